@@ -1,0 +1,535 @@
+/* due.h - an in-process priority delay queue.
+ *
+ * A queue holds jobs until their deadline, then hands each to exactly one caller.
+ *
+ *   Order    Per topic the earliest deadline leaves first; among equals the higher priority, then
+ *            the earlier arrival (of one producer).  DUE_BY_PRIORITY: among jobs that are due, the
+ *            higher priority first.
+ *   Time     int64_t nanoseconds, on the queue's clock.  A job is never handed out before its
+ *            deadline.  Times too far ahead saturate at DUE_FOREVER, which never comes.
+ *            Timeouts are counted on the monotonic clock, whatever the queue's clock (on a manual
+ *            clock: on that clock).  0 does not wait; DUE_FOREVER waits without end.
+ *   Errors   A call that can fail returns 0 (or a number) or a negative DUE_E* code, and then has
+ *            changed nothing.
+ *
+ * Before you start
+ *   1. Not across fork(): in a child every call returns DUE_EFORK, and due_free() only gives the
+ *      memory back.
+ *   2. A job that was handed out stays the queue's memory until due_job_done(): call it for each.
+ *   3. Close before you free: due_free() of an open queue answers DUE_EBUSY.
+ *   4. The hooks (log, thread start, discard) must not call the queue they belong to.
+ *
+ * Threads: may these two run at the same time on one queue?
+ *              enqueue  dequeue  cancel  close  free
+ *     enqueue    yes      yes     yes     yes    NO    an enqueue during close gets DUE_ECLOSED
+ *     dequeue             yes     yes     yes    NO    a dequeue that waits gets DUE_ECLOSED
+ *     cancel                      yes     yes    NO    dequeue or cancel wins, never both
+ *     close                               yes    NO
+ * "cancel" stands for every call that names a job, a topic or the whole queue.
+ */
+#ifndef DUE_DUE_H
+#define DUE_DUE_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define DUE_API          __attribute__((visibility("default")))
+#define DUE_MUST_CHECK   __attribute__((warn_unused_result))
+#define DUE_NONNULL(...) __attribute__((nonnull(__VA_ARGS__)))
+#else
+#define DUE_API
+#define DUE_MUST_CHECK
+#define DUE_NONNULL(...)
+#endif
+
+#define DUE_VERSION_MAJOR 0
+#define DUE_VERSION_MINOR 1
+#define DUE_VERSION_PATCH 0
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
+
+/* Every error of the library: name, value, text.  The values are negative errno values. */
+#define DUE_ERRORS(X)                                                              \
+    X(EINVAL, -EINVAL, "an argument is not allowed")                               \
+    X(ENOMEM, -ENOMEM, "out of memory")                                            \
+    X(EAGAIN, -EAGAIN, "nothing there, or no room, and not asked to wait")         \
+    X(ETIMEDOUT, -ETIMEDOUT, "the timeout has passed")                             \
+    X(ECLOSED, -ESHUTDOWN, "the queue is closed")                                  \
+    X(ENOENT, -ENOENT, "no such job: unknown, or finished")                        \
+    X(EBUSY, -EBUSY, "the job is being handled, or the queue is in use")           \
+    X(EFORK, -ECHILD, "the queue belongs to the parent process")                   \
+    X(ENOTSUP, -EOPNOTSUPP, "not supported here")                                  \
+    X(ELIMIT, -EOVERFLOW, "a fixed limit is reached (jobs, topics, payload size)") \
+    X(ESYS, -EIO, "the system refused a thread or a descriptor")
+
+enum due_errno {
+#define DUE_ERROR_ENUM(name, value, text) DUE_##name = (value),
+    DUE_ERRORS(DUE_ERROR_ENUM)
+#undef DUE_ERROR_ENUM
+};
+
+/**
+ * The name ("DUE_EINVAL") and the text ("an argument is not allowed") of a DUE_E* code; of 0,
+ * "DUE_OK" and "no error"; of anything else, "DUE_EUNKNOWN" and "unknown error".
+ *
+ * Threads:  any
+ * Errors:   none
+ */
+DUE_API const char *due_error_name(int code);
+DUE_API const char *due_error_text(int code);
+
+/* What due_open() says about a failure, for people: never a secret in it. */
+typedef struct due_error {
+    char text[192]; /* what happened */
+    char hint[192]; /* what to do about it, or empty */
+} due_error;
+
+/* ---- Time ------------------------------------------------------------------------------------ */
+
+#define DUE_NS(n)   ((int64_t)(n))
+#define DUE_US(n)   ((int64_t)(n)*1000)
+#define DUE_MS(n)   ((int64_t)(n)*1000000)
+#define DUE_S(n)    ((int64_t)(n)*1000000000)
+#define DUE_FOREVER INT64_MAX
+
+enum due_clock_kind {
+    DUE_CLOCK_MONOTONIC = 0, /* stands still while the machine is suspended; nobody can set it */
+    DUE_CLOCK_BOOTTIME,      /* like it, but goes on during suspend */
+    DUE_CLOCK_REALTIME       /* the wall clock, ns since 1970: a step forward fires what it passed,
+                                a step back waits on */
+};
+
+/* A clock that stands still until it is turned by hand, for tests. */
+typedef struct due_clock due_clock;
+
+/**
+ * A new manual clock that shows @start_ns (0 or more); NULL without memory or for a negative time.
+ *
+ * Threads:  any
+ * Owner:    the caller, until due_clock_free()
+ * Errors:   NULL
+ */
+DUE_API due_clock *due_clock_manual(int64_t start_ns) DUE_MUST_CHECK;
+
+/**
+ * Turn a manual clock forward by @by_ns, or to @to_ns.  In every open queue of this clock, what is
+ * due is moved to its topic and everyone whose time has come is woken before the call returns.
+ *
+ * Threads:  any; turns are one after another
+ * Cost:     as much as becomes due
+ * Errors:   DUE_EINVAL: negative, or back in time.  Past the end of time it stops at DUE_FOREVER - 1.
+ */
+DUE_API int due_clock_advance(due_clock *clock, int64_t by_ns) DUE_NONNULL(1);
+DUE_API int due_clock_turn_to(due_clock *clock, int64_t to_ns) DUE_NONNULL(1);
+
+/**
+ * What the clock shows.
+ *
+ * Threads:  any
+ * Errors:   none
+ */
+DUE_API int64_t due_clock_now(const due_clock *clock) DUE_NONNULL(1);
+
+/**
+ * Give the clock back.
+ *
+ * Threads:  one; no queue of this clock may still be open
+ * Errors:   DUE_EBUSY: a queue of this clock has not been freed
+ */
+DUE_API int due_clock_free(due_clock *clock);
+
+/* ---- Jobs ------------------------------------------------------------------------------------ */
+
+typedef struct due_queue due_queue;
+
+/* The name of a job.  Opaque: compare with due_id_equal(), print with due_id_format(). */
+typedef struct due_id {
+    unsigned char byte[16];
+} due_id;
+
+#define DUE_ID_TEXT 33 /* bytes that due_id_format() writes: 32 hexadecimal digits and a NUL */
+
+/**
+ * Compare, print and read ids.  An id that was read is as good as the one that was printed, in the
+ * same process.
+ *
+ * Threads:  any
+ * Errors:   due_id_parse: DUE_EINVAL: not 32 hexadecimal digits
+ */
+DUE_API int due_id_equal(due_id a, due_id b);
+DUE_API char *due_id_format(due_id id, char text[DUE_ID_TEXT]) DUE_NONNULL(2);
+DUE_API int due_id_parse(const char *text, due_id *id) DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+
+#define DUE_PAYLOAD_MAX  (UINT32_C(1) << 30) /* bytes of one payload */
+#define DUE_TOPIC_MAX    65535               /* topics of one queue, the default topic included */
+#define DUE_TOPIC_LENGTH 255                 /* bytes of a topic's name */
+#define DUE_JOBS_MAX     ((size_t)1 << 28)   /* jobs that one queue can hold */
+
+/* A job to be enqueued.  Zero means default. */
+typedef struct due_spec {
+    size_t size;      /* DUE_SPEC_INIT */
+    int64_t delay_ns; /* from now, or */
+    int64_t at_ns;    /* on the queue's clock; not both */
+    const void *data; /* bytes, copied, or */
+    size_t len;       /* */
+    void *ptr;        /* a pointer, carried; not both */
+    int topic;        /* from due_topic(); 0 is the default topic "" */
+    int priority;     /* 0 to 255, higher first */
+} due_spec;
+
+#define DUE_SPEC_INIT sizeof(due_spec)
+
+/* A job that was handed out, filled by the library.  It may be copied; one copy is done with. */
+typedef struct due_job {
+    due_id id;
+    const void *data;    /* lent until due_job_done(); NULL when a pointer is carried or len is 0 */
+    size_t len;          /* */
+    void *ptr;           /* the pointer carried, now the receiver's */
+    int64_t deadline_ns; /* */
+    int64_t lateness_ns; /* from the deadline to the hand-over; never negative */
+    int topic;           /* */
+    int priority;        /* */
+    due_queue *queue;    /* NULL: nothing to be done with */
+    uint64_t reserved[6];
+} due_job;
+
+/* What can be said of a job that still waits. */
+typedef struct due_info {
+    due_id id;
+    int64_t deadline_ns;
+    size_t len;
+    int topic;
+    int priority;
+    int ready; /* 1: its deadline has passed */
+    uint32_t reserved[7];
+} due_info;
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+/* Memory for everything a queue holds.  Both hooks may be called from any thread, and never under
+ * a lock of the library.  @size of free is that of the allocation. */
+typedef struct due_allocator {
+    void *(*alloc)(void *ctx, size_t size);
+    void (*free)(void *ctx, void *memory, size_t size);
+    void *ctx;
+} due_allocator;
+
+enum due_proxies {
+    DUE_PROXIES_ADAPTIVE = 0, /* threads that step in where a caller would have to wait */
+    DUE_PROXIES_ALWAYS,       /* every operation goes through its proxy: for tests */
+    DUE_PROXIES_NEVER         /* no threads: the callers do everything */
+};
+
+enum due_order { DUE_BY_DEADLINE = 0, DUE_BY_PRIORITY };
+
+enum due_log_level { DUE_LOG_INFO = 0, DUE_LOG_WARNING, DUE_LOG_ERROR };
+
+/* How to open a queue.  Zero means default. */
+typedef struct due_options {
+    size_t size;                    /* DUE_OPTIONS_INIT */
+    const char *name;               /* 1 to 64 of [A-Za-z0-9._-]; default "queue" */
+    size_t capacity;                /* most jobs delayed and ready at a time; 0: DUE_JOBS_MAX */
+    size_t reserve;                 /* jobs whose memory is touched now rather than later */
+    enum due_clock_kind clock;      /* */
+    due_clock *manual;              /* instead of clock */
+    enum due_proxies proxies;       /* */
+    enum due_order order;           /* of due jobs, in every topic */
+    int64_t spin_ns;                /* wake this much early and spin: less late, more CPU */
+    const due_allocator *allocator; /* copied; default malloc, free and the kernel's pages */
+    void (*on_log)(void *ctx, enum due_log_level level, const char *text);
+    void (*on_thread_start)(void *ctx, const char *name); /* in each thread of the library */
+    void (*on_discard)(void *ctx, const due_job *job);    /* its bytes are lent for the call; its
+                                                             pointer is the hook's */
+    void *ctx;                                            /* of the three hooks */
+} due_options;
+
+#define DUE_OPTIONS_INIT sizeof(due_options)
+
+/**
+ * Open a queue.  @options may be NULL, @error may be NULL.
+ *
+ * Threads:  any
+ * Owner:    the caller, until due_close() and due_free()
+ * Cost:     two threads (three with DUE_PROXIES_ALWAYS, none with DUE_PROXIES_NEVER); a descriptor
+ *           on the realtime and boottime clocks
+ * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ESYS (thread or descriptor refused), DUE_ENOTSUP (clock)
+ */
+DUE_API int due_open(due_queue **queue, const due_options *options, due_error *error)
+    DUE_NONNULL(1) DUE_MUST_CHECK;
+
+enum due_close_mode {
+    DUE_CLOSE_DRAIN = 0, /* deliver what is held, each job at its deadline, before closing */
+    DUE_CLOSE_DISCARD    /* hand everything held to on_discard now */
+};
+
+/**
+ * Close a queue: enqueues are refused from now on.  DRAIN goes on delivering until no job is left;
+ * DISCARD gives every job that still waits to on_discard.  Then everyone who waits gets
+ * DUE_ECLOSED.  Jobs handed out earlier may still be done with.  May be called again after
+ * DUE_ETIMEDOUT, also with another mode; once closed it answers 0.
+ *
+ * Threads:  any
+ * Errors:   DUE_EINVAL, DUE_EFORK, DUE_ETIMEDOUT: jobs left, or callers have not left yet
+ */
+DUE_API int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
+    DUE_NONNULL(1) DUE_MUST_CHECK;
+
+/**
+ * Give back a closed queue.  NULL is allowed.
+ *
+ * Threads:  one, after every other call on this queue has returned
+ * Errors:   DUE_EBUSY: not closed, a caller still inside, or a lent job not yet done with.
+ *           In a child after fork: 0, and the child's copy of the memory is given back.
+ */
+DUE_API int due_free(due_queue *q);
+
+/**
+ * The number of the topic called @name (at most DUE_TOPIC_LENGTH bytes), made if it is new; "" is
+ * topic 0.  due_topic_name: its name, valid until due_free(), or NULL for a number never given.
+ *
+ * Threads:  any
+ * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT (DUE_TOPIC_MAX), DUE_ECLOSED, DUE_EFORK
+ */
+DUE_API int due_topic(due_queue *q, const char *name) DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+DUE_API const char *due_topic_name(due_queue *q, int topic) DUE_NONNULL(1);
+
+/**
+ * What the queue's clock shows; in a child after fork DUE_EFORK.
+ *
+ * Threads:  any
+ * Errors:   DUE_EFORK
+ */
+DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
+
+/* ---- Putting in ------------------------------------------------------------------------------ */
+
+/**
+ * Give the job described by @spec to @q, to be handed out no earlier than its deadline.  @id may
+ * be NULL.  @timeout_ns is how long to wait for room in a queue with a capacity.
+ *
+ * Threads:  any; never waits for a consumer unless the queue is full
+ * Owner:    spec->data is copied; spec->ptr is the queue's on success, the caller's on any error
+ * Sees:     what was written before the enqueue, the dequeuer sees after the dequeue
+ * Cost:     O(1); one allocation if there are more than 32 bytes
+ * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT, DUE_EAGAIN (full, timeout 0), DUE_ETIMEDOUT (full
+ *           for all of @timeout_ns), DUE_ECLOSED, DUE_EFORK
+ */
+DUE_API int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
+    DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+
+/**
+ * Give @n jobs at once.  @ids may be NULL, or has room for @n.  Waits for room as above; jobs are
+ * taken in order, and the call answers how many were (1 to @n), or an error if none was.
+ *
+ * Threads:  any
+ * Owner:    as due_enqueue(), for the jobs taken
+ * Cost:     less than @n single calls
+ * Errors:   as due_enqueue(); DUE_EINVAL (any of @specs, or @n is 0): none was taken
+ */
+DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                              due_id *ids) DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+
+/* ---- Taking out ------------------------------------------------------------------------------ */
+
+/**
+ * Take a due job for good (at most once: a crash now loses it).  Topics with something due take
+ * turns.  due_dequeue_from: only of these topics.
+ *
+ * Threads:  any
+ * Owner:    the job's bytes are lent until due_job_done(); a carried pointer is the caller's
+ * Errors:   DUE_EAGAIN (timeout 0), DUE_ETIMEDOUT, DUE_ECLOSED, DUE_EINVAL, DUE_ENOMEM (to wait
+ *           takes a waiter's place), DUE_EFORK
+ */
+DUE_API int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
+    DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+DUE_API int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job,
+                             int64_t timeout_ns) DUE_NONNULL(1, 2, 4) DUE_MUST_CHECK;
+
+/**
+ * Take up to @max due jobs at once, as many as are due now; waits only for the first.  The answer
+ * is how many (1 to @max).  @topics NULL and @n 0: any topic.
+ *
+ * Threads:  any
+ * Owner:    as due_dequeue(), for each
+ * Errors:   as due_dequeue()
+ */
+DUE_API int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                              int64_t timeout_ns) DUE_NONNULL(1, 4) DUE_MUST_CHECK;
+
+/**
+ * Say that a job which was handed out is done with: its bytes go back to the queue, and @job is
+ * zeroed.  On a zeroed job it does nothing.  Call it once for each job, on any one copy of it.
+ *
+ * Threads:  any
+ * Errors:   none
+ */
+DUE_API void due_job_done(due_job *job) DUE_NONNULL(1);
+
+/* ---- Naming a job ---------------------------------------------------------------------------- */
+
+/**
+ * Take a job back that has not been handed out.  The answer is final: after 0 nobody will get it;
+ * after DUE_EBUSY somebody has it, and has not yet called due_job_done().  With @job the cancelled
+ * job is lent to the caller as by a dequeue; without (NULL) its bytes are released and a carried
+ * pointer is the caller's.
+ *
+ * Threads:  any
+ * Cost:     O(1), without a lock
+ * Errors:   DUE_EBUSY, DUE_ENOENT (unknown, finished, or of another queue), DUE_EFORK
+ */
+DUE_API int due_cancel(due_queue *q, due_id id, due_job *job) DUE_NONNULL(1);
+
+/**
+ * Cancel @n jobs, as due_cancel() without taking them back.  @results, unless NULL, gets each
+ * one's answer.  The answer is how many were cancelled.
+ *
+ * Threads:  any
+ * Errors:   DUE_EINVAL (@n over INT_MAX), DUE_EFORK
+ */
+DUE_API int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
+    DUE_NONNULL(1, 2);
+
+/**
+ * Give a waiting job another deadline (@at_ns on the queue's clock, 0 or more), or run it now.
+ * Its id, topic and priority stay; among equals it stands last.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EBUSY, DUE_ENOENT, DUE_EINVAL, DUE_ECLOSED (discarded), DUE_ENOMEM, DUE_EFORK
+ */
+DUE_API int due_reschedule(due_queue *q, due_id id, int64_t at_ns) DUE_NONNULL(1);
+DUE_API int due_promote(due_queue *q, due_id id) DUE_NONNULL(1);
+
+/**
+ * What is known of a waiting job; how long until its deadline (0 or less: it is due).
+ *
+ * Threads:  any
+ * Cost:     O(1), without a lock
+ * Errors:   DUE_EBUSY, DUE_ENOENT, DUE_EFORK
+ */
+DUE_API int due_find(due_queue *q, due_id id, due_info *info) DUE_NONNULL(1, 3) DUE_MUST_CHECK;
+DUE_API int due_remaining(due_queue *q, due_id id, int64_t *ns) DUE_NONNULL(1, 3) DUE_MUST_CHECK;
+
+/* ---- The whole queue ------------------------------------------------------------------------- */
+
+/**
+ * What would be handed out next, due or not, of any topic that is not paused.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EAGAIN (nothing held), DUE_EFORK
+ */
+DUE_API int due_peek(due_queue *q, due_info *info) DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+
+/**
+ * List waiting jobs, in no order.  *@cursor starts at 0 and is moved; the answer is how many were
+ * written (0: the end).  A job that waits during the whole listing is listed exactly once; jobs
+ * that come or go meanwhile may or may not be.
+ *
+ * Threads:  any; without a lock
+ * Errors:   DUE_EINVAL, DUE_EFORK
+ */
+DUE_API int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
+    DUE_NONNULL(1, 2, 3) DUE_MUST_CHECK;
+
+#define DUE_ALL_TOPICS (-1)
+
+/**
+ * Cancel every waiting job of @topic (or DUE_ALL_TOPICS), each shown to on_discard.  *@cleared,
+ * unless NULL, gets their number.  Jobs that come meanwhile may or may not be among them.
+ *
+ * Threads:  any; without a lock
+ * Errors:   DUE_EINVAL, DUE_EFORK
+ */
+DUE_API int due_clear(due_queue *q, int topic, uint64_t *cleared) DUE_NONNULL(1);
+
+/**
+ * Stop and resume handing out the jobs of @topic (or DUE_ALL_TOPICS: of those that exist).  Jobs
+ * become due meanwhile, and keep their order.  A consumer that is already taking may still get one.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EINVAL (no such topic), DUE_EFORK
+ */
+DUE_API int due_pause(due_queue *q, int topic) DUE_NONNULL(1);
+DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
+
+/**
+ * Give memory back that is no longer used: sweeps cancelled jobs out and returns idle pages to the
+ * kernel.  It also happens by itself, in pieces; this does all of it now.
+ *
+ * Threads:  any; takes the timeline's lock in pieces
+ * Errors:   DUE_EFORK
+ */
+DUE_API int due_trim(due_queue *q) DUE_NONNULL(1);
+
+/* What a queue has done and holds.  Exact when no call is running; otherwise each figure is exact
+ * at some moment during the call. */
+struct due_stats {
+    uint64_t enqueued;    /* since open */
+    uint64_t dequeued;    /* handed out */
+    uint64_t cancelled;   /* by due_cancel and due_cancel_batch */
+    uint64_t discarded;   /* by due_clear and due_close */
+    uint64_t waiting;     /* now: delayed and ready */
+    uint64_t ready;       /* now: moved to their topics, not yet taken */
+    uint64_t lent;        /* now: handed out, not yet done with */
+    uint64_t direct;      /* enqueues that were sorted in by their caller */
+    uint64_t delegated;   /* enqueues that were left for somebody else to sort in */
+    uint64_t proxy_calls; /* times the enqueue proxy was called in */
+    uint64_t rings;       /* times a sleeping thread was woken */
+    uint64_t heartbeats;  /* looks of the worker proxy at everything */
+    uint64_t mended;      /* what a heartbeat found undone: each is a bug of the library */
+    uint64_t slots; /* 16-byte slots in the timeline and the ready lines, dead ones included */
+    uint64_t memory_bytes;  /* address space taken for jobs and slots */
+    uint64_t tenure_max_ns; /* longest hold of the timeline's lock; 0 unless built to measure it */
+    uint64_t reserved[16];
+};
+
+/**
+ * Fill in @stats.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EFORK
+ */
+DUE_API int due_stats(due_queue *q, struct due_stats *stats) DUE_NONNULL(1, 2);
+
+/* ---- Event loops and programs without threads ------------------------------------------------ */
+
+/**
+ * A descriptor for poll, epoll or select that is readable when a job may be due.  Level-triggered:
+ * take with timeout 0 until DUE_EAGAIN, which makes it unreadable until the next job is due.  It
+ * may be readable with nothing to take; it is never unreadable with something to take.
+ *
+ * Threads:  any
+ * Owner:    the queue: closed by due_free()
+ * Errors:   DUE_ESYS (no descriptor to be had), DUE_ECLOSED, DUE_EFORK
+ */
+DUE_API int due_fd(due_queue *q) DUE_NONNULL(1) DUE_MUST_CHECK;
+
+/**
+ * Do the proxies' work in the calling thread: sort in what was submitted, move what is due.  The
+ * answer is the number of jobs ready to be taken, at most INT_MAX.  *@next_ns, unless NULL, gets
+ * the next deadline, DUE_FOREVER if there is none.
+ *
+ * Threads:  any; needed only with DUE_PROXIES_NEVER, allowed always
+ * Errors:   DUE_EFORK
+ */
+DUE_API int due_poll(due_queue *q, int64_t *next_ns) DUE_NONNULL(1);
+
+/**
+ * When the next job is due, on the queue's clock: not later than due_now() if one already is,
+ * DUE_FOREVER if none is held.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EFORK
+ */
+DUE_API int64_t due_next_deadline(due_queue *q) DUE_NONNULL(1);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
