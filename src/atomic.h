@@ -1,0 +1,50 @@
+/* atomic.h - the atomic operations of the library, by the order they need.
+ *
+ * Everything two threads may touch without a lock goes through these names, so that the order is
+ * said at every use, the explorer (tests/explore) can take over at each of them, and
+ * ThreadSanitizer sees real atomics.  The fields are plain integers and pointers.
+ *
+ * due__cas* take the address of the expected value and fill in what was found on failure.
+ */
+#ifndef DUE__ATOMIC_H
+#define DUE__ATOMIC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef DUE__EXPLORE
+#include "explore_atomic.h" /* tests/explore: the same names, under a scheduler */
+#else
+
+#define due__load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
+#define due__load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define due__load_seq(p)         __atomic_load_n((p), __ATOMIC_SEQ_CST)
+#define due__store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define due__store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+#define due__store_seq(p, v)     __atomic_store_n((p), (v), __ATOMIC_SEQ_CST)
+#define due__xchg_seq(p, v)      __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
+#define due__add_relaxed(p, v)   __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
+#define due__add_seq(p, v)       __atomic_fetch_add((p), (v), __ATOMIC_SEQ_CST)
+#define due__sub_seq(p, v)       __atomic_fetch_sub((p), (v), __ATOMIC_SEQ_CST)
+#define due__or_seq(p, v)        __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
+#define due__and_seq(p, v)       __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
+#define due__cas_acq_rel(p, expected, desired)                                       \
+    __atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_ACQ_REL, \
+                                __ATOMIC_ACQUIRE)
+#define due__cas_seq(p, expected, desired)                                           \
+    __atomic_compare_exchange_n((p), (expected), (desired), false, __ATOMIC_SEQ_CST, \
+                                __ATOMIC_SEQ_CST)
+
+#endif
+
+/* Tell the processor that this thread spins. */
+static inline void due__relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+#endif

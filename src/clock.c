@@ -1,0 +1,173 @@
+/* clock.c - clocks of the kernel, and one that is turned by hand.
+ *
+ * Guards     I  set once      M  the manual clock's mutex      A  atomic, see Edges
+ * Lock order 1. a manual clock's mutex   2. a queue's timeline lock
+ *
+ * Edges      K1  turning stores now -> due_clock_now loads it
+ */
+#define _GNU_SOURCE
+#include "clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+
+#include "atomic.h"
+#include "core.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+struct due_clock {
+    int64_t now_ns;           /* A  K1; written under M */
+    pthread_mutex_t mutex;    /* M */
+    struct due_queue *queues; /* M  linked by their clock_next */
+};
+
+int64_t due__time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    if (__builtin_add_overflow(a, b, &sum))
+        return b > 0 ? DUE_FOREVER : 0;
+    return sum < 0 ? 0 : sum;
+}
+
+struct timespec due__timespec(int64_t ns)
+{
+    return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
+}
+
+static int64_t kernel_now(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t due__monotonic_now(void)
+{
+    return kernel_now(CLOCK_MONOTONIC);
+}
+
+int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *manual)
+{
+    struct timespec t;
+
+    *c = (struct due__clock){ .id = CLOCK_MONOTONIC, .manual = manual };
+    switch (kind) {
+    case DUE_CLOCK_MONOTONIC:
+        break;
+    case DUE_CLOCK_BOOTTIME:
+        c->id = CLOCK_BOOTTIME;
+        break;
+    case DUE_CLOCK_REALTIME:
+        c->id = CLOCK_REALTIME;
+        c->steps = true;
+        break;
+    default:
+        return DUE_EINVAL;
+    }
+    if (manual != NULL && kind != DUE_CLOCK_MONOTONIC)
+        return DUE_EINVAL;
+    return clock_gettime(c->id, &t) == 0 ? 0 : DUE_ENOTSUP;
+}
+
+int64_t due__clock_now(const struct due__clock *c)
+{
+    return c->manual != NULL ? due_clock_now(c->manual) : kernel_now(c->id);
+}
+
+void due__timer_set(int fd, int64_t at_ns)
+{
+    struct itimerspec at = { 0 };
+
+    if (at_ns != DUE_FOREVER)
+        at.it_value = due__timespec(at_ns > 0 ? at_ns : 1);
+    timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+due_clock *due_clock_manual(int64_t start_ns)
+{
+    if (start_ns < 0)
+        return NULL;
+    due_clock *clock = calloc(1, sizeof *clock);
+    if (clock == NULL)
+        return NULL;
+    if (pthread_mutex_init(&clock->mutex, NULL) != 0) {
+        free(clock);
+        return NULL;
+    }
+    clock->now_ns = start_ns < DUE_FOREVER ? start_ns : DUE_FOREVER - 1;
+    return clock;
+}
+
+int64_t due_clock_now(const due_clock *clock)
+{
+    return due__load_acquire(&clock->now_ns); /* K1 */
+}
+
+/* Called with the mutex held. */
+static void turn(due_clock *clock, int64_t to_ns)
+{
+    due__store_release(&clock->now_ns, to_ns < DUE_FOREVER ? to_ns : DUE_FOREVER - 1); /* K1 */
+    for (struct due_queue *q = clock->queues; q != NULL; q = q->clock_next)
+        due__tick(q);
+}
+
+int due_clock_advance(due_clock *clock, int64_t by_ns)
+{
+    if (by_ns < 0)
+        return DUE_EINVAL;
+    pthread_mutex_lock(&clock->mutex);
+    turn(clock, due__time_add(clock->now_ns, by_ns));
+    pthread_mutex_unlock(&clock->mutex);
+    return 0;
+}
+
+int due_clock_turn_to(due_clock *clock, int64_t to_ns)
+{
+    int rc = DUE_EINVAL;
+
+    pthread_mutex_lock(&clock->mutex);
+    if (to_ns >= clock->now_ns) {
+        turn(clock, to_ns);
+        rc = 0;
+    }
+    pthread_mutex_unlock(&clock->mutex);
+    return rc;
+}
+
+int due_clock_free(due_clock *clock)
+{
+    if (clock == NULL)
+        return 0;
+    pthread_mutex_lock(&clock->mutex);
+    int busy = clock->queues != NULL;
+    pthread_mutex_unlock(&clock->mutex);
+    if (busy)
+        return DUE_EBUSY;
+    pthread_mutex_destroy(&clock->mutex);
+    free(clock);
+    return 0;
+}
+
+int due__clock_join(due_clock *clock, struct due_queue *q)
+{
+    pthread_mutex_lock(&clock->mutex);
+    q->clock_next = clock->queues;
+    clock->queues = q;
+    pthread_mutex_unlock(&clock->mutex);
+    return 0;
+}
+
+void due__clock_leave(due_clock *clock, struct due_queue *q)
+{
+    pthread_mutex_lock(&clock->mutex);
+    struct due_queue **at = &clock->queues;
+    while (*at != NULL && *at != q)
+        at = &(*at)->clock_next;
+    if (*at == q)
+        *at = q->clock_next;
+    pthread_mutex_unlock(&clock->mutex);
+}

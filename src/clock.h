@@ -1,0 +1,37 @@
+/* clock.h - the only room that reads a clock. */
+#ifndef DUE__CLOCK_H
+#define DUE__CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "due/due.h"
+
+struct due_queue;
+
+/* A queue's clock. */
+struct due__clock {
+    clockid_t id;      /* I  of a kernel clock */
+    due_clock *manual; /* I  or this one */
+    bool steps;        /* I  can go back: realtime */
+};
+
+/* DUE_EINVAL: no such kind.  DUE_ENOTSUP: the kernel does not have it. */
+int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *manual);
+int64_t due__clock_now(const struct due__clock *c);
+int64_t due__monotonic_now(void);
+
+/* A manual clock tells its queues when it was turned.  DUE_ENOMEM. */
+int due__clock_join(due_clock *clock, struct due_queue *q);
+void due__clock_leave(due_clock *clock, struct due_queue *q);
+
+/* Never less than 0 nor more than DUE_FOREVER. */
+int64_t due__time_add(int64_t a, int64_t b);
+
+struct timespec due__timespec(int64_t ns);
+
+/* Set a timerfd to an absolute time; DUE_FOREVER stops it. */
+void due__timer_set(int fd, int64_t at_ns);
+
+#endif

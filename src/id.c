@@ -1,0 +1,80 @@
+/* id.c - the names of jobs: which queue, which place, which use of the place. */
+#include "core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct parts {
+    uint64_t tag;
+    uint32_t generation;
+    uint32_t number;
+};
+
+_Static_assert(sizeof(struct parts) == sizeof(due_id), "an id is its parts");
+
+due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct parts p = { .tag = q->tag, .generation = generation, .number = number };
+    due_id id;
+
+    memcpy(&id, &p, sizeof id);
+    return id;
+}
+
+bool due__id_read(const struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation)
+{
+    struct parts p;
+
+    memcpy(&p, &id, sizeof p);
+    if (p.tag != q->tag || !due__slab_has(&q->slab, p.number))
+        return false;
+    *number = p.number;
+    *generation = p.generation;
+    return true;
+}
+
+int due_id_equal(due_id a, due_id b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+char *due_id_format(due_id id, char text[DUE_ID_TEXT])
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (size_t i = 0; i < sizeof id.byte; i++) {
+        text[2 * i] = digits[id.byte[i] >> 4];
+        text[2 * i + 1] = digits[id.byte[i] & 15];
+    }
+    text[2 * sizeof id.byte] = '\0';
+    return text;
+}
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+int due_id_parse(const char *text, due_id *id)
+{
+    due_id read;
+
+    for (size_t i = 0; i < sizeof read.byte; i++) {
+        int high = digit(text[2 * i]);
+        int low = high < 0 ? -1 : digit(text[2 * i + 1]);
+
+        if (low < 0)
+            return DUE_EINVAL;
+        read.byte[i] = (unsigned char)(high << 4 | low);
+    }
+    if (text[2 * sizeof read.byte] != '\0')
+        return DUE_EINVAL;
+    *id = read;
+    return 0;
+}

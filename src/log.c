@@ -1,0 +1,18 @@
+/* log.c - what the library has to say, if anybody listens. */
+#include "core.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void due__log(struct due_queue *q, enum due_log_level level, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    if (q->hooks.on_log == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    q->hooks.on_log(q->hooks.ctx, level, text);
+}

@@ -1,0 +1,45 @@
+/* thread.c - starting and ending the threads that serve a queue. */
+#define _GNU_SOURCE
+#include "thread.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "core.h"
+
+static void *begin(void *arg)
+{
+    struct due__thread *t = arg;
+    struct due_queue *q = t->queue;
+
+    pthread_setname_np(pthread_self(), t->name);
+    if (q->hooks.on_thread_start != NULL)
+        q->hooks.on_thread_start(q->hooks.ctx, t->name);
+    t->run(q);
+    return NULL;
+}
+
+int due__thread_start(struct due__thread *t, struct due_queue *queue, char duty,
+                      void (*run)(struct due_queue *))
+{
+    sigset_t all;
+    sigset_t before;
+
+    t->queue = queue;
+    t->run = run;
+    snprintf(t->name, sizeof t->name, "due:%.9s:%c", queue->name, duty);
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&t->id, NULL, begin, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    t->started = failed == 0;
+    return failed ? DUE_ESYS : 0;
+}
+
+void due__thread_join(struct due__thread *t)
+{
+    if (t->started)
+        pthread_join(t->id, NULL);
+    t->started = false;
+}
