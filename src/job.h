@@ -1,0 +1,223 @@
+/* job.h - the slab of jobs: one cache line each, found by number, recycled by generation.
+ *
+ * A job's word decides everything that can happen to it:
+ *
+ *   generation 32 | stamp 24 | flags 4 | state 4
+ *
+ * The generation counts the uses of the place; it is part of the job's id, so an id that outlived
+ * its job is told from the job now in its place.  The stamp is the low part of the arrival number
+ * of the one slot that now stands for the job; a slot with another stamp or another deadline is
+ * dead.  Taking, cancelling, rescheduling and freeing are each one compare-and-swap of the whole
+ * word.
+ */
+#ifndef DUE__JOB_H
+#define DUE__JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "alloc.h"
+#include "inbox.h"
+#include "lock.h"
+#include "slot.h"
+
+enum due__state {
+    DUE__FREE = 0,
+    DUE__WAITING = 1, /* delayed or ready: anybody may take, cancel or reschedule it */
+    DUE__MOVING = 2,  /* its deadline is being changed, under the timeline lock */
+    DUE__LENT = 3,    /* handed out or cancelled: its bytes are with a caller */
+    DUE__DONE = 4,    /* done with, but the inbox still holds its node */
+    DUE__FILLED = 5   /* its enqueuer's alone, not submitted yet */
+};
+
+#define DUE__STATE_MASK UINT64_C(0x0f)
+#define DUE__LINKED     UINT64_C(0x10) /* the job's node is in the inbox */
+#define DUE__READY      UINT64_C(0x20) /* its slot is in a topic's line */
+#define DUE__STAMP_BITS 24
+#define DUE__STAMP_MASK ((UINT64_C(1) << DUE__STAMP_BITS) - 1)
+
+static inline uint64_t due__word(uint32_t generation, uint32_t stamp, uint64_t flags_and_state)
+{
+    return (uint64_t)generation << 32 | (stamp & DUE__STAMP_MASK) << 8 | flags_and_state;
+}
+
+static inline uint32_t due__word_generation(uint64_t w)
+{
+    return (uint32_t)(w >> 32);
+}
+
+static inline uint32_t due__word_stamp(uint64_t w)
+{
+    return (uint32_t)(w >> 8 & DUE__STAMP_MASK);
+}
+
+static inline enum due__state due__word_state(uint64_t w)
+{
+    return (enum due__state)(w & DUE__STATE_MASK);
+}
+
+#define DUE__INLINE_BYTES 32u
+
+enum due__payload {
+    DUE__BYTES_INLINE, /* in the job */
+    DUE__BYTES_APART,  /* in one allocation */
+    DUE__POINTER       /* carried */
+};
+
+/* Everything that never changes between enqueue and free, as one word, because a look at a stale
+ * id may race with a new owner of the place. */
+struct due__facts {
+    uint32_t len;
+    uint16_t topic;
+    uint8_t priority;
+    uint8_t payload; /* enum due__payload, and DUE__NOW */
+};
+
+#define DUE__PAYLOAD_MASK 0x0fu
+#define DUE__NOW          0x10u /* no delay: stamped when it is sorted in */
+
+struct due__job {
+    uint64_t word;       /* A  J1 */
+    int64_t deadline_ns; /* A  J1: written by the owner before the word, or while MOVING */
+    uint64_t facts;      /* A  J1: written by the owner before the word */
+    union {
+        struct cds_wfcq_node node; /* A  while LINKED: the inbox's */
+        uint32_t next_free;        /* D  while free in the depot */
+    } link;                        /* A  one of the two, by state */
+    union {
+        unsigned char bytes[DUE__INLINE_BYTES]; /* O  the owner's: enqueuer, then taker */
+        void *ptr;                              /* O */
+    } payload;                                  /* O */
+};
+
+_Static_assert(sizeof(struct due__job) == 64, "a job is one cache line");
+
+/* ---- The slab ---- */
+
+#define DUE__SPAN_JOBS  4096u
+#define DUE__SPAN_SHIFT 12
+#define DUE__SEGMENTS   (DUE__JOB_BITS - DUE__SPAN_SHIFT + 1)
+#define DUE__SHARDS     16u
+#define DUE__MAGAZINE   128u
+#define DUE__NO_JOB     UINT32_MAX
+
+/* 4,096 places, and what the depot knows of them. */
+struct due__span {
+    uint32_t free_head;  /* D  first of a chain through link.next_free */
+    uint32_t free_count; /* D  length of the chain */
+    uint32_t fresh;      /* D  places from here on were never used since their pages were new */
+    uint32_t floor;      /* D  no generation up to this one may be used again */
+    uint32_t next;       /* D  in the list it is in */
+    uint32_t prev;       /* D */
+    uint32_t list;       /* D  enum of job.c */
+};
+
+/* What a group of threads keeps for itself.  Two cache lines of counters, then its magazine. */
+struct due__shard {
+    struct due__lock lock; /* S */
+    uint32_t count;        /* S  places in the magazine */
+    uint64_t enqueued;     /* S  written under S, read by anybody */
+    uint64_t dequeued;     /* A  relaxed counter */
+    uint64_t cancelled;    /* A  relaxed counter */
+    uint64_t discarded;    /* A  relaxed counter */
+    uint64_t unready;      /* A  relaxed counter: left a line, taken or cancelled */
+    uint64_t lent;         /* A  relaxed counter: handed to a caller */
+    uint64_t done;         /* A  relaxed counter: done with by a caller */
+    void *spare_waiter;    /* A  W1 of waiter.c */
+    char apart[128 - 8 * 9 - sizeof(struct due__lock)]; /* I */
+    uint32_t magazine[DUE__MAGAZINE];                   /* S */
+};
+
+struct due__slab {
+    struct due__alloc *alloc;                /* I */
+    struct due__job *segment[DUE__SEGMENTS]; /* A  J2: base minus its first number; set once */
+    struct due__span *spans[DUE__SEGMENTS];  /* A  J2: likewise, by span */
+    void *region[DUE__SEGMENTS];             /* D  what was mapped, for the end */
+    struct due__lock depot;                  /* D  guards spans, lists and counts below */
+    uint32_t segments;                       /* A  J2: how many are there */
+    uint32_t lists[4];                       /* D  heads: fresh, partial, idle, none */
+    uint32_t idle;                           /* A  spans in the idle list; written under D */
+    struct due__shard shard[DUE__SHARDS] __attribute__((aligned(128)));
+};
+
+void due__slab_init(struct due__slab *s, struct due__alloc *alloc);
+void due__slab_destroy(struct due__slab *s);
+
+static inline struct due__job *due__job_at(const struct due__slab *s, uint32_t number)
+{
+    uint32_t k = 31u - (uint32_t)__builtin_clz(number | DUE__SPAN_JOBS / 2) - (DUE__SPAN_SHIFT - 1);
+
+    return due__load_acquire(&s->segment[k]) + number; /* J2 */
+}
+
+/* Is there such a place? */
+bool due__slab_has(const struct due__slab *s, uint32_t number);
+
+/* Take up to @n places for new jobs; each is FREE with the generation to use.  Counts them as
+ * enqueued.  0: none is left, grow first. */
+size_t due__slab_take(struct due__slab *s, uint32_t *number, size_t n);
+
+/* A place that was taken and not used after all. */
+void due__slab_untake(struct due__slab *s, uint32_t number);
+
+/* Jobs that were counted as enqueued and then refused. */
+void due__slab_uncount(struct due__slab *s, size_t n);
+
+/* The next segment: how many places it will have (0: the limit is reached), and adding it.  Adding
+ * may find that somebody else did: that is 0 too. */
+uint32_t due__slab_next_places(const struct due__slab *s);
+int due__slab_grow(struct due__slab *s, uint32_t places);
+
+/* Give a place back: its generation ends.  The caller owns it (LENT or DONE, not LINKED). */
+void due__slab_give(struct due__slab *s, uint32_t number);
+
+/* Give the pages of wholly free spans back, all but @keep of them; with @shards also what the
+ * magazines hold.  Takes the slab's own locks one after another. */
+void due__slab_trim(struct due__slab *s, uint32_t keep, bool shards);
+
+/* The shard of the calling thread. */
+struct due__shard *due__shard_mine(struct due__slab *s);
+
+/* The number of a job. */
+uint32_t due__job_number(const struct due__slab *s, const struct due__job *j);
+
+/* One past the highest place ever used, and the bytes of all segments. */
+uint32_t due__slab_end(const struct due__slab *s);
+uint64_t due__slab_bytes(const struct due__slab *s);
+
+static inline struct due__facts due__facts_load(const struct due__job *j)
+{
+    uint64_t all = due__load_relaxed(&j->facts); /* J1 */
+
+    return (struct due__facts){ .len = (uint32_t)all,
+                                .topic = (uint16_t)(all >> 32),
+                                .priority = (uint8_t)(all >> 48),
+                                .payload = (uint8_t)(all >> 56) };
+}
+
+static inline void due__facts_store(struct due__job *j, struct due__facts f)
+{
+    uint64_t all =
+        f.len | (uint64_t)f.topic << 32 | (uint64_t)f.priority << 48 | (uint64_t)f.payload << 56;
+
+    due__store_relaxed(&j->facts, all); /* J1 */
+}
+
+/* Does this slot still stand for its job?  @word gets the word that says so. */
+static inline bool due__slot_alive(const struct due__slab *slab, struct due__slot s, uint64_t *word)
+{
+    const struct due__job *j = due__job_at(slab, due__slot_job(s));
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    *word = w;
+    return due__word_state(w) == DUE__WAITING &&
+           due__word_stamp(w) == (due__slot_arrival(s) & DUE__STAMP_MASK) &&
+           due__load_relaxed(&j->deadline_ns) == due__slot_deadline(s); /* J1 */
+}
+
+/* The bytes of a job of the caller's, and letting go of those that stand apart. */
+const void *due__job_bytes(const struct due__job *j, struct due__facts f);
+void due__job_release(struct due__slab *s, struct due__job *j);
+
+#endif

@@ -1,0 +1,70 @@
+/* ready.h - the due jobs of one topic, in the topic's order.
+ *
+ * A line holds them all under the timeline lock.  In front of it stands a window: up to 64 slots
+ * that takers empty by compare-and-swap, without the lock.  The window is always a prefix of the
+ * topic's order.
+ */
+#ifndef DUE__READY_H
+#define DUE__READY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bag.h"
+#include "pool.h"
+#include "slot.h"
+
+/* ---- A line: guard T, the timeline lock, for every call ---- */
+
+struct due__node; /* of a leftist heap, kept in chunks */
+
+/* Where the nodes of all lines of a queue come from. */
+struct due__nodes {
+    struct due__pool *pool;    /* I */
+    struct due__chunk *partly; /* T  chunks with free nodes */
+};
+
+struct due__line {
+    struct due__chunk *head;  /* T  the run: slots that came in order, oldest chunk first */
+    struct due__chunk *tail;  /* T */
+    struct due__slot last;    /* T  the run's last slot */
+    struct due__node *side;   /* T  those that came out of order: a leftist heap */
+    struct due__node *swept;  /* T  what a sweep of the side has kept so far: another one */
+    struct due__chunk *broom; /* T  the chunk before the next one to sweep; NULL: the first */
+    size_t count;             /* T  slots, dead ones included */
+};
+
+/* False: the pool is used up, and nothing has changed. */
+bool due__line_push(struct due__line *l, struct due__nodes *n, struct due__slot s);
+/* @s stands before everything in the line. */
+bool due__line_unpop(struct due__line *l, struct due__nodes *n, struct due__slot s);
+bool due__line_first(const struct due__line *l, struct due__slot *s);
+struct due__slot due__line_pop(struct due__line *l, struct due__nodes *n);
+
+/* Drop dead slots, looking at about @budget.  True: a whole pass is complete. */
+bool due__line_sweep(struct due__line *l, struct due__nodes *n, due__alive_fn *alive,
+                     const void *ctx, size_t budget);
+
+bool due__line_check(const struct due__line *l);
+
+/* ---- A window ---- */
+
+#define DUE__WINDOW_SLOTS 64u
+
+struct due__window {
+    uint64_t ends;                            /* A  V1: tail 32 | head 32 */
+    struct due__slot slot[DUE__WINDOW_SLOTS]; /* A  V1: relaxed halves, trusted after the swap */
+};
+
+/* Under the lock: slots published and not taken, and one more behind them (when there is room). */
+uint32_t due__window_count(const struct due__window *w);
+void due__window_publish(struct due__window *w, struct due__slot s);
+
+/* Under the lock: take all back, in order; answers how many. */
+uint32_t due__window_recall(struct due__window *w, struct due__slot *slots);
+
+/* Any thread: take up to @max from the front; answers how many. */
+uint32_t due__window_take(struct due__window *w, struct due__slot *slots, uint32_t max);
+
+#endif
