@@ -1,0 +1,182 @@
+/* close.c - closing a queue: refuse, deliver or discard, let everybody go.
+ *
+ * Edges      E3  see core.c
+ *            C1  a caller that may sleep counts itself inside, then looks at the state under the
+ *                lock; leaving, it counts itself out, then looks at the state.  Close sets CLOSING,
+ *                then reads the count.  Either close sees the caller, or the caller sees CLOSING;
+ *                and the last one out sees CLOSING, or close sees that nobody is left.
+ *            C2  whoever takes a job out of the queue counts it, then looks at the state; close sets
+ *                DRAINING, then sums the counts.  All sequentially consistent: of all who take and
+ *                sum, the last one sees that nothing is left.
+ */
+#include "core.h"
+
+#include "atomic.h"
+
+void due__inside_enter(struct due_queue *q)
+{
+    due__add_seq(&q->inside, 1); /* C1 */
+}
+
+/* Ring everyone in due_close: they stay in line and look for themselves. */
+static void ring_closers(struct due_queue *q, struct due__tenure *t)
+{
+    for (struct due__waiter *w = q->closers.first; w != NULL && t->rings + 3 <= DUE__RINGS;
+         w = w->line_next)
+        due__tenure_ring(t, &w->bell);
+}
+
+void due__inside_leave(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    if (due__sub_seq(&q->inside, 1) != 1 || !(due__load_seq(&q->state) & DUE__CLOSING)) /* C1 */
+        return;
+    due__enter(q, &t);
+    ring_closers(q, &t);
+    due__leave(q, &t);
+}
+
+void due__discard(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (q->hooks.on_discard != NULL) {
+        int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
+        due_job job;
+
+        due__job_fill(q, number, deadline, deadline, &job);
+        job.queue = NULL; /* done with when the hook returns */
+        q->hooks.on_discard(q->hooks.ctx, &job);
+    }
+    due__job_release(&q->slab, j);
+    due__place_done(q, number);
+    due__add_seq(&due__shard_mine(&q->slab)->discarded, 1); /* C2 */
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 */
+        due__drained(q);
+}
+
+/* Everyone who waits for room is called and, with @consumers, everyone who waits for a job; those
+ * who come later see the state. */
+static void wake_all(struct due_queue *q, bool consumers)
+{
+    struct due__tenure t;
+    bool more;
+
+    do {
+        due__enter(q, &t);
+        while (consumers && q->all != NULL && t.rings + 3 <= DUE__RINGS)
+            due__call(q, &t, q->all, 0);
+        while (q->space.first != NULL && t.rings + 3 <= DUE__RINGS) {
+            struct due__waiter *w = q->space.first;
+
+            due__waiters_remove(&q->space, w);
+            w->linked = false;
+            due__tenure_ring(&t, &w->bell);
+        }
+        more = (consumers && q->all != NULL) || q->space.first != NULL;
+        if (!more)
+            ring_closers(q, &t);
+        due__leave(q, &t);
+    } while (more);
+}
+
+void due__drained(struct due_queue *q)
+{
+    if ((due__load_seq(&q->state) & DUE__CLOSING) || due__waiting(q) > 0) /* C2 */
+        return;
+    if (!(due__or_seq(&q->state, DUE__CLOSING) & DUE__CLOSING)) /* C1, E3 */
+        wake_all(q, true);
+}
+
+/* Take in what was submitted before the state changed, as far as it can be reached. */
+static void drain_all(struct due_queue *q)
+{
+    struct due__tenure t;
+    bool half;
+    bool done;
+
+    do {
+        due__enter(q, &t);
+        done = due__drain(q, DUE__PROXY_BATCH, &half);
+        due__leave(q, &t);
+    } while (!done);
+}
+
+void due__stop_proxies(struct due_queue *q)
+{
+    if (due__or_seq(&q->state, DUE__STOPPED) & DUE__STOPPED) /* no edge: once */
+        return;
+    due__bell_ring(&q->enqueue_bell);
+    due__bell_ring(&q->worker.bell);
+    if (q->alarm.fd >= 0)
+        due__bell_ring(&q->alarm);
+    due__bell_ring(&q->dequeue_bell);
+    for (size_t i = 0; i < sizeof q->threads / sizeof q->threads[0]; i++)
+        due__thread_join(&q->threads[i]);
+}
+
+static int64_t now_of(const struct due_queue *q)
+{
+    return q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
+}
+
+/* 1: closed and everybody out; 0: again, after a sleep; or DUE_ETIMEDOUT. */
+static int closed_or_sleep(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
+{
+    struct due__tenure t;
+    int rc = 0;
+
+    due__enter(q, &t);
+    if (w->linked)
+        due__waiters_remove(&q->closers, w);
+    w->linked = false;
+    if ((due__load_seq(&q->state) & DUE__CLOSING) && due__load_seq(&q->inside) == 0) /* C1 */
+        rc = 1;
+    else if (until_ns != DUE_FOREVER && now_of(q) >= until_ns)
+        rc = DUE_ETIMEDOUT;
+    if (rc == 0) {
+        w->until_ns = until_ns;
+        w->timed_out = false;
+        w->linked = true;
+        due__waiters_add(&q->closers, w);
+    }
+    due__leave(q, &t);
+    if (rc == 0)
+        due__bell_wait(&w->bell, q->clock.manual != NULL ? DUE_FOREVER : until_ns, false);
+    return rc;
+}
+
+int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
+{
+    int rc = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (timeout_ns < 0 || (mode != DUE_CLOSE_DRAIN && mode != DUE_CLOSE_DISCARD))
+        return DUE_EINVAL;
+    int64_t until = due__time_add(now_of(q), timeout_ns);
+    struct due__waiter *w = due__waiter_get(q);
+    if (w == NULL)
+        return DUE_ENOMEM;
+    if (mode == DUE_CLOSE_DRAIN) {
+        due__or_seq(&q->state, DUE__DRAINING); /* E3, C2 */
+        drain_all(q);
+        wake_all(q, false);
+        due__drained(q);
+    } else {
+        due__or_seq(&q->state, DUE__CLOSING); /* E3, C1 */
+        drain_all(q);
+        due_clear(q, DUE_ALL_TOPICS, NULL);
+        wake_all(q, true);
+    }
+    while (rc == 0)
+        rc = closed_or_sleep(q, w, until);
+    due__waiter_put(q, w);
+    if (rc < 0)
+        return rc;
+    due__stop_proxies(q);
+    return 0;
+}

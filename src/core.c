@@ -1,0 +1,540 @@
+/* core.c - the tenure of the timeline lock: what whoever holds it does for everybody.
+ *
+ * A producer tries the lock.  Free: it sorts its job in, and takes along what others left in the
+ * inbox.  Busy: it leaves the job in the inbox and goes.  So nobody waits for the lock to submit,
+ * and the timeline stays in the cache of one core while contention lasts.
+ *
+ * Edges      E1  put: link the node, knock, then look at the state, then try the lock.  Drain: answer
+ *                the knock, then take.  Leave: release the lock, then look for a knock.  All
+ *                sequentially consistent.  If the try fails, the tenure it met is released after the
+ *                knock, so either that release's look sees it, or a later drain has answered it and
+ *                seen the node.  A node behind another producer's gap is seen by nobody until that
+ *                producer has linked, and then its knock, look and try are still to come.
+ *            E2  the proxy clears ACTIVE, then looks for a knock; put knocks, then looks at the
+ *                state.  Either the proxy sees the knock, or the producer sees ACTIVE gone and tries
+ *                the lock itself.
+ *            E3  close sets DRAINING or CLOSING, then takes the lock and drains; put links, then
+ *                looks at the state.  Either the drain sees the node, or the producer sees the
+ *                state and withdraws its job.
+ *
+ * Always     N1  every job that waits and is not LINKED has exactly one live slot
+ * (check)    N2  everything with a deadline up to due_ns that waits is in a topic's line
+ *            N3  nobody waits who takes a topic with a job shown, but has been called
+ *
+ * Not here   Waiters and the timer: waiter.c.  Topics: topic.c.
+ */
+#include "core.h"
+
+#include <assert.h>
+
+#include "atomic.h"
+
+/* ---- Tenure ---- */
+
+#ifdef DUE_MEASURE_TENURE
+static void measure_begin(struct due_queue *q)
+{
+    q->tenure_begin_ns = (uint64_t)due__monotonic_now();
+}
+
+static void measure_end(struct due_queue *q)
+{
+    uint64_t ns = (uint64_t)due__monotonic_now() - q->tenure_begin_ns;
+
+    if (ns > q->tenure_max_ns)
+        q->tenure_max_ns = ns;
+}
+#else
+static inline void measure_begin(struct due_queue *q)
+{
+    (void)q;
+}
+
+static inline void measure_end(struct due_queue *q)
+{
+    (void)q;
+}
+#endif
+
+/* The lock is ours. */
+static void begin(struct due_queue *q)
+{
+    measure_begin(q);
+    if (q->clock.steps) {
+        int64_t now = due__clock_now(&q->clock);
+
+        if (now < q->due_ns)
+            q->due_ns = now; /* the clock was set back: wait on */
+    }
+}
+
+static void tenure_init(struct due__tenure *t)
+{
+    t->rings = 0;
+    t->rounds = 0;
+    t->fd = false;
+}
+
+void due__enter(struct due_queue *q, struct due__tenure *t)
+{
+    tenure_init(t);
+    due__lock_acquire(&q->lock);
+    begin(q);
+}
+
+bool due__try_enter(struct due_queue *q, struct due__tenure *t)
+{
+    if (!due__lock_try(&q->lock)) /* E1 */
+        return false;
+    tenure_init(t);
+    begin(q);
+    return true;
+}
+
+void due__tenure_ring(struct due__tenure *t, struct due__bell *b)
+{
+    assert(t->rings < DUE__RINGS);
+    t->ring[t->rings++] = b;
+}
+
+/* Call waiters for the topics with new jobs.  True: more are to be called than bells can be rung. */
+static bool call_waiters(struct due_queue *q, struct due__tenure *t)
+{
+    while (q->fresh != NULL) {
+        struct due__topic *topic = q->fresh;
+        struct due__waiter *w;
+
+        due__topic_refill(q, topic);
+        if (q->proxies == DUE_PROXIES_ALWAYS && topic->fresh > 0) {
+            if (t->rings + 3 > DUE__RINGS)
+                return true;
+            due__tenure_ring(t, &q->dequeue_bell);
+            topic->fresh = 0;
+        }
+        while (topic->fresh > 0 && (w = due__waiter_for(q, topic)) != NULL) {
+            if (t->rings + 3 > DUE__RINGS)
+                return true;
+            due__call(q, t, w, topic->number);
+            topic->fresh--;
+        }
+        q->fresh = topic->fresh_next;
+        topic->fresh = 0;
+        topic->fresh_listed = false;
+    }
+    return false;
+}
+
+/* What is owed to others before the lock is released.  True: come again after ringing. */
+static bool settle(struct due_queue *q, struct due__tenure *t)
+{
+    /* On a manual clock nobody leads: whoever sorted in something due moves it. */
+    bool more = q->clock.manual != NULL && !due__move_due(q, due__clock_now(&q->clock));
+
+    more = call_waiters(q, t) || more;
+    if (q->lead != NULL && due__timeline_bound(&q->timeline) < q->armed) {
+        q->armed = DUE__AWAKE;
+        due__tenure_ring(t, due__lead_bell(q));
+    }
+    if (q->worker_wanted) {
+        q->worker_wanted = false;
+        if (q->proxies != DUE_PROXIES_NEVER)
+            due__tenure_ring(t, q->lead == &q->worker ? due__lead_bell(q) : &q->worker.bell);
+        else
+            due__sweep_piece(q, DUE__MOVES_MAX);
+        q->worker_wanted = q->proxies == DUE_PROXIES_NEVER && q->sweeping;
+    }
+    due__fd_note(q);
+    if (q->fd_noted) {
+        q->fd_noted = false;
+        t->fd = true;
+    }
+    return more;
+}
+
+static void call_proxy(struct due_queue *q)
+{
+    due__or_seq(&q->state, DUE__ACTIVE);  /* E2 */
+    due__add_relaxed(&q->proxy_calls, 1); /* no edge: a counter */
+    due__bell_ring(&q->enqueue_bell);
+}
+
+/* After the release.  True: the lock is ours again, and jobs were sorted in. */
+static bool second_look(struct due_queue *q, struct due__tenure *t)
+{
+    bool half;
+
+    if (!due__inbox_knocked(&q->inbox)) /* E1 */
+        return false;
+    if (due__load_seq(&q->state) & DUE__ACTIVE) /* E2: the proxy will look */
+        return false;
+    if (t->rounds == DUE__ROUNDS_MAX && q->proxies != DUE_PROXIES_NEVER) {
+        call_proxy(q);
+        return false;
+    }
+    if (!due__lock_try(&q->lock)) /* E1: whoever holds it will look */
+        return false;
+    begin(q);
+    t->rounds++;
+    due__drain(q, DUE__FOREIGN_MAX, &half);
+    return true;
+}
+
+void due__leave(struct due_queue *q, struct due__tenure *t)
+{
+    bool more;
+
+    do {
+        more = settle(q, t);
+        measure_end(q);
+        due__lock_release(&q->lock); /* E1 */
+        for (uint32_t i = 0; i < t->rings; i++) {
+            if (due__bell_ring(t->ring[i]))
+                due__add_relaxed(&q->rings, 1); /* no edge: a counter */
+        }
+        t->rings = 0;
+        if (t->fd)
+            due__fd_arm(q);
+        t->fd = false;
+        if (more) {
+            due__lock_acquire(&q->lock);
+            begin(q);
+        }
+    } while (more || second_look(q, t));
+}
+
+/* ---- Sorting in ---- */
+
+/* Drop every dead slot now: the pool is used up.  It holds enough for every live one (pool.h). */
+static void make_room(struct due_queue *q)
+{
+    due__sweep_begin(q, true);
+    while (!due__sweep_piece(q, DUE__SWEEP_PIECE))
+        ;
+}
+
+static void keep(struct due_queue *q, struct due__slot s, uint32_t topic, bool ready)
+{
+    if (!ready) {
+        while (!due__timeline_insert(&q->timeline, s))
+            make_room(q);
+    } else {
+        if (due__slot_deadline(s) > q->published_ns)
+            q->published_ns = due__slot_deadline(s);
+        q->readied++;
+        while (!due__topic_push(q, due__topic_at(q, topic), s))
+            make_room(q);
+    }
+    if (due__timeline_count(&q->timeline) + q->in_lines >= q->sweep_at)
+        due__sweep_begin(q, false);
+}
+
+static void renumbered(void *ctx, struct due__slot old, struct due__slot now)
+{
+    struct due_queue *q = ctx;
+    struct due__job *j = due__job_at(&q->slab, due__slot_job(old));
+    uint64_t w;
+
+    while (due__slot_alive(&q->slab, old, &w)) {
+        uint64_t stamped = due__word(due__word_generation(w), due__slot_arrival(now),
+                                     w & (DUE__STATE_MASK | DUE__LINKED | DUE__READY));
+
+        if (due__cas_acq_rel(&j->word, &w, stamped)) /* J1 */
+            return;
+    }
+}
+
+/* Back from a line into the timeline, to be numbered with the rest and moved again. */
+static void unready(struct due_queue *q, struct due__slot s)
+{
+    struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
+    uint64_t w;
+
+    while (due__slot_alive(&q->slab, s, &w)) {
+        if (due__cas_acq_rel(&j->word, &w, w & ~DUE__READY)) { /* J1 */
+            q->unreadied++;
+            keep(q, s, 0, false);
+            return;
+        }
+    }
+}
+
+/* The arrival numbers are used up: give small ones to everything that waits, in order.  Happens
+ * once in 2^28 arrivals during which the queue was never empty, and takes as long as it takes. */
+static void renumber(struct due_queue *q)
+{
+    size_t dropped = 0;
+
+    for (uint32_t i = 0; i < q->topic_count; i++) {
+        struct due__topic *t = due__topic_at(q, i);
+
+        while (!due__topic_recall(q, t))
+            make_room(q);
+        while (t->line.count > 0) {
+            q->in_lines--;
+            unready(q, due__slot_plain(q, due__line_pop(&t->line, &q->nodes)));
+        }
+    }
+    q->due_ns = -1;
+    q->arrival = due__timeline_renumber(&q->timeline, 0, renumbered, q, &dropped);
+}
+
+static uint32_t next_arrival(struct due_queue *q)
+{
+    if (q->arrival >= DUE__ARRIVAL_MAX)
+        renumber(q);
+    return q->arrival++;
+}
+
+/* Sort in the waiting job @number whose word was @w.  False: it was cancelled meanwhile. */
+static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, uint64_t w)
+{
+    struct due__facts f = due__facts_load(j);
+    int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1 */
+    uint32_t arrival = next_arrival(q);
+
+    /* Producers without delay must not disturb each other's order: as late as what was last moved,
+     * which is not later than now unless the clock can be set back. */
+    if ((f.payload & DUE__NOW) && deadline < q->published_ns && !q->clock.steps) {
+        deadline = q->published_ns;
+        due__store_relaxed(&j->deadline_ns, deadline); /* J1 */
+    }
+    bool ready = deadline <= q->due_ns;
+    uint64_t sorted = due__word(due__word_generation(w), arrival,
+                                (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0));
+
+    if (!due__cas_acq_rel(&j->word, &w, sorted)) /* J1 */
+        return false;
+    keep(q, due__slot_make(deadline, f.priority, arrival, number), f.topic, ready);
+    return true;
+}
+
+void due__place(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    q->direct++;
+    sort_in(q, number, j, due__load_relaxed(&j->word)); /* J1: the caller's own */
+}
+
+void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, int64_t deadline_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__facts f = due__facts_load(j);
+
+    f.payload &= (uint8_t)~DUE__NOW;
+    due__facts_store(j, f);
+    due__store_relaxed(&j->deadline_ns, deadline_ns); /* J1 */
+    if (moving & DUE__READY)
+        q->unreadied++;
+
+    uint64_t w = (moving & ~(DUE__STATE_MASK | DUE__READY)) | DUE__WAITING;
+    due__store_release(&j->word, w); /* J1 */
+    if (!(w & DUE__LINKED))
+        sort_in(q, number, j, w);
+}
+
+/* A node has left the inbox; its job was cancelled before it was sorted in. */
+static void unlink_cancelled(struct due_queue *q, uint32_t number, struct due__job *j)
+{
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    while (!due__cas_acq_rel(&j->word, &w, w & ~DUE__LINKED)) /* J1 */
+        ;
+    if (due__word_state(w) == DUE__DONE)
+        due__slab_give(&q->slab, number);
+}
+
+bool due__drain(struct due_queue *q, uint32_t max, bool *half)
+{
+    struct cds_wfcq_node *node;
+
+    *half = false;
+    due__inbox_answer(&q->inbox); /* E1 */
+    for (uint32_t i = 0; i < max; i++) {
+        switch (due__inbox_take(&q->inbox, &node)) {
+        case DUE__INBOX_EMPTY:
+            return true;
+        case DUE__INBOX_HALF:
+            *half = true;
+            return true;
+        case DUE__INBOX_NODE:
+            break;
+        }
+        struct due__job *j = caa_container_of(node, struct due__job, link.node);
+        uint32_t number = due__job_number(&q->slab, j);
+        uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+        q->delegated++;
+        if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w))
+            unlink_cancelled(q, number, j);
+    }
+    due__inbox_knock(&q->inbox); /* E1: on behalf of what is left */
+    return false;
+}
+
+/* ---- What is due ---- */
+
+/* A slot that has left the timeline goes to its topic, if it is alive. */
+static void make_ready(struct due_queue *q, struct due__slot s)
+{
+    struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
+    uint64_t w;
+
+    while (due__slot_alive(&q->slab, s, &w)) {
+        struct due__facts f = due__facts_load(j);
+
+        if (due__cas_acq_rel(&j->word, &w, w | DUE__READY)) { /* J1 */
+            keep(q, s, f.topic, true);
+            return;
+        }
+    }
+}
+
+bool due__move_due(struct due_queue *q, int64_t now_ns)
+{
+    struct due__timeline *tl = &q->timeline;
+    uint32_t looked = 0;
+    uint32_t pieces = 0;
+    struct due__slot s;
+
+    while (due__timeline_bound(tl) <= now_ns) {
+        if (!due__timeline_ready(tl)) {
+            if (++pieces == 2)
+                return false;
+            continue;
+        }
+        if (!due__timeline_head(tl, &s) || due__slot_deadline(s) > now_ns)
+            break;
+        if (looked++ == DUE__MOVES_MAX)
+            return false;
+        make_ready(q, due__timeline_pop(tl));
+    }
+    if (now_ns > q->due_ns)
+        q->due_ns = now_ns;
+    if (due__timeline_count(tl) == 0 && q->in_lines == 0 && q->ring == NULL)
+        q->arrival = 0;
+    return true;
+}
+
+/* Ring those whose time a manual clock has passed.  True: all of them. */
+static bool ring_late(struct due__tenure *t, struct due__waiter *first, int64_t now_ns, bool all)
+{
+    for (struct due__waiter *w = first; w != NULL; w = all ? w->all_next : w->line_next) {
+        if (w->until_ns > now_ns || w->timed_out)
+            continue;
+        if (t->rings + 3 > DUE__RINGS)
+            return false;
+        w->timed_out = true;
+        due__tenure_ring(t, &w->bell);
+    }
+    return true;
+}
+
+void due__tick(struct due_queue *q)
+{
+    int64_t now = due__clock_now(&q->clock);
+    struct due__tenure t;
+    bool done;
+    bool half;
+
+    do {
+        due__enter(q, &t);
+        done = due__drain(q, DUE__PROXY_BATCH, &half);
+        done = due__move_due(q, now) && done;
+        done = ring_late(&t, q->all, now, true) && done;
+        done = ring_late(&t, q->space.first, now, false) && done;
+        done = ring_late(&t, q->closers.first, now, false) && done;
+        due__leave(q, &t);
+    } while (!done);
+}
+
+/* ---- Memory ---- */
+
+int due__grow(struct due_queue *q)
+{
+    uint32_t places = due__slab_next_places(&q->slab);
+    struct due__tenure t;
+
+    if (places == 0)
+        return DUE_ELIMIT;
+    struct due__region *region =
+        due__region_new(&q->alloc, (size_t)places / DUE__SPAN_JOBS * DUE__CHUNKS_PER_SPAN);
+    if (region == NULL)
+        return DUE_ENOMEM;
+    due__enter(q, &t);
+    due__pool_adopt(&q->pool, region);
+    due__leave(q, &t);
+    return due__slab_grow(&q->slab, places);
+}
+
+uint64_t due__waiting(struct due_queue *q)
+{
+    uint64_t gone = 0;
+    uint64_t come = 0;
+
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &q->slab.shard[i];
+
+        gone += due__load_seq(&it->dequeued) + due__load_seq(&it->cancelled) +
+                due__load_seq(&it->discarded); /* C2 of close.c */
+    }
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &q->slab.shard[i];
+
+        due__lock_acquire(&it->lock);
+        come += it->enqueued;
+        due__lock_release(&it->lock);
+    }
+    return come - gone;
+}
+
+static bool line_slot_alive(const void *ctx, struct due__slot s)
+{
+    const struct due_queue *q = ctx;
+    uint64_t w;
+
+    return due__slot_alive(&q->slab, due__slot_plain(q, s), &w);
+}
+
+void due__sweep_begin(struct due_queue *q, bool anyway)
+{
+    size_t slots = due__timeline_count(&q->timeline) + q->in_lines;
+
+    if (q->sweeping)
+        return;
+    if (!anyway) {
+        size_t waiting = (size_t)due__waiting(q);
+        size_t worth = 2 * waiting + DUE__SWEEP_PIECE;
+
+        q->sweep_at = worth > slots + DUE__SWEEP_PIECE / 4 ? worth : slots + DUE__SWEEP_PIECE / 4;
+        if (slots <= worth)
+            return;
+        q->worker_wanted = true;
+    }
+    q->sweeping = true;
+    q->sweep_topic = 0;
+}
+
+bool due__sweep_piece(struct due_queue *q, size_t budget)
+{
+    size_t dropped = 0;
+
+    if (!q->sweeping)
+        return true;
+    if (q->sweep_topic == 0) {
+        if (due__timeline_sweep(&q->timeline, budget, &dropped))
+            q->sweep_topic = 1;
+        return false;
+    }
+    if (q->sweep_topic <= q->topic_count) {
+        struct due__topic *t = due__topic_at(q, q->sweep_topic - 1);
+        size_t before = t->line.count;
+
+        if (due__line_sweep(&t->line, &q->nodes, line_slot_alive, q, budget))
+            q->sweep_topic++;
+        q->in_lines -= before - t->line.count;
+        return false;
+    }
+    q->sweeping = false;
+    return true;
+}

@@ -1,0 +1,338 @@
+/* core.h - what a queue is made of, and the tenure of its timeline lock.
+ *
+ * Guards     I  set at open, then constant      T  the timeline lock      A  atomic, see Edges
+ *            N  the lock of the topics' names
+ * Lock order 1. a manual clock's mutex  2. the names' lock  3. the timeline lock  4. the slab's own
+ *            locks (job.h).  No lock is held in a hook.
+ *
+ * The edges E1 to E4 are described in core.c.
+ */
+#ifndef DUE__CORE_H
+#define DUE__CORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "alloc.h"
+#include "channel.h"
+#include "clock.h"
+#include "due/due.h"
+#include "inbox.h"
+#include "job.h"
+#include "lock.h"
+#include "pool.h"
+#include "ready.h"
+#include "thread.h"
+#include "timeline.h"
+
+#ifndef DUE_HEARTBEAT
+#define DUE_HEARTBEAT 1
+#endif
+
+/* Bits of a queue's state. */
+#define DUE__ACTIVE   1u /* the enqueue proxy drains the inbox: others need not */
+#define DUE__DRAINING 2u /* enqueues are refused, deliveries go on */
+#define DUE__CLOSING  4u /* everything is refused */
+#define DUE__STOPPED  8u /* the proxies' threads are to end */
+#define DUE__REFUSING (DUE__DRAINING | DUE__CLOSING)
+
+#define DUE__MOVES_MAX     256u  /* due jobs moved in one tenure */
+#define DUE__FOREIGN_MAX   64u   /* other callers' jobs that a caller sorts in in one tenure */
+#define DUE__ROUNDS_MAX    2u    /* tenures a caller adds to its own for others' jobs */
+#define DUE__PROXY_BATCH   1024u /* jobs the enqueue proxy sorts in in one tenure */
+#define DUE__RINGS         32u   /* bells one tenure can ring */
+#define DUE__SWEEP_PIECE   4096u /* slots a sweep looks at in one tenure */
+#define DUE__TOPIC_PAGE    256u  /* topics are looked up in two steps of this size */
+#define DUE__PRIORITY_SHOW 8u    /* slots shown ahead when the order is by priority */
+
+#define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
+
+/* One caller that waits: for a job, for room, or for others to leave.  Waiters belong to the queue
+ * and are used again, so that a late ring touches nothing that is gone. */
+struct due__waiter {
+    struct due__bell bell;         /* A  its own edges */
+    uint32_t called;               /* A  W2: the topic it was called for, plus 1 */
+    struct due__waiter *all_next;  /* T  everyone who waits for a job */
+    struct due__waiter *all_prev;  /* T */
+    struct due__waiter *line_next; /* T  those of one topic, or of several; or the free list */
+    struct due__waiter *line_prev; /* T */
+    struct due__waiter *made_next; /* T  all waiters ever made, for the end */
+    const int *topics;             /* T  the caller's; NULL: any */
+    size_t topic_count;            /* T */
+    uint64_t ticket;               /* T  first parked, first called */
+    int64_t until_ns;              /* T  on the monotonic clock, or the manual one */
+    uint32_t hand;                 /* T  the job the dequeue proxy took for it */
+    bool linked;                   /* T */
+    bool on_alarm;                 /* T  sleeps on the queue's alarm instead of its bell */
+    bool timed_out;                /* T  a manual clock has passed until_ns and rung */
+};
+
+/* Waiters in the order in which they came. */
+struct due__waiters {
+    struct due__waiter *first; /* T */
+    struct due__waiter *last;  /* T */
+};
+
+struct due__topic {
+    struct due__window window;     /* A  its own edges */
+    struct due__line line;         /* T */
+    struct due__slot shown;        /* T  the last slot published in the window */
+    struct due__waiters waiters;   /* T  those who want this topic alone */
+    struct due__topic *fresh_next; /* T  topics with new jobs nobody was called for yet */
+    struct due__topic *next;       /* T  topics with something ready, in a ring of turns */
+    struct due__topic *prev;       /* T */
+    uint32_t fresh;                /* T  jobs nobody was called for yet */
+    bool listed;                   /* T  in the ring */
+    bool fresh_listed;             /* T  in the list of topics with new jobs */
+    bool paused;                   /* T */
+    uint16_t number;               /* I */
+    char name[];                   /* I */
+};
+
+struct due__names {
+    struct due__lock lock; /* N */
+    uint16_t *table;       /* N  open addressing, topic numbers; 0 is empty */
+    size_t room;           /* N  a power of two */
+};
+
+struct due__hooks {
+    void (*on_log)(void *ctx, enum due_log_level level, const char *text); /* I */
+    void (*on_thread_start)(void *ctx, const char *name);                  /* I */
+    void (*on_discard)(void *ctx, const due_job *job);                     /* I */
+    void *ctx;                                                             /* I */
+};
+
+struct due_queue {
+    /* What everybody reads. */
+    const unsigned char *mark; /* I  a page that a fork wipes to zero */
+    uint64_t tag;              /* I  in every id of this queue */
+    size_t capacity;           /* I  0: no limit but DUE_JOBS_MAX */
+    int64_t spin_ns;           /* I */
+    enum due_proxies proxies;  /* I */
+    enum due_order order;      /* I */
+    struct due__clock clock;   /* I */
+    struct due__alloc alloc;   /* I */
+    struct due__hooks hooks;   /* I */
+    char name[65];             /* I */
+    struct due__topic **topics[DUE_TOPIC_MAX / DUE__TOPIC_PAGE + 1]; /* A  T1 of topic.c */
+    uint32_t topic_count;                                            /* A  T1 of topic.c */
+    struct due__names names;                                         /* N */
+    struct due_queue *clock_next; /* I  the manual clock's list, guarded by its mutex */
+
+    /* Submission. */
+    uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */
+    uint32_t sole;                                      /* A  W3: the only topic with jobs + 1 */
+    struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  E1 */
+    struct due__lock lock __attribute__((aligned(DUE__LINE)));   /* T */
+
+    /* What the lock guards. */
+    struct due__pool pool;         /* T */
+    struct due__nodes nodes;       /* T */
+    struct due__timeline timeline; /* T */
+    uint32_t arrival;              /* T  the next arrival number */
+    int64_t due_ns;                /* T  everything up to here has left the timeline */
+    int64_t published_ns;          /* T  the latest deadline among what has left it */
+    size_t in_lines;               /* T  slots in lines and windows, dead ones included */
+    uint64_t readied;              /* T  jobs that were ever marked ready */
+    uint64_t unreadied;            /* T  of those, rescheduled */
+    uint64_t direct;               /* T  jobs sorted in by their caller */
+    uint64_t delegated;            /* T  jobs that came through the inbox */
+    uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
+    uint64_t tenure_max_ns;        /* T  likewise */
+    size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
+    uint32_t sweep_topic;          /* T  where the sweep is: 0 the timeline, then topics + 1 */
+    bool sweeping;                 /* T */
+    struct due__topic *ring;       /* T  topics with something ready; the next in turn */
+    struct due__topic *fresh;      /* T */
+    struct due__waiters waiters;   /* T  those who take any topic, or several */
+    struct due__waiter *all;       /* T  first of everyone who waits for a job */
+    struct due__waiter *all_last;  /* T */
+    struct due__waiter *lead;      /* T  owns the timer; NULL: nobody */
+    int64_t armed;                 /* T  the deadline it sleeps for, or DUE__AWAKE */
+    struct due__waiter *free;      /* T  waiters not in use */
+    struct due__waiter *made;      /* T */
+    struct due__waiters space;     /* T  callers that wait for room */
+    struct due__waiters closers;   /* T  callers in due_close */
+    uint64_t tickets;              /* T */
+    bool worker_wanted;            /* T  the worker proxy is to be called at the next release */
+    bool fd_noted;                 /* T  the descriptor's time has changed */
+    bool beating;                  /* T  the worker proxy keeps its heartbeat */
+    uint64_t mended;               /* T */
+    uint64_t beats;                /* T */
+    struct due__bell alarm;        /* A  its own edges; fd < 0: the clock is monotonic or manual */
+
+    /* Capacity. */
+    uint64_t used __attribute__((aligned(DUE__LINE))); /* A  S1 of space.c */
+    uint32_t space_waiting;                            /* A  S1 of space.c */
+
+    uint32_t inside; /* A  C1 of close.c: callers that wait for a job or for room */
+
+    /* The pollable descriptor. */
+    int fd;                  /* A  P1 of poll.c: -1 until due_fd */
+    int64_t fd_want;         /* A  P1 of poll.c */
+    struct due__lock fdlock; /* its own guard; taken alone */
+
+    /* The proxies. */
+    struct due__bell enqueue_bell; /* A  its own edges */
+    struct due__waiter worker;     /* A  its bell and T fields; in no list */
+    struct due__bell dequeue_bell; /* A  its own edges */
+    struct due__thread threads[3]; /* I */
+    uint64_t rings;                /* A  relaxed counter */
+    uint64_t proxy_calls;          /* A  relaxed counter */
+
+    struct due__slab slab; /* A  its own edges */
+};
+
+/* One tenure of the timeline lock, on its holder's stack. */
+struct due__tenure {
+    struct due__bell *ring[DUE__RINGS]; /* to be rung after the release */
+    uint32_t rings;                     /* */
+    uint32_t rounds;                    /* tenures already spent for others */
+    bool fd;                            /* the descriptor is to be armed after the release */
+};
+
+/* ---- core.c ---- */
+
+static inline bool due__forked(const struct due_queue *q)
+{
+    return *(const volatile unsigned char *)q->mark == 0;
+}
+
+void due__enter(struct due_queue *q, struct due__tenure *t);
+bool due__try_enter(struct due_queue *q, struct due__tenure *t);
+
+/* End the tenure: call the waiters that new jobs are for, release the lock, ring, look at the
+ * inbox again and, up to a budget, sort in what is found there. */
+void due__leave(struct due_queue *q, struct due__tenure *t);
+void due__tenure_ring(struct due__tenure *t, struct due__bell *b); /* there is room */
+
+/* Sort in up to @max jobs from the inbox.  True: it is empty, or half linked and therefore
+ * somebody else's to look at; *@half says which. */
+bool due__drain(struct due_queue *q, uint32_t max, bool *half);
+
+/* Sort in a job of the caller's own that is not in the inbox. */
+void due__place(struct due_queue *q, uint32_t number);
+
+/* Move what is due at @now_ns from the timeline to the topics, at most DUE__MOVES_MAX.  True: all
+ * of it, and the timeline's head is exact. */
+bool due__move_due(struct due_queue *q, int64_t now_ns);
+
+/* Give the slot of a waiting job whose word is MOVING another place, and make it WAITING. */
+void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, int64_t deadline_ns);
+
+/* A manual clock was turned. */
+void due__tick(struct due_queue *q);
+
+/* Chunks and places for one more segment.  DUE_ENOMEM, DUE_ELIMIT. */
+int due__grow(struct due_queue *q);
+
+/* Dead slots: whether a sweep is worth it, and a piece of one.  True: nothing to sweep. */
+void due__sweep_begin(struct due_queue *q, bool anyway);
+bool due__sweep_piece(struct due_queue *q, size_t budget);
+
+/* Jobs that wait, delayed or ready: exact when no call is running. */
+uint64_t due__waiting(struct due_queue *q);
+
+/* ---- topic.c ---- */
+
+int due__topics_init(struct due_queue *q);
+void due__topics_destroy(struct due_queue *q);
+struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number); /* exists */
+bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);
+void due__topic_refill(struct due_queue *q, struct due__topic *t);
+void due__topic_list(struct due_queue *q, struct due__topic *t);
+void due__topic_unlist(struct due_queue *q, struct due__topic *t);
+bool due__topic_recall(struct due_queue *q, struct due__topic *t);
+
+/* Turn a slot of a line into the timeline's form. */
+static inline struct due__slot due__slot_plain(const struct due_queue *q, struct due__slot s)
+{
+    return q->order == DUE_BY_PRIORITY ? due__slot_by_deadline(s) : s;
+}
+
+/* ---- waiter.c ---- */
+
+struct due__waiter *due__waiter_get(struct due_queue *q); /* outside the lock; NULL: no memory */
+void due__waiter_put(struct due_queue *q, struct due__waiter *w); /* outside the lock */
+void due__waiters_add(struct due__waiters *list, struct due__waiter *w);
+void due__waiters_remove(struct due__waiters *list, struct due__waiter *w);
+void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waiter *w);
+void due__unpark_job(struct due_queue *q, struct due__waiter *w);
+void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w, uint32_t topic);
+struct due__waiter *due__waiter_for(const struct due_queue *q, const struct due__topic *t);
+void due__pass_lead(struct due_queue *q, struct due__tenure *t);
+void due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t armed,
+                int64_t until_ns);
+void due__arm_worker(struct due_queue *q);
+struct due__bell *due__lead_bell(struct due_queue *q);
+
+/* ---- dequeue.c ---- */
+
+/* The taken job @number, for the caller. */
+void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
+                   due_job *job);
+/* A lent job's place is free, unless the inbox still holds its node. */
+void due__place_done(struct due_queue *q, uint32_t number);
+/* Take up to @max live jobs of topic @t without the lock. */
+size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
+                       size_t max);
+/* Under the lock: one live job for a waiter of these topics, or of any (NULL). */
+bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct due__slot *s);
+
+/* ---- verbs.c ---- */
+
+/* A waiting job becomes the caller's; @w gets its word before.  DUE_EBUSY, DUE_ENOENT. */
+int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
+
+/* Facts of place @number, consistent; of any job there, or only of @generation. */
+int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, due_info *info);
+
+/* ---- stats.c ---- */
+
+uint64_t due__ready_count(struct due_queue *q);
+
+/* ---- space.c ---- */
+
+/* Room for up to @n jobs, waiting up to @timeout_ns for the first: how many, or an error. */
+int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns);
+void due__space_give(struct due_queue *q, size_t n);
+
+/* ---- close.c ---- */
+
+/* A caller that may sleep comes and goes: close waits for the last one. */
+void due__inside_enter(struct due_queue *q);
+void due__inside_leave(struct due_queue *q);
+/* While draining: if no job is left, close. */
+void due__drained(struct due_queue *q);
+/* A job left otherwise than by hand-over: counted, shown to on_discard, given back. */
+void due__discard(struct due_queue *q, uint32_t number);
+
+/* End the proxies' threads, once. */
+void due__stop_proxies(struct due_queue *q);
+
+/* ---- poll.c ---- */
+
+/* Under the lock, before leaving: the descriptor's time may have changed. */
+void due__fd_note(struct due_queue *q);
+/* After leaving: make it so. */
+void due__fd_arm(struct due_queue *q);
+
+/* ---- The proxies ---- */
+
+void due__enqueue_proxy(struct due_queue *q);
+void due__worker_proxy(struct due_queue *q);
+void due__dequeue_proxy(struct due_queue *q);
+
+/* ---- id.c ---- */
+
+due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation);
+/* False: not an id of this queue.  The place may hold another job by now. */
+bool due__id_read(const struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation);
+
+/* ---- log.c ---- */
+
+void due__log(struct due_queue *q, enum due_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

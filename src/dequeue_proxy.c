@@ -1,0 +1,52 @@
+/* dequeue_proxy.c - the thread that takes due jobs for consumers that wait.
+ *
+ * A consumer that is awake takes its job itself, so in a queue of memory this duty has work only
+ * when every operation must go through its proxy: with DUE_PROXIES_ALWAYS.
+ */
+#include "core.h"
+
+#include "atomic.h"
+
+/* The first topic in turn that has a job and somebody parked for it. */
+static struct due__topic *choose(struct due_queue *q, struct due__waiter **w)
+{
+    struct due__topic *t = q->ring;
+
+    while (t != NULL) {
+        *w = due__waiter_for(q, t);
+        if (*w != NULL)
+            return t;
+        t = t->next != q->ring ? t->next : NULL;
+    }
+    return NULL;
+}
+
+/* One tenure.  True: more is to be handed out. */
+static bool hand_out(struct due_queue *q)
+{
+    struct due__tenure t;
+    struct due__topic *topic;
+    struct due__waiter *w;
+    struct due__slot s;
+
+    due__enter(q, &t);
+    while ((topic = choose(q, &w)) != NULL && t.rings + 3 <= DUE__RINGS) {
+        int number = topic->number;
+
+        if (!due__take_ready(q, &number, 1, &s))
+            continue; /* nothing alive: it has left the ring */
+        w->hand = due__slot_job(s);
+        due__call(q, &t, w, topic->number);
+    }
+    due__leave(q, &t);
+    return topic != NULL;
+}
+
+void due__dequeue_proxy(struct due_queue *q)
+{
+    while (!(due__load_seq(&q->state) & DUE__STOPPED)) { /* no edge: rung after it was set */
+        due__bell_wait(&q->dequeue_bell, DUE_FOREVER, false);
+        while (hand_out(q))
+            ;
+    }
+}

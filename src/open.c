@@ -1,0 +1,355 @@
+/* open.c - opening a queue, and giving it back.
+ *
+ * Everything a queue will ever need but places, payloads, waiters and topics is had here, so the
+ * errors of memory, threads and descriptors are those of due_open().
+ */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "atomic.h"
+#include "core.h"
+
+/* ---- Options ---- */
+
+static int fail(due_error *error, int code, const char *text, const char *hint)
+{
+    if (error != NULL) {
+        snprintf(error->text, sizeof error->text, "%s", text);
+        snprintf(error->hint, sizeof error->hint, "%s", hint);
+    }
+    return code;
+}
+
+static bool name_ok(const char *name)
+{
+    size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+    return n >= 1 && n <= 64 && name[n] == '\0';
+}
+
+static int options_check(const due_options *o, due_error *error)
+{
+    if (o->size != sizeof *o)
+        return fail(error, DUE_EINVAL, "the options have another size",
+                    "begin them with DUE_OPTIONS_INIT");
+    if (o->name != NULL && !name_ok(o->name))
+        return fail(error, DUE_EINVAL, "the name is not allowed",
+                    "use 1 to 64 letters, digits, '.', '_' or '-'");
+    if (o->capacity > DUE_JOBS_MAX || o->reserve > DUE_JOBS_MAX)
+        return fail(error, DUE_EINVAL, "the capacity or the reserve is too large",
+                    "at most DUE_JOBS_MAX");
+    if (o->proxies < DUE_PROXIES_ADAPTIVE || o->proxies > DUE_PROXIES_NEVER ||
+        o->order < DUE_BY_DEADLINE || o->order > DUE_BY_PRIORITY || o->spin_ns < 0)
+        return fail(error, DUE_EINVAL, "proxies, order or spin_ns is out of range", "");
+    if (o->allocator != NULL && (o->allocator->alloc == NULL || o->allocator->free == NULL))
+        return fail(error, DUE_EINVAL, "the allocator lacks a function", "give both, or none");
+    return 0;
+}
+
+static uint64_t random_tag(const void *salt)
+{
+    uint64_t tag;
+
+    if (getrandom(&tag, sizeof tag, GRND_NONBLOCK) != (ssize_t)sizeof tag)
+        tag = (uint64_t)due__monotonic_now() * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)salt;
+    return tag;
+}
+
+/* A page that reads as zero in a child after fork. */
+static unsigned char *mark_make(void)
+{
+    unsigned char *mark =
+        mmap(NULL, DUE__PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (mark == MAP_FAILED)
+        return NULL;
+    if (madvise(mark, DUE__PAGE, MADV_WIPEONFORK) != 0) {
+        munmap(mark, DUE__PAGE);
+        return NULL;
+    }
+    *mark = 1;
+    return mark;
+}
+
+/* ---- Parts, in order; each undone by its number ---- */
+
+static bool timeline_slot_alive(const void *ctx, struct due__slot s)
+{
+    const struct due_queue *q = ctx;
+    uint64_t w;
+
+    return due__slot_alive(&q->slab, s, &w);
+}
+
+static int bells_init(struct due_queue *q)
+{
+    int rc = due__bell_init(&q->enqueue_bell);
+
+    if (rc != 0)
+        return rc;
+    rc = due__bell_init(&q->worker.bell);
+    if (rc != 0)
+        goto free_enqueue;
+    rc = due__bell_init(&q->dequeue_bell);
+    if (rc != 0)
+        goto free_worker;
+    if (q->clock.manual == NULL && q->clock.id != CLOCK_MONOTONIC)
+        rc = due__alarm_init(&q->alarm, q->clock.id);
+    else
+        rc = due__bell_init(&q->alarm);
+    if (rc == 0)
+        return 0;
+    due__bell_destroy(&q->dequeue_bell);
+free_worker:
+    due__bell_destroy(&q->worker.bell);
+free_enqueue:
+    due__bell_destroy(&q->enqueue_bell);
+    return rc;
+}
+
+static void bells_destroy(struct due_queue *q)
+{
+    due__bell_destroy(&q->alarm);
+    due__bell_destroy(&q->dequeue_bell);
+    due__bell_destroy(&q->worker.bell);
+    due__bell_destroy(&q->enqueue_bell);
+}
+
+static int memory_init(struct due_queue *q)
+{
+    due__pool_init(&q->pool, &q->alloc);
+    q->nodes.pool = &q->pool;
+    due__slab_init(&q->slab, &q->alloc);
+    struct due__region *chunks = due__region_new(&q->alloc, DUE__CHUNKS_AT_OPEN);
+    int rc = DUE_ENOMEM;
+
+    if (chunks == NULL)
+        goto free_pool;
+    due__pool_adopt(&q->pool, chunks);
+    rc = due__timeline_init(&q->timeline, &q->alloc, &q->pool, timeline_slot_alive, q);
+    if (rc != 0)
+        goto free_pool;
+    rc = due__topics_init(q);
+    if (rc == 0)
+        return 0;
+    due__topics_destroy(q);
+    due__timeline_destroy(&q->timeline);
+free_pool:
+    due__slab_destroy(&q->slab);
+    due__pool_destroy(&q->pool);
+    return rc;
+}
+
+static void memory_destroy(struct due_queue *q)
+{
+    due__topics_destroy(q);
+    due__timeline_destroy(&q->timeline);
+    due__slab_destroy(&q->slab);
+    due__pool_destroy(&q->pool);
+}
+
+/* Touch the memory of @n jobs and their slots, so that enqueues need not fault it in. */
+static int reserve(struct due_queue *q, size_t n)
+{
+    struct due__chunk *taken = NULL;
+
+    while (due__slab_end(&q->slab) < n) {
+        int rc = due__grow(q);
+
+        if (rc != 0)
+            return rc;
+    }
+    for (size_t i = 0; i < n; i++)
+        due__store_relaxed(&due__job_at(&q->slab, (uint32_t)i)->word, 0); /* no edge: not shared */
+    for (size_t i = 0; i < n / DUE__CHUNK_SLOTS; i++) {
+        struct due__chunk *c = due__pool_take(&q->pool);
+
+        if (c == NULL)
+            break;
+        c->next = taken;
+        taken = c;
+    }
+    while (taken != NULL) {
+        struct due__chunk *next = taken->next;
+
+        due__pool_give(&q->pool, taken);
+        taken = next;
+    }
+    return 0;
+}
+
+static int threads_start(struct due_queue *q)
+{
+    int rc = 0;
+
+    if (q->proxies == DUE_PROXIES_NEVER)
+        return 0;
+    rc = due__thread_start(&q->threads[0], q, 'e', due__enqueue_proxy);
+    if (rc == 0)
+        rc = due__thread_start(&q->threads[1], q, 'w', due__worker_proxy);
+    if (rc == 0 && q->proxies == DUE_PROXIES_ALWAYS)
+        rc = due__thread_start(&q->threads[2], q, 'd', due__dequeue_proxy);
+    if (rc != 0)
+        due__stop_proxies(q);
+    return rc;
+}
+
+/* What needs no undoing. */
+static void settings(struct due_queue *q, const due_options *o, const struct due__alloc *alloc)
+{
+    q->alloc = *alloc;
+    q->tag = random_tag(q);
+    q->capacity = o->capacity;
+    q->spin_ns = o->spin_ns;
+    q->proxies = o->proxies;
+    q->order = o->order;
+    q->hooks.on_log = o->on_log;
+    q->hooks.on_thread_start = o->on_thread_start;
+    q->hooks.on_discard = o->on_discard;
+    q->hooks.ctx = o->ctx;
+    snprintf(q->name, sizeof q->name, "%s", o->name != NULL ? o->name : "queue");
+    q->state = o->proxies == DUE_PROXIES_ALWAYS ? DUE__ACTIVE : 0;
+    q->due_ns = -1;
+    q->published_ns = -1;
+    q->armed = DUE_FOREVER;
+    q->sweep_at = 2 * DUE__SWEEP_PIECE;
+    q->worker.hand = DUE__NO_JOB;
+    q->fd = -1;
+    due__inbox_init(&q->inbox);
+    due__lock_init(&q->lock);
+    due__lock_init(&q->fdlock);
+}
+
+static int queue_make(struct due_queue *q, const due_options *o, due_error *error)
+{
+    unsigned char *mark = mark_make();
+    int rc;
+
+    if (mark == NULL)
+        return fail(error, DUE_ENOMEM, "no page for the fork mark", "");
+    q->mark = mark;
+    rc = bells_init(q);
+    if (rc != 0) {
+        fail(error, rc, "no alarm for this clock", "descriptors may be used up: see ulimit -n");
+        goto free_mark;
+    }
+    rc = memory_init(q);
+    if (rc == 0 && o->reserve > 0) {
+        rc = reserve(q, o->reserve);
+        if (rc != 0)
+            memory_destroy(q);
+    }
+    if (rc != 0) {
+        fail(error, rc, "out of memory", "");
+        goto free_bells;
+    }
+    rc = threads_start(q);
+    if (rc != 0) {
+        fail(error, rc, "a thread could not be started",
+             "raise the limit of processes, or open with DUE_PROXIES_NEVER");
+        goto free_memory;
+    }
+    return 0;
+
+free_memory:
+    memory_destroy(q);
+free_bells:
+    bells_destroy(q);
+free_mark:
+    munmap(mark, DUE__PAGE);
+    return rc;
+}
+
+int due_open(due_queue **queue, const due_options *options, due_error *error)
+{
+    const due_options none = { .size = DUE_OPTIONS_INIT };
+    const due_options *o = options != NULL ? options : &none;
+    struct due__alloc alloc;
+    struct due__clock clock;
+
+    if (error != NULL)
+        *error = (due_error){ "", "" };
+    int rc = options_check(o, error);
+    if (rc != 0)
+        return rc;
+    rc = due__clock_init(&clock, o->clock, o->manual);
+    if (rc != 0)
+        return fail(error, rc, "the clock is not available",
+                    "choose another, or a manual clock without a kind");
+    due__alloc_init(&alloc, o->allocator);
+    struct due_queue *q = due__alloc_region(&alloc, sizeof *q);
+    if (q == NULL)
+        return fail(error, DUE_ENOMEM, "out of memory", "");
+    q->clock = clock;
+    settings(q, o, &alloc);
+    rc = queue_make(q, o, error);
+    if (rc != 0) {
+        due__alloc_region_free(&alloc, q, sizeof *q);
+        return rc;
+    }
+    if (clock.manual != NULL)
+        due__clock_join(clock.manual, q);
+    *queue = q;
+    return 0;
+}
+
+/* ---- Giving back ---- */
+
+static void waiters_destroy(struct due_queue *q)
+{
+    while (q->made != NULL) {
+        struct due__waiter *w = q->made;
+
+        q->made = w->made_next;
+        due__bell_destroy(&w->bell);
+        due__alloc_free(&q->alloc, w, sizeof *w);
+    }
+}
+
+/* Is anything still out, or anybody in? */
+static bool busy(struct due_queue *q)
+{
+    struct due_stats s;
+
+    if (!(due__load_seq(&q->state) & DUE__STOPPED) || due__load_seq(&q->inside) > 0)
+        return true; /* no edge: whoever frees comes after every other call */
+    return due_stats(q, &s) != 0 || s.lent > 0;
+}
+
+int due_free(due_queue *q)
+{
+    struct due__tenure t;
+    bool half;
+
+    if (q == NULL)
+        return 0;
+    bool forked = due__forked(q);
+    if (!forked) {
+        if (busy(q))
+            return DUE_EBUSY;
+        due__enter(q, &t);
+        due__drain(q, UINT32_MAX, &half); /* what was cancelled in the inbox */
+        due__leave(q, &t);
+        if (q->clock.manual != NULL)
+            due__clock_leave(q->clock.manual, q);
+    }
+    if (q->fd >= 0)
+        close(q->fd);
+    waiters_destroy(q);
+    memory_destroy(q);
+    bells_destroy(q);
+    munmap((void *)(uintptr_t)q->mark, DUE__PAGE);
+    struct due__alloc alloc = q->alloc;
+    due__alloc_region_free(&alloc, q, sizeof *q);
+    return 0;
+}
+
+int64_t due_now(const due_queue *q)
+{
+    return due__forked(q) ? DUE_EFORK : due__clock_now(&q->clock);
+}

@@ -1,0 +1,118 @@
+/* peek.c - what would be handed out next, and due_trim: looks that need the whole queue's state.
+ *
+ * Edges      described elsewhere: J1 job.h
+ */
+#include "core.h"
+
+#include "atomic.h"
+
+enum found { NOTHING, SOMETHING, AGAIN };
+
+/* The first live job of a topic's line; its window is taken back for the look. */
+static enum found peek_topic(struct due_queue *q, struct due__topic *t, due_info *info)
+{
+    struct due__slot s;
+    uint64_t w;
+
+    if (!due__topic_recall(q, t))
+        return AGAIN;
+    while (due__line_first(&t->line, &s)) {
+        struct due__slot plain = due__slot_plain(q, s);
+
+        if (due__slot_alive(&q->slab, plain, &w)) {
+            uint32_t generation = due__word_generation(w);
+
+            if (due__info(q, due__slot_job(s), &generation, info) == 0)
+                return SOMETHING;
+        }
+        due__line_pop(&t->line, &q->nodes);
+        q->in_lines--;
+    }
+    return NOTHING;
+}
+
+static enum found peek_ready(struct due_queue *q, due_info *info)
+{
+    struct due__topic *t = q->ring;
+
+    while (t != NULL) {
+        enum found found = peek_topic(q, t, info);
+
+        due__topic_refill(q, t);
+        if (found != NOTHING)
+            return found;
+        t = t->next != q->ring ? t->next : NULL;
+    }
+    return NOTHING;
+}
+
+static enum found peek_timeline(struct due_queue *q, due_info *info)
+{
+    struct due__timeline *tl = &q->timeline;
+    struct due__slot s;
+    uint64_t w;
+
+    for (uint32_t looked = 0; looked < DUE__MOVES_MAX; looked++) {
+        if (!due__timeline_ready(tl))
+            return AGAIN;
+        if (!due__timeline_head(tl, &s))
+            return NOTHING;
+        if (due__slot_alive(&q->slab, s, &w)) {
+            uint32_t generation = due__word_generation(w);
+
+            if (due__info(q, due__slot_job(s), &generation, info) == 0)
+                return SOMETHING;
+        }
+        due__timeline_pop(tl);
+    }
+    return AGAIN;
+}
+
+int due_peek(due_queue *q, due_info *info)
+{
+    struct due__tenure t;
+    enum found found;
+    bool half;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    do {
+        int64_t now = due__clock_now(&q->clock);
+
+        found = AGAIN;
+        due__enter(q, &t);
+        if (due__drain(q, DUE__PROXY_BATCH, &half) && due__move_due(q, now)) {
+            found = peek_ready(q, info);
+            if (found == NOTHING)
+                found = peek_timeline(q, info);
+            if (found == SOMETHING)
+                info->ready = info->deadline_ns <= now;
+        }
+        due__leave(q, &t);
+    } while (found == AGAIN);
+    return found == SOMETHING ? 0 : DUE_EAGAIN;
+}
+
+int due_trim(due_queue *q)
+{
+    struct due__tenure t;
+    bool done;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    due__enter(q, &t);
+    due__sweep_begin(q, true);
+    due__leave(q, &t);
+    do {
+        due__enter(q, &t);
+        done = due__sweep_piece(q, DUE__SWEEP_PIECE);
+        due__leave(q, &t);
+    } while (!done);
+    due__slab_trim(&q->slab, 0, true);
+    do {
+        due__enter(q, &t);
+        done = due__pool_trim(&q->pool, DUE__MOVES_MAX);
+        due__leave(q, &t);
+    } while (!done);
+    return 0;
+}

@@ -1,0 +1,119 @@
+/* poll.c - for event loops and programs without threads: a descriptor, and one's own turn.
+ *
+ * The descriptor is a timerfd on the queue's clock, set to the time of the next job, and into the
+ * past when one is ready.  A take that finds nothing sets it to the next deadline again.
+ *
+ * Edges      P1  the holder of the timeline lock writes the time wanted, then whoever is second in
+ *                the descriptor's own lock reads it and sets the timer: the last setting is always
+ *                the last time wanted.
+ *
+ * Not here   On a manual clock there is no timer: turning the clock sets it into the past.
+ */
+#include "core.h"
+
+#include <limits.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "atomic.h"
+
+/* Is anything shown, or about to be? */
+static bool anything_ready(const struct due_queue *q)
+{
+    const struct due__topic *t = q->ring;
+
+    while (t != NULL) {
+        if (due__window_count(&t->window) > 0 || t->line.count > 0)
+            return true;
+        t = t->next != q->ring ? t->next : NULL;
+    }
+    return false;
+}
+
+static int64_t wanted(const struct due_queue *q)
+{
+    int64_t bound = due__timeline_bound(&q->timeline);
+
+    if ((due__load_seq(&q->state) & DUE__CLOSING) || anything_ready(q)) /* E3 of core.c */
+        return 0;
+    if (q->clock.manual != NULL)
+        return bound <= due__clock_now(&q->clock) ? 0 : DUE_FOREVER;
+    return bound;
+}
+
+void due__fd_note(struct due_queue *q)
+{
+    if (due__load_relaxed(&q->fd) < 0) /* P1: set under the lock */
+        return;
+    int64_t want = wanted(q);
+    if (want != due__load_relaxed(&q->fd_want)) { /* P1 */
+        due__store_release(&q->fd_want, want);    /* P1 */
+        q->fd_noted = true;
+    }
+}
+
+void due__fd_arm(struct due_queue *q)
+{
+    due__lock_acquire(&q->fdlock);
+    due__timer_set(due__load_relaxed(&q->fd), due__load_acquire(&q->fd_want)); /* P1 */
+    due__lock_release(&q->fdlock);
+}
+
+int due_fd(due_queue *q)
+{
+    struct due__tenure t;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3 of core.c: nothing hangs on it */
+        return DUE_ECLOSED;
+    int fd = due__load_acquire(&q->fd); /* P1 */
+    if (fd >= 0)
+        return fd;
+    fd = timerfd_create(q->clock.manual != NULL ? CLOCK_MONOTONIC : q->clock.id,
+                        TFD_CLOEXEC | TFD_NONBLOCK);
+    if (fd < 0)
+        return DUE_ESYS;
+    due__enter(q, &t);
+    int other = due__load_relaxed(&q->fd); /* P1 */
+    if (other < 0) {
+        due__store_release(&q->fd_want, DUE_FOREVER); /* P1 */
+        due__store_release(&q->fd, fd);               /* P1 */
+    }
+    due__leave(q, &t);
+    if (other >= 0)
+        close(fd);
+    return other >= 0 ? other : fd;
+}
+
+int due_poll(due_queue *q, int64_t *next_ns)
+{
+    struct due__tenure t;
+    bool half;
+    bool done;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    do {
+        due__enter(q, &t);
+        done = due__drain(q, DUE__PROXY_BATCH, &half);
+        done = due__move_due(q, due__clock_now(&q->clock)) && done;
+        due__leave(q, &t);
+    } while (!done);
+    if (next_ns != NULL)
+        *next_ns = due_next_deadline(q);
+    uint64_t ready = due__ready_count(q);
+    return ready < INT_MAX ? (int)ready : INT_MAX;
+}
+
+int64_t due_next_deadline(due_queue *q)
+{
+    struct due__tenure t;
+    due_info info;
+
+    (void)t;
+    int rc = due_peek(q, &info);
+    if (rc == DUE_EAGAIN)
+        return DUE_FOREVER;
+    return rc < 0 ? rc : info.deadline_ns;
+}

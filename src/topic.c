@@ -1,0 +1,373 @@
+/* topic.c - named lines of due jobs, and whose turn it is.
+ *
+ * Guards     T  the timeline lock      N  the names' lock      I  set once      A  atomic
+ * Lock order as in core.h
+ *
+ * Edges      T1  due_topic fills the topic in, writes its pointer, then the count -> whoever reads
+ *                the count sees the pointer
+ *            W3  sole names the only topic in the ring: a hint for takers without the lock.  They
+ *                take from its window, whose own edges (ready.c) make that right.
+ *
+ * Always     N1  a topic that is not paused and has anything shown or waiting is in the ring
+ * (check)    N2  nothing is shown of a paused topic
+ *            N3  what is shown stands before everything in the line
+ */
+#include "core.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "atomic.h"
+
+struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number)
+{
+    struct due__topic **page = due__load_acquire(&q->topics[number / DUE__TOPIC_PAGE]); /* T1 */
+
+    return due__load_acquire(&page[number % DUE__TOPIC_PAGE]); /* T1 */
+}
+
+/* ---- The ring of turns ---- */
+
+static void hint(struct due_queue *q)
+{
+    bool one = q->ring != NULL && q->ring->next == q->ring;
+
+    due__store_release(&q->sole, one ? q->ring->number + 1u : 0); /* W3 */
+}
+
+void due__topic_list(struct due_queue *q, struct due__topic *t)
+{
+    if (t->listed || t->paused)
+        return;
+    t->listed = true;
+    if (q->ring == NULL) {
+        t->next = t->prev = t;
+        q->ring = t;
+    } else { /* last in turn: before the next one */
+        t->next = q->ring;
+        t->prev = q->ring->prev;
+        t->prev->next = t;
+        t->next->prev = t;
+    }
+    hint(q);
+}
+
+void due__topic_unlist(struct due_queue *q, struct due__topic *t)
+{
+    if (!t->listed)
+        return;
+    t->listed = false;
+    t->prev->next = t->next;
+    t->next->prev = t->prev;
+    if (q->ring == t)
+        q->ring = t->next == t ? NULL : t->next;
+    hint(q);
+}
+
+/* ---- Showing ---- */
+
+/* By priority the next job may well stand before what is shown: show less. */
+static uint32_t show_max(const struct due_queue *q)
+{
+    return q->order == DUE_BY_PRIORITY ? DUE__PRIORITY_SHOW : DUE__WINDOW_SLOTS;
+}
+
+static void show(struct due__topic *t, struct due__slot s)
+{
+    due__window_publish(&t->window, s);
+    t->shown = s;
+}
+
+bool due__topic_recall(struct due_queue *q, struct due__topic *t)
+{
+    struct due__slot back[DUE__WINDOW_SLOTS];
+
+    if (due__window_count(&t->window) == 0)
+        return true;
+    if (q->pool.free_count < 4) /* what is taken back must find room */
+        return false;
+    for (uint32_t n = due__window_recall(&t->window, back); n-- > 0;) {
+        bool kept = due__line_unpop(&t->line, &q->nodes, back[n]);
+
+        assert(kept);
+        (void)kept;
+        q->in_lines++;
+    }
+    return true;
+}
+
+void due__topic_refill(struct due_queue *q, struct due__topic *t)
+{
+    if (t->paused)
+        return;
+    while (t->line.count > 0 && due__window_count(&t->window) < show_max(q)) {
+        show(t, due__line_pop(&t->line, &q->nodes));
+        q->in_lines--;
+    }
+}
+
+bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s)
+{
+    if (q->order == DUE_BY_PRIORITY)
+        s = due__slot_by_priority(s);
+
+    uint32_t shown = due__window_count(&t->window);
+    bool before = shown > 0 && due__slot_before(s, t->shown);
+
+    if (before && !due__topic_recall(q, t))
+        return false;
+    if (!before && !t->paused && t->line.count == 0 && shown < show_max(q)) {
+        show(t, s);
+    } else {
+        if (!due__line_push(&t->line, &q->nodes, s))
+            return false;
+        q->in_lines++;
+        if (before || shown == 0)
+            due__topic_refill(q, t);
+    }
+    due__topic_list(q, t);
+    if (t->paused)
+        return true;
+    t->fresh++;
+    if (!t->fresh_listed) {
+        t->fresh_listed = true;
+        t->fresh_next = q->fresh;
+        q->fresh = t;
+    }
+    return true;
+}
+
+static bool topic_known(const struct due_queue *q, int topic)
+{
+    return topic >= 0 && (uint32_t)topic < due__load_acquire(&q->topic_count); /* T1 */
+}
+
+static int set_paused(struct due_queue *q, int topic, bool paused)
+{
+    struct due__tenure t;
+    uint32_t i = topic == DUE_ALL_TOPICS ? 0 : (uint32_t)topic;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (topic != DUE_ALL_TOPICS && !topic_known(q, topic))
+        return DUE_EINVAL;
+    do {
+        struct due__topic *it = due__topic_at(q, i);
+
+        due__enter(q, &t);
+        if (paused && !it->paused) {
+            while (!due__topic_recall(q, it)) {
+                due__sweep_begin(q, true);
+                due__sweep_piece(q, DUE__SWEEP_PIECE);
+            }
+            due__topic_unlist(q, it);
+            it->fresh = 0;
+        }
+        it->paused = paused;
+        if (!paused && it->line.count > 0) {
+            due__topic_list(q, it);
+            it->fresh = it->line.count < UINT32_MAX ? (uint32_t)it->line.count : UINT32_MAX;
+            if (!it->fresh_listed) {
+                it->fresh_listed = true;
+                it->fresh_next = q->fresh;
+                q->fresh = it;
+            }
+        }
+        due__leave(q, &t);
+    } while (topic == DUE_ALL_TOPICS && topic_known(q, (int)++i));
+    return 0;
+}
+
+int due_pause(due_queue *q, int topic)
+{
+    return set_paused(q, topic, true);
+}
+
+int due_resume(due_queue *q, int topic)
+{
+    return set_paused(q, topic, false);
+}
+
+/* ---- Names ---- */
+
+static uint32_t hash(const char *name)
+{
+    uint32_t h = 2166136261u; /* FNV-1a */
+
+    for (; *name != '\0'; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+/* Where @name is, or the empty place where it would be. */
+static size_t find(const struct due_queue *q, const uint16_t *table, size_t room, const char *name)
+{
+    size_t at = hash(name) & (room - 1);
+
+    while (table[at] != 0 && strcmp(due__topic_at(q, table[at])->name, name) != 0)
+        at = (at + 1) & (room - 1);
+    return at;
+}
+
+static size_t topic_bytes(size_t length)
+{
+    return sizeof(struct due__topic) + length + 1;
+}
+
+/* A new topic's page, chunks for its line, a larger table: made outside the lock. */
+struct parts {
+    struct due__topic *topic;
+    struct due__topic **page;
+    struct due__region *chunks;
+    uint16_t *table;
+    size_t room;
+    bool no_memory;
+};
+
+#define TOPICS_PER_REGION 64u
+
+static void parts_make(struct due_queue *q, struct parts *p, const char *name, uint32_t number,
+                       size_t room)
+{
+    size_t length = strlen(name);
+
+    *p = (struct parts){ .topic = due__alloc_new(&q->alloc, topic_bytes(length)) };
+    p->no_memory = p->topic == NULL;
+    if (p->topic != NULL)
+        memcpy(p->topic->name, name, length + 1);
+    if (number % DUE__TOPIC_PAGE == 0) {
+        p->page = due__alloc_new(&q->alloc, DUE__TOPIC_PAGE * sizeof *p->page);
+        p->no_memory |= p->page == NULL;
+    }
+    if (number % TOPICS_PER_REGION == 0) {
+        p->chunks = due__region_new(&q->alloc, 4 * TOPICS_PER_REGION);
+        p->no_memory |= p->chunks == NULL;
+    }
+    if (2 * ((size_t)number + 1) > room) {
+        p->room = room == 0 ? 16 : 2 * room;
+        p->table = due__alloc_new(&q->alloc, p->room * sizeof *p->table);
+        p->no_memory |= p->table == NULL;
+    }
+}
+
+/* What was not used. */
+static void parts_free(struct due_queue *q, struct parts *p)
+{
+    if (p->topic != NULL)
+        due__alloc_free(&q->alloc, p->topic, topic_bytes(strlen(p->topic->name)));
+    if (p->page != NULL)
+        due__alloc_free(&q->alloc, p->page, DUE__TOPIC_PAGE * sizeof *p->page);
+    if (p->chunks != NULL)
+        due__region_free(&q->alloc, p->chunks);
+    if (p->table != NULL)
+        due__alloc_free(&q->alloc, p->table, p->room * sizeof *p->table);
+}
+
+/* Under the names' lock: a larger table takes the place of the old one, which @p gets. */
+static void table_grow(struct due_queue *q, struct parts *p)
+{
+    uint16_t *old = q->names.table;
+    size_t room = q->names.room;
+
+    for (size_t i = 0; i < room; i++) {
+        if (old[i] != 0)
+            p->table[find(q, p->table, p->room, due__topic_at(q, old[i])->name)] = old[i];
+    }
+    q->names.table = p->table;
+    q->names.room = p->room;
+    p->table = old;
+    p->room = room;
+}
+
+/* Under the names' lock: make topic @number of the parts. */
+static void topic_add(struct due_queue *q, struct parts *p, uint32_t number)
+{
+    struct due__tenure t;
+    struct due__topic ***page = &q->topics[number / DUE__TOPIC_PAGE];
+
+    if (p->chunks != NULL) {
+        due__enter(q, &t);
+        due__pool_adopt(&q->pool, p->chunks);
+        due__leave(q, &t);
+    }
+    if (p->page != NULL)
+        due__store_release(page, p->page); /* T1 */
+    p->topic->number = (uint16_t)number;
+    due__store_release(&(*page)[number % DUE__TOPIC_PAGE], p->topic); /* T1 */
+    due__store_release(&q->topic_count, number + 1);                  /* T1 */
+    if (p->table != NULL)
+        table_grow(q, p);
+    if (number > 0)
+        q->names.table[find(q, q->names.table, q->names.room, p->topic->name)] = (uint16_t)number;
+    p->topic = NULL;
+    p->page = NULL;
+    p->chunks = NULL;
+}
+
+static int topic_find_or_add(struct due_queue *q, const char *name)
+{
+    struct parts p = { .topic = NULL };
+    uint32_t planned = 0;
+    int rc;
+
+    for (;;) {
+        due__lock_acquire(&q->names.lock);
+        uint32_t count = q->topic_count;
+        size_t room = q->names.room;
+        uint32_t found = room > 0 ? q->names.table[find(q, q->names.table, room, name)] : 0;
+        bool fits = p.topic != NULL && planned == count;
+
+        rc = found != 0 ? (int)found : count > DUE_TOPIC_MAX - 1 ? DUE_ELIMIT : (int)count;
+        if (found == 0 && fits && rc >= 0)
+            topic_add(q, &p, count);
+        due__lock_release(&q->names.lock);
+        parts_free(q, &p);
+        if (found != 0 || fits || rc < 0)
+            return rc;
+        planned = count;
+        parts_make(q, &p, name, count, room);
+        if (p.no_memory) {
+            parts_free(q, &p);
+            return DUE_ENOMEM;
+        }
+    }
+}
+
+int due__topics_init(struct due_queue *q)
+{
+    due__lock_init(&q->names.lock);
+    int rc = topic_find_or_add(q, "");
+    return rc < 0 ? rc : 0;
+}
+
+void due__topics_destroy(struct due_queue *q)
+{
+    for (uint32_t i = 0; i < q->topic_count; i++) {
+        struct due__topic *t = due__topic_at(q, i);
+
+        due__alloc_free(&q->alloc, t, topic_bytes(strlen(t->name)));
+    }
+    for (size_t i = 0; i < sizeof q->topics / sizeof q->topics[0]; i++) {
+        if (q->topics[i] != NULL)
+            due__alloc_free(&q->alloc, q->topics[i], DUE__TOPIC_PAGE * sizeof *q->topics[i]);
+    }
+    if (q->names.table != NULL)
+        due__alloc_free(&q->alloc, q->names.table, q->names.room * sizeof *q->names.table);
+    due__lock_destroy(&q->names.lock);
+}
+
+int due_topic(due_queue *q, const char *name)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (strnlen(name, DUE_TOPIC_LENGTH + 1) > DUE_TOPIC_LENGTH)
+        return DUE_EINVAL;
+    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: nothing hangs on it */
+        return DUE_ECLOSED;
+    return name[0] == '\0' ? 0 : topic_find_or_add(q, name);
+}
+
+const char *due_topic_name(due_queue *q, int topic)
+{
+    return topic_known(q, topic) ? due__topic_at(q, (uint32_t)topic)->name : NULL;
+}

@@ -1,0 +1,300 @@
+/* verbs.c - the calls that name a job: cancel, reschedule, promote, find, remaining.
+ *
+ * Edges      described elsewhere: J1 job.h, C2 close.c
+ */
+#include "core.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "atomic.h"
+
+#define SWEEP_EVERY 512u /* cancels in a shard after which to see whether a sweep is worth it */
+
+/* ---- Claiming ---- */
+
+/* What keeps the caller from having a job with word @w: 0 if nothing does. */
+static int obstacle(uint64_t w, uint32_t generation)
+{
+    if (due__word_generation(w) != generation)
+        return DUE_ENOENT;
+    switch (due__word_state(w)) {
+    case DUE__WAITING:
+    case DUE__MOVING:
+        return 0;
+    case DUE__LENT:
+        return DUE_EBUSY;
+    default:
+        return DUE_ENOENT;
+    }
+}
+
+/* Somebody is changing the job's deadline, under the lock: wait for that. */
+static void wait_moved(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    due__leave(q, &t);
+}
+
+int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    *w = due__load_acquire(&j->word); /* J1 */
+    for (;;) {
+        int rc = obstacle(*w, generation);
+
+        if (rc != 0)
+            return rc;
+        if (due__word_state(*w) == DUE__MOVING) {
+            wait_moved(q);
+            *w = due__load_acquire(&j->word); /* J1 */
+            continue;
+        }
+        uint64_t lent = (*w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
+        if (due__cas_acq_rel(&j->word, w, lent)) /* J1 */
+            return 0;
+    }
+}
+
+/* ---- Cancel ---- */
+
+/* The slots that cancelled jobs leave behind are swept out when they are more than half. */
+static void sweep_sometimes(struct due_queue *q, uint64_t cancelled)
+{
+    struct due__tenure t;
+
+    if (cancelled % SWEEP_EVERY != 0 || !due__try_enter(q, &t))
+        return;
+    due__sweep_begin(q, false);
+    due__sweep_piece(q, DUE__SWEEP_PIECE);
+    due__leave(q, &t);
+}
+
+static int cancel(struct due_queue *q, due_id id, due_job *job)
+{
+    uint32_t number;
+    uint32_t generation;
+    uint64_t w;
+
+    if (!due__id_read(q, id, &number, &generation))
+        return DUE_ENOENT;
+    int rc = due__claim(q, number, generation, &w);
+    if (rc != 0)
+        return rc;
+
+    struct due__shard *mine = due__shard_mine(&q->slab);
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (job != NULL) {
+        int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
+
+        due__job_fill(q, number, deadline, deadline, job);
+        due__add_relaxed(&mine->lent, 1); /* no edge: a counter */
+    } else {
+        due__job_release(&q->slab, j);
+        due__place_done(q, number);
+    }
+    if (w & DUE__READY)
+        due__add_relaxed(&mine->unready, 1);             /* no edge: a counter */
+    uint64_t before = due__add_seq(&mine->cancelled, 1); /* C2 of close.c */
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+    sweep_sometimes(q, before + 1);
+    return 0;
+}
+
+int due_cancel(due_queue *q, due_id id, due_job *job)
+{
+    return due__forked(q) ? DUE_EFORK : cancel(q, id, job);
+}
+
+int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
+{
+    int cancelled = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (n > INT_MAX)
+        return DUE_EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        int rc = cancel(q, ids[i], NULL);
+
+        cancelled += rc == 0;
+        if (results != NULL)
+            results[i] = rc;
+    }
+    return cancelled;
+}
+
+/* ---- Reschedule ---- */
+
+/* Under the lock: nobody else moves jobs, but they may be taken or cancelled until the swap. */
+static int move(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+    int rc;
+
+    do {
+        rc = obstacle(w, generation);
+        if (rc != 0)
+            return rc;
+    } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, at_ns);
+    return 0;
+}
+
+static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
+{
+    struct due__tenure t;
+    uint32_t number;
+    uint32_t generation;
+    bool half;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (at_ns < 0)
+        return DUE_EINVAL;
+    if (!due__id_read(q, id, &number, &generation))
+        return DUE_ENOENT;
+    due__enter(q, &t);
+    int rc = DUE_ECLOSED;
+    if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
+        due__drain(q, DUE__FOREIGN_MAX, &half);
+        due__move_due(q, due__clock_now(&q->clock));
+        rc = move(q, number, generation, now ? due__clock_now(&q->clock) : at_ns);
+        due__move_due(q, due__clock_now(&q->clock));
+    }
+    due__leave(q, &t);
+    return rc;
+}
+
+int due_reschedule(due_queue *q, due_id id, int64_t at_ns)
+{
+    return reschedule(q, id, at_ns, false);
+}
+
+int due_promote(due_queue *q, due_id id)
+{
+    return reschedule(q, id, 0, true);
+}
+
+/* ---- Looking ---- */
+
+/* Read again if the word has changed meanwhile. */
+int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, due_info *info)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    for (;;) {
+        int rc = obstacle(w, generation != NULL ? *generation : due__word_generation(w));
+
+        if (rc != 0)
+            return rc;
+        if (due__word_state(w) == DUE__MOVING) {
+            wait_moved(q);
+            w = due__load_acquire(&j->word); /* J1 */
+            continue;
+        }
+        struct due__facts f = due__facts_load(j);
+        *info = (due_info){
+            .id = due__id(q, number, due__word_generation(w)),
+            .deadline_ns = due__load_relaxed(&j->deadline_ns), /* J1 */
+            .len = f.len,
+            .topic = f.topic,
+            .priority = f.priority,
+        };
+        uint64_t again = w;
+        if (due__cas_acq_rel(&j->word, &again, w)) /* J1: unchanged, and so was what was read */
+            return 0;
+        w = again;
+    }
+}
+
+static int find(struct due_queue *q, due_id id, due_info *info)
+{
+    uint32_t number;
+    uint32_t generation;
+    due_info found;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (!due__id_read(q, id, &number, &generation))
+        return DUE_ENOENT;
+    int rc = due__info(q, number, &generation, &found);
+    if (rc != 0)
+        return rc;
+    found.ready = found.deadline_ns <= due__clock_now(&q->clock);
+    *info = found;
+    return 0;
+}
+
+int due_find(due_queue *q, due_id id, due_info *info)
+{
+    return find(q, id, info);
+}
+
+int due_remaining(due_queue *q, due_id id, int64_t *ns)
+{
+    due_info info;
+    int rc = find(q, id, &info);
+
+    if (rc == 0)
+        *ns = info.deadline_ns - due__clock_now(&q->clock);
+    return rc;
+}
+
+int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
+{
+    size_t got = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (max == 0 || max > INT_MAX)
+        return DUE_EINVAL;
+    int64_t now = due__clock_now(&q->clock);
+    uint64_t at = *cursor;
+    for (; got < max && at < due__slab_end(&q->slab); at++) {
+        if (due__info(q, (uint32_t)at, NULL, &infos[got]) != 0)
+            continue;
+        infos[got].ready = infos[got].deadline_ns <= now;
+        got++;
+    }
+    *cursor = at;
+    return (int)got;
+}
+
+int due_clear(due_queue *q, int topic, uint64_t *cleared)
+{
+    uint64_t n = 0;
+    uint64_t w;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
+        return DUE_EINVAL;
+    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
+        struct due__job *j = due__job_at(&q->slab, at);
+
+        w = due__load_acquire(&j->word); /* J1 */
+        if (obstacle(w, due__word_generation(w)) != 0 ||
+            (topic != DUE_ALL_TOPICS && due__facts_load(j).topic != topic))
+            continue;
+        if (due__claim(q, at, due__word_generation(w), &w) != 0)
+            continue;
+        if (w & DUE__READY)
+            due__add_relaxed(&due__shard_mine(&q->slab)->unready, 1); /* no edge: a counter */
+        due__discard(q, at);
+        n++;
+        sweep_sometimes(q, n);
+    }
+    if (cleared != NULL)
+        *cleared = n;
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* worker_proxy.c - the thread that owns the timer when no caller can, and tidies up.
+ *
+ * With DUE_PROXIES_ALWAYS it leads all the time.  Otherwise consumers lead, and this thread sleeps:
+ * it is called for sweeps, and keeps one heartbeat of ten seconds while somebody waits or memory is
+ * idle.  A heartbeat looks at everything, mends what it finds undone, and counts that as a bug.
+ */
+#include "core.h"
+
+#include "atomic.h"
+
+#define BEAT_NS     DUE_S(10)
+#define OVERDUE_NS  DUE_S(1) /* a due job with a consumer waiting is never this old */
+#define TRIM_CHUNKS 256u     /* looked at in one tenure of a heartbeat */
+
+/* What the last heartbeat saw: whether somebody had knocked, and how much had come in by then. */
+struct memory {
+    bool knocked;
+    uint64_t delegated;
+};
+
+/* A knock that stood at the last heartbeat already was not heard. */
+static bool unheard(struct due_queue *q, struct memory *before)
+{
+    struct memory now = { due__inbox_knocked(&q->inbox), q->delegated };
+    bool same = now.knocked && before->knocked && now.delegated == before->delegated;
+
+    *before = now;
+    return same;
+}
+
+/* Is somebody parked who takes a topic with a job shown? */
+static bool uncalled(struct due_queue *q)
+{
+    struct due__topic *t = q->ring;
+
+    if (t == NULL || q->proxies == DUE_PROXIES_ALWAYS)
+        return false;
+    do {
+        if (due__window_count(&t->window) > 0 && due__waiter_for(q, t) != NULL) {
+            t->fresh = 1;
+            if (!t->fresh_listed) {
+                t->fresh_listed = true;
+                t->fresh_next = q->fresh;
+                q->fresh = t;
+            }
+            return true;
+        }
+        t = t->next;
+    } while (t != q->ring);
+    return false;
+}
+
+/* Under the lock.  False: nothing to keep a heartbeat for. */
+static bool beat(struct due_queue *q, struct memory *before)
+{
+    int64_t now = due__clock_now(&q->clock);
+    int64_t bound = due__timeline_bound(&q->timeline);
+    bool half;
+
+    q->beats++;
+    q->mended += unheard(q, before);
+    q->mended += q->all != NULL && q->clock.manual == NULL && bound < now - OVERDUE_NS;
+    q->mended += uncalled(q);
+    due__drain(q, DUE__PROXY_BATCH, &half);
+    due__move_due(q, now);
+    due__sweep_begin(q, false);
+    bool cold = due__pool_trim(&q->pool, TRIM_CHUNKS);
+    return q->all != NULL || !cold || due__load_relaxed(&q->slab.idle) > 0;
+}
+
+/* One tenure of whatever there is to do.  True: more. */
+static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t *armed)
+{
+    struct due__tenure t;
+    bool more;
+
+    due__enter(q, &t);
+    if (q->lead == &q->worker)
+        due__unpark_job(q, &q->worker);
+    if (beats)
+        q->beating = beat(q, before);
+    more = !due__sweep_piece(q, DUE__SWEEP_PIECE);
+    more = !due__timeline_work(&q->timeline, DUE__SWEEP_PIECE) || more;
+    if (q->proxies == DUE_PROXIES_ALWAYS && q->clock.manual == NULL) {
+        more = !due__move_due(q, due__clock_now(&q->clock)) || more;
+        due__arm_worker(q);
+    }
+    *armed = q->lead == &q->worker ? q->armed : DUE_FOREVER;
+    due__leave(q, &t);
+    return more;
+}
+
+static int64_t next_beat(struct due_queue *q, int64_t beat_ns)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    bool beating = q->beating;
+    due__leave(q, &t);
+    if (!beating)
+        return DUE_FOREVER;
+    return beat_ns != DUE_FOREVER ? beat_ns : due__monotonic_now() + BEAT_NS;
+}
+
+void due__worker_proxy(struct due_queue *q)
+{
+    struct memory before = { false, 0 };
+    int64_t beat_ns = DUE_FOREVER;
+    int64_t armed;
+
+    while (!(due__load_seq(&q->state) & DUE__STOPPED)) { /* no edge: rung after it was set */
+        bool beats = DUE_HEARTBEAT && beat_ns != DUE_FOREVER && due__monotonic_now() >= beat_ns;
+
+        while (work(q, beats, &before, &armed))
+            beats = false;
+        if (beats) {
+            due__slab_trim(&q->slab, due__load_relaxed(&q->slab.idle) / 2, false);
+            beat_ns = DUE_FOREVER;
+        }
+        beat_ns = next_beat(q, beat_ns);
+        if (armed != DUE_FOREVER && q->alarm.fd >= 0)
+            due__alarm_wait(&q->alarm, armed, beat_ns);
+        else
+            due__bell_wait(&q->worker.bell, armed < beat_ns ? armed : beat_ns, true);
+    }
+}
