@@ -1,7 +1,8 @@
 /* channel.c - bells and alarms.
  *
  * Debian 12's C library can lose the wake-up of a condition variable on which several threads wait,
- * so a bell has one waiter, always.  Timeouts run on the monotonic clock.
+ * so a bell has one waiter, always.  Timeouts run on the monotonic clock.  No wait is a point of
+ * thread cancellation.
  *
  * Edges      C1  ring exchanges the word for "rung" -> wait takes "rung" away: what the ringer wrote
  *                before, the waiter sees after.
@@ -16,6 +17,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -50,6 +52,9 @@ bool due__alarm_wait(struct due__bell *b, int64_t at_ns, int64_t until_ns)
 {
     long slack = due__slack_tighten();
     struct pollfd ready = { .fd = b->fd, .events = POLLIN };
+    int cancel;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 
     due__timer_set(b->fd, at_ns);
     while (due__load_seq(&b->word) != RUNG) { /* C3 */
@@ -66,6 +71,7 @@ bool due__alarm_wait(struct due__bell *b, int64_t at_ns, int64_t until_ns)
         if (n >= 0 || errno != EINTR)
             break;
     }
+    pthread_setcancelstate(cancel, NULL);
     due__slack_restore(slack);
     return due__xchg_seq(&b->word, QUIET) == RUNG; /* C1 */
 }
@@ -117,7 +123,9 @@ bool due__bell_wait(struct due__bell *b, int64_t until_ns, bool precise)
     long slack = precise && until_ns != DUE_FOREVER ? due__slack_tighten() : -1;
     struct timespec until = due__timespec(until_ns);
     int rc = 0;
+    int cancel;
 
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     pthread_mutex_lock(&b->mutex);
     while (b->word != RUNG && rc == 0) {
         b->word = SLEEPS;
@@ -127,6 +135,7 @@ bool due__bell_wait(struct due__bell *b, int64_t until_ns, bool precise)
     bool rung = b->word == RUNG;
     b->word = QUIET;
     pthread_mutex_unlock(&b->mutex);
+    pthread_setcancelstate(cancel, NULL);
     due__slack_restore(slack);
     return rung;
 }

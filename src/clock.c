@@ -50,6 +50,11 @@ int64_t due__monotonic_now(void)
     return kernel_now(CLOCK_MONOTONIC);
 }
 
+int64_t due__thread_cpu_now(void)
+{
+    return kernel_now(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *manual)
 {
     struct timespec t;

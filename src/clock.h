@@ -21,6 +21,7 @@ struct due__clock {
 int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *manual);
 int64_t due__clock_now(const struct due__clock *c);
 int64_t due__monotonic_now(void);
+int64_t due__thread_cpu_now(void); /* this thread's processor time */
 
 /* A manual clock tells its queues when it was turned.  DUE_ENOMEM. */
 int due__clock_join(due_clock *clock, struct due_queue *q);

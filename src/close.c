@@ -44,10 +44,13 @@ void due__discard(struct due_queue *q, uint32_t number)
     if (q->hooks.on_discard != NULL) {
         int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
         due_job job;
+        int cancel;
 
         due__job_fill(q, number, deadline, deadline, &job);
         job.queue = NULL; /* done with when the hook returns */
+        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
         q->hooks.on_discard(q->hooks.ctx, &job);
+        pthread_setcancelstate(cancel, NULL);
     }
     due__job_release(&q->slab, j);
     due__place_done(q, number);
@@ -151,6 +154,7 @@ static int closed_or_sleep(struct due_queue *q, struct due__waiter *w, int64_t u
 
 int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
 {
+    uint64_t discarded = 0;
     int rc = 0;
 
     if (due__forked(q))
@@ -169,7 +173,10 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
     } else {
         due__or_seq(&q->state, DUE__CLOSING); /* E3, C1 */
         drain_all(q);
-        due_clear(q, DUE_ALL_TOPICS, NULL);
+        due_clear(q, DUE_ALL_TOPICS, &discarded);
+        if (discarded > 0)
+            due__log(q, DUE_LOG_INFO, "%s: closed with %llu jobs discarded", q->name,
+                     (unsigned long long)discarded);
         wake_all(q, true);
     }
     while (rc == 0)

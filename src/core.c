@@ -34,12 +34,12 @@
 #ifdef DUE_MEASURE_TENURE
 static void measure_begin(struct due_queue *q)
 {
-    q->tenure_begin_ns = (uint64_t)due__monotonic_now();
+    q->tenure_begin_ns = (uint64_t)due__thread_cpu_now();
 }
 
 static void measure_end(struct due_queue *q)
 {
-    uint64_t ns = (uint64_t)due__monotonic_now() - q->tenure_begin_ns;
+    uint64_t ns = (uint64_t)due__thread_cpu_now() - q->tenure_begin_ns;
 
     if (ns > q->tenure_max_ns)
         q->tenure_max_ns = ns;
@@ -437,6 +437,8 @@ void due__tick(struct due_queue *q)
     bool done;
     bool half;
 
+    if (due__forked(q))
+        return;
     do {
         due__enter(q, &t);
         done = due__drain(q, DUE__PROXY_BATCH, &half);
@@ -510,6 +512,7 @@ void due__sweep_begin(struct due_queue *q, bool anyway)
         if (slots <= worth)
             return;
         q->worker_wanted = true;
+        q->beating = DUE_HEARTBEAT; /* until the idle pages are given back */
     }
     q->sweeping = true;
     q->sweep_topic = 0;

@@ -40,9 +40,9 @@
 #define DUE__MOVES_MAX     256u  /* due jobs moved in one tenure */
 #define DUE__FOREIGN_MAX   64u   /* other callers' jobs that a caller sorts in in one tenure */
 #define DUE__ROUNDS_MAX    2u    /* tenures a caller adds to its own for others' jobs */
-#define DUE__PROXY_BATCH   1024u /* jobs the enqueue proxy sorts in in one tenure */
+#define DUE__PROXY_BATCH   256u  /* jobs sorted in in one tenure by who has nothing else to do */
 #define DUE__RINGS         32u   /* bells one tenure can ring */
-#define DUE__SWEEP_PIECE   4096u /* slots a sweep looks at in one tenure */
+#define DUE__SWEEP_PIECE   1024u /* slots a sweep looks at in one tenure, each a cache miss */
 #define DUE__TOPIC_PAGE    256u  /* topics are looked up in two steps of this size */
 #define DUE__PRIORITY_SHOW 8u    /* slots shown ahead when the order is by priority */
 

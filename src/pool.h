@@ -12,7 +12,8 @@
  *   66 + 133   ready lines: a run of slots, and nodes of 32 bytes (31 in a chunk)
  *
  * makes 465, and DUE__CHUNKS_PER_SPAN is the next whole number of blocks.  What does not grow with
- * the places (small splits, the reserve that inserts leave to splits) is DUE__CHUNKS_AT_OPEN.
+ * the places (small splits, with up to 64 buckets for fewer slots, and the reserve that inserts
+ * leave to splits) is DUE__CHUNKS_AT_OPEN.
  * Untouched chunks are only addresses.
  */
 #ifndef DUE__POOL_H

@@ -51,8 +51,9 @@ static inline uint32_t due__slot_job(struct due__slot s)
     return (uint32_t)s.lo & DUE__JOB_MAX;
 }
 
-/* By halves: a slot that came in two registers and is stored through memory as one vector costs a
- * failed store forwarding, some 6 ns, each time. */
+/* By halves, and volatile so that the compiler leaves it so: a slot comes in two registers; when
+ * it is gathered in memory to be stored as one vector, the load waits for both stores, some 6 ns
+ * each time. */
 static inline void due__slot_store(struct due__slot *to, struct due__slot s)
 {
     *(volatile uint64_t *)&to->hi = s.hi;

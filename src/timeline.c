@@ -1,30 +1,32 @@
 /* timeline.c - a heap in front, unsorted buckets behind.
  *
- * Slots before the edge are in the heap; all others lie unsorted in rungs, stretches of time cut
- * into buckets.  When the heap is empty, the next buckets are loaded into it and the edge moves
- * on.  A bucket too large to load is split: it becomes a rung of its own, nearer in time, over
- * its own smallest and largest slot.  So the width of buckets follows what is there, down to a
- * single bit of the key: a million equal deadlines are split by priority and arrival.  The
- * farthest rung has one bucket and no end; it is split like any other.
+ * Slots before the edge are in front: those that were loaded together lie sorted in the run, those
+ * inserted since are in the heap.  All others lie unsorted in rungs, stretches of time cut into
+ * buckets.  When the front is empty, the next buckets are loaded and the edge moves on.  A bucket
+ * too large to load is split: it becomes a rung of its own, nearer in time, over its own smallest
+ * and largest slot.  So the width of buckets follows what is there, down to a single bit of the
+ * key: a million equal deadlines are split by priority and arrival.  The farthest rung has one
+ * bucket and no end; it is split like any other.
  *
  * A split is done in pieces (rung.h).  A large bucket is split ahead of need, when what lies in
  * front of it is less than an eighth of it; every insert and pop then sorts a few slots, and is
  * through with it before the front is.  If it is not, ready says false.
  *
- * When slots keep coming in front of the edge and the heap is full, all but its first go back to
- * the nearest bucket.
+ * When slots keep coming before the edge and the heap is full, all but its first go back to the
+ * nearest bucket.
  *
  * Memory: inserts leave alone the chunks that splits under way may still take (owed) and a
- * reserve, so a split never runs out of them.  Each level of splits divides the range of keys by
- * eight at least, by 128 from level 20 on, so 40 rungs suffice for keys of 127 bits.  If a split
- * is refused all the same, the first slots of the bucket are selected in one long pass.
+ * reserve, so a split never runs out of them.  A split divides the range of keys by eight at
+ * least, by 128 when many rungs are in use, so 20 + 9 levels would do for keys of 127 bits.  If
+ * a split is refused all the same (no chunks), the first slots of the bucket are selected in one
+ * long pass.
  *
  * Guards     I  set at init, then constant      T  timeline lock
  *
- * Always     every slot in the heap is before the edge, every other is not; a slot is in the
+ * Always     every slot in front is before the edge, every other is not; a slot is in the
  *            farthest rung but those that end before it: due__timeline_check
  *
- * Not here   Which slots are dead: the queue.  How a rung is laid out: rung.c.
+ * Not here   How a rung is laid out: rung.c.  Dropping the dead: sweep.c.
  */
 #include "timeline.h"
 
@@ -48,11 +50,11 @@ enum {
     KEEP = 256,         /* slots that a full heap keeps */
 };
 
-struct due__timeline_memory { /* of one allocation */
-    _Alignas(64) struct due__slot heap[DUE__TIMELINE_HEAP + 1];
-    struct due__slot run[LOAD_MAX];
-    struct due__slot spare[LOAD_MAX]; /* to sort with */
-    struct due__rung rung[DUE__TIMELINE_RUNGS];
+struct due__timeline_memory {
+    _Alignas(64) struct due__slot heap[DUE__TIMELINE_HEAP + 1]; /* T */
+    struct due__slot run[LOAD_MAX];                             /* T */
+    struct due__slot spare[LOAD_MAX];                           /* T  to sort with */
+    struct due__rung rung[DUE__TIMELINE_RUNGS];                 /* T */
 };
 
 int due__timeline_init(struct due__timeline *tl, struct due__alloc *alloc, struct due__pool *pool,
@@ -87,12 +89,6 @@ void due__timeline_destroy(struct due__timeline *tl)
 size_t due__timeline_count(const struct due__timeline *tl)
 {
     return tl->count;
-}
-
-/* Slots before the edge. */
-static size_t front(const struct due__timeline *tl)
-{
-    return tl->heap.count + tl->run_end - tl->run_at;
 }
 
 /* Chunks that may be taken without touching those of splits under way. */
@@ -141,8 +137,7 @@ static bool split(struct due__timeline *tl, uint32_t i, uint32_t n)
     return true;
 }
 
-/* Sorts at most @budget slots of a split under way; how many. */
-static size_t settle(struct due__timeline *tl, struct due__rung *r, size_t budget)
+size_t due__timeline_settle(struct due__timeline *tl, struct due__rung *r, size_t budget)
 {
     size_t done = due__rung_settle(r, tl->pool, budget);
 
@@ -159,7 +154,7 @@ static void settle_nearest(struct due__timeline *tl, size_t budget)
 {
     for (uint32_t i = tl->rungs; tl->unsettled > 0 && i-- > 0;)
         if (tl->rung[i]->source.count > 0) {
-            settle(tl, tl->rung[i], budget);
+            due__timeline_settle(tl, tl->rung[i], budget);
             return;
         }
 }
@@ -167,7 +162,7 @@ static void settle_nearest(struct due__timeline *tl, size_t budget)
 /* Begins the splits that will be needed soon. */
 static void plan(struct due__timeline *tl)
 {
-    size_t ahead = front(tl);
+    size_t ahead = due__timeline_front(tl);
 
     for (uint32_t i = tl->rungs; i-- > 0;) {
         struct due__rung *r = tl->rung[i];
@@ -250,7 +245,7 @@ static bool supply(struct due__timeline *tl)
     size_t limit = tl->looked + DUE__TIMELINE_PIECE;
 
     tl->run_at = tl->run_end = 0;
-    while (front(tl) < LOAD_MIN && front(tl) < tl->count) {
+    while (due__timeline_front(tl) < LOAD_MIN && due__timeline_front(tl) < tl->count) {
         struct due__rung *r = tl->rung[tl->rungs - 1];
         uint32_t n;
 
@@ -261,17 +256,17 @@ static bool supply(struct due__timeline *tl)
             continue;
         }
         if (r->source.count > 0) {
-            if (front(tl) > 0)
+            if (due__timeline_front(tl) > 0)
                 break;
             if (tl->looked < limit)
-                settle(tl, r, limit - tl->looked);
+                due__timeline_settle(tl, r, limit - tl->looked);
             if (r->source.count > 0)
                 return false;
         }
         n = due__rung_first(r);
         if (tl->run_end + due__rung_bucket(r, n)->count <= LOAD_MAX) {
             load(tl, r, n);
-        } else if (front(tl) > 0) {
+        } else if (due__timeline_front(tl) > 0) {
             break;
         } else if (!split(tl, tl->rungs - 1, n)) {
             select_first(tl, r, n);
@@ -300,10 +295,10 @@ static bool spill(struct due__timeline *tl)
     struct due__heap *heap = &tl->heap;
     struct due__slot first[KEEP];
 
-    if (chunks_left(tl, DUE__TIMELINE_RESERVE) < front(tl) / DUE__CHUNK_SLOTS + 2)
+    if (chunks_left(tl, DUE__TIMELINE_RESERVE) < due__timeline_front(tl) / DUE__CHUNK_SLOTS + 2)
         return false;
 
-    tl->looked += front(tl);
+    tl->looked += due__timeline_front(tl);
     for (size_t i = 0; i < KEEP; i++)
         first[i] = due__heap_pop(heap);
     for (size_t i = 0; i < heap->count; i++)
@@ -365,7 +360,7 @@ bool due__timeline_insert(struct due__timeline *tl, struct due__slot s)
 
 bool due__timeline_ready(struct due__timeline *tl)
 {
-    return front(tl) > 0 || tl->count == 0 || supply(tl);
+    return due__timeline_front(tl) > 0 || tl->count == 0 || supply(tl);
 }
 
 /* Is the head the first of the run, or the top of the heap? */
@@ -383,7 +378,7 @@ static inline struct due__slot head(const struct due__timeline *tl)
 
 bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out)
 {
-    assert(front(tl) > 0 || tl->count == 0);
+    assert(due__timeline_front(tl) > 0 || tl->count == 0);
     if (tl->count == 0)
         return false;
     *out = head(tl);
@@ -410,7 +405,7 @@ int64_t due__timeline_bound(const struct due__timeline *tl)
 {
     if (tl->count == 0)
         return INT64_MAX;
-    if (front(tl) > 0)
+    if (due__timeline_front(tl) > 0)
         return due__slot_deadline(head(tl));
 
     for (uint32_t i = tl->rungs; i-- > 0;) {
@@ -431,93 +426,7 @@ bool due__timeline_work(struct due__timeline *tl, size_t budget)
     return tl->unsettled == 0;
 }
 
-/* ---- Sweeping and renumbering ---------------------------------------------------------------- */
-
-/* Chooses the next bag to sweep, from the farthest in time on, so that what moves meanwhile is met
- * rather late than never.  False: there is none. */
-static bool next_bag(struct due__timeline *tl, size_t budget)
-{
-    struct due__sweep *sweep = &tl->sweep;
-
-    for (uint32_t i = 0; i < tl->rungs; i++) {
-        struct due__rung *r = tl->rung[i];
-
-        if (r->unswept == 0)
-            continue;
-        if (r->source.count > 0 && settle(tl, r, budget) > 0)
-            return true;
-        sweep->bucket = due__rung_last(r, r->unswept);
-        if (sweep->bucket == DUE__RUNG_NONE) {
-            r->unswept = 0;
-            continue;
-        }
-        r->unswept = sweep->bucket;
-        sweep->rung = r;
-        sweep->bag = due__rung_bucket(r, sweep->bucket);
-        sweep->at = NULL;
-        return true;
-    }
-    return false;
-}
-
-/* Keeps those of @n slots that are alive, in their order; how many. */
-static size_t keep_alive(const struct due__timeline *tl, struct due__slot *slot, size_t n)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        struct due__slot s = slot[i];
-
-        slot[kept] = s;
-        kept += tl->alive(tl->ctx, s);
-    }
-    return kept;
-}
-
-static void sweep_front(struct due__timeline *tl, size_t *dropped)
-{
-    size_t before = front(tl);
-
-    tl->looked += before;
-    tl->heap.count = keep_alive(tl, tl->heap.slot, tl->heap.count);
-    due__heap_build(&tl->heap);
-    tl->run_end =
-        tl->run_at + (uint32_t)keep_alive(tl, tl->run + tl->run_at, tl->run_end - tl->run_at);
-    *dropped += before - front(tl);
-    tl->count -= before - front(tl);
-}
-
-bool due__timeline_sweep(struct due__timeline *tl, size_t budget, size_t *dropped)
-{
-    struct due__sweep *sweep = &tl->sweep;
-    size_t limit = tl->looked + budget;
-
-    if (!sweep->on) {
-        *sweep = (struct due__sweep){ .on = true };
-        for (uint32_t i = 0; i < tl->rungs; i++)
-            tl->rung[i]->unswept = tl->rung[i]->buckets;
-    }
-    while (tl->looked < limit) {
-        struct due__bag *bag = sweep->bag;
-        size_t gone = 0;
-
-        if (bag == NULL) {
-            if (next_bag(tl, limit - tl->looked))
-                continue;
-            sweep_front(tl, dropped);
-            sweep->on = false;
-            return true;
-        }
-        if (due__bag_sweep(bag, tl->pool, &sweep->at, tl->alive, tl->ctx, &tl->looked, &gone))
-            sweep->bag = NULL;
-        tl->count -= gone;
-        sweep->rung->count -= gone;
-        *dropped += gone;
-        if (bag->count == 0)
-            due__rung_clear(sweep->rung, sweep->bucket);
-    }
-    return false;
-}
+/* ---- Renumbering ----------------------------------------------------------------------------- */
 
 /* Takes everything out in order and leaves the live slots in @sorted. */
 static void drain(struct due__timeline *tl, struct due__bag *sorted, size_t *dropped)
@@ -573,7 +482,7 @@ uint32_t due__timeline_renumber(struct due__timeline *tl, uint32_t first, due__r
 bool due__timeline_check(struct due__timeline *tl, size_t *chunks)
 {
     due__key edge = tl->edge;
-    size_t count = front(tl);
+    size_t count = due__timeline_front(tl);
     size_t owed = 0;
     uint32_t unsettled = 0;
 

@@ -81,15 +81,23 @@ size_t due__timeline_count(const struct due__timeline *tl);
 /* Ahead of need: sort about @budget slots.  True: nothing is pending. */
 bool due__timeline_work(struct due__timeline *tl, size_t budget);
 
-/* Drop dead slots, looking at about @budget (the heap, up to DUE__TIMELINE_HEAP, in one step).
- * Adds to @dropped.  True: a whole pass is complete; a slot that was dead when the pass began is
- * gone, unless it moved to the heap meanwhile and was popped.  Call ready afterwards. */
+/* Drop dead slots, looking at about @budget (the front, up to DUE__TIMELINE_HEAP and a load, in
+ * one step).  Adds to @dropped.  True: a whole pass is complete; what was dead when it began is
+ * gone, but for what a full heap put back behind the pass.  Call ready afterwards. */
 bool due__timeline_sweep(struct due__timeline *tl, size_t budget, size_t *dropped);
 
 /* Give the live slots arrival numbers from @first on, in order; drops the dead ones.  Returns the
  * next free number.  Takes some 100 to 200 ns for each slot in one go, and no memory. */
 uint32_t due__timeline_renumber(struct due__timeline *tl, uint32_t first, due__renumber_fn *fn,
                                 void *ctx, size_t *dropped);
+
+/* Between timeline.c and sweep.c: slots before the edge; sort at most @budget slots of a split
+ * under way, how many it were. */
+static inline size_t due__timeline_front(const struct due__timeline *tl)
+{
+    return tl->heap.count + tl->run_end - tl->run_at;
+}
+size_t due__timeline_settle(struct due__timeline *tl, struct due__rung *r, size_t budget);
 
 /* The slow way, for tests.  @chunks: how many the timeline holds. */
 bool due__timeline_check(struct due__timeline *tl, size_t *chunks);

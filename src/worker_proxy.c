@@ -102,18 +102,35 @@ static int64_t next_beat(struct due_queue *q, int64_t beat_ns)
     return beat_ns != DUE_FOREVER ? beat_ns : due__monotonic_now() + BEAT_NS;
 }
 
+/* What was mended is said once. */
+static void tell(struct due_queue *q, uint64_t *told)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    uint64_t mended = q->mended;
+    due__leave(q, &t);
+    if (mended > *told)
+        due__log(q, DUE_LOG_ERROR, "%s: the heartbeat mended %llu things that were left undone",
+                 q->name, (unsigned long long)(mended - *told));
+    *told = mended;
+}
+
 void due__worker_proxy(struct due_queue *q)
 {
     struct memory before = { false, 0 };
     int64_t beat_ns = DUE_FOREVER;
+    uint64_t told = 0;
     int64_t armed;
 
     while (!(due__load_seq(&q->state) & DUE__STOPPED)) { /* no edge: rung after it was set */
         bool beats = DUE_HEARTBEAT && beat_ns != DUE_FOREVER && due__monotonic_now() >= beat_ns;
 
-        while (work(q, beats, &before, &armed))
-            beats = false;
+        bool first = beats;
+        while (work(q, first, &before, &armed))
+            first = false;
         if (beats) {
+            tell(q, &told);
             due__slab_trim(&q->slab, due__load_relaxed(&q->slab.idle) / 2, false);
             beat_ns = DUE_FOREVER;
         }

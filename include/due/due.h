@@ -484,7 +484,8 @@ struct due_stats {
     uint64_t mended;      /* what a heartbeat found undone: each is a bug of the library */
     uint64_t slots; /* 16-byte slots in the timeline and the ready lines, dead ones included */
     uint64_t memory_bytes;  /* address space taken for jobs and slots */
-    uint64_t tenure_max_ns; /* longest hold of the timeline's lock; 0 unless built to measure it */
+    uint64_t tenure_max_ns; /* longest hold of the timeline's lock, in processor time; 0 unless
+                               built to measure it (DUE_MEASURE_TENURE) */
     uint64_t reserved[16];
 };
 
