@@ -103,3 +103,12 @@ bool due__alloc_give_back(struct due__alloc *a, void *part, size_t size)
 {
     return a->hooks.alloc == NULL && madvise(part, size, MADV_DONTNEED) == 0;
 }
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; without it pages come when they are first written */
+#endif
+
+void due__alloc_touch(void *part, size_t size)
+{
+    madvise(part, size, MADV_POPULATE_WRITE);
+}

@@ -33,6 +33,9 @@ void *due__alloc_region(struct due__alloc *a, size_t size);
 void *due__alloc_region_raw(struct due__alloc *a, size_t size);
 void due__alloc_region_free(struct due__alloc *a, void *region, size_t size);
 
+/* Have the pages of a part of a region there before they are needed; its content stays. */
+void due__alloc_touch(void *part, size_t size);
+
 /* Give the pages of a part of a region back; it reads as zero afterwards.  False: they stay as
  * they are (a user's allocator). */
 bool due__alloc_give_back(struct due__alloc *a, void *part, size_t size);

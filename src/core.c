@@ -73,6 +73,7 @@ static void tenure_init(struct due__tenure *t)
     t->rings = 0;
     t->rounds = 0;
     t->fd = false;
+    t->cold = NULL;
 }
 
 void due__enter(struct due_queue *q, struct due__tenure *t)
@@ -139,10 +140,14 @@ static bool settle(struct due_queue *q, struct due__tenure *t)
         q->worker_wanted = false;
         if (q->proxies != DUE_PROXIES_NEVER)
             due__tenure_ring(t, q->lead == &q->worker ? due__lead_bell(q) : &q->worker.bell);
-        else
-            due__sweep_piece(q, DUE__MOVES_MAX);
-        q->worker_wanted = q->proxies == DUE_PROXIES_NEVER && q->sweeping;
     }
+    if (!q->warming && due__pool_warm_near(&q->pool)) {
+        if (q->proxies == DUE_PROXIES_NEVER)
+            due__pool_warm_claim(&q->pool, &t->cold);
+        else
+            q->warming = q->worker_wanted = true;
+    }
+    due__sweep_piece(q, DUE__SWEEP_STEP); /* whoever makes dead slots helps to sweep them out */
     due__fd_note(q);
     if (q->fd_noted) {
         q->fd_noted = false;
@@ -195,6 +200,9 @@ void due__leave(struct due_queue *q, struct due__tenure *t)
         if (t->fd)
             due__fd_arm(q);
         t->fd = false;
+        if (t->cold != NULL)
+            due__pool_warm(t->cold);
+        t->cold = NULL;
         if (more) {
             due__lock_acquire(&q->lock);
             begin(q);
@@ -344,32 +352,32 @@ static void unlink_cancelled(struct due_queue *q, uint32_t number, struct due__j
         due__slab_give(&q->slab, number);
 }
 
+/* One node from the inbox. */
+static void sort_in_node(struct due_queue *q, struct cds_wfcq_node *node)
+{
+    struct due__job *j = caa_container_of(node, struct due__job, link.node);
+    uint32_t number = due__job_number(&q->slab, j);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    q->delegated++;
+    if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w))
+        unlink_cancelled(q, number, j);
+}
+
 bool due__drain(struct due_queue *q, uint32_t max, bool *half)
 {
+    enum due__inbox_found found = DUE__INBOX_NODE;
     struct cds_wfcq_node *node;
 
-    *half = false;
     due__inbox_answer(&q->inbox); /* E1 */
-    for (uint32_t i = 0; i < max; i++) {
-        switch (due__inbox_take(&q->inbox, &node)) {
-        case DUE__INBOX_EMPTY:
-            return true;
-        case DUE__INBOX_HALF:
-            *half = true;
-            return true;
-        case DUE__INBOX_NODE:
-            break;
-        }
-        struct due__job *j = caa_container_of(node, struct due__job, link.node);
-        uint32_t number = due__job_number(&q->slab, j);
-        uint64_t w = due__load_acquire(&j->word); /* J1 */
-
-        q->delegated++;
-        if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w))
-            unlink_cancelled(q, number, j);
+    for (uint32_t i = 0; i < max && found == DUE__INBOX_NODE; i++) {
+        found = due__inbox_take(&q->inbox, &node);
+        if (found == DUE__INBOX_NODE)
+            sort_in_node(q, node);
     }
-    due__inbox_knock(&q->inbox); /* E1: on behalf of what is left */
-    return false;
+    due__inbox_answered(&q->inbox, found == DUE__INBOX_NODE); /* E1 */
+    *half = found == DUE__INBOX_HALF;
+    return found != DUE__INBOX_NODE;
 }
 
 /* ---- What is due ---- */

@@ -43,6 +43,7 @@
 #define DUE__PROXY_BATCH   256u  /* jobs sorted in in one tenure by who has nothing else to do */
 #define DUE__RINGS         32u   /* bells one tenure can ring */
 #define DUE__SWEEP_PIECE   1024u /* slots a sweep looks at in one tenure, each a cache miss */
+#define DUE__SWEEP_STEP    32u   /* slots a sweep under way looks at in every other tenure */
 #define DUE__TOPIC_PAGE    256u  /* topics are looked up in two steps of this size */
 #define DUE__PRIORITY_SHOW 8u    /* slots shown ahead when the order is by priority */
 
@@ -156,6 +157,7 @@ struct due_queue {
     struct due__waiters closers;   /* T  callers in due_close */
     uint64_t tickets;              /* T */
     bool worker_wanted;            /* T  the worker proxy is to be called at the next release */
+    bool warming;                  /* T  the worker proxy is to touch fresh chunks */
     bool fd_noted;                 /* T  the descriptor's time has changed */
     bool beating;                  /* T  the worker proxy keeps its heartbeat */
     uint64_t mended;               /* T */
@@ -190,6 +192,7 @@ struct due__tenure {
     uint32_t rings;                     /* */
     uint32_t rounds;                    /* tenures already spent for others */
     bool fd;                            /* the descriptor is to be armed after the release */
+    void *cold;                         /* chunks to be touched after the release, or NULL */
 };
 
 /* ---- core.c ---- */

@@ -83,6 +83,14 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
     return got;
 }
 
+/* What is shown is next only if nothing that was submitted stands before it: not while the inbox
+ * holds anything, and not by priority, where a job that came due meanwhile may. */
+static bool shown_is_next(struct due_queue *q)
+{
+    return q->proxies != DUE_PROXIES_ALWAYS && q->order == DUE_BY_DEADLINE &&
+           due__inbox_quiet(&q->inbox); /* I2 of inbox.c */
+}
+
 /* ---- Under the lock ---- */
 
 static bool wanted(const int *topics, size_t n, uint32_t topic)
@@ -237,7 +245,7 @@ static bool look_or_sleep(struct due_queue *q, struct request *r, struct due__wa
     due__sleep(q, w, lead, armed, r->until_ns);
     /* Called for a topic, and not the leader: take what is shown, without the lock. */
     uint32_t called = due__load_acquire(&w->called); /* W2 */
-    if (called == 0 || lead || q->proxies == DUE_PROXIES_ALWAYS)
+    if (called == 0 || lead || !shown_is_next(q))
         return false;
     *got = due__take_shown(q, due__topic_at(q, called - 1), slots,
                            r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE);
@@ -277,7 +285,7 @@ static size_t take_fast(struct due_queue *q, const struct request *r, struct due
 {
     uint32_t topic;
 
-    if (q->proxies == DUE_PROXIES_ALWAYS)
+    if (!shown_is_next(q))
         return 0;
     if (r->topics == NULL)
         topic = due__load_acquire(&q->sole); /* W3 */

@@ -8,20 +8,24 @@
  *            E1  see core.c: put links, then knocks, then looks at the state and the lock; a holder
  *                releases the lock, then looks whether anybody knocked.  Answering a knock acquires
  *                the link that came before it.
+ *            I2  a drain sorts in, then says quiet -> a taker that finds it quiet sees in its place
+ *                whatever was put before, but for what stands behind a gap
  */
 #include "inbox.h"
+
+enum { QUIET, KNOCKED, ANSWERED };
 
 void due__inbox_init(struct due__inbox *in)
 {
     __cds_wfcq_init(&in->head, &in->tail);
-    in->knocked = 0;
+    in->knock = QUIET;
 }
 
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node)
 {
     cds_wfcq_node_init(node);
     cds_wfcq_enqueue(&in->head, &in->tail, node); /* I1 */
-    due__xchg_seq(&in->knocked, 1);               /* E1 */
+    due__xchg_seq(&in->knock, KNOCKED);           /* E1 */
 }
 
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node)
@@ -38,16 +42,27 @@ enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_nod
 
 void due__inbox_answer(struct due__inbox *in)
 {
-    if (due__load_relaxed(&in->knocked) != 0) /* no edge: only saves an exchange that finds 0 */
-        due__xchg_seq(&in->knocked, 0);       /* E1 */
+    if (due__load_relaxed(&in->knock) !=
+        QUIET)                               /* no edge: only saves an exchange that finds it so */
+        due__xchg_seq(&in->knock, ANSWERED); /* E1 */
 }
 
-void due__inbox_knock(struct due__inbox *in)
+void due__inbox_answered(struct due__inbox *in, bool left)
 {
-    due__xchg_seq(&in->knocked, 1); /* E1 */
+    uint32_t answered = ANSWERED;
+
+    if (left)
+        due__xchg_seq(&in->knock, KNOCKED);             /* E1: on behalf of what is left */
+    else if (due__load_relaxed(&in->knock) == ANSWERED) /* no edge: the swap decides */
+        due__cas_seq(&in->knock, &answered, QUIET);     /* E1, I2 */
 }
 
 bool due__inbox_knocked(struct due__inbox *in)
 {
-    return due__load_seq(&in->knocked) != 0; /* E1 */
+    return due__load_seq(&in->knock) == KNOCKED; /* E1 */
+}
+
+bool due__inbox_quiet(struct due__inbox *in)
+{
+    return due__load_seq(&in->knock) == QUIET; /* I2 */
 }

@@ -48,7 +48,7 @@ struct due__inbox {
     struct __cds_wfcq_head head; /* A  I1; moved by the holder of the timeline lock only */
     char apart[DUE__LINE - sizeof(struct __cds_wfcq_head)]; /* I  producers touch tail only */
     struct cds_wfcq_tail tail;                              /* A  I1 */
-    uint32_t knocked;                                       /* A  E1 */
+    uint32_t knock;                                         /* A  E1 */
 };
 
 enum due__inbox_found {
@@ -65,13 +65,15 @@ void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node);
 /* Under the timeline lock. */
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node);
 
-/* Under the timeline lock, before taking: what is linked from now on knocks again. */
+/* Under the timeline lock, around taking: what is linked after the first knocks again.  @left:
+ * nodes that could have been taken were not. */
 void due__inbox_answer(struct due__inbox *in);
+void due__inbox_answered(struct due__inbox *in, bool left);
 
-/* Under the timeline lock: nodes were left there that could have been taken. */
-void due__inbox_knock(struct due__inbox *in);
-
-/* Any thread: was a node linked since the last answer? */
+/* Any thread: was a node linked that nobody has begun to take? */
 bool due__inbox_knocked(struct due__inbox *in);
+
+/* Any thread: has everything that was ever linked been taken, and sorted in? */
+bool due__inbox_quiet(struct due__inbox *in);
 
 #endif

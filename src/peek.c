@@ -93,13 +93,12 @@ int due_peek(due_queue *q, due_info *info)
     return found == SOMETHING ? 0 : DUE_EAGAIN;
 }
 
-int due_trim(due_queue *q)
+/* To the end of the pass under way, or of a new one. */
+static void sweep_all(struct due_queue *q)
 {
     struct due__tenure t;
     bool done;
 
-    if (due__forked(q))
-        return DUE_EFORK;
     due__enter(q, &t);
     due__sweep_begin(q, true);
     due__leave(q, &t);
@@ -108,6 +107,17 @@ int due_trim(due_queue *q)
         done = due__sweep_piece(q, DUE__SWEEP_PIECE);
         due__leave(q, &t);
     } while (!done);
+}
+
+int due_trim(due_queue *q)
+{
+    struct due__tenure t;
+    bool done;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    sweep_all(q); /* a pass under way may have begun before the last cancel */
+    sweep_all(q);
     due__slab_trim(&q->slab, 0, true);
     do {
         due__enter(q, &t);

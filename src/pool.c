@@ -30,6 +30,7 @@ struct due__region {
     size_t size;                    /* I */
     size_t chunks;                  /* I */
     size_t used;                    /* T  chunks taken at least once */
+    size_t warm;                    /* T  blocks touched ahead of that */
 };
 
 /* Stands in the first chunk of each block, written when the block's first chunk is taken. */
@@ -144,6 +145,38 @@ static struct due__chunk *take_fresh(struct due__pool *p)
         *(struct due__block *)(void *)block = (struct due__block){ .next = NULL };
     r->used++;
     return (struct due__chunk *)(void *)(block + (index + 1) * DUE__CHUNK_BYTES);
+}
+
+/* The block that will be begun within the next half block, if it is not warm; 0: none. */
+static size_t cold_block(const struct due__pool *p)
+{
+    const struct due__region *r = p->fresh;
+
+    if (r == NULL || r->used < DUE__BLOCK_CHUNKS / 2)
+        return 0;
+    size_t next = (r->used + DUE__BLOCK_CHUNKS / 2) / DUE__BLOCK_CHUNKS;
+    return next > r->warm && next < r->chunks / DUE__BLOCK_CHUNKS ? next : 0;
+}
+
+bool due__pool_warm_near(const struct due__pool *p)
+{
+    return cold_block(p) != 0;
+}
+
+bool due__pool_warm_claim(struct due__pool *p, void **block)
+{
+    size_t next = cold_block(p);
+
+    if (next == 0)
+        return false;
+    p->fresh->warm = next;
+    *block = first_block(p->fresh) + next * BLOCK_BYTES;
+    return true;
+}
+
+void due__pool_warm(void *block)
+{
+    due__alloc_touch(block, BLOCK_BYTES);
 }
 
 struct due__chunk *due__pool_take(struct due__pool *p)

@@ -9,9 +9,9 @@
  *   132        the dead ones: a sweep begins when they outnumber the live, ends within twice that
  *   64 + 4     one partly filled chunk for each bucket of two levels (a split makes one bucket for
  *              64 to 128 slots), and the chunks the buckets themselves stand in (16 in each)
- *   66 + 133   ready lines: a run of slots, and nodes of 32 bytes (31 in a chunk)
+ *   66 + 171   ready lines: a run of slots, and nodes of a heap (24 in a chunk)
  *
- * makes 465, and DUE__CHUNKS_PER_SPAN is the next whole number of blocks.  What does not grow with
+ * makes 503, and DUE__CHUNKS_PER_SPAN is the next whole number of blocks.  What does not grow with
  * the places (small splits, with up to 64 buckets for fewer slots, and the reserve that inserts
  * leave to splits) is DUE__CHUNKS_AT_OPEN.
  * Untouched chunks are only addresses.
@@ -19,6 +19,7 @@
 #ifndef DUE__POOL_H
 #define DUE__POOL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -63,6 +64,13 @@ void due__pool_adopt(struct due__pool *p, struct due__region *r);
 /* Under the lock.  NULL only when the pool is used up.  A taken chunk: next, first, count zero. */
 struct due__chunk *due__pool_take(struct due__pool *p);
 void due__pool_give(struct due__pool *p, struct due__chunk *c);
+
+/* Fresh chunks are about to be taken whose pages were never touched; a page fault under the lock
+ * would make everybody wait.  Under the lock: claim the next block of them.  False: none is near.
+ * Outside: touch it. */
+bool due__pool_warm_near(const struct due__pool *p);
+bool due__pool_warm_claim(struct due__pool *p, void **block);
+void due__pool_warm(void *block);
 
 /* Under the lock: give the pages of free chunks back to the kernel, looking at no more than
  * @budget chunks; true when there was nothing left to look at.  It costs one system call for at

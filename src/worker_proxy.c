@@ -69,23 +69,30 @@ static bool beat(struct due_queue *q, struct memory *before)
 }
 
 /* One tenure of whatever there is to do.  True: more. */
-static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t *armed)
+static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t *armed,
+                 bool *alarm)
 {
     struct due__tenure t;
     bool more;
 
     due__enter(q, &t);
+    q->warming = false;
+    if (due__pool_warm_claim(&q->pool, &t.cold))
+        q->warming = true; /* until the next look, after it is done */
+    more = t.cold != NULL;
     if (q->lead == &q->worker)
         due__unpark_job(q, &q->worker);
     if (beats)
         q->beating = beat(q, before);
-    more = !due__sweep_piece(q, DUE__SWEEP_PIECE);
+    more = !due__sweep_piece(q, DUE__SWEEP_PIECE) || more;
     more = !due__timeline_work(&q->timeline, DUE__SWEEP_PIECE) || more;
     if (q->proxies == DUE_PROXIES_ALWAYS && q->clock.manual == NULL) {
         more = !due__move_due(q, due__clock_now(&q->clock)) || more;
         due__arm_worker(q);
     }
-    *armed = q->lead == &q->worker ? q->armed : DUE_FOREVER;
+    bool lead = q->lead == &q->worker;
+    *armed = lead ? q->armed : DUE_FOREVER;
+    *alarm = lead && q->worker.on_alarm;
     due__leave(q, &t);
     return more;
 }
@@ -122,12 +129,13 @@ void due__worker_proxy(struct due_queue *q)
     int64_t beat_ns = DUE_FOREVER;
     uint64_t told = 0;
     int64_t armed;
+    bool alarm;
 
     while (!(due__load_seq(&q->state) & DUE__STOPPED)) { /* no edge: rung after it was set */
         bool beats = DUE_HEARTBEAT && beat_ns != DUE_FOREVER && due__monotonic_now() >= beat_ns;
 
         bool first = beats;
-        while (work(q, first, &before, &armed))
+        while (work(q, first, &before, &armed, &alarm))
             first = false;
         if (beats) {
             tell(q, &told);
@@ -135,7 +143,7 @@ void due__worker_proxy(struct due_queue *q)
             beat_ns = DUE_FOREVER;
         }
         beat_ns = next_beat(q, beat_ns);
-        if (armed != DUE_FOREVER && q->alarm.fd >= 0)
+        if (alarm)
             due__alarm_wait(&q->alarm, armed, beat_ns);
         else
             due__bell_wait(&q->worker.bell, armed < beat_ns ? armed : beat_ns, true);
