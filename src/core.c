@@ -402,15 +402,11 @@ bool due__move_due(struct due_queue *q, int64_t now_ns)
 {
     struct due__timeline *tl = &q->timeline;
     uint32_t looked = 0;
-    uint32_t pieces = 0;
     struct due__slot s;
 
     while (due__timeline_bound(tl) <= now_ns) {
-        if (!due__timeline_ready(tl)) {
-            if (++pieces == 2)
-                return false;
-            continue;
-        }
+        if (!due__timeline_ready(tl))
+            return false;
         if (!due__timeline_head(tl, &s) || due__slot_deadline(s) > now_ns)
             break;
         if (looked++ == DUE__MOVES_MAX)

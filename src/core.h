@@ -37,7 +37,7 @@
 #define DUE__STOPPED  8u /* the proxies' threads are to end */
 #define DUE__REFUSING (DUE__DRAINING | DUE__CLOSING)
 
-#define DUE__MOVES_MAX     256u  /* due jobs moved in one tenure */
+#define DUE__MOVES_MAX     64u   /* due jobs moved in one tenure, each with some sorting ahead */
 #define DUE__FOREIGN_MAX   64u   /* other callers' jobs that a caller sorts in in one tenure */
 #define DUE__ROUNDS_MAX    2u    /* tenures a caller adds to its own for others' jobs */
 #define DUE__PROXY_BATCH   256u  /* jobs sorted in in one tenure by who has nothing else to do */

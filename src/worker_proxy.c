@@ -10,7 +10,7 @@
 
 #define BEAT_NS     DUE_S(10)
 #define OVERDUE_NS  DUE_S(1) /* a due job with a consumer waiting is never this old */
-#define TRIM_CHUNKS 256u     /* looked at in one tenure of a heartbeat */
+#define TRIM_CHUNKS 64u      /* looked at in one tenure of a heartbeat */
 
 /* What the last heartbeat saw: whether somebody had knocked, and how much had come in by then. */
 struct memory {
