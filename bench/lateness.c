@@ -1,4 +1,4 @@
-/* lateness.c - how late a job is handed out on this machine, and how late the kernel's own sleep is.
+/* lateness.c - how late a job is handed out here, and how late the kernel's own sleep is.
  *
  *   lateness [--tiny]      10,000 jobs at random instants over 10 s, one consumer (tiny: 50, 50 ms)
  *

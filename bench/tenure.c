@@ -1,6 +1,6 @@
 /* tenure.c - the longest hold of the timeline's lock, in processor time.
  *
- *   tenure [--tiny]      10 million live jobs, then 60 % cancelled, then all delivered (tiny: 100,000)
+ *   tenure [--tiny]      10 million jobs, then 60 % cancelled, the rest delivered (tiny: 100,000)
  *
  * Linked with a library built to measure it (DUE_MEASURE_TENURE).  Deadlines are spread so that
  * buckets load and split all the time; the clock is turned by hand, so that nothing sleeps.

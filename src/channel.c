@@ -4,8 +4,8 @@
  * so a bell has one waiter, always.  Timeouts run on the monotonic clock.  No wait is a point of
  * thread cancellation.
  *
- * Edges      C1  ring exchanges the word for "rung" -> wait takes "rung" away: what the ringer wrote
- *                before, the waiter sees after.
+ * Edges      C1  ring exchanges the word for "rung" -> wait takes "rung" away: what the ringer
+ *                wrote before, the waiter sees after.
  *            C2  wait: word "sleeps", then the kernel compares it; ring: word "rung", then wakes.
  *                Either the ringer finds "sleeps" and wakes, or the kernel finds "rung".
  *            C3  alarm: wait sets the timer, then looks at the word; ring sets the word, then the

@@ -5,9 +5,10 @@
  *                lock; leaving, it counts itself out, then looks at the state.  Close sets CLOSING,
  *                then reads the count.  Either close sees the caller, or the caller sees CLOSING;
  *                and the last one out sees CLOSING, or close sees that nobody is left.
- *            C2  whoever takes a job out of the queue counts it, then looks at the state; close sets
- *                DRAINING, then sums the counts.  All sequentially consistent: of all who take and
- *                sum, the last one sees that nothing is left.
+ *            C2  whoever takes a job out of the queue counts it, then looks at the state; close
+ *                sets DRAINING, then sums the counts.  All sequentially consistent: of all who
+ *                take and sum, the last one sees that nothing is left.
+ *            C3  whoever finds the queue's own waiter free takes it; giving it back releases it
  */
 #include "core.h"
 
@@ -152,6 +153,20 @@ static int closed_or_sleep(struct due_queue *q, struct due__waiter *w, int64_t u
     return rc;
 }
 
+/* Closing must not fail for want of memory: the first of those who close has a waiter ready. */
+static struct due__waiter *closer_get(struct due_queue *q)
+{
+    return due__xchg_seq(&q->closer_taken, 1) == 0 ? &q->closer : due__waiter_get(q); /* C3 */
+}
+
+static void closer_put(struct due_queue *q, struct due__waiter *w)
+{
+    if (w != &q->closer)
+        due__waiter_put(q, w);
+    else
+        due__store_release(&q->closer_taken, 0); /* C3 */
+}
+
 int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
 {
     uint64_t discarded = 0;
@@ -162,7 +177,7 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
     if (timeout_ns < 0 || (mode != DUE_CLOSE_DRAIN && mode != DUE_CLOSE_DISCARD))
         return DUE_EINVAL;
     int64_t until = due__time_add(now_of(q), timeout_ns);
-    struct due__waiter *w = due__waiter_get(q);
+    struct due__waiter *w = closer_get(q);
     if (w == NULL)
         return DUE_ENOMEM;
     if (mode == DUE_CLOSE_DRAIN) {
@@ -181,7 +196,7 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
     }
     while (rc == 0)
         rc = closed_or_sleep(q, w, until);
-    due__waiter_put(q, w);
+    closer_put(q, w);
     if (rc < 0)
         return rc;
     due__stop_proxies(q);

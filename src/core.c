@@ -4,15 +4,16 @@
  * inbox.  Busy: it leaves the job in the inbox and goes.  So nobody waits for the lock to submit,
  * and the timeline stays in the cache of one core while contention lasts.
  *
- * Edges      E1  put: link the node, knock, then look at the state, then try the lock.  Drain: answer
- *                the knock, then take.  Leave: release the lock, then look for a knock.  All
- *                sequentially consistent.  If the try fails, the tenure it met is released after the
- *                knock, so either that release's look sees it, or a later drain has answered it and
- *                seen the node.  A node behind another producer's gap is seen by nobody until that
- *                producer has linked, and then its knock, look and try are still to come.
+ * Edges      E1  put: link the node, knock, then look at the state, then try the lock.  Drain:
+ *                answer the knock, then take.  Leave: release the lock, then look for a knock.
+ *                All sequentially consistent.  If the try fails, the tenure it met is released
+ *                after the knock, so either that release's look sees it, or a later drain has
+ *                answered it and seen the node.  A node behind another producer's gap is seen by
+ *                nobody until that producer has linked, and then its knock, look and try are
+ *                still to come.
  *            E2  the proxy clears ACTIVE, then looks for a knock; put knocks, then looks at the
- *                state.  Either the proxy sees the knock, or the producer sees ACTIVE gone and tries
- *                the lock itself.
+ *                state.  Either the proxy sees the knock, or the producer sees ACTIVE gone and
+ *                tries the lock itself.
  *            E3  close sets DRAINING or CLOSING, then takes the lock and drains; put links, then
  *                looks at the state.  Either the drain sees the node, or the producer sees the
  *                state and withdraws its job.
@@ -98,7 +99,7 @@ void due__tenure_ring(struct due__tenure *t, struct due__bell *b)
     t->ring[t->rings++] = b;
 }
 
-/* Call waiters for the topics with new jobs.  True: more are to be called than bells can be rung. */
+/* Call waiters for the topics with new jobs.  True: more are to be called than can be rung. */
 static bool call_waiters(struct due_queue *q, struct due__tenure *t)
 {
     while (q->fresh != NULL) {

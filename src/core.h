@@ -1,7 +1,7 @@
 /* core.h - what a queue is made of, and the tenure of its timeline lock.
  *
  * Guards     I  set at open, then constant      T  the timeline lock      A  atomic, see Edges
- *            N  the lock of the topics' names
+ *            N  the lock of the topics' names            O  its owner's alone
  * Lock order 1. a manual clock's mutex  2. the names' lock  3. the timeline lock  4. the slab's own
  *            locks (job.h).  No lock is held in a hook.
  *
@@ -49,11 +49,13 @@
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
 
+#define DUE__CALLED_LEAD 0x80000000u /* in called: it was the leader, and must pass the lead on */
+
 /* One caller that waits: for a job, for room, or for others to leave.  Waiters belong to the queue
  * and are used again, so that a late ring touches nothing that is gone. */
 struct due__waiter {
     struct due__bell bell;         /* A  its own edges */
-    uint32_t called;               /* A  W2: the topic it was called for, plus 1 */
+    uint32_t called;               /* A  W2: the topic it was called for, plus 1; and a flag */
     struct due__waiter *all_next;  /* T  everyone who waits for a job */
     struct due__waiter *all_prev;  /* T */
     struct due__waiter *line_next; /* T  those of one topic, or of several; or the free list */
@@ -155,6 +157,8 @@ struct due_queue {
     struct due__waiter *made;      /* T */
     struct due__waiters space;     /* T  callers that wait for room */
     struct due__waiters closers;   /* T  callers in due_close */
+    struct due__waiter closer;     /* T  one of them needs no memory */
+    uint32_t closer_taken;         /* A  C3 of close.c */
     uint64_t tickets;              /* T */
     bool worker_wanted;            /* T  the worker proxy is to be called at the next release */
     bool warming;                  /* T  the worker proxy is to touch fresh chunks */
@@ -173,7 +177,7 @@ struct due_queue {
     /* The pollable descriptor. */
     int fd;                  /* A  P1 of poll.c: -1 until due_fd */
     int64_t fd_want;         /* A  P1 of poll.c */
-    struct due__lock fdlock; /* its own guard; taken alone */
+    struct due__lock fdlock; /* A  its own guard; taken alone */
 
     /* The proxies. */
     struct due__bell enqueue_bell; /* A  its own edges */
@@ -188,11 +192,11 @@ struct due_queue {
 
 /* One tenure of the timeline lock, on its holder's stack. */
 struct due__tenure {
-    struct due__bell *ring[DUE__RINGS]; /* to be rung after the release */
-    uint32_t rings;                     /* */
-    uint32_t rounds;                    /* tenures already spent for others */
-    bool fd;                            /* the descriptor is to be armed after the release */
-    void *cold;                         /* chunks to be touched after the release, or NULL */
+    struct due__bell *ring[DUE__RINGS]; /* O  to be rung after the release */
+    uint32_t rings;                     /* O */
+    uint32_t rounds;                    /* O  tenures already spent for others */
+    bool fd;                            /* O  the descriptor is to be armed after the release */
+    void *cold;                         /* O  chunks to be touched after the release, or NULL */
 };
 
 /* ---- core.c ---- */
@@ -243,6 +247,8 @@ int due__topics_init(struct due_queue *q);
 void due__topics_destroy(struct due_queue *q);
 struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number); /* exists */
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);
+/* @n jobs of @t wait for which nobody was called yet: the end of the tenure will call. */
+void due__topic_fresh(struct due_queue *q, struct due__topic *t, uint32_t n);
 void due__topic_refill(struct due_queue *q, struct due__topic *t);
 void due__topic_list(struct due_queue *q, struct due__topic *t);
 void due__topic_unlist(struct due_queue *q, struct due__topic *t);
@@ -280,8 +286,10 @@ void due__place_done(struct due_queue *q, uint32_t number);
 /* Take up to @max live jobs of topic @t without the lock. */
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max);
-/* Under the lock: one live job for a waiter of these topics, or of any (NULL). */
-bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct due__slot *s);
+/* Under the lock: one live job for a waiter of these topics, or of any (NULL).  @called: the topic
+ * the taker was called for plus 1, or 0; set to 0 when the call is used up. */
+bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct due__slot *s,
+                     uint32_t *called);
 
 /* ---- verbs.c ---- */
 

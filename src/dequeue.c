@@ -17,14 +17,17 @@ struct request {
     size_t max;
     int64_t timeout_ns;
     int64_t until_ns; /* of the monotonic clock, or the manual one */
+    uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
 };
 
 #define TAKE_AT_ONCE 32u /* slots taken by one swap */
+#define ROUNDS_MAX   16u /* tenures in which a taker does nothing but sort in */
 
 /* ---- One job from waiting to lent ---- */
 
-/* The job that @s stands for becomes the caller's, unless somebody was quicker. */
-static bool take(struct due_queue *q, struct due__slot s)
+/* The job that @s stands for becomes the caller's, unless somebody was quicker.  The topic is asked
+ * as well: a slot taken long ago may look alive again in a place that was used anew. */
+static bool take(struct due_queue *q, const struct due__topic *t, struct due__slot s)
 {
     struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
     uint64_t w;
@@ -32,6 +35,8 @@ static bool take(struct due_queue *q, struct due__slot s)
     while (due__slot_alive(&q->slab, s, &w)) {
         uint64_t lent = (w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
 
+        if (due__facts_load(j).topic != t->number)
+            return false;
         if (due__cas_acq_rel(&j->word, &w, lent)) /* J1 */
             return true;
     }
@@ -75,7 +80,7 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
         for (size_t i = got; i < got + n; i++) {
             struct due__slot s = due__slot_plain(q, slots[i]);
 
-            if (take(q, s))
+            if (take(q, t, s))
                 slots[kept++] = s;
         }
         got = kept;
@@ -104,8 +109,11 @@ static bool wanted(const int *topics, size_t n, uint32_t topic)
     return false;
 }
 
-/* One live job of @t; NULL-like false when it has none, and then it is out of the ring. */
-static bool take_of(struct due_queue *q, struct due__topic *t, struct due__slot *s)
+/* One live job of @t; false when it has none, and then it is out of the ring.  Every job shown is
+ * either counted in fresh or somebody was called for it: a taker that was called for this topic
+ * uses its call up, any other takes from the count. */
+static bool take_of(struct due_queue *q, struct due__topic *t, struct due__slot *s,
+                    uint32_t *called)
 {
     for (;;) {
         due__topic_refill(q, t);
@@ -117,13 +125,16 @@ static bool take_of(struct due_queue *q, struct due__topic *t, struct due__slot 
             return false;
         }
     }
-    if (t->fresh > 0)
+    if (*called == t->number + 1u)
+        *called = 0;
+    else if (t->fresh > 0)
         t->fresh--;
     return true;
 }
 
 /* Topics take turns: the one that gave a job goes to the end of the ring. */
-bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct due__slot *s)
+bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct due__slot *s,
+                     uint32_t *called)
 {
     struct due__topic *t = q->ring;
     struct due__topic *last = t != NULL ? t->prev : NULL;
@@ -132,7 +143,7 @@ bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct du
         struct due__topic *next = t->next;
         bool end = t == last;
 
-        if (wanted(topics, n, t->number) && take_of(q, t, s)) {
+        if (wanted(topics, n, t->number) && take_of(q, t, s, called)) {
             if (q->ring == t)
                 q->ring = t->next;
             return true;
@@ -145,46 +156,33 @@ bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct du
 }
 
 /* Sort in, move what is due, take.  *@done: nothing that is due was left behind. */
-static size_t look(struct due_queue *q, struct request *r, struct due__slot *slots, bool *done)
+static size_t look(struct due_queue *q, struct request *r, struct due__slot *slots, bool *done,
+                   uint32_t *called)
 {
     size_t got = 0;
     bool half;
 
     *done = due__drain(q, q->proxies == DUE_PROXIES_NEVER ? UINT32_MAX : DUE__PROXY_BATCH, &half);
+    if (!*done && r->rounds++ < ROUNDS_MAX)
+        return 0; /* what is still in the inbox may come first; but not for ever */
     *done = due__move_due(q, due__clock_now(&q->clock)) && *done;
     if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
         return 0; /* the dequeue proxy takes */
     while (got < r->max && got < TAKE_AT_ONCE &&
-           due__take_ready(q, r->topics, r->topic_count, &slots[got]))
+           due__take_ready(q, r->topics, r->topic_count, &slots[got], called))
         got++;
     return got;
 }
 
 /* ---- Waiting ---- */
 
-/* The caller leaves with what it has: a call it did not use goes to the next, and so does the
- * lead. */
-static void leave_line(struct due_queue *q, struct due__tenure *t, struct due__waiter *w,
-                       const struct due__slot *slots, size_t got)
+/* The caller leaves: a call it did not use goes to the next, and so does the lead. */
+static void leave_line(struct due_queue *q, struct due__tenure *t, struct due__waiter *w)
 {
     uint32_t called = due__load_acquire(&w->called); /* W2 */
 
-    if (called != 0) {
-        struct due__topic *topic = due__topic_at(q, called - 1);
-        bool used = false;
-
-        for (size_t i = 0; i < got && !used; i++)
-            used = due__facts_load(due__job_at(&q->slab, due__slot_job(slots[i]))).topic ==
-                   topic->number;
-        if (!used && !topic->paused) {
-            topic->fresh++;
-            if (!topic->fresh_listed) {
-                topic->fresh_listed = true;
-                topic->fresh_next = q->fresh;
-                q->fresh = topic;
-            }
-        }
-    }
+    if (called != 0)
+        due__topic_fresh(q, due__topic_at(q, called - 1), 1);
     due__store_relaxed(&w->called, 0); /* W2: it is out of line, nobody else writes this */
     if (q->lead == w)
         due__pass_lead(q, t);
@@ -205,17 +203,15 @@ static int verdict(struct due_queue *q, const struct request *r, bool done)
     return now >= r->until_ns ? DUE_ETIMEDOUT : 0;
 }
 
-/* One look under the lock, and if there is nothing, one sleep.  1: the call is over, with *@got
- * jobs or the error *@rc. */
-static bool look_or_sleep(struct due_queue *q, struct request *r, struct due__waiter *w,
-                          struct due__slot *slots, size_t *got, int *rc)
-{
-    struct due__tenure t;
-    bool done;
+enum step { OVER, AGAIN, NEEDS_WAITER };
 
-    due__enter(q, &t);
-    if (w != NULL)
-        due__unpark_job(q, w);
+/* Under the lock: what the dequeue proxy has put into the waiter's hand, or a look of one's own. */
+static int look_or_hand(struct due_queue *q, struct request *r, struct due__waiter *w,
+                        struct due__slot *slots, size_t *got, bool *done)
+{
+    uint32_t called = w != NULL ? due__load_acquire(&w->called) & ~DUE__CALLED_LEAD : 0; /* W2 */
+
+    *done = true;
     *got = 0;
     if (w != NULL && w->hand != DUE__NO_JOB) {
         struct due__job *j = due__job_at(&q->slab, w->hand);
@@ -223,17 +219,32 @@ static bool look_or_sleep(struct due_queue *q, struct request *r, struct due__wa
         slots[(*got)++] =
             due__slot_make(due__load_relaxed(&j->deadline_ns), 0, 0, w->hand); /* J1 */
         w->hand = DUE__NO_JOB;
+        called = 0;
     } else {
-        *got = look(q, r, slots, &done);
-        *rc = *got > 0 ? 0 : verdict(q, r, done);
+        *got = look(q, r, slots, done, &called);
     }
-    if (*got > 0 || *rc != 0 || w == NULL || !done) {
-        bool over = *got > 0 || *rc != 0;
+    if (w != NULL)
+        due__store_relaxed(&w->called, called); /* W2: it is out of line */
+    return *got > 0 ? 0 : verdict(q, r, *done);
+}
 
-        if (over && w != NULL)
-            leave_line(q, &t, w, slots, *got);
+/* One look under the lock and, if there is nothing, one sleep.  OVER: *@got jobs, or *@rc. */
+static enum step look_or_sleep(struct due_queue *q, struct request *r, struct due__waiter *w,
+                               struct due__slot *slots, size_t *got, int *rc)
+{
+    struct due__tenure t;
+    bool done;
+
+    due__enter(q, &t);
+    if (w != NULL)
+        due__unpark_job(q, w);
+    *rc = look_or_hand(q, r, w, slots, got, &done);
+    bool over = *got > 0 || *rc != 0;
+    if (over && w != NULL)
+        leave_line(q, &t, w);
+    if (over || !done || w == NULL) {
         due__leave(q, &t);
-        return over;
+        return over ? OVER : done ? NEEDS_WAITER : AGAIN;
     }
     w->topics = r->topics;
     w->topic_count = r->topic_count;
@@ -243,37 +254,37 @@ static bool look_or_sleep(struct due_queue *q, struct request *r, struct due__wa
     int64_t armed = q->armed;
     due__leave(q, &t);
     due__sleep(q, w, lead, armed, r->until_ns);
-    /* Called for a topic, and not the leader: take what is shown, without the lock. */
+
+    /* Called for a topic, and not the leader by then: take what is shown, without the lock. */
     uint32_t called = due__load_acquire(&w->called); /* W2 */
-    if (called == 0 || lead || !shown_is_next(q))
-        return false;
+    if (called == 0 || (called & DUE__CALLED_LEAD) || !shown_is_next(q))
+        return AGAIN;
     *got = due__take_shown(q, due__topic_at(q, called - 1), slots,
                            r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE);
-    return false;
+    return *got > 0 ? OVER : AGAIN;
 }
 
 static size_t take_slow(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
 {
     struct due__waiter *w = NULL;
-    size_t got = 0;
+    enum step step;
+    size_t got;
 
     if (r->timeout_ns != 0) {
         int64_t now = q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
 
         r->until_ns = due__time_add(now, r->timeout_ns);
     }
-    due__inside_enter(q);
-    *rc = 0;
-    while (!look_or_sleep(q, r, w, slots, &got, rc)) {
-        if (got > 0)
-            break;
-        if (w == NULL)
+    do {
+        step = look_or_sleep(q, r, w, slots, &got, rc);
+        if (step == NEEDS_WAITER) {
             w = due__waiter_get(q);
-        if (w == NULL) {
-            *rc = DUE_ENOMEM;
-            break;
+            if (w == NULL) {
+                *rc = DUE_ENOMEM;
+                step = OVER;
+            }
         }
-    }
+    } while (step != OVER);
     if (w != NULL)
         due__waiter_put(q, w);
     return got;
@@ -322,6 +333,7 @@ static int dequeue(struct due_queue *q, struct request *r)
         r->max = INT_MAX;
     size_t got = take_fast(q, r, slots);
     if (got == 0) {
+        due__inside_enter(q);
         got = take_slow(q, r, slots, &rc);
         due__inside_leave(q);
         if (got == 0)

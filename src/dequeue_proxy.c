@@ -32,8 +32,9 @@ static bool hand_out(struct due_queue *q)
     due__enter(q, &t);
     while ((topic = choose(q, &w)) != NULL && t.rings + 3 <= DUE__RINGS) {
         int number = topic->number;
+        uint32_t called = 0;
 
-        if (!due__take_ready(q, &number, 1, &s))
+        if (!due__take_ready(q, &number, 1, &s, &called))
             continue; /* nothing alive: it has left the ring */
         w->hand = due__slot_job(s);
         due__call(q, &t, w, topic->number);

@@ -109,8 +109,9 @@ static size_t withdraw(struct due_queue *q, const uint32_t *number, const uint32
 
     while (accepted > 0 && due__claim(q, number[accepted - 1], generation[accepted - 1], &w) == 0)
         refuse(q, number[--accepted]);
-    for (size_t i = 0; i + 1 < accepted && (due__load_seq(&q->state) & DUE__CLOSING);
-         i++) { /* E3 */
+    /* E3: while draining they are still delivered. */
+    bool closing = (due__load_seq(&q->state) & DUE__CLOSING) != 0;
+    for (size_t i = 0; closing && i + 1 < accepted; i++) {
         if (due__claim(q, number[i], generation[i], &w) == 0)
             due__discard(q, number[i]);
     }
@@ -144,7 +145,7 @@ static size_t submit(struct due_queue *q, const uint32_t *number, const uint32_t
                      size_t n, int64_t now_ns)
 {
     struct due__tenure t;
-    uint32_t state = due__load_seq(&q->state);
+    uint32_t state = due__load_seq(&q->state); /* E2, E3 */
     bool half;
 
     if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1 */
@@ -192,9 +193,8 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
         rc = fill(q, number[filled], &specs[filled], now);
         if (rc != 0)
             break;
-        generation[filled] =
-            due__word_generation(due__load_relaxed(&due__job_at(&q->slab, number[filled])->word));
-        filled++; /* J1 above: the caller's own */
+        struct due__job *j = due__job_at(&q->slab, number[filled]);
+        generation[filled++] = due__word_generation(due__load_relaxed(&j->word)); /* J1: own */
     }
     for (size_t i = filled; i < got; i++)
         due__slab_untake(&q->slab, number[i]);

@@ -23,15 +23,16 @@
 #undef uatomic_cmpxchg
 #undef CMM_LOAD_SHARED
 #undef CMM_STORE_SHARED
+/* All of these: I1 of inbox.c. */
 #define uatomic_xchg(addr, v) due__xchg_seq((addr), (v))
-#define uatomic_cmpxchg(addr, o, n)           \
-    __extension__({                           \
-        __typeof__(*(addr)) due__old = (o);   \
-        due__cas_seq((addr), &due__old, (n)); \
-        due__old;                             \
+#define uatomic_cmpxchg(addr, o, n)                    \
+    __extension__({                                    \
+        __typeof__(*(addr)) due__old = (o);            \
+        due__cas_seq((addr), &due__old, (n)); /* I1 */ \
+        due__old;                                      \
     })
-#define CMM_LOAD_SHARED(p)     due__load_acquire(&(p))
-#define CMM_STORE_SHARED(p, v) due__store_release(&(p), (v))
+#define CMM_LOAD_SHARED(p)     due__load_acquire(&(p))       /* I1 */
+#define CMM_STORE_SHARED(p, v) due__store_release(&(p), (v)) /* I1 */
 
 #define _LGPL_SOURCE
 #pragma GCC diagnostic push

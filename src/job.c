@@ -14,8 +14,8 @@
  * Lock order 1. timeline lock (core.h)   2. shard   3. depot
  *
  * Edges      J1  the owner writes deadline, facts and payload, then the word -> whoever reads the
- *                word sees them.  A reader of a word it does not own trusts what it read only if the
- *                word is unchanged when it swaps it (or looks again).
+ *                word sees them.  A reader of a word it does not own trusts what it read only if
+ *                the word is unchanged when it swaps it (or looks again).
  *            J2  grow writes the segment's pointers, then their count -> whoever got a number from
  *                them sees the pointers
  *

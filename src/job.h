@@ -138,7 +138,7 @@ struct due__slab {
     uint32_t segments;                       /* A  J2: how many are there */
     uint32_t lists[4];                       /* D  heads: fresh, partial, idle, none */
     uint32_t idle;                           /* A  spans in the idle list; written under D */
-    struct due__shard shard[DUE__SHARDS] __attribute__((aligned(128)));
+    struct due__shard shard[DUE__SHARDS] __attribute__((aligned(128))); /* S  each its own */
 };
 
 void due__slab_init(struct due__slab *s, struct due__alloc *alloc);

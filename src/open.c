@@ -95,9 +95,12 @@ static int bells_init(struct due_queue *q)
     rc = due__bell_init(&q->worker.bell);
     if (rc != 0)
         goto free_enqueue;
-    rc = due__bell_init(&q->dequeue_bell);
+    rc = due__bell_init(&q->closer.bell);
     if (rc != 0)
         goto free_worker;
+    rc = due__bell_init(&q->dequeue_bell);
+    if (rc != 0)
+        goto free_closer;
     if (q->clock.manual == NULL && q->clock.id != CLOCK_MONOTONIC)
         rc = due__alarm_init(&q->alarm, q->clock.id);
     else
@@ -105,6 +108,8 @@ static int bells_init(struct due_queue *q)
     if (rc == 0)
         return 0;
     due__bell_destroy(&q->dequeue_bell);
+free_closer:
+    due__bell_destroy(&q->closer.bell);
 free_worker:
     due__bell_destroy(&q->worker.bell);
 free_enqueue:
@@ -116,6 +121,7 @@ static void bells_destroy(struct due_queue *q)
 {
     due__bell_destroy(&q->alarm);
     due__bell_destroy(&q->dequeue_bell);
+    due__bell_destroy(&q->closer.bell);
     due__bell_destroy(&q->worker.bell);
     due__bell_destroy(&q->enqueue_bell);
 }
@@ -219,6 +225,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->armed = DUE_FOREVER;
     q->sweep_at = 2 * DUE__SWEEP_PIECE;
     q->worker.hand = DUE__NO_JOB;
+    q->closer.hand = DUE__NO_JOB;
     q->fd = -1;
     due__inbox_init(&q->inbox);
     due__lock_init(&q->lock);

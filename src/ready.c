@@ -25,10 +25,10 @@
 /* ---- Nodes: 24 in a chunk, found from any of them because chunks are aligned ---- */
 
 struct due__node {
-    struct due__slot slot;
-    struct due__node *left;
-    struct due__node *right;
-    uint32_t rank;
+    struct due__slot slot;   /* T */
+    struct due__node *left;  /* T */
+    struct due__node *right; /* T */
+    uint32_t rank;           /* T */
 };
 
 #define NODES_IN_CHUNK \
@@ -36,12 +36,12 @@ struct due__node {
 
 /* A chunk of nodes: `count` are in use, `first` were used ever, free ones chained by left. */
 struct node_chunk {
-    struct due__chunk *next;
-    uint32_t first;
-    uint32_t count;
-    struct node_chunk *prev;
-    struct due__node *free;
-    struct due__node node[NODES_IN_CHUNK];
+    struct due__chunk *next;               /* T */
+    uint32_t first;                        /* T */
+    uint32_t count;                        /* T */
+    struct node_chunk *prev;               /* T */
+    struct due__node *free;                /* T */
+    struct due__node node[NODES_IN_CHUNK]; /* T */
 };
 
 _Static_assert(sizeof(struct node_chunk) <= DUE__CHUNK_BYTES, "a chunk holds its nodes");

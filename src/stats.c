@@ -31,11 +31,11 @@ int due_stats(due_queue *q, struct due_stats *stats)
     for (size_t i = 0; i < DUE__SHARDS; i++) {
         struct due__shard *it = &q->slab.shard[i];
 
-        done += due__load_relaxed(&it->done); /* no edge: counters, here and below */
-        lent += due__load_relaxed(&it->lent);
-        s.dequeued += due__load_relaxed(&it->dequeued);
-        s.cancelled += due__load_relaxed(&it->cancelled);
-        s.discarded += due__load_relaxed(&it->discarded);
+        done += due__load_relaxed(&it->done);             /* no edge: a counter */
+        lent += due__load_relaxed(&it->lent);             /* no edge: a counter */
+        s.dequeued += due__load_relaxed(&it->dequeued);   /* no edge: a counter */
+        s.cancelled += due__load_relaxed(&it->cancelled); /* no edge: a counter */
+        s.discarded += due__load_relaxed(&it->discarded); /* no edge: a counter */
     }
     s.waiting = due__waiting(q);
     s.ready = due__ready_count(q);

@@ -1,6 +1,7 @@
 /* topic.c - named lines of due jobs, and whose turn it is.
  *
  * Guards     T  the timeline lock      N  the names' lock      I  set once      A  atomic
+ *            O  its owner's alone
  * Lock order as in core.h
  *
  * Edges      T1  due_topic fills the topic in, writes its pointer, then the count -> whoever reads
@@ -106,6 +107,18 @@ void due__topic_refill(struct due_queue *q, struct due__topic *t)
     }
 }
 
+void due__topic_fresh(struct due_queue *q, struct due__topic *t, uint32_t n)
+{
+    if (t->paused)
+        return;
+    t->fresh += n;
+    if (!t->fresh_listed) {
+        t->fresh_listed = true;
+        t->fresh_next = q->fresh;
+        q->fresh = t;
+    }
+}
+
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s)
 {
     if (q->order == DUE_BY_PRIORITY)
@@ -126,14 +139,7 @@ bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot
             due__topic_refill(q, t);
     }
     due__topic_list(q, t);
-    if (t->paused)
-        return true;
-    t->fresh++;
-    if (!t->fresh_listed) {
-        t->fresh_listed = true;
-        t->fresh_next = q->fresh;
-        q->fresh = t;
-    }
+    due__topic_fresh(q, t, 1);
     return true;
 }
 
@@ -166,12 +172,8 @@ static int set_paused(struct due_queue *q, int topic, bool paused)
         it->paused = paused;
         if (!paused && it->line.count > 0) {
             due__topic_list(q, it);
-            it->fresh = it->line.count < UINT32_MAX ? (uint32_t)it->line.count : UINT32_MAX;
-            if (!it->fresh_listed) {
-                it->fresh_listed = true;
-                it->fresh_next = q->fresh;
-                q->fresh = it;
-            }
+            it->fresh = 0;
+            due__topic_fresh(q, it, (uint32_t)it->line.count); /* at most DUE_JOBS_MAX */
         }
         due__leave(q, &t);
     } while (topic == DUE_ALL_TOPICS && topic_known(q, (int)++i));
@@ -216,12 +218,12 @@ static size_t topic_bytes(size_t length)
 
 /* A new topic's page, chunks for its line, a larger table: made outside the lock. */
 struct parts {
-    struct due__topic *topic;
-    struct due__topic **page;
-    struct due__region *chunks;
-    uint16_t *table;
-    size_t room;
-    bool no_memory;
+    struct due__topic *topic;   /* O */
+    struct due__topic **page;   /* O */
+    struct due__region *chunks; /* O */
+    uint16_t *table;            /* O */
+    size_t room;                /* O */
+    bool no_memory;             /* O */
 };
 
 #define TOPICS_PER_REGION 64u

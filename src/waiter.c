@@ -60,6 +60,7 @@ void due__waiter_put(struct due_queue *q, struct due__waiter *w)
     struct due__shard *mine = due__shard_mine(&q->slab);
     struct due__tenure t;
 
+    due__store_relaxed(&w->called, 0);         /* W2: it is out of line */
     w = due__xchg_seq(&mine->spare_waiter, w); /* W1 */
     if (w == NULL)
         return;
@@ -216,13 +217,15 @@ void due__unpark_job(struct due_queue *q, struct due__waiter *w)
 void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w, uint32_t topic)
 {
     struct due__bell *bell = &w->bell;
+    uint32_t called = topic + 1;
 
     if (q->lead == w) {
         bell = due__lead_bell(q);
         q->armed = DUE__AWAKE;
+        called |= DUE__CALLED_LEAD;
     }
     unlink_from(q, w);
-    due__store_release(&w->called, topic + 1); /* W2 */
+    due__store_release(&w->called, called); /* W2 */
     due__tenure_ring(t, bell);
 }
 

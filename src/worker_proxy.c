@@ -37,12 +37,7 @@ static bool uncalled(struct due_queue *q)
         return false;
     do {
         if (due__window_count(&t->window) > 0 && due__waiter_for(q, t) != NULL) {
-            t->fresh = 1;
-            if (!t->fresh_listed) {
-                t->fresh_listed = true;
-                t->fresh_next = q->fresh;
-                q->fresh = t;
-            }
+            due__topic_fresh(q, t, 1);
             return true;
         }
         t = t->next;
@@ -65,7 +60,8 @@ static bool beat(struct due_queue *q, struct memory *before)
     due__move_due(q, now);
     due__sweep_begin(q, false);
     bool cold = due__pool_trim(&q->pool, TRIM_CHUNKS);
-    return q->all != NULL || !cold || due__load_relaxed(&q->slab.idle) > 0;
+    bool idle = due__load_relaxed(&q->slab.idle) > 0; /* no edge: a guess */
+    return q->all != NULL || !cold || idle;
 }
 
 /* One tenure of whatever there is to do.  True: more. */
@@ -139,7 +135,8 @@ void due__worker_proxy(struct due_queue *q)
             first = false;
         if (beats) {
             tell(q, &told);
-            due__slab_trim(&q->slab, due__load_relaxed(&q->slab.idle) / 2, false);
+            uint32_t idle = due__load_relaxed(&q->slab.idle); /* no edge: a guess */
+            due__slab_trim(&q->slab, idle / 2, false);
             beat_ns = DUE_FOREVER;
         }
         beat_ns = next_beat(q, beat_ns);

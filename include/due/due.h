@@ -123,7 +123,7 @@ DUE_API due_clock *due_clock_manual(int64_t start_ns) DUE_MUST_CHECK;
  *
  * Threads:  any; turns are one after another
  * Cost:     as much as becomes due
- * Errors:   DUE_EINVAL: negative, or back in time.  Past the end of time it stops at DUE_FOREVER - 1.
+ * Errors:   DUE_EINVAL: negative, or back in time.  It stops at DUE_FOREVER - 1.
  */
 DUE_API int due_clock_advance(due_clock *clock, int64_t by_ns) DUE_NONNULL(1);
 DUE_API int due_clock_turn_to(due_clock *clock, int64_t to_ns) DUE_NONNULL(1);
@@ -418,7 +418,8 @@ DUE_API int due_remaining(due_queue *q, due_id id, int64_t *ns) DUE_NONNULL(1, 3
 /* ---- The whole queue ------------------------------------------------------------------------- */
 
 /**
- * What would be handed out next, due or not, of any topic that is not paused.
+ * What would be handed out next of what is due, in topics that are not paused; if nothing is, the
+ * next job to become due, of any topic.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   DUE_EAGAIN (nothing held), DUE_EFORK
