@@ -1,0 +1,106 @@
+/* duectl.c - the command: prints the lines of a schedule, each at its time. */
+#define _GNU_SOURCE
+#include "duectl.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+
+static const char version[] =
+    "duectl " TEXT(DUE_VERSION_MAJOR) "." TEXT(DUE_VERSION_MINOR) "." TEXT(DUE_VERSION_PATCH) "\n";
+
+static const char usage[] =
+    "usage: duectl run [OPTION]... [FILE]    print each line of a schedule at its time\n"
+    "       duectl check [FILE]              only say which lines cannot be read\n"
+    "       duectl --version | --help\n"
+    "\n"
+    "`duectl run --help` has the options.\n";
+
+static const char usage_run[] =
+    "usage: duectl run [OPTION]... [FILE]\n"
+    "\n"
+    "Reads a schedule, one job a line, and prints the text of each line at its time.  Without "
+    "FILE\n"
+    "it reads standard input, also while that is still being written.\n"
+    "\n"
+    "  1.5s text                     after a delay, counted from the reading of the line;\n"
+    "  1m30s text                    units: ns us ms s m h d\n"
+    "  @2026-12-01T08:00:00Z text    on a date (ISO 8601; without a zone: local time)\n"
+    "  # a comment\n"
+    "\n"
+    "  --exec CMD     hand each text to sh -c CMD: on its standard input, and in DUE_TEXT\n"
+    "  --workers N    run up to N commands at a time (1)\n"
+    "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
+    "  --replay       FILE is a log: print its lines at the pace of their own timestamps (common\n"
+    "                 log format and ISO 8601); the first is now\n"
+    "  --speed X      replay X times as fast (1)\n"
+    "  --stats        say at the end, on standard error, how many and how late\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 all is well; 1 a line could not be read or a command failed; 2 wrong usage, "
+    "or\n"
+    "no such input; 3 the output could not be written; 128 and its number: stopped by a signal.\n";
+
+static const char usage_check[] = "usage: duectl check [FILE]\n"
+                                  "\n"
+                                  "Reads a schedule and says which lines cannot be read, and why.\n"
+                                  "\n"
+                                  "Exit status: 0 none; 1 some; 2 wrong usage, or no such input.\n";
+
+/* A file that is opened later must not become standard output. */
+static void hold_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
+static int say_usage(void)
+{
+    fputs(usage, stderr);
+    return CTL_USAGE;
+}
+
+/* Print a text that was asked for. */
+static int print_text(const char *text)
+{
+    return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
+}
+
+static int run_or_check(int argc, char **argv)
+{
+    bool run = strcmp(argv[0], "run") == 0;
+    struct ctl_options options;
+
+    if (!ctl_options_read(&options, argc, argv)) {
+        fprintf(stderr, "duectl: `duectl %s --help` says more\n", argv[0]);
+        return CTL_USAGE;
+    }
+    if (options.help)
+        return print_text(run ? usage_run : usage_check);
+    return run ? ctl_run(&options) : ctl_check(&options);
+}
+
+int main(int argc, char **argv)
+{
+    hold_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a write answers EPIPE instead */
+    signal(SIGCHLD, SIG_DFL); /* so that children can be waited for */
+
+    if (argc < 2)
+        return say_usage();
+    if (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "check") == 0)
+        return run_or_check(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--version") == 0)
+        return print_text(version);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_text(usage);
+    fprintf(stderr, "duectl: %s: no such command\n", argv[1]);
+    return say_usage();
+}

@@ -1,0 +1,297 @@
+/* duectl.h - the rooms of the command duectl.
+ *
+ *   duectl.c           main, usage, version
+ *   duectl_options.c   the command line
+ *   duectl_lines.c     a file or a pipe becomes lines
+ *   duectl_delay.c     delays, and the lines of a schedule
+ *   duectl_date.c      dates of ISO 8601, and timestamps in the lines of a log
+ *   duectl_feed.c      lines become jobs
+ *   duectl_take.c      due jobs are printed
+ *   duectl_exec.c      due jobs are handed to commands
+ *   duectl_run.c       what a run consists of: opened, started, ended
+ *   duectl_watch.c     signals, the progress line, the end of a run
+ *   duectl_tally.c     counts and lateness
+ *   duectl_report.c    what a run says at its end
+ *   duectl_screen.c    standard output and standard error
+ *
+ * A run has two queues.  Every job leaves through the queue on the monotonic clock, which nobody
+ * can set.  Those that a date was given for wait in the queue on the wall clock, and when they are
+ * due a thread of their own passes them on to the first.
+ *
+ *     reader ---- delays ----------------------> queue ----> printer, or N workers
+ *          \----- dates ----> wall ----> passer ---/
+ *
+ * Guards  I  set before the threads start, then constant    L  the lock of its own room
+ *         A  atomic                                         R  the reader alone
+ */
+#ifndef DUECTL_H
+#define DUECTL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include "due/due.h"
+
+/* Exit statuses; a run that a signal stopped ends with 128 and the signal's number. */
+enum { CTL_FINE = 0, CTL_FAULTS = 1, CTL_USAGE = 2, CTL_BROKEN = 3 };
+
+enum {
+    CTL_LINE_MAX = 1 << 20,  /* bytes of one line */
+    CTL_WORKERS_MAX = 256,   /* commands at a time */
+    CTL_AHEAD = 1 << 16,     /* lines of a log that are read ahead */
+    CTL_BATCH = 64,          /* lines printed at once */
+    CTL_ENV_MAX = 64 * 1024, /* bytes of a text that is also put into the environment */
+};
+
+/* ---- The command line ------------------------------------------------------------------------ */
+
+struct ctl_options {
+    const char *file; /* NULL: standard input */
+    const char *exec; /* NULL: print */
+    int workers;
+    bool replay;
+    double speed;
+    bool stats;
+    bool help;
+    int64_t grace_ns;
+};
+
+/* Read the arguments of `run` or `check`; @argv[0] is that word.  False: said what is wrong. */
+bool ctl_options_read(struct ctl_options *options, int argc, char **argv);
+
+/* ---- Delays and lines of a schedule ---------------------------------------------------------- */
+
+/* A text that is being read.  Whoever cannot go on says why and where. */
+struct ctl_cursor {
+    const char *text;
+    size_t len;
+    size_t at;
+    const char *reason; /* NULL: no fault */
+};
+
+enum ctl_kind { CTL_NOTHING, CTL_DELAY, CTL_DATE, CTL_FAULT };
+
+/* A line of a schedule. */
+struct ctl_entry {
+    enum ctl_kind kind;
+    int64_t ns;         /* the delay; or nanoseconds since 1970, rounded up */
+    size_t text;        /* where the text begins; it ends with the line */
+    size_t column;      /* of the fault, from 1 */
+    const char *reason; /* of the fault */
+};
+
+/* Read "1m30s" or "1.5s" at the cursor, rounded up to nanoseconds. */
+bool ctl_delay_read(struct ctl_cursor *c, int64_t *ns);
+
+void ctl_entry_read(struct ctl_entry *entry, const char *line, size_t len);
+
+/* Note a fault at the cursor.  Always false. */
+bool ctl_fault(struct ctl_cursor *c, const char *reason);
+
+/* Read up to @most digits; the answer is how many there were. */
+int ctl_digits_read(struct ctl_cursor *c, int most, int64_t *value);
+
+/* ---- Dates and timestamps -------------------------------------------------------------------- */
+
+/* Read "2026-12-01T08:00:00Z" at the cursor: nanoseconds since 1970, rounded up. */
+bool ctl_date_read(struct ctl_cursor *c, int64_t *unix_ns);
+
+/* Find the first timestamp in a line of a log. */
+bool ctl_stamp_find(const char *line, size_t len, int64_t *unix_ns);
+
+/* ---- Input ----------------------------------------------------------------------------------- */
+
+struct ctl_input {
+    const char *name; /* as it is said in messages */
+    int fd;
+};
+
+struct ctl_line {
+    const char *bytes; /* without its ending; valid during the call */
+    size_t len;
+    uint64_t number; /* from 1 */
+    bool too_long;   /* it had more than CTL_LINE_MAX bytes; these are the first */
+};
+
+/* Whoever gets the lines. */
+struct ctl_sink {
+    void (*arrived)(void *ctx); /* bytes have come, or the end: look at the clock */
+    bool (*line)(void *ctx, const struct ctl_line *line); /* false: stop reading */
+    void *ctx;
+};
+
+/* Open the file, or standard input for NULL and "-".  False: said why not. */
+bool ctl_input_open(struct ctl_input *in, const char *file);
+void ctl_input_close(struct ctl_input *in);
+
+/* Read to the end: 0.  1: @stop_fd became readable (-1: none), or the sink stopped; or -errno. */
+int ctl_lines_read(const struct ctl_input *in, int stop_fd, const struct ctl_sink *sink);
+
+/* ---- What is said ---------------------------------------------------------------------------- */
+
+struct ctl_screen {
+    pthread_mutex_t lock;
+    bool shared;          /* I  standard output and standard error are both terminals */
+    bool wants_progress;  /* I  */
+    bool shows_progress;  /* L  */
+    atomic_bool given_up; /* A  a thread that hangs may hold the lock: do without */
+};
+
+void ctl_screen_open(struct ctl_screen *s, bool progress, bool exec);
+
+/* Write lines to standard output: 0 or -errno. */
+int ctl_screen_write(struct ctl_screen *s, struct iovec *pieces, int n);
+
+/* Say something on standard error. */
+void ctl_say(struct ctl_screen *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Show, or with NULL erase, the progress line. */
+void ctl_screen_progress(struct ctl_screen *s, const char *text);
+
+/* ---- Counts ---------------------------------------------------------------------------------- */
+
+enum { CTL_FIRST_LEFT = 3, CTL_EXCERPT = 60, CTL_BUCKETS = 59 * 32 };
+
+/* Durations, exact below 32 ns and to one part in 32 above. */
+struct ctl_histogram {
+    uint64_t bucket[CTL_BUCKETS];
+    uint64_t count;
+    int64_t max_ns;
+};
+
+void ctl_histogram_add(struct ctl_histogram *h, int64_t ns);
+
+/* The duration that @percent of all do not exceed, rounded up to its bucket's end. */
+int64_t ctl_histogram_percentile(const struct ctl_histogram *h, double percent);
+
+/* What a queue carries: one line. */
+struct ctl_job {
+    int64_t late_ns; /* how late the wall clock's queue has handed it out */
+    uint64_t line;
+    size_t len;
+    char text[]; /* and after it a line feed */
+};
+
+/* Jobs that nobody got, and the earliest of them. */
+struct ctl_left {
+    uint64_t count;
+    struct ctl_left_job {
+        int64_t deadline_ns;
+        uint64_t line;
+        char text[CTL_EXCERPT + 4];
+    } first[CTL_FIRST_LEFT];
+};
+
+enum ctl_clock { CTL_MONOTONIC, CTL_WALL };
+
+struct ctl_counts {
+    uint64_t lines;        /* read */
+    uint64_t jobs;         /* of them, what became jobs */
+    uint64_t faults;       /* of them, what could not be read */
+    uint64_t past;         /* jobs whose date had passed when they were read */
+    uint64_t unstamped;    /* lines of a log without a timestamp */
+    uint64_t out_of_order; /* lines of a log with a timestamp before an earlier line's */
+    uint64_t delivered;    /* printed, or their command has ended */
+    uint64_t failed;       /* commands that failed */
+    uint64_t early;        /* handed out before the deadline: a bug of the library */
+};
+
+struct ctl_tally {
+    pthread_mutex_t lock;
+    struct ctl_counts counts;      /* L  */
+    struct ctl_histogram lateness; /* L  */
+    struct ctl_left left[2];       /* L  by enum ctl_clock */
+};
+
+void ctl_tally_open(struct ctl_tally *t);
+void ctl_tally_add(struct ctl_tally *t, uint64_t *count, uint64_t by);
+void ctl_tally_lateness(struct ctl_tally *t, int64_t ns, bool early);
+void ctl_tally_left(struct ctl_tally *t, enum ctl_clock clock, int64_t deadline_ns,
+                    const struct ctl_job *job);
+struct ctl_counts ctl_tally_counts(struct ctl_tally *t);
+
+/* Write a duration for people: "31.2 us", "2.50 s", "3 h 20 min". */
+enum { CTL_DURATION = 32 };
+char *ctl_duration(char text[CTL_DURATION], int64_t ns);
+
+/* ---- A run ----------------------------------------------------------------------------------- */
+
+/* The commands that are running. */
+struct ctl_crew {
+    pthread_mutex_t lock;
+    pid_t pids[CTL_WORKERS_MAX]; /* L  0: none */
+    int signal;                  /* L  what they have been sent last; 0: nothing */
+};
+
+struct ctl_thread {
+    struct ctl_run *run;
+    void (*body)(struct ctl_run *run, int number);
+    pthread_t id;
+    int number;
+};
+
+struct ctl_run {
+    const struct ctl_options *options; /* I  */
+    struct ctl_input in;               /* I  */
+    due_queue *queue;                  /* I  */
+    due_queue *wall;                   /* I  NULL when a log is replayed */
+    int stop_fd;                       /* I  readable once the run has been stopped */
+    int event_fd;                      /* I  readable when the watch should look again */
+    int64_t start_ns;                  /* I  */
+    atomic_int busy;                   /* A  threads that have not ended */
+    atomic_int broken;                 /* A  why it cannot go on: errno, CTL_SAID, or 0: it can */
+    atomic_bool unread;                /* A  the input was not read to its end */
+    struct ctl_screen screen;
+    struct ctl_tally tally;
+    struct ctl_crew crew;
+    struct ctl_thread threads[CTL_WORKERS_MAX + 2]; /* I  */
+    int thread_count;                               /* I  */
+};
+
+/* `duectl run`, `duectl check`: the exit status. */
+int ctl_run(const struct ctl_options *options);
+int ctl_check(const struct ctl_options *options);
+
+/* The threads. */
+void ctl_read(struct ctl_run *run, int number);
+void ctl_pass(struct ctl_run *run, int number);
+void ctl_print(struct ctl_run *run, int number);
+void ctl_exec(struct ctl_run *run, int number);
+
+/* Send @signal to every command that runs, and to those that start after all. */
+void ctl_crew_signal(struct ctl_crew *crew, int signal);
+
+/* Count the lateness of a job that was just taken. */
+void ctl_job_taken(struct ctl_run *run, const due_job *job);
+
+/* The run cannot go on, for this errno of standard output; or CTL_SAID: the reason has been said.
+ * The watch stops it. */
+enum { CTL_SAID = -1 };
+void ctl_run_broken(struct ctl_run *run, int error);
+
+/* The last that goes into a queue has gone in: close it when everything in it has been delivered,
+ * or the run has been stopped. */
+void ctl_run_drain(struct ctl_run *run, due_queue *q);
+
+/* Close both queues; what waits is counted as left. */
+void ctl_run_stop(struct ctl_run *run);
+
+/* Block the signals that stop a run, before its threads start: a descriptor, or -1. */
+int ctl_watch_open(void);
+
+/* Watch until every thread has ended.  The answer is the signal that stopped the run, or 0; or it
+ * does not return, because a thread hangs. */
+int ctl_watch(struct ctl_run *run, int signal_fd);
+
+/* Say what was left and, with --stats, what there was. */
+void ctl_report(struct ctl_run *run, int signal);
+
+/* The exit status of a run that has ended. */
+int ctl_run_status(struct ctl_run *run, int signal);
+
+#endif

@@ -1,0 +1,122 @@
+/* duectl_options.c - the command line of `run` and `check`. */
+#define _GNU_SOURCE
+#include "duectl.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXEC = 256, WORKERS, REPLAY, SPEED, STATS, GRACE, HELP };
+
+static const struct option run_options[] = {
+    { "exec", required_argument, NULL, EXEC },   { "workers", required_argument, NULL, WORKERS },
+    { "grace", required_argument, NULL, GRACE }, { "replay", no_argument, NULL, REPLAY },
+    { "speed", required_argument, NULL, SPEED }, { "stats", no_argument, NULL, STATS },
+    { "help", no_argument, NULL, HELP },         { NULL, 0, NULL, 0 },
+};
+
+static const struct option check_options[] = {
+    { "help", no_argument, NULL, HELP },
+    { NULL, 0, NULL, 0 },
+};
+
+static bool wrong(const char *what, const char *value)
+{
+    fprintf(stderr, "duectl: %s: %s\n", value, what);
+    return false;
+}
+
+static bool read_workers(const char *text, int *workers)
+{
+    struct ctl_cursor c = { .text = text, .len = strlen(text) };
+    int64_t value;
+
+    if (ctl_digits_read(&c, 9, &value) == 0 || c.at < c.len || value < 1 || value > CTL_WORKERS_MAX)
+        return wrong("--workers takes a number from 1 to 256", text);
+    *workers = (int)value;
+    return true;
+}
+
+static bool read_speed(const char *text, double *speed)
+{
+    static const char reason[] = "--speed takes a number from 0.000001 to 1000000000";
+    char *end;
+
+    *speed = strtod(text, &end);
+    if (end == text || *end != '\0' || strspn(text, "0123456789.") != strlen(text))
+        return wrong(reason, text);
+    return (*speed >= 1e-6 && *speed <= 1e9) || wrong(reason, text);
+}
+
+static bool read_grace(const char *text, int64_t *ns)
+{
+    struct ctl_cursor c = { .text = text, .len = strlen(text) };
+
+    if (c.len == 0 || !ctl_delay_read(&c, ns) || c.at < c.len)
+        return wrong("--grace takes a time such as 5s", text);
+    return true;
+}
+
+static bool take_option(struct ctl_options *options, int option, const char *value)
+{
+    switch (option) {
+    case EXEC:
+        options->exec = value;
+        return true;
+    case WORKERS:
+        return read_workers(value, &options->workers);
+    case GRACE:
+        return read_grace(value, &options->grace_ns);
+    case REPLAY:
+        options->replay = true;
+        return true;
+    case SPEED:
+        return read_speed(value, &options->speed);
+    case STATS:
+        options->stats = true;
+        return true;
+    default:
+        options->help = true;
+        return true;
+    }
+}
+
+/* Options that say something only together with others. */
+static bool belong_together(const struct ctl_options *options, bool workers, bool speed, bool grace)
+{
+    if (workers && options->exec == NULL)
+        return wrong("goes with --exec", "--workers");
+    if (speed && !options->replay)
+        return wrong("goes with --replay", "--speed");
+    if (grace && options->exec == NULL)
+        return wrong("goes with --exec", "--grace");
+    return true;
+}
+
+bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
+{
+    bool run = strcmp(argv[0], "run") == 0;
+    const struct option *known = run ? run_options : check_options;
+    bool given[HELP - EXEC + 1] = { false };
+    int option;
+
+    *options = (struct ctl_options){ .workers = 1, .speed = 1, .grace_ns = DUE_S(5) };
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+        if (option == ':')
+            return wrong("an argument is missing", argv[optind - 1]);
+        if (option == '?')
+            return wrong("no such option", argv[optind - 1]);
+        if (!take_option(options, option == 'h' ? HELP : option, optarg))
+            return false;
+        if (option != 'h')
+            given[option - EXEC] = true;
+    }
+    if (optind + 1 < argc)
+        return wrong("one file at most", argv[optind + 1]);
+    options->file = argv[optind];
+    return options->help || belong_together(options, given[WORKERS - EXEC], given[SPEED - EXEC],
+                                            given[GRACE - EXEC]);
+}
