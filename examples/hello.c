@@ -1,0 +1,18 @@
+#include <due/due.h>
+#include <stdio.h>
+
+int main(void)
+{
+    due_spec tea = { DUE_SPEC_INIT, .delay_ns = DUE_MS(300), .ptr = "the tea" };
+    due_spec egg = { DUE_SPEC_INIT, .delay_ns = DUE_MS(150), .ptr = "the egg" };
+    due_queue *q;
+    due_job job;
+
+    if (due_open(&q, NULL, NULL) || due_enqueue(q, &tea, 0, NULL) || due_enqueue(q, &egg, 0, NULL))
+        return 1;
+    for (int i = 0; i < 2 && due_dequeue(q, &job, DUE_S(5)) == 0; i++) {
+        printf("%s is ready\n", (char *)job.ptr);
+        due_job_done(&job);
+    }
+    return due_close(q, DUE_CLOSE_DISCARD, DUE_S(1)) || due_free(q);
+}
