@@ -1,0 +1,44 @@
+# What `cmake --install` puts where: header, libraries, due.pc, find_package(due), duectl.
+include(CMakePackageConfigHelpers)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/due")
+set(generated "${PROJECT_BINARY_DIR}/package")
+
+install(FILES "${PROJECT_SOURCE_DIR}/include/due/due.h" DESTINATION
+    "${CMAKE_INSTALL_INCLUDEDIR}/due")
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION
+    "${CMAKE_INSTALL_DOCDIR}")
+
+set(libraries)
+if(DUE_SHARED)
+    list(APPEND libraries due)
+endif()
+if(DUE_STATIC)
+    list(APPEND libraries due_static)
+endif()
+install(TARGETS ${libraries} EXPORT due
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(EXPORT due NAMESPACE due:: FILE dueTargets.cmake DESTINATION "${package_dir}")
+
+if(TARGET duectl)
+    install(TARGETS duectl DESTINATION "${CMAKE_INSTALL_BINDIR}")
+endif()
+
+configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/dueConfig.cmake.in"
+    "${generated}/dueConfig.cmake" INSTALL_DESTINATION "${package_dir}"
+    NO_SET_AND_CHECK_MACRO)
+write_basic_package_version_file("${generated}/dueConfigVersion.cmake"
+    COMPATIBILITY SameMinorVersion)
+install(FILES "${generated}/dueConfig.cmake" "${generated}/dueConfigVersion.cmake"
+    DESTINATION "${package_dir}")
+
+# due.pc finds its prefix from where it lies, so that an installed tree may be moved.
+set(pc_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
+foreach(dir LIBDIR INCLUDEDIR)
+    file(RELATIVE_PATH pc_${dir} "${pc_dir}" "${CMAKE_INSTALL_FULL_${dir}}")
+    string(REGEX REPLACE "/$" "" pc_${dir} "${pc_${dir}}")
+endforeach()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/due.pc.in" "${generated}/due.pc" @ONLY)
+install(FILES "${generated}/due.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -1,0 +1,35 @@
+# due_target(TARGET): the language, warnings and sanitizers of the project, for one target of it.
+function(due_target target)
+    set_target_properties(${target} PROPERTIES
+        C_STANDARD 11
+        C_STANDARD_REQUIRED ON
+        C_EXTENSIONS ON
+        C_VISIBILITY_PRESET hidden)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
+    if(DUE_WERROR)
+        target_compile_options(${target} PRIVATE -Werror)
+    endif()
+    if(DUE_SANITIZE)
+        target_compile_options(${target} PRIVATE
+            -fsanitize=${DUE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+        target_link_options(${target} PRIVATE -fsanitize=${DUE_SANITIZE})
+    endif()
+endfunction()
+
+# due_checks(TARGET): for programs that check something; their asserts stay in every build.
+function(due_checks target)
+    due_target(${target})
+    target_compile_options(${target} PRIVATE -UNDEBUG)
+endfunction()
+
+# due_programs(OUT FILE...): those of the files that have a main().
+function(due_programs out)
+    set(found)
+    foreach(file IN LISTS ARGN)
+        file(STRINGS "${file}" main REGEX "^int main\\(" LIMIT_COUNT 1)
+        if(main)
+            list(APPEND found "${file}")
+        endif()
+    endforeach()
+    set(${out} "${found}" PARENT_SCOPE)
+endfunction()

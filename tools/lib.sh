@@ -1,0 +1,83 @@
+# lib.sh - what tools/check, tools/demo and tools/proof share.  For a POSIX shell that stands in the
+# project's root and has set $install to yes or no.
+
+# What every build needs; the tests need more.
+packages_build="gcc libc6-dev cmake ninja-build make pkgconf liburcu-dev"
+packages_tests="libcriterion-dev python3 g++"
+
+say()
+{
+    printf '%s\n' "$*"
+}
+
+die()
+{
+    printf '%s\n' "$*" >&2
+    exit 1
+}
+
+# missing_packages PACKAGE...: those that are not installed.
+missing_packages()
+{
+    for package in "$@"; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)
+        [ "$state" = installed ] || printf ' %s' "$package"
+    done
+}
+
+# as_root COMMAND...
+as_root()
+{
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# apt COMMAND...: apt-get, tried a second time if the network had a bad moment.
+apt()
+{
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null || {
+        sleep 5
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get "$@" </dev/null
+    }
+}
+
+# need PACKAGE...: say what is missing, and install it unless that was forbidden.
+need()
+{
+    if ! command -v dpkg-query >/dev/null 2>&1; then
+        say "This is no Debian: nothing is installed.  On Debian 12 these packages are used:"
+        say "  $*"
+        return
+    fi
+    missing=$(missing_packages "$@")
+    if [ -z "$missing" ]; then
+        say "Every package that is needed is here; nothing is installed."
+        return
+    fi
+    if [ "$install" = no ]; then
+        die "Missing packages, and told not to install:$missing"
+    fi
+    if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null 2>&1; then
+        die "Missing packages:$missing.  Installing them takes root, or sudo."
+    fi
+    say "This will be installed with apt-get:$missing"
+    mkdir -p build/log
+    { apt update && apt install -y --no-install-recommends $missing; } \
+        >build/log/install.log 2>&1 || {
+        tail -n 20 build/log/install.log >&2
+        die "The packages could not be installed; see build/log/install.log"
+    }
+    say "Installed."
+}
+
+# starter COMPILER: what a program built by it with ThreadSanitizer must be started with.  Those of
+# Debian 12 do not start where the kernel spreads addresses as widely as newer ones may.
+starter()
+{
+    echo 'int main(void) { return 0; }' >build/log/starter.c
+    "$1" -fsanitize=thread build/log/starter.c -o build/log/starter || return
+    build/log/starter 2>/dev/null || echo "setarch $(uname -m) -R"
+}
