@@ -5,7 +5,7 @@
  * Lock order 1. a manual clock's mutex  2. the names' lock  3. the timeline lock  4. the slab's own
  *            locks (job.h).  No lock is held in a hook.
  *
- * The edges E1 to E4 are described in core.c.
+ * The edges E1 to E3 are described in core.c.
  */
 #ifndef DUE__CORE_H
 #define DUE__CORE_H

@@ -64,7 +64,7 @@ bool due__lock_try(struct due__lock *l)
 {
     uint32_t free = 0;
 
-    if (due__load_relaxed(&l->word) != 0) /* no edge: only saves a failing exchange */
+    if (due__load_seq(&l->word) != 0) /* E1: saves a failing exchange */
         return false;
     return due__cas_seq(&l->word, &free, 1); /* L1, and E1 of core.c */
 }

@@ -318,6 +318,18 @@ static void waiters_destroy(struct due_queue *q)
     }
 }
 
+/* In a child after fork: payloads that stand apart, of jobs that were whole at that moment. */
+static void payloads_free(struct due_queue *q)
+{
+    for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
+        struct due__job *j = due__job_at(&q->slab, i);
+        enum due__state state = due__word_state(due__load_relaxed(&j->word)); /* no edge: alone */
+
+        if (state == DUE__WAITING || state == DUE__MOVING || state == DUE__LENT)
+            due__job_release(&q->slab, j);
+    }
+}
+
 /* Is anything still out, or anybody in? */
 static bool busy(struct due_queue *q)
 {
@@ -344,6 +356,8 @@ int due_free(due_queue *q)
         due__leave(q, &t);
         if (q->clock.manual != NULL)
             due__clock_leave(q->clock.manual, q);
+    } else {
+        payloads_free(q);
     }
     if (q->fd >= 0)
         close(q->fd);

@@ -86,9 +86,23 @@ int due_fd(due_queue *q)
     return other >= 0 ? other : fd;
 }
 
+/* Jobs in the lines of topics that are not paused; cancelled ones may be among them. */
+static uint64_t takeable(const struct due_queue *q)
+{
+    const struct due__topic *t = q->ring;
+    uint64_t n = 0;
+
+    while (t != NULL) {
+        n += due__window_count(&t->window) + t->line.count;
+        t = t->next != q->ring ? t->next : NULL;
+    }
+    return n;
+}
+
 int due_poll(due_queue *q, int64_t *next_ns)
 {
     struct due__tenure t;
+    uint64_t shown;
     bool half;
     bool done;
 
@@ -98,20 +112,19 @@ int due_poll(due_queue *q, int64_t *next_ns)
         due__enter(q, &t);
         done = due__drain(q, DUE__PROXY_BATCH, &half);
         done = due__move_due(q, due__clock_now(&q->clock)) && done;
+        shown = takeable(q);
         due__leave(q, &t);
     } while (!done);
     if (next_ns != NULL)
         *next_ns = due_next_deadline(q);
-    uint64_t ready = due__ready_count(q);
+    uint64_t ready = due__ready_count(q); /* without the cancelled ones, but with paused topics' */
+    ready = shown < ready ? shown : ready;
     return ready < INT_MAX ? (int)ready : INT_MAX;
 }
 
 int64_t due_next_deadline(due_queue *q)
 {
-    struct due__tenure t;
     due_info info;
-
-    (void)t;
     int rc = due_peek(q, &info);
     if (rc == DUE_EAGAIN)
         return DUE_FOREVER;
