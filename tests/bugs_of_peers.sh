@@ -1,0 +1,57 @@
+#!/bin/sh
+# bugs_of_peers.sh SOURCE [BUILD] - every test named in docs/bugs-of-peers.md exists.
+#
+# In the last column of its tables: `suite.name` is a Criterion test in tests/test_*.c,
+# `explore:name` a scenario or a file of tests/explore, any other word a program tests/NAME.c or
+# tests/NAME.sh.  A row without any of these says with "yet" or "nothing" why.
+set -u
+
+cd "$1" || exit 1
+page=docs/bugs-of-peers.md
+rows=$(mktemp) || exit 1
+units=$(mktemp) || exit 1
+trap 'rm -f "$rows" "$units"' EXIT
+failed=0
+names=0
+
+fail()
+{
+    echo "$page: $*"
+    failed=1
+}
+
+exists()
+{
+    case $1 in
+    explore:*) [ -e "tests/explore/${1#explore:}" ] || grep -rqw "${1#explore:}" tests/explore ;;
+    *.*) grep -qx "${1%%.*} ${1#*.}" "$units" ;;
+    *) [ -f "tests/$1.c" ] || [ -f "tests/$1.sh" ] ;;
+    esac
+}
+
+# "suite name" of every Criterion test, one a line, however its lines are broken.
+cat tests/test_*.c | tr -s '\n ' '  ' |
+    grep -oE "\b([A-Z]+_TEST|(Parameterized)?Test)\(([^,()]*, )?[a-z0-9_]+, [a-z0-9_]+" |
+    sed -E 's/.*[(, ]([a-z0-9_]+), ([a-z0-9_]+)$/\1 \2/' >"$units"
+
+# "row|last column" of every row but heads.
+sed -n 's/^| *\([^|]*[^| ]\) *|.*| *\([^|]*\)|$/\1|\2/p
+        s/^| *\([^|]*[^| ]\) *| *\([^|]*\)|$/\1|\2/p' "$page" |
+    grep -vE '^(Row|Defect|-+)\|' | sort -u >"$rows"
+
+while IFS='|' read -r row tests; do
+    found=0
+    for name in $(printf '%s\n' "$tests" | grep -oE '`[^`]+`' | tr -d '`'); do
+        names=$((names + 1))
+        found=1
+        exists "$name" || fail "$row: there is no test $name"
+    done
+    case $found$tests in
+    1* | *yet* | *nothing*) ;;
+    *) fail "$row: neither a test nor a reason" ;;
+    esac
+done <"$rows"
+
+[ -s "$rows" ] && [ "$names" -gt 0 ] || fail "no rows were found"
+echo "$(wc -l <"$rows") rows, $names tests named"
+exit $failed
