@@ -1,0 +1,232 @@
+/* What the system can refuse: threads, descriptors, pages.  Each made to fail in turn.
+ *
+ * This program stands between the library and the system: it has its own pthread_create(),
+ * timerfd_create() and mmap(), which refuse on demand and otherwise pass the call on. */
+#define _GNU_SOURCE
+#include "lab.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+struct refusal {
+    atomic_int calls;
+    atomic_int at; /* the call to refuse, from 0; -1: none */
+};
+
+static struct refusal threads = { .at = -1 };
+static struct refusal timers = { .at = -1 };
+static struct refusal maps = { .at = -1 };
+
+static bool refused(struct refusal *r)
+{
+    int at = atomic_load(&r->at);
+
+    return at >= 0 && atomic_fetch_add(&r->calls, 1) == at;
+}
+
+static void refuse(struct refusal *r, int at)
+{
+    atomic_store(&r->calls, 0);
+    atomic_store(&r->at, at);
+}
+
+typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+    create_fn *next;
+    void *found = dlsym(RTLD_NEXT, "pthread_create");
+
+    memcpy(&next, &found, sizeof next);
+    return refused(&threads) ? EAGAIN : next(thread, attr, run, arg);
+}
+
+int timerfd_create(int clock, int flags)
+{
+    if (refused(&timers)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return (int)syscall(SYS_timerfd_create, clock, flags);
+}
+
+#ifndef __SANITIZE_ADDRESS__
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (refused(&maps)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}
+#endif
+
+static void close_and_free(due_queue *q)
+{
+    cr_assert_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_assert_eq(due_free(q), 0);
+}
+
+/* D6 */
+LAB_TEST(refused, thread_makes_opening_fail_and_leaves_nothing_behind)
+{
+    unsigned before = crew_threads();
+
+    for (int n = 0;; n++) {
+        struct flaky memory;
+        due_queue *q = NULL;
+        due_error error = { .text = "" };
+
+        flaky_init(&memory, FLAKY_NEVER);
+        due_options options = { DUE_OPTIONS_INIT, .allocator = &memory.hooks,
+                                .proxies = (enum due_proxies)lab_proxies };
+        refuse(&threads, n);
+        int rc = due_open(&q, &options, &error);
+        refuse(&threads, -1);
+        if (rc == 0) {
+            static const int expected[] = { 2, 3, 0 };
+
+            cr_expect_eq(n, expected[lab_proxies]);
+            close_and_free(q);
+            cr_expect_eq(atomic_load(&memory.live), 0u);
+            return;
+        }
+        cr_assert_eq(rc, DUE_ESYS, "%s", due_error_name(rc));
+        cr_assert_null(q);
+        cr_expect_gt(strlen(error.text), 0u);
+        cr_assert_eq(atomic_load(&memory.live), 0u, "thread %d", n);
+        cr_assert_eq(crew_threads(), before, "thread %d", n);
+    }
+}
+
+LAB_TEST(refused, thread_leaves_a_manual_clock_free)
+{
+    due_clock *clock = due_clock_manual(0);
+    due_options options = { DUE_OPTIONS_INIT, .manual = clock,
+                            .proxies = (enum due_proxies)lab_proxies };
+    due_queue *q;
+
+    for (int n = 0;; n++) {
+        refuse(&threads, n);
+        int rc = due_open(&q, &options, NULL);
+        refuse(&threads, -1);
+        cr_assert_eq(due_clock_advance(clock, 1), 0);
+        if (rc == 0)
+            break;
+    }
+    close_and_free(q);
+    cr_expect_eq(due_clock_free(clock), 0);
+}
+
+LAB_TEST(refused, descriptor_makes_opening_fail_and_leaves_nothing_behind)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_BOOTTIME, DUE_CLOCK_REALTIME };
+    unsigned before = crew_threads();
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct flaky memory;
+        due_queue *q = NULL;
+
+        flaky_init(&memory, FLAKY_NEVER);
+        due_options options = { DUE_OPTIONS_INIT, .allocator = &memory.hooks, .clock = kinds[i],
+                                .proxies = (enum due_proxies)lab_proxies };
+        refuse(&timers, 0);
+        int rc = due_open(&q, &options, NULL);
+        refuse(&timers, -1);
+        cr_assert_eq(rc, DUE_ESYS, "%s", due_error_name(rc));
+        cr_expect_null(q);
+        cr_expect_eq(atomic_load(&memory.live), 0u);
+        cr_expect_eq(crew_threads(), before);
+    }
+}
+
+/* J4 */
+LAB_TEST(refused, descriptor_for_an_event_loop_can_be_asked_for_again)
+{
+    struct lab lab = lab_open();
+
+    refuse(&timers, 0);
+    cr_expect_eq(due_fd(lab.q), DUE_ESYS);
+    refuse(&timers, -1);
+    cr_expect_geq(due_fd(lab.q), 0);
+    lab_close(&lab);
+}
+
+/* J4: as many descriptors as a program may have, from none on */
+LAB_TEST(refused, descriptors_by_the_limit_of_the_process_are_an_error_and_no_more)
+{
+    struct rlimit all;
+    struct rlimit few;
+    int opened = 0;
+
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+    for (rlim_t n = 0; n < 24; n++) {
+        due_options options = { DUE_OPTIONS_INIT, .clock = DUE_CLOCK_REALTIME,
+                                .proxies = (enum due_proxies)lab_proxies };
+        due_queue *q;
+
+        few = (struct rlimit){ .rlim_cur = n, .rlim_max = all.rlim_max };
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int rc = due_open(&q, &options, NULL);
+        int fd = rc == 0 ? due_fd(q) : 0;
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+        cr_assert(rc == 0 || rc == DUE_ESYS, "%s", due_error_name(rc));
+        cr_assert(fd >= 0 || fd == DUE_ESYS, "%s", due_error_name(fd));
+        if (rc == 0) {
+            close_and_free(q);
+            opened++;
+        }
+    }
+    cr_expect_gt(opened, 0);
+}
+
+LAB_TEST(refused, pages_make_opening_fail)
+{
+    due_options options = { DUE_OPTIONS_INIT, .proxies = (enum due_proxies)lab_proxies };
+    unsigned before = crew_threads();
+
+    for (int n = 0; n < 50; n++) {
+        due_queue *q;
+
+        refuse(&maps, n);
+        int rc = due_open(&q, &options, NULL);
+        bool last = atomic_load(&maps.calls) <= n;
+        refuse(&maps, -1);
+        cr_assert(rc == 0 || rc == DUE_ENOMEM || rc == DUE_ESYS, "%s", due_error_name(rc));
+        if (rc == 0)
+            close_and_free(q);
+        cr_assert_eq(crew_threads(), before, "map %d", n);
+        if (last)
+            return;
+    }
+}
+
+LAB_TEST(refused, pages_make_an_enqueue_fail_and_the_queue_goes_on)
+{
+    due_options options = { DUE_OPTIONS_INIT, .proxies = (enum due_proxies)lab_proxies };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = 1 };
+    int in = 0;
+    due_queue *q;
+    due_job job;
+
+    cr_assert_eq(due_open(&q, &options, NULL), 0);
+    for (int i = 0; i < 50000; i++) {
+        refuse(&maps, i % 2 == 0 ? 0 : 1);
+        int rc = due_enqueue(q, &spec, 0, NULL);
+        refuse(&maps, -1);
+        cr_assert(rc == 0 || rc == DUE_ENOMEM, "%s", due_error_name(rc));
+        if (rc != 0)
+            cr_assert_eq(due_enqueue(q, &spec, 0, NULL), 0);
+        in++;
+    }
+    for (int i = 0; i < in; i++) {
+        cr_assert_eq(due_dequeue(q, &job, DUE_S(20)), 0);
+        due_job_done(&job);
+    }
+    close_and_free(q);
+}
