@@ -7,8 +7,8 @@
  *     lab_close(&lab);
  *
  * lab_close() fails the test if memory is still out, if the figures do not add up, or if a
- * discarded job was not shown.  LAB_TEST runs a test once in each of the proxies' modes; with the environment
- * variable LAB_PROXIES (adaptive, always, never) in that one only.
+ * discarded job was not shown.  LAB_TEST runs a test once in each of the proxies' modes; with the
+ * environment variable LAB_PROXIES (adaptive, always, never) in that one only.
  */
 #ifndef LAB_H
 #define LAB_H

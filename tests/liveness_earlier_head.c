@@ -1,8 +1,8 @@
 /* liveness_earlier_head.c - an earlier job wakes whoever sleeps for a later one.  (B2)
  *
  * Other systems slept on.  The earlier job is put in at every step of the consumer's going to
- * sleep: the producer waits a random while after the consumer has begun its call.  Late is more than four
- * seconds, which is less than a heartbeat.
+ * sleep: the producer waits a random while after the consumer has begun its call.  Late is more
+ * than four seconds, which is less than a heartbeat.
  */
 #include <stdio.h>
 

@@ -10,17 +10,23 @@
 /* C10: a caller that leads sets its timer slack, and must give it back */
 LAB_TEST(platform, timer_slack_of_a_caller_is_as_it_was)
 {
-    struct lab lab = lab_open(.kernel = true);
-    due_job job;
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
+                                                 DUE_CLOCK_REALTIME };
 
     cr_assert_eq(prctl(PR_SET_TIMERSLACK, 77777UL), 0);
-    lab_enqueue(&lab, "job", .delay_ns = DUE_MS(5));
-    cr_assert_eq(due_dequeue(lab.q, &job, DUE_S(20)), 0);
-    due_job_done(&job);
-    cr_expect_eq(prctl(PR_GET_TIMERSLACK), 77777);
-    cr_expect_eq(due_dequeue(lab.q, &job, DUE_MS(2)), DUE_ETIMEDOUT);
-    cr_expect_eq(prctl(PR_GET_TIMERSLACK), 77777);
-    lab_close(&lab);
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct lab lab = lab_open(.kernel = true, .with.clock = kinds[i]);
+        due_job job;
+
+        lab_enqueue(&lab, "job", .delay_ns = DUE_MS(5));
+        cr_assert_eq(due_dequeue(lab.q, &job, DUE_S(20)), 0);
+        due_job_done(&job);
+        cr_expect_eq(prctl(PR_GET_TIMERSLACK), 77777, "clock %zu", i);
+        lab_enqueue(&lab, "never", .at_ns = DUE_FOREVER);
+        cr_expect_eq(due_dequeue(lab.q, &job, DUE_MS(2)), DUE_ETIMEDOUT);
+        cr_expect_eq(prctl(PR_GET_TIMERSLACK), 77777, "clock %zu", i);
+        lab_close(&lab);
+    }
 }
 
 LAB_TEST(platform, errno_of_a_caller_is_no_channel)

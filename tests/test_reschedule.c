@@ -100,6 +100,32 @@ LAB_TEST(reschedule, puts_the_job_last_among_equals)
     lab_close(&lab);
 }
 
+/* Also behind those that the caller left for somebody else to sort in. */
+LAB_TEST(reschedule, puts_the_job_last_among_many_equals_that_have_just_come)
+{
+    enum { JOBS = 300 };
+    static due_spec specs[JOBS];
+    static due_id ids[JOBS];
+
+    for (int round = 0; round < 50; round++) {
+        struct lab lab = lab_open();
+        due_id last = { { 0 } };
+        due_job job;
+
+        for (int i = 0; i < JOBS; i++)
+            specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 10 };
+        cr_assert_eq(due_enqueue_batch(lab.q, specs, JOBS, 0, ids), JOBS);
+        cr_assert_eq(due_reschedule(lab.q, ids[0], 10), 0);
+        lab_turn_to(&lab, 10);
+        while (due_dequeue(lab.q, &job, 0) == 0) {
+            last = job.id;
+            due_job_done(&job);
+        }
+        cr_assert(due_id_equal(last, ids[0]), "round %d: not the last", round);
+        lab_close(&lab);
+    }
+}
+
 LAB_TEST(reschedule, can_put_a_job_off_for_ever)
 {
     struct lab lab = lab_open();

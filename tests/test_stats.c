@@ -1,6 +1,9 @@
 /* The figures. */
 #include "lab.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 LAB_TEST(stats, of_a_new_queue_are_zero)
 {
     struct lab lab = lab_open();
@@ -141,4 +144,41 @@ LAB_TEST(stats, show_memory_that_trim_has_given_back)
     lab_enqueue(&lab, "still works", .delay_ns = 0);
     cr_expect_str_eq(lab_dequeue(&lab), "still works");
     lab_close(&lab);
+}
+
+static size_t resident_bytes(void)
+{
+    FILE *f = fopen("/proc/self/statm", "re");
+    unsigned long pages = 0;
+
+    cr_assert_not_null(f);
+    cr_assert_eq(fscanf(f, "%*u %lu", &pages), 1);
+    fclose(f);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* A4, J2: without an allocator of the user's, pages go back to the kernel */
+Test(stats, show_nothing_that_the_kernel_has_not_got_back_after_trim, .timeout = 60)
+{
+    enum { JOBS = 300000 };
+    static due_id id[JOBS];
+    due_options options = { DUE_OPTIONS_INIT, .proxies = DUE_PROXIES_NEVER };
+    due_spec spec = { DUE_SPEC_INIT, .data = "thirty-two bytes at the very most", .len = 32 };
+    due_queue *q;
+
+    memset(id, 1, sizeof id);
+    cr_assert_eq(due_open(&q, &options, NULL), 0);
+    size_t before = resident_bytes();
+    for (int i = 0; i < JOBS; i++) {
+        spec.delay_ns = DUE_S(1000) + (int64_t)i * 7919 % JOBS * DUE_MS(1);
+        cr_assert_eq(due_enqueue(q, &spec, 0, &id[i]), 0);
+    }
+    size_t grown = resident_bytes() - before;
+    cr_expect_eq(due_cancel_batch(q, id, JOBS, NULL), JOBS);
+    cr_expect_eq(due_trim(q), 0);
+    size_t left = resident_bytes() > before ? resident_bytes() - before : 0;
+    cr_expect_leq(left, grown / 10, "%zu of %zu bytes are left", left, grown);
+    cr_expect_leq(grown, (size_t)JOBS * 100, "%zu bytes a job", grown / JOBS);
+    cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_expect_eq(due_free(q), 0);
 }
