@@ -37,8 +37,9 @@ int due__alarm_init(struct due__bell *b, clockid_t clock)
     b->fd = timerfd_create(clock, TFD_CLOEXEC | TFD_NONBLOCK);
     if (b->fd >= 0)
         return 0;
-    due__bell_destroy(b);
-    return errno == EINVAL ? DUE_ENOTSUP : DUE_ESYS;
+    int error = errno;
+    due__bell_destroy(b, false);
+    return error == EINVAL ? DUE_ENOTSUP : DUE_ESYS;
 }
 
 static bool alarm_ring(struct due__bell *b)
@@ -97,10 +98,12 @@ int due__bell_init(struct due__bell *b)
     return 0;
 }
 
-void due__bell_destroy(struct due__bell *b)
+void due__bell_destroy(struct due__bell *b, bool forked)
 {
     if (b->fd >= 0)
         close(b->fd);
+    if (forked)
+        return;
     pthread_cond_destroy(&b->cond);
     pthread_mutex_destroy(&b->mutex);
 }
@@ -157,8 +160,9 @@ int due__bell_init(struct due__bell *b)
     return 0;
 }
 
-void due__bell_destroy(struct due__bell *b)
+void due__bell_destroy(struct due__bell *b, bool forked)
 {
+    (void)forked;
     if (b->fd >= 0)
         close(b->fd);
 }

@@ -29,7 +29,8 @@ struct due__bell {
 
 int due__bell_init(struct due__bell *b);
 int due__alarm_init(struct due__bell *b, clockid_t clock);
-void due__bell_destroy(struct due__bell *b);
+/* @forked: in a child, where those who wait are not; only the descriptor is closed. */
+void due__bell_destroy(struct due__bell *b, bool forked);
 
 /* Wake whoever waits, or the next one to wait.  True if a sleeping thread was woken. */
 bool due__bell_ring(struct due__bell *b);

@@ -147,7 +147,8 @@ int due_clock_free(due_clock *clock)
 {
     if (clock == NULL)
         return 0;
-    pthread_mutex_lock(&clock->mutex);
+    if (pthread_mutex_trylock(&clock->mutex) != 0) /* somebody turns it, here or before a fork */
+        return DUE_EBUSY;
     int busy = clock->queues != NULL;
     pthread_mutex_unlock(&clock->mutex);
     if (busy)
@@ -157,22 +158,26 @@ int due_clock_free(due_clock *clock)
     return 0;
 }
 
-int due__clock_join(due_clock *clock, struct due_queue *q)
+void due__clock_join(due_clock *clock, struct due_queue *q)
 {
     pthread_mutex_lock(&clock->mutex);
     q->clock_next = clock->queues;
     clock->queues = q;
     pthread_mutex_unlock(&clock->mutex);
-    return 0;
 }
 
-void due__clock_leave(due_clock *clock, struct due_queue *q)
+void due__clock_forget(due_clock *clock, struct due_queue *q)
 {
-    pthread_mutex_lock(&clock->mutex);
     struct due_queue **at = &clock->queues;
     while (*at != NULL && *at != q)
         at = &(*at)->clock_next;
     if (*at == q)
         *at = q->clock_next;
+}
+
+void due__clock_leave(due_clock *clock, struct due_queue *q)
+{
+    pthread_mutex_lock(&clock->mutex);
+    due__clock_forget(clock, q);
     pthread_mutex_unlock(&clock->mutex);
 }

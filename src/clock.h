@@ -23,9 +23,10 @@ int64_t due__clock_now(const struct due__clock *c);
 int64_t due__monotonic_now(void);
 int64_t due__thread_cpu_now(void); /* this thread's processor time */
 
-/* A manual clock tells its queues when it was turned.  DUE_ENOMEM. */
-int due__clock_join(due_clock *clock, struct due_queue *q);
+/* A manual clock tells its queues when it was turned. */
+void due__clock_join(due_clock *clock, struct due_queue *q);
 void due__clock_leave(due_clock *clock, struct due_queue *q);
+void due__clock_forget(due_clock *clock, struct due_queue *q); /* in a child: without the mutex */
 
 /* Never less than 0 nor more than DUE_FOREVER. */
 int64_t due__time_add(int64_t a, int64_t b);

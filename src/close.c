@@ -22,7 +22,7 @@ void due__inside_enter(struct due_queue *q)
 /* Ring everyone in due_close: they stay in line and look for themselves. */
 static void ring_closers(struct due_queue *q, struct due__tenure *t)
 {
-    for (struct due__waiter *w = q->closers.first; w != NULL && t->rings + 3 <= DUE__RINGS;
+    for (struct due__waiter *w = q->closers.first; w != NULL && due__tenure_room(t);
          w = w->line_next)
         due__tenure_ring(t, &w->bell);
 }
@@ -71,9 +71,9 @@ static void wake_all(struct due_queue *q, bool consumers)
 
     do {
         due__enter(q, &t);
-        while (consumers && q->all != NULL && t.rings + 3 <= DUE__RINGS)
-            due__call(q, &t, q->all, 0);
-        while (q->space.first != NULL && t.rings + 3 <= DUE__RINGS) {
+        while (consumers && q->all != NULL && due__tenure_room(&t))
+            due__call(q, &t, q->all, DUE__NO_TOPIC);
+        while (q->space.first != NULL && due__tenure_room(&t)) {
             struct due__waiter *w = q->space.first;
 
             due__waiters_remove(&q->space, w);
@@ -95,24 +95,13 @@ void due__drained(struct due_queue *q)
         wake_all(q, true);
 }
 
-/* Take in what was submitted before the state changed, as far as it can be reached. */
-static void drain_all(struct due_queue *q)
-{
-    struct due__tenure t;
-    bool half;
-    bool done;
-
-    do {
-        due__enter(q, &t);
-        done = due__drain(q, DUE__PROXY_BATCH, &half);
-        due__leave(q, &t);
-    } while (!done);
-}
-
 void due__stop_proxies(struct due_queue *q)
 {
+    int cancel;
+
     if (due__or_seq(&q->state, DUE__STOPPED) & DUE__STOPPED) /* no edge: once */
         return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a join is a point of it */
     due__bell_ring(&q->enqueue_bell);
     due__bell_ring(&q->worker.bell);
     if (q->alarm.fd >= 0)
@@ -120,11 +109,7 @@ void due__stop_proxies(struct due_queue *q)
     due__bell_ring(&q->dequeue_bell);
     for (size_t i = 0; i < sizeof q->threads / sizeof q->threads[0]; i++)
         due__thread_join(&q->threads[i]);
-}
-
-static int64_t now_of(const struct due_queue *q)
-{
-    return q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* 1: closed and everybody out; 0: again, after a sleep; or DUE_ETIMEDOUT. */
@@ -139,7 +124,7 @@ static int closed_or_sleep(struct due_queue *q, struct due__waiter *w, int64_t u
     w->linked = false;
     if ((due__load_seq(&q->state) & DUE__CLOSING) && due__load_seq(&q->inside) == 0) /* C1 */
         rc = 1;
-    else if (until_ns != DUE_FOREVER && now_of(q) >= until_ns)
+    else if (until_ns != DUE_FOREVER && due__timeout_now(q) >= until_ns)
         rc = DUE_ETIMEDOUT;
     if (rc == 0) {
         w->until_ns = until_ns;
@@ -147,6 +132,8 @@ static int closed_or_sleep(struct due_queue *q, struct due__waiter *w, int64_t u
         w->linked = true;
         due__waiters_add(&q->closers, w);
     }
+    if (rc == 1)
+        ring_closers(q, &t); /* there may be more than one tenure can ring */
     due__leave(q, &t);
     if (rc == 0)
         due__bell_wait(&w->bell, q->clock.manual != NULL ? DUE_FOREVER : until_ns, false);
@@ -176,18 +163,18 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
         return DUE_EFORK;
     if (timeout_ns < 0 || (mode != DUE_CLOSE_DRAIN && mode != DUE_CLOSE_DISCARD))
         return DUE_EINVAL;
-    int64_t until = due__time_add(now_of(q), timeout_ns);
+    int64_t until = due__time_add(due__timeout_now(q), timeout_ns);
     struct due__waiter *w = closer_get(q);
     if (w == NULL)
         return DUE_ENOMEM;
     if (mode == DUE_CLOSE_DRAIN) {
         due__or_seq(&q->state, DUE__DRAINING); /* E3, C2 */
-        drain_all(q);
+        due__drain_all(q);                     /* as far as it can be reached */
         wake_all(q, false);
         due__drained(q);
     } else {
         due__or_seq(&q->state, DUE__CLOSING); /* E3, C1 */
-        drain_all(q);
+        due__drain_all(q);
         due_clear(q, DUE_ALL_TOPICS, &discarded);
         if (discarded > 0)
             due__log(q, DUE_LOG_INFO, "%s: closed with %llu jobs discarded", q->name,

@@ -108,13 +108,13 @@ static bool call_waiters(struct due_queue *q, struct due__tenure *t)
 
         due__topic_refill(q, topic);
         if (q->proxies == DUE_PROXIES_ALWAYS && topic->fresh > 0) {
-            if (t->rings + 3 > DUE__RINGS)
+            if (!due__tenure_room(t))
                 return true;
             due__tenure_ring(t, &q->dequeue_bell);
             topic->fresh = 0;
         }
         while (topic->fresh > 0 && (w = due__waiter_for(q, topic)) != NULL) {
-            if (t->rings + 3 > DUE__RINGS)
+            if (!due__tenure_room(t))
                 return true;
             due__call(q, t, w, topic->number);
             topic->fresh--;
@@ -167,8 +167,6 @@ static void call_proxy(struct due_queue *q)
 /* After the release.  True: the lock is ours again, and jobs were sorted in. */
 static bool second_look(struct due_queue *q, struct due__tenure *t)
 {
-    bool half;
-
     if (!due__inbox_knocked(&q->inbox)) /* E1 */
         return false;
     if (due__load_seq(&q->state) & DUE__ACTIVE) /* E2: the proxy will look */
@@ -181,7 +179,7 @@ static bool second_look(struct due_queue *q, struct due__tenure *t)
         return false;
     begin(q);
     t->rounds++;
-    due__drain(q, DUE__FOREIGN_MAX, &half);
+    due__drain(q, DUE__FOREIGN_MAX, NULL);
     return true;
 }
 
@@ -273,7 +271,7 @@ static void renumber(struct due_queue *q)
 {
     size_t dropped = 0;
 
-    for (uint32_t i = 0; i < q->topic_count; i++) {
+    for (uint32_t i = 0; i < due__load_acquire(&q->topic_count); i++) { /* T1 of topic.c */
         struct due__topic *t = due__topic_at(q, i);
 
         while (!due__topic_recall(q, t))
@@ -377,8 +375,21 @@ bool due__drain(struct due_queue *q, uint32_t max, bool *half)
             sort_in_node(q, node);
     }
     due__inbox_answered(&q->inbox, found == DUE__INBOX_NODE); /* E1 */
-    *half = found == DUE__INBOX_HALF;
+    if (half != NULL)
+        *half = found == DUE__INBOX_HALF;
     return found != DUE__INBOX_NODE;
+}
+
+void due__drain_all(struct due_queue *q)
+{
+    struct due__tenure t;
+    bool done = false;
+
+    for (uint32_t rounds = 0; !done && rounds < DUE__PATIENCE; rounds++) {
+        due__enter(q, &t);
+        done = due__drain(q, DUE__PROXY_BATCH, NULL);
+        due__leave(q, &t);
+    }
 }
 
 /* ---- What is due ---- */
@@ -427,7 +438,7 @@ static bool ring_late(struct due__tenure *t, struct due__waiter *first, int64_t 
     for (struct due__waiter *w = first; w != NULL; w = all ? w->all_next : w->line_next) {
         if (w->until_ns > now_ns || w->timed_out)
             continue;
-        if (t->rings + 3 > DUE__RINGS)
+        if (!due__tenure_room(t))
             return false;
         w->timed_out = true;
         due__tenure_ring(t, &w->bell);
@@ -437,17 +448,16 @@ static bool ring_late(struct due__tenure *t, struct due__waiter *first, int64_t 
 
 void due__tick(struct due_queue *q)
 {
-    int64_t now = due__clock_now(&q->clock);
     struct due__tenure t;
     bool done;
-    bool half;
 
     if (due__forked(q))
         return;
+    int64_t now = due__clock_now(&q->clock);
+    due__drain_all(q);
     do {
         due__enter(q, &t);
-        done = due__drain(q, DUE__PROXY_BATCH, &half);
-        done = due__move_due(q, now) && done;
+        done = due__move_due(q, now);
         done = ring_late(&t, q->all, now, true) && done;
         done = ring_late(&t, q->space.first, now, false) && done;
         done = ring_late(&t, q->closers.first, now, false) && done;
@@ -474,6 +484,8 @@ int due__grow(struct due_queue *q)
     return due__slab_grow(&q->slab, places);
 }
 
+/* What is gone is summed first, and no count ever falls: so whatever is seen to have gone is seen
+ * to have come, and the difference is 0 only if nothing waited at the turn between the two. */
 uint64_t due__waiting(struct due_queue *q)
 {
     uint64_t gone = 0;
@@ -482,6 +494,9 @@ uint64_t due__waiting(struct due_queue *q)
     for (size_t i = 0; i < DUE__SHARDS; i++) {
         struct due__shard *it = &q->slab.shard[i];
 
+        due__lock_acquire(&it->lock);
+        gone += it->refused;
+        due__lock_release(&it->lock);
         gone += due__load_seq(&it->dequeued) + due__load_seq(&it->cancelled) +
                 due__load_seq(&it->discarded); /* C2 of close.c */
     }
@@ -534,7 +549,7 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
             q->sweep_topic = 1;
         return false;
     }
-    if (q->sweep_topic <= q->topic_count) {
+    if (q->sweep_topic <= due__load_acquire(&q->topic_count)) { /* T1 of topic.c */
         struct due__topic *t = due__topic_at(q, q->sweep_topic - 1);
         size_t before = t->line.count;
 

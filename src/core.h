@@ -37,10 +37,13 @@
 #define DUE__STOPPED  8u /* the proxies' threads are to end */
 #define DUE__REFUSING (DUE__DRAINING | DUE__CLOSING)
 
-#define DUE__MOVES_MAX     64u   /* due jobs moved in one tenure, each with some sorting ahead */
-#define DUE__FOREIGN_MAX   64u   /* other callers' jobs that a caller sorts in in one tenure */
-#define DUE__ROUNDS_MAX    2u    /* tenures a caller adds to its own for others' jobs */
-#define DUE__PROXY_BATCH   256u  /* jobs sorted in in one tenure by who has nothing else to do */
+#define DUE__MOVES_MAX   64u  /* due jobs moved in one tenure, each with some sorting ahead */
+#define DUE__FOREIGN_MAX 64u  /* other callers' jobs that a caller sorts in in one tenure */
+#define DUE__ROUNDS_MAX  2u   /* tenures a caller adds to its own for others' jobs */
+#define DUE__PROXY_BATCH 256u /* jobs sorted in in one tenure by who has nothing else to do */
+#define DUE__PATIENCE    16u  /* tenures a call spends on the inbox before it goes on without */
+#define DUE__DEAD_WINDOWS \
+    8u /* windows full of cancelled jobs that a taker passes over in one tenure */
 #define DUE__RINGS         32u   /* bells one tenure can ring */
 #define DUE__SWEEP_PIECE   1024u /* slots a sweep looks at in one tenure, each a cache miss */
 #define DUE__SWEEP_STEP    32u   /* slots a sweep under way looks at in every other tenure */
@@ -49,7 +52,9 @@
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
 
-#define DUE__CALLED_LEAD 0x80000000u /* in called: it was the leader, and must pass the lead on */
+#define DUE__CALLED_LEAD \
+    0x80000000u                  /* in called: come to the lock, to pass the lead on or to leave */
+#define DUE__NO_TOPIC UINT32_MAX /* called for nothing: the queue closes */
 
 /* One caller that waits: for a job, for room, or for others to leave.  Waiters belong to the queue
  * and are used again, so that a late ring touches nothing that is gone. */
@@ -136,7 +141,7 @@ struct due_queue {
     uint32_t arrival;              /* T  the next arrival number */
     int64_t due_ns;                /* T  everything up to here has left the timeline */
     int64_t published_ns;          /* T  the latest deadline among what has left it */
-    size_t in_lines;               /* T  slots in lines and windows, dead ones included */
+    size_t in_lines;               /* T  slots in lines, dead ones included; not those shown */
     uint64_t readied;              /* T  jobs that were ever marked ready */
     uint64_t unreadied;            /* T  of those, rescheduled */
     uint64_t direct;               /* T  jobs sorted in by their caller */
@@ -160,6 +165,7 @@ struct due_queue {
     struct due__waiter closer;     /* T  one of them needs no memory */
     uint32_t closer_taken;         /* A  C3 of close.c */
     uint64_t tickets;              /* T */
+    size_t turn;                   /* T  which of several wanted topics is asked first */
     bool worker_wanted;            /* T  the worker proxy is to be called at the next release */
     bool warming;                  /* T  the worker proxy is to touch fresh chunks */
     bool fd_noted;                 /* T  the descriptor's time has changed */
@@ -172,7 +178,7 @@ struct due_queue {
     uint64_t used __attribute__((aligned(DUE__LINE))); /* A  S1 of space.c */
     uint32_t space_waiting;                            /* A  S1 of space.c */
 
-    uint32_t inside; /* A  C1 of close.c: callers that wait for a job or for room */
+    uint32_t inside; /* A  C1 of close.c: callers in a call that may wait */
 
     /* The pollable descriptor. */
     int fd;                  /* A  P1 of poll.c: -1 until due_fd */
@@ -201,6 +207,12 @@ struct due__tenure {
 
 /* ---- core.c ---- */
 
+/* What timeouts are counted on. */
+static inline int64_t due__timeout_now(const struct due_queue *q)
+{
+    return q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
+}
+
 static inline bool due__forked(const struct due_queue *q)
 {
     return *(const volatile unsigned char *)q->mark == 0;
@@ -214,9 +226,18 @@ bool due__try_enter(struct due_queue *q, struct due__tenure *t);
 void due__leave(struct due_queue *q, struct due__tenure *t);
 void due__tenure_ring(struct due__tenure *t, struct due__bell *b); /* there is room */
 
+/* Can another waiter be rung, and the timer's owner and the worker proxy besides? */
+static inline bool due__tenure_room(const struct due__tenure *t)
+{
+    return t->rings + 3 <= DUE__RINGS;
+}
+
 /* Sort in up to @max jobs from the inbox.  True: it is empty, or half linked and therefore
- * somebody else's to look at; *@half says which. */
+ * somebody else's to look at; *@half (may be NULL) says which. */
 bool due__drain(struct due_queue *q, uint32_t max, bool *half);
+
+/* The same in tenures of its own, until it is empty or for DUE__PATIENCE of them. */
+void due__drain_all(struct due_queue *q);
 
 /* Sort in a job of the caller's own that is not in the inbox. */
 void due__place(struct due_queue *q, uint32_t number);
@@ -286,10 +307,12 @@ void due__place_done(struct due_queue *q, uint32_t number);
 /* Take up to @max live jobs of topic @t without the lock. */
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max);
-/* Under the lock: one live job for a waiter of these topics, or of any (NULL).  @called: the topic
- * the taker was called for plus 1, or 0; set to 0 when the call is used up. */
-bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct due__slot *s,
-                     uint32_t *called);
+/* Under the lock: one live job for a taker of these topics, or of any (NULL).  AGAIN: there may be
+ * one behind many cancelled ones.  @called: the topic the taker was called for plus 1, or 0; set to
+ * 0 when the call is used up. */
+enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
+enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
+                                struct due__slot *s, uint32_t *called);
 
 /* ---- verbs.c ---- */
 
@@ -326,6 +349,8 @@ void due__stop_proxies(struct due_queue *q);
 
 /* Under the lock, before leaving: the descriptor's time may have changed. */
 void due__fd_note(struct due_queue *q);
+/* A take found nothing: set the descriptor anew in any case, the clock may have been set back. */
+void due__fd_again(struct due_queue *q);
 /* After leaving: make it so. */
 void due__fd_arm(struct due_queue *q);
 

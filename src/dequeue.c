@@ -21,7 +21,6 @@ struct request {
 };
 
 #define TAKE_AT_ONCE 32u /* slots taken by one swap */
-#define ROUNDS_MAX   16u /* tenures in which a taker does nothing but sort in */
 
 /* ---- One job from waiting to lent ---- */
 
@@ -85,6 +84,8 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
         }
         got = kept;
     }
+    if (got > 0)
+        due__add_relaxed(&due__shard_mine(&q->slab)->unready, got); /* no edge: a counter */
     return got;
 }
 
@@ -98,61 +99,63 @@ static bool shown_is_next(struct due_queue *q)
 
 /* ---- Under the lock ---- */
 
-static bool wanted(const int *topics, size_t n, uint32_t topic)
+/* One live job of @t.  NOTHING: it has none, and has left the ring; AGAIN: many dead ones were
+ * passed over, and more are left.  Every job shown is either counted in fresh or somebody was
+ * called for it: a taker that was called for this topic uses its call up, any other takes from the
+ * count. */
+static enum due__found take_of(struct due_queue *q, struct due__topic *t, struct due__slot *s,
+                               uint32_t *called)
 {
-    if (topics == NULL)
-        return true;
-    for (size_t i = 0; i < n; i++) {
-        if (topics[i] == (int)topic)
-            return true;
-    }
-    return false;
-}
-
-/* One live job of @t; false when it has none, and then it is out of the ring.  Every job shown is
- * either counted in fresh or somebody was called for it: a taker that was called for this topic
- * uses its call up, any other takes from the count. */
-static bool take_of(struct due_queue *q, struct due__topic *t, struct due__slot *s,
-                    uint32_t *called)
-{
-    for (;;) {
+    for (uint32_t windows = 0; windows < DUE__DEAD_WINDOWS; windows++) {
         due__topic_refill(q, t);
-        if (due__take_shown(q, t, s, 1) == 1)
-            break;
+        if (due__take_shown(q, t, s, 1) == 1) {
+            if (*called == t->number + 1u)
+                *called = 0;
+            else if (t->fresh > 0)
+                t->fresh--;
+            return DUE__FOUND;
+        }
         if (t->line.count == 0) {
             due__topic_unlist(q, t);
             t->fresh = 0;
-            return false;
+            return DUE__NOTHING;
         }
     }
-    if (*called == t->number + 1u)
-        *called = 0;
-    else if (t->fresh > 0)
-        t->fresh--;
-    return true;
+    return DUE__AGAIN;
 }
 
-/* Topics take turns: the one that gave a job goes to the end of the ring. */
-bool due__take_ready(struct due_queue *q, const int *topics, size_t n, struct due__slot *s,
-                     uint32_t *called)
+/* Any topic: the one whose turn it is, and then the next one's. */
+static enum due__found take_any(struct due_queue *q, struct due__slot *s, uint32_t *called)
 {
-    struct due__topic *t = q->ring;
-    struct due__topic *last = t != NULL ? t->prev : NULL;
+    while (q->ring != NULL) {
+        struct due__topic *t = q->ring;
+        enum due__found found = take_of(q, t, s, called);
 
-    while (t != NULL) {
-        struct due__topic *next = t->next;
-        bool end = t == last;
-
-        if (wanted(topics, n, t->number) && take_of(q, t, s, called)) {
-            if (q->ring == t)
-                q->ring = t->next;
-            return true;
-        }
-        if (end)
-            break;
-        t = next;
+        if (found == DUE__FOUND && q->ring == t)
+            q->ring = t->next;
+        if (found != DUE__NOTHING)
+            return found;
     }
-    return false;
+    return DUE__NOTHING;
+}
+
+enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
+                                struct due__slot *s, uint32_t *called)
+{
+    if (topics == NULL)
+        return take_any(q, s, called);
+    q->turn++; /* each call begins with another topic, so that they take turns */
+    for (size_t i = 0; i < n; i++) {
+        struct due__topic *t = due__topic_at(q, (uint32_t)topics[(q->turn + i) % n]);
+
+        if (t->listed) {
+            enum due__found found = take_of(q, t, s, called);
+
+            if (found != DUE__NOTHING)
+                return found;
+        }
+    }
+    return DUE__NOTHING;
 }
 
 /* Sort in, move what is due, take.  *@done: nothing that is due was left behind. */
@@ -160,17 +163,22 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
                    uint32_t *called)
 {
     size_t got = 0;
-    bool half;
 
-    *done = due__drain(q, q->proxies == DUE_PROXIES_NEVER ? UINT32_MAX : DUE__PROXY_BATCH, &half);
-    if (!*done && r->rounds++ < ROUNDS_MAX)
+    *done = false;
+    if (!due__drain(q, DUE__PROXY_BATCH, NULL) && r->rounds++ < DUE__PATIENCE)
         return 0; /* what is still in the inbox may come first; but not for ever */
-    *done = due__move_due(q, due__clock_now(&q->clock)) && *done;
+    *done = due__move_due(q, due__clock_now(&q->clock));
     if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
         return 0; /* the dequeue proxy takes */
-    while (got < r->max && got < TAKE_AT_ONCE &&
-           due__take_ready(q, r->topics, r->topic_count, &slots[got], called))
+    while (got < r->max && got < TAKE_AT_ONCE) {
+        enum due__found found = due__take_ready(q, r->topics, r->topic_count, &slots[got], called);
+
+        if (found != DUE__FOUND) {
+            *done = *done && found == DUE__NOTHING;
+            break;
+        }
         got++;
+    }
     return got;
 }
 
@@ -179,7 +187,7 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
 /* The caller leaves: a call it did not use goes to the next, and so does the lead. */
 static void leave_line(struct due_queue *q, struct due__tenure *t, struct due__waiter *w)
 {
-    uint32_t called = due__load_acquire(&w->called); /* W2 */
+    uint32_t called = due__load_acquire(&w->called) & ~DUE__CALLED_LEAD; /* W2 */
 
     if (called != 0)
         due__topic_fresh(q, due__topic_at(q, called - 1), 1);
@@ -199,8 +207,7 @@ static int verdict(struct due_queue *q, const struct request *r, bool done)
         return DUE_EAGAIN;
     if (r->until_ns == DUE_FOREVER)
         return 0;
-    int64_t now = q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
-    return now >= r->until_ns ? DUE_ETIMEDOUT : 0;
+    return due__timeout_now(q) >= r->until_ns ? DUE_ETIMEDOUT : 0;
 }
 
 enum step { OVER, AGAIN, NEEDS_WAITER };
@@ -225,7 +232,10 @@ static int look_or_hand(struct due_queue *q, struct request *r, struct due__wait
     }
     if (w != NULL)
         due__store_relaxed(&w->called, called); /* W2: it is out of line */
-    return *got > 0 ? 0 : verdict(q, r, *done);
+    int rc = *got > 0 ? 0 : verdict(q, r, *done);
+    if (rc == DUE_EAGAIN)
+        due__fd_again(q);
+    return rc;
 }
 
 /* One look under the lock and, if there is nothing, one sleep.  OVER: *@got jobs, or *@rc. */
@@ -270,11 +280,8 @@ static size_t take_slow(struct due_queue *q, struct request *r, struct due__slot
     enum step step;
     size_t got;
 
-    if (r->timeout_ns != 0) {
-        int64_t now = q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
-
-        r->until_ns = due__time_add(now, r->timeout_ns);
-    }
+    if (r->timeout_ns != 0)
+        r->until_ns = due__time_add(due__timeout_now(q), r->timeout_ns);
     do {
         step = look_or_sleep(q, r, w, slots, &got, rc);
         if (step == NEEDS_WAITER) {
@@ -344,9 +351,8 @@ static int dequeue(struct due_queue *q, struct request *r)
 
     for (size_t i = 0; i < got; i++)
         due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &r->jobs[i]);
-    due__add_relaxed(&mine->lent, got);    /* no edge: a counter */
-    due__add_relaxed(&mine->unready, got); /* no edge: a counter */
-    due__add_seq(&mine->dequeued, got);    /* C2 of close.c */
+    due__add_relaxed(&mine->lent, got); /* no edge: a counter */
+    due__add_seq(&mine->dequeued, got); /* C2 of close.c */
     if (q->capacity > 0)
         due__space_give(q, got);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */

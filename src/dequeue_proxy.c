@@ -30,12 +30,15 @@ static bool hand_out(struct due_queue *q)
     struct due__slot s;
 
     due__enter(q, &t);
-    while ((topic = choose(q, &w)) != NULL && t.rings + 3 <= DUE__RINGS) {
+    while ((topic = choose(q, &w)) != NULL && due__tenure_room(&t)) {
         int number = topic->number;
         uint32_t called = 0;
 
-        if (!due__take_ready(q, &number, 1, &s, &called))
-            continue; /* nothing alive: it has left the ring */
+        enum due__found found = due__take_ready(q, &number, 1, &s, &called);
+        if (found == DUE__AGAIN)
+            break;
+        if (found == DUE__NOTHING)
+            continue; /* it has left the ring */
         w->hand = due__slot_job(s);
         due__call(q, &t, w, topic->number);
     }

@@ -31,6 +31,20 @@ static int spec_check(const struct due_queue *q, const due_spec *s)
     return 0;
 }
 
+/* Jobs that were cancelled in the inbox keep their places until they are taken out of it: before
+ * the slab grows, see to that.  True: some were there. */
+static bool help(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    uint64_t before = q->delegated;
+    due__drain(q, DUE__PROXY_BATCH, NULL);
+    bool some = q->delegated != before;
+    due__leave(q, &t);
+    return some;
+}
+
 /* A free place that the caller owns: growing the slab until there is one. */
 static int places_take(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
 {
@@ -38,6 +52,8 @@ static int places_take(struct due_queue *q, uint32_t *number, size_t n, size_t *
         *got = due__slab_take(&q->slab, number, n);
         if (*got > 0)
             return 0;
+        if (help(q))
+            continue;
         int rc = due__grow(q);
         if (rc != 0)
             return rc;
@@ -105,7 +121,6 @@ static size_t withdraw(struct due_queue *q, const uint32_t *number, const uint32
     struct due__tenure t;
     size_t accepted = n;
     uint64_t w;
-    bool half;
 
     while (accepted > 0 && due__claim(q, number[accepted - 1], generation[accepted - 1], &w) == 0)
         refuse(q, number[--accepted]);
@@ -116,7 +131,7 @@ static size_t withdraw(struct due_queue *q, const uint32_t *number, const uint32
             due__discard(q, number[i]);
     }
     due__enter(q, &t);
-    due__drain(q, DUE__PROXY_BATCH, &half);
+    due__drain(q, DUE__PROXY_BATCH, NULL);
     due__leave(q, &t);
     return accepted;
 }
@@ -146,7 +161,6 @@ static size_t submit(struct due_queue *q, const uint32_t *number, const uint32_t
 {
     struct due__tenure t;
     uint32_t state = due__load_seq(&q->state); /* E2, E3 */
-    bool half;
 
     if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1 */
         state = due__load_seq(&q->state);                  /* E3 */
@@ -169,7 +183,7 @@ static size_t submit(struct due_queue *q, const uint32_t *number, const uint32_t
     if (q->proxies == DUE_PROXIES_ALWAYS) {
         due__bell_ring(&q->enqueue_bell);
     } else if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1, E2 */
-        due__drain(q, DUE__FOREIGN_MAX, &half);
+        due__drain(q, DUE__FOREIGN_MAX, NULL);
         due__leave(q, &t);
     }
     return n;

@@ -248,8 +248,7 @@ size_t due__slab_take(struct due__slab *s, uint32_t *number, size_t n)
         }
         number[got++] = it->magazine[--it->count];
     }
-    /* no edge: the sum of the shards is only exact when nobody is at work, or closing (core.c) */
-    due__store_relaxed(&it->enqueued, it->enqueued + got);
+    it->enqueued += got;
     due__lock_release(&it->lock);
     return got;
 }
@@ -292,7 +291,7 @@ void due__slab_untake(struct due__slab *s, uint32_t number)
 {
     struct due__shard *it = shard_enter(s);
 
-    due__store_relaxed(&it->enqueued, it->enqueued - 1); /* no edge: as in take */
+    it->refused++;
     shard_push(s, it, number);
     due__lock_release(&it->lock);
 }
@@ -301,7 +300,7 @@ void due__slab_uncount(struct due__slab *s, size_t n)
 {
     struct due__shard *it = shard_enter(s);
 
-    due__store_relaxed(&it->enqueued, it->enqueued - n); /* no edge: as in take */
+    it->refused += n;
     due__lock_release(&it->lock);
 }
 

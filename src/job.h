@@ -117,7 +117,8 @@ struct due__span {
 struct due__shard {
     struct due__lock lock; /* S */
     uint32_t count;        /* S  places in the magazine */
-    uint64_t enqueued;     /* S  written under S, read by anybody */
+    uint64_t enqueued;     /* S  places taken for jobs */
+    uint64_t refused;      /* S  of those, jobs that did not come in after all */
     uint64_t dequeued;     /* A  relaxed counter */
     uint64_t cancelled;    /* A  relaxed counter */
     uint64_t discarded;    /* A  relaxed counter */
@@ -125,8 +126,7 @@ struct due__shard {
     uint64_t lent;         /* A  relaxed counter: handed to a caller */
     uint64_t done;         /* A  relaxed counter: done with by a caller */
     void *spare_waiter;    /* A  W1 of waiter.c */
-    char apart[128 - 8 * 9 - sizeof(struct due__lock)]; /* I */
-    uint32_t magazine[DUE__MAGAZINE];                   /* S */
+    uint32_t magazine[DUE__MAGAZINE] __attribute__((aligned(DUE__LINE))); /* S */
 };
 
 struct due__slab {

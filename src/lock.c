@@ -93,7 +93,7 @@ void due__lock_release(struct due__lock *l)
 
 bool due__lock_held(struct due__lock *l)
 {
-    return due__load_seq(&l->word) != 0; /* no edge: a guess for the heartbeat */
+    return due__load_seq(&l->word) != 0; /* no edge: a guess */
 }
 
 #endif

@@ -29,7 +29,7 @@ bool due__lock_try(struct due__lock *l);
 void due__lock_acquire(struct due__lock *l);
 void due__lock_release(struct due__lock *l);
 
-/* Is it held by anybody, at this moment? */
+/* Is it held by anybody, at this moment?  For tests. */
 bool due__lock_held(struct due__lock *l);
 
 #endif

@@ -1,7 +1,7 @@
 /* open.c - opening a queue, and giving it back.
  *
- * Everything a queue will ever need but places, payloads, waiters and topics is had here, so the
- * errors of memory, threads and descriptors are those of due_open().
+ * Everything a queue will ever need but places, payloads, waiters and topics is had here: threads,
+ * descriptors but due_fd()'s, and memory for all that is done under the lock.
  */
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -54,8 +54,12 @@ static int options_check(const due_options *o, due_error *error)
 static uint64_t random_tag(const void *salt)
 {
     uint64_t tag;
+    int cancel;
 
-    if (getrandom(&tag, sizeof tag, GRND_NONBLOCK) != (ssize_t)sizeof tag)
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    ssize_t got = getrandom(&tag, sizeof tag, GRND_NONBLOCK);
+    pthread_setcancelstate(cancel, NULL);
+    if (got != (ssize_t)sizeof tag)
         tag = (uint64_t)due__monotonic_now() * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)salt;
     return tag;
 }
@@ -107,23 +111,23 @@ static int bells_init(struct due_queue *q)
         rc = due__bell_init(&q->alarm);
     if (rc == 0)
         return 0;
-    due__bell_destroy(&q->dequeue_bell);
+    due__bell_destroy(&q->dequeue_bell, false);
 free_closer:
-    due__bell_destroy(&q->closer.bell);
+    due__bell_destroy(&q->closer.bell, false);
 free_worker:
-    due__bell_destroy(&q->worker.bell);
+    due__bell_destroy(&q->worker.bell, false);
 free_enqueue:
-    due__bell_destroy(&q->enqueue_bell);
+    due__bell_destroy(&q->enqueue_bell, false);
     return rc;
 }
 
-static void bells_destroy(struct due_queue *q)
+static void bells_destroy(struct due_queue *q, bool forked)
 {
-    due__bell_destroy(&q->alarm);
-    due__bell_destroy(&q->dequeue_bell);
-    due__bell_destroy(&q->closer.bell);
-    due__bell_destroy(&q->worker.bell);
-    due__bell_destroy(&q->enqueue_bell);
+    due__bell_destroy(&q->alarm, forked);
+    due__bell_destroy(&q->dequeue_bell, forked);
+    due__bell_destroy(&q->closer.bell, forked);
+    due__bell_destroy(&q->worker.bell, forked);
+    due__bell_destroy(&q->enqueue_bell, forked);
 }
 
 static int memory_init(struct due_queue *q)
@@ -191,11 +195,9 @@ static int reserve(struct due_queue *q, size_t n)
 
 static int threads_start(struct due_queue *q)
 {
-    int rc = 0;
-
     if (q->proxies == DUE_PROXIES_NEVER)
         return 0;
-    rc = due__thread_start(&q->threads[0], q, 'e', due__enqueue_proxy);
+    int rc = due__thread_start(&q->threads[0], q, 'e', due__enqueue_proxy);
     if (rc == 0)
         rc = due__thread_start(&q->threads[1], q, 'w', due__worker_proxy);
     if (rc == 0 && q->proxies == DUE_PROXIES_ALWAYS)
@@ -266,7 +268,7 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
 free_memory:
     memory_destroy(q);
 free_bells:
-    bells_destroy(q);
+    bells_destroy(q, false);
 free_mark:
     munmap(mark, DUE__PAGE);
     return rc;
@@ -307,13 +309,13 @@ int due_open(due_queue **queue, const due_options *options, due_error *error)
 
 /* ---- Giving back ---- */
 
-static void waiters_destroy(struct due_queue *q)
+static void waiters_destroy(struct due_queue *q, bool forked)
 {
     while (q->made != NULL) {
         struct due__waiter *w = q->made;
 
         q->made = w->made_next;
-        due__bell_destroy(&w->bell);
+        due__bell_destroy(&w->bell, forked);
         due__alloc_free(&q->alloc, w, sizeof *w);
     }
 }
@@ -343,7 +345,7 @@ static bool busy(struct due_queue *q)
 int due_free(due_queue *q)
 {
     struct due__tenure t;
-    bool half;
+    int cancel;
 
     if (q == NULL)
         return 0;
@@ -352,21 +354,25 @@ int due_free(due_queue *q)
         if (busy(q))
             return DUE_EBUSY;
         due__enter(q, &t);
-        due__drain(q, UINT32_MAX, &half); /* what was cancelled in the inbox */
+        due__drain(q, UINT32_MAX, NULL); /* what was cancelled in the inbox */
         due__leave(q, &t);
         if (q->clock.manual != NULL)
             due__clock_leave(q->clock.manual, q);
     } else {
+        if (q->clock.manual != NULL)
+            due__clock_forget(q->clock.manual, q);
         payloads_free(q);
     }
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (q->fd >= 0)
         close(q->fd);
-    waiters_destroy(q);
+    waiters_destroy(q, forked);
     memory_destroy(q);
-    bells_destroy(q);
+    bells_destroy(q, forked);
     munmap((void *)(uintptr_t)q->mark, DUE__PAGE);
     struct due__alloc alloc = q->alloc;
     due__alloc_region_free(&alloc, q, sizeof *q);
+    pthread_setcancelstate(cancel, NULL);
     return 0;
 }
 

@@ -16,7 +16,7 @@ static enum found peek_topic(struct due_queue *q, struct due__topic *t, due_info
 
     if (!due__topic_recall(q, t))
         return AGAIN;
-    while (due__line_first(&t->line, &s)) {
+    for (uint32_t looked = 0; due__line_first(&t->line, &s); looked++) {
         struct due__slot plain = due__slot_plain(q, s);
 
         if (due__slot_alive(&q->slab, plain, &w)) {
@@ -25,6 +25,8 @@ static enum found peek_topic(struct due_queue *q, struct due__topic *t, due_info
             if (due__info(q, due__slot_job(s), &generation, info) == 0)
                 return SOMETHING;
         }
+        if (looked == DUE__MOVES_MAX)
+            return AGAIN;
         due__line_pop(&t->line, &q->nodes);
         q->in_lines--;
     }
@@ -72,25 +74,28 @@ int due_peek(due_queue *q, due_info *info)
 {
     struct due__tenure t;
     enum found found;
-    bool half;
+    due_info first;
 
     if (due__forked(q))
         return DUE_EFORK;
+    due__drain_all(q);
     do {
         int64_t now = due__clock_now(&q->clock);
 
         found = AGAIN;
         due__enter(q, &t);
-        if (due__drain(q, DUE__PROXY_BATCH, &half) && due__move_due(q, now)) {
-            found = peek_ready(q, info);
+        if (due__move_due(q, now)) {
+            found = peek_ready(q, &first);
             if (found == NOTHING)
-                found = peek_timeline(q, info);
-            if (found == SOMETHING)
-                info->ready = info->deadline_ns <= now;
+                found = peek_timeline(q, &first);
         }
         due__leave(q, &t);
     } while (found == AGAIN);
-    return found == SOMETHING ? 0 : DUE_EAGAIN;
+    if (found == NOTHING)
+        return DUE_EAGAIN;
+    first.ready = first.deadline_ns <= due__clock_now(&q->clock);
+    *info = first;
+    return 0;
 }
 
 /* To the end of the pass under way, or of a new one. */

@@ -17,20 +17,19 @@
 
 #include "atomic.h"
 
-/* Is anything shown, or about to be? */
-static bool anything_ready(const struct due_queue *q)
+/* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
+ * may be, for all we know. */
+static bool anything_ready(struct due_queue *q)
 {
-    const struct due__topic *t = q->ring;
-
-    while (t != NULL) {
-        if (due__window_count(&t->window) > 0 || t->line.count > 0)
+    for (uint32_t looked = 0; q->ring != NULL && looked < DUE__MOVES_MAX; looked++) {
+        if (due__window_count(&q->ring->window) > 0 || q->ring->line.count > 0)
             return true;
-        t = t->next != q->ring ? t->next : NULL;
+        due__topic_unlist(q, q->ring);
     }
-    return false;
+    return q->ring != NULL;
 }
 
-static int64_t wanted(const struct due_queue *q)
+static int64_t wanted(struct due_queue *q)
 {
     int64_t bound = due__timeline_bound(&q->timeline);
 
@@ -50,6 +49,11 @@ void due__fd_note(struct due_queue *q)
         due__store_release(&q->fd_want, want);    /* P1 */
         q->fd_noted = true;
     }
+}
+
+void due__fd_again(struct due_queue *q)
+{
+    q->fd_noted = due__load_relaxed(&q->fd) >= 0; /* P1: set under the lock */
 }
 
 void due__fd_arm(struct due_queue *q)
@@ -103,15 +107,14 @@ int due_poll(due_queue *q, int64_t *next_ns)
 {
     struct due__tenure t;
     uint64_t shown;
-    bool half;
     bool done;
 
     if (due__forked(q))
         return DUE_EFORK;
+    due__drain_all(q);
     do {
         due__enter(q, &t);
-        done = due__drain(q, DUE__PROXY_BATCH, &half);
-        done = due__move_due(q, due__clock_now(&q->clock)) && done;
+        done = due__move_due(q, due__clock_now(&q->clock));
         shown = takeable(q);
         due__leave(q, &t);
     } while (!done);

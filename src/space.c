@@ -29,7 +29,7 @@ static void call_first(struct due_queue *q, size_t n)
     struct due__waiter *w;
 
     due__enter(q, &t);
-    while (n-- > 0 && (w = q->space.first) != NULL && t.rings + 3 <= DUE__RINGS) {
+    while (n-- > 0 && (w = q->space.first) != NULL && due__tenure_room(&t)) {
         due__waiters_remove(&q->space, w);
         w->linked = false;
         due__store_release(&w->called, 1); /* W2 of waiter.c */
@@ -43,11 +43,6 @@ void due__space_give(struct due_queue *q, size_t n)
     due__sub_seq(&q->used, n);                /* S1 */
     if (due__load_seq(&q->space_waiting) > 0) /* S1 */
         call_first(q, n);
-}
-
-static int64_t now_of(const struct due_queue *q)
-{
-    return q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
 }
 
 /* One try and, if there is no room, one sleep.  Answers as due__space_take, or 0: again. */
@@ -64,7 +59,7 @@ static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, in
     int rc = (int)got;
     if (got == 0 && (due__load_seq(&q->state) & DUE__REFUSING)) /* E3 of core.c */
         rc = DUE_ECLOSED;
-    else if (got == 0 && now_of(q) >= until_ns && until_ns != DUE_FOREVER)
+    else if (got == 0 && due__timeout_now(q) >= until_ns && until_ns != DUE_FOREVER)
         rc = DUE_ETIMEDOUT;
     if (rc == 0) {
         w->until_ns = until_ns;
@@ -92,7 +87,7 @@ int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns)
     if (w == NULL)
         return DUE_ENOMEM;
 
-    int64_t until = due__time_add(now_of(q), timeout_ns);
+    int64_t until = due__time_add(due__timeout_now(q), timeout_ns);
     due__inside_enter(q);
     due__add_seq(&q->space_waiting, 1); /* S1 */
     while (rc == 0)

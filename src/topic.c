@@ -169,8 +169,9 @@ static int set_paused(struct due_queue *q, int topic, bool paused)
             due__topic_unlist(q, it);
             it->fresh = 0;
         }
+        bool resumed = it->paused && !paused;
         it->paused = paused;
-        if (!paused && it->line.count > 0) {
+        if (resumed && it->line.count > 0) {
             due__topic_list(q, it);
             it->fresh = 0;
             due__topic_fresh(q, it, (uint32_t)it->line.count); /* at most DUE_JOBS_MAX */
@@ -216,17 +217,30 @@ static size_t topic_bytes(size_t length)
     return sizeof(struct due__topic) + length + 1;
 }
 
-/* A new topic's page, chunks for its line, a larger table: made outside the lock. */
+/* A new topic, its page, a larger table: made outside the lock. */
 struct parts {
-    struct due__topic *topic;   /* O */
-    struct due__topic **page;   /* O */
-    struct due__region *chunks; /* O */
-    uint16_t *table;            /* O */
-    size_t room;                /* O */
-    bool no_memory;             /* O */
+    struct due__topic *topic; /* O */
+    struct due__topic **page; /* O */
+    uint16_t *table;          /* O */
+    size_t room;              /* O */
+    bool no_memory;           /* O */
 };
 
 #define TOPICS_PER_REGION 64u
+
+/* Chunks for the lines of the next topics.  They are the pool's from now on. */
+static bool chunks_supply(struct due_queue *q)
+{
+    struct due__tenure t;
+    struct due__region *chunks = due__region_new(&q->alloc, 4 * TOPICS_PER_REGION);
+
+    if (chunks == NULL)
+        return false;
+    due__enter(q, &t);
+    due__pool_adopt(&q->pool, chunks);
+    due__leave(q, &t);
+    return true;
+}
 
 static void parts_make(struct due_queue *q, struct parts *p, const char *name, uint32_t number,
                        size_t room)
@@ -241,10 +255,8 @@ static void parts_make(struct due_queue *q, struct parts *p, const char *name, u
         p->page = due__alloc_new(&q->alloc, DUE__TOPIC_PAGE * sizeof *p->page);
         p->no_memory |= p->page == NULL;
     }
-    if (number % TOPICS_PER_REGION == 0) {
-        p->chunks = due__region_new(&q->alloc, 4 * TOPICS_PER_REGION);
-        p->no_memory |= p->chunks == NULL;
-    }
+    if (number % TOPICS_PER_REGION == 0 && !chunks_supply(q))
+        p->no_memory = true;
     if (2 * ((size_t)number + 1) > room) {
         p->room = room == 0 ? 16 : 2 * room;
         p->table = due__alloc_new(&q->alloc, p->room * sizeof *p->table);
@@ -259,8 +271,6 @@ static void parts_free(struct due_queue *q, struct parts *p)
         due__alloc_free(&q->alloc, p->topic, topic_bytes(strlen(p->topic->name)));
     if (p->page != NULL)
         due__alloc_free(&q->alloc, p->page, DUE__TOPIC_PAGE * sizeof *p->page);
-    if (p->chunks != NULL)
-        due__region_free(&q->alloc, p->chunks);
     if (p->table != NULL)
         due__alloc_free(&q->alloc, p->table, p->room * sizeof *p->table);
 }
@@ -284,14 +294,8 @@ static void table_grow(struct due_queue *q, struct parts *p)
 /* Under the names' lock: make topic @number of the parts. */
 static void topic_add(struct due_queue *q, struct parts *p, uint32_t number)
 {
-    struct due__tenure t;
     struct due__topic ***page = &q->topics[number / DUE__TOPIC_PAGE];
 
-    if (p->chunks != NULL) {
-        due__enter(q, &t);
-        due__pool_adopt(&q->pool, p->chunks);
-        due__leave(q, &t);
-    }
     if (p->page != NULL)
         due__store_release(page, p->page); /* T1 */
     p->topic->number = (uint16_t)number;
@@ -303,7 +307,6 @@ static void topic_add(struct due_queue *q, struct parts *p, uint32_t number)
         q->names.table[find(q, q->names.table, q->names.room, p->topic->name)] = (uint16_t)number;
     p->topic = NULL;
     p->page = NULL;
-    p->chunks = NULL;
 }
 
 static int topic_find_or_add(struct due_queue *q, const char *name)

@@ -54,14 +54,18 @@ int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64
             continue;
         }
         uint64_t lent = (*w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
-        if (due__cas_acq_rel(&j->word, w, lent)) /* J1 */
+        if (due__cas_acq_rel(&j->word, w, lent)) { /* J1 */
+            if (*w & DUE__READY)
+                due__add_relaxed(&due__shard_mine(&q->slab)->unready, 1); /* no edge: a counter */
             return 0;
+        }
     }
 }
 
 /* ---- Cancel ---- */
 
-/* The slots that cancelled jobs leave behind are swept out when they are more than half. */
+/* The slots that cancelled jobs leave behind are swept out when there are more than twice as many
+ * slots as waiting jobs. */
 static void sweep_sometimes(struct due_queue *q, uint64_t cancelled)
 {
     struct due__tenure t;
@@ -97,8 +101,7 @@ static int cancel(struct due_queue *q, due_id id, due_job *job)
         due__job_release(&q->slab, j);
         due__place_done(q, number);
     }
-    if (w & DUE__READY)
-        due__add_relaxed(&mine->unready, 1);             /* no edge: a counter */
+
     uint64_t before = due__add_seq(&mine->cancelled, 1); /* C2 of close.c */
     if (q->capacity > 0)
         due__space_give(q, 1);
@@ -154,7 +157,6 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
     struct due__tenure t;
     uint32_t number;
     uint32_t generation;
-    bool half;
 
     if (due__forked(q))
         return DUE_EFORK;
@@ -162,10 +164,11 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
         return DUE_EINVAL;
     if (!due__id_read(q, id, &number, &generation))
         return DUE_ENOENT;
+    due__drain_all(q); /* what the caller put in before stands before it */
     due__enter(q, &t);
     int rc = DUE_ECLOSED;
     if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
-        due__drain(q, DUE__FOREIGN_MAX, &half);
+        due__drain(q, DUE__FOREIGN_MAX, NULL);
         due__move_due(q, due__clock_now(&q->clock));
         rc = move(q, number, generation, now ? due__clock_now(&q->clock) : at_ns);
         due__move_due(q, due__clock_now(&q->clock));
@@ -288,8 +291,6 @@ int due_clear(due_queue *q, int topic, uint64_t *cleared)
             continue;
         if (due__claim(q, at, due__word_generation(w), &w) != 0)
             continue;
-        if (w & DUE__READY)
-            due__add_relaxed(&due__shard_mine(&q->slab)->unready, 1); /* no edge: a counter */
         due__discard(q, at);
         n++;
         sweep_sometimes(q, n);

@@ -195,7 +195,7 @@ void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waite
         q->armed = next_head(q);
         w->on_alarm = q->alarm.fd >= 0;
     }
-    if (q->proxies == DUE_PROXIES_ALWAYS && t->rings + 3 <= DUE__RINGS)
+    if (q->proxies == DUE_PROXIES_ALWAYS && due__tenure_room(t))
         due__tenure_ring(t, &q->dequeue_bell);
     if (!q->beating && DUE_HEARTBEAT) {
         q->beating = true;
@@ -217,7 +217,7 @@ void due__unpark_job(struct due_queue *q, struct due__waiter *w)
 void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w, uint32_t topic)
 {
     struct due__bell *bell = &w->bell;
-    uint32_t called = topic + 1;
+    uint32_t called = topic != DUE__NO_TOPIC ? topic + 1 : DUE__CALLED_LEAD;
 
     if (q->lead == w) {
         bell = due__lead_bell(q);

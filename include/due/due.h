@@ -276,7 +276,8 @@ enum due_close_mode {
  * DUE_ETIMEDOUT, also with another mode; once closed it answers 0.
  *
  * Threads:  any
- * Errors:   DUE_EINVAL, DUE_EFORK, DUE_ETIMEDOUT: jobs left, or callers have not left yet
+ * Errors:   DUE_EINVAL, DUE_EFORK, DUE_ETIMEDOUT: jobs left, or callers have not left yet;
+ *           DUE_ENOMEM: only while another thread closes too
  */
 DUE_API int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
     DUE_NONNULL(1) DUE_MUST_CHECK;
