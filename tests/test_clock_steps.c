@@ -1,0 +1,113 @@
+/* test_clock_steps.c - the wall clock is set while jobs wait.  (C2)
+ *
+ * The program's own clock_gettime() stands before the C library's and adds a step to the realtime
+ * clock.  The kernel's timers do not know of it, so only what does not sleep is tested here.
+ */
+#include <criterion/criterion.h>
+
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "due/due.h"
+
+static int64_t step_s;
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    int rc = (int)syscall(SYS_clock_gettime, id, t);
+
+    if (rc == 0 && id == CLOCK_REALTIME)
+        t->tv_sec += step_s;
+    return rc;
+}
+
+static due_queue *open_on(enum due_clock_kind clock)
+{
+    due_options options = { DUE_OPTIONS_INIT, .clock = clock, .proxies = DUE_PROXIES_NEVER };
+    due_queue *q = NULL;
+
+    cr_assert_eq(due_open(&q, &options, NULL), 0);
+    return q;
+}
+
+static void shut(due_queue *q)
+{
+    step_s = 0;
+    cr_assert_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+    cr_assert_eq(due_free(q), 0);
+}
+
+static void put(due_queue *q, int64_t at_ns, int64_t delay_ns)
+{
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = at_ns, .delay_ns = delay_ns };
+
+    cr_assert_eq(due_enqueue(q, &spec, 0, NULL), 0);
+}
+
+static int take(due_queue *q, due_job *job)
+{
+    int rc = due_dequeue(q, job, 0);
+
+    if (rc == 0)
+        due_job_done(job);
+    return rc;
+}
+
+Test(clock_step, forward_fires_what_it_passed, .timeout = 20)
+{
+    due_queue *q = open_on(DUE_CLOCK_REALTIME);
+    due_job job;
+
+    put(q, due_now(q) + DUE_S(3600), 0);
+    cr_expect_eq(take(q, &job), DUE_EAGAIN);
+    step_s = 3601;
+    cr_expect_eq(take(q, &job), 0);
+    shut(q);
+}
+
+Test(clock_step, back_waits_on, .timeout = 20)
+{
+    due_queue *q = open_on(DUE_CLOCK_REALTIME);
+    due_job job;
+
+    step_s = 7200;
+    put(q, 0, 0); /* everything up to two hours ahead has been moved */
+    cr_expect_eq(take(q, &job), 0);
+    step_s = 0;
+    put(q, due_now(q) + DUE_S(3600), 0);
+    cr_expect_eq(take(q, &job), DUE_EAGAIN, "due by the clock as it was, not as it is");
+    step_s = 3601;
+    cr_expect_eq(take(q, &job), 0);
+    shut(q);
+}
+
+Test(clock_step, back_leaves_a_job_without_delay_due_at_once, .timeout = 20)
+{
+    due_queue *q = open_on(DUE_CLOCK_REALTIME);
+    due_job job;
+
+    step_s = 10 * 365 * 86400;
+    put(q, 0, 0);
+    cr_expect_eq(take(q, &job), 0);
+    step_s = 0;
+    put(q, 0, 0);
+    cr_assert_eq(due_dequeue(q, &job, 0), 0);
+    cr_expect_leq(job.deadline_ns, due_now(q));
+    due_job_done(&job);
+    shut(q);
+}
+
+Test(clock_step, does_not_move_a_monotonic_queue, .timeout = 20)
+{
+    due_queue *q = open_on(DUE_CLOCK_MONOTONIC);
+    due_job job;
+
+    put(q, 0, DUE_S(3600));
+    step_s = 10 * 365 * 86400;
+    cr_expect_eq(take(q, &job), DUE_EAGAIN);
+    step_s = -step_s;
+    put(q, 0, 0);
+    cr_expect_eq(take(q, &job), 0);
+    shut(q);
+}
