@@ -1,0 +1,297 @@
+/* lab.c - a whole queue for scenarios. */
+#include "lab.h"
+
+#include <string.h>
+
+#include "engine.h"
+
+struct lab *lab;
+
+static void on_discard(void *ctx, const due_job *job)
+{
+    size_t n = (size_t)((uintptr_t)job->ptr - 1);
+
+    (void)ctx;
+    explore_check(n < LAB_JOBS, "discard of no job of ours");
+    explore_check(lab_gone((unsigned)n) == 0, "job %zu is discarded after it has left", n);
+    lab->job[n].discarded++;
+}
+
+/* Free places into the magazines that threads try first: the slab has scenarios of its own. */
+static void fill_magazines(struct due__slab *slab)
+{
+    struct due__shard *mine = due__shard_mine(slab);
+    uint32_t place[3];
+
+    for (size_t i = 0; i < 3; i++) {
+        explore_check(due__slab_take(slab, &place[i], 1) == 1, "no place");
+        due__lock_acquire(&slab->shard[((size_t)(mine - slab->shard) + i) % DUE__SHARDS].lock);
+    }
+    for (size_t i = 0; i < 3; i++)
+        due__lock_release(&slab->shard[((size_t)(mine - slab->shard) + i) % DUE__SHARDS].lock);
+    for (size_t i = 0; i < 3; i++)
+        due__slab_untake(slab, place[i]);
+}
+
+int64_t lab_now(void)
+{
+    bool running = engine.running;
+
+    engine.running = false;
+    int64_t now = lab->clock != NULL ? due_clock_now(lab->clock)
+                                     : world->now_ns + (lab->realtime ? world->wall_ns : 0);
+    engine.running = running;
+    return now;
+}
+
+void lab_open(due_options o)
+{
+    lab = explore_new(sizeof *lab);
+    o.size = DUE_OPTIONS_INIT;
+    o.allocator = &explore_allocator;
+    o.on_discard = on_discard;
+    o.name = "lab";
+    o.reserve = 1; /* growing is no part of these scenarios */
+    lab->clock = o.manual;
+    lab->realtime = o.clock == DUE_CLOCK_REALTIME;
+    lab->epoch_ns = lab_now() - explore_now();
+    int rc = due_open(&lab->q, &o, NULL);
+    explore_check(rc == 0, "open: %s", due_error_text(rc));
+    fill_magazines(&lab->q->slab);
+    explore_check(due_topic(lab->q, "one") == 1 && due_topic(lab->q, "two") == 2, "topics");
+}
+
+unsigned lab_gone(unsigned n)
+{
+    return (unsigned)lab->job[n].handed_out + lab->job[n].cancelled + lab->job[n].discarded;
+}
+
+int lab_put(unsigned n, int topic, int64_t at_ns, int64_t timeout_ns)
+{
+    struct lab_job *it = &lab->job[n];
+    due_spec spec = { .size = DUE_SPEC_INIT, .topic = topic };
+    int64_t before = lab_now();
+
+    spec.at_ns = at_ns != 0 ? at_ns + lab->epoch_ns : 0;
+    spec.ptr = (void *)(uintptr_t)(n + 1);
+    it->topic = topic;
+    it->deadline_ns = at_ns != 0 ? spec.at_ns : before;
+    explore_note("put %u", n);
+    int rc = due_enqueue(lab->q, &spec, timeout_ns, &it->id);
+    explore_note("put %u: %s", n, due_error_name(rc));
+    it->accepted = rc == 0;
+    explore_check(rc == 0 || rc == DUE_ECLOSED || rc == DUE_EAGAIN || rc == DUE_ETIMEDOUT,
+                  "put answers %s", due_error_name(rc));
+    explore_check(rc == 0 || lab_gone(n) == 0, "job %u was refused with %s, and yet had", n,
+                  due_error_name(rc));
+    return rc;
+}
+
+static int had(due_job *job)
+{
+    size_t n = (size_t)((uintptr_t)job->ptr - 1);
+
+    explore_check(n < LAB_JOBS, "no job of ours: %zu", n);
+    struct lab_job *it = &lab->job[n];
+    explore_note("has %zu", n);
+    explore_check(lab_gone((unsigned)n) == 0, "job %zu comes after it has left", n);
+    explore_check(job->topic == it->topic, "job %zu is of another topic", n);
+    explore_check(job->deadline_ns <= lab_now(), "job %zu comes early", n);
+    explore_check(job->lateness_ns >= 0, "job %zu: negative lateness", n);
+    explore_check(job->deadline_ns >= it->deadline_ns, "job %zu comes by an old deadline", n);
+    it->handed_out++;
+    it->taken_ns = job->deadline_ns;
+    due_job_done(job);
+    return (int)n;
+}
+
+int lab_take(int topic, int64_t timeout_ns)
+{
+    due_job job;
+
+    explore_note("take");
+    lab->waiting[topic] += timeout_ns > 0;
+    int rc = topic == 0 ? due_dequeue(lab->q, &job, timeout_ns)
+                        : due_dequeue_from(lab->q, &topic, 1, &job, timeout_ns);
+    lab->waiting[topic] -= timeout_ns > 0;
+    if (rc != 0)
+        explore_note("take: %s", due_error_name(rc));
+    explore_check(rc == 0 || rc == (timeout_ns == 0 ? DUE_EAGAIN : DUE_ETIMEDOUT) ||
+                      rc == DUE_ECLOSED,
+                  "take answers %s", due_error_name(rc));
+    explore_check(rc != 0 || topic == 0 || job.topic == topic, "asked for %d, got of %d", topic,
+                  job.topic);
+    return rc == 0 ? had(&job) : rc;
+}
+
+int lab_take_batch(size_t max, int64_t timeout_ns)
+{
+    due_job jobs[LAB_JOBS];
+
+    explore_note("take %zu", max);
+    lab->waiting[0] += timeout_ns > 0;
+    int rc = due_dequeue_batch(lab->q, NULL, 0, jobs, max, timeout_ns);
+    lab->waiting[0] -= timeout_ns > 0;
+    explore_check(rc != 0 && rc <= (int)max, "take answers %d", rc);
+    for (int i = 0; i < rc; i++)
+        had(&jobs[i]);
+    return rc;
+}
+
+int lab_cancel(unsigned n)
+{
+    int rc = due_cancel(lab->q, lab->job[n].id, NULL);
+
+    explore_note("cancel %u: %s", n, due_error_name(rc));
+    if (rc == 0) {
+        explore_check(lab_gone(n) == 0, "job %u is cancelled after it has left", n);
+        lab->job[n].cancelled++;
+    }
+    return rc;
+}
+
+int lab_move(unsigned n, int64_t at_ns)
+{
+    int64_t before = lab->job[n].deadline_ns;
+
+    at_ns += lab->epoch_ns;
+    explore_note("move %u", n);
+    if (at_ns < before) /* it may be handed out before the call returns */
+        lab->job[n].deadline_ns = at_ns;
+    int rc = due_reschedule(lab->q, lab->job[n].id, at_ns);
+    explore_note("move %u: %s", n, due_error_name(rc));
+    explore_check(rc != 0 || lab->job[n].handed_out == 0 || lab->job[n].taken_ns == at_ns,
+                  "job %u was moved, and had by its old deadline", n);
+    if (rc == 0)
+        lab->job[n].deadline_ns = at_ns;
+    else if (lab_gone(n) == 0)
+        lab->job[n].deadline_ns = before;
+    return rc;
+}
+
+int lab_close(enum due_close_mode mode, int64_t timeout_ns)
+{
+    explore_note("close");
+    int rc = due_close(lab->q, mode, timeout_ns);
+    explore_note("close: %s", due_error_name(rc));
+    explore_check(rc == 0 || rc == DUE_ETIMEDOUT, "close answers %s", due_error_name(rc));
+    if (rc == 0) {
+        lab->closed = true;
+        explore_check(lab->q->all == NULL && lab->q->space.first == NULL,
+                      "closed, and somebody sleeps");
+    }
+    return rc;
+}
+
+/* ---- What must hold at rest ---- */
+
+/* Does somebody wait who takes this job? */
+static bool is_wanted(const struct lab_job *it)
+{
+    return lab->waiting[0] > 0 || (it->topic > 0 && lab->waiting[it->topic] > 0);
+}
+
+void lab_idle(void)
+{
+    struct due_queue *q = lab->q;
+
+    explore_check(q->lock.word == 0, "everybody rests, and the lock is held");
+    explore_check(q->inbox.tail.p == &q->inbox.head.node, "a job is forgotten in the inbox");
+    explore_check(!(q->state & DUE__ACTIVE) || (q->state & DUE__STOPPED) ||
+                      q->proxies == DUE_PROXIES_ALWAYS,
+                  "the enqueue proxy sleeps and is still active");
+    explore_check(q->used >= q->capacity || q->space.first == NULL,
+                  "there is room, and somebody sleeps for it");
+    explore_check(!(q->state & DUE__REFUSING) || q->space.first == NULL,
+                  "nobody may put, and somebody sleeps for room");
+    for (unsigned i = 0; i < LAB_JOBS; i++) {
+        const struct lab_job *it = &lab->job[i];
+
+        if (!it->accepted || lab_gone(i) > 0 || lab->paused || !is_wanted(it))
+            continue;
+        int64_t left = it->deadline_ns - lab_now();
+        explore_check(left > 0, "job %u is due, and somebody waits", i);
+        explore_check(lab->clock != NULL || left >= explore_next_wake() - explore_now(),
+                      "job %u will be due, somebody waits, and nobody has set the timer", i);
+    }
+}
+
+/* ---- The books at the end ---- */
+
+/* Of the jobs ever marked ready, those that have not left: exact when nobody is inside. */
+static void check_ready(uint64_t left)
+{
+    const struct due_queue *q = lab->q;
+    int64_t ready = (int64_t)(q->readied - q->unreadied);
+
+    for (unsigned i = 0; i < DUE__SHARDS; i++)
+        ready -= (int64_t)q->slab.shard[i].unready;
+    explore_check(ready >= 0 && (uint64_t)ready <= left, "%lld counted as ready of %llu waiting",
+                  (long long)ready, (unsigned long long)left);
+}
+
+static void check_stats(void)
+{
+    struct due_stats s;
+    uint64_t accepted = 0;
+    uint64_t handed_out = 0;
+    uint64_t cancelled = 0;
+    uint64_t discarded = 0;
+    uint64_t left = 0;
+
+    explore_check(due_stats(lab->q, &s) == 0, "stats");
+    for (unsigned i = 0; i < LAB_JOBS; i++) {
+        const struct lab_job *it = &lab->job[i];
+
+        explore_check(lab_gone(i) <= 1, "job %u has left %u times", i, lab_gone(i));
+        accepted += it->accepted;
+        handed_out += it->handed_out;
+        cancelled += it->cancelled;
+        discarded += it->discarded;
+        left += it->accepted && lab_gone(i) == 0;
+    }
+    explore_check(s.enqueued == accepted, "stats: %llu enqueued, not %llu",
+                  (unsigned long long)s.enqueued, (unsigned long long)accepted);
+    explore_check(s.dequeued == handed_out, "stats: %llu dequeued, not %llu",
+                  (unsigned long long)s.dequeued, (unsigned long long)handed_out);
+    explore_check(s.cancelled == cancelled, "stats: %llu cancelled, not %llu",
+                  (unsigned long long)s.cancelled, (unsigned long long)cancelled);
+    explore_check(s.discarded == discarded, "stats: %llu discarded, not %llu",
+                  (unsigned long long)s.discarded, (unsigned long long)discarded);
+    explore_check(s.waiting == left, "stats: %llu waiting, not %llu", (unsigned long long)s.waiting,
+                  (unsigned long long)left);
+    check_ready(left);
+    explore_check(s.lent == 0, "stats: %llu lent", (unsigned long long)s.lent);
+    explore_check(s.ready <= s.waiting, "stats: %llu ready of %llu waiting",
+                  (unsigned long long)s.ready, (unsigned long long)s.waiting);
+    explore_check(s.mended == 0, "stats: mended");
+}
+
+void lab_check(void)
+{
+    check_stats();
+    if (!lab->closed) { /* whatever is left can be had, in order */
+        int64_t last = 0;
+        due_job job;
+
+        world->now_ns += DUE_S(1000);
+        explore_check(lab->clock == NULL || due_clock_advance(lab->clock, DUE_S(1000)) == 0,
+                      "advance");
+        lab->paused = false;
+        explore_check(due_resume(lab->q, DUE_ALL_TOPICS) == 0, "resume");
+        while (!engine.failed && due_dequeue_from(lab->q, &(int){ 0 }, 1, &job, 0) == 0) {
+            explore_check(job.deadline_ns >= last, "out of order");
+            last = job.deadline_ns;
+            had(&job);
+        }
+        while (!engine.failed && due_dequeue(lab->q, &job, 0) == 0)
+            had(&job);
+        check_stats();
+    }
+    for (unsigned i = 0; i < LAB_JOBS; i++) {
+        const struct lab_job *it = &lab->job[i];
+
+        explore_check(!it->accepted || lab_gone(i) == 1, "job %u was accepted and is lost", i);
+        explore_check(it->accepted || lab_gone(i) == 0, "job %u was refused and had", i);
+    }
+}

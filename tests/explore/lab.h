@@ -1,0 +1,75 @@
+/* lab.h - a whole queue for scenarios, and the books kept of its jobs.
+ *
+ * Every job has a number, carried as its pointer.  The books say what each call answered; from them
+ * follows what must hold when nobody can go on (lab_idle) and at the end (lab_check):
+ *
+ *   a job is handed out once at most, never before its deadline, from its own topic
+ *   cancel and discard and hand-over exclude each other
+ *   while somebody waits for a job, none that he takes is due
+ *   while somebody waits for room, there is none
+ *   nothing is left in the inbox, and nobody holds the lock, when everybody rests
+ *   what was accepted has been had by somebody, or is still in the queue and can be taken
+ *   the stats say the same
+ */
+#ifndef DUE__EXPLORE_LAB_H
+#define DUE__EXPLORE_LAB_H
+
+#include "core.h"
+#include "explore.h"
+
+#define LAB_JOBS 6u
+
+struct lab_job {
+    due_id id;
+    int64_t deadline_ns; /* the last one it was given */
+    int64_t taken_ns;    /* the one it was handed out with */
+    int topic;
+    bool accepted;
+    uint8_t handed_out;
+    uint8_t cancelled;
+    uint8_t discarded;
+};
+
+struct lab {
+    due_queue *q;
+    due_clock *clock; /* turned by hand, or NULL */
+    int64_t epoch_ns; /* what the queue's clock was ahead of the monotonic one at first */
+    bool realtime;
+    struct lab_job job[LAB_JOBS];
+    unsigned waiting[3]; /* consumers that wait for any topic, for topic 1, for topic 2 */
+    bool closed;         /* a close has answered 0 */
+    bool paused;         /* some topic may be paused: nobody need be served */
+};
+extern struct lab *lab;
+
+void lab_open(due_options o);
+
+/* What the queue's clock shows, without a step. */
+int64_t lab_now(void);
+
+/* In threads; instants are LAB_AT(), whatever the queue's clock.  They answer what the library
+ * answers. */
+int lab_put(unsigned n, int topic, int64_t at_ns, int64_t timeout_ns); /* at_ns 0: now */
+int lab_take(int topic, int64_t timeout_ns); /* topic 0: any; answers the number, or an error */
+int lab_take_batch(size_t max, int64_t timeout_ns); /* of any topic; at most LAB_JOBS */
+int lab_cancel(unsigned n);
+int lab_move(unsigned n, int64_t at_ns);
+int lab_close(enum due_close_mode mode, int64_t timeout_ns);
+
+void lab_idle(void);
+void lab_check(void);
+
+/* How often job @n left the queue. */
+unsigned lab_gone(unsigned n);
+
+#define LAB_AT(n_ns) (EXPLORE_START_NS + (n_ns))
+
+/* A scenario over a whole queue: how far it is searched, quick and deep, and random walks. */
+#define LAB(name_, about_, setup_, quick_, deep_, walks_)                                 \
+    {                                                                                     \
+        .name = (name_), .about = (about_), .setup = (setup_), .idle = lab_idle,          \
+        .check = lab_check, .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_, \
+        .walks = (walks_),                                                                \
+    }
+
+#endif

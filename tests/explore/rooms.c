@@ -1,0 +1,298 @@
+/* rooms.c - scenarios over single rooms: lock, bell, alarm, inbox, window. */
+#include <time.h>
+
+#include "atomic.h"
+#include "channel.h"
+#include "explore.h"
+#include "inbox.h"
+#include "lock.h"
+#include "ready.h"
+
+/* ---- lock: one holder at a time, nobody sleeps for ever ---- */
+
+struct lock_lab {
+    struct due__lock lock;
+    unsigned holders; /* plain: written by holders only */
+    unsigned tenures;
+};
+static struct lock_lab *lock_lab;
+
+static void lock_hold(void)
+{
+    explore_check(lock_lab->holders == 0, "somebody else is inside");
+    lock_lab->holders++;
+    lock_lab->tenures++;
+    lock_lab->holders--;
+    due__lock_release(&lock_lab->lock);
+}
+
+static void lock_twice(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        due__lock_acquire(&lock_lab->lock);
+        lock_hold();
+    }
+}
+
+static void lock_try_once(void *arg)
+{
+    (void)arg;
+    if (due__lock_try(&lock_lab->lock))
+        lock_hold();
+}
+
+static void lock_setup(void)
+{
+    lock_lab = explore_new(sizeof *lock_lab);
+    due__lock_init(&lock_lab->lock);
+    explore_thread("first", lock_twice, NULL);
+    explore_thread("second", lock_twice, NULL);
+    explore_thread("trying", lock_try_once, NULL);
+}
+
+static void lock_check(void)
+{
+    explore_check(lock_lab->lock.word == 0, "it is still held");
+    explore_check(lock_lab->tenures == 4 || lock_lab->tenures == 5, "%u", lock_lab->tenures);
+}
+
+/* ---- bell: what is said before a ring is seen after the wait; no ring is lost ---- */
+
+struct bell_lab {
+    struct due__bell bell;
+    uint32_t said; /* atomic */
+    unsigned timeouts;
+};
+static struct bell_lab *bell_lab;
+
+static void bell_say(void *arg)
+{
+    (void)arg;
+    due__add_relaxed(&bell_lab->said, 1);
+    due__bell_ring(&bell_lab->bell);
+}
+
+static void bell_hear(void *arg)
+{
+    (void)arg;
+    while (due__load_relaxed(&bell_lab->said) < 2)
+        due__bell_wait(&bell_lab->bell, DUE_FOREVER, false);
+}
+
+static void bell_setup(void)
+{
+    bell_lab = explore_new(sizeof *bell_lab);
+    explore_check(due__bell_init(&bell_lab->bell) == 0, "init");
+    explore_thread("waiter", bell_hear, NULL);
+    explore_thread("ringer 1", bell_say, NULL);
+    explore_thread("ringer 2", bell_say, NULL);
+}
+
+/* A wait that times out leaves the ring it just missed to the next wait. */
+static void bell_hear_timed(void *arg)
+{
+    int64_t until = explore_now() + DUE_MS(1);
+
+    (void)arg;
+    if (due__bell_wait(&bell_lab->bell, until, true)) {
+        explore_check(due__load_relaxed(&bell_lab->said) == 1, "rung by nobody");
+        return;
+    }
+    explore_check(explore_now() >= until, "too early");
+    bell_lab->timeouts++;
+    explore_check(due__bell_wait(&bell_lab->bell, DUE_FOREVER, false), "awake without a ring");
+}
+
+static void bell_timed_setup(void)
+{
+    bell_lab = explore_new(sizeof *bell_lab);
+    explore_check(due__bell_init(&bell_lab->bell) == 0, "init");
+    explore_thread("waiter", bell_hear_timed, NULL);
+    explore_thread("ringer", bell_say, NULL);
+}
+
+/* ---- alarm: the same with a timer; the waiter's setting of it does not undo a ring ---- */
+
+static void alarm_hear(void *arg)
+{
+    (void)arg;
+    while (due__load_relaxed(&bell_lab->said) < 2)
+        due__alarm_wait(&bell_lab->bell, DUE_FOREVER, DUE_FOREVER);
+}
+
+static void alarm_setup(void)
+{
+    bell_lab = explore_new(sizeof *bell_lab);
+    explore_check(due__alarm_init(&bell_lab->bell, CLOCK_REALTIME) == 0, "init");
+    explore_thread("waiter", alarm_hear, NULL);
+    explore_thread("ringer 1", bell_say, NULL);
+    explore_thread("ringer 2", bell_say, NULL);
+}
+
+/* ---- inbox: what is put is taken once, each producer's in its order ---- */
+
+#define NODES 4
+
+struct inbox_lab {
+    struct due__inbox inbox;
+    struct cds_wfcq_node node[NODES]; /* 0 and 1 of the first producer, 2 and 3 of the second */
+    bool taken[NODES];
+};
+static struct inbox_lab *inbox_lab;
+
+static void inbox_put(void *arg)
+{
+    struct cds_wfcq_node *first = arg;
+
+    due__inbox_put(&inbox_lab->inbox, first);
+    due__inbox_put(&inbox_lab->inbox, first + 1);
+}
+
+static bool inbox_take_one(void)
+{
+    struct cds_wfcq_node *node = NULL;
+
+    if (due__inbox_take(&inbox_lab->inbox, &node) != DUE__INBOX_NODE)
+        return false;
+    size_t n = (size_t)(node - inbox_lab->node);
+    explore_check(n < NODES, "no node of ours");
+    explore_check(!inbox_lab->taken[n], "node %zu comes twice", n);
+    explore_check(n % 2 == 0 || inbox_lab->taken[n - 1], "node %zu overtakes", n);
+    inbox_lab->taken[n] = true;
+    return true;
+}
+
+static void inbox_take(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < NODES + 2; i++)
+        inbox_take_one();
+}
+
+static void inbox_setup(void)
+{
+    inbox_lab = explore_new(sizeof *inbox_lab);
+    due__inbox_init(&inbox_lab->inbox);
+    explore_thread("producer 1", inbox_put, &inbox_lab->node[0]);
+    explore_thread("producer 2", inbox_put, &inbox_lab->node[2]);
+    explore_thread("taker", inbox_take, NULL);
+}
+
+static void inbox_check(void)
+{
+    while (inbox_take_one())
+        ;
+    for (int i = 0; i < NODES; i++)
+        explore_check(inbox_lab->taken[i], "node %d is lost", i);
+}
+
+/* ---- window: every slot is taken or recalled once, whole, in order ---- */
+
+struct window_lab {
+    struct due__window window;
+    uint8_t had[2 * DUE__WINDOW_SLOTS]; /* by number: how often taken or recalled */
+    uint32_t published;
+};
+static struct window_lab *window_lab;
+
+static struct due__slot window_slot(uint32_t number)
+{
+    return due__slot_make((int64_t)number + 1, 0, number, number);
+}
+
+static void window_had(struct due__slot s)
+{
+    uint32_t n = due__slot_job(s);
+
+    explore_check(n < 2 * DUE__WINDOW_SLOTS && due__slot_deadline(s) == (int64_t)n + 1,
+                  "two slots mixed");
+    explore_check(window_lab->had[n]++ == 0, "slot %u twice", n);
+}
+
+static void window_show(uint32_t n)
+{
+    while (n-- > 0)
+        due__window_publish(&window_lab->window, window_slot(window_lab->published++));
+}
+
+static void window_take(void *arg)
+{
+    struct due__slot slots[2];
+
+    (void)arg;
+    for (int i = 0; i < 2; i++) {
+        uint32_t n = due__window_take(&window_lab->window, slots, 2);
+
+        for (uint32_t k = 0; k < n; k++)
+            window_had(slots[k]);
+        explore_check(n < 2 || due__slot_before(slots[0], slots[1]), "out of order");
+    }
+}
+
+static void window_holder(void *arg)
+{
+    struct due__slot back[DUE__WINDOW_SLOTS];
+
+    (void)arg;
+    if (due__window_count(&window_lab->window) < DUE__WINDOW_SLOTS)
+        window_show(1);
+    uint32_t n = due__window_recall(&window_lab->window, back);
+    for (uint32_t i = 0; i < n; i++) {
+        explore_check(i == 0 || due__slot_before(back[i - 1], back[i]), "recalled out of order");
+        window_had(back[i]);
+    }
+    window_show(1);
+}
+
+static void window_open(uint32_t shown)
+{
+    window_lab = explore_new(sizeof *window_lab);
+    window_show(shown);
+    explore_thread("taker 1", window_take, NULL);
+    explore_thread("taker 2", window_take, NULL);
+    explore_thread("holder", window_holder, NULL);
+}
+
+static void window_setup(void)
+{
+    window_open(2);
+}
+
+static void window_full_setup(void)
+{
+    window_open(DUE__WINDOW_SLOTS);
+}
+
+static void window_check(void)
+{
+    struct due__slot left[DUE__WINDOW_SLOTS];
+    uint32_t n = due__window_take(&window_lab->window, left, DUE__WINDOW_SLOTS);
+
+    for (uint32_t i = 0; i < n; i++)
+        window_had(left[i]);
+    for (uint32_t i = 0; i < window_lab->published; i++)
+        explore_check(window_lab->had[i] == 1, "slot %u is lost", i);
+}
+
+#define ROOM(name_, about_, setup_, check_, quick_, deep_)                        \
+    {                                                                             \
+        .name = (name_), .about = (about_), .setup = (setup_), .check = (check_), \
+        .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_              \
+    }
+
+const struct explore_scenario explore_scenarios_rooms[] = {
+    ROOM("lock", "two threads take it twice, one tries it", lock_setup, lock_check, (3, 1, 0, 1),
+         (5, 2, 0, 2)),
+    ROOM("bell", "two ring, one waits", bell_setup, NULL, (3, 1, 0, 1), (5, 2, 0, 2)),
+    ROOM("bell_timed", "one rings, one waits with a limit and then without", bell_timed_setup, NULL,
+         (4, 1, 1, 1), (6, 2, 2, 2)),
+    ROOM("alarm", "two ring, one waits on a timer", alarm_setup, NULL, (3, 1, 0, 0), (5, 2, 0, 0)),
+    ROOM("inbox", "two put two nodes each, one takes", inbox_setup, inbox_check, (3, 1, 0, 0),
+         (4, 2, 0, 0)),
+    ROOM("window", "two take, the lock's holder shows and recalls", window_setup, window_check,
+         (3, 1, 0, 0), (4, 2, 0, 0)),
+    ROOM("window_full", "the same with every place in use", window_full_setup, window_check,
+         (3, 1, 0, 0), (4, 2, 0, 0)),
+    { .name = NULL },
+};
