@@ -382,10 +382,12 @@ bool due__drain(struct due_queue *q, uint32_t max, bool *half)
 
 void due__drain_all(struct due_queue *q)
 {
+    /* No more nodes were there at the beginning than there are places. */
+    uint32_t rounds = due__slab_end(&q->slab) / DUE__PROXY_BATCH + 1;
     struct due__tenure t;
     bool done = false;
 
-    for (uint32_t rounds = 0; !done && rounds < DUE__PATIENCE; rounds++) {
+    while (!done && rounds-- > 0) {
         due__enter(q, &t);
         done = due__drain(q, DUE__PROXY_BATCH, NULL);
         due__leave(q, &t);

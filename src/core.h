@@ -41,7 +41,7 @@
 #define DUE__FOREIGN_MAX 64u  /* other callers' jobs that a caller sorts in in one tenure */
 #define DUE__ROUNDS_MAX  2u   /* tenures a caller adds to its own for others' jobs */
 #define DUE__PROXY_BATCH 256u /* jobs sorted in in one tenure by who has nothing else to do */
-#define DUE__PATIENCE    16u  /* tenures a call spends on the inbox before it goes on without */
+#define DUE__PATIENCE    16u  /* tenures a take spends on the inbox before it goes on without */
 #define DUE__DEAD_WINDOWS \
     8u /* windows full of cancelled jobs that a taker passes over in one tenure */
 #define DUE__RINGS         32u   /* bells one tenure can ring */
@@ -236,7 +236,7 @@ static inline bool due__tenure_room(const struct due__tenure *t)
  * somebody else's to look at; *@half (may be NULL) says which. */
 bool due__drain(struct due_queue *q, uint32_t max, bool *half);
 
-/* The same in tenures of its own, until it is empty or for DUE__PATIENCE of them. */
+/* The same in tenures of its own, until everything is sorted in that was there when it began. */
 void due__drain_all(struct due_queue *q);
 
 /* Sort in a job of the caller's own that is not in the inbox. */

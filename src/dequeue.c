@@ -24,8 +24,9 @@ struct request {
 
 /* ---- One job from waiting to lent ---- */
 
-/* The job that @s stands for becomes the caller's, unless somebody was quicker.  The topic is asked
- * as well: a slot taken long ago may look alive again in a place that was used anew. */
+/* The job that @s stands for becomes the caller's, unless somebody was quicker.  Being
+ * ready and the topic are asked as well: a slot taken long ago may look alive again in a place that
+ * was used anew. */
 static bool take(struct due_queue *q, const struct due__topic *t, struct due__slot s)
 {
     struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
@@ -34,7 +35,7 @@ static bool take(struct due_queue *q, const struct due__topic *t, struct due__sl
     while (due__slot_alive(&q->slab, s, &w)) {
         uint64_t lent = (w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
 
-        if (due__facts_load(j).topic != t->number)
+        if (!(w & DUE__READY) || due__facts_load(j).topic != t->number)
             return false;
         if (due__cas_acq_rel(&j->word, &w, lent)) /* J1 */
             return true;

@@ -402,7 +402,7 @@ const struct explore_scenario explore_scenarios_queue[] = {
         (3, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("reuse_later", "N: the same for the same topic, later", reuse_later_setup, (3, 1, 0, 0),
         (5, 2, 0, 0), 20),
-    LAB("reuse_same", "N: the same with the same deadline", reuse_same_setup, (2, 0, 0, 0),
+    LAB("reuse_same", "N: the same with the same deadline", reuse_same_setup, (3, 0, 0, 0),
         (4, 1, 0, 0), 20),
     LAB("reuse_named", "N: the same while others name the old job", reuse_named_setup, (2, 1, 0, 0),
         (4, 2, 0, 0), 20),
