@@ -330,35 +330,47 @@ static int request_check(struct due_queue *q, const struct request *r)
     return 0;
 }
 
+/* The taken jobs, for the caller. */
+static void hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, due_job *jobs)
+{
+    struct due__shard *mine = due__shard_mine(&q->slab);
+    int64_t now = due__clock_now(&q->clock);
+
+    for (size_t i = 0; i < n; i++)
+        due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
+    due__add_relaxed(&mine->lent, n); /* no edge: a counter */
+    due__add_seq(&mine->dequeued, n); /* C2 of close.c */
+    if (q->capacity > 0)
+        due__space_give(q, n);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+}
+
 static int dequeue(struct due_queue *q, struct request *r)
 {
     struct due__slot slots[TAKE_AT_ONCE];
+    size_t taken = 0;
     int rc = request_check(q, r);
 
     if (rc != 0)
         return rc;
-    if (r->max > INT_MAX)
-        r->max = INT_MAX;
-    size_t got = take_fast(q, r, slots);
-    if (got == 0) {
-        due__inside_enter(q);
-        got = take_slow(q, r, slots, &rc);
-        due__inside_leave(q);
-        if (got == 0)
-            return rc;
-    }
-    struct due__shard *mine = due__shard_mine(&q->slab);
-    int64_t now = due__clock_now(&q->clock);
+    r->max = r->max < INT_MAX ? r->max : INT_MAX;
+    while (r->max > 0) {
+        size_t got = take_fast(q, r, slots);
 
-    for (size_t i = 0; i < got; i++)
-        due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &r->jobs[i]);
-    due__add_relaxed(&mine->lent, got); /* no edge: a counter */
-    due__add_seq(&mine->dequeued, got); /* C2 of close.c */
-    if (q->capacity > 0)
-        due__space_give(q, got);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
-        due__drained(q);
-    return (int)got;
+        if (got == 0) {
+            due__inside_enter(q);
+            got = take_slow(q, r, slots, &rc);
+            due__inside_leave(q);
+        }
+        if (got == 0)
+            break;
+        hand_over(q, slots, got, r->jobs + taken);
+        taken += got;
+        r->max -= got;
+        r->timeout_ns = 0; /* the rest is what is due now */
+    }
+    return taken > 0 ? (int)taken : rc;
 }
 
 int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)

@@ -254,3 +254,21 @@ LAB_TEST(dequeue_batch, waits_for_the_first_only)
     due_job_done(&call.job);
     lab_close(&lab);
 }
+
+/* As many as are due, also when more are due than are shown at a time. */
+LAB_TEST(dequeue_batch, takes_more_than_is_shown_without_the_lock)
+{
+    enum { JOBS = 200, WANTED = 150 };
+    struct lab lab = lab_open();
+    static due_job jobs[WANTED];
+
+    for (int i = 0; i < JOBS; i++)
+        lab_enqueue(&lab, NULL, .delay_ns = 0);
+    due_poll(lab.q, NULL);
+    cr_assert_eq(due_dequeue(lab.q, &jobs[0], 0), 0);
+    due_job_done(&jobs[0]);
+    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, WANTED, 0), WANTED);
+    for (int i = 0; i < WANTED; i++)
+        due_job_done(&jobs[i]);
+    lab_close(&lab);
+}
