@@ -125,11 +125,11 @@ static void *must(void *memory)
     return memory;
 }
 
-static bool all_alive(const void *ctx, struct due__slot s)
+static size_t keep_all(const void *ctx, struct due__slot *slot, size_t n)
 {
     (void)ctx;
-    (void)s;
-    return true;
+    (void)slot;
+    return n;
 }
 
 /* The loop is the same for all; a macro, so that no subject pays for a call through a pointer. */
@@ -186,20 +186,20 @@ static void tuned_close(void)
 
 HOLD(tuned, due__heap_pop(&tuned), due__heap_push(&tuned, s))
 
-static void open_timeline(size_t n, due__alive_fn *alive, const void *ctx)
+static void open_timeline(size_t n, due__keep_fn *keep, const void *ctx)
 {
     due__alloc_init(&alloc, NULL);
     due__pool_init(&pool, &alloc);
     due__pool_adopt(&pool, must(due__region_new(&alloc, DUE__CHUNKS_AT_OPEN)));
     for (size_t places = 0; places < n; places += 4096)
         due__pool_adopt(&pool, must(due__region_new(&alloc, DUE__CHUNKS_PER_SPAN)));
-    if (due__timeline_init(&timeline, &alloc, &pool, alive, ctx) != 0)
+    if (due__timeline_init(&timeline, &alloc, &pool, keep, ctx) != 0)
         must(NULL);
 }
 
 static void timeline_open(size_t n)
 {
-    open_timeline(n, all_alive, NULL);
+    open_timeline(n, keep_all, NULL);
 }
 
 static void timeline_push(struct due__slot s)
@@ -286,6 +286,17 @@ static bool stamp_alive(const void *ctx, struct due__slot s)
     return of[(size_t)due__slot_job(s) * 16] == due__slot_arrival(s);
 }
 
+static size_t keep_stamped(const void *ctx, struct due__slot *slot, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        slot[kept] = slot[i];
+        kept += stamp_alive(ctx, slot[i]);
+    }
+    return kept;
+}
+
 struct longest {
     int64_t ns;
     size_t looked;
@@ -320,7 +331,7 @@ static void tenure(size_t n)
     bool sweeping = false;
 
     stamp = must(calloc(n, 16 * sizeof *stamp)); /* a line of its own, like a job's word */
-    open_timeline(n, stamp_alive, stamp);
+    open_timeline(n, keep_stamped, stamp);
     for (uint32_t job = 0; job < n; job++) {
         int64_t begin = cpu_ns();
         size_t looked = timeline.looked;

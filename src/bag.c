@@ -34,23 +34,8 @@ static void set_filled(struct due__bag *b, struct due__chunk *c, uint32_t n)
     c->count = n;
 }
 
-/* Keeps those of @n slots that are alive, in front; how many. */
-static uint32_t keep_alive(struct due__slot *slot, uint32_t n, due__alive_fn *alive,
-                           const void *ctx)
-{
-    uint32_t kept = 0;
-
-    for (uint32_t i = 0; i < n; i++) {
-        struct due__slot s = slot[i];
-
-        slot[kept] = s;
-        kept += alive(ctx, s);
-    }
-    return kept;
-}
-
 bool due__bag_sweep(struct due__bag *b, struct due__pool *pool, struct due__chunk **at,
-                    due__alive_fn *alive, const void *ctx, size_t *looked, size_t *dropped)
+                    due__keep_fn *keep, const void *ctx, size_t *looked, size_t *dropped)
 {
     struct due__chunk *last = *at;
     struct due__chunk *c = last != NULL ? last->next : b->chunk;
@@ -62,7 +47,7 @@ bool due__bag_sweep(struct due__bag *b, struct due__pool *pool, struct due__chun
         __builtin_prefetch(c->next);
 
     before = filled(b, c);
-    kept = keep_alive(c->slot, before, alive, ctx);
+    kept = (uint32_t)keep(ctx, c->slot, before);
     *looked += before;
     *dropped += before - kept;
     b->count -= before - kept;

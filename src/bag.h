@@ -12,8 +12,8 @@
 #include "pool.h"
 #include "slot.h"
 
-/* Does this slot still stand for its job?  Asked before a slot is handed out or kept in a sweep. */
-typedef bool due__alive_fn(const void *ctx, struct due__slot s);
+/* Of @n slots, those that still stand for their jobs to the front, in their order; how many. */
+typedef size_t due__keep_fn(const void *ctx, struct due__slot *slot, size_t n);
 
 struct due__bag {
     _Alignas(64) struct due__chunk *chunk; /* T  newest first; NULL: empty */
@@ -70,7 +70,7 @@ void due__bag_drop_chunk(struct due__bag *b, struct due__pool *pool);
  * True when the whole bag was swept.  Appends between the steps do no harm; before a chunk is
  * dropped elsewhere, the sweep must be abandoned if it stands at that chunk. */
 bool due__bag_sweep(struct due__bag *b, struct due__pool *pool, struct due__chunk **at,
-                    due__alive_fn *alive, const void *ctx, size_t *looked, size_t *dropped);
+                    due__keep_fn *keep, const void *ctx, size_t *looked, size_t *dropped);
 
 /* The slow way, for tests: are the counts and the bounds right?  Adds its chunks to @chunks. */
 bool due__bag_check(const struct due__bag *b, size_t *chunks);

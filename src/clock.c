@@ -37,7 +37,7 @@ struct timespec due__timespec(int64_t ns)
     return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
 }
 
-static int64_t kernel_now(clockid_t id)
+int64_t due__kernel_now(clockid_t id)
 {
     struct timespec t;
 
@@ -47,12 +47,12 @@ static int64_t kernel_now(clockid_t id)
 
 int64_t due__monotonic_now(void)
 {
-    return kernel_now(CLOCK_MONOTONIC);
+    return due__kernel_now(CLOCK_MONOTONIC);
 }
 
 int64_t due__thread_cpu_now(void)
 {
-    return kernel_now(CLOCK_THREAD_CPUTIME_ID);
+    return due__kernel_now(CLOCK_THREAD_CPUTIME_ID);
 }
 
 int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *manual)
@@ -76,11 +76,6 @@ int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *m
     if (manual != NULL && kind != DUE_CLOCK_MONOTONIC)
         return DUE_EINVAL;
     return clock_gettime(c->id, &t) == 0 ? 0 : DUE_ENOTSUP;
-}
-
-int64_t due__clock_now(const struct due__clock *c)
-{
-    return c->manual != NULL ? due_clock_now(c->manual) : kernel_now(c->id);
 }
 
 void due__timer_set(int fd, int64_t at_ns)

@@ -19,7 +19,13 @@ struct due__clock {
 
 /* DUE_EINVAL: no such kind.  DUE_ENOTSUP: the kernel does not have it. */
 int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *manual);
-int64_t due__clock_now(const struct due__clock *c);
+int64_t due__kernel_now(clockid_t id);
+
+static inline int64_t due__clock_now(const struct due__clock *c)
+{
+    return c->manual != NULL ? due_clock_now(c->manual) : due__kernel_now(c->id);
+}
+
 int64_t due__monotonic_now(void);
 int64_t due__thread_cpu_now(void); /* this thread's processor time */
 

@@ -5,9 +5,10 @@
  *                lock; leaving, it counts itself out, then looks at the state.  Close sets CLOSING,
  *                then reads the count.  Either close sees the caller, or the caller sees CLOSING;
  *                and the last one out sees CLOSING, or close sees that nobody is left.
- *            C2  whoever takes a job out of the queue counts it, then looks at the state; close
- *                sets DRAINING, then sums the counts.  All sequentially consistent: of all who
- *                take and sum, the last one sees that nothing is left.
+ *            C2  whoever takes a job out of the queue counts it in a shard, then looks at the
+ *                state; close sets DRAINING, then sums the counts, each under its shard's lock.
+ *                Whoever is later in a shard sees what the other wrote before: so of all who take
+ *                and sum, the last one sees that nothing is left.
  *            C3  whoever finds the queue's own waiter free takes it; giving it back releases it
  */
 #include "core.h"
@@ -38,7 +39,7 @@ void due__inside_leave(struct due_queue *q)
     due__leave(q, &t);
 }
 
-void due__discard(struct due_queue *q, uint32_t number)
+void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -54,8 +55,12 @@ void due__discard(struct due_queue *q, uint32_t number)
         pthread_setcancelstate(cancel, NULL);
     }
     due__job_release(&q->slab, j);
-    due__place_done(q, number);
-    due__add_seq(&due__shard_mine(&q->slab)->discarded, 1); /* C2 */
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->discarded++; /* C2 */
+    it->unready += (w & DUE__READY) != 0;
+    due__place_done(q, it, number);
+    due__shard_leave(it);
     if (q->capacity > 0)
         due__space_give(q, 1);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 */

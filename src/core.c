@@ -33,64 +33,26 @@
 /* ---- Tenure ---- */
 
 #ifdef DUE_MEASURE_TENURE
-static void measure_begin(struct due_queue *q)
+void due__measure_begin(struct due_queue *q)
 {
     q->tenure_begin_ns = (uint64_t)due__thread_cpu_now();
 }
 
-static void measure_end(struct due_queue *q)
+void due__measure_end(struct due_queue *q)
 {
     uint64_t ns = (uint64_t)due__thread_cpu_now() - q->tenure_begin_ns;
 
     if (ns > q->tenure_max_ns)
         q->tenure_max_ns = ns;
 }
-#else
-static inline void measure_begin(struct due_queue *q)
-{
-    (void)q;
-}
-
-static inline void measure_end(struct due_queue *q)
-{
-    (void)q;
-}
 #endif
 
-/* The lock is ours. */
-static void begin(struct due_queue *q)
+void due__look_back(struct due_queue *q)
 {
-    measure_begin(q);
-    if (q->clock.steps) {
-        int64_t now = due__clock_now(&q->clock);
+    int64_t now = due__clock_now(&q->clock);
 
-        if (now < q->due_ns)
-            q->due_ns = now; /* the clock was set back: wait on */
-    }
-}
-
-static void tenure_init(struct due__tenure *t)
-{
-    t->rings = 0;
-    t->rounds = 0;
-    t->fd = false;
-    t->cold = NULL;
-}
-
-void due__enter(struct due_queue *q, struct due__tenure *t)
-{
-    tenure_init(t);
-    due__lock_acquire(&q->lock);
-    begin(q);
-}
-
-bool due__try_enter(struct due_queue *q, struct due__tenure *t)
-{
-    if (!due__lock_try(&q->lock)) /* E1 */
-        return false;
-    tenure_init(t);
-    begin(q);
-    return true;
+    if (now < q->due_ns)
+        q->due_ns = now;
 }
 
 void due__tenure_ring(struct due__tenure *t, struct due__bell *b)
@@ -106,7 +68,6 @@ static bool call_waiters(struct due_queue *q, struct due__tenure *t)
         struct due__topic *topic = q->fresh;
         struct due__waiter *w;
 
-        due__topic_refill(q, topic);
         if (q->proxies == DUE_PROXIES_ALWAYS && topic->fresh > 0) {
             if (!due__tenure_room(t))
                 return true;
@@ -116,6 +77,7 @@ static bool call_waiters(struct due_queue *q, struct due__tenure *t)
         while (topic->fresh > 0 && (w = due__waiter_for(q, topic)) != NULL) {
             if (!due__tenure_room(t))
                 return true;
+            due__topic_refill(q, topic); /* so that it finds its job without the lock */
             due__call(q, t, w, topic->number);
             topic->fresh--;
         }
@@ -126,35 +88,52 @@ static bool call_waiters(struct due_queue *q, struct due__tenure *t)
     return false;
 }
 
-/* What is owed to others before the lock is released.  True: come again after ringing. */
-static bool settle(struct due_queue *q, struct due__tenure *t)
+static void wake_worker(struct due_queue *q, struct due__tenure *t)
 {
-    /* On a manual clock nobody leads: whoever sorted in something due moves it. */
-    bool more = q->clock.manual != NULL && !due__move_due(q, due__clock_now(&q->clock));
+    if (q->proxies != DUE_PROXIES_NEVER)
+        due__tenure_ring(t, q->lead == &q->worker ? due__lead_bell(q) : &q->worker.bell);
+}
 
-    more = call_waiters(q, t) || more;
-    if (q->lead != NULL && due__timeline_bound(&q->timeline) < q->armed) {
+/* What is to be done after the release, besides ringing. */
+struct after {
+    bool more;  /* another tenure: not everybody could be rung */
+    bool fd;    /* arm the descriptor */
+    void *cold; /* touch these chunks */
+};
+
+/* What is owed to others before the lock is released. */
+static void settle(struct due_queue *q, struct due__tenure *t, struct after *after)
+{
+    *after = (struct after){ .cold = NULL };
+
+    /* On a manual clock nobody leads: whoever sorted in something due moves it, if that makes a
+     * difference: to those who wait, or to whose turn it is. */
+    if (q->owed & DUE__OWED_TURN)
+        after->more = !due__catch_up(q, DUE__FOREIGN_MAX);
+
+    uint32_t owed = q->owed;
+    q->owed = owed & DUE__OWED_ALWAYS;
+    if ((owed & DUE__OWED_CALLS) && call_waiters(q, t)) {
+        q->owed |= DUE__OWED_CALLS;
+        after->more = true;
+    }
+    if ((owed & DUE__OWED_LEAD) && q->lead != NULL &&
+        due__timeline_bound(&q->timeline) < q->armed) {
         q->armed = DUE__AWAKE;
         due__tenure_ring(t, due__lead_bell(q));
     }
-    if (q->worker_wanted) {
-        q->worker_wanted = false;
-        if (q->proxies != DUE_PROXIES_NEVER)
-            due__tenure_ring(t, q->lead == &q->worker ? due__lead_bell(q) : &q->worker.bell);
+    if (owed & DUE__OWED_WORKER)
+        wake_worker(q, t);
+    if (owed & DUE__OWED_SWEEP)
+        due__sweep_help(q, DUE__SWEEP_STEP);
+    if (q->pool.near && q->proxies == DUE_PROXIES_NEVER) {
+        due__pool_warm_claim(&q->pool, &after->cold);
+    } else if (q->pool.near && !q->warming) {
+        q->warming = true;
+        wake_worker(q, t);
     }
-    if (!q->warming && due__pool_warm_near(&q->pool)) {
-        if (q->proxies == DUE_PROXIES_NEVER)
-            due__pool_warm_claim(&q->pool, &t->cold);
-        else
-            q->warming = q->worker_wanted = true;
-    }
-    due__sweep_piece(q, DUE__SWEEP_STEP); /* whoever makes dead slots helps to sweep them out */
-    due__fd_note(q);
-    if (q->fd_noted) {
-        q->fd_noted = false;
-        t->fd = true;
-    }
-    return more;
+    if (owed & DUE__OWED_FD)
+        after->fd = due__fd_note(q);
 }
 
 static void call_proxy(struct due_queue *q)
@@ -164,11 +143,10 @@ static void call_proxy(struct due_queue *q)
     due__bell_ring(&q->enqueue_bell);
 }
 
-/* After the release.  True: the lock is ours again, and jobs were sorted in. */
+/* After the release, when somebody had knocked.  True: the lock is ours again, and jobs were sorted
+ * in. */
 static bool second_look(struct due_queue *q, struct due__tenure *t)
 {
-    if (!due__inbox_knocked(&q->inbox)) /* E1 */
-        return false;
     if (due__load_seq(&q->state) & DUE__ACTIVE) /* E2: the proxy will look */
         return false;
     if (t->rounds == DUE__ROUNDS_MAX && q->proxies != DUE_PROXIES_NEVER) {
@@ -177,36 +155,45 @@ static bool second_look(struct due_queue *q, struct due__tenure *t)
     }
     if (!due__lock_try(&q->lock)) /* E1: whoever holds it will look */
         return false;
-    begin(q);
+    due__begin(q, t);
     t->rounds++;
-    due__drain(q, DUE__FOREIGN_MAX, NULL);
+    due__catch_up(q, DUE__FOREIGN_MAX);
     return true;
 }
 
-void due__leave(struct due_queue *q, struct due__tenure *t)
+static void leave_once(struct due_queue *q, struct due__tenure *t)
 {
-    bool more;
+    struct after after;
 
-    do {
-        more = settle(q, t);
-        measure_end(q);
+    for (;;) {
+        settle(q, t, &after);
+        due__measure_end(q);
         due__lock_release(&q->lock); /* E1 */
         for (uint32_t i = 0; i < t->rings; i++) {
             if (due__bell_ring(t->ring[i]))
                 due__add_relaxed(&q->rings, 1); /* no edge: a counter */
         }
-        t->rings = 0;
-        if (t->fd)
+        if (after.fd)
             due__fd_arm(q);
-        t->fd = false;
-        if (t->cold != NULL)
-            due__pool_warm(t->cold);
-        t->cold = NULL;
-        if (more) {
-            due__lock_acquire(&q->lock);
-            begin(q);
-        }
-    } while (more || second_look(q, t));
+        if (after.cold != NULL)
+            due__pool_warm(after.cold);
+        if (!after.more)
+            return;
+        due__lock_acquire(&q->lock);
+        due__begin(q, t);
+    }
+}
+
+void due__leave_knocked(struct due_queue *q, struct due__tenure *t)
+{
+    while (due__inbox_knocked(&q->inbox) && second_look(q, t)) /* E1 */
+        leave_once(q, t);
+}
+
+void due__leave_all(struct due_queue *q, struct due__tenure *t)
+{
+    leave_once(q, t);
+    due__leave_knocked(q, t);
 }
 
 /* ---- Sorting in ---- */
@@ -219,15 +206,15 @@ static void make_room(struct due_queue *q)
         ;
 }
 
-static void keep(struct due_queue *q, struct due__slot s, uint32_t topic, bool ready)
+static inline void keep(struct due_queue *q, struct due__slot s, uint32_t topic, bool ready)
 {
     if (!ready) {
         while (!due__timeline_insert(&q->timeline, s))
             make_room(q);
+        if (due__slot_deadline(s) < q->armed)
+            q->owed |= DUE__OWED_LEAD;
     } else {
-        if (due__slot_deadline(s) > q->published_ns)
-            q->published_ns = due__slot_deadline(s);
-        q->readied++;
+        due__note_ready(q, s);
         while (!due__topic_push(q, due__topic_at(q, topic), s))
             make_room(q);
     }
@@ -285,42 +272,54 @@ static void renumber(struct due_queue *q)
     q->arrival = due__timeline_renumber(&q->timeline, 0, renumbered, q, &dropped);
 }
 
-static uint32_t next_arrival(struct due_queue *q)
+static inline uint32_t next_arrival(struct due_queue *q)
 {
     if (q->arrival >= DUE__ARRIVAL_MAX)
         renumber(q);
     return q->arrival++;
 }
 
+/* Producers without delay must not disturb each other's order: as late as what was last moved,
+ * which is not later than now unless the clock can be set back. */
+static inline int64_t orderly(const struct due_queue *q, struct due__facts f, int64_t deadline_ns)
+{
+    bool early = (f.payload & DUE__NOW) && deadline_ns < q->published_ns && !q->clock.steps;
+
+    return early ? q->published_ns : deadline_ns;
+}
+
 /* Sort in the waiting job @number whose word was @w.  False: it was cancelled meanwhile. */
 static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, uint64_t w)
 {
     struct due__facts f = due__facts_load(j);
-    int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1 */
+    int64_t given = due__load_relaxed(&j->deadline_ns); /* J1 */
+    int64_t deadline = orderly(q, f, given);
     uint32_t arrival = next_arrival(q);
-
-    /* Producers without delay must not disturb each other's order: as late as what was last moved,
-     * which is not later than now unless the clock can be set back. */
-    if ((f.payload & DUE__NOW) && deadline < q->published_ns && !q->clock.steps) {
-        deadline = q->published_ns;
-        due__store_relaxed(&j->deadline_ns, deadline); /* J1 */
-    }
     bool ready = deadline <= q->due_ns;
+
+    if (deadline != given)
+        due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
     uint64_t sorted = due__word(due__word_generation(w), arrival,
                                 (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0));
-
     if (!due__cas_acq_rel(&j->word, &w, sorted)) /* J1 */
         return false;
     keep(q, due__slot_make(deadline, f.priority, arrival, number), f.topic, ready);
     return true;
 }
 
-void due__place(struct due_queue *q, uint32_t number)
+void due__place(struct due_queue *q, const struct due__fresh *it)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
+    int64_t deadline = orderly(q, it->f, it->deadline_ns);
+    uint32_t arrival = next_arrival(q);
+    bool ready = deadline <= q->due_ns;
 
     q->direct++;
-    sort_in(q, number, j, due__load_relaxed(&j->word)); /* J1: the caller's own */
+    due__facts_store(it->job, it->f);
+    due__store_relaxed(&it->job->deadline_ns, deadline); /* J1 */
+    due__store_release(
+        &it->job->word, /* J1: nobody else had it until here */
+        due__word(it->generation, arrival, (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0)));
+    keep(q, due__slot_make(deadline, it->f.priority, arrival, it->number), it->f.topic, ready);
 }
 
 void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, int64_t deadline_ns)
@@ -363,21 +362,28 @@ static void sort_in_node(struct due_queue *q, struct cds_wfcq_node *node)
         unlink_cancelled(q, number, j);
 }
 
-bool due__drain(struct due_queue *q, uint32_t max, bool *half)
+bool due__drain_some(struct due_queue *q, uint32_t max)
 {
     enum due__inbox_found found = DUE__INBOX_NODE;
     struct cds_wfcq_node *node;
 
     due__inbox_answer(&q->inbox); /* E1 */
-    for (uint32_t i = 0; i < max && found == DUE__INBOX_NODE; i++) {
+    for (uint32_t i = 0; i < max; i++) {
         found = due__inbox_take(&q->inbox, &node);
-        if (found == DUE__INBOX_NODE)
-            sort_in_node(q, node);
+        if (found != DUE__INBOX_NODE)
+            break;
+        due__inbox_prefetch(&q->inbox);
+        sort_in_node(q, node);
     }
-    due__inbox_answered(&q->inbox, found == DUE__INBOX_NODE); /* E1 */
-    if (half != NULL)
-        *half = found == DUE__INBOX_HALF;
-    return found != DUE__INBOX_NODE;
+    due__inbox_answered(&q->inbox, found); /* E1 */
+    return found == DUE__INBOX_EMPTY;
+}
+
+const struct due__job *due__last_in_inbox(const struct due_queue *q)
+{
+    struct cds_wfcq_node *last = due__load_acquire(&q->inbox.tail.p); /* I1 */
+
+    return last != &q->inbox.head.node ? caa_container_of(last, struct due__job, link.node) : NULL;
 }
 
 void due__drain_all(struct due_queue *q)
@@ -385,16 +391,25 @@ void due__drain_all(struct due_queue *q)
     /* No more nodes were there at the beginning than there are places. */
     uint32_t rounds = due__slab_end(&q->slab) / DUE__PROXY_BATCH + 1;
     struct due__tenure t;
-    bool done = false;
 
-    while (!done && rounds-- > 0) {
+    do { /* once in any case: E3 */
         due__enter(q, &t);
-        done = due__drain(q, DUE__PROXY_BATCH, NULL);
+        due__catch_up(q, DUE__PROXY_BATCH);
         due__leave(q, &t);
-    }
+    } while (!due__inbox_quiet(&q->inbox) && rounds-- > 0); /* I2 */
 }
 
 /* ---- What is due ---- */
+
+bool due__head_load(struct due_queue *q)
+{
+    bool ready = due__timeline_ready(&q->timeline);
+    struct due__slot s;
+
+    for (uint32_t i = 0; i < DUE__PREFETCH_POPS && due__timeline_ahead(&q->timeline, i, &s); i++)
+        due__job_prefetch(&q->slab, due__slot_job(s));
+    return ready;
+}
 
 /* A slot that has left the timeline goes to its topic, if it is alive. */
 static void make_ready(struct due_queue *q, struct due__slot s)
@@ -412,26 +427,39 @@ static void make_ready(struct due_queue *q, struct due__slot s)
     }
 }
 
-bool due__move_due(struct due_queue *q, int64_t now_ns)
+bool due__move_some(struct due_queue *q, int64_t now_ns)
 {
     struct due__timeline *tl = &q->timeline;
     uint32_t looked = 0;
     struct due__slot s;
 
     while (due__timeline_bound(tl) <= now_ns) {
-        if (!due__timeline_ready(tl))
+        if (!due__head_ready(q))
             return false;
         if (!due__timeline_head(tl, &s) || due__slot_deadline(s) > now_ns)
             break;
         if (looked++ == DUE__MOVES_MAX)
             return false;
-        make_ready(q, due__timeline_pop(tl));
+        due__timeline_pop(tl);
+        due__prefetch_ahead(q);
+        make_ready(q, s);
     }
     if (now_ns > q->due_ns)
         q->due_ns = now_ns;
     if (due__timeline_count(tl) == 0 && q->in_lines == 0 && q->ring == NULL)
         q->arrival = 0;
     return true;
+}
+
+bool due__catch_up(struct due_queue *q, uint32_t max)
+{
+    int64_t now = due__clock_now(&q->clock); /* I3: before the drain */
+
+    if (!due__inbox_quiet(&q->inbox)) { /* I2 */
+        due__move_due(q, now); /* so that what is due in the inbox goes straight to its topic */
+        due__drain_or_say(q, max);
+    }
+    return due__move_due(q, now);
 }
 
 /* Ring those whose time a manual clock has passed.  True: all of them. */
@@ -456,14 +484,16 @@ void due__tick(struct due_queue *q)
     if (due__forked(q))
         return;
     int64_t now = due__clock_now(&q->clock);
-    due__drain_all(q);
+    if (!due__inbox_quiet(&q->inbox)) /* I2 */
+        due__drain_all(q);
     do {
         due__enter(q, &t);
-        done = due__move_due(q, now);
-        done = ring_late(&t, q->all, now, true) && done;
+        if (due__load_relaxed(&q->topic_count) > 1) /* T1 of topic.c */
+            q->owed |= DUE__OWED_TURN;
+        done = ring_late(&t, q->all, now, true);
         done = ring_late(&t, q->space.first, now, false) && done;
         done = ring_late(&t, q->closers.first, now, false) && done;
-        due__leave(q, &t);
+        due__leave(q, &t); /* and what is due is moved, if anybody waits for it */
     } while (!done);
 }
 
@@ -497,10 +527,8 @@ uint64_t due__waiting(struct due_queue *q)
         struct due__shard *it = &q->slab.shard[i];
 
         due__lock_acquire(&it->lock);
-        gone += it->refused;
+        gone += it->refused + it->dequeued + it->cancelled + it->discarded; /* C2 of close.c */
         due__lock_release(&it->lock);
-        gone += due__load_seq(&it->dequeued) + due__load_seq(&it->cancelled) +
-                due__load_seq(&it->discarded); /* C2 of close.c */
     }
     for (size_t i = 0; i < DUE__SHARDS; i++) {
         struct due__shard *it = &q->slab.shard[i];
@@ -510,56 +538,4 @@ uint64_t due__waiting(struct due_queue *q)
         due__lock_release(&it->lock);
     }
     return come - gone;
-}
-
-static bool line_slot_alive(const void *ctx, struct due__slot s)
-{
-    const struct due_queue *q = ctx;
-    uint64_t w;
-
-    return due__slot_alive(&q->slab, due__slot_plain(q, s), &w);
-}
-
-void due__sweep_begin(struct due_queue *q, bool anyway)
-{
-    size_t slots = due__timeline_count(&q->timeline) + q->in_lines;
-
-    if (q->sweeping)
-        return;
-    if (!anyway) {
-        size_t waiting = (size_t)due__waiting(q);
-        size_t worth = 2 * waiting + DUE__SWEEP_PIECE;
-
-        q->sweep_at = worth > slots + DUE__SWEEP_PIECE / 4 ? worth : slots + DUE__SWEEP_PIECE / 4;
-        if (slots <= worth)
-            return;
-        q->worker_wanted = true;
-        q->beating = DUE_HEARTBEAT; /* until the idle pages are given back */
-    }
-    q->sweeping = true;
-    q->sweep_topic = 0;
-}
-
-bool due__sweep_piece(struct due_queue *q, size_t budget)
-{
-    size_t dropped = 0;
-
-    if (!q->sweeping)
-        return true;
-    if (q->sweep_topic == 0) {
-        if (due__timeline_sweep(&q->timeline, budget, &dropped))
-            q->sweep_topic = 1;
-        return false;
-    }
-    if (q->sweep_topic <= due__load_acquire(&q->topic_count)) { /* T1 of topic.c */
-        struct due__topic *t = due__topic_at(q, q->sweep_topic - 1);
-        size_t before = t->line.count;
-
-        if (due__line_sweep(&t->line, &q->nodes, line_slot_alive, q, budget))
-            q->sweep_topic++;
-        q->in_lines -= before - t->line.count;
-        return false;
-    }
-    q->sweeping = false;
-    return true;
 }

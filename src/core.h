@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "alloc.h"
 #include "channel.h"
@@ -37,18 +38,27 @@
 #define DUE__STOPPED  8u /* the proxies' threads are to end */
 #define DUE__REFUSING (DUE__DRAINING | DUE__CLOSING)
 
-#define DUE__MOVES_MAX   64u  /* due jobs moved in one tenure, each with some sorting ahead */
+#define DUE__MOVES_MAX   64u   /* due jobs moved in one tenure, each with some sorting ahead */
+#define DUE__ROUNDS_MAX  2u    /* tenures a caller adds to its own for others' jobs */
+#define DUE__DEAD_MAX    512u  /* cancelled jobs that a taker passes over in one tenure */
+#define DUE__RINGS       32u   /* bells one tenure can ring */
+#define DUE__SWEEP_PIECE 1024u /* slots a sweep looks at in one tenure, each a cache miss */
+#define DUE__SWEEP_STEP  32u   /* slots a sweep under way looks at in every other tenure */
+#define DUE__TOPIC_PAGE  256u  /* topics are looked up in two steps of this size */
+
+#ifndef DUE__FOREIGN_MAX      /* the explorer sets both lower, to see what is left behind */
 #define DUE__FOREIGN_MAX 64u  /* other callers' jobs that a caller sorts in in one tenure */
-#define DUE__ROUNDS_MAX  2u   /* tenures a caller adds to its own for others' jobs */
 #define DUE__PROXY_BATCH 256u /* jobs sorted in in one tenure by who has nothing else to do */
-#define DUE__PATIENCE    16u  /* tenures a take spends on the inbox before it goes on without */
-#define DUE__DEAD_WINDOWS \
-    8u /* windows full of cancelled jobs that a taker passes over in one tenure */
-#define DUE__RINGS         32u   /* bells one tenure can ring */
-#define DUE__SWEEP_PIECE   1024u /* slots a sweep looks at in one tenure, each a cache miss */
-#define DUE__SWEEP_STEP    32u   /* slots a sweep under way looks at in every other tenure */
-#define DUE__TOPIC_PAGE    256u  /* topics are looked up in two steps of this size */
-#define DUE__PRIORITY_SHOW 8u    /* slots shown ahead when the order is by priority */
+#endif
+
+/* What a tenure owes others before the lock is released: bits of a queue's owed. */
+#define DUE__OWED_CALLS  1u  /* to call waiters for new jobs */
+#define DUE__OWED_LEAD   2u  /* to ring the timer's owner: the head is earlier than it sleeps for */
+#define DUE__OWED_WORKER 4u  /* to call the worker proxy */
+#define DUE__OWED_SWEEP  8u  /* to go on with a sweep, until it ends */
+#define DUE__OWED_FD     16u /* to see to the descriptor, as long as there is one */
+#define DUE__OWED_TURN   32u /* to move what is due on a manual clock, once anybody waited */
+#define DUE__OWED_ALWAYS (DUE__OWED_SWEEP | DUE__OWED_FD | DUE__OWED_TURN)
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
 
@@ -70,6 +80,7 @@ struct due__waiter {
     size_t topic_count;            /* T */
     uint64_t ticket;               /* T  first parked, first called */
     int64_t until_ns;              /* T  on the monotonic clock, or the manual one */
+    int64_t wakes_ns;              /* T  when it wakes by itself at the latest; not on the alarm */
     uint32_t hand;                 /* T  the job the dequeue proxy took for it */
     bool linked;                   /* T */
     bool on_alarm;                 /* T  sleeps on the queue's alarm instead of its bell */
@@ -115,6 +126,7 @@ struct due_queue {
     /* What everybody reads. */
     const unsigned char *mark; /* I  a page that a fork wipes to zero */
     uint64_t tag;              /* I  in every id of this queue */
+    bool shows;                /* I  what is shown may be taken without the lock */
     size_t capacity;           /* I  0: no limit but DUE_JOBS_MAX */
     int64_t spin_ns;           /* I */
     enum due_proxies proxies;  /* I */
@@ -148,31 +160,32 @@ struct due_queue {
     uint64_t delegated;            /* T  jobs that came through the inbox */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
+    uint32_t owed;                 /* T  DUE__OWED_* */
     size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
-    uint32_t sweep_topic;          /* T  where the sweep is: 0 the timeline, then topics + 1 */
-    bool sweeping;                 /* T */
-    struct due__topic *ring;       /* T  topics with something ready; the next in turn */
-    struct due__topic *fresh;      /* T */
-    struct due__waiters waiters;   /* T  those who take any topic, or several */
-    struct due__waiter *all;       /* T  first of everyone who waits for a job */
-    struct due__waiter *all_last;  /* T */
-    struct due__waiter *lead;      /* T  owns the timer; NULL: nobody */
-    int64_t armed;                 /* T  the deadline it sleeps for, or DUE__AWAKE */
-    struct due__waiter *free;      /* T  waiters not in use */
-    struct due__waiter *made;      /* T */
-    struct due__waiters space;     /* T  callers that wait for room */
-    struct due__waiters closers;   /* T  callers in due_close */
-    struct due__waiter closer;     /* T  one of them needs no memory */
-    uint32_t closer_taken;         /* A  C3 of close.c */
-    uint64_t tickets;              /* T */
-    size_t turn;                   /* T  which of several wanted topics is asked first */
-    bool worker_wanted;            /* T  the worker proxy is to be called at the next release */
-    bool warming;                  /* T  the worker proxy is to touch fresh chunks */
-    bool fd_noted;                 /* T  the descriptor's time has changed */
-    bool beating;                  /* T  the worker proxy keeps its heartbeat */
-    uint64_t mended;               /* T */
-    uint64_t beats;                /* T */
-    struct due__bell alarm;        /* A  its own edges; fd < 0: the clock is monotonic or manual */
+    size_t help_at;               /* T  slots from which on others help the worker proxy to sweep */
+    uint32_t sweep_topic;         /* T  where the sweep is: 0 the timeline, then topics + 1 */
+    struct due__topic *ring;      /* T  topics with something ready; the next in turn */
+    struct due__topic *fresh;     /* T */
+    struct due__waiters waiters;  /* T  those who take any topic, or several */
+    struct due__waiter *all;      /* T  first of everyone who waits for a job */
+    struct due__waiter *all_last; /* T */
+    struct due__waiter *lead;     /* T  owns the timer; NULL: nobody */
+    int64_t armed;                /* T  the deadline it sleeps for, or DUE__AWAKE */
+    struct due__waiter *deputy;   /* T  leads next: sleeps until the job after that is due */
+    struct due__waiter *free;     /* T  waiters not in use */
+    struct due__waiter *made;     /* T */
+    struct due__waiters space;    /* T  callers that wait for room */
+    struct due__waiters closers;  /* T  callers in due_close */
+    struct due__waiter closer;    /* T  one of them needs no memory */
+    uint32_t closer_taken;        /* A  C3 of close.c */
+    uint64_t tickets;             /* T */
+    size_t turn;                  /* T  which of several wanted topics is asked first */
+    bool warming;                 /* T  the worker proxy is to touch fresh chunks */
+    bool fd_anew;                 /* T  the descriptor is to be set even to the same time */
+    bool beating;                 /* T  the worker proxy keeps its heartbeat */
+    uint64_t mended;              /* T */
+    uint64_t beats;               /* T */
+    struct due__bell alarm;       /* A  its own edges; fd < 0: the clock is monotonic or manual */
 
     /* Capacity. */
     uint64_t used __attribute__((aligned(DUE__LINE))); /* A  S1 of space.c */
@@ -201,8 +214,6 @@ struct due__tenure {
     struct due__bell *ring[DUE__RINGS]; /* O  to be rung after the release */
     uint32_t rings;                     /* O */
     uint32_t rounds;                    /* O  tenures already spent for others */
-    bool fd;                            /* O  the descriptor is to be armed after the release */
-    void *cold;                         /* O  chunks to be touched after the release, or NULL */
 };
 
 /* ---- core.c ---- */
@@ -218,12 +229,66 @@ static inline bool due__forked(const struct due_queue *q)
     return *(const volatile unsigned char *)q->mark == 0;
 }
 
-void due__enter(struct due_queue *q, struct due__tenure *t);
-bool due__try_enter(struct due_queue *q, struct due__tenure *t);
+#ifdef DUE_MEASURE_TENURE
+void due__measure_begin(struct due_queue *q);
+void due__measure_end(struct due_queue *q);
+#else
+static inline void due__measure_begin(struct due_queue *q)
+{
+    (void)q;
+}
+
+static inline void due__measure_end(struct due_queue *q)
+{
+    (void)q;
+}
+#endif
+
+/* The clock can be set back: if it was, wait on. */
+void due__look_back(struct due_queue *q);
+
+/* The lock is ours. */
+static inline void due__begin(struct due_queue *q, struct due__tenure *t)
+{
+    due__measure_begin(q);
+    t->rings = 0;
+    if (q->clock.steps)
+        due__look_back(q);
+}
+
+static inline void due__enter(struct due_queue *q, struct due__tenure *t)
+{
+    due__lock_acquire(&q->lock);
+    t->rounds = 0;
+    due__begin(q, t);
+}
+
+static inline bool due__try_enter(struct due_queue *q, struct due__tenure *t)
+{
+    if (!due__lock_try(&q->lock)) /* E1 */
+        return false;
+    t->rounds = 0;
+    due__begin(q, t);
+    return true;
+}
 
 /* End the tenure: call the waiters that new jobs are for, release the lock, ring, look at the
  * inbox again and, up to a budget, sort in what is found there. */
-void due__leave(struct due_queue *q, struct due__tenure *t);
+void due__leave_all(struct due_queue *q, struct due__tenure *t);
+void due__leave_knocked(struct due_queue *q, struct due__tenure *t);
+
+static inline void due__leave(struct due_queue *q, struct due__tenure *t)
+{
+    if (q->owed != 0 || q->pool.near || t->rings > 0) {
+        due__leave_all(q, t);
+        return;
+    }
+    due__measure_end(q);
+    due__lock_release(&q->lock);       /* E1 */
+    if (due__inbox_knocked(&q->inbox)) /* E1 */
+        due__leave_knocked(q, t);
+}
+
 void due__tenure_ring(struct due__tenure *t, struct due__bell *b); /* there is room */
 
 /* Can another waiter be rung, and the timer's owner and the worker proxy besides? */
@@ -232,19 +297,69 @@ static inline bool due__tenure_room(const struct due__tenure *t)
     return t->rings + 3 <= DUE__RINGS;
 }
 
-/* Sort in up to @max jobs from the inbox.  True: it is empty, or half linked and therefore
- * somebody else's to look at; *@half (may be NULL) says which. */
-bool due__drain(struct due_queue *q, uint32_t max, bool *half);
+/* Sort in up to @max jobs from the inbox.  True: it is empty. */
+bool due__drain_some(struct due_queue *q, uint32_t max);
+
+static inline bool due__drain(struct due_queue *q, uint32_t max)
+{
+    if (due__inbox_quiet(&q->inbox) && !due__inbox_late(&q->inbox)) /* I2, I3 */
+        return true;
+    return due__drain_some(q, max);
+}
+
+/* The same before anything is shown: what is left may stand before it (I3). */
+static inline bool due__drain_or_say(struct due_queue *q, uint32_t max)
+{
+    bool all = due__drain(q, max);
+
+    if (!all)
+        due__inbox_say_late(&q->inbox);
+    return all;
+}
+
+/* The job that was put in last, NULL if there is none.  It may be sorted in by now. */
+const struct due__job *due__last_in_inbox(const struct due_queue *q);
 
 /* The same in tenures of its own, until everything is sorted in that was there when it began. */
 void due__drain_all(struct due_queue *q);
 
+/* A job leaves the timeline because it is due: counted, and remembered as the latest. */
+static inline void due__note_ready(struct due_queue *q, struct due__slot s)
+{
+    if (due__slot_deadline(s) > q->published_ns)
+        q->published_ns = due__slot_deadline(s);
+    q->readied++;
+}
+
+/* A filled place that is still its enqueuer's alone. */
+struct due__fresh {
+    struct due__job *job; /* O */
+    int64_t deadline_ns;  /* O */
+    struct due__facts f;  /* O */
+    uint32_t number;      /* O */
+    uint32_t generation;  /* O */
+};
+
 /* Sort in a job of the caller's own that is not in the inbox. */
-void due__place(struct due_queue *q, uint32_t number);
+void due__place(struct due_queue *q, const struct due__fresh *it);
 
 /* Move what is due at @now_ns from the timeline to the topics, at most DUE__MOVES_MAX.  True: all
- * of it, and the timeline's head is exact. */
-bool due__move_due(struct due_queue *q, int64_t now_ns);
+ * of it, and the timeline's head is exact.  @now_ns was read before the last drain (I3). */
+bool due__move_some(struct due_queue *q, int64_t now_ns);
+
+static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
+{
+    int64_t bound = due__timeline_bound(&q->timeline);
+
+    if (bound <= now_ns || bound == DUE_FOREVER)
+        return due__move_some(q, now_ns);
+    if (now_ns > q->due_ns)
+        q->due_ns = now_ns;
+    return true;
+}
+
+/* Sort in up to @max, and move what is due.  As due__move_due(). */
+bool due__catch_up(struct due_queue *q, uint32_t max);
 
 /* Give the slot of a waiting job whose word is MOVING another place, and make it WAITING. */
 void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, int64_t deadline_ns);
@@ -255,9 +370,35 @@ void due__tick(struct due_queue *q);
 /* Chunks and places for one more segment.  DUE_ENOMEM, DUE_ELIMIT. */
 int due__grow(struct due_queue *q);
 
+/* Of @n slots, of a line or of the timeline, the live ones to the front, in their order. */
+size_t due__keep_live(const struct due_queue *q, struct due__slot *slot, size_t n, bool line);
+
+#define DUE__PREFETCH_POPS  6u /* so many pops ahead a job is on its way into the cache */
+#define DUE__PREFETCH_TAKES 3u /* so many takes ahead likewise */
+
+/* After a pop: a job that will be popped soon, into the cache. */
+static inline void due__prefetch_ahead(const struct due_queue *q)
+{
+    struct due__slot s;
+
+    if (due__timeline_ahead(&q->timeline, DUE__PREFETCH_POPS, &s))
+        due__job_prefetch(&q->slab, due__slot_job(s));
+}
+
+/* As due__timeline_ready(), and the first jobs after a load into the cache. */
+bool due__head_load(struct due_queue *q);
+
+static inline bool due__head_ready(struct due_queue *q)
+{
+    return due__timeline_front(&q->timeline) > 0 || due__head_load(q);
+}
+
 /* Dead slots: whether a sweep is worth it, and a piece of one.  True: nothing to sweep. */
 void due__sweep_begin(struct due_queue *q, bool anyway);
 bool due__sweep_piece(struct due_queue *q, size_t budget);
+/* The same, if the worker proxy does not keep up with those who make dead slots, or is not there.
+ */
+void due__sweep_help(struct due_queue *q, size_t budget);
 
 /* Jobs that wait, delayed or ready: exact when no call is running. */
 uint64_t due__waiting(struct due_queue *q);
@@ -274,6 +415,9 @@ void due__topic_refill(struct due_queue *q, struct due__topic *t);
 void due__topic_list(struct due_queue *q, struct due__topic *t);
 void due__topic_unlist(struct due_queue *q, struct due__topic *t);
 bool due__topic_recall(struct due_queue *q, struct due__topic *t);
+/* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
+ * may be, for all we know. */
+bool due__topics_ready(struct due_queue *q);
 
 /* Turn a slot of a line into the timeline's form. */
 static inline struct due__slot due__slot_plain(const struct due_queue *q, struct due__slot s)
@@ -292,8 +436,8 @@ void due__unpark_job(struct due_queue *q, struct due__waiter *w);
 void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w, uint32_t topic);
 struct due__waiter *due__waiter_for(const struct due_queue *q, const struct due__topic *t);
 void due__pass_lead(struct due_queue *q, struct due__tenure *t);
-void due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t armed,
-                int64_t until_ns);
+int64_t due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t at_ns,
+                   int64_t until_ns);
 void due__arm_worker(struct due_queue *q);
 struct due__bell *due__lead_bell(struct due_queue *q);
 
@@ -302,17 +446,17 @@ struct due__bell *due__lead_bell(struct due_queue *q);
 /* The taken job @number, for the caller. */
 void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);
-/* A lent job's place is free, unless the inbox still holds its node. */
-void due__place_done(struct due_queue *q, uint32_t number);
+/* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
+void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
 /* Take up to @max live jobs of topic @t without the lock. */
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max);
-/* Under the lock: one live job for a taker of these topics, or of any (NULL).  AGAIN: there may be
- * one behind many cancelled ones.  @called: the topic the taker was called for plus 1, or 0; set to
- * 0 when the call is used up. */
+/* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
+ * them. AGAIN: there may be some behind many cancelled ones.  @called: the topic the taker was
+ * called for plus 1, or 0; set to 0 when the call is used up. */
 enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
 enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *s, uint32_t *called);
+                                struct due__slot *slots, size_t max, size_t *got, uint32_t *called);
 
 /* ---- verbs.c ---- */
 
@@ -339,16 +483,17 @@ void due__inside_enter(struct due_queue *q);
 void due__inside_leave(struct due_queue *q);
 /* While draining: if no job is left, close. */
 void due__drained(struct due_queue *q);
-/* A job left otherwise than by hand-over: counted, shown to on_discard, given back. */
-void due__discard(struct due_queue *q, uint32_t number);
+/* A claimed job, whose word was @w before, leaves otherwise than by hand-over: counted, shown to
+ * on_discard, given back. */
+void due__discard(struct due_queue *q, uint32_t number, uint64_t w);
 
 /* End the proxies' threads, once. */
 void due__stop_proxies(struct due_queue *q);
 
 /* ---- poll.c ---- */
 
-/* Under the lock, before leaving: the descriptor's time may have changed. */
-void due__fd_note(struct due_queue *q);
+/* Under the lock, before leaving: has the descriptor's time changed? */
+bool due__fd_note(struct due_queue *q);
 /* A take found nothing: set the descriptor anew in any case, the clock may have been set back. */
 void due__fd_again(struct due_queue *q);
 /* After leaving: make it so. */
@@ -360,11 +505,36 @@ void due__enqueue_proxy(struct due_queue *q);
 void due__worker_proxy(struct due_queue *q);
 void due__dequeue_proxy(struct due_queue *q);
 
-/* ---- id.c ---- */
+/* ---- The names of jobs: which queue, which place, which use of the place ---- */
 
-due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation);
+struct due__id_parts {
+    uint64_t tag;        /* O */
+    uint32_t generation; /* O */
+    uint32_t number;     /* O */
+};
+
+_Static_assert(sizeof(struct due__id_parts) == sizeof(due_id), "an id is its parts");
+
+static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct due__id_parts p = { .tag = q->tag, .generation = generation, .number = number };
+    due_id id;
+
+    memcpy(&id, &p, sizeof id);
+    return id;
+}
+
 /* False: not an id of this queue.  The place may hold another job by now. */
-bool due__id_read(const struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation);
+static inline bool due__id_read(const struct due_queue *q, due_id id, uint32_t *number,
+                                uint32_t *generation)
+{
+    struct due__id_parts p;
+
+    memcpy(&p, &id, sizeof p);
+    *number = p.number;
+    *generation = p.generation;
+    return p.tag == q->tag && due__slab_has(&q->slab, p.number);
+}
 
 /* ---- log.c ---- */
 

@@ -14,10 +14,13 @@ struct request {
     const int *topics;
     size_t topic_count;
     due_job *jobs;
-    size_t max;
+    size_t max; /* at most INT_MAX */
     int64_t timeout_ns;
-    int64_t until_ns; /* of the monotonic clock, or the manual one */
+    int64_t until_ns; /* of the monotonic clock, or the manual one; DUE_FOREVER before it waits */
+    int64_t woke_ns;  /* the clock as it was read since the last sleep; 0: not yet */
+    int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
     uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
+    const struct due__job *last; /* the last job in the inbox when the first of them began */
 };
 
 #define TAKE_AT_ONCE 32u /* slots taken by one swap */
@@ -27,7 +30,7 @@ struct request {
 /* The job that @s stands for becomes the caller's, unless somebody was quicker.  Being
  * ready and the topic are asked as well: a slot taken long ago may look alive again in a place that
  * was used anew. */
-static bool take(struct due_queue *q, const struct due__topic *t, struct due__slot s)
+static inline bool take(struct due_queue *q, const struct due__topic *t, struct due__slot s)
 {
     struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
     uint64_t w;
@@ -65,6 +68,23 @@ void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
 
 /* ---- Without the lock ---- */
 
+/* Of @n slots, those whose jobs become the caller's, in front; how many. */
+static size_t take_all(struct due_queue *q, const struct due__topic *t, struct due__slot *slots,
+                       size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; n > 1 && i < n; i++)
+        due__job_prefetch(&q->slab, due__slot_job(slots[i]));
+    for (size_t i = 0; i < n; i++) {
+        struct due__slot s = due__slot_plain(q, slots[i]);
+
+        if (take(q, t, s))
+            slots[kept++] = s;
+    }
+    return kept;
+}
+
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max)
 {
@@ -73,64 +93,89 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
     while (got < max) {
         uint32_t want = max - got < TAKE_AT_ONCE ? (uint32_t)(max - got) : TAKE_AT_ONCE;
         uint32_t n = due__window_take(&t->window, slots + got, want);
-        size_t kept = got;
 
         if (n == 0)
             break;
-        for (size_t i = got; i < got + n; i++) {
-            struct due__slot s = due__slot_plain(q, slots[i]);
-
-            if (take(q, t, s))
-                slots[kept++] = s;
-        }
-        got = kept;
+        got += take_all(q, t, slots + got, n);
     }
-    if (got > 0)
-        due__add_relaxed(&due__shard_mine(&q->slab)->unready, got); /* no edge: a counter */
     return got;
 }
 
-/* What is shown is next only if nothing that was submitted stands before it: not while the inbox
- * holds anything, and not by priority, where a job that came due meanwhile may. */
-static bool shown_is_next(struct due_queue *q)
+/* The same for one job. */
+static inline bool take_one_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slot)
 {
-    return q->proxies != DUE_PROXIES_ALWAYS && q->order == DUE_BY_DEADLINE &&
-           due__inbox_quiet(&q->inbox); /* I2 of inbox.c */
+    struct due__slot soon;
+
+    while (due__window_pop(&t->window, slot, DUE__PREFETCH_TAKES, &soon)) {
+        due__job_prefetch(&q->slab, due__slot_job(soon));
+        if (take(q, t, *slot))
+            return true;
+    }
+    return false;
+}
+
+/* What is shown is next only if nothing that was submitted may stand before it, and not by
+ * priority, where a job that came due meanwhile may. */
+static inline bool shown_is_next(struct due_queue *q)
+{
+    return q->shows && !due__inbox_late(&q->inbox); /* I3 of inbox.c */
 }
 
 /* ---- Under the lock ---- */
 
-/* One live job of @t.  NOTHING: it has none, and has left the ring; AGAIN: many dead ones were
- * passed over, and more are left.  Every job shown is either counted in fresh or somebody was
- * called for it: a taker that was called for this topic uses its call up, any other takes from the
- * count. */
-static enum due__found take_of(struct due_queue *q, struct due__topic *t, struct due__slot *s,
-                               uint32_t *called)
+/* Up to @max live jobs of @t: what is shown, then what stands behind it. */
+static size_t take_of(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
+                      size_t max)
 {
-    for (uint32_t windows = 0; windows < DUE__DEAD_WINDOWS; windows++) {
-        due__topic_refill(q, t);
-        if (due__take_shown(q, t, s, 1) == 1) {
-            if (*called == t->number + 1u)
-                *called = 0;
-            else if (t->fresh > 0)
-                t->fresh--;
-            return DUE__FOUND;
-        }
-        if (t->line.count == 0) {
-            due__topic_unlist(q, t);
-            t->fresh = 0;
-            return DUE__NOTHING;
-        }
+    size_t got = due__take_shown(q, t, slots, max);
+    size_t looked = 0;
+
+    while (got < max && t->line.count > 0 && looked < DUE__DEAD_MAX) {
+        size_t n = 0;
+
+        for (; got + n < max && t->line.count > 0; n++)
+            slots[got + n] = due__line_pop(&t->line, &q->nodes);
+        q->in_lines -= n;
+        looked += n;
+        got += take_all(q, t, slots + got, n);
     }
-    return DUE__AGAIN;
+    due__topic_refill(q, t);
+    return got;
 }
 
-/* Any topic: the one whose turn it is, and then the next one's. */
-static enum due__found take_any(struct due_queue *q, struct due__slot *s, uint32_t *called)
+/* The same.  NOTHING: it has none, and has left the ring; AGAIN: many dead ones were passed over,
+ * and more are left.  Every ready job is either counted in fresh, or somebody was called for it, or
+ * nobody waits: a taker that was called for this topic uses its call up, any other takes from the
+ * count. */
+static enum due__found take_and_count(struct due_queue *q, struct due__topic *t,
+                                      struct due__slot *slots, size_t max, size_t *got,
+                                      uint32_t *called)
+{
+    *got = take_of(q, t, slots, max);
+    if (*got == 0 && t->line.count > 0)
+        return DUE__AGAIN;
+    if (*got == 0) {
+        due__topic_unlist(q, t);
+        t->fresh = 0;
+        return DUE__NOTHING;
+    }
+    uint32_t uncalled = (uint32_t)*got;
+    if (*called == t->number + 1u) {
+        *called = 0;
+        uncalled--;
+    }
+    t->fresh -= t->fresh < uncalled ? t->fresh : uncalled;
+    return DUE__FOUND;
+}
+
+/* Any topic: the one whose turn it is, and then the next one's.  One job at a time, if there is
+ * more than one topic. */
+static enum due__found take_any(struct due_queue *q, struct due__slot *slots, size_t max,
+                                size_t *got, uint32_t *called)
 {
     while (q->ring != NULL) {
         struct due__topic *t = q->ring;
-        enum due__found found = take_of(q, t, s, called);
+        enum due__found found = take_and_count(q, t, slots, t->next == t ? max : 1, got, called);
 
         if (found == DUE__FOUND && q->ring == t)
             q->ring = t->next;
@@ -141,16 +186,17 @@ static enum due__found take_any(struct due_queue *q, struct due__slot *s, uint32
 }
 
 enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *s, uint32_t *called)
+                                struct due__slot *slots, size_t max, size_t *got, uint32_t *called)
 {
+    *got = 0;
     if (topics == NULL)
-        return take_any(q, s, called);
+        return take_any(q, slots, max, got, called);
     q->turn++; /* each call begins with another topic, so that they take turns */
     for (size_t i = 0; i < n; i++) {
         struct due__topic *t = due__topic_at(q, (uint32_t)topics[(q->turn + i) % n]);
 
         if (t->listed) {
-            enum due__found found = take_of(q, t, s, called);
+            enum due__found found = take_and_count(q, t, slots, n == 1 ? max : 1, got, called);
 
             if (found != DUE__NOTHING)
                 return found;
@@ -159,26 +205,88 @@ enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n
     return DUE__NOTHING;
 }
 
+static bool wants(const struct request *r, int topic)
+{
+    for (size_t i = 0; i < r->topic_count; i++) {
+        if (r->topics[i] == topic)
+            return true;
+    }
+    return r->topics == NULL;
+}
+
+/* Nothing is ready anywhere: the head of the timeline, if it is due and for this taker, needs no
+ * line.  False: it is not, or has to go through one. */
+static bool take_head(struct due_queue *q, const struct request *r, int64_t now_ns,
+                      struct due__slot *s)
+{
+    struct due__timeline *tl = &q->timeline;
+    uint64_t w;
+
+    if (!q->shows || due__timeline_bound(tl) > now_ns || due__topics_ready(q) ||
+        !due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > now_ns)
+        return false;
+    struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
+    while (due__slot_alive(&q->slab, *s, &w)) {
+        struct due__facts f = due__facts_load(j);
+
+        if (due__topic_at(q, f.topic)->paused || !wants(r, f.topic))
+            return false;
+        if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) { /* J1 */
+            due__timeline_pop(tl);
+            due__prefetch_ahead(q);
+            due__note_ready(q, *s);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is anything left in the inbox that was there when the call first looked?  It may come first. 
+ * What came later may be left, or the call might never end. */
+static bool left_in_inbox(struct due_queue *q, struct request *r)
+{
+    if (!due__inbox_knocked(&q->inbox) || r->last == NULL ||
+        r->rounds++ > due__slab_end(&q->slab) / DUE__PROXY_BATCH)
+        return false;
+    return (due__load_acquire(&r->last->word) & DUE__LINKED) != 0; /* J1 */
+}
+
 /* Sort in, move what is due, take.  *@done: nothing that is due was left behind. */
 static size_t look(struct due_queue *q, struct request *r, struct due__slot *slots, bool *done,
                    uint32_t *called)
 {
+    int64_t now =
+        r->woke_ns != 0 ? r->woke_ns : due__clock_now(&q->clock); /* I3: before the drain */
     size_t got = 0;
 
     *done = false;
-    if (!due__drain(q, DUE__PROXY_BATCH, NULL) && r->rounds++ < DUE__PATIENCE)
-        return 0; /* what is still in the inbox may come first; but not for ever */
-    *done = due__move_due(q, due__clock_now(&q->clock));
+    r->woke_ns = 0;
+    r->now_ns = 0;
+    if (due__inbox_quiet(&q->inbox)) { /* I2 */
+        r->now_ns = now;
+        got = *called == 0 ? take_head(q, r, now, slots) : 0;
+    } else {
+        if (r->rounds == 0)
+            r->last = due__last_in_inbox(q);
+        due__move_due(q, now); /* so that what is due in the inbox goes straight to its topic */
+        bool complete = due__drain_or_say(q, DUE__PROXY_BATCH);
+        if (!complete && left_in_inbox(q, r))
+            return 0;
+    }
+    *done = due__move_due(q, now);
     if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
         return 0; /* the dequeue proxy takes */
-    while (got < r->max && got < TAKE_AT_ONCE) {
-        enum due__found found = due__take_ready(q, r->topics, r->topic_count, &slots[got], called);
+    size_t max = r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE;
+    while (got < max) {
+        size_t more;
+        enum due__found found =
+            due__take_ready(q, r->topics, r->topic_count, slots + got, max - got, &more, called);
 
+        got += more;
         if (found != DUE__FOUND) {
             *done = *done && found == DUE__NOTHING;
             break;
         }
-        got++;
     }
     return got;
 }
@@ -262,9 +370,11 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
     w->until_ns = r->until_ns;
     due__park_job(q, &t, w);
     bool lead = q->lead == w;
-    int64_t armed = q->armed;
+    int64_t at_ns = w->on_alarm ? q->armed : w->wakes_ns;
     due__leave(q, &t);
-    due__sleep(q, w, lead, armed, r->until_ns);
+    r->rounds = 0;
+    r->now_ns = 0;
+    r->woke_ns = due__sleep(q, w, lead, at_ns, r->until_ns);
 
     /* Called for a topic, and not the leader by then: take what is shown, without the lock. */
     uint32_t called = due__load_acquire(&w->called); /* W2 */
@@ -275,97 +385,109 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
     return *got > 0 ? OVER : AGAIN;
 }
 
+/* Nothing was there: wait.  As take_slow(). */
+static size_t take_waiting(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
+{
+    struct due__waiter *w = due__waiter_get(q);
+    size_t got = 0;
+
+    if (w == NULL) {
+        *rc = DUE_ENOMEM;
+        return 0;
+    }
+    r->until_ns = due__time_add(due__timeout_now(q), r->timeout_ns);
+    due__inside_enter(q); /* C1 of close.c: before the next look */
+    while (look_or_sleep(q, r, w, slots, &got, rc) != OVER)
+        ;
+    due__waiter_put(q, w);
+    due__inside_leave(q);
+    return got;
+}
+
+/* Under the lock: how many were taken; if none, *@rc. */
 static size_t take_slow(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
 {
-    struct due__waiter *w = NULL;
     enum step step;
     size_t got;
 
-    if (r->timeout_ns != 0)
-        r->until_ns = due__time_add(due__timeout_now(q), r->timeout_ns);
     do {
-        step = look_or_sleep(q, r, w, slots, &got, rc);
-        if (step == NEEDS_WAITER) {
-            w = due__waiter_get(q);
-            if (w == NULL) {
-                *rc = DUE_ENOMEM;
-                step = OVER;
-            }
-        }
-    } while (step != OVER);
-    if (w != NULL)
-        due__waiter_put(q, w);
-    return got;
+        step = look_or_sleep(q, r, NULL, slots, &got, rc);
+    } while (step == AGAIN);
+    return step == OVER ? got : take_waiting(q, r, slots, rc);
 }
 
 /* ---- The verbs ---- */
 
-static size_t take_fast(struct due_queue *q, const struct request *r, struct due__slot *slots)
+static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *q,
+                                                              const int *topics, size_t topic_count,
+                                                              struct due__slot *slots, size_t max)
 {
     uint32_t topic;
 
     if (!shown_is_next(q))
         return 0;
-    if (r->topics == NULL)
+    if (topics == NULL)
         topic = due__load_acquire(&q->sole); /* W3 */
     else
-        topic = r->topic_count == 1 ? (uint32_t)r->topics[0] + 1 : 0;
+        topic = topic_count == 1 ? (uint32_t)topics[0] + 1 : 0;
     if (topic == 0)
         return 0;
+    if (max == 1)
+        return take_one_shown(q, due__topic_at(q, topic - 1), slots);
     return due__take_shown(q, due__topic_at(q, topic - 1), slots,
-                           r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE);
+                           max < TAKE_AT_ONCE ? max : TAKE_AT_ONCE);
 }
 
-static int request_check(struct due_queue *q, const struct request *r)
+/* The taken jobs, for the caller.  @now_ns: the clock, if it was just read; else 0. */
+static void hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
+                      due_job *jobs)
 {
-    if (due__forked(q))
-        return DUE_EFORK;
-    if (r->timeout_ns < 0 || r->max == 0 || (r->topics == NULL) != (r->topic_count == 0))
-        return DUE_EINVAL;
-    for (size_t i = 0; i < r->topic_count; i++) {
-        if (r->topics[i] < 0 ||
-            (uint32_t)r->topics[i] >= due__load_acquire(&q->topic_count)) /* T1 */
-            return DUE_EINVAL;
-    }
-    return 0;
-}
-
-/* The taken jobs, for the caller. */
-static void hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, due_job *jobs)
-{
-    struct due__shard *mine = due__shard_mine(&q->slab);
-    int64_t now = due__clock_now(&q->clock);
+    int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
 
     for (size_t i = 0; i < n; i++)
         due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
-    due__add_relaxed(&mine->lent, n); /* no edge: a counter */
-    due__add_seq(&mine->dequeued, n); /* C2 of close.c */
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->dequeued += n; /* C2 of close.c */
+    due__shard_leave(it);
     if (q->capacity > 0)
         due__space_give(q, n);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
         due__drained(q);
 }
 
+static int topics_check(struct due_queue *q, const int *topics, size_t n)
+{
+    if ((topics == NULL) != (n == 0))
+        return DUE_EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        if (topics[i] < 0 || (uint32_t)topics[i] >= due__load_acquire(&q->topic_count)) /* T1 */
+            return DUE_EINVAL;
+    }
+    return 0;
+}
+
+/* All that is taken at once, by whatever way. */
+static size_t take_some(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
+{
+    size_t got = take_fast(q, r->topics, r->topic_count, slots, r->max);
+
+    r->now_ns = 0;
+    return got > 0 ? got : take_slow(q, r, slots, rc);
+}
+
 static int dequeue(struct due_queue *q, struct request *r)
 {
     struct due__slot slots[TAKE_AT_ONCE];
     size_t taken = 0;
-    int rc = request_check(q, r);
+    int rc = 0;
 
-    if (rc != 0)
-        return rc;
-    r->max = r->max < INT_MAX ? r->max : INT_MAX;
     while (r->max > 0) {
-        size_t got = take_fast(q, r, slots);
+        size_t got = take_some(q, r, slots, &rc);
 
-        if (got == 0) {
-            due__inside_enter(q);
-            got = take_slow(q, r, slots, &rc);
-            due__inside_leave(q);
-        }
         if (got == 0)
             break;
-        hand_over(q, slots, got, r->jobs + taken);
+        hand_over(q, slots, got, r->now_ns, r->jobs + taken);
         taken += got;
         r->max -= got;
         r->timeout_ns = 0; /* the rest is what is due now */
@@ -373,35 +495,61 @@ static int dequeue(struct due_queue *q, struct request *r)
     return taken > 0 ? (int)taken : rc;
 }
 
-int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
+int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                      int64_t timeout_ns)
 {
-    struct request r = { .jobs = job, .max = 1, .timeout_ns = timeout_ns };
-    int rc = dequeue(q, &r);
+    struct request r = { .topics = topics,
+                         .topic_count = n,
+                         .jobs = jobs,
+                         .max = max < INT_MAX ? max : INT_MAX,
+                         .timeout_ns = timeout_ns,
+                         .until_ns = DUE_FOREVER };
 
-    return rc < 0 ? rc : 0;
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (timeout_ns < 0 || max == 0 || topics_check(q, topics, n) != 0)
+        return DUE_EINVAL;
+    return dequeue(q, &r);
 }
 
 int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t timeout_ns)
 {
-    struct request r = {
-        .topics = topics, .topic_count = n, .jobs = job, .max = 1, .timeout_ns = timeout_ns
-    };
-    int rc = dequeue(q, &r);
+    struct request r = { .topics = topics,
+                         .topic_count = n,
+                         .jobs = job,
+                         .max = 1,
+                         .timeout_ns = timeout_ns,
+                         .until_ns = DUE_FOREVER };
 
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (timeout_ns < 0 || topics_check(q, topics, n) != 0)
+        return DUE_EINVAL;
+    int rc = dequeue(q, &r);
     return rc < 0 ? rc : 0;
 }
 
-int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                      int64_t timeout_ns)
+int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
 {
-    struct request r = {
-        .topics = topics, .topic_count = n, .jobs = jobs, .max = max, .timeout_ns = timeout_ns
-    };
+    struct due__slot s;
 
-    return dequeue(q, &r);
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (timeout_ns < 0)
+        return DUE_EINVAL;
+    if (take_fast(q, NULL, 0, &s, 1) == 0) {
+        struct request r = {
+            .jobs = job, .max = 1, .timeout_ns = timeout_ns, .until_ns = DUE_FOREVER
+        };
+        int rc = dequeue(q, &r);
+
+        return rc < 0 ? rc : 0;
+    }
+    hand_over(q, &s, 1, 0, job);
+    return 0;
 }
 
-void due__place_done(struct due_queue *q, uint32_t number)
+void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
@@ -410,7 +558,7 @@ void due__place_done(struct due_queue *q, uint32_t number)
         if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__DONE)) /* J1 */
             return;
     }
-    due__slab_give(&q->slab, number);
+    due__slab_give_in(&q->slab, it, number);
 }
 
 void due_job_done(due_job *job)
@@ -425,8 +573,11 @@ void due_job_done(due_job *job)
 
         if (due__word_generation(w) == generation && due__word_state(w) == DUE__LENT) {
             due__job_release(&q->slab, j);
-            due__place_done(q, number);
-            due__add_relaxed(&due__shard_mine(&q->slab)->done, 1); /* no edge: a counter */
+
+            struct due__shard *it = due__shard_enter(&q->slab);
+            it->done++;
+            due__place_done(q, it, number);
+            due__shard_leave(it);
         }
     }
     memset(job, 0, sizeof *job);

@@ -33,8 +33,9 @@ static bool hand_out(struct due_queue *q)
     while ((topic = choose(q, &w)) != NULL && due__tenure_room(&t)) {
         int number = topic->number;
         uint32_t called = 0;
+        size_t got;
 
-        enum due__found found = due__take_ready(q, &number, 1, &s, &called);
+        enum due__found found = due__take_ready(q, &number, 1, &s, 1, &got, &called);
         if (found == DUE__AGAIN)
             break;
         if (found == DUE__NOTHING)

@@ -39,32 +39,47 @@ static bool help(struct due_queue *q)
 
     due__enter(q, &t);
     uint64_t before = q->delegated;
-    due__drain(q, DUE__PROXY_BATCH, NULL);
+    due__drain(q, DUE__PROXY_BATCH);
     bool some = q->delegated != before;
     due__leave(q, &t);
     return some;
 }
 
-/* A free place that the caller owns: growing the slab until there is one. */
-static int places_take(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
+/* Free places that the caller owns, up to @n: growing the slab until there is one. */
+static int places_make(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
 {
-    for (;;) {
-        *got = due__slab_take(&q->slab, number, n);
-        if (*got > 0)
-            return 0;
-        if (help(q))
-            continue;
-        int rc = due__grow(q);
+    do {
+        int rc = help(q) ? 0 : due__grow(q);
+
         if (rc != 0)
             return rc;
-    }
+        *got = due__slab_take(&q->slab, number, n);
+    } while (*got == 0);
+    return 0;
+}
+
+static inline int places_take(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
+{
+    *got = due__slab_take(&q->slab, number, n);
+    return *got > 0 ? 0 : places_make(q, number, n, got);
+}
+
+/* More bytes than fit into a job. */
+static bool fill_apart(struct due_queue *q, struct due__job *j, const due_spec *s)
+{
+    j->payload.ptr = due__alloc_raw(&q->alloc, s->len);
+    if (j->payload.ptr == NULL)
+        return false;
+    memcpy(j->payload.ptr, s->data, s->len);
+    return true;
 }
 
 /* Fill the place @number.  It stays private to the caller until it is submitted. */
-static int fill(struct due_queue *q, uint32_t number, const due_spec *s, int64_t now_ns)
+static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint32_t number,
+                                                      const due_spec *s, int64_t now_ns,
+                                                      struct due__fresh *it)
 {
     struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     unsigned payload = DUE__BYTES_INLINE;
 
     if (s->data == NULL && s->ptr != NULL) {
@@ -72,92 +87,151 @@ static int fill(struct due_queue *q, uint32_t number, const due_spec *s, int64_t
         j->payload.ptr = s->ptr;
     } else if (s->len > DUE__INLINE_BYTES) {
         payload = DUE__BYTES_APART;
-        j->payload.ptr = due__alloc_raw(&q->alloc, s->len);
-        if (j->payload.ptr == NULL)
+        if (!fill_apart(q, j, s))
             return DUE_ENOMEM;
-        memcpy(j->payload.ptr, s->data, s->len);
     } else if (s->len > 0) {
         memcpy(j->payload.bytes, s->data, s->len);
     }
     if (s->at_ns == 0 && s->delay_ns == 0)
         payload |= DUE__NOW;
-    due__facts_store(j, (struct due__facts){ .len = (uint32_t)s->len,
-                                             .topic = (uint16_t)s->topic,
-                                             .priority = (uint8_t)s->priority,
-                                             .payload = (uint8_t)payload });
-    int64_t deadline = s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
-    due__store_relaxed(&j->deadline_ns, deadline);                                    /* J1 */
-    due__store_release(&j->word, due__word(due__word_generation(w), 0, DUE__FILLED)); /* J1 */
+    it->job = j;
+    it->deadline_ns = s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
+    it->f = (struct due__facts){ .len = (uint32_t)s->len,
+                                 .topic = (uint16_t)s->topic,
+                                 .priority = (uint8_t)s->priority,
+                                 .payload = (uint8_t)payload };
+    it->number = number;
+    it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
     return 0;
 }
 
-/* A place of the caller's whose job the queue did not accept: as if it had never been. */
-static void refuse(struct due_queue *q, uint32_t number)
+/* A job of the caller's that the queue did not accept: as if it had never been.  @w: its word. */
+static void refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
+    if ((it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+        due__job_release_apart(&q->slab, it->job, it->f.len);
 
-    due__job_release(&q->slab, j);
-    due__slab_uncount(&q->slab, 1);
-    due__place_done(q, number);
+    struct due__shard *shard = due__shard_enter(&q->slab);
+    shard->refused++;
+    shard->unready += (w & DUE__READY) != 0;
+    due__place_done(q, shard, it->number);
+    due__shard_leave(shard);
 }
 
 /* Leave a job in the inbox.  From here on it waits, and anybody may cancel it. */
-static void put(struct due_queue *q, uint32_t number)
+static void put(struct due_queue *q, const struct due__fresh *it)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    due__facts_store(it->job, it->f);
+    due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
+    due__store_release(&it->job->word,                          /* J1 */
+                       due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
+    due__inbox_put(&q->inbox, &it->job->link.node); /* E1 */
+}
 
-    w = (w & ~DUE__STATE_MASK) | DUE__WAITING | DUE__LINKED;
-    due__store_release(&j->word, w);          /* J1 */
-    due__inbox_put(&q->inbox, &j->link.node); /* E1 */
+/* Jobs were left in the inbox: may one of them stand before one that is shown?  If not, takers need
+ * not wait for their being sorted in.  One without delay cannot, unless it has a priority and is
+ * given the same deadline. */
+static bool late(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+{
+    int64_t first = DUE_FOREVER;
+    bool higher = false;
+
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i].f.payload & DUE__NOW)
+            higher |= jobs[i].f.priority > 0;
+        else if (jobs[i].deadline_ns < first)
+            first = jobs[i].deadline_ns;
+    }
+    return higher || q->clock.steps ||
+           (first != DUE_FOREVER && first <= due__clock_now(&q->clock)); /* I3: after the put */
+}
+
+static void put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        put(q, &jobs[i]); /* E1, E2, E3 */
+    if (q->shows && late(q, jobs, n))
+        due__inbox_say_late(&q->inbox); /* I3 */
 }
 
 /* The queue closed after @n jobs were left in the inbox: take back what nobody has had yet, last
  * first.  What stands before one that was had is accepted; if no close will find it any more, it
  * is discarded here.  Answers how many were accepted. */
-static size_t withdraw(struct due_queue *q, const uint32_t *number, const uint32_t *generation,
-                       size_t n)
+static size_t withdraw(struct due_queue *q, const struct due__fresh *jobs, size_t n)
 {
     struct due__tenure t;
     size_t accepted = n;
     uint64_t w;
 
-    while (accepted > 0 && due__claim(q, number[accepted - 1], generation[accepted - 1], &w) == 0)
-        refuse(q, number[--accepted]);
+    for (; accepted > 0; accepted--) {
+        const struct due__fresh *last = &jobs[accepted - 1];
+
+        if (due__claim(q, last->number, last->generation, &w) != 0)
+            break;
+        refuse(q, last, w);
+    }
     /* E3: while draining they are still delivered. */
     bool closing = (due__load_seq(&q->state) & DUE__CLOSING) != 0;
     for (size_t i = 0; closing && i + 1 < accepted; i++) {
-        if (due__claim(q, number[i], generation[i], &w) == 0)
-            due__discard(q, number[i]);
+        if (due__claim(q, jobs[i].number, jobs[i].generation, &w) == 0)
+            due__discard(q, jobs[i].number, w);
     }
     due__enter(q, &t);
-    due__drain(q, DUE__PROXY_BATCH, NULL);
+    due__drain(q, DUE__PROXY_BATCH);
     due__leave(q, &t);
     return accepted;
 }
 
+static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        any |= jobs[i].deadline_ns <= now_ns;
+    return any;
+}
+
 /* With the lock: sort the jobs in, unless others' stand before them that cannot be sorted in now.
- * Then they queue up behind those, and the look at the inbox when leaving takes it from there. */
-static void submit_locked(struct due_queue *q, const uint32_t *number, size_t n, int64_t now_ns)
+ * Then they queue up behind those, and the look at the inbox when leaving takes it from there.
+ * @now_ns: 0 unless one of them was given a delay. */
+static inline __attribute__((always_inline)) void submit_locked(struct due_queue *q,
+                                                                const struct due__fresh *jobs,
+                                                                size_t n, int64_t now_ns)
 {
     uint32_t max = q->proxies == DUE_PROXIES_NEVER ? UINT32_MAX : DUE__FOREIGN_MAX;
-    bool half;
-    bool empty = due__drain(q, max, &half) && !half;
+    bool empty = due__drain(q, max);
 
-    if (empty)
+    if (empty && now_ns != 0 && any_due(jobs, n, now_ns))
         due__move_due(q, now_ns); /* so that a job without delay goes straight to its topic */
-    for (size_t i = 0; i < n; i++) {
-        if (empty)
-            due__place(q, number[i]);
-        else
-            put(q, number[i]);
+    if (!empty)
+        put_all(q, jobs, n);
+    for (size_t i = 0; empty && i < n; i++)
+        due__place(q, &jobs[i]);
+}
+
+/* The lock was busy: leave the jobs in the inbox, and see that somebody sorts them in. */
+static size_t submit_delegated(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+{
+    struct due__tenure t;
+
+    put_all(q, jobs, n);
+    uint32_t state = due__load_seq(&q->state); /* E2, E3: after the put */
+    if (state & DUE__REFUSING)                 /* E3 */
+        return withdraw(q, jobs, n);
+    if (q->proxies == DUE_PROXIES_ALWAYS) {
+        due__bell_ring(&q->enqueue_bell);
+    } else if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1, E2 */
+        due__catch_up(q, DUE__FOREIGN_MAX);
+        due__leave(q, &t);
     }
+    return n;
 }
 
 /* Hand @n filled places to the queue.  Answers how many it accepted: all of them, unless it
  * closes; those it did not are gone. */
-static size_t submit(struct due_queue *q, const uint32_t *number, const uint32_t *generation,
-                     size_t n, int64_t now_ns)
+static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
+                                                           const struct due__fresh *jobs, size_t n,
+                                                           int64_t now_ns)
 {
     struct due__tenure t;
     uint32_t state = due__load_seq(&q->state); /* E2, E3 */
@@ -165,35 +239,47 @@ static size_t submit(struct due_queue *q, const uint32_t *number, const uint32_t
     if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1 */
         state = due__load_seq(&q->state);                  /* E3 */
         if (!(state & DUE__REFUSING))
-            submit_locked(q, number, n, now_ns);
+            submit_locked(q, jobs, n, now_ns);
         due__leave(q, &t);
         if (!(state & DUE__REFUSING))
             return n;
     }
     if (state & DUE__REFUSING) {
         for (size_t i = 0; i < n; i++)
-            refuse(q, number[i]);
+            refuse(q, &jobs[i], 0);
         return 0;
     }
-    for (size_t i = 0; i < n; i++)
-        put(q, number[i]); /* E1, E2, E3 */
-    state = due__load_seq(&q->state);
-    if (state & DUE__REFUSING) /* E3 */
-        return withdraw(q, number, generation, n);
-    if (q->proxies == DUE_PROXIES_ALWAYS) {
-        due__bell_ring(&q->enqueue_bell);
-    } else if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1, E2 */
-        due__drain(q, DUE__FOREIGN_MAX, NULL);
-        due__leave(q, &t);
-    }
-    return n;
+    return submit_delegated(q, jobs, n);
 }
 
-/* Up to AT_ONCE jobs for which there is room.  Answers how many were accepted, or an error. */
+/* One job.  1, or an error. */
+static inline int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
+{
+    struct due__fresh job;
+    uint32_t number;
+    size_t got;
+    int rc = places_take(q, &number, 1, &got);
+
+    if (rc != 0)
+        return rc;
+    int64_t now = spec->at_ns == 0 ? due__clock_now(&q->clock) : 0;
+    rc = fill(q, number, spec, now, &job);
+    if (rc != 0) {
+        due__slab_untake(&q->slab, number);
+        return rc;
+    }
+    if (submit(q, &job, 1, now) == 0)
+        return DUE_ECLOSED;
+    if (id != NULL)
+        *id = due__id(q, number, job.generation);
+    return 1;
+}
+
+/* Up to AT_ONCE jobs.  Answers how many were accepted, or an error. */
 static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, due_id *ids)
 {
+    struct due__fresh jobs[AT_ONCE];
     uint32_t number[AT_ONCE];
-    uint32_t generation[AT_ONCE];
     size_t got;
     size_t filled = 0;
     int64_t now = 0;
@@ -204,23 +290,46 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
     while (filled < got) {
         if (specs[filled].at_ns == 0 && now == 0)
             now = due__clock_now(&q->clock);
-        rc = fill(q, number[filled], &specs[filled], now);
+        rc = fill(q, number[filled], &specs[filled], now, &jobs[filled]);
         if (rc != 0)
             break;
-        struct due__job *j = due__job_at(&q->slab, number[filled]);
-        generation[filled++] = due__word_generation(due__load_relaxed(&j->word)); /* J1: own */
+        filled++;
     }
     for (size_t i = filled; i < got; i++)
         due__slab_untake(&q->slab, number[i]);
     if (filled == 0)
         return rc;
-    size_t accepted = submit(q, number, generation, filled, now);
+    size_t accepted = submit(q, jobs, filled, now);
     for (size_t i = 0; ids != NULL && i < accepted; i++)
-        ids[i] = due__id(q, number[i], generation[i]);
+        ids[i] = due__id(q, jobs[i].number, jobs[i].generation);
     return accepted > 0 ? (int)accepted : DUE_ECLOSED;
 }
 
-static int check(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns)
+/* Jobs were refused, or had no room. */
+static int refused(struct due_queue *q, int rc)
+{
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+    return rc;
+}
+
+/* As enqueue_some(), when the queue has a capacity. */
+static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                        due_id *ids)
+{
+    int room = due__space_take(q, n, timeout_ns);
+
+    if (room < 0)
+        return room;
+    int rc = enqueue_some(q, specs, (size_t)room, ids);
+    int accepted = rc > 0 ? rc : 0;
+    if (accepted < room)
+        due__space_give(q, (size_t)(room - accepted));
+    return rc;
+}
+
+static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
+                                                       size_t n, int64_t timeout_ns)
 {
     if (due__forked(q))
         return DUE_EFORK;
@@ -237,36 +346,34 @@ static int check(struct due_queue *q, const due_spec *specs, size_t n, int64_t t
     return 0;
 }
 
+int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
+{
+    int rc = check(q, spec, 1, timeout_ns);
+
+    if (rc != 0)
+        return rc;
+    rc = q->capacity == 0 ? enqueue_one(q, spec, id) : enqueue_room(q, spec, 1, timeout_ns, id);
+    return rc > 0 ? 0 : refused(q, rc);
+}
+
 int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                       due_id *ids)
 {
     int rc = check(q, specs, n, timeout_ns);
     size_t done = 0;
 
-    while (rc == 0 && done < n) {
-        size_t want = n - done < AT_ONCE ? n - done : AT_ONCE;
+    if (rc != 0)
+        return rc;
+    while (rc >= 0 && done < n) {
+        const due_spec *next = specs + done;
+        size_t some = n - done < AT_ONCE ? n - done : AT_ONCE;
+        due_id *some_ids = ids != NULL ? ids + done : NULL;
 
-        if (q->capacity > 0) {
-            rc = due__space_take(q, want, done == 0 ? timeout_ns : 0);
-            if (rc < 0)
-                break;
-            want = (size_t)rc;
-        }
-        rc = enqueue_some(q, specs + done, want, ids != NULL ? ids + done : NULL);
-        size_t accepted = rc > 0 ? (size_t)rc : 0;
-        if (q->capacity > 0 && accepted < want)
-            due__space_give(q, want - accepted);
-        done += accepted;
-        rc = rc > 0 ? 0 : rc;
+        rc = q->capacity == 0 ? enqueue_some(q, next, some, some_ids)
+                              : enqueue_room(q, next, some, done == 0 ? timeout_ns : 0, some_ids);
+        done += rc > 0 ? (size_t)rc : 0;
     }
-    if (done < n && (due__load_seq(&q->state) & DUE__DRAINING)) /* C2 of close.c */
-        due__drained(q);
+    if (rc < 0)
+        refused(q, rc);
     return done > 0 ? (int)done : rc;
-}
-
-int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
-{
-    int rc = due_enqueue_batch(q, spec, 1, timeout_ns, id);
-
-    return rc < 0 ? rc : 0;
 }

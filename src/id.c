@@ -4,35 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-struct parts {
-    uint64_t tag;
-    uint32_t generation;
-    uint32_t number;
-};
-
-_Static_assert(sizeof(struct parts) == sizeof(due_id), "an id is its parts");
-
-due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation)
-{
-    struct parts p = { .tag = q->tag, .generation = generation, .number = number };
-    due_id id;
-
-    memcpy(&id, &p, sizeof id);
-    return id;
-}
-
-bool due__id_read(const struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation)
-{
-    struct parts p;
-
-    memcpy(&p, &id, sizeof p);
-    if (p.tag != q->tag || !due__slab_has(&q->slab, p.number))
-        return false;
-    *number = p.number;
-    *generation = p.generation;
-    return true;
-}
-
 int due_id_equal(due_id a, due_id b)
 {
     return memcmp(&a, &b, sizeof a) == 0;

@@ -8,24 +8,37 @@
  *            E1  see core.c: put links, then knocks, then looks at the state and the lock; a holder
  *                releases the lock, then looks whether anybody knocked.  Answering a knock acquires
  *                the link that came before it.
- *            I2  a drain sorts in, then says quiet -> a taker that finds it quiet sees in its place
- *                whatever was put before, but for what stands behind a gap
+ *            I2  a drain sorts in, then says quiet -> whoever finds it quiet sees in its place
+ *                whatever was put before.  While a gap is left it is not quiet.
+ *            I3  what may be taken without the lock must not stand behind anything that was put.
+ *                Whoever shows jobs reads the clock, then drains to the end, then shows what is due
+ *                by that reading.  A producer puts its job, then reads the clock; is the deadline
+ *                later than that, then either the drain came after the put, and has sorted the job
+ *                in, or the job stands behind all that is shown.  If it is not, or cannot be told,
+ *                the producer says that it is late before it returns.  A drain answers first, and
+ *                only at its end, if nobody has said so again, is nothing late: then a taker that
+ *                finds it so sees in its place whatever was put before.  If a drain had to stop
+ *                early and jobs are shown all the same, its holder says that they are late.
  */
 #include "inbox.h"
-
-enum { QUIET, KNOCKED, ANSWERED };
 
 void due__inbox_init(struct due__inbox *in)
 {
     __cds_wfcq_init(&in->head, &in->tail);
-    in->knock = QUIET;
+    in->knock = DUE__QUIET;
+    in->late = DUE__QUIET;
 }
 
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node)
 {
     cds_wfcq_node_init(node);
     cds_wfcq_enqueue(&in->head, &in->tail, node); /* I1 */
-    due__xchg_seq(&in->knock, KNOCKED);           /* E1 */
+    due__xchg_seq(&in->knock, DUE__KNOCKED);      /* E1 */
+}
+
+void due__inbox_say_late(struct due__inbox *in)
+{
+    due__xchg_seq(&in->late, DUE__KNOCKED); /* I3 */
 }
 
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node)
@@ -42,27 +55,21 @@ enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_nod
 
 void due__inbox_answer(struct due__inbox *in)
 {
-    if (due__load_relaxed(&in->knock) !=
-        QUIET)                               /* no edge: only saves an exchange that finds it so */
-        due__xchg_seq(&in->knock, ANSWERED); /* E1 */
+    due__xchg_seq(&in->knock, DUE__ANSWERED); /* E1 */
+    if (due__inbox_late(in))
+        due__xchg_seq(&in->late, DUE__ANSWERED); /* I3 */
 }
 
-void due__inbox_answered(struct due__inbox *in, bool left)
+void due__inbox_answered(struct due__inbox *in, enum due__inbox_found last)
 {
-    uint32_t answered = ANSWERED;
+    uint32_t answered = DUE__ANSWERED;
 
-    if (left)
-        due__xchg_seq(&in->knock, KNOCKED);             /* E1: on behalf of what is left */
-    else if (due__load_relaxed(&in->knock) == ANSWERED) /* no edge: the swap decides */
-        due__cas_seq(&in->knock, &answered, QUIET);     /* E1, I2 */
-}
-
-bool due__inbox_knocked(struct due__inbox *in)
-{
-    return due__load_seq(&in->knock) == KNOCKED; /* E1 */
-}
-
-bool due__inbox_quiet(struct due__inbox *in)
-{
-    return due__load_seq(&in->knock) == QUIET; /* I2 */
+    if (last == DUE__INBOX_NODE)
+        due__xchg_seq(&in->knock, DUE__KNOCKED); /* E1: on behalf of what is left */
+    if (last != DUE__INBOX_EMPTY)
+        return;
+    due__cas_seq(&in->knock, &answered, DUE__QUIET); /* E1, I2 */
+    answered = DUE__ANSWERED;
+    if (due__inbox_late(in))
+        due__cas_seq(&in->late, &answered, DUE__QUIET); /* I3 */
 }

@@ -50,6 +50,7 @@ struct due__inbox {
     char apart[DUE__LINE - sizeof(struct __cds_wfcq_head)]; /* I  producers touch tail only */
     struct cds_wfcq_tail tail;                              /* A  I1 */
     uint32_t knock;                                         /* A  E1 */
+    uint32_t late;                                          /* A  I3 */
 };
 
 enum due__inbox_found {
@@ -58,23 +59,47 @@ enum due__inbox_found {
     DUE__INBOX_NODE   /* one taken */
 };
 
+/* Of a knock, and of late. */
+enum due__knock { DUE__QUIET, DUE__KNOCKED, DUE__ANSWERED };
+
 void due__inbox_init(struct due__inbox *in);
 
 /* Any thread, wait-free: one exchange, one store and one more exchange. */
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node);
 
+/* Any thread: what was put may stand before what is shown. */
+void due__inbox_say_late(struct due__inbox *in);
+
 /* Under the timeline lock. */
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node);
 
-/* Under the timeline lock, around taking: what is linked after the first knocks again.  @left:
- * nodes that could have been taken were not. */
+/* Under the timeline lock, around taking: what is linked after the first knocks again.  @last: what
+ * the last take found. */
 void due__inbox_answer(struct due__inbox *in);
-void due__inbox_answered(struct due__inbox *in, bool left);
+void due__inbox_answered(struct due__inbox *in, enum due__inbox_found last);
 
 /* Any thread: was a node linked that nobody has begun to take? */
-bool due__inbox_knocked(struct due__inbox *in);
+static inline bool due__inbox_knocked(struct due__inbox *in)
+{
+    return due__load_seq(&in->knock) == DUE__KNOCKED; /* E1 */
+}
 
-/* Any thread: has everything that was ever linked been taken, and sorted in? */
-bool due__inbox_quiet(struct due__inbox *in);
+/* Any thread: has everything that was ever put been taken, and sorted in? */
+static inline bool due__inbox_quiet(struct due__inbox *in)
+{
+    return due__load_seq(&in->knock) == DUE__QUIET; /* E1, I2 */
+}
+
+/* Any thread: may something in it stand before what is shown? */
+static inline bool due__inbox_late(struct due__inbox *in)
+{
+    return due__load_seq(&in->late) != DUE__QUIET; /* I3 */
+}
+
+/* Under the timeline lock: the node that will be taken next, if one was taken before. */
+static inline void due__inbox_prefetch(const struct due__inbox *in)
+{
+    __builtin_prefetch(due__load_relaxed(&in->head.node.next), 1); /* no edge: not looked into */
+}
 
 #endif

@@ -34,13 +34,11 @@ enum { LIST_FRESH, LIST_PARTIAL, LIST_IDLE, LIST_NONE };
 #define NO_SPAN UINT32_MAX
 
 static uint32_t threads_seen; /* A  counter, no edge: only spreads threads over shards */
-static _Thread_local uint32_t thread_number __attribute__((tls_model("initial-exec")));
+_Thread_local uint32_t due__thread_number;
 
-struct due__shard *due__shard_mine(struct due__slab *s)
+void due__thread_count(void)
 {
-    if (thread_number == 0)
-        thread_number = due__add_relaxed(&threads_seen, 1) + 1; /* no edge: see threads_seen */
-    return &s->shard[thread_number % DUE__SHARDS];
+    due__thread_number = due__add_relaxed(&threads_seen, 1) + 1; /* no edge: see threads_seen */
 }
 
 static struct due__span *span_at(const struct due__slab *s, uint32_t span)
@@ -157,29 +155,46 @@ int due__slab_grow(struct due__slab *s, uint32_t places)
         spans[i] = (struct due__span){ .free_head = DUE__NO_JOB, .list = LIST_NONE };
         list_add(s, first_span + i, LIST_FRESH);
     }
-    due__store_release(&s->segments, k + 1); /* J2 */
+    due__store_release(&s->segments, k + 1);     /* J2 */
+    due__store_release(&s->end, first + places); /* J2 */
     due__lock_release(&s->depot);
     return 0;
 }
 
+void due__slab_touch(struct due__slab *s, size_t n)
+{
+    size_t touched = 0;
+
+    due__lock_acquire(&s->depot);
+    for (uint32_t span = s->lists[LIST_FRESH]; span != NO_SPAN && touched < n;
+         span = span_at(s, span)->next) {
+        uint32_t first = span << DUE__SPAN_SHIFT;
+
+        for (uint32_t i = 0; i < DUE__SPAN_JOBS; i++)
+            due__store_relaxed(&due__job_at(s, first + i)->word, 0); /* no edge: not shared yet */
+        touched += DUE__SPAN_JOBS;
+    }
+    due__lock_release(&s->depot);
+}
+
 /* ---- Taking ---- */
 
-/* One place out of a span that has some; under the depot's lock. */
-static uint32_t span_pop(struct due__slab *s, uint32_t span)
+/* Places out of a span that has some, at most @n; under the depot's lock. */
+static size_t span_take(struct due__slab *s, uint32_t span, uint32_t *number, size_t n)
 {
     struct due__span *it = span_at(s, span);
+    size_t got = 0;
 
-    if (it->free_count > 0) {
-        uint32_t number = it->free_head;
-
-        it->free_head = due__job_at(s, number)->link.next_free;
-        it->free_count--;
-        return number;
+    for (; got < n && it->free_count > 0; it->free_count--) {
+        number[got++] = it->free_head;
+        it->free_head = due__job_at(s, it->free_head)->link.next_free;
     }
-    uint32_t number = (span << DUE__SPAN_SHIFT) + it->fresh++;
-    struct due__job *j = due__job_at(s, number);
-    due__store_relaxed(&j->word, due__word(it->floor + 1, 0, DUE__FREE)); /* no edge: unseen yet */
-    return number;
+    for (; got < n && it->fresh < DUE__SPAN_JOBS; it->fresh++) {
+        number[got] = (span << DUE__SPAN_SHIFT) + it->fresh;
+        due__store_relaxed(&due__job_at(s, number[got++])->word, /* no edge: unseen yet */
+                           due__word(it->floor + 1, 0, DUE__FREE));
+    }
+    return got;
 }
 
 static bool span_empty(const struct due__span *it)
@@ -209,8 +224,7 @@ static size_t depot_take(struct due__slab *s, uint32_t *number, size_t n)
             break;
         if (span_at(s, span)->list != LIST_PARTIAL)
             list_add(s, span, LIST_PARTIAL);
-        while (got < n && !span_empty(span_at(s, span)))
-            number[got++] = span_pop(s, span);
+        got += span_take(s, span, number + got, n - got);
         if (span_empty(span_at(s, span)))
             list_remove(s, span);
     }
@@ -218,14 +232,13 @@ static size_t depot_take(struct due__slab *s, uint32_t *number, size_t n)
     return got;
 }
 
-/* A shard nobody is in, one's own first: the lock is held for a few instructions, but its holder
- * may have lost the processor, and a producer must not wait for that. */
-static struct due__shard *shard_enter(struct due__slab *s)
+/* The lock is held for a few instructions, but its holder may have lost the processor, and a
+ * producer must not wait for that. */
+struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine)
 {
-    struct due__shard *mine = due__shard_mine(s);
     size_t at = (size_t)(mine - s->shard);
 
-    for (size_t i = 0; i < DUE__SHARDS; i++) {
+    for (size_t i = 1; i < DUE__SHARDS; i++) {
         struct due__shard *it = &s->shard[(at + i) % DUE__SHARDS];
 
         if (due__lock_try(&it->lock))
@@ -235,22 +248,9 @@ static struct due__shard *shard_enter(struct due__slab *s)
     return mine;
 }
 
-size_t due__slab_take(struct due__slab *s, uint32_t *number, size_t n)
+void due__shard_refill(struct due__slab *s, struct due__shard *it)
 {
-    struct due__shard *it = shard_enter(s);
-    size_t got = 0;
-
-    while (got < n) {
-        if (it->count == 0) {
-            it->count = (uint32_t)depot_take(s, it->magazine, DUE__MAGAZINE / 2);
-            if (it->count == 0)
-                break;
-        }
-        number[got++] = it->magazine[--it->count];
-    }
-    it->enqueued += got;
-    due__lock_release(&it->lock);
-    return got;
+    it->count += (uint32_t)depot_take(s, it->magazine + it->count, DUE__MAGAZINE / 2);
 }
 
 /* ---- Giving back ---- */
@@ -276,35 +276,32 @@ static void depot_give(struct due__slab *s, const uint32_t *number, size_t n)
     }
 }
 
-static void shard_push(struct due__slab *s, struct due__shard *it, uint32_t number)
+void due__shard_spill(struct due__slab *s, struct due__shard *it)
 {
-    if (it->count == DUE__MAGAZINE) {
-        it->count -= DUE__MAGAZINE / 2;
-        due__lock_acquire(&s->depot);
-        depot_give(s, it->magazine + it->count, DUE__MAGAZINE / 2);
-        due__lock_release(&s->depot);
-    }
-    it->magazine[it->count++] = number;
+    it->count -= DUE__MAGAZINE / 2;
+    due__lock_acquire(&s->depot);
+    depot_give(s, it->magazine + it->count, DUE__MAGAZINE / 2);
+    due__lock_release(&s->depot);
 }
 
 void due__slab_untake(struct due__slab *s, uint32_t number)
 {
-    struct due__shard *it = shard_enter(s);
+    struct due__shard *it = due__shard_enter(s);
 
     it->refused++;
-    shard_push(s, it, number);
+    due__shard_push(s, it, number);
     due__lock_release(&it->lock);
 }
 
 void due__slab_uncount(struct due__slab *s, size_t n)
 {
-    struct due__shard *it = shard_enter(s);
+    struct due__shard *it = due__shard_enter(s);
 
     it->refused += n;
     due__lock_release(&it->lock);
 }
 
-void due__slab_give(struct due__slab *s, uint32_t number)
+void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number)
 {
     struct due__job *j = due__job_at(s, number);
     uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* no edge: ours */
@@ -314,10 +311,15 @@ void due__slab_give(struct due__slab *s, uint32_t number)
         return;
     }
     due__store_release(&j->word, due__word(generation + 1, 0, DUE__FREE)); /* J1 */
+    due__shard_push(s, it, number);
+}
 
-    struct due__shard *it = shard_enter(s);
-    shard_push(s, it, number);
-    due__lock_release(&it->lock);
+void due__slab_give(struct due__slab *s, uint32_t number)
+{
+    struct due__shard *it = due__shard_enter(s);
+
+    due__slab_give_in(s, it, number);
+    due__shard_leave(it);
 }
 
 /* ---- Giving pages back ---- */
@@ -366,13 +368,6 @@ void due__slab_trim(struct due__slab *s, uint32_t keep, bool shards)
 
 /* ---- Looking ---- */
 
-uint32_t due__slab_end(const struct due__slab *s)
-{
-    uint32_t k = due__load_acquire(&s->segments); /* J2 */
-
-    return k == 0 ? 0 : segment_first(k - 1) + segment_places(k - 1);
-}
-
 uint32_t due__job_number(const struct due__slab *s, const struct due__job *j)
 {
     uint32_t k = due__load_acquire(&s->segments); /* J2 */
@@ -385,11 +380,6 @@ uint32_t due__job_number(const struct due__slab *s, const struct due__job *j)
             return first + (uint32_t)(j - base);
     }
     return DUE__NO_JOB;
-}
-
-bool due__slab_has(const struct due__slab *s, uint32_t number)
-{
-    return number < due__slab_end(s);
 }
 
 uint64_t due__slab_bytes(const struct due__slab *s)
@@ -414,10 +404,7 @@ const void *due__job_bytes(const struct due__job *j, struct due__facts f)
     }
 }
 
-void due__job_release(struct due__slab *s, struct due__job *j)
+void due__job_release_apart(struct due__slab *s, struct due__job *j, uint32_t len)
 {
-    struct due__facts f = due__facts_load(j);
-
-    if ((f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-        due__alloc_free(s->alloc, j->payload.ptr, f.len);
+    due__alloc_free(s->alloc, j->payload.ptr, len);
 }

@@ -23,12 +23,11 @@
 #include "slot.h"
 
 enum due__state {
-    DUE__FREE = 0,
+    DUE__FREE = 0,    /* in no use, or filled by an enqueuer whose alone it still is */
     DUE__WAITING = 1, /* delayed or ready: anybody may take, cancel or reschedule it */
     DUE__MOVING = 2,  /* its deadline is being changed, under the timeline lock */
     DUE__LENT = 3,    /* handed out or cancelled: its bytes are with a caller */
-    DUE__DONE = 4,    /* done with, but the inbox still holds its node */
-    DUE__FILLED = 5   /* its enqueuer's alone, not submitted yet */
+    DUE__DONE = 4     /* done with, but the inbox still holds its node */
 };
 
 #define DUE__STATE_MASK UINT64_C(0x0f)
@@ -119,12 +118,12 @@ struct due__shard {
     uint32_t count;        /* S  places in the magazine */
     uint64_t enqueued;     /* S  places taken for jobs */
     uint64_t refused;      /* S  of those, jobs that did not come in after all */
-    uint64_t dequeued;     /* A  relaxed counter */
-    uint64_t cancelled;    /* A  relaxed counter */
-    uint64_t discarded;    /* A  relaxed counter */
-    uint64_t unready;      /* A  relaxed counter: left a line, taken or cancelled */
-    uint64_t lent;         /* A  relaxed counter: handed to a caller */
-    uint64_t done;         /* A  relaxed counter: done with by a caller */
+    uint64_t dequeued;     /* S */
+    uint64_t cancelled;    /* S */
+    uint64_t discarded;    /* S */
+    uint64_t unready;      /* S  left a line, but not by being dequeued */
+    uint64_t lent;         /* S  handed to a caller, but not by being dequeued */
+    uint64_t done;         /* S  done with by a caller */
     void *spare_waiter;    /* A  W1 of waiter.c */
     uint32_t magazine[DUE__MAGAZINE] __attribute__((aligned(DUE__LINE))); /* S */
 };
@@ -136,6 +135,7 @@ struct due__slab {
     void *region[DUE__SEGMENTS];             /* D  what was mapped, for the end */
     struct due__lock depot;                  /* D  guards spans, lists and counts below */
     uint32_t segments;                       /* A  J2: how many are there */
+    uint32_t end;                            /* A  J2: one past the highest place there is */
     uint32_t lists[4];                       /* D  heads: fresh, partial, idle, none */
     uint32_t idle;                           /* A  spans in the idle list; written under D */
     struct due__shard shard[DUE__SHARDS] __attribute__((aligned(128))); /* S  each its own */
@@ -151,12 +151,75 @@ static inline struct due__job *due__job_at(const struct due__slab *s, uint32_t n
     return due__load_acquire(&s->segment[k]) + number; /* J2 */
 }
 
-/* Is there such a place? */
-bool due__slab_has(const struct due__slab *s, uint32_t number);
+/* It will be looked at, and swapped, soon. */
+static inline void due__job_prefetch(const struct due__slab *s, uint32_t number)
+{
+    __builtin_prefetch(due__job_at(s, number), 1);
+}
 
-/* Take up to @n places for new jobs; each is FREE with the generation to use.  Counts them as
- * enqueued.  0: none is left, grow first. */
-size_t due__slab_take(struct due__slab *s, uint32_t *number, size_t n);
+/* Is there such a place? */
+static inline bool due__slab_has(const struct due__slab *s, uint32_t number)
+{
+    return number < due__load_acquire(&s->end); /* J2 */
+}
+
+/* The calling thread's number: threads are spread over the shards by it.  0: it has none yet. */
+extern _Thread_local uint32_t due__thread_number __attribute__((tls_model("initial-exec")));
+void due__thread_count(void);
+
+/* The shard of the calling thread. */
+static inline struct due__shard *due__shard_mine(struct due__slab *s)
+{
+    if (due__thread_number == 0)
+        due__thread_count();
+    return &s->shard[due__thread_number % DUE__SHARDS];
+}
+
+/* The same with its lock; if somebody is in it, another one that nobody is in. */
+struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine);
+
+static inline struct due__shard *due__shard_enter(struct due__slab *s)
+{
+    struct due__shard *mine = due__shard_mine(s);
+
+    return due__lock_try(&mine->lock) ? mine : due__shard_other(s, mine);
+}
+
+static inline void due__shard_leave(struct due__shard *it)
+{
+    due__lock_release(&it->lock); /* S */
+}
+
+/* Fill a shard's magazine up from the depot. */
+void due__shard_refill(struct due__slab *s, struct due__shard *it);
+
+/* Take up to @n places for new jobs, DUE__MAGAZINE / 2 at most; each is FREE with the generation to
+ * use.  Counts them as enqueued.  0: none is left, grow first. */
+static inline size_t due__slab_take(struct due__slab *s, uint32_t *number, size_t n)
+{
+    struct due__shard *it = due__shard_enter(s);
+
+    if (it->count < n)
+        due__shard_refill(s, it);
+    size_t got = n < it->count ? n : it->count;
+    for (size_t i = 0; i < got; i++)
+        number[i] = it->magazine[--it->count];
+    if (it->count >= 4)
+        due__job_prefetch(s, it->magazine[it->count - 4]);
+    it->enqueued += got;
+    due__shard_leave(it);
+    return got;
+}
+
+/* A free place into a shard's magazine; when that is full, half of it goes to the depot. */
+void due__shard_spill(struct due__slab *s, struct due__shard *it);
+
+static inline void due__shard_push(struct due__slab *s, struct due__shard *it, uint32_t number)
+{
+    if (it->count == DUE__MAGAZINE)
+        due__shard_spill(s, it);
+    it->magazine[it->count++] = number;
+}
 
 /* A place that was taken and not used after all. */
 void due__slab_untake(struct due__slab *s, uint32_t number);
@@ -169,21 +232,27 @@ void due__slab_uncount(struct due__slab *s, size_t n);
 uint32_t due__slab_next_places(const struct due__slab *s);
 int due__slab_grow(struct due__slab *s, uint32_t places);
 
-/* Give a place back: its generation ends.  The caller owns it (LENT or DONE, not LINKED). */
+/* Give a place back: its generation ends.  The caller owns it (LENT or DONE, not LINKED).  Within
+ * a shard, or entering one. */
+void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number);
 void due__slab_give(struct due__slab *s, uint32_t number);
+
+/* Touch the memory of @n places that will be taken first, if so many are free. */
+void due__slab_touch(struct due__slab *s, size_t n);
 
 /* Give the pages of wholly free spans back, all but @keep of them; with @shards also what the
  * magazines hold.  Takes the slab's own locks one after another. */
 void due__slab_trim(struct due__slab *s, uint32_t keep, bool shards);
 
-/* The shard of the calling thread. */
-struct due__shard *due__shard_mine(struct due__slab *s);
-
 /* The number of a job. */
 uint32_t due__job_number(const struct due__slab *s, const struct due__job *j);
 
-/* One past the highest place ever used, and the bytes of all segments. */
-uint32_t due__slab_end(const struct due__slab *s);
+/* One past the highest place there is, and the bytes of all segments. */
+static inline uint32_t due__slab_end(const struct due__slab *s)
+{
+    return due__load_acquire(&s->end); /* J2 */
+}
+
 uint64_t due__slab_bytes(const struct due__slab *s);
 
 static inline struct due__facts due__facts_load(const struct due__job *j)
@@ -218,6 +287,14 @@ static inline bool due__slot_alive(const struct due__slab *slab, struct due__slo
 
 /* The bytes of a job of the caller's, and letting go of those that stand apart. */
 const void *due__job_bytes(const struct due__job *j, struct due__facts f);
-void due__job_release(struct due__slab *s, struct due__job *j);
+void due__job_release_apart(struct due__slab *s, struct due__job *j, uint32_t len);
+
+static inline void due__job_release(struct due__slab *s, struct due__job *j)
+{
+    struct due__facts f = due__facts_load(j);
+
+    if ((f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+        due__job_release_apart(s, j, f.len);
+}
 
 #endif

@@ -1,4 +1,4 @@
-/* lock.c - the lock of lock.h.
+/* lock.c - the lock of lock.h: its rare halves, and the C library's mutex instead.
  *
  * Edges      L1  release writes the word -> try and acquire read it: what one holder wrote, the
  *                next one sees.
@@ -60,35 +60,22 @@ void due__lock_destroy(struct due__lock *l)
     (void)l;
 }
 
-bool due__lock_try(struct due__lock *l)
-{
-    uint32_t free = 0;
-
-    if (due__load_seq(&l->word) != 0) /* E1: saves a failing exchange */
-        return false;
-    return due__cas_seq(&l->word, &free, 1); /* L1, and E1 of core.c */
-}
-
-void due__lock_acquire(struct due__lock *l)
+void due__lock_wait(struct due__lock *l)
 {
 #ifndef DUE__EXPLORE
     for (int i = 0; i < SPINS; i++) {
+        due__relax();
         if (due__lock_try(l))
             return;
-        due__relax();
     }
-#else
-    if (due__lock_try(l))
-        return;
 #endif
     while (due__xchg_seq(&l->word, 2) != 0) /* L1 */
         due__park(&l->word, 2, DUE_FOREVER, false);
 }
 
-void due__lock_release(struct due__lock *l)
+void due__lock_wake(struct due__lock *l)
 {
-    if (due__xchg_seq(&l->word, 0) == 2) /* L1, and E1 of core.c: a full fence */
-        due__unpark(&l->word);
+    due__unpark(&l->word);
 }
 
 bool due__lock_held(struct due__lock *l)

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "atomic.h"
+
 #ifdef DUE_BELL_COND
 #include <pthread.h>
 
@@ -17,17 +19,46 @@ struct due__lock {
     pthread_mutex_t mutex; /* A  its own guard */
     uint32_t fence;        /* A  edge E1 of core.c: touched after each release */
 };
+
+bool due__lock_try(struct due__lock *l);
+void due__lock_acquire(struct due__lock *l);
+void due__lock_release(struct due__lock *l);
+
 #else
+
 struct due__lock {
     uint32_t word; /* A  0 free, 1 held, 2 held and somebody may sleep */
 };
+
+/* The rare halves of the calls below. */
+void due__lock_wait(struct due__lock *l);
+void due__lock_wake(struct due__lock *l);
+
+static inline bool due__lock_try(struct due__lock *l)
+{
+    uint32_t free = 0;
+
+    if (due__load_seq(&l->word) != 0) /* E1: saves a failing exchange */
+        return false;
+    return due__cas_seq(&l->word, &free, 1); /* L1, and E1 of core.c */
+}
+
+static inline void due__lock_acquire(struct due__lock *l)
+{
+    if (!due__lock_try(l))
+        due__lock_wait(l);
+}
+
+static inline void due__lock_release(struct due__lock *l)
+{
+    if (due__xchg_seq(&l->word, 0) == 2) /* L1, and E1 of core.c: a full fence */
+        due__lock_wake(l);
+}
+
 #endif
 
 void due__lock_init(struct due__lock *l);
 void due__lock_destroy(struct due__lock *l);
-bool due__lock_try(struct due__lock *l);
-void due__lock_acquire(struct due__lock *l);
-void due__lock_release(struct due__lock *l);
 
 /* Is it held by anybody, at this moment?  For tests. */
 bool due__lock_held(struct due__lock *l);

@@ -82,12 +82,9 @@ static unsigned char *mark_make(void)
 
 /* ---- Parts, in order; each undone by its number ---- */
 
-static bool timeline_slot_alive(const void *ctx, struct due__slot s)
+static size_t keep_live(const void *ctx, struct due__slot *slot, size_t n)
 {
-    const struct due_queue *q = ctx;
-    uint64_t w;
-
-    return due__slot_alive(&q->slab, s, &w);
+    return due__keep_live(ctx, slot, n, false);
 }
 
 static int bells_init(struct due_queue *q)
@@ -141,7 +138,7 @@ static int memory_init(struct due_queue *q)
     if (chunks == NULL)
         goto free_pool;
     due__pool_adopt(&q->pool, chunks);
-    rc = due__timeline_init(&q->timeline, &q->alloc, &q->pool, timeline_slot_alive, q);
+    rc = due__timeline_init(&q->timeline, &q->alloc, &q->pool, keep_live, q);
     if (rc != 0)
         goto free_pool;
     rc = due__topics_init(q);
@@ -174,8 +171,7 @@ static int reserve(struct due_queue *q, size_t n)
         if (rc != 0)
             return rc;
     }
-    for (size_t i = 0; i < n; i++)
-        due__store_relaxed(&due__job_at(&q->slab, (uint32_t)i)->word, 0); /* no edge: not shared */
+    due__slab_touch(&q->slab, n);
     for (size_t i = 0; i < n / DUE__CHUNK_SLOTS; i++) {
         struct due__chunk *c = due__pool_take(&q->pool);
 
@@ -224,7 +220,8 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->state = o->proxies == DUE_PROXIES_ALWAYS ? DUE__ACTIVE : 0;
     q->due_ns = -1;
     q->published_ns = -1;
-    q->armed = DUE_FOREVER;
+    q->armed = DUE__AWAKE;
+    q->shows = o->proxies != DUE_PROXIES_ALWAYS && o->order == DUE_BY_DEADLINE;
     q->sweep_at = 2 * DUE__SWEEP_PIECE;
     q->worker.hand = DUE__NO_JOB;
     q->closer.hand = DUE__NO_JOB;
@@ -354,7 +351,7 @@ int due_free(due_queue *q)
         if (busy(q))
             return DUE_EBUSY;
         due__enter(q, &t);
-        due__drain(q, UINT32_MAX, NULL); /* what was cancelled in the inbox */
+        due__drain(q, UINT32_MAX); /* what was cancelled in the inbox */
         due__leave(q, &t);
         if (q->clock.manual != NULL)
             due__clock_leave(q->clock.manual, q);

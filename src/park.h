@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* Sleep while *@word is @value, at most until @until_ns on the monotonic clock (DUE_FOREVER: no
- * limit).  @precise: with the thread's timer slack at 1 ns for this sleep.  Returns early for any
+ * limit).  @precise: without the thread's timer slack.  Returns early for any
  * reason or none: the caller looks at the word again. */
 void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise);
 

@@ -55,7 +55,7 @@ static enum found peek_timeline(struct due_queue *q, due_info *info)
     uint64_t w;
 
     for (uint32_t looked = 0; looked < DUE__MOVES_MAX; looked++) {
-        if (!due__timeline_ready(tl))
+        if (!due__head_ready(q))
             return AGAIN;
         if (!due__timeline_head(tl, &s))
             return NOTHING;
@@ -80,11 +80,9 @@ int due_peek(due_queue *q, due_info *info)
         return DUE_EFORK;
     due__drain_all(q);
     do {
-        int64_t now = due__clock_now(&q->clock);
-
         found = AGAIN;
         due__enter(q, &t);
-        if (due__move_due(q, now)) {
+        if (due__catch_up(q, DUE__PROXY_BATCH)) {
             found = peek_ready(q, &first);
             if (found == NOTHING)
                 found = peek_timeline(q, &first);

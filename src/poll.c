@@ -17,43 +17,31 @@
 
 #include "atomic.h"
 
-/* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
- * may be, for all we know. */
-static bool anything_ready(struct due_queue *q)
-{
-    for (uint32_t looked = 0; q->ring != NULL && looked < DUE__MOVES_MAX; looked++) {
-        if (due__window_count(&q->ring->window) > 0 || q->ring->line.count > 0)
-            return true;
-        due__topic_unlist(q, q->ring);
-    }
-    return q->ring != NULL;
-}
-
 static int64_t wanted(struct due_queue *q)
 {
     int64_t bound = due__timeline_bound(&q->timeline);
 
-    if ((due__load_seq(&q->state) & DUE__CLOSING) || anything_ready(q)) /* E3 of core.c */
+    if ((due__load_seq(&q->state) & DUE__CLOSING) || due__topics_ready(q)) /* E3 of core.c */
         return 0;
     if (q->clock.manual != NULL)
         return bound <= due__clock_now(&q->clock) ? 0 : DUE_FOREVER;
     return bound;
 }
 
-void due__fd_note(struct due_queue *q)
+bool due__fd_note(struct due_queue *q)
 {
-    if (due__load_relaxed(&q->fd) < 0) /* P1: set under the lock */
-        return;
     int64_t want = wanted(q);
-    if (want != due__load_relaxed(&q->fd_want)) { /* P1 */
-        due__store_release(&q->fd_want, want);    /* P1 */
-        q->fd_noted = true;
-    }
+
+    if (want == due__load_relaxed(&q->fd_want) && !q->fd_anew) /* P1 */
+        return false;
+    q->fd_anew = false;
+    due__store_release(&q->fd_want, want); /* P1 */
+    return true;
 }
 
 void due__fd_again(struct due_queue *q)
 {
-    q->fd_noted = due__load_relaxed(&q->fd) >= 0; /* P1: set under the lock */
+    q->fd_anew = true;
 }
 
 void due__fd_arm(struct due_queue *q)
@@ -83,6 +71,7 @@ int due_fd(due_queue *q)
     if (other < 0) {
         due__store_release(&q->fd_want, DUE_FOREVER); /* P1 */
         due__store_release(&q->fd, fd);               /* P1 */
+        q->owed |= DUE__OWED_FD;
     }
     due__leave(q, &t);
     if (other >= 0)
@@ -114,7 +103,7 @@ int due_poll(due_queue *q, int64_t *next_ns)
     due__drain_all(q);
     do {
         due__enter(q, &t);
-        done = due__move_due(q, due__clock_now(&q->clock));
+        done = due__catch_up(q, DUE__PROXY_BATCH);
         shown = takeable(q);
         due__leave(q, &t);
     } while (!done);
@@ -125,9 +114,34 @@ int due_poll(due_queue *q, int64_t *next_ns)
     return ready < INT_MAX ? (int)ready : INT_MAX;
 }
 
+/* The deadline of the timeline's head, if nothing is ready and it is alive: the usual case.  False:
+ * look at everything.  *@deadline_ns stays if nothing is held. */
+static bool next_of_timeline(struct due_queue *q, int64_t *deadline_ns)
+{
+    struct due__slot s;
+    uint64_t w;
+
+    if (!due__catch_up(q, DUE__PROXY_BATCH) || due__topics_ready(q) || !due__head_ready(q))
+        return false;
+    if (!due__timeline_head(&q->timeline, &s))
+        return true;
+    *deadline_ns = due__slot_deadline(s);
+    return due__slot_alive(&q->slab, s, &w);
+}
+
 int64_t due_next_deadline(due_queue *q)
 {
+    struct due__tenure t;
+    int64_t deadline = DUE_FOREVER;
     due_info info;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    due__enter(q, &t);
+    bool found = due__inbox_quiet(&q->inbox) && next_of_timeline(q, &deadline); /* I2 */
+    due__leave(q, &t);
+    if (found)
+        return deadline;
     int rc = due_peek(q, &info);
     if (rc == DUE_EAGAIN)
         return DUE_FOREVER;

@@ -128,6 +128,17 @@ static struct due__chunk *take_cold(struct due__pool *p)
     return (struct due__chunk *)(void *)((unsigned char *)b + index * (size_t)DUE__CHUNK_BYTES);
 }
 
+/* The block that will be begun within the next half block, if it is not warm; 0: none. */
+static size_t cold_block(const struct due__pool *p)
+{
+    const struct due__region *r = p->fresh;
+
+    if (r == NULL || r->used < DUE__BLOCK_CHUNKS / 2)
+        return 0;
+    size_t next = (r->used + DUE__BLOCK_CHUNKS / 2) / DUE__BLOCK_CHUNKS;
+    return next > r->warm && next < r->chunks / DUE__BLOCK_CHUNKS ? next : 0;
+}
+
 static struct due__chunk *take_fresh(struct due__pool *p)
 {
     struct due__region *r = p->fresh;
@@ -144,23 +155,8 @@ static struct due__chunk *take_fresh(struct due__pool *p)
     if (index == 0)
         *(struct due__block *)(void *)block = (struct due__block){ .next = NULL };
     r->used++;
+    p->near = cold_block(p) != 0;
     return (struct due__chunk *)(void *)(block + (index + 1) * DUE__CHUNK_BYTES);
-}
-
-/* The block that will be begun within the next half block, if it is not warm; 0: none. */
-static size_t cold_block(const struct due__pool *p)
-{
-    const struct due__region *r = p->fresh;
-
-    if (r == NULL || r->used < DUE__BLOCK_CHUNKS / 2)
-        return 0;
-    size_t next = (r->used + DUE__BLOCK_CHUNKS / 2) / DUE__BLOCK_CHUNKS;
-    return next > r->warm && next < r->chunks / DUE__BLOCK_CHUNKS ? next : 0;
-}
-
-bool due__pool_warm_near(const struct due__pool *p)
-{
-    return cold_block(p) != 0;
 }
 
 bool due__pool_warm_claim(struct due__pool *p, void **block)
@@ -170,6 +166,7 @@ bool due__pool_warm_claim(struct due__pool *p, void **block)
     if (next == 0)
         return false;
     p->fresh->warm = next;
+    p->near = cold_block(p) != 0;
     *block = first_block(p->fresh) + next * BLOCK_BYTES;
     return true;
 }

@@ -51,6 +51,7 @@ struct due__pool {
     size_t free_count;           /* T  chunks that can be taken now, fresh ones included */
     size_t total;                /* T  chunks supplied so far */
     struct due__region *regions; /* T  newest first */
+    bool near;                   /* T  fresh chunks will be taken soon that were never touched */
 };
 
 void due__pool_init(struct due__pool *p, struct due__alloc *alloc);
@@ -65,10 +66,9 @@ void due__pool_adopt(struct due__pool *p, struct due__region *r);
 struct due__chunk *due__pool_take(struct due__pool *p);
 void due__pool_give(struct due__pool *p, struct due__chunk *c);
 
-/* Fresh chunks are about to be taken whose pages were never touched; a page fault under the lock
- * would make everybody wait.  Under the lock: claim the next block of them.  False: none is near.
- * Outside: touch it. */
-bool due__pool_warm_near(const struct due__pool *p);
+/* When fresh chunks are near whose pages were never touched, a page fault under the lock would make
+ * everybody wait.  Under the lock: claim the next block of them.  False: none is near.  Outside:
+ * touch it. */
 bool due__pool_warm_claim(struct due__pool *p, void **block);
 void due__pool_warm(void *block);
 

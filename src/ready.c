@@ -249,17 +249,12 @@ struct due__slot due__line_pop(struct due__line *l, struct due__nodes *n)
 
 /* ---- Sweeping ---- */
 
-static uint32_t chunk_filter(struct due__chunk *c, due__alive_fn *alive, const void *ctx)
+static uint32_t chunk_filter(struct due__chunk *c, due__keep_fn *keep, const void *ctx)
 {
-    uint32_t kept = c->first;
+    uint32_t before = c->count;
 
-    for (uint32_t i = c->first; i < c->count; i++) {
-        if (alive(ctx, c->slot[i]))
-            c->slot[kept++] = c->slot[i];
-    }
-    uint32_t dropped = c->count - kept;
-    c->count = kept;
-    return dropped;
+    c->count = c->first + (uint32_t)keep(ctx, c->slot + c->first, c->count - c->first);
+    return before - c->count;
 }
 
 /* What is left of @c into the end of @before, if it fits. */
@@ -275,14 +270,14 @@ static bool chunk_join(struct due__chunk *before, struct due__chunk *c)
 }
 
 /* One chunk of the run; true at its end. */
-static bool run_sweep_step(struct due__line *l, struct due__pool *pool, due__alive_fn *alive,
+static bool run_sweep_step(struct due__line *l, struct due__pool *pool, due__keep_fn *keep,
                            const void *ctx)
 {
     struct due__chunk *c = l->broom != NULL ? l->broom->next : l->head;
 
     if (c == NULL)
         return true;
-    l->count -= chunk_filter(c, alive, ctx);
+    l->count -= chunk_filter(c, keep, ctx);
     if (!chunk_join(l->broom, c)) {
         l->broom = c;
         return false;
@@ -297,15 +292,15 @@ static bool run_sweep_step(struct due__line *l, struct due__pool *pool, due__ali
     return false;
 }
 
-bool due__line_sweep(struct due__line *l, struct due__nodes *n, due__alive_fn *alive,
-                     const void *ctx, size_t budget)
+bool due__line_sweep(struct due__line *l, struct due__nodes *n, due__keep_fn *keep, const void *ctx,
+                     size_t budget)
 {
     for (size_t looked = 0; looked < budget;) {
         if (l->side != NULL) {
             struct due__slot s = l->side->slot;
 
             looked += 4; /* a step down a heap costs as much as a few slots in a row */
-            if (alive(ctx, s)) {
+            if (keep(ctx, &s, 1) == 1) {
                 struct due__node *it = l->side;
 
                 l->side = merge(it->left, it->right);
@@ -318,7 +313,7 @@ bool due__line_sweep(struct due__line *l, struct due__nodes *n, due__alive_fn *a
             }
             continue;
         }
-        if (run_sweep_step(l, n->pool, alive, ctx)) {
+        if (run_sweep_step(l, n->pool, keep, ctx)) {
             l->side = l->swept;
             l->swept = NULL;
             l->broom = NULL;
@@ -372,17 +367,6 @@ bool due__line_check(const struct due__line *l)
 
 /* ---- The window ---- */
 
-static uint64_t ends(uint32_t head, uint32_t tail)
-{
-    return (uint64_t)tail << 32 | head;
-}
-
-static struct due__slot slot_load(const struct due__slot *at)
-{
-    return (struct due__slot){ .hi = due__load_relaxed(&at->hi),   /* V1 */
-                               .lo = due__load_relaxed(&at->lo) }; /* V1 */
-}
-
 uint32_t due__window_count(const struct due__window *w)
 {
     uint64_t now = due__load_acquire(&w->ends); /* V1 */
@@ -390,16 +374,19 @@ uint32_t due__window_count(const struct due__window *w)
     return (uint32_t)(now >> 32) - (uint32_t)now;
 }
 
-void due__window_publish(struct due__window *w, struct due__slot s)
+void due__window_publish(struct due__window *w, const struct due__slot *slots, uint32_t n)
 {
-    uint64_t now = due__load_acquire(&w->ends); /* V1: the place's takers are through */
+    uint64_t now = due__load_acquire(&w->ends); /* V1: the places' takers are through */
     uint32_t tail = (uint32_t)(now >> 32);
-    struct due__slot *at = &w->slot[tail % DUE__WINDOW_SLOTS];
 
-    assert(tail - (uint32_t)now < DUE__WINDOW_SLOTS);
-    due__store_relaxed(&at->hi, s.hi);                                       /* V1 */
-    due__store_relaxed(&at->lo, s.lo);                                       /* V1 */
-    while (!due__cas_acq_rel(&w->ends, &now, ends((uint32_t)now, tail + 1))) /* V1 */
+    assert(tail - (uint32_t)now + n <= DUE__WINDOW_SLOTS);
+    for (uint32_t i = 0; i < n; i++) {
+        struct due__slot *at = &w->slot[(tail + i) % DUE__WINDOW_SLOTS];
+
+        due__store_relaxed(&at->hi, slots[i].hi); /* V1 */
+        due__store_relaxed(&at->lo, slots[i].lo); /* V1 */
+    }
+    while (!due__cas_acq_rel(&w->ends, &now, due__window_ends((uint32_t)now, tail + n))) /* V1 */
         ;
 }
 
@@ -415,8 +402,8 @@ uint32_t due__window_take(struct due__window *w, struct due__slot *slots, uint32
         if (n == 0)
             return 0;
         for (uint32_t i = 0; i < n; i++)
-            slots[i] = slot_load(&w->slot[(head + i) % DUE__WINDOW_SLOTS]); /* V1 */
-        if (due__cas_acq_rel(&w->ends, &now, ends(head + n, tail)))         /* V1 */
+            slots[i] = due__window_slot(w, head + i);                           /* V1 */
+        if (due__cas_acq_rel(&w->ends, &now, due__window_ends(head + n, tail))) /* V1 */
             return n;
     }
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "atomic.h"
 #include "bag.h"
 #include "pool.h"
 #include "slot.h"
@@ -43,8 +44,8 @@ bool due__line_first(const struct due__line *l, struct due__slot *s);
 struct due__slot due__line_pop(struct due__line *l, struct due__nodes *n);
 
 /* Drop dead slots, looking at about @budget.  True: a whole pass is complete. */
-bool due__line_sweep(struct due__line *l, struct due__nodes *n, due__alive_fn *alive,
-                     const void *ctx, size_t budget);
+bool due__line_sweep(struct due__line *l, struct due__nodes *n, due__keep_fn *keep, const void *ctx,
+                     size_t budget);
 
 bool due__line_check(const struct due__line *l);
 
@@ -57,14 +58,47 @@ struct due__window {
     struct due__slot slot[DUE__WINDOW_SLOTS]; /* A  V1: relaxed halves, trusted after the swap */
 };
 
-/* Under the lock: slots published and not taken, and one more behind them (when there is room). */
+/* Under the lock: slots published and not taken, and @n more behind them, for which there is room.
+ */
 uint32_t due__window_count(const struct due__window *w);
-void due__window_publish(struct due__window *w, struct due__slot s);
+void due__window_publish(struct due__window *w, const struct due__slot *slots, uint32_t n);
 
 /* Under the lock: take all back, in order; answers how many. */
 uint32_t due__window_recall(struct due__window *w, struct due__slot *slots);
 
 /* Any thread: take up to @max from the front; answers how many. */
 uint32_t due__window_take(struct due__window *w, struct due__slot *slots, uint32_t max);
+
+static inline uint64_t due__window_ends(uint32_t head, uint32_t tail)
+{
+    return (uint64_t)tail << 32 | head;
+}
+
+static inline struct due__slot due__window_slot(const struct due__window *w, uint32_t n)
+{
+    const struct due__slot *at = &w->slot[n % DUE__WINDOW_SLOTS];
+
+    return (struct due__slot){ .hi = due__load_relaxed(&at->hi),   /* V1 */
+                               .lo = due__load_relaxed(&at->lo) }; /* V1 */
+}
+
+/* Any thread: take one.  @soon is the slot that will be taken after @ahead more, or @out: a guess.
+ */
+static inline bool due__window_pop(struct due__window *w, struct due__slot *out, uint32_t ahead,
+                                   struct due__slot *soon)
+{
+    uint64_t now = due__load_acquire(&w->ends); /* V1 */
+    uint32_t head, left;
+
+    do {
+        head = (uint32_t)now;
+        left = (uint32_t)(now >> 32) - head;
+        if (left == 0)
+            return false;
+        *out = due__window_slot(w, head);
+    } while (!due__cas_acq_rel(&w->ends, &now, due__window_ends(head + 1, head + left))); /* V1 */
+    *soon = left > ahead ? due__window_slot(w, head + ahead) : *out;
+    return true;
+}
 
 #endif

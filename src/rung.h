@@ -55,6 +55,8 @@ static inline uint32_t due__rung_index(const struct due__rung *r, due__key key)
 {
     uint64_t index;
 
+    if (r->buckets == 1)
+        return 0;
     if (r->shift >= 64) {
         uint64_t start = (uint64_t)(r->start >> 64);
         uint64_t deadline = (uint64_t)(key >> 64);

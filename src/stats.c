@@ -1,50 +1,76 @@
 /* stats.c - what a queue has done and holds: the shards' counters, summed.
  *
- * Every counter is written by many threads without an order; a sum is exact when nobody is at work.
+ * Each is exact at the moment its shard is looked at; a sum is, when nobody is at work.
  */
 #include "core.h"
 
 #include "atomic.h"
 
+/* Everything the shards count. */
+struct sums {
+    uint64_t dequeued, cancelled, discarded, unready, lent, done;
+};
+
+static struct sums sum_up(struct due_queue *q)
+{
+    struct sums all = { 0 };
+
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &q->slab.shard[i];
+
+        due__lock_acquire(&it->lock);
+        all.dequeued += it->dequeued;
+        all.cancelled += it->cancelled;
+        all.discarded += it->discarded;
+        all.unready += it->unready;
+        all.lent += it->lent;
+        all.done += it->done;
+        due__lock_release(&it->lock);
+    }
+    return all;
+}
+
+static uint64_t ready_count(const struct due_queue *q, const struct sums *all)
+{
+    uint64_t ready = q->readied - q->unreadied;
+    uint64_t left = all->dequeued + all->unready;
+
+    return ready > left ? ready - left : 0;
+}
+
 uint64_t due__ready_count(struct due_queue *q)
 {
+    struct sums all = sum_up(q);
     struct due__tenure t;
-    uint64_t unready = 0;
 
-    for (size_t i = 0; i < DUE__SHARDS; i++)
-        unready += due__load_relaxed(&q->slab.shard[i].unready); /* no edge: a counter */
     due__enter(q, &t);
-    uint64_t ready = q->readied - q->unreadied;
+    uint64_t ready = ready_count(q, &all);
     due__leave(q, &t);
-    return ready > unready ? ready - unready : 0;
+    return ready;
 }
 
 int due_stats(due_queue *q, struct due_stats *stats)
 {
     struct due__tenure t;
     struct due_stats s = { 0 };
-    uint64_t done = 0;
-    uint64_t lent = 0;
 
     if (due__forked(q))
         return DUE_EFORK;
-    for (size_t i = 0; i < DUE__SHARDS; i++) {
-        struct due__shard *it = &q->slab.shard[i];
-
-        done += due__load_relaxed(&it->done);             /* no edge: a counter */
-        lent += due__load_relaxed(&it->lent);             /* no edge: a counter */
-        s.dequeued += due__load_relaxed(&it->dequeued);   /* no edge: a counter */
-        s.cancelled += due__load_relaxed(&it->cancelled); /* no edge: a counter */
-        s.discarded += due__load_relaxed(&it->discarded); /* no edge: a counter */
-    }
+    struct sums all = sum_up(q);
+    s.dequeued = all.dequeued;
+    s.cancelled = all.cancelled;
+    s.discarded = all.discarded;
     s.waiting = due__waiting(q);
-    s.ready = due__ready_count(q);
     s.enqueued = s.waiting + s.dequeued + s.cancelled + s.discarded;
-    s.lent = lent > done ? lent - done : 0;
+    all.lent += all.dequeued;
+    s.lent = all.lent > all.done ? all.lent - all.done : 0;
     s.proxy_calls = due__load_relaxed(&q->proxy_calls); /* no edge: a counter */
     s.rings = due__load_relaxed(&q->rings);             /* no edge: a counter */
 
+    if (q->clock.manual != NULL) /* turning it moves only what somebody waits for */
+        due_poll(q, NULL);
     due__enter(q, &t);
+    s.ready = ready_count(q, &all);
     s.direct = q->direct;
     s.delegated = q->delegated;
     s.heartbeats = q->beats;

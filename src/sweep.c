@@ -42,29 +42,15 @@ static bool next_bag(struct due__timeline *tl, size_t budget)
     return false;
 }
 
-/* Keeps those of @n slots that are alive, in their order; how many. */
-static size_t keep_alive(const struct due__timeline *tl, struct due__slot *slot, size_t n)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        struct due__slot s = slot[i];
-
-        slot[kept] = s;
-        kept += tl->alive(tl->ctx, s);
-    }
-    return kept;
-}
-
 static void sweep_front(struct due__timeline *tl, size_t *dropped)
 {
     size_t before = due__timeline_front(tl);
 
     tl->looked += before;
-    tl->heap.count = keep_alive(tl, tl->heap.slot, tl->heap.count);
+    tl->heap.count = tl->keep(tl->ctx, tl->heap.slot, tl->heap.count);
     due__heap_build(&tl->heap);
     tl->run_end =
-        tl->run_at + (uint32_t)keep_alive(tl, tl->run + tl->run_at, tl->run_end - tl->run_at);
+        tl->run_at + (uint32_t)tl->keep(tl->ctx, tl->run + tl->run_at, tl->run_end - tl->run_at);
     *dropped += before - due__timeline_front(tl);
     tl->count -= before - due__timeline_front(tl);
 }
@@ -90,7 +76,7 @@ bool due__timeline_sweep(struct due__timeline *tl, size_t budget, size_t *droppe
             sweep->on = false;
             return true;
         }
-        if (due__bag_sweep(bag, tl->pool, &sweep->at, tl->alive, tl->ctx, &tl->looked, &gone))
+        if (due__bag_sweep(bag, tl->pool, &sweep->at, tl->keep, tl->ctx, &tl->looked, &gone))
             sweep->bag = NULL;
         tl->count -= gone;
         sweep->rung->count -= gone;

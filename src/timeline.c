@@ -58,14 +58,14 @@ struct due__timeline_memory {
 };
 
 int due__timeline_init(struct due__timeline *tl, struct due__alloc *alloc, struct due__pool *pool,
-                       due__alive_fn *alive, const void *ctx)
+                       due__keep_fn *keep, const void *ctx)
 {
     struct due__timeline_memory *memory = due__alloc_region_raw(alloc, sizeof *memory);
 
     if (memory == NULL)
         return DUE_ENOMEM;
     *tl = (struct due__timeline){
-        .pool = pool, .alive = alive, .ctx = ctx, .alloc = alloc, .memory = memory
+        .pool = pool, .keep = keep, .ctx = ctx, .alloc = alloc, .memory = memory
     };
     tl->run = memory->run;
     due__heap_init(&tl->heap, memory->heap, DUE__TIMELINE_HEAP);
@@ -84,11 +84,6 @@ void due__timeline_destroy(struct due__timeline *tl)
 {
     due__alloc_region_free(tl->alloc, tl->memory, sizeof *tl->memory);
     tl->memory = NULL;
-}
-
-size_t due__timeline_count(const struct due__timeline *tl)
-{
-    return tl->count;
 }
 
 /* Chunks that may be taken without touching those of splits under way. */
@@ -239,6 +234,19 @@ static void select_first(struct due__timeline *tl, struct due__rung *r, uint32_t
         due__rung_clear(r, n);
 }
 
+/* The slots that will be loaded next, into the cache. */
+static void prefetch_next(struct due__rung *r)
+{
+    uint32_t n = due__rung_first(r);
+
+    if (n == DUE__RUNG_NONE)
+        return;
+    const struct due__bag *bag = due__rung_bucket(r, n);
+    const struct due__slot *slot = bag->chunk->slot;
+    for (uint32_t i = 0; i < bag->fill; i += 64 / sizeof *slot)
+        __builtin_prefetch(slot + i);
+}
+
 /* Fills the empty front from the nearest rungs.  False: there is more to do than one piece. */
 static bool supply(struct due__timeline *tl)
 {
@@ -273,6 +281,7 @@ static bool supply(struct due__timeline *tl)
             break;
         }
     }
+    prefetch_next(tl->rung[tl->rungs - 1]);
     due__sort(tl->run, tl->run_end, tl->memory->spare);
     plan(tl);
     return true;
@@ -363,17 +372,9 @@ bool due__timeline_ready(struct due__timeline *tl)
     return due__timeline_front(tl) > 0 || tl->count == 0 || supply(tl);
 }
 
-/* Is the head the first of the run, or the top of the heap? */
-static inline bool head_in_run(const struct due__timeline *tl)
-{
-    if (tl->run_at == tl->run_end)
-        return false;
-    return tl->heap.count == 0 || due__slot_before(tl->run[tl->run_at], tl->heap.slot[0]);
-}
-
 static inline struct due__slot head(const struct due__timeline *tl)
 {
-    return head_in_run(tl) ? tl->run[tl->run_at] : due__heap_top(&tl->heap);
+    return due__timeline_in_run(tl) ? tl->run[tl->run_at] : due__heap_top(&tl->heap);
 }
 
 bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out)
@@ -385,11 +386,29 @@ bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out)
     return true;
 }
 
+bool due__timeline_second(const struct due__timeline *tl, struct due__slot *out)
+{
+    const struct due__heap *h = &tl->heap;
+    bool run = due__timeline_front(tl) > 1 && due__timeline_in_run(tl);
+    uint32_t at = tl->run_at + run; /* what is left when the head is gone */
+    size_t top = run || h->count == 0 ? 0 : 1;
+    size_t end = top == 0 ? 1 : 3; /* the top, or its children */
+
+    if (due__timeline_front(tl) < 2)
+        return false;
+    *out = at < tl->run_end ? tl->run[at] : h->slot[top];
+    for (size_t i = top; i < end && i < h->count; i++) {
+        if (due__slot_before(h->slot[i], *out))
+            *out = h->slot[i];
+    }
+    return true;
+}
+
 /* Takes the head out. */
 static inline struct due__slot take(struct due__timeline *tl)
 {
     tl->count--;
-    return head_in_run(tl) ? tl->run[tl->run_at++] : due__heap_pop(&tl->heap);
+    return due__timeline_in_run(tl) ? tl->run[tl->run_at++] : due__heap_pop(&tl->heap);
 }
 
 struct due__slot due__timeline_pop(struct due__timeline *tl)
@@ -401,13 +420,10 @@ struct due__slot due__timeline_pop(struct due__timeline *tl)
     return s;
 }
 
-int64_t due__timeline_bound(const struct due__timeline *tl)
+int64_t due__timeline_bound_behind(const struct due__timeline *tl)
 {
     if (tl->count == 0)
         return INT64_MAX;
-    if (due__timeline_front(tl) > 0)
-        return due__slot_deadline(head(tl));
-
     for (uint32_t i = tl->rungs; i-- > 0;) {
         struct due__rung *r = tl->rung[i];
 
@@ -438,7 +454,7 @@ static void drain(struct due__timeline *tl, struct due__bag *sorted, size_t *dro
         if (!due__timeline_ready(tl))
             continue;
         s = take(tl);
-        if (tl->alive(tl->ctx, s))
+        if (tl->keep(tl->ctx, &s, 1) == 1)
             put = due__bag_put(sorted, tl->pool, s);
         else
             ++*dropped;

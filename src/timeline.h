@@ -50,7 +50,7 @@ struct due__timeline {
     size_t looked;                                /* T  slots moved or looked at in pieces so far */
     struct due__sweep sweep;                      /* T */
     struct due__pool *pool;                       /* I */
-    due__alive_fn *alive;                         /* I */
+    due__keep_fn *keep;                           /* I */
     const void *ctx;                              /* I */
     struct due__alloc *alloc;                     /* I */
     struct due__timeline_memory *memory;          /* I  the heap's array, the run, the rungs */
@@ -58,7 +58,7 @@ struct due__timeline {
 
 /* 0 or DUE_ENOMEM.  The pool must hold at least DUE__CHUNKS_AT_OPEN chunks. */
 int due__timeline_init(struct due__timeline *tl, struct due__alloc *alloc, struct due__pool *pool,
-                       due__alive_fn *alive, const void *ctx);
+                       due__keep_fn *keep, const void *ctx);
 void due__timeline_destroy(struct due__timeline *tl);
 
 /* False only if the pool is used up; then nothing has changed. */
@@ -72,11 +72,47 @@ bool due__timeline_ready(struct due__timeline *tl);
 bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out);
 struct due__slot due__timeline_pop(struct due__timeline *tl); /* not when empty */
 
-/* A deadline not later than the head's, also when not ready; INT64_MAX when empty. */
-int64_t due__timeline_bound(const struct due__timeline *tl);
+/* A slot that will be at the head in about @pops pops, if that can be told.  False: it cannot. */
+static inline bool due__timeline_ahead(const struct due__timeline *tl, uint32_t pops,
+                                       struct due__slot *out)
+{
+    if (tl->run_end - tl->run_at <= pops)
+        return false;
+    *out = tl->run[tl->run_at + pops];
+    return true;
+}
+
+/* The slot that comes after the head, if both are in front.  False: it cannot be told. */
+bool due__timeline_second(const struct due__timeline *tl, struct due__slot *out);
 
 /* Slots held, dead ones included. */
-size_t due__timeline_count(const struct due__timeline *tl);
+static inline size_t due__timeline_count(const struct due__timeline *tl)
+{
+    return tl->count;
+}
+
+/* Slots before the edge. */
+static inline size_t due__timeline_front(const struct due__timeline *tl)
+{
+    return tl->heap.count + tl->run_end - tl->run_at;
+}
+
+/* Is the head the first of the run, or the top of the heap?  Only with something in front. */
+static inline bool due__timeline_in_run(const struct due__timeline *tl)
+{
+    return tl->run_at != tl->run_end &&
+           (tl->heap.count == 0 || due__slot_before(tl->run[tl->run_at], tl->heap.slot[0]));
+}
+
+/* A deadline not later than the head's, also when not ready; INT64_MAX when empty. */
+int64_t due__timeline_bound_behind(const struct due__timeline *tl);
+
+static inline int64_t due__timeline_bound(const struct due__timeline *tl)
+{
+    if (due__timeline_front(tl) == 0)
+        return due__timeline_bound_behind(tl);
+    return due__slot_deadline(due__timeline_in_run(tl) ? tl->run[tl->run_at] : tl->heap.slot[0]);
+}
 
 /* Ahead of need: sort about @budget slots.  True: nothing is pending. */
 bool due__timeline_work(struct due__timeline *tl, size_t budget);
@@ -91,12 +127,8 @@ bool due__timeline_sweep(struct due__timeline *tl, size_t budget, size_t *droppe
 uint32_t due__timeline_renumber(struct due__timeline *tl, uint32_t first, due__renumber_fn *fn,
                                 void *ctx, size_t *dropped);
 
-/* Between timeline.c and sweep.c: slots before the edge; sort at most @budget slots of a split
- * under way, how many it were. */
-static inline size_t due__timeline_front(const struct due__timeline *tl)
-{
-    return tl->heap.count + tl->run_end - tl->run_at;
-}
+/* Between timeline.c and sweep.c: sort at most @budget slots of a split under way, how many it
+ * were. */
 size_t due__timeline_settle(struct due__timeline *tl, struct due__rung *r, size_t budget);
 
 /* The slow way, for tests.  @chunks: how many the timeline holds. */

@@ -67,18 +67,6 @@ void due__topic_unlist(struct due_queue *q, struct due__topic *t)
 
 /* ---- Showing ---- */
 
-/* By priority the next job may well stand before what is shown: show less. */
-static uint32_t show_max(const struct due_queue *q)
-{
-    return q->order == DUE_BY_PRIORITY ? DUE__PRIORITY_SHOW : DUE__WINDOW_SLOTS;
-}
-
-static void show(struct due__topic *t, struct due__slot s)
-{
-    due__window_publish(&t->window, s);
-    t->shown = s;
-}
-
 bool due__topic_recall(struct due_queue *q, struct due__topic *t)
 {
     struct due__slot back[DUE__WINDOW_SLOTS];
@@ -99,23 +87,33 @@ bool due__topic_recall(struct due_queue *q, struct due__topic *t)
 
 void due__topic_refill(struct due_queue *q, struct due__topic *t)
 {
-    if (t->paused)
+    struct due__slot next[DUE__WINDOW_SLOTS];
+    uint32_t n = 0;
+
+    if (t->line.count == 0 || t->paused || !q->shows)
         return;
-    while (t->line.count > 0 && due__window_count(&t->window) < show_max(q)) {
-        show(t, due__line_pop(&t->line, &q->nodes));
-        q->in_lines--;
-    }
+    uint32_t room = DUE__WINDOW_SLOTS - due__window_count(&t->window);
+    if (room < DUE__WINDOW_SLOTS / 2)
+        return; /* many at a time: each showing takes the window from those who take */
+    while (t->line.count > 0 && n < room)
+        next[n++] = due__line_pop(&t->line, &q->nodes);
+    for (uint32_t i = 0; i < n && i <= DUE__PREFETCH_TAKES; i++)
+        due__job_prefetch(&q->slab, due__slot_job(next[i]));
+    due__window_publish(&t->window, next, n);
+    t->shown = next[n - 1];
+    q->in_lines -= n;
 }
 
 void due__topic_fresh(struct due_queue *q, struct due__topic *t, uint32_t n)
 {
-    if (t->paused)
-        return;
+    if (t->paused || (q->all == NULL && q->proxies != DUE_PROXIES_ALWAYS))
+        return; /* nobody is to be called */
     t->fresh += n;
     if (!t->fresh_listed) {
         t->fresh_listed = true;
         t->fresh_next = q->fresh;
         q->fresh = t;
+        q->owed |= DUE__OWED_CALLS;
     }
 }
 
@@ -123,24 +121,24 @@ bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot
 {
     if (q->order == DUE_BY_PRIORITY)
         s = due__slot_by_priority(s);
-
-    uint32_t shown = due__window_count(&t->window);
-    bool before = shown > 0 && due__slot_before(s, t->shown);
-
-    if (before && !due__topic_recall(q, t))
+    if (due__slot_before(s, t->shown) && !due__topic_recall(q, t))
         return false;
-    if (!before && !t->paused && t->line.count == 0 && shown < show_max(q)) {
-        show(t, s);
-    } else {
-        if (!due__line_push(&t->line, &q->nodes, s))
-            return false;
-        q->in_lines++;
-        if (before || shown == 0)
-            due__topic_refill(q, t);
-    }
+    if (!due__line_push(&t->line, &q->nodes, s))
+        return false;
+    q->in_lines++;
     due__topic_list(q, t);
     due__topic_fresh(q, t, 1);
     return true;
+}
+
+bool due__topics_ready(struct due_queue *q)
+{
+    for (uint32_t looked = 0; q->ring != NULL && looked < DUE__MOVES_MAX; looked++) {
+        if (q->ring->line.count > 0 || due__window_count(&q->ring->window) > 0)
+            return true;
+        due__topic_unlist(q, q->ring);
+    }
+    return q->ring != NULL;
 }
 
 static bool topic_known(const struct due_queue *q, int topic)

@@ -54,66 +54,109 @@ int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64
             continue;
         }
         uint64_t lent = (*w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
-        if (due__cas_acq_rel(&j->word, w, lent)) { /* J1 */
-            if (*w & DUE__READY)
-                due__add_relaxed(&due__shard_mine(&q->slab)->unready, 1); /* no edge: a counter */
+        if (due__cas_acq_rel(&j->word, w, lent)) /* J1 */
             return 0;
-        }
     }
 }
 
 /* ---- Cancel ---- */
 
 /* The slots that cancelled jobs leave behind are swept out when there are more than twice as many
- * slots as waiting jobs. */
-static void sweep_sometimes(struct due_queue *q, uint64_t cancelled)
+ * slots as waiting jobs: by the worker proxy, and if it does not keep up or there is none, also by
+ * whoever cancels. */
+static void sweep_sometimes(struct due_queue *q)
 {
     struct due__tenure t;
 
-    if (cancelled % SWEEP_EVERY != 0 || !due__try_enter(q, &t))
+    if (!due__try_enter(q, &t))
         return;
     due__sweep_begin(q, false);
-    due__sweep_piece(q, DUE__SWEEP_PIECE);
+    due__sweep_help(q, DUE__SWEEP_PIECE);
     due__leave(q, &t);
 }
 
-static int cancel(struct due_queue *q, due_id id, due_job *job)
+/* What follows a cancel that was counted. */
+static inline void cancelled(struct due_queue *q, uint64_t count)
 {
-    uint32_t number;
-    uint32_t generation;
-    uint64_t w;
-
-    if (!due__id_read(q, id, &number, &generation))
-        return DUE_ENOENT;
-    int rc = due__claim(q, number, generation, &w);
-    if (rc != 0)
-        return rc;
-
-    struct due__shard *mine = due__shard_mine(&q->slab);
-    struct due__job *j = due__job_at(&q->slab, number);
-
-    if (job != NULL) {
-        int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
-
-        due__job_fill(q, number, deadline, deadline, job);
-        due__add_relaxed(&mine->lent, 1); /* no edge: a counter */
-    } else {
-        due__job_release(&q->slab, j);
-        due__place_done(q, number);
-    }
-
-    uint64_t before = due__add_seq(&mine->cancelled, 1); /* C2 of close.c */
     if (q->capacity > 0)
         due__space_give(q, 1);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
         due__drained(q);
-    sweep_sometimes(q, before + 1);
+    if (count % SWEEP_EVERY == 0)
+        sweep_sometimes(q);
+}
+
+/* Any job that waits, with its bytes lent to the caller or not. */
+static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation, due_job *job)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w;
+    int rc = due__claim(q, number, generation, &w);
+
+    if (rc != 0)
+        return rc;
+    int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
+    if (job != NULL)
+        due__job_fill(q, number, deadline, deadline, job);
+    else
+        due__job_release(&q->slab, j);
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    uint64_t count = ++it->cancelled; /* C2 of close.c */
+    it->unready += (w & DUE__READY) != 0;
+    if (job != NULL)
+        it->lent++;
+    else
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+    cancelled(q, count);
+    return 0;
+}
+
+/* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
+ * free. The way to it is kept short, so that the processor can fetch the jobs of several cancels at
+ * a time. */
+static inline int cancel(struct due_queue *q, due_id id, due_job *job)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (!due__id_read(q, id, &number, &generation))
+        return DUE_ENOENT;
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    if (job != NULL || due__word_generation(w) != generation || generation == UINT32_MAX ||
+        (w & (DUE__STATE_MASK | DUE__LINKED)) != DUE__WAITING)
+        return cancel_any(q, number, generation, job);
+    uint64_t ready = w & DUE__READY;
+    if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
+        return cancel_any(q, number, generation, job);
+    due__job_release(&q->slab, j); /* still the caller's: it is in no magazine yet */
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    uint64_t count = ++it->cancelled; /* C2 of close.c */
+    it->unready += ready != 0;
+    due__shard_push(&q->slab, it, number);
+    due__shard_leave(it);
+    cancelled(q, count);
     return 0;
 }
 
 int due_cancel(due_queue *q, due_id id, due_job *job)
 {
     return due__forked(q) ? DUE_EFORK : cancel(q, id, job);
+}
+
+#define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */
+
+static void prefetch(struct due_queue *q, due_id id)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__id_read(q, id, &number, &generation))
+        due__job_prefetch(&q->slab, number);
 }
 
 int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
@@ -124,7 +167,11 @@ int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
         return DUE_EFORK;
     if (n > INT_MAX)
         return DUE_EINVAL;
+    for (size_t i = 0; i < n && i < LOOK_AHEAD; i++)
+        prefetch(q, ids[i]);
     for (size_t i = 0; i < n; i++) {
+        if (i + LOOK_AHEAD < n)
+            prefetch(q, ids[i + LOOK_AHEAD]);
         int rc = cancel(q, ids[i], NULL);
 
         cancelled += rc == 0;
@@ -168,10 +215,12 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
     due__enter(q, &t);
     int rc = DUE_ECLOSED;
     if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
-        due__drain(q, DUE__FOREIGN_MAX, NULL);
-        due__move_due(q, due__clock_now(&q->clock));
-        rc = move(q, number, generation, now ? due__clock_now(&q->clock) : at_ns);
-        due__move_due(q, due__clock_now(&q->clock));
+        int64_t now_ns = due__clock_now(&q->clock);
+
+        due__drain_or_say(q, DUE__FOREIGN_MAX);
+        due__move_due(q, now_ns);
+        rc = move(q, number, generation, now ? now_ns : at_ns);
+        due__move_due(q, now_ns);
     }
     due__leave(q, &t);
     return rc;
@@ -291,9 +340,9 @@ int due_clear(due_queue *q, int topic, uint64_t *cleared)
             continue;
         if (due__claim(q, at, due__word_generation(w), &w) != 0)
             continue;
-        due__discard(q, at);
-        n++;
-        sweep_sometimes(q, n);
+        due__discard(q, at, w);
+        if (++n % SWEEP_EVERY == 0)
+            sweep_sometimes(q);
     }
     if (cleared != NULL)
         *cleared = n;

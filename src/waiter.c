@@ -6,7 +6,8 @@
  *
  * One of the parked consumers leads: it sleeps only until the timeline's head is due.  Whoever puts
  * an earlier head in rings it.  A leader that leaves passes the lead on; it is the owner of the
- * timer until it has done so.
+ * timer until it has done so.  Another, the deputy, sleeps until the second job is due: when the
+ * leader leaves with the head, the deputy takes over without being woken for it.
  *
  * Guards     T  the timeline lock      A  atomic, see Edges      I  set at open
  *
@@ -14,7 +15,7 @@
  *            W2  call writes the topic, then rings -> the waiter wakes, then reads the topic
  *
  * Always     N1  a waiter is in line exactly while linked; the lead is linked or awake
- * (check)    N2  while anybody is linked on a kernel clock, somebody leads
+ * (check)    N2  while anybody is linked on a kernel clock, somebody leads; the deputy is linked
  *            N3  the lead is awake (armed DUE__AWAKE), or sleeps until armed at the latest, and the
  *                timeline's head is not earlier
  */
@@ -125,6 +126,8 @@ static void unlink_from(struct due_queue *q, struct due__waiter *w)
     else
         q->all_last = w->all_prev;
     w->linked = false;
+    if (q->deputy == w)
+        q->deputy = NULL;
 }
 
 static bool takes(const struct due__waiter *w, uint32_t topic)
@@ -168,7 +171,7 @@ static int64_t next_head(struct due_queue *q)
     uint64_t w;
 
     for (uint32_t dropped = 0; dropped < DUE__MOVES_MAX; dropped++) {
-        if (!due__timeline_ready(tl))
+        if (!due__head_ready(q))
             break;
         if (!due__timeline_head(tl, &s) || due__slot_alive(&q->slab, s, &w))
             break;
@@ -182,6 +185,41 @@ static bool callers_lead(const struct due_queue *q)
     return q->clock.manual == NULL && q->proxies != DUE_PROXIES_ALWAYS;
 }
 
+/* When the second job will be due, as far as can be told at once; DUE_FOREVER: it cannot.  A guess:
+ * whoever takes over the lead is asked again. */
+static int64_t second_due(const struct due_queue *q)
+{
+    struct due__slot s;
+    uint64_t w;
+
+    if (!due__timeline_second(&q->timeline, &s) || !due__slot_alive(&q->slab, s, &w))
+        return DUE_FOREVER;
+    return due__slot_deadline(s);
+}
+
+/* The timer's owner, or who is to own it next, sleeps until a job is due. */
+static void arm(struct due_queue *q, struct due__waiter *w)
+{
+    w->wakes_ns = w->until_ns;
+    if (!callers_lead(q))
+        return;
+    if (q->lead == NULL)
+        q->lead = w;
+    if (q->lead == w) {
+        q->armed = next_head(q);
+        w->on_alarm = q->alarm.fd >= 0;
+        if (q->armed < w->wakes_ns)
+            w->wakes_ns = q->armed;
+    } else if (q->deputy == NULL && q->alarm.fd < 0) {
+        int64_t second = second_due(q);
+
+        if (second < w->wakes_ns) {
+            q->deputy = w;
+            w->wakes_ns = second;
+        }
+    }
+}
+
 /* @w goes on waiting, or begins to: stand in line, lead if nobody does, arm. */
 void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waiter *w)
 {
@@ -189,17 +227,14 @@ void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waite
     w->timed_out = false;
     w->ticket = q->tickets++;
     link_in(q, w);
-    if (q->lead == NULL && callers_lead(q))
-        q->lead = w;
-    if (q->lead == w) {
-        q->armed = next_head(q);
-        w->on_alarm = q->alarm.fd >= 0;
-    }
+    if (q->clock.manual != NULL)
+        q->owed |= DUE__OWED_TURN;
+    arm(q, w);
     if (q->proxies == DUE_PROXIES_ALWAYS && due__tenure_room(t))
         due__tenure_ring(t, &q->dequeue_bell);
     if (!q->beating && DUE_HEARTBEAT) {
         q->beating = true;
-        q->worker_wanted = true;
+        q->owed |= DUE__OWED_WORKER;
     }
 }
 
@@ -213,18 +248,50 @@ void due__unpark_job(struct due_queue *q, struct due__waiter *w)
     w->on_alarm = false;
 }
 
-/* Take @w out of line, to be rung after the release. */
+/* Who is to lead next: the deputy, or who is first in line. */
+static struct due__waiter *heir(const struct due_queue *q)
+{
+    return q->deputy != NULL ? q->deputy : q->all;
+}
+
+/* Need @w, who is to lead, not be disturbed: does it wake by itself before the head is due?  Then
+ * *@armed is when. */
+static bool wakes_in_time(struct due_queue *q, const struct due__waiter *w, int64_t *armed)
+{
+    int64_t head = next_head(q);
+
+    *armed = q->alarm.fd < 0 ? w->wakes_ns : DUE_FOREVER;
+    return head >= *armed;
+}
+
+static void set_lead(struct due_queue *q, struct due__waiter *w, int64_t armed)
+{
+    q->lead = w;
+    q->armed = armed;
+    if (q->deputy == w)
+        q->deputy = NULL;
+}
+
+/* Take @w out of line, to be rung after the release.  If it leads, it has to come and pass the lead
+ * on, unless that can be done for it. */
 void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w, uint32_t topic)
 {
     struct due__bell *bell = &w->bell;
     uint32_t called = topic != DUE__NO_TOPIC ? topic + 1 : DUE__CALLED_LEAD;
 
-    if (q->lead == w) {
-        bell = due__lead_bell(q);
-        q->armed = DUE__AWAKE;
-        called |= DUE__CALLED_LEAD;
-    }
     unlink_from(q, w);
+    if (q->lead == w) {
+        struct due__waiter *next = heir(q);
+        int64_t armed = DUE__AWAKE;
+
+        bell = due__lead_bell(q);
+        if (!w->on_alarm && (next == NULL || wakes_in_time(q, next, &armed))) {
+            set_lead(q, next, armed);
+        } else {
+            q->armed = DUE__AWAKE;
+            called |= DUE__CALLED_LEAD;
+        }
+    }
     due__store_release(&w->called, called); /* W2 */
     due__tenure_ring(t, bell);
 }
@@ -240,35 +307,46 @@ void due__arm_worker(struct due_queue *q)
 /* The lead leaves.  The next one is rung only if the head comes before it would wake by itself. */
 void due__pass_lead(struct due_queue *q, struct due__tenure *t)
 {
-    struct due__waiter *next = q->all;
-    int64_t head;
+    struct due__waiter *next = heir(q);
+    int64_t armed = DUE__AWAKE; /* also when there is nobody: then a new head owes nothing */
 
-    q->lead = next;
-    if (next == NULL)
-        return;
-    head = next_head(q);
-    if (head == DUE_FOREVER || (q->alarm.fd < 0 && head >= next->until_ns)) {
-        q->armed = head == DUE_FOREVER ? DUE_FOREVER : next->until_ns;
-        return;
+    if (next != NULL && !wakes_in_time(q, next, &armed)) {
+        armed = DUE__AWAKE;
+        due__tenure_ring(t, &next->bell);
     }
-    q->armed = DUE__AWAKE;
-    due__tenure_ring(t, &next->bell);
+    set_lead(q, next, armed);
 }
 
-/* Sleep until rung or it is time.  @lead and @armed as they were under the lock. */
-void due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t armed,
-                int64_t until_ns)
+/* Spin until rung or @at_ns.  Answers the clock, or 0 if it was rung before. */
+static int64_t spin(struct due__waiter *w, int64_t at_ns)
 {
+    int64_t now = due__monotonic_now();
+
+    while (now < at_ns && !due__bell_rung(&w->bell)) {
+        due__relax();
+        now = due__monotonic_now();
+    }
+    return now >= at_ns ? now : 0;
+}
+
+/* Sleep until rung or it is time.  @lead and @at_ns, when it is to wake, as they were under the
+ * lock.  Who is to spin wakes early, and looks at the queue before it spins: then all that it needs
+ * is at hand when the job is due.  Answers the clock if it was read at last, or 0. */
+int64_t due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t at_ns,
+                   int64_t until_ns)
+{
+    bool timed = at_ns < until_ns;
+
     if (q->clock.manual != NULL) {
         due__bell_wait(&w->bell, DUE_FOREVER, false);
     } else if (lead && q->alarm.fd >= 0) {
-        due__alarm_wait(&q->alarm, armed, until_ns);
-    } else if (lead && q->spin_ns > 0 && armed != DUE_FOREVER && armed <= until_ns) {
-        if (due__bell_wait(&w->bell, armed - q->spin_ns, true))
-            return;
-        while (due__monotonic_now() < armed && !due__bell_rung(&w->bell))
-            due__relax();
+        due__alarm_wait(&q->alarm, at_ns, until_ns);
+    } else if (!timed || q->spin_ns == 0) {
+        due__bell_wait(&w->bell, at_ns, timed);
+    } else if (due__monotonic_now() < at_ns - q->spin_ns) {
+        due__bell_wait(&w->bell, at_ns - q->spin_ns, true);
     } else {
-        due__bell_wait(&w->bell, lead && armed < until_ns ? armed : until_ns, lead);
+        return spin(w, at_ns);
     }
+    return 0;
 }

@@ -36,7 +36,9 @@ static bool uncalled(struct due_queue *q)
     if (t == NULL || q->proxies == DUE_PROXIES_ALWAYS)
         return false;
     do {
-        if (due__window_count(&t->window) > 0 && due__waiter_for(q, t) != NULL) {
+        bool any = t->line.count > 0 || due__window_count(&t->window) > 0;
+
+        if (any && due__waiter_for(q, t) != NULL) {
             due__topic_fresh(q, t, 1);
             return true;
         }
@@ -50,14 +52,12 @@ static bool beat(struct due_queue *q, struct memory *before)
 {
     int64_t now = due__clock_now(&q->clock);
     int64_t bound = due__timeline_bound(&q->timeline);
-    bool half;
 
     q->beats++;
     q->mended += unheard(q, before);
     q->mended += q->all != NULL && q->clock.manual == NULL && bound < now - OVERDUE_NS;
     q->mended += uncalled(q);
-    due__drain(q, DUE__PROXY_BATCH, &half);
-    due__move_due(q, now);
+    due__catch_up(q, DUE__PROXY_BATCH);
     due__sweep_begin(q, false);
     bool cold = due__pool_trim(&q->pool, TRIM_CHUNKS);
     bool idle = due__load_relaxed(&q->slab.idle) > 0; /* no edge: a guess */
@@ -69,13 +69,12 @@ static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t
                  bool *alarm)
 {
     struct due__tenure t;
+    void *cold = NULL;
     bool more;
 
     due__enter(q, &t);
-    q->warming = false;
-    if (due__pool_warm_claim(&q->pool, &t.cold))
-        q->warming = true; /* until the next look, after it is done */
-    more = t.cold != NULL;
+    q->warming = due__pool_warm_claim(&q->pool, &cold); /* until the next look, after it is done */
+    more = cold != NULL;
     if (q->lead == &q->worker)
         due__unpark_job(q, &q->worker);
     if (beats)
@@ -90,6 +89,8 @@ static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t
     *armed = lead ? q->armed : DUE_FOREVER;
     *alarm = lead && q->worker.on_alarm;
     due__leave(q, &t);
+    if (cold != NULL)
+        due__pool_warm(cold);
     return more;
 }
 

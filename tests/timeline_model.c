@@ -59,6 +59,17 @@ static bool is_alive(const void *ctx, struct due__slot s)
     return l->stamp[due__slot_job(s)] == due__slot_arrival(s);
 }
 
+static size_t keep_alive(const void *ctx, struct due__slot *slot, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        slot[kept] = slot[i];
+        kept += is_alive(ctx, slot[i]);
+    }
+    return kept;
+}
+
 /* A user's allocator: counts what is out, fails when told to, gives memory with rubbish in it. */
 struct hooks {
     size_t out;
@@ -108,7 +119,7 @@ static bool lab_open(size_t chunks, unsigned pattern)
     if (r == NULL)
         return false;
     due__pool_adopt(&lab.pool, r);
-    return due__timeline_init(&lab.tl, &lab.alloc, &lab.pool, is_alive, &lab) == 0;
+    return due__timeline_init(&lab.tl, &lab.alloc, &lab.pool, keep_alive, &lab) == 0;
 }
 
 /* False: some memory is still out. */
@@ -216,15 +227,19 @@ static bool make_ready(void)
 static bool pop(void)
 {
     for (;;) {
-        struct due__slot s, head;
+        struct due__slot s, head, second;
 
         if (!make_ready())
             return false;
         if (!due__timeline_head(&lab.tl, &head))
             return lab.live == 0 && lab.slots == 0 && due__timeline_bound(&lab.tl) == INT64_MAX;
+        bool told = due__timeline_second(&lab.tl, &second);
         s = due__timeline_pop(&lab.tl);
         lab.slots--;
         if (due__slot_key(s) != due__slot_key(head))
+            return false;
+        if (told &&
+            (!due__timeline_head(&lab.tl, &head) || due__slot_key(second) != due__slot_key(head)))
             return false;
         if (!is_alive(&lab, s))
             continue;
@@ -459,6 +474,17 @@ static bool in_crowd(const void *ctx, struct due__slot s)
     return c->stamp[due__slot_job(s)] == due__slot_arrival(s);
 }
 
+static size_t keep_crowd(const void *ctx, struct due__slot *slot, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        slot[kept] = slot[i];
+        kept += in_crowd(ctx, slot[i]);
+    }
+    return kept;
+}
+
 static void note(struct crowd *c)
 {
     size_t looked = lab.tl.looked - c->since;
@@ -508,7 +534,7 @@ static bool looks_at_little(uint32_t n)
             return false;
         due__pool_adopt(&lab.pool, r);
     }
-    lab.tl.alive = in_crowd;
+    lab.tl.keep = keep_crowd;
     lab.tl.ctx = &c;
     for (uint32_t i = 0; ok && i < n; i++) {
         int64_t at = (int64_t)model_below(&state, i % 4 == 0 ? 1000000000000 : 1000000);

@@ -118,11 +118,11 @@ typedef struct due_clock due_clock;
 DUE_API due_clock *due_clock_manual(int64_t start_ns) DUE_MUST_CHECK;
 
 /**
- * Turn a manual clock forward by @by_ns, or to @to_ns.  In every open queue of this clock, what is
- * due is moved to its topic and everyone whose time has come is woken before the call returns.
+ * Turn a manual clock forward by @by_ns, or to @to_ns.  In every open queue of this clock, everyone
+ * whose time has come, or for whom a job has become due, is woken before the call returns.
  *
  * Threads:  any; turns are one after another
- * Cost:     as much as becomes due
+ * Cost:     as much as becomes due, if anybody waits
  * Errors:   DUE_EINVAL: negative, or back in time.  It stops at DUE_FOREVER - 1.
  */
 DUE_API int due_clock_advance(due_clock *clock, int64_t by_ns) DUE_NONNULL(1);

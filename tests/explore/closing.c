@@ -80,10 +80,19 @@ static void discard_parked_setup(void)
     explore_thread("closer", close_discard, NULL);
 }
 
+/* Somebody who might have waited did not have to. */
+static void come_and_go(void *arg)
+{
+    (void)arg;
+    due__inside_enter(lab->q);
+    due__inside_leave(lab->q);
+}
+
 static void discard_passing_setup(void)
 {
     open_without_proxies(0);
-    explore_thread("passing", act_take_now, NULL);
+    explore_thread("passing", come_and_go, NULL);
+    explore_thread("taker", act_take_now, NULL);
     explore_thread("closer", close_discard, NULL);
 }
 

@@ -25,6 +25,7 @@
 #include "arena.h"
 
 struct engine engine;
+unsigned explore_budget;
 
 static enum ending ending;
 static void *stacks[FIBERS_MAX]; /* of threads that begin anew in each execution */
@@ -172,6 +173,7 @@ void engine_setup(const struct explore_scenario *s)
     engine.scenario = s;
     engine.fibers = 0;
     engine.failed = false;
+    explore_budget = 0;
     memory_forget();
     arena_open();
     system_open();

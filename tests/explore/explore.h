@@ -55,6 +55,8 @@ void *explore_new(size_t size);
 /* In setup: the clock may move to @at_ns even if nobody wakes then. */
 void explore_instant(int64_t at_ns);
 extern const due_allocator explore_allocator;
+/* In setup: jobs that one tenure sorts in for others; 0: as many as the library says. */
+extern unsigned explore_budget;
 
 /* In threads: what the clock shows, without a step; the wall clock is set by @by_ns. */
 int64_t explore_now(void);
@@ -88,6 +90,7 @@ void explore_note(const char *format, ...) __attribute__((format(printf, 1, 2)))
 extern const struct explore_scenario explore_scenarios_litmus[];
 extern const struct explore_scenario explore_scenarios_rooms[];
 extern const struct explore_scenario explore_scenarios_queue[];
+extern const struct explore_scenario explore_scenarios_ahead[];
 extern const struct explore_scenario explore_scenarios_closing[];
 extern const struct explore_scenario explore_scenarios_settings[];
 

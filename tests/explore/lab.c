@@ -44,7 +44,7 @@ int64_t lab_now(void)
     return now;
 }
 
-void lab_open(due_options o)
+void lab_open_bare(due_options o)
 {
     lab = explore_new(sizeof *lab);
     o.size = DUE_OPTIONS_INIT;
@@ -58,6 +58,11 @@ void lab_open(due_options o)
     int rc = due_open(&lab->q, &o, NULL);
     explore_check(rc == 0, "open: %s", due_error_text(rc));
     fill_magazines(&lab->q->slab);
+}
+
+void lab_open(due_options o)
+{
+    lab_open_bare(o);
     explore_check(due_topic(lab->q, "one") == 1 && due_topic(lab->q, "two") == 2, "topics");
 }
 
@@ -69,12 +74,13 @@ unsigned lab_gone(unsigned n)
 int lab_put(unsigned n, int topic, int64_t at_ns, int64_t timeout_ns)
 {
     struct lab_job *it = &lab->job[n];
-    due_spec spec = { .size = DUE_SPEC_INIT, .topic = topic };
+    due_spec spec = { .size = DUE_SPEC_INIT, .topic = topic, .priority = it->priority };
     int64_t before = lab_now();
 
     spec.at_ns = at_ns != 0 ? at_ns + lab->epoch_ns : 0;
     spec.ptr = (void *)(uintptr_t)(n + 1);
     it->topic = topic;
+    it->now = at_ns == 0;
     it->deadline_ns = at_ns != 0 ? spec.at_ns : before;
     explore_note("put %u", n);
     int rc = due_enqueue(lab->q, &spec, timeout_ns, &it->id);
@@ -87,7 +93,39 @@ int lab_put(unsigned n, int topic, int64_t at_ns, int64_t timeout_ns)
     return rc;
 }
 
-static int had(due_job *job)
+/* ---- Takes, and whom they pass over ---- */
+
+/* The queue when a take began. */
+struct begun {
+    unsigned event;
+    bool held[LAB_JOBS]; /* jobs that were in it, with deadlines of their own */
+    uint8_t moves[LAB_JOBS];
+};
+
+static void begin_take(struct begun *b)
+{
+    b->event = ++lab->events;
+    for (unsigned i = 0; i < LAB_JOBS; i++) {
+        const struct lab_job *it = &lab->job[i];
+
+        b->held[i] = it->accepted && !it->now && lab_gone(i) == 0 && it->moves % 2 == 0;
+        b->moves[i] = it->moves;
+    }
+}
+
+/* Somebody else may be about to have what @job passed over: that shows when he has it. */
+static void note_passed(const struct begun *b, const due_job *job)
+{
+    for (unsigned i = 0; i < LAB_JOBS && !lab->paused && !lab->realtime && !lab->gaps; i++) {
+        struct lab_job *it = &lab->job[i];
+
+        if (b->held[i] && lab_gone(i) == 0 && it->moves == b->moves[i] && it->passed_event == 0 &&
+            it->topic == job->topic && it->deadline_ns < job->deadline_ns)
+            it->passed_event = lab->events + 1;
+    }
+}
+
+static int had(due_job *job, const struct begun *b)
 {
     size_t n = (size_t)((uintptr_t)job->ptr - 1);
 
@@ -99,17 +137,22 @@ static int had(due_job *job)
     explore_check(job->deadline_ns <= lab_now(), "job %zu comes early", n);
     explore_check(job->lateness_ns >= 0, "job %zu: negative lateness", n);
     explore_check(job->deadline_ns >= it->deadline_ns, "job %zu comes by an old deadline", n);
+    explore_check(it->passed_event == 0 || b->event < it->passed_event, "job %zu was passed over",
+                  n);
     it->handed_out++;
     it->taken_ns = job->deadline_ns;
+    note_passed(b, job);
     due_job_done(job);
     return (int)n;
 }
 
 int lab_take(int topic, int64_t timeout_ns)
 {
+    struct begun b;
     due_job job;
 
     explore_note("take");
+    begin_take(&b);
     lab->waiting[topic] += timeout_ns > 0;
     int rc = topic == 0 ? due_dequeue(lab->q, &job, timeout_ns)
                         : due_dequeue_from(lab->q, &topic, 1, &job, timeout_ns);
@@ -121,20 +164,25 @@ int lab_take(int topic, int64_t timeout_ns)
                   "take answers %s", due_error_name(rc));
     explore_check(rc != 0 || topic == 0 || job.topic == topic, "asked for %d, got of %d", topic,
                   job.topic);
-    return rc == 0 ? had(&job) : rc;
+    rc = rc == 0 ? had(&job, &b) : rc;
+    lab->events++;
+    return rc;
 }
 
 int lab_take_batch(size_t max, int64_t timeout_ns)
 {
     due_job jobs[LAB_JOBS];
+    struct begun b;
 
     explore_note("take %zu", max);
+    begin_take(&b);
     lab->waiting[0] += timeout_ns > 0;
     int rc = due_dequeue_batch(lab->q, NULL, 0, jobs, max, timeout_ns);
     lab->waiting[0] -= timeout_ns > 0;
     explore_check(rc != 0 && rc <= (int)max, "take answers %d", rc);
     for (int i = 0; i < rc; i++)
-        had(&jobs[i]);
+        had(&jobs[i], &b);
+    lab->events++;
     return rc;
 }
 
@@ -158,10 +206,13 @@ int lab_move(unsigned n, int64_t at_ns)
     explore_note("move %u", n);
     if (at_ns < before) /* it may be handed out before the call returns */
         lab->job[n].deadline_ns = at_ns;
+    lab->job[n].moves++;
+    lab->job[n].passed_event = 0;
     int rc = due_reschedule(lab->q, lab->job[n].id, at_ns);
     explore_note("move %u: %s", n, due_error_name(rc));
     explore_check(rc != 0 || lab->job[n].handed_out == 0 || lab->job[n].taken_ns == at_ns,
                   "job %u was moved, and had by its old deadline", n);
+    lab->job[n].moves++;
     if (rc == 0)
         lab->job[n].deadline_ns = at_ns;
     else if (lab_gone(n) == 0)
@@ -181,6 +232,13 @@ int lab_close(enum due_close_mode mode, int64_t timeout_ns)
                       "closed, and somebody sleeps");
     }
     return rc;
+}
+
+void lab_show(void)
+{
+    due_info info;
+
+    explore_check(due_peek(lab->q, &info) == 0, "nothing to show");
 }
 
 /* ---- What must hold at rest ---- */
@@ -225,7 +283,7 @@ static void check_ready(uint64_t left)
     int64_t ready = (int64_t)(q->readied - q->unreadied);
 
     for (unsigned i = 0; i < DUE__SHARDS; i++)
-        ready -= (int64_t)q->slab.shard[i].unready;
+        ready -= (int64_t)(q->slab.shard[i].unready + q->slab.shard[i].dequeued);
     explore_check(ready >= 0 && (uint64_t)ready <= left, "%lld counted as ready of %llu waiting",
                   (long long)ready, (unsigned long long)left);
 }
@@ -271,6 +329,7 @@ void lab_check(void)
 {
     check_stats();
     if (!lab->closed) { /* whatever is left can be had, in order */
+        struct begun b;
         int64_t last = 0;
         due_job job;
 
@@ -279,13 +338,14 @@ void lab_check(void)
                       "advance");
         lab->paused = false;
         explore_check(due_resume(lab->q, DUE_ALL_TOPICS) == 0, "resume");
+        begin_take(&b);
         while (!engine.failed && due_dequeue_from(lab->q, &(int){ 0 }, 1, &job, 0) == 0) {
             explore_check(job.deadline_ns >= last, "out of order");
             last = job.deadline_ns;
-            had(&job);
+            had(&job, &b);
         }
         while (!engine.failed && due_dequeue(lab->q, &job, 0) == 0)
-            had(&job);
+            had(&job, &b);
         check_stats();
     }
     for (unsigned i = 0; i < LAB_JOBS; i++) {

@@ -4,6 +4,8 @@
  * follows what must hold when nobody can go on (lab_idle) and at the end (lab_check):
  *
  *   a job is handed out once at most, never before its deadline, from its own topic
+ *   none is passed over: whoever takes gets none that is later than one of the same topic that was
+ *   in the queue when he began, and was had by somebody who began when he had ended
  *   cancel and discard and hand-over exclude each other
  *   while somebody waits for a job, none that he takes is due
  *   while somebody waits for room, there is none
@@ -24,10 +26,14 @@ struct lab_job {
     int64_t deadline_ns; /* the last one it was given */
     int64_t taken_ns;    /* the one it was handed out with */
     int topic;
+    int priority; /* set before it is put */
+    bool now;     /* put without a deadline: it may be given a later one */
     bool accepted;
     uint8_t handed_out;
     uint8_t cancelled;
     uint8_t discarded;
+    uint8_t moves;         /* calls that moved it: begun and ended ones */
+    unsigned passed_event; /* when somebody had a later one instead; 0: never */
 };
 
 struct lab {
@@ -35,14 +41,17 @@ struct lab {
     due_clock *clock; /* turned by hand, or NULL */
     int64_t epoch_ns; /* what the queue's clock was ahead of the monotonic one at first */
     bool realtime;
+    bool gaps; /* a put may be under way behind another job: then that one can be passed over */
     struct lab_job job[LAB_JOBS];
     unsigned waiting[3]; /* consumers that wait for any topic, for topic 1, for topic 2 */
     bool closed;         /* a close has answered 0 */
     bool paused;         /* some topic may be paused: nobody need be served */
+    unsigned events;     /* beginnings and ends of takes so far */
 };
 extern struct lab *lab;
 
 void lab_open(due_options o);
+void lab_open_bare(due_options o); /* without topics 1 and 2 */
 
 /* What the queue's clock shows, without a step. */
 int64_t lab_now(void);
@@ -55,6 +64,9 @@ int lab_take_batch(size_t max, int64_t timeout_ns); /* of any topic; at most LAB
 int lab_cancel(unsigned n);
 int lab_move(unsigned n, int64_t at_ns);
 int lab_close(enum due_close_mode mode, int64_t timeout_ns);
+
+/* In setup: what is ready is shown, so that it can be taken without the lock. */
+void lab_show(void);
 
 void lab_idle(void);
 void lab_check(void);

@@ -5,6 +5,7 @@
  */
 #include "acts.h"
 #include "atomic.h"
+#include "engine.h"
 
 /* ---- Submission: no job is forgotten in the inbox ---- */
 
@@ -55,6 +56,7 @@ static void race_two_takers_setup(void)
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
     lab_put(0, 0, 0, 0);
     lab_put(1, 0, 0, 0);
+    lab_show();
     explore_thread("taker 1", act_take_now, NULL);
     explore_thread("taker 2", act_take_now, NULL);
     explore_thread("mover", act_move_later, as_arg(0));
@@ -100,6 +102,7 @@ static void reuse_setup(void)
 {
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
     lab_put(0, 1, 0, 0);
+    lab_show();
     explore_thread("taker", take_topic_one_now, NULL);
     explore_thread("canceller", cancel_and_put, NULL);
 }
@@ -117,6 +120,7 @@ static void reuse_later_setup(void)
 {
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
     lab_put(0, 0, 0, 0);
+    lab_show();
     explore_thread("taker", act_take_now, NULL);
     explore_thread("canceller", cancel_and_put_later, NULL);
 }
@@ -140,6 +144,7 @@ static void reuse_same_setup(void)
 {
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
     lab_put(0, 0, 0, 0);
+    lab_show();
     explore_thread("taker", act_take_now, NULL);
     explore_thread("canceller", cancel_and_put_same, NULL);
     explore_thread("holder", pause_two, NULL);
@@ -157,17 +162,22 @@ static void reuse_named_setup(void)
 {
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
     lab_put(0, 0, 0, 0);
+    lab_show();
     explore_thread("taker", take_and_put, NULL);
     explore_thread("canceller", act_cancel, as_arg(0));
     explore_thread("mover", act_move_later, as_arg(0));
 }
 
-/* Two slots of one job with the same deadline: one of them is dead. */
+/* Two slots of one job with the same deadline: one of them is dead when both are due. */
 static void move_and_back(void *arg)
 {
     (void)arg;
     lab_move(0, LAB_AT(DUE_MS(5)));
     lab_move(0, LAB_AT(DUE_MS(1)));
+    engine_clock_forward(LAB_AT(DUE_MS(2)));
+    due_info info;
+    int rc = due_peek(lab->q, &info);
+    explore_check(rc == 0 || rc == DUE_EAGAIN, "peek answers %s", due_error_name(rc));
 }
 
 static void move_back_setup(void)
@@ -191,8 +201,29 @@ static void own_first_setup(void)
 {
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
     lab_put(0, 0, 0, 0);
+    lab_show();
     lab_put(2, 0, LAB_AT(DUE_MS(2)), 0);
     explore_thread("taker", put_earlier_and_take, NULL);
+    explore_thread("mover", act_move_later, as_arg(2));
+}
+
+/* The same without a delay, but of a higher priority than what is shown of the same moment. */
+static void put_urgent_and_take(void *arg)
+{
+    (void)arg;
+    lab_put(1, 0, 0, 0);
+    int n = lab_take(0, 0);
+    explore_check(n == 1, "job %d was taken before a more urgent one", n);
+}
+
+static void own_urgent_setup(void)
+{
+    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
+    lab->job[1].priority = 1;
+    lab_put(0, 0, 0, 0);
+    lab_show();
+    lab_put(2, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_thread("taker", put_urgent_and_take, NULL);
     explore_thread("mover", act_move_later, as_arg(2));
 }
 
@@ -372,6 +403,38 @@ static void lead_called_setup(void)
     explore_thread("producer 1", act_put_later, as_arg(1));
 }
 
+/* One leads, the other sleeps until the job after that.  What is put between them is for him, too,
+ * once the leader has left. */
+static void deputy_setup(void)
+{
+    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    lab_put(2, 0, LAB_AT(DUE_MS(3)), 0);
+    explore_thread("consumer 1", act_take_one, NULL);
+    explore_thread("consumer 2", act_take_one, NULL);
+    explore_thread("producer 1", act_put_later, as_arg(1));
+}
+
+/* The deputy leaves before the leader, with a job that the leader was not called for because he
+ * stood in line anew. */
+static void put_sooner_and_now(void *arg)
+{
+    act_put_later(arg);
+    lab_put(3, 0, 0, 0);
+}
+
+static void deputy_called_setup(void)
+{
+    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
+    lab->gaps = true;
+    lab_put(1, 0, LAB_AT(DUE_MS(2)), 0);
+    lab_put(2, 0, LAB_AT(DUE_MS(3)), 0);
+    explore_thread("consumer 1", act_take_one, NULL);
+    explore_thread("consumer 2", act_take_one, NULL);
+    explore_thread("consumer 3", act_take_one, NULL);
+    explore_thread("producer", put_sooner_and_now, as_arg(0));
+}
+
 static void cancel_head_setup(void)
 {
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
@@ -410,6 +473,8 @@ const struct explore_scenario explore_scenarios_queue[] = {
         (4, 2, 2, 0), 20),
     LAB("own_first", "N: one's own earlier job, while another holds the lock", own_first_setup,
         (3, 1, 0, 0), (5, 2, 0, 0), 20),
+    LAB("own_urgent", "N: one's own job of a higher priority, likewise", own_urgent_setup,
+        (2, 1, 0, 0), (5, 2, 0, 0), 20),
     LAB("pause", "N: pause and resume against two takers and a producer", pause_setup, (2, 0, 0, 0),
         (3, 1, 0, 0), 20),
     LAB("park", "N: one waits, one puts", park_setup, (4, 1, 0, 1), (6, 2, 0, 2), 10),
@@ -435,6 +500,10 @@ const struct explore_scenario explore_scenarios_queue[] = {
         50),
     LAB("lead_called", "N: the leader is called", lead_called_setup, (1, 0, 1, 0), (3, 1, 1, 0),
         50),
+    LAB("deputy", "N: a job comes before the one that the next to lead sleeps for", deputy_setup,
+        (1, 0, 1, 0), (3, 1, 1, 0), 50),
+    LAB("deputy_called", "N: the next to lead leaves first", deputy_called_setup, (1, 0, 0, 0),
+        (2, 1, 0, 0), 50),
     LAB("cancel_head", "N: the head is cancelled, the next one moved ahead", cancel_head_setup,
         (2, 1, 1, 0), (4, 1, 1, 0), 30),
     { .name = NULL },

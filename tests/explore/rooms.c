@@ -136,6 +136,7 @@ static void alarm_setup(void)
 
 struct inbox_lab {
     struct due__inbox inbox;
+    struct due__lock lock;            /* of inbox_knock */
     struct cds_wfcq_node node[NODES]; /* 0 and 1 of the first producer, 2 and 3 of the second */
     bool taken[NODES];
 };
@@ -149,18 +150,24 @@ static void inbox_put(void *arg)
     due__inbox_put(&inbox_lab->inbox, first + 1);
 }
 
-static bool inbox_take_one(void)
+static enum due__inbox_found inbox_take_found(void)
 {
     struct cds_wfcq_node *node = NULL;
+    enum due__inbox_found found = due__inbox_take(&inbox_lab->inbox, &node);
 
-    if (due__inbox_take(&inbox_lab->inbox, &node) != DUE__INBOX_NODE)
-        return false;
+    if (found != DUE__INBOX_NODE)
+        return found;
     size_t n = (size_t)(node - inbox_lab->node);
     explore_check(n < NODES, "no node of ours");
     explore_check(!inbox_lab->taken[n], "node %zu comes twice", n);
     explore_check(n % 2 == 0 || inbox_lab->taken[n - 1], "node %zu overtakes", n);
     inbox_lab->taken[n] = true;
-    return true;
+    return found;
+}
+
+static bool inbox_take_one(void)
+{
+    return inbox_take_found() == DUE__INBOX_NODE;
 }
 
 static void inbox_take(void *arg)
@@ -185,6 +192,91 @@ static void inbox_check(void)
         ;
     for (int i = 0; i < NODES; i++)
         explore_check(inbox_lab->taken[i], "node %d is lost", i);
+}
+
+/* The same, and each is said to be late: a producer whose node was not taken finds it so. */
+static void inbox_put_late(void *arg)
+{
+    struct cds_wfcq_node *first = arg;
+    size_t n = (size_t)(first - inbox_lab->node);
+
+    for (size_t i = 0; i < 2; i++) {
+        due__inbox_put(&inbox_lab->inbox, first + i);
+        due__inbox_say_late(&inbox_lab->inbox);
+        bool late = due__inbox_late(&inbox_lab->inbox);
+        explore_check(late || inbox_lab->taken[n + i], "node %zu is there, and nothing is late",
+                      n + i);
+    }
+}
+
+static void inbox_drain(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 3; i++) {
+        enum due__inbox_found found = DUE__INBOX_NODE;
+
+        due__inbox_answer(&inbox_lab->inbox);
+        while (found == DUE__INBOX_NODE)
+            found = inbox_take_found();
+        due__inbox_answered(&inbox_lab->inbox, found);
+    }
+}
+
+static void inbox_late_setup(void)
+{
+    inbox_lab = explore_new(sizeof *inbox_lab);
+    due__inbox_init(&inbox_lab->inbox);
+    explore_thread("producer 1", inbox_put_late, &inbox_lab->node[0]);
+    explore_thread("producer 2", inbox_put_late, &inbox_lab->node[2]);
+    explore_thread("taker", inbox_drain, NULL);
+}
+
+/* Nothing is forgotten in it: whoever holds the lock drains it, and looks again when he leaves.  At
+ * first somebody has knocked for what was taken already. */
+static void inbox_hold(void)
+{
+    do {
+        struct cds_wfcq_node *node = NULL;
+        enum due__inbox_found found;
+
+        due__inbox_answer(&inbox_lab->inbox);
+        while ((found = due__inbox_take(&inbox_lab->inbox, &node)) == DUE__INBOX_NODE)
+            inbox_lab->taken[node - inbox_lab->node] = true;
+        due__inbox_answered(&inbox_lab->inbox, found);
+        due__lock_release(&inbox_lab->lock);
+    } while (due__inbox_knocked(&inbox_lab->inbox) && due__lock_try(&inbox_lab->lock));
+}
+
+static void inbox_put_and_try(void *arg)
+{
+    due__inbox_put(&inbox_lab->inbox, arg);
+    if (due__lock_try(&inbox_lab->lock))
+        inbox_hold();
+}
+
+static void inbox_lock_and_hold(void *arg)
+{
+    (void)arg;
+    due__lock_acquire(&inbox_lab->lock);
+    inbox_hold();
+}
+
+static void inbox_knock_setup(void)
+{
+    inbox_lab = explore_new(sizeof *inbox_lab);
+    due__inbox_init(&inbox_lab->inbox);
+    due__lock_init(&inbox_lab->lock);
+    due__inbox_put(&inbox_lab->inbox, &inbox_lab->node[0]);
+    explore_check(inbox_take_one(), "nothing to take");
+    explore_thread("holder", inbox_lock_and_hold, NULL);
+    explore_thread("producer 1", inbox_put_and_try, &inbox_lab->node[1]);
+    explore_thread("producer 2", inbox_put_and_try, &inbox_lab->node[2]);
+}
+
+static void inbox_knock_check(void)
+{
+    for (int i = 0; i < 3; i++)
+        explore_check(inbox_lab->taken[i], "node %d is forgotten", i);
 }
 
 /* ---- window: every slot is taken or recalled once, whole, in order ---- */
@@ -212,8 +304,11 @@ static void window_had(struct due__slot s)
 
 static void window_show(uint32_t n)
 {
-    while (n-- > 0)
-        due__window_publish(&window_lab->window, window_slot(window_lab->published++));
+    struct due__slot next[DUE__WINDOW_SLOTS];
+
+    for (uint32_t i = 0; i < n; i++)
+        next[i] = window_slot(window_lab->published++);
+    due__window_publish(&window_lab->window, next, n);
 }
 
 static void window_take(void *arg)
@@ -235,8 +330,8 @@ static void window_holder(void *arg)
     struct due__slot back[DUE__WINDOW_SLOTS];
 
     (void)arg;
-    if (due__window_count(&window_lab->window) < DUE__WINDOW_SLOTS)
-        window_show(1);
+    if (due__window_count(&window_lab->window) < DUE__WINDOW_SLOTS - 1)
+        window_show(2);
     uint32_t n = due__window_recall(&window_lab->window, back);
     for (uint32_t i = 0; i < n; i++) {
         explore_check(i == 0 || due__slot_before(back[i - 1], back[i]), "recalled out of order");
@@ -290,6 +385,10 @@ const struct explore_scenario explore_scenarios_rooms[] = {
     ROOM("alarm", "two ring, one waits on a timer", alarm_setup, NULL, (3, 1, 0, 0), (5, 2, 0, 0)),
     ROOM("inbox", "two put two nodes each, one takes", inbox_setup, inbox_check, (3, 1, 0, 0),
          (4, 2, 0, 0)),
+    ROOM("inbox_late", "the same, and all are late", inbox_late_setup, inbox_check, (2, 1, 0, 0),
+         (4, 2, 0, 0)),
+    ROOM("inbox_knock", "two put one each, whoever holds the lock takes", inbox_knock_setup,
+         inbox_knock_check, (3, 1, 0, 0), (5, 2, 0, 0)),
     ROOM("window", "two take, the lock's holder shows and recalls", window_setup, window_check,
          (3, 1, 0, 0), (4, 2, 0, 0)),
     ROOM("window_full", "the same with every place in use", window_full_setup, window_check,
