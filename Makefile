@@ -14,8 +14,8 @@ demo:
 proof:
 	tools/proof
 
-bench: all
-	cmake --build --preset release --target bench
+bench bench-check bench-inside: all
+	cmake --build --preset release --target $@
 
 install: all
 	cmake --install build/release --prefix $(PREFIX)
@@ -27,4 +27,4 @@ format:
 clean:
 	rm -rf build
 
-.PHONY: all check demo proof bench install format clean
+.PHONY: all check demo proof bench bench-check bench-inside install format clean

@@ -6,6 +6,7 @@ run 0 --version
 has "$dir/out" '^duectl [0-9]*\.[0-9]*\.[0-9]*$'
 run 0 --help
 has "$dir/out" '^usage: duectl run'
+has "$dir/out" '^       duectl bench '
 run 0 run --help
 has "$dir/out" '^  --replay'
 run 0 check --help

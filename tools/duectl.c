@@ -17,9 +17,10 @@ static const char version[] =
 static const char usage[] =
     "usage: duectl run [OPTION]... [FILE]    print each line of a schedule at its time\n"
     "       duectl check [FILE]              only say which lines cannot be read\n"
+    "       duectl bench [OPTION]...         compare libdue with other queues, on this machine\n"
     "       duectl --version | --help\n"
     "\n"
-    "`duectl run --help` has the options.\n";
+    "`duectl run --help` and `duectl bench --help` have the options.\n";
 
 static const char usage_run[] =
     "usage: duectl run [OPTION]... [FILE]\n"
@@ -97,6 +98,8 @@ int main(int argc, char **argv)
         return say_usage();
     if (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "check") == 0)
         return run_or_check(argc - 1, argv + 1);
+    if (strcmp(argv[1], "bench") == 0)
+        return ctl_bench(argv + 1);
     if (strcmp(argv[1], "--version") == 0)
         return print_text(version);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

@@ -13,6 +13,7 @@
  *   duectl_tally.c     counts and lateness
  *   duectl_report.c    what a run says at its end
  *   duectl_screen.c    standard output and standard error
+ *   duectl_bench.c     finds and starts the benchmarks
  *
  * A run has two queues.  Every job leaves through the queue on the monotonic clock, which nobody
  * can set.  Those that a date was given for wait in the queue on the wall clock, and when they are
@@ -293,5 +294,11 @@ void ctl_report(struct ctl_run *run, int signal);
 
 /* The exit status of a run that has ended. */
 int ctl_run_status(struct ctl_run *run, int signal);
+
+/* ---- The benchmarks -------------------------------------------------------------------------- */
+
+/* `duectl bench`: become the program that runs them, with these arguments.  It returns, with an
+ * exit status, only if it cannot. */
+int ctl_bench(char **argv);
 
 #endif

@@ -3,7 +3,7 @@
 
 # What every build needs; the tests need more.
 packages_build="gcc libc6-dev cmake ninja-build make pkgconf liburcu-dev"
-packages_tests="libcriterion-dev python3 g++"
+packages_tests="libcriterion-dev python3 g++ libtbb-dev libevent-dev libev-dev libuv1-dev"
 
 say()
 {

@@ -1,0 +1,82 @@
+"""Whether targets are met."""
+
+import unittest
+
+from support import ABILITIES, result
+from runner import check, targets
+from runner.targets import ANY, IDS, VALUES, Target
+
+
+def judged(target, *made):
+    return check.judge(target, {one["group"]: one for one in made}, ABILITIES)
+
+
+def at_least(bound, theirs, label="libdue"):
+    return Target("t", ("g", label, "value"), ("g", theirs, "value"), ">=", bound)
+
+
+class Check(unittest.TestCase):
+    def test_the_median_of_the_ratios_of_rounds_counts(self):
+        made = result("g", {"libdue": [10, 30, 40], "std-pq": [10, 20, 20]})
+        self.assertEqual(judged(at_least(1.5, ANY), made)["state"], check.MET)
+        self.assertEqual(judged(at_least(1.51, ANY), made)["state"], check.MISSED)
+        self.assertEqual(judged(at_least(1.5, ANY), made)["figure"][0], 1.5)
+
+    def test_the_best_is_chosen_among_those_meant(self):
+        made = result("g", {"libdue": [10], "std-pq": [30], "mutex-heap": [20], "std-pq pin": [99]})
+        versus = [judged(at_least(1, choice), made)["versus"]
+                  for choice in (ANY, IDS, VALUES, "std-pq pin")]
+        self.assertEqual(versus, ["std-pq", "mutex-heap", "std-pq", "std-pq pin"])
+
+    def test_the_least_processor_time_is_the_best(self):
+        fields = {"libdue": {"cpu_s": 0.08}, "std-pq": {"cpu_s": 0.4}, "tbb": {"cpu_s": 0.1}}
+        made = result("g", {"libdue": [1], "std-pq": [9], "tbb": [2]}, fields=fields)
+        target = Target("t", ("g", "libdue", targets.CPU), ("g", ANY, targets.CPU), "<=", 0.8)
+        found = judged(target, made)
+        self.assertEqual(found["versus"], "tbb")
+        self.assertAlmostEqual(found["figure"][0], 0.8)
+
+    def test_a_cost_is_the_inverse_of_a_rate(self):
+        target = Target("t", ("g", "libdue", "cost"), ("g", ANY, "cost"), "<=", 1.3)
+        rate = result("g", {"libdue": [10], "tbb": [12], "std-pq": [5]})
+        cost = result("g", {"libdue": [15], "tbb": [10], "std-pq": [50]}, unit="ns")
+        self.assertAlmostEqual(judged(target, rate)["figure"][0], 1.2)
+        self.assertEqual(judged(target, rate)["versus"], "tbb")
+        self.assertEqual(judged(target, cost)["state"], check.MISSED)
+        self.assertEqual(judged(target, cost)["figure"][0], 1.5)
+
+    def test_a_figure_may_stand_alone_or_be_held_to_another_group(self):
+        alone = Target("t", ("m", "libdue", "value"), None, "<=", 88)
+        made = result("m", {"libdue": [81.0]}, unit="bytes")
+        self.assertEqual(judged(alone, made)["state"], check.MET)
+        other = Target("t", ("a", "libdue", "value"), ("b", "limit", "value"), ">=", 0.3)
+        two = (result("a", {"libdue": [25]}), result("b", {"limit": [77]}))
+        self.assertAlmostEqual(judged(other, *two)["figure"][0], 25 / 77)
+        self.assertEqual(judged(other, two[0])["state"], check.OPEN)
+
+    def test_libdue_that_cannot_has_missed_and_a_rival_that_is_absent_leaves_open(self):
+        made = result("g", {"libdue": None, "std-pq": [1]})
+        self.assertEqual(judged(at_least(1, ANY), made)["state"], check.MISSED)
+        made = result("g", {"libdue": [1], "std-pq": None})
+        self.assertEqual(judged(at_least(1, ANY), made)["state"], check.OPEN)
+        self.assertEqual(judged(at_least(1, ANY))["state"], check.OPEN)
+
+    def test_the_report_fails_if_one_is_missed(self):
+        made = result("g", {"libdue": [10], "std-pq": [30]})
+        for bound, missed in ((0.3, False), (0.5, True)):
+            text, failed = check.report([judged(at_least(bound, ANY), made)])
+            self.assertEqual(failed, missed)
+            self.assertIn("1 NOT MET" if missed else "1 met, 0 not measured, 0 NOT", text)
+
+    def test_there_are_targets_for_each_row_of_the_table_and_the_general_rule(self):
+        texts = [one.text for one in targets.every_target("full")]
+        self.assertEqual(len(texts), len(set(texts)))
+        for word in ("enqueue,", "enqueue by 32", "through at once", "through with delays",
+                     "lateness p50", "hand-over", "cost of that enqueue", "cancel", "timeout",
+                     "hold", "memory", "topics 1000", "mixed 90", "burst", "slow", "payload 4096",
+                     "hold decades", "through 64"):
+            self.assertTrue(any(text.startswith(word) for text in texts), word)
+
+
+if __name__ == "__main__":
+    unittest.main()
