@@ -441,13 +441,15 @@ int64_t due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_
 void due__arm_worker(struct due_queue *q);
 struct due__bell *due__lead_bell(struct due_queue *q);
 
-/* ---- dequeue.c ---- */
+/* ---- lent.c ---- */
 
 /* The taken job @number, for the caller. */
 void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);
 /* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
 void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
+/* ---- dequeue.c ---- */
+
 /* Take up to @max live jobs of topic @t without the lock. */
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max);

@@ -46,26 +46,6 @@ static inline bool take(struct due_queue *q, const struct due__topic *t, struct 
     return false;
 }
 
-void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
-                   due_job *job)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
-    struct due__facts f = due__facts_load(j);
-
-    *job = (due_job){
-        .id = due__id(q, number, due__word_generation(w)),
-        .data = due__job_bytes(j, f),
-        .len = f.len,
-        .ptr = (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER ? j->payload.ptr : NULL,
-        .deadline_ns = deadline_ns,
-        .lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0,
-        .topic = f.topic,
-        .priority = f.priority,
-        .queue = q,
-    };
-}
-
 /* ---- Without the lock ---- */
 
 /* Of @n slots, those whose jobs become the caller's, in front; how many. */
@@ -214,31 +194,53 @@ static bool wants(const struct request *r, int topic)
     return r->topics == NULL;
 }
 
-/* Nothing is ready anywhere: the head of the timeline, if it is due and for this taker, needs no
- * line.  False: it is not, or has to go through one. */
+/* The head of the timeline, if it is due and for this taker.  False: it is not, or has to go
+ * through a line. */
 static bool take_head(struct due_queue *q, const struct request *r, int64_t now_ns,
                       struct due__slot *s)
 {
     struct due__timeline *tl = &q->timeline;
     uint64_t w;
 
-    if (!q->shows || due__timeline_bound(tl) > now_ns || due__topics_ready(q) ||
-        !due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > now_ns)
-        return false;
-    struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
-    while (due__slot_alive(&q->slab, *s, &w)) {
+    for (uint32_t looked = 0; looked < DUE__MOVES_MAX; looked++) {
+        if (due__timeline_bound(tl) > now_ns || !due__head_ready(q) || !due__timeline_head(tl, s) ||
+            due__slot_deadline(*s) > now_ns)
+            return false;
+        struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
+        bool alive = due__slot_alive(&q->slab, *s, &w);
         struct due__facts f = due__facts_load(j);
 
-        if (due__topic_at(q, f.topic)->paused || !wants(r, f.topic))
+        if (alive && (due__topic_at(q, f.topic)->paused || !wants(r, f.topic)))
             return false;
-        if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) { /* J1 */
-            due__timeline_pop(tl);
-            due__prefetch_ahead(q);
+        due__timeline_pop(tl);
+        due__prefetch_ahead(q);
+        if (alive && due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) { /* J1 */
             due__note_ready(q, *s);
             return true;
         }
     }
     return false;
+}
+
+/* Nothing is ready in any line: up to @max jobs from the timeline, as they stand.  They need no
+ * line. */
+static size_t take_heads(struct due_queue *q, const struct request *r, int64_t now_ns,
+                         struct due__slot *slots, size_t max)
+{
+    size_t got = 0;
+
+    if (!q->shows || due__timeline_bound(&q->timeline) > now_ns || due__topics_ready(q))
+        return 0;
+    while (got < max && take_head(q, r, now_ns, &slots[got]))
+        got++;
+    return got;
+}
+
+/* Would anybody miss it if what is due stayed in the timeline?  Those who wait, and whose turn it
+ * is among topics. */
+static bool missed(const struct due_queue *q)
+{
+    return q->all != NULL || due__load_relaxed(&q->topic_count) > 1; /* T1: under the lock */
 }
 
 /* Is anything left in the inbox that was there when the call first looked?  It may come first. 
@@ -257,6 +259,7 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
 {
     int64_t now =
         r->woke_ns != 0 ? r->woke_ns : due__clock_now(&q->clock); /* I3: before the drain */
+    size_t max = r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE;
     size_t got = 0;
 
     *done = false;
@@ -264,7 +267,9 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
     r->now_ns = 0;
     if (due__inbox_quiet(&q->inbox)) { /* I2 */
         r->now_ns = now;
-        got = *called == 0 ? take_head(q, r, now, slots) : 0;
+        got = *called == 0 ? take_heads(q, r, now, slots, max) : 0;
+        if (got == max && !missed(q))
+            return got;
     } else {
         if (r->rounds == 0)
             r->last = due__last_in_inbox(q);
@@ -276,7 +281,6 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
     *done = due__move_due(q, now);
     if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
         return 0; /* the dequeue proxy takes */
-    size_t max = r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE;
     while (got < max) {
         size_t more;
         enum due__found found =
@@ -547,38 +551,4 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     }
     hand_over(q, &s, 1, 0, job);
     return 0;
-}
-
-void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_acquire(&j->word); /* J1 */
-
-    while (w & DUE__LINKED) {
-        if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__DONE)) /* J1 */
-            return;
-    }
-    due__slab_give_in(&q->slab, it, number);
-}
-
-void due_job_done(due_job *job)
-{
-    due_queue *q = job->queue;
-    uint32_t number;
-    uint32_t generation;
-
-    if (q != NULL && !due__forked(q) && due__id_read(q, job->id, &number, &generation)) {
-        struct due__job *j = due__job_at(&q->slab, number);
-        uint64_t w = due__load_acquire(&j->word); /* J1 */
-
-        if (due__word_generation(w) == generation && due__word_state(w) == DUE__LENT) {
-            due__job_release(&q->slab, j);
-
-            struct due__shard *it = due__shard_enter(&q->slab);
-            it->done++;
-            due__place_done(q, it, number);
-            due__shard_leave(it);
-        }
-    }
-    memset(job, 0, sizeof *job);
 }
