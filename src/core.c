@@ -438,8 +438,12 @@ bool due__move_some(struct due_queue *q, int64_t now_ns)
             return false;
         if (!due__timeline_head(tl, &s) || due__slot_deadline(s) > now_ns)
             break;
-        if (looked++ == DUE__MOVES_MAX)
+        if (looked++ == DUE__MOVES_MAX) {
+            /* What comes in meanwhile must not stand behind what was moved. */
+            if (due__slot_deadline(s) - 1 > q->due_ns)
+                q->due_ns = due__slot_deadline(s) - 1;
             return false;
+        }
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
         make_ready(q, s);

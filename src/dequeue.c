@@ -132,8 +132,8 @@ static enum due__found take_and_count(struct due_queue *q, struct due__topic *t,
                                       uint32_t *called)
 {
     *got = take_of(q, t, slots, max);
-    if (*got == 0 && t->line.count > 0)
-        return DUE__AGAIN;
+    if (*got == 0 && (t->line.count > 0 || due__window_count(&t->window) > 0))
+        return DUE__AGAIN; /* the rest may have been shown just now */
     if (*got == 0) {
         due__topic_unlist(q, t);
         t->fresh = 0;

@@ -196,6 +196,29 @@ LAB_TEST(cancel, leaves_no_more_behind_than_there_are_live_jobs)
     lab_close(&lab);
 }
 
+/* A taker passes over a limited number of cancelled jobs in one tenure; what it then shows of the
+ * rest must not be taken for the end. */
+LAB_TEST(cancel, does_not_hide_a_job_behind_many_cancelled_ones)
+{
+    enum { JOBS = 640 };
+    struct lab lab = lab_open();
+    static due_id id[JOBS];
+
+    for (int live = 520; live < JOBS; live += 7) {
+        for (int i = 0; i < JOBS; i++)
+            id[i] = lab_enqueue(&lab, "job", .delay_ns = 0);
+        cr_expect_str_eq(lab_dequeue(&lab), "job");
+        for (int i = 1; i < JOBS; i++) {
+            if (i != live)
+                cr_assert_eq(due_cancel(lab.q, id[i], NULL), 0);
+        }
+        const char *text = lab_dequeue(&lab);
+        cr_assert_not_null(text, "job %d is hidden", live);
+        cr_expect_null(lab_dequeue(&lab));
+    }
+    lab_close(&lab);
+}
+
 LAB_TEST(cancel_batch, answers_how_many_and_tells_of_each)
 {
     struct lab lab = lab_open();
