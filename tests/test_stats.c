@@ -108,8 +108,10 @@ LAB_TEST(stats, tell_who_sorted_each_job_in)
                  (uintmax_t)s.delegated);
     if (lab_proxies == DUE_PROXIES_ALWAYS)
         cr_expect_eq(s.direct, 0u);
-    else
+    else if (lab_proxies == DUE_PROXIES_NEVER)
         cr_expect_eq(s.delegated, 0u, "one thread alone has nobody to leave a job to");
+    else /* the worker proxy may be at work in the queue at any moment */
+        cr_expect_gt(s.direct, 0u);
     lab_close(&lab);
 }
 
