@@ -37,7 +37,8 @@ has err ' max \([0-9][0-9][0-9]\.. ms\|[0-9.]* s\)$'
 has err '^commands   2, 0 failed$'
 
 # The progress line is on a terminal only; it is erased before each line and at the end.
-script -qec true /dev/null </dev/null >/dev/null 2>&1 || finish # no command, or no terminal to be had
+# Neither without the command, nor where no terminal is to be had.
+script -qec true /dev/null </dev/null >/dev/null 2>&1 || finish
 printf '600ms one\n1200ms two\n' >s.due
 script -qec "'$duectl' run s.due </dev/null" /dev/null </dev/null >screen || fail "on a terminal"
 tr '\r' '\n' <screen | sed 's/next in [0-9.]* m*s/next in N/' >shown
