@@ -396,7 +396,7 @@ void due__drain_all(struct due_queue *q)
         due__enter(q, &t);
         due__catch_up(q, DUE__PROXY_BATCH);
         due__leave(q, &t);
-    } while (!due__inbox_quiet(&q->inbox) && rounds-- > 0); /* I2 */
+    } while (due__inbox_knocked(&q->inbox) && rounds-- > 0); /* E1: a gap is not waited for */
 }
 
 /* ---- What is due ---- */

@@ -317,11 +317,12 @@ static inline bool due__drain_or_say(struct due_queue *q, uint32_t max)
     return all;
 }
 
+/* Catch up in tenures of its own, one at least, until everything is sorted in that was there when
+ * it began and can be reached. */
+void due__drain_all(struct due_queue *q);
+
 /* The job that was put in last, NULL if there is none.  It may be sorted in by now. */
 const struct due__job *due__last_in_inbox(const struct due_queue *q);
-
-/* The same in tenures of its own, until everything is sorted in that was there when it began. */
-void due__drain_all(struct due_queue *q);
 
 /* A job leaves the timeline because it is due: counted, and remembered as the latest. */
 static inline void due__note_ready(struct due_queue *q, struct due__slot s)

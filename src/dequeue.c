@@ -243,7 +243,7 @@ static bool missed(const struct due_queue *q)
     return q->all != NULL || due__load_relaxed(&q->topic_count) > 1; /* T1: under the lock */
 }
 
-/* Is anything left in the inbox that was there when the call first looked?  It may come first. 
+/* Is anything left in the inbox that was there when the call first looked?  It may come first.
  * What came later may be left, or the call might never end. */
 static bool left_in_inbox(struct due_queue *q, struct request *r)
 {

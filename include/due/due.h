@@ -192,7 +192,8 @@ typedef struct due_job {
     size_t len;          /* */
     void *ptr;           /* the pointer carried, now the receiver's */
     int64_t deadline_ns; /* */
-    int64_t lateness_ns; /* from the deadline to the hand-over; never negative */
+    int64_t lateness_ns; /* from the deadline to the hand-over, as the clock was last looked at in
+                            the call; never negative */
     int topic;           /* */
     int priority;        /* */
     due_queue *queue;    /* NULL: nothing to be done with */
