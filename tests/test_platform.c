@@ -2,10 +2,16 @@
 #include "lab.h"
 
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <locale.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 /* C10: a caller that leads sets its timer slack, and must give it back */
 LAB_TEST(platform, timer_slack_of_a_caller_is_as_it_was)
@@ -27,6 +33,51 @@ LAB_TEST(platform, timer_slack_of_a_caller_is_as_it_was)
         cr_expect_eq(prctl(PR_GET_TIMERSLACK), 77777, "clock %zu", i);
         lab_close(&lab);
     }
+}
+
+#define FUTEX_WAIT_CALL 455 /* of Linux 6.7, the same on every machine */
+
+/* From now on the kernel of this process is an older one: it has no futex_wait. */
+static bool without_futex_wait(void)
+{
+    struct sock_filter rule[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, FUTEX_WAIT_CALL, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog rules = { .len = sizeof rule / sizeof rule[0], .filter = rule };
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &rules, 0, 0) != 0)
+        return false;
+    return syscall(FUTEX_WAIT_CALL, NULL, 0, 0, 0, NULL, 0) == -1 && errno == ENOSYS;
+}
+
+static int64_t processor_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * DUE_S(1) + t.tv_nsec;
+}
+
+LAB_TEST(platform, timed_sleep_of_an_older_kernel_sleeps_and_gives_the_slack_back)
+{
+    if (!without_futex_wait())
+        cr_skip("system calls cannot be filtered here");
+    cr_assert_eq(prctl(PR_SET_TIMERSLACK, 77777UL), 0);
+    struct lab lab = lab_open(.kernel = true);
+    int64_t before = processor_ns();
+    due_job job;
+
+    lab_enqueue(&lab, "job", .delay_ns = DUE_MS(400));
+    cr_assert_eq(due_dequeue(lab.q, &job, DUE_S(20)), 0);
+    cr_expect_geq(job.lateness_ns, 0);
+    due_job_done(&job);
+    cr_expect_lt(processor_ns() - before, DUE_MS(200), "it does not sleep");
+    cr_expect_eq(prctl(PR_GET_TIMERSLACK), 77777);
+    lab_close(&lab);
 }
 
 LAB_TEST(platform, errno_of_a_caller_is_no_channel)

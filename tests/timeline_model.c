@@ -52,11 +52,9 @@ struct lab {
 
 static struct lab lab;
 
-static bool is_alive(const void *ctx, struct due__slot s)
+static bool is_alive(const uint32_t *stamp, struct due__slot s)
 {
-    const struct lab *l = ctx;
-
-    return l->stamp[due__slot_job(s)] == due__slot_arrival(s);
+    return stamp[due__slot_job(s)] == due__slot_arrival(s);
 }
 
 static size_t keep_alive(const void *ctx, struct due__slot *slot, size_t n)
@@ -119,7 +117,7 @@ static bool lab_open(size_t chunks, unsigned pattern)
     if (r == NULL)
         return false;
     due__pool_adopt(&lab.pool, r);
-    return due__timeline_init(&lab.tl, &lab.alloc, &lab.pool, keep_alive, &lab) == 0;
+    return due__timeline_init(&lab.tl, &lab.alloc, &lab.pool, keep_alive, lab.stamp) == 0;
 }
 
 /* False: some memory is still out. */
@@ -241,7 +239,7 @@ static bool pop(void)
         if (told &&
             (!due__timeline_head(&lab.tl, &head) || due__slot_key(second) != due__slot_key(head)))
             return false;
-        if (!is_alive(&lab, s))
+        if (!is_alive(lab.stamp, s))
             continue;
         if (lab.live == 0 || due__slot_key(s) != due__slot_key(lab.sorted[0]))
             return false;
@@ -467,24 +465,6 @@ struct crowd {
     size_t dead;
 };
 
-static bool in_crowd(const void *ctx, struct due__slot s)
-{
-    const struct crowd *c = ctx;
-
-    return c->stamp[due__slot_job(s)] == due__slot_arrival(s);
-}
-
-static size_t keep_crowd(const void *ctx, struct due__slot *slot, size_t n)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        slot[kept] = slot[i];
-        kept += in_crowd(ctx, slot[i]);
-    }
-    return kept;
-}
-
 static void note(struct crowd *c)
 {
     size_t looked = lab.tl.looked - c->since;
@@ -506,7 +486,7 @@ static bool leave(struct crowd *c, due__key *last, size_t *left)
         sorted_so_far = due__slot_key(s) > *last;
         *last = due__slot_key(s);
         --*left;
-        c->dead -= !in_crowd(c, s);
+        c->dead -= !is_alive(c->stamp, s);
     }
     if (c->dead > due__timeline_count(&lab.tl) / 2 || lab.tl.sweep.on) {
         size_t dropped = 0;
@@ -534,8 +514,7 @@ static bool looks_at_little(uint32_t n)
             return false;
         due__pool_adopt(&lab.pool, r);
     }
-    lab.tl.keep = keep_crowd;
-    lab.tl.ctx = &c;
+    lab.tl.ctx = c.stamp;
     for (uint32_t i = 0; ok && i < n; i++) {
         int64_t at = (int64_t)model_below(&state, i % 4 == 0 ? 1000000000000 : 1000000);
 
