@@ -1,4 +1,4 @@
-/* rivals_clock.c - see rivals_clock.h; and the calls of clock.h, for bench_loops. */
+/* rivals_clock.c - see rivals_clock.h. */
 #define _GNU_SOURCE /* RTLD_NEXT */
 #include "rivals_clock.h"
 
@@ -15,12 +15,10 @@
 
 typedef int ask_clock(clockid_t id, struct timespec *t);
 
-static bool stands;
-static int64_t shown_ns;
 static uint64_t asked;
 
 /* That of libc.  A library may ask for the time before main() begins. */
-static int ask_libc(clockid_t id, struct timespec *t)
+int rivals_clock_libc(clockid_t id, struct timespec *t)
 {
     static ask_clock *libc;
 
@@ -41,8 +39,10 @@ int clock_gettime(clockid_t id, struct timespec *t)
     bool monotonic = id == CLOCK_MONOTONIC || id == CLOCK_MONOTONIC_COARSE ||
                      id == CLOCK_MONOTONIC_RAW || id == CLOCK_BOOTTIME;
 
-    if (!stands || !monotonic)
-        return ask_libc(id, t);
+    if (!bench_clock_stands() || !monotonic)
+        return rivals_clock_libc(id, t);
+    int64_t shown_ns = bench_now();
+
     asked++;
     t->tv_sec = shown_ns / S_NS;
     t->tv_nsec = shown_ns % S_NS;
@@ -52,28 +52,4 @@ int clock_gettime(clockid_t id, struct timespec *t)
 uint64_t rivals_clock_asked(void)
 {
     return asked;
-}
-
-int64_t bench_clock_real(void)
-{
-    struct timespec t;
-
-    ask_libc(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * S_NS + t.tv_nsec;
-}
-
-int64_t bench_now(void)
-{
-    return stands ? shown_ns : bench_clock_real();
-}
-
-void bench_clock_virtual(int64_t start_ns)
-{
-    shown_ns = start_ns;
-    stands = true;
-}
-
-void bench_clock_turn(int64_t to_ns)
-{
-    shown_ns = to_ns;
 }

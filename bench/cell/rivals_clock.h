@@ -11,6 +11,10 @@
 #define BENCH_RIVALS_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
+
+/* The clock_gettime() of libc. */
+int rivals_clock_libc(clockid_t id, struct timespec *t);
 
 /* How often a virtual clock has answered clock_gettime(). */
 uint64_t rivals_clock_asked(void);

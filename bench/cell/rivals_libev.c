@@ -18,12 +18,10 @@ struct job {
 };
 
 struct queue {
+    struct loop_jobs jobs;
     struct ev_loop *loop;
     bool virtual_clock;
     int64_t seen_ns; /* what the loop has last looked at, or a little earlier */
-    struct loop_pool pool;
-    struct loop_ring fired;
-    struct job *lent; /* was taken, and is being looked at */
 };
 
 static void fire(struct ev_loop *loop, ev_timer *timer, int what)
@@ -31,7 +29,7 @@ static void fire(struct ev_loop *loop, ev_timer *timer, int what)
     struct queue *q = ev_userdata(loop);
 
     (void)what;
-    loop_ring_put(&q->fired, timer);
+    loop_ring_put(&q->jobs.fired, timer);
 }
 
 static void look(struct queue *q)
@@ -53,16 +51,16 @@ static void start(struct queue *q, struct job *job)
 /* The loop's own array of timers grows and is touched when it is first used. */
 static void reserve(struct queue *q)
 {
-    size_t n = q->pool.count;
+    size_t n = q->jobs.pool.count;
 
     for (size_t i = 0; i < n; i++) {
-        struct job *job = loop_pool_job(&q->pool, i);
+        struct job *job = loop_pool_job(&q->jobs.pool, i);
 
         ev_timer_init(&job->timer, fire, 86400, 0);
         ev_timer_start(q->loop, &job->timer);
     }
     for (size_t i = n; i > 0; i--) {
-        struct job *job = loop_pool_job(&q->pool, i - 1);
+        struct job *job = loop_pool_job(&q->jobs.pool, i - 1);
 
         ev_timer_stop(q->loop, &job->timer);
     }
@@ -78,8 +76,7 @@ static void *queue_open(const struct bench_setup *setup)
     ev_set_userdata(q->loop, q);
     look(q);
     loop_check_clock(setup, asked);
-    loop_pool_open(&q->pool, setup, sizeof(struct job));
-    loop_ring_open(&q->fired, setup);
+    loop_jobs_open(&q->jobs, setup, sizeof(struct job));
     reserve(q);
     return q;
 }
@@ -89,8 +86,7 @@ static void queue_close(void *queue)
     struct queue *q = queue;
 
     ev_loop_destroy(q->loop);
-    loop_pool_close(&q->pool);
-    free(q->fired.slot);
+    loop_jobs_close(&q->jobs);
     free(q);
 }
 
@@ -98,7 +94,7 @@ static void queue_enqueue(void *queue, unsigned thread, const struct bench_job *
                           union bench_handle *handle)
 {
     struct queue *q = queue;
-    struct job *job = loop_pool_take(&q->pool);
+    struct job *job = loop_pool_take(&q->jobs.pool);
 
     (void)thread;
     loop_job_in(&job->kept, in);
@@ -110,7 +106,7 @@ static void queue_enqueue(void *queue, unsigned thread, const struct bench_job *
 static bool queue_dequeue(void *queue, unsigned thread, struct bench_job *out, bool wait)
 {
     struct queue *q = queue;
-    struct job *job = loop_ring_take(&q->fired);
+    struct job *job = loop_ring_take(&q->jobs.fired);
 
     (void)thread;
     while (job == NULL) {
@@ -118,25 +114,14 @@ static bool queue_dequeue(void *queue, unsigned thread, struct bench_job *out, b
             q->seen_ns = bench_now(); /* so does ev_run() */
         bool active = ev_run(q->loop, wait ? EVRUN_ONCE : EVRUN_NOWAIT);
 
-        job = loop_ring_take(&q->fired);
+        job = loop_ring_take(&q->jobs.fired);
         if (job == NULL && !wait)
             return false;
         if (job == NULL && !active)
             loop_die("libev waits for a job, and there is none");
     }
-    q->lent = job;
-    loop_job_out(&job->kept, out);
+    loop_jobs_lend(&q->jobs, job, &job->kept, out);
     return true;
-}
-
-static void queue_done(void *queue, unsigned thread, struct bench_job *jobs, size_t n)
-{
-    struct queue *q = queue;
-
-    (void)thread;
-    (void)jobs;
-    (void)n;
-    loop_pool_give(&q->pool, q->lent);
 }
 
 static bool queue_cancel(void *queue, unsigned thread, union bench_handle handle)
@@ -148,7 +133,7 @@ static bool queue_cancel(void *queue, unsigned thread, union bench_handle handle
     if (!ev_is_active(&job->timer))
         return false;
     ev_timer_stop(q->loop, &job->timer);
-    loop_pool_give(&q->pool, job);
+    loop_pool_give(&q->jobs.pool, job);
     return true;
 }
 
@@ -160,6 +145,6 @@ const struct bench_subject bench_libev = {
     .close = queue_close,
     .enqueue = queue_enqueue,
     .dequeue = queue_dequeue,
-    .done = queue_done,
+    .done = loop_jobs_done,
     .cancel = queue_cancel,
 };

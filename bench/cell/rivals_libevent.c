@@ -21,10 +21,8 @@ struct job {
 };
 
 struct queue {
+    struct loop_jobs jobs;
     struct event_base *base;
-    struct loop_pool pool;
-    struct loop_ring fired;
-    struct job *lent; /* was taken, and is being looked at */
 };
 
 static void fire(evutil_socket_t none, short what, void *queue)
@@ -33,7 +31,7 @@ static void fire(evutil_socket_t none, short what, void *queue)
 
     (void)none;
     (void)what;
-    loop_ring_put(&q->fired, event_base_get_running_event(q->base));
+    loop_ring_put(&q->jobs.fired, event_base_get_running_event(q->base));
 }
 
 /* The base counts from its own look at the clock, cut to microseconds; so does this. */
@@ -53,17 +51,17 @@ static void start(struct queue *q, struct job *job)
 static void reserve(struct queue *q)
 {
     const struct timeval day = { .tv_sec = 86400 };
-    size_t n = q->pool.count;
+    size_t n = q->jobs.pool.count;
 
     for (size_t i = 0; i < n; i++) {
-        struct job *job = loop_pool_job(&q->pool, i);
+        struct job *job = loop_pool_job(&q->jobs.pool, i);
 
         evtimer_assign(&job->timer, q->base, fire, q);
         if (evtimer_add(&job->timer, &day) != 0)
             loop_die("out of memory");
     }
     for (size_t i = n; i > 0; i--) {
-        struct job *job = loop_pool_job(&q->pool, i - 1);
+        struct job *job = loop_pool_job(&q->jobs.pool, i - 1);
 
         evtimer_del(&job->timer);
     }
@@ -83,8 +81,7 @@ static void *queue_open(const struct bench_setup *setup)
     event_config_free(config);
     event_base_update_cache_time(q->base);
     loop_check_clock(setup, asked);
-    loop_pool_open(&q->pool, setup, sizeof(struct job));
-    loop_ring_open(&q->fired, setup);
+    loop_jobs_open(&q->jobs, setup, sizeof(struct job));
     reserve(q);
     return q;
 }
@@ -94,8 +91,7 @@ static void queue_close(void *queue)
     struct queue *q = queue;
 
     event_base_free(q->base);
-    loop_pool_close(&q->pool);
-    free(q->fired.slot);
+    loop_jobs_close(&q->jobs);
     free(q);
 }
 
@@ -103,7 +99,7 @@ static void queue_enqueue(void *queue, unsigned thread, const struct bench_job *
                           union bench_handle *handle)
 {
     struct queue *q = queue;
-    struct job *job = loop_pool_take(&q->pool);
+    struct job *job = loop_pool_take(&q->jobs.pool);
 
     (void)thread;
     loop_job_in(&job->kept, in);
@@ -115,7 +111,7 @@ static void queue_enqueue(void *queue, unsigned thread, const struct bench_job *
 static bool queue_dequeue(void *queue, unsigned thread, struct bench_job *out, bool wait)
 {
     struct queue *q = queue;
-    struct job *job = loop_ring_take(&q->fired);
+    struct job *job = loop_ring_take(&q->jobs.fired);
 
     /* EVLOOP_NONBLOCK alone would look once more after something has fired. */
     int flags = wait ? EVLOOP_ONCE : EVLOOP_ONCE | EVLOOP_NONBLOCK;
@@ -124,25 +120,14 @@ static bool queue_dequeue(void *queue, unsigned thread, struct bench_job *out, b
     while (job == NULL) {
         int rc = event_base_loop(q->base, flags);
 
-        job = loop_ring_take(&q->fired);
+        job = loop_ring_take(&q->jobs.fired);
         if (job == NULL && !wait)
             return false;
         if (job == NULL && rc != 0)
             loop_die("libevent waits for a job, and there is none");
     }
-    q->lent = job;
-    loop_job_out(&job->kept, out);
+    loop_jobs_lend(&q->jobs, job, &job->kept, out);
     return true;
-}
-
-static void queue_done(void *queue, unsigned thread, struct bench_job *jobs, size_t n)
-{
-    struct queue *q = queue;
-
-    (void)thread;
-    (void)jobs;
-    (void)n;
-    loop_pool_give(&q->pool, q->lent);
 }
 
 static bool queue_cancel(void *queue, unsigned thread, union bench_handle handle)
@@ -154,7 +139,7 @@ static bool queue_cancel(void *queue, unsigned thread, union bench_handle handle
     if (!evtimer_pending(&job->timer, NULL))
         return false;
     evtimer_del(&job->timer);
-    loop_pool_give(&q->pool, job);
+    loop_pool_give(&q->jobs.pool, job);
     return true;
 }
 
@@ -166,7 +151,7 @@ const struct bench_subject bench_libevent = {
     .close = queue_close,
     .enqueue = queue_enqueue,
     .dequeue = queue_dequeue,
-    .done = queue_done,
+    .done = loop_jobs_done,
     .cancel = queue_cancel,
     .grain_ns = US_NS,
 };

@@ -19,10 +19,8 @@ struct job {
 };
 
 struct queue {
+    struct loop_jobs jobs;
     uv_loop_t loop;
-    struct loop_pool pool;
-    struct loop_ring fired;
-    struct job *lent; /* was taken, and is being looked at */
 };
 
 /* uv_run() would otherwise go on to sleep until the next timer. */
@@ -30,7 +28,7 @@ static void fire(uv_timer_t *timer)
 {
     struct queue *q = timer->loop->data;
 
-    loop_ring_put(&q->fired, timer);
+    loop_ring_put(&q->jobs.fired, timer);
     uv_stop(timer->loop);
 }
 
@@ -39,7 +37,7 @@ static void start(struct queue *q, struct job *job)
     uint64_t at_ms = (uint64_t)((job->kept.at_ns + MS_NS - 1) / MS_NS);
     uint64_t now_ms = uv_now(&q->loop);
 
-    if (!loop_pool_has(&q->pool, job))
+    if (!loop_pool_has(&q->jobs.pool, job))
         uv_timer_init(&q->loop, &job->timer);
     uv_timer_start(&job->timer, fire, at_ms > now_ms ? at_ms - now_ms : 0, 0);
 }
@@ -54,10 +52,9 @@ static void *queue_open(const struct bench_setup *setup)
     q->loop.data = q;
     uv_update_time(&q->loop);
     loop_check_clock(setup, asked);
-    loop_pool_open(&q->pool, setup, sizeof(struct job));
-    loop_ring_open(&q->fired, setup);
-    for (size_t i = 0; i < q->pool.count; i++) {
-        struct job *job = loop_pool_job(&q->pool, i);
+    loop_jobs_open(&q->jobs, setup, sizeof(struct job));
+    for (size_t i = 0; i < q->jobs.pool.count; i++) {
+        struct job *job = loop_pool_job(&q->jobs.pool, i);
 
         uv_timer_init(&q->loop, &job->timer);
     }
@@ -71,8 +68,8 @@ static void closed(uv_handle_t *timer)
 
 static void give_back(struct queue *q, struct job *job)
 {
-    if (loop_pool_has(&q->pool, job))
-        loop_pool_give(&q->pool, job);
+    if (loop_pool_has(&q->jobs.pool, job))
+        loop_pool_give(&q->jobs.pool, job);
     else
         uv_close((uv_handle_t *)&job->timer, closed);
 }
@@ -82,7 +79,7 @@ static void close_one(uv_handle_t *timer, void *queue)
     const struct queue *q = queue;
 
     if (!uv_is_closing(timer))
-        uv_close(timer, loop_pool_has(&q->pool, timer) ? NULL : closed);
+        uv_close(timer, loop_pool_has(&q->jobs.pool, timer) ? NULL : closed);
 }
 
 static void queue_close(void *queue)
@@ -93,8 +90,7 @@ static void queue_close(void *queue)
     uv_run(&q->loop, UV_RUN_DEFAULT);
     if (uv_loop_close(&q->loop) != 0)
         loop_die("libuv does not close its loop");
-    loop_pool_close(&q->pool);
-    free(q->fired.slot);
+    loop_jobs_close(&q->jobs);
     free(q);
 }
 
@@ -102,7 +98,7 @@ static void queue_enqueue(void *queue, unsigned thread, const struct bench_job *
                           union bench_handle *handle)
 {
     struct queue *q = queue;
-    struct job *job = loop_pool_take(&q->pool);
+    struct job *job = loop_pool_take(&q->jobs.pool);
 
     (void)thread;
     loop_job_in(&job->kept, in);
@@ -114,20 +110,19 @@ static void queue_enqueue(void *queue, unsigned thread, const struct bench_job *
 static bool queue_dequeue(void *queue, unsigned thread, struct bench_job *out, bool wait)
 {
     struct queue *q = queue;
-    struct job *job = loop_ring_take(&q->fired);
+    struct job *job = loop_ring_take(&q->jobs.fired);
 
     (void)thread;
     while (job == NULL) {
         int alive = uv_run(&q->loop, wait ? UV_RUN_ONCE : UV_RUN_NOWAIT);
 
-        job = loop_ring_take(&q->fired);
+        job = loop_ring_take(&q->jobs.fired);
         if (job == NULL && !wait)
             return false;
         if (job == NULL && !alive)
             loop_die("libuv waits for a job, and there is none");
     }
-    q->lent = job;
-    loop_job_out(&job->kept, out);
+    loop_jobs_lend(&q->jobs, job, &job->kept, out);
     return true;
 }
 
@@ -138,7 +133,7 @@ static void queue_done(void *queue, unsigned thread, struct bench_job *jobs, siz
     (void)thread;
     (void)jobs;
     (void)n;
-    give_back(q, q->lent);
+    give_back(q, q->jobs.lent);
 }
 
 static bool queue_cancel(void *queue, unsigned thread, union bench_handle handle)

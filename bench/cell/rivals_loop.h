@@ -174,4 +174,44 @@ static inline void *loop_ring_take(struct loop_ring *ring)
     return ring->out != ring->in ? ring->slot[ring->out++ & (ring->room - 1)] : NULL;
 }
 
+/* ---- Both, as the first field of a queue ----------------------------------------------------- */
+
+struct loop_jobs {
+    struct loop_pool pool;
+    struct loop_ring fired;
+    void *lent; /* was taken, and is being looked at */
+};
+
+static inline void loop_jobs_open(struct loop_jobs *jobs, const struct bench_setup *setup,
+                                  size_t job_size)
+{
+    loop_pool_open(&jobs->pool, setup, job_size);
+    loop_ring_open(&jobs->fired, setup);
+}
+
+static inline void loop_jobs_close(struct loop_jobs *jobs)
+{
+    loop_pool_close(&jobs->pool);
+    free(jobs->fired.slot);
+}
+
+/* The taken @job goes to the caller, who is done with it at the next loop_jobs_done(). */
+static inline void loop_jobs_lend(struct loop_jobs *jobs, void *job, const struct loop_job *kept,
+                                  struct bench_job *out)
+{
+    jobs->lent = job;
+    loop_job_out(kept, out);
+}
+
+/* As bench_subject.done, for a queue that begins with its jobs. */
+static inline void loop_jobs_done(void *queue, unsigned thread, struct bench_job *taken, size_t n)
+{
+    struct loop_jobs *jobs = queue;
+
+    (void)thread;
+    (void)taken;
+    (void)n;
+    loop_pool_give(&jobs->pool, jobs->lent);
+}
+
 #endif

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "rivals_plain.h"
 #include "subject.h"
 
 #define TEXT(x)  #x
@@ -24,18 +25,8 @@ extern const bench_subject bench_std_pq;
 namespace
 {
 
-struct item {
-    int64_t at_ns;
-    uint64_t number;
-};
-
-struct later {
-    bool operator()(const item &a, const item &b) const
-    {
-        return a.at_ns > b.at_ns;
-    }
-};
-
+using item = plain_item;
+using later = plain_later;
 using heap_of_items = std::priority_queue<item, std::vector<item>, later>;
 
 struct delay_queue {

@@ -10,6 +10,7 @@
 #include <oneapi/tbb/concurrent_priority_queue.h>
 #include <oneapi/tbb/version.h>
 
+#include "rivals_plain.h"
 #include "subject.h"
 
 extern "C" {
@@ -19,18 +20,8 @@ extern const bench_subject bench_tbb;
 namespace
 {
 
-struct item {
-    int64_t at_ns;
-    uint64_t number;
-};
-
-struct later {
-    bool operator()(const item &a, const item &b) const
-    {
-        return a.at_ns > b.at_ns;
-    }
-};
-
+using item = plain_item;
+using later = plain_later;
 using heap_of_items = oneapi::tbb::concurrent_priority_queue<item, later>;
 
 /* What was full once has its memory, and the memory was touched. */
