@@ -77,7 +77,7 @@ static void wake_all(struct due_queue *q, bool consumers)
     do {
         due__enter(q, &t);
         while (consumers && q->all != NULL && due__tenure_room(&t))
-            due__call(q, &t, q->all, DUE__NO_TOPIC);
+            due__call(q, &t, q->all, NULL);
         while (q->space.first != NULL && due__tenure_room(&t)) {
             struct due__waiter *w = q->space.first;
 

@@ -20,7 +20,8 @@
  *
  * Always     N1  every job that waits and is not LINKED has exactly one live slot
  * (check)    N2  everything with a deadline up to due_ns that waits is in a topic's line
- *            N3  nobody waits who takes a topic with a job shown, but has been called
+ *            N3  somebody waits who takes a topic with a job shown: then another one was called for
+ *                that topic and is under way (N4 of waiter.c)
  *
  * Not here   Waiters and the timer: waiter.c.  Topics: topic.c.
  */
@@ -61,29 +62,23 @@ void due__tenure_ring(struct due__tenure *t, struct due__bell *b)
     t->ring[t->rings++] = b;
 }
 
-/* Call waiters for the topics with new jobs.  True: more are to be called than can be rung. */
+/* Call a waiter for each of the topics with new jobs, unless one is under way, or the proxy that
+ * does.  True: more are to be called than can be rung. */
 static bool call_waiters(struct due_queue *q, struct due__tenure *t)
 {
+    bool proxy = q->proxies == DUE_PROXIES_ALWAYS && q->fresh != NULL;
+
+    if (proxy && !due__tenure_room(t))
+        return true;
+    if (proxy)
+        due__tenure_ring(t, &q->dequeue_bell);
     while (q->fresh != NULL) {
         struct due__topic *topic = q->fresh;
-        struct due__waiter *w;
 
-        if (q->proxies == DUE_PROXIES_ALWAYS && topic->fresh > 0) {
-            if (!due__tenure_room(t))
-                return true;
-            due__tenure_ring(t, &q->dequeue_bell);
-            topic->fresh = 0;
-        }
-        while (topic->fresh > 0 && (w = due__waiter_for(q, topic)) != NULL) {
-            if (!due__tenure_room(t))
-                return true;
-            due__topic_refill(q, topic); /* so that it finds its job without the lock */
-            due__call(q, t, w, topic->number);
-            topic->fresh--;
-        }
+        if (!proxy && !due__call_for(q, t, topic))
+            return true;
         q->fresh = topic->fresh_next;
-        topic->fresh = 0;
-        topic->fresh_listed = false;
+        topic->fresh = false;
     }
     return false;
 }

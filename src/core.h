@@ -63,8 +63,14 @@
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
 
 #define DUE__CALLED_LEAD \
-    0x80000000u                  /* in called: come to the lock, to pass the lead on or to leave */
-#define DUE__NO_TOPIC UINT32_MAX /* called for nothing: the queue closes */
+    0x80000000u /* in called: come to the lock, for the lead, for what is in hand, or to leave */
+
+/* Of those who were called for a topic at most one is under way: called, and has had no job yet. */
+enum due__under_way {
+    DUE__NOBODY,    /* nobody is under way */
+    DUE__UNDER_WAY, /* one is, and need not see to others */
+    DUE__AWAITED    /* one is, and when it has its job it calls the next, if there is more */
+};
 
 /* One caller that waits: for a job, for room, or for others to leave.  Waiters belong to the queue
  * and are used again, so that a late ring touches nothing that is gone. */
@@ -98,12 +104,12 @@ struct due__topic {
     struct due__line line;         /* T */
     struct due__slot shown;        /* T  the last slot published in the window */
     struct due__waiters waiters;   /* T  those who want this topic alone */
-    struct due__topic *fresh_next; /* T  topics with new jobs nobody was called for yet */
+    struct due__topic *fresh_next; /* T  topics to be looked at before the release */
     struct due__topic *next;       /* T  topics with something ready, in a ring of turns */
     struct due__topic *prev;       /* T */
-    uint32_t fresh;                /* T  jobs nobody was called for yet */
+    uint32_t under_way;            /* A  W4 of waiter.c: enum due__under_way */
     bool listed;                   /* T  in the ring */
-    bool fresh_listed;             /* T  in the list of topics with new jobs */
+    bool fresh;                    /* T  in the list of topics to be looked at */
     bool paused;                   /* T */
     uint16_t number;               /* I */
     char name[];                   /* I */
@@ -165,7 +171,7 @@ struct due_queue {
     size_t help_at;               /* T  slots from which on others help the worker proxy to sweep */
     uint32_t sweep_topic;         /* T  where the sweep is: 0 the timeline, then topics + 1 */
     struct due__topic *ring;      /* T  topics with something ready; the next in turn */
-    struct due__topic *fresh;     /* T */
+    struct due__topic *fresh;     /* T  topics for which somebody may have to be called */
     struct due__waiters waiters;  /* T  those who take any topic, or several */
     struct due__waiter *all;      /* T  first of everyone who waits for a job */
     struct due__waiter *all_last; /* T */
@@ -238,10 +244,14 @@ static inline void due__measure_begin(struct due_queue *q)
     (void)q;
 }
 
+#ifdef DUE__EXPLORE
+void due__measure_end(struct due_queue *q); /* the explorer looks at what holds at each release */
+#else
 static inline void due__measure_end(struct due_queue *q)
 {
     (void)q;
 }
+#endif
 #endif
 
 /* The clock can be set back: if it was, wait on. */
@@ -410,8 +420,8 @@ int due__topics_init(struct due_queue *q);
 void due__topics_destroy(struct due_queue *q);
 struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number); /* exists */
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);
-/* @n jobs of @t wait for which nobody was called yet: the end of the tenure will call. */
-void due__topic_fresh(struct due_queue *q, struct due__topic *t, uint32_t n);
+/* Jobs of @t may wait for which nobody is under way: the end of the tenure will see to it. */
+void due__topic_fresh(struct due_queue *q, struct due__topic *t);
 void due__topic_refill(struct due_queue *q, struct due__topic *t);
 void due__topic_list(struct due_queue *q, struct due__topic *t);
 void due__topic_unlist(struct due_queue *q, struct due__topic *t);
@@ -434,7 +444,13 @@ void due__waiters_add(struct due__waiters *list, struct due__waiter *w);
 void due__waiters_remove(struct due__waiters *list, struct due__waiter *w);
 void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waiter *w);
 void due__unpark_job(struct due_queue *q, struct due__waiter *w);
-void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w, uint32_t topic);
+void due__arrive(struct due_queue *q, struct due__waiter *w); /* outside the lock, with a job */
+/* @topic: what it is called for; NULL: not for a job that is shown. */
+void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w,
+               struct due__topic *topic);
+/* Call somebody for @topic if need be.  False: no more bells can be rung in this tenure. */
+bool due__call_for(struct due_queue *q, struct due__tenure *t, struct due__topic *topic);
+bool due__called_for(const struct due_queue *q, const struct due__topic *t); /* N4 of waiter.c */
 struct due__waiter *due__waiter_for(const struct due_queue *q, const struct due__topic *t);
 void due__pass_lead(struct due_queue *q, struct due__tenure *t);
 int64_t due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t at_ns,
@@ -455,11 +471,10 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max);
 /* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
- * them. AGAIN: there may be some behind many cancelled ones.  @called: the topic the taker was
- * called for plus 1, or 0; set to 0 when the call is used up. */
+ * them. AGAIN: there may be some behind many cancelled ones. */
 enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
 enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *slots, size_t max, size_t *got, uint32_t *called);
+                                struct due__slot *slots, size_t max, size_t *got);
 
 /* ---- verbs.c ---- */
 

@@ -124,38 +124,27 @@ static size_t take_of(struct due_queue *q, struct due__topic *t, struct due__slo
 }
 
 /* The same.  NOTHING: it has none, and has left the ring; AGAIN: many dead ones were passed over,
- * and more are left.  Every ready job is either counted in fresh, or somebody was called for it, or
- * nobody waits: a taker that was called for this topic uses its call up, any other takes from the
- * count. */
-static enum due__found take_and_count(struct due_queue *q, struct due__topic *t,
-                                      struct due__slot *slots, size_t max, size_t *got,
-                                      uint32_t *called)
+ * and more are left. */
+static enum due__found take_if_any(struct due_queue *q, struct due__topic *t,
+                                   struct due__slot *slots, size_t max, size_t *got)
 {
     *got = take_of(q, t, slots, max);
-    if (*got == 0 && (t->line.count > 0 || due__window_count(&t->window) > 0))
+    if (*got > 0)
+        return DUE__FOUND;
+    if (t->line.count > 0 || due__window_count(&t->window) > 0)
         return DUE__AGAIN; /* the rest may have been shown just now */
-    if (*got == 0) {
-        due__topic_unlist(q, t);
-        t->fresh = 0;
-        return DUE__NOTHING;
-    }
-    uint32_t uncalled = (uint32_t)*got;
-    if (*called == t->number + 1u) {
-        *called = 0;
-        uncalled--;
-    }
-    t->fresh -= t->fresh < uncalled ? t->fresh : uncalled;
-    return DUE__FOUND;
+    due__topic_unlist(q, t);
+    return DUE__NOTHING;
 }
 
 /* Any topic: the one whose turn it is, and then the next one's.  One job at a time, if there is
  * more than one topic. */
 static enum due__found take_any(struct due_queue *q, struct due__slot *slots, size_t max,
-                                size_t *got, uint32_t *called)
+                                size_t *got)
 {
     while (q->ring != NULL) {
         struct due__topic *t = q->ring;
-        enum due__found found = take_and_count(q, t, slots, t->next == t ? max : 1, got, called);
+        enum due__found found = take_if_any(q, t, slots, t->next == t ? max : 1, got);
 
         if (found == DUE__FOUND && q->ring == t)
             q->ring = t->next;
@@ -166,17 +155,17 @@ static enum due__found take_any(struct due_queue *q, struct due__slot *slots, si
 }
 
 enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *slots, size_t max, size_t *got, uint32_t *called)
+                                struct due__slot *slots, size_t max, size_t *got)
 {
     *got = 0;
     if (topics == NULL)
-        return take_any(q, slots, max, got, called);
+        return take_any(q, slots, max, got);
     q->turn++; /* each call begins with another topic, so that they take turns */
     for (size_t i = 0; i < n; i++) {
         struct due__topic *t = due__topic_at(q, (uint32_t)topics[(q->turn + i) % n]);
 
         if (t->listed) {
-            enum due__found found = take_and_count(q, t, slots, n == 1 ? max : 1, got, called);
+            enum due__found found = take_if_any(q, t, slots, n == 1 ? max : 1, got);
 
             if (found != DUE__NOTHING)
                 return found;
@@ -254,8 +243,7 @@ static bool left_in_inbox(struct due_queue *q, struct request *r)
 }
 
 /* Sort in, move what is due, take.  *@done: nothing that is due was left behind. */
-static size_t look(struct due_queue *q, struct request *r, struct due__slot *slots, bool *done,
-                   uint32_t *called)
+static size_t look(struct due_queue *q, struct request *r, struct due__slot *slots, bool *done)
 {
     int64_t now =
         r->woke_ns != 0 ? r->woke_ns : due__clock_now(&q->clock); /* I3: before the drain */
@@ -267,7 +255,7 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
     r->now_ns = 0;
     if (due__inbox_quiet(&q->inbox)) { /* I2 */
         r->now_ns = now;
-        got = *called == 0 ? take_heads(q, r, now, slots, max) : 0;
+        got = take_heads(q, r, now, slots, max);
         if (got == max && !missed(q))
             return got;
     } else {
@@ -284,7 +272,7 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
     while (got < max) {
         size_t more;
         enum due__found found =
-            due__take_ready(q, r->topics, r->topic_count, slots + got, max - got, &more, called);
+            due__take_ready(q, r->topics, r->topic_count, slots + got, max - got, &more);
 
         got += more;
         if (found != DUE__FOUND) {
@@ -296,18 +284,6 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
 }
 
 /* ---- Waiting ---- */
-
-/* The caller leaves: a call it did not use goes to the next, and so does the lead. */
-static void leave_line(struct due_queue *q, struct due__tenure *t, struct due__waiter *w)
-{
-    uint32_t called = due__load_acquire(&w->called) & ~DUE__CALLED_LEAD; /* W2 */
-
-    if (called != 0)
-        due__topic_fresh(q, due__topic_at(q, called - 1), 1);
-    due__store_relaxed(&w->called, 0); /* W2: it is out of line, nobody else writes this */
-    if (q->lead == w)
-        due__pass_lead(q, t);
-}
 
 /* What to answer when there is nothing: 0 to go on waiting. */
 static int verdict(struct due_queue *q, const struct request *r, bool done)
@@ -329,8 +305,6 @@ enum step { OVER, AGAIN, NEEDS_WAITER };
 static int look_or_hand(struct due_queue *q, struct request *r, struct due__waiter *w,
                         struct due__slot *slots, size_t *got, bool *done)
 {
-    uint32_t called = w != NULL ? due__load_acquire(&w->called) & ~DUE__CALLED_LEAD : 0; /* W2 */
-
     *done = true;
     *got = 0;
     if (w != NULL && w->hand != DUE__NO_JOB) {
@@ -339,12 +313,9 @@ static int look_or_hand(struct due_queue *q, struct request *r, struct due__wait
         slots[(*got)++] =
             due__slot_make(due__load_relaxed(&j->deadline_ns), 0, 0, w->hand); /* J1 */
         w->hand = DUE__NO_JOB;
-        called = 0;
     } else {
-        *got = look(q, r, slots, done, &called);
+        *got = look(q, r, slots, done);
     }
-    if (w != NULL)
-        due__store_relaxed(&w->called, called); /* W2: it is out of line */
     int rc = *got > 0 ? 0 : verdict(q, r, *done);
     if (rc == DUE_EAGAIN)
         due__fd_again(q);
@@ -363,8 +334,8 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
         due__unpark_job(q, w);
     *rc = look_or_hand(q, r, w, slots, got, &done);
     bool over = *got > 0 || *rc != 0;
-    if (over && w != NULL)
-        leave_line(q, &t, w);
+    if (over && w != NULL && q->lead == w)
+        due__pass_lead(q, &t);
     if (over || !done || w == NULL) {
         due__leave(q, &t);
         return over ? OVER : done ? NEEDS_WAITER : AGAIN;
@@ -386,7 +357,10 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
         return AGAIN;
     *got = due__take_shown(q, due__topic_at(q, called - 1), slots,
                            r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE);
-    return *got > 0 ? OVER : AGAIN;
+    if (*got == 0)
+        return AGAIN;
+    due__arrive(q, w);
+    return OVER;
 }
 
 /* Nothing was there: wait.  As take_slow(). */

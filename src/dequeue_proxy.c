@@ -32,16 +32,15 @@ static bool hand_out(struct due_queue *q)
     due__enter(q, &t);
     while ((topic = choose(q, &w)) != NULL && due__tenure_room(&t)) {
         int number = topic->number;
-        uint32_t called = 0;
         size_t got;
 
-        enum due__found found = due__take_ready(q, &number, 1, &s, 1, &got, &called);
+        enum due__found found = due__take_ready(q, &number, 1, &s, 1, &got);
         if (found == DUE__AGAIN)
             break;
         if (found == DUE__NOTHING)
             continue; /* it has left the ring */
         w->hand = due__slot_job(s);
-        due__call(q, &t, w, topic->number);
+        due__call(q, &t, w, NULL); /* it comes for what is in its hand */
     }
     due__leave(q, &t);
     return topic != NULL;

@@ -104,17 +104,16 @@ void due__topic_refill(struct due_queue *q, struct due__topic *t)
     q->in_lines -= n;
 }
 
-void due__topic_fresh(struct due_queue *q, struct due__topic *t, uint32_t n)
+void due__topic_fresh(struct due_queue *q, struct due__topic *t)
 {
-    if (t->paused || (q->all == NULL && q->proxies != DUE_PROXIES_ALWAYS))
-        return; /* nobody is to be called */
-    t->fresh += n;
-    if (!t->fresh_listed) {
-        t->fresh_listed = true;
-        t->fresh_next = q->fresh;
-        q->fresh = t;
-        q->owed |= DUE__OWED_CALLS;
-    }
+    if (t->fresh || t->paused || (q->all == NULL && q->proxies != DUE_PROXIES_ALWAYS))
+        return;                                           /* nobody is to be called */
+    if (due__load_relaxed(&t->under_way) == DUE__AWAITED) /* W4: until it has the lock */
+        return;
+    t->fresh = true;
+    t->fresh_next = q->fresh;
+    q->fresh = t;
+    q->owed |= DUE__OWED_CALLS;
 }
 
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s)
@@ -127,7 +126,7 @@ bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot
         return false;
     q->in_lines++;
     due__topic_list(q, t);
-    due__topic_fresh(q, t, 1);
+    due__topic_fresh(q, t);
     return true;
 }
 
@@ -165,14 +164,12 @@ static int set_paused(struct due_queue *q, int topic, bool paused)
                 due__sweep_piece(q, DUE__SWEEP_PIECE);
             }
             due__topic_unlist(q, it);
-            it->fresh = 0;
         }
         bool resumed = it->paused && !paused;
         it->paused = paused;
         if (resumed && it->line.count > 0) {
             due__topic_list(q, it);
-            it->fresh = 0;
-            due__topic_fresh(q, it, (uint32_t)it->line.count); /* at most DUE_JOBS_MAX */
+            due__topic_fresh(q, it);
         }
         due__leave(q, &t);
     } while (topic == DUE_ALL_TOPICS && topic_known(q, (int)++i));

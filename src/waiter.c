@@ -4,6 +4,11 @@
  * line and sleeps on its own bell.  Jobs become due under the same lock, so whoever shows one sees
  * everybody who is parked, takes the first that fits out of line, and rings it after the release.
  *
+ * Of several jobs of a topic that come at once only one is called for.  Whoever was called is under
+ * way until it has had a job, or has come to the lock.  What is shown meanwhile is not called for;
+ * instead the one under way is awaited: before it returns to its caller it comes to the lock and
+ * calls the next, if anything is left.  So a burst costs who puts it in one ring.
+ *
  * One of the parked consumers leads: it sleeps only until the timeline's head is due.  Whoever puts
  * an earlier head in rings it.  A leader that leaves passes the lead on; it is the owner of the
  * timer until it has done so.  Another, the deputy, sleeps until the second job is due: when the
@@ -13,11 +18,19 @@
  *
  * Edges      W1  put leaves a waiter in the shard's spare place -> get takes it from there
  *            W2  call writes the topic, then rings -> the waiter wakes, then reads the topic
+ *            W4  the mark of who is under way for a topic.  Call sets it under the lock, before W2.
+ *                A holder that has shown a job swaps UNDER_WAY for AWAITED; who has had one without
+ *                the lock swaps UNDER_WAY for NOBODY.  It is one word, so one of the two fails: the
+ *                holder finds NOBODY, and calls, or the other finds AWAITED, and comes to the lock.
+ *                AWAITED ends under the lock only, and then the topic is looked at.
  *
  * Always     N1  a waiter is in line exactly while linked; the lead is linked or awake
  * (check)    N2  while anybody is linked on a kernel clock, somebody leads; the deputy is linked
  *            N3  the lead is awake (armed DUE__AWAKE), or sleeps until armed at the latest, and the
  *                timeline's head is not earlier
+ *            N4  at each release, for each topic that is not paused: something waits in it, and
+ *                somebody is parked who takes it: then one is under way for it, and AWAITED unless
+ *                no more waits than the one slot it may take
  */
 #include "core.h"
 
@@ -238,7 +251,22 @@ void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waite
     }
 }
 
-/* @w is awake: out of line if it was not called; as the leader it owns the timer still. */
+/* Under the lock: if @w was called it is under way no more.  What it does not take is for another,
+ * so before the release the topic is looked at. */
+static void come(struct due_queue *q, struct due__waiter *w)
+{
+    uint32_t called = due__load_acquire(&w->called) & ~DUE__CALLED_LEAD; /* W2 */
+
+    due__store_relaxed(&w->called, 0); /* W2: it is out of line, nobody else writes this */
+    if (called == 0)
+        return;
+    struct due__topic *t = due__topic_at(q, called - 1);
+    due__store_relaxed(&t->under_way, DUE__NOBODY); /* W4: under the lock */
+    due__topic_fresh(q, t);
+}
+
+/* @w is awake: out of line if it was not called, no more under way if it was; as the leader it owns
+ * the timer still. */
 void due__unpark_job(struct due_queue *q, struct due__waiter *w)
 {
     if (w->linked)
@@ -246,6 +274,7 @@ void due__unpark_job(struct due_queue *q, struct due__waiter *w)
     if (q->lead == w)
         q->armed = DUE__AWAKE;
     w->on_alarm = false;
+    come(q, w);
 }
 
 /* Who is to lead next: the deputy, or who is first in line. */
@@ -272,14 +301,81 @@ static void set_lead(struct due_queue *q, struct due__waiter *w, int64_t armed)
         q->deputy = NULL;
 }
 
+/* ---- Calling ---- */
+
+/* @w was called for a topic and has had a job of it without the lock.  Nobody need know, unless
+ * somebody relies on its calling the next. */
+void due__arrive(struct due_queue *q, struct due__waiter *w)
+{
+    struct due__topic *t = due__topic_at(q, due__load_acquire(&w->called) - 1); /* W2 */
+    uint32_t under_way = DUE__UNDER_WAY;
+    struct due__tenure tenure;
+
+    if (due__cas_acq_rel(&t->under_way, &under_way, DUE__NOBODY)) /* W4 */
+        return;
+    due__enter(q, &tenure);
+    due__unpark_job(q, w);
+    due__leave(q, &tenure);
+}
+
+/* Slots that wait in @t, dead ones included: takers without the lock may lower it meanwhile. */
+static size_t waiting_in(const struct due__topic *t)
+{
+    return t->line.count + due__window_count(&t->window);
+}
+
+bool due__called_for(const struct due_queue *q, const struct due__topic *t)
+{
+    uint32_t under_way = due__load_acquire(&t->under_way); /* W4: before what it took is missed */
+    size_t n = waiting_in(t);
+
+    return under_way == DUE__AWAITED || n == 0 || t->paused || due__waiter_for(q, t) == NULL ||
+           (under_way == DUE__UNDER_WAY && n == 1);
+}
+
+/* One is called for @t.  If there is more than it may take, and somebody else who takes it, it has
+ * to pass the call on. */
+static void mark(const struct due_queue *q, struct due__topic *t)
+{
+    bool more = waiting_in(t) > 1 && due__waiter_for(q, t) != NULL;
+
+    due__store_relaxed(&t->under_way, more ? DUE__AWAITED : DUE__UNDER_WAY); /* W4 */
+}
+
+/* Is one under way for @t?  Then it will pass the call on. */
+static bool awaited(struct due__topic *t)
+{
+    uint32_t under_way = DUE__UNDER_WAY;
+
+    return due__cas_acq_rel(&t->under_way, &under_way, DUE__AWAITED) || /* W4 */
+           under_way == DUE__AWAITED;
+}
+
+bool due__call_for(struct due_queue *q, struct due__tenure *t, struct due__topic *topic)
+{
+    struct due__waiter *w;
+
+    if (topic->paused || waiting_in(topic) == 0 || (w = due__waiter_for(q, topic)) == NULL ||
+        awaited(topic))
+        return true;
+    if (!due__tenure_room(t))
+        return false;
+    due__topic_refill(q, topic); /* so that it finds its job without the lock */
+    due__call(q, t, w, topic);
+    return true;
+}
+
 /* Take @w out of line, to be rung after the release.  If it leads, it has to come and pass the lead
  * on, unless that can be done for it. */
-void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w, uint32_t topic)
+void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w,
+               struct due__topic *topic)
 {
     struct due__bell *bell = &w->bell;
-    uint32_t called = topic != DUE__NO_TOPIC ? topic + 1 : DUE__CALLED_LEAD;
+    uint32_t called = topic != NULL ? topic->number + 1u : DUE__CALLED_LEAD;
 
     unlink_from(q, w);
+    if (topic != NULL)
+        mark(q, topic); /* W4: before it can come */
     if (q->lead == w) {
         struct due__waiter *next = heir(q);
         int64_t armed = DUE__AWAKE;

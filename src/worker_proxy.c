@@ -28,18 +28,16 @@ static bool unheard(struct due_queue *q, struct memory *before)
     return same;
 }
 
-/* Is somebody parked who takes a topic with a job shown? */
+/* Is somebody parked who takes a topic with a job shown, and nobody under way for it? */
 static bool uncalled(struct due_queue *q)
 {
     struct due__topic *t = q->ring;
 
-    if (t == NULL || q->proxies == DUE_PROXIES_ALWAYS)
-        return false;
+    if (t == NULL || q->proxies == DUE_PROXIES_ALWAYS || q->fresh != NULL)
+        return false; /* fresh: a holder that had no more bells comes back */
     do {
-        bool any = t->line.count > 0 || due__window_count(&t->window) > 0;
-
-        if (any && due__waiter_for(q, t) != NULL) {
-            due__topic_fresh(q, t, 1);
+        if (!due__called_for(q, t)) {
+            due__topic_fresh(q, t);
             return true;
         }
         t = t->next;

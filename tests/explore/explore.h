@@ -90,6 +90,7 @@ void explore_note(const char *format, ...) __attribute__((format(printf, 1, 2)))
 extern const struct explore_scenario explore_scenarios_litmus[];
 extern const struct explore_scenario explore_scenarios_rooms[];
 extern const struct explore_scenario explore_scenarios_queue[];
+extern const struct explore_scenario explore_scenarios_calling[];
 extern const struct explore_scenario explore_scenarios_ahead[];
 extern const struct explore_scenario explore_scenarios_closing[];
 extern const struct explore_scenario explore_scenarios_settings[];

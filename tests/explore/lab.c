@@ -241,6 +241,22 @@ void lab_show(void)
     explore_check(due_peek(lab->q, &info) == 0, "nothing to show");
 }
 
+/* ---- What must hold whenever the lock is released ---- */
+
+void due__measure_end(struct due_queue *q)
+{
+    bool running = engine.running;
+
+    engine.running = false;                                         /* without a step */
+    const struct due__topic *t = q->fresh == NULL ? q->ring : NULL; /* else it comes back */
+    for (bool on = t != NULL; on; on = t != q->ring) {
+        explore_check(q->proxies == DUE_PROXIES_ALWAYS || due__called_for(q, t),
+                      "somebody waits for a job that is shown, and nobody is under way");
+        t = t->next;
+    }
+    engine.running = running;
+}
+
 /* ---- What must hold at rest ---- */
 
 /* Does somebody wait who takes this job? */
@@ -262,6 +278,9 @@ void lab_idle(void)
                   "there is room, and somebody sleeps for it");
     explore_check(!(q->state & DUE__REFUSING) || q->space.first == NULL,
                   "nobody may put, and somebody sleeps for room");
+    for (uint32_t i = 0; i < q->topic_count; i++)
+        explore_check(due__topic_at(q, i)->under_way == DUE__NOBODY,
+                      "everybody rests, and one is said to be under way");
     for (unsigned i = 0; i < LAB_JOBS; i++) {
         const struct lab_job *it = &lab->job[i];
 

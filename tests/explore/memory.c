@@ -223,16 +223,17 @@ void memory_empty(void)
 
 uint64_t explore_load(const volatile void *p, unsigned size, const struct explore_site *at)
 {
-    if (!engine.running)
-        return bytes_read(p, size);
-
     const struct fiber *me = engine.me;
-    for (unsigned i = me->held_count; i-- > 0;) {
+
+    for (unsigned i = me != NULL ? me->held_count : 0; i-- > 0;) {
         if (me->held[i].p == p) {
-            print(at, "held: ", me->held[i].value);
+            if (engine.running)
+                print(at, "held: ", me->held[i].value);
             return me->held[i].value;
         }
     }
+    if (!engine.running)
+        return bytes_read(p, size);
     memory_step(p, false);
     uint64_t value = bytes_read(p, size);
     print(at, "", value);
