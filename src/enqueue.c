@@ -67,7 +67,7 @@ static inline int places_take(struct due_queue *q, uint32_t *number, size_t n, s
 /* More bytes than fit into a job. */
 static bool fill_apart(struct due_queue *q, struct due__job *j, const due_spec *s)
 {
-    j->payload.ptr = due__alloc_raw(&q->alloc, s->len);
+    j->payload.ptr = due__payload_new(&q->slab.payloads, s->len);
     if (j->payload.ptr == NULL)
         return false;
     memcpy(j->payload.ptr, s->data, s->len);
@@ -109,7 +109,7 @@ static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint3
 static void refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
 {
     if ((it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-        due__job_release_apart(&q->slab, it->job, it->f.len);
+        due__payload_free(&q->slab.payloads, it->job->payload.ptr, it->f.len);
 
     struct due__shard *shard = due__shard_enter(&q->slab);
     shard->refused++;

@@ -3,7 +3,7 @@
  * Places are numbered from 0 and lie in segments that double in size, so a look-up is one load from
  * a small table and no segment ever moves: a stale id or slot can always be looked at.  A place
  * comes with room for its slot, wherever that may be kept (pool.h), so nothing can run out of
- * memory once a place is had.
+ * memory once a place is had.  Payloads that do not fit into a place are the business of payload.c.
  *
  * Free places lie in magazines of the shards (threads are spread over 16), then in the depot, in
  * chains by span.  A span that is wholly free becomes idle, and idle spans give their pages back; a
@@ -107,12 +107,14 @@ void due__slab_init(struct due__slab *s, struct due__alloc *alloc)
     due__lock_init(&s->depot);
     for (size_t i = 0; i < DUE__SHARDS; i++)
         due__lock_init(&s->shard[i].lock);
+    due__payloads_init(&s->payloads, alloc);
     for (size_t i = 0; i < sizeof s->lists / sizeof s->lists[0]; i++)
         s->lists[i] = NO_SPAN;
 }
 
 void due__slab_destroy(struct due__slab *s)
 {
+    due__payloads_destroy(&s->payloads);
     for (uint32_t k = 0; k < s->segments; k++)
         due__alloc_region_free(s->alloc, s->region[k], segment_bytes(k));
     for (size_t i = 0; i < DUE__SHARDS; i++)
@@ -402,9 +404,4 @@ const void *due__job_bytes(const struct due__job *j, struct due__facts f)
     default:
         return NULL;
     }
-}
-
-void due__job_release_apart(struct due__slab *s, struct due__job *j, uint32_t len)
-{
-    due__alloc_free(s->alloc, j->payload.ptr, len);
 }

@@ -20,6 +20,7 @@
 #include "alloc.h"
 #include "inbox.h"
 #include "lock.h"
+#include "payload.h"
 #include "slot.h"
 
 enum due__state {
@@ -60,7 +61,7 @@ static inline enum due__state due__word_state(uint64_t w)
 
 enum due__payload {
     DUE__BYTES_INLINE, /* in the job */
-    DUE__BYTES_APART,  /* in one allocation */
+    DUE__BYTES_APART,  /* in a block of their own: payload.h */
     DUE__POINTER       /* carried */
 };
 
@@ -97,7 +98,6 @@ _Static_assert(sizeof(struct due__job) == 64, "a job is one cache line");
 #define DUE__SPAN_JOBS  4096u
 #define DUE__SPAN_SHIFT 12
 #define DUE__SEGMENTS   (DUE__JOB_BITS - DUE__SPAN_SHIFT + 1)
-#define DUE__SHARDS     16u
 #define DUE__MAGAZINE   128u
 #define DUE__NO_JOB     UINT32_MAX
 
@@ -139,6 +139,7 @@ struct due__slab {
     uint32_t lists[4];                       /* D  heads: fresh, partial, idle, none */
     uint32_t idle;                           /* A  spans in the idle list; written under D */
     struct due__shard shard[DUE__SHARDS] __attribute__((aligned(128))); /* S  each its own */
+    struct due__payloads payloads;                                      /* A  its own guards */
 };
 
 void due__slab_init(struct due__slab *s, struct due__alloc *alloc);
@@ -167,12 +168,17 @@ static inline bool due__slab_has(const struct due__slab *s, uint32_t number)
 extern _Thread_local uint32_t due__thread_number __attribute__((tls_model("initial-exec")));
 void due__thread_count(void);
 
-/* The shard of the calling thread. */
-static inline struct due__shard *due__shard_mine(struct due__slab *s)
+/* Which shard is the calling thread's. */
+static inline uint32_t due__thread_shard(void)
 {
     if (due__thread_number == 0)
         due__thread_count();
-    return &s->shard[due__thread_number % DUE__SHARDS];
+    return due__thread_number % DUE__SHARDS;
+}
+
+static inline struct due__shard *due__shard_mine(struct due__slab *s)
+{
+    return &s->shard[due__thread_shard()];
 }
 
 /* The same with its lock; if somebody is in it, another one that nobody is in. */
@@ -287,14 +293,12 @@ static inline bool due__slot_alive(const struct due__slab *slab, struct due__slo
 
 /* The bytes of a job of the caller's, and letting go of those that stand apart. */
 const void *due__job_bytes(const struct due__job *j, struct due__facts f);
-void due__job_release_apart(struct due__slab *s, struct due__job *j, uint32_t len);
-
 static inline void due__job_release(struct due__slab *s, struct due__job *j)
 {
     struct due__facts f = due__facts_load(j);
 
     if ((f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-        due__job_release_apart(s, j, f.len);
+        due__payload_free(&s->payloads, j->payload.ptr, f.len);
 }
 
 #endif

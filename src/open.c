@@ -324,8 +324,11 @@ static void payloads_free(struct due_queue *q)
         struct due__job *j = due__job_at(&q->slab, i);
         enum due__state state = due__word_state(due__load_relaxed(&j->word)); /* no edge: alone */
 
-        if (state == DUE__WAITING || state == DUE__MOVING || state == DUE__LENT)
-            due__job_release(&q->slab, j);
+        struct due__facts f = due__facts_load(j);
+
+        if ((state == DUE__WAITING || state == DUE__MOVING || state == DUE__LENT) &&
+            (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+            due__payload_drop(&q->slab.payloads, j->payload.ptr, f.len);
     }
 }
 

@@ -122,6 +122,7 @@ int due_trim(due_queue *q)
     sweep_all(q); /* a pass under way may have begun before the last cancel */
     sweep_all(q);
     due__slab_trim(&q->slab, 0, true);
+    due__payloads_trim(&q->slab.payloads, 0, true);
     do {
         due__enter(q, &t);
         done = due__pool_trim(&q->pool, DUE__MOVES_MAX);

@@ -75,10 +75,12 @@ void due__pool_destroy(struct due__pool *p)
     *p = (struct due__pool){ .alloc = p->alloc };
 }
 
+/* What describes a region has a page of its own: a few bytes of the C library's, asked for while a
+ * queue grows, would keep its heap from shrinking when all the payloads below them are gone. */
 struct due__region *due__region_new(struct due__alloc *alloc, size_t chunks)
 {
     size_t blocks = (chunks + DUE__BLOCK_CHUNKS - 1) / DUE__BLOCK_CHUNKS;
-    struct due__region *r = due__alloc_new(alloc, sizeof *r);
+    struct due__region *r = due__alloc_region(alloc, sizeof *r);
 
     if (r == NULL)
         return NULL;
@@ -86,7 +88,7 @@ struct due__region *due__region_new(struct due__alloc *alloc, size_t chunks)
     r->chunks = blocks * DUE__BLOCK_CHUNKS;
     r->memory = due__alloc_region_raw(alloc, r->size);
     if (r->memory == NULL) {
-        due__alloc_free(alloc, r, sizeof *r);
+        due__alloc_region_free(alloc, r, sizeof *r);
         return NULL;
     }
     return r;
@@ -97,7 +99,7 @@ void due__region_free(struct due__alloc *alloc, struct due__region *r)
     if (r == NULL)
         return;
     due__alloc_region_free(alloc, r->memory, r->size);
-    due__alloc_free(alloc, r, sizeof *r);
+    due__alloc_region_free(alloc, r, sizeof *r);
 }
 
 void due__pool_adopt(struct due__pool *p, struct due__region *r)

@@ -64,6 +64,7 @@ int due_stats(due_queue *q, struct due_stats *stats)
     s.enqueued = s.waiting + s.dequeued + s.cancelled + s.discarded;
     all.lent += all.dequeued;
     s.lent = all.lent > all.done ? all.lent - all.done : 0;
+    s.kept_bytes = due__payloads_bytes(&q->slab.payloads);
     s.proxy_calls = due__load_relaxed(&q->proxy_calls); /* no edge: a counter */
     s.rings = due__load_relaxed(&q->rings);             /* no edge: a counter */
 

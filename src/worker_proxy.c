@@ -58,7 +58,8 @@ static bool beat(struct due_queue *q, struct memory *before)
     due__catch_up(q, DUE__PROXY_BATCH);
     due__sweep_begin(q, false);
     bool cold = due__pool_trim(&q->pool, TRIM_CHUNKS);
-    bool idle = due__load_relaxed(&q->slab.idle) > 0; /* no edge: a guess */
+    bool idle = due__load_relaxed(&q->slab.idle) > 0 || /* no edge: a guess */
+                due__payloads_idle(&q->slab.payloads) > 0;
     return q->all != NULL || !cold || idle;
 }
 
@@ -136,6 +137,7 @@ void due__worker_proxy(struct due_queue *q)
             tell(q, &told);
             uint32_t idle = due__load_relaxed(&q->slab.idle); /* no edge: a guess */
             due__slab_trim(&q->slab, idle / 2, false);
+            due__payloads_trim(&q->slab.payloads, due__payloads_idle(&q->slab.payloads) / 2, false);
             beat_ns = DUE_FOREVER;
         }
         beat_ns = next_beat(q, beat_ns);

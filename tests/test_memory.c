@@ -135,6 +135,32 @@ static int enqueue_batch(due_queue *q)
     return rc;
 }
 
+/* Payloads that use the memory of those before them, or need their own. */
+static int payloads_again(due_queue *q)
+{
+    static const unsigned char bytes[70000];
+    int last = 0;
+
+    for (size_t i = 0; i < 60; i++) {
+        due_spec spec = { DUE_SPEC_INIT, .data = bytes, .len = 33 + i * 1117 % 69000 };
+        due_job job;
+        int rc = due_enqueue(q, &spec, 0, NULL);
+
+        last = rc != 0 ? rc : last;
+        rc = i % 3 == 0 ? due_dequeue(q, &job, 0) : DUE_EAGAIN;
+        if (rc == 0)
+            due_job_done(&job);
+        cr_assert(rc == 0 || rc == DUE_EAGAIN, "%s", due_error_name(rc));
+    }
+    cr_assert_eq(due_clear(q, DUE_ALL_TOPICS, NULL), 0);
+    return last;
+}
+
+LAB_TEST(memory, running_out_where_payloads_are_kept_is_an_error_and_no_more)
+{
+    fail_in_turn(payloads_again, "payloads");
+}
+
 LAB_TEST(memory, running_out_in_a_batch_keeps_what_was_taken)
 {
     fail_in_turn(enqueue_batch, "batch");

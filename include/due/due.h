@@ -319,7 +319,7 @@ DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
  * Threads:  any; never waits for a consumer unless the queue is full
  * Owner:    spec->data is copied; spec->ptr is the queue's on success, the caller's on any error
  * Sees:     what was written before the enqueue, the dequeuer sees after the dequeue
- * Cost:     O(1); one allocation if there are more than 32 bytes
+ * Cost:     O(1); at most one allocation if there are more than 32 bytes
  * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT, DUE_EAGAIN (full, timeout 0), DUE_ETIMEDOUT (full
  *           for all of @timeout_ns), DUE_ECLOSED, DUE_EFORK
  */
@@ -490,7 +490,8 @@ struct due_stats {
     uint64_t memory_bytes;  /* address space taken for jobs and slots */
     uint64_t tenure_max_ns; /* longest hold of the timeline's lock, in processor time; 0 unless
                                built to measure it (DUE_MEASURE_TENURE) */
-    uint64_t reserved[16];
+    uint64_t kept_bytes;    /* memory of payloads that are gone, kept for the next ones */
+    uint64_t reserved[15];
 };
 
 /**
