@@ -182,9 +182,10 @@ struct due__chunk *due__pool_take(struct due__pool *p)
 {
     struct due__chunk *c = p->free;
 
-    if (c != NULL)
+    if (c != NULL) {
         p->free = c->next;
-    else if ((c = take_cold(p)) == NULL && (c = take_fresh(p)) == NULL)
+        __builtin_prefetch(p->free, 1); /* where the next one after it is, and its first slots */
+    } else if ((c = take_cold(p)) == NULL && (c = take_fresh(p)) == NULL)
         return NULL;
 
     p->free_count--;
