@@ -8,7 +8,9 @@
  *            C2  whoever takes a job out of the queue counts it in a shard, then looks at the
  *                state; close sets DRAINING, then sums the counts, each under its shard's lock.
  *                Whoever is later in a shard sees what the other wrote before: so of all who take
- *                and sum, the last one sees that nothing is left.
+ *                and sum, the last one sees that nothing is left.  Jobs in places at hand are
+ *                counted before their word is written; whoever takes one reads the word, then
+ *                counts it as gone in a shard; what has come is summed after that.
  *            C3  whoever finds the queue's own waiter free takes it; giving it back releases it
  */
 #include "core.h"

@@ -46,8 +46,11 @@
 #define DUE__SWEEP_STEP  32u   /* slots a sweep under way looks at in every other tenure */
 #define DUE__TOPIC_PAGE  256u  /* topics are looked up in two steps of this size */
 
-#ifndef DUE__FOREIGN_MAX      /* the explorer sets both lower, to see what is left behind */
-#define DUE__FOREIGN_MAX 64u  /* other callers' jobs that a caller sorts in in one tenure */
+#define DUE__PLACES 32u /* free places at hand for who has the lock */
+
+#ifndef DUE__FOREIGN_MAX /* the explorer sets these lower, to see what is left behind, used again */
+#define DUE__FETCH       DUE__PLACES /* places taken from a shard at a time, to be at hand */
+#define DUE__FOREIGN_MAX 64u         /* other callers' jobs that a caller sorts in in one tenure */
 #define DUE__PROXY_BATCH 256u /* jobs sorted in in one tenure by who has nothing else to do */
 #endif
 
@@ -157,6 +160,7 @@ struct due_queue {
     struct due__nodes nodes;       /* T */
     struct due__timeline timeline; /* T */
     uint32_t arrival;              /* T  the next arrival number */
+    uint32_t place_count;          /* T  free places at hand, in place */
     int64_t due_ns;                /* T  everything up to here has left the timeline */
     int64_t published_ns;          /* T  the latest deadline among what has left it */
     size_t in_lines;               /* T  slots in lines, dead ones included; not those shown */
@@ -164,6 +168,8 @@ struct due_queue {
     uint64_t unreadied;            /* T  of those, rescheduled */
     uint64_t direct;               /* T  jobs sorted in by their caller */
     uint64_t delegated;            /* T  jobs that came through the inbox */
+    uint64_t placed;               /* A  C2 of close.c: jobs ever in them; written under T */
+    uint32_t place[DUE__PLACES];   /* T */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
     uint32_t owed;                 /* T  DUE__OWED_* */

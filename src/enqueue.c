@@ -1,7 +1,8 @@
 /* enqueue.c - putting jobs in: check, fill a place, submit.
  *
  * A place is had before the lock is tried, and with it room for the job's slot, so from there on
- * nothing can fail but the queue's being closed.
+ * nothing can fail but the queue's being closed.  One job whose bytes fit into its place takes it
+ * under the lock, from those at hand there: so it need not enter a shard.
  *
  * Edges      described elsewhere: E1, E2, E3 core.c, J1 job.h
  */
@@ -252,26 +253,73 @@ static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
     return submit_delegated(q, jobs, n);
 }
 
-/* One job.  1, or an error. */
-static inline int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
+/* Under the lock: more free places at hand.  False: a shard has none. */
+static __attribute__((noinline)) bool places_fetch(struct due_queue *q)
 {
-    struct due__fresh job;
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    q->place_count = (uint32_t)due__shard_take(&q->slab, it, q->place, DUE__FETCH);
+    due__shard_leave(it);
+    return q->place_count > 0;
+}
+
+/* The usual case, a job whose bytes need no memory of their own while nobody has the lock: a place
+ * is at hand there.  False: it is not, or the queue closes; nothing was done. */
+static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, int64_t now_ns,
+                                   struct due__fresh *job)
+{
+    struct due__tenure t;
+
+    if (spec->len > DUE__INLINE_BYTES || (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
+        !due__try_enter(q, &t))                                                      /* E1 */
+        return false;
+    bool refused = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3 */
+    bool done = !refused && (q->place_count > 0 || places_fetch(q));
+    if (done) {
+        uint32_t number = q->place[--q->place_count];
+
+        if (q->place_count >= 4)
+            due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
+        fill(q, number, spec, now_ns, job);
+        due__store_relaxed(&q->placed, q->placed + 1); /* C2 of close.c: before anybody sees it */
+        submit_locked(q, job, 1, now_ns);
+    }
+    due__leave(q, &t);
+    return done;
+}
+
+/* Any other case.  1, or an error. */
+static __attribute__((noinline)) int enqueue_apart(struct due_queue *q, const due_spec *spec,
+                                                   int64_t now_ns, struct due__fresh *job)
+{
     uint32_t number;
     size_t got;
     int rc = places_take(q, &number, 1, &got);
 
     if (rc != 0)
         return rc;
-    int64_t now = spec->at_ns == 0 ? due__clock_now(&q->clock) : 0;
-    rc = fill(q, number, spec, now, &job);
+    rc = fill(q, number, spec, now_ns, job);
     if (rc != 0) {
         due__slab_untake(&q->slab, number);
         return rc;
     }
-    if (submit(q, &job, 1, now) == 0)
-        return DUE_ECLOSED;
+    return submit(q, job, 1, now_ns) == 1 ? 1 : DUE_ECLOSED;
+}
+
+/* One job.  1, or an error. */
+static inline int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
+{
+    struct due__fresh job;
+    int64_t now = spec->at_ns == 0 ? due__clock_now(&q->clock) : 0;
+
+    if (!enqueue_at_hand(q, spec, now, &job)) {
+        int rc = enqueue_apart(q, spec, now, &job);
+
+        if (rc < 0)
+            return rc;
+    }
     if (id != NULL)
-        *id = due__id(q, number, job.generation);
+        *id = due__id(q, job.number, job.generation);
     return 1;
 }
 

@@ -199,12 +199,11 @@ static inline void due__shard_leave(struct due__shard *it)
 /* Fill a shard's magazine up from the depot. */
 void due__shard_refill(struct due__slab *s, struct due__shard *it);
 
-/* Take up to @n places for new jobs, DUE__MAGAZINE / 2 at most; each is FREE with the generation to
- * use.  Counts them as enqueued.  0: none is left, grow first. */
-static inline size_t due__slab_take(struct due__slab *s, uint32_t *number, size_t n)
+/* Within a shard: take up to @n places for new jobs, DUE__MAGAZINE / 2 at most; each is FREE with
+ * the generation to use.  0: none is left, grow first. */
+static inline size_t due__shard_take(struct due__slab *s, struct due__shard *it, uint32_t *number,
+                                     size_t n)
 {
-    struct due__shard *it = due__shard_enter(s);
-
     if (it->count < n)
         due__shard_refill(s, it);
     size_t got = n < it->count ? n : it->count;
@@ -212,6 +211,15 @@ static inline size_t due__slab_take(struct due__slab *s, uint32_t *number, size_
         number[i] = it->magazine[--it->count];
     if (it->count >= 4)
         due__job_prefetch(s, it->magazine[it->count - 4]);
+    return got;
+}
+
+/* The same, and count them as enqueued. */
+static inline size_t due__slab_take(struct due__slab *s, uint32_t *number, size_t n)
+{
+    struct due__shard *it = due__shard_enter(s);
+    size_t got = due__shard_take(s, it, number, n);
+
     it->enqueued += got;
     due__shard_leave(it);
     return got;

@@ -112,6 +112,19 @@ static void sweep_all(struct due_queue *q)
     } while (!done);
 }
 
+/* The places at hand go back to a shard. */
+static void places_give(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    while (q->place_count > 0)
+        due__shard_push(&q->slab, it, q->place[--q->place_count]);
+    due__shard_leave(it);
+    due__leave(q, &t);
+}
+
 int due_trim(due_queue *q)
 {
     struct due__tenure t;
@@ -121,6 +134,7 @@ int due_trim(due_queue *q)
         return DUE_EFORK;
     sweep_all(q); /* a pass under way may have begun before the last cancel */
     sweep_all(q);
+    places_give(q);
     due__slab_trim(&q->slab, 0, true);
     due__payloads_trim(&q->slab.payloads, 0, true);
     do {

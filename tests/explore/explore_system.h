@@ -17,8 +17,10 @@
 #define pthread_mutex_lock   explore_pthread_mutex_lock
 #define pthread_mutex_unlock explore_pthread_mutex_unlock
 
-/* How many jobs one tenure sorts in for others is for scenarios to say (explore.h). */
+/* How many jobs one tenure sorts in for others is for scenarios to say (explore.h).  A place that
+ * is given back is used again by the next enqueue, as it may be. */
 extern unsigned explore_budget;
+#define DUE__FETCH       1u
 #define DUE__FOREIGN_MAX (explore_budget > 0 ? explore_budget : 64u)
 #define DUE__PROXY_BATCH (explore_budget > 0 ? explore_budget : 256u)
 
