@@ -1,20 +1,31 @@
-# What `cmake --install` puts where: header, libraries, due.pc, find_package(due), duectl.
+# What `cmake --install` puts where: headers, libraries, due.pc and due-redis.pc, find_package(due),
+# duectl.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/due")
 set(generated "${PROJECT_BINARY_DIR}/package")
 
-install(FILES "${PROJECT_SOURCE_DIR}/include/due/due.h" DESTINATION
-    "${CMAKE_INSTALL_INCLUDEDIR}/due")
+set(headers due.h store.h)
+if(DUE_REDIS_BUILT)
+    list(APPEND headers redis.h)
+endif()
+list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/include/due/")
+install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/due")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION
     "${CMAKE_INSTALL_DOCDIR}")
 
 set(libraries)
 if(DUE_SHARED)
     list(APPEND libraries due)
+    if(DUE_REDIS_BUILT)
+        list(APPEND libraries due_redis)
+    endif()
 endif()
 if(DUE_STATIC)
     list(APPEND libraries due_static)
+    if(DUE_REDIS_BUILT)
+        list(APPEND libraries due_redis_static)
+    endif()
 endif()
 install(TARGETS ${libraries} EXPORT due
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -34,11 +45,17 @@ write_basic_package_version_file("${generated}/dueConfigVersion.cmake"
 install(FILES "${generated}/dueConfig.cmake" "${generated}/dueConfigVersion.cmake"
     DESTINATION "${package_dir}")
 
-# due.pc finds its prefix from where it lies, so that an installed tree may be moved.
+# A .pc file finds its prefix from where it lies, so that an installed tree may be moved.
 set(pc_dir "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig")
 foreach(dir LIBDIR INCLUDEDIR)
     file(RELATIVE_PATH pc_${dir} "${pc_dir}" "${CMAKE_INSTALL_FULL_${dir}}")
     string(REGEX REPLACE "/$" "" pc_${dir} "${pc_${dir}}")
 endforeach()
-configure_file("${PROJECT_SOURCE_DIR}/cmake/due.pc.in" "${generated}/due.pc" @ONLY)
-install(FILES "${generated}/due.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+set(pcs due)
+if(DUE_REDIS_BUILT)
+    list(APPEND pcs due-redis)
+endif()
+foreach(pc IN LISTS pcs)
+    configure_file("${PROJECT_SOURCE_DIR}/cmake/${pc}.pc.in" "${generated}/${pc}.pc" @ONLY)
+    install(FILES "${generated}/${pc}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endforeach()

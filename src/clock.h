@@ -27,6 +27,12 @@ static inline int64_t due__clock_now(const struct due__clock *c)
 }
 
 int64_t due__monotonic_now(void);
+
+static inline int64_t due__boottime_now(void)
+{
+    return due__kernel_now(CLOCK_BOOTTIME);
+}
+
 int64_t due__thread_cpu_now(void); /* this thread's processor time */
 
 /* A manual clock tells its queues when it was turned. */

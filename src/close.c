@@ -56,12 +56,13 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
         q->hooks.on_discard(q->hooks.ctx, &job);
         pthread_setcancelstate(cancel, NULL);
     }
-    due__job_release(&q->slab, j);
+    bool last = due__job_unhold(q, number, w);
 
     struct due__shard *it = due__shard_enter(&q->slab);
     it->discarded++; /* C2 */
     it->unready += (w & DUE__READY) != 0;
-    due__place_done(q, it, number);
+    if (last)
+        due__place_done(q, it, number);
     due__shard_leave(it);
     if (q->capacity > 0)
         due__space_give(q, 1);
@@ -94,9 +95,41 @@ static void wake_all(struct due_queue *q, bool consumers)
     } while (more);
 }
 
+void due__wake_consumers(struct due_queue *q)
+{
+    wake_all(q, true);
+}
+
+void due__keep_stored(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    bool last = due__job_unhold(q, number, w);
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->kept++; /* C2 */
+    it->unready += (w & DUE__READY) != 0;
+    if (last)
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+}
+
+/* G2 of commit.c: who makes a job wait does so, then looks whether the queue stops; who closes says
+ * that it stops, then looks at every job.  So one of them sees it. */
+void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    uint64_t w;
+
+    if (q->commits == NULL || !due__load_seq(&q->commits->stopping)) /* G2 of commit.c */
+        return;
+    if (due__claim(q, number, generation, &w) == 0)
+        due__keep_stored(q, number);
+}
+
 void due__drained(struct due_queue *q)
 {
     if ((due__load_seq(&q->state) & DUE__CLOSING) || due__waiting(q) > 0) /* C2 */
+        return;
+    if (q->commits != NULL && due__commit_loading(q)) /* what is stored is to be delivered too */
         return;
     if (!(due__or_seq(&q->state, DUE__CLOSING) & DUE__CLOSING)) /* C1, E3 */
         wake_all(q, true);
@@ -110,6 +143,8 @@ void due__stop_proxies(struct due_queue *q)
         return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a join is a point of it */
     due__bell_ring(&q->enqueue_bell);
+    if (q->commits != NULL)
+        q->commits->store->verbs->interrupt(q->commits->store);
     due__bell_ring(&q->worker.bell);
     if (q->alarm.fd >= 0)
         due__bell_ring(&q->alarm);
@@ -181,6 +216,8 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
         due__drained(q);
     } else {
         due__or_seq(&q->state, DUE__CLOSING); /* E3, C1 */
+        if (q->commits != NULL)
+            due__commits_stop(q, due__time_add(due__monotonic_now(), timeout_ns));
         due__drain_all(q);
         due_clear(q, DUE_ALL_TOPICS, &discarded);
         if (discarded > 0)
@@ -194,5 +231,7 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
     if (rc < 0)
         return rc;
     due__stop_proxies(q);
+    if (q->commits != NULL)
+        due__commits_close(q);
     return 0;
 }

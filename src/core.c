@@ -225,7 +225,7 @@ static void renumbered(void *ctx, struct due__slot old, struct due__slot now)
 
     while (due__slot_alive(&q->slab, old, &w)) {
         uint64_t stamped = due__word(due__word_generation(w), due__slot_arrival(now),
-                                     w & (DUE__STATE_MASK | DUE__LINKED | DUE__READY));
+                                     w & (DUE__STATE_MASK | DUE__FLAGS));
 
         if (due__cas_acq_rel(&j->word, &w, stamped)) /* J1 */
             return;
@@ -283,7 +283,8 @@ static inline int64_t orderly(const struct due_queue *q, struct due__facts f, in
     return early ? q->published_ns : deadline_ns;
 }
 
-/* Sort in the waiting job @number whose word was @w.  False: it was cancelled meanwhile. */
+/* Sort in the job @number whose word was @w: it waits, or is leased until its deadline, which is
+ * later than due_ns.  False: it was cancelled meanwhile. */
 static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, uint64_t w)
 {
     struct due__facts f = due__facts_load(j);
@@ -295,14 +296,15 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
     if (deadline != given)
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
     uint64_t sorted = due__word(due__word_generation(w), arrival,
-                                (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0));
+                                (w & (DUE__STATE_MASK | DUE__HELD)) | (ready ? DUE__READY : 0));
     if (!due__cas_acq_rel(&j->word, &w, sorted)) /* J1 */
         return false;
     keep(q, due__slot_make(deadline, f.priority, arrival, number), f.topic, ready);
     return true;
 }
 
-void due__place(struct due_queue *q, const struct due__fresh *it)
+static inline __attribute__((always_inline)) void place(struct due_queue *q,
+                                                        const struct due__fresh *it, uint64_t flags)
 {
     int64_t deadline = orderly(q, it->f, it->deadline_ns);
     uint32_t arrival = next_arrival(q);
@@ -311,13 +313,48 @@ void due__place(struct due_queue *q, const struct due__fresh *it)
     q->direct++;
     due__facts_store(it->job, it->f);
     due__store_relaxed(&it->job->deadline_ns, deadline); /* J1 */
-    due__store_release(
-        &it->job->word, /* J1: nobody else had it until here */
-        due__word(it->generation, arrival, (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0)));
+    due__store_release(&it->job->word,                   /* J1: nobody else had it until here */
+                       due__word(it->generation, arrival,
+                                 (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0) | flags));
     keep(q, due__slot_make(deadline, it->f.priority, arrival, it->number), it->f.topic, ready);
 }
 
-void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, int64_t deadline_ns)
+void due__place(struct due_queue *q, const struct due__fresh *it)
+{
+    place(q, it, 0);
+}
+
+void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held)
+{
+    place(q, it, held ? DUE__HELD : 0);
+}
+
+void due__sort_sent(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    q->direct++;
+    w = (w & ~DUE__STATE_MASK) | DUE__WAITING;
+    due__store_release(&j->word, w); /* J1 */
+    sort_in(q, number, j, w);
+}
+
+void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING | (taken ? DUE__READY : 0),
+                 DUE__WAITING, due__load_relaxed(&j->deadline_ns)); /* J1 */
+    due__leave(q, &t);
+    due__keep_if_closed(q, number, due__word_generation(w));
+}
+
+void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum due__state state,
+                  int64_t deadline_ns)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     struct due__facts f = due__facts_load(j);
@@ -328,21 +365,27 @@ void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, int64_t
     if (moving & DUE__READY)
         q->unreadied++;
 
-    uint64_t w = (moving & ~(DUE__STATE_MASK | DUE__READY)) | DUE__WAITING;
+    uint64_t w = (moving & ~(DUE__STATE_MASK | DUE__READY)) | state;
     due__store_release(&j->word, w); /* J1 */
     if (!(w & DUE__LINKED))
         sort_in(q, number, j, w);
 }
 
-/* A node has left the inbox; its job was cancelled before it was sorted in. */
-static void unlink_cancelled(struct due_queue *q, uint32_t number, struct due__job *j)
+void due__unlink_cancelled(struct due_queue *q, uint32_t number)
 {
+    struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     while (!due__cas_acq_rel(&j->word, &w, w & ~DUE__LINKED)) /* J1 */
         ;
     if (due__word_state(w) == DUE__DONE)
         due__slab_give(&q->slab, number);
+}
+
+void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        due__unclaim(q, due__slot_job(slots[i]), true);
 }
 
 /* One node from the inbox. */
@@ -354,7 +397,7 @@ static void sort_in_node(struct due_queue *q, struct cds_wfcq_node *node)
 
     q->delegated++;
     if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w))
-        unlink_cancelled(q, number, j);
+        due__unlink_cancelled(q, number);
 }
 
 bool due__drain_some(struct due_queue *q, uint32_t max)
@@ -414,8 +457,11 @@ static void make_ready(struct due_queue *q, struct due__slot s)
 
     while (due__slot_alive(&q->slab, s, &w)) {
         struct due__facts f = due__facts_load(j);
+        uint64_t ready = (w & ~DUE__STATE_MASK) | DUE__WAITING | DUE__READY;
 
-        if (due__cas_acq_rel(&j->word, &w, w | DUE__READY)) { /* J1 */
+        if (due__cas_acq_rel(&j->word, &w, ready)) { /* J1 */
+            if (due__word_state(w) == DUE__LEASED)
+                due__lease_ended(q, due__slot_job(s));
             keep(q, s, f.topic, true);
             return;
         }
@@ -526,7 +572,8 @@ uint64_t due__waiting(struct due_queue *q)
         struct due__shard *it = &q->slab.shard[i];
 
         due__lock_acquire(&it->lock);
-        gone += it->refused + it->dequeued + it->cancelled + it->discarded; /* C2 of close.c */
+        gone += it->refused + it->dequeued + it->cancelled + it->discarded + it->acked +
+                it->kept; /* C2 of close.c */
         due__lock_release(&it->lock);
     }
     for (size_t i = 0; i < DUE__SHARDS; i++) {

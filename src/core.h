@@ -18,12 +18,14 @@
 #include "alloc.h"
 #include "channel.h"
 #include "clock.h"
+#include "commit.h"
 #include "due/due.h"
 #include "inbox.h"
 #include "job.h"
 #include "lock.h"
 #include "pool.h"
 #include "ready.h"
+#include "side.h"
 #include "thread.h"
 #include "timeline.h"
 
@@ -166,6 +168,7 @@ struct due_queue {
     size_t in_lines;               /* T  slots in lines, dead ones included; not those shown */
     uint64_t readied;              /* T  jobs that were ever marked ready */
     uint64_t unreadied;            /* T  of those, rescheduled */
+    uint64_t lapsed;               /* T  leases that ended by themselves */
     uint64_t direct;               /* T  jobs sorted in by their caller */
     uint64_t delegated;            /* T  jobs that came through the inbox */
     uint64_t placed;               /* A  C2 of close.c: jobs ever in them; written under T */
@@ -218,7 +221,9 @@ struct due_queue {
     uint64_t rings;                /* A  relaxed counter */
     uint64_t proxy_calls;          /* A  relaxed counter */
 
-    struct due__slab slab; /* A  its own edges */
+    struct due__slab slab;        /* A  its own edges */
+    struct due__side leases;      /* A  its own edges: struct due__lease */
+    struct due__commits *commits; /* I  of a stored queue, or NULL */
 };
 
 /* One tenure of the timeline lock, on its holder's stack. */
@@ -360,6 +365,19 @@ struct due__fresh {
 /* Sort in a job of the caller's own that is not in the inbox. */
 void due__place(struct due_queue *q, const struct due__fresh *it);
 
+/* The same; with @held of a job that has a lease record. */
+void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held);
+
+/* The job @number, which was on its way to the store (SENT), waits from here on. */
+void due__sort_sent(struct due_queue *q, uint32_t number);
+
+/* A node has left an inbox; its job was cancelled before. */
+void due__unlink_cancelled(struct due_queue *q, uint32_t number);
+
+/* A job of the caller's own (LENT) waits again, or if a stored queue has closed meanwhile stays in
+ * the store; @taken: it was taken from what was ready. */
+void due__unclaim(struct due_queue *q, uint32_t number, bool taken);
+
 /* Move what is due at @now_ns from the timeline to the topics, at most DUE__MOVES_MAX.  True: all
  * of it, and the timeline's head is exact.  @now_ns was read before the last drain (I3). */
 bool due__move_some(struct due_queue *q, int64_t now_ns);
@@ -378,8 +396,13 @@ static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
 /* Sort in up to @max, and move what is due.  As due__move_due(). */
 bool due__catch_up(struct due_queue *q, uint32_t max);
 
-/* Give the slot of a waiting job whose word is MOVING another place, and make it WAITING. */
-void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, int64_t deadline_ns);
+/* Give the slot of a job whose word is @moving, its state MOVING, another place, and make it
+ * WAITING or, with a deadline later than due_ns, LEASED. */
+void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum due__state state,
+                  int64_t deadline_ns);
+
+/* Jobs of the caller's own (LENT), with their slots, wait again. */
+void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n);
 
 /* A manual clock was turned. */
 void due__tick(struct due_queue *q);
@@ -464,56 +487,6 @@ int64_t due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_
 void due__arm_worker(struct due_queue *q);
 struct due__bell *due__lead_bell(struct due_queue *q);
 
-/* ---- lent.c ---- */
-
-/* The taken job @number, for the caller. */
-void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
-                   due_job *job);
-/* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
-void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
-/* ---- dequeue.c ---- */
-
-/* Take up to @max live jobs of topic @t without the lock. */
-size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
-                       size_t max);
-/* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
- * them. AGAIN: there may be some behind many cancelled ones. */
-enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
-enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *slots, size_t max, size_t *got);
-
-/* ---- verbs.c ---- */
-
-/* A waiting job becomes the caller's; @w gets its word before.  DUE_EBUSY, DUE_ENOENT. */
-int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
-
-/* Facts of place @number, consistent; of any job there, or only of @generation. */
-int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, due_info *info);
-
-/* ---- stats.c ---- */
-
-uint64_t due__ready_count(struct due_queue *q);
-
-/* ---- space.c ---- */
-
-/* Room for up to @n jobs, waiting up to @timeout_ns for the first: how many, or an error. */
-int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns);
-void due__space_give(struct due_queue *q, size_t n);
-
-/* ---- close.c ---- */
-
-/* A caller that may sleep comes and goes: close waits for the last one. */
-void due__inside_enter(struct due_queue *q);
-void due__inside_leave(struct due_queue *q);
-/* While draining: if no job is left, close. */
-void due__drained(struct due_queue *q);
-/* A claimed job, whose word was @w before, leaves otherwise than by hand-over: counted, shown to
- * on_discard, given back. */
-void due__discard(struct due_queue *q, uint32_t number, uint64_t w);
-
-/* End the proxies' threads, once. */
-void due__stop_proxies(struct due_queue *q);
-
 /* ---- poll.c ---- */
 
 /* Under the lock, before leaving: has the descriptor's time changed? */
@@ -544,15 +517,21 @@ static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_
     struct due__id_parts p = { .tag = q->tag, .generation = generation, .number = number };
     due_id id;
 
+    if (q->commits != NULL)
+        return due__stored_id(due__stored_at(q->commits, number));
+
     memcpy(&id, &p, sizeof id);
     return id;
 }
 
 /* False: not an id of this queue.  The place may hold another job by now. */
-static inline bool due__id_read(const struct due_queue *q, due_id id, uint32_t *number,
+static inline bool due__id_read(struct due_queue *q, due_id id, uint32_t *number,
                                 uint32_t *generation)
 {
     struct due__id_parts p;
+
+    if (q->commits != NULL)
+        return due__index_find(&q->commits->index, id, number, generation);
 
     memcpy(&p, &id, sizeof p);
     *number = p.number;
@@ -560,9 +539,21 @@ static inline bool due__id_read(const struct due_queue *q, due_id id, uint32_t *
     return p.tag == q->tag && due__slab_has(&q->slab, p.number);
 }
 
+/* The same for who names a job: it may have to be looked for in the store.  DUE_ENOENT, or why that
+ * cannot be told. */
+static inline int due__id_find(struct due_queue *q, due_id id, uint32_t *number,
+                               uint32_t *generation)
+{
+    if (q->commits != NULL)
+        return due__commit_find(q, id, number, generation);
+    return due__id_read(q, id, number, generation) ? 0 : DUE_ENOENT;
+}
+
 /* ---- log.c ---- */
 
 void due__log(struct due_queue *q, enum due_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+#include "life.h"
 
 #endif

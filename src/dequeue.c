@@ -16,6 +16,7 @@ struct request {
     due_job *jobs;
     size_t max; /* at most INT_MAX */
     int64_t timeout_ns;
+    int64_t lease_ns; /* 0: for good */
     int64_t until_ns; /* of the monotonic clock, or the manual one; DUE_FOREVER before it waits */
     int64_t woke_ns;  /* the clock as it was read since the last sleep; 0: not yet */
     int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
@@ -23,7 +24,8 @@ struct request {
     const struct due__job *last; /* the last job in the inbox when the first of them began */
 };
 
-#define TAKE_AT_ONCE 32u /* slots taken by one swap */
+#define TAKE_AT_ONCE   32u  /* slots taken by one swap */
+#define STORED_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
 
 /* ---- One job from waiting to lent ---- */
 
@@ -199,7 +201,8 @@ static bool take_head(struct due_queue *q, const struct request *r, int64_t now_
         bool alive = due__slot_alive(&q->slab, *s, &w);
         struct due__facts f = due__facts_load(j);
 
-        if (alive && (due__topic_at(q, f.topic)->paused || !wants(r, f.topic)))
+        if (alive && (due__word_state(w) == DUE__LEASED || /* its lease has ended: by the line */
+                      due__topic_at(q, f.topic)->paused || !wants(r, f.topic)))
             return false;
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
@@ -290,6 +293,8 @@ static int verdict(struct due_queue *q, const struct request *r, bool done)
 {
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes has rung us */
         return DUE_ECLOSED;
+    if (q->commits != NULL && due__commit_state(q) != 0) /* G2 of commit.c: so has whoever fenced */
+        return DUE_EFENCED;
     if (!done)
         return 0;
     if (r->timeout_ns == 0)
@@ -416,22 +421,26 @@ static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *
                            max < TAKE_AT_ONCE ? max : TAKE_AT_ONCE);
 }
 
-/* The taken jobs, for the caller.  @now_ns: the clock, if it was just read; else 0. */
-static void hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
-                      due_job *jobs)
+/* The taken jobs go to the caller, for good or on a lease, and with a store.  Answers how many of
+ * them the caller has, or an error; the others wait again. */
+static int hand_out(struct due_queue *q, const struct request *r, struct due__slot *slots, size_t n,
+                    due_job *jobs)
 {
-    int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
+    int rc = (int)n;
 
-    for (size_t i = 0; i < n; i++)
-        due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
-
-    struct due__shard *it = due__shard_enter(&q->slab);
-    it->dequeued += n; /* C2 of close.c */
-    due__shard_leave(it);
-    if (q->capacity > 0)
-        due__space_give(q, n);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
-        due__drained(q);
+    if (q->commits != NULL && r->lease_ns == 0)
+        rc = due__commit_take(q, slots, n);
+    else if (q->commits != NULL)
+        rc = due__commit_held(q);
+    if (r->lease_ns > 0 && rc >= 0) {
+        rc = due__lease_begin(q, slots, n, r->lease_ns, jobs);
+        rc = rc == 0 ? (int)n : rc;
+    }
+    if (r->lease_ns > 0 && rc < 0)
+        due__put_back(q, slots, n);
+    else if (r->lease_ns == 0 && rc > 0)
+        due__hand_over(q, slots, (size_t)rc, q->commits == NULL ? r->now_ns : 0, jobs);
+    return rc;
 }
 
 static int topics_check(struct due_queue *q, const int *topics, size_t n)
@@ -465,21 +474,63 @@ static int dequeue(struct due_queue *q, struct request *r)
 
         if (got == 0)
             break;
-        hand_over(q, slots, got, r->now_ns, r->jobs + taken);
-        taken += got;
-        r->max -= got;
+        rc = hand_out(q, r, slots, got, r->jobs + taken);
+        if (rc < 0)
+            break;
+        taken += (size_t)rc;
+        r->max -= (size_t)rc;
         r->timeout_ns = 0; /* the rest is what is due now */
     }
     return taken > 0 ? (int)taken : rc;
 }
 
-int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                      int64_t timeout_ns)
+/* As take_some(), up to STORED_AT_ONCE: what goes to the store together. */
+static size_t take_many(struct due_queue *q, const struct request *r, struct due__slot *slots,
+                        int *rc)
+{
+    struct request part = *r;
+    size_t want = r->max < STORED_AT_ONCE ? r->max : STORED_AT_ONCE;
+    size_t got = 0;
+
+    while (got < want) {
+        part.max = want - got;
+        size_t some = take_some(q, &part, slots + got, rc);
+        if (some == 0)
+            break;
+        got += some;
+        part.timeout_ns = 0; /* the rest is what is due now */
+    }
+    return got;
+}
+
+/* With a store: the jobs must leave it first. */
+static int dequeue_stored(struct due_queue *q, struct request *r)
+{
+    struct due__slot slots[STORED_AT_ONCE];
+    int rc = 0;
+
+    for (;;) {
+        size_t got = take_many(q, r, slots, &rc);
+
+        if (got == 0)
+            return rc;
+        rc = hand_out(q, r, slots, got, r->jobs);
+        if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
+            return DUE_ESTORE;
+        if (rc != DUE_ETIMEDOUT) /* else the store is away, and the caller waits for it */
+            return rc;
+    }
+}
+
+/* Of these topics, or of any: up to @max jobs, for good or on a lease. */
+static int take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                    int64_t lease_ns, int64_t timeout_ns)
 {
     struct request r = { .topics = topics,
                          .topic_count = n,
                          .jobs = jobs,
                          .max = max < INT_MAX ? max : INT_MAX,
+                         .lease_ns = lease_ns,
                          .timeout_ns = timeout_ns,
                          .until_ns = DUE_FOREVER };
 
@@ -487,23 +538,40 @@ int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, 
         return DUE_EFORK;
     if (timeout_ns < 0 || max == 0 || topics_check(q, topics, n) != 0)
         return DUE_EINVAL;
-    return dequeue(q, &r);
+    return q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
+}
+
+int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                      int64_t timeout_ns)
+{
+    return take_out(q, topics, n, jobs, max, 0, timeout_ns);
 }
 
 int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t timeout_ns)
 {
-    struct request r = { .topics = topics,
-                         .topic_count = n,
-                         .jobs = job,
-                         .max = 1,
-                         .timeout_ns = timeout_ns,
-                         .until_ns = DUE_FOREVER };
+    int rc = take_out(q, topics, n, job, 1, 0, timeout_ns);
 
-    if (due__forked(q))
-        return DUE_EFORK;
-    if (timeout_ns < 0 || topics_check(q, topics, n) != 0)
-        return DUE_EINVAL;
-    int rc = dequeue(q, &r);
+    return rc < 0 ? rc : 0;
+}
+
+int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                      int64_t lease_ns, int64_t timeout_ns)
+{
+    return lease_ns > 0 ? take_out(q, topics, n, jobs, max, lease_ns, timeout_ns) : DUE_EINVAL;
+}
+
+int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t lease_ns,
+                     int64_t timeout_ns)
+{
+    int rc = due_reserve_batch(q, topics, n, job, 1, lease_ns, timeout_ns);
+
+    return rc < 0 ? rc : 0;
+}
+
+int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns)
+{
+    int rc = due_reserve_batch(q, NULL, 0, job, 1, lease_ns, timeout_ns);
+
     return rc < 0 ? rc : 0;
 }
 
@@ -515,14 +583,14 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
         return DUE_EFORK;
     if (timeout_ns < 0)
         return DUE_EINVAL;
-    if (take_fast(q, NULL, 0, &s, 1) == 0) {
+    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0) {
         struct request r = {
             .jobs = job, .max = 1, .timeout_ns = timeout_ns, .until_ns = DUE_FOREVER
         };
-        int rc = dequeue(q, &r);
+        int rc = q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
 
         return rc < 0 ? rc : 0;
     }
-    hand_over(q, &s, 1, 0, job);
+    due__hand_over(q, &s, 1, 0, job);
     return 0;
 }

@@ -13,7 +13,8 @@
 
 #include "atomic.h"
 
-#define AT_ONCE 64u /* jobs submitted in one tenure */
+#define AT_ONCE        64u  /* jobs submitted in one tenure */
+#define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
 
 static int spec_check(const struct due_queue *q, const due_spec *s)
 {
@@ -27,6 +28,8 @@ static int spec_check(const struct due_queue *q, const due_spec *s)
         return DUE_EINVAL;
     if (s->data != NULL ? s->ptr != NULL : s->len != 0)
         return DUE_EINVAL;
+    if (s->ptr != NULL && q->commits != NULL)
+        return DUE_EINVAL; /* it would mean nothing in the next process */
     if (s->len > DUE_PAYLOAD_MAX)
         return DUE_ELIMIT;
     return 0;
@@ -253,6 +256,54 @@ static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
     return submit_delegated(q, jobs, n);
 }
 
+int due__place_take(struct due_queue *q, uint32_t *number)
+{
+    size_t got;
+
+    return places_take(q, number, 1, &got);
+}
+
+int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it)
+{
+    int rc = fill(q, number, s, 0, it);
+
+    it->f.payload &= (uint8_t)~DUE__NOW;
+    return rc;
+}
+
+void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it)
+{
+    if ((it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+        due__payload_free(&q->slab.payloads, it->job->payload.ptr, it->f.len);
+}
+
+/* Up to STORED_AT_ONCE jobs, into the store and then into the queue.  As enqueue_some(); the ids
+ * are there also with DUE_EINDOUBT.  @in: how many take room, whatever the answer. */
+static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                          due_id *ids, size_t *in)
+{
+    struct due__fresh jobs[STORED_AT_ONCE];
+    int64_t now = due__clock_now(&q->clock);
+    size_t filled = 0;
+    int rc = 0;
+
+    *in = 0;
+    while (filled < n) {
+        uint32_t number;
+
+        rc = due__place_take(q, &number);
+        if (rc != 0)
+            break;
+        rc = fill(q, number, &specs[filled], now, &jobs[filled]);
+        if (rc != 0) {
+            due__slab_untake(&q->slab, number);
+            break;
+        }
+        filled++;
+    }
+    return filled > 0 ? due__commit_put(q, jobs, filled, timeout_ns, ids, in) : rc;
+}
+
 /* Under the lock: more free places at hand.  False: a shard has none. */
 static __attribute__((noinline)) bool places_fetch(struct due_queue *q)
 {
@@ -361,18 +412,30 @@ static int refused(struct due_queue *q, int rc)
     return rc;
 }
 
-/* As enqueue_some(), when the queue has a capacity. */
+/* Some of @n jobs, whatever the queue.  As enqueue_some(); @in: how many take room. */
+static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                       due_id *ids, size_t *in)
+{
+    if (q->commits != NULL)
+        return enqueue_stored(q, specs, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, ids,
+                              in);
+    int rc = enqueue_some(q, specs, n < AT_ONCE ? n : AT_ONCE, ids);
+    *in = rc > 0 ? (size_t)rc : 0;
+    return rc;
+}
+
+/* The same when the queue has a capacity. */
 static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                         due_id *ids)
 {
-    int room = due__space_take(q, n, timeout_ns);
+    int room = due__space_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns);
 
     if (room < 0)
         return room;
-    int rc = enqueue_some(q, specs, (size_t)room, ids);
-    int accepted = rc > 0 ? rc : 0;
-    if (accepted < room)
-        due__space_give(q, (size_t)(room - accepted));
+    size_t in;
+    int rc = enqueue_any(q, specs, (size_t)room, timeout_ns, ids, &in);
+    if (in < (size_t)room)
+        due__space_give(q, (size_t)room - in);
     return rc;
 }
 
@@ -391,16 +454,22 @@ static inline __attribute__((always_inline)) int check(struct due_queue *q, cons
     }
     if (due__load_seq(&q->state) & DUE__REFUSING) /* E3: looked at again after the job is in */
         return DUE_ECLOSED;
-    return 0;
+    return q->commits != NULL ? due__commit_state(q) : 0;
 }
 
 int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
 {
     int rc = check(q, spec, 1, timeout_ns);
+    size_t in;
 
     if (rc != 0)
         return rc;
-    rc = q->capacity == 0 ? enqueue_one(q, spec, id) : enqueue_room(q, spec, 1, timeout_ns, id);
+    if (q->capacity > 0)
+        rc = enqueue_room(q, spec, 1, timeout_ns, id);
+    else if (q->commits != NULL)
+        rc = enqueue_stored(q, spec, 1, timeout_ns, id, &in);
+    else
+        rc = enqueue_one(q, spec, id);
     return rc > 0 ? 0 : refused(q, rc);
 }
 
@@ -409,19 +478,20 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
 {
     int rc = check(q, specs, n, timeout_ns);
     size_t done = 0;
+    size_t in;
 
     if (rc != 0)
         return rc;
     while (rc >= 0 && done < n) {
         const due_spec *next = specs + done;
-        size_t some = n - done < AT_ONCE ? n - done : AT_ONCE;
         due_id *some_ids = ids != NULL ? ids + done : NULL;
 
-        rc = q->capacity == 0 ? enqueue_some(q, next, some, some_ids)
-                              : enqueue_room(q, next, some, done == 0 ? timeout_ns : 0, some_ids);
+        rc = q->capacity == 0
+                 ? enqueue_any(q, next, n - done, timeout_ns, some_ids, &in)
+                 : enqueue_room(q, next, n - done, done == 0 ? timeout_ns : 0, some_ids);
         done += rc > 0 ? (size_t)rc : 0;
     }
     if (rc < 0)
         refused(q, rc);
-    return done > 0 ? (int)done : rc;
+    return done > 0 && rc != DUE_EINDOUBT ? (int)done : rc;
 }

@@ -48,20 +48,9 @@ static struct due__span *span_at(const struct due__slab *s, uint32_t span)
     return s->spans[k] + span;
 }
 
-/* Places of segment @k, and the number of its first one. */
-static uint32_t segment_places(uint32_t k)
-{
-    return k == 0 ? DUE__SPAN_JOBS : DUE__SPAN_JOBS << (k - 1);
-}
-
-static uint32_t segment_first(uint32_t k)
-{
-    return k == 0 ? 0 : segment_places(k);
-}
-
 static size_t segment_bytes(uint32_t k)
 {
-    size_t places = segment_places(k);
+    size_t places = due__segment_places(k);
 
     return places * sizeof(struct due__job) + places / DUE__SPAN_JOBS * sizeof(struct due__span);
 }
@@ -126,14 +115,14 @@ uint32_t due__slab_next_places(const struct due__slab *s)
 {
     uint32_t k = due__load_acquire(&s->segments); /* J2 */
 
-    return k < DUE__SEGMENTS ? segment_places(k) : 0;
+    return k < DUE__SEGMENTS ? due__segment_places(k) : 0;
 }
 
 int due__slab_grow(struct due__slab *s, uint32_t places)
 {
     uint32_t k = due__load_acquire(&s->segments); /* J2 */
 
-    if (k >= DUE__SEGMENTS || segment_places(k) != places)
+    if (k >= DUE__SEGMENTS || due__segment_places(k) != places)
         return 0; /* somebody else has added it */
     unsigned char *region = due__alloc_region(s->alloc, segment_bytes(k));
     if (region == NULL)
@@ -145,7 +134,7 @@ int due__slab_grow(struct due__slab *s, uint32_t places)
         due__alloc_region_free(s->alloc, region, segment_bytes(k));
         return 0;
     }
-    uint32_t first = segment_first(k);
+    uint32_t first = due__segment_first(k);
     uint32_t first_span = first >> DUE__SPAN_SHIFT;
     struct due__job *jobs = (struct due__job *)(void *)region;
     struct due__span *spans = (struct due__span *)(void *)(region + places * sizeof *jobs);
@@ -375,10 +364,10 @@ uint32_t due__job_number(const struct due__slab *s, const struct due__job *j)
     uint32_t k = due__load_acquire(&s->segments); /* J2 */
 
     while (k-- > 0) { /* the last segments hold most of the jobs */
-        uint32_t first = segment_first(k);
+        uint32_t first = due__segment_first(k);
         const struct due__job *base = due__job_at(s, first);
 
-        if (j >= base && j < base + segment_places(k))
+        if (j >= base && j < base + due__segment_places(k))
             return first + (uint32_t)(j - base);
     }
     return DUE__NO_JOB;

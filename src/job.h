@@ -27,13 +27,19 @@ enum due__state {
     DUE__FREE = 0,    /* in no use, or filled by an enqueuer whose alone it still is */
     DUE__WAITING = 1, /* delayed or ready: anybody may take, cancel or reschedule it */
     DUE__MOVING = 2,  /* its deadline is being changed, under the timeline lock */
-    DUE__LENT = 3,    /* handed out or cancelled: its bytes are with a caller */
-    DUE__DONE = 4     /* done with, but the inbox still holds its node */
+    DUE__LEASED = 3,  /* reserved: it stands in the timeline until the lease ends */
+    DUE__LENT = 4,    /* handed out or cancelled: its bytes are with a caller */
+    DUE__DONE = 6,    /* done with, but the inbox still holds its node */
+    DUE__SENT = 8     /* enqueued, on its way to the store: nobody can have it before that ends */
 };
+
+#define DUE__SLOTTED UINT64_C(1) /* the bit of the states in which a slot stands for the job */
 
 #define DUE__STATE_MASK UINT64_C(0x0f)
 #define DUE__LINKED     UINT64_C(0x10) /* the job's node is in the inbox */
 #define DUE__READY      UINT64_C(0x20) /* its slot is in a topic's line */
+#define DUE__HELD       UINT64_C(0x40) /* it was reserved: see its lease (side.h) */
+#define DUE__FLAGS      UINT64_C(0xf0)
 #define DUE__STAMP_BITS 24
 #define DUE__STAMP_MASK ((UINT64_C(1) << DUE__STAMP_BITS) - 1)
 
@@ -124,6 +130,10 @@ struct due__shard {
     uint64_t unready;      /* S  left a line, but not by being dequeued */
     uint64_t lent;         /* S  handed to a caller, but not by being dequeued */
     uint64_t done;         /* S  done with by a caller */
+    uint64_t acked;        /* S  left by an ack */
+    uint64_t leased;       /* S  leases begun */
+    uint64_t unleased;     /* S  leases ended by their holder */
+    uint64_t kept;         /* S  left to the store by due_close */
     void *spare_waiter;    /* A  W1 of waiter.c */
     uint32_t magazine[DUE__MAGAZINE] __attribute__((aligned(DUE__LINE))); /* S */
 };
@@ -145,11 +155,25 @@ struct due__slab {
 void due__slab_init(struct due__slab *s, struct due__alloc *alloc);
 void due__slab_destroy(struct due__slab *s);
 
+/* The segment that place @number lies in, its places, and the number of its first. */
+static inline uint32_t due__segment_of(uint32_t number)
+{
+    return 31u - (uint32_t)__builtin_clz(number | DUE__SPAN_JOBS / 2) - (DUE__SPAN_SHIFT - 1);
+}
+
+static inline uint32_t due__segment_places(uint32_t k)
+{
+    return k == 0 ? DUE__SPAN_JOBS : DUE__SPAN_JOBS << (k - 1);
+}
+
+static inline uint32_t due__segment_first(uint32_t k)
+{
+    return k == 0 ? 0 : due__segment_places(k);
+}
+
 static inline struct due__job *due__job_at(const struct due__slab *s, uint32_t number)
 {
-    uint32_t k = 31u - (uint32_t)__builtin_clz(number | DUE__SPAN_JOBS / 2) - (DUE__SPAN_SHIFT - 1);
-
-    return due__load_acquire(&s->segment[k]) + number; /* J2 */
+    return due__load_acquire(&s->segment[due__segment_of(number)]) + number; /* J2 */
 }
 
 /* It will be looked at, and swapped, soon. */
@@ -294,7 +318,7 @@ static inline bool due__slot_alive(const struct due__slab *slab, struct due__slo
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     *word = w;
-    return due__word_state(w) == DUE__WAITING &&
+    return (w & DUE__SLOTTED) != 0 &&
            due__word_stamp(w) == (due__slot_arrival(s) & DUE__STAMP_MASK) &&
            due__load_relaxed(&j->deadline_ns) == due__slot_deadline(s); /* J1 */
 }

@@ -15,12 +15,16 @@ void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     struct due__facts f = due__facts_load(j);
 
+    const struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
+
     *job = (due_job){
         .id = due__id(q, number, due__word_generation(w)),
         .data = due__job_bytes(j, f),
         .len = f.len,
         .ptr = (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER ? j->payload.ptr : NULL,
-        .deadline_ns = deadline_ns,
+        .deadline_ns = l == NULL ? deadline_ns : due__load_relaxed(&l->deadline_ns), /* R1 */
+        .attempts = l == NULL ? 0 : due__load_relaxed(&l->attempts),                 /* R1 */
+        .failures = l == NULL ? 0 : due__load_relaxed(&l->failures),                 /* R1 */
         .lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0,
         .topic = f.topic,
         .priority = f.priority,
@@ -28,11 +32,44 @@ void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
     };
 }
 
+void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
+                    due_job *jobs)
+{
+    int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
+
+    for (size_t i = 0; i < n; i++)
+        due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->dequeued += n; /* C2 of close.c */
+    due__shard_leave(it);
+    if (q->capacity > 0)
+        due__space_give(q, n);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+}
+
+bool due__job_unhold(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (w & DUE__HELD) {
+        uint64_t ended = due__word(due__word_generation(w), 0, DUE__HELD | DUE__DONE);
+
+        due__store_release(&j->word, ended); /* J1 */
+        return due__lease_let_go(q, number);
+    }
+    due__job_release(&q->slab, j);
+    return true;
+}
+
 void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
+    if (q->commits != NULL)
+        due__index_remove(&q->commits->index, number); /* N1 of stored.c */
     while (w & DUE__LINKED) {
         if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__DONE)) /* J1 */
             return;
@@ -50,12 +87,16 @@ void due_job_done(due_job *job)
         struct due__job *j = due__job_at(&q->slab, number);
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-        if (due__word_generation(w) == generation && due__word_state(w) == DUE__LENT) {
-            due__job_release(&q->slab, j);
+        bool reserved = job->token != 0;
+        bool lent = due__word_generation(w) == generation && due__word_state(w) == DUE__LENT;
 
+        if (reserved || lent) {
+            bool last = reserved ? due__lease_let_go(q, number) : due__job_unhold(q, number, w);
             struct due__shard *it = due__shard_enter(&q->slab);
+
             it->done++;
-            due__place_done(q, it, number);
+            if (last)
+                due__place_done(q, it, number);
             due__shard_leave(it);
         }
     }

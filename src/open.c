@@ -46,6 +46,12 @@ static int options_check(const due_options *o, due_error *error)
     if (o->proxies < DUE_PROXIES_ADAPTIVE || o->proxies > DUE_PROXIES_NEVER ||
         o->order < DUE_BY_DEADLINE || o->order > DUE_BY_PRIORITY || o->spin_ns < 0)
         return fail(error, DUE_EINVAL, "proxies, order or spin_ns is out of range", "");
+    if (o->store != NULL && (o->proxies == DUE_PROXIES_NEVER || o->clock == DUE_CLOCK_BOOTTIME))
+        return fail(error, DUE_EINVAL, "a stored queue has its proxies and the wall clock",
+                    "its lease must be renewed, and its times must hold after a restart");
+    if (o->confirm < DUE_CONFIRM_SYNC || o->confirm > DUE_CONFIRM_ASYNC ||
+        o->store_timeout_ns < 0 || o->open_timeout_ns < 0)
+        return fail(error, DUE_EINVAL, "confirm or a timeout is out of range", "");
     if (o->allocator != NULL && (o->allocator->alloc == NULL || o->allocator->free == NULL))
         return fail(error, DUE_EINVAL, "the allocator lacks a function", "give both, or none");
     return 0;
@@ -132,6 +138,7 @@ static int memory_init(struct due_queue *q)
     due__pool_init(&q->pool, &q->alloc);
     q->nodes.pool = &q->pool;
     due__slab_init(&q->slab, &q->alloc);
+    due__side_init(&q->leases, sizeof(struct due__lease));
     struct due__region *chunks = due__region_new(&q->alloc, DUE__CHUNKS_AT_OPEN);
     int rc = DUE_ENOMEM;
 
@@ -147,7 +154,7 @@ static int memory_init(struct due_queue *q)
     due__topics_destroy(q);
     due__timeline_destroy(&q->timeline);
 free_pool:
-    due__slab_destroy(&q->slab);
+    due__slab_destroy(&q->slab); /* no lease was ever made */
     due__pool_destroy(&q->pool);
     return rc;
 }
@@ -156,6 +163,7 @@ static void memory_destroy(struct due_queue *q)
 {
     due__topics_destroy(q);
     due__timeline_destroy(&q->timeline);
+    due__side_destroy(&q->leases, &q->alloc);
     due__slab_destroy(&q->slab);
     due__pool_destroy(&q->pool);
 }
@@ -193,7 +201,8 @@ static int threads_start(struct due_queue *q)
 {
     if (q->proxies == DUE_PROXIES_NEVER)
         return 0;
-    int rc = due__thread_start(&q->threads[0], q, 'e', due__enqueue_proxy);
+    int rc = due__thread_start(&q->threads[0], q, 'e',
+                               q->commits != NULL ? due__commit_proxy : due__enqueue_proxy);
     if (rc == 0)
         rc = due__thread_start(&q->threads[1], q, 'w', due__worker_proxy);
     if (rc == 0 && q->proxies == DUE_PROXIES_ALWAYS)
@@ -254,10 +263,20 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
         fail(error, rc, "out of memory", "");
         goto free_bells;
     }
+    if (o->store != NULL) {
+        rc = due__commits_open(q, o, error);
+        if (rc != 0) {
+            if (error != NULL && error->text[0] == '\0')
+                fail(error, rc, "the store could not be opened", "");
+            goto free_memory;
+        }
+    }
     rc = threads_start(q);
     if (rc != 0) {
         fail(error, rc, "a thread could not be started",
              "raise the limit of processes, or open with DUE_PROXIES_NEVER");
+        if (q->commits != NULL)
+            due__commits_undo(q);
         goto free_memory;
     }
     return 0;
@@ -283,7 +302,10 @@ int due_open(due_queue **queue, const due_options *options, due_error *error)
     int rc = options_check(o, error);
     if (rc != 0)
         return rc;
-    rc = due__clock_init(&clock, o->clock, o->manual);
+    enum due_clock_kind kind = o->clock;
+    if (o->store != NULL && o->manual == NULL)
+        kind = DUE_CLOCK_REALTIME;
+    rc = due__clock_init(&clock, kind, o->manual);
     if (rc != 0)
         return fail(error, rc, "the clock is not available",
                     "choose another, or a manual clock without a kind");
@@ -322,11 +344,11 @@ static void payloads_free(struct due_queue *q)
 {
     for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
         struct due__job *j = due__job_at(&q->slab, i);
-        enum due__state state = due__word_state(due__load_relaxed(&j->word)); /* no edge: alone */
-
+        uint64_t w = due__load_relaxed(&j->word); /* no edge: alone */
+        enum due__state state = due__word_state(w);
         struct due__facts f = due__facts_load(j);
 
-        if ((state == DUE__WAITING || state == DUE__MOVING || state == DUE__LENT) &&
+        if (state != DUE__FREE && (state != DUE__DONE || (w & DUE__HELD)) &&
             (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
             due__payload_drop(&q->slab.payloads, j->payload.ptr, f.len);
     }
@@ -356,6 +378,9 @@ int due_free(due_queue *q)
         due__enter(q, &t);
         due__drain(q, UINT32_MAX); /* what was cancelled in the inbox */
         due__leave(q, &t);
+        if (q->commits != NULL)
+            due__commit_refuse(q); /* what was taken back after the end */
+        due__leases_discard(q);
         if (q->clock.manual != NULL)
             due__clock_leave(q->clock.manual, q);
     } else {
@@ -366,6 +391,7 @@ int due_free(due_queue *q)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (q->fd >= 0)
         close(q->fd);
+    due__commits_free(q);
     waiters_destroy(q, forked);
     memory_destroy(q);
     bells_destroy(q, forked);

@@ -45,6 +45,11 @@ void due__space_give(struct due_queue *q, size_t n)
         call_first(q, n);
 }
 
+void due__space_force(struct due_queue *q, size_t n)
+{
+    due__add_seq(&q->used, n); /* S1: more than the capacity, until so many have gone */
+}
+
 /* One try and, if there is no room, one sleep.  Answers as due__space_take, or 0: again. */
 static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, int64_t until_ns)
 {

@@ -8,7 +8,7 @@
 
 /* Everything the shards count. */
 struct sums {
-    uint64_t dequeued, cancelled, discarded, unready, lent, done;
+    uint64_t dequeued, cancelled, discarded, acked, kept, unready, lent, done, leased, unleased;
 };
 
 static struct sums sum_up(struct due_queue *q)
@@ -25,6 +25,10 @@ static struct sums sum_up(struct due_queue *q)
         all.unready += it->unready;
         all.lent += it->lent;
         all.done += it->done;
+        all.acked += it->acked;
+        all.kept += it->kept;
+        all.leased += it->leased;
+        all.unleased += it->unleased;
         due__lock_release(&it->lock);
     }
     return all;
@@ -60,10 +64,14 @@ int due_stats(due_queue *q, struct due_stats *stats)
     s.dequeued = all.dequeued;
     s.cancelled = all.cancelled;
     s.discarded = all.discarded;
-    s.waiting = due__waiting(q);
-    s.enqueued = s.waiting + s.dequeued + s.cancelled + s.discarded;
+    s.acked = all.acked;
+    s.kept = all.kept;
+    uint64_t held = due__waiting(q);
+    s.enqueued = held + s.dequeued + s.cancelled + s.discarded + s.acked + s.kept;
     all.lent += all.dequeued;
     s.lent = all.lent > all.done ? all.lent - all.done : 0;
+    if (q->commits != NULL)
+        due__commits_stats(q, &s);
     s.kept_bytes = due__payloads_bytes(&q->slab.payloads);
     s.proxy_calls = due__load_relaxed(&q->proxy_calls); /* no edge: a counter */
     s.rings = due__load_relaxed(&q->rings);             /* no edge: a counter */
@@ -72,6 +80,9 @@ int due_stats(due_queue *q, struct due_stats *stats)
         due_poll(q, NULL);
     due__enter(q, &t);
     s.ready = ready_count(q, &all);
+    uint64_t over = all.unleased + q->lapsed;
+    s.leased = all.leased > over ? all.leased - over : 0;
+    s.waiting = held > s.leased ? held - s.leased : 0;
     s.direct = q->direct;
     s.delegated = q->delegated;
     s.heartbeats = q->beats;

@@ -21,16 +21,17 @@ static int obstacle(uint64_t w, uint32_t generation)
     switch (due__word_state(w)) {
     case DUE__WAITING:
     case DUE__MOVING:
+    case DUE__SENT:
         return 0;
     case DUE__LENT:
+    case DUE__LEASED:
         return DUE_EBUSY;
     default:
         return DUE_ENOENT;
     }
 }
 
-/* Somebody is changing the job's deadline, under the lock: wait for that. */
-static void wait_moved(struct due_queue *q)
+void due__wait_moved(struct due_queue *q)
 {
     struct due__tenure t;
 
@@ -49,14 +50,29 @@ int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64
         if (rc != 0)
             return rc;
         if (due__word_state(*w) == DUE__MOVING) {
-            wait_moved(q);
+            due__wait_moved(q);
             *w = due__load_acquire(&j->word); /* J1 */
             continue;
         }
-        uint64_t lent = (*w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
+        if (due__word_state(*w) == DUE__SENT)
+            return DUE_EAGAIN;
+        uint64_t lent = (*w & ~DUE__STATE_MASK) | DUE__LENT;
         if (due__cas_acq_rel(&j->word, w, lent)) /* J1 */
             return 0;
     }
+}
+
+/* The same once its PUT has ended, if that is on its way. */
+static int claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+{
+    int rc = due__claim(q, number, generation, w);
+
+    while (rc == DUE_EAGAIN) {
+        rc = due_flush(q, q->commits->timeout_ns);
+        if (rc == 0)
+            rc = due__claim(q, number, generation, w);
+    }
+    return rc;
 }
 
 /* ---- Cancel ---- */
@@ -86,30 +102,54 @@ static inline void cancelled(struct due_queue *q, uint64_t count)
         sweep_sometimes(q);
 }
 
-/* Any job that waits, with its bytes lent to the caller or not. */
-static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation, due_job *job)
+void due__cancel_end(struct due_queue *q, uint32_t number)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w;
-    int rc = due__claim(q, number, generation, &w);
-
-    if (rc != 0)
-        return rc;
-    int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
-    if (job != NULL)
-        due__job_fill(q, number, deadline, deadline, job);
-    else
-        due__job_release(&q->slab, j);
-
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of close.c */
+
     it->unready += (w & DUE__READY) != 0;
-    if (job != NULL)
-        it->lent++;
-    else
+    if (last)
         due__place_done(q, it, number);
     due__shard_leave(it);
     cancelled(q, count);
+}
+
+/* A claimed job, to be given to who cancelled it. */
+static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
+{
+    int64_t deadline = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1 */
+
+    due__job_fill(q, number, deadline, deadline, job);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    uint64_t count = ++it->cancelled; /* C2 of close.c */
+    it->unready += (w & DUE__READY) != 0;
+    it->lent++;
+    due__shard_leave(it);
+    cancelled(q, count);
+}
+
+/* Any job that waits, with its bytes lent to the caller or not. */
+static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation, due_job *job)
+{
+    uint64_t w;
+    int rc = claim_settled(q, number, generation, &w);
+
+    if (rc != 0)
+        return rc;
+    if (q->commits != NULL && !(w & DUE__LINKED)) { /* LINKED: it was not sent yet */
+        rc = due__commit_one(q, number, job != NULL ? DUE__LEND : DUE__CANCEL, 0);
+        if (rc != 0 && rc != DUE_EINDOUBT)
+            due__unclaim(q, number, false);
+        if (rc == 0 && job != NULL)
+            lend(q, number, w, job);
+        return rc;
+    }
+    if (job != NULL)
+        lend(q, number, w, job);
+    else
+        due__cancel_end(q, number);
     return 0;
 }
 
@@ -121,13 +161,15 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
     uint32_t number;
     uint32_t generation;
 
-    if (!due__id_read(q, id, &number, &generation))
-        return DUE_ENOENT;
+    int rc = due__id_find(q, id, &number, &generation);
+    if (rc != 0)
+        return rc;
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-    if (job != NULL || due__word_generation(w) != generation || generation == UINT32_MAX ||
-        (w & (DUE__STATE_MASK | DUE__LINKED)) != DUE__WAITING)
+    if (job != NULL || q->commits != NULL || due__word_generation(w) != generation ||
+        generation == UINT32_MAX ||
+        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD)) != DUE__WAITING)
         return cancel_any(q, number, generation, job);
     uint64_t ready = w & DUE__READY;
     if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
@@ -155,7 +197,7 @@ static void prefetch(struct due_queue *q, due_id id)
     uint32_t number;
     uint32_t generation;
 
-    if (due__id_read(q, id, &number, &generation))
+    if (q->commits == NULL && due__id_read(q, id, &number, &generation))
         due__job_prefetch(&q->slab, number);
 }
 
@@ -195,8 +237,49 @@ static int move(struct due_queue *q, uint32_t number, uint32_t generation, int64
         if (rc != 0)
             return rc;
     } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, at_ns);
+    if (w & DUE__HELD)
+        due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at_ns); /* R1 of lease.c */
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
     return 0;
+}
+
+/* A waiting job whose PUT is on its way, or has landed, becomes the caller's. */
+static int claim_sent(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    for (;;) {
+        uint64_t w = due__load_acquire(&j->word); /* J1 */
+        int rc = obstacle(w, generation);
+
+        bool on_its_way = (w & DUE__LINKED) || due__word_state(w) == DUE__SENT;
+        if (rc == 0 && on_its_way)
+            rc = due_flush(q, q->commits->timeout_ns);
+        if (rc != 0)
+            return rc;
+        if (due__word_state(w) == DUE__MOVING)
+            due__wait_moved(q);
+        else if (!on_its_way &&
+                 due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+            return 0;
+    }
+}
+
+/* The same of a stored job: it is claimed, then moved in the store, then in the queue. */
+static int reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation,
+                             int64_t at_ns)
+{
+    int rc = claim_sent(q, number, generation);
+
+    if (rc != 0)
+        return rc;
+    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
+        rc = DUE_ECLOSED;
+    else
+        rc = due__commit_one(q, number, DUE__MOVE, at_ns);
+    if (rc != 0 && rc != DUE_EINDOUBT)
+        due__unclaim(q, number, false);
+    return rc;
 }
 
 static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
@@ -209,11 +292,14 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
         return DUE_EFORK;
     if (at_ns < 0)
         return DUE_EINVAL;
-    if (!due__id_read(q, id, &number, &generation))
-        return DUE_ENOENT;
+    int rc = due__id_find(q, id, &number, &generation);
+    if (rc != 0)
+        return rc;
+    if (q->commits != NULL)
+        return reschedule_stored(q, number, generation, now ? due__clock_now(&q->clock) : at_ns);
     due__drain_all(q); /* what the caller put in before stands before it */
     due__enter(q, &t);
-    int rc = DUE_ECLOSED;
+    rc = DUE_ECLOSED;
     if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
         int64_t now_ns = due__clock_now(&q->clock);
 
@@ -250,7 +336,7 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, 
         if (rc != 0)
             return rc;
         if (due__word_state(w) == DUE__MOVING) {
-            wait_moved(q);
+            due__wait_moved(q);
             w = due__load_acquire(&j->word); /* J1 */
             continue;
         }
@@ -277,9 +363,9 @@ static int find(struct due_queue *q, due_id id, due_info *info)
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (!due__id_read(q, id, &number, &generation))
-        return DUE_ENOENT;
-    int rc = due__info(q, number, &generation, &found);
+    int rc = due__id_find(q, id, &number, &generation);
+    if (rc == 0)
+        rc = due__info(q, number, &generation, &found);
     if (rc != 0)
         return rc;
     found.ready = found.deadline_ns <= due__clock_now(&q->clock);
@@ -322,6 +408,23 @@ int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
     return (int)got;
 }
 
+/* A claimed job is cleared.  Of a stored queue that closes, it stays in the store. */
+static int clear(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    if (q->commits == NULL || (w & DUE__LINKED)) {
+        due__discard(q, number, w);
+        return 0;
+    }
+    if (due__load_seq(&q->commits->stopping)) { /* G2 */
+        due__keep_stored(q, number);
+        return 0;
+    }
+    int rc = due__commit_one(q, number, DUE__CLEAR, 0);
+    if (rc != 0 && rc != DUE_EINDOUBT)
+        due__unclaim(q, number, false);
+    return rc;
+}
+
 int due_clear(due_queue *q, int topic, uint64_t *cleared)
 {
     uint64_t n = 0;
@@ -338,9 +441,13 @@ int due_clear(due_queue *q, int topic, uint64_t *cleared)
         if (obstacle(w, due__word_generation(w)) != 0 ||
             (topic != DUE_ALL_TOPICS && due__facts_load(j).topic != topic))
             continue;
-        if (due__claim(q, at, due__word_generation(w), &w) != 0)
+        int rc = claim_settled(q, at, due__word_generation(w), &w);
+        if (rc == DUE_ENOENT || rc == DUE_EBUSY)
             continue;
-        due__discard(q, at, w);
+        if (rc == 0)
+            rc = clear(q, at, w);
+        if (rc != 0)
+            return rc;
         if (++n % SWEEP_EVERY == 0)
             sweep_sometimes(q);
     }

@@ -66,7 +66,17 @@ extern "C" {
     X(EFORK, -ECHILD, "the queue belongs to the parent process")                   \
     X(ENOTSUP, -EOPNOTSUPP, "not supported here")                                  \
     X(ELIMIT, -EOVERFLOW, "a fixed limit is reached (jobs, topics, payload size)") \
-    X(ESYS, -EIO, "the system refused a thread or a descriptor")
+    X(ESYS, -EIO, "the system refused a thread or a descriptor")                   \
+    X(ESTALE, -ESTALE, "the lease has ended: somebody else may have the job")      \
+    X(EINDOUBT, -EINPROGRESS, "sent to the store, and no answer in time")          \
+    X(EFENCED, -EOWNERDEAD, "another process owns the stored jobs now")            \
+    X(ESTORE, -ENOTCONN, "the store cannot be reached")                            \
+    X(ENOSPC, -ENOSPC, "the store is full")                                        \
+    X(EDURABILITY, -ENOLCK, "the store is less durable than required")             \
+    X(EACCES, -EACCES, "the store refuses: user, password or permission")          \
+    X(EVERSION, -EPROTO, "stored by a newer version")                              \
+    X(ELOST, -ENODATA, "the store has lost what it had confirmed")                 \
+    X(ECORRUPT, -EBADMSG, "stored or received bytes make no sense")
 
 enum due_errno {
 #define DUE_ERROR_ENUM(name, value, text) DUE_##name = (value),
@@ -197,7 +207,10 @@ typedef struct due_job {
     int topic;           /* */
     int priority;        /* */
     due_queue *queue;    /* NULL: nothing to be done with */
-    uint64_t reserved[6];
+    uint32_t attempts;   /* times it was handed out by due_reserve(), this one included */
+    uint32_t failures;   /* times it was given back: by due_nack(), or because a lease ended */
+    uint64_t token;      /* of the lease; 0: not reserved */
+    uint64_t reserved[4];
 } due_job;
 
 /* What can be said of a job that still waits. */
@@ -231,6 +244,13 @@ enum due_order { DUE_BY_DEADLINE = 0, DUE_BY_PRIORITY };
 
 enum due_log_level { DUE_LOG_INFO = 0, DUE_LOG_WARNING, DUE_LOG_ERROR };
 
+struct due_store; /* due/store.h */
+
+enum due_confirm {
+    DUE_CONFIRM_SYNC = 0, /* what changes something returns when the store has confirmed it */
+    DUE_CONFIRM_ASYNC     /* it returns at once; see due_flush() and on_settled */
+};
+
 /* How to open a queue.  Zero means default. */
 typedef struct due_options {
     size_t size;                    /* DUE_OPTIONS_INIT */
@@ -248,7 +268,20 @@ typedef struct due_options {
     void (*on_thread_start)(void *ctx, const char *name); /* in each thread of the library */
     void (*on_discard)(void *ctx, const due_job *job);    /* its bytes are lent for the call; its
                                                              pointer is the hook's */
-    void *ctx;                                            /* of the three hooks */
+    void *ctx;                                            /* of all hooks */
+
+    /* A queue with a store; see due/store.h and due/redis.h.  Its clock is the wall clock (or a
+       manual one), and it has its proxies. */
+    struct due_store *store;  /* the queue's from a due_open() that succeeds until due_free() */
+    enum due_confirm confirm; /* */
+    int64_t store_timeout_ns; /* how long a call waits for the store; default 5 s */
+    int64_t open_timeout_ns;  /* how long due_open() waits for store and last owner; 15 s */
+    size_t unsettled_max;     /* changes on their way to the store, above which calls wait though
+                                  DUE_CONFIRM_ASYNC; default 100,000 */
+    void (*on_settled)(void *ctx, due_id id, int rc); /* a change nobody waits for has come to its
+                                                         end: 0 or why the store refused it */
+    void (*on_restore)(void *ctx, uint64_t restored, int finished); /* now and then while stored
+                                                                       jobs are read */
 } due_options;
 
 #define DUE_OPTIONS_INIT sizeof(due_options)
@@ -374,6 +407,71 @@ DUE_API int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job
  */
 DUE_API void due_job_done(due_job *job) DUE_NONNULL(1);
 
+/* ---- Taking out for a while ------------------------------------------------------------------ */
+
+/**
+ * Take a due job on a lease of @lease_ns (1 or more): it leaves the queue with due_ack().  If the
+ * lease ends before that, or due_nack() gives it back, it is handed out again, to anybody; what the
+ * first holder then says is answered with DUE_ESTALE and changes nothing.  With a store this is at
+ * least once: the stored job stays until the ack.
+ *
+ * Threads:  any
+ * Owner:    the job's bytes are lent until due_ack(), due_nack() or due_job_done()
+ * Errors:   as due_dequeue(); DUE_EINVAL: no lease
+ */
+DUE_API int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns)
+    DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+DUE_API int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job,
+                             int64_t lease_ns, int64_t timeout_ns)
+    DUE_NONNULL(1, 2, 4) DUE_MUST_CHECK;
+
+/**
+ * As due_dequeue_batch(), each on a lease of @lease_ns.
+ *
+ * Threads:  any
+ * Owner:    as due_reserve(), for each
+ * Errors:   as due_reserve()
+ */
+DUE_API int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                              int64_t lease_ns, int64_t timeout_ns)
+    DUE_NONNULL(1, 4) DUE_MUST_CHECK;
+
+/**
+ * The reserved job is done: it leaves the queue.  Its bytes go back and @job is zeroed, also with
+ * DUE_ESTALE and DUE_EINDOUBT; with any other error nothing has changed.  On a zeroed job it
+ * answers DUE_EINVAL.  due_job_done() of a reserved job lets go of it without an answer.
+ *
+ * Threads:  any
+ * Errors:   DUE_ESTALE (the lease has ended), DUE_EINVAL (not reserved), DUE_EFORK; with a store
+ *           also DUE_EINDOUBT, DUE_ETIMEDOUT, DUE_EFENCED, and what the store refused it with
+ */
+DUE_API int due_ack(due_job *job) DUE_NONNULL(1);
+
+/**
+ * Acks @n jobs, as due_ack() each.  @results, unless NULL, gets each one's answer.  The answer is
+ * how many were acked.
+ *
+ * Threads:  any
+ * Errors:   DUE_EINVAL (not all of one queue, @n over INT_MAX)
+ */
+DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
+
+/**
+ * Give the reserved job back, to be handed out again no earlier than in @delay_ns (0: at once).
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   as due_ack()
+ */
+DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
+
+/**
+ * The lease now ends @lease_ns from now.  @job stays as it is, whatever the answer.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_ESTALE, DUE_EINVAL, DUE_EFORK
+ */
+DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1);
+
 /* ---- Naming a job ---------------------------------------------------------------------------- */
 
 /**
@@ -470,6 +568,15 @@ DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
  */
 DUE_API int due_trim(due_queue *q) DUE_NONNULL(1);
 
+/**
+ * Wait until everything that was changed before this call has been confirmed by the store, or
+ * refused.  Without a store it answers 0.
+ *
+ * Threads:  any
+ * Errors:   DUE_ETIMEDOUT, DUE_EFENCED, DUE_ECLOSED, DUE_EINVAL, DUE_ENOMEM, DUE_EFORK
+ */
+DUE_API int due_flush(due_queue *q, int64_t timeout_ns) DUE_NONNULL(1) DUE_MUST_CHECK;
+
 /* What a queue has done and holds.  Exact when no call is running; otherwise each figure is exact
  * at some moment during the call. */
 struct due_stats {
@@ -491,7 +598,17 @@ struct due_stats {
     uint64_t tenure_max_ns; /* longest hold of the timeline's lock, in processor time; 0 unless
                                built to measure it (DUE_MEASURE_TENURE) */
     uint64_t kept_bytes;    /* memory of payloads that are gone, kept for the next ones */
-    uint64_t reserved[15];
+    uint64_t leased;        /* now: reserved, not yet answered, and the lease has not ended */
+    uint64_t restored;      /* jobs read from the store */
+    uint64_t unsettled;     /* changes on their way to the store */
+    uint64_t settled;       /* changes that the store has confirmed or refused */
+    uint64_t batches;       /* in which they were sent */
+    uint64_t mirrored;      /* jobs put into the store again because it had lost them */
+    uint64_t kept;          /* jobs that due_close() left to the store */
+    uint64_t acked;         /* jobs that left by due_ack() */
+    int32_t loading;        /* 1: stored jobs are still being read */
+    int32_t store_state;    /* the last answer of the store: 0, or a DUE_E* code */
+    uint64_t reserved[6];
 };
 
 /**

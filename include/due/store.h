@@ -1,0 +1,189 @@
+/* store.h - what a store must do, for those who write one.
+ *
+ * A store keeps the jobs of one queue where they outlive the process.  The queue gives it changes
+ * in batches and reads everything back when it opens; the jobs that wait stay in memory besides,
+ * and what is due is known there.  A store decides nothing.
+ *
+ *   Open     Each store object serves one open queue.  It is given to due_open() by way of
+ *            due_options.store; due_free() frees it.
+ *   Batch    All of it or nothing of it lands, in the order of the changes.  No two changes of a
+ *            batch name the same job.  Batches are numbered from 1, without gaps, per opening.
+ *   Threads  The queue makes one call at a time, from any of its threads or its callers' threads;
+ *            only interrupt() may come at any moment.  A call may block until its @until_ns (on
+ *            CLOCK_MONOTONIC), no longer, and must not burn the processor meanwhile.
+ *   Signals  A call must not raise SIGPIPE, and goes on after EINTR.
+ *   Secrets  No password in a due_error, nor in anything logged.
+ *   Bytes    Payloads and topics are any bytes; a topic's name has no NUL in it.
+ *
+ * The conformance suite (tests/store_suite.h) says the same as a program: run it on your store.
+ */
+#ifndef DUE_STORE_H
+#define DUE_STORE_H
+
+#include "due/due.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A stored job's id: 14 bytes, and two of zero.  Ids compare bytewise as priority (higher first),
+ * then arrival: 255 - priority (1), writer (6), sequence (7), big-endian. */
+#define DUE_STORE_ID_BYTES 14
+
+/* A job as a store keeps it.  Times are ns since 1970 (or those of the queue's manual clock). */
+typedef struct due_record {
+    due_id id;            /* */
+    int64_t deadline_ns;  /* the job's own; never changes but by due_reschedule() */
+    int64_t until_ns;     /* when it is to be handed out next: the deadline, or a retry later */
+    const char *topic;    /* its name; valid during the call */
+    const void *data;     /* valid during the call; NULL if len is 0 */
+    size_t len;           /* */
+    uint32_t attempts;    /* times handed out by reserve */
+    uint32_t failures;    /* times given back by nack or a lease that ended */
+    int priority;         /* 0 to 255 */
+    uint32_t reserved[9]; /* zero */
+} due_record;
+
+enum due_change_kind {
+    DUE_CHANGE_PUT = 1, /* a job, whole: replaces what the store has under its id */
+    DUE_CHANGE_MOVE,    /* deadline_ns, until_ns, attempts and failures; topic as it was */
+    DUE_CHANGE_DROP     /* the job is gone */
+};
+
+/* One change of one job. */
+typedef struct due_change {
+    enum due_change_kind kind;
+    int64_t was_ns;    /* MOVE, DROP: until_ns as the store has it */
+    due_record record; /* PUT: all; MOVE: all but data and len; DROP: id, topic and priority */
+} due_change;
+
+/* How sure it is that a change that landed stays. */
+enum due_durability {
+    DUE_DURABLE_UNKNOWN = 0, /* the store cannot tell */
+    DUE_DURABLE_NONE,        /* lost with the store's process */
+    DUE_DURABLE_EVERYSEC,    /* on disk about a second later */
+    DUE_DURABLE_ALWAYS       /* on disk before the answer */
+};
+
+/* What due_open() asks of a store. */
+struct due_store_open {
+    const char *name;            /* the queue's */
+    int64_t until_ns;            /* give up: DUE_EBUSY */
+    int64_t (*now)(void *clock); /* the queue's clock, for stores that compare it to their own */
+    void *clock;
+    void (*log)(void *queue, enum due_log_level level, const char *text); /* one line, no secrets */
+    void *queue;
+};
+
+/* What a store says of itself once it is open. */
+struct due_store_info {
+    uint64_t writer;                /* 48 bits: higher than that of every earlier opening */
+    size_t batch_changes;           /* most changes of one batch */
+    size_t batch_bytes;             /* most payload bytes of a batch; one change always fits */
+    int64_t renew_ns;               /* how often to renew; DUE_FOREVER: never */
+    enum due_durability durability; /* in force now */
+    uint64_t jobs;                  /* about how many are stored */
+};
+
+/* Sees one stored job.  Answers 0 to go on, or an error that ends the call. */
+typedef int due_store_visit(void *ctx, const due_record *record);
+
+/* What due_stats() shows of a store. */
+struct due_store_stats {
+    uint64_t batches;               /* landed */
+    uint64_t resent;                /* batches that were sent again because they had not landed */
+    uint64_t connects;              /* */
+    uint64_t bytes_out;             /* */
+    uint64_t bytes_in;              /* */
+    uint64_t quarantined;           /* damaged records set aside */
+    int64_t round_trip_ns;          /* of the last batch */
+    enum due_durability durability; /* in force when last looked */
+    int connected;                  /* 1: the last call found it so */
+};
+
+typedef struct due_store due_store;
+
+struct due_store_verbs {
+    /**
+     * Take possession of the queue's jobs, alone, waiting up to how->until_ns for the last owner.
+     *
+     * Errors:   DUE_EBUSY: owned by somebody who lives (host and pid in @error); DUE_ESTORE: cannot
+     *           be reached; DUE_EACCES; DUE_EVERSION; DUE_EDURABILITY; DUE_ENOTSUP; DUE_ENOMEM
+     */
+    int (*open)(due_store *s, const struct due_store_open *how, struct due_store_info *info,
+                due_error *error);
+
+    /**
+     * Be ready for a batch: reached, and still the owner's.  Cheap if nothing is wrong.
+     *
+     * Errors:   DUE_EAGAIN: not now, call again; DUE_EFENCED: somebody else owns the jobs, for
+     *           good; DUE_ELOST: reached, but it has lost batches that had landed: the queue will
+     *           put everything it holds again and drop what it does not know (said once for each
+     *           loss).  A batch that was in doubt has then not landed: it may come again with other
+     *           changes, and from then on a DROP may be of a job that is not there;
+     *           DUE_EDURABILITY, DUE_EACCES: reached, but must not be used as it is now
+     */
+    int (*ready)(due_store *s, int64_t until_ns);
+
+    /**
+     * Make the changes of batch @number.  After DUE_EINDOUBT the queue calls again with the same
+     * number and the same changes, until another answer comes; the store must find out whether the
+     * batch landed, and send it again only if it did not.
+     *
+     * Errors:   DUE_EAGAIN: nothing was sent; DUE_EINDOUBT: sent, and no answer yet; DUE_ENOSPC:
+     *           full, nothing of it landed; DUE_EFENCED: the same, and the jobs belong to somebody
+     *           else now; any other: refused, nothing of it landed
+     */
+    int (*commit)(due_store *s, const due_change *changes, size_t n, uint64_t number,
+                  int64_t until_ns);
+
+    /**
+     * Show the next stored jobs, about @max of them, earliest first within a topic.  The first call
+     * begins; batches may be committed between two calls.  A job is shown at least once if it is
+     * stored, and not PUT again, during all of them; never after a DROP of it has landed, and never
+     * as it was before a MOVE that has landed, also if it was read ahead.  @rewind: begin again.
+     *
+     * Answers:  1: more are left; 0: that was the end
+     * Errors:   DUE_EAGAIN: call again to go on; what @visit answered; as ready()
+     */
+    int (*load)(due_store *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                int64_t until_ns);
+
+    /**
+     * Show the job @id, if it is stored.
+     *
+     * Errors:   DUE_ENOENT; DUE_EAGAIN; as ready()
+     */
+    int (*find)(due_store *s, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns);
+
+    /**
+     * Stay the owner.  *@held_ns: until then (CLOCK_BOOTTIME) nobody else can have become it.
+     *
+     * Errors:   as ready()
+     */
+    int (*renew)(due_store *s, int64_t *held_ns, int64_t until_ns);
+
+    /**
+     * Give up ownership, so that the next owner need not wait.  The object stays, until free().
+     *
+     * Errors:   none that matter: if it cannot be told, the next owner waits for the lease to end
+     */
+    int (*close)(due_store *s, int64_t until_ns);
+
+    /* Make the call under way return early, once.  Any thread, any moment, also from a child. */
+    void (*interrupt)(due_store *s);
+
+    void (*stats)(due_store *s, struct due_store_stats *stats); /* any thread */
+    void (*free)(due_store *s);                                 /* @forked children too: no I/O */
+};
+
+/* A store begins with this. */
+struct due_store {
+    const struct due_store_verbs *verbs;
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

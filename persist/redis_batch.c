@@ -1,0 +1,530 @@
+/* redis_batch.c - batches of changes.
+ *
+ * One write, and its answers: MULTI, the changes, the batch's number, EXEC, and then the guard of
+ * the next batch.  All changes of a kind go in one command, one per topic for the zsets.  EXEC does
+ * nothing if the fence was written since the guard before it was set.
+ *
+ * Always  B1  s->doubt is the number of a batch that may have landed and may have not.  Only an
+ *             answer of EXEC, or the number on the server after a lost connection, settles it.
+ *         B2  s->landed never falls, but for what the server has lost.
+ */
+#include "redis_store.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "record.h"
+
+#define EXACT_US     (INT64_C(1) << 53) /* whole numbers up to here are exact in a score */
+#define AGAIN        1                  /* of a step: once more */
+#define SCRATCH_KEEP ((size_t)64 << 10)
+
+/* What a batch has of each kind. */
+struct counts {
+    size_t puts, drops, entries, stale;
+    uint64_t highest; /* sequence of a job of ours */
+};
+
+/* Microseconds, rounded up: a score must not be early. */
+int64_t due__redis_score(int64_t ns)
+{
+    int64_t us = ns / 1000 + (ns % 1000 > 0);
+
+    return us > EXACT_US ? us + (us & 1) : us;
+}
+
+/* ---- Counting -------------------------------------------------------------------------------- */
+
+/* The job's sequence, if this opening made its id; else 0. */
+static uint64_t own_sequence(const struct due__redis *s, due_id id)
+{
+    uint64_t writer = 0;
+    uint64_t sequence = 0;
+
+    for (size_t i = 1; i < 7; i++)
+        writer = writer << 8 | id.byte[i];
+    for (size_t i = 7; i < DUE_STORE_ID_BYTES; i++)
+        sequence = sequence << 8 | id.byte[i];
+    return writer == s->writer ? sequence : 0;
+}
+
+/* An id that we made and that is higher than all that came before this batch is new. */
+bool due__redis_may_be_stored(const struct due__redis *s, due_id id)
+{
+    uint64_t sequence = own_sequence(s, id);
+
+    return sequence == 0 || sequence <= s->sequence_old;
+}
+
+static bool has_entry(const due_change *c)
+{
+    return c->kind == DUE_CHANGE_MOVE ||
+           (c->kind == DUE_CHANGE_PUT && due__record_has_entry(&c->record));
+}
+
+/* A plain job that may have been stored with an entry before. */
+static bool may_be_stale(const struct due__redis *s, const due_change *c)
+{
+    if (c->kind != DUE_CHANGE_PUT || !s->has_entries || has_entry(c))
+        return false;
+    return due__redis_may_be_stored(s, c->record.id);
+}
+
+static int order_reserve(struct due__redis *s, size_t n)
+{
+    if (n <= s->order_room)
+        return 0;
+    size_t *order = realloc(s->order, n * sizeof *order);
+    if (order == NULL)
+        return DUE_ENOMEM;
+    s->order = order;
+    s->order_room = n;
+    return 0;
+}
+
+static struct due__redis_topic *topic_of(struct due__redis *s, const char *name)
+{
+    struct due__redis_topic *t = due__redis_topic(s, name, strlen(name));
+
+    if (t != NULL && t->batch != s->stamp) {
+        t->batch = s->stamp;
+        t->adds = t->drops = t->add = t->drop = 0;
+        t->also = s->first;
+        s->first = t;
+    }
+    return t;
+}
+
+/* Count the changes, and chain those of each topic. */
+static int sort_out(struct due__redis *s, const due_change *changes, size_t n, struct counts *k)
+{
+    const char *last = NULL;
+    struct due__redis_topic *topic = NULL;
+    int rc = order_reserve(s, n);
+
+    s->stamp++;
+    s->first = NULL;
+    for (size_t i = n; i > 0 && rc == 0; i--) {
+        const due_change *c = &changes[i - 1];
+        if (c->record.topic != last)
+            topic = topic_of(s, c->record.topic);
+        last = c->record.topic;
+        if (topic == NULL)
+            return DUE_ENOMEM;
+        bool drop = c->kind == DUE_CHANGE_DROP;
+        size_t *head = drop ? &topic->drop : &topic->add;
+        s->order[i - 1] = *head;
+        *head = i;
+        *(drop ? &topic->drops : &topic->adds) += 1;
+        k->puts += c->kind == DUE_CHANGE_PUT;
+        k->drops += drop;
+        k->entries += has_entry(c);
+        k->stale += may_be_stale(s, c);
+        uint64_t sequence = c->kind == DUE_CHANGE_PUT ? own_sequence(s, c->record.id) : 0;
+        k->highest = sequence > k->highest ? sequence : k->highest;
+    }
+    return rc;
+}
+
+/* ---- Formatting ------------------------------------------------------------------------------ */
+
+static void put_id(struct due__redis *s, const due_change *c)
+{
+    due__link_bytes(s->link, c->record.id.byte, DUE_STORE_ID_BYTES);
+}
+
+static int put_record(struct due__redis *s, const due_record *r)
+{
+    size_t need = DUE__RECORD_FRONT + r->len;
+
+    if (need > s->scratch_room) {
+        unsigned char *bytes = realloc(s->scratch, need);
+        if (bytes == NULL)
+            return DUE_ENOMEM;
+        s->scratch = bytes;
+        s->scratch_room = need;
+    }
+    size_t front = due__record_front(r, s->scratch);
+    if (r->len > 0)
+        memcpy(s->scratch + front, r->data, r->len);
+    due__link_bytes(s->link, s->scratch, front + r->len);
+    return 0;
+}
+
+static void scratch_shrink(struct due__redis *s)
+{
+    if (s->scratch_room > SCRATCH_KEEP) {
+        free(s->scratch);
+        s->scratch = NULL;
+        s->scratch_room = 0;
+    }
+}
+
+static int put_jobs(struct due__redis *s, const due_change *changes, size_t n,
+                    const struct counts *k)
+{
+    int rc = 0;
+
+    if (k->puts == 0)
+        return 0;
+    due__redis_word(s, s->keys.jobs, 2 * k->puts, "HSET");
+    s->statuses++;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        if (changes[i].kind == DUE_CHANGE_PUT) {
+            put_id(s, &changes[i]);
+            rc = put_record(s, &changes[i].record);
+        }
+    }
+    return rc;
+}
+
+static void put_removals(struct due__redis *s, const due_change *changes, size_t n,
+                         const struct counts *k)
+{
+    size_t entries = k->stale + (s->has_entries ? k->drops : 0);
+
+    if (k->drops > 0) {
+        due__redis_word(s, s->keys.jobs, k->drops, "HDEL");
+        s->statuses++;
+        for (size_t i = 0; i < n; i++)
+            if (changes[i].kind == DUE_CHANGE_DROP)
+                put_id(s, &changes[i]);
+    }
+    if (entries > 0) {
+        due__redis_word(s, s->keys.again, entries, "HDEL");
+        s->statuses++;
+        for (size_t i = 0; i < n; i++)
+            if ((s->has_entries && changes[i].kind == DUE_CHANGE_DROP) ||
+                may_be_stale(s, &changes[i]))
+                put_id(s, &changes[i]);
+    }
+}
+
+static void put_entries(struct due__redis *s, const due_change *changes, size_t n,
+                        const struct counts *k)
+{
+    unsigned char entry[DUE__ENTRY_BYTES];
+
+    if (k->entries == 0)
+        return;
+    due__redis_word(s, s->keys.again, 2 * k->entries, "HSET");
+    s->statuses++;
+    for (size_t i = 0; i < n; i++) {
+        if (has_entry(&changes[i])) {
+            due__entry_write(&changes[i].record, entry);
+            put_id(s, &changes[i]);
+            due__link_bytes(s->link, entry, sizeof entry);
+        }
+    }
+}
+
+static void put_topic(struct due__redis *s, const struct due__redis_topic *t,
+                      const due_change *changes)
+{
+    if (t->drops > 0) {
+        due__link_command(s->link, 2 + t->drops);
+        due__link_text(s->link, "ZREM");
+        due__link_bytes(s->link, t->key, t->key_len);
+        for (size_t i = t->drop; i != 0; i = s->order[i - 1])
+            put_id(s, &changes[i - 1]);
+        s->statuses++;
+    }
+    if (t->adds > 0) {
+        due__link_command(s->link, 2 + 2 * t->adds);
+        due__link_text(s->link, "ZADD");
+        due__link_bytes(s->link, t->key, t->key_len);
+        for (size_t i = t->add; i != 0; i = s->order[i - 1]) {
+            due__link_number(s->link, due__redis_score(changes[i - 1].record.until_ns));
+            put_id(s, &changes[i - 1]);
+        }
+        s->statuses++;
+    }
+    if (t->adds > 0 && !t->entered) {
+        due__redis_word(s, s->keys.topics, 2, "HSETNX");
+        due__link_bytes(s->link, t->key + t->name_at, t->key_len - t->name_at);
+        due__link_number(s->link, 0);
+        s->statuses++;
+    }
+}
+
+/* The number is the last to be written, so that it never is there without the changes. */
+static void put_end(struct due__redis *s, uint64_t number)
+{
+    static const char *const exec[] = { "EXEC" };
+
+    due__redis_word(s, s->keys.writers, 2, "HSET");
+    due__link_number(s->link, (int64_t)s->writer);
+    due__link_number(s->link, (int64_t)number);
+    s->statuses++;
+    due__link_words(s->link, 1, exec);
+    due__redis_guard(s);
+    if (s->set.wait_replicas > 0) {
+        due__link_command(s->link, 3);
+        due__link_text(s->link, "WAIT");
+        due__link_number(s->link, s->set.wait_replicas);
+        due__link_number(s->link, s->set.wait_replicas_ns / 1000000);
+    }
+}
+
+static void put_multi(struct due__redis *s)
+{
+    static const char *const multi[] = { "MULTI" };
+
+    due__link_words(s->link, 1, multi);
+    s->statuses = 1;
+}
+
+static int format_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
+{
+    struct counts k = { 0 };
+
+    if (s->formatted != number)
+        s->sequence_old = s->sequence_high;
+    s->formatted = number;
+    int rc = sort_out(s, changes, n, &k);
+    if (rc != 0)
+        return rc;
+    put_multi(s);
+    put_removals(s, changes, n, &k);
+    rc = put_jobs(s, changes, n, &k);
+    scratch_shrink(s);
+    if (rc != 0) {
+        due__link_down(s->link); /* the command that was begun cannot be taken back */
+        return rc;
+    }
+    put_entries(s, changes, n, &k);
+    for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
+        put_topic(s, t, changes);
+    put_end(s, number);
+    if (k.highest > s->sequence_high)
+        s->sequence_high = k.highest;
+    s->has_entries = s->has_entries || k.entries > 0;
+    return 0;
+}
+
+/* ---- What came of it ------------------------------------------------------------------------- */
+
+static void has_landed(struct due__redis *s)
+{
+    uint64_t number = s->air.tag;
+    const redisReply *wait = s->air.expected == 4 ? s->air.kept[3] : NULL;
+
+    s->verdict = 0;
+    if (number > s->landed) {
+        s->landed = number;
+        due__redis_count(s, 1, 0, 0);
+    }
+    s->doubt = 0;
+    s->unconfirmed = 0;
+    if (wait != NULL && (wait->type != REDIS_REPLY_INTEGER || wait->integer < s->set.wait_replicas))
+        s->unconfirmed = number;
+    for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
+        t->entered = t->entered || t->adds > 0;
+}
+
+/* Refused as a whole: what for. */
+static int refused(struct due__redis *s, const redisReply *exec)
+{
+    enum due__reply_class class = s->air.worst;
+
+    if (class == DUE__REPLY_FINE)
+        class = due__reply_classify(exec);
+    if (class == DUE__REPLY_ABORTED)
+        class = strstr(exec->str, "OOM") != NULL ? DUE__REPLY_FULL : DUE__REPLY_AGAIN;
+    return due__redis_error(s, class);
+}
+
+static bool has_errors(const redisReply *exec)
+{
+    for (size_t i = 0; i < exec->elements; i++)
+        if (exec->element[i] == NULL || exec->element[i]->type == REDIS_REPLY_ERROR)
+            return true;
+    return false;
+}
+
+/* The answers of a batch are there. */
+void due__redis_batch_over(struct due__redis *s)
+{
+    const redisReply *exec = s->air.kept[0];
+    bool done = exec->type == REDIS_REPLY_INTEGER && exec->integer == 1;
+    bool held = exec->type == REDIS_REPLY_NIL || exec->type == REDIS_REPLY_INTEGER;
+
+    due__redis_guarded(s, 1);
+    if (exec->type == REDIS_REPLY_ARRAY && s->air.refused == 0) {
+        done = !has_errors(exec);
+        if (!done) {
+            /* Somebody put other things under our keys; the number must not stay. */
+            s->rewrite = true;
+            s->armed = false;
+            s->doubt = 0;
+            s->verdict = DUE_ECORRUPT;
+            return;
+        }
+    }
+    if (done) {
+        has_landed(s);
+    } else if (held) {
+        /* The fence was written, or lost with everything else. */
+        s->doubt = 0;
+        s->armed = false;
+        s->verdict = AGAIN;
+    } else if (due__reply_classify(exec) == DUE__REPLY_ABORTED ||
+               (s->statuses == 0 && exec->type == REDIS_REPLY_ERROR)) {
+        s->doubt = 0;
+        s->verdict = refused(s, exec);
+    } else {
+        /* Not a transaction at all, or no sense: the number will tell. */
+        due__link_down(s->link);
+        s->armed = false;
+        s->verdict = AGAIN;
+    }
+}
+
+/* ---- Committing ------------------------------------------------------------------------------ */
+
+static bool only_drops(const due_change *changes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (changes[i].kind != DUE_CHANGE_DROP)
+            return false;
+    return true;
+}
+
+static int format_script(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
+{
+    struct counts k = { 0 };
+    int rc = sort_out(s, changes, n, &k);
+
+    s->statuses = 0;
+    if (rc == 0)
+        due__script_drop(s, changes, n, number);
+    return rc;
+}
+
+static int send_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
+                      bool script, int64_t until_ns)
+{
+    bool again = s->sent >= number;
+    int rc = due__flight_ready(s, DUE__FLIGHT_BATCH, number, until_ns);
+
+    if (rc != 0)
+        return rc;
+    rc = script ? format_script(s, changes, n, number) : format_batch(s, changes, n, number);
+    if (rc != 0)
+        return rc;
+    due__redis_load_stale(s);
+    bool waits = !script && s->set.wait_replicas > 0;
+    rc = due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses, waits ? 4 : 3, until_ns);
+    if (rc == 0 || (rc == DUE_ESTORE && !s->unsent)) {
+        s->doubt = number > s->landed ? number : 0;
+        s->sent = number > s->sent ? number : s->sent;
+        if (again && number > s->landed)
+            due__redis_count(s, 0, 1, 0);
+    }
+    return rc;
+}
+
+/* Landed, but replicas lack it.  After a new connection only a write of its own can be waited for,
+ * so the number is written once more. */
+static int send_number(struct due__redis *s, uint64_t number, int64_t until_ns)
+{
+    int rc = due__flight_ready(s, DUE__FLIGHT_BATCH, number, until_ns);
+
+    if (rc != 0)
+        return rc;
+    s->first = NULL;
+    put_multi(s);
+    put_end(s, number);
+    return due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses,
+                             s->set.wait_replicas > 0 ? 4 : 3, until_ns);
+}
+
+/* The answer of a batch under way.  0: it has landed; AGAIN; or an error. */
+static int hear(struct due__redis *s, int64_t until_ns)
+{
+    int rc = due__flight_land(s, until_ns);
+
+    if (rc != 0)
+        return rc == DUE_EAGAIN ? DUE_EINDOUBT : AGAIN;
+    due__redis_batch_over(s);
+    due__flight_end(s);
+    return s->verdict == DUE_ESTORE ? AGAIN : s->verdict;
+}
+
+/* It is there.  What remains is that the load hears of it, and that the replicas have it. */
+static int finish(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
+{
+    if (s->counted < number) {
+        due__redis_load_count(s, changes, n);
+        s->counted = number;
+    }
+    return s->unconfirmed == number ? DUE_EINDOUBT : 0;
+}
+
+static bool is_under_way(const struct due__redis *s, uint64_t number)
+{
+    return s->air.kind == DUE__FLIGHT_BATCH && s->air.tag == number;
+}
+
+/* Whether the caller can be given this error: not while it is open whether the batch landed. */
+static int told(const struct due__redis *s, uint64_t number, int rc)
+{
+    if (s->landed >= number)
+        return s->unconfirmed == number ? DUE_EINDOUBT : rc;
+    return s->doubt == number && rc != DUE_EFENCED ? DUE_EINDOUBT : rc;
+}
+
+static int check_changes(const struct due__redis *s, const due_change *changes, size_t n,
+                         uint64_t number)
+{
+    if (n == 0 || n > s->set.batch_changes || number == 0)
+        return DUE_EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        const due_record *r = &changes[i].record;
+        if (r->topic == NULL || strnlen(r->topic, DUE_TOPIC_LENGTH + 1) > DUE_TOPIC_LENGTH)
+            return DUE_EINVAL;
+        if (changes[i].kind == DUE_CHANGE_PUT && r->len > DUE__REDIS_BULK)
+            return DUE_ELIMIT;
+    }
+    return 0;
+}
+
+int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
+                      int64_t until_ns)
+{
+    bool script = false;
+    bool tried = false; /* in this call */
+    int rc = check_changes(s, changes, n, number);
+
+    while (rc == 0) {
+        if (is_under_way(s, number)) {
+            rc = hear(s, until_ns);
+            if (rc == DUE_ENOSPC && !script && only_drops(changes, n))
+                rc = AGAIN, script = true;
+            else if (rc == DUE_EACCES && script)
+                rc = DUE_ENOSPC; /* scripts are forbidden here: it is full all the same */
+            if (rc < 0)
+                return told(s, number, rc);
+            tried = true;
+        }
+        if (s->landed >= number) {
+            rc = finish(s, changes, n, number);
+            if (rc == 0 || tried)
+                return rc;
+        }
+        rc = due__redis_up(s, until_ns);
+        if (rc != 0 && s->landed >= number && s->unconfirmed != number)
+            return finish(s, changes, n, number);
+        if (rc == 0 && s->lost && s->landed < number)
+            rc = DUE_EAGAIN;
+        if (rc != 0)
+            return told(s, number, rc);
+        if (s->landed < number)
+            rc = send_batch(s, changes, n, number, script, until_ns);
+        else if (s->unconfirmed == number)
+            rc = send_number(s, number, until_ns);
+        if (rc == DUE_ESTORE || rc == 1)
+            rc = until_ns > due__redis_monotonic() ? 0 : DUE_EAGAIN;
+    }
+    return told(s, number, rc);
+}

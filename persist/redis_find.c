@@ -1,0 +1,101 @@
+/* redis_find.c - one job, by its id; and how a job is read from what is stored of it. */
+#include "redis_store.h"
+
+#include <string.h>
+
+#include "record.h"
+
+int due__redis_mistaken(struct due__redis *s)
+{
+    enum due__reply_class worst = due__flight_worst(s);
+    int rc = worst != DUE__REPLY_FINE ? due__redis_error(s, worst) : DUE_ECORRUPT;
+
+    due__flight_end(s);
+    return rc;
+}
+
+int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, size_t expected, int ready,
+                   int64_t until_ns)
+{
+    int rc = ready;
+
+    if (rc == 0)
+        rc = due__flight_start(s, kind, 0, 0, expected, until_ns);
+    return rc < 0 ? rc : due__flight_land(s, until_ns);
+}
+
+int due__redis_read_job(const struct due__redis_topic *line, due_record *record, char *topic,
+                        const redisReply *id, const redisReply *job, const redisReply *entry)
+{
+    *record = (due_record){ .deadline_ns = 0 };
+    if (id->len != DUE_STORE_ID_BYTES || job == NULL || !due__redis_is_text(job))
+        return DUE_ECORRUPT;
+    memcpy(record->id.byte, id->str, DUE_STORE_ID_BYTES);
+    int rc = due__record_read(record, topic, job->str, (size_t)job->len);
+    if (rc == 0 && entry != NULL && entry->type != REDIS_REPLY_NIL) {
+        rc = due__redis_is_text(entry) ? due__entry_read(record, entry->str, (size_t)entry->len)
+                                       : DUE_ECORRUPT;
+    }
+    if (rc == 0 && line != NULL && strcmp(topic, line->key + line->name_at) != 0)
+        rc = DUE_ECORRUPT;
+    return rc;
+}
+
+static uint64_t tag_of(due_id id)
+{
+    uint64_t tag = 0;
+
+    for (size_t i = 0; i < DUE_STORE_ID_BYTES; i++)
+        tag = (tag ^ id.byte[i]) * UINT64_C(1099511628211);
+    return tag;
+}
+
+static int found(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx)
+{
+    char topic[DUE_TOPIC_LENGTH + 1];
+    redisReply name = { .type = REDIS_REPLY_STRING, .str = (char *)id.byte };
+    redisReply *job;
+    redisReply *entry;
+    due_record record;
+
+    name.len = DUE_STORE_ID_BYTES;
+    if (due__flight_worst(s) != DUE__REPLY_FINE)
+        return due__redis_mistaken(s);
+    job = due__flight_take(s, 0);
+    entry = due__flight_take(s, 1);
+    due__flight_end(s);
+    int rc = job->type == REDIS_REPLY_NIL
+                 ? DUE_ENOENT
+                 : due__redis_read_job(NULL, &record, topic, &name, job, entry);
+    if (rc == 0)
+        rc = visit(ctx, &record);
+    freeReplyObject(job);
+    freeReplyObject(entry);
+    return rc;
+}
+
+int due__redis_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
+                    int64_t until_ns)
+{
+    uint64_t tag = tag_of(id);
+
+    for (;;) {
+        int rc = due__redis_up(s, until_ns);
+        if (rc != 0 && rc != DUE_EDURABILITY)
+            return rc;
+        int ready = due__flight_ready(s, DUE__FLIGHT_FIND, tag, until_ns);
+        if (ready == 0) {
+            due__redis_word(s, s->keys.jobs, 1, "HGET");
+            due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
+            due__redis_word(s, s->keys.again, 1, "HGET");
+            due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
+        }
+        rc = ready < 0 ? ready : due__redis_fly(s, DUE__FLIGHT_FIND, 2, ready, until_ns);
+        if (rc == 0)
+            rc = found(s, id, visit, ctx);
+        if (rc != DUE_ESTORE)
+            return rc;
+        if (until_ns <= due__redis_monotonic())
+            return DUE_EAGAIN;
+    }
+}

@@ -1,0 +1,48 @@
+/* redis_link_inside.h - what a link is made of, for the files that make it. */
+#ifndef DUE__REDIS_LINK_INSIDE_H
+#define DUE__REDIS_LINK_INSIDE_H
+
+#include "redis_backoff.h"
+#include "redis_bytes.h"
+#include "redis_greeting.h"
+#include "redis_link.h"
+#include "redis_reader.h"
+#include "redis_socket.h"
+
+enum due__link_state { DUE__LINK_DOWN, DUE__LINK_CONNECTING, DUE__LINK_GREETING, DUE__LINK_UP };
+
+struct due__link {
+    struct due__address address; /* without its password, which only the greeting holds */
+    struct due__link_limits limits;
+    enum due__link_state state;
+    int fd;   /* -1: none */
+    int bell; /* an eventfd, readable once it was rung */
+
+    struct due__targets targets; /* while connecting */
+    int64_t target_until_ns;     /* of the target being tried */
+    int64_t greeted_until_ns;    /* of all targets, and the greeting */
+
+    struct due__greeting greeting;
+    size_t greeting_sent; /* bytes of it */
+    size_t greeted;       /* answers to it */
+
+    struct due__backoff backoff;
+    int64_t retry_ns;    /* not connected before then */
+    int64_t up_ns;       /* since when it is up */
+    uint64_t answers;    /* given to the caller since then */
+    const char *trouble; /* what went wrong last */
+
+    struct due__bytes output;
+    size_t formatted;  /* commands in output */
+    size_t arguments;  /* that the last of them still lacks */
+    size_t pending;    /* commands sent and not yet answered */
+    int64_t answer_ns; /* when the next answer must have come */
+
+    struct due__bytes input; /* bytes received */
+    size_t taken;            /* of them, by the reader */
+    struct due__reader *reader;
+
+    struct due__link_counts counts; /* read by any thread: relaxed */
+};
+
+#endif

@@ -1,0 +1,51 @@
+/* redis_reply.c - what an error reply means. */
+#include <hiredis.h>
+#include <string.h>
+
+#include "redis_link.h"
+
+/* Beginnings of error replies.  The first that fits counts. */
+static const struct {
+    const char *begin;
+    enum due__reply_class class;
+} meanings[] = {
+    { "LOADING", DUE__REPLY_AGAIN },
+    { "BUSY", DUE__REPLY_AGAIN },
+    { "UNKILLABLE", DUE__REPLY_AGAIN },
+    { "TRYAGAIN", DUE__REPLY_AGAIN },
+    { "CLUSTERDOWN", DUE__REPLY_AGAIN },
+    { "MASTERDOWN", DUE__REPLY_AGAIN },
+    { "NOREPLICAS", DUE__REPLY_AGAIN },
+    { "ERR max number of clients", DUE__REPLY_AGAIN },
+    { "READONLY", DUE__REPLY_ELSEWHERE },
+    { "UNBLOCKED", DUE__REPLY_ELSEWHERE },
+    { "MOVED", DUE__REPLY_ELSEWHERE },
+    { "ASK", DUE__REPLY_ELSEWHERE },
+    { "OOM", DUE__REPLY_FULL },
+    { "MISCONF", DUE__REPLY_DISK },
+    { "NOAUTH", DUE__REPLY_DENIED },
+    { "WRONGPASS", DUE__REPLY_DENIED },
+    { "NOPERM", DUE__REPLY_DENIED },
+    { "DENIED", DUE__REPLY_DENIED },
+    { "ERR invalid password", DUE__REPLY_DENIED },
+    { "ERR Client sent AUTH", DUE__REPLY_DENIED },
+    { "ERR AUTH", DUE__REPLY_DENIED },
+    { "NOSCRIPT", DUE__REPLY_NOSCRIPT },
+    { "EXECABORT", DUE__REPLY_ABORTED },
+};
+
+enum due__reply_class due__reply_classify(const struct redisReply *reply)
+{
+    if (reply->type != REDIS_REPLY_ERROR)
+        return DUE__REPLY_FINE;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        size_t len = strlen(meanings[i].begin);
+
+        /* A whole word: BUSY is not BUSYKEY. */
+        if (reply->len < len || memcmp(reply->str, meanings[i].begin, len) != 0)
+            continue;
+        if (reply->len == len || reply->str[len] == ' ')
+            return meanings[i].class;
+    }
+    return DUE__REPLY_WRONG;
+}

@@ -1,0 +1,83 @@
+/* redis_script.c - what a full server would refuse otherwise.
+ *
+ * Over its maxmemory a server refuses whatever stands in a MULTI, removals and renewals too.  A
+ * script is not refused, and may write anything once it has removed something.  So a queue on a
+ * full server can be drained and taken over; scripts are used for nothing else.  Both look at the
+ * fence themselves.
+ */
+#include <string.h>
+
+#include "redis_store.h"
+
+static const char claim_script[] =
+    "if (redis.call('GET',KEYS[1]) or '')~=ARGV[1] or (redis.call('GET',KEYS[2]) or '')~=ARGV[2] "
+    "then return 0 end "
+    "local unpack=unpack or table.unpack "
+    "redis.call('DEL',KEYS[2]) "
+    "redis.call('SET',KEYS[1],ARGV[3]) "
+    "redis.call('SET',KEYS[2],ARGV[4],'PX',ARGV[5]) "
+    "redis.call('HSET',KEYS[3],unpack(ARGV,8)) "
+    "redis.call('HSET',KEYS[4],ARGV[6],ARGV[7]) "
+    "return 1";
+
+/* ARGV: fence, writer, number, then for each job the number of its zset in KEYS, and its id. */
+static const char drop_script[] = "if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end "
+                                  "for i=4,#ARGV,2 do "
+                                  "redis.call('ZREM',KEYS[tonumber(ARGV[i])],ARGV[i+1]) "
+                                  "redis.call('HDEL',KEYS[3],ARGV[i+1]) "
+                                  "redis.call('HDEL',KEYS[4],ARGV[i+1]) "
+                                  "end "
+                                  "redis.call('HSET',KEYS[2],ARGV[2],ARGV[3]) "
+                                  "return 1";
+
+void due__script_claim(struct due__redis *s, const struct due__redis_survey *was,
+                       const char *const *meta, size_t n_meta)
+{
+    due__link_command(s->link, 3 + 4 + 7 + n_meta);
+    due__link_text(s->link, "EVAL");
+    due__link_text(s->link, claim_script);
+    due__link_number(s->link, 4);
+    due__link_text(s->link, s->keys.fence);
+    due__link_text(s->link, s->keys.owner);
+    due__link_text(s->link, s->keys.meta);
+    due__link_text(s->link, s->keys.writers);
+    due__link_text(s->link, was->fence);
+    due__link_text(s->link, was->owner);
+    due__link_text(s->link, s->fence);
+    due__link_text(s->link, s->owner);
+    due__link_number(s->link, s->set.lease_ns / 1000000);
+    due__link_number(s->link, (int64_t)s->writer);
+    due__link_number(s->link, (int64_t)s->landed);
+    for (size_t i = 0; i < n_meta; i++)
+        due__link_text(s->link, meta[i]);
+    due__redis_guard(s);
+}
+
+void due__script_drop(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
+{
+    size_t topics = 0;
+
+    for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
+        topics++;
+    due__link_command(s->link, 3 + 4 + topics + 3 + 2 * n);
+    due__link_text(s->link, "EVAL");
+    due__link_text(s->link, drop_script);
+    due__link_number(s->link, (int64_t)(4 + topics));
+    due__link_text(s->link, s->keys.fence);
+    due__link_text(s->link, s->keys.writers);
+    due__link_text(s->link, s->keys.jobs);
+    due__link_text(s->link, s->keys.again);
+    for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
+        due__link_bytes(s->link, t->key, t->key_len);
+    due__link_text(s->link, s->fence);
+    due__link_number(s->link, (int64_t)s->writer);
+    due__link_number(s->link, (int64_t)number);
+    int64_t key = 5;
+    for (struct due__redis_topic *t = s->first; t != NULL; t = t->also, key++) {
+        for (size_t i = t->drop; i != 0; i = s->order[i - 1]) {
+            due__link_number(s->link, key);
+            due__link_bytes(s->link, changes[i - 1].record.id.byte, DUE_STORE_ID_BYTES);
+        }
+    }
+    due__redis_guard(s);
+}

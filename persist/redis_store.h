@@ -1,0 +1,340 @@
+/* redis_store.h - the inside of the Redis store, shared by its files.
+ *
+ *   redis_store.c       opening, the verbs that are short, counters
+ *   redis_flight.c      commands out and their replies in, also over several calls
+ *   redis_owner.c       who an owner is, and whether it still lives
+ *   redis_survey.c      who the owner is, as the server has it
+ *   redis_claim.c       becoming the owner, staying it, coming back after a lost connection
+ *   redis_durability.c  what the server promises to keep
+ *   redis_batch.c       batches of changes
+ *   redis_script.c      what a full server would refuse otherwise
+ *   redis_load.c        reading everything back
+ *   redis_cursor.c      where that stands, while batches move what is around it
+ *   redis_find.c        one job
+ *   redis_quarantine.c  what is damaged
+ *   redis_topic.c       the topics that were met
+ *
+ * Guards     I  set at open, then constant      C  only the call under way, one at a time
+ *            S  the lock of the counters
+ *
+ * docs/redis-layout.md says what the keys hold.
+ */
+#ifndef DUE__REDIS_STORE_H
+#define DUE__REDIS_STORE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <hiredis.h>
+
+#include "due/redis.h"
+#include "redis_link.h"
+
+#define DUE__REDIS_FORMAT   1
+#define DUE__REDIS_WRITERS  16 /* numbers of so many openings are kept */
+#define DUE__REDIS_KEY      384
+#define DUE__REDIS_FENCE    48
+#define DUE__REDIS_OWNER    512
+#define DUE__REDIS_KEPT     16                           /* replies of one flight that are kept */
+#define DUE__REDIS_BULK     (((size_t)512 << 20) - 1024) /* most payload: a server takes 512 MiB */
+#define DUE__REDIS_PROBE_NS DUE_S(30)
+
+/* What is in the air: sent, and not all of its answers read. */
+enum due__flight_kind {
+    DUE__FLIGHT_NONE = 0,
+    DUE__FLIGHT_PROBE,      /* what the server is */
+    DUE__FLIGHT_SURVEY,     /* who owns the queue, watching the fence only */
+    DUE__FLIGHT_SURVEY_ALL, /* the same, watching all that a claim rests on */
+    DUE__FLIGHT_CLAIM,
+    DUE__FLIGHT_BATCH,
+    DUE__FLIGHT_RENEW,
+    DUE__FLIGHT_FIND,
+    DUE__FLIGHT_TOPICS,
+    DUE__FLIGHT_IDS,
+    DUE__FLIGHT_PAGE,
+    DUE__FLIGHT_COUNT,
+    DUE__FLIGHT_ASIDE,
+    DUE__FLIGHT_CLOSE
+};
+
+struct due__flight {
+    enum due__flight_kind kind;  /* */
+    size_t statuses;             /* answers to come that only have to be no error: MULTI, QUEUED */
+    size_t expected;             /* answers after them, to be kept */
+    size_t got;                  /* of those */
+    size_t refused;              /* statuses that were errors */
+    enum due__reply_class worst; /* what kind of */
+    uint64_t tag;                /* of what was asked */
+    int64_t sent_ns;             /* boottime, before it was sent */
+    redisReply *kept[DUE__REDIS_KEPT];
+};
+
+struct due__redis_keys {
+    char meta[DUE__REDIS_KEY];
+    char fence[DUE__REDIS_KEY];
+    char owner[DUE__REDIS_KEY];
+    char writers[DUE__REDIS_KEY];
+    char jobs[DUE__REDIS_KEY];
+    char again[DUE__REDIS_KEY]; /* the `a` hash */
+    char topics[DUE__REDIS_KEY];
+    char aside[DUE__REDIS_KEY]; /* the `q` hash */
+    char topic[DUE__REDIS_KEY]; /* the beginning of the zsets' names */
+    size_t topic_len;
+};
+
+/* A topic that was met. */
+struct due__redis_topic {
+    struct due__redis_topic *next; /* in its bucket */
+    struct due__redis_topic *also; /* in the batch */
+    uint64_t batch;                /* the batch that `also` and what follows are of */
+    size_t adds, drops;            /* changes of it in the batch */
+    size_t add, drop;              /* the first, + 1 */
+    bool entered;                  /* stands in the `topics` hash */
+    size_t key_len;
+    size_t name_at; /* of the name, in key */
+    char key[];     /* of its zset */
+};
+
+struct due__redis_topics {
+    struct due__redis_topic **bucket;
+    size_t buckets, count;
+};
+
+/* Where in a topic: just behind the member of this score and id. */
+struct due__redis_cursor {
+    bool set;
+    int64_t score;
+    due_id id;
+};
+
+struct due__redis_stray {
+    due_id id;
+};
+
+/* How far the reading back has come. */
+struct due__redis_load {
+    bool begun;
+    bool ended;
+    bool stale;                    /* something was committed since the page was asked for */
+    bool calm;                     /* nothing was committed during the last call */
+    redisReply *topics;            /* their names */
+    size_t topic;                  /* which one */
+    struct due__redis_topic *line; /* its zset */
+    struct due__redis_cursor cursor;
+    uint64_t rank;        /* members up to the cursor */
+    uint64_t asked;       /* rank of the page of ids that was asked for last */
+    size_t page;          /* members asked for */
+    redisReply *ids;      /* the page that is being shown, */
+    redisReply *jobs;     /* its records, */
+    redisReply *entries;  /* their entries, or NULL */
+    size_t at;            /* and the next one to show */
+    bool last;            /* it is the topic's last page */
+    redisReply *next_ids; /* the page after it, its records asked for or not */
+    size_t next_asked;    /* how many it could have been */
+    size_t seen_bytes, seen_jobs;
+    bool newer;  /* a record of a newer version was met */
+    size_t *bad; /* positions in the page */
+    size_t n_bad;
+    size_t set_aside;                /* in this load */
+    struct due__redis_stray *strays; /* jobs moved behind the cursor before they were shown */
+    size_t n_strays, stray_room, stray;
+};
+
+/* What a survey found. */
+struct due__redis_survey {
+    bool fenced;           /* there is a fence, */
+    bool ours;             /* and it is ours */
+    uint64_t fence_writer; /* */
+    char fence[DUE__REDIS_FENCE];
+    bool owned; /* there is an owner key */
+    char owner[DUE__REDIS_OWNER];
+    int64_t owner_ms; /* left of its lease; -1: without end */
+    bool meta;
+    int64_t format, least_reader, partitions;
+    bool shared;
+    bool same; /* the incarnation that we know */
+    char incarnation[40];
+    uint64_t last_writer; /* the highest anywhere */
+    bool numbered;        /* our writer's number is there */
+    uint64_t number;
+    int64_t server_us;
+    size_t writers;
+    uint64_t old_writers[DUE__REDIS_WRITERS]; /* the highest, falling */
+    size_t stale_writers;
+    uint64_t stale_writer[DUE__REDIS_WRITERS]; /* others, to be forgotten */
+};
+
+struct due__redis {
+    due_store base;                  /* I */
+    struct due__link *link;          /* I: its calls C, but the interrupt */
+    struct due_redis_options set;    /* I: with the defaults filled in */
+    char prefix[33];                 /* I */
+    char where[128];                 /* I: the server, for people */
+    char name[65];                   /* I */
+    struct due_store_open how;       /* I: but name and until_ns */
+    struct due__redis_keys keys;     /* I */
+    char owner[DUE__REDIS_OWNER];    /* I: what the owner key says of us */
+    char nonce[17];                  /* I */
+    char fence[DUE__REDIS_FENCE];    /* I: writer:nonce */
+    uint64_t writer;                 /* I */
+    char incarnation[40];            /* C */
+    size_t statuses;                 /* C: of the batch being formatted: answers before EXEC's */
+    bool open;                       /* C: we became the owner */
+    bool closed;                     /* C */
+    bool fenced;                     /* C: for good */
+    bool armed;                      /* C: the fence is watched and was seen to be ours */
+    bool lost;                       /* C: to be said by ready(), renew() or load() */
+    bool rewrite;                    /* C: the number on the server is not what landed */
+    bool retaking;                   /* C: what is left is being taken over */
+    bool probe_due;                  /* C */
+    bool below;                      /* C: less durable than required */
+    enum due_durability durability;  /* C */
+    int64_t probed_ns;               /* C: boottime */
+    int64_t held_ns;                 /* C: boottime */
+    int64_t checked_ns;              /* C: boottime, of the last look at the fence */
+    int64_t rival_ns;                /* C: boottime until which an older owner's lease may run */
+    uint64_t landed;                 /* C: number of the last batch that did */
+    uint64_t counted;                /* C: of the last that the load has taken into account */
+    uint64_t doubt;                  /* C: number of the batch in doubt, or 0 */
+    uint64_t unconfirmed;            /* C: landed, but too few replicas have it */
+    uint64_t sent;                   /* C: the last that was ever sent */
+    int verdict;                     /* C: on the last batch that came to its end */
+    bool unsent;                     /* C: of the flight that failed to start, nothing had left */
+    uint64_t stamp;                  /* C: of the batch being formatted */
+    bool has_entries;                /* C: the `a` hash may hold something */
+    uint64_t sequence_high;          /* C: highest of our own writer that was put */
+    uint64_t sequence_old;           /* C: the same, before the last batch */
+    uint64_t formatted;              /* C: number of the last batch */
+    int64_t server_ns;               /* C: its clock less ours, when it was taken over */
+    uint64_t jobs;                   /* C: as the last probe found it */
+    struct due__flight air;          /* C */
+    struct due__redis_topics topics; /* C */
+    struct due__redis_topic *first;  /* C: the batch's topics */
+    size_t *order;                   /* C: per change, the next of its topic and kind, + 1 */
+    size_t order_room;               /* C */
+    unsigned char *scratch;          /* C */
+    size_t scratch_room;             /* C */
+    struct due__redis_load load;     /* C */
+    char trouble[192];               /* C: the text for the error of open */
+    char hint[192];                  /* C */
+    pthread_mutex_t lock;            /* I */
+    struct due_store_stats shown;    /* S */
+};
+
+/* ---- redis_store.c */
+int64_t due__redis_monotonic(void);
+int64_t due__redis_boottime(void);
+void due__redis_log(struct due__redis *s, enum due_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Remember what went wrong, for the error of open(). */
+void due__redis_say(struct due__redis *s, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* What an error reply is to the caller.  Never 0 for an error. */
+int due__redis_error(struct due__redis *s, enum due__reply_class class);
+void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside);
+bool due__redis_is_text(const redisReply *r);
+bool due__redis_is_array(const redisReply *r, size_t elements);
+void due__redis_print(char text[24], int64_t number);
+/* A number of decimal digits and nothing else. */
+bool due__redis_digits(const char *text, size_t len, uint64_t *number);
+
+/* ---- redis_flight.c */
+/* Clear the air for a flight of @kind and @tag.  1: it is under way already; 0: format it now, then
+ * due__flight_start(); or an error. */
+int due__flight_ready(struct due__redis *s, enum due__flight_kind kind, uint64_t tag,
+                      int64_t until_ns);
+/* Send what was formatted.  0; DUE_ESTORE: the link is down (s->unsent: and nothing was sent);
+ * DUE_ENOMEM. */
+int due__flight_start(struct due__redis *s, enum due__flight_kind kind, uint64_t tag,
+                      size_t statuses, size_t expected, int64_t until_ns);
+/* Read its answers.  0: all are there, until due__flight_end(); DUE_EAGAIN: still under way;
+ * DUE_ESTORE: the link is down and the flight is over. */
+int due__flight_land(struct due__redis *s, int64_t until_ns);
+void due__flight_end(struct due__redis *s);
+/* Take a kept answer out of the flight. */
+redisReply *due__flight_take(struct due__redis *s, size_t at);
+/* The link is of no use any more. */
+void due__flight_crash(struct due__redis *s);
+/* The class of the worst answer of the flight, kept ones included. */
+enum due__reply_class due__flight_worst(const struct due__redis *s);
+
+/* ---- redis_owner.c */
+int due__owner_write(char text[DUE__REDIS_OWNER]);
+enum due__owner_life { DUE__OWNER_UNKNOWN, DUE__OWNER_LIVES, DUE__OWNER_DEAD };
+enum due__owner_life due__owner_life(const char *text);
+/* "process 12 on host a"; for people. */
+void due__owner_show(const char *text, char *shown, size_t room);
+
+/* ---- redis_survey.c */
+/* 0; DUE_EAGAIN: under way; DUE_ESTORE: the link is down; or what is wrong with the answers. */
+int due__redis_survey(struct due__redis *s, bool all, struct due__redis_survey *w,
+                      int64_t until_ns);
+/* The beginning of a command: its name and the key; @arguments more follow. */
+void due__redis_word(struct due__redis *s, const char *key, size_t arguments, const char *name);
+void due__redis_bare(struct due__redis *s, const char *name);
+/* The commands that stand behind each EXEC, and their two answers from @at on: the guard of what is
+ * sent next. */
+void due__redis_guard(struct due__redis *s);
+void due__redis_guarded(struct due__redis *s, size_t at);
+bool due__redis_is_our_fence(const struct due__redis *s, const redisReply *r);
+
+/* ---- redis_claim.c */
+int due__redis_take_over(struct due__redis *s, int64_t until_ns);
+/* Reached, the owner, and ready for a batch.  As ready(), but DUE_ELOST is left to s->lost. */
+int due__redis_up(struct due__redis *s, int64_t until_ns);
+int due__redis_renew(struct due__redis *s, int64_t *held_ns, int64_t until_ns);
+int due__redis_hand_over(struct due__redis *s, int64_t until_ns);
+
+/* ---- redis_script.c */
+void due__script_claim(struct due__redis *s, const struct due__redis_survey *was,
+                       const char *const *meta, size_t n_meta);
+void due__script_drop(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
+
+/* ---- redis_durability.c */
+int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns);
+
+/* ---- redis_batch.c */
+int64_t due__redis_score(int64_t ns);
+bool due__redis_may_be_stored(const struct due__redis *s, due_id id);
+int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
+                      int64_t until_ns);
+/* The batch that was in the air has landed or not. */
+void due__redis_batch_over(struct due__redis *s);
+
+/* ---- redis_load.c */
+int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                    int64_t until_ns);
+void due__redis_load_over(struct due__redis *s); /* a page that was in the air has come */
+void due__redis_load_stale(struct due__redis *s);
+void due__redis_load_forget(struct due__redis *s);
+
+/* ---- redis_cursor.c */
+int due__cursor_compare(int64_t score, const unsigned char *id, const struct due__redis_cursor *c);
+void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n);
+
+/* ---- redis_find.c */
+/* One flight, formatted if @ready is 0.  0: its answers are there; or an error. */
+int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, size_t expected, int ready,
+                   int64_t until_ns);
+/* What the answer of a flight was, if it was none of those expected. */
+int due__redis_mistaken(struct due__redis *s);
+/* Of the topic @line, if it is not NULL. */
+int due__redis_read_job(const struct due__redis_topic *line, due_record *record, char *topic,
+                        const redisReply *id, const redisReply *job, const redisReply *entry);
+int due__redis_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
+                    int64_t until_ns);
+
+/* ---- redis_quarantine.c */
+/* Set the page's bad members aside.  Moves nothing if that is refused. */
+int due__redis_set_aside(struct due__redis *s, int64_t until_ns);
+
+/* ---- redis_topic.c */
+/* NULL: no memory. */
+struct due__redis_topic *due__redis_topic(struct due__redis *s, const char *name, size_t len);
+void due__redis_topics_forget(struct due__redis *s);
+void due__redis_topics_free(struct due__redis *s);
+
+#endif

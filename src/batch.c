@@ -1,0 +1,530 @@
+/* batch.c - one batch of a stored queue: what goes into it, and what follows when it has ended.
+ *
+ * Guards     K  the key      D  the calls' lock      A  atomic, see Edges
+ *
+ * Edges      described elsewhere: G1 G2 commit.c, J1 job.h, R1 lease.c
+ */
+#include "commit.h"
+
+#include <string.h>
+
+#include "atomic.h"
+#include "core.h"
+
+#define PLACES 64u /* jobs sorted in in one tenure */
+
+/* ---- Filling a batch: with the key ---- */
+
+/* Under the calls' lock: who waits for a change is told its end. */
+static void answer(struct due__commits *c, struct due__asked *a, int rc, uint32_t *rings)
+{
+    if (a == NULL)
+        return;
+    a->left--;
+    a->landed += rc == 0;
+    if (rc != 0 && a->rc == 0)
+        a->rc = rc;
+    if (a->left == 0)
+        c->rings[(*rings)++] = &a->waiter->bell;
+}
+
+/* Under the calls' lock, when something was settled: those who wait for nothing else. */
+static void ring_flushes(struct due__commits *c)
+{
+    for (struct due__asked *a = c->first; a != NULL; a = a->next) {
+        if (a->goal != 0 && c->settled >= a->goal)
+            due__bell_ring(&a->waiter->bell);
+    }
+}
+
+static bool removes(enum due__purpose purpose)
+{
+    return purpose >= DUE__TAKE && purpose <= DUE__CLEAR;
+}
+
+static bool in_batch(const struct due__commits *c, uint32_t entries, uint32_t number)
+{
+    for (uint32_t i = entries; i-- > 0;) {
+        if (c->entries[i].number == number)
+            return true;
+    }
+    return false;
+}
+
+/* A waiting job whose node is in the inbox: its PUT begins.  False: it was claimed before. */
+static bool begin_put(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    while (due__word_state(w) == DUE__WAITING && (w & DUE__LINKED)) {
+        uint64_t sent = (w & ~(DUE__STATE_MASK | DUE__LINKED)) | DUE__SENT;
+
+        if (due__cas_acq_rel(&j->word, &w, sent)) /* J1 */
+            return true;
+    }
+    return false;
+}
+
+static bool fits(const struct due_queue *q, uint32_t number, size_t *bytes)
+{
+    const struct due__commits *c = q->commits;
+    size_t len = due__facts_load(due__job_at(&q->slab, number)).len;
+
+    if (c->count > 0 && *bytes + len > c->info.batch_bytes)
+        return false;
+    *bytes += len;
+    return true;
+}
+
+/* A PUT was taken from the inbox.  False: it does not fit into the batch. */
+static bool add_put(struct due_queue *q, uint32_t number, size_t *bytes, uint32_t *rings)
+{
+    struct due__commits *c = q->commits;
+    struct due__stored *s = due__stored_at(c, number);
+    const struct due__asked *a = s->put_asked;
+    int refused = a != NULL ? a->rc : 0; /* jobs of the same call before it: N4 */
+
+    if (refused == 0 && !fits(q, number, bytes))
+        return false;
+    if (!begin_put(q, number)) { /* it was cancelled: as if it had never been */
+        c->aside++;
+        answer(c, s->put_asked, 0, rings);
+        s->put_asked = NULL;
+        due__unlink_cancelled(q, number);
+        return true;
+    }
+    c->entries[c->count++] = (struct due__entry){
+        .number = number, .purpose = DUE__PUT, .sent = refused == 0, .rc = (int16_t)refused
+    };
+    return true;
+}
+
+/* The same of any other change. */
+static bool add_change(struct due_queue *q, uint32_t number, size_t *bytes)
+{
+    struct due__commits *c = q->commits;
+    struct due__stored *s = due__stored_at(c, number);
+    enum due__purpose purpose = (enum due__purpose)(s->purpose & ~DUE__QUEUED);
+    bool whole = !removes(purpose) && s->stored != DUE__IS_STORED;
+
+    if (purpose != DUE__NO_CHANGE && whole && !fits(q, number, bytes))
+        return false;
+    s->purpose = DUE__NO_CHANGE;
+    if (purpose == DUE__NO_CHANGE) { /* its caller has left */
+        c->aside++;
+        return true;
+    }
+    c->entries[c->count++] =
+        (struct due__entry){ .number = number, .purpose = (uint8_t)purpose, .sent = true };
+    return true;
+}
+
+/* The node of @number was taken, under the calls' lock.  False: it does not fit. */
+static bool add(struct due_queue *q, uint32_t number, size_t *bytes, uint32_t *rings)
+{
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+
+    return (w & DUE__LINKED) ? add_put(q, number, bytes, rings) : add_change(q, number, bytes);
+}
+
+static void ring(struct due_queue *q, uint32_t rings)
+{
+    for (uint32_t i = 0; i < rings; i++) {
+        if (due__bell_ring(q->commits->rings[i]))
+            due__add_relaxed(&q->rings, 1); /* no edge: a counter */
+    }
+}
+
+static bool full(const struct due__commits *c)
+{
+    return c->carry != 0 || c->count >= c->info.batch_changes;
+}
+
+/* Jobs that are to be put again, behind everything else. */
+static void add_mirrored(struct due_queue *q, size_t *bytes)
+{
+    struct due__commits *c = q->commits;
+    uint32_t changes = c->count;
+
+    while (c->mirror_at != DUE__NO_JOB && !full(c)) {
+        uint32_t number = due__mirror_next(q);
+
+        if (number == DUE__NO_JOB)
+            return;
+        if (in_batch(c, changes, number))
+            continue; /* it is put whole, or removed */
+        if (!fits(q, number, bytes)) {
+            c->mirror_at = number;
+            return;
+        }
+        c->entries[c->count++] =
+            (struct due__entry){ .number = number, .purpose = DUE__NO_CHANGE, .sent = true };
+    }
+}
+
+/* Under the calls' lock: with the batch is settled what was taken with it and needs not be sent, or
+ * a flush would count that for what stands before it. */
+static void settle(struct due__commits *c, uint32_t changes)
+{
+    due__add_relaxed(&c->settled, changes + c->aside); /* no edge: read as a bound only */
+    c->aside = 0;
+    ring_flushes(c);
+}
+
+/* Take what waits, up to a batch; @mirror: and what is to be put again. */
+void due__batch_fill(struct due_queue *q, bool mirror)
+{
+    struct due__commits *c = q->commits;
+    enum due__inbox_found found = DUE__INBOX_NODE;
+    struct cds_wfcq_node *node;
+    uint32_t rings = 0;
+    size_t bytes = 0;
+
+    c->count = 0;
+    due__lock_acquire(&c->calls);
+    if (c->carry != 0)
+        add(q, c->carry - 1, &bytes, &rings);
+    c->carry = 0;
+    due__inbox_answer(&c->inbox); /* G1 */
+    while (!full(c) && rings < c->info.batch_changes) {
+        found = due__inbox_take(&c->inbox, &node);
+        if (found != DUE__INBOX_NODE)
+            break;
+        const struct due__stored *s = caa_container_of(node, struct due__stored, node);
+        uint32_t number = due__side_number(&c->stored, s);
+        if (!add(q, number, &bytes, &rings))
+            c->carry = number + 1;
+    }
+    due__inbox_answered(&c->inbox, found); /* G1 */
+    if (c->count == 0)
+        settle(c, 0);
+    due__lock_release(&c->calls);
+    if (mirror && !c->later)
+        add_mirrored(q, &bytes);
+    ring(q, rings);
+}
+
+/* ---- Sending it ---- */
+
+static void describe_put(struct due_queue *q, uint32_t number, due_record *r)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__facts f = due__facts_load(j);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    r->data = due__job_bytes(j, f);
+    r->len = f.len;
+    r->priority = f.priority;
+    r->topic = due_topic_name(q, f.topic);
+    if (w & DUE__HELD) {
+        const struct due__lease *l = due__lease_at(q, number);
+
+        r->deadline_ns = due__load_relaxed(&l->deadline_ns); /* R1 of lease.c: nearly so */
+        r->attempts = due__load_relaxed(&l->attempts);       /* R1 */
+        r->failures = due__load_relaxed(&l->failures);       /* R1 */
+    } else {
+        r->deadline_ns = r->until_ns;
+    }
+}
+
+/* What the store is to be told of entry @e. */
+static due_change describe(struct due_queue *q, const struct due__entry *e)
+{
+    struct due__stored *s = due__stored_at(q->commits, e->number);
+    const struct due__job *j = due__job_at(&q->slab, e->number);
+    due_change ch = { .was_ns = s->was_ns, .record = { .id = due__stored_id(s) } };
+
+    ch.record.until_ns = s->was_ns;
+    if (e->purpose == DUE__PUT)
+        ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */
+    if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK)
+        ch.record.until_ns = s->want_ns;
+    describe_put(q, e->number, &ch.record);
+    if (e->purpose == DUE__MOVE)
+        ch.record.deadline_ns = s->want_ns;
+    if (e->purpose == DUE__GIVE_BACK)
+        ch.record.failures++;
+    if (e->purpose == DUE__PUT || e->purpose == DUE__NO_CHANGE || e->purpose == DUE__RETURN ||
+        (s->stored != DUE__IS_STORED && (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK)))
+        ch.kind = DUE_CHANGE_PUT;
+    else if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK)
+        ch.kind = DUE_CHANGE_MOVE;
+    else
+        ch.kind = DUE_CHANGE_DROP;
+    return ch;
+}
+
+/* The payload bytes of a change. */
+static size_t bytes_of(const due_change *ch)
+{
+    return ch->kind == DUE_CHANGE_PUT ? ch->record.len : 0;
+}
+
+/* Write the changes of the batch: of all entries, or of removals only.  After a loss more jobs are
+ * put whole than when it was filled, so the last entries may have to be sent after the others. */
+void due__batch_write(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    size_t bytes = 0;
+
+    c->send = 0;
+    for (c->upto = 0; c->upto < c->count; c->upto++) {
+        struct due__entry *e = &c->entries[c->upto];
+        uint8_t stored = due__stored_at(c, e->number)->stored;
+
+        if (removes((enum due__purpose)e->purpose) &&
+            (stored == DUE__NOT_STORED || stored == DUE__TO_STORE))
+            e->sent = false;
+        if (!e->sent)
+            continue;
+        due_change ch = describe(q, e);
+        bytes += bytes_of(&ch);
+        if (c->send > 0 && bytes > c->info.batch_bytes)
+            break;
+        c->changes[c->send++] = ch;
+    }
+    c->written = true;
+}
+
+/* A full store takes removals still: everything else of the batch is refused.  False: there is
+ * nothing else. */
+bool due__batch_shrink(struct due__commits *c)
+{
+    bool some = false;
+    bool rest = false;
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct due__entry *e = &c->entries[i];
+
+        if (e->sent && !removes((enum due__purpose)e->purpose)) {
+            e->sent = false;
+            e->rc = DUE_ENOSPC;
+            some = true;
+        }
+        rest |= e->sent;
+    }
+    c->written = false;
+    return some && rest;
+}
+
+/* ---- After it ---- */
+
+/* Under the timeline lock: what becomes of a job whose change has ended. */
+static void apply_locked(struct due_queue *q, const struct due__entry *e)
+{
+    struct due__stored *s = due__stored_at(q->commits, e->number);
+    struct due__job *j = due__job_at(&q->slab, e->number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: claimed for the change */
+    uint64_t moving = (w & ~DUE__STATE_MASK) | DUE__MOVING;
+
+    switch (e->purpose) {
+    case DUE__PUT:
+        if (e->rc == 0)
+            due__sort_sent(q, e->number);
+        else
+            due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+        break;
+    case DUE__MOVE:
+        if (e->rc == 0 && (w & DUE__HELD))
+            due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
+        if (e->rc == 0)
+            due__replace(q, e->number, moving, DUE__WAITING, s->want_ns);
+        break;
+    case DUE__GIVE_BACK:
+        if (e->rc == 0) {
+            due__add_relaxed(&due__lease_at(q, e->number)->failures, 1); /* no edge: a counter */
+            due__replace(q, e->number, moving, DUE__WAITING, s->want_ns);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void apply_all(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    struct due__tenure t;
+    uint32_t i = 0;
+
+    while (i < c->count) {
+        due__enter(q, &t);
+        due__move_due(q, due__clock_now(&q->clock));
+        for (uint32_t end = i + PLACES; i < c->count && i < end; i++)
+            apply_locked(q, &c->entries[i]);
+        due__leave(q, &t);
+    }
+}
+
+/* What the store has after the batch. */
+static void note(struct due__commits *c)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct due__entry *e = &c->entries[i];
+        struct due__stored *s = due__stored_at(c, e->number);
+
+        if (e->rc != 0 && s->stored >= DUE__WAS_STORED)
+            due__mirror_later(c, e->number);
+        if (!e->sent && e->rc == 0) /* it was to be removed, and was not there */
+            s->stored = DUE__NOT_STORED;
+        if (!e->sent || e->rc != 0)
+            continue;
+        if (e->purpose == DUE__NO_CHANGE)
+            due__add_relaxed(&c->mirrored, 1); /* no edge: a counter */
+        const due_change *ch = &c->changes[at++];
+        s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
+        s->was_ns = ch->record.until_ns;
+    }
+}
+
+/* From here on a caller that leaves waits for the end, which is near. */
+static void catch_asked(struct due__commits *c)
+{
+    due__lock_acquire(&c->calls);
+    for (uint32_t i = 0; i < c->count; i++) {
+        struct due__entry *e = &c->entries[i];
+        struct due__stored *s = due__stored_at(c, e->number);
+
+        if (e->purpose == DUE__PUT) {
+            e->asked = s->put_asked;
+            s->put_asked = NULL;
+        } else if (e->purpose != DUE__NO_CHANGE) {
+            e->asked = s->asked;
+            s->asked = NULL;
+            s->rc = e->rc;
+        }
+    }
+    due__lock_release(&c->calls);
+}
+
+/* Those who waited are told, to be rung after that. */
+static uint32_t tell(struct due__commits *c)
+{
+    uint32_t rings = 0;
+    uint32_t changes = 0;
+
+    due__lock_acquire(&c->calls);
+    for (uint32_t i = 0; i < c->count; i++) {
+        if (c->entries[i].purpose == DUE__NO_CHANGE)
+            continue;
+        changes++;
+        answer(c, c->entries[i].asked, c->entries[i].rc, &rings);
+    }
+    settle(c, changes);
+    due__lock_release(&c->calls);
+    return rings;
+}
+
+/* A job that was to be enqueued was refused, and is ours: as if it had never been.  If nobody waits
+ * for the answer, it is discarded. */
+static void end_refused(struct due_queue *q, const struct due__entry *e)
+{
+    struct due__job *j = due__job_at(&q->slab, e->number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    if (e->rc == DUE_EINDOUBT) {
+        due__keep_stored(q, e->number);
+    } else if (e->asked == NULL) {
+        due__discard(q, e->number, w);
+    } else {
+        due__job_release(&q->slab, j);
+        due__refused(q, e->number);
+    }
+}
+
+/* A job that its caller had claimed before he left is to wait, or be leased, again. */
+static void restore_claim(struct due_queue *q, const struct due__entry *e)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: ours */
+
+    if (e->purpose == DUE__RETURN && e->rc != 0) {
+        due__stored_at(q->commits, e->number)->stored = DUE__TO_STORE;
+        due__mirror_later(q->commits, e->number);
+    }
+    if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK)
+        due__lease_resume(q, e->number);
+    else if (e->purpose == DUE__RETURN && e->rc != 0 &&
+             due__load_seq(&q->commits->stopping)) /* G2 */
+        due__discard(q, e->number, w);             /* nobody has it any more */
+    else
+        due__unclaim(q, e->number, e->purpose == DUE__TAKE || e->purpose == DUE__RETURN);
+}
+
+/* What follows a change that has landed, besides what was done under the lock. */
+static void end_landed(struct due_queue *q, const struct due__entry *e)
+{
+    struct due__job *j = due__job_at(&q->slab, e->number);
+
+    switch (e->purpose) {
+    case DUE__TAKE: /* it has left the store for nobody: back to where it was */
+        if (e->asked == NULL)
+            due__commit_submit(q, e->number, DUE__RETURN, 0, NULL);
+        break;
+    case DUE__RETURN:
+        restore_claim(q, e);
+        break;
+    case DUE__LEND:
+        if (e->asked == NULL)
+            due__cancel_end(q, e->number);
+        break;
+    case DUE__CANCEL:
+        due__cancel_end(q, e->number);
+        break;
+    case DUE__ACK:
+        due__ack_end(q, e->number);
+        break;
+    case DUE__GIVE_BACK:
+        due__lease_answered(q);
+        break;
+    case DUE__CLEAR:
+        due__discard(q, e->number, due__load_relaxed(&j->word)); /* J1: claimed for the change */
+        break;
+    default:
+        break;
+    }
+}
+
+/* What follows a change. */
+static void follow(struct due_queue *q, const struct due__entry *e)
+{
+    if (e->purpose == DUE__NO_CHANGE)
+        return;
+    due_id id = due__stored_id(due__stored_at(q->commits, e->number));
+    if (e->rc == 0)
+        end_landed(q, e);
+    else if (e->purpose == DUE__PUT)
+        end_refused(q, e);
+    else if (e->asked == NULL || (e->rc == DUE_EINDOUBT && e->purpose != DUE__TAKE))
+        restore_claim(q, e); /* who waits for a TAKE does that himself */
+    if (e->asked == NULL && e->purpose != DUE__RETURN && q->commits->on_settled != NULL)
+        q->commits->on_settled(q->hooks.ctx, id, e->rc);
+}
+
+/* The first @n entries of the batch have ended: @rc for every change that was sent.  The others
+ * are to be sent next. */
+void due__batch_end(struct due_queue *q, int rc, uint32_t n)
+{
+    struct due__commits *c = q->commits;
+    uint32_t left = c->count - n;
+
+    for (uint32_t i = 0; rc != 0 && i < n; i++) {
+        if (c->entries[i].sent)
+            c->entries[i].rc = (int16_t)rc;
+    }
+    c->count = n;
+    note(c);
+    catch_asked(c);
+    apply_all(q);
+    for (uint32_t i = 0; i < n; i++)
+        follow(q, &c->entries[i]);
+    ring(q, tell(c));
+    memmove(c->entries, c->entries + n, left * sizeof *c->entries);
+    c->count = left;
+    c->pending = left > 0;
+    c->written = false;
+    c->doubt = false;
+    due__mirror_over(c);
+}

@@ -1,0 +1,205 @@
+/* commit.h - a stored queue's changes on their way to the store.
+ *
+ * Whoever changes something leaves a node in an inbox.  One thread at a time has the key: it takes
+ * what waits, sends it as one batch, and does what was to be done after it.  A caller that finds
+ * the key free commits for itself; otherwise the enqueue proxy does.  No timer: a batch is what
+ * came while the last one was under way.
+ */
+#ifndef DUE__COMMIT_H
+#define DUE__COMMIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "channel.h"
+#include "due/store.h"
+#include "inbox.h"
+#include "lock.h"
+#include "stored.h"
+
+struct due_queue;
+struct due__fresh;
+struct due__waiter;
+
+/* One call that waits for its changes, on its stack. */
+struct due__asked {
+    struct due__waiter *waiter; /* O  its bell is rung when nothing is left */
+    uint32_t left;              /* D  changes not yet settled */
+    uint32_t landed;            /* D  of those settled, confirmed */
+    int rc;                     /* D  the first refusal */
+    uint64_t goal;              /* D  due_flush: settled must reach this; 0: not a flush */
+    struct due__asked *next;    /* D  all that wait */
+    struct due__asked *prev;    /* D */
+};
+
+/* One change of the batch under way. */
+struct due__entry {
+    uint32_t number;          /* K */
+    uint8_t purpose;          /* K */
+    bool sent;                /* K  it is among the changes; otherwise there was nothing to send */
+    int16_t rc;               /* K */
+    struct due__asked *asked; /* K  who waits, once its end is known */
+};
+
+struct due__commits {
+    struct due_store *store;                          /* I */
+    struct due_store_info info;                       /* I */
+    bool async;                                       /* I */
+    int64_t timeout_ns;                               /* I */
+    uint64_t unsettled_max;                           /* I */
+    struct due__side stored;                          /* A  its own edges: struct due__stored */
+    struct due__index index;                          /* X */
+    void (*on_settled)(void *ctx, due_id id, int rc); /* I */
+    void (*on_restore)(void *ctx, uint64_t restored, int finished); /* I */
+
+    struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  G1 */
+    uint64_t sequence;                                           /* A  of the next id */
+    uint64_t submitted;                                          /* A  changes ever left */
+    struct due__lock key __attribute__((aligned(DUE__LINE)));    /* K */
+
+    struct due__entry *entries; /* K  info.batch_changes of them */
+    due_change *changes;        /* K  likewise */
+    struct due__bell **rings;   /* K  likewise: whom to ring after a batch */
+    uint32_t count;             /* K  entries of the batch */
+    uint32_t send;              /* K  changes of the batch */
+    uint32_t upto;              /* K  entries that they are of */
+    uint32_t aside;             /* D  changes taken with it that need not be sent */
+    bool pending;               /* K  the batch was begun, and its end is not known */
+    bool written;               /* K  its changes are written down, and must not be others */
+    bool doubt;                 /* K  it may have landed */
+    bool dropping;              /* K  it drops what the store shows and the queue does not know */
+    bool later;                 /* K  what can wait was refused: the proxy tries again, later */
+    uint32_t carry;             /* K  place plus 1: a node that was taken, and did not fit */
+    uint64_t number;            /* K  of the batch under way, or the next one */
+    int64_t renew_at_ns;        /* O  the proxy's, monotonic */
+    int64_t retry_at_ns;        /* O  likewise: not before that, after a refusal; or 0 */
+    bool rewind;                /* K  loading is to begin again */
+    uint32_t mirror_at;         /* K  next place to put again, or DUE__NO_JOB */
+    bool purging;               /* K  loading only to drop what is not known */
+    bool purge_last;            /* K  the store has shown everything */
+    uint64_t purged;            /* K */
+    bool closed;                /* K  ownership was given up */
+
+    struct due__lock calls;   /* D */
+    struct due__asked *first; /* D  calls that wait */
+    uint64_t settled;         /* D  changes; A  relaxed, for a bound */
+
+    int state;         /* A  relaxed: the store's last answer */
+    uint32_t fenced;   /* A  G2: for good */
+    uint32_t loading;  /* A  G2 */
+    uint32_t lacking;  /* A  G2: the store lacks something, or has too much, that is to be mended */
+    uint32_t stopping; /* A  G2: the queue closes: nothing is sent, nobody waits for the store */
+    int64_t held_ns;   /* A  relaxed: nobody else owns the jobs until then, on CLOCK_BOOTTIME */
+    uint64_t batches;  /* A  relaxed counter */
+    uint64_t restored; /* A  relaxed counter */
+    uint64_t mirrored; /* A  relaxed counter */
+};
+
+/* ---- asked.c ---- */
+
+bool due__asked_over(struct due__commits *c, const struct due__asked *a);
+/* Everyone who waits looks again. */
+void due__asked_ring(struct due__commits *c);
+/* A job that did not come in after all: its place goes back. */
+void due__refused(struct due_queue *q, uint32_t number);
+
+/* ---- batch.c: with the key ---- */
+
+/* Take what waits, up to a batch; @mirror: and what is to be put again. */
+void due__batch_fill(struct due_queue *q, bool mirror);
+/* Write its changes down. */
+void due__batch_write(struct due_queue *q);
+/* A full store takes removals still: everything else of the batch is refused.  False: there is
+ * nothing else. */
+bool due__batch_shrink(struct due__commits *c);
+/* The first @n entries have ended: @rc for every change that was sent.  The others are next. */
+void due__batch_end(struct due_queue *q, int rc, uint32_t n);
+
+/* ---- commit.c ---- */
+
+/* With the key: send until @a is over (NULL: until nothing waits) or @until_ns.  True: something
+ * is left to do. */
+bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* With the key, once the queue stops: what is left is refused. */
+void due__commit_refuse(struct due_queue *q);
+
+void due__commit_proxy(struct due_queue *q);
+
+/* Give the key back, and see that somebody goes on with what is left (@more), or was left
+ * meanwhile. */
+void due__commit_leave(struct due_queue *q, bool more);
+
+/* ---- commits.c ---- */
+
+int due__commits_open(struct due_queue *q, const due_options *o, due_error *error);
+/* The queue closes: what waits is sent until @until_ns (monotonic), then nothing is sent any more,
+ * and nobody waits for the store. */
+void due__commits_stop(struct due_queue *q, int64_t until_ns);
+/* The proxies have ended: give up ownership, once. */
+void due__commits_close(struct due_queue *q);
+/* As if it had not been opened: the store is its opener's again. */
+void due__commits_undo(struct due_queue *q);
+void due__commits_free(struct due_queue *q);
+void due__commits_stats(struct due_queue *q, struct due_stats *s);
+
+/* ---- asked.c ---- */
+
+/* What a call gets that needs the store: 0, or DUE_EFENCED. */
+int due__commit_state(const struct due_queue *q);
+
+/* A change of a job of the caller's own (LENT) is to be sent; @a: who waits for it, or NULL. */
+void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                        int64_t want_ns, struct due__asked *a);
+
+/* Is the store still being read? */
+bool due__commit_loading(const struct due_queue *q);
+
+static inline struct due__stored *due__stored_at(const struct due__commits *c, uint32_t number)
+{
+    return due__side_at(&c->stored, number);
+}
+
+/* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
+ * first ones, or an error if none was; with DUE_EINDOUBT some of them may have been.  @in: of how
+ * many the queue has seen the last, or will. */
+int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+                    int64_t timeout_ns, due_id *ids, size_t *in);
+
+/* The taken jobs leave the store, for their taker: those that have are moved to the front of
+ * @slots, the others wait again.  How many, or an error if none. */
+int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n);
+
+/* A job of the caller's own (LENT) is to leave the store or to move in it, to @want_ns.  0: it has,
+ * and unless @purpose is LEND all that follows is done; DUE_ETIMEDOUT or a refusal: nothing has
+ * changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
+int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                    int64_t want_ns);
+
+/* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
+ * waited, DUE_EFENCED, DUE_ECLOSED. */
+int due__commit_held(struct due_queue *q);
+
+/* The job @id; while the store is being read it may be there only.  As due__id_find(). */
+int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation);
+
+/* Until the store has again what it had lost, or @until_ns: 0, or an error. */
+int due__commit_mended(struct due_queue *q, int64_t until_ns);
+
+/* ---- restore.c: under the key ---- */
+
+/* The next page.  0, or what keeps the store from showing it. */
+int due__restore_page(struct due_queue *q, int64_t until_ns);
+/* The store may have the job @id. */
+int due__restore_one(struct due_queue *q, due_id id, int64_t until_ns);
+/* The batch of drops has ended. */
+void due__purge_end(struct due_queue *q, int rc);
+/* The store has lost something: everything is to be put again. */
+void due__mirror_begin(struct due_queue *q);
+/* The place @number is to be put (again), but not at once: the store refuses. */
+void due__mirror_later(struct due__commits *c, uint32_t number);
+/* Is there nothing more to be put again or dropped?  Then whoever waits for that is told. */
+void due__mirror_over(struct due__commits *c);
+/* The next place that is to be put again, or DUE__NO_JOB. */
+uint32_t due__mirror_next(struct due_queue *q);
+
+#endif

@@ -1,0 +1,326 @@
+/* lease.c - jobs that are answered for: reserve, ack, nack, extend.
+ *
+ * A lease is just another deadline: the reserved job stands in the timeline until its lease ends,
+ * and then it is due again.  The token of a lease is how often the job was reserved: whoever
+ * answers with an older one is told so, and changes nothing.
+ *
+ * The bytes of a job are lent to everyone who reserved it, also to those whose lease has ended, so
+ * they and the place go back only when the last of them has let go.
+ *
+ * Guards     T  the timeline lock      A  atomic, see Edges
+ *
+ * Edges      R1  reserve writes deadline and attempts, then the word (LEASED) -> whoever reads the
+ *                word, the record, and then swaps the unchanged word, has read what belongs to it
+ *            R2  each who holds a job counts itself out; whoever is last sees what the others did
+ *            described elsewhere: J1 job.h
+ */
+#include "core.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "atomic.h"
+
+/* ---- Reserving ---- */
+
+static int records_make(struct due_queue *q, const struct due__slot *slots, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!due__side_make(&q->leases, &q->alloc, due__slot_job(slots[i])))
+            return DUE_ENOMEM;
+    }
+    return 0;
+}
+
+/* Under the lock: a taken job begins a lease. */
+static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, int64_t until_ns,
+                      due_job *job)
+{
+    uint32_t number = due__slot_job(s);
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__lease *l = due__lease_at(q, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    if (!(w & DUE__HELD)) {
+        due__store_relaxed(&l->deadline_ns, due__slot_deadline(s)); /* R1 */
+        due__store_relaxed(&l->attempts, 0);                        /* R1 */
+        due__store_relaxed(&l->failures, 0);                        /* R1 */
+        due__store_relaxed(&l->holders, 1);                         /* R2: the job's own life */
+        w |= DUE__HELD;
+        due__store_relaxed(&j->word, w); /* J1 */
+    }
+    uint32_t token = due__load_relaxed(&l->attempts) + 1; /* R1 */
+    due__store_relaxed(&l->attempts, token);              /* R1 */
+    due__add_seq(&l->holders, 1);                         /* R2 */
+    due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
+    job->token = token;
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);
+}
+
+int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
+                     due_job *jobs)
+{
+    struct due__tenure t;
+    int rc = records_make(q, slots, n);
+
+    if (rc != 0)
+        return rc;
+    due__enter(q, &t);
+    int64_t now = due__clock_now(&q->clock);
+    int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
+    for (size_t i = 0; i < n; i++)
+        begin_one(q, slots[i], now, until, &jobs[i]);
+    due__leave(q, &t);
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->leased += n;
+    it->lent += n;
+    it->unready += n;
+    due__shard_leave(it);
+    return 0;
+}
+
+void due__lease_ended(struct due_queue *q, uint32_t number)
+{
+    q->lapsed++;
+    due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
+}
+
+void due__leases_discard(struct due_queue *q)
+{
+    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
+        struct due__job *j = due__job_at(&q->slab, at);
+        uint64_t w = due__load_acquire(&j->word); /* J1: nobody else is there any more */
+
+        if (due__word_state(w) != DUE__LEASED)
+            continue;
+        due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+        if (q->commits != NULL)
+            due__keep_stored(q, at);
+        else
+            due__discard(q, at, w);
+    }
+}
+
+void due__lease_resume(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word);           /* J1: the caller's own */
+    int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    bool over = until <= q->due_ns;
+    if (over)
+        due__lease_ended(q, number);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, over ? DUE__WAITING : DUE__LEASED,
+                 until);
+    due__leave(q, &t);
+    due__keep_if_closed(q, number, due__word_generation(w)); /* does nothing if it is leased */
+}
+
+/* ---- Answering ---- */
+
+bool due__lease_let_go(struct due_queue *q, uint32_t number)
+{
+    if (due__sub_seq(&due__lease_at(q, number)->holders, 1) != 1) /* R2 */
+        return false;
+    due__job_release(&q->slab, due__job_at(&q->slab, number));
+    return true;
+}
+
+/* A copy of a job is let go of; *job is zeroed. */
+static void let_go(struct due_queue *q, due_job *job, uint32_t number)
+{
+    bool last = due__lease_let_go(q, number);
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->done++;
+    if (last)
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+    memset(job, 0, sizeof *job);
+}
+
+/* The place of a reserved job; its holder keeps it from being used anew. */
+static int held(const due_job *job, uint32_t *number)
+{
+    struct due_queue *q = job->queue;
+    uint32_t generation;
+
+    if (q == NULL || job->token == 0)
+        return DUE_EINVAL;
+    if (due__forked(q))
+        return DUE_EFORK;
+    return due__id_read(q, job->id, number, &generation) ? 0 : DUE_EINVAL;
+}
+
+/* The leased job becomes the caller's own (LENT); *w gets its word from before.  DUE_ESTALE: it is
+ * not the caller's any more, or time is up. */
+static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t *w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__lease *l = due__lease_at(q, number);
+    int64_t now = due__clock_now(&q->clock);
+
+    *w = due__load_acquire(&j->word); /* J1, R1 */
+    do {
+        while (due__word_state(*w) == DUE__MOVING) {
+            due__wait_moved(q);
+            *w = due__load_acquire(&j->word); /* J1, R1 */
+        }
+        if (due__word_state(*w) != DUE__LEASED ||
+            due__load_relaxed(&l->attempts) != token || /* R1 */
+            due__load_relaxed(&j->deadline_ns) <= now)  /* J1 */
+            return DUE_ESTALE;
+    } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
+    return 0;
+}
+
+void due__ack_end(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    bool last = due__job_unhold(q, number, w);
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->acked++; /* C2 of close.c */
+    it->unleased++;
+    if (last)
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+}
+
+/* Has the call answered for the job, so that its copy is let go of? */
+static bool answers(int rc)
+{
+    return rc == 0 || rc == DUE_ESTALE || rc == DUE_EINDOUBT;
+}
+
+/* A claimed job is acked. */
+static int ack_claimed(struct due_queue *q, uint32_t number)
+{
+    int rc = 0;
+
+    if (q->commits == NULL)
+        due__ack_end(q, number);
+    else
+        rc = due__commit_one(q, number, DUE__ACK, 0);
+    if (!answers(rc))
+        due__lease_resume(q, number);
+    return rc;
+}
+
+static int ack(due_job *job)
+{
+    struct due_queue *q = job->queue;
+    uint32_t number;
+    uint64_t w;
+    int rc = held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    rc = claim(q, number, job->token, &w);
+    if (rc == 0)
+        rc = ack_claimed(q, number);
+    if (answers(rc))
+        let_go(q, job, number);
+    return rc;
+}
+
+int due_ack(due_job *job)
+{
+    return ack(job);
+}
+
+int due_ack_batch(due_job *jobs, size_t n, int *results)
+{
+    int acked = 0;
+
+    if (n > INT_MAX)
+        return DUE_EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        int rc = ack(&jobs[i]);
+
+        acked += rc == 0;
+        if (results != NULL)
+            results[i] = rc;
+    }
+    return acked;
+}
+
+/* A claimed job waits again, until @at_ns. */
+static int give_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+{
+    struct due__tenure t;
+
+    if (q->commits != NULL) {
+        int rc = due__commit_one(q, number, DUE__GIVE_BACK, at_ns);
+
+        if (!answers(rc))
+            due__lease_resume(q, number);
+        return rc;
+    }
+    due__enter(q, &t);
+    due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+    due__leave(q, &t);
+    due__lease_answered(q);
+    return 0;
+}
+
+void due__lease_answered(struct due_queue *q)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->unleased++;
+    due__shard_leave(it);
+}
+
+int due_nack(due_job *job, int64_t delay_ns)
+{
+    struct due_queue *q = job->queue;
+    uint32_t number;
+    uint64_t w;
+    int rc = delay_ns < 0 ? DUE_EINVAL : held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    rc = claim(q, number, job->token, &w);
+    if (rc == 0 && (due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: nobody will take it */
+        due__lease_answered(q);
+        if (q->commits != NULL)
+            due__keep_stored(q, number);
+        else
+            due__discard(q, number, w);
+    } else if (rc == 0) {
+        rc = give_back(q, number, w, due__time_add(due__clock_now(&q->clock), delay_ns));
+    }
+    if (answers(rc))
+        let_go(q, job, number);
+    return rc;
+}
+
+int due_extend(due_job *job, int64_t lease_ns)
+{
+    struct due_queue *q = job->queue;
+    struct due__tenure t;
+    uint32_t number;
+    uint64_t w;
+    int rc = lease_ns <= 0 ? DUE_EINVAL : held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    rc = claim(q, number, job->token, &w);
+    if (rc != 0)
+        return rc;
+    due__enter(q, &t);
+    int64_t now = due__clock_now(&q->clock);
+    int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until);
+    due__leave(q, &t);
+    return 0;
+}

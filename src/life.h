@@ -1,0 +1,115 @@
+/* life.h - what can happen to a job, and who waits meanwhile: the calls between the rooms of the
+ * verbs.  Included by core.h, which says what a queue is made of.
+ */
+#ifndef DUE__LIFE_H
+#define DUE__LIFE_H
+
+#include "core.h"
+
+/* ---- lease.c ---- */
+
+static inline struct due__lease *due__lease_at(const struct due_queue *q, uint32_t number)
+{
+    return due__side_at(&q->leases, number);
+}
+
+/* The taken jobs begin a lease and are filled in for the caller.  DUE_ENOMEM: nothing changed. */
+int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
+                     due_job *jobs);
+/* The lease of a job of the caller's own (LENT) goes on; if it has ended, the job waits. */
+void due__lease_resume(struct due_queue *q, uint32_t number);
+/* A lease was ended by its holder, otherwise than by an ack: counted. */
+void due__lease_answered(struct due_queue *q);
+/* A job of the caller's own, whose lease was claimed, is gone. */
+void due__ack_end(struct due_queue *q, uint32_t number);
+/* Before the queue is freed: jobs that were reserved and let go of without an answer. */
+void due__leases_discard(struct due_queue *q);
+/* Under the lock: a lease has ended by itself. */
+void due__lease_ended(struct due_queue *q, uint32_t number);
+/* One copy of a job that was reserved is let go.  As due__job_unhold(). */
+bool due__lease_let_go(struct due_queue *q, uint32_t number);
+
+/* ---- lent.c ---- */
+
+/* The taken jobs, for good, for the caller.  @now_ns: the clock, if it was just read; else 0. */
+void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
+                    due_job *jobs);
+
+/* The life of a job of the caller's own ends; @w is its word.  True: nobody else holds it, its
+ * bytes are released, and the place is the caller's to give back.  False: whoever lets go of it
+ * last does that. */
+bool due__job_unhold(struct due_queue *q, uint32_t number, uint64_t w);
+
+/* The taken job @number, for the caller. */
+void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
+                   due_job *job);
+/* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
+void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
+/* ---- dequeue.c ---- */
+
+/* Take up to @max live jobs of topic @t without the lock. */
+size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
+                       size_t max);
+/* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
+ * them. AGAIN: there may be some behind many cancelled ones. */
+enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
+enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
+                                struct due__slot *slots, size_t max, size_t *got);
+
+/* ---- verbs.c ---- */
+
+/* A waiting job becomes the caller's; @w gets its word before.  DUE_EBUSY, DUE_ENOENT; DUE_EAGAIN:
+ * it is on its way to the store. */
+int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
+
+/* Somebody is changing a job's deadline, under the lock: wait for that. */
+void due__wait_moved(struct due_queue *q);
+
+/* Facts of place @number, consistent; of any job there, or only of @generation. */
+int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, due_info *info);
+
+/* A job of the caller's own is cancelled: counted, and gone. */
+void due__cancel_end(struct due_queue *q, uint32_t number);
+
+/* ---- enqueue.c ---- */
+
+/* A free place, the caller's. */
+int due__place_take(struct due_queue *q, uint32_t *number);
+/* Fill it.  Its bytes go back by due__job_release_fresh() as long as nobody else knows it. */
+int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it);
+void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it);
+
+/* ---- stats.c ---- */
+
+uint64_t due__ready_count(struct due_queue *q);
+
+/* ---- space.c ---- */
+
+/* Room for up to @n jobs, waiting up to @timeout_ns for the first: how many, or an error. */
+int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns);
+void due__space_give(struct due_queue *q, size_t n);
+/* Restored jobs take room also where there is none. */
+void due__space_force(struct due_queue *q, size_t n);
+
+/* ---- close.c ---- */
+
+/* A caller that may sleep comes and goes: close waits for the last one. */
+void due__inside_enter(struct due_queue *q);
+void due__inside_leave(struct due_queue *q);
+/* While draining: if no job is left, close. */
+void due__drained(struct due_queue *q);
+/* A claimed job, whose word was @w before, leaves otherwise than by hand-over: counted, shown to
+ * on_discard, given back. */
+void due__discard(struct due_queue *q, uint32_t number, uint64_t w);
+
+/* A job of the caller's own stays in the store, and leaves the queue. */
+void due__keep_stored(struct due_queue *q, uint32_t number);
+/* The same of one that was just made to wait again, if a stored queue has closed meanwhile. */
+void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generation);
+/* Everyone who waits for a job or for room looks again. */
+void due__wake_consumers(struct due_queue *q);
+
+/* End the proxies' threads, once. */
+void due__stop_proxies(struct due_queue *q);
+
+#endif

@@ -1,0 +1,316 @@
+/* restore.c - jobs back from the store, and back into it when it has lost them.
+ *
+ * Loading goes page by page under the key, between batches, while the queue serves already.  A job
+ * that is known is passed over: a store may show one twice.
+ *
+ * The store may lose what it had confirmed (killed without a log, an old backup, a failover) while
+ * the queue lives.  Then everything that the queue holds is put again, behind the changes that
+ * wait, and then the store is read once more: what the queue does not know was removed before, and
+ * is dropped.
+ *
+ * Guards     K  the key (commit.c)      O  its owner's alone
+ */
+#include "commit.h"
+
+#include <string.h>
+
+#include "atomic.h"
+#include "core.h"
+
+#define PAGE_JOBS 512u /* shown between two batches */
+#define PLACES    64u  /* sorted in in one tenure */
+
+/* Jobs of a page that are filled and not yet sorted in. */
+struct page {
+    struct due_queue *q;             /* O */
+    struct due__fresh fresh[PLACES]; /* O */
+    bool held[PLACES];               /* O  it was reserved before */
+    size_t n;                        /* O */
+    size_t dropped;                  /* O  jobs that are not known any more */
+};
+
+static void sort_in_page(struct page *p)
+{
+    struct due_queue *q = p->q;
+    struct due__tenure t;
+
+    if (p->n == 0)
+        return;
+    due__enter(q, &t);
+    due__move_due(q, due__clock_now(&q->clock));
+    for (size_t i = 0; i < p->n; i++)
+        due__place_held(q, &p->fresh[i], p->held[i]);
+    due__leave(q, &t);
+    due__add_relaxed(&q->commits->restored, p->n); /* no edge: a counter */
+    p->n = 0;
+}
+
+/* A lease record for a job with a past. */
+static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
+{
+    if (!due__side_make(&q->leases, &q->alloc, number))
+        return DUE_ENOMEM;
+    struct due__lease *l = due__lease_at(q, number);
+    due__store_relaxed(&l->deadline_ns, r->deadline_ns); /* R1 of lease.c: the place is ours */
+    due__store_relaxed(&l->attempts, r->attempts);       /* R1 */
+    due__store_relaxed(&l->failures, r->failures);       /* R1 */
+    due__store_relaxed(&l->holders, 1);                  /* R2 */
+    return 0;
+}
+
+/* Fill the place @number from the record, and make it known. */
+static int fill_place(struct page *p, uint32_t number, const due_record *r)
+{
+    struct due_queue *q = p->q;
+    struct due__commits *c = q->commits;
+    bool past = r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns;
+    int topic = due_topic(q, r->topic);
+    due_spec spec = { .size = DUE_SPEC_INIT,
+                      .at_ns = r->until_ns,
+                      .data = r->data,
+                      .len = r->len,
+                      .topic = topic,
+                      .priority = r->priority };
+
+    if (topic < 0)
+        return topic;
+    if (!due__side_make(&c->stored, &q->alloc, number))
+        return DUE_ENOMEM;
+    int rc = past ? give_past(q, number, r) : 0;
+    if (rc == 0)
+        rc = due__fill(q, number, &spec, &p->fresh[p->n]);
+    if (rc != 0)
+        return rc;
+    struct due__stored *s = due__stored_at(c, number);
+    due__stored_name(s, r->id);
+    s->stored = DUE__IS_STORED;
+    s->was_ns = r->until_ns;
+    rc = due__index_add(&c->index, number);
+    if (rc != 0)
+        due__job_release_fresh(q, &p->fresh[p->n]);
+    else
+        p->held[p->n++] = past;
+    return rc;
+}
+
+static bool sane(const due_record *r)
+{
+    return r->until_ns >= 0 && r->deadline_ns >= 0 && r->priority >= 0 && r->priority <= 255 &&
+           r->len <= DUE_PAYLOAD_MAX && (r->data != NULL || r->len == 0) && r->topic != NULL &&
+           strlen(r->topic) <= DUE_TOPIC_LENGTH;
+}
+
+/* The store shows a job. */
+static int restore(void *ctx, const due_record *r)
+{
+    struct page *p = ctx;
+    struct due_queue *q = p->q;
+    uint32_t number;
+    uint32_t generation;
+
+    if (!sane(r))
+        return DUE_ECORRUPT;
+    if (due__index_find(&q->commits->index, r->id, &number, &generation))
+        return 0;
+    int rc = due__place_take(q, &number);
+    if (rc != 0)
+        return rc;
+    rc = fill_place(p, number, r);
+    if (rc != 0) {
+        due__slab_untake(&q->slab, number);
+        return rc == DUE_EBUSY ? 0 : rc;
+    }
+    if (q->capacity > 0)
+        due__space_force(q, 1);
+    if (p->n == PLACES)
+        sort_in_page(p);
+    return 0;
+}
+
+/* The store shows a job after everything was put again: unknown ones are not the queue's. */
+static int purge(void *ctx, const due_record *r)
+{
+    struct page *p = ctx;
+    struct due__commits *c = p->q->commits;
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__index_find(&c->index, r->id, &number, &generation) &&
+        due__stored_at(c, number)->stored != DUE__NOT_STORED)
+        return 0; /* else it was removed, and somebody has its bytes still */
+    if (p->dropped == c->info.batch_changes)
+        return DUE_EAGAIN; /* it is shown again */
+    due_change *ch = &c->changes[p->dropped++];
+    *ch = (due_change){ .kind = DUE_CHANGE_DROP, .was_ns = r->until_ns, .record = *r };
+    ch->record.data = NULL;
+    ch->record.len = 0;
+    ch->record.topic = due_topic_name(p->q, due_topic(p->q, r->topic));
+    return ch->record.topic != NULL ? 0 : DUE_ENOMEM;
+}
+
+static void progress(struct due_queue *q, bool finished)
+{
+    struct due__commits *c = q->commits;
+
+    if (c->on_restore != NULL)
+        c->on_restore(q->hooks.ctx, due__load_relaxed(&c->restored), finished); /* no edge: ours */
+}
+
+static void loaded(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    due__store_seq(&c->loading, 0); /* G2 */
+    progress(q, true);
+    due__asked_ring(c);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+}
+
+static int load_page(struct due_queue *q, due_store_visit *visit, struct page *p, size_t max,
+                     int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    int rc = c->store->verbs->load(c->store, c->rewind, max, visit, p, until_ns);
+    if (rc >= 0)
+        c->rewind = false;
+    return rc;
+}
+
+/* Nothing is left that the queue does not know. */
+static void purged(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    c->purging = false;
+    due__mirror_over(c);
+    due__log(q, DUE_LOG_WARNING, "%s: the store has everything again; %llu old jobs dropped",
+             q->name, (unsigned long long)c->purged);
+}
+
+/* After a loss: one page more of what is to be dropped, which becomes the next batch. */
+static int purge_page(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct page p = { .q = q };
+
+    if (c->mirror_at != DUE__NO_JOB || c->pending)
+        return 0; /* first everything is put */
+    size_t max = c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS;
+    int rc = load_page(q, purge, &p, max / 2 + 1, until_ns);
+    if (rc == DUE_ELOST) {
+        due__mirror_begin(q);
+        return 0;
+    }
+    if (p.dropped > 0) {
+        c->send = (uint32_t)p.dropped;
+        c->count = 0;
+        c->purge_last = rc == 0;
+        c->dropping = c->written = c->pending = true;
+        return rc < 0 && rc != DUE_EAGAIN ? rc : 0;
+    }
+    if (rc == 0)
+        purged(q);
+    return rc < 0 ? rc : 0;
+}
+
+void due__purge_end(struct due_queue *q, int rc)
+{
+    struct due__commits *c = q->commits;
+
+    c->dropping = c->written = c->pending = c->doubt = false;
+    c->rewind |= rc != 0; /* once more, when it can be had */
+    c->later |= rc != 0;
+    c->purged += rc == 0 ? c->send : 0;
+    if (rc == 0 && c->purge_last)
+        purged(q);
+}
+
+int due__restore_page(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct page p = { .q = q };
+
+    if (!due__load_seq(&c->loading)) /* G2 */
+        return purge_page(q, until_ns);
+    int rc = load_page(q, restore, &p, PAGE_JOBS, until_ns);
+    sort_in_page(&p);
+    if (rc == DUE_ELOST) {
+        due__mirror_begin(q);
+        return 0;
+    }
+    progress(q, false);
+    if (rc == 0)
+        loaded(q);
+    return rc < 0 ? rc : 0;
+}
+
+int due__restore_one(struct due_queue *q, due_id id, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct page p = { .q = q };
+
+    int rc = c->store->verbs->find(c->store, id, restore, &p, until_ns);
+    sort_in_page(&p);
+    if (rc == DUE_ELOST) {
+        due__mirror_begin(q);
+        rc = DUE_EAGAIN;
+    }
+    return rc;
+}
+
+void due__mirror_begin(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
+        if (!due__side_has(&c->stored, i))
+            continue;
+        struct due__stored *s = due__stored_at(c, i);
+        if (s->stored == DUE__IS_STORED)
+            s->stored = DUE__WAS_STORED;
+    }
+    if (c->dropping)
+        due__purge_end(q, DUE_ELOST);
+    c->written = c->doubt = false;  /* what was in doubt has not landed, and is written anew */
+    due__store_seq(&c->lacking, 1); /* G2 */
+    c->mirror_at = 0;
+    c->rewind = true;
+    c->purging = !due__load_seq(&c->loading); /* G2: else what is not known is yet to be loaded */
+    c->purged = 0;
+    due__log(q, DUE_LOG_WARNING, "%s: the store has lost jobs; they are put again from memory",
+             q->name);
+}
+
+void due__mirror_later(struct due__commits *c, uint32_t number)
+{
+    c->mirror_at = number < c->mirror_at ? number : c->mirror_at;
+    c->later = true;
+    due__store_seq(&c->lacking, 1); /* G2 */
+}
+
+void due__mirror_over(struct due__commits *c)
+{
+    if (!due__load_seq(&c->lacking) || c->mirror_at != DUE__NO_JOB || c->purging) /* G2 */
+        return;
+    due__store_seq(&c->lacking, 0); /* G2 */
+    due__asked_ring(c);
+}
+
+uint32_t due__mirror_next(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (; c->mirror_at < due__slab_end(&q->slab); c->mirror_at++) {
+        uint32_t number = c->mirror_at;
+
+        if (!due__side_has(&c->stored, number) ||
+            due__stored_at(c, number)->stored < DUE__WAS_STORED)
+            continue;
+        c->mirror_at++;
+        return number;
+    }
+    c->mirror_at = DUE__NO_JOB;
+    return DUE__NO_JOB;
+}

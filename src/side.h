@@ -1,0 +1,53 @@
+/* side.h - what only reserved or stored jobs need, in arrays beside the slab.
+ *
+ * An array covers one segment of the slab and is made when the first of its jobs needs it, so a
+ * queue that uses neither leases nor a store has none.
+ */
+#ifndef DUE__SIDE_H
+#define DUE__SIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "alloc.h"
+#include "atomic.h"
+#include "job.h"
+
+/* Of a job that was ever reserved; its word says so (DUE__HELD). */
+struct due__lease {
+    int64_t deadline_ns; /* A  R1: the job's own; in the slab stands when it is next due */
+    uint32_t attempts;   /* A  R1: times reserved; the token of the lease */
+    uint32_t failures;   /* A  relaxed counter */
+    uint32_t holders;    /* A  R2: copies out, and one more while the job lives */
+};
+
+/* One kind of record, by place. */
+struct due__side {
+    size_t size;                  /* I  of one record */
+    void *segment[DUE__SEGMENTS]; /* A  L3: set once */
+};
+
+void due__side_init(struct due__side *s, size_t size);
+void due__side_destroy(struct due__side *s, struct due__alloc *alloc);
+
+/* Have the record of place @number.  False: no memory. */
+bool due__side_make(struct due__side *s, struct due__alloc *alloc, uint32_t number);
+
+/* The place of a record. */
+uint32_t due__side_number(const struct due__side *s, const void *record);
+
+static inline bool due__side_has(const struct due__side *s, uint32_t number)
+{
+    return due__load_acquire(&s->segment[due__segment_of(number)]) != NULL; /* L3 */
+}
+
+/* The record of a place that was made before. */
+static inline void *due__side_at(const struct due__side *s, uint32_t number)
+{
+    uint32_t k = due__segment_of(number);
+    unsigned char *base = due__load_acquire(&s->segment[k]); /* L3 */
+
+    return base + (size_t)(number - due__segment_first(k)) * s->size;
+}
+
+#endif

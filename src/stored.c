@@ -1,0 +1,167 @@
+/* stored.c - the index of stored jobs: chains of places, spread over shards.
+ *
+ * Guards     X  the shard's lock      K, D  of commit.c      I  set at open
+ *
+ * Edges      S2  an id is written before the index has the place, and read under the shard's lock
+ *                or by whoever looks at the job's word before and after (J1 of job.c)
+ *
+ * Always     N1  a place is in the index from before its job can be named until its use of the
+ *                place ends, so a generation that is read under the lock is the job's
+ */
+#include "stored.h"
+
+#include "atomic.h"
+
+#define ROOM_AT_FIRST 256u
+
+due_id due__id_stored(int priority, uint64_t writer, uint64_t sequence)
+{
+    due_id id = { { 0 } };
+
+    id.byte[0] = (unsigned char)(255 - priority);
+    for (int i = 0; i < 6; i++)
+        id.byte[1 + i] = (unsigned char)(writer >> (40 - 8 * i));
+    for (int i = 0; i < 7; i++)
+        id.byte[7 + i] = (unsigned char)(sequence >> (48 - 8 * i));
+    return id;
+}
+
+static uint64_t mix(due_id id)
+{
+    uint64_t words[2];
+
+    memcpy(words, &id, sizeof id);
+    uint64_t h =
+        (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+    return h ^ h >> 29;
+}
+
+static struct due__index_shard *shard_of(struct due__index *x, uint64_t h)
+{
+    return &x->shard[(h >> 32) % DUE__INDEX_SHARDS];
+}
+
+static struct due__stored *record(const struct due__index *x, uint32_t place)
+{
+    return due__side_at(x->stored, place - 1);
+}
+
+void due__index_init(struct due__index *x, struct due__slab *slab, struct due__side *stored)
+{
+    memset(x, 0, sizeof *x);
+    x->alloc = slab->alloc;
+    x->slab = slab;
+    x->stored = stored;
+    for (uint32_t i = 0; i < DUE__INDEX_SHARDS; i++)
+        due__lock_init(&x->shard[i].lock);
+}
+
+void due__index_destroy(struct due__index *x)
+{
+    for (uint32_t i = 0; i < DUE__INDEX_SHARDS; i++) {
+        struct due__index_shard *it = &x->shard[i];
+
+        if (it->chain != NULL)
+            due__alloc_free(x->alloc, it->chain, it->room * sizeof *it->chain);
+        due__lock_destroy(&it->lock);
+    }
+}
+
+/* Twice as many chains, or the first ones. */
+static bool grow(struct due__index *x, struct due__index_shard *it)
+{
+    uint32_t room = it->room > 0 ? 2 * it->room : ROOM_AT_FIRST;
+    uint32_t *chain = due__alloc_new(x->alloc, room * sizeof *chain);
+
+    if (chain == NULL)
+        return it->room > 0; /* longer chains will do */
+    for (uint32_t i = 0; i < it->room; i++) {
+        uint32_t place = it->chain[i];
+
+        while (place != 0) {
+            struct due__stored *s = record(x, place);
+            uint32_t next = s->next;
+            uint32_t *head = &chain[mix(due__stored_id(s)) & (room - 1)];
+
+            s->next = *head;
+            *head = place;
+            place = next;
+        }
+    }
+    if (it->chain != NULL)
+        due__alloc_free(x->alloc, it->chain, it->room * sizeof *it->chain);
+    it->chain = chain;
+    it->room = room;
+    return true;
+}
+
+/* Where the chain points to the job @id, or the 0 at its end. */
+static uint32_t *seek(struct due__index *x, struct due__index_shard *it, due_id id, uint64_t h)
+{
+    uint32_t *at = &it->chain[h & (it->room - 1)];
+
+    while (*at != 0 && !due_id_equal(due__stored_id(record(x, *at)), id))
+        at = &record(x, *at)->next;
+    return at;
+}
+
+int due__index_add(struct due__index *x, uint32_t number)
+{
+    struct due__stored *s = record(x, number + 1);
+    due_id id = due__stored_id(s);
+    uint64_t h = mix(id);
+    struct due__index_shard *it = shard_of(x, h);
+    int rc = 0;
+
+    due__lock_acquire(&it->lock);
+    if (it->count >= it->room && !grow(x, it))
+        rc = DUE_ENOMEM;
+    uint32_t *at = rc == 0 ? seek(x, it, id, h) : NULL;
+    if (at != NULL && *at != 0) {
+        rc = DUE_EBUSY;
+    } else if (at != NULL) {
+        s->next = 0;
+        *at = number + 1;
+        it->count++;
+    }
+    due__lock_release(&it->lock);
+    return rc;
+}
+
+void due__index_remove(struct due__index *x, uint32_t number)
+{
+    struct due__stored *s = record(x, number + 1);
+    due_id id = due__stored_id(s);
+    uint64_t h = mix(id);
+    struct due__index_shard *it = shard_of(x, h);
+
+    due__lock_acquire(&it->lock);
+    uint32_t *at = it->room > 0 ? seek(x, it, id, h) : NULL;
+    if (at != NULL && *at == number + 1) {
+        *at = s->next;
+        it->count--;
+    }
+    due__lock_release(&it->lock);
+}
+
+bool due__index_find(struct due__index *x, due_id id, uint32_t *number, uint32_t *generation)
+{
+    uint64_t h = mix(id);
+    struct due__index_shard *it = shard_of(x, h);
+    bool found = false;
+
+    due__lock_acquire(&it->lock);
+    if (it->room > 0) {
+        uint32_t place = *seek(x, it, id, h);
+
+        if (place != 0) {
+            struct due__job *j = due__job_at(x->slab, place - 1);
+
+            *number = place - 1;
+            *generation = due__word_generation(due__load_acquire(&j->word)); /* J1, N1 */
+            found = true;
+        }
+    }
+    due__lock_release(&it->lock);
+    return found;
+}

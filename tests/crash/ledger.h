@@ -1,0 +1,57 @@
+/* ledger.h - the checker of the crash tests: what callers were told against what came back.
+ *
+ * It knows nothing of the library but the names of its errors.  A worker writes a line before and
+ * after each call; the ledger reads them in the order in which they were written:
+ *
+ *     THREAD TIME enqueue? N AT PRIORITY TOPIC   THREAD TIME enqueue! N ANSWER ID
+ *     THREAD TIME dequeue?                       THREAD TIME dequeue! ANSWER [WHAT]
+ *     THREAD TIME reserve? LEASE                 THREAD TIME reserve! ANSWER [WHAT]
+ *     THREAD TIME ack? N                         THREAD TIME ack! N ANSWER
+ *     THREAD TIME nack? N DELAY                  THREAD TIME nack! N ANSWER
+ *     THREAD TIME cancel? N                      THREAD TIME cancel! N ANSWER
+ *     THREAD TIME move? N AT                     THREAD TIME move! N ANSWER
+ *     THREAD TIME flush?                         THREAD TIME flush! ANSWER
+ *     0 TIME settled ID ANSWER                   a change nobody waited for was refused
+ *
+ * N is the number that a job carries; times are ns of the wall clock, leases and delays ns.  WHAT
+ * was handed out is N PRIORITY TOPIC SOUND, where SOUND is 1 if the payload is that of N, byte for
+ * byte.
+ */
+#ifndef LEDGER_H
+#define LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ledger;
+
+struct ledger_verdict {
+    uint64_t told;     /* enqueues that were confirmed */
+    uint64_t handed;   /* hand-overs */
+    uint64_t lost;     /* confirmed, never removed, and did not come back */
+    uint64_t doubled;  /* came again after they were gone, or while they were leased */
+    uint64_t early;    /* */
+    uint64_t disorder; /* while nothing else happened */
+    uint64_t phantom;  /* never given in, or refused, or with other bytes */
+    uint64_t excused;  /* left the store for a dequeue that a kill cut short */
+    uint64_t missing;  /* of those that a kill of the server and the client put at risk */
+    uint64_t returned; /* likewise: had been removed, and came back */
+};
+
+struct ledger *ledger_new(void);
+void ledger_free(struct ledger *l);
+
+/* A life of the worker begins.  @async: an answer is not yet a confirmation.  @alone: one thread
+ * takes everything out, in order. */
+void ledger_life(struct ledger *l, bool async, bool alone);
+void ledger_line(struct ledger *l, const char *line);
+/* It ends, at @time_ns. */
+void ledger_death(struct ledger *l, int64_t time_ns);
+/* Server and client were killed, and the level does not promise to keep what was confirmed. */
+void ledger_risk(struct ledger *l);
+/* Everything has been taken out: what has not come is not there. */
+void ledger_balance(struct ledger *l);
+
+struct ledger_verdict ledger_verdict(const struct ledger *l);
+
+#endif

@@ -1,0 +1,415 @@
+/* worker.c - the program that the crash tests kill: it uses a stored queue, and says so.
+ *
+ *     crash_worker URL LIFE SEED FLAGS KNOWN     FLAGS of: a async, d dequeues too, D takes all out
+ *
+ * It writes a line to descriptor 3 before and after each call (ledger.h), "0 TIME open! ANSWER"
+ * when the queue is open, "0 TIME loaded N" when it has read what was stored, and its log as
+ * "0 TIME log LEVEL TEXT".  From standard input it reads: q, be
+ * quiet, answered with "0 TIME quiet HELD" when everything is confirmed; g, go on; and the end of
+ * it means: close.  KNOWN is a file of lines "N ID": jobs of earlier lives.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "crew.h"
+#include "due/redis.h"
+
+#define THREADS 3
+#define TOPICS  3
+#define KNOWN   64 /* jobs that a thread remembers */
+#define OUT     3
+
+struct known {
+    uint64_t number;
+    due_id id;
+};
+
+struct hand {
+    struct crew_thread thread;
+    unsigned name;
+    uint64_t random;
+    struct known known[KNOWN];
+    size_t n_known;
+};
+
+static due_queue *queue;
+static int topic[TOPICS];
+static uint64_t life;
+static bool dequeues;
+static bool async;
+static atomic_ullong numbers;
+static atomic_bool stop;
+static struct hand hands[THREADS];
+
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void say(unsigned thread, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One write, so that lines stay whole. */
+static void say(unsigned thread, const char *format, ...)
+{
+    char line[480];
+    va_list args;
+    int n = snprintf(line, sizeof line, "%u %" PRId64 " ", thread, wall_ns());
+
+    va_start(args, format);
+    n += vsnprintf(line + n, sizeof line - (size_t)n - 1, format, args);
+    va_end(args);
+    if (n > (int)sizeof line - 2)
+        n = (int)sizeof line - 2;
+    line[n++] = '\n';
+    if (write(OUT, line, (size_t)n) != n)
+        _exit(4);
+}
+
+static void on_log(void *ctx, enum due_log_level level, const char *text)
+{
+    (void)ctx;
+    say(0, "log %d %s", (int)level, text);
+}
+
+static void on_settled(void *ctx, due_id id, int rc)
+{
+    char text[DUE_ID_TEXT];
+
+    (void)ctx;
+    if (rc != 0)
+        say(0, "settled %s %s", due_id_format(id, text), due_error_name(rc));
+}
+
+static void on_restore(void *ctx, uint64_t restored, int finished)
+{
+    (void)ctx;
+    if (finished)
+        say(0, "loaded %" PRIu64, restored);
+}
+
+/* ---- Payloads: the number, then bytes that follow from it ---- */
+
+static size_t payload_of(uint64_t number, unsigned char *bytes)
+{
+    size_t len = number % 16 == 0 ? 20000 : 8 + number * 37 % 90;
+
+    memcpy(bytes, &number, 8);
+    for (size_t i = 8; i < len; i++)
+        bytes[i] = (unsigned char)(number * 31 + i);
+    return len;
+}
+
+static bool sound(const due_job *job, uint64_t *number)
+{
+    unsigned char bytes[20000];
+
+    *number = 0;
+    if (job->len < 8)
+        return false;
+    memcpy(number, job->data, 8);
+    return job->len == payload_of(*number, bytes) && memcmp(bytes, job->data, job->len) == 0;
+}
+
+static int topic_index(int t)
+{
+    for (int i = 0; i < TOPICS; i++)
+        if (topic[i] == t)
+            return i;
+    return -1;
+}
+
+/* ---- The calls ---- */
+
+static void remember(struct hand *h, uint64_t number, due_id id)
+{
+    size_t at = h->n_known < KNOWN ? h->n_known++ : crew_below(&h->random, KNOWN);
+
+    h->known[at] = (struct known){ number, id };
+}
+
+static void enqueue(struct hand *h)
+{
+    unsigned char bytes[20000];
+    char text[DUE_ID_TEXT];
+    due_id id = { { 0 } };
+    uint64_t number = life * 1000000 + atomic_fetch_add(&numbers, 1) + 1;
+    int64_t at = due_now(queue) + (int64_t)crew_below(&h->random, 300) * 1000000;
+    int t = (int)crew_below(&h->random, TOPICS);
+
+    if (crew_below(&h->random, 2) == 0)
+        at = at / 10000000 * 10000000 + 10000000;
+    due_spec spec = { .size = DUE_SPEC_INIT,
+                      .at_ns = at,
+                      .topic = topic[t],
+                      .priority = (int)crew_below(&h->random, 3) * 100,
+                      .data = bytes,
+                      .len = payload_of(number, bytes) };
+    say(h->name, "enqueue? %" PRIu64 " %" PRId64 " %d %d", number, at, spec.priority, t);
+    int rc = due_enqueue(queue, &spec, 0, &id);
+    say(h->name, "enqueue! %" PRIu64 " %s %s", number, due_error_name(rc), due_id_format(id, text));
+    if (rc == 0)
+        remember(h, number, id);
+}
+
+/* What was handed out; 0 if nothing was. */
+static uint64_t say_taken(const struct hand *h, const char *verb, int rc, const due_job *job)
+{
+    uint64_t number = 0;
+
+    if (rc != 0) {
+        say(h->name, "%s! %s", verb, due_error_name(rc));
+        return 0;
+    }
+    bool whole = sound(job, &number);
+    say(h->name, "%s! DUE_OK %" PRIu64 " %d %d %d", verb, number, job->priority,
+        topic_index(job->topic), whole);
+    return number;
+}
+
+static bool dequeue(struct hand *h)
+{
+    due_job job;
+
+    say(h->name, "dequeue?");
+    int rc = due_dequeue(queue, &job, 0);
+    say_taken(h, "dequeue", rc, &job);
+    if (rc == 0)
+        due_job_done(&job);
+    return rc == 0;
+}
+
+static void ack(const struct hand *h, due_job *job, uint64_t number)
+{
+    say(h->name, "ack? %" PRIu64, number);
+    int rc = due_ack(job);
+    say(h->name, "ack! %" PRIu64 " %s", number, due_error_name(rc));
+    due_job_done(job);
+}
+
+static void nack(struct hand *h, due_job *job, uint64_t number)
+{
+    int64_t delay = (int64_t)crew_below(&h->random, 50) * 1000000;
+
+    say(h->name, "nack? %" PRIu64 " %" PRId64, number, delay);
+    int rc = due_nack(job, delay);
+    say(h->name, "nack! %" PRIu64 " %s", number, due_error_name(rc));
+    due_job_done(job);
+}
+
+static void reserve(struct hand *h)
+{
+    due_job job;
+    uint64_t fate = crew_below(&h->random, 10);
+    int64_t lease = fate == 9 ? DUE_MS(200) : DUE_S(60);
+
+    say(h->name, "reserve? %" PRId64, lease);
+    int rc = due_reserve(queue, &job, lease, 0);
+    uint64_t number = say_taken(h, "reserve", rc, &job);
+    if (rc != 0)
+        return;
+    if (fate < 7)
+        ack(h, &job, number);
+    else if (fate < 8)
+        nack(h, &job, number);
+    else
+        due_job_done(&job); /* it comes back when the lease ends, or in the next life */
+}
+
+/* Cancel or move a job that this thread knows. */
+static void meddle(struct hand *h, bool moves)
+{
+    if (h->n_known == 0)
+        return;
+    size_t at = crew_below(&h->random, h->n_known);
+    struct known k = h->known[at];
+    int64_t to = due_now(queue) + (int64_t)crew_below(&h->random, 300) * 1000000;
+
+    if (moves)
+        say(h->name, "move? %" PRIu64 " %" PRId64, k.number, to);
+    else
+        say(h->name, "cancel? %" PRIu64, k.number);
+    int rc = moves ? due_reschedule(queue, k.id, to) : due_cancel(queue, k.id, NULL);
+    say(h->name, "%s! %" PRIu64 " %s", moves ? "move" : "cancel", k.number, due_error_name(rc));
+    h->known[at] = h->known[--h->n_known];
+}
+
+static void flush(const struct hand *h)
+{
+    say(h->name, "flush?");
+    int rc = due_flush(queue, DUE_S(5));
+    say(h->name, "flush! %s", due_error_name(rc));
+}
+
+static int work(void *arg)
+{
+    struct hand *h = arg;
+
+    while (!atomic_load(&stop)) {
+        uint64_t dice = crew_below(&h->random, 100);
+
+        if (dice < 38)
+            enqueue(h);
+        else if (dice < 55 && dequeues)
+            dequeue(h);
+        else if (dice < 82)
+            reserve(h);
+        else if (dice < 94)
+            meddle(h, dice < 88);
+        else
+            flush(h);
+    }
+    return 0;
+}
+
+/* ---- Lives ---- */
+
+static struct due_stats stats(void)
+{
+    struct due_stats s;
+
+    if (due_stats(queue, &s) != 0)
+        exit(5);
+    return s;
+}
+
+/* Everything out, in order, by reserve and by dequeue. */
+static void take_all_out(struct hand *h)
+{
+    while (stats().loading)
+        crew_sleep(DUE_MS(1));
+    for (bool by_dequeue = false;; by_dequeue = !by_dequeue) {
+        due_job job;
+        bool some;
+
+        if (by_dequeue) {
+            some = dequeue(h);
+        } else {
+            say(h->name, "reserve? %" PRId64, DUE_S(60));
+            int rc = due_reserve(queue, &job, DUE_S(60), DUE_MS(5));
+            uint64_t number = say_taken(h, "reserve", rc, &job);
+            some = rc == 0;
+            if (some)
+                ack(h, &job, number);
+        }
+        if (!some && stats().waiting + stats().leased == 0)
+            break;
+    }
+    flush(h);
+}
+
+static void go(void)
+{
+    atomic_store(&stop, false);
+    for (unsigned i = 0; i < THREADS; i++)
+        crew_go(&hands[i].thread, work, &hands[i]);
+}
+
+static void quiet(void)
+{
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++)
+        crew_join(&hands[i].thread);
+    while (stats().loading)
+        crew_sleep(DUE_MS(1));
+    flush(&hands[0]);
+}
+
+static void read_known(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char text[64];
+    struct known k;
+
+    for (size_t i = 0; file != NULL && fscanf(file, "%" SCNu64 " %63s", &k.number, text) == 2; i++)
+        if (due_id_parse(text, &k.id) == 0)
+            remember(&hands[i % THREADS], k.number, k.id);
+    if (file != NULL)
+        fclose(file);
+}
+
+static void open_queue(const char *url)
+{
+    due_redis_options store_options = { .size = DUE_REDIS_OPTIONS_INIT,
+                                        .answer_ns = DUE_S(2),
+                                        .backoff_min_ns = DUE_MS(5),
+                                        .backoff_max_ns = DUE_MS(50) };
+    due_options options = { .size = DUE_OPTIONS_INIT,
+                            .name = "crash",
+                            .confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC,
+                            .on_log = on_log,
+                            .on_settled = on_settled,
+                            .on_restore = on_restore,
+                            .open_timeout_ns = DUE_S(20) };
+    due_error error = { "", "" };
+
+    int rc = due_redis_open(&options.store, url, &store_options, &error);
+    if (rc == 0)
+        rc = due_open(&queue, &options, &error);
+    if (rc != 0) {
+        say(0, "open! %s %s", due_error_name(rc), error.text);
+        exit(3);
+    }
+    topic[0] = 0;
+    topic[1] = due_topic(queue, "a");
+    topic[2] = due_topic(queue, "b");
+    say(0, "open! DUE_OK");
+}
+
+static int close_queue(void)
+{
+    int rc = due_close(queue, DUE_CLOSE_DISCARD, DUE_S(10));
+
+    if (rc == 0)
+        rc = due_free(queue);
+    say(0, "close! %s", due_error_name(rc));
+    return rc == 0 ? 0 : 6;
+}
+
+static void obey(void)
+{
+    bool working = true;
+    char order;
+
+    go();
+    while (read(STDIN_FILENO, &order, 1) == 1) {
+        if (order == 'q' && working) {
+            quiet();
+            working = false;
+            say(0, "quiet %" PRIu64, stats().waiting + stats().leased);
+        } else if (order == 'g' && !working) {
+            working = true;
+            go();
+        }
+    }
+    if (working)
+        quiet();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 6)
+        return 2;
+    life = strtoull(argv[2], NULL, 10);
+    async = strchr(argv[4], 'a') != NULL;
+    dequeues = strchr(argv[4], 'd') != NULL;
+    for (unsigned i = 0; i < THREADS; i++) {
+        hands[i].name = i + 1;
+        hands[i].random = strtoull(argv[3], NULL, 10) * THREADS + i + 1;
+    }
+    read_known(argv[5]);
+    open_queue(argv[1]);
+    if (strchr(argv[4], 'D') != NULL)
+        take_all_out(&hands[0]);
+    else
+        obey();
+    return close_queue();
+}

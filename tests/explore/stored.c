@@ -1,0 +1,351 @@
+/* stored.c - scenarios of the commit protocol: a stored queue on a store of a few words.
+ *
+ * What a call answered must agree with what landed, whoever sent it; and when everybody rests,
+ * nothing is left to be sent.
+ */
+#include <string.h>
+
+#include "acts.h"
+#include "atomic.h"
+#include "due/store.h"
+
+#define PUTS 3u
+
+/* The store: what has landed, and how often it is not reached. */
+struct shelf {
+    due_store head;
+    bool closed;
+    unsigned away;  /* calls of ready that fail still */
+    unsigned doubt; /* calls of commit that answer in doubt still, the batch having landed */
+    uint64_t number;
+    due_id id[PUTS];
+    bool there[PUTS];
+};
+
+struct shop {
+    due_queue *q;
+    due_clock *clock;
+    struct shelf shelf;
+    due_id id[PUTS];
+    int put[PUTS];  /* what its enqueue answered */
+    int gone[PUTS]; /* what its cancel answered; 1: not asked */
+    bool closed;
+};
+
+static struct shop *shop;
+
+/* ---- The store ---- */
+
+static struct shelf *shelf_of(due_store *s)
+{
+    return (struct shelf *)(void *)s;
+}
+
+static int shelf_open(due_store *s, const struct due_store_open *how, struct due_store_info *info,
+                      due_error *error)
+{
+    (void)s, (void)how, (void)error;
+    *info = (struct due_store_info){
+        .writer = 1, .batch_changes = 2, .batch_bytes = 100, .renew_ns = DUE_FOREVER
+    };
+    return 0;
+}
+
+static int shelf_ready(due_store *s, int64_t until_ns)
+{
+    struct shelf *it = shelf_of(s);
+
+    (void)until_ns;
+    explore_check(!it->closed, "used after close");
+    if (it->away == 0)
+        return 0;
+    it->away--;
+    return DUE_EAGAIN;
+}
+
+static unsigned slot_of(struct shelf *it, due_id id)
+{
+    for (unsigned i = 0; i < PUTS; i++) {
+        if (it->there[i] && due_id_equal(it->id[i], id))
+            return i;
+    }
+    return PUTS;
+}
+
+static void land(struct shelf *it, const due_change *ch)
+{
+    unsigned at = slot_of(it, ch->record.id);
+
+    explore_check((ch->kind == DUE_CHANGE_PUT) == (at == PUTS), "put twice, or dropped unseen");
+    if (ch->kind == DUE_CHANGE_DROP) {
+        it->there[at] = false;
+        return;
+    }
+    for (at = 0; at < PUTS && it->there[at]; at++)
+        ;
+    it->id[at] = ch->record.id;
+    it->there[at] = true;
+}
+
+static int shelf_commit(due_store *s, const due_change *changes, size_t n, uint64_t number,
+                        int64_t until_ns)
+{
+    struct shelf *it = shelf_of(s);
+
+    (void)until_ns;
+    explore_check(!it->closed, "a batch after close");
+    explore_check(n <= 2, "a batch of %zu", n);
+    for (size_t i = 0; number > it->number && i < n; i++)
+        land(it, &changes[i]);
+    it->number = number;
+    if (it->doubt == 0)
+        return 0;
+    it->doubt--;
+    return DUE_EINDOUBT;
+}
+
+static int shelf_load(due_store *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                      int64_t until_ns)
+{
+    (void)s, (void)rewind, (void)max, (void)visit, (void)ctx, (void)until_ns;
+    return 0;
+}
+
+static int shelf_find(due_store *s, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
+{
+    (void)s, (void)id, (void)visit, (void)ctx, (void)until_ns;
+    return DUE_ENOENT;
+}
+
+static int shelf_renew(due_store *s, int64_t *held_ns, int64_t until_ns)
+{
+    (void)s, (void)until_ns;
+    *held_ns = DUE_FOREVER;
+    return 0;
+}
+
+static int shelf_close(due_store *s, int64_t until_ns)
+{
+    (void)until_ns;
+    shelf_of(s)->closed = true;
+    return 0;
+}
+
+static void shelf_nothing(due_store *s)
+{
+    (void)s;
+}
+
+static const struct due_store_verbs verbs = {
+    .open = shelf_open,
+    .ready = shelf_ready,
+    .commit = shelf_commit,
+    .load = shelf_load,
+    .find = shelf_find,
+    .renew = shelf_renew,
+    .close = shelf_close,
+    .interrupt = shelf_nothing,
+    .free = shelf_nothing,
+};
+
+/* ---- Threads ---- */
+
+/* The clock may go faster than any caller. */
+static bool late(int rc)
+{
+    return rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT;
+}
+
+static void put(void *arg)
+{
+    unsigned n = (unsigned)(uintptr_t)arg;
+    due_spec spec = { .size = DUE_SPEC_INIT, .data = "x", .len = 1, .at_ns = DUE_S(5000) };
+
+    shop->put[n] = due_enqueue(shop->q, &spec, 0, &shop->id[n]);
+    explore_note("put %u: %s", n, due_error_name(shop->put[n]));
+    explore_check(shop->put[n] == 0 || late(shop->put[n]) || shop->put[n] == DUE_ECLOSED,
+                  "put answers %s", due_error_name(shop->put[n]));
+}
+
+static void cancel(void *arg)
+{
+    unsigned n = (unsigned)(uintptr_t)arg;
+
+    shop->gone[n] = due_cancel(shop->q, shop->id[n], NULL);
+    explore_note("cancel %u: %s", n, due_error_name(shop->gone[n]));
+    explore_check(shop->gone[n] == 0 || late(shop->gone[n]), "cancel answers %s",
+                  due_error_name(shop->gone[n]));
+}
+
+static void flush(void *arg)
+{
+    (void)arg;
+    int rc = due_flush(shop->q, DUE_S(1));
+    explore_check(rc == 0 || rc == DUE_ETIMEDOUT || rc == DUE_ECLOSED, "flush answers %s",
+                  due_error_name(rc));
+}
+
+static void close_now(void *arg)
+{
+    (void)arg;
+    explore_note("close");
+    int rc = due_close(shop->q, DUE_CLOSE_DISCARD, DUE_FOREVER);
+    explore_check(rc == 0, "close answers %s", due_error_name(rc));
+    shop->closed = true;
+}
+
+/* ---- What must hold ---- */
+
+static void stored_idle(void)
+{
+    const struct due__commits *c = shop->q->commits;
+
+    explore_check(c->key.word == 0 && c->calls.word == 0, "everybody rests, and a lock is held");
+    explore_check(c->inbox.tail.p == &c->inbox.head.node || c->retry_at_ns != 0,
+                  "a change is forgotten in the inbox");
+    explore_check(!c->pending || c->retry_at_ns != 0, "a batch is forgotten");
+    for (const struct due__asked *a = c->first; a != NULL; a = a->next)
+        explore_check(a->goal != 0 ? c->settled < a->goal : a->left > 0,
+                      "a call is over, and its caller sleeps");
+}
+
+static void stored_check(void)
+{
+    struct due_stats s;
+
+    if (!shop->closed) {
+        shop->shelf.away = shop->shelf.doubt = 0;
+        explore_check(due_flush(shop->q, DUE_S(1)) == 0, "it cannot be flushed");
+    }
+    explore_check(due_stats(shop->q, &s) == 0, "stats");
+    uint64_t waiting = 0;
+    for (unsigned i = 0; i < PUTS; i++) {
+        bool there = slot_of(&shop->shelf, shop->id[i]) != PUTS;
+        bool removed = shop->gone[i] == 0 || shop->gone[i] == DUE_EINDOUBT;
+
+        if (shop->put[i] == 0 && !removed)
+            explore_check(there || (s.discarded > 0 && shop->closed), "job %u is lost", i);
+        if (shop->put[i] == 0 && removed && !shop->closed)
+            explore_check(!there, "job %u was cancelled, and is there", i);
+        if (shop->put[i] == DUE_ETIMEDOUT || shop->put[i] == DUE_ECLOSED)
+            explore_check(!there, "job %u was refused, and is there", i);
+        waiting += there;
+    }
+    explore_check(s.waiting == (shop->closed ? 0 : waiting), "%llu wait, not %llu",
+                  (unsigned long long)s.waiting, (unsigned long long)waiting);
+    explore_check(s.enqueued == s.waiting + s.cancelled + s.discarded + s.kept,
+                  "the stats do not add up");
+}
+
+/* ---- Scenarios ---- */
+
+static void open_shop(enum due_confirm confirm)
+{
+    shop = explore_new(sizeof *shop);
+    shop->shelf.head.verbs = &verbs;
+    shop->clock = due_clock_manual(DUE_S(1));
+    due_options o = { .size = DUE_OPTIONS_INIT,
+                      .allocator = &explore_allocator,
+                      .manual = shop->clock,
+                      .store = &shop->shelf.head,
+                      .confirm = confirm,
+                      .store_timeout_ns = DUE_MS(1),
+                      .reserve = 1 };
+    int rc = due_open(&shop->q, &o, NULL);
+    explore_check(rc == 0, "open: %s", due_error_text(rc));
+    for (unsigned i = 0; i < PUTS; i++) {
+        shop->put[i] = DUE_EINVAL;
+        shop->gone[i] = 1;
+    }
+    struct due__commits *c = shop->q->commits;
+    c->loading = 0; /* there is nothing, and it is no part of these scenarios */
+    c->held_ns = c->renew_at_ns = DUE_FOREVER;
+}
+
+static void submit_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+static void async_setup(void)
+{
+    open_shop(DUE_CONFIRM_ASYNC);
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("flusher", flush, NULL);
+}
+
+static void late_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    shop->shelf.away = 2;
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+static void doubt_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    shop->shelf.doubt = 1;
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+static void close_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("closer", close_now, NULL);
+}
+
+static void close_async_setup(void)
+{
+    open_shop(DUE_CONFIRM_ASYNC);
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("closer", close_now, NULL);
+}
+
+/* The PUT of the job waits in the inbox when it begins. */
+static void cancel_setup(void)
+{
+    open_shop(DUE_CONFIRM_ASYNC);
+    put(as_arg(0));
+    explore_thread("canceller", cancel, as_arg(0));
+    explore_thread("flusher", flush, NULL);
+}
+
+/* The same of one that was confirmed: its DROP may be under way when time is up. */
+static void cancel_late_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    put(as_arg(0));
+    shop->shelf.doubt = 1;
+    explore_thread("canceller", cancel, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+#define STORED(name_, about_, setup_, quick_, deep_, walks_)                                 \
+    {                                                                                        \
+        .name = (name_), .about = (about_), .setup = (setup_), .idle = stored_idle,          \
+        .check = stored_check, .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_, \
+        .walks = (walks_),                                                                   \
+    }
+
+const struct explore_scenario explore_scenarios_stored[] = {
+    STORED("stored_submit", "two callers send for themselves", submit_setup, (2, 0, 0, 0),
+           (3, 1, 0, 0), 10),
+    STORED("stored_async", "nobody waits but a flush", async_setup, (2, 0, 0, 0), (3, 1, 0, 0), 10),
+    STORED("stored_late", "time is up while the store is away", late_setup, (1, 0, 1, 0),
+           (2, 1, 1, 0), 10),
+    STORED("stored_doubt", "a batch in doubt", doubt_setup, (1, 0, 1, 0), (2, 1, 1, 0), 10),
+    STORED("stored_close", "close and a caller who waits", close_setup, (1, 0, 0, 0), (2, 1, 1, 0),
+           10),
+    STORED("stored_close_async", "close and one who does not wait", close_async_setup, (1, 0, 0, 0),
+           (2, 1, 0, 0), 10),
+    STORED("stored_cancel", "cancel and the PUT of its job", cancel_setup, (3, 0, 0, 0),
+           (3, 1, 1, 0), 10),
+    STORED("stored_cancel_late", "cancel, in doubt when time is up", cancel_late_setup,
+           (1, 0, 1, 0), (2, 1, 1, 0), 10),
+    { .name = NULL },
+};

@@ -1,0 +1,73 @@
+/* memory_jobs.h - the jobs of a memory disk: found by id, and in the order of a load.
+ *
+ * That order is the topic's number, then until_ns, then the id bytewise.
+ */
+#ifndef MEMORY_JOBS_H
+#define MEMORY_JOBS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "due/store.h"
+
+/* Where a job stands in the order. */
+struct memory_place {
+    size_t topic;
+    int64_t until_ns;
+    due_id id;
+};
+
+struct memory_job {
+    struct memory_place place;
+    int64_t deadline_ns;
+    uint32_t attempts;
+    uint32_t failures;
+    int priority;
+    size_t len;
+    void *data;      /* NULL if len is 0 */
+    uint64_t shown;  /* the last load that showed it */
+    uint32_t weight; /* of its node: the heaviest is the root */
+    struct memory_job *left;
+    struct memory_job *right;
+    struct memory_job *next; /* in its chain of the table */
+};
+
+struct memory_jobs {
+    struct memory_job *root;
+    struct memory_job **table;
+    size_t slots; /* of the table: a power of two, or none yet */
+    size_t count;
+    char **topics;
+    size_t n_topics;
+    size_t last_topic; /* the one asked for last */
+    uint64_t random;   /* for the weights */
+};
+
+/* Memory, or the end of the program. */
+void *memory_need(void *memory);
+
+/* The number of a topic, which is made if it is new. */
+size_t memory_jobs_topic(struct memory_jobs *jobs, const char *name);
+
+struct memory_job *memory_jobs_find(const struct memory_jobs *jobs, due_id id);
+/* A job that is not among them, of its own memory; the jobs take it over. */
+void memory_jobs_add(struct memory_jobs *jobs, struct memory_job *job);
+/* Taken out, and the caller's. */
+void memory_jobs_take(struct memory_jobs *jobs, struct memory_job *job);
+/* The first one behind a place; NULL: the end. */
+struct memory_job *memory_jobs_behind(const struct memory_jobs *jobs,
+                                      const struct memory_place *place);
+struct memory_job *memory_jobs_first(const struct memory_jobs *jobs);
+int memory_place_compare(const struct memory_place *a, const struct memory_place *b);
+
+/* A job of its own memory as a record says, a copy of a job, and a record as a job says. */
+struct memory_job *memory_job_new(struct memory_jobs *jobs, const due_record *record);
+struct memory_job *memory_job_copy(const struct memory_job *job);
+due_record memory_job_record(const struct memory_jobs *jobs, const struct memory_job *job);
+void memory_job_free(struct memory_job *job);
+
+void memory_jobs_clear(struct memory_jobs *jobs); /* the topics stay */
+void memory_jobs_free(struct memory_jobs *jobs);
+
+#endif

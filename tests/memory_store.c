@@ -1,0 +1,541 @@
+/* memory_store.c - the verbs of the store in memory, its faults, and its gates. */
+#define _GNU_SOURCE
+#include "memory_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "memory_disk.h"
+
+/* What goes wrong in one call. */
+struct call {
+    enum memory_verb verb;
+    int64_t until_ns;
+    bool has[MEMORY_FAULTS];
+    struct memory_gate *gate;       /* of MEMORY_BLOCK */
+    struct memory_gate *after_gate; /* of MEMORY_BLOCK_AFTER */
+    int answer;
+    size_t lose;
+    size_t repeat;
+};
+
+static void unlock(struct memory_store *s)
+{
+    pthread_mutex_unlock(&s->disk->lock);
+}
+
+/* ---- Which faults ---- */
+
+static void add_fault(struct call *call, const struct memory_fault *fault)
+{
+    call->has[fault->kind] = true;
+    if (fault->kind == MEMORY_BLOCK)
+        call->gate = fault->gate;
+    if (fault->kind == MEMORY_BLOCK_AFTER)
+        call->after_gate = fault->gate;
+    if (fault->kind == MEMORY_ANSWER)
+        call->answer = fault->answer;
+    if (fault->kind == MEMORY_LOSE)
+        call->lose = fault->count;
+    if (fault->kind == MEMORY_REPEAT)
+        call->repeat = fault->count;
+}
+
+static uint64_t roll(struct memory_dice *dice, uint64_t n)
+{
+    uint64_t x = dice->seed += UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (x ^ (x >> 31)) % n;
+}
+
+static bool can_fail_so(enum memory_verb verb, int kind)
+{
+    switch (kind) {
+    case MEMORY_FULL:
+    case MEMORY_DOUBT_NOT:
+    case MEMORY_DOUBT_LANDED:
+    case MEMORY_CRASH_AFTER:
+        return verb == MEMORY_COMMIT;
+    case MEMORY_REPEAT:
+        return verb == MEMORY_LOAD;
+    case MEMORY_LOSE:
+    case MEMORY_FENCE:
+    case MEMORY_CRASH:
+    case MEMORY_AWAY:
+        return verb != MEMORY_OPEN && verb != MEMORY_CLOSE;
+    default:
+        return false;
+    }
+}
+
+static void throw_dice(struct memory_store *s, struct call *call)
+{
+    struct memory_dice *dice = &s->dice;
+
+    for (int kind = 1; kind < MEMORY_FAULTS; kind++) {
+        if (dice->per_mille[kind] == 0 || !can_fail_so(call->verb, kind))
+            continue;
+        if (roll(dice, 1000) >= dice->per_mille[kind])
+            continue;
+        size_t count = 1 + (size_t)roll(dice, dice->lose_max == 0 ? 3 : dice->lose_max);
+        add_fault(call,
+                  &(struct memory_fault){ .kind = (enum memory_fault_kind)kind, .count = count });
+    }
+}
+
+static struct call begin(struct memory_store *s, enum memory_verb verb, int64_t until_ns)
+{
+    struct call call = { .verb = verb, .until_ns = until_ns };
+    uint64_t number = ++s->calls[verb];
+
+    if (atomic_exchange(&s->inside, true))
+        memory_wrong(s->disk, "two calls at once");
+    if (s->closed && verb != MEMORY_CLOSE)
+        memory_wrong(s->disk, "a call after close");
+    if (!s->opened && verb != MEMORY_OPEN && verb != MEMORY_CLOSE)
+        memory_wrong(s->disk, "a call before open");
+    for (size_t i = 0; i < s->n_faults; i++) {
+        const struct memory_fault *f = &s->faults[i];
+
+        if (f->verb == verb && number >= f->call && number - f->call < f->times)
+            add_fault(&call, f);
+    }
+    throw_dice(s, &call);
+    pthread_cond_broadcast(&s->disk->test);
+    return call;
+}
+
+static int end(struct memory_store *s, int rc)
+{
+    atomic_store(&s->inside, false);
+    unlock(s);
+    return rc;
+}
+
+/* ---- Waiting ---- */
+
+/* An interrupt is good for one call. */
+static bool interrupted(struct memory_store *s)
+{
+    bool was = s->interrupted;
+
+    s->interrupted = false;
+    return was;
+}
+
+/* Until woken, or (false) the time is up. */
+static bool sleep_until(struct memory_store *s, int64_t until_ns)
+{
+    struct timespec t = { .tv_sec = (time_t)(until_ns / DUE_S(1)),
+                          .tv_nsec = (long)(until_ns % DUE_S(1)) };
+
+    if (until_ns <= 0)
+        return false;
+    if (until_ns == DUE_FOREVER)
+        return pthread_cond_wait(&s->wake, &s->disk->lock) == 0;
+    return pthread_cond_timedwait(&s->wake, &s->disk->lock, &t) == 0;
+}
+
+/* At a gate (NULL: one that never opens).  Whether it has opened. */
+static bool stand(struct memory_store *s, struct memory_gate *gate, int64_t until_ns)
+{
+    if (gate != NULL) {
+        gate->reached++;
+        pthread_cond_broadcast(&s->disk->test);
+    }
+    while (gate == NULL || !gate->open) {
+        if (interrupted(s))
+            return false;
+        if (!sleep_until(s, until_ns))
+            return gate != NULL && gate->open;
+    }
+    return true;
+}
+
+/* What goes wrong before anything is done; 0: nothing. */
+static int before(struct memory_store *s, struct call *call)
+{
+    if (call->has[MEMORY_BLOCK] && !stand(s, call->gate, call->until_ns))
+        return DUE_EAGAIN;
+    if (call->has[MEMORY_LOSE])
+        memory_lose(s->disk, call->lose);
+    if (call->has[MEMORY_FENCE])
+        memory_take_over(s->disk, NULL);
+    if (call->has[MEMORY_CRASH])
+        memory_crash(s);
+    if (s->crashed) {
+        (void)stand(s, NULL, call->until_ns);
+        return DUE_EAGAIN;
+    }
+    if (call->has[MEMORY_AWAY])
+        return DUE_EAGAIN;
+    if (call->has[MEMORY_ANSWER])
+        return call->answer;
+    return s->fenced ? DUE_EFENCED : 0;
+}
+
+/* The same for the verbs that may tell of a loss.  Telling it writes the number again. */
+static int before_as_ready(struct memory_store *s, struct call *call)
+{
+    int rc = before(s, call);
+
+    if (rc != 0 || !s->lost)
+        return rc;
+    s->lost = false;
+    s->told = true;
+    s->doubt = 0;
+    s->disk->landed = s->acked;
+    return DUE_ELOST;
+}
+
+/* What goes wrong once everything is done: whether the answer never comes. */
+static bool after(struct memory_store *s, struct call *call)
+{
+    if (call->has[MEMORY_CRASH_AFTER]) {
+        memory_crash(s);
+        (void)stand(s, NULL, call->until_ns);
+        return true;
+    }
+    return call->has[MEMORY_BLOCK_AFTER] && !stand(s, call->after_gate, call->until_ns);
+}
+
+/* ---- Open and close ---- */
+
+static void say_busy(due_error *error)
+{
+    char host[64] = "?";
+
+    if (error == NULL)
+        return;
+    gethostname(host, sizeof host - 1);
+    snprintf(error->text, sizeof error->text, "the jobs belong to process %ld on %s",
+             (long)getpid(), host);
+    snprintf(error->hint, sizeof error->hint, "close that one, or wait for its lease to end");
+}
+
+/* Whether somebody owns the jobs, and until when to wait for an end of that (monotonic clock). */
+static bool owned(const struct memory_disk *disk, int64_t *wait_ns)
+{
+    struct timespec t;
+
+    if (disk->owner == NULL || disk->owned_until_ns == INT64_MIN)
+        return false;
+    if (disk->options.lease_ns == 0)
+        return true;
+    int64_t left = disk->owned_until_ns - memory_boottime_ns();
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t end_ns = DUE_S(t.tv_sec) + t.tv_nsec + left;
+    if (end_ns < *wait_ns)
+        *wait_ns = end_ns;
+    return left > 0;
+}
+
+/* Until nobody owns the jobs any more; false: interrupted, or the time is up. */
+static bool wait_for_owner(struct memory_store *s, int64_t until_ns)
+{
+    for (;;) {
+        int64_t wait_ns = until_ns;
+
+        if (!owned(s->disk, &wait_ns))
+            return true;
+        if (interrupted(s) || (!sleep_until(s, wait_ns) && wait_ns == until_ns))
+            return !owned(s->disk, &wait_ns);
+    }
+}
+
+static int do_open(due_store *store, const struct due_store_open *how, struct due_store_info *info,
+                   due_error *error)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_disk *disk = s->disk;
+    struct call call = begin(s, MEMORY_OPEN, how->until_ns);
+
+    if (s->opened)
+        memory_wrong(disk, "opened twice");
+    int rc = before(s, &call);
+    if (rc == 0 && !wait_for_owner(s, how->until_ns))
+        rc = DUE_EBUSY;
+    if (rc == DUE_EBUSY)
+        say_busy(error);
+    if (rc != 0)
+        return end(s, rc == DUE_EAGAIN ? DUE_ESTORE : rc);
+    memory_take_over(disk, s);
+    s->opened = true;
+    *info = (struct due_store_info){
+        .writer = s->writer,
+        .batch_changes = disk->options.batch_changes,
+        .batch_bytes = disk->options.batch_bytes,
+        .renew_ns = disk->options.lease_ns == 0 ? DUE_FOREVER : disk->options.lease_ns / 3,
+        .durability = disk->options.durability,
+        .jobs = disk->jobs.count,
+    };
+    s->counters.durability = disk->options.durability;
+    (void)after(s, &call);
+    return end(s, 0);
+}
+
+static int do_ready(due_store *store, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct call call = begin(s, MEMORY_READY, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+static int do_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct call call = begin(s, MEMORY_RENEW, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    if (rc == 0) {
+        s->disk->owned_until_ns = memory_boottime_ns() + s->disk->options.lease_ns;
+        *held_ns = s->disk->options.lease_ns == 0 ? DUE_FOREVER : s->disk->owned_until_ns;
+    }
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+static int do_close(due_store *store, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct call call = begin(s, MEMORY_CLOSE, until_ns);
+    int rc = before(s, &call);
+
+    if (rc == 0 && s->disk->owner == s) {
+        s->disk->owner = NULL;
+        memory_wake_all(s->disk);
+    }
+    s->closed = true;
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+/* ---- Commit ---- */
+
+static bool only_removals(const due_change *changes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (changes[i].kind != DUE_CHANGE_DROP)
+            return false;
+    return true;
+}
+
+static int make_batch(struct memory_store *s, struct call *call, const due_change *changes,
+                      size_t n, uint64_t number)
+{
+    int rc = before(s, call);
+
+    if (rc == DUE_EAGAIN && s->doubt != 0)
+        return DUE_EINDOUBT;
+    if (rc != 0)
+        return rc;
+    if (s->lost)
+        return DUE_EAGAIN;
+    if (s->disk->landed < number) {
+        if (call->has[MEMORY_FULL] && !only_removals(changes, n))
+            return DUE_ENOSPC;
+        if (call->has[MEMORY_DOUBT_NOT])
+            return DUE_EINDOUBT;
+        s->counters.resent += s->doubt != 0;
+        memory_land(s, changes, n, number);
+        s->counters.batches++;
+    }
+    if (after(s, call) || call->has[MEMORY_DOUBT_LANDED] || call->has[MEMORY_DOUBT_NOT])
+        return DUE_EINDOUBT;
+    return 0;
+}
+
+static int do_commit(due_store *store, const due_change *changes, size_t n, uint64_t number,
+                     int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct call call = begin(s, MEMORY_COMMIT, until_ns);
+
+    if (!memory_check_batch(s, changes, n, number))
+        return end(s, DUE_EINVAL);
+    int rc = make_batch(s, &call, changes, n, number);
+    s->doubt = rc == DUE_EINDOUBT ? number : 0;
+    if (rc == 0)
+        s->acked = number;
+    return end(s, rc);
+}
+
+/* ---- Load and find ---- */
+
+/* Show a copy, without the lock. */
+static int show(struct memory_store *s, const struct memory_job *job, due_store_visit *visit,
+                void *ctx)
+{
+    struct memory_job *copy = memory_job_copy(job);
+    due_record record = memory_job_record(&s->disk->jobs, copy);
+
+    unlock(s);
+    int rc = visit(ctx, &record);
+    pthread_mutex_lock(&s->disk->lock);
+    memory_job_free(copy);
+    return rc;
+}
+
+static int show_again(struct memory_store *s, size_t count, due_store_visit *visit, void *ctx)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < count && i < MEMORY_RECENT && i < s->shown && rc == 0; i++) {
+        due_id id = s->recent[(s->shown - 1 - i) % MEMORY_RECENT];
+        const struct memory_job *job = memory_jobs_find(&s->disk->jobs, id);
+
+        if (job != NULL)
+            rc = show(s, job, visit, ctx);
+    }
+    return rc;
+}
+
+static struct memory_job *next_unseen(struct memory_store *s)
+{
+    struct memory_job *job = memory_jobs_behind(&s->disk->jobs, &s->at);
+
+    while (job != NULL && job->shown == s->load) {
+        s->at = job->place;
+        job = memory_jobs_behind(&s->disk->jobs, &s->at);
+    }
+    return job;
+}
+
+/* A page.  A job whose visit failed has not been shown. */
+static int show_page(struct memory_store *s, size_t max, due_store_visit *visit, void *ctx)
+{
+    struct memory_job *job;
+
+    for (size_t i = 0; i < (max == 0 ? 1 : max) && (job = next_unseen(s)) != NULL; i++) {
+        due_id id = job->place.id;
+        int rc = show(s, job, visit, ctx);
+
+        if (rc != 0)
+            return rc;
+        job = memory_jobs_find(&s->disk->jobs, id);
+        if (job != NULL) {
+            job->shown = s->load;
+            s->at = job->place;
+        }
+        s->recent[s->shown++ % MEMORY_RECENT] = id;
+    }
+    return next_unseen(s) != NULL;
+}
+
+static int do_load(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                   int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct call call = begin(s, MEMORY_LOAD, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    if (rc == 0 && (rewind || s->load == 0)) {
+        s->load = ++s->disk->loads;
+        s->at = (struct memory_place){ .topic = 0, .until_ns = INT64_MIN };
+        s->shown = 0;
+    }
+    if (rc == 0 && call.has[MEMORY_REPEAT])
+        rc = show_again(s, call.repeat, visit, ctx);
+    if (rc == 0)
+        rc = show_page(s, max, visit, ctx);
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+static int do_find(due_store *store, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct call call = begin(s, MEMORY_FIND, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    if (rc == 0) {
+        const struct memory_job *job = memory_jobs_find(&s->disk->jobs, id);
+
+        rc = job == NULL ? DUE_ENOENT : show(s, job, visit, ctx);
+    }
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+/* ---- The rest ---- */
+
+/* In a child another thread may have held the lock when it was forked: nothing is touched there. */
+static void do_interrupt(due_store *store)
+{
+    if (memory_store_of(store)->pid != getpid())
+        return;
+    struct memory_store *s = memory_store_lock(store);
+    s->interrupted = true;
+    pthread_cond_broadcast(&s->wake);
+    unlock(s);
+}
+
+static void do_stats(due_store *store, struct due_store_stats *stats)
+{
+    struct memory_store *s = memory_store_lock(store);
+
+    *stats = s->counters;
+    stats->connected = !s->crashed && s->opened;
+    unlock(s);
+}
+
+static void do_free(due_store *store)
+{
+    struct memory_store *s = memory_store_of(store);
+
+    if (s->pid == getpid()) {
+        struct memory_store **at = &memory_store_lock(store)->disk->stores;
+
+        if (atomic_load(&s->inside))
+            memory_wrong(s->disk, "freed during a call");
+        if (s->disk->owner == s)
+            memory_crash(s);
+        while (*at != s)
+            at = &(*at)->next;
+        *at = s->next;
+        unlock(s);
+        pthread_cond_destroy(&s->wake);
+    }
+    free(s->faults);
+    free(s);
+}
+
+static const struct due_store_verbs verbs = {
+    .open = do_open,
+    .ready = do_ready,
+    .commit = do_commit,
+    .load = do_load,
+    .find = do_find,
+    .renew = do_renew,
+    .close = do_close,
+    .interrupt = do_interrupt,
+    .stats = do_stats,
+    .free = do_free,
+};
+
+due_store *memory_store_new(struct memory_disk *disk)
+{
+    struct memory_store *s = memory_need(calloc(1, sizeof *s));
+    pthread_condattr_t monotonic;
+
+    s->head.verbs = &verbs;
+    s->disk = disk;
+    s->pid = getpid();
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_lock(&disk->lock);
+    s->next = disk->stores;
+    disk->stores = s;
+    unlock(s);
+    return &s->head;
+}

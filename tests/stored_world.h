@@ -1,0 +1,122 @@
+/* stored_world.h - a stored queue, and what its callers were told of each job.
+ *
+ * The store is the one in memory, and fails by dice.  Of each job the world knows what may be: in
+ * the queue, gone, or either, as long as a change is in doubt, not flushed, or was refused to
+ * nobody.  stored_resolve() lets the store be, waits until nothing is on its way, and then
+ * everything must be as it was told, and the same in the queue and on the disk.
+ */
+#ifndef STORED_WORLD_H
+#define STORED_WORLD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "due/due.h"
+#include "flaky.h"
+#include "memory_store.h"
+
+#define STORED_ROOM   3000 /* jobs that one script can make */
+#define STORED_TIMES  40
+#define STORED_HELD   24
+#define STORED_TOPICS 3
+
+/* Bits of a script's pattern. */
+#define STORED_ASYNC   0x01u
+#define STORED_ALWAYS  0x02u
+#define STORED_BOUNDED 0x04u
+#define STORED_SMALL   0x08u /* small batches */
+#define STORED_AWAY    0x10u
+#define STORED_DOUBT   0x20u
+#define STORED_FULL    0x40u
+#define STORED_LOSES   0x80u
+
+/* When a job may be due, and with what deadline of its own. */
+struct stored_time {
+    int64_t until;
+    int64_t deadline;
+};
+
+struct stored_job {
+    due_id id;
+    int number; /* its payload follows from it */
+    int topic;  /* which of the world's */
+    int priority;
+    bool in;      /* it waits or is reserved, if all went as it should */
+    bool unsure;  /* or the opposite */
+    bool dirty;   /* told by an asynchronous call, and not flushed: the store may not have it yet */
+    bool shaky;   /* a call that failed may have it still, or its removal is under way */
+    bool loose;   /* put in without delay: the queue may give it a later deadline */
+    bool plain;   /* not reserved since it was last confirmed: the store knows its time */
+    bool lapsing; /* reserved by somebody who has let go, or whose change is in doubt */
+    struct stored_time time[STORED_TIMES]; /* one of these; the last is the one wanted */
+    int times;
+    int64_t leased_until; /* INT64_MIN: not reserved */
+    uint32_t attempts;    /* at most */
+    uint32_t failures;    /* at most */
+    uint32_t nacks;       /* confirmed: at least */
+    bool seen;
+};
+
+struct stored_world {
+    struct memory_disk *disk;
+    due_store *store;
+    due_queue *q;
+    due_clock *clock;
+    struct flaky memory;
+    unsigned pattern;
+    int topic[STORED_TOPICS]; /* their numbers since it was opened */
+    uint64_t seed;
+    int64_t now;
+    struct stored_job job[STORED_ROOM];
+    int made;
+    due_job held[STORED_HELD];
+    int held_count;
+    pthread_mutex_t lock; /* guards what on_settled notes */
+    due_id refused[STORED_ROOM];
+    int refused_count;
+    const char *wrong; /* what was found, or NULL */
+};
+
+enum stored_verb {
+    ENQUEUE,
+    BATCH,
+    DEQUEUE,
+    DEQUEUE_BATCH,
+    RESERVE,
+    ACK,
+    NACK,
+    EXTEND,
+    DONE,
+    CANCEL,
+    CANCEL_LENT,
+    RESCHEDULE,
+    PROMOTE,
+    CLEAR,
+    FLUSH,
+    ADVANCE,
+    REOPEN,
+    CRASH,
+    RESOLVE,
+    LOSE,
+    VERBS
+};
+
+/* One step.  False: the queue did not do what it had told; w->wrong says what. */
+bool stored_apply(struct stored_world *w, unsigned verb, uint32_t n, uint64_t value);
+
+bool stored_open(struct stored_world *w);
+bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);
+/* @dice: the store fails again after it. */
+bool stored_resolve(struct stored_world *w, bool dice);
+
+/* Something is wrong. */
+bool stored_wrong(struct stored_world *w, const char *what, const struct stored_job *j);
+
+/* What on_settled told is applied to the jobs. */
+void stored_note_refused(struct stored_world *w);
+struct stored_job *stored_find(struct stored_world *w, due_id id);
+void stored_payload(const struct stored_job *j, unsigned char *bytes, size_t *len);
+
+#endif

@@ -1,0 +1,164 @@
+/* test_redis_batch.c - batches in doubt, and on a full server. */
+#include "redis_store_lab.h"
+
+/* ---- Batches in doubt ------------------------------------------------------------------------ */
+
+REDIS_TEST(redis_batch, that_landed_unheard_is_not_sent_again)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change c = put(1, 1);
+
+    redis_server_freeze(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 1, soon(DUE_MS(20))), DUE_EINDOUBT);
+    due__link_down(inside(store)->link);
+    redis_server_thaw(&server);
+    cr_expect_eq(commit_one(store, c, 1), 0);
+    cr_expect_eq(stats_of(store).resent, 0u);
+    cr_expect_eq(stats_of(store).batches, 1u);
+    cr_expect_eq(stats_of(store).connects, 2u);
+    finish(store);
+}
+
+REDIS_TEST(redis_batch, in_the_air_is_heard_in_the_next_call)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change c = put(1, 1);
+
+    redis_server_freeze(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 1, soon(DUE_MS(20))), DUE_EINDOUBT);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 1, 0), DUE_EINDOUBT);
+    cr_expect_eq(store->verbs->ready(store, 0), 0);
+    redis_server_thaw(&server);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), 0);
+    cr_expect_eq(commit_one(store, c, 1), 0);
+    cr_expect_eq(stats_of(store).connects, 1u);
+    cr_expect_eq(stats_of(store).batches, 1u);
+    finish(store);
+}
+
+Test(redis_batch, that_did_not_land_is_sent_again, .fini = stop, .timeout = 60)
+{
+    serve((const char *const[]){ "--appendonly", "yes", "--appendfsync", "always", NULL });
+    due_store *store = opened((due_redis_options){ .require = DUE_DURABLE_ALWAYS });
+    due_change c = put(2, 1);
+
+    cr_expect_eq(info.batch_changes, 1024u);
+    cr_assert_eq(commit_one(store, put(1, 1), 1), 0);
+    redis_server_freeze(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 2, soon(DUE_MS(20))), DUE_EINDOUBT);
+    redis_server_kill(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 2, soon(DUE_MS(20))), DUE_EINDOUBT);
+    cr_assert_eq(redis_server_run(&server), 0);
+    cr_expect_eq(commit_one(store, c, 2), 0);
+    cr_expect_eq(stats_of(store).resent, 1u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+    finish(store);
+}
+
+REDIS_TEST(redis_batch, that_landed_before_the_fence_fell_has_landed)
+{
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(100) });
+    due_change c = put(1, 1);
+
+    redis_server_freeze(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 1, soon(DUE_MS(20))), DUE_EINDOUBT);
+    due__link_down(inside(store)->link);
+    redis_server_thaw(&server);
+    nap(DUE_MS(150));
+    due_store *other = opened((due_redis_options){ 0 });
+    cr_expect_eq(info.jobs, 1u);
+    cr_expect_eq(commit_one(store, c, 1), 0);
+    cr_expect_eq(commit_one(store, c, 2), DUE_EFENCED);
+    finish(store);
+    finish(other);
+}
+
+REDIS_TEST(redis_batch, of_a_stalled_server_gives_the_connection_up_and_goes_on)
+{
+    due_store *store = opened((due_redis_options){ .answer_ns = DUE_MS(50) });
+    due_change c = put(1, 1);
+
+    redis_server_freeze(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 1, soon(DUE_MS(300))), DUE_EINDOUBT);
+    redis_server_thaw(&server);
+    cr_expect_eq(commit_one(store, c, 1), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    finish(store);
+}
+
+REDIS_TEST(redis_batch, waits_for_replicas)
+{
+    due_store *store =
+        opened((due_redis_options){ .wait_replicas = 1, .wait_replicas_ns = DUE_MS(20) });
+
+    cr_expect_eq(commit_one(store, put(1, 1), 1), DUE_EINDOUBT);
+    cr_expect_eq(commit_one(store, put(1, 1), 1), DUE_EINDOUBT);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    cr_expect_eq(stats_of(store).batches, 1u);
+    inside(store)->set.wait_replicas = 0;
+    cr_expect_eq(commit_one(store, put(1, 1), 1), 0);
+    finish(store);
+}
+
+REDIS_TEST(redis_batch, returns_at_once_when_time_is_up_or_interrupted)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change c = put(1, 1);
+
+    store->verbs->interrupt(store);
+    redis_server_freeze(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 1, soon(LONG_NS)), DUE_EINDOUBT);
+    redis_server_thaw(&server);
+    cr_expect_eq(commit_one(store, c, 1), 0);
+    redis_server_kill(&server);
+    cr_expect_eq(store->verbs->commit(store, &c, 1, 2, 0), DUE_EAGAIN);
+    store->verbs->interrupt(store);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_EAGAIN);
+    due_redis_free(store);
+}
+
+REDIS_TEST(redis_batch, says_when_others_use_its_keys)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+
+    ASK("SET", "due:{q}:j", "not ours");
+    cr_expect_eq(commit_one(store, put(1, 1), 1), DUE_ECORRUPT);
+    ASK("DEL", "due:{q}:j");
+    cr_expect_eq(commit_one(store, put(2, 1), 1), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    ASK("SET", "due:{q}:j", "not ours");
+    finish(store);
+    store = make((due_redis_options){ 0 }, NULL);
+    cr_expect_eq(take(store, LONG_NS, &info, &error), DUE_ECORRUPT);
+    due_redis_free(store);
+}
+
+/* ---- A full server --------------------------------------------------------------------------- */
+
+REDIS_TEST(redis_full, refuses_jobs_and_can_be_drained_and_taken_over)
+{
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(500) });
+    uint64_t number = fill(store, 1000, 1000, 1000, 1);
+    int64_t held = 0;
+    due_change both[] = { put(2000, 5), drop(1, 1000) };
+    due_change drops[100];
+
+    ASK("CONFIG", "SET", "maxmemory", "1");
+    cr_expect_eq(commit_one(store, put(2000, 5), number), DUE_ENOSPC);
+    cr_expect_eq(commit(store, both, 2, number), DUE_ENOSPC);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1000\r\n");
+    cr_expect_eq(store->verbs->renew(store, &held, soon(LONG_NS)), 0);
+    for (uint64_t i = 0; i < 100; i++)
+        drops[i] = drop(i + 1, (int64_t)(i + 1) * 1000);
+    cr_expect_eq(commit(store, drops, 100, number), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":900\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:t:"), ":900\r\n");
+    nap(DUE_MS(600));
+    due_store *other = opened((due_redis_options){ 0 });
+    cr_expect_eq(commit(store, drops, 100, number + 1), DUE_EFENCED);
+    cr_expect_eq(other->verbs->renew(other, &held, soon(LONG_NS)), 0);
+    ASK("CONFIG", "SET", "maxmemory", "0");
+    cr_expect_eq(commit_one(other, put(1, 5), 1), 0);
+    finish(store);
+    finish(other);
+}

@@ -1,0 +1,203 @@
+/* test_redis_load.c - reading everything back. */
+#include "redis_store_lab.h"
+
+static void load_count(uint64_t n, int64_t step_ns, size_t max)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(n + 2, sizeof(unsigned)) };
+
+    fill(store, n, 1000, step_ns, 1);
+    cr_expect_eq(load_all(store, max, &seen), 0);
+    cr_expect_eq(seen.n, n);
+    for (uint64_t i = 1; i <= n; i++)
+        cr_expect_eq(seen.times[i], 1u);
+    cr_expect_eq(store->verbs->load(store, 0, max, see, &seen, soon(LONG_NS)), 0);
+    cr_expect_eq(seen.n, n);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+    ASK("FLUSHALL");
+}
+
+REDIS_TEST(redis_load, shows_each_job_once)
+{
+    uint64_t sizes[] = { 0, 1, 255, 256, 257, 5000 };
+
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        load_count(sizes[i], 0, 256);
+        load_count(sizes[i], 700, 1000);
+        load_count(sizes[i] % 600, 700, 1);
+        load_count(sizes[i], 1500, 0);
+    }
+}
+
+/* Earlier first within a topic, one topic after another. */
+static int see_in_order(void *ctx, const due_record *record)
+{
+    struct seen *seen = ctx;
+
+    if (seen->n == 0 || strcmp(seen->topic, record->topic) != 0)
+        seen->until_ns = INT64_MIN;
+    cr_expect_geq(record->until_ns, seen->until_ns);
+    seen->until_ns = record->until_ns;
+    return see(ctx, record);
+}
+
+REDIS_TEST(redis_load, goes_by_topic_and_time)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+    char topic[32];
+    int rc = 1;
+
+    for (uint64_t i = 1; i <= 300; i++) {
+        due_change c = put(i, (int64_t)((i * 7919) % 1009) * 1000);
+        snprintf(topic, sizeof topic, "topic %d", (int)(i % 20));
+        c.record.topic = topic;
+        cr_assert_eq(commit_one(store, c, i), 0);
+    }
+    for (int call = 0; rc == 1; call++)
+        rc = store->verbs->load(store, call == 0, 7, see_in_order, &seen, soon(LONG_NS));
+    cr_expect_eq(rc, 0);
+    cr_expect_eq(seen.n, 300u);
+    free(seen.data);
+    finish(store);
+}
+
+/* Every page is followed by a batch that removes what was shown, moves some of what was shown, and
+ * adds jobs before and behind: all others are shown, each once. */
+static void load_under_fire(uint64_t n, int64_t step_ns, size_t max, bool all)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(4 * n + 2, sizeof(unsigned)) };
+    uint64_t number = fill(store, n, 1000000, step_ns, 1);
+    char *gone = calloc(4 * n + 2, 1);
+    uint64_t fresh = n;
+    int rc = 1;
+
+    for (int call = 0; rc == 1; call++) {
+        rc = store->verbs->load(store, call == 0, max, see, &seen, soon(LONG_NS));
+        cr_assert_geq(rc, 0);
+        due_change changes[256];
+        size_t k = 0;
+        for (uint64_t i = 1; i <= n && k < 250; i++) {
+            if (seen.times[i] > 0 && !gone[i] && (all || (i * 2654435761u) % 3 == 0)) {
+                changes[k++] = drop(i, 1000000 + (int64_t)(i - 1) * step_ns);
+                gone[i] = 1;
+            }
+        }
+        if (fresh + 2 < 4 * n) {
+            changes[k++] = put(++fresh, 5);
+            changes[k++] = put(++fresh, INT64_MAX - 1);
+        }
+        if (k > 0)
+            cr_assert_eq(commit(store, changes, k, number++), 0);
+    }
+    for (uint64_t i = 1; i <= n; i++)
+        cr_expect_eq(seen.times[i], 1u, "%d: %u", (int)i, seen.times[i]);
+    free(seen.times);
+    free(seen.data);
+    free(gone);
+    finish(store);
+    ASK("FLUSHALL");
+}
+
+REDIS_TEST(redis_load, is_exact_while_jobs_come_and_go)
+{
+    load_under_fire(2000, 0, 256, true);
+    load_under_fire(2000, 0, 256, false);
+    load_under_fire(2000, 700, 100, true);
+    load_under_fire(2000, 1700, 1000, false);
+    load_under_fire(300, 1, 1, false);
+    load_under_fire(300, 0, 3, true);
+}
+
+REDIS_TEST(redis_load, is_exact_for_a_hundred_thousand)
+{
+    load_under_fire(100000, 0, 256, true);
+}
+
+REDIS_TEST(redis_load, shows_a_job_that_was_moved_behind_it)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(2000, sizeof(unsigned)) };
+    uint64_t number = fill(store, 1000, 1000000, 1000, 1);
+
+    cr_expect_eq(store->verbs->load(store, 1, 100, see, &seen, soon(LONG_NS)), 1);
+    cr_assert_eq(commit_one(store, move(1000, 1000000 + 999 * 1000, 5), number++), 0);
+    cr_assert_eq(commit_one(store, move(1, 1000000, 900000000), number++), 0);
+    while (store->verbs->load(store, 0, 100, see, &seen, soon(LONG_NS)) == 1)
+        continue;
+    for (uint64_t i = 2; i <= 1000; i++)
+        cr_expect_eq(seen.times[i], 1u);
+    cr_expect_eq(seen.times[1], 2u);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
+
+/* What somebody else removes makes the rank wrong; it is noticed. */
+REDIS_TEST(redis_load, mends_a_rank_that_is_too_high)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(2000, sizeof(unsigned)) };
+    uint64_t number = fill(store, 1000, 1000000, 1000, 1);
+
+    cr_expect_eq(store->verbs->load(store, 1, 300, see, &seen, soon(LONG_NS)), 1);
+    ASK("ZREMRANGEBYRANK", "due:{q}:t:", "0", "99");
+    cr_assert_eq(commit_one(store, put(1500, INT64_MAX - 1), number++), 0);
+    while (store->verbs->load(store, 0, 100, see, &seen, soon(LONG_NS)) == 1)
+        continue;
+    for (uint64_t i = 1; i <= 1000; i++)
+        cr_expect_geq(seen.times[i], 1u);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
+
+REDIS_TEST(redis_load, goes_on_after_a_visit_that_failed_and_a_lost_connection)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(2000, sizeof(unsigned)) };
+    int rc = 1;
+
+    fill(store, 1000, 1000000, 0, 1);
+    for (int call = 0; rc == 1 || rc == DUE_ENOMEM; call++) {
+        seen.answer = call % 3 == 1 ? DUE_ENOMEM : 0;
+        rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(LONG_NS));
+        if (call % 4 == 3)
+            due__link_down(inside(store)->link);
+    }
+    cr_expect_eq(rc, 0);
+    for (uint64_t i = 1; i <= 1000; i++)
+        cr_expect_eq(seen.times[i], 1u);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
+
+REDIS_TEST(redis_load, sets_damaged_records_aside)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(2000, sizeof(unsigned)) };
+
+    fill(store, 600, 1000000, 1000, 1);
+    ASK("ZADD", "due:{q}:t:", "5", "short");
+    ASK("ZADD", "due:{q}:t:", "1005", "fourteen bytes");
+    ASK("ZADD", "due:{q}:t:", "1600", "fourteen hytes");
+    ASK("HSET", "due:{q}:j", "fourteen hytes", "rubbish that is no record");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 600u);
+    for (uint64_t i = 1; i <= 600; i++)
+        cr_expect_eq(seen.times[i], 1u);
+    cr_expect_eq(stats_of(store).quarantined, 3u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":3\r\n");
+    cr_expect_str_eq(ASK("HGET", "due:{q}:q", "fourteen hytes"),
+                     "$25\r\nrubbish that is no record\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":600\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:t:"), ":600\r\n");
+    cr_expect_not_null(strstr(logged, "3 damaged"), "%s", logged);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}

@@ -1,0 +1,168 @@
+/* test_redis_owner.c - who owns a stored queue, and what a server loses. */
+#include "redis_store_lab.h"
+
+/* ---- Owners ---------------------------------------------------------------------------------- */
+
+REDIS_TEST(redis_owner, is_named_while_it_lives)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_store *other = make((due_redis_options){ 0 }, NULL);
+    char who[64];
+
+    snprintf(who, sizeof who, "process %d on host ", (int)getpid());
+    cr_expect_eq(take(other, DUE_MS(50), &info, &error), DUE_EBUSY);
+    cr_expect_not_null(strstr(error.text, who), "%s", error.text);
+    finish(store);
+    cr_expect_eq(take(other, DUE_MS(50), &info, &error), 0, "%s", error.text);
+    finish(other);
+}
+
+REDIS_TEST(redis_owner, is_replaced_at_once_if_it_was_killed)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        due_store *store = opened((due_redis_options){ .lease_ns = DUE_S(3600) });
+        cr_assert_eq(commit_one(store, put(1, 5), 1), 0);
+        kill(getpid(), SIGKILL);
+    }
+    waitpid(child, NULL, 0);
+    due_store *store = opened((due_redis_options){ 0 });
+    cr_expect_eq(info.jobs, 1u);
+    finish(store);
+}
+
+REDIS_TEST(redis_owner, is_waited_for_by_a_standby)
+{
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(300) });
+    due_store *other = make((due_redis_options){ .standby = 1, .lease_ns = DUE_MS(300) }, NULL);
+
+    cr_expect_eq(take(other, 0, &info, &error), 0, "%s", error.text);
+    finish(other);
+    due_redis_free(store);
+}
+
+REDIS_TEST(redis_owner, that_was_replaced_is_fenced_everywhere)
+{
+    int64_t held;
+
+    for (int verb = 0; verb < 3; verb++) {
+        due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(100) });
+        cr_assert_eq(commit_one(store, put(1, 5), 1), 0);
+        nap(DUE_MS(150));
+        due_store *other = opened((due_redis_options){ 0 });
+        int rc = verb == 0   ? commit_one(store, put(2, 5), 2)
+                 : verb == 1 ? store->verbs->renew(store, &held, soon(LONG_NS))
+                             : store->verbs->ready(store, soon(LONG_NS));
+        cr_expect_eq(rc, DUE_EFENCED, "%d: %d", verb, rc);
+        cr_expect_eq(commit_one(store, put(2, 5), 2), DUE_EFENCED);
+        cr_expect_eq(store->verbs->renew(store, &held, soon(LONG_NS)), DUE_EFENCED);
+        cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_EFENCED);
+        cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+        finish(store);
+        cr_assert_eq(commit_one(other, drop(1, 5), 1), 0);
+        info.writer--; /* the job is the first one's */
+        finish(other);
+        ASK("FLUSHALL");
+    }
+}
+
+REDIS_TEST(redis_owner, renews_its_lease_and_gets_it_back)
+{
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(200) });
+    int64_t held = 0;
+
+    for (int i = 0; i < 6; i++) {
+        cr_assert_eq(store->verbs->renew(store, &held, soon(LONG_NS)), 0);
+        cr_expect_gt(held, due__redis_boottime() - DUE_S(1));
+        nap(DUE_MS(60));
+    }
+    nap(DUE_MS(250));
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner"), ":0\r\n");
+    cr_assert_eq(store->verbs->renew(store, &held, soon(LONG_NS)), 0);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner"), ":1\r\n");
+    cr_expect_eq(commit_one(store, put(1, 1), 1), 0);
+    finish(store);
+}
+
+/* Two takeovers under one number, after a failover: the nonce tells them apart. */
+REDIS_TEST(redis_owner, is_told_from_another_of_the_same_number)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    char fence[64];
+
+    snprintf(fence, sizeof fence, "%llu:0123456789abcdef", (unsigned long long)info.writer);
+    ASK("SET", "due:{q}:fence", fence);
+    cr_expect_eq(commit_one(store, put(1, 1), 1), DUE_EFENCED);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:j"), ":0\r\n");
+    finish(store);
+}
+
+/* ---- What a server loses --------------------------------------------------------------------- */
+
+REDIS_TEST(redis_loss, of_everything_is_said_once)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+
+    fill(store, 10, 1000, 1000, 1);
+    redis_server_kill(&server);
+    cr_assert_eq(redis_server_run(&server), 0);
+    cr_expect_eq(commit_one(store, put(11, 1), 2), DUE_EAGAIN);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), 0);
+    cr_expect_eq(commit_one(store, put(11, 1), 2), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:topics"), ":1\r\n");
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner", "due:{q}:fence", "due:{q}:meta"), ":3\r\n");
+    ASK("FLUSHALL");
+    cr_expect_eq(commit_one(store, put(12, 1), 3), DUE_EAGAIN);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(commit_one(store, put(12, 1), 3), 0);
+    finish(store);
+}
+
+REDIS_TEST(redis_loss, of_the_last_batches_is_seen)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+
+    cr_assert_eq(commit_one(store, put(1, 1), 1), 0);
+    ASK("SAVE");
+    cr_assert_eq(commit_one(store, put(2, 1), 2), 0);
+    redis_server_kill(&server);
+    cr_assert_eq(redis_server_run(&server), 0);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), 0);
+    cr_expect_eq(commit_one(store, put(2, 1), 3), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+    finish(store);
+}
+
+REDIS_TEST(redis_loss, is_told_from_a_takeover_in_an_older_copy)
+{
+    due_store *first = opened((due_redis_options){ .lease_ns = DUE_MS(400) });
+
+    cr_assert_eq(commit_one(first, put(1, 1), 1), 0);
+    ASK("SAVE");
+    finish(first);
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(400) });
+    cr_assert_eq(commit_one(store, put(2, 1), 1), 0);
+    redis_server_kill(&server);
+    cr_assert_eq(redis_server_run(&server), 0);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(commit_one(store, put(2, 1), 2), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+    finish(store);
+}
+
+REDIS_TEST(redis_loss, does_not_hide_who_took_over_the_emptied_server)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+
+    redis_server_kill(&server);
+    cr_assert_eq(redis_server_run(&server), 0);
+    due_store *other = opened((due_redis_options){ 0 });
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_EFENCED);
+    cr_expect_eq(commit_one(other, put(1, 1), 1), 0);
+    finish(store);
+    finish(other);
+}

@@ -1,0 +1,113 @@
+/* The small things a link is made of: its buffer, its pauses, its secrets. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "redis_backoff.h"
+#include "redis_bytes.h"
+#include "redis_secret.h"
+
+static void holds(const struct due__bytes *b, const char *text)
+{
+    cr_expect_not(b->failed);
+    cr_assert_eq(b->len, strlen(text));
+    cr_expect_arr_eq(b->at, text, b->len);
+}
+
+Test(bytes, are_commands_as_the_server_reads_them)
+{
+    struct due__bytes b = { 0 };
+
+    due__bytes_command(&b, 4);
+    due__bytes_text(&b, "SET");
+    due__bytes_argument(&b, NULL, 0);
+    due__bytes_number(&b, INT64_MIN);
+    due__bytes_number(&b, 0);
+    holds(&b, "*4\r\n$3\r\nSET\r\n$0\r\n\r\n$20\r\n-9223372036854775808\r\n$1\r\n0\r\n");
+    due__bytes_clear(&b, 1);
+    due__bytes_number(&b, INT64_MAX);
+    holds(&b, "$19\r\n9223372036854775807\r\n");
+    due__bytes_free(&b);
+}
+
+Test(bytes, grow_and_give_back)
+{
+    static char big[3000000];
+    struct due__bytes b = { 0 };
+
+    due__bytes_argument(&b, big, 10);
+    size_t small = b.room;
+    due__bytes_argument(&b, big, sizeof big);
+    cr_expect_geq(b.room, sizeof big);
+    due__bytes_clear(&b, (size_t)1 << 20);
+    cr_expect_eq(b.room, (size_t)1 << 20);
+    cr_expect_eq(b.len, 0u);
+    due__bytes_clear(&b, (size_t)2 << 20);
+    cr_expect_eq(b.room, (size_t)1 << 20);
+    cr_expect_lt(small, 10000u);
+    due__bytes_free(&b);
+}
+
+Test(bytes, remember_what_had_no_room)
+{
+    char room[16];
+    struct due__bytes b = { .at = room, .room = sizeof room, .fixed = true };
+
+    due__bytes_text(&b, "more than there is room for");
+    cr_expect(b.failed);
+    due__bytes_text(&b, "");
+    cr_expect(b.failed);
+    cr_expect_eq(b.len, 0u);
+    due__bytes_clear(&b, 1);
+    cr_expect_not(b.failed);
+    due__bytes_argument(&b, room, SIZE_MAX);
+    cr_expect(b.failed);
+}
+
+/* Each pause lies between half and all of what doubles, up to the cap. */
+Test(backoff, doubles_up_to_its_cap_with_chance)
+{
+    struct due__backoff b;
+    int64_t whole = 50;
+    bool differs = false;
+
+    due__backoff_init(&b, 50000000, 400000000, 42);
+    for (int i = 0; i < 100; i++) {
+        int64_t pause = due__backoff_next(&b) / 1000000;
+
+        cr_expect(pause >= whole / 2 && pause <= whole, "%d: %d of %d", i, (int)pause, (int)whole);
+        differs = differs || pause != whole;
+        whole = whole * 2 < 400 ? whole * 2 : 400;
+    }
+    cr_expect(differs);
+}
+
+Test(backoff, is_never_nothing)
+{
+    static const int64_t odd[] = { INT64_MIN, -1, 0, 1, INT64_MAX };
+
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t j = 0; j < 5; j++) {
+            struct due__backoff b;
+
+            due__backoff_init(&b, odd[i], odd[j], 0);
+            for (int n = 0; n < 100; n++) {
+                int64_t pause = due__backoff_next(&b);
+
+                cr_assert(pause >= 500000 && pause <= INT64_C(3600000000000));
+            }
+        }
+    }
+}
+
+Test(secret, is_empty_and_can_be_as_long_as_it_must)
+{
+    char *secret = due__secret_new(100000);
+
+    cr_assert_not_null(secret);
+    for (size_t i = 0; i < 100000; i++)
+        cr_assert_eq(secret[i], 0);
+    memset(secret, 'x', 100000);
+    due__secret_free(secret);
+    due__secret_free(NULL);
+    cr_expect_null(due__secret_new(SIZE_MAX));
+}

@@ -1,0 +1,293 @@
+/* Jobs that are answered for: reserve, ack, nack, extend. */
+#include "lab.h"
+
+#define LEASE 100
+
+static due_job reserve(struct lab *lab)
+{
+    due_job job = { 0 };
+
+    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    return job;
+}
+
+static bool text_is(const due_job *job, const char *text)
+{
+    return job->len == strlen(text) && memcmp(job->data, text, job->len) == 0;
+}
+
+LAB_TEST(reserve, an_ack_ends_it)
+{
+    struct lab lab = lab_open();
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10);
+
+    lab_turn_to(&lab, 9);
+    due_job job;
+    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    lab_turn_to(&lab, 10);
+    job = reserve(&lab);
+    cr_expect(text_is(&job, "tea"));
+    cr_expect(due_id_equal(job.id, id));
+    cr_expect_eq(job.attempts, 1u);
+    cr_expect_eq(job.failures, 0u);
+    cr_expect_eq(job.deadline_ns, 10);
+    cr_expect_eq(lab_stats(&lab).leased, 1u);
+    cr_expect_eq(lab_stats(&lab).waiting, 0u);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_null(job.queue);
+    cr_expect_eq(due_ack(&job), DUE_EINVAL, "a zeroed job was acked");
+    cr_expect_eq(lab_stats(&lab).acked, 1u);
+    cr_expect_eq(lab_stats(&lab).leased, 0u);
+    lab_turn_to(&lab, 10000);
+    cr_expect_null(lab_dequeue(&lab), "it came again");
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_lease_that_ends_gives_it_back_to_the_nanosecond)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .at_ns = 10);
+    lab_turn_to(&lab, 20);
+    due_job first = reserve(&lab);
+    lab_turn_to(&lab, 20 + LEASE - 1);
+    due_job second;
+    cr_expect_eq(due_reserve(lab.q, &second, LEASE, 0), DUE_EAGAIN);
+    lab_turn_to(&lab, 20 + LEASE);
+    second = reserve(&lab);
+    cr_expect(text_is(&second, "tea"));
+    cr_expect_eq(second.attempts, 2u);
+    cr_expect_eq(second.failures, 1u);
+    cr_expect_eq(second.deadline_ns, 10, "its own deadline was overwritten");
+    cr_expect(text_is(&first, "tea"), "the first holder lost the bytes");
+    cr_expect_eq(due_ack(&first), DUE_ESTALE);
+    cr_expect_null(first.queue);
+    cr_expect_eq(due_ack(&second), 0);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_late_answer_changes_nothing)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job late[3];
+    for (int i = 0; i < 3; i++) {
+        late[i] = reserve(&lab);
+        lab_advance(&lab, LEASE);
+    }
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_extend(&late[0], LEASE), DUE_ESTALE);
+    cr_expect_not_null(late[0].queue, "an extend let go of it");
+    cr_expect_eq(due_nack(&late[0], 0), DUE_ESTALE);
+    cr_expect_eq(due_ack(&late[1]), DUE_ESTALE);
+    due_job_done(&late[2]);
+    cr_expect_eq(lab_stats(&lab).lent, 1u);
+    cr_expect(text_is(&job, "tea"));
+    cr_expect_eq(due_ack(&job), 0);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, an_answer_after_the_end_of_the_lease_is_late_though_nobody_has_the_job)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    lab_advance(&lab, LEASE);
+    cr_expect_eq(due_ack(&job), DUE_ESTALE);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_nack_gives_it_back_after_its_delay)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .at_ns = 10);
+    lab_turn_to(&lab, 50);
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_nack(&job, -1), DUE_EINVAL);
+    cr_expect_eq(due_nack(&job, 30), 0);
+    cr_expect_null(job.queue);
+    lab_turn_to(&lab, 79);
+    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    lab_turn_to(&lab, 80);
+    job = reserve(&lab);
+    cr_expect_eq(job.attempts, 2u);
+    cr_expect_eq(job.failures, 1u);
+    cr_expect_eq(job.deadline_ns, 10);
+    cr_expect_eq(due_nack(&job, 0), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea", "at once");
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, an_extended_lease_ends_later)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    lab_turn_to(&lab, LEASE - 1);
+    cr_expect_eq(due_extend(&job, 0), DUE_EINVAL);
+    cr_expect_eq(due_extend(&job, LEASE), 0);
+    lab_turn_to(&lab, 2 * LEASE - 2);
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_eq(due_extend(&job, 5), 0, "also to an earlier end");
+    lab_turn_to(&lab, 2 * LEASE + 3);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    cr_expect_eq(due_ack(&job), DUE_ESTALE);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_reserved_job_is_being_handled)
+{
+    struct lab lab = lab_open();
+    due_id id = lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    due_info info;
+
+    cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_EBUSY);
+    cr_expect_eq(due_reschedule(lab.q, id, 5), DUE_EBUSY);
+    cr_expect_eq(due_find(lab.q, id, &info), DUE_EBUSY);
+    cr_expect_eq(due_nack(&job, 10), 0);
+    cr_expect_eq(due_find(lab.q, id, &info), 0);
+    cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
+    cr_expect_eq(due_find(lab.q, id, &info), DUE_ENOENT);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_job_that_failed_can_be_dequeued_cancelled_and_moved)
+{
+    struct lab lab = lab_open();
+    due_id ids[3];
+    const char *text[] = { "one", "two", "three" };
+
+    for (int i = 0; i < 3; i++) {
+        ids[i] = lab_enqueue(&lab, text[i], .at_ns = 1 + i);
+        lab_turn_to(&lab, 1 + i);
+        due_job job = reserve(&lab);
+        cr_assert_eq(due_nack(&job, 1000), 0);
+    }
+    cr_expect_eq(due_reschedule(lab.q, ids[0], 500), 0);
+    lab_turn_to(&lab, 500);
+    due_job job;
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_expect_eq(job.deadline_ns, 500);
+    cr_expect_eq(job.attempts, 1u);
+    due_job_done(&job);
+    cr_expect_eq(due_cancel(lab.q, ids[1], &job), 0);
+    cr_expect(text_is(&job, "two"));
+    due_job_done(&job);
+    cr_expect_eq(due_promote(lab.q, ids[2]), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "three");
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, the_last_who_holds_it_gives_the_bytes_back)
+{
+    struct lab lab = lab_open();
+    char big[1000];
+
+    memset(big, 'x', sizeof big);
+    due_spec spec = { DUE_SPEC_INIT, .data = big, .len = sizeof big };
+    cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
+    due_job stale = reserve(&lab);
+    lab_advance(&lab, LEASE);
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(memcmp(stale.data, big, sizeof big), 0);
+    cr_expect_eq(lab_stats(&lab).lent, 1u);
+    cr_expect_eq(due_free(lab.q), DUE_EBUSY);
+    cr_expect_eq(due_ack(&stale), DUE_ESTALE);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, in_batches_and_by_topic)
+{
+    struct lab lab = lab_open();
+    int mail = lab_topic(&lab, "mail");
+    due_job jobs[8];
+    int results[8];
+
+    for (int i = 0; i < 5; i++)
+        lab_enqueue(&lab, "mail", .topic = mail);
+    lab_enqueue(&lab, "other", .delay_ns = 0);
+    cr_expect_eq(due_reserve_batch(lab.q, &mail, 1, jobs, 8, 0, 0), DUE_EINVAL);
+    cr_assert_eq(due_reserve_batch(lab.q, &mail, 1, jobs, 8, LEASE, 0), 5);
+    cr_expect_eq(due_reserve_from(lab.q, &mail, 1, &jobs[5], LEASE, 0), DUE_EAGAIN);
+    lab_advance(&lab, 1);
+    cr_expect_eq(due_nack(&jobs[4], 0), 0);
+    cr_expect_eq(due_ack_batch(jobs, 5, results), 4);
+    for (int i = 0; i < 5; i++)
+        cr_expect_eq(results[i], i < 4 ? 0 : DUE_EINVAL);
+    cr_expect_eq(lab_stats(&lab).acked, 4u);
+    cr_expect_eq(lab_stats(&lab).waiting, 2u);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_capacity_counts_it_until_it_is_answered_for)
+{
+    struct lab lab = lab_open(.with.capacity = 1);
+    due_spec spec = { DUE_SPEC_INIT, .data = "b", .len = 1 };
+
+    lab_enqueue(&lab, "a", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN);
+    cr_expect_eq(due_nack(&job, 0), 0);
+    cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN);
+    job = reserve(&lab);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, draining_waits_for_the_answer)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+    cr_expect_eq(due_nack(&job, 5), 0);
+    lab_advance(&lab, 5);
+    job = reserve(&lab);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), 0);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_closed_queue_takes_answers)
+{
+    struct lab lab = lab_open();
+    due_job job[3];
+
+    for (int i = 0; i < 3; i++) {
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        job[i] = reserve(&lab);
+    }
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, 0), 0);
+    cr_expect_eq(due_ack(&job[0]), 0);
+    cr_expect_eq(due_nack(&job[1], 10), 0);
+    due_job_done(&job[2]);
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, without_memory_the_job_waits_on)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job;
+    lab.state->memory.fail_at = 0;
+    lab.state->memory.fail_on = true;
+    int rc = due_reserve(lab.q, &job, LEASE, 0);
+    lab.state->memory.fail_on = false;
+    lab.state->memory.fail_at = FLAKY_NEVER;
+    cr_expect_eq(rc, DUE_ENOMEM);
+    job = reserve(&lab);
+    cr_expect_eq(job.attempts, 1u);
+    cr_expect_eq(due_ack(&job), 0);
+    lab_close(&lab);
+}

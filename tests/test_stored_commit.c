@@ -1,0 +1,176 @@
+/* What a stored queue's callers are told when the store refuses, is away, or the queue closes. */
+#include "lab.h"
+#include "memory_store.h"
+
+struct shop {
+    struct memory_disk *disk;
+    due_store *store;
+    struct lab lab;
+};
+
+static struct shop shop_new(struct lab_options with)
+{
+    struct shop s = { .disk =
+                          memory_disk_new(&(struct memory_disk_options){ .batch_changes = 2 }) };
+
+    s.store = memory_store_new(s.disk);
+    with.with.size = DUE_OPTIONS_INIT;
+    with.with.store = s.store;
+    s.lab = lab_open_with(&with);
+    while (lab_stats(&s.lab).loading)
+        crew_sleep(DUE_MS(1));
+    return s;
+}
+
+#define shop_make(...) shop_new((struct lab_options){ .kernel = false, __VA_ARGS__ })
+
+static void shop_close(struct shop *s)
+{
+    lab_close(&s->lab);
+    const char *wrong = memory_disk_wrong(s->disk);
+    cr_expect_null(wrong, "%s", wrong);
+    memory_disk_free(s->disk);
+}
+
+static void fail(struct shop *s, enum memory_verb verb, uint64_t times, enum memory_fault_kind kind)
+{
+    memory_store_fault(s->store,
+                       (struct memory_fault){ .verb = verb, .times = times, .kind = kind });
+}
+
+Test(stored_commit, of_a_batch_that_is_refused_in_the_middle_the_first_ones_are_in, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_spec spec[6];
+    due_id id[6];
+
+    for (int i = 0; i < 6; i++)
+        spec[i] = (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .call = 2,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_FULL });
+    cr_expect_eq(due_enqueue_batch(s.lab.q, spec, 6, 0, id), 2);
+    for (int i = 0; i < 6; i++)
+        cr_expect_eq(memory_disk_find(s.disk, id[i], NULL), i < 2, "%d", i);
+    cr_expect_eq(lab_stats(&s.lab).waiting, 2u);
+    shop_close(&s);
+}
+
+Test(stored_commit, the_room_of_a_refused_job_is_given_back_once, .timeout = 60)
+{
+    struct shop s = shop_make(.with.capacity = 2, .with.store_timeout_ns = DUE_MS(20));
+    due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
+
+    fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ENOSPC);
+    fail(&s, MEMORY_READY, MEMORY_ALWAYS, MEMORY_AWAY);
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ETIMEDOUT);
+    memory_store_forgive(s.store);
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EAGAIN);
+    shop_close(&s);
+}
+
+Test(stored_commit, a_take_that_landed_for_nobody_is_put_in_again, .timeout = 60)
+{
+    struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(20));
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
+    due_job job;
+
+    lab_turn_to(&s.lab, 1);
+    fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_DOUBT_LANDED);
+    cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_ESTORE);
+    cr_expect_not(memory_disk_find(s.disk, id, NULL));
+    memory_store_forgive(s.store);
+    for (int i = 0; i < 3000 && !memory_disk_find(s.disk, id, NULL); i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect(memory_disk_find(s.disk, id, NULL));
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
+    cr_expect_not(memory_disk_find(s.disk, id, NULL));
+    shop_close(&s);
+}
+
+Test(stored_commit, what_was_removed_is_dropped_after_a_loss_though_somebody_holds_it,
+     .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
+    due_job job;
+
+    lab_turn_to(&s.lab, 1);
+    cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+    memory_disk_lose(s.disk, 1);
+    cr_expect(memory_disk_find(s.disk, id, NULL));
+    lab_enqueue(&s.lab, "new", .at_ns = 5);
+    for (int i = 0; i < 3000 && memory_disk_find(s.disk, id, NULL); i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect_not(memory_disk_find(s.disk, id, NULL), "it would come back");
+    due_job_done(&job);
+    shop_close(&s);
+}
+
+static int close_it(void *arg)
+{
+    return due_close(arg, DUE_CLOSE_DISCARD, 0);
+}
+
+Test(stored_commit, close_leaves_nothing_though_calls_wait_for_the_store, .timeout = 60)
+{
+    for (int landed = 0; landed < 2; landed++) {
+        struct shop s = shop_make();
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 500);
+        struct crew_thread closer;
+
+        fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
+        crew_go(&closer, close_it, s.lab.q);
+        int rc = due_cancel(s.lab.q, id, NULL);
+        cr_expect(rc == DUE_EINDOUBT || rc == DUE_ECLOSED || rc == DUE_ENOENT || rc == DUE_EBUSY,
+                  "%s", due_error_name(rc));
+        rc = crew_join(&closer);
+        cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        memory_store_forgive(s.store);
+        shop_close(&s);
+    }
+}
+
+Test(stored_commit, a_lease_may_be_answered_after_the_close, .timeout = 60)
+{
+    for (int async = 0; async < 2; async++) {
+        struct shop s = shop_make(.with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
+        due_job job;
+
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        lab_turn_to(&s.lab, 1);
+        cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+        cr_assert_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+        cr_expect_eq(due_ack(&job), DUE_ECLOSED);
+        due_job_done(&job);
+        cr_expect(memory_disk_find(s.disk, id, NULL));
+        shop_close(&s);
+    }
+}
+
+Test(stored_commit, a_fenced_queue_rests, .timeout = 60)
+{
+    struct memory_disk *disk =
+        memory_disk_new(&(struct memory_disk_options){ .lease_ns = DUE_MS(30) });
+    due_store *store = memory_store_new(disk);
+    struct lab lab = lab_open(.with.store = store);
+
+    memory_disk_fence(disk);
+    for (int i = 0; i < 3000 && lab_stats(&lab).store_state != DUE_EFENCED; i++) {
+        due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3 };
+        cr_expect_neq(due_enqueue(lab.q, &spec, 0, NULL), 0);
+    }
+    crew_sleep(DUE_MS(100)); /* past the next renewal */
+    int64_t before = crew_cpu_ns();
+    crew_sleep(DUE_MS(300));
+    cr_expect_lt(crew_cpu_ns() - before, DUE_MS(100));
+    lab_close(&lab);
+    cr_expect_null(memory_disk_wrong(disk));
+    memory_disk_free(disk);
+}

@@ -1,0 +1,362 @@
+/* A queue stored in Redis: what comes back, and what does not grow. */
+#ifdef DUE_HAVE_REDIS
+
+#include <dirent.h>
+
+#include "fault_proxy.h"
+#include "stored_redis_lab.h"
+
+/* ---- What comes back ---- */
+
+STORED_TEST(stored_redis, loads_of_none_and_one_and_about_a_page_are_whole)
+{
+    static const uint32_t sizes[] = { 0, 1, 255, 256, 257 };
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct lab lab = OPEN(.with.confirm = DUE_CONFIRM_ASYNC);
+        uint32_t n = sizes[i];
+        uint64_t sum = 0;
+        due_job job;
+
+        put_many(&lab, n);
+        lab_close(&lab);
+        lab = OPEN(.start_ns = 1000);
+        cr_expect_eq(lab_stats(&lab).restored, (uint64_t)n);
+        int64_t last = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            uint32_t number;
+
+            cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+            memcpy(&number, job.data, sizeof number);
+            sum += number;
+            cr_expect_geq(job.deadline_ns, last);
+            last = job.deadline_ns;
+            due_job_done(&job);
+        }
+        cr_expect_eq(sum, (uint64_t)n * (n > 0 ? n - 1 : 0) / 2);
+        cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_EAGAIN);
+        lab_close(&lab);
+        lab = OPEN(.start_ns = 1000);
+        cr_expect_eq(lab_stats(&lab).restored, 0u);
+        lab_close(&lab);
+    }
+}
+
+/* ---- Random queues ---- */
+
+#define MODEL 400
+
+struct model {
+    due_id id;
+    int64_t deadline_ns;
+    int64_t until_ns;
+    int priority;
+    int topic; /* index */
+    uint32_t attempts;
+    uint32_t failures;
+    size_t len;
+    unsigned char bytes[300];
+    bool here;
+    bool fixed; /* it was never moved: it stands where it was put */
+};
+
+static const char *const topic_names[] = { "", "mail", "a topic\r\n{x}", "\xff\xfe" };
+static struct model model[MODEL];
+
+static void topics_of(struct lab *lab, int topics[4])
+{
+    for (int i = 0; i < 4; i++)
+        topics[i] = lab_topic(lab, topic_names[i]);
+}
+
+static void fill_model(struct lab *lab, const int topics[4], uint64_t *seed)
+{
+    for (size_t i = 0; i < MODEL; i++) {
+        struct model *m = &model[i];
+
+        *m = (struct model){ .deadline_ns = 1000 + (int64_t)crew_below(seed, 40) * 250,
+                             .priority = (int)crew_below(seed, 4) * 85,
+                             .topic = (int)crew_below(seed, 4),
+                             .len = crew_below(seed, sizeof m->bytes),
+                             .here = true,
+                             .fixed = true };
+        m->until_ns = m->deadline_ns;
+        for (size_t k = 0; k < m->len; k++)
+            m->bytes[k] = (unsigned char)crew_random(seed);
+        m->id = lab_enqueue(lab, NULL, .at_ns = m->deadline_ns, .priority = m->priority,
+                            .topic = topics[m->topic], .data = m->len > 0 ? m->bytes : NULL,
+                            .len = m->len);
+    }
+}
+
+static struct model *of_id(due_id id)
+{
+    for (size_t i = 0; i < MODEL; i++)
+        if (due_id_equal(model[i].id, id))
+            return &model[i];
+    cr_assert(false, "an id that nobody was told");
+    return NULL;
+}
+
+/* Some are moved, some cancelled, some handed out and given back. */
+static void meddle(struct lab *lab, uint64_t *seed)
+{
+    for (size_t i = 0; i < MODEL; i += 1 + crew_below(seed, 5)) {
+        struct model *m = &model[i];
+
+        if (crew_below(seed, 2) == 0) {
+            m->until_ns = m->deadline_ns = 20000 + (int64_t)crew_below(seed, 5000);
+            m->fixed = false;
+            cr_assert_eq(due_reschedule(lab->q, m->id, m->deadline_ns), 0);
+        } else {
+            m->here = false;
+            cr_assert_eq(due_cancel(lab->q, m->id, NULL), 0);
+        }
+    }
+    lab_turn_to(lab, 3000);
+    for (int i = 0; i < 40; i++) {
+        due_job job;
+        int64_t delay = 30000 + (int64_t)crew_below(seed, 3000);
+
+        if (due_reserve(lab->q, &job, 100000, 0) != 0)
+            break;
+        struct model *m = of_id(job.id);
+        m->attempts++;
+        m->failures++;
+        m->until_ns = 3000 + delay;
+        m->fixed = false;
+        cr_assert_eq(due_nack(&job, delay), 0);
+    }
+}
+
+static size_t count_here(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < MODEL; i++)
+        n += model[i].here;
+    return n;
+}
+
+/* What is listed is what was put, without taking any of it. */
+static void check_listed(struct lab *lab, const int topics[4])
+{
+    due_info infos[64];
+    uint64_t cursor = 0;
+    size_t seen = 0;
+
+    for (int n; (n = due_list(lab->q, &cursor, infos, 64)) > 0;)
+        for (int i = 0; i < n; i++, seen++) {
+            const struct model *m = of_id(infos[i].id);
+
+            cr_expect(m->here);
+            cr_expect_eq(infos[i].priority, m->priority);
+            cr_expect_eq(infos[i].topic, topics[m->topic]);
+            cr_expect_eq(infos[i].len, m->len);
+        }
+    cr_expect_eq(seen, count_here());
+}
+
+/* Earlier, or higher, or put in before. */
+static bool stands_before(const struct model *a, const struct model *b)
+{
+    if (a->until_ns != b->until_ns)
+        return a->until_ns < b->until_ns;
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    return a < b || !a->fixed || !b->fixed;
+}
+
+static void check_taken(struct lab *lab)
+{
+    const struct model *last[4] = { NULL };
+    size_t seen = 0;
+    due_job job;
+
+    for (; due_reserve(lab->q, &job, 1000, 0) == 0; seen++) {
+        struct model *m = of_id(job.id);
+
+        cr_expect(m->here);
+        m->here = false;
+        cr_expect_eq(job.deadline_ns, m->deadline_ns);
+        cr_expect_eq(job.attempts, m->attempts + 1);
+        cr_expect_eq(job.failures, m->failures);
+        cr_assert_eq(job.len, m->len);
+        cr_expect(m->len == 0 || memcmp(job.data, m->bytes, m->len) == 0);
+        cr_expect_str_eq(due_topic_name(lab->q, job.topic), topic_names[m->topic]);
+        cr_expect(last[m->topic] == NULL || stands_before(last[m->topic], m), "out of order");
+        last[m->topic] = m;
+        cr_assert_eq(due_ack(&job), 0);
+    }
+    cr_expect_eq(count_here(), 0u);
+}
+
+STORED_TEST(stored_redis, restored_is_what_was_stored_and_twice_as_once)
+{
+    for (uint64_t round = 1; round <= 5; round++) {
+        struct lab lab = OPEN(.start_ns = 1);
+        uint64_t seed = round;
+        int topics[4];
+
+        topics_of(&lab, topics);
+        fill_model(&lab, topics, &seed);
+        meddle(&lab, &seed);
+        size_t n = count_here();
+        for (int times = 0; times < 2; times++) {
+            lab_close(&lab);
+            lab = OPEN(.start_ns = 3000);
+            cr_expect_eq(lab_stats(&lab).restored, n);
+            topics_of(&lab, topics);
+            check_listed(&lab, topics);
+        }
+        lab_turn_to(&lab, 100000);
+        check_taken(&lab);
+        lab_close(&lab);
+    }
+}
+
+STORED_TEST(stored_redis, a_restart_at_any_point_of_a_delay_is_never_early)
+{
+    const int64_t start = INT64_C(1700000000000000000);
+    const int64_t due = start + 987654321;
+    due_clock *clock = due_clock_manual(start);
+    struct lab lab = OPEN(.clock = clock);
+
+    lab_enqueue(&lab, "tea", .at_ns = due);
+    for (int point = 0; point <= 50; point++) {
+        int64_t at = point < 50 ? start + (due - start) / 50 * point : due - 1;
+
+        lab_close(&lab);
+        cr_assert_eq(due_clock_turn_to(clock, at), 0);
+        lab = OPEN(.clock = clock);
+        cr_expect_eq(lab_stats(&lab).restored, 1u);
+        cr_expect_null(lab_dequeue(&lab), "early, at point %d", point);
+        cr_expect_eq(due_next_deadline(lab.q), due);
+    }
+    cr_assert_eq(due_clock_turn_to(clock, due), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    lab_close(&lab);
+    cr_expect_eq(due_clock_free(clock), 0);
+}
+
+STORED_TEST(stored_redis, payloads_come_back_byte_for_byte)
+{
+    static const char *const texts[] = { "", "\r\n", "$-1\r\n", "*1\r\n$8\r\nFLUSHALL\r\n",
+                                         "+OK\r\n-ERR\r\n:1\r\n" };
+    static const char nul[] = "\0a\0\0\xff\0";
+    const size_t large = 1 << 20;
+    unsigned char *bytes = malloc(large);
+    struct lab lab = OPEN();
+    due_job job;
+
+    for (size_t i = 0; i < large; i++)
+        bytes[i] = (unsigned char)(i * 2654435761u >> 11);
+    for (int i = 0; i < 5; i++)
+        lab_enqueue(&lab, texts[i], .at_ns = 10 + i);
+    lab_enqueue(&lab, NULL, .at_ns = 20, .data = nul, .len = sizeof nul);
+    lab_enqueue(&lab, NULL, .at_ns = 21, .data = bytes, .len = large);
+    lab_close(&lab);
+    lab = OPEN(.start_ns = 100);
+    for (int i = 0; i < 5; i++)
+        cr_expect_str_eq(lab_dequeue(&lab), texts[i]);
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_expect(job.len == sizeof nul && memcmp(job.data, nul, sizeof nul) == 0);
+    due_job_done(&job);
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_expect(job.len == large && memcmp(job.data, bytes, large) == 0);
+    due_job_done(&job);
+    lab_close(&lab);
+    free(bytes);
+}
+
+/* ---- What does not grow ---- */
+
+static long number_in(const char *answer)
+{
+    cr_assert_eq(answer[0], ':', "%s", answer);
+    return strtol(answer + 1, NULL, 10);
+}
+
+/* Jobs, entries and keys; and bytes, all of them counted. */
+static void measure(long figures[5])
+{
+    figures[0] = number_in(ASK("HLEN", "due:{queue}:j"));
+    figures[1] = number_in(ASK("ZCARD", "due:{queue}:t:"));
+    figures[2] = number_in(ASK("DBSIZE"));
+    figures[3] = number_in(ASK("MEMORY", "USAGE", "due:{queue}:j", "SAMPLES", "0"));
+    figures[4] = number_in(ASK("MEMORY", "USAGE", "due:{queue}:writers", "SAMPLES", "0"));
+}
+
+STORED_TEST(stored_redis, ten_thousand_cycles_leave_keys_and_bytes_as_they_were)
+{
+    struct lab lab = OPEN(.with.confirm = DUE_CONFIRM_ASYNC);
+    due_spec specs[100];
+    due_id ids[100];
+    long before[5];
+    long after[5];
+
+    for (int i = 0; i < 100; i++)
+        specs[i] =
+            (due_spec){ .size = DUE_SPEC_INIT, .at_ns = 1000 + i, .data = "payload", .len = 7 };
+    for (int cycle = 0; cycle < 100; cycle++) {
+        cr_assert_eq(due_enqueue_batch(lab.q, specs, 100, 0, ids), 100);
+        cr_assert_eq(due_flush(lab.q, DUE_S(30)), 0);
+        for (int i = 0; i < 100; i++)
+            cr_assert_eq(due_reschedule(lab.q, ids[i], 5000 + i), 0);
+        cr_assert_eq(due_flush(lab.q, DUE_S(30)), 0);
+        measure(cycle == 0 ? before : after);
+        cr_assert_eq(due_cancel_batch(lab.q, ids, 100, NULL), 100);
+        cr_assert_eq(due_flush(lab.q, DUE_S(30)), 0);
+        cr_expect_str_eq(ASK("EXISTS", "due:{queue}:j", "due:{queue}:a", "due:{queue}:t:"),
+                         ":0\r\n");
+    }
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(after[i], before[i], "figure %d: %ld, then %ld", i, before[i], after[i]);
+    cr_expect_leq(after[3], before[3] + before[3] / 4, "%ld, then %ld", before[3], after[3]);
+    cr_expect_leq(after[4], before[4] + 64, "%ld, then %ld", before[4], after[4]);
+    lab_close(&lab);
+}
+
+static unsigned descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    unsigned n = 0;
+
+    cr_assert_not_null(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+STORED_TEST(stored_redis, a_thousand_reconnects_leak_no_descriptor)
+{
+    char path[128];
+    char url[160];
+
+    snprintf(path, sizeof path, "%s/proxy", server.dir);
+    snprintf(url, sizeof url, "unix://%s", path);
+    struct fault_proxy *proxy = fault_proxy_start(path, server.socket);
+    cr_assert_not_null(proxy);
+    unsigned at_first = descriptors();
+    struct lab lab = OPEN(.with.store = store_at(url, (due_redis_options){ .size = 0 }));
+    unsigned before = descriptors();
+    for (int i = 0; i < 1000; i++) {
+        fault_proxy_cut(proxy);
+        lab_enqueue(&lab, "tea", .at_ns = 1000);
+    }
+    cr_expect_leq(descriptors(), before);
+    cr_expect_gt(fault_proxy_connections(proxy), 900u);
+    cr_expect_str_eq(ASK("HLEN", "due:{queue}:j"), ":1000\r\n");
+    lab_close(&lab);
+    for (int i = 0; i < 2000 && descriptors() > at_first; i++)
+        crew_sleep(DUE_MS(5)); /* the proxy closes its ends in its own time */
+    cr_expect_leq(descriptors(), at_first);
+    fault_proxy_stop(proxy);
+}
+
+#else
+
+typedef int there_is_no_redis; /* a file is not empty */
+
+#endif
