@@ -12,6 +12,16 @@ has "$dir/out" '^  --replay'
 run 0 check --help
 has "$dir/out" '^usage: duectl check'
 
+for command in restore verify doctor; do
+    if "$duectl" $command --help >"$dir/out" 2>"$dir/err"; then
+        has "$dir/out" "^usage: duectl $command"
+    else
+        has "$dir/err" 'was built without hiredis'
+    fi
+done
+run 2 run --queue a /dev/null
+has "$dir/err" '^duectl: --queue: goes with --store$'
+
 run 2
 has "$dir/err" '^usage: duectl run'
 run 2 walk

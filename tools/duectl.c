@@ -17,10 +17,13 @@ static const char version[] =
 static const char usage[] =
     "usage: duectl run [OPTION]... [FILE]    print each line of a schedule at its time\n"
     "       duectl check [FILE]              only say which lines cannot be read\n"
+    "       duectl restore [OPTION]... [URL] show what a stored queue holds\n"
+    "       duectl verify [OPTION]... [URL]  look whether a stored queue is whole\n"
+    "       duectl doctor [OPTION]... [URL]  say what a server keeps, and what to change there\n"
     "       duectl bench [OPTION]...         compare libdue with other queues, on this machine\n"
     "       duectl --version | --help\n"
     "\n"
-    "`duectl run --help` and `duectl bench --help` have the options.\n";
+    "`duectl COMMAND --help` has the options.\n";
 
 static const char usage_run[] =
     "usage: duectl run [OPTION]... [FILE]\n"
@@ -41,11 +44,23 @@ static const char usage_run[] =
     "                 log format and ISO 8601); the first is now\n"
     "  --speed X      replay X times as fast (1)\n"
     "  --stats        say at the end, on standard error, how many and how late\n"
+    "  --store URL    keep the jobs in a Redis: whatever kills this process, the next one has "
+    "them\n"
+    "                 (redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] or unix:///PATH; or the "
+    "variable\n"
+    "                 DUE_STORE_URL).  Jobs that are there come out too, each at least once\n"
+    "  --queue NAME   the name of the stored queue (duectl)\n"
+    "  --ack-lines    say \"ack N\" on standard error when line N is stored\n"
+    "  --standby      wait until the present owner of the queue is gone\n"
+    "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
     "  --help\n"
+    "\n"
+    "With a store and a terminal as standard input, none is read.\n"
     "\n"
     "Exit status: 0 all is well; 1 a line could not be read or a command failed; 2 wrong usage, "
     "or\n"
-    "no such input; 3 the output could not be written; 128 and its number: stopped by a signal.\n";
+    "no such input; 3 the output could not be written, or the store fails; 128 and its number:\n"
+    "stopped by a signal.\n";
 
 static const char usage_check[] = "usage: duectl check [FILE]\n"
                                   "\n"
@@ -90,6 +105,7 @@ static int run_or_check(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    ctl_urls_hide(argc, argv);
     hold_standard_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a write answers EPIPE instead */
     signal(SIGCHLD, SIG_DFL); /* so that children can be waited for */
@@ -98,6 +114,12 @@ int main(int argc, char **argv)
         return say_usage();
     if (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "check") == 0)
         return run_or_check(argc - 1, argv + 1);
+    if (strcmp(argv[1], "restore") == 0)
+        return ctl_restore(argc - 1, argv + 1);
+    if (strcmp(argv[1], "doctor") == 0)
+        return ctl_doctor(argc - 1, argv + 1);
+    if (strcmp(argv[1], "verify") == 0)
+        return ctl_verify(argc - 1, argv + 1);
     if (strcmp(argv[1], "bench") == 0)
         return ctl_bench(argv + 1);
     if (strcmp(argv[1], "--version") == 0)

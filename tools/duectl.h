@@ -14,6 +14,16 @@
  *   duectl_report.c    what a run says at its end
  *   duectl_screen.c    standard output and standard error
  *   duectl_bench.c     finds and starts the benchmarks
+ *   duectl_url.c       the address of a server, and how its password is hidden
+ *   duectl_stored.c    a run whose jobs are stored: lines go in, due jobs come out
+ *   duectl_store.c     the store of such a run
+ *   duectl_server.c    questions to a server, for the commands that look at one
+ *   duectl_keys.c      the keys of a stored queue, and its jobs page by page
+ *   duectl_restore.c   what a stored queue holds
+ *   duectl_doctor.c    what a server promises, and what is to be changed
+ *   duectl_verify.c    whether a stored queue is whole
+ *   duectl_repair.c    what is done about it
+ *   duectl_storeless.c instead of the last seven, where the library has no store
  *
  * A run has two queues.  Every job leaves through the queue on the monotonic clock, which nobody
  * can set.  Those that a date was given for wait in the queue on the wall clock, and when they are
@@ -21,6 +31,8 @@
  *
  *     reader ---- delays ----------------------> queue ----> printer, or N workers
  *          \----- dates ----> wall ----> passer ---/
+ *
+ * A run with a store has one queue, which is on the wall clock and keeps everything in the store.
  *
  * Guards  I  set before the threads start, then constant    L  the lock of its own room
  *         A  atomic                                         R  the reader alone
@@ -37,6 +49,7 @@
 #include <sys/uio.h>
 
 #include "due/due.h"
+#include "due/store.h"
 
 /* Exit statuses; a run that a signal stopped ends with 128 and the signal's number. */
 enum { CTL_FINE = 0, CTL_FAULTS = 1, CTL_USAGE = 2, CTL_BROKEN = 3 };
@@ -47,6 +60,8 @@ enum {
     CTL_AHEAD = 1 << 16,     /* lines of a log that are read ahead */
     CTL_BATCH = 64,          /* lines printed at once */
     CTL_ENV_MAX = 64 * 1024, /* bytes of a text that is also put into the environment */
+    CTL_PUT = 256,           /* lines that are stored at once, */
+    CTL_PUT_BYTES = 4 << 20, /* and about how many bytes */
 };
 
 /* ---- The command line ------------------------------------------------------------------------ */
@@ -60,10 +75,28 @@ struct ctl_options {
     bool stats;
     bool help;
     int64_t grace_ns;
+    const char *store;           /* a URL, or NULL: nothing is stored */
+    const char *queue;           /* its name in the store */
+    bool ack_lines;              /* */
+    bool standby;                /* */
+    enum due_durability require; /* */
 };
 
 /* Read the arguments of `run` or `check`; @argv[0] is that word.  False: said what is wrong. */
 bool ctl_options_read(struct ctl_options *options, int argc, char **argv);
+
+/* Note what URLs the arguments and the environment hold, and overwrite their users and passwords
+ * where other processes can see them.  First of all in main(). */
+void ctl_urls_hide(int argc, char **argv);
+
+/* The URL of which @shown is left in the arguments; NULL: the one of the environment, or NULL. */
+const char *ctl_url_of(const char *shown);
+
+/* Wipe what was noted: after the last use of a URL. */
+void ctl_urls_forget(void);
+
+/* 1 to 64 of the characters that the name of a queue may have. */
+bool ctl_is_name(const char *name);
 
 /* ---- Delays and lines of a schedule ---------------------------------------------------------- */
 
@@ -123,6 +156,7 @@ struct ctl_line {
 struct ctl_sink {
     void (*arrived)(void *ctx); /* bytes have come, or the end: look at the clock */
     bool (*line)(void *ctx, const struct ctl_line *line); /* false: stop reading */
+    bool (*paused)(void *ctx); /* nothing more has come for now, or the end; likewise.  Or NULL */
     void *ctx;
 };
 
@@ -236,6 +270,30 @@ struct ctl_thread {
     int number;
 };
 
+/* A change that the store refused. */
+struct ctl_refusal {
+    due_id id;
+    int rc;
+};
+
+/* What a run with a store has besides. */
+struct ctl_stored {
+    due_store *store;                        /* I  the queue's */
+    int loaded_fd;                           /* I  readable once everything stored has been read */
+    int handling;                            /* L  how many are at a due job */
+    bool stopping;                           /* L  no due job is to be begun with */
+    atomic_bool putting;                     /* A  lines are being stored */
+    pthread_mutex_t lock;                    /* I  */
+    size_t refusals;                         /* L  may be more than there is room for */
+    struct ctl_refusal refused[2 * CTL_PUT]; /* L  */
+    size_t n;                                /* R  lines that wait to be stored, */
+    size_t bytes;                            /* R  */
+    struct ctl_job *jobs[CTL_PUT];           /* R  */
+    due_spec specs[CTL_PUT];                 /* R  */
+    due_id ids[CTL_PUT];                     /* R  */
+    int results[CTL_PUT];                    /* R  0, or why one was not stored */
+};
+
 struct ctl_run {
     const struct ctl_options *options; /* I  */
     struct ctl_input in;               /* I  */
@@ -250,6 +308,7 @@ struct ctl_run {
     struct ctl_screen screen;
     struct ctl_tally tally;
     struct ctl_crew crew;
+    struct ctl_stored stored;
     struct ctl_thread threads[CTL_WORKERS_MAX + 2]; /* I  */
     int thread_count;                               /* I  */
 };
@@ -263,6 +322,11 @@ void ctl_read(struct ctl_run *run, int number);
 void ctl_pass(struct ctl_run *run, int number);
 void ctl_print(struct ctl_run *run, int number);
 void ctl_exec(struct ctl_run *run, int number);
+void ctl_print_stored(struct ctl_run *run, int number);
+void ctl_exec_stored(struct ctl_run *run, int number);
+
+/* Run the command for a job, and wait for it. */
+void ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job);
 
 /* Send @signal to every command that runs, and to those that start after all. */
 void ctl_crew_signal(struct ctl_crew *crew, int signal);
@@ -279,6 +343,12 @@ void ctl_run_broken(struct ctl_run *run, int error);
  * or the run has been stopped. */
 void ctl_run_drain(struct ctl_run *run, due_queue *q);
 
+/* What the library logs, for due_options.on_log. */
+void ctl_run_log(void *ctx, enum due_log_level level, const char *text);
+
+/* Close the queue at once. */
+void ctl_run_close(struct ctl_run *run);
+
 /* Close both queues; what waits is counted as left. */
 void ctl_run_stop(struct ctl_run *run);
 
@@ -294,6 +364,36 @@ void ctl_report(struct ctl_run *run, int signal);
 
 /* The exit status of a run that has ended. */
 int ctl_run_status(struct ctl_run *run, int signal);
+
+/* ---- Stored jobs ----------------------------------------------------------------------------- */
+
+/* The store that the options ask for; NULL: said why there is none. */
+due_store *ctl_store_new(const struct ctl_options *options);
+void ctl_store_free(due_store *store); /* one that no queue took over */
+
+/* Open the queue of a run with a store: an exit status. */
+int ctl_stored_open(struct ctl_run *run);
+void ctl_stored_close(struct ctl_run *run); /* after its queue */
+
+/* A line that is to be stored; it is given away.  False: stop reading. */
+bool ctl_stored_put(struct ctl_run *run, struct ctl_job *job, int64_t at_ns);
+
+/* Store what has been put, and wait until it is safe there. */
+bool ctl_stored_flush(struct ctl_run *run);
+
+/* Wait until everything stored has been read: false: the run was stopped before. */
+bool ctl_stored_loaded(struct ctl_run *run);
+
+/* Begin with no other job; close the queue when those that were begun with are done. */
+void ctl_stored_stop(struct ctl_run *run);
+
+/* Jobs that stay in the store. */
+uint64_t ctl_stored_left(struct ctl_run *run);
+
+/* `duectl restore`, `doctor`, `verify`: the exit status; @argv[0] is that word. */
+int ctl_restore(int argc, char **argv);
+int ctl_doctor(int argc, char **argv);
+int ctl_verify(int argc, char **argv);
 
 /* ---- The benchmarks -------------------------------------------------------------------------- */
 

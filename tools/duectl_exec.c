@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,6 +24,8 @@
 extern char **environ;
 
 static const char variable[] = "DUE_TEXT=";
+
+enum { NAME_ROOM = 4096 + 32 }; /* of a file, and a line */
 
 /* ---- What a command is given ----------------------------------------------------------------- */
 
@@ -174,24 +177,37 @@ static int wait_for(struct ctl_crew *crew, int number, pid_t pid)
     return status;
 }
 
+/* Which job it is; of a stored one the line is not known any more. */
+static const char *name_of(char name[NAME_ROOM], const struct ctl_run *run,
+                           const struct ctl_job *job)
+{
+    if (job->line == 0)
+        snprintf(name, NAME_ROOM, "a stored job");
+    else
+        snprintf(name, NAME_ROOM, "%s:%llu", run->in.name, (unsigned long long)job->line);
+    return name;
+}
+
 static void say_failure(struct ctl_run *run, const struct ctl_job *job, const char *what,
                         int number)
 {
+    char name[NAME_ROOM];
+
     ctl_tally_add(&run->tally, &run->tally.counts.failed, 1);
-    ctl_say(&run->screen, "duectl: %s:%llu: the command %s %d\n", run->in.name,
-            (unsigned long long)job->line, what, number);
+    ctl_say(&run->screen, "duectl: %s: the command %s %d\n", name_of(name, run, job), what, number);
 }
 
-static void run_command(struct ctl_run *run, int number, const struct ctl_job *job)
+void ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job)
 {
+    char name[NAME_ROOM];
     pid_t pid;
     int status;
     int rc = launch(run->options->exec, job, &pid);
 
     if (rc != 0) {
         ctl_tally_add(&run->tally, &run->tally.counts.failed, 1);
-        ctl_say(&run->screen, "duectl: %s:%llu: the command cannot be started: %s\n", run->in.name,
-                (unsigned long long)job->line, strerror(rc));
+        ctl_say(&run->screen, "duectl: %s: the command cannot be started: %s\n",
+                name_of(name, run, job), strerror(rc));
         return;
     }
     crew_enter(&run->crew, number, pid);
@@ -210,7 +226,7 @@ void ctl_exec(struct ctl_run *run, int number)
         struct ctl_job *job = due.ptr;
 
         ctl_job_taken(run, &due);
-        run_command(run, number, job);
+        ctl_exec_job(run, number, job);
         ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
         free(job);
         due_job_done(&due);

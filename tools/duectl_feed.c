@@ -58,8 +58,12 @@ static bool put(struct feed *f, enum ctl_clock clock, int64_t at_ns, const struc
     due_queue *q = clock == CTL_WALL ? f->run->wall : f->run->queue;
     struct ctl_job *job = job_of(line, from);
     due_spec spec = { DUE_SPEC_INIT, .at_ns = at_ns, .ptr = job };
-    int rc = job == NULL ? DUE_ENOMEM : due_enqueue(q, &spec, DUE_FOREVER, NULL);
+    int rc = job == NULL ? DUE_ENOMEM : 0;
 
+    if (rc == 0 && f->run->options->store != NULL)
+        return ctl_stored_put(f->run, job, at_ns);
+    if (rc == 0)
+        rc = due_enqueue(q, &spec, DUE_FOREVER, NULL);
     if (rc == 0) {
         ctl_tally_add(t, &t->counts.jobs, 1);
         return true;
@@ -80,6 +84,13 @@ static void arrived(void *ctx)
         f->now_ns = due_now(f->run->queue);
 }
 
+static bool paused(void *ctx)
+{
+    struct feed *f = ctx;
+
+    return f->run == NULL || f->run->options->store == NULL || ctl_stored_flush(f->run);
+}
+
 /* ---- Schedules ------------------------------------------------------------------------------- */
 
 static int64_t later(int64_t ns, int64_t by_ns)
@@ -93,7 +104,9 @@ static bool put_entry(struct feed *f, const struct ctl_line *line, const struct 
 {
     if (entry->kind == CTL_DELAY)
         return put(f, CTL_MONOTONIC, later(f->now_ns, entry->ns), line, entry->text);
-    if (entry->ns > due_now(f->run->wall))
+    if (f->run->options->store != NULL && entry->ns > f->now_ns)
+        return put(f, CTL_MONOTONIC, entry->ns, line, entry->text);
+    if (f->run->wall != NULL && entry->ns > due_now(f->run->wall))
         return put(f, CTL_WALL, entry->ns, line, entry->text);
     ctl_tally_add(f->tally, &f->tally->counts.past, 1);
     return put(f, CTL_MONOTONIC, f->now_ns, line, entry->text);
@@ -195,6 +208,7 @@ static int feed(struct feed *f, const struct ctl_input *in, int stop_fd, bool re
     struct ctl_sink sink = {
         .arrived = arrived,
         .line = replay ? log_line : schedule_line,
+        .paused = paused,
         .ctx = f,
     };
     int rc = ctl_lines_read(in, stop_fd, &sink);
@@ -219,6 +233,8 @@ void ctl_read(struct ctl_run *run, int number)
     (void)number;
     if (rc != 0)
         atomic_store(&run->unread, true);
+    if (rc <= 0 && run->options->store != NULL && !ctl_stored_loaded(run))
+        return;
     /* At the end everything is still delivered at its time.  The passer closes the other queue. */
     if (rc <= 0)
         ctl_run_drain(run, run->wall != NULL ? run->wall : run->queue);

@@ -128,6 +128,18 @@ static int wait_for_input(int fd, int stop_fd)
     return ready[1].revents != 0;
 }
 
+/* Whatever has come has been given away. */
+static bool pause_reading(struct splitter *s)
+{
+    return s->sink->paused == NULL || s->sink->paused(s->sink->ctx);
+}
+
+/* The input has ended: 0, or 1: the sink stopped. */
+static int end_reading(struct splitter *s)
+{
+    return (s->len == 0 || give_line(s)) && pause_reading(s) ? 0 : 1;
+}
+
 /* Read one chunk: its length, 0 at the end of the input, or -errno. */
 static ssize_t read_chunk(int fd, char *chunk)
 {
@@ -150,8 +162,10 @@ static int read_all(struct splitter *s, int fd, int stop_fd, char *chunk)
             return (int)n;
         s->sink->arrived(s->sink->ctx);
         if (n == 0)
-            return s->len == 0 || give_line(s) ? 0 : 1;
+            return end_reading(s);
         rc = split(s, chunk, (size_t)n);
+        if (rc == 0 && !pause_reading(s))
+            rc = 1;
         if (rc != 0)
             return rc;
     }

@@ -8,13 +8,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXEC = 256, WORKERS, REPLAY, SPEED, STATS, GRACE, HELP };
+enum {
+    EXEC = 256,
+    WORKERS,
+    REPLAY,
+    SPEED,
+    STATS,
+    GRACE,
+    STORE,
+    QUEUE,
+    ACK_LINES,
+    STANDBY,
+    REQUIRE,
+    HELP
+};
 
 static const struct option run_options[] = {
-    { "exec", required_argument, NULL, EXEC },   { "workers", required_argument, NULL, WORKERS },
-    { "grace", required_argument, NULL, GRACE }, { "replay", no_argument, NULL, REPLAY },
-    { "speed", required_argument, NULL, SPEED }, { "stats", no_argument, NULL, STATS },
-    { "help", no_argument, NULL, HELP },         { NULL, 0, NULL, 0 },
+    { "exec", required_argument, NULL, EXEC },
+    { "workers", required_argument, NULL, WORKERS },
+    { "grace", required_argument, NULL, GRACE },
+    { "replay", no_argument, NULL, REPLAY },
+    { "speed", required_argument, NULL, SPEED },
+    { "stats", no_argument, NULL, STATS },
+    { "store", required_argument, NULL, STORE },
+    { "queue", required_argument, NULL, QUEUE },
+    { "ack-lines", no_argument, NULL, ACK_LINES },
+    { "standby", no_argument, NULL, STANDBY },
+    { "require", required_argument, NULL, REQUIRE },
+    { "help", no_argument, NULL, HELP },
+    { NULL, 0, NULL, 0 },
 };
 
 static const struct option check_options[] = {
@@ -59,6 +81,52 @@ static bool read_grace(const char *text, int64_t *ns)
     return true;
 }
 
+bool ctl_is_name(const char *name)
+{
+    size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
+
+    return n >= 1 && n <= 64 && name[n] == '\0';
+}
+
+static bool read_require(const char *text, enum due_durability *require)
+{
+    static const struct {
+        const char *name;
+        enum due_durability level;
+    } levels[] = { { "none", DUE_DURABLE_NONE },
+                   { "everysec", DUE_DURABLE_EVERYSEC },
+                   { "always", DUE_DURABLE_ALWAYS } };
+
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        if (strcmp(text, levels[i].name) == 0) {
+            *require = levels[i].level;
+            return true;
+        }
+    }
+    return wrong("--require takes none, everysec or always", text);
+}
+
+/* Options of a run whose jobs are stored. */
+static bool take_store_option(struct ctl_options *options, int option, const char *value)
+{
+    switch (option) {
+    case STORE:
+        options->store = ctl_url_of(value);
+        return true;
+    case QUEUE:
+        options->queue = value;
+        return ctl_is_name(value) || wrong("--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", value);
+    case ACK_LINES:
+        options->ack_lines = true;
+        return true;
+    case STANDBY:
+        options->standby = true;
+        return true;
+    default:
+        return read_require(value, &options->require);
+    }
+}
+
 static bool take_option(struct ctl_options *options, int option, const char *value)
 {
     switch (option) {
@@ -77,21 +145,35 @@ static bool take_option(struct ctl_options *options, int option, const char *val
     case STATS:
         options->stats = true;
         return true;
-    default:
+    case HELP:
         options->help = true;
         return true;
+    default:
+        return take_store_option(options, option, value);
     }
 }
 
 /* Options that say something only together with others. */
-static bool belong_together(const struct ctl_options *options, bool workers, bool speed, bool grace)
+static bool belong_together(const struct ctl_options *options, const bool *given)
 {
-    if (workers && options->exec == NULL)
+    static const struct {
+        int option;
+        const char *name;
+    } of_store[] = { { QUEUE, "--queue" },
+                     { ACK_LINES, "--ack-lines" },
+                     { STANDBY, "--standby" },
+                     { REQUIRE, "--require" } };
+
+    if (given[WORKERS - EXEC] && options->exec == NULL)
         return wrong("goes with --exec", "--workers");
-    if (speed && !options->replay)
+    if (given[SPEED - EXEC] && !options->replay)
         return wrong("goes with --replay", "--speed");
-    if (grace && options->exec == NULL)
+    if (given[GRACE - EXEC] && options->exec == NULL)
         return wrong("goes with --exec", "--grace");
+    for (size_t i = 0; i < sizeof of_store / sizeof of_store[0]; i++) {
+        if (given[of_store[i].option - EXEC] && options->store == NULL)
+            return wrong("goes with --store", of_store[i].name);
+    }
     return true;
 }
 
@@ -103,6 +185,8 @@ bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
     int option;
 
     *options = (struct ctl_options){ .workers = 1, .speed = 1, .grace_ns = DUE_S(5) };
+    options->queue = "duectl";
+    options->store = run ? ctl_url_of(NULL) : NULL;
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
         if (option == ':')
@@ -117,6 +201,5 @@ bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
     if (optind + 1 < argc)
         return wrong("one file at most", argv[optind + 1]);
     options->file = argv[optind];
-    return options->help || belong_together(options, given[WORKERS - EXEC], given[SPEED - EXEC],
-                                            given[GRACE - EXEC]);
+    return options->help || belong_together(options, given);
 }

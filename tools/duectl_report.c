@@ -91,6 +91,14 @@ static const char *cause(int signal)
     }
 }
 
+/* What is stored is not lost: whoever runs next has it. */
+static void say_kept(struct ctl_run *run, int signal)
+{
+    ctl_say(&run->screen, "duectl: stopped%s: %llu jobs stay in the store%s\n", cause(signal),
+            (unsigned long long)ctl_stored_left(run),
+            atomic_load(&run->unread) ? ", and the rest of the input was not read" : "");
+}
+
 static void say_left(struct ctl_run *run, int signal)
 {
     struct ctl_left *left = run->tally.left;
@@ -129,6 +137,17 @@ static void say_lateness(struct ctl_run *run)
     ctl_say(&run->screen, "lateness   %s\n", text);
 }
 
+static void say_stored(struct ctl_run *run)
+{
+    struct due_stats stats;
+
+    if (due_stats(run->queue, &stats) == 0)
+        ctl_say(&run->screen, "store      %llu restored, %llu batches, %llu put again\n",
+                (unsigned long long)stats.restored, (unsigned long long)stats.batches,
+                (unsigned long long)stats.mirrored);
+    ctl_say(&run->screen, "left       %llu\n", (unsigned long long)ctl_stored_left(run));
+}
+
 static void say_statistics(struct ctl_run *run)
 {
     struct ctl_counts n = ctl_tally_counts(&run->tally);
@@ -150,7 +169,11 @@ static void say_statistics(struct ctl_run *run)
     else
         ctl_say(&run->screen, "commands   %llu, %llu failed\n", (unsigned long long)n.delivered,
                 (unsigned long long)n.failed);
-    ctl_say(&run->screen, "left       %llu\n", (unsigned long long)(left[0].count + left[1].count));
+    if (run->options->store != NULL)
+        say_stored(run);
+    else
+        ctl_say(&run->screen, "left       %llu\n",
+                (unsigned long long)(left[0].count + left[1].count));
     say_lateness(run);
     ctl_say(&run->screen, "early      %llu\n", (unsigned long long)n.early);
 }
@@ -164,7 +187,9 @@ void ctl_report(struct ctl_run *run, int signal)
         broken = CTL_SAID;
     if (broken > 0)
         ctl_say(&run->screen, "duectl: standard output: %s\n", strerror(broken));
-    if (signal != 0 || broken > 0)
+    if (run->options->store != NULL && (signal != 0 || broken != 0))
+        say_kept(run, signal);
+    else if (signal != 0 || broken > 0)
         say_left(run, signal);
     if (run->options->stats)
         say_statistics(run);

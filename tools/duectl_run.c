@@ -30,7 +30,7 @@ static void discard_of_wall(void *ctx, const due_job *due)
     count_left(ctx, CTL_WALL, due);
 }
 
-static void log_text(void *ctx, enum due_log_level level, const char *text)
+void ctl_run_log(void *ctx, enum due_log_level level, const char *text)
 {
     struct ctl_run *run = ctx;
 
@@ -57,10 +57,10 @@ static bool open_queues(struct ctl_run *run)
     due_options wall = { DUE_OPTIONS_INIT, .name = "dates", .on_discard = discard_of_wall };
 
     queue.capacity = run->options->replay ? CTL_AHEAD : 0;
-    queue.on_log = log_text;
+    queue.on_log = ctl_run_log;
     queue.ctx = run;
     wall.clock = DUE_CLOCK_REALTIME;
-    wall.on_log = log_text;
+    wall.on_log = ctl_run_log;
     wall.ctx = run;
     run->queue = open_queue(run, &queue);
     if (run->queue == NULL)
@@ -97,12 +97,21 @@ void ctl_run_drain(struct ctl_run *run, due_queue *q)
     close_queue(run, q, DUE_CLOSE_DRAIN, DUE_FOREVER);
 }
 
+void ctl_run_close(struct ctl_run *run)
+{
+    close_queue(run, run->queue, DUE_CLOSE_DISCARD, CLOSE_NS);
+}
+
 void ctl_run_stop(struct ctl_run *run)
 {
     eventfd_write(run->stop_fd, 1);
+    if (run->options->store != NULL) {
+        ctl_stored_stop(run);
+        return;
+    }
     if (run->wall != NULL)
         close_queue(run, run->wall, DUE_CLOSE_DISCARD, CLOSE_NS);
-    close_queue(run, run->queue, DUE_CLOSE_DISCARD, CLOSE_NS);
+    ctl_run_close(run);
 }
 
 void ctl_run_broken(struct ctl_run *run, int error)
@@ -145,11 +154,15 @@ static int start_thread(struct ctl_run *run, void (*body)(struct ctl_run *, int)
 /* Those who take come before those who give. */
 static int start_threads(struct ctl_run *run)
 {
-    int workers = run->options->exec == NULL ? 1 : run->options->workers;
+    bool stored = run->options->store != NULL;
+    bool exec = run->options->exec != NULL;
+    int workers = exec ? run->options->workers : 1;
+    void (*printer)(struct ctl_run *, int) = stored ? ctl_print_stored : ctl_print;
+    void (*worker)(struct ctl_run *, int) = stored ? ctl_exec_stored : ctl_exec;
     int rc = 0;
 
     for (int i = 0; i < workers && rc == 0; i++)
-        rc = start_thread(run, run->options->exec == NULL ? ctl_print : ctl_exec, i);
+        rc = start_thread(run, exec ? worker : printer, i);
     if (rc == 0 && run->wall != NULL)
         rc = start_thread(run, ctl_pass, 0);
     if (rc == 0)
@@ -159,7 +172,7 @@ static int start_threads(struct ctl_run *run)
 
 /* ---- A run ----------------------------------------------------------------------------------- */
 
-static bool open_run(struct ctl_run *run)
+static bool open_descriptors(struct ctl_run *run)
 {
     run->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     run->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -167,13 +180,14 @@ static bool open_run(struct ctl_run *run)
         fprintf(stderr, "duectl: %s\n", strerror(errno));
         return false;
     }
-    return open_queues(run);
+    return true;
 }
 
 static void close_run(struct ctl_run *run)
 {
     free_queue(run, run->wall);
     free_queue(run, run->queue);
+    ctl_stored_close(run);
     if (run->stop_fd >= 0)
         close(run->stop_fd);
     if (run->event_fd >= 0)
@@ -209,28 +223,51 @@ static int carry_out(struct ctl_run *run, int signal_fd)
     return ctl_run_status(run, signal);
 }
 
+/* A queue that is stored has its owner's lines besides those of the input, which may be none. */
+static const char *input_of(const struct ctl_options *options)
+{
+    if (options->store != NULL && options->file == NULL && isatty(STDIN_FILENO))
+        return "/dev/null";
+    return options->file;
+}
+
+/* Opened, started and ended.  Whoever waits for a store and its owner may be stopped by a signal as
+ * any program is: nothing has been accepted yet. */
+static int go(struct ctl_run *run)
+{
+    bool stored = run->options->store != NULL;
+    int status = stored ? ctl_stored_open(run) : CTL_FINE;
+    int signal_fd;
+
+    if (status != CTL_FINE)
+        return status;
+    signal_fd = ctl_watch_open();
+    status = CTL_BROKEN;
+    if (signal_fd >= 0 && (stored || open_queues(run))) {
+        run->start_ns = due_now(run->queue);
+        status = carry_out(run, signal_fd);
+    }
+    if (signal_fd >= 0)
+        close(signal_fd);
+    return status;
+}
+
 int ctl_run(const struct ctl_options *options)
 {
     static struct ctl_run run;
     int status = CTL_BROKEN;
-    int signal_fd;
 
     run.options = options;
     run.stop_fd = -1;
     run.event_fd = -1;
+    run.stored.loaded_fd = -1;
     ctl_tally_open(&run.tally);
     ctl_screen_open(&run.screen, true, options->exec != NULL);
     pthread_mutex_init(&run.crew.lock, NULL);
-    if (!ctl_input_open(&run.in, options->file))
+    if (!ctl_input_open(&run.in, input_of(options)))
         return CTL_USAGE;
-
-    signal_fd = ctl_watch_open();
-    if (signal_fd >= 0 && open_run(&run)) {
-        run.start_ns = due_now(run.queue);
-        status = carry_out(&run, signal_fd);
-    }
+    if (open_descriptors(&run))
+        status = go(&run);
     close_run(&run);
-    if (signal_fd >= 0)
-        close(signal_fd);
     return status;
 }

@@ -143,12 +143,15 @@ static void show_progress(struct watch *w)
     int64_t next = time_to_next(run->queue);
     int64_t by_date = time_to_next(run->wall);
     uint64_t waiting = counts.jobs > counts.delivered ? counts.jobs - counts.delivered : 0;
+    struct due_stats stats;
     char duration[CTL_DURATION];
     char text[256];
     int len;
 
     if (by_date < next)
         next = by_date;
+    if (run->options->store != NULL && due_stats(run->queue, &stats) == 0)
+        waiting = stats.waiting;
     len = snprintf(text, sizeof text, "%llu lines read, %llu %s", (unsigned long long)counts.lines,
                    (unsigned long long)counts.delivered,
                    run->options->exec == NULL ? "printed" : "commands ended");

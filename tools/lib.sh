@@ -1,9 +1,11 @@
 # lib.sh - what tools/check, tools/demo and tools/proof share.  For a POSIX shell that stands in the
 # project's root and has set $install to yes or no.
 
-# What every build needs; the tests need more.
+# What every build needs; stored queues and the tests need more.
 packages_build="gcc libc6-dev cmake ninja-build make pkgconf liburcu-dev"
-packages_tests="libcriterion-dev python3 g++ libtbb-dev libevent-dev libev-dev libuv1-dev"
+packages_store="libhiredis-dev redis-server"
+packages_tests="$packages_store libcriterion-dev python3 g++ libtbb-dev libevent-dev libev-dev
+    libuv1-dev"
 
 say()
 {
@@ -71,6 +73,12 @@ need()
         die "The packages could not be installed; see build/log/install.log"
     }
     say "Installed."
+    case $missing in
+    *redis-server*)
+        say "Debian also starts a service redis-server, where it starts services.  It is not used"
+        say "here, every server is private: \`systemctl disable --now redis-server\` stops it."
+        ;;
+    esac
 }
 
 # starter COMPILER: what a program built by it with ThreadSanitizer must be started with.  Those of

@@ -1,0 +1,132 @@
+/* duectl_restore.c - what a stored queue holds, and would give back; nothing is written. */
+#include "duectl_server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: duectl restore [OPTION]... [URL]\n"
+    "\n"
+    "Shows what a stored queue holds, without becoming its owner: jobs by topic, the times at "
+    "which\n"
+    "the first and the last of them are due (UTC), and how often they have been handed out.\n"
+    "Without URL it is that of the environment variable DUE_STORE_URL.\n"
+    "\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage, or no\n"
+    "connection.\n";
+
+/* What one topic holds. */
+struct sum {
+    bool list;
+    uint64_t jobs;
+    uint64_t tried; /* jobs that were handed out before */
+    uint32_t most;  /* times that one of them was */
+    uint64_t unreadable;
+    int64_t first_us;
+    int64_t last_us;
+};
+
+static void list_job(const struct ctl_found *found, const due_record *record, const char *topic)
+{
+    char id[DUE_ID_TEXT];
+    char date[CTL_WHEN];
+    char name[CTL_SHOWN];
+    char text[CTL_SHOWN];
+
+    printf("%s  %s  %3d  %u  %u  %zu  %s  %s\n", due_id_format(record->id, id),
+           ctl_date_show(date, found->score), record->priority, record->attempts, record->failures,
+           record->len, topic[0] == '\0' ? "-" : ctl_shown(name, topic, strlen(topic)),
+           ctl_shown(text, record->data, record->len));
+}
+
+static bool add(void *ctx, const struct ctl_found *found)
+{
+    struct sum *sum = ctx;
+    char topic[DUE_TOPIC_LENGTH + 1];
+    due_record record;
+    int rc = ctl_record_read(&record, topic, found->id, found->record, found->entry);
+
+    if (sum->jobs++ == 0 || found->score < sum->first_us)
+        sum->first_us = found->score;
+    if (found->score > sum->last_us)
+        sum->last_us = found->score;
+    if (rc != 0) {
+        sum->unreadable++;
+        return true;
+    }
+    sum->tried += record.attempts > 0;
+    if (record.attempts > sum->most)
+        sum->most = record.attempts;
+    if (sum->list)
+        list_job(found, &record, topic);
+    return true;
+}
+
+static void say_sum(const char *name, const struct sum *sum)
+{
+    char first[CTL_WHEN];
+    char last[CTL_WHEN];
+
+    printf("%-20s %9" PRIu64 "  %-24s  %-24s %8" PRIu64 " %8u", name, sum->jobs,
+           ctl_date_show(first, sum->first_us), ctl_date_show(last, sum->last_us), sum->tried,
+           sum->most);
+    if (sum->unreadable > 0)
+        printf("  %" PRIu64 " cannot be read", sum->unreadable);
+    putchar('\n');
+}
+
+/* The topics in the order in which the server has them.  An exit status. */
+static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list)
+{
+    redisReply *topics = CTL_ASK(s, "HKEYS", k->topics);
+    bool fine = ctl_answer_is(topics, REDIS_REPLY_ARRAY, "topics");
+    char name[CTL_SHOWN];
+
+    if (fine && !list)
+        printf("%-20s %9s  %-24s  %-24s %8s %8s\n", "topic", "jobs", "first due", "last due",
+               "tried", "most");
+    for (size_t i = 0; fine && i < topics->elements; i++) {
+        const redisReply *topic = topics->element[i];
+        struct sum sum = { .list = list };
+
+        struct ctl_text text = { topic->str, (size_t)topic->len };
+
+        fine = due__redis_is_text(topic) && ctl_walk(s, k, text, add, &sum);
+        if (fine && !list && sum.jobs > 0)
+            say_sum(topic->len == 0 ? "-" : ctl_shown(name, topic->str, (size_t)topic->len), &sum);
+    }
+    freeReplyObject(topics);
+    return fine ? CTL_FINE : CTL_FAULTS;
+}
+
+int ctl_restore(int argc, char **argv)
+{
+    struct ctl_server server;
+    struct ctl_look look;
+    struct ctl_keys keys;
+    struct ctl_head head;
+    bool list = false;
+    int status;
+
+    if (!ctl_look_read(&look, argc, argv, "list", &list))
+        return CTL_USAGE;
+    if (look.help)
+        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    if (!ctl_server_open(&server, look.url))
+        return CTL_USAGE;
+    ctl_urls_forget();
+    ctl_keys_make(&keys, look.queue);
+    status = ctl_head_read(&server, &keys, look.queue, &head);
+    if (status == 0) {
+        printf("jobs    %" PRIu64 "; %" PRIu64 " damaged records set aside\n", head.jobs,
+               head.aside);
+        status = show_topics(&server, &keys, list);
+    }
+    ctl_server_close(&server);
+    return fflush(stdout) != 0 ? CTL_BROKEN : status;
+}

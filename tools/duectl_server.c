@@ -1,0 +1,184 @@
+/* duectl_server.c - questions to a server, for the commands that look at one. */
+#define _GNU_SOURCE
+#include "duectl_server.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_NS DUE_S(3)
+#define ANSWER_NS  DUE_S(30)
+
+enum { QUEUE = 256, OWN, HELP };
+
+/* ---- The command line ------------------------------------------------------------------------ */
+
+static bool wrong(const char *command, const char *what, const char *value)
+{
+    fprintf(stderr, "duectl: %s: %s\nduectl: `duectl %s --help` says more\n", value, what, command);
+    return false;
+}
+
+static bool find_url(struct ctl_look *look, int argc, char **argv)
+{
+    if (optind + 1 < argc)
+        return wrong(argv[0], "one URL at most", argv[optind + 1]);
+    look->url = ctl_url_of(argv[optind]);
+    if (look->url != NULL || look->help)
+        return true;
+    return wrong(argv[0], "give it after the command, or in the variable DUE_STORE_URL",
+                 "no URL of a server");
+}
+
+bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own, bool *given)
+{
+    const struct option known[] = {
+        { "queue", required_argument, NULL, QUEUE },
+        { "help", no_argument, NULL, HELP },
+        { own, no_argument, NULL, OWN },
+        { NULL, 0, NULL, 0 },
+    };
+    int option;
+
+    *look = (struct ctl_look){ .queue = "duectl" };
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
+        if (option == ':')
+            return wrong(argv[0], "an argument is missing", argv[optind - 1]);
+        if (option == '?')
+            return wrong(argv[0], "no such option", argv[optind - 1]);
+        if (option == QUEUE)
+            look->queue = optarg;
+        else if (option == OWN)
+            *given = true;
+        else
+            look->help = true;
+    }
+    if (!ctl_is_name(look->queue))
+        return wrong(argv[0], "--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", look->queue);
+    return find_url(look, argc, argv);
+}
+
+/* ---- Questions and answers ------------------------------------------------------------------- */
+
+bool ctl_server_open(struct ctl_server *s, const char *url)
+{
+    static const struct due__link_limits limits = { .connect_ns = CONNECT_NS,
+                                                    .answer_ns = ANSWER_NS,
+                                                    .backoff_min_ns = DUE_MS(50),
+                                                    .backoff_max_ns = DUE_S(1),
+                                                    .reply_elements = (size_t)1 << 22,
+                                                    .reply_bytes = (size_t)1 << 30 };
+    struct due__address address;
+    due_error error;
+    bool fresh;
+    int rc = due__address_parse(&address, url, &error);
+
+    if (rc != 0) {
+        fprintf(stderr, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ",
+                error.hint);
+        return false;
+    }
+    due__address_show(&address, s->where, sizeof s->where);
+    s->link = due__link_new(&address, &limits, "duectl");
+    if (s->link == NULL) {
+        fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
+        return false;
+    }
+    rc = due__link_up(s->link, &fresh, due__redis_monotonic() + CONNECT_NS);
+    if (rc == 0)
+        return true;
+    fprintf(stderr, "duectl: %s: cannot connect: %s\n", s->where, due__link_trouble(s->link));
+    ctl_server_close(s);
+    return false;
+}
+
+void ctl_server_close(struct ctl_server *s)
+{
+    due__link_free(s->link);
+    s->link = NULL;
+}
+
+void ctl_answers_free(size_t n, redisReply **answers)
+{
+    for (size_t i = 0; i < n; i++) {
+        freeReplyObject(answers[i]);
+        answers[i] = NULL;
+    }
+}
+
+bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
+{
+    int64_t until_ns = due__redis_monotonic() + ANSWER_NS;
+    int rc = due__link_send(s->link, until_ns);
+    size_t got = 0;
+
+    memset(answers, 0, n * sizeof *answers);
+    while (rc == 0 && got < n) {
+        rc = due__link_reply(s->link, &answers[got], due__redis_monotonic() + ANSWER_NS);
+        got += rc == 0;
+    }
+    if (rc == 0)
+        return true;
+    ctl_answers_free(got, answers);
+    fprintf(stderr, "duectl: %s: no answer: %s\n", s->where, due__link_trouble(s->link));
+    return false;
+}
+
+redisReply *ctl_server_ask(struct ctl_server *s, const char *const *words)
+{
+    redisReply *answer = NULL;
+    size_t n = 0;
+
+    while (words[n] != NULL)
+        n++;
+    due__link_words(s->link, n, words);
+    return ctl_server_go(s, 1, &answer) ? answer : NULL;
+}
+
+const char *ctl_shown(char shown[CTL_SHOWN], const char *text, size_t len)
+{
+    size_t n = len < CTL_SHOWN - 4 ? len : CTL_SHOWN - 4;
+
+    for (size_t i = 0; i < n; i++) {
+        unsigned char byte = (unsigned char)text[i];
+
+        shown[i] = (char)(byte < 0x20 || byte == 0x7f ? '?' : byte);
+    }
+    memcpy(shown + n, n < len ? "..." : "", n < len ? 4 : 1);
+    return shown;
+}
+
+bool ctl_answer_is(const redisReply *answer, int type, const char *what)
+{
+    char shown[CTL_SHOWN];
+
+    if (answer == NULL)
+        return false;
+    if (answer->type == type)
+        return true;
+    if (answer->type == REDIS_REPLY_ERROR)
+        fprintf(stderr, "duectl: %s: the server says: %s\n", what,
+                ctl_shown(shown, answer->str, (size_t)answer->len));
+    else
+        fprintf(stderr, "duectl: %s: an answer that makes no sense\n", what);
+    return false;
+}
+
+void ctl_info_value(const redisReply *info, const char *name, char *value, size_t room)
+{
+    size_t len = strlen(name);
+    const char *at = due__redis_is_text(info) ? info->str : NULL;
+
+    value[0] = '\0';
+    for (; at != NULL; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, name, len) == 0 && at[len] == ':') {
+            size_t n = strcspn(at + len + 1, "\r\n");
+
+            ctl_shown(value, at + len + 1, n < room - 4 ? n : room - 4);
+            return;
+        }
+    }
+}

@@ -1,0 +1,154 @@
+/* duectl_server.h - looking at a server and at the stored queues there, without owning one.
+ *
+ *   duectl_server.c    questions and answers
+ *   duectl_keys.c      the keys of a queue, and its jobs page by page
+ *   duectl_repair.c    the only one that writes
+ *
+ * Threads  one
+ */
+#ifndef DUECTL_SERVER_H
+#define DUECTL_SERVER_H
+
+#include <hiredis.h>
+
+#include "duectl.h"
+#include "record.h"
+#include "redis_link.h"
+#include "redis_store.h"
+
+/* ---- The command line ------------------------------------------------------------------------ */
+
+struct ctl_look {
+    const char *url;
+    const char *queue;
+    bool repair;
+    bool help;
+};
+
+/* Read the arguments: --queue, --help, the switch called @own unless it is NULL, and the URL.
+ * False: said what is wrong. */
+bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own, bool *given);
+
+/* ---- Questions and answers ------------------------------------------------------------------- */
+
+struct ctl_server {
+    struct due__link *link;
+    char where[128];
+};
+
+/* False: said why not. */
+bool ctl_server_open(struct ctl_server *s, const char *url);
+void ctl_server_close(struct ctl_server *s);
+
+/* Send what was formatted on the link, and read @n answers.  False: said that there are none. */
+bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers);
+void ctl_answers_free(size_t n, redisReply **answers);
+
+/* One command of words that end with NULL.  The answer may be an error; NULL: said that there is
+ * none. */
+redisReply *ctl_server_ask(struct ctl_server *s, const char *const *words);
+#define CTL_ASK(s, ...) ctl_server_ask((s), (const char *const[]){ __VA_ARGS__, NULL })
+
+/* Is it of this type, and not an error?  If not, it is said what @what got instead. */
+bool ctl_answer_is(const redisReply *answer, int type, const char *what);
+
+/* A text of the server, as far as it can be shown. */
+enum { CTL_SHOWN = 100 };
+const char *ctl_shown(char shown[CTL_SHOWN], const char *text, size_t len);
+
+/* The value of a line "name:value" of INFO, or an empty text. */
+void ctl_info_value(const redisReply *info, const char *name, char *value, size_t room);
+
+/* ---- The keys of a queue --------------------------------------------------------------------- */
+
+struct ctl_keys {
+    char base[128]; /* what all begin with */
+    char meta[136], fence[136], owner[136], jobs[136], again[136], topics[136], aside[136];
+};
+
+void ctl_keys_make(struct ctl_keys *k, const char *queue);
+
+/* Say what stands in the queue's own keys, and whether it can be read.  0, or an exit status. */
+struct ctl_head {
+    uint64_t jobs, again, aside;
+    bool owned;
+};
+int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *queue,
+                  struct ctl_head *head);
+
+/* The name of a topic. */
+struct ctl_text {
+    const char *at;
+    size_t len;
+};
+
+/* One argument of the command being formatted: the key of a topic. */
+void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic);
+
+/* A member of a topic, as the walk found it. */
+struct ctl_found {
+    const redisReply *id;
+    int64_t score;            /* microseconds since 1970 */
+    const redisReply *record; /* nil: there is none */
+    const redisReply *entry;  /* likewise */
+    struct ctl_text topic;
+};
+
+/* Show every member of a topic; in a queue in use one may be shown twice, or not.  @visit answers
+ * false to end it.  False: ended, or said what went wrong. */
+typedef bool ctl_visit(void *ctx, const struct ctl_found *found);
+bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
+              ctl_visit *visit, void *ctx);
+
+/* Read record and entry: as due__record_read(), and DUE_ENOENT: there is no record. */
+int ctl_record_read(due_record *record, char topic[DUE_TOPIC_LENGTH + 1], const redisReply *id,
+                    const redisReply *bytes, const redisReply *entry);
+
+/* "2026-12-01T08:00:00.250Z" */
+enum { CTL_WHEN = 40 };
+const char *ctl_date_show(char text[CTL_WHEN], int64_t us);
+
+/* ---- Repair ---------------------------------------------------------------------------------- */
+
+enum ctl_wrong {
+    CTL_FINE_JOB,
+    CTL_ORPHAN,    /* a record in no topic */
+    CTL_NO_RECORD, /* a member without a record */
+    CTL_DAMAGED,   /* */
+    CTL_NEWER,     /* of a later version: not touched */
+    CTL_TWICE,     /* in more than one topic */
+    CTL_SHIFTED,   /* its place in the topic is another time's */
+    CTL_LEFTOVER,  /* an entry without a job */
+    CTL_WRONGS
+};
+
+/* What one atomic look at a job has shown. */
+struct ctl_finding {
+    enum ctl_wrong wrong;
+    due_id id;
+    const redisReply *record;         /* nil: there is none */
+    char topic[DUE_TOPIC_LENGTH + 1]; /* where it should stand, */
+    int64_t score;                    /* and how */
+    const struct ctl_text *in;        /* topics that it stands in */
+    size_t in_count;
+};
+
+struct ctl_repair {
+    struct ctl_server *server;
+    const struct ctl_keys *keys;
+    due_store *store; /* ours while it goes on */
+    struct due_store_info info;
+    int64_t renewed_ns;
+    char fence[64];
+};
+
+/* Become the owner of the queue.  False: said why not. */
+bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue);
+void ctl_repair_end(struct ctl_repair *r);
+
+/* Mend one job, or enter a topic; nothing is done if the queue is not ours any more.  False: said
+ * why nothing was done. */
+bool ctl_repair_job(struct ctl_repair *r, const struct ctl_finding *found);
+bool ctl_repair_topic(struct ctl_repair *r, struct ctl_text topic, bool enter);
+
+#endif

@@ -1,0 +1,110 @@
+/* duectl_url.c - the address of a server, and how its password is hidden.
+ *
+ * What stands on a command line can be seen by every user of the machine, as long as the process
+ * lives.  So the URL is copied, and what stands between its scheme and its host is overwritten
+ * where it stood, first of all.  It was to be seen for a moment: the environment variable
+ * DUE_STORE_URL is the better place.
+ */
+#define _GNU_SOURCE
+#include "duectl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEPT_MAX = 64 };
+
+static const char variable[] = "DUE_STORE_URL";
+
+/* An argument that was overwritten in part; a URL may be a part of it too. */
+static struct kept {
+    const char *shown;
+    char *text;
+    size_t len;
+} kept[KEPT_MAX];
+static size_t kept_count;
+static char *from_environment;
+
+/* Where the user and the password of a text stand, if it has any. */
+static bool secret_of(char *text, bool is_url, char **from, char **to)
+{
+    char *scheme = strstr(text, "://");
+
+    *to = strrchr(text, '@');
+    if (*to == NULL || (scheme == NULL && !is_url) || (scheme != NULL && *to < scheme))
+        return false;
+    *from = scheme != NULL ? scheme + 3 : text;
+    return true;
+}
+
+/* An argument of this form is a URL, or was meant to be one. */
+static bool begins_as_url(const char *text)
+{
+    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz+-");
+
+    return n > 0 && strncmp(text + n, ":/", 2) == 0;
+}
+
+static void overwrite(char *text, bool is_url)
+{
+    char *from;
+    char *to;
+
+    if (secret_of(text, is_url, &from, &to))
+        memset(from, '*', (size_t)(to - from));
+}
+
+static void hide(char *text, char *url)
+{
+    struct kept *k = &kept[kept_count];
+
+    if (strchr(url, '@') == NULL)
+        return;
+    if (kept_count < KEPT_MAX) {
+        k->text = strdup(text);
+        if (k->text != NULL) {
+            k->shown = text;
+            k->len = strlen(text);
+            kept_count++;
+        }
+    }
+    overwrite(url, true);
+}
+
+void ctl_urls_hide(int argc, char **argv)
+{
+    static const char option[] = "--store=";
+    char *value = getenv(variable);
+
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], option, sizeof option - 1) == 0)
+            hide(argv[i], argv[i] + sizeof option - 1);
+        else if (strcmp(argv[i - 1], "--store") == 0 || begins_as_url(argv[i]))
+            hide(argv[i], argv[i]);
+    }
+    if (value != NULL && value[0] != '\0') {
+        from_environment = strdup(value);
+        overwrite(value, true);
+        unsetenv(variable); /* commands are not told either */
+    }
+}
+
+const char *ctl_url_of(const char *shown)
+{
+    if (shown == NULL)
+        return from_environment;
+    for (size_t i = 0; i < kept_count; i++) {
+        if (shown >= kept[i].shown && shown <= kept[i].shown + kept[i].len)
+            return kept[i].text + (shown - kept[i].shown);
+    }
+    return shown;
+}
+
+/* Overwritten rather than freed: a pointer to it may be left, as a sign that there was a URL. */
+void ctl_urls_forget(void)
+{
+    for (size_t i = 0; i < kept_count; i++)
+        explicit_bzero(kept[i].text, kept[i].len);
+    if (from_environment != NULL)
+        explicit_bzero(from_environment, strlen(from_environment));
+}

@@ -1,0 +1,531 @@
+/* duectl_verify.c - whether a stored queue is whole.
+ *
+ * Everything is read: the members of every topic with their records and entries, then the ids of
+ * all records and of all entries.  What does not fit is only a suspicion, since a queue in use
+ * changes meanwhile; so each suspect is looked at once more, alone, in one transaction, and that
+ * look decides.
+ */
+#include "duectl_server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: duectl verify [OPTION]... [URL]\n"
+    "\n"
+    "Looks whether a stored queue is whole: every job in exactly one topic, every record there "
+    "and\n"
+    "readable, every time right, nothing left over.  The queue may be in use.  Without URL it is\n"
+    "that of the environment variable DUE_STORE_URL.\n"
+    "\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --repair       set aside what cannot be delivered, put right what can, remove what is left\n"
+    "                 over; only if nobody owns the queue\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 whole, or repaired; 1 something is wrong; 2 wrong usage, or no connection.\n";
+
+enum { SHOWN_MAX = 20 }; /* findings that are told one by one */
+
+/* Ids, and how many. */
+struct ids {
+    due_id *id;
+    size_t n, room;
+};
+
+struct topics {
+    struct ctl_text *text; /* copies */
+    size_t n, room;
+};
+
+struct verify {
+    struct ctl_server server;
+    struct ctl_keys keys;
+    struct ids members, records, entries, suspects;
+    struct topics topics; /* those that are entered, */
+    size_t entered;       /* then the others */
+    uint64_t unused;      /* topics without a job */
+    uint64_t strangers;   /* members that are no ids */
+    uint64_t found[CTL_WRONGS];
+    uint64_t wrong;
+    uint64_t repaired;
+    struct ctl_repair *repair; /* NULL: only look */
+};
+
+static bool no_memory(void)
+{
+    fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
+    return false;
+}
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+static bool ids_add(struct ids *list, const due_id *id)
+{
+    if (list->n == list->room) {
+        size_t room = list->room == 0 ? 1024 : 2 * list->room;
+        due_id *more = realloc(list->id, room * sizeof *more);
+
+        if (more == NULL)
+            return no_memory();
+        list->id = more;
+        list->room = room;
+    }
+    list->id[list->n++] = *id;
+    return true;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(due_id));
+}
+
+static void ids_sort(struct ids *list)
+{
+    if (list->n > 0)
+        qsort(list->id, list->n, sizeof *list->id, compare);
+}
+
+static void ids_unique(struct ids *list)
+{
+    size_t kept = 0;
+
+    ids_sort(list);
+    for (size_t i = 0; i < list->n; i++) {
+        if (kept == 0 || compare(&list->id[i], &list->id[kept - 1]) != 0)
+            list->id[kept++] = list->id[i];
+    }
+    list->n = kept;
+}
+
+static bool ids_have(const struct ids *list, const due_id *id)
+{
+    return list->n > 0 && bsearch(id, list->id, list->n, sizeof *id, compare) != NULL;
+}
+
+static bool topics_have(const struct topics *list, struct ctl_text name)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        if (list->text[i].len == name.len && memcmp(list->text[i].at, name.at, name.len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool topics_add(struct topics *list, struct ctl_text name)
+{
+    char *copy;
+
+    if (list->n == list->room) {
+        size_t room = list->room == 0 ? 16 : 2 * list->room;
+        struct ctl_text *more = realloc(list->text, room * sizeof *more);
+
+        if (more == NULL)
+            return no_memory();
+        list->text = more;
+        list->room = room;
+    }
+    copy = malloc(name.len + 1);
+    if (copy == NULL)
+        return no_memory();
+    memcpy(copy, name.at, name.len);
+    copy[name.len] = '\0';
+    list->text[list->n++] = (struct ctl_text){ copy, name.len };
+    return true;
+}
+
+static void lists_free(struct verify *v)
+{
+    for (size_t i = 0; i < v->topics.n; i++)
+        free((void *)(uintptr_t)v->topics.text[i].at);
+    free(v->topics.text);
+    free(v->members.id);
+    free(v->records.id);
+    free(v->entries.id);
+    free(v->suspects.id);
+}
+
+/* ---- Reading everything ---------------------------------------------------------------------- */
+
+/* An id as the server has it. */
+static bool id_read(due_id *id, const redisReply *bytes)
+{
+    memset(id, 0, sizeof *id);
+    if (!due__redis_is_text(bytes) || bytes->len != DUE_STORE_ID_BYTES)
+        return false;
+    memcpy(id->byte, bytes->str, DUE_STORE_ID_BYTES);
+    return true;
+}
+
+static bool add_member(void *ctx, const struct ctl_found *found)
+{
+    struct verify *v = ctx;
+    char topic[DUE_TOPIC_LENGTH + 1];
+    due_record record;
+    due_id id;
+
+    if (!id_read(&id, found->id)) {
+        v->strangers++;
+        return true;
+    }
+    if (!ids_add(&v->members, &id))
+        return false;
+    if (ctl_record_read(&record, topic, found->id, found->record, found->entry) == 0 &&
+        strlen(topic) == found->topic.len &&
+        memcmp(topic, found->topic.at, found->topic.len) == 0 &&
+        due__redis_score(record.until_ns) == found->score)
+        return true;
+    return ids_add(&v->suspects, &id);
+}
+
+/* Every field of a hash, or every key: what @add makes of the elements of each page. */
+static bool scan(struct verify *v, const char *key, const char *match,
+                 bool (*add)(struct verify *v, const redisReply *page, struct ids *to),
+                 struct ids *to)
+{
+    char cursor[32] = "0";
+    bool more = true;
+
+    while (more) {
+        redisReply *page =
+            key != NULL ? CTL_ASK(&v->server, "HSCAN", key, cursor, "COUNT", "1000")
+                        : CTL_ASK(&v->server, "SCAN", cursor, "MATCH", match, "COUNT", "1000");
+        bool fine = ctl_answer_is(page, REDIS_REPLY_ARRAY, key != NULL ? "HSCAN" : "SCAN") &&
+                    due__redis_is_array(page, 2) && due__redis_is_text(page->element[0]) &&
+                    page->element[0]->len < (int)sizeof cursor &&
+                    page->element[1]->type == REDIS_REPLY_ARRAY && add(v, page->element[1], to);
+
+        if (fine)
+            memcpy(cursor, page->element[0]->str, (size_t)page->element[0]->len + 1);
+        freeReplyObject(page);
+        if (!fine)
+            return false;
+        more = strcmp(cursor, "0") != 0;
+    }
+    return true;
+}
+
+static bool add_fields(struct verify *v, const redisReply *page, struct ids *to)
+{
+    due_id id;
+
+    for (size_t i = 0; i + 1 < page->elements; i += 2) {
+        if (!id_read(&id, page->element[i]))
+            v->strangers++;
+        else if (!ids_add(to, &id))
+            return false;
+    }
+    return true;
+}
+
+/* Keys of topics; those that are not entered are not found by a program that opens the queue. */
+static bool add_keys(struct verify *v, const redisReply *page, struct ids *to)
+{
+    size_t before = strlen(v->keys.base) + 2;
+
+    (void)to;
+    for (size_t i = 0; i < page->elements; i++) {
+        const redisReply *key = page->element[i];
+        struct ctl_text name;
+
+        if (!due__redis_is_text(key) || (size_t)key->len < before)
+            continue;
+        name = (struct ctl_text){ key->str + before, (size_t)key->len - before };
+        if (name.len <= DUE_TOPIC_LENGTH && !topics_have(&v->topics, name) &&
+            !topics_add(&v->topics, name))
+            return false;
+    }
+    return true;
+}
+
+static bool read_topics(struct verify *v)
+{
+    redisReply *answer = CTL_ASK(&v->server, "HKEYS", v->keys.topics);
+    char match[160];
+    bool fine = ctl_answer_is(answer, REDIS_REPLY_ARRAY, "topics");
+
+    for (size_t i = 0; fine && i < answer->elements; i++) {
+        const redisReply *name = answer->element[i];
+
+        fine = due__redis_is_text(name) &&
+               topics_add(&v->topics, (struct ctl_text){ name->str, (size_t)name->len });
+    }
+    freeReplyObject(answer);
+    v->entered = v->topics.n;
+    snprintf(match, sizeof match, "%st:*", v->keys.base);
+    return fine && scan(v, NULL, match, add_keys, NULL);
+}
+
+static bool read_all(struct verify *v)
+{
+    if (!read_topics(v))
+        return false;
+    for (size_t i = 0; i < v->topics.n; i++) {
+        size_t before = v->members.n;
+
+        if (!ctl_walk(&v->server, &v->keys, v->topics.text[i], add_member, v))
+            return false;
+        v->unused += i < v->entered && v->members.n == before;
+    }
+    return scan(v, v->keys.jobs, NULL, add_fields, &v->records) &&
+           scan(v, v->keys.again, NULL, add_fields, &v->entries);
+}
+
+/* What does not fit together. */
+static bool suspect_all(struct verify *v)
+{
+    bool fine = true;
+
+    ids_sort(&v->members);
+    ids_unique(&v->records);
+    ids_unique(&v->entries);
+    for (size_t i = 1; fine && i < v->members.n; i++) {
+        if (compare(&v->members.id[i], &v->members.id[i - 1]) == 0)
+            fine = ids_add(&v->suspects, &v->members.id[i]);
+    }
+    for (size_t i = 0; fine && i < v->records.n; i++) {
+        if (!ids_have(&v->members, &v->records.id[i]))
+            fine = ids_add(&v->suspects, &v->records.id[i]);
+    }
+    for (size_t i = 0; fine && i < v->entries.n; i++) {
+        if (!ids_have(&v->records, &v->entries.id[i]))
+            fine = ids_add(&v->suspects, &v->entries.id[i]);
+    }
+    ids_unique(&v->suspects);
+    return fine;
+}
+
+/* ---- One look at one job --------------------------------------------------------------------- */
+
+static void ask_about(struct verify *v, const due_id *id)
+{
+    struct due__link *l = v->server.link;
+    const char *const hashes[] = { v->keys.jobs, v->keys.again };
+
+    due__link_words(l, 1, (const char *const[]){ "MULTI" });
+    for (size_t i = 0; i < 2; i++) {
+        due__link_command(l, 3);
+        due__link_text(l, "HGET");
+        due__link_text(l, hashes[i]);
+        due__link_bytes(l, id->byte, DUE_STORE_ID_BYTES);
+    }
+    for (size_t i = 0; i < v->topics.n; i++) {
+        due__link_command(l, 3);
+        due__link_text(l, "ZSCORE");
+        ctl_topic_key(&v->server, &v->keys, v->topics.text[i]);
+        due__link_bytes(l, id->byte, DUE_STORE_ID_BYTES);
+    }
+    due__link_words(l, 1, (const char *const[]){ "EXEC" });
+}
+
+/* What is wrong with a job whose record can be read. */
+static enum ctl_wrong judge_place(const struct ctl_finding *f, int64_t score)
+{
+    if (f->in_count > 1)
+        return CTL_TWICE;
+    if (strlen(f->topic) != f->in[0].len || memcmp(f->topic, f->in[0].at, f->in[0].len) != 0)
+        return CTL_DAMAGED;
+    return f->score == score ? CTL_FINE_JOB : CTL_SHIFTED;
+}
+
+static enum ctl_wrong judge(struct ctl_finding *f, const redisReply *entry, int64_t score)
+{
+    redisReply id = { .type = REDIS_REPLY_STRING, .len = DUE_STORE_ID_BYTES };
+    due_record record;
+    int rc;
+
+    id.str = (char *)f->id.byte;
+    rc = ctl_record_read(&record, f->topic, &id, f->record, entry);
+    if (rc == DUE_EVERSION)
+        return CTL_NEWER;
+    if (f->in_count == 0 && rc == DUE_ENOENT)
+        return due__redis_is_text(entry) ? CTL_LEFTOVER : CTL_FINE_JOB;
+    if (f->in_count == 0)
+        return CTL_ORPHAN;
+    if (rc == DUE_ENOENT)
+        return CTL_NO_RECORD;
+    if (rc != 0)
+        return CTL_DAMAGED;
+    f->score = due__redis_score(record.until_ns);
+    return judge_place(f, score);
+}
+
+static void tell(struct verify *v, const struct ctl_finding *f)
+{
+    static const char *const texts[CTL_WRONGS] = {
+        "",
+        "a record that stands in no topic",
+        "stands in a topic without a record",
+        "a damaged record, or another topic's",
+        "written by a later version: not touched",
+        "stands in more than one topic",
+        "stands at another time than its own",
+        "times and counts without a job",
+    };
+    char id[DUE_ID_TEXT];
+
+    v->found[f->wrong]++;
+    if (++v->wrong <= SHOWN_MAX)
+        printf("wrong   %s  %s\n", due_id_format(f->id, id), texts[f->wrong]);
+    else if (v->wrong == SHOWN_MAX + 1)
+        printf("wrong   and more\n");
+}
+
+/* The answer to ask_about(): the arrays of what EXEC answered. */
+static bool look_at(struct verify *v, const due_id *id, const redisReply *all, struct ctl_text *in)
+{
+    struct ctl_finding f = { .id = *id, .in = in };
+    int64_t score = 0;
+
+    if (!ctl_answer_is(all, REDIS_REPLY_ARRAY, "a job") || all->elements != 2 + v->topics.n)
+        return false;
+    f.record = all->element[0];
+    for (size_t i = 0; i < v->topics.n; i++) {
+        if (!due__redis_is_text(all->element[2 + i]))
+            continue;
+        score = (int64_t)strtod(all->element[2 + i]->str, NULL);
+        in[f.in_count++] = v->topics.text[i];
+    }
+    f.wrong = judge(&f, all->element[1], score);
+    if (f.wrong == CTL_FINE_JOB)
+        return true;
+    tell(v, &f);
+    if (v->repair == NULL || f.wrong == CTL_NEWER)
+        return true;
+    if (!ctl_repair_job(v->repair, &f)) {
+        fprintf(stderr, "duectl: not repaired: the queue is not ours, or the server refuses\n");
+        return false;
+    }
+    v->repaired++;
+    return true;
+}
+
+static bool look_at_suspects(struct verify *v)
+{
+    size_t answers = 4 + v->topics.n;
+    redisReply **got = calloc(answers, sizeof(redisReply *));
+    struct ctl_text *in = calloc(v->topics.n + 1, sizeof *in);
+    bool fine = got != NULL && in != NULL;
+
+    if (!fine)
+        no_memory();
+    for (size_t i = 0; fine && i < v->suspects.n; i++) {
+        ask_about(v, &v->suspects.id[i]);
+        fine = ctl_server_go(&v->server, answers, got);
+        if (fine) {
+            fine = look_at(v, &v->suspects.id[i], got[answers - 1], in);
+            ctl_answers_free(answers, got);
+        }
+    }
+    free(got);
+    free(in);
+    return fine;
+}
+
+/* A topic that is not entered is wrong; one that is not used only takes room. */
+static bool look_at_topics(struct verify *v)
+{
+    char shown[CTL_SHOWN];
+
+    for (size_t i = v->entered; i < v->topics.n; i++) {
+        v->wrong++;
+        printf("wrong   topic %s is not entered in topics: its jobs would not be found\n",
+               ctl_shown(shown, v->topics.text[i].at, v->topics.text[i].len));
+        if (v->repair != NULL && !ctl_repair_topic(v->repair, v->topics.text[i], true))
+            return false;
+        v->repaired += v->repair != NULL;
+    }
+    return true;
+}
+
+/* Removed when nothing is wrong with what stands in it; it comes back with its next job. */
+static bool remove_unused(struct verify *v)
+{
+    for (size_t i = 0; v->repair != NULL && i < v->entered; i++) {
+        redisReply *answer = NULL;
+        bool empty;
+
+        due__link_command(v->server.link, 2);
+        due__link_text(v->server.link, "ZCARD");
+        ctl_topic_key(&v->server, &v->keys, v->topics.text[i]);
+        if (!ctl_server_go(&v->server, 1, &answer))
+            return false;
+        empty = answer->type == REDIS_REPLY_INTEGER && answer->integer == 0;
+        freeReplyObject(answer);
+        if (empty && !ctl_repair_topic(v->repair, v->topics.text[i], false))
+            return false;
+    }
+    return true;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+static int verify(struct verify *v, const struct ctl_head *head)
+{
+    if (!read_all(v) || !suspect_all(v))
+        return CTL_FAULTS;
+    printf(
+        "jobs    %zu members of %zu topics, %zu records, %zu with times or counts of their own\n",
+        v->members.n, v->topics.n, v->records.n, v->entries.n);
+    if (head->aside > 0)
+        printf("aside   %" PRIu64 " damaged records were set aside earlier: HGETALL %s\n",
+               head->aside, v->keys.aside);
+    if (!look_at_suspects(v) || !look_at_topics(v) || !remove_unused(v))
+        return CTL_FAULTS;
+    if (v->unused > 0)
+        printf("unused  %" PRIu64 " topics without a job%s\n", v->unused,
+               v->repair != NULL ? ", removed" : "");
+    if (v->strangers > 0)
+        printf("wrong   %" PRIu64 " names that are no ids: not touched\n", v->strangers);
+    v->wrong += v->strangers;
+    if (v->wrong == 0)
+        printf("whole\n");
+    else if (v->repair != NULL)
+        printf("%" PRIu64 " wrong, %" PRIu64 " repaired\n", v->wrong, v->repaired);
+    else
+        printf("%" PRIu64 " wrong; --repair sets right what it can\n", v->wrong);
+    return v->wrong > v->repaired ? CTL_FAULTS : CTL_FINE;
+}
+
+/* First it must be known that there is such a queue: opening would make it. */
+static int run(struct verify *v, const struct ctl_look *look)
+{
+    struct ctl_repair repair = { .server = &v->server, .keys = &v->keys };
+    struct ctl_head head;
+    int status = ctl_head_read(&v->server, &v->keys, look->queue, &head);
+
+    if (status != 0)
+        return status;
+    if (look->repair) {
+        if (!ctl_repair_begin(&repair, look->url, look->queue))
+            return CTL_FAULTS;
+        v->repair = &repair;
+    }
+    status = verify(v, &head);
+    ctl_repair_end(&repair);
+    return status;
+}
+
+int ctl_verify(int argc, char **argv)
+{
+    struct verify v = { .wrong = 0 };
+    struct ctl_look look;
+    bool repair = false;
+    int status;
+
+    if (!ctl_look_read(&look, argc, argv, "repair", &repair))
+        return CTL_USAGE;
+    if (look.help)
+        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    if (!ctl_server_open(&v.server, look.url))
+        return CTL_USAGE;
+    look.repair = repair;
+    ctl_keys_make(&v.keys, look.queue);
+    status = run(&v, &look);
+    ctl_urls_forget();
+    ctl_server_close(&v.server);
+    lists_free(&v);
+    return fflush(stdout) != 0 ? CTL_BROKEN : status;
+}
