@@ -1,0 +1,411 @@
+/* store.c - a queue with a Redis store, beside what the same server does by itself.
+ *
+ * bench_store [--jobs N] [--rounds N] [--tiny]: starts a private redis-server without a log, runs
+ * each row as often as there are rounds, and prints medians.  "of bare" is the ratio to the same
+ * bytes written by hand in the same round.
+ */
+#include <sys/resource.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bare.h"
+#include "due/redis.h"
+#include "redis_server.h"
+
+#define PAYLOAD 64
+#define BATCH   256
+#define ROUNDS  9
+
+static size_t jobs = 200000;
+static int rounds = 5;
+static struct redis_server server;
+
+/* ---- Helpers ---- */
+
+#define must(call)                                                       \
+    do {                                                                 \
+        int must_rc = (call);                                            \
+        if (must_rc < 0) {                                               \
+            fprintf(stderr, "%s: %s\n", #call, due_error_name(must_rc)); \
+            exit(1);                                                     \
+        }                                                                \
+    } while (0)
+
+static double now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static double cpu(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
+}
+
+static void ask(const char *const *words, char *answer, size_t room)
+{
+    if (redis_server_ask(&server, words, answer, room) < 0) {
+        fprintf(stderr, "the server does not answer\n");
+        exit(1);
+    }
+}
+
+static void flush_server(void)
+{
+    char answer[64];
+
+    ask((const char *const[]){ "FLUSHALL", NULL }, answer, sizeof answer);
+}
+
+static atomic_int finished;
+
+static void on_restore(void *ctx, uint64_t restored, int done)
+{
+    (void)ctx;
+    (void)restored;
+    if (done)
+        atomic_store(&finished, 1);
+}
+
+static due_queue *queue_open(enum due_confirm confirm)
+{
+    due_options o = { .size = DUE_OPTIONS_INIT,
+                      .name = "bench",
+                      .confirm = confirm,
+                      .unsettled_max = 1u << 26,
+                      .store_timeout_ns = DUE_S(60),
+                      .reserve = jobs,
+                      .on_restore = on_restore };
+    due_error error;
+    due_queue *q;
+
+    atomic_store(&finished, 0);
+    must(due_redis_open(&o.store, server.url, NULL, &error));
+    int rc = due_open(&q, &o, &error);
+    if (rc != 0) {
+        fprintf(stderr, "%s\n", error.text);
+        exit(1);
+    }
+    return q;
+}
+
+static void loaded(void)
+{
+    while (!atomic_load(&finished))
+        nanosleep(&(struct timespec){ 0, 200000 }, NULL);
+}
+
+static void queue_close(due_queue *q)
+{
+    must(due_close(q, DUE_CLOSE_DISCARD, DUE_S(60)));
+    must(due_free(q));
+}
+
+static uint64_t seed = 1;
+
+static due_spec spec_at(int64_t from_ns)
+{
+    static const char bytes[PAYLOAD];
+
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (due_spec){ .size = DUE_SPEC_INIT,
+                       .at_ns = from_ns + (int64_t)(seed >> 20),
+                       .data = bytes,
+                       .len = sizeof bytes };
+}
+
+/* ---- Rows ---- */
+
+struct row {
+    const char *name;
+    const char *unit;
+    double own[ROUNDS];
+    double bare[ROUNDS]; /* 0: nothing to compare with */
+    int n;
+};
+
+static struct row rows[24];
+static size_t row_count;
+
+static void note(const char *name, const char *unit, double own, double bare)
+{
+    size_t i = 0;
+
+    while (i < row_count && strcmp(rows[i].name, name) != 0)
+        i++;
+    if (i == row_count)
+        rows[row_count++] = (struct row){ .name = name, .unit = unit };
+    rows[i].own[rows[i].n] = own;
+    rows[i].bare[rows[i].n++] = bare;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a;
+    double y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double middle(const double *values, int n)
+{
+    double sorted[ROUNDS];
+
+    memcpy(sorted, values, (size_t)n * sizeof *values);
+    qsort(sorted, (size_t)n, sizeof *sorted, compare);
+    return sorted[n / 2];
+}
+
+static void print_rows(void)
+{
+    printf("%-46s %12s %12s %8s  %s\n", "", "libdue", "bare", "of bare", "");
+    for (size_t i = 0; i < row_count; i++) {
+        const struct row *r = &rows[i];
+        double own = middle(r->own, r->n);
+        double bare = middle(r->bare, r->n);
+
+        if (bare > 0)
+            printf("%-46s %12.4g %12.4g %8.2f  %s\n", r->name, own, bare, own / bare, r->unit);
+        else
+            printf("%-46s %12.4g %12s %8s  %s\n", r->name, own, "", "", r->unit);
+    }
+}
+
+/* ---- Writing ---- */
+
+struct caller {
+    due_queue *q;
+    size_t n;
+};
+
+static void *call(void *arg)
+{
+    const struct caller *c = arg;
+    int64_t from = due_now(c->q) + DUE_S(3600);
+
+    for (size_t i = 0; i < c->n; i++) {
+        due_spec spec = spec_at(from);
+        must(due_enqueue(c->q, &spec, 0, NULL));
+    }
+    return NULL;
+}
+
+/* Jobs per second of so many callers, each waiting for each of its jobs. */
+static double callers(unsigned n, size_t total)
+{
+    pthread_t threads[64];
+    due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+    struct caller c = { q, total / n };
+
+    loaded();
+    double begin = now();
+    for (unsigned i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, call, &c);
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    double took = now() - begin;
+    queue_close(q);
+    flush_server();
+    return (double)(c.n * n) / took;
+}
+
+static size_t put_batches(due_queue *q, size_t total, int64_t from)
+{
+    static due_spec specs[BATCH];
+    size_t put = 0;
+
+    while (put < total) {
+        for (size_t i = 0; i < BATCH; i++)
+            specs[i] = spec_at(from);
+        int rc = due_enqueue_batch(q, specs, BATCH, 0, NULL);
+        must(rc);
+        put += (size_t)rc;
+    }
+    return put;
+}
+
+static double memory_used(void)
+{
+    static char answer[16384];
+
+    ask((const char *const[]){ "INFO", "memory", NULL }, answer, sizeof answer);
+    const char *at = strstr(answer, "used_memory:");
+    return at != NULL ? strtod(at + 12, NULL) : 0;
+}
+
+static double bare_rate(double (*run)(struct bare *, size_t, size_t, size_t), size_t total)
+{
+    struct bare b = bare_open(server.socket);
+    double took = run(&b, total / BATCH * BATCH, BATCH, PAYLOAD);
+
+    bare_close(&b);
+    return (double)(total / BATCH * BATCH) / took;
+}
+
+static void run_batches(void)
+{
+    double bare = bare_rate(bare_put, jobs);
+
+    flush_server();
+    double before = memory_used();
+    due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+    loaded();
+    double begin = now();
+    double begin_cpu = cpu();
+    size_t put = put_batches(q, jobs, due_now(q) + DUE_S(3600));
+    double took = now() - begin;
+    note("enqueue, batches of 256", "jobs/s", (double)put / took, bare);
+    note("processor time of the client, batches of 256", "us a job",
+         (cpu() - begin_cpu) / (double)put * 1e6, 0);
+    note("memory of the server, 64-byte payload", "bytes a job",
+         (memory_used() - before) / (double)put, 0);
+    queue_close(q);
+    flush_server();
+}
+
+static void run_callers(void)
+{
+    struct bare b = bare_open(server.socket);
+    size_t few = jobs / 20 > 100 ? jobs / 20 : 100;
+    double one = (double)few / bare_round_trip(&b, few, PAYLOAD);
+
+    bare_close(&b);
+    flush_server();
+    note("enqueue, one caller", "jobs/s", callers(1, few), one);
+    note("enqueue, 16 callers (bare: one a round trip)", "jobs/s", callers(16, jobs / 2), one);
+    note("enqueue, 64 callers (bare: one a round trip)", "jobs/s", callers(64, jobs), one);
+}
+
+static void run_async(void)
+{
+    double bare = bare_rate(bare_put, jobs);
+
+    flush_server();
+    due_queue *q = queue_open(DUE_CONFIRM_ASYNC);
+    int64_t from = due_now(q) + DUE_S(3600);
+    loaded();
+    double begin = now();
+    for (size_t i = 0; i < jobs; i++) {
+        due_spec spec = spec_at(from);
+        must(due_enqueue(q, &spec, 0, NULL));
+    }
+    double submitted = now() - begin;
+    must(due_flush(q, DUE_S(60)));
+    double took = now() - begin;
+    note("enqueue, asynchronous: what the caller sees", "ns a job", submitted / (double)jobs * 1e9,
+         0);
+    note("enqueue, asynchronous: until confirmed", "jobs/s", (double)jobs / took, bare);
+    queue_close(q);
+    flush_server();
+}
+
+/* ---- Taking out ---- */
+
+static double bare_drop_rate(void)
+{
+    struct bare b = bare_open(server.socket);
+    size_t total = jobs / BATCH * BATCH;
+
+    bare_put(&b, total, BATCH, PAYLOAD);
+    double took = bare_drop(&b, total, BATCH);
+    bare_close(&b);
+    flush_server();
+    return (double)total / took;
+}
+
+static void run_removal(void)
+{
+    static due_job out[BATCH];
+    double bare = bare_drop_rate();
+
+    for (int reserve = 0; reserve < 2; reserve++) {
+        due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+        size_t got = 0;
+
+        loaded();
+        size_t put = put_batches(q, jobs, 1);
+        double begin = now();
+        while (got < put) {
+            int n = reserve ? due_reserve_batch(q, NULL, 0, out, BATCH, DUE_S(600), DUE_S(10))
+                            : due_dequeue_batch(q, NULL, 0, out, BATCH, DUE_S(10));
+            must(n);
+            if (reserve)
+                must(due_ack_batch(out, (size_t)n, NULL));
+            for (int i = 0; !reserve && i < n; i++)
+                due_job_done(&out[i]);
+            got += (size_t)n;
+        }
+        note(reserve ? "reserve and ack, batches of 256" : "dequeue, batches of 256", "jobs/s",
+             (double)got / (now() - begin), bare);
+        queue_close(q);
+        flush_server();
+    }
+}
+
+static void run_restore(void)
+{
+    due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+
+    loaded();
+    size_t put = put_batches(q, jobs, due_now(q) + DUE_S(3600));
+    queue_close(q);
+    struct bare b = bare_open(server.socket);
+    double bare = (double)put / bare_read(&b, "bench", put, 1000);
+    bare_close(&b);
+    double begin = now();
+    q = queue_open(DUE_CONFIRM_SYNC);
+    double opened = now() - begin;
+    due_spec spec = spec_at(due_now(q) + DUE_S(3600));
+    must(due_enqueue(q, &spec, 0, NULL));
+    double accepted = now() - begin;
+    loaded();
+    note("restore", "jobs/s", (double)put / (now() - begin), bare);
+    note("open, until the call returns", "ms", opened * 1e3, 0);
+    note("open, until a job is confirmed", "ms", accepted * 1e3, 0);
+    queue_close(q);
+    flush_server();
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--tiny") == 0) {
+            jobs = 2560;
+            rounds = 1;
+        } else if (strcmp(argv[i], "--jobs") == 0 && i + 1 < argc) {
+            jobs = (size_t)strtoull(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
+            rounds = atoi(argv[++i]);
+        } else {
+            fprintf(stderr, "usage: bench_store [--jobs N] [--rounds N] [--tiny]\n");
+            return 2;
+        }
+    }
+    if (jobs < BATCH || rounds < 1 || rounds > ROUNDS)
+        return 2;
+    int rc = redis_server_start(&server, (const char *const[]){ "--save", "", NULL });
+    if (rc != 0)
+        return rc == REDIS_SERVER_MISSING ? 77 : 1;
+    for (int i = 0; i < rounds; i++) {
+        run_batches();
+        run_callers();
+        run_async();
+        run_removal();
+        run_restore();
+    }
+    redis_server_stop(&server);
+    printf("%zu jobs of %d bytes, medians of %d\n\n", jobs, PAYLOAD, rounds);
+    print_rows();
+    return 0;
+}
