@@ -49,8 +49,15 @@ bool due__asked_over(struct due__commits *c, const struct due__asked *a)
     return yes;
 }
 
-/* Begin to wait.  False: no memory. */
-static bool ask(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal)
+void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (waiters[i] != NULL && due__bell_ring(&waiters[i]->bell))
+            due__add_relaxed(&q->rings, 1); /* no edge: a counter */
+    }
+}
+
+bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal)
 {
     struct due__commits *c = q->commits;
 
@@ -64,14 +71,18 @@ static bool ask(struct due_queue *q, struct due__asked *a, uint32_t changes, uin
     return true;
 }
 
-static void answered(struct due_queue *q, struct due__asked *a)
+void due__asked_end(struct due_queue *q, struct due__asked *a)
 {
     struct due__commits *c = q->commits;
+    struct due__waiter *w = a->waiter;
 
     due__lock_acquire(&c->calls);
     asked_unlink(c, a);
+    struct due__waiter *after[2] = { w->after[0], w->after[1] };
+    w->after[0] = w->after[1] = NULL;
     due__lock_release(&c->calls);
-    due__waiter_put(q, a->waiter);
+    due__ring_waiters(q, after, 2); /* before it is another call's */
+    due__waiter_put(q, w);
     due__inside_leave(q);
 }
 
@@ -112,8 +123,7 @@ void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose 
     due__inbox_put(&c->inbox, &s->node); /* G1 */
 }
 
-/* What was submitted is to be sent: by the caller, if it waits and nobody else sends. */
-static void go(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
+void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
@@ -130,8 +140,7 @@ static void go(struct due_queue *q, const struct due__asked *a, int64_t until_ns
     pthread_setcancelstate(cancel, NULL);
 }
 
-/* Until the call is over, or @until_ns, or nobody is to wait any more. */
-static void wait(struct due_queue *q, struct due__asked *a, int64_t until_ns)
+void due__asked_wait(struct due_queue *q, struct due__asked *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
@@ -146,8 +155,7 @@ static void wait(struct due_queue *q, struct due__asked *a, int64_t until_ns)
 
 /* ---- Leaving ---- */
 
-/* What is to be told to a caller for whom nothing has changed. */
-static int excuse(struct due_queue *q)
+int due__commit_excuse(struct due_queue *q)
 {
     const struct due__commits *c = q->commits;
 
@@ -156,183 +164,17 @@ static int excuse(struct due_queue *q)
     return due__load_seq(&c->stopping) ? DUE_ECLOSED : DUE_ETIMEDOUT; /* G2 */
 }
 
-/* Under the calls' lock: the caller is no longer concerned with a change. */
-static void detach(struct due__asked *a, struct due__asked **asked)
+void due__asked_detach(struct due__asked *a, struct due__asked **asked)
 {
     *asked = NULL;
     if (a != NULL)
         a->left--;
 }
 
-/* What is left is at its end: nothing of it waits for the store. */
-static void wait_end(struct due__commits *c, struct due__asked *a)
+void due__asked_settle(struct due__commits *c, struct due__asked *a)
 {
     while (a != NULL && !due__asked_over(c, a))
         due__bell_wait(&a->waiter->bell, DUE_FOREVER, false);
-}
-
-/* ---- Putting in ---- */
-
-void due__refused(struct due_queue *q, uint32_t number)
-{
-    struct due__shard *it = due__shard_enter(&q->slab);
-
-    it->refused++;
-    due__place_done(q, it, number);
-    due__shard_leave(it);
-}
-
-/* Names for @n places, known to the index. */
-static int name_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)
-{
-    struct due__commits *c = q->commits;
-
-    /* Places are given back with a node in the inbox only after that. */
-    if (due__load_seq(&c->stopping)) /* G2 */
-        return DUE_ECLOSED;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t number = jobs[i].number;
-
-        int rc = due__side_make(&c->stored, &q->alloc, number) ? 0 : DUE_ENOMEM;
-        if (rc == 0) {
-            struct due__stored *s = due__stored_at(c, number);
-            uint64_t sequence = due__add_relaxed(&c->sequence, 1); /* no edge: a counter */
-
-            due__stored_name(s, due__id_stored(jobs[i].f.priority, c->info.writer, sequence));
-            if (s->stored != DUE__NOT_STORED) /* it was kept; else who mirrors may read it */
-                s->stored = DUE__NOT_STORED;
-            rc = due__index_add(&c->index, number);
-        }
-        while (rc != 0 && i-- > 0)
-            due__index_remove(&c->index, jobs[i].number);
-        if (rc != 0)
-            return rc;
-    }
-    return 0;
-}
-
-static void leave_jobs(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                       struct due__asked *a)
-{
-    struct due__commits *c = q->commits;
-
-    due__add_relaxed(&c->submitted, n); /* no edge: a flush counts what its own thread left */
-    due__lock_acquire(&c->calls);       /* who had the place before may still look */
-    for (size_t i = 0; a != NULL && i < n; i++)
-        due__stored_at(c, jobs[i].number)->put_asked = a;
-    due__lock_release(&c->calls);
-    for (size_t i = 0; i < n; i++) {
-        const struct due__fresh *it = &jobs[i];
-        struct due__stored *s = due__stored_at(c, it->number);
-
-        due__facts_store(it->job, it->f);
-        due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
-        due__store_release(&it->job->word,                          /* J1 */
-                           due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
-        due__inbox_put(&c->inbox, &s->node); /* G1 */
-    }
-}
-
-/* Take back the jobs that were not sent yet, last first.  Answers how many are on their way still,
- * or have been: the first ones. */
-static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                          struct due__asked *a)
-{
-    struct due__commits *c = q->commits;
-    uint32_t doubt = 0;
-
-    for (size_t i = n; i-- > 0;) {
-        struct due__stored *s = due__stored_at(c, jobs[i].number);
-        uint64_t w = due__word(jobs[i].generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED);
-        uint64_t mine = (w & ~DUE__STATE_MASK) | DUE__LENT;
-
-        due__lock_acquire(&c->calls);
-        bool asked = s->put_asked == a;
-        bool back = asked && due__cas_acq_rel(&jobs[i].job->word, &w, mine); /* J1 */
-        if (asked)
-            detach(a, &s->put_asked);
-        due__lock_release(&c->calls);
-        doubt += asked && !back;
-        if (back) {
-            due__job_release(&q->slab, jobs[i].job);
-            due__refused(q, jobs[i].number);
-        }
-    }
-    wait_end(c, a);
-    return doubt;
-}
-
-/* All of @n were refused before anything was left. */
-static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t n, int rc,
-                      bool named)
-{
-    for (size_t i = 0; i < n; i++) {
-        due__job_release_fresh(q, &jobs[i]);
-        if (named)
-            due__index_remove(&q->commits->index, jobs[i].number);
-        due__slab_untake(&q->slab, jobs[i].number);
-    }
-    return rc;
-}
-
-/* Nobody waits for them; but if the queue stops, those that were not sent are taken back. */
-static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n, size_t *in)
-{
-    leave_jobs(q, jobs, n, NULL);
-    go(q, NULL, 0);
-    *in = n;
-    if (!due__load_seq(&q->commits->stopping)) /* G2: after the jobs were left */
-        return (int)n;
-    *in = take_back(q, jobs, n, NULL);
-    return *in > 0 ? (int)*in : DUE_ECLOSED;
-}
-
-static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                        int64_t until_ns, struct due__asked *a, size_t *in)
-{
-    leave_jobs(q, jobs, n, a);
-    go(q, a, until_ns);
-    wait(q, a, until_ns);
-    uint32_t doubt = take_back(q, jobs, n, a);
-    uint32_t landed = a->landed;
-    int rc = a->rc;
-    answered(q, a);
-    *in = landed + doubt;
-    if (doubt > 0 || rc == DUE_EINDOUBT)
-        return DUE_EINDOUBT;
-    if (landed > 0)
-        return (int)landed;
-    return rc != 0 ? rc : excuse(q);
-}
-
-/* Are so many changes on their way that also a call waits that need not?  A bound, not a count. */
-static bool crowded(struct due__commits *c)
-{
-    uint64_t settled = due__load_relaxed(&c->settled); /* no edge: before what is never less */
-
-    return due__load_relaxed(&c->submitted) - settled > c->unsettled_max; /* no edge: likewise */
-}
-
-int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                    int64_t timeout_ns, due_id *ids, size_t *in)
-{
-    struct due__commits *c = q->commits;
-    struct due__asked a;
-    bool waits = !c->async || crowded(c);
-    int64_t limit = timeout_ns > 0 && timeout_ns < c->timeout_ns ? timeout_ns : c->timeout_ns;
-
-    *in = 0;
-    int rc = name_all(q, jobs, n);
-    if (rc != 0)
-        return refuse_all(q, jobs, n, rc, false);
-    if (waits && !ask(q, &a, (uint32_t)n, 0))
-        return refuse_all(q, jobs, n, DUE_ENOMEM, true);
-    for (size_t i = 0; ids != NULL && i < n; i++)
-        ids[i] = due__stored_id(due__stored_at(c, jobs[i].number));
-    if (!waits)
-        return put_only(q, jobs, n, in);
-    return put_and_wait(q, jobs, n, due__time_add(due__monotonic_now(), limit), &a, in);
 }
 
 /* ---- Everything else ---- */
@@ -350,7 +192,7 @@ static bool give_up(struct due__commits *c, uint32_t number, struct due__asked *
         *doubt = !back;
         if (back)
             s->purpose = DUE__QUEUED | DUE__NO_CHANGE; /* N3 of commit.c */
-        detach(a, &s->asked);
+        due__asked_detach(a, &s->asked);
     }
     due__lock_release(&c->calls);
     return back;
@@ -360,13 +202,12 @@ static bool give_up(struct due__commits *c, uint32_t number, struct due__asked *
 static int submit_only(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                        int64_t want_ns)
 {
-    if (due__load_seq(
-            &q->commits->stopping)) /* G2: who comes a little too early is refused later */
+    if (due__load_seq(&q->commits->stopping)) /* G2: who comes too early is refused later */
         return DUE_ECLOSED;
     if (due__commit_state(q) != 0)
         return DUE_EFENCED;
     due__commit_submit(q, number, purpose, want_ns, NULL);
-    go(q, NULL, 0);
+    due__commit_go(q, NULL, 0);
     return 0;
 }
 
@@ -379,17 +220,49 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
 
     if (c->async && purpose != DUE__LEND)
         return submit_only(q, number, purpose, want_ns);
-    if (!ask(q, &a, 1, 0))
+    if (!due__asked_begin(q, &a, 1, 0))
         return DUE_ENOMEM;
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     due__commit_submit(q, number, purpose, want_ns, &a);
-    go(q, &a, until);
-    wait(q, &a, until);
+    due__commit_go(q, &a, until);
+    due__asked_wait(q, &a, until);
     bool back = give_up(c, number, &a, &doubt);
-    wait_end(c, &a);
-    int rc = back ? excuse(q) : doubt ? DUE_EINDOUBT : a.rc;
-    answered(q, &a);
+    due__asked_settle(c, &a);
+    int rc = back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : a.rc;
+    due__asked_end(q, &a);
     return rc;
+}
+
+void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                     enum due__purpose purpose, int *results)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+    bool waits = !c->async;
+    bool doubt = false;
+
+    for (size_t i = 0; !waits && i < n; i++)
+        results[i] = submit_only(q, numbers[i], purpose, 0);
+    for (size_t i = 0; waits && i < n; i++)
+        results[i] = DUE_ENOMEM;
+    if (!waits || !due__asked_begin(q, &a, (uint32_t)n, 0))
+        return;
+    int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
+    for (size_t i = 0; i < n; i++)
+        due__commit_submit(q, numbers[i], purpose, 0, &a);
+    due__commit_go(q, &a, until);
+    due__asked_wait(q, &a, until);
+    for (size_t i = 0; i < n; i++) {
+        bool back = give_up(c, numbers[i], &a, &doubt);
+
+        results[i] = back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : 0;
+    }
+    due__asked_settle(c, &a);
+    for (size_t i = 0; i < n; i++) {
+        if (results[i] == 0)
+            results[i] = due__stored_at(c, numbers[i])->rc;
+    }
+    due__asked_end(q, &a);
 }
 
 /* The taken jobs whose removal has landed, to the front; the others wait again. */
@@ -408,7 +281,7 @@ static size_t sort_out(struct due_queue *q, struct due__slot *slots, size_t n, s
         else if (!doubt) /* else it is seen to by who sends */
             slots[settled++] = slots[i];
     }
-    wait_end(c, a);
+    due__asked_settle(c, a);
     for (size_t i = 0; i < settled; i++) {
         uint32_t number = due__slot_job(slots[i]);
 
@@ -425,21 +298,21 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n)
     struct due__commits *c = q->commits;
     struct due__asked a;
 
-    if (!ask(q, &a, (uint32_t)n, 0)) {
+    if (!due__asked_begin(q, &a, (uint32_t)n, 0)) {
         due__put_back(q, slots, n);
         return DUE_ENOMEM;
     }
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     for (size_t i = 0; i < n; i++)
         due__commit_submit(q, due__slot_job(slots[i]), DUE__TAKE, 0, &a);
-    go(q, &a, until);
-    wait(q, &a, until);
+    due__commit_go(q, &a, until);
+    due__asked_wait(q, &a, until);
     size_t kept = sort_out(q, slots, n, &a);
     int rc = a.rc;
-    answered(q, &a);
+    due__asked_end(q, &a);
     if (kept > 0)
         return (int)kept;
-    return rc != 0 ? rc : excuse(q);
+    return rc != 0 ? rc : due__commit_excuse(q);
 }
 
 int due__commit_state(const struct due_queue *q)
@@ -458,12 +331,12 @@ int due__commit_held(struct due_queue *q)
 
     if (due__boottime_now() < due__load_relaxed(&c->held_ns)) /* no edge: it only grows */
         return due__commit_state(q);
-    if (!ask(q, &a, 0, UINT64_MAX)) /* never over: rung when it is renewed */
+    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is renewed */
         return DUE_ENOMEM;
     call_proxy(q);
     while (rc == DUE_ETIMEDOUT) {
         if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping)) /* G2 */
-            rc = excuse(q);
+            rc = due__commit_excuse(q);
         else if (due__boottime_now() < due__load_relaxed(&c->held_ns)) /* no edge: it only grows */
             rc = 0;
         else if (due__monotonic_now() >= until_ns)
@@ -471,7 +344,7 @@ int due__commit_held(struct due_queue *q)
         else
             due__bell_wait(&a.waiter->bell, until_ns, false);
     }
-    answered(q, &a);
+    due__asked_end(q, &a);
     return rc;
 }
 
@@ -499,10 +372,10 @@ static int look_for(struct due_queue *q, due_id id)
     int cancel;
     int rc = 0;
 
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);      /* as in go() */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);      /* as in due__commit_go() */
     due__lock_acquire(&c->key);                                   /* G1 */
     if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
-        rc = excuse(q);
+        rc = due__commit_excuse(q);
     else if (due__load_seq(&c->loading) && !known(q, id, &number, &generation)) /* G2 */
         rc = due__restore_one(q, id, due__time_add(due__monotonic_now(), c->timeout_ns));
     due__commit_leave(q, false);
@@ -533,17 +406,17 @@ int due__commit_mended(struct due_queue *q, int64_t until_ns)
 
     if (!due__load_seq(&c->lacking)) /* G2 */
         return 0;
-    if (!ask(q, &a, 0, UINT64_MAX)) /* never over: rung when it is mended */
+    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is mended */
         return DUE_ENOMEM;
     call_proxy(q);
     while (rc == 0 && due__load_seq(&c->lacking)) {                     /* G2 */
         if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping) || /* G2 */
             due__monotonic_now() >= until_ns)
-            rc = excuse(q);
+            rc = due__commit_excuse(q);
         else
             due__bell_wait(&a.waiter->bell, until_ns, false);
     }
-    answered(q, &a);
+    due__asked_end(q, &a);
     return rc;
 }
 
@@ -559,14 +432,14 @@ int due_flush(due_queue *q, int64_t timeout_ns)
     if (c == NULL)
         return 0;
     uint64_t goal = due__load_relaxed(&c->submitted); /* no edge: at least what we left ourselves */
-    if (!ask(q, &a, 0, goal > 0 ? goal : 1))
+    if (!due__asked_begin(q, &a, 0, goal > 0 ? goal : 1))
         return DUE_ENOMEM;
     int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
     if (goal > 0) {
-        go(q, &a, until);
-        wait(q, &a, until);
+        due__commit_go(q, &a, until);
+        due__asked_wait(q, &a, until);
     }
     bool all = goal == 0 || due__asked_over(c, &a);
-    answered(q, &a);
-    return all ? 0 : excuse(q);
+    due__asked_end(q, &a);
+    return all ? 0 : due__commit_excuse(q);
 }

@@ -25,7 +25,7 @@ static void answer(struct due__commits *c, struct due__asked *a, int rc, uint32_
     if (rc != 0 && a->rc == 0)
         a->rc = rc;
     if (a->left == 0)
-        c->rings[(*rings)++] = &a->waiter->bell;
+        c->rings[(*rings)++] = a->waiter;
 }
 
 /* Under the calls' lock, when something was settled: those who wait for nothing else. */
@@ -128,12 +128,13 @@ static bool add(struct due_queue *q, uint32_t number, size_t *bytes, uint32_t *r
     return (w & DUE__LINKED) ? add_put(q, number, bytes, rings) : add_change(q, number, bytes);
 }
 
-static void ring(struct due_queue *q, uint32_t rings)
+/* Under the calls' lock: of those who are to be rung, each rings two others when it leaves, so that
+ * who sends need not wake them all.  Answers how many are left to be rung by the caller. */
+static uint32_t chain(struct due__commits *c, uint32_t rings)
 {
-    for (uint32_t i = 0; i < rings; i++) {
-        if (due__bell_ring(q->commits->rings[i]))
-            due__add_relaxed(&q->rings, 1); /* no edge: a counter */
-    }
+    for (uint32_t i = 2; i < rings; i++)
+        c->rings[i / 2 - 1]->after[i % 2] = c->rings[i];
+    return rings < 2 ? rings : 2;
 }
 
 static bool full(const struct due__commits *c)
@@ -202,7 +203,7 @@ void due__batch_fill(struct due_queue *q, bool mirror)
     due__lock_release(&c->calls);
     if (mirror && !c->later)
         add_mirrored(q, &bytes);
-    ring(q, rings);
+    due__ring_waiters(q, c->rings, rings);
 }
 
 /* ---- Sending it ---- */
@@ -414,6 +415,7 @@ static uint32_t tell(struct due__commits *c)
         answer(c, c->entries[i].asked, c->entries[i].rc, &rings);
     }
     settle(c, changes);
+    rings = chain(c, rings);
     due__lock_release(&c->calls);
     return rings;
 }
@@ -520,7 +522,8 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n)
     apply_all(q);
     for (uint32_t i = 0; i < n; i++)
         follow(q, &c->entries[i]);
-    ring(q, tell(c));
+    uint32_t rings = tell(c);
+    due__ring_waiters(q, c->rings, rings);
     memmove(c->entries, c->entries + n, left * sizeof *c->entries);
     c->count = left;
     c->pending = left > 0;

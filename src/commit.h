@@ -59,7 +59,7 @@ struct due__commits {
 
     struct due__entry *entries; /* K  info.batch_changes of them */
     due_change *changes;        /* K  likewise */
-    struct due__bell **rings;   /* K  likewise: whom to ring after a batch */
+    struct due__waiter **rings; /* K  likewise: whom to ring after a batch */
     uint32_t count;             /* K  entries of the batch */
     uint32_t send;              /* K  changes of the batch */
     uint32_t upto;              /* K  entries that they are of */
@@ -98,8 +98,27 @@ struct due__commits {
 /* ---- asked.c ---- */
 
 bool due__asked_over(struct due__commits *c, const struct due__asked *a);
+/* Up to @n who wait look again; none where it is NULL. */
+void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n);
 /* Everyone who waits looks again. */
 void due__asked_ring(struct due__commits *c);
+/* A call begins to wait for @changes, or (due_flush) for the counter of settled changes to reach
+ * @goal; and ends.  False: no memory. */
+bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal);
+void due__asked_end(struct due_queue *q, struct due__asked *a);
+/* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
+void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* Until the call is over, or @until_ns, or nobody is to wait any more. */
+void due__asked_wait(struct due_queue *q, struct due__asked *a, int64_t until_ns);
+/* Under the calls' lock: the caller is no longer concerned with a change. */
+void due__asked_detach(struct due__asked *a, struct due__asked **asked);
+/* What is left of the call is at its end: nothing of it waits for the store. */
+void due__asked_settle(struct due__commits *c, struct due__asked *a);
+/* What a caller is told for whom nothing has changed. */
+int due__commit_excuse(struct due_queue *q);
+
+/* ---- put.c ---- */
+
 /* A job that did not come in after all: its place goes back. */
 void due__refused(struct due_queue *q, uint32_t number);
 
@@ -174,6 +193,11 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n);
  * changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                     int64_t want_ns);
+
+/* The same of @n jobs of the caller's own that are held besides (R2 of lease.c), as one change;
+ * each one's answer in @results. */
+void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                     enum due__purpose purpose, int *results);
 
 /* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
  * waited, DUE_EFENCED, DUE_ECLOSED. */

@@ -52,14 +52,14 @@ static void arrays_free(struct due_queue *q, struct due__commits *c)
 {
     due__alloc_free(&q->alloc, c->entries, batch(c) * sizeof *c->entries);
     due__alloc_free(&q->alloc, c->changes, batch(c) * sizeof *c->changes);
-    due__alloc_free(&q->alloc, c->rings, batch(c) * sizeof(struct due__bell *));
+    due__alloc_free(&q->alloc, c->rings, batch(c) * sizeof(struct due__waiter *));
 }
 
 static int arrays_make(struct due_queue *q, struct due__commits *c)
 {
     c->entries = due__alloc_new(&q->alloc, batch(c) * sizeof *c->entries);
     c->changes = due__alloc_new(&q->alloc, batch(c) * sizeof *c->changes);
-    c->rings = due__alloc_new(&q->alloc, batch(c) * sizeof(struct due__bell *));
+    c->rings = due__alloc_new(&q->alloc, batch(c) * sizeof(struct due__waiter *));
     if (c->entries != NULL && c->changes != NULL && c->rings != NULL)
         return 0;
     arrays_free(q, c);

@@ -96,6 +96,7 @@ struct due__waiter {
     bool linked;                   /* T */
     bool on_alarm;                 /* T  sleeps on the queue's alarm instead of its bell */
     bool timed_out;                /* T  a manual clock has passed until_ns and rung */
+    struct due__waiter *after[2];  /* A  under the calls' lock: whom it rings when it leaves */
 };
 
 /* Waiters in the order in which they came. */

@@ -21,6 +21,8 @@
 
 #include "atomic.h"
 
+#define ACKS_AT_ONCE 256u /* sent to a store together */
+
 /* ---- Reserving ---- */
 
 static int records_make(struct due_queue *q, const struct due__slot *slots, size_t n)
@@ -236,18 +238,71 @@ int due_ack(due_job *job)
     return ack(job);
 }
 
+/* Jobs of one stored queue, as one change: what can be acked is claimed and sent together. */
+static void ack_stored(struct due_queue *q, due_job *jobs, size_t n, int *results)
+{
+    uint32_t number[ACKS_AT_ONCE];
+    uint32_t claimed[ACKS_AT_ONCE];
+    int sent[ACKS_AT_ONCE];
+    size_t count = 0;
+    uint64_t w;
+
+    for (size_t i = 0; i < n; i++) {
+        results[i] = held(&jobs[i], &number[i]);
+        if (results[i] != 0)
+            continue;
+        results[i] = claim(q, number[i], jobs[i].token, &w);
+        if (results[i] == 0)
+            claimed[count++] = number[i];
+        else
+            let_go(q, &jobs[i], number[i]);
+    }
+    if (count > 0)
+        due__commit_all(q, claimed, count, DUE__ACK, sent);
+    count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (results[i] != 0)
+            continue;
+        results[i] = sent[count++];
+        if (answers(results[i]))
+            let_go(q, &jobs[i], number[i]);
+        else
+            due__lease_resume(q, number[i]);
+    }
+}
+
+/* How many of the jobs, ACKS_AT_ONCE at most, are of the first one's queue. */
+static size_t of_one_queue(const due_job *jobs, size_t n)
+{
+    size_t same = 1;
+
+    while (same < n && same < ACKS_AT_ONCE && jobs[same].queue == jobs[0].queue)
+        same++;
+    return same;
+}
+
 int due_ack_batch(due_job *jobs, size_t n, int *results)
 {
+    int some_results[ACKS_AT_ONCE];
     int acked = 0;
 
     if (n > INT_MAX)
         return DUE_EINVAL;
-    for (size_t i = 0; i < n; i++) {
-        int rc = ack(&jobs[i]);
+    for (size_t at = 0; at < n;) {
+        struct due_queue *q = jobs[at].queue;
+        size_t some = of_one_queue(jobs + at, n - at);
 
-        acked += rc == 0;
+        if (q != NULL && !due__forked(q) && q->commits != NULL) {
+            ack_stored(q, jobs + at, some, some_results);
+        } else {
+            for (size_t i = 0; i < some; i++)
+                some_results[i] = ack(&jobs[at + i]);
+        }
+        for (size_t i = 0; i < some; i++)
+            acked += some_results[i] == 0;
         if (results != NULL)
-            results[i] = rc;
+            memcpy(results + at, some_results, some * sizeof *results);
+        at += some;
     }
     return acked;
 }

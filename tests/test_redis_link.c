@@ -188,10 +188,26 @@ static int option(int fd, int level, int name)
 }
 
 /* The name may stand for an address of IPv6 too, where nobody listens. */
+/* Where the machine does not know its own name, a resolver would be asked, for long. */
+static bool localhost_is_known(void)
+{
+    char line[256];
+    bool known = false;
+    FILE *hosts = fopen("/etc/hosts", "re");
+
+    while (hosts != NULL && fgets(line, sizeof line, hosts) != NULL)
+        known = known || strstr(line, "localhost") != NULL;
+    if (hosts != NULL)
+        fclose(hosts);
+    return known;
+}
+
 Test(link, finds_a_host_by_its_name, .timeout = 60)
 {
     struct fake fake;
 
+    if (!localhost_is_known())
+        cr_skip_test("/etc/hosts does not know localhost");
     fake_start_tcp(&fake, serve_ok, NULL);
     struct due__link *l = link_to(fake.url);
     link_is_up(l);

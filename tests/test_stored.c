@@ -114,6 +114,58 @@ Test(stored, a_reserved_job_comes_back_until_it_is_acked, .timeout = 60)
     shop_close(&s);
 }
 
+Test(stored, a_batch_leaves_and_is_acked_as_one_change, .timeout = 60)
+{
+    enum { JOBS = 200 };
+    struct shop s = shop_make(.start_ns = 5);
+    due_job jobs[JOBS + 1];
+    int results[JOBS + 1];
+
+    for (int i = 0; i < 2 * JOBS; i++)
+        lab_enqueue(&s.lab, "tea", .at_ns = 5);
+    uint64_t before = memory_disk_batches(s.disk);
+    cr_assert_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, JOBS, 0), JOBS);
+    cr_expect_leq(memory_disk_batches(s.disk), before + 4);
+    for (int i = 0; i < JOBS; i++)
+        due_job_done(&jobs[i]);
+    cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, JOBS, 100, 0), JOBS);
+    cr_expect_eq(due_nack(&jobs[7], 0), 0);
+    due_job late = { 0 };
+    cr_assert_eq(due_reserve(s.lab.q, &late, 1, 0), 0);
+    lab_turn_to(&s.lab, 6);
+    jobs[JOBS] = late;
+    before = memory_disk_batches(s.disk);
+    cr_expect_eq(due_ack_batch(jobs, JOBS + 1, results), JOBS - 1);
+    cr_expect_leq(memory_disk_batches(s.disk), before + 4);
+    for (int i = 0; i <= JOBS; i++)
+        cr_expect_eq(results[i], i == 7 ? DUE_EINVAL : i == JOBS ? DUE_ESTALE : 0);
+    cr_expect_eq(memory_disk_jobs(s.disk), 1u);
+    shop_close(&s);
+}
+
+Test(stored, acks_of_a_batch_that_are_refused_keep_their_leases, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_MS(50));
+    due_job jobs[3];
+    int results[3];
+
+    for (int i = 0; i < 3; i++)
+        lab_enqueue(&s.lab, "tea", .at_ns = 5);
+    cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, 3, 100, 0), 3);
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_READY, .times = MEMORY_ALWAYS, .kind = MEMORY_AWAY });
+    cr_expect_eq(due_ack_batch(jobs, 3, results), 0);
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(results[i], DUE_ETIMEDOUT);
+        cr_expect_not_null(jobs[i].queue, "it was let go of");
+    }
+    memory_store_forgive(s.store);
+    cr_expect_eq(due_ack_batch(jobs, 3, results), 3);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
+}
+
 Test(stored, a_nack_is_kept_with_its_time_and_its_count, .timeout = 60)
 {
     struct shop s = shop_make();

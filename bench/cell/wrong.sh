@@ -33,9 +33,10 @@ for fault in lost double; do
     done
 done
 wrong double burst
-for workload in enqueue hold "mixed --percent 0" through "lateness --gap-ns 1000"; do
+for workload in enqueue hold "mixed --percent 0" "lateness --gap-ns 1000"; do
     wrong early $workload $dense
 done
+wrong early through --spread-ns 100000000 # longer than a machine is held up
 for workload in enqueue hold "mixed --percent 0" "lateness --gap-ns 1000"; do
     wrong order $workload $dense
     fine $workload $dense

@@ -380,7 +380,9 @@ DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int
  * Threads:  any
  * Owner:    the job's bytes are lent until due_job_done(); a carried pointer is the caller's
  * Errors:   DUE_EAGAIN (timeout 0), DUE_ETIMEDOUT, DUE_ECLOSED, DUE_EINVAL, DUE_ENOMEM (to wait
- *           takes a waiter's place), DUE_EFORK
+ *           takes a waiter's place), DUE_EFORK; with a store also DUE_ESTORE (a job is due, but the
+ *           store is away), DUE_EFENCED, what it refused, and DUE_EINDOUBT (closed while the
+ *           removal of a job was under way: it may be gone, or come with the next opening)
  */
 DUE_API int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
@@ -448,11 +450,11 @@ DUE_API int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job
 DUE_API int due_ack(due_job *job) DUE_NONNULL(1);
 
 /**
- * Acks @n jobs, as due_ack() each.  @results, unless NULL, gets each one's answer.  The answer is
- * how many were acked.
+ * Acks @n jobs, as due_ack() each; with a store those of one queue that stand together are one
+ * change.  @results, unless NULL, gets each one's answer.  The answer is how many were acked.
  *
  * Threads:  any
- * Errors:   DUE_EINVAL (not all of one queue, @n over INT_MAX)
+ * Errors:   DUE_EINVAL (@n over INT_MAX)
  */
 DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
 
