@@ -51,7 +51,7 @@ static int produce(void *arg)
     unsigned char *bytes = malloc(LONGEST + 8);
     uint64_t n = 0;
 
-    CREW_CHECK(bytes != NULL);
+    CREW_CHECK(bytes != NULL, "");
     while (crew_now_ns() < w->end_ns) {
         due_spec spec = { DUE_SPEC_INIT, .data = bytes, .len = length(&seed),
                           .delay_ns = (int64_t)crew_below(&seed, 3000) };
@@ -65,7 +65,7 @@ static int produce(void *arg)
             CREW_CHECK(rc == 0 || rc == DUE_EBUSY || rc == DUE_ENOENT, ": %s", due_error_name(rc));
         }
         if (crew_below(&seed, 2000) == 0)
-            CREW_CHECK(due_trim(w->q) == 0);
+            CREW_CHECK(due_trim(w->q) == 0, "");
         n++;
     }
     free(bytes);

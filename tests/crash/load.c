@@ -39,7 +39,7 @@ static due_queue *open_it(void)
     due_queue *q = NULL;
     due_error error;
 
-    CREW_CHECK(due_redis_open(&options.store, server.url, &redis, &error) == 0);
+    CREW_CHECK(due_redis_open(&options.store, server.url, &redis, &error) == 0, "");
     int rc = due_open(&q, &options, &error);
     CREW_CHECK(rc == 0, ": %s", error.text);
     return q;
@@ -47,8 +47,8 @@ static due_queue *open_it(void)
 
 static void close_it(due_queue *q)
 {
-    CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)) == 0);
-    CREW_CHECK(due_free(q) == 0);
+    CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)) == 0, "");
+    CREW_CHECK(due_free(q) == 0, "");
 }
 
 static void fill(void)
@@ -65,7 +65,7 @@ static void fill(void)
                 .size = DUE_SPEC_INIT, .at_ns = at, .data = &numbers[i], .len = sizeof numbers[i]
             };
         }
-        CREW_CHECK(due_enqueue_batch(q, specs, BATCH, 0, NULL) == BATCH);
+        CREW_CHECK(due_enqueue_batch(q, specs, BATCH, 0, NULL) == BATCH, "");
     }
     close_it(q);
 }
@@ -82,15 +82,15 @@ static int take(void *arg)
         for (int i = 0; i < n; i++) {
             uint32_t number;
 
-            CREW_CHECK(got[i].len == sizeof number);
+            CREW_CHECK(got[i].len == sizeof number, "");
             memcpy(&number, got[i].data, sizeof number);
-            CREW_CHECK(number < jobs);
+            CREW_CHECK(number < jobs, "");
             atomic_fetch_add(&board->times[number], 1);
             due_job_done(&got[i]);
         }
         if (n > 0)
             atomic_fetch_add(&board->taken, (unsigned)n);
-        CREW_CHECK(due_stats(q, &stats) == 0);
+        CREW_CHECK(due_stats(q, &stats) == 0, "");
         atomic_fetch_add(&board->loading, stats.loading && n > 0);
         if (n <= 0 && !stats.loading && stats.waiting == 0)
             break;
@@ -123,14 +123,15 @@ static void run_life(int life)
     enough = life + 1 < LIVES ? jobs / LIVES * (uint32_t)(life + 1) : UINT32_MAX;
     fflush(stdout);
     pid_t pid = fork();
-    CREW_CHECK(pid >= 0);
+    CREW_CHECK(pid >= 0, "");
     if (pid == 0) {
         live(life + 1 == LIVES);
         _exit(0);
     }
-    CREW_CHECK(waitpid(pid, &status, 0) == pid);
+    CREW_CHECK(waitpid(pid, &status, 0) == pid, "");
     CREW_CHECK(life + 1 < LIVES ? WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL
-                                : WIFEXITED(status) && WEXITSTATUS(status) == 0);
+                                : WIFEXITED(status) && WEXITSTATUS(status) == 0,
+               "");
     printf("life %d: %u jobs in %.2f s, %u batches while it still loaded\n", life + 1,
            atomic_load(&board->taken) - before, (double)(crew_now_ns() - from_ns) / 1e9,
            atomic_load(&board->loading));
@@ -160,13 +161,13 @@ int main(int argc, char **argv)
     crew_watchdog("crash_load", 280);
     size_t bytes = sizeof *board + jobs;
     board = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CREW_CHECK(board != MAP_FAILED);
+    CREW_CHECK(board != MAP_FAILED, "");
     pid_t pid = fork(); /* so that this process has no threads */
     if (pid == 0) {
         fill();
         _exit(0);
     }
-    CREW_CHECK(waitpid(pid, &rc, 0) == pid && rc == 0);
+    CREW_CHECK(waitpid(pid, &rc, 0) == pid && rc == 0, "");
     for (int life = 0; life < LIVES; life++)
         run_life(life);
     unsigned wrong = count_wrong();

@@ -173,7 +173,7 @@ static void write_known(const struct run *r)
 {
     FILE *file = fopen(r->known_path, "w");
 
-    CREW_CHECK(file != NULL);
+    CREW_CHECK(file != NULL, "");
     for (size_t i = 0; i < r->n_known; i++)
         fprintf(file, "%s\n", r->known[i]);
     fclose(file);
@@ -203,14 +203,14 @@ static void spawn(struct run *r, const char *flags)
     int in[2];
 
     write_known(r);
-    CREW_CHECK(pipe2(out, O_CLOEXEC) == 0 && pipe2(in, O_CLOEXEC) == 0);
+    CREW_CHECK(pipe2(out, O_CLOEXEC) == 0 && pipe2(in, O_CLOEXEC) == 0, "");
     r->life++;
     r->have = 0;
     r->open = r->loaded = r->quiet = false;
     r->opened[0] = '\0';
     ledger_life(r->ledger, strchr(flags, 'a') != NULL, strchr(flags, 'D') != NULL);
     r->pid = fork();
-    CREW_CHECK(r->pid >= 0);
+    CREW_CHECK(r->pid >= 0, "");
     if (r->pid == 0)
         exec_worker(r, in[0], out[1], flags);
     close(in[0]);
@@ -243,7 +243,7 @@ static void kill_worker(struct run *r)
 
 static void order(const struct run *r, char what)
 {
-    CREW_CHECK(write(r->in, &what, 1) == 1);
+    CREW_CHECK(write(r->in, &what, 1) == 1, "");
 }
 
 /* It goes of its own will. */

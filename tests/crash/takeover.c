@@ -53,7 +53,7 @@ static due_queue *open_as(bool standby, enum due_confirm confirm)
     due_queue *q = NULL;
     due_error error;
 
-    CREW_CHECK(due_redis_open(&options.store, server.url, &redis, &error) == 0);
+    CREW_CHECK(due_redis_open(&options.store, server.url, &redis, &error) == 0, "");
     int rc = due_open(&q, &options, &error);
     CREW_CHECK(rc == 0, ": %s", error.text);
     return q;
@@ -61,8 +61,8 @@ static due_queue *open_as(bool standby, enum due_confirm confirm)
 
 static void close_it(due_queue *q)
 {
-    CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)) == 0);
-    CREW_CHECK(due_free(q) == 0);
+    CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)) == 0, "");
+    CREW_CHECK(due_free(q) == 0, "");
 }
 
 static due_id put(due_queue *q, uint32_t number, int64_t delay_ns)
@@ -81,9 +81,9 @@ static uint32_t number_of(due_job *job)
 {
     uint32_t number;
 
-    CREW_CHECK(job->len == sizeof number);
+    CREW_CHECK(job->len == sizeof number, "");
     memcpy(&number, job->data, sizeof number);
-    CREW_CHECK(number < MANY);
+    CREW_CHECK(number < MANY, "");
     return number;
 }
 
@@ -110,8 +110,8 @@ static char *ask(const char *one, const char *two)
     static unsigned turn;
     char *answer = answers[turn++ % 4];
 
-    CREW_CHECK(redis_server_ask(&server, (const char *const[]){ one, two, NULL }, answer, 4096) >
-               0);
+    CREW_CHECK(redis_server_ask(&server, (const char *const[]){ one, two, NULL }, answer, 4096) > 0,
+               "");
     return answer;
 }
 
@@ -127,7 +127,7 @@ static pid_t child(void (*run)(void))
     fflush(stdout);
     pid_t pid = fork();
 
-    CREW_CHECK(pid >= 0);
+    CREW_CHECK(pid >= 0, "");
     if (pid == 0) {
         crew_watchdog("crash_takeover, a child", 60);
         run();
@@ -141,7 +141,7 @@ static void ended_well(pid_t pid)
 {
     int status;
 
-    CREW_CHECK(waitpid(pid, &status, 0) == pid);
+    CREW_CHECK(waitpid(pid, &status, 0) == pid, "");
     CREW_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, ": status %d", status);
 }
 
@@ -150,7 +150,7 @@ static void stop_it(pid_t pid)
     int status;
 
     kill(pid, SIGSTOP);
-    CREW_CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status));
+    CREW_CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status), "");
 }
 
 static void begin(void)
@@ -189,11 +189,11 @@ static void calm_owner(void)
 
     for (uint32_t i = 0; i < JOBS; i++)
         put(q, i, 0);
-    CREW_CHECK(due_flush(q, DUE_S(10)) == 0);
-    CREW_CHECK(take(q, 0) && take(q, 0));
-    CREW_CHECK(due_flush(q, DUE_S(10)) == 0);
-    CREW_CHECK(due_reserve(q, &held, DUE_S(3600), 0) == 0);
-    CREW_CHECK(due_reserve(q, &nacked, DUE_S(3600), 0) == 0);
+    CREW_CHECK(due_flush(q, DUE_S(10)) == 0, "");
+    CREW_CHECK(take(q, 0) && take(q, 0), "");
+    CREW_CHECK(due_flush(q, DUE_S(10)) == 0, "");
+    CREW_CHECK(due_reserve(q, &held, DUE_S(3600), 0) == 0, "");
+    CREW_CHECK(due_reserve(q, &nacked, DUE_S(3600), 0) == 0, "");
     crew_go(&sleeper, wait_for_a_job, q);
     crew_until_asleep(&sleeper);
     atomic_store(&board->ready, 1);
@@ -223,7 +223,7 @@ static void stand_by(void)
     while (!atomic_load(&board->over))
         take(q, DUE_MS(1));
     do
-        CREW_CHECK(due_stats(q, &stats) == 0);
+        CREW_CHECK(due_stats(q, &stats) == 0, "");
     while (take(q, DUE_MS(1)) || stats.loading); /* it may still be reading */
     close_it(q);
 }
@@ -270,7 +270,7 @@ static void stopped_calm(void)
     atomic_store(&board->over, 1);
     ended_well(other);
     check_each_once(JOBS, 0);
-    CREW_CHECK(strcmp(ask("HLEN", "due:{q}:j"), ":1\r\n") == 0);
+    CREW_CHECK(strcmp(ask("HLEN", "due:{q}:j"), ":1\r\n") == 0, "");
     printf("stopped: taken over after %.3f s, of which %.1f of the lease\n", (double)took_ns / 1e9,
            (double)LEASE / 1e9);
     CREW_CHECK(took_ns < LEASE + DUE_S(1) + DUE_S(4), ": far too late"); /* a busy machine */
@@ -296,7 +296,7 @@ static void busy_owner(void)
 
     for (uint32_t i = 0; i < MANY; i++) {
         due_spec spec = { .size = DUE_SPEC_INIT, .data = &i, .len = sizeof i };
-        CREW_CHECK(due_enqueue_batch(q, &spec, 1, 0, NULL) == 1);
+        CREW_CHECK(due_enqueue_batch(q, &spec, 1, 0, NULL) == 1, "");
     }
     for (int i = 0; i < 3; i++)
         crew_go(&threads[i], take_and_put, q);
@@ -304,7 +304,7 @@ static void busy_owner(void)
     atomic_store(&board->ready, 1);
     for (int i = 0; i < 3; i++)
         crew_join(&threads[i]);
-    CREW_CHECK(!take(q, 0));
+    CREW_CHECK(!take(q, 0), "");
     close_it(q);
 }
 
@@ -334,7 +334,7 @@ static void killed_owner(void)
 
     for (uint32_t i = 0; i < JOBS; i++)
         put(q, i, 0);
-    CREW_CHECK(due_reserve(q, &job, DUE_S(3600), 0) == 0);
+    CREW_CHECK(due_reserve(q, &job, DUE_S(3600), 0) == 0, "");
     atomic_store(&board->ready, 1);
     await(&board->go, "for nothing");
 }
@@ -348,7 +348,7 @@ static void killed(void)
     crew_sleep(2 * LEASE + LEASE / 4); /* it is renewed meanwhile */
     CREW_CHECK(!atomic_load(&board->opened), ": it was taken over alive");
     kill(owner, SIGKILL);
-    CREW_CHECK(waitpid(owner, NULL, 0) == owner);
+    CREW_CHECK(waitpid(owner, NULL, 0) == owner, "");
     int64_t took_ns = takeover_ns(crew_now_ns());
     atomic_store(&board->over, 1);
     ended_well(other);
@@ -363,7 +363,7 @@ static void ask_words(const char *const *words)
 {
     char answer[64];
 
-    CREW_CHECK(redis_server_ask(&server, words, answer, sizeof answer) > 0 && answer[0] != '-');
+    CREW_CHECK(redis_server_ask(&server, words, answer, sizeof answer) > 0 && answer[0] != '-', "");
 }
 
 /* The server now has what an older copy would have, before the last takeover. */
@@ -397,7 +397,7 @@ static void same_number(void)
     expect_fenced(due_reserve(first, &job, DUE_S(1), DUE_S(5)), "the same, to reserve");
     while (!take(second, DUE_MS(10)))
         continue;
-    CREW_CHECK(atomic_load(&board->handed[1]) == 1);
+    CREW_CHECK(atomic_load(&board->handed[1]) == 1, "");
     close_it(first);
     close_it(second);
 }
@@ -411,7 +411,7 @@ int main(void)
     CREW_CHECK(rc == 0, ": the server does not start");
     crew_watchdog("crash_takeover", 100);
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    CREW_CHECK(board != MAP_FAILED);
+    CREW_CHECK(board != MAP_FAILED, "");
     crew_doing("stopped calm");
     stopped_calm();
     crew_doing("stopped calm, asynchronous");
