@@ -130,8 +130,9 @@ static uint64_t random_score(struct bare *b)
 
 /* ---- Writing ---- */
 
-/* MULTI, HSET, ZADD, EXEC; answers the bytes of the reply. */
-static size_t put_batch(struct bare *b, size_t n, size_t payload)
+/* MULTI, HSET, ZADD, EXEC; answers the bytes of the reply.  @numbered: also the batch's number, as
+ * the store writes it. */
+static size_t put_batch(struct bare *b, size_t n, size_t payload, int numbered)
 {
     static unsigned char record[RECORD];
     unsigned char id[ID];
@@ -153,10 +154,24 @@ static size_t put_batch(struct bare *b, size_t n, size_t payload)
         id_of(b->sequence + i, id);
         word(b, id, ID);
     }
+    if (numbered) {
+        char number[24];
+        int len = snprintf(number, sizeof number, "%llu", (unsigned long long)b->sequence);
+
+        words(b, 4, "HSET", "due:{bare}:writers");
+        word(b, "1790000000000", 13);
+        word(b, number, (size_t)len);
+    }
     text(b, "*1\r\n$4\r\nEXEC\r\n");
     b->sequence += n;
-    return (size_t)snprintf(reply, sizeof reply,
-                            "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n:%zu\r\n:%zu\r\n", n, n);
+    int first = numbered && b->sequence == n;
+    int len =
+        snprintf(reply, sizeof reply, "+OK\r\n+QUEUED\r\n+QUEUED\r\n%s*%d\r\n:%zu\r\n:%zu\r\n%s",
+                 numbered ? "+QUEUED\r\n" : "", numbered ? 3 : 2, n, n,
+                 !numbered ? ""
+                 : first   ? ":1\r\n"
+                           : ":0\r\n");
+    return (size_t)len;
 }
 
 double bare_put(struct bare *b, size_t jobs, size_t batch, size_t payload)
@@ -165,7 +180,7 @@ double bare_put(struct bare *b, size_t jobs, size_t batch, size_t payload)
     size_t behind = 0;
 
     for (size_t at = 0; at < jobs; at += batch) {
-        size_t reply = put_batch(b, batch, payload);
+        size_t reply = put_batch(b, batch, payload, 0);
 
         send_all(b);
         skip(b, behind);
@@ -212,7 +227,7 @@ double bare_round_trip(struct bare *b, size_t jobs, size_t payload)
     double begin = now();
 
     for (size_t i = 0; i < jobs; i++) {
-        size_t reply = put_batch(b, 1, payload);
+        size_t reply = put_batch(b, 1, payload, 1);
 
         raw(b, tail, sizeof tail - 1);
         send_all(b);

@@ -17,7 +17,8 @@
  *      memory back.
  *   2. A job that was handed out stays the queue's memory until due_job_done(): call it for each.
  *   3. Close before you free: due_free() of an open queue answers DUE_EBUSY.
- *   4. The hooks (log, thread start, discard) must not call the queue they belong to.
+ *   4. The hooks (log, thread start, discard, settled, restore) must not call the queue they belong
+ *      to.
  *
  * Threads: may these two run at the same time on one queue?
  *              enqueue  dequeue  cancel  close  free
