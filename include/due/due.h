@@ -11,6 +11,10 @@
  *            clock: on that clock).  0 does not wait; DUE_FOREVER waits without end.
  *   Errors   A call that can fail returns 0 (or a number) or a negative DUE_E* code, and then has
  *            changed nothing.
+ *   Store    With a store, a call that changes something waits for it, for up to its own timeout or
+ *            store_timeout_ns, and may also answer DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES,
+ *            DUE_EDURABILITY, DUE_EFENCED: nothing has changed; or DUE_EINDOUBT, the one exception:
+ *            it was sent, the answer did not come, and the queue sees it through.
  *
  * Before you start
  *   1. Not across fork(): in a child every call returns DUE_EFORK, and due_free() only gives the
@@ -301,12 +305,13 @@ DUE_API int due_open(due_queue **queue, const due_options *options, due_error *e
 
 enum due_close_mode {
     DUE_CLOSE_DRAIN = 0, /* deliver what is held, each job at its deadline, before closing */
-    DUE_CLOSE_DISCARD    /* hand everything held to on_discard now */
+    DUE_CLOSE_DISCARD    /* hand everything held to on_discard now; with a store, leave it there */
 };
 
 /**
  * Close a queue: enqueues are refused from now on.  DRAIN goes on delivering until no job is left;
- * DISCARD gives every job that still waits to on_discard.  Then everyone who waits gets
+ * DISCARD gives every job that still waits to on_discard; with a store what is on its way there is
+ * sent first, for up to @timeout_ns, and the jobs stay there.  Then everyone who waits gets
  * DUE_ECLOSED.  Jobs handed out earlier may still be done with.  May be called again after
  * DUE_ETIMEDOUT, also with another mode; once closed it answers 0.
  *
@@ -355,7 +360,7 @@ DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
  * Sees:     what was written before the enqueue, the dequeuer sees after the dequeue
  * Cost:     O(1); at most one allocation if there are more than 32 bytes
  * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT, DUE_EAGAIN (full, timeout 0), DUE_ETIMEDOUT (full
- *           for all of @timeout_ns), DUE_ECLOSED, DUE_EFORK
+ *           for all of @timeout_ns), DUE_ECLOSED, DUE_EFORK; with a store as said above
  */
 DUE_API int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
@@ -485,7 +490,8 @@ DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1);
  *
  * Threads:  any
  * Cost:     O(1), without a lock
- * Errors:   DUE_EBUSY, DUE_ENOENT (unknown, finished, or of another queue), DUE_EFORK
+ * Errors:   DUE_EBUSY, DUE_ENOENT (unknown, finished, or of another queue), DUE_EFORK; with a store
+ *           as said above
  */
 DUE_API int due_cancel(due_queue *q, due_id id, due_job *job) DUE_NONNULL(1);
 
