@@ -260,13 +260,29 @@ static void send_home(struct run *r)
 
 /* ---- The server ---- */
 
-static long stored(const struct run *r)
+static long count(const struct run *r, const char *command, const char *key)
 {
     char answer[64];
-    long n = redis_server_ask(&r->server, (const char *const[]){ "HLEN", "due:{crash}:j", NULL },
-                              answer, sizeof answer);
+    long n = redis_server_ask(&r->server, (const char *const[]){ command, key, NULL }, answer,
+                              sizeof answer);
 
     return n > 1 && answer[0] == ':' ? strtol(answer + 1, NULL, 10) : -1;
+}
+
+static long stored(const struct run *r)
+{
+    return count(r, "HLEN", "due:{crash}:j");
+}
+
+/* Where the two differ: records, jobs by topic, entries, what was set aside. */
+static void tell_difference(const struct run *r)
+{
+    printf("  cycle %u: the worker holds %" PRIu64 " jobs, the server has %ld: %ld, %ld and %ld in "
+           "its topics, %ld entries, %ld set aside\n",
+           r->step, r->held, stored(r), count(r, "ZCARD", "due:{crash}:t:"),
+           count(r, "ZCARD", "due:{crash}:t:a"), count(r, "ZCARD", "due:{crash}:t:b"),
+           count(r, "HLEN", "due:{crash}:a"), count(r, "HLEN", "due:{crash}:q"));
+    fflush(stdout);
 }
 
 static void restart_server(struct run *r)
@@ -285,7 +301,7 @@ static void check_mirror(struct run *r)
     while (stored(r) != (long)r->held && crew_now_ns() < end_ns)
         listen_to(r, DUE_MS(5));
     if (stored(r) != (long)r->held) {
-        printf("  the worker holds %" PRIu64 " jobs, the server has %ld\n", r->held, stored(r));
+        tell_difference(r);
         r->wrong++;
     }
     order(r, 'g');
