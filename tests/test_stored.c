@@ -436,3 +436,83 @@ Test(stored, many_jobs_of_many_sizes_come_back_byte_for_byte, .timeout = 100)
     cr_expect_null(lab_dequeue(&s.lab));
     shop_close(&s);
 }
+
+/* What a program does that stops at the first thing that does not work.  0, or what it was told. */
+static int life(due_queue *q)
+{
+    char big[200] = "big";
+    due_spec spec = { .size = DUE_SPEC_INIT, .data = big, .len = sizeof big, .priority = 3 };
+    due_job job;
+    due_id id;
+
+    spec.topic = due_topic(q, "mail");
+    int rc = spec.topic < 0 ? spec.topic : due_enqueue(q, &spec, 0, &id);
+    if (rc == 0)
+        rc = due_enqueue(q, &spec, 0, NULL);
+    if (rc == 0)
+        rc = due_reserve(q, &job, 100, 0);
+    if (rc == 0) {
+        rc = due_nack(&job, 0);
+        due_job_done(&job);
+    }
+    if (rc == 0)
+        rc = due_reschedule(q, id, 1);
+    if (rc == 0)
+        rc = due_dequeue(q, &job, 0);
+    if (rc == 0)
+        due_job_done(&job);
+    return rc;
+}
+
+/* Each allocation of a life, opening included, fails in turn.  Answers how many there were. */
+static size_t fail_each(struct memory_disk *disk, size_t at, int *rc)
+{
+    struct flaky memory;
+    due_store *store = memory_store_new(disk);
+    due_clock *clock = due_clock_manual(0);
+    due_queue *q = NULL;
+
+    flaky_init(&memory, at);
+    due_options options = {
+        .size = DUE_OPTIONS_INIT, .manual = clock, .store = store, .allocator = &memory.hooks
+    };
+    *rc = due_open(&q, &options, NULL);
+    if (*rc == 0) {
+        struct due_stats stats;
+
+        *rc = life(q);
+        cr_assert_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+        cr_assert_eq(due_stats(q, &stats), 0);
+        cr_expect_eq(stats.enqueued, stats.dequeued + stats.kept + stats.discarded);
+        cr_assert_eq(due_free(q), 0);
+    } else {
+        store->verbs->free(store);
+    }
+    cr_expect_eq(due_clock_free(clock), 0);
+    cr_expect_eq(atomic_load(&memory.live), 0u, "%zu blocks leaked", atomic_load(&memory.live));
+    cr_expect_eq(atomic_load(&memory.bad), 0u);
+    return atomic_load(&memory.calls);
+}
+
+Test(stored, each_allocation_may_fail, .timeout = 100)
+{
+    struct memory_disk *first = memory_disk_new(NULL);
+    size_t refused = 0;
+    int rc;
+    size_t calls = fail_each(first, FLAKY_NEVER, &rc);
+
+    cr_expect_eq(rc, 0, "%s", due_error_name(rc));
+    memory_disk_free(first);
+    for (size_t at = 0; at < calls; at++) {
+        struct memory_disk *disk = memory_disk_new(NULL);
+
+        fail_each(disk, at, &rc);
+        cr_expect(rc == 0 || rc == DUE_ENOMEM, "%zu: %s", at, due_error_name(rc));
+        refused += rc != 0;
+        cr_expect_null(memory_disk_wrong(disk));
+        fail_each(disk, FLAKY_NEVER, &rc); /* what is stored comes back when there is memory */
+        cr_expect_eq(rc, 0, "%zu: %s", at, due_error_name(rc));
+        memory_disk_free(disk);
+    }
+    cr_expect_gt(refused, 8u, "%zu of %zu", refused, calls);
+}
