@@ -76,6 +76,11 @@ static uint64_t check(due_id id, const unsigned char *front, size_t front_len, c
     return (s.sum ^ (s.sum >> 16) ^ (s.sum >> 32) ^ (s.sum >> 48)) & 0xffff;
 }
 
+uint64_t due__record_check(due_id id, const void *bytes, size_t len)
+{
+    return check(id, bytes, len, NULL, 0);
+}
+
 size_t due__record_front(const due_record *record, unsigned char front[DUE__RECORD_FRONT])
 {
     size_t topic = strnlen(record->topic, DUE_TOPIC_LENGTH);
@@ -145,7 +150,7 @@ int due__record_read(due_record *record, char topic[DUE_TOPIC_LENGTH + 1], const
 
     if (len < DUE__RECORD_HEAD)
         return DUE_ECORRUPT;
-    if (get(at + CHECK_AT, 2) != check(record->id, at, len, NULL, 0))
+    if (get(at + CHECK_AT, 2) != due__record_check(record->id, at, len))
         return DUE_ECORRUPT;
     int rc = head_read(at, DUE__RECORD_TOPIC);
     if (rc != 0)
@@ -171,7 +176,7 @@ int due__entry_read(due_record *record, const void *bytes, size_t len)
 
     if (len < DUE__RECORD_HEAD)
         return DUE_ECORRUPT;
-    if (get(at + CHECK_AT, 2) != check(record->id, at, len, NULL, 0))
+    if (get(at + CHECK_AT, 2) != due__record_check(record->id, at, len))
         return DUE_ECORRUPT;
     int rc = head_read(at, 0);
     if (rc != 0)

@@ -21,6 +21,7 @@
 #define DUE__RECORD_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "due/store.h"
 
@@ -30,6 +31,10 @@
 
 #define DUE__RECORD_FRONT (DUE__RECORD_HEAD + 1 + DUE_TOPIC_LENGTH) /* most bytes before payload */
 #define DUE__ENTRY_BYTES  28
+
+/* What the check of a record or an entry of the job @id must be: its third and fourth byte, the
+ * lower first.  @len: DUE__RECORD_HEAD at least. */
+uint64_t due__record_check(due_id id, const void *bytes, size_t len);
 
 /* The bytes that stand before the payload, into @front; answers how many. */
 size_t due__record_front(const due_record *record, unsigned char front[DUE__RECORD_FRONT]);

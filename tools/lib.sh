@@ -89,3 +89,45 @@ starter()
     "$1" -fsanitize=thread build/log/starter.c -o build/log/starter || return
     build/log/starter 2>/dev/null || echo "setarch $(uname -m) -R"
 }
+
+# fuzz_targets: those of tests/fuzz, by name.
+fuzz_targets()
+{
+    find tests/fuzz -name 'fuzz_*.c' -exec basename {} .c \; | sort
+}
+
+# fuzz_build: in build/fuzz, which must be configured.
+fuzz_build()
+{
+    cmake --build build/fuzz --target $(fuzz_targets)
+}
+
+# fuzz_run SECONDS: each target from its stored corpus on, all at once, and each for so many seconds
+# of a processor: longer by the clock where there are more targets than processors.  What they find
+# new is not kept.  Output and exit status of each are in build/log/TARGET.log and .status.
+fuzz_run()
+{
+    count=$(fuzz_targets | wc -l)
+    processors=$(getconf _NPROCESSORS_ONLN)
+    [ "$processors" -lt "$count" ] || processors=$count
+    for target in $(fuzz_targets); do
+        rm -f "build/log/$target.status"
+        {
+            new=$(mktemp -d) &&
+                nice "build/fuzz/tests/fuzz/$target" \
+                    -max_total_time=$((($1 * count + processors - 1) / processors)) \
+                    -print_final_stats=1 -rss_limit_mb=4096 -artifact_prefix="$PWD/build/log/" \
+                    "$new" "tests/fuzz/corpus/${target#fuzz_}"
+            echo $? >"build/log/$target.status"
+            rm -rf "$new"
+        } </dev/null >"build/log/$target.log" 2>&1 &
+    done
+    wait
+}
+
+# fuzz_verdict TARGET: what it said in the end, and whether it found nothing.
+fuzz_verdict()
+{
+    tail -n 40 "build/log/$1.log"
+    [ "$(cat "build/log/$1.status" 2>/dev/null)" = 0 ]
+}
