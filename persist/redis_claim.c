@@ -282,6 +282,8 @@ static int retake(struct due__redis *s, int64_t until_ns)
     enum judgement now = judge(s, &w);
     if (now == JUDGED_RIVAL || now == JUDGED_TAKEN)
         return 1;
+    if (now == JUDGED_GONE && !s->lost)
+        note_loss(s);
     /* The claim of an earlier call can have landed. */
     if (now == JUDGED_MINE && !s->rewrite && w.owned && strcmp(w.owner, s->owner) == 0)
         return 1;
@@ -436,7 +438,7 @@ int due__redis_renew(struct due__redis *s, int64_t *held_ns, int64_t until_ns)
         if (rc == 0)
             rc = renewed(s);
         if (rc == 1)
-            rc = retake(s, until_ns);
+            rc = retake_in_turns(s, until_ns);
         if (rc == 0) {
             *held_ns = s->held_ns;
             return below;

@@ -43,11 +43,14 @@ void due__redis_guarded(struct due__redis *s, size_t at)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
+/* From here on the watch begins later than the last look at the fence, until somebody looks anew,
+ * and it may be that nobody ever sees these answers. */
 static void ask_survey(struct due__redis *s, bool all)
 {
     static const char *const fields[] = { "format",     "least_reader", "mode",
                                           "partitions", "incarnation",  "writer" };
 
+    s->armed = false;
     due__redis_bare(s, "UNWATCH");
     due__redis_word(s, s->keys.fence, all ? 2 : 0, "WATCH");
     if (all) {
