@@ -256,11 +256,9 @@ static void settle_doubt(struct due__redis *s, const struct due__redis_survey *w
     s->doubt = 0;
 }
 
+/* It is the queue that logs it, as it does for every store. */
 static void note_loss(struct due__redis *s)
 {
-    if (!s->lost)
-        due__redis_log(s, DUE_LOG_WARNING, "the server at %s has lost jobs: they are written again",
-                       s->where);
     s->lost = true;
     s->doubt = 0;
     s->unconfirmed = 0;
@@ -339,8 +337,6 @@ static int greet(struct due__redis *s, int64_t until_ns)
     default:
         settle_doubt(s, &w);
         s->fenced = true;
-        due__redis_log(s, DUE_LOG_ERROR, "another process owns the stored queue at %s now",
-                       s->where);
         return DUE_EFENCED;
     }
 }

@@ -124,7 +124,7 @@ static void count_lines(void *ctx, enum due_log_level level, const char *text)
     struct lines *lines = ctx;
 
     (void)level;
-    if (strstr(text, "put again from memory") != NULL)
+    if (strstr(text, "lost") != NULL)
         atomic_fetch_add(&lines->lost, 1);
     if (strstr(text, "has everything again") != NULL)
         atomic_fetch_add(&lines->whole, 1);
