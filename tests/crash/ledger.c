@@ -67,7 +67,7 @@ struct ledger {
     size_t n_lives;
     size_t first; /* the first job that is not closed or gone for good */
     bool async;
-    bool alone;
+    bool ordered; /* one thread takes everything out, and all its answers were sure */
     uint64_t lines;
     uint64_t flush_from[THREADS];
     bool taking[THREADS];
@@ -214,6 +214,8 @@ static void told_removal(struct ledger *l, struct job *j, const char *answer, in
     } else if (in_doubt(answer)) {
         j->doubt = true;
     }
+    if (!fine(answer))
+        l->ordered = false; /* it may come again, behind others */
 }
 
 static void want_later(struct job *j, int64_t ns)
@@ -277,7 +279,7 @@ static void settled(struct ledger *l, const char *rest)
 
 static void check_order(struct ledger *l, const struct job *j, const char *line)
 {
-    if (!l->alone || !j->plain || j->topic < 0 || j->topic >= TOPICS)
+    if (!l->ordered || !j->plain || j->topic < 0 || j->topic >= TOPICS)
         return;
     const struct job *was = &l->last[j->topic];
     bool later = j->at_ns != was->at_ns                             ? j->at_ns > was->at_ns
@@ -366,10 +368,12 @@ static void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const
     l->taking[thread] = false;
     if (sscanf(rest, "%39s %n", answer, &used) != 1)
         return;
-    if (fine(answer))
+    if (fine(answer)) {
         handed(l, thread, now_ns, rest + used, for_good);
-    else if (for_good && strcmp(answer, "DUE_EAGAIN") != 0)
+    } else if (for_good && strcmp(answer, "DUE_EAGAIN") != 0) {
         l->lives[l->n_lives - 1].cut_short++;
+        l->ordered = false; /* what it had taken comes again when that is sure, behind others */
+    }
 }
 
 /* ---- Lines ---- */
@@ -458,7 +462,7 @@ void ledger_life(struct ledger *l, bool async, bool alone)
     l->lives = need(realloc(l->lives, (l->n_lives + 1) * sizeof *l->lives));
     l->lives[l->n_lives++] = (struct life){ 0 };
     l->async = async;
-    l->alone = alone;
+    l->ordered = alone;
     memset(l->taking, 0, sizeof l->taking);
     memset(l->any_last, 0, sizeof l->any_last);
 }

@@ -122,6 +122,13 @@ static const struct script scripts[] = {
       { .told = 2, .handed = 2, .disorder = 1 },
       false,
       false },
+    { "behind others after a dequeue in doubt",
+      PUT("1", "500") PUT("2", "400"),
+      "1 1500 dequeue?\n1 1999 dequeue! DUE_EINDOUBT\n" OUT_1(
+          "2000") "1 1501 dequeue?\n1 2001 dequeue! DUE_OK 2 0 0 1\n",
+      { .told = 2, .handed = 2 },
+      false,
+      false },
     { "not confirmed", PUT("1", "5"), "", { .told = 0 }, true, false },
     { "confirmed by a flush",
       PUT("1", "5") "3 4 flush?\n3 5 flush! DUE_OK\n",

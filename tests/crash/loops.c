@@ -293,11 +293,10 @@ static void restart_server(struct run *r)
 /* The worker is quiet: the store must have what it holds, and nothing else. */
 static void check_mirror(struct run *r)
 {
-    int64_t end_ns = crew_now_ns() + DUE_S(10);
-
     r->quiet = false;
     order(r, 'q');
     wait_for(r, &r->quiet, false, "to be quiet");
+    int64_t end_ns = crew_now_ns() + PATIENCE;
     while (stored(r) != (long)r->held && crew_now_ns() < end_ns)
         listen_to(r, DUE_MS(5));
     if (stored(r) != (long)r->held) {

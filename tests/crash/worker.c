@@ -313,6 +313,15 @@ static void go(void)
         crew_go(&hands[i].thread, work, &hands[i]);
 }
 
+/* Until the store has confirmed everything, also what was in doubt when its call had no more time,
+ * and what follows from that. */
+static void settle(const struct hand *h)
+{
+    do
+        flush(h);
+    while (stats().unsettled > 0);
+}
+
 static void quiet(void)
 {
     atomic_store(&stop, true);
@@ -320,7 +329,7 @@ static void quiet(void)
         crew_join(&hands[i].thread);
     while (stats().loading)
         crew_sleep(DUE_MS(1));
-    flush(&hands[0]);
+    settle(&hands[0]);
 }
 
 static void read_known(const char *path)
