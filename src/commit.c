@@ -242,9 +242,12 @@ static bool turn(struct due_queue *q)
     else
         due__lock_release(&c->key); /* G1 */
     c->retry_at_ns = retry > 0 && more ? due__time_add(now, retry) : 0;
-    if (over || c->retry_at_ns != 0)
-        return false;
-    return more || due__inbox_knocked(&c->inbox); /* G1 */
+    bool knocked = due__inbox_knocked(&c->inbox); /* G1 */
+    if (over)
+        return knocked; /* to be refused */
+    if (c->retry_at_ns == 0)
+        return more || knocked;
+    return knocked && rc == 0 && !unsure; /* only what can wait was refused */
 }
 
 /* Until when the proxy sleeps, unless it is called. */

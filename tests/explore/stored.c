@@ -15,6 +15,7 @@
 struct shelf {
     due_store head;
     bool closed;
+    bool fenced;    /* somebody else has the jobs */
     unsigned away;  /* calls of ready that fail still */
     unsigned doubt; /* calls of commit that answer in doubt still, the batch having landed */
     uint64_t number;
@@ -57,6 +58,8 @@ static int shelf_ready(due_store *s, int64_t until_ns)
 
     (void)until_ns;
     explore_check(!it->closed, "used after close");
+    if (it->fenced)
+        return DUE_EFENCED;
     if (it->away == 0)
         return 0;
     it->away--;
@@ -163,7 +166,8 @@ static void put(void *arg)
 
     shop->put[n] = due_enqueue(shop->q, &spec, 0, &shop->id[n]);
     explore_note("put %u: %s", n, due_error_name(shop->put[n]));
-    explore_check(shop->put[n] == 0 || late(shop->put[n]) || shop->put[n] == DUE_ECLOSED,
+    bool fenced = shop->shelf.fenced && shop->put[n] == DUE_EFENCED;
+    explore_check(shop->put[n] == 0 || late(shop->put[n]) || shop->put[n] == DUE_ECLOSED || fenced,
                   "put answers %s", due_error_name(shop->put[n]));
 }
 
@@ -237,6 +241,18 @@ static void stored_check(void)
                   "the stats do not add up");
 }
 
+/* Of those that were left in time nothing is there, and nothing waits. */
+static void fenced_check(void)
+{
+    struct due_stats s;
+
+    explore_check(due_stats(shop->q, &s) == 0, "stats");
+    explore_check(s.waiting == 0 && s.unsettled == 0, "%llu wait, and nobody will have them",
+                  (unsigned long long)s.waiting);
+    for (unsigned i = 0; i < PUTS; i++)
+        explore_check(!shop->shelf.there[i], "job %u is there", i);
+}
+
 /* ---- Scenarios ---- */
 
 static void open_shop(enum due_confirm confirm)
@@ -306,6 +322,14 @@ static void close_async_setup(void)
     explore_thread("closer", close_now, NULL);
 }
 
+static void fenced_setup(void)
+{
+    open_shop(DUE_CONFIRM_ASYNC);
+    shop->shelf.fenced = true;
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
 /* The PUT of the job waits in the inbox when it begins. */
 static void cancel_setup(void)
 {
@@ -343,6 +367,14 @@ const struct explore_scenario explore_scenarios_stored[] = {
            10),
     STORED("stored_close_async", "close and one who does not wait", close_async_setup, (1, 0, 0, 0),
            (2, 1, 0, 0), 10),
+    { .name = "stored_fenced",
+      .about = "nobody waits, and somebody else owns the jobs",
+      .setup = fenced_setup,
+      .idle = stored_idle,
+      .check = fenced_check,
+      .quick = EXPLORE_BOUNDS(2, 0, 0, 0),
+      .deep = EXPLORE_BOUNDS(3, 1, 0, 0),
+      .walks = 10 },
     STORED("stored_cancel", "cancel and the PUT of its job", cancel_setup, (3, 0, 0, 0),
            (3, 1, 1, 0), 10),
     STORED("stored_cancel_late", "cancel, in doubt when time is up", cancel_late_setup,
