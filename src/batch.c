@@ -481,8 +481,9 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
     case DUE__GIVE_BACK:
         due__lease_answered(q);
         break;
-    case DUE__CLEAR:
-        due__discard(q, e->number, due__load_relaxed(&j->word)); /* J1: claimed for the change */
+    case DUE__CLEAR: /* who waits discards it */
+        if (e->asked == NULL)
+            due__discard(q, e->number, due__load_relaxed(&j->word)); /* J1: claimed for it */
         break;
     default:
         break;

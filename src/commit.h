@@ -189,13 +189,14 @@ int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n
 int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n);
 
 /* A job of the caller's own (LENT) is to leave the store or to move in it, to @want_ns.  0: it has,
- * and unless @purpose is LEND all that follows is done; DUE_ETIMEDOUT or a refusal: nothing has
- * changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
+ * and unless @purpose is LEND or CLEAR all that follows is done; DUE_ETIMEDOUT or a refusal:
+ * nothing has changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                     int64_t want_ns);
 
-/* The same of @n jobs of the caller's own that are held besides (R2 of lease.c), as one change;
- * each one's answer in @results. */
+/* The same of @n jobs of the caller's own as one change; each one's answer in @results.  The jobs
+ * must stay the caller's when it has landed: held besides (R2 of lease.c), or @purpose is LEND or
+ * CLEAR, and what follows is the caller's to do. */
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int *results);
 

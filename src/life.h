@@ -62,6 +62,15 @@ enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n
  * it is on its way to the store. */
 int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
 
+/* The same once its PUT has ended, if that is on its way. */
+int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
+
+/* A job with word *@w is there, waits, and is of the topic, or any is meant.  A guess. */
+bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w);
+
+/* Now and then while jobs are cancelled: sweep out what they leave behind, if it is worth it. */
+void due__sweep_sometimes(struct due_queue *q);
+
 /* Somebody is changing a job's deadline, under the lock: wait for that. */
 void due__wait_moved(struct due_queue *q);
 
@@ -70,6 +79,15 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, 
 
 /* A job of the caller's own is cancelled: counted, and gone. */
 void due__cancel_end(struct due_queue *q, uint32_t number);
+
+/* ---- together.c ---- */
+
+#define DUE__TOGETHER 256u /* stored jobs that are claimed and sent at once */
+
+/* Cancel up to DUE__TOGETHER jobs of a stored queue, as due_cancel_batch() does. */
+void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int *results);
+/* As due_clear() of a stored queue; *@cleared is how many were, also if it fails. */
+int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared);
 
 /* ---- enqueue.c ---- */
 

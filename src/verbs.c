@@ -63,7 +63,7 @@ int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64
 }
 
 /* The same once its PUT has ended, if that is on its way. */
-static int claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
 {
     int rc = due__claim(q, number, generation, w);
 
@@ -80,7 +80,7 @@ static int claim_settled(struct due_queue *q, uint32_t number, uint32_t generati
 /* The slots that cancelled jobs leave behind are swept out when there are more than twice as many
  * slots as waiting jobs: by the worker proxy, and if it does not keep up or there is none, also by
  * whoever cancels. */
-static void sweep_sometimes(struct due_queue *q)
+void due__sweep_sometimes(struct due_queue *q)
 {
     struct due__tenure t;
 
@@ -99,7 +99,7 @@ static inline void cancelled(struct due_queue *q, uint64_t count)
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
         due__drained(q);
     if (count % SWEEP_EVERY == 0)
-        sweep_sometimes(q);
+        due__sweep_sometimes(q);
 }
 
 void due__cancel_end(struct due_queue *q, uint32_t number)
@@ -134,7 +134,7 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
 static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation, due_job *job)
 {
     uint64_t w;
-    int rc = claim_settled(q, number, generation, &w);
+    int rc = due__claim_settled(q, number, generation, &w);
 
     if (rc != 0)
         return rc;
@@ -197,8 +197,25 @@ static void prefetch(struct due_queue *q, due_id id)
     uint32_t number;
     uint32_t generation;
 
-    if (q->commits == NULL && due__id_read(q, id, &number, &generation))
+    if (due__id_read(q, id, &number, &generation))
         due__job_prefetch(&q->slab, number);
+}
+
+static int cancel_batch_stored(struct due_queue *q, const due_id *ids, size_t n, int *results)
+{
+    int some_results[DUE__TOGETHER];
+    int cancelled = 0;
+
+    for (size_t at = 0; at < n; at += DUE__TOGETHER) {
+        size_t some = n - at < DUE__TOGETHER ? n - at : DUE__TOGETHER;
+
+        due__cancel_together(q, ids + at, some, some_results);
+        for (size_t i = 0; i < some; i++)
+            cancelled += some_results[i] == 0;
+        if (results != NULL)
+            memcpy(results + at, some_results, some * sizeof *results);
+    }
+    return cancelled;
 }
 
 int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
@@ -209,6 +226,8 @@ int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
         return DUE_EFORK;
     if (n > INT_MAX)
         return DUE_EINVAL;
+    if (q->commits != NULL)
+        return cancel_batch_stored(q, ids, n, results);
     for (size_t i = 0; i < n && i < LOOK_AHEAD; i++)
         prefetch(q, ids[i]);
     for (size_t i = 0; i < n; i++) {
@@ -408,50 +427,43 @@ int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
     return (int)got;
 }
 
-/* A claimed job is cleared.  Of a stored queue that closes, it stays in the store. */
-static int clear(struct due_queue *q, uint32_t number, uint64_t w)
+bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w)
 {
-    if (q->commits == NULL || (w & DUE__LINKED)) {
-        due__discard(q, number, w);
-        return 0;
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    *w = due__load_acquire(&j->word); /* J1 */
+    return obstacle(*w, due__word_generation(*w)) == 0 &&
+           (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic);
+}
+
+static void clear(struct due_queue *q, int topic, uint64_t *cleared)
+{
+    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
+        uint64_t w;
+
+        if (!due__clearable(q, at, topic, &w) ||
+            due__claim(q, at, due__word_generation(w), &w) != 0)
+            continue;
+        due__discard(q, at, w);
+        if (++*cleared % SWEEP_EVERY == 0)
+            due__sweep_sometimes(q);
     }
-    if (due__load_seq(&q->commits->stopping)) { /* G2 */
-        due__keep_stored(q, number);
-        return 0;
-    }
-    int rc = due__commit_one(q, number, DUE__CLEAR, 0);
-    if (rc != 0 && rc != DUE_EINDOUBT)
-        due__unclaim(q, number, false);
-    return rc;
 }
 
 int due_clear(due_queue *q, int topic, uint64_t *cleared)
 {
     uint64_t n = 0;
-    uint64_t w;
+    int rc = 0;
 
     if (due__forked(q))
         return DUE_EFORK;
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
-    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
-        struct due__job *j = due__job_at(&q->slab, at);
-
-        w = due__load_acquire(&j->word); /* J1 */
-        if (obstacle(w, due__word_generation(w)) != 0 ||
-            (topic != DUE_ALL_TOPICS && due__facts_load(j).topic != topic))
-            continue;
-        int rc = claim_settled(q, at, due__word_generation(w), &w);
-        if (rc == DUE_ENOENT || rc == DUE_EBUSY)
-            continue;
-        if (rc == 0)
-            rc = clear(q, at, w);
-        if (rc != 0)
-            return rc;
-        if (++n % SWEEP_EVERY == 0)
-            sweep_sometimes(q);
-    }
+    if (q->commits != NULL)
+        rc = due__clear_stored(q, topic, &n);
+    else
+        clear(q, topic, &n);
     if (cleared != NULL)
         *cleared = n;
-    return 0;
+    return rc;
 }

@@ -1,0 +1,134 @@
+/* together.c - many jobs of a stored queue cancelled or cleared: one change for all, not one each.
+ *
+ * The jobs are claimed one by one, up to DUE__TOGETHER of them, and then leave the store as one
+ * call's changes.  Who waits for that has them back when it has landed, and does what is left to
+ * do.
+ *
+ * Edges      described elsewhere: J1 job.h, G2 commit.c
+ */
+#include "core.h"
+
+#include "atomic.h"
+
+/* ---- Cancel ---- */
+
+struct cancels {
+    uint32_t number[DUE__TOGETHER]; /* claimed */
+    size_t of[DUE__TOGETHER];       /* and which of the results is to say what became of it */
+    size_t n;
+};
+
+static bool claimed_before(const struct cancels *c, uint32_t number)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        if (c->number[i] == number)
+            return true;
+    }
+    return false;
+}
+
+/* One job, claimed for later, or done with at once if it was not sent yet. */
+static int cancel_begin(struct due_queue *q, struct cancels *c, due_id id, size_t of)
+{
+    uint32_t number;
+    uint32_t generation;
+    uint64_t w;
+    int rc = due__id_find(q, id, &number, &generation);
+
+    if (rc == 0)
+        rc = due__claim_settled(q, number, generation, &w);
+    if (rc == DUE_EBUSY && claimed_before(c, number))
+        return DUE_ENOENT; /* named twice */
+    if (rc == 0 && (w & DUE__LINKED)) {
+        due__cancel_end(q, number);
+    } else if (rc == 0) {
+        c->of[c->n] = of;
+        c->number[c->n++] = number;
+    }
+    return rc;
+}
+
+void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int *results)
+{
+    struct cancels c = { .n = 0 };
+    int sent[DUE__TOGETHER];
+
+    for (size_t i = 0; i < n; i++)
+        results[i] = cancel_begin(q, &c, ids[i], i);
+    if (c.n == 0)
+        return;
+    enum due__purpose purpose = q->commits->async ? DUE__CANCEL : DUE__LEND;
+    due__commit_all(q, c.number, c.n, purpose, sent);
+    for (size_t i = 0; i < c.n; i++) {
+        results[c.of[i]] = sent[i];
+        if (sent[i] == 0 && purpose == DUE__LEND)
+            due__cancel_end(q, c.number[i]);
+        else if (sent[i] != 0 && sent[i] != DUE_EINDOUBT)
+            due__unclaim(q, c.number[i], false);
+    }
+}
+
+/* ---- Clear ---- */
+
+/* The claimed jobs leave the store.  What keeps one of them from it. */
+static int clear_claimed(struct due_queue *q, const uint32_t *numbers, size_t n, uint64_t *cleared)
+{
+    int results[DUE__TOGETHER];
+    int rc = 0;
+
+    due__commit_all(q, numbers, n, DUE__CLEAR, results);
+    for (size_t i = 0; i < n; i++) {
+        struct due__job *j = due__job_at(&q->slab, numbers[i]);
+
+        *cleared += results[i] == 0;
+        if (results[i] == 0 && !q->commits->async)
+            due__discard(q, numbers[i], due__load_relaxed(&j->word)); /* J1: the caller's own */
+        else if (results[i] != 0 && results[i] != DUE_EINDOUBT)
+            due__unclaim(q, numbers[i], false);
+        if (rc == 0 || results[i] == DUE_EINDOUBT)
+            rc = results[i] != 0 ? results[i] : rc;
+    }
+    return rc;
+}
+
+/* A claimed job that needs not be removed from the store. */
+static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    if (w & DUE__LINKED) /* it was not sent yet */
+        due__discard(q, number, w);
+    else if (due__load_seq(&q->commits->stopping)) /* G2: it stays there */
+        due__keep_stored(q, number);
+    else
+        return false;
+    return true;
+}
+
+int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
+{
+    uint32_t claimed[DUE__TOGETHER];
+    size_t n = 0;
+    int rc = 0;
+
+    for (uint32_t at = 0; rc == 0 && at < due__slab_end(&q->slab); at++) {
+        uint64_t w;
+
+        if (!due__clearable(q, at, topic, &w))
+            continue;
+        rc = due__claim_settled(q, at, due__word_generation(w), &w);
+        if (rc == DUE_ENOENT || rc == DUE_EBUSY) {
+            rc = 0;
+            continue;
+        }
+        if (rc == 0 && clear_alone(q, at, w))
+            ++*cleared;
+        else if (rc == 0)
+            claimed[n++] = at;
+        if (n == DUE__TOGETHER) {
+            rc = clear_claimed(q, claimed, n, cleared);
+            n = 0;
+            due__sweep_sometimes(q);
+        }
+    }
+    int last = n > 0 ? clear_claimed(q, claimed, n, cleared) : 0;
+    return rc != 0 ? rc : last;
+}
