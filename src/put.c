@@ -151,16 +151,42 @@ static bool crowded(struct due__commits *c)
     return due__load_relaxed(&c->submitted) - settled > c->unsettled_max; /* no edge: likewise */
 }
 
+/* Wait until there is room on the way to the store.  A job that was taken back, or cancelled before
+ * it was sent, keeps its place there until the store is reached again: so this is also the bound of
+ * those.  0, or why nothing was left. */
+static int wait_for_room(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+    bool over = true;
+
+    while (over && crowded(c)) {
+        uint64_t goal = due__load_relaxed(&c->submitted) - c->unsettled_max; /* no edge: a bound */
+
+        if (!due__asked_begin(q, &a, 0, goal))
+            return DUE_ENOMEM;
+        due__commit_go(q, &a, until_ns);
+        due__asked_wait(q, &a, until_ns);
+        over = due__asked_over(c, &a);
+        due__asked_end(q, &a);
+    }
+    return over ? 0 : due__commit_excuse(q);
+}
+
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                     int64_t timeout_ns, due_id *ids, size_t *in)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
-    bool waits = !c->async || crowded(c);
+    bool waits = !c->async;
     int64_t limit = timeout_ns > 0 && timeout_ns < c->timeout_ns ? timeout_ns : c->timeout_ns;
+    bool full = crowded(c);
+    int64_t until = waits || full ? due__time_add(due__monotonic_now(), limit) : 0;
 
     *in = 0;
-    int rc = name_all(q, jobs, n);
+    int rc = full ? wait_for_room(q, until) : 0;
+    if (rc == 0)
+        rc = name_all(q, jobs, n);
     if (rc != 0)
         return refuse_all(q, jobs, n, rc, false);
     if (waits && !due__asked_begin(q, &a, (uint32_t)n, 0))
@@ -169,5 +195,5 @@ int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n
         ids[i] = due__stored_id(due__stored_at(c, jobs[i].number));
     if (!waits)
         return put_only(q, jobs, n, in);
-    return put_and_wait(q, jobs, n, due__time_add(due__monotonic_now(), limit), &a, in);
+    return put_and_wait(q, jobs, n, until, &a, in);
 }

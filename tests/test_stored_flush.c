@@ -59,3 +59,43 @@ Test(stored_flush, does_not_count_what_was_cancelled_after_it, .timeout = 60)
     cr_expect_null(wrong, "%s", wrong);
     memory_disk_free(disk);
 }
+
+/* What was not sent in time keeps its place on the way until the store is there again; so its
+ * number has a bound, whoever waits and whoever does not. */
+Test(stored_flush, is_not_owed_more_than_unsettled_max_while_the_store_is_away, .timeout = 60)
+{
+    for (int async = 0; async < 2; async++) {
+        struct memory_disk *disk = memory_disk_new(NULL);
+        due_store *store = memory_store_new(disk);
+        struct lab lab = lab_open(.with.store = store, .with.unsettled_max = 10,
+                                  .with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
+        due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 500 };
+        due_id id;
+        int rc = 0;
+
+        while (lab_stats(&lab).loading)
+            crew_sleep(DUE_MS(1));
+        memory_store_fault(store, (struct memory_fault){ .verb = MEMORY_READY,
+                                                         .times = MEMORY_ALWAYS,
+                                                         .kind = MEMORY_AWAY });
+        for (int i = 0; i < 40; i++) {
+            rc = due_enqueue(lab.q, &spec, DUE_MS(1), &id);
+            if (rc == 0)
+                cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
+        }
+        cr_expect_eq(rc, DUE_ETIMEDOUT);
+        cr_expect_eq(lab_stats(&lab).unsettled, 11u);
+        cr_expect_eq(lab_stats(&lab).waiting, 0u);
+        memory_store_forgive(store);
+        for (int i = 0; i < 40 && rc != 0; i++)
+            rc = due_enqueue(lab.q, &spec, DUE_S(1), &id);
+        cr_expect_eq(rc, 0);
+        cr_expect_eq(due_flush(lab.q, DUE_S(30)), 0);
+        cr_expect_eq(lab_stats(&lab).unsettled, 0u);
+        cr_expect_eq(memory_disk_jobs(disk), 1u);
+        lab_close(&lab);
+        const char *wrong = memory_disk_wrong(disk);
+        cr_expect_null(wrong, "%s", wrong);
+        memory_disk_free(disk);
+    }
+}

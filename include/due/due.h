@@ -281,8 +281,9 @@ typedef struct due_options {
     enum due_confirm confirm; /* */
     int64_t store_timeout_ns; /* how long a call waits for the store; default 5 s */
     int64_t open_timeout_ns;  /* how long due_open() waits for store and last owner; 15 s */
-    size_t unsettled_max;     /* changes on their way to the store, above which calls wait though
-                                  DUE_CONFIRM_ASYNC; default 100,000 */
+    size_t unsettled_max;     /* changes on their way to the store, above which every enqueue waits,
+                                 whatever @confirm says, and then answers DUE_ETIMEDOUT; default
+                                 100,000 */
     void (*on_settled)(void *ctx, due_id id, int rc); /* a change nobody waits for has come to its
                                                          end: 0 or why the store refused it */
     void (*on_restore)(void *ctx, uint64_t restored, int finished); /* now and then while stored
