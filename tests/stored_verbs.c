@@ -37,6 +37,17 @@ static void add_time(struct stored_job *j, int64_t until, int64_t deadline, bool
     j->time[j->times++] = (struct stored_time){ until, deadline };
 }
 
+/* The same of one that was nacked: with whichever deadline it had, the one wanted last. */
+static void add_nacked(struct stored_job *j, int64_t until, bool only)
+{
+    struct stored_time was[STORED_TIMES];
+    int n = j->times;
+
+    memcpy(was, j->time, sizeof was);
+    for (int i = only ? n - 1 : 0; i < n; i++)
+        add_time(j, until, was[i].deadline, only);
+}
+
 static bool ripe(const struct stored_world *w, const struct stored_job *j, bool surely)
 {
     bool some = false;
@@ -317,7 +328,7 @@ static bool nack(struct stored_world *w, uint32_t n, uint64_t value)
     if (answer(w, j, &job, rc, valid, &right))
         return right;
     bool sure = rc == 0 && !asynchronous(w);
-    add_time(j, w->now + delay, j->time[j->times - 1].deadline, sure && !restless(j));
+    add_nacked(j, w->now + delay, sure && !restless(j));
     j->shaky |= !sure;
     j->lapsing |= !sure;
     j->nacks += sure;
