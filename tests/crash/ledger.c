@@ -307,9 +307,12 @@ static bool twice(const struct job *j, int64_t asked_ns, int64_t now_ns, int64_t
 static void check_state(struct ledger *l, struct job *j, unsigned thread, int64_t now_ns,
                         bool for_good, const char *line)
 {
-    if (j->risk && (j->gone || j->closed)) {
+    if (j->risk && (j->gone || j->closed || j->gone_soon)) {
         l->v.returned++;
-        j->gone = j->closed = false;
+        j->gone = j->closed = j->gone_soon = false;
+        j->lease_end_ns = 0;
+        if ((size_t)(j - l->jobs) < l->first)
+            l->first = (size_t)(j - l->jobs);
     }
     if (twice(j, l->asked_ns[thread], now_ns, for_good ? 0 : l->lease_ns[thread])) {
         l->v.doubled++;

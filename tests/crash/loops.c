@@ -275,11 +275,11 @@ static long stored(const struct run *r)
 }
 
 /* Where the two differ: records, jobs by topic, entries, what was set aside. */
-static void tell_difference(const struct run *r)
+static void tell_difference(const struct run *r, long there)
 {
-    printf("  cycle %u: the worker holds %" PRIu64 " jobs, the server has %ld: %ld, %ld and %ld in "
-           "its topics, %ld entries, %ld set aside\n",
-           r->step, r->held, stored(r), count(r, "ZCARD", "due:{crash}:t:"),
+    printf("  cycle %u: the worker holds %" PRIu64 " jobs, the server had %ld, now %ld: %ld, %ld "
+           "and %ld in its topics, %ld entries, %ld set aside\n",
+           r->step, r->held, there, stored(r), count(r, "ZCARD", "due:{crash}:t:"),
            count(r, "ZCARD", "due:{crash}:t:a"), count(r, "ZCARD", "due:{crash}:t:b"),
            count(r, "HLEN", "due:{crash}:a"), count(r, "HLEN", "due:{crash}:q"));
     fflush(stdout);
@@ -297,10 +297,13 @@ static void check_mirror(struct run *r)
     order(r, 'q');
     wait_for(r, &r->quiet, false, "to be quiet");
     int64_t end_ns = crew_now_ns() + PATIENCE;
-    while (stored(r) != (long)r->held && crew_now_ns() < end_ns)
+    long there = stored(r); /* -1: it does not answer */
+    while (there != (long)r->held && crew_now_ns() < end_ns) {
         listen_to(r, DUE_MS(5));
-    if (stored(r) != (long)r->held) {
-        tell_difference(r);
+        there = stored(r);
+    }
+    if (there != (long)r->held) {
+        tell_difference(r, there);
         r->wrong++;
     }
     order(r, 'g');
