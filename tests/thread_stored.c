@@ -23,6 +23,7 @@ struct fate {
 };
 
 static struct fate fates[JOBS];
+static atomic_uint named[JOBS]; /* 0, or 1 and the number of a job whose producer was told */
 
 struct world {
     due_queue *q;
@@ -52,13 +53,21 @@ static struct fate *fate_of(const void *data, size_t len)
     return &fates[n];
 }
 
-static struct fate *fate_named(due_id id, uint32_t made)
+/* Where a job stands in named: a queue counts its jobs in their ids. */
+static atomic_uint *name_of(due_id id)
 {
-    for (uint32_t n = made; n-- > 0;) {
-        if (atomic_load(&fates[n].told) != NOTHING && due_id_equal(fates[n].id, id))
-            return &fates[n];
-    }
-    return NULL;
+    uint32_t sequence = 0;
+
+    for (int i = 10; i < DUE_STORE_ID_BYTES; i++)
+        sequence = sequence << 8 | id.byte[i];
+    return &named[sequence % JOBS];
+}
+
+static struct fate *fate_named(due_id id)
+{
+    uint32_t n = atomic_load(name_of(id));
+
+    return n > 0 && due_id_equal(fates[n - 1].id, id) ? &fates[n - 1] : NULL;
 }
 
 static void on_discard(void *ctx, const due_job *job)
@@ -70,13 +79,11 @@ static void on_discard(void *ctx, const due_job *job)
 /* A change for which nobody waits was refused.  What it was is not known. */
 static void on_settled(void *ctx, due_id id, int rc)
 {
-    struct world *w = ctx;
-
+    (void)ctx;
     if (rc == 0)
         return;
     for (int i = 0; i < 1000; i++) { /* its producer may not have the id yet */
-        uint32_t made = atomic_load(&w->next);
-        struct fate *f = fate_named(id, made < JOBS ? made : JOBS);
+        struct fate *f = fate_named(id);
 
         if (f != NULL) {
             atomic_store(&f->unsure, 1);
@@ -116,6 +123,7 @@ static int produce(void *arg)
         CREW_CHECK(rc == 0 || rc == DUE_EINDOUBT || away(rc), ": %s", due_error_name(rc));
         fates[n].id = id;
         atomic_store(&fates[n].told, rc == 0 ? ACCEPTED : rc == DUE_EINDOUBT ? UNSURE : REFUSED);
+        atomic_store(name_of(id), n + 1);
     }
     return 0;
 }
@@ -300,6 +308,7 @@ static void world_open(struct world *w, unsigned kind)
     due_options o = { DUE_OPTIONS_INIT, .on_discard = on_discard, .on_settled = on_settled };
 
     memset(fates, 0, sizeof fates);
+    memset(named, 0, sizeof named);
     w->disk = memory_disk_new(NULL);
     w->async = (kind & 1) != 0;
     o.ctx = w;
