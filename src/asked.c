@@ -234,7 +234,7 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
 }
 
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                     enum due__purpose purpose, int *results)
+                     enum due__purpose purpose, int64_t want_ns, int *results)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
@@ -242,14 +242,14 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
     bool doubt = false;
 
     for (size_t i = 0; !waits && i < n; i++)
-        results[i] = submit_only(q, numbers[i], purpose, 0);
+        results[i] = submit_only(q, numbers[i], purpose, want_ns);
     for (size_t i = 0; waits && i < n; i++)
         results[i] = DUE_ENOMEM;
     if (!waits || !due__asked_begin(q, &a, (uint32_t)n, 0))
         return;
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     for (size_t i = 0; i < n; i++)
-        due__commit_submit(q, numbers[i], purpose, 0, &a);
+        due__commit_submit(q, numbers[i], purpose, want_ns, &a);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     for (size_t i = 0; i < n; i++) {
@@ -293,7 +293,8 @@ static size_t sort_out(struct due_queue *q, struct due__slot *slots, size_t n, s
     return kept;
 }
 
-int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n)
+int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
+                     enum due__purpose purpose)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
@@ -304,7 +305,7 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n)
     }
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     for (size_t i = 0; i < n; i++)
-        due__commit_submit(q, due__slot_job(slots[i]), DUE__TAKE, 0, &a);
+        due__commit_submit(q, due__slot_job(slots[i]), purpose, 0, &a);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     size_t kept = sort_out(q, slots, n, &a);
@@ -313,6 +314,40 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n)
     if (kept > 0)
         return (int)kept;
     return rc != 0 ? rc : due__commit_excuse(q);
+}
+
+/* Of taken jobs those with a limit of attempts to the front: how many. */
+static size_t limited_first(struct due_queue *q, struct due__slot *slots, size_t n)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; !q->attempts_lazy && i < n; i++) {
+        struct due__slot s = slots[i];
+
+        if (!due__lease_limited(q, due__job_at(&q->slab, due__slot_job(s))))
+            continue;
+        slots[i] = slots[first];
+        slots[first++] = s;
+    }
+    return first;
+}
+
+int due__commit_lease(struct due_queue *q, struct due__slot *slots, size_t n)
+{
+    int rc = due__commit_held(q);
+
+    if (rc != 0) {
+        due__put_back(q, slots, n);
+        return rc;
+    }
+    size_t limited = limited_first(q, slots, n);
+    if (limited == 0)
+        return (int)n;
+    rc = due__commit_take(q, slots, limited, DUE__ATTEMPT);
+    size_t kept = rc > 0 ? (size_t)rc : 0;
+    memmove(slots + kept, slots + limited, (n - limited) * sizeof *slots);
+    kept += n - limited;
+    return kept > 0 ? (int)kept : rc;
 }
 
 int due__commit_state(const struct due_queue *q)

@@ -10,6 +10,7 @@
 
 #include "atomic.h"
 #include "core.h"
+#include "front.h"
 
 #define PLACES 64u /* jobs sorted in in one tenure */
 
@@ -208,6 +209,32 @@ void due__batch_fill(struct due_queue *q, bool mirror)
 
 /* ---- Sending it ---- */
 
+/* What only some jobs have. */
+static void describe_front(const struct due_queue *q, const struct due__job *j, due_record *r)
+{
+    const struct due__front *front = due__front_of(j);
+
+    if (front == NULL)
+        return;
+    r->headers = front->headers_len > 0 ? front->bytes : NULL;
+    r->headers_len = front->headers_len;
+    r->retry = due__retry_named(q, front->retry);
+    r->ttl_ns = front->ttl_ns;
+    r->expires_ns = front->expires_ns;
+    r->every_ns = front->every_ns;
+    r->repeat = (enum due_repeat)front->repeat;
+}
+
+/* Why it is dead.  A job that is comes into the store so also after a loss. */
+static void describe_grave(const struct due_queue *q, uint32_t number, due_record *r)
+{
+    const struct due__grave *g = due__grave_at(q, number);
+
+    r->cause = (enum due_cause)g->cause;
+    r->died_ns = g->died_ns;
+    r->reason = g->reason;
+}
+
 static void describe_put(struct due_queue *q, uint32_t number, due_record *r)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -218,6 +245,7 @@ static void describe_put(struct due_queue *q, uint32_t number, due_record *r)
     r->len = f.len;
     r->priority = f.priority;
     r->topic = due_topic_name(q, f.topic);
+    describe_front(q, j, r);
     if (w & DUE__HELD) {
         const struct due__lease *l = due__lease_at(q, number);
 
@@ -227,6 +255,61 @@ static void describe_put(struct due_queue *q, uint32_t number, due_record *r)
     } else {
         r->deadline_ns = r->until_ns;
     }
+    if (due__word_state(w) == DUE__DEAD)
+        describe_grave(q, number, r);
+}
+
+/* What becomes of the job by the change. */
+static void describe_end(const struct due_queue *q, const struct due__entry *e, due_record *r)
+{
+    switch (e->purpose) {
+    case DUE__MOVE:
+        r->deadline_ns = r->until_ns;
+        break;
+    case DUE__GIVE_BACK:
+        r->failures++;
+        break;
+    case DUE__ATTEMPT:
+        r->attempts++;
+        break;
+    case DUE__BURY:
+        describe_grave(q, e->number, r);
+        break;
+    case DUE__KICK: /* as if it had never been handed out */
+        r->attempts = r->failures = 0;
+        r->ttl_ns = r->expires_ns = 0;
+        break;
+    default:
+        break;
+    }
+}
+
+/* Does it change only what a MOVE can? */
+static bool moves(const struct due_queue *q, const struct due__entry *e)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, e->number));
+
+    switch (e->purpose) {
+    case DUE__MOVE:
+    case DUE__GIVE_BACK:
+    case DUE__ATTEMPT:
+        return true;
+    case DUE__KICK: /* the limit of its time is part of the record */
+        return front == NULL || (front->ttl_ns == 0 && front->expires_ns == 0);
+    default:
+        return false;
+    }
+}
+
+static enum due_change_kind kind_of(const struct due_queue *q, const struct due__entry *e)
+{
+    if (removes((enum due__purpose)e->purpose))
+        return DUE_CHANGE_DROP;
+    if (due__stored_at(q->commits, e->number)->stored != DUE__IS_STORED)
+        return DUE_CHANGE_PUT;
+    if (e->purpose == DUE__BURY)
+        return DUE_CHANGE_BURY;
+    return moves(q, e) ? DUE_CHANGE_MOVE : DUE_CHANGE_PUT;
 }
 
 /* What the store is to be told of entry @e. */
@@ -234,25 +317,20 @@ static due_change describe(struct due_queue *q, const struct due__entry *e)
 {
     struct due__stored *s = due__stored_at(q->commits, e->number);
     const struct due__job *j = due__job_at(&q->slab, e->number);
-    due_change ch = { .was_ns = s->was_ns, .record = { .id = due__stored_id(s) } };
+    due_change ch = { .kind = kind_of(q, e),
+                      .was_ns = s->was_ns,
+                      .was_dead = s->was_ns == DUE__DEAD_THERE,
+                      .record = { .id = due__stored_id(s) } };
 
     ch.record.until_ns = s->was_ns;
     if (e->purpose == DUE__PUT)
         ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */
-    if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK)
+    if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__KICK)
         ch.record.until_ns = s->want_ns;
     describe_put(q, e->number, &ch.record);
-    if (e->purpose == DUE__MOVE)
-        ch.record.deadline_ns = s->want_ns;
-    if (e->purpose == DUE__GIVE_BACK)
-        ch.record.failures++;
-    if (e->purpose == DUE__PUT || e->purpose == DUE__NO_CHANGE || e->purpose == DUE__RETURN ||
-        (s->stored != DUE__IS_STORED && (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK)))
-        ch.kind = DUE_CHANGE_PUT;
-    else if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK)
-        ch.kind = DUE_CHANGE_MOVE;
-    else
-        ch.kind = DUE_CHANGE_DROP;
+    if (ch.record.until_ns == DUE__DEAD_THERE)
+        ch.record.until_ns = ch.record.deadline_ns; /* of no meaning for the dead */
+    describe_end(q, e, &ch.record);
     return ch;
 }
 
@@ -333,10 +411,16 @@ static void apply_locked(struct due_queue *q, const struct due__entry *e)
             due__replace(q, e->number, moving, DUE__WAITING, s->want_ns);
         break;
     case DUE__GIVE_BACK:
-        if (e->rc == 0) {
-            due__add_relaxed(&due__lease_at(q, e->number)->failures, 1); /* no edge: a counter */
-            due__replace(q, e->number, moving, DUE__WAITING, s->want_ns);
-        }
+        if (e->rc == 0)
+            due__given_back(q, e->number, w, s->want_ns);
+        break;
+    case DUE__BURY:
+        if (e->rc == 0)
+            due__bury_locked(q, e->number);
+        break;
+    case DUE__KICK:
+        if (e->rc == 0)
+            due__kick_locked(q, e->number, s->want_ns);
         break;
     default:
         break;
@@ -377,7 +461,7 @@ static void note(struct due__commits *c)
             due__add_relaxed(&c->mirrored, 1); /* no edge: a counter */
         const due_change *ch = &c->changes[at++];
         s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
-        s->was_ns = ch->record.until_ns;
+        s->was_ns = ch->record.cause != 0 ? DUE__DEAD_THERE : ch->record.until_ns;
     }
 }
 
@@ -446,13 +530,21 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
         due__stored_at(q->commits, e->number)->stored = DUE__TO_STORE;
         due__mirror_later(q->commits, e->number);
     }
-    if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK)
+    bool dead = (w & DUE__HELD) && due__grave_is(q, e->number);
+    if (e->purpose == DUE__BURY) {
+        due__grave_at(q, e->number)->cause = 0;
+        due__lease_later(q, e->number);
+    } else if (dead) {
+        due__bury_again(q, e->number);
+    } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK)
         due__lease_resume(q, e->number);
     else if (e->purpose == DUE__RETURN && e->rc != 0 &&
              due__load_seq(&q->commits->stopping)) /* G2 */
         due__discard(q, e->number, w);             /* nobody has it any more */
     else
-        due__unclaim(q, e->number, e->purpose == DUE__TAKE || e->purpose == DUE__RETURN);
+        due__unclaim(q, e->number,
+                     e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT ||
+                         e->purpose == DUE__RETURN);
 }
 
 /* What follows a change that has landed, besides what was done under the lock. */
@@ -465,8 +557,15 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
         if (e->asked == NULL)
             due__commit_submit(q, e->number, DUE__RETURN, 0, NULL);
         break;
+    case DUE__ATTEMPT: /* likewise */
+        if (e->asked == NULL)
+            restore_claim(q, e);
+        break;
     case DUE__RETURN:
         restore_claim(q, e);
+        break;
+    case DUE__BURY:
+        due__buried(q);
         break;
     case DUE__LEND:
         if (e->asked == NULL)
@@ -490,6 +589,12 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
     }
 }
 
+/* Is it about taken jobs, which go back by who took them, if he still waits? */
+static bool taken(const struct due__entry *e)
+{
+    return e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT;
+}
+
 /* What follows a change. */
 static void follow(struct due_queue *q, const struct due__entry *e)
 {
@@ -500,8 +605,8 @@ static void follow(struct due_queue *q, const struct due__entry *e)
         end_landed(q, e);
     else if (e->purpose == DUE__PUT)
         end_refused(q, e);
-    else if (e->asked == NULL || (e->rc == DUE_EINDOUBT && e->purpose != DUE__TAKE))
-        restore_claim(q, e); /* who waits for a TAKE does that himself */
+    else if (e->asked == NULL || (e->rc == DUE_EINDOUBT && !taken(e)))
+        restore_claim(q, e);
     if (e->asked == NULL && e->purpose != DUE__RETURN && q->commits->on_settled != NULL)
         q->commits->on_settled(q->hooks.ctx, id, e->rc);
 }

@@ -45,6 +45,8 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
+    if ((w & DUE__HELD) && due__grave_is(q, number))
+        due__grave_close(q, number);
     if (q->hooks.on_discard != NULL) {
         int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
         due_job job;
@@ -103,6 +105,9 @@ void due__wake_consumers(struct due_queue *q)
 void due__keep_stored(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    if ((w & DUE__HELD) && due__grave_is(q, number))
+        due__grave_close(q, number);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
 
@@ -199,6 +204,7 @@ static void closer_put(struct due_queue *q, struct due__waiter *w)
 int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
 {
     uint64_t discarded = 0;
+    uint64_t dead = 0;
     int rc = 0;
 
     if (due__forked(q))
@@ -220,6 +226,8 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
             due__commits_stop(q, due__time_add(due__monotonic_now(), timeout_ns));
         due__drain_all(q);
         due_clear(q, DUE_ALL_TOPICS, &discarded);
+        if (q->commits == NULL && due_clear_dead(q, DUE_ALL_TOPICS, &dead) == 0)
+            discarded += dead;
         if (discarded > 0)
             due__log(q, DUE_LOG_INFO, "%s: closed with %llu jobs discarded", q->name,
                      (unsigned long long)discarded);

@@ -184,9 +184,15 @@ static inline struct due__stored *due__stored_at(const struct due__commits *c, u
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                     int64_t timeout_ns, due_id *ids, size_t *in);
 
-/* The taken jobs leave the store, for their taker: those that have are moved to the front of
- * @slots, the others wait again.  How many, or an error if none. */
-int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n);
+/* The taken jobs leave the store (TAKE), or have one more attempt there (ATTEMPT), for their taker:
+ * those that have are moved to the front of @slots, the others wait again.  How many, or an error
+ * if none. */
+int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
+                     enum due__purpose purpose);
+
+/* The taken jobs are about to be leased: their attempts are counted in the store, where they are
+ * limited.  As due__commit_take(). */
+int due__commit_lease(struct due_queue *q, struct due__slot *slots, size_t n);
 
 /* A job of the caller's own (LENT) is to leave the store or to move in it, to @want_ns.  0: it has,
  * and unless @purpose is LEND or CLEAR all that follows is done; DUE_ETIMEDOUT or a refusal:
@@ -198,7 +204,7 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
  * must stay the caller's when it has landed: held besides (R2 of lease.c), or @purpose is LEND or
  * CLEAR, and what follows is the caller's to do. */
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                     enum due__purpose purpose, int *results);
+                     enum due__purpose purpose, int64_t want_ns, int *results);
 
 /* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
  * waited, DUE_EFENCED, DUE_ECLOSED. */

@@ -94,6 +94,7 @@ struct after {
     bool more;  /* another tenure: not everybody could be rung */
     bool fd;    /* arm the descriptor */
     void *cold; /* touch these chunks */
+    uint32_t doomed; /* place plus 1: jobs to be seen to */
 };
 
 /* What is owed to others before the lock is released. */
@@ -121,6 +122,10 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
         wake_worker(q, t);
     if (owed & DUE__OWED_SWEEP)
         due__sweep_help(q, DUE__SWEEP_STEP);
+    if (owed & DUE__OWED_REAP) {
+        after->doomed = q->doomed;
+        q->doomed = 0;
+    }
     if (q->pool.near && q->proxies == DUE_PROXIES_NEVER) {
         due__pool_warm_claim(&q->pool, &after->cold);
     } else if (q->pool.near && !q->warming) {
@@ -172,6 +177,8 @@ static void leave_once(struct due_queue *q, struct due__tenure *t)
             due__fd_arm(q);
         if (after.cold != NULL)
             due__pool_warm(after.cold);
+        if (after.doomed != 0)
+            due__reap(q, after.doomed);
         if (!after.more)
             return;
         due__lock_acquire(&q->lock);
@@ -329,6 +336,18 @@ void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held
     place(q, it, held ? DUE__HELD : 0);
 }
 
+void due__place_dead(struct due_queue *q, const struct due__fresh *it)
+{
+    struct due__shard *shard = due__shard_enter(&q->slab);
+
+    shard->died++;
+    due__shard_leave(shard);
+    due__facts_store(it->job, it->f);
+    due__store_release(&it->job->word, /* J1: nobody else had it until here */
+                       due__word(it->generation, 0, (uint64_t)DUE__LENT | DUE__HELD));
+    due__bury_locked(q, it->number);
+}
+
 void due__sort_sent(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -449,19 +468,41 @@ bool due__head_load(struct due_queue *q)
     return ready;
 }
 
+/* A lease or the time of a dead job has ended.  False: the job is to be handed out again, or the
+ * word has changed meanwhile. */
+static bool make_doomed(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (due__word_state(w) == DUE__DEAD) {
+        if (!due__exhume(q, number, &w))
+            return false;
+    } else {
+        if (!due__lease_was_last(q, number) ||
+            !due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+            return false;
+        due__lease_ended(q, number, false);
+    }
+    due__doom(q, number);
+    return true;
+}
+
 /* A slot that has left the timeline goes to its topic, if it is alive. */
 static void make_ready(struct due_queue *q, struct due__slot s)
 {
-    struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
+    uint32_t number = due__slot_job(s);
+    struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w;
 
     while (due__slot_alive(&q->slab, s, &w)) {
         struct due__facts f = due__facts_load(j);
         uint64_t ready = (w & ~DUE__STATE_MASK) | DUE__WAITING | DUE__READY;
 
-        if (due__cas_acq_rel(&j->word, &w, ready)) { /* J1 */
+        if (due__word_state(w) != DUE__WAITING && make_doomed(q, number, w))
+            return;
+        if (due__word_state(w) != DUE__DEAD && due__cas_acq_rel(&j->word, &w, ready)) { /* J1 */
             if (due__word_state(w) == DUE__LEASED)
-                due__lease_ended(q, due__slot_job(s));
+                due__lease_ended(q, number, true);
             keep(q, s, f.topic, true);
             return;
         }
@@ -573,14 +614,14 @@ uint64_t due__waiting(struct due_queue *q)
 
         due__lock_acquire(&it->lock);
         gone += it->refused + it->dequeued + it->cancelled + it->discarded + it->acked +
-                it->kept; /* C2 of close.c */
+                it->kept + it->died; /* C2 of close.c */
         due__lock_release(&it->lock);
     }
     for (size_t i = 0; i < DUE__SHARDS; i++) {
         struct due__shard *it = &q->slab.shard[i];
 
         due__lock_acquire(&it->lock);
-        come += it->enqueued;
+        come += it->enqueued + it->revived;
         due__lock_release(&it->lock);
     }
     return come + due__load_relaxed(&q->placed) - gone; /* C2 of close.c */

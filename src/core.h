@@ -25,6 +25,7 @@
 #include "lock.h"
 #include "pool.h"
 #include "ready.h"
+#include "retry.h"
 #include "side.h"
 #include "thread.h"
 #include "timeline.h"
@@ -63,6 +64,7 @@
 #define DUE__OWED_SWEEP  8u  /* to go on with a sweep, until it ends */
 #define DUE__OWED_FD     16u /* to see to the descriptor, as long as there is one */
 #define DUE__OWED_TURN   32u /* to move what is due on a manual clock, once anybody waited */
+#define DUE__OWED_REAP   64u /* to see to jobs that are to die, or to go */
 #define DUE__OWED_ALWAYS (DUE__OWED_SWEEP | DUE__OWED_FD | DUE__OWED_TURN)
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
@@ -117,6 +119,7 @@ struct due__topic {
     bool listed;                   /* T  in the ring */
     bool fresh;                    /* T  in the list of topics to be looked at */
     bool paused;                   /* T */
+    uint8_t retry;                 /* A  Y1 of retry.c: its policy */
     uint16_t number;               /* I */
     char name[];                   /* I */
 };
@@ -199,6 +202,10 @@ struct due_queue {
     bool warming;                 /* T  the worker proxy is to touch fresh chunks */
     bool fd_anew;                 /* T  the descriptor is to be set even to the same time */
     bool beating;                 /* T  the worker proxy keeps its heartbeat */
+    uint32_t doomed;              /* T  place plus 1: to be seen to after the release */
+    uint32_t dead_first;          /* T  place plus 1: the oldest of the dead */
+    uint32_t dead_last;           /* T */
+    size_t dead_count;            /* T */
     uint64_t mended;              /* T */
     uint64_t beats;               /* T */
     struct due__bell alarm;       /* A  its own edges; fd < 0: the clock is monotonic or manual */
@@ -222,8 +229,21 @@ struct due_queue {
     uint64_t rings;                /* A  relaxed counter */
     uint64_t proxy_calls;          /* A  relaxed counter */
 
+    /* What becomes of jobs that fail. */
+    int64_t dead_keep_ns;        /* I  0: for ever */
+    size_t dead_max;             /* I  0: no limit */
+    bool attempts_lazy;          /* I */
+    uint8_t retry;               /* I  the queue's policy */
+    uint32_t limits;             /* A  relaxed: set once a policy has a limit of attempts */
+    struct due__retries retries; /* A  Y1 of retry.c */
+    uint64_t nacked;             /* A  relaxed counter */
+    uint64_t retried;            /* A  relaxed counter */
+    uint64_t buried;             /* A  relaxed counter */
+    uint64_t kicked;             /* A  relaxed counter */
+
     struct due__slab slab;        /* A  its own edges */
     struct due__side leases;      /* A  its own edges: struct due__lease */
+    struct due__side graves;      /* A  its own edges: struct due__grave */
     struct due__commits *commits; /* I  of a stored queue, or NULL */
 };
 
@@ -368,6 +388,9 @@ void due__place(struct due_queue *q, const struct due__fresh *it);
 
 /* The same; with @held of a job that has a lease record. */
 void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held);
+
+/* The same of one that is dead, with a grave that is filled in. */
+void due__place_dead(struct due_queue *q, const struct due__fresh *it);
 
 /* The job @number, which was on its way to the store (SENT), waits from here on. */
 void due__sort_sent(struct due_queue *q, uint32_t number);

@@ -45,7 +45,7 @@ void due__sweep_begin(struct due_queue *q, bool anyway)
     if (q->owed & DUE__OWED_SWEEP)
         return;
     if (!anyway) {
-        size_t waiting = (size_t)due__waiting(q);
+        size_t waiting = (size_t)due__waiting(q) + q->dead_count;
         size_t worth = 2 * waiting + DUE__SWEEP_PIECE;
 
         q->sweep_at = worth > slots + DUE__SWEEP_PIECE / 4 ? worth : slots + DUE__SWEEP_PIECE / 4;

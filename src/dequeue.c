@@ -201,7 +201,7 @@ static bool take_head(struct due_queue *q, const struct request *r, int64_t now_
         bool alive = due__slot_alive(&q->slab, *s, &w);
         struct due__facts f = due__facts_load(j);
 
-        if (alive && (due__word_state(w) == DUE__LEASED || /* its lease has ended: by the line */
+        if (alive && (due__word_state(w) != DUE__WAITING || /* a lease has ended: by the line */
                       due__topic_at(q, f.topic)->paused || !wants(r, f.topic)))
             return false;
         due__timeline_pop(tl);
@@ -378,7 +378,8 @@ static size_t take_waiting(struct due_queue *q, struct request *r, struct due__s
         *rc = DUE_ENOMEM;
         return 0;
     }
-    r->until_ns = due__time_add(due__timeout_now(q), r->timeout_ns);
+    if (r->until_ns == DUE_FOREVER) /* else it goes on: what was taken was not to be handed out */
+        r->until_ns = due__time_add(due__timeout_now(q), r->timeout_ns);
     due__inside_enter(q); /* C1 of close.c: before the next look */
     while (look_or_sleep(q, r, w, slots, &got, rc) != OVER)
         ;
@@ -421,22 +422,46 @@ static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *
                            max < TAKE_AT_ONCE ? max : TAKE_AT_ONCE);
 }
 
+/* May it have to be looked at whether a taken job is to be handed out at all? */
+static inline bool doubtful(const struct due_queue *q, struct due__slot s)
+{
+    const struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
+
+    return (due__load_relaxed(&j->word) & DUE__HELD) || /* J1: the caller's own */
+           (due__facts_load(j).payload & DUE__FRONT);
+}
+
+/* Those that are not to be handed out die.  As due__vet(). */
+static inline size_t vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        any |= doubtful(q, slots[i]);
+    return any ? due__vet(q, slots, n, rc) : n;
+}
+
 /* The taken jobs go to the caller, for good or on a lease, and with a store.  Answers how many of
- * them the caller has, or an error; the others wait again. */
+ * them the caller has (0: they were not to be handed out), or an error; the others wait again. */
 static int hand_out(struct due_queue *q, const struct request *r, struct due__slot *slots, size_t n,
                     due_job *jobs)
 {
-    int rc = (int)n;
+    int rc = 0;
 
+    n = vet(q, slots, n, &rc);
+    if (n == 0)
+        return rc;
+    rc = (int)n;
     if (q->commits != NULL && r->lease_ns == 0)
-        rc = due__commit_take(q, slots, n);
+        rc = due__commit_take(q, slots, n, DUE__TAKE);
     else if (q->commits != NULL)
-        rc = due__commit_held(q);
+        rc = due__commit_lease(q, slots, n);
+    n = rc > 0 ? (size_t)rc : n;
     if (r->lease_ns > 0 && rc >= 0) {
         rc = due__lease_begin(q, slots, n, r->lease_ns, jobs);
         rc = rc == 0 ? (int)n : rc;
     }
-    if (r->lease_ns > 0 && rc < 0)
+    if (r->lease_ns > 0 && rc == DUE_ENOMEM)
         due__put_back(q, slots, n);
     else if (r->lease_ns == 0 && rc > 0)
         due__hand_over(q, slots, (size_t)rc, q->commits == NULL ? r->now_ns : 0, jobs);
@@ -485,8 +510,7 @@ static int dequeue(struct due_queue *q, struct request *r)
 }
 
 /* As take_some(), up to STORED_AT_ONCE: what goes to the store together. */
-static size_t take_many(struct due_queue *q, const struct request *r, struct due__slot *slots,
-                        int *rc)
+static size_t take_many(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
 {
     struct request part = *r;
     size_t want = r->max < STORED_AT_ONCE ? r->max : STORED_AT_ONCE;
@@ -500,6 +524,7 @@ static size_t take_many(struct due_queue *q, const struct request *r, struct due
         got += some;
         part.timeout_ns = 0; /* the rest is what is due now */
     }
+    r->until_ns = part.until_ns;
     return got;
 }
 
@@ -517,7 +542,7 @@ static int dequeue_stored(struct due_queue *q, struct request *r)
         rc = hand_out(q, r, slots, got, r->jobs);
         if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
             return DUE_ESTORE;
-        if (rc != DUE_ETIMEDOUT) /* else the store is away, and the caller waits for it */
+        if (rc != 0 && rc != DUE_ETIMEDOUT) /* else the store is away, and the caller waits for it */
             return rc;
     }
 }
@@ -578,17 +603,17 @@ int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns
 int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
 {
     struct due__slot s;
+    int rc = 0;
 
     if (due__forked(q))
         return DUE_EFORK;
     if (timeout_ns < 0)
         return DUE_EINVAL;
-    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0) {
+    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || vet(q, &s, 1, &rc) == 0) {
         struct request r = {
             .jobs = job, .max = 1, .timeout_ns = timeout_ns, .until_ns = DUE_FOREVER
         };
-        int rc = q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
-
+        rc = q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
         return rc < 0 ? rc : 0;
     }
     due__hand_over(q, &s, 1, 0, job);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "front.h"
 
 #define AT_ONCE        64u  /* jobs submitted in one tenure */
 #define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
@@ -32,7 +33,7 @@ static int spec_check(const struct due_queue *q, const due_spec *s)
         return DUE_EINVAL; /* it would mean nothing in the next process */
     if (s->len > DUE_PAYLOAD_MAX)
         return DUE_ELIMIT;
-    return 0;
+    return due__front_needed(s) ? due__front_check(q, s) : 0;
 }
 
 /* Jobs that were cancelled in the inbox keep their places until they are taken out of it: before
@@ -68,6 +69,17 @@ static inline int places_take(struct due_queue *q, uint32_t *number, size_t n, s
     return *got > 0 ? 0 : places_make(q, number, n, got);
 }
 
+/* A job with a front: everything it has is in its block. */
+static int fill_front(struct due_queue *q, struct due__job *j, const due_spec *s)
+{
+    struct due__front *front;
+    int rc = due__front_new(q, s, &front);
+
+    if (rc == 0)
+        j->payload.ptr = front;
+    return rc;
+}
+
 /* More bytes than fit into a job. */
 static bool fill_apart(struct due_queue *q, struct due__job *j, const due_spec *s)
 {
@@ -86,7 +98,12 @@ static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint3
     struct due__job *j = due__job_at(&q->slab, number);
     unsigned payload = DUE__BYTES_INLINE;
 
-    if (s->data == NULL && s->ptr != NULL) {
+    if (due__front_needed(s)) {
+        payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
+        int rc = fill_front(q, j, s);
+        if (rc != 0)
+            return rc;
+    } else if (s->data == NULL && s->ptr != NULL) {
         payload = DUE__POINTER;
         j->payload.ptr = s->ptr;
     } else if (s->len > DUE__INLINE_BYTES) {
@@ -109,11 +126,16 @@ static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint3
     return 0;
 }
 
+void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it)
+{
+    if ((it->f.payload & DUE__FRONT) || (it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+        due__block_free(&q->slab, it->job, it->f);
+}
+
 /* A job of the caller's that the queue did not accept: as if it had never been.  @w: its word. */
 static void refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
 {
-    if ((it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-        due__payload_free(&q->slab.payloads, it->job->payload.ptr, it->f.len);
+    due__job_release_fresh(q, it);
 
     struct due__shard *shard = due__shard_enter(&q->slab);
     shard->refused++;
@@ -271,12 +293,6 @@ int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct du
     return rc;
 }
 
-void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it)
-{
-    if ((it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-        due__payload_free(&q->slab.payloads, it->job->payload.ptr, it->f.len);
-}
-
 /* Up to STORED_AT_ONCE jobs, into the store and then into the queue.  As enqueue_some(); the ids
  * are there also with DUE_EINDOUBT.  @in: how many take room, whatever the answer. */
 static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
@@ -321,7 +337,8 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
 {
     struct due__tenure t;
 
-    if (spec->len > DUE__INLINE_BYTES || (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
+    if (spec->len > DUE__INLINE_BYTES || due__front_needed(spec) ||
+        (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
         !due__try_enter(q, &t))                                                      /* E1 */
         return false;
     bool refused = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3 */

@@ -28,6 +28,7 @@
 
 #include "atomic.h"
 #include "due/due.h"
+#include "front.h"
 
 enum { LIST_FRESH, LIST_PARTIAL, LIST_IDLE, LIST_NONE };
 
@@ -385,12 +386,29 @@ uint64_t due__slab_bytes(const struct due__slab *s)
 
 const void *due__job_bytes(const struct due__job *j, struct due__facts f)
 {
-    switch (f.payload & DUE__PAYLOAD_MASK) {
-    case DUE__BYTES_INLINE:
-        return f.len > 0 ? j->payload.bytes : NULL;
-    case DUE__BYTES_APART:
-        return j->payload.ptr;
-    default:
+    const struct due__front *front = due__front_at(j);
+
+    if (f.len == 0 || (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER)
         return NULL;
-    }
+    if (f.payload & DUE__FRONT)
+        return front->bytes + front->headers_len;
+    return (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART ? j->payload.ptr : j->payload.bytes;
+}
+
+void *due__job_pointer(const struct due__job *j, struct due__facts f)
+{
+    if ((f.payload & DUE__PAYLOAD_MASK) != DUE__POINTER)
+        return NULL;
+    return (f.payload & DUE__FRONT) ? due__front_at(j)->ptr : j->payload.ptr;
+}
+
+size_t due__block_bytes(const struct due__job *j, struct due__facts f)
+{
+    return (f.payload & DUE__FRONT) ? DUE__FRONT_BYTES + due__front_at(j)->headers_len + f.len
+                                    : f.len;
+}
+
+void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f)
+{
+    due__payload_free(&s->payloads, j->payload.ptr, due__block_bytes(j, f));
 }

@@ -29,6 +29,7 @@ enum due__state {
     DUE__MOVING = 2,  /* its deadline is being changed, under the timeline lock */
     DUE__LEASED = 3,  /* reserved: it stands in the timeline until the lease ends */
     DUE__LENT = 4,    /* handed out or cancelled: its bytes are with a caller */
+    DUE__DEAD = 5,    /* it stands in the timeline until it is to be discarded */
     DUE__DONE = 6,    /* done with, but the inbox still holds its node */
     DUE__SENT = 8     /* enqueued, on its way to the store: nobody can have it before that ends */
 };
@@ -77,11 +78,12 @@ struct due__facts {
     uint32_t len;
     uint16_t topic;
     uint8_t priority;
-    uint8_t payload; /* enum due__payload, and DUE__NOW */
+    uint8_t payload; /* enum due__payload, DUE__NOW, DUE__FRONT */
 };
 
 #define DUE__PAYLOAD_MASK 0x0fu
 #define DUE__NOW          0x10u /* no delay: stamped when it is sorted in */
+#define DUE__FRONT        0x20u /* its block, wherever its payload is, begins as front.h says */
 
 struct due__job {
     uint64_t word;       /* A  J1 */
@@ -134,6 +136,8 @@ struct due__shard {
     uint64_t leased;       /* S  leases begun */
     uint64_t unleased;     /* S  leases ended by their holder */
     uint64_t kept;         /* S  left to the store by due_close */
+    uint64_t died;         /* S  dead from then on */
+    uint64_t revived;      /* S  dead no more: they wait again, or go */
     void *spare_waiter;    /* A  W1 of waiter.c */
     uint32_t magazine[DUE__MAGAZINE] __attribute__((aligned(DUE__LINE))); /* S */
 };
@@ -323,14 +327,18 @@ static inline bool due__slot_alive(const struct due__slab *slab, struct due__slo
            due__load_relaxed(&j->deadline_ns) == due__slot_deadline(s); /* J1 */
 }
 
-/* The bytes of a job of the caller's, and letting go of those that stand apart. */
+/* The bytes of a job of the caller's; what it carries, or NULL; and its block, if it has one. */
 const void *due__job_bytes(const struct due__job *j, struct due__facts f);
+void *due__job_pointer(const struct due__job *j, struct due__facts f);
+size_t due__block_bytes(const struct due__job *j, struct due__facts f);
+void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f);
+
 static inline void due__job_release(struct due__slab *s, struct due__job *j)
 {
     struct due__facts f = due__facts_load(j);
 
-    if ((f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-        due__payload_free(&s->payloads, j->payload.ptr, f.len);
+    if ((f.payload & DUE__FRONT) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+        due__block_free(s, j, f);
 }
 
 #endif

@@ -1,8 +1,11 @@
-/* lease.c - jobs that are answered for: reserve, ack, nack, extend.
+/* lease.c - jobs that are answered for: reserve, ack, nack, bury, extend.
  *
  * A lease is just another deadline: the reserved job stands in the timeline until its lease ends,
- * and then it is due again.  The token of a lease is how often the job was reserved: whoever
- * answers with an older one is told so, and changes nothing.
+ * and then it is due again, or dead if that was its last attempt.  The token of a lease counts up:
+ * whoever answers with an older one is told so, and changes nothing.
+ *
+ * A reserved job that is cancelled stays with its holder, marked: it leaves by whatever ends the
+ * lease.
  *
  * The bytes of a job are lent to everyone who reserved it, also to those whose lease has ended, so
  * they and the place go back only when the last of them has let go.
@@ -21,17 +24,43 @@
 
 #include "atomic.h"
 
-#define ACKS_AT_ONCE 256u /* sent to a store together */
+#define ACKS_AT_ONCE 256u     /* sent to a store together */
+#define LATER_NS     DUE_S(1) /* until a job is looked at again that the store refused to bury */
 
 /* ---- Reserving ---- */
 
+bool due__lease_limited(const struct due_queue *q, const struct due__job *j)
+{
+    return due__load_relaxed(&q->limits) && /* Y1 of retry.c */
+           due__retry_limit(due__retry_of(q, j)) > 0;
+}
+
+/* The records that the jobs will need, also if they die without anybody to ask for memory. */
 static int records_make(struct due_queue *q, const struct due__slot *slots, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!due__side_make(&q->leases, &q->alloc, due__slot_job(slots[i])))
+        uint32_t number = due__slot_job(slots[i]);
+        const struct due__job *j = due__job_at(&q->slab, number);
+        bool limited = due__lease_limited(q, j);
+
+        if (!due__side_make(&q->leases, &q->alloc, number) ||
+            (limited && !due__grave_make(q, number)))
             return DUE_ENOMEM;
     }
     return 0;
+}
+
+void due__past_begin(struct due_queue *q, uint32_t number, int64_t deadline_ns)
+{
+    struct due__lease *l = due__lease_at(q, number);
+
+    due__store_relaxed(&l->deadline_ns, deadline_ns); /* R1 */
+    due__store_relaxed(&l->token, 0);                 /* R1 */
+    due__store_relaxed(&l->attempts, 0);              /* R1 */
+    due__store_relaxed(&l->failures, 0);              /* R1 */
+    due__store_relaxed(&l->holders, 1);               /* R2: the job's own life */
+    due__store_relaxed(&l->limit, 0);                 /* R1 */
+    due__store_relaxed(&l->cancelled, 0);             /* R1 */
 }
 
 /* Under the lock: a taken job begins a lease. */
@@ -44,16 +73,19 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
     if (!(w & DUE__HELD)) {
-        due__store_relaxed(&l->deadline_ns, due__slot_deadline(s)); /* R1 */
-        due__store_relaxed(&l->attempts, 0);                        /* R1 */
-        due__store_relaxed(&l->failures, 0);                        /* R1 */
-        due__store_relaxed(&l->holders, 1);                         /* R2: the job's own life */
+        due__past_begin(q, number, due__slot_deadline(s));
         w |= DUE__HELD;
         due__store_relaxed(&j->word, w); /* J1 */
     }
-    uint32_t token = due__load_relaxed(&l->attempts) + 1; /* R1 */
-    due__store_relaxed(&l->attempts, token);              /* R1 */
-    due__add_seq(&l->holders, 1);                         /* R2 */
+    uint32_t token = due__load_relaxed(&l->token) + 1;       /* R1 */
+    uint32_t attempts = due__load_relaxed(&l->attempts) + 1; /* R1 */
+    uint32_t limit = 0;
+    if (due__load_relaxed(&q->limits)) /* Y1 of retry.c */
+        limit = due__retry_limit(due__retry_of(q, j));
+    due__store_relaxed(&l->token, token);       /* R1 */
+    due__store_relaxed(&l->attempts, attempts); /* R1 */
+    due__store_relaxed(&l->limit, limit);       /* R1 */
+    due__add_seq(&l->holders, 1);               /* R2 */
     due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
     job->token = token;
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);
@@ -82,10 +114,31 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
     return 0;
 }
 
-void due__lease_ended(struct due_queue *q, uint32_t number)
+bool due__lease_was_last(const struct due_queue *q, uint32_t number)
+{
+    const struct due__lease *l = due__lease_at(q, number);
+    uint32_t limit = due__load_relaxed(&l->limit); /* R1 */
+
+    return (limit > 0 && due__load_relaxed(&l->attempts) >= limit) || /* R1 */
+           due__load_relaxed(&l->cancelled) != 0;                     /* R1 */
+}
+
+void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
 {
     q->lapsed++;
     due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
+    if (waits)
+        due__add_relaxed(&q->retried, 1); /* no edge: a counter */
+}
+
+void due__lease_revoke(struct due_queue *q, uint32_t number)
+{
+    if (q->commits == NULL) {
+        due__cancel_end(q, number);
+        return;
+    }
+    due__commit_submit(q, number, DUE__CANCEL, 0, NULL);
+    due__commit_go(q, NULL, 0);
 }
 
 void due__leases_discard(struct due_queue *q)
@@ -94,7 +147,7 @@ void due__leases_discard(struct due_queue *q)
         struct due__job *j = due__job_at(&q->slab, at);
         uint64_t w = due__load_acquire(&j->word); /* J1: nobody else is there any more */
 
-        if (due__word_state(w) != DUE__LEASED)
+        if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD)
             continue;
         due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
         if (q->commits != NULL)
@@ -113,10 +166,14 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
 
     due__enter(q, &t);
     bool over = until <= q->due_ns;
+    bool last = over && due__lease_was_last(q, number);
     if (over)
-        due__lease_ended(q, number);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, over ? DUE__WAITING : DUE__LEASED,
-                 until);
+        due__lease_ended(q, number, !last);
+    if (last)
+        due__doom(q, number);
+    else
+        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING,
+                     over ? DUE__WAITING : DUE__LEASED, until);
     due__leave(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w)); /* does nothing if it is leased */
 }
@@ -172,7 +229,7 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
             *w = due__load_acquire(&j->word); /* J1, R1 */
         }
         if (due__word_state(*w) != DUE__LEASED ||
-            due__load_relaxed(&l->attempts) != token || /* R1 */
+            due__load_relaxed(&l->token) != token ||    /* R1 */
             due__load_relaxed(&j->deadline_ns) <= now)  /* J1 */
             return DUE_ESTALE;
     } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
@@ -258,7 +315,7 @@ static void ack_stored(struct due_queue *q, due_job *jobs, size_t n, int *result
             let_go(q, &jobs[i], number[i]);
     }
     if (count > 0)
-        due__commit_all(q, claimed, count, DUE__ACK, sent);
+        due__commit_all(q, claimed, count, DUE__ACK, 0, sent);
     count = 0;
     for (size_t i = 0; i < n; i++) {
         if (results[i] != 0)
@@ -307,24 +364,19 @@ int due_ack_batch(due_job *jobs, size_t n, int *results)
     return acked;
 }
 
-/* A claimed job waits again, until @at_ns. */
-static int give_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+void due__lease_later(struct due_queue *q, uint32_t number)
 {
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
     struct due__tenure t;
+    struct due__shard *it = due__shard_enter(&q->slab);
 
-    if (q->commits != NULL) {
-        int rc = due__commit_one(q, number, DUE__GIVE_BACK, at_ns);
-
-        if (!answers(rc))
-            due__lease_resume(q, number);
-        return rc;
-    }
+    it->leased++;
+    due__shard_leave(it);
     due__enter(q, &t);
-    due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+    int64_t now = due__clock_now(&q->clock);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED,
+                 due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS));
     due__leave(q, &t);
-    due__lease_answered(q);
-    return 0;
 }
 
 void due__lease_answered(struct due_queue *q)
@@ -335,28 +387,127 @@ void due__lease_answered(struct due_queue *q)
     due__shard_leave(it);
 }
 
-int due_nack(due_job *job, int64_t delay_ns)
+void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+{
+    due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
+    due__add_relaxed(&q->retried, 1);                         /* no edge: a counter */
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+}
+
+/* A claimed job waits again, until @at_ns. */
+static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    struct due__tenure t;
+
+    if (q->commits != NULL)
+        return due__commit_one(q, number, DUE__GIVE_BACK, at_ns);
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    due__enter(q, &t);
+    due__given_back(q, number, w, at_ns);
+    due__leave(q, &t);
+    due__lease_answered(q);
+    return 0;
+}
+
+/* A claimed job dies. */
+static int bury(struct due_queue *q, uint32_t number, enum due_cause cause, const char *reason)
+{
+    int64_t deadline = due__load_relaxed(&due__lease_at(q, number)->deadline_ns); /* R1 */
+    uint32_t *failures = &due__lease_at(q, number)->failures;
+    uint32_t failed = cause == DUE_CAUSE_ATTEMPTS;
+
+    due__add_relaxed(failures, failed); /* no edge: a counter; the job is ours */
+    int rc = due__bury(q, number, deadline, cause, reason);
+    if (rc == 0 || rc == DUE_EINDOUBT)
+        due__lease_answered(q);
+    else
+        due__add_relaxed(failures, 0 - failed); /* no edge: likewise */
+    return rc;
+}
+
+/* A claimed job has failed: it waits again, or that was its last attempt. */
+static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
+{
+    const struct due__lease *l = due__lease_at(q, number);
+    const due_retry *r = due__retry_of(q, due__job_at(&q->slab, number));
+    uint32_t limit = due__retry_limit(r);
+
+    if (limit > 0 && due__load_relaxed(&l->attempts) >= limit) /* R1 */
+        return bury(q, number, DUE_CAUSE_ATTEMPTS, NULL);
+    if (delay_ns == DUE_BY_POLICY)
+        delay_ns = due__retry_delay(q, r, due__load_relaxed(&l->failures) + 1); /* R1 */
+    return give_back(q, number, due__time_add(due__clock_now(&q->clock), delay_ns));
+}
+
+/* What else may come of a claimed job that is not acked: the queue closes, or it was cancelled
+ * meanwhile.  True: it is gone. */
+static bool gone(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    if (due__load_relaxed(&due__lease_at(q, number)->cancelled)) { /* R1 */
+        due__lease_answered(q);
+        due__lease_revoke(q, number);
+        return true;
+    }
+    if (!(due__load_seq(&q->state) & DUE__CLOSING)) /* E3: nobody will take it */
+        return false;
+    due__lease_answered(q);
+    if (q->commits != NULL)
+        due__keep_stored(q, number);
+    else
+        due__discard(q, number, w);
+    return true;
+}
+
+/* The job is answered for otherwise than by an ack. */
+static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const char *reason)
 {
     struct due_queue *q = job->queue;
     uint32_t number;
     uint64_t w;
-    int rc = delay_ns < 0 ? DUE_EINVAL : held(job, &number);
+    int rc = held(job, &number);
 
     if (rc != 0)
         return rc;
     rc = claim(q, number, job->token, &w);
-    if (rc == 0 && (due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: nobody will take it */
-        due__lease_answered(q);
-        if (q->commits != NULL)
-            due__keep_stored(q, number);
-        else
-            due__discard(q, number, w);
-    } else if (rc == 0) {
-        rc = give_back(q, number, w, due__time_add(due__clock_now(&q->clock), delay_ns));
+    if (rc == 0 && !gone(q, number, w)) {
+        rc = cause != 0 ? bury(q, number, cause, reason) : fail(q, number, delay_ns);
+        if (!answers(rc))
+            due__lease_resume(q, number);
     }
+    if (rc == 0 && cause == 0)
+        due__add_relaxed(&q->nacked, 1); /* no edge: a counter */
     if (answers(rc))
         let_go(q, job, number);
     return rc;
+}
+
+int due_nack(due_job *job, int64_t delay_ns)
+{
+    return delay_ns >= DUE_BY_POLICY ? answer(job, delay_ns, 0, NULL) : DUE_EINVAL;
+}
+
+int due_bury(due_job *job, const char *reason)
+{
+    return answer(job, 0, DUE_CAUSE_BURIED, reason);
+}
+
+/* ---- While it is out ---- */
+
+/* Under the lock: the leased job of this token, made MOVING; *w gets that word.  DUE_ESTALE. */
+static int hold_still(struct due_queue *q, uint32_t number, uint64_t token, int64_t now_ns,
+                      uint64_t *w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__lease *l = due__lease_at(q, number);
+
+    *w = due__load_acquire(&j->word); /* J1, R1 */
+    do {
+        if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
+            due__load_relaxed(&j->deadline_ns) <= now_ns)                                  /* J1 */
+            return DUE_ESTALE;
+    } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
+    *w = (*w & ~DUE__STATE_MASK) | DUE__MOVING;
+    return 0;
 }
 
 int due_extend(due_job *job, int64_t lease_ns)
@@ -369,13 +520,76 @@ int due_extend(due_job *job, int64_t lease_ns)
 
     if (rc != 0)
         return rc;
-    rc = claim(q, number, job->token, &w);
-    if (rc != 0)
-        return rc;
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
-    int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until);
+    rc = hold_still(q, number, job->token, now, &w);
+    if (rc == 0)
+        due__replace(q, number, w, DUE__LEASED,
+                     due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns));
     due__leave(q, &t);
-    return 0;
+    return rc;
+}
+
+int due__lease_release(due_job *job)
+{
+    struct due_queue *q = job->queue;
+    struct due__tenure t;
+    uint32_t number;
+    uint64_t w;
+    int rc = held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    rc = claim(q, number, job->token, &w);
+    if (rc == 0 && !gone(q, number, w)) {
+        struct due__lease *l = due__lease_at(q, number);
+        uint32_t attempts = due__load_relaxed(&l->attempts) - 1; /* R1 */
+
+        due__store_relaxed(&l->attempts, attempts); /* R1 */
+        due__enter(q, &t);
+        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING,
+                     due__load_relaxed(&l->deadline_ns)); /* R1 */
+        due__leave(q, &t);
+        due__lease_answered(q);
+        due__keep_if_closed(q, number, due__word_generation(w));
+    }
+    let_go(q, job, number);
+    return rc;
+}
+
+bool due__lease_stopping(const due_job *job)
+{
+    struct due_queue *q = job->queue;
+    uint32_t number;
+
+    if (held(job, &number) != 0)
+        return true;
+    const struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__lease *l = due__lease_at(q, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
+    enum due__state state = due__word_state(w);
+
+    return (state != DUE__LEASED && state != DUE__MOVING) ||
+           due__load_relaxed(&l->token) != job->token || /* R1 */
+           due__load_relaxed(&l->cancelled) != 0 ||      /* R1 */
+           due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
+}
+
+int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__tenure t;
+    int rc = DUE_EAGAIN;
+
+    due__enter(q, &t);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+    uint64_t marked = w;
+    if (due__word_generation(w) == generation && due__word_state(w) == DUE__LEASED &&
+        due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)) { /* J1 */
+        due__store_relaxed(&due__lease_at(q, number)->cancelled, 1);            /* R1 */
+        due__store_release(&j->word, marked);                                   /* J1, R1 */
+        rc = DUE_EBUSY;
+    }
+    due__leave(q, &t);
+    return rc;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "front.h"
 
 void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job)
@@ -16,12 +17,13 @@ void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
     struct due__facts f = due__facts_load(j);
 
     const struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
+    const struct due__front *front = (f.payload & DUE__FRONT) ? due__front_at(j) : NULL;
 
     *job = (due_job){
         .id = due__id(q, number, due__word_generation(w)),
         .data = due__job_bytes(j, f),
         .len = f.len,
-        .ptr = (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER ? j->payload.ptr : NULL,
+        .ptr = due__job_pointer(j, f),
         .deadline_ns = l == NULL ? deadline_ns : due__load_relaxed(&l->deadline_ns), /* R1 */
         .attempts = l == NULL ? 0 : due__load_relaxed(&l->attempts),                 /* R1 */
         .failures = l == NULL ? 0 : due__load_relaxed(&l->failures),                 /* R1 */
@@ -30,6 +32,10 @@ void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
         .priority = f.priority,
         .queue = q,
     };
+    if (front != NULL && front->headers_len > 0) {
+        job->headers = front->bytes;
+        job->headers_len = front->headers_len;
+    }
 }
 
 void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,

@@ -24,10 +24,68 @@ void due__lease_answered(struct due_queue *q);
 void due__ack_end(struct due_queue *q, uint32_t number);
 /* Before the queue is freed: jobs that were reserved and let go of without an answer. */
 void due__leases_discard(struct due_queue *q);
-/* Under the lock: a lease has ended by itself. */
-void due__lease_ended(struct due_queue *q, uint32_t number);
+/* Under the lock: a lease has ended by itself; @waits: the job is handed out again. */
+void due__lease_ended(struct due_queue *q, uint32_t number, bool waits);
+/* Is a job whose lease ends not to be handed out again? */
+bool due__lease_was_last(const struct due_queue *q, uint32_t number);
+/* A job of the caller's own (LENT) whose lease was answered is looked at again, in a second. */
+void due__lease_later(struct due_queue *q, uint32_t number);
+/* Under the lock: a claimed job has failed and waits again. */
+void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);
+/* A reserved job is not to be handed out again: DUE_EBUSY; DUE_EAGAIN: it is not reserved now. */
+int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation);
+/* A job of the caller's own whose lease has ended, and that was cancelled meanwhile, is gone. */
+void due__lease_revoke(struct due_queue *q, uint32_t number);
+/* As due_nack() without delay, but as if the job had never been handed out. */
+int due__lease_release(due_job *job);
+/* Should its holder stop: the lease has ended, or the job was cancelled? */
+bool due__lease_stopping(const due_job *job);
+/* Is there a limit to the attempts of a job of the caller's own? */
+bool due__lease_limited(const struct due_queue *q, const struct due__job *j);
+/* A job of the caller's own gets a lease record, as if it had never been reserved. */
+void due__past_begin(struct due_queue *q, uint32_t number, int64_t deadline_ns);
 /* One copy of a job that was reserved is let go.  As due__job_unhold(). */
 bool due__lease_let_go(struct due_queue *q, uint32_t number);
+
+/* ---- grave.c ---- */
+
+static inline struct due__grave *due__grave_at(const struct due_queue *q, uint32_t number)
+{
+    return due__side_at(&q->graves, number);
+}
+
+/* What a job needs to die later, when there may be no memory.  False: there is none. */
+bool due__grave_make(struct due_queue *q, uint32_t number);
+/* Is the caller's own job dead, or about to be? */
+bool due__grave_is(const struct due_queue *q, uint32_t number);
+/* Why and when it dies. */
+void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum due_cause cause,
+                     const char *reason);
+/* A job of the caller's own that was dead goes, or waits again: counted. */
+void due__grave_close(struct due_queue *q, uint32_t number);
+/* A job of the caller's own dies, with a store there first.  Otherwise as due__commit_one(). */
+int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
+              const char *reason);
+/* Under the lock: the same, once everything is ready. */
+void due__bury_locked(struct due_queue *q, uint32_t number);
+/* After it, without the lock: counted. */
+void due__buried(struct due_queue *q);
+/* A job of the caller's own that was dead is dead still. */
+void due__bury_again(struct due_queue *q, uint32_t number);
+/* Under the lock: a dead job becomes the caller's own; *w is its word before, and after a failure
+ * its word now. */
+bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w);
+/* The same without it.  DUE_ENOENT: it is not dead. */
+int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation);
+/* Under the lock: a job of the caller's own that was dead waits, until @at_ns. */
+void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
+/* Under the lock: a job of the caller's own is to be seen to after the release. */
+void due__doom(struct due_queue *q, uint32_t number);
+/* After the release: those that are. */
+void due__reap(struct due_queue *q, uint32_t first);
+/* Of taken jobs those that may not be handed out die; the others to the front.  How many; *rc: the
+ * error, if there was one, and then those that it was about wait again. */
+size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc);
 
 /* ---- lent.c ---- */
 

@@ -52,6 +52,9 @@ static int options_check(const due_options *o, due_error *error)
     if (o->confirm < DUE_CONFIRM_SYNC || o->confirm > DUE_CONFIRM_ASYNC ||
         o->store_timeout_ns < 0 || o->open_timeout_ns < 0)
         return fail(error, DUE_EINVAL, "confirm or a timeout is out of range", "");
+    if (due__retry_check(&o->retry) != 0 || o->dead_keep_ns < 0)
+        return fail(error, DUE_EINVAL, "the retry policy or dead_keep_ns is out of range",
+                    "a ladder has 1 to DUE_RUNGS_MAX rungs, and no delay is negative");
     if (o->allocator != NULL && (o->allocator->alloc == NULL || o->allocator->free == NULL))
         return fail(error, DUE_EINVAL, "the allocator lacks a function", "give both, or none");
     return 0;
@@ -133,12 +136,13 @@ static void bells_destroy(struct due_queue *q, bool forked)
     due__bell_destroy(&q->enqueue_bell, forked);
 }
 
-static int memory_init(struct due_queue *q)
+static int memory_init(struct due_queue *q, const due_retry *retry)
 {
     due__pool_init(&q->pool, &q->alloc);
     q->nodes.pool = &q->pool;
     due__slab_init(&q->slab, &q->alloc);
     due__side_init(&q->leases, sizeof(struct due__lease));
+    due__side_init(&q->graves, sizeof(struct due__grave));
     struct due__region *chunks = due__region_new(&q->alloc, DUE__CHUNKS_AT_OPEN);
     int rc = DUE_ENOMEM;
 
@@ -150,7 +154,10 @@ static int memory_init(struct due_queue *q)
         goto free_pool;
     rc = due__topics_init(q);
     if (rc == 0)
+        rc = due__retry_number(q, retry, &q->retry);
+    if (rc == 0)
         return 0;
+    due__retries_destroy(q);
     due__topics_destroy(q);
     due__timeline_destroy(&q->timeline);
 free_pool:
@@ -163,6 +170,8 @@ static void memory_destroy(struct due_queue *q)
 {
     due__topics_destroy(q);
     due__timeline_destroy(&q->timeline);
+    due__retries_destroy(q);
+    due__side_destroy(&q->graves, &q->alloc);
     due__side_destroy(&q->leases, &q->alloc);
     due__slab_destroy(&q->slab);
     due__pool_destroy(&q->pool);
@@ -217,6 +226,10 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
 {
     q->alloc = *alloc;
     q->tag = random_tag(q);
+    q->retries.random = q->tag;
+    q->dead_keep_ns = o->dead_keep_ns;
+    q->dead_max = o->dead_max;
+    q->attempts_lazy = o->attempts_lazy != 0;
     q->capacity = o->capacity;
     q->spin_ns = o->spin_ns;
     q->proxies = o->proxies;
@@ -253,7 +266,7 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
         fail(error, rc, "no alarm for this clock", "descriptors may be used up: see ulimit -n");
         goto free_mark;
     }
-    rc = memory_init(q);
+    rc = memory_init(q, &o->retry);
     if (rc == 0 && o->reserve > 0) {
         rc = reserve(q, o->reserve);
         if (rc != 0)
@@ -349,8 +362,8 @@ static void payloads_free(struct due_queue *q)
         struct due__facts f = due__facts_load(j);
 
         if (state != DUE__FREE && (state != DUE__DONE || (w & DUE__HELD)) &&
-            (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-            due__payload_drop(&q->slab.payloads, j->payload.ptr, f.len);
+            ((f.payload & DUE__FRONT) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART))
+            due__payload_drop(&q->slab.payloads, j->payload.ptr, due__block_bytes(j, f));
     }
 }
 

@@ -6,7 +6,7 @@
 
 #include "atomic.h"
 
-enum found { NOTHING, SOMETHING, AGAIN };
+enum found { NOTHING, SOMETHING, AGAIN, BEHIND /* what stands there until a lease ends */ };
 
 /* The first live job of a topic's line; its window is taken back for the look. */
 static enum found peek_topic(struct due_queue *q, struct due__topic *t, due_info *info)
@@ -62,12 +62,31 @@ static enum found peek_timeline(struct due_queue *q, due_info *info)
         if (due__slot_alive(&q->slab, s, &w)) {
             uint32_t generation = due__word_generation(w);
 
+            if (due__word_state(w) != DUE__WAITING)
+                return BEHIND;
             if (due__info(q, due__slot_job(s), &generation, info) == 0)
                 return SOMETHING;
         }
         due__timeline_pop(tl);
     }
     return AGAIN;
+}
+
+/* The next of all that wait, looked for one by one: without the lock. */
+static enum found peek_all(struct due_queue *q, due_info *info)
+{
+    enum found found = NOTHING;
+    due_info it;
+
+    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
+        if (due__info(q, at, NULL, &it) != 0)
+            continue;
+        if (found == NOTHING || it.deadline_ns < info->deadline_ns ||
+            (it.deadline_ns == info->deadline_ns && it.priority > info->priority))
+            *info = it;
+        found = SOMETHING;
+    }
+    return found;
 }
 
 int due_peek(due_queue *q, due_info *info)
@@ -88,6 +107,8 @@ int due_peek(due_queue *q, due_info *info)
                 found = peek_timeline(q, &first);
         }
         due__leave(q, &t);
+        if (found == BEHIND)
+            found = peek_all(q, &first);
     } while (found == AGAIN);
     if (found == NOTHING)
         return DUE_EAGAIN;

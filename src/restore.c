@@ -16,6 +16,7 @@
 
 #include "atomic.h"
 #include "core.h"
+#include "front.h"
 
 #define PAGE_JOBS 512u /* shown between two batches */
 #define PLACES    64u  /* sorted in in one tenure */
@@ -25,6 +26,7 @@ struct page {
     struct due_queue *q;             /* O */
     struct due__fresh fresh[PLACES]; /* O */
     bool held[PLACES];               /* O  it was reserved before */
+    bool dead[PLACES];               /* O */
     size_t n;                        /* O */
     size_t dropped;                  /* O  jobs that are not known any more */
 };
@@ -38,24 +40,53 @@ static void sort_in_page(struct page *p)
         return;
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
-    for (size_t i = 0; i < p->n; i++)
-        due__place_held(q, &p->fresh[i], p->held[i]);
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->dead[i])
+            due__place_dead(q, &p->fresh[i]);
+        else
+            due__place_held(q, &p->fresh[i], p->held[i]);
+    }
     due__leave(q, &t);
     due__add_relaxed(&q->commits->restored, p->n); /* no edge: a counter */
     p->n = 0;
 }
 
-/* A lease record for a job with a past. */
+/* A lease record for a job with a past, and a grave for a dead one. */
 static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
 {
-    if (!due__side_make(&q->leases, &q->alloc, number))
+    if (!due__side_make(&q->leases, &q->alloc, number) ||
+        (r->cause != 0 && !due__grave_make(q, number)))
         return DUE_ENOMEM;
     struct due__lease *l = due__lease_at(q, number);
-    due__store_relaxed(&l->deadline_ns, r->deadline_ns); /* R1 of lease.c: the place is ours */
-    due__store_relaxed(&l->attempts, r->attempts);       /* R1 */
-    due__store_relaxed(&l->failures, r->failures);       /* R1 */
-    due__store_relaxed(&l->holders, 1);                  /* R2 */
+    due__past_begin(q, number, r->deadline_ns);    /* R1 of lease.c: the place is ours */
+    due__store_relaxed(&l->attempts, r->attempts); /* R1 */
+    due__store_relaxed(&l->failures, r->failures); /* R1 */
+    if (r->cause != 0)
+        due__grave_open(q, number, r->died_ns, r->cause, r->reason);
     return 0;
+}
+
+/* What to enqueue to have the job again. */
+static due_spec spec_of(const due_record *r, int topic)
+{
+    return (due_spec){ .size = DUE_SPEC_INIT,
+                       .at_ns = r->until_ns,
+                       .data = r->data,
+                       .len = r->len,
+                       .topic = topic,
+                       .priority = r->priority,
+                       .headers = r->headers,
+                       .headers_len = r->headers_len,
+                       .retry = r->retry,
+                       .ttl_ns = r->ttl_ns,
+                       .expires_ns = r->expires_ns,
+                       .key = r->key,
+                       .key_len = r->key_len,
+                       .keep_key_ns = r->keep_key_ns,
+                       .group = r->group,
+                       .group_len = r->group_len,
+                       .every_ns = r->every_ns,
+                       .repeat = r->repeat };
 }
 
 /* Fill the place @number from the record, and make it known. */
@@ -63,14 +94,10 @@ static int fill_place(struct page *p, uint32_t number, const due_record *r)
 {
     struct due_queue *q = p->q;
     struct due__commits *c = q->commits;
-    bool past = r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns;
+    bool past =
+        r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns || r->cause != 0;
     int topic = due_topic(q, r->topic);
-    due_spec spec = { .size = DUE_SPEC_INIT,
-                      .at_ns = r->until_ns,
-                      .data = r->data,
-                      .len = r->len,
-                      .topic = topic,
-                      .priority = r->priority };
+    due_spec spec = spec_of(r, topic);
 
     if (topic < 0)
         return topic;
@@ -84,20 +111,25 @@ static int fill_place(struct page *p, uint32_t number, const due_record *r)
     struct due__stored *s = due__stored_at(c, number);
     due__stored_name(s, r->id);
     s->stored = DUE__IS_STORED;
-    s->was_ns = r->until_ns;
+    s->was_ns = r->cause != 0 ? DUE__DEAD_THERE : r->until_ns;
     rc = due__index_add(&c->index, number);
-    if (rc != 0)
+    if (rc != 0) {
         due__job_release_fresh(q, &p->fresh[p->n]);
-    else
-        p->held[p->n++] = past;
-    return rc;
+        return rc;
+    }
+    p->held[p->n] = past;
+    p->dead[p->n++] = r->cause != 0;
+    return 0;
 }
 
-static bool sane(const due_record *r)
+static bool sane(const struct due_queue *q, const due_record *r)
 {
+    due_spec spec = spec_of(r, 0);
+
     return r->until_ns >= 0 && r->deadline_ns >= 0 && r->priority >= 0 && r->priority <= 255 &&
            r->len <= DUE_PAYLOAD_MAX && (r->data != NULL || r->len == 0) && r->topic != NULL &&
-           strlen(r->topic) <= DUE_TOPIC_LENGTH;
+           strlen(r->topic) <= DUE_TOPIC_LENGTH && r->cause <= DUE_CAUSE_EXPIRED &&
+           due__front_check(q, &spec) == 0;
 }
 
 /* The store shows a job. */
@@ -108,7 +140,7 @@ static int restore(void *ctx, const due_record *r)
     uint32_t number;
     uint32_t generation;
 
-    if (!sane(r))
+    if (!sane(q, r))
         return DUE_ECORRUPT;
     if (due__index_find(&q->commits->index, r->id, &number, &generation))
         return 0;
@@ -120,7 +152,7 @@ static int restore(void *ctx, const due_record *r)
         due__slab_untake(&q->slab, number);
         return rc == DUE_EBUSY ? 0 : rc;
     }
-    if (q->capacity > 0)
+    if (q->capacity > 0 && r->cause == 0)
         due__space_force(q, 1);
     if (p->n == PLACES)
         sort_in_page(p);
@@ -141,9 +173,10 @@ static int purge(void *ctx, const due_record *r)
     if (p->dropped == c->info.batch_changes)
         return DUE_EAGAIN; /* it is shown again */
     due_change *ch = &c->changes[p->dropped++];
-    *ch = (due_change){ .kind = DUE_CHANGE_DROP, .was_ns = r->until_ns, .record = *r };
-    ch->record.data = NULL;
-    ch->record.len = 0;
+    *ch = (due_change){ .kind = DUE_CHANGE_DROP,
+                        .was_ns = r->until_ns,
+                        .was_dead = r->cause != 0,
+                        .record = { .id = r->id, .topic = r->topic, .priority = r->priority } };
     ch->record.topic = due_topic_name(p->q, due_topic(p->q, r->topic));
     return ch->record.topic != NULL ? 0 : DUE_ENOMEM;
 }

@@ -13,12 +13,24 @@
 #include "atomic.h"
 #include "job.h"
 
-/* Of a job that was ever reserved; its word says so (DUE__HELD). */
+/* Of a job that was ever reserved, or has a past; its word says so (DUE__HELD). */
 struct due__lease {
     int64_t deadline_ns; /* A  R1: the job's own; in the slab stands when it is next due */
-    uint32_t attempts;   /* A  R1: times reserved; the token of the lease */
+    uint32_t token;      /* A  R1: of the lease; counts up */
+    uint32_t attempts;   /* A  R1: times handed out */
     uint32_t failures;   /* A  relaxed counter */
     uint32_t holders;    /* A  R2: copies out, and one more while the job lives */
+    uint32_t limit;      /* A  R1: of attempts, when it was last reserved; 0: none */
+    uint32_t cancelled;  /* A  written under the timeline lock: it is not to be handed out again */
+};
+
+/* Of a job that is dead, or on its way to be. */
+struct due__grave {
+    int64_t died_ns;               /* O  its owner's until it is DEAD, then constant */
+    uint32_t next;                 /* T  died after it: place plus 1 */
+    uint32_t prev;                 /* T  died before it */
+    uint8_t cause;                 /* O  enum due_cause; 0: it is not */
+    char reason[DUE_REASON_BYTES]; /* O */
 };
 
 /* One kind of record, by place. */

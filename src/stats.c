@@ -8,7 +8,8 @@
 
 /* Everything the shards count. */
 struct sums {
-    uint64_t dequeued, cancelled, discarded, acked, kept, unready, lent, done, leased, unleased;
+    uint64_t dequeued, cancelled, discarded, acked, kept, unready, lent, done, leased, unleased, died,
+        revived;
 };
 
 static struct sums sum_up(struct due_queue *q)
@@ -29,6 +30,8 @@ static struct sums sum_up(struct due_queue *q)
         all.kept += it->kept;
         all.leased += it->leased;
         all.unleased += it->unleased;
+        all.died += it->died;
+        all.revived += it->revived;
         due__lock_release(&it->lock);
     }
     return all;
@@ -67,7 +70,8 @@ int due_stats(due_queue *q, struct due_stats *stats)
     s.acked = all.acked;
     s.kept = all.kept;
     uint64_t held = due__waiting(q);
-    s.enqueued = held + s.dequeued + s.cancelled + s.discarded + s.acked + s.kept;
+    uint64_t dead = all.died - all.revived; /* about so many: each is counted before it is done */
+    s.enqueued = held + s.dequeued + s.cancelled + s.discarded + s.acked + s.kept + dead;
     all.lent += all.dequeued;
     s.lent = all.lent > all.done ? all.lent - all.done : 0;
     if (q->commits != NULL)
@@ -75,6 +79,10 @@ int due_stats(due_queue *q, struct due_stats *stats)
     s.kept_bytes = due__payloads_bytes(&q->slab.payloads);
     s.proxy_calls = due__load_relaxed(&q->proxy_calls); /* no edge: a counter */
     s.rings = due__load_relaxed(&q->rings);             /* no edge: a counter */
+    s.nacked = due__load_relaxed(&q->nacked);           /* no edge: a counter */
+    s.retried = due__load_relaxed(&q->retried);         /* no edge: a counter */
+    s.buried = due__load_relaxed(&q->buried);           /* no edge: a counter */
+    s.kicked = due__load_relaxed(&q->kicked);           /* no edge: a counter */
 
     if (q->clock.manual != NULL) /* turning it moves only what somebody waits for */
         due_poll(q, NULL);
@@ -83,6 +91,8 @@ int due_stats(due_queue *q, struct due_stats *stats)
     uint64_t over = all.unleased + q->lapsed;
     s.leased = all.leased > over ? all.leased - over : 0;
     s.waiting = held > s.leased ? held - s.leased : 0;
+    s.lapsed = q->lapsed;
+    s.dead = q->dead_count;
     s.direct = q->direct;
     s.delegated = q->delegated;
     s.heartbeats = q->beats;

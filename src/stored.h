@@ -29,6 +29,9 @@ enum due__purpose {
     DUE__CLEAR,     /* it leaves, and is shown to on_discard */
     DUE__MOVE,      /* it gets another deadline */
     DUE__GIVE_BACK, /* it is to be handed out again, later */
+    DUE__ATTEMPT,   /* it is handed out once more */
+    DUE__BURY,      /* it is dead */
+    DUE__KICK,      /* it was dead, and is to be handed out */
     DUE__RETURN     /* it left for a consumer who has gone: it is put in again */
 };
 
@@ -37,7 +40,7 @@ struct due__stored {
     uint64_t id[2];               /* A  S2: the bytes of its id */
     struct due__asked *put_asked; /* D  who waits for the PUT */
     struct due__asked *asked;     /* D  who waits for the change after it */
-    int64_t was_ns;               /* K  when it is to be handed out, as the store has it */
+    int64_t was_ns;               /* K  when it is to be handed out, as the store has it; or */
     int64_t want_ns;              /* D  the same, as it is to be */
     uint32_t next;                /* X  in its chain of the index: place plus 1 */
     int16_t rc;                   /* D  how its last change ended, for who asked */
@@ -45,7 +48,8 @@ struct due__stored {
     uint8_t stored;               /* K  enum due__kept */
 };
 
-#define DUE__QUEUED 0x80u
+#define DUE__QUEUED     0x80u
+#define DUE__DEAD_THERE (-1) /* in was_ns: the store has it as dead */
 
 /* What is known of a job in the store. */
 enum due__kept {

@@ -58,7 +58,7 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
     if (c.n == 0)
         return;
     enum due__purpose purpose = q->commits->async ? DUE__CANCEL : DUE__LEND;
-    due__commit_all(q, c.number, c.n, purpose, sent);
+    due__commit_all(q, c.number, c.n, purpose, 0, sent);
     for (size_t i = 0; i < c.n; i++) {
         results[c.of[i]] = sent[i];
         if (sent[i] == 0 && purpose == DUE__LEND)
@@ -76,7 +76,7 @@ static int clear_claimed(struct due_queue *q, const uint32_t *numbers, size_t n,
     int results[DUE__TOGETHER];
     int rc = 0;
 
-    due__commit_all(q, numbers, n, DUE__CLEAR, results);
+    due__commit_all(q, numbers, n, DUE__CLEAR, 0, results);
     for (size_t i = 0; i < n; i++) {
         struct due__job *j = due__job_at(&q->slab, numbers[i]);
 

@@ -102,9 +102,18 @@ static inline void cancelled(struct due_queue *q, uint64_t count)
         due__sweep_sometimes(q);
 }
 
+/* A claimed job that may have been dead goes. */
+static void leave_grave(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    if ((w & DUE__HELD) && due__grave_is(q, number))
+        due__grave_close(q, number);
+}
+
 void due__cancel_end(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    leave_grave(q, number, w);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of close.c */
@@ -121,6 +130,7 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
 {
     int64_t deadline = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1 */
 
+    leave_grave(q, number, w);
     due__job_fill(q, number, deadline, deadline, job);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of close.c */
@@ -130,18 +140,44 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
     cancelled(q, count);
 }
 
-/* Any job that waits, with its bytes lent to the caller or not. */
+/* A job that waits or is dead becomes the caller's own, as by due__claim(); one that is reserved is
+ * marked, so that it is not handed out again. */
+static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+{
+    for (;;) {
+        int rc = due__claim_settled(q, number, generation, w);
+
+        if (rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD)
+            return due__exhume_one(q, number, generation);
+        if (rc != DUE_EBUSY || due__word_state(*w) != DUE__LEASED)
+            return rc;
+        rc = due__lease_cancel(q, number, generation);
+        if (rc != DUE_EAGAIN)
+            return rc;
+    }
+}
+
+/* A claimed job is the queue's again. */
+static void give_up(struct due_queue *q, uint32_t number)
+{
+    if (due__grave_is(q, number))
+        due__bury_again(q, number);
+    else
+        due__unclaim(q, number, false);
+}
+
+/* Any job that waits or is dead, with its bytes lent to the caller or not. */
 static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation, due_job *job)
 {
     uint64_t w;
-    int rc = due__claim_settled(q, number, generation, &w);
+    int rc = claim_any(q, number, generation, &w);
 
     if (rc != 0)
         return rc;
     if (q->commits != NULL && !(w & DUE__LINKED)) { /* LINKED: it was not sent yet */
         rc = due__commit_one(q, number, job != NULL ? DUE__LEND : DUE__CANCEL, 0);
         if (rc != 0 && rc != DUE_EINDOUBT)
-            due__unclaim(q, number, false);
+            give_up(q, number);
         if (rc == 0 && job != NULL)
             lend(q, number, w, job);
         return rc;

