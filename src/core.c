@@ -91,9 +91,9 @@ static void wake_worker(struct due_queue *q, struct due__tenure *t)
 
 /* What is to be done after the release, besides ringing. */
 struct after {
-    bool more;  /* another tenure: not everybody could be rung */
-    bool fd;    /* arm the descriptor */
-    void *cold; /* touch these chunks */
+    bool more;       /* another tenure: not everybody could be rung */
+    bool fd;         /* arm the descriptor */
+    void *cold;      /* touch these chunks */
     uint32_t doomed; /* place plus 1: jobs to be seen to */
 };
 
@@ -468,25 +468,6 @@ bool due__head_load(struct due_queue *q)
     return ready;
 }
 
-/* A lease or the time of a dead job has ended.  False: the job is to be handed out again, or the
- * word has changed meanwhile. */
-static bool make_doomed(struct due_queue *q, uint32_t number, uint64_t w)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-
-    if (due__word_state(w) == DUE__DEAD) {
-        if (!due__exhume(q, number, &w))
-            return false;
-    } else {
-        if (!due__lease_was_last(q, number) ||
-            !due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
-            return false;
-        due__lease_ended(q, number, false);
-    }
-    due__doom(q, number);
-    return true;
-}
-
 /* A slot that has left the timeline goes to its topic, if it is alive. */
 static void make_ready(struct due_queue *q, struct due__slot s)
 {
@@ -498,7 +479,7 @@ static void make_ready(struct due_queue *q, struct due__slot s)
         struct due__facts f = due__facts_load(j);
         uint64_t ready = (w & ~DUE__STATE_MASK) | DUE__WAITING | DUE__READY;
 
-        if (due__word_state(w) != DUE__WAITING && make_doomed(q, number, w))
+        if (due__word_state(w) != DUE__WAITING && due__doom_due(q, number, w))
             return;
         if (due__word_state(w) != DUE__DEAD && due__cas_acq_rel(&j->word, &w, ready)) { /* J1 */
             if (due__word_state(w) == DUE__LEASED)
@@ -600,29 +581,4 @@ int due__grow(struct due_queue *q)
     due__pool_adopt(&q->pool, region);
     due__leave(q, &t);
     return due__slab_grow(&q->slab, places);
-}
-
-/* What is gone is summed first, and no count ever falls: so whatever is seen to have gone is seen
- * to have come, and the difference is 0 only if nothing waited at the turn between the two. */
-uint64_t due__waiting(struct due_queue *q)
-{
-    uint64_t gone = 0;
-    uint64_t come = 0;
-
-    for (size_t i = 0; i < DUE__SHARDS; i++) {
-        struct due__shard *it = &q->slab.shard[i];
-
-        due__lock_acquire(&it->lock);
-        gone += it->refused + it->dequeued + it->cancelled + it->discarded + it->acked +
-                it->kept + it->died; /* C2 of close.c */
-        due__lock_release(&it->lock);
-    }
-    for (size_t i = 0; i < DUE__SHARDS; i++) {
-        struct due__shard *it = &q->slab.shard[i];
-
-        due__lock_acquire(&it->lock);
-        come += it->enqueued + it->revived;
-        due__lock_release(&it->lock);
-    }
-    return come + due__load_relaxed(&q->placed) - gone; /* C2 of close.c */
 }

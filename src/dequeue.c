@@ -422,25 +422,6 @@ static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *
                            max < TAKE_AT_ONCE ? max : TAKE_AT_ONCE);
 }
 
-/* May it have to be looked at whether a taken job is to be handed out at all? */
-static inline bool doubtful(const struct due_queue *q, struct due__slot s)
-{
-    const struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
-
-    return (due__load_relaxed(&j->word) & DUE__HELD) || /* J1: the caller's own */
-           (due__facts_load(j).payload & DUE__FRONT);
-}
-
-/* Those that are not to be handed out die.  As due__vet(). */
-static inline size_t vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < n; i++)
-        any |= doubtful(q, slots[i]);
-    return any ? due__vet(q, slots, n, rc) : n;
-}
-
 /* The taken jobs go to the caller, for good or on a lease, and with a store.  Answers how many of
  * them the caller has (0: they were not to be handed out), or an error; the others wait again. */
 static int hand_out(struct due_queue *q, const struct request *r, struct due__slot *slots, size_t n,
@@ -448,7 +429,7 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
 {
     int rc = 0;
 
-    n = vet(q, slots, n, &rc);
+    n = due__vet(q, slots, n, &rc);
     if (n == 0)
         return rc;
     rc = (int)n;
@@ -542,7 +523,8 @@ static int dequeue_stored(struct due_queue *q, struct request *r)
         rc = hand_out(q, r, slots, got, r->jobs);
         if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
             return DUE_ESTORE;
-        if (rc != 0 && rc != DUE_ETIMEDOUT) /* else the store is away, and the caller waits for it */
+        if (rc != 0 &&
+            rc != DUE_ETIMEDOUT) /* else the store is away, and the caller waits for it */
             return rc;
     }
 }
@@ -609,7 +591,7 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
         return DUE_EFORK;
     if (timeout_ns < 0)
         return DUE_EINVAL;
-    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || vet(q, &s, 1, &rc) == 0) {
+    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || due__vet(q, &s, 1, &rc) == 0) {
         struct request r = {
             .jobs = job, .max = 1, .timeout_ns = timeout_ns, .until_ns = DUE_FOREVER
         };

@@ -339,7 +339,7 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
 
     if (spec->len > DUE__INLINE_BYTES || due__front_needed(spec) ||
         (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
-        !due__try_enter(q, &t))                                                      /* E1 */
+        !due__try_enter(q, &t))                     /* E1 */
         return false;
     bool refused = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3 */
     bool done = !refused && (q->place_count > 0 || places_fetch(q));

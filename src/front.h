@@ -16,16 +16,16 @@ struct due__key;
 struct due__gate;
 
 struct due__front {
-    void *ptr;               /* O  carried */
-    struct due__key *key;    /* O  keys.c */
-    struct due__gate *gate;  /* O  gate.c: its group's */
-    int64_t ttl_ns;          /* O  0: none */
-    int64_t expires_ns;      /* O  0: never */
-    int64_t every_ns;        /* O  0: it does not come again */
-    uint16_t headers_len;    /* O */
-    uint8_t retry;           /* O  its policy: retry.c; 0: inherited */
-    uint8_t repeat;          /* O  enum due_repeat */
-    unsigned char bytes[];   /* O  headers, then the payload */
+    void *ptr;              /* O  carried */
+    struct due__key *key;   /* O  keys.c */
+    struct due__gate *gate; /* O  gate.c: its group's */
+    int64_t ttl_ns;         /* O  0: none */
+    int64_t expires_ns;     /* O  0: never */
+    int64_t every_ns;       /* O  0: it does not come again */
+    uint16_t headers_len;   /* O */
+    uint8_t retry;          /* O  its policy: retry.c; 0: inherited */
+    uint8_t repeat;         /* O  enum due_repeat */
+    unsigned char bytes[];  /* O  headers, then the payload */
 };
 
 #define DUE__FRONT_BYTES offsetof(struct due__front, bytes)
@@ -34,9 +34,8 @@ struct due__front {
 static inline bool due__front_needed(const due_spec *s)
 {
     uint64_t numbers = (uint64_t)s->ttl_ns | (uint64_t)s->expires_ns | (uint64_t)s->every_ns |
-                       (uint64_t)s->keep_key_ns | (uint64_t)s->headers_len |
-                       (uint64_t)s->key_len | (uint64_t)s->group_len | (uint64_t)s->on_key |
-                       (uint64_t)s->repeat;
+                       (uint64_t)s->keep_key_ns | (uint64_t)s->headers_len | (uint64_t)s->key_len |
+                       (uint64_t)s->group_len | (uint64_t)s->on_key | (uint64_t)s->repeat;
 
     return (numbers | (uintptr_t)s->retry | (uintptr_t)s->key | (uintptr_t)s->group) != 0;
 }

@@ -101,6 +101,23 @@ bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w)
     return true;
 }
 
+bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (due__word_state(w) == DUE__DEAD) {
+        if (!due__exhume(q, number, &w))
+            return false;
+    } else {
+        if (!due__lease_was_last(q, number) ||
+            !due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+            return false;
+        due__lease_ended(q, number, false);
+    }
+    due__doom(q, number);
+    return true;
+}
+
 /* More than may be kept: the oldest goes. */
 static void crowd_out(struct due_queue *q)
 {
@@ -160,7 +177,7 @@ static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int
                : 0;
 }
 
-size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
+size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
 {
     int64_t now = due__clock_now(&q->clock);
     size_t kept = 0;
@@ -324,7 +341,7 @@ void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
     struct due__front *front = due__front_of(j);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
-    due__grave_close(q, number); /* before anybody can take it: C2 of close.c */
+    due__grave_close(q, number);         /* before anybody can take it: C2 of close.c */
     due__store_relaxed(&l->attempts, 0); /* R1 */
     due__store_relaxed(&l->failures, 0); /* R1 */
     if (front != NULL)
@@ -404,6 +421,16 @@ static size_t exhume_some(struct due_queue *q, int topic, uint32_t *at, uint32_t
     return n;
 }
 
+static bool any_dead(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    bool any = q->dead_count > 0;
+    due__leave(q, &t);
+    return any;
+}
+
 static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 {
     uint32_t numbers[DEAD_AT_ONCE];
@@ -413,7 +440,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
-    while (rc == 0) {
+    while (rc == 0 && any_dead(q)) {
         size_t n = exhume_some(q, topic, &at, numbers);
 
         if (n == 0)

@@ -228,9 +228,8 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
             due__wait_moved(q);
             *w = due__load_acquire(&j->word); /* J1, R1 */
         }
-        if (due__word_state(*w) != DUE__LEASED ||
-            due__load_relaxed(&l->token) != token ||    /* R1 */
-            due__load_relaxed(&j->deadline_ns) <= now)  /* J1 */
+        if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
+            due__load_relaxed(&j->deadline_ns) <= now)                                     /* J1 */
             return DUE_ESTALE;
     } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
     return 0;
@@ -439,13 +438,26 @@ static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
     return give_back(q, number, due__time_add(due__clock_now(&q->clock), delay_ns));
 }
 
-/* What else may come of a claimed job that is not acked: the queue closes, or it was cancelled
- * meanwhile.  True: it is gone. */
-static bool gone(struct due_queue *q, uint32_t number, uint64_t w)
+/* A claimed job that was cancelled meanwhile leaves.  As due__commit_one(). */
+static int end_revoked(struct due_queue *q, uint32_t number)
+{
+    int rc = 0;
+
+    if (q->commits == NULL)
+        due__cancel_end(q, number);
+    else
+        rc = due__commit_one(q, number, DUE__CANCEL, 0);
+    if (answers(rc))
+        due__lease_answered(q);
+    return rc;
+}
+
+/* What else may come of a claimed job that is not acked: it was cancelled meanwhile, or the queue
+ * closes.  True: that was it, with the answer *@rc. */
+static bool gone(struct due_queue *q, uint32_t number, uint64_t w, int *rc)
 {
     if (due__load_relaxed(&due__lease_at(q, number)->cancelled)) { /* R1 */
-        due__lease_answered(q);
-        due__lease_revoke(q, number);
+        *rc = end_revoked(q, number);
         return true;
     }
     if (!(due__load_seq(&q->state) & DUE__CLOSING)) /* E3: nobody will take it */
@@ -469,8 +481,9 @@ static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const ch
     if (rc != 0)
         return rc;
     rc = claim(q, number, job->token, &w);
-    if (rc == 0 && !gone(q, number, w)) {
-        rc = cause != 0 ? bury(q, number, cause, reason) : fail(q, number, delay_ns);
+    if (rc == 0) {
+        if (!gone(q, number, w, &rc))
+            rc = cause != 0 ? bury(q, number, cause, reason) : fail(q, number, delay_ns);
         if (!answers(rc))
             due__lease_resume(q, number);
     }
@@ -541,7 +554,7 @@ int due__lease_release(due_job *job)
     if (rc != 0)
         return rc;
     rc = claim(q, number, job->token, &w);
-    if (rc == 0 && !gone(q, number, w)) {
+    if (rc == 0 && !gone(q, number, w, &rc)) {
         struct due__lease *l = due__lease_at(q, number);
         uint32_t attempts = due__load_relaxed(&l->attempts) - 1; /* R1 */
 
@@ -553,7 +566,10 @@ int due__lease_release(due_job *job)
         due__lease_answered(q);
         due__keep_if_closed(q, number, due__word_generation(w));
     }
-    let_go(q, job, number);
+    if (!answers(rc))
+        due__lease_resume(q, number);
+    else
+        let_go(q, job, number);
     return rc;
 }
 
@@ -570,8 +586,8 @@ bool due__lease_stopping(const due_job *job)
     enum due__state state = due__word_state(w);
 
     return (state != DUE__LEASED && state != DUE__MOVING) ||
-           due__load_relaxed(&l->token) != job->token || /* R1 */
-           due__load_relaxed(&l->cancelled) != 0 ||      /* R1 */
+           due__load_relaxed(&l->token) != job->token ||                    /* R1 */
+           due__load_relaxed(&l->cancelled) != 0 ||                         /* R1 */
            due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
 }
 

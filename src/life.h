@@ -4,6 +4,7 @@
 #ifndef DUE__LIFE_H
 #define DUE__LIFE_H
 
+#include "atomic.h"
 #include "core.h"
 
 /* ---- lease.c ---- */
@@ -81,11 +82,28 @@ int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation);
 void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 /* Under the lock: a job of the caller's own is to be seen to after the release. */
 void due__doom(struct due_queue *q, uint32_t number);
+/* Under the lock: the time of a leased or dead job has come.  False: it is to be handed out again,
+ * or its word is not @w any more. */
+bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w);
 /* After the release: those that are. */
 void due__reap(struct due_queue *q, uint32_t first);
 /* Of taken jobs those that may not be handed out die; the others to the front.  How many; *rc: the
  * error, if there was one, and then those that it was about wait again. */
-size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc);
+size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc);
+
+/* The same.  Plain jobs need not be looked at. */
+static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct due__job *j = due__job_at(&q->slab, due__slot_job(slots[i]));
+
+        any |= (due__load_relaxed(&j->word) & DUE__HELD) || /* J1: the caller's own */
+               (due__facts_load(j).payload & DUE__FRONT);
+    }
+    return any ? due__vet_all(q, slots, n, rc) : n;
+}
 
 /* ---- lent.c ---- */
 

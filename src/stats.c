@@ -6,10 +6,35 @@
 
 #include "atomic.h"
 
+/* What is gone is summed first, and no count ever falls: so whatever is seen to have gone is seen
+ * to have come, and the difference is 0 only if nothing waited at the turn between the two. */
+uint64_t due__waiting(struct due_queue *q)
+{
+    uint64_t gone = 0;
+    uint64_t come = 0;
+
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &q->slab.shard[i];
+
+        due__lock_acquire(&it->lock);
+        gone += it->refused + it->dequeued + it->cancelled + it->discarded + it->acked + it->kept +
+                it->died; /* C2 of close.c */
+        due__lock_release(&it->lock);
+    }
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &q->slab.shard[i];
+
+        due__lock_acquire(&it->lock);
+        come += it->enqueued + it->revived;
+        due__lock_release(&it->lock);
+    }
+    return come + due__load_relaxed(&q->placed) - gone; /* C2 of close.c */
+}
+
 /* Everything the shards count. */
 struct sums {
-    uint64_t dequeued, cancelled, discarded, acked, kept, unready, lent, done, leased, unleased, died,
-        revived;
+    uint64_t dequeued, cancelled, discarded, acked, kept, unready, lent, done, leased, unleased,
+        died, revived;
 };
 
 static struct sums sum_up(struct due_queue *q)

@@ -294,6 +294,17 @@ static bool answer(struct stored_world *w, struct stored_job *j, due_job *job, i
     return !*right;
 }
 
+/* Its holder's answer has removed it. */
+static void removed(struct stored_world *w, struct stored_job *j, int rc)
+{
+    int64_t until = j->leased_until;
+
+    gone(w, j, true);
+    j->leased_until = until;
+    j->unsure = rc == DUE_EINDOUBT;
+    j->lapsing = j->unsure || j->dirty;
+}
+
 static bool ack(struct stored_world *w, uint32_t n)
 {
     bool valid;
@@ -306,11 +317,7 @@ static bool ack(struct stored_world *w, uint32_t n)
     int rc = due_ack(&job);
     if (answer(w, j, &job, rc, valid, &right))
         return right;
-    int64_t until = j->leased_until;
-    gone(w, j, true);
-    j->leased_until = until;
-    j->unsure = rc == DUE_EINDOUBT;
-    j->lapsing = j->unsure || j->dirty;
+    removed(w, j, rc);
     return true;
 }
 
@@ -327,6 +334,10 @@ static bool nack(struct stored_world *w, uint32_t n, uint64_t value)
     int rc = due_nack(&job, delay);
     if (answer(w, j, &job, rc, valid, &right))
         return right;
+    if (j->revoked && !j->unsure) {
+        removed(w, j, rc);
+        return true;
+    }
     bool sure = rc == 0 && !asynchronous(w);
     add_nacked(j, w->now + delay, sure && !restless(j));
     j->shaky |= !sure;
@@ -393,6 +404,10 @@ static bool cancel(struct stored_world *w, uint32_t n, bool lent)
         return true;
     int rc = due_cancel(w->q, j->id, lent ? &job : NULL);
     stored_note_refused(w);
+    if (rc == DUE_EBUSY && leased(w, j)) {
+        j->revoked = !restless(j);
+        j->unsure |= restless(j); /* it may be marked, or not */
+    }
     if (rc != 0 && rc != DUE_EINDOUBT)
         return no(w, j, rc);
     if (!j->in && !j->unsure)
@@ -478,6 +493,10 @@ static bool advance(struct stored_world *w, uint32_t n)
         add_time(j, j->leased_until, j->time[j->times - 1].deadline, false); /* due when it ended */
         j->leased_until = INT64_MIN;
         j->lapsing = j->unsure || j->dirty;
+        if (j->revoked && j->in && !j->unsure) {
+            gone(w, j, true);
+            j->unsure = true; /* nobody waits until the store has it too */
+        }
     }
     return due_clock_turn_to(w->clock, w->now) == 0;
 }

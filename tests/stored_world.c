@@ -218,6 +218,7 @@ static bool lost(struct stored_world *w)
 /* Nothing is on its way, and what the store had lost is mended. */
 static bool settled(struct stored_world *w)
 {
+    due_poll(w->q, NULL); /* leases that have ended */
     for (int i = 0; i < 20000; i++) {
         int rc = due_flush(w->q, DUE_S(20));
 
@@ -314,7 +315,7 @@ static void forget(struct stored_world *w)
         struct stored_job *j = &w->job[i];
 
         j->unsure |= j->dirty || (j->shaky && j->in);
-        j->dirty = j->shaky = j->lapsing = false;
+        j->dirty = j->shaky = j->lapsing = j->revoked = false;
         j->leased_until = INT64_MIN;
         j->plain = true;
     }

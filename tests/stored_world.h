@@ -56,6 +56,7 @@ struct stored_job {
     uint32_t attempts;    /* at most */
     uint32_t failures;    /* at most */
     uint32_t nacks;       /* confirmed: at least */
+    bool revoked;         /* cancelled while it was reserved */
     bool seen;
 };
 

@@ -213,12 +213,19 @@ typedef struct due_retry {
 } due_retry;
 
 /* What services that notify others use: 15 s 3 m 10 m 30 m 30 m 1 h 2 h 6 h 15 h, then dead. */
-#define DUE_RETRY_LADDER_OF_HOURS                                                              \
-    {                                                                                          \
-        .kind = DUE_RETRY_LADDER, .rungs = 9, .rung_ns = {                                     \
-            DUE_S(15), DUE_S(180), DUE_S(600), DUE_S(1800), DUE_S(1800), DUE_S(3600),          \
-            DUE_S(7200), DUE_S(21600), DUE_S(54000)                                            \
-        }                                                                                      \
+#define DUE_RETRY_LADDER_OF_HOURS                          \
+    {                                                      \
+        .kind = DUE_RETRY_LADDER, .rungs = 9, .rung_ns = { \
+            DUE_S(15),                                     \
+            DUE_S(180),                                    \
+            DUE_S(600),                                    \
+            DUE_S(1800),                                   \
+            DUE_S(1800),                                   \
+            DUE_S(3600),                                   \
+            DUE_S(7200),                                   \
+            DUE_S(21600),                                  \
+            DUE_S(54000)                                   \
+        }                                                  \
     }
 
 /* What an enqueue does when a live job (delayed, ready, leased or dead) has its key. */
@@ -365,10 +372,10 @@ typedef struct due_options {
     void *ctx;                                            /* of all hooks */
 
     /* What becomes of reserved jobs that are not acked, and of dead ones. */
-    due_retry retry;       /* of topics and jobs that have none of their own */
-    int64_t dead_keep_ns;  /* dead jobs are discarded so long after their death; 0: never */
-    size_t dead_max;       /* and the oldest of more than so many; 0: no limit */
-    int attempts_lazy;     /* with a store, 1: attempts are written when they have failed; 0: also
+    due_retry retry;      /* of topics and jobs that have none of their own */
+    int64_t dead_keep_ns; /* dead jobs are discarded so long after their death; 0: never */
+    size_t dead_max;      /* and the oldest of more than so many; 0: no limit */
+    int attempts_lazy;    /* with a store, 1: attempts are written when they have failed; 0: also
                               before the hand-over, where their number is limited */
 
     /* A queue with a store; see due/store.h and due/redis.h.  Its clock is the wall clock (or a

@@ -32,15 +32,15 @@ extern "C" {
 
 /* A job as a store keeps it.  Times are ns since 1970 (or those of the queue's manual clock). */
 typedef struct due_record {
-    due_id id;            /* */
-    int64_t deadline_ns;  /* the job's own; never changes but by due_reschedule() */
-    int64_t until_ns;     /* when it is to be handed out next: the deadline, or a retry later */
-    const char *topic;    /* its name; valid during the call */
-    const void *data;     /* valid during the call; NULL if len is 0 */
-    size_t len;           /* */
-    uint32_t attempts;    /* times handed out by reserve */
-    uint32_t failures;    /* times given back by nack or a lease that ended */
-    int priority;         /* 0 to 255 */
+    due_id id;           /* */
+    int64_t deadline_ns; /* the job's own; never changes but by due_reschedule() */
+    int64_t until_ns;    /* when it is to be handed out next: the deadline, or a retry later */
+    const char *topic;   /* its name; valid during the call */
+    const void *data;    /* valid during the call; NULL if len is 0 */
+    size_t len;          /* */
+    uint32_t attempts;   /* times handed out by reserve */
+    uint32_t failures;   /* times given back by nack or a lease that ended */
+    int priority;        /* 0 to 255 */
 
     /* What only some jobs have; zero: not.  As in due_spec; valid during the call. */
     const void *headers;
