@@ -395,7 +395,6 @@ static void apply_locked(struct due_queue *q, const struct due__entry *e)
     struct due__stored *s = due__stored_at(q->commits, e->number);
     struct due__job *j = due__job_at(&q->slab, e->number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: claimed for the change */
-    uint64_t moving = (w & ~DUE__STATE_MASK) | DUE__MOVING;
 
     switch (e->purpose) {
     case DUE__PUT:
@@ -408,7 +407,7 @@ static void apply_locked(struct due_queue *q, const struct due__entry *e)
         if (e->rc == 0 && (w & DUE__HELD))
             due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
         if (e->rc == 0)
-            due__replace(q, e->number, moving, DUE__WAITING, s->want_ns);
+            due__wait_again(q, e->number, w, s->want_ns);
         break;
     case DUE__GIVE_BACK:
         if (e->rc == 0)

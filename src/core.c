@@ -366,8 +366,8 @@ void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
     struct due__tenure t;
 
     due__enter(q, &t);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING | (taken ? DUE__READY : 0),
-                 DUE__WAITING, due__load_relaxed(&j->deadline_ns)); /* J1 */
+    due__wait_again(q, number, w | (taken ? DUE__READY : 0),
+                    due__load_relaxed(&j->deadline_ns)); /* J1 */
     due__leave(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w));
 }

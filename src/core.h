@@ -234,6 +234,7 @@ struct due_queue {
     size_t dead_max;             /* I  0: no limit */
     bool attempts_lazy;          /* I */
     uint8_t retry;               /* I  the queue's policy */
+    uint32_t reserves;           /* A  R3 of lease.c: somebody has reserved, or may have */
     uint32_t limits;             /* A  relaxed: set once a policy has a limit of attempts */
     struct due__retries retries; /* A  Y1 of retry.c */
     uint64_t nacked;             /* A  relaxed counter */

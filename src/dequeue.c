@@ -564,7 +564,11 @@ int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job, in
 int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
                       int64_t lease_ns, int64_t timeout_ns)
 {
-    return lease_ns > 0 ? take_out(q, topics, n, jobs, max, lease_ns, timeout_ns) : DUE_EINVAL;
+    if (lease_ns <= 0)
+        return DUE_EINVAL;
+    if (!due__load_relaxed(&q->reserves))
+        due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it takes */
+    return take_out(q, topics, n, jobs, max, lease_ns, timeout_ns);
 }
 
 int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t lease_ns,

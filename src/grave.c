@@ -292,13 +292,11 @@ static void discard(struct due_queue *q, uint32_t number)
 /* One of those that were found under the lock. */
 static void reap(struct due_queue *q, uint32_t number)
 {
-    const struct due__lease *l = due__lease_at(q, number);
-
     if (due__grave_is(q, number)) {
         discard(q, number);
         return;
     }
-    if (due__load_relaxed(&l->cancelled)) { /* no edge: written under the lock we had */
+    if (due__revoked(q, number)) {
         due__lease_revoke(q, number);
         return;
     }
@@ -347,20 +345,10 @@ void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
     if (front != NULL)
         front->ttl_ns = front->expires_ns = 0;
     due__add_relaxed(&q->kicked, 1); /* no edge: a counter */
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+    due__wait_again(q, number, w, at_ns);
 }
 
-static void kick_now(struct due_queue *q, uint32_t number, int64_t now_ns)
-{
-    struct due__tenure t;
-
-    due__enter(q, &t);
-    due__move_due(q, now_ns);
-    due__kick_locked(q, number, now_ns);
-    due__leave(q, &t);
-}
-
-/* Jobs of the caller's own that were dead wait again, or (@clear) are discarded. */
+/* Jobs of the caller's own that were dead wait again (with a store), or are discarded. */
 static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool clear)
 {
     int64_t now = due__clock_now(&q->clock);
@@ -374,11 +362,29 @@ static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool
             rc = results[i];
         if (results[i] != 0 && results[i] != DUE_EINDOUBT)
             due__bury_again(q, numbers[i]);
-        else if (q->commits == NULL && clear)
-            discard(q, numbers[i]);
         else if (q->commits == NULL)
-            kick_now(q, numbers[i], now);
+            discard(q, numbers[i]);
     }
+    return rc;
+}
+
+/* Without a store: in one tenure, so that nobody sees it as somebody else's. */
+static int kick_now(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct due__tenure t;
+    int rc = DUE_ENOENT;
+
+    due__enter(q, &t);
+    int64_t now = due__clock_now(&q->clock);
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    due__move_due(q, now);
+    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes takes the lock after */
+        rc = DUE_ECLOSED;
+    else if (due__word_generation(w) == generation && due__exhume(q, number, &w)) {
+        due__kick_locked(q, number, now);
+        rc = 0;
+    }
+    due__leave(q, &t);
     return rc;
 }
 
@@ -396,6 +402,8 @@ int due_kick(due_queue *q, due_id id)
     if (due__forked(q))
         return DUE_EFORK;
     int rc = due__id_find(q, id, &number, &generation);
+    if (rc == 0 && q->commits == NULL)
+        return kick_now(q, number, generation);
     if (rc == 0)
         rc = kickable(q);
     if (rc == 0)
@@ -403,22 +411,40 @@ int due_kick(due_queue *q, due_id id)
     return rc == 0 ? end_many(q, &number, 1, false) : rc;
 }
 
-/* Up to DEAD_AT_ONCE of a topic, from place *@at on, become the caller's own. */
-static size_t exhume_some(struct due_queue *q, int topic, uint32_t *at, uint32_t *numbers)
+/* The next dead job of a topic, from place *@at on.  False: there is none. */
+static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *generation)
 {
-    size_t n = 0;
-
-    for (; n < DEAD_AT_ONCE && *at < due__slab_end(&q->slab); ++*at) {
+    for (; *at < due__slab_end(&q->slab); ++*at) {
         const struct due__job *j = due__job_at(&q->slab, *at);
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-        if (due__word_state(w) != DUE__DEAD ||
-            (topic != DUE_ALL_TOPICS && due__facts_load(j).topic != topic))
-            continue;
+        *generation = due__word_generation(w);
+        if (due__word_state(w) == DUE__DEAD &&
+            (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic))
+            return true;
+    }
+    return false;
+}
+
+/* Up to DEAD_AT_ONCE of them, become the caller's own. */
+static size_t exhume_some(struct due_queue *q, int topic, uint32_t *at, uint32_t *numbers)
+{
+    size_t n = 0;
+    uint32_t generation;
+
+    for (; n < DEAD_AT_ONCE && next_dead(q, topic, at, &generation); ++*at) {
         numbers[n] = *at;
-        n += due__exhume_one(q, *at, due__word_generation(w)) == 0;
+        n += due__exhume_one(q, *at, generation) == 0;
     }
     return n;
+}
+
+static void kick_all_now(struct due_queue *q, int topic, uint64_t *kicked)
+{
+    uint32_t generation;
+
+    for (uint32_t at = 0; next_dead(q, topic, &at, &generation); at++)
+        *kicked += kick_now(q, at, generation) == 0;
 }
 
 static bool any_dead(struct due_queue *q)
@@ -440,8 +466,10 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
+    if (!clear && q->commits == NULL && any_dead(q))
+        kick_all_now(q, topic, &ended);
     while (rc == 0 && any_dead(q)) {
-        size_t n = exhume_some(q, topic, &at, numbers);
+        size_t n = !clear && q->commits == NULL ? 0 : exhume_some(q, topic, &at, numbers);
 
         if (n == 0)
             break;

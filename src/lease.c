@@ -4,8 +4,8 @@
  * and then it is due again, or dead if that was its last attempt.  The token of a lease counts up:
  * whoever answers with an older one is told so, and changes nothing.
  *
- * A reserved job that is cancelled stays with its holder, marked: it leaves by whatever ends the
- * lease.
+ * A job that is cancelled while somebody has it stays with him, marked: it leaves instead of being
+ * handed out again.
  *
  * The bytes of a job are lent to everyone who reserved it, also to those whose lease has ended, so
  * they and the place go back only when the last of them has let go.
@@ -15,6 +15,9 @@
  * Edges      R1  reserve writes deadline and attempts, then the word (LEASED) -> whoever reads the
  *                word, the record, and then swaps the unchanged word, has read what belongs to it
  *            R2  each who holds a job counts itself out; whoever is last sees what the others did
+ *            R3  whoever reserves says so (reserves) before it takes -> who cancels and finds a job
+ *                taken sees that it may come back, and marks it, under T.  Who makes a job wait
+ *                again does it under T, and looks for the mark.
  *            described elsewhere: J1 job.h
  */
 #include "core.h"
@@ -60,7 +63,6 @@ void due__past_begin(struct due_queue *q, uint32_t number, int64_t deadline_ns)
     due__store_relaxed(&l->failures, 0);              /* R1 */
     due__store_relaxed(&l->holders, 1);               /* R2: the job's own life */
     due__store_relaxed(&l->limit, 0);                 /* R1 */
-    due__store_relaxed(&l->cancelled, 0);             /* R1 */
 }
 
 /* Under the lock: a taken job begins a lease. */
@@ -114,13 +116,34 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
     return 0;
 }
 
+bool due__revoked(const struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: ours, or under T */
+
+    return due__load_relaxed(&q->reserves) && due__side_has(&q->leases, number) && /* R3 */
+           due__load_relaxed(&due__lease_at(q, number)->revoked) ==
+               due__word_generation(w); /* R3 */
+}
+
+void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (!due__revoked(q, number)) { /* R3 */
+        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+        return;
+    }
+    due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+    due__doom(q, number);
+}
+
 bool due__lease_was_last(const struct due_queue *q, uint32_t number)
 {
     const struct due__lease *l = due__lease_at(q, number);
     uint32_t limit = due__load_relaxed(&l->limit); /* R1 */
 
     return (limit > 0 && due__load_relaxed(&l->attempts) >= limit) || /* R1 */
-           due__load_relaxed(&l->cancelled) != 0;                     /* R1 */
+           due__revoked(q, number);
 }
 
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
@@ -171,9 +194,10 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
         due__lease_ended(q, number, !last);
     if (last)
         due__doom(q, number);
+    else if (over)
+        due__wait_again(q, number, w, until);
     else
-        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING,
-                     over ? DUE__WAITING : DUE__LEASED, until);
+        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until);
     due__leave(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w)); /* does nothing if it is leased */
 }
@@ -232,7 +256,10 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
             due__load_relaxed(&j->deadline_ns) <= now)                                     /* J1 */
             return DUE_ESTALE;
     } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
-    return 0;
+    if (due__load_relaxed(&l->token) == token)                                     /* R1 */
+        return 0;
+    due__lease_resume(q, number); /* the same word, of a later lease: stamps come again */
+    return DUE_ESTALE;
 }
 
 void due__ack_end(struct due_queue *q, uint32_t number)
@@ -390,7 +417,7 @@ void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
 {
     due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
     due__add_relaxed(&q->retried, 1);                         /* no edge: a counter */
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+    due__wait_again(q, number, w, at_ns);
 }
 
 /* A claimed job waits again, until @at_ns. */
@@ -456,7 +483,7 @@ static int end_revoked(struct due_queue *q, uint32_t number)
  * closes.  True: that was it, with the answer *@rc. */
 static bool gone(struct due_queue *q, uint32_t number, uint64_t w, int *rc)
 {
-    if (due__load_relaxed(&due__lease_at(q, number)->cancelled)) { /* R1 */
+    if (due__revoked(q, number)) {
         *rc = end_revoked(q, number);
         return true;
     }
@@ -560,8 +587,7 @@ int due__lease_release(due_job *job)
 
         due__store_relaxed(&l->attempts, attempts); /* R1 */
         due__enter(q, &t);
-        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING,
-                     due__load_relaxed(&l->deadline_ns)); /* R1 */
+        due__wait_again(q, number, w, due__load_relaxed(&l->deadline_ns)); /* R1 */
         due__leave(q, &t);
         due__lease_answered(q);
         due__keep_if_closed(q, number, due__word_generation(w));
@@ -587,23 +613,24 @@ bool due__lease_stopping(const due_job *job)
 
     return (state != DUE__LEASED && state != DUE__MOVING) ||
            due__load_relaxed(&l->token) != job->token ||                    /* R1 */
-           due__load_relaxed(&l->cancelled) != 0 ||                         /* R1 */
+           due__load_relaxed(&l->revoked) == due__word_generation(w) ||     /* R3 */
            due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
 }
 
 int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
     struct due__tenure t;
     int rc = DUE_EAGAIN;
 
+    if (!due__load_relaxed(&q->reserves)) /* R3 */
+        return DUE_EBUSY;
+    if (!due__side_make(&q->leases, &q->alloc, number))
+        return DUE_ENOMEM;
     due__enter(q, &t);
-    uint64_t w = due__load_acquire(&j->word); /* J1 */
-    uint64_t marked = w;
-    if (due__word_generation(w) == generation && due__word_state(w) == DUE__LEASED &&
-        due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)) { /* J1 */
-        due__store_relaxed(&due__lease_at(q, number)->cancelled, 1);            /* R1 */
-        due__store_release(&j->word, marked);                                   /* J1, R1 */
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    enum due__state state = due__word_state(w);
+    if (due__word_generation(w) == generation && (state == DUE__LEASED || state == DUE__LENT)) {
+        due__store_relaxed(&due__lease_at(q, number)->revoked, generation); /* R3 */
         rc = DUE_EBUSY;
     }
     due__leave(q, &t);

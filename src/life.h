@@ -33,8 +33,14 @@ bool due__lease_was_last(const struct due_queue *q, uint32_t number);
 void due__lease_later(struct due_queue *q, uint32_t number);
 /* Under the lock: a claimed job has failed and waits again. */
 void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);
-/* A reserved job is not to be handed out again: DUE_EBUSY; DUE_EAGAIN: it is not reserved now. */
+/* A job that somebody has is not to be handed out again: DUE_EBUSY, or DUE_ENOMEM; DUE_EAGAIN:
+ * nobody has it now. */
 int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation);
+/* Was it cancelled while somebody had it?  The job is the caller's own, or the lock is. */
+bool due__revoked(const struct due_queue *q, uint32_t number);
+/* Under the lock: a job of the caller's own, whose word is @w, waits; if it was cancelled
+ * meanwhile, it leaves. */
+void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);
 /* A job of the caller's own whose lease has ended, and that was cancelled meanwhile, is gone. */
 void due__lease_revoke(struct due_queue *q, uint32_t number);
 /* As due_nack() without delay, but as if the job had never been handed out. */

@@ -140,20 +140,23 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
     cancelled(q, count);
 }
 
-/* A job that waits or is dead becomes the caller's own, as by due__claim(); one that is reserved is
+/* A job that waits or is dead becomes the caller's own, as by due__claim(); one that somebody has is
  * marked, so that it is not handed out again. */
 static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
 {
     for (;;) {
         int rc = due__claim_settled(q, number, generation, w);
 
-        if (rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD)
-            return due__exhume_one(q, number, generation);
-        if (rc != DUE_EBUSY || due__word_state(*w) != DUE__LEASED)
+        if (rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD) {
+            if (due__exhume_one(q, number, generation) == 0)
+                return 0;
+        } else if (rc == DUE_EBUSY) {
+            rc = due__lease_cancel(q, number, generation);
+            if (rc != DUE_EAGAIN)
+                return rc;
+        } else {
             return rc;
-        rc = due__lease_cancel(q, number, generation);
-        if (rc != DUE_EAGAIN)
-            return rc;
+        }
     }
 }
 

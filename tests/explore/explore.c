@@ -26,6 +26,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_closing,  /* close against everybody, and room */
     explore_scenarios_settings, /* proxies, clocks, the descriptor */
     explore_scenarios_stored,   /* a stored queue and its commits */
+    explore_scenarios_leases,   /* jobs that are answered for */
 };
 
 /* Executions of one search; quick bounds never hold as many. */
