@@ -202,7 +202,8 @@ struct due_queue {
     bool warming;                 /* T  the worker proxy is to touch fresh chunks */
     bool fd_anew;                 /* T  the descriptor is to be set even to the same time */
     bool beating;                 /* T  the worker proxy keeps its heartbeat */
-    uint32_t doomed;              /* T  place plus 1: to be seen to after the release */
+    uint32_t doomed;              /* T  place plus 1: the first to be seen to after the release */
+    uint32_t doomed_last;         /* T  and the last, if there is one */
     uint32_t dead_first;          /* T  place plus 1: the oldest of the dead */
     uint32_t dead_last;           /* T */
     size_t dead_count;            /* T */

@@ -85,8 +85,12 @@ void due__doom(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
-    j->link.next_free = q->doomed;
-    q->doomed = number + 1;
+    j->link.next_free = 0;
+    if (q->doomed != 0)
+        due__job_at(&q->slab, q->doomed_last - 1)->link.next_free = number + 1;
+    else
+        q->doomed = number + 1;
+    q->doomed_last = number + 1;
     q->owed |= DUE__OWED_REAP;
 }
 

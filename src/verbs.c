@@ -147,7 +147,10 @@ static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation, 
     for (;;) {
         int rc = due__claim_settled(q, number, generation, w);
 
-        if (rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD) {
+        bool dead = rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD &&
+                    due__word_generation(*w) == generation;
+
+        if (dead) {
             if (due__exhume_one(q, number, generation) == 0)
                 return 0;
         } else if (rc == DUE_EBUSY) {
