@@ -154,6 +154,8 @@ struct due_queue {
     uint32_t topic_count;                                            /* A  T1 of topic.c */
     struct due__names names;                                         /* N */
     struct due_queue *clock_next; /* I  the manual clock's list, guarded by its mutex */
+    uint32_t reserves;            /* A  R3 of lease.c: somebody has reserved, or may have */
+    uint32_t limits;              /* A  relaxed: set once a policy has a limit of attempts */
 
     /* Submission. */
     uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */
@@ -235,8 +237,6 @@ struct due_queue {
     size_t dead_max;             /* I  0: no limit */
     bool attempts_lazy;          /* I */
     uint8_t retry;               /* I  the queue's policy */
-    uint32_t reserves;           /* A  R3 of lease.c: somebody has reserved, or may have */
-    uint32_t limits;             /* A  relaxed: set once a policy has a limit of attempts */
     struct due__retries retries; /* A  Y1 of retry.c */
     uint64_t nacked;             /* A  relaxed counter */
     uint64_t retried;            /* A  relaxed counter */
