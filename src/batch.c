@@ -322,6 +322,8 @@ static due_change describe(struct due_queue *q, const struct due__entry *e)
                       .was_dead = s->was_ns == DUE__DEAD_THERE,
                       .record = { .id = due__stored_id(s) } };
 
+    if (ch.was_dead)
+        ch.was_ns = due__grave_at(q, e->number)->died_ns; /* N2 of grave.c: it has it still */
     ch.record.until_ns = s->was_ns;
     if (e->purpose == DUE__PUT)
         ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */

@@ -174,7 +174,7 @@ static int purge(void *ctx, const due_record *r)
         return DUE_EAGAIN; /* it is shown again */
     due_change *ch = &c->changes[p->dropped++];
     *ch = (due_change){ .kind = DUE_CHANGE_DROP,
-                        .was_ns = r->until_ns,
+                        .was_ns = r->cause != 0 ? r->died_ns : r->until_ns,
                         .was_dead = r->cause != 0,
                         .record = { .id = r->id, .topic = r->topic, .priority = r->priority } };
     ch->record.topic = due_topic_name(p->q, due_topic(p->q, r->topic));

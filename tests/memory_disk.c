@@ -67,8 +67,11 @@ void memory_crash(struct memory_store *s)
 
 static void undo_free(struct memory_undo *undo)
 {
-    for (size_t i = 0; i < undo->n; i++)
+    for (size_t i = 0; i < undo->n; i++) {
         memory_job_free(undo->was[i]);
+        free(undo->key[i]);
+    }
+    free(undo->key);
     free(undo->was);
     free(undo->ids);
 }
@@ -88,6 +91,7 @@ static struct memory_undo *undo_new(struct memory_disk *disk, size_t n)
     *undo = (struct memory_undo){ .n = n };
     undo->ids = memory_need(calloc(n, sizeof *undo->ids));
     undo->was = memory_need(calloc(n, sizeof(struct memory_job *)));
+    undo->key = memory_need(calloc(n, sizeof(struct memory_key *)));
     return undo;
 }
 
@@ -107,6 +111,8 @@ static bool take_back(struct memory_disk *disk, struct memory_undo *undo)
         if (undo->was[i] != NULL)
             memory_jobs_add(&disk->jobs, undo->was[i]);
         undo->was[i] = NULL;
+        if (undo->key[i] != NULL)
+            memory_keys_restore(&disk->keys, undo->key[i]);
     }
     if (owner != NULL && undo->writer == owner->writer)
         disk->landed = undo->number - 1;
@@ -120,8 +126,9 @@ void memory_lose(struct memory_disk *disk, size_t batches)
 
     for (size_t i = 0; i < batches && disk->n_undo > 0; i++)
         told |= take_back(disk, &disk->undo[--disk->n_undo]);
-    if (batches == SIZE_MAX && (disk->undo_short || disk->jobs.count > 0)) {
+    if (batches == SIZE_MAX && (disk->undo_short || disk->jobs.count > 0 || disk->keys.count > 0)) {
         memory_jobs_clear(&disk->jobs);
+        memory_keys_clear(&disk->keys);
         disk->landed = 0;
         told = true;
     }
@@ -131,158 +138,28 @@ void memory_lose(struct memory_disk *disk, size_t batches)
 
 /* ---- A batch ---- */
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n)
-{
-    const unsigned char *byte = bytes;
-
-    for (size_t i = 0; i < n; i++)
-        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static uint64_t hash_batch(const due_change *changes, size_t n)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < n; i++) {
-        const due_record *r = &changes[i].record;
-
-        hash = hash_bytes(hash, &changes[i].kind, sizeof changes[i].kind);
-        hash = hash_bytes(hash, r->id.byte, sizeof r->id.byte);
-        if (changes[i].kind == DUE_CHANGE_DROP)
-            continue;
-        hash = hash_bytes(hash, &r->deadline_ns, sizeof r->deadline_ns);
-        hash = hash_bytes(hash, &r->until_ns, sizeof r->until_ns);
-        hash = hash_bytes(hash, &r->attempts, sizeof r->attempts);
-        hash = hash_bytes(hash, &r->failures, sizeof r->failures);
-        if (changes[i].kind == DUE_CHANGE_PUT && r->len > 0 && r->data != NULL)
-            hash = hash_bytes(hash, r->data, r->len);
-    }
-    return hash;
-}
-
-static int compare_ids(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(due_id));
-}
-
-static bool any_id_twice(const due_change *changes, size_t n)
-{
-    due_id *ids = memory_need(calloc(n, sizeof *ids));
-    bool twice = false;
-
-    for (size_t i = 0; i < n; i++)
-        ids[i] = changes[i].record.id;
-    qsort(ids, n, sizeof *ids, compare_ids);
-    for (size_t i = 1; i < n; i++)
-        twice |= compare_ids(&ids[i - 1], &ids[i]) == 0;
-    free(ids);
-    return twice;
-}
-
-/* What is wrong with a record whatever the disk holds, or NULL. */
-static const char *record_wrong(const struct memory_store *s, const due_change *change)
-{
-    const due_record *r = &change->record;
-    uint64_t writer = 0;
-
-    for (int i = 1; i <= 6; i++)
-        writer = writer << 8 | r->id.byte[i];
-    for (size_t i = 0; i < sizeof r->reserved / sizeof r->reserved[0]; i++)
-        if (r->reserved[i] != 0)
-            return "a reserved word is not zero";
-    if (r->id.byte[14] != 0 || r->id.byte[15] != 0)
-        return "an id is longer than 14 bytes";
-    if (writer > s->writer)
-        return "an id is of a writer that is yet to come";
-    if (r->priority != 255 - r->id.byte[0])
-        return "a priority is not that of the id";
-    if (r->topic == NULL || strlen(r->topic) > DUE_TOPIC_LENGTH)
-        return "a topic is missing or too long";
-    if (change->kind == DUE_CHANGE_PUT && (r->data == NULL) != (r->len == 0))
-        return "data and len do not agree";
-    if (change->kind < DUE_CHANGE_PUT || change->kind > DUE_CHANGE_DROP)
-        return "a change of no known kind";
-    if (change->kind != DUE_CHANGE_DROP && (r->until_ns < 0 || r->until_ns == DUE_FOREVER))
-        return "a time that is none";
-    return NULL;
-}
-
-/* What is wrong with a MOVE or DROP of what the disk holds, or NULL. */
-static const char *target_wrong(const struct memory_store *s, const due_change *change)
-{
-    const struct memory_disk *disk = s->disk;
-
-    if (change->kind == DUE_CHANGE_PUT || (change->kind == DUE_CHANGE_DROP && s->told))
-        return NULL;
-    const struct memory_job *job = memory_jobs_find(&disk->jobs, change->record.id);
-    if (job == NULL)
-        return "a MOVE or DROP of a job that is not there";
-    if (job->place.until_ns != change->was_ns)
-        return "was_ns is not what is stored";
-    if (strcmp(disk->jobs.topics[job->place.topic], change->record.topic) != 0)
-        return "a MOVE or DROP with another topic";
-    return NULL;
-}
-
-/* A number that was refused may be used again, or be passed over. */
-static const char *number_wrong(const struct memory_store *s, uint64_t number, uint64_t hash)
-{
-    if (s->doubt != 0)
-        return number == s->doubt && hash == s->given_hash ? NULL
-                                                           : "another batch, while one is in doubt";
-    if (number == s->given + 1 || (number == s->given && number > s->acked))
-        return NULL;
-    if (number != 0 && number == s->given)
-        return hash == s->given_hash ? NULL : "the number of a batch that landed, for another one";
-    return "a gap in the batch numbers";
-}
-
-bool memory_check_batch(struct memory_store *s, const due_change *changes, size_t n,
-                        uint64_t number)
-{
-    struct memory_disk *disk = s->disk;
-    uint64_t hash = hash_batch(changes, n);
-    const char *wrong = number_wrong(s, number, hash);
-    size_t bytes = 0;
-
-    if (wrong == NULL && (n == 0 || n > disk->options.batch_changes))
-        wrong = "a batch of none, or of too many changes";
-    if (wrong == NULL && any_id_twice(changes, n))
-        wrong = "two changes of one job";
-    for (size_t i = 0; i < n && wrong == NULL; i++) {
-        wrong = record_wrong(s, &changes[i]);
-        if (wrong == NULL && !s->lost && !s->fenced && !s->crashed && disk->landed < number)
-            wrong = target_wrong(s, &changes[i]);
-        bytes += changes[i].kind == DUE_CHANGE_PUT ? changes[i].record.len : 0;
-    }
-    if (wrong == NULL && n > 1 && bytes > disk->options.batch_bytes)
-        wrong = "a batch of too many bytes";
-    if (wrong != NULL)
-        memory_wrong(disk, "%s (writer %llu, batch %llu of %zu changes)", wrong,
-                     (unsigned long long)s->writer, (unsigned long long)number, n);
-    else
-        s->given = number;
-    s->given_hash = hash;
-    return wrong == NULL;
-}
-
 static void write_down(struct memory_store *s, const due_change *change, uint64_t number)
 {
     struct memory_disk *disk = s->disk;
     const due_record *r = &change->record;
+    int64_t until_ns = r->until_ns;
 
     if (disk->n_log == disk->log_room) {
         disk->log_room = disk->log_room == 0 ? 256 : 2 * disk->log_room;
         disk->log = memory_need(realloc(disk->log, disk->log_room * sizeof *disk->log));
     }
+    if (change->kind == DUE_CHANGE_DROP)
+        until_ns = change->was_ns;
+    if (change->kind == DUE_CHANGE_KEEP)
+        until_ns = change->key_kept_ns;
     disk->log[disk->n_log++] = (struct memory_entry){
         .writer = s->writer,
         .number = number,
         .kind = change->kind,
         .id = r->id,
-        .until_ns = change->kind == DUE_CHANGE_DROP ? change->was_ns : r->until_ns,
+        .until_ns = until_ns,
         .len = change->kind == DUE_CHANGE_PUT ? r->len : 0,
+        .dead = r->cause != 0 || change->was_dead != 0,
     };
 }
 
@@ -311,12 +188,44 @@ static struct memory_job *changed(struct memory_disk *disk, const due_change *ch
     }
     if (change->kind == DUE_CHANGE_DROP || was == NULL)
         return NULL;
-    job = memory_job_copy(was);
-    job->place.until_ns = change->record.until_ns;
-    job->deadline_ns = change->record.deadline_ns;
-    job->attempts = change->record.attempts;
-    job->failures = change->record.failures;
+    due_record record = change->record;
+    if (change->kind == DUE_CHANGE_MOVE)
+        record.cause = 0;
+    job = memory_job_copy(&disk->jobs, was);
+    memory_job_change(job, &record);
     return job;
+}
+
+/* What becomes of its key.  After a loss a removal may be of a key that is somebody else's. */
+static void land_key(struct memory_disk *disk, const due_change *change, struct memory_key **was)
+{
+    const due_record *r = &change->record;
+
+    if (r->key == NULL || change->kind == DUE_CHANGE_MOVE || change->kind == DUE_CHANGE_BURY)
+        return;
+    *was = memory_keys_note(&disk->keys, r->key, r->key_len);
+    if (change->kind == DUE_CHANGE_PUT)
+        memory_keys_set(&disk->keys, r->key, r->key_len, r->id, 0);
+    else if (change->kind == DUE_CHANGE_FORGET || change->key_kept_ns == 0)
+        memory_keys_drop(&disk->keys, r->key, r->key_len);
+    else
+        memory_keys_set(&disk->keys, r->key, r->key_len, r->id, change->key_kept_ns);
+}
+
+static void land_job(struct memory_store *s, const due_change *change, struct memory_job **undo)
+{
+    struct memory_disk *disk = s->disk;
+    struct memory_job *was = memory_jobs_find(&disk->jobs, change->record.id);
+    struct memory_job *job = changed(disk, change, was);
+
+    *undo = was;
+    if (was != NULL)
+        memory_jobs_take(&disk->jobs, was);
+    if (job != NULL) {
+        memory_jobs_add(&disk->jobs, job);
+        if (was != NULL)
+            load_again_from(s, job);
+    }
 }
 
 void memory_land(struct memory_store *s, const due_change *changes, size_t n, uint64_t number)
@@ -327,18 +236,10 @@ void memory_land(struct memory_store *s, const due_change *changes, size_t n, ui
     undo->writer = s->writer;
     undo->number = number;
     for (size_t i = 0; i < n; i++) {
-        struct memory_job *was = memory_jobs_find(&disk->jobs, changes[i].record.id);
-        struct memory_job *job = changed(disk, &changes[i], was);
-
         undo->ids[i] = changes[i].record.id;
-        undo->was[i] = was;
-        if (was != NULL)
-            memory_jobs_take(&disk->jobs, was);
-        if (job != NULL) {
-            memory_jobs_add(&disk->jobs, job);
-            if (was != NULL)
-                load_again_from(s, job);
-        }
+        if (changes[i].kind < DUE_CHANGE_KEEP)
+            land_job(s, &changes[i], &undo->was[i]);
+        land_key(disk, &changes[i], &undo->key[i]);
         write_down(s, &changes[i], number);
     }
     disk->landed = number;
@@ -374,6 +275,7 @@ void memory_disk_free(struct memory_disk *disk)
     free(disk->undo);
     free(disk->log);
     memory_jobs_free(&disk->jobs);
+    memory_keys_free(&disk->keys);
     pthread_cond_destroy(&disk->test);
     pthread_mutex_destroy(&disk->lock);
     free(disk);
@@ -423,10 +325,33 @@ bool memory_disk_find(struct memory_disk *disk, due_id id, due_record *record)
     const struct memory_job *job = memory_jobs_find(&disk->jobs, id);
     if (job != NULL && record != NULL) {
         *record = memory_job_record(&disk->jobs, job);
-        record->data = NULL;
+        record->data = record->headers = record->key = record->group = NULL;
+        record->retry = NULL;
+        record->reason = NULL;
     }
     pthread_mutex_unlock(&disk->lock);
     return job != NULL;
+}
+
+bool memory_disk_key(struct memory_disk *disk, const void *key, size_t len, due_id *id,
+                     int64_t *until_ns)
+{
+    pthread_mutex_lock(&disk->lock);
+    const struct memory_key *found = memory_keys_find(&disk->keys, key, len);
+    if (found != NULL && id != NULL)
+        *id = found->id;
+    if (found != NULL && until_ns != NULL)
+        *until_ns = found->until_ns;
+    pthread_mutex_unlock(&disk->lock);
+    return found != NULL;
+}
+
+size_t memory_disk_keys(struct memory_disk *disk)
+{
+    pthread_mutex_lock(&disk->lock);
+    size_t n = disk->keys.count;
+    pthread_mutex_unlock(&disk->lock);
+    return n;
 }
 
 int memory_disk_each(struct memory_disk *disk, due_store_visit *visit, void *ctx)

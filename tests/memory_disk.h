@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "memory_jobs.h"
+#include "memory_keys.h"
 #include "memory_store.h"
 
 #define MEMORY_RECENT 64 /* ids shown last, for MEMORY_REPEAT */
@@ -23,6 +24,7 @@ struct memory_undo {
     size_t n;
     due_id *ids;
     struct memory_job **was; /* NULL: was not there */
+    struct memory_key **key; /* as it was; NULL: not concerned */
 };
 
 struct memory_disk {
@@ -30,6 +32,7 @@ struct memory_disk {
     pthread_cond_t test;                /* I: tests wait here for calls */
     struct memory_disk_options options; /* I */
     struct memory_jobs jobs;            /* D */
+    struct memory_keys keys;            /* D */
     struct memory_store *stores;        /* D */
     struct memory_store *owner;         /* D: NULL: nobody */
     int64_t owned_until_ns;             /* D: on the boottime clock */
@@ -79,6 +82,8 @@ struct memory_store {
     struct memory_place at;          /* D: the last place it showed */
     due_id recent[MEMORY_RECENT];    /* D */
     uint64_t shown;                  /* D: jobs shown in it */
+    bool keys_begun;                 /* D */
+    uint64_t keys_at;                /* D: number of the last key shown */
     struct due_store_stats counters; /* D */
 };
 

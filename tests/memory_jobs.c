@@ -182,55 +182,80 @@ struct memory_job *memory_jobs_first(const struct memory_jobs *jobs)
 
 /* ---- One job ---- */
 
+/* Behind what is there already; NULL: nothing. */
+static const void *kept(struct memory_job *job, size_t *at, const void *bytes, size_t len)
+{
+    unsigned char *to = (unsigned char *)job->bytes + *at;
+
+    if (len == 0)
+        return NULL;
+    memcpy(to, bytes, len);
+    *at += len;
+    return to;
+}
+
+void memory_job_change(struct memory_job *job, const due_record *record)
+{
+    due_record *r = &job->record;
+
+    r->deadline_ns = record->deadline_ns;
+    r->until_ns = record->until_ns;
+    r->attempts = record->attempts;
+    r->failures = record->failures;
+    r->cause = record->cause;
+    r->died_ns = record->cause != 0 ? record->died_ns : 0;
+    memset(job->reason, 0, sizeof job->reason);
+    if (record->cause != 0 && record->reason != NULL)
+        memcpy(job->reason, record->reason, strnlen(record->reason, sizeof job->reason - 1));
+    r->reason = r->cause != 0 ? job->reason : NULL;
+    job->place.topic = r->cause != 0 ? MEMORY_DEAD : job->topic;
+    job->place.until_ns = r->cause != 0 ? r->died_ns : r->until_ns;
+}
+
 struct memory_job *memory_job_new(struct memory_jobs *jobs, const due_record *record)
 {
     struct memory_job *job = memory_need(calloc(1, sizeof *job));
+    due_record *r = &job->record;
+    size_t at = 0;
 
-    job->place = (struct memory_place){ memory_jobs_topic(jobs, record->topic), record->until_ns,
-                                        record->id };
-    job->deadline_ns = record->deadline_ns;
-    job->attempts = record->attempts;
-    job->failures = record->failures;
-    job->priority = record->priority;
-    job->len = record->len;
-    if (job->len > 0) {
-        job->data = memory_need(malloc(job->len));
-        memcpy(job->data, record->data, job->len);
-    }
+    *r = *record;
+    r->topic = NULL;
+    job->topic = memory_jobs_topic(jobs, record->topic);
+    job->bytes = memory_need(malloc(r->len + r->headers_len + r->key_len + r->group_len + 1));
+    r->data = kept(job, &at, record->data, r->len);
+    r->headers = kept(job, &at, record->headers, r->headers_len);
+    r->key = kept(job, &at, record->key, r->key_len);
+    r->group = kept(job, &at, record->group, r->group_len);
+    if (record->retry != NULL)
+        job->retry = *record->retry;
+    r->retry = record->retry != NULL ? &job->retry : NULL;
+    job->place.id = record->id;
+    memory_job_change(job, record);
     return job;
 }
 
-struct memory_job *memory_job_copy(const struct memory_job *job)
+struct memory_job *memory_job_copy(struct memory_jobs *jobs, const struct memory_job *job)
 {
-    struct memory_job *copy = memory_need(malloc(sizeof *copy));
+    due_record record = memory_job_record(jobs, job);
+    struct memory_job *copy = memory_job_new(jobs, &record);
 
-    *copy = *job;
-    copy->left = copy->right = copy->next = NULL;
-    if (job->len > 0) {
-        copy->data = memory_need(malloc(job->len));
-        memcpy(copy->data, job->data, job->len);
-    }
+    copy->shown = job->shown;
     return copy;
 }
 
 due_record memory_job_record(const struct memory_jobs *jobs, const struct memory_job *job)
 {
-    return (due_record){ .id = job->place.id,
-                         .deadline_ns = job->deadline_ns,
-                         .until_ns = job->place.until_ns,
-                         .topic = jobs->topics[job->place.topic],
-                         .data = job->data,
-                         .len = job->len,
-                         .attempts = job->attempts,
-                         .failures = job->failures,
-                         .priority = job->priority };
+    due_record record = job->record;
+
+    record.topic = jobs->topics[job->topic];
+    return record;
 }
 
 void memory_job_free(struct memory_job *job)
 {
     if (job == NULL)
         return;
-    free(job->data);
+    free(job->bytes);
     free(job);
 }
 

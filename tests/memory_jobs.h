@@ -1,6 +1,7 @@
 /* memory_jobs.h - the jobs of a memory disk: found by id, and in the order of a load.
  *
- * That order is the topic's number, then until_ns, then the id bytewise.
+ * That order is the topic's number, then until_ns, then the id bytewise.  Dead jobs stand behind
+ * all topics, by the time of death.
  */
 #ifndef MEMORY_JOBS_H
 #define MEMORY_JOBS_H
@@ -11,23 +12,24 @@
 
 #include "due/store.h"
 
+#define MEMORY_DEAD SIZE_MAX /* the topic of their places */
+
 /* Where a job stands in the order. */
 struct memory_place {
     size_t topic;
-    int64_t until_ns;
+    int64_t until_ns; /* or when it died */
     due_id id;
 };
 
 struct memory_job {
     struct memory_place place;
-    int64_t deadline_ns;
-    uint32_t attempts;
-    uint32_t failures;
-    int priority;
-    size_t len;
-    void *data;      /* NULL if len is 0 */
-    uint64_t shown;  /* the last load that showed it */
-    uint32_t weight; /* of its node: the heaviest is the root */
+    due_record record; /* what it points to is the job's own, but for the topic: NULL */
+    size_t topic;
+    due_retry retry;               /* of the record */
+    char reason[DUE_REASON_BYTES]; /* of the record */
+    void *bytes;                   /* of the record: payload, headers, key and group */
+    uint64_t shown;                /* the last load that showed it */
+    uint32_t weight;               /* of its node: the heaviest is the root */
     struct memory_job *left;
     struct memory_job *right;
     struct memory_job *next; /* in its chain of the table */
@@ -63,7 +65,9 @@ int memory_place_compare(const struct memory_place *a, const struct memory_place
 
 /* A job of its own memory as a record says, a copy of a job, and a record as a job says. */
 struct memory_job *memory_job_new(struct memory_jobs *jobs, const due_record *record);
-struct memory_job *memory_job_copy(const struct memory_job *job);
+struct memory_job *memory_job_copy(struct memory_jobs *jobs, const struct memory_job *job);
+/* It moves, is dead or is not any more, as the record says. */
+void memory_job_change(struct memory_job *job, const due_record *record);
 due_record memory_job_record(const struct memory_jobs *jobs, const struct memory_job *job);
 void memory_job_free(struct memory_job *job);
 

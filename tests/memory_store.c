@@ -323,7 +323,7 @@ static int do_close(due_store *store, int64_t until_ns)
 static bool only_removals(const due_change *changes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (changes[i].kind != DUE_CHANGE_DROP)
+        if (changes[i].kind != DUE_CHANGE_DROP && changes[i].kind != DUE_CHANGE_FORGET)
             return false;
     return true;
 }
@@ -374,7 +374,7 @@ static int do_commit(due_store *store, const due_change *changes, size_t n, uint
 static int show(struct memory_store *s, const struct memory_job *job, due_store_visit *visit,
                 void *ctx)
 {
-    struct memory_job *copy = memory_job_copy(job);
+    struct memory_job *copy = memory_job_copy(&s->disk->jobs, job);
     due_record record = memory_job_record(&s->disk->jobs, copy);
 
     unlock(s);
@@ -465,6 +465,44 @@ static int do_find(due_store *store, due_id id, due_store_visit *visit, void *ct
     return end(s, rc);
 }
 
+static int show_key(struct memory_store *s, const struct memory_key *key,
+                    due_store_visit_key *visit, void *ctx)
+{
+    struct memory_key *copy = memory_keys_note(&s->disk->keys, key->bytes, key->len);
+
+    unlock(s);
+    int rc = visit(ctx, copy->bytes, copy->len, copy->id, copy->until_ns);
+    pthread_mutex_lock(&s->disk->lock);
+    if (rc == 0)
+        s->keys_at = copy->number;
+    free(copy);
+    return rc;
+}
+
+static int do_keys(due_store *store, int rewind, size_t max, due_store_visit_key *visit, void *ctx,
+                   int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct call call = begin(s, MEMORY_KEYS, until_ns);
+    int rc = before_as_ready(s, &call);
+    const struct memory_key *key = NULL;
+
+    if (rc == 0 && (rewind || !s->keys_begun)) {
+        s->keys_begun = true;
+        s->keys_at = 0;
+    }
+    for (size_t i = 0; rc == 0 && i < (max == 0 ? 1 : max); i++) {
+        key = memory_keys_behind(&s->disk->keys, s->keys_at);
+        if (key == NULL)
+            break;
+        rc = show_key(s, key, visit, ctx);
+    }
+    if (rc == 0)
+        rc = memory_keys_behind(&s->disk->keys, s->keys_at) != NULL;
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
 /* ---- The rest ---- */
 
 /* In a child another thread may have held the lock when it was forked: nothing is touched there. */
@@ -514,6 +552,7 @@ static const struct due_store_verbs verbs = {
     .commit = do_commit,
     .load = do_load,
     .find = do_find,
+    .keys = do_keys,
     .renew = do_renew,
     .close = do_close,
     .interrupt = do_interrupt,

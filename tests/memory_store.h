@@ -36,6 +36,7 @@ enum memory_verb {
     MEMORY_COMMIT,
     MEMORY_LOAD,
     MEMORY_FIND,
+    MEMORY_KEYS,
     MEMORY_RENEW,
     MEMORY_CLOSE,
     MEMORY_VERBS
@@ -103,8 +104,9 @@ struct memory_entry {
     uint64_t number; /* of the batch */
     enum due_change_kind kind;
     due_id id;
-    int64_t until_ns; /* DROP: as it was */
+    int64_t until_ns; /* DROP: as it was; KEEP: of the key */
     size_t len;
+    bool dead; /* PUT, BURY: from then on; MOVE, DROP: before */
 };
 
 struct memory_disk *memory_disk_new(const struct memory_disk_options *options);
@@ -120,8 +122,12 @@ void memory_disk_end_lease(struct memory_disk *disk); /* as if the owner had not
 void memory_disk_fence(struct memory_disk *disk);     /* another program opens it, and leaves */
 
 size_t memory_disk_jobs(struct memory_disk *disk);
-/* Whether the job is there; @record, unless NULL, without its bytes (data is NULL). */
+/* Whether the job is there; @record, unless NULL, without what it would point to. */
 bool memory_disk_find(struct memory_disk *disk, due_id id, due_record *record);
+/* Whether the key is taken; *@until_ns, unless NULL: 0: by a live job, else so long. */
+bool memory_disk_key(struct memory_disk *disk, const void *key, size_t len, due_id *id,
+                     int64_t *until_ns);
+size_t memory_disk_keys(struct memory_disk *disk); /* those of live jobs, and the kept ones */
 /* All jobs in order, one by one.  The disk is locked meanwhile: @visit must not call anything. */
 int memory_disk_each(struct memory_disk *disk, due_store_visit *visit, void *ctx);
 uint64_t memory_disk_batches(struct memory_disk *disk); /* that landed, of all writers */

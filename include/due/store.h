@@ -13,7 +13,9 @@
  *            CLOCK_MONOTONIC), no longer, and must not burn the processor meanwhile.
  *   Signals  A call must not raise SIGPIPE, and goes on after EINTR.
  *   Secrets  No password in a due_error, nor in anything logged.
- *   Bytes    Payloads and topics are any bytes; a topic's name has no NUL in it.
+ *   Bytes    Payloads, headers, keys and groups are any bytes; a topic's name has no NUL in it.
+ *   Keys     A job's topic and key never change.  A key belongs to one live job, or is kept for a
+ *            while after its job is gone; the queue sees to that.
  *
  * The conformance suite (tests/store_suite.h) says the same as a program: run it on your store.
  */
@@ -63,21 +65,24 @@ typedef struct due_record {
 } due_record;
 
 enum due_change_kind {
-    DUE_CHANGE_PUT = 1, /* a job, whole: replaces what the store has under its id */
-    DUE_CHANGE_MOVE,    /* deadline_ns, until_ns, attempts and failures; topic as it was; if it was
-                           dead it is not any more */
-    DUE_CHANGE_BURY,    /* the job is dead: attempts, failures, cause, died_ns and reason */
-    DUE_CHANGE_DROP     /* the job is gone */
+    DUE_CHANGE_PUT = 1, /* a job, whole: replaces what the store has under its id; dead if it has a
+                           cause, else not */
+    DUE_CHANGE_MOVE,    /* deadline_ns, until_ns, attempts and failures; if it was dead it is not
+                           any more */
+    DUE_CHANGE_BURY,    /* the job is dead: the same, and cause, died_ns and reason */
+    DUE_CHANGE_DROP,    /* the job is gone */
+    DUE_CHANGE_KEEP,    /* a key is taken until key_kept_ns, by the job of this id, which is gone */
+    DUE_CHANGE_FORGET   /* a key that was kept for the job of this id is free */
 };
 
 /* One change of one job. */
 typedef struct due_change {
     enum due_change_kind kind;
-    int64_t was_ns;      /* MOVE, BURY, DROP: until_ns as the store has it */
-    int was_dead;        /* PUT, MOVE, BURY, DROP: 1: the store has it as dead */
-    int64_t key_kept_ns; /* DROP: the key stays taken until then; 0: it is free */
-    due_record record;   /* PUT: all; MOVE, BURY: all but data and len; DROP: id, topic, priority
-                            and key */
+    int64_t was_ns;      /* MOVE, BURY, DROP: until_ns as the store has it; died_ns if it is dead */
+    int was_dead;        /* MOVE, BURY, DROP: 1: the store has it as dead */
+    int64_t key_kept_ns; /* KEEP; DROP: the key stays taken until then; 0: it is free */
+    due_record record;   /* PUT: all; MOVE, BURY: all but data and len; DROP: id, topic, priority,
+                            and its key if that is to be free, or kept; KEEP, FORGET: id and key */
 } due_change;
 
 /* How sure it is that a change that landed stays. */
@@ -108,8 +113,10 @@ struct due_store_info {
     uint64_t jobs;                  /* about how many are stored */
 };
 
-/* Sees one stored job.  Answers 0 to go on, or an error that ends the call. */
+/* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call. */
 typedef int due_store_visit(void *ctx, const due_record *record);
+typedef int due_store_visit_key(void *ctx, const void *key, size_t len, due_id id,
+                                int64_t until_ns);
 
 /* What due_stats() shows of a store. */
 struct due_store_stats {
@@ -143,8 +150,9 @@ struct due_store_verbs {
      *           good; DUE_ELOST: reached, but it has lost batches that had landed: the queue will
      *           put everything it holds again and drop what it does not know (said once for each
      *           loss).  A batch that was in doubt has then not landed: it may come again with other
-     *           changes, and from then on a DROP may be of a job that is not there;
-     *           DUE_EDURABILITY, DUE_EACCES: reached, but must not be used as it is now
+     *           changes, and from then on a DROP or FORGET may be of what is not there, or of what
+     *           is not as it says; DUE_EDURABILITY, DUE_EACCES: reached, but must not be used as it
+     *           is now
      */
     int (*ready)(due_store *s, int64_t until_ns);
 
@@ -161,10 +169,11 @@ struct due_store_verbs {
                   int64_t until_ns);
 
     /**
-     * Show the next stored jobs, about @max of them, earliest first within a topic.  The first call
-     * begins; batches may be committed between two calls.  A job is shown at least once if it is
-     * stored, and not PUT again, during all of them; never after a DROP of it has landed, and never
-     * as it was before a MOVE that has landed, also if it was read ahead.  @rewind: begin again.
+     * Show the next stored jobs, about @max of them, earliest first within a topic, and the dead
+     * ones, in the order of death, at the end.  The first call begins; batches may be committed
+     * between two calls.  A job is shown at least once if it is stored, and not PUT again, during
+     * all of them; never after a DROP of it has landed, and never as it was before a MOVE or BURY
+     * that has landed, also if it was read ahead.  @rewind: begin again.
      *
      * Answers:  1: more are left; 0: that was the end
      * Errors:   DUE_EAGAIN: call again to go on; what @visit answered; as ready()
@@ -178,6 +187,17 @@ struct due_store_verbs {
      * Errors:   DUE_ENOENT; DUE_EAGAIN; as ready()
      */
     int (*find)(due_store *s, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns);
+
+    /**
+     * Show the next keys that are kept, about @max of them, in any order; not those of live jobs,
+     * which load() shows.  Else as load(): each that is kept during all of the calls at least once,
+     * never after a FORGET of it has landed.  A time may be shown rounded up to whole microseconds.
+     *
+     * Answers:  1: more are left; 0: that was the end
+     * Errors:   as load()
+     */
+    int (*keys)(due_store *s, int rewind, size_t max, due_store_visit_key *visit, void *ctx,
+                int64_t until_ns);
 
     /**
      * Stay the owner.  *@held_ns: until then (CLOCK_BOOTTIME) nobody else can have become it.
