@@ -9,21 +9,9 @@
 #define TIME_AT    4
 #define UNTIL_AT   12
 #define COUNTS_AT  20
-
-static void put(unsigned char *at, uint64_t value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        at[i] = (unsigned char)(value >> (8 * i));
-}
-
-static uint64_t get(const unsigned char *at, size_t bytes)
-{
-    uint64_t value = 0;
-
-    for (size_t i = 0; i < bytes; i++)
-        value |= (uint64_t)at[i] << (8 * i);
-    return value;
-}
+#define CAUSE_AT   28
+#define DIED_AT    29
+#define REASON_AT  37
 
 /* A sum over a stream of bytes, in words of eight. */
 struct sum {
@@ -55,7 +43,7 @@ static void add(struct sum *s, const unsigned char *at, size_t len)
     for (; s->fill != 0 && len > 0; at++, len--)
         add_byte(s, *at);
     for (; len >= 8; at += 8, len -= 8)
-        stir(s, get(at, 8));
+        stir(s, due__bytes_get(at, 8));
     for (; len > 0; at++, len--)
         add_byte(s, *at);
 }
@@ -84,40 +72,58 @@ uint64_t due__record_check(due_id id, const void *bytes, size_t len)
 size_t due__record_front(const due_record *record, unsigned char front[DUE__RECORD_FRONT])
 {
     size_t topic = strnlen(record->topic, DUE_TOPIC_LENGTH);
+    unsigned flags = due__more_flags(record) | (topic > 0 ? DUE__RECORD_TOPIC : 0);
     size_t len = DUE__RECORD_HEAD;
 
     front[VERSION_AT] = DUE__RECORD_VERSION;
-    front[FLAGS_AT] = topic > 0 ? DUE__RECORD_TOPIC : 0;
-    put(front + TIME_AT, (uint64_t)record->deadline_ns, 8);
+    front[FLAGS_AT] = (unsigned char)flags;
+    due__bytes_put(front + TIME_AT, (uint64_t)record->deadline_ns, 8);
     if (topic > 0) {
         front[len++] = (unsigned char)topic;
         memcpy(front + len, record->topic, topic);
         len += topic;
     }
-    put(front + CHECK_AT, check(record->id, front, len, record->data, record->len), 2);
+    if ((flags & DUE__RECORD_MORE) != 0)
+        len += due__more_write(record, front + len);
+    due__bytes_put(front + CHECK_AT, check(record->id, front, len, record->data, record->len), 2);
     return len;
 }
 
-int due__record_has_entry(const due_record *record)
+bool due__record_has_entry(const due_record *record)
 {
     return record->until_ns != record->deadline_ns || record->attempts != 0 ||
-           record->failures != 0;
+           record->failures != 0 || record->cause != 0;
 }
 
-void due__entry_write(const due_record *record, unsigned char entry[DUE__ENTRY_BYTES])
+size_t due__entry_write(const due_record *record, unsigned char entry[DUE__ENTRY_MOST])
 {
+    size_t len = DUE__ENTRY_BYTES;
+
     entry[VERSION_AT] = DUE__RECORD_VERSION;
-    entry[FLAGS_AT] = 0;
-    put(entry + TIME_AT, (uint64_t)record->deadline_ns, 8);
-    put(entry + UNTIL_AT, (uint64_t)record->until_ns, 8);
-    put(entry + COUNTS_AT, record->attempts, 4);
-    put(entry + COUNTS_AT + 4, record->failures, 4);
-    put(entry + CHECK_AT, check(record->id, entry, DUE__ENTRY_BYTES, NULL, 0), 2);
+    entry[FLAGS_AT] = record->cause != 0 ? DUE__ENTRY_DEAD : 0;
+    due__bytes_put(entry + TIME_AT, (uint64_t)record->deadline_ns, 8);
+    due__bytes_put(entry + UNTIL_AT, (uint64_t)record->until_ns, 8);
+    due__bytes_put(entry + COUNTS_AT, record->attempts, 4);
+    due__bytes_put(entry + COUNTS_AT + 4, record->failures, 4);
+    if (record->cause != 0) {
+        const char *reason = record->reason != NULL ? record->reason : "";
+        size_t n = strnlen(reason, DUE_REASON_BYTES - 1);
+
+        entry[CAUSE_AT] = (unsigned char)record->cause;
+        due__bytes_put(entry + DIED_AT, (uint64_t)record->died_ns, 8);
+        entry[REASON_AT] = (unsigned char)n;
+        memcpy(entry + REASON_AT + 1, reason, n);
+        len = REASON_AT + 1 + n;
+    }
+    due__bytes_put(entry + CHECK_AT, check(record->id, entry, len, NULL, 0), 2);
+    return len;
 }
 
-/* The first bytes, once the check holds. */
-static int head_read(const unsigned char *at, unsigned known_flags)
+/* The first bytes: whole, of this job, and of a version and with flags that are known. */
+static int head_read(due_id id, const unsigned char *at, size_t len, unsigned known_flags)
 {
+    if (len < DUE__RECORD_HEAD || due__bytes_get(at + CHECK_AT, 2) != check(id, at, len, NULL, 0))
+        return DUE_ECORRUPT;
     if (at[VERSION_AT] == 0)
         return DUE_ECORRUPT;
     if (at[VERSION_AT] > DUE__RECORD_VERSION || (at[FLAGS_AT] & ~known_flags) != 0)
@@ -125,67 +131,83 @@ static int head_read(const unsigned char *at, unsigned known_flags)
     return 0;
 }
 
-/* Reads the topic; answers how many bytes stand before the payload, or 0 if they make no sense. */
-static size_t topic_read(char topic[DUE_TOPIC_LENGTH + 1], const unsigned char *at, size_t len)
+static int topic_read(char topic[DUE_TOPIC_LENGTH + 1], struct due__rest *rest)
 {
-    size_t front = DUE__RECORD_HEAD;
-    size_t name = 0;
-
-    if ((at[FLAGS_AT] & DUE__RECORD_TOPIC) != 0) {
-        if (len == front)
-            return 0;
-        name = at[front++];
-        if (name == 0 || name > len - front || memchr(at + front, '\0', name) != NULL)
-            return 0;
-        memcpy(topic, at + front, name);
-    }
+    if (rest->len == 0)
+        return DUE_ECORRUPT;
+    size_t name = *rest->at++;
+    rest->len--;
+    if (name == 0 || name > rest->len || memchr(rest->at, '\0', name) != NULL)
+        return DUE_ECORRUPT;
+    memcpy(topic, rest->at, name);
     topic[name] = '\0';
-    return front + name;
-}
-
-int due__record_read(due_record *record, char topic[DUE_TOPIC_LENGTH + 1], const void *bytes,
-                     size_t len)
-{
-    const unsigned char *at = bytes;
-
-    if (len < DUE__RECORD_HEAD)
-        return DUE_ECORRUPT;
-    if (get(at + CHECK_AT, 2) != due__record_check(record->id, at, len))
-        return DUE_ECORRUPT;
-    int rc = head_read(at, DUE__RECORD_TOPIC);
-    if (rc != 0)
-        return rc;
-    size_t front = topic_read(topic, at, len);
-    if (front == 0)
-        return DUE_ECORRUPT;
-
-    record->deadline_ns = (int64_t)get(at + TIME_AT, 8);
-    record->until_ns = record->deadline_ns;
-    record->topic = topic;
-    record->data = len > front ? at + front : NULL;
-    record->len = len - front;
-    record->attempts = 0;
-    record->failures = 0;
-    record->priority = 255 - record->id.byte[0];
+    rest->at += name;
+    rest->len -= name;
     return 0;
 }
 
-int due__entry_read(due_record *record, const void *bytes, size_t len)
+int due__record_read(due_record *record, struct due__record_room *room, const void *bytes,
+                     size_t len)
 {
     const unsigned char *at = bytes;
+    int rc = head_read(record->id, at, len, DUE__RECORD_TOPIC | DUE__RECORD_MORE);
 
-    if (len < DUE__RECORD_HEAD)
-        return DUE_ECORRUPT;
-    if (get(at + CHECK_AT, 2) != due__record_check(record->id, at, len))
-        return DUE_ECORRUPT;
-    int rc = head_read(at, 0);
     if (rc != 0)
         return rc;
-    if (len != DUE__ENTRY_BYTES)
+    struct due__rest rest = { at + DUE__RECORD_HEAD, len - DUE__RECORD_HEAD };
+    *record = (due_record){ .id = record->id,
+                            .deadline_ns = (int64_t)due__bytes_get(at + TIME_AT, 8),
+                            .topic = room->topic,
+                            .priority = 255 - record->id.byte[0] };
+    record->until_ns = record->deadline_ns;
+    room->topic[0] = '\0';
+    if ((at[FLAGS_AT] & DUE__RECORD_TOPIC) != 0)
+        rc = topic_read(room->topic, &rest);
+    if (rc == 0 && (at[FLAGS_AT] & DUE__RECORD_MORE) != 0)
+        rc = due__more_read(record, room, at[FLAGS_AT], &rest);
+    record->data = rest.len > 0 ? rest.at : NULL;
+    record->len = rest.len;
+    return rc;
+}
+
+/* How and why it died: what stands behind the counts. */
+static int death_read(due_record *record, char reason[DUE_REASON_BYTES], const unsigned char *at,
+                      size_t len)
+{
+    if (len <= REASON_AT)
         return DUE_ECORRUPT;
-    record->deadline_ns = (int64_t)get(at + TIME_AT, 8);
-    record->until_ns = (int64_t)get(at + UNTIL_AT, 8);
-    record->attempts = (uint32_t)get(at + COUNTS_AT, 4);
-    record->failures = (uint32_t)get(at + COUNTS_AT + 4, 4);
+    size_t n = at[REASON_AT];
+    uint64_t died = due__bytes_get(at + DIED_AT, 8);
+    if (n >= DUE_REASON_BYTES || len != REASON_AT + 1 + n || at[CAUSE_AT] == 0 ||
+        died > INT64_MAX || memchr(at + REASON_AT + 1, '\0', n) != NULL)
+        return DUE_ECORRUPT;
+    if (at[CAUSE_AT] > DUE_CAUSE_EXPIRED)
+        return DUE_EVERSION;
+    memcpy(reason, at + REASON_AT + 1, n);
+    reason[n] = '\0';
+    record->cause = (enum due_cause)at[CAUSE_AT];
+    record->died_ns = (int64_t)died;
+    record->reason = reason;
+    return 0;
+}
+
+int due__entry_read(due_record *record, struct due__record_room *room, const void *bytes,
+                    size_t len)
+{
+    const unsigned char *at = bytes;
+    int rc = head_read(record->id, at, len, DUE__ENTRY_DEAD);
+
+    if (rc != 0)
+        return rc;
+    if (at[FLAGS_AT] & DUE__ENTRY_DEAD)
+        rc = death_read(record, room->reason, at, len);
+    else if (len != DUE__ENTRY_BYTES)
+        rc = DUE_ECORRUPT;
+    if (rc != 0)
+        return rc;
+    record->deadline_ns = (int64_t)due__bytes_get(at + TIME_AT, 8);
+    record->until_ns = (int64_t)due__bytes_get(at + UNTIL_AT, 8);
+    record->attempts = (uint32_t)due__bytes_get(at + COUNTS_AT, 4);
+    record->failures = (uint32_t)due__bytes_get(at + COUNTS_AT + 4, 4);
     return 0;
 }

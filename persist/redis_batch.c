@@ -13,62 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record.h"
-
-#define EXACT_US     (INT64_C(1) << 53) /* whole numbers up to here are exact in a score */
-#define AGAIN        1                  /* of a step: once more */
+#define AGAIN        1 /* of a step: once more */
 #define SCRATCH_KEEP ((size_t)64 << 10)
 
 /* What a batch has of each kind. */
 struct counts {
     size_t puts, drops, entries, stale;
-    uint64_t highest; /* sequence of a job of ours */
+    size_t from_dead, to_dead;
+    size_t frees, takes, keeps, unkeeps; /* keys */
+    uint64_t highest;                    /* sequence of a job of ours */
 };
 
-/* Microseconds, rounded up: a score must not be early. */
-int64_t due__redis_score(int64_t ns)
-{
-    int64_t us = ns / 1000 + (ns % 1000 > 0);
-
-    return us > EXACT_US ? us + (us & 1) : us;
-}
+/* One kind of change, as some commands want them. */
+typedef bool choice(const struct due__redis *s, const due_change *c);
 
 /* ---- Counting -------------------------------------------------------------------------------- */
-
-/* The job's sequence, if this opening made its id; else 0. */
-static uint64_t own_sequence(const struct due__redis *s, due_id id)
-{
-    uint64_t writer = 0;
-    uint64_t sequence = 0;
-
-    for (size_t i = 1; i < 7; i++)
-        writer = writer << 8 | id.byte[i];
-    for (size_t i = 7; i < DUE_STORE_ID_BYTES; i++)
-        sequence = sequence << 8 | id.byte[i];
-    return writer == s->writer ? sequence : 0;
-}
-
-/* An id that we made and that is higher than all that came before this batch is new. */
-bool due__redis_may_be_stored(const struct due__redis *s, due_id id)
-{
-    uint64_t sequence = own_sequence(s, id);
-
-    return sequence == 0 || sequence <= s->sequence_old;
-}
-
-static bool has_entry(const due_change *c)
-{
-    return c->kind == DUE_CHANGE_MOVE ||
-           (c->kind == DUE_CHANGE_PUT && due__record_has_entry(&c->record));
-}
-
-/* A plain job that may have been stored with an entry before. */
-static bool may_be_stale(const struct due__redis *s, const due_change *c)
-{
-    if (c->kind != DUE_CHANGE_PUT || !s->has_entries || has_entry(c))
-        return false;
-    return due__redis_may_be_stored(s, c->record.id);
-}
 
 static int order_reserve(struct due__redis *s, size_t n)
 {
@@ -95,6 +54,23 @@ static struct due__redis_topic *topic_of(struct due__redis *s, const char *name)
     return t;
 }
 
+static void count(const struct due__redis *s, const due_change *c, struct counts *k)
+{
+    uint64_t sequence = c->kind == DUE_CHANGE_PUT ? due__redis_sequence(s, c->record.id) : 0;
+
+    k->puts += c->kind == DUE_CHANGE_PUT;
+    k->drops += c->kind == DUE_CHANGE_DROP;
+    k->entries += due__change_has_entry(c);
+    k->stale += due__change_is_stale(s, c);
+    k->from_dead += due__change_leaves_dead(s, c);
+    k->to_dead += due__change_enters_dead(c);
+    k->frees += due__change_frees_key(c);
+    k->takes += due__change_takes_key(c);
+    k->keeps += due__change_keeps_key(c);
+    k->unkeeps += due__change_unkeeps_key(s, c);
+    k->highest = sequence > k->highest ? sequence : k->highest;
+}
+
 /* Count the changes, and chain those of each topic. */
 static int sort_out(struct due__redis *s, const due_change *changes, size_t n, struct counts *k)
 {
@@ -106,22 +82,20 @@ static int sort_out(struct due__redis *s, const due_change *changes, size_t n, s
     s->first = NULL;
     for (size_t i = n; i > 0 && rc == 0; i--) {
         const due_change *c = &changes[i - 1];
-        if (c->record.topic != last)
+        bool leaves = due__change_leaves_topic(s, c);
+
+        count(s, c, k);
+        if (!leaves && !due__change_enters_topic(c))
+            continue;
+        if (c->record.topic != last || topic == NULL)
             topic = topic_of(s, c->record.topic);
         last = c->record.topic;
         if (topic == NULL)
             return DUE_ENOMEM;
-        bool drop = c->kind == DUE_CHANGE_DROP;
-        size_t *head = drop ? &topic->drop : &topic->add;
+        size_t *head = leaves ? &topic->drop : &topic->add;
         s->order[i - 1] = *head;
         *head = i;
-        *(drop ? &topic->drops : &topic->adds) += 1;
-        k->puts += c->kind == DUE_CHANGE_PUT;
-        k->drops += drop;
-        k->entries += has_entry(c);
-        k->stale += may_be_stale(s, c);
-        uint64_t sequence = c->kind == DUE_CHANGE_PUT ? own_sequence(s, c->record.id) : 0;
-        k->highest = sequence > k->highest ? sequence : k->highest;
+        *(leaves ? &topic->drops : &topic->adds) += 1;
     }
     return rc;
 }
@@ -178,42 +152,107 @@ static int put_jobs(struct due__redis *s, const due_change *changes, size_t n,
     return rc;
 }
 
+/* A command on @key with @count arguments for what @chosen says, one each: the id, or the key. */
+static void put_chosen(struct due__redis *s, const char *command, const char *key, size_t count,
+                       choice *chosen, bool ids, const due_change *changes, size_t n)
+{
+    if (count == 0)
+        return;
+    due__redis_word(s, key, count, command);
+    s->statuses++;
+    for (size_t i = 0; i < n; i++) {
+        if (!chosen(s, &changes[i]))
+            continue;
+        if (ids)
+            put_id(s, &changes[i]);
+        else
+            due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
+    }
+}
+
+static bool drops(const struct due__redis *s, const due_change *c)
+{
+    (void)s;
+    return c->kind == DUE_CHANGE_DROP;
+}
+
+static bool loses_entry(const struct due__redis *s, const due_change *c)
+{
+    return (s->has_entries && c->kind == DUE_CHANGE_DROP) || due__change_is_stale(s, c);
+}
+
+static bool frees(const struct due__redis *s, const due_change *c)
+{
+    (void)s;
+    return due__change_frees_key(c);
+}
+
 static void put_removals(struct due__redis *s, const due_change *changes, size_t n,
                          const struct counts *k)
 {
     size_t entries = k->stale + (s->has_entries ? k->drops : 0);
 
-    if (k->drops > 0) {
-        due__redis_word(s, s->keys.jobs, k->drops, "HDEL");
-        s->statuses++;
-        for (size_t i = 0; i < n; i++)
-            if (changes[i].kind == DUE_CHANGE_DROP)
-                put_id(s, &changes[i]);
-    }
-    if (entries > 0) {
-        due__redis_word(s, s->keys.again, entries, "HDEL");
-        s->statuses++;
-        for (size_t i = 0; i < n; i++)
-            if ((s->has_entries && changes[i].kind == DUE_CHANGE_DROP) ||
-                may_be_stale(s, &changes[i]))
-                put_id(s, &changes[i]);
-    }
+    put_chosen(s, "HDEL", s->keys.jobs, k->drops, drops, true, changes, n);
+    put_chosen(s, "HDEL", s->keys.again, entries, loses_entry, true, changes, n);
+    put_chosen(s, "ZREM", s->keys.dead, k->from_dead, due__change_leaves_dead, true, changes, n);
+    put_chosen(s, "HDEL", s->keys.unique, k->frees, frees, false, changes, n);
+    put_chosen(s, "ZREM", s->keys.kept, k->unkeeps, due__change_unkeeps_key, false, changes, n);
 }
 
 static void put_entries(struct due__redis *s, const due_change *changes, size_t n,
                         const struct counts *k)
 {
-    unsigned char entry[DUE__ENTRY_BYTES];
+    unsigned char entry[DUE__ENTRY_MOST];
 
     if (k->entries == 0)
         return;
     due__redis_word(s, s->keys.again, 2 * k->entries, "HSET");
     s->statuses++;
     for (size_t i = 0; i < n; i++) {
-        if (has_entry(&changes[i])) {
-            due__entry_write(&changes[i].record, entry);
+        if (due__change_has_entry(&changes[i])) {
             put_id(s, &changes[i]);
-            due__link_bytes(s->link, entry, sizeof entry);
+            due__link_bytes(s->link, entry, due__entry_write(&changes[i].record, entry));
+        }
+    }
+}
+
+static void put_dead(struct due__redis *s, const due_change *changes, size_t n,
+                     const struct counts *k)
+{
+    if (k->to_dead == 0)
+        return;
+    due__redis_word(s, s->keys.dead, 2 * k->to_dead, "ZADD");
+    s->statuses++;
+    for (size_t i = 0; i < n; i++) {
+        if (due__change_enters_dead(&changes[i])) {
+            due__link_number(s->link, due__redis_score(changes[i].record.died_ns));
+            put_id(s, &changes[i]);
+        }
+    }
+}
+
+/* Behind what frees them: a batch may free a key and then take it. */
+static void put_keys(struct due__redis *s, const due_change *changes, size_t n,
+                     const struct counts *k)
+{
+    if (k->takes > 0) {
+        due__redis_word(s, s->keys.unique, 2 * k->takes, "HSET");
+        s->statuses++;
+    }
+    for (size_t i = 0; i < n && k->takes > 0; i++) {
+        if (due__change_takes_key(&changes[i])) {
+            due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
+            put_id(s, &changes[i]);
+        }
+    }
+    if (k->keeps == 0)
+        return;
+    due__redis_word(s, s->keys.kept, 2 * k->keeps, "ZADD");
+    s->statuses++;
+    for (size_t i = 0; i < n; i++) {
+        if (due__change_keeps_key(&changes[i])) {
+            due__link_number(s->link, due__redis_score(changes[i].key_kept_ns));
+            due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
         }
     }
 }
@@ -293,12 +332,15 @@ static int format_batch(struct due__redis *s, const due_change *changes, size_t 
         return rc;
     }
     put_entries(s, changes, n, &k);
+    put_dead(s, changes, n, &k);
+    put_keys(s, changes, n, &k);
     for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
         put_topic(s, t, changes);
     put_end(s, number);
     if (k.highest > s->sequence_high)
         s->sequence_high = k.highest;
     s->has_entries = s->has_entries || k.entries > 0;
+    s->has_dead = s->has_dead || k.to_dead > 0;
     return 0;
 }
 
@@ -382,10 +424,10 @@ void due__redis_batch_over(struct due__redis *s)
 
 /* ---- Committing ------------------------------------------------------------------------------ */
 
-static bool only_drops(const due_change *changes, size_t n)
+static bool only_removals(const due_change *changes, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (changes[i].kind != DUE_CHANGE_DROP)
+        if (changes[i].kind != DUE_CHANGE_DROP && changes[i].kind != DUE_CHANGE_FORGET)
             return false;
     return true;
 }
@@ -397,7 +439,7 @@ static int format_script(struct due__redis *s, const due_change *changes, size_t
 
     s->statuses = 0;
     if (rc == 0)
-        due__script_drop(s, changes, n, number);
+        due__script_remove(s, changes, n, number);
     return rc;
 }
 
@@ -481,6 +523,11 @@ static int check_changes(const struct due__redis *s, const due_change *changes, 
         return DUE_EINVAL;
     for (size_t i = 0; i < n; i++) {
         const due_record *r = &changes[i].record;
+        if (r->key_len > DUE_KEY_MAX || r->headers_len > DUE_HEADERS_MAX ||
+            r->group_len > DUE_KEY_MAX)
+            return DUE_EINVAL;
+        if (changes[i].kind >= DUE_CHANGE_KEEP)
+            continue;
         if (r->topic == NULL || strnlen(r->topic, DUE_TOPIC_LENGTH + 1) > DUE_TOPIC_LENGTH)
             return DUE_EINVAL;
         if (changes[i].kind == DUE_CHANGE_PUT && r->len > DUE__REDIS_BULK)
@@ -499,7 +546,7 @@ int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n,
     while (rc == 0) {
         if (is_under_way(s, number)) {
             rc = hear(s, until_ns);
-            if (rc == DUE_ENOSPC && !script && only_drops(changes, n))
+            if (rc == DUE_ENOSPC && !script && only_removals(changes, n))
                 rc = AGAIN, script = true;
             else if (rc == DUE_EACCES && script)
                 rc = DUE_ENOSPC; /* scripts are forbidden here: it is full all the same */

@@ -262,9 +262,10 @@ static void note_loss(struct due__redis *s)
     s->lost = true;
     s->doubt = 0;
     s->unconfirmed = 0;
-    s->has_entries = true;
+    s->has_entries = s->has_dead = s->lossy = true;
     due__redis_topics_forget(s);
     due__redis_load_forget(s);
+    due__redis_kept_forget(s);
 }
 
 /* Take what is left, under the same name as before.  0: done; 1: look again. */

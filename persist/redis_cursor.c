@@ -32,30 +32,62 @@ static bool add_stray(struct due__redis_load *l, due_id id)
     return true;
 }
 
-/* A batch has landed: keep the rank right.  A job that was moved from ahead of the cursor to behind
- * it, or put there again, is shown at the end; without memory to remember it, the topic is read
- * from its beginning. */
+/* Whether the change takes a job out of the line that is being read, and from behind the cursor. */
+static bool was_behind(const struct due__redis *s, const due_change *c, bool dead)
+{
+    return c->kind != DUE_CHANGE_PUT && dead == (c->was_dead != 0) &&
+           is_behind(&s->load, c->was_ns, c->record.id);
+}
+
+/* And whether it puts one in there. */
+static bool is_now_behind(const struct due__redis *s, const due_change *c, bool dead)
+{
+    bool enters = dead ? due__change_enters_dead(c) : due__change_enters_topic(c);
+
+    return enters &&
+           is_behind(&s->load, dead ? c->record.died_ns : c->record.until_ns, c->record.id);
+}
+
+/* Whether the job may come to stand where it would not be shown any more. */
+static bool goes_astray(const struct due__redis *s, const due_change *c, bool was, bool is)
+{
+    if (was)
+        return false; /* it was shown */
+    if (c->kind == DUE_CHANGE_MOVE)
+        return is || c->was_dead; /* its topic may have been read before */
+    return is && due__redis_may_be_stored(s, c->record.id);
+}
+
+/* One change: keep the rank right.  True: the job has to be shown at the end. */
+static bool count_change(struct due__redis *s, const due_change *c)
+{
+    struct due__redis_load *l = &s->load;
+    bool dead = l->line == s->dead;
+    bool here = dead || strcmp(c->record.topic, l->line->key + l->line->name_at) == 0;
+    bool was = here && was_behind(s, c, dead);
+    bool is = here && is_now_behind(s, c, dead);
+
+    if (was && !is && l->rank > 0)
+        l->rank--;
+    if (is && !was)
+        l->rank++;
+    return goes_astray(s, c, was, is);
+}
+
+/* A batch has landed.  A job that was moved from ahead of the cursor to behind it, or put there
+ * again, or was dead, is shown at the end; without memory to remember it, everything is read from
+ * its beginning. */
 void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n)
 {
     struct due__redis_load *l = &s->load;
 
     if (!l->begun || l->ended || l->line == NULL)
         return;
-    const char *name = l->line->key + l->line->name_at;
     for (size_t i = 0; i < n; i++) {
         const due_change *c = &changes[i];
-        if (strcmp(c->record.topic, name) != 0)
-            continue;
-        bool was = c->kind != DUE_CHANGE_PUT && is_behind(l, c->was_ns, c->record.id);
-        bool is = c->kind != DUE_CHANGE_DROP && is_behind(l, c->record.until_ns, c->record.id);
-        if (was && !is && l->rank > 0)
-            l->rank--;
-        if (is && !was)
-            l->rank++;
-        bool known = c->kind == DUE_CHANGE_MOVE || due__redis_may_be_stored(s, c->record.id);
-        if (is && !was && known && !add_stray(l, c->record.id)) {
-            l->rank = 0;
-            l->cursor.set = false;
+        if (c->kind < DUE_CHANGE_KEEP && count_change(s, c) && !add_stray(l, c->record.id)) {
+            due__redis_load_again(s);
+            return;
         }
     }
 }

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "record.h"
-
 int due__redis_mistaken(struct due__redis *s)
 {
     enum due__reply_class worst = due__flight_worst(s);
@@ -14,31 +12,36 @@ int due__redis_mistaken(struct due__redis *s)
     return rc;
 }
 
-int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, size_t expected, int ready,
-                   int64_t until_ns)
+int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, uint64_t tag, size_t expected,
+                   int ready, int64_t until_ns)
 {
     int rc = ready;
 
     if (rc == 0)
-        rc = due__flight_start(s, kind, 0, 0, expected, until_ns);
+        rc = due__flight_start(s, kind, tag, 0, expected, until_ns);
     return rc < 0 ? rc : due__flight_land(s, until_ns);
 }
 
-int due__redis_read_job(const struct due__redis_topic *line, due_record *record, char *topic,
-                        const redisReply *id, const redisReply *job, const redisReply *entry)
+int due__redis_read_job(const struct due__redis *s, const struct due__redis_topic *line,
+                        due_record *record, struct due__record_room *room, const redisReply *id,
+                        const redisReply *job, const redisReply *entry)
 {
     *record = (due_record){ .deadline_ns = 0 };
     if (id->len != DUE_STORE_ID_BYTES || job == NULL || !due__redis_is_text(job))
         return DUE_ECORRUPT;
     memcpy(record->id.byte, id->str, DUE_STORE_ID_BYTES);
-    int rc = due__record_read(record, topic, job->str, (size_t)job->len);
+    int rc = due__record_read(record, room, job->str, (size_t)job->len);
     if (rc == 0 && entry != NULL && entry->type != REDIS_REPLY_NIL) {
-        rc = due__redis_is_text(entry) ? due__entry_read(record, entry->str, (size_t)entry->len)
-                                       : DUE_ECORRUPT;
+        rc = due__redis_is_text(entry)
+                 ? due__entry_read(record, room, entry->str, (size_t)entry->len)
+                 : DUE_ECORRUPT;
     }
-    if (rc == 0 && line != NULL && strcmp(topic, line->key + line->name_at) != 0)
-        rc = DUE_ECORRUPT;
-    return rc;
+    if (rc != 0 || line == NULL)
+        return rc;
+    if ((line == s->dead) != (record->cause != 0))
+        return DUE_ECORRUPT;
+    return line == s->dead || strcmp(record->topic, line->key + line->name_at) == 0 ? 0
+                                                                                    : DUE_ECORRUPT;
 }
 
 static uint64_t tag_of(due_id id)
@@ -52,7 +55,7 @@ static uint64_t tag_of(due_id id)
 
 static int found(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx)
 {
-    char topic[DUE_TOPIC_LENGTH + 1];
+    struct due__record_room room;
     redisReply name = { .type = REDIS_REPLY_STRING, .str = (char *)id.byte };
     redisReply *job;
     redisReply *entry;
@@ -66,7 +69,9 @@ static int found(struct due__redis *s, due_id id, due_store_visit *visit, void *
     due__flight_end(s);
     int rc = job->type == REDIS_REPLY_NIL
                  ? DUE_ENOENT
-                 : due__redis_read_job(NULL, &record, topic, &name, job, entry);
+                 : due__redis_read_job(s, NULL, &record, &room, &name, job, entry);
+    s->has_entries = s->has_entries || entry->type != REDIS_REPLY_NIL;
+    s->has_dead = s->has_dead || (rc == 0 && record.cause != 0);
     if (rc == 0)
         rc = visit(ctx, &record);
     freeReplyObject(job);
@@ -90,7 +95,7 @@ int due__redis_find(struct due__redis *s, due_id id, due_store_visit *visit, voi
             due__redis_word(s, s->keys.again, 1, "HGET");
             due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
         }
-        rc = ready < 0 ? ready : due__redis_fly(s, DUE__FLIGHT_FIND, 2, ready, until_ns);
+        rc = ready < 0 ? ready : due__redis_fly(s, DUE__FLIGHT_FIND, tag, 2, ready, until_ns);
         if (rc == 0)
             rc = found(s, id, visit, ctx);
         if (rc != DUE_ESTORE)

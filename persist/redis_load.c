@@ -42,6 +42,13 @@ void due__redis_load_stale(struct due__redis *s)
     s->load.calm = false;
 }
 
+void due__redis_load_again(struct due__redis *s)
+{
+    page_free(&s->load);
+    s->load.topic = 0;
+    s->load.line = NULL;
+}
+
 void due__redis_load_forget(struct due__redis *s)
 {
     struct due__redis_load *l = &s->load;
@@ -86,31 +93,51 @@ static bool is_page_of_ids(const redisReply *r)
     return true;
 }
 
+/* What else stands there.  Nobody else writes; but a batch in doubt may have landed. */
+static bool note_rest(struct due__redis *s, const redisReply *entries, const redisReply *dead)
+{
+    if (entries->type != REDIS_REPLY_INTEGER || dead->type != REDIS_REPLY_INTEGER)
+        return false;
+    s->has_entries = entries->integer > 0 || (s->has_entries && s->doubt != 0);
+    s->has_dead = dead->integer > 0 || (s->has_dead && s->doubt != 0);
+    return true;
+}
+
 /* The names of all topics. */
 static int load_topics(struct due__redis *s, int64_t until_ns)
 {
     int ready = due__flight_ready(s, DUE__FLIGHT_TOPICS, 0, until_ns);
 
-    if (ready == 0)
+    if (due__redis_dead(s) == NULL)
+        return DUE_ENOMEM;
+    if (ready == 0) {
         due__redis_word(s, s->keys.topics, 0, "HKEYS");
-    int rc = due__redis_fly(s, DUE__FLIGHT_TOPICS, 1, ready, until_ns);
+        due__redis_word(s, s->keys.again, 0, "HLEN");
+        due__redis_word(s, s->keys.dead, 0, "ZCARD");
+    }
+    int rc = due__redis_fly(s, DUE__FLIGHT_TOPICS, 0, 3, ready, until_ns);
     if (rc != 0)
         return rc;
-    if (!is_page_of_ids(s->air.kept[0]))
+    if (!is_page_of_ids(s->air.kept[0]) || !note_rest(s, s->air.kept[1], s->air.kept[2]))
         return due__redis_mistaken(s);
     s->load.topics = due__flight_take(s, 0);
     due__flight_end(s);
     return 0;
 }
 
+/* The next topic; behind the last one, the dead. */
 static bool begin_topic(struct due__redis *s)
 {
     struct due__redis_load *l = &s->load;
-    const redisReply *name = l->topics->element[l->topic];
 
     l->cursor.set = false;
     l->rank = 0;
     l->stale = false;
+    if (l->topic == l->topics->elements) {
+        l->line = s->dead;
+        return true;
+    }
+    const redisReply *name = l->topics->element[l->topic];
     l->line = due__redis_topic(s, name->str, (size_t)name->len);
     if (l->line != NULL)
         l->line->entered = true;
@@ -149,7 +176,7 @@ static int lower_rank(struct due__redis *s, int64_t until_ns)
         due__link_text(s->link, "-inf");
         due__link_text(s->link, below);
     }
-    int rc = due__redis_fly(s, DUE__FLIGHT_COUNT, 1, ready, until_ns);
+    int rc = due__redis_fly(s, DUE__FLIGHT_COUNT, 0, 1, ready, until_ns);
     if (rc != 0)
         return rc;
     if (s->air.kept[0]->type != REDIS_REPLY_INTEGER)
@@ -173,7 +200,7 @@ static int find_page(struct due__redis *s, int64_t until_ns)
         ask_range(s, l->rank > 0 ? l->rank - 1 : 0, 1, true);
         ask_range(s, l->rank, l->page, false);
     }
-    int rc = due__redis_fly(s, DUE__FLIGHT_IDS, 2, ready, until_ns);
+    int rc = due__redis_fly(s, DUE__FLIGHT_IDS, 0, 2, ready, until_ns);
     if (rc != 0)
         return rc;
     if (!is_page_of_ids(s->air.kept[1]))
@@ -273,12 +300,12 @@ static bool note_bad(struct due__redis_load *l)
 static int show_page(struct due__redis *s, size_t *shown, due_store_visit *visit, void *ctx)
 {
     struct due__redis_load *l = &s->load;
-    char topic[DUE_TOPIC_LENGTH + 1];
+    struct due__record_room room;
 
     for (; l->at < l->ids->elements; l->at++) {
         due_record record;
         const redisReply *job = l->jobs->element[l->at];
-        int rc = due__redis_read_job(l->line, &record, topic, l->ids->element[l->at], job,
+        int rc = due__redis_read_job(s, l->line, &record, &room, l->ids->element[l->at], job,
                                      l->entries != NULL ? l->entries->element[l->at] : NULL);
         if (rc == DUE_EVERSION)
             return rc;
@@ -293,7 +320,7 @@ static int show_page(struct due__redis *s, size_t *shown, due_store_visit *visit
             return rc;
         l->rank++;
         l->cursor.set = true;
-        l->cursor.score = due__redis_score(record.until_ns);
+        l->cursor.score = due__redis_score(record.cause != 0 ? record.died_ns : record.until_ns);
         l->cursor.id = record.id;
         l->seen_bytes += (size_t)job->len;
         l->seen_jobs++;
@@ -439,7 +466,7 @@ static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, vo
     struct due__redis_load *l = &s->load;
     size_t shown = 0;
 
-    while (l->topic < l->topics->elements) {
+    while (l->topic <= l->topics->elements) {
         if (max > 0 && shown >= max)
             return MORE;
         if (l->line == NULL && !begin_topic(s))

@@ -141,7 +141,8 @@ static void make_keys(struct due__redis *s)
         const char *end;
     } all[] = { { k->meta, "meta" },       { k->fence, "fence" }, { k->owner, "owner" },
                 { k->writers, "writers" }, { k->jobs, "j" },      { k->again, "a" },
-                { k->topics, "topics" },   { k->aside, "q" },     { k->topic, "t:" } };
+                { k->topics, "topics" },   { k->aside, "q" },     { k->dead, "dead" },
+                { k->unique, "k" },        { k->kept, "kx" },     { k->topic, "t:" } };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         snprintf(all[i].key, DUE__REDIS_KEY, "%s:{%s}:%s", s->prefix, s->name, all[i].end);
@@ -323,6 +324,14 @@ static int verb_find(due_store *store, due_id id, due_store_visit *visit, void *
     return show(s, due__redis_find(s, id, visit, ctx, until_ns));
 }
 
+static int verb_keys(due_store *store, int rewind, size_t max, due_store_visit_key *visit,
+                     void *ctx, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    return show(s, say_loss(s, due__redis_kept(s, rewind, max, visit, ctx, until_ns)));
+}
+
 static int verb_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
@@ -362,6 +371,7 @@ static void verb_free(due_store *store)
 
     due__flight_end(s);
     due__redis_load_forget(s);
+    due__redis_kept_forget(s);
     due__redis_topics_free(s);
     due__link_free(s->link);
     pthread_mutex_destroy(&s->lock);
@@ -375,6 +385,7 @@ static const struct due_store_verbs verbs = { .open = verb_open,
                                               .commit = verb_commit,
                                               .load = verb_load,
                                               .find = verb_find,
+                                              .keys = verb_keys,
                                               .renew = verb_renew,
                                               .close = verb_close,
                                               .interrupt = verb_interrupt,

@@ -7,10 +7,12 @@
  *   redis_claim.c       becoming the owner, staying it, coming back after a lost connection
  *   redis_durability.c  what the server promises to keep
  *   redis_batch.c       batches of changes
+ *   redis_change.c      what a change does to which key
  *   redis_script.c      what a full server would refuse otherwise
  *   redis_load.c        reading everything back
  *   redis_cursor.c      where that stands, while batches move what is around it
  *   redis_find.c        one job
+ *   redis_kept.c        keys that are kept after their job is gone
  *   redis_quarantine.c  what is damaged
  *   redis_topic.c       the topics that were met
  *
@@ -31,6 +33,7 @@
 #include <hiredis.h>
 
 #include "due/redis.h"
+#include "record.h"
 #include "redis_link.h"
 
 #define DUE__REDIS_FORMAT   1
@@ -57,6 +60,8 @@ enum due__flight_kind {
     DUE__FLIGHT_PAGE,
     DUE__FLIGHT_COUNT,
     DUE__FLIGHT_ASIDE,
+    DUE__FLIGHT_KEPT, /* keys that are kept, */
+    DUE__FLIGHT_OF,   /* and whose they were */
     DUE__FLIGHT_CLOSE
 };
 
@@ -81,7 +86,10 @@ struct due__redis_keys {
     char again[DUE__REDIS_KEY]; /* the `a` hash */
     char topics[DUE__REDIS_KEY];
     char aside[DUE__REDIS_KEY]; /* the `q` hash */
-    char topic[DUE__REDIS_KEY]; /* the beginning of the zsets' names */
+    char dead[DUE__REDIS_KEY];
+    char unique[DUE__REDIS_KEY]; /* the `k` hash */
+    char kept[DUE__REDIS_KEY];   /* the `kx` zset */
+    char topic[DUE__REDIS_KEY];  /* the beginning of the zsets' names */
     size_t topic_len;
 };
 
@@ -141,6 +149,16 @@ struct due__redis_load {
     size_t set_aside;                /* in this load */
     struct due__redis_stray *strays; /* jobs moved behind the cursor before they were shown */
     size_t n_strays, stray_room, stray;
+};
+
+/* How far the showing of kept keys has come. */
+struct due__redis_kept {
+    bool ended;
+    char cursor[24];  /* of the scan; empty: it begins */
+    uint64_t link;    /* the connection that it is of: on another server it means nothing */
+    uint64_t stamp;   /* of the last batch before the page */
+    redisReply *page; /* keys and scores of the scan, until they have been shown */
+    size_t at;        /* the first that was not */
 };
 
 /* What a survey found. */
@@ -205,6 +223,8 @@ struct due__redis {
     bool unsent;                     /* C: of the flight that failed to start, nothing had left */
     uint64_t stamp;                  /* C: of the batch being formatted */
     bool has_entries;                /* C: the `a` hash may hold something */
+    bool has_dead;                   /* C: the `dead` zset may */
+    bool lossy;                      /* C: something was lost: what is stored may be other */
     uint64_t sequence_high;          /* C: highest of our own writer that was put */
     uint64_t sequence_old;           /* C: the same, before the last batch */
     uint64_t formatted;              /* C: number of the last batch */
@@ -218,6 +238,8 @@ struct due__redis {
     unsigned char *scratch;          /* C */
     size_t scratch_room;             /* C */
     struct due__redis_load load;     /* C */
+    struct due__redis_kept kept;     /* C */
+    struct due__redis_topic *dead;   /* C: the dead, as if they were a topic; or NULL yet */
     char trouble[192];               /* C: the text for the error of open */
     char hint[192];                  /* C */
     pthread_mutex_t lock;            /* I */
@@ -291,14 +313,30 @@ int due__redis_hand_over(struct due__redis *s, int64_t until_ns);
 /* ---- redis_script.c */
 void due__script_claim(struct due__redis *s, const struct due__redis_survey *was,
                        const char *const *meta, size_t n_meta);
-void due__script_drop(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
+void due__script_remove(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
 
 /* ---- redis_durability.c */
 int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns);
 
-/* ---- redis_batch.c */
+/* ---- redis_change.c */
 int64_t due__redis_score(int64_t ns);
 bool due__redis_may_be_stored(const struct due__redis *s, due_id id);
+/* The job's sequence, if this opening made its id; else 0. */
+uint64_t due__redis_sequence(const struct due__redis *s, due_id id);
+/* Out of which zset the change takes the job, or may have to; and into which it puts it. */
+bool due__change_leaves_topic(const struct due__redis *s, const due_change *c);
+bool due__change_enters_topic(const due_change *c);
+bool due__change_leaves_dead(const struct due__redis *s, const due_change *c);
+bool due__change_enters_dead(const due_change *c);
+bool due__change_has_entry(const due_change *c);
+/* A plain job that may have been stored with an entry before. */
+bool due__change_is_stale(const struct due__redis *s, const due_change *c);
+bool due__change_frees_key(const due_change *c); /* it is taken no more */
+bool due__change_takes_key(const due_change *c); /* by a live job, or it is kept */
+bool due__change_keeps_key(const due_change *c); /* after its job is gone */
+bool due__change_unkeeps_key(const struct due__redis *s, const due_change *c); /* not, or no more */
+
+/* ---- redis_batch.c */
 int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
                       int64_t until_ns);
 /* The batch that was in the air has landed or not. */
@@ -309,6 +347,7 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
                     int64_t until_ns);
 void due__redis_load_over(struct due__redis *s); /* a page that was in the air has come */
 void due__redis_load_stale(struct due__redis *s);
+void due__redis_load_again(struct due__redis *s); /* from its beginning */
 void due__redis_load_forget(struct due__redis *s);
 
 /* ---- redis_cursor.c */
@@ -317,15 +356,21 @@ void due__redis_load_count(struct due__redis *s, const due_change *changes, size
 
 /* ---- redis_find.c */
 /* One flight, formatted if @ready is 0.  0: its answers are there; or an error. */
-int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, size_t expected, int ready,
-                   int64_t until_ns);
+int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, uint64_t tag, size_t expected,
+                   int ready, int64_t until_ns);
 /* What the answer of a flight was, if it was none of those expected. */
 int due__redis_mistaken(struct due__redis *s);
-/* Of the topic @line, if it is not NULL. */
-int due__redis_read_job(const struct due__redis_topic *line, due_record *record, char *topic,
-                        const redisReply *id, const redisReply *job, const redisReply *entry);
+/* Of the topic @line, or one of the dead, if it is not NULL. */
+int due__redis_read_job(const struct due__redis *s, const struct due__redis_topic *line,
+                        due_record *record, struct due__record_room *room, const redisReply *id,
+                        const redisReply *job, const redisReply *entry);
 int due__redis_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
                     int64_t until_ns);
+
+/* ---- redis_kept.c */
+int due__redis_kept(struct due__redis *s, int rewind, size_t max, due_store_visit_key *visit,
+                    void *ctx, int64_t until_ns);
+void due__redis_kept_forget(struct due__redis *s);
 
 /* ---- redis_quarantine.c */
 /* Set the page's bad members aside.  Moves nothing if that is refused. */
@@ -334,6 +379,8 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns);
 /* ---- redis_topic.c */
 /* NULL: no memory. */
 struct due__redis_topic *due__redis_topic(struct due__redis *s, const char *name, size_t len);
+/* The zset of the dead as one more; NULL: no memory. */
+struct due__redis_topic *due__redis_dead(struct due__redis *s);
 void due__redis_topics_forget(struct due__redis *s);
 void due__redis_topics_free(struct due__redis *s);
 

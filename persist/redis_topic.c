@@ -63,6 +63,21 @@ struct due__redis_topic *due__redis_topic(struct due__redis *s, const char *name
     return topic;
 }
 
+struct due__redis_topic *due__redis_dead(struct due__redis *s)
+{
+    size_t len = strlen(s->keys.dead);
+
+    if (s->dead != NULL)
+        return s->dead;
+    s->dead = calloc(1, sizeof *s->dead + len + 1);
+    if (s->dead == NULL)
+        return NULL;
+    memcpy(s->dead->key, s->keys.dead, len);
+    s->dead->key_len = s->dead->name_at = len;
+    s->dead->entered = true;
+    return s->dead;
+}
+
 /* The server has lost the list of them. */
 void due__redis_topics_forget(struct due__redis *s)
 {
@@ -81,6 +96,8 @@ void due__redis_topics_free(struct due__redis *s)
             topic = next;
         }
     }
+    free(s->dead);
+    s->dead = NULL;
     free(s->topics.bucket);
     s->topics = (struct due__redis_topics){ 0 };
 }

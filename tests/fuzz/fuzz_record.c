@@ -12,8 +12,8 @@ static const due_id id = { { 1, 2, 3 } };
 static int read_record(uint8_t *bytes, size_t size)
 {
     due_record record = { .id = id };
-    char topic[DUE_TOPIC_LENGTH + 1];
-    int rc = due__record_read(&record, topic, bytes, size);
+    struct due__record_room room;
+    int rc = due__record_read(&record, &room, bytes, size);
 
     if (rc != 0) {
         assert(rc == DUE_ECORRUPT || rc == DUE_EVERSION);
@@ -29,15 +29,16 @@ static int read_record(uint8_t *bytes, size_t size)
 static int read_entry(uint8_t *bytes, size_t size)
 {
     due_record record = { .id = id };
-    int rc = due__entry_read(&record, bytes, size);
+    struct due__record_room room;
+    int rc = due__entry_read(&record, &room, bytes, size);
 
     if (rc != 0) {
         assert(rc == DUE_ECORRUPT || rc == DUE_EVERSION);
         return rc;
     }
-    unsigned char entry[DUE__ENTRY_BYTES];
-    due__entry_write(&record, entry);
-    assert(size == sizeof entry && memcmp(entry, bytes, size) == 0);
+    unsigned char entry[DUE__ENTRY_MOST];
+    size_t len = due__entry_write(&record, entry);
+    assert(len == size && memcmp(entry, bytes, size) == 0);
     return 0;
 }
 
