@@ -110,32 +110,59 @@ static due_id id_of(uint64_t writer, unsigned char n)
     return id;
 }
 
+/* What was shown: jobs by number, of them the dead, and kept keys. */
+struct seen {
+    unsigned jobs[16], dead[16], keys[16];
+};
+
 static int count(void *ctx, const due_record *record)
 {
-    unsigned *seen = ctx;
+    struct seen *seen = ctx;
 
-    seen[record->id.byte[13] % 16]++;
+    seen->jobs[record->id.byte[13] % 16]++;
+    seen->dead[record->id.byte[13] % 16] += record->cause != 0;
     return 0;
 }
 
-/* Batch k puts job k and drops job k - 1: at the end only the last one is there. */
+static int count_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    struct seen *seen = ctx;
+    unsigned char n = id.byte[13];
+
+    seen->keys[n % 16] += len == 1 && *(const unsigned char *)key == n && until_ns == DUE_S(n);
+    return 0;
+}
+
+static due_change change(enum due_change_kind kind, uint64_t writer, unsigned char n)
+{
+    static const unsigned char keys[] = { 0, 1, 2, 3 };
+
+    return (due_change){ .kind = kind,
+                         .was_ns = n,
+                         .record = { .id = id_of(writer, n),
+                                     .topic = "t",
+                                     .data = "payload",
+                                     .len = 7,
+                                     .key = &keys[n],
+                                     .key_len = 1,
+                                     .until_ns = n,
+                                     .deadline_ns = n } };
+}
+
+/* Batch k puts job k.  The second drops the first job, whose key stays, the third buries the second
+ * job. */
 static int give_batches(due_store *s, uint64_t writer)
 {
     for (unsigned char k = 1; k <= BATCHES; k++) {
-        due_change c[2] = { { .kind = DUE_CHANGE_PUT,
-                              .record = { .id = id_of(writer, k),
-                                          .topic = "t",
-                                          .data = "payload",
-                                          .len = 7,
-                                          .until_ns = k,
-                                          .deadline_ns = k } },
-                            { .kind = DUE_CHANGE_DROP,
-                              .was_ns = k - 1,
-                              .record = { .id = id_of(writer, (unsigned char)(k - 1)),
-                                          .topic = "t" } } };
+        unsigned char before = (unsigned char)(k - 1);
+        due_change c[2] = { change(DUE_CHANGE_PUT, writer, k),
+                            change(k == 2 ? DUE_CHANGE_DROP : DUE_CHANGE_BURY, writer, before) };
         int64_t end_ns = SOON;
         int rc;
 
+        if (k == 2)
+            c[1].key_kept_ns = DUE_S(1);
+        c[1].record.cause = k == 3 ? DUE_CAUSE_BURIED : 0;
         do {
             rc = s->verbs->ready(s, end_ns);
             if (rc == 0)
@@ -147,13 +174,18 @@ static int give_batches(due_store *s, uint64_t writer)
     return 0;
 }
 
-static int load_all(due_store *s, unsigned *seen)
+static int load_all(due_store *s, struct seen *seen)
 {
     int64_t end_ns = SOON;
     int rc = 1;
 
     for (int first = 1; (rc == 1 || rc == DUE_EAGAIN) && crew_now_ns() < end_ns; first = 0)
         rc = s->verbs->load(s, first, 4, count, seen, end_ns);
+    if (rc != 0)
+        return rc;
+    rc = 1;
+    for (int first = 1; (rc == 1 || rc == DUE_EAGAIN) && crew_now_ns() < end_ns; first = 0)
+        rc = s->verbs->keys(s, first, 4, count_key, seen, end_ns);
     return rc;
 }
 
@@ -163,7 +195,7 @@ static bool run_cell(struct place *p, const struct fault_cell *cell, unsigned nu
 {
     char name[32];
     struct due_store_info info;
-    unsigned seen[16] = { 0 };
+    struct seen seen = { .jobs = { 0 } };
     due_store *s = make(p);
 
     snprintf(name, sizeof name, "cell-%u", number);
@@ -173,14 +205,15 @@ static bool run_cell(struct place *p, const struct fault_cell *cell, unsigned nu
     fault_proxy_plan(p->proxy, cell, cell != NULL);
     rc = give_batches(s, info.writer);
     if (rc == 0)
-        rc = load_all(s, seen);
+        rc = load_all(s, &seen);
     *commands = fault_proxy_commands(p->proxy);
     fault_proxy_plan(p->proxy, NULL, 0);
     (void)s->verbs->close(s, SOON);
     s->verbs->free(s);
     if (rc != 0)
         printf("  answered %s\n", due_error_name(rc));
-    return rc == 0 && seen[BATCHES] > 0 && seen[BATCHES - 1] == 0 && seen[1] == 0;
+    return rc == 0 && seen.jobs[3] > 0 && seen.dead[3] == 0 && seen.jobs[2] == seen.dead[2] &&
+           seen.dead[2] > 0 && seen.jobs[1] == 0 && seen.keys[1] > 0 && seen.keys[2] == 0;
 }
 
 static unsigned matrix(struct place *p)

@@ -190,13 +190,18 @@ int suite_commit(struct suite *t, int s)
 void suite_noted(struct suite *t, int s)
 {
     for (size_t i = 0; i < t->n_changes; i++) {
-        struct suite_job *job = &t->jobs[t->changed[i]];
         const due_change *change = &t->changes[i];
+        if (change->kind >= DUE_CHANGE_KEEP)
+            continue; /* of no job */
+        struct suite_job *job = &t->jobs[t->changed[i]];
 
         size_t len = change->kind == DUE_CHANGE_PUT ? change->record.len : job->record.len;
 
-        if (change->kind == DUE_CHANGE_DROP || !job->stored)
-            job->gone_once = true;
+        bool revived = job->record.cause != 0 && change->record.cause == 0;
+
+        if (change->kind == DUE_CHANGE_DROP || !job->stored ||
+            (change->kind == DUE_CHANGE_PUT && revived))
+            job->gone_once = true; /* need not be shown again */
         job->stored = change->kind != DUE_CHANGE_DROP;
         if (change->kind != DUE_CHANGE_DROP)
             job->record = change->record;
@@ -266,8 +271,10 @@ void suite_change(struct suite *t, enum due_change_kind kind, size_t job, const 
         t->changed = need(realloc(t->changed, t->changes_room * sizeof *t->changed));
     }
     t->changes[t->n_changes] = (due_change){ .kind = kind, .record = *record };
-    if (kind != DUE_CHANGE_PUT) {
-        t->changes[t->n_changes].was_ns = t->jobs[job].record.until_ns;
+    if (kind != DUE_CHANGE_PUT && kind < DUE_CHANGE_KEEP) {
+        const due_record *was = &t->jobs[job].record;
+        t->changes[t->n_changes].was_ns = was->cause != 0 ? was->died_ns : was->until_ns;
+        t->changes[t->n_changes].was_dead = was->cause != 0;
         t->changes[t->n_changes].record.data = NULL;
         t->changes[t->n_changes].record.len = 0;
     }
@@ -287,13 +294,46 @@ void suite_move(struct suite *t, size_t job, int64_t until_ns)
     suite_change(t, DUE_CHANGE_MOVE, job, &record);
 }
 
-/* A removal says the id, the topic and the priority, and nothing else. */
-void suite_drop(struct suite *t, size_t job)
+void suite_bury(struct suite *t, size_t job, enum due_cause cause, int64_t died_ns,
+                const char *reason)
+{
+    due_record record = t->jobs[job].record;
+
+    record.cause = cause;
+    record.died_ns = died_ns;
+    record.reason = reason;
+    suite_change(t, DUE_CHANGE_BURY, job, &record);
+}
+
+void suite_kick(struct suite *t, size_t job, int64_t until_ns)
+{
+    due_record record = t->jobs[job].record;
+
+    record.attempts = record.failures = 0;
+    record.until_ns = until_ns;
+    record.cause = 0;
+    record.died_ns = 0;
+    record.reason = NULL;
+    suite_change(t, DUE_CHANGE_MOVE, job, &record);
+}
+
+/* A removal says the id, the topic, the priority and the key, and nothing else. */
+void suite_drop_keeping(struct suite *t, size_t job, int64_t until_ns)
 {
     const due_record *was = &t->jobs[job].record;
-    due_record record = { .id = was->id, .topic = was->topic, .priority = was->priority };
+    due_record record = { .id = was->id,
+                          .topic = was->topic,
+                          .priority = was->priority,
+                          .key = was->key,
+                          .key_len = was->key_len };
 
     suite_change(t, DUE_CHANGE_DROP, job, &record);
+    t->changes[t->n_changes - 1].key_kept_ns = until_ns;
+}
+
+void suite_drop(struct suite *t, size_t job)
+{
+    suite_drop_keeping(t, job, 0);
 }
 
 static bool change_all(struct suite *t, int s, bool put)
@@ -345,6 +385,47 @@ static struct suite_job *job_of(struct suite *t, due_id id)
     return NULL;
 }
 
+static bool same_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+    if (a_len != b_len)
+        return false;
+    return a_len == 0 ? a == NULL : a != NULL && memcmp(a, b, a_len) == 0;
+}
+
+static bool same_retry(const due_retry *a, const due_retry *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return a->kind == b->kind && a->attempts_max == b->attempts_max && a->delay_ns == b->delay_ns &&
+           a->cap_ns == b->cap_ns && a->rungs == b->rungs &&
+           memcmp(a->rung_ns, b->rung_ns, sizeof a->rung_ns) == 0;
+}
+
+/* Of what only some jobs have. */
+static const char *more_differs(const due_record *known, const due_record *record)
+{
+    if (!same_bytes(record->headers, record->headers_len, known->headers, known->headers_len))
+        return "the headers differ";
+    if (!same_bytes(record->key, record->key_len, known->key, known->key_len))
+        return "the key differs";
+    if (!same_bytes(record->group, record->group_len, known->group, known->group_len))
+        return "the group differs";
+    if (!same_retry(record->retry, known->retry))
+        return "the policy differs";
+    if (record->ttl_ns != known->ttl_ns || record->expires_ns != known->expires_ns ||
+        record->keep_key_ns != known->keep_key_ns)
+        return "a limit differs";
+    if (record->every_ns != known->every_ns || record->repeat != known->repeat)
+        return "the repetition differs";
+    if (record->cause != known->cause)
+        return "whether and why it is dead differs";
+    const char *reason = known->reason != NULL ? known->reason : "";
+    if (known->cause != 0 && (record->died_ns != known->died_ns ||
+                              strcmp(record->reason != NULL ? record->reason : "", reason) != 0))
+        return "how it died differs";
+    return NULL;
+}
+
 static const char *differs(const struct suite_job *job, const due_record *record)
 {
     const due_record *known = &job->record;
@@ -353,13 +434,11 @@ static const char *differs(const struct suite_job *job, const due_record *record
         return "a job is shown that is not stored";
     if (record->deadline_ns != known->deadline_ns)
         return "deadline_ns differs";
-    if (record->until_ns != known->until_ns)
+    if (known->cause == 0 && record->until_ns != known->until_ns)
         return "until_ns differs";
     if (record->topic == NULL || strcmp(record->topic, known->topic) != 0)
         return "the topic differs";
-    if (record->len != known->len || (record->data == NULL) != (known->len == 0))
-        return "the length differs";
-    if (known->len > 0 && memcmp(record->data, known->data, known->len) != 0)
+    if (!same_bytes(record->data, record->len, known->data, known->len))
         return "the bytes differ";
     if (record->attempts != known->attempts || record->failures != known->failures)
         return "attempts or failures differ";
@@ -368,7 +447,7 @@ static const char *differs(const struct suite_job *job, const due_record *record
     for (size_t i = 0; i < sizeof record->reserved / sizeof record->reserved[0]; i++)
         if (record->reserved[i] != 0)
             return "a reserved word is not zero";
-    return NULL;
+    return more_differs(known, record);
 }
 
 /* Rounded up, as a store may that counts in coarser units. */
@@ -379,17 +458,29 @@ static int64_t grained(const struct suite *t, int64_t ns)
     return grain <= 1 ? ns : ns / grain + (ns % grain != 0);
 }
 
+static size_t *last_of(struct suite *t, const struct suite_job *job)
+{
+    return job->record.cause != 0 ? &t->last_dead : &t->last[job->topic];
+}
+
+static int64_t place_of(const struct suite *t, const due_record *r)
+{
+    return grained(t, r->cause != 0 ? r->died_ns : r->until_ns);
+}
+
 static bool in_order(struct suite *t, const struct suite_job *job)
 {
-    size_t last = t->last[job->topic];
+    size_t last = *last_of(t, job);
 
-    if (last == 0 || !t->ordered)
+    if (!t->ordered)
+        return true;
+    if (job->record.cause == 0 && t->last_dead != 0)
+        return false; /* the dead come at the end */
+    if (last == 0)
         return true;
     const due_record *before = &t->jobs[last - 1].record;
-    int64_t before_ns = grained(t, before->until_ns);
-    int64_t now_ns = grained(t, job->record.until_ns);
-    if (before_ns != now_ns)
-        return before_ns < now_ns;
+    if (place_of(t, before) != place_of(t, &job->record))
+        return place_of(t, before) < place_of(t, &job->record);
     return memcmp(before->id.byte, job->record.id.byte, DUE_STORE_ID_BYTES) <= 0;
 }
 
@@ -407,7 +498,7 @@ int suite_visit(void *ctx, const due_record *record)
     suite_check(t, wrong == NULL, __FILE__, __LINE__, "%s (job %td)", wrong == NULL ? "" : wrong,
                 job - t->jobs);
     suite_check(t, in_order(t, job), __FILE__, __LINE__, "out of order (job %td)", job - t->jobs);
-    t->last[job->topic] = (size_t)(job - t->jobs) + 1;
+    *last_of(t, job) = (size_t)(job - t->jobs) + 1;
     job->seen++;
     return 0;
 }
@@ -420,6 +511,7 @@ void suite_begin_load(struct suite *t)
     }
     if (t->n_topics > 0)
         memset(t->last, 0, t->n_topics * sizeof *t->last);
+    t->last_dead = 0;
     t->shown = 0;
 }
 
@@ -462,6 +554,7 @@ int suite_find(struct suite *t, int s, due_id id)
     int rc;
 
     t->shown = 0;
+    t->last_dead = 0;
     if (t->n_topics > 0)
         memset(t->last, 0, t->n_topics * sizeof *t->last);
     do

@@ -44,7 +44,8 @@ struct suite {
     size_t jobs_room;
     char **topics;
     size_t n_topics;
-    size_t *last; /* of each topic: the job shown last, and one more; 0: none */
+    size_t *last;     /* of each topic: the job shown last, and one more; 0: none */
+    size_t last_dead; /* the same of the dead */
     due_change *changes;
     size_t *changed; /* the numbers of their jobs */
     size_t n_changes;
@@ -106,7 +107,11 @@ size_t suite_job(struct suite *t, const char *topic, int64_t until_ns, const voi
 /* Gather changes for the next batch. */
 void suite_put(struct suite *t, size_t job);
 void suite_move(struct suite *t, size_t job, int64_t until_ns);
-void suite_drop(struct suite *t, size_t job);
+void suite_bury(struct suite *t, size_t job, enum due_cause cause, int64_t died_ns,
+                const char *reason);
+void suite_kick(struct suite *t, size_t job, int64_t until_ns); /* back from the dead */
+void suite_drop(struct suite *t, size_t job); /* its key, if it has one, is free */
+void suite_drop_keeping(struct suite *t, size_t job, int64_t until_ns); /* its key is kept */
 void suite_change(struct suite *t, enum due_change_kind kind, size_t job, const due_record *record);
 /* Commit whenever a batch is full. */
 bool suite_put_all(struct suite *t, int s);
@@ -134,5 +139,7 @@ extern const struct suite_test suite_open_tests[];
 extern const struct suite_test suite_commit_tests[];
 extern const struct suite_test suite_load_tests[];
 extern const struct suite_test suite_call_tests[];
+extern const struct suite_test suite_dead_tests[];
+extern const struct suite_test suite_key_tests[];
 
 #endif
