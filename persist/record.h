@@ -17,8 +17,8 @@
  * Twelve bytes of head, since 76 bytes are the most that cost no more in Redis than a payload of 64
  * does alone.  The check is over the job's id and all bytes but its own, and has the same place and
  * meaning in every version to come: so damage is told from a newer version, and from the record of
- * another job.  A flag that a reader does not know must not be ignored by it.  There is one way only
- * to write a job, and a reader takes no other.
+ * another job.  A flag that a reader does not know must not be ignored by it.  There is one way to
+ * write a job, and a reader takes no other.
  */
 #ifndef DUE__RECORD_H
 #define DUE__RECORD_H
@@ -71,8 +71,8 @@ bool due__record_has_entry(const due_record *record);
 size_t due__entry_write(const due_record *record, unsigned char entry[DUE__ENTRY_MOST]);
 
 /* Read a record: all fields of @record but id, which the caller has set.  until_ns is the deadline,
- * attempts and failures are 0, and it is not dead, until an entry says otherwise.  Payload, headers,
- * key and group are not copied.  DUE_ECORRUPT: damaged, or another job's; DUE_EVERSION. */
+ * attempts and failures are 0, and it is not dead, until an entry says otherwise.  Payload,
+ * headers, key and group are not copied.  DUE_ECORRUPT: damaged, or another job's; DUE_EVERSION. */
 int due__record_read(due_record *record, struct due__record_room *room, const void *bytes,
                      size_t len);
 

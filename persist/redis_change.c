@@ -1,7 +1,7 @@
 /* redis_change.c - what a change does to which key.
  *
- * A job that is not dead stands in the zset of its topic, a dead one in that of the dead.  While the
- * server has lost nothing it is as the queue says; after that a job may stand in either, and is
+ * A job that is not dead stands in the zset of its topic, a dead one in that of the dead.  While
+ * the server has lost nothing it is as the queue says; after that a job may stand in either, and is
  * taken out of both.
  */
 #include "redis_store.h"

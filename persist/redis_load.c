@@ -113,7 +113,9 @@ static int load_topics(struct due__redis *s, int64_t until_ns)
     if (ready == 0) {
         due__redis_word(s, s->keys.topics, 0, "HKEYS");
         due__redis_word(s, s->keys.again, 0, "HLEN");
-        due__redis_word(s, s->keys.dead, 0, "ZCARD");
+        due__redis_word(s, s->keys.dead, 2, "ZCOUNT");
+        due__link_text(s->link, "-inf");
+        due__link_text(s->link, "+inf");
     }
     int rc = due__redis_fly(s, DUE__FLIGHT_TOPICS, 0, 3, ready, until_ns);
     if (rc != 0)

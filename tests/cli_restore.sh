@@ -18,7 +18,7 @@ until grep -q 'ack 3' acks || [ $tries = 1000 ]; do
 done
 run 0 restore --queue q "$url"
 has out "^owner   process $pid on host .*, which lives"
-has out '^jobs    3; 0 damaged'
+has out '^jobs    3, 0 of them dead; 0 damaged'
 has out '^-  *3  .*  2100-01-01T00:00:00.000Z '
 run 0 restore --list --queue q "$url"
 [ "$(grep -c '^ff[0-9a-f]*  2[01]..-' out)" = 3 ] || fail "not every job is listed"
@@ -50,7 +50,7 @@ redis.call("HSET", KEYS[5], "unused", 0)
 return 0' 5 'due:{q}:t:' 'due:{q}:j' 'due:{q}:a' 'due:{q}:t:other' 'due:{q}:topics' >/dev/null
 run 1 verify --queue q "$url"
 cp out before
-for what in 'stands at another time' 'stands in more than one topic' 'stands in no topic' \
+for what in 'or at another time than its own' 'stands in more than one topic' 'stands in no topic' \
     'without a record' 'a damaged record' 'without a job' 'topic other is not entered'; do
     has out "$what"
 done
@@ -69,6 +69,61 @@ for text in 'the tea' 'the egg' 'the last'; do
     has out "$text\$"
 done
 [ "$(redis hlen 'due:{q}:a')" = 0 ] || fail "an entry is left over"
+
+# A queue with a dead job, both with keys, and a key that is kept; then damage of these.
+redis eval '
+local function byte(digits) return string.char(tonumber(digits, 16)) end
+local function bytes(hex) return (hex:gsub("..", byte)) end
+local one, two = bytes("ff00000000002a00000000000001"), bytes("ff00000000002a00000000000002")
+local meta = redis.call("HGETALL", KEYS[1])
+redis.call("HSET", KEYS[2], unpack(meta))
+redis.call("HSET", KEYS[3], one,
+    bytes("0110071b0000a656cfcfee3809677265656e2074656174686520677265656e"),
+    two, bytes("0110c7110000a656cfcfee3809626c61636b2074656174686520626c61636b"))
+redis.call("HSET", KEYS[4], one, bytes("010153c20000a656cfcfee380000a656cfcfee38" ..
+    "03000000030000000100002a36fe9c97170b6e6f207375636820746561"))
+redis.call("ZADD", KEYS[5], "4102444800000000", two)
+redis.call("ZADD", KEYS[6], "1700000000000000", one)
+redis.call("HSET", KEYS[7], "", 0)
+redis.call("HSET", KEYS[8], "green tea", one, "black tea", two, "white tea", one)
+redis.call("ZADD", KEYS[9], "4102444800000000", "white tea")
+return 0' 9 'due:{q}:meta' 'due:{d}:meta' 'due:{d}:j' 'due:{d}:a' 'due:{d}:t:' 'due:{d}:dead' \
+    'due:{d}:topics' 'due:{d}:k' 'due:{d}:kx' >/dev/null
+run 0 verify --queue d "$url"
+has out '^jobs    1 members of 1 topics, 1 dead, 2 records, 1 with'
+has out '^keys    3, 1 of them kept'
+has out '^whole$'
+run 0 restore --queue d "$url"
+has out '^jobs    2, 1 of them dead; 0 damaged'
+has out '^keys    1 kept after their job is gone$'
+has out '^(dead)  *1  2023-11-14T22:13:20.000Z '
+run 0 restore --list --queue d "$url"
+has out '^ff.*01.*  2023-11-14T22:13:20.000Z    0  3  3  9  -  the green  buried: no such tea$'
+has out '^ff.*02.*  2100-01-01T00:00:00.000Z    0  0  0  9  -  the black$'
+redis eval '
+local one = redis.call("ZRANGE", KEYS[1], 0, 0)[1]
+redis.call("ZADD", KEYS[1], 5, one)                 -- dead at another time
+redis.call("ZADD", KEYS[2], 5, one)                 -- and not dead
+redis.call("HSET", KEYS[3], "black tea", one)       -- another job has it
+redis.call("ZADD", KEYS[4], 5, "green tea")         -- kept, and its job is there
+redis.call("HSET", KEYS[3], "nothing", one)         -- a key of nobody
+redis.call("ZADD", KEYS[4], 5, "less")              -- kept for nobody
+return 0' 4 'due:{d}:dead' 'due:{d}:t:' 'due:{d}:k' 'due:{d}:kx' >/dev/null
+run 1 verify --queue d "$url"
+has out '^wrong   ff.*  stands in more than one topic, or is dead and not$'
+has out '^wrong   key black tea  does not lead to the job that has it$'
+has out '^wrong   key green tea  is kept, and a job has it$'
+has out '^wrong   key nothing  is nobody.s$'
+has out '^wrong   key less  is kept, and nobody knows for whom$'
+has out '^5 wrong; --repair'
+run 0 verify --repair --queue d "$url"
+has out '^5 wrong, 5 repaired$'
+run 0 verify --queue d "$url"
+has out '^jobs    1 members of 1 topics, 1 dead, 2 records, 1 with'
+has out '^keys    3, 1 of them kept'
+has out '^whole$'
+run 0 restore --queue d "$url"
+has out '^(dead)  *1  2023-11-14T22:13:20.000Z '
 
 # The doctor: this server keeps nothing; then one that does.
 run 1 doctor "$url"

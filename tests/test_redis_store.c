@@ -234,8 +234,8 @@ REDIS_TEST(redis_open, needs_no_more_than_the_documented_permissions)
         ASK("ACL", "SETUSER", "due", "reset", "on", ">canary", "~due:{q}:*", "+select",
             "+client|setname", "+ping", "+info", "+time", "+multi", "+exec", "+watch", "+unwatch",
             "+wait", "+get", "+set", "+del", "+pexpire", "+pttl", "+hset", "+hsetnx", "+hget",
-            "+hmget", "+hdel", "+hlen", "+hkeys", "+zadd", "+zrem", "+zrange", "+zcount", "+eval",
-            with[i]);
+            "+hmget", "+hdel", "+hlen", "+hkeys", "+zadd", "+zrem", "+zrange", "+zcount", "+zscan",
+            "+eval", with[i]);
         ASK("FLUSHALL");
         ASK("CONFIG", "SET", "appendonly", "yes");
         snprintf(url, sizeof url, "unix://due:canary@%s", server.socket);

@@ -285,6 +285,7 @@ static const struct trial {
     { ZSET, true, { "PEXPIRE", "60000" } },
     { ZSET, true, { "ZRANGE", "0", "1", "WITHSCORES" } },
     { ZSET, true, { "ZCOUNT", "0", "1" } },
+    { ZSET, true, { "ZSCAN", "0" } },
     { ZSET, false, { "ZSCORE", "m" } },
     { ZSET, true, { "ZREM", "m" } },
     { HASH, true, { "HDEL", "f" } },

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { PAGE = 512 };
+enum {
+    PAGE = 512,
+    HEAD = 8 /* answers that say what a queue is */
+};
 
 void ctl_keys_make(struct ctl_keys *k, const char *queue)
 {
@@ -16,7 +19,8 @@ void ctl_keys_make(struct ctl_keys *k, const char *queue)
         const char *end;
     } all[] = { { k->meta, "meta" }, { k->fence, "fence" }, { k->owner, "owner" },
                 { k->jobs, "j" },    { k->again, "a" },     { k->topics, "topics" },
-                { k->aside, "q" } };
+                { k->aside, "q" },   { k->dead, "dead" },   { k->unique, "k" },
+                { k->kept, "kx" } };
 
     snprintf(k->base, sizeof k->base, "due:{%s}:", queue);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -86,12 +90,15 @@ static int64_t meta_number(const redisReply *meta, const char *field)
 
 static int head_judge(const char *queue, redisReply **a, struct ctl_head *head)
 {
-    static const char *const names[] = { "meta", "owner", "owner", "j", "a", "q" };
-    static const int types[] = { REDIS_REPLY_ARRAY,   -1,
-                                 REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
-                                 REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER };
+    static const char *const names[HEAD] = {
+        "meta", "owner", "owner", "j", "a", "q", "dead", "kx"
+    };
+    static const int types[HEAD] = { REDIS_REPLY_ARRAY,   -1,
+                                     REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+                                     REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+                                     REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER };
 
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < HEAD; i++) {
         bool fine = types[i] < 0 ? a[i]->type == REDIS_REPLY_NIL || due__redis_is_text(a[i])
                                  : a[i]->type == types[i];
 
@@ -112,13 +119,15 @@ static int head_judge(const char *queue, redisReply **a, struct ctl_head *head)
     head->jobs = (uint64_t)a[3]->integer;
     head->again = (uint64_t)a[4]->integer;
     head->aside = (uint64_t)a[5]->integer;
+    head->dead = (uint64_t)a[6]->integer;
+    head->kept = (uint64_t)a[7]->integer;
     return 0;
 }
 
 int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *queue,
                   struct ctl_head *head)
 {
-    redisReply *a[6];
+    redisReply *a[HEAD];
     int status;
 
     due__link_words(s->link, 2, (const char *const[]){ "HGETALL", k->meta });
@@ -127,14 +136,16 @@ int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *qu
     due__link_words(s->link, 2, (const char *const[]){ "HLEN", k->jobs });
     due__link_words(s->link, 2, (const char *const[]){ "HLEN", k->again });
     due__link_words(s->link, 2, (const char *const[]){ "HLEN", k->aside });
-    if (!ctl_server_go(s, 6, a))
+    due__link_words(s->link, 4, (const char *const[]){ "ZCOUNT", k->dead, "-inf", "+inf" });
+    due__link_words(s->link, 4, (const char *const[]){ "ZCOUNT", k->kept, "-inf", "+inf" });
+    if (!ctl_server_go(s, HEAD, a))
         return CTL_USAGE;
     status = head_judge(queue, a, head);
     if (status == 0) {
         printf("queue   %s at %s\n", queue, s->where);
         say_owner(a[1], a[2]);
     }
-    ctl_answers_free(6, a);
+    ctl_answers_free(HEAD, a);
     return status;
 }
 
@@ -146,6 +157,10 @@ void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_te
     int n = snprintf(key, sizeof key, "%st:", k->base);
     size_t len = topic.len <= DUE_TOPIC_LENGTH ? topic.len : DUE_TOPIC_LENGTH;
 
+    if (topic.at == NULL) {
+        due__link_text(s->link, k->dead);
+        return;
+    }
     memcpy(key + n, topic.at, len);
     due__link_bytes(s->link, key, (size_t)n + len);
 }
@@ -236,10 +251,47 @@ bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text to
     return fine;
 }
 
-int ctl_record_read(due_record *record, char topic[DUE_TOPIC_LENGTH + 1], const redisReply *id,
+bool ctl_scan(struct ctl_server *s, const char *command, const char *key, const char *match,
+              ctl_page *add, void *ctx)
+{
+    char cursor[32] = "0";
+    bool more = true;
+
+    while (more) {
+        redisReply *page = key != NULL
+                               ? CTL_ASK(s, command, key, cursor, "COUNT", "1000")
+                               : CTL_ASK(s, command, cursor, "MATCH", match, "COUNT", "1000");
+        bool fine = ctl_answer_is(page, REDIS_REPLY_ARRAY, command) &&
+                    due__redis_is_array(page, 2) && due__redis_is_text(page->element[0]) &&
+                    page->element[0]->len < (int)sizeof cursor &&
+                    page->element[1]->type == REDIS_REPLY_ARRAY && add(ctx, page->element[1]);
+
+        if (fine)
+            memcpy(cursor, page->element[0]->str, (size_t)page->element[0]->len + 1);
+        freeReplyObject(page);
+        if (!fine)
+            return false;
+        more = strcmp(cursor, "0") != 0;
+    }
+    return true;
+}
+
+int ctl_record_read(due_record *record, struct due__record_room *room, const redisReply *id,
                     const redisReply *bytes, const redisReply *entry)
 {
     if (bytes == NULL || bytes->type == REDIS_REPLY_NIL)
         return DUE_ENOENT;
-    return due__redis_read_job(NULL, record, topic, id, bytes, entry);
+    return due__redis_read_job(NULL, NULL, record, room, id, bytes, entry);
+}
+
+bool ctl_stands_in(const due_record *record, struct ctl_text topic)
+{
+    if (record->cause != 0 || topic.at == NULL)
+        return record->cause != 0 && topic.at == NULL;
+    return strlen(record->topic) == topic.len && memcmp(record->topic, topic.at, topic.len) == 0;
+}
+
+int64_t ctl_score_of(const due_record *record)
+{
+    return due__redis_score(record->cause != 0 ? record->died_ns : record->until_ns);
 }

@@ -127,15 +127,22 @@ static size_t remove_field(struct ctl_repair *r, const char *key, const struct c
     return 1;
 }
 
-/* Out of all topics that it stands in, but @but. */
-static size_t leave_topics(struct ctl_repair *r, const struct ctl_finding *f, const char *but)
+static bool is_same(struct ctl_text a, struct ctl_text b)
+{
+    if (a.at == NULL || b.at == NULL)
+        return a.at == b.at;
+    return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
+}
+
+/* Out of all that it stands in, but @but (NULL: of everything). */
+static size_t leave_topics(struct ctl_repair *r, const struct ctl_finding *f,
+                           const struct ctl_text *but)
 {
     struct due__link *l = r->server->link;
     size_t n = 0;
 
     for (size_t i = 0; i < f->in_count; i++) {
-        if (but != NULL && f->in[i].len == strlen(but) &&
-            memcmp(f->in[i].at, but, f->in[i].len) == 0)
+        if (but != NULL && is_same(f->in[i], *but))
             continue;
         due__link_command(l, 3);
         due__link_text(l, "ZREM");
@@ -165,14 +172,13 @@ static size_t set_aside(struct ctl_repair *r, const struct ctl_finding *f)
 static size_t put_in_place(struct ctl_repair *r, const struct ctl_finding *f)
 {
     struct due__link *l = r->server->link;
-    struct ctl_text topic = { f->topic, strlen(f->topic) };
 
     due__link_command(l, 4);
     due__link_text(l, "ZADD");
-    ctl_topic_key(r->server, r->keys, topic);
+    ctl_topic_key(r->server, r->keys, f->topic);
     due__link_number(l, f->score);
     due__link_bytes(l, f->id.byte, DUE_STORE_ID_BYTES);
-    return 1 + leave_topics(r, f, f->topic);
+    return 1 + leave_topics(r, f, &f->topic);
 }
 
 static size_t ask(struct ctl_repair *r, const struct ctl_finding *f)
@@ -229,4 +235,24 @@ bool ctl_repair_topic(struct ctl_repair *r, struct ctl_text topic, bool enter)
     if (enter)
         due__link_text(l, "0");
     return done(r, 1);
+}
+
+bool ctl_repair_key(struct ctl_repair *r, struct ctl_text key, const due_id *id)
+{
+    struct due__link *l = r->server->link;
+
+    if (!guard(r))
+        return false;
+    due__link_words(l, 1, (const char *const[]){ "MULTI" });
+    due__link_command(l, id != NULL ? 4 : 3);
+    due__link_text(l, id != NULL ? "HSET" : "HDEL");
+    due__link_text(l, r->keys->unique);
+    due__link_bytes(l, key.at, key.len);
+    if (id != NULL)
+        due__link_bytes(l, id->byte, DUE_STORE_ID_BYTES);
+    due__link_command(l, 3);
+    due__link_text(l, "ZREM");
+    due__link_text(l, r->keys->kept);
+    due__link_bytes(l, key.at, key.len);
+    return done(r, 2);
 }

@@ -10,11 +10,14 @@ static const char usage[] =
     "\n"
     "Shows what a stored queue holds, without becoming its owner: jobs by topic, the times at "
     "which\n"
-    "the first and the last of them are due (UTC), and how often they have been handed out.\n"
+    "the first and the last of them are due (UTC), and how often they have been handed out; then "
+    "the\n"
+    "dead, with the times at which they died.\n"
     "Without URL it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
     "  --queue NAME   which queue (duectl)\n"
-    "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text\n"
+    "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text;\n"
+    "                 of the dead: id, died, the same, and why\n"
     "  --help\n"
     "\n"
     "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage, or no\n"
@@ -31,25 +34,41 @@ struct sum {
     int64_t last_us;
 };
 
-static void list_job(const struct ctl_found *found, const due_record *record, const char *topic)
+/* "buried: no such account" */
+static void say_why(const due_record *record)
+{
+    static const char *const causes[] = { "", "buried", "attempts used up", "expired" };
+    char reason[CTL_SHOWN];
+
+    if (record->cause == 0)
+        return;
+    printf("  %s", causes[record->cause]);
+    if (record->reason[0] != '\0')
+        printf(": %s", ctl_shown(reason, record->reason, strlen(record->reason)));
+}
+
+static void list_job(const struct ctl_found *found, const due_record *record)
 {
     char id[DUE_ID_TEXT];
     char date[CTL_WHEN];
     char name[CTL_SHOWN];
     char text[CTL_SHOWN];
+    size_t len = strlen(record->topic);
 
-    printf("%s  %s  %3d  %u  %u  %zu  %s  %s\n", due_id_format(record->id, id),
+    printf("%s  %s  %3d  %u  %u  %zu  %s  %s", due_id_format(record->id, id),
            ctl_date_show(date, found->score), record->priority, record->attempts, record->failures,
-           record->len, topic[0] == '\0' ? "-" : ctl_shown(name, topic, strlen(topic)),
+           record->len, len == 0 ? "-" : ctl_shown(name, record->topic, len),
            ctl_shown(text, record->data, record->len));
+    say_why(record);
+    putchar('\n');
 }
 
 static bool add(void *ctx, const struct ctl_found *found)
 {
     struct sum *sum = ctx;
-    char topic[DUE_TOPIC_LENGTH + 1];
+    struct due__record_room room;
     due_record record;
-    int rc = ctl_record_read(&record, topic, found->id, found->record, found->entry);
+    int rc = ctl_record_read(&record, &room, found->id, found->record, found->entry);
 
     if (sum->jobs++ == 0 || found->score < sum->first_us)
         sum->first_us = found->score;
@@ -63,7 +82,7 @@ static bool add(void *ctx, const struct ctl_found *found)
     if (record.attempts > sum->most)
         sum->most = record.attempts;
     if (sum->list)
-        list_job(found, &record, topic);
+        list_job(found, &record);
     return true;
 }
 
@@ -101,6 +120,10 @@ static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list
             say_sum(topic->len == 0 ? "-" : ctl_shown(name, topic->str, (size_t)topic->len), &sum);
     }
     freeReplyObject(topics);
+    struct sum dead = { .list = list };
+    fine = fine && ctl_walk(s, k, CTL_DEAD, add, &dead);
+    if (fine && !list && dead.jobs > 0)
+        say_sum("(dead)", &dead);
     return fine ? CTL_FINE : CTL_FAULTS;
 }
 
@@ -123,8 +146,11 @@ int ctl_restore(int argc, char **argv)
     ctl_keys_make(&keys, look.queue);
     status = ctl_head_read(&server, &keys, look.queue, &head);
     if (status == 0) {
-        printf("jobs    %" PRIu64 "; %" PRIu64 " damaged records set aside\n", head.jobs,
-               head.aside);
+        printf("jobs    %" PRIu64 ", %" PRIu64 " of them dead; %" PRIu64
+               " damaged records set aside\n",
+               head.jobs, head.dead, head.aside);
+        if (head.kept > 0)
+            printf("keys    %" PRIu64 " kept after their job is gone\n", head.kept);
         status = show_topics(&server, &keys, list);
     }
     ctl_server_close(&server);

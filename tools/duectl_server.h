@@ -64,23 +64,26 @@ void ctl_info_value(const redisReply *info, const char *name, char *value, size_
 struct ctl_keys {
     char base[128]; /* what all begin with */
     char meta[136], fence[136], owner[136], jobs[136], again[136], topics[136], aside[136];
+    char dead[136], unique[136], kept[136];
 };
 
 void ctl_keys_make(struct ctl_keys *k, const char *queue);
 
 /* Say what stands in the queue's own keys, and whether it can be read.  0, or an exit status. */
 struct ctl_head {
-    uint64_t jobs, again, aside;
+    uint64_t jobs, again, aside, dead, kept;
     bool owned;
 };
 int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *queue,
                   struct ctl_head *head);
 
-/* The name of a topic. */
+/* The name of a topic; the dead stand as if they were one, without a name (NULL). */
 struct ctl_text {
     const char *at;
     size_t len;
 };
+
+#define CTL_DEAD ((struct ctl_text){ NULL, 0 })
 
 /* One argument of the command being formatted: the key of a topic. */
 void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic);
@@ -100,9 +103,18 @@ typedef bool ctl_visit(void *ctx, const struct ctl_found *found);
 bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
               ctl_visit *visit, void *ctx);
 
+/* Every element of a hash or zset, or (@key NULL) every key that matches, as *SCAN shows them; in
+ * pages of them.  @add answers false to end it.  False: ended, or said what went wrong. */
+typedef bool ctl_page(void *ctx, const redisReply *page);
+bool ctl_scan(struct ctl_server *s, const char *command, const char *key, const char *match,
+              ctl_page *add, void *ctx);
+
 /* Read record and entry: as due__record_read(), and DUE_ENOENT: there is no record. */
-int ctl_record_read(due_record *record, char topic[DUE_TOPIC_LENGTH + 1], const redisReply *id,
+int ctl_record_read(due_record *record, struct due__record_room *room, const redisReply *id,
                     const redisReply *bytes, const redisReply *entry);
+/* Where a job of this record stands: in which topic, or among the dead, and how. */
+bool ctl_stands_in(const due_record *record, struct ctl_text topic);
+int64_t ctl_score_of(const due_record *record);
 
 /* "2026-12-01T08:00:00.250Z" */
 enum { CTL_WHEN = 40 };
@@ -116,7 +128,7 @@ enum ctl_wrong {
     CTL_NO_RECORD, /* a member without a record */
     CTL_DAMAGED,   /* */
     CTL_NEWER,     /* of a later version: not touched */
-    CTL_TWICE,     /* in more than one topic */
+    CTL_TWICE,     /* in more than one topic, or dead and not */
     CTL_SHIFTED,   /* its place in the topic is another time's */
     CTL_LEFTOVER,  /* an entry without a job */
     CTL_WRONGS
@@ -126,10 +138,11 @@ enum ctl_wrong {
 struct ctl_finding {
     enum ctl_wrong wrong;
     due_id id;
-    const redisReply *record;         /* nil: there is none */
-    char topic[DUE_TOPIC_LENGTH + 1]; /* where it should stand, */
-    int64_t score;                    /* and how */
-    const struct ctl_text *in;        /* topics that it stands in */
+    const redisReply *record;     /* nil: there is none */
+    struct due__record_room room; /* what it was read into */
+    struct ctl_text topic;        /* where it should stand, */
+    int64_t score;                /* and how */
+    const struct ctl_text *in;    /* topics that it stands in */
     size_t in_count;
 };
 
@@ -150,5 +163,36 @@ void ctl_repair_end(struct ctl_repair *r);
  * why nothing was done. */
 bool ctl_repair_job(struct ctl_repair *r, const struct ctl_finding *found);
 bool ctl_repair_topic(struct ctl_repair *r, struct ctl_text topic, bool enter);
+/* The key belongs to the job @id and to no other, or (NULL) it is free. */
+bool ctl_repair_key(struct ctl_repair *r, struct ctl_text key, const due_id *id);
+
+/* ---- Unique keys ----------------------------------------------------------------------------- */
+
+/* A key, and whose. */
+struct ctl_key {
+    char *at; /* a copy */
+    size_t len;
+    due_id id;
+};
+
+struct ctl_key_list {
+    struct ctl_key *key;
+    size_t n, room;
+};
+
+struct ctl_unique {
+    struct ctl_key_list live; /* of the jobs that are stored, */
+    struct ctl_key_list held; /* as the server has whose each is, */
+    struct ctl_key_list kept; /* and after their job is gone */
+    uint64_t wrong, repaired;
+};
+
+/* A stored job was met.  False: no memory. */
+bool ctl_unique_met(struct ctl_unique *u, const due_record *record);
+/* Once all have been: whether every key is where it should be.  False: said why not all of them
+ * could be looked at, or mended. */
+bool ctl_unique_check(struct ctl_unique *u, struct ctl_server *s, const struct ctl_keys *k,
+                      struct ctl_repair *repair);
+void ctl_unique_free(struct ctl_unique *u);
 
 #endif

@@ -15,10 +15,11 @@
 static const char usage[] =
     "usage: duectl verify [OPTION]... [URL]\n"
     "\n"
-    "Looks whether a stored queue is whole: every job in exactly one topic, every record there "
-    "and\n"
-    "readable, every time right, nothing left over.  The queue may be in use.  Without URL it is\n"
-    "that of the environment variable DUE_STORE_URL.\n"
+    "Looks whether a stored queue is whole: every job in exactly one topic or among the dead, "
+    "every\n"
+    "record there and readable, every time right, every key its job's, nothing left over.  The\n"
+    "queue may be in use.\n"
+    "Without URL it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
     "  --queue NAME   which queue (duectl)\n"
     "  --repair       set aside what cannot be delivered, put right what can, remove what is left\n"
@@ -48,6 +49,8 @@ struct verify {
     size_t entered;       /* then the others */
     uint64_t unused;      /* topics without a job */
     uint64_t strangers;   /* members that are no ids */
+    size_t dead;          /* of the members */
+    struct ctl_unique unique;
     uint64_t found[CTL_WRONGS];
     uint64_t wrong;
     uint64_t repaired;
@@ -145,6 +148,7 @@ static void lists_free(struct verify *v)
     free(v->records.id);
     free(v->entries.id);
     free(v->suspects.id);
+    ctl_unique_free(&v->unique);
 }
 
 /* ---- Reading everything ---------------------------------------------------------------------- */
@@ -162,7 +166,7 @@ static bool id_read(due_id *id, const redisReply *bytes)
 static bool add_member(void *ctx, const struct ctl_found *found)
 {
     struct verify *v = ctx;
-    char topic[DUE_TOPIC_LENGTH + 1];
+    struct due__record_room room;
     due_record record;
     due_id id;
 
@@ -172,39 +176,12 @@ static bool add_member(void *ctx, const struct ctl_found *found)
     }
     if (!ids_add(&v->members, &id))
         return false;
-    if (ctl_record_read(&record, topic, found->id, found->record, found->entry) == 0 &&
-        strlen(topic) == found->topic.len &&
-        memcmp(topic, found->topic.at, found->topic.len) == 0 &&
-        due__redis_score(record.until_ns) == found->score)
+    int rc = ctl_record_read(&record, &room, found->id, found->record, found->entry);
+    if (rc == 0 && !ctl_unique_met(&v->unique, &record))
+        return no_memory();
+    if (rc == 0 && ctl_stands_in(&record, found->topic) && ctl_score_of(&record) == found->score)
         return true;
     return ids_add(&v->suspects, &id);
-}
-
-/* Every field of a hash, or every key: what @add makes of the elements of each page. */
-static bool scan(struct verify *v, const char *key, const char *match,
-                 bool (*add)(struct verify *v, const redisReply *page, struct ids *to),
-                 struct ids *to)
-{
-    char cursor[32] = "0";
-    bool more = true;
-
-    while (more) {
-        redisReply *page =
-            key != NULL ? CTL_ASK(&v->server, "HSCAN", key, cursor, "COUNT", "1000")
-                        : CTL_ASK(&v->server, "SCAN", cursor, "MATCH", match, "COUNT", "1000");
-        bool fine = ctl_answer_is(page, REDIS_REPLY_ARRAY, key != NULL ? "HSCAN" : "SCAN") &&
-                    due__redis_is_array(page, 2) && due__redis_is_text(page->element[0]) &&
-                    page->element[0]->len < (int)sizeof cursor &&
-                    page->element[1]->type == REDIS_REPLY_ARRAY && add(v, page->element[1], to);
-
-        if (fine)
-            memcpy(cursor, page->element[0]->str, (size_t)page->element[0]->len + 1);
-        freeReplyObject(page);
-        if (!fine)
-            return false;
-        more = strcmp(cursor, "0") != 0;
-    }
-    return true;
 }
 
 static bool add_fields(struct verify *v, const redisReply *page, struct ids *to)
@@ -220,12 +197,26 @@ static bool add_fields(struct verify *v, const redisReply *page, struct ids *to)
     return true;
 }
 
-/* Keys of topics; those that are not entered are not found by a program that opens the queue. */
-static bool add_keys(struct verify *v, const redisReply *page, struct ids *to)
+static bool add_records(void *ctx, const redisReply *page)
 {
+    struct verify *v = ctx;
+
+    return add_fields(v, page, &v->records);
+}
+
+static bool add_entries(void *ctx, const redisReply *page)
+{
+    struct verify *v = ctx;
+
+    return add_fields(v, page, &v->entries);
+}
+
+/* Keys of topics; those that are not entered are not found by a program that opens the queue. */
+static bool add_keys(void *ctx, const redisReply *page)
+{
+    struct verify *v = ctx;
     size_t before = strlen(v->keys.base) + 2;
 
-    (void)to;
     for (size_t i = 0; i < page->elements; i++) {
         const redisReply *key = page->element[i];
         struct ctl_text name;
@@ -255,7 +246,7 @@ static bool read_topics(struct verify *v)
     freeReplyObject(answer);
     v->entered = v->topics.n;
     snprintf(match, sizeof match, "%st:*", v->keys.base);
-    return fine && scan(v, NULL, match, add_keys, NULL);
+    return fine && ctl_scan(&v->server, "SCAN", NULL, match, add_keys, v);
 }
 
 static bool read_all(struct verify *v)
@@ -269,8 +260,12 @@ static bool read_all(struct verify *v)
             return false;
         v->unused += i < v->entered && v->members.n == before;
     }
-    return scan(v, v->keys.jobs, NULL, add_fields, &v->records) &&
-           scan(v, v->keys.again, NULL, add_fields, &v->entries);
+    v->dead = v->members.n;
+    if (!ctl_walk(&v->server, &v->keys, CTL_DEAD, add_member, v))
+        return false;
+    v->dead = v->members.n - v->dead;
+    return ctl_scan(&v->server, "HSCAN", v->keys.jobs, NULL, add_records, v) &&
+           ctl_scan(&v->server, "HSCAN", v->keys.again, NULL, add_entries, v);
 }
 
 /* What does not fit together. */
@@ -299,6 +294,12 @@ static bool suspect_all(struct verify *v)
 
 /* ---- One look at one job --------------------------------------------------------------------- */
 
+/* Of a topic, and behind the last one the dead. */
+static struct ctl_text text_of(const struct verify *v, size_t i)
+{
+    return i < v->topics.n ? v->topics.text[i] : CTL_DEAD;
+}
+
 static void ask_about(struct verify *v, const due_id *id)
 {
     struct due__link *l = v->server.link;
@@ -311,23 +312,24 @@ static void ask_about(struct verify *v, const due_id *id)
         due__link_text(l, hashes[i]);
         due__link_bytes(l, id->byte, DUE_STORE_ID_BYTES);
     }
-    for (size_t i = 0; i < v->topics.n; i++) {
+    for (size_t i = 0; i <= v->topics.n; i++) {
         due__link_command(l, 3);
         due__link_text(l, "ZSCORE");
-        ctl_topic_key(&v->server, &v->keys, v->topics.text[i]);
+        ctl_topic_key(&v->server, &v->keys, text_of(v, i));
         due__link_bytes(l, id->byte, DUE_STORE_ID_BYTES);
     }
     due__link_words(l, 1, (const char *const[]){ "EXEC" });
 }
 
 /* What is wrong with a job whose record can be read. */
-static enum ctl_wrong judge_place(const struct ctl_finding *f, int64_t score)
+static enum ctl_wrong judge_place(const struct ctl_finding *f, const due_record *record,
+                                  int64_t score)
 {
     if (f->in_count > 1)
         return CTL_TWICE;
-    if (strlen(f->topic) != f->in[0].len || memcmp(f->topic, f->in[0].at, f->in[0].len) != 0)
+    if (record->cause == 0 && f->in[0].at != NULL && !ctl_stands_in(record, f->in[0]))
         return CTL_DAMAGED;
-    return f->score == score ? CTL_FINE_JOB : CTL_SHIFTED;
+    return ctl_stands_in(record, f->in[0]) && f->score == score ? CTL_FINE_JOB : CTL_SHIFTED;
 }
 
 static enum ctl_wrong judge(struct ctl_finding *f, const redisReply *entry, int64_t score)
@@ -337,7 +339,7 @@ static enum ctl_wrong judge(struct ctl_finding *f, const redisReply *entry, int6
     int rc;
 
     id.str = (char *)f->id.byte;
-    rc = ctl_record_read(&record, f->topic, &id, f->record, entry);
+    rc = ctl_record_read(&record, &f->room, &id, f->record, entry);
     if (rc == DUE_EVERSION)
         return CTL_NEWER;
     if (f->in_count == 0 && rc == DUE_ENOENT)
@@ -348,20 +350,22 @@ static enum ctl_wrong judge(struct ctl_finding *f, const redisReply *entry, int6
         return CTL_NO_RECORD;
     if (rc != 0)
         return CTL_DAMAGED;
-    f->score = due__redis_score(record.until_ns);
-    return judge_place(f, score);
+    f->score = ctl_score_of(&record);
+    f->topic =
+        record.cause != 0 ? CTL_DEAD : (struct ctl_text){ f->room.topic, strlen(f->room.topic) };
+    return judge_place(f, &record, score);
 }
 
 static void tell(struct verify *v, const struct ctl_finding *f)
 {
     static const char *const texts[CTL_WRONGS] = {
         "",
-        "a record that stands in no topic",
+        "a record that stands in no topic, nor among the dead",
         "stands in a topic without a record",
         "a damaged record, or another topic's",
         "written by a later version: not touched",
-        "stands in more than one topic",
-        "stands at another time than its own",
+        "stands in more than one topic, or is dead and not",
+        "stands elsewhere, or at another time than its own",
         "times and counts without a job",
     };
     char id[DUE_ID_TEXT];
@@ -379,14 +383,14 @@ static bool look_at(struct verify *v, const due_id *id, const redisReply *all, s
     struct ctl_finding f = { .id = *id, .in = in };
     int64_t score = 0;
 
-    if (!ctl_answer_is(all, REDIS_REPLY_ARRAY, "a job") || all->elements != 2 + v->topics.n)
+    if (!ctl_answer_is(all, REDIS_REPLY_ARRAY, "a job") || all->elements != 3 + v->topics.n)
         return false;
     f.record = all->element[0];
-    for (size_t i = 0; i < v->topics.n; i++) {
+    for (size_t i = 0; i <= v->topics.n; i++) {
         if (!due__redis_is_text(all->element[2 + i]))
             continue;
         score = (int64_t)strtod(all->element[2 + i]->str, NULL);
-        in[f.in_count++] = v->topics.text[i];
+        in[f.in_count++] = text_of(v, i);
     }
     f.wrong = judge(&f, all->element[1], score);
     if (f.wrong == CTL_FINE_JOB)
@@ -404,7 +408,7 @@ static bool look_at(struct verify *v, const due_id *id, const redisReply *all, s
 
 static bool look_at_suspects(struct verify *v)
 {
-    size_t answers = 4 + v->topics.n;
+    size_t answers = 5 + v->topics.n; /* MULTI's, two, one of each topic and the dead, EXEC's */
     redisReply **got = calloc(answers, sizeof(redisReply *));
     struct ctl_text *in = calloc(v->topics.n + 1, sizeof *in);
     bool fine = got != NULL && in != NULL;
@@ -466,14 +470,20 @@ static int verify(struct verify *v, const struct ctl_head *head)
 {
     if (!read_all(v) || !suspect_all(v))
         return CTL_FAULTS;
-    printf(
-        "jobs    %zu members of %zu topics, %zu records, %zu with times or counts of their own\n",
-        v->members.n, v->topics.n, v->records.n, v->entries.n);
+    printf("jobs    %zu members of %zu topics, %zu dead, %zu records, %zu with times or counts of "
+           "their own\n",
+           v->members.n - v->dead, v->topics.n, v->dead, v->records.n, v->entries.n);
     if (head->aside > 0)
         printf("aside   %" PRIu64 " damaged records were set aside earlier: HGETALL %s\n",
                head->aside, v->keys.aside);
-    if (!look_at_suspects(v) || !look_at_topics(v) || !remove_unused(v))
+    if (!look_at_suspects(v) || !look_at_topics(v) || !remove_unused(v) ||
+        !ctl_unique_check(&v->unique, &v->server, &v->keys, v->repair))
         return CTL_FAULTS;
+    v->wrong += v->unique.wrong;
+    v->repaired += v->unique.repaired;
+    if (v->unique.held.n > 0)
+        printf("keys    %zu, %zu of them kept after their job is gone\n", v->unique.held.n,
+               v->unique.kept.n);
     if (v->unused > 0)
         printf("unused  %" PRIu64 " topics without a job%s\n", v->unused,
                v->repair != NULL ? ", removed" : "");
