@@ -124,10 +124,15 @@ void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generati
 {
     uint64_t w;
 
-    if (q->commits == NULL || !due__load_seq(&q->commits->stopping)) /* G2 of commit.c */
+    if (q->commits != NULL ? !due__load_seq(&q->commits->stopping)       /* G2 of commit.c */
+                           : !(due__load_seq(&q->state) & DUE__CLOSING)) /* E3 */
         return;
-    if (due__claim(q, number, generation, &w) == 0)
+    if (due__claim(q, number, generation, &w) != 0)
+        return;
+    if (q->commits != NULL)
         due__keep_stored(q, number);
+    else
+        due__discard(q, number, w);
 }
 
 void due__drained(struct due_queue *q)

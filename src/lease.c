@@ -171,7 +171,8 @@ void due__leases_discard(struct due_queue *q)
         struct due__job *j = due__job_at(&q->slab, at);
         uint64_t w = due__load_acquire(&j->word); /* J1: nobody else is there any more */
 
-        if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD)
+        bool lapsed = q->commits == NULL && due__word_state(w) == DUE__WAITING;
+        if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD && !lapsed)
             continue;
         due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
         if (q->commits != NULL)
@@ -433,6 +434,7 @@ static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
     due__given_back(q, number, w, at_ns);
     due__leave(q, &t);
     due__lease_answered(q);
+    due__keep_if_closed(q, number, due__word_generation(w));
     return 0;
 }
 

@@ -204,7 +204,8 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w);
 
 /* A job of the caller's own stays in the store, and leaves the queue. */
 void due__keep_stored(struct due_queue *q, uint32_t number);
-/* The same of one that was just made to wait again, if a stored queue has closed meanwhile. */
+/* One that was just made to wait again: if the queue has closed meanwhile it stays in the store, or
+ * is discarded. */
 void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generation);
 /* Everyone who waits for a job or for room looks again. */
 void due__wake_consumers(struct due_queue *q);
