@@ -72,8 +72,8 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
         due__drained(q);
 }
 
-/* Everyone who waits for room is called and, with @consumers, everyone who waits for a job; those
- * who come later see the state. */
+/* Everyone who waits for room is called and, with @consumers, everyone who waits for a job or naps;
+ * those who come later see the state. */
 static void wake_all(struct due_queue *q, bool consumers)
 {
     struct due__tenure t;
@@ -91,6 +91,8 @@ static void wake_all(struct due_queue *q, bool consumers)
             due__tenure_ring(&t, &w->bell);
         }
         more = (consumers && q->all != NULL) || q->space.first != NULL;
+        if (consumers && !due__nap_ring(q, &t, NULL))
+            more = true;
         if (!more)
             ring_closers(q, &t);
         due__leave(q, &t);
@@ -100,6 +102,26 @@ static void wake_all(struct due_queue *q, bool consumers)
 void due__wake_consumers(struct due_queue *q)
 {
     wake_all(q, true);
+}
+
+void due__quit_ring(struct due_queue *q, const uint32_t *quit)
+{
+    struct due__tenure t;
+    bool all;
+
+    do {
+        due__enter(q, &t);
+        all = due__nap_ring(q, &t, quit);
+        for (struct due__waiter *next, *w = q->all; all && w != NULL; w = next) {
+            next = w->all_next;
+            if (w->quit != quit)
+                continue;
+            all = due__tenure_room(&t);
+            if (all)
+                due__call(q, &t, w, NULL);
+        }
+        due__leave(q, &t);
+    } while (!all);
 }
 
 void due__keep_stored(struct due_queue *q, uint32_t number)
@@ -214,6 +236,8 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
 
     if (due__forked(q))
         return DUE_EFORK;
+    if (due__handling(q))
+        return DUE_EDEADLK;
     if (timeout_ns < 0 || (mode != DUE_CLOSE_DRAIN && mode != DUE_CLOSE_DISCARD))
         return DUE_EINVAL;
     int64_t until = due__time_add(due__timeout_now(q), timeout_ns);

@@ -91,6 +91,7 @@ struct due__waiter {
     struct due__waiter *made_next; /* T  all waiters ever made, for the end */
     const int *topics;             /* T  the caller's; NULL: any */
     size_t topic_count;            /* T */
+    const uint32_t *quit;          /* T  what calls it away, of its pool; or NULL */
     uint64_t ticket;               /* T  first parked, first called */
     int64_t until_ns;              /* T  on the monotonic clock, or the manual one */
     int64_t wakes_ns;              /* T  when it wakes by itself at the latest; not on the alarm */
@@ -197,6 +198,8 @@ struct due_queue {
     struct due__waiter *made;     /* T */
     struct due__waiters space;    /* T  callers that wait for room */
     struct due__waiters closers;  /* T  callers in due_close */
+    struct due__waiters naps;     /* T  those who wait for a time (nap.c) */
+    uint32_t pools;               /* T  worker pools that were not yet freed */
     struct due__waiter closer;    /* T  one of them needs no memory */
     uint32_t closer_taken;        /* A  C3 of close.c */
     uint64_t tickets;             /* T */

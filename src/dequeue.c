@@ -16,12 +16,13 @@ struct request {
     due_job *jobs;
     size_t max; /* at most INT_MAX */
     int64_t timeout_ns;
-    int64_t lease_ns; /* 0: for good */
+    int64_t lease_ns; /* 0: for good; less than 0: promised */
     int64_t until_ns; /* of the monotonic clock, or the manual one; DUE_FOREVER before it waits */
     int64_t woke_ns;  /* the clock as it was read since the last sleep; 0: not yet */
     int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
     uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
     const struct due__job *last; /* the last job in the inbox when the first of them began */
+    const uint32_t *quit;        /* not 0: do not wait, DUE_ETIMEDOUT; or NULL */
 };
 
 #define TAKE_AT_ONCE   32u  /* slots taken by one swap */
@@ -295,6 +296,8 @@ static int verdict(struct due_queue *q, const struct request *r, bool done)
         return DUE_ECLOSED;
     if (q->commits != NULL && due__commit_state(q) != 0) /* G2 of commit.c: so has whoever fenced */
         return DUE_EFENCED;
+    if (r->quit != NULL && due__load_seq(r->quit)) /* E3: so has whoever says so */
+        return DUE_ETIMEDOUT;
     if (!done)
         return 0;
     if (r->timeout_ns == 0)
@@ -347,6 +350,7 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
     }
     w->topics = r->topics;
     w->topic_count = r->topic_count;
+    w->quit = r->quit;
     w->until_ns = r->until_ns;
     due__park_job(q, &t, w);
     bool lead = q->lead == w;
@@ -438,11 +442,12 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
     else if (q->commits != NULL)
         rc = due__commit_lease(q, slots, n);
     n = rc > 0 ? (size_t)rc : n;
-    if (r->lease_ns > 0 && rc >= 0) {
-        rc = due__lease_begin(q, slots, n, r->lease_ns, jobs);
+    if (r->lease_ns != 0 && rc >= 0) {
+        rc = r->lease_ns > 0 ? due__lease_begin(q, slots, n, r->lease_ns, jobs)
+                             : due__promise(q, slots, n, -r->lease_ns, r->now_ns, jobs);
         rc = rc == 0 ? (int)n : rc;
     }
-    if (r->lease_ns > 0 && rc == DUE_ENOMEM)
+    if (r->lease_ns != 0 && rc == DUE_ENOMEM)
         due__put_back(q, slots, n);
     else if (r->lease_ns == 0 && rc > 0)
         due__hand_over(q, slots, (size_t)rc, q->commits == NULL ? r->now_ns : 0, jobs);
@@ -523,15 +528,13 @@ static int dequeue_stored(struct due_queue *q, struct request *r)
         rc = hand_out(q, r, slots, got, r->jobs);
         if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
             return DUE_ESTORE;
-        if (rc != 0 &&
-            rc != DUE_ETIMEDOUT) /* else the store is away, and the caller waits for it */
+        if (rc != 0 && rc != DUE_ETIMEDOUT) /* else the store is away: the caller waits for it */
             return rc;
     }
 }
 
-/* Of these topics, or of any: up to @max jobs, for good or on a lease. */
-static int take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                    int64_t lease_ns, int64_t timeout_ns)
+int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                  int64_t lease_ns, int64_t timeout_ns, const uint32_t *quit)
 {
     struct request r = { .topics = topics,
                          .topic_count = n,
@@ -539,51 +542,16 @@ static int take_out(struct due_queue *q, const int *topics, size_t n, due_job *j
                          .max = max < INT_MAX ? max : INT_MAX,
                          .lease_ns = lease_ns,
                          .timeout_ns = timeout_ns,
-                         .until_ns = DUE_FOREVER };
+                         .until_ns = DUE_FOREVER,
+                         .quit = quit };
 
     if (due__forked(q))
         return DUE_EFORK;
     if (timeout_ns < 0 || max == 0 || topics_check(q, topics, n) != 0)
         return DUE_EINVAL;
-    return q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
-}
-
-int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                      int64_t timeout_ns)
-{
-    return take_out(q, topics, n, jobs, max, 0, timeout_ns);
-}
-
-int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t timeout_ns)
-{
-    int rc = take_out(q, topics, n, job, 1, 0, timeout_ns);
-
-    return rc < 0 ? rc : 0;
-}
-
-int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                      int64_t lease_ns, int64_t timeout_ns)
-{
-    if (lease_ns <= 0)
-        return DUE_EINVAL;
-    if (!due__load_relaxed(&q->reserves))
+    if (lease_ns != 0 && !due__load_relaxed(&q->reserves))
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it takes */
-    return take_out(q, topics, n, jobs, max, lease_ns, timeout_ns);
-}
-
-int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t lease_ns,
-                     int64_t timeout_ns)
-{
-    int rc = due_reserve_batch(q, topics, n, job, 1, lease_ns, timeout_ns);
-
-    return rc < 0 ? rc : 0;
-}
-
-int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns)
-{
-    int rc = due_reserve_batch(q, NULL, 0, job, 1, lease_ns, timeout_ns);
-
-    return rc < 0 ? rc : 0;
+    return q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
 }
 
 int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)

@@ -40,6 +40,7 @@ enum due__state {
 #define DUE__LINKED     UINT64_C(0x10) /* the job's node is in the inbox */
 #define DUE__READY      UINT64_C(0x20) /* its slot is in a topic's line */
 #define DUE__HELD       UINT64_C(0x40) /* it was reserved: see its lease (side.h) */
+#define DUE__PROMISED   UINT64_C(0x80) /* LENT, to a pool: its lease is only promised (promise.c) */
 #define DUE__FLAGS      UINT64_C(0xf0)
 #define DUE__STAMP_BITS 24
 #define DUE__STAMP_MASK ((UINT64_C(1) << DUE__STAMP_BITS) - 1)

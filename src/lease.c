@@ -39,7 +39,7 @@ bool due__lease_limited(const struct due_queue *q, const struct due__job *j)
 }
 
 /* The records that the jobs will need, also if they die without anybody to ask for memory. */
-static int records_make(struct due_queue *q, const struct due__slot *slots, size_t n)
+int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t number = due__slot_job(slots[i]);
@@ -98,7 +98,7 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
                      due_job *jobs)
 {
     struct due__tenure t;
-    int rc = records_make(q, slots, n);
+    int rc = due__lease_records(q, slots, n);
 
     if (rc != 0)
         return rc;
@@ -563,6 +563,8 @@ int due_extend(due_job *job, int64_t lease_ns)
 
     if (rc != 0)
         return rc;
+    if (job->pool != NULL)
+        due__workers_settle(job);
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
     rc = hold_still(q, number, job->token, now, &w);

@@ -17,6 +17,8 @@ static inline struct due__lease *due__lease_at(const struct due_queue *q, uint32
 /* The taken jobs begin a lease and are filled in for the caller.  DUE_ENOMEM: nothing changed. */
 int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
                      due_job *jobs);
+/* What it needs for that, made before. */
+int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n);
 /* The lease of a job of the caller's own (LENT) goes on; if it has ended, the job waits. */
 void due__lease_resume(struct due_queue *q, uint32_t number);
 /* A lease was ended by its holder, otherwise than by an ack: counted. */
@@ -111,6 +113,23 @@ static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size
     return any ? due__vet_all(q, slots, n, rc) : n;
 }
 
+/* ---- promise.c ---- */
+
+/* As due__lease_begin(), but the leases of some need not stand in the timeline yet. */
+int due__promise(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
+                 int64_t now_ns, due_job *jobs);
+/* Is the lease of this job, which the caller has, only promised? */
+bool due__promised(const due_job *job);
+/* A promised lease stands in the timeline from here on, and ends at @until_ns; the job is answered
+ * for as any. */
+void due__promise_keep(const due_job *job, int64_t until_ns);
+/* A promised job is done. */
+void due__promise_ack(due_job *job);
+/* It goes back to where it stood, as if it had not been handed out, and *@job is zeroed. */
+void due__promise_return(due_job *job);
+/* Was it cancelled?  *@promised: was its lease promised still? */
+bool due__promise_stopping(const due_job *job, bool *promised);
+
 /* ---- lent.c ---- */
 
 /* The taken jobs, for good, for the caller.  @now_ns: the clock, if it was just read; else 0. */
@@ -132,11 +151,33 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
 /* Take up to @max live jobs of topic @t without the lock. */
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max);
+/* Of these topics, or of any: up to @max jobs, for good (@lease_ns 0), on a lease, or on one that
+ * is promised (less than 0: of so long).  Unless @quit is NULL the caller can be called away: when
+ * *@quit is not 0 it does not wait, DUE_ETIMEDOUT; who sets it then calls due__quit_ring(). */
+int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
+                  int64_t lease_ns, int64_t timeout_ns, const uint32_t *quit);
 /* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
  * them. AGAIN: there may be some behind many cancelled ones. */
 enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
 enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
                                 struct due__slot *slots, size_t max, size_t *got);
+
+/* ---- nap.c ---- */
+
+/* Sleep until rung, or until @until_ns on what timeouts are counted on; or shorter. */
+void due__nap(struct due_queue *q, struct due__waiter *w, int64_t until_ns);
+/* Under the lock: the same for who has more to look at before it sleeps. */
+void due__nap_link(struct due_queue *q, struct due__waiter *w, int64_t until_ns);
+void due__nap_unlink(struct due_queue *q, struct due__waiter *w);
+/* Under the lock: ring those who nap and have this @quit, or any (NULL).  False: not all. */
+bool due__nap_ring(struct due_queue *q, struct due__tenure *t, const uint32_t *quit);
+
+/* ---- workers.c ---- */
+
+/* Does the calling thread run a handler of this queue? */
+bool due__handling(const struct due_queue *q);
+/* The job of a handler that runs: its lease is a real one from here on. */
+void due__workers_settle(const due_job *job);
 
 /* ---- verbs.c ---- */
 
@@ -209,6 +250,8 @@ void due__keep_stored(struct due_queue *q, uint32_t number);
 void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generation);
 /* Everyone who waits for a job or for room looks again. */
 void due__wake_consumers(struct due_queue *q);
+/* Those who wait for a job, or nap, and have this @quit. */
+void due__quit_ring(struct due_queue *q, const uint32_t *quit);
 
 /* End the proxies' threads, once. */
 void due__stop_proxies(struct due_queue *q);

@@ -370,11 +370,15 @@ static void payloads_free(struct due_queue *q)
 /* Is anything still out, or anybody in? */
 static bool busy(struct due_queue *q)
 {
+    struct due__tenure t;
     struct due_stats s;
 
     if (!(due__load_seq(&q->state) & DUE__STOPPED) || due__load_seq(&q->inside) > 0)
         return true; /* no edge: whoever frees comes after every other call */
-    return due_stats(q, &s) != 0 || s.lent > 0;
+    due__enter(q, &t);
+    bool pools = q->pools > 0;
+    due__leave(q, &t);
+    return pools || due_stats(q, &s) != 0 || s.lent > 0;
 }
 
 int due_free(due_queue *q)

@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core.h"
 
@@ -15,19 +16,37 @@ static void *begin(void *arg)
     pthread_setname_np(pthread_self(), t->name);
     if (q->hooks.on_thread_start != NULL)
         q->hooks.on_thread_start(q->hooks.ctx, t->name);
-    t->run(q);
+    t->run(t->arg);
     return NULL;
 }
 
-int due__thread_start(struct due__thread *t, struct due_queue *queue, char duty,
-                      void (*run)(struct due_queue *))
+static void run_proxy(void *arg)
 {
+    struct due__thread *t = arg;
+
+    t->proxy(t->queue);
+}
+
+int due__thread_start(struct due__thread *t, struct due_queue *queue, char duty,
+                      void (*proxy)(struct due_queue *))
+{
+    const char name[] = { duty, '\0' };
+
+    t->proxy = proxy;
+    return due__thread_start_named(t, queue, name, run_proxy, t);
+}
+
+int due__thread_start_named(struct due__thread *t, struct due_queue *queue, const char *duty,
+                            void (*run)(void *arg), void *arg)
+{
+    int room = (int)(sizeof t->name - sizeof "due::" - strlen(duty));
     sigset_t all;
     sigset_t before;
 
     t->queue = queue;
     t->run = run;
-    snprintf(t->name, sizeof t->name, "due:%.9s:%c", queue->name, duty);
+    t->arg = arg;
+    snprintf(t->name, sizeof t->name, "due:%.*s:%s", room, queue->name, duty);
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

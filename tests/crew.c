@@ -137,10 +137,11 @@ void crew_close(due_queue *q, enum due_close_mode mode)
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     rc = due_stats(q, &s);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
-    CREW_CHECK(s.enqueued == s.dequeued + s.cancelled + s.discarded,
-               ": enqueued %llu dequeued %llu cancelled %llu discarded %llu",
+    CREW_CHECK(s.enqueued == s.dequeued + s.cancelled + s.discarded + s.acked,
+               ": enqueued %llu dequeued %llu cancelled %llu discarded %llu acked %llu",
                (unsigned long long)s.enqueued, (unsigned long long)s.dequeued,
-               (unsigned long long)s.cancelled, (unsigned long long)s.discarded);
+               (unsigned long long)s.cancelled, (unsigned long long)s.discarded,
+               (unsigned long long)s.acked);
     CREW_CHECK(s.waiting == 0, ": %llu", (unsigned long long)s.waiting);
     CREW_CHECK(s.lent == 0, ": %llu", (unsigned long long)s.lent);
     CREW_CHECK(s.mended == 0, ": %llu", (unsigned long long)s.mended);

@@ -288,7 +288,7 @@ typedef struct due_job {
     uint64_t token;      /* of the lease; 0: not reserved */
     const void *headers; /* lent as data is; NULL if there are none */
     size_t headers_len;  /* */
-    void *pool;          /* the library's */
+    void *pool;          /* the library's: of whose handler it is (due/workers.h) */
     uint64_t reserved[1];
 } due_job;
 
@@ -420,8 +420,8 @@ enum due_close_mode {
  * DUE_ETIMEDOUT, also with another mode; once closed it answers 0.
  *
  * Threads:  any
- * Errors:   DUE_EINVAL, DUE_EFORK, DUE_ETIMEDOUT: jobs left, or callers have not left yet;
- *           DUE_ENOMEM: only while another thread closes too
+ * Errors:   DUE_EINVAL, DUE_EFORK, DUE_ETIMEDOUT: jobs left, or callers or handlers have not left
+ *           yet; DUE_EDEADLK: in a handler; DUE_ENOMEM: only while another thread closes too
  */
 DUE_API int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
     DUE_NONNULL(1) DUE_MUST_CHECK;
@@ -430,7 +430,8 @@ DUE_API int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns
  * Give back a closed queue.  NULL is allowed.
  *
  * Threads:  one, after every other call on this queue has returned
- * Errors:   DUE_EBUSY: not closed, a caller still inside, or a lent job not yet done with.
+ * Errors:   DUE_EBUSY: not closed, a caller still inside, a lent job not yet done with, or a pool
+ *           of workers not yet freed.
  *           In a child after fork: 0, and the child's copy of the memory is given back.
  */
 DUE_API int due_free(due_queue *q);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# symbols.sh SOURCE LIBRARY - the calls of due.h, the names in libdue.map and what the shared
+# symbols.sh SOURCE LIBRARY - the calls of due.h and workers.h, the names in libdue.map and what the shared
 # library shows are the same.
 set -eu
 export LC_ALL=C
@@ -8,13 +8,14 @@ library=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-sed -n 's/^DUE_API [^(]*[ *]\(due_[a-z_]*\)(.*/\1/p' "$source/include/due/due.h" |
+cat "$source/include/due/due.h" "$source/include/due/workers.h" >"$work/headers"
+sed -n 's/^DUE_API [^(]*[ *]\(due_[a-z_]*\)(.*/\1/p' "$work/headers" |
     sort >"$work/header"
 sed -n 's/^ *\(due_[a-z_]*\);$/\1/p' "$source/src/libdue.map" | sort >"$work/map"
 nm -D --defined-only "$library" | sed -n 's/^[0-9a-f]* [^A] \([^@]*\).*/\1/p' |
     sort >"$work/library"
 
-[ "$(grep -c '^DUE_API' "$source/include/due/due.h")" = "$(wc -l <"$work/header")" ] || {
+[ "$(grep -c '^DUE_API' "$work/headers")" = "$(wc -l <"$work/header")" ] || {
     echo "not every line with DUE_API was understood"
     exit 1
 }
