@@ -1,7 +1,6 @@
-/* thread_workers_slow.c - handlers that are slow, stuck, or take longer than they may hold up nobody
- * else; and a pool that has nothing to do costs nothing.
+/* thread_workers_slow.c - handlers that are slow, stuck, or take longer than they may hold up
+ * nobody else; and a pool that has nothing to do costs nothing.
  */
-#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>

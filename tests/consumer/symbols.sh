@@ -1,6 +1,6 @@
 #!/bin/sh
-# symbols.sh SOURCE LIBRARY - the calls of due.h and workers.h, the names in libdue.map and what the shared
-# library shows are the same.
+# symbols.sh SOURCE LIBRARY - the calls of libdue's own headers, the names in libdue.map and what
+# the shared library shows are the same.
 set -eu
 export LC_ALL=C
 source=$1
@@ -8,7 +8,9 @@ library=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cat "$source/include/due/due.h" "$source/include/due/workers.h" >"$work/headers"
+for header in due signals workers; do
+    cat "$source/include/due/$header.h"
+done >"$work/headers"
 sed -n 's/^DUE_API [^(]*[ *]\(due_[a-z_]*\)(.*/\1/p' "$work/headers" |
     sort >"$work/header"
 sed -n 's/^ *\(due_[a-z_]*\);$/\1/p' "$source/src/libdue.map" | sort >"$work/map"
