@@ -16,6 +16,7 @@ static const char version[] =
 
 static const char usage[] =
     "usage: duectl run [OPTION]... [FILE]    print each line of a schedule at its time\n"
+    "       duectl work [OPTION]...          hand the jobs of a stored queue to a command\n"
     "       duectl check [FILE]              only say which lines cannot be read\n"
     "       duectl restore [OPTION]... [URL] show what a stored queue holds\n"
     "       duectl verify [OPTION]... [URL]  look whether a stored queue is whole\n"
@@ -39,6 +40,11 @@ static const char usage_run[] =
     "\n"
     "  --exec CMD     hand each text to sh -c CMD: on its standard input, and in DUE_TEXT\n"
     "  --workers N    run up to N commands at a time (1)\n"
+    "  --retry WHEN   run failed commands again: after 5s; after 1s..1h, longer each time; or "
+    "after\n"
+    "                 1m,10m,1h and then no more\n"
+    "  --attempts N   how often in all (5); a command that ends with 75 is run again without "
+    "limit\n"
     "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
     "  --replay       FILE is a log: print its lines at the pace of their own timestamps (common\n"
     "                 log format and ISO 8601); the first is now\n"
@@ -61,6 +67,31 @@ static const char usage_run[] =
     "or\n"
     "no such input; 3 the output could not be written, or the store fails; 128 and its number:\n"
     "stopped by a signal.\n";
+
+static const char usage_work[] =
+    "usage: duectl work --exec CMD [OPTION]...\n"
+    "\n"
+    "Hands the jobs of a stored queue to a command, each when it is due, until a signal stops it.\n"
+    "\n"
+    "  --exec CMD     sh -c CMD, with the text on its standard input, and in DUE_TEXT.  If it "
+    "ends\n"
+    "                 with 0 the job is done; with 75 it is tried again; with anything else too,\n"
+    "                 until that was its last attempt: then the job is dead, and kept\n"
+    "  --workers N    run up to N commands at a time (1)\n"
+    "  --retry WHEN   when to try again: after 5s; after 1s..1h, longer each time (the default); "
+    "or\n"
+    "                 after 1m,10m,1h and then no more\n"
+    "  --attempts N   how often in all (5); after 75 without limit\n"
+    "  --topic NAME   only jobs of this topic; may be given more than once\n"
+    "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
+    "  --stats        say at the end, on standard error, how many there were\n"
+    "  --store URL    the Redis, or the variable DUE_STORE_URL\n"
+    "  --queue NAME   the name of the stored queue (duectl)\n"
+    "  --standby      wait until the present owner of the queue is gone\n"
+    "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 2 wrong usage; 3 the store fails; 128 and its number: stopped by a signal.\n";
 
 static const char usage_check[] = "usage: duectl check [FILE]\n"
                                   "\n"
@@ -89,9 +120,10 @@ static int print_text(const char *text)
     return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
 }
 
-static int run_or_check(int argc, char **argv)
+static int run_work_or_check(int argc, char **argv)
 {
     bool run = strcmp(argv[0], "run") == 0;
+    bool work = strcmp(argv[0], "work") == 0;
     struct ctl_options options;
 
     if (!ctl_options_read(&options, argc, argv)) {
@@ -99,7 +131,9 @@ static int run_or_check(int argc, char **argv)
         return CTL_USAGE;
     }
     if (options.help)
-        return print_text(run ? usage_run : usage_check);
+        return print_text(run ? usage_run : work ? usage_work : usage_check);
+    if (work)
+        return ctl_work(&options);
     return run ? ctl_run(&options) : ctl_check(&options);
 }
 
@@ -112,8 +146,9 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return say_usage();
-    if (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "check") == 0)
-        return run_or_check(argc - 1, argv + 1);
+    if (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "work") == 0 ||
+        strcmp(argv[1], "check") == 0)
+        return run_work_or_check(argc - 1, argv + 1);
     if (strcmp(argv[1], "restore") == 0)
         return ctl_restore(argc - 1, argv + 1);
     if (strcmp(argv[1], "doctor") == 0)

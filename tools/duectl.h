@@ -62,6 +62,9 @@ enum {
     CTL_ENV_MAX = 64 * 1024, /* bytes of a text that is also put into the environment */
     CTL_PUT = 256,           /* lines that are stored at once, */
     CTL_PUT_BYTES = 4 << 20, /* and about how many bytes */
+    CTL_TOPICS_MAX = 64,     /* that `work` takes jobs of, where it is not all */
+    CTL_ATTEMPTS = 5,        /* of a command that is tried again */
+    CTL_TEMPFAIL = 75,       /* the exit status that asks for that (EX_TEMPFAIL) */
 };
 
 /* ---- The command line ------------------------------------------------------------------------ */
@@ -80,9 +83,17 @@ struct ctl_options {
     bool ack_lines;              /* */
     bool standby;                /* */
     enum due_durability require; /* */
+    bool retries;                /* failed commands are run again: */
+    due_retry retry;             /* when, */
+    uint32_t attempts;           /* and how often in all, unless they ask for more */
+    const char *topics[CTL_TOPICS_MAX];
+    size_t topic_count; /* 0: all */
 };
 
-/* Read the arguments of `run` or `check`; @argv[0] is that word.  False: said what is wrong. */
+/* Read "5s", "1s..1h" or "1m,10m,1h". */
+bool ctl_retry_read(const char *text, due_retry *retry);
+
+/* Read the arguments of `run`, `work` or `check`; @argv[0] is that word.  False: said what is wrong. */
 bool ctl_options_read(struct ctl_options *options, int argc, char **argv);
 
 /* Note what URLs the arguments and the environment hold, and overwrite their users and passwords
@@ -325,8 +336,20 @@ void ctl_exec(struct ctl_run *run, int number);
 void ctl_print_stored(struct ctl_run *run, int number);
 void ctl_exec_stored(struct ctl_run *run, int number);
 
-/* Run the command for a job, and wait for it. */
-void ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job);
+/* What came of a command: it has ended with 0; it asks to be run again; or it failed. */
+enum ctl_outcome { CTL_DONE, CTL_AGAIN, CTL_FAILED };
+
+/* Run the command for a job, and wait for it.  What went wrong is said, but not counted. */
+enum ctl_outcome ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job);
+
+/* Is a job to be tried again after this? */
+bool ctl_retries(const struct ctl_run *run, const due_job *due, enum ctl_outcome outcome);
+
+/* A stored job as one that a command is given; NULL: no memory. */
+struct ctl_job *ctl_job_copy(const due_job *due);
+
+/* Was the commands' end brought about by the end of the run? */
+bool ctl_was_stopped(struct ctl_crew *crew);
 
 /* Send @signal to every command that runs, and to those that start after all. */
 void ctl_crew_signal(struct ctl_crew *crew, int signal);
@@ -389,6 +412,9 @@ void ctl_stored_stop(struct ctl_run *run);
 
 /* Jobs that stay in the store. */
 uint64_t ctl_stored_left(struct ctl_run *run);
+
+/* `duectl work`: the exit status. */
+int ctl_work(const struct ctl_options *options);
 
 /* `duectl restore`, `doctor`, `verify`: the exit status; @argv[0] is that word. */
 int ctl_restore(int argc, char **argv);

@@ -193,11 +193,10 @@ static void say_failure(struct ctl_run *run, const struct ctl_job *job, const ch
 {
     char name[NAME_ROOM];
 
-    ctl_tally_add(&run->tally, &run->tally.counts.failed, 1);
     ctl_say(&run->screen, "duectl: %s: the command %s %d\n", name_of(name, run, job), what, number);
 }
 
-void ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job)
+enum ctl_outcome ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job)
 {
     char name[NAME_ROOM];
     pid_t pid;
@@ -205,10 +204,9 @@ void ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job)
     int rc = launch(run->options->exec, job, &pid);
 
     if (rc != 0) {
-        ctl_tally_add(&run->tally, &run->tally.counts.failed, 1);
         ctl_say(&run->screen, "duectl: %s: the command cannot be started: %s\n",
                 name_of(name, run, job), strerror(rc));
-        return;
+        return CTL_FAILED;
     }
     crew_enter(&run->crew, number, pid);
     status = wait_for(&run->crew, number, pid);
@@ -216,19 +214,60 @@ void ctl_exec_job(struct ctl_run *run, int number, const struct ctl_job *job)
         say_failure(run, job, "was ended by signal", WTERMSIG(status));
     else if (WEXITSTATUS(status) != 0)
         say_failure(run, job, "ended with status", WEXITSTATUS(status));
+    else
+        return CTL_DONE;
+    return WIFEXITED(status) && WEXITSTATUS(status) == CTL_TEMPFAIL ? CTL_AGAIN : CTL_FAILED;
+}
+
+bool ctl_was_stopped(struct ctl_crew *crew)
+{
+    bool stopped;
+
+    pthread_mutex_lock(&crew->lock);
+    stopped = crew->signal != 0;
+    pthread_mutex_unlock(&crew->lock);
+    return stopped;
+}
+
+bool ctl_retries(const struct ctl_run *run, const due_job *due, enum ctl_outcome outcome)
+{
+    if (outcome == CTL_DONE || !run->options->retries)
+        return false;
+    return outcome == CTL_AGAIN || due->attempts < run->options->attempts;
+}
+
+/* A job of this run comes again; it is not freed then. */
+static bool again(struct ctl_run *run, due_job *due, enum ctl_outcome outcome)
+{
+    if (!ctl_retries(run, due, outcome))
+        return false;
+    return due_nack(due, ctl_was_stopped(&run->crew) ? 0 : DUE_BY_POLICY) == 0;
+}
+
+/* For good or, where it may come again, until it is answered for. */
+static int take(struct ctl_run *run, due_job *due)
+{
+    if (run->options->retries)
+        return due_reserve(run->queue, due, DUE_FOREVER, DUE_FOREVER);
+    return due_dequeue(run->queue, due, DUE_FOREVER);
 }
 
 void ctl_exec(struct ctl_run *run, int number)
 {
     due_job due;
 
-    while (due_dequeue(run->queue, &due, DUE_FOREVER) == 0) {
+    while (take(run, &due) == 0) {
         struct ctl_job *job = due.ptr;
 
-        ctl_job_taken(run, &due);
-        ctl_exec_job(run, number, job);
+        if (due.attempts <= 1)
+            ctl_job_taken(run, &due);
+        enum ctl_outcome outcome = ctl_exec_job(run, number, job);
+        if (again(run, &due, outcome))
+            continue;
         ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
+        ctl_tally_add(&run->tally, &run->tally.counts.failed, outcome != CTL_DONE);
         free(job);
-        due_job_done(&due);
+        if (!run->options->retries || due_ack(&due) != 0)
+            due_job_done(&due);
     }
 }

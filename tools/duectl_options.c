@@ -1,4 +1,4 @@
-/* duectl_options.c - the command line of `run` and `check`. */
+/* duectl_options.c - the command line of `run`, `work` and `check`. */
 #define _GNU_SOURCE
 #include "duectl.h"
 
@@ -20,6 +20,9 @@ enum {
     ACK_LINES,
     STANDBY,
     REQUIRE,
+    RETRY,
+    ATTEMPTS,
+    TOPIC,
     HELP
 };
 
@@ -35,6 +38,24 @@ static const struct option run_options[] = {
     { "ack-lines", no_argument, NULL, ACK_LINES },
     { "standby", no_argument, NULL, STANDBY },
     { "require", required_argument, NULL, REQUIRE },
+    { "retry", required_argument, NULL, RETRY },
+    { "attempts", required_argument, NULL, ATTEMPTS },
+    { "help", no_argument, NULL, HELP },
+    { NULL, 0, NULL, 0 },
+};
+
+static const struct option work_options[] = {
+    { "exec", required_argument, NULL, EXEC },
+    { "workers", required_argument, NULL, WORKERS },
+    { "grace", required_argument, NULL, GRACE },
+    { "stats", no_argument, NULL, STATS },
+    { "store", required_argument, NULL, STORE },
+    { "queue", required_argument, NULL, QUEUE },
+    { "standby", no_argument, NULL, STANDBY },
+    { "require", required_argument, NULL, REQUIRE },
+    { "retry", required_argument, NULL, RETRY },
+    { "attempts", required_argument, NULL, ATTEMPTS },
+    { "topic", required_argument, NULL, TOPIC },
     { "help", no_argument, NULL, HELP },
     { NULL, 0, NULL, 0 },
 };
@@ -58,6 +79,34 @@ static bool read_workers(const char *text, int *workers)
     if (ctl_digits_read(&c, 9, &value) == 0 || c.at < c.len || value < 1 || value > CTL_WORKERS_MAX)
         return wrong("--workers takes a number from 1 to 256", text);
     *workers = (int)value;
+    return true;
+}
+
+static bool read_attempts(const char *text, uint32_t *attempts)
+{
+    struct ctl_cursor c = { .text = text, .len = strlen(text) };
+    int64_t value;
+
+    if (ctl_digits_read(&c, 9, &value) == 0 || c.at < c.len || value < 1)
+        return wrong("--attempts takes a number from 1 to 999999999", text);
+    *attempts = (uint32_t)value;
+    return true;
+}
+
+static bool read_retry(const char *text, struct ctl_options *options)
+{
+    options->retries = true;
+    return ctl_retry_read(text, &options->retry) ||
+           wrong("--retry takes a time such as 5s, a range such as 1s..1h, or a list of up to 16 "
+                 "times such as 1m,10m,1h",
+                 text);
+}
+
+static bool take_topic(const char *text, struct ctl_options *options)
+{
+    if (options->topic_count == CTL_TOPICS_MAX || strlen(text) > DUE_TOPIC_LENGTH)
+        return wrong("--topic takes a name of up to 255 bytes, at most 64 times", text);
+    options->topics[options->topic_count++] = text;
     return true;
 }
 
@@ -145,6 +194,12 @@ static bool take_option(struct ctl_options *options, int option, const char *val
     case STATS:
         options->stats = true;
         return true;
+    case RETRY:
+        return read_retry(value, options);
+    case ATTEMPTS:
+        return read_attempts(value, &options->attempts);
+    case TOPIC:
+        return take_topic(value, options);
     case HELP:
         options->help = true;
         return true;
@@ -170,6 +225,10 @@ static bool belong_together(const struct ctl_options *options, const bool *given
         return wrong("goes with --replay", "--speed");
     if (given[GRACE - EXEC] && options->exec == NULL)
         return wrong("goes with --exec", "--grace");
+    if (given[RETRY - EXEC] && options->exec == NULL)
+        return wrong("goes with --exec", "--retry");
+    if (given[ATTEMPTS - EXEC] && !options->retries)
+        return wrong("goes with --retry", "--attempts");
     for (size_t i = 0; i < sizeof of_store / sizeof of_store[0]; i++) {
         if (given[of_store[i].option - EXEC] && options->store == NULL)
             return wrong("goes with --store", of_store[i].name);
@@ -177,16 +236,41 @@ static bool belong_together(const struct ctl_options *options, const bool *given
     return true;
 }
 
-bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
+/* Of `work`: it needs a command and a queue, and tries again unless told how. */
+static bool for_work(struct ctl_options *options)
 {
-    bool run = strcmp(argv[0], "run") == 0;
-    const struct option *known = run ? run_options : check_options;
-    bool given[HELP - EXEC + 1] = { false };
-    int option;
+    if (options->exec == NULL)
+        return wrong("needs --exec", "work");
+    if (options->store == NULL)
+        return wrong("needs --store, or the variable DUE_STORE_URL", "work");
+    if (options->file != NULL)
+        return wrong("work takes no file", options->file);
+    return true;
+}
+
+static void set_defaults(struct ctl_options *options, const char *command)
+{
+    bool work = strcmp(command, "work") == 0;
 
     *options = (struct ctl_options){ .workers = 1, .speed = 1, .grace_ns = DUE_S(5) };
     options->queue = "duectl";
-    options->store = run ? ctl_url_of(NULL) : NULL;
+    options->attempts = CTL_ATTEMPTS;
+    options->store = work || strcmp(command, "run") == 0 ? ctl_url_of(NULL) : NULL;
+    options->retries = work;
+    options->retry.kind = DUE_RETRY_EXPONENTIAL;
+    options->retry.delay_ns = DUE_S(1);
+    options->retry.cap_ns = DUE_S(3600);
+}
+
+bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
+{
+    bool work = strcmp(argv[0], "work") == 0;
+    bool run = strcmp(argv[0], "run") == 0;
+    const struct option *known = run ? run_options : work ? work_options : check_options;
+    bool given[HELP - EXEC + 1] = { false };
+    int option;
+
+    set_defaults(options, argv[0]);
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
         if (option == ':')
@@ -201,5 +285,7 @@ bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
     if (optind + 1 < argc)
         return wrong("one file at most", argv[optind + 1]);
     options->file = argv[optind];
-    return options->help || belong_together(options, given);
+    if (options->help)
+        return true;
+    return work ? for_work(options) : belong_together(options, given);
 }

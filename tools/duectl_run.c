@@ -57,6 +57,7 @@ static bool open_queues(struct ctl_run *run)
     due_options wall = { DUE_OPTIONS_INIT, .name = "dates", .on_discard = discard_of_wall };
 
     queue.capacity = run->options->replay ? CTL_AHEAD : 0;
+    queue.retry = run->options->retries ? run->options->retry : queue.retry;
     queue.on_log = ctl_run_log;
     queue.ctx = run;
     wall.clock = DUE_CLOCK_REALTIME;

@@ -82,6 +82,8 @@ int ctl_stored_open(struct ctl_run *run)
     if (s->store == NULL)
         return CTL_USAGE;
     options.capacity = run->options->replay ? CTL_AHEAD : 0;
+    if (run->options->retries)
+        options.retry = run->options->retry;
     options.store = s->store;
     options.confirm = DUE_CONFIRM_ASYNC;
     options.store_timeout_ns = DUE_FOREVER;
@@ -375,39 +377,59 @@ void ctl_print_stored(struct ctl_run *run, int number)
     ctl_run_broken(run, -rc);
 }
 
-/* Was the command's end brought about by the end of the run? */
-static bool was_stopped(struct ctl_crew *crew)
-{
-    bool stopped;
-
-    pthread_mutex_lock(&crew->lock);
-    stopped = crew->signal != 0;
-    pthread_mutex_unlock(&crew->lock);
-    return stopped;
-}
-
-/* Hand one job to a command: 0, or an error. */
-static int exec_one(struct ctl_run *run, int number, due_job *due)
+struct ctl_job *ctl_job_copy(const due_job *due)
 {
     struct ctl_job *job = malloc(sizeof *job + due->len + 1);
 
     if (job == NULL)
-        return DUE_ENOMEM;
+        return NULL;
     job->late_ns = 0;
     job->line = 0;
     job->len = due->len;
     if (due->len > 0)
         memcpy(job->text, due->data, due->len);
     job->text[due->len] = '\n';
-    count_taken(run, due);
-    ctl_exec_job(run, number, job);
-    ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
+    return job;
+}
+
+/* Hand one job to a command: 0, or an error. */
+static int exec_one(struct ctl_run *run, int number, due_job *due, enum ctl_outcome *outcome)
+{
+    struct ctl_job *job = ctl_job_copy(due);
+
+    if (job == NULL)
+        return DUE_ENOMEM;
+    if (due->attempts <= 1)
+        count_taken(run, due);
+    *outcome = ctl_exec_job(run, number, job);
     free(job);
     return 0;
 }
 
+/* The command has ended: the job leaves the store, or comes again, or is dead. */
+static void answer(struct ctl_run *run, due_job *due, enum ctl_outcome outcome)
+{
+    int rc = 0;
+
+    if (ctl_retries(run, due, outcome)) {
+        rc = due_nack(due, DUE_BY_POLICY);
+    } else {
+        ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
+        ctl_tally_add(&run->tally, &run->tally.counts.failed, outcome != CTL_DONE);
+        if (outcome == CTL_DONE || !run->options->retries)
+            ack(run, due);
+        else
+            rc = due_bury(due, "its command failed in the last attempt");
+    }
+    if (rc == 0 || rc == DUE_EINDOUBT)
+        return;
+    due_job_done(due);
+    end_taking(run, rc);
+}
+
 void ctl_exec_stored(struct ctl_run *run, int number)
 {
+    enum ctl_outcome outcome = CTL_FAILED;
     due_job due;
     int rc = 0;
 
@@ -417,9 +439,9 @@ void ctl_exec_stored(struct ctl_run *run, int number)
             break;
         if (!begin(run, &due, 1))
             continue;
-        rc = exec_one(run, number, &due);
-        if (rc == 0 && !was_stopped(&run->crew))
-            ack(run, &due);
+        rc = exec_one(run, number, &due, &outcome);
+        if (rc == 0 && !ctl_was_stopped(&run->crew))
+            answer(run, &due, outcome);
         else
             due_job_done(&due); /* stopped in the middle: it comes again */
         end(run);

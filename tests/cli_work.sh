@@ -1,0 +1,155 @@
+#!/bin/sh
+# Failed commands are run again; and the jobs of a stored queue are handed to commands.
+. "$(dirname "$0")/cli_lib"
+serve
+cd "$dir" || exit 1
+
+# jobs QUEUE: how many are stored.
+jobs()
+{
+    redis hlen "due:{$1}:j"
+}
+
+# await COMMAND...: until it succeeds, for ten seconds.
+await()
+{
+    tries=0
+    until "$@" >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 500 ] || { fail "waited in vain: $*"; return 1; }
+        sleep 0.02
+    done
+}
+
+# empty QUEUE: nothing is stored any more.
+empty()
+{
+    [ "$(jobs "$1")" = 0 ]
+}
+
+# lines FILE COUNT: it has so many.
+lines()
+{
+    [ "$(wc -l <"$1")" = "$2" ]
+}
+
+# put QUEUE: the schedule on standard input is stored, and stays there.
+put()
+{
+    cat >put.due
+    wanted=$(grep -c . put.due)
+    "$duectl" run --store "$url" --queue "$1" --ack-lines --exec 'exit 0' put.due 2>put.err \
+        >/dev/null &
+    putter=$!
+    pids="$pids $putter"
+    await sh -c "[ \$(grep -c '^ack' put.err) = $wanted ]"
+    kill -TERM "$putter"
+    wait "$putter"
+}
+
+# Without --retry a command that fails is not run again; with it, until it succeeds.
+cat >flaky <<'END_OF_FLAKY'
+read -r name times status
+echo "$name" >>tried
+[ "$(grep -cx "$name" tried)" -ge "$times" ] || exit "$status"
+echo "$name"
+END_OF_FLAKY
+echo '0s a 3 1' >s.due
+run 1 run --exec 'sh ./flaky' s.due
+lines tried 1 || fail "tried $(wc -l <tried) times"
+
+rm tried
+printf '0s a 3 1\n5ms b 1 0\n10ms c 8 75\n' >s.due
+run 0 run --workers 2 --retry 2ms --exec 'sh ./flaky' s.due
+sort out >sorted
+printf 'a\nb\nc\n' | same sorted
+lines tried 12 || fail "tried $(wc -l <tried) times, not 12"
+
+# It is given up after its last attempt, which shows in the status; 75 is no failure.
+rm tried
+printf '0s a 9 1\n0s b 6 75\n' >s.due
+run 1 run --retry 1ms..5ms --attempts 3 --stats --exec 'sh ./flaky' s.due
+echo b | same out
+[ "$(grep -cx a tried)" = 3 ] || fail "a was tried $(grep -cx a tried) times, not 3"
+has err '^commands   2, 1 failed$'
+
+# What waits to be tried again when the run is stopped is left.
+rm tried
+echo '0s a 9 1' >s.due
+start run --retry 1h --exec 'sh ./flaky; s=$?; echo ran; exit $s' s.due
+line ran
+await grep -q 'status 1' err
+kill -TERM "$pid"
+ended 143
+has err '^duectl: stopped by SIGTERM: 1 jobs left'
+
+# What makes no sense is refused.
+run 2 run --retry 5s s.due
+has err '--retry: goes with --exec'
+run 2 run --exec true --attempts 3 s.due
+has err '--attempts: goes with --retry'
+for when in '' 5 x 1s.. ..1s 2s..1s 0s..1s 1s, 1s,,2s 1,2,3; do
+    run 2 run --exec true --retry "$when" s.due
+    has err '--retry takes a time'
+done
+run 2 work --exec true
+has err 'work: needs --store'
+run 2 work --store "$url"
+has err 'work: needs --exec'
+run 2 work --store "$url" --exec true s.due
+has err 's.due: work takes no file'
+run 0 work --help
+has out '^usage: duectl work'
+
+# Jobs of a stored queue are handed to commands, several at a time, and leave when they succeed.
+rm -f tried
+put b <<'END_OF_JOBS'
+1s one 1 0
+1s two 3 1
+1s three 7 75
+END_OF_JOBS
+[ "$(jobs b)" = 3 ] || fail "$(jobs b) jobs are stored, not 3"
+start work --store "$url" --queue b --workers 3 --retry 2ms --attempts 4 --stats \
+    --exec 'sh ./flaky'
+for i in 1 2 3; do
+    read -r got <&4 && echo "$got"
+done | sort >sorted
+printf 'one\nthree\ntwo\n' | same sorted
+await empty b
+kill -TERM "$pid"
+ended 143
+lines tried 11 || fail "tried $(wc -l <tried) times, not 11"
+has err '^commands   3 jobs, 0 given up$'
+
+# A command that runs when the signal comes may end; what has not begun stays in the store.
+put c <<'END_OF_JOBS'
+1s first
+1500ms second
+END_OF_JOBS
+start work --store "$url" --queue c --exec 'read -r t; echo "$t"; sleep 1; echo "end of $t"'
+line first
+kill -TERM "$pid"
+line 'end of first'
+ended 143
+[ "$(jobs c)" = 1 ] || fail "$(jobs c) jobs are stored, not 1"
+
+# One that takes longer than the grace is ended, and its job stays.
+start work --store "$url" --queue c --grace 50ms --exec 'read -r t; echo "$t"; sleep 100'
+line second
+kill -INT "$pid"
+ended 130
+[ "$(jobs c)" = 1 ] || fail "$(jobs c) jobs are stored, not 1"
+
+# Whatever kills duectl itself, the next one has the job again.
+start work --store "$url" --queue c --exec 'read -r t; echo "$t"; sleep 100'
+line second
+kill -9 "$pid"
+wait "$pid" 2>/dev/null
+exec 4<&-
+pids=
+start work --store "$url" --queue c --exec 'read -r t; echo "$t again"'
+line 'second again'
+await empty c
+kill -HUP "$pid"
+ended 129
+finish

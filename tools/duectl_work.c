@@ -1,0 +1,263 @@
+/* duectl_work.c - the jobs of a stored queue are handed to commands, until a signal stops it.
+ *
+ * The library's own pool of workers does it: it reserves the jobs, keeps their leases while the
+ * commands run, and answers as their exit statuses say.  When a signal comes nothing new is begun;
+ * what runs has the grace to end, then it is sent SIGTERM and a second later SIGKILL, and its job
+ * stays in the store.
+ */
+#include "duectl.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "due/signals.h"
+#include "due/workers.h"
+
+enum { LOOK_MS = 1000 };                   /* after an error */
+static const int64_t LOOK_NS = DUE_MS(20); /* while it ends */
+static const int64_t CLOSE_NS = DUE_S(10);
+
+struct work {
+    struct ctl_run run;
+    due_signals *signals;
+    due_workers *pool;
+    bool place[CTL_WORKERS_MAX]; /* L  of the commands that run */
+    pthread_mutex_t lock;
+    int topics[CTL_TOPICS_MAX];
+};
+
+/* ---- Handlers -------------------------------------------------------------------------------- */
+
+/* A number for a command, that no other one has meanwhile. */
+static int place_take(struct work *w)
+{
+    int at = 0;
+
+    pthread_mutex_lock(&w->lock);
+    while (w->place[at])
+        at++;
+    w->place[at] = true;
+    pthread_mutex_unlock(&w->lock);
+    return at;
+}
+
+static void place_give(struct work *w, int at)
+{
+    pthread_mutex_lock(&w->lock);
+    w->place[at] = false;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static due_answer answer(struct work *w, const due_job *due, enum ctl_outcome outcome)
+{
+    const struct ctl_options *o = w->run.options;
+
+    if (outcome == CTL_DONE)
+        return due_done();
+    if (ctl_was_stopped(&w->run.crew))
+        return due_try_again_in(0);
+    if (outcome == CTL_AGAIN || due->attempts < o->attempts)
+        return due_try_again();
+    return due_give_up("its command failed in the last attempt");
+}
+
+static due_answer handle(void *ctx, const due_job *due)
+{
+    struct work *w = ctx;
+    struct ctl_run *run = &w->run;
+    struct ctl_job *job = ctl_job_copy(due);
+
+    if (job == NULL)
+        return due_try_again();
+    int place = place_take(w);
+    enum ctl_outcome outcome = ctl_exec_job(run, place, job);
+    place_give(w, place);
+    free(job);
+    due_answer a = answer(w, due, outcome);
+    if (a.kind == DUE_ANSWER_DONE || a.kind == DUE_ANSWER_BURY)
+        ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
+    if (a.kind == DUE_ANSWER_BURY)
+        ctl_tally_add(&run->tally, &run->tally.counts.failed, 1);
+    return a;
+}
+
+/* ---- The end --------------------------------------------------------------------------------- */
+
+/* Nothing new is begun; wait until all commands have ended.  False: time is up, or another signal
+ * has come. */
+static bool has_ended(struct work *w, int64_t within_ns)
+{
+    int64_t left = within_ns;
+
+    for (;;) {
+        int64_t now = left < LOOK_NS ? left : LOOK_NS;
+        int rc = due_workers_stop(w->pool, now);
+
+        if (rc == 0)
+            return true;
+        left -= now;
+        if (left <= 0 || due_signals_wait(w->signals, 0) > 0)
+            return false;
+    }
+}
+
+static void end(struct work *w)
+{
+    if (has_ended(w, w->run.options->grace_ns))
+        return;
+    ctl_crew_signal(&w->run.crew, SIGTERM);
+    if (has_ended(w, DUE_S(1)))
+        return;
+    ctl_crew_signal(&w->run.crew, SIGKILL);
+    while (!has_ended(w, DUE_FOREVER)) /* it is sure to; no signal makes it sooner */
+        continue;
+}
+
+static void close_queue(struct work *w)
+{
+    struct ctl_run *run = &w->run;
+    int rc = due_close(run->queue, DUE_CLOSE_DISCARD, CLOSE_NS);
+
+    if (rc == 0)
+        rc = due_workers_free(w->pool);
+    if (rc == 0)
+        rc = due_free(run->queue);
+    if (rc != 0)
+        ctl_say(&run->screen, "duectl: the queue does not close: %s\n", due_error_text(rc));
+}
+
+/* ---- The beginning --------------------------------------------------------------------------- */
+
+static void log_text(void *ctx, enum due_log_level level, const char *text)
+{
+    struct work *w = ctx;
+
+    ctl_run_log(&w->run, level, text);
+    if (level == DUE_LOG_ERROR)
+        eventfd_write(w->run.event_fd, 1);
+}
+
+static int open_queue(struct work *w)
+{
+    struct ctl_run *run = &w->run;
+    const struct ctl_options *o = run->options;
+    due_options options = { DUE_OPTIONS_INIT, .name = o->queue };
+    due_error error;
+
+    options.store = ctl_store_new(o);
+    ctl_urls_forget();
+    if (options.store == NULL)
+        return CTL_USAGE;
+    options.retry = o->retry;
+    options.open_timeout_ns = o->standby ? DUE_FOREVER : 0;
+    options.on_log = log_text;
+    options.ctx = w;
+    if (due_open(&run->queue, &options, &error) == 0)
+        return CTL_FINE;
+    ctl_store_free(options.store);
+    ctl_say(&run->screen, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ",
+            error.hint);
+    return CTL_BROKEN;
+}
+
+/* 0 or a DUE_E* code. */
+static int start(struct work *w)
+{
+    const struct ctl_options *o = w->run.options;
+    due_workers_options options = { DUE_WORKERS_INIT, .extend_max_ns = DUE_FOREVER };
+
+    options.in_flight_max = (size_t)o->workers; /* a command is slow: nothing is fetched ahead */
+    for (size_t i = 0; i < o->topic_count; i++) {
+        w->topics[i] = due_topic(w->run.queue, o->topics[i]);
+        if (w->topics[i] < 0)
+            return w->topics[i];
+    }
+    return due_workers_start(&w->pool, w->run.queue, o->topic_count > 0 ? w->topics : NULL,
+                             o->topic_count, (size_t)o->workers, handle, w, &options);
+}
+
+static bool works(struct work *w)
+{
+    struct due_workers_stats s;
+
+    return due_workers_stats(w->pool, &s) == 0 && s.threads > 0;
+}
+
+/* Until a signal comes, or all workers have ended because the store has another owner.  That is
+ * looked for once an error has been logged. */
+static int serve(struct work *w)
+{
+    struct pollfd ready[] = {
+        { .fd = due_signals_fd(w->signals), .events = POLLIN },
+        { .fd = w->run.event_fd, .events = POLLIN },
+    };
+    int signal = 0;
+
+    while (signal <= 0 && works(w)) {
+        if (poll(ready, 2, ready[1].fd < 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
+            break;
+        if (ready[1].revents != 0)
+            ready[1].fd = -1;
+        signal = due_signals_wait(w->signals, 0);
+    }
+    end(w);
+    return signal > 0 ? 128 + signal : CTL_BROKEN;
+}
+
+static int work(struct work *w)
+{
+    struct ctl_run *run = &w->run;
+    int status = open_queue(w);
+    struct ctl_counts counts;
+    int rc;
+
+    if (status != CTL_FINE)
+        return status;
+    rc = start(w);
+    if (rc != 0) {
+        ctl_say(&run->screen, "duectl: %s\n", due_error_text(rc));
+        close_queue(w);
+        return CTL_BROKEN;
+    }
+    status = serve(w);
+    counts = ctl_tally_counts(&run->tally);
+    if (run->options->stats)
+        ctl_say(&run->screen, "commands   %llu jobs, %llu given up\n",
+                (unsigned long long)counts.delivered, (unsigned long long)counts.failed);
+    close_queue(w);
+    return status;
+}
+
+int ctl_work(const struct ctl_options *options)
+{
+    static struct work w;
+    static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
+    int rc = due_signals_open(&w.signals, stops, sizeof stops / sizeof stops[0]);
+    int status;
+
+    if (rc != 0) {
+        fprintf(stderr, "duectl: %s\n", due_error_text(rc));
+        return CTL_BROKEN;
+    }
+    w.run.options = options;
+    ctl_tally_open(&w.run.tally);
+    ctl_screen_open(&w.run.screen, false, true);
+    pthread_mutex_init(&w.run.crew.lock, NULL);
+    pthread_mutex_init(&w.lock, NULL);
+    w.run.event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w.run.event_fd < 0) {
+        fprintf(stderr, "duectl: %s\n", strerror(errno));
+        status = CTL_BROKEN;
+    } else {
+        status = work(&w);
+        close(w.run.event_fd);
+    }
+    due_signals_close(w.signals);
+    return status;
+}
