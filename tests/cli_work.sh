@@ -73,6 +73,14 @@ echo b | same out
 [ "$(grep -cx a tried)" = 3 ] || fail "a was tried $(grep -cx a tried) times, not 3"
 has err '^commands   2, 1 failed$'
 
+# A list of times has an end, for 75 too.
+rm tried
+printf '0s a 9 1\n0s b 9 75\n' >s.due
+run 1 run --retry 1ms,2ms --attempts 7 --stats --exec 'sh ./flaky' s.due
+lines tried 6 || fail "tried $(wc -l <tried) times, not 6"
+has err '^commands   2, 2 failed$'
+has err '^left       0$'
+
 # What waits to be tried again when the run is stopped is left.
 rm tried
 echo '0s a 9 1' >s.due

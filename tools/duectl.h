@@ -93,7 +93,8 @@ struct ctl_options {
 /* Read "5s", "1s..1h" or "1m,10m,1h". */
 bool ctl_retry_read(const char *text, due_retry *retry);
 
-/* Read the arguments of `run`, `work` or `check`; @argv[0] is that word.  False: said what is wrong. */
+/* Read the arguments of `run`, `work` or `check`; @argv[0] is that word.  False: said what is
+ * wrong. */
 bool ctl_options_read(struct ctl_options *options, int argc, char **argv);
 
 /* Note what URLs the arguments and the environment hold, and overwrite their users and passwords

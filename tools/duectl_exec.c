@@ -231,9 +231,12 @@ bool ctl_was_stopped(struct ctl_crew *crew)
 
 bool ctl_retries(const struct ctl_run *run, const due_job *due, enum ctl_outcome outcome)
 {
-    if (outcome == CTL_DONE || !run->options->retries)
-        return false;
-    return outcome == CTL_AGAIN || due->attempts < run->options->attempts;
+    const struct ctl_options *o = run->options;
+    uint32_t most = outcome == CTL_AGAIN ? UINT32_MAX : o->attempts;
+
+    if (o->retry.kind == DUE_RETRY_LADDER && most > o->retry.rungs + 1)
+        most = o->retry.rungs + 1;
+    return outcome != CTL_DONE && o->retries && due->attempts < most;
 }
 
 /* A job of this run comes again; it is not freed then. */

@@ -56,13 +56,11 @@ static void place_give(struct work *w, int at)
 
 static due_answer answer(struct work *w, const due_job *due, enum ctl_outcome outcome)
 {
-    const struct ctl_options *o = w->run.options;
-
     if (outcome == CTL_DONE)
         return due_done();
     if (ctl_was_stopped(&w->run.crew))
         return due_try_again_in(0);
-    if (outcome == CTL_AGAIN || due->attempts < o->attempts)
+    if (ctl_retries(&w->run, due, outcome))
         return due_try_again();
     return due_give_up("its command failed in the last attempt");
 }
