@@ -75,7 +75,7 @@ static due_answer handle(void *ctx, const due_job *job)
 {
     struct world *w = ctx;
 
-    CREW_CHECK(job->attempts >= 1);
+    CREW_CHECK(job->attempts >= 1, " is not so");
     if (number_of(job) % 64 == 0 && job->attempts == 1) {
         atomic_fetch_add(&w->retried, 1);
         return number_of(job) % 128 == 0 ? due_try_again_in(1000) : due_try_again_in(0);
@@ -109,7 +109,7 @@ static void make(struct world *w, uint32_t jobs, const due_options *options)
     CREW_CHECK(topic == 1, ": %d", topic);
     w->jobs = jobs;
     w->seen = calloc(jobs, sizeof *w->seen);
-    CREW_CHECK(w->seen != NULL);
+    CREW_CHECK(w->seen != NULL, " is not so");
 }
 
 static struct due_workers_stats figures(due_workers *pool)
@@ -147,7 +147,8 @@ static void every_job_once(enum due_proxies proxies, uint64_t seed, uint32_t job
     struct due_workers_stats s = figures(pool);
     CREW_CHECK(s.acked + atomic_load(&w.taken) == jobs, ": %llu", (unsigned long long)s.acked);
     CREW_CHECK(s.retried == atomic_load(&w.retried), ": %llu", (unsigned long long)s.retried);
-    CREW_CHECK(s.lost + s.unanswered + s.buried + s.threads + s.running + s.ahead == 0);
+    CREW_CHECK(s.lost + s.unanswered + s.buried + s.threads + s.running + s.ahead == 0,
+               " is not so");
     rc = due_workers_free(pool);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     free((void *)w.seen);

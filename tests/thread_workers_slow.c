@@ -104,7 +104,7 @@ static void one_is_stuck(void)
     for (uint32_t i = 0; i < JOBS; i++)
         enqueue(&w, i, i % 2 == 0 ? 0 : other, i % 3 == 0 ? (int64_t)i * 1000 : 0);
     UNTIL(atomic_load(&w.done) == JOBS - 1);
-    CREW_CHECK(figures(pool).running == 1);
+    CREW_CHECK(figures(pool).running == 1, " is not so");
     CREW_CHECK(atomic_load(&w.again) == 0, ": %u", atomic_load(&w.again));
     sem_post(&w.go);
     finish(&w, pool);
@@ -133,11 +133,11 @@ static void all_are_stuck(void)
         rc = due_reserve(w.q, &job, DUE_S(60), DUE_FOREVER);
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         CREW_CHECK(job.attempts == 1, ": what was not begun counts as an attempt");
-        CREW_CHECK(job.failures == 0);
+        CREW_CHECK(job.failures == 0, " is not so");
         rc = due_ack(&job);
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     }
-    CREW_CHECK(figures(pool).ahead == 0);
+    CREW_CHECK(figures(pool).ahead == 0, " is not so");
     sem_post(&w.go);
     finish(&w, pool);
     CREW_CHECK(atomic_load(&w.done) == JOBS - left, ": %u", atomic_load(&w.done));
@@ -189,12 +189,12 @@ static void takes_longer_than_it_may(void)
     int64_t begin = crew_now_ns();
     enqueue(&w, 0, 0, 0);
     UNTIL(atomic_load(&w.stopped) == 1 && figures(pool).acked == 1);
-    CREW_CHECK(crew_now_ns() - begin >= DUE_MS(50));
+    CREW_CHECK(crew_now_ns() - begin >= DUE_MS(50), " is not so");
     CREW_CHECK(atomic_load(&w.again) == 1, ": %u", atomic_load(&w.again));
-    CREW_CHECK(figures(pool).extended > 0);
+    CREW_CHECK(figures(pool).extended > 0, " is not so");
     sem_post(&w.go);
     UNTIL(figures(pool).handled == 2);
-    CREW_CHECK(figures(pool).lost == 1);
+    CREW_CHECK(figures(pool).lost == 1, " is not so");
     finish(&w, pool);
 }
 
