@@ -9,10 +9,13 @@
  */
 #include "commit.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "atomic.h"
 #include "core.h"
+
+#define TAKEN_AT_ONCE 256u /* jobs that one call takes out at a time */
 
 /* ---- Calls that wait ---- */
 
@@ -233,6 +236,15 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
     return rc;
 }
 
+/* The call wants to know of each job how its change ended: also when the job is somebody else's by
+ * then. */
+static void ask_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results)
+{
+    a->numbers = numbers;
+    a->results = results;
+    a->count = (uint32_t)n;
+}
+
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, int *results)
 {
@@ -247,6 +259,7 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
         results[i] = DUE_ENOMEM;
     if (!waits || !due__asked_begin(q, &a, (uint32_t)n, 0))
         return;
+    ask_each(&a, numbers, n, results);
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     for (size_t i = 0; i < n; i++)
         due__commit_submit(q, numbers[i], purpose, want_ns, &a);
@@ -255,13 +268,10 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
     for (size_t i = 0; i < n; i++) {
         bool back = give_up(c, numbers[i], &a, &doubt);
 
-        results[i] = back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : 0;
+        if (back || doubt) /* else who sends says, or has said, how it ended */
+            results[i] = back ? due__commit_excuse(q) : DUE_EINDOUBT;
     }
     due__asked_settle(c, &a);
-    for (size_t i = 0; i < n; i++) {
-        if (results[i] == 0)
-            results[i] = due__stored_at(c, numbers[i])->rc;
-    }
     due__asked_end(q, &a);
 }
 
@@ -269,26 +279,23 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
 static size_t sort_out(struct due_queue *q, struct due__slot *slots, size_t n, struct due__asked *a)
 {
     struct due__commits *c = q->commits;
-    size_t settled = 0;
+    bool settled[TAKEN_AT_ONCE];
     size_t kept = 0;
     bool doubt;
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t number = due__slot_job(slots[i]);
+        bool back = give_up(c, a->numbers[i], a, &doubt);
 
-        if (give_up(c, number, a, &doubt))
-            due__unclaim(q, number, true);
-        else if (!doubt) /* else it is seen to by who sends */
-            slots[settled++] = slots[i];
+        settled[i] = !back && !doubt; /* of what is in doubt takes care who sends */
+        if (back)
+            due__unclaim(q, a->numbers[i], true);
     }
     due__asked_settle(c, a);
-    for (size_t i = 0; i < settled; i++) {
-        uint32_t number = due__slot_job(slots[i]);
-
-        if (due__stored_at(c, number)->rc == 0)
+    for (size_t i = 0; i < n; i++) {
+        if (settled[i] && a->results[i] == 0)
             slots[kept++] = slots[i];
-        else
-            due__unclaim(q, number, true);
+        else if (settled[i])
+            due__unclaim(q, a->numbers[i], true);
     }
     return kept;
 }
@@ -297,15 +304,21 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
                      enum due__purpose purpose)
 {
     struct due__commits *c = q->commits;
+    uint32_t numbers[TAKEN_AT_ONCE];
+    int results[TAKEN_AT_ONCE];
     struct due__asked a;
 
+    assert(n <= TAKEN_AT_ONCE);
     if (!due__asked_begin(q, &a, (uint32_t)n, 0)) {
         due__put_back(q, slots, n);
         return DUE_ENOMEM;
     }
+    for (size_t i = 0; i < n; i++)
+        numbers[i] = due__slot_job(slots[i]);
+    ask_each(&a, numbers, n, results);
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     for (size_t i = 0; i < n; i++)
-        due__commit_submit(q, due__slot_job(slots[i]), purpose, 0, &a);
+        due__commit_submit(q, numbers[i], purpose, 0, &a);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     size_t kept = sort_out(q, slots, n, &a);

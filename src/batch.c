@@ -11,16 +11,35 @@
 #include "atomic.h"
 #include "core.h"
 #include "front.h"
+#include "repeat.h"
+#include "update.h"
 
 #define PLACES 64u /* jobs sorted in in one tenure */
 
 /* ---- Filling a batch: with the key ---- */
 
-/* Under the calls' lock: who waits for a change is told its end. */
-static void answer(struct due__commits *c, struct due__asked *a, int rc, uint32_t *rings)
+/* Under the calls' lock: how the change of job @number ended, for a call that asks it of each.  They
+ * end in the order in which they were left, or nearly so. */
+static void note_result(struct due__asked *a, uint32_t number, int rc)
+{
+    for (uint32_t i = 0; i < a->count; i++) {
+        uint32_t at = (a->at + i) % a->count;
+
+        if (a->numbers[at] != number)
+            continue;
+        a->results[at] = rc;
+        a->at = at + 1;
+        return;
+    }
+}
+
+/* Under the calls' lock: who waits for the change of job @number is told its end. */
+static void answer(struct due__commits *c, struct due__asked *a, uint32_t number, int rc,
+                   uint32_t *rings)
 {
     if (a == NULL)
         return;
+    note_result(a, number, rc);
     a->left--;
     a->landed += rc == 0;
     if (rc != 0 && a->rc == 0)
@@ -67,10 +86,18 @@ static bool begin_put(struct due_queue *q, uint32_t number)
     return false;
 }
 
-static bool fits(const struct due_queue *q, uint32_t number, size_t *bytes)
+/* What a change is to say of the job: as it is or, with a draft, is to be. */
+static const struct due__job *content_of(const struct due_queue *q, uint32_t number,
+                                         const struct due__draft *draft)
+{
+    return draft != NULL ? &draft->made : due__job_at(&q->slab, number);
+}
+
+static bool fits(const struct due_queue *q, uint32_t number, const struct due__draft *draft,
+                 size_t *bytes)
 {
     const struct due__commits *c = q->commits;
-    size_t len = due__facts_load(due__job_at(&q->slab, number)).len;
+    size_t len = due__facts_load(content_of(q, number, draft)).len;
 
     if (c->count > 0 && *bytes + len > c->info.batch_bytes)
         return false;
@@ -86,11 +113,11 @@ static bool add_put(struct due_queue *q, uint32_t number, size_t *bytes, uint32_
     const struct due__asked *a = s->put_asked;
     int refused = a != NULL ? a->rc : 0; /* jobs of the same call before it: N4 */
 
-    if (refused == 0 && !fits(q, number, bytes))
+    if (refused == 0 && !fits(q, number, NULL, bytes))
         return false;
     if (!begin_put(q, number)) { /* it was cancelled: as if it had never been */
         c->aside++;
-        answer(c, s->put_asked, 0, rings);
+        answer(c, s->put_asked, number, 0, rings);
         s->put_asked = NULL;
         due__unlink_cancelled(q, number);
         return true;
@@ -107,9 +134,10 @@ static bool add_change(struct due_queue *q, uint32_t number, size_t *bytes)
     struct due__commits *c = q->commits;
     struct due__stored *s = due__stored_at(c, number);
     enum due__purpose purpose = (enum due__purpose)(s->purpose & ~DUE__QUEUED);
-    bool whole = !removes(purpose) && s->stored != DUE__IS_STORED;
+    struct due__draft *draft = purpose == DUE__UPDATE ? due__draft_of(s) : NULL;
+    bool whole = !removes(purpose) && (s->stored != DUE__IS_STORED || draft != NULL);
 
-    if (purpose != DUE__NO_CHANGE && whole && !fits(q, number, bytes))
+    if (purpose != DUE__NO_CHANGE && whole && !fits(q, number, draft, bytes))
         return false;
     s->purpose = DUE__NO_CHANGE;
     if (purpose == DUE__NO_CHANGE) { /* its caller has left */
@@ -117,7 +145,8 @@ static bool add_change(struct due_queue *q, uint32_t number, size_t *bytes)
         return true;
     }
     c->entries[c->count++] =
-        (struct due__entry){ .number = number, .purpose = (uint8_t)purpose, .sent = true };
+        (struct due__entry){ .number = number, .purpose = (uint8_t)purpose, .sent = true,
+                             .draft = draft };
     return true;
 }
 
@@ -156,7 +185,7 @@ static void add_mirrored(struct due_queue *q, size_t *bytes)
             return;
         if (in_batch(c, changes, number))
             continue; /* it is put whole, or removed */
-        if (!fits(q, number, bytes)) {
+        if (!fits(q, number, NULL, bytes)) {
             c->mirror_at = number;
             return;
         }
@@ -235,17 +264,17 @@ static void describe_grave(const struct due_queue *q, uint32_t number, due_recor
     r->reason = g->reason;
 }
 
-static void describe_put(struct due_queue *q, uint32_t number, due_record *r)
+static void describe_put(struct due_queue *q, uint32_t number, const struct due__job *content,
+                         due_record *r)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
-    struct due__facts f = due__facts_load(j);
-    uint64_t w = due__load_acquire(&j->word); /* J1 */
+    struct due__facts f = due__facts_load(content);
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
 
-    r->data = due__job_bytes(j, f);
+    r->data = due__job_bytes(content, f);
     r->len = f.len;
     r->priority = f.priority;
     r->topic = due_topic_name(q, f.topic);
-    describe_front(q, j, r);
+    describe_front(q, content, r);
     if (w & DUE__HELD) {
         const struct due__lease *l = due__lease_at(q, number);
 
@@ -259,10 +288,27 @@ static void describe_put(struct due_queue *q, uint32_t number, due_record *r)
         describe_grave(q, number, r);
 }
 
+/* The same of a job that is another. */
+static void describe_update(const struct due_queue *q, const struct due__entry *e, due_record *r)
+{
+    if (e->draft->what & DUE_SET_TIME)
+        r->deadline_ns = r->until_ns = e->draft->at_ns;
+    if (due__grave_is(q, e->number))
+        describe_grave(q, e->number, r);
+}
+
 /* What becomes of the job by the change. */
 static void describe_end(const struct due_queue *q, const struct due__entry *e, due_record *r)
 {
     switch (e->purpose) {
+    case DUE__UPDATE:
+        describe_update(q, e, r);
+        break;
+    case DUE__REPEAT:
+    case DUE__ROUND:
+        r->deadline_ns = r->until_ns = due__repeat_at(q, e->number);
+        r->attempts = r->failures = 0;
+        break;
     case DUE__MOVE:
         r->deadline_ns = r->until_ns;
         break;
@@ -293,6 +339,8 @@ static bool moves(const struct due_queue *q, const struct due__entry *e)
     case DUE__MOVE:
     case DUE__GIVE_BACK:
     case DUE__ATTEMPT:
+    case DUE__REPEAT:
+    case DUE__ROUND:
         return true;
     case DUE__KICK: /* the limit of its time is part of the record */
         return front == NULL || (front->ttl_ns == 0 && front->expires_ns == 0);
@@ -327,9 +375,10 @@ static due_change describe(struct due_queue *q, const struct due__entry *e)
     ch.record.until_ns = s->was_ns;
     if (e->purpose == DUE__PUT)
         ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */
-    if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__KICK)
+    if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__KICK ||
+        e->purpose == DUE__RETURN)
         ch.record.until_ns = s->want_ns;
-    describe_put(q, e->number, &ch.record);
+    describe_put(q, e->number, content_of(q, e->number, e->draft), &ch.record);
     if (ch.record.until_ns == DUE__DEAD_THERE)
         ch.record.until_ns = ch.record.deadline_ns; /* of no meaning for the dead */
     describe_end(q, e, &ch.record);
@@ -392,7 +441,7 @@ bool due__batch_shrink(struct due__commits *c)
 /* ---- After it ---- */
 
 /* Under the timeline lock: what becomes of a job whose change has ended. */
-static void apply_locked(struct due_queue *q, const struct due__entry *e)
+static void apply_locked(struct due_queue *q, struct due__entry *e)
 {
     struct due__stored *s = due__stored_at(q->commits, e->number);
     struct due__job *j = due__job_at(&q->slab, e->number);
@@ -422,6 +471,19 @@ static void apply_locked(struct due_queue *q, const struct due__entry *e)
     case DUE__KICK:
         if (e->rc == 0)
             due__kick_locked(q, e->number, s->want_ns);
+        break;
+    case DUE__UPDATE:
+        if (e->rc == 0)
+            due__draft_apply(q, e->number, e->draft);
+        break;
+    case DUE__REPEAT:
+        if (e->rc == 0)
+            due__lease_answered(q);
+        /* fall through */
+    case DUE__ROUND:
+        if (e->rc == 0 && (e->purpose == DUE__REPEAT || e->asked != NULL) &&
+            !due__repeat_locked(q, e->number, s->was_ns))
+            e->purpose = DUE__LEAVE;
         break;
     default:
         break;
@@ -497,7 +559,7 @@ static uint32_t tell(struct due__commits *c)
         if (c->entries[i].purpose == DUE__NO_CHANGE)
             continue;
         changes++;
-        answer(c, c->entries[i].asked, c->entries[i].rc, &rings);
+        answer(c, c->entries[i].asked, c->entries[i].number, c->entries[i].rc, &rings);
     }
     settle(c, changes);
     rings = chain(c, rings);
@@ -522,6 +584,12 @@ static void end_refused(struct due_queue *q, const struct due__entry *e)
     }
 }
 
+/* Is it about taken jobs, which go back by who took them, if he still waits? */
+static bool taken(const struct due__entry *e)
+{
+    return e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT || e->purpose == DUE__ROUND;
+}
+
 /* A job that its caller had claimed before he left is to wait, or be leased, again. */
 static void restore_claim(struct due_queue *q, const struct due__entry *e)
 {
@@ -531,32 +599,47 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
         due__stored_at(q->commits, e->number)->stored = DUE__TO_STORE;
         due__mirror_later(q->commits, e->number);
     }
+    if (e->purpose == DUE__UPDATE)
+        due__draft_free(q, e->draft);
     bool dead = (w & DUE__HELD) && due__grave_is(q, e->number);
     if (e->purpose == DUE__BURY) {
         due__grave_at(q, e->number)->cause = 0;
         due__lease_later(q, e->number);
     } else if (dead) {
         due__bury_again(q, e->number);
-    } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK)
+    } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK ||
+               e->purpose == DUE__REPEAT)
         due__lease_resume(q, e->number);
     else if (e->purpose == DUE__RETURN && e->rc != 0 &&
              due__load_seq(&q->commits->stopping)) /* G2 */
         due__discard(q, e->number, w);             /* nobody has it any more */
     else
-        due__unclaim(q, e->number,
-                     e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT ||
-                         e->purpose == DUE__RETURN);
+        due__unclaim(q, e->number, taken(e) || e->purpose == DUE__RETURN);
 }
 
 /* What follows a change that has landed, besides what was done under the lock. */
 static void end_landed(struct due_queue *q, const struct due__entry *e)
 {
     struct due__job *j = due__job_at(&q->slab, e->number);
+    const struct due__stored *s = due__stored_at(q->commits, e->number);
 
     switch (e->purpose) {
     case DUE__TAKE: /* it has left the store for nobody: back to where it was */
         if (e->asked == NULL)
-            due__commit_submit(q, e->number, DUE__RETURN, 0, NULL);
+            due__commit_submit(q, e->number, DUE__RETURN, s->was_ns, NULL);
+        break;
+    case DUE__ROUND: /* likewise; the store has its next time already */
+        if (e->asked == NULL)
+            due__commit_submit(q, e->number, DUE__RETURN,
+                               due__load_relaxed(&j->deadline_ns), NULL); /* J1: claimed */
+        break;
+    case DUE__LEAVE:
+        due__keep_stored(q, e->number);
+        if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+            due__drained(q);
+        break;
+    case DUE__UPDATE:
+        due__draft_free(q, e->draft);
         break;
     case DUE__ATTEMPT: /* likewise */
         if (e->asked == NULL)
@@ -588,12 +671,6 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
     default:
         break;
     }
-}
-
-/* Is it about taken jobs, which go back by who took them, if he still waits? */
-static bool taken(const struct due__entry *e)
-{
-    return e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT;
 }
 
 /* What follows a change. */

@@ -18,6 +18,7 @@
 #include "stored.h"
 
 struct due_queue;
+struct due__draft;
 struct due__fresh;
 struct due__waiter;
 
@@ -28,6 +29,10 @@ struct due__asked {
     uint32_t landed;            /* D  of those settled, confirmed */
     int rc;                     /* D  the first refusal */
     uint64_t goal;              /* D  due_flush: settled must reach this; 0: not a flush */
+    const uint32_t *numbers;    /* O  if each one's end is asked for: their places */
+    int *results;               /* D  and what became of each that has ended */
+    uint32_t count;             /* O  of them; 0: it is not */
+    uint32_t at;                /* D  where the next one's is probably */
     struct due__asked *next;    /* D  all that wait */
     struct due__asked *prev;    /* D */
 };
@@ -39,6 +44,7 @@ struct due__entry {
     bool sent;                /* K  it is among the changes; otherwise there was nothing to send */
     int16_t rc;               /* K */
     struct due__asked *asked; /* K  who waits, once its end is known */
+    struct due__draft *draft; /* K  of an UPDATE */
 };
 
 struct due__commits {
@@ -200,9 +206,8 @@ int due__commit_lease(struct due_queue *q, struct due__slot *slots, size_t n);
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                     int64_t want_ns);
 
-/* The same of @n jobs of the caller's own as one change; each one's answer in @results.  The jobs
- * must stay the caller's when it has landed: held besides (R2 of lease.c), or @purpose is LEND or
- * CLEAR, and what follows is the caller's to do. */
+/* The same of @n jobs of the caller's own, as one change; each one's answer in @results.  What
+ * follows a CLEAR or LEND that has landed is the caller's to do, if he has waited for it. */
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, int *results);
 

@@ -245,6 +245,7 @@ struct due_queue {
     uint64_t retried;            /* A  relaxed counter */
     uint64_t buried;             /* A  relaxed counter */
     uint64_t kicked;             /* A  relaxed counter */
+    uint64_t repeated;           /* A  relaxed counter */
 
     struct due__slab slab;        /* A  its own edges */
     struct due__side leases;      /* A  its own edges: struct due__lease */

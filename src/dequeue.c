@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "repeat.h"
 
 /* What a call wants. */
 struct request {
@@ -30,6 +31,18 @@ struct request {
 
 /* ---- One job from waiting to lent ---- */
 
+/* A slot seems dead: is its job only being changed, by who holds the lock, and stands for it after
+ * that?  Then that was waited for.  With the lock ourselves there is none. */
+static __attribute__((noinline)) bool was_moving(struct due_queue *q, struct due__slot s,
+                                                 uint64_t w)
+{
+    if (due__word_state(w) != DUE__MOVING ||
+        due__word_stamp(w) != (due__slot_arrival(s) & DUE__STAMP_MASK))
+        return false;
+    due__wait_moved(q);
+    return true;
+}
+
 /* The job that @s stands for becomes the caller's, unless somebody was quicker.  Being
  * ready and the topic are asked as well: a slot taken long ago may look alive again in a place that
  * was used anew. */
@@ -38,7 +51,9 @@ static inline bool take(struct due_queue *q, const struct due__topic *t, struct 
     struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
     uint64_t w;
 
-    while (due__slot_alive(&q->slab, s, &w)) {
+    while (due__slot_alive(&q->slab, s, &w) || was_moving(q, s, w)) {
+        if (due__word_state(w) == DUE__MOVING)
+            continue;
         uint64_t lent = (w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
 
         if (!(w & DUE__READY) || due__facts_load(j).topic != t->number)
@@ -431,6 +446,7 @@ static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *
 static int hand_out(struct due_queue *q, const struct request *r, struct due__slot *slots, size_t n,
                     due_job *jobs)
 {
+    size_t rounds = 0;
     int rc = 0;
 
     n = due__vet(q, slots, n, &rc);
@@ -438,7 +454,7 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
         return rc;
     rc = (int)n;
     if (q->commits != NULL && r->lease_ns == 0)
-        rc = due__commit_take(q, slots, n, DUE__TAKE);
+        rc = due__repeat_take(q, slots, n, jobs, &rounds);
     else if (q->commits != NULL)
         rc = due__commit_lease(q, slots, n);
     n = rc > 0 ? (size_t)rc : n;
@@ -450,7 +466,8 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
     if (r->lease_ns != 0 && rc == DUE_ENOMEM)
         due__put_back(q, slots, n);
     else if (r->lease_ns == 0 && rc > 0)
-        due__hand_over(q, slots, (size_t)rc, q->commits == NULL ? r->now_ns : 0, jobs);
+        due__hand_over(q, slots + rounds, (size_t)rc - rounds,
+                       q->commits == NULL ? r->now_ns : 0, jobs + rounds);
     return rc;
 }
 

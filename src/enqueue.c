@@ -70,13 +70,19 @@ static inline int places_take(struct due_queue *q, uint32_t *number, size_t n, s
 }
 
 /* A job with a front: everything it has is in its block. */
-static int fill_front(struct due_queue *q, struct due__job *j, const due_spec *s)
+static int fill_front(struct due_queue *q, uint32_t number, const due_spec *s)
 {
     struct due__front *front;
+
+    if (s->every_ns != 0) { /* it will be given back, also by who takes it for good */
+        if (!due__side_make(&q->leases, &q->alloc, number))
+            return DUE_ENOMEM;
+        due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it can be taken */
+    }
     int rc = due__front_new(q, s, &front);
 
     if (rc == 0)
-        j->payload.ptr = front;
+        due__job_at(&q->slab, number)->payload.ptr = front;
     return rc;
 }
 
@@ -100,7 +106,7 @@ static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint3
 
     if (due__front_needed(s)) {
         payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
-        int rc = fill_front(q, j, s);
+        int rc = fill_front(q, number, s);
         if (rc != 0)
             return rc;
     } else if (s->data == NULL && s->ptr != NULL) {

@@ -415,7 +415,13 @@ int due_kick(due_queue *q, due_id id)
     return rc == 0 ? end_many(q, &number, 1, false) : rc;
 }
 
-/* The next dead job of a topic, from place *@at on.  False: there is none. */
+/* Before the lock is taken: it may be dead, and just be changed. */
+static bool may_be_dead(uint64_t w)
+{
+    return due__word_state(w) == DUE__DEAD || due__word_state(w) == DUE__MOVING;
+}
+
+/* The next job of a topic that may be dead, from place *@at on.  False: there is none. */
 static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *generation)
 {
     for (; *at < due__slab_end(&q->slab); ++*at) {
@@ -423,7 +429,7 @@ static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *ge
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
         *generation = due__word_generation(w);
-        if (due__word_state(w) == DUE__DEAD &&
+        if (may_be_dead(w) &&
             (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic))
             return true;
     }
@@ -538,7 +544,7 @@ int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
     for (; got < max && at < due__slab_end(&q->slab); at++) {
         uint64_t w = due__load_acquire(&due__job_at(&q->slab, (uint32_t)at)->word); /* J1 */
 
-        if (due__word_state(w) != DUE__DEAD)
+        if (!may_be_dead(w))
             continue;
         due__enter(q, &t);
         got += describe(q, (uint32_t)at, &dead[got]);

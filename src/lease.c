@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "repeat.h"
 
 #define ACKS_AT_ONCE 256u     /* sent to a store together */
 #define LATER_NS     DUE_S(1) /* until a job is looked at again that the store refused to bury */
@@ -287,15 +288,21 @@ static bool answers(int rc)
     return rc == 0 || rc == DUE_ESTALE || rc == DUE_EINDOUBT;
 }
 
+/* What an ack is for the store. */
+static enum due__purpose ends_by(const struct due_queue *q, uint32_t number)
+{
+    return due__repeats(q, number) && !due__revoked(q, number) ? DUE__REPEAT : DUE__ACK;
+}
+
 /* A claimed job is acked. */
 static int ack_claimed(struct due_queue *q, uint32_t number)
 {
     int rc = 0;
 
-    if (q->commits == NULL)
+    if (q->commits != NULL)
+        rc = due__commit_one(q, number, ends_by(q, number), 0);
+    else if (!due__repeat_acked(q, number))
         due__ack_end(q, number);
-    else
-        rc = due__commit_one(q, number, DUE__ACK, 0);
     if (!answers(rc))
         due__lease_resume(q, number);
     return rc;
@@ -323,6 +330,33 @@ int due_ack(due_job *job)
     return ack(job);
 }
 
+/* Claimed jobs are acked: those that leave, and after them those that come again. */
+static void send_acks(struct due_queue *q, const uint32_t *claimed, size_t n, int *sent)
+{
+    uint32_t chosen[ACKS_AT_ONCE];
+    enum due__purpose purpose[ACKS_AT_ONCE];
+    int rc[ACKS_AT_ONCE];
+
+    for (size_t i = 0; i < n; i++)
+        purpose[i] = ends_by(q, claimed[i]);
+    for (int round = 0; round < 2; round++) {
+        enum due__purpose which = round == 0 ? DUE__ACK : DUE__REPEAT;
+        size_t count = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            if (purpose[i] == which)
+                chosen[count++] = claimed[i];
+        }
+        if (count > 0)
+            due__commit_all(q, chosen, count, which, 0, rc);
+        count = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (purpose[i] == which)
+                sent[i] = rc[count++];
+        }
+    }
+}
+
 /* Jobs of one stored queue, as one change: what can be acked is claimed and sent together. */
 static void ack_stored(struct due_queue *q, due_job *jobs, size_t n, int *results)
 {
@@ -343,7 +377,7 @@ static void ack_stored(struct due_queue *q, due_job *jobs, size_t n, int *result
             let_go(q, &jobs[i], number[i]);
     }
     if (count > 0)
-        due__commit_all(q, claimed, count, DUE__ACK, 0, sent);
+        send_acks(q, claimed, count, sent);
     count = 0;
     for (size_t i = 0; i < n; i++) {
         if (results[i] != 0)

@@ -8,8 +8,9 @@
 
 #include "atomic.h"
 #include "front.h"
+#include "repeat.h"
 
-void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
+bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -36,20 +37,25 @@ void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
         job->headers = front->bytes;
         job->headers_len = front->headers_len;
     }
+    return front != NULL && front->every_ns > 0;
 }
 
 void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
                     due_job *jobs)
 {
     int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
+    bool again = false;
 
     for (size_t i = 0; i < n; i++)
-        due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
+        again |=
+            due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
+    if (again) /* those that repeat have not left */
+        n -= due__repeat_taken(q, slots, n, jobs);
 
     struct due__shard *it = due__shard_enter(&q->slab);
     it->dequeued += n; /* C2 of close.c */
     due__shard_leave(it);
-    if (q->capacity > 0)
+    if (q->capacity > 0 && n > 0)
         due__space_give(q, n);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
         due__drained(q);
@@ -93,7 +99,7 @@ void due_job_done(due_job *job)
         struct due__job *j = due__job_at(&q->slab, number);
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-        bool reserved = job->token != 0;
+        bool reserved = job->token != 0 || job->round != 0;
         bool lent = due__word_generation(w) == generation && due__word_state(w) == DUE__LENT;
 
         if (reserved || lent) {

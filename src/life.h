@@ -141,8 +141,8 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
  * last does that. */
 bool due__job_unhold(struct due_queue *q, uint32_t number, uint64_t w);
 
-/* The taken job @number, for the caller. */
-void due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
+/* The taken job @number, for the caller.  True: it comes again. */
+bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);
 /* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
 void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
@@ -188,13 +188,23 @@ int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64
 /* The same once its PUT has ended, if that is on its way. */
 int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
 
+/* A job of the caller's own is the queue's again, waiting or dead. */
+void due__give_up(struct due_queue *q, uint32_t number);
+
 /* A job with word *@w is there, waits, and is of the topic, or any is meant.  A guess. */
 bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w);
 
 /* Now and then while jobs are cancelled: sweep out what they leave behind, if it is worth it. */
 void due__sweep_sometimes(struct due_queue *q);
 
-/* Somebody is changing a job's deadline, under the lock: wait for that. */
+/* A waiting job of a stored queue becomes the caller's, once its PUT has landed. */
+int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation);
+
+/* A stored job gets another deadline, there first. */
+int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation,
+                           int64_t at_ns);
+
+/* Somebody is changing a job (MOVING), under the lock: wait for that. */
 void due__wait_moved(struct due_queue *q);
 
 /* Facts of place @number, consistent; of any job there, or only of @generation. */

@@ -108,6 +108,7 @@ int due_stats(due_queue *q, struct due_stats *stats)
     s.retried = due__load_relaxed(&q->retried);         /* no edge: a counter */
     s.buried = due__load_relaxed(&q->buried);           /* no edge: a counter */
     s.kicked = due__load_relaxed(&q->kicked);           /* no edge: a counter */
+    s.repeated = due__load_relaxed(&q->repeated);       /* no edge: a counter */
 
     if (q->clock.manual != NULL) /* turning it moves only what somebody waits for */
         due_poll(q, NULL);

@@ -12,59 +12,38 @@
 
 /* ---- Cancel ---- */
 
-struct cancels {
-    uint32_t number[DUE__TOGETHER]; /* claimed */
-    size_t of[DUE__TOGETHER];       /* and which of the results is to say what became of it */
-    size_t n;
-};
-
-static bool claimed_before(const struct cancels *c, uint32_t number)
-{
-    for (size_t i = 0; i < c->n; i++) {
-        if (c->number[i] == number)
-            return true;
-    }
-    return false;
-}
-
-/* One job, claimed for later, or done with at once if it was not sent yet. */
-static int cancel_begin(struct due_queue *q, struct cancels *c, due_id id, size_t of)
-{
-    uint32_t number;
-    uint32_t generation;
-    uint64_t w;
-    int rc = due__id_find(q, id, &number, &generation);
-
-    if (rc == 0)
-        rc = due__claim_settled(q, number, generation, &w);
-    if (rc == DUE_EBUSY && claimed_before(c, number))
-        return DUE_ENOENT; /* named twice */
-    if (rc == 0 && (w & DUE__LINKED)) {
-        due__cancel_end(q, number);
-    } else if (rc == 0) {
-        c->of[c->n] = of;
-        c->number[c->n++] = number;
-    }
-    return rc;
-}
-
+/* What can be claimed at once leaves the store as one change.  What cannot, because somebody has
+ * it, or because its PUT is under way, is seen to by itself; so is an id that is there twice, when
+ * the first one has its answer. */
 void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int *results)
 {
-    struct cancels c = { .n = 0 };
-    int sent[DUE__TOGETHER];
+    uint32_t number[DUE__TOGETHER];
+    size_t which[DUE__TOGETHER];
+    int rc[DUE__TOGETHER];
+    size_t claimed = 0;
 
-    for (size_t i = 0; i < n; i++)
-        results[i] = cancel_begin(q, &c, ids[i], i);
-    if (c.n == 0)
-        return;
-    enum due__purpose purpose = q->commits->async ? DUE__CANCEL : DUE__LEND;
-    due__commit_all(q, c.number, c.n, purpose, 0, sent);
-    for (size_t i = 0; i < c.n; i++) {
-        results[c.of[i]] = sent[i];
-        if (sent[i] == 0 && purpose == DUE__LEND)
-            due__cancel_end(q, c.number[i]);
-        else if (sent[i] != 0 && sent[i] != DUE_EINDOUBT)
-            due__unclaim(q, c.number[i], false);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t generation;
+        uint64_t w;
+
+        results[i] = due__id_find(q, ids[i], &number[claimed], &generation);
+        if (results[i] == 0)
+            results[i] = due__claim(q, number[claimed], generation, &w);
+        if (results[i] == 0 && !(w & DUE__LINKED))
+            which[claimed++] = i;
+        else if (results[i] == 0)
+            due__cancel_end(q, number[claimed]); /* it was not sent yet */
+    }
+    if (claimed > 0)
+        due__commit_all(q, number, claimed, DUE__CANCEL, 0, rc);
+    for (size_t k = 0; k < claimed; k++) {
+        results[which[k]] = rc[k];
+        if (rc[k] != 0 && rc[k] != DUE_EINDOUBT)
+            due__give_up(q, number[k]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (results[i] == DUE_EAGAIN || results[i] == DUE_EBUSY || results[i] == DUE_ENOENT)
+            results[i] = due_cancel(q, ids[i], NULL);
     }
 }
 

@@ -163,8 +163,7 @@ static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation, 
     }
 }
 
-/* A claimed job is the queue's again. */
-static void give_up(struct due_queue *q, uint32_t number)
+void due__give_up(struct due_queue *q, uint32_t number)
 {
     if (due__grave_is(q, number))
         due__bury_again(q, number);
@@ -183,7 +182,7 @@ static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
     if (q->commits != NULL && !(w & DUE__LINKED)) { /* LINKED: it was not sent yet */
         rc = due__commit_one(q, number, job != NULL ? DUE__LEND : DUE__CANCEL, 0);
         if (rc != 0 && rc != DUE_EINDOUBT)
-            give_up(q, number);
+            due__give_up(q, number);
         if (rc == 0 && job != NULL)
             lend(q, number, w, job);
         return rc;
@@ -232,7 +231,7 @@ int due_cancel(due_queue *q, due_id id, due_job *job)
     return due__forked(q) ? DUE_EFORK : cancel(q, id, job);
 }
 
-#define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */
+#define LOOK_AHEAD      8u   /* ids of a batch whose jobs are on their way into the cache */
 
 static void prefetch(struct due_queue *q, due_id id)
 {
@@ -304,8 +303,7 @@ static int move(struct due_queue *q, uint32_t number, uint32_t generation, int64
     return 0;
 }
 
-/* A waiting job whose PUT is on its way, or has landed, becomes the caller's. */
-static int claim_sent(struct due_queue *q, uint32_t number, uint32_t generation)
+int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -326,11 +324,9 @@ static int claim_sent(struct due_queue *q, uint32_t number, uint32_t generation)
     }
 }
 
-/* The same of a stored job: it is claimed, then moved in the store, then in the queue. */
-static int reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation,
-                             int64_t at_ns)
+int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns)
 {
-    int rc = claim_sent(q, number, generation);
+    int rc = due__claim_sent(q, number, generation);
 
     if (rc != 0)
         return rc;
@@ -357,7 +353,8 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
     if (rc != 0)
         return rc;
     if (q->commits != NULL)
-        return reschedule_stored(q, number, generation, now ? due__clock_now(&q->clock) : at_ns);
+        return due__reschedule_stored(q, number, generation,
+                                      now ? due__clock_now(&q->clock) : at_ns);
     due__drain_all(q); /* what the caller put in before stands before it */
     due__enter(q, &t);
     rc = DUE_ECLOSED;

@@ -236,10 +236,11 @@ enum due_key_policy {
     DUE_KEY_DEBOUNCE    /* that job gets the new content, and the later of the two deadlines */
 };
 
-/* A job that comes again after it was acked, or taken for good, until it is cancelled or dead. */
+/* A job that comes again after it was acked, or taken for good, under the same id, until it is
+ * cancelled or dead or the queue drains (with a store it stays there then). */
 enum due_repeat {
     DUE_REPEAT_SKIP = 0, /* every_ns after its deadline; deadlines that have passed are left out */
-    DUE_REPEAT_ONCE,     /* the same, but if any has passed it comes at once, one time */
+    DUE_REPEAT_ONCE,     /* the same, but if any has passed the last of them comes, at once */
     DUE_REPEAT_AFTER     /* every_ns after it was done */
 };
 
@@ -289,7 +290,7 @@ typedef struct due_job {
     const void *headers; /* lent as data is; NULL if there are none */
     size_t headers_len;  /* */
     void *pool;          /* the library's: of whose handler it is (due/workers.h) */
-    uint64_t reserved[1];
+    uint64_t round;      /* the library's: lent by a job that comes again */
 } due_job;
 
 /* What can be said of a job that still waits. */
@@ -645,8 +646,8 @@ DUE_API int due_clear_dead(due_queue *q, int topic, uint64_t *cleared) DUE_NONNU
 DUE_API int due_cancel(due_queue *q, due_id id, due_job *job) DUE_NONNULL(1);
 
 /**
- * Cancel @n jobs, as due_cancel() without taking them back.  @results, unless NULL, gets each
- * one's answer.  The answer is how many were cancelled.
+ * Cancel @n jobs, as due_cancel() without taking them back; with a store up to 256 at a time are one
+ * change.  @results, unless NULL, gets each one's answer.  The answer is how many were cancelled.
  *
  * Threads:  any
  * Errors:   DUE_EINVAL (@n over INT_MAX), DUE_EFORK
@@ -663,6 +664,35 @@ DUE_API int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *res
  */
 DUE_API int due_reschedule(due_queue *q, due_id id, int64_t at_ns) DUE_NONNULL(1);
 DUE_API int due_promote(due_queue *q, due_id id) DUE_NONNULL(1);
+
+/* What due_amend() changes; the fields of due_spec that say how. */
+enum due_set {
+    DUE_SET_DATA = 1,      /* data, len */
+    DUE_SET_HEADERS = 2,   /* headers, headers_len */
+    DUE_SET_TIME = 4,      /* delay_ns or at_ns, as due_reschedule() */
+    DUE_SET_PRIORITY = 8,  /* priority: among equals it stands last; not with a store */
+    DUE_SET_RETRY = 16,    /* retry */
+    DUE_SET_LIMIT = 32     /* ttl_ns or expires_ns; both 0: none */
+};
+
+/**
+ * Give a waiting job other content, or change what @what names (DUE_SET_*, one or several) to what
+ * @spec says, in one step: who takes or looks sees all of it or nothing.  Its id stays, and its
+ * place among equals too unless its time or priority changes (with a store: it stands last until
+ * the next opening).  A dead job can be changed but for its time and limit, and then be kicked.
+ * A job that carries a pointer keeps it.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Owner:    what @spec points to is copied
+ * Cost:     a copy; headers, a retry policy or a limit copy the payload too, if the job had none
+ * Errors:   DUE_EBUSY (somebody has the job, or its bytes still, after a lease that has ended),
+ *           DUE_ENOENT, DUE_EINVAL (also: new data or a pointer for a job that carries one),
+ *           DUE_ELIMIT, DUE_ENOMEM, DUE_ECLOSED, DUE_ENOTSUP (DUE_SET_PRIORITY, with a store),
+ *           DUE_EFORK
+ */
+DUE_API int due_update(due_queue *q, due_id id, const void *data, size_t len) DUE_NONNULL(1);
+DUE_API int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
+    DUE_NONNULL(1, 3);
 
 /**
  * What is known of a waiting job; how long until its deadline (0 or less: it is due).
@@ -774,7 +804,8 @@ struct due_stats {
     uint64_t dead;          /* now */
     int32_t loading;        /* 1: stored jobs are still being read */
     int32_t store_state;    /* the last answer of the store: 0, or a DUE_E* code */
-    uint64_t reserved[8];
+    uint64_t repeated;      /* rounds of repeating jobs that were done, and are to be followed by one */
+    uint64_t reserved[7];
 };
 
 /**

@@ -1,0 +1,39 @@
+/* repeat.h - jobs that come again after they were done. */
+#ifndef DUE__REPEAT_H
+#define DUE__REPEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "due/due.h"
+#include "slot.h"
+
+struct due__front;
+
+/* The deadline after @deadline_ns of a job that repeats, if that round was done at @now_ns. */
+int64_t due__repeat_next(const struct due__front *front, int64_t deadline_ns, int64_t now_ns);
+
+/* Of a job of the caller's own: does it come again; and when, if its round is done now and it was
+ * handed out (HELD)? */
+bool due__repeats(const struct due_queue *q, uint32_t number);
+int64_t due__repeat_at(const struct due_queue *q, uint32_t number);
+
+/* A job of the caller's own whose lease was claimed is acked.  False: it does not come again. */
+bool due__repeat_acked(struct due_queue *q, uint32_t number);
+
+/* Under the lock: a job of the caller's own, whose next round the store has, waits for it, or goes
+ * if it was cancelled.  False: the queue closes, or drains. */
+bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
+
+/* Of taken jobs, filled in, those that repeat wait again, and their bytes are lent besides: how
+ * many.  The others are as they were. */
+size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, size_t n,
+                         due_job *jobs);
+
+/* With a store: as due__commit_take() for good.  The first *@rounds of those that have left are
+ * jobs that repeat, and are filled in; the slots of the others follow. */
+int due__repeat_take(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs,
+                     size_t *rounds);
+
+#endif
