@@ -214,7 +214,7 @@ static void cancel(struct world *w, struct fate *f, bool lent)
                ": %s", due_error_name(rc));
     if (rc == 0)
         atomic_fetch_add(&f->gone, 1);
-    if (rc == DUE_EINDOUBT)
+    if (rc == DUE_EINDOUBT || rc == DUE_EBUSY) /* who has it may give it back, and it is gone */
         atomic_store(&f->unsure, 1);
     if (rc == 0 && lent)
         due_job_done(&job);

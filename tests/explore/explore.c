@@ -27,6 +27,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_settings, /* proxies, clocks, the descriptor */
     explore_scenarios_stored,   /* a stored queue and its commits */
     explore_scenarios_leases,   /* jobs that are answered for */
+    explore_scenarios_changes,  /* jobs that are changed, or come again */
 };
 
 /* Executions of one search; quick bounds never hold as many. */
