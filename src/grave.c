@@ -181,6 +181,15 @@ static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int
                : 0;
 }
 
+/* A job was taken from what is ready, and not handed out: counted. */
+static void left_line(struct due_queue *q)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->unready++;
+    due__shard_leave(it);
+}
+
 size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
 {
     int64_t now = due__clock_now(&q->clock);
@@ -195,10 +204,12 @@ size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int 
             continue;
         }
         int failed = due__bury(q, due__slot_job(slots[i]), deadline, cause, NULL);
-        if (failed != 0 && failed != DUE_EINDOUBT) {
-            due__put_back(q, &slots[i], 1);
-            *rc = failed;
+        if (failed == 0 || failed == DUE_EINDOUBT) {
+            left_line(q);
+            continue;
         }
+        due__put_back(q, &slots[i], 1);
+        *rc = failed;
     }
     return kept;
 }

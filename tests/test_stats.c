@@ -188,3 +188,16 @@ Test(stats, show_nothing_that_the_kernel_has_not_got_back_after_trim, .timeout =
     cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
     cr_expect_eq(due_free(q), 0);
 }
+
+/* A job that is taken and found to be too old was ready, and is not any more. */
+LAB_TEST(stats, do_not_count_as_ready_what_has_died_of_age)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "tea", .at_ns = 10, .ttl_ns = 5);
+    lab_turn_to(&lab, 20);
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_eq(lab_stats(&lab).dead, 1u);
+    cr_expect_eq(lab_stats(&lab).ready, 0u);
+    lab_close(&lab);
+}
