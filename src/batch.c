@@ -703,6 +703,7 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n)
     c->count = n;
     note(c);
     catch_asked(c);
+    due__landed(q);
     apply_all(q);
     for (uint32_t i = 0; i < n; i++)
         follow(q, &c->entries[i]);

@@ -47,6 +47,7 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
 
     if ((w & DUE__HELD) && due__grave_is(q, number))
         due__grave_close(q, number);
+    due__step(q, number, DUE__S_DISCARDED, w);
     if (q->hooks.on_discard != NULL) {
         int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
         due_job job;
@@ -130,6 +131,7 @@ void due__keep_stored(struct due_queue *q, uint32_t number)
 
     if ((w & DUE__HELD) && due__grave_is(q, number))
         due__grave_close(q, number);
+    due__step(q, number, DUE__S_KEPT, w);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
 
@@ -155,6 +157,23 @@ void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generati
         due__keep_stored(q, number);
     else
         due__discard(q, number, w);
+}
+
+void due__leases_discard(struct due_queue *q)
+{
+    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
+        struct due__job *j = due__job_at(&q->slab, at);
+        uint64_t w = due__load_acquire(&j->word); /* J1: nobody else is there any more */
+
+        bool lapsed = q->commits == NULL && due__word_state(w) == DUE__WAITING;
+        if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD && !lapsed)
+            continue;
+        due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+        if (q->commits != NULL)
+            due__keep_stored(q, at);
+        else
+            due__discard(q, at, w);
+    }
 }
 
 void due__drained(struct due_queue *q)

@@ -95,6 +95,7 @@ struct after {
     bool fd;         /* arm the descriptor */
     void *cold;      /* touch these chunks */
     uint32_t doomed; /* place plus 1: jobs to be seen to */
+    uint32_t untold; /* likewise: to be told of */
 };
 
 /* What is owed to others before the lock is released. */
@@ -126,6 +127,8 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
         after->doomed = q->doomed;
         q->doomed = 0;
     }
+    if (owed & DUE__OWED_TELL)
+        after->untold = due__watch_list(q);
     if (q->pool.near && q->proxies == DUE_PROXIES_NEVER) {
         due__pool_warm_claim(&q->pool, &after->cold);
     } else if (q->pool.near && !q->warming) {
@@ -177,6 +180,7 @@ static void leave_once(struct due_queue *q, struct due__tenure *t)
             due__fd_arm(q);
         if (after.cold != NULL)
             due__pool_warm(after.cold);
+        due__watch_tell(q, after.untold);
         if (after.doomed != 0)
             due__reap(q, after.doomed);
         if (!after.more)
@@ -217,6 +221,7 @@ static inline void keep(struct due_queue *q, struct due__slot s, uint32_t topic,
             q->owed |= DUE__OWED_LEAD;
     } else {
         due__note_ready(q, s);
+        due__count(q, due__slot_job(s), DUE__F_READY, 1);
         while (!due__topic_push(q, due__topic_at(q, topic), s))
             make_room(q);
     }
@@ -248,6 +253,7 @@ static void unready(struct due_queue *q, struct due__slot s)
     while (due__slot_alive(&q->slab, s, &w)) {
         if (due__cas_acq_rel(&j->word, &w, w & ~DUE__READY)) { /* J1 */
             q->unreadied++;
+            due__count(q, due__slot_job(s), DUE__F_READY, -1);
             keep(q, s, 0, false);
             return;
         }
@@ -304,8 +310,11 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
     uint64_t sorted = due__word(due__word_generation(w), arrival,
                                 (w & (DUE__STATE_MASK | DUE__HELD)) | (ready ? DUE__READY : 0));
-    if (!due__cas_acq_rel(&j->word, &w, sorted)) /* J1 */
+    uint32_t noted = ready ? due__note(q, number, w) : 0;
+    if (!due__cas_acq_rel(&j->word, &w, sorted)) { /* J1 */
+        due__forget(q, number, sorted, noted);
         return false;
+    }
     keep(q, due__slot_make(deadline, f.priority, arrival, number), f.topic, ready);
     return true;
 }
@@ -320,7 +329,9 @@ static inline __attribute__((always_inline)) void place(struct due_queue *q,
     q->direct++;
     due__facts_store(it->job, it->f);
     due__store_relaxed(&it->job->deadline_ns, deadline); /* J1 */
-    due__store_release(&it->job->word,                   /* J1: nobody else had it until here */
+    if (ready)
+        due__note(q, it->number, due__word(it->generation, 0, 0));
+    due__store_release(&it->job->word, /* J1: nobody else had it until here */
                        due__word(it->generation, arrival,
                                  (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0) | flags));
     keep(q, due__slot_make(deadline, it->f.priority, arrival, it->number), it->f.topic, ready);
@@ -345,6 +356,7 @@ void due__place_dead(struct due_queue *q, const struct due__fresh *it)
     due__facts_store(it->job, it->f);
     due__store_release(&it->job->word, /* J1: nobody else had it until here */
                        due__word(it->generation, 0, (uint64_t)DUE__LENT | DUE__HELD));
+    due__count(q, it->number, DUE__F_DEAD, 1);
     due__bury_locked(q, it->number);
 }
 
@@ -381,8 +393,10 @@ void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum du
     f.payload &= (uint8_t)~DUE__NOW;
     due__facts_store(j, f);
     due__store_relaxed(&j->deadline_ns, deadline_ns); /* J1 */
-    if (moving & DUE__READY)
+    if (moving & DUE__READY) {
         q->unreadied++;
+        due__count(q, number, DUE__F_READY, -1);
+    }
 
     uint64_t w = (moving & ~(DUE__STATE_MASK | DUE__READY)) | state;
     due__store_release(&j->word, w); /* J1 */
@@ -481,12 +495,14 @@ static void make_ready(struct due_queue *q, struct due__slot s)
 
         if (due__word_state(w) != DUE__WAITING && due__doom_due(q, number, w))
             return;
+        uint32_t noted = due__word_state(w) != DUE__DEAD ? due__note(q, number, w) : 0;
         if (due__word_state(w) != DUE__DEAD && due__cas_acq_rel(&j->word, &w, ready)) { /* J1 */
             if (due__word_state(w) == DUE__LEASED)
                 due__lease_ended(q, number, true);
             keep(q, s, f.topic, true);
             return;
         }
+        due__forget(q, number, ready, noted);
     }
 }
 

@@ -65,6 +65,7 @@
 #define DUE__OWED_FD     16u /* to see to the descriptor, as long as there is one */
 #define DUE__OWED_TURN   32u /* to move what is due on a manual clock, once anybody waited */
 #define DUE__OWED_REAP   64u /* to see to jobs that are to die, or to go */
+#define DUE__OWED_TELL   128u /* to tell of jobs that have become ready, or wait again */
 #define DUE__OWED_ALWAYS (DUE__OWED_SWEEP | DUE__OWED_FD | DUE__OWED_TURN)
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
@@ -121,6 +122,7 @@ struct due__topic {
     bool fresh;                    /* T  in the list of topics to be looked at */
     bool paused;                   /* T */
     uint8_t retry;                 /* A  Y1 of retry.c: its policy */
+    struct due__tally *tallies;    /* I  watch.h: one for each shard, or NULL */
     uint16_t number;               /* I */
     char name[];                   /* I */
 };
@@ -150,6 +152,7 @@ struct due_queue {
     struct due__clock clock;   /* I */
     struct due__alloc alloc;   /* I */
     struct due__hooks hooks;   /* I */
+    struct due__watch *watch;  /* I  NULL: nobody asked for one */
     char name[65];             /* I */
     struct due__topic **topics[DUE_TOPIC_MAX / DUE__TOPIC_PAGE + 1]; /* A  T1 of topic.c */
     uint32_t topic_count;                                            /* A  T1 of topic.c */
@@ -214,6 +217,7 @@ struct due_queue {
     size_t dead_count;            /* T */
     uint64_t mended;              /* T */
     uint64_t beats;               /* T */
+    int64_t beat_ns;              /* T  when the last one was, on the queue's clock; -1: never */
     struct due__bell alarm;       /* A  its own edges; fd < 0: the clock is monotonic or manual */
 
     /* Capacity. */
@@ -585,5 +589,6 @@ void due__log(struct due_queue *q, enum due_log_level level, const char *format,
     __attribute__((format(printf, 3, 4)));
 
 #include "life.h"
+#include "watch.h"
 
 #endif

@@ -223,6 +223,7 @@ static bool take_head(struct due_queue *q, const struct request *r, int64_t now_
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
         if (alive && due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) { /* J1 */
+            due__note_taken(q, due__slot_job(*s), w);
             due__note_ready(q, *s);
             return true;
         }

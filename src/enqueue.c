@@ -132,15 +132,33 @@ static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint3
     return 0;
 }
 
+/* The same when somebody may be told of the job. */
+static inline int fill_watched(struct due_queue *q, uint32_t number, const due_spec *s,
+                               int64_t now_ns, struct due__fresh *it)
+{
+    if (q->watch != NULL && !due__watch_make(q, number))
+        return DUE_ENOMEM;
+    return fill(q, number, s, now_ns, it);
+}
+
 void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it)
 {
     if ((it->f.payload & DUE__FRONT) || (it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
         due__block_free(&q->slab, it->job, it->f);
 }
 
+static void tell_refused(struct due_queue *q, const struct due__fresh *it, uint64_t w)
+{
+    due__facts_store(it->job, it->f);                           /* it may not have got so far */
+    due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
+    due__watch_step(q, it->number, DUE__S_REFUSED, w);
+}
+
 /* A job of the caller's that the queue did not accept: as if it had never been.  @w: its word. */
 static void refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
 {
+    if (q->watch != NULL)
+        tell_refused(q, it, w);
     due__job_release_fresh(q, it);
 
     struct due__shard *shard = due__shard_enter(&q->slab);
@@ -293,7 +311,7 @@ int due__place_take(struct due_queue *q, uint32_t *number)
 
 int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it)
 {
-    int rc = fill(q, number, s, 0, it);
+    int rc = fill_watched(q, number, s, 0, it);
 
     it->f.payload &= (uint8_t)~DUE__NOW;
     return rc;
@@ -316,7 +334,7 @@ static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, 
         rc = due__place_take(q, &number);
         if (rc != 0)
             break;
-        rc = fill(q, number, &specs[filled], now, &jobs[filled]);
+        rc = fill_watched(q, number, &specs[filled], now, &jobs[filled]);
         if (rc != 0) {
             due__slab_untake(&q->slab, number);
             break;
@@ -343,7 +361,7 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
 {
     struct due__tenure t;
 
-    if (spec->len > DUE__INLINE_BYTES || due__front_needed(spec) ||
+    if (spec->len > DUE__INLINE_BYTES || due__front_needed(spec) || q->watch != NULL ||
         (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
         !due__try_enter(q, &t))                     /* E1 */
         return false;
@@ -372,11 +390,13 @@ static __attribute__((noinline)) int enqueue_apart(struct due_queue *q, const du
 
     if (rc != 0)
         return rc;
-    rc = fill(q, number, spec, now_ns, job);
+    rc = fill_watched(q, number, spec, now_ns, job);
     if (rc != 0) {
         due__slab_untake(&q->slab, number);
         return rc;
     }
+    if (q->watch != NULL)
+        due__watch_enter(q, job, 1, true);
     return submit(q, job, 1, now_ns) == 1 ? 1 : DUE_ECLOSED;
 }
 
@@ -412,7 +432,7 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
     while (filled < got) {
         if (specs[filled].at_ns == 0 && now == 0)
             now = due__clock_now(&q->clock);
-        rc = fill(q, number[filled], &specs[filled], now, &jobs[filled]);
+        rc = fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
         if (rc != 0)
             break;
         filled++;
@@ -421,6 +441,8 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
         due__slab_untake(&q->slab, number[i]);
     if (filled == 0)
         return rc;
+    if (q->watch != NULL)
+        due__watch_enter(q, jobs, filled, true);
     size_t accepted = submit(q, jobs, filled, now);
     for (size_t i = 0; ids != NULL && i < accepted; i++)
         ids[i] = due__id(q, jobs[i].number, jobs[i].generation);

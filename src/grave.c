@@ -203,11 +203,13 @@ size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int 
             slots[kept++] = slots[i];
             continue;
         }
+        due__count(q, due__slot_job(slots[i]), DUE__F_READY, -1);
         int failed = due__bury(q, due__slot_job(slots[i]), deadline, cause, NULL);
         if (failed == 0 || failed == DUE_EINDOUBT) {
             left_line(q);
             continue;
         }
+        due__count(q, due__slot_job(slots[i]), DUE__F_READY, 1);
         due__put_back(q, &slots[i], 1);
         *rc = failed;
     }
@@ -241,6 +243,7 @@ void due__bury_again(struct due_queue *q, uint32_t number)
 
 static void bury_now(struct due_queue *q, uint32_t number)
 {
+    due__step(q, number, DUE__S_DIED, 0);
     due__bury_again(q, number);
     due__buried(q);
 }
@@ -287,6 +290,7 @@ void due__grave_close(struct due_queue *q, uint32_t number)
     due__grave_at(q, number)->cause = 0;
     it->revived++; /* C2 of close.c */
     due__shard_leave(it);
+    due__count(q, number, DUE__F_DEAD, -1);
     if (q->capacity > 0)
         due__space_force(q, 1);
 }
@@ -396,6 +400,7 @@ static int kick_now(struct due_queue *q, uint32_t number, uint32_t generation)
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes takes the lock after */
         rc = DUE_ECLOSED;
     else if (due__word_generation(w) == generation && due__exhume(q, number, &w)) {
+        due__note_kicked(q, number, w);
         due__kick_locked(q, number, now);
         rc = 0;
     }

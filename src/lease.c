@@ -86,10 +86,11 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     uint32_t limit = 0;
     if (due__load_relaxed(&q->limits)) /* Y1 of retry.c */
         limit = due__retry_limit(due__retry_of(q, j));
-    due__store_relaxed(&l->token, token);       /* R1 */
-    due__store_relaxed(&l->attempts, attempts); /* R1 */
-    due__store_relaxed(&l->limit, limit);       /* R1 */
-    due__add_seq(&l->holders, 1);               /* R2 */
+    due__store_relaxed(&l->token, token);        /* R1 */
+    due__store_relaxed(&l->attempts, attempts);  /* R1 */
+    due__store_relaxed(&l->limit, limit);        /* R1 */
+    due__store_relaxed(&l->reserved_ns, now_ns); /* R1 */
+    due__add_seq(&l->holders, 1);                /* R2 */
     due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
     job->token = token;
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);
@@ -103,12 +104,14 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
 
     if (rc != 0)
         return rc;
+    due__steps(q, slots, n, DUE__S_RESERVED);
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
     int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
     for (size_t i = 0; i < n; i++)
         begin_one(q, slots[i], now, until, &jobs[i]);
     due__leave(q, &t);
+    due__late(q, jobs, n);
 
     struct due__shard *it = due__shard_enter(&q->slab);
     it->leased += n;
@@ -151,6 +154,8 @@ bool due__lease_was_last(const struct due_queue *q, uint32_t number)
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
 {
     q->lapsed++;
+    due__count(q, number, DUE__F_LEASED, -1);
+    due__count(q, number, DUE__F_RETRIED, waits);
     due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
     if (waits)
         due__add_relaxed(&q->retried, 1); /* no edge: a counter */
@@ -166,23 +171,6 @@ void due__lease_revoke(struct due_queue *q, uint32_t number)
     due__commit_go(q, NULL, 0);
 }
 
-void due__leases_discard(struct due_queue *q)
-{
-    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
-        struct due__job *j = due__job_at(&q->slab, at);
-        uint64_t w = due__load_acquire(&j->word); /* J1: nobody else is there any more */
-
-        bool lapsed = q->commits == NULL && due__word_state(w) == DUE__WAITING;
-        if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD && !lapsed)
-            continue;
-        due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
-        if (q->commits != NULL)
-            due__keep_stored(q, at);
-        else
-            due__discard(q, at, w);
-    }
-}
-
 void due__lease_resume(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -190,11 +178,14 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
     int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
     struct due__tenure t;
 
+    due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
     bool over = until <= q->due_ns;
     bool last = over && due__lease_was_last(q, number);
     if (over)
         due__lease_ended(q, number, !last);
+    if (over && !last && q->watch != NULL)
+        due__watch_note(q, number, w, DUE__TOLD_RETRIED);
     if (last)
         due__doom(q, number);
     else if (over)
@@ -259,8 +250,11 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
             due__load_relaxed(&j->deadline_ns) <= now)                                     /* J1 */
             return DUE_ESTALE;
     } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
-    if (due__load_relaxed(&l->token) == token)                                     /* R1 */
+    due__count(q, number, DUE__F_LEASED, -1);
+    if (due__load_relaxed(&l->token) == token) {                    /* R1 */
+        due__answered(q, now - due__load_relaxed(&l->reserved_ns)); /* R1 */
         return 0;
+    }
     due__lease_resume(q, number); /* the same word, of a later lease: stamps come again */
     return DUE_ESTALE;
 }
@@ -268,6 +262,8 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
 void due__ack_end(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    due__step(q, number, DUE__S_ACKED, 0);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
 
@@ -434,6 +430,7 @@ void due__lease_later(struct due_queue *q, uint32_t number)
 
     it->leased++;
     due__shard_leave(it);
+    due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED,
@@ -464,6 +461,7 @@ static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
     if (q->commits != NULL)
         return due__commit_one(q, number, DUE__GIVE_BACK, at_ns);
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    due__step(q, number, DUE__S_RETRIED, 0);
     due__enter(q, &t);
     due__given_back(q, number, w, at_ns);
     due__leave(q, &t);
@@ -551,8 +549,10 @@ static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const ch
         if (!answers(rc))
             due__lease_resume(q, number);
     }
-    if (rc == 0 && cause == 0)
+    if (rc == 0 && cause == 0) {
         due__add_relaxed(&q->nacked, 1); /* no edge: a counter */
+        due__count(q, number, DUE__F_NACKED, 1);
+    }
     if (answers(rc))
         let_go(q, job, number);
     return rc;

@@ -52,6 +52,9 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
     if (again) /* those that repeat have not left */
         n -= due__repeat_taken(q, slots, n, jobs);
 
+    due__steps(q, slots, n, DUE__S_DEQUEUED);
+    due__late(q, jobs, n);
+
     struct due__shard *it = due__shard_enter(&q->slab);
     it->dequeued += n; /* C2 of close.c */
     due__shard_leave(it);

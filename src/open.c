@@ -175,6 +175,7 @@ static void memory_destroy(struct due_queue *q)
     due__side_destroy(&q->leases, &q->alloc);
     due__slab_destroy(&q->slab);
     due__pool_destroy(&q->pool);
+    due__watch_free(q);
 }
 
 /* Touch the memory of @n jobs and their slots, so that enqueues need not fault it in. */
@@ -242,6 +243,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->state = o->proxies == DUE_PROXIES_ALWAYS ? DUE__ACTIVE : 0;
     q->due_ns = -1;
     q->published_ns = -1;
+    q->beat_ns = -1;
     q->armed = DUE__AWAKE;
     q->shows = o->proxies != DUE_PROXIES_ALWAYS && o->order == DUE_BY_DEADLINE;
     q->sweep_at = 2 * DUE__SWEEP_PIECE;
@@ -266,7 +268,12 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
         fail(error, rc, "no alarm for this clock", "descriptors may be used up: see ulimit -n");
         goto free_mark;
     }
-    rc = memory_init(q, &o->retry);
+    rc = due__watch_open(q, o);
+    if (rc == 0) {
+        rc = memory_init(q, &o->retry);
+        if (rc != 0)
+            due__watch_free(q);
+    }
     if (rc == 0 && o->reserve > 0) {
         rc = reserve(q, o->reserve);
         if (rc != 0)

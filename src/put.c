@@ -15,6 +15,7 @@ void due__refused(struct due_queue *q, uint32_t number)
     struct due__shard *it = due__shard_enter(&q->slab);
 
     it->refused++;
+    due__step(q, number, DUE__S_BACK, 0);
     due__place_done(q, it, number);
     due__shard_leave(it);
 }
@@ -191,6 +192,8 @@ int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n
         return refuse_all(q, jobs, n, rc, false);
     if (waits && !due__asked_begin(q, &a, (uint32_t)n, 0))
         return refuse_all(q, jobs, n, DUE_ENOMEM, true);
+    if (q->watch != NULL)
+        due__watch_enter(q, jobs, n, false); /* told when they have landed */
     for (size_t i = 0; ids != NULL && i < n; i++)
         ids[i] = due__stored_id(due__stored_at(c, jobs[i].number));
     if (!waits)

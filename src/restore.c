@@ -38,6 +38,8 @@ static void sort_in_page(struct page *p)
 
     if (p->n == 0)
         return;
+    for (size_t i = 0; q->watch != NULL && i < p->n; i++)
+        due__watch_restored(q, &p->fresh[i], p->held[i]);
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
     for (size_t i = 0; i < p->n; i++) {

@@ -246,6 +246,10 @@ static void parts_make(struct due_queue *q, struct parts *p, const char *name, u
     p->no_memory = p->topic == NULL;
     if (p->topic != NULL)
         memcpy(p->topic->name, name, length + 1);
+    if (p->topic != NULL && q->watch != NULL && q->watch->counts) {
+        p->topic->tallies = due__tallies_new(q);
+        p->no_memory |= p->topic->tallies == NULL;
+    }
     if (number % DUE__TOPIC_PAGE == 0) {
         p->page = due__alloc_new(&q->alloc, DUE__TOPIC_PAGE * sizeof *p->page);
         p->no_memory |= p->page == NULL;
@@ -262,6 +266,8 @@ static void parts_make(struct due_queue *q, struct parts *p, const char *name, u
 /* What was not used. */
 static void parts_free(struct due_queue *q, struct parts *p)
 {
+    if (p->topic != NULL)
+        due__tallies_free(q, p->topic->tallies);
     if (p->topic != NULL)
         due__alloc_free(&q->alloc, p->topic, topic_bytes(strlen(p->topic->name)));
     if (p->page != NULL)
@@ -345,6 +351,7 @@ void due__topics_destroy(struct due_queue *q)
     for (uint32_t i = 0; i < q->topic_count; i++) {
         struct due__topic *t = due__topic_at(q, i);
 
+        due__tallies_free(q, t->tallies);
         due__alloc_free(&q->alloc, t, topic_bytes(strlen(t->name)));
     }
     for (size_t i = 0; i < sizeof q->topics / sizeof q->topics[0]; i++) {

@@ -114,6 +114,7 @@ void due__cancel_end(struct due_queue *q, uint32_t number)
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
     leave_grave(q, number, w);
+    due__step(q, number, DUE__S_CANCELLED, w);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of close.c */
@@ -131,6 +132,7 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
     int64_t deadline = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1 */
 
     leave_grave(q, number, w);
+    due__step(q, number, DUE__S_CANCELLED, w);
     due__job_fill(q, number, deadline, deadline, job);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of close.c */
@@ -209,7 +211,7 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     if (job != NULL || q->commits != NULL || due__word_generation(w) != generation ||
-        generation == UINT32_MAX ||
+        generation == UINT32_MAX || q->watch != NULL ||
         (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD)) != DUE__WAITING)
         return cancel_any(q, number, generation, job);
     uint64_t ready = w & DUE__READY;

@@ -52,6 +52,7 @@ static bool beat(struct due_queue *q, struct memory *before)
     int64_t bound = due__timeline_bound(&q->timeline);
 
     q->beats++;
+    q->beat_ns = now;
     q->mended += unheard(q, before);
     q->mended += q->all != NULL && q->clock.manual == NULL && bound < now - OVERDUE_NS;
     q->mended += uncalled(q);

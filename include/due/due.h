@@ -21,8 +21,8 @@
  *      memory back.
  *   2. A job that was handed out stays the queue's memory until due_job_done(): call it for each.
  *   3. Close before you free: due_free() of an open queue answers DUE_EBUSY.
- *   4. The hooks (log, thread start, discard, settled, restore) must not call the queue they belong
- *      to.
+ *   4. The hooks (log, thread start, discard, event, settled, restore) must not call the queue they
+ *      belong to.
  *
  * Threads: may these two run at the same time on one queue?
  *              enqueue  dequeue  cancel  close  free
@@ -347,6 +347,7 @@ enum due_order { DUE_BY_DEADLINE = 0, DUE_BY_PRIORITY };
 enum due_log_level { DUE_LOG_INFO = 0, DUE_LOG_WARNING, DUE_LOG_ERROR };
 
 struct due_store; /* due/store.h */
+struct due_event; /* due/metrics.h */
 
 enum due_confirm {
     DUE_CONFIRM_SYNC = 0, /* what changes something returns when the store has confirmed it */
@@ -371,6 +372,10 @@ typedef struct due_options {
     void (*on_discard)(void *ctx, const due_job *job);    /* its bytes are lent for the call; its
                                                              pointer is the hook's */
     void *ctx;                                            /* of all hooks */
+
+    /* See due/metrics.h. */
+    int metrics; /* 1: jobs are counted by topic, and timed */
+    void (*on_event)(void *ctx, const struct due_event *event); /* told each step of each job */
 
     /* What becomes of reserved jobs that are not acked, and of dead ones. */
     due_retry retry;      /* of topics and jobs that have none of their own */

@@ -1,0 +1,191 @@
+/* metrics.h - what a queue has done, how late it was, and what happens to its jobs.
+ *
+ *   Figures   due_metrics() and due_topic_stats() fill in structs; due_metrics_write() writes the
+ *             same as text that Prometheus and its kin read.  docs/metrics.md names every line.
+ *   Opt in    With due_options.metrics jobs are counted by topic, and lateness and handling time
+ *             are measured.  Without it a queue pays nothing for them, and they read as zero.
+ *   Events    With due_options.on_event each step in the life of each job is told.
+ */
+#ifndef DUE_METRICS_H
+#define DUE_METRICS_H
+
+#include "due/due.h"
+#include "due/store.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Histograms ------------------------------------------------------------------------------ */
+
+/* Durations, in 8 buckets for each doubling from 1,024 ns to about 20 hours, in 8 of 128 ns each
+ * below that, and one for all beyond: what is read from it is at most an eighth too high. */
+#define DUE_HISTOGRAM_BUCKETS 297
+
+typedef struct due_histogram {
+    uint64_t count;
+    uint64_t sum_ns;
+    uint64_t bucket[DUE_HISTOGRAM_BUCKETS];
+} due_histogram;
+
+/**
+ * The durations of a bucket are less than its bound, and not less than that of the one before;
+ * DUE_FOREVER for the last, and for any number beyond.  due_histogram_bucket: where a duration
+ * belongs; negative ones count as 0.
+ *
+ * Threads:  any
+ * Errors:   none
+ */
+DUE_API int64_t due_histogram_bound(unsigned bucket);
+DUE_API unsigned due_histogram_bucket(int64_t ns);
+
+/**
+ * What the part @part (0 to 1; 0.99: 99 of 100) of all durations stays below: the bound of the
+ * bucket in which that one is.  0 if nothing was counted.
+ *
+ * Threads:  any, while nobody changes @h
+ * Errors:   none
+ */
+DUE_API int64_t due_histogram_quantile(const due_histogram *h, double part) DUE_NONNULL(1);
+
+/**
+ * Add what @from has counted to @to: of several queues, or of several processes.
+ *
+ * Threads:  any, while nobody changes either
+ * Errors:   none
+ */
+DUE_API void due_histogram_add(due_histogram *to, const due_histogram *from) DUE_NONNULL(1, 2);
+
+/* ---- Figures --------------------------------------------------------------------------------- */
+
+/* The jobs of one topic.  Exact when no call is running, and then enqueued + restored is what is
+ * here now (delayed, ready, leased, dead) and what has left (dequeued, acked, cancelled, discarded,
+ * kept).  All but oldest_ns need due_options.metrics. */
+struct due_topic_stats {
+    uint64_t enqueued;    /* since open */
+    uint64_t restored;    /* read from the store */
+    uint64_t delivered;   /* times handed out, for good or on a lease */
+    uint64_t dequeued;    /* of those, for good */
+    uint64_t acked;       /* */
+    uint64_t nacked;      /* */
+    uint64_t retried;     /* times a job waits again after a nack, or the end of a lease */
+    uint64_t died;        /* times a job died */
+    uint64_t expired;     /* of those, because its time had passed */
+    uint64_t kicked;      /* times a dead job came back */
+    uint64_t cancelled;   /* */
+    uint64_t discarded;   /* */
+    uint64_t kept;        /* left to the store by due_close() */
+    uint64_t delayed;     /* now */
+    uint64_t ready;       /* now: moved to the topic, not yet taken */
+    uint64_t leased;      /* now */
+    uint64_t dead;        /* now */
+    int64_t oldest_ns;    /* the earliest deadline, or time of a retry, among what is ready;
+                             DUE_FOREVER: nothing is */
+    uint64_t reserved[4]; /* */
+};
+
+/**
+ * Fill in @stats.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Cost:     O(1); with DUE_BY_PRIORITY oldest_ns takes a look at every job
+ * Errors:   DUE_EINVAL (no such topic), DUE_EFORK
+ */
+DUE_API int due_topic_stats(due_queue *q, int topic, struct due_topic_stats *stats)
+    DUE_NONNULL(1, 3);
+
+/* A queue as a whole. */
+struct due_metrics {
+    struct due_stats stats;
+    int64_t now_ns;       /* the queue's clock */
+    int64_t oldest_ns;    /* as in due_topic_stats, of all topics, paused ones too */
+    int64_t next_ns;      /* as due_next_deadline() */
+    int64_t heartbeat_ns; /* when the worker proxy last looked at everything (it does while
+                             somebody waits, or memory is idle); -1: never */
+    due_histogram late;   /* from the deadline to the hand-over */
+    due_histogram held;   /* from due_reserve() to the answer; one that the store refuses counts
+                             again when it is given again */
+    int stored;           /* 1: it has a store, and these are its figures */
+    struct due_store_stats store;
+    uint64_t reserved[4];
+};
+
+/**
+ * Fill in @metrics.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Cost:     a look at every topic; with DUE_BY_PRIORITY at every job
+ * Errors:   DUE_EFORK
+ */
+DUE_API int due_metrics(due_queue *q, struct due_metrics *metrics) DUE_NONNULL(1, 2);
+
+#define DUE_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8" /* its Content-Type */
+#define DUE_METRICS_TOPICS \
+    1000 /* topics that are written one by one: those with the lowest numbers */
+
+/**
+ * Write everything as text, in the format 0.0.4 of Prometheus, and a NUL.  As snprintf() the answer
+ * is the length of the whole text, and no more than @size bytes are written; @buffer may be NULL if
+ * @size is 0.  The text of the next call may be longer.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EFORK, DUE_ENOMEM
+ */
+DUE_API int due_metrics_write(due_queue *q, char *buffer, size_t size)
+    DUE_NONNULL(1) DUE_MUST_CHECK;
+
+/* ---- Events ---------------------------------------------------------------------------------- */
+
+enum due_event_kind {
+    DUE_EVENT_PRODUCED = 1, /* it was enqueued; with a store: and stored */
+    DUE_EVENT_RESTORED,     /* it was read from the store */
+    DUE_EVENT_READY,        /* its deadline has passed, and it may be taken */
+    DUE_EVENT_DELIVERED,    /* it was handed out, for good or on a lease */
+    DUE_EVENT_ACKED,        /* the last one of a job, as are those below but the two last ones */
+    DUE_EVENT_CANCELLED,    /* */
+    DUE_EVENT_DISCARDED,    /* by a clear, a close, or because the queue closed meanwhile */
+    DUE_EVENT_KEPT,         /* due_close() left it to the store */
+    DUE_EVENT_RETRIED,      /* it waits again after a nack, or because a lease has ended */
+    DUE_EVENT_DEAD,         /* cause says why */
+    DUE_EVENT_KICKED        /* it was dead, and waits again */
+};
+
+/* A step in the life of a job.
+ *
+ *   Order     The events of one job come one after the other, in the order of its life.  Those of
+ *             different jobs come at the same time, from different threads.
+ *   By whom   The thread that made the step; or, if the job goes on before that one has told of it,
+ *             the thread with which it goes on.  No lock is held but the one by which who tells of
+ *             a job waits for who tells of the same job.
+ *   When      Before the call returns; so a hook that sleeps makes calls late, and the library's
+ *             own threads.  DELIVERED comes before the receiver has the job.
+ *   Store     A change that waits for the store is told when it has landed.  PRODUCED is missing if
+ *             a job was cancelled before it was stored, or refused after DUE_CONFIRM_ASYNC.
+ *   Not       From the hook no call of this queue; and no lock that is ever held in such a call. */
+typedef struct due_event {
+    enum due_event_kind kind;
+    due_id id;
+    int topic;            /* */
+    int priority;         /* */
+    int64_t at_ns;        /* the queue's clock when it is told */
+    int64_t deadline_ns;  /* the job's own */
+    uint32_t attempts;    /* DELIVERED: this one included */
+    uint32_t failures;    /* */
+    enum due_cause cause; /* DEAD: why; else 0 */
+    int leased;           /* DELIVERED: 1: on a lease; 0: for good, and the last one of the job */
+    uint32_t reserved[4]; /* */
+} due_event;
+
+/**
+ * The name of a kind of event: "produced", "ready" and so on; of anything else, "unknown".
+ *
+ * Threads:  any
+ * Errors:   none
+ */
+DUE_API const char *due_event_name(enum due_event_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
