@@ -72,15 +72,15 @@ static enum found peek_timeline(struct due_queue *q, due_info *info)
     return AGAIN;
 }
 
-/* The next of all that wait, looked for one by one: without the lock. */
-static enum found peek_all(struct due_queue *q, due_info *info)
+/* The next of all that become due after @due_ns, looked for one by one: without the lock. */
+static enum found peek_all(struct due_queue *q, int64_t due_ns, due_info *info)
 {
     enum found found = NOTHING;
     due_info it;
 
     for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
-        if (due__info(q, at, NULL, &it) != 0)
-            continue;
+        if (due__info(q, at, NULL, &it) != 0 || it.deadline_ns <= due_ns)
+            continue; /* what was due is kept back by a pause */
         if (found == NOTHING || it.deadline_ns < info->deadline_ns ||
             (it.deadline_ns == info->deadline_ns && it.priority > info->priority))
             *info = it;
@@ -106,9 +106,10 @@ int due_peek(due_queue *q, due_info *info)
             if (found == NOTHING)
                 found = peek_timeline(q, &first);
         }
+        int64_t due = q->due_ns;
         due__leave(q, &t);
         if (found == BEHIND)
-            found = peek_all(q, &first);
+            found = peek_all(q, due, &first);
     } while (found == AGAIN);
     if (found == NOTHING)
         return DUE_EAGAIN;

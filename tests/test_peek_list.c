@@ -292,3 +292,23 @@ LAB_TEST(list, takes_any_number_for_a_cursor)
     }
     lab_close(&lab);
 }
+
+LAB_TEST(peek, tells_what_comes_next_and_not_what_a_pause_holds_back_also_behind_a_lease)
+{
+    struct lab lab = lab_open();
+    int paused = lab_topic(&lab, "paused");
+    due_info info;
+    due_job job;
+
+    cr_assert_eq(due_pause(lab.q, paused), 0);
+    lab_enqueue(&lab, "held back", .at_ns = 1, .topic = paused);
+    lab_enqueue(&lab, "reserved", .at_ns = 2);
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_expect_eq(due_peek(lab.q, &info), DUE_EAGAIN);
+    lab_enqueue(&lab, "next", .at_ns = 500);
+    cr_assert_eq(due_peek(lab.q, &info), 0);
+    cr_expect_eq(info.deadline_ns, 500);
+    cr_expect_eq(due_ack(&job), 0);
+    lab_close(&lab);
+}
