@@ -250,6 +250,10 @@ static void describe_front(const struct due_queue *q, const struct due__job *j, 
     r->retry = due__retry_named(q, front->retry);
     r->ttl_ns = front->ttl_ns;
     r->expires_ns = front->expires_ns;
+    if (front->gate != NULL) {
+        r->group = front->gate->name;
+        r->group_len = front->gate->len;
+    }
     r->every_ns = front->every_ns;
     r->repeat = (enum due_repeat)front->repeat;
 }
@@ -458,7 +462,7 @@ static void apply_locked(struct due_queue *q, struct due__entry *e)
         if (e->rc == 0 && (w & DUE__HELD))
             due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
         if (e->rc == 0)
-            due__wait_again(q, e->number, w, s->want_ns);
+            due__wait_again(q, e->number, due__gate_left(q, e->number, w), s->want_ns);
         break;
     case DUE__GIVE_BACK:
         if (e->rc == 0)

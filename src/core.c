@@ -107,9 +107,11 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
      * difference: to those who wait, or to whose turn it is. */
     if (q->owed & DUE__OWED_TURN)
         after->more = !due__catch_up(q, DUE__FOREIGN_MAX);
+    bool ajar = (q->owed & DUE__OWED_GATES) && !due__gates_admit(q);
+    after->more |= ajar;
 
     uint32_t owed = q->owed;
-    q->owed = owed & DUE__OWED_ALWAYS;
+    q->owed = (owed & DUE__OWED_ALWAYS) | (ajar ? DUE__OWED_GATES : 0);
     if ((owed & DUE__OWED_CALLS) && call_waiters(q, t)) {
         q->owed |= DUE__OWED_CALLS;
         after->more = true;
@@ -204,26 +206,31 @@ void due__leave_all(struct due_queue *q, struct due__tenure *t)
 
 /* ---- Sorting in ---- */
 
-/* Drop every dead slot now: the pool is used up.  It holds enough for every live one (pool.h). */
-static void make_room(struct due_queue *q)
+void due__make_room(struct due_queue *q)
 {
     due__sweep_begin(q, true);
     while (!due__sweep_piece(q, DUE__SWEEP_PIECE))
         ;
 }
 
-static inline void keep(struct due_queue *q, struct due__slot s, uint32_t topic, bool ready)
+static inline void keep(struct due_queue *q, struct due__slot s, struct due__facts f, bool ready)
 {
     if (!ready) {
         while (!due__timeline_insert(&q->timeline, s))
-            make_room(q);
+            due__make_room(q);
         if (due__slot_deadline(s) < q->armed)
             q->owed |= DUE__OWED_LEAD;
     } else {
+        struct due__topic *t = due__topic_at(q, f.topic);
+
         due__note_ready(q, s);
         due__count(q, due__slot_job(s), DUE__F_READY, 1);
-        while (!due__topic_push(q, due__topic_at(q, topic), s))
-            make_room(q);
+        if (due__gated(t, f)) {
+            due__gate_arrive(q, s);
+        } else {
+            while (!due__topic_push(q, t, s))
+                due__make_room(q);
+        }
     }
     if (due__timeline_count(&q->timeline) + q->in_lines >= q->sweep_at)
         due__sweep_begin(q, false);
@@ -254,7 +261,7 @@ static void unready(struct due_queue *q, struct due__slot s)
         if (due__cas_acq_rel(&j->word, &w, w & ~DUE__READY)) { /* J1 */
             q->unreadied++;
             due__count(q, due__slot_job(s), DUE__F_READY, -1);
-            keep(q, s, 0, false);
+            keep(q, s, due__facts_load(j), false);
             return;
         }
     }
@@ -265,17 +272,20 @@ static void unready(struct due_queue *q, struct due__slot s)
 static void renumber(struct due_queue *q)
 {
     size_t dropped = 0;
+    struct due__slot s;
 
     for (uint32_t i = 0; i < due__load_acquire(&q->topic_count); i++) { /* T1 of topic.c */
         struct due__topic *t = due__topic_at(q, i);
 
         while (!due__topic_recall(q, t))
-            make_room(q);
+            due__make_room(q);
         while (t->line.count > 0) {
             q->in_lines--;
             unready(q, due__slot_plain(q, due__line_pop(&t->line, &q->nodes)));
         }
     }
+    while (due__gates_pop(q, &s))
+        unready(q, due__slot_plain(q, s));
     q->due_ns = -1;
     q->arrival = due__timeline_renumber(&q->timeline, 0, renumbered, q, &dropped);
 }
@@ -308,14 +318,15 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
 
     if (deadline != given)
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
-    uint64_t sorted = due__word(due__word_generation(w), arrival,
-                                (w & (DUE__STATE_MASK | DUE__HELD)) | (ready ? DUE__READY : 0));
+    uint64_t sorted =
+        due__word(due__word_generation(w), arrival,
+                  (w & (DUE__STATE_MASK | DUE__HELD | DUE__PASSED)) | (ready ? DUE__READY : 0));
     uint32_t noted = ready ? due__note(q, number, w) : 0;
     if (!due__cas_acq_rel(&j->word, &w, sorted)) { /* J1 */
         due__forget(q, number, sorted, noted);
         return false;
     }
-    keep(q, due__slot_make(deadline, f.priority, arrival, number), f.topic, ready);
+    keep(q, due__slot_make(deadline, f.priority, arrival, number), f, ready);
     return true;
 }
 
@@ -334,7 +345,7 @@ static inline __attribute__((always_inline)) void place(struct due_queue *q,
     due__store_release(&it->job->word, /* J1: nobody else had it until here */
                        due__word(it->generation, arrival,
                                  (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0) | flags));
-    keep(q, due__slot_make(deadline, it->f.priority, arrival, it->number), it->f.topic, ready);
+    keep(q, due__slot_make(deadline, it->f.priority, arrival, it->number), it->f, ready);
 }
 
 void due__place(struct due_queue *q, const struct due__fresh *it)
@@ -499,7 +510,7 @@ static void make_ready(struct due_queue *q, struct due__slot s)
         if (due__word_state(w) != DUE__DEAD && due__cas_acq_rel(&j->word, &w, ready)) { /* J1 */
             if (due__word_state(w) == DUE__LEASED)
                 due__lease_ended(q, number, true);
-            keep(q, s, f.topic, true);
+            keep(q, s, f, true);
             return;
         }
         due__forget(q, number, ready, noted);

@@ -20,6 +20,7 @@
 #include "clock.h"
 #include "commit.h"
 #include "due/due.h"
+#include "gate.h"
 #include "inbox.h"
 #include "job.h"
 #include "lock.h"
@@ -66,6 +67,7 @@
 #define DUE__OWED_TURN   32u /* to move what is due on a manual clock, once anybody waited */
 #define DUE__OWED_REAP   64u /* to see to jobs that are to die, or to go */
 #define DUE__OWED_TELL   128u /* to tell of jobs that have become ready, or wait again */
+#define DUE__OWED_GATES  256u /* to let jobs through gates that have opened */
 #define DUE__OWED_ALWAYS (DUE__OWED_SWEEP | DUE__OWED_FD | DUE__OWED_TURN)
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
@@ -113,6 +115,7 @@ struct due__topic {
     struct due__window window;     /* A  its own edges */
     struct due__line line;         /* T */
     struct due__slot shown;        /* T  the last slot published in the window */
+    struct due__gate *gate;        /* T  its limit's; NULL: it never had one */
     struct due__waiters waiters;   /* T  those who want this topic alone */
     struct due__topic *fresh_next; /* T  topics to be looked at before the release */
     struct due__topic *next;       /* T  topics with something ready, in a ring of turns */
@@ -215,6 +218,7 @@ struct due_queue {
     uint32_t dead_first;          /* T  place plus 1: the oldest of the dead */
     uint32_t dead_last;           /* T */
     size_t dead_count;            /* T */
+    struct due__gates gates;      /* T  limits of topics, and groups */
     uint64_t mended;              /* T */
     uint64_t beats;               /* T */
     int64_t beat_ns;              /* T  when the last one was, on the queue's clock; -1: never */
@@ -375,6 +379,9 @@ void due__drain_all(struct due_queue *q);
 
 /* The job that was put in last, NULL if there is none.  It may be sorted in by now. */
 const struct due__job *due__last_in_inbox(const struct due_queue *q);
+
+/* Drop every dead slot now: the pool is used up.  It holds enough for every live one (pool.h). */
+void due__make_room(struct due_queue *q);
 
 /* A job leaves the timeline because it is due: counted, and remembered as the latest. */
 static inline void due__note_ready(struct due_queue *q, struct due__slot s)

@@ -1,9 +1,9 @@
 /* dead.c - dead slots: when to sweep them out, and who does it.
  *
- * A job that was cancelled or moved leaves its slot behind, in the timeline or in a line.  When
- * there are more than twice as many slots as waiting jobs, a sweep begins.  The worker proxy does
- * it, a piece a tenure; if dead slots come faster than it can follow, everybody who holds the lock
- * does a little, and without proxies they do all of it.
+ * A job that was cancelled or moved leaves its slot behind, in the timeline, a line or at a gate.
+ * When there are more than twice as many slots as waiting jobs, a sweep begins.  The worker proxy
+ * does it, a piece a tenure; if dead slots come faster than it can follow, everybody who holds the
+ * lock does a little, and without proxies they do all of it.
  *
  * Guards     T  the timeline lock
  *
@@ -57,6 +57,7 @@ void due__sweep_begin(struct due_queue *q, bool anyway)
     }
     q->owed |= DUE__OWED_SWEEP;
     q->sweep_topic = 0;
+    due__gates_sweep_begin(q);
 }
 
 void due__sweep_help(struct due_queue *q, size_t budget)
@@ -85,6 +86,8 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
         q->in_lines -= before - t->line.count;
         return false;
     }
+    if (!due__gates_sweep(q, keep_live_in_line, budget))
+        return false;
     q->owed &= ~DUE__OWED_SWEEP;
     q->sweep_at = due__timeline_count(&q->timeline) + q->in_lines + DUE__SWEEP_PIECE / 4;
     return true;

@@ -217,8 +217,9 @@ static bool take_head(struct due_queue *q, const struct request *r, int64_t now_
         bool alive = due__slot_alive(&q->slab, *s, &w);
         struct due__facts f = due__facts_load(j);
 
+        const struct due__topic *t = due__topic_at(q, f.topic);
         if (alive && (due__word_state(w) != DUE__WAITING || /* a lease has ended: by the line */
-                      due__topic_at(q, f.topic)->paused || !wants(r, f.topic)))
+                      t->paused || due__gated(t, f) || !wants(r, f.topic)))
             return false;
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
@@ -286,7 +287,7 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
         if (!complete && left_in_inbox(q, r))
             return 0;
     }
-    *done = due__move_due(q, now);
+    *done = due__move_due(q, now) && !due__more_to_come(q);
     if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
         return 0; /* the dequeue proxy takes */
     while (got < max) {

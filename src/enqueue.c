@@ -106,6 +106,7 @@ static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint3
 
     if (due__front_needed(s)) {
         payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
+        payload |= s->group_len > 0 ? DUE__GROUPED : 0;
         int rc = fill_front(q, number, s);
         if (rc != 0)
             return rc;
@@ -159,6 +160,8 @@ static void refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
 {
     if (q->watch != NULL)
         tell_refused(q, it, w);
+    if (w & DUE__PASSED)
+        due__gate_leave(q, it->number);
     due__job_release_fresh(q, it);
 
     struct due__shard *shard = due__shard_enter(&q->slab);

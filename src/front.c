@@ -59,6 +59,13 @@ int due__front_new(struct due_queue *q, const due_spec *s, struct due__front **f
         memcpy(f->bytes, s->headers, s->headers_len);
     if (s->len > 0)
         memcpy(f->bytes + s->headers_len, s->data, s->len);
+    if (s->group_len > 0) {
+        rc = due__group_join(q, s->topic, s->group, s->group_len, &f->gate);
+        if (rc != 0) {
+            due__payload_free(&q->slab.payloads, f, DUE__FRONT_BYTES + s->headers_len + s->len);
+            return rc;
+        }
+    }
     *front = f;
     return 0;
 }

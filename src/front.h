@@ -25,6 +25,7 @@ struct due__front {
     uint16_t headers_len;   /* O */
     uint8_t retry;          /* O  its policy: retry.c; 0: inherited */
     uint8_t repeat;         /* O  enum due_repeat */
+    uint8_t passes;         /* O  gate.c: DUE__PASS_*; under the timeline lock */
     unsigned char bytes[];  /* O  headers, then the payload */
 };
 

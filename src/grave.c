@@ -146,6 +146,7 @@ void due__bury_locked(struct due_queue *q, uint32_t number)
         until = q->due_ns + 1; /* what is due already has left the timeline */
 
     list_add(q, number);
+    w = due__gate_left(q, number, w);
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__DEAD, until);
     crowd_out(q);
 }

@@ -29,6 +29,7 @@
 #include "atomic.h"
 #include "due/due.h"
 #include "front.h"
+#include "gate.h"
 
 enum { LIST_FRESH, LIST_PARTIAL, LIST_IDLE, LIST_NONE };
 
@@ -410,5 +411,7 @@ size_t due__block_bytes(const struct due__job *j, struct due__facts f)
 
 void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f)
 {
+    if (f.payload & DUE__GROUPED)
+        due__group_part(due__front_at(j)->gate);
     due__payload_free(&s->payloads, j->payload.ptr, due__block_bytes(j, f));
 }

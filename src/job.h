@@ -31,7 +31,8 @@ enum due__state {
     DUE__LENT = 4,    /* handed out or cancelled: its bytes are with a caller */
     DUE__DEAD = 5,    /* it stands in the timeline until it is to be discarded */
     DUE__DONE = 6,    /* done with, but the inbox still holds its node */
-    DUE__SENT = 8     /* enqueued, on its way to the store: nobody can have it before that ends */
+    DUE__SENT = 8,    /* enqueued, on its way to the store: nobody can have it before that ends */
+    DUE__PROMISED = 10 /* as LENT, to a pool: its lease is only promised (promise.c) */
 };
 
 #define DUE__SLOTTED UINT64_C(1) /* the bit of the states in which a slot stands for the job */
@@ -40,7 +41,7 @@ enum due__state {
 #define DUE__LINKED     UINT64_C(0x10) /* the job's node is in the inbox */
 #define DUE__READY      UINT64_C(0x20) /* its slot is in a topic's line */
 #define DUE__HELD       UINT64_C(0x40) /* it was reserved: see its lease (side.h) */
-#define DUE__PROMISED   UINT64_C(0x80) /* LENT, to a pool: its lease is only promised (promise.c) */
+#define DUE__PASSED     UINT64_C(0x80) /* it has a pass of a gate: see gate.h */
 #define DUE__FLAGS      UINT64_C(0xf0)
 #define DUE__STAMP_BITS 24
 #define DUE__STAMP_MASK ((UINT64_C(1) << DUE__STAMP_BITS) - 1)
@@ -79,12 +80,13 @@ struct due__facts {
     uint32_t len;
     uint16_t topic;
     uint8_t priority;
-    uint8_t payload; /* enum due__payload, DUE__NOW, DUE__FRONT */
+    uint8_t payload; /* enum due__payload, DUE__NOW, DUE__FRONT, DUE__GROUPED */
 };
 
 #define DUE__PAYLOAD_MASK 0x0fu
 #define DUE__NOW          0x10u /* no delay: stamped when it is sorted in */
 #define DUE__FRONT        0x20u /* its block, wherever its payload is, begins as front.h says */
+#define DUE__GROUPED      0x80u /* and its front has a group */
 
 struct due__job {
     uint64_t word;       /* A  J1 */

@@ -68,6 +68,8 @@ bool due__job_unhold(struct due_queue *q, uint32_t number, uint64_t w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
+    if (w & DUE__PASSED)
+        due__gate_leave(q, number);
     if (w & DUE__HELD) {
         uint64_t ended = due__word(due__word_generation(w), 0, DUE__HELD | DUE__DONE);
 

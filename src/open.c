@@ -168,6 +168,7 @@ free_pool:
 
 static void memory_destroy(struct due_queue *q)
 {
+    due__gates_destroy(q);
     due__topics_destroy(q);
     due__timeline_destroy(&q->timeline);
     due__retries_destroy(q);

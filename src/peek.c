@@ -80,7 +80,7 @@ static enum found peek_all(struct due_queue *q, int64_t due_ns, due_info *info)
 
     for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
         if (due__info(q, at, NULL, &it) != 0 || it.deadline_ns <= due_ns)
-            continue; /* what was due is kept back by a pause */
+            continue; /* what was due is kept back: by a pause, or at a gate */
         if (found == NOTHING || it.deadline_ns < info->deadline_ns ||
             (it.deadline_ns == info->deadline_ns && it.priority > info->priority))
             *info = it;
@@ -101,7 +101,7 @@ int due_peek(due_queue *q, due_info *info)
     do {
         found = AGAIN;
         due__enter(q, &t);
-        if (due__catch_up(q, DUE__PROXY_BATCH)) {
+        if (due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q)) {
             found = peek_ready(q, &first);
             if (found == NOTHING)
                 found = peek_timeline(q, &first);

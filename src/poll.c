@@ -103,7 +103,7 @@ int due_poll(due_queue *q, int64_t *next_ns)
     due__drain_all(q);
     do {
         due__enter(q, &t);
-        done = due__catch_up(q, DUE__PROXY_BATCH);
+        done = due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q);
         shown = takeable(q);
         due__leave(q, &t);
     } while (!done);
@@ -121,7 +121,8 @@ static bool next_of_timeline(struct due_queue *q, int64_t *deadline_ns)
     struct due__slot s;
     uint64_t w;
 
-    if (!due__catch_up(q, DUE__PROXY_BATCH) || due__topics_ready(q) || !due__head_ready(q))
+    if (!due__catch_up(q, DUE__PROXY_BATCH) || due__more_to_come(q) || due__topics_ready(q) ||
+        !due__head_ready(q))
         return false;
     if (!due__timeline_head(&q->timeline, &s))
         return true;

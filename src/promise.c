@@ -2,8 +2,8 @@
  *
  * A lease is a deadline in the timeline, and most are answered long before it comes: then its slot
  * was put in, left behind and swept out for nothing.  A pool of workers has somebody who looks
- * after its jobs anyway.  So it takes them as a dequeue does (LENT, nobody else can have them),
- * marks them (DUE__PROMISED), and only promises the lease: its keeper makes it a real one before
+ * after its jobs anyway.  So it takes them as a dequeue does (nobody else can have them), but
+ * says so (PROMISED), and only promises the lease: its keeper makes it a real one before
  * half of it is over.  A job that is acked before that has cost what a dequeue costs.
  *
  * Only jobs that have nothing beside their payload, and no past, are promised: of them nothing has
@@ -30,7 +30,7 @@ static bool plain(struct due_queue *q, struct due__slot s)
 {
     const struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
 
-    return !(due__load_relaxed(&j->word) & DUE__HELD) && /* J1: the caller's own */
+    return !(due__load_relaxed(&j->word) & (DUE__HELD | DUE__PASSED)) && /* J1: the caller's own */
            !(due__facts_load(j).payload & DUE__FRONT);
 }
 
@@ -40,7 +40,7 @@ static void promise_one(struct due_queue *q, struct due__slot s, int64_t now_ns,
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
-    due__store_relaxed(&j->word, w | DUE__PROMISED); /* J1: likewise */
+    due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__PROMISED); /* J1: likewise */
     due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
     job->attempts = 1;
     job->token = 1;
@@ -75,7 +75,8 @@ bool due__promised(const due_job *job)
 {
     uint32_t number;
 
-    return (due__load_relaxed(&place_of(job, &number)->word) & DUE__PROMISED) != 0; /* J1 */
+    return due__word_state(due__load_relaxed(&place_of(job, &number)->word)) == /* J1 */
+           DUE__PROMISED;
 }
 
 bool due__promise_stopping(const due_job *job, bool *promised)
@@ -83,7 +84,7 @@ bool due__promise_stopping(const due_job *job, bool *promised)
     uint32_t number;
     struct due__job *j = place_of(job, &number);
 
-    *promised = (due__load_acquire(&j->word) & DUE__PROMISED) != 0; /* J1 */
+    *promised = due__word_state(due__load_acquire(&j->word)) == DUE__PROMISED; /* J1 */
     return *promised && due__revoked(job->queue, number);           /* R3 */
 }
 
@@ -112,7 +113,7 @@ void due__promise_keep(const due_job *job, int64_t until_ns)
     due__enter(q, &t);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     remember(q, number, job, limit);
-    w = (w & ~(DUE__STATE_MASK | DUE__PROMISED)) | DUE__HELD | DUE__MOVING;
+    w = (w & ~DUE__STATE_MASK) | DUE__HELD | DUE__MOVING;
     due__replace(q, number, w, DUE__LEASED,
                  until_ns > q->due_ns ? until_ns : due__time_add(q->due_ns, 1));
     due__leave(q, &t);
@@ -149,7 +150,7 @@ void due__promise_return(due_job *job)
     it->unleased++;
     it->done++;
     due__shard_leave(it);
-    due__store_relaxed(&j->word, w & ~DUE__PROMISED); /* J1: likewise */
+    due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1: likewise */
     due__unclaim(q, number, false);
     memset(job, 0, sizeof *job);
 }

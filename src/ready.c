@@ -162,17 +162,24 @@ static bool run_append(struct due__line *l, struct due__pool *pool, struct due__
     return true;
 }
 
+bool due__line_push_aside(struct due__line *l, struct due__nodes *n, struct due__slot s)
+{
+    struct due__node *it = node_take(n, s);
+
+    if (it == NULL)
+        return false;
+    l->side = merge(l->side, it);
+    l->count++;
+    return true;
+}
+
 bool due__line_push(struct due__line *l, struct due__nodes *n, struct due__slot s)
 {
     if (l->head == NULL || !due__slot_before(s, l->last)) {
         if (!run_append(l, n->pool, s))
             return false;
     } else {
-        struct due__node *it = node_take(n, s);
-
-        if (it == NULL)
-            return false;
-        l->side = merge(l->side, it);
+        return due__line_push_aside(l, n, s);
     }
     l->count++;
     return true;

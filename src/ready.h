@@ -38,6 +38,8 @@ struct due__line {
 
 /* False: the pool is used up, and nothing has changed. */
 bool due__line_push(struct due__line *l, struct due__nodes *n, struct due__slot s);
+/* The same for a line that may be one of very many: 40 bytes, in a chunk shared with others. */
+bool due__line_push_aside(struct due__line *l, struct due__nodes *n, struct due__slot s);
 /* @s stands before everything in the line. */
 bool due__line_unpop(struct due__line *l, struct due__nodes *n, struct due__slot s);
 bool due__line_first(const struct due__line *l, struct due__slot *s);

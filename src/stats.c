@@ -123,6 +123,8 @@ int due_stats(due_queue *q, struct due_stats *stats)
     s.delegated = q->delegated;
     s.heartbeats = q->beats;
     s.mended = q->mended;
+    s.passed = q->gates.passed;
+    s.kept_back = q->gates.slots;
     s.slots = due__timeline_count(&q->timeline) + q->in_lines;
     s.memory_bytes = due__slab_bytes(&q->slab) + q->pool.total * DUE__CHUNK_BYTES;
     s.tenure_max_ns = q->tenure_max_ns;

@@ -159,10 +159,8 @@ static int set_paused(struct due_queue *q, int topic, bool paused)
 
         due__enter(q, &t);
         if (paused && !it->paused) {
-            while (!due__topic_recall(q, it)) {
-                due__sweep_begin(q, true);
-                due__sweep_piece(q, DUE__SWEEP_PIECE);
-            }
+            while (!due__topic_recall(q, it))
+                due__make_room(q);
             due__topic_unlist(q, it);
         }
         bool resumed = it->paused && !paused;

@@ -189,6 +189,7 @@ static int obstacle(uint64_t w, uint32_t generation, const struct wish *wish)
     case DUE__DEAD: /* when it would be handed out is not asked any more */
         return wish->what & (DUE_SET_TIME | DUE_SET_LIMIT) ? DUE_ENOENT : 0;
     case DUE__LENT:
+    case DUE__PROMISED:
     case DUE__LEASED:
         return DUE_EBUSY;
     default:

@@ -24,6 +24,7 @@ static int obstacle(uint64_t w, uint32_t generation)
     case DUE__SENT:
         return 0;
     case DUE__LENT:
+    case DUE__PROMISED:
     case DUE__LEASED:
         return DUE_EBUSY;
     default:
@@ -133,6 +134,8 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
 
     leave_grave(q, number, w);
     due__step(q, number, DUE__S_CANCELLED, w);
+    if (w & DUE__PASSED)
+        due__gate_leave(q, number);
     due__job_fill(q, number, deadline, deadline, job);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of close.c */
@@ -212,7 +215,7 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
 
     if (job != NULL || q->commits != NULL || due__word_generation(w) != generation ||
         generation == UINT32_MAX || q->watch != NULL ||
-        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD)) != DUE__WAITING)
+        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING)
         return cancel_any(q, number, generation, job);
     uint64_t ready = w & DUE__READY;
     if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
@@ -301,6 +304,7 @@ static int move(struct due_queue *q, uint32_t number, uint32_t generation, int64
     } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
     if (w & DUE__HELD)
         due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at_ns); /* R1 of lease.c */
+    w = due__gate_left(q, number, w);
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
     return 0;
 }

@@ -266,8 +266,8 @@ typedef struct due_spec {
     enum due_key_policy on_key; /* */
     enum due_repeat repeat;     /* */
     int64_t every_ns;           /* 0: it does not come again */
-    const void *group;          /* copied: of the jobs of a group one is handed out at a time */
-    size_t group_len;           /* at most DUE_KEY_MAX */
+    const void *group;          /* copied: of a group's jobs, in one topic, one runs at a time; */
+    size_t group_len;           /* the next comes when it has ended: at most DUE_KEY_MAX */
 } due_spec;
 
 #define DUE_SPEC_INIT sizeof(due_spec)
@@ -755,6 +755,19 @@ DUE_API int due_pause(due_queue *q, int topic) DUE_NONNULL(1);
 DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
 
 /**
+ * Let at most @max_running jobs of @topic run at a time; 0: any number.  A job runs from when it is
+ * let through to be taken until it ends: by due_ack(), due_job_done() of one that was dequeued, a
+ * cancel, or its death; so also while it waits to be tried again.  A new deadline ends that too.
+ * The others are kept back in their order; one that was let through stands before any that comes
+ * later, also of higher priority.  The limit may change at any time: a lower one waits for jobs to
+ * end.  Jobs that were handed out before the topic had its first limit do not count.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EINVAL (no such topic), DUE_ENOMEM, DUE_EFORK
+ */
+DUE_API int due_topic_limit(due_queue *q, int topic, size_t max_running) DUE_NONNULL(1);
+
+/**
  * Give memory back that is no longer used: sweeps cancelled jobs out and returns idle pages to the
  * kernel.  It also happens by itself, in pieces; this does all of it now.
  *
@@ -807,10 +820,12 @@ struct due_stats {
     uint64_t buried;        /* times a job died */
     uint64_t kicked;        /* times a dead job came back */
     uint64_t dead;          /* now */
+    uint64_t passed;        /* now: jobs that a limit or a group has let through, not ended */
+    uint64_t kept_back;     /* now: due jobs that one keeps back, cancelled ones perhaps too */
     int32_t loading;        /* 1: stored jobs are still being read */
     int32_t store_state;    /* the last answer of the store: 0, or a DUE_E* code */
     uint64_t repeated;      /* rounds of repeating jobs that were done, and are to be followed by one */
-    uint64_t reserved[7];
+    uint64_t reserved[6];
 };
 
 /**
@@ -836,8 +851,9 @@ DUE_API int due_fd(due_queue *q) DUE_NONNULL(1) DUE_MUST_CHECK;
 
 /**
  * Do the proxies' work in the calling thread: sort in what was submitted, move what is due.  The
- * answer is the number of jobs ready to be taken, at most INT_MAX.  *@next_ns, unless NULL, gets
- * the next deadline, DUE_FOREVER if there is none.
+ * answer is the number of jobs ready to be taken, at most INT_MAX (while a limit or a group keeps
+ * others back, cancelled ones may be counted).  *@next_ns, unless NULL, gets the next deadline,
+ * DUE_FOREVER if there is none.
  *
  * Threads:  any; needed only with DUE_PROXIES_NEVER, allowed always
  * Errors:   DUE_EFORK
