@@ -296,13 +296,17 @@ void due__grave_close(struct due_queue *q, uint32_t number)
         due__space_force(q, 1);
 }
 
-/* A job of the caller's own that was dead is discarded; nobody waits for it. */
+/* A job of the caller's own that was dead is discarded, and is not in the store, if there is one. */
+static void discard_here(struct due_queue *q, uint32_t number)
+{
+    due__discard(q, number, due__load_relaxed(&due__job_at(&q->slab, number)->word)); /* J1: ours */
+}
+
+/* The same; nobody waits for it. */
 static void discard(struct due_queue *q, uint32_t number)
 {
-    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
-
     if (q->commits == NULL) {
-        due__discard(q, number, w);
+        discard_here(q, number);
         return;
     }
     due__commit_submit(q, number, DUE__CLEAR, 0, NULL);
@@ -384,6 +388,8 @@ static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool
             due__bury_again(q, numbers[i]);
         else if (q->commits == NULL)
             discard(q, numbers[i]);
+        else if (clear && results[i] == 0 && !q->commits->async)
+            discard_here(q, numbers[i]);
     }
     return rc;
 }
