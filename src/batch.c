@@ -288,8 +288,6 @@ static void describe_put(struct due_queue *q, uint32_t number, const struct due_
     } else {
         r->deadline_ns = r->until_ns;
     }
-    if (due__word_state(w) == DUE__DEAD)
-        describe_grave(q, number, r);
 }
 
 /* The same of a job that is another. */
@@ -371,7 +369,7 @@ static due_change describe(struct due_queue *q, const struct due__entry *e)
     const struct due__job *j = due__job_at(&q->slab, e->number);
     due_change ch = { .kind = kind_of(q, e),
                       .was_ns = s->was_ns,
-                      .was_dead = s->was_ns == DUE__DEAD_THERE,
+                      .was_dead = e->purpose != DUE__PUT && s->was_ns == DUE__DEAD_THERE,
                       .record = { .id = due__stored_id(s) } };
 
     if (ch.was_dead)
@@ -385,6 +383,8 @@ static due_change describe(struct due_queue *q, const struct due__entry *e)
     describe_put(q, e->number, content_of(q, e->number, e->draft), &ch.record);
     if (ch.record.until_ns == DUE__DEAD_THERE)
         ch.record.until_ns = ch.record.deadline_ns; /* of no meaning for the dead */
+    if (e->purpose == DUE__NO_CHANGE && ch.was_dead)
+        describe_grave(q, e->number, &ch.record); /* as it was there, whatever is on its way */
     describe_end(q, e, &ch.record);
     return ch;
 }
@@ -608,7 +608,7 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     bool dead = (w & DUE__HELD) && due__grave_is(q, e->number);
     if (e->purpose == DUE__BURY) {
         due__grave_at(q, e->number)->cause = 0;
-        due__lease_later(q, e->number);
+        due__wait_later(q, e->number);
     } else if (dead) {
         due__bury_again(q, e->number);
     } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK ||

@@ -206,6 +206,10 @@ size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int 
         }
         due__count(q, due__slot_job(slots[i]), DUE__F_READY, -1);
         int failed = due__bury(q, due__slot_job(slots[i]), deadline, cause, NULL);
+        if (failed == DUE_ENOSPC) { /* a full store: what is behind it can leave still */
+            due__wait_later(q, due__slot_job(slots[i]));
+            failed = 0;
+        }
         if (failed == 0 || failed == DUE_EINDOUBT) {
             left_line(q);
             continue;

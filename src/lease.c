@@ -422,20 +422,16 @@ int due_ack_batch(due_job *jobs, size_t n, int *results)
     return acked;
 }
 
-void due__lease_later(struct due_queue *q, uint32_t number)
+void due__wait_later(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
     struct due__tenure t;
-    struct due__shard *it = due__shard_enter(&q->slab);
 
-    it->leased++;
-    due__shard_leave(it);
-    due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED,
-                 due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS));
+    due__wait_again(q, number, w, due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS));
     due__leave(q, &t);
+    due__keep_if_closed(q, number, due__word_generation(w));
 }
 
 void due__lease_answered(struct due_queue *q)

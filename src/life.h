@@ -45,8 +45,9 @@ void due__leases_discard(struct due_queue *q);
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits);
 /* Is a job whose lease ends not to be handed out again? */
 bool due__lease_was_last(const struct due_queue *q, uint32_t number);
-/* A job of the caller's own (LENT) whose lease was answered is looked at again, in a second. */
-void due__lease_later(struct due_queue *q, uint32_t number);
+/* A job of the caller's own (LENT) that cannot be buried now waits a second, to be looked at again
+ * when it would be handed out. */
+void due__wait_later(struct due_queue *q, uint32_t number);
 /* Under the lock: a claimed job has failed and waits again. */
 void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);
 /* A job that somebody has is not to be handed out again: DUE_EBUSY, or DUE_ENOMEM; DUE_EAGAIN:
