@@ -404,9 +404,9 @@ static bool cancel(struct stored_world *w, uint32_t n, bool lent)
         return true;
     int rc = due_cancel(w->q, j->id, lent ? &job : NULL);
     stored_note_refused(w);
-    if (rc == DUE_EBUSY && leased(w, j)) {
-        j->revoked = !restless(j);
-        j->unsure |= restless(j); /* it may be marked, or not */
+    if (rc == DUE_EBUSY) {
+        j->unsure |= restless(j) || !leased(w, j); /* it may be marked, or not */
+        j->revoked |= leased(w, j);
     }
     if (rc != 0 && rc != DUE_EINDOUBT)
         return no(w, j, rc);

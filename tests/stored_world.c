@@ -12,7 +12,7 @@
 /* What landed of a job. */
 static void print_log(struct stored_world *w, const struct stored_job *j)
 {
-    static const char *const kinds[] = { "?", "put", "move", "drop" };
+    static const char *const kinds[] = { "?", "put", "move", "bury", "drop", "keep", "forget" };
     struct memory_entry e;
 
     for (size_t i = 0; memory_disk_entry(w->disk, i, &e); i++) {
