@@ -319,6 +319,79 @@ static void a_queue_that_is_wrong_is_noticed(void)
     }
 }
 
+/* The same of dead jobs and of keys. */
+static void a_queue_that_is_wrong_about_the_dead_or_keys_is_noticed(void)
+{
+    static const due_change none;
+
+    for (int kind = 0; kind < 9; kind++) {
+        struct bench b = bench();
+        due_change keyed = change(DUE_CHANGE_PUT, 1, 1);
+        due_change wrong = change(DUE_CHANGE_MOVE, 1, 1);
+
+        keyed.record.key = "key";
+        keyed.record.key_len = 3;
+        MUST(b.store->verbs->commit(b.store, &keyed, 1, 1, SOON) == 0);
+        wrong.was_ns = 1;
+        if (kind == 0)
+            wrong.record.cause = DUE_CAUSE_BURIED; /* a MOVE of a dead job */
+        if (kind == 1)
+            wrong.was_dead = 1; /* it is not */
+        if (kind == 2)
+            wrong.kind = DUE_CHANGE_BURY; /* for no cause */
+        if (kind >= 3 && kind <= 5) {
+            wrong = change(DUE_CHANGE_PUT, 2, 2);
+            wrong.record.key = "key"; /* of another job */
+            wrong.record.key_len = kind == 4 ? 0 : 3;
+        }
+        if (kind == 5)
+            wrong.record.headers_len = 1; /* where are they? */
+        if (kind >= 6) {
+            wrong = none;
+            wrong.kind = kind == 6 ? DUE_CHANGE_FORGET : DUE_CHANGE_KEEP;
+            wrong.record.id = id_of(1);
+            wrong.record.key = kind == 7 ? NULL : "key"; /* of a live job, or none */
+            wrong.record.key_len = kind == 8 ? DUE_KEY_MAX + 1 : 3;
+        }
+        int rc = b.store->verbs->commit(b.store, &wrong, 1, 2, SOON);
+        MUST(rc == DUE_EINVAL && memory_disk_wrong(b.disk) != NULL);
+        MUST(memory_disk_jobs(b.disk) == 1 && memory_disk_keys(b.disk) == 1);
+        b.store->verbs->free(b.store);
+        memory_disk_free(b.disk);
+    }
+}
+
+/* A loss takes back burials and keys too. */
+static void a_loss_brings_back_the_dead_and_the_keys(void)
+{
+    struct bench b = bench();
+    due_change c = change(DUE_CHANGE_PUT, 1, 1);
+    due_record record;
+    int64_t until_ns = 0;
+
+    c.record.key = "key";
+    c.record.key_len = 3;
+    MUST(b.store->verbs->commit(b.store, &c, 1, 1, SOON) == 0);
+    c.kind = DUE_CHANGE_BURY;
+    c.was_ns = 1;
+    c.record.cause = DUE_CAUSE_EXPIRED;
+    c.record.died_ns = 9;
+    MUST(b.store->verbs->commit(b.store, &c, 1, 2, SOON) == 0);
+    MUST(memory_disk_find(b.disk, id_of(1), &record) && record.died_ns == 9);
+    c.kind = DUE_CHANGE_DROP;
+    c.was_ns = 9;
+    c.was_dead = 1;
+    c.key_kept_ns = 77;
+    MUST(b.store->verbs->commit(b.store, &c, 1, 3, SOON) == 0);
+    MUST(memory_disk_key(b.disk, "key", 3, NULL, &until_ns) && until_ns == 77);
+    memory_disk_lose(b.disk, 1);
+    MUST(memory_disk_key(b.disk, "key", 3, NULL, &until_ns) && until_ns == 0);
+    MUST(memory_disk_find(b.disk, id_of(1), &record) && record.cause == DUE_CAUSE_EXPIRED);
+    memory_disk_lose(b.disk, 1);
+    MUST(memory_disk_find(b.disk, id_of(1), &record) && record.cause == 0 && record.until_ns == 1);
+    put_away(&b);
+}
+
 /* The same seed, the same faults; and all of them are met in the end. */
 static void dice_are_the_same_for_a_seed(void)
 {
@@ -370,6 +443,8 @@ int main(void)
     a_crashed_store_hands_over_at_once();
     a_gate_holds_a_call_before_or_after_it_is_done();
     a_queue_that_is_wrong_is_noticed();
+    a_queue_that_is_wrong_about_the_dead_or_keys_is_noticed();
+    a_loss_brings_back_the_dead_and_the_keys();
     dice_are_the_same_for_a_seed();
     changes_are_written_down();
     printf("store_memory: %s\n", failed ? "failed" : "as it should be");

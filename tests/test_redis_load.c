@@ -201,3 +201,76 @@ REDIS_TEST(redis_load, sets_damaged_records_aside)
     free(seen.data);
     finish(store);
 }
+
+/* ---- The dead -------------------------------------------------------------------------------- */
+
+static due_change dead(uint64_t sequence, int64_t died_ns)
+{
+    due_change c = put(sequence, 5);
+
+    c.record.cause = DUE_CAUSE_BURIED;
+    c.record.died_ns = died_ns;
+    return c;
+}
+
+/* Where the job stands and where its entry says do not agree. */
+REDIS_TEST(redis_load, sets_aside_what_stands_among_the_dead_and_is_not_or_the_other_way_round)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+
+    cr_assert_eq(commit_one(store, put(1, 5000), 1), 0);
+    cr_assert_eq(commit_one(store, dead(2, 6000), 2), 0);
+    cr_assert_eq(commit_one(store, put(3, 7000), 3), 0);
+    cr_assert_eq(commit_one(store, dead(4, 8000), 4), 0);
+    ASK("EVAL",
+        "local t, d = KEYS[1], KEYS[2] "
+        "local live, dead = redis.call('ZRANGE', t, 0, 0)[1], redis.call('ZRANGE', d, 0, 0)[1] "
+        "redis.call('ZREM', t, live) redis.call('ZADD', d, 1, live) "
+        "redis.call('ZREM', d, dead) redis.call('ZADD', t, 1, dead) return 1",
+        "2", "due:{q}:t:", "due:{q}:dead");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 2u);
+    cr_expect_eq(stats_of(store).quarantined, 2u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":2\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:t:"), ":1\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:dead"), ":1\r\n");
+    free(seen.data);
+    finish(store);
+}
+
+/* On a server that has gone back in time a job may be dead or not, whatever it is to the queue. */
+REDIS_TEST(redis_loss, of_a_burial_or_a_kick_leaves_a_job_in_one_place_only)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change back = put(2, 9);
+    due_change gone = drop(3, 9);
+    due_change other = dead(4, 7);
+
+    for (uint64_t i = 1; i <= 4; i++) {
+        due_change c = i == 4 ? put(i, 5) : dead(i, 6);
+        cr_assert_eq(commit_one(store, c, i), 0);
+    }
+    ASK("SAVE");
+    for (uint64_t i = 1; i <= 3; i++) { /* kicked, which is lost */
+        due_change c = move(i, 6, 9);
+        c.was_dead = 1;
+        cr_assert_eq(commit_one(store, c, 4 + i), 0);
+    }
+    redis_server_kill(&server);
+    cr_assert_eq(redis_server_run(&server), 0);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:dead"), ":3\r\n");
+    due_change all[] = { put(1, 9), back, gone, other };
+    cr_expect_eq(commit(store, all, 4, 8), 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:dead"), ":1\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:t:"), ":2\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":3\r\n");
+    struct seen seen = { 0 };
+    cr_expect_eq(load_all(store, 1, &seen), 0);
+    cr_expect_eq(seen.n, 3u);
+    cr_expect_eq(stats_of(store).quarantined, 0u);
+    free(seen.data);
+    finish(store);
+}

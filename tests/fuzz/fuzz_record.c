@@ -42,6 +42,26 @@ static int read_entry(uint8_t *bytes, size_t size)
     return 0;
 }
 
+/* The same without a check before it: flags, then what they say.  What is taken is written as it
+ * was. */
+static void read_more(const uint8_t *bytes, size_t size)
+{
+    static unsigned char again[DUE__RECORD_FRONT];
+    struct due__rest rest = { bytes + 1, size - 1 };
+    unsigned flags = bytes[0] & DUE__RECORD_MORE;
+    due_record record = { .priority = 0 };
+    struct due__record_room room;
+    int rc = due__more_read(&record, &room, flags, &rest);
+
+    assert(rc == 0 || rc == DUE_ECORRUPT || rc == DUE_EVERSION);
+    assert(rest.at >= bytes + 1 && rest.at + rest.len == bytes + size);
+    if (rc != 0)
+        return;
+    assert(due__more_flags(&record) == flags);
+    size_t len = due__more_write(&record, again);
+    assert(len + rest.len == size - 1 && memcmp(again, bytes + 1, len) == 0);
+}
+
 /* What stands behind the check is hardly ever reached by chance. */
 static void make_fit(uint8_t *bytes, size_t size)
 {
@@ -63,6 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(bytes, data, size);
     (void)read_record(bytes, size);
     (void)read_entry(bytes, size);
+    if (size > 0)
+        read_more(bytes, size);
     if (size >= DUE__RECORD_HEAD) {
         make_fit(bytes, size);
         (void)read_record(bytes, size);
