@@ -131,7 +131,7 @@ static bool sane(const struct due_queue *q, const due_record *r)
     return r->until_ns >= 0 && r->deadline_ns >= 0 && r->priority >= 0 && r->priority <= 255 &&
            r->len <= DUE_PAYLOAD_MAX && (r->data != NULL || r->len == 0) && r->topic != NULL &&
            strlen(r->topic) <= DUE_TOPIC_LENGTH && r->cause <= DUE_CAUSE_EXPIRED &&
-           due__front_check(q, &spec) == 0;
+           r->died_ns >= 0 && due__front_check(q, &spec) == 0;
 }
 
 /* The store shows a job. */
