@@ -68,6 +68,7 @@ static void again(struct due_queue *q, uint32_t number, int64_t at_ns)
     due__store_relaxed(&l->attempts, 0);        /* R1 */
     due__store_relaxed(&l->failures, 0);        /* R1 */
     due__add_relaxed(&q->repeated, 1);          /* no edge: a counter */
+    w = due__gate_left(q, number, w);           /* this round has ended */
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
 }
 

@@ -163,16 +163,20 @@ static void complete(const struct due__job *j, const struct wish *wish, const st
     due__facts_store(made, f);
 }
 
-/* The job gets what was made, and the other way round. */
+/* The job gets what was made, and the other way round.  The job stays in its group: what is let go
+ * of is not of it any more, and what was made has got the rest of the front. */
 static void exchange(struct due__job *j, struct due__job *made)
 {
     struct due__job old = { .word = 0 };
     struct due__facts was = due__facts_load(j);
+    struct due__facts now = due__facts_load(made);
 
     old.payload = j->payload;
     j->payload = made->payload;
     made->payload = old.payload;
-    due__facts_store(j, due__facts_load(made));
+    now.payload |= was.payload & DUE__GROUPED;
+    was.payload &= (uint8_t)~DUE__GROUPED;
+    due__facts_store(j, now);
     due__facts_store(made, was);
 }
 
@@ -236,6 +240,7 @@ static void change(struct due_queue *q, uint32_t number, uint64_t w, const struc
         at = wish->at_ns;
         if (w & DUE__HELD)
             due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
+        w = due__gate_left(q, number, w);
     }
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at);
 }
@@ -302,6 +307,7 @@ void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d
         at = d->at_ns;
         if (w & DUE__HELD)
             due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
+        w = due__gate_left(q, number, w);
     }
     due__wait_again(q, number, w, at);
 }
