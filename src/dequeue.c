@@ -287,7 +287,7 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
         if (!complete && left_in_inbox(q, r))
             return 0;
     }
-    *done = due__move_due(q, now) && !due__more_to_come(q);
+    *done = due__move_due(q, now);
     if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
         return 0; /* the dequeue proxy takes */
     while (got < max) {
@@ -341,7 +341,10 @@ static int look_or_hand(struct due_queue *q, struct request *r, struct due__wait
     } else {
         *got = look(q, r, slots, done);
     }
-    int rc = *got > 0 ? 0 : verdict(q, r, *done);
+    if (*got > 0)
+        return 0;
+    *done = *done && !due__more_to_come(q);
+    int rc = verdict(q, r, *done);
     if (rc == DUE_EAGAIN)
         due__fd_again(q);
     return rc;
