@@ -232,8 +232,8 @@ static void turn(struct world *w)
         }
     }
     admit(w);
-    while (n-- > 0)
-        end(w, doomed[n], doomed[n]->cancelled ? GONE : DEAD);
+    for (size_t i = 0; i < n; i++)
+        end(w, doomed[i], doomed[i]->cancelled ? GONE : DEAD);
 }
 
 static struct job *next_of(struct world *w, int topic)
