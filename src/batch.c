@@ -18,8 +18,8 @@
 
 /* ---- Filling a batch: with the key ---- */
 
-/* Under the calls' lock: how the change of job @number ended, for a call that asks it of each.  They
- * end in the order in which they were left, or nearly so. */
+/* Under the calls' lock: how the change of job @number ended, for a call that asks it of each.
+ * They end in the order in which they were left, or nearly so. */
 static void note_result(struct due__asked *a, uint32_t number, int rc)
 {
     for (uint32_t i = 0; i < a->count; i++) {
@@ -144,9 +144,9 @@ static bool add_change(struct due_queue *q, uint32_t number, size_t *bytes)
         c->aside++;
         return true;
     }
-    c->entries[c->count++] =
-        (struct due__entry){ .number = number, .purpose = (uint8_t)purpose, .sent = true,
-                             .draft = draft };
+    c->entries[c->count++] = (struct due__entry){
+        .number = number, .purpose = (uint8_t)purpose, .sent = true, .draft = draft
+    };
     return true;
 }
 
@@ -611,8 +611,7 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
         due__wait_later(q, e->number);
     } else if (dead) {
         due__bury_again(q, e->number);
-    } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK ||
-               e->purpose == DUE__REPEAT)
+    } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__REPEAT)
         due__lease_resume(q, e->number);
     else if (e->purpose == DUE__RETURN && e->rc != 0 &&
              due__load_seq(&q->commits->stopping)) /* G2 */
@@ -634,8 +633,8 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
         break;
     case DUE__ROUND: /* likewise; the store has its next time already */
         if (e->asked == NULL)
-            due__commit_submit(q, e->number, DUE__RETURN,
-                               due__load_relaxed(&j->deadline_ns), NULL); /* J1: claimed */
+            due__commit_submit(q, e->number, DUE__RETURN, due__load_relaxed(&j->deadline_ns),
+                               NULL); /* J1: claimed */
         break;
     case DUE__LEAVE:
         due__keep_stored(q, e->number);

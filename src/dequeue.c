@@ -471,8 +471,8 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
     if (r->lease_ns != 0 && rc == DUE_ENOMEM)
         due__put_back(q, slots, n);
     else if (r->lease_ns == 0 && rc > 0)
-        due__hand_over(q, slots + rounds, (size_t)rc - rounds,
-                       q->commits == NULL ? r->now_ns : 0, jobs + rounds);
+        due__hand_over(q, slots + rounds, (size_t)rc - rounds, q->commits == NULL ? r->now_ns : 0,
+                       jobs + rounds);
     return rc;
 }
 

@@ -456,8 +456,7 @@ static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *ge
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
         *generation = due__word_generation(w);
-        if (may_be_dead(w) &&
-            (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic))
+        if (may_be_dead(w) && (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic))
             return true;
     }
     return false;

@@ -664,7 +664,8 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
     due__enter(q, &t);
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
     enum due__state state = due__word_state(w);
-    if (due__word_generation(w) == generation && (state == DUE__LEASED || state == DUE__LENT || state == DUE__PROMISED)) {
+    if (due__word_generation(w) == generation &&
+        (state == DUE__LEASED || state == DUE__LENT || state == DUE__PROMISED)) {
         due__store_relaxed(&due__lease_at(q, number)->revoked, generation); /* R3 */
         rc = DUE_EBUSY;
     }

@@ -145,8 +145,8 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
     cancelled(q, count);
 }
 
-/* A job that waits or is dead becomes the caller's own, as by due__claim(); one that somebody has is
- * marked, so that it is not handed out again. */
+/* A job that waits or is dead becomes the caller's own, as by due__claim(); one that somebody has
+ * is marked, so that it is not handed out again. */
 static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
 {
     for (;;) {

@@ -436,6 +436,26 @@ LAB_TEST(repeat, enqueued_without_memory_nothing_has_changed)
     cr_expect_gt(failed, 0u, "no allocation failed");
 }
 
+/* Between two rounds the others of its group have their turn. */
+LAB_TEST(repeat, in_a_group_each_round_stands_in_line)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "again", .at_ns = 10, .every_ns = 10, .group = "g", .group_len = 1);
+    lab_enqueue(&lab, "plain", .at_ns = 11, .group = "g", .group_len = 1);
+    lab_turn_to(&lab, 11);
+    due_job job = reserve(&lab);
+    cr_expect_null(lab_dequeue(&lab), "two of one group");
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "plain");
+    for (int round = 2; round < 5; round++) {
+        lab_turn_to(&lab, 10 * round);
+        cr_expect_str_eq(lab_dequeue(&lab), "again");
+    }
+    cr_expect_eq(lab_stats(&lab).passed, 0u);
+    lab_close(&lab);
+}
+
 /* ---- Clocks that are set ---- */
 
 /* The next deadline follows from the last one, wherever the clock has gone. */

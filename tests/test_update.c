@@ -402,3 +402,45 @@ LAB_TEST(amend, without_memory_nothing_has_changed)
     }
     cr_expect_gt(failed, 1u, "no allocation failed");
 }
+
+/* ---- In a group ---- */
+
+/* Changed while it waits, while it is let through and once more: the others wait for it all the
+ * same, and go on when it has gone. */
+LAB_TEST(amend, a_job_stays_in_its_group)
+{
+    struct lab lab = lab_open();
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 10, .group = "g", .group_len = 1);
+
+    lab_enqueue(&lab, "b", .at_ns = 10, .group = "g", .group_len = 1);
+    cr_expect_eq(update(&lab, a, "a2"), 0);
+    lab_turn_to(&lab, 10);
+    due_poll(lab.q, NULL);
+    cr_expect_eq(amend(&lab, a, DUE_SET_DATA | DUE_SET_HEADERS, .data = long_text(), .len = 9,
+                       .headers = "h", .headers_len = 1),
+                 0);
+    due_job job = reserve(&lab);
+    cr_expect_eq(job.len, 9u);
+    cr_expect_null(lab_dequeue(&lab), "two of one group");
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "b");
+    cr_expect_eq(lab_stats(&lab).passed, 0u);
+    lab_close(&lab);
+}
+
+LAB_TEST(amend, put_off_it_lets_its_group_go_on)
+{
+    struct lab lab = lab_open();
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 10, .group = "g", .group_len = 1);
+
+    lab_enqueue(&lab, "b", .at_ns = 10, .group = "g", .group_len = 1);
+    lab_turn_to(&lab, 10);
+    due_poll(lab.q, NULL);
+    cr_expect_eq(amend(&lab, a, DUE_SET_DATA | DUE_SET_TIME, .data = "A", .len = 1, .at_ns = 20),
+                 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "b");
+    lab_turn_to(&lab, 20);
+    cr_expect_str_eq(lab_dequeue(&lab), "A");
+    cr_expect_eq(lab_stats(&lab).passed, 0u);
+    lab_close(&lab);
+}

@@ -1,9 +1,9 @@
 /* thread_update.c - jobs are changed while others take, cancel, move and look at them: what is seen
  * is always one version, whole, and everybody is told the truth.
  *
- * A version is its number: from it follow the bytes, how many there are, the headers, the priority
- * and the deadline.  Odd jobs are moved besides.  Each fourth job is in a topic of its own and never
- * reserved, so that what due_find() says of it is its own deadline.
+ * A version is its number: from it follow the bytes, how many there are, the headers, the
+ * priority and the deadline.  Odd jobs are moved besides.  Each fourth job is in a topic of its own
+ * and never reserved, so that what due_find() says of it is its own deadline.
  */
 #include <stdio.h>
 #include <string.h>

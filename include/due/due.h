@@ -639,9 +639,9 @@ DUE_API int due_clear_dead(due_queue *q, int topic, uint64_t *cleared) DUE_NONNU
 /**
  * Take a job back that has not been handed out, or is dead.  The answer is final: after 0 nobody
  * will get it; after DUE_EBUSY somebody has it, and has not yet called due_job_done(); a reserved
- * job is then not handed out again, also if its lease ends or it is given back.  With @job the cancelled
- * job is lent to the caller as by a dequeue; without (NULL) its bytes are released and a carried
- * pointer is the caller's.
+ * job is then not handed out again, also if its lease ends or it is given back, and a repeating one
+ * does not come again.  With @job the cancelled job is lent to the caller as by a dequeue; without
+ * (NULL) its bytes are released and a carried pointer is the caller's.
  *
  * Threads:  any
  * Cost:     O(1), without a lock
@@ -651,8 +651,9 @@ DUE_API int due_clear_dead(due_queue *q, int topic, uint64_t *cleared) DUE_NONNU
 DUE_API int due_cancel(due_queue *q, due_id id, due_job *job) DUE_NONNULL(1);
 
 /**
- * Cancel @n jobs, as due_cancel() without taking them back; with a store up to 256 at a time are one
- * change.  @results, unless NULL, gets each one's answer.  The answer is how many were cancelled.
+ * Cancel @n jobs, as due_cancel() without taking them back; with a store up to 256 at a time are
+ * one change.  @results, unless NULL, gets each one's answer.  The answer is how many were
+ * cancelled.
  *
  * Threads:  any
  * Errors:   DUE_EINVAL (@n over INT_MAX), DUE_EFORK
@@ -672,12 +673,12 @@ DUE_API int due_promote(due_queue *q, due_id id) DUE_NONNULL(1);
 
 /* What due_amend() changes; the fields of due_spec that say how. */
 enum due_set {
-    DUE_SET_DATA = 1,      /* data, len */
-    DUE_SET_HEADERS = 2,   /* headers, headers_len */
-    DUE_SET_TIME = 4,      /* delay_ns or at_ns, as due_reschedule() */
-    DUE_SET_PRIORITY = 8,  /* priority: among equals it stands last; not with a store */
-    DUE_SET_RETRY = 16,    /* retry */
-    DUE_SET_LIMIT = 32     /* ttl_ns or expires_ns; both 0: none */
+    DUE_SET_DATA = 1,     /* data, len */
+    DUE_SET_HEADERS = 2,  /* headers, headers_len */
+    DUE_SET_TIME = 4,     /* delay_ns or at_ns, as due_reschedule() */
+    DUE_SET_PRIORITY = 8, /* priority: among equals it stands last; not with a store */
+    DUE_SET_RETRY = 16,   /* retry */
+    DUE_SET_LIMIT = 32    /* ttl_ns or expires_ns; both 0: none */
 };
 
 /**
@@ -824,7 +825,7 @@ struct due_stats {
     uint64_t kept_back;     /* now: due jobs that one keeps back, cancelled ones perhaps too */
     int32_t loading;        /* 1: stored jobs are still being read */
     int32_t store_state;    /* the last answer of the store: 0, or a DUE_E* code */
-    uint64_t repeated;      /* rounds of repeating jobs that were done, and are to be followed by one */
+    uint64_t repeated;      /* rounds of repeating jobs that are followed by another */
     uint64_t reserved[6];
 };
 
