@@ -1,7 +1,7 @@
 /* changes.c - scenarios of jobs that are changed in place, and of jobs that come again.
  *
  * Whoever gets or sees a job that is changed sees all of one version, and a change that was made is
- * what everybody sees after it.  No round of a repeating job is lost, and none comes after a cancel.
+ * what everybody sees after it.  No round of a repeating job is lost; after a cancel none comes.
  */
 #include "acts.h"
 #include "atomic.h"
@@ -45,8 +45,7 @@ static unsigned version_of(size_t len, const void *data, int64_t deadline_ns)
 
     explore_check(new || len == sizeof old_text, "%zu bytes", len);
     explore_check(data == NULL || memcmp(data, new ? new_text : old_text, len) == 0, "torn");
-    explore_check(!shelf->timed || (deadline_ns == LATER) == new,
-                  "half of it is of another version");
+    explore_check(!shelf->timed || (deadline_ns == LATER) == new, "a half of another version");
     return new;
 }
 
@@ -60,7 +59,7 @@ static void check_taken(unsigned which)
     if (shelf->took[which] != 0 || !due_id_equal(job->id, shelf->id))
         return;
     explore_check(version_of(job->len, job->data, job->deadline_ns) == (shelf->update == 0),
-                  "it was taken as it was %s the change, which answers %d",
+                  "taken as it was %s the change: %d",
                   job->len == sizeof new_text ? "after" : "before", shelf->update);
 }
 
@@ -120,7 +119,7 @@ static void check_ended(void)
                   (unsigned long long)(s.acked + s.cancelled + s.dequeued));
 }
 
-/* A draining close and the end of a round: one round more at most, and the close comes to its end. */
+/* A draining close and the end of a round: one more at most, and the close comes to its end. */
 static void check_drained(void)
 {
     due_job job;
