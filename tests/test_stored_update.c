@@ -241,7 +241,41 @@ Test(stored_update, lost_it_is_put_again_as_it_is, .timeout = 60)
     shop_close(&s);
 }
 
+Test(stored_update, a_dead_job_is_mended_there_and_kicked, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id = lab_enqueue(&s.lab, "{bad", .delay_ns = 0);
+    due_job job;
+
+    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_expect_eq(due_bury(&job, "why"), 0);
+    cr_expect_eq(update(&s, id, "{good}"), 0);
+    cr_expect_eq(on_disk(&s, id).cause, DUE_CAUSE_BURIED);
+    cr_expect_eq(on_disk(&s, id).len, 6u);
+    cr_expect_eq(lab_stats(&s.lab).dead, 1u);
+    cr_expect_eq(due_kick(s.lab.q, id), 0);
+    cr_expect_str_eq(lab_dequeue(&s.lab), "{good}");
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
+}
+
 /* ---- Repeat ---- */
+
+Test(stored_repeat, goes_on_after_a_crash, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+
+    lab_turn_to(&s.lab, 10);
+    cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
+    shop_crash(&s);
+    for (int round = 1; round < 4; round++) {
+        lab_turn_to(&s.lab, 10 + 100 * round);
+        cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
+        cr_expect_eq(on_disk(&s, id).until_ns, 110 + 100 * round);
+    }
+    shop_close(&s);
+}
 
 Test(stored_repeat, an_ack_moves_it_to_its_next_round, .timeout = 60)
 {
