@@ -46,7 +46,8 @@ void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum 
 
     g->died_ns = now_ns;
     g->cause = (uint8_t)cause;
-    memcpy(g->reason, reason, len);
+    if (len > 0)
+        memcpy(g->reason, reason, len);
     g->reason[len] = '\0';
 }
 
