@@ -49,11 +49,13 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
     for (size_t i = 0; i < n; i++)
         again |=
             due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
-    if (again) /* those that repeat have not left */
-        n -= due__repeat_taken(q, slots, n, jobs);
-
-    due__steps(q, slots, n, DUE__S_DEQUEUED);
+    size_t repeating = again ? due__repeat_taken(q, slots, n, jobs) : 0;
+    for (size_t i = 0; q->watch != NULL && i < n; i++) {
+        if (jobs[i].round == 0)
+            due__watch_step(q, due__slot_job(slots[i]), DUE__S_DEQUEUED, 0);
+    }
     due__late(q, jobs, n);
+    n -= repeating; /* they have not left */
 
     struct due__shard *it = due__shard_enter(&q->slab);
     it->dequeued += n; /* C2 of close.c */

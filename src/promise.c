@@ -30,7 +30,8 @@ static bool plain(struct due_queue *q, struct due__slot s)
 {
     const struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
 
-    return !(due__load_relaxed(&j->word) & (DUE__HELD | DUE__PASSED)) && /* J1: the caller's own */
+    return q->watch == NULL && /* who is told of jobs is told of their leases */
+           !(due__load_relaxed(&j->word) & (DUE__HELD | DUE__PASSED)) && /* J1: the caller's own */
            !(due__facts_load(j).payload & DUE__FRONT);
 }
 

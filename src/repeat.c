@@ -93,8 +93,10 @@ bool due__repeat_acked(struct due_queue *q, uint32_t number)
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
     bool more = !due__revoked(q, number) && !refusing(q);
-    if (more)
+    if (more) {
+        due__note_repeated(q, number, false);
         again(q, number, due__repeat_at(q, number));
+    }
     due__leave(q, &t);
     if (more)
         due__lease_answered(q);
@@ -145,6 +147,8 @@ size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, siz
     struct due__tenure t;
     size_t more = 0;
 
+    for (size_t i = 0; q->watch != NULL && i < n; i++)
+        due__watch_flush(q, due__slot_job(slots[i]));
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
     for (size_t i = 0; i < n && !refusing(q); i++) {
@@ -153,6 +157,7 @@ size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, siz
         if (!due__repeats(q, number) || due__revoked(q, number))
             continue;
         hold(q, slots[i], &jobs[i]);
+        due__note_repeated(q, number, true);
         again(q, number, due__repeat_at(q, number));
         more++;
     }

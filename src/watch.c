@@ -32,7 +32,7 @@
 
 #include "atomic.h"
 
-#define STEPS (DUE__TOLD_RETRIED | DUE__TOLD_KICKED | DUE__TOLD_READY)
+#define STEPS (~DUE__TOLD_LISTED)
 
 /* What a step means: which figure counts it, what else it changes, and what is told of it. */
 struct meaning {
@@ -55,6 +55,8 @@ static const struct meaning meanings[DUE__STEPS] = {
     [DUE__S_RETRIED] = { DUE__F_RETRIED, 1, 0, 0, 0, DUE_EVENT_RETRIED },
     [DUE__S_DIED] = { DUE__F_DIED, 1, 0, 0, 1, DUE_EVENT_DEAD },
     [DUE__S_KICKED] = { DUE__F_KICKED, 1, 0, 0, 0, DUE_EVENT_KICKED },
+    [DUE__S_ROUND] = { DUE__F_RESERVED, 1, -1, 0, 0, DUE_EVENT_DELIVERED },
+    [DUE__S_REPEATED] = { -1, 0, 0, 0, 0, DUE_EVENT_REPEATED },
     [DUE__S_CANCELLED] = { DUE__F_CANCELLED, 1, 0, 0, 0, DUE_EVENT_CANCELLED },
     [DUE__S_DISCARDED] = { DUE__F_DISCARDED, 1, 0, 0, 0, DUE_EVENT_DISCARDED },
     [DUE__S_KEPT] = { DUE__F_KEPT, 1, 0, 0, 0, DUE_EVENT_KEPT },
@@ -185,7 +187,9 @@ static void tell_note(struct due_queue *q, uint32_t number, uint32_t steps)
     static const struct {
         uint32_t step;
         enum due_event_kind kind;
-    } order[] = { { DUE__TOLD_RETRIED, DUE_EVENT_RETRIED },
+    } order[] = { { DUE__TOLD_DELIVERED, DUE_EVENT_DELIVERED },
+                  { DUE__TOLD_RETRIED, DUE_EVENT_RETRIED },
+                  { DUE__TOLD_REPEATED, DUE_EVENT_REPEATED },
                   { DUE__TOLD_KICKED, DUE_EVENT_KICKED },
                   { DUE__TOLD_READY, DUE_EVENT_READY } };
 
@@ -206,6 +210,18 @@ static void tell(struct due_queue *q, uint32_t number, uint32_t generation, cons
     due__lock_acquire(&u->teller);
     tell_note(q, number, take_note(u, generation, DUE__TOLD_LISTED));
     call_hook(q, e);
+    due__lock_release(&u->teller);
+}
+
+void due__watch_flush(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    if (q->watch->on_event == NULL)
+        return;
+    struct due__untold *u = untold_at(q, number);
+    due__lock_acquire(&u->teller);
+    tell_note(q, number, take_note(u, due__word_generation(w), DUE__TOLD_LISTED));
     due__lock_release(&u->teller);
 }
 
@@ -301,16 +317,19 @@ void due__watch_enter(struct due_queue *q, const struct due__fresh *jobs, size_t
 
 void due__watch_landed(struct due_queue *q)
 {
-    static const enum due__step steps[DUE__RETURN + 1] = {
-        [DUE__PUT] = DUE__S_PRODUCED,
-        [DUE__GIVE_BACK] = DUE__S_RETRIED,
-        [DUE__BURY] = DUE__S_DIED,
-        [DUE__KICK] = DUE__S_KICKED,
+    static const enum due__step steps[DUE__ROUND + 1] = {
+        [DUE__PUT] = DUE__S_PRODUCED,    [DUE__GIVE_BACK] = DUE__S_RETRIED,
+        [DUE__BURY] = DUE__S_DIED,       [DUE__KICK] = DUE__S_KICKED,
+        [DUE__REPEAT] = DUE__S_REPEATED, [DUE__ROUND] = DUE__S_REPEATED,
     };
 
     for (uint32_t i = 0; i < q->commits->count; i++) {
         const struct due__entry *e = &q->commits->entries[i];
 
+        if (e->purpose == DUE__ROUND && (e->rc != 0 || e->asked == NULL))
+            continue; /* its taker has left */
+        if (e->rc == 0 && e->purpose == DUE__ROUND)
+            due__step(q, e->number, DUE__S_ROUND, 0);
         if (e->rc == 0 && steps[e->purpose] != 0)
             due__step(q, e->number, steps[e->purpose], 0);
     }
@@ -344,6 +363,17 @@ uint32_t due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint3
         q->owed |= DUE__OWED_TELL;
     }
     return steps & ~before;
+}
+
+void due__watch_repeated(struct due_queue *q, uint32_t number, bool taken)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    if (taken) {
+        due__watch_count(q, number, DUE__F_RESERVED, 1);
+        due__watch_count(q, number, DUE__F_READY, -1);
+    }
+    due__watch_note(q, number, w, DUE__TOLD_REPEATED | (taken ? DUE__TOLD_DELIVERED : 0));
 }
 
 void due__watch_forget(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps)
@@ -406,8 +436,8 @@ const char *due_event_name(enum due_event_kind kind)
         [DUE_EVENT_ACKED] = "acked",         [DUE_EVENT_CANCELLED] = "cancelled",
         [DUE_EVENT_DISCARDED] = "discarded", [DUE_EVENT_KEPT] = "kept",
         [DUE_EVENT_RETRIED] = "retried",     [DUE_EVENT_DEAD] = "dead",
-        [DUE_EVENT_KICKED] = "kicked",
+        [DUE_EVENT_KICKED] = "kicked",       [DUE_EVENT_REPEATED] = "repeated",
     };
 
-    return kind >= DUE_EVENT_PRODUCED && kind <= DUE_EVENT_KICKED ? names[kind] : "unknown";
+    return kind >= DUE_EVENT_PRODUCED && kind <= DUE_EVENT_REPEATED ? names[kind] : "unknown";
 }

@@ -58,10 +58,12 @@ struct due__untold {
     struct due__lock teller; /* Z  who tells of the job */
 };
 
-#define DUE__TOLD_RETRIED 1u
-#define DUE__TOLD_KICKED  2u
-#define DUE__TOLD_READY   4u
-#define DUE__TOLD_LISTED  8u /* it is in the list of who will tell */
+#define DUE__TOLD_RETRIED   1u
+#define DUE__TOLD_KICKED    2u
+#define DUE__TOLD_READY     4u
+#define DUE__TOLD_LISTED    8u /* it is in the list of who will tell */
+#define DUE__TOLD_DELIVERED 16u
+#define DUE__TOLD_REPEATED  32u
 
 struct due__watch {
     void (*on_event)(void *ctx, const due_event *event); /* I  or NULL */
@@ -100,6 +102,8 @@ enum due__step {
     DUE__S_RETRIED,   /* after a nack */
     DUE__S_DIED,      /* its grave says why */
     DUE__S_KICKED,    /* */
+    DUE__S_ROUND,     /* it was taken for good, and comes again */
+    DUE__S_REPEATED,  /* it was taken, or acked, and waits for its next round */
     DUE__S_CANCELLED, /* */
     DUE__S_DISCARDED, /* */
     DUE__S_KEPT,      /* */
@@ -138,6 +142,9 @@ void due__watch_enter(struct due_queue *q, const struct due__fresh *jobs, size_t
 /* The same of a job that was read from the store; @held: it has a lease record. */
 void due__watch_restored(struct due_queue *q, const struct due__fresh *it, bool held);
 
+/* Tell now what was noted of a job of the caller's own. */
+void due__watch_flush(struct due_queue *q, uint32_t number);
+
 /* Everything a step of place @number may need is there.  False: no memory. */
 bool due__watch_make(struct due_queue *q, uint32_t number);
 
@@ -173,6 +180,7 @@ static inline void due__answered(struct due_queue *q, int64_t ns)
 /* The job @number whose word is @w is about to be ready, or (@steps) to wait again; to be told
  * after the release.  Answers what was not noted before. */
 uint32_t due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps);
+void due__watch_repeated(struct due_queue *q, uint32_t number, bool taken);
 /* It is not after all: forget these. */
 void due__watch_forget(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps);
 
@@ -210,6 +218,14 @@ static inline void due__note_kicked(struct due_queue *q, uint32_t number, uint64
         return;
     due__watch_count(q, number, DUE__F_KICKED, 1);
     due__watch_note(q, number, w, DUE__TOLD_KICKED);
+}
+
+/* A job of the caller's own is about to wait for its next round; @taken: it was taken for good, and
+ * what was noted before has been told. */
+static inline void due__note_repeated(struct due_queue *q, uint32_t number, bool taken)
+{
+    if (q->watch != NULL)
+        due__watch_repeated(q, number, taken);
 }
 
 /* What is to be told of: place plus 1 of the first. */

@@ -276,6 +276,29 @@ Test(events, hold_no_lock_that_others_need, .timeout = 30)
     lab_close(&lab);
 }
 
+/* What cannot be told of later is refused now. */
+Test(events, an_enqueue_without_memory_is_refused_and_not_told)
+{
+    told_reset();
+    struct lab lab = lab_open(LISTEN);
+    size_t failed = 0;
+
+    for (;; failed++) {
+        due_id id;
+
+        flaky_fail_in(&lab.state->memory, failed);
+        int rc = due_enqueue(lab.q, &(due_spec){ .size = DUE_SPEC_INIT }, 0, &id);
+        if (rc == 0)
+            break;
+        cr_assert_eq(rc, DUE_ENOMEM);
+        cr_assert_eq(told.count, 0u);
+    }
+    lab.state->memory.fail_at = FLAKY_NEVER;
+    cr_expect_gt(failed, 2u, "the notes' memory is asked for once, besides two for places");
+    cr_expect_eq(told.count, 1u);
+    lab_close(&lab);
+}
+
 /* ---- With a store ---- */
 
 static struct lab open_stored(struct memory_disk *disk, due_store **store)
@@ -345,10 +368,108 @@ Test(events, of_stored_jobs_come_when_the_store_has_confirmed_them, .timeout = 6
     memory_disk_free(disk);
 }
 
+Test(events, of_changes_nobody_waits_for_come_when_they_have_landed, .timeout = 60)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *store = memory_store_new(disk);
+    due_job job;
+
+    told_reset();
+    struct lab lab =
+        lab_open(LISTEN, .with.store = store, .with.metrics = 1, .with.confirm = DUE_CONFIRM_ASYNC);
+    due_id id = lab_enqueue(&lab, "tea", .delay_ns = 0);
+    cr_expect_eq(due_flush(lab.q, DUE_S(10)), 0);
+    expect_life(id, "produced ready");
+    job = reserve(&lab);
+    cr_expect_eq(due_nack(&job, 0), 0);
+    cr_expect_eq(due_flush(lab.q, DUE_S(10)), 0);
+    expect_life(id, "produced ready delivered retried ready");
+    cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
+    cr_expect_eq(due_flush(lab.q, DUE_S(10)), 0);
+    expect_life(id, "produced ready delivered retried ready cancelled");
+    expect_sum(&lab);
+
+    memory_store_fault(store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                     .kind = MEMORY_ANSWER,
+                                                     .answer = DUE_ENOSPC });
+    id = lab_enqueue(&lab, "refused", .delay_ns = 0);
+    cr_expect_eq(due_flush(lab.q, DUE_S(10)), 0);
+    expect_life(id, "discarded");
+    expect_sum(&lab);
+    lab_close(&lab);
+    memory_disk_free(disk);
+}
+
 Test(events, have_names)
 {
     cr_expect_str_eq(due_event_name(DUE_EVENT_PRODUCED), "produced");
     cr_expect_str_eq(due_event_name(DUE_EVENT_KICKED), "kicked");
     cr_expect_str_eq(due_event_name((enum due_event_kind)0), "unknown");
     cr_expect_str_eq(due_event_name((enum due_event_kind)99), "unknown");
+}
+
+LAB_TEST(events, of_a_job_that_comes_again)
+{
+    told_reset();
+    struct lab lab = lab_open(LISTEN, .with.metrics = 1);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100);
+
+    lab_turn_to(&lab, 10);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    expect_life(id, "produced ready delivered repeated");
+    expect_sum(&lab);
+    lab_turn_to(&lab, 110);
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_ack(&job), 0);
+    expect_life(id, "produced ready delivered repeated ready delivered repeated");
+    expect_sum(&lab);
+    cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
+    expect_sum(&lab);
+    lab_close(&lab);
+}
+
+Test(events, of_stored_jobs_that_die_come_back_and_repeat, .timeout = 60)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *store;
+
+    told_reset();
+    struct lab lab = open_stored(disk, &store);
+    due_id dead = lab_enqueue(&lab, "dead", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    cr_expect_eq(due_bury(&job, "no"), 0);
+    expect_life(dead, "produced ready delivered dead");
+    expect_sum(&lab);
+    due_id kicked = lab_enqueue(&lab, "kicked", .delay_ns = 0);
+    job = reserve(&lab);
+    cr_expect_eq(due_bury(&job, NULL), 0);
+    cr_expect_eq(due_kick(lab.q, kicked), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "kicked");
+    expect_life(kicked, "produced ready delivered dead kicked ready delivered");
+    expect_sum(&lab);
+    due_id round = lab_enqueue(&lab, "round", .delay_ns = 0, .every_ns = 100);
+    cr_expect_str_eq(lab_dequeue(&lab), "round");
+    expect_life(round, "produced ready delivered repeated");
+    expect_sum(&lab);
+    lab_advance(&lab, 100);
+    job = reserve(&lab);
+    cr_expect_eq(due_ack(&job), 0);
+    expect_life(round, "produced ready delivered repeated ready delivered repeated");
+    expect_sum(&lab);
+    cr_expect_eq(due_cancel(lab.q, round, NULL), 0);
+    lab_close(&lab);
+    expect_life(dead, "produced ready delivered dead kept");
+
+    told_reset();
+    lab = open_stored(disk, &store);
+    expect_life(dead, "restored");
+    expect_sum(&lab);
+    cr_expect_eq(due_kick(lab.q, dead), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "dead");
+    expect_life(dead, "restored kicked ready delivered");
+    expect_sum(&lab);
+    lab_close(&lab);
+    const char *wrong = memory_disk_wrong(disk);
+    cr_expect_null(wrong, "%s", wrong);
+    memory_disk_free(disk);
 }

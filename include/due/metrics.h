@@ -141,13 +141,14 @@ enum due_event_kind {
     DUE_EVENT_RESTORED,     /* it was read from the store */
     DUE_EVENT_READY,        /* its deadline has passed, and it may be taken */
     DUE_EVENT_DELIVERED,    /* it was handed out, for good or on a lease */
-    DUE_EVENT_ACKED,        /* the last one of a job, as are those below but the two last ones */
+    DUE_EVENT_ACKED,        /* the last one of a job, as are the three below */
     DUE_EVENT_CANCELLED,    /* */
     DUE_EVENT_DISCARDED,    /* by a clear, a close, or because the queue closed meanwhile */
     DUE_EVENT_KEPT,         /* due_close() left it to the store */
     DUE_EVENT_RETRIED,      /* it waits again after a nack, or because a lease has ended */
     DUE_EVENT_DEAD,         /* cause says why */
-    DUE_EVENT_KICKED        /* it was dead, and waits again */
+    DUE_EVENT_KICKED,       /* it was dead, and waits again */
+    DUE_EVENT_REPEATED      /* it was acked, or taken for good, and waits for its next round */
 };
 
 /* A step in the life of a job.
@@ -156,7 +157,7 @@ enum due_event_kind {
  *             different jobs come at the same time, from different threads.
  *   By whom   The thread that made the step; or, if the job goes on before that one has told of it,
  *             the thread with which it goes on.  No lock is held but the one by which who tells of
- *             a job waits for who tells of the same job.
+ *             a job waits for who tells of the same job; and by due_clock_advance() the clock's.
  *   When      Before the call returns; so a hook that sleeps makes calls late, and the library's
  *             own threads.  DELIVERED comes before the receiver has the job.
  *   Store     A change that waits for the store is told when it has landed.  PRODUCED is missing if
@@ -172,7 +173,7 @@ typedef struct due_event {
     uint32_t attempts;    /* DELIVERED: this one included */
     uint32_t failures;    /* */
     enum due_cause cause; /* DEAD: why; else 0 */
-    int leased;           /* DELIVERED: 1: on a lease; 0: for good, and the last one of the job */
+    int leased;           /* DELIVERED: 1: on a lease; 0: for good */
     uint32_t reserved[4]; /* */
 } due_event;
 
