@@ -26,6 +26,9 @@ static inline int64_t due__clock_now(const struct due__clock *c)
     return c->manual != NULL ? due_clock_now(c->manual) : due__kernel_now(c->id);
 }
 
+/* Has it come to @at_ns?  Cheaper than reading the clock while that is more than a second ahead. */
+bool due__clock_passed(const struct due__clock *c, int64_t at_ns);
+
 int64_t due__monotonic_now(void);
 
 static inline int64_t due__boottime_now(void)

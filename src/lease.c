@@ -238,7 +238,6 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
 {
     struct due__job *j = due__job_at(&q->slab, number);
     const struct due__lease *l = due__lease_at(q, number);
-    int64_t now = due__clock_now(&q->clock);
 
     *w = due__load_acquire(&j->word); /* J1, R1 */
     do {
@@ -247,12 +246,13 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
             *w = due__load_acquire(&j->word); /* J1, R1 */
         }
         if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
-            due__load_relaxed(&j->deadline_ns) <= now)                                     /* J1 */
+            due__clock_passed(&q->clock, due__load_relaxed(&j->deadline_ns)))              /* J1 */
             return DUE_ESTALE;
     } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
     due__count(q, number, DUE__F_LEASED, -1);
-    if (due__load_relaxed(&l->token) == token) {                    /* R1 */
-        due__answered(q, now - due__load_relaxed(&l->reserved_ns)); /* R1 */
+    if (due__load_relaxed(&l->token) == token) { /* R1 */
+        if (q->watch != NULL)
+            due__answered(q, due__clock_now(&q->clock) - due__load_relaxed(&l->reserved_ns)); /* R1 */
         return 0;
     }
     due__lease_resume(q, number); /* the same word, of a later lease: stamps come again */
@@ -304,6 +304,12 @@ static int ack_claimed(struct due_queue *q, uint32_t number)
     return rc;
 }
 
+/* A claimed job that nobody but its holder has to do with when it is acked. */
+static bool plain(const struct due_queue *q, uint32_t number, uint64_t w)
+{
+    return q->commits == NULL && q->watch == NULL && !(w & DUE__PASSED) && !due__repeats(q, number);
+}
+
 static int ack(due_job *job)
 {
     struct due_queue *q = job->queue;
@@ -314,6 +320,10 @@ static int ack(due_job *job)
     if (rc != 0)
         return rc;
     rc = claim(q, number, job->token, &w);
+    if (rc == 0 && plain(q, number, w)) {
+        due__ack_at_once(job, number);
+        return 0;
+    }
     if (rc == 0)
         rc = ack_claimed(q, number);
     if (answers(rc))

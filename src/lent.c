@@ -1,6 +1,6 @@
 /* lent.c - a job while it is with a caller: what he sees of it, and giving it back.
  *
- * Edges      described elsewhere: J1 job.h
+ * Edges      described elsewhere: J1 job.h, R2 lease.c
  */
 #include "core.h"
 
@@ -109,6 +109,35 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
             return;
     }
     due__slab_give_in(&q->slab, it, number);
+}
+
+void due__ack_at_once(due_job *job, uint32_t number)
+{
+    struct due_queue *q = job->queue;
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    bool last = true;
+
+    if (w & DUE__HELD) { /* the job's own life ends, and our hold of it: both at once */
+        uint64_t ended = due__word(due__word_generation(w), 0, DUE__HELD | DUE__DONE);
+
+        due__store_release(&j->word, ended);                             /* J1 */
+        last = due__sub_seq(&due__lease_at(q, number)->holders, 2) == 2; /* R2 */
+    }
+    if (last)
+        due__job_release(&q->slab, j);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->acked++; /* C2 of close.c */
+    it->unleased++;
+    it->done++;
+    if (last)
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+    memset(job, 0, sizeof *job);
 }
 
 void due_job_done(due_job *job)

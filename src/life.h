@@ -156,6 +156,10 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
  * last does that. */
 bool due__job_unhold(struct due_queue *q, uint32_t number, uint64_t w);
 
+/* Without a store: the claimed job of place @number, a plain one, is acked, and the caller's copy
+ * let go of. */
+void due__ack_at_once(due_job *job, uint32_t number);
+
 /* The taken job @number, for the caller.  True: it comes again. */
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);

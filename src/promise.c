@@ -10,7 +10,7 @@
  * to be remembered.  And only without a store, and not on a manual clock, where a lease ends while
  * the clock is turned.  All others get a real lease at once.
  *
- * Edges      described elsewhere: J1 job.h, R1 to R3 lease.c, C2 close.c
+ * Edges      described elsewhere: J1 job.h, R1 to R3 lease.c
  */
 #include "core.h"
 
@@ -122,22 +122,10 @@ void due__promise_keep(const due_job *job, int64_t until_ns)
 
 void due__promise_ack(due_job *job)
 {
-    struct due_queue *q = job->queue;
     uint32_t number;
-    struct due__job *j = place_of(job, &number);
 
-    due__job_release(&q->slab, j);
-    struct due__shard *it = due__shard_enter(&q->slab);
-    it->acked++; /* C2 of close.c */
-    it->unleased++;
-    it->done++;
-    due__place_done(q, it, number);
-    due__shard_leave(it);
-    if (q->capacity > 0)
-        due__space_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
-        due__drained(q);
-    job->queue = NULL;
+    (void)place_of(job, &number);
+    due__ack_at_once(job, number);
 }
 
 void due__promise_return(due_job *job)
