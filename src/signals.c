@@ -34,7 +34,7 @@ int due_signals_open(due_signals **signals, const int *numbers, size_t n)
 
     if (set_of(numbers, n, &set) != 0)
         return DUE_EINVAL;
-    due_signals *s = malloc(sizeof *s);
+    due_signals *s = calloc(1, sizeof *s);
     if (s == NULL)
         return DUE_ENOMEM;
     s->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

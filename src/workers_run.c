@@ -281,9 +281,9 @@ static bool fetch(struct due__worker *me)
 
 static void count_up(uint64_t *count)
 {
-    uint64_t n = due__load_relaxed(count); /* no edge: a counter, one writer */
+    uint64_t before = due__load_relaxed(count); /* no edge: a counter, one writer */
 
-    due__store_relaxed(count, n + 1); /* no edge: likewise */
+    due__store_relaxed(count, before + 1); /* no edge: likewise */
 }
 
 /* *@count gets the counter of this answer. */
