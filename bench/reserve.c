@@ -211,7 +211,7 @@ static struct due_workers_stats figures(due_workers *pool)
 /* The same of a pool, its threads started meanwhile: they wait, since the topic is paused. */
 static int64_t pool_ns(struct work *w, size_t n)
 {
-    due_workers *pool;
+    due_workers *pool = NULL;
     int rc = due_pause(w->q, 0);
 
     if (rc == 0)

@@ -122,6 +122,7 @@ static void dismiss(struct due_workers *pool, size_t started)
     due__quit_ring(q, &pool->quit);
     due__enter(q, &t);
     pool->alive -= (uint32_t)(pool->threads - started);
+    pool->inside -= (uint32_t)(pool->threads - started);
     due__leave(q, &t);
     for (size_t i = started; i < pool->threads; i++)
         due__inside_leave(q);
@@ -140,6 +141,7 @@ static int threads_start(struct due_workers *pool)
     for (size_t i = 0; i < pool->threads; i++)
         due__inside_enter(pool->q); /* C1 of close.c */
     pool->alive = (uint32_t)pool->threads;
+    pool->inside = (uint32_t)pool->threads;
     rc = due__thread_start_named(&pool->keeper, pool->q, "k", due__keep, pool);
     while (rc == 0 && started < pool->threads) {
         struct due__worker *w = &pool->worker[started];
@@ -209,7 +211,7 @@ static int gone_or_sleep(struct due_workers *pool, struct due__waiter *w, int64_
 
     due__enter(q, &t);
     due__nap_unlink(q, w);
-    if (pool->alive == 0)
+    if (pool->inside == 0)
         rc = 1;
     else if (until_ns != DUE_FOREVER && due__timeout_now(q) >= until_ns)
         rc = DUE_ETIMEDOUT;

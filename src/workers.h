@@ -70,6 +70,7 @@ struct due_workers {
     bool promises;               /* I  leases are only promised at first (promise.c) */
     uint32_t batch_max;          /* I  jobs that one worker may reserve at a time */
     uint32_t alive;              /* T  workers that have not ended */
+    uint32_t inside;             /* T  workers that are not out of the queue */
     uint32_t quit;               /* A  F2: 1: take no more */
     uint32_t abandoned;          /* A  no edge: 1: extend no lease any more */
     uint32_t idle;               /* A  F1: workers that wait for a job */

@@ -342,7 +342,9 @@ static void handle(struct due__worker *me)
 
 /* ---- A worker's life ---- */
 
-/* Its thread is joined before the pool is freed, so both are there to the end. */
+/* Its thread is joined before the pool is freed, so both are there to the end.  It is no worker any
+ * more before it is out of its queue, so that who has closed that can free the pool; and it is gone
+ * only after that, so that who has stopped the pool can close without waiting. */
 static void leave(struct due__worker *me)
 {
     struct due_workers *pool = me->pool;
@@ -351,15 +353,18 @@ static void leave(struct due__worker *me)
     bool told;
 
     due__worker_give_back(me);
+    due__enter(q, &t);
+    pool->alive--;
+    due__leave(q, &t);
+    due__inside_leave(q); /* C1 of close.c */
     do {
         due__enter(q, &t);
-        told = pool->alive > 1 || due__nap_ring(q, &t, &pool->quit);
+        told = pool->inside > 1 || due__nap_ring(q, &t, &pool->quit);
         if (told)
-            pool->alive--;
+            pool->inside--;
         due__leave(q, &t);
     } while (!told);
     due__bell_ring(&pool->nap.bell); /* the keeper may end too */
-    due__inside_leave(q); /* C1 of close.c: last, so that who has closed can free the pool */
 }
 
 void due__work(void *worker)

@@ -133,7 +133,7 @@ LAB_TEST(workers, only_jobs_of_its_topics_are_taken)
 LAB_TEST(workers, a_lease_is_extended_while_its_handler_runs)
 {
     struct lab lab = lab_open();
-    struct desk desk = desk_open(&lab, 2, .lease_ns = LEASE);
+    struct desk desk = desk_open_with(&lab, 2, .lease_ns = LEASE);
 
     lab_enqueue(&lab, "tea", .delay_ns = 0);
     desk_until_begun(&desk);
@@ -152,7 +152,7 @@ LAB_TEST(workers, a_lease_is_extended_while_its_handler_runs)
 LAB_TEST(workers, a_handler_that_overruns_is_told_and_its_answer_changes_nothing)
 {
     struct lab lab = lab_open();
-    struct desk desk = desk_open(&lab, 1, .lease_ns = LEASE, .extend_max_ns = LEASE + 30);
+    struct desk desk = desk_open_with(&lab, 1, .lease_ns = LEASE, .extend_max_ns = LEASE + 30);
 
     lab_enqueue(&lab, "tea", .delay_ns = 0);
     desk_until_begun(&desk);
@@ -183,7 +183,7 @@ LAB_TEST(workers, a_handler_that_overruns_is_told_and_its_answer_changes_nothing
 LAB_TEST(workers, a_lease_that_may_not_be_extended_ends)
 {
     struct lab lab = lab_open();
-    struct desk desk = desk_open(&lab, 1, .lease_ns = LEASE, .extend_max_ns = 1);
+    struct desk desk = desk_open_with(&lab, 1, .lease_ns = LEASE, .extend_max_ns = 1);
 
     lab_enqueue(&lab, "tea", .delay_ns = 0);
     desk_until_begun(&desk);

@@ -44,7 +44,7 @@ LAB_TEST(workers_stop, waits_for_the_handlers_and_leaves_the_rest_in_the_queue)
 LAB_TEST(workers_stop, a_handler_that_does_not_return_loses_nothing)
 {
     struct lab lab = lab_open();
-    struct desk desk = desk_open(&lab, 1, .lease_ns = LEASE);
+    struct desk desk = desk_open_with(&lab, 1, .lease_ns = LEASE);
     due_job job;
 
     lab_enqueue(&lab, "tea", .delay_ns = 0);
@@ -76,7 +76,7 @@ static int stop_for_a_lease(void *pool)
 LAB_TEST(workers_stop, after_its_timeout_the_leases_run_out)
 {
     struct lab lab = lab_open();
-    struct desk desk = desk_open(&lab, 1, .lease_ns = LEASE);
+    struct desk desk = desk_open_with(&lab, 1, .lease_ns = LEASE);
     struct crew_thread stopper;
     due_job job;
 

@@ -1,6 +1,6 @@
 /* workers_lab.h - a pool whose handlers stop where the test wants them to: for the Criterion tests.
  *
- *     struct desk desk = desk_open(&lab, 2, .lease_ns = 100);
+ *     struct desk desk = desk_open_with(&lab, 2, .lease_ns = 100);
  *     lab_enqueue(&lab, "tea", .delay_ns = 0);
  *     desk_until_begun(&desk);
  *     desk_let_go(&desk, due_done());
@@ -53,7 +53,8 @@ static inline due_answer desk_handle(void *ctx, const due_job *job)
     return s->answer;
 }
 
-#define desk_open(lab, threads, ...)        \
+#define desk_open(lab, threads) desk_open_with((lab), (threads), .lease_ns = 0)
+#define desk_open_with(lab, threads, ...)   \
     desk_open_on((lab), (threads), NULL, 0, \
                  &(due_workers_options){ .size = DUE_WORKERS_INIT, __VA_ARGS__ })
 
