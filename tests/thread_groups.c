@@ -156,7 +156,7 @@ static uint64_t round_of(enum due_proxies proxies, uint64_t seed)
 
     pthread_mutex_init(&w.lock, NULL);
     w.q = crew_open(&options);
-    CREW_CHECK(due_topic(w.q, "limited") == 1);
+    CREW_CHECK(due_topic(w.q, "limited") == 1, ": no topic");
     for (unsigned i = 0; i < CONSUMERS; i++)
         crew_go(&consumers[i], consume, &w);
     crew_go(&meddler, meddle, &w);
@@ -172,9 +172,9 @@ static uint64_t round_of(enum due_proxies proxies, uint64_t seed)
         crew_join(&consumers[i]);
     rc = due_stats(w.q, &s);
     CREW_CHECK(rc == 0 && s.passed == 0, ": %llu passes are lost", (unsigned long long)s.passed);
-    CREW_CHECK(due__gates_check(w.q));
-    CREW_CHECK(s.acked + s.dequeued + s.cancelled == PRODUCERS * w.each);
-    CREW_CHECK(due_free(w.q) == 0);
+    CREW_CHECK(due__gates_check(w.q), ": passes, lists or counts");
+    CREW_CHECK(s.acked + s.dequeued + s.cancelled == PRODUCERS * w.each, ": some are lost");
+    CREW_CHECK(due_free(w.q) == 0, ": it is busy");
     pthread_mutex_destroy(&w.lock);
     return PRODUCERS * w.each;
 }
