@@ -104,6 +104,6 @@ bool due__change_unkeeps_key(const struct due__redis *s, const due_change *c)
 {
     if (c->record.key_len == 0)
         return false;
-    return c->kind == DUE_CHANGE_FORGET ||
+    return c->kind == DUE_CHANGE_FORGET || c->was_kept ||
            (s->lossy && (c->kind == DUE_CHANGE_PUT || due__change_frees_key(c)));
 }

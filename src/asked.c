@@ -446,18 +446,19 @@ int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t 
     return due__index_find(&c->index, id, number, generation) ? 0 : DUE_ENOENT;
 }
 
-int due__commit_mended(struct due_queue *q, int64_t until_ns)
+/* Until the proxy has cleared @flag, and rung. */
+static int wait_cleared(struct due_queue *q, const uint32_t *flag, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
     int rc = 0;
 
-    if (!due__load_seq(&c->lacking)) /* G2 */
+    if (!due__load_seq(flag)) /* G2 */
         return 0;
-    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is mended */
+    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is cleared */
         return DUE_ENOMEM;
     call_proxy(q);
-    while (rc == 0 && due__load_seq(&c->lacking)) {                     /* G2 */
+    while (rc == 0 && due__load_seq(flag)) {                            /* G2 */
         if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping) || /* G2 */
             due__monotonic_now() >= until_ns)
             rc = due__commit_excuse(q);
@@ -468,10 +469,51 @@ int due__commit_mended(struct due_queue *q, int64_t until_ns)
     return rc;
 }
 
+int due__commit_mended(struct due_queue *q, int64_t until_ns)
+{
+    return wait_cleared(q, &q->commits->lacking, until_ns);
+}
+
+int due__commit_loaded(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    return wait_cleared(q, &c->loading, due__time_add(due__monotonic_now(), c->timeout_ns));
+}
+
+uint64_t due__asked_settled(struct due__commits *c)
+{
+    due__lock_acquire(&c->calls);
+    uint64_t settled = c->settled;
+    due__lock_release(&c->calls);
+    return settled;
+}
+
+/* Until so many changes have been settled that @goal is reached. */
+static int wait_settled(struct due_queue *q, uint64_t goal, int64_t timeout_ns)
+{
+    struct due__asked a;
+
+    if (!due__asked_begin(q, &a, 0, goal > 0 ? goal : 1))
+        return DUE_ENOMEM;
+    int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
+    if (goal > 0) {
+        due__commit_go(q, &a, until);
+        due__asked_wait(q, &a, until);
+    }
+    bool all = goal == 0 || due__asked_over(q->commits, &a);
+    due__asked_end(q, &a);
+    return all ? 0 : due__commit_excuse(q);
+}
+
+int due__commit_settled(struct due_queue *q, uint64_t goal)
+{
+    return wait_settled(q, goal, q->commits->timeout_ns);
+}
+
 int due_flush(due_queue *q, int64_t timeout_ns)
 {
     struct due__commits *c = q->commits;
-    struct due__asked a;
 
     if (due__forked(q))
         return DUE_EFORK;
@@ -480,14 +522,5 @@ int due_flush(due_queue *q, int64_t timeout_ns)
     if (c == NULL)
         return 0;
     uint64_t goal = due__load_relaxed(&c->submitted); /* no edge: at least what we left ourselves */
-    if (!due__asked_begin(q, &a, 0, goal > 0 ? goal : 1))
-        return DUE_ENOMEM;
-    int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
-    if (goal > 0) {
-        due__commit_go(q, &a, until);
-        due__asked_wait(q, &a, until);
-    }
-    bool all = goal == 0 || due__asked_over(c, &a);
-    due__asked_end(q, &a);
-    return all ? 0 : due__commit_excuse(q);
+    return wait_settled(q, goal, timeout_ns);
 }

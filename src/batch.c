@@ -11,6 +11,7 @@
 #include "atomic.h"
 #include "core.h"
 #include "front.h"
+#include "kept.h"
 #include "repeat.h"
 #include "update.h"
 
@@ -239,7 +240,7 @@ void due__batch_fill(struct due_queue *q, bool mirror)
 /* ---- Sending it ---- */
 
 /* What only some jobs have. */
-static void describe_front(const struct due_queue *q, const struct due__job *j, due_record *r)
+static void describe_front(struct due_queue *q, const struct due__job *j, due_record *r)
 {
     const struct due__front *front = due__front_of(j);
 
@@ -295,7 +296,9 @@ static void describe_update(const struct due_queue *q, const struct due__entry *
 {
     if (e->draft->what & DUE_SET_TIME)
         r->deadline_ns = r->until_ns = e->draft->at_ns;
-    if (due__grave_is(q, e->number))
+    if (e->draft->what & DUE__SET_ANEW)
+        r->attempts = r->failures = 0;
+    else if (due__grave_is(q, e->number))
         describe_grave(q, e->number, r);
 }
 
@@ -362,6 +365,26 @@ static enum due_change_kind kind_of(const struct due_queue *q, const struct due_
     return moves(q, e) ? DUE_CHANGE_MOVE : DUE_CHANGE_PUT;
 }
 
+/* Its key, if it is the job's still; and what becomes of that by its removal. */
+static void describe_key(struct due_queue *q, const struct due__entry *e, due_change *ch)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, e->number));
+    const struct due__key *key = front != NULL ? front->key : NULL;
+
+    if (key == NULL)
+        return;
+    struct due__key_told told = due__key_tell(q, key);
+    bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE;
+    if (!(ch->kind == DUE_CHANGE_DROP ? told.has_here : told.has))
+        return;
+    ch->record.key = key->bytes;
+    ch->record.key_len = key->len;
+    ch->record.keep_key_ns = key->term_ns;
+    ch->was_kept = ch->kind == DUE_CHANGE_PUT && told.was_kept;
+    if (done && told.has && key->term_ns > 0)
+        ch->key_kept_ns = due__time_add(due__clock_now(&q->clock), key->term_ns);
+}
+
 /* What the store is to be told of entry @e. */
 static due_change describe(struct due_queue *q, const struct due__entry *e)
 {
@@ -374,6 +397,7 @@ static due_change describe(struct due_queue *q, const struct due__entry *e)
 
     if (ch.was_dead)
         ch.was_ns = due__grave_at(q, e->number)->died_ns; /* N2 of grave.c: it has it still */
+    describe_key(q, e, &ch);
     ch.record.until_ns = s->was_ns;
     if (e->purpose == DUE__PUT)
         ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */
@@ -402,6 +426,7 @@ void due__batch_write(struct due_queue *q)
     struct due__commits *c = q->commits;
     size_t bytes = 0;
 
+    due__kept_end(q, DUE_EAGAIN);
     c->send = 0;
     for (c->upto = 0; c->upto < c->count; c->upto++) {
         struct due__entry *e = &c->entries[c->upto];
@@ -418,6 +443,7 @@ void due__batch_write(struct due_queue *q)
             break;
         c->changes[c->send++] = ch;
     }
+    due__kept_write(q);
     c->written = true;
 }
 
@@ -453,10 +479,12 @@ static void apply_locked(struct due_queue *q, struct due__entry *e)
 
     switch (e->purpose) {
     case DUE__PUT:
-        if (e->rc == 0)
+        if (e->rc == 0) {
+            due__key_settled(q, e->number);
             due__sort_sent(q, e->number);
-        else
+        } else {
             due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+        }
         break;
     case DUE__MOVE:
         if (e->rc == 0 && (w & DUE__HELD))
@@ -578,6 +606,8 @@ static void end_refused(struct due_queue *q, const struct due__entry *e)
     struct due__job *j = due__job_at(&q->slab, e->number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
+    if (e->rc != DUE_EINDOUBT)
+        due__key_undo(q, due__front_of(j));
     if (e->rc == DUE_EINDOUBT) {
         due__keep_stored(q, e->number);
     } else if (e->asked == NULL) {
@@ -703,6 +733,7 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n)
         if (c->entries[i].sent)
             c->entries[i].rc = (int16_t)rc;
     }
+    due__kept_end(q, rc);
     c->count = n;
     note(c);
     catch_asked(c);

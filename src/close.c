@@ -45,6 +45,7 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
+    due__key_end(q, number, false);
     if ((w & DUE__HELD) && due__grave_is(q, number))
         due__grave_close(q, number);
     due__step(q, number, DUE__S_DISCARDED, w);
@@ -129,6 +130,7 @@ void due__keep_stored(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
+    due__key_end(q, number, false);
     if ((w & DUE__HELD) && due__grave_is(q, number))
         due__grave_close(q, number);
     due__step(q, number, DUE__S_KEPT, w);

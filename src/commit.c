@@ -28,6 +28,7 @@
 
 #include "atomic.h"
 #include "core.h"
+#include "kept.h"
 
 #define SLICE_NS DUE_S(1)    /* how long the proxy lets the store block at a time */
 #define RETRY_NS DUE_MS(200) /* between two attempts while it refuses */
@@ -99,7 +100,7 @@ static bool send(struct due_queue *q, int64_t until_ns)
 
 static bool anything(struct due__commits *c)
 {
-    return c->pending || c->carry != 0 || c->mirror_at != DUE__NO_JOB ||
+    return c->pending || c->carry != 0 || c->mirror_at != DUE__NO_JOB || due__kept_pending(c) ||
            !due__inbox_quiet(&c->inbox);
 }
 
@@ -140,7 +141,7 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
             return true;
         if (!c->pending)
             due__batch_fill(q, rc == 0);
-        if (!c->pending && c->count == 0) { /* cancelled, or behind a gap: its producer will look */
+        if (!c->pending && c->count == 0 && !due__kept_pending(c)) { /* cancelled, or behind a gap: its producer will look */
             due__mirror_over(c);
             return c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging;
         }

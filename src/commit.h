@@ -85,6 +85,14 @@ struct due__commits {
     bool purge_last;            /* K  the store has shown everything */
     uint64_t purged;            /* K */
     bool closed;                /* K  ownership was given up */
+    bool load_keys;             /* K  loading: all jobs were shown, now the kept keys */
+    bool rewind_keys;           /* K  and that from the beginning */
+    struct due__key *forgot;    /* K  keys that are no longer kept, in the batch under way */
+    struct due__key *keeping;   /* K  copies of those that are, there */
+    uint32_t forget_at;         /* K  the shard of keys that was looked at last */
+    uint32_t keep_shard;        /* K  after a loss: the next one whose kept keys are to be told */
+    uint32_t keep_chain;        /* K  and from where on in it */
+    uint32_t keep_room;         /* K */
 
     struct due__lock calls;   /* D */
     struct due__asked *first; /* D  calls that wait */
@@ -125,6 +133,8 @@ int due__commit_excuse(struct due_queue *q);
 
 /* ---- put.c ---- */
 
+/* A job that was named is left in the inbox, for @a or nobody. */
+void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
 /* A job that did not come in after all: its place goes back. */
 void due__refused(struct due_queue *q, uint32_t number);
 
@@ -176,6 +186,13 @@ int due__commit_state(const struct due_queue *q);
 void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                         int64_t want_ns, struct due__asked *a);
 
+/* Changes that the store has confirmed or refused so far. */
+uint64_t due__asked_settled(struct due__commits *c);
+/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
+int due__commit_settled(struct due_queue *q, uint64_t goal);
+/* The same until all that is stored was read. */
+int due__commit_loaded(struct due_queue *q);
+
 /* Is the store still being read? */
 bool due__commit_loading(const struct due_queue *q);
 
@@ -185,7 +202,7 @@ static inline struct due__stored *due__stored_at(const struct due__commits *c, u
 }
 
 /* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
- * first ones, or an error if none was; with DUE_EINDOUBT some of them may have been.  @in: of how
+ * first ones (0: the first one's key is not to be had now), or an error if none was; with DUE_EINDOUBT some of them may have been.  @in: of how
  * many the queue has seen the last, or will. */
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                     int64_t timeout_ns, due_id *ids, size_t *in);

@@ -35,6 +35,8 @@ static void settings(struct due__commits *c, const due_options *o)
     c->on_settled = o->on_settled;
     c->on_restore = o->on_restore;
     c->mirror_at = DUE__NO_JOB;
+    c->keep_shard = DUE__KEY_SHARDS;
+    c->rewind_keys = true;
     c->number = 1;
     c->rewind = true;
     c->loading = 1;
@@ -173,6 +175,8 @@ static void commits_free(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
+    due__key_drop(q, c->forgot);
+    due__key_drop(q, c->keeping);
     due__index_destroy(&c->index);
     due__side_destroy(&c->stored, &q->alloc);
     arrays_free(q, c);

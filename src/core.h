@@ -23,6 +23,7 @@
 #include "gate.h"
 #include "inbox.h"
 #include "job.h"
+#include "keys.h"
 #include "lock.h"
 #include "pool.h"
 #include "ready.h"
@@ -258,6 +259,7 @@ struct due_queue {
     struct due__slab slab;        /* A  its own edges */
     struct due__side leases;      /* A  its own edges: struct due__lease */
     struct due__side graves;      /* A  its own edges: struct due__grave */
+    struct due__keys *keys;       /* A  K1 of keys.c: of unique keys, or NULL */
     struct due__commits *commits; /* I  of a stored queue, or NULL */
 };
 

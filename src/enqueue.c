@@ -81,9 +81,17 @@ static int fill_front(struct due_queue *q, uint32_t number, const due_spec *s)
     }
     int rc = due__front_new(q, s, &front);
 
-    if (rc == 0)
-        due__job_at(&q->slab, number)->payload.ptr = front;
-    return rc;
+    if (rc != 0)
+        return rc;
+    if (s->key != NULL) {
+        front->key = due__key_new(q, s);
+        if (front->key == NULL) {
+            due__front_drop(q, front, s->len);
+            return DUE_ENOMEM;
+        }
+    }
+    due__job_at(&q->slab, number)->payload.ptr = front;
+    return 0;
 }
 
 /* More bytes than fit into a job. */
@@ -142,8 +150,15 @@ static inline int fill_watched(struct due_queue *q, uint32_t number, const due_s
     return fill(q, number, s, now_ns, it);
 }
 
+static struct due__key *key_of(const struct due__fresh *it)
+{
+    return (it->f.payload & DUE__FRONT) ? due__front_at(it->job)->key : NULL;
+}
+
 void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it)
 {
+    if (it->f.payload & DUE__FRONT)
+        due__key_undo(q, due__front_at(it->job));
     if ((it->f.payload & DUE__FRONT) || (it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
         due__block_free(&q->slab, it->job, it->f);
 }
@@ -162,7 +177,12 @@ static void refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
         tell_refused(q, it, w);
     if (w & DUE__PASSED)
         due__gate_leave(q, it->number);
-    due__job_release_fresh(q, it);
+    if (w == 0) {
+        due__job_release_fresh(q, it);
+    } else { /* its content may be another by now */
+        due__key_undo(q, due__front_of(it->job));
+        due__job_release(&q->slab, it->job);
+    }
 
     struct due__shard *shard = due__shard_enter(&q->slab);
     shard->refused++;
@@ -207,6 +227,14 @@ static void put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n
         due__inbox_say_late(&q->inbox); /* I3 */
 }
 
+/* Was the caller's own job changed by another call, which was told that it is in? */
+static bool shared(const struct due__fresh *it)
+{
+    const struct due__front *front = due__front_of(it->job);
+
+    return front != NULL && front->key != NULL && front->key->changed;
+}
+
 /* The queue closed after @n jobs were left in the inbox: take back what nobody has had yet, last
  * first.  What stands before one that was had is accepted; if no close will find it any more, it
  * is discarded here.  Answers how many were accepted. */
@@ -214,6 +242,7 @@ static size_t withdraw(struct due_queue *q, const struct due__fresh *jobs, size_
 {
     struct due__tenure t;
     size_t accepted = n;
+    bool shared_last = false;
     uint64_t w;
 
     for (; accepted > 0; accepted--) {
@@ -221,11 +250,17 @@ static size_t withdraw(struct due_queue *q, const struct due__fresh *jobs, size_
 
         if (due__claim(q, last->number, last->generation, &w) != 0)
             break;
+        if (shared(last)) {
+            due__unclaim(q, last->number, false);
+            shared_last = true;
+            break;
+        }
         refuse(q, last, w);
     }
     /* E3: while draining they are still delivered. */
     bool closing = (due__load_seq(&q->state) & DUE__CLOSING) != 0;
-    for (size_t i = 0; closing && i + 1 < accepted; i++) {
+    size_t lost = shared_last || accepted == 0 ? accepted : accepted - 1;
+    for (size_t i = 0; closing && i < lost; i++) {
         if (due__claim(q, jobs[i].number, jobs[i].generation, &w) == 0)
             due__discard(q, jobs[i].number, w);
     }
@@ -262,12 +297,11 @@ static inline __attribute__((always_inline)) void submit_locked(struct due_queue
         due__place(q, &jobs[i]);
 }
 
-/* The lock was busy: leave the jobs in the inbox, and see that somebody sorts them in. */
-static size_t submit_delegated(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+/* The jobs were left in the inbox: see that somebody sorts them in.  As submit(). */
+static size_t see_to(struct due_queue *q, const struct due__fresh *jobs, size_t n)
 {
     struct due__tenure t;
 
-    put_all(q, jobs, n);
     uint32_t state = due__load_seq(&q->state); /* E2, E3: after the put */
     if (state & DUE__REFUSING)                 /* E3 */
         return withdraw(q, jobs, n);
@@ -278,6 +312,41 @@ static size_t submit_delegated(struct due_queue *q, const struct due__fresh *job
         due__leave(q, &t);
     }
     return n;
+}
+
+/* The lock was busy: leave the jobs in the inbox. */
+static size_t submit_delegated(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+{
+    put_all(q, jobs, n);
+    return see_to(q, jobs, n);
+}
+
+void due__put_fresh(struct due_queue *q, const struct due__fresh *it)
+{
+    put(q, it);
+}
+
+/* The same of jobs of which some have keys: each goes into the inbox while its key is looked at,
+ * and the first that cannot have its key ends it.  Those from there on are given up. */
+static size_t submit_keyed(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+{
+    size_t left = 0;
+
+    for (; left < n; left++) {
+        if (key_of(&jobs[left]) == NULL)
+            put(q, &jobs[left]);
+        else if (!due__keyed_leave(q, &jobs[left], NULL))
+            break;
+    }
+    if (left > 0 && q->shows && late(q, jobs, left))
+        due__inbox_say_late(&q->inbox); /* I3 */
+    for (size_t i = left; i < n; i++) {
+        if (q->watch != NULL)
+            tell_refused(q, &jobs[i], 0);
+        due__job_release_fresh(q, &jobs[i]);
+        due__slab_untake(&q->slab, jobs[i].number);
+    }
+    return left > 0 ? see_to(q, jobs, left) : 0;
 }
 
 /* Hand @n filled places to the queue.  Answers how many it accepted: all of them, unless it
@@ -420,13 +489,15 @@ static inline int enqueue_one(struct due_queue *q, const due_spec *spec, due_id 
     return 1;
 }
 
-/* Up to AT_ONCE jobs.  Answers how many were accepted, or an error. */
+/* Up to AT_ONCE jobs.  Answers how many were accepted (0: the first one's key is not to be had
+ * now), or an error. */
 static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, due_id *ids)
 {
     struct due__fresh jobs[AT_ONCE];
     uint32_t number[AT_ONCE];
     size_t got;
     size_t filled = 0;
+    bool keyed = false;
     int64_t now = 0;
     int rc = places_take(q, number, n, &got);
 
@@ -438,6 +509,7 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
         rc = fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
         if (rc != 0)
             break;
+        keyed |= specs[filled].key != NULL;
         filled++;
     }
     for (size_t i = filled; i < got; i++)
@@ -446,9 +518,11 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
         return rc;
     if (q->watch != NULL)
         due__watch_enter(q, jobs, filled, true);
-    size_t accepted = submit(q, jobs, filled, now);
+    size_t accepted = keyed ? submit_keyed(q, jobs, filled) : submit(q, jobs, filled, now);
     for (size_t i = 0; ids != NULL && i < accepted; i++)
         ids[i] = due__id(q, jobs[i].number, jobs[i].generation);
+    if (accepted == 0 && keyed && !(due__load_seq(&q->state) & DUE__REFUSING)) /* E3 */
+        return 0;
     return accepted > 0 ? (int)accepted : DUE_ECLOSED;
 }
 
@@ -487,6 +561,14 @@ static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, in
     return rc;
 }
 
+int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
+{
+    size_t in;
+
+    return q->capacity > 0 ? enqueue_room(q, spec, 1, timeout_ns, id)
+                           : enqueue_any(q, spec, 1, timeout_ns, id, &in);
+}
+
 static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
                                                        size_t n, int64_t timeout_ns)
 {
@@ -512,7 +594,9 @@ int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *
 
     if (rc != 0)
         return rc;
-    if (q->capacity > 0)
+    if (spec->key != NULL)
+        rc = due__enqueue_keyed(q, spec, timeout_ns, id);
+    else if (q->capacity > 0)
         rc = enqueue_room(q, spec, 1, timeout_ns, id);
     else if (q->commits != NULL)
         rc = enqueue_stored(q, spec, 1, timeout_ns, id, &in);
@@ -521,10 +605,23 @@ int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *
     return rc > 0 ? 0 : refused(q, rc);
 }
 
+/* How many of the jobs have no key, up to the first that has. */
+static size_t plain(const due_spec *specs, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && specs[i].key == NULL)
+        i++;
+    return i;
+}
+
 int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                       due_id *ids)
 {
     int rc = check(q, specs, n, timeout_ns);
+    bool alone =
+        q->capacity > 0 || q->watch != NULL; /* those with keys are seen to by themselves */
+    bool taken = alone;                      /* so is the next one */
     size_t done = 0;
     size_t in;
 
@@ -533,10 +630,16 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
     while (rc >= 0 && done < n) {
         const due_spec *next = specs + done;
         due_id *some_ids = ids != NULL ? ids + done : NULL;
+        size_t some = alone ? plain(next, n - done) : n - done;
+        int64_t wait_ns = q->capacity == 0 || done == 0 ? timeout_ns : 0;
 
-        rc = q->capacity == 0
-                 ? enqueue_any(q, next, n - done, timeout_ns, some_ids, &in)
-                 : enqueue_room(q, next, n - done, done == 0 ? timeout_ns : 0, some_ids);
+        if (taken && next->key != NULL)
+            rc = due__enqueue_keyed(q, next, wait_ns, some_ids);
+        else if (q->capacity == 0)
+            rc = enqueue_any(q, next, some, wait_ns, some_ids, &in);
+        else
+            rc = enqueue_room(q, next, some, wait_ns, some_ids);
+        taken = rc == 0 || alone;
         done += rc > 0 ? (size_t)rc : 0;
     }
     if (rc < 0)

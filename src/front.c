@@ -69,3 +69,15 @@ int due__front_new(struct due_queue *q, const due_spec *s, struct due__front **f
     *front = f;
     return 0;
 }
+
+void due__front_inherit(struct due__front *front, const struct due__front *old)
+{
+    front->key = old->key;
+    front->gate = old->gate;
+    front->passes = old->passes;
+}
+
+void due__front_drop(struct due_queue *q, struct due__front *front, size_t len)
+{
+    due__payload_free(&q->slab.payloads, front, DUE__FRONT_BYTES + front->headers_len + len);
+}

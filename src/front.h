@@ -47,6 +47,11 @@ int due__front_check(const struct due_queue *q, const due_spec *s);
 /* The block of a job: front, headers and payload.  DUE_ENOMEM, DUE_ELIMIT (policies). */
 int due__front_new(struct due_queue *q, const due_spec *s, struct due__front **front);
 
+/* The front of a job that gets other content: what of the old one stays. */
+void due__front_inherit(struct due__front *front, const struct due__front *old);
+/* One that no job has, with its block; @len: of its payload. */
+void due__front_drop(struct due_queue *q, struct due__front *front, size_t len);
+
 /* Of a job whose facts say that it has one. */
 static inline struct due__front *due__front_at(const struct due__job *j)
 {

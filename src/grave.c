@@ -361,20 +361,26 @@ int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation)
     return ours ? 0 : DUE_ENOENT;
 }
 
-void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
+void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     struct due__lease *l = due__lease_at(q, number);
-    struct due__front *front = due__front_of(j);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
     due__grave_close(q, number);         /* before anybody can take it: C2 of close.c */
     due__store_relaxed(&l->attempts, 0); /* R1 */
     due__store_relaxed(&l->failures, 0); /* R1 */
+    due__add_relaxed(&q->kicked, 1);     /* no edge: a counter */
+    due__wait_again(q, number, w, at_ns);
+}
+
+void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+
     if (front != NULL)
         front->ttl_ns = front->expires_ns = 0;
-    due__add_relaxed(&q->kicked, 1); /* no edge: a counter */
-    due__wait_again(q, number, w, at_ns);
+    due__revive_locked(q, number, at_ns);
 }
 
 /* Jobs of the caller's own that were dead wait again (with a store), or are discarded. */

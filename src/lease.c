@@ -264,6 +264,7 @@ void due__ack_end(struct due_queue *q, uint32_t number)
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
     due__step(q, number, DUE__S_ACKED, 0);
+    due__key_end(q, number, true);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
 
@@ -674,8 +675,9 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
     due__enter(q, &t);
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
     enum due__state state = due__word_state(w);
-    if (due__word_generation(w) == generation &&
-        (state == DUE__LEASED || state == DUE__LENT || state == DUE__PROMISED)) {
+    bool had = state == DUE__LEASED || state == DUE__LENT || state == DUE__PROMISED ||
+               state == DUE__CHANGING;
+    if (had && due__word_generation(w) == generation) {
         due__store_relaxed(&due__lease_at(q, number)->revoked, generation); /* R3 */
         rc = DUE_EBUSY;
     }

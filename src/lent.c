@@ -40,6 +40,13 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
     return front != NULL && front->every_ns > 0;
 }
 
+/* A job that was taken for good has no key any more. */
+static inline void end_key(struct due_queue *q, uint32_t number)
+{
+    if (due__facts_load(due__job_at(&q->slab, number)).payload & DUE__FRONT)
+        due__key_end(q, number, true);
+}
+
 void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
                     due_job *jobs)
 {
@@ -50,9 +57,11 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
         again |=
             due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
     size_t repeating = again ? due__repeat_taken(q, slots, n, jobs) : 0;
-    for (size_t i = 0; q->watch != NULL && i < n; i++) {
-        if (jobs[i].round == 0)
-            due__watch_step(q, due__slot_job(slots[i]), DUE__S_DEQUEUED, 0);
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i].round != 0) /* it waits again, and may be anybody's */
+            continue;
+        end_key(q, due__slot_job(slots[i]));
+        due__step(q, due__slot_job(slots[i]), DUE__S_DEQUEUED, 0);
     }
     due__late(q, jobs, n);
     n -= repeating; /* they have not left */

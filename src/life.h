@@ -101,7 +101,9 @@ void due__bury_again(struct due_queue *q, uint32_t number);
 bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w);
 /* The same without it.  DUE_ENOENT: it is not dead. */
 int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation);
-/* Under the lock: a job of the caller's own that was dead waits, until @at_ns. */
+/* Under the lock: a job of the caller's own that was dead waits, until @at_ns; by a kick without the
+ * limit of its time. */
+void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 /* Under the lock: a job of the caller's own is to be seen to after the release. */
 void due__doom(struct due_queue *q, uint32_t number);
@@ -248,6 +250,18 @@ int due__place_take(struct due_queue *q, uint32_t *number);
 /* Fill it.  Its bytes go back by due__job_release_fresh() as long as nobody else knows it. */
 int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it);
 void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it);
+/* Leave it in the inbox. */
+void due__put_fresh(struct due_queue *q, const struct due__fresh *it);
+/* Enqueue a job as one that is new.  1; 0: its key is not to be had now; or an error. */
+int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id);
+
+/* ---- keyed.c ---- */
+
+/* Enqueue a job with a key: 1, or an error. */
+int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id);
+/* A filled job is left in its inbox (@a: who waits for it, with a store), if it can have its key.
+ * False: it is the caller's still. */
+bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
 
 /* ---- stats.c ---- */
 

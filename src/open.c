@@ -13,6 +13,7 @@
 
 #include "atomic.h"
 #include "core.h"
+#include "front.h"
 
 /* ---- Options ---- */
 
@@ -370,8 +371,11 @@ static void payloads_free(struct due_queue *q)
         struct due__facts f = due__facts_load(j);
 
         if (state != DUE__FREE && (state != DUE__DONE || (w & DUE__HELD)) &&
-            ((f.payload & DUE__FRONT) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART))
+            ((f.payload & DUE__FRONT) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)) {
+            if ((f.payload & DUE__FRONT) && due__front_at(j)->key != NULL)
+                due__key_drop_forked(q, due__front_at(j)->key);
             due__payload_drop(&q->slab.payloads, j->payload.ptr, due__block_bytes(j, f));
+        }
     }
 }
 
@@ -411,8 +415,11 @@ int due_free(due_queue *q)
     } else {
         if (q->clock.manual != NULL)
             due__clock_forget(q->clock.manual, q);
+        due__keys_free(q, true);
         payloads_free(q);
     }
+    if (!forked)
+        due__keys_free(q, false);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (q->fd >= 0)
         close(q->fd);

@@ -156,6 +156,7 @@ int due_trim(due_queue *q)
         return DUE_EFORK;
     sweep_all(q); /* a pass under way may have begun before the last cancel */
     sweep_all(q);
+    due__keys_sweep(q);
     places_give(q);
     due__slab_trim(&q->slab, 0, true);
     due__payloads_trim(&q->slab.payloads, 0, true);

@@ -9,6 +9,7 @@
 
 #include "atomic.h"
 #include "core.h"
+#include "front.h"
 
 void due__refused(struct due_queue *q, uint32_t number)
 {
@@ -50,8 +51,57 @@ static int name_all(struct due_queue *q, const struct due__fresh *jobs, size_t n
     return 0;
 }
 
-static void leave_jobs(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                       struct due__asked *a)
+/* It can be sent from here on. */
+static void leave_job(struct due_queue *q, const struct due__fresh *it)
+{
+    struct due__commits *c = q->commits;
+
+    due__facts_store(it->job, it->f);
+    due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
+    due__store_release(&it->job->word,                          /* J1 */
+                       due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
+    due__inbox_put(&c->inbox, &due__stored_at(c, it->number)->node); /* G1 */
+}
+
+void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
+{
+    struct due__commits *c = q->commits;
+
+    due__add_relaxed(&c->submitted, 1); /* no edge: a flush counts what its own thread left */
+    due__lock_acquire(&c->calls);       /* who had the place before may still look */
+    if (a != NULL)
+        due__stored_at(c, it->number)->put_asked = a;
+    due__lock_release(&c->calls);
+    leave_job(q, it);
+}
+
+static bool keyed(const struct due__fresh *it)
+{
+    return (it->f.payload & DUE__FRONT) && due__front_at(it->job)->key != NULL;
+}
+
+/* Some of them have keys: how many were left, up to the first one that cannot have its key. */
+static size_t leave_keyed(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+                          struct due__asked *a)
+{
+    size_t left = 0;
+
+    for (; left < n; left++) {
+        if (!keyed(&jobs[left]))
+            due__leave_fresh(q, &jobs[left], a);
+        else if (!due__keyed_leave(q, &jobs[left], a))
+            break;
+    }
+    if (a != NULL && left < n) {
+        due__lock_acquire(&q->commits->calls);
+        a->left -= (uint32_t)(n - left);
+        due__lock_release(&q->commits->calls);
+    }
+    return left;
+}
+
+static void leave_plain(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+                        struct due__asked *a)
 {
     struct due__commits *c = q->commits;
 
@@ -60,16 +110,19 @@ static void leave_jobs(struct due_queue *q, const struct due__fresh *jobs, size_
     for (size_t i = 0; a != NULL && i < n; i++)
         due__stored_at(c, jobs[i].number)->put_asked = a;
     due__lock_release(&c->calls);
-    for (size_t i = 0; i < n; i++) {
-        const struct due__fresh *it = &jobs[i];
-        struct due__stored *s = due__stored_at(c, it->number);
+    for (size_t i = 0; i < n; i++)
+        leave_job(q, &jobs[i]);
+}
 
-        due__facts_store(it->job, it->f);
-        due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
-        due__store_release(&it->job->word,                          /* J1 */
-                           due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
-        due__inbox_put(&c->inbox, &s->node); /* G1 */
+static size_t leave_jobs(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+                         struct due__asked *a)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (keyed(&jobs[i]))
+            return leave_keyed(q, jobs, n, a);
     }
+    leave_plain(q, jobs, n, a);
+    return n;
 }
 
 /* Take back the jobs that were not sent yet, last first.  Answers how many are on their way still,
@@ -93,6 +146,7 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
         due__lock_release(&c->calls);
         doubt += asked && !back;
         if (back) {
+            due__key_undo(q, due__front_of(jobs[i].job));
             due__job_release(&q->slab, jobs[i].job);
             due__refused(q, jobs[i].number);
         }
@@ -117,7 +171,6 @@ static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t
 /* Nobody waits for them; but if the queue stops, those that were not sent are taken back. */
 static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n, size_t *in)
 {
-    leave_jobs(q, jobs, n, NULL);
     due__commit_go(q, NULL, 0);
     *in = n;
     if (!due__load_seq(&q->commits->stopping)) /* G2: after the jobs were left */
@@ -129,7 +182,6 @@ static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n
 static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                         int64_t until_ns, struct due__asked *a, size_t *in)
 {
-    leave_jobs(q, jobs, n, a);
     due__commit_go(q, a, until_ns);
     due__asked_wait(q, a, until_ns);
     uint32_t doubt = take_back(q, jobs, n, a);
@@ -196,6 +248,17 @@ int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n
         due__watch_enter(q, jobs, n, false); /* told when they have landed */
     for (size_t i = 0; ids != NULL && i < n; i++)
         ids[i] = due__stored_id(due__stored_at(c, jobs[i].number));
+    size_t left = leave_jobs(q, jobs, n, waits ? &a : NULL);
+    for (size_t i = left; i < n; i++) {
+        due__facts_store(jobs[i].job, jobs[i].f);
+        due__step(q, jobs[i].number, DUE__S_BACK, 0);
+    }
+    refuse_all(q, jobs + left, n - left, 0, true);
+    if (left == 0 && waits)
+        due__asked_end(q, &a);
+    if (left == 0)
+        return 0;
+    n = left;
     if (!waits)
         return put_only(q, jobs, n, in);
     return put_and_wait(q, jobs, n, until, &a, in);

@@ -39,7 +39,10 @@ bool due__repeats(const struct due_queue *q, uint32_t number)
 {
     const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
 
-    return front != NULL && front->every_ns > 0;
+    if (front == NULL || front->every_ns == 0)
+        return false;
+    return front->key == NULL ||
+           !due__key_lost(q, front->key); /* else another job has taken over */
 }
 
 int64_t due__repeat_at(const struct due_queue *q, uint32_t number)

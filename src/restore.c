@@ -17,6 +17,7 @@
 #include "atomic.h"
 #include "core.h"
 #include "front.h"
+#include "kept.h"
 
 #define PAGE_JOBS 512u /* shown between two batches */
 #define PLACES    64u  /* sorted in in one tenure */
@@ -91,6 +92,18 @@ static due_spec spec_of(const due_record *r, int topic)
                        .repeat = r->repeat };
 }
 
+/* A key is the job's, unless a later one has it. */
+static void restore_key(struct due_queue *q, const struct due__fresh *it, due_id id)
+{
+    struct due__front *front = (it->f.payload & DUE__FRONT) ? due__front_at(it->job) : NULL;
+
+    if (front == NULL || front->key == NULL)
+        return;
+    front->key->place = it->number + 1;
+    front->key->generation = it->generation;
+    due__key_restore(q, front->key, id);
+}
+
 /* Fill the place @number from the record, and make it known. */
 static int fill_place(struct page *p, uint32_t number, const due_record *r)
 {
@@ -119,6 +132,7 @@ static int fill_place(struct page *p, uint32_t number, const due_record *r)
         due__job_release_fresh(q, &p->fresh[p->n]);
         return rc;
     }
+    restore_key(q, &p->fresh[p->n], r->id);
     p->held[p->n] = past;
     p->dead[p->n++] = r->cause != 0;
     return 0;
@@ -269,15 +283,17 @@ int due__restore_page(struct due_queue *q, int64_t until_ns)
 
     if (!due__load_seq(&c->loading)) /* G2 */
         return purge_page(q, until_ns);
-    int rc = load_page(q, restore, &p, PAGE_JOBS, until_ns);
+    int rc =
+        c->load_keys ? due__kept_load(q, until_ns) : load_page(q, restore, &p, PAGE_JOBS, until_ns);
     sort_in_page(&p);
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
         return 0;
     }
     progress(q, false);
-    if (rc == 0)
+    if (rc == 0 && c->load_keys)
         loaded(q);
+    c->load_keys = c->load_keys || rc == 0;
     return rc < 0 ? rc : 0;
 }
 
@@ -312,6 +328,9 @@ void due__mirror_begin(struct due_queue *q)
     due__store_seq(&c->lacking, 1); /* G2 */
     c->mirror_at = 0;
     c->rewind = true;
+    c->rewind_keys = true;
+    c->load_keys = false;
+    due__kept_again(c);
     c->purging = !due__load_seq(&c->loading); /* G2: else what is not known is yet to be loaded */
     c->purged = 0;
     due__log(q, DUE_LOG_WARNING, "%s: the store has lost jobs; they are put again from memory",
@@ -327,7 +346,8 @@ void due__mirror_later(struct due__commits *c, uint32_t number)
 
 void due__mirror_over(struct due__commits *c)
 {
-    if (!due__load_seq(&c->lacking) || c->mirror_at != DUE__NO_JOB || c->purging) /* G2 */
+    if (!due__load_seq(&c->lacking) || c->mirror_at != DUE__NO_JOB || c->purging || /* G2 */
+        c->keep_shard < DUE__KEY_SHARDS)
         return;
     due__store_seq(&c->lacking, 0); /* G2 */
     due__asked_ring(c);

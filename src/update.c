@@ -169,14 +169,17 @@ static void exchange(struct due__job *j, struct due__job *made)
 {
     struct due__job old = { .word = 0 };
     struct due__facts was = due__facts_load(j);
-    struct due__facts now = due__facts_load(made);
+    struct due__facts is = due__facts_load(made);
 
     old.payload = j->payload;
     j->payload = made->payload;
     made->payload = old.payload;
-    now.payload |= was.payload & DUE__GROUPED;
-    was.payload &= (uint8_t)~DUE__GROUPED;
-    due__facts_store(j, now);
+    if ((is.payload & DUE__FRONT) && (was.payload & DUE__FRONT)) {
+        due__front_inherit(due__front_at(j), due__front_at(made));
+        is.payload |= was.payload & DUE__GROUPED; /* it has the group, and what it was has not */
+        was.payload &= (uint8_t)~DUE__GROUPED;
+    }
+    due__facts_store(j, is);
     due__facts_store(made, was);
 }
 
@@ -292,6 +295,22 @@ static int try_once(struct due_queue *q, uint32_t number, uint32_t generation,
 
 /* ---- Claimed for it ---- */
 
+/* A job of the caller's own, with its new content, waits until @at_ns. */
+static void anew(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+{
+    struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
+
+    if (l != NULL) {
+        due__store_relaxed(&l->deadline_ns, at_ns); /* R1 */
+        due__store_relaxed(&l->attempts, 0);        /* R1 */
+        due__store_relaxed(&l->failures, 0);        /* R1 */
+    }
+    if (l != NULL && due__grave_is(q, number))
+        due__revive_locked(q, number, at_ns);
+    else
+        due__wait_again(q, number, w, at_ns);
+}
+
 void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -299,6 +318,10 @@ void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d
     int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
 
     exchange(j, &d->made);
+    if (d->what & DUE__SET_ANEW) {
+        anew(q, number, w, d->at_ns);
+        return;
+    }
     if ((w & DUE__HELD) && due__grave_is(q, number)) {
         due__bury_locked(q, number);
         return;

@@ -12,10 +12,12 @@
 #include "job.h"
 #include "stored.h"
 
+#define DUE__SET_ANEW 0x100u /* as if it had never been handed out; a dead one waits again */
+
 struct due__draft {
     struct due__job made; /* O  facts and payload only: what it is to be; after that, what it was */
     int64_t at_ns;        /* O  with DUE_SET_TIME */
-    unsigned what;        /* O  DUE_SET_* */
+    unsigned what;        /* O  DUE_SET_*, DUE__SET_ANEW */
 };
 
 /* Change what @what says of a waiting job, or of a dead one, as due_amend() does; @at_ns stands for

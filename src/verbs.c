@@ -25,6 +25,7 @@ static int obstacle(uint64_t w, uint32_t generation)
         return 0;
     case DUE__LENT:
     case DUE__PROMISED:
+    case DUE__CHANGING:
     case DUE__LEASED:
         return DUE_EBUSY;
     default:
@@ -114,6 +115,7 @@ void due__cancel_end(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
+    due__key_end(q, number, false);
     leave_grave(q, number, w);
     due__step(q, number, DUE__S_CANCELLED, w);
     bool last = due__job_unhold(q, number, w);
@@ -132,6 +134,7 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
 {
     int64_t deadline = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1 */
 
+    due__key_end(q, number, false);
     leave_grave(q, number, w);
     due__step(q, number, DUE__S_CANCELLED, w);
     if (w & DUE__PASSED)
@@ -215,7 +218,8 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
 
     if (job != NULL || q->commits != NULL || due__word_generation(w) != generation ||
         generation == UINT32_MAX || q->watch != NULL ||
-        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING)
+        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
+        (due__facts_load(j).payload & DUE__FRONT)) /* so it may have a key */
         return cancel_any(q, number, generation, job);
     uint64_t ready = w & DUE__READY;
     if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
@@ -325,7 +329,7 @@ int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation)
         if (due__word_state(w) == DUE__MOVING)
             due__wait_moved(q);
         else if (!on_its_way &&
-                 due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+                 due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__CHANGING)) /* J1 */
             return 0;
     }
 }

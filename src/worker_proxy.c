@@ -137,6 +137,7 @@ void due__worker_proxy(struct due_queue *q)
         if (beats) {
             tell(q, &told);
             uint32_t idle = due__load_relaxed(&q->slab.idle); /* no edge: a guess */
+            due__keys_sweep(q);
             due__slab_trim(&q->slab, idle / 2, false);
             due__payloads_trim(&q->slab.payloads, due__payloads_idle(&q->slab.payloads) / 2, false);
             beat_ns = DUE_FOREVER;

@@ -153,8 +153,10 @@ static const char *key_wrong(const struct memory_store *s, const due_change *cha
     bool same = key != NULL && memcmp(&key->id, &r->id, sizeof r->id) == 0;
     switch (changes[i].kind) {
     case DUE_CHANGE_PUT:
-        return key != NULL && !same && !freed(changes, i, r) ? "a PUT with a key that is taken"
-                                                             : NULL;
+        return key != NULL && !same && key->until_ns != 0 && !changes[i].was_kept &&
+                       !freed(changes, i, r)
+                   ? "a PUT with a key that is kept"
+                   : NULL;
     case DUE_CHANGE_DROP:
         return !same || key->until_ns != 0 ? "a DROP with a key that is not the job's" : NULL;
     case DUE_CHANGE_FORGET:

@@ -228,7 +228,11 @@ typedef struct due_retry {
         }                                                  \
     }
 
-/* What an enqueue does when a live job (delayed, ready, leased or dead) has its key. */
+/* What an enqueue does when a live job (delayed, ready, leased or dead) has its key.  A job that is
+ * changed keeps its id, topic and group, with a store its priority too, and the answer is 0 with
+ * its id; it begins anew, and if it was dead it waits again.  Of a job that somebody has the key is
+ * taken over: the new job is another, and that one goes on without a key, but comes no more if it
+ * repeats.  A key that is kept for a job that is done: DUE_EEXIST, whatever the policy. */
 enum due_key_policy {
     DUE_KEY_REFUSE = 0, /* DUE_EEXIST, and that job's id */
     DUE_KEY_REPLACE,    /* that job gets the new content and deadline */
@@ -467,18 +471,21 @@ DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
  * be NULL.  @timeout_ns is how long to wait for room in a queue with a capacity.
  *
  * Threads:  any; never waits for a consumer unless the queue is full
- * Owner:    spec->data is copied; spec->ptr is the queue's on success, the caller's on any error
+ * Owner:    spec->data is copied; spec->ptr is the queue's on success, the caller's on any error;
+ *           one that is replaced, because of its key, is shown to on_discard
  * Sees:     what was written before the enqueue, the dequeuer sees after the dequeue
  * Cost:     O(1); at most one allocation if there are more than 32 bytes
  * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT, DUE_EAGAIN (full, timeout 0), DUE_ETIMEDOUT (full
- *           for all of @timeout_ns), DUE_ECLOSED, DUE_EFORK; with a store as said above
+ *           for all of @timeout_ns), DUE_EEXIST (its key is taken; @id has that job's),
+ *           DUE_ECLOSED, DUE_EFORK; with a store as said above
  */
 DUE_API int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
 
 /**
  * Give @n jobs at once.  @ids may be NULL, or has room for @n.  Waits for room as above; jobs are
- * taken in order, and the call answers how many were (1 to @n), or an error if none was.
+ * taken in order, and the call answers how many were (1 to @n), or an error if none was.  One whose
+ * key is taken ends it; its place in @ids then has the id of who has the key.
  *
  * Threads:  any
  * Owner:    as due_enqueue(), for the jobs taken
@@ -659,6 +666,18 @@ DUE_API int due_cancel(due_queue *q, due_id id, due_job *job) DUE_NONNULL(1);
  * Errors:   DUE_EINVAL (@n over INT_MAX), DUE_EFORK
  */
 DUE_API int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
+    DUE_NONNULL(1, 2);
+
+/**
+ * The id of the live job (delayed, ready, reserved or dead) that has the unique key @key of @len
+ * bytes; and take it back, as due_cancel() by its id.  A key that is only kept is no job's.
+ *
+ * Threads:  any; with a store also waits until the stored jobs were read
+ * Errors:   as due_cancel(); DUE_ENOENT (no live job has it), DUE_EINVAL (@len)
+ */
+DUE_API int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
+    DUE_NONNULL(1, 2, 4) DUE_MUST_CHECK;
+DUE_API int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
     DUE_NONNULL(1, 2);
 
 /**

@@ -15,7 +15,8 @@
  *   Secrets  No password in a due_error, nor in anything logged.
  *   Bytes    Payloads, headers, keys and groups are any bytes; a topic's name has no NUL in it.
  *   Keys     A job's topic and key never change.  A key belongs to one live job, or is kept for a
- *            while after its job is gone; the queue sees to that.
+ *            while after its job is gone; the queue sees to that.  A PUT may take the key of a job
+ *            that is stored still: that one has none from then on.
  *
  * The conformance suite (tests/store_suite.h) says the same as a program: run it on your store.
  */
@@ -80,6 +81,7 @@ typedef struct due_change {
     enum due_change_kind kind;
     int64_t was_ns;      /* MOVE, BURY, DROP: until_ns as the store has it; died_ns if it is dead */
     int was_dead;        /* MOVE, BURY, DROP: 1: the store has it as dead */
+    int was_kept;        /* PUT: 1: the store has its key as kept, for a job that is gone */
     int64_t key_kept_ns; /* KEEP; DROP: the key stays taken until then; 0: it is free */
     due_record record;   /* PUT: all; MOVE, BURY: all but data and len; DROP: id, topic, priority,
                             and its key if that is to be free, or kept; KEEP, FORGET: id and key */

@@ -1,0 +1,169 @@
+/* kept.c - kept keys, to the store and back from it.
+ *
+ * A key whose time is over is taken out of the table when the batch that tells the store is
+ * written.  Jobs that get such a key were left in the inbox before, and then it was theirs and no
+ * longer in the table; or after, and then they are sent after it.
+ *
+ * Guards     K  the key (commit.c)
+ */
+#include "kept.h"
+
+#include <string.h>
+
+#include "atomic.h"
+#include "commit.h"
+#include "core.h"
+
+#define SHARDS_AT_ONCE  4u /* looked at for each batch */
+#define CHAINS_AT_LEAST 16u
+#define COPIES          32u
+#define PAGE_KEYS       512u
+
+/* ---- What is over ---- */
+
+static void forget(struct due_queue *q, const struct due__key *key)
+{
+    struct due__commits *c = q->commits;
+
+    c->changes[c->send++] = (due_change){
+        .kind = DUE_CHANGE_FORGET,
+        .record = { .id = key->of.id, .topic = "", .key = key->bytes, .key_len = key->len }
+    };
+}
+
+static void forget_some(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    uint32_t chains = CHAINS_AT_LEAST + 4 * c->send;
+    uint32_t room = (uint32_t)c->info.batch_changes;
+    struct due__key *last = c->forgot;
+
+    for (uint32_t i = 0; i < SHARDS_AT_ONCE && c->send < room; i++) {
+        c->forget_at = (c->forget_at + 1) % DUE__KEY_SHARDS;
+        due__keys_take_expired(q, c->forget_at, chains, room - c->send, &c->forgot);
+        for (struct due__key *key = c->forgot; key != last; key = key->next)
+            forget(q, key);
+        last = c->forgot;
+    }
+}
+
+/* ---- What was lost ---- */
+
+static bool keep(struct due_queue *q, const struct due__kept_key *kept)
+{
+    struct due__commits *c = q->commits;
+    due_spec spec = { DUE_SPEC_INIT, .key = kept->bytes, .key_len = kept->len };
+    struct due__key *copy = due__key_new(q, &spec);
+
+    if (copy == NULL)
+        return false;
+    copy->next = c->keeping;
+    c->keeping = copy;
+    c->changes[c->send++] = (due_change){
+        .kind = DUE_CHANGE_KEEP,
+        .key_kept_ns = kept->until_ns,
+        .record = { .id = kept->id, .topic = "", .key = copy->bytes, .key_len = copy->len }
+    };
+    return true;
+}
+
+static void keep_some(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    struct due__kept_key kept[COPIES];
+    uint32_t room = (uint32_t)c->info.batch_changes;
+
+    while (c->keep_shard < DUE__KEY_SHARDS && room - c->send > 0) {
+        uint32_t max = room - c->send < COPIES ? room - c->send : COPIES;
+        uint32_t chain = c->keep_chain;
+        uint32_t n = due__keys_copy_kept(q, c->keep_shard, &c->keep_chain, &c->keep_room, kept,
+                                         max > 1 ? max : 2);
+
+        if (n > max) { /* there is room for one only, and there were two */
+            c->keep_chain = chain;
+            return;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            if (!keep(q, &kept[i])) {
+                c->keep_chain = chain;
+                c->later = true;
+                return;
+            }
+        }
+        if (c->keep_chain >= c->keep_room) {
+            c->keep_shard++;
+            c->keep_chain = c->keep_room = 0;
+        }
+    }
+}
+
+void due__kept_write(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    if (due__load_acquire(&q->keys) == NULL) { /* K1 of keys.c */
+        c->keep_shard = DUE__KEY_SHARDS;
+        return;
+    }
+    if (!c->later)
+        keep_some(q);
+    forget_some(q);
+}
+
+void due__kept_end(struct due_queue *q, int rc)
+{
+    struct due__commits *c = q->commits;
+    struct due__key *key = c->forgot;
+
+    c->forgot = NULL;
+    while (key != NULL) {
+        struct due__key *next = key->next;
+
+        key->next = NULL;
+        if (rc == 0 || !due__key_relink(q, key))
+            due__key_drop(q, key);
+        key = next;
+    }
+    if (rc != 0 && c->keeping != NULL)
+        due__kept_again(c);
+    c->later |= rc != 0 && c->keeping != NULL;
+    due__key_drop(q, c->keeping);
+    c->keeping = NULL;
+}
+
+bool due__kept_pending(const struct due__commits *c)
+{
+    return c->keep_shard < DUE__KEY_SHARDS && !c->later;
+}
+
+void due__kept_again(struct due__commits *c)
+{
+    c->keep_shard = c->keep_chain = c->keep_room = 0;
+}
+
+/* ---- Reading ---- */
+
+static int visit(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    struct due_queue *q = ctx;
+    due_spec spec = { DUE_SPEC_INIT, .key = key, .key_len = len, .keep_key_ns = until_ns };
+
+    if (len == 0 || len > DUE_KEY_MAX || until_ns < 0)
+        return DUE_ECORRUPT;
+    struct due__key *kept = due__key_new(q, &spec);
+    if (kept == NULL)
+        return DUE_ENOMEM;
+    kept->of.id = id;
+    due__key_restore(q, kept, id);
+    return 0;
+}
+
+int due__kept_load(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    int rc = c->store->verbs->keys(c->store, c->rewind_keys, PAGE_KEYS, visit, q, until_ns);
+    if (rc >= 0)
+        c->rewind_keys = false;
+    return rc;
+}

@@ -1,0 +1,28 @@
+/* kept.h - keys that are kept after their job is done, in the store.
+ *
+ * Keys come into the store with their job, and are kept there by its removal.  What is no longer
+ * kept leaves it with whatever is sent next; and after a loss all kept keys are told again.
+ */
+#ifndef DUE__KEPT_H
+#define DUE__KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct due_queue;
+struct due__commits;
+
+/* Behind the changes that are written down for a batch, as many as there is room for.  With the
+ * key, as all of this. */
+void due__kept_write(struct due_queue *q);
+/* The batch has ended (or is written anew: any error). */
+void due__kept_end(struct due_queue *q, int rc);
+/* Is there something to be told that does not wait for a batch? */
+bool due__kept_pending(const struct due__commits *c);
+/* The store has lost something. */
+void due__kept_again(struct due__commits *c);
+
+/* Read the next kept keys from the store, as load() of store.h. */
+int due__kept_load(struct due_queue *q, int64_t until_ns);
+
+#endif

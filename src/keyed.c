@@ -1,0 +1,502 @@
+/* keyed.c - enqueues with a unique key, and calls that name a job by its key.
+ *
+ * First the job is filled as any other.  Then, with the key's shard, the key is looked for and, if
+ * it can be had, linked, and the job left in its inbox; so there is one step in which a job comes
+ * in and has its key.  If the key is not to be had, the job is given up again, and what is to be
+ * done depends on who has it:
+ *
+ *   who has the key                 DUE_KEY_REFUSE   the others
+ *   kept, its job is done           DUE_EEXIST       DUE_EEXIST
+ *   waits (delayed or ready)        DUE_EEXIST       that job is changed in place
+ *   dead                            DUE_EEXIST       that job is changed, and waits again
+ *   reserved, or on its way out     DUE_EEXIST       the new job takes the key over
+ *   on its way to the store         DUE_EEXIST       wait for the store, and look again
+ *
+ * A job whose bytes are still lent to somebody whose lease has ended cannot have others: it counts
+ * as reserved then.
+ *
+ * Each step looks anew at what it finds, so whoever loses a race just looks again; every look finds
+ * something later.
+ *
+ * Edges      described elsewhere: E3 core.c, G2 commit.c, J1 job.h, K1 keys.c, R1 R2 lease.c
+ */
+#include "keys.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "atomic.h"
+#include "core.h"
+#include "front.h"
+#include "siphash.h"
+#include "update.h"
+
+#define AGAIN 1 /* of a change: look anew */
+
+/* What a call finds its key to be. */
+enum finding {
+    TO_BE_HAD, /* nobody's, or to be taken over */
+    TAKEN,     /* somebody's, who keeps it */
+    TO_CHANGE, /* that of a job which can be changed */
+    UNSETTLED  /* that of a job which is on its way to the store */
+};
+
+/* Who has a key. */
+struct holder {
+    due_id id;           /* */
+    uint32_t number;     /* of a live job */
+    uint32_t generation; /* */
+    uint64_t settled;    /* changes that the store had settled before the look */
+    bool live;           /* */
+};
+
+/* ---- With a shard of keys ---- */
+
+/* Would other content have to wait until somebody whose lease has ended lets go of this one's? */
+static bool lent_still(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    return (w & DUE__HELD) && due__load_seq(&due__lease_at(q, number)->holders) > 1; /* R2 */
+}
+
+static enum finding judge_live(struct due_queue *q, uint32_t number, uint8_t on_key)
+{
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+
+    if (on_key == DUE_KEY_REFUSE)
+        return TAKEN;
+    switch (due__word_state(w)) {
+    case DUE__SENT:
+    case DUE__CHANGING:
+        return UNSETTLED;
+    case DUE__WAITING:
+    case DUE__DEAD:
+        if (q->commits != NULL && (w & DUE__LINKED))
+            return UNSETTLED;
+        return on_key != DUE_KEY_EARLIEST && lent_still(q, number, w) ? TO_BE_HAD : TO_CHANGE;
+    case DUE__MOVING:
+        return TO_CHANGE; /* when it has been moved */
+    default:
+        return TO_BE_HAD;
+    }
+}
+
+static enum finding judge(struct due_queue *q, const struct due__key *was, uint8_t on_key)
+{
+    if (was == NULL)
+        return TO_BE_HAD;
+    if (was->place == 0)
+        return was->term_ns > due__clock_now(&q->clock) ? TAKEN : TO_BE_HAD;
+    return judge_live(q, was->place - 1, on_key);
+}
+
+bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
+{
+    struct due__key *key = due__front_at(it->job)->key;
+    struct due__key_shard *shard =
+        due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
+    struct due__key *was = due__key_find(shard, key->bytes, key->len, key->hash);
+    bool free = judge(q, was, key->on_key) == TO_BE_HAD;
+    bool kept = was != NULL && was->place == 0;
+
+    if (free) {
+        key->place = it->number + 1;
+        key->generation = it->generation;
+        if (q->commits != NULL && kept)
+            key->of.id = was->of.id;
+        else if (q->commits != NULL)
+            key->of.under = was;
+        key->over_kept = q->commits != NULL && kept;
+        due__key_link(shard, key, was);
+        if (q->commits == NULL)
+            due__put_fresh(q, it);
+        else
+            due__leave_fresh(q, it, a);
+    }
+    due__key_leave(q, shard);
+    if (free && kept)
+        due__key_drop(q, was);
+    return free;
+}
+
+static void describe(struct due_queue *q, const struct due__key *was, struct holder *h)
+{
+    h->live = was->place != 0;
+    if (!h->live) {
+        h->id = was->of.id;
+        return;
+    }
+    h->number = was->place - 1;
+    h->generation = was->generation;
+    h->id = due__id(q, h->number, h->generation);
+}
+
+/* Who has the key now, if anybody has. */
+static enum finding look(struct due_queue *q, const void *bytes, size_t len, uint8_t on_key,
+                         struct holder *h)
+{
+    struct due__keys *keys = due__load_acquire(&q->keys); /* K1 of keys.c */
+
+    if (q->commits != NULL)
+        h->settled = due__asked_settled(q->commits);
+    if (keys == NULL)
+        return TO_BE_HAD;
+    uint64_t hash = due__siphash(keys->seed, bytes, len);
+    struct due__key_shard *shard = due__key_enter(keys, hash);
+    struct due__key *was = due__key_find(shard, bytes, len, hash);
+    enum finding found = judge(q, was, on_key);
+    if (was != NULL)
+        describe(q, was, h);
+    due__key_leave(q, shard);
+    return found;
+}
+
+/* ---- Changing the job that has the key ---- */
+
+/* What a job is to become. */
+struct change {
+    const due_spec *s;
+    struct due__front *front; /* its new content, and after the change its old one; or NULL */
+    size_t len;               /* of the payload there */
+    int64_t at_ns;
+    void *carried; /* by the old content: nobody's any more */
+};
+
+static int64_t deadline(const due_spec *s, int64_t now_ns)
+{
+    return s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
+}
+
+/* The caller's own job gets the new content, and the change has the old one. */
+static void exchange(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__front *old = due__front_at(j);
+    struct due__facts f = due__facts_load(j);
+
+    due__front_inherit(c->front, old);
+    c->front->key->term_ns = c->s->keep_key_ns;
+    c->carried = due__job_pointer(j, f);
+    c->len = f.len;
+    f.len = (uint32_t)c->s->len;
+    f.priority = (uint8_t)c->s->priority;
+    f.payload = (uint8_t)((f.payload & DUE__GROUPED) | DUE__FRONT |
+                          (c->s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART));
+    due__facts_store(j, f);
+    j->payload.ptr = c->front;
+    c->front = old;
+    if (w & DUE__HELD) {
+        due__store_relaxed(&due__lease_at(q, number)->attempts, 0); /* R1 */
+        due__store_relaxed(&due__lease_at(q, number)->failures, 0); /* R1 */
+    }
+}
+
+/* Under the lock: the job, which is the caller's own and was WAITING with word @w, is changed. */
+static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
+    bool earlier = c->s->on_key == DUE_KEY_EARLIEST;
+    bool later = c->s->on_key == DUE_KEY_DEBOUNCE;
+
+    if (earlier && c->at_ns >= at) {
+        due__store_release(&j->word, w); /* J1 */
+        return;
+    }
+    if (!later || c->at_ns > at)
+        at = c->at_ns;
+    if (c->front != NULL)
+        exchange(q, number, w, c);
+    if (w & DUE__HELD)
+        due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
+    if (w & DUE__LINKED) /* it has no slot that bears its stamp: who looks sees that it changed */
+        w = due__word(due__word_generation(w), due__word_stamp(w) + 1,
+                      w & (DUE__STATE_MASK | DUE__FLAGS));
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at);
+}
+
+/* The same of a dead one, which waits again. */
+static void change_dead(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
+{
+    due__store_relaxed(&due__lease_at(q, number)->deadline_ns, c->at_ns); /* R1 */
+    if (c->front == NULL) {
+        due__kick_locked(q, number, c->at_ns);
+        return;
+    }
+    exchange(q, number, w, c);
+    due__revive_locked(q, number, c->at_ns);
+}
+
+/* Under the lock.  AGAIN: it is not as it was. */
+static int change_locked(struct due_queue *q, const struct holder *h, struct change *c)
+{
+    struct due__job *j = due__job_at(&q->slab, h->number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    do {
+        if (due__word_generation(w) != h->generation)
+            return AGAIN;
+        if (due__word_state(w) == DUE__DEAD) {
+            if (c->front != NULL && lent_still(q, h->number, w))
+                return AGAIN;
+            if (!due__exhume(q, h->number, &w))
+                return AGAIN;
+            change_dead(q, h->number, w, c);
+            return 0;
+        }
+        if (due__word_state(w) != DUE__WAITING || (c->front != NULL && lent_still(q, h->number, w)))
+            return AGAIN;
+    } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
+    due__front_at(j)->key->changed = true;
+    change_waiting(q, h->number, w, c);
+    return 0;
+}
+
+/* In a queue of memory. */
+static int change_here(struct due_queue *q, const struct holder *h, struct change *c)
+{
+    struct due__tenure t;
+    int rc = DUE_ECLOSED;
+
+    due__drain_all(q); /* what the caller put in before stands before it */
+    due__enter(q, &t);
+    if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
+        int64_t now = due__clock_now(&q->clock);
+
+        due__drain_or_say(q, DUE__FOREIGN_MAX);
+        due__move_due(q, now);
+        c->at_ns = deadline(c->s, now);
+        rc = change_locked(q, h, c);
+        due__move_due(q, now);
+    }
+    due__leave(q, &t);
+    return rc;
+}
+
+/* ---- The same in a queue with a store ---- */
+
+/* A job that waits or is dead becomes the caller's own.  AGAIN: it is not as it was. */
+static int own(struct due_queue *q, const struct holder *h)
+{
+    struct due__job *j = due__job_at(&q->slab, h->number);
+    int rc = due__claim_sent(q, h->number, h->generation);
+
+    if (rc == DUE_ENOENT && due__exhume_one(q, h->number, h->generation) == 0) {
+        uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+        due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__CHANGING); /* J1 */
+        rc = 0;
+    }
+    return rc == DUE_ENOENT || rc == DUE_EBUSY ? AGAIN : rc;
+}
+
+static bool is_dead(const struct due_queue *q, uint32_t number, uint64_t w)
+{
+    return (w & DUE__HELD) && due__grave_is(q, number);
+}
+
+/* It is the queue's again, as it was. */
+static void disown(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    if (is_dead(q, number, w))
+        due__bury_again(q, number);
+    else
+        due__unclaim(q, number, false);
+}
+
+/* What the caller's own job is to become.  NULL: no memory. */
+static struct due__draft *draft(struct due_queue *q, uint32_t number, struct change *c)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+    struct due__draft *d = due__alloc_new(&q->alloc, sizeof *d);
+    struct due__facts f = due__facts_load(j);
+
+    if (d == NULL)
+        return NULL;
+    due__front_inherit(c->front, due__front_at(j));
+    f.len = (uint32_t)c->s->len;
+    f.payload = DUE__FRONT | DUE__BYTES_APART;
+    d->what = (unsigned)DUE_SET_TIME | DUE__SET_ANEW;
+    d->at_ns = c->at_ns;
+    d->made.payload.ptr = c->front;
+    due__facts_store(&d->made, f);
+    c->front = NULL; /* the draft's from here on */
+    return d;
+}
+
+/* A job of the caller's own gets other content. */
+static int send_draft(struct due_queue *q, uint32_t number, struct change *c)
+{
+    struct due__key *key = due__front_at(due__job_at(&q->slab, number))->key;
+    int64_t term = key->term_ns;
+    struct due__draft *d = draft(q, number, c);
+
+    if (d == NULL)
+        return DUE_ENOMEM;
+    key->term_ns = c->s->keep_key_ns;
+    int rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d);
+    if (rc == 0 || rc == DUE_EINDOUBT)
+        return rc; /* whoever has sent it sees to the rest */
+    key->term_ns = term;
+    due__draft_free(q, d);
+    return rc;
+}
+
+static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
+{
+    int64_t at = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1: ours */
+    bool dead = is_dead(q, number, w);
+
+    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
+        return DUE_ECLOSED;
+    c->at_ns = deadline(c->s, due__clock_now(&q->clock));
+    if (c->front == NULL)
+        return due__commit_one(q, number, dead ? DUE__KICK : DUE__MOVE, c->at_ns);
+    if (c->s->on_key == DUE_KEY_DEBOUNCE && !dead && at > c->at_ns)
+        c->at_ns = at;
+    return send_draft(q, number, c);
+}
+
+static int change_stored(struct due_queue *q, const struct holder *h, struct change *c)
+{
+    int rc = own(q, h);
+
+    if (rc != 0)
+        return rc;
+    struct due__job *j = due__job_at(&q->slab, h->number);
+    uint64_t w = due__load_relaxed(&j->word);        /* J1: the caller's own */
+    int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
+    bool later = deadline(c->s, due__clock_now(&q->clock)) >= at;
+    if (c->front != NULL && lent_still(q, h->number, w))
+        rc = AGAIN;
+    bool keeps = c->front == NULL && later && !is_dead(q, h->number, w);
+    if (rc == 0 && !keeps)
+        rc = send_change(q, h->number, w, c);
+    if ((rc != 0 && rc != DUE_EINDOUBT) || keeps)
+        disown(q, h->number, w);
+    return rc;
+}
+
+/* ---- Either ---- */
+
+/* A pointer that no job carries any more is shown to the hook for what is discarded. */
+static void show_carried(struct due_queue *q, due_id id, void *carried)
+{
+    due_job job = { .id = id, .ptr = carried };
+    int cancel;
+
+    if (carried == NULL || q->hooks.on_discard == NULL)
+        return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    q->hooks.on_discard(q->hooks.ctx, &job);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+static int change(struct due_queue *q, const due_spec *s, const struct holder *h)
+{
+    struct change c = { .s = s, .len = s->len };
+    due_spec content = *s;
+    int rc = 0;
+
+    content.group = NULL; /* the job's own stays */
+    content.group_len = 0;
+    if (s->on_key != DUE_KEY_EARLIEST)
+        rc = due__front_new(q, &content, &c.front);
+    if (rc != 0)
+        return rc;
+    rc = q->commits == NULL ? change_here(q, h, &c) : change_stored(q, h, &c);
+    if (c.front != NULL)
+        due__front_drop(q, c.front, c.len);
+    show_carried(q, h->id, c.carried);
+    return rc;
+}
+
+/* ---- Enqueue ---- */
+
+/* What is left of a timeout. */
+static int64_t left_of(struct due_queue *q, int64_t timeout_ns, int64_t until_ns)
+{
+    if (timeout_ns == 0 || timeout_ns == DUE_FOREVER)
+        return timeout_ns;
+    int64_t now = due__timeout_now(q);
+    return until_ns > now ? until_ns - now : 0;
+}
+
+int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id)
+{
+    int64_t until = 0;
+    struct holder h;
+    int rc = q->commits != NULL ? due__commit_loaded(q) : 0;
+
+    if (rc == 0 && q->capacity == 0 && q->watch == NULL) /* most keys are new */
+        rc = due__enqueue_new(q, s, timeout_ns, id);
+    if (rc != 0)
+        return rc;
+    if (timeout_ns != 0)
+        until = due__time_add(due__timeout_now(q), timeout_ns);
+    for (;;) {
+        switch (look(q, s->key, s->key_len, (uint8_t)s->on_key, &h)) {
+        case TO_BE_HAD:
+            rc = due__enqueue_new(q, s, left_of(q, timeout_ns, until), id);
+            if (rc != 0)
+                return rc;
+            break;
+        case TAKEN:
+            if (id != NULL)
+                *id = h.id;
+            return DUE_EEXIST;
+        case TO_CHANGE:
+            rc = change(q, s, &h);
+            if (rc != AGAIN && id != NULL)
+                *id = h.id;
+            if (rc != AGAIN)
+                return rc == 0 ? 1 : rc;
+            break;
+        case UNSETTLED:
+            rc = due__commit_settled(q, h.settled + 1);
+            if (rc != 0)
+                return rc;
+            break;
+        }
+    }
+}
+
+/* ---- By key ---- */
+
+static int find(struct due_queue *q, const void *key, size_t len, struct holder *h)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (len == 0 || len > DUE_KEY_MAX)
+        return DUE_EINVAL;
+    int rc = q->commits != NULL ? due__commit_loaded(q) : 0;
+    if (rc != 0)
+        return rc;
+    if (look(q, key, len, DUE_KEY_REFUSE, h) != TAKEN || !h->live)
+        return DUE_ENOENT;
+    return 0;
+}
+
+int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
+{
+    struct holder h;
+    int rc = find(q, key, len, &h);
+
+    if (rc == 0)
+        *id = h.id;
+    return rc;
+}
+
+int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
+{
+    struct holder h;
+    int rc;
+
+    do {
+        rc = find(q, key, len, &h);
+        if (rc == 0)
+            rc = due_cancel(q, h.id, job);
+        else
+            return rc;
+    } while (rc == DUE_ENOENT); /* it went meanwhile: is there another? */
+    return rc;
+}

@@ -1,0 +1,466 @@
+/* Unique keys in a queue with a store: what is there when, and what comes back. */
+#include <stdio.h>
+
+#include "lab.h"
+#include "memory_store.h"
+
+#define LEASE 100
+
+struct shop {
+    struct memory_disk *disk;
+    due_store *store;
+    struct lab lab;
+};
+
+static void shop_open(struct shop *s, struct lab_options with)
+{
+    s->store = memory_store_new(s->disk);
+    with.with.size = DUE_OPTIONS_INIT;
+    with.with.store = s->store;
+    s->lab = lab_open_with(&with);
+}
+
+static struct shop shop_new(struct lab_options with)
+{
+    struct shop s = { .disk = memory_disk_new(NULL) };
+
+    shop_open(&s, with);
+    return s;
+}
+
+#define shop_make(...) shop_new((struct lab_options){ .kernel = false, __VA_ARGS__ })
+
+static void shop_close(struct shop *s)
+{
+    lab_close(&s->lab);
+    const char *wrong = memory_disk_wrong(s->disk);
+    cr_expect_null(wrong, "%s", wrong);
+    memory_disk_free(s->disk);
+}
+
+/* The program dies, and starts again at @ns. */
+static void shop_again(struct shop *s, int64_t ns)
+{
+    memory_store_crash(s->store);
+    lab_close(&s->lab);
+    shop_open(s, (struct lab_options){ .start_ns = ns });
+}
+
+static int put(struct shop *s, const char *key, const char *text, due_id *id, due_spec spec)
+{
+    spec.size = DUE_SPEC_INIT;
+    spec.key = key;
+    spec.key_len = strlen(key);
+    spec.data = text;
+    spec.len = strlen(text);
+    return due_enqueue(s->lab.q, &spec, 0, id);
+}
+
+#define put_as(s, policy, text, id, ...) \
+    put((s), "k", (text), (id), (due_spec){ .on_key = (policy), __VA_ARGS__ })
+
+static due_job reserve(struct shop *s)
+{
+    due_job job = { 0 };
+
+    while (lab_stats(&s->lab).loading)
+        crew_sleep(DUE_MS(1));
+    cr_assert_eq(due_reserve(s->lab.q, &job, LEASE, 0), 0);
+    return job;
+}
+
+/* Whose the key is in the store; *@until_ns: 0, or so long it is kept. */
+static due_id on_disk(struct shop *s, const char *key, int64_t *until_ns)
+{
+    due_id id = { { 0 } };
+
+    cr_assert(memory_disk_key(s->disk, key, strlen(key), &id, until_ns));
+    return id;
+}
+
+static bool disk_free_of(struct shop *s, const char *key)
+{
+    return !memory_disk_key(s->disk, key, strlen(key), NULL, NULL);
+}
+
+/* ---- There and back ---- */
+
+Test(keys_stored, a_key_comes_back_with_its_job, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id;
+    due_id other;
+    int64_t until = -1;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50, .keep_key_ns = 7), 0);
+    cr_expect(due_id_equal(on_disk(&s, "k", &until), id));
+    cr_expect_eq(until, 0);
+    shop_again(&s, 0);
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
+    cr_expect(due_id_equal(id, other));
+    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &other), 0);
+    cr_expect_eq(due_cancel_key(s.lab.q, "k", 1, NULL), 0);
+    cr_expect(disk_free_of(&s, "k"));
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), 0);
+    shop_close(&s);
+}
+
+/* How the job is done: dequeued, or acked. */
+static void done(struct shop *s, bool ack)
+{
+    due_job job = { 0 };
+
+    if (ack) {
+        job = reserve(s);
+        cr_assert_eq(due_ack(&job), 0);
+    } else {
+        cr_assert_eq(due_dequeue(s->lab.q, &job, 0), 0);
+        due_job_done(&job);
+    }
+}
+
+Test(keys_stored, a_kept_key_survives_a_restart_and_then_its_time_is_over, .timeout = 60)
+{
+    for (int ack = 0; ack < 2; ack++) {
+        struct shop s = shop_make(.start_ns = 5);
+        due_id id;
+        due_id other;
+        int64_t until;
+
+        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .keep_key_ns = 100), 0);
+        done(&s, ack);
+        cr_expect(due_id_equal(on_disk(&s, "k", &until), id));
+        cr_expect_eq(until, 105);
+        shop_again(&s, 104);
+        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
+        cr_expect(due_id_equal(id, other));
+        cr_expect_eq(due_find_key(s.lab.q, "k", 1, &other), DUE_ENOENT);
+        lab_advance(&s.lab, 1);
+        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), 0);
+        cr_expect(due_id_equal(on_disk(&s, "k", &until), other));
+        cr_expect_eq(until, 0);
+        shop_close(&s);
+    }
+}
+
+Test(keys_stored, what_is_not_kept_leaves_with_its_job, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_job job;
+    due_id id;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "dequeued", NULL, .delay_ns = 0), 0);
+    done(&s, false);
+    cr_expect(disk_free_of(&s, "k"));
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "acked", NULL, .delay_ns = 0), 0);
+    done(&s, true);
+    cr_expect(disk_free_of(&s, "k"));
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "cancelled", &id, .keep_key_ns = 9), 0);
+    cr_assert_eq(due_cancel(s.lab.q, id, NULL), 0);
+    cr_expect(disk_free_of(&s, "k"));
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "lent", &id, .keep_key_ns = 9), 0);
+    cr_assert_eq(due_cancel(s.lab.q, id, &job), 0);
+    due_job_done(&job);
+    cr_expect(disk_free_of(&s, "k"));
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "cleared", NULL, .keep_key_ns = 9), 0);
+    cr_assert_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_expect(disk_free_of(&s, "k"));
+    cr_expect_eq(memory_disk_keys(s.disk), 0u);
+    shop_close(&s);
+}
+
+/* Those that are no longer kept leave the store with what is sent afterwards. */
+Test(keys_stored, the_store_does_not_keep_keys_for_ever, .timeout = 60)
+{
+    enum { KEYS = 500 };
+    struct shop s = shop_make();
+    char key[16];
+
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < KEYS; i++) {
+            snprintf(key, sizeof key, "%d.%d", round, i);
+            cr_assert_eq(put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+            done(&s, false);
+        }
+        lab_advance(&s.lab, 10);
+    }
+    cr_expect_leq(memory_disk_keys(s.disk), 2u * KEYS);
+    shop_again(&s, 1000);
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(key, sizeof key, "5.%d", i);
+        cr_assert_eq(put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+        done(&s, true);
+    }
+    cr_expect_leq(memory_disk_keys(s.disk), KEYS + KEYS / 2u);
+    shop_close(&s);
+}
+
+/* ---- Taking over ---- */
+
+Test(keys_stored, a_key_that_was_taken_over_is_the_later_jobs_after_a_restart, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id first;
+    due_id second;
+    due_id id;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &first, .priority = 1), 0);
+    due_job job = reserve(&s);
+    cr_assert_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &second, .at_ns = 9, .priority = 200), 0);
+    cr_expect(due_id_equal(on_disk(&s, "k", NULL), second));
+    due_job_done(&job); /* it dies with it */
+    shop_again(&s, 0);
+    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0);
+    cr_expect(due_id_equal(id, second));
+    cr_expect_eq(lab_stats(&s.lab).restored, 2u);
+
+    job = reserve(&s);
+    cr_expect(due_id_equal(job.id, first));
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect(due_id_equal(on_disk(&s, "k", NULL), second), "the first one's removal left it");
+    cr_assert_eq(due_cancel(s.lab.q, second, NULL), 0);
+    cr_expect(disk_free_of(&s, "k"));
+    shop_close(&s);
+}
+
+Test(keys_stored, a_takeover_that_the_store_refuses_gives_the_key_back, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = 50), 0);
+    due_job job = reserve(&s);
+    memory_store_fault(s.store,
+                       (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
+    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &id, .at_ns = 9), DUE_ENOSPC);
+    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0);
+    cr_expect(due_id_equal(id, job.id));
+    due_id first = job.id;
+    cr_expect_eq(due_ack(&job), 0);
+    int64_t until;
+    cr_expect(due_id_equal(on_disk(&s, "k", &until), first));
+    cr_expect_eq(until, 50);
+    cr_expect_eq(lab_stats(&s.lab).waiting, 0u);
+    shop_close(&s);
+}
+
+Test(keys_stored, a_job_that_the_store_refuses_has_no_key, .timeout = 60)
+{
+    struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(30));
+    due_id id;
+
+    memory_store_fault(s.store,
+                       (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), DUE_ENOSPC);
+    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_READY, .kind = MEMORY_AWAY, .times = MEMORY_ALWAYS });
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), DUE_ETIMEDOUT);
+    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
+    memory_store_forgive(s.store);
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .delay_ns = 0), 0);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "ham");
+    shop_close(&s);
+}
+
+/* ---- Changing the job that has the key ---- */
+
+static due_record stored(struct shop *s, due_id id)
+{
+    due_record r;
+
+    cr_assert(memory_disk_find(s->disk, id, &r));
+    return r;
+}
+
+Test(keys_stored, a_waiting_job_is_changed_in_the_store_and_after_a_restart, .timeout = 60)
+{
+    static const struct {
+        enum due_key_policy policy;
+        int64_t at_ns;
+        int64_t then_ns;
+        const char *text;
+    } cases[] = {
+        { DUE_KEY_REPLACE, 10, 10, "jam" },  { DUE_KEY_REPLACE, 30, 30, "jam" },
+        { DUE_KEY_EARLIEST, 10, 10, "tea" }, { DUE_KEY_EARLIEST, 30, 20, "tea" },
+        { DUE_KEY_DEBOUNCE, 10, 20, "jam" }, { DUE_KEY_DEBOUNCE, 30, 30, "jam" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct shop s = shop_make();
+        due_id id;
+        due_id other;
+
+        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .priority = 3), 0);
+        cr_expect_eq(
+            put_as(&s, cases[i].policy, "jam", &other, .at_ns = cases[i].at_ns, .keep_key_ns = 9),
+            0);
+        cr_expect(due_id_equal(id, other));
+        cr_expect_eq(lab_find(&s.lab, id).deadline_ns, cases[i].then_ns, "%zu", i);
+        cr_expect_eq(stored(&s, id).deadline_ns, cases[i].then_ns, "%zu", i);
+        cr_expect_eq(stored(&s, id).priority, 3);
+        cr_expect(due_id_equal(on_disk(&s, "k", NULL), id));
+        shop_again(&s, 0);
+        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .at_ns = 1), DUE_EEXIST);
+        lab_turn_to(&s.lab, cases[i].then_ns - 1);
+        cr_expect_null(lab_dequeue(&s.lab));
+        lab_turn_to(&s.lab, cases[i].then_ns);
+        cr_expect_str_eq(lab_dequeue_all(&s.lab), cases[i].text);
+        bool kept = cases[i].policy != DUE_KEY_EARLIEST;
+        cr_expect_eq(disk_free_of(&s, "k"), !kept);
+        shop_close(&s);
+    }
+}
+
+Test(keys_stored, a_change_that_the_store_refuses_has_not_been, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .keep_key_ns = 7), 0);
+    for (int policy = DUE_KEY_REPLACE; policy <= DUE_KEY_DEBOUNCE; policy++) {
+        memory_store_fault(s.store,
+                           (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
+        cr_expect_eq(put_as(&s, (enum due_key_policy)policy, "jam", NULL, .at_ns = 10), DUE_ENOSPC);
+    }
+    cr_expect_eq(lab_find(&s.lab, id).deadline_ns, 20);
+    lab_turn_to(&s.lab, 20);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "tea");
+    int64_t until;
+    cr_expect(due_id_equal(on_disk(&s, "k", &until), id));
+    cr_expect_eq(until, 27);
+    shop_close(&s);
+}
+
+Test(keys_stored, a_dead_job_comes_back_in_the_store_too, .timeout = 60)
+{
+    for (int policy = DUE_KEY_REPLACE; policy <= DUE_KEY_DEBOUNCE; policy++) {
+        struct shop s = shop_make();
+        due_id id;
+
+        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), 0);
+        due_job job = reserve(&s);
+        due_id first = job.id;
+        cr_assert_eq(due_bury(&job, "bad"), 0);
+        cr_assert_eq(stored(&s, first).cause, DUE_CAUSE_BURIED);
+        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50), DUE_EEXIST);
+        cr_expect_eq(put_as(&s, (enum due_key_policy)policy, "jam", &id, .at_ns = 50), 0);
+        cr_expect(due_id_equal(first, id));
+        due_record r = stored(&s, id);
+        cr_expect_eq((int)r.cause, 0);
+        cr_expect_eq(r.until_ns, 50);
+        cr_expect_eq(r.attempts, 0u);
+        shop_again(&s, 50);
+        job = reserve(&s);
+        cr_expect_eq(job.attempts, 1u);
+        cr_expect_eq(memcmp(job.data, policy == DUE_KEY_EARLIEST ? "tea" : "jam", 3), 0);
+        cr_expect_eq(due_ack(&job), 0);
+        cr_expect_eq(memory_disk_keys(s.disk), 0u);
+        shop_close(&s);
+    }
+}
+
+/* The first one's PUT is under way: the second waits for that, and changes it then. */
+Test(keys_stored, a_job_on_its_way_to_the_store_is_waited_for, .timeout = 60)
+{
+    struct shop s = shop_make(.with.confirm = DUE_CONFIRM_ASYNC);
+    due_id id;
+    due_id other;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20), 0);
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", &other, .at_ns = 30), DUE_EEXIST);
+    for (int i = 0; i < 20; i++) {
+        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &other, .at_ns = 30 + i), 0);
+        cr_expect(due_id_equal(id, other));
+    }
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(5)), 0);
+    cr_expect_eq(lab_find(&s.lab, id).deadline_ns, 49);
+    cr_expect_eq(memory_disk_jobs(s.disk), 1u);
+    shop_close(&s);
+}
+
+/* ---- Losses ---- */
+
+Test(keys_stored, lost_keys_are_put_again_live_and_kept, .timeout = 60)
+{
+    enum { KEYS = 300 };
+    struct shop s = shop_make();
+    char key[16];
+    due_id id;
+    int64_t until;
+
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(key, sizeof key, "kept %d", i);
+        cr_assert_eq(put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 1000 + i }), 0);
+    }
+    for (int i = 0; i < KEYS; i++)
+        done(&s, true);
+    cr_assert_eq(put(&s, "live", "x", &id, (due_spec){ .at_ns = 9 }), 0);
+    memory_disk_lose(s.disk, SIZE_MAX);
+    cr_expect_eq(memory_disk_keys(s.disk), 0u);
+    cr_assert_eq(put(&s, "new", "x", NULL, (due_spec){ .at_ns = 9 }), 0);
+    while (memory_disk_keys(s.disk) < KEYS + 2u) /* what was lost is put again by the proxy */
+        crew_sleep(DUE_MS(1));
+    shop_again(&s, 0);
+    cr_expect_eq(put(&s, "live", "y", NULL, (due_spec){ .at_ns = 9 }), DUE_EEXIST);
+    cr_expect_eq(memory_disk_keys(s.disk), KEYS + 2u);
+    for (int i = 0; i < KEYS; i++) {
+        snprintf(key, sizeof key, "kept %d", i);
+        on_disk(&s, key, &until);
+        cr_expect_eq(until, 1000 + i);
+        cr_expect_eq(put(&s, key, "y", NULL, (due_spec){ .at_ns = 9 }), DUE_EEXIST);
+    }
+    shop_close(&s);
+}
+
+/* ---- Loading ---- */
+
+/* A page is not shown: nobody knows yet whether the key is free. */
+Test(keys_stored, while_stored_jobs_are_read_a_keyed_call_waits, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50), 0);
+    memory_store_crash(s.store);
+    lab_close(&s.lab);
+    s.store = memory_store_new(s.disk);
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_AWAY, .times = MEMORY_ALWAYS });
+    s.lab = lab_open(.with.store = s.store, .with.store_timeout_ns = DUE_MS(30));
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50), DUE_ETIMEDOUT);
+    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ETIMEDOUT);
+    memory_store_forgive(s.store);
+    int rc;
+    do
+        rc = put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50);
+    while (rc == DUE_ETIMEDOUT);
+    cr_expect_eq(rc, DUE_EEXIST);
+    shop_close(&s);
+}
+
+/* ---- Batches ---- */
+
+Test(keys_stored, new_keys_of_a_batch_are_one_change, .timeout = 60)
+{
+    enum { JOBS = 200 };
+    struct shop s = shop_make();
+    unsigned char keys[JOBS];
+    due_spec specs[JOBS];
+    due_id ids[JOBS];
+
+    for (int i = 0; i < JOBS; i++) {
+        keys[i] = (unsigned char)i;
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 9, .key = &keys[i], .key_len = 1 };
+    }
+    (void)lab_stats(&s.lab);
+    cr_assert_eq(due_enqueue_batch(s.lab.q, specs, JOBS, 0, ids), JOBS);
+    cr_expect_leq(memory_disk_batches(s.disk), 4u);
+    cr_expect_eq(memory_disk_keys(s.disk), (size_t)JOBS);
+    cr_expect_eq(due_enqueue_batch(s.lab.q, specs, JOBS, 0, ids), DUE_EEXIST);
+    cr_assert_eq(due_cancel(s.lab.q, ids[0], NULL), 0);
+    cr_expect_eq(due_enqueue_batch(s.lab.q, specs, JOBS, 0, NULL), 1);
+    shop_close(&s);
+}
