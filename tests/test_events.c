@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "due/metrics.h"
+#include "due/workers.h"
 #include "lab.h"
 #include "memory_store.h"
 
@@ -472,4 +473,55 @@ Test(events, of_stored_jobs_that_die_come_back_and_repeat, .timeout = 60)
     const char *wrong = memory_disk_wrong(disk);
     cr_expect_null(wrong, "%s", wrong);
     memory_disk_free(disk);
+}
+
+/* A job that its group holds back is ready, and counted so. */
+LAB_TEST(events, of_jobs_of_a_group)
+{
+    told_reset();
+    struct lab lab = lab_open(LISTEN, .with.metrics = 1);
+    due_id first = lab_enqueue(&lab, "first", .at_ns = 10, .group = "g", .group_len = 1);
+    due_id second = lab_enqueue(&lab, "second", .at_ns = 10, .group = "g", .group_len = 1);
+
+    lab_turn_to(&lab, 10);
+    due_job job = reserve(&lab);
+    cr_expect_null(lab_dequeue(&lab));
+    expect_life(first, "produced ready delivered");
+    expect_life(second, "produced ready");
+    expect_sum(&lab);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "second");
+    expect_life(first, "produced ready delivered acked");
+    expect_life(second, "produced ready delivered");
+    expect_sum(&lab);
+    lab_close(&lab);
+}
+
+static due_answer handle(void *ctx, const due_job *job)
+{
+    (void)ctx;
+    return job->attempts == 1 ? due_try_again() : due_done();
+}
+
+/* A pool promises leases without beginning them; of a queue that is watched it begins each. */
+Test(events, of_jobs_of_a_pool, .timeout = 60)
+{
+    enum { JOBS = 20 };
+    struct lab lab = { 0 };
+    due_workers *pool;
+    due_id id[JOBS];
+
+    told_reset();
+    lab = lab_open(LISTEN, .kernel = true, .with.metrics = 1);
+    cr_assert_eq(due_workers_start(&pool, lab.q, NULL, 0, 2, handle, NULL, NULL), 0);
+    for (int i = 0; i < JOBS; i++)
+        id[i] = lab_enqueue(&lab, "job", .delay_ns = 0);
+    for (int i = 0; i < 10000 && lab_stats(&lab).acked < JOBS; i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(due_workers_stop(pool, DUE_S(10)), 0);
+    for (int i = 0; i < JOBS; i++)
+        expect_life(id[i], "produced ready delivered retried ready delivered acked");
+    expect_sum(&lab);
+    cr_expect_eq(due_workers_free(pool), 0);
+    lab_close(&lab);
 }

@@ -79,8 +79,8 @@ struct due_topic_stats {
     uint64_t ready;       /* now: moved to the topic, not yet taken */
     uint64_t leased;      /* now */
     uint64_t dead;        /* now */
-    int64_t oldest_ns;    /* the earliest deadline, or time of a retry, among what is ready;
-                             DUE_FOREVER: nothing is */
+    int64_t oldest_ns;    /* the earliest deadline, or time of a retry, among what is ready and not
+                             held back by its group or a limit; DUE_FOREVER: nothing is */
     uint64_t reserved[4]; /* */
 };
 
