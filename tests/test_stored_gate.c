@@ -134,3 +134,25 @@ Test(stored_gate, passes_begin_anew_after_a_crash, .timeout = 60)
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "x x");
     shop_close(&s);
 }
+
+Test(stored_gate, a_group_is_the_same_after_a_crash, .timeout = 60)
+{
+    struct shop s = shop_new();
+    due_job job;
+
+    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    lab_enqueue(&s.lab, "h", .at_ns = 12, OF("h"));
+    job = gate_reserve(&s.lab);
+    due_job_done(&job);
+    memory_store_crash(s.store);
+    lab_close(&s.lab);
+    shop_open(&s);
+    job = gate_reserve(&s.lab);
+    cr_expect_eq(memcmp(job.data, "a", 1), 0);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "h");
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "b");
+    cr_expect_eq(passed(&s), 0u);
+    shop_close(&s);
+}
