@@ -7,8 +7,9 @@
  * half of it is over.  A job that is acked before that has cost what a dequeue costs.
  *
  * Only jobs that have nothing beside their payload, and no past, are promised: of them nothing has
- * to be remembered.  And only without a store, and not on a manual clock, where a lease ends while
- * the clock is turned.  All others get a real lease at once.
+ * to be remembered.  And only without a store, not where each step of a job is counted or told
+ * (watch.h), and not on a manual clock, where a lease ends while the clock is turned.  All others
+ * get a real lease at once.
  *
  * Edges      described elsewhere: J1 job.h, R1 to R3 lease.c
  */

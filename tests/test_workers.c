@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "due/metrics.h"
 #include "workers_lab.h"
 
 #define LEASE 100
@@ -289,6 +290,27 @@ Test(workers, a_handler_may_extend_its_own_lease_on_any_clock, .timeout = 60)
     desk_let_go(&desk, due_done());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
     cr_expect_eq(lab_stats(&lab).leased, 0u);
+    desk_close(&desk);
+    lab_close(&lab);
+}
+
+/* Where jobs are counted by topic, a lease is a real one from its beginning. */
+Test(workers, what_a_pool_does_is_counted_by_topic, .timeout = 60)
+{
+    struct lab lab = lab_open(.kernel = true, .with.metrics = 1);
+    struct desk desk = desk_open(&lab, 1);
+    struct due_topic_stats s;
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    desk_until_begun(&desk);
+    cr_assert_eq(due_topic_stats(lab.q, 0, &s), 0);
+    cr_expect_eq(s.delivered, 1u);
+    cr_expect_eq(s.leased, 1u);
+    desk_let_go(&desk, due_done());
+    WAIT_UNTIL(desk_stats(&desk).acked == 1);
+    cr_assert_eq(due_topic_stats(lab.q, 0, &s), 0);
+    cr_expect_eq(s.acked, 1u);
+    cr_expect_eq(s.leased, 0u);
     desk_close(&desk);
     lab_close(&lab);
 }
