@@ -87,7 +87,7 @@ bool due__promise_stopping(const due_job *job, bool *promised)
     struct due__job *j = place_of(job, &number);
 
     *promised = due__word_state(due__load_acquire(&j->word)) == DUE__PROMISED; /* J1 */
-    return *promised && due__revoked(job->queue, number);           /* R3 */
+    return *promised && due__revoked(job->queue, number);                      /* R3 */
 }
 
 /* Under the lock: the record of a lease that is real from now on. */
