@@ -1,8 +1,8 @@
 /* store.c - a queue with a Redis store, beside what the same server does by itself.
  *
- * bench_store [--jobs N] [--rounds N] [--tiny]: starts a private redis-server without a log, runs
- * each row as often as there are rounds, and prints medians.  "of bare" is the ratio to the same
- * bytes written by hand in the same round.
+ * bench_store [--jobs N] [--rounds N] [--tiny] [--only batches|callers|async|removal|restore]:
+ * starts a private redis-server without a log, runs each row as often as there are rounds, and
+ * prints medians.  "of bare" is the ratio to the same bytes written by hand in the same round.
  */
 #include <sys/resource.h>
 
@@ -377,8 +377,29 @@ static void run_restore(void)
     flush_server();
 }
 
+struct part {
+    const char *name;
+    void (*run)(void);
+};
+
+static const struct part parts[] = { { "batches", run_batches },
+                                     { "callers", run_callers },
+                                     { "async", run_async },
+                                     { "removal", run_removal },
+                                     { "restore", run_restore } };
+
+static void run_round(const char *only)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (only == NULL || strcmp(only, parts[i].name) == 0)
+            parts[i].run();
+    }
+}
+
 int main(int argc, char **argv)
 {
+    const char *only = NULL;
+
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--tiny") == 0) {
             jobs = 2560;
@@ -387,8 +408,10 @@ int main(int argc, char **argv)
             jobs = (size_t)strtoull(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc) {
             rounds = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc) {
+            only = argv[++i];
         } else {
-            fprintf(stderr, "usage: bench_store [--jobs N] [--rounds N] [--tiny]\n");
+            fprintf(stderr, "usage: bench_store [--jobs N] [--rounds N] [--tiny] [--only PART]\n");
             return 2;
         }
     }
@@ -397,13 +420,8 @@ int main(int argc, char **argv)
     int rc = redis_server_start(&server, (const char *const[]){ "--save", "", NULL });
     if (rc != 0)
         return rc == REDIS_SERVER_MISSING ? 77 : 1;
-    for (int i = 0; i < rounds; i++) {
-        run_batches();
-        run_callers();
-        run_async();
-        run_removal();
-        run_restore();
-    }
+    for (int i = 0; i < rounds; i++)
+        run_round(only);
     redis_server_stop(&server);
     printf("%zu jobs of %d bytes, medians of %d\n\n", jobs, PAYLOAD, rounds);
     print_rows();
