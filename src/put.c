@@ -41,7 +41,7 @@ static int name_all(struct due_queue *q, const struct due__fresh *jobs, size_t n
             due__stored_name(s, due__id_stored(jobs[i].f.priority, c->info.writer, sequence));
             if (s->stored != DUE__NOT_STORED) /* it was kept; else who mirrors may read it */
                 s->stored = DUE__NOT_STORED;
-            rc = due__index_add(&c->index, number);
+            rc = due__index_add(&c->index, number, true);
         }
         while (rc != 0 && i-- > 0)
             due__index_remove(&c->index, jobs[i].number);

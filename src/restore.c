@@ -127,7 +127,7 @@ static int fill_place(struct page *p, uint32_t number, const due_record *r)
     due__stored_name(s, r->id);
     s->stored = DUE__IS_STORED;
     s->was_ns = r->cause != 0 ? DUE__DEAD_THERE : r->until_ns;
-    rc = due__index_add(&c->index, number);
+    rc = due__index_add(&c->index, number, false);
     if (rc != 0) {
         due__job_release_fresh(q, &p->fresh[p->n]);
         return rc;

@@ -26,19 +26,29 @@ due_id due__id_stored(int priority, uint64_t writer, uint64_t sequence)
     return id;
 }
 
+/* Ids that were made one after another lie side by side in the chains: what priority and writer
+ * come to only shifts them. */
 static uint64_t mix(due_id id)
 {
-    uint64_t words[2];
+    uint64_t from = 0;
+    uint64_t sequence = 0;
 
-    memcpy(words, &id, sizeof id);
-    uint64_t h =
-        (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
-    return h ^ h >> 29;
+    for (size_t i = 0; i < 7; i++) {
+        from = from << 8 | id.byte[i];
+        sequence = sequence << 8 | id.byte[7 + i];
+    }
+    from = (from ^ from >> 32) * UINT64_C(0x9e3779b97f4a7c15);
+    return (from ^ from >> 29) + sequence;
 }
 
 static struct due__index_shard *shard_of(struct due__index *x, uint64_t h)
 {
-    return &x->shard[(h >> 32) % DUE__INDEX_SHARDS];
+    return &x->shard[h % DUE__INDEX_SHARDS];
+}
+
+static uint32_t *chain_of(uint32_t *chain, uint32_t room, uint64_t h)
+{
+    return &chain[h / DUE__INDEX_SHARDS & (room - 1)];
 }
 
 static struct due__stored *record(const struct due__index *x, uint32_t place)
@@ -81,7 +91,7 @@ static bool grow(struct due__index *x, struct due__index_shard *it)
         while (place != 0) {
             struct due__stored *s = record(x, place);
             uint32_t next = s->next;
-            uint32_t *head = &chain[mix(due__stored_id(s)) & (room - 1)];
+            uint32_t *head = chain_of(chain, room, mix(due__stored_id(s)));
 
             s->next = *head;
             *head = place;
@@ -98,14 +108,14 @@ static bool grow(struct due__index *x, struct due__index_shard *it)
 /* Where the chain points to the job @id, or the 0 at its end. */
 static uint32_t *seek(struct due__index *x, struct due__index_shard *it, due_id id, uint64_t h)
 {
-    uint32_t *at = &it->chain[h & (it->room - 1)];
+    uint32_t *at = chain_of(it->chain, it->room, h);
 
     while (*at != 0 && !due_id_equal(due__stored_id(record(x, *at)), id))
         at = &record(x, *at)->next;
     return at;
 }
 
-int due__index_add(struct due__index *x, uint32_t number)
+int due__index_add(struct due__index *x, uint32_t number, bool fresh)
 {
     struct due__stored *s = record(x, number + 1);
     due_id id = due__stored_id(s);
@@ -116,12 +126,13 @@ int due__index_add(struct due__index *x, uint32_t number)
     due__lock_acquire(&it->lock);
     if (it->count >= it->room && !grow(x, it))
         rc = DUE_ENOMEM;
-    uint32_t *at = rc == 0 ? seek(x, it, id, h) : NULL;
-    if (at != NULL && *at != 0) {
+    else if (!fresh && *seek(x, it, id, h) != 0)
         rc = DUE_EBUSY;
-    } else if (at != NULL) {
-        s->next = 0;
-        *at = number + 1;
+    if (rc == 0) {
+        uint32_t *head = chain_of(it->chain, it->room, h);
+
+        s->next = *head;
+        *head = number + 1;
         it->count++;
     }
     due__lock_release(&it->lock);

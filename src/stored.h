@@ -84,9 +84,9 @@ struct due__index {
 void due__index_init(struct due__index *x, struct due__slab *slab, struct due__side *stored);
 void due__index_destroy(struct due__index *x);
 
-/* Enter the job at @number under the id in its record.  DUE_EBUSY: there is one already;
- * DUE_ENOMEM. */
-int due__index_add(struct due__index *x, uint32_t number);
+/* Enter the job at @number under the id in its record.  DUE_EBUSY: there is one already; not looked
+ * for if the id is @fresh, made for this job.  DUE_ENOMEM. */
+int due__index_add(struct due__index *x, uint32_t number, bool fresh);
 void due__index_remove(struct due__index *x, uint32_t number);
 
 /* The place of the job @id, and its use of it.  False: unknown. */
