@@ -141,7 +141,8 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
             return true;
         if (!c->pending)
             due__batch_fill(q, rc == 0);
-        if (!c->pending && c->count == 0 && !due__kept_pending(c)) { /* cancelled, or behind a gap: its producer will look */
+        if (!c->pending && c->count == 0 &&
+            !due__kept_pending(c)) { /* cancelled, or behind a gap: its producer will look */
             due__mirror_over(c);
             return c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging;
         }

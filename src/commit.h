@@ -202,8 +202,9 @@ static inline struct due__stored *due__stored_at(const struct due__commits *c, u
 }
 
 /* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
- * first ones (0: the first one's key is not to be had now), or an error if none was; with DUE_EINDOUBT some of them may have been.  @in: of how
- * many the queue has seen the last, or will. */
+ * first ones (0: the first one's key is not to be had now), or an error if none was; with
+ * DUE_EINDOUBT some of them may have been.  @in: of how many the queue has seen the last, or will.
+ */
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                     int64_t timeout_ns, due_id *ids, size_t *in);
 

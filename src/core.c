@@ -591,22 +591,3 @@ void due__tick(struct due_queue *q)
         due__leave(q, &t); /* and what is due is moved, if anybody waits for it */
     } while (!done);
 }
-
-/* ---- Memory ---- */
-
-int due__grow(struct due_queue *q)
-{
-    uint32_t places = due__slab_next_places(&q->slab);
-    struct due__tenure t;
-
-    if (places == 0)
-        return DUE_ELIMIT;
-    struct due__region *region =
-        due__region_new(&q->alloc, (size_t)places / DUE__SPAN_JOBS * DUE__CHUNKS_PER_SPAN);
-    if (region == NULL)
-        return DUE_ENOMEM;
-    due__enter(q, &t);
-    due__pool_adopt(&q->pool, region);
-    due__leave(q, &t);
-    return due__slab_grow(&q->slab, places);
-}

@@ -35,7 +35,6 @@
 #ifndef DUE_HEARTBEAT
 #define DUE_HEARTBEAT 1
 #endif
-
 /* Bits of a queue's state. */
 #define DUE__ACTIVE   1u /* the enqueue proxy drains the inbox: others need not */
 #define DUE__DRAINING 2u /* enqueues are refused, deliveries go on */
@@ -379,7 +378,7 @@ static inline bool due__drain_or_say(struct due_queue *q, uint32_t max)
  * it began and can be reached. */
 void due__drain_all(struct due_queue *q);
 
-/* The job that was put in last, NULL if there is none.  It may be sorted in by now. */
+/* The job that was put in last, NULL if none.  It may be sorted in by now. */
 const struct due__job *due__last_in_inbox(const struct due_queue *q);
 
 /* Drop every dead slot now: the pool is used up.  It holds enough for every live one (pool.h). */
@@ -402,12 +401,10 @@ struct due__fresh {
     uint32_t generation;  /* O */
 };
 
-/* Sort in a job of the caller's own that is not in the inbox. */
+/* Sort in a job of the caller's own that is not in the inbox; with @held of one that has a lease
+ * record. */
 void due__place(struct due_queue *q, const struct due__fresh *it);
-
-/* The same; with @held of a job that has a lease record. */
 void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held);
-
 /* The same of one that is dead, with a grave that is filled in. */
 void due__place_dead(struct due_queue *q, const struct due__fresh *it);
 

@@ -301,7 +301,7 @@ void due__grave_close(struct due_queue *q, uint32_t number)
         due__space_force(q, 1);
 }
 
-/* A job of the caller's own that was dead is discarded, and is not in the store, if there is one. */
+/* A job of the caller's own that was dead, and is in no store, is discarded. */
 static void discard_here(struct due_queue *q, uint32_t number)
 {
     due__discard(q, number, due__load_relaxed(&due__job_at(&q->slab, number)->word)); /* J1: ours */

@@ -24,16 +24,16 @@
 #include "slot.h"
 
 enum due__state {
-    DUE__FREE = 0,    /* in no use, or filled by an enqueuer whose alone it still is */
-    DUE__WAITING = 1, /* delayed or ready: anybody may take, cancel or reschedule it */
-    DUE__MOVING = 2,  /* its deadline is being changed, under the timeline lock */
-    DUE__LEASED = 3,  /* reserved: it stands in the timeline until the lease ends */
-    DUE__LENT = 4,    /* handed out or cancelled: its bytes are with a caller */
-    DUE__DEAD = 5,    /* it stands in the timeline until it is to be discarded */
-    DUE__DONE = 6,    /* done with, but the inbox still holds its node */
-    DUE__SENT = 8,    /* enqueued, on its way to the store: nobody can have it before that ends */
+    DUE__FREE = 0,      /* in no use, or filled by an enqueuer whose alone it still is */
+    DUE__WAITING = 1,   /* delayed or ready: anybody may take, cancel or reschedule it */
+    DUE__MOVING = 2,    /* its deadline is being changed, under the timeline lock */
+    DUE__LEASED = 3,    /* reserved: it stands in the timeline until the lease ends */
+    DUE__LENT = 4,      /* handed out or cancelled: its bytes are with a caller */
+    DUE__DEAD = 5,      /* it stands in the timeline until it is to be discarded */
+    DUE__DONE = 6,      /* done with, but the inbox still holds its node */
+    DUE__SENT = 8,      /* enqueued, on its way to the store: nobody can have it before that ends */
     DUE__PROMISED = 10, /* as LENT, to a pool: its lease is only promised (promise.c) */
-    DUE__CHANGING = 12 /* as LENT, but for a change in the store, after which it waits again */
+    DUE__CHANGING = 12  /* as LENT, but for a change in the store, after which it waits again */
 };
 
 #define DUE__SLOTTED UINT64_C(1) /* the bit of the states in which a slot stands for the job */

@@ -101,8 +101,8 @@ void due__bury_again(struct due_queue *q, uint32_t number);
 bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w);
 /* The same without it.  DUE_ENOENT: it is not dead. */
 int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation);
-/* Under the lock: a job of the caller's own that was dead waits, until @at_ns; by a kick without the
- * limit of its time. */
+/* Under the lock: a job of the caller's own that was dead waits, until @at_ns; by a kick without
+ * the limit of its time. */
 void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 /* Under the lock: a job of the caller's own is to be seen to after the release. */

@@ -1,4 +1,4 @@
-/* peek.c - what would be handed out next, and due_trim: looks that need the whole queue's state.
+/* peek.c - what would be handed out next; and memory: due_trim, and one segment more.
  *
  * Edges      described elsewhere: J1 job.h
  */
@@ -166,4 +166,21 @@ int due_trim(due_queue *q)
         due__leave(q, &t);
     } while (!done);
     return 0;
+}
+
+int due__grow(struct due_queue *q)
+{
+    uint32_t places = due__slab_next_places(&q->slab);
+    struct due__tenure t;
+
+    if (places == 0)
+        return DUE_ELIMIT;
+    struct due__region *region =
+        due__region_new(&q->alloc, (size_t)places / DUE__SPAN_JOBS * DUE__CHUNKS_PER_SPAN);
+    if (region == NULL)
+        return DUE_ENOMEM;
+    due__enter(q, &t);
+    due__pool_adopt(&q->pool, region);
+    due__leave(q, &t);
+    return due__slab_grow(&q->slab, places);
 }

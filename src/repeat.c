@@ -8,7 +8,7 @@
  * A job that died, was cancelled, or whose queue drains does not come again; where there is a
  * store, a queue that drains leaves it there for the next opening.
  *
- * Edges      described elsewhere: C2 E3 close.c core.c, J1 job.h, R1 R2 R3 lease.c
+ * Edges      described elsewhere: C2 close.c, E3 core.c, J1 job.h, R1 R2 R3 lease.c
  */
 #include "repeat.h"
 
@@ -58,7 +58,7 @@ int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
 
 static bool refusing(const struct due_queue *q)
 {
-    return (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* C2, E3: under the lock */
+    return (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* C2 of close.c, E3: under the lock */
 }
 
 /* Under the lock: a job of the caller's own waits for its next round. */

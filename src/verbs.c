@@ -240,7 +240,7 @@ int due_cancel(due_queue *q, due_id id, due_job *job)
     return due__forked(q) ? DUE_EFORK : cancel(q, id, job);
 }
 
-#define LOOK_AHEAD      8u   /* ids of a batch whose jobs are on their way into the cache */
+#define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */
 
 static void prefetch(struct due_queue *q, due_id id)
 {

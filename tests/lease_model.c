@@ -1,5 +1,5 @@
 /* lease_model.c - random scripts on jobs that are answered for, and on a reference: one thread, a
- * clock turned by hand, proxies of any kind.
+ * clock turned by hand, no proxies.
  *
  * The reference keeps every job in a plain array and does everything by looking at all of them.
  * After each step each job must be where the reference has it: waiting, reserved, dead or gone,
@@ -7,12 +7,7 @@
  */
 #include "model.h"
 
-#include "due/due.h"
-#include "flaky.h"
-
-#define JOBS   24
-#define HELD   24 /* copies that are out */
-#define TOPICS 2
+#include "lease_reference.h"
 
 enum verb {
     ENQUEUE,
@@ -45,186 +40,12 @@ static const unsigned char weights[VERBS] = {
     [CLEAR_DEAD] = 1, [RESCHEDULE] = 5, [ADVANCE] = 25, [LOOK] = 4,
 };
 
-enum where { GONE, WAITS, LEASED, DEAD };
-
-struct job {
-    enum where where;
-    due_id id;
-    int topic;
-    int priority;
-    int64_t deadline; /* its own */
-    int64_t until;    /* when it is handed out next, or its lease ends, or it is discarded */
-    int64_t expires;  /* DUE_FOREVER: never */
-    int64_t ttl;      /* 0: none */
-    uint64_t arrival;
-    uint32_t attempts;
-    uint32_t failures;
-    uint64_t lease; /* which reserve; 0: none */
-    bool revoked;
-    int64_t died;
-    uint64_t death; /* in the order of death */
-    enum due_cause cause;
-};
-
-struct held {
-    due_job copy;
-    int job;
-    uint64_t lease;
-};
-
-struct world {
-    due_queue *q;
-    due_clock *clock;
-    struct flaky memory;
-    int64_t now;
-    struct job job[JOBS];
-    struct held held[HELD];
-    int held_count;
-    uint64_t arrivals;
-    uint64_t leases;
-    uint64_t deaths;
-    uint64_t discarded;
-    uint32_t limit;    /* of attempts */
-    int64_t delay;     /* of the policy */
-    int64_t dead_keep; /* 0: for ever */
-    uint64_t dead_max; /* 0: no limit */
-    bool by_priority;
-    const char *wrong;
-};
-
 static void on_discard(void *ctx, const due_job *job)
 {
     struct world *w = ctx;
 
     (void)job;
     w->discarded++;
-}
-
-static bool wrong(struct world *w, const char *what)
-{
-    if (w->wrong == NULL)
-        w->wrong = what;
-    return false;
-}
-
-/* ---- The reference ---- */
-
-static uint64_t count(const struct world *w, enum where where)
-{
-    uint64_t n = 0;
-
-    for (int i = 0; i < JOBS; i++)
-        n += w->job[i].where == where;
-    return n;
-}
-
-/* The one in @where that comes first in time, up to now; or NULL. */
-static struct job *first_over(struct world *w, enum where where)
-{
-    struct job *first = NULL;
-
-    for (int i = 0; i < JOBS; i++) {
-        struct job *j = &w->job[i];
-
-        if (j->where != where || j->until > w->now)
-            continue;
-        if (first == NULL || j->until < first->until ||
-            (j->until == first->until &&
-             (j->priority > first->priority ||
-              (j->priority == first->priority && j->arrival < first->arrival))))
-            first = j;
-    }
-    return first;
-}
-
-static void discard(struct world *w, struct job *j)
-{
-    j->where = GONE;
-    w->discarded--; /* the hook counts up: 0 in the end */
-}
-
-static void die(struct world *w, struct job *j, enum due_cause cause)
-{
-    j->where = DEAD;
-    j->cause = cause;
-    j->died = w->now;
-    j->death = ++w->deaths;
-    j->lease = 0;
-    j->until = w->dead_keep > 0 ? w->now + w->dead_keep : DUE_FOREVER;
-    while (w->dead_max > 0 && count(w, DEAD) > w->dead_max) {
-        struct job *oldest = NULL;
-
-        for (int i = 0; i < JOBS; i++) {
-            struct job *it = &w->job[i];
-
-            if (it->where == DEAD && (oldest == NULL || it->death < oldest->death))
-                oldest = it;
-        }
-        discard(w, oldest);
-    }
-}
-
-static void wait_until(struct world *w, struct job *j, int64_t at)
-{
-    j->where = j->revoked ? GONE : WAITS;
-    j->until = at;
-    j->arrival = ++w->arrivals;
-    j->lease = 0;
-}
-
-/* What the passing of time does. */
-static void lapse(struct world *w)
-{
-    struct job *j;
-
-    while ((j = first_over(w, DEAD)) != NULL)
-        discard(w, j);
-    while ((j = first_over(w, LEASED)) != NULL) {
-        uint64_t arrival = j->arrival;
-
-        j->failures++;
-        if (j->revoked)
-            j->where = GONE;
-        else if (w->limit > 0 && j->attempts >= w->limit)
-            die(w, j, DUE_CAUSE_ATTEMPTS);
-        else {
-            wait_until(w, j, j->until);
-            j->arrival = arrival; /* it stands where its lease stood */
-        }
-    }
-}
-
-/* The job that @topic hands out next; the expired ones before it die. */
-static struct job *next_of(struct world *w, int topic)
-{
-    for (;;) {
-        struct job *first = NULL;
-
-        for (int i = 0; i < JOBS; i++) {
-            struct job *j = &w->job[i];
-            bool before;
-
-            if (j->where != WAITS || j->until > w->now || j->topic != topic)
-                continue;
-            if (first == NULL)
-                before = true;
-            else if (w->by_priority && j->priority != first->priority)
-                before = j->priority > first->priority;
-            else if (j->until != first->until)
-                before = j->until < first->until;
-            else if (j->priority != first->priority)
-                before = j->priority > first->priority;
-            else
-                before = j->arrival < first->arrival;
-            first = before ? j : first;
-        }
-        if (first == NULL)
-            return NULL;
-        int64_t ends = first->ttl > 0 ? first->deadline + first->ttl : first->expires;
-        if (ends > w->now)
-            return first;
-        die(w, first, DUE_CAUSE_EXPIRED);
-    }
 }
 
 /* ---- Both ---- */
@@ -261,7 +82,6 @@ static bool enqueue(struct world *w, uint32_t n, uint64_t value)
                       .expires_ns = j->expires == DUE_FOREVER ? 0 : j->expires };
     if (due_enqueue(w->q, &spec, 0, &j->id) != 0)
         return wrong(w, "an enqueue failed");
-    due_poll(w->q, NULL); /* sorted in: among equals, what waits again stands behind it */
     return true;
 }
 
@@ -559,8 +379,6 @@ static bool look(struct world *w)
 #define KEPT_SHORT  0x2u
 #define FEW_DEAD    0x4u
 #define BY_PRIORITY 0x8u
-#define ADAPTIVE    0x10u
-#define ALWAYS      0x20u
 
 static bool open_world(struct world *w, unsigned pattern)
 {
@@ -576,9 +394,7 @@ static bool open_world(struct world *w, unsigned pattern)
         .size = DUE_OPTIONS_INIT,
         .manual = w->clock,
         .order = w->by_priority ? DUE_BY_PRIORITY : DUE_BY_DEADLINE,
-        .proxies = pattern & ALWAYS     ? DUE_PROXIES_ALWAYS
-                   : pattern & ADAPTIVE ? DUE_PROXIES_ADAPTIVE
-                                        : DUE_PROXIES_NEVER,
+        .proxies = DUE_PROXIES_NEVER, /* or a job may be dying while we look */
         .allocator = &w->memory.hooks,
         .on_discard = on_discard,
         .ctx = w,
@@ -687,7 +503,7 @@ int main(int argc, char **argv)
     unsigned scripts = 0;
 
     for (uint64_t ops = 0; ops < o.ops; ops += SCRIPT) {
-        unsigned pattern = scripts++ % 48; /* ADAPTIVE and ALWAYS never together */
+        unsigned pattern = scripts++ % 16;
 
         for (int i = 0; i < SCRIPT; i++)
             steps[i] = (struct model_step){ .verb = some_verb(&random),
