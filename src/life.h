@@ -263,6 +263,19 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
  * False: it is the caller's still. */
 bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
 
+/* ---- leave.c ---- */
+
+/* Leave @n filled jobs in the inbox.  From here on they wait, and anybody may cancel them. */
+void due__put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n);
+/* The same, because the lock was busy, and see that somebody sorts them in.  Answers how many were
+ * accepted: all of them, unless the queue closes; those that were not are gone. */
+size_t due__submit_delegated(struct due_queue *q, const struct due__fresh *jobs, size_t n);
+/* The same of jobs of which some have keys: each goes into the inbox while its key is looked at,
+ * and the first that cannot have its key ends it.  Those from there on are given up. */
+size_t due__submit_keyed(struct due_queue *q, const struct due__fresh *jobs, size_t n);
+/* A job of the caller's that the queue did not accept: as if it had never been.  @w: its word. */
+void due__refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w);
+
 /* ---- stats.c ---- */
 
 uint64_t due__ready_count(struct due_queue *q);
