@@ -646,6 +646,8 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     else if (e->purpose == DUE__RETURN && e->rc != 0 &&
              due__load_seq(&q->commits->stopping)) /* G2 */
         due__discard(q, e->number, w);             /* nobody has it any more */
+    else if (e->purpose == DUE__CANCEL && due__revoked(q, e->number))
+        due__revoke_later(q, e->number);
     else
         due__unclaim(q, e->number, taken(e) || e->purpose == DUE__RETURN);
 }

@@ -203,6 +203,26 @@ bool due__lease_let_go(struct due_queue *q, uint32_t number)
     return true;
 }
 
+void due__revoke_later(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    struct due__tenure t;
+
+    if (!(w & DUE__HELD))
+        due__past_begin(q, number, due__load_relaxed(&j->deadline_ns)); /* J1 */
+    w |= DUE__HELD;
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->leased++;
+    due__shard_leave(it);
+    due__count(q, number, DUE__F_LEASED, 1);
+    due__enter(q, &t);
+    int64_t now = due__clock_now(&q->clock);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED,
+                 due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS));
+    due__leave(q, &t);
+}
+
 void due__wait_later(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */

@@ -58,6 +58,9 @@ bool due__revoked(const struct due_queue *q, uint32_t number);
 /* Under the lock: a job of the caller's own, whose word is @w, waits; if it was cancelled
  * meanwhile, it leaves. */
 void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);
+/* The store has refused to remove one that was: it is tried again in a second, as at the end of a
+ * lease.  Not at once, or a store that refuses, or a queue that closes, would be asked for ever. */
+void due__revoke_later(struct due_queue *q, uint32_t number);
 /* A job of the caller's own whose lease has ended, and that was cancelled meanwhile, is gone. */
 void due__lease_revoke(struct due_queue *q, uint32_t number);
 /* As due_nack() without delay, but as if the job had never been handed out. */

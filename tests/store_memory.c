@@ -341,8 +341,8 @@ static void a_queue_that_is_wrong_about_the_dead_or_keys_is_noticed(void)
             wrong.kind = DUE_CHANGE_BURY; /* for no cause */
         if (kind >= 3 && kind <= 5) {
             wrong = change(DUE_CHANGE_PUT, 2, 2);
-            wrong.record.key = "key"; /* of another job */
-            wrong.record.key_len = kind == 4 ? 0 : 3;
+            wrong.record.key = "key"; /* too long, or none */
+            wrong.record.key_len = kind == 3 ? DUE_KEY_MAX + 1 : kind == 4 ? 0 : 3;
         }
         if (kind == 5)
             wrong.record.headers_len = 1; /* where are they? */

@@ -232,7 +232,7 @@ static void room_batch_setup(void)
 }
 
 const struct explore_scenario explore_scenarios_closing[] = {
-    LAB("discard_push", "N: close against two producers", discard_push_setup, (1, 1, 0, 0),
+    LAB("discard_push", "N: close against two producers", discard_push_setup, (2, 0, 0, 0),
         (4, 2, 0, 0), 2),
     LAB("discard_push_one", "N: close against one producer", discard_push_one_setup, (2, 1, 0, 0),
         (5, 2, 0, 0), 2),
