@@ -117,10 +117,11 @@ static int ack_claimed(struct due_queue *q, uint32_t number)
     return rc;
 }
 
-/* A claimed job that nobody but its holder has to do with when it is acked. */
+/* A claimed job whose ack concerns nobody else: it has no key, no group, no further rounds. */
 static bool plain(const struct due_queue *q, uint32_t number, uint64_t w)
 {
-    return q->commits == NULL && q->watch == NULL && !(w & DUE__PASSED) && !due__repeats(q, number);
+    return q->commits == NULL && q->watch == NULL && !(w & DUE__PASSED) &&
+           !(due__facts_load(due__job_at(&q->slab, number)).payload & DUE__FRONT);
 }
 
 static int ack(due_job *job)
