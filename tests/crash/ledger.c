@@ -44,6 +44,7 @@ struct job {
     bool gone_soon;    /* an answer said so; sure with the next flush */
     bool put_soon;     /* likewise */
     bool doubt;        /* it may have left: the end of a removal is not known */
+    bool revoked;      /* cancelled while somebody had it: it leaves when he gives it back */
     unsigned leaving;  /* removals that have no answer yet */
     bool refused_late; /* a change nobody waited for was refused */
     bool plain;        /* never moved, nacked or at risk: its order is known */
@@ -414,6 +415,8 @@ static void told(struct ledger *l, const char *verb, int64_t now_ns, const char 
         return;
     if (strcmp(verb, "enqueue!") == 0)
         told_enqueue(l, j, answer, id);
+    if (strcmp(verb, "cancel!") == 0 && strcmp(answer, "DUE_EBUSY") == 0)
+        j->revoked = true;
     if (strcmp(verb, "ack!") == 0 || strcmp(verb, "cancel!") == 0)
         told_removal(l, j, answer, now_ns);
     if (strcmp(verb, "nack!") == 0 || strcmp(verb, "move!") == 0)
@@ -517,7 +520,7 @@ void ledger_balance(struct ledger *l)
 {
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
-        bool missed = j->put == SURE && !j->gone && !j->doubt && !j->closed;
+        bool missed = j->put == SURE && !j->gone && !j->doubt && !j->revoked && !j->closed;
 
         if (missed && j->risk) {
             l->v.missing++;
