@@ -176,7 +176,7 @@ static inline uint64_t shop_stored(struct shop *s)
 
 #define LEASE 100
 
-#define AT(ns, ...) ((struct lab_options){ .start_ns = (ns), __VA_ARGS__ })
+#define AT(...) ((struct lab_options){ .start_ns = __VA_ARGS__ })
 
 static inline due_job reserve(struct shop *s)
 {

@@ -117,10 +117,10 @@ static int act(void *arg)
             name(a->w, &a->seed);
             break;
         case 1:
-            CREW_CHECK(due_kick_all(a->w->q, DUE_ALL_TOPICS, NULL) == 0);
+            CREW_CHECK(due_kick_all(a->w->q, DUE_ALL_TOPICS, NULL) == 0, "");
             break;
         case 2:
-            CREW_CHECK(due_clear_dead(a->w->q, DUE_ALL_TOPICS, NULL) == 0);
+            CREW_CHECK(due_clear_dead(a->w->q, DUE_ALL_TOPICS, NULL) == 0, "");
             break;
         case 3:
             put_batch(a->w, &a->seed);
@@ -148,7 +148,7 @@ static void check_at_rest(struct world *w)
     due_id ids[KEYS];
     size_t found = 0;
 
-    CREW_CHECK(due_stats(w->q, &s) == 0);
+    CREW_CHECK(due_stats(w->q, &s) == 0, "");
     uint64_t held = s.waiting + s.dead + s.leased;
     if (w->refuse_only)
         CREW_CHECK(held <= KEYS, ": %llu jobs", (unsigned long long)held);
@@ -166,11 +166,11 @@ static void close_and_count(due_queue *q)
 {
     struct due_stats s;
 
-    CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(30)) == 0);
-    CREW_CHECK(due_stats(q, &s) == 0);
-    CREW_CHECK(s.enqueued == s.dequeued + s.cancelled + s.discarded + s.acked);
-    CREW_CHECK(s.waiting == 0 && s.dead == 0 && s.leased == 0 && s.mended == 0);
-    CREW_CHECK(due_free(q) == 0);
+    CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(30)) == 0, "");
+    CREW_CHECK(due_stats(q, &s) == 0, "");
+    CREW_CHECK(s.enqueued == s.dequeued + s.cancelled + s.discarded + s.acked, "");
+    CREW_CHECK(s.waiting == 0 && s.dead == 0 && s.leased == 0 && s.mended == 0, "");
+    CREW_CHECK(due_free(q) == 0, "");
 }
 
 static void run(int mode, bool refuse_only, int64_t ns, uint64_t seed)
@@ -187,9 +187,9 @@ static void run(int mode, bool refuse_only, int64_t ns, uint64_t seed)
     crew_sleep(ns);
     atomic_store(&w.stop, true);
     for (int i = 0; i < THREADS; i++)
-        CREW_CHECK(crew_join(&actors[i].thread) == 0);
+        CREW_CHECK(crew_join(&actors[i].thread) == 0, "");
     check_at_rest(&w);
-    CREW_CHECK(atomic_load(&w.changed) > 0 && atomic_load(&w.refused) > 0);
+    CREW_CHECK(atomic_load(&w.changed) > 0 && atomic_load(&w.refused) > 0, "");
     close_and_count(w.q);
 }
 

@@ -92,7 +92,7 @@ static int keep(void *arg)
         if (due_dequeue(w->q, &kept[i], DUE_MS(1)) != 0)
             continue;
         of[i] = number_of(w, &kept[i]);
-        CREW_CHECK(kept[i].token == 0);
+        CREW_CHECK(kept[i].token == 0, "");
         atomic_fetch_add(&w->rounds, 1);
     }
     for (size_t i = 0; i < 8; i++)
@@ -134,17 +134,17 @@ static uint64_t round_of(int mode, bool good, int64_t ns, uint64_t seed)
 
         memcpy(bytes, &n, sizeof n);
         spec.repeat = n % 3 ? DUE_REPEAT_SKIP : DUE_REPEAT_ONCE;
-        CREW_CHECK(due_enqueue(w.q, &spec, 0, &w.id[n]) == 0);
+        CREW_CHECK(due_enqueue(w.q, &spec, 0, &w.id[n]) == 0, "");
     }
     for (int i = 0; i < THREADS; i++)
         crew_go(&threads[i], work[i], &w);
     for (int i = 0; i < THREADS; i++)
-        CREW_CHECK(crew_join(&threads[i]) == 0);
-    CREW_CHECK(due_stats(w.q, &stats) == 0);
+        CREW_CHECK(crew_join(&threads[i]) == 0, "");
+    CREW_CHECK(due_stats(w.q, &stats) == 0, "");
     CREW_CHECK(stats.waiting >= JOBS / 2, ": %llu are left", (unsigned long long)stats.waiting);
-    CREW_CHECK(stats.lent == 0 && stats.leased == 0);
-    CREW_CHECK(due_close(w.q, DUE_CLOSE_DISCARD, DUE_FOREVER) == 0);
-    CREW_CHECK(due_free(w.q) == 0);
+    CREW_CHECK(stats.lent == 0 && stats.leased == 0, "");
+    CREW_CHECK(due_close(w.q, DUE_CLOSE_DISCARD, DUE_FOREVER) == 0, "");
+    CREW_CHECK(due_free(w.q) == 0, "");
     return atomic_load(&w.rounds);
 }
 

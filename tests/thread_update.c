@@ -144,7 +144,7 @@ static int look(void *arg)
         uint32_t version = (uint32_t)((info.deadline_ns - w->base_ns) / STEP_NS);
         struct content c;
 
-        CREW_CHECK(version < VERSIONS);
+        CREW_CHECK(version < VERSIONS, "");
         make(w, n, version, &c);
         CREW_CHECK(info.len == c.spec.len && info.priority == c.spec.priority,
                    ": half of version %u", version);
@@ -189,7 +189,7 @@ static int cancel(void *arg)
 
     while (going(w, &seed, &n)) {
         if (due_cancel(w->q, w->id[n], &job) == 0) {
-            CREW_CHECK(check(w, &job) == n);
+            CREW_CHECK(check(w, &job) == n, "");
             CREW_CHECK(atomic_fetch_add(&w->gone[n], 1) == 0, ": job %u is had twice", n);
             due_job_done(&job);
         }
@@ -204,7 +204,7 @@ static void finish(struct world *w)
     struct due_stats stats;
     due_job job;
 
-    CREW_CHECK(due_stats(w->q, &stats) == 0);
+    CREW_CHECK(due_stats(w->q, &stats) == 0, "");
     while (stats.waiting > 0) {
         int rc = due_dequeue(w->q, &job, DUE_S(20));
 
@@ -212,7 +212,7 @@ static void finish(struct world *w)
         uint32_t n = check(w, &job);
         CREW_CHECK(atomic_fetch_add(&w->gone[n], 1) == 0, ": job %u is had twice", n);
         due_job_done(&job);
-        CREW_CHECK(due_stats(w->q, &stats) == 0);
+        CREW_CHECK(due_stats(w->q, &stats) == 0, "");
     }
 }
 
@@ -226,19 +226,19 @@ static void round_of(int mode, int64_t ns, uint64_t seed)
     struct content c;
 
     w.calm = due_topic(w.q, "calm");
-    CREW_CHECK(w.calm > 0);
+    CREW_CHECK(w.calm > 0, "");
     w.base_ns = due_now(w.q);
     w.end_ns = crew_now_ns() + ns;
     for (uint32_t n = 0; n < JOBS; n++) {
         make(&w, n, 0, &c);
         if (n / 4 * 4 == n)
             c.spec.topic = w.calm;
-        CREW_CHECK(due_enqueue(w.q, &c.spec, 0, &w.id[n]) == 0);
+        CREW_CHECK(due_enqueue(w.q, &c.spec, 0, &w.id[n]) == 0, "");
     }
     for (int i = 0; i < THREADS; i++)
         crew_go(&threads[i], work[i], &w);
     for (int i = 0; i < THREADS; i++)
-        CREW_CHECK(crew_join(&threads[i]) == 0);
+        CREW_CHECK(crew_join(&threads[i]) == 0, "");
     finish(&w);
     crew_close(w.q, DUE_CLOSE_DISCARD);
 }
