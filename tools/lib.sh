@@ -5,7 +5,7 @@
 packages_build="gcc libc6-dev cmake ninja-build make pkgconf liburcu-dev"
 packages_store="libhiredis-dev redis-server"
 packages_tests="$packages_store libcriterion-dev python3 g++ libtbb-dev libevent-dev libev-dev
-    libuv1-dev"
+    libuv1-dev libcurl4-openssl-dev"
 
 say()
 {
