@@ -211,6 +211,7 @@ static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, str
     if (w & DUE__LINKED) /* it has no slot that bears its stamp: who looks sees that it changed */
         w = due__word(due__word_generation(w), due__word_stamp(w) + 1,
                       w & (DUE__STATE_MASK | DUE__FLAGS));
+    w = due__gate_left(q, number, w);
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at);
 }
 

@@ -308,7 +308,7 @@ static void anew(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns
     if (l != NULL && due__grave_is(q, number))
         due__revive_locked(q, number, at_ns);
     else
-        due__wait_again(q, number, w, at_ns);
+        due__wait_again(q, number, due__gate_left(q, number, w), at_ns);
 }
 
 void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d)

@@ -1,0 +1,28 @@
+/* Where rooms meet: keys and gates, deaths and those who wait. */
+#include "core.h"
+#include "gate_lab.h"
+
+#define KEYED(name, policy) .key = (name), .key_len = sizeof(name) - 1, .on_key = (policy)
+
+/* ---- Keys and gates ---- */
+
+LAB_TEST(seams, a_job_put_off_by_its_key_does_not_hold_its_group)
+{
+    static const enum due_key_policy policies[] = { DUE_KEY_REPLACE, DUE_KEY_DEBOUNCE };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct lab lab = lab_open(.start_ns = 10);
+
+        lab_enqueue(&lab, "first", .at_ns = 1, OF("g"), KEYED("k", DUE_KEY_REFUSE));
+        lab_enqueue(&lab, "second", .at_ns = 2, OF("g"));
+        cr_expect_eq(due_poll(lab.q, NULL), 1);
+        gate_right(&lab);
+        lab_enqueue(&lab, "later", .at_ns = 1000, OF("g"), KEYED("k", policies[i]));
+        gate_right(&lab);
+        cr_expect_eq(lab_stats(&lab).passed, 1u);
+        cr_expect_str_eq(lab_dequeue_all(&lab), "second", "a job that is not due holds the group");
+        lab_turn_to(&lab, 1000);
+        cr_expect_str_eq(lab_dequeue_all(&lab), "later");
+        gate_close(&lab);
+    }
+}
