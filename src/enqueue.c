@@ -86,6 +86,8 @@ static int fill_front(struct due_queue *q, uint32_t number, const due_spec *s)
     if (s->key != NULL) {
         front->key = due__key_new(q, s);
         if (front->key == NULL) {
+            if (front->gate != NULL)
+                due__group_part(front->gate);
             due__front_drop(q, front, s->len);
             return DUE_ENOMEM;
         }

@@ -26,3 +26,21 @@ LAB_TEST(seams, a_job_put_off_by_its_key_does_not_hold_its_group)
         gate_close(&lab);
     }
 }
+
+/* What was half made is given up, whichever allocation fails. */
+LAB_TEST(seams, a_group_goes_with_a_job_whose_key_found_no_memory)
+{
+    struct lab lab = lab_open();
+    struct flaky *memory = &lab.state->memory;
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 5, OF("g"), KEYED("k", DUE_KEY_REFUSE) };
+    int rc = DUE_ENOMEM;
+
+    for (size_t n = 0; rc == DUE_ENOMEM; n++) {
+        flaky_fail_in(memory, n);
+        rc = due_enqueue(lab.q, &spec, 0, NULL);
+        memory->fail_at = FLAKY_NEVER;
+        cr_expect_eq(lab.q->gates.groups, rc == 0 ? 1u : 0u, "allocation %zu", n);
+    }
+    cr_assert_eq(rc, 0);
+    gate_close(&lab);
+}
