@@ -512,7 +512,8 @@ static int dequeue(struct due_queue *q, struct request *r)
             break;
         taken += (size_t)rc;
         r->max -= (size_t)rc;
-        r->timeout_ns = 0; /* the rest is what is due now */
+        if (rc > 0)
+            r->timeout_ns = 0; /* the rest is what is due now */
     }
     return taken > 0 ? (int)taken : rc;
 }

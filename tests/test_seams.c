@@ -44,3 +44,20 @@ LAB_TEST(seams, a_group_goes_with_a_job_whose_key_found_no_memory)
     cr_assert_eq(rc, 0);
     gate_close(&lab);
 }
+
+/* ---- Jobs that are not handed out ---- */
+
+Test(seams, who_waits_goes_on_when_what_was_due_had_expired, .timeout = 60)
+{
+    struct lab lab = lab_open(.kernel = true);
+    due_job job;
+
+    for (unsigned i = 0; i < 2; i++) {
+        lab_enqueue(&lab, "expired", .at_ns = 1, .ttl_ns = 1);
+        int rc = i == 0 ? due_dequeue_from(lab.q, &(int){ 0 }, 1, &job, DUE_MS(20))
+                        : due_reserve(lab.q, &job, LEASE, DUE_MS(20));
+        cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        cr_expect_eq(lab_stats(&lab).dead, i + 1);
+    }
+    lab_close(&lab);
+}
