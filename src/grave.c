@@ -136,19 +136,24 @@ static void crowd_out(struct due_queue *q)
     }
 }
 
-void due__bury_locked(struct due_queue *q, uint32_t number)
+/* It stands in the timeline until it is to be discarded, which is not before @from_ns. */
+static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
     int64_t until = DUE_FOREVER;
 
     if (q->dead_keep_ns > 0)
         until = due__time_add(due__grave_at(q, number)->died_ns, q->dead_keep_ns);
-    if (until <= q->due_ns)
-        until = q->due_ns + 1; /* what is due already has left the timeline */
-
+    if (until < from_ns)
+        until = from_ns;
     list_add(q, number);
     w = due__gate_left(q, number, w);
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__DEAD, until);
+}
+
+void due__bury_locked(struct due_queue *q, uint32_t number)
+{
+    lay(q, number, due__time_add(q->due_ns, 1)); /* what is due already has left the timeline */
     crowd_out(q);
 }
 
@@ -237,20 +242,27 @@ void due__buried(struct due_queue *q)
         due__drained(q);
 }
 
+/* Nobody has died: so nobody has to go for it, or a store that refuses to drop one would be asked
+ * to drop the next, and so on for ever. */
 void due__bury_again(struct due_queue *q, uint32_t number)
 {
     struct due__tenure t;
 
     due__enter(q, &t);
     t.rounds = DUE__ROUNDS_MAX; /* who sees to many jobs does not see to others' besides */
-    due__bury_locked(q, number);
+    lay(q, number, due__later(q));
     due__leave(q, &t);
 }
 
 static void bury_now(struct due_queue *q, uint32_t number)
 {
+    struct due__tenure t;
+
     due__step(q, number, DUE__S_DIED, 0);
-    due__bury_again(q, number);
+    due__enter(q, &t);
+    t.rounds = DUE__ROUNDS_MAX; /* as above: many may die at a time */
+    due__bury_locked(q, number);
+    due__leave(q, &t);
     due__buried(q);
 }
 

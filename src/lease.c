@@ -26,7 +26,7 @@
 
 #include "atomic.h"
 
-#define LATER_NS DUE_S(1) /* until a job is looked at again that the store refused to bury */
+#define LATER_NS DUE_S(1) /* until a job is looked at again that the store refused to change */
 
 /* ---- Reserving ---- */
 
@@ -203,6 +203,13 @@ bool due__lease_let_go(struct due_queue *q, uint32_t number)
     return true;
 }
 
+int64_t due__later(const struct due_queue *q)
+{
+    int64_t now = due__clock_now(&q->clock);
+
+    return due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS);
+}
+
 void due__revoke_later(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -217,9 +224,7 @@ void due__revoke_later(struct due_queue *q, uint32_t number)
     due__shard_leave(it);
     due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
-    int64_t now = due__clock_now(&q->clock);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED,
-                 due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS));
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, due__later(q));
     due__leave(q, &t);
 }
 
@@ -229,8 +234,7 @@ void due__wait_later(struct due_queue *q, uint32_t number)
     struct due__tenure t;
 
     due__enter(q, &t);
-    int64_t now = due__clock_now(&q->clock);
-    due__wait_again(q, number, w, due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS));
+    due__wait_again(q, number, w, due__later(q));
     due__leave(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w));
 }

@@ -45,6 +45,8 @@ void due__leases_discard(struct due_queue *q);
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits);
 /* Is a job whose lease ends not to be handed out again? */
 bool due__lease_was_last(const struct due_queue *q, uint32_t number);
+/* Under the lock: when to look again at a job that the store refused to change, in a second. */
+int64_t due__later(const struct due_queue *q);
 /* A job of the caller's own (LENT) that cannot be buried now waits a second, to be looked at again
  * when it would be handed out. */
 void due__wait_later(struct due_queue *q, uint32_t number);
@@ -97,7 +99,7 @@ int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum du
 void due__bury_locked(struct due_queue *q, uint32_t number);
 /* After it, without the lock: counted. */
 void due__buried(struct due_queue *q);
-/* A job of the caller's own that was dead is dead still. */
+/* A job of the caller's own that was dead is dead still, for a second at least. */
 void due__bury_again(struct due_queue *q, uint32_t number);
 /* Under the lock: a dead job becomes the caller's own; *w is its word before, and after a failure
  * its word now. */

@@ -19,3 +19,91 @@ Test(stored_seams, a_job_put_off_by_its_key_does_not_hold_its_group, .timeout = 
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "later");
     shop_close(&s);
 }
+
+/* ---- A store that is not to be used ---- */
+
+static due_job reserve_new(struct shop *s)
+{
+    lab_enqueue(&s->lab, "dead", .delay_ns = 0);
+    return reserve(s);
+}
+
+static void bury_one(struct shop *s)
+{
+    due_job job = reserve_new(s);
+
+    cr_assert_eq(due_bury(&job, NULL), 0);
+}
+
+/* The next change lands still, and then no other. */
+static void refuse_after_one(struct shop *s)
+{
+    uint64_t calls = memory_store_calls(s->store, MEMORY_READY);
+
+    memory_store_fault(s->store, (struct memory_fault){ .verb = MEMORY_READY,
+                                                        .call = calls + 2,
+                                                        .times = MEMORY_ALWAYS,
+                                                        .kind = MEMORY_ANSWER,
+                                                        .answer = DUE_EACCES });
+}
+
+/* Few calls of the store in a while. */
+static void quiet(struct shop *s)
+{
+    crew_sleep(DUE_MS(20));
+    uint64_t calls = memory_store_calls(s->store, MEMORY_READY);
+    crew_sleep(DUE_MS(100));
+    cr_expect_leq(memory_store_calls(s->store, MEMORY_READY), calls + 10, "it asks all the time");
+}
+
+/* More dead jobs than are kept, of which none can leave the store. */
+Test(stored_seams, a_death_too_many_is_not_cleared_all_the_time, .timeout = 30)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10, .with.dead_max = 2));
+
+    bury_one(&s);
+    bury_one(&s);
+    due_job job = reserve_new(&s);
+    refuse_after_one(&s);
+    cr_assert_eq(due_bury(&job, NULL), 0);
+    quiet(&s);
+    cr_expect_eq(lab_stats(&s.lab).dead, 3u);
+    memory_store_forgive(s.store);
+    bury_one(&s);
+    until_dead(&s, 2);
+    cr_expect_eq(shop_stored(&s), 2u);
+    shop_close(&s);
+}
+
+/* The same while somebody closes. */
+Test(stored_seams, a_death_too_many_does_not_keep_a_queue_from_closing, .timeout = 30)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10, .with.dead_max = 2));
+
+    bury_one(&s);
+    bury_one(&s);
+    due_job job = reserve_new(&s);
+    refuse_after_one(&s);
+    cr_assert_eq(due_bury(&job, NULL), 0);
+    shop_close(&s);
+}
+
+/* What has been dead long enough, and cannot leave the store, is tried once a second. */
+Test(stored_seams, an_end_of_retention_is_not_tried_all_the_time, .timeout = 30)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10, .kernel = true, .with.dead_keep_ns = DUE_MS(20)));
+    due_job job;
+    due_job none;
+
+    lab_enqueue(&s.lab, "dead", .delay_ns = 0);
+    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(50), 0), 0);
+    refuse_after_one(&s);
+    cr_assert_eq(due_bury(&job, NULL), 0);
+    cr_expect_eq(due_reserve(s.lab.q, &none, LEASE, DUE_MS(300)), DUE_ETIMEDOUT);
+    cr_expect_leq(lab_stats(&s.lab).settled, 20u, "it is tried all the time");
+    cr_expect_eq(lab_stats(&s.lab).dead, 1u);
+    memory_store_forgive(s.store);
+    cr_expect_eq(due_reserve(s.lab.q, &none, LEASE, DUE_MS(1500)), DUE_ETIMEDOUT);
+    cr_expect_eq(shop_stored(&s), 0u);
+    shop_close(&s);
+}
