@@ -466,11 +466,11 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
     if (r->lease_ns != 0 && rc >= 0) {
         rc = r->lease_ns > 0 ? due__lease_begin(q, slots, n, r->lease_ns, jobs)
                              : due__promise(q, slots, n, -r->lease_ns, r->now_ns, jobs);
+        if (rc != 0)
+            due__put_back(q, slots, n);
         rc = rc == 0 ? (int)n : rc;
     }
-    if (r->lease_ns != 0 && rc == DUE_ENOMEM)
-        due__put_back(q, slots, n);
-    else if (r->lease_ns == 0 && rc > 0)
+    if (r->lease_ns == 0 && rc > 0)
         due__hand_over(q, slots + rounds, (size_t)rc - rounds, q->commits == NULL ? r->now_ns : 0,
                        jobs + rounds);
     return rc;

@@ -1,4 +1,5 @@
 /* Where rooms meet in a queue with a store. */
+#include "core.h"
 #include "stored_both.h"
 
 #define GROUP(name) .group = (name), .group_len = sizeof(name) - 1
@@ -105,5 +106,33 @@ Test(stored_seams, an_end_of_retention_is_not_tried_all_the_time, .timeout = 30)
     memory_store_forgive(s.store);
     cr_expect_eq(due_reserve(s.lab.q, &none, LEASE, DUE_MS(1500)), DUE_ETIMEDOUT);
     cr_expect_eq(shop_stored(&s), 0u);
+    shop_close(&s);
+}
+
+/* ---- No memory ---- */
+
+/* Who was quick to take it in between would lose it to the next. */
+Test(stored_seams, a_job_that_finds_no_memory_for_its_attempt_goes_back_once, .timeout = 60)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10, .with.confirm = DUE_CONFIRM_ASYNC));
+    const due_retry twice = { .kind = DUE_RETRY_FIXED, .attempts_max = 2 };
+    struct flaky *memory = &s.lab.state->memory;
+    int rc = DUE_ENOMEM;
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .retry = &twice);
+    for (int i = 0; i < 3000 && lab_stats(&s.lab).waiting + lab_stats(&s.lab).unsettled != 1; i++)
+        crew_sleep(DUE_MS(1));
+    uint64_t failed = 0;
+    for (size_t n = 0; rc == DUE_ENOMEM; n++) {
+        flaky_fail_in(memory, n);
+        rc = due_reserve(s.lab.q, &job, LEASE, 0);
+        memory->fail_at = FLAKY_NEVER;
+        failed += rc == DUE_ENOMEM;
+        cr_expect_leq(s.lab.q->unreadied, failed, "it went back twice");
+    }
+    cr_assert_eq(rc, 0);
+    cr_assert_gt(failed, 0u);
+    cr_expect_eq(due_ack(&job), 0);
     shop_close(&s);
 }
