@@ -141,10 +141,10 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
             return true;
         if (!c->pending)
             due__batch_fill(q, rc == 0);
-        if (!c->pending && c->count == 0 &&
-            !due__kept_pending(c)) { /* cancelled, or behind a gap: its producer will look */
-            due__mirror_over(c);
-            return c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging;
+        bool kept = due__kept_pending(c);
+        if (!c->pending && c->count == 0 && (rc != 0 || !kept)) {
+            due__mirror_over(c); /* cancelled, or behind a gap: its producer will look */
+            return c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging || kept;
         }
         if (rc != 0)
             end_without(q, rc);

@@ -136,3 +136,25 @@ Test(stored_seams, a_job_that_finds_no_memory_for_its_attempt_goes_back_once, .t
     cr_expect_eq(due_ack(&job), 0);
     shop_close(&s);
 }
+
+/* ---- A loss, and then a store that is not to be used ---- */
+
+/* The second loss is seen while what is not the queue's is looked for. */
+Test(stored_seams, what_is_to_be_put_again_is_not_tried_all_the_time, .timeout = 60)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10));
+
+    lab_enqueue(&s.lab, "tea", .delay_ns = 50);
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_ANSWER, .answer = DUE_ELOST });
+    memory_disk_lose(s.disk, SIZE_MAX);
+    refuse_after_one(&s);
+    lab_enqueue(&s.lab, "jam", .delay_ns = 60);
+    quiet(&s);
+    memory_store_forgive(s.store);
+    until_stored(&s, 2);
+    lab_turn_to(&s.lab, 100);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "tea jam");
+    shop_close(&s);
+}
