@@ -81,7 +81,9 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     uint32_t token = due__load_relaxed(&l->token) + 1;       /* R1 */
     uint32_t attempts = due__load_relaxed(&l->attempts) + 1; /* R1 */
     uint32_t limit = 0;
-    if (due__load_relaxed(&q->limits)) /* Y1 of retry.c */
+    /* Without a grave there was no limit when memory was asked for: it is looked at anew before the
+     * next hand-over. */
+    if (due__load_relaxed(&q->limits) && due__side_has(&q->graves, number)) /* Y1 of retry.c */
         limit = due__retry_limit(due__retry_of(q, j));
     due__store_relaxed(&l->token, token);        /* R1 */
     due__store_relaxed(&l->attempts, attempts);  /* R1 */

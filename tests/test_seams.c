@@ -1,4 +1,6 @@
 /* Where rooms meet: keys and gates, deaths and those who wait. */
+#include <pthread.h>
+
 #include "core.h"
 #include "gate_lab.h"
 
@@ -59,5 +61,57 @@ Test(seams, who_waits_goes_on_when_what_was_due_had_expired, .timeout = 60)
         cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
         cr_expect_eq(lab_stats(&lab).dead, i + 1);
     }
+    lab_close(&lab);
+}
+
+/* ---- A limit that comes while a job is handed out ---- */
+
+struct policy_now {
+    due_queue *q;
+    int rc;
+};
+
+static void *set_policy(void *arg)
+{
+    const due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
+    struct policy_now *p = arg;
+
+    p->rc = due_topic_retry(p->q, 0, &once);
+    return NULL;
+}
+
+/* It has been taken, and its lease not yet begun: somebody else gives its topic a policy. */
+static void when_delivered(void *ctx, const due_event *event)
+{
+    struct policy_now *p = ctx;
+    pthread_t other;
+
+    if (event->kind != DUE_EVENT_DELIVERED || p->q == NULL)
+        return;
+    cr_assert_eq(pthread_create(&other, NULL, set_policy, p), 0);
+    pthread_join(other, NULL);
+    p->q = NULL;
+}
+
+static void no_discard(void *ctx, const due_job *job)
+{
+    (void)ctx;
+    (void)job;
+}
+
+Test(seams, a_limit_that_comes_while_a_job_is_handed_out_is_kept_to, .timeout = 60)
+{
+    struct policy_now p = { .rc = -1 };
+    struct lab lab =
+        lab_open(.with.on_event = when_delivered, .with.ctx = &p, .with.on_discard = no_discard);
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    p.q = lab.q;
+    due_job job = gate_reserve(&lab);
+    cr_assert_eq(p.rc, 0);
+    due_job_done(&job);
+    lab_advance(&lab, LEASE);
+    gate_nothing(&lab);
+    cr_expect_eq(lab_stats(&lab).dead, 1u, "it was its last attempt");
     lab_close(&lab);
 }
