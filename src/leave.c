@@ -84,11 +84,14 @@ void due__put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)
         due__inbox_say_late(&q->inbox); /* I3 */
 }
 
-/* Was the caller's own job changed by another call, which was told that it is in? */
-static bool shared(const struct due__fresh *it)
+/* Has another call had to do with the caller's own job, whose word was @w?  It was handed out, and
+ * somebody may read it still; or it was changed, for somebody who was told that it is in. */
+static bool shared(const struct due__fresh *it, uint64_t w)
 {
     const struct due__front *front = due__front_of(it->job);
 
+    if (w & DUE__HELD)
+        return true;
     return front != NULL && front->key != NULL && front->key->changed;
 }
 
@@ -107,7 +110,7 @@ static size_t withdraw(struct due_queue *q, const struct due__fresh *jobs, size_
 
         if (due__claim(q, last->number, last->generation, &w) != 0)
             break;
-        if (shared(last)) {
+        if (shared(last, w)) {
             due__unclaim(q, last->number, false);
             shared_last = true;
             break;

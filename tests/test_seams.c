@@ -3,6 +3,7 @@
 
 #include "core.h"
 #include "gate_lab.h"
+#include "siphash.h"
 
 #define KEYED(name, policy) .key = (name), .key_len = sizeof(name) - 1, .on_key = (policy)
 
@@ -113,5 +114,52 @@ Test(seams, a_limit_that_comes_while_a_job_is_handed_out_is_kept_to, .timeout = 
     lab_advance(&lab, LEASE);
     gate_nothing(&lab);
     cr_expect_eq(lab_stats(&lab).dead, 1u, "it was its last attempt");
+    lab_close(&lab);
+}
+
+/* ---- Taken back while the queue closes ---- */
+
+struct batch {
+    struct crew_thread thread;
+    due_queue *q;
+    int rc;
+};
+
+static int enqueue_two(void *arg)
+{
+    struct batch *b = arg;
+    const due_spec specs[2] = { { DUE_SPEC_INIT, .at_ns = 1, .data = "round", .len = 5,
+                                  .every_ns = DUE_S(1000) },
+                                { DUE_SPEC_INIT, .at_ns = 1, KEYED("b", DUE_KEY_REFUSE) } };
+
+    b->rc = due_enqueue_batch(b->q, specs, 2, 0, NULL);
+    return 0;
+}
+
+/* The producer stands between its two jobs, as the second one's key is being looked at. */
+Test(seams, a_job_that_somebody_holds_is_not_taken_back_by_its_producer, .timeout = 60)
+{
+    struct lab lab = lab_open(.kernel = true);
+    struct batch b = { .q = lab.q };
+    due_id id = lab_enqueue(&lab, "x", .at_ns = 1, KEYED("b", DUE_KEY_REFUSE));
+    due_job job;
+    int rc = DUE_EAGAIN;
+
+    cr_assert_eq(due_cancel(lab.q, id, NULL), 0);
+    struct due__keys *keys = lab.q->keys;
+    struct due__key_shard *shard = due__key_enter(keys, due__siphash(keys->seed, "b", 1));
+    crew_go(&b.thread, enqueue_two, &b);
+    while (rc == DUE_EAGAIN) {
+        crew_sleep(DUE_MS(1));
+        rc = due_dequeue(lab.q, &job, 0);
+    }
+    cr_assert_eq(rc, 0);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+    due__key_leave(lab.q, shard);
+    crew_join(&b.thread);
+    cr_expect_eq(b.rc, 1, "%d", b.rc);
+    cr_expect_eq(lab_stats(&lab).waiting, 1u);
+    cr_expect_eq(memcmp(job.data, "round", 5), 0);
+    due_job_done(&job);
     lab_close(&lab);
 }
