@@ -18,14 +18,12 @@
 
 /* What a batch has of each kind. */
 struct counts {
+    uint64_t number; /* the batch */
     size_t puts, drops, entries, stale;
     size_t from_dead, to_dead;
     size_t frees, takes, keeps, unkeeps; /* keys */
     uint64_t highest;                    /* sequence of a job of ours */
 };
-
-/* One kind of change, as some commands want them. */
-typedef bool choice(const struct due__redis *s, const due_change *c);
 
 /* ---- Counting -------------------------------------------------------------------------------- */
 
@@ -61,8 +59,8 @@ static void count(const struct due__redis *s, const due_change *c, struct counts
     k->puts += c->kind == DUE_CHANGE_PUT;
     k->drops += c->kind == DUE_CHANGE_DROP;
     k->entries += due__change_has_entry(c);
-    k->stale += due__change_is_stale(s, c);
-    k->from_dead += due__change_leaves_dead(s, c);
+    k->stale += due__change_is_stale(s, c, k->number);
+    k->from_dead += due__change_leaves_dead(s, c, k->number);
     k->to_dead += due__change_enters_dead(c);
     k->frees += due__change_frees_key(c);
     k->takes += due__change_takes_key(c);
@@ -82,7 +80,7 @@ static int sort_out(struct due__redis *s, const due_change *changes, size_t n, s
     s->first = NULL;
     for (size_t i = n; i > 0 && rc == 0; i--) {
         const due_change *c = &changes[i - 1];
-        bool leaves = due__change_leaves_topic(s, c);
+        bool leaves = due__change_leaves_topic(s, c, k->number);
 
         count(s, c, k);
         if (!leaves && !due__change_enters_topic(c))
@@ -154,14 +152,15 @@ static int put_jobs(struct due__redis *s, const due_change *changes, size_t n,
 
 /* A command on @key with @count arguments for what @chosen says, one each: the id, or the key. */
 static void put_chosen(struct due__redis *s, const char *command, const char *key, size_t count,
-                       choice *chosen, bool ids, const due_change *changes, size_t n)
+                       due__redis_choice *chosen, bool ids, const due_change *changes, size_t n,
+                       uint64_t number)
 {
     if (count == 0)
         return;
     due__redis_word(s, key, count, command);
     s->statuses++;
     for (size_t i = 0; i < n; i++) {
-        if (!chosen(s, &changes[i]))
+        if (!chosen(s, &changes[i], number))
             continue;
         if (ids)
             put_id(s, &changes[i]);
@@ -170,33 +169,18 @@ static void put_chosen(struct due__redis *s, const char *command, const char *ke
     }
 }
 
-static bool drops(const struct due__redis *s, const due_change *c)
-{
-    (void)s;
-    return c->kind == DUE_CHANGE_DROP;
-}
-
-static bool loses_entry(const struct due__redis *s, const due_change *c)
-{
-    return (s->has_entries && c->kind == DUE_CHANGE_DROP) || due__change_is_stale(s, c);
-}
-
-static bool frees(const struct due__redis *s, const due_change *c)
-{
-    (void)s;
-    return due__change_frees_key(c);
-}
-
 static void put_removals(struct due__redis *s, const due_change *changes, size_t n,
                          const struct counts *k)
 {
     size_t entries = k->stale + (s->has_entries ? k->drops : 0);
+    uint64_t number = k->number;
 
-    put_chosen(s, "HDEL", s->keys.jobs, k->drops, drops, true, changes, n);
-    put_chosen(s, "HDEL", s->keys.again, entries, loses_entry, true, changes, n);
-    put_chosen(s, "ZREM", s->keys.dead, k->from_dead, due__change_leaves_dead, true, changes, n);
-    put_chosen(s, "HDEL", s->keys.unique, k->frees, frees, false, changes, n);
-    put_chosen(s, "ZREM", s->keys.kept, k->unkeeps, due__change_unkeeps_key, false, changes, n);
+    put_chosen(s, "HDEL", s->keys.jobs, k->drops, due__choose_drops, true, changes, n, number);
+    put_chosen(s, "HDEL", s->keys.again, entries, due__choose_entries, true, changes, n, number);
+    put_chosen(s, "ZREM", s->keys.dead, k->from_dead, due__change_leaves_dead, true, changes, n,
+               number);
+    put_chosen(s, "HDEL", s->keys.unique, k->frees, due__choose_frees, false, changes, n, number);
+    put_chosen(s, "ZREM", s->keys.kept, k->unkeeps, due__choose_unkeeps, false, changes, n, number);
 }
 
 static void put_entries(struct due__redis *s, const due_change *changes, size_t n,
@@ -257,8 +241,27 @@ static void put_keys(struct due__redis *s, const due_change *changes, size_t n,
     }
 }
 
-static void put_topic(struct due__redis *s, const struct due__redis_topic *t,
-                      const due_change *changes)
+/* Each batch does so until one has landed that did. */
+static void put_entering(struct due__redis *s, struct due__redis_topic *t, uint64_t number)
+{
+    due__redis_word(s, s->keys.topics, 2, "HSETNX");
+    due__link_bytes(s->link, t->key + t->name_at, t->key_len - t->name_at);
+    due__link_number(s->link, 0);
+    s->statuses++;
+    t->after[number % 2] = s->enter[number % 2];
+    s->enter[number % 2] = t;
+}
+
+/* The batch @number has landed, with its topics, or is formatted anew. */
+static void forget_entering(struct due__redis *s, uint64_t number, bool entered)
+{
+    for (struct due__redis_topic *t = s->enter[number % 2]; t != NULL; t = t->after[number % 2])
+        t->entered = t->entered || entered;
+    s->enter[number % 2] = NULL;
+}
+
+static void put_topic(struct due__redis *s, struct due__redis_topic *t, const due_change *changes,
+                      uint64_t number)
 {
     if (t->drops > 0) {
         due__link_command(s->link, 2 + t->drops);
@@ -278,12 +281,8 @@ static void put_topic(struct due__redis *s, const struct due__redis_topic *t,
         }
         s->statuses++;
     }
-    if (t->adds > 0 && !t->entered) {
-        due__redis_word(s, s->keys.topics, 2, "HSETNX");
-        due__link_bytes(s->link, t->key + t->name_at, t->key_len - t->name_at);
-        due__link_number(s->link, 0);
-        s->statuses++;
-    }
+    if (t->adds > 0 && !t->entered)
+        put_entering(s, t, number);
 }
 
 /* The number is the last to be written, so that it never is there without the changes. */
@@ -315,11 +314,12 @@ static void put_multi(struct due__redis *s)
 
 static int format_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
 {
-    struct counts k = { 0 };
+    struct counts k = { .number = number };
 
-    if (s->formatted != number)
-        s->sequence_old = s->sequence_high;
-    s->formatted = number;
+    if (s->formatted[number % 2] != number)
+        s->sequence_old[number % 2] = s->sequence_high;
+    s->formatted[number % 2] = number;
+    forget_entering(s, number, false);
     int rc = sort_out(s, changes, n, &k);
     if (rc != 0)
         return rc;
@@ -328,14 +328,14 @@ static int format_batch(struct due__redis *s, const due_change *changes, size_t 
     rc = put_jobs(s, changes, n, &k);
     scratch_shrink(s);
     if (rc != 0) {
-        due__link_down(s->link); /* the command that was begun cannot be taken back */
+        due__link_forget(s->link); /* the command that was begun cannot be taken back */
         return rc;
     }
     put_entries(s, changes, n, &k);
     put_dead(s, changes, n, &k);
     put_keys(s, changes, n, &k);
     for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
-        put_topic(s, t, changes);
+        put_topic(s, t, changes, number);
     put_end(s, number);
     if (k.highest > s->sequence_high)
         s->sequence_high = k.highest;
@@ -360,8 +360,7 @@ static void has_landed(struct due__redis *s)
     s->unconfirmed = 0;
     if (wait != NULL && (wait->type != REDIS_REPLY_INTEGER || wait->integer < s->set.wait_replicas))
         s->unconfirmed = number;
-    for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
-        t->entered = t->entered || t->adds > 0;
+    forget_entering(s, number, true);
 }
 
 /* Refused as a whole: what for. */
@@ -411,7 +410,7 @@ void due__redis_batch_over(struct due__redis *s)
         s->armed = false;
         s->verdict = AGAIN;
     } else if (due__reply_classify(exec) == DUE__REPLY_ABORTED ||
-               (s->statuses == 0 && exec->type == REDIS_REPLY_ERROR)) {
+               (s->air.script && exec->type == REDIS_REPLY_ERROR)) {
         s->doubt = 0;
         s->verdict = refused(s, exec);
     } else {
@@ -434,7 +433,9 @@ static bool only_removals(const due_change *changes, size_t n)
 
 static int format_script(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
 {
-    struct counts k = { 0 };
+    struct counts k = { .number = number };
+
+    forget_entering(s, number, false);
     int rc = sort_out(s, changes, n, &k);
 
     s->statuses = 0;
@@ -443,20 +444,15 @@ static int format_script(struct due__redis *s, const due_change *changes, size_t
     return rc;
 }
 
-static int send_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
-                      bool script, int64_t until_ns)
+int due__redis_launch(struct due__redis *s, uint64_t number, bool script, int64_t until_ns)
 {
     bool again = s->sent >= number;
-    int rc = due__flight_ready(s, DUE__FLIGHT_BATCH, number, until_ns);
-
-    if (rc != 0)
-        return rc;
-    rc = script ? format_script(s, changes, n, number) : format_batch(s, changes, n, number);
-    if (rc != 0)
-        return rc;
-    due__redis_load_stale(s);
     bool waits = !script && s->set.wait_replicas > 0;
-    rc = due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses, waits ? 4 : 3, until_ns);
+
+    due__redis_load_stale(s);
+    s->batch_ns = due__redis_monotonic();
+    int rc = due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses, waits ? 4 : 3, until_ns);
+    s->air.script = script;
     if (rc == 0 || (rc == DUE_ESTORE && !s->unsent)) {
         s->doubt = number > s->landed ? number : 0;
         s->sent = number > s->sent ? number : s->sent;
@@ -464,6 +460,17 @@ static int send_batch(struct due__redis *s, const due_change *changes, size_t n,
             due__redis_count(s, 0, 1, 0);
     }
     return rc;
+}
+
+static int send_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
+                      bool script, int64_t until_ns)
+{
+    int rc = due__flight_ready(s, DUE__FLIGHT_BATCH, number, until_ns);
+
+    if (rc != 0)
+        return rc;
+    rc = script ? format_script(s, changes, n, number) : format_batch(s, changes, n, number);
+    return rc != 0 ? rc : due__redis_launch(s, number, script, until_ns);
 }
 
 /* Landed, but replicas lack it.  After a new connection only a write of its own can be waited for,
@@ -474,7 +481,7 @@ static int send_number(struct due__redis *s, uint64_t number, int64_t until_ns)
 
     if (rc != 0)
         return rc;
-    s->first = NULL;
+    forget_entering(s, number, false);
     put_multi(s);
     put_end(s, number);
     return due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses,
@@ -497,7 +504,7 @@ static int hear(struct due__redis *s, int64_t until_ns)
 static int finish(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
 {
     if (s->counted < number) {
-        due__redis_load_count(s, changes, n);
+        due__redis_load_count(s, changes, n, number);
         s->counted = number;
     }
     return s->unconfirmed == number ? DUE_EINDOUBT : 0;
@@ -534,6 +541,13 @@ static int check_changes(const struct due__redis *s, const due_change *changes, 
             return DUE_ELIMIT;
     }
     return 0;
+}
+
+int due__redis_format(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
+{
+    int rc = check_changes(s, changes, n, number);
+
+    return rc != 0 ? rc : format_batch(s, changes, n, number);
 }
 
 int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,

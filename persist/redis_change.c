@@ -29,25 +29,25 @@ uint64_t due__redis_sequence(const struct due__redis *s, due_id id)
 }
 
 /* An id that we made and that is higher than all that came before this batch is new. */
-bool due__redis_may_be_stored(const struct due__redis *s, due_id id)
+bool due__redis_may_be_stored(const struct due__redis *s, due_id id, uint64_t number)
 {
     uint64_t sequence = due__redis_sequence(s, id);
 
-    return sequence == 0 || sequence <= s->sequence_old;
+    return sequence == 0 || sequence <= s->sequence_old[number % 2];
 }
 
 /* ---- Where it stands ------------------------------------------------------------------------- */
 
-static bool replaces(const struct due__redis *s, const due_change *c)
+static bool replaces(const struct due__redis *s, const due_change *c, uint64_t number)
 {
-    return c->kind == DUE_CHANGE_PUT && due__redis_may_be_stored(s, c->record.id);
+    return c->kind == DUE_CHANGE_PUT && due__redis_may_be_stored(s, c->record.id, number);
 }
 
-bool due__change_leaves_topic(const struct due__redis *s, const due_change *c)
+bool due__change_leaves_topic(const struct due__redis *s, const due_change *c, uint64_t number)
 {
     if (c->kind == DUE_CHANGE_DROP)
         return !c->was_dead || s->lossy;
-    return c->kind == DUE_CHANGE_BURY || (c->record.cause != 0 && replaces(s, c));
+    return c->kind == DUE_CHANGE_BURY || (c->record.cause != 0 && replaces(s, c, number));
 }
 
 bool due__change_enters_topic(const due_change *c)
@@ -55,12 +55,12 @@ bool due__change_enters_topic(const due_change *c)
     return c->kind == DUE_CHANGE_MOVE || (c->kind == DUE_CHANGE_PUT && c->record.cause == 0);
 }
 
-bool due__change_leaves_dead(const struct due__redis *s, const due_change *c)
+bool due__change_leaves_dead(const struct due__redis *s, const due_change *c, uint64_t number)
 {
     if (c->kind == DUE_CHANGE_MOVE || (c->kind == DUE_CHANGE_DROP && c->was_dead))
         return c->was_dead;
-    return s->has_dead &&
-           ((c->kind == DUE_CHANGE_DROP && s->lossy) || (c->record.cause == 0 && replaces(s, c)));
+    return s->has_dead && ((c->kind == DUE_CHANGE_DROP && s->lossy) ||
+                           (c->record.cause == 0 && replaces(s, c, number)));
 }
 
 bool due__change_enters_dead(const due_change *c)
@@ -76,9 +76,9 @@ bool due__change_has_entry(const due_change *c)
            (c->kind == DUE_CHANGE_PUT && due__record_has_entry(&c->record));
 }
 
-bool due__change_is_stale(const struct due__redis *s, const due_change *c)
+bool due__change_is_stale(const struct due__redis *s, const due_change *c, uint64_t number)
 {
-    return s->has_entries && replaces(s, c) && !due__change_has_entry(c);
+    return s->has_entries && replaces(s, c, number) && !due__change_has_entry(c);
 }
 
 /* ---- Its key --------------------------------------------------------------------------------- */
@@ -106,4 +106,31 @@ bool due__change_unkeeps_key(const struct due__redis *s, const due_change *c)
         return false;
     return c->kind == DUE_CHANGE_FORGET || c->was_kept ||
            (s->lossy && (c->kind == DUE_CHANGE_PUT || due__change_frees_key(c)));
+}
+
+/* ---- As commands want them ------------------------------------------------------------------- */
+
+bool due__choose_drops(const struct due__redis *s, const due_change *c, uint64_t number)
+{
+    (void)s;
+    (void)number;
+    return c->kind == DUE_CHANGE_DROP;
+}
+
+bool due__choose_entries(const struct due__redis *s, const due_change *c, uint64_t number)
+{
+    return (s->has_entries && c->kind == DUE_CHANGE_DROP) || due__change_is_stale(s, c, number);
+}
+
+bool due__choose_frees(const struct due__redis *s, const due_change *c, uint64_t number)
+{
+    (void)s;
+    (void)number;
+    return due__change_frees_key(c);
+}
+
+bool due__choose_unkeeps(const struct due__redis *s, const due_change *c, uint64_t number)
+{
+    (void)number;
+    return due__change_unkeeps_key(s, c);
 }

@@ -343,7 +343,7 @@ static int greet(struct due__redis *s, int64_t until_ns)
 }
 
 /* After the lease may have ended, somebody can have taken over unseen: look now and then. */
-static bool lease_in_doubt(const struct due__redis *s)
+bool due__redis_lease_in_doubt(const struct due__redis *s)
 {
     int64_t now = due__redis_boottime();
 
@@ -367,7 +367,7 @@ int due__redis_up(struct due__redis *s, int64_t until_ns)
             s->armed = false;
             s->probe_due = true;
         }
-        if (!s->armed || lease_in_doubt(s))
+        if (!s->armed || due__redis_lease_in_doubt(s))
             rc = greet(s, until_ns);
         if (rc == 0 && s->probe_due)
             rc = due__redis_probe(s, false, until_ns);

@@ -49,17 +49,18 @@ static bool is_now_behind(const struct due__redis *s, const due_change *c, bool 
 }
 
 /* Whether the job may come to stand where it would not be shown any more. */
-static bool goes_astray(const struct due__redis *s, const due_change *c, bool was, bool is)
+static bool goes_astray(const struct due__redis *s, const due_change *c, bool was, bool is,
+                        uint64_t number)
 {
     if (was)
         return false; /* it was shown */
     if (c->kind == DUE_CHANGE_MOVE)
         return is || c->was_dead; /* its topic may have been read before */
-    return is && due__redis_may_be_stored(s, c->record.id);
+    return is && due__redis_may_be_stored(s, c->record.id, number);
 }
 
 /* One change: keep the rank right.  True: the job has to be shown at the end. */
-static bool count_change(struct due__redis *s, const due_change *c)
+static bool count_change(struct due__redis *s, const due_change *c, uint64_t number)
 {
     struct due__redis_load *l = &s->load;
     bool dead = l->line == s->dead;
@@ -71,13 +72,14 @@ static bool count_change(struct due__redis *s, const due_change *c)
         l->rank--;
     if (is && !was)
         l->rank++;
-    return goes_astray(s, c, was, is);
+    return goes_astray(s, c, was, is, number);
 }
 
 /* A batch has landed.  A job that was moved from ahead of the cursor to behind it, or put there
  * again, or was dead, is shown at the end; without memory to remember it, everything is read from
  * its beginning. */
-void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n)
+void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n,
+                           uint64_t number)
 {
     struct due__redis_load *l = &s->load;
 
@@ -85,7 +87,8 @@ void due__redis_load_count(struct due__redis *s, const due_change *changes, size
         return;
     for (size_t i = 0; i < n; i++) {
         const due_change *c = &changes[i];
-        if (c->kind < DUE_CHANGE_KEEP && count_change(s, c) && !add_stray(l, c->record.id)) {
+        if (c->kind < DUE_CHANGE_KEEP && count_change(s, c, number) &&
+            !add_stray(l, c->record.id)) {
             due__redis_load_again(s);
             return;
         }

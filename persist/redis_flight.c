@@ -102,7 +102,12 @@ int due__flight_ready(struct due__redis *s, enum due__flight_kind kind, uint64_t
 {
     if (s->air.kind == kind && kind != DUE__FLIGHT_NONE && s->air.tag == tag)
         return 1;
-    return clear_air(s, until_ns);
+    int rc = clear_air(s, until_ns);
+    if (rc == 0 && s->prepared != 0) {
+        s->prepared = 0;
+        due__link_forget(s->link);
+    }
+    return rc;
 }
 
 int due__flight_start(struct due__redis *s, enum due__flight_kind kind, uint64_t tag,

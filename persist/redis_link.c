@@ -103,6 +103,7 @@ static void go_down(struct due__link *l, const char *trouble)
     l->fd = -1;
     l->state = DUE__LINK_DOWN;
     l->pending = 0;
+    l->looked = false;
     l->trouble = trouble;
     due__targets_free(&l->targets);
     forget_input(l);
@@ -388,6 +389,11 @@ int due__link_pause(struct due__link *l, int64_t until_ns)
     }
 }
 
+void due__link_look(struct due__link *l)
+{
+    l->looked = l->state == DUE__LINK_UP && is_quiet(l) && l->pending == 0;
+}
+
 /* ---- Sending ------------------------------------------------------------------------------- */
 
 /* Wait until more can be sent, and read meanwhile.  False: the link is down. */
@@ -421,8 +427,9 @@ int due__link_send(struct due__link *l, int64_t until_ns)
     }
     if (l->output.len == 0)
         return 0;
-    if (!is_quiet(l))
+    if (!l->looked && !is_quiet(l))
         return DUE_EAGAIN;
+    l->looked = false;
     while (sent < l->output.len) {
         size_t before = sent;
         enum moved moved = transmit(l, &l->output, &sent);

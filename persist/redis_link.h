@@ -105,6 +105,10 @@ enum due__reply_class {
 };
 enum due__reply_class due__reply_classify(const struct redisReply *reply);
 
+/* A look that does not wait: a link that was closed, or on which something came unasked, goes down.
+ * Saves due__link_send() its own. */
+void due__link_look(struct due__link *l);
+
 /* Do nothing until @until_ns.  0, or DUE_EAGAIN: interrupted.  A link that is closed meanwhile goes
  * down, and the pause goes on. */
 int due__link_pause(struct due__link *l, int64_t until_ns);

@@ -36,6 +36,7 @@ struct due__link {
     size_t formatted;  /* commands in output */
     size_t arguments;  /* that the last of them still lacks */
     size_t pending;    /* commands sent and not yet answered */
+    bool looked;       /* since the last answer: the link was quiet */
     int64_t answer_ns; /* when the next answer must have come */
 
     struct due__bytes input; /* bytes received */

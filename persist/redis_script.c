@@ -68,7 +68,8 @@ struct script {
     size_t topics, members, keys;
 };
 
-static struct script measure(const struct due__redis *s, const due_change *changes, size_t n)
+static struct script measure(const struct due__redis *s, const due_change *changes, size_t n,
+                             uint64_t number)
 {
     struct script m = { 0 };
 
@@ -77,18 +78,18 @@ static struct script measure(const struct due__redis *s, const due_change *chang
         m.members += t->drops;
     }
     for (size_t i = 0; i < n; i++) {
-        m.members += due__change_leaves_dead(s, &changes[i]);
+        m.members += due__change_leaves_dead(s, &changes[i], number);
         m.keys += due__change_frees_key(&changes[i]) || due__change_keeps_key(&changes[i]);
     }
     return m;
 }
 
-static void put_members(struct due__redis *s, const due_change *changes, size_t n)
+static void put_members(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
 {
     int64_t key = 8;
 
     for (size_t i = 0; i < n; i++) {
-        if (due__change_leaves_dead(s, &changes[i])) {
+        if (due__change_leaves_dead(s, &changes[i], number)) {
             due__link_number(s->link, 7);
             due__link_bytes(s->link, changes[i].record.id.byte, DUE_STORE_ID_BYTES);
         }
@@ -119,7 +120,7 @@ static void put_keys(struct due__redis *s, const due_change *changes, size_t n)
 
 void due__script_remove(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
 {
-    struct script m = measure(s, changes, n);
+    struct script m = measure(s, changes, n, number);
 
     due__link_command(s->link, 3 + 7 + m.topics + 4 + 2 * m.members + 3 * m.keys);
     due__link_text(s->link, "EVAL");
@@ -138,7 +139,7 @@ void due__script_remove(struct due__redis *s, const due_change *changes, size_t 
     due__link_number(s->link, (int64_t)s->writer);
     due__link_number(s->link, (int64_t)number);
     due__link_number(s->link, (int64_t)m.members);
-    put_members(s, changes, n);
+    put_members(s, changes, n, number);
     put_keys(s, changes, n);
     due__redis_guard(s);
 }

@@ -285,24 +285,33 @@ static int say_loss(struct due__redis *s, int rc)
 static int verb_ready(due_store *store, int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
-    /* A look that does not wait: has the server closed the connection, or the queue interrupted? */
-    int rc = due__link_is_up(s->link) ? due__link_pause(s->link, 0) : 0;
 
-    if (rc == 0)
-        rc = due__redis_up(s, until_ns);
+    due__link_look(s->link); /* has the server closed the connection? */
+    int rc = due__redis_up(s, until_ns);
     return show(s, say_loss(s, rc));
+}
+
+static int verb_prepare(due_store *store, const due_change *changes, size_t n, uint64_t number)
+{
+    return due__redis_prepare(redis_of(store), changes, n, number);
+}
+
+static int verb_send(due_store *store, uint64_t number, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    return show(s, due__redis_send(s, number, until_ns));
 }
 
 static int verb_commit(due_store *store, const due_change *changes, size_t n, uint64_t number,
                        int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
-    int64_t before = due__redis_monotonic();
     int rc = due__redis_commit(s, changes, n, number, until_ns);
 
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
-        s->shown.round_trip_ns = due__redis_monotonic() - before;
+        s->shown.round_trip_ns = due__redis_monotonic() - s->batch_ns;
         pthread_mutex_unlock(&s->lock);
     }
     return show(s, rc);
@@ -383,6 +392,8 @@ static void verb_free(due_store *store)
 static const struct due_store_verbs verbs = { .open = verb_open,
                                               .ready = verb_ready,
                                               .commit = verb_commit,
+                                              .prepare = verb_prepare,
+                                              .send = verb_send,
                                               .load = verb_load,
                                               .find = verb_find,
                                               .keys = verb_keys,

@@ -73,6 +73,7 @@ struct due__flight {
     size_t refused;              /* statuses that were errors */
     enum due__reply_class worst; /* what kind of */
     uint64_t tag;                /* of what was asked */
+    bool script;                 /* a batch as a script: no MULTI */
     int64_t sent_ns;             /* boottime, before it was sent */
     redisReply *kept[DUE__REDIS_KEPT];
 };
@@ -101,6 +102,9 @@ struct due__redis_topic {
     size_t adds, drops;            /* changes of it in the batch */
     size_t add, drop;              /* the first, + 1 */
     bool entered;                  /* stands in the `topics` hash */
+
+    struct due__redis_topic *after[2]; /* in the chains of due__redis.enter */
+
     size_t key_len;
     size_t name_at; /* of the name, in key */
     char key[];     /* of its zset */
@@ -226,13 +230,16 @@ struct due__redis {
     bool has_dead;                   /* C: the `dead` zset may */
     bool lossy;                      /* C: something was lost: what is stored may be other */
     uint64_t sequence_high;          /* C: highest of our own writer that was put */
-    uint64_t sequence_old;           /* C: the same, before the last batch */
-    uint64_t formatted;              /* C: number of the last batch */
+    uint64_t sequence_old[2];        /* C: before the last even batch, and the last odd one */
+    uint64_t formatted[2];           /* C: numbers of these */
+    uint64_t prepared;               /* C: number of the batch that lies in the link, or 0 */
+    size_t prepared_bytes;           /* C: how long it is there */
+    int64_t batch_ns;                /* C: monotonic, when the last batch was sent */
     int64_t server_ns;               /* C: its clock less ours, when it was taken over */
     uint64_t jobs;                   /* C: as the last probe found it */
     struct due__flight air;          /* C */
     struct due__redis_topics topics; /* C */
-    struct due__redis_topic *first;  /* C: the batch's topics */
+    struct due__redis_topic *first;  /* C: the topics of the batch formatted last */
     size_t *order;                   /* C: per change, the next of its topic and kind, + 1 */
     size_t order_room;               /* C */
     unsigned char *scratch;          /* C */
@@ -244,6 +251,8 @@ struct due__redis {
     char hint[192];                  /* C */
     pthread_mutex_t lock;            /* I */
     struct due_store_stats shown;    /* S */
+
+    struct due__redis_topic *enter[2]; /* C: that the last even batch enters; the last odd one */
 };
 
 /* ---- redis_store.c */
@@ -265,7 +274,7 @@ bool due__redis_digits(const char *text, size_t len, uint64_t *number);
 
 /* ---- redis_flight.c */
 /* Clear the air for a flight of @kind and @tag.  1: it is under way already; 0: format it now, then
- * due__flight_start(); or an error. */
+ * due__flight_start(); or an error.  What was prepared is forgotten then. */
 int due__flight_ready(struct due__redis *s, enum due__flight_kind kind, uint64_t tag,
                       int64_t until_ns);
 /* Send what was formatted.  0; DUE_ESTORE: the link is down (s->unsent: and nothing was sent);
@@ -305,6 +314,8 @@ bool due__redis_is_our_fence(const struct due__redis *s, const redisReply *r);
 
 /* ---- redis_claim.c */
 int due__redis_take_over(struct due__redis *s, int64_t until_ns);
+/* May somebody have taken over unseen, since the lease may have ended? */
+bool due__redis_lease_in_doubt(const struct due__redis *s);
 /* Reached, the owner, and ready for a batch.  As ready(), but DUE_ELOST is left to s->lost. */
 int due__redis_up(struct due__redis *s, int64_t until_ns);
 int due__redis_renew(struct due__redis *s, int64_t *held_ns, int64_t until_ns);
@@ -320,27 +331,41 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns);
 
 /* ---- redis_change.c */
 int64_t due__redis_score(int64_t ns);
-bool due__redis_may_be_stored(const struct due__redis *s, due_id id);
+/* Whether a job of the batch @number can be in the store from before it. */
+bool due__redis_may_be_stored(const struct due__redis *s, due_id id, uint64_t number);
 /* The job's sequence, if this opening made its id; else 0. */
 uint64_t due__redis_sequence(const struct due__redis *s, due_id id);
 /* Out of which zset the change takes the job, or may have to; and into which it puts it. */
-bool due__change_leaves_topic(const struct due__redis *s, const due_change *c);
+bool due__change_leaves_topic(const struct due__redis *s, const due_change *c, uint64_t number);
 bool due__change_enters_topic(const due_change *c);
-bool due__change_leaves_dead(const struct due__redis *s, const due_change *c);
+bool due__change_leaves_dead(const struct due__redis *s, const due_change *c, uint64_t number);
 bool due__change_enters_dead(const due_change *c);
 bool due__change_has_entry(const due_change *c);
 /* A plain job that may have been stored with an entry before. */
-bool due__change_is_stale(const struct due__redis *s, const due_change *c);
+bool due__change_is_stale(const struct due__redis *s, const due_change *c, uint64_t number);
 bool due__change_frees_key(const due_change *c); /* it is taken no more */
 bool due__change_takes_key(const due_change *c); /* by a live job, or it is kept */
 bool due__change_keeps_key(const due_change *c); /* after its job is gone */
 bool due__change_unkeeps_key(const struct due__redis *s, const due_change *c); /* not, or no more */
+/* Of the changes of a batch those that one command is about. */
+typedef bool due__redis_choice(const struct due__redis *s, const due_change *c, uint64_t number);
+due__redis_choice due__choose_drops, due__choose_entries, due__choose_frees, due__choose_unkeeps;
 
 /* ---- redis_batch.c */
+/* What commit() refuses at once, and else the batch's bytes into the link. */
+int due__redis_format(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
+/* Send a batch that was formatted.  As due__flight_start(). */
+int due__redis_launch(struct due__redis *s, uint64_t number, bool script, int64_t until_ns);
 int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
                       int64_t until_ns);
 /* The batch that was in the air has landed or not. */
 void due__redis_batch_over(struct due__redis *s);
+
+/* ---- redis_ahead.c */
+/* Format it behind the one in the air.  DUE_EAGAIN: not now. */
+int due__redis_prepare(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
+/* Send it.  0; DUE_EAGAIN: nothing was sent. */
+int due__redis_send(struct due__redis *s, uint64_t number, int64_t until_ns);
 
 /* ---- redis_load.c */
 int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
@@ -352,7 +377,8 @@ void due__redis_load_forget(struct due__redis *s);
 
 /* ---- redis_cursor.c */
 int due__cursor_compare(int64_t score, const unsigned char *id, const struct due__redis_cursor *c);
-void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n);
+void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n,
+                           uint64_t number);
 
 /* ---- redis_find.c */
 /* One flight, formatted if @ready is 0.  0: its answers are there; or an error. */

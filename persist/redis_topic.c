@@ -84,6 +84,7 @@ void due__redis_topics_forget(struct due__redis *s)
     for (size_t i = 0; i < s->topics.buckets; i++)
         for (struct due__redis_topic *t = s->topics.bucket[i]; t != NULL; t = t->next)
             t->entered = false;
+    s->enter[0] = s->enter[1] = NULL;
 }
 
 void due__redis_topics_free(struct due__redis *s)

@@ -29,7 +29,7 @@ static uint64_t hash_record(uint64_t hash, const due_record *r, bool whole)
     return hash_bytes(hash, r->group, r->group_len);
 }
 
-static uint64_t hash_batch(const due_change *changes, size_t n)
+uint64_t memory_hash(const due_change *changes, size_t n)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
@@ -205,7 +205,7 @@ bool memory_check_batch(struct memory_store *s, const due_change *changes, size_
                         uint64_t number)
 {
     struct memory_disk *disk = s->disk;
-    uint64_t hash = hash_batch(changes, n);
+    uint64_t hash = memory_hash(changes, n);
     const char *wrong = number_wrong(s, number, hash);
     size_t bytes = 0;
 

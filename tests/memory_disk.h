@@ -49,6 +49,18 @@ struct memory_disk {
     char wrong[256];                    /* D */
 };
 
+/* What goes wrong in one call. */
+struct memory_call {
+    enum memory_verb verb;
+    int64_t until_ns;
+    bool has[MEMORY_FAULTS];
+    struct memory_gate *gate;       /* of MEMORY_BLOCK */
+    struct memory_gate *after_gate; /* of MEMORY_BLOCK_AFTER */
+    int answer;
+    size_t lose;
+    size_t repeat;
+};
+
 struct memory_gate {
     struct memory_disk *disk; /* I */
     bool open;                /* D */
@@ -74,6 +86,11 @@ struct memory_store {
     uint64_t given_hash;             /* D: what was in it, */
     uint64_t acked;                  /* D: the last one confirmed, */
     uint64_t doubt;                  /* D: and the one in doubt, or 0 */
+    const due_change *prepared;      /* D: for send(), */
+    size_t n_prepared;               /* D: so many, */
+    uint64_t prepared_number;        /* D: as this batch, */
+    uint64_t prepared_hash;          /* D: and what was in it */
+    bool air;                        /* D: the one in doubt was sent, and lands with commit() */
     uint64_t calls[MEMORY_VERBS];    /* D */
     struct memory_fault *faults;     /* D */
     size_t n_faults;                 /* D */
@@ -105,9 +122,12 @@ void memory_lose(struct memory_disk *disk, size_t batches);
 void memory_take_over(struct memory_disk *disk, struct memory_store *by);
 void memory_crash(struct memory_store *s);
 void memory_wake_all(struct memory_disk *disk);
+/* What goes wrong in the store's call @number of its verb. */
+void memory_choose_faults(struct memory_store *s, struct memory_call *call, uint64_t number);
 /* Whether the queue may give this batch now; if not, memory_wrong() has been told. */
 bool memory_check_batch(struct memory_store *s, const due_change *changes, size_t n,
                         uint64_t number);
+uint64_t memory_hash(const due_change *changes, size_t n);
 void memory_land(struct memory_store *s, const due_change *changes, size_t n, uint64_t number);
 
 int64_t memory_boottime_ns(void);

@@ -10,87 +10,16 @@
 
 #include "memory_disk.h"
 
-/* What goes wrong in one call. */
-struct call {
-    enum memory_verb verb;
-    int64_t until_ns;
-    bool has[MEMORY_FAULTS];
-    struct memory_gate *gate;       /* of MEMORY_BLOCK */
-    struct memory_gate *after_gate; /* of MEMORY_BLOCK_AFTER */
-    int answer;
-    size_t lose;
-    size_t repeat;
-};
-
 static void unlock(struct memory_store *s)
 {
     pthread_mutex_unlock(&s->disk->lock);
 }
 
-/* ---- Which faults ---- */
+/* ---- A call ---- */
 
-static void add_fault(struct call *call, const struct memory_fault *fault)
+static struct memory_call begin(struct memory_store *s, enum memory_verb verb, int64_t until_ns)
 {
-    call->has[fault->kind] = true;
-    if (fault->kind == MEMORY_BLOCK)
-        call->gate = fault->gate;
-    if (fault->kind == MEMORY_BLOCK_AFTER)
-        call->after_gate = fault->gate;
-    if (fault->kind == MEMORY_ANSWER)
-        call->answer = fault->answer;
-    if (fault->kind == MEMORY_LOSE)
-        call->lose = fault->count;
-    if (fault->kind == MEMORY_REPEAT)
-        call->repeat = fault->count;
-}
-
-static uint64_t roll(struct memory_dice *dice, uint64_t n)
-{
-    uint64_t x = dice->seed += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return (x ^ (x >> 31)) % n;
-}
-
-static bool can_fail_so(enum memory_verb verb, int kind)
-{
-    switch (kind) {
-    case MEMORY_FULL:
-    case MEMORY_DOUBT_NOT:
-    case MEMORY_DOUBT_LANDED:
-    case MEMORY_CRASH_AFTER:
-        return verb == MEMORY_COMMIT;
-    case MEMORY_REPEAT:
-        return verb == MEMORY_LOAD;
-    case MEMORY_LOSE:
-    case MEMORY_FENCE:
-    case MEMORY_CRASH:
-    case MEMORY_AWAY:
-        return verb != MEMORY_OPEN && verb != MEMORY_CLOSE;
-    default:
-        return false;
-    }
-}
-
-static void throw_dice(struct memory_store *s, struct call *call)
-{
-    struct memory_dice *dice = &s->dice;
-
-    for (int kind = 1; kind < MEMORY_FAULTS; kind++) {
-        if (dice->per_mille[kind] == 0 || !can_fail_so(call->verb, kind))
-            continue;
-        if (roll(dice, 1000) >= dice->per_mille[kind])
-            continue;
-        size_t count = 1 + (size_t)roll(dice, dice->lose_max == 0 ? 3 : dice->lose_max);
-        add_fault(call,
-                  &(struct memory_fault){ .kind = (enum memory_fault_kind)kind, .count = count });
-    }
-}
-
-static struct call begin(struct memory_store *s, enum memory_verb verb, int64_t until_ns)
-{
-    struct call call = { .verb = verb, .until_ns = until_ns };
+    struct memory_call call = { .verb = verb, .until_ns = until_ns };
     uint64_t number = ++s->calls[verb];
 
     if (atomic_exchange(&s->inside, true))
@@ -99,13 +28,7 @@ static struct call begin(struct memory_store *s, enum memory_verb verb, int64_t 
         memory_wrong(s->disk, "a call after close");
     if (!s->opened && verb != MEMORY_OPEN && verb != MEMORY_CLOSE)
         memory_wrong(s->disk, "a call before open");
-    for (size_t i = 0; i < s->n_faults; i++) {
-        const struct memory_fault *f = &s->faults[i];
-
-        if (f->verb == verb && number >= f->call && number - f->call < f->times)
-            add_fault(&call, f);
-    }
-    throw_dice(s, &call);
+    memory_choose_faults(s, &call, number);
     pthread_cond_broadcast(&s->disk->test);
     return call;
 }
@@ -158,7 +81,7 @@ static bool stand(struct memory_store *s, struct memory_gate *gate, int64_t unti
 }
 
 /* What goes wrong before anything is done; 0: nothing. */
-static int before(struct memory_store *s, struct call *call)
+static int before(struct memory_store *s, struct memory_call *call)
 {
     if (call->has[MEMORY_BLOCK] && !stand(s, call->gate, call->until_ns))
         return DUE_EAGAIN;
@@ -180,7 +103,7 @@ static int before(struct memory_store *s, struct call *call)
 }
 
 /* The same for the verbs that may tell of a loss.  Telling it writes the number again. */
-static int before_as_ready(struct memory_store *s, struct call *call)
+static int before_as_ready(struct memory_store *s, struct memory_call *call)
 {
     int rc = before(s, call);
 
@@ -194,7 +117,7 @@ static int before_as_ready(struct memory_store *s, struct call *call)
 }
 
 /* What goes wrong once everything is done: whether the answer never comes. */
-static bool after(struct memory_store *s, struct call *call)
+static bool after(struct memory_store *s, struct memory_call *call)
 {
     if (call->has[MEMORY_CRASH_AFTER]) {
         memory_crash(s);
@@ -253,7 +176,7 @@ static int do_open(due_store *store, const struct due_store_open *how, struct du
 {
     struct memory_store *s = memory_store_lock(store);
     struct memory_disk *disk = s->disk;
-    struct call call = begin(s, MEMORY_OPEN, how->until_ns);
+    struct memory_call call = begin(s, MEMORY_OPEN, how->until_ns);
 
     if (s->opened)
         memory_wrong(disk, "opened twice");
@@ -282,7 +205,7 @@ static int do_open(due_store *store, const struct due_store_open *how, struct du
 static int do_ready(due_store *store, int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
-    struct call call = begin(s, MEMORY_READY, until_ns);
+    struct memory_call call = begin(s, MEMORY_READY, until_ns);
     int rc = before_as_ready(s, &call);
 
     (void)after(s, &call);
@@ -292,7 +215,7 @@ static int do_ready(due_store *store, int64_t until_ns)
 static int do_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
-    struct call call = begin(s, MEMORY_RENEW, until_ns);
+    struct memory_call call = begin(s, MEMORY_RENEW, until_ns);
     int rc = before_as_ready(s, &call);
 
     if (rc == 0) {
@@ -306,7 +229,7 @@ static int do_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 static int do_close(due_store *store, int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
-    struct call call = begin(s, MEMORY_CLOSE, until_ns);
+    struct memory_call call = begin(s, MEMORY_CLOSE, until_ns);
     int rc = before(s, &call);
 
     if (rc == 0 && s->disk->owner == s) {
@@ -328,7 +251,7 @@ static bool only_removals(const due_change *changes, size_t n)
     return true;
 }
 
-static int make_batch(struct memory_store *s, struct call *call, const due_change *changes,
+static int make_batch(struct memory_store *s, struct memory_call *call, const due_change *changes,
                       size_t n, uint64_t number)
 {
     int rc = before(s, call);
@@ -344,7 +267,7 @@ static int make_batch(struct memory_store *s, struct call *call, const due_chang
             return DUE_ENOSPC;
         if (call->has[MEMORY_DOUBT_NOT])
             return DUE_EINDOUBT;
-        s->counters.resent += s->doubt != 0;
+        s->counters.resent += s->doubt != 0 && !s->air;
         memory_land(s, changes, n, number);
         s->counters.batches++;
     }
@@ -357,14 +280,66 @@ static int do_commit(due_store *store, const due_change *changes, size_t n, uint
                      int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
-    struct call call = begin(s, MEMORY_COMMIT, until_ns);
+    struct memory_call call = begin(s, MEMORY_COMMIT, until_ns);
 
     if (!memory_check_batch(s, changes, n, number))
         return end(s, DUE_EINVAL);
     int rc = make_batch(s, &call, changes, n, number);
+    s->air = false;
     s->doubt = rc == DUE_EINDOUBT ? number : 0;
     if (rc == 0)
         s->acked = number;
+    return end(s, rc);
+}
+
+/* ---- Ahead ---- */
+
+/* Not a call of its own kind: it does nothing but remember. */
+static int do_prepare(due_store *store, const due_change *changes, size_t n, uint64_t number)
+{
+    struct memory_store *s = memory_store_lock(store);
+
+    if (atomic_exchange(&s->inside, true))
+        memory_wrong(s->disk, "two calls at once");
+    if (number != s->acked + 1 && number != s->acked + 2)
+        memory_wrong(s->disk, "a batch is prepared that is not the next");
+    s->prepared = changes;
+    s->n_prepared = n;
+    s->prepared_number = number;
+    s->prepared_hash = memory_hash(changes, n);
+    return end(s, 0);
+}
+
+static int send_batch(struct memory_store *s, struct memory_call *call, uint64_t number)
+{
+    const due_change *changes = s->prepared;
+    size_t n = s->n_prepared;
+
+    if (before(s, call) != 0 || s->lost || changes == NULL || s->prepared_number != number)
+        return DUE_EAGAIN;
+    if (s->doubt != 0)
+        memory_wrong(s->disk, "a batch is sent while another is in doubt");
+    if (memory_hash(changes, n) != s->prepared_hash)
+        memory_wrong(s->disk, "a batch is sent that was prepared otherwise");
+    if (!memory_check_batch(s, changes, n, number))
+        return DUE_EAGAIN;
+    s->doubt = number;
+    s->air = !call->has[MEMORY_DOUBT_LANDED];
+    if (!s->air) {
+        memory_land(s, changes, n, number);
+        s->counters.batches++;
+    }
+    (void)after(s, call);
+    return 0;
+}
+
+static int do_send(due_store *store, uint64_t number, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_SEND, until_ns);
+    int rc = send_batch(s, &call, number);
+
+    s->prepared = NULL;
     return end(s, rc);
 }
 
@@ -434,7 +409,7 @@ static int do_load(due_store *store, int rewind, size_t max, due_store_visit *vi
                    int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
-    struct call call = begin(s, MEMORY_LOAD, until_ns);
+    struct memory_call call = begin(s, MEMORY_LOAD, until_ns);
     int rc = before_as_ready(s, &call);
 
     if (rc == 0 && (rewind || s->load == 0)) {
@@ -453,7 +428,7 @@ static int do_load(due_store *store, int rewind, size_t max, due_store_visit *vi
 static int do_find(due_store *store, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
-    struct call call = begin(s, MEMORY_FIND, until_ns);
+    struct memory_call call = begin(s, MEMORY_FIND, until_ns);
     int rc = before_as_ready(s, &call);
 
     if (rc == 0) {
@@ -483,7 +458,7 @@ static int do_keys(due_store *store, int rewind, size_t max, due_store_visit_key
                    int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
-    struct call call = begin(s, MEMORY_KEYS, until_ns);
+    struct memory_call call = begin(s, MEMORY_KEYS, until_ns);
     int rc = before_as_ready(s, &call);
     const struct memory_key *key = NULL;
 
@@ -550,6 +525,8 @@ static const struct due_store_verbs verbs = {
     .open = do_open,
     .ready = do_ready,
     .commit = do_commit,
+    .prepare = do_prepare,
+    .send = do_send,
     .load = do_load,
     .find = do_find,
     .keys = do_keys,

@@ -34,6 +34,7 @@ enum memory_verb {
     MEMORY_OPEN,
     MEMORY_READY,
     MEMORY_COMMIT,
+    MEMORY_SEND,
     MEMORY_LOAD,
     MEMORY_FIND,
     MEMORY_KEYS,
@@ -53,7 +54,7 @@ enum memory_fault_kind {
     MEMORY_ANSWER,       /* does nothing and answers .answer */
     MEMORY_FULL,         /* commit: DUE_ENOSPC, unless all its changes are removals */
     MEMORY_DOUBT_NOT,    /* commit: does not land, DUE_EINDOUBT */
-    MEMORY_DOUBT_LANDED, /* commit: lands, DUE_EINDOUBT */
+    MEMORY_DOUBT_LANDED, /* commit: lands, DUE_EINDOUBT; send: lands at once, not with commit */
     MEMORY_REPEAT,       /* load: shows the jobs of the last .count shown once more */
     MEMORY_CRASH_AFTER,  /* done, and then dead: no answer comes */
     MEMORY_BLOCK_AFTER,  /* done, and then stands at .gate before it answers */

@@ -8,6 +8,8 @@
  *            due_options.store; due_free() frees it.
  *   Batch    All of it or nothing of it lands, in the order of the changes.  No two changes of a
  *            batch name the same job.  Batches are numbered from 1, without gaps, per opening.
+ *            commit() alone makes one.  A store that can have one under way while it makes the
+ *            next ready has prepare() and send() besides; for any other these are NULL.
  *   Threads  The queue makes one call at a time, from any of its threads or its callers' threads;
  *            only interrupt() may come at any moment.  A call may block until its @until_ns (on
  *            CLOCK_MONOTONIC), no longer, and must not burn the processor meanwhile.
@@ -159,9 +161,10 @@ struct due_store_verbs {
     int (*ready)(due_store *s, int64_t until_ns);
 
     /**
-     * Make the changes of batch @number.  After DUE_EINDOUBT the queue calls again with the same
-     * number and the same changes, until another answer comes; the store must find out whether the
-     * batch landed, and send it again only if it did not.
+     * Make the changes of batch @number; if send() sent it, see what came of it.  After
+     * DUE_EINDOUBT the queue calls again with the same number and the same changes, until another
+     * answer comes; the store must find out whether the batch landed, and send it again only if it
+     * did not.
      *
      * Errors:   DUE_EAGAIN: nothing was sent; DUE_EINDOUBT: sent, and no answer yet; DUE_ENOSPC:
      *           full, nothing of it landed; DUE_EFENCED: the same, and the jobs belong to somebody
@@ -169,6 +172,25 @@ struct due_store_verbs {
      */
     int (*commit)(due_store *s, const due_change *changes, size_t n, uint64_t number,
                   int64_t until_ns);
+
+    /**
+     * Get batch @number ready for send(), in place of what was prepared before; the batch before it
+     * may be under way.  A hint: what was prepared may be forgotten at any time, by the store, or
+     * by the queue, which then gives other changes that number.  Does not wait.
+     *
+     * Errors:   any: nothing is prepared
+     */
+    int (*prepare)(due_store *s, const due_change *changes, size_t n, uint64_t number);
+
+    /**
+     * Send the batch that was prepared last, number @number, and do not wait for the answer.  The
+     * batch before it has landed, and commit() has said so.  The changes stay as they were given,
+     * and are given to commit() with that number: other calls may come before, and if one answers
+     * DUE_ELOST this batch has not landed either.
+     *
+     * Errors:   DUE_EAGAIN: nothing was sent; the batch goes to ready() and commit()
+     */
+    int (*send)(due_store *s, uint64_t number, int64_t until_ns);
 
     /**
      * Show the next stored jobs, about @max of them, earliest first within a topic, and the dead
