@@ -16,6 +16,8 @@
 #include "core.h"
 
 #define TAKEN_AT_ONCE 256u /* jobs that one call takes out at a time */
+#define PIECES        2u   /* of a full batch, where a call has many changes */
+#define PIECE_MIN     64u  /* changes */
 
 /* ---- Calls that wait ---- */
 
@@ -89,6 +91,13 @@ void due__asked_end(struct due_queue *q, struct due__asked *a)
     due__inside_leave(q);
 }
 
+void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes)
+{
+    due__lock_acquire(&c->calls);
+    a->left -= changes;
+    due__lock_release(&c->calls);
+}
+
 /* Everyone who waits looks again. */
 void due__asked_ring(struct due__commits *c)
 {
@@ -140,6 +149,28 @@ void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t unt
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the store's calls may be points */
     if (due__lock_try(&c->key))                              /* G1: else its holder will look */
         due__commit_leave(q, due__commit_work(q, a, until_ns));
+    pthread_setcancelstate(cancel, NULL);
+}
+
+size_t due__commit_piece(const struct due__commits *c)
+{
+    size_t part = c->info.batch_changes / PIECES;
+
+    return part > PIECE_MIN ? part : PIECE_MIN;
+}
+
+void due__commit_push(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+
+    if (q->proxies == DUE_PROXIES_ALWAYS)
+        return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
+    if (due__lock_try(&c->key)) {                            /* G1: as above */
+        due__commit_step(q, until_ns);
+        due__commit_leave(q, false);
+    }
     pthread_setcancelstate(cancel, NULL);
 }
 
@@ -245,6 +276,13 @@ static void ask_each(struct due__asked *a, const uint32_t *numbers, size_t n, in
     a->count = (uint32_t)n;
 }
 
+/* Of @n changes @i were submitted: a piece of them can be on its way while the rest is. */
+static void push_pieces(struct due_queue *q, size_t i, size_t n, int64_t until_ns)
+{
+    if (i < n && i % due__commit_piece(q->commits) == 0)
+        due__commit_push(q, until_ns);
+}
+
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, int *results)
 {
@@ -261,8 +299,10 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
         return;
     ask_each(&a, numbers, n, results);
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         due__commit_submit(q, numbers[i], purpose, want_ns, &a);
+        push_pieces(q, i + 1, n, until);
+    }
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     for (size_t i = 0; i < n; i++) {
@@ -317,8 +357,10 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
         numbers[i] = due__slot_job(slots[i]);
     ask_each(&a, numbers, n, results);
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         due__commit_submit(q, numbers[i], purpose, 0, &a);
+        push_pieces(q, i + 1, n, until);
+    }
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     size_t kept = sort_out(q, slots, n, &a);

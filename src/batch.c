@@ -63,10 +63,10 @@ static bool removes(enum due__purpose purpose)
     return purpose >= DUE__TAKE && purpose <= DUE__CLEAR;
 }
 
-static bool in_batch(const struct due__commits *c, uint32_t entries, uint32_t number)
+static bool in_batch(const struct due__batch *b, uint32_t entries, uint32_t number)
 {
     for (uint32_t i = entries; i-- > 0;) {
-        if (c->entries[i].number == number)
+        if (b->entries[i].number == number)
             return true;
     }
     return false;
@@ -94,69 +94,68 @@ static const struct due__job *content_of(const struct due_queue *q, uint32_t num
     return draft != NULL ? &draft->made : due__job_at(&q->slab, number);
 }
 
-static bool fits(const struct due_queue *q, uint32_t number, const struct due__draft *draft,
-                 size_t *bytes)
+static bool fits(const struct due_queue *q, struct due__batch *b, uint32_t number,
+                 const struct due__draft *draft)
 {
-    const struct due__commits *c = q->commits;
     size_t len = due__facts_load(content_of(q, number, draft)).len;
 
-    if (c->count > 0 && *bytes + len > c->info.batch_bytes)
+    if (b->count > 0 && b->filled_bytes + len > q->commits->info.batch_bytes)
         return false;
-    *bytes += len;
+    b->filled_bytes += len;
     return true;
 }
 
 /* A PUT was taken from the inbox.  False: it does not fit into the batch. */
-static bool add_put(struct due_queue *q, uint32_t number, size_t *bytes, uint32_t *rings)
+static bool add_put(struct due_queue *q, struct due__batch *b, uint32_t number, uint32_t *rings)
 {
     struct due__commits *c = q->commits;
     struct due__stored *s = due__stored_at(c, number);
     const struct due__asked *a = s->put_asked;
     int refused = a != NULL ? a->rc : 0; /* jobs of the same call before it: N4 */
 
-    if (refused == 0 && !fits(q, number, NULL, bytes))
+    if (refused == 0 && !fits(q, b, number, NULL))
         return false;
     if (!begin_put(q, number)) { /* it was cancelled: as if it had never been */
-        c->aside++;
+        b->aside++;
         answer(c, s->put_asked, number, 0, rings);
         s->put_asked = NULL;
         due__unlink_cancelled(q, number);
         return true;
     }
-    c->entries[c->count++] = (struct due__entry){
+    b->entries[b->count++] = (struct due__entry){
         .number = number, .purpose = DUE__PUT, .sent = refused == 0, .rc = (int16_t)refused
     };
+    b->refused |= refused != 0;
     return true;
 }
 
 /* The same of any other change. */
-static bool add_change(struct due_queue *q, uint32_t number, size_t *bytes)
+static bool add_change(struct due_queue *q, struct due__batch *b, uint32_t number)
 {
-    struct due__commits *c = q->commits;
-    struct due__stored *s = due__stored_at(c, number);
+    struct due__stored *s = due__stored_at(q->commits, number);
     enum due__purpose purpose = (enum due__purpose)(s->purpose & ~DUE__QUEUED);
     struct due__draft *draft = purpose == DUE__UPDATE ? due__draft_of(s) : NULL;
     bool whole = !removes(purpose) && (s->stored != DUE__IS_STORED || draft != NULL);
 
-    if (purpose != DUE__NO_CHANGE && whole && !fits(q, number, draft, bytes))
+    if (purpose != DUE__NO_CHANGE && whole && !fits(q, b, number, draft))
         return false;
     s->purpose = DUE__NO_CHANGE;
     if (purpose == DUE__NO_CHANGE) { /* its caller has left */
-        c->aside++;
+        b->aside++;
         return true;
     }
-    c->entries[c->count++] = (struct due__entry){
+    b->entries[b->count++] = (struct due__entry){
         .number = number, .purpose = (uint8_t)purpose, .sent = true, .draft = draft
     };
     return true;
 }
 
 /* The node of @number was taken, under the calls' lock.  False: it does not fit. */
-static bool add(struct due_queue *q, uint32_t number, size_t *bytes, uint32_t *rings)
+static bool add(struct due_queue *q, struct due__batch *b, uint32_t number, uint32_t *rings)
 {
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
 
-    return (w & DUE__LINKED) ? add_put(q, number, bytes, rings) : add_change(q, number, bytes);
+    return (w & DUE__LINKED) ? add_put(q, b, number, rings) : add_change(q, b, number);
 }
 
 /* Under the calls' lock: of those who are to be rung, each rings two others when it leaves, so that
@@ -168,29 +167,29 @@ static uint32_t chain(struct due__commits *c, uint32_t rings)
     return rings < 2 ? rings : 2;
 }
 
-static bool full(const struct due__commits *c)
+static bool full(const struct due__commits *c, const struct due__batch *b)
 {
-    return c->carry != 0 || c->count >= c->info.batch_changes;
+    return c->carry != 0 || b->count >= c->info.batch_changes;
 }
 
 /* Jobs that are to be put again, behind everything else. */
-static void add_mirrored(struct due_queue *q, size_t *bytes)
+static void add_mirrored(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
-    uint32_t changes = c->count;
+    uint32_t changes = b->count;
 
-    while (c->mirror_at != DUE__NO_JOB && !full(c)) {
+    while (c->mirror_at != DUE__NO_JOB && !full(c, b)) {
         uint32_t number = due__mirror_next(q);
 
         if (number == DUE__NO_JOB)
             return;
-        if (in_batch(c, changes, number))
+        if (in_batch(b, changes, number))
             continue; /* it is put whole, or removed */
-        if (!fits(q, number, NULL, bytes)) {
+        if (!fits(q, b, number, NULL)) {
             c->mirror_at = number;
             return;
         }
-        c->entries[c->count++] =
+        b->entries[b->count++] =
             (struct due__entry){ .number = number, .purpose = DUE__NO_CHANGE, .sent = true };
     }
 }
@@ -199,41 +198,52 @@ static void add_mirrored(struct due_queue *q, size_t *bytes)
  * a flush would count that for what stands before it. */
 static void settle(struct due__commits *c, uint32_t changes)
 {
-    due__add_relaxed(&c->settled, changes + c->aside); /* no edge: read as a bound only */
-    c->aside = 0;
+    due__add_relaxed(&c->settled, changes + c->now->aside); /* no edge: read as a bound only */
+    c->now->aside = 0;
     ring_flushes(c);
 }
 
-/* Take what waits, up to a batch; @mirror: and what is to be put again. */
-void due__batch_fill(struct due_queue *q, bool mirror)
+/* Under the calls' lock: what waits in the inbox. */
+static void take_nodes(struct due_queue *q, struct due__batch *b, uint32_t *rings)
 {
     struct due__commits *c = q->commits;
     enum due__inbox_found found = DUE__INBOX_NODE;
     struct cds_wfcq_node *node;
-    uint32_t rings = 0;
-    size_t bytes = 0;
 
-    c->count = 0;
-    due__lock_acquire(&c->calls);
-    if (c->carry != 0)
-        add(q, c->carry - 1, &bytes, &rings);
-    c->carry = 0;
     due__inbox_answer(&c->inbox); /* G1 */
-    while (!full(c) && rings < c->info.batch_changes) {
+    while (!full(c, b) && *rings < c->info.batch_changes) {
         found = due__inbox_take(&c->inbox, &node);
         if (found != DUE__INBOX_NODE)
             break;
         const struct due__stored *s = caa_container_of(node, struct due__stored, node);
         uint32_t number = due__side_number(&c->stored, s);
-        if (!add(q, number, &bytes, &rings))
+        if (!add(q, b, number, rings))
             c->carry = number + 1;
     }
     due__inbox_answered(&c->inbox, found); /* G1 */
-    if (c->count == 0)
+}
+
+void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
+{
+    struct due__commits *c = q->commits;
+    uint32_t rings = 0;
+
+    due__lock_acquire(&c->calls);
+    if (c->carry != 0 && b->count == 0) {
+        add(q, b, c->carry - 1, &rings);
+        c->carry = 0;
+    }
+    if (!full(c, b))
+        take_nodes(q, b, &rings);
+    if (b->count == 0 && b == c->now) {
         settle(c, 0);
+    } else if (b->count == 0) { /* behind the batch under way: with that */
+        c->now->aside += b->aside;
+        b->aside = 0;
+    }
     due__lock_release(&c->calls);
     if (mirror && !c->later)
-        add_mirrored(q, &bytes);
+        add_mirrored(q, b);
     due__ring_waiters(q, c->rings, rings);
 }
 
@@ -419,17 +429,21 @@ static size_t bytes_of(const due_change *ch)
     return ch->kind == DUE_CHANGE_PUT ? ch->record.len : 0;
 }
 
-/* Write the changes of the batch: of all entries, or of removals only.  After a loss more jobs are
- * put whole than when it was filled, so the last entries may have to be sent after the others. */
-void due__batch_write(struct due_queue *q)
+/* Of all entries, or of removals only.  After a loss more jobs are put whole than when it was
+ * filled, so the last entries may have to be sent after the others. */
+void due__batch_write(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
-    size_t bytes = 0;
 
-    due__kept_end(q, DUE_EAGAIN);
-    c->send = 0;
-    for (c->upto = 0; c->upto < c->count; c->upto++) {
-        struct due__entry *e = &c->entries[c->upto];
+    if (b->complete)
+        return;
+    if (!b->written) {
+        due__kept_end(q, b, DUE_EAGAIN);
+        b->send = b->upto = 0;
+        b->send_bytes = 0;
+    }
+    for (; b->upto < b->count; b->upto++) {
+        struct due__entry *e = &b->entries[b->upto];
         uint8_t stored = due__stored_at(c, e->number)->stored;
 
         if (removes((enum due__purpose)e->purpose) &&
@@ -438,24 +452,38 @@ void due__batch_write(struct due_queue *q)
         if (!e->sent)
             continue;
         due_change ch = describe(q, e);
-        bytes += bytes_of(&ch);
-        if (c->send > 0 && bytes > c->info.batch_bytes)
+        if (b->send > 0 && b->send_bytes + bytes_of(&ch) > c->info.batch_bytes)
             break;
-        c->changes[c->send++] = ch;
+        b->send_bytes += bytes_of(&ch);
+        b->changes[b->send++] = ch;
     }
-    due__kept_write(q);
-    c->written = true;
+    b->written = true;
 }
 
-/* A full store takes removals still: everything else of the batch is refused.  False: there is
- * nothing else. */
-bool due__batch_shrink(struct due__commits *c)
+void due__batch_complete(struct due_queue *q, struct due__batch *b)
+{
+    uint32_t before = b->send;
+
+    if (b->complete)
+        return;
+    due__kept_write(q, b);
+    b->complete = true;
+    if (b->send > before)
+        b->prepared = false;
+}
+
+void due__batch_unwrite(struct due__batch *b)
+{
+    b->written = b->complete = b->prepared = false;
+}
+
+bool due__batch_shrink(struct due__batch *b)
 {
     bool some = false;
     bool rest = false;
 
-    for (uint32_t i = 0; i < c->count; i++) {
-        struct due__entry *e = &c->entries[i];
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct due__entry *e = &b->entries[i];
 
         if (e->sent && !removes((enum due__purpose)e->purpose)) {
             e->sent = false;
@@ -464,7 +492,8 @@ bool due__batch_shrink(struct due__commits *c)
         }
         rest |= e->sent;
     }
-    c->written = false;
+    due__batch_unwrite(b);
+    b->refused = true;
     return some && rest;
 }
 
@@ -524,15 +553,15 @@ static void apply_locked(struct due_queue *q, struct due__entry *e)
 
 static void apply_all(struct due_queue *q)
 {
-    struct due__commits *c = q->commits;
+    struct due__batch *b = q->commits->now;
     struct due__tenure t;
     uint32_t i = 0;
 
-    while (i < c->count) {
+    while (i < b->count) {
         due__enter(q, &t);
         due__move_due(q, due__clock_now(&q->clock));
-        for (uint32_t end = i + PLACES; i < c->count && i < end; i++)
-            apply_locked(q, &c->entries[i]);
+        for (uint32_t end = i + PLACES; i < b->count && i < end; i++)
+            apply_locked(q, &b->entries[i]);
         due__leave(q, &t);
     }
 }
@@ -540,10 +569,11 @@ static void apply_all(struct due_queue *q)
 /* What the store has after the batch. */
 static void note(struct due__commits *c)
 {
+    const struct due__batch *b = c->now;
     uint32_t at = 0;
 
-    for (uint32_t i = 0; i < c->count; i++) {
-        struct due__entry *e = &c->entries[i];
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct due__entry *e = &b->entries[i];
         struct due__stored *s = due__stored_at(c, e->number);
 
         if (e->rc != 0 && s->stored >= DUE__WAS_STORED)
@@ -554,7 +584,7 @@ static void note(struct due__commits *c)
             continue;
         if (e->purpose == DUE__NO_CHANGE)
             due__add_relaxed(&c->mirrored, 1); /* no edge: a counter */
-        const due_change *ch = &c->changes[at++];
+        const due_change *ch = &b->changes[at++];
         s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
         s->was_ns = ch->record.cause != 0 ? DUE__DEAD_THERE : ch->record.until_ns;
     }
@@ -563,9 +593,11 @@ static void note(struct due__commits *c)
 /* From here on a caller that leaves waits for the end, which is near. */
 static void catch_asked(struct due__commits *c)
 {
+    struct due__batch *b = c->now;
+
     due__lock_acquire(&c->calls);
-    for (uint32_t i = 0; i < c->count; i++) {
-        struct due__entry *e = &c->entries[i];
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct due__entry *e = &b->entries[i];
         struct due__stored *s = due__stored_at(c, e->number);
 
         if (e->purpose == DUE__PUT) {
@@ -583,15 +615,18 @@ static void catch_asked(struct due__commits *c)
 /* Those who waited are told, to be rung after that. */
 static uint32_t tell(struct due__commits *c)
 {
+    const struct due__batch *b = c->now;
     uint32_t rings = 0;
     uint32_t changes = 0;
 
     due__lock_acquire(&c->calls);
-    for (uint32_t i = 0; i < c->count; i++) {
-        if (c->entries[i].purpose == DUE__NO_CHANGE)
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct due__entry *e = &b->entries[i];
+
+        if (e->purpose == DUE__NO_CHANGE)
             continue;
         changes++;
-        answer(c, c->entries[i].asked, c->entries[i].number, c->entries[i].rc, &rings);
+        answer(c, e->asked, e->number, e->rc, &rings);
     }
     settle(c, changes);
     rings = chain(c, rings);
@@ -724,31 +759,72 @@ static void follow(struct due_queue *q, const struct due__entry *e)
         q->commits->on_settled(q->hooks.ctx, id, e->rc);
 }
 
-/* The first @n entries of the batch have ended: @rc for every change that was sent.  The others
- * are to be sent next. */
-void due__batch_end(struct due_queue *q, int rc, uint32_t n)
+/* N4: the next batch was filled before it was known that jobs of the same calls were refused. */
+static void refuse_next(struct due__commits *c)
+{
+    struct due__batch *b = c->next;
+
+    due__lock_acquire(&c->calls);
+    for (uint32_t i = 0; i < b->count; i++) {
+        struct due__entry *e = &b->entries[i];
+        const struct due__asked *a =
+            e->purpose == DUE__PUT ? due__stored_at(c, e->number)->put_asked : NULL;
+
+        if (a != NULL && a->rc != 0) {
+            e->sent = false;
+            e->rc = (int16_t)a->rc;
+            b->refused = true;
+        }
+    }
+    due__lock_release(&c->calls);
+    due__batch_unwrite(b);
+}
+
+/* The batch has ended, and the next one takes its place. */
+static void move_up(struct due__commits *c, bool sent)
+{
+    struct due__batch *b = c->now;
+
+    due__batch_unwrite(b);
+    b->filled_bytes = 0;
+    b->refused = false;
+    c->now = c->next;
+    c->next = b;
+    c->pending = c->now->count > 0;
+    c->flying = c->doubt = sent;
+}
+
+void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
 {
     struct due__commits *c = q->commits;
-    uint32_t left = c->count - n;
+    struct due__batch *b = c->now;
+    uint32_t left = b->count - n;
 
     for (uint32_t i = 0; rc != 0 && i < n; i++) {
-        if (c->entries[i].sent)
-            c->entries[i].rc = (int16_t)rc;
+        if (b->entries[i].sent)
+            b->entries[i].rc = (int16_t)rc;
     }
-    due__kept_end(q, rc);
-    c->count = n;
+    due__kept_end(q, b, rc);
+    b->count = n;
     note(c);
     catch_asked(c);
     due__landed(q);
     apply_all(q);
     for (uint32_t i = 0; i < n; i++)
-        follow(q, &c->entries[i]);
+        follow(q, &b->entries[i]);
     uint32_t rings = tell(c);
     due__ring_waiters(q, c->rings, rings);
-    memmove(c->entries, c->entries + n, left * sizeof *c->entries);
-    c->count = left;
-    c->pending = left > 0;
-    c->written = false;
-    c->doubt = false;
+    if ((rc != 0 || b->refused) && c->next->count > 0)
+        refuse_next(c);
+    memmove(b->entries, b->entries + n, left * sizeof *b->entries);
+    b->count = left;
+    if (left > 0) {
+        due__batch_unwrite(b);
+        due__batch_unwrite(c->next);
+        c->pending = true;
+        c->flying = c->doubt = false;
+    } else {
+        move_up(c, sent);
+    }
     due__mirror_over(c);
 }

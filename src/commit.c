@@ -19,7 +19,9 @@
  *                and who has the key before it sends: nothing is sent any more, and nothing stays.
  *            described elsewhere: J1 job.h, E3 core.c, C1 C2 close.c
  *
- * Always     N1  a job has one change under way at most, and is claimed for it (LENT) or SENT
+ * Always     N1  a job has one change under way at most, and is claimed for it (LENT) or SENT, from
+ *                before its node is taken until the end of that change was done here.  So the next
+ *                batch, filled before that end, has no job of the batch under way.
  *            N2  a batch names no job twice, and is the same as long as it is in doubt
  *            N3  a node in the inbox stands for the purpose its record has when it is taken
  *            N4  of the jobs of one call those that land are the first ones
@@ -65,35 +67,50 @@ static int ready(struct due_queue *q, int64_t until_ns)
     return rc;
 }
 
-/* Send the batch under way.  False: its end is not known yet. */
-static bool send(struct due_queue *q, int64_t until_ns)
+/* The store has told the end of the batch. */
+static void ended(struct due_queue *q, int rc, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
+    if (rc == DUE_EFENCED)
+        fence(q);
+    if (rc == 0) {
+        c->number++;
+        due__add_relaxed(&c->batches, 1); /* no edge: a counter */
+    }
+    if (c->dropping)
+        due__purge_end(q, rc);
+    else
+        due__batch_end(q, rc, c->now->upto, rc == 0 && due__ahead_follow(q, until_ns));
+}
+
+/* Send the batch under way, and see it through.  False: its end is not known yet. */
+static bool send(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__batch *b = c->now;
+
     for (;;) {
-        if (!c->written)
-            due__batch_write(q);
-        if (c->send == 0) {
-            due__batch_end(q, 0, c->count);
+        if (!c->doubt) {
+            due__batch_write(q, b);
+            due__batch_complete(q, b);
+        }
+        if (b->send == 0) {
+            due__batch_end(q, 0, b->count, false);
             return true;
         }
         c->pending = true;
-        int rc = c->store->verbs->commit(c->store, c->changes, c->send, c->number, until_ns);
+        if (!c->flying)
+            due__ahead_send(q, until_ns);
+        due__ahead_prepare(q);
+        int rc = c->store->verbs->commit(c->store, b->changes, b->send, c->number, until_ns);
+        c->flying = false;
         c->doubt = rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && c->doubt);
         if (rc == DUE_EAGAIN || rc == DUE_EINDOUBT)
             return false;
-        if (rc == DUE_ENOSPC && due__batch_shrink(c))
+        if (rc == DUE_ENOSPC && due__batch_shrink(b))
             continue;
-        if (rc == DUE_EFENCED)
-            fence(q);
-        if (rc == 0) {
-            c->number++;
-            due__add_relaxed(&c->batches, 1); /* no edge: a counter */
-        }
-        if (c->dropping)
-            due__purge_end(q, rc);
-        else
-            due__batch_end(q, rc, c->upto);
+        ended(q, rc, until_ns);
         return true;
     }
 }
@@ -112,40 +129,54 @@ static void end_without(struct due_queue *q, int rc)
     if (c->dropping)
         due__purge_end(q, rc);
     else
-        due__batch_end(q, c->doubt ? DUE_EINDOUBT : rc, c->count);
+        due__batch_end(q, c->doubt ? DUE_EINDOUBT : rc, c->now->count, false);
 }
 
 void due__commit_refuse(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    if (c->pending)
+    while (c->pending)
         end_without(q, DUE_ECLOSED);
     c->mirror_at = DUE__NO_JOB;
     do {
-        due__batch_fill(q, false);
-        due__batch_end(q, DUE_ECLOSED, c->count);
+        due__batch_fill(q, c->now, false);
+        due__batch_end(q, DUE_ECLOSED, c->now->count, false);
     } while (c->carry != 0 || due__inbox_knocked(&c->inbox)); /* G1 */
+}
+
+/* See that there is a batch to be sent.  0: there is; DUE_EAGAIN: there is not, and *@more says
+ * whether something is left to do; or what it is to be refused with. */
+static int begin(struct due_queue *q, int64_t until_ns, bool *more)
+{
+    struct due__commits *c = q->commits;
+    int rc = ready(q, until_ns);
+
+    *more = true;
+    if (rc == DUE_EAGAIN || (rc != 0 && rc != DUE_EFENCED && c->doubt))
+        return DUE_EAGAIN;
+    if (!c->pending)
+        due__batch_fill(q, c->now, rc == 0);
+    bool kept = due__kept_pending(c);
+    if (c->pending || c->now->count > 0 || (rc == 0 && kept))
+        return rc;
+    due__mirror_over(c); /* cancelled, or behind a gap: its producer will look */
+    *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging || kept;
+    return DUE_EAGAIN;
 }
 
 bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
+    bool more;
 
     while (!due__load_seq(&c->stopping)) { /* G2 */
         if (!anything(c))
             return c->purging;
-        int rc = ready(q, until_ns);
+        int rc = c->flying ? 0 : begin(q, until_ns, &more);
 
-        if (rc == DUE_EAGAIN || (rc != 0 && rc != DUE_EFENCED && c->pending))
-            return true;
-        if (!c->pending)
-            due__batch_fill(q, rc == 0);
-        bool kept = due__kept_pending(c);
-        if (!c->pending && c->count == 0 && (rc != 0 || !kept)) {
-            due__mirror_over(c); /* cancelled, or behind a gap: its producer will look */
-            return c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging || kept;
-        }
+        if (rc == DUE_EAGAIN)
+            return more;
         if (rc != 0)
             end_without(q, rc);
         else if (!send(q, until_ns))
@@ -155,6 +186,26 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
     }
     due__commit_refuse(q);
     return false;
+}
+
+void due__commit_step(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    bool more;
+
+    if (!due__ahead_can(c) || due__load_seq(&c->stopping) || !anything(c)) /* G2 */
+        return;
+    if (c->flying) {
+        send(q, until_ns);
+        return;
+    }
+    int rc = begin(q, until_ns, &more);
+    if (rc == 0 && !c->doubt) {
+        c->pending = true;
+        due__ahead_send(q, until_ns);
+    } else if (rc != 0 && rc != DUE_EAGAIN) {
+        end_without(q, rc);
+    }
 }
 
 void due__commit_leave(struct due_queue *q, bool more)

@@ -4,6 +4,10 @@
  * what waits, sends it as one batch, and does what was to be done after it.  A caller that finds
  * the key free commits for itself; otherwise the enqueue proxy does.  No timer: a batch is what
  * came while the last one was under way.
+ *
+ * There are two batches: the one under way, and the next.  While the store works on the first, the
+ * second is filled and prepared; it is sent as soon as the first has landed, before anything is
+ * done that follows from that.
  */
 #ifndef DUE__COMMIT_H
 #define DUE__COMMIT_H
@@ -37,7 +41,7 @@ struct due__asked {
     struct due__asked *prev;    /* D */
 };
 
-/* One change of the batch under way. */
+/* One change of a batch. */
 struct due__entry {
     uint32_t number;          /* K */
     uint8_t purpose;          /* K */
@@ -45,6 +49,23 @@ struct due__entry {
     int16_t rc;               /* K */
     struct due__asked *asked; /* K  who waits, once its end is known */
     struct due__draft *draft; /* K  of an UPDATE */
+};
+
+struct due__batch {
+    struct due__entry *entries; /* K  info.batch_changes of them */
+    due_change *changes;        /* K  likewise */
+    uint32_t count;             /* K  entries */
+    uint32_t send;              /* K  changes */
+    uint32_t upto;              /* K  entries that they are of */
+    uint32_t aside;             /* D  changes taken with it that need not be sent */
+    size_t filled_bytes;        /* K  payload bytes of its entries */
+    size_t send_bytes;          /* K  of its changes */
+    struct due__key *forgot;    /* K  keys that are no longer kept: behind its changes */
+    struct due__key *keeping;   /* K  copies of those that are, there */
+    bool written;               /* K  its changes are written down, up to there */
+    bool complete;              /* K  with what belongs to no job: nothing is filled in any more */
+    bool prepared;              /* K  the store has them, for send() */
+    bool refused;               /* K  some of its entries are not sent, for a reason */
 };
 
 struct due__commits {
@@ -63,15 +84,12 @@ struct due__commits {
     uint64_t submitted;                                          /* A  changes ever left */
     struct due__lock key __attribute__((aligned(DUE__LINE)));    /* K */
 
-    struct due__entry *entries; /* K  info.batch_changes of them */
-    due_change *changes;        /* K  likewise */
-    struct due__waiter **rings; /* K  likewise: whom to ring after a batch */
-    uint32_t count;             /* K  entries of the batch */
-    uint32_t send;              /* K  changes of the batch */
-    uint32_t upto;              /* K  entries that they are of */
-    uint32_t aside;             /* D  changes taken with it that need not be sent */
+    struct due__batch batch[2]; /* K */
+    struct due__batch *now;     /* K  the one under way, or to be filled */
+    struct due__batch *next;    /* K  the one behind it: filled only while that is under way */
+    struct due__waiter **rings; /* K  info.batch_changes: whom to ring after a batch */
     bool pending;               /* K  the batch was begun, and its end is not known */
-    bool written;               /* K  its changes are written down, and must not be others */
+    bool flying;                /* K  it was sent ahead, and the store was not asked since */
     bool doubt;                 /* K  it may have landed */
     bool dropping;              /* K  it drops what the store shows and the queue does not know */
     bool later;                 /* K  what can wait was refused: the proxy tries again, later */
@@ -87,8 +105,6 @@ struct due__commits {
     bool closed;                /* K  ownership was given up */
     bool load_keys;             /* K  loading: all jobs were shown, now the kept keys */
     bool rewind_keys;           /* K  and that from the beginning */
-    struct due__key *forgot;    /* K  keys that are no longer kept, in the batch under way */
-    struct due__key *keeping;   /* K  copies of those that are, there */
     uint32_t forget_at;         /* K  the shard of keys that was looked at last */
     uint32_t keep_shard;        /* K  after a loss: the next one whose kept keys are to be told */
     uint32_t keep_chain;        /* K  and from where on in it */
@@ -120,8 +136,15 @@ void due__asked_ring(struct due__commits *c);
  * @goal; and ends.  False: no memory. */
 bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal);
 void due__asked_end(struct due_queue *q, struct due__asked *a);
+/* It waits for @changes fewer: those were not left after all.  Never for more: whoever is rung by a
+ * call that was over is rung when that returns. */
+void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes);
 /* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
 void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* Of a call with many changes that many are left at a time, and then pushed: the store has
+ * something to do while the call goes on.  At its end comes due__commit_go(). */
+size_t due__commit_piece(const struct due__commits *c);
+void due__commit_push(struct due_queue *q, int64_t until_ns);
 /* Until the call is over, or @until_ns, or nobody is to wait any more. */
 void due__asked_wait(struct due_queue *q, struct due__asked *a, int64_t until_ns);
 /* Under the calls' lock: the caller is no longer concerned with a change. */
@@ -140,21 +163,39 @@ void due__refused(struct due_queue *q, uint32_t number);
 
 /* ---- batch.c: with the key ---- */
 
-/* Take what waits, up to a batch; @mirror: and what is to be put again. */
-void due__batch_fill(struct due_queue *q, bool mirror);
-/* Write its changes down. */
-void due__batch_write(struct due_queue *q);
+/* Take what waits into @b, until it is full; @mirror: and what is to be put again. */
+void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror);
+/* Write the changes of @b down, or of what was filled in since. */
+void due__batch_write(struct due_queue *q, struct due__batch *b);
+/* It is to be sent: behind its changes comes what belongs to no job. */
+void due__batch_complete(struct due_queue *q, struct due__batch *b);
+/* Its changes are to be written anew. */
+void due__batch_unwrite(struct due__batch *b);
 /* A full store takes removals still: everything else of the batch is refused.  False: there is
  * nothing else. */
-bool due__batch_shrink(struct due__commits *c);
-/* The first @n entries have ended: @rc for every change that was sent.  The others are next. */
-void due__batch_end(struct due_queue *q, int rc, uint32_t n);
+bool due__batch_shrink(struct due__batch *b);
+/* The first @n entries have ended: @rc for every change that was sent.  The others are next.  If
+ * there are none, the next batch takes its place: @sent: it was sent already. */
+void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent);
+
+/* ---- ahead.c: with the key ---- */
+
+/* Can the store have a batch under way while the next is made ready? */
+bool due__ahead_can(const struct due__commits *c);
+/* Send the batch under way, as far as that goes without an answer. */
+void due__ahead_send(struct due_queue *q, int64_t until_ns);
+/* While it is under way: fill and prepare the next one. */
+void due__ahead_prepare(struct due_queue *q);
+/* It has landed: send the next one at once.  False: nothing was sent. */
+bool due__ahead_follow(struct due_queue *q, int64_t until_ns);
 
 /* ---- commit.c ---- */
 
 /* With the key: send until @a is over (NULL: until nothing waits) or @until_ns.  True: something
  * is left to do. */
 bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* With the key: send what waits, or see what was sent through and send that after it. */
+void due__commit_step(struct due_queue *q, int64_t until_ns);
 /* With the key, once the queue stops: what is left is refused. */
 void due__commit_refuse(struct due_queue *q);
 

@@ -37,6 +37,8 @@ static void settings(struct due__commits *c, const due_options *o)
     c->mirror_at = DUE__NO_JOB;
     c->keep_shard = DUE__KEY_SHARDS;
     c->rewind_keys = true;
+    c->now = &c->batch[0];
+    c->next = &c->batch[1];
     c->number = 1;
     c->rewind = true;
     c->loading = 1;
@@ -45,24 +47,31 @@ static void settings(struct due__commits *c, const due_options *o)
     due__lock_init(&c->calls);
 }
 
-static size_t batch(const struct due__commits *c)
-{
-    return c->info.batch_changes;
-}
-
 static void arrays_free(struct due_queue *q, struct due__commits *c)
 {
-    due__alloc_free(&q->alloc, c->entries, batch(c) * sizeof *c->entries);
-    due__alloc_free(&q->alloc, c->changes, batch(c) * sizeof *c->changes);
-    due__alloc_free(&q->alloc, c->rings, batch(c) * sizeof(struct due__waiter *));
+    size_t n = c->info.batch_changes;
+
+    for (size_t i = 0; i < 2; i++) {
+        due__alloc_free(&q->alloc, c->batch[i].entries, n * sizeof *c->batch[i].entries);
+        due__alloc_free(&q->alloc, c->batch[i].changes, n * sizeof *c->batch[i].changes);
+    }
+    due__alloc_free(&q->alloc, c->rings, n * sizeof(struct due__waiter *));
 }
 
 static int arrays_make(struct due_queue *q, struct due__commits *c)
 {
-    c->entries = due__alloc_new(&q->alloc, batch(c) * sizeof *c->entries);
-    c->changes = due__alloc_new(&q->alloc, batch(c) * sizeof *c->changes);
-    c->rings = due__alloc_new(&q->alloc, batch(c) * sizeof(struct due__waiter *));
-    if (c->entries != NULL && c->changes != NULL && c->rings != NULL)
+    size_t n = c->info.batch_changes;
+    bool all = true;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct due__batch *b = &c->batch[i];
+
+        b->entries = due__alloc_new(&q->alloc, n * sizeof *b->entries);
+        b->changes = due__alloc_new(&q->alloc, n * sizeof *b->changes);
+        all = all && b->entries != NULL && b->changes != NULL;
+    }
+    c->rings = due__alloc_new(&q->alloc, n * sizeof(struct due__waiter *));
+    if (all && c->rings != NULL)
         return 0;
     arrays_free(q, c);
     return DUE_ENOMEM;
@@ -175,8 +184,10 @@ static void commits_free(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    due__key_drop(q, c->forgot);
-    due__key_drop(q, c->keeping);
+    for (size_t i = 0; i < 2; i++) {
+        due__key_drop(q, c->batch[i].forgot);
+        due__key_drop(q, c->batch[i].keeping);
+    }
     due__index_destroy(&c->index);
     due__side_destroy(&c->stored, &q->alloc);
     arrays_free(q, c);

@@ -21,45 +21,42 @@
 
 /* ---- What is over ---- */
 
-static void forget(struct due_queue *q, const struct due__key *key)
+static void forget(struct due__batch *b, const struct due__key *key)
 {
-    struct due__commits *c = q->commits;
-
-    c->changes[c->send++] = (due_change){
+    b->changes[b->send++] = (due_change){
         .kind = DUE_CHANGE_FORGET,
         .record = { .id = key->of.id, .topic = "", .key = key->bytes, .key_len = key->len }
     };
 }
 
-static void forget_some(struct due_queue *q)
+static void forget_some(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
-    uint32_t chains = CHAINS_AT_LEAST + 4 * c->send;
+    uint32_t chains = CHAINS_AT_LEAST + 4 * b->send;
     uint32_t room = (uint32_t)c->info.batch_changes;
-    struct due__key *last = c->forgot;
+    struct due__key *last = b->forgot;
 
-    for (uint32_t i = 0; i < SHARDS_AT_ONCE && c->send < room; i++) {
+    for (uint32_t i = 0; i < SHARDS_AT_ONCE && b->send < room; i++) {
         c->forget_at = (c->forget_at + 1) % DUE__KEY_SHARDS;
-        due__keys_take_expired(q, c->forget_at, chains, room - c->send, &c->forgot);
-        for (struct due__key *key = c->forgot; key != last; key = key->next)
-            forget(q, key);
-        last = c->forgot;
+        due__keys_take_expired(q, c->forget_at, chains, room - b->send, &b->forgot);
+        for (struct due__key *key = b->forgot; key != last; key = key->next)
+            forget(b, key);
+        last = b->forgot;
     }
 }
 
 /* ---- What was lost ---- */
 
-static bool keep(struct due_queue *q, const struct due__kept_key *kept)
+static bool keep(struct due_queue *q, struct due__batch *b, const struct due__kept_key *kept)
 {
-    struct due__commits *c = q->commits;
     due_spec spec = { DUE_SPEC_INIT, .key = kept->bytes, .key_len = kept->len };
     struct due__key *copy = due__key_new(q, &spec);
 
     if (copy == NULL)
         return false;
-    copy->next = c->keeping;
-    c->keeping = copy;
-    c->changes[c->send++] = (due_change){
+    copy->next = b->keeping;
+    b->keeping = copy;
+    b->changes[b->send++] = (due_change){
         .kind = DUE_CHANGE_KEEP,
         .key_kept_ns = kept->until_ns,
         .record = { .id = kept->id, .topic = "", .key = copy->bytes, .key_len = copy->len }
@@ -67,14 +64,14 @@ static bool keep(struct due_queue *q, const struct due__kept_key *kept)
     return true;
 }
 
-static void keep_some(struct due_queue *q)
+static void keep_some(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
     struct due__kept_key kept[COPIES];
     uint32_t room = (uint32_t)c->info.batch_changes;
 
-    while (c->keep_shard < DUE__KEY_SHARDS && room - c->send > 0) {
-        uint32_t max = room - c->send < COPIES ? room - c->send : COPIES;
+    while (c->keep_shard < DUE__KEY_SHARDS && room - b->send > 0) {
+        uint32_t max = room - b->send < COPIES ? room - b->send : COPIES;
         uint32_t chain = c->keep_chain;
         uint32_t n = due__keys_copy_kept(q, c->keep_shard, &c->keep_chain, &c->keep_room, kept,
                                          max > 1 ? max : 2);
@@ -84,7 +81,7 @@ static void keep_some(struct due_queue *q)
             return;
         }
         for (uint32_t i = 0; i < n; i++) {
-            if (!keep(q, &kept[i])) {
+            if (!keep(q, b, &kept[i])) {
                 c->keep_chain = chain;
                 c->later = true;
                 return;
@@ -97,7 +94,7 @@ static void keep_some(struct due_queue *q)
     }
 }
 
-void due__kept_write(struct due_queue *q)
+void due__kept_write(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
 
@@ -106,16 +103,16 @@ void due__kept_write(struct due_queue *q)
         return;
     }
     if (!c->later)
-        keep_some(q);
-    forget_some(q);
+        keep_some(q, b);
+    forget_some(q, b);
 }
 
-void due__kept_end(struct due_queue *q, int rc)
+void due__kept_end(struct due_queue *q, struct due__batch *b, int rc)
 {
     struct due__commits *c = q->commits;
-    struct due__key *key = c->forgot;
+    struct due__key *key = b->forgot;
 
-    c->forgot = NULL;
+    b->forgot = NULL;
     while (key != NULL) {
         struct due__key *next = key->next;
 
@@ -124,11 +121,11 @@ void due__kept_end(struct due_queue *q, int rc)
             due__key_drop(q, key);
         key = next;
     }
-    if (rc != 0 && c->keeping != NULL)
+    if (rc != 0 && b->keeping != NULL)
         due__kept_again(c);
-    c->later |= rc != 0 && c->keeping != NULL;
-    due__key_drop(q, c->keeping);
-    c->keeping = NULL;
+    c->later |= rc != 0 && b->keeping != NULL;
+    due__key_drop(q, b->keeping);
+    b->keeping = NULL;
 }
 
 bool due__kept_pending(const struct due__commits *c)

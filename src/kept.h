@@ -10,13 +10,14 @@
 #include <stdint.h>
 
 struct due_queue;
+struct due__batch;
 struct due__commits;
 
-/* Behind the changes that are written down for a batch, as many as there is room for.  With the
- * key, as all of this. */
-void due__kept_write(struct due_queue *q);
+/* Behind the changes that are written down for the batch @b, as many as there is room for.  With
+ * the key, as all of this. */
+void due__kept_write(struct due_queue *q, struct due__batch *b);
 /* The batch has ended (or is written anew: any error). */
-void due__kept_end(struct due_queue *q, int rc);
+void due__kept_end(struct due_queue *q, struct due__batch *b, int rc);
 /* Is there something to be told that does not wait for a batch? */
 bool due__kept_pending(const struct due__commits *c);
 /* The store has lost something. */

@@ -21,58 +21,77 @@ void due__refused(struct due_queue *q, uint32_t number)
     due__shard_leave(it);
 }
 
-/* Names for @n places, known to the index. */
-static int name_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+static void unname(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        due__index_remove(&q->commits->index, jobs[i].number);
+}
+
+/* A name for the job @it, known to the index. */
+static int name(struct due_queue *q, const struct due__fresh *it)
 {
     struct due__commits *c = q->commits;
 
+    if (!due__side_make(&c->stored, &q->alloc, it->number))
+        return DUE_ENOMEM;
+    struct due__stored *s = due__stored_at(c, it->number);
+    uint64_t sequence = due__add_relaxed(&c->sequence, 1); /* no edge: a counter */
+
+    due__stored_name(s, due__id_stored(it->f.priority, c->info.writer, sequence));
+    if (s->stored != DUE__NOT_STORED) /* it was kept; else who mirrors may read it */
+        s->stored = DUE__NOT_STORED;
+    return due__index_add(&c->index, it->number, true);
+}
+
+static int name_all(struct due_queue *q, const struct due__fresh *jobs, size_t n, due_id *ids)
+{
     /* Places are given back with a node in the inbox only after that. */
-    if (due__load_seq(&c->stopping)) /* G2 */
+    if (due__load_seq(&q->commits->stopping)) /* G2 */
         return DUE_ECLOSED;
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t number = jobs[i].number;
+        int rc = name(q, &jobs[i]);
 
-        int rc = due__side_make(&c->stored, &q->alloc, number) ? 0 : DUE_ENOMEM;
-        if (rc == 0) {
-            struct due__stored *s = due__stored_at(c, number);
-            uint64_t sequence = due__add_relaxed(&c->sequence, 1); /* no edge: a counter */
-
-            due__stored_name(s, due__id_stored(jobs[i].f.priority, c->info.writer, sequence));
-            if (s->stored != DUE__NOT_STORED) /* it was kept; else who mirrors may read it */
-                s->stored = DUE__NOT_STORED;
-            rc = due__index_add(&c->index, number, true);
-        }
-        while (rc != 0 && i-- > 0)
-            due__index_remove(&c->index, jobs[i].number);
-        if (rc != 0)
+        if (rc != 0) {
+            unname(q, jobs, i);
             return rc;
+        }
+        if (ids != NULL)
+            ids[i] = due__stored_id(due__stored_at(q->commits, jobs[i].number));
     }
     return 0;
 }
 
+/* @n jobs were refused before they were left. */
+static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t n, int rc)
+{
+    for (size_t i = 0; i < n; i++) {
+        due__job_release_fresh(q, &jobs[i]);
+        due__slab_untake(&q->slab, jobs[i].number);
+    }
+    return rc;
+}
+
 /* It can be sent from here on. */
-static void leave_job(struct due_queue *q, const struct due__fresh *it)
+static void leave_job(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
 {
     struct due__commits *c = q->commits;
+    struct due__stored *s = due__stored_at(c, it->number);
 
+    /* Who had the place before may still look, for itself: that is not us. */
+    if (a != NULL)
+        due__store_relaxed(&s->put_asked, a); /* G1: read once the node was taken */
     due__facts_store(it->job, it->f);
     due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
     due__store_release(&it->job->word,                          /* J1 */
                        due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
-    due__inbox_put(&c->inbox, &due__stored_at(c, it->number)->node); /* G1 */
+    due__inbox_put(&c->inbox, &s->node); /* G1 */
 }
 
 void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
 {
-    struct due__commits *c = q->commits;
-
-    due__add_relaxed(&c->submitted, 1); /* no edge: a flush counts what its own thread left */
-    due__lock_acquire(&c->calls);       /* who had the place before may still look */
-    if (a != NULL)
-        due__stored_at(c, it->number)->put_asked = a;
-    due__lock_release(&c->calls);
-    leave_job(q, it);
+    due__add_relaxed(&q->commits->submitted, 1); /* no edge: a flush counts what its thread left */
+    leave_job(q, it, a);
 }
 
 static bool keyed(const struct due__fresh *it)
@@ -84,45 +103,49 @@ static bool keyed(const struct due__fresh *it)
 static size_t leave_keyed(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                           struct due__asked *a)
 {
-    size_t left = 0;
-
-    for (; left < n; left++) {
-        if (!keyed(&jobs[left]))
-            due__leave_fresh(q, &jobs[left], a);
-        else if (!due__keyed_leave(q, &jobs[left], a))
-            break;
+    for (size_t i = 0; i < n; i++) {
+        if (!keyed(&jobs[i]))
+            due__leave_fresh(q, &jobs[i], a);
+        else if (!due__keyed_leave(q, &jobs[i], a))
+            return i;
     }
-    if (a != NULL && left < n) {
-        due__lock_acquire(&q->commits->calls);
-        a->left -= (uint32_t)(n - left);
-        due__lock_release(&q->commits->calls);
-    }
-    return left;
+    return n;
 }
 
-static void leave_plain(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                        struct due__asked *a)
+static size_t leave_plain(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+                          struct due__asked *a)
 {
-    struct due__commits *c = q->commits;
-
-    due__add_relaxed(&c->submitted, n); /* no edge: a flush counts what its own thread left */
-    due__lock_acquire(&c->calls);       /* who had the place before may still look */
-    for (size_t i = 0; a != NULL && i < n; i++)
-        due__stored_at(c, jobs[i].number)->put_asked = a;
-    due__lock_release(&c->calls);
+    due__add_relaxed(&q->commits->submitted, n); /* no edge: a flush counts what its thread left */
     for (size_t i = 0; i < n; i++)
-        leave_job(q, &jobs[i]);
+        leave_job(q, &jobs[i], a);
+    return n;
 }
 
+/* @n named jobs cannot be left, since the first of them cannot have its key. */
+static void give_back(struct due_queue *q, const struct due__fresh *jobs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        due__facts_store(jobs[i].job, jobs[i].f);
+        due__step(q, jobs[i].number, DUE__S_BACK, 0);
+    }
+    unname(q, jobs, n);
+    refuse_all(q, jobs, n, 0);
+}
+
+/* Leave jobs that are named: how many; the others are given back. */
 static size_t leave_jobs(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                          struct due__asked *a)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (keyed(&jobs[i]))
-            return leave_keyed(q, jobs, n, a);
-    }
-    leave_plain(q, jobs, n, a);
-    return n;
+    bool plain = true;
+
+    if (q->watch != NULL)
+        due__watch_enter(q, jobs, n, false); /* told when they have landed */
+    for (size_t i = 0; plain && i < n; i++)
+        plain = !keyed(&jobs[i]);
+    size_t left = plain ? leave_plain(q, jobs, n, a) : leave_keyed(q, jobs, n, a);
+    if (left < n)
+        give_back(q, jobs + left, n - left);
+    return left;
 }
 
 /* Take back the jobs that were not sent yet, last first.  Answers how many are on their way still,
@@ -139,7 +162,7 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
         uint64_t mine = (w & ~DUE__STATE_MASK) | DUE__LENT;
 
         due__lock_acquire(&c->calls);
-        bool asked = s->put_asked == a;
+        bool asked = due__load_relaxed(&s->put_asked) == a; /* no edge: written by us, or D */
         bool back = asked && due__cas_acq_rel(&jobs[i].job->word, &w, mine); /* J1 */
         if (asked)
             due__asked_detach(a, &s->put_asked);
@@ -155,40 +178,81 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
     return doubt;
 }
 
-/* All of @n were refused before anything was left. */
-static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t n, int rc,
-                      bool named)
-{
-    for (size_t i = 0; i < n; i++) {
-        due__job_release_fresh(q, &jobs[i]);
-        if (named)
-            due__index_remove(&q->commits->index, jobs[i].number);
-        due__slab_untake(&q->slab, jobs[i].number);
-    }
-    return rc;
-}
-
 /* Nobody waits for them; but if the queue stops, those that were not sent are taken back. */
-static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n, size_t *in)
+static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n, due_id *ids,
+                    size_t *in)
 {
+    int rc = name_all(q, jobs, n, ids);
+
+    if (rc != 0)
+        return refuse_all(q, jobs, n, rc);
+    *in = leave_jobs(q, jobs, n, NULL);
+    if (*in == 0)
+        return 0;
     due__commit_go(q, NULL, 0);
-    *in = n;
     if (!due__load_seq(&q->commits->stopping)) /* G2: after the jobs were left */
-        return (int)n;
-    *in = take_back(q, jobs, n, NULL);
+        return (int)*in;
+    *in = take_back(q, jobs, *in, NULL);
     return *in > 0 ? (int)*in : DUE_ECLOSED;
 }
 
-static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                        int64_t until_ns, struct due__asked *a, size_t *in)
+/* Name and leave those behind the first @left, which were, a piece at a time: the store works on
+ * one while the next is made ready.  *@rc: why not all of them.  Answers how many were left. */
+static size_t put_pieces(struct due_queue *q, const struct due__fresh *jobs, size_t left, size_t n,
+                         int64_t until_ns, struct due__asked *a, due_id *ids, int *rc)
 {
-    due__commit_go(q, a, until_ns);
-    due__asked_wait(q, a, until_ns);
-    uint32_t doubt = take_back(q, jobs, n, a);
-    uint32_t landed = a->landed;
-    int rc = a->rc;
-    due__asked_end(q, a);
+    size_t piece = due__commit_piece(q->commits);
+
+    while (left < n) {
+        size_t end = n - left < piece ? n : left + piece;
+
+        due__commit_push(q, until_ns);
+        *rc = name_all(q, jobs + left, end - left, ids != NULL ? ids + left : NULL);
+        if (*rc != 0)
+            break;
+        left += leave_jobs(q, jobs + left, end - left, a);
+        if (left < end) {
+            refuse_all(q, jobs + end, n - end, 0);
+            return left;
+        }
+    }
+    refuse_all(q, jobs + left, n - left, *rc);
+    return left;
+}
+
+static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+                        int64_t until_ns, due_id *ids, size_t *in)
+{
+    size_t piece = due__commit_piece(q->commits);
+    size_t first = n < piece ? n : piece;
+    struct due__asked a;
+    int rc = name_all(q, jobs, first, ids);
+
+    if (rc != 0)
+        return refuse_all(q, jobs, n, rc);
+    if (!due__asked_begin(q, &a, (uint32_t)n, 0)) {
+        unname(q, jobs, first);
+        return refuse_all(q, jobs, n, DUE_ENOMEM);
+    }
+    size_t left = leave_jobs(q, jobs, first, &a);
+    if (left == first)
+        left = put_pieces(q, jobs, left, n, until_ns, &a, ids, &rc);
+    else
+        refuse_all(q, jobs + first, n - first, 0);
+    if (left < n)
+        due__asked_fewer(q->commits, &a, (uint32_t)(n - left));
+    if (left > 0) {
+        due__commit_go(q, &a, until_ns);
+        due__asked_wait(q, &a, until_ns);
+    }
+    uint32_t doubt = take_back(q, jobs, left, &a);
+    uint32_t landed = a.landed;
+    if (a.rc != 0)
+        rc = a.rc;
+    due__asked_end(q, &a);
     *in = landed + doubt;
+    if (left == 0)
+        return 0;
     if (doubt > 0 || rc == DUE_EINDOUBT)
         return DUE_EINDOUBT;
     if (landed > 0)
@@ -230,36 +294,15 @@ int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n
                     int64_t timeout_ns, due_id *ids, size_t *in)
 {
     struct due__commits *c = q->commits;
-    struct due__asked a;
-    bool waits = !c->async;
     int64_t limit = timeout_ns > 0 && timeout_ns < c->timeout_ns ? timeout_ns : c->timeout_ns;
     bool full = crowded(c);
-    int64_t until = waits || full ? due__time_add(due__monotonic_now(), limit) : 0;
+    int64_t until = !c->async || full ? due__time_add(due__monotonic_now(), limit) : 0;
 
     *in = 0;
     int rc = full ? wait_for_room(q, until) : 0;
-    if (rc == 0)
-        rc = name_all(q, jobs, n);
     if (rc != 0)
-        return refuse_all(q, jobs, n, rc, false);
-    if (waits && !due__asked_begin(q, &a, (uint32_t)n, 0))
-        return refuse_all(q, jobs, n, DUE_ENOMEM, true);
-    if (q->watch != NULL)
-        due__watch_enter(q, jobs, n, false); /* told when they have landed */
-    for (size_t i = 0; ids != NULL && i < n; i++)
-        ids[i] = due__stored_id(due__stored_at(c, jobs[i].number));
-    size_t left = leave_jobs(q, jobs, n, waits ? &a : NULL);
-    for (size_t i = left; i < n; i++) {
-        due__facts_store(jobs[i].job, jobs[i].f);
-        due__step(q, jobs[i].number, DUE__S_BACK, 0);
-    }
-    refuse_all(q, jobs + left, n - left, 0, true);
-    if (left == 0 && waits)
-        due__asked_end(q, &a);
-    if (left == 0)
-        return 0;
-    n = left;
-    if (!waits)
-        return put_only(q, jobs, n, in);
-    return put_and_wait(q, jobs, n, until, &a, in);
+        return refuse_all(q, jobs, n, rc);
+    if (c->async)
+        return put_only(q, jobs, n, ids, in);
+    return put_and_wait(q, jobs, n, until, ids, in);
 }

@@ -188,7 +188,7 @@ static int purge(void *ctx, const due_record *r)
         return 0; /* else it was removed, and somebody has its bytes still */
     if (p->dropped == c->info.batch_changes)
         return DUE_EAGAIN; /* it is shown again */
-    due_change *ch = &c->changes[p->dropped++];
+    due_change *ch = &c->now->changes[p->dropped++];
     *ch = (due_change){ .kind = DUE_CHANGE_DROP,
                         .was_ns = r->cause != 0 ? r->died_ns : r->until_ns,
                         .was_dead = r->cause != 0,
@@ -253,10 +253,10 @@ static int purge_page(struct due_queue *q, int64_t until_ns)
         return 0;
     }
     if (p.dropped > 0) {
-        c->send = (uint32_t)p.dropped;
-        c->count = 0;
+        c->now->send = (uint32_t)p.dropped;
+        c->now->count = c->now->upto = 0;
         c->purge_last = rc == 0;
-        c->dropping = c->written = c->pending = true;
+        c->dropping = c->now->written = c->now->complete = c->pending = true;
         return rc < 0 && rc != DUE_EAGAIN ? rc : 0;
     }
     if (rc == 0)
@@ -268,10 +268,11 @@ void due__purge_end(struct due_queue *q, int rc)
 {
     struct due__commits *c = q->commits;
 
-    c->dropping = c->written = c->pending = c->doubt = false;
+    c->dropping = c->pending = c->flying = c->doubt = false;
+    due__batch_unwrite(c->now);
     c->rewind |= rc != 0; /* once more, when it can be had */
     c->later |= rc != 0;
-    c->purged += rc == 0 ? c->send : 0;
+    c->purged += rc == 0 ? c->now->send : 0;
     if (rc == 0 && c->purge_last)
         purged(q);
 }
@@ -324,7 +325,9 @@ void due__mirror_begin(struct due_queue *q)
     }
     if (c->dropping)
         due__purge_end(q, DUE_ELOST);
-    c->written = c->doubt = false;  /* what was in doubt has not landed, and is written anew */
+    c->flying = c->doubt = false; /* what was in doubt has not landed, and is written anew */
+    due__batch_unwrite(c->now);
+    due__batch_unwrite(c->next);
     due__store_seq(&c->lacking, 1); /* G2 */
     c->mirror_at = 0;
     c->rewind = true;

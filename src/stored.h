@@ -42,7 +42,7 @@ enum due__purpose {
 struct due__stored {
     struct cds_wfcq_node node;    /* A  the commit inbox's, while a change waits there */
     uint64_t id[2];               /* A  S2: the bytes of its id */
-    struct due__asked *put_asked; /* D  who waits for the PUT */
+    struct due__asked *put_asked; /* D  who waits for the PUT; A  relaxed, set before its node is */
     struct due__asked *asked;     /* D  who waits for the change after it */
     int64_t was_ns;               /* K  when it is to be handed out, as the store has it; or */
     int64_t want_ns;              /* D  the same, as it is to be */

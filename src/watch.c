@@ -323,8 +323,10 @@ void due__watch_landed(struct due_queue *q)
         [DUE__REPEAT] = DUE__S_REPEATED, [DUE__ROUND] = DUE__S_REPEATED,
     };
 
-    for (uint32_t i = 0; i < q->commits->count; i++) {
-        const struct due__entry *e = &q->commits->entries[i];
+    const struct due__batch *b = q->commits->now;
+
+    for (uint32_t i = 0; i < b->count; i++) {
+        const struct due__entry *e = &b->entries[i];
 
         if (e->purpose == DUE__ROUND && (e->rc != 0 || e->asked == NULL))
             continue; /* its taker has left */

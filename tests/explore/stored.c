@@ -18,7 +18,12 @@ struct shelf {
     bool fenced;    /* somebody else has the jobs */
     unsigned away;  /* calls of ready that fail still */
     unsigned doubt; /* calls of commit that answer in doubt still, the batch having landed */
+    bool ahead;     /* batches are sent ahead */
+    unsigned deaf;  /* calls of commit that hear nothing still: DUE_EAGAIN */
     uint64_t number;
+    uint64_t answered;
+    const due_change *prepared;
+    size_t n_prepared;
     due_id id[PUTS];
     bool there[PUTS];
 };
@@ -98,13 +103,43 @@ static int shelf_commit(due_store *s, const due_change *changes, size_t n, uint6
     (void)until_ns;
     explore_check(!it->closed, "a batch after close");
     explore_check(n <= 2, "a batch of %zu", n);
+    if (it->deaf > 0) {
+        it->deaf--;
+        return DUE_EAGAIN;
+    }
     for (size_t i = 0; number > it->number && i < n; i++)
         land(it, &changes[i]);
     it->number = number;
-    if (it->doubt == 0)
+    if (it->doubt == 0) {
+        it->answered = number;
         return 0;
+    }
     it->doubt--;
     return DUE_EINDOUBT;
+}
+
+static int shelf_prepare(due_store *s, const due_change *changes, size_t n, uint64_t number)
+{
+    struct shelf *it = shelf_of(s);
+
+    explore_check(number == it->answered + 1 || number == it->answered + 2, "not the next batch");
+    it->prepared = changes;
+    it->n_prepared = n;
+    return it->ahead ? 0 : DUE_ENOTSUP;
+}
+
+/* It lands at once; that is heard of with commit only. */
+static int shelf_send(due_store *s, uint64_t number, int64_t until_ns)
+{
+    struct shelf *it = shelf_of(s);
+
+    (void)until_ns;
+    explore_check(!it->closed, "a batch after close");
+    explore_check(number == it->answered + 1, "sent before the last was answered");
+    for (size_t i = 0; number > it->number && i < it->n_prepared; i++)
+        land(it, &it->prepared[i]);
+    it->number = number;
+    return 0;
 }
 
 static int shelf_load(due_store *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
@@ -143,6 +178,8 @@ static const struct due_store_verbs verbs = {
     .open = shelf_open,
     .ready = shelf_ready,
     .commit = shelf_commit,
+    .prepare = shelf_prepare,
+    .send = shelf_send,
     .load = shelf_load,
     .find = shelf_find,
     .renew = shelf_renew,
@@ -218,7 +255,7 @@ static void stored_check(void)
     struct due_stats s;
 
     if (!shop->closed) {
-        shop->shelf.away = shop->shelf.doubt = 0;
+        shop->shelf.away = shop->shelf.doubt = shop->shelf.deaf = 0;
         explore_check(due_flush(shop->q, DUE_S(1)) == 0, "it cannot be flushed");
     }
     explore_check(due_stats(shop->q, &s) == 0, "stats");
@@ -349,6 +386,45 @@ static void cancel_late_setup(void)
     explore_thread("caller 1", put, as_arg(1));
 }
 
+/* Two callers, and what each does while the other's batch is with the store. */
+static void ahead_setup(void)
+{
+    submit_setup();
+    shop->shelf.ahead = true;
+}
+
+static void ahead_doubt_setup(void)
+{
+    doubt_setup();
+    shop->shelf.ahead = true;
+}
+
+static void ahead_async_setup(void)
+{
+    open_shop(DUE_CONFIRM_ASYNC);
+    shop->shelf.ahead = true;
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+    explore_thread("flusher", flush, NULL);
+}
+
+static void ahead_cancel_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    put(as_arg(0));
+    shop->shelf.ahead = true;
+    explore_thread("canceller", cancel, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+/* The answer to what was sent is not heard before the queue closes. */
+static void ahead_close_setup(void)
+{
+    close_setup();
+    shop->shelf.ahead = true;
+    shop->shelf.deaf = 2;
+}
+
 #define STORED(name_, about_, setup_, quick_, deep_, walks_)                                 \
     {                                                                                        \
         .name = (name_), .about = (about_), .setup = (setup_), .idle = stored_idle,          \
@@ -379,5 +455,15 @@ const struct explore_scenario explore_scenarios_stored[] = {
            (3, 1, 1, 0), 10),
     STORED("stored_cancel_late", "cancel, in doubt when time is up", cancel_late_setup,
            (1, 0, 1, 0), (2, 1, 1, 0), 10),
+    STORED("stored_ahead", "two callers, batches sent ahead", ahead_setup, (2, 0, 0, 0),
+           (3, 1, 0, 0), 10),
+    STORED("stored_ahead_doubt", "one of them in doubt", ahead_doubt_setup, (1, 0, 1, 0),
+           (2, 1, 1, 0), 10),
+    STORED("stored_ahead_async", "nobody waits but a flush", ahead_async_setup, (1, 0, 0, 0),
+           (2, 1, 0, 0), 10),
+    STORED("stored_ahead_cancel", "a PUT and a DROP, one behind the other", ahead_cancel_setup,
+           (2, 0, 0, 0), (2, 1, 1, 0), 10),
+    STORED("stored_ahead_close", "close while the answer is out", ahead_close_setup, (1, 0, 0, 0),
+           (2, 1, 1, 0), 10),
     { .name = NULL },
 };
