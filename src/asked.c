@@ -5,7 +5,7 @@
  *
  * Guards     D  the calls' lock      A  atomic, see Edges      O  its owner's alone
  *
- * Edges      G1, G2 of commit.c      described elsewhere: J1 job.h, E3 core.c, C1 close.c
+ * Edges      G1, G2, G3 of commit.c  described elsewhere: J1 job.h, E3 core.c, C1 close.c
  */
 #include "commit.h"
 
@@ -40,18 +40,23 @@ static void asked_unlink(struct due__commits *c, struct due__asked *a)
         a->next->prev = a->prev;
 }
 
-/* Under the calls' lock. */
-static bool over(const struct due__commits *c, const struct due__asked *a)
-{
-    return a->goal != 0 ? c->settled >= a->goal : a->left == 0;
-}
-
 bool due__asked_over(struct due__commits *c, const struct due__asked *a)
 {
+    if (a->goal == 0)
+        return due__load_acquire(&a->over); /* G3 */
     due__lock_acquire(&c->calls);
-    bool yes = over(c, a);
+    bool yes = c->settled >= a->goal;
     due__lock_release(&c->calls);
     return yes;
+}
+
+bool due__asked_less(struct due__asked *a)
+{
+    assert(a->left > 0);
+    if (--a->left > 0)
+        return false;
+    due__store_release(&a->over, 1); /* G3 */
+    return true;
 }
 
 void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n)
@@ -66,11 +71,22 @@ bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t change
 {
     struct due__commits *c = q->commits;
 
-    *a = (struct due__asked){ .waiter = due__waiter_get(q), .left = changes, .goal = goal };
-    if (a->waiter == NULL)
-        return false;
+    *a = (struct due__asked){ .over = changes == 0, .left = changes, .goal = goal };
     due__inside_enter(q); /* C1 of close.c */
     due__lock_acquire(&c->calls);
+    a->waiter = c->spare;
+    if (a->waiter != NULL) {
+        c->spare = a->waiter->after[0];
+        a->waiter->after[0] = NULL;
+    } else {
+        due__lock_release(&c->calls);
+        a->waiter = due__waiter_get(q);
+        if (a->waiter == NULL) {
+            due__inside_leave(q);
+            return false;
+        }
+        due__lock_acquire(&c->calls);
+    }
     asked_link(c, a);
     due__lock_release(&c->calls);
     return true;
@@ -84,10 +100,11 @@ void due__asked_end(struct due_queue *q, struct due__asked *a)
     due__lock_acquire(&c->calls);
     asked_unlink(c, a);
     struct due__waiter *after[2] = { w->after[0], w->after[1] };
-    w->after[0] = w->after[1] = NULL;
+    w->after[0] = c->spare;
+    w->after[1] = NULL;
+    c->spare = w;
     due__lock_release(&c->calls);
-    due__ring_waiters(q, after, 2); /* before it is another call's */
-    due__waiter_put(q, w);
+    due__ring_waiters(q, after, 2);
     due__inside_leave(q);
 }
 
@@ -95,6 +112,8 @@ void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t cha
 {
     due__lock_acquire(&c->calls);
     a->left -= changes;
+    if (a->left == 0)
+        due__store_release(&a->over, 1); /* G3 */
     due__lock_release(&c->calls);
 }
 
@@ -202,7 +221,7 @@ void due__asked_detach(struct due__asked *a, struct due__asked **asked)
 {
     *asked = NULL;
     if (a != NULL)
-        a->left--;
+        due__asked_less(a);
 }
 
 void due__asked_settle(struct due__commits *c, struct due__asked *a)
@@ -219,8 +238,10 @@ static bool give_up(struct due__commits *c, uint32_t number, struct due__asked *
     struct due__stored *s = due__stored_at(c, number);
     bool back = false;
 
-    due__lock_acquire(&c->calls);
     *doubt = false;
+    if (due__asked_over(c, a))
+        return false;
+    due__lock_acquire(&c->calls);
     if (s->asked == a) {
         back = (s->purpose & DUE__QUEUED) != 0;
         *doubt = !back;

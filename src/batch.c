@@ -41,11 +41,10 @@ static void answer(struct due__commits *c, struct due__asked *a, uint32_t number
     if (a == NULL)
         return;
     note_result(a, number, rc);
-    a->left--;
     a->landed += rc == 0;
     if (rc != 0 && a->rc == 0)
         a->rc = rc;
-    if (a->left == 0)
+    if (due__asked_less(a))
         c->rings[(*rings)++] = a->waiter;
 }
 

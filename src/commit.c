@@ -17,6 +17,9 @@
  *            G2  fenced, stopping and loading are set, then everyone who waits is rung.  Close sets
  *                stopping, then has the key once; who leaves something looks at stopping after it,
  *                and who has the key before it sends: nothing is sent any more, and nothing stays.
+ *            G3  who sends counts what a call waits for, then says that it is over -> the call
+ *                reads the counts.  It takes the calls' lock before it returns, and so does not
+ *                return before who sends has let go of it.
  *            described elsewhere: J1 job.h, E3 core.c, C1 C2 close.c
  *
  * Always     N1  a job has one change under way at most, and is claimed for it (LENT) or SENT, from

@@ -29,6 +29,7 @@ struct due__waiter;
 /* One call that waits for its changes, on its stack. */
 struct due__asked {
     struct due__waiter *waiter; /* O  its bell is rung when nothing is left */
+    uint32_t over;              /* A  G3: left has come to 0 */
     uint32_t left;              /* D  changes not yet settled */
     uint32_t landed;            /* D  of those settled, confirmed */
     int rc;                     /* D  the first refusal */
@@ -110,9 +111,10 @@ struct due__commits {
     uint32_t keep_chain;        /* K  and from where on in it */
     uint32_t keep_room;         /* K */
 
-    struct due__lock calls;   /* D */
-    struct due__asked *first; /* D  calls that wait */
-    uint64_t settled;         /* D  changes; A  relaxed, for a bound */
+    struct due__lock calls;    /* D */
+    struct due__asked *first;  /* D  calls that wait */
+    struct due__waiter *spare; /* D  waiters of calls that have ended, by after[0] */
+    uint64_t settled;          /* D  changes; A  relaxed, for a bound */
 
     int state;         /* A  relaxed: the store's last answer */
     uint32_t fenced;   /* A  G2: for good */
@@ -136,6 +138,8 @@ void due__asked_ring(struct due__commits *c);
  * @goal; and ends.  False: no memory. */
 bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal);
 void due__asked_end(struct due_queue *q, struct due__asked *a);
+/* Under the calls' lock: it waits for one less.  True: for none any more. */
+bool due__asked_less(struct due__asked *a);
 /* It waits for @changes fewer: those were not left after all.  Never for more: whoever is rung by a
  * call that was over is rung when that returns. */
 void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes);

@@ -102,7 +102,8 @@ struct due__waiter {
     bool linked;                   /* T */
     bool on_alarm;                 /* T  sleeps on the queue's alarm instead of its bell */
     bool timed_out;                /* T  a manual clock has passed until_ns and rung */
-    struct due__waiter *after[2];  /* A  under the calls' lock: whom it rings when it leaves */
+    struct due__waiter *after[2];  /* A  under the calls' lock: whom it rings when it leaves; or
+                                       the list of the spare ones */
 };
 
 /* Waiters in the order in which they came. */

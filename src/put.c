@@ -245,7 +245,7 @@ static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size
         due__commit_go(q, &a, until_ns);
         due__asked_wait(q, &a, until_ns);
     }
-    uint32_t doubt = take_back(q, jobs, left, &a);
+    uint32_t doubt = due__asked_over(q->commits, &a) ? 0 : take_back(q, jobs, left, &a);
     uint32_t landed = a.landed;
     if (a.rc != 0)
         rc = a.rc;
