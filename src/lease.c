@@ -258,10 +258,11 @@ void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
 
 int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
 {
+    uint64_t seen = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
     struct due__tenure t;
     int rc = DUE_EAGAIN;
 
-    if (!due__load_relaxed(&q->reserves)) /* R3 */
+    if (!due__load_relaxed(&q->reserves) && due__word_state(seen) != DUE__CHANGING) /* R3 */
         return DUE_EBUSY;
     if (!due__side_make(&q->leases, &q->alloc, number))
         return DUE_ENOMEM;
@@ -272,6 +273,7 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
                state == DUE__CHANGING;
     if (had && due__word_generation(w) == generation) {
         due__store_relaxed(&due__lease_at(q, number)->revoked, generation); /* R3 */
+        due__store_relaxed(&q->reserves, 1); /* R3: who changes it looks under T, too */
         rc = DUE_EBUSY;
     }
     due__leave(q, &t);

@@ -158,3 +158,42 @@ Test(stored_seams, what_is_to_be_put_again_is_not_tried_all_the_time, .timeout =
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "tea jam");
     shop_close(&s);
 }
+
+/* ---- Cancelled while it is being changed ---- */
+
+struct mover {
+    struct crew_thread thread;
+    due_queue *q;
+    due_id id;
+    int rc;
+};
+
+static int reschedule(void *arg)
+{
+    struct mover *m = arg;
+
+    m->rc = due_reschedule(m->q, m->id, 20);
+    return 0;
+}
+
+Test(stored_seams, a_job_cancelled_while_it_is_rescheduled_is_not_handed_out, .timeout = 60)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10));
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct mover m = { .q = s.lab.q, .id = lab_enqueue(&s.lab, "tea", .delay_ns = 5), .rc = -1 };
+
+    memory_store_fault(s.store, (struct memory_fault){
+                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    crew_go(&m.thread, reschedule, &m);
+    memory_gate_reached(gate, 1);
+    cr_expect_eq(due_cancel(s.lab.q, m.id, NULL), DUE_EBUSY);
+    memory_gate_open(gate);
+    crew_join(&m.thread);
+    cr_expect_eq(m.rc, 0);
+    lab_turn_to(&s.lab, 20);
+    cr_expect_null(lab_dequeue(&s.lab), "it was cancelled");
+    until_stored(&s, 0);
+    cr_expect_eq(lab_stats(&s.lab).cancelled, 1u);
+    memory_gate_free(gate);
+    shop_close(&s);
+}
