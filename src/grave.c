@@ -254,6 +254,7 @@ void due__bury_again(struct due_queue *q, uint32_t number)
     due__leave(q, &t);
 }
 
+/* One that was cancelled while it was on its way to its grave is dead, and then goes. */
 static void bury_now(struct due_queue *q, uint32_t number)
 {
     struct due__tenure t;
@@ -261,9 +262,13 @@ static void bury_now(struct due_queue *q, uint32_t number)
     due__step(q, number, DUE__S_DIED, 0);
     due__enter(q, &t);
     t.rounds = DUE__ROUNDS_MAX; /* as above: many may die at a time */
-    due__bury_locked(q, number);
+    bool goes = due__revoked(q, number);
+    if (!goes)
+        due__bury_locked(q, number);
     due__leave(q, &t);
     due__buried(q);
+    if (goes)
+        due__cancel_end(q, number);
 }
 
 /* What has no grave yet gets one. */
