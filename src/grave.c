@@ -9,11 +9,10 @@
  *
  * Guards     T  the timeline lock      O  whoever owns the job      A  atomic, see Edges
  *
- * Edges      described elsewhere: J1 job.h, R1 lease.c, C2 close.c
+ * Edges      described elsewhere: J1 job.h, R1 R3 lease.c, C2 close.c
  *
  * Always     N1  a job is in the list of the dead exactly while its state is DEAD
- *            N2  a grave has a cause exactly while its job is dead, or its owner is about to bury
- *                it, or to end what it was
+ *            N2  a grave has a cause exactly while its job is dead, or its owner buries or ends it
  */
 #include "core.h"
 
@@ -136,7 +135,8 @@ static void crowd_out(struct due_queue *q)
     }
 }
 
-/* It stands in the timeline until it is to be discarded, which is not before @from_ns. */
+/* It stands in the timeline until it is to be discarded, which is not before @from_ns; and no later
+ * if it was cancelled meanwhile. */
 static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
@@ -144,7 +144,7 @@ static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
 
     if (q->dead_keep_ns > 0)
         until = due__time_add(due__grave_at(q, number)->died_ns, q->dead_keep_ns);
-    if (until < from_ns)
+    if (until < from_ns || due__revoked(q, number)) /* R3: it goes */
         until = from_ns;
     list_add(q, number);
     w = due__gate_left(q, number, w);
@@ -153,6 +153,12 @@ static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
 
 void due__bury_locked(struct due_queue *q, uint32_t number)
 {
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    if (due__revoked(q, number)) { /* R3: on its way here; it goes after the lock is left */
+        due__wait_again(q, number, w, DUE_FOREVER);
+        return;
+    }
     lay(q, number, due__time_add(q->due_ns, 1)); /* what is due already has left the timeline */
     crowd_out(q);
 }
@@ -254,15 +260,15 @@ void due__bury_again(struct due_queue *q, uint32_t number)
     due__leave(q, &t);
 }
 
-/* One that was cancelled while it was on its way to its grave is dead, and then goes. */
+/* If it was cancelled on its way: reap() would count that it goes before it is counted as dead. */
 static void bury_now(struct due_queue *q, uint32_t number)
 {
     struct due__tenure t;
 
     due__step(q, number, DUE__S_DIED, 0);
     due__enter(q, &t);
-    t.rounds = DUE__ROUNDS_MAX; /* as above: many may die at a time */
-    bool goes = due__revoked(q, number);
+    t.rounds = DUE__ROUNDS_MAX;          /* as above: many may die at a time */
+    bool goes = due__revoked(q, number); /* R3 */
     if (!goes)
         due__bury_locked(q, number);
     due__leave(q, &t);
@@ -338,20 +344,18 @@ static void discard(struct due_queue *q, uint32_t number)
 /* One of those that were found under the lock. */
 static void reap(struct due_queue *q, uint32_t number)
 {
-    if (due__grave_is(q, number)) {
-        discard(q, number);
-        return;
-    }
-    if (due__revoked(q, number)) {
+    if (due__revoked(q, number)) { /* dead or not */
         due__lease_revoke(q, number);
-        return;
-    }
-    due__grave_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
-    if (q->commits == NULL) {
-        bury_now(q, number);
+    } else if (due__grave_is(q, number)) {
+        discard(q, number);
     } else {
-        due__commit_submit(q, number, DUE__BURY, 0, NULL);
-        due__commit_go(q, NULL, 0);
+        due__grave_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
+        if (q->commits == NULL) {
+            bury_now(q, number);
+        } else {
+            due__commit_submit(q, number, DUE__BURY, 0, NULL);
+            due__commit_go(q, NULL, 0);
+        }
     }
 }
 

@@ -240,3 +240,40 @@ Test(stored_attempts, in_doubt_are_not_handed_out_twice, .timeout = 60)
         shop_close(&s);
     }
 }
+
+/* ---- Cancelled on the way to the grave ---- */
+
+static int bury_it(void *job)
+{
+    return due_bury(job, "why");
+}
+
+/* The cancel finds that somebody has the job, and is as good as its word. */
+Test(stored_dead, one_that_is_cancelled_while_it_is_buried_goes, .timeout = 60)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(10));
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct crew_thread burier;
+    due_id id = lab_enqueue(&s.lab, "tea", .key = "k", .key_len = 1);
+
+    due_job job = reserve(&s);
+    memory_store_fault(s.store, (struct memory_fault){
+                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    crew_go(&burier, bury_it, &job);
+    memory_gate_reached(gate, 1);
+    cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_EBUSY);
+    memory_gate_open(gate);
+    cr_expect_eq(crew_join(&burier), 0);
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    for (int i = 0; i < 1000 && lab_stats(&s.lab).cancelled == 0; i++)
+        crew_sleep(DUE_MS(5));
+    struct due_stats now = lab_stats(&s.lab);
+    cr_expect_eq(now.cancelled, 1u);
+    cr_expect_eq(now.buried, 1u);
+    cr_expect_eq(now.dead, 0u);
+    cr_expect_eq(due_kick(s.lab.q, id), DUE_ENOENT);
+    lab_enqueue(&s.lab, "milk", .key = "k", .key_len = 1);
+    until_stored(&s, 1);
+    memory_gate_free(gate);
+    shop_close(&s);
+}
