@@ -37,7 +37,7 @@ cat tests/test_*.c | tr -s '\n ' '  ' |
 # "row|last column" of every row but heads.
 sed -n 's/^| *\([^|]*[^| ]\) *|.*| *\([^|]*\)|$/\1|\2/p
         s/^| *\([^|]*[^| ]\) *| *\([^|]*\)|$/\1|\2/p' "$page" |
-    grep -vE '^(Row|Defect|-+)\|' | sort -u >"$rows"
+    grep -vE '^(Row|Defect|Whose|-+)\|' | sort -u >"$rows"
 
 while IFS='|' read -r row tests; do
     found=0
