@@ -165,6 +165,29 @@ void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct d
 /* A job that did not come in after all: its place goes back. */
 void due__refused(struct due_queue *q, uint32_t number);
 
+/* ---- change.c: with the key ---- */
+
+/* Does a change for that purpose take the job out of the store? */
+static inline bool due__removes(enum due__purpose purpose)
+{
+    return purpose >= DUE__TAKE && purpose <= DUE__CLEAR;
+}
+
+/* What a change is to say of the job: as it is or, with a draft, is to be. */
+const struct due__job *due__content_of(const struct due_queue *q, uint32_t number,
+                                       const struct due__draft *draft);
+/* What the store is to be told of entry @e. */
+due_change due__describe(struct due_queue *q, const struct due__entry *e);
+
+/* ---- ended.c: under the calls' lock ---- */
+
+/* Who waits for the change of job @number is told its end. */
+void due__answer(struct due__commits *c, struct due__asked *a, uint32_t number, int rc,
+                 uint32_t *rings);
+/* With a batch is settled what was taken with it and needs not be sent, or a flush would count that
+ * for what stands before it. */
+void due__settle(struct due__commits *c, uint32_t changes);
+
 /* ---- batch.c: with the key ---- */
 
 /* Take what waits into @b, until it is full; @mirror: and what is to be put again. */

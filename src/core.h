@@ -450,7 +450,6 @@ void due__tick(struct due_queue *q);
 
 /* Chunks and places for one more segment.  DUE_ENOMEM, DUE_ELIMIT. */
 int due__grow(struct due_queue *q);
-
 /* Of @n slots, of a line or of the timeline, the live ones to the front, in their order. */
 size_t due__keep_live(const struct due_queue *q, struct due__slot *slot, size_t n, bool line);
 

@@ -16,7 +16,6 @@
  */
 #include "core.h"
 
-#include <limits.h>
 #include <string.h>
 
 #include "atomic.h"
@@ -135,8 +134,7 @@ static void crowd_out(struct due_queue *q)
     }
 }
 
-/* It stands in the timeline until it is to be discarded, which is not before @from_ns; and no later
- * if it was cancelled meanwhile. */
+/* It stands in the timeline until it is to be discarded: not before @from_ns, then if cancelled. */
 static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
@@ -153,12 +151,6 @@ static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
 
 void due__bury_locked(struct due_queue *q, uint32_t number)
 {
-    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
-
-    if (due__revoked(q, number)) { /* R3: on its way here; it goes after the lock is left */
-        due__wait_again(q, number, w, DUE_FOREVER);
-        return;
-    }
     lay(q, number, due__time_add(q->due_ns, 1)); /* what is due already has left the timeline */
     crowd_out(q);
 }
@@ -260,7 +252,6 @@ void due__bury_again(struct due_queue *q, uint32_t number)
     due__leave(q, &t);
 }
 
-/* If it was cancelled on its way: reap() would count that it goes before it is counted as dead. */
 static void bury_now(struct due_queue *q, uint32_t number)
 {
     struct due__tenure t;
@@ -273,7 +264,7 @@ static void bury_now(struct due_queue *q, uint32_t number)
         due__bury_locked(q, number);
     due__leave(q, &t);
     due__buried(q);
-    if (goes)
+    if (goes) /* cancelled on its way here: dead, and gone */
         due__cancel_end(q, number);
 }
 
@@ -470,12 +461,6 @@ int due_kick(due_queue *q, due_id id)
     return rc == 0 ? end_many(q, &number, 1, false) : rc;
 }
 
-/* Before the lock is taken: it may be dead, and just be changed. */
-static bool may_be_dead(uint64_t w)
-{
-    return due__word_state(w) == DUE__DEAD || due__word_state(w) == DUE__MOVING;
-}
-
 /* The next job of a topic that may be dead, from place *@at on.  False: there is none. */
 static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *generation)
 {
@@ -484,7 +469,7 @@ static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *ge
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
         *generation = due__word_generation(w);
-        if (may_be_dead(w) && (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic))
+        if (due__may_be_dead(w) && (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic))
             return true;
     }
     return false;
@@ -556,54 +541,4 @@ int due_kick_all(due_queue *q, int topic, uint64_t *kicked)
 int due_clear_dead(due_queue *q, int topic, uint64_t *cleared)
 {
     return due__forked(q) ? DUE_EFORK : end_all(q, topic, true, cleared);
-}
-
-/* ---- Looking ---- */
-
-/* Under the lock: what is known of a dead job.  False: the job there is not dead. */
-static bool describe(struct due_queue *q, uint32_t number, due_dead *dead)
-{
-    const struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_acquire(&j->word); /* J1 */
-
-    if (due__word_state(w) != DUE__DEAD)
-        return false;
-    const struct due__grave *g = due__grave_at(q, number);
-    const struct due__lease *l = due__lease_at(q, number);
-    struct due__facts f = due__facts_load(j);
-
-    *dead = (due_dead){ .id = due__id(q, number, due__word_generation(w)),
-                        .deadline_ns = due__load_relaxed(&l->deadline_ns), /* R1 */
-                        .died_ns = g->died_ns,
-                        .len = f.len,
-                        .topic = f.topic,
-                        .priority = f.priority,
-                        .attempts = due__load_relaxed(&l->attempts), /* R1 */
-                        .failures = due__load_relaxed(&l->failures), /* R1 */
-                        .cause = (enum due_cause)g->cause };
-    memcpy(dead->reason, g->reason, sizeof dead->reason);
-    return true;
-}
-
-int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
-{
-    struct due__tenure t;
-    size_t got = 0;
-
-    if (due__forked(q))
-        return DUE_EFORK;
-    if (max == 0 || max > INT_MAX)
-        return DUE_EINVAL;
-    uint64_t at = *cursor;
-    for (; got < max && at < due__slab_end(&q->slab); at++) {
-        uint64_t w = due__load_acquire(&due__job_at(&q->slab, (uint32_t)at)->word); /* J1 */
-
-        if (!may_be_dead(w))
-            continue;
-        due__enter(q, &t);
-        got += describe(q, (uint32_t)at, &dead[got]);
-        due__leave(q, &t);
-    }
-    *cursor = at;
-    return (int)got;
 }

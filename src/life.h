@@ -83,6 +83,12 @@ static inline struct due__grave *due__grave_at(const struct due_queue *q, uint32
     return due__side_at(&q->graves, number);
 }
 
+/* Before the lock is taken: it may be dead, and just be changed. */
+static inline bool due__may_be_dead(uint64_t w)
+{
+    return due__word_state(w) == DUE__DEAD || due__word_state(w) == DUE__MOVING;
+}
+
 /* What a job needs to die later, when there may be no memory.  False: there is none. */
 bool due__grave_make(struct due_queue *q, uint32_t number);
 /* Is the caller's own job dead, or about to be? */

@@ -1,8 +1,12 @@
-/* peek.c - what would be handed out next; and memory: due_trim, and one segment more.
+/* peek.c - what would be handed out next, and what is dead; and memory: due_trim, and one segment
+ * more.
  *
  * Edges      described elsewhere: J1 job.h
  */
 #include "core.h"
+
+#include <limits.h>
+#include <string.h>
 
 #include "atomic.h"
 
@@ -183,4 +187,52 @@ int due__grow(struct due_queue *q)
     due__pool_adopt(&q->pool, region);
     due__leave(q, &t);
     return due__slab_grow(&q->slab, places);
+}
+
+/* Under the lock: what is known of a dead job.  False: the job there is not dead. */
+static bool describe_dead(struct due_queue *q, uint32_t number, due_dead *dead)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    if (due__word_state(w) != DUE__DEAD)
+        return false;
+    const struct due__grave *g = due__grave_at(q, number);
+    const struct due__lease *l = due__lease_at(q, number);
+    struct due__facts f = due__facts_load(j);
+
+    *dead = (due_dead){ .id = due__id(q, number, due__word_generation(w)),
+                        .deadline_ns = due__load_relaxed(&l->deadline_ns), /* R1 */
+                        .died_ns = g->died_ns,
+                        .len = f.len,
+                        .topic = f.topic,
+                        .priority = f.priority,
+                        .attempts = due__load_relaxed(&l->attempts), /* R1 */
+                        .failures = due__load_relaxed(&l->failures), /* R1 */
+                        .cause = (enum due_cause)g->cause };
+    memcpy(dead->reason, g->reason, sizeof dead->reason);
+    return true;
+}
+
+int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
+{
+    struct due__tenure t;
+    size_t got = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (max == 0 || max > INT_MAX)
+        return DUE_EINVAL;
+    uint64_t at = *cursor;
+    for (; got < max && at < due__slab_end(&q->slab); at++) {
+        uint64_t w = due__load_acquire(&due__job_at(&q->slab, (uint32_t)at)->word); /* J1 */
+
+        if (!due__may_be_dead(w))
+            continue;
+        due__enter(q, &t);
+        got += describe_dead(q, (uint32_t)at, &dead[got]);
+        due__leave(q, &t);
+    }
+    *cursor = at;
+    return (int)got;
 }

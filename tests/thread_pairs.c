@@ -268,7 +268,7 @@ static uint64_t listed(struct world *w, uint64_t *dead)
 
     cursor = 0;
     int n = due_list_dead(w->q, &cursor, deads, 4);
-    CREW_CHECK(waiting >= 0 && n >= 0);
+    CREW_CHECK(waiting >= 0 && n >= 0, ": %d, %d", waiting, n);
     *dead = (uint64_t)n;
     return (uint64_t)waiting;
 }
@@ -476,7 +476,7 @@ static struct place place_open(enum due_proxies proxies)
 {
     struct place p = { .clock = due_clock_manual(1000) };
 
-    CREW_CHECK(p.clock != NULL);
+    CREW_CHECK(p.clock != NULL, " is not so");
     p.q = crew_open(
         &(due_options){ .size = DUE_OPTIONS_INIT, .proxies = proxies, .manual = p.clock });
     return p;
@@ -485,7 +485,7 @@ static struct place place_open(enum due_proxies proxies)
 static void place_close(struct place p)
 {
     crew_close(p.q, DUE_CLOSE_DRAIN);
-    CREW_CHECK(due_clock_free(p.clock) == 0);
+    CREW_CHECK(due_clock_free(p.clock) == 0, " is not so");
 }
 
 /* Each pair in each state once, in the modes by turns: another with each @pass. */
