@@ -323,6 +323,7 @@ static void a_queue_that_is_wrong_is_noticed(void)
 static void a_queue_that_is_wrong_about_the_dead_or_keys_is_noticed(void)
 {
     static const due_change none;
+    static const char too_long[DUE_KEY_MAX + 1] = "key";
 
     for (int kind = 0; kind < 9; kind++) {
         struct bench b = bench();
@@ -341,7 +342,7 @@ static void a_queue_that_is_wrong_about_the_dead_or_keys_is_noticed(void)
             wrong.kind = DUE_CHANGE_BURY; /* for no cause */
         if (kind >= 3 && kind <= 5) {
             wrong = change(DUE_CHANGE_PUT, 2, 2);
-            wrong.record.key = "key"; /* too long, or none */
+            wrong.record.key = too_long; /* or of no length */
             wrong.record.key_len = kind == 3 ? DUE_KEY_MAX + 1 : kind == 4 ? 0 : 3;
         }
         if (kind == 5)
@@ -350,7 +351,7 @@ static void a_queue_that_is_wrong_about_the_dead_or_keys_is_noticed(void)
             wrong = none;
             wrong.kind = kind == 6 ? DUE_CHANGE_FORGET : DUE_CHANGE_KEEP;
             wrong.record.id = id_of(1);
-            wrong.record.key = kind == 7 ? NULL : "key"; /* of a live job, or none */
+            wrong.record.key = kind == 7 ? NULL : too_long; /* of a live job, or none */
             wrong.record.key_len = kind == 8 ? DUE_KEY_MAX + 1 : 3;
         }
         int rc = b.store->verbs->commit(b.store, &wrong, 1, 2, SOON);

@@ -336,8 +336,13 @@ static void check_mirror(struct run *r)
     order(r, 'q');
     wait_for(r, &r->quiet, false, "to be quiet");
     int64_t end_ns = crew_now_ns() + PATIENCE;
-    while (!holds(r, r->held) && crew_now_ns() < end_ns)
-        listen_to(r, DUE_MS(5));
+    /* What was cancelled while it was reserved goes when its lease ends: so it is asked again. */
+    while (!holds(r, r->held) && crew_now_ns() < end_ns) {
+        listen_to(r, DUE_MS(50));
+        r->quiet = false;
+        order(r, 'q');
+        wait_for(r, &r->quiet, false, "to be quiet");
+    }
     if (crew_now_ns() >= end_ns && !holds(r, r->held)) {
         tell_difference(r, r->held);
         r->wrong++;

@@ -4,9 +4,9 @@
  *
  * It writes a line to descriptor 3 before and after each call (ledger.h), "0 TIME open! ANSWER"
  * when the queue is open, "0 TIME loaded N" when it has read what was stored, and its log as
- * "0 TIME log LEVEL TEXT".  From standard input it reads: q, be
- * quiet, answered with "0 TIME quiet HELD" when everything is confirmed; g, go on; and the end of
- * it means: close.  KNOWN is a file of lines "N ID": jobs of earlier lives.
+ * "0 TIME log LEVEL TEXT".  From standard input it reads: q, be quiet, answered with "0 TIME quiet
+ * HELD" when everything is confirmed, each time it is asked; g, go on; and the end of it means:
+ * close.  KNOWN is a file of lines "N ID": jobs of earlier lives.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -390,8 +390,9 @@ static void obey(void)
 
     go();
     while (read(STDIN_FILENO, &order, 1) == 1) {
-        if (order == 'q' && working) {
-            quiet();
+        if (order == 'q') {
+            if (working)
+                quiet();
             working = false;
             say(0, "quiet %" PRIu64, stats().waiting + stats().leased);
         } else if (order == 'g' && !working) {
