@@ -504,6 +504,23 @@ static due_answer handle(void *ctx, const due_job *job)
 }
 
 /* A pool promises leases without beginning them; of a queue that is watched it begins each. */
+/* It failed once and was acked then.  A pool gives back what nobody has begun for a while, so it
+ * may have been ready and delivered more often. */
+static void expect_life_in_a_pool(due_id id)
+{
+    const char *begin = "produced ready delivered";
+    const char *end = " delivered acked";
+    const char *life = life_of(id);
+    const char *retried = strstr(life, " retried ready delivered");
+
+    cr_expect(strncmp(life, begin, strlen(begin)) == 0, "%s", life);
+    cr_expect(strlen(life) > strlen(end) && strcmp(life + strlen(life) - strlen(end), end) == 0,
+              "%s", life);
+    cr_expect(retried != NULL && strstr(retried + 1, "retried") == retried + 1 &&
+                  strstr(retried + 2, "retried") == NULL,
+              "%s", life);
+}
+
 Test(events, of_jobs_of_a_pool, .timeout = 60)
 {
     enum { JOBS = 20 };
@@ -520,7 +537,7 @@ Test(events, of_jobs_of_a_pool, .timeout = 60)
         crew_sleep(DUE_MS(1));
     cr_expect_eq(due_workers_stop(pool, DUE_S(10)), 0);
     for (int i = 0; i < JOBS; i++)
-        expect_life(id[i], "produced ready delivered retried ready delivered acked");
+        expect_life_in_a_pool(id[i]);
     expect_sum(&lab);
     cr_expect_eq(due_workers_free(pool), 0);
     lab_close(&lab);

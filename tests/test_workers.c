@@ -366,6 +366,7 @@ Test(workers, without_memory_nothing_has_happened)
 }
 
 struct names {
+    atomic_uint taken;
     atomic_uint started;
     char name[8][20];
     atomic_uint unblocked; /* signals that some thread does not block */
@@ -381,9 +382,10 @@ static void note_name(void *ctx, const char *name)
         if (s != SIGKILL && s != SIGSTOP && !sigismember(&blocked, s))
             atomic_fetch_add(&n->unblocked, 1);
     }
-    unsigned at = atomic_fetch_add(&n->started, 1);
+    unsigned at = atomic_fetch_add(&n->taken, 1);
     if (at < 8)
         snprintf(n->name[at], sizeof n->name[at], "%s", name);
+    atomic_fetch_add(&n->started, 1); /* who reads it finds the name */
 }
 
 static bool named(const struct names *n, const char *name)
