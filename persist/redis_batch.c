@@ -2,7 +2,12 @@
  *
  * One write, and its answers: MULTI, the changes, the batch's number, EXEC, and then the guard of
  * the next batch.  All changes of a kind go in one command, one per topic for the zsets.  EXEC does
- * nothing if the fence was written since the guard before it was set.
+ * nothing if the fence or the number was written since the guard before it was set.
+ *
+ * The fence: somebody else is the owner.  The number: what was sent on a connection that was given
+ * up may reach the server at any later time, when the same batch was sent again, and has landed,
+ * and others behind it.  Each batch writes the number; so of all that were sent behind one guard,
+ * on whatever connections, one can land.
  *
  * Always  B1  s->doubt is the number of a batch that may have landed and may have not.  Only an
  *             answer of EXEC, or the number on the server after a lost connection, settles it.
@@ -405,7 +410,7 @@ void due__redis_batch_over(struct due__redis *s)
     if (done) {
         has_landed(s);
     } else if (held) {
-        /* The fence was written, or lost with everything else. */
+        /* The fence or the number was written, or lost with everything else. */
         s->doubt = 0;
         s->armed = false;
         s->verdict = AGAIN;

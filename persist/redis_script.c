@@ -3,7 +3,7 @@
  * Over its maxmemory a server refuses whatever stands in a MULTI, removals and renewals too.  A
  * script is not refused, and may write anything once it has removed something.  So a queue on a
  * full server can be drained and taken over; scripts are used for nothing else.  Both look at the
- * fence themselves.
+ * fence themselves, and the one that removes at the number too: it may come late.
  */
 #include <string.h>
 
@@ -22,7 +22,9 @@ static const char claim_script[] =
 
 /* ARGV: fence, writer, number, how many members; for each the number of its zset in KEYS, and its
  * id; then keys: the key, whose, and until when it is kept, or nothing. */
-static const char remove_script[] = "if redis.call('GET',KEYS[1])~=ARGV[1] then return 0 end "
+static const char remove_script[] = "if redis.call('GET',KEYS[1])~=ARGV[1] or "
+                                    "tonumber(redis.call('HGET',KEYS[2],ARGV[2]) or 0)>="
+                                    "tonumber(ARGV[3]) then return 0 end "
                                     "local keys=5+2*ARGV[4] "
                                     "for i=5,keys-1,2 do "
                                     "redis.call('ZREM',KEYS[tonumber(ARGV[i])],ARGV[i+1]) "

@@ -21,7 +21,8 @@ void due__redis_bare(struct due__redis *s, const char *name)
 
 void due__redis_guard(struct due__redis *s)
 {
-    due__redis_word(s, s->keys.fence, 0, "WATCH");
+    due__redis_word(s, s->keys.fence, 1, "WATCH");
+    due__link_text(s->link, s->keys.writers);
     due__redis_word(s, s->keys.fence, 0, "GET");
 }
 
@@ -52,7 +53,8 @@ static void ask_survey(struct due__redis *s, bool all)
 
     s->armed = false;
     due__redis_bare(s, "UNWATCH");
-    due__redis_word(s, s->keys.fence, all ? 2 : 0, "WATCH");
+    due__redis_word(s, s->keys.fence, all ? 3 : 1, "WATCH");
+    due__link_text(s->link, s->keys.writers);
     if (all) {
         due__link_text(s->link, s->keys.owner);
         due__link_text(s->link, s->keys.meta);

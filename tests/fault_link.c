@@ -113,7 +113,7 @@ bool fault_strike(struct fault_proxy *p, struct fault_link *l, int cell, size_t 
     const struct fault_planned *c = &p->cells[cell];
 
     p->struck++;
-    pthread_cond_broadcast(&p->struck_more);
+    pthread_cond_broadcast(&p->changed);
     switch (c->fault.what) {
     case FAULT_RESET:
         fault_link_cut(l);

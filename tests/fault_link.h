@@ -61,7 +61,7 @@ struct fault_link {
 
 struct fault_proxy {
     pthread_mutex_t lock;                    /* I */
-    pthread_cond_t struck_more;              /* I */
+    pthread_cond_t changed;                  /* I: struck, or rounds */
     pthread_t thread;                        /* I */
     int listener;                            /* I */
     int bell;                                /* I */
@@ -71,6 +71,7 @@ struct fault_proxy {
     struct fault_planned cells[FAULT_CELLS]; /* L */
     size_t n_cells;                          /* L */
     unsigned struck;                         /* L */
+    uint64_t rounds;                         /* L: in which every connection was looked at */
     uint64_t commands;                       /* L */
     uint64_t connections;                    /* L */
     char (*names)[FAULT_NAME];               /* L */

@@ -105,6 +105,8 @@ static void serve_links(struct fault_proxy *p)
             p->links[kept++] = p->links[i];
     }
     p->n_links = kept;
+    p->rounds++;
+    pthread_cond_broadcast(&p->changed);
 }
 
 static void *run(void *arg)
@@ -182,7 +184,7 @@ struct fault_proxy *fault_proxy_start(const char *path, const char *server)
     pthread_mutex_init(&p->lock, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&p->struck_more, &monotonic);
+    pthread_cond_init(&p->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     if (pthread_create(&p->thread, NULL, run, p) != 0)
         abort();
@@ -203,7 +205,7 @@ void fault_proxy_stop(struct fault_proxy *p)
     close(p->listener);
     close(p->bell);
     unlink(p->path);
-    pthread_cond_destroy(&p->struck_more);
+    pthread_cond_destroy(&p->changed);
     pthread_mutex_destroy(&p->lock);
     free(p->names);
     free(p);
@@ -284,19 +286,53 @@ unsigned fault_proxy_struck(struct fault_proxy *p)
     return n;
 }
 
-bool fault_proxy_wait(struct fault_proxy *p, unsigned struck, unsigned ms)
+static struct timespec after_ms(unsigned ms)
 {
     int64_t end_ns = fault_now_ns() + (int64_t)ms * 1000000;
-    struct timespec end = { .tv_sec = (time_t)(end_ns / 1000000000),
-                            .tv_nsec = (long)(end_ns % 1000000000) };
+
+    return (struct timespec){ .tv_sec = (time_t)(end_ns / 1000000000),
+                              .tv_nsec = (long)(end_ns % 1000000000) };
+}
+
+bool fault_proxy_wait(struct fault_proxy *p, unsigned struck, unsigned ms)
+{
+    struct timespec end = after_ms(ms);
     int rc = 0;
 
     pthread_mutex_lock(&p->lock);
     while (p->struck < struck && rc == 0)
-        rc = pthread_cond_timedwait(&p->struck_more, &p->lock, &end);
+        rc = pthread_cond_timedwait(&p->changed, &p->lock, &end);
     bool enough = p->struck >= struck;
     pthread_mutex_unlock(&p->lock);
     return enough;
+}
+
+static bool is_settled(const struct fault_proxy *p)
+{
+    for (size_t i = 0; i < p->n_links; i++)
+        if (p->links[i]->client < 0 || p->links[i]->client_end)
+            return false;
+    return true;
+}
+
+bool fault_proxy_settle(struct fault_proxy *p, unsigned ms)
+{
+    struct timespec end = after_ms(ms);
+    int rc = 0;
+
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < p->n_links; i++)
+        p->links[i]->slow_command = p->links[i]->slow_reply = 0;
+    go_on(p);
+    uint64_t round = p->rounds + 1; /* whose beginning may have been before */
+    while ((p->rounds <= round || !is_settled(p)) && rc == 0) {
+        if (p->rounds <= round)
+            ring(p);
+        rc = pthread_cond_timedwait(&p->changed, &p->lock, &end);
+    }
+    bool settled = is_settled(p);
+    pthread_mutex_unlock(&p->lock);
+    return settled;
 }
 
 const char *fault_proxy_name(struct fault_proxy *p, uint64_t command, char name[24])

@@ -73,6 +73,9 @@ uint64_t fault_proxy_connections(struct fault_proxy *proxy); /* the same */
 unsigned fault_proxy_struck(struct fault_proxy *proxy);      /* cells that have done their thing */
 /* Wait until so many have; false: not within @ms. */
 bool fault_proxy_wait(struct fault_proxy *proxy, unsigned struck, unsigned ms);
+/* Let everything go on, at full speed, and wait until the server has done all that clients had sent
+ * that are gone.  false: not within @ms. */
+bool fault_proxy_settle(struct fault_proxy *proxy, unsigned ms);
 /* The name of the n-th command since the plan was set, or "". */
 const char *fault_proxy_name(struct fault_proxy *proxy, uint64_t command, char name[24]);
 

@@ -180,7 +180,7 @@ int main(void)
         return 77;
     if (rc != 0)
         return 1;
-    crew_watchdog("redis_workers", 100);
+    crew_watchdog("redis_workers", 280);
     all_are_done(&server);
     what_is_left_stays(&server);
     a_handler_crashes(&server);

@@ -435,7 +435,7 @@ static void changes_are_written_down(void)
 
 int main(void)
 {
-    crew_watchdog("store_memory", 110);
+    crew_watchdog("store_memory", 280);
     int failed = suite(0, NULL);
     failed |= suite(DUE_MS(300), "o");
     in_doubt_stays_so_until_it_is_reached();

@@ -1,6 +1,5 @@
 /* test_redis_owner.c - who owns a stored queue, and what a server loses. */
-#include "fault_proxy.h"
-#include "redis_store_lab.h"
+#include "redis_proxy_lab.h"
 
 /* ---- Owners ---------------------------------------------------------------------------------- */
 
@@ -99,24 +98,6 @@ REDIS_TEST(redis_owner, is_told_from_another_of_the_same_number)
     finish(store);
 }
 
-static struct fault_proxy *proxy;
-
-static void serve_by_proxy(void)
-{
-    char path[112];
-
-    serve_plainly();
-    snprintf(path, sizeof path, "%s/proxy", server.dir);
-    proxy = fault_proxy_start(path, server.socket);
-    cr_assert_not_null(proxy);
-}
-
-static void stop_both(void)
-{
-    fault_proxy_stop(proxy);
-    stop();
-}
-
 /* An owner whose lease has ended, while it comes back: the first command @name has not reached the
  * server, and the call that waited for it has returned. */
 static due_store *caught_at(const char *name)
@@ -124,12 +105,9 @@ static due_store *caught_at(const char *name)
     struct fault_cell cell = {
         .command = 1, .name = name, .where = FAULT_BEFORE, .what = FAULT_STALL
     };
-    char url[128];
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
     int64_t held;
 
-    snprintf(url, sizeof url, "unix://%s/proxy", server.dir);
-    due_store *store = make((due_redis_options){ 0 }, url);
-    cr_assert_eq(take(store, LONG_NS, &info, &error), 0, "%s", error.text);
     cr_assert_eq(commit_one(store, put(1, 5), 1), 0);
     ASK("DEL", "due:{q}:owner");
     fault_proxy_plan(proxy, &cell, 1);
@@ -140,8 +118,7 @@ static due_store *caught_at(const char *name)
 
 /* Another one takes over between our look and our claim, or before the look itself, and we want
  * something else before we have heard of it: what came of them is no guard. */
-Test(redis_owner, that_was_replaced_while_it_came_back_is_fenced, .init = serve_by_proxy,
-     .fini = stop_both, .timeout = 60)
+REDIS_PROXY_TEST(redis_owner, that_was_replaced_while_it_came_back_is_fenced)
 {
     static const char *const at[] = { "UNWATCH", "EXEC" };
 
@@ -158,8 +135,7 @@ Test(redis_owner, that_was_replaced_while_it_came_back_is_fenced, .init = serve_
 }
 
 /* It goes on where it was, over as many calls as that takes. */
-Test(redis_owner, comes_back_also_if_no_call_has_time_enough, .init = serve_by_proxy,
-     .fini = stop_both, .timeout = 60)
+REDIS_PROXY_TEST(redis_owner, comes_back_also_if_no_call_has_time_enough)
 {
     static const char *const at[] = { "UNWATCH", "EXEC" };
     int64_t held = 0;
@@ -245,8 +221,7 @@ REDIS_TEST(redis_loss, does_not_hide_who_took_over_the_emptied_server)
 }
 
 /* Everything goes while an owner comes back whose lease had ended. */
-Test(redis_loss, is_seen_also_by_who_comes_back, .init = serve_by_proxy, .fini = stop_both,
-     .timeout = 60)
+REDIS_PROXY_TEST(redis_loss, is_seen_also_by_who_comes_back)
 {
     due_store *store = caught_at("UNWATCH");
     int64_t held;
