@@ -106,15 +106,16 @@ static bool fill_apart(struct due_queue *q, struct due__job *j, const due_spec *
     return true;
 }
 
-/* Fill the place @number.  It stays private to the caller until it is submitted. */
+/* Fill the place @number; @front: it needs one.  It stays private to the caller until it is
+ * submitted. */
 static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint32_t number,
-                                                      const due_spec *s, int64_t now_ns,
+                                                      const due_spec *s, bool front, int64_t now_ns,
                                                       struct due__fresh *it)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     unsigned payload = DUE__BYTES_INLINE;
 
-    if (due__front_needed(s)) {
+    if (front) {
         payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
         payload |= s->group_len > 0 ? DUE__GROUPED : 0;
         int rc = fill_front(q, number, s);
@@ -149,7 +150,7 @@ static inline int fill_watched(struct due_queue *q, uint32_t number, const due_s
 {
     if (q->watch != NULL && !due__watch_make(q, number))
         return DUE_ENOMEM;
-    return fill(q, number, s, now_ns, it);
+    return fill(q, number, s, due__front_needed(s), now_ns, it);
 }
 
 static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
@@ -274,7 +275,7 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
 
         if (q->place_count >= 4)
             due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
-        fill(q, number, spec, now_ns, job);
+        fill(q, number, spec, false, now_ns, job);
         due__store_relaxed(&q->placed, q->placed + 1); /* C2 of close.c: before anybody sees it */
         submit_locked(q, job, 1, now_ns);
     }

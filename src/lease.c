@@ -95,14 +95,11 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);
 }
 
-int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
-                     due_job *jobs)
+void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, due_job *jobs)
 {
     struct due__tenure t;
-    int rc = due__lease_records(q, slots, n);
 
-    if (rc != 0)
-        return rc;
     due__steps(q, slots, n, DUE__S_RESERVED);
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
@@ -117,7 +114,16 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
     it->lent += n;
     it->unready += n;
     due__shard_leave(it);
-    return 0;
+}
+
+int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
+                     due_job *jobs)
+{
+    int rc = due__lease_records(q, slots, n);
+
+    if (rc == 0)
+        due__lease_start(q, slots, n, lease_ns, jobs);
+    return rc;
 }
 
 bool due__revoked(const struct due_queue *q, uint32_t number)

@@ -31,7 +31,9 @@ static inline struct due__lease *due__lease_at(const struct due_queue *q, uint32
 /* The taken jobs begin a lease and are filled in for the caller.  DUE_ENOMEM: nothing changed. */
 int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
                      due_job *jobs);
-/* What it needs for that, made before. */
+/* The same in two steps: what may want for memory, and what follows. */
+void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, due_job *jobs);
 int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n);
 /* The lease of a job of the caller's own (LENT) goes on; if it has ended, the job waits. */
 void due__lease_resume(struct due_queue *q, uint32_t number);

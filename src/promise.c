@@ -55,22 +55,24 @@ int due__promise(struct due_queue *q, const struct due__slot *slots, size_t n, i
     size_t promised = 0;
     int rc = due__lease_records(q, slots, n);
 
-    for (size_t i = 0; rc == 0 && i < n; i++) {
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < n; i++) {
         if (plain(q, slots[i])) {
             promise_one(q, slots[i], now, &jobs[i]);
             promised++;
         } else {
-            rc = due__lease_begin(q, &slots[i], 1, lease_ns, &jobs[i]); /* it has its record */
+            due__lease_start(q, &slots[i], 1, lease_ns, &jobs[i]);
         }
     }
     if (promised == 0)
-        return rc;
+        return 0;
     struct due__shard *it = due__shard_enter(&q->slab);
     it->leased += promised;
     it->lent += promised;
     it->unready += promised;
     due__shard_leave(it);
-    return rc;
+    return 0;
 }
 
 bool due__promised(const due_job *job)

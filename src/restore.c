@@ -54,7 +54,7 @@ static void sort_in_page(struct page *p)
     p->n = 0;
 }
 
-/* A lease record for a job with a past, and a grave for a dead one. */
+/* A lease record for a job with a past, and room for the grave of a dead one. */
 static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
 {
     if (!due__side_make(&q->leases, &q->alloc, number) ||
@@ -64,8 +64,6 @@ static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
     due__past_begin(q, number, r->deadline_ns);    /* R1 of lease.c: the place is ours */
     due__store_relaxed(&l->attempts, r->attempts); /* R1 */
     due__store_relaxed(&l->failures, r->failures); /* R1 */
-    if (r->cause != 0)
-        due__grave_open(q, number, r->died_ns, r->cause, r->reason);
     return 0;
 }
 
@@ -125,13 +123,17 @@ static int fill_place(struct page *p, uint32_t number, const due_record *r)
         return rc;
     struct due__stored *s = due__stored_at(c, number);
     due__stored_name(s, r->id);
-    s->stored = DUE__IS_STORED;
-    s->was_ns = r->cause != 0 ? DUE__DEAD_THERE : r->until_ns;
     rc = due__index_add(&c->index, number, false);
     if (rc != 0) {
         due__job_release_fresh(q, &p->fresh[p->n]);
         return rc;
     }
+    /* From here on nothing fails: a place that is given back must not be taken for a stored job, or
+     * for a dead one. */
+    s->stored = DUE__IS_STORED;
+    s->was_ns = r->cause != 0 ? DUE__DEAD_THERE : r->until_ns;
+    if (r->cause != 0)
+        due__grave_open(q, number, r->died_ns, r->cause, r->reason);
     restore_key(q, &p->fresh[p->n], r->id);
     p->held[p->n] = past;
     p->dead[p->n++] = r->cause != 0;

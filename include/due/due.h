@@ -470,7 +470,8 @@ DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
  * Give the job described by @spec to @q, to be handed out no earlier than its deadline.  @id may
  * be NULL.  @timeout_ns is how long to wait for room in a queue with a capacity.
  *
- * Threads:  any; never waits for a consumer unless the queue is full
+ * Threads:  any; waits for a consumer only if the queue is full; with a group or a key it takes a
+ *           lock for a moment
  * Owner:    spec->data is copied; spec->ptr is the queue's on success, the caller's on any error;
  *           one that is replaced, because of its key, is shown to on_discard
  * Sees:     what was written before the enqueue, the dequeuer sees after the dequeue
@@ -651,9 +652,9 @@ DUE_API int due_clear_dead(due_queue *q, int topic, uint64_t *cleared) DUE_NONNU
  * (NULL) its bytes are released and a carried pointer is the caller's.
  *
  * Threads:  any
- * Cost:     O(1), without a lock
- * Errors:   DUE_EBUSY, DUE_ENOENT (unknown, finished, or of another queue), DUE_EFORK; with a store
- *           as said above
+ * Cost:     O(1); without a lock if nobody has the job
+ * Errors:   DUE_EBUSY, DUE_ENOENT (unknown, finished, or of another queue), DUE_ENOMEM (nobody was
+ *           told), DUE_EFORK; with a store as said above
  */
 DUE_API int due_cancel(due_queue *q, due_id id, due_job *job) DUE_NONNULL(1);
 
