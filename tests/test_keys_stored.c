@@ -1,49 +1,15 @@
 /* Unique keys in a queue with a store: what is there when, and what comes back. */
 #include <stdio.h>
 
-#include "lab.h"
-#include "memory_store.h"
+#include "shop.h"
 
 #define LEASE 100
 
-struct shop {
-    struct memory_disk *disk;
-    due_store *store;
-    struct lab lab;
-};
-
-static void shop_open(struct shop *s, struct lab_options with)
-{
-    s->store = memory_store_new(s->disk);
-    with.with.size = DUE_OPTIONS_INIT;
-    with.with.store = s->store;
-    s->lab = lab_open_with(&with);
-}
-
-static struct shop shop_new(struct lab_options with)
-{
-    struct shop s = { .disk = memory_disk_new(NULL) };
-
-    shop_open(&s, with);
-    return s;
-}
-
-#define shop_make(...) shop_new((struct lab_options){ .kernel = false, __VA_ARGS__ })
-
-static void shop_close(struct shop *s)
-{
-    lab_close(&s->lab);
-    const char *wrong = memory_disk_wrong(s->disk);
-    cr_expect_null(wrong, "%s", wrong);
-    memory_disk_free(s->disk);
-}
-
-/* The program dies, and starts again at @ns. */
+/* The program dies, and starts again at @ns; it is still reading. */
 static void shop_again(struct shop *s, int64_t ns)
 {
-    memory_store_crash(s->store);
-    lab_close(&s->lab);
-    shop_open(s, (struct lab_options){ .start_ns = ns });
+    shop_die(s);
+    shop_begin(s, (struct lab_options){ .start_ns = ns }, NULL);
 }
 
 static int put(struct shop *s, const char *key, const char *text, due_id *id, due_spec spec)

@@ -1,48 +1,5 @@
 /* A queue with a store: what is written through, and what comes back. */
-#include "lab.h"
-#include "memory_store.h"
-
-struct shop {
-    struct memory_disk *disk;
-    due_store *store;
-    struct lab lab;
-};
-
-static void shop_open(struct shop *s, struct lab_options with)
-{
-    s->store = memory_store_new(s->disk);
-    with.with.size = DUE_OPTIONS_INIT;
-    with.with.store = s->store;
-    s->lab = lab_open_with(&with);
-    while (lab_stats(&s->lab).loading)
-        crew_sleep(DUE_MS(1));
-}
-
-static struct shop shop_new(struct lab_options with)
-{
-    struct shop s = { .disk = memory_disk_new(NULL) };
-
-    shop_open(&s, with);
-    return s;
-}
-
-#define shop_make(...) shop_new((struct lab_options){ .kernel = false, __VA_ARGS__ })
-
-static void shop_close(struct shop *s)
-{
-    lab_close(&s->lab);
-    const char *wrong = memory_disk_wrong(s->disk);
-    cr_expect_null(wrong, "%s", wrong);
-    memory_disk_free(s->disk);
-}
-
-/* The program dies, and starts again. */
-static void shop_crash(struct shop *s, struct lab_options with)
-{
-    memory_store_crash(s->store);
-    lab_close(&s->lab);
-    shop_open(s, with);
-}
+#include "shop.h"
 
 #define shop_again(s, ns) shop_crash((s), (struct lab_options){ .start_ns = (ns) })
 

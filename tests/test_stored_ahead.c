@@ -1,38 +1,17 @@
 /* What a stored queue does with the next batch while one is with the store. */
-#include "lab.h"
-#include "memory_store.h"
+#include "shop.h"
 
-struct shop {
-    struct memory_disk *disk;
-    due_store *store;
-    struct lab lab;
-};
-
-static struct shop shop_new(struct lab_options with, const struct due_store_verbs *verbs)
+static struct shop shop_with(const struct due_store_verbs *verbs, struct lab_options with)
 {
     struct shop s = { .disk =
                           memory_disk_new(&(struct memory_disk_options){ .batch_changes = 2 }) };
 
-    s.store = memory_store_new(s.disk);
-    if (verbs != NULL)
-        s.store->verbs = verbs;
-    with.with.size = DUE_OPTIONS_INIT;
-    with.with.store = s.store;
-    s.lab = lab_open_with(&with);
-    while (lab_stats(&s.lab).loading)
-        crew_sleep(DUE_MS(1));
+    shop_begin(&s, with, verbs);
+    shop_wait_loaded(&s);
     return s;
 }
 
-#define shop_make(...) shop_new((struct lab_options){ .kernel = false, __VA_ARGS__ }, NULL)
-
-static void shop_close(struct shop *s)
-{
-    lab_close(&s->lab);
-    const char *wrong = memory_disk_wrong(s->disk);
-    cr_expect_null(wrong, "%s", wrong);
-    memory_disk_free(s->disk);
-}
+#define shop_small(...) shop_with(NULL, (struct lab_options){ .kernel = false, __VA_ARGS__ })
 
 static due_spec tea(void)
 {
@@ -43,7 +22,7 @@ static due_spec tea(void)
  * with what is left, under other ids. */
 Test(stored_ahead, no_job_is_in_that_was_given_behind_a_refused_one, .timeout = 60)
 {
-    struct shop s = shop_make();
+    struct shop s = shop_small();
     struct memory_entry entry;
     due_spec spec[8];
 
@@ -60,7 +39,7 @@ Test(stored_ahead, no_job_is_in_that_was_given_behind_a_refused_one, .timeout = 
 
 Test(stored_ahead, the_next_batch_is_sent_before_the_last_one_is_worked_off, .timeout = 60)
 {
-    struct shop s = shop_make(.with.confirm = DUE_CONFIRM_ASYNC);
+    struct shop s = shop_small(.with.confirm = DUE_CONFIRM_ASYNC);
     struct memory_gate *first = memory_gate_new(s.disk);
     struct memory_gate *second = memory_gate_new(s.disk);
 
@@ -90,7 +69,7 @@ Test(stored_ahead, the_next_batch_is_sent_before_the_last_one_is_worked_off, .ti
 Test(stored_ahead, what_was_sent_and_not_heard_is_seen_to, .timeout = 60)
 {
     for (int landed = 0; landed < 2; landed++) {
-        struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(20));
+        struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(20));
         due_spec spec = tea();
         due_id id;
 
@@ -112,7 +91,7 @@ Test(stored_ahead, what_was_sent_and_not_heard_is_seen_to, .timeout = 60)
 
 Test(stored_ahead, what_is_not_sent_ahead_is_sent_all_the_same, .timeout = 60)
 {
-    struct shop s = shop_make();
+    struct shop s = shop_small();
     due_spec spec[9];
 
     for (int i = 0; i < 9; i++)
@@ -138,7 +117,7 @@ Test(stored_ahead, a_store_need_not_have_it, .timeout = 60)
     verbs.send = NULL;
     any->verbs->free(any);
     memory_disk_free(disk);
-    struct shop s = shop_new((struct lab_options){ .kernel = false }, &verbs);
+    struct shop s = shop_with(&verbs, (struct lab_options){ .kernel = false });
     for (int i = 0; i < 200; i++)
         spec[i] = tea();
     cr_assert_eq(due_enqueue_batch(s.lab.q, spec, 200, 0, NULL), 200);

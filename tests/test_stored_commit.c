@@ -1,46 +1,14 @@
 /* What a stored queue's callers are told when the store refuses, is away, or the queue closes. */
-#include "lab.h"
-#include "memory_store.h"
+#include "shop.h"
 
-struct shop {
-    struct memory_disk *disk;
-    due_store *store;
-    struct lab lab;
-};
+static const struct memory_disk_options small_batches = { .batch_changes = 2 };
 
-static struct shop shop_new(struct lab_options with)
-{
-    struct shop s = { .disk =
-                          memory_disk_new(&(struct memory_disk_options){ .batch_changes = 2 }) };
-
-    s.store = memory_store_new(s.disk);
-    with.with.size = DUE_OPTIONS_INIT;
-    with.with.store = s.store;
-    s.lab = lab_open_with(&with);
-    while (lab_stats(&s.lab).loading)
-        crew_sleep(DUE_MS(1));
-    return s;
-}
-
-#define shop_make(...) shop_new((struct lab_options){ .kernel = false, __VA_ARGS__ })
-
-static void shop_close(struct shop *s)
-{
-    lab_close(&s->lab);
-    const char *wrong = memory_disk_wrong(s->disk);
-    cr_expect_null(wrong, "%s", wrong);
-    memory_disk_free(s->disk);
-}
-
-static void fail(struct shop *s, enum memory_verb verb, uint64_t times, enum memory_fault_kind kind)
-{
-    memory_store_fault(s->store,
-                       (struct memory_fault){ .verb = verb, .times = times, .kind = kind });
-}
+#define shop_small(...) \
+    shop_new(&small_batches, (struct lab_options){ .kernel = false, __VA_ARGS__ })
 
 Test(stored_commit, of_a_batch_that_is_refused_in_the_middle_the_first_ones_are_in, .timeout = 60)
 {
-    struct shop s = shop_make();
+    struct shop s = shop_small();
     due_spec spec[6];
     due_id id[6];
 
@@ -59,12 +27,12 @@ Test(stored_commit, of_a_batch_that_is_refused_in_the_middle_the_first_ones_are_
 
 Test(stored_commit, the_room_of_a_refused_job_is_given_back_once, .timeout = 60)
 {
-    struct shop s = shop_make(.with.capacity = 2, .with.store_timeout_ns = DUE_MS(20));
+    struct shop s = shop_small(.with.capacity = 2, .with.store_timeout_ns = DUE_MS(20));
     due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
 
-    fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
+    shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ENOSPC);
-    fail(&s, MEMORY_READY, MEMORY_ALWAYS, MEMORY_AWAY);
+    shop_fail(&s, MEMORY_READY, MEMORY_ALWAYS, MEMORY_AWAY);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ETIMEDOUT);
     memory_store_forgive(s.store);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
@@ -75,12 +43,12 @@ Test(stored_commit, the_room_of_a_refused_job_is_given_back_once, .timeout = 60)
 
 Test(stored_commit, a_take_that_landed_for_nobody_is_put_in_again, .timeout = 60)
 {
-    struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(20));
+    struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(20));
     due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
     due_job job;
 
     lab_turn_to(&s.lab, 1);
-    fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_DOUBT_LANDED);
+    shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_DOUBT_LANDED);
     cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_ESTORE);
     cr_expect_not(memory_disk_find(s.disk, id, NULL));
     memory_store_forgive(s.store);
@@ -96,7 +64,7 @@ Test(stored_commit, a_take_that_landed_for_nobody_is_put_in_again, .timeout = 60
 Test(stored_commit, what_was_removed_is_dropped_after_a_loss_though_somebody_holds_it,
      .timeout = 60)
 {
-    struct shop s = shop_make();
+    struct shop s = shop_small();
     due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
     due_job job;
 
@@ -120,11 +88,12 @@ static int close_it(void *arg)
 Test(stored_commit, close_leaves_nothing_though_calls_wait_for_the_store, .timeout = 60)
 {
     for (int landed = 0; landed < 2; landed++) {
-        struct shop s = shop_make();
+        struct shop s = shop_small();
         due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 500);
         struct crew_thread closer;
 
-        fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
+        shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS,
+                  landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
         crew_go(&closer, close_it, s.lab.q);
         int rc = due_cancel(s.lab.q, id, NULL);
         cr_expect(rc == DUE_EINDOUBT || rc == DUE_ECLOSED || rc == DUE_ENOENT || rc == DUE_EBUSY,
@@ -139,7 +108,7 @@ Test(stored_commit, close_leaves_nothing_though_calls_wait_for_the_store, .timeo
 Test(stored_commit, a_lease_may_be_answered_after_the_close, .timeout = 60)
 {
     for (int async = 0; async < 2; async++) {
-        struct shop s = shop_make(.with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
+        struct shop s = shop_small(.with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
         due_job job;
 
         due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);

@@ -1,43 +1,30 @@
 /* Limits and groups of a stored queue: what the store refuses changes no pass, what lands does,
  * and a restart begins with none. */
 #include "gate_lab.h"
-#include "memory_store.h"
+#include "shop.h"
 
-struct shop {
-    struct memory_disk *disk;
-    due_store *store;
-    struct lab lab;
-};
-
-static void shop_open(struct shop *s)
+static void gated_open(struct shop *s)
 {
     struct lab_options with = { .start_ns = 100 };
 
-    s->store = memory_store_new(s->disk);
-    with.with.size = DUE_OPTIONS_INIT;
-    with.with.store = s->store;
     with.with.store_timeout_ns = DUE_S(5);
     with.with.retry = (due_retry){ .kind = DUE_RETRY_FIXED, .attempts_max = 3 };
-    s->lab = lab_open_with(&with);
-    while (lab_stats(&s->lab).loading)
-        crew_sleep(DUE_MS(1));
+    shop_open(s, with);
     cr_assert_eq(due_topic_limit(s->lab.q, 0, 2), 0);
 }
 
-static struct shop shop_new(void)
+static struct shop gated_new(void)
 {
     struct shop s = { .disk = memory_disk_new(NULL) };
 
-    shop_open(&s);
+    gated_open(&s);
     return s;
 }
 
-static void shop_close(struct shop *s)
+static void gated_close(struct shop *s)
 {
-    gate_close(&s->lab);
-    const char *wrong = memory_disk_wrong(s->disk);
-    cr_expect_null(wrong, "%s", wrong);
-    memory_disk_free(s->disk);
+    gate_lost_nothing(&s->lab);
+    shop_close(s);
 }
 
 /* The next @times calls of a batch are refused. */
@@ -57,7 +44,7 @@ static uint64_t passed(struct shop *s)
 
 Test(stored_gate, gets_passes_back_when_an_end_has_landed, .timeout = 60)
 {
-    struct shop s = shop_new();
+    struct shop s = gated_new();
     due_id ids[6];
     due_job job;
 
@@ -83,12 +70,12 @@ Test(stored_gate, gets_passes_back_when_an_end_has_landed, .timeout = 60)
     cr_expect_str_eq(lab_dequeue(&s.lab), "x");
     cr_expect_eq(passed(&s), 0u);
     cr_expect_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
-    shop_close(&s);
+    gated_close(&s);
 }
 
 Test(stored_gate, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
 {
-    struct shop s = shop_new();
+    struct shop s = gated_new();
     due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
     due_job job;
 
@@ -110,12 +97,12 @@ Test(stored_gate, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
     cr_expect_eq(due_reschedule(s.lab.q, a, 500), DUE_EACCES);
     cr_expect_eq(passed(&s), 1u);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "a b");
-    shop_close(&s);
+    gated_close(&s);
 }
 
 Test(stored_gate, passes_begin_anew_after_a_crash, .timeout = 60)
 {
-    struct shop s = shop_new();
+    struct shop s = gated_new();
     due_job jobs[4];
 
     for (int i = 0; i < 4; i++)
@@ -123,21 +110,20 @@ Test(stored_gate, passes_begin_anew_after_a_crash, .timeout = 60)
     cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, 4, LEASE, 0), 2);
     due_job_done(&jobs[0]);
     due_job_done(&jobs[1]);
-    memory_store_crash(s.store);
-    lab_close(&s.lab);
-    shop_open(&s);
+    shop_die(&s);
+    gated_open(&s);
     cr_expect_eq(lab_stats(&s.lab).waiting, 4u);
     cr_expect_eq(passed(&s), 2u, "of those that are ready");
     cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, 4, LEASE, 0), 2);
     for (int i = 0; i < 2; i++)
         cr_expect_eq(due_ack(&jobs[i]), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "x x");
-    shop_close(&s);
+    gated_close(&s);
 }
 
 Test(stored_gate, a_group_is_the_same_after_a_crash, .timeout = 60)
 {
-    struct shop s = shop_new();
+    struct shop s = gated_new();
     due_job job;
 
     lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
@@ -145,14 +131,13 @@ Test(stored_gate, a_group_is_the_same_after_a_crash, .timeout = 60)
     lab_enqueue(&s.lab, "h", .at_ns = 12, OF("h"));
     job = gate_reserve(&s.lab);
     due_job_done(&job);
-    memory_store_crash(s.store);
-    lab_close(&s.lab);
-    shop_open(&s);
+    shop_die(&s);
+    gated_open(&s);
     job = gate_reserve(&s.lab);
     cr_expect_eq(memcmp(job.data, "a", 1), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "h");
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "b");
     cr_expect_eq(passed(&s), 0u);
-    shop_close(&s);
+    gated_close(&s);
 }

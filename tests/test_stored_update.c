@@ -1,48 +1,5 @@
 /* Jobs of a queue with a store that are changed in place, come again, or are cancelled together. */
-#include "lab.h"
-#include "memory_store.h"
-
-struct shop {
-    struct memory_disk *disk;
-    due_store *store;
-    struct lab lab;
-};
-
-static void shop_open(struct shop *s, struct lab_options with)
-{
-    s->store = memory_store_new(s->disk);
-    with.with.size = DUE_OPTIONS_INIT;
-    with.with.store = s->store;
-    s->lab = lab_open_with(&with);
-    while (lab_stats(&s->lab).loading)
-        crew_sleep(DUE_MS(1));
-}
-
-static struct shop shop_new(struct lab_options with)
-{
-    struct shop s = { .disk = memory_disk_new(NULL) };
-
-    shop_open(&s, with);
-    return s;
-}
-
-#define shop_make(...) shop_new((struct lab_options){ .kernel = false, __VA_ARGS__ })
-
-static void shop_close(struct shop *s)
-{
-    lab_close(&s->lab);
-    const char *wrong = memory_disk_wrong(s->disk);
-    cr_expect_null(wrong, "%s", wrong);
-    memory_disk_free(s->disk);
-}
-
-/* The program dies, and starts again. */
-static void shop_crash(struct shop *s)
-{
-    memory_store_crash(s->store);
-    lab_close(&s->lab);
-    shop_open(s, (struct lab_options){ .start_ns = 0 });
-}
+#include "shop.h"
 
 static int update(struct shop *s, due_id id, const char *text)
 {
@@ -63,13 +20,6 @@ static const char *long_text(void)
 
     memset(text, 'y', sizeof text - 1);
     return text;
-}
-
-/* The next commits fail, so or so. */
-static void fail(struct shop *s, enum memory_fault_kind kind, uint64_t times)
-{
-    memory_store_fault(
-        s->store, (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = kind, .times = times });
 }
 
 /* The store is away, until it is forgiven. */
@@ -96,7 +46,7 @@ Test(stored_update, the_store_has_the_new_content_under_the_same_id, .timeout = 
     cr_expect_eq(on_disk(&s, id).len, 6u);
     cr_expect_eq(on_disk(&s, id).deadline_ns, 10);
     cr_expect_eq(lab_find(&s.lab, id).len, 6u);
-    shop_crash(&s);
+    shop_crash(&s, (struct lab_options){ .start_ns = 0 });
     cr_expect_eq(lab_find(&s.lab, id).priority, 4);
     lab_turn_to(&s.lab, 10);
     cr_expect_str_eq(lab_dequeue(&s.lab), "coffee");
@@ -115,7 +65,7 @@ Test(stored_update, content_and_time_are_one_change, .timeout = 60)
     cr_expect_eq(commits(&s), before + 1);
     cr_expect_eq(on_disk(&s, id).until_ns, 30);
     cr_expect_eq(on_disk(&s, id).len, LAB_TEXT - 1u);
-    shop_crash(&s);
+    shop_crash(&s, (struct lab_options){ .start_ns = 0 });
     lab_turn_to(&s.lab, 29);
     cr_expect_null(lab_dequeue(&s.lab));
     lab_turn_to(&s.lab, 30);
@@ -146,7 +96,7 @@ Test(stored_update, refused_it_changes_nothing, .timeout = 60)
         due_spec spec = { DUE_SPEC_INIT, .data = long_text(), .len = LAB_TEXT - 1, .at_ns = 30 };
 
         if (i == 0)
-            fail(&s, MEMORY_FULL, MEMORY_ALWAYS);
+            shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_FULL);
         else
             cut_off(&s);
         int rc = due_amend(s.lab.q, id, &spec, DUE_SET_DATA | DUE_SET_TIME);
@@ -168,7 +118,8 @@ Test(stored_update, in_doubt_it_is_seen_through, .timeout = 60)
         struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
         due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10);
 
-        fail(&s, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT, MEMORY_ALWAYS);
+        shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS,
+                  landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
         cr_expect_eq(update(&s, id, long_text()), DUE_EINDOUBT);
         memory_store_forgive(s.store);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
@@ -187,7 +138,7 @@ Test(stored_update, asynchronous_it_is_there_after_a_flush, .timeout = 60)
     cr_expect_eq(update(&s, id, long_text()), 0);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     cr_expect_eq(on_disk(&s, id).len, LAB_TEXT - 1u);
-    fail(&s, MEMORY_FULL, 1);
+    shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
     cr_expect_eq(update(&s, id, "no"), 0);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     lab_turn_to(&s.lab, 10);
@@ -268,7 +219,7 @@ Test(stored_repeat, goes_on_after_a_crash, .timeout = 60)
 
     lab_turn_to(&s.lab, 10);
     cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
-    shop_crash(&s);
+    shop_crash(&s, (struct lab_options){ .start_ns = 0 });
     for (int round = 1; round < 4; round++) {
         lab_turn_to(&s.lab, 10 + 100 * round);
         cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
@@ -337,7 +288,8 @@ Test(stored_repeat, in_doubt_the_round_is_not_lost, .timeout = 60)
         due_job job;
 
         lab_turn_to(&s.lab, 10);
-        fail(&s, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT, MEMORY_ALWAYS);
+        shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS,
+                  landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
         int rc = due_dequeue(s.lab.q, &job, 0);
         cr_expect_eq(rc, DUE_ESTORE, "%s", due_error_name(rc));
         memory_store_forgive(s.store);
@@ -392,7 +344,7 @@ Test(stored_repeat, a_refused_ack_leaves_the_lease, .timeout = 60)
 
     lab_turn_to(&s.lab, 10);
     cr_assert_eq(due_reserve(s.lab.q, &job, 50, 0), 0);
-    fail(&s, MEMORY_FULL, 1);
+    shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
     cr_expect_eq(due_ack(&job), DUE_ENOSPC);
     cr_expect_eq(on_disk(&s, id).until_ns, 10);
     cr_expect_eq(due_ack(&job), 0);
