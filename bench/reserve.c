@@ -247,8 +247,12 @@ static double measure(const struct subject *s, size_t jobs)
 
     if (rc != 0)
         fail("due_open", rc);
-    fill(&w);
-    int64_t ns = s->empty != NULL ? threads_ns(&w, s->threads) : pool_ns(&w, s->threads);
+    int64_t ns = 0;
+    for (int pass = 0; pass < 2; pass++) { /* the first one touches the memory */
+        w.sum = 0;
+        fill(&w);
+        ns = s->empty != NULL ? threads_ns(&w, s->threads) : pool_ns(&w, s->threads);
+    }
     if (w.sum != (uint64_t)jobs * (jobs - 1) / 2)
         fail(s->name, DUE_ELOST);
     rc = due_close(w.q, DUE_CLOSE_DISCARD, DUE_S(10));

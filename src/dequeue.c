@@ -21,6 +21,7 @@ struct request {
     int64_t until_ns; /* of the monotonic clock, or the manual one; DUE_FOREVER before it waits */
     int64_t woke_ns;  /* the clock as it was read since the last sleep; 0: not yet */
     int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
+    bool leased;      /* what was taken has begun its lease */
     uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
     const struct due__job *last; /* the last job in the inbox when the first of them began */
     const uint32_t *quit;        /* not 0: do not wait, DUE_ETIMEDOUT; or NULL */
@@ -362,6 +363,8 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
         due__unpark_job(q, w);
     *rc = look_or_hand(q, r, w, slots, got, &done);
     bool over = *got > 0 || *rc != 0;
+    if (*got > 0 && r->lease_ns > 0 && q->commits == NULL)
+        r->leased = due__lease_at_once(q, slots, *got, r->lease_ns, r->now_ns, r->jobs);
     if (over && w != NULL && q->lead == w)
         due__pass_lead(q, &t);
     if (over || !done || w == NULL) {
@@ -448,12 +451,16 @@ static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *
 
 /* The taken jobs go to the caller, for good or on a lease, and with a store.  Answers how many of
  * them the caller has (0: they were not to be handed out), or an error; the others wait again. */
-static int hand_out(struct due_queue *q, const struct request *r, struct due__slot *slots, size_t n,
-                    due_job *jobs)
+static int hand_out(struct due_queue *q, const struct request *r, struct due__slot *slots, size_t n)
 {
+    due_job *jobs = r->jobs;
     size_t rounds = 0;
     int rc = 0;
 
+    if (r->leased) {
+        due__lease_begun(q, jobs, n);
+        return (int)n;
+    }
     n = due__vet(q, slots, n, &rc);
     if (n == 0)
         return rc;
@@ -464,7 +471,7 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
         rc = due__commit_lease(q, slots, n);
     n = rc > 0 ? (size_t)rc : n;
     if (r->lease_ns != 0 && rc >= 0) {
-        rc = r->lease_ns > 0 ? due__lease_begin(q, slots, n, r->lease_ns, jobs)
+        rc = r->lease_ns > 0 ? due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, jobs)
                              : due__promise(q, slots, n, -r->lease_ns, r->now_ns, jobs);
         if (rc != 0)
             due__put_back(q, slots, n);
@@ -476,23 +483,13 @@ static int hand_out(struct due_queue *q, const struct request *r, struct due__sl
     return rc;
 }
 
-static int topics_check(struct due_queue *q, const int *topics, size_t n)
-{
-    if ((topics == NULL) != (n == 0))
-        return DUE_EINVAL;
-    for (size_t i = 0; i < n; i++) {
-        if (topics[i] < 0 || (uint32_t)topics[i] >= due__load_acquire(&q->topic_count)) /* T1 */
-            return DUE_EINVAL;
-    }
-    return 0;
-}
-
 /* All that is taken at once, by whatever way. */
 static size_t take_some(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
 {
     size_t got = take_fast(q, r->topics, r->topic_count, slots, r->max);
 
     r->now_ns = 0;
+    r->leased = false;
     return got > 0 ? got : take_slow(q, r, slots, rc);
 }
 
@@ -507,10 +504,11 @@ static int dequeue(struct due_queue *q, struct request *r)
 
         if (got == 0)
             break;
-        rc = hand_out(q, r, slots, got, r->jobs + taken);
+        rc = hand_out(q, r, slots, got);
         if (rc < 0)
             break;
         taken += (size_t)rc;
+        r->jobs += rc;
         r->max -= (size_t)rc;
         if (rc > 0)
             r->timeout_ns = 0; /* the rest is what is due now */
@@ -548,7 +546,7 @@ static int dequeue_stored(struct due_queue *q, struct request *r)
 
         if (got == 0)
             return rc;
-        rc = hand_out(q, r, slots, got, r->jobs);
+        rc = hand_out(q, r, slots, got);
         if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
             return DUE_ESTORE;
         if (rc != 0 && rc != DUE_ETIMEDOUT) /* else the store is away: the caller waits for it */
@@ -570,7 +568,7 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (timeout_ns < 0 || max == 0 || topics_check(q, topics, n) != 0)
+    if (timeout_ns < 0 || max == 0 || !due__topics_there(q, topics, n))
         return DUE_EINVAL;
     if (lease_ns != 0 && !due__load_relaxed(&q->reserves))
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it takes */

@@ -95,20 +95,9 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);
 }
 
-void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
-                      int64_t lease_ns, due_job *jobs)
+void due__lease_begun(struct due_queue *q, const due_job *jobs, size_t n)
 {
-    struct due__tenure t;
-
-    due__steps(q, slots, n, DUE__S_RESERVED);
-    due__enter(q, &t);
-    int64_t now = due__clock_now(&q->clock);
-    int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
-    for (size_t i = 0; i < n; i++)
-        begin_one(q, slots[i], now, until, &jobs[i]);
-    due__leave(q, &t);
     due__late(q, jobs, n);
-
     struct due__shard *it = due__shard_enter(&q->slab);
     it->leased += n;
     it->lent += n;
@@ -116,14 +105,53 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
     due__shard_leave(it);
 }
 
+/* Under the lock. */
+static void begin_all(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
+    int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
+
+    for (size_t i = 0; i < n; i++)
+        begin_one(q, slots[i], now, until, &jobs[i]);
+}
+
+void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    struct due__tenure t;
+
+    due__steps(q, slots, n, DUE__S_RESERVED);
+    due__enter(q, &t);
+    begin_all(q, slots, n, lease_ns, now_ns, jobs);
+    due__leave(q, &t);
+    due__lease_begun(q, jobs, n);
+}
+
 int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
-                     due_job *jobs)
+                     int64_t now_ns, due_job *jobs)
 {
     int rc = due__lease_records(q, slots, n);
 
     if (rc == 0)
-        due__lease_start(q, slots, n, lease_ns, jobs);
+        due__lease_start(q, slots, n, lease_ns, now_ns, jobs);
     return rc;
+}
+
+bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
+                        int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    if (q->watch != NULL || due__load_relaxed(&q->limits)) /* Y1 of retry.c */
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = due__slot_job(slots[i]);
+
+        if (!due__is_plain(q, number) || !due__side_has(&q->leases, number))
+            return false;
+        __builtin_prefetch(due__lease_at(q, number), 1);
+    }
+    begin_all(q, slots, n, lease_ns, now_ns, jobs);
+    return true;
 }
 
 bool due__revoked(const struct due_queue *q, uint32_t number)

@@ -28,13 +28,19 @@ static inline struct due__lease *due__lease_at(const struct due_queue *q, uint32
     return due__side_at(&q->leases, number);
 }
 
-/* The taken jobs begin a lease and are filled in for the caller.  DUE_ENOMEM: nothing changed. */
+/* The taken jobs begin a lease and are filled in for the caller.  DUE_ENOMEM: nothing changed.
+ * @now_ns: the clock, if it was just read; else 0. */
 int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
-                     due_job *jobs);
+                     int64_t now_ns, due_job *jobs);
 /* The same in two steps: what may want for memory, and what follows. */
-void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
-                      int64_t lease_ns, due_job *jobs);
 int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n);
+void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, int64_t now_ns, due_job *jobs);
+/* The same under the lock, if nothing has to be asked, told or made for any of them; to be counted
+ * after the release (due__lease_begun).  False: nothing was done. */
+bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
+                        int64_t lease_ns, int64_t now_ns, due_job *jobs);
+void due__lease_begun(struct due_queue *q, const due_job *jobs, size_t n);
 /* The lease of a job of the caller's own (LENT) goes on; if it has ended, the job waits. */
 void due__lease_resume(struct due_queue *q, uint32_t number);
 /* A lease was ended by its holder, otherwise than by an ack: counted. */
@@ -129,18 +135,23 @@ void due__reap(struct due_queue *q, uint32_t first);
  * error, if there was one, and then those that it was about wait again. */
 size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc);
 
+/* Has a job of the caller's own no past, and nothing beside its payload? */
+static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+
+    return !(due__load_relaxed(&j->word) & DUE__HELD) && /* J1: the caller's own */
+           !(due__facts_load(j).payload & DUE__FRONT);
+}
+
 /* The same.  Plain jobs need not be looked at. */
 static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
 {
-    bool any = false;
+    bool plain = true;
 
-    for (size_t i = 0; i < n; i++) {
-        const struct due__job *j = due__job_at(&q->slab, due__slot_job(slots[i]));
-
-        any |= (due__load_relaxed(&j->word) & DUE__HELD) || /* J1: the caller's own */
-               (due__facts_load(j).payload & DUE__FRONT);
-    }
-    return any ? due__vet_all(q, slots, n, rc) : n;
+    for (size_t i = 0; i < n; i++)
+        plain &= due__is_plain(q, due__slot_job(slots[i]));
+    return plain ? n : due__vet_all(q, slots, n, rc);
 }
 
 /* ---- promise.c ---- */
@@ -180,6 +191,11 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
                    due_job *job);
 /* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
 void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
+/* ---- topic.c ---- */
+
+/* Are these topics of the queue, or any (NULL, 0)? */
+bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
+
 /* ---- dequeue.c ---- */
 
 /* Take up to @max live jobs of topic @t without the lock. */

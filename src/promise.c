@@ -29,11 +29,11 @@ static struct due__job *place_of(const due_job *job, uint32_t *number)
 
 static bool plain(struct due_queue *q, struct due__slot s)
 {
-    const struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
+    uint32_t number = due__slot_job(s);
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
     return q->watch == NULL && /* who is told of jobs is told of their leases */
-           !(due__load_relaxed(&j->word) & (DUE__HELD | DUE__PASSED)) && /* J1: the caller's own */
-           !(due__facts_load(j).payload & DUE__FRONT);
+           due__is_plain(q, number) && !(w & DUE__PASSED);
 }
 
 static void promise_one(struct due_queue *q, struct due__slot s, int64_t now_ns, due_job *job)
@@ -62,7 +62,7 @@ int due__promise(struct due_queue *q, const struct due__slot *slots, size_t n, i
             promise_one(q, slots[i], now, &jobs[i]);
             promised++;
         } else {
-            due__lease_start(q, &slots[i], 1, lease_ns, &jobs[i]);
+            due__lease_start(q, &slots[i], 1, lease_ns, now, &jobs[i]);
         }
     }
     if (promised == 0)

@@ -48,6 +48,7 @@ enum {
     AHEAD_SHARE = 8,    /* when this times what is in front of them is less than they */
     PACE = 16,          /* slots that an insert or a pop sorts */
     KEEP = 256,         /* slots that a full heap keeps */
+    PROBES = 4,         /* slots of a full chunk that tell whether many of it are dead */
 };
 
 struct due__timeline_memory {
@@ -323,6 +324,28 @@ static bool spill(struct due__timeline *tl)
 
 /* ---- The calls ------------------------------------------------------------------------------- */
 
+/* The newest chunk is full: what died in it since is dropped, if that seems to be half of it or
+ * more.  So deadlines that seldom come, as those of leases and timeouts, lie in the chunks that are
+ * in the cache, and their dead need no sweep.  True: there is room now. */
+static bool thin(struct due__timeline *tl, struct due__rung *r, struct due__bag *bag)
+{
+    struct due__slot *slot = bag->chunk->slot;
+    struct due__slot probe[PROBES];
+
+    for (uint32_t i = 0; i < PROBES; i++)
+        probe[i] = slot[(i + 1) * (DUE__CHUNK_SLOTS / (PROBES + 1))];
+    if (tl->keep(tl->ctx, probe, PROBES) > PROBES / 2)
+        return false;
+    uint32_t kept = (uint32_t)tl->keep(tl->ctx, slot, bag->fill);
+    uint32_t dropped = bag->fill - kept;
+    tl->looked += bag->fill;
+    bag->fill = kept;
+    bag->count -= dropped;
+    r->count -= dropped;
+    tl->count -= dropped;
+    return dropped > 0;
+}
+
 static bool insert_behind(struct due__timeline *tl, struct due__slot s)
 {
     due__key key = due__slot_key(s);
@@ -335,7 +358,7 @@ static bool insert_behind(struct due__timeline *tl, struct due__slot s)
         i += key < tl->end[k];
     r = tl->rung[i];
     bag = due__rung_bag(r, s);
-    full = due__bag_full(bag);
+    full = due__bag_full(bag) && (bag->chunk == NULL || !thin(tl, r, bag));
     if (full && chunks_left(tl, DUE__TIMELINE_RESERVE) == 0) {
         if (bag->count == 0)
             due__rung_clear(r, due__rung_index(r, key));

@@ -337,6 +337,17 @@ static int topic_find_or_add(struct due_queue *q, const char *name)
     }
 }
 
+bool due__topics_there(const struct due_queue *q, const int *topics, size_t n)
+{
+    if ((topics == NULL) != (n == 0))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (topics[i] < 0 || (uint32_t)topics[i] >= due__load_acquire(&q->topic_count)) /* T1 */
+            return false;
+    }
+    return true;
+}
+
 int due__topics_init(struct due_queue *q)
 {
     due__lock_init(&q->names.lock);

@@ -42,17 +42,6 @@ static int options_check(const due_workers_options *o, size_t threads)
     return o->in_flight_max != 0 && o->in_flight_max < threads ? DUE_EINVAL : 0;
 }
 
-static int topics_check(struct due_queue *q, const int *topics, size_t n)
-{
-    if ((topics == NULL) != (n == 0) || n > DUE_TOPIC_MAX)
-        return DUE_EINVAL;
-    for (size_t i = 0; i < n; i++) {
-        if (topics[i] < 0 || (uint32_t)topics[i] >= due__load_acquire(&q->topic_count)) /* T1 */
-            return DUE_EINVAL;
-    }
-    return 0;
-}
-
 static struct due_workers *make(struct due_queue *q, const int *topics, size_t n, size_t threads,
                                 const due_workers_options *o)
 {
@@ -175,7 +164,8 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (options_check(o, threads) != 0 || topics_check(q, topics, topic_count) != 0)
+    if (options_check(o, threads) != 0 || topic_count > DUE_TOPIC_MAX ||
+        !due__topics_there(q, topics, topic_count))
         return DUE_EINVAL;
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3 */
         return DUE_ECLOSED;
