@@ -353,6 +353,57 @@ static void run_removal(void)
     }
 }
 
+/* ---- Workers ---- */
+
+#define WORKERS 8
+#define AT_ONCE 64
+
+static atomic_size_t acked;
+
+static void *work(void *arg)
+{
+    due_queue *q = arg;
+    due_job out[AT_ONCE];
+
+    for (;;) {
+        int n = due_reserve_batch(q, NULL, 0, out, AT_ONCE, DUE_S(600), 0);
+
+        if (n == DUE_EAGAIN)
+            return NULL;
+        must(n);
+        if (due_ack_batch(out, (size_t)n, NULL) != n)
+            must(DUE_ESTALE);
+        atomic_fetch_add(&acked, (size_t)n);
+    }
+}
+
+/* Threads that reserve and ack.  With a limit each attempt is stored before the hand-over. */
+static void run_workers(void)
+{
+    for (int limited = 0; limited < 2; limited++) {
+        pthread_t threads[WORKERS];
+        due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+
+        loaded();
+        if (limited)
+            must(due_topic_retry(q, 0, &(due_retry){ .kind = DUE_RETRY_FIXED, .attempts_max = 3 }));
+        size_t put = put_batches(q, jobs, 1);
+        atomic_store(&acked, 0);
+        double begin = now();
+        for (unsigned i = 0; i < WORKERS; i++)
+            pthread_create(&threads[i], NULL, work, q);
+        for (unsigned i = 0; i < WORKERS; i++)
+            pthread_join(threads[i], NULL);
+        double took = now() - begin;
+        if (atomic_load(&acked) != put)
+            must(DUE_ELOST);
+        note(limited ? "8 workers, reserve and ack, attempts stored" : "8 workers, reserve and ack",
+             "jobs/s", (double)put / took, 0);
+        queue_close(q);
+        flush_server();
+    }
+}
+
 static void run_restore(void)
 {
     due_queue *q = queue_open(DUE_CONFIRM_SYNC);
@@ -382,11 +433,9 @@ struct part {
     void (*run)(void);
 };
 
-static const struct part parts[] = { { "batches", run_batches },
-                                     { "callers", run_callers },
-                                     { "async", run_async },
-                                     { "removal", run_removal },
-                                     { "restore", run_restore } };
+static const struct part parts[] = { { "batches", run_batches }, { "callers", run_callers },
+                                     { "async", run_async },     { "removal", run_removal },
+                                     { "workers", run_workers }, { "restore", run_restore } };
 
 static void run_round(const char *only)
 {
