@@ -1,8 +1,19 @@
 /* owner.c - whose a key is: what becomes of it with its job, and what a store is told of it.
  *
+ * A key can be taken over from a job that takes it over itself: C from B, which was cancelled
+ * before it was sent and is about to end, and B from A.  These stand in a row, C first and in the
+ * table, each pointing to the one under it.  Whichever ends first is taken out of the row, so that
+ * what C gives back, should the store refuse it, is what it was before all of them.  In a queue of
+ * memory nobody is refused after that, so there are no rows: what was taken over is gone for good.
+ *
  * Guards     X  the lock of the key's shard      O  whoever owns the job
  *
  * Edges      described elsewhere: J1 job.h, K1 keys.c
+ *
+ * Always     N1  a node under another one has the same bytes, is not in the table, and its job has
+ *                not ended
+ *            N2  of the jobs of a row only the first can be on its way to the store still; all
+ *                others but the last are about to end, without having been there
  */
 #include <string.h>
 
@@ -13,25 +24,32 @@
 
 #define SWEEPS 4u /* chains looked at by each key that comes to be kept */
 
-/* Whoever has taken the key over, and would give it back; or NULL. */
-static struct due__key *heir_of(struct due__key_shard *it, const struct due__key *key)
+/* What stands under @key, if it is another job's. */
+static struct due__key *under(const struct due__key *key)
 {
-    struct due__key *heir = due__key_find(it, key->bytes, key->len, key->hash);
+    return key->place != 0 && !key->over_kept ? key->of.under : NULL;
+}
 
-    return heir != NULL && heir->place != 0 && !heir->over_kept && heir->of.under == key ? heir
-                                                                                         : NULL;
+/* Of the row that ends with @key, which is not in the table, the node right above; or NULL: the key
+ * was taken over for good.  @first: the one in the table. */
+static struct due__key *heir_of(struct due__key *first, const struct due__key *key)
+{
+    while (first != NULL && under(first) != key)
+        first = under(first);
+    return first;
 }
 
 /* The key is not the job's any more: it is whose it was before, if the store has not heard of the
  * job.  What is to go. */
 static struct due__key *give_back(struct due__key_shard *it, struct due__key *key)
 {
-    struct due__key *heir;
-
     if (!key->linked) {
-        heir = heir_of(it, key);
-        if (heir != NULL)
-            heir->of.under = NULL;
+        struct due__key *heir = heir_of(due__key_find(it, key->bytes, key->len, key->hash), key);
+
+        if (heir != NULL) { /* it takes over from whom this one did */
+            heir->of = key->of;
+            heir->over_kept = key->over_kept;
+        }
     } else if (key->over_kept) {
         key->term_ns = 0; /* so that the store is told to forget it */
         key->over_kept = false;
@@ -130,10 +148,10 @@ struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *k
                                   .was_kept = key->over_kept };
 
     if (!key->linked) {
-        const struct due__key *heir = heir_of(it, key);
+        struct due__key *first = due__key_find(it, key->bytes, key->len, key->hash);
 
-        if (heir != NULL) {
-            uint64_t w = due__load_acquire(&due__job_at(&q->slab, heir->place - 1)->word); /* J1 */
+        if (heir_of(first, key) != NULL) { /* N2: none but the first can be on its way */
+            uint64_t w = due__load_acquire(&due__job_at(&q->slab, first->place - 1)->word); /* J1 */
             told.has_here = due__word_state(w) != DUE__SENT;
         }
     }
