@@ -261,6 +261,7 @@ struct due_queue {
     struct due__side graves;      /* A  its own edges: struct due__grave */
     struct due__keys *keys;       /* A  K1 of keys.c: of unique keys, or NULL */
     struct due__commits *commits; /* I  of a stored queue, or NULL */
+    uint32_t changing;            /* I  0: its address is the quit of who waits in update.c */
 };
 
 /* One tenure of the timeline lock, on its holder's stack. */
@@ -559,7 +560,6 @@ static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_
 
     if (q->commits != NULL)
         return due__stored_id(due__stored_at(q->commits, number));
-
     memcpy(&id, &p, sizeof id);
     return id;
 }

@@ -93,12 +93,12 @@ void due__doom(struct due_queue *q, uint32_t number)
     q->owed |= DUE__OWED_REAP;
 }
 
-bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w)
+bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
     if (due__word_state(*w) != DUE__DEAD ||
-        !due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+        !due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | as)) /* J1 */
         return false;
     list_remove(q, number);
     return true;
@@ -109,7 +109,7 @@ bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w)
     struct due__job *j = due__job_at(&q->slab, number);
 
     if (due__word_state(w) == DUE__DEAD) {
-        if (!due__exhume(q, number, &w))
+        if (!due__exhume(q, number, &w, DUE__LENT))
             return false;
     } else {
         if (!due__lease_was_last(q, number) ||
@@ -128,7 +128,7 @@ static void crowd_out(struct due_queue *q)
         uint32_t oldest = q->dead_first - 1;
         uint64_t w = due__load_relaxed(&due__job_at(&q->slab, oldest)->word); /* J1: T */
 
-        if (!due__exhume(q, oldest, &w))
+        if (!due__exhume(q, oldest, &w, DUE__LENT))
             return;
         due__doom(q, oldest);
     }
@@ -362,13 +362,13 @@ void due__reap(struct due_queue *q, uint32_t first)
 
 /* ---- By name ---- */
 
-int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation)
+int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation, enum due__state as)
 {
     struct due__tenure t;
 
     due__enter(q, &t);
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
-    bool ours = due__word_generation(w) == generation && due__exhume(q, number, &w);
+    bool ours = due__word_generation(w) == generation && due__exhume(q, number, &w, as);
     due__leave(q, &t);
     return ours ? 0 : DUE_ENOENT;
 }
@@ -429,7 +429,7 @@ static int kick_now(struct due_queue *q, uint32_t number, uint32_t generation)
     due__move_due(q, now);
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes takes the lock after */
         rc = DUE_ECLOSED;
-    else if (due__word_generation(w) == generation && due__exhume(q, number, &w)) {
+    else if (due__word_generation(w) == generation && due__exhume(q, number, &w, DUE__MOVING)) {
         due__note_kicked(q, number, w);
         due__kick_locked(q, number, now);
         rc = 0;
@@ -457,7 +457,7 @@ int due_kick(due_queue *q, due_id id)
     if (rc == 0)
         rc = kickable(q);
     if (rc == 0)
-        rc = due__exhume_one(q, number, generation);
+        rc = due__exhume_one(q, number, generation, DUE__CHANGING);
     return rc == 0 ? end_many(q, &number, 1, false) : rc;
 }
 
@@ -476,14 +476,15 @@ static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *ge
 }
 
 /* Up to DEAD_AT_ONCE of them, become the caller's own. */
-static size_t exhume_some(struct due_queue *q, int topic, uint32_t *at, uint32_t *numbers)
+static size_t exhume_some(struct due_queue *q, int topic, enum due__state as, uint32_t *at,
+                          uint32_t *numbers)
 {
     size_t n = 0;
     uint32_t generation;
 
     for (; n < DEAD_AT_ONCE && next_dead(q, topic, at, &generation); ++*at) {
         numbers[n] = *at;
-        n += due__exhume_one(q, *at, generation) == 0;
+        n += due__exhume_one(q, *at, generation, as) == 0;
     }
     return n;
 }
@@ -508,6 +509,7 @@ static bool any_dead(struct due_queue *q)
 
 static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 {
+    enum due__state as = clear ? DUE__LENT : DUE__CHANGING;
     uint32_t numbers[DEAD_AT_ONCE];
     uint32_t at = 0;
     uint64_t ended = 0;
@@ -518,7 +520,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
     if (!clear && q->commits == NULL && any_dead(q))
         kick_all_now(q, topic, &ended);
     while (rc == 0 && any_dead(q)) {
-        size_t n = !clear && q->commits == NULL ? 0 : exhume_some(q, topic, &at, numbers);
+        size_t n = !clear && q->commits == NULL ? 0 : exhume_some(q, topic, as, &at, numbers);
 
         if (n == 0)
             break;

@@ -33,7 +33,7 @@ enum due__state {
     DUE__DONE = 6,      /* done with, but the inbox still holds its node */
     DUE__SENT = 8,      /* enqueued, on its way to the store: nobody can have it before that ends */
     DUE__PROMISED = 10, /* as LENT, to a pool: its lease is only promised (promise.c) */
-    DUE__CHANGING = 12  /* as LENT, but for a change in the store, after which it waits again */
+    DUE__CHANGING = 12  /* as LENT, but for a change, after which it waits, or is dead, again */
 };
 
 #define DUE__SLOTTED UINT64_C(1) /* the bit of the states in which a slot stands for the job */

@@ -11,6 +11,7 @@
  *   dead                            DUE_EEXIST       that job is changed, and waits again
  *   reserved, or on its way out     DUE_EEXIST       the new job takes the key over
  *   on its way to the store         DUE_EEXIST       wait for the store, and look again
+ *   being changed by another call   DUE_EEXIST       wait for that, and look again
  *
  * A job whose bytes are still lent to somebody whose lease has ended cannot have others: it counts
  * as reserved then.
@@ -38,7 +39,7 @@ enum finding {
     TO_BE_HAD, /* nobody's, or to be taken over */
     TAKEN,     /* somebody's, who keeps it */
     TO_CHANGE, /* that of a job which can be changed */
-    UNSETTLED  /* that of a job which is on its way to the store */
+    UNSETTLED  /* that of a job which is on its way to the store, or just being changed */
 };
 
 /* Who has a key. */
@@ -239,7 +240,7 @@ static int change_locked(struct due_queue *q, const struct holder *h, struct cha
         if (due__word_state(w) == DUE__DEAD) {
             if (c->front != NULL && lent_still(q, h->number, w))
                 return AGAIN;
-            if (!due__exhume(q, h->number, &w))
+            if (!due__exhume(q, h->number, &w, DUE__MOVING))
                 return AGAIN;
             change_dead(q, h->number, w, c);
             return 0;
@@ -278,15 +279,10 @@ static int change_here(struct due_queue *q, const struct holder *h, struct chang
 /* A job that waits or is dead becomes the caller's own.  AGAIN: it is not as it was. */
 static int own(struct due_queue *q, const struct holder *h)
 {
-    struct due__job *j = due__job_at(&q->slab, h->number);
     int rc = due__claim_sent(q, h->number, h->generation);
 
-    if (rc == DUE_ENOENT && due__exhume_one(q, h->number, h->generation) == 0) {
-        uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
-
-        due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__CHANGING); /* J1 */
-        rc = 0;
-    }
+    if (rc == DUE_ENOENT)
+        rc = due__exhume_one(q, h->number, h->generation, DUE__CHANGING);
     return rc == DUE_ENOENT || rc == DUE_EBUSY ? AGAIN : rc;
 }
 
@@ -453,7 +449,10 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
                 return rc == 0 ? 1 : rc;
             break;
         case UNSETTLED:
-            rc = due__commit_settled(q, h.settled + 1);
+            if (q->commits == NULL)
+                rc = due__rewrite_wait(q, h.number, h.generation);
+            else
+                rc = due__commit_settled(q, h.settled + 1);
             if (rc != 0)
                 return rc;
             break;

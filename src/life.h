@@ -115,11 +115,11 @@ void due__bury_locked(struct due_queue *q, uint32_t number);
 void due__buried(struct due_queue *q);
 /* A job of the caller's own that was dead is dead still, for a second at least. */
 void due__bury_again(struct due_queue *q, uint32_t number);
-/* Under the lock: a dead job becomes the caller's own; *w is its word before, and after a failure
- * its word now. */
-bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w);
+/* Under the lock: a dead job becomes the caller's own: LENT, if it goes; CHANGING, if not; MOVING,
+ * if that is decided in this tenure.  *w is its word before, and after a failure its word now. */
+bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as);
 /* The same without it.  DUE_ENOENT: it is not dead. */
-int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation);
+int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation, enum due__state as);
 /* Under the lock: a job of the caller's own that was dead waits, until @at_ns; by a kick without
  * the limit of its time. */
 void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
@@ -234,6 +234,8 @@ void due__workers_settle(const due_job *job);
 /* A waiting job becomes the caller's; @w gets its word before.  DUE_EBUSY, DUE_ENOENT; DUE_EAGAIN:
  * it is on its way to the store. */
 int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
+/* The same for a change, after which it waits again: CHANGING.  Without a store. */
+int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation);
 
 /* The same once its PUT has ended, if that is on its way. */
 int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);

@@ -7,7 +7,8 @@
  * sees a half, and unless its time or priority changes the slot that stands for it stays.
  *
  * If more is to be kept than may be copied under the lock, and with a store, the job is claimed for
- * the change instead (LENT), and others are told that it is busy.
+ * the change instead (CHANGING), and others are told that it is busy.  Who cancels it then marks it
+ * (R3 of lease.c), and it leaves after the change; who enqueues with its key waits for that.
  *
  * Bytes that are lent to somebody whose lease has ended must stay as they are: DUE_EBUSY.
  *
@@ -197,6 +198,7 @@ static int obstacle(uint64_t w, uint32_t generation, const struct wish *wish)
         return wish->what & (DUE_SET_TIME | DUE_SET_LIMIT) ? DUE_ENOENT : 0;
     case DUE__LENT:
     case DUE__PROMISED:
+    case DUE__CHANGING:
     case DUE__LEASED:
         return DUE_EBUSY;
     default:
@@ -368,12 +370,11 @@ static int draft_new(struct due_queue *q, uint32_t number, const struct wish *wi
 /* The job becomes the caller's own. */
 static int own(struct due_queue *q, uint32_t number, uint32_t generation, const struct wish *wish)
 {
-    uint64_t w;
     int rc = q->commits != NULL ? due__claim_sent(q, number, generation)
-                                : due__claim(q, number, generation, &w);
+                                : due__claim_change(q, number, generation);
 
     if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
-        rc = due__exhume_one(q, number, generation);
+        rc = due__exhume_one(q, number, generation, DUE__CHANGING);
     return rc;
 }
 
@@ -405,7 +406,7 @@ static void discard_if_closed(struct due_queue *q, uint32_t number, uint32_t gen
 {
     uint64_t w;
 
-    if (q->commits == NULL && (due__load_seq(&q->state) & DUE__CLOSING) && /* E3 */
+    if ((due__load_seq(&q->state) & DUE__CLOSING) && /* E3 */
         due__claim(q, number, generation, &w) == 0)
         due__discard(q, number, w);
 }
@@ -433,7 +434,6 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
             due__draft_free(q, d);
         disown(q, number);
     }
-    discard_if_closed(q, number, generation);
     return rc;
 }
 
@@ -473,6 +473,55 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
     return rc;
 }
 
+/* In memory.  Who waits for its end looks again: he has seen it CHANGING under the lock, and under
+ * the lock that ends before this. */
+static int rewrite_large(struct due_queue *q, uint32_t number, uint32_t generation,
+                         const struct wish *wish)
+{
+    due__inside_enter(q); /* C1 of close.c */
+    int rc = rewrite_claimed(q, number, generation, wish);
+    due__quit_ring(q, &q->changing);
+    discard_if_closed(q, number, generation);
+    due__inside_leave(q);
+    return rc;
+}
+
+/* Under the lock: does the caller have to wait?  Then it stands in line. */
+static bool wait_link(struct due_queue *q, uint32_t number, uint32_t generation,
+                      struct due__waiter *w)
+{
+    uint64_t is = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+
+    if (due__word_generation(is) != generation || due__word_state(is) != DUE__CHANGING)
+        return false;
+    w->quit = &q->changing;
+    due__nap_link(q, w, DUE_FOREVER);
+    return true;
+}
+
+int due__rewrite_wait(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct due__waiter *w = due__waiter_get(q);
+    struct due__tenure t;
+
+    if (w == NULL)
+        return DUE_ENOMEM;
+    due__inside_enter(q); /* C1 of close.c */
+    due__enter(q, &t);
+    bool waits = wait_link(q, number, generation, w);
+    due__leave(q, &t);
+    if (waits) {
+        due__bell_wait(&w->bell, DUE_FOREVER, false);
+        due__enter(q, &t);
+        due__nap_unlink(q, w);
+        w->quit = NULL;
+        due__leave(q, &t);
+    }
+    due__waiter_put(q, w);
+    due__inside_leave(q);
+    return 0;
+}
+
 /* In memory, under the lock, unless too much is to be copied there. */
 static int rewrite_in_place(struct due_queue *q, uint32_t number, uint32_t generation,
                             const struct wish *wish)
@@ -484,12 +533,8 @@ static int rewrite_in_place(struct due_queue *q, uint32_t number, uint32_t gener
     if (wish->what & (DUE_SET_TIME | DUE_SET_PRIORITY))
         due__drain_all(q); /* what the caller put in before stands before it */
     do {
-        if (p.anew && !(wish->what & DUE_SET_DATA) && p.len > KEPT_UNDER_LOCK) {
-            due__inside_enter(q); /* C1 of close.c */
-            rc = rewrite_claimed(q, number, generation, wish);
-            due__inside_leave(q);
-            return rc;
-        }
+        if (p.anew && !(wish->what & DUE_SET_DATA) && p.len > KEPT_UNDER_LOCK)
+            return rewrite_large(q, number, generation, wish);
         if (!prepare(q, wish, &p, &made))
             return DUE_ENOMEM;
         rc = try_once(q, number, generation, wish, &p, &made);

@@ -41,7 +41,8 @@ void due__wait_moved(struct due_queue *q)
     due__leave(q, &t);
 }
 
-int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation, enum due__state as,
+                    uint64_t *w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -58,10 +59,21 @@ int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64
         }
         if (due__word_state(*w) == DUE__SENT)
             return DUE_EAGAIN;
-        uint64_t lent = (*w & ~DUE__STATE_MASK) | DUE__LENT;
-        if (due__cas_acq_rel(&j->word, w, lent)) /* J1 */
+        if (due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | as)) /* J1 */
             return 0;
     }
+}
+
+int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+{
+    return claim_as(q, number, generation, DUE__LENT, w);
+}
+
+int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    uint64_t w;
+
+    return claim_as(q, number, generation, DUE__CHANGING, &w);
 }
 
 /* The same once its PUT has ended, if that is on its way. */
@@ -159,7 +171,7 @@ static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation, 
                     due__word_generation(*w) == generation;
 
         if (dead) {
-            if (due__exhume_one(q, number, generation) == 0)
+            if (due__exhume_one(q, number, generation, DUE__LENT) == 0)
                 return 0;
         } else if (rc == DUE_EBUSY) {
             rc = due__lease_cancel(q, number, generation);
