@@ -12,6 +12,7 @@
  * Edges      described elsewhere: J1 job.h, R1 R3 lease.c, C2 close.c
  *
  * Always     N1  a job is in the list of the dead exactly while its state is DEAD
+ *                in the order of death, nearly so if there are very many
  *            N2  a grave has a cause exactly while its job is dead, or its owner buries or ends it
  */
 #include "core.h"
@@ -22,6 +23,7 @@
 #include "front.h"
 
 #define DEAD_AT_ONCE 256u /* sent to a store together */
+#define LOOKS        256u /* dead ones that are looked at, from either end, for where one belongs */
 
 /* ---- Graves ---- */
 
@@ -51,17 +53,43 @@ void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum 
 
 /* ---- The list, under the lock ---- */
 
+/* Of the dead, the first that died after @died_ns; 0: none, as a rule.  But one that was dead
+ * already and was changed, or was to go and did not, is as old as it was.  Not to hold the lock for
+ * long it is looked for among so many of the last and of the first, and is nearly right. */
+static uint32_t first_after(const struct due_queue *q, int64_t died_ns)
+{
+    uint32_t next = 0;
+    uint32_t at = q->dead_last;
+    unsigned looks = 0;
+
+    for (; at != 0 && due__grave_at(q, at - 1)->died_ns > died_ns;
+         at = due__grave_at(q, at - 1)->prev) {
+        if (looks++ == LOOKS)
+            break;
+        next = at;
+    }
+    if (looks <= LOOKS)
+        return next;
+    next = q->dead_first;
+    for (looks = 0; looks < LOOKS && due__grave_at(q, next - 1)->died_ns <= died_ns; looks++)
+        next = due__grave_at(q, next - 1)->next; /* the last is younger: it ends before that */
+    return next;
+}
+
 static void list_add(struct due_queue *q, uint32_t number)
 {
     struct due__grave *g = due__grave_at(q, number);
 
-    g->next = 0;
-    g->prev = q->dead_last;
-    if (q->dead_last != 0)
-        due__grave_at(q, q->dead_last - 1)->next = number + 1;
+    g->next = first_after(q, g->died_ns);
+    g->prev = g->next != 0 ? due__grave_at(q, g->next - 1)->prev : q->dead_last;
+    if (g->prev != 0)
+        due__grave_at(q, g->prev - 1)->next = number + 1;
     else
         q->dead_first = number + 1;
-    q->dead_last = number + 1;
+    if (g->next != 0)
+        due__grave_at(q, g->next - 1)->prev = number + 1;
+    else
+        q->dead_last = number + 1;
     q->dead_count++;
 }
 
