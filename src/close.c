@@ -126,6 +126,8 @@ void due__quit_ring(struct due_queue *q, const uint32_t *quit)
     } while (!all);
 }
 
+/* Its room, in a queue with a capacity, is nobody's any more: the queue closes or drains, or
+ * another process owns the jobs, so nobody is let in. */
 void due__keep_stored(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */

@@ -3,6 +3,7 @@
  * Edges      S1  give frees room, then looks whether somebody waits; take says that it waits, then
  *                tries for room once more before it sleeps.  All four sequentially consistent:
  *                either the giver sees the waiter, or the waiter sees the room.
+ *            described elsewhere: E3 core.c, G2 commit.c
  */
 #include "core.h"
 
@@ -64,6 +65,8 @@ static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, in
     int rc = (int)got;
     if (got == 0 && (due__load_seq(&q->state) & DUE__REFUSING)) /* E3 of core.c */
         rc = DUE_ECLOSED;
+    else if (got == 0 && q->commits != NULL && due__commit_state(q) != 0)
+        rc = DUE_EFENCED; /* G2 of commit.c: nobody takes a job any more */
     else if (got == 0 && due__timeout_now(q) >= until_ns && until_ns != DUE_FOREVER)
         rc = DUE_ETIMEDOUT;
     if (rc == 0) {

@@ -1,5 +1,5 @@
 /* A queue with a store, where several things come together: dead jobs that are put back among the
- * dead, and a cancel while the store is asked for something else. */
+ * dead, a cancel while the store is asked for something else, and room that nobody will give. */
 #include "shop.h"
 
 static due_job reserve(struct shop *s)
@@ -102,5 +102,29 @@ Test(stored_edges, cancelled_during_a_burial_that_is_refused_it_goes_with_the_ne
     cr_expect_eq(now.dead + now.waiting + now.leased, 0u);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
     memory_gate_free(gate);
+    shop_close(&s);
+}
+
+/* ---- Room ---- */
+
+static int put_one_more(void *arg)
+{
+    due_spec spec = { DUE_SPEC_INIT, .data = "2", .len = 1 };
+    struct shop *s = arg;
+
+    return due_enqueue(s->lab.q, &spec, DUE_S(1000), NULL);
+}
+
+Test(stored_edges, who_waits_for_room_is_told_when_somebody_else_owns_the_jobs, .timeout = 20)
+{
+    struct shop s = shop_make(.start_ns = 5, .with.capacity = 1);
+    struct crew_thread producer;
+    due_id id = lab_enqueue(&s.lab, "1", .delay_ns = 0);
+
+    crew_go(&producer, put_one_more, &s);
+    crew_sleep(DUE_MS(20)); /* it may wait by then, or come later: the answer is the same */
+    memory_disk_fence(s.disk);
+    cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_EFENCED);
+    cr_expect_eq(crew_join(&producer), DUE_EFENCED);
     shop_close(&s);
 }
