@@ -202,7 +202,7 @@ void due__batch_write(struct due_queue *q, struct due__batch *b)
             e->sent = false;
         if (!e->sent)
             continue;
-        due_change ch = due__describe(q, e);
+        due_change ch = due__describe(q, b, e);
         if (b->send > 0 && b->send_bytes + bytes_of(&ch) > c->info.batch_bytes)
             break;
         b->send_bytes += bytes_of(&ch);

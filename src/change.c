@@ -145,8 +145,27 @@ static enum due_change_kind kind_of(const struct due_queue *q, const struct due_
     return moves(q, e) ? DUE_CHANGE_MOVE : DUE_CHANGE_PUT;
 }
 
+/* Is the PUT of job @number in this batch, and to be sent? */
+static bool will_put(const struct due__batch *b, uint32_t number)
+{
+    for (uint32_t i = 0; i < b->count; i++) {
+        if (b->entries[i].number == number && b->entries[i].purpose == DUE__PUT)
+            return b->entries[i].sent;
+    }
+    return false;
+}
+
+/* A removal in @b is of a job whose key another one is taking over.  Does the store have that one
+ * before the removal, or with it?  If not, because it comes later or is refused, the removal frees
+ * the key.  If it is refused in the batch under way, the next one is written anew. */
+static bool taken_by_then(const struct due_queue *q, const struct due__batch *b, uint32_t by)
+{
+    return will_put(b, by) || (b == q->commits->next && will_put(q->commits->now, by));
+}
+
 /* Its key, if it is the job's still; and what becomes of that by its removal. */
-static void describe_key(struct due_queue *q, const struct due__entry *e, due_change *ch)
+static void describe_key(struct due_queue *q, const struct due__batch *b,
+                         const struct due__entry *e, due_change *ch)
 {
     const struct due__front *front = due__front_of(due__job_at(&q->slab, e->number));
     const struct due__key *key = front != NULL ? front->key : NULL;
@@ -155,7 +174,9 @@ static void describe_key(struct due_queue *q, const struct due__entry *e, due_ch
         return;
     struct due__key_told told = due__key_tell(q, key);
     bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE;
-    if (!(ch->kind == DUE_CHANGE_DROP ? told.has_here : told.has))
+    bool drop = ch->kind == DUE_CHANGE_DROP;
+    bool frees = drop && told.by != 0 && !taken_by_then(q, b, told.by - 1);
+    if (!told.has && !frees)
         return;
     ch->record.key = key->bytes;
     ch->record.key_len = key->len;
@@ -165,8 +186,9 @@ static void describe_key(struct due_queue *q, const struct due__entry *e, due_ch
         ch->key_kept_ns = due__time_add(due__clock_now(&q->clock), key->term_ns);
 }
 
-/* What the store is to be told of entry @e. */
-due_change due__describe(struct due_queue *q, const struct due__entry *e)
+/* What the store is to be told of entry @e of @b. */
+due_change due__describe(struct due_queue *q, const struct due__batch *b,
+                         const struct due__entry *e)
 {
     struct due__stored *s = due__stored_at(q->commits, e->number);
     const struct due__job *j = due__job_at(&q->slab, e->number);
@@ -177,7 +199,7 @@ due_change due__describe(struct due_queue *q, const struct due__entry *e)
 
     if (ch.was_dead)
         ch.was_ns = due__grave_at(q, e->number)->died_ns; /* N2 of grave.c: it has it still */
-    describe_key(q, e, &ch);
+    describe_key(q, b, e, &ch);
     ch.record.until_ns = s->was_ns;
     if (e->purpose == DUE__PUT)
         ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */

@@ -176,8 +176,9 @@ static inline bool due__removes(enum due__purpose purpose)
 /* What a change is to say of the job: as it is or, with a draft, is to be. */
 const struct due__job *due__content_of(const struct due_queue *q, uint32_t number,
                                        const struct due__draft *draft);
-/* What the store is to be told of entry @e. */
-due_change due__describe(struct due_queue *q, const struct due__entry *e);
+/* What the store is to be told of entry @e of @b. */
+due_change due__describe(struct due_queue *q, const struct due__batch *b,
+                         const struct due__entry *e);
 
 /* ---- ended.c: under the calls' lock ---- */
 

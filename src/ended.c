@@ -89,6 +89,10 @@ static void apply_locked(struct due_queue *q, struct due__entry *e)
             due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
         }
         break;
+    case DUE__RETURN:
+        if (e->rc == 0)
+            due__key_settled(q, e->number);
+        break;
     case DUE__MOVE:
         if (e->rc == 0 && (w & DUE__HELD))
             due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
@@ -143,8 +147,9 @@ static void apply_all(struct due_queue *q)
 }
 
 /* What the store has after the batch. */
-static void note(struct due__commits *c)
+static void note(struct due_queue *q)
 {
+    struct due__commits *c = q->commits;
     const struct due__batch *b = c->now;
     uint32_t at = 0;
 
@@ -162,6 +167,8 @@ static void note(struct due__commits *c)
             due__add_relaxed(&c->mirrored, 1); /* no edge: a counter */
         const due_change *ch = &b->changes[at++];
         s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
+        if (ch->key_kept_ns > 0)
+            due__key_kept(q, e->number, ch->key_kept_ns);
         s->was_ns = ch->record.cause != 0 ? DUE__DEAD_THERE : ch->record.until_ns;
     }
 }
@@ -382,7 +389,7 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
     }
     due__kept_end(q, b, rc);
     b->count = n;
-    note(c);
+    note(q);
     catch_asked(c);
     due__landed(q);
     apply_all(q);

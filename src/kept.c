@@ -2,7 +2,8 @@
  *
  * A key whose time is over is taken out of the table when the batch that tells the store is
  * written.  Jobs that get such a key were left in the inbox before, and then it was theirs and no
- * longer in the table; or after, and then they are sent after it.
+ * longer in the table; or after, and then they are sent after it.  If that batch is refused, these
+ * stand over a key that the store keeps still, and what was written of them is written anew.
  *
  * Guards     K  the key (commit.c)
  */
@@ -117,7 +118,10 @@ void due__kept_end(struct due_queue *q, struct due__batch *b, int rc)
         struct due__key *next = key->next;
 
         key->next = NULL;
-        if (rc == 0 || !due__key_relink(q, key))
+        bool again = rc != 0 && due__key_relink(q, key);
+        if (rc != 0 && !again && b == c->now)
+            due__batch_unwrite(c->next);
+        if (!again)
             due__key_drop(q, key);
         key = next;
     }

@@ -102,10 +102,12 @@ bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct d
     if (free) {
         key->place = it->number + 1;
         key->generation = it->generation;
-        if (q->commits != NULL && kept)
+        if (q->commits != NULL && kept) {
             key->of.id = was->of.id;
-        else if (q->commits != NULL)
+            key->kept_ns = was->term_ns;
+        } else if (q->commits != NULL) {
             key->of.under = was;
+        }
         key->over_kept = q->commits != NULL && kept;
         due__key_link(shard, key, was);
         if (q->commits == NULL)

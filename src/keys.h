@@ -28,14 +28,16 @@ struct due__key {
         due_id id;              /* X  of a kept one, and over one: the job that had it */
         struct due__key *under; /* X  else: whose it was, and is again if the store refuses */
     } of;                       /* X */
-    uint32_t place;             /* X  of its job, plus 1; 0: it is kept */
-    uint32_t generation;        /* X */
-    uint8_t len;                /* I */
-    bool linked;                /* X  it is in the table */
-    bool over_kept;             /* X  the store has it as kept, until it has the job */
-    bool changed;               /* O  another call than its job's own has changed the job */
-    uint8_t on_key;             /* I  enum due_key_policy of the enqueue */
-    unsigned char bytes[];      /* I */
+    int64_t kept_ns;       /* X  until when the store keeps it: over a kept one, for that job; of
+                                      a job that has left the store: for this one; else 0 */
+    uint32_t place;        /* X  of its job, plus 1; 0: it is kept */
+    uint32_t generation;   /* X */
+    uint8_t len;           /* I */
+    bool linked;           /* X  it is in the table */
+    bool over_kept;        /* X  the store has it as kept, until it has the job */
+    bool changed;          /* O  another call than its job's own has changed the job */
+    uint8_t on_key;        /* I  enum due_key_policy of the enqueue */
+    unsigned char bytes[]; /* I */
 };
 
 /* Nodes whose hashes are alike.  Most looks are for a key that is not there, and see that by the
@@ -97,20 +99,23 @@ void due__key_end(struct due_queue *q, uint32_t number, bool done);
 /* A job did not come in after all: its key is whose it was before.  @front: its own, or NULL. */
 void due__key_undo(struct due_queue *q, struct due__front *front);
 
-/* A job has come in: nobody gets its key back. */
+/* A job has come in, or is in the store again: nobody gets its key back. */
 void due__key_settled(struct due_queue *q, uint32_t number);
 
 /* What the store is to be told of a job's key. */
 struct due__key_told {
     bool has;      /* it is the job's still */
-    bool has_here; /* or that is so in the store, which is not about to be told otherwise */
-    bool was_kept; /* it was kept there */
+    bool was_kept; /* it may be kept there */
+    uint32_t by; /* place plus 1 of who is taking it over, if that is not in the store yet; or 0 */
 };
 
 /* Has another job taken it over? */
 bool due__key_lost(const struct due_queue *q, const struct due__key *key);
 
 struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *key);
+
+/* A job of the sender's has left the store, which keeps its key until @until_ns. */
+void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns);
 
 /* A key from the store is the job's (@place is the job's, plus 1) or kept until @until_ns, unless
  * a later job has it.  @key: the caller's, and the table's from here on, or of its job. */
@@ -122,7 +127,8 @@ void due__key_restore(struct due_queue *q, struct due__key *key, due_id id);
  * the table, and before *@gone.  How many. */
 uint32_t due__keys_take_expired(struct due_queue *q, uint32_t shard, uint32_t chains, uint32_t max,
                                 struct due__key **gone);
-/* One of those is in the table again.  False: its key is somebody's by now. */
+/* One of those is in the table again, as the store has not forgotten it.  False: its key is
+ * somebody's by now, who has taken over what is kept. */
 bool due__key_relink(struct due_queue *q, struct due__key *key);
 
 /* What is known of a kept key. */

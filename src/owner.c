@@ -49,9 +49,10 @@ static struct due__key *give_back(struct due__key_shard *it, struct due__key *ke
         if (heir != NULL) { /* it takes over from whom this one did */
             heir->of = key->of;
             heir->over_kept = key->over_kept;
+            heir->kept_ns = key->kept_ns;
         }
     } else if (key->over_kept) {
-        key->term_ns = 0; /* so that the store is told to forget it */
+        key->term_ns = key->kept_ns; /* when that is over the store is told to forget it */
         key->over_kept = false;
         key->place = 0;
         due__key_count_kept(it, 1);
@@ -64,30 +65,47 @@ static struct due__key *give_back(struct due__key_shard *it, struct due__key *ke
     return key;
 }
 
-/* The node becomes the table's own. */
-static void keep(struct due__key_shard *it, struct due__key *key, due_id id, int64_t now_ns)
+/* With a store: it is kept if the store keeps it, whatever has become of the job here. */
+static struct due__key *end_stored(struct due_queue *q, struct due__key_shard *it,
+                                   struct due__key *key, bool done)
 {
+    if (!key->over_kept && key->kept_ns > 0) {
+        key->over_kept = true;
+        key->of.id = due__id(q, key->place - 1, key->generation);
+        if (!done) /* it is to be forgotten there */
+            key->kept_ns = 0;
+    }
+    return give_back(it, key);
+}
+
+/* Without: the node becomes the table's own. */
+static struct due__key *keep(struct due__key_shard *it, struct due__key *key, int64_t now_ns)
+{
+    struct due__key *gone = NULL;
+
     key->term_ns = due__time_add(now_ns, key->term_ns);
-    key->of.id = id;
     key->place = 0;
     due__key_count_kept(it, 1);
+    due__key_sweep(it, SWEEPS, UINT32_MAX, now_ns, &gone);
+    return gone;
 }
 
 static void end(struct due_queue *q, struct due__key *key, bool done)
 {
-    bool keeps = done && key->term_ns > 0;
+    bool keeps = q->commits == NULL && done && key->term_ns > 0;
     int64_t now = keeps ? due__clock_now(&q->clock) : 0;
-    struct due__key *gone = NULL;
+    struct due__key *gone;
     due_id id = { { 0 } };
 
     if (keeps)
         id = due__id(q, key->place - 1, key->generation);
     struct due__key_shard *it =
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
-    if (keeps && key->linked) {
-        keep(it, key, id, now);
-        if (q->commits == NULL) /* else what is not kept any more must leave the store, too */
-            due__key_sweep(it, SWEEPS, UINT32_MAX, now, &gone);
+    if (q->commits != NULL) {
+        gone = end_stored(q, it, key, done);
+    } else if (keeps && key->linked) {
+        key->of.id = id;
+        gone = keep(it, key, now);
     } else {
         gone = give_back(it, key);
     }
@@ -126,6 +144,20 @@ void due__key_settled(struct due_queue *q, uint32_t number)
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
     key->of.under = NULL;
     key->over_kept = false;
+    key->kept_ns = 0;
+    due__key_leave(q, it);
+}
+
+void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    struct due__key *key = front != NULL ? front->key : NULL;
+
+    if (key == NULL)
+        return;
+    struct due__key_shard *it =
+        due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
+    key->kept_ns = until_ns;
     due__key_leave(q, it);
 }
 
@@ -139,21 +171,31 @@ bool due__key_lost(const struct due_queue *q, const struct due__key *key)
     return lost;
 }
 
+/* May the store keep it, for a job that @key or one under it has taken it over from?  A removal
+ * that is on its way there may just come to that. */
+static bool may_be_kept(const struct due__key *key)
+{
+    bool kept = key->kept_ns > 0;
+
+    for (; key != NULL; key = under(key)) {
+        const struct due__key *from = under(key);
+
+        kept |= key->over_kept || (from != NULL && from->term_ns > 0);
+    }
+    return kept;
+}
+
 struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *key)
 {
     struct due__key_shard *it =
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
-    struct due__key_told told = { .has = key->linked,
-                                  .has_here = key->linked,
-                                  .was_kept = key->over_kept };
+    struct due__key_told told = { .has = key->linked, .was_kept = may_be_kept(key) };
 
     if (!key->linked) {
         struct due__key *first = due__key_find(it, key->bytes, key->len, key->hash);
 
-        if (heir_of(first, key) != NULL) { /* N2: none but the first can be on its way */
-            uint64_t w = due__load_acquire(&due__job_at(&q->slab, first->place - 1)->word); /* J1 */
-            told.has_here = due__word_state(w) != DUE__SENT;
-        }
+        if (heir_of(first, key) != NULL) /* N2: none but the first can be on its way */
+            told.by = first->place;
     }
     due__key_leave(q, it);
     return told;
@@ -183,14 +225,29 @@ void due__key_restore(struct due_queue *q, struct due__key *key, due_id id)
     due__key_drop(q, gone);
 }
 
+/* Who has the key got it when it was nobody's, and is not in the store yet: so it stands over what
+ * the store keeps. */
+static void put_under(struct due__key *first, const struct due__key *kept)
+{
+    while (under(first) != NULL)
+        first = under(first);
+    if (first->place == 0 || first->over_kept)
+        return;
+    first->over_kept = true;
+    first->of.id = kept->of.id;
+    first->kept_ns = kept->term_ns;
+}
+
 bool due__key_relink(struct due_queue *q, struct due__key *key)
 {
     struct due__key_shard *it =
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
-    bool none = due__key_find(it, key->bytes, key->len, key->hash) == NULL;
+    struct due__key *first = due__key_find(it, key->bytes, key->len, key->hash);
 
-    if (none)
+    if (first == NULL)
         due__key_link(it, key, NULL);
+    else
+        put_under(first, key);
     due__key_leave(q, it);
-    return none;
+    return first == NULL;
 }

@@ -83,7 +83,7 @@ typedef struct due_change {
     enum due_change_kind kind;
     int64_t was_ns;      /* MOVE, BURY, DROP: until_ns as the store has it; died_ns if it is dead */
     int was_dead;        /* MOVE, BURY, DROP: 1: the store has it as dead */
-    int was_kept;        /* PUT: 1: the store has its key as kept, for a job that is gone */
+    int was_kept;        /* PUT: 1: the store may have its key as kept, for a job that is gone */
     int64_t key_kept_ns; /* KEEP; DROP: the key stays taken until then; 0: it is free */
     due_record record;   /* PUT: all; MOVE, BURY: all but data and len; DROP: id, topic, priority,
                             and its key if that is to be free, or kept; KEEP, FORGET: id and key */

@@ -1,0 +1,275 @@
+/* Keys that are taken over while a change of the job that had it is on its way to the store: what
+ * the store has in the end is what the queue has, whichever of both changes it refuses. */
+#include "shop.h"
+
+static int put(struct shop *s, const char *text, due_id *id, due_spec spec)
+{
+    spec.size = DUE_SPEC_INIT;
+    spec.key = "k";
+    spec.key_len = 1;
+    spec.data = text;
+    spec.len = strlen(text);
+    return due_enqueue(s->lab.q, &spec, 0, id);
+}
+
+#define put_as(s, policy, text, id, ...) \
+    put((s), (text), (id), (due_spec){ .on_key = (policy), __VA_ARGS__ })
+
+static struct shop shop_async(void)
+{
+    return shop_make(.start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC);
+}
+
+static void flush(struct shop *s)
+{
+    cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
+}
+
+/* A job with the key, stored, and reserved. */
+static due_job put_reserved(struct shop *s, int64_t keep_ns)
+{
+    due_job job = { 0 };
+
+    cr_assert_eq(put_as(s, DUE_KEY_REFUSE, "first", NULL, .keep_key_ns = keep_ns), 0);
+    flush(s);
+    cr_assert_eq(due_reserve(s->lab.q, &job, DUE_S(1), 0), 0);
+    return job;
+}
+
+/* The commit after @more others stops at the gate. */
+static struct memory_gate *stop(struct shop *s, uint64_t more)
+{
+    struct memory_gate *gate = memory_gate_new(s->disk);
+    uint64_t call = memory_store_calls(s->store, MEMORY_COMMIT) + 1 + more;
+
+    memory_store_fault(
+        s->store, (struct memory_fault){
+                      .verb = MEMORY_COMMIT, .call = call, .kind = MEMORY_BLOCK, .gate = gate });
+    return gate;
+}
+
+/* The commit after @more others finds the store full. */
+static void fill(struct shop *s, uint64_t more)
+{
+    uint64_t call = memory_store_calls(s->store, MEMORY_COMMIT) + 1 + more;
+
+    memory_store_fault(s->store, (struct memory_fault){
+                                     .verb = MEMORY_COMMIT, .call = call, .kind = MEMORY_FULL });
+}
+
+static void go_on(struct shop *s, struct memory_gate *gate)
+{
+    memory_gate_open(gate);
+    flush(s);
+    memory_gate_free(gate);
+}
+
+/* Whose the key is on the disk, and in the queue: @id, or nobody's (NULL). */
+static void expect_holder(struct shop *s, const due_id *id)
+{
+    due_id is;
+    int64_t until = -1;
+    bool there = memory_disk_key(s->disk, "k", 1, &is, &until);
+
+    cr_expect_eq(there, id != NULL, "on the disk");
+    if (there && id != NULL) {
+        cr_expect(due_id_equal(is, *id));
+        cr_expect_eq(until, 0);
+    }
+    cr_expect_eq(due_find_key(s->lab.q, "k", 1, &is), id != NULL ? 0 : DUE_ENOENT);
+    if (id != NULL)
+        cr_expect(due_id_equal(is, *id));
+}
+
+/* Of the first one's removal and the second one's PUT, in one batch, the PUT is refused: the
+ * removal must have freed the key. */
+Test(keys_air, refused_in_the_batch_of_the_first_ones_ack_the_key_is_free, .timeout = 60)
+{
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct shop s = shop_async();
+        due_job job = put_reserved(&s, keeps ? 50 : 0);
+        struct memory_gate *gate = stop(&s, 0);
+
+        lab_enqueue(&s.lab, "other", .at_ns = 90);
+        memory_gate_reached(gate, 1);
+        fill(&s, 0);
+        cr_expect_eq(due_ack(&job), 0);
+        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
+        go_on(&s, gate);
+        cr_expect_eq(memory_disk_jobs(s.disk), 1u);
+        expect_holder(&s, NULL);
+        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "third", NULL, .at_ns = 90), 0);
+        flush(&s);
+        shop_close(&s);
+    }
+}
+
+/* The same, and nothing is refused. */
+Test(keys_air, landed_in_the_batch_of_the_first_ones_ack_it_is_the_second_ones, .timeout = 60)
+{
+    for (int keeps = 0; keeps < 2; keeps++) {
+        struct shop s = shop_async();
+        due_job job = put_reserved(&s, keeps ? 50 : 0);
+        struct memory_gate *gate = stop(&s, 0);
+        due_id second;
+
+        lab_enqueue(&s.lab, "other", .at_ns = 90);
+        memory_gate_reached(gate, 1);
+        cr_expect_eq(due_ack(&job), 0);
+        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
+        go_on(&s, gate);
+        expect_holder(&s, &second);
+        cr_expect_eq(due_cancel(s.lab.q, second, NULL), 0);
+        flush(&s);
+        expect_holder(&s, NULL);
+        shop_close(&s);
+    }
+}
+
+/* The second comes while the first one's removal, which keeps the key, is with the store. */
+Test(keys_air, taken_over_while_it_comes_to_be_kept_it_is_the_second_ones, .timeout = 60)
+{
+    struct shop s = shop_async();
+    due_job job = put_reserved(&s, 50);
+    struct memory_gate *gate = stop(&s, 0);
+    due_id second;
+
+    cr_expect_eq(due_ack(&job), 0);
+    memory_gate_reached(gate, 1);
+    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
+    go_on(&s, gate);
+    expect_holder(&s, &second);
+    cr_expect_eq(due_cancel(s.lab.q, second, NULL), 0);
+    flush(&s);
+    expect_holder(&s, NULL);
+    shop_close(&s);
+}
+
+/* And is refused: it is kept for the first one, in the queue too. */
+Test(keys_air, refused_over_one_that_came_to_be_kept_it_is_kept, .timeout = 60)
+{
+    struct shop s = shop_async();
+    due_job job = put_reserved(&s, 50);
+    due_id first = job.id;
+    struct memory_gate *gate = stop(&s, 0);
+    int64_t until = 0;
+    due_id id;
+
+    cr_expect_eq(due_ack(&job), 0);
+    memory_gate_reached(gate, 1);
+    fill(&s, 0);
+    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
+    go_on(&s, gate);
+    cr_expect(memory_disk_key(s.disk, "k", 1, &id, &until));
+    cr_expect_eq(until, 55);
+    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "third", &id, .at_ns = 90), DUE_EEXIST);
+    cr_expect(due_id_equal(id, first));
+    lab_turn_to(&s.lab, 55);
+    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "fourth", &id, .at_ns = 90), 0);
+    flush(&s);
+    expect_holder(&s, &id);
+    shop_close(&s);
+}
+
+/* A key is kept no longer, and the batch that says so is refused after somebody has got it.  One
+ * batch in so many looks at its shard. */
+Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
+{
+    enum { BATCHES = 17 };
+    struct shop s = shop_async();
+    due_job job = put_reserved(&s, 50);
+    due_id id;
+
+    cr_expect_eq(due_ack(&job), 0);
+    flush(&s);
+    lab_turn_to(&s.lab, 60);
+    for (int i = 0; i < BATCHES; i++) {
+        struct memory_gate *gate = stop(&s, 0);
+
+        fill(&s, 0);
+        lab_enqueue(&s.lab, "other", .at_ns = 90);
+        memory_gate_reached(gate, 1);
+        if (i == BATCHES - 1 || due_find_key(s.lab.q, "k", 1, &id) == DUE_ENOENT)
+            cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "next", &id, .at_ns = 90), 0);
+        go_on(&s, gate);
+        expect_holder(&s, &id);
+        cr_expect_eq(due_cancel(s.lab.q, id, NULL), 0);
+        flush(&s);
+        expect_holder(&s, NULL);
+        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "again", NULL, .keep_key_ns = 1), 0);
+        flush(&s);
+        cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+        due_job_done(&job);
+        lab_advance(&s.lab, 1);
+        flush(&s);
+    }
+    shop_close(&s);
+}
+
+/* ---- All of them ---- */
+
+/* How the first one leaves, whether its key is kept then, when it is taken over, and which of the
+ * commits from there on is refused. */
+struct way {
+    bool cancelled;
+    bool keeps;
+    bool on_its_way; /* the removal is with the store; else it waits behind another batch */
+    int full;        /* -1: none */
+};
+
+/* What the queue says is what is there. */
+static void expect_same(struct shop *s, const struct way *w)
+{
+    due_id is;
+    due_id id;
+    int64_t until = 0;
+    bool there = memory_disk_key(s->disk, "k", 1, &is, &until);
+    int found = due_find_key(s->lab.q, "k", 1, &id);
+    int rc = put_as(s, DUE_KEY_REFUSE, "third", &id, .at_ns = 90);
+
+    cr_expect_eq(found == 0, there && until == 0, "%d %d %d %d", w->cancelled, w->keeps,
+                 w->on_its_way, w->full);
+    cr_expect_eq(rc, there ? DUE_EEXIST : 0, "%d %d %d %d", w->cancelled, w->keeps, w->on_its_way,
+                 w->full);
+    cr_expect(!there || due_id_equal(is, id));
+    flush(s);
+    cr_expect(memory_disk_key(s->disk, "k", 1, &is, NULL));
+    cr_expect(due_id_equal(is, id), "nobody else has it");
+}
+
+static void go(const struct way *w)
+{
+    struct shop s = shop_async();
+    due_id first = { { 0 } };
+    due_job job = { 0 };
+
+    if (w->cancelled)
+        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "first", &first, .at_ns = 80), 0);
+    else
+        job = put_reserved(&s, w->keeps ? 50 : 0);
+    flush(&s);
+    struct memory_gate *gate = stop(&s, 0);
+    if (!w->on_its_way) {
+        lab_enqueue(&s.lab, "other", .at_ns = 90);
+        memory_gate_reached(gate, 1);
+    }
+    if (w->on_its_way && w->full == 0) /* the commit that stands at the gate is refused after it */
+        fill(&s, 0);
+    cr_expect_eq(w->cancelled ? due_cancel(s.lab.q, first, NULL) : due_ack(&job), 0);
+    if (w->on_its_way)
+        memory_gate_reached(gate, 1);
+    if (w->full > 0 || (!w->on_its_way && w->full == 0))
+        fill(&s, (uint64_t)w->full - w->on_its_way);
+    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
+    go_on(&s, gate);
+    expect_same(&s, w);
+    due_job_done(&job);
+    shop_close(&s);
+}
+
+Test(keys_air, the_store_has_what_the_queue_has_whatever_meets, .timeout = 60)
+{
+    for (unsigned i = 0; i < 8; i++)
+        for (int full = -1; full < 3; full++)
+            go(&(struct way){ i & 1, i & 2, i & 4, full });
+}
