@@ -1,80 +1,7 @@
 /* stored_verbs.c - the steps of stored_model.c, on the queue and on what is known of its jobs. */
 #include <string.h>
 
-#include "stored_world.h"
-
-/* ---- What is known ---- */
-
-static bool refused(int rc)
-{
-    return rc == DUE_ETIMEDOUT || rc == DUE_ENOSPC || rc == DUE_ESTORE;
-}
-
-static bool asynchronous(const struct stored_world *w)
-{
-    return (w->pattern & STORED_ASYNC) != 0;
-}
-
-static bool leased(const struct stored_world *w, const struct stored_job *j)
-{
-    return j->leased_until > w->now;
-}
-
-/* Somebody may have it, or its change may be under way. */
-static bool restless(const struct stored_job *j)
-{
-    return j->unsure || j->dirty || j->shaky || j->lapsing;
-}
-
-static void add_time(struct stored_job *j, int64_t until, int64_t deadline, bool only)
-{
-    if (only)
-        j->times = 0;
-    if (j->times == STORED_TIMES) { /* an old one less */
-        memmove(j->time, j->time + 1, (STORED_TIMES - 1) * sizeof j->time[0]);
-        j->times--;
-    }
-    j->time[j->times++] = (struct stored_time){ until, deadline };
-}
-
-/* The same of one that was nacked: with whichever deadline it had, the one wanted last. */
-static void add_nacked(struct stored_job *j, int64_t until, bool only)
-{
-    struct stored_time was[STORED_TIMES];
-    int n = j->times;
-
-    memcpy(was, j->time, sizeof was);
-    for (int i = only ? n - 1 : 0; i < n; i++)
-        add_time(j, until, was[i].deadline, only);
-}
-
-static bool ripe(const struct stored_world *w, const struct stored_job *j, bool surely)
-{
-    bool some = false;
-    bool all = true;
-
-    for (int i = 0; i < j->times; i++) {
-        some |= j->time[i].until <= w->now;
-        all &= j->time[i].until <= w->now;
-    }
-    return surely ? all : some;
-}
-
-static void gone(struct stored_world *w, struct stored_job *j, bool async)
-{
-    j->in = false;
-    j->unsure = false;
-    j->dirty = async && asynchronous(w);
-    j->leased_until = INT64_MIN;
-}
-
-static struct stored_job *some_job(struct stored_world *w, uint32_t n)
-{
-    if (w->made == 0)
-        return NULL;
-    int recent = w->made < 40 ? w->made : 40;
-    return &w->job[w->made - 1 - (int)(n % (uint32_t)recent)];
-}
+#include "stored_known.h"
 
 /* ---- Putting in ---- */
 
@@ -93,6 +20,12 @@ static struct stored_job *new_job(struct stored_world *w, uint64_t value, due_sp
         spec->at_ns = 1 + w->now / 2 + delay;
     else
         spec->delay_ns = delay;
+    if ((value >> 17 & 3) == 0) {
+        j->retry = (due_retry){ .kind = DUE_RETRY_FIXED,
+                                .attempts_max = 1 + (uint32_t)(value >> 19 & 1),
+                                .delay_ns = 7 };
+        spec->retry = &j->retry;
+    }
     stored_payload(j, bytes, &spec->len);
     spec->data = bytes;
     j->loose = spec->at_ns == 0 && delay == 0;
@@ -156,6 +89,28 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
 
 /* ---- Taking out ---- */
 
+/* Is the time at which it is handed out known, and does nothing keep it back? */
+static bool stands(const struct stored_job *j)
+{
+    return j->plain && !j->loose && j->times == 1 && !restless(j);
+}
+
+/* @j was handed out: should another one of its topic have come before it? */
+static bool in_order(struct stored_world *w, const struct stored_job *j)
+{
+    int64_t until = j->time[0].until;
+
+    for (int i = 0; stands(j) && i < w->made; i++) {
+        const struct stored_job *k = &w->job[i];
+
+        if (!k->in || k->dead || k->topic != j->topic || leased(w, k) || !stands(k))
+            continue;
+        if (k->time[0].until < until || (k->time[0].until == until && k->priority > j->priority))
+            return stored_wrong(w, "it should have been handed out first", k);
+    }
+    return true;
+}
+
 /* A job was handed out: may it have been? */
 static bool handed(struct stored_world *w, const due_job *job, bool for_good)
 {
@@ -176,9 +131,16 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "handed out though it is reserved", j);
     if (!ripe(w, j, false))
         return stored_wrong(w, "handed out early", j);
-    if (job->failures > j->failures + 1000 || (!for_good && job->attempts > j->attempts + 1))
-        return stored_wrong(w, "too many attempts", j);
-    return true;
+    if (j->dead && !j->mortal)
+        return stored_wrong(w, "handed out though it is dead", j);
+    if (job->failures > j->failures || job->failures < j->nacks)
+        return fprintf(stderr, "failures %u, %u to %u\n", job->failures, j->nacks, j->failures),
+               stored_wrong(w, "handed out with other failures", j);
+    if (job->attempts > j->attempts + !for_good || job->attempts < j->attempts_least + !for_good)
+        return stored_wrong(w, "handed out with other attempts", j);
+    if (j->retry.attempts_max > 0 && job->attempts > j->retry.attempts_max - for_good)
+        return stored_wrong(w, "handed out too often", j);
+    return in_order(w, j);
 }
 
 /* Nothing was there: is nothing due? */
@@ -188,8 +150,8 @@ static bool nothing(struct stored_world *w, int topic)
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
 
-        if ((topic < 0 || j->topic == topic) && j->in && !restless(j) && !leased(w, j) &&
-            ripe(w, j, true))
+        if ((topic < 0 || j->topic == topic) && j->in && !j->dead && !restless(j) &&
+            !leased(w, j) && ripe(w, j, true))
             return stored_wrong(w, "held back", j);
     }
     return true;
@@ -201,8 +163,12 @@ static void shake(struct stored_world *w)
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
 
-        if ((j->in || j->unsure) && ripe(w, j, false))
-            j->shaky = true;
+        if ((!j->in && !j->unsure) || !ripe(w, j, false) ||
+            ((j->dead || leased(w, j)) && !restless(j)))
+            continue;
+        j->shaky = true;
+        j->mortal |= spent(j); /* it is buried rather than handed out */
+        j->attempts += j->retry.attempts_max > 0;
     }
 }
 
@@ -242,152 +208,32 @@ static bool reserve(struct stored_world *w, uint32_t n, uint64_t value)
     stored_note_refused(w);
     if (rc == DUE_EAGAIN)
         return nothing(w, -1);
-    if (rc < 0)
-        return rc == DUE_ESTORE || stored_wrong(w, "a reserve answers otherwise", NULL);
+    if (rc < 0) {
+        shake(w); /* a hand-over of one with a limit is written down first */
+        return refused(rc) || stored_wrong(w, "a reserve answers otherwise", NULL);
+    }
     if (!handed(w, &job, false))
         return false;
     struct stored_job *j = stored_find(w, job.id);
     j->in = true;
     j->unsure = false;
     j->plain = j->lapsing = false;
-    j->attempts++;
-    j->failures++; /* unless it is acked */
+    j->dead = j->mortal = j->doomed = false;
+    j->attempts = j->attempts_least = job.attempts;
+    if (j->retry.attempts_max > 0 && !(w->pattern & STORED_LOSES)) /* else put again as it was */
+        j->attempts_stored = job.attempts;
+    j->failures = job.failures + 1; /* unless it is acked */
     j->leased_until = w->now + lease;
     w->held[w->held_count++] = job;
-    return true;
-}
-
-/* One that is held, out of the list; *@job has it. */
-static struct stored_job *let_go(struct stored_world *w, uint32_t n, due_job *job, bool *valid)
-{
-    if (w->held_count == 0)
-        return NULL;
-    int at = (int)(n % (uint32_t)w->held_count);
-    struct stored_job *j = stored_find(w, w->held[at].id);
-
-    *job = w->held[at];
-    *valid = true;
-    w->held[at] = w->held[--w->held_count];
-    for (int i = 0; i < w->held_count; i++) /* a later lease of the same job */
-        *valid = *valid && !(due_id_equal(w->held[i].id, job->id) && w->held[i].token > job->token);
-    return j;
-}
-
-/* An answer of ack or nack, besides 0.  True: that is all of it. */
-static bool answer(struct stored_world *w, struct stored_job *j, due_job *job, int rc, bool valid,
-                   bool *right)
-{
-    *right = true;
-    if (rc == DUE_ESTALE) {
-        if (valid && leased(w, j) && j->in && !restless(j))
-            *right = stored_wrong(w, "stale though it is reserved", j);
-        return true;
-    }
-    if (refused(rc)) {
-        w->held[w->held_count++] = *job;
-        return true;
-    }
-    if ((rc == 0 || rc == DUE_EINDOUBT) && (!valid || !leased(w, j)))
-        *right = stored_wrong(w, "a stale lease was heard", j);
-    else if (rc != 0 && rc != DUE_EINDOUBT)
-        *right = stored_wrong(w, "a lease is answered otherwise", j);
-    return !*right;
-}
-
-/* Its holder's answer has removed it. */
-static void removed(struct stored_world *w, struct stored_job *j, int rc)
-{
-    int64_t until = j->leased_until;
-
-    gone(w, j, true);
-    j->leased_until = until;
-    j->unsure = rc == DUE_EINDOUBT;
-    j->lapsing = j->unsure || j->dirty;
-}
-
-static bool ack(struct stored_world *w, uint32_t n)
-{
-    bool valid;
-    bool right;
-    due_job job;
-    struct stored_job *j = let_go(w, n, &job, &valid);
-
-    if (j == NULL)
-        return true;
-    int rc = due_ack(&job);
-    if (answer(w, j, &job, rc, valid, &right))
-        return right;
-    removed(w, j, rc);
-    return true;
-}
-
-static bool nack(struct stored_world *w, uint32_t n, uint64_t value)
-{
-    int64_t delay = (int64_t)(value & 0x3f);
-    bool valid;
-    bool right;
-    due_job job;
-    struct stored_job *j = let_go(w, n, &job, &valid);
-
-    if (j == NULL)
-        return true;
-    int rc = due_nack(&job, delay);
-    if (answer(w, j, &job, rc, valid, &right))
-        return right;
-    if (j->revoked && !j->unsure) {
-        removed(w, j, rc);
-        return true;
-    }
-    bool sure = rc == 0 && !asynchronous(w);
-    add_nacked(j, w->now + delay, sure && !restless(j));
-    j->shaky |= !sure;
-    j->lapsing |= !sure;
-    j->nacks += sure;
-    j->plain = sure && !restless(j);
-    if (sure)
-        j->leased_until = INT64_MIN;
-    return true;
-}
-
-static bool extend(struct stored_world *w, uint32_t n, uint64_t value)
-{
-    int64_t lease = 1 + (int64_t)(value & 0x7f);
-    bool valid;
-    due_job job;
-    struct stored_job *j = let_go(w, n, &job, &valid);
-
-    if (j == NULL)
-        return true;
-    w->held[w->held_count++] = job;
-    int rc = due_extend(&w->held[w->held_count - 1], lease);
-    if (rc == 0 && (!valid || !leased(w, j)))
-        return stored_wrong(w, "a stale lease was extended", j);
-    if (rc == DUE_ESTALE && valid && leased(w, j) && j->in && !restless(j))
-        return stored_wrong(w, "stale though it is reserved", j);
-    if (rc == 0)
-        j->leased_until = w->now + lease;
-    return rc == 0 || rc == DUE_ESTALE || stored_wrong(w, "an extend answers otherwise", j);
-}
-
-static bool done(struct stored_world *w, uint32_t n)
-{
-    bool valid;
-    due_job job;
-    struct stored_job *j = let_go(w, n, &job, &valid);
-
-    if (j == NULL)
-        return true;
-    due_job_done(&job);
-    j->lapsing |= leased(w, j);
     return true;
 }
 
 /* ---- By name ---- */
 
 /* An answer other than 0 and DUE_EINDOUBT: may it be? */
-static bool no(struct stored_world *w, const struct stored_job *j, int rc)
+static bool no(struct stored_world *w, const struct stored_job *j, int rc, bool moved)
 {
-    if (rc == DUE_ENOENT && j->in && !restless(j))
+    if (rc == DUE_ENOENT && j->in && !(moved && j->dead) && !restless(j))
         return stored_wrong(w, "not found though it is there", j);
     if (rc == DUE_EBUSY && !leased(w, j) && !restless(j))
         return stored_wrong(w, "busy though nobody has it", j);
@@ -409,7 +255,7 @@ static bool cancel(struct stored_world *w, uint32_t n, bool lent)
         j->revoked |= leased(w, j);
     }
     if (rc != 0 && rc != DUE_EINDOUBT)
-        return no(w, j, rc);
+        return no(w, j, rc, false);
     if (!j->in && !j->unsure)
         return stored_wrong(w, "cancelled though it was gone", j);
     if (leased(w, j) && !restless(j))
@@ -431,9 +277,11 @@ static bool reschedule(struct stored_world *w, uint32_t n, uint64_t value, bool 
     int rc = promote ? due_promote(w->q, j->id) : due_reschedule(w->q, j->id, at);
     stored_note_refused(w);
     if (rc != 0 && rc != DUE_EINDOUBT)
-        return no(w, j, rc);
+        return no(w, j, rc, true);
     if (!j->in && !j->unsure)
         return stored_wrong(w, "moved though it was gone", j);
+    if (j->dead && !j->mortal)
+        return stored_wrong(w, "moved though it is dead", j);
     bool sure = rc == 0 && !asynchronous(w);
     if (sure) {
         j->in = true;
@@ -445,8 +293,9 @@ static bool reschedule(struct stored_world *w, uint32_t n, uint64_t value, bool 
     return true;
 }
 
-static bool clear(struct stored_world *w, uint32_t n)
+static bool clear(struct stored_world *w, uint32_t n, uint64_t value)
 {
+    (void)value;
     int topic = n % 3 == 0 ? DUE_ALL_TOPICS : (int)(n % STORED_TOPICS);
     int rc = due_clear(w->q, topic == DUE_ALL_TOPICS ? topic : w->topic[topic], NULL);
 
@@ -456,7 +305,7 @@ static bool clear(struct stored_world *w, uint32_t n)
 
         if ((topic != DUE_ALL_TOPICS && j->topic != topic) || (!j->in && !j->unsure))
             continue;
-        if (leased(w, j) && !restless(j))
+        if ((leased(w, j) || j->dead) && !restless(j))
             continue;
         if (rc != 0 || restless(j)) {
             j->unsure = j->shaky = true;
@@ -470,8 +319,10 @@ static bool clear(struct stored_world *w, uint32_t n)
 
 /* ---- The whole queue ---- */
 
-static bool flush(struct stored_world *w)
+static bool flush(struct stored_world *w, uint32_t n, uint64_t value)
 {
+    (void)n;
+    (void)value;
     int rc = due_flush(w->q, DUE_MS(4));
 
     if (rc != 0)
@@ -482,8 +333,9 @@ static bool flush(struct stored_world *w)
     return true;
 }
 
-static bool advance(struct stored_world *w, uint32_t n)
+static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
 {
+    (void)value;
     w->now += 1 + (int64_t)(n % 60);
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
@@ -492,6 +344,9 @@ static bool advance(struct stored_world *w, uint32_t n)
             continue;
         add_time(j, j->leased_until, j->time[j->times - 1].deadline, false); /* due when it ended */
         j->leased_until = INT64_MIN;
+        j->doomed = j->attempts_least == j->attempts && spent(j) && !restless(j) && !j->revoked &&
+                    !(w->pattern & STORED_FULL);
+        j->mortal |= spent(j);
         j->lapsing = j->unsure || j->dirty;
         if (j->revoked && j->in && !j->unsure) {
             gone(w, j, true);
@@ -501,7 +356,7 @@ static bool advance(struct stored_world *w, uint32_t n)
     return due_clock_turn_to(w->clock, w->now) == 0;
 }
 
-static bool reopen(struct stored_world *w, uint64_t value, bool crash)
+static bool open_again(struct stored_world *w, uint64_t value, bool crash)
 {
     static const int64_t timeouts[] = { 0, DUE_MS(1), DUE_S(5), DUE_S(20) };
 
@@ -509,8 +364,9 @@ static bool reopen(struct stored_world *w, uint64_t value, bool crash)
            stored_resolve(w, true);
 }
 
-static bool lose(struct stored_world *w, uint32_t n)
+static bool lose(struct stored_world *w, uint32_t n, uint64_t value)
 {
+    (void)value;
     if (!(w->pattern & STORED_LOSES))
         return true;
     if (!stored_resolve(w, true))
@@ -519,50 +375,95 @@ static bool lose(struct stored_world *w, uint32_t n)
     return enqueue(w, n) && stored_resolve(w, true);
 }
 
+/* ---- The table ---- */
+
+static bool put_one(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)n;
+    return enqueue(w, value);
+}
+
+static bool take_one(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)value;
+    return dequeue(w, n, false);
+}
+
+static bool take_many(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)value;
+    return dequeue(w, n, true);
+}
+
+static bool cancel_plain(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)value;
+    return cancel(w, n, false);
+}
+
+static bool cancel_lent(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)value;
+    return cancel(w, n, true);
+}
+
+static bool move(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    return reschedule(w, n, value, false);
+}
+
+static bool promote(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    return reschedule(w, n, value, true);
+}
+
+static bool reopen(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)n;
+    return open_again(w, value, false);
+}
+
+static bool crash(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)n;
+    return open_again(w, value, true);
+}
+
+static bool resolve(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)n;
+    (void)value;
+    return stored_resolve(w, true);
+}
+
+static stored_step *const steps[VERBS] = {
+    [ENQUEUE] = put_one,
+    [BATCH] = batch,
+    [DEQUEUE] = take_one,
+    [DEQUEUE_BATCH] = take_many,
+    [RESERVE] = reserve,
+    [ACK] = stored_ack,
+    [NACK] = stored_nack,
+    [BURY] = stored_bury,
+    [EXTEND] = stored_extend,
+    [DONE] = stored_done,
+    [CANCEL] = cancel_plain,
+    [CANCEL_LENT] = cancel_lent,
+    [RESCHEDULE] = move,
+    [PROMOTE] = promote,
+    [CLEAR] = clear,
+    [KICK] = stored_kick,
+    [KICK_ALL] = stored_kick_all,
+    [CLEAR_DEAD] = stored_clear_dead,
+    [FLUSH] = flush,
+    [ADVANCE] = advance,
+    [REOPEN] = reopen,
+    [CRASH] = crash,
+    [RESOLVE] = resolve,
+    [LOSE] = lose,
+};
+
 bool stored_apply(struct stored_world *w, unsigned verb, uint32_t n, uint64_t value)
 {
-    switch ((enum stored_verb)verb) {
-    case ENQUEUE:
-        return enqueue(w, value);
-    case BATCH:
-        return batch(w, n, value);
-    case DEQUEUE:
-        return dequeue(w, n, false);
-    case DEQUEUE_BATCH:
-        return dequeue(w, n, true);
-    case RESERVE:
-        return reserve(w, n, value);
-    case ACK:
-        return ack(w, n);
-    case NACK:
-        return nack(w, n, value);
-    case EXTEND:
-        return extend(w, n, value);
-    case DONE:
-        return done(w, n);
-    case CANCEL:
-        return cancel(w, n, false);
-    case CANCEL_LENT:
-        return cancel(w, n, true);
-    case RESCHEDULE:
-        return reschedule(w, n, value, false);
-    case PROMOTE:
-        return reschedule(w, n, value, true);
-    case CLEAR:
-        return clear(w, n);
-    case FLUSH:
-        return flush(w);
-    case ADVANCE:
-        return advance(w, n);
-    case REOPEN:
-        return reopen(w, value, false);
-    case CRASH:
-        return reopen(w, value, true);
-    case RESOLVE:
-        return stored_resolve(w, true);
-    case LOSE:
-        return lose(w, n);
-    default:
-        return true;
-    }
+    return verb >= VERBS || steps[verb](w, n, value);
 }

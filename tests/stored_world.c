@@ -8,6 +8,7 @@
 #include "core.h"
 #include "crew.h"
 #include "memory_disk.h"
+#include "stored_known.h"
 
 /* What landed of a job. */
 static void print_log(struct stored_world *w, const struct stored_job *j)
@@ -124,6 +125,7 @@ bool stored_open(struct stored_world *w)
     o.unsettled_max = 50;
     if (due_open(&w->q, &o, NULL) != 0)
         return stored_wrong(w, "it does not open", NULL);
+    w->fresh = w->made > 0;
     w->topic[1] = due_topic(w->q, "a");
     w->topic[2] = due_topic(w->q, "b");
     if (w->topic[1] <= 0 || w->topic[2] <= 0)
@@ -141,10 +143,10 @@ static void print_times(const struct stored_job *j)
                 (long long)j->time[i].deadline);
 }
 
-static bool time_known(struct stored_job *j, int64_t until, int64_t deadline)
+static bool time_known(struct stored_job *j, int64_t until, int64_t deadline, bool dead)
 {
     for (int i = 0; i < j->times; i++) {
-        if (j->time[i].until == until && (j->loose || j->time[i].deadline == deadline)) {
+        if ((dead || j->time[i].until == until) && (j->loose || j->time[i].deadline == deadline)) {
             j->time[0] = (struct stored_time){ until, deadline };
             j->times = 1;
             return true;
@@ -153,25 +155,63 @@ static bool time_known(struct stored_job *j, int64_t until, int64_t deadline)
     return false;
 }
 
+static bool same_counts(struct stored_world *w, struct stored_job *j, const due_record *r)
+{
+    if (r->failures > j->failures || r->failures < j->nacks)
+        return fprintf(stderr, "failures %u, %u to %u\n", r->failures, j->nacks, j->failures),
+               stored_wrong(w, "other failures", j);
+    if (r->attempts > j->attempts || r->attempts < j->attempts_stored)
+        return fprintf(stderr, "attempts %u, %u to %u\n", r->attempts, j->attempts_stored,
+                       j->attempts),
+               stored_wrong(w, "other attempts", j);
+    if (!w->fresh)
+        return true;
+    j->attempts = j->attempts_least = j->attempts_stored = r->attempts;
+    j->failures = j->nacks = r->failures;
+    return true;
+}
+
+/* The disk has it; the queue has it as dead, or not. */
+static bool same_life(struct stored_world *w, struct stored_job *j, const due_record *r)
+{
+    bool dead = r->cause != 0;
+
+    if (dead != j->laid)
+        return stored_wrong(w, "dead in the queue, or on the disk, alone", j);
+    if (dead != j->dead && !j->mortal)
+        return stored_wrong(w, dead ? "it is dead" : "it is not dead", j);
+    if (!dead && j->doomed)
+        return stored_wrong(w, "it should have died", j);
+    if (dead && !j->mortal && j->cause != 0 && (r->cause != j->cause || r->died_ns != j->died))
+        return stored_wrong(w, "it died otherwise", j);
+    j->dead = dead;
+    j->cause = r->cause;
+    j->died = r->died_ns;
+    j->doomed = false;
+    j->mortal = !dead && spent(j) && j->leased_until == INT64_MIN;
+    return true;
+}
+
 /* The job is in the queue: is it on the disk too, as it was told? */
 static bool present(struct stored_world *w, struct stored_job *j, const due_info *info)
 {
+    bool plain = j->plain && !j->loose && !j->mortal;
     due_record r;
 
     if (!j->in && !j->unsure && !j->dirty)
         return stored_wrong(w, "it is back though it was gone", j);
     if (!memory_disk_find(w->disk, j->id, &r))
         return stored_wrong(w, "the queue has it, and the disk has not", j);
-    if (!time_known(j, r.until_ns, r.deadline_ns))
+    if (!time_known(j, r.until_ns, r.deadline_ns, r.cause != 0))
         return fprintf(stderr, "until %lld deadline %lld\n", (long long)r.until_ns,
                        (long long)r.deadline_ns),
                print_times(j), stored_wrong(w, "the disk has another time", j);
-    if (j->plain && !j->loose && info != NULL && info->deadline_ns != r.until_ns)
+    if (plain && info != NULL && info->deadline_ns != r.until_ns)
         return stored_wrong(w, "the queue has another time than the disk", j);
     if (r.priority != j->priority || (info != NULL && info->topic != w->topic[j->topic]))
         return stored_wrong(w, "another priority or topic", j);
-    if (r.failures > j->failures || r.failures < j->nacks || r.attempts > j->attempts)
-        return stored_wrong(w, "other attempts or failures", j);
+    if (!same_counts(w, j, &r) || !same_life(w, j, &r))
+        return false;
     j->in = true;
     return true;
 }
@@ -182,7 +222,7 @@ static bool absent(struct stored_world *w, struct stored_job *j)
         return stored_wrong(w, "it is lost", j);
     if (memory_disk_find(w->disk, j->id, NULL))
         return stored_wrong(w, "the disk has it, and the queue has not", j);
-    j->in = false;
+    j->in = j->dead = j->mortal = j->doomed = false;
     return true;
 }
 
@@ -194,7 +234,9 @@ static bool resolve_one(struct stored_world *w, struct stored_job *j)
 
     if (rc == DUE_EBUSY && j->leased_until == INT64_MIN && !j->lapsing && (j->in || j->unsure))
         return stored_wrong(w, "somebody has it who has not", j);
-    if (rc == 0 || (rc == DUE_EBUSY && (j->in || j->unsure)))
+    if (rc == DUE_ENOENT && j->laid)
+        right = present(w, j, NULL);
+    else if (rc == 0 || (rc == DUE_EBUSY && (j->in || j->unsure)))
         right = present(w, j, rc == 0 ? &info : NULL);
     else if (rc == DUE_ENOENT || rc == DUE_EBUSY)
         right = absent(w, j);
@@ -246,14 +288,17 @@ static bool counts(struct stored_world *w)
 {
     struct due_stats s = stats(w);
     uint64_t in = 0;
+    uint64_t dead = 0;
 
-    for (int i = 0; i < w->made; i++)
+    for (int i = 0; i < w->made; i++) {
         in += w->job[i].in;
-    if (s.waiting + s.leased != in)
+        dead += w->job[i].in && w->job[i].dead;
+    }
+    if (s.waiting + s.leased + s.dead != in || s.dead != dead)
         return stored_wrong(w, "the stats count others", NULL);
     if (memory_disk_jobs(w->disk) != in)
         return stored_wrong(w, "the disk has another number", NULL);
-    if ((w->pattern & STORED_BOUNDED) && due__load_seq(&w->q->used) != in)
+    if ((w->pattern & STORED_BOUNDED) && due__load_seq(&w->q->used) != in - dead)
         return stored_wrong(w, "room is lost or found", NULL);
     memory_disk_each(w->disk, show, w);
     return w->wrong == NULL;
@@ -272,7 +317,7 @@ static bool listed(struct stored_world *w)
         for (int i = 0; i < n; i++) {
             struct stored_job *j = stored_find(w, info[i].id);
 
-            if (j == NULL || j->seen || !j->in)
+            if (j == NULL || j->seen || !j->in || j->dead)
                 return stored_wrong(w, "it is listed, and should not be", j);
             j->seen = true;
         }
@@ -280,16 +325,43 @@ static bool listed(struct stored_world *w)
     return true;
 }
 
+/* The dead are listed once each, as they died. */
+static bool list_dead(struct stored_world *w)
+{
+    due_dead dead[32];
+    uint64_t cursor = 0;
+    int n;
+
+    for (int i = 0; i < w->made; i++)
+        w->job[i].laid = false;
+    while ((n = due_list_dead(w->q, &cursor, dead, 32)) > 0) {
+        for (int i = 0; i < n; i++) {
+            struct stored_job *j = stored_find(w, dead[i].id);
+
+            if (j == NULL || j->laid)
+                return stored_wrong(w, "listed as dead, and should not be", j);
+            j->laid = true;
+            if (dead[i].attempts > j->attempts || dead[i].attempts < j->attempts_least ||
+                dead[i].failures > j->failures || dead[i].failures < j->nacks)
+                return stored_wrong(w, "dead with other counts", j);
+            if (strcmp(dead[i].reason, dead[i].cause == DUE_CAUSE_BURIED ? "why" : "") != 0)
+                return stored_wrong(w, "dead for another reason", j);
+        }
+    }
+    return n == 0 || stored_wrong(w, "the dead are not listed", NULL);
+}
+
 bool stored_resolve(struct stored_world *w, bool dice)
 {
     throw_dice(w, false);
-    if (!settled(w))
+    if (!settled(w) || !list_dead(w))
         return false;
     stored_note_refused(w);
     for (int i = 0; i < w->made; i++) {
         if (!resolve_one(w, &w->job[i]))
             return false;
     }
+    w->fresh = false;
     bool right = counts(w) && listed(w);
     throw_dice(w, dice);
     return right;
@@ -301,7 +373,7 @@ static bool closed_stats(struct stored_world *w)
 {
     struct due_stats s = stats(w);
 
-    if (s.enqueued != s.dequeued + s.cancelled + s.discarded + s.acked + s.kept + s.leased)
+    if (s.enqueued != s.dequeued + s.cancelled + s.discarded + s.acked + s.kept + s.leased + s.dead)
         return stored_wrong(w, "the stats do not add up", NULL);
     if (s.waiting != 0 || s.lent != 0 || s.mended != 0)
         return stored_wrong(w, "something is left after close", NULL);
@@ -318,6 +390,9 @@ static void forget(struct stored_world *w)
         j->dirty = j->shaky = j->lapsing = j->revoked = false;
         j->leased_until = INT64_MIN;
         j->plain = true;
+        j->doomed = false;
+        j->mortal |= spent(j) && !j->dead;
+        j->attempts_least = j->attempts_stored;
     }
 }
 

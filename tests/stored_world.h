@@ -4,6 +4,12 @@
  * the queue, gone, or either, as long as a change is in doubt, not flushed, or was refused to
  * nobody.  stored_resolve() lets the store be, waits until nothing is on its way, and then
  * everything must be as it was told, and the same in the queue and on the disk.
+ *
+ *   stored_world.c          opening, closing, resolving
+ *   stored_known.h          what may be said of a job
+ *   stored_verbs.c          putting in, taking out, naming a job; the table of all verbs
+ *   stored_verbs_leases.c   answering for a reserved job
+ *   stored_verbs_dead.c     dead jobs
  */
 #ifndef STORED_WORLD_H
 #define STORED_WORLD_H
@@ -52,12 +58,21 @@ struct stored_job {
     bool lapsing; /* reserved by somebody who has let go, or whose change is in doubt */
     struct stored_time time[STORED_TIMES]; /* one of these; the last is the one wanted */
     int times;
-    int64_t leased_until; /* INT64_MIN: not reserved */
-    uint32_t attempts;    /* at most */
-    uint32_t failures;    /* at most */
-    uint32_t nacks;       /* confirmed: at least */
-    bool revoked;         /* cancelled while it was reserved */
-    bool seen;
+    int64_t leased_until;     /* INT64_MIN: not reserved */
+    uint32_t attempts;        /* at most */
+    uint32_t attempts_least;  /* in the queue */
+    uint32_t attempts_stored; /* confirmed: at least */
+    uint32_t failures;        /* at most */
+    uint32_t nacks;           /* confirmed: at least */
+    bool revoked;             /* cancelled while it was reserved */
+    bool dead;                /* it is dead, if all went as it should; then it is in, too */
+    bool mortal;              /* or the opposite */
+    bool doomed;              /* its last attempt has failed, and nothing can refuse its death */
+    enum due_cause cause;     /* of one that is dead for sure; 0: not known */
+    int64_t died;             /* */
+    due_retry retry;          /* its own; attempts_max 0: it has none */
+    bool seen;                /* listed as one that waits */
+    bool laid;                /* listed as dead */
 };
 
 struct stored_world {
@@ -72,6 +87,7 @@ struct stored_world {
     int64_t now;
     struct stored_job job[STORED_ROOM];
     int made;
+    bool fresh; /* just opened: what the queue knows is what the disk has */
     due_job held[STORED_HELD];
     int held_count;
     pthread_mutex_t lock; /* guards what on_settled notes */
@@ -88,6 +104,7 @@ enum stored_verb {
     RESERVE,
     ACK,
     NACK,
+    BURY,
     EXTEND,
     DONE,
     CANCEL,
@@ -95,6 +112,9 @@ enum stored_verb {
     RESCHEDULE,
     PROMOTE,
     CLEAR,
+    KICK,
+    KICK_ALL,
+    CLEAR_DEAD,
     FLUSH,
     ADVANCE,
     REOPEN,
@@ -105,7 +125,12 @@ enum stored_verb {
 };
 
 /* One step.  False: the queue did not do what it had told; w->wrong says what. */
+typedef bool stored_step(struct stored_world *w, uint32_t n, uint64_t value);
+
 bool stored_apply(struct stored_world *w, unsigned verb, uint32_t n, uint64_t value);
+
+stored_step stored_ack, stored_nack, stored_bury, stored_extend, stored_done;
+stored_step stored_kick, stored_kick_all, stored_clear_dead;
 
 bool stored_open(struct stored_world *w);
 bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);

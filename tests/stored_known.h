@@ -1,0 +1,98 @@
+/* stored_known.h - what may be said of a job of stored_world.h, and what the verbs have in common.
+ */
+#ifndef STORED_KNOWN_H
+#define STORED_KNOWN_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "stored_world.h"
+
+static inline bool refused(int rc)
+{
+    return rc == DUE_ETIMEDOUT || rc == DUE_ENOSPC || rc == DUE_ESTORE;
+}
+
+static inline bool asynchronous(const struct stored_world *w)
+{
+    return (w->pattern & STORED_ASYNC) != 0;
+}
+
+static inline bool leased(const struct stored_world *w, const struct stored_job *j)
+{
+    return j->leased_until > w->now;
+}
+
+/* Somebody may have it, its change may be under way, or its death. */
+static inline bool restless(const struct stored_job *j)
+{
+    return j->unsure || j->dirty || j->shaky || j->lapsing || j->mortal;
+}
+
+static inline void add_time(struct stored_job *j, int64_t until, int64_t deadline, bool only)
+{
+    if (only)
+        j->times = 0;
+    if (j->times == STORED_TIMES) { /* an old one less */
+        memmove(j->time, j->time + 1, (STORED_TIMES - 1) * sizeof j->time[0]);
+        j->times--;
+    }
+    j->time[j->times++] = (struct stored_time){ until, deadline };
+}
+
+/* The same of one that was nacked: with whichever deadline it had, the one wanted last. */
+static inline void add_nacked(struct stored_job *j, int64_t until, bool only)
+{
+    struct stored_time was[STORED_TIMES];
+    int n = j->times;
+
+    memcpy(was, j->time, sizeof was);
+    for (int i = only ? n - 1 : 0; i < n; i++)
+        add_time(j, until, was[i].deadline, only);
+}
+
+static inline bool ripe(const struct stored_world *w, const struct stored_job *j, bool surely)
+{
+    bool some = false;
+    bool all = true;
+
+    for (int i = 0; i < j->times; i++) {
+        some |= j->time[i].until <= w->now;
+        all &= j->time[i].until <= w->now;
+    }
+    return surely ? all : some;
+}
+
+/* It has been handed out as often as it may be: it dies if nobody acks it. */
+static inline bool spent(const struct stored_job *j)
+{
+    return j->retry.attempts_max > 0 && j->attempts >= j->retry.attempts_max;
+}
+
+static inline void gone(struct stored_world *w, struct stored_job *j, bool async)
+{
+    j->mortal |= j->dead; /* if it comes back */
+    j->dead = j->doomed = false;
+    j->in = false;
+    j->unsure = false;
+    j->dirty = async && asynchronous(w);
+    j->leased_until = INT64_MIN;
+}
+
+/* It is, or may be, as good as new. */
+static inline void never_handed(struct stored_job *j, bool sure)
+{
+    j->attempts_least = j->attempts_stored = j->nacks = 0;
+    if (sure)
+        j->attempts = j->failures = 0;
+}
+
+static inline struct stored_job *some_job(struct stored_world *w, uint32_t n)
+{
+    if (w->made == 0)
+        return NULL;
+    int recent = w->made < 40 ? w->made : 40;
+    return &w->job[w->made - 1 - (int)(n % (uint32_t)recent)];
+}
+
+#endif

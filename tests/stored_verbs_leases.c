@@ -1,0 +1,176 @@
+/* stored_verbs_leases.c - the steps of stored_model.c by which a job is answered for. */
+#include "stored_known.h"
+
+/* One that is held, out of the list; *@job has it. */
+static struct stored_job *let_go(struct stored_world *w, uint32_t n, due_job *job, bool *valid)
+{
+    if (w->held_count == 0)
+        return NULL;
+    int at = (int)(n % (uint32_t)w->held_count);
+    struct stored_job *j = stored_find(w, w->held[at].id);
+
+    *job = w->held[at];
+    *valid = true;
+    w->held[at] = w->held[--w->held_count];
+    for (int i = 0; i < w->held_count; i++) /* a later lease of the same job */
+        *valid = *valid && !(due_id_equal(w->held[i].id, job->id) && w->held[i].token > job->token);
+    return j;
+}
+
+/* An answer of ack or nack, besides 0.  True: that is all of it. */
+static bool answer(struct stored_world *w, struct stored_job *j, due_job *job, int rc, bool valid,
+                   bool *right)
+{
+    *right = true;
+    if (rc == DUE_ESTALE) {
+        if (valid && leased(w, j) && j->in && !restless(j))
+            *right = stored_wrong(w, "stale though it is reserved", j);
+        return true;
+    }
+    if (refused(rc)) {
+        w->held[w->held_count++] = *job;
+        return true;
+    }
+    if ((rc == 0 || rc == DUE_EINDOUBT) && (!valid || !leased(w, j)))
+        *right = stored_wrong(w, "a stale lease was heard", j);
+    else if (rc != 0 && rc != DUE_EINDOUBT)
+        *right = stored_wrong(w, "a lease is answered otherwise", j);
+    return !*right;
+}
+
+/* Its holder's answer has removed it. */
+static void removed(struct stored_world *w, struct stored_job *j, int rc)
+{
+    int64_t until = j->leased_until;
+
+    gone(w, j, true);
+    j->leased_until = until;
+    j->unsure = rc == DUE_EINDOUBT;
+    j->lapsing = j->unsure || j->dirty;
+}
+
+bool stored_ack(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)value;
+    bool valid;
+    bool right;
+    due_job job;
+    struct stored_job *j = let_go(w, n, &job, &valid);
+
+    if (j == NULL)
+        return true;
+    int rc = due_ack(&job);
+    if (answer(w, j, &job, rc, valid, &right))
+        return right;
+    removed(w, j, rc);
+    return true;
+}
+
+/* Its holder's answer, @sure or not, has written it down with its attempts. */
+static void answered(struct stored_job *j, bool sure)
+{
+    j->shaky |= !sure;
+    j->lapsing |= !sure;
+    j->plain = sure && !restless(j);
+    if (!sure)
+        return;
+    j->attempts_stored = j->attempts_least;
+    j->leased_until = INT64_MIN;
+}
+
+/* It is dead now, or may be. */
+static void died(struct stored_world *w, struct stored_job *j, enum due_cause cause, bool sure)
+{
+    j->mortal |= !sure || restless(j);
+    j->dead = true;
+    j->cause = sure && !restless(j) ? cause : 0;
+    j->died = w->now;
+    answered(j, sure);
+}
+
+bool stored_nack(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    bool by_policy = (value >> 6 & 1) != 0;
+    int64_t delay = (int64_t)(value & 0x3f);
+    bool valid;
+    bool right;
+    due_job job;
+    struct stored_job *j = let_go(w, n, &job, &valid);
+
+    if (j == NULL)
+        return true;
+    bool last = j->retry.attempts_max > 0 && job.attempts >= j->retry.attempts_max;
+    int rc = due_nack(&job, by_policy ? DUE_BY_POLICY : delay);
+    if (answer(w, j, &job, rc, valid, &right))
+        return right;
+    if (j->revoked && !j->unsure) {
+        removed(w, j, rc);
+        return true;
+    }
+    bool sure = rc == 0 && !asynchronous(w);
+    if (by_policy)
+        delay = j->retry.delay_ns;
+    j->nacks += sure;
+    if (last) {
+        died(w, j, DUE_CAUSE_ATTEMPTS, sure);
+        return true;
+    }
+    add_nacked(j, w->now + delay, sure && !restless(j));
+    answered(j, sure);
+    return true;
+}
+
+bool stored_bury(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    bool valid;
+    bool right;
+    due_job job;
+    struct stored_job *j = let_go(w, n, &job, &valid);
+
+    (void)value;
+    if (j == NULL)
+        return true;
+    int rc = due_bury(&job, "why");
+    if (answer(w, j, &job, rc, valid, &right))
+        return right;
+    if (j->revoked && !j->unsure) {
+        removed(w, j, rc);
+        return true;
+    }
+    died(w, j, DUE_CAUSE_BURIED, rc == 0 && !asynchronous(w));
+    return true;
+}
+
+bool stored_extend(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    int64_t lease = 1 + (int64_t)(value & 0x7f);
+    bool valid;
+    due_job job;
+    struct stored_job *j = let_go(w, n, &job, &valid);
+
+    if (j == NULL)
+        return true;
+    w->held[w->held_count++] = job;
+    int rc = due_extend(&w->held[w->held_count - 1], lease);
+    if (rc == 0 && (!valid || !leased(w, j)))
+        return stored_wrong(w, "a stale lease was extended", j);
+    if (rc == DUE_ESTALE && valid && leased(w, j) && j->in && !restless(j))
+        return stored_wrong(w, "stale though it is reserved", j);
+    if (rc == 0)
+        j->leased_until = w->now + lease;
+    return rc == 0 || rc == DUE_ESTALE || stored_wrong(w, "an extend answers otherwise", j);
+}
+
+bool stored_done(struct stored_world *w, uint32_t n, uint64_t value)
+{
+    (void)value;
+    bool valid;
+    due_job job;
+    struct stored_job *j = let_go(w, n, &job, &valid);
+
+    if (j == NULL)
+        return true;
+    due_job_done(&job);
+    j->lapsing |= leased(w, j);
+    return true;
+}
