@@ -321,11 +321,9 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
     uint64_t sorted =
         due__word(due__word_generation(w), arrival,
                   (w & (DUE__STATE_MASK | DUE__HELD | DUE__PASSED)) | (ready ? DUE__READY : 0));
-    uint32_t noted = ready ? due__note(q, number, w) : 0;
-    if (!due__cas_acq_rel(&j->word, &w, sorted)) { /* J1 */
-        due__forget(q, number, sorted, noted);
+    if (!(ready ? due__become_ready(q, number, &w, sorted)
+                : due__cas_acq_rel(&j->word, &w, sorted))) /* J1 */
         return false;
-    }
     keep(q, due__slot_make(deadline, f.priority, arrival, number), f, ready);
     return true;
 }
@@ -506,14 +504,12 @@ static void make_ready(struct due_queue *q, struct due__slot s)
 
         if (due__word_state(w) != DUE__WAITING && due__doom_due(q, number, w))
             return;
-        uint32_t noted = due__word_state(w) != DUE__DEAD ? due__note(q, number, w) : 0;
-        if (due__word_state(w) != DUE__DEAD && due__cas_acq_rel(&j->word, &w, ready)) { /* J1 */
+        if (due__word_state(w) != DUE__DEAD && due__become_ready(q, number, &w, ready)) {
             if (due__word_state(w) == DUE__LEASED)
                 due__lease_ended(q, number, true);
             keep(q, s, f, true);
             return;
         }
-        due__forget(q, number, ready, noted);
     }
 }
 

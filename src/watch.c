@@ -17,7 +17,9 @@
  * Edges      Z1  who holds the timeline's lock notes a step, then writes the job's word (J1) -> who
  *                takes the job sees the note; he swaps it out, and so does who walks the list, each
  *                with the teller's lock.  So one of them tells, and the other waits until he has.
- *                A note has the generation of its job: of a later one it says nothing.
+ *                A note has the generation of its job: of a later one it says nothing.  While a
+ *                step is noted the job is MOVING, or the noter's own, so that nobody can make it
+ *                another step instead; else he would tell of this one too.
  *            Z2  who walks reads the next place, then takes LISTED out of the note; the next who
  *                holds the lock sees that it is not LISTED, then links it anew.
  *            described elsewhere: J1 job.h, R1 lease.c
@@ -344,12 +346,12 @@ bool due__watch_make(struct due_queue *q, uint32_t number)
 
 /* ---- Under the timeline's lock ---- */
 
-uint32_t due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps)
+void due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps)
 {
     struct due__watch *it = q->watch;
 
     if (it->on_event == NULL)
-        return 0;
+        return;
     struct due__untold *u = untold_at(q, number);
     uint64_t note = due__load_acquire(&u->steps); /* Z1 */
     uint64_t with;
@@ -364,7 +366,17 @@ uint32_t due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint3
         it->list = number + 1;
         q->owed |= DUE__OWED_TELL;
     }
-    return steps & ~before;
+}
+
+bool due__watch_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_t ready)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__MOVING)) /* J1 */
+        return false;
+    due__note(q, number, *w);
+    due__store_release(&j->word, ready); /* J1 */
+    return true;
 }
 
 void due__watch_repeated(struct due_queue *q, uint32_t number, bool taken)
@@ -376,18 +388,6 @@ void due__watch_repeated(struct due_queue *q, uint32_t number, bool taken)
         due__watch_count(q, number, DUE__F_READY, -1);
     }
     due__watch_note(q, number, w, DUE__TOLD_REPEATED | (taken ? DUE__TOLD_DELIVERED : 0));
-}
-
-void due__watch_forget(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps)
-{
-    if (q->watch->on_event == NULL)
-        return;
-    struct due__untold *u = untold_at(q, number);
-    uint64_t note = due__load_acquire(&u->steps); /* Z1 */
-
-    while ((uint32_t)(note >> 32) == due__word_generation(w) &&
-           !due__cas_acq_rel(&u->steps, &note, note & ~(uint64_t)steps)) /* Z1 */
-        ;
 }
 
 /* ---- Opening ---- */

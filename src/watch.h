@@ -177,29 +177,32 @@ static inline void due__answered(struct due_queue *q, int64_t ns)
 
 /* ---- Under the timeline's lock ---- */
 
-/* The job @number whose word is @w is about to be ready, or (@steps) to wait again; to be told
- * after the release.  Answers what was not noted before. */
-uint32_t due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps);
+/* The job @number whose word was @w is about to be ready, or (@steps) to wait again; to be told
+ * after the release.  It is MOVING, or the caller's own. */
+void due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps);
 void due__watch_repeated(struct due_queue *q, uint32_t number, bool taken);
-/* It is not after all: forget these. */
-void due__watch_forget(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps);
 
-/* The job @number, whose word is @w, is about to be ready; and is not after all. */
-static inline uint32_t due__note(struct due_queue *q, uint32_t number, uint64_t w)
+/* The job @number, whose word was @w, is about to be ready. */
+static inline void due__note(struct due_queue *q, uint32_t number, uint64_t w)
 {
     uint32_t steps = DUE__TOLD_READY;
 
     if (q->watch == NULL)
-        return 0;
+        return;
     if (due__word_state(w) == DUE__LEASED) /* its lease has ended */
         steps |= DUE__TOLD_RETRIED;
-    return due__watch_note(q, number, w, steps);
+    due__watch_note(q, number, w, steps);
 }
 
-static inline void due__forget(struct due_queue *q, uint32_t number, uint64_t w, uint32_t noted)
+/* The same, and the word of the job, *@w, becomes @ready.  False: *@w is another by now. */
+bool due__watch_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_t ready);
+
+static inline bool due__become_ready(struct due_queue *q, uint32_t number, uint64_t *w,
+                                     uint64_t ready)
 {
-    if (noted != 0)
-        due__watch_forget(q, number, w, noted);
+    if (q->watch != NULL)
+        return due__watch_ready(q, number, w, ready);
+    return due__cas_acq_rel(&due__job_at(&q->slab, number)->word, w, ready); /* J1 */
 }
 
 /* The caller has taken it from the timeline as it became due. */

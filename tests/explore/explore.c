@@ -29,6 +29,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_leases,   /* jobs that are answered for */
     explore_scenarios_changes,  /* jobs that are changed, or come again */
     explore_scenarios_gates,    /* groups and limits */
+    explore_scenarios_events,   /* a hook that is told of each step */
 };
 
 /* Executions of one search; quick bounds never hold as many. */

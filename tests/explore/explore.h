@@ -98,5 +98,6 @@ extern const struct explore_scenario explore_scenarios_stored[];
 extern const struct explore_scenario explore_scenarios_leases[];
 extern const struct explore_scenario explore_scenarios_changes[];
 extern const struct explore_scenario explore_scenarios_gates[];
+extern const struct explore_scenario explore_scenarios_events[];
 
 #endif
