@@ -51,6 +51,15 @@ static inline void add_nacked(struct stored_job *j, int64_t until, bool only)
         add_time(j, until, was[i].deadline, only);
 }
 
+static inline void add_content(struct stored_job *j, int content, bool only)
+{
+    if (only)
+        j->contents = 0;
+    if (j->contents == STORED_CONTENTS) /* an old one less */
+        memmove(j->content, j->content + 1, (size_t)--j->contents * sizeof j->content[0]);
+    j->content[j->contents++] = content;
+}
+
 static inline bool ripe(const struct stored_world *w, const struct stored_job *j, bool surely)
 {
     bool some = false;
@@ -69,8 +78,10 @@ static inline bool spent(const struct stored_job *j)
     return j->retry.attempts_max > 0 && j->attempts >= j->retry.attempts_max;
 }
 
-static inline void gone(struct stored_world *w, struct stored_job *j, bool async)
+/* @done: taken for good, or acked. */
+static inline void gone(struct stored_world *w, struct stored_job *j, bool async, bool done)
 {
+    stored_key_ended(w, j, done, !restless(j) && !(async && asynchronous(w)));
     j->mortal |= j->dead; /* if it comes back */
     j->dead = j->doomed = false;
     j->in = false;

@@ -5,7 +5,7 @@
 
 /* ---- Putting in ---- */
 
-static struct stored_job *new_job(struct stored_world *w, uint64_t value, due_spec *spec,
+struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_spec *spec,
                                   unsigned char *bytes)
 {
     struct stored_job *j = &w->job[w->made];
@@ -26,7 +26,8 @@ static struct stored_job *new_job(struct stored_world *w, uint64_t value, due_sp
                                 .delay_ns = 7 };
         spec->retry = &j->retry;
     }
-    stored_payload(j, bytes, &spec->len);
+    add_content(j, j->number, true);
+    stored_payload(j->number, bytes, &spec->len);
     spec->data = bytes;
     j->loose = spec->at_ns == 0 && delay == 0;
     int64_t at = spec->at_ns != 0 ? spec->at_ns : w->now + delay;
@@ -35,7 +36,7 @@ static struct stored_job *new_job(struct stored_world *w, uint64_t value, due_sp
 }
 
 /* What became of the next job that was put in. */
-static void keep_job(struct stored_world *w, due_id id, bool in, bool unsure)
+void stored_keep_job(struct stored_world *w, due_id id, bool in, bool unsure)
 {
     struct stored_job *j = &w->job[w->made++];
 
@@ -53,13 +54,13 @@ static bool enqueue(struct stored_world *w, uint64_t value)
 
     if (w->made == STORED_ROOM)
         return true;
-    new_job(w, value, &spec, bytes);
+    stored_new_job(w, value, &spec, bytes);
     int rc = due_enqueue(w->q, &spec, 0, &id);
     if (rc == DUE_EAGAIN && (w->pattern & STORED_BOUNDED))
         return true;
     if (rc != 0 && rc != DUE_EINDOUBT && !refused(rc))
         return stored_wrong(w, "an enqueue answers otherwise", NULL);
-    keep_job(w, id, rc == 0 || rc == DUE_EINDOUBT, rc == DUE_EINDOUBT);
+    stored_keep_job(w, id, rc == 0 || rc == DUE_EINDOUBT, rc == DUE_EINDOUBT);
     return true;
 }
 
@@ -75,7 +76,7 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
     memset(id, 0, sizeof id);
     int first = w->made;
     for (int i = 0; i < count; i++, w->made++)
-        new_job(w, value * (uint64_t)(i + 3), &spec[i], bytes[i]);
+        stored_new_job(w, value * (uint64_t)(i + 3), &spec[i], bytes[i]);
     w->made = first;
     int rc = due_enqueue_batch(w->q, spec, (size_t)count, 0, id);
     if (rc == DUE_EAGAIN && (w->pattern & STORED_BOUNDED))
@@ -83,7 +84,7 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
     if (rc == 0 || (rc < 0 && rc != DUE_EINDOUBT && !refused(rc)))
         return stored_wrong(w, "a batch answers otherwise", NULL);
     for (int i = 0; i < count; i++)
-        keep_job(w, id[i], rc == DUE_EINDOUBT || i < rc, rc == DUE_EINDOUBT);
+        stored_keep_job(w, id[i], rc == DUE_EINDOUBT || i < rc, rc == DUE_EINDOUBT);
     return true;
 }
 
@@ -111,17 +112,27 @@ static bool in_order(struct stored_world *w, const struct stored_job *j)
     return true;
 }
 
+static bool known_bytes(const struct stored_job *j, const due_job *job)
+{
+    unsigned char bytes[128];
+    size_t len;
+
+    for (int i = 0; i < j->contents; i++) {
+        stored_payload(j->content[i], bytes, &len);
+        if (job->len == len && memcmp(job->data, bytes, len) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A job was handed out: may it have been? */
 static bool handed(struct stored_world *w, const due_job *job, bool for_good)
 {
     struct stored_job *j = stored_find(w, job->id);
-    unsigned char bytes[128];
-    size_t len;
 
     if (j == NULL)
         return stored_wrong(w, "a job that was never put in", NULL);
-    stored_payload(j, bytes, &len);
-    if (job->len != len || memcmp(job->data, bytes, len) != 0)
+    if (!known_bytes(j, job))
         return stored_wrong(w, "other bytes", j);
     if (job->topic != w->topic[j->topic] || job->priority != j->priority)
         return stored_wrong(w, "another topic or priority", j);
@@ -190,7 +201,7 @@ static bool dequeue(struct stored_world *w, uint32_t n, bool many)
     for (int i = 0; i < (many ? rc : 1); i++) {
         if (!handed(w, &job[i], true))
             return false;
-        gone(w, stored_find(w, job[i].id), false);
+        gone(w, stored_find(w, job[i].id), false, true);
         due_job_done(&job[i]);
     }
     return true;
@@ -241,14 +252,8 @@ static bool no(struct stored_world *w, const struct stored_job *j, int rc, bool 
            stored_wrong(w, "a named job answers otherwise", j);
 }
 
-static bool cancel(struct stored_world *w, uint32_t n, bool lent)
+bool stored_cancelled(struct stored_world *w, struct stored_job *j, int rc, bool lent)
 {
-    struct stored_job *j = some_job(w, n);
-    due_job job = { .queue = NULL };
-
-    if (j == NULL)
-        return true;
-    int rc = due_cancel(w->q, j->id, lent ? &job : NULL);
     stored_note_refused(w);
     if (rc == DUE_EBUSY) {
         j->unsure |= restless(j) || !leased(w, j); /* it may be marked, or not */
@@ -260,11 +265,23 @@ static bool cancel(struct stored_world *w, uint32_t n, bool lent)
         return stored_wrong(w, "cancelled though it was gone", j);
     if (leased(w, j) && !restless(j))
         return stored_wrong(w, "cancelled though it is reserved", j);
-    gone(w, j, !lent);
+    gone(w, j, !lent, false);
     j->unsure = rc == DUE_EINDOUBT;
-    if (lent && rc == 0)
-        due_job_done(&job);
+    if (j->unsure)
+        stored_key_ended(w, j, false, false);
     return true;
+}
+
+static bool cancel(struct stored_world *w, uint32_t n, bool lent)
+{
+    struct stored_job *j = some_job(w, n);
+    due_job job = { .queue = NULL };
+
+    if (j == NULL)
+        return true;
+    int rc = due_cancel(w->q, j->id, lent ? &job : NULL);
+    due_job_done(&job);
+    return stored_cancelled(w, j, rc, lent);
 }
 
 static bool reschedule(struct stored_world *w, uint32_t n, uint64_t value, bool promote)
@@ -310,7 +327,7 @@ static bool clear(struct stored_world *w, uint32_t n, uint64_t value)
         if (rc != 0 || restless(j)) {
             j->unsure = j->shaky = true;
         } else {
-            gone(w, j, true);
+            gone(w, j, true, false);
         }
     }
     return rc == 0 || rc == DUE_EINDOUBT || refused(rc) ||
@@ -349,7 +366,8 @@ static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
         j->mortal |= spent(j);
         j->lapsing = j->unsure || j->dirty;
         if (j->revoked && j->in && !j->unsure) {
-            gone(w, j, true);
+            gone(w, j, true, false);
+            stored_key_ended(w, j, false, false);
             j->unsure = true; /* nobody waits until the store has it too */
         }
     }
@@ -360,6 +378,8 @@ static bool open_again(struct stored_world *w, uint64_t value, bool crash)
 {
     static const int64_t timeouts[] = { 0, DUE_MS(1), DUE_S(5), DUE_S(20) };
 
+    if (stored_bereft(w))
+        return true;
     return stored_close(w, crash, timeouts[value % (crash ? 2 : 4)]) && stored_open(w) &&
            stored_resolve(w, true);
 }
@@ -455,6 +475,9 @@ static stored_step *const steps[VERBS] = {
     [KICK] = stored_kick,
     [KICK_ALL] = stored_kick_all,
     [CLEAR_DEAD] = stored_clear_dead,
+    [ENQUEUE_KEY] = stored_put_keyed,
+    [FIND_KEY] = stored_find_key,
+    [CANCEL_KEY] = stored_cancel_key,
     [FLUSH] = flush,
     [ADVANCE] = advance,
     [REOPEN] = reopen,

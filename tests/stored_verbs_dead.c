@@ -75,7 +75,7 @@ static bool end_all(struct stored_world *w, uint32_t n, bool kick)
         if (kick)
             kicked(w, j, rc == 0 && !asynchronous(w));
         else if (rc == 0 && !restless(j))
-            gone(w, j, true);
+            gone(w, j, true, false);
         else
             j->unsure = j->shaky = true;
     }

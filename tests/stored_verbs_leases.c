@@ -39,11 +39,13 @@ static bool answer(struct stored_world *w, struct stored_job *j, due_job *job, i
 }
 
 /* Its holder's answer has removed it. */
-static void removed(struct stored_world *w, struct stored_job *j, int rc)
+static void removed(struct stored_world *w, struct stored_job *j, int rc, bool done)
 {
     int64_t until = j->leased_until;
 
-    gone(w, j, true);
+    gone(w, j, true, done);
+    if (rc == DUE_EINDOUBT)
+        stored_key_ended(w, j, done, false);
     j->leased_until = until;
     j->unsure = rc == DUE_EINDOUBT;
     j->lapsing = j->unsure || j->dirty;
@@ -62,7 +64,7 @@ bool stored_ack(struct stored_world *w, uint32_t n, uint64_t value)
     int rc = due_ack(&job);
     if (answer(w, j, &job, rc, valid, &right))
         return right;
-    removed(w, j, rc);
+    removed(w, j, rc, true);
     return true;
 }
 
@@ -104,7 +106,7 @@ bool stored_nack(struct stored_world *w, uint32_t n, uint64_t value)
     if (answer(w, j, &job, rc, valid, &right))
         return right;
     if (j->revoked && !j->unsure) {
-        removed(w, j, rc);
+        removed(w, j, rc, false);
         return true;
     }
     bool sure = rc == 0 && !asynchronous(w);
@@ -134,7 +136,7 @@ bool stored_bury(struct stored_world *w, uint32_t n, uint64_t value)
     if (answer(w, j, &job, rc, valid, &right))
         return right;
     if (j->revoked && !j->unsure) {
-        removed(w, j, rc);
+        removed(w, j, rc, false);
         return true;
     }
     died(w, j, DUE_CAUSE_BURIED, rc == 0 && !asynchronous(w));

@@ -26,8 +26,8 @@ static void print_log(struct stored_world *w, const struct stored_job *j)
 bool stored_wrong(struct stored_world *w, const char *what, const struct stored_job *j)
 {
     if (w->wrong == NULL) {
-        fprintf(stderr, "stored_model: %s (job %d, time %lld)\n", what, j != NULL ? j->number : -1,
-                (long long)w->now);
+        fprintf(stderr, "stored_model: %s (job %d, time %lld, pattern %u)\n", what,
+                j != NULL ? j->number : -1, (long long)w->now, w->pattern);
         if (j != NULL)
             print_log(w, j);
     }
@@ -36,11 +36,28 @@ bool stored_wrong(struct stored_world *w, const char *what, const struct stored_
 }
 
 /* Some are longer than what fits into a place. */
-void stored_payload(const struct stored_job *j, unsigned char *bytes, size_t *len)
+void stored_payload(int content, unsigned char *bytes, size_t *len)
 {
-    *len = 1 + (size_t)j->number * 7 % 90;
+    *len = 1 + (size_t)content * 7 % 90;
     for (size_t i = 0; i < *len; i++)
-        bytes[i] = (unsigned char)((size_t)j->number * 31 + i);
+        bytes[i] = (unsigned char)((size_t)content * 31 + i);
+}
+
+/* Of what it may contain, what is as long as that. */
+static bool length_known(struct stored_job *j, size_t len)
+{
+    unsigned char bytes[128];
+    int left = 0;
+
+    for (int i = 0; i < j->contents; i++) {
+        size_t has;
+
+        stored_payload(j->content[i], bytes, &has);
+        j->content[left] = j->content[i];
+        left += has == len;
+    }
+    j->contents = left;
+    return left > 0;
 }
 
 struct stored_job *stored_find(struct stored_world *w, due_id id)
@@ -208,8 +225,12 @@ static bool present(struct stored_world *w, struct stored_job *j, const due_info
                print_times(j), stored_wrong(w, "the disk has another time", j);
     if (plain && info != NULL && info->deadline_ns != r.until_ns)
         return stored_wrong(w, "the queue has another time than the disk", j);
+    if (info != NULL && info->deadline_ns != r.until_ns) /* since a lease has ended */
+        add_time(j, info->deadline_ns, r.deadline_ns, false);
     if (r.priority != j->priority || (info != NULL && info->topic != w->topic[j->topic]))
         return stored_wrong(w, "another priority or topic", j);
+    if (!length_known(j, r.len) || (info != NULL && info->len != r.len))
+        return stored_wrong(w, "another length", j);
     if (!same_counts(w, j, &r) || !same_life(w, j, &r))
         return false;
     j->in = true;
@@ -357,12 +378,13 @@ bool stored_resolve(struct stored_world *w, bool dice)
     if (!settled(w) || !list_dead(w))
         return false;
     stored_note_refused(w);
+    stored_keys_begin(w);
     for (int i = 0; i < w->made; i++) {
         if (!resolve_one(w, &w->job[i]))
             return false;
     }
     w->fresh = false;
-    bool right = counts(w) && listed(w);
+    bool right = counts(w) && listed(w) && stored_keys_resolve(w);
     throw_dice(w, dice);
     return right;
 }

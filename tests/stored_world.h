@@ -10,6 +10,7 @@
  *   stored_verbs.c          putting in, taking out, naming a job; the table of all verbs
  *   stored_verbs_leases.c   answering for a reserved job
  *   stored_verbs_dead.c     dead jobs
+ *   stored_verbs_keys.c     unique keys
  */
 #ifndef STORED_WORLD_H
 #define STORED_WORLD_H
@@ -23,10 +24,12 @@
 #include "flaky.h"
 #include "memory_store.h"
 
-#define STORED_ROOM   3000 /* jobs that one script can make */
-#define STORED_TIMES  40
-#define STORED_HELD   24
-#define STORED_TOPICS 3
+#define STORED_ROOM     3000 /* jobs that one script can make */
+#define STORED_TIMES    40
+#define STORED_HELD     24
+#define STORED_TOPICS   3
+#define STORED_KEYS     8
+#define STORED_CONTENTS 6
 
 /* Bits of a script's pattern. */
 #define STORED_ASYNC   0x01u
@@ -37,6 +40,8 @@
 #define STORED_DOUBT   0x20u
 #define STORED_FULL    0x40u
 #define STORED_LOSES   0x80u
+#define STORED_TAKES   0x100u /* keys may be taken over */
+#define STORED_KEEPS   0x200u /* and kept: only when asked for */
 
 /* When a job may be due, and with what deadline of its own. */
 struct stored_time {
@@ -46,8 +51,10 @@ struct stored_time {
 
 struct stored_job {
     due_id id;
-    int number; /* its payload follows from it */
-    int topic;  /* which of the world's */
+    int number;
+    int content[STORED_CONTENTS]; /* its payload follows from one of these */
+    int contents;
+    int topic; /* which of the world's */
     int priority;
     bool in;      /* it waits or is reserved, if all went as it should */
     bool unsure;  /* or the opposite */
@@ -71,8 +78,19 @@ struct stored_job {
     enum due_cause cause;     /* of one that is dead for sure; 0: not known */
     int64_t died;             /* */
     due_retry retry;          /* its own; attempts_max 0: it has none */
+    int key;                  /* its number, and 1; it has it unless the key is unsure; 0: none */
+    bool bereft;              /* another job has taken its key over, or may have */
     bool seen;                /* listed as one that waits */
     bool laid;                /* listed as dead */
+};
+
+/* Who has a unique key, if that is known. */
+struct stored_key {
+    int owner;          /* the number of the live job that has it, and 1; 0: none */
+    bool unsure;        /* or another, or none */
+    bool known;         /* when resolving began */
+    int64_t kept_until; /* 0, or a time that has passed: nobody has it */
+    due_id kept_id;     /* for this job */
 };
 
 struct stored_world {
@@ -87,6 +105,7 @@ struct stored_world {
     int64_t now;
     struct stored_job job[STORED_ROOM];
     int made;
+    struct stored_key key[STORED_KEYS];
     bool fresh; /* just opened: what the queue knows is what the disk has */
     due_job held[STORED_HELD];
     int held_count;
@@ -115,6 +134,9 @@ enum stored_verb {
     KICK,
     KICK_ALL,
     CLEAR_DEAD,
+    ENQUEUE_KEY,
+    FIND_KEY,
+    CANCEL_KEY,
     FLUSH,
     ADVANCE,
     REOPEN,
@@ -131,11 +153,26 @@ bool stored_apply(struct stored_world *w, unsigned verb, uint32_t n, uint64_t va
 
 stored_step stored_ack, stored_nack, stored_bury, stored_extend, stored_done;
 stored_step stored_kick, stored_kick_all, stored_clear_dead;
+stored_step stored_put_keyed, stored_find_key, stored_cancel_key;
 
 bool stored_open(struct stored_world *w);
 bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);
 /* @dice: the store fails again after it. */
 bool stored_resolve(struct stored_world *w, bool dice);
+
+/* Before the jobs are resolved, and after. */
+void stored_keys_begin(struct stored_world *w);
+bool stored_keys_resolve(struct stored_world *w);
+bool stored_bereft(const struct stored_world *w);
+
+/* @j has gone, @done: as it should, or by somebody's order; if not @sure, it may be. */
+void stored_key_ended(struct stored_world *w, const struct stored_job *j, bool done, bool sure);
+
+/* What becomes of the next job to be put in, and of one that was cancelled with this answer. */
+struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_spec *spec,
+                                  unsigned char *bytes);
+void stored_keep_job(struct stored_world *w, due_id id, bool in, bool unsure);
+bool stored_cancelled(struct stored_world *w, struct stored_job *j, int rc, bool lent);
 
 /* Something is wrong. */
 bool stored_wrong(struct stored_world *w, const char *what, const struct stored_job *j);
@@ -143,6 +180,6 @@ bool stored_wrong(struct stored_world *w, const char *what, const struct stored_
 /* What on_settled told is applied to the jobs. */
 void stored_note_refused(struct stored_world *w);
 struct stored_job *stored_find(struct stored_world *w, due_id id);
-void stored_payload(const struct stored_job *j, unsigned char *bytes, size_t *len);
+void stored_payload(int content, unsigned char *bytes, size_t *len);
 
 #endif
