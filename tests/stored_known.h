@@ -98,6 +98,16 @@ static inline void never_handed(struct stored_job *j, bool sure)
         j->attempts = j->failures = 0;
 }
 
+/* Has somebody a copy of it still? */
+static inline bool lent(const struct stored_world *w, const struct stored_job *j)
+{
+    for (int i = 0; i < w->held_count; i++) {
+        if (due_id_equal(w->held[i].id, j->id))
+            return true;
+    }
+    return false;
+}
+
 static inline struct stored_job *some_job(struct stored_world *w, uint32_t n)
 {
     if (w->made == 0)

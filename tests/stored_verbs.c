@@ -478,6 +478,7 @@ static stored_step *const steps[VERBS] = {
     [ENQUEUE_KEY] = stored_put_keyed,
     [FIND_KEY] = stored_find_key,
     [CANCEL_KEY] = stored_cancel_key,
+    [UPDATE] = stored_update,
     [FLUSH] = flush,
     [ADVANCE] = advance,
     [REOPEN] = reopen,

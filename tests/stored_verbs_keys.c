@@ -71,15 +71,6 @@ static void owned(struct stored_world *w, struct stored_job *j, int key, bool su
 
 /* ---- Enqueue ---- */
 
-static bool lent(const struct stored_world *w, const struct stored_job *j)
-{
-    for (int i = 0; i < w->held_count; i++) {
-        if (due_id_equal(w->held[i].id, j->id))
-            return true;
-    }
-    return false;
-}
-
 static enum outcome expected(const struct stored_world *w, int key, enum due_key_policy policy,
                              due_id *id)
 {
@@ -129,8 +120,8 @@ static void change_time(struct stored_job *j, enum due_key_policy policy, int64_
 }
 
 /* @sure: the store has it so. */
-static void changed(struct stored_world *w, struct stored_job *j, enum due_key_policy policy,
-                    int64_t at, int content, bool sure)
+static void changed(struct stored_job *j, enum due_key_policy policy, int64_t at, int content,
+                    bool sure)
 {
     bool only = sure && !restless(j);
     bool dying = j->dead || j->mortal;
@@ -151,7 +142,6 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
         j->unsure = false;
         j->leased_until = INT64_MIN;
     }
-    (void)w;
 }
 
 static struct stored_job *fill(struct stored_world *w, int key, uint64_t value, due_spec *spec,
@@ -223,7 +213,7 @@ bool stored_put_keyed(struct stored_world *w, uint32_t n, uint64_t value)
     if (old->key != key + 1)
         return stored_wrong(w, "a job without this key was changed", old);
     if (!refused(rc)) {
-        changed(w, old, spec.on_key, j->time[0].until, j->number, sure);
+        changed(old, spec.on_key, j->time[0].until, j->number, sure);
         owned(w, old, key, sure);
     }
     return true;

@@ -11,6 +11,7 @@
  *   stored_verbs_leases.c   answering for a reserved job
  *   stored_verbs_dead.c     dead jobs
  *   stored_verbs_keys.c     unique keys
+ *   stored_verbs_update.c   other content
  */
 #ifndef STORED_WORLD_H
 #define STORED_WORLD_H
@@ -137,6 +138,7 @@ enum stored_verb {
     ENQUEUE_KEY,
     FIND_KEY,
     CANCEL_KEY,
+    UPDATE,
     FLUSH,
     ADVANCE,
     REOPEN,
@@ -154,6 +156,7 @@ bool stored_apply(struct stored_world *w, unsigned verb, uint32_t n, uint64_t va
 stored_step stored_ack, stored_nack, stored_bury, stored_extend, stored_done;
 stored_step stored_kick, stored_kick_all, stored_clear_dead;
 stored_step stored_put_keyed, stored_find_key, stored_cancel_key;
+stored_step stored_update;
 
 bool stored_open(struct stored_world *w);
 bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);
