@@ -62,9 +62,7 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
     } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
     due__count(q, number, DUE__F_LEASED, -1);
     if (due__load_relaxed(&l->token) == token) { /* R1 */
-        if (q->watch != NULL)
-            due__answered(q,
-                          due__clock_now(&q->clock) - due__load_relaxed(&l->reserved_ns)); /* R1 */
+        due__answered(q, number);
         return 0;
     }
     due__lease_resume(q, number); /* the same word, of a later lease: stamps come again */

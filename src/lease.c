@@ -85,11 +85,11 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
      * next hand-over. */
     if (due__load_relaxed(&q->limits) && due__side_has(&q->graves, number)) /* Y1 of retry.c */
         limit = due__retry_limit(due__retry_of(q, j));
-    due__store_relaxed(&l->token, token);        /* R1 */
-    due__store_relaxed(&l->attempts, attempts);  /* R1 */
-    due__store_relaxed(&l->limit, limit);        /* R1 */
-    due__store_relaxed(&l->reserved_ns, now_ns); /* R1 */
-    due__add_seq(&l->holders, 1);                /* R2 */
+    due__store_relaxed(&l->token, token);       /* R1 */
+    due__store_relaxed(&l->attempts, attempts); /* R1 */
+    due__store_relaxed(&l->limit, limit);       /* R1 */
+    due__reserved(q, number, now_ns);
+    due__add_seq(&l->holders, 1); /* R2 */
     due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
     job->token = token;
     due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);

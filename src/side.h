@@ -22,8 +22,9 @@ struct due__lease {
     uint32_t holders;    /* A  R2: copies out, and one more while the job lives */
     uint32_t limit;      /* A  R1: of attempts, when it was last reserved; 0: none */
     uint32_t revoked;    /* A  R3: the use of the place that is not to be handed out again */
-    int64_t reserved_ns; /* A  R1: when it was last reserved */
 };
+
+_Static_assert(sizeof(struct due__lease) == 32, "a lease is half a cache line");
 
 /* Of a job that is dead, or on its way to be. */
 struct due__grave {

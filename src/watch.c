@@ -99,10 +99,23 @@ void due__watch_late(struct due_queue *q, const due_job *jobs, size_t n)
         measure(&mine->late, jobs[i].lateness_ns);
 }
 
-void due__watch_answered(struct due_queue *q, int64_t ns)
+static struct due__since *since_at(const struct due_queue *q, uint32_t number)
+{
+    return due__side_at(&q->watch->since, number);
+}
+
+void due__watch_reserved(struct due_queue *q, uint32_t number, int64_t now_ns)
 {
     if (q->watch->counts)
-        measure(&q->watch->measured[due__thread_shard()].held, ns);
+        due__store_relaxed(&since_at(q, number)->ns, now_ns); /* R1 of lease.c */
+}
+
+void due__watch_answered(struct due_queue *q, uint32_t number)
+{
+    if (q->watch->counts)
+        measure(&q->watch->measured[due__thread_shard()].held,
+                due__clock_now(&q->clock) -
+                    due__load_relaxed(&since_at(q, number)->ns)); /* R1 of lease.c */
 }
 
 void due__tallies_sum(const struct due__topic *t, uint64_t sums[DUE__FIGURES])
@@ -341,7 +354,10 @@ void due__watch_landed(struct due_queue *q)
 
 bool due__watch_make(struct due_queue *q, uint32_t number)
 {
-    return q->watch->on_event == NULL || due__side_make(&q->watch->untold, &q->alloc, number);
+    struct due__watch *it = q->watch;
+
+    return (it->on_event == NULL || due__side_make(&it->untold, &q->alloc, number)) &&
+           (!it->counts || due__side_make(&it->since, &q->alloc, number));
 }
 
 /* ---- Under the timeline's lock ---- */
@@ -402,6 +418,7 @@ int due__watch_open(struct due_queue *q, const due_options *o)
     it->on_event = o->on_event;
     it->counts = o->metrics != 0;
     due__side_init(&it->untold, sizeof(struct due__untold));
+    due__side_init(&it->since, sizeof(struct due__since));
     q->watch = it;
     return 0;
 }
@@ -413,6 +430,7 @@ void due__watch_free(struct due_queue *q)
     if (it == NULL)
         return;
     due__side_destroy(&it->untold, &q->alloc);
+    due__side_destroy(&it->since, &q->alloc);
     due__alloc_region_free(&q->alloc, it, sizeof *it);
     q->watch = NULL;
 }

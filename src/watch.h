@@ -58,6 +58,11 @@ struct due__untold {
     struct due__lock teller; /* Z  who tells of the job */
 };
 
+/* When a job was reserved last, by place. */
+struct due__since {
+    int64_t ns; /* A  R1 of lease.c */
+};
+
 #define DUE__TOLD_RETRIED   1u
 #define DUE__TOLD_KICKED    2u
 #define DUE__TOLD_READY     4u
@@ -69,6 +74,7 @@ struct due__watch {
     void (*on_event)(void *ctx, const due_event *event); /* I  or NULL */
     bool counts;                                         /* I  by topic, and durations */
     struct due__side untold;                             /* A  its own edges; unused: no hook */
+    struct due__side since;                              /* A  struct due__since; if it counts */
     uint32_t list;                                       /* T  place plus 1: to be told of */
     struct due__measured measured[DUE__SHARDS];          /* A  its own */
 };
@@ -161,7 +167,8 @@ static inline void due__count(struct due_queue *q, uint32_t number, enum due__fi
 
 /* How late jobs were handed out; after how long a lease was answered. */
 void due__watch_late(struct due_queue *q, const due_job *jobs, size_t n);
-void due__watch_answered(struct due_queue *q, int64_t ns);
+void due__watch_reserved(struct due_queue *q, uint32_t number, int64_t now_ns);
+void due__watch_answered(struct due_queue *q, uint32_t number);
 
 static inline void due__late(struct due_queue *q, const due_job *jobs, size_t n)
 {
@@ -169,10 +176,16 @@ static inline void due__late(struct due_queue *q, const due_job *jobs, size_t n)
         due__watch_late(q, jobs, n);
 }
 
-static inline void due__answered(struct due_queue *q, int64_t ns)
+static inline void due__reserved(struct due_queue *q, uint32_t number, int64_t now_ns)
 {
     if (q->watch != NULL)
-        due__watch_answered(q, ns);
+        due__watch_reserved(q, number, now_ns);
+}
+
+static inline void due__answered(struct due_queue *q, uint32_t number)
+{
+    if (q->watch != NULL)
+        due__watch_answered(q, number);
 }
 
 /* ---- Under the timeline's lock ---- */
