@@ -3,8 +3,9 @@
  *
  *   reserve [--tiny]     a million jobs that are due, 9 rounds (tiny: 10,000 jobs, 1 round)
  *
- * Each round fills a queue for each subject in turn and then lets 1 or 4 threads empty it; only the
- * emptying counts.  So what the machine does meanwhile meets all alike.  The last column is the
+ * Each round fills a queue for each subject in turn and then lets 1 or 4 threads empty it, twice;
+ * only the second emptying counts.  So what the machine does meanwhile meets all alike, and memory
+ * that is touched for the first time nobody.  The last column is the
  * rate as a part of that of dequeue, one by one or in batches, with as many threads.  The sum of
  * the jobs' numbers must be the same for all.
  */

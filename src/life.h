@@ -131,9 +131,6 @@ void due__doom(struct due_queue *q, uint32_t number);
 bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w);
 /* After the release: those that are. */
 void due__reap(struct due_queue *q, uint32_t first);
-/* Of taken jobs those that may not be handed out die; the others to the front.  How many; *rc: the
- * error, if there was one, and then those that it was about wait again. */
-size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc);
 
 /* Has a job of the caller's own no past, and nothing beside its payload? */
 static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
@@ -143,6 +140,10 @@ static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
     return !(due__load_relaxed(&j->word) & DUE__HELD) && /* J1: the caller's own */
            !(due__facts_load(j).payload & DUE__FRONT);
 }
+
+/* Of taken jobs those that may not be handed out die; the others to the front.  How many; *rc: the
+ * error, if there was one, and then those that it was about wait again. */
+size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc);
 
 /* The same.  Plain jobs need not be looked at. */
 static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)

@@ -26,7 +26,8 @@
  * Always     every slot in front is before the edge, every other is not; a slot is in the
  *            farthest rung but those that end before it: due__timeline_check
  *
- * Not here   How a rung is laid out: rung.c.  Dropping the dead: sweep.c.
+ * Not here   How a rung is laid out: rung.c.  Dropping the dead, but for those of a chunk that is
+ *            full: sweep.c.
  */
 #include "timeline.h"
 

@@ -81,6 +81,15 @@ static void expect_holder(struct shop *s, const due_id *id)
         cr_expect(due_id_equal(is, *id));
 }
 
+/* It is this job's, and nobody's when that is cancelled. */
+static void goes_with(struct shop *s, due_id id)
+{
+    expect_holder(s, &id);
+    cr_expect_eq(due_cancel(s->lab.q, id, NULL), 0);
+    flush(s);
+    expect_holder(s, NULL);
+}
+
 /* Of the first one's removal and the second one's PUT, in one batch, the PUT is refused: the
  * removal must have freed the key. */
 Test(keys_air, refused_in_the_batch_of_the_first_ones_ack_the_key_is_free, .timeout = 60)
@@ -118,10 +127,7 @@ Test(keys_air, landed_in_the_batch_of_the_first_ones_ack_it_is_the_second_ones, 
         cr_expect_eq(due_ack(&job), 0);
         cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
         go_on(&s, gate);
-        expect_holder(&s, &second);
-        cr_expect_eq(due_cancel(s.lab.q, second, NULL), 0);
-        flush(&s);
-        expect_holder(&s, NULL);
+        goes_with(&s, second);
         shop_close(&s);
     }
 }
@@ -138,10 +144,7 @@ Test(keys_air, taken_over_while_it_comes_to_be_kept_it_is_the_second_ones, .time
     memory_gate_reached(gate, 1);
     cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
     go_on(&s, gate);
-    expect_holder(&s, &second);
-    cr_expect_eq(due_cancel(s.lab.q, second, NULL), 0);
-    flush(&s);
-    expect_holder(&s, NULL);
+    goes_with(&s, second);
     shop_close(&s);
 }
 
