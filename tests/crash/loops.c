@@ -6,7 +6,8 @@
  *
  * A cycle kills the worker, the server, or both: at a random moment, or while a command of the
  * worker stands at some point of its way, where the fault proxy holds it.  Then they go on.  Every
- * ten cycles everything is taken out, and the ledger is balanced.
+ * ten cycles everything is taken out, and the ledger is balanced; every thousand it is told how
+ * things stand.
  *
  * With --each it goes by the book instead: each of the first C commands of a worker, from its
  * opening on, at each point of its way, with each victim.
@@ -39,6 +40,7 @@
 #define LINE_TEXT 512
 #define KNOWN     90 /* jobs that the next worker is told of */
 #define BALANCE   10 /* cycles between two balances */
+#define REPORT    1000
 #define PATIENCE  DUE_S(30)
 #define COMMANDS  150 /* a command is chosen among so many */
 
@@ -468,6 +470,7 @@ static bool report(const struct run *r, unsigned cycles)
            r->level, cycles, r->kills[CLIENT], r->kills[SERVER], r->kills[BOTH], r->at_command,
            r->mirrors, v.told, v.handed, v.lost, v.doubled, v.early, v.disorder, v.phantom,
            v.excused, v.missing, v.returned, log_was_torn(r) ? "; the log was torn" : "");
+    fflush(stdout);
     return r->wrong + v.lost + v.doubled + v.early + v.disorder + v.phantom == 0 && v.told > 0;
 }
 
@@ -533,6 +536,8 @@ int main(int argc, char **argv)
         r.step = i;
         if (i % BALANCE == 0 || i == cycles)
             balance(&r);
+        if (i % REPORT == 0 && i < cycles)
+            report(&r, i);
     }
     bool good = report(&r, cycles);
     fault_proxy_stop(r.proxy);
