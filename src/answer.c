@@ -40,7 +40,7 @@ static int held(const due_job *job, uint32_t *number)
         return DUE_EINVAL;
     if (due__forked(q))
         return DUE_EFORK;
-    return due__id_read(q, job->id, number, &generation) ? 0 : DUE_EINVAL;
+    return due__handle_read(job->place, number, &generation) ? 0 : DUE_EINVAL;
 }
 
 /* The leased job becomes the caller's own (LENT); *w gets its word from before.  DUE_ESTALE: it is
@@ -189,6 +189,7 @@ static void ack_stored(struct due_queue *q, due_job *jobs, size_t n, int *result
         if (results[i] != 0)
             continue;
         results[i] = claim(q, number[i], jobs[i].token, &w);
+        due__prefetch_end(q, &jobs[i], number[i]);
         if (results[i] == 0)
             claimed[count++] = number[i];
         else

@@ -374,8 +374,10 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
         due__put_back(q, slots, n);
         return DUE_ENOMEM;
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         numbers[i] = due__slot_job(slots[i]);
+        __builtin_prefetch(due__stored_at(c, numbers[i]), 1); /* of jobs that came in long ago */
+    }
     ask_each(&a, numbers, n, results);
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     for (size_t i = 0; i < n; i++) {

@@ -97,6 +97,14 @@ static int store_open(struct due_queue *q, struct due__commits *c, const due_opt
     return rc;
 }
 
+/* Memory for @n jobs. */
+static int reserve(struct due_queue *q, struct due__commits *c, size_t n)
+{
+    bool all = due__side_reserve(&c->stored, &q->alloc, (uint32_t)n);
+
+    return all && due__index_reserve(&c->index, n) ? 0 : DUE_ENOMEM;
+}
+
 int due__commits_open(struct due_queue *q, const due_options *o, due_error *error)
 {
     struct due__commits *c = due__alloc_region(&q->alloc, sizeof *c);
@@ -106,7 +114,9 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     settings(c, o);
     due__side_init(&c->stored, sizeof(struct due__stored));
     due__index_init(&c->index, &q->slab, &c->stored);
-    int rc = store_open(q, c, o, error);
+    int rc = o->reserve > 0 ? reserve(q, c, o->reserve) : 0;
+    if (rc == 0)
+        rc = store_open(q, c, o, error);
     if (rc == 0) {
         rc = arrays_make(q, c);
         if (rc != 0)
@@ -114,6 +124,7 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     }
     if (rc != 0) {
         due__index_destroy(&c->index);
+        due__side_destroy(&c->stored, &q->alloc);
         due__alloc_region_free(&q->alloc, c, sizeof *c);
         return rc;
     }

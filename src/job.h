@@ -67,6 +67,19 @@ static inline enum due__state due__word_state(uint64_t w)
     return (enum due__state)(w & DUE__STATE_MASK);
 }
 
+/* What a handed-out copy of a job keeps of it: place plus 1 and use.  0: nothing. */
+static inline uint64_t due__handle(uint32_t number, uint32_t generation)
+{
+    return (uint64_t)generation << 32 | (number + 1);
+}
+
+static inline bool due__handle_read(uint64_t handle, uint32_t *number, uint32_t *generation)
+{
+    *number = (uint32_t)handle - 1;
+    *generation = (uint32_t)(handle >> 32);
+    return handle != 0;
+}
+
 #define DUE__INLINE_BYTES 32u
 
 enum due__payload {

@@ -48,6 +48,8 @@ int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_
             (limited && !due__grave_make(q, number)))
             return DUE_ENOMEM;
         __builtin_prefetch(due__lease_at(q, number), 1); /* it is far from everything else */
+        if (q->commits != NULL)
+            __builtin_prefetch(due__stored_at(q->commits, number)); /* so is its id */
     }
     return 0;
 }

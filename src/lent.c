@@ -32,12 +32,20 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
         .topic = f.topic,
         .priority = f.priority,
         .queue = q,
+        .place = due__handle(number, due__word_generation(w)),
     };
     if (front != NULL && front->headers_len > 0) {
         job->headers = front->bytes;
         job->headers_len = front->headers_len;
     }
     return front != NULL && front->every_ns > 0;
+}
+
+void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
+{
+    __builtin_prefetch(job->data, 1);
+    if (q->commits != NULL)
+        due__index_prefetch(&q->commits->index, number);
 }
 
 /* A job that was taken for good has no key any more. */
@@ -53,9 +61,12 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
     int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
     bool again = false;
 
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         again |=
             due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
+        if (n > 1)
+            due__prefetch_end(q, &jobs[i], due__slot_job(slots[i]));
+    }
     size_t repeating = again ? due__repeat_taken(q, slots, n, jobs) : 0;
     for (size_t i = 0; i < n; i++) {
         if (jobs[i].round != 0) /* it waits again, and may be anybody's */
@@ -155,7 +166,7 @@ void due_job_done(due_job *job)
     uint32_t number;
     uint32_t generation;
 
-    if (q != NULL && !due__forked(q) && due__id_read(q, job->id, &number, &generation)) {
+    if (q != NULL && !due__forked(q) && due__handle_read(job->place, &number, &generation)) {
         struct due__job *j = due__job_at(&q->slab, number);
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 

@@ -192,6 +192,8 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
                    due_job *job);
 /* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
 void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
+/* What its end will need, into the cache. */
+void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number);
 /* ---- topic.c ---- */
 
 /* Are these topics of the queue, or any (NULL, 0)? */

@@ -23,7 +23,7 @@ static struct due__job *place_of(const due_job *job, uint32_t *number)
 {
     uint32_t generation;
 
-    due__id_read(job->queue, job->id, number, &generation);
+    due__handle_read(job->place, number, &generation);
     return due__job_at(&job->queue->slab, *number);
 }
 

@@ -201,9 +201,10 @@ static int take_rounds(struct due_queue *q, struct due__slot *slots, size_t n, d
         uint32_t number;
         uint32_t generation;
 
-        if (kept < landed && due_id_equal(jobs[i].id, due__id(q, due__slot_job(slots[kept]), 0)))
+        due__handle_read(jobs[i].place, &number, &generation);
+        if (kept < landed && number == due__slot_job(slots[kept]))
             jobs[kept++] = jobs[i];
-        else if (due__id_read(q, jobs[i].id, &number, &generation))
+        else
             let_go(q, &jobs[i], number);
     }
     count(q, kept);

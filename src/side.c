@@ -37,6 +37,20 @@ uint32_t due__side_number(const struct due__side *s, const void *record)
     return DUE__NO_JOB;
 }
 
+bool due__side_reserve(struct due__side *s, struct due__alloc *alloc, uint32_t n)
+{
+    for (uint32_t i = 0; i < n;) {
+        uint32_t k = due__segment_of(i);
+        uint32_t places = due__segment_places(k);
+
+        if (!due__side_make(s, alloc, i))
+            return false;
+        due__alloc_touch(due__side_at(s, i), s->size * (n - i < places ? n - i : places));
+        i += places;
+    }
+    return true;
+}
+
 bool due__side_make(struct due__side *s, struct due__alloc *alloc, uint32_t number)
 {
     uint32_t k = due__segment_of(number);

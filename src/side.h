@@ -47,6 +47,10 @@ void due__side_destroy(struct due__side *s, struct due__alloc *alloc);
 /* Have the record of place @number.  False: no memory. */
 bool due__side_make(struct due__side *s, struct due__alloc *alloc, uint32_t number);
 
+/* Have the records of the first @n places, and their memory faulted in; before there are others who
+ * might use them.  False: no memory. */
+bool due__side_reserve(struct due__side *s, struct due__alloc *alloc, uint32_t n);
+
 /* The place of a record. */
 uint32_t due__side_number(const struct due__side *s, const void *record);
 

@@ -13,6 +13,7 @@
 #include "atomic.h"
 
 #define ROOM_AT_FIRST 256u
+#define LINE_CHAINS   (DUE__LINE / sizeof(uint32_t))
 
 due_id due__id_stored(int priority, uint64_t writer, uint64_t sequence)
 {
@@ -26,8 +27,8 @@ due_id due__id_stored(int priority, uint64_t writer, uint64_t sequence)
     return id;
 }
 
-/* Ids that were made one after another lie side by side in the chains: what priority and writer
- * come to only shifts them. */
+/* Ids that were made one after another have chains side by side, a cache line of them in the same
+ * shard: what priority and writer come to only shifts them. */
 static uint64_t mix(due_id id)
 {
     uint64_t from = 0;
@@ -43,12 +44,14 @@ static uint64_t mix(due_id id)
 
 static struct due__index_shard *shard_of(struct due__index *x, uint64_t h)
 {
-    return &x->shard[h % DUE__INDEX_SHARDS];
+    return &x->shard[h / LINE_CHAINS % DUE__INDEX_SHARDS];
 }
 
 static uint32_t *chain_of(uint32_t *chain, uint32_t room, uint64_t h)
 {
-    return &chain[h / DUE__INDEX_SHARDS & (room - 1)];
+    uint64_t line = h / LINE_CHAINS / DUE__INDEX_SHARDS;
+
+    return &chain[(line * LINE_CHAINS + h % LINE_CHAINS) & (room - 1)];
 }
 
 static struct due__stored *record(const struct due__index *x, uint32_t place)
@@ -77,14 +80,13 @@ void due__index_destroy(struct due__index *x)
     }
 }
 
-/* Twice as many chains, or the first ones. */
-static bool grow(struct due__index *x, struct due__index_shard *it)
+/* So many chains, more than there are. */
+static bool grow(struct due__index *x, struct due__index_shard *it, uint32_t room)
 {
-    uint32_t room = it->room > 0 ? 2 * it->room : ROOM_AT_FIRST;
     uint32_t *chain = due__alloc_new(x->alloc, room * sizeof *chain);
 
     if (chain == NULL)
-        return it->room > 0; /* longer chains will do */
+        return false;
     for (uint32_t i = 0; i < it->room; i++) {
         uint32_t place = it->chain[i];
 
@@ -100,9 +102,35 @@ static bool grow(struct due__index *x, struct due__index_shard *it)
     }
     if (it->chain != NULL)
         due__alloc_free(x->alloc, it->chain, it->room * sizeof *it->chain);
-    it->chain = chain;
-    it->room = room;
+    due__store_relaxed(&it->chain, chain); /* no edge: for prefetches */
+    due__store_relaxed(&it->room, room);   /* no edge: likewise */
     return true;
+}
+
+bool due__index_reserve(struct due__index *x, size_t n)
+{
+    uint32_t room = ROOM_AT_FIRST;
+
+    while ((size_t)room * DUE__INDEX_SHARDS < n)
+        room *= 2;
+    for (uint32_t i = 0; i < DUE__INDEX_SHARDS; i++) {
+        struct due__index_shard *it = &x->shard[i];
+
+        due__lock_acquire(&it->lock);
+        bool enough = it->room >= room || grow(x, it, room);
+        due__lock_release(&it->lock);
+        if (!enough)
+            return false;
+    }
+    return true;
+}
+
+/* Twice as many chains, or the first ones.  Without memory longer chains will do. */
+static bool grow_if_full(struct due__index *x, struct due__index_shard *it)
+{
+    if (it->count < it->room)
+        return true;
+    return grow(x, it, it->room > 0 ? 2 * it->room : ROOM_AT_FIRST) || it->room > 0;
 }
 
 /* Where the chain points to the job @id, or the 0 at its end. */
@@ -124,7 +152,7 @@ int due__index_add(struct due__index *x, uint32_t number, bool fresh)
     int rc = 0;
 
     due__lock_acquire(&it->lock);
-    if (it->count >= it->room && !grow(x, it))
+    if (!grow_if_full(x, it))
         rc = DUE_ENOMEM;
     else if (!fresh && *seek(x, it, id, h) != 0)
         rc = DUE_EBUSY;
@@ -147,12 +175,24 @@ void due__index_remove(struct due__index *x, uint32_t number)
     struct due__index_shard *it = shard_of(x, h);
 
     due__lock_acquire(&it->lock);
-    uint32_t *at = it->room > 0 ? seek(x, it, id, h) : NULL;
-    if (at != NULL && *at == number + 1) {
+    uint32_t *at = it->room > 0 ? chain_of(it->chain, it->room, h) : NULL;
+    while (at != NULL && *at != 0 && *at != number + 1)
+        at = &record(x, *at)->next;
+    if (at != NULL && *at != 0) {
         *at = s->next;
         it->count--;
     }
     due__lock_release(&it->lock);
+}
+
+void due__index_prefetch(const struct due__index *x, uint32_t number)
+{
+    uint64_t h = mix(due__stored_id(record(x, number + 1)));
+    const struct due__index_shard *it = &x->shard[h / LINE_CHAINS % DUE__INDEX_SHARDS];
+    uint32_t room = due__load_relaxed(&it->room); /* no edge: a wrong place does no harm */
+
+    if (room > 0)
+        __builtin_prefetch(chain_of(due__load_relaxed(&it->chain), room, h), 1); /* no edge */
 }
 
 bool due__index_find(struct due__index *x, due_id id, uint32_t *number, uint32_t *generation)

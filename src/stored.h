@@ -70,8 +70,8 @@ enum due__kept {
 struct due__index_shard {
     struct due__lock lock; /* X */
     uint32_t count;        /* X */
-    uint32_t room;         /* X  a power of two, or 0 */
-    uint32_t *chain;       /* X  place plus 1 of the first job */
+    uint32_t room;         /* X  a power of two, or 0; A  relaxed, for prefetches */
+    uint32_t *chain;       /* X  place plus 1 of the first job; A  likewise */
 } __attribute__((aligned(DUE__LINE)));
 
 struct due__index {
@@ -83,11 +83,15 @@ struct due__index {
 
 void due__index_init(struct due__index *x, struct due__slab *slab, struct due__side *stored);
 void due__index_destroy(struct due__index *x);
+/* Room for @n jobs at least.  False: no memory. */
+bool due__index_reserve(struct due__index *x, size_t n);
 
 /* Enter the job at @number under the id in its record.  DUE_EBUSY: there is one already; not looked
  * for if the id is @fresh, made for this job.  DUE_ENOMEM. */
 int due__index_add(struct due__index *x, uint32_t number, bool fresh);
 void due__index_remove(struct due__index *x, uint32_t number);
+/* It will be removed soon. */
+void due__index_prefetch(const struct due__index *x, uint32_t number);
 
 /* The place of the job @id, and its use of it.  False: unknown. */
 bool due__index_find(struct due__index *x, due_id id, uint32_t *number, uint32_t *generation);

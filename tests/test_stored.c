@@ -422,7 +422,7 @@ static int life(due_queue *q)
 }
 
 /* Each allocation of a life, opening included, fails in turn.  Answers how many there were. */
-static size_t fail_each(struct memory_disk *disk, size_t at, int *rc)
+static size_t fail_each(struct memory_disk *disk, size_t reserve, size_t at, int *rc)
 {
     struct flaky memory;
     due_store *store = memory_store_new(disk);
@@ -430,9 +430,11 @@ static size_t fail_each(struct memory_disk *disk, size_t at, int *rc)
     due_queue *q = NULL;
 
     flaky_init(&memory, at);
-    due_options options = {
-        .size = DUE_OPTIONS_INIT, .manual = clock, .store = store, .allocator = &memory.hooks
-    };
+    due_options options = { .size = DUE_OPTIONS_INIT,
+                            .manual = clock,
+                            .store = store,
+                            .reserve = reserve,
+                            .allocator = &memory.hooks };
     *rc = due_open(&q, &options, NULL);
     if (*rc == 0) {
         struct due_stats stats;
@@ -451,25 +453,46 @@ static size_t fail_each(struct memory_disk *disk, size_t at, int *rc)
     return atomic_load(&memory.calls);
 }
 
-Test(stored, each_allocation_may_fail, .timeout = 100)
+static void fail_all(size_t reserve)
 {
     struct memory_disk *first = memory_disk_new(NULL);
     size_t refused = 0;
     int rc;
-    size_t calls = fail_each(first, FLAKY_NEVER, &rc);
+    size_t calls = fail_each(first, reserve, FLAKY_NEVER, &rc);
 
     cr_expect_eq(rc, 0, "%s", due_error_name(rc));
     memory_disk_free(first);
     for (size_t at = 0; at < calls; at++) {
         struct memory_disk *disk = memory_disk_new(NULL);
 
-        fail_each(disk, at, &rc);
+        fail_each(disk, reserve, at, &rc);
         cr_expect(rc == 0 || rc == DUE_ENOMEM, "%zu: %s", at, due_error_name(rc));
         refused += rc != 0;
         cr_expect_null(memory_disk_wrong(disk));
-        fail_each(disk, FLAKY_NEVER, &rc); /* what is stored comes back when there is memory */
+        fail_each(disk, reserve, FLAKY_NEVER,
+                  &rc); /* what is stored comes back when there is memory */
         cr_expect_eq(rc, 0, "%zu: %s", at, due_error_name(rc));
         memory_disk_free(disk);
     }
     cr_expect_gt(refused, 8u, "%zu of %zu", refused, calls);
+}
+
+Test(stored, each_allocation_may_fail, .timeout = 100)
+{
+    fail_all(0);
+    fail_all(5000);
+}
+
+Test(stored, for_reserved_jobs_no_memory_is_asked, .timeout = 60)
+{
+    enum { JOBS = 5000 };
+    struct flaky memory;
+
+    flaky_init(&memory, FLAKY_NEVER);
+    struct shop s = shop_make(.with.reserve = JOBS, .with.allocator = &memory.hooks);
+    size_t before = atomic_load(&memory.calls);
+    for (int i = 0; i < JOBS; i++)
+        lab_enqueue(&s.lab, "x", .at_ns = 10 + i);
+    cr_expect_eq(atomic_load(&memory.calls), before);
+    shop_close(&s);
 }

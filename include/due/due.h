@@ -295,6 +295,7 @@ typedef struct due_job {
     size_t headers_len;  /* */
     void *pool;          /* the library's: of whose handler it is (due/workers.h) */
     uint64_t round;      /* the library's: lent by a job that comes again */
+    uint64_t place;      /* the library's: where the job is */
 } due_job;
 
 /* What can be said of a job that still waits. */
