@@ -134,24 +134,37 @@ static void call_proxy(struct due_queue *q)
     due__bell_ring(&q->enqueue_bell);
 }
 
-/* A change of a job that the caller owns.  If the node of a change that was given up is still in
- * the inbox, it now stands for this one. */
+/* Changes of jobs that the caller owns.  If the node of a change that was given up is still in the
+ * inbox, it now stands for this one. */
+static void submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                       enum due__purpose purpose, int64_t want_ns, struct due__asked *a)
+{
+    struct due__commits *c = q->commits;
+    struct due__string all = { NULL, NULL };
+    uint64_t count = 0;
+
+    due__lock_acquire(&c->calls);
+    for (size_t i = 0; i < n; i++) {
+        struct due__stored *s = due__stored_at(c, numbers[i]);
+        bool queued = (s->purpose & DUE__QUEUED) != 0;
+
+        s->purpose = (uint8_t)((unsigned)purpose | DUE__QUEUED);
+        s->want_ns = want_ns;
+        s->asked = a;
+        if (queued)
+            continue;
+        due__string_add(&all, &s->node);
+        count++;
+    }
+    due__lock_release(&c->calls);
+    due__add_relaxed(&c->submitted, count); /* no edge: a flush counts what its own thread left */
+    due__inbox_put_all(&c->inbox, &all);    /* G1 */
+}
+
 void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                         int64_t want_ns, struct due__asked *a)
 {
-    struct due__commits *c = q->commits;
-    struct due__stored *s = due__stored_at(c, number);
-
-    due__lock_acquire(&c->calls);
-    bool queued = (s->purpose & DUE__QUEUED) != 0;
-    s->purpose = (uint8_t)((unsigned)purpose | DUE__QUEUED);
-    s->want_ns = want_ns;
-    s->asked = a;
-    due__lock_release(&c->calls);
-    if (queued)
-        return;
-    due__add_relaxed(&c->submitted, 1);  /* no edge: a flush counts what its own thread left */
-    due__inbox_put(&c->inbox, &s->node); /* G1 */
+    submit_all(q, &number, 1, purpose, want_ns, a);
 }
 
 void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
@@ -297,11 +310,18 @@ static void ask_each(struct due__asked *a, const uint32_t *numbers, size_t n, in
     a->count = (uint32_t)n;
 }
 
-/* Of @n changes @i were submitted: a piece of them can be on its way while the rest is. */
-static void push_pieces(struct due_queue *q, size_t i, size_t n, int64_t until_ns)
+/* A piece at a time: the store works on one while the next is left. */
+static void submit_pieces(struct due_queue *q, const uint32_t *numbers, size_t n,
+                          enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                          int64_t until_ns)
 {
-    if (i < n && i % due__commit_piece(q->commits) == 0)
-        due__commit_push(q, until_ns);
+    size_t piece = due__commit_piece(q->commits);
+
+    for (size_t i = 0; i < n; i += piece) {
+        if (i > 0)
+            due__commit_push(q, until_ns);
+        submit_all(q, numbers + i, n - i < piece ? n - i : piece, purpose, want_ns, a);
+    }
 }
 
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
@@ -320,10 +340,7 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
         return;
     ask_each(&a, numbers, n, results);
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
-    for (size_t i = 0; i < n; i++) {
-        due__commit_submit(q, numbers[i], purpose, want_ns, &a);
-        push_pieces(q, i + 1, n, until);
-    }
+    submit_pieces(q, numbers, n, purpose, want_ns, &a, until);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     for (size_t i = 0; i < n; i++) {
@@ -380,10 +397,7 @@ int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
     }
     ask_each(&a, numbers, n, results);
     int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
-    for (size_t i = 0; i < n; i++) {
-        due__commit_submit(q, numbers[i], purpose, 0, &a);
-        push_pieces(q, i + 1, n, until);
-    }
+    submit_pieces(q, numbers, n, purpose, 0, &a, until);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     size_t kept = sort_out(q, slots, n, &a);
@@ -431,161 +445,4 @@ int due__commit_lease(struct due_queue *q, struct due__slot *slots, size_t n)
 int due__commit_state(const struct due_queue *q)
 {
     return due__load_seq(&q->commits->fenced) ? DUE_EFENCED : 0; /* G2 */
-}
-
-/* ---- Waiting for the store as such ---- */
-
-int due__commit_held(struct due_queue *q)
-{
-    struct due__commits *c = q->commits;
-    int64_t until_ns = due__time_add(due__monotonic_now(), c->timeout_ns);
-    struct due__asked a;
-    int rc = DUE_ETIMEDOUT;
-
-    if (due__boottime_now() < due__load_relaxed(&c->held_ns)) /* no edge: it only grows */
-        return due__commit_state(q);
-    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is renewed */
-        return DUE_ENOMEM;
-    call_proxy(q);
-    while (rc == DUE_ETIMEDOUT) {
-        if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping)) /* G2 */
-            rc = due__commit_excuse(q);
-        else if (due__boottime_now() < due__load_relaxed(&c->held_ns)) /* no edge: it only grows */
-            rc = 0;
-        else if (due__monotonic_now() >= until_ns)
-            break;
-        else
-            due__bell_wait(&a.waiter->bell, until_ns, false);
-    }
-    due__asked_end(q, &a);
-    return rc;
-}
-
-bool due__commit_loading(const struct due_queue *q)
-{
-    return due__load_seq(&q->commits->loading) != 0; /* G2 */
-}
-
-/* The job @id is known to the index; is it sorted in, or was it?  A page that is under way has not
- * given its jobs a state yet. */
-static bool known(struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation)
-{
-    if (!due__index_find(&q->commits->index, id, number, generation))
-        return false;
-    uint64_t w = due__load_acquire(&due__job_at(&q->slab, *number)->word); /* J1 */
-    return due__word_state(w) != DUE__FREE;
-}
-
-/* While the store is read: who has the key finishes his page, then we look for @id alone. */
-static int look_for(struct due_queue *q, due_id id)
-{
-    struct due__commits *c = q->commits;
-    uint32_t number;
-    uint32_t generation;
-    int cancel;
-    int rc = 0;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);      /* as in due__commit_go() */
-    due__lock_acquire(&c->key);                                   /* G1 */
-    if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
-        rc = due__commit_excuse(q);
-    else if (due__load_seq(&c->loading) && !known(q, id, &number, &generation)) /* G2 */
-        rc = due__restore_one(q, id, due__time_add(due__monotonic_now(), c->timeout_ns));
-    due__commit_leave(q, false);
-    pthread_setcancelstate(cancel, NULL);
-    return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;
-}
-
-int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation)
-{
-    struct due__commits *c = q->commits;
-
-    if (known(q, id, number, generation))
-        return 0;
-    if (due__load_seq(&c->loading)) { /* G2 */
-        int rc = look_for(q, id);
-
-        if (rc != 0)
-            return rc;
-    }
-    return due__index_find(&c->index, id, number, generation) ? 0 : DUE_ENOENT;
-}
-
-/* Until the proxy has cleared @flag, and rung. */
-static int wait_cleared(struct due_queue *q, const uint32_t *flag, int64_t until_ns)
-{
-    struct due__commits *c = q->commits;
-    struct due__asked a;
-    int rc = 0;
-
-    if (!due__load_seq(flag)) /* G2 */
-        return 0;
-    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is cleared */
-        return DUE_ENOMEM;
-    call_proxy(q);
-    while (rc == 0 && due__load_seq(flag)) {                            /* G2 */
-        if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping) || /* G2 */
-            due__monotonic_now() >= until_ns)
-            rc = due__commit_excuse(q);
-        else
-            due__bell_wait(&a.waiter->bell, until_ns, false);
-    }
-    due__asked_end(q, &a);
-    return rc;
-}
-
-int due__commit_mended(struct due_queue *q, int64_t until_ns)
-{
-    return wait_cleared(q, &q->commits->lacking, until_ns);
-}
-
-int due__commit_loaded(struct due_queue *q)
-{
-    struct due__commits *c = q->commits;
-
-    return wait_cleared(q, &c->loading, due__time_add(due__monotonic_now(), c->timeout_ns));
-}
-
-uint64_t due__asked_settled(struct due__commits *c)
-{
-    due__lock_acquire(&c->calls);
-    uint64_t settled = c->settled;
-    due__lock_release(&c->calls);
-    return settled;
-}
-
-/* Until so many changes have been settled that @goal is reached. */
-static int wait_settled(struct due_queue *q, uint64_t goal, int64_t timeout_ns)
-{
-    struct due__asked a;
-
-    if (!due__asked_begin(q, &a, 0, goal > 0 ? goal : 1))
-        return DUE_ENOMEM;
-    int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
-    if (goal > 0) {
-        due__commit_go(q, &a, until);
-        due__asked_wait(q, &a, until);
-    }
-    bool all = goal == 0 || due__asked_over(q->commits, &a);
-    due__asked_end(q, &a);
-    return all ? 0 : due__commit_excuse(q);
-}
-
-int due__commit_settled(struct due_queue *q, uint64_t goal)
-{
-    return wait_settled(q, goal, q->commits->timeout_ns);
-}
-
-int due_flush(due_queue *q, int64_t timeout_ns)
-{
-    struct due__commits *c = q->commits;
-
-    if (due__forked(q))
-        return DUE_EFORK;
-    if (timeout_ns < 0)
-        return DUE_EINVAL;
-    if (c == NULL)
-        return 0;
-    uint64_t goal = due__load_relaxed(&c->submitted); /* no edge: at least what we left ourselves */
-    return wait_settled(q, goal, timeout_ns);
 }

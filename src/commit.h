@@ -255,16 +255,6 @@ int due__commit_state(const struct due_queue *q);
 void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                         int64_t want_ns, struct due__asked *a);
 
-/* Changes that the store has confirmed or refused so far. */
-uint64_t due__asked_settled(struct due__commits *c);
-/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
-int due__commit_settled(struct due_queue *q, uint64_t goal);
-/* The same until all that is stored was read. */
-int due__commit_loaded(struct due_queue *q);
-
-/* Is the store still being read? */
-bool due__commit_loading(const struct due_queue *q);
-
 static inline struct due__stored *due__stored_at(const struct due__commits *c, uint32_t number)
 {
     return due__side_at(&c->stored, number);
@@ -298,6 +288,8 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, int *results);
 
+/* ---- await.c ---- */
+
 /* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
  * waited, DUE_EFENCED, DUE_ECLOSED. */
 int due__commit_held(struct due_queue *q);
@@ -307,6 +299,16 @@ int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t 
 
 /* Until the store has again what it had lost, or @until_ns: 0, or an error. */
 int due__commit_mended(struct due_queue *q, int64_t until_ns);
+
+/* Changes that the store has confirmed or refused so far. */
+uint64_t due__asked_settled(struct due__commits *c);
+/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
+int due__commit_settled(struct due_queue *q, uint64_t goal);
+/* The same until all that is stored was read. */
+int due__commit_loaded(struct due_queue *q);
+
+/* Is the store still being read? */
+bool due__commit_loading(const struct due_queue *q);
 
 /* ---- restore.c: under the key ---- */
 

@@ -29,11 +29,18 @@ void due__inbox_init(struct due__inbox *in)
     in->late = DUE__QUIET;
 }
 
+void due__inbox_put_all(struct due__inbox *in, const struct due__string *s)
+{
+    if (s->first == NULL)
+        return;
+    ___cds_wfcq_append(&in->head, &in->tail, s->first, s->last); /* I1 */
+    due__xchg_seq(&in->knock, DUE__KNOCKED);                     /* E1 */
+}
+
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node)
 {
     cds_wfcq_node_init(node);
-    cds_wfcq_enqueue(&in->head, &in->tail, node); /* I1 */
-    due__xchg_seq(&in->knock, DUE__KNOCKED);      /* E1 */
+    due__inbox_put_all(in, &(struct due__string){ node, node });
 }
 
 void due__inbox_say_late(struct due__inbox *in)

@@ -67,6 +67,25 @@ void due__inbox_init(struct due__inbox *in);
 /* Any thread, wait-free: one exchange, one store and one more exchange. */
 void due__inbox_put(struct due__inbox *in, struct cds_wfcq_node *node);
 
+/* Nodes that are to be put together. */
+struct due__string {
+    struct cds_wfcq_node *first; /* O  NULL: there are none */
+    struct cds_wfcq_node *last;  /* O */
+};
+
+static inline void due__string_add(struct due__string *s, struct cds_wfcq_node *node)
+{
+    cds_wfcq_node_init(node);
+    if (s->first == NULL)
+        s->first = node;
+    else
+        due__store_relaxed(&s->last->next, node); /* I1: with the exchange of the tail */
+    s->last = node;
+}
+
+/* As due__inbox_put(), in their order, with nothing in between.  It costs what one costs. */
+void due__inbox_put_all(struct due__inbox *in, const struct due__string *s);
+
 /* Any thread: what was put may stand before what is shown. */
 void due__inbox_say_late(struct due__inbox *in);
 

@@ -48,13 +48,19 @@ void due__refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
     due__shard_leave(shard);
 }
 
-/* Leave a job in the inbox.  From here on it waits, and anybody may cancel it. */
-static void put(struct due_queue *q, const struct due__fresh *it)
+/* The job waits from here on, and anybody may cancel it: its node is about to be put. */
+static inline void begin(const struct due__fresh *it)
 {
     due__facts_store(it->job, it->f);
     due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
     due__store_release(&it->job->word,                          /* J1 */
                        due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
+}
+
+/* Leave a job in the inbox. */
+static void put(struct due_queue *q, const struct due__fresh *it)
+{
+    begin(it);
     due__inbox_put(&q->inbox, &it->job->link.node); /* E1 */
 }
 
@@ -78,8 +84,13 @@ static bool late(struct due_queue *q, const struct due__fresh *jobs, size_t n)
 
 void due__put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        put(q, &jobs[i]); /* E1, E2, E3 */
+    struct due__string all = { NULL, NULL };
+
+    for (size_t i = 0; i < n; i++) {
+        begin(&jobs[i]);
+        due__string_add(&all, &jobs[i].job->link.node);
+    }
+    due__inbox_put_all(&q->inbox, &all); /* E1, E2, E3 */
     if (q->shows && late(q, jobs, n))
         due__inbox_say_late(&q->inbox); /* I3 */
 }

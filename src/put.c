@@ -72,11 +72,11 @@ static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t
     return rc;
 }
 
-/* It can be sent from here on. */
-static void leave_job(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
+/* It can be sent from here on: its node, which is about to be put. */
+static inline struct cds_wfcq_node *begin(struct due_queue *q, const struct due__fresh *it,
+                                          struct due__asked *a)
 {
-    struct due__commits *c = q->commits;
-    struct due__stored *s = due__stored_at(c, it->number);
+    struct due__stored *s = due__stored_at(q->commits, it->number);
 
     /* Who had the place before may still look, for itself: that is not us. */
     if (a != NULL)
@@ -85,13 +85,13 @@ static void leave_job(struct due_queue *q, const struct due__fresh *it, struct d
     due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
     due__store_release(&it->job->word,                          /* J1 */
                        due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
-    due__inbox_put(&c->inbox, &s->node); /* G1 */
+    return &s->node;
 }
 
 void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
 {
     due__add_relaxed(&q->commits->submitted, 1); /* no edge: a flush counts what its thread left */
-    leave_job(q, it, a);
+    due__inbox_put(&q->commits->inbox, begin(q, it, a)); /* G1 */
 }
 
 static bool keyed(const struct due__fresh *it)
@@ -116,8 +116,11 @@ static size_t leave_plain(struct due_queue *q, const struct due__fresh *jobs, si
                           struct due__asked *a)
 {
     due__add_relaxed(&q->commits->submitted, n); /* no edge: a flush counts what its thread left */
+    struct due__string all = { NULL, NULL };
+
     for (size_t i = 0; i < n; i++)
-        leave_job(q, &jobs[i], a);
+        due__string_add(&all, begin(q, &jobs[i], a));
+    due__inbox_put_all(&q->commits->inbox, &all); /* G1 */
     return n;
 }
 
