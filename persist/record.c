@@ -170,6 +170,25 @@ int due__record_read(due_record *record, struct due__record_room *room, const vo
     return rc;
 }
 
+bool due__record_key(const void *bytes, size_t len, const void **key, size_t *key_len)
+{
+    const unsigned char *at = bytes;
+    struct due__record_room room;
+    due_record record = { .key = NULL };
+
+    if (len < DUE__RECORD_HEAD || at[VERSION_AT] != DUE__RECORD_VERSION ||
+        (at[FLAGS_AT] & DUE__RECORD_KEY) == 0)
+        return false;
+    struct due__rest rest = { at + DUE__RECORD_HEAD, len - DUE__RECORD_HEAD };
+    if ((at[FLAGS_AT] & DUE__RECORD_TOPIC) != 0 && topic_read(room.topic, &rest) != 0)
+        return false;
+    if (due__more_read(&record, &room, at[FLAGS_AT], &rest) != 0)
+        return false;
+    *key = record.key;
+    *key_len = record.key_len;
+    return true;
+}
+
 /* How and why it died: what stands behind the counts. */
 static int death_read(due_record *record, char reason[DUE_REASON_BYTES], const unsigned char *at,
                       size_t len)

@@ -76,6 +76,9 @@ size_t due__entry_write(const due_record *record, unsigned char entry[DUE__ENTRY
 int due__record_read(due_record *record, struct due__record_room *room, const void *bytes,
                      size_t len);
 
+/* The key that a record names; its check is not looked at.  False: none. */
+bool due__record_key(const void *bytes, size_t len, const void **key, size_t *key_len);
+
 /* Read the entry of the job that was read into @record before.  Errors as above. */
 int due__entry_read(due_record *record, struct due__record_room *room, const void *bytes,
                     size_t len);

@@ -53,49 +53,82 @@ static uint64_t tag_of(due_id id)
     return tag;
 }
 
+/* The job, and with a key what that leads to. */
+static void ask(struct due__redis *s, due_id id, const void *key, size_t len)
+{
+    due__redis_word(s, s->keys.jobs, 1, "HGET");
+    due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
+    due__redis_word(s, s->keys.again, 1, "HGET");
+    due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
+    if (len == 0)
+        return;
+    due__redis_word(s, s->keys.unique, 1, "HGET");
+    due__link_bytes(s->link, key, len);
+}
+
+/* The answers of a flight are there. */
 static int found(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx)
 {
     struct due__record_room room;
     redisReply name = { .type = REDIS_REPLY_STRING, .str = (char *)id.byte };
-    redisReply *job;
-    redisReply *entry;
+    redisReply *got[3];
     due_record record;
 
     name.len = DUE_STORE_ID_BYTES;
     if (due__flight_worst(s) != DUE__REPLY_FINE)
         return due__redis_mistaken(s);
-    job = due__flight_take(s, 0);
-    entry = due__flight_take(s, 1);
+    for (size_t i = 0; i < 3; i++)
+        got[i] = due__flight_take(s, i);
     due__flight_end(s);
-    int rc = job->type == REDIS_REPLY_NIL
+    int rc = got[0]->type == REDIS_REPLY_NIL
                  ? DUE_ENOENT
-                 : due__redis_read_job(s, NULL, &record, &room, &name, job, entry);
-    s->has_entries = s->has_entries || entry->type != REDIS_REPLY_NIL;
+                 : due__redis_read_job(s, NULL, &record, &room, &name, got[0], got[1]);
+    s->has_entries = s->has_entries || got[1]->type != REDIS_REPLY_NIL;
     s->has_dead = s->has_dead || (rc == 0 && record.cause != 0);
-    if (rc == 0)
+    if (rc == 0) {
+        due__redis_judge_key(&record, got[2]);
         rc = visit(ctx, &record);
-    freeReplyObject(job);
-    freeReplyObject(entry);
+    }
+    for (size_t i = 0; i < 3; i++)
+        if (got[i] != NULL)
+            freeReplyObject(got[i]);
     return rc;
+}
+
+/* 0: what is to be known of the job is in the air's answers.  One with a key is asked for once
+ * more, together with that. */
+static int look(struct due__redis *s, due_id id, int64_t until_ns)
+{
+    uint64_t tag = tag_of(id);
+    unsigned char bytes[DUE_KEY_MAX];
+    const void *key;
+    size_t len;
+
+    if (s->air.kind == DUE__FLIGHT_FIND_KEY && s->air.tag == tag)
+        return due__flight_land(s, until_ns);
+    int ready = due__flight_ready(s, DUE__FLIGHT_FIND, tag, until_ns);
+    if (ready == 0)
+        ask(s, id, NULL, 0);
+    int rc = due__redis_fly(s, DUE__FLIGHT_FIND, tag, 2, ready, until_ns);
+    if (rc != 0)
+        return rc;
+    const redisReply *job = s->air.kept[0];
+    if (!due__redis_is_text(job) || !due__record_key(job->str, (size_t)job->len, &key, &len))
+        return 0;
+    memcpy(bytes, key, len);
+    due__flight_end(s);
+    ask(s, id, bytes, len);
+    return due__redis_fly(s, DUE__FLIGHT_FIND_KEY, tag, 3, 0, until_ns);
 }
 
 int due__redis_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
                     int64_t until_ns)
 {
-    uint64_t tag = tag_of(id);
-
     for (;;) {
         int rc = due__redis_up(s, until_ns);
         if (rc != 0 && rc != DUE_EDURABILITY)
             return rc;
-        int ready = due__flight_ready(s, DUE__FLIGHT_FIND, tag, until_ns);
-        if (ready == 0) {
-            due__redis_word(s, s->keys.jobs, 1, "HGET");
-            due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
-            due__redis_word(s, s->keys.again, 1, "HGET");
-            due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
-        }
-        rc = ready < 0 ? ready : due__redis_fly(s, DUE__FLIGHT_FIND, tag, 2, ready, until_ns);
+        rc = look(s, id, until_ns);
         if (rc == 0)
             rc = found(s, id, visit, ctx);
         if (rc != DUE_ESTORE)

@@ -9,7 +9,7 @@
  * twice, and the queue knows it by its id, but none is left out.
  *
  * While nothing is committed, the records of the next page and the ids of the one after it are
- * asked for before this page is shown.
+ * asked for before this page is shown; whose the keys of this page are, before that.
  */
 #include "redis_store.h"
 
@@ -25,14 +25,14 @@
 
 static void page_free(struct due__redis_load *l)
 {
-    redisReply *replies[] = { l->ids, l->jobs, l->entries, l->next_ids };
+    redisReply *replies[] = { l->ids, l->jobs, l->entries, l->owners, l->next_ids };
 
     for (size_t i = 0; i < sizeof replies / sizeof *replies; i++)
         if (replies[i] != NULL)
             freeReplyObject(replies[i]);
-    l->ids = l->jobs = l->entries = l->next_ids = NULL;
-    l->at = 0;
-    l->last = false;
+    l->ids = l->jobs = l->entries = l->owners = l->next_ids = NULL;
+    l->at = l->owner = 0;
+    l->last = l->whose = false;
     l->n_bad = 0;
 }
 
@@ -266,7 +266,8 @@ static int take_page(struct due__redis *s)
     l->next_ids = NULL;
     l->jobs = due__flight_take(s, 0);
     l->entries = entries ? due__flight_take(s, 1) : NULL;
-    l->at = 0;
+    l->at = l->owner = 0;
+    l->whose = false;
     l->n_bad = 0;
     if (more) {
         l->next_ids = due__flight_take(s, 1u + entries);
@@ -298,46 +299,63 @@ static bool note_bad(struct due__redis_load *l)
     return true;
 }
 
+/* Show the job at l->at, whose key leads to @owner; or note that it is damaged. */
+static int show_job(struct due__redis *s, const redisReply *owner, size_t *shown,
+                    due_store_visit *visit, void *ctx)
+{
+    struct due__redis_load *l = &s->load;
+    struct due__record_room room;
+    due_record record;
+    const redisReply *job = l->jobs->element[l->at];
+    int rc = due__redis_read_job(s, l->line, &record, &room, l->ids->element[l->at], job,
+                                 l->entries != NULL ? l->entries->element[l->at] : NULL);
+
+    if (rc == DUE_EVERSION)
+        return rc;
+    if (rc != 0) {
+        if (!note_bad(l))
+            return DUE_ENOMEM;
+        l->rank++;
+        return 0;
+    }
+    due__redis_judge_key(&record, owner);
+    rc = visit(ctx, &record);
+    if (rc != 0)
+        return rc;
+    l->rank++;
+    l->cursor.set = true;
+    l->cursor.score = due__redis_score(record.cause != 0 ? record.died_ns : record.until_ns);
+    l->cursor.id = record.id;
+    l->seen_bytes += (size_t)job->len;
+    l->seen_jobs++;
+    (*shown)++;
+    return 0;
+}
+
 /* Show the page from where it stands.  0: all of it is done. */
 static int show_page(struct due__redis *s, size_t *shown, due_store_visit *visit, void *ctx)
 {
     struct due__redis_load *l = &s->load;
-    struct due__record_room room;
 
     for (; l->at < l->ids->elements; l->at++) {
-        due_record record;
-        const redisReply *job = l->jobs->element[l->at];
-        int rc = due__redis_read_job(s, l->line, &record, &room, l->ids->element[l->at], job,
-                                     l->entries != NULL ? l->entries->element[l->at] : NULL);
-        if (rc == DUE_EVERSION)
-            return rc;
-        if (rc != 0) {
-            if (!note_bad(l))
-                return DUE_ENOMEM;
-            l->rank++;
-            continue;
-        }
-        rc = visit(ctx, &record);
+        const redisReply *owner = due__redis_next_owner(l);
+        int rc = show_job(s, owner, shown, visit, ctx);
+
         if (rc != 0)
             return rc;
-        l->rank++;
-        l->cursor.set = true;
-        l->cursor.score = due__redis_score(record.cause != 0 ? record.died_ns : record.until_ns);
-        l->cursor.id = record.id;
-        l->seen_bytes += (size_t)job->len;
-        l->seen_jobs++;
-        (*shown)++;
+        l->owner += owner != NULL;
     }
     return 0;
 }
 
 static void page_done(struct due__redis_load *l)
 {
-    freeReplyObject(l->ids);
-    freeReplyObject(l->jobs);
-    if (l->entries != NULL)
-        freeReplyObject(l->entries);
-    l->ids = l->jobs = l->entries = NULL;
+    redisReply *replies[] = { l->ids, l->jobs, l->entries, l->owners };
+
+    for (size_t i = 0; i < sizeof replies / sizeof *replies; i++)
+        if (replies[i] != NULL)
+            freeReplyObject(replies[i]);
+    l->ids = l->jobs = l->entries = l->owners = NULL;
 }
 
 /* Jobs moved behind the cursor before they were shown, one by one: there are few. */
@@ -364,7 +382,8 @@ static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_stor
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* The records of the page in l->next_ids; asks for the page behind it before it answers. */
+/* The records of the page in l->next_ids, and whose their keys are; asks for the page behind it
+ * before it answers. */
 static int fetch_page(struct due__redis *s, size_t max, int64_t until_ns)
 {
     struct due__redis_load *l = &s->load;
@@ -388,6 +407,8 @@ static int fetch_page(struct due__redis *s, size_t max, int64_t until_ns)
     rc = due__flight_land(s, until_ns);
     if (rc == 0)
         rc = take_page(s);
+    if (rc == 0)
+        rc = due__redis_whose(s, until_ns);
     if (rc == 0 && l->calm && !l->stale && l->next_ids != NULL && l->next_ids->elements > 0)
         rc = ask_page(s, max, until_ns);
     return rc;
@@ -433,6 +454,8 @@ static int step(struct due__redis *s, size_t *shown, size_t max, due_store_visit
 
     if (rc == 0 && l->ids == NULL && !l->last)
         rc = next_page(s, max, until_ns);
+    if (rc == 0 && l->ids != NULL)
+        rc = due__redis_whose(s, until_ns);
     if (rc == 0 && l->ids != NULL) {
         rc = show_page(s, shown, visit, ctx);
         if (rc == 0 && l->n_bad > 0)

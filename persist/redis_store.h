@@ -12,6 +12,7 @@
  *   redis_load.c        reading everything back
  *   redis_cursor.c      where that stands, while batches move what is around it
  *   redis_find.c        one job
+ *   redis_whose.c       whose the keys are that records name
  *   redis_kept.c        keys that are kept after their job is gone
  *   redis_quarantine.c  what is damaged
  *   redis_topic.c       the topics that were met
@@ -55,9 +56,11 @@ enum due__flight_kind {
     DUE__FLIGHT_BATCH,
     DUE__FLIGHT_RENEW,
     DUE__FLIGHT_FIND,
+    DUE__FLIGHT_FIND_KEY, /* the same of a job with a key, and whose that is */
     DUE__FLIGHT_TOPICS,
     DUE__FLIGHT_IDS,
     DUE__FLIGHT_PAGE,
+    DUE__FLIGHT_WHOSE, /* whose the page's keys are */
     DUE__FLIGHT_COUNT,
     DUE__FLIGHT_ASIDE,
     DUE__FLIGHT_KEPT, /* keys that are kept, */
@@ -141,7 +144,10 @@ struct due__redis_load {
     size_t page;          /* members asked for */
     redisReply *ids;      /* the page that is being shown, */
     redisReply *jobs;     /* its records, */
-    redisReply *entries;  /* their entries, or NULL */
+    redisReply *entries;  /* their entries, or NULL, */
+    redisReply *owners;   /* the ids that the keys of its records lead to; NULL: none names one, */
+    bool whose;           /* or they were not asked for yet, */
+    size_t owner;         /* the next of them, */
     size_t at;            /* and the next one to show */
     bool last;            /* it is the topic's last page */
     redisReply *next_ids; /* the page after it, its records asked for or not */
@@ -392,6 +398,14 @@ int due__redis_read_job(const struct due__redis *s, const struct due__redis_topi
                         const redisReply *job, const redisReply *entry);
 int due__redis_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
                     int64_t until_ns);
+
+/* ---- redis_whose.c */
+/* Have what the keys of the page lead to.  0; as a flight. */
+int due__redis_whose(struct due__redis *s, int64_t until_ns);
+/* Of the page's next job what its key leads to; NULL: it names none. */
+const redisReply *due__redis_next_owner(const struct due__redis_load *l);
+/* The record has no key unless that leads to its job. */
+void due__redis_judge_key(due_record *record, const redisReply *owner);
 
 /* ---- redis_kept.c */
 int due__redis_kept(struct due__redis *s, int rewind, size_t max, due_store_visit_key *visit,

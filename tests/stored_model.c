@@ -48,9 +48,8 @@ static size_t run(const struct model_step *step, size_t count, unsigned pattern)
         at++;
     if (at < count)
         return at; /* what is left is not to be cleaned up */
-    bool right = stored_resolve(w, true) && stored_close(w, false, DUE_S(5));
-    if (right && !stored_bereft(w))
-        right = stored_open(w) && stored_resolve(w, true) && stored_close(w, false, DUE_S(5));
+    bool right = stored_resolve(w, true) && stored_close(w, false, DUE_S(5)) && stored_open(w) &&
+                 stored_resolve(w, true) && stored_close(w, false, DUE_S(5));
     if (!right)
         return count - 1;
     memory_disk_free(w->disk);

@@ -378,8 +378,6 @@ static bool open_again(struct stored_world *w, uint64_t value, bool crash)
 {
     static const int64_t timeouts[] = { 0, DUE_MS(1), DUE_S(5), DUE_S(20) };
 
-    if (stored_bereft(w))
-        return true;
     return stored_close(w, crash, timeouts[value % (crash ? 2 : 4)]) && stored_open(w) &&
            stored_resolve(w, true);
 }

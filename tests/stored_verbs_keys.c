@@ -56,8 +56,6 @@ static void owned(struct stored_world *w, struct stored_job *j, int key, bool su
     struct stored_key *k = &w->key[key];
 
     j->key = key + 1;
-    for (int i = 0; i < w->made; i++)
-        w->job[i].bereft |= &w->job[i] != j && w->job[i].key == key + 1;
     if (!sure) {
         k->unsure = true;
         return;
@@ -263,17 +261,6 @@ bool stored_cancel_key(struct stored_world *w, uint32_t n, uint64_t value)
 }
 
 /* ---- Resolving ---- */
-
-/* A job whose key was taken over has it on the disk still, and has it again after an opening when
- * who took it over has gone: then no more is known of that key. */
-bool stored_bereft(const struct stored_world *w)
-{
-    for (int i = 0; i < w->made; i++) {
-        if (w->job[i].bereft && (w->job[i].in || w->job[i].unsure || w->job[i].dirty))
-            return true;
-    }
-    return false;
-}
 
 void stored_keys_begin(struct stored_world *w)
 {

@@ -80,7 +80,6 @@ struct stored_job {
     int64_t died;             /* */
     due_retry retry;          /* its own; attempts_max 0: it has none */
     int key;                  /* its number, and 1; it has it unless the key is unsure; 0: none */
-    bool bereft;              /* another job has taken its key over, or may have */
     bool seen;                /* listed as one that waits */
     bool laid;                /* listed as dead */
 };
@@ -166,7 +165,6 @@ bool stored_resolve(struct stored_world *w, bool dice);
 /* Before the jobs are resolved, and after. */
 void stored_keys_begin(struct stored_world *w);
 bool stored_keys_resolve(struct stored_world *w);
-bool stored_bereft(const struct stored_world *w);
 
 /* @j has gone, @done: as it should, or by somebody's order; if not @sure, it may be. */
 void stored_key_ended(struct stored_world *w, const struct stored_job *j, bool done, bool sure);

@@ -265,6 +265,59 @@ static void are_shown_in_pages_while_they_change(struct suite *t)
     free(k.known);
 }
 
+/* It is to be shown so from now on. */
+static void without_key(due_record *r)
+{
+    r->key = NULL;
+    r->key_len = 0;
+    r->keep_key_ns = 0;
+}
+
+static bool shown_so(struct suite *t, size_t job)
+{
+    return suite_same(t, 0) && suite_answers(t, suite_find(t, 0, t->jobs[job].record.id), 0,
+                                             __FILE__, __LINE__, "find");
+}
+
+/* A PUT takes the key of a job that is stored still: that one has none, whatever becomes of the
+ * other. */
+static void are_not_of_whom_they_were_taken_from(struct suite *t)
+{
+    struct keys k = begun(t);
+
+    if (opened(t)) {
+        for (unsigned i = 0; i < 3; i++) {
+            size_t job = numbered(&k, i);
+            t->jobs[job].record.keep_key_ns = DUE_S(9);
+            suite_put(t, job);
+        }
+        suite_check(t, committed(t) && shown_so(t, 1), __FILE__, __LINE__, "each has its own");
+        for (unsigned i = 0; i < 2; i++) {
+            suite_put(t, numbered(&k, i));
+            without_key(&t->jobs[i].record);
+        }
+        suite_check(t, committed(t) && shown_so(t, 0) && shown_so(t, 3), __FILE__, __LINE__,
+                    "two were taken over");
+        suite_move(t, 0, DUE_S(50));
+        suite_bury(t, 1, DUE_CAUSE_BURIED, DUE_S(6), "why");
+        suite_check(t, committed(t) && shown_so(t, 0), __FILE__, __LINE__, "moved and buried");
+        k.known[0] = k.known[3]; /* of the same names: shown is the one that is kept */
+        k.known[1] = k.known[4];
+        k.n = 2;
+        suite_drop(t, 3);
+        suite_drop_keeping(t, 4, DUE_S(100));
+        k.known[1].until_ns = DUE_S(100);
+        suite_check(t, committed(t) && shown_so(t, 0) && same(&k, 10), __FILE__, __LINE__,
+                    "free, and kept");
+        keep_or_forget(&k, DUE_CHANGE_FORGET, 1, 0);
+        suite_check(t, committed(t) && shown_so(t, 1) && same(&k, 10), __FILE__, __LINE__, "free");
+        suite_close(t, 0);
+        suite_check(t, opened(t) && shown_so(t, 0) && shown_so(t, 1) && shown_so(t, 2), __FILE__,
+                    __LINE__, "opened again");
+    }
+    free(k.known);
+}
+
 static void end_with_what_the_visit_answers(struct suite *t)
 {
     struct keys k = begun(t);
@@ -339,6 +392,7 @@ const struct suite_test suite_key_tests[] = {
     { "keys are kept and forgotten", are_kept_and_forgotten },
     { "keys are any bytes", are_any_bytes },
     { "keys change hands in one batch", change_hands_in_one_batch },
+    { "keys are not of whom they were taken from", are_not_of_whom_they_were_taken_from },
     { "keys are shown in pages while they change", are_shown_in_pages_while_they_change },
     { "keys end with what the visit answers", end_with_what_the_visit_answers },
     { "keys can be kept and freed when full", can_be_kept_and_freed_when_full },

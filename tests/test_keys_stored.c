@@ -189,6 +189,59 @@ Test(keys_stored, a_key_that_was_taken_over_is_the_later_jobs_after_a_restart, .
     shop_close(&s);
 }
 
+/* Its record names the key still.  @ended: how the second one is gone. */
+static void expect_not_given_back(void (*ended)(struct shop *s, due_id second), int64_t keep_ns)
+{
+    struct shop s = shop_make();
+    due_id second;
+    due_id id;
+
+    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = keep_ns), 0);
+    due_job job = reserve(&s);
+    cr_assert_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &second, .keep_key_ns = keep_ns), 0);
+    ended(&s, second);
+    due_job_done(&job); /* it dies with it */
+    shop_again(&s, 20);
+    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect(disk_free_of(&s, "k"));
+    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "ham", &second, .at_ns = 90), 0);
+    job = reserve(&s);
+    cr_expect_eq(memcmp(job.data, "tea", 3), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect(due_id_equal(on_disk(&s, "k", NULL), second), "the first one's removal left it");
+    shop_close(&s);
+}
+
+static void cancelled(struct shop *s, due_id second)
+{
+    cr_assert_eq(due_cancel(s->lab.q, second, NULL), 0);
+}
+
+static void acked(struct shop *s, due_id second)
+{
+    due_job job = reserve(s);
+
+    cr_expect(due_id_equal(job.id, second));
+    cr_assert_eq(due_ack(&job), 0);
+}
+
+/* And the time is over for which its key was kept. */
+static void acked_and_forgotten(struct shop *s, due_id second)
+{
+    acked(s, second);
+    lab_turn_to(&s->lab, 20);
+    for (int i = 0; i < 64 && !disk_free_of(s, "k"); i++)
+        lab_enqueue(&s->lab, "other", .at_ns = 99);
+    cr_expect(disk_free_of(s, "k"));
+}
+
+Test(keys_stored, a_job_that_lost_its_key_has_it_not_again_after_a_restart, .timeout = 60)
+{
+    expect_not_given_back(cancelled, 0);
+    expect_not_given_back(acked, 0);
+    expect_not_given_back(acked_and_forgotten, 10);
+}
+
 Test(keys_stored, a_takeover_that_the_store_refuses_gives_the_key_back, .timeout = 60)
 {
     struct shop s = shop_make();

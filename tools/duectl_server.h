@@ -184,6 +184,7 @@ struct ctl_unique {
     struct ctl_key_list live; /* of the jobs that are stored, */
     struct ctl_key_list held; /* as the server has whose each is, */
     struct ctl_key_list kept; /* and after their job is gone */
+    uint64_t lost;            /* jobs that have lost theirs */
     uint64_t wrong, repaired;
 };
 

@@ -1,8 +1,9 @@
-/* duectl_unique.c - whether every unique key of a stored queue is its job's.
+/* duectl_unique.c - whether every unique key of a stored queue is somebody's.
  *
- * The key of a stored job leads to its id, and is not among the kept ones; a kept one leads to the
- * id of a job that is gone.  As with jobs, what does not fit is looked at once more, alone, and
- * that look decides.
+ * A key leads to the id of a stored job whose record names it, and is not among the kept ones; or
+ * it is, and its job is gone.  A job whose record names a key that does not lead to it has lost it
+ * to another one, which may be gone by now: nothing is wrong with that.  As with jobs, what does
+ * not fit is looked at once more, alone, and that look decides.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,9 +137,8 @@ struct look {
 /* What one transaction has shown. */
 struct sight {
     bool held, kept; /* it stands there */
+    bool led;        /* held: by a job that is stored, and names it */
     due_id of;       /* held: whose */
-    due_id owner;    /* a job of those asked for that is stored, and has the key */
-    unsigned owners;
 };
 
 static void ask_field(struct ctl_server *s, const char *command, const char *key, const void *field,
@@ -150,8 +150,8 @@ static void ask_field(struct ctl_server *s, const char *command, const char *key
     due__link_bytes(s->link, field, len);
 }
 
-/* Does the job's record say that the key is its own? */
-static bool has_key(const due_id *id, const redisReply *bytes, const struct ctl_key *key)
+/* Does the job's record name the key? */
+static bool names(const due_id *id, const redisReply *bytes, const struct ctl_key *key)
 {
     redisReply name = { .type = REDIS_REPLY_STRING, .len = DUE_STORE_ID_BYTES };
     struct due__record_room room;
@@ -162,49 +162,39 @@ static bool has_key(const due_id *id, const redisReply *bytes, const struct ctl_
            memcmp(record.key, key->at, key->len) == 0;
 }
 
-/* False: no answer. */
-static bool look_once(const struct look *l, const struct ctl_key *key, const due_id *ids,
+/* @id: whose it probably is.  False: no answer. */
+static bool look_once(const struct look *l, const struct ctl_key *key, const due_id *id,
                       struct sight *sight)
 {
-    redisReply *got[6];
+    redisReply *got[5];
     struct due__link *link = l->server->link;
 
     due__link_words(link, 1, (const char *const[]){ "MULTI" });
     ask_field(l->server, "HGET", l->keys->unique, key->at, key->len);
     ask_field(l->server, "ZSCORE", l->keys->kept, key->at, key->len);
-    ask_field(l->server, "HGET", l->keys->jobs, ids[0].byte, DUE_STORE_ID_BYTES);
-    ask_field(l->server, "HGET", l->keys->jobs, ids[1].byte, DUE_STORE_ID_BYTES);
+    ask_field(l->server, "HGET", l->keys->jobs, id->byte, DUE_STORE_ID_BYTES);
     due__link_words(link, 1, (const char *const[]){ "EXEC" });
-    if (!ctl_server_go(l->server, 6, got))
+    if (!ctl_server_go(l->server, 5, got))
         return false;
-    const redisReply *all = got[5];
-    bool fine = ctl_answer_is(all, REDIS_REPLY_ARRAY, "a key") && all->elements == 4;
+    const redisReply *all = got[4];
+    bool fine = ctl_answer_is(all, REDIS_REPLY_ARRAY, "a key") && all->elements == 3;
 
     *sight = (struct sight){ .held = false };
     if (fine) {
         sight->held = due__redis_is_text(all->element[0]);
         sight->kept = due__redis_is_text(all->element[1]);
         sight->of = id_of(all->element[0]);
+        sight->led = sight->held && due_id_equal(sight->of, *id) && names(id, all->element[2], key);
     }
-    for (size_t i = 0; fine && i < 2; i++) {
-        if ((i == 1 && due_id_equal(ids[0], ids[1])) || !has_key(&ids[i], all->element[2 + i], key))
-            continue;
-        sight->owner = ids[i];
-        sight->owners++;
-    }
-    ctl_answers_free(6, got);
+    ctl_answers_free(5, got);
     return fine;
 }
 
 static const char *judge(const struct sight *s)
 {
-    if (s->owners > 1)
-        return "two jobs have it: not touched";
-    if (s->owners == 1 && (!s->held || !due_id_equal(s->of, s->owner)))
-        return "does not lead to the job that has it";
-    if (s->owners == 1)
-        return s->kept ? "is kept, and a job has it" : NULL;
-    if (s->held && !s->kept)
+    if (s->led && s->kept)
+        return "is kept, and a job has it";
+    if (s->held && !s->kept && !s->led)
         return "is nobody's";
     return s->kept && !s->held ? "is kept, and nobody knows for whom" : NULL;
 }
@@ -213,9 +203,9 @@ static bool mend(const struct look *l, const struct ctl_key *key, const struct s
 {
     struct ctl_text text = { key->at, key->len };
 
-    if (l->repair == NULL || s->owners > 1)
+    if (l->repair == NULL)
         return true;
-    if (!ctl_repair_key(l->repair, text, s->owners == 1 ? &s->owner : NULL)) {
+    if (!ctl_repair_key(l->repair, text, s->led ? &s->of : NULL)) {
         fprintf(stderr, "duectl: not repaired: the queue is not ours, or the server refuses\n");
         return false;
     }
@@ -223,24 +213,21 @@ static bool mend(const struct look *l, const struct ctl_key *key, const struct s
     return true;
 }
 
-/* @live and @held: what has it in those lists, or NULL.  In a queue in use it may have come to
- * another job since. */
-static bool look_at(const struct look *l, const struct ctl_key *key, const struct ctl_key *live,
-                    const struct ctl_key *held)
+/* In a queue in use it may have come to another job since. */
+static bool look_at(const struct look *l, const struct ctl_key *key)
 {
-    due_id ids[2] = { live != NULL ? live->id : key->id, held != NULL ? held->id : key->id };
     char shown[CTL_SHOWN];
     struct sight sight;
     const char *what;
+    due_id id = key->id;
 
     for (int round = 0;; round++) {
-        if (!look_once(l, key, ids, &sight))
+        if (!look_once(l, key, &id, &sight))
             return false;
         what = judge(&sight);
-        if (what == NULL || round == 2 || due_id_equal(sight.of, ids[0]) ||
-            due_id_equal(sight.of, ids[1]))
+        if (what == NULL || round == 2 || due_id_equal(sight.of, id))
             break;
-        ids[1] = sight.of;
+        id = sight.of;
     }
     if (what == NULL)
         return true;
@@ -249,28 +236,37 @@ static bool look_at(const struct look *l, const struct ctl_key *key, const struc
     return mend(l, key, &sight);
 }
 
+static bool is_one_of(const struct ctl_key_list *list, const struct ctl_key *key)
+{
+    return list->n > 0 &&
+           bsearch(key, list->key, list->n, sizeof *list->key, compare_wholly) != NULL;
+}
+
 /* Each key of @list that does not fit, unless it stands in what has been looked at before. */
 static bool look_at_all(const struct look *l, const struct ctl_key_list *list,
-                        const struct ctl_key_list *done, const struct ctl_key_list *done_too)
+                        const struct ctl_key_list *done)
 {
     const struct ctl_unique *u = l->unique;
 
     for (size_t i = 0; i < list->n; i++) {
         const struct ctl_key *key = &list->key[i];
-        bool again = i > 0 && compare_wholly(key, key - 1) == 0;
-        const struct ctl_key *live = list == &u->live ? key : list_find(&u->live, key);
-        const struct ctl_key *held = list_find(&u->held, key);
         bool kept = list_find(&u->kept, key) != NULL;
-        bool fits = live != NULL ? held != NULL && due_id_equal(live->id, held->id) && !kept
-                                 : (held != NULL) == kept;
+        bool fits = done == NULL ? is_one_of(&u->live, key) != kept : !kept;
 
-        if (fits || again || (done != NULL && list_find(done, key) != NULL) ||
-            (done_too != NULL && list_find(done_too, key) != NULL))
-            continue;
-        if (!look_at(l, key, live, held))
+        if (!fits && (done == NULL || list_find(done, key) == NULL) && !look_at(l, key))
             return false;
     }
     return true;
+}
+
+/* How many jobs name a key that is another's, or nobody's. */
+static uint64_t count_lost(const struct ctl_unique *u)
+{
+    uint64_t lost = 0;
+
+    for (size_t i = 0; i < u->live.n; i++)
+        lost += !is_one_of(&u->held, &u->live.key[i]);
+    return lost;
 }
 
 bool ctl_unique_check(struct ctl_unique *u, struct ctl_server *s, const struct ctl_keys *k,
@@ -284,6 +280,6 @@ bool ctl_unique_check(struct ctl_unique *u, struct ctl_server *s, const struct c
     list_sort(&u->live);
     list_sort(&u->held);
     list_sort(&u->kept);
-    return look_at_all(&l, &u->live, NULL, NULL) && look_at_all(&l, &u->held, &u->live, NULL) &&
-           look_at_all(&l, &u->kept, &u->live, &u->held);
+    u->lost = count_lost(u);
+    return look_at_all(&l, &u->held, NULL) && look_at_all(&l, &u->kept, &u->held);
 }

@@ -17,7 +17,7 @@ static const char usage[] =
     "\n"
     "Looks whether a stored queue is whole: every job in exactly one topic or among the dead, "
     "every\n"
-    "record there and readable, every time right, every key its job's, nothing left over.  The\n"
+    "record there and readable, every time right, every key somebody's, nothing left over.  The\n"
     "queue may be in use.\n"
     "Without URL it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
@@ -484,6 +484,8 @@ static int verify(struct verify *v, const struct ctl_head *head)
     if (v->unique.held.n > 0)
         printf("keys    %zu, %zu of them kept after their job is gone\n", v->unique.held.n,
                v->unique.kept.n);
+    if (v->unique.lost > 0)
+        printf("without %" PRIu64 " jobs whose key was taken over\n", v->unique.lost);
     if (v->unused > 0)
         printf("unused  %" PRIu64 " topics without a job%s\n", v->unused,
                v->repair != NULL ? ", removed" : "");

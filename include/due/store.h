@@ -18,7 +18,9 @@
  *   Bytes    Payloads, headers, keys and groups are any bytes; a topic's name has no NUL in it.
  *   Keys     A job's topic and key never change.  A key belongs to one live job, or is kept for a
  *            while after its job is gone; the queue sees to that.  A PUT may take the key of a job
- *            that is stored still: that one has none from then on.
+ *            that is stored still: that one has none from then on, nor is it ever shown with it
+ *            again, also when the key is free.  It is enough to keep of each key whose it is, in
+ *            the batches that say so, and to show a job with the key of its record only if it is.
  *
  * The conformance suite (tests/store_suite.h) says the same as a program: run it on your store.
  */
