@@ -62,7 +62,7 @@ struct due__batch {
     size_t filled_bytes;        /* K  payload bytes of its entries */
     size_t send_bytes;          /* K  of its changes */
     struct due__key *forgot;    /* K  keys that are no longer kept: behind its changes */
-    struct due__key *keeping;   /* K  copies of those that are, there */
+    struct due__key *keeping;   /* K  copies of those that are, there; or of those it drops */
     bool written;               /* K  its changes are written down, up to there */
     bool complete;              /* K  with what belongs to no job: nothing is filled in any more */
     bool prepared;              /* K  the store has them, for send() */

@@ -177,11 +177,27 @@ static int restore(void *ctx, const due_record *r)
     return 0;
 }
 
-/* The store shows a job after everything was put again: unknown ones are not the queue's. */
+/* A copy of what the store shows of a key, until the batch of drops has ended.  NULL: no memory. */
+static const struct due__key *copy_key(struct due_queue *q, const due_record *r)
+{
+    struct due__batch *b = q->commits->now;
+    due_spec spec = { DUE_SPEC_INIT, .key = r->key, .key_len = r->key_len };
+    struct due__key *copy = due__key_new(q, &spec);
+
+    if (copy != NULL) {
+        copy->next = b->keeping;
+        b->keeping = copy;
+    }
+    return copy;
+}
+
+/* The store shows a job after everything was put again: unknown ones are not the queue's.  A key
+ * that leads to one is free with it. */
 static int purge(void *ctx, const due_record *r)
 {
     struct page *p = ctx;
     struct due__commits *c = p->q->commits;
+    const struct due__key *key = NULL;
     uint32_t number;
     uint32_t generation;
 
@@ -190,13 +206,19 @@ static int purge(void *ctx, const due_record *r)
         return 0; /* else it was removed, and somebody has its bytes still */
     if (p->dropped == c->info.batch_changes)
         return DUE_EAGAIN; /* it is shown again */
+    const char *topic = due_topic_name(p->q, due_topic(p->q, r->topic));
+    if (topic == NULL || (r->key_len > 0 && (key = copy_key(p->q, r)) == NULL))
+        return DUE_ENOMEM;
     due_change *ch = &c->now->changes[p->dropped++];
     *ch = (due_change){ .kind = DUE_CHANGE_DROP,
                         .was_ns = r->cause != 0 ? r->died_ns : r->until_ns,
                         .was_dead = r->cause != 0,
-                        .record = { .id = r->id, .topic = r->topic, .priority = r->priority } };
-    ch->record.topic = due_topic_name(p->q, due_topic(p->q, r->topic));
-    return ch->record.topic != NULL ? 0 : DUE_ENOMEM;
+                        .record = { .id = r->id, .topic = topic, .priority = r->priority } };
+    if (key != NULL) {
+        ch->record.key = key->bytes;
+        ch->record.key_len = key->len;
+    }
+    return 0;
 }
 
 static void progress(struct due_queue *q, bool finished)
@@ -272,6 +294,8 @@ void due__purge_end(struct due_queue *q, int rc)
 
     c->dropping = c->pending = c->flying = c->doubt = false;
     due__batch_unwrite(c->now);
+    due__key_drop(q, c->now->keeping);
+    c->now->keeping = NULL;
     c->rewind |= rc != 0; /* once more, when it can be had */
     c->later |= rc != 0;
     c->purged += rc == 0 ? c->now->send : 0;

@@ -433,6 +433,26 @@ Test(keys_stored, lost_keys_are_put_again_live_and_kept, .timeout = 60)
     shop_close(&s);
 }
 
+/* What was removed comes back as the store loses that, and is dropped again, with its key. */
+Test(keys_stored, a_key_that_came_back_with_a_loss_goes_with_its_job, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id id;
+
+    cr_assert_eq(put(&s, "k", "tea", &id, (due_spec){ .delay_ns = 0 }), 0);
+    cr_assert_eq(put(&s, "l", "jam", NULL, (due_spec){ .at_ns = 90 }), 0);
+    done(&s, true);
+    cr_expect(disk_free_of(&s, "k"));
+    memory_disk_lose(s.disk, 1);
+    cr_expect(due_id_equal(on_disk(&s, "k", NULL), id));
+    cr_assert_eq(put(&s, "m", "ham", NULL, (due_spec){ .at_ns = 90 }), 0);
+    while (memory_disk_jobs(s.disk) != 2) /* by the proxy */
+        crew_sleep(DUE_MS(1));
+    cr_expect(disk_free_of(&s, "k"));
+    cr_expect_eq(memory_disk_keys(s.disk), 2u);
+    shop_close(&s);
+}
+
 /* ---- Loading ---- */
 
 /* A page is not shown: nobody knows yet whether the key is free. */
