@@ -435,6 +435,11 @@ int due__commit_lease(struct due_queue *q, struct due__slot *slots, size_t n)
     size_t limited = limited_first(q, slots, n);
     if (limited == 0)
         return (int)n;
+    rc = due__lease_records(q, slots, limited); /* the attempts are counted there */
+    if (rc != 0) {
+        due__put_back(q, slots, n);
+        return rc;
+    }
     rc = due__commit_take(q, slots, limited, DUE__ATTEMPT);
     size_t kept = rc > 0 ? (size_t)rc : 0;
     memmove(slots + kept, slots + limited, (n - limited) * sizeof *slots);

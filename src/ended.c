@@ -103,6 +103,10 @@ static void apply_locked(struct due_queue *q, struct due__entry *e)
         if (e->rc == 0)
             due__given_back(q, e->number, w, s->want_ns);
         break;
+    case DUE__ATTEMPT:
+        if (e->rc == 0 && e->asked != NULL)
+            due__lease_count(q, e->number);
+        break;
     case DUE__BURY:
         if (e->rc == 0 && due__revoked(q, e->number)) /* cancelled on its way here: it goes */
             due__wait_again(q, e->number, w, DUE_FOREVER);

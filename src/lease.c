@@ -13,12 +13,13 @@
  * Guards     T  the timeline lock      A  atomic, see Edges
  *
  * Edges      R1  reserve writes deadline and attempts, then the word (LEASED) -> whoever reads the
- *                word, the record, and then swaps the unchanged word, has read what belongs to it
+ *                word, the record, and then swaps the unchanged word, has read what belongs to it.
+ *                Who sends to a store writes attempts under T, before it tells the taker (G3).
  *            R2  each who holds a job counts itself out; whoever is last sees what the others did
  *            R3  whoever reserves says so (reserves) before it takes -> who cancels and finds a job
  *                taken sees that it may come back, and marks it, under T.  Who makes a job wait
  *                again does it under T, and looks for the mark.
- *            described elsewhere: J1 job.h
+ *            described elsewhere: J1 job.h, G3 commit.c
  *
  * Not here   What holders answer: answer.c.
  */
@@ -66,27 +67,60 @@ void due__past_begin(struct due_queue *q, uint32_t number, int64_t deadline_ns)
     due__store_relaxed(&l->limit, 0);                 /* R1 */
 }
 
+/* A taken job has a lease record in use.  Answers its word. */
+static uint64_t hold(struct due_queue *q, uint32_t number, int64_t deadline_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    if (w & DUE__HELD)
+        return w;
+    due__past_begin(q, number, deadline_ns);
+    due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+    return w | DUE__HELD;
+}
+
+bool due__lease_counted(const struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    return (w & DUE__HELD) &&
+           due__load_relaxed(&due__lease_at(q, number)->limit) == DUE__COUNTED; /* R1 */
+}
+
+void due__lease_count(struct due_queue *q, uint32_t number)
+{
+    struct due__lease *l = due__lease_at(q, number);
+
+    hold(q, number, due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns)); /* J1: ours */
+    due__store_relaxed(&l->attempts, due__load_relaxed(&l->attempts) + 1);           /* R1 */
+    due__store_relaxed(&l->limit, DUE__COUNTED);                                     /* R1 */
+}
+
+/* Of its attempts, as it is now. */
+static uint32_t limit_of(const struct due_queue *q, uint32_t number)
+{
+    /* Without a grave there was no limit when memory was asked for: it is looked at anew before the
+     * next hand-over. */
+    if (!due__load_relaxed(&q->limits) || !due__side_has(&q->graves, number)) /* Y1 of retry.c */
+        return 0;
+    uint32_t limit = due__retry_limit(due__retry_of(q, due__job_at(&q->slab, number)));
+    return limit < DUE__COUNTED ? limit : DUE__COUNTED - 1;
+}
+
 /* Under the lock: a taken job begins a lease. */
 static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, int64_t until_ns,
                       due_job *job)
 {
     uint32_t number = due__slot_job(s);
-    struct due__job *j = due__job_at(&q->slab, number);
     struct due__lease *l = due__lease_at(q, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    uint64_t w = hold(q, number, due__slot_deadline(s));
 
-    if (!(w & DUE__HELD)) {
-        due__past_begin(q, number, due__slot_deadline(s));
-        w |= DUE__HELD;
-        due__store_relaxed(&j->word, w); /* J1 */
-    }
-    uint32_t token = due__load_relaxed(&l->token) + 1;       /* R1 */
-    uint32_t attempts = due__load_relaxed(&l->attempts) + 1; /* R1 */
-    uint32_t limit = 0;
-    /* Without a grave there was no limit when memory was asked for: it is looked at anew before the
-     * next hand-over. */
-    if (due__load_relaxed(&q->limits) && due__side_has(&q->graves, number)) /* Y1 of retry.c */
-        limit = due__retry_limit(due__retry_of(q, j));
+    uint32_t token = due__load_relaxed(&l->token) + 1;   /* R1 */
+    uint32_t attempts = due__load_relaxed(&l->attempts); /* R1 */
+    uint32_t limit = limit_of(q, number);
+    if (!due__lease_counted(q, number))
+        attempts++;
     due__store_relaxed(&l->token, token);       /* R1 */
     due__store_relaxed(&l->attempts, attempts); /* R1 */
     due__store_relaxed(&l->limit, limit);       /* R1 */

@@ -36,6 +36,10 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
 int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n);
 void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
                       int64_t lease_ns, int64_t now_ns, due_job *jobs);
+/* Under the lock: the store has counted the attempt of a taken job, whose record was made, before
+ * its lease begins: whatever the store is told of it meanwhile says so too.  And: has it? */
+void due__lease_count(struct due_queue *q, uint32_t number);
+bool due__lease_counted(const struct due_queue *q, uint32_t number);
 /* The same under the lock, if nothing has to be asked, told or made for any of them; to be counted
  * after the release (due__lease_begun).  False: nothing was done. */
 bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,

@@ -24,6 +24,8 @@ struct due__lease {
     uint32_t revoked;    /* A  R3: the use of the place that is not to be handed out again */
 };
 
+#define DUE__COUNTED UINT32_MAX /* as the limit: the attempt that is about to begin is counted */
+
 _Static_assert(sizeof(struct due__lease) == 32, "a lease is half a cache line");
 
 /* Of a job that is dead, or on its way to be. */

@@ -286,7 +286,7 @@ void due__watch_step(struct due_queue *q, uint32_t number, enum due__step step, 
         return;
     due_event e = describe(q, number, (enum due_event_kind)m->event);
     e.cause = cause;
-    e.attempts += step == DUE__S_RESERVED;
+    e.attempts += step == DUE__S_RESERVED && !due__lease_counted(q, number);
     e.leased = step == DUE__S_RESERVED;
     uint64_t now = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's */
     tell(q, number, due__word_generation(now), &e);
