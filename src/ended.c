@@ -73,66 +73,68 @@ static uint32_t chain(struct due__commits *c, uint32_t rings)
     return rings < 2 ? rings : 2;
 }
 
-/* Under the timeline lock: what becomes of a job whose change has ended. */
-static void apply_locked(struct due_queue *q, struct due__entry *e)
+/* Under the timeline lock: what becomes of a job whose change has landed. */
+static void apply_landed(struct due_queue *q, struct due__entry *e)
 {
     struct due__stored *s = due__stored_at(q->commits, e->number);
-    struct due__job *j = due__job_at(&q->slab, e->number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: claimed for the change */
+    uint64_t w =
+        due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: claimed for it */
 
     switch (e->purpose) {
     case DUE__PUT:
-        if (e->rc == 0) {
-            due__key_settled(q, e->number);
-            due__sort_sent(q, e->number);
-        } else {
-            due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
-        }
+        due__key_settled(q, e->number);
+        due__sort_sent(q, e->number);
         break;
     case DUE__RETURN:
-        if (e->rc == 0)
-            due__key_settled(q, e->number);
+        due__key_settled(q, e->number);
         break;
     case DUE__MOVE:
-        if (e->rc == 0 && (w & DUE__HELD))
+        if (w & DUE__HELD)
             due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
-        if (e->rc == 0)
-            due__wait_again(q, e->number, due__gate_left(q, e->number, w), s->want_ns);
+        due__wait_again(q, e->number, due__gate_left(q, e->number, w), s->want_ns);
         break;
     case DUE__GIVE_BACK:
-        if (e->rc == 0)
-            due__given_back(q, e->number, w, s->want_ns);
+        due__given_back(q, e->number, w, s->want_ns);
         break;
     case DUE__ATTEMPT:
-        if (e->rc == 0 && e->asked != NULL)
+        if (e->asked != NULL)
             due__lease_count(q, e->number);
         break;
     case DUE__BURY:
-        if (e->rc == 0 && due__revoked(q, e->number)) /* cancelled on its way here: it goes */
+        if (due__revoked(q, e->number)) /* cancelled on its way here: it goes */
             due__wait_again(q, e->number, w, DUE_FOREVER);
-        else if (e->rc == 0)
+        else
             due__bury_locked(q, e->number);
         break;
     case DUE__KICK:
-        if (e->rc == 0)
-            due__kick_locked(q, e->number, s->want_ns);
+        due__kick_locked(q, e->number, s->want_ns);
         break;
     case DUE__UPDATE:
-        if (e->rc == 0)
-            due__draft_apply(q, e->number, e->draft);
+        due__draft_apply(q, e->number, e->draft);
         break;
     case DUE__REPEAT:
-        if (e->rc == 0)
-            due__lease_answered(q);
+        due__lease_answered(q);
         /* fall through */
     case DUE__ROUND:
-        if (e->rc == 0 && (e->purpose == DUE__REPEAT || e->asked != NULL) &&
+        if ((e->purpose == DUE__REPEAT || e->asked != NULL) &&
             !due__repeat_locked(q, e->number, s->was_ns))
             e->purpose = DUE__LEAVE;
         break;
     default:
         break;
     }
+}
+
+/* The same of one whose change has ended. */
+static void apply_locked(struct due_queue *q, struct due__entry *e)
+{
+    struct due__job *j = due__job_at(&q->slab, e->number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: claimed for the change */
+
+    if (e->rc == 0)
+        apply_landed(q, e);
+    else if (e->purpose == DUE__PUT)
+        due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
 }
 
 static void apply_all(struct due_queue *q)
