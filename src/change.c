@@ -106,6 +106,9 @@ static void describe_end(const struct due_queue *q, const struct due__entry *e, 
     case DUE__BURY:
         describe_grave(q, e->number, r);
         break;
+    case DUE__REVIVE:
+        r->deadline_ns = r->until_ns;
+        /* fall through */
     case DUE__KICK: /* as if it had never been handed out */
         r->attempts = r->failures = 0;
         r->ttl_ns = r->expires_ns = 0;
@@ -127,7 +130,8 @@ static bool moves(const struct due_queue *q, const struct due__entry *e)
     case DUE__REPEAT:
     case DUE__ROUND:
         return true;
-    case DUE__KICK: /* the limit of its time is part of the record */
+    case DUE__KICK:
+    case DUE__REVIVE: /* the limit of its time is part of the record */
         return front == NULL || (front->ttl_ns == 0 && front->expires_ns == 0);
     default:
         return false;
@@ -204,7 +208,7 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
     if (e->purpose == DUE__PUT)
         ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */
     if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__KICK ||
-        e->purpose == DUE__RETURN)
+        e->purpose == DUE__REVIVE || e->purpose == DUE__RETURN)
         ch.record.until_ns = s->want_ns;
     describe_put(q, e->number, due__content_of(q, e->number, e->draft), &ch.record);
     if (ch.record.until_ns == DUE__DEAD_THERE)

@@ -106,6 +106,9 @@ static void apply_landed(struct due_queue *q, struct due__entry *e)
         else
             due__bury_locked(q, e->number);
         break;
+    case DUE__REVIVE:
+        due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
+        /* fall through */
     case DUE__KICK:
         due__kick_locked(q, e->number, s->want_ns);
         break;

@@ -349,7 +349,7 @@ static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct 
         return DUE_ECLOSED;
     c->at_ns = deadline(c->s, due__clock_now(&q->clock));
     if (c->front == NULL)
-        return due__commit_one(q, number, dead ? DUE__KICK : DUE__MOVE, c->at_ns);
+        return due__commit_one(q, number, dead ? DUE__REVIVE : DUE__MOVE, c->at_ns);
     if (c->s->on_key == DUE_KEY_DEBOUNCE && !dead && at > c->at_ns)
         c->at_ns = at;
     return send_draft(q, number, c);

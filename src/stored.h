@@ -32,6 +32,7 @@ enum due__purpose {
     DUE__ATTEMPT,   /* it is handed out once more */
     DUE__BURY,      /* it is dead */
     DUE__KICK,      /* it was dead, and is to be handed out */
+    DUE__REVIVE,    /* the same, and it gets another deadline */
     DUE__RETURN,    /* it left for a consumer who has gone: it is put in again */
     DUE__UPDATE,    /* it is another: want_ns is its draft (update.h) */
     DUE__REPEAT,    /* it was acked, and comes again */

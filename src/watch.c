@@ -333,9 +333,10 @@ void due__watch_enter(struct due_queue *q, const struct due__fresh *jobs, size_t
 void due__watch_landed(struct due_queue *q)
 {
     static const enum due__step steps[DUE__ROUND + 1] = {
-        [DUE__PUT] = DUE__S_PRODUCED,    [DUE__GIVE_BACK] = DUE__S_RETRIED,
-        [DUE__BURY] = DUE__S_DIED,       [DUE__KICK] = DUE__S_KICKED,
-        [DUE__REPEAT] = DUE__S_REPEATED, [DUE__ROUND] = DUE__S_REPEATED,
+        [DUE__PUT] = DUE__S_PRODUCED,   [DUE__GIVE_BACK] = DUE__S_RETRIED,
+        [DUE__BURY] = DUE__S_DIED,      [DUE__KICK] = DUE__S_KICKED,
+        [DUE__REVIVE] = DUE__S_KICKED,  [DUE__REPEAT] = DUE__S_REPEATED,
+        [DUE__ROUND] = DUE__S_REPEATED,
     };
 
     const struct due__batch *b = q->commits->now;

@@ -95,10 +95,6 @@ static void change_time(struct stored_job *j, enum due_key_policy policy, int64_
     int64_t until = j->time[0].until;
 
     memcpy(was, j->time, sizeof was);
-    if (policy == DUE_KEY_EARLIEST && j->dead && sure) {
-        add_nacked(j, at, true);
-        return;
-    }
     if (policy == DUE_KEY_REPLACE || (j->dead && sure))
         add_time(j, at, at, sure);
     else if (policy == DUE_KEY_EARLIEST && known && until <= at)
@@ -113,8 +109,6 @@ static void change_time(struct stored_job *j, enum due_key_policy policy, int64_
     }
     if (!known && policy != DUE_KEY_REPLACE)
         add_time(j, at, at, false);
-    if (policy == DUE_KEY_EARLIEST && (j->dead || j->mortal))
-        add_nacked(j, at, false);
 }
 
 /* @sure: the store has it so. */

@@ -272,6 +272,7 @@ LAB_TEST(keys, a_dead_job_has_its_key_and_comes_back_unless_refused)
             lab_turn_to(&lab, 50);
             job = reserve(&lab);
             cr_expect_eq(job.attempts, 1u);
+            cr_expect_eq(job.deadline_ns, 50);
             cr_expect_eq(memcmp(job.data, all[i] == DUE_KEY_EARLIEST ? "tea" : "jam", 3), 0);
             cr_expect_eq(due_ack(&job), 0);
         }

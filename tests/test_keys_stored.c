@@ -380,6 +380,30 @@ Test(keys_stored, a_dead_job_comes_back_in_the_store_too, .timeout = 60)
     }
 }
 
+/* As in a queue of memory, also if its time limit makes it a PUT. */
+Test(keys_stored, the_new_deadline_of_a_dead_job_is_its_own, .timeout = 60)
+{
+    for (int i = 0; i < 6; i++) {
+        enum due_key_policy policy = (enum due_key_policy)(DUE_KEY_REPLACE + i % 3);
+        struct shop s = shop_make(.start_ns = 10);
+        due_id id;
+
+        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .ttl_ns = i < 3 ? 0 : 5), 0);
+        due_job job = reserve(&s);
+        cr_assert_eq(due_bury(&job, "bad"), 0);
+        cr_expect_eq(put_as(&s, policy, "jam", NULL, .at_ns = 50), 0);
+        cr_expect_eq(stored(&s, id).deadline_ns, 50, "%d", i);
+        for (int again = 0; again < 2; again++) {
+            lab_turn_to(&s.lab, 50);
+            job = reserve(&s);
+            cr_expect_eq(job.deadline_ns, 50, "%d %d", i, again);
+            due_job_done(&job);
+            shop_again(&s, 10);
+        }
+        shop_close(&s);
+    }
+}
+
 /* The first one's PUT is under way: the second waits for that, and changes it then. */
 Test(keys_stored, a_job_on_its_way_to_the_store_is_waited_for, .timeout = 60)
 {
