@@ -45,7 +45,7 @@ bool due__asked_over(struct due__commits *c, const struct due__asked *a)
     if (a->goal == 0)
         return due__load_acquire(&a->over); /* G3 */
     due__lock_acquire(&c->calls);
-    bool yes = c->settled >= a->goal;
+    bool yes = due__asked_reached(c, a);
     due__lock_release(&c->calls);
     return yes;
 }

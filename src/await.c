@@ -125,46 +125,24 @@ int due__commit_loaded(struct due_queue *q)
     return wait_cleared(q, &c->loading, due__time_add(due__monotonic_now(), c->timeout_ns));
 }
 
-uint64_t due__asked_settled(struct due__commits *c)
-{
-    due__lock_acquire(&c->calls);
-    uint64_t settled = c->settled;
-    due__lock_release(&c->calls);
-    return settled;
-}
-
-/* Until so many changes have been settled that @goal is reached. */
-static int wait_settled(struct due_queue *q, uint64_t goal, int64_t timeout_ns)
-{
-    struct due__asked a;
-
-    if (!due__asked_begin(q, &a, 0, goal > 0 ? goal : 1))
-        return DUE_ENOMEM;
-    int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
-    if (goal > 0) {
-        due__commit_go(q, &a, until);
-        due__asked_wait(q, &a, until);
-    }
-    bool all = goal == 0 || due__asked_over(q->commits, &a);
-    due__asked_end(q, &a);
-    return all ? 0 : due__commit_excuse(q);
-}
-
-int due__commit_settled(struct due_queue *q, uint64_t goal)
-{
-    return wait_settled(q, goal, q->commits->timeout_ns);
-}
-
 int due_flush(due_queue *q, int64_t timeout_ns)
 {
     struct due__commits *c = q->commits;
+    struct due__asked a;
 
     if (due__forked(q))
         return DUE_EFORK;
     if (timeout_ns < 0)
         return DUE_EINVAL;
-    if (c == NULL)
+    uint64_t goal = c != NULL ? due__load_relaxed(&c->submitted) : 0; /* no edge: ours at least */
+    if (goal == 0)
         return 0;
-    uint64_t goal = due__load_relaxed(&c->submitted); /* no edge: at least what we left ourselves */
-    return wait_settled(q, goal, timeout_ns);
+    if (!due__asked_begin(q, &a, 0, goal))
+        return DUE_ENOMEM;
+    int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
+    due__commit_go(q, &a, until);
+    due__asked_wait(q, &a, until);
+    bool all = due__asked_over(c, &a);
+    due__asked_end(q, &a);
+    return all ? 0 : due__commit_excuse(q);
 }

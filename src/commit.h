@@ -34,6 +34,7 @@ struct due__asked {
     uint32_t landed;            /* D  of those settled, confirmed */
     int rc;                     /* D  the first refusal */
     uint64_t goal;              /* D  due_flush: settled must reach this; 0: not a flush */
+    bool news;                  /* D  the same, but what was given up counts too */
     const uint32_t *numbers;    /* O  if each one's end is asked for: their places */
     int *results;               /* D  and what became of each that has ended */
     uint32_t count;             /* O  of them; 0: it is not */
@@ -115,6 +116,7 @@ struct due__commits {
     struct due__asked *first;  /* D  calls that wait */
     struct due__waiter *spare; /* D  waiters of calls that have ended, by after[0] */
     uint64_t settled;          /* D  changes; A  relaxed, for a bound */
+    uint64_t given_up;         /* D  times that others may look at a job again for that */
 
     int state;         /* A  relaxed: the store's last answer */
     uint32_t fenced;   /* A  G2: for good */
@@ -157,6 +159,22 @@ void due__asked_detach(struct due__asked *a, struct due__asked **asked);
 void due__asked_settle(struct due__commits *c, struct due__asked *a);
 /* What a caller is told for whom nothing has changed. */
 int due__commit_excuse(struct due_queue *q);
+
+/* ---- news.c ---- */
+
+/* Under the calls' lock: has so much been settled as the call waits for? */
+static inline bool due__asked_reached(const struct due__commits *c, const struct due__asked *a)
+{
+    return c->settled + (a->news ? c->given_up : 0) >= a->goal;
+}
+
+/* Changes that the store has confirmed or refused so far, or that were given up. */
+uint64_t due__commit_news(struct due__commits *c);
+/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
+int due__commit_await(struct due_queue *q, uint64_t goal);
+/* A change was given up, or a job before it was sent, and what they held is free: who waits for
+ * that looks again. */
+void due__commit_given_up(struct due_queue *q);
 
 /* ---- put.c ---- */
 
@@ -300,11 +318,7 @@ int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t 
 /* Until the store has again what it had lost, or @until_ns: 0, or an error. */
 int due__commit_mended(struct due_queue *q, int64_t until_ns);
 
-/* Changes that the store has confirmed or refused so far. */
-uint64_t due__asked_settled(struct due__commits *c);
-/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
-int due__commit_settled(struct due_queue *q, uint64_t goal);
-/* The same until all that is stored was read. */
+/* For as long as a call waits for the store, until all that is stored was read. */
 int due__commit_loaded(struct due_queue *q);
 
 /* Is the store still being read? */

@@ -50,7 +50,7 @@ void due__answer(struct due__commits *c, struct due__asked *a, uint32_t number, 
 static void ring_flushes(struct due__commits *c)
 {
     for (struct due__asked *a = c->first; a != NULL; a = a->next) {
-        if (a->goal != 0 && c->settled >= a->goal)
+        if (a->goal != 0 && due__asked_reached(c, a))
             due__bell_ring(&a->waiter->bell);
     }
 }

@@ -272,12 +272,15 @@ void due__buried(struct due_queue *q)
  * to drop the next, and so on for ever. */
 void due__bury_again(struct due_queue *q, uint32_t number)
 {
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
     struct due__tenure t;
 
     due__enter(q, &t);
     t.rounds = DUE__ROUNDS_MAX; /* who sees to many jobs does not see to others' besides */
     lay(q, number, due__later(q));
     due__leave(q, &t);
+    if (q->commits != NULL && due__word_state(w) == DUE__CHANGING)
+        due__commit_given_up(q);
 }
 
 static void bury_now(struct due_queue *q, uint32_t number)

@@ -47,7 +47,7 @@ struct holder {
     due_id id;           /* */
     uint32_t number;     /* of a live job */
     uint32_t generation; /* */
-    uint64_t settled;    /* changes that the store had settled before the look */
+    uint64_t news;       /* so many before the look: news.c */
     bool live;           /* */
 };
 
@@ -140,7 +140,7 @@ static enum finding look(struct due_queue *q, const void *bytes, size_t len, uin
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 of keys.c */
 
     if (q->commits != NULL)
-        h->settled = due__asked_settled(q->commits);
+        h->news = due__commit_news(q->commits);
     if (keys == NULL)
         return TO_BE_HAD;
     uint64_t hash = due__siphash(keys->seed, bytes, len);
@@ -454,7 +454,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
             if (q->commits == NULL)
                 rc = due__rewrite_wait(q, h.number, h.generation);
             else
-                rc = due__commit_settled(q, h.settled + 1);
+                rc = due__commit_await(q, h.news + 1);
             if (rc != 0)
                 return rc;
             break;

@@ -158,6 +158,7 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
 {
     struct due__commits *c = q->commits;
     uint32_t doubt = 0;
+    bool any = false;
 
     for (size_t i = n; i-- > 0;) {
         struct due__stored *s = due__stored_at(c, jobs[i].number);
@@ -175,8 +176,11 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
             due__key_undo(q, due__front_of(jobs[i].job));
             due__job_release(&q->slab, jobs[i].job);
             due__refused(q, jobs[i].number);
+            any = true;
         }
     }
+    if (any) /* their keys are free */
+        due__commit_given_up(q);
     due__asked_settle(c, a);
     return doubt;
 }

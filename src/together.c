@@ -21,6 +21,7 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
     size_t which[DUE__TOGETHER];
     int rc[DUE__TOGETHER];
     size_t claimed = 0;
+    bool unsent = false;
 
     for (size_t i = 0; i < n; i++) {
         uint32_t generation;
@@ -33,7 +34,10 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
             which[claimed++] = i;
         else if (results[i] == 0)
             due__cancel_end(q, number[claimed]); /* it was not sent yet */
+        unsent |= results[i] == 0 && (w & DUE__LINKED);
     }
+    if (unsent)
+        due__commit_given_up(q);
     if (claimed > 0)
         due__commit_all(q, number, claimed, DUE__CANCEL, 0, rc);
     for (size_t k = 0; k < claimed; k++) {
@@ -73,12 +77,14 @@ static int clear_claimed(struct due_queue *q, const uint32_t *numbers, size_t n,
 /* A claimed job that needs not be removed from the store. */
 static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
 {
-    if (w & DUE__LINKED) /* it was not sent yet */
+    if (w & DUE__LINKED) { /* it was not sent yet */
         due__discard(q, number, w);
-    else if (due__load_seq(&q->commits->stopping)) /* G2: it stays there */
+        due__commit_given_up(q);
+    } else if (due__load_seq(&q->commits->stopping)) { /* G2: it stays there */
         due__keep_stored(q, number);
-    else
+    } else {
         return false;
+    }
     return true;
 }
 

@@ -211,6 +211,8 @@ static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
         lend(q, number, w, job);
     else
         due__cancel_end(q, number);
+    if (q->commits != NULL)
+        due__commit_given_up(q);
     return 0;
 }
 
