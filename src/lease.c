@@ -93,7 +93,8 @@ void due__lease_count(struct due_queue *q, uint32_t number)
     struct due__lease *l = due__lease_at(q, number);
 
     hold(q, number, due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns)); /* J1: ours */
-    due__store_relaxed(&l->attempts, due__load_relaxed(&l->attempts) + 1);           /* R1 */
+    uint32_t attempts = due__load_relaxed(&l->attempts);                             /* R1 */
+    due__store_relaxed(&l->attempts, attempts + 1);                                  /* R1 */
     due__store_relaxed(&l->limit, DUE__COUNTED);                                     /* R1 */
 }
 
