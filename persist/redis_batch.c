@@ -15,339 +15,9 @@
  */
 #include "redis_store.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#define AGAIN        1 /* of a step: once more */
-#define SCRATCH_KEEP ((size_t)64 << 10)
-
-/* What a batch has of each kind. */
-struct counts {
-    uint64_t number; /* the batch */
-    size_t puts, drops, entries, stale;
-    size_t from_dead, to_dead;
-    size_t frees, takes, keeps, unkeeps; /* keys */
-    uint64_t highest;                    /* sequence of a job of ours */
-};
-
-/* ---- Counting -------------------------------------------------------------------------------- */
-
-static int order_reserve(struct due__redis *s, size_t n)
-{
-    if (n <= s->order_room)
-        return 0;
-    size_t *order = realloc(s->order, n * sizeof *order);
-    if (order == NULL)
-        return DUE_ENOMEM;
-    s->order = order;
-    s->order_room = n;
-    return 0;
-}
-
-static struct due__redis_topic *topic_of(struct due__redis *s, const char *name)
-{
-    struct due__redis_topic *t = due__redis_topic(s, name, strlen(name));
-
-    if (t != NULL && t->batch != s->stamp) {
-        t->batch = s->stamp;
-        t->adds = t->drops = t->add = t->drop = 0;
-        t->also = s->first;
-        s->first = t;
-    }
-    return t;
-}
-
-static void count(const struct due__redis *s, const due_change *c, struct counts *k)
-{
-    uint64_t sequence = c->kind == DUE_CHANGE_PUT ? due__redis_sequence(s, c->record.id) : 0;
-
-    k->puts += c->kind == DUE_CHANGE_PUT;
-    k->drops += c->kind == DUE_CHANGE_DROP;
-    k->entries += due__change_has_entry(c);
-    k->stale += due__change_is_stale(s, c, k->number);
-    k->from_dead += due__change_leaves_dead(s, c, k->number);
-    k->to_dead += due__change_enters_dead(c);
-    k->frees += due__change_frees_key(c);
-    k->takes += due__change_takes_key(c);
-    k->keeps += due__change_keeps_key(c);
-    k->unkeeps += due__change_unkeeps_key(s, c);
-    k->highest = sequence > k->highest ? sequence : k->highest;
-}
-
-/* Count the changes, and chain those of each topic. */
-static int sort_out(struct due__redis *s, const due_change *changes, size_t n, struct counts *k)
-{
-    const char *last = NULL;
-    struct due__redis_topic *topic = NULL;
-    int rc = order_reserve(s, n);
-
-    s->stamp++;
-    s->first = NULL;
-    for (size_t i = n; i > 0 && rc == 0; i--) {
-        const due_change *c = &changes[i - 1];
-        bool leaves = due__change_leaves_topic(s, c, k->number);
-
-        count(s, c, k);
-        if (!leaves && !due__change_enters_topic(c))
-            continue;
-        if (c->record.topic != last || topic == NULL)
-            topic = topic_of(s, c->record.topic);
-        last = c->record.topic;
-        if (topic == NULL)
-            return DUE_ENOMEM;
-        size_t *head = leaves ? &topic->drop : &topic->add;
-        s->order[i - 1] = *head;
-        *head = i;
-        *(leaves ? &topic->drops : &topic->adds) += 1;
-    }
-    return rc;
-}
-
-/* ---- Formatting ------------------------------------------------------------------------------ */
-
-static void put_id(struct due__redis *s, const due_change *c)
-{
-    due__link_bytes(s->link, c->record.id.byte, DUE_STORE_ID_BYTES);
-}
-
-static int put_record(struct due__redis *s, const due_record *r)
-{
-    size_t need = DUE__RECORD_FRONT + r->len;
-
-    if (need > s->scratch_room) {
-        unsigned char *bytes = realloc(s->scratch, need);
-        if (bytes == NULL)
-            return DUE_ENOMEM;
-        s->scratch = bytes;
-        s->scratch_room = need;
-    }
-    size_t front = due__record_front(r, s->scratch);
-    if (r->len > 0)
-        memcpy(s->scratch + front, r->data, r->len);
-    due__link_bytes(s->link, s->scratch, front + r->len);
-    return 0;
-}
-
-static void scratch_shrink(struct due__redis *s)
-{
-    if (s->scratch_room > SCRATCH_KEEP) {
-        free(s->scratch);
-        s->scratch = NULL;
-        s->scratch_room = 0;
-    }
-}
-
-static int put_jobs(struct due__redis *s, const due_change *changes, size_t n,
-                    const struct counts *k)
-{
-    int rc = 0;
-
-    if (k->puts == 0)
-        return 0;
-    due__redis_word(s, s->keys.jobs, 2 * k->puts, "HSET");
-    s->statuses++;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        if (changes[i].kind == DUE_CHANGE_PUT) {
-            put_id(s, &changes[i]);
-            rc = put_record(s, &changes[i].record);
-        }
-    }
-    return rc;
-}
-
-/* A command on @key with @count arguments for what @chosen says, one each: the id, or the key. */
-static void put_chosen(struct due__redis *s, const char *command, const char *key, size_t count,
-                       due__redis_choice *chosen, bool ids, const due_change *changes, size_t n,
-                       uint64_t number)
-{
-    if (count == 0)
-        return;
-    due__redis_word(s, key, count, command);
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (!chosen(s, &changes[i], number))
-            continue;
-        if (ids)
-            put_id(s, &changes[i]);
-        else
-            due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
-    }
-}
-
-static void put_removals(struct due__redis *s, const due_change *changes, size_t n,
-                         const struct counts *k)
-{
-    size_t entries = k->stale + (s->has_entries ? k->drops : 0);
-    uint64_t number = k->number;
-
-    put_chosen(s, "HDEL", s->keys.jobs, k->drops, due__choose_drops, true, changes, n, number);
-    put_chosen(s, "HDEL", s->keys.again, entries, due__choose_entries, true, changes, n, number);
-    put_chosen(s, "ZREM", s->keys.dead, k->from_dead, due__change_leaves_dead, true, changes, n,
-               number);
-    put_chosen(s, "HDEL", s->keys.unique, k->frees, due__choose_frees, false, changes, n, number);
-    put_chosen(s, "ZREM", s->keys.kept, k->unkeeps, due__choose_unkeeps, false, changes, n, number);
-}
-
-static void put_entries(struct due__redis *s, const due_change *changes, size_t n,
-                        const struct counts *k)
-{
-    unsigned char entry[DUE__ENTRY_MOST];
-
-    if (k->entries == 0)
-        return;
-    due__redis_word(s, s->keys.again, 2 * k->entries, "HSET");
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (due__change_has_entry(&changes[i])) {
-            put_id(s, &changes[i]);
-            due__link_bytes(s->link, entry, due__entry_write(&changes[i].record, entry));
-        }
-    }
-}
-
-static void put_dead(struct due__redis *s, const due_change *changes, size_t n,
-                     const struct counts *k)
-{
-    if (k->to_dead == 0)
-        return;
-    due__redis_word(s, s->keys.dead, 2 * k->to_dead, "ZADD");
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (due__change_enters_dead(&changes[i])) {
-            due__link_number(s->link, due__redis_score(changes[i].record.died_ns));
-            put_id(s, &changes[i]);
-        }
-    }
-}
-
-/* Behind what frees them: a batch may free a key and then take it. */
-static void put_keys(struct due__redis *s, const due_change *changes, size_t n,
-                     const struct counts *k)
-{
-    if (k->takes > 0) {
-        due__redis_word(s, s->keys.unique, 2 * k->takes, "HSET");
-        s->statuses++;
-    }
-    for (size_t i = 0; i < n && k->takes > 0; i++) {
-        if (due__change_takes_key(&changes[i])) {
-            due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
-            put_id(s, &changes[i]);
-        }
-    }
-    if (k->keeps == 0)
-        return;
-    due__redis_word(s, s->keys.kept, 2 * k->keeps, "ZADD");
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (due__change_keeps_key(&changes[i])) {
-            due__link_number(s->link, due__redis_score(changes[i].key_kept_ns));
-            due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
-        }
-    }
-}
-
-/* Each batch does so until one has landed that did. */
-static void put_entering(struct due__redis *s, struct due__redis_topic *t, uint64_t number)
-{
-    due__redis_word(s, s->keys.topics, 2, "HSETNX");
-    due__link_bytes(s->link, t->key + t->name_at, t->key_len - t->name_at);
-    due__link_number(s->link, 0);
-    s->statuses++;
-    t->after[number % 2] = s->enter[number % 2];
-    s->enter[number % 2] = t;
-}
-
-/* The batch @number has landed, with its topics, or is formatted anew. */
-static void forget_entering(struct due__redis *s, uint64_t number, bool entered)
-{
-    for (struct due__redis_topic *t = s->enter[number % 2]; t != NULL; t = t->after[number % 2])
-        t->entered = t->entered || entered;
-    s->enter[number % 2] = NULL;
-}
-
-static void put_topic(struct due__redis *s, struct due__redis_topic *t, const due_change *changes,
-                      uint64_t number)
-{
-    if (t->drops > 0) {
-        due__link_command(s->link, 2 + t->drops);
-        due__link_text(s->link, "ZREM");
-        due__link_bytes(s->link, t->key, t->key_len);
-        for (size_t i = t->drop; i != 0; i = s->order[i - 1])
-            put_id(s, &changes[i - 1]);
-        s->statuses++;
-    }
-    if (t->adds > 0) {
-        due__link_command(s->link, 2 + 2 * t->adds);
-        due__link_text(s->link, "ZADD");
-        due__link_bytes(s->link, t->key, t->key_len);
-        for (size_t i = t->add; i != 0; i = s->order[i - 1]) {
-            due__link_number(s->link, due__redis_score(changes[i - 1].record.until_ns));
-            put_id(s, &changes[i - 1]);
-        }
-        s->statuses++;
-    }
-    if (t->adds > 0 && !t->entered)
-        put_entering(s, t, number);
-}
-
-/* The number is the last to be written, so that it never is there without the changes. */
-static void put_end(struct due__redis *s, uint64_t number)
-{
-    static const char *const exec[] = { "EXEC" };
-
-    due__redis_word(s, s->keys.writers, 2, "HSET");
-    due__link_number(s->link, (int64_t)s->writer);
-    due__link_number(s->link, (int64_t)number);
-    s->statuses++;
-    due__link_words(s->link, 1, exec);
-    due__redis_guard(s);
-    if (s->set.wait_replicas > 0) {
-        due__link_command(s->link, 3);
-        due__link_text(s->link, "WAIT");
-        due__link_number(s->link, s->set.wait_replicas);
-        due__link_number(s->link, s->set.wait_replicas_ns / 1000000);
-    }
-}
-
-static void put_multi(struct due__redis *s)
-{
-    static const char *const multi[] = { "MULTI" };
-
-    due__link_words(s->link, 1, multi);
-    s->statuses = 1;
-}
-
-static int format_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
-{
-    struct counts k = { .number = number };
-
-    if (s->formatted[number % 2] != number)
-        s->sequence_old[number % 2] = s->sequence_high;
-    s->formatted[number % 2] = number;
-    forget_entering(s, number, false);
-    int rc = sort_out(s, changes, n, &k);
-    if (rc != 0)
-        return rc;
-    put_multi(s);
-    put_removals(s, changes, n, &k);
-    rc = put_jobs(s, changes, n, &k);
-    scratch_shrink(s);
-    if (rc != 0) {
-        due__link_forget(s->link); /* the command that was begun cannot be taken back */
-        return rc;
-    }
-    put_entries(s, changes, n, &k);
-    put_dead(s, changes, n, &k);
-    put_keys(s, changes, n, &k);
-    for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
-        put_topic(s, t, changes, number);
-    put_end(s, number);
-    if (k.highest > s->sequence_high)
-        s->sequence_high = k.highest;
-    s->has_entries = s->has_entries || k.entries > 0;
-    s->has_dead = s->has_dead || k.to_dead > 0;
-    return 0;
-}
+#define AGAIN 1 /* of a step: once more */
 
 /* ---- What came of it ------------------------------------------------------------------------- */
 
@@ -365,7 +35,7 @@ static void has_landed(struct due__redis *s)
     s->unconfirmed = 0;
     if (wait != NULL && (wait->type != REDIS_REPLY_INTEGER || wait->integer < s->set.wait_replicas))
         s->unconfirmed = number;
-    forget_entering(s, number, true);
+    due__format_over(s, number, true);
 }
 
 /* Refused as a whole: what for. */
@@ -436,19 +106,6 @@ static bool only_removals(const due_change *changes, size_t n)
     return true;
 }
 
-static int format_script(struct due__redis *s, const due_change *changes, size_t n, uint64_t number)
-{
-    struct counts k = { .number = number };
-
-    forget_entering(s, number, false);
-    int rc = sort_out(s, changes, n, &k);
-
-    s->statuses = 0;
-    if (rc == 0)
-        due__script_remove(s, changes, n, number);
-    return rc;
-}
-
 int due__redis_launch(struct due__redis *s, uint64_t number, bool script, int64_t until_ns)
 {
     bool again = s->sent >= number;
@@ -474,7 +131,8 @@ static int send_batch(struct due__redis *s, const due_change *changes, size_t n,
 
     if (rc != 0)
         return rc;
-    rc = script ? format_script(s, changes, n, number) : format_batch(s, changes, n, number);
+    rc = script ? due__format_script(s, changes, n, number)
+                : due__format_batch(s, changes, n, number);
     return rc != 0 ? rc : due__redis_launch(s, number, script, until_ns);
 }
 
@@ -486,9 +144,7 @@ static int send_number(struct due__redis *s, uint64_t number, int64_t until_ns)
 
     if (rc != 0)
         return rc;
-    forget_entering(s, number, false);
-    put_multi(s);
-    put_end(s, number);
+    due__format_number(s, number);
     return due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses,
                              s->set.wait_replicas > 0 ? 4 : 3, until_ns);
 }
@@ -552,7 +208,7 @@ int due__redis_format(struct due__redis *s, const due_change *changes, size_t n,
 {
     int rc = check_changes(s, changes, n, number);
 
-    return rc != 0 ? rc : format_batch(s, changes, n, number);
+    return rc != 0 ? rc : due__format_batch(s, changes, n, number);
 }
 
 int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define LEASE_SLACK DUE_S(1)
+#define META        16 /* names and values */
 
 enum judgement {
     JUDGED_MINE,  /* all is as it was */
@@ -52,15 +53,15 @@ static int claimed(struct due__redis *s)
 
 /* What meta is to hold: all of it, or only what changes. */
 static size_t meta_fields(struct due__redis *s, const struct due__redis_survey *was,
-                          const char *fields[14], char writer[24])
+                          const char *fields[META], char writer[24])
 {
     snprintf(writer, 24, "%" PRIu64, s->writer > was->last_writer ? s->writer : was->last_writer);
-    const char *const all[14] = { "writer",       writer,        "format", "1",
-                                  "least_reader", "1",           "mode",   "owner",
-                                  "partitions",   "1",           "clock",  "realtime",
-                                  "incarnation",  s->incarnation };
+    const char *const all[META] = { "writer", writer,     "server",       due__redis_server(s),
+                                    "format", "1",        "least_reader", "1",
+                                    "mode",   "owner",    "partitions",   "1",
+                                    "clock",  "realtime", "incarnation",  s->incarnation };
     memcpy(fields, all, sizeof all);
-    return was->meta ? 2 : 14;
+    return was->meta ? 4 : META;
 }
 
 /* Answers how many commands there are between MULTI and EXEC. */
@@ -94,7 +95,7 @@ static size_t ask_claim(struct due__redis *s, const struct due__redis_survey *wa
 /* Write that we are the owner, if all is still as @was says.  0; 1: it is not; or an error. */
 static int claim(struct due__redis *s, const struct due__redis_survey *was, int64_t until_ns)
 {
-    const char *meta[14];
+    const char *meta[META];
     char writer[24];
     size_t n_meta = meta_fields(s, was, meta, writer);
     int rc = DUE_ENOSPC;
@@ -193,6 +194,7 @@ static int try_take_over(struct due__redis *s, int64_t until_ns)
         return rc == 0 ? 1 : rc;
     }
     be_writer(s, &w);
+    due__redis_suspect(s, &w);
     s->server_ns = w.server_us * 1000;
     rc = claim(s, &w, until_ns);
     return rc == DUE_ESTORE ? 1 : rc;
@@ -458,9 +460,13 @@ int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
     if (rc == 0) {
         due__redis_bare(s, "MULTI");
         due__redis_word(s, s->keys.owner, 0, "DEL");
+        if (!s->unsure) {
+            due__redis_word(s, s->keys.meta, 1, "HDEL");
+            due__link_text(s->link, "server");
+        }
         due__redis_bare(s, "EXEC");
         s->armed = false;
-        rc = due__flight_start(s, DUE__FLIGHT_CLOSE, 0, 2, 1, until_ns);
+        rc = due__flight_start(s, DUE__FLIGHT_CLOSE, 0, 2u + !s->unsure, 1, until_ns);
     }
     if (rc >= 0)
         rc = due__flight_land(s, until_ns);

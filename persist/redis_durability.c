@@ -186,6 +186,8 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns)
         rc = due__redis_error(s, class);
     if (rc == 0 && opening)
         rc = check_opening(s, info);
+    if (!info_value(info, "run_id", s->server, sizeof s->server))
+        s->server[0] = '\0';
     if (rc == 0) {
         rc = check_durability(s, durability_of(s, info, s->air.kept[1]));
         s->probe_due = false;

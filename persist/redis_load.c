@@ -93,13 +93,15 @@ static bool is_page_of_ids(const redisReply *r)
     return true;
 }
 
-/* What else stands there.  Nobody else writes; but a batch in doubt may have landed. */
+/* What else stands there.  Nobody else writes; but a batch in doubt may have landed, and if we are
+ * unsure any may. */
 static bool note_rest(struct due__redis *s, const redisReply *entries, const redisReply *dead)
 {
     if (entries->type != REDIS_REPLY_INTEGER || dead->type != REDIS_REPLY_INTEGER)
         return false;
-    s->has_entries = entries->integer > 0 || (s->has_entries && s->doubt != 0);
-    s->has_dead = dead->integer > 0 || (s->has_dead && s->doubt != 0);
+    bool may = s->doubt != 0 || s->unsure;
+    s->has_entries = entries->integer > 0 || (s->has_entries && may);
+    s->has_dead = dead->integer > 0 || (s->has_dead && may);
     return true;
 }
 
@@ -312,6 +314,8 @@ static int show_job(struct due__redis *s, const redisReply *owner, size_t *shown
 
     if (rc == DUE_EVERSION)
         return rc;
+    if (rc != 0 && l->line == NULL)
+        return 0; /* set aside where it stands, if it stands anywhere */
     if (rc != 0) {
         if (!note_bad(l))
             return DUE_ENOMEM;
@@ -323,7 +327,7 @@ static int show_job(struct due__redis *s, const redisReply *owner, size_t *shown
     if (rc != 0)
         return rc;
     l->rank++;
-    l->cursor.set = true;
+    l->cursor.set = l->line != NULL;
     l->cursor.score = due__redis_score(record.cause != 0 ? record.died_ns : record.until_ns);
     l->cursor.id = record.id;
     l->seen_bytes += (size_t)job->len;
@@ -373,6 +377,9 @@ static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_stor
         l->stray++;
         (*shown)++;
     }
+    int rc = due__redis_all_read(s, until_ns);
+    if (rc != 0)
+        return rc;
     l->ended = true;
     if (l->set_aside > 0)
         due__redis_log(s, DUE_LOG_WARNING, "%zu damaged records were set aside in %s", l->set_aside,
@@ -421,7 +428,7 @@ static int next_page(struct due__redis *s, size_t max, int64_t until_ns)
 
     if (l->next_ids == NULL) {
         l->page = page_size(l, max);
-        int rc = find_page(s, until_ns);
+        int rc = l->line != NULL ? find_page(s, until_ns) : due__redis_scan(s, until_ns);
         if (rc != 0)
             return rc;
     }
@@ -468,6 +475,26 @@ static int step(struct due__redis *s, size_t *shown, size_t max, due_store_visit
     return rc;
 }
 
+/* All records, wherever they stand.  0: all were shown. */
+static int scan(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit, void *ctx,
+                int64_t until_ns)
+{
+    struct due__redis_load *l = &s->load;
+
+    l->cursor.set = false;
+    while (!l->scanned) {
+        if (max > 0 && *shown >= max)
+            return MORE;
+        int rc = step(s, shown, max, visit, ctx, until_ns);
+        if (rc != 0 && rc != MORE)
+            return rc;
+        l->last = false;
+        if (rc == MORE)
+            due__redis_scanned(l);
+    }
+    return 0;
+}
+
 static int begin(struct due__redis *s, int rewind, int64_t until_ns)
 {
     struct due__redis_load *l = &s->load;
@@ -505,7 +532,8 @@ static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, vo
             return rc;
         }
     }
-    return show_strays(s, &shown, max, visit, ctx, until_ns);
+    int rc = s->unsure ? scan(s, &shown, max, visit, ctx, until_ns) : 0;
+    return rc == 0 ? show_strays(s, &shown, max, visit, ctx, until_ns) : rc;
 }
 
 int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visit *visit, void *ctx,

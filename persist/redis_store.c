@@ -246,7 +246,8 @@ static int open_store(due_store *store, const struct due_store_open *how,
                                      .batch_bytes = s->set.batch_bytes,
                                      .renew_ns = s->set.lease_ns / 3,
                                      .durability = s->durability,
-                                     .jobs = s->jobs };
+                                     .jobs = s->jobs,
+                                     .put_again = s->unsure };
     return 0;
 }
 

@@ -7,6 +7,7 @@
  *   redis_claim.c       becoming the owner, staying it, coming back after a lost connection
  *   redis_durability.c  what the server promises to keep
  *   redis_batch.c       batches of changes
+ *   redis_format.c      how one is written down
  *   redis_change.c      what a change does to which key
  *   redis_script.c      what a full server would refuse otherwise
  *   redis_load.c        reading everything back
@@ -15,6 +16,7 @@
  *   redis_whose.c       whose the keys are that records name
  *   redis_kept.c        keys that are kept after their job is gone
  *   redis_quarantine.c  what is damaged
+ *   redis_unsure.c      what a torn log may take back at the next start
  *   redis_topic.c       the topics that were met
  *
  * Guards     I  set at open, then constant      C  only the call under way, one at a time
@@ -63,6 +65,8 @@ enum due__flight_kind {
     DUE__FLIGHT_WHOSE, /* whose the page's keys are */
     DUE__FLIGHT_COUNT,
     DUE__FLIGHT_ASIDE,
+    DUE__FLIGHT_SCAN, /* all records */
+    DUE__FLIGHT_SURE,
     DUE__FLIGHT_KEPT, /* keys that are kept, */
     DUE__FLIGHT_OF,   /* and whose they were */
     DUE__FLIGHT_CLOSE
@@ -157,6 +161,10 @@ struct due__redis_load {
     size_t *bad; /* positions in the page */
     size_t n_bad;
     size_t set_aside;                /* in this load */
+    bool scanned;                    /* all records were looked through */
+    char scan[24];                   /* how far; empty: it begins */
+    char scan_next[24];              /* and once the page was shown */
+    uint64_t scan_link;              /* the connection that it is of */
     struct due__redis_stray *strays; /* jobs moved behind the cursor before they were shown */
     size_t n_strays, stray_room, stray;
 };
@@ -185,6 +193,7 @@ struct due__redis_survey {
     bool shared;
     bool same; /* the incarnation that we know */
     char incarnation[40];
+    char server[48];      /* the start of the server that the last owner met; empty: it closed */
     uint64_t last_writer; /* the highest anywhere */
     bool numbered;        /* our writer's number is there */
     uint64_t number;
@@ -209,6 +218,9 @@ struct due__redis {
     char fence[DUE__REDIS_FENCE];    /* I: writer:nonce */
     uint64_t writer;                 /* I */
     char incarnation[40];            /* C */
+    char server[48];                 /* C: this start of the server; empty: it does not tell */
+    bool unsure;                     /* C: see redis_unsure.c */
+    bool read_once;                  /* C: all that is stored was shown since we opened it */
     size_t statuses;                 /* C: of the batch being formatted: answers before EXEC's */
     bool open;                       /* C: we became the owner */
     bool closed;                     /* C */
@@ -356,6 +368,28 @@ bool due__change_unkeeps_key(const struct due__redis *s, const due_change *c); /
 /* Of the changes of a batch those that one command is about. */
 typedef bool due__redis_choice(const struct due__redis *s, const due_change *c, uint64_t number);
 due__redis_choice due__choose_drops, due__choose_entries, due__choose_frees, due__choose_unkeeps;
+
+/* ---- redis_format.c */
+/* Write the batch @number into the link's buffer, with the guard behind it. */
+int due__format_batch(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
+/* The same of removals only, as a script. */
+int due__format_script(struct due__redis *s, const due_change *changes, size_t n, uint64_t number);
+/* The same of nothing but its number. */
+void due__format_number(struct due__redis *s, uint64_t number);
+/* The batch @number has landed (@entered: its new topics too), or is formatted anew. */
+void due__format_over(struct due__redis *s, uint64_t number, bool entered);
+
+/* ---- redis_unsure.c */
+/* Before a takeover from whom @was tells of: are we to be unsure? */
+void due__redis_suspect(struct due__redis *s, const struct due__redis_survey *was);
+/* What `meta` is to say of the server. */
+const char *due__redis_server(const struct due__redis *s);
+/* Ask for the next page of the names of all records.  0: they are in the load's next_ids; and then
+ * they were shown. */
+int due__redis_scan(struct due__redis *s, int64_t until_ns);
+void due__redis_scanned(struct due__redis_load *l);
+/* All that is stored was shown.  0, or an error: to be called again. */
+int due__redis_all_read(struct due__redis *s, int64_t until_ns);
 
 /* ---- redis_batch.c */
 /* What commit() refuses at once, and else the batch's bytes into the link. */

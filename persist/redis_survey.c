@@ -42,14 +42,16 @@ void due__redis_guarded(struct due__redis *s, size_t at)
         s->checked_ns = s->air.sent_ns;
 }
 
+#define META 7 /* fields of it that are asked for */
+
 /* ---- Looking --------------------------------------------------------------------------------- */
 
 /* From here on the watch begins later than the last look at the fence, until somebody looks anew,
  * and it may be that nobody ever sees these answers. */
 static void ask_survey(struct due__redis *s, bool all)
 {
-    static const char *const fields[] = { "format",     "least_reader", "mode",
-                                          "partitions", "incarnation",  "writer" };
+    static const char *const fields[] = { "format",      "least_reader", "mode",  "partitions",
+                                          "incarnation", "writer",       "server" };
 
     s->armed = false;
     due__redis_bare(s, "UNWATCH");
@@ -62,8 +64,8 @@ static void ask_survey(struct due__redis *s, bool all)
     due__redis_word(s, s->keys.fence, 0, "GET");
     due__redis_word(s, s->keys.owner, 0, "GET");
     due__redis_word(s, s->keys.owner, 0, "PTTL");
-    due__redis_word(s, s->keys.meta, 6, "HMGET");
-    for (size_t i = 0; i < 6; i++)
+    due__redis_word(s, s->keys.meta, META, "HMGET");
+    for (size_t i = 0; i < META; i++)
         due__link_text(s->link, fields[i]);
     due__redis_word(s, s->keys.writers, 1, "HGET");
     due__link_number(s->link, (int64_t)s->writer);
@@ -114,9 +116,9 @@ static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const r
 {
     int64_t writer = 0;
 
-    if (!due__redis_is_array(r, 6))
+    if (!due__redis_is_array(r, META))
         return false;
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < META; i++)
         w->meta = w->meta || r->element[i]->type != REDIS_REPLY_NIL;
     if (!w->meta)
         return true;
@@ -129,6 +131,12 @@ static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const r
     w->shared = strcmp(r->element[2]->str, "owner") != 0;
     memcpy(w->incarnation, life->str, (size_t)life->len);
     w->same = strcmp(w->incarnation, s->incarnation) == 0;
+    const redisReply *server = r->element[6];
+    if (server->type != REDIS_REPLY_NIL) { /* one that is too long is nobody's we know */
+        bool fits =
+            due__redis_is_text(server) && server->len > 0 && (size_t)server->len < sizeof w->server;
+        memcpy(w->server, fits ? server->str : "?", fits ? (size_t)server->len : 1);
+    }
     w->last_writer = (uint64_t)writer;
     return true;
 }

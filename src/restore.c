@@ -229,6 +229,33 @@ static void progress(struct due_queue *q, bool finished)
         c->on_restore(q->hooks.ctx, due__load_relaxed(&c->restored), finished); /* no edge: ours */
 }
 
+/* Everything that the queue holds is to be put again. */
+static void put_again(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
+        if (!due__side_has(&c->stored, i))
+            continue;
+        struct due__stored *s = due__stored_at(c, i);
+        if (s->stored == DUE__IS_STORED)
+            s->stored = DUE__WAS_STORED;
+    }
+    if (c->dropping)
+        due__purge_end(q, DUE_ELOST);
+    c->flying = c->doubt = false; /* what was in doubt has not landed, and is written anew */
+    due__batch_unwrite(c->now);
+    due__batch_unwrite(c->next);
+    due__store_seq(&c->lacking, 1); /* G2 */
+    c->mirror_at = 0;
+    c->rewind = true;
+    c->rewind_keys = true;
+    c->load_keys = false;
+    due__kept_again(c);
+    c->purging = !due__load_seq(&c->loading); /* G2: else what is not known is yet to be loaded */
+    c->purged = 0;
+}
+
 static void loaded(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
@@ -238,6 +265,10 @@ static void loaded(struct due_queue *q)
     due__asked_ring(c);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
         due__drained(q);
+    if (!c->info.put_again)
+        return;
+    put_again(q);
+    due__log(q, DUE_LOG_INFO, "%s: all jobs are written to the store again, to be sure", q->name);
 }
 
 static int load_page(struct due_queue *q, due_store_visit *visit, struct page *p, size_t max,
@@ -340,28 +371,7 @@ int due__restore_one(struct due_queue *q, due_id id, int64_t until_ns)
 
 void due__mirror_begin(struct due_queue *q)
 {
-    struct due__commits *c = q->commits;
-
-    for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
-        if (!due__side_has(&c->stored, i))
-            continue;
-        struct due__stored *s = due__stored_at(c, i);
-        if (s->stored == DUE__IS_STORED)
-            s->stored = DUE__WAS_STORED;
-    }
-    if (c->dropping)
-        due__purge_end(q, DUE_ELOST);
-    c->flying = c->doubt = false; /* what was in doubt has not landed, and is written anew */
-    due__batch_unwrite(c->now);
-    due__batch_unwrite(c->next);
-    due__store_seq(&c->lacking, 1); /* G2 */
-    c->mirror_at = 0;
-    c->rewind = true;
-    c->rewind_keys = true;
-    c->load_keys = false;
-    due__kept_again(c);
-    c->purging = !due__load_seq(&c->loading); /* G2: else what is not known is yet to be loaded */
-    c->purged = 0;
+    put_again(q);
     due__log(q, DUE_LOG_WARNING, "%s: the store has lost jobs; they are put again from memory",
              q->name);
 }

@@ -117,6 +117,9 @@ struct due_store_info {
     int64_t renew_ns;               /* how often to renew; DUE_FOREVER: never */
     enum due_durability durability; /* in force now */
     uint64_t jobs;                  /* about how many are stored */
+    int put_again;                  /* 1: what it shows is right, but may not be after its next
+                                       start: the queue writes everything again once it has read it,
+                                       as after DUE_ELOST */
 };
 
 /* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call. */
