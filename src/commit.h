@@ -105,7 +105,7 @@ struct due__commits {
     bool purge_last;            /* K  the store has shown everything */
     uint64_t purged;            /* K */
     bool closed;                /* K  ownership was given up */
-    bool load_keys;             /* K  loading: all jobs were shown, now the kept keys */
+    bool load_keys;             /* K  loading, purging: all jobs were shown, now the kept keys */
     bool rewind_keys;           /* K  and that from the beginning */
     uint32_t forget_at;         /* K  the shard of keys that was looked at last */
     uint32_t keep_shard;        /* K  after a loss: the next one whose kept keys are to be told */

@@ -5,7 +5,7 @@
  * longer in the table; or after, and then they are sent after it.  If that batch is refused, these
  * stand over a key that the store keeps still, and what was written of them is written anew.
  *
- * Guards     K  the key (commit.c)
+ * Guards     K  the key (commit.c)      O  its owner's alone
  */
 #include "kept.h"
 
@@ -48,15 +48,25 @@ static void forget_some(struct due_queue *q, struct due__batch *b)
 
 /* ---- What was lost ---- */
 
+const struct due__key *due__kept_copy(struct due_queue *q, struct due__batch *b, const void *key,
+                                      size_t len)
+{
+    due_spec spec = { DUE_SPEC_INIT, .key = key, .key_len = len };
+    struct due__key *copy = due__key_new(q, &spec);
+
+    if (copy != NULL) {
+        copy->next = b->keeping;
+        b->keeping = copy;
+    }
+    return copy;
+}
+
 static bool keep(struct due_queue *q, struct due__batch *b, const struct due__kept_key *kept)
 {
-    due_spec spec = { DUE_SPEC_INIT, .key = kept->bytes, .key_len = kept->len };
-    struct due__key *copy = due__key_new(q, &spec);
+    const struct due__key *copy = due__kept_copy(q, b, kept->bytes, kept->len);
 
     if (copy == NULL)
         return false;
-    copy->next = b->keeping;
-    b->keeping = copy;
     b->changes[b->send++] = (due_change){
         .kind = DUE_CHANGE_KEEP,
         .key_kept_ns = kept->until_ns,
@@ -166,5 +176,47 @@ int due__kept_load(struct due_queue *q, int64_t until_ns)
     int rc = c->store->verbs->keys(c->store, c->rewind_keys, PAGE_KEYS, visit, q, until_ns);
     if (rc >= 0)
         c->rewind_keys = false;
+    return rc;
+}
+
+/* ---- What came back ---- */
+
+/* What is to be forgotten of it. */
+struct purge {
+    struct due_queue *q; /* O */
+    size_t n;            /* O */
+};
+
+/* The store shows a kept key after everything was put again: one that the queue does not know of
+ * was forgotten before. */
+static int purge(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    struct purge *p = ctx;
+    struct due__batch *b = p->q->commits->now;
+
+    (void)until_ns;
+    if (len == 0 || len > DUE_KEY_MAX || due__key_may_be_kept(p->q, key, len))
+        return 0;
+    if (p->n == p->q->commits->info.batch_changes)
+        return DUE_EAGAIN; /* it is shown again */
+    const struct due__key *copy = due__kept_copy(p->q, b, key, len);
+    if (copy == NULL)
+        return DUE_ENOMEM;
+    b->changes[p->n++] = (due_change){
+        .kind = DUE_CHANGE_FORGET,
+        .record = { .id = id, .topic = "", .key = copy->bytes, .key_len = copy->len }
+    };
+    return 0;
+}
+
+int due__kept_purge(struct due_queue *q, size_t max, int64_t until_ns, size_t *forgotten)
+{
+    struct due__commits *c = q->commits;
+    struct purge p = { .q = q };
+
+    int rc = c->store->verbs->keys(c->store, c->rewind_keys, max, purge, &p, until_ns);
+    if (rc >= 0)
+        c->rewind_keys = false;
+    *forgotten = p.n;
     return rc;
 }

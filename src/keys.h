@@ -114,6 +114,9 @@ bool due__key_lost(const struct due_queue *q, const struct due__key *key);
 
 struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *key);
 
+/* May the store keep the key, as far as the queue knows? */
+bool due__key_may_be_kept(struct due_queue *q, const void *bytes, size_t len);
+
 /* A job of the sender's has left the store, which keeps its key until @until_ns. */
 void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns);
 

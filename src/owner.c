@@ -21,6 +21,7 @@
 #include "core.h"
 #include "front.h"
 #include "keys.h"
+#include "siphash.h"
 
 #define SWEEPS 4u /* chains looked at by each key that comes to be kept */
 
@@ -182,6 +183,20 @@ static bool may_be_kept(const struct due__key *key)
 
         kept |= key->over_kept || (from != NULL && from->term_ns > 0);
     }
+    return kept;
+}
+
+bool due__key_may_be_kept(struct due_queue *q, const void *bytes, size_t len)
+{
+    struct due__keys *keys = due__load_acquire(&q->keys); /* K1 of keys.c */
+
+    if (keys == NULL)
+        return false;
+    uint64_t hash = due__siphash(keys->seed, bytes, len);
+    struct due__key_shard *it = due__key_enter(keys, hash);
+    const struct due__key *first = due__key_find(it, bytes, len, hash);
+    bool kept = first != NULL && (first->place == 0 || may_be_kept(first));
+    due__key_leave(q, it);
     return kept;
 }
 

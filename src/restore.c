@@ -5,8 +5,8 @@
  *
  * The store may lose what it had confirmed (killed without a log, an old backup, a failover) while
  * the queue lives.  Then everything that the queue holds is put again, behind the changes that
- * wait, and then the store is read once more: what the queue does not know was removed before, and
- * is dropped.
+ * wait, and then the store is read once more, jobs and kept keys: what the queue does not know was
+ * removed before, and is dropped.
  *
  * Guards     K  the key (commit.c)      O  its owner's alone
  */
@@ -177,20 +177,6 @@ static int restore(void *ctx, const due_record *r)
     return 0;
 }
 
-/* A copy of what the store shows of a key, until the batch of drops has ended.  NULL: no memory. */
-static const struct due__key *copy_key(struct due_queue *q, const due_record *r)
-{
-    struct due__batch *b = q->commits->now;
-    due_spec spec = { DUE_SPEC_INIT, .key = r->key, .key_len = r->key_len };
-    struct due__key *copy = due__key_new(q, &spec);
-
-    if (copy != NULL) {
-        copy->next = b->keeping;
-        b->keeping = copy;
-    }
-    return copy;
-}
-
 /* The store shows a job after everything was put again: unknown ones are not the queue's.  A key
  * that leads to one is free with it. */
 static int purge(void *ctx, const due_record *r)
@@ -207,7 +193,8 @@ static int purge(void *ctx, const due_record *r)
     if (p->dropped == c->info.batch_changes)
         return DUE_EAGAIN; /* it is shown again */
     const char *topic = due_topic_name(p->q, due_topic(p->q, r->topic));
-    if (topic == NULL || (r->key_len > 0 && (key = copy_key(p->q, r)) == NULL))
+    if (topic == NULL ||
+        (r->key_len > 0 && (key = due__kept_copy(p->q, c->now, r->key, r->key_len)) == NULL))
         return DUE_ENOMEM;
     due_change *ch = &c->now->changes[p->dropped++];
     *ch = (due_change){ .kind = DUE_CHANGE_DROP,
@@ -282,11 +269,16 @@ static int load_page(struct due_queue *q, due_store_visit *visit, struct page *p
     return rc;
 }
 
-/* Nothing is left that the queue does not know. */
+/* The store has shown all jobs, and nothing is left of those that the queue does not know: next the
+ * kept keys.  Or these too, and that was all. */
 static void purged(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
+    if (!c->load_keys) {
+        c->load_keys = c->rewind_keys = true;
+        return;
+    }
     c->purging = false;
     due__mirror_over(c);
     due__log(q, DUE_LOG_WARNING, "%s: the store has everything again; %llu old jobs dropped",
@@ -302,7 +294,8 @@ static int purge_page(struct due_queue *q, int64_t until_ns)
     if (c->mirror_at != DUE__NO_JOB || c->pending)
         return 0; /* first everything is put */
     size_t max = c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS;
-    int rc = load_page(q, purge, &p, max / 2 + 1, until_ns);
+    int rc = c->load_keys ? due__kept_purge(q, max / 2 + 1, until_ns, &p.dropped)
+                          : load_page(q, purge, &p, max / 2 + 1, until_ns);
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
         return 0;
@@ -328,8 +321,9 @@ void due__purge_end(struct due_queue *q, int rc)
     due__key_drop(q, c->now->keeping);
     c->now->keeping = NULL;
     c->rewind |= rc != 0; /* once more, when it can be had */
+    c->rewind_keys |= rc != 0;
     c->later |= rc != 0;
-    c->purged += rc == 0 ? c->now->send : 0;
+    c->purged += rc == 0 && !c->load_keys ? c->now->send : 0;
     if (rc == 0 && c->purge_last)
         purged(q);
 }

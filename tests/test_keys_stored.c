@@ -477,6 +477,35 @@ Test(keys_stored, a_key_that_came_back_with_a_loss_goes_with_its_job, .timeout =
     shop_close(&s);
 }
 
+/* A key that is kept no longer comes back as the store loses that, with what is kept still. */
+Test(keys_stored, a_kept_key_that_came_back_with_a_loss_is_forgotten_again, .timeout = 60)
+{
+    struct shop s = shop_make();
+    int64_t until = 0;
+    uint64_t before;
+
+    cr_assert_eq(put(&s, "k", "tea", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+    cr_assert_eq(put(&s, "l", "jam", NULL, (due_spec){ .keep_key_ns = 500 }), 0);
+    done(&s, true);
+    done(&s, false);
+    lab_turn_to(&s.lab, 20);
+    do { /* one batch in so many looks at its shard */
+        before = memory_disk_batches(s.disk);
+        lab_enqueue(&s.lab, "other", .at_ns = 99);
+    } while (!disk_free_of(&s, "k"));
+    memory_disk_lose(s.disk, (size_t)(memory_disk_batches(s.disk) - before));
+    on_disk(&s, "k", &until);
+    cr_expect_eq(until, 10);
+    lab_enqueue(&s.lab, "other", .at_ns = 99);
+    for (int i = 0; i < 3000 && !disk_free_of(&s, "k"); i++) /* by the proxy */
+        crew_sleep(DUE_MS(5));
+    cr_expect(disk_free_of(&s, "k"));
+    on_disk(&s, "l", &until);
+    cr_expect_eq(until, 500);
+    cr_expect_eq(memory_disk_keys(s.disk), 1u);
+    shop_close(&s);
+}
+
 /* ---- Loading ---- */
 
 /* A page is not shown: nobody knows yet whether the key is free. */

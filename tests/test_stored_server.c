@@ -173,6 +173,30 @@ STORED_TEST(stored_server, a_living_owner_writes_again_what_a_killed_server_has_
     lab_close(&lab);
 }
 
+/* An older copy of the data takes the place of the present one, with keys that were free by now. */
+STORED_TEST(stored_server, keys_of_an_older_copy_are_kept_only_as_the_owner_knows_them)
+{
+    struct lab lab = open_with((struct lab_options){ .kernel = false }, often);
+    due_job job;
+
+    lab_enqueue(&lab, "tea", .at_ns = 90, .key = "live", .key_len = 4);
+    lab_enqueue(&lab, "jam", .key = "kept", .key_len = 4, .keep_key_ns = DUE_S(9));
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    due_job_done(&job);
+    ASK("FLUSHALL");
+    ASK("HSET", "due:{queue}:k", "old", "14 bytes of it", "live", "another of it.");
+    ASK("ZADD", "due:{queue}:kx", "4102444800000000", "old", "4102444800000000", "live");
+    lab_enqueue(&lab, "ham", .at_ns = 90);
+    for (int i = 0; i < 3000 && strcmp(ASK("HLEN", "due:{queue}:k"), ":2\r\n") != 0; i++)
+        crew_sleep(DUE_MS(5));
+    cr_expect_str_eq(ASK("HLEN", "due:{queue}:k"), ":2\r\n");
+    cr_expect_str_eq(ASK("HEXISTS", "due:{queue}:k", "old"), ":0\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{queue}:kx"), ":1\r\n");
+    cr_expect_str_eq(ASK("ZSCORE", "due:{queue}:kx", "kept"), "$7\r\n9000000\r\n");
+    until_stored(2);
+    lab_close(&lab);
+}
+
 DURABLE_TEST(stored_server, reserve_goes_on_while_the_server_is_away_and_dequeue_waits)
 {
     struct lab lab = OPEN(.with.store_timeout_ns = DUE_MS(100));
