@@ -18,8 +18,10 @@ static bool is_behind(const struct due__redis_load *l, int64_t until_ns, due_id 
            due__cursor_compare(due__redis_score(until_ns), id.byte, &l->cursor) <= 0;
 }
 
-static bool add_stray(struct due__redis_load *l, due_id id)
+bool due__redis_load_stray(struct due__redis *s, due_id id)
 {
+    struct due__redis_load *l = &s->load;
+
     if (l->n_strays == l->stray_room) {
         size_t room = l->stray_room == 0 ? 64 : 2 * l->stray_room;
         struct due__redis_stray *more = realloc(l->strays, room * sizeof *more);
@@ -88,7 +90,7 @@ void due__redis_load_count(struct due__redis *s, const due_change *changes, size
     for (size_t i = 0; i < n; i++) {
         const due_change *c = &changes[i];
         if (c->kind < DUE_CHANGE_KEEP && count_change(s, c, number) &&
-            !add_stray(l, c->record.id)) {
+            !due__redis_load_stray(s, c->record.id)) {
             due__redis_load_again(s);
             return;
         }

@@ -1,5 +1,7 @@
-/* redis_format.c - a batch, written down: MULTI, the changes, the batch's number, EXEC, and then the
- * guard of the next batch.  All changes of a kind go in one command, one per topic for the zsets.
+/* redis_format.c - a batch, written down.
+ *
+ * MULTI, the changes, the batch's number, EXEC, and then the guard of the next batch.  All changes
+ * of a kind go in one command, one per topic for the zsets.
  *
  * The order of the changes: of a batch that stands last in a torn log the server may carry out the
  * first commands later (redis_unsure.c).  So a job's record and entry come first, then it enters

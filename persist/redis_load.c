@@ -384,6 +384,10 @@ static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_stor
     if (l->set_aside > 0)
         due__redis_log(s, DUE_LOG_WARNING, "%zu damaged records were set aside in %s", l->set_aside,
                        s->keys.aside);
+    if (l->put_back > 0)
+        due__redis_log(s, DUE_LOG_WARNING,
+                       "%zu jobs stood in the wrong place, and were put where their records say",
+                       l->put_back);
     return 0;
 }
 

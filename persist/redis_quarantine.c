@@ -1,10 +1,25 @@
-/* redis_quarantine.c - damaged records set aside.
+/* redis_quarantine.c - damaged records set aside, and jobs put back into their place.
  *
  * A member of a zset whose record is missing, damaged or another job's goes out of the zset and its
- * bytes into a hash of their own, for people to look at; the load goes on.  It is done under the
- * guard, so that a process that is not the owner any more cannot do it.
+ * bytes into a hash of their own, for people to look at; the load goes on.  One whose record and
+ * entry say that it belongs elsewhere is put there: so stands what half of a batch has left behind,
+ * which a server may do that was killed while it wrote its log.
+ *
+ * It is done under the guard, so that a process that is not the owner any more cannot do it.
  */
 #include "redis_store.h"
+
+#include <string.h>
+
+/* Can the job at @at of the page be read?  Then it stands in the wrong place only. */
+static bool readable(struct due__redis *s, size_t at, due_record *record,
+                     struct due__record_room *room)
+{
+    const struct due__redis_load *l = &s->load;
+
+    return due__redis_read_job(s, NULL, record, room, l->ids->element[at], l->jobs->element[at],
+                               l->entries != NULL ? l->entries->element[at] : NULL) == 0;
+}
 
 static void put_member(struct due__redis *s, size_t at)
 {
@@ -13,39 +28,104 @@ static void put_member(struct due__redis *s, size_t at)
     due__link_bytes(s->link, id->str, (size_t)id->len);
 }
 
-static void put_all(struct due__redis *s)
+/* What was kept of it before must not be lost for nothing. */
+static void put_aside(struct due__redis *s, size_t at)
 {
-    for (size_t i = 0; i < s->load.n_bad; i++)
-        put_member(s, s->load.bad[i]);
+    const redisReply *job = s->load.jobs->element[at];
+    bool there = due__redis_is_text(job);
+
+    due__redis_word(s, s->keys.aside, 2, there ? "HSET" : "HSETNX");
+    put_member(s, at);
+    due__link_bytes(s->link, there ? job->str : "", there ? (size_t)job->len : 0);
 }
 
-/* Answers how many commands stand in the transaction. */
-static size_t ask(struct due__redis *s)
+/* Into the zset that it belongs to.  Answers how many commands that takes; 0: no memory. */
+static size_t put_back(struct due__redis *s, size_t at, const due_record *r)
+{
+    struct due__redis_topic *line =
+        r->cause != 0 ? due__redis_dead(s) : due__redis_topic(s, r->topic, strlen(r->topic));
+
+    if (line == NULL)
+        return 0;
+    due__link_command(s->link, 4);
+    due__link_text(s->link, "ZADD");
+    due__link_bytes(s->link, line->key, line->key_len);
+    due__link_number(s->link, due__redis_score(r->cause != 0 ? r->died_ns : r->until_ns));
+    put_member(s, at);
+    if (r->cause != 0)
+        return 1;
+    due__redis_word(s, s->keys.topics, 2, "HSETNX");
+    due__link_text(s->link, r->topic);
+    due__link_number(s->link, 0);
+    return 2;
+}
+
+/* Of the page's bad members, or of the @damaged ones only, from @key. */
+static void put_removals(struct due__redis *s, const char *command, const char *key, size_t key_len,
+                         size_t n, bool damaged)
+{
+    struct due__redis_load *l = &s->load;
+    struct due__record_room room;
+    due_record record;
+
+    due__link_command(s->link, 2 + n);
+    due__link_text(s->link, command);
+    due__link_bytes(s->link, key, key_len);
+    for (size_t i = 0; i < l->n_bad; i++)
+        if (!damaged || !readable(s, l->bad[i], &record, &room))
+            put_member(s, l->bad[i]);
+}
+
+/* Answers how many commands stand in the transaction, or 0: no memory.  *@damaged: how many of the
+ * members are. */
+static size_t ask(struct due__redis *s, size_t *damaged)
 {
     static const char *const multi[] = { "MULTI" };
     static const char *const exec[] = { "EXEC" };
     struct due__redis_load *l = &s->load;
+    struct due__record_room room;
+    due_record record;
+    size_t n = 1;
 
+    *damaged = 0;
     due__link_words(s->link, 1, multi);
     for (size_t i = 0; i < l->n_bad; i++) {
-        const redisReply *job = l->jobs->element[l->bad[i]];
-        bool there = due__redis_is_text(job);
-        /* What was kept of it before must not be lost for nothing. */
-        due__redis_word(s, s->keys.aside, 2, there ? "HSET" : "HSETNX");
-        put_member(s, l->bad[i]);
-        due__link_bytes(s->link, there ? job->str : "", there ? (size_t)job->len : 0);
+        size_t some = 1;
+
+        if (readable(s, l->bad[i], &record, &room))
+            some = put_back(s, l->bad[i], &record);
+        else
+            put_aside(s, l->bad[i]), ++*damaged;
+        if (some == 0)
+            return 0;
+        n += some;
     }
-    due__link_command(s->link, 2 + l->n_bad);
-    due__link_text(s->link, "ZREM");
-    due__link_bytes(s->link, l->line->key, l->line->key_len);
-    put_all(s);
-    due__redis_word(s, s->keys.jobs, l->n_bad, "HDEL");
-    put_all(s);
-    due__redis_word(s, s->keys.again, l->n_bad, "HDEL");
-    put_all(s);
+    put_removals(s, "ZREM", l->line->key, l->line->key_len, l->n_bad, false);
+    if (*damaged > 0) {
+        put_removals(s, "HDEL", s->keys.jobs, strlen(s->keys.jobs), *damaged, true);
+        put_removals(s, "HDEL", s->keys.again, strlen(s->keys.again), *damaged, true);
+        n += 2;
+    }
     due__link_words(s->link, 1, exec);
     due__redis_guard(s);
-    return l->n_bad + 3;
+    return n;
+}
+
+/* Those that were put back are to be shown: among the dead, which come last, or at the end. */
+static void show_again(struct due__redis *s)
+{
+    struct due__redis_load *l = &s->load;
+    struct due__record_room room;
+    due_record record;
+
+    for (size_t i = 0; i < l->n_bad; i++) {
+        if (!readable(s, l->bad[i], &record, &room) || record.cause != 0)
+            continue;
+        if (!due__redis_load_stray(s, record.id)) {
+            due__redis_load_again(s); /* no memory: all of it, from the beginning */
+            return;
+        }
+    }
 }
 
 int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
@@ -54,7 +134,12 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
     int rc = due__flight_ready(s, DUE__FLIGHT_ASIDE, 0, until_ns);
 
     if (rc == 0) {
-        size_t queued = ask(s);
+        size_t queued = ask(s, &l->damaged);
+
+        if (queued == 0) {
+            due__link_forget(s->link);
+            return DUE_ENOMEM;
+        }
         rc = due__flight_start(s, DUE__FLIGHT_ASIDE, 0, 1 + queued, 3, until_ns);
     }
     if (rc >= 0)
@@ -65,14 +150,16 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
     due__redis_guarded(s, 1);
     due__flight_end(s);
     l->stale = true;
+    l->set_aside += l->damaged;
     if (done) {
         l->rank -= l->rank < l->n_bad ? l->rank : l->n_bad;
-        due__redis_count(s, 0, 0, l->n_bad);
+        l->put_back += l->n_bad - l->damaged;
+        due__redis_count(s, 0, 0, l->damaged);
+        show_again(s);
     } else {
         /* Full, or not ours any more.  They stay, and the page goes on behind them. */
         l->cursor.set = false;
     }
-    l->set_aside += l->n_bad;
     l->n_bad = 0;
     return 0;
 }

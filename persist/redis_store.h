@@ -15,7 +15,7 @@
  *   redis_find.c        one job
  *   redis_whose.c       whose the keys are that records name
  *   redis_kept.c        keys that are kept after their job is gone
- *   redis_quarantine.c  what is damaged
+ *   redis_quarantine.c  what is damaged, or stands in the wrong place
  *   redis_unsure.c      what a torn log may take back at the next start
  *   redis_topic.c       the topics that were met
  *
@@ -160,6 +160,7 @@ struct due__redis_load {
     bool newer;  /* a record of a newer version was met */
     size_t *bad; /* positions in the page */
     size_t n_bad;
+    size_t damaged;                  /* of those of the page */
     size_t set_aside;                /* in this load */
     bool scanned;                    /* all records were looked through */
     char scan[24];                   /* how far; empty: it begins */
@@ -416,6 +417,8 @@ void due__redis_load_again(struct due__redis *s); /* from its beginning */
 void due__redis_load_forget(struct due__redis *s);
 
 /* ---- redis_cursor.c */
+/* The job is to be shown at the end.  False: no memory. */
+bool due__redis_load_stray(struct due__redis *s, due_id id);
 int due__cursor_compare(int64_t score, const unsigned char *id, const struct due__redis_cursor *c);
 void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n,
                            uint64_t number);
@@ -447,7 +450,8 @@ int due__redis_kept(struct due__redis *s, int rewind, size_t max, due_store_visi
 void due__redis_kept_forget(struct due__redis *s);
 
 /* ---- redis_quarantine.c */
-/* Set the page's bad members aside.  Moves nothing if that is refused. */
+/* Set the page's damaged members aside, and put the others that it does not show back into their
+ * place.  Moves nothing if that is refused. */
 int due__redis_set_aside(struct due__redis *s, int64_t until_ns);
 
 /* ---- redis_topic.c */

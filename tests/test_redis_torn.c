@@ -243,10 +243,10 @@ static long next_cut(const struct log *log, long cut)
     return near || cut + STRIDE > log->after - NEAR ? cut + 1 : cut + STRIDE;
 }
 
-#define TORN_TEST(promise) \
-    Test(redis_torn, promise, .init = serve_durably, .fini = stop, .timeout = 100)
+#define TORN_TEST(suite, promise) \
+    Test(suite, promise, .init = serve_durably, .fini = stop, .timeout = 100)
 
-TORN_TEST(a_batch_at_the_end_of_a_log_is_there_wholly_or_not_at_all)
+TORN_TEST(redis_torn, a_batch_at_the_end_of_a_log_is_there_wholly_or_not_at_all)
 {
     struct state before;
     struct state after;
@@ -254,6 +254,7 @@ TORN_TEST(a_batch_at_the_end_of_a_log_is_there_wholly_or_not_at_all)
     unsigned cuts = 0;
 
     cr_expect_gt(log.after - log.before, 500);
+    cr_expect_neq(strcmp(before.line[before.n - 1], after.line[after.n - 1]), 0);
     for (long cut = log.before; cut <= log.after; cut = next_cut(&log, cut), cuts++) {
         tear(&log, cut);
         ASK("DEL", "due:{q}:owner");
@@ -265,5 +266,68 @@ TORN_TEST(a_batch_at_the_end_of_a_log_is_there_wholly_or_not_at_all)
         redis_server_kill(&server);
     }
     cr_expect_gt(cuts, 100u);
+    free(log.bytes);
+}
+
+/* ---- Half a batch ---------------------------------------------------------------------------- */
+
+static bool has_line(const struct state *s, const char *line)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (strcmp(s->line[i], line) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The same job, or kept key. */
+static bool has_subject(const struct state *s, const char *line)
+{
+    size_t len = strcspn(line, ":") + 1;
+
+    if (strncmp(line, "kept ", 5) == 0)
+        len = strcspn(line, "0123456789") + 1;
+    for (size_t i = 0; i < s->n; i++) {
+        if (strncmp(s->line[i], line, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Each job is as it was or as it is to be, and what was to stay is there. */
+static void expect_between(const struct state *is, const struct state *before,
+                           const struct state *after, long cut)
+{
+    for (size_t i = 0; i + 1 < is->n; i++)
+        cr_assert(has_line(before, is->line[i]) || has_line(after, is->line[i]), "cut at %ld: %s",
+                  cut, is->line[i]);
+    for (size_t i = 0; i + 1 < before->n; i++) {
+        if (has_subject(after, before->line[i]))
+            cr_assert(has_subject(is, before->line[i]), "cut at %ld: lost %s", cut,
+                      before->line[i]);
+    }
+}
+
+/* What is left of the batch in the log is done together with the next one, which is the takeover,
+ * when the server starts once more. */
+TORN_TEST(redis_torn, half_a_batch_leaves_no_job_that_is_half)
+{
+    struct state before;
+    struct state after;
+    struct log log = written(&before, &after);
+
+    for (long cut = log.before; cut < log.after; cut += 2 * STRIDE) {
+        tear(&log, cut);
+        ASK("DEL", "due:{q}:owner");
+        finish(opened((due_redis_options){ 0 }));
+        redis_server_kill(&server);
+        cr_assert_eq(redis_server_run(&server), 0);
+        due_store *store = opened((due_redis_options){ 0 });
+        struct state is = state_of(store);
+
+        expect_between(&is, &before, &after, cut);
+        finish(store);
+        redis_server_kill(&server);
+    }
     free(log.bytes);
 }
