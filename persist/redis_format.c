@@ -5,8 +5,8 @@
  *
  * The order of the changes: of a batch that stands last in a torn log the server may carry out the
  * first commands later (redis_unsure.c).  So a job's record and entry come first, then it enters
- * its zset, then it leaves where it was, and what is dropped loses its record last: whatever half
- * it is, the job has its record, and loading puts it where that and its entry say.
+ * its zset, then it leaves where it was, and what is dropped loses its record last, and then its
+ * entry: whatever half it is, the job is there with all that it has, or it is gone.
  */
 #include "redis_store.h"
 
@@ -288,8 +288,8 @@ static void put_removals(struct due__redis *s, const due_change *changes, size_t
     size_t entries = k->stale + (s->has_entries ? k->drops : 0);
     uint64_t number = k->number;
 
-    put_chosen(s, "HDEL", s->keys.again, entries, due__choose_entries, true, changes, n, number);
     put_chosen(s, "HDEL", s->keys.jobs, k->drops, due__choose_drops, true, changes, n, number);
+    put_chosen(s, "HDEL", s->keys.again, entries, due__choose_entries, true, changes, n, number);
 }
 
 static void put_entries(struct due__redis *s, const due_change *changes, size_t n,

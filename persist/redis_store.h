@@ -162,6 +162,7 @@ struct due__redis_load {
     size_t n_bad;
     size_t damaged;                  /* of those of the page */
     size_t set_aside;                /* in this load */
+    size_t put_back;                 /* likewise */
     bool scanned;                    /* all records were looked through */
     char scan[24];                   /* how far; empty: it begins */
     char scan_next[24];              /* and once the page was shown */

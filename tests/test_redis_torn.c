@@ -20,16 +20,30 @@ struct state {
     size_t n;
 };
 
+static bool has_line(const struct state *s, const char *line)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        if (strcmp(s->line[i], line) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* One may be shown twice. */
 static int note_job(void *ctx, const due_record *r)
 {
     struct state *s = ctx;
 
+    char line[LINE];
+
     cr_assert_lt(s->n, LINES);
-    snprintf(s->line[s->n++], LINE, "%02d: %lld %lld %u %u cause %d '%s' '%.*s' key '%.*s'",
+    snprintf(line, LINE, "%02d: %lld %lld %u %u cause %d '%s' '%.*s' key '%.*s'",
              (int)sequence_of(r->id), (long long)r->deadline_ns, (long long)r->until_ns,
              (unsigned)r->attempts, (unsigned)r->failures, (int)r->cause, r->topic, (int)r->len,
              r->len > 0 ? (const char *)r->data : "", (int)r->key_len,
              r->key_len > 0 ? (const char *)r->key : "");
+    if (!has_line(s, line))
+        memcpy(s->line[s->n++], line, LINE);
     return 0;
 }
 
@@ -271,15 +285,6 @@ TORN_TEST(redis_torn, a_batch_at_the_end_of_a_log_is_there_wholly_or_not_at_all)
 
 /* ---- Half a batch ---------------------------------------------------------------------------- */
 
-static bool has_line(const struct state *s, const char *line)
-{
-    for (size_t i = 0; i < s->n; i++) {
-        if (strcmp(s->line[i], line) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* The same job, or kept key. */
 static bool has_subject(const struct state *s, const char *line)
 {
@@ -294,13 +299,26 @@ static bool has_subject(const struct state *s, const char *line)
     return false;
 }
 
-/* Each job is as it was or as it is to be, and what was to stay is there. */
+/* The same, if it may have lost its key. */
+static bool has_but_key(const struct state *s, const char *line)
+{
+    const char *key = strstr(line, " key ''");
+
+    for (size_t i = 0; key != NULL && i < s->n; i++) {
+        if (strncmp(s->line[i], line, (size_t)(key - line) + 5) == 0)
+            return true;
+    }
+    return has_line(s, line);
+}
+
+/* Each job is as it was or as it is to be, but perhaps for its key, and what was to stay is
+ * there. */
 static void expect_between(const struct state *is, const struct state *before,
                            const struct state *after, long cut)
 {
     for (size_t i = 0; i + 1 < is->n; i++)
-        cr_assert(has_line(before, is->line[i]) || has_line(after, is->line[i]), "cut at %ld: %s",
-                  cut, is->line[i]);
+        cr_assert(has_but_key(before, is->line[i]) || has_but_key(after, is->line[i]),
+                  "cut at %ld: %s", cut, is->line[i]);
     for (size_t i = 0; i + 1 < before->n; i++) {
         if (has_subject(after, before->line[i]))
             cr_assert(has_subject(is, before->line[i]), "cut at %ld: lost %s", cut,
