@@ -30,6 +30,7 @@
 
 #define INPUT_ROOM ((size_t)64 << 10) /* what one read takes; kept */
 #define INPUT_MAX  ((size_t)64 << 20) /* what may come in while we send */
+#define STRETCH    ((size_t)64 << 10) /* of an answer that comes: this much wins it more time */
 
 enum wait { WAIT_TIME, WAIT_READY, WAIT_BELL };
 
@@ -96,6 +97,7 @@ static void go_down(struct due__link *l, const char *trouble)
     plan_retry(l);
     if (l->state == DUE__LINK_UP)
         due__link_forget(l);
+    due__bytes_free(&l->rest);
     if (l->fd >= 0) {
         (void)shutdown(l->fd, SHUT_RDWR); /* a forked child may hold it too */
         close(l->fd);
@@ -185,9 +187,20 @@ static int take_reply(struct due__link *l, struct redisReply **reply)
     return rc;
 }
 
+/* Some of an answer has come, since @before bytes had come in all.  However long it is, it has its
+ * time as long as it comes; what only trickles wins none. */
+static void stretch(struct due__link *l, uint64_t before)
+{
+    l->came += (size_t)(l->counts.bytes_in - before); /* only we write it */
+    if (l->came < STRETCH)
+        return;
+    l->came = 0;
+    l->answer_ns = due__ns_after(due__mono_ns(), l->limits.answer_ns);
+}
+
 /* The next reply by @until_ns.  0; DUE_EAGAIN: time is up, or interrupted; DUE_ESTORE: down. */
 static int await_reply(struct due__link *l, struct redisReply **reply, int64_t until_ns,
-                       int64_t answer_ns)
+                       const int64_t *answer_ns)
 {
     for (;;) {
         int rc = take_reply(l, reply);
@@ -201,19 +214,21 @@ static int await_reply(struct due__link *l, struct redisReply **reply, int64_t u
             return DUE_ESTORE;
         }
         /* Looked at before the time is: what is here is not late. */
-        wait = wait_for(l, POLLIN, due__ns_first(until_ns, answer_ns), true);
+        wait = wait_for(l, POLLIN, due__ns_first(until_ns, *answer_ns), true);
         if (wait == WAIT_BELL)
             return DUE_EAGAIN;
-        if (wait == WAIT_TIME && due__mono_ns() < answer_ns)
+        if (wait == WAIT_TIME && due__mono_ns() < *answer_ns)
             return DUE_EAGAIN;
         if (wait == WAIT_TIME) {
             go_down(l, "no answer in time");
             return DUE_ESTORE;
         }
+        uint64_t before = l->counts.bytes_in; /* only we write it */
         if (receive(l) == MOVED_CLOSED) {
             go_down(l, "the server closed the connection");
             return DUE_ESTORE;
         }
+        stretch(l, before);
     }
 }
 
@@ -300,7 +315,7 @@ static int hear_greeting(struct due__link *l, int64_t until_ns)
 {
     struct redisReply *reply;
     const char *trouble;
-    int rc = await_reply(l, &reply, until_ns, l->greeted_until_ns);
+    int rc = await_reply(l, &reply, until_ns, &l->greeted_until_ns);
 
     if (rc != 0)
         return rc == DUE_ESTORE ? 0 : rc;
@@ -396,28 +411,71 @@ void due__link_look(struct due__link *l)
 
 /* ---- Sending ------------------------------------------------------------------------------- */
 
-/* Wait until more can be sent, and read meanwhile.  False: the link is down. */
-static bool await_room(struct due__link *l, int64_t until_ns)
+/* Wait until more can be sent, and read meanwhile.  As push(). */
+static int await_room(struct due__link *l, int64_t until_ns, bool hear)
 {
     bool reads = input_room(l);
     short events = (short)(POLLOUT | (reads ? POLLIN : 0));
 
     l->input.failed = false;
-    if (wait_for(l, events, until_ns, false) == WAIT_TIME) {
+    enum wait wait = wait_for(l, events, due__ns_first(until_ns, l->answer_ns), hear);
+    if (wait == WAIT_BELL || (wait == WAIT_TIME && due__mono_ns() < l->answer_ns))
+        return DUE_EAGAIN;
+    if (wait == WAIT_TIME) {
         go_down(l, "the server does not read");
-        return false;
+        return DUE_ESTORE;
     }
     if (reads && receive(l) == MOVED_CLOSED) {
         go_down(l, "the server closed the connection");
-        return false;
+        return DUE_ESTORE;
     }
-    return true;
+    return 0;
+}
+
+/* Send what @bytes has behind *@sent.  0: all of it; DUE_EAGAIN: time is up, or interrupted;
+ * DUE_ESTORE: the link is down. */
+static int push(struct due__link *l, const struct due__bytes *bytes, size_t *sent, int64_t until_ns,
+                bool hear)
+{
+    int rc = 0;
+
+    while (rc == 0 && *sent < bytes->len) {
+        size_t before = *sent;
+        enum moved moved = transmit(l, bytes, sent);
+
+        if (*sent > before)
+            l->answer_ns = due__ns_after(due__mono_ns(), l->limits.answer_ns);
+        if (moved == MOVED_CLOSED) {
+            go_down(l, "the server closed the connection");
+            rc = DUE_ESTORE;
+        } else if (moved == MOVED_NONE) {
+            rc = await_room(l, until_ns, hear);
+        }
+    }
+    return rc;
+}
+
+/* What did not leave in time goes on leaving while the answer is waited for: else what takes longer
+ * to send than a call may would never arrive. */
+static void keep_rest(struct due__link *l, size_t sent)
+{
+    l->rest = l->output;
+    l->rest_sent = sent;
+    l->output = (struct due__bytes){ 0 };
+}
+
+static int push_rest(struct due__link *l, int64_t until_ns, bool hear)
+{
+    int rc = l->rest.len > 0 ? push(l, &l->rest, &l->rest_sent, until_ns, hear) : 0;
+
+    if (rc == 0)
+        due__bytes_free(&l->rest);
+    return rc;
 }
 
 int due__link_send(struct due__link *l, int64_t until_ns)
 {
     size_t sent = 0;
-    int64_t give_up_ns = 0;
     bool failed = l->output.failed;
 
     assert(l->arguments == 0);
@@ -430,20 +488,18 @@ int due__link_send(struct due__link *l, int64_t until_ns)
     if (!l->looked && !is_quiet(l))
         return DUE_EAGAIN;
     l->looked = false;
-    while (sent < l->output.len) {
-        size_t before = sent;
-        enum moved moved = transmit(l, &l->output, &sent);
-
-        if (moved == MOVED_CLOSED)
-            go_down(l, "the server closed the connection");
-        if (sent > before || give_up_ns == 0)
-            give_up_ns = due__ns_after(due__mono_ns(), l->limits.answer_ns);
-        if (moved == MOVED_CLOSED ||
-            (moved == MOVED_NONE && !await_room(l, due__ns_first(until_ns, give_up_ns))))
-            return sent > 0 ? DUE_EINDOUBT : DUE_EAGAIN;
-    }
+    l->answer_ns = due__ns_after(due__mono_ns(), l->limits.answer_ns);
+    int rc = push_rest(l, until_ns, false);
+    if (rc == 0)
+        rc = push(l, &l->output, &sent, until_ns, false);
+    if (rc != 0 && sent == 0)
+        go_down(l, "the server does not read");
+    if (l->state != DUE__LINK_UP)
+        return sent > 0 ? DUE_EINDOUBT : DUE_EAGAIN;
     l->pending += l->formatted;
-    l->answer_ns = give_up_ns;
+    l->came = 0;
+    if (rc != 0)
+        keep_rest(l, sent);
     due__link_forget(l);
     return 0;
 }
@@ -456,11 +512,14 @@ int due__link_reply(struct due__link *l, struct redisReply **reply, int64_t unti
     if (l->state != DUE__LINK_UP)
         return DUE_ESTORE;
     assert(l->pending > 0);
-    rc = await_reply(l, reply, until_ns, l->answer_ns);
+    rc = push_rest(l, until_ns, true);
+    if (rc == 0)
+        rc = await_reply(l, reply, until_ns, &l->answer_ns);
     if (rc != 0)
         return rc;
     l->pending--;
     l->answers++;
+    l->came = 0;
     l->answer_ns = due__ns_after(due__mono_ns(), l->limits.answer_ns);
     return 0;
 }
@@ -533,6 +592,7 @@ void due__link_free(struct due__link *l)
     due__targets_free(&l->targets);
     due__greeting_free(&l->greeting);
     due__bytes_free(&l->output);
+    due__bytes_free(&l->rest);
     due__bytes_free(&l->input);
     due__reader_free(l->reader);
     due__address_wipe(&l->address);

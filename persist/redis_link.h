@@ -42,8 +42,8 @@ void due__address_show(const struct due__address *a, char *text, size_t room);
 
 struct due__link_limits {
     int64_t connect_ns;     /* a connection and its first commands must be there by then */
-    int64_t answer_ns;      /* after the send, or the answer before it, a whole answer must be
-                               there by then, or the link closes */
+    int64_t answer_ns;      /* so long after the send, or the answer before it, an answer must be
+                               there, or the link closes; a large one has as long for each 64 KiB */
     int64_t backoff_min_ns; /* first pause after a failed connection; doubled, with jitter */
     int64_t backoff_max_ns;
     size_t reply_elements; /* most elements of one array */
@@ -77,16 +77,17 @@ void due__link_words(struct due__link *l, size_t n, const char *const *words);
 size_t due__link_formatted(const struct due__link *l); /* bytes not yet sent */
 void due__link_forget(struct due__link *l);            /* what was formatted and not yet sent */
 
-/* Send what was formatted, which is forgotten then, whatever the answer.  0, or the link is down:
+/* Send what was formatted, which is forgotten then, whatever the answer.  0: it has left, or a part
+ * of it has by @until_ns, and due__link_reply() goes on with the rest; or the link is down:
  * DUE_EAGAIN if not a byte had left, DUE_EINDOUBT if some had; DUE_ENOMEM with nothing sent and the
- * link as it was.  Goes on reading meanwhile, so that two full buffers cannot block each other.
- * Not interrupted: the next call that waits hears it. */
+ * link as it was.  Reads on meanwhile, so that two full buffers cannot block each other.  Not
+ * interrupted: the next call that waits hears it. */
 int due__link_send(struct due__link *l, int64_t until_ns);
 
 /* The next reply: 0 and *@reply, the caller's until freeReplyObject().  DUE_EAGAIN: not there by
  * @until_ns or interrupted, the link stays up and the call may be made again; DUE_ESTORE: the link
- * is down, because it was closed, because answer_ns since the send has passed, or because the
- * reply makes no sense or is over the limits. */
+ * is down, because it was closed, because answer_ns has passed, or because the reply makes no sense
+ * or is over the limits. */
 int due__link_reply(struct due__link *l, struct redisReply **reply, int64_t until_ns);
 /* Replies that are still to come. */
 size_t due__link_pending(const struct due__link *l);

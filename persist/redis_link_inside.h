@@ -33,11 +33,14 @@ struct due__link {
     const char *trouble; /* what went wrong last */
 
     struct due__bytes output;
-    size_t formatted;  /* commands in output */
-    size_t arguments;  /* that the last of them still lacks */
-    size_t pending;    /* commands sent and not yet answered */
-    bool looked;       /* since the last answer: the link was quiet */
-    int64_t answer_ns; /* when the next answer must have come */
+    struct due__bytes rest; /* what was sent in part: its commands are pending */
+    size_t rest_sent;       /* bytes of it */
+    size_t formatted;       /* commands in output */
+    size_t arguments;       /* that the last of them still lacks */
+    size_t pending;         /* commands sent and not yet answered */
+    bool looked;            /* since the last answer: the link was quiet */
+    int64_t answer_ns;      /* when the next answer must have come */
+    size_t came;            /* bytes of it since that was last put off */
 
     struct due__bytes input; /* bytes received */
     size_t taken;            /* of them, by the reader */

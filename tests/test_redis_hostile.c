@@ -172,6 +172,59 @@ Test(hostile, many_small_things_are_counted_too, .timeout = 60)
     cr_expect_eq(ask(fine, limits, NONSENSE), DUE_ESTORE);
 }
 
+/* A bulk of this many KiB, 32 of them every few milliseconds. */
+static void serve_at_a_walk(struct fake *fake, int fd, int nth)
+{
+    const int *kib = fake->ctx;
+    char text[FAKE_TEXT];
+    static char bytes[32 << 10];
+
+    (void)nth;
+    if (!fake_greet(fake, fd, 2) || !fake_hear(fake, fd, text))
+        return;
+    snprintf(text, sizeof text, "$%d\r\n", *kib << 10);
+    bool heard = fake_say(fd, text);
+    for (int sent = 0; heard && sent < *kib; sent += 32) {
+        usleep(10000);
+        heard = fake_say_bytes(fd, bytes, sizeof bytes);
+    }
+    if (heard && fake_say(fd, "\r\n"))
+        fake_ignore(fd);
+}
+
+/* Not one that takes longer in all than any part of it may: a large job would never be read. */
+Test(hostile, a_large_reply_has_its_time_as_long_as_it_comes, .timeout = 60)
+{
+    struct fake fake;
+    struct due__link_limits limits = link_limits();
+    int kib = 3 << 10;
+    int64_t began = due__mono_ns();
+
+    limits.answer_ns = DUE_MS(700);
+    fake_start(&fake, serve_at_a_walk, &kib);
+    struct due__link *l = link_of(fake.url, limits);
+    link_is_up(l);
+    cr_assert_eq(link_asks(l, "GET"), 0);
+    cr_expect_eq(link_fails(l, in_ns(DUE_S(20))), 0, "%s", due__link_trouble(l));
+    cr_expect_gt(due__mono_ns() - began, limits.answer_ns, "it was no longer than a part may be");
+    due__link_free(l);
+    fake_stop(&fake);
+}
+
+/* But who only trickles does not keep a connection for longer. */
+Test(hostile, a_reply_that_trickles_is_not_waited_for, .timeout = 60)
+{
+    struct due__link_limits limits = link_limits();
+    char slow[8 << 10];
+    struct script script = { .says = slow, .by_bytes = true };
+    int64_t began = due__mono_ns();
+
+    snprintf(slow, sizeof slow, "$8000\r\n%08000d", 0);
+    limits.answer_ns = DUE_MS(200);
+    cr_expect_eq(ask(script, limits, "no answer in time"), DUE_ESTORE);
+    cr_expect_lt(due__mono_ns() - began, DUE_S(4));
+}
+
 /* ---- Replies and what they answer ------------------------------------------------------------ */
 
 /* The first client's answer comes when it has given up, the second's at once. */

@@ -22,7 +22,8 @@ typedef struct due_redis_options {
     const char *prefix;          /* of every key, 1 to 32 of [A-Za-z0-9._-]; default "due" */
     const char *client_name;     /* shown by CLIENT LIST; default "due" */
     int64_t connect_ns;          /* for a connection and its greeting; 5 s */
-    int64_t answer_ns;           /* for an answer, before the connection is given up; 5 s */
+    int64_t answer_ns;           /* for an answer, or for each 64 KiB of a long one, before the
+                                    connection is given up; 5 s */
     int64_t backoff_min_ns;      /* pause after a failed connection; 50 ms, then doubled */
     int64_t backoff_max_ns;      /* 5 s */
     int64_t lease_ns;            /* for how long an owner that went silent stays it; 10 s */
