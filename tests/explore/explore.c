@@ -30,6 +30,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_changes,  /* jobs that are changed, or come again */
     explore_scenarios_gates,    /* groups and limits */
     explore_scenarios_events,   /* a hook that is told of each step */
+    explore_scenarios_stopping, /* a pool of workers that is stopped */
 };
 
 /* Executions of one search; quick bounds never hold as many. */

@@ -99,5 +99,6 @@ extern const struct explore_scenario explore_scenarios_leases[];
 extern const struct explore_scenario explore_scenarios_changes[];
 extern const struct explore_scenario explore_scenarios_gates[];
 extern const struct explore_scenario explore_scenarios_events[];
+extern const struct explore_scenario explore_scenarios_stopping[];
 
 #endif
