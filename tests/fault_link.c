@@ -135,6 +135,7 @@ bool fault_strike(struct fault_proxy *p, struct fault_link *l, int cell, size_t 
         *slow = n;
         return true;
     case FAULT_REPLACE:
+    case FAULT_REFUSE:
         fault_bytes_add(&l->to_client, c->text, strlen(c->text));
         fault_bytes_add(&l->to_client, "\r\n", 2);
         return true;
@@ -160,6 +161,23 @@ static bool all_answered(const struct fault_link *l)
            fault_bytes_n(&l->to_client) == 0;
 }
 
+/* The server has another command in place of the next one, of @n bytes: none that it knows, which
+ * spoils a transaction; or one that ends it.  The reply is the planned one. */
+static void refuse(struct fault_link *l, size_t n)
+{
+    static const char spoils[] = "*1\r\n$6\r\nREFUSE\r\n";
+    static const char ends[] = "*1\r\n$7\r\nDISCARD\r\n";
+    char name[FAULT_NAME];
+
+    fault_command_name(&l->from_client, name, sizeof name);
+    bool exec = strcmp(name, "EXEC") == 0;
+    fault_bytes_skip(&l->from_client, n);
+    fault_bytes_add(&l->to_server, exec ? ends : spoils, (exec ? sizeof ends : sizeof spoils) - 1);
+    push_waiting(l, l->cell);
+    l->counted = false;
+    l->cell = -1;
+}
+
 /* A command for which something is planned before the server has all of it.  False: not yet. */
 static bool strike_command(struct fault_proxy *p, struct fault_link *l, size_t n)
 {
@@ -168,6 +186,10 @@ static bool strike_command(struct fault_proxy *p, struct fault_link *l, size_t n
 
     if (!l->in_half && !all_answered(l))
         return false;
+    if (fault->what == FAULT_REFUSE) {
+        refuse(l, n);
+        return true;
+    }
     if (fault->where == FAULT_MID_COMMAND && !l->in_half) {
         fault_bytes_move(&l->from_client, &l->to_server, n / 2);
         l->raw_command = n - n / 2;
@@ -228,7 +250,8 @@ static bool strike_reply(struct fault_proxy *p, struct fault_link *l, int cell, 
         return true;
     }
     l->waiting[0].cell = -1;
-    if (fault->what == FAULT_REPLACE && !l->in_half_reply) {
+    bool instead = fault->what == FAULT_REPLACE || fault->what == FAULT_REFUSE;
+    if (instead && !l->in_half_reply) {
         fault_bytes_skip(&l->from_server, n);
         memmove(l->waiting, l->waiting + 1, --l->n_waiting * sizeof *l->waiting);
     }
