@@ -13,7 +13,7 @@ struct place {
     struct redis_server server;
     struct fault_proxy *proxy;
     char proxy_path[112];
-    char url[128];
+    char url[160];
     due_redis_options options;
 };
 

@@ -1,10 +1,13 @@
-/* store_redis.c - the suite on the Redis store, with a server of its own behind the fault proxy. */
+/* store_redis.c - the suite on the Redis store, with a server of its own behind the fault proxy, as
+ * a user who may do what docs/redis-layout.md says, and nothing else.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
 #ifdef DUE_HAVE_REDIS
 
 #include "redis_place.h"
+#include "redis_user.h"
 #include "store_suite.h"
 
 static void ask(struct place *p, const char *one, const char *two, const char *three,
@@ -50,6 +53,18 @@ static void doubt(void *ctx, bool lands)
     fault_proxy_plan(p->proxy, &cell, 1);
 }
 
+static void be_the_user(struct place *p)
+{
+    static const char *const user[] = { "ACL",         "SETUSER", "due",        "reset",
+                                        "on",          ">canary", "~due:{*}:*", REDIS_USER_MAY,
+                                        "+config|get", NULL };
+    char answer[128];
+    long n = redis_server_ask(&p->server, user, answer, sizeof answer);
+
+    CREW_CHECK(n > 0 && answer[0] == '+', ": %s", n > 0 ? answer : "no answer");
+    snprintf(p->url, sizeof p->url, "unix://due:canary@%s", p->proxy_path);
+}
+
 int main(void)
 {
     static struct place place;
@@ -58,6 +73,7 @@ int main(void)
         return 77;
     crew_watchdog("store_redis", 280);
     place.options.lease_ns = DUE_S(1);
+    be_the_user(&place);
     struct store_maker maker = { .name = "redis store",
                                  .make = place_store,
                                  .ctx = &place,
