@@ -277,43 +277,79 @@ static long number_in(const char *answer)
     return strtol(answer + 1, NULL, 10);
 }
 
-/* Jobs, entries and keys; and bytes, all of them counted. */
-static void measure(long figures[5])
+/* Keys, and the bytes of all of them together. */
+static void measure(long figures[2])
 {
-    figures[0] = number_in(ASK("HLEN", "due:{queue}:j"));
-    figures[1] = number_in(ASK("ZCARD", "due:{queue}:t:"));
-    figures[2] = number_in(ASK("DBSIZE"));
-    figures[3] = number_in(ASK("MEMORY", "USAGE", "due:{queue}:j", "SAMPLES", "0"));
-    figures[4] = number_in(ASK("MEMORY", "USAGE", "due:{queue}:writers", "SAMPLES", "0"));
+    static const char *const keys[] = { "j",  "a",       "t:",     "dead", "k",
+                                        "kx", "writers", "topics", "meta", "fence" };
+
+    figures[0] = number_in(ASK("DBSIZE"));
+    figures[1] = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char key[32];
+
+        snprintf(key, sizeof key, "due:{queue}:%s", keys[i]);
+        const char *bytes = ASK("MEMORY", "USAGE", key, "SAMPLES", "0");
+        figures[1] += bytes[0] == ':' ? number_in(bytes) : 0; /* else there is none */
+    }
 }
 
-STORED_TEST(stored_redis, ten_thousand_cycles_leave_keys_and_bytes_as_they_were)
+/* One cycle of a hundred jobs: put, moved, given back, buried, kicked and dropped. */
+static void cycle(struct lab *lab, due_spec specs[100], long figures[2])
+{
+    due_id ids[100];
+    due_job job;
+    uint64_t kicked = 0;
+
+    cr_assert_eq(due_enqueue_batch(lab->q, specs, 100, 0, ids), 100);
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+    for (int i = 0; i < 100; i++)
+        cr_assert_eq(due_reschedule(lab->q, ids[i], i < 10 ? 0 : 5000 + i), 0);
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+    for (int i = 0; i < 10; i++) {
+        cr_assert_eq(due_reserve(lab->q, &job, DUE_S(60), 0), 0);
+        cr_assert_eq(i % 2 == 0 ? due_nack(&job, 5000) : due_bury(&job, "why"), 0);
+    }
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+    measure(figures);
+    cr_assert_eq(due_kick_all(lab->q, DUE_ALL_TOPICS, &kicked), 0);
+    cr_assert_eq(kicked, 5u);
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+    cr_assert_eq(due_cancel_batch(lab->q, ids, 100, NULL), 100);
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+}
+
+/* Redis 7.0 needs none of it; others may be in the middle of making a table smaller.  A byte for
+ * each cycle would be fifty times as much. */
+#define SLACK 2000
+
+STORED_TEST(stored_redis, a_hundred_thousand_cycles_leave_keys_and_bytes_as_they_were)
 {
     struct lab lab = OPEN(.with.confirm = DUE_CONFIRM_ASYNC);
     due_spec specs[100];
-    due_id ids[100];
-    long before[5];
-    long after[5];
+    char keys[100];
+    long before[2] = { 0, 0 };
+    long after[2] = { 0, 0 };
 
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 100; i++) {
+        keys[i] = (char)i;
         specs[i] =
             (due_spec){ .size = DUE_SPEC_INIT, .at_ns = 1000 + i, .data = "payload", .len = 7 };
-    for (int cycle = 0; cycle < 100; cycle++) {
-        cr_assert_eq(due_enqueue_batch(lab.q, specs, 100, 0, ids), 100);
-        cr_assert_eq(due_flush(lab.q, DUE_S(30)), 0);
-        for (int i = 0; i < 100; i++)
-            cr_assert_eq(due_reschedule(lab.q, ids[i], 5000 + i), 0);
-        cr_assert_eq(due_flush(lab.q, DUE_S(30)), 0);
-        measure(cycle == 0 ? before : after);
-        cr_assert_eq(due_cancel_batch(lab.q, ids, 100, NULL), 100);
-        cr_assert_eq(due_flush(lab.q, DUE_S(30)), 0);
-        cr_expect_str_eq(ASK("EXISTS", "due:{queue}:j", "due:{queue}:a", "due:{queue}:t:"),
-                         ":0\r\n");
+        if (i % 4 == 0) {
+            specs[i].key = &keys[i];
+            specs[i].key_len = 1;
+        }
     }
-    for (int i = 0; i < 3; i++)
-        cr_expect_eq(after[i], before[i], "figure %d: %ld, then %ld", i, before[i], after[i]);
-    cr_expect_leq(after[3], before[3] + before[3] / 4, "%ld, then %ld", before[3], after[3]);
-    cr_expect_leq(after[4], before[4] + 64, "%ld, then %ld", before[4], after[4]);
+    for (int i = 0; i < 1000; i++) {
+        cycle(&lab, specs, i < 10 ? before : after);
+        if (i % 100 == 0)
+            cr_expect_str_eq(ASK("EXISTS", "due:{queue}:j", "due:{queue}:a", "due:{queue}:t:",
+                                 "due:{queue}:dead", "due:{queue}:k", "due:{queue}:kx"),
+                             ":0\r\n");
+    }
+    cr_expect_eq(after[0], before[0], "%ld keys, then %ld", before[0], after[0]);
+    cr_expect_leq(after[1], before[1] + SLACK, "%ld bytes, then %ld", before[1], after[1]);
+    cr_expect_gt(before[1], 10000, "%ld bytes", before[1]);
     lab_close(&lab);
 }
 
