@@ -189,7 +189,8 @@ DUE_API int due_workers_stats(due_workers *workers, struct due_workers_stats *st
 
 /**
  * Should whoever has this reserved job end soon?  1: its lease has ended, so the answer will change
- * nothing; or its pool stops; or its queue is closed.  0: go on.
+ * nothing; or it was cancelled, so it will not be tried again; or its pool stops; or its queue is
+ * closed.  0: go on.
  *
  * Threads:  any, while the job is out; without a lock
  * Errors:   none
