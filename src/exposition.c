@@ -123,7 +123,7 @@ struct figure {
     const char *type;  /* O */
     const char *help;  /* O */
     const char *label; /* O  or NULL */
-    size_t at;         /* O  in struct due_stats, or struct due_store_stats */
+    size_t at;         /* O  in struct due_stats, due_store_stats or due_metrics */
 };
 
 #define STAT(name, type, help, label, field)                       \
@@ -178,6 +178,18 @@ static void put_figures(struct page *p, const struct figure *f, size_t n, const 
         put_count(p, value);
     }
 }
+
+#define METRIC(name, help, field)                                        \
+    {                                                                    \
+        name, "counter", help, NULL, offsetof(struct due_metrics, field) \
+    }
+
+/* Of all topics; where jobs are counted by topic. */
+static const struct figure of_all[] = {
+    METRIC("due_jobs_delivered_total", "Times a job was handed out, for good or on a lease.",
+           delivered),
+    METRIC("due_jobs_expired_total", "Times a job died because of its age.", expired),
+};
 
 static void put_states(struct page *p)
 {
@@ -395,6 +407,7 @@ static void put_page(struct page *p, uint32_t topics)
     put_name(p, "due_topics", "", NULL);
     put_count(p, topics);
     if (p->topics != NULL) {
+        put_figures(p, of_all, sizeof of_all / sizeof of_all[0], p->m);
         put_histogram(p, "due_lateness_seconds", "From the deadline to the hand-over.",
                       &p->m->late);
         put_histogram(p, "due_handling_seconds", "From a reserve to its answer.", &p->m->held);

@@ -215,6 +215,21 @@ int due_topic_stats(due_queue *q, int topic, struct due_topic_stats *stats)
     return 0;
 }
 
+/* What is counted by topic only. */
+static void sum_topics(struct due_queue *q, struct due_metrics *m)
+{
+    uint32_t topics = due__load_acquire(&q->topic_count); /* T1 */
+    uint64_t f[DUE__FIGURES];
+
+    if (q->watch == NULL || !q->watch->counts)
+        return;
+    for (uint32_t i = 0; i < topics; i++) {
+        due__tallies_sum(due__topic_at(q, i), f);
+        m->delivered += f[DUE__F_DEQUEUED] + f[DUE__F_RESERVED];
+        m->expired += f[DUE__F_EXPIRED];
+    }
+}
+
 int due_metrics(due_queue *q, struct due_metrics *m)
 {
     struct due__tenure t;
@@ -225,6 +240,7 @@ int due_metrics(due_queue *q, struct due_metrics *m)
     *m = (struct due_metrics){ .next_ns = due_next_deadline(q) };
     int rc = due_stats(q, &m->stats);
     m->oldest_ns = oldest_of_all(q);
+    sum_topics(q, m);
     due__measured_sum(q, &m->late, &m->held);
     if (q->commits != NULL) {
         m->stored = 1;

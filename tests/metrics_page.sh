@@ -12,7 +12,7 @@ trap 'rm -rf "$work"' EXIT
 tr -s '\n ' '  ' <src/exposition.c >"$work/source"
 {
     grep -oE '"due_[a-z_]+", "(counter|gauge)"' "$work/source" | tr -d '",'
-    grep -oE 'STORE\("due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 counter/'
+    grep -oE '(STORE|METRIC)\("due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 counter/'
     grep -oE 'put_flag\(p, "due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 gauge/'
     grep -oE 'put_histogram\(p, "due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 histogram/'
 } | sort -u >"$work/written"

@@ -315,6 +315,32 @@ LAB_TEST(metrics, measure_lateness_and_handling)
     lab_close(&lab);
 }
 
+LAB_TEST(metrics, sum_up_what_is_counted_by_topic)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    int mail = due_topic(lab.q, "mail");
+    due_job job;
+
+    lab_enqueue(&lab, "a", .at_ns = 10);
+    lab_enqueue(&lab, "b", .at_ns = 10, .topic = mail);
+    lab_enqueue(&lab, "late", .at_ns = 10, .ttl_ns = 5, .topic = mail);
+    lab_turn_to(&lab, 20);
+    cr_expect_str_eq(lab_dequeue(&lab), "a");
+    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0);
+    cr_expect_eq(due_nack(&job, 0), 0);
+    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(due_reserve(lab.q, &job, DUE_S(1), 0), DUE_EAGAIN);
+    cr_expect_eq(metrics(&lab).delivered, 3u);
+    cr_expect_eq(metrics(&lab).expired, 1u);
+    lab_close(&lab);
+    lab = lab_open();
+    lab_enqueue(&lab, "a", .delay_ns = 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "a");
+    cr_expect_eq(metrics(&lab).delivered, 0u, "nobody asked for it");
+    lab_close(&lab);
+}
+
 /* ---- The text ---- */
 
 static char *text_of(struct lab *lab)

@@ -107,7 +107,9 @@ struct due_metrics {
                              again when it is given again */
     int stored;           /* 1: it has a store, and these are its figures */
     struct due_store_stats store;
-    uint64_t reserved[4];
+    uint64_t delivered; /* of all topics, as in due_topic_stats: need due_options.metrics */
+    uint64_t expired;   /* */
+    uint64_t reserved[2];
 };
 
 /**
