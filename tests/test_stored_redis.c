@@ -353,6 +353,49 @@ STORED_TEST(stored_redis, a_hundred_thousand_cycles_leave_keys_and_bytes_as_they
     lab_close(&lab);
 }
 
+#define YEAR (DUE_S(86400) * 365)
+
+/* Jobs of every kind: one that waits, was given back, is dead, has a key, has left one behind. */
+static void put_every_kind(struct lab *lab)
+{
+    due_job job;
+
+    lab_enqueue(lab, "back", .at_ns = 1);
+    cr_assert_eq(due_reserve(lab->q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(due_nack(&job, DUE_S(1)), 0);
+    lab_enqueue(lab, "dead", .at_ns = 1, .topic = lab_topic(lab, "mail"));
+    cr_assert_eq(due_reserve(lab->q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(due_bury(&job, "why"), 0);
+    lab_enqueue(lab, "kept", .at_ns = 1, .key = "k", .key_len = 1, .keep_key_ns = 2 * YEAR);
+    cr_expect_str_eq(lab_dequeue(lab), "kept");
+    lab_enqueue(lab, "tea", .at_ns = DUE_S(5), .key = "t", .key_len = 1, .headers = "h",
+                .headers_len = 1);
+}
+
+STORED_TEST(stored_redis, nothing_of_a_job_expires_however_long_nobody_comes)
+{
+    static const char *const keys[] = { "j",  "a",       "t:",     "dead", "k",
+                                        "kx", "writers", "topics", "meta", "fence" };
+    struct lab lab = OPEN(.start_ns = 10);
+
+    put_every_kind(&lab);
+    cr_expect_gt(number_in(ASK("PTTL", "due:{queue}:owner")), 0);
+    cr_expect_eq(number_in(ASK("DBSIZE")), 11, "a key that is not looked at");
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        char key[32];
+
+        snprintf(key, sizeof key, "due:{queue}:%s", keys[i]);
+        cr_expect_eq(number_in(ASK("PTTL", key)), -1, "%s", key); /* it is there, for ever */
+    }
+    lab_close(&lab);
+    lab = OPEN(.start_ns = YEAR);
+    cr_expect_eq(lab_stats(&lab).restored, 3u);
+    cr_expect_eq(lab_stats(&lab).dead, 1u);
+    cr_expect_str_eq(lab_dequeue(&lab), "back");
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    lab_close(&lab);
+}
+
 static unsigned descriptors(void)
 {
     DIR *dir = opendir("/proc/self/fd");
