@@ -499,11 +499,11 @@ static int scan(struct due__redis *s, size_t *shown, size_t max, due_store_visit
     return 0;
 }
 
-static int begin(struct due__redis *s, int rewind, int64_t until_ns)
+static int begin(struct due__redis *s, int64_t until_ns)
 {
     struct due__redis_load *l = &s->load;
 
-    if (rewind || !l->begun) {
+    if (!l->begun) {
         if (s->air.kind == DUE__FLIGHT_PAGE || s->air.kind == DUE__FLIGHT_IDS) {
             int rc = due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns);
             if (rc != 0)
@@ -545,6 +545,8 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
 {
     int rc = 0;
 
+    if (rewind)
+        s->load.begun = false; /* also if this call does not come to it */
     for (;;) {
         rc = due__redis_up(s, until_ns);
         if (rc != 0 && rc != DUE_EDURABILITY)
@@ -553,8 +555,7 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
             s->lost = false;
             return DUE_ELOST;
         }
-        rc = begin(s, rewind, until_ns);
-        rewind = 0;
+        rc = begin(s, until_ns);
         if (rc == 0 && s->load.ended)
             return 0;
         if (rc == 0)

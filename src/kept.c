@@ -174,7 +174,7 @@ int due__kept_load(struct due_queue *q, int64_t until_ns)
     struct due__commits *c = q->commits;
 
     int rc = c->store->verbs->keys(c->store, c->rewind_keys, PAGE_KEYS, visit, q, until_ns);
-    if (rc >= 0)
+    if (rc >= 0 || rc == DUE_EAGAIN) /* as in restore.c */
         c->rewind_keys = false;
     return rc;
 }

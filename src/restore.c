@@ -264,7 +264,8 @@ static int load_page(struct due_queue *q, due_store_visit *visit, struct page *p
     struct due__commits *c = q->commits;
 
     int rc = c->store->verbs->load(c->store, c->rewind, max, visit, p, until_ns);
-    if (rc >= 0)
+    if (rc >= 0 ||
+        rc == DUE_EAGAIN) /* it has begun again; what did not fit into the call goes on */
         c->rewind = false;
     return rc;
 }

@@ -425,7 +425,9 @@ static int do_load(due_store *store, int rewind, size_t max, due_store_visit *vi
     struct memory_call call = begin(s, MEMORY_LOAD, until_ns);
     int rc = before_as_ready(s, &call);
 
-    if (rc == 0 && (rewind || s->load == 0)) {
+    if (rewind)
+        s->load = 0; /* also if this call fails */
+    if (rc == 0 && s->load == 0) {
         s->load = ++s->disk->loads;
         s->at = (struct memory_place){ .topic = 0, .until_ns = INT64_MIN };
         s->shown = 0;
@@ -475,7 +477,9 @@ static int do_keys(due_store *store, int rewind, size_t max, due_store_visit_key
     int rc = before_as_ready(s, &call);
     const struct memory_key *key = NULL;
 
-    if (rc == 0 && (rewind || !s->keys_begun)) {
+    if (rewind)
+        s->keys_begun = false;
+    if (rc == 0 && !s->keys_begun) {
         s->keys_begun = true;
         s->keys_at = 0;
     }

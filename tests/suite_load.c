@@ -100,6 +100,31 @@ static void begins_again_when_rewound(struct suite *t)
     }
 }
 
+/* Else what takes longer to read than one call may would be begun again and again. */
+static void goes_on_after_a_rewind_without_time(struct suite *t)
+{
+    due_store *s;
+    int rc;
+
+    CHECK(t, opened(t), "");
+    for (int i = 0; i < 300; i++)
+        suite_job(t, "", DUE_MS(i % 9), &i, sizeof i);
+    CHECK(t, suite_put_all(t, 0), "");
+    CHECK(t, loaded_in_pages(t, 7), "");
+    s = t->stores[0];
+    for (int how = 0; how < 4; how++) {
+        if (how % 2 == 1 && t->maker->cut != NULL)
+            t->maker->cut(t->maker->ctx);
+        suite_begin_load(t);
+        rc = s->verbs->load(s, 1, 7, suite_visit, t, how < 2 ? 1 : suite_soon());
+        CHECK(t, rc == 1 || rc == DUE_EAGAIN, "%s", due_error_name(rc));
+        for (int i = 0; (rc == 1 || rc == DUE_EAGAIN) && i < 1000; i++)
+            rc = s->verbs->load(s, 0, 7, suite_visit, t, suite_soon());
+        ANSWERS(t, rc, 0);
+        CHECK(t, suite_all_seen(t), "%d", how);
+    }
+}
+
 static void ends_with_what_the_visit_answers(struct suite *t)
 {
     CHECK(t, opened(t), "");
@@ -419,6 +444,7 @@ const struct suite_test suite_load_tests[] = {
     { "load shows everything in pages of any size", shows_everything_in_pages_of_any_size },
     { "load shows any number of jobs", shows_any_number_of_jobs },
     { "load begins again when rewound", begins_again_when_rewound },
+    { "load goes on after a rewind without time", goes_on_after_a_rewind_without_time },
     { "load ends with what the visit answers", ends_with_what_the_visit_answers },
     { "load is whole under changes, different times", is_whole_under_changes_of_different_times },
     { "load is whole under changes, equal times", is_whole_under_changes_of_equal_times },

@@ -1,5 +1,5 @@
 /* test_redis_slow.c - a network that is slow, and nothing else: what takes longer than a call may,
- * and longer than an answer may, arrives all the same.
+ * and longer than an answer may, arrives all the same, in both directions.
  */
 #ifdef DUE_HAVE_REDIS
 
@@ -176,16 +176,18 @@ static void way_close(struct way *w)
 #define BYTES 40000
 #define JOBS  200
 
-/* 8 MB that nobody waits for, where 4 MB go in a second: no turn of the proxy is long enough. */
-STORED_TEST(slow, a_queue_gives_what_takes_longer_than_a_call)
+/* 8 MB that nobody waits for, where 4 MB go in a second: no turn of the proxy is long enough for
+ * a batch, and no answer may take as long as a page of what is read back. */
+STORED_TEST(slow, a_queue_gives_and_gets_what_takes_longer_than_a_call)
 {
     static char payload[BYTES];
     static due_spec specs[JOBS];
+    due_redis_options slow = { .answer_ns = DUE_MS(900), .lease_ns = DUE_S(60) };
     struct way way;
+    due_job job;
 
     way_open(&way, 4000000);
-    struct lab lab = OPEN(.with.store = store_at(way.url, (due_redis_options){ .size = 0 }),
-                          .with.confirm = DUE_CONFIRM_ASYNC);
+    struct lab lab = OPEN(.with.store = store_at(way.url, slow), .with.confirm = DUE_CONFIRM_ASYNC);
     for (int i = 0; i < JOBS; i++)
         specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 10 + i, .data = payload, .len = BYTES };
     cr_assert_eq(due_enqueue_batch(lab.q, specs, JOBS, 0, NULL), JOBS);
@@ -193,6 +195,12 @@ STORED_TEST(slow, a_queue_gives_what_takes_longer_than_a_call)
     cr_expect_eq(lab_stats(&lab).unsettled, 0u);
     lab_close(&lab);
 
+    lab = OPEN(.with.store = store_at(way.url, slow), .start_ns = 1000);
+    cr_expect_eq(lab_stats(&lab).restored, (uint64_t)JOBS);
+    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(60), 0), 0);
+    cr_expect_eq(job.len, (size_t)BYTES);
+    due_job_done(&job);
+    lab_close(&lab);
     way_close(&way);
 }
 

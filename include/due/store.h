@@ -202,7 +202,8 @@ struct due_store_verbs {
      * ones, in the order of death, at the end.  The first call begins; batches may be committed
      * between two calls.  A job is shown at least once if it is stored, and not PUT again, during
      * all of them; never after a DROP of it has landed, and never as it was before a MOVE or BURY
-     * that has landed, also if it was read ahead.  @rewind: begin again.
+     * that has landed, also if it was read ahead.  @rewind: begin again, also if the answer is
+     * DUE_EAGAIN; the next call, without it, goes on from there.
      *
      * Answers:  1: more are left; 0: that was the end
      * Errors:   DUE_EAGAIN: call again to go on; what @visit answered; as ready()
