@@ -89,6 +89,12 @@ int due__redis_scan(struct due__redis *s, int64_t until_ns)
     int rc = due__redis_fly(s, DUE__FLIGHT_SCAN, 0, 1, ready, until_ns);
     if (rc != 0)
         return rc;
+    if (due__reply_classify(s->air.kept[0]) == DUE__REPLY_DENIED) { /* it is only a leak */
+        memcpy(l->scan_next, "0", 2);
+        l->last = true;
+        due__flight_end(s);
+        return 0;
+    }
     if (!is_page(l, s->air.kept[0]))
         return due__redis_mistaken(s);
     const redisReply *cursor = s->air.kept[0]->element[0];

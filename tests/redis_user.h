@@ -8,7 +8,8 @@
 #define REDIS_USER_MAY \
     "+select", "+client|setname", "+ping", "+info", "+time", "+multi", "+exec", "+watch", \
     "+unwatch", "+wait", "+get", "+set", "+del", "+pexpire", "+pttl", "+hset", "+hsetnx", "+hget", \
-    "+hmget", "+hdel", "+hlen", "+hkeys", "+zadd", "+zrem", "+zrange", "+zcount", "+zscan", "+eval"
+    "+hmget", "+hdel", "+hlen", "+hkeys", "+zadd", "+zrem", "+zrange", "+zcount", "+zscan", \
+    "+hscan", "+eval"
 /* clang-format on */
 
 #endif
