@@ -13,6 +13,11 @@ static inline bool refused(int rc)
     return rc == DUE_ETIMEDOUT || rc == DUE_ENOSPC || rc == DUE_ESTORE;
 }
 
+static inline bool storeless(const struct stored_world *w)
+{
+    return (w->pattern & STORED_NONE) != 0;
+}
+
 static inline bool asynchronous(const struct stored_world *w)
 {
     return (w->pattern & STORED_ASYNC) != 0;

@@ -1,6 +1,7 @@
 /* stored_verbs.c - the steps of stored_model.c, on the queue and on what is known of its jobs. */
 #include <string.h>
 
+#include "crew.h"
 #include "stored_known.h"
 
 /* ---- Putting in ---- */
@@ -29,7 +30,7 @@ struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_sp
     add_content(j, j->number, true);
     stored_payload(j->number, bytes, &spec->len);
     spec->data = bytes;
-    j->loose = spec->at_ns == 0 && delay == 0;
+    j->loose = spec->at_ns == 0 && delay == 0 && !storeless(w);
     int64_t at = spec->at_ns != 0 ? spec->at_ns : w->now + delay;
     add_time(j, at, at, true);
     return j;
@@ -41,9 +42,17 @@ void stored_keep_job(struct stored_world *w, due_id id, bool in, bool unsure)
     struct stored_job *j = &w->job[w->made++];
 
     j->id = id;
+    j->arrival = w->arrivals++;
     j->in = in;
     j->unsure = unsure;
     j->dirty = in && asynchronous(w);
+}
+
+/* A job without delay that somebody else is to sort in gets its deadline when that is done: where
+ * everything is to be known, see to it that it is done now. */
+static bool settle(struct stored_world *w)
+{
+    return !storeless(w) || due_poll(w->q, NULL) >= 0 || stored_wrong(w, "no poll", NULL);
 }
 
 static bool enqueue(struct stored_world *w, uint64_t value)
@@ -61,7 +70,7 @@ static bool enqueue(struct stored_world *w, uint64_t value)
     if (rc != 0 && rc != DUE_EINDOUBT && !refused(rc))
         return stored_wrong(w, "an enqueue answers otherwise", NULL);
     stored_keep_job(w, id, rc == 0 || rc == DUE_EINDOUBT, rc == DUE_EINDOUBT);
-    return true;
+    return settle(w);
 }
 
 static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
@@ -85,7 +94,7 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
         return stored_wrong(w, "a batch answers otherwise", NULL);
     for (int i = 0; i < count; i++)
         stored_keep_job(w, id[i], rc == DUE_EINDOUBT || i < rc, rc == DUE_EINDOUBT);
-    return true;
+    return settle(w);
 }
 
 /* ---- Taking out ---- */
@@ -94,6 +103,14 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
 static bool stands(const struct stored_job *j)
 {
     return j->plain && !j->loose && j->times == 1 && !restless(j);
+}
+
+/* Of jobs of one deadline. */
+static bool before_equal(const struct stored_world *w, const struct stored_job *a,
+                         const struct stored_job *b)
+{
+    return a->priority > b->priority ||
+           (storeless(w) && a->priority == b->priority && a->arrival < b->arrival);
 }
 
 /* @j was handed out: should another one of its topic have come before it? */
@@ -106,8 +123,13 @@ static bool in_order(struct stored_world *w, const struct stored_job *j)
 
         if (!k->in || k->dead || k->topic != j->topic || leased(w, k) || !stands(k))
             continue;
-        if (k->time[0].until < until || (k->time[0].until == until && k->priority > j->priority))
-            return stored_wrong(w, "it should have been handed out first", k);
+        if (k->time[0].until < until || (k->time[0].until == until && before_equal(w, k, j)))
+            return fprintf(
+                       stderr,
+                       "handed out: job %d, until %lld priority %d arrival %llu; %lld %d %llu\n",
+                       j->number, (long long)until, j->priority, (unsigned long long)j->arrival,
+                       (long long)k->time[0].until, k->priority, (unsigned long long)k->arrival),
+                   stored_wrong(w, "it should have been handed out first", k);
     }
     return true;
 }
@@ -194,7 +216,7 @@ static bool dequeue(struct stored_world *w, uint32_t n, bool many)
     stored_note_refused(w);
     if (rc == DUE_EAGAIN)
         return nothing(w, many ? -1 : topic);
-    if (rc == DUE_ESTORE || (many && rc > 0))
+    if (rc == DUE_ESTORE || (many && rc > 0 && !storeless(w)))
         shake(w); /* of a batch some may be in doubt */
     if (rc < 0)
         return rc == DUE_ESTORE || stored_wrong(w, "a dequeue answers otherwise", NULL);
@@ -230,11 +252,13 @@ static bool reserve(struct stored_world *w, uint32_t n, uint64_t value)
     j->unsure = false;
     j->plain = j->lapsing = false;
     j->dead = j->mortal = j->doomed = false;
+    j->token = job.token;
     j->attempts = j->attempts_least = job.attempts;
     if (j->retry.attempts_max > 0 && !(w->pattern & STORED_LOSES)) /* else put again as it was */
         j->attempts_stored = job.attempts;
     j->failures = job.failures + 1; /* unless it is acked */
     j->leased_until = w->now + lease;
+    j->arrival = w->arrivals++; /* when it comes again because that has ended */
     w->held[w->held_count++] = job;
     return true;
 }
@@ -305,6 +329,7 @@ static bool reschedule(struct stored_world *w, uint32_t n, uint64_t value, bool 
         j->unsure = false;
     }
     add_time(j, at, at, sure);
+    j->arrival = w->arrivals++;
     j->plain = sure;
     j->shaky |= !sure;
     return true;
@@ -350,34 +375,74 @@ static bool flush(struct stored_world *w, uint32_t n, uint64_t value)
     return true;
 }
 
+/* A lease has ended that nobody answered for.  @now: what follows from it is seen to at once. */
+static void lapse(struct stored_world *w, struct stored_job *j, bool now)
+{
+    int64_t deadline = j->time[j->times - 1].deadline;
+
+    add_time(j, j->leased_until, deadline, storeless(w)); /* due when it ended */
+    j->plain |= storeless(w);
+    j->leased_until = INT64_MIN;
+    j->doomed = j->attempts_least == j->attempts && spent(j) && !restless(j) && !j->revoked &&
+                !(w->pattern & STORED_FULL);
+    j->mortal |= spent(j);
+    j->lapsing = j->unsure || j->dirty;
+    if (j->revoked && j->in && !j->unsure) {
+        gone(w, j, true, false);
+        stored_key_ended(w, j, false, now);
+        j->unsure = !now; /* nobody waits until the store has it too */
+    } else if (now && j->doomed) {
+        j->doomed = j->mortal = false;
+        j->dead = true;
+        j->cause = DUE_CAUSE_ATTEMPTS;
+        j->died = w->now;
+    }
+}
+
+/* Without a store: until what the end of leases brings with it is done, perhaps by a thread of the
+ * queue's own. */
+static bool lapsed(struct stored_world *w)
+{
+    uint64_t out = 0;
+    uint64_t dead = 0;
+
+    for (int i = 0; i < w->made; i++) {
+        out += w->job[i].in && leased(w, &w->job[i]);
+        dead += w->job[i].in && w->job[i].dead;
+    }
+    for (int i = 0; i < 2000; i++) {
+        due_poll(w->q, NULL);
+        struct due_stats s = stored_stats(w);
+        if (s.leased == out && s.dead == dead)
+            return true;
+        crew_sleep(DUE_US(500));
+    }
+    return stored_wrong(w, "leases do not end as they should", NULL);
+}
+
 static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
 {
-    (void)value;
+    bool now = storeless(w) && (value & 1) != 0;
+
     w->now += 1 + (int64_t)(n % 60);
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
 
-        if (j->leased_until == INT64_MIN || leased(w, j))
-            continue;
-        add_time(j, j->leased_until, j->time[j->times - 1].deadline, false); /* due when it ended */
-        j->leased_until = INT64_MIN;
-        j->doomed = j->attempts_least == j->attempts && spent(j) && !restless(j) && !j->revoked &&
-                    !(w->pattern & STORED_FULL);
-        j->mortal |= spent(j);
-        j->lapsing = j->unsure || j->dirty;
-        if (j->revoked && j->in && !j->unsure) {
-            gone(w, j, true, false);
-            stored_key_ended(w, j, false, false);
-            j->unsure = true; /* nobody waits until the store has it too */
-        }
+        now = now && !(j->in && restless(j));
+        if (j->leased_until != INT64_MIN && !leased(w, j))
+            lapse(w, j, now);
     }
-    return due_clock_turn_to(w->clock, w->now) == 0;
+    if (due_clock_turn_to(w->clock, w->now) != 0)
+        return stored_wrong(w, "the clock does not turn", NULL);
+    return !now || lapsed(w);
 }
 
 static bool open_again(struct stored_world *w, uint64_t value, bool crash)
 {
     static const int64_t timeouts[] = { 0, DUE_MS(1), DUE_S(5), DUE_S(20) };
 
+    if (storeless(w))
+        return true;
     return stored_close(w, crash, timeouts[value % (crash ? 2 : 4)]) && stored_open(w) &&
            stored_resolve(w, true);
 }

@@ -8,6 +8,7 @@ static void kicked(struct stored_world *w, struct stored_job *j, bool sure)
 
     never_handed(j, only);
     add_nacked(j, w->now, only);
+    j->arrival = w->arrivals; /* of many in any order */
     j->plain = only;
     j->mortal = !only;
     j->doomed = false;
@@ -33,6 +34,7 @@ bool stored_kick(struct stored_world *w, uint32_t n, uint64_t value)
     if ((!j->in && !j->unsure) || (!j->dead && !j->mortal))
         return stored_wrong(w, "kicked though it is not dead", j);
     kicked(w, j, rc == 0 && !asynchronous(w));
+    w->arrivals++;
     return true;
 }
 
@@ -79,6 +81,7 @@ static bool end_all(struct stored_world *w, uint32_t n, bool kick)
         else
             j->unsure = j->shaky = true;
     }
+    w->arrivals++;
     return true;
 }
 

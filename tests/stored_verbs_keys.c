@@ -87,7 +87,8 @@ static enum outcome expected(const struct stored_world *w, int key, enum due_key
 }
 
 /* When it comes now that an enqueue for @at has changed it. */
-static void change_time(struct stored_job *j, enum due_key_policy policy, int64_t at, bool sure)
+static void change_time(const struct stored_world *w, struct stored_job *j,
+                        enum due_key_policy policy, int64_t at, bool sure)
 {
     struct stored_time was[STORED_TIMES];
     int n = j->times;
@@ -112,9 +113,10 @@ static void change_time(struct stored_job *j, enum due_key_policy policy, int64_
 }
 
 /* @sure: the store has it so. */
-static void changed(struct stored_job *j, enum due_key_policy policy, int64_t at, int content,
-                    bool sure)
+static void changed(struct stored_world *w, struct stored_job *j, enum due_key_policy policy,
+                    const struct stored_job *to, bool sure)
 {
+    int64_t at = to->time[0].until;
     bool only = sure && !restless(j);
     bool dying = j->dead || j->mortal;
     bool anew = policy != DUE_KEY_EARLIEST || dying;
@@ -122,9 +124,13 @@ static void changed(struct stored_job *j, enum due_key_policy policy, int64_t at
     if (anew)
         never_handed(j, only);
     if (policy != DUE_KEY_EARLIEST)
-        add_content(j, content, only);
+        add_content(j, to->number, only);
+    if (policy != DUE_KEY_EARLIEST && storeless(w))
+        j->priority = to->priority;
+    if (policy != DUE_KEY_EARLIEST || j->dead || at < j->time[0].until)
+        j->arrival = w->arrivals++;
     bool known = only && (j->dead || policy == DUE_KEY_REPLACE || (j->plain && j->times == 1));
-    change_time(j, policy, at, only);
+    change_time(w, j, policy, at, only);
     j->plain = known;
     j->mortal = !only && dying;
     j->dead = j->doomed = false;
@@ -205,7 +211,7 @@ bool stored_put_keyed(struct stored_world *w, uint32_t n, uint64_t value)
     if (old->key != key + 1)
         return stored_wrong(w, "a job without this key was changed", old);
     if (!refused(rc)) {
-        changed(old, spec.on_key, j->time[0].until, j->number, sure);
+        changed(w, old, spec.on_key, j, sure);
         owned(w, old, key, sure);
     }
     return true;
@@ -274,6 +280,28 @@ static bool as_told(const struct stored_world *w, int key, bool has, due_id id, 
     return !has || (until_ns != 0 && until_ns <= w->now);
 }
 
+/* Without a store, where all is known. */
+static bool key_in_memory(struct stored_world *w, int key)
+{
+    struct stored_key *k = &w->key[key];
+    unsigned char bytes[8];
+    due_id id;
+    int rc = due_find_key(w->q, bytes, key_bytes(key, bytes), &id);
+
+    if (!k->known) { /* one that might have died by then */
+        const struct stored_job *j = rc == 0 ? stored_find(w, id) : NULL;
+
+        if (rc == 0 && (j == NULL || !j->in || j->key != key + 1))
+            return stored_wrong(w, "a key of a job that has none", j);
+        *k = (struct stored_key){ .owner = j != NULL ? (int)(j - w->job) + 1 : 0 };
+        return true;
+    }
+    if (rc != (k->owner != 0 ? 0 : DUE_ENOENT))
+        return stored_wrong(w, "a key is not as it was told", NULL);
+    return rc != 0 || due_id_equal(id, w->job[k->owner - 1].id) ||
+           stored_wrong(w, "a key is another job's than was told", &w->job[k->owner - 1]);
+}
+
 static bool resolve_key(struct stored_world *w, int key, bool *has)
 {
     struct stored_key *k = &w->key[key];
@@ -283,6 +311,8 @@ static bool resolve_key(struct stored_world *w, int key, bool *has)
     due_id id = { { 0 } };
     due_id found;
 
+    if (storeless(w))
+        return key_in_memory(w, key);
     *has = memory_disk_key(w->disk, bytes, len, &id, &until);
     struct stored_job *j = *has && until == 0 ? stored_find(w, id) : NULL;
     int rc = due_find_key(w->q, bytes, len, &found);
@@ -312,11 +342,12 @@ bool stored_keys_resolve(struct stored_world *w)
     size_t count = 0;
 
     for (int key = 0; key < STORED_KEYS; key++) {
-        bool has;
+        bool has = false;
 
         if (!resolve_key(w, key, &has))
             return false;
         count += has;
     }
-    return count == memory_disk_keys(w->disk) || stored_wrong(w, "keys are lost or found", NULL);
+    return storeless(w) || count == memory_disk_keys(w->disk) ||
+           stored_wrong(w, "keys are lost or found", NULL);
 }

@@ -10,10 +10,8 @@ static struct stored_job *let_go(struct stored_world *w, uint32_t n, due_job *jo
     struct stored_job *j = stored_find(w, w->held[at].id);
 
     *job = w->held[at];
-    *valid = true;
+    *valid = job->token == j->token;
     w->held[at] = w->held[--w->held_count];
-    for (int i = 0; i < w->held_count; i++) /* a later lease of the same job */
-        *valid = *valid && !(due_id_equal(w->held[i].id, job->id) && w->held[i].token > job->token);
     return j;
 }
 
@@ -69,8 +67,9 @@ bool stored_ack(struct stored_world *w, uint32_t n, uint64_t value)
 }
 
 /* Its holder's answer, @sure or not, has written it down with its attempts. */
-static void answered(struct stored_job *j, bool sure)
+static void answered(struct stored_world *w, struct stored_job *j, bool sure)
 {
+    j->arrival = w->arrivals++;
     j->shaky |= !sure;
     j->lapsing |= !sure;
     j->plain = sure && !restless(j);
@@ -87,7 +86,7 @@ static void died(struct stored_world *w, struct stored_job *j, enum due_cause ca
     j->dead = true;
     j->cause = sure && !restless(j) ? cause : 0;
     j->died = w->now;
-    answered(j, sure);
+    answered(w, j, sure);
 }
 
 bool stored_nack(struct stored_world *w, uint32_t n, uint64_t value)
@@ -118,7 +117,7 @@ bool stored_nack(struct stored_world *w, uint32_t n, uint64_t value)
         return true;
     }
     add_nacked(j, w->now + delay, sure && !restless(j));
-    answered(j, sure);
+    answered(w, j, sure);
     return true;
 }
 
@@ -158,8 +157,10 @@ bool stored_extend(struct stored_world *w, uint32_t n, uint64_t value)
         return stored_wrong(w, "a stale lease was extended", j);
     if (rc == DUE_ESTALE && valid && leased(w, j) && j->in && !restless(j))
         return stored_wrong(w, "stale though it is reserved", j);
-    if (rc == 0)
+    if (rc == 0) {
         j->leased_until = w->now + lease;
+        j->arrival = w->arrivals++;
+    }
     return rc == 0 || rc == DUE_ESTALE || stored_wrong(w, "an extend answers otherwise", j);
 }
 
@@ -173,6 +174,6 @@ bool stored_done(struct stored_world *w, uint32_t n, uint64_t value)
     if (j == NULL)
         return true;
     due_job_done(&job);
-    j->lapsing |= leased(w, j);
+    j->lapsing |= leased(w, j) && !storeless(w);
     return true;
 }

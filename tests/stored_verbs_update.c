@@ -15,13 +15,15 @@ static bool no(struct stored_world *w, const struct stored_job *j, int rc, bool 
 }
 
 /* @at: INT64_MIN: it keeps its time. */
-static void amended(struct stored_job *j, int content, int64_t at, bool sure)
+static void amended(struct stored_world *w, struct stored_job *j, int content, int64_t at,
+                    bool sure)
 {
     bool only = sure && !restless(j);
 
     add_content(j, content, only);
     if (at != INT64_MIN) {
         add_time(j, at, at, only);
+        j->arrival = w->arrivals++;
         j->plain = only;
     }
     j->shaky |= !sure;
@@ -55,6 +57,6 @@ bool stored_update(struct stored_world *w, uint32_t n, uint64_t value)
         return stored_wrong(w, "its time was changed though it is dead", j);
     if ((leased(w, j) || lent(w, j)) && !restless(j))
         return stored_wrong(w, "changed though somebody has it", j);
-    amended(j, content, at, rc == 0 && !asynchronous(w));
+    amended(w, j, content, at, rc == 0 && !asynchronous(w));
     return true;
 }

@@ -1,11 +1,13 @@
 /* stored_world.h - a stored queue, and what its callers were told of each job.
  *
- * The store is the one in memory, and fails by dice.  Of each job the world knows what may be: in
+ * The store is the one in memory, and fails by dice; or there is none, and then everything is known
+ * for sure.  Of each job the world knows what may be: in
  * the queue, gone, or either, as long as a change is in doubt, not flushed, or was refused to
  * nobody.  stored_resolve() lets the store be, waits until nothing is on its way, and then
  * everything must be as it was told, and the same in the queue and on the disk.
  *
- *   stored_world.c          opening, closing, resolving
+ *   stored_world.c          opening, closing
+ *   stored_resolve.c        resolving
  *   stored_known.h          what may be said of a job
  *   stored_verbs.c          putting in, taking out, naming a job; the table of all verbs
  *   stored_verbs_leases.c   answering for a reserved job
@@ -42,7 +44,9 @@
 #define STORED_FULL    0x40u
 #define STORED_LOSES   0x80u
 #define STORED_TAKES   0x100u /* keys may be taken over */
-#define STORED_KEEPS   0x200u /* and kept: only when asked for */
+#define STORED_KEEPS   0x200u /* and kept for a while */
+#define STORED_NONE    0x400u /* no store: nothing is opened again, nothing fails */
+#define STORED_NEVER   0x800u /* and no threads */
 
 /* When a job may be due, and with what deadline of its own. */
 struct stored_time {
@@ -64,9 +68,11 @@ struct stored_job {
     bool loose;   /* put in without delay: the queue may give it a later deadline */
     bool plain;   /* not reserved since it was last confirmed: the store knows its time */
     bool lapsing; /* reserved by somebody who has let go, or whose change is in doubt */
+    uint64_t arrival; /* among equals; those that were kicked together have the same */
     struct stored_time time[STORED_TIMES]; /* one of these; the last is the one wanted */
     int times;
     int64_t leased_until;     /* INT64_MIN: not reserved */
+    uint64_t token;           /* of its last lease */
     uint32_t attempts;        /* at most */
     uint32_t attempts_least;  /* in the queue */
     uint32_t attempts_stored; /* confirmed: at least */
@@ -81,7 +87,8 @@ struct stored_job {
     due_retry retry;          /* its own; attempts_max 0: it has none */
     int key;                  /* its number, and 1; it has it unless the key is unsure; 0: none */
     bool seen;                /* listed as one that waits */
-    bool laid;                /* listed as dead */
+    bool laid;                /* listed as dead, */
+    due_dead grave;           /* and how */
 };
 
 /* Who has a unique key, if that is known. */
@@ -94,7 +101,7 @@ struct stored_key {
 };
 
 struct stored_world {
-    struct memory_disk *disk;
+    struct memory_disk *disk; /* NULL: no store */
     due_store *store;
     due_queue *q;
     due_clock *clock;
@@ -105,6 +112,7 @@ struct stored_world {
     int64_t now;
     struct stored_job job[STORED_ROOM];
     int made;
+    uint64_t arrivals;
     struct stored_key key[STORED_KEYS];
     bool fresh; /* just opened: what the queue knows is what the disk has */
     due_job held[STORED_HELD];
@@ -174,6 +182,10 @@ struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_sp
                                   unsigned char *bytes);
 void stored_keep_job(struct stored_world *w, due_id id, bool in, bool unsure);
 bool stored_cancelled(struct stored_world *w, struct stored_job *j, int rc, bool lent);
+
+/* Whether the store fails from now on; what the queue counts. */
+void stored_dice(struct stored_world *w, bool on);
+struct due_stats stored_stats(struct stored_world *w);
 
 /* Something is wrong. */
 bool stored_wrong(struct stored_world *w, const char *what, const struct stored_job *j);
