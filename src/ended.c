@@ -257,7 +257,10 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: ours */
 
     if (e->purpose == DUE__RETURN && e->rc != 0) {
-        due__stored_at(q->commits, e->number)->stored = DUE__TO_STORE;
+        struct due__stored *s = due__stored_at(q->commits, e->number);
+
+        s->stored = DUE__TO_STORE;
+        s->was_ns = s->want_ns; /* of a round the store may have the next one */
         due__mirror_later(q->commits, e->number);
     }
     if (e->purpose == DUE__UPDATE)

@@ -304,6 +304,37 @@ Test(stored_repeat, in_doubt_the_round_is_not_lost, .timeout = 60)
     }
 }
 
+/* Likewise, and then the store was full when the round was to be put back. */
+Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 60)
+{
+    struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_job job;
+
+    lab_turn_to(&s.lab, 10);
+    uint64_t before = commits(&s);
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .call = before + 1,
+                                                       .kind = MEMORY_BLOCK_AFTER });
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .call = before + 2,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_FULL });
+    int rc = due_dequeue(s.lab.q, &job, 0);
+    cr_expect_eq(rc, DUE_ESTORE, "%s", due_error_name(rc));
+    memory_store_until(s.store, MEMORY_COMMIT, before + 3);
+    cr_expect_eq(on_disk(&s, id).until_ns, 110);
+    memory_store_forgive(s.store);
+    for (int i = 0; i < 3000 && on_disk(&s, id).until_ns != 10; i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(on_disk(&s, id).until_ns, 10);
+    shop_crash(&s, (struct lab_options){ .start_ns = 10 });
+    cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+    cr_expect_eq(job.deadline_ns, 10);
+    due_job_done(&job);
+    shop_close(&s);
+}
+
 Test(stored_repeat, in_a_batch_with_others, .timeout = 60)
 {
     struct shop s = shop_make();
