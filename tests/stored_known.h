@@ -38,6 +38,13 @@ static inline void add_time(struct stored_job *j, int64_t until, int64_t deadlin
 {
     if (only)
         j->times = 0;
+    for (int i = 0, left = 0, n = j->times; i < n; i++) { /* once each */
+        bool same = j->time[i].until == until && j->time[i].deadline == deadline;
+
+        j->time[left] = j->time[i];
+        left += !same;
+        j->times = left;
+    }
     if (j->times == STORED_TIMES) { /* an old one less */
         memmove(j->time, j->time + 1, (STORED_TIMES - 1) * sizeof j->time[0]);
         j->times--;
@@ -74,7 +81,7 @@ static inline bool ripe(const struct stored_world *w, const struct stored_job *j
         some |= j->time[i].until <= w->now;
         all &= j->time[i].until <= w->now;
     }
-    return surely ? all : some;
+    return surely ? all && !j->rounding : some;
 }
 
 /* It has been handed out as often as it may be: it dies if nobody acks it. */

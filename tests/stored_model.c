@@ -10,19 +10,21 @@
 #include "stored_world.h"
 
 static const char *const names[VERBS] = {
-    "enqueue", "batch",  "dequeue",  "take-batch", "reserve", "ack",      "nack",
-    "bury",    "extend", "done",     "cancel",     "lend",    "move",     "promote",
-    "clear",   "kick",   "kick-all", "clear-dead", "put-key", "find-key", "cancel-key",
-    "update",  "flush",  "advance",  "reopen",     "crash",   "resolve",  "lose",
+    "enqueue",  "batch",      "dequeue", "take-batch", "reserve",  "ack",        "nack",   "bury",
+    "extend",   "done",       "cancel",  "lend",       "move",     "promote",    "clear",  "kick",
+    "kick-all", "clear-dead", "put-key", "put-again",  "find-key", "cancel-key", "update", "flush",
+    "advance",  "reopen",     "crash",   "resolve",    "lose",
 };
 
 static const unsigned char weights[VERBS] = {
-    [ENQUEUE] = 60,   [BATCH] = 12,      [DEQUEUE] = 40,    [DEQUEUE_BATCH] = 8, [RESERVE] = 40,
-    [ACK] = 16,       [NACK] = 14,       [BURY] = 6,        [EXTEND] = 6,        [DONE] = 4,
-    [CANCEL] = 20,    [CANCEL_LENT] = 8, [RESCHEDULE] = 16, [PROMOTE] = 6,       [CLEAR] = 1,
-    [KICK] = 10,      [KICK_ALL] = 1,    [CLEAR_DEAD] = 1,  [ENQUEUE_KEY] = 40,  [FIND_KEY] = 5,
-    [CANCEL_KEY] = 4, [UPDATE] = 16,     [FLUSH] = 6,       [ADVANCE] = 30,      [REOPEN] = 2,
-    [CRASH] = 3,      [RESOLVE] = 4,     [LOSE] = 3,
+    [ENQUEUE] = 60,    [BATCH] = 12,     [DEQUEUE] = 40,     [DEQUEUE_BATCH] = 8,
+    [RESERVE] = 40,    [ACK] = 16,       [NACK] = 14,        [BURY] = 6,
+    [EXTEND] = 6,      [DONE] = 4,       [CANCEL] = 20,      [CANCEL_LENT] = 8,
+    [RESCHEDULE] = 16, [PROMOTE] = 6,    [CLEAR] = 1,        [KICK] = 10,
+    [KICK_ALL] = 1,    [CLEAR_DEAD] = 1, [ENQUEUE_KEY] = 40, [ENQUEUE_REPEATING] = 12,
+    [FIND_KEY] = 5,    [CANCEL_KEY] = 4, [UPDATE] = 16,      [FLUSH] = 6,
+    [ADVANCE] = 30,    [REOPEN] = 2,     [CRASH] = 3,        [RESOLVE] = 4,
+    [LOSE] = 3,
 };
 
 static size_t run(const struct model_step *step, size_t count, unsigned pattern)

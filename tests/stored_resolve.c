@@ -36,12 +36,18 @@ static void print_times(const struct stored_job *j)
                 (long long)j->time[i].deadline);
 }
 
-static bool time_known(struct stored_job *j, int64_t until, int64_t deadline, bool dead)
+static bool time_known(const struct stored_world *w, struct stored_job *j, int64_t until,
+                       int64_t deadline, bool dead)
 {
+    bool another = (dead || until == deadline) && stored_round_may_be(w, j, deadline);
+
+    if (another)
+        add_time(j, until, deadline, false);
     for (int i = 0; i < j->times; i++) {
         if ((dead || j->time[i].until == until) && (j->loose || j->time[i].deadline == deadline)) {
             j->time[0] = (struct stored_time){ until, deadline };
             j->times = 1;
+            j->rounding = false;
             return true;
         }
     }
@@ -123,7 +129,7 @@ static bool present(struct stored_world *w, struct stored_job *j, const due_info
         return stored_wrong(w, "it is back though it was gone", j);
     if (!find_record(w, j, info, &r))
         return stored_wrong(w, "the queue has it, and the disk has not", j);
-    if (!time_known(j, r.until_ns, r.deadline_ns, r.cause != 0))
+    if (!time_known(w, j, r.until_ns, r.deadline_ns, r.cause != 0))
         return fprintf(stderr, "until %lld deadline %lld\n", (long long)r.until_ns,
                        (long long)r.deadline_ns),
                print_times(j), stored_wrong(w, "the disk has another time", j);
@@ -135,9 +141,12 @@ static bool present(struct stored_world *w, struct stored_job *j, const due_info
         return stored_wrong(w, "another priority or topic", j);
     if (!length_known(j, r.len) || (info != NULL && info->len != r.len))
         return stored_wrong(w, "another length", j);
+    if (!storeless(w) && (r.every_ns != j->every || r.repeat != j->repeat))
+        return stored_wrong(w, "it comes again otherwise", j);
     if (!same_counts(w, j, &r) || !same_life(w, j, &r))
         return false;
     j->in = true;
+    j->revoked &= leased(w, j);
     return true;
 }
 

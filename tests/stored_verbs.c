@@ -55,22 +55,28 @@ static bool settle(struct stored_world *w)
     return !storeless(w) || due_poll(w->q, NULL) >= 0 || stored_wrong(w, "no poll", NULL);
 }
 
-static bool enqueue(struct stored_world *w, uint64_t value)
+bool stored_put(struct stored_world *w, const due_spec *spec)
 {
-    unsigned char bytes[128];
-    due_spec spec;
     due_id id = { { 0 } };
+    int rc = due_enqueue(w->q, spec, 0, &id);
 
-    if (w->made == STORED_ROOM)
-        return true;
-    stored_new_job(w, value, &spec, bytes);
-    int rc = due_enqueue(w->q, &spec, 0, &id);
     if (rc == DUE_EAGAIN && (w->pattern & STORED_BOUNDED))
         return true;
     if (rc != 0 && rc != DUE_EINDOUBT && !refused(rc))
         return stored_wrong(w, "an enqueue answers otherwise", NULL);
     stored_keep_job(w, id, rc == 0 || rc == DUE_EINDOUBT, rc == DUE_EINDOUBT);
     return settle(w);
+}
+
+static bool enqueue(struct stored_world *w, uint64_t value)
+{
+    unsigned char bytes[128];
+    due_spec spec;
+
+    if (w->made == STORED_ROOM)
+        return true;
+    stored_new_job(w, value, &spec, bytes);
+    return stored_put(w, &spec);
 }
 
 static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
@@ -121,7 +127,8 @@ static bool in_order(struct stored_world *w, const struct stored_job *j)
     for (int i = 0; stands(j) && i < w->made; i++) {
         const struct stored_job *k = &w->job[i];
 
-        if (!k->in || k->dead || k->topic != j->topic || leased(w, k) || !stands(k))
+        if (!k->in || k->dead || k->topic != j->topic || leased(w, k) || !stands(k) ||
+            k->round_step == w->steps) /* taken by the same call */
             continue;
         if (k->time[0].until < until || (k->time[0].until == until && before_equal(w, k, j)))
             return fprintf(
@@ -145,6 +152,27 @@ static bool known_bytes(const struct stored_job *j, const due_job *job)
             return true;
     }
     return false;
+}
+
+/* Its own, at which it was to be handed out for the first time, or which its round began with: it
+ * tells which round it is in. */
+static bool known_deadline(struct stored_world *w, struct stored_job *j, const due_job *job)
+{
+    int left = 0;
+
+    if (j->loose)
+        return true;
+    bool another = stored_round_may_be(w, j, job->deadline_ns);
+    for (int i = 0; i < j->times; i++) {
+        j->time[left] = j->time[i];
+        left += j->time[i].deadline == job->deadline_ns;
+    }
+    if (left > 0 || another)
+        j->times = left;
+    if (left == 0 && another)
+        add_time(j, job->deadline_ns, job->deadline_ns, true);
+    j->rounding = false;
+    return left > 0 || another;
 }
 
 /* A job was handed out: may it have been? */
@@ -173,6 +201,8 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "handed out with other attempts", j);
     if (j->retry.attempts_max > 0 && job->attempts > j->retry.attempts_max - for_good)
         return stored_wrong(w, "handed out too often", j);
+    if (!known_deadline(w, j, job))
+        return stored_wrong(w, "handed out with another deadline", j);
     return in_order(w, j);
 }
 
@@ -201,8 +231,22 @@ static void shake(struct stored_world *w)
             continue;
         j->shaky = true;
         j->mortal |= spent(j); /* it is buried rather than handed out */
+        if (j->every > 0)
+            stored_next_round(w, j, false);
         j->attempts += j->retry.attempts_max > 0;
     }
+}
+
+/* It was taken for good. */
+static void taken(struct stored_world *w, struct stored_job *j)
+{
+    if (j->every == 0) {
+        gone(w, j, false, true);
+        return;
+    }
+    j->dirty = j->shaky = j->lapsing = j->mortal = false; /* the store has all that came before */
+    stored_next_round(w, j, !j->revoked);
+    j->unsure = j->revoked;
 }
 
 static bool dequeue(struct stored_world *w, uint32_t n, bool many)
@@ -216,14 +260,14 @@ static bool dequeue(struct stored_world *w, uint32_t n, bool many)
     stored_note_refused(w);
     if (rc == DUE_EAGAIN)
         return nothing(w, many ? -1 : topic);
-    if (rc == DUE_ESTORE || (many && rc > 0 && !storeless(w)))
+    if (rc < 0 || (many && rc > 0 && !storeless(w)))
         shake(w); /* of a batch some may be in doubt */
     if (rc < 0)
-        return rc == DUE_ESTORE || stored_wrong(w, "a dequeue answers otherwise", NULL);
+        return refused(rc) || stored_wrong(w, "a dequeue answers otherwise", NULL);
     for (int i = 0; i < (many ? rc : 1); i++) {
         if (!handed(w, &job[i], true))
             return false;
-        gone(w, stored_find(w, job[i].id), false, true);
+        taken(w, stored_find(w, job[i].id));
         due_job_done(&job[i]);
     }
     return true;
@@ -378,9 +422,7 @@ static bool flush(struct stored_world *w, uint32_t n, uint64_t value)
 /* A lease has ended that nobody answered for.  @now: what follows from it is seen to at once. */
 static void lapse(struct stored_world *w, struct stored_job *j, bool now)
 {
-    int64_t deadline = j->time[j->times - 1].deadline;
-
-    add_time(j, j->leased_until, deadline, storeless(w)); /* due when it ended */
+    add_nacked(j, j->leased_until, storeless(w)); /* due when it ended */
     j->plain |= storeless(w);
     j->leased_until = INT64_MIN;
     j->doomed = j->attempts_least == j->attempts && spent(j) && !restless(j) && !j->revoked &&
@@ -539,6 +581,7 @@ static stored_step *const steps[VERBS] = {
     [KICK_ALL] = stored_kick_all,
     [CLEAR_DEAD] = stored_clear_dead,
     [ENQUEUE_KEY] = stored_put_keyed,
+    [ENQUEUE_REPEATING] = stored_put_repeating,
     [FIND_KEY] = stored_find_key,
     [CANCEL_KEY] = stored_cancel_key,
     [UPDATE] = stored_update,
@@ -552,5 +595,6 @@ static stored_step *const steps[VERBS] = {
 
 bool stored_apply(struct stored_world *w, unsigned verb, uint32_t n, uint64_t value)
 {
+    w->steps++;
     return verb >= VERBS || steps[verb](w, n, value);
 }

@@ -62,7 +62,14 @@ bool stored_ack(struct stored_world *w, uint32_t n, uint64_t value)
     int rc = due_ack(&job);
     if (answer(w, j, &job, rc, valid, &right))
         return right;
-    removed(w, j, rc, true);
+    if (j->every == 0 || (j->revoked && !j->unsure)) {
+        removed(w, j, rc, true);
+        return true;
+    }
+    bool sure = rc == 0 && !asynchronous(w) && !j->revoked; /* else it may have been its last */
+    stored_next_round(w, j, sure);
+    j->lapsing |= !sure;
+    j->unsure |= j->revoked;
     return true;
 }
 

@@ -14,6 +14,7 @@
  *   stored_verbs_dead.c     dead jobs
  *   stored_verbs_keys.c     unique keys
  *   stored_verbs_update.c   other content
+ *   stored_verbs_repeat.c   jobs that come again
  */
 #ifndef STORED_WORLD_H
 #define STORED_WORLD_H
@@ -85,6 +86,11 @@ struct stored_job {
     enum due_cause cause;     /* of one that is dead for sure; 0: not known */
     int64_t died;             /* */
     due_retry retry;          /* its own; attempts_max 0: it has none */
+    int64_t every;            /* 0: it does not come again */
+    enum due_repeat repeat;   /* */
+    bool rounding;            /* it may be in a later round than its times say: */
+    int64_t rounding_from;    /* one may have ended since */
+    uint64_t round_step;      /* in which its last round ended */
     int key;                  /* its number, and 1; it has it unless the key is unsure; 0: none */
     bool seen;                /* listed as one that waits */
     bool laid;                /* listed as dead, */
@@ -113,6 +119,7 @@ struct stored_world {
     struct stored_job job[STORED_ROOM];
     int made;
     uint64_t arrivals;
+    uint64_t steps;
     struct stored_key key[STORED_KEYS];
     bool fresh; /* just opened: what the queue knows is what the disk has */
     due_job held[STORED_HELD];
@@ -143,6 +150,7 @@ enum stored_verb {
     KICK_ALL,
     CLEAR_DEAD,
     ENQUEUE_KEY,
+    ENQUEUE_REPEATING,
     FIND_KEY,
     CANCEL_KEY,
     UPDATE,
@@ -164,6 +172,7 @@ stored_step stored_ack, stored_nack, stored_bury, stored_extend, stored_done;
 stored_step stored_kick, stored_kick_all, stored_clear_dead;
 stored_step stored_put_keyed, stored_find_key, stored_cancel_key;
 stored_step stored_update;
+stored_step stored_put_repeating;
 
 bool stored_open(struct stored_world *w);
 bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);
@@ -176,6 +185,14 @@ bool stored_keys_resolve(struct stored_world *w);
 
 /* @j has gone, @done: as it should, or by somebody's order; if not @sure, it may be. */
 void stored_key_ended(struct stored_world *w, const struct stored_job *j, bool done, bool sure);
+
+/* A round of @j has ended, @sure: the store has the next one; and may it be due then, if that is not
+ * known for sure? */
+void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure);
+bool stored_round_may_be(const struct stored_world *w, const struct stored_job *j, int64_t until);
+
+/* The job that stored_new_job() made is put in. */
+bool stored_put(struct stored_world *w, const due_spec *spec);
 
 /* What becomes of the next job to be put in, and of one that was cancelled with this answer. */
 struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_spec *spec,
