@@ -548,7 +548,10 @@ bool due__catch_up(struct due_queue *q, uint32_t max)
     int64_t now = due__clock_now(&q->clock); /* I3: before the drain */
 
     if (!due__inbox_quiet(&q->inbox)) { /* I2 */
-        due__move_due(q, now); /* so that what is due in the inbox goes straight to its topic */
+        /* What is due in the inbox goes straight to its topic then.  But who is at a gate first is
+         * let through. */
+        if (!q->gates.any)
+            due__move_due(q, now);
         due__drain_or_say(q, max);
     }
     return due__move_due(q, now);

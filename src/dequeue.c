@@ -283,7 +283,8 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
     } else {
         if (r->rounds == 0)
             r->last = due__last_in_inbox(q);
-        due__move_due(q, now); /* so that what is due in the inbox goes straight to its topic */
+        if (!q->gates.any) /* as in due__catch_up() */
+            due__move_due(q, now);
         bool complete = due__drain_or_say(q, DUE__PROXY_BATCH);
         if (!complete && left_in_inbox(q, r))
             return 0;

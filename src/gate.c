@@ -304,6 +304,7 @@ static void put_up(struct due_queue *q, struct due__topic *t, struct due__gate *
     t->line = (struct due__line){ .count = 0 };
     counted(q, g, 0);
     t->gate = g;
+    q->gates.any = true;
 }
 
 static size_t bytes_of(const struct due__gate *g)

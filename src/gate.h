@@ -53,6 +53,7 @@ struct due__gates {
     struct due__gate *sweep;                        /* T  the next one a sweep looks at */
     size_t slots;                                   /* T  that wait at gates, dead ones included */
     size_t passed;                                  /* T  jobs with a pass */
+    bool any;                                       /* T  there has been one */
 };
 
 /* Of a job with a group: which passes it has.  Any other job has its topic's, or none. */

@@ -457,7 +457,7 @@ static int kick_now(struct due_queue *q, uint32_t number, uint32_t generation)
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
-    due__move_due(q, now);
+    due__catch_up(q, DUE__FOREIGN_MAX);
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes takes the lock after */
         rc = DUE_ECLOSED;
     else if (due__word_generation(w) == generation && due__exhume(q, number, &w, DUE__MOVING)) {

@@ -155,6 +155,7 @@ static struct due__gate *add(struct due__gates *all, struct parts *p)
     g->chain = *bucket;
     *bucket = g;
     all->groups++;
+    all->any = true;
     p->gate = NULL;
     return g;
 }

@@ -94,7 +94,7 @@ bool due__repeat_acked(struct due_queue *q, uint32_t number)
     if (!due__repeats(q, number))
         return false;
     due__enter(q, &t);
-    due__move_due(q, due__clock_now(&q->clock));
+    due__catch_up(q, DUE__FOREIGN_MAX);
     bool more = !due__revoked(q, number) && !refusing(q);
     if (more) {
         due__note_repeated(q, number, false);
@@ -153,7 +153,7 @@ size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, siz
     for (size_t i = 0; q->watch != NULL && i < n; i++)
         due__watch_flush(q, due__slot_job(slots[i]));
     due__enter(q, &t);
-    due__move_due(q, due__clock_now(&q->clock));
+    due__catch_up(q, DUE__FOREIGN_MAX);
     for (size_t i = 0; i < n && !refusing(q); i++) {
         uint32_t number = due__slot_job(slots[i]);
 

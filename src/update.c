@@ -395,7 +395,7 @@ static void write_now(struct due_queue *q, uint32_t number, struct due__draft *d
     struct due__tenure t;
 
     due__enter(q, &t);
-    due__move_due(q, due__clock_now(&q->clock));
+    due__catch_up(q, DUE__FOREIGN_MAX);
     due__draft_apply(q, number, d);
     due__leave(q, &t);
     due__draft_free(q, d);

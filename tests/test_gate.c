@@ -122,6 +122,21 @@ LAB_TEST(group, takes_turns_by_the_order_of_the_topic)
     gate_close(&lab);
 }
 
+/* What was put in before stands in the order, also if nobody has sorted it in yet. */
+LAB_TEST(group, lets_nobody_through_before_who_was_left_in_the_inbox)
+{
+    for (int64_t at = 0; at < 50 * 100; at += 100) {
+        struct lab lab = lab_open(.start_ns = at);
+
+        lab_enqueue(&lab, "late", .at_ns = at + 20, OF("g"));
+        lab_enqueue(&lab, "soon", .at_ns = at + 10, OF("g"), .key = "k", .key_len = 1);
+        lab_turn_to(&lab, at + 30);
+        cr_assert_str_eq(lab_dequeue(&lab), "soon", "round %lld", (long long)at / 100);
+        cr_expect_str_eq(lab_dequeue(&lab), "late");
+        gate_close(&lab);
+    }
+}
+
 LAB_TEST(group, passes_over_those_that_were_cancelled_and_a_trim_sweeps_them_out)
 {
     struct lab lab = lab_open();
