@@ -18,6 +18,12 @@ static inline bool storeless(const struct stored_world *w)
     return (w->pattern & STORED_NONE) != 0;
 }
 
+/* Has it a store that fails? */
+static inline bool stored_fails(const struct stored_world *w)
+{
+    return (w->pattern & (STORED_AWAY | STORED_DOUBT | STORED_FULL | STORED_LOSES)) != 0;
+}
+
 static inline bool asynchronous(const struct stored_world *w)
 {
     return (w->pattern & STORED_ASYNC) != 0;
@@ -90,10 +96,17 @@ static inline bool spent(const struct stored_job *j)
     return j->retry.attempts_max > 0 && j->attempts >= j->retry.attempts_max;
 }
 
+/* It does not run any more: it has ended, or has another deadline. */
+static inline void run_over(struct stored_job *j)
+{
+    j->pass_group = j->pass_topic = false;
+}
+
 /* @done: taken for good, or acked. */
 static inline void gone(struct stored_world *w, struct stored_job *j, bool async, bool done)
 {
     stored_key_ended(w, j, done, !restless(j) && !(async && asynchronous(w)));
+    run_over(j);
     j->mortal |= j->dead; /* if it comes back */
     j->dead = j->doomed = false;
     j->in = false;

@@ -10,10 +10,21 @@
 #include "stored_world.h"
 
 static const char *const names[VERBS] = {
-    "enqueue",  "batch",      "dequeue", "take-batch", "reserve",  "ack",        "nack",   "bury",
-    "extend",   "done",       "cancel",  "lend",       "move",     "promote",    "clear",  "kick",
-    "kick-all", "clear-dead", "put-key", "put-again",  "find-key", "cancel-key", "update", "flush",
-    "advance",  "reopen",     "crash",   "resolve",    "lose",
+    [ENQUEUE] = "enqueue",     [BATCH] = "batch",
+    [DEQUEUE] = "dequeue",     [DEQUEUE_BATCH] = "take-batch",
+    [RESERVE] = "reserve",     [ACK] = "ack",
+    [NACK] = "nack",           [BURY] = "bury",
+    [EXTEND] = "extend",       [DONE] = "done",
+    [CANCEL] = "cancel",       [CANCEL_LENT] = "lend",
+    [RESCHEDULE] = "move",     [PROMOTE] = "promote",
+    [CLEAR] = "clear",         [KICK] = "kick",
+    [KICK_ALL] = "kick-all",   [CLEAR_DEAD] = "clear-dead",
+    [ENQUEUE_KEY] = "put-key", [ENQUEUE_REPEATING] = "put-again",
+    [FIND_KEY] = "find-key",   [CANCEL_KEY] = "cancel-key",
+    [UPDATE] = "update",       [FLUSH] = "flush",
+    [ADVANCE] = "advance",     [REOPEN] = "reopen",
+    [CRASH] = "crash",         [SET_LIMIT] = "limit",
+    [RESOLVE] = "resolve",     [LOSE] = "lose",
 };
 
 static const unsigned char weights[VERBS] = {
@@ -23,8 +34,8 @@ static const unsigned char weights[VERBS] = {
     [RESCHEDULE] = 16, [PROMOTE] = 6,    [CLEAR] = 1,        [KICK] = 10,
     [KICK_ALL] = 1,    [CLEAR_DEAD] = 1, [ENQUEUE_KEY] = 40, [ENQUEUE_REPEATING] = 12,
     [FIND_KEY] = 5,    [CANCEL_KEY] = 4, [UPDATE] = 16,      [FLUSH] = 6,
-    [ADVANCE] = 30,    [REOPEN] = 2,     [CRASH] = 3,        [RESOLVE] = 4,
-    [LOSE] = 3,
+    [ADVANCE] = 30,    [REOPEN] = 2,     [CRASH] = 3,        [SET_LIMIT] = 8,
+    [RESOLVE] = 4,     [LOSE] = 3,
 };
 
 static size_t run(const struct model_step *step, size_t count, unsigned pattern)
@@ -87,7 +98,7 @@ static unsigned choose_pattern(uint64_t *seed, bool storeless)
     } bits[] = { { STORED_ASYNC, 2 }, { STORED_ALWAYS, 4 }, { STORED_BOUNDED, 3 },
                  { STORED_SMALL, 3 }, { STORED_AWAY, 3 },   { STORED_DOUBT, 2 },
                  { STORED_FULL, 4 },  { STORED_LOSES, 4 },  { STORED_TAKES, 4 },
-                 { STORED_KEEPS, 2 }, { STORED_NEVER, 3 } };
+                 { STORED_KEEPS, 2 }, { STORED_NEVER, 3 },  { STORED_GATES, 3 } };
     unsigned pattern = 0;
 
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
@@ -95,7 +106,7 @@ static unsigned choose_pattern(uint64_t *seed, bool storeless)
             pattern |= bits[i].bit;
     if (storeless)
         return STORED_NONE | (pattern & (STORED_ALWAYS | STORED_BOUNDED | STORED_TAKES |
-                                         STORED_KEEPS | STORED_NEVER));
+                                         STORED_KEEPS | STORED_NEVER | STORED_GATES));
     return pattern & ~STORED_NEVER;
 }
 

@@ -84,6 +84,8 @@ static bool same_life(struct stored_world *w, struct stored_job *j, const due_re
     if (dead && !j->mortal && j->cause != 0 && (r->cause != j->cause || r->died_ns != j->died))
         return stored_wrong(w, "it died otherwise", j);
     j->dead = dead;
+    if (dead)
+        run_over(j);
     j->cause = r->cause;
     j->died = r->died_ns;
     j->doomed = false;

@@ -27,6 +27,12 @@ struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_sp
                                 .delay_ns = 7 };
         spec->retry = &j->retry;
     }
+    if ((w->pattern & STORED_GATES) && (value >> 22 & 7) < 3) {
+        j->group = 1 + (int)(value >> 22 & 7);
+        bytes[112] = (unsigned char)j->group;
+        spec->group = bytes + 112;
+        spec->group_len = 1;
+    }
     add_content(j, j->number, true);
     stored_payload(j->number, bytes, &spec->len);
     spec->data = bytes;
@@ -103,210 +109,6 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
     return settle(w);
 }
 
-/* ---- Taking out ---- */
-
-/* Is the time at which it is handed out known, and does nothing keep it back? */
-static bool stands(const struct stored_job *j)
-{
-    return j->plain && !j->loose && j->times == 1 && !restless(j);
-}
-
-/* Of jobs of one deadline. */
-static bool before_equal(const struct stored_world *w, const struct stored_job *a,
-                         const struct stored_job *b)
-{
-    return a->priority > b->priority ||
-           (storeless(w) && a->priority == b->priority && a->arrival < b->arrival);
-}
-
-/* @j was handed out: should another one of its topic have come before it? */
-static bool in_order(struct stored_world *w, const struct stored_job *j)
-{
-    int64_t until = j->time[0].until;
-
-    for (int i = 0; stands(j) && i < w->made; i++) {
-        const struct stored_job *k = &w->job[i];
-
-        if (!k->in || k->dead || k->topic != j->topic || leased(w, k) || !stands(k) ||
-            k->round_step == w->steps) /* taken by the same call */
-            continue;
-        if (k->time[0].until < until || (k->time[0].until == until && before_equal(w, k, j)))
-            return fprintf(
-                       stderr,
-                       "handed out: job %d, until %lld priority %d arrival %llu; %lld %d %llu\n",
-                       j->number, (long long)until, j->priority, (unsigned long long)j->arrival,
-                       (long long)k->time[0].until, k->priority, (unsigned long long)k->arrival),
-                   stored_wrong(w, "it should have been handed out first", k);
-    }
-    return true;
-}
-
-static bool known_bytes(const struct stored_job *j, const due_job *job)
-{
-    unsigned char bytes[128];
-    size_t len;
-
-    for (int i = 0; i < j->contents; i++) {
-        stored_payload(j->content[i], bytes, &len);
-        if (job->len == len && memcmp(job->data, bytes, len) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Its own, at which it was to be handed out for the first time, or which its round began with: it
- * tells which round it is in. */
-static bool known_deadline(struct stored_world *w, struct stored_job *j, const due_job *job)
-{
-    int left = 0;
-
-    if (j->loose)
-        return true;
-    bool another = stored_round_may_be(w, j, job->deadline_ns);
-    for (int i = 0; i < j->times; i++) {
-        j->time[left] = j->time[i];
-        left += j->time[i].deadline == job->deadline_ns;
-    }
-    if (left > 0 || another)
-        j->times = left;
-    if (left == 0 && another)
-        add_time(j, job->deadline_ns, job->deadline_ns, true);
-    j->rounding = false;
-    return left > 0 || another;
-}
-
-/* A job was handed out: may it have been? */
-static bool handed(struct stored_world *w, const due_job *job, bool for_good)
-{
-    struct stored_job *j = stored_find(w, job->id);
-
-    if (j == NULL)
-        return stored_wrong(w, "a job that was never put in", NULL);
-    if (!known_bytes(j, job))
-        return stored_wrong(w, "other bytes", j);
-    if (job->topic != w->topic[j->topic] || job->priority != j->priority)
-        return stored_wrong(w, "another topic or priority", j);
-    if (!j->in && !j->unsure)
-        return stored_wrong(w, "handed out though it was gone", j);
-    if (leased(w, j) && !restless(j))
-        return stored_wrong(w, "handed out though it is reserved", j);
-    if (!ripe(w, j, false))
-        return stored_wrong(w, "handed out early", j);
-    if (j->dead && !j->mortal)
-        return stored_wrong(w, "handed out though it is dead", j);
-    if (job->failures > j->failures || job->failures < j->nacks)
-        return fprintf(stderr, "failures %u, %u to %u\n", job->failures, j->nacks, j->failures),
-               stored_wrong(w, "handed out with other failures", j);
-    if (job->attempts > j->attempts + !for_good || job->attempts < j->attempts_least + !for_good)
-        return stored_wrong(w, "handed out with other attempts", j);
-    if (j->retry.attempts_max > 0 && job->attempts > j->retry.attempts_max - for_good)
-        return stored_wrong(w, "handed out too often", j);
-    if (!known_deadline(w, j, job))
-        return stored_wrong(w, "handed out with another deadline", j);
-    return in_order(w, j);
-}
-
-/* Nothing was there: is nothing due? */
-static bool nothing(struct stored_world *w, int topic)
-{
-    stored_note_refused(w);
-    for (int i = 0; i < w->made; i++) {
-        struct stored_job *j = &w->job[i];
-
-        if ((topic < 0 || j->topic == topic) && j->in && !j->dead && !restless(j) &&
-            !leased(w, j) && ripe(w, j, true))
-            return stored_wrong(w, "held back", j);
-    }
-    return true;
-}
-
-/* A call that takes has failed: it may have any that is due still. */
-static void shake(struct stored_world *w)
-{
-    for (int i = 0; i < w->made; i++) {
-        struct stored_job *j = &w->job[i];
-
-        if ((!j->in && !j->unsure) || !ripe(w, j, false) ||
-            ((j->dead || leased(w, j)) && !restless(j)))
-            continue;
-        j->shaky = true;
-        j->mortal |= spent(j); /* it is buried rather than handed out */
-        if (j->every > 0)
-            stored_next_round(w, j, false);
-        j->attempts += j->retry.attempts_max > 0;
-    }
-}
-
-/* It was taken for good. */
-static void taken(struct stored_world *w, struct stored_job *j)
-{
-    if (j->every == 0) {
-        gone(w, j, false, true);
-        return;
-    }
-    j->dirty = j->shaky = j->lapsing = j->mortal = false; /* the store has all that came before */
-    stored_next_round(w, j, !j->revoked);
-    j->unsure = j->revoked;
-}
-
-static bool dequeue(struct stored_world *w, uint32_t n, bool many)
-{
-    due_job job[8];
-    int topic = n % 4 == 3 ? -1 : (int)(n % 4);
-    int rc = many        ? due_dequeue_batch(w->q, NULL, 0, job, 1 + n % 8, 0)
-             : topic < 0 ? due_dequeue(w->q, job, 0)
-                         : due_dequeue_from(w->q, &w->topic[topic], 1, job, 0);
-
-    stored_note_refused(w);
-    if (rc == DUE_EAGAIN)
-        return nothing(w, many ? -1 : topic);
-    if (rc < 0 || (many && rc > 0 && !storeless(w)))
-        shake(w); /* of a batch some may be in doubt */
-    if (rc < 0)
-        return refused(rc) || stored_wrong(w, "a dequeue answers otherwise", NULL);
-    for (int i = 0; i < (many ? rc : 1); i++) {
-        if (!handed(w, &job[i], true))
-            return false;
-        taken(w, stored_find(w, job[i].id));
-        due_job_done(&job[i]);
-    }
-    return true;
-}
-
-static bool reserve(struct stored_world *w, uint32_t n, uint64_t value)
-{
-    int64_t lease = 1 + (int64_t)(value & 0x7f);
-    due_job job;
-
-    if (w->held_count == STORED_HELD)
-        return true;
-    int rc = n % 4 == 0 ? due_reserve_batch(w->q, NULL, 0, &job, 1, lease, 0)
-                        : due_reserve(w->q, &job, lease, 0);
-    stored_note_refused(w);
-    if (rc == DUE_EAGAIN)
-        return nothing(w, -1);
-    if (rc < 0) {
-        shake(w); /* a hand-over of one with a limit is written down first */
-        return refused(rc) || stored_wrong(w, "a reserve answers otherwise", NULL);
-    }
-    if (!handed(w, &job, false))
-        return false;
-    struct stored_job *j = stored_find(w, job.id);
-    j->in = true;
-    j->unsure = false;
-    j->plain = j->lapsing = false;
-    j->dead = j->mortal = j->doomed = false;
-    j->token = job.token;
-    j->attempts = j->attempts_least = job.attempts;
-    if (j->retry.attempts_max > 0 && !(w->pattern & STORED_LOSES)) /* else put again as it was */
-        j->attempts_stored = job.attempts;
-    j->failures = job.failures + 1; /* unless it is acked */
-    j->leased_until = w->now + lease;
-    j->arrival = w->arrivals++; /* when it comes again because that has ended */
-    w->held[w->held_count++] = job;
-    return true;
-}
-
 /* ---- By name ---- */
 
 /* An answer other than 0 and DUE_EINDOUBT: may it be? */
@@ -374,6 +176,7 @@ static bool reschedule(struct stored_world *w, uint32_t n, uint64_t value, bool 
     }
     add_time(j, at, at, sure);
     j->arrival = w->arrivals++;
+    run_over(j);
     j->plain = sure;
     j->shaky |= !sure;
     return true;
@@ -435,6 +238,7 @@ static void lapse(struct stored_world *w, struct stored_job *j, bool now)
         j->unsure = !now; /* nobody waits until the store has it too */
     } else if (now && j->doomed) {
         j->doomed = j->mortal = false;
+        run_over(j);
         j->dead = true;
         j->cause = DUE_CAUSE_ATTEMPTS;
         j->died = w->now;
@@ -462,9 +266,17 @@ static bool lapsed(struct stored_world *w)
     return stored_wrong(w, "leases do not end as they should", NULL);
 }
 
+/* By the first time that it may have. */
+static bool ripe_at(const struct stored_job *j, int64_t now)
+{
+    return j->time[0].until <= now;
+}
+
 static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
 {
     bool now = storeless(w) && (value & 1) != 0;
+
+    int64_t before = w->now;
 
     w->now += 1 + (int64_t)(n % 60);
     for (int i = 0; i < w->made; i++) {
@@ -473,7 +285,10 @@ static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
         now = now && !(j->in && restless(j));
         if (j->leased_until != INT64_MIN && !leased(w, j))
             lapse(w, j, now);
+        if (j->times > 0 && !ripe_at(j, before) && ripe_at(j, w->now))
+            j->ripened = w->arrivals;
     }
+    w->arrivals++;
     if (due_clock_turn_to(w->clock, w->now) != 0)
         return stored_wrong(w, "the clock does not turn", NULL);
     return !now || lapsed(w);
@@ -511,13 +326,13 @@ static bool put_one(struct stored_world *w, uint32_t n, uint64_t value)
 static bool take_one(struct stored_world *w, uint32_t n, uint64_t value)
 {
     (void)value;
-    return dequeue(w, n, false);
+    return stored_dequeue(w, n, false);
 }
 
 static bool take_many(struct stored_world *w, uint32_t n, uint64_t value)
 {
     (void)value;
-    return dequeue(w, n, true);
+    return stored_dequeue(w, n, true);
 }
 
 static bool cancel_plain(struct stored_world *w, uint32_t n, uint64_t value)
@@ -566,7 +381,7 @@ static stored_step *const steps[VERBS] = {
     [BATCH] = batch,
     [DEQUEUE] = take_one,
     [DEQUEUE_BATCH] = take_many,
-    [RESERVE] = reserve,
+    [RESERVE] = stored_reserve,
     [ACK] = stored_ack,
     [NACK] = stored_nack,
     [BURY] = stored_bury,
@@ -589,6 +404,7 @@ static stored_step *const steps[VERBS] = {
     [ADVANCE] = advance,
     [REOPEN] = reopen,
     [CRASH] = crash,
+    [SET_LIMIT] = stored_limit,
     [RESOLVE] = resolve,
     [LOSE] = lose,
 };

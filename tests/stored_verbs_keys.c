@@ -19,14 +19,9 @@ static size_t key_bytes(int key, unsigned char bytes[8])
 
 /* With a store that fails keys are not kept, nor taken over, and a job that has one gets either
  * nothing or all that is new: the rest would have to follow what failed when. */
-static bool fails(const struct stored_world *w)
-{
-    return (w->pattern & (STORED_AWAY | STORED_DOUBT | STORED_FULL | STORED_LOSES)) != 0;
-}
-
 static int64_t term(const struct stored_world *w, int key)
 {
-    return key % 3 == 0 && (w->pattern & STORED_KEEPS) && !fails(w) ? 40 : 0;
+    return key % 3 == 0 && (w->pattern & STORED_KEEPS) && !stored_fails(w) ? 40 : 0;
 }
 
 /* Is it known who has the key, and what becomes of him? */
@@ -87,8 +82,7 @@ static enum outcome expected(const struct stored_world *w, int key, enum due_key
 }
 
 /* When it comes now that an enqueue for @at has changed it. */
-static void change_time(const struct stored_world *w, struct stored_job *j,
-                        enum due_key_policy policy, int64_t at, bool sure)
+static void change_time(struct stored_job *j, enum due_key_policy policy, int64_t at, bool sure)
 {
     struct stored_time was[STORED_TIMES];
     int n = j->times;
@@ -127,10 +121,12 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
         add_content(j, to->number, only);
     if (policy != DUE_KEY_EARLIEST && storeless(w))
         j->priority = to->priority;
-    if (policy != DUE_KEY_EARLIEST || j->dead || at < j->time[0].until)
+    if (policy != DUE_KEY_EARLIEST || j->dead || at < j->time[0].until) {
         j->arrival = w->arrivals++;
+        run_over(j);
+    }
     bool known = only && (j->dead || policy == DUE_KEY_REPLACE || (j->plain && j->times == 1));
-    change_time(w, j, policy, at, only);
+    change_time(j, policy, at, only);
     j->plain = known;
     j->mortal = !only && dying;
     j->dead = j->doomed = false;
@@ -179,10 +175,10 @@ bool stored_put_keyed(struct stored_world *w, uint32_t n, uint64_t value)
     bool known = certain(w, key);
     enum outcome outcome;
 
-    if (fails(w) && spec.on_key != DUE_KEY_REFUSE)
+    if (stored_fails(w) && spec.on_key != DUE_KEY_REFUSE)
         spec.on_key = DUE_KEY_REPLACE;
     outcome = expected(w, key, spec.on_key, &has);
-    if ((fails(w) || !(w->pattern & STORED_TAKES)) &&
+    if ((stored_fails(w) || !(w->pattern & STORED_TAKES)) &&
         (!known || (outcome == NEW && w->key[key].owner != 0))) {
         spec.on_key = DUE_KEY_REFUSE; /* it might take the key over */
         outcome = expected(w, key, spec.on_key, &has);

@@ -47,7 +47,7 @@ void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure)
     never_handed(j, only);
     j->arrival = w->arrivals++;
     j->plain = only && j->times == 1;
-    j->round_step = w->steps;
+    run_over(j);
     if (!only && !j->rounding)
         j->rounding_from = w->now;
     j->rounding = !only;

@@ -24,6 +24,7 @@ static void amended(struct stored_world *w, struct stored_job *j, int content, i
     if (at != INT64_MIN) {
         add_time(j, at, at, only);
         j->arrival = w->arrivals++;
+        run_over(j);
         j->plain = only;
     }
     j->shaky |= !sure;

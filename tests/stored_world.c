@@ -129,6 +129,9 @@ bool stored_open(struct stored_world *w)
     if (due_open(&w->q, &o, NULL) != 0)
         return stored_wrong(w, "it does not open", NULL);
     w->fresh = w->made > 0;
+    memset(w->limit, 0, sizeof w->limit); /* they are not stored */
+    memset(w->limit_most, 0, sizeof w->limit_most);
+    memset(w->gated, 0, sizeof w->gated);
     w->topic[1] = due_topic(w->q, "a");
     w->topic[2] = due_topic(w->q, "b");
     if (w->topic[1] <= 0 || w->topic[2] <= 0)
@@ -162,6 +165,7 @@ static void forget(struct stored_world *w)
         j->doomed = false;
         j->mortal |= spent(j) && !j->dead;
         j->attempts_least = j->attempts_stored;
+        run_over(j);
     }
 }
 

@@ -9,7 +9,9 @@
  *   stored_world.c          opening, closing
  *   stored_resolve.c        resolving
  *   stored_known.h          what may be said of a job
- *   stored_verbs.c          putting in, taking out, naming a job; the table of all verbs
+ *   stored_verbs.c          putting in, naming a job; the table of all verbs
+ *   stored_verbs_take.c     taking out
+ *   stored_gates.c          groups, and limits of topics
  *   stored_verbs_leases.c   answering for a reserved job
  *   stored_verbs_dead.c     dead jobs
  *   stored_verbs_keys.c     unique keys
@@ -44,10 +46,11 @@
 #define STORED_DOUBT   0x20u
 #define STORED_FULL    0x40u
 #define STORED_LOSES   0x80u
-#define STORED_TAKES   0x100u /* keys may be taken over */
-#define STORED_KEEPS   0x200u /* and kept for a while */
-#define STORED_NONE    0x400u /* no store: nothing is opened again, nothing fails */
-#define STORED_NEVER   0x800u /* and no threads */
+#define STORED_TAKES   0x100u  /* keys may be taken over */
+#define STORED_KEEPS   0x200u  /* and kept for a while */
+#define STORED_NONE    0x400u  /* no store: nothing is opened again, nothing fails */
+#define STORED_NEVER   0x800u  /* and no threads */
+#define STORED_GATES   0x1000u /* groups, and limits of topics */
 
 /* When a job may be due, and with what deadline of its own. */
 struct stored_time {
@@ -90,7 +93,11 @@ struct stored_job {
     enum due_repeat repeat;   /* */
     bool rounding;            /* it may be in a later round than its times say: */
     int64_t rounding_from;    /* one may have ended since */
-    uint64_t round_step;      /* in which its last round ended */
+    uint64_t taken_step;      /* in which it was last taken for good */
+    int group;                /* 0: none */
+    uint64_t ripened;         /* when its time came, in arrivals */
+    bool pass_group;          /* it runs, and has its group's pass, */
+    bool pass_topic;          /* and its topic's */
     int key;                  /* its number, and 1; it has it unless the key is unsure; 0: none */
     bool seen;                /* listed as one that waits */
     bool laid;                /* listed as dead, */
@@ -113,7 +120,10 @@ struct stored_world {
     due_clock *clock;
     struct flaky memory;
     unsigned pattern;
-    int topic[STORED_TOPICS]; /* their numbers since it was opened */
+    int topic[STORED_TOPICS];         /* their numbers since it was opened */
+    size_t limit[STORED_TOPICS];      /* 0: none */
+    size_t limit_most[STORED_TOPICS]; /* so many may run still; 0: not known */
+    bool gated[STORED_TOPICS];        /* it has had a limit */
     uint64_t seed;
     int64_t now;
     struct stored_job job[STORED_ROOM];
@@ -158,6 +168,7 @@ enum stored_verb {
     ADVANCE,
     REOPEN,
     CRASH,
+    SET_LIMIT,
     RESOLVE,
     LOSE,
     VERBS
@@ -173,6 +184,8 @@ stored_step stored_kick, stored_kick_all, stored_clear_dead;
 stored_step stored_put_keyed, stored_find_key, stored_cancel_key;
 stored_step stored_update;
 stored_step stored_put_repeating;
+stored_step stored_reserve, stored_limit;
+bool stored_dequeue(struct stored_world *w, uint32_t n, bool many);
 
 bool stored_open(struct stored_world *w);
 bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);
@@ -186,10 +199,19 @@ bool stored_keys_resolve(struct stored_world *w);
 /* @j has gone, @done: as it should, or by somebody's order; if not @sure, it may be. */
 void stored_key_ended(struct stored_world *w, const struct stored_job *j, bool done, bool sure);
 
-/* A round of @j has ended, @sure: the store has the next one; and may it be due then, if that is not
+/* A round of @j has ended, @sure: the store has the next one.  May it be due then, if that is not
  * known for sure? */
 void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure);
 bool stored_round_may_be(const struct stored_world *w, const struct stored_job *j, int64_t until);
+
+/* @j is handed out, @ends: for good: may it run?  If nothing is: may it be kept back?  @k was to be
+ * handed out before @j: at the same gates, so that it had to be?  @topic, or with -1 each, has
+ * nothing to give: true, if it counts right. */
+bool stored_let_through(struct stored_world *w, struct stored_job *j, bool ends);
+bool stored_kept_back(const struct stored_world *w, const struct stored_job *j);
+bool stored_same_gates(const struct stored_world *w, const struct stored_job *k,
+                       const struct stored_job *j);
+bool stored_drained(struct stored_world *w, int topic);
 
 /* The job that stored_new_job() made is put in. */
 bool stored_put(struct stored_world *w, const due_spec *spec);
