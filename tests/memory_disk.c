@@ -236,9 +236,10 @@ void memory_land(struct memory_store *s, const due_change *changes, size_t n, ui
     undo->writer = s->writer;
     undo->number = number;
     for (size_t i = 0; i < n; i++) {
-        undo->ids[i] = changes[i].record.id;
-        if (changes[i].kind < DUE_CHANGE_KEEP)
+        if (changes[i].kind < DUE_CHANGE_KEEP) { /* the others are about a key alone */
+            undo->ids[i] = changes[i].record.id;
             land_job(s, &changes[i], &undo->was[i]);
+        }
         land_key(disk, &changes[i], &undo->key[i]);
         write_down(s, &changes[i], number);
     }
