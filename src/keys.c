@@ -372,10 +372,12 @@ uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, uint32_t *chai
     for (; *chain < it->room && n < max / 2; ++*chain) {
         for (struct due__key *key = it->chain[*chain].first; key != NULL && n < max;
              key = key->next) {
-            if (key->place != 0 || key->term_ns <= now)
+            bool leaves = key->place != 0;
+
+            if ((leaves ? key->kept_ns : key->term_ns) <= now || !due__key_is_kept(q, key))
                 continue;
-            kept[n].id = key->of.id;
-            kept[n].until_ns = key->term_ns;
+            kept[n].id = leaves ? due__id(q, key->place - 1, key->generation) : key->of.id;
+            kept[n].until_ns = leaves ? key->kept_ns : key->term_ns;
             kept[n].len = key->len;
             memcpy(kept[n++].bytes, key->bytes, key->len);
         }

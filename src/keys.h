@@ -119,6 +119,10 @@ bool due__key_may_be_kept(struct due_queue *q, const void *bytes, size_t len);
 
 /* A job of the sender's has left the store, which keeps its key until @until_ns. */
 void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns);
+/* With its shard, and with a store its key (K of commit.h): does the store keep it?  So also if the
+ * removal of its job has landed, and whoever has taken that has not got it yet; but not if the job
+ * is on its way back. */
+bool due__key_is_kept(const struct due_queue *q, const struct due__key *key);
 
 /* A key from the store is the job's (@place is the job's, plus 1) or kept until @until_ns, unless
  * a later job has it.  @key: the caller's, and the table's from here on, or of its job. */

@@ -162,6 +162,20 @@ void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns)
     due__key_leave(q, it);
 }
 
+bool due__key_is_kept(const struct due_queue *q, const struct due__key *key)
+{
+    if (key->place == 0)
+        return true;
+    if (key->over_kept || key->kept_ns == 0)
+        return false;
+    struct due__commits *c = q->commits;
+    const struct due__stored *s = due__stored_at(c, key->place - 1);
+    due__lock_acquire(&c->calls);
+    bool back = (s->purpose & ~DUE__QUEUED) == DUE__RETURN;
+    due__lock_release(&c->calls);
+    return s->stored == DUE__NOT_STORED && !back;
+}
+
 bool due__key_lost(const struct due_queue *q, const struct due__key *key)
 {
     struct due__key_shard *it =

@@ -506,6 +506,37 @@ Test(keys_stored, a_kept_key_that_came_back_with_a_loss_is_forgotten_again, .tim
     shop_close(&s);
 }
 
+/* Its job has left the store, and is not handed out yet, as others of the call are under way. */
+Test(keys_stored, a_key_to_be_kept_is_kept_though_its_removal_was_lost, .timeout = 60)
+{
+    struct shop s = shop_new(&(struct memory_disk_options){ .batch_changes = 3 },
+                             (struct lab_options){ .start_ns = 0 });
+    char key[6][2] = { "a", "b", "c", "d", "e", "f" };
+    due_job jobs[6];
+
+    for (int i = 0; i < 6; i++)
+        cr_assert_eq(put(&s, key[i], "tea", NULL, (due_spec){ .keep_key_ns = 100 }), 0);
+    uint64_t before = memory_store_calls(s.store, MEMORY_COMMIT);
+    memory_store_fault(
+        s.store, (struct memory_fault){
+                     .verb = MEMORY_COMMIT, .call = before + 2, .kind = MEMORY_LOSE, .count = 1 });
+    cr_expect_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, 6, 0), 6);
+    for (int i = 0; i < 6; i++)
+        due_job_done(&jobs[i]);
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    while (memory_disk_jobs(s.disk) != 0) /* by the proxy */
+        crew_sleep(DUE_MS(1));
+    for (int i = 0; i < 6; i++) {
+        int64_t until = 0;
+
+        for (int n = 0; n < 3000 && disk_free_of(&s, key[i]); n++)
+            crew_sleep(DUE_MS(1));
+        on_disk(&s, key[i], &until);
+        cr_expect_eq(until, 100);
+    }
+    shop_close(&s);
+}
+
 /* ---- Loading ---- */
 
 /* A page is not shown: nobody knows yet whether the key is free. */
