@@ -97,7 +97,7 @@ static unsigned choose_pattern(uint64_t *seed, bool storeless)
         unsigned one_in;
     } bits[] = { { STORED_ASYNC, 2 }, { STORED_ALWAYS, 4 }, { STORED_BOUNDED, 3 },
                  { STORED_SMALL, 3 }, { STORED_AWAY, 3 },   { STORED_DOUBT, 2 },
-                 { STORED_FULL, 4 },  { STORED_LOSES, 4 },  { STORED_TAKES, 4 },
+                 { STORED_FULL, 4 },  { STORED_LOSES, 4 },  { STORED_TAKES, 2 },
                  { STORED_KEEPS, 2 }, { STORED_NEVER, 3 },  { STORED_GATES, 3 } };
     unsigned pattern = 0;
 

@@ -41,6 +41,9 @@ static bool time_known(const struct stored_world *w, struct stored_job *j, int64
 {
     bool another = (dead || until == deadline) && stored_round_may_be(w, j, deadline);
 
+    /* One that a full store did not let die is tried again a second later, and to debounce it then
+     * is to choose the later of that and the new one. */
+    another |= (w->pattern & STORED_FULL) && j->key != 0 && until >= DUE_S(1) && until == deadline;
     if (another)
         add_time(j, until, deadline, false);
     for (int i = 0; i < j->times; i++) {

@@ -17,11 +17,9 @@ static size_t key_bytes(int key, unsigned char bytes[8])
     return 5;
 }
 
-/* With a store that fails keys are not kept, nor taken over, and a job that has one gets either
- * nothing or all that is new: the rest would have to follow what failed when. */
 static int64_t term(const struct stored_world *w, int key)
 {
-    return key % 3 == 0 && (w->pattern & STORED_KEEPS) && !stored_fails(w) ? 40 : 0;
+    return key % 3 == 0 && (w->pattern & STORED_KEEPS) ? 40 : 0;
 }
 
 /* Is it known who has the key, and what becomes of him? */
@@ -106,6 +104,18 @@ static void change_time(struct stored_job *j, enum due_key_policy policy, int64_
         add_time(j, at, at, false);
 }
 
+/* Does an enqueue for @at give it another place?  And is that sure? */
+static bool replaced(const struct stored_job *j, enum due_key_policy policy, int64_t at, bool *sure)
+{
+    bool always = policy != DUE_KEY_EARLIEST || j->dead;
+    int earlier = 0;
+
+    for (int i = 0; i < j->times; i++)
+        earlier += at < j->time[i].until;
+    *sure = always || earlier == 0 || earlier == j->times;
+    return always || earlier > 0;
+}
+
 /* @sure: the store has it so. */
 static void changed(struct stored_world *w, struct stored_job *j, enum due_key_policy policy,
                     const struct stored_job *to, bool sure)
@@ -121,10 +131,12 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
         add_content(j, to->number, only);
     if (policy != DUE_KEY_EARLIEST && storeless(w))
         j->priority = to->priority;
-    if (policy != DUE_KEY_EARLIEST || j->dead || at < j->time[0].until) {
+    bool known_place;
+    if (replaced(j, policy, at, &known_place)) {
         j->arrival = w->arrivals++;
         run_over(j);
     }
+    j->shaky |= !known_place; /* it may run still */
     bool known = only && (j->dead || policy == DUE_KEY_REPLACE || (j->plain && j->times == 1));
     change_time(j, policy, at, only);
     j->plain = known;
@@ -168,18 +180,15 @@ bool stored_put_keyed(struct stored_world *w, uint32_t n, uint64_t value)
     due_id id = { { 0 } };
     due_id has;
 
-    if (w->made == STORED_ROOM || (w->pattern & STORED_LOSES))
+    if (w->made == STORED_ROOM)
         return true;
     stored_note_refused(w);
     struct stored_job *j = fill(w, key, value, &spec, bytes);
     bool known = certain(w, key);
     enum outcome outcome;
 
-    if (stored_fails(w) && spec.on_key != DUE_KEY_REFUSE)
-        spec.on_key = DUE_KEY_REPLACE;
     outcome = expected(w, key, spec.on_key, &has);
-    if ((stored_fails(w) || !(w->pattern & STORED_TAKES)) &&
-        (!known || (outcome == NEW && w->key[key].owner != 0))) {
+    if (!(w->pattern & STORED_TAKES) && (!known || (outcome == NEW && w->key[key].owner != 0))) {
         spec.on_key = DUE_KEY_REFUSE; /* it might take the key over */
         outcome = expected(w, key, spec.on_key, &has);
     }
