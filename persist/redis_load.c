@@ -56,6 +56,7 @@ void due__redis_load_forget(struct due__redis *s)
     page_free(l);
     if (l->topics != NULL)
         freeReplyObject(l->topics);
+    due__redis_sweep_forget(s);
     free(l->bad);
     free(l->strays);
     *l = (struct due__redis_load){ .page = PAGE_FIRST };
@@ -377,7 +378,9 @@ static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_stor
         l->stray++;
         (*shown)++;
     }
-    int rc = due__redis_all_read(s, until_ns);
+    int rc = s->unsure ? 0 : due__redis_sweep(s, until_ns); /* else all records were shown */
+    if (rc == 0)
+        rc = due__redis_all_read(s, until_ns);
     if (rc != 0)
         return rc;
     l->ended = true;

@@ -140,6 +140,7 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
             due__link_forget(s->link);
             return DUE_ENOMEM;
         }
+        s->armed = false; /* until its answer is seen */
         rc = due__flight_start(s, DUE__FLIGHT_ASIDE, 0, 1 + queued, 3, until_ns);
     }
     if (rc >= 0)

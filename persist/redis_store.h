@@ -17,6 +17,7 @@
  *   redis_kept.c        keys that are kept after their job is gone
  *   redis_quarantine.c  what is damaged, or stands in the wrong place
  *   redis_unsure.c      what a torn log may take back at the next start
+ *   redis_sweep.c       records that stand nowhere
  *   redis_topic.c       the topics that were met
  *
  * Guards     I  set at open, then constant      C  only the call under way, one at a time
@@ -67,8 +68,11 @@ enum due__flight_kind {
     DUE__FLIGHT_ASIDE,
     DUE__FLIGHT_SCAN, /* all records */
     DUE__FLIGHT_SURE,
-    DUE__FLIGHT_KEPT, /* keys that are kept, */
-    DUE__FLIGHT_OF,   /* and whose they were */
+    DUE__FLIGHT_SWEEP,       /* how many records there are, or a page of them */
+    DUE__FLIGHT_SWEEP_COUNT, /* and members of topics */
+    DUE__FLIGHT_SWEEP_LOOK,  /* where the records of the page stand */
+    DUE__FLIGHT_KEPT,        /* keys that are kept, */
+    DUE__FLIGHT_OF,          /* and whose they were */
     DUE__FLIGHT_CLOSE
 };
 
@@ -133,6 +137,21 @@ struct due__redis_stray {
     due_id id;
 };
 
+/* The search for records that stand nowhere, once everything was shown. */
+struct due__redis_sweep {
+    bool over;          /* nothing is left to be done */
+    bool counted;       /* there are more records than members */
+    unsigned tries;     /* counts that were begun */
+    uint64_t stamp;     /* of the last batch before the count */
+    redisReply *topics; /* their names */
+    size_t at;          /* the next one to count */
+    long long records;  /* */
+    long long placed;   /* members so far */
+    uint64_t link;      /* the connection that the cursor is of */
+    char cursor[24];    /* of the scan; empty: it begins */
+    size_t found;       /* and set aside */
+};
+
 /* How far the reading back has come. */
 struct due__redis_load {
     bool begun;
@@ -169,6 +188,7 @@ struct due__redis_load {
     uint64_t scan_link;              /* the connection that it is of */
     struct due__redis_stray *strays; /* jobs moved behind the cursor before they were shown */
     size_t n_strays, stray_room, stray;
+    struct due__redis_sweep sweep;
 };
 
 /* How far the showing of kept keys has come. */
@@ -454,6 +474,11 @@ void due__redis_kept_forget(struct due__redis *s);
 /* Set the page's damaged members aside, and put the others that it does not show back into their
  * place.  Moves nothing if that is refused. */
 int due__redis_set_aside(struct due__redis *s, int64_t until_ns);
+
+/* ---- redis_sweep.c */
+/* 0: it is over. */
+int due__redis_sweep(struct due__redis *s, int64_t until_ns);
+void due__redis_sweep_forget(struct due__redis *s);
 
 /* ---- redis_topic.c */
 /* NULL: no memory. */

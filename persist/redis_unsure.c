@@ -125,6 +125,7 @@ static int write_server(struct due__redis *s, int64_t until_ns)
         due__link_text(s->link, due__redis_server(s));
         due__redis_bare(s, "EXEC");
         due__redis_guard(s);
+        s->armed = false; /* until its answer is seen */
         rc = due__flight_start(s, DUE__FLIGHT_SURE, 0, 2, 3, until_ns);
     }
     if (rc >= 0)

@@ -9,7 +9,7 @@
     "+select", "+client|setname", "+ping", "+info", "+time", "+multi", "+exec", "+watch", \
     "+unwatch", "+wait", "+get", "+set", "+del", "+pexpire", "+pttl", "+hset", "+hsetnx", "+hget", \
     "+hmget", "+hdel", "+hlen", "+hkeys", "+zadd", "+zrem", "+zrange", "+zcount", "+zscan", \
-    "+hscan", "+eval"
+    "+hscan", "+zscore", "+eval"
 /* clang-format on */
 
 #endif
