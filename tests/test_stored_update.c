@@ -312,6 +312,7 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
     due_job job;
 
     lab_turn_to(&s.lab, 10);
+    struct memory_gate *gate = memory_gate_new(s.disk);
     uint64_t before = commits(&s);
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .call = before + 1,
@@ -319,10 +320,17 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .call = before + 2,
                                                        .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_BLOCK,
+                                                       .gate = gate });
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .call = before + 2,
+                                                       .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_FULL });
     int rc = due_dequeue(s.lab.q, &job, 0);
     cr_expect_eq(rc, DUE_ESTORE, "%s", due_error_name(rc));
-    memory_store_until(s.store, MEMORY_COMMIT, before + 3);
+    uint64_t left = commits(&s);
+    memory_gate_open(gate); /* nobody hears of it before */
+    memory_store_until(s.store, MEMORY_COMMIT, left + 3);
     cr_expect_eq(on_disk(&s, id).until_ns, 110);
     memory_store_forgive(s.store);
     for (int i = 0; i < 3000 && on_disk(&s, id).until_ns != 10; i++)
@@ -332,6 +340,7 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
     cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
     cr_expect_eq(job.deadline_ns, 10);
     due_job_done(&job);
+    memory_gate_free(gate);
     shop_close(&s);
 }
 
