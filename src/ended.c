@@ -290,8 +290,10 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
 
     switch (e->purpose) {
     case DUE__TAKE: /* it has left the store for nobody: back to where it was */
-        if (e->asked == NULL)
+        if (e->asked == NULL) {
+            due__key_returns(q, e->number);
             due__commit_submit(q, e->number, DUE__RETURN, s->was_ns, NULL);
+        }
         break;
     case DUE__ROUND: /* likewise; the store has its next time already */
         if (e->asked == NULL)

@@ -35,6 +35,7 @@ struct due__key {
     uint8_t len;           /* I */
     bool linked;           /* X  it is in the table */
     bool over_kept;        /* X  the store has it as kept, until it has the job */
+    bool returns;          /* X  its job has left the store, and is on its way back */
     bool changed;          /* O  another call than its job's own has changed the job */
     uint8_t on_key;        /* I  enum due_key_policy of the enqueue */
     unsigned char bytes[]; /* I */
@@ -123,6 +124,8 @@ void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns);
  * removal of its job has landed, and whoever has taken that has not got it yet; but not if the job
  * is on its way back. */
 bool due__key_is_kept(const struct due_queue *q, const struct due__key *key);
+/* The job has left the store for nobody, and is put in again. */
+void due__key_returns(struct due_queue *q, uint32_t number);
 
 /* A key from the store is the job's (@place is the job's, plus 1) or kept until @until_ns, unless
  * a later job has it.  @key: the caller's, and the table's from here on, or of its job. */

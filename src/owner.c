@@ -159,6 +159,7 @@ void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns)
     struct due__key_shard *it =
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
     key->kept_ns = until_ns;
+    key->returns = false;
     due__key_leave(q, it);
 }
 
@@ -166,14 +167,21 @@ bool due__key_is_kept(const struct due_queue *q, const struct due__key *key)
 {
     if (key->place == 0)
         return true;
-    if (key->over_kept || key->kept_ns == 0)
-        return false;
-    struct due__commits *c = q->commits;
-    const struct due__stored *s = due__stored_at(c, key->place - 1);
-    due__lock_acquire(&c->calls);
-    bool back = (s->purpose & ~DUE__QUEUED) == DUE__RETURN;
-    due__lock_release(&c->calls);
-    return s->stored == DUE__NOT_STORED && !back;
+    return !key->over_kept && key->kept_ns > 0 && !key->returns &&
+           due__stored_at(q->commits, key->place - 1)->stored == DUE__NOT_STORED;
+}
+
+void due__key_returns(struct due_queue *q, uint32_t number)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    struct due__key *key = front != NULL ? front->key : NULL;
+
+    if (key == NULL)
+        return;
+    struct due__key_shard *it =
+        due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
+    key->returns = true;
+    due__key_leave(q, it);
 }
 
 bool due__key_lost(const struct due_queue *q, const struct due__key *key)
