@@ -78,6 +78,15 @@ static inline void add_content(struct stored_job *j, int content, bool only)
     j->content[j->contents++] = content;
 }
 
+static inline void add_head(struct stored_job *j, int head, bool only)
+{
+    if (only)
+        j->heads = 0;
+    if (j->heads == STORED_CONTENTS) /* an old one less */
+        memmove(j->head, j->head + 1, (size_t)--j->heads * sizeof j->head[0]);
+    j->head[j->heads++] = head;
+}
+
 static inline bool ripe(const struct stored_world *w, const struct stored_job *j, bool surely)
 {
     bool some = false;

@@ -34,6 +34,9 @@ struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_sp
         spec->group_len = 1;
     }
     add_content(j, j->number, true);
+    add_head(j, (value >> 26 & 3) == 0 ? j->number % 256 : 0, true);
+    stored_headers(j->head[0], bytes + 128, &spec->headers_len);
+    spec->headers = spec->headers_len > 0 ? bytes + 128 : NULL;
     stored_payload(j->number, bytes, &spec->len);
     spec->data = bytes;
     j->loose = spec->at_ns == 0 && delay == 0 && !storeless(w);
@@ -76,7 +79,7 @@ bool stored_put(struct stored_world *w, const due_spec *spec)
 
 static bool enqueue(struct stored_world *w, uint64_t value)
 {
-    unsigned char bytes[128];
+    unsigned char bytes[STORED_BYTES];
     due_spec spec;
 
     if (w->made == STORED_ROOM)
@@ -87,7 +90,7 @@ static bool enqueue(struct stored_world *w, uint64_t value)
 
 static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
 {
-    unsigned char bytes[20][128];
+    unsigned char bytes[20][STORED_BYTES];
     due_spec spec[20];
     due_id id[20];
     int count = 2 + (int)(n % 19);

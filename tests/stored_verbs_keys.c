@@ -129,6 +129,8 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
         never_handed(j, only);
     if (policy != DUE_KEY_EARLIEST)
         add_content(j, to->number, only);
+    if (policy != DUE_KEY_EARLIEST)
+        add_head(j, to->head[0], only);
     if (policy != DUE_KEY_EARLIEST && storeless(w))
         j->priority = to->priority;
     bool known_place;
@@ -151,7 +153,7 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
 }
 
 static struct stored_job *fill(struct stored_world *w, int key, uint64_t value, due_spec *spec,
-                               unsigned char bytes[128])
+                               unsigned char bytes[STORED_BYTES])
 {
     struct stored_job *j = stored_new_job(w, value, spec, bytes);
     int64_t delay = 1 + (int64_t)(value >> 8 & 0x3f);
@@ -175,7 +177,7 @@ static struct stored_job *fill(struct stored_world *w, int key, uint64_t value, 
 bool stored_put_keyed(struct stored_world *w, uint32_t n, uint64_t value)
 {
     int key = (int)(n % STORED_KEYS);
-    unsigned char bytes[128];
+    unsigned char bytes[STORED_BYTES];
     due_spec spec;
     due_id id = { { 0 } };
     due_id has;

@@ -61,7 +61,7 @@ void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure)
 
 bool stored_put_repeating(struct stored_world *w, uint32_t n, uint64_t value)
 {
-    unsigned char bytes[128];
+    unsigned char bytes[STORED_BYTES];
     due_spec spec;
 
     if (w->made == STORED_ROOM)

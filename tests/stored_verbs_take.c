@@ -50,6 +50,19 @@ static bool known_bytes(const struct stored_job *j, const due_job *job)
     return false;
 }
 
+static bool known_headers(const struct stored_job *j, const due_job *job)
+{
+    unsigned char bytes[STORED_BYTES];
+    size_t len;
+
+    for (int i = 0; i < j->heads; i++) {
+        stored_headers(j->head[i], bytes, &len);
+        if (job->headers_len == len && (len == 0 || memcmp(job->headers, bytes, len) == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Its own, at which it was to be handed out for the first time, or which its round began with: it
  * tells which round it is in. */
 static bool known_deadline(struct stored_world *w, struct stored_job *j, const due_job *job)
@@ -80,6 +93,8 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "a job that was never put in", NULL);
     if (!known_bytes(j, job))
         return stored_wrong(w, "other bytes", j);
+    if (!known_headers(j, job))
+        return stored_wrong(w, "other headers", j);
     if (job->topic != w->topic[j->topic] || job->priority != j->priority)
         return stored_wrong(w, "another topic or priority", j);
     if ((!j->in && !j->unsure) || (j->every == 0 && j->taken_step == w->steps))

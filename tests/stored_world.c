@@ -41,6 +41,13 @@ void stored_payload(int content, unsigned char *bytes, size_t *len)
         bytes[i] = (unsigned char)((size_t)content * 31 + i);
 }
 
+void stored_headers(int head, unsigned char *bytes, size_t *len)
+{
+    *len = head == 0 ? 0 : 1 + (size_t)head * 11 % 60;
+    for (size_t i = 0; i < *len; i++)
+        bytes[i] = (unsigned char)((size_t)head * 17 + i);
+}
+
 struct stored_job *stored_find(struct stored_world *w, due_id id)
 {
     for (int i = w->made; i-- > 0;) {

@@ -15,7 +15,7 @@
  *   stored_verbs_leases.c   answering for a reserved job
  *   stored_verbs_dead.c     dead jobs
  *   stored_verbs_keys.c     unique keys
- *   stored_verbs_update.c   other content
+ *   stored_verbs_update.c   other content, time, policy
  *   stored_verbs_repeat.c   jobs that come again
  */
 #ifndef STORED_WORLD_H
@@ -36,6 +36,7 @@
 #define STORED_TOPICS   3
 #define STORED_KEYS     8
 #define STORED_CONTENTS 6
+#define STORED_BYTES    192 /* of a payload, 128; then headers */
 
 /* Bits of a script's pattern. */
 #define STORED_ASYNC   0x01u
@@ -63,6 +64,8 @@ struct stored_job {
     int number;
     int content[STORED_CONTENTS]; /* its payload follows from one of these */
     int contents;
+    int head[STORED_CONTENTS]; /* and its headers from one of these; 0: none */
+    int heads;
     int topic; /* which of the world's */
     int priority;
     bool in;      /* it waits or is reserved, if all went as it should */
@@ -233,5 +236,6 @@ bool stored_wrong(struct stored_world *w, const char *what, const struct stored_
 void stored_note_refused(struct stored_world *w);
 struct stored_job *stored_find(struct stored_world *w, due_id id);
 void stored_payload(int content, unsigned char *bytes, size_t *len);
+void stored_headers(int head, unsigned char *bytes, size_t *len);
 
 #endif
