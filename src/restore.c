@@ -216,7 +216,8 @@ static void progress(struct due_queue *q, bool finished)
         c->on_restore(q->hooks.ctx, due__load_relaxed(&c->restored), finished); /* no edge: ours */
 }
 
-/* Everything that the queue holds is to be put again. */
+/* Everything that the queue holds is to be put again.  A batch under way ends as it would, and what
+ * it was about is put again after it. */
 static void put_again(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
@@ -228,11 +229,6 @@ static void put_again(struct due_queue *q)
         if (s->stored == DUE__IS_STORED)
             s->stored = DUE__WAS_STORED;
     }
-    if (c->dropping)
-        due__purge_end(q, DUE_ELOST);
-    c->flying = c->doubt = false; /* what was in doubt has not landed, and is written anew */
-    due__batch_unwrite(c->now);
-    due__batch_unwrite(c->next);
     due__store_seq(&c->lacking, 1); /* G2 */
     c->mirror_at = 0;
     c->rewind = true;
@@ -366,7 +362,14 @@ int due__restore_one(struct due_queue *q, due_id id, int64_t until_ns)
 
 void due__mirror_begin(struct due_queue *q)
 {
+    struct due__commits *c = q->commits;
+
     put_again(q);
+    if (c->dropping)
+        due__purge_end(q, DUE_ELOST);
+    c->flying = c->doubt = false; /* what was in doubt has not landed, and is written anew */
+    due__batch_unwrite(c->now);
+    due__batch_unwrite(c->next);
     due__log(q, DUE_LOG_WARNING, "%s: the store has lost jobs; they are put again from memory",
              q->name);
 }
