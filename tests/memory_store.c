@@ -195,6 +195,7 @@ static int do_open(due_store *store, const struct due_store_open *how, struct du
         .batch_bytes = disk->options.batch_bytes,
         .renew_ns = disk->options.lease_ns == 0 ? DUE_FOREVER : disk->options.lease_ns / 3,
         .durability = disk->options.durability,
+        .put_again = disk->options.put_again,
         .jobs = disk->jobs.count,
     };
     s->counters.durability = disk->options.durability;

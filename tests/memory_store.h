@@ -97,6 +97,7 @@ struct memory_disk_options {
     size_t batch_bytes;             /* 0 means 16 MiB */
     enum due_durability durability; /* */
     uint64_t writer;                /* the last writer number given; 0 is the default */
+    bool put_again;                 /* its owners are to write everything again */
 };
 
 /* One change that landed. */

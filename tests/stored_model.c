@@ -51,6 +51,7 @@ static size_t run(const struct model_step *step, size_t count, unsigned pattern)
         o.batch_bytes = 100;
     }
     o.lease_ns = pattern & STORED_LOSES ? DUE_MS(30) : 0; /* renewing tells of a loss */
+    o.put_again = (pattern & STORED_AGAIN) != 0;
     w->pattern = pattern;
     w->seed = count;
     if (!(pattern & STORED_NONE))
@@ -98,7 +99,8 @@ static unsigned choose_pattern(uint64_t *seed, bool storeless)
     } bits[] = { { STORED_ASYNC, 2 }, { STORED_ALWAYS, 4 }, { STORED_BOUNDED, 3 },
                  { STORED_SMALL, 3 }, { STORED_AWAY, 3 },   { STORED_DOUBT, 2 },
                  { STORED_FULL, 4 },  { STORED_LOSES, 4 },  { STORED_TAKES, 2 },
-                 { STORED_KEEPS, 2 }, { STORED_NEVER, 3 },  { STORED_GATES, 3 } };
+                 { STORED_KEEPS, 2 }, { STORED_NEVER, 3 },  { STORED_GATES, 3 },
+                 { STORED_AGAIN, 3 } };
     unsigned pattern = 0;
 
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)

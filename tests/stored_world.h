@@ -52,6 +52,7 @@
 #define STORED_NONE    0x400u  /* no store: nothing is opened again, nothing fails */
 #define STORED_NEVER   0x800u  /* and no threads */
 #define STORED_GATES   0x1000u /* groups, and limits of topics */
+#define STORED_AGAIN   0x2000u /* who opens writes everything again */
 
 /* When a job may be due, and with what deadline of its own. */
 struct stored_time {

@@ -52,3 +52,35 @@ Test(stored_restore, of_nothing_is_finished_too, .timeout = 60)
     shop_close(&s);
     cr_expect_eq(atomic_load(&progress.finished), 1u);
 }
+
+/* When everything has been read and is written again to be sure, a batch may still be in doubt.  It
+ * keeps its number and its changes: the store has not lost it. */
+Test(stored_restore, what_is_written_again_leaves_a_batch_in_doubt_as_it_is, .timeout = 60)
+{
+    struct shop s = shop_new(&(struct memory_disk_options){ .put_again = true },
+                             (struct lab_options){ .start_ns = 5 });
+    due_spec spec = { .size = DUE_SPEC_INIT, .data = "new", .len = 3, .at_ns = 20 };
+
+    for (int i = 0; i < 3; i++)
+        lab_enqueue(&s.lab, "old", .at_ns = 10);
+    memory_store_crash(s.store);
+    lab_close(&s.lab);
+    s.store = memory_store_new(s.disk);
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_LOAD, .call = 1, .times = 3, .kind = MEMORY_AWAY });
+    memory_store_fault(
+        s.store, (struct memory_fault){
+                     .verb = MEMORY_COMMIT, .call = 1, .times = 60, .kind = MEMORY_DOUBT_LANDED });
+    s.lab = lab_open(.start_ns = 5, .with.store = s.store, .with.store_timeout_ns = DUE_MS(50));
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EINDOUBT);
+    shop_wait_loaded(&s);
+    cr_expect_lt(memory_store_calls(s.store, MEMORY_COMMIT), 60u, "the doubt was over before");
+    while (lab_stats(&s.lab).mirrored < 3)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    cr_expect_null(memory_disk_wrong(s.disk), "%s", memory_disk_wrong(s.disk));
+    shop_crash(&s, (struct lab_options){ .start_ns = 20 });
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "old old old new");
+    shop_close(&s);
+}
