@@ -191,23 +191,37 @@ static bool keeps_key(const struct due__redis *s, const due_change *c, uint64_t 
     return due__change_keeps_key(c);
 }
 
-/* A command on @key of two arguments for each that is @chosen: a number or nothing, and its id. */
-static void put_pairs(struct due__redis *s, const char *command, const char *key, size_t count,
-                      due__redis_choice *chosen, bool scores, const due_change *changes, size_t n,
-                      uint64_t number)
+/* Those that are not to stand among the dead, there for a moment. */
+static void put_among_dead(struct due__redis *s, const due_change *changes, size_t n, size_t count,
+                           uint64_t number)
 {
     if (count == 0)
         return;
-    due__redis_word(s, key, 2 * count, command);
+    due__redis_word(s, s->keys.dead, 2 * count, "ZADD");
     s->statuses++;
     for (size_t i = 0; i < n; i++) {
-        if (!chosen(s, &changes[i], number))
-            continue;
-        if (scores)
+        if (stands_elsewhere(s, &changes[i], number)) {
             due__link_number(s->link, 0);
-        put_id(s, &changes[i]);
-        if (!scores)
-            due__link_text(s->link, "");
+            put_id(s, &changes[i]);
+        }
+    }
+}
+
+/* Entries of what is to have none: such as say the same as the records, should they stay. */
+static void put_needless(struct due__redis *s, const due_change *changes, size_t n,
+                         const struct counts *k)
+{
+    unsigned char entry[DUE__ENTRY_MOST];
+
+    if (k->stale == 0)
+        return;
+    due__redis_word(s, s->keys.again, 2 * k->stale, "HSET");
+    s->statuses++;
+    for (size_t i = 0; i < n; i++) {
+        if (due__change_is_stale(s, &changes[i], k->number)) {
+            put_id(s, &changes[i]);
+            due__link_bytes(s->link, entry, due__entry_write(&changes[i].record, entry));
+        }
     }
 }
 
@@ -246,18 +260,17 @@ static void put_anew(struct due__redis *s, const due_change *changes, size_t n,
 {
     uint64_t number = k->number;
     size_t elsewhere = count_of(s, stands_elsewhere, changes, n, number);
-    size_t entries = count_of(s, due__choose_entries, changes, n, number);
 
     for (struct due__redis_topic *t = s->first; t != NULL; t = t->also) {
         put_chain(s, t, t->drop, t->drops, true, changes);
         put_chain(s, t, t->drop, t->drops, false, changes);
         put_chain(s, t, t->add, t->adds, false, changes);
     }
-    put_pairs(s, "ZADD", s->keys.dead, elsewhere, stands_elsewhere, true, changes, n, number);
+    put_among_dead(s, changes, n, elsewhere, number);
     put_chosen(s, "ZREM", s->keys.dead, elsewhere, stands_elsewhere, true, changes, n, number);
     put_chosen(s, "ZREM", s->keys.dead, k->to_dead, enters_dead, true, changes, n, number);
     put_chosen(s, "ZREM", s->keys.kept, k->keeps, keeps_key, false, changes, n, number);
-    put_pairs(s, "HSET", s->keys.again, entries, due__choose_entries, false, changes, n, number);
+    put_needless(s, changes, n, k);
 }
 
 /* ---- The changes ---- */

@@ -112,7 +112,7 @@ static void listen(void *ctx, enum due_log_level level, const char *text)
         atomic_store(&whole, true);
 }
 
-/* In a process of its own, which is killed. */
+/* In a process of its own, which is killed; without a @deed as soon as it owns the queue. */
 static void live(void (*deed)(due_queue *q))
 {
     pid_t pid = fork();
@@ -126,6 +126,8 @@ static void live(void (*deed)(due_queue *q))
 
         o.store = store_at(server.url, (due_redis_options){ .lease_ns = DUE_S(3600) });
         must(due_open(&q, &o, NULL));
+        if (deed == NULL)
+            kill(getpid(), SIGKILL);
         while (stats.loading) {
             must(due_stats(q, &stats));
             crew_sleep(DUE_MS(1));
@@ -330,6 +332,41 @@ static void replace(due_queue *q)
 }
 
 TORN_TEST(after_a_torn_takeover_of_a_key_one_of_both_is_there, replace, "one|new", "two")
+
+/* ---- Written again ---- */
+
+static void write_again(due_queue *q)
+{
+    (void)q;
+    while (!atomic_load(&whole))
+        crew_sleep(DUE_MS(1));
+}
+
+/* What an owner writes again is torn, and the next one is killed before it has done the same: the
+ * beginning of such a batch takes nothing away. */
+Test(stored_torn, half_of_what_is_written_again_takes_nothing, .init = serve_durably, .fini = stop,
+     .timeout = 200)
+{
+    size_t cut[CUTS];
+
+    live(nack);
+    restart();
+    live(write_again);
+    redis_server_kill(&server);
+    size_t n = log_read();
+    size_t cuts = cuts_of(n, cut);
+    cr_assert_gt(cuts, 8u);
+    for (size_t i = 0; i < cuts; i++) {
+        log_write(cut[i]);
+        cr_assert_eq(redis_server_run(&server), 0);
+        live(NULL);
+        restart();
+        const char *all = all_of(cut[i], false);
+        cr_expect(strstr(all, "one") && strstr(all, "two"), "cut at %zu of %zu: %s", cut[i], n,
+                  all);
+        redis_server_kill(&server);
+    }
+}
 
 #else
 

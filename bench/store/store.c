@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,15 +115,23 @@ static void queue_close(due_queue *q)
 
 static uint64_t seed = 1;
 
-static due_spec spec_at(int64_t from_ns)
+#define HOURS ((int64_t)1 << 44)
+
+/* Due at a random moment of @within_ns. */
+static due_spec spec_within(int64_t from_ns, int64_t within_ns)
 {
     static const char bytes[PAYLOAD];
 
     seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     return (due_spec){ .size = DUE_SPEC_INIT,
-                       .at_ns = from_ns + (int64_t)(seed >> 20),
+                       .at_ns = from_ns + (int64_t)(seed >> 20) % within_ns,
                        .data = bytes,
                        .len = sizeof bytes };
+}
+
+static due_spec spec_at(int64_t from_ns)
+{
+    return spec_within(from_ns, HOURS);
 }
 
 /* ---- Rows ---- */
@@ -220,19 +229,24 @@ static double callers(unsigned n, size_t total)
     return (double)(c.n * n) / took;
 }
 
-static size_t put_batches(due_queue *q, size_t total, int64_t from)
+static size_t put_within(due_queue *q, size_t total, int64_t from, int64_t within_ns)
 {
     static due_spec specs[BATCH];
     size_t put = 0;
 
     while (put < total) {
         for (size_t i = 0; i < BATCH; i++)
-            specs[i] = spec_at(from);
+            specs[i] = spec_within(from, within_ns);
         int rc = due_enqueue_batch(q, specs, BATCH, 0, NULL);
         must(rc);
         put += (size_t)rc;
     }
     return put;
+}
+
+static size_t put_batches(due_queue *q, size_t total, int64_t from)
+{
+    return put_within(q, total, from, HOURS);
 }
 
 static double memory_used(void)
@@ -324,32 +338,48 @@ static double bare_drop_rate(void)
     return (double)total / took;
 }
 
-static void run_removal(void)
+/* Take out all of @put jobs, @name one way or the other. */
+static void take_all(due_queue *q, const char *name, bool reserve, size_t put, double bare)
 {
     static due_job out[BATCH];
+    size_t got = 0;
+    double begin = now();
+
+    while (got < put) {
+        int n = reserve ? due_reserve_batch(q, NULL, 0, out, BATCH, DUE_S(600), DUE_S(10))
+                        : due_dequeue_batch(q, NULL, 0, out, BATCH, DUE_S(10));
+        must(n);
+        if (reserve)
+            must(due_ack_batch(out, (size_t)n, NULL));
+        for (int i = 0; !reserve && i < n; i++)
+            due_job_done(&out[i]);
+        got += (size_t)n;
+    }
+    note(name, "jobs/s", (double)got / (now() - begin), bare);
+    queue_close(q);
+    flush_server();
+}
+
+/* Jobs that are overdue when they are put in, which a heap has to sort; and jobs that came due. */
+static void run_removal(void)
+{
+    static const char *const names[2][2] = {
+        { "dequeue, batches of 256, put in overdue", "reserve and ack, the same" },
+        { "dequeue, batches of 256, came due", "reserve and ack, came due" },
+    };
     double bare = bare_drop_rate();
 
-    for (int reserve = 0; reserve < 2; reserve++) {
+    for (int kind = 0; kind < 4; kind++) {
+        bool reserve = kind % 2 == 1;
+        bool wait = kind >= 2;
         due_queue *q = queue_open(DUE_CONFIRM_SYNC);
-        size_t got = 0;
 
         loaded();
-        size_t put = put_batches(q, jobs, 1);
-        double begin = now();
-        while (got < put) {
-            int n = reserve ? due_reserve_batch(q, NULL, 0, out, BATCH, DUE_S(600), DUE_S(10))
-                            : due_dequeue_batch(q, NULL, 0, out, BATCH, DUE_S(10));
-            must(n);
-            if (reserve)
-                must(due_ack_batch(out, (size_t)n, NULL));
-            for (int i = 0; !reserve && i < n; i++)
-                due_job_done(&out[i]);
-            got += (size_t)n;
-        }
-        note(reserve ? "reserve and ack, batches of 256" : "dequeue, batches of 256", "jobs/s",
-             (double)got / (now() - begin), bare);
-        queue_close(q);
-        flush_server();
+        int64_t from = wait ? due_now(q) : 1;
+        size_t put = put_within(q, jobs, from, wait ? DUE_S(1) : HOURS);
+        while (wait && due_now(q) < from + DUE_S(1) + DUE_MS(100))
+            nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+        take_all(q, names[wait][reserve], reserve, put, bare);
     }
 }
 
