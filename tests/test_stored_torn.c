@@ -171,6 +171,7 @@ static bool same(const char *records, const char *topic, const char *dead, bool 
 /* What is there: its texts, the dead included. */
 static const char *all_of(size_t cut, bool closed)
 {
+    static char all[LAB_TEXT];
     struct lab lab = OPEN(.start_ns = INT64_C(1) << 62); /* all is due */
     const char *records = ASK("HLEN", "due:{queue}:j");
 
@@ -179,7 +180,7 @@ static const char *all_of(size_t cut, bool closed)
         "cut at %zu: %.8s records", cut, records + 1);
     cr_expect_str_eq(ASK("EXISTS", "due:{queue}:q"), ":0\r\n", "cut at %zu: set aside", cut);
     cr_assert_eq(due_kick_all(lab.q, DUE_ALL_TOPICS, NULL), 0);
-    const char *all = lab_dequeue_all(&lab);
+    snprintf(all, sizeof all, "%s", lab_dequeue_all(&lab));
     lab_close(&lab);
     return all;
 }
