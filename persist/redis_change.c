@@ -55,6 +55,13 @@ bool due__change_enters_topic(const due_change *c)
     return c->kind == DUE_CHANGE_MOVE || (c->kind == DUE_CHANGE_PUT && c->record.cause == 0);
 }
 
+/* An attempt that is counted leaves the job where it is. */
+bool due__change_stays(const struct due__redis *s, const due_change *c)
+{
+    return c->kind == DUE_CHANGE_MOVE && !c->was_dead && s->read_once && !s->lossy && !s->unsure &&
+           due__redis_score(c->was_ns) == due__redis_score(c->record.until_ns);
+}
+
 bool due__change_leaves_dead(const struct due__redis *s, const due_change *c, uint64_t number)
 {
     if (c->kind == DUE_CHANGE_MOVE || (c->kind == DUE_CHANGE_DROP && c->was_dead))

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #define SCRATCH_KEEP ((size_t)64 << 10)
+#define TABLE        32 /* entries of one batch */
 
 /* What a batch has of each kind. */
 struct counts {
@@ -82,7 +83,7 @@ static int sort_out(struct due__redis *s, const due_change *changes, size_t n, s
         bool leaves = due__change_leaves_topic(s, c, k->number);
 
         count(s, c, k);
-        if (!leaves && !due__change_enters_topic(c))
+        if (!leaves && (!due__change_enters_topic(c) || due__change_stays(s, c)))
             continue;
         if (c->record.topic != last || topic == NULL)
             topic = topic_of(s, c->record.topic);
@@ -168,13 +169,36 @@ static void put_chosen(struct due__redis *s, const char *command, const char *ke
     }
 }
 
-/* ---- While we are unsure ---- */
-
-static bool stands_elsewhere(const struct due__redis *s, const due_change *c, uint64_t number)
+static bool has_entry(const struct due__redis *s, const due_change *c, uint64_t number)
 {
     (void)s;
     (void)number;
-    return c->kind == DUE_CHANGE_DROP || (c->kind == DUE_CHANGE_PUT && c->record.cause == 0);
+    return due__change_has_entry(c);
+}
+
+/* The entries of what is @chosen: @count of them.  A server keeps a small hash as one string that
+ * it searches from end to end, until a value is long: with some hundred jobs out, that is most of
+ * what it does.  So where there are many, one long value comes with them. */
+static void put_entries(struct due__redis *s, size_t count, due__redis_choice *chosen,
+                        const due_change *changes, size_t n, uint64_t number)
+{
+    unsigned char entry[DUE__ENTRY_MOST];
+    bool table = count >= TABLE;
+
+    if (count == 0)
+        return;
+    due__redis_word(s, s->keys.again, 2 * (count + table), "HSET");
+    s->statuses++;
+    if (table) {
+        due__link_text(s->link, DUE__REDIS_TABLE);
+        due__link_text(s->link, DUE__REDIS_TABLE_TEXT);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (chosen(s, &changes[i], number)) {
+            put_id(s, &changes[i]);
+            due__link_bytes(s->link, entry, due__entry_write(&changes[i].record, entry));
+        }
+    }
 }
 
 static bool enters_dead(const struct due__redis *s, const due_change *c, uint64_t number)
@@ -184,45 +208,36 @@ static bool enters_dead(const struct due__redis *s, const due_change *c, uint64_
     return due__change_enters_dead(c);
 }
 
-static bool keeps_key(const struct due__redis *s, const due_change *c, uint64_t number)
-{
-    (void)s;
-    (void)number;
-    return due__change_keeps_key(c);
-}
-
-/* Those that are not to stand among the dead, there for a moment. */
-static void put_among_dead(struct due__redis *s, const due_change *changes, size_t n, size_t count,
-                           uint64_t number)
+/* What is @chosen, among the dead. */
+static void put_dead(struct due__redis *s, size_t count, due__redis_choice *chosen,
+                     const due_change *changes, size_t n, uint64_t number)
 {
     if (count == 0)
         return;
     due__redis_word(s, s->keys.dead, 2 * count, "ZADD");
     s->statuses++;
     for (size_t i = 0; i < n; i++) {
-        if (stands_elsewhere(s, &changes[i], number)) {
-            due__link_number(s->link, 0);
+        if (chosen(s, &changes[i], number)) {
+            due__link_number(s->link, due__redis_score(changes[i].record.died_ns));
             put_id(s, &changes[i]);
         }
     }
 }
 
-/* Entries of what is to have none: such as say the same as the records, should they stay. */
-static void put_needless(struct due__redis *s, const due_change *changes, size_t n,
-                         const struct counts *k)
-{
-    unsigned char entry[DUE__ENTRY_MOST];
+/* ---- While we are unsure ---- */
 
-    if (k->stale == 0)
-        return;
-    due__redis_word(s, s->keys.again, 2 * k->stale, "HSET");
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (due__change_is_stale(s, &changes[i], k->number)) {
-            put_id(s, &changes[i]);
-            due__link_bytes(s->link, entry, due__entry_write(&changes[i].record, entry));
-        }
-    }
+static bool stands_elsewhere(const struct due__redis *s, const due_change *c, uint64_t number)
+{
+    (void)s;
+    (void)number;
+    return c->kind == DUE_CHANGE_DROP || (c->kind == DUE_CHANGE_PUT && c->record.cause == 0);
+}
+
+static bool keeps_key(const struct due__redis *s, const due_change *c, uint64_t number)
+{
+    (void)s;
+    (void)number;
+    return due__change_keeps_key(c);
 }
 
 static size_t count_of(struct due__redis *s, due__redis_choice *chosen, const due_change *changes,
@@ -266,11 +281,11 @@ static void put_anew(struct due__redis *s, const due_change *changes, size_t n,
         put_chain(s, t, t->drop, t->drops, false, changes);
         put_chain(s, t, t->add, t->adds, false, changes);
     }
-    put_among_dead(s, changes, n, elsewhere, number);
+    put_dead(s, elsewhere, stands_elsewhere, changes, n, number);
     put_chosen(s, "ZREM", s->keys.dead, elsewhere, stands_elsewhere, true, changes, n, number);
     put_chosen(s, "ZREM", s->keys.dead, k->to_dead, enters_dead, true, changes, n, number);
     put_chosen(s, "ZREM", s->keys.kept, k->keeps, keeps_key, false, changes, n, number);
-    put_needless(s, changes, n, k);
+    put_entries(s, k->stale, due__change_is_stale, changes, n, number);
 }
 
 /* ---- The changes ---- */
@@ -303,38 +318,6 @@ static void put_removals(struct due__redis *s, const due_change *changes, size_t
 
     put_chosen(s, "HDEL", s->keys.jobs, k->drops, due__choose_drops, true, changes, n, number);
     put_chosen(s, "HDEL", s->keys.again, entries, due__choose_entries, true, changes, n, number);
-}
-
-static void put_entries(struct due__redis *s, const due_change *changes, size_t n,
-                        const struct counts *k)
-{
-    unsigned char entry[DUE__ENTRY_MOST];
-
-    if (k->entries == 0)
-        return;
-    due__redis_word(s, s->keys.again, 2 * k->entries, "HSET");
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (due__change_has_entry(&changes[i])) {
-            put_id(s, &changes[i]);
-            due__link_bytes(s->link, entry, due__entry_write(&changes[i].record, entry));
-        }
-    }
-}
-
-static void put_dead(struct due__redis *s, const due_change *changes, size_t n,
-                     const struct counts *k)
-{
-    if (k->to_dead == 0)
-        return;
-    due__redis_word(s, s->keys.dead, 2 * k->to_dead, "ZADD");
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (due__change_enters_dead(&changes[i])) {
-            due__link_number(s->link, due__redis_score(changes[i].record.died_ns));
-            put_id(s, &changes[i]);
-        }
-    }
 }
 
 /* Behind what frees them: a batch may free a key and then take it. */
@@ -447,8 +430,8 @@ int due__format_batch(struct due__redis *s, const due_change *changes, size_t n,
         due__link_forget(s->link); /* the command that was begun cannot be taken back */
         return rc;
     }
-    put_entries(s, changes, n, &k);
-    put_dead(s, changes, n, &k);
+    put_entries(s, k.entries, has_entry, changes, n, number);
+    put_dead(s, k.to_dead, enters_dead, changes, n, number);
     put_keys(s, changes, n, &k);
     for (struct due__redis_topic *t = s->first; t != NULL; t = t->also)
         put_topic(s, t, changes, number);

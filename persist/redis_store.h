@@ -49,6 +49,12 @@
 #define DUE__REDIS_BULK     (((size_t)512 << 20) - 1024) /* most payload: a server takes 512 MiB */
 #define DUE__REDIS_PROBE_NS DUE_S(30)
 
+/* A field of the `a` hash that is no job's, and its value: longer than the 64 bytes up to which a
+ * server keeps a small hash as one string. */
+#define DUE__REDIS_TABLE "table"
+#define DUE__REDIS_TABLE_TEXT \
+    "a value that is too long for the compact form of a hash makes it a table"
+
 /* What is in the air: sent, and not all of its answers read. */
 enum due__flight_kind {
     DUE__FLIGHT_NONE = 0,
@@ -378,6 +384,8 @@ uint64_t due__redis_sequence(const struct due__redis *s, due_id id);
 /* Out of which zset the change takes the job, or may have to; and into which it puts it. */
 bool due__change_leaves_topic(const struct due__redis *s, const due_change *c, uint64_t number);
 bool due__change_enters_topic(const due_change *c);
+/* It stands there already, at that time. */
+bool due__change_stays(const struct due__redis *s, const due_change *c);
 bool due__change_leaves_dead(const struct due__redis *s, const due_change *c, uint64_t number);
 bool due__change_enters_dead(const due_change *c);
 bool due__change_has_entry(const due_change *c);

@@ -25,6 +25,8 @@ run 0 restore --list --queue q "$url"
 has out '^ff.*Z    0  0  0  7  -  the tea$'
 run 0 verify --queue q "$url"
 has out '^whole$'
+redis hset 'due:{q}:a' table 'a field that is no entry' >/dev/null
+run 0 verify --queue q "$url"
 run 1 verify --repair --queue q "$url"
 has err "^duectl: not repaired: .*process $pid on host"
 kill -9 "$pid"
@@ -68,7 +70,7 @@ run 0 restore --list --queue q "$url"
 for text in 'the tea' 'the egg' 'the last'; do
     has out "$text\$"
 done
-[ "$(redis hlen 'due:{q}:a')" = 0 ] || fail "an entry is left over"
+[ "$(redis hkeys 'due:{q}:a')" = table ] || fail "an entry is left over"
 
 # A queue with a dead job, both with keys, and a key that is kept; then damage of these.
 redis eval '

@@ -184,11 +184,19 @@ static bool add_member(void *ctx, const struct ctl_found *found)
     return ids_add(&v->suspects, &id);
 }
 
+/* The field that keeps a hash from being a list. */
+static bool is_table(const redisReply *field)
+{
+    return due__redis_is_text(field) && strcmp(field->str, DUE__REDIS_TABLE) == 0;
+}
+
 static bool add_fields(struct verify *v, const redisReply *page, struct ids *to)
 {
     due_id id;
 
     for (size_t i = 0; i + 1 < page->elements; i += 2) {
+        if (is_table(page->element[i]))
+            continue;
         if (!id_read(&id, page->element[i]))
             v->strangers++;
         else if (!ids_add(to, &id))

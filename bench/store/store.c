@@ -62,6 +62,21 @@ static void ask(const char *const *words, char *answer, size_t room)
     }
 }
 
+/* The number behind @name in what INFO says of @section. */
+static double info_of(const char *section, const char *name)
+{
+    static char answer[16384];
+
+    ask((const char *const[]){ "INFO", section, NULL }, answer, sizeof answer);
+    const char *at = strstr(answer, name);
+    return at != NULL ? strtod(at + strlen(name), NULL) : 0;
+}
+
+static double server_cpu(void)
+{
+    return info_of("cpu", "used_cpu_sys:") + info_of("cpu", "used_cpu_user:");
+}
+
 static void flush_server(void)
 {
     char answer[64];
@@ -113,7 +128,7 @@ static void queue_close(due_queue *q)
     must(due_free(q));
 }
 
-static uint64_t seed = 1;
+static _Thread_local uint64_t seed = 1;
 
 #define HOURS ((int64_t)1 << 44)
 
@@ -229,33 +244,56 @@ static double callers(unsigned n, size_t total)
     return (double)(c.n * n) / took;
 }
 
-static size_t put_within(due_queue *q, size_t total, int64_t from, int64_t within_ns)
-{
-    static due_spec specs[BATCH];
-    size_t put = 0;
+/* So many threads do the same, each for its share of the jobs. */
+struct share {
+    due_queue *q;
+    size_t jobs;
+    unsigned index;
+    int64_t from_ns, within_ns; /* of those who put */
+    bool reserve;               /* of those who take */
+};
 
-    while (put < total) {
+#define SHARES 2
+
+static void share(unsigned n, void *(*run)(void *), const struct share *all)
+{
+    pthread_t threads[SHARES];
+    struct share each[SHARES];
+
+    for (unsigned i = 0; i < n; i++) {
+        each[i] = *all;
+        each[i].jobs = all->jobs / BATCH / n * BATCH;
+        each[i].index = i;
+        if (i + 1 < n)
+            pthread_create(&threads[i], NULL, run, &each[i]);
+    }
+    run(&each[n - 1]);
+    for (unsigned i = 0; i + 1 < n; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void *put_share(void *arg)
+{
+    const struct share *s = arg;
+    due_spec specs[BATCH];
+
+    seed = 1 + s->index;
+    for (size_t put = 0; put < s->jobs;) {
         for (size_t i = 0; i < BATCH; i++)
-            specs[i] = spec_within(from, within_ns);
-        int rc = due_enqueue_batch(q, specs, BATCH, 0, NULL);
+            specs[i] = spec_within(s->from_ns, s->within_ns);
+        int rc = due_enqueue_batch(s->q, specs, BATCH, 0, NULL);
         must(rc);
         put += (size_t)rc;
     }
-    return put;
+    return NULL;
 }
 
-static size_t put_batches(due_queue *q, size_t total, int64_t from)
+/* Answers how many jobs were put. */
+static size_t put_batches(due_queue *q, unsigned callers, int64_t from, int64_t within_ns)
 {
-    return put_within(q, total, from, HOURS);
-}
-
-static double memory_used(void)
-{
-    static char answer[16384];
-
-    ask((const char *const[]){ "INFO", "memory", NULL }, answer, sizeof answer);
-    const char *at = strstr(answer, "used_memory:");
-    return at != NULL ? strtod(at + 12, NULL) : 0;
+    share(callers, put_share,
+          &(struct share){ .q = q, .jobs = jobs, .from_ns = from, .within_ns = within_ns });
+    return jobs / BATCH / callers * BATCH * callers;
 }
 
 static double bare_rate(double (*run)(struct bare *, size_t, size_t, size_t), size_t total)
@@ -267,25 +305,38 @@ static double bare_rate(double (*run)(struct bare *, size_t, size_t, size_t), si
     return (double)(total / BATCH * BATCH) / took;
 }
 
+/* The bare writer has two batches under way, as two callers have. */
 static void run_batches(void)
 {
+    static const char *const names[SHARES] = { "enqueue, batches of 256",
+                                               "enqueue, batches of 256, two callers" };
+    double bare_begin = server_cpu();
     double bare = bare_rate(bare_put, jobs);
+    double bare_cpu = (server_cpu() - bare_begin) / (double)jobs;
 
     flush_server();
-    double before = memory_used();
-    due_queue *q = queue_open(DUE_CONFIRM_SYNC);
-    loaded();
-    double begin = now();
-    double begin_cpu = cpu();
-    size_t put = put_batches(q, jobs, due_now(q) + DUE_S(3600));
-    double took = now() - begin;
-    note("enqueue, batches of 256", "jobs/s", (double)put / took, bare);
-    note("processor time of the client, batches of 256", "us a job",
-         (cpu() - begin_cpu) / (double)put * 1e6, 0);
-    note("memory of the server, 64-byte payload", "bytes a job",
-         (memory_used() - before) / (double)put, 0);
-    queue_close(q);
-    flush_server();
+    for (unsigned callers = 1; callers <= SHARES; callers++) {
+        double memory = info_of("memory", "used_memory:");
+        due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+
+        loaded();
+        double begin = now();
+        double client = cpu();
+        double the_server = server_cpu();
+        double put = (double)put_batches(q, callers, due_now(q) + DUE_S(3600), HOURS);
+        double took = now() - begin;
+        the_server = server_cpu() - the_server;
+        note(names[callers - 1], "jobs/s", put / took, bare);
+        if (callers == SHARES) {
+            note("  processor time of the client", "us a job", (cpu() - client) / put * 1e6, 0);
+            note("  processor time of the server", "us a job", the_server / put * 1e6,
+                 bare_cpu * 1e6);
+            note("  memory of the server", "bytes a job",
+                 (info_of("memory", "used_memory:") - memory) / put, 0);
+        }
+        queue_close(q);
+        flush_server();
+    }
 }
 
 static void run_callers(void)
@@ -338,48 +389,61 @@ static double bare_drop_rate(void)
     return (double)total / took;
 }
 
-/* Take out all of @put jobs, @name one way or the other. */
-static void take_all(due_queue *q, const char *name, bool reserve, size_t put, double bare)
+static void *take_share(void *arg)
 {
-    static due_job out[BATCH];
-    size_t got = 0;
-    double begin = now();
+    const struct share *s = arg;
+    due_job out[BATCH];
 
-    while (got < put) {
-        int n = reserve ? due_reserve_batch(q, NULL, 0, out, BATCH, DUE_S(600), DUE_S(10))
-                        : due_dequeue_batch(q, NULL, 0, out, BATCH, DUE_S(10));
+    for (size_t got = 0; got < s->jobs;) {
+        size_t most = s->jobs - got < BATCH ? s->jobs - got : BATCH;
+        int n = s->reserve ? due_reserve_batch(s->q, NULL, 0, out, most, DUE_S(600), DUE_S(10))
+                           : due_dequeue_batch(s->q, NULL, 0, out, most, DUE_S(10));
         must(n);
-        if (reserve)
+        if (s->reserve)
             must(due_ack_batch(out, (size_t)n, NULL));
-        for (int i = 0; !reserve && i < n; i++)
+        for (int i = 0; !s->reserve && i < n; i++)
             due_job_done(&out[i]);
         got += (size_t)n;
     }
-    note(name, "jobs/s", (double)got / (now() - begin), bare);
-    queue_close(q);
-    flush_server();
+    return NULL;
 }
+
+struct removal {
+    const char *name;
+    unsigned callers;
+    bool reserve;
+    bool wait; /* for the jobs to come due; else they are overdue when they are put in */
+};
+
+static const struct removal removals[] = {
+    { "dequeue, batches of 256, put in overdue", 1, false, false },
+    { "reserve and ack, the same", 1, true, false },
+    { "dequeue, batches of 256, came due", 1, false, true },
+    { "reserve and ack, came due", 1, true, true },
+    { "dequeue, came due, two callers", 2, false, true },
+    { "reserve and ack, came due, two callers", 2, true, true },
+};
 
 /* Jobs that are overdue when they are put in, which a heap has to sort; and jobs that came due. */
 static void run_removal(void)
 {
-    static const char *const names[2][2] = {
-        { "dequeue, batches of 256, put in overdue", "reserve and ack, the same" },
-        { "dequeue, batches of 256, came due", "reserve and ack, came due" },
-    };
     double bare = bare_drop_rate();
 
-    for (int kind = 0; kind < 4; kind++) {
-        bool reserve = kind % 2 == 1;
-        bool wait = kind >= 2;
+    for (size_t i = 0; i < sizeof removals / sizeof *removals; i++) {
+        const struct removal *r = &removals[i];
         due_queue *q = queue_open(DUE_CONFIRM_SYNC);
 
         loaded();
-        int64_t from = wait ? due_now(q) : 1;
-        size_t put = put_within(q, jobs, from, wait ? DUE_S(1) : HOURS);
-        while (wait && due_now(q) < from + DUE_S(1) + DUE_MS(100))
+        int64_t from = r->wait ? due_now(q) : 1;
+        size_t put = put_batches(q, r->callers, from, r->wait ? DUE_S(1) : HOURS);
+        while (r->wait && due_now(q) < from + DUE_S(1) + DUE_MS(100))
             nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
-        take_all(q, names[wait][reserve], reserve, put, bare);
+        double begin = now();
+        share(r->callers, take_share,
+              &(struct share){ .q = q, .jobs = put, .reserve = r->reserve });
+        note(r->name, "jobs/s", (double)put / (now() - begin), bare);
+        queue_close(q);
+        flush_server();
     }
 }
 
@@ -417,7 +481,7 @@ static void run_workers(void)
         loaded();
         if (limited)
             must(due_topic_retry(q, 0, &(due_retry){ .kind = DUE_RETRY_FIXED, .attempts_max = 3 }));
-        size_t put = put_batches(q, jobs, 1);
+        size_t put = put_batches(q, 1, 1, HOURS);
         atomic_store(&acked, 0);
         double begin = now();
         for (unsigned i = 0; i < WORKERS; i++)
@@ -439,7 +503,7 @@ static void run_restore(void)
     due_queue *q = queue_open(DUE_CONFIRM_SYNC);
 
     loaded();
-    size_t put = put_batches(q, jobs, due_now(q) + DUE_S(3600));
+    size_t put = put_batches(q, 1, due_now(q) + DUE_S(3600), HOURS);
     queue_close(q);
     struct bare b = bare_open(server.socket);
     double bare = (double)put / bare_read(&b, "bench", put, 1000);
