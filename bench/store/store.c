@@ -408,6 +408,17 @@ static void *take_share(void *arg)
     return NULL;
 }
 
+/* Jobs that came due one after another while they waited. */
+static size_t put_to_wait(due_queue *q, unsigned callers)
+{
+    int64_t from = due_now(q);
+    size_t put = put_batches(q, callers, from, DUE_S(1));
+
+    while (due_now(q) < from + DUE_S(1) + DUE_MS(100))
+        nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+    return put;
+}
+
 struct removal {
     const char *name;
     unsigned callers;
@@ -434,10 +445,7 @@ static void run_removal(void)
         due_queue *q = queue_open(DUE_CONFIRM_SYNC);
 
         loaded();
-        int64_t from = r->wait ? due_now(q) : 1;
-        size_t put = put_batches(q, r->callers, from, r->wait ? DUE_S(1) : HOURS);
-        while (r->wait && due_now(q) < from + DUE_S(1) + DUE_MS(100))
-            nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+        size_t put = r->wait ? put_to_wait(q, r->callers) : put_batches(q, r->callers, 1, HOURS);
         double begin = now();
         share(r->callers, take_share,
               &(struct share){ .q = q, .jobs = put, .reserve = r->reserve });
@@ -471,7 +479,8 @@ static void *work(void *arg)
     }
 }
 
-/* Threads that reserve and ack.  With a limit each attempt is stored before the hand-over. */
+/* Threads that reserve and ack jobs that came due.  With a limit each attempt is stored before the
+ * hand-over. */
 static void run_workers(void)
 {
     for (int limited = 0; limited < 2; limited++) {
@@ -481,7 +490,7 @@ static void run_workers(void)
         loaded();
         if (limited)
             must(due_topic_retry(q, 0, &(due_retry){ .kind = DUE_RETRY_FIXED, .attempts_max = 3 }));
-        size_t put = put_batches(q, 1, 1, HOURS);
+        size_t put = put_to_wait(q, 1);
         atomic_store(&acked, 0);
         double begin = now();
         for (unsigned i = 0; i < WORKERS; i++)
