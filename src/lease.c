@@ -118,6 +118,7 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     uint64_t w = hold(q, number, due__slot_deadline(s));
 
     uint32_t token = due__load_relaxed(&l->token) + 1;   /* R1 */
+    token += token == 0;                                 /* which means that nothing is reserved */
     uint32_t attempts = due__load_relaxed(&l->attempts); /* R1 */
     uint32_t limit = limit_of(q, number);
     if (!due__lease_counted(q, number))

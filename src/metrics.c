@@ -105,7 +105,8 @@ static int64_t oldest_of(struct due_queue *q, struct due__topic *t)
     return oldest_shown(q, t, &ns) || oldest_in_line(q, t, &ns) ? ns : DUE_FOREVER;
 }
 
-/* Lines are in order of priority: a look at every job.  Of each topic from @first on, @n in all. */
+/* A look at every job: where lines are in order of priority, or jobs are kept back at gates.  Of each
+ * topic from @first on, @n in all. */
 static void oldest_by_look(struct due_queue *q, uint32_t first, size_t n, int64_t *oldest)
 {
     for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
@@ -124,19 +125,19 @@ static void oldest_by_look(struct due_queue *q, uint32_t first, size_t n, int64_
 static void oldest_each(struct due_queue *q, uint32_t first, size_t n, int64_t *oldest)
 {
     struct due__tenure t;
+    bool look = q->order == DUE_BY_PRIORITY;
 
     for (size_t i = 0; i < n; i++)
         oldest[i] = DUE_FOREVER;
-    if (q->order == DUE_BY_PRIORITY) {
-        oldest_by_look(q, first, n, oldest);
-        return;
-    }
-    for (size_t i = 0; i < n;) {
+    for (size_t i = 0; i < n && !look;) {
         due__enter(q, &t);
+        look = q->gates.slots > 0;
         for (size_t stop = i + TOPICS_AT_ONCE; i < n && i < stop; i++)
             oldest[i] = oldest_of(q, due__topic_at(q, first + (uint32_t)i));
         due__leave(q, &t);
     }
+    if (look)
+        oldest_by_look(q, first, n, oldest);
 }
 
 /* Of all topics. */

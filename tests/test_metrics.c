@@ -289,6 +289,32 @@ LAB_TEST(metrics, know_the_oldest_job)
     }
 }
 
+/* A handler that hangs is what the figure is for. */
+LAB_TEST(metrics, know_the_oldest_job_that_is_kept_back)
+{
+    for (int order = DUE_BY_DEADLINE; order <= DUE_BY_PRIORITY; order++) {
+        struct lab lab = lab_open(.with.order = (enum due_order)order);
+        int limited = due_topic(lab.q, "limited");
+        due_job hung[2];
+
+        cr_assert_eq(due_topic_limit(lab.q, limited, 1), 0);
+        for (int i = 0; i < 3; i++) {
+            lab_enqueue(&lab, "one", .at_ns = 10 + i, .topic = limited);
+            lab_enqueue(&lab, "of a group", .at_ns = 20 + i, .group = "g", .group_len = 1);
+        }
+        lab_turn_to(&lab, 100);
+        cr_assert_eq(due_reserve_batch(lab.q, NULL, 0, hung, 2, DUE_S(30), 0), 2);
+        cr_expect_eq(metrics(&lab).oldest_ns, 11);
+        struct due_topic_stats s;
+        cr_assert_eq(due_topic_stats(lab.q, 0, &s), 0);
+        cr_expect_eq(s.oldest_ns, 21);
+        cr_assert_eq(due_topic_stats(lab.q, limited, &s), 0);
+        cr_expect_eq(s.oldest_ns, 11);
+        cr_expect_eq(due_ack_batch(hung, 2, NULL), 2);
+        lab_close(&lab);
+    }
+}
+
 LAB_TEST(metrics, measure_lateness_and_handling)
 {
     struct lab lab = lab_open(.with.metrics = 1);

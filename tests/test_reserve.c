@@ -1,4 +1,6 @@
 /* Jobs that are answered for: reserve, ack, nack, extend. */
+#include "atomic.h"
+#include "core.h"
 #include "lab.h"
 
 #define LEASE 100
@@ -310,5 +312,23 @@ LAB_TEST(reserve, a_peek_leaves_the_end_of_a_lease_where_it_is)
     lab_advance(&lab, LEASE);
     cr_expect_str_eq(lab_dequeue(&lab), "tea", "the end of its lease was lost");
     due_job_done(&job);
+    lab_close(&lab);
+}
+
+/* Of a job that comes again each millisecond that takes 50 days. */
+LAB_TEST(reserve, goes_on_when_the_token_has_come_around)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "a", .at_ns = 1);
+    lab_turn_to(&lab, 1);
+    due_job job = reserve(&lab);
+    uint32_t number, generation;
+    cr_assert(due__handle_read(job.place, &number, &generation));
+    cr_assert_eq(due_nack(&job, 0), 0);
+    due__store_relaxed(&due__lease_at(lab.q, number)->token, UINT32_MAX);
+    job = reserve(&lab);
+    cr_expect_neq(job.token, 0u, "it would be taken for a job that is not reserved");
+    cr_expect_eq(due_ack(&job), 0);
     lab_close(&lab);
 }

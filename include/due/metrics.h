@@ -79,8 +79,8 @@ struct due_topic_stats {
     uint64_t ready;       /* now: moved to the topic, not yet taken */
     uint64_t leased;      /* now */
     uint64_t dead;        /* now */
-    int64_t oldest_ns;    /* the earliest deadline, or time of a retry, among what is ready and not
-                             held back by its group or a limit; DUE_FOREVER: nothing is */
+    int64_t oldest_ns;    /* the earliest deadline, or time of a retry, among what is ready, held
+                             back by its group or a limit or not; DUE_FOREVER: nothing is */
     uint64_t reserved[4]; /* */
 };
 
@@ -88,7 +88,8 @@ struct due_topic_stats {
  * Fill in @stats.
  *
  * Threads:  any; waits for the timeline's lock
- * Cost:     O(1); with DUE_BY_PRIORITY oldest_ns takes a look at every job
+ * Cost:     O(1); with DUE_BY_PRIORITY, and while a group or a limit holds jobs back, oldest_ns
+ *           takes a look at every job
  * Errors:   DUE_EINVAL (no such topic), DUE_EFORK
  */
 DUE_API int due_topic_stats(due_queue *q, int topic, struct due_topic_stats *stats)
