@@ -198,7 +198,7 @@ static int check_changes(const struct due__redis *s, const due_change *changes, 
             continue;
         if (r->topic == NULL || strnlen(r->topic, DUE_TOPIC_LENGTH + 1) > DUE_TOPIC_LENGTH)
             return DUE_EINVAL;
-        if (changes[i].kind == DUE_CHANGE_PUT && r->len > DUE__REDIS_BULK)
+        if (changes[i].kind == DUE_CHANGE_PUT && r->len > s->payload_max)
             return DUE_ELIMIT;
     }
     return 0;
@@ -241,10 +241,13 @@ int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n,
             rc = DUE_EAGAIN;
         if (rc != 0)
             return told(s, number, rc);
-        if (s->landed < number)
-            rc = send_batch(s, changes, n, number, script, until_ns);
-        else if (s->unconfirmed == number)
+        if (s->landed < number) {
+            rc = check_changes(s, changes, n, number); /* it may take less now */
+            if (rc == 0)
+                rc = send_batch(s, changes, n, number, script, until_ns);
+        } else if (s->unconfirmed == number) {
             rc = send_number(s, number, until_ns);
+        }
         if (rc == DUE_ESTORE || rc == 1)
             rc = until_ns > due__redis_monotonic() ? 0 : DUE_EAGAIN;
     }

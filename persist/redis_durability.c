@@ -119,6 +119,20 @@ static int check_eviction(struct due__redis *s, const redisReply *info)
     return DUE_EDURABILITY;
 }
 
+_Static_assert(DUE__RECORD_FRONT <= DUE__REDIS_BESIDE, "a record has room");
+
+/* A record is one argument.  Where CONFIG is forbidden the server has what it has by default. */
+static size_t payload_max(const redisReply *config)
+{
+    uint64_t bulk = DUE__REDIS_BULK;
+    uint64_t n;
+
+    if (due__redis_is_array(config, 2) && due__redis_is_text(config->element[1]) &&
+        due__redis_digits(config->element[1]->str, (size_t)config->element[1]->len, &n) && n < bulk)
+        bulk = n;
+    return bulk > DUE__REDIS_BESIDE ? (size_t)bulk - DUE__REDIS_BESIDE : 1;
+}
+
 /* Only what opening looks at: the clocks, and whether the keys are what they should be. */
 static int check_opening(struct due__redis *s, const redisReply *info)
 {
@@ -129,21 +143,21 @@ static int check_opening(struct due__redis *s, const redisReply *info)
         rc = check_eviction(s, info);
     if (rc != 0)
         return rc;
-    for (size_t i = 2; i < 7; i++) {
+    for (size_t i = 3; i < 8; i++) {
         enum due__reply_class class = due__reply_classify(kept[i]);
         if (class != DUE__REPLY_FINE)
             return due__redis_error(s, class);
     }
-    for (size_t i = 2; i < 5; i++)
+    for (size_t i = 3; i < 6; i++)
         if (kept[i]->type != REDIS_REPLY_INTEGER)
             return DUE_ECORRUPT;
-    s->jobs = (uint64_t)kept[2]->integer;
-    s->has_entries = kept[3]->integer > 0;
-    if (kept[4]->integer > TOPICS_IN) {
+    s->jobs = (uint64_t)kept[3]->integer;
+    s->has_entries = kept[4]->integer > 0;
+    if (kept[5]->integer > TOPICS_IN) {
         due__redis_say(s, "", "the stored queue has too many topics");
         return DUE_ELIMIT;
     }
-    return kept[5]->type == REDIS_REPLY_STATUS && kept[6]->type == REDIS_REPLY_ARRAY ? 0
+    return kept[6]->type == REDIS_REPLY_STATUS && kept[7]->type == REDIS_REPLY_ARRAY ? 0
                                                                                      : DUE_ECORRUPT;
 }
 
@@ -151,11 +165,13 @@ static void ask(struct due__redis *s, bool opening)
 {
     static const char *const info[] = { "INFO" };
     static const char *const config[] = { "CONFIG", "GET", "appendfsync" };
+    static const char *const bulk[] = { "CONFIG", "GET", "proto-max-bulk-len" };
     static const char *const multi[] = { "MULTI" };
     static const char *const exec[] = { "EXEC" };
 
     due__link_words(s->link, 1, info);
     due__link_words(s->link, 3, config);
+    due__link_words(s->link, 3, bulk);
     if (!opening)
         return;
     due__redis_word(s, s->keys.jobs, 0, "HLEN");
@@ -173,7 +189,7 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns)
 
     if (rc == 0) {
         ask(s, opening);
-        rc = due__flight_start(s, DUE__FLIGHT_PROBE, opening, 0, opening ? 7 : 2, until_ns);
+        rc = due__flight_start(s, DUE__FLIGHT_PROBE, opening, 0, opening ? 8 : 3, until_ns);
     }
     if (rc >= 0)
         rc = due__flight_land(s, until_ns);
@@ -188,6 +204,7 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns)
         rc = check_opening(s, info);
     if (!info_value(info, "run_id", s->server, sizeof s->server))
         s->server[0] = '\0';
+    s->payload_max = payload_max(s->air.kept[2]);
     if (rc == 0) {
         rc = check_durability(s, durability_of(s, info, s->air.kept[1]));
         s->probe_due = false;

@@ -247,6 +247,7 @@ static int open_store(due_store *store, const struct due_store_open *how,
                                      .renew_ns = s->set.lease_ns / 3,
                                      .durability = s->durability,
                                      .jobs = s->jobs,
+                                     .payload_max = s->payload_max,
                                      .put_again = s->unsure };
     return 0;
 }

@@ -45,8 +45,9 @@
 #define DUE__REDIS_KEY      384
 #define DUE__REDIS_FENCE    48
 #define DUE__REDIS_OWNER    512
-#define DUE__REDIS_KEPT     16                           /* replies of one flight that are kept */
-#define DUE__REDIS_BULK     (((size_t)512 << 20) - 1024) /* most payload: a server takes 512 MiB */
+#define DUE__REDIS_KEPT     16                  /* replies of one flight that are kept */
+#define DUE__REDIS_BULK     ((size_t)512 << 20) /* most bytes of one argument, if not set lower */
+#define DUE__REDIS_BESIDE   2048 /* of those, kept for what stands before a payload */
 #define DUE__REDIS_PROBE_NS DUE_S(30)
 
 /* A field of the `a` hash that is no job's, and its value: longer than the 64 bytes up to which a
@@ -283,6 +284,7 @@ struct due__redis {
     int64_t batch_ns;                /* C: monotonic, when the last batch was sent */
     int64_t server_ns;               /* C: its clock less ours, when it was taken over */
     uint64_t jobs;                   /* C: as the last probe found it */
+    size_t payload_max;              /* C: likewise */
     struct due__flight air;          /* C */
     struct due__redis_topics topics; /* C */
     struct due__redis_topic *first;  /* C: the topics of the batch formatted last */

@@ -94,6 +94,8 @@ static int store_open(struct due_queue *q, struct due__commits *c, const due_opt
         rc = DUE_EINVAL;
     if (c->info.batch_changes > CHANGES_MAX)
         c->info.batch_changes = CHANGES_MAX;
+    if (c->info.payload_max != 0 && c->info.payload_max < q->payload_max)
+        q->payload_max = c->info.payload_max;
     return rc;
 }
 

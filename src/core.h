@@ -261,6 +261,7 @@ struct due_queue {
     struct due__side graves;      /* A  its own edges: struct due__grave */
     struct due__keys *keys;       /* A  K1 of keys.c: of unique keys, or NULL */
     struct due__commits *commits; /* I  of a stored queue, or NULL */
+    size_t payload_max;           /* I */
     uint32_t changing;            /* I  0: its address is the quit of who waits in update.c */
 };
 

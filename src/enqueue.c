@@ -31,7 +31,7 @@ static int spec_check(const struct due_queue *q, const due_spec *s)
         return DUE_EINVAL;
     if (s->ptr != NULL && q->commits != NULL)
         return DUE_EINVAL; /* it would mean nothing in the next process */
-    if (s->len > DUE_PAYLOAD_MAX)
+    if (s->len > q->payload_max)
         return DUE_ELIMIT;
     return due__front_needed(s) ? due__front_check(q, s) : 0;
 }

@@ -105,7 +105,7 @@ static int64_t oldest_of(struct due_queue *q, struct due__topic *t)
     return oldest_shown(q, t, &ns) || oldest_in_line(q, t, &ns) ? ns : DUE_FOREVER;
 }
 
-/* A look at every job: where lines are in order of priority, or jobs are kept back at gates.  Of each
+/* A look at every job: where lines are in order of priority, or jobs are kept back.  Of each
  * topic from @first on, @n in all. */
 static void oldest_by_look(struct due_queue *q, uint32_t first, size_t n, int64_t *oldest)
 {

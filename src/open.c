@@ -241,6 +241,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->hooks.on_thread_start = o->on_thread_start;
     q->hooks.on_discard = o->on_discard;
     q->hooks.ctx = o->ctx;
+    q->payload_max = DUE_PAYLOAD_MAX;
     snprintf(q->name, sizeof q->name, "%s", o->name != NULL ? o->name : "queue");
     q->state = o->proxies == DUE_PROXIES_ALWAYS ? DUE__ACTIVE : 0;
     q->due_ns = -1;

@@ -449,7 +449,7 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
         wish->s.len = s->len;
         if (s->ptr != NULL || (s->data == NULL && s->len != 0))
             return DUE_EINVAL;
-        if (s->len > DUE_PAYLOAD_MAX)
+        if (s->len > q->payload_max)
             return DUE_ELIMIT;
     }
     if (what & DUE_SET_HEADERS) {

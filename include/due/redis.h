@@ -3,7 +3,8 @@
  * One queue owns its jobs there; its keys begin with "PREFIX:{NAME}:".  docs/redis-layout.md says
  * what lies where, docs/guarantees.md what is promised at each level of durability.
  *
- * A server takes payloads of up to 512 MiB, less 1 KiB for what goes with them: DUE_ELIMIT.
+ * A server takes payloads of up to 512 MiB, or its proto-max-bulk-len, less
+ * 2 KiB for what goes with them: DUE_ELIMIT.  Where CONFIG is forbidden 512 MiB are assumed.
  *
  * What is stored is as safe as the server keeps it.  A server in Debian's own configuration loses
  * everything when it is killed: see due_redis_options.require.

@@ -117,6 +117,7 @@ struct due_store_info {
     int64_t renew_ns;               /* how often to renew; DUE_FOREVER: never */
     enum due_durability durability; /* in force now */
     uint64_t jobs;                  /* about how many are stored */
+    size_t payload_max;             /* most bytes of one payload; 0: as many as the queue takes */
     int put_again;                  /* 1: what it shows is right, but may not be after its next
                                        start: the queue writes everything again once it has read it,
                                        as after DUE_ELOST */
