@@ -379,7 +379,7 @@ static int hold_still(struct due_queue *q, uint32_t number, uint64_t token, int6
     return 0;
 }
 
-int due_extend(due_job *job, int64_t lease_ns)
+int due__lease_extend(due_job *job, int64_t lease_ns)
 {
     struct due_queue *q = job->queue;
     struct due__tenure t;
@@ -398,7 +398,16 @@ int due_extend(due_job *job, int64_t lease_ns)
         due__replace(q, number, w, DUE__LEASED,
                      due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns));
     due__leave(q, &t);
-    return rc;
+    return rc == 0 && q->commits != NULL ? due__commit_state(q) : rc;
+}
+
+/* A lease that goes on is as much a promise as one that begins: nobody else has the job. */
+int due_extend(due_job *job, int64_t lease_ns)
+{
+    struct due_queue *q = job->queue;
+    int rc = due__lease_extend(job, lease_ns);
+
+    return rc == 0 && q->commits != NULL ? due__commit_held(q) : rc;
 }
 
 int due__lease_release(due_job *job)

@@ -136,7 +136,7 @@ int due_flush(due_queue *q, int64_t timeout_ns)
         return DUE_EINVAL;
     uint64_t goal = c != NULL ? due__load_relaxed(&c->submitted) : 0; /* no edge: ours at least */
     if (goal == 0)
-        return 0;
+        return c != NULL ? due__commit_state(q) : 0;
     if (!due__asked_begin(q, &a, 0, goal))
         return DUE_ENOMEM;
     int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
@@ -144,5 +144,5 @@ int due_flush(due_queue *q, int64_t timeout_ns)
     due__asked_wait(q, &a, until);
     bool all = due__asked_over(c, &a);
     due__asked_end(q, &a);
-    return all ? 0 : due__commit_excuse(q);
+    return all ? due__commit_state(q) : due__commit_excuse(q);
 }

@@ -79,6 +79,8 @@ void due__revoke_later(struct due_queue *q, uint32_t number);
 void due__lease_revoke(struct due_queue *q, uint32_t number);
 /* As due_nack() without delay, but as if the job had never been handed out. */
 int due__lease_release(due_job *job);
+/* As due_extend(), without waiting for the store. */
+int due__lease_extend(due_job *job, int64_t lease_ns);
 /* Should its holder stop: the lease has ended, or the job was cancelled? */
 bool due__lease_stopping(const due_job *job);
 /* Is there a limit to the attempts of a job of the caller's own? */

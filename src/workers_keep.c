@@ -46,7 +46,7 @@ static bool extend_to(const due_job *job, int64_t lease_ns)
     due_job copy = *job;
 
     copy.pool = NULL; /* it is a real lease, and we have the worker's lock */
-    return due_extend(&copy, lease_ns) == 0;
+    return due__lease_extend(&copy, lease_ns) == 0;
 }
 
 /* Under the lock of @w: its lease is extended if half of it is over.  How long until that. */

@@ -315,7 +315,8 @@ Test(stored, a_fenced_queue_hands_nothing_out, .timeout = 60)
     cr_expect_eq(due_dequeue(s.lab.q, &other, 0), DUE_EFENCED);
     cr_expect_eq(due_reserve(s.lab.q, &other, 1000, DUE_FOREVER), DUE_EFENCED);
     cr_expect_eq(due_reschedule(s.lab.q, id, 5), DUE_EBUSY);
-    cr_expect_eq(due_flush(s.lab.q, 0), 0);
+    cr_expect_eq(due_extend(&job, 1000), DUE_EFENCED);
+    cr_expect_eq(due_flush(s.lab.q, 0), DUE_EFENCED);
     due_job_done(&job);
     cr_expect(memory_disk_find(s.disk, id, NULL));
     shop_close(&s);

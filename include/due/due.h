@@ -608,7 +608,8 @@ DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1);
  * The lease now ends @lease_ns from now.  @job stays as it is, whatever the answer.
  *
  * Threads:  any; waits for the timeline's lock
- * Errors:   DUE_ESTALE, DUE_EINVAL, DUE_EFORK
+ * Errors:   DUE_ESTALE, DUE_EINVAL, DUE_EFORK; with a store also DUE_EFENCED, and DUE_ETIMEDOUT (it
+ *           is away for so long that somebody else may own the jobs)
  */
 DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1);
 
@@ -800,7 +801,7 @@ DUE_API int due_trim(due_queue *q) DUE_NONNULL(1);
 
 /**
  * Wait until everything that was changed before this call has been confirmed by the store, or
- * refused.  Without a store it answers 0.
+ * refused.  Without a store it answers 0; once the jobs are somebody else's, DUE_EFENCED.
  *
  * Threads:  any
  * Errors:   DUE_ETIMEDOUT, DUE_EFENCED, DUE_ECLOSED, DUE_EINVAL, DUE_ENOMEM, DUE_EFORK

@@ -207,6 +207,12 @@ static void calm_owner(void)
     expect_fenced(due_cancel(q, far, NULL), "cancel");
     expect_fenced(due_reschedule(q, far, 1), "reschedule");
     expect_fenced(due_promote(q, far), "promote");
+    expect_fenced(due_extend(&held, DUE_S(60)), "extend");
+    expect_fenced(due_reserve_batch(q, NULL, 0, &job, 1, DUE_S(1), 0), "reserve_batch");
+    expect_fenced(due_enqueue_batch(q, &spec, 1, 0, NULL), "enqueue_batch");
+    expect_fenced(due_update(q, far, "new", 3), "update");
+    expect_fenced(due_bury(&nacked, "why"), "bury");
+    expect_fenced(due_flush(q, DUE_S(10)), "flush");
     expect_fenced(due_ack(&held), "ack");
     expect_fenced(due_nack(&nacked, 0), "nack");
     expect_fenced(crew_join(&sleeper), "a dequeue that waited");
