@@ -124,6 +124,15 @@ static inline due_change put(uint64_t sequence, int64_t when)
                                      .len = 1 } };
 }
 
+static inline due_change dead(uint64_t sequence, int64_t died_ns)
+{
+    due_change c = put(sequence, 5);
+
+    c.record.cause = DUE_CAUSE_BURIED;
+    c.record.died_ns = died_ns;
+    return c;
+}
+
 static inline due_change move(uint64_t sequence, int64_t was, int64_t when)
 {
     due_change c = put(sequence, when);

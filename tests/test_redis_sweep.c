@@ -1,0 +1,88 @@
+/* test_redis_sweep.c - records that stand nowhere are found, and nothing else is. */
+#include "redis_store_lab.h"
+
+#define REMOVE_FIRST                                                                               \
+    "for i = 1, #KEYS do redis.call('ZREM', KEYS[i], redis.call('ZRANGE', KEYS[i], 0, 0)[1]) end " \
+    "return #KEYS"
+
+/* 2,000 jobs of 40 topics, one of ten dead; the next number. */
+static uint64_t fill_topics(due_store *store)
+{
+    uint64_t number = 1;
+    char topic[40][8];
+    due_change changes[200];
+
+    for (uint64_t i = 0; i < 2000;) {
+        size_t n = 0;
+
+        for (; n < 200; n++, i++) {
+            snprintf(topic[i % 40], sizeof topic[0], "%d", (int)(i % 40));
+            changes[n] = i % 10 == 9 ? dead(i + 1, 5000) : put(i + 1, 5000);
+            changes[n].record.topic = topic[i % 40];
+        }
+        cr_assert_eq(commit(store, changes, n, number++), 0);
+    }
+    return number;
+}
+
+static long scans(void)
+{
+    const char *stats = strstr(ASK("INFO", "commandstats"), "cmdstat_hscan:calls=");
+
+    return stats != NULL ? strtol(stats + strlen("cmdstat_hscan:calls="), NULL, 10) : 0;
+}
+
+REDIS_TEST(redis_sweep, sets_aside_what_stands_nowhere)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(2101, sizeof(unsigned)) };
+    uint64_t number = fill_topics(store);
+
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 2000u);
+    cr_expect_eq(scans(), 0, "nothing is missing");
+    ASK("EVAL", REMOVE_FIRST, "4", "due:{q}:t:3", "due:{q}:t:38", "due:{q}:dead", "due:{q}:t:20");
+    seen.n = 0;
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 1996u);
+    cr_expect_gt(scans(), 1);
+    cr_expect_eq(stats_of(store).quarantined, 4u);
+    cr_expect_not_null(strstr(logged, "4 records that stood in no topic"), "%s", logged);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1996\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":4\r\n");
+    cr_assert_eq(commit_one(store, put(2100, 5), number), 0, "it is guarded still");
+    seen.n = 0;
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 1997u);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
+
+/* While batches come between, and the connection breaks. */
+REDIS_TEST(redis_sweep, sets_nothing_aside_that_comes_meanwhile)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(9000, sizeof(unsigned)) };
+    uint64_t number = fill_topics(store);
+    uint64_t fresh = 2000;
+    int rc = 1;
+
+    ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:7");
+    for (int call = 0; rc == 1 || rc == DUE_EAGAIN; call++) {
+        rc = store->verbs->load(store, call == 0, 100, see, &seen,
+                                soon(call % 3 == 0 ? DUE_MS(1) : LONG_NS));
+        cr_assert_eq(commit_one(store, put(++fresh, 5 + call), number++), 0);
+        if (call % 5 == 4)
+            due__link_down(inside(store)->link);
+    }
+    cr_expect_eq(rc, 0);
+    cr_expect_leq(stats_of(store).quarantined, 1u);
+    seen.n = 0;
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, fresh - 1);
+    cr_expect_eq(stats_of(store).quarantined, 1u);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
