@@ -40,14 +40,9 @@ static int64_t time_of(const redisReply *score)
 /* A cursor, and keys with their scores. */
 static bool is_page(const redisReply *r)
 {
-    if (!due__redis_is_array(r, 2) || !due__redis_is_text(r->element[0]) ||
-        r->element[1]->type != REDIS_REPLY_ARRAY || r->element[1]->elements % 2 != 0 ||
-        r->element[0]->len >= (int)sizeof((struct due__redis_kept *)NULL)->cursor)
-        return false;
-    for (size_t i = 0; i < r->element[1]->elements; i++)
-        if (!due__redis_is_text(r->element[1]->element[i]))
-            return false;
-    return true;
+    return due__redis_is_array(r, 2) && due__redis_is_text(r->element[0]) &&
+           r->element[0]->len < (int)sizeof((struct due__redis_kept *)NULL)->cursor &&
+           due__redis_is_texts(r->element[1]) && r->element[1]->elements % 2 == 0;
 }
 
 static int read_page(struct due__redis *s, size_t max, int64_t until_ns)

@@ -84,16 +84,6 @@ static void ask_fields(struct due__redis *s, const char *key, const redisReply *
         due__link_bytes(s->link, ids->element[i]->str, (size_t)ids->element[i]->len);
 }
 
-static bool is_page_of_ids(const redisReply *r)
-{
-    if (r->type != REDIS_REPLY_ARRAY)
-        return false;
-    for (size_t i = 0; i < r->elements; i++)
-        if (!due__redis_is_text(r->element[i]))
-            return false;
-    return true;
-}
-
 /* What else stands there.  Nobody else writes; but a batch in doubt may have landed, and if we are
  * unsure any may. */
 static bool note_rest(struct due__redis *s, const redisReply *entries, const redisReply *dead)
@@ -123,7 +113,7 @@ static int load_topics(struct due__redis *s, int64_t until_ns)
     int rc = due__redis_fly(s, DUE__FLIGHT_TOPICS, 0, 3, ready, until_ns);
     if (rc != 0)
         return rc;
-    if (!is_page_of_ids(s->air.kept[0]) || !note_rest(s, s->air.kept[1], s->air.kept[2]))
+    if (!due__redis_is_texts(s->air.kept[0]) || !note_rest(s, s->air.kept[1], s->air.kept[2]))
         return due__redis_mistaken(s);
     s->load.topics = due__flight_take(s, 0);
     due__flight_end(s);
@@ -208,7 +198,7 @@ static int find_page(struct due__redis *s, int64_t until_ns)
     int rc = due__redis_fly(s, DUE__FLIGHT_IDS, 0, 2, ready, until_ns);
     if (rc != 0)
         return rc;
-    if (!is_page_of_ids(s->air.kept[1]))
+    if (!due__redis_is_texts(s->air.kept[1]))
         return due__redis_mistaken(s);
     bool right = is_rank_right(l, s->air.kept[0]);
     if (right)
@@ -262,7 +252,7 @@ static int take_page(struct due__redis *s)
     size_t n = l->next_ids->elements;
 
     if (!due__redis_is_array(kept[0], n) || (entries && !due__redis_is_array(kept[1], n)) ||
-        (more && !is_page_of_ids(kept[1 + entries])))
+        (more && !due__redis_is_texts(kept[1 + entries])))
         return due__redis_mistaken(s);
     l->ids = l->next_ids;
     l->last = n < l->next_asked;

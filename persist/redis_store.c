@@ -106,6 +106,16 @@ bool due__redis_is_array(const redisReply *r, size_t elements)
     return r != NULL && r->type == REDIS_REPLY_ARRAY && r->elements == elements;
 }
 
+bool due__redis_is_texts(const redisReply *r)
+{
+    if (r == NULL || r->type != REDIS_REPLY_ARRAY)
+        return false;
+    for (size_t i = 0; i < r->elements; i++)
+        if (!due__redis_is_text(r->element[i]))
+            return false;
+    return true;
+}
+
 bool due__redis_digits(const char *text, size_t len, uint64_t *number)
 {
     uint64_t n = 0;

@@ -316,6 +316,7 @@ int due__redis_error(struct due__redis *s, enum due__reply_class class);
 void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside);
 bool due__redis_is_text(const redisReply *r);
 bool due__redis_is_array(const redisReply *r, size_t elements);
+bool due__redis_is_texts(const redisReply *r); /* any number of them */
 void due__redis_print(char text[24], int64_t number);
 /* A number of decimal digits and nothing else. */
 bool due__redis_digits(const char *text, size_t len, uint64_t *number);

@@ -53,7 +53,7 @@ static int count_records(struct due__redis *s, int64_t until_ns)
         return rc;
     redisReply **kept = s->air.kept;
     if (kept[0]->type != REDIS_REPLY_INTEGER || kept[1]->type != REDIS_REPLY_INTEGER ||
-        kept[2]->type != REDIS_REPLY_ARRAY)
+        !due__redis_is_texts(kept[2]))
         return due__redis_mistaken(s);
     w->stamp = s->stamp;
     w->records = kept[0]->integer;
@@ -145,7 +145,7 @@ static int scan(struct due__redis *s, redisReply **page, int64_t until_ns)
     const redisReply *got = s->air.kept[0];
     if (!due__redis_is_array(got, 2) || !due__redis_is_text(got->element[0]) ||
         got->element[0]->len >= (int)sizeof l->sweep.cursor ||
-        got->element[1]->type != REDIS_REPLY_ARRAY || got->element[1]->elements % 2 != 0)
+        !due__redis_is_texts(got->element[1]) || got->element[1]->elements % 2 != 0)
         return due__redis_mistaken(s);
     *page = due__flight_take(s, 0);
     due__flight_end(s);

@@ -45,14 +45,9 @@ const char *due__redis_server(const struct due__redis *s)
 /* A cursor, and names with their values. */
 static bool is_page(const struct due__redis_load *l, const redisReply *r)
 {
-    if (!due__redis_is_array(r, 2) || !due__redis_is_text(r->element[0]) ||
-        (size_t)r->element[0]->len >= sizeof l->scan_next ||
-        r->element[1]->type != REDIS_REPLY_ARRAY || r->element[1]->elements % 2 != 0)
-        return false;
-    for (size_t i = 0; i < r->element[1]->elements; i++)
-        if (!due__redis_is_text(r->element[1]->element[i]))
-            return false;
-    return true;
+    return due__redis_is_array(r, 2) && due__redis_is_text(r->element[0]) &&
+           (size_t)r->element[0]->len < sizeof l->scan_next && due__redis_is_texts(r->element[1]) &&
+           r->element[1]->elements % 2 == 0;
 }
 
 /* Leave the names only. */

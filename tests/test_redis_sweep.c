@@ -1,5 +1,5 @@
 /* test_redis_sweep.c - records that stand nowhere are found, and nothing else is. */
-#include "redis_store_lab.h"
+#include "redis_proxy_lab.h"
 
 #define REMOVE_FIRST                                                                               \
     "for i = 1, #KEYS do redis.call('ZREM', KEYS[i], redis.call('ZRANGE', KEYS[i], 0, 0)[1]) end " \
@@ -83,6 +83,46 @@ REDIS_TEST(redis_sweep, sets_nothing_aside_that_comes_meanwhile)
     cr_expect_eq(seen.n, fresh - 1);
     cr_expect_eq(stats_of(store).quarantined, 1u);
     free(seen.times);
+    free(seen.data);
+    finish(store);
+}
+
+/* ---- What the server says ---- */
+
+static int load_logged(due_store *store, struct seen *seen)
+{
+    logged[0] = '\0';
+    seen->n = 0;
+    return load_all(store, 100, seen);
+}
+
+/* The names of the topics are asked for twice: by the load, and by the count at its end. */
+REDIS_PROXY_TEST(redis_sweep, takes_nothing_for_a_name_that_is_none)
+{
+    static const char *const says[] = { "*1\r\n:7", "*2\r\n$1\r\n0\r\n$-1",
+                                        "*1\r\n*0", "*1\r\n*1\r\n$1\r\n0",
+                                        "*1\r\n+0", "$1\r\n0",
+                                        ":3",       "*-1" };
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+
+    fill_topics(store);
+    ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
+    for (size_t i = 0; i < sizeof says / sizeof says[0]; i++) {
+        struct fault_cell cell = { .command = 2,
+                                   .name = "HKEYS",
+                                   .where = FAULT_SENT,
+                                   .what = FAULT_REPLACE,
+                                   .text = says[i] };
+
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(load_logged(store, &seen), 0, "%s", says[i]);
+        cr_expect_eq(seen.n, 1999u, "%s", says[i]);
+        cr_expect_not_null(strstr(logged, "were not looked for"), "%s: %s", says[i], logged);
+        cr_expect_str_eq(ASK("EXISTS", "due:{q}:q"), ":0\r\n", "%s", says[i]);
+    }
+    cr_expect_eq(load_logged(store, &seen), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":1\r\n");
     free(seen.data);
     finish(store);
 }
