@@ -148,7 +148,7 @@ struct due__redis_stray {
 struct due__redis_sweep {
     bool over;          /* nothing is left to be done */
     bool counted;       /* there are more records than members */
-    unsigned tries;     /* counts that were begun */
+    unsigned tries;     /* counts that were begun; then, how often the page was asked for */
     uint64_t stamp;     /* of the last batch before the count */
     redisReply *topics; /* their names */
     size_t at;          /* the next one to count */
@@ -156,7 +156,7 @@ struct due__redis_sweep {
     long long placed;   /* members so far */
     uint64_t link;      /* the connection that the cursor is of */
     char cursor[24];    /* of the scan; empty: it begins */
-    size_t found;       /* and set aside */
+    size_t found;       /* and set aside, to be told */
 };
 
 /* How far the reading back has come. */
@@ -487,7 +487,8 @@ void due__redis_kept_forget(struct due__redis *s);
 int due__redis_set_aside(struct due__redis *s, int64_t until_ns);
 
 /* ---- redis_sweep.c */
-/* 0: it is over. */
+/* Go on with it by one step: the count, or a page.  1: more is left; 0: it is over, done or given
+ * up.  DUE_EAGAIN, DUE_ESTORE, DUE_ENOMEM: to be called again. */
 int due__redis_sweep(struct due__redis *s, int64_t until_ns);
 void due__redis_sweep_forget(struct due__redis *s);
 

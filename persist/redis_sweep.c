@@ -6,16 +6,23 @@
  * there are more records than that, all records are looked at, page by page.  Those that stand
  * nowhere are set aside, like damaged ones.
  *
- * A page is looked at in one transaction, and what comes of that is done under the guard, so no
- * batch can have come between.  Where a look is not permitted, or batches come all the time, it is
- * left out: duectl verify finds the same.
+ * One call goes through one page, so that batches come between two pages, and only there: a page
+ * that was on its way when another batch was formatted (its stamp says so), or that was broken off
+ * later, is read anew.  It is looked at in one transaction, and what comes of that is done under
+ * the guard, so that no batch of a connection that was given up can have come between either.  The
+ * cursor stays good meanwhile: a scan shows what is there during all of it, and what a batch puts
+ * it gives a place.
+ *
+ * Where a look is not permitted, or a count or a page is broken off again and again, it is left
+ * out: duectl verify finds the same.
  */
 #include "redis_store.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES      4u /* to count while no batch comes between */
+#define MORE       1
+#define TRIES      4u /* to count while no batch comes between, and to have a page */
 #define PAGE_MOST  1000u
 #define PAGE_BYTES ((size_t)16 << 20)
 
@@ -120,19 +127,25 @@ static int count(struct due__redis *s, int64_t until_ns)
             return rc;
     }
     w->counted = true;
+    w->tries = 0;
     w->over = w->records <= w->placed;
     return 0;
 }
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
+/* 0 without a page: it was given up. */
 static int scan(struct due__redis *s, redisReply **page, int64_t until_ns)
 {
-    const struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = &s->load;
     size_t each = l->seen_jobs > 0 ? l->seen_bytes / l->seen_jobs + 1 : 1;
     size_t n = PAGE_BYTES / each < PAGE_MOST ? PAGE_BYTES / each + 1 : PAGE_MOST;
     int ready = due__flight_ready(s, DUE__FLIGHT_SWEEP, s->stamp, until_ns);
 
+    if (ready == 0 && l->sweep.tries++ == TRIES) {
+        l->sweep.over = true;
+        return 0;
+    }
     if (ready == 0) {
         due__redis_word(s, s->keys.jobs, 3, "HSCAN");
         due__link_text(s->link, l->sweep.cursor[0] != '\0' ? l->sweep.cursor : "0");
@@ -277,18 +290,20 @@ static int sweep_page(struct due__redis *s, int64_t until_ns)
         w->cursor[0] = '\0';
     w->link = link;
     int rc = scan(s, &page, until_ns);
-    if (rc != 0)
+    if (page == NULL)
         return rc;
     const redisReply *pairs = page->element[1];
     size_t *which = malloc((pairs->elements / 2 + 1) * sizeof *which);
     rc = which != NULL ? look(s, pairs, which, &n, until_ns) : DUE_ENOMEM;
     if (rc == 0)
         rc = set_aside(s, pairs, which, n, until_ns);
-    if (rc == 0)
+    if (rc == 0) {
         memcpy(w->cursor, page->element[0]->str, (size_t)page->element[0]->len + 1);
+        w->over = strcmp(w->cursor, "0") == 0;
+        w->tries = 0;
+    }
     free(which);
     freeReplyObject(page);
-    w->over = rc == 0 && strcmp(w->cursor, "0") == 0;
     return rc;
 }
 
@@ -297,14 +312,16 @@ int due__redis_sweep(struct due__redis *s, int64_t until_ns)
     struct due__redis_sweep *w = &s->load.sweep;
     int rc = 0;
 
-    if (s->doubt != 0) /* what it makes of them is not known */
+    if (!w->over && s->doubt != 0)
+        rc = due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns);
+    if (rc == 0 && s->doubt != 0) /* what it makes of them is not known */
         w->over = true;
-    if (!w->over && !w->counted)
-        rc = count(s, until_ns);
-    while (rc == 0 && !w->over)
-        rc = sweep_page(s, until_ns);
+    if (rc == 0 && !w->over)
+        rc = w->counted ? sweep_page(s, until_ns) : count(s, until_ns);
     if (rc == DUE_EAGAIN || rc == DUE_ESTORE || rc == DUE_ENOMEM)
         return rc;
+    if (rc == 0 && !w->over)
+        return MORE;
     if (rc != 0)
         due__redis_log(s, DUE_LOG_WARNING, "records that stand in no topic were not looked for: %s",
                        due_error_text(rc));
@@ -312,6 +329,7 @@ int due__redis_sweep(struct due__redis *s, int64_t until_ns)
         due__redis_log(s, DUE_LOG_WARNING,
                        "%zu records that stood in no topic were set aside in %s", w->found,
                        s->keys.aside);
+    w->found = 0; /* said once */
     w->over = true;
     return 0;
 }

@@ -87,6 +87,143 @@ REDIS_TEST(redis_sweep, sets_nothing_aside_that_comes_meanwhile)
     finish(store);
 }
 
+/* ---- Between its pages ---- */
+
+/* A change of the job @sequence of fill_topics(). */
+static due_change of_topic(due_change c, uint64_t sequence, char name[8])
+{
+    snprintf(name, 8, "%d", (int)((sequence - 1) % 40));
+    c.record.topic = name;
+    return c;
+}
+
+static due_change buried(uint64_t sequence)
+{
+    due_change c = move(sequence, 5000, 5000);
+
+    c.kind = DUE_CHANGE_BURY;
+    c.record.cause = DUE_CAUSE_BURIED;
+    c.record.died_ns = 8000;
+    return c;
+}
+
+/* One change of every sort, of the ten jobs behind @base; a new one that is due at @base.  Its
+ * first number is @number. */
+struct batch {
+    due_change changes[5];
+    char name[5][8];
+};
+
+static void gather(struct batch *b, uint64_t base)
+{
+    due_change kicked = move(base + 10, 5000, 7000);
+
+    kicked.was_dead = 1;
+    b->changes[0] = of_topic(drop(base + 1, 5000), base + 1, b->name[0]);
+    b->changes[1] = of_topic(move(base + 2, 5000, 9000), base + 2, b->name[1]);
+    b->changes[2] = of_topic(buried(base + 3), base + 3, b->name[2]);
+    b->changes[3] = of_topic(kicked, base + 10, b->name[3]);
+    b->changes[4] = of_topic(put(10000 + base, (int64_t)base), base, b->name[4]);
+}
+
+/* One page a call, whatever comes between; every other batch is on its way meanwhile. */
+REDIS_TEST(redis_sweep, lets_batches_come_between_its_pages)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+    uint64_t number = fill_topics(store);
+    uint64_t base = 100;
+    long pages = 0;
+    int rc = 1;
+
+    ASK("EVAL", REMOVE_FIRST, "4", "due:{q}:t:3", "due:{q}:t:38", "due:{q}:dead", "due:{q}:t:20");
+    for (int call = 0; rc == 1; call++, base += 10) {
+        struct batch b;
+        long before = scans();
+
+        gather(&b, base);
+        if (call % 2 == 1 && store->verbs->prepare(store, b.changes, 5, number) == 0)
+            cr_expect_eq(store->verbs->send(store, number, soon(LONG_NS)), 0);
+        rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(LONG_NS));
+        cr_expect_leq(scans() - before, 1);
+        pages += scans() - before;
+        cr_assert_eq(commit(store, b.changes, 5, number++), 0);
+    }
+    cr_expect_eq(rc, 0);
+    cr_expect_gt(pages, 1);
+    cr_expect_lt(base, 1900u);
+    cr_expect_eq(stats_of(store).quarantined, 4u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":4\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1996\r\n");
+    seen.n = 0;
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 1996u);
+    free(seen.data);
+    finish(store);
+}
+
+/* What it shows may have gone with that batch. */
+REDIS_PROXY_TEST(redis_sweep, reads_a_page_anew_that_a_batch_overtook)
+{
+    struct fault_cell stall = {
+        .command = 1, .name = "HSCAN", .where = FAULT_SENT, .what = FAULT_STALL
+    };
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+    uint64_t number = fill_topics(store);
+    due_change changes[200];
+    char name[200][8];
+    size_t n = 0;
+    int rc = 1;
+
+    ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
+    fault_proxy_plan(proxy, &stall, 1);
+    for (int call = 0; fault_proxy_struck(proxy) == 0; call++) {
+        rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(DUE_MS(200)));
+        cr_assert(rc == 1 || rc == DUE_EAGAIN, "%s", due_error_name(rc));
+    }
+    cr_expect_eq(rc, DUE_EAGAIN);
+    fault_proxy_go_on(proxy);
+    for (uint64_t i = 1001; n < 200; i++)
+        if (i % 10 != 0)
+            changes[n] = of_topic(drop(i, 5000), i, name[n]), n++;
+    cr_assert_eq(commit(store, changes, n, number), 0);
+    do
+        rc = store->verbs->load(store, 0, 100, see, &seen, soon(LONG_NS));
+    while (rc == 1);
+    cr_expect_eq(rc, 0);
+    cr_expect_eq(stats_of(store).quarantined, 1u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":1\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1799\r\n");
+    free(seen.data);
+    finish(store);
+}
+
+/* Else a load would never end, on a connection that is slow for it. */
+REDIS_TEST(redis_sweep, gives_up_a_page_that_is_broken_off_again_and_again)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+    uint64_t number = fill_topics(store);
+    int calls = 0;
+    int rc = 1;
+
+    ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
+    for (int call = 0; !inside(store)->load.sweep.counted; call++) {
+        rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(LONG_NS));
+        cr_assert_eq(rc, 1);
+    }
+    for (; rc != 0 && calls < 50; calls++) {
+        rc = store->verbs->load(store, 0, 100, see, &seen, soon(0));
+        cr_assert(rc == 0 || rc == 1 || rc == DUE_EAGAIN, "%s", due_error_name(rc));
+        cr_assert_eq(commit_one(store, put(3000 + number, 5), number), 0);
+        number++;
+    }
+    cr_expect_eq(rc, 0, "it has ended after %d calls", calls);
+    free(seen.data);
+    finish(store);
+}
+
 /* ---- What the server says ---- */
 
 static int load_logged(due_store *store, struct seen *seen)

@@ -206,7 +206,7 @@ struct due_store_verbs {
      * that has landed, also if it was read ahead.  @rewind: begin again, also if the answer is
      * DUE_EAGAIN; the next call, without it, goes on from there.
      *
-     * Answers:  1: more are left; 0: that was the end
+     * Answers:  1: call again for more, of which there may be none; 0: that was the end
      * Errors:   DUE_EAGAIN: call again to go on; what @visit answered; as ready()
      */
     int (*load)(due_store *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
