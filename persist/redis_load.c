@@ -472,24 +472,25 @@ static int step(struct due__redis *s, size_t *shown, size_t max, due_store_visit
     return rc;
 }
 
-/* All records, wherever they stand.  0: all were shown. */
+/* All records, wherever they stand; one page a call, however little that shows: a scan may have any
+ * number of empty ones.  0: all were shown. */
 static int scan(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit, void *ctx,
                 int64_t until_ns)
 {
     struct due__redis_load *l = &s->load;
+    int rc = 0;
 
     l->cursor.set = false;
-    while (!l->scanned) {
-        if (max > 0 && *shown >= max)
-            return MORE;
-        int rc = step(s, shown, max, visit, ctx, until_ns);
-        if (rc != 0 && rc != MORE)
-            return rc;
+    if (!l->scanned && max > 0 && *shown >= max)
+        return MORE;
+    while (!l->scanned && rc == 0)
+        rc = step(s, shown, max, visit, ctx, until_ns);
+    if (rc == MORE) {
         l->last = false;
-        if (rc == MORE)
-            due__redis_scanned(l);
+        due__redis_scanned(l);
+        rc = l->scanned ? 0 : MORE;
     }
-    return 0;
+    return rc;
 }
 
 static int begin(struct due__redis *s, int64_t until_ns)

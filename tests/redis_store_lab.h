@@ -223,6 +223,14 @@ static inline int load_all(due_store *store, size_t max, struct seen *seen)
     return rc;
 }
 
+/* Pages of scans that the server was asked for. */
+static inline long scans(void)
+{
+    const char *stats = strstr(ASK("INFO", "commandstats"), "cmdstat_hscan:calls=");
+
+    return stats != NULL ? strtol(stats + strlen("cmdstat_hscan:calls="), NULL, 10) : 0;
+}
+
 static inline struct due__redis *inside(due_store *store)
 {
     return (struct due__redis *)store;

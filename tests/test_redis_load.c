@@ -176,6 +176,58 @@ REDIS_TEST(redis_load, goes_on_after_a_visit_that_failed_and_a_lost_connection)
     finish(store);
 }
 
+static void serve_durably(void)
+{
+    serve((const char *const[]){ "--appendonly", "yes", "--appendfsync", "always", NULL });
+}
+
+/* Its owner was killed, and the server with it. */
+static due_store *opened_after_both_died(due_store *store)
+{
+    redis_server_kill(&server);
+    due_redis_free(store);
+    cr_assert_eq(redis_server_run(&server), 0);
+    ASK("DEL", "due:{q}:owner"); /* it was this process */
+    store = opened((due_redis_options){ 0 });
+    cr_assert(info.put_again);
+    return store;
+}
+
+/* Most places of the table are empty, so some pages are too: the call is over all the same. */
+Test(redis_load, asks_for_one_page_of_a_scan_a_call, .init = serve_durably, .fini = stop,
+     .timeout = 60)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(1001, sizeof(unsigned)) };
+    uint64_t number = fill(store, 1000, 5000, 0, 1);
+    long pages = 0;
+    int rc = 1;
+
+    for (uint64_t i = 1; i <= 850;) {
+        due_change changes[170];
+        size_t n = 0;
+
+        for (; n < 170; n++, i++)
+            changes[n] = drop(i, 5000);
+        cr_assert_eq(commit(store, changes, n, number++), 0);
+    }
+    store = opened_after_both_died(store);
+    for (int call = 0; rc == 1; call++) {
+        long before = scans();
+
+        rc = store->verbs->load(store, call == 0, 2, see, &seen, soon(LONG_NS));
+        cr_expect_leq(scans() - before, 1);
+        pages += scans() - before;
+    }
+    cr_expect_eq(rc, 0);
+    cr_expect_gt(pages, 50);
+    for (uint64_t i = 851; i <= 1000; i++)
+        cr_expect_geq(seen.times[i], 2u);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
+
 REDIS_TEST(redis_load, sets_damaged_records_aside)
 {
     due_store *store = opened((due_redis_options){ 0 });

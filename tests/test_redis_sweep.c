@@ -25,13 +25,6 @@ static uint64_t fill_topics(due_store *store)
     return number;
 }
 
-static long scans(void)
-{
-    const char *stats = strstr(ASK("INFO", "commandstats"), "cmdstat_hscan:calls=");
-
-    return stats != NULL ? strtol(stats + strlen("cmdstat_hscan:calls="), NULL, 10) : 0;
-}
-
 REDIS_TEST(redis_sweep, sets_aside_what_stands_nowhere)
 {
     due_store *store = opened((due_redis_options){ 0 });
