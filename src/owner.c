@@ -134,15 +134,24 @@ void due__key_undo(struct due_queue *q, struct due__front *front)
     end_of(q, front, false);
 }
 
-void due__key_settled(struct due_queue *q, uint32_t number)
+/* The shard of a job's key, entered; NULL: it has none.  The job is the caller's. */
+static struct due__key_shard *enter_of(struct due_queue *q, uint32_t number, struct due__key **key)
 {
     const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
-    struct due__key *key = front != NULL ? front->key : NULL;
 
-    if (key == NULL)
+    *key = front != NULL ? front->key : NULL;
+    if (*key == NULL)
+        return NULL;
+    return due__key_enter(due__load_acquire(&q->keys), (*key)->hash); /* K1 of keys.c */
+}
+
+void due__key_settled(struct due_queue *q, uint32_t number)
+{
+    struct due__key *key;
+    struct due__key_shard *it = enter_of(q, number, &key);
+
+    if (it == NULL)
         return;
-    struct due__key_shard *it =
-        due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
     key->of.under = NULL;
     key->over_kept = false;
     key->kept_ns = 0;
@@ -151,13 +160,11 @@ void due__key_settled(struct due_queue *q, uint32_t number)
 
 void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
-    struct due__key *key = front != NULL ? front->key : NULL;
+    struct due__key *key;
+    struct due__key_shard *it = enter_of(q, number, &key);
 
-    if (key == NULL)
+    if (it == NULL)
         return;
-    struct due__key_shard *it =
-        due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
     key->kept_ns = until_ns;
     key->returns = false;
     due__key_leave(q, it);
@@ -173,13 +180,11 @@ bool due__key_is_kept(const struct due_queue *q, const struct due__key *key)
 
 void due__key_returns(struct due_queue *q, uint32_t number)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
-    struct due__key *key = front != NULL ? front->key : NULL;
+    struct due__key *key;
+    struct due__key_shard *it = enter_of(q, number, &key);
 
-    if (key == NULL)
+    if (it == NULL)
         return;
-    struct due__key_shard *it =
-        due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
     key->returns = true;
     due__key_leave(q, it);
 }
