@@ -77,6 +77,22 @@ static inline void shop_crash(struct shop *s, struct lab_options with)
     shop_open(s, with);
 }
 
+/* A text that is enqueued under a key, without waiting. */
+static inline int shop_put(struct shop *s, const char *key, const char *text, due_id *id,
+                           due_spec spec)
+{
+    spec.size = DUE_SPEC_INIT;
+    spec.key = key;
+    spec.key_len = strlen(key);
+    spec.data = text;
+    spec.len = strlen(text);
+    return due_enqueue(s->lab.q, &spec, 0, id);
+}
+
+/* Under the key "k". */
+#define shop_put_as(s, policy, text, id, ...) \
+    shop_put((s), "k", (text), (id), (due_spec){ .on_key = (policy), __VA_ARGS__ })
+
 /* The next @times calls of @verb fail, so or so. */
 static inline void shop_fail(struct shop *s, enum memory_verb verb, uint64_t times,
                              enum memory_fault_kind kind)

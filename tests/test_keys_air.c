@@ -2,19 +2,6 @@
  * the store has in the end is what the queue has, whichever of both changes it refuses. */
 #include "shop.h"
 
-static int put(struct shop *s, const char *text, due_id *id, due_spec spec)
-{
-    spec.size = DUE_SPEC_INIT;
-    spec.key = "k";
-    spec.key_len = 1;
-    spec.data = text;
-    spec.len = strlen(text);
-    return due_enqueue(s->lab.q, &spec, 0, id);
-}
-
-#define put_as(s, policy, text, id, ...) \
-    put((s), (text), (id), (due_spec){ .on_key = (policy), __VA_ARGS__ })
-
 static struct shop shop_async(void)
 {
     return shop_make(.start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC);
@@ -30,7 +17,7 @@ static due_job put_reserved(struct shop *s, int64_t keep_ns)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(put_as(s, DUE_KEY_REFUSE, "first", NULL, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "first", NULL, .keep_key_ns = keep_ns), 0);
     flush(s);
     cr_assert_eq(due_reserve(s->lab.q, &job, DUE_S(1), 0), 0);
     return job;
@@ -103,11 +90,11 @@ Test(keys_air, refused_in_the_batch_of_the_first_ones_ack_the_key_is_free, .time
         memory_gate_reached(gate, 1);
         fill(&s, 0);
         cr_expect_eq(due_ack(&job), 0);
-        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
         go_on(&s, gate);
         cr_expect_eq(memory_disk_jobs(s.disk), 1u);
         expect_holder(&s, NULL);
-        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "third", NULL, .at_ns = 90), 0);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "third", NULL, .at_ns = 90), 0);
         flush(&s);
         shop_close(&s);
     }
@@ -125,7 +112,7 @@ Test(keys_air, landed_in_the_batch_of_the_first_ones_ack_it_is_the_second_ones, 
         lab_enqueue(&s.lab, "other", .at_ns = 90);
         memory_gate_reached(gate, 1);
         cr_expect_eq(due_ack(&job), 0);
-        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
         go_on(&s, gate);
         goes_with(&s, second);
         shop_close(&s);
@@ -142,7 +129,7 @@ Test(keys_air, taken_over_while_it_comes_to_be_kept_it_is_the_second_ones, .time
 
     cr_expect_eq(due_ack(&job), 0);
     memory_gate_reached(gate, 1);
-    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
     go_on(&s, gate);
     goes_with(&s, second);
     shop_close(&s);
@@ -161,14 +148,14 @@ Test(keys_air, refused_over_one_that_came_to_be_kept_it_is_kept, .timeout = 60)
     cr_expect_eq(due_ack(&job), 0);
     memory_gate_reached(gate, 1);
     fill(&s, 0);
-    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
     go_on(&s, gate);
     cr_expect(memory_disk_key(s.disk, "k", 1, &id, &until));
     cr_expect_eq(until, 55);
-    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "third", &id, .at_ns = 90), DUE_EEXIST);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "third", &id, .at_ns = 90), DUE_EEXIST);
     cr_expect(due_id_equal(id, first));
     lab_turn_to(&s.lab, 55);
-    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "fourth", &id, .at_ns = 90), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "fourth", &id, .at_ns = 90), 0);
     flush(&s);
     expect_holder(&s, &id);
     shop_close(&s);
@@ -193,13 +180,13 @@ Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
         lab_enqueue(&s.lab, "other", .at_ns = 90);
         memory_gate_reached(gate, 1);
         if (i == BATCHES - 1 || due_find_key(s.lab.q, "k", 1, &id) == DUE_ENOENT)
-            cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "next", &id, .at_ns = 90), 0);
+            cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "next", &id, .at_ns = 90), 0);
         go_on(&s, gate);
         expect_holder(&s, &id);
         cr_expect_eq(due_cancel(s.lab.q, id, NULL), 0);
         flush(&s);
         expect_holder(&s, NULL);
-        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "again", NULL, .keep_key_ns = 1), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "again", NULL, .keep_key_ns = 1), 0);
         flush(&s);
         cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
         due_job_done(&job);
@@ -228,7 +215,7 @@ static void expect_same(struct shop *s, const struct way *w)
     int64_t until = 0;
     bool there = memory_disk_key(s->disk, "k", 1, &is, &until);
     int found = due_find_key(s->lab.q, "k", 1, &id);
-    int rc = put_as(s, DUE_KEY_REFUSE, "third", &id, .at_ns = 90);
+    int rc = shop_put_as(s, DUE_KEY_REFUSE, "third", &id, .at_ns = 90);
 
     cr_expect_eq(found == 0, there && until == 0, "%d %d %d %d", w->cancelled, w->keeps,
                  w->on_its_way, w->full);
@@ -247,7 +234,7 @@ static void go(const struct way *w)
     due_job job = { 0 };
 
     if (w->cancelled)
-        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "first", &first, .at_ns = 80), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "first", &first, .at_ns = 80), 0);
     else
         job = put_reserved(&s, w->keeps ? 50 : 0);
     flush(&s);
@@ -263,7 +250,7 @@ static void go(const struct way *w)
         memory_gate_reached(gate, 1);
     if (w->full > 0 || (!w->on_its_way && w->full == 0))
         fill(&s, (uint64_t)w->full - w->on_its_way);
-    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
     go_on(&s, gate);
     expect_same(&s, w);
     due_job_done(&job);

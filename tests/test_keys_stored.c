@@ -12,19 +12,6 @@ static void shop_again(struct shop *s, int64_t ns)
     shop_begin(s, (struct lab_options){ .start_ns = ns }, NULL);
 }
 
-static int put(struct shop *s, const char *key, const char *text, due_id *id, due_spec spec)
-{
-    spec.size = DUE_SPEC_INIT;
-    spec.key = key;
-    spec.key_len = strlen(key);
-    spec.data = text;
-    spec.len = strlen(text);
-    return due_enqueue(s->lab.q, &spec, 0, id);
-}
-
-#define put_as(s, policy, text, id, ...) \
-    put((s), "k", (text), (id), (due_spec){ .on_key = (policy), __VA_ARGS__ })
-
 static due_job reserve(struct shop *s)
 {
     due_job job = { 0 };
@@ -58,16 +45,16 @@ Test(keys_stored, a_key_comes_back_with_its_job, .timeout = 60)
     due_id other;
     int64_t until = -1;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50, .keep_key_ns = 7), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50, .keep_key_ns = 7), 0);
     cr_expect(due_id_equal(on_disk(&s, "k", &until), id));
     cr_expect_eq(until, 0);
     shop_again(&s, 0);
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
     cr_expect(due_id_equal(id, other));
     cr_expect_eq(due_find_key(s.lab.q, "k", 1, &other), 0);
     cr_expect_eq(due_cancel_key(s.lab.q, "k", 1, NULL), 0);
     cr_expect(disk_free_of(&s, "k"));
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), 0);
     shop_close(&s);
 }
 
@@ -93,16 +80,16 @@ Test(keys_stored, a_kept_key_survives_a_restart_and_then_its_time_is_over, .time
         due_id other;
         int64_t until;
 
-        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .keep_key_ns = 100), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .keep_key_ns = 100), 0);
         done(&s, ack);
         cr_expect(due_id_equal(on_disk(&s, "k", &until), id));
         cr_expect_eq(until, 105);
         shop_again(&s, 104);
-        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
         cr_expect(due_id_equal(id, other));
         cr_expect_eq(due_find_key(s.lab.q, "k", 1, &other), DUE_ENOENT);
         lab_advance(&s.lab, 1);
-        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), 0);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), 0);
         cr_expect(due_id_equal(on_disk(&s, "k", &until), other));
         cr_expect_eq(until, 0);
         shop_close(&s);
@@ -115,20 +102,20 @@ Test(keys_stored, what_is_not_kept_leaves_with_its_job, .timeout = 60)
     due_job job;
     due_id id;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "dequeued", NULL, .delay_ns = 0), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "dequeued", NULL, .delay_ns = 0), 0);
     done(&s, false);
     cr_expect(disk_free_of(&s, "k"));
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "acked", NULL, .delay_ns = 0), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "acked", NULL, .delay_ns = 0), 0);
     done(&s, true);
     cr_expect(disk_free_of(&s, "k"));
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "cancelled", &id, .keep_key_ns = 9), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "cancelled", &id, .keep_key_ns = 9), 0);
     cr_assert_eq(due_cancel(s.lab.q, id, NULL), 0);
     cr_expect(disk_free_of(&s, "k"));
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "lent", &id, .keep_key_ns = 9), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "lent", &id, .keep_key_ns = 9), 0);
     cr_assert_eq(due_cancel(s.lab.q, id, &job), 0);
     due_job_done(&job);
     cr_expect(disk_free_of(&s, "k"));
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "cleared", NULL, .keep_key_ns = 9), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "cleared", NULL, .keep_key_ns = 9), 0);
     cr_assert_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
     cr_expect(disk_free_of(&s, "k"));
     cr_expect_eq(memory_disk_keys(s.disk), 0u);
@@ -145,7 +132,7 @@ Test(keys_stored, the_store_does_not_keep_keys_for_ever, .timeout = 60)
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < KEYS; i++) {
             snprintf(key, sizeof key, "%d.%d", round, i);
-            cr_assert_eq(put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+            cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
             done(&s, false);
         }
         lab_advance(&s.lab, 10);
@@ -154,7 +141,7 @@ Test(keys_stored, the_store_does_not_keep_keys_for_ever, .timeout = 60)
     shop_again(&s, 1000);
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "5.%d", i);
-        cr_assert_eq(put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+        cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
         done(&s, true);
     }
     cr_expect_leq(memory_disk_keys(s.disk), KEYS + KEYS / 2u);
@@ -170,9 +157,9 @@ Test(keys_stored, a_key_that_was_taken_over_is_the_later_jobs_after_a_restart, .
     due_id second;
     due_id id;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &first, .priority = 1), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &first, .priority = 1), 0);
     due_job job = reserve(&s);
-    cr_assert_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &second, .at_ns = 9, .priority = 200), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &second, .at_ns = 9, .priority = 200), 0);
     cr_expect(due_id_equal(on_disk(&s, "k", NULL), second));
     due_job_done(&job); /* it dies with it */
     shop_again(&s, 0);
@@ -196,15 +183,15 @@ static void expect_not_given_back(void (*ended)(struct shop *s, due_id second), 
     due_id second;
     due_id id;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = keep_ns), 0);
     due_job job = reserve(&s);
-    cr_assert_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &second, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &second, .keep_key_ns = keep_ns), 0);
     ended(&s, second);
     due_job_done(&job); /* it dies with it */
     shop_again(&s, 20);
     cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
     cr_expect(disk_free_of(&s, "k"));
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "ham", &second, .at_ns = 90), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "ham", &second, .at_ns = 90), 0);
     job = reserve(&s);
     cr_expect_eq(memcmp(job.data, "tea", 3), 0);
     cr_expect_eq(due_ack(&job), 0);
@@ -247,11 +234,11 @@ Test(keys_stored, a_takeover_that_the_store_refuses_gives_the_key_back, .timeout
     struct shop s = shop_make();
     due_id id;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = 50), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = 50), 0);
     due_job job = reserve(&s);
     memory_store_fault(s.store,
                        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
-    cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &id, .at_ns = 9), DUE_ENOSPC);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &id, .at_ns = 9), DUE_ENOSPC);
     cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0);
     cr_expect(due_id_equal(id, job.id));
     due_id first = job.id;
@@ -270,15 +257,15 @@ Test(keys_stored, a_job_that_the_store_refuses_has_no_key, .timeout = 60)
 
     memory_store_fault(s.store,
                        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), DUE_ENOSPC);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), DUE_ENOSPC);
     cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
     memory_store_fault(
         s.store,
         (struct memory_fault){ .verb = MEMORY_READY, .kind = MEMORY_AWAY, .times = MEMORY_ALWAYS });
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), DUE_ETIMEDOUT);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), DUE_ETIMEDOUT);
     cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
     memory_store_forgive(s.store);
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .delay_ns = 0), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .delay_ns = 0), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "ham");
     shop_close(&s);
 }
@@ -311,17 +298,17 @@ Test(keys_stored, a_waiting_job_is_changed_in_the_store_and_after_a_restart, .ti
         due_id id;
         due_id other;
 
-        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .priority = 3), 0);
-        cr_expect_eq(
-            put_as(&s, cases[i].policy, "jam", &other, .at_ns = cases[i].at_ns, .keep_key_ns = 9),
-            0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .priority = 3), 0);
+        cr_expect_eq(shop_put_as(&s, cases[i].policy, "jam", &other, .at_ns = cases[i].at_ns,
+                                 .keep_key_ns = 9),
+                     0);
         cr_expect(due_id_equal(id, other));
         cr_expect_eq(lab_find(&s.lab, id).deadline_ns, cases[i].then_ns, "%zu", i);
         cr_expect_eq(stored(&s, id).deadline_ns, cases[i].then_ns, "%zu", i);
         cr_expect_eq(stored(&s, id).priority, 3);
         cr_expect(due_id_equal(on_disk(&s, "k", NULL), id));
         shop_again(&s, 0);
-        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .at_ns = 1), DUE_EEXIST);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .at_ns = 1), DUE_EEXIST);
         lab_turn_to(&s.lab, cases[i].then_ns - 1);
         cr_expect_null(lab_dequeue(&s.lab));
         lab_turn_to(&s.lab, cases[i].then_ns);
@@ -337,11 +324,12 @@ Test(keys_stored, a_change_that_the_store_refuses_has_not_been, .timeout = 60)
     struct shop s = shop_make();
     due_id id;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .keep_key_ns = 7), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .keep_key_ns = 7), 0);
     for (int policy = DUE_KEY_REPLACE; policy <= DUE_KEY_DEBOUNCE; policy++) {
         memory_store_fault(s.store,
                            (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
-        cr_expect_eq(put_as(&s, (enum due_key_policy)policy, "jam", NULL, .at_ns = 10), DUE_ENOSPC);
+        cr_expect_eq(shop_put_as(&s, (enum due_key_policy)policy, "jam", NULL, .at_ns = 10),
+                     DUE_ENOSPC);
     }
     cr_expect_eq(lab_find(&s.lab, id).deadline_ns, 20);
     lab_turn_to(&s.lab, 20);
@@ -358,13 +346,13 @@ Test(keys_stored, a_dead_job_comes_back_in_the_store_too, .timeout = 60)
         struct shop s = shop_make();
         due_id id;
 
-        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), 0);
         due_job job = reserve(&s);
         due_id first = job.id;
         cr_assert_eq(due_bury(&job, "bad"), 0);
         cr_assert_eq(stored(&s, first).cause, DUE_CAUSE_BURIED);
-        cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50), DUE_EEXIST);
-        cr_expect_eq(put_as(&s, (enum due_key_policy)policy, "jam", &id, .at_ns = 50), 0);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50), DUE_EEXIST);
+        cr_expect_eq(shop_put_as(&s, (enum due_key_policy)policy, "jam", &id, .at_ns = 50), 0);
         cr_expect(due_id_equal(first, id));
         due_record r = stored(&s, id);
         cr_expect_eq((int)r.cause, 0);
@@ -388,10 +376,10 @@ Test(keys_stored, the_new_deadline_of_a_dead_job_is_its_own, .timeout = 60)
         struct shop s = shop_make(.start_ns = 10);
         due_id id;
 
-        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .ttl_ns = i < 3 ? 0 : 5), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .ttl_ns = i < 3 ? 0 : 5), 0);
         due_job job = reserve(&s);
         cr_assert_eq(due_bury(&job, "bad"), 0);
-        cr_expect_eq(put_as(&s, policy, "jam", NULL, .at_ns = 50), 0);
+        cr_expect_eq(shop_put_as(&s, policy, "jam", NULL, .at_ns = 50), 0);
         cr_expect_eq(stored(&s, id).deadline_ns, 50, "%d", i);
         for (int again = 0; again < 2; again++) {
             lab_turn_to(&s.lab, 50);
@@ -411,10 +399,10 @@ Test(keys_stored, a_job_on_its_way_to_the_store_is_waited_for, .timeout = 60)
     due_id id;
     due_id other;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20), 0);
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", &other, .at_ns = 30), DUE_EEXIST);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", &other, .at_ns = 30), DUE_EEXIST);
     for (int i = 0; i < 20; i++) {
-        cr_expect_eq(put_as(&s, DUE_KEY_REPLACE, "jam", &other, .at_ns = 30 + i), 0);
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &other, .at_ns = 30 + i), 0);
         cr_expect(due_id_equal(id, other));
     }
     cr_expect_eq(due_flush(s.lab.q, DUE_S(5)), 0);
@@ -435,24 +423,24 @@ Test(keys_stored, lost_keys_are_put_again_live_and_kept, .timeout = 60)
 
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "kept %d", i);
-        cr_assert_eq(put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 1000 + i }), 0);
+        cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 1000 + i }), 0);
     }
     for (int i = 0; i < KEYS; i++)
         done(&s, true);
-    cr_assert_eq(put(&s, "live", "x", &id, (due_spec){ .at_ns = 9 }), 0);
+    cr_assert_eq(shop_put(&s, "live", "x", &id, (due_spec){ .at_ns = 9 }), 0);
     memory_disk_lose(s.disk, SIZE_MAX);
     cr_expect_eq(memory_disk_keys(s.disk), 0u);
-    cr_assert_eq(put(&s, "new", "x", NULL, (due_spec){ .at_ns = 9 }), 0);
+    cr_assert_eq(shop_put(&s, "new", "x", NULL, (due_spec){ .at_ns = 9 }), 0);
     while (memory_disk_keys(s.disk) < KEYS + 2u) /* what was lost is put again by the proxy */
         crew_sleep(DUE_MS(1));
     shop_again(&s, 0);
-    cr_expect_eq(put(&s, "live", "y", NULL, (due_spec){ .at_ns = 9 }), DUE_EEXIST);
+    cr_expect_eq(shop_put(&s, "live", "y", NULL, (due_spec){ .at_ns = 9 }), DUE_EEXIST);
     cr_expect_eq(memory_disk_keys(s.disk), KEYS + 2u);
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "kept %d", i);
         on_disk(&s, key, &until);
         cr_expect_eq(until, 1000 + i);
-        cr_expect_eq(put(&s, key, "y", NULL, (due_spec){ .at_ns = 9 }), DUE_EEXIST);
+        cr_expect_eq(shop_put(&s, key, "y", NULL, (due_spec){ .at_ns = 9 }), DUE_EEXIST);
     }
     shop_close(&s);
 }
@@ -463,13 +451,13 @@ Test(keys_stored, a_key_that_came_back_with_a_loss_goes_with_its_job, .timeout =
     struct shop s = shop_make();
     due_id id;
 
-    cr_assert_eq(put(&s, "k", "tea", &id, (due_spec){ .delay_ns = 0 }), 0);
-    cr_assert_eq(put(&s, "l", "jam", NULL, (due_spec){ .at_ns = 90 }), 0);
+    cr_assert_eq(shop_put(&s, "k", "tea", &id, (due_spec){ .delay_ns = 0 }), 0);
+    cr_assert_eq(shop_put(&s, "l", "jam", NULL, (due_spec){ .at_ns = 90 }), 0);
     done(&s, true);
     cr_expect(disk_free_of(&s, "k"));
     memory_disk_lose(s.disk, 1);
     cr_expect(due_id_equal(on_disk(&s, "k", NULL), id));
-    cr_assert_eq(put(&s, "m", "ham", NULL, (due_spec){ .at_ns = 90 }), 0);
+    cr_assert_eq(shop_put(&s, "m", "ham", NULL, (due_spec){ .at_ns = 90 }), 0);
     while (memory_disk_jobs(s.disk) != 2) /* by the proxy */
         crew_sleep(DUE_MS(1));
     cr_expect(disk_free_of(&s, "k"));
@@ -484,8 +472,8 @@ Test(keys_stored, a_kept_key_that_came_back_with_a_loss_is_forgotten_again, .tim
     int64_t until = 0;
     uint64_t before;
 
-    cr_assert_eq(put(&s, "k", "tea", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
-    cr_assert_eq(put(&s, "l", "jam", NULL, (due_spec){ .keep_key_ns = 500 }), 0);
+    cr_assert_eq(shop_put(&s, "k", "tea", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+    cr_assert_eq(shop_put(&s, "l", "jam", NULL, (due_spec){ .keep_key_ns = 500 }), 0);
     done(&s, true);
     done(&s, false);
     lab_turn_to(&s.lab, 20);
@@ -515,7 +503,7 @@ Test(keys_stored, a_key_to_be_kept_is_kept_though_its_removal_was_lost, .timeout
     due_job jobs[6];
 
     for (int i = 0; i < 6; i++)
-        cr_assert_eq(put(&s, key[i], "tea", NULL, (due_spec){ .keep_key_ns = 100 }), 0);
+        cr_assert_eq(shop_put(&s, key[i], "tea", NULL, (due_spec){ .keep_key_ns = 100 }), 0);
     uint64_t before = memory_store_calls(s.store, MEMORY_COMMIT);
     memory_store_fault(
         s.store, (struct memory_fault){
@@ -545,7 +533,7 @@ Test(keys_stored, while_stored_jobs_are_read_a_keyed_call_waits, .timeout = 60)
     struct shop s = shop_make();
     due_id id;
 
-    cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50), 0);
     memory_store_crash(s.store);
     lab_close(&s.lab);
     s.store = memory_store_new(s.disk);
@@ -553,12 +541,12 @@ Test(keys_stored, while_stored_jobs_are_read_a_keyed_call_waits, .timeout = 60)
         s.store,
         (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_AWAY, .times = MEMORY_ALWAYS });
     s.lab = lab_open(.with.store = s.store, .with.store_timeout_ns = DUE_MS(30));
-    cr_expect_eq(put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50), DUE_ETIMEDOUT);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50), DUE_ETIMEDOUT);
     cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ETIMEDOUT);
     memory_store_forgive(s.store);
     int rc;
     do
-        rc = put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50);
+        rc = shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50);
     while (rc == DUE_ETIMEDOUT);
     cr_expect_eq(rc, DUE_EEXIST);
     shop_close(&s);

@@ -2,19 +2,6 @@
  * gives up what it was about. */
 #include "shop.h"
 
-static int put(struct shop *s, const char *text, due_id *id, due_spec spec)
-{
-    spec.size = DUE_SPEC_INIT;
-    spec.key = "k";
-    spec.key_len = 1;
-    spec.data = text;
-    spec.len = strlen(text);
-    return due_enqueue(s->lab.q, &spec, 0, id);
-}
-
-#define put_as(s, policy, text, id, ...) \
-    put((s), (text), (id), (due_spec){ .on_key = (policy), __VA_ARGS__ })
-
 /* A call that puts a job with the key, or finds that there is one. */
 struct putter {
     struct crew_thread thread;
@@ -28,7 +15,7 @@ static int put_it(void *arg)
 {
     struct putter *p = arg;
 
-    return put_as(p->s, p->policy, "jam", &p->id, .at_ns = p->at_ns);
+    return shop_put_as(p->s, p->policy, "jam", &p->id, .at_ns = p->at_ns);
 }
 
 static void store_away(struct shop *s)
@@ -47,9 +34,9 @@ static void expect_goes_on(int (*cancel)(struct shop *s, due_id id))
     due_id first;
 
     store_away(&s);
-    cr_assert_eq(
-        put_as(&s, DUE_KEY_REFUSE, "tea", &first, .at_ns = 50, .topic = due_topic(s.lab.q, "hot")),
-        0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &first, .at_ns = 50,
+                             .topic = due_topic(s.lab.q, "hot")),
+                 0);
     crew_go(&second.thread, put_it, &second);
     crew_until_asleep(&second.thread);
     cr_expect_eq(cancel(&s, first), 1);
@@ -111,7 +98,7 @@ static int put_earlier(void *arg)
 {
     struct changer *c = arg;
 
-    return put_as(c->s, DUE_KEY_REPLACE, "ham", NULL, .at_ns = 30);
+    return shop_put_as(c->s, DUE_KEY_REPLACE, "ham", NULL, .at_ns = 30);
 }
 
 /* A change whose time is up before it was sent.  Who waits for it, and began half of that time
@@ -125,7 +112,7 @@ Test(keys_waits, who_waits_for_a_change_that_is_given_up_goes_on, .timeout = 60)
         struct putter second = { .s = &s, .policy = DUE_KEY_EARLIEST, .at_ns = 90 };
         struct changer first = { .s = &s };
 
-        cr_assert_eq(put_as(&s, DUE_KEY_REFUSE, "tea", &first.id, .at_ns = 50), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &first.id, .at_ns = 50), 0);
         store_away(&s);
         crew_go(&first.thread, changes[i], &first);
         crew_until_asleep(&first.thread);
