@@ -1,4 +1,4 @@
-/* restore.c - jobs back from the store, and back into it when it has lost them.
+/* restore.c - jobs back from the store, and back into it when it has lost them, or may.
  *
  * Loading goes page by page under the key, between batches, while the queue serves already.  A job
  * that is known is passed over: a store may show one twice.
@@ -7,6 +7,10 @@
  * the queue lives.  Then everything that the queue holds is put again, behind the changes that
  * wait, and then the store is read once more, jobs and kept keys: what the queue does not know was
  * removed before, and is dropped.
+ *
+ * A store may also say when it is opened that what it shows is right, but may not be after its next
+ * start (put_again of due_store_info).  Then the same is done as soon as all has been read, though
+ * nothing is lost.
  *
  * Guards     K  the key (commit.c)      O  its owner's alone
  */
