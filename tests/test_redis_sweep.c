@@ -80,6 +80,29 @@ REDIS_TEST(redis_sweep, sets_nothing_aside_that_comes_meanwhile)
     finish(store);
 }
 
+/* Something else stands where its topic should: the server does what it can of the batch, and the
+ * caller is told that the job was not put in.  It does not come when that is put right. */
+REDIS_TEST(redis_sweep, does_not_bring_back_what_was_refused)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+    due_change odd = put(2, 5000);
+
+    odd.record.topic = "odd";
+    cr_assert_eq(commit_one(store, put(1, 5000), 1), 0);
+    ASK("SET", "due:{q}:t:odd", "no zset");
+    cr_expect_eq(commit_one(store, odd, 2), DUE_ECORRUPT);
+    ASK("DEL", "due:{q}:t:odd");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 1u);
+    cr_expect_eq(stats_of(store).quarantined, 1u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:t:odd"), ":0\r\n");
+    free(seen.data);
+    finish(store);
+}
+
 /* ---- Between its pages ---- */
 
 /* A change of the job @sequence of fill_topics(). */
