@@ -404,8 +404,7 @@ struct due__fresh {
     uint32_t generation;  /* O */
 };
 
-/* Sort in a job of the caller's own that is not in the inbox; with @held of one that has a lease
- * record. */
+/* Sort in a job of the caller's own that is not in the inbox; @held: it has a lease record. */
 void due__place(struct due_queue *q, const struct due__fresh *it);
 void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held);
 /* The same of one that is dead, with a grave that is filled in. */
