@@ -126,6 +126,7 @@ struct due__topic {
     bool paused;                   /* T */
     uint8_t retry;                 /* A  Y1 of retry.c: its policy */
     struct due__tally *tallies;    /* I  watch.h: one for each shard, or NULL */
+    struct due__measured *times;   /* A  Z3 of watch.c: likewise */
     uint16_t number;               /* I */
     char name[];                   /* I */
 };

@@ -102,6 +102,15 @@ static void put_name(struct page *p, const char *name, const char *suffix, const
         more != NULL ? more : "");
 }
 
+/* The same of a topic. */
+static void put_topic_name(struct page *p, const char *name, const char *suffix, int topic,
+                           const char *more)
+{
+    put(&p->text, "%s%s{queue=\"%s\",topic=\"", name, suffix, p->q->name);
+    put_escaped(&p->text, due_topic_name(p->q, topic));
+    put(&p->text, "\"%s%s} ", more != NULL ? "," : "", more != NULL ? more : "");
+}
+
 static void put_count(struct page *p, uint64_t n)
 {
     put(&p->text, "%" PRIu64 "\n", n);
@@ -233,15 +242,26 @@ static void put_times(struct page *p)
     put_seconds(p, age(p, m->heartbeat_ns, DUE_FOREVER, -1));
 }
 
+/* ---- Durations ---- */
+
+#define ALL   (-1)
 #define EVERY 16u /* of the histogram's buckets one line: a bound for each factor of 4 */
 
-static void put_histogram(struct page *p, const char *name, const char *help,
-                          const due_histogram *h)
+/* Up to the value, of topic @topic, or of the queue (ALL). */
+static void put_name_of(struct page *p, const char *name, const char *suffix, int topic,
+                        const char *more)
+{
+    if (topic == ALL)
+        put_name(p, name, suffix, more);
+    else
+        put_topic_name(p, name, suffix, topic, more);
+}
+
+static void put_durations(struct page *p, const char *name, int topic, const due_histogram *h)
 {
     uint64_t below = 0;
     char le[64];
 
-    put_head(p, name, "histogram", help);
     for (unsigned b = 0; b < DUE_HISTOGRAM_BUCKETS - 1; b++) {
         int64_t last = due_histogram_bound(b) - 1; /* that belongs to it: le is inclusive */
 
@@ -250,16 +270,39 @@ static void put_histogram(struct page *p, const char *name, const char *help,
             continue;
         snprintf(le, sizeof le, "le=\"%" PRId64 ".%09" PRId64 "\"", last / DUE_S(1),
                  last % DUE_S(1));
-        put_name(p, name, "_bucket", le);
+        put_name_of(p, name, "_bucket", topic, le);
         put_count(p, below);
     }
-    put_name(p, name, "_bucket", "le=\"+Inf\"");
+    put_name_of(p, name, "_bucket", topic, "le=\"+Inf\"");
     put_count(p, h->count);
-    put_name(p, name, "_sum", NULL);
+    put_name_of(p, name, "_sum", topic, NULL);
     put(&p->text, "%" PRIu64 ".%09" PRIu64 "\n", h->sum_ns / (uint64_t)DUE_S(1),
         h->sum_ns % (uint64_t)DUE_S(1));
-    put_name(p, name, "_count", NULL);
+    put_name_of(p, name, "_count", topic, NULL);
     put_count(p, h->count);
+}
+
+static void put_histogram(struct page *p, const char *name, const char *help,
+                          const due_histogram *h)
+{
+    put_head(p, name, "histogram", help);
+    put_durations(p, name, ALL, h);
+}
+
+/* Of the first topics that have their own. */
+static void put_topic_histogram(struct page *p, const char *name, const char *help, bool held)
+{
+    uint32_t topics = due__load_acquire(&p->q->topic_count); /* T1 */
+    uint32_t shown = 0;
+    due_histogram h;
+
+    for (uint32_t i = 0; i < topics && shown < DUE_METRICS_TOPICS; i++) {
+        if (!due__topic_measured(due__topic_at(p->q, i), held, &h))
+            continue;
+        if (shown++ == 0)
+            put_head(p, name, "histogram", help);
+        put_durations(p, name, (int)i, &h);
+    }
 }
 
 /* ---- The store ---- */
@@ -355,13 +398,6 @@ static const struct figure of_topic[] = {
              kept),
 };
 
-static void put_topic_name(struct page *p, const char *name, int topic, const char *more)
-{
-    put(&p->text, "%s{queue=\"%s\",topic=\"", name, p->q->name);
-    put_escaped(&p->text, due_topic_name(p->q, topic));
-    put(&p->text, "\"%s%s} ", more != NULL ? "," : "", more != NULL ? more : "");
-}
-
 /* A topic's value of every figure of one name, then the next topic's. */
 static size_t put_topic_family(struct page *p, const struct figure *f, size_t n)
 {
@@ -375,7 +411,7 @@ static size_t put_topic_family(struct page *p, const struct figure *f, size_t n)
             uint64_t value;
 
             memcpy(&value, (const char *)&p->topics[i] + f[k].at, sizeof value);
-            put_topic_name(p, f->name, i, f[k].label);
+            put_topic_name(p, f->name, "", i, f[k].label);
             put_count(p, value);
         }
     }
@@ -391,9 +427,13 @@ static void put_topics(struct page *p)
     put_head(p, "due_topic_oldest_ready_age_seconds", "gauge",
              "How long the oldest job of the topic that is ready has been due; 0 if none is.");
     for (int i = 0; i < p->topic_count; i++) {
-        put_topic_name(p, "due_topic_oldest_ready_age_seconds", i, NULL);
+        put_topic_name(p, "due_topic_oldest_ready_age_seconds", "", i, NULL);
         put_seconds(p, age(p, p->topics[i].oldest_ns, 0, DUE_FOREVER));
     }
+    put_topic_histogram(p, "due_topic_lateness_seconds",
+                        "From the deadline to the hand-over, of the topic.", false);
+    put_topic_histogram(p, "due_topic_handling_seconds",
+                        "From a reserve to its answer, of the topic.", true);
 }
 
 /* ---- All of it ---- */

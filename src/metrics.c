@@ -216,6 +216,28 @@ int due_topic_stats(due_queue *q, int topic, struct due_topic_stats *stats)
     return 0;
 }
 
+int due_topic_measure(due_queue *q, int topic)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (due_topic_name(q, topic) == NULL)
+        return DUE_EINVAL;
+    if (q->watch == NULL || !q->watch->counts)
+        return DUE_ENOTSUP;
+    return due__topic_measure(q, due__topic_at(q, (uint32_t)topic));
+}
+
+int due_topic_durations(due_queue *q, int topic, due_histogram *late, due_histogram *held)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (due_topic_name(q, topic) == NULL)
+        return DUE_EINVAL;
+    due__topic_measured(due__topic_at(q, (uint32_t)topic), false, late);
+    due__topic_measured(due__topic_at(q, (uint32_t)topic), true, held);
+    return 0;
+}
+
 /* What is counted by topic only. */
 static void sum_topics(struct due_queue *q, struct due_metrics *m)
 {

@@ -361,6 +361,7 @@ void due__topics_destroy(struct due_queue *q)
         struct due__topic *t = due__topic_at(q, i);
 
         due__tallies_free(q, t->tallies);
+        due__measured_free(q, t->times);
         due__alloc_free(&q->alloc, t, topic_bytes(strlen(t->name)));
     }
     for (size_t i = 0; i < sizeof q->topics / sizeof q->topics[0]; i++) {

@@ -22,7 +22,9 @@
  *                another step instead; else he would tell of this one too.
  *            Z2  who walks reads the next place, then takes LISTED out of the note; the next who
  *                holds the lock sees that it is not LISTED, then links it anew.
- *            described elsewhere: J1 job.h, R1 lease.c
+ *            Z3  who asks for a topic's own histograms makes them as zeroes, then swaps their place
+ *                in for NULL -> who measures, or sums, sees them whole; of two who ask one swaps.
+ *            described elsewhere: J1 job.h, R1 lease.c, T1 topic.c
  *
  * Always     N1  of a job nobody has, or that is its taker's, at most these steps are untold: it
  *                waits again, after a failure or a kick, and then it is ready
@@ -91,12 +93,18 @@ static void measure(struct due__gauge *g, int64_t ns)
     due__add_relaxed(&g->bucket[due_histogram_bucket(ns)], 1); /* no edge: a counter */
 }
 
+/* Where durations of the topic's jobs go: its own histograms, or those of all that have none. */
+static struct due__measured *measured_of(struct due_queue *q, uint32_t topic)
+{
+    struct due__measured *own = due__load_acquire(&due__topic_at(q, topic)->times); /* Z3 */
+
+    return &(own != NULL ? own : q->watch->measured)[due__thread_shard()];
+}
+
 void due__watch_late(struct due_queue *q, const due_job *jobs, size_t n)
 {
-    struct due__measured *mine = &q->watch->measured[due__thread_shard()];
-
     for (size_t i = 0; q->watch->counts && i < n; i++)
-        measure(&mine->late, jobs[i].lateness_ns);
+        measure(&measured_of(q, (uint32_t)jobs[i].topic)->late, jobs[i].lateness_ns);
 }
 
 static struct due__since *since_at(const struct due_queue *q, uint32_t number)
@@ -112,10 +120,11 @@ void due__watch_reserved(struct due_queue *q, uint32_t number, int64_t now_ns)
 
 void due__watch_answered(struct due_queue *q, uint32_t number)
 {
-    if (q->watch->counts)
-        measure(&q->watch->measured[due__thread_shard()].held,
-                due__clock_now(&q->clock) -
-                    due__load_relaxed(&since_at(q, number)->ns)); /* R1 of lease.c */
+    if (!q->watch->counts)
+        return;
+    int64_t since = due__load_relaxed(&since_at(q, number)->ns); /* R1 of lease.c */
+    uint32_t topic = due__facts_load(due__job_at(&q->slab, number)).topic;
+    measure(&measured_of(q, topic)->held, due__clock_now(&q->clock) - since);
 }
 
 void due__tallies_sum(const struct due__topic *t, uint64_t sums[DUE__FIGURES])
@@ -140,13 +149,36 @@ static void gauge_sum(const struct due__gauge *g, due_histogram *h)
     }
 }
 
+static void shards_sum(const struct due__measured *m, bool held, due_histogram *h)
+{
+    for (size_t i = 0; m != NULL && i < DUE__SHARDS; i++)
+        gauge_sum(held ? &m[i].held : &m[i].late, h);
+}
+
 void due__measured_sum(const struct due_queue *q, due_histogram *late, due_histogram *held)
 {
+    uint32_t topics = due__load_acquire(&q->topic_count); /* T1 of topic.c */
+
     *late = *held = (due_histogram){ .count = 0 };
-    for (size_t i = 0; q->watch != NULL && i < DUE__SHARDS; i++) {
-        gauge_sum(&q->watch->measured[i].late, late);
-        gauge_sum(&q->watch->measured[i].held, held);
+    if (q->watch == NULL || !q->watch->counts)
+        return;
+    shards_sum(q->watch->measured, false, late);
+    shards_sum(q->watch->measured, true, held);
+    for (uint32_t i = 0; i < topics; i++) {
+        const struct due__measured *own = due__load_acquire(&due__topic_at(q, i)->times); /* Z3 */
+
+        shards_sum(own, false, late);
+        shards_sum(own, true, held);
     }
+}
+
+bool due__topic_measured(const struct due__topic *t, bool held, due_histogram *h)
+{
+    const struct due__measured *own = due__load_acquire(&t->times); /* Z3 */
+
+    *h = (due_histogram){ .count = 0 };
+    shards_sum(own, held, h);
+    return own != NULL;
 }
 
 /* ---- Telling ---- */
@@ -445,6 +477,28 @@ void due__tallies_free(struct due_queue *q, struct due__tally *tallies)
 {
     if (tallies != NULL)
         due__alloc_free(&q->alloc, tallies, DUE__SHARDS * sizeof(struct due__tally));
+}
+
+#define MEASURED_BYTES (DUE__SHARDS * sizeof(struct due__measured))
+
+/* A region: pages that no thread of a shard touches cost nothing. */
+int due__topic_measure(struct due_queue *q, struct due__topic *t)
+{
+    struct due__measured *none = NULL;
+
+    if (due__load_acquire(&t->times) != NULL) /* Z3 */
+        return 0;
+    struct due__measured *own = due__alloc_region(&q->alloc, MEASURED_BYTES);
+    if (own == NULL)
+        return DUE_ENOMEM;
+    if (!due__cas_acq_rel(&t->times, &none, own)) /* Z3 */
+        due__measured_free(q, own);
+    return 0;
+}
+
+void due__measured_free(struct due_queue *q, struct due__measured *measured)
+{
+    due__alloc_region_free(&q->alloc, measured, MEASURED_BYTES);
 }
 
 /* ---- Names ---- */

@@ -76,7 +76,7 @@ struct due__watch {
     struct due__side untold;                             /* A  its own edges; unused: no hook */
     struct due__side since;                              /* A  struct due__since; if it counts */
     uint32_t list;                                       /* T  place plus 1: to be told of */
-    struct due__measured measured[DUE__SHARDS];          /* A  its own */
+    struct due__measured measured[DUE__SHARDS];          /* A  its own: of topics that have none */
 };
 
 /* Asked for at open: made, and given back. */
@@ -91,6 +91,14 @@ void due__tallies_free(struct due_queue *q, struct due__tally *tallies);
 void due__tallies_sum(const struct due__topic *t, uint64_t sums[DUE__FIGURES]);
 /* All that was measured. */
 void due__measured_sum(const struct due_queue *q, due_histogram *late, due_histogram *held);
+
+/* What is measured of @t is the topic's own from here on.  DUE_ENOMEM. */
+int due__topic_measure(struct due_queue *q, struct due__topic *t);
+void due__measured_free(struct due_queue *q, struct due__measured *measured);
+
+/* Its lateness, or (@held) how long it was held.  False: they are not its own, and *@h is zeroed.
+ */
+bool due__topic_measured(const struct due__topic *t, bool held, due_histogram *h);
 
 /* As due_topic_stats(), of the first @n topics, without a look at what is due: metrics.c. */
 int due__topics_figures(struct due_queue *q, uint32_t n, struct due_topic_stats *each);

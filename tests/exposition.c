@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "due/metrics.h"
+
 #define LINES 20000
 #define NAME  128
 
@@ -212,6 +214,19 @@ const char *exposition_check(const char *text)
     }
     free(r);
     return bad;
+}
+
+char *exposition_text(due_queue *q)
+{
+    int need = due_metrics_write(q, NULL, 0);
+    size_t size = need > 0 ? (size_t)need + 4096 : 0; /* figures may have grown by a digit */
+    char *text = size > 0 ? malloc(size) : NULL;
+    int len = text != NULL ? due_metrics_write(q, text, size) : 0;
+
+    if (len > 0 && strlen(text) == (size_t)len)
+        return text;
+    free(text);
+    return NULL;
 }
 
 double exposition_value(const char *text, const char *name_and_labels)

@@ -10,6 +10,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "due/due.h"
+
+/* What a queue writes, for free(); NULL if it writes none, or not as long as it says. */
+char *exposition_text(due_queue *q);
+
 /* NULL, or what is wrong, with the line in it.  Valid until the next call. */
 const char *exposition_check(const char *text);
 

@@ -14,7 +14,8 @@ tr -s '\n ' '  ' <src/exposition.c >"$work/source"
     grep -oE '"due_[a-z_]+", "(counter|gauge)"' "$work/source" | tr -d '",'
     grep -oE '(STORE|METRIC)\("due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 counter/'
     grep -oE 'put_flag\(p, "due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 gauge/'
-    grep -oE 'put_histogram\(p, "due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 histogram/'
+    grep -oE 'put_(topic_)?histogram\(p, "due_[a-z_]+"' "$work/source" |
+        sed 's/.*"\(.*\)"/\1 histogram/'
 } | sort -u >"$work/written"
 grep -oE '"due_[a-z_]+"' src/exposition.c | tr -d '"' | sort -u >"$work/names"
 cut -d ' ' -f 1 "$work/written" | diff -u "$work/names" -

@@ -1,4 +1,5 @@
 /* A child after fork(): every call answers, none hangs, and the parent does not notice. */
+#include "due/metrics.h"
 #include "lab.h"
 
 #include <stdio.h>
@@ -22,6 +23,7 @@ static int in_child(int (*test)(struct lab *lab), struct lab *lab)
     return WEXITSTATUS(status);
 }
 
+static due_histogram some_histogram;
 static due_id some_id;
 static due_job some_job;
 
@@ -77,6 +79,8 @@ static int naming_the_queue(struct lab *lab)
     EXPECT_EFORK(due_trim(lab->q));
     EXPECT_EFORK(due_stats(lab->q, &stats));
     EXPECT_EFORK(due_topic(lab->q, "new"));
+    EXPECT_EFORK(due_topic_measure(lab->q, 0));
+    EXPECT_EFORK(due_topic_durations(lab->q, 0, &some_histogram, &some_histogram));
     EXPECT_EFORK(due_fd(lab->q));
     EXPECT_EFORK(due_poll(lab->q, NULL));
     EXPECT_EFORK(due_next_deadline(lab->q));

@@ -369,20 +369,6 @@ LAB_TEST(metrics, sum_up_what_is_counted_by_topic)
 
 /* ---- The text ---- */
 
-static char *text_of(struct lab *lab)
-{
-    int need = due_metrics_write(lab->q, NULL, 0);
-
-    cr_assert_gt(need, 0);
-    size_t size = (size_t)need + 200; /* figures may have grown by a digit */
-    char *text = malloc(size);
-    cr_assert_not_null(text);
-    int len = due_metrics_write(lab->q, text, size);
-    cr_assert(len > 0 && (size_t)len < size);
-    cr_assert_eq(strlen(text), (size_t)len);
-    return text;
-}
-
 LAB_TEST(exposition, is_what_prometheus_reads)
 {
     struct lab lab = lab_open(.with.metrics = 1, .with.name = "orders");
@@ -391,7 +377,7 @@ LAB_TEST(exposition, is_what_prometheus_reads)
     lab_enqueue(&lab, "1", .at_ns = 10, .topic = odd);
     lab_enqueue(&lab, "2", .at_ns = DUE_S(3));
     lab_turn_to(&lab, DUE_S(1));
-    char *text = text_of(&lab);
+    char *text = exposition_text(lab.q);
     const char *bad = exposition_check(text);
     cr_expect_null(bad, "%s", bad);
     cr_expect_eq(exposition_value(text, "due_jobs_enqueued_total{queue=\"orders\"}"), 2);
@@ -405,7 +391,7 @@ LAB_TEST(exposition, is_what_prometheus_reads)
         1);
     cr_expect_str_eq(lab_dequeue(&lab), "1");
     free(text);
-    text = text_of(&lab);
+    text = exposition_text(lab.q);
     cr_expect_eq(exposition_value(text, "due_next_deadline_seconds{queue=\"orders\"}"), 2);
     cr_expect_eq(exposition_value(text, "due_lateness_seconds_count{queue=\"orders\"}"), 1);
     cr_expect_eq(exposition_value(text, "due_lateness_seconds_sum{queue=\"orders\"}"), 0.99999999);
@@ -445,12 +431,16 @@ Test(exposition, names_the_first_topics_only_and_says_how_many_there_are)
         snprintf(name, sizeof name, "t%d", i);
         cr_assert_eq(due_topic(lab.q, name), i);
     }
-    char *text = text_of(&lab);
+    char *text = exposition_text(lab.q);
     cr_expect_eq(exposition_value(text, "due_topics{queue=\"queue\"}"), DUE_METRICS_TOPICS + 1);
     snprintf(name, sizeof name, "topic=\"t%d\"", DUE_METRICS_TOPICS - 1);
     cr_expect_not_null(strstr(text, name));
     snprintf(name, sizeof name, "topic=\"t%d\"", DUE_METRICS_TOPICS);
     cr_expect_null(strstr(text, name));
+    free(text);
+    cr_assert_eq(due_topic_measure(lab.q, DUE_METRICS_TOPICS), 0);
+    text = exposition_text(lab.q);
+    cr_expect_not_null(strstr(text, name), "it was asked for");
     free(text);
     lab_close(&lab);
 }

@@ -204,6 +204,7 @@ static int name(void *arg)
             break;
         case 4:
             due_kick(world.q, id);
+            CREW_CHECK(due_topic_measure(world.q, 1) == 0, ": refused");
             break;
         default:
             CREW_CHECK(due_metrics(world.q, &m) == 0, ": refused");
@@ -255,6 +256,32 @@ static void check_figures(void)
                ": told and counted");
 }
 
+/* The first topic was measured from its beginning, the other from some moment on: between them and
+ * the queue no hand-over and no answer is lost. */
+static void check_durations(void)
+{
+    struct due_metrics m;
+    due_histogram late, held;
+    uint64_t answers[2] = { 0 };
+    struct due_topic_stats s[2];
+
+    CREW_CHECK(due_metrics(world.q, &m) == 0, ": refused");
+    CREW_CHECK(m.late.count == m.delivered, ": %ju of %ju hand-overs", (uintmax_t)m.late.count,
+               (uintmax_t)m.delivered);
+    for (int topic = 0; topic < 2; topic++) {
+        CREW_CHECK(due_topic_stats(world.q, topic, &s[topic]) == 0, ": refused");
+        CREW_CHECK(due_topic_durations(world.q, topic, &late, &held) == 0, ": refused");
+        CREW_CHECK(topic == 0 ? late.count == s[0].delivered : late.count <= s[1].delivered,
+                   ": %ju of %ju hand-overs of topic %d", (uintmax_t)late.count,
+                   (uintmax_t)s[topic].delivered, topic);
+        answers[topic] = held.count;
+    }
+    CREW_CHECK(answers[0] >= s[0].acked + s[0].nacked, ": %ju answers", (uintmax_t)answers[0]);
+    CREW_CHECK(m.held.count >= answers[0] + answers[1] &&
+                   m.held.count >= s[0].acked + s[0].nacked + s[1].acked + s[1].nacked,
+               ": %ju answers", (uintmax_t)m.held.count);
+}
+
 /* When the queue is gone, every job's life is over. */
 static void check_lives(void)
 {
@@ -281,6 +308,7 @@ static void round_of(uint64_t seed, enum due_proxies proxies, int64_t ns)
     world.end_ns = crew_now_ns() + ns;
     world.q = crew_open(&options);
     CREW_CHECK(due_topic(world.q, "other") == 1, ": not the second");
+    CREW_CHECK(due_topic_measure(world.q, 0) == 0, ": refused");
     for (uintptr_t i = 0; i < 6; i++)
         crew_go(&threads[i], i < 2 ? produce : i < 4 ? consume : name, (void *)(i + 1));
     for (int i = 0; i < 6; i++) {
@@ -297,6 +325,7 @@ static void round_of(uint64_t seed, enum due_proxies proxies, int64_t ns)
     for (int i = 0; i < 2; i++)
         CREW_CHECK(crew_join(&threads[i]) == 0, ": thread %d", i);
     check_figures();
+    check_durations();
     CREW_CHECK(due_close(world.q, DUE_CLOSE_DISCARD, DUE_S(20)) == 0, ": refused");
     CREW_CHECK(due_free(world.q) == 0, ": refused");
     check_lives();
