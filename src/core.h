@@ -27,6 +27,7 @@
 #include "pool.h"
 #include "ready.h"
 #include "retry.h"
+#include "roster.h"
 #include "side.h"
 #include "thread.h"
 #include "timeline.h"
@@ -241,6 +242,7 @@ struct due_queue {
     struct due__waiter worker;     /* A  its bell and T fields; in no list */
     struct due__bell dequeue_bell; /* A  its own edges */
     struct due__thread threads[3]; /* I */
+    struct due__roster roster;     /* A  its own lock */
     uint64_t rings;                /* A  relaxed counter */
     uint64_t proxy_calls;          /* A  relaxed counter */
 
@@ -542,6 +544,10 @@ void due__fd_arm(struct due_queue *q);
 void due__enqueue_proxy(struct due_queue *q);
 void due__worker_proxy(struct due_queue *q);
 void due__dequeue_proxy(struct due_queue *q);
+
+/* ---- open.c ---- */
+
+bool due__name_ok(const char *name); /* of a queue, or of a pool */
 
 /* ---- log.c ---- */
 

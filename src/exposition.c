@@ -436,6 +436,63 @@ static void put_topics(struct page *p)
                         "From a reserve to its answer, of the topic.", true);
 }
 
+/* ---- Pools of workers ---- */
+
+#define OF_POOL(name, type, help, label, field)                            \
+    {                                                                      \
+        name, type, help, label, offsetof(struct due_workers_stats, field) \
+    }
+
+static const struct figure of_pool[] = {
+    OF_POOL("due_workers_threads", "gauge", "Threads of the pool that have not ended.", NULL,
+            threads),
+    OF_POOL("due_workers_idle_threads", "gauge", "Of those, the ones that wait for a job.", NULL,
+            idle),
+    OF_POOL("due_workers_jobs", "gauge", "Jobs that the pool has reserved.", "state=\"running\"",
+            running),
+    OF_POOL("due_workers_jobs", "gauge", NULL, "state=\"ahead\"", ahead),
+    OF_POOL("due_workers_handled_total", "counter", "Handlers that have returned.",
+            "result=\"acked\"", acked),
+    OF_POOL("due_workers_handled_total", "counter", NULL, "result=\"retried\"", retried),
+    OF_POOL("due_workers_handled_total", "counter", NULL, "result=\"buried\"", buried),
+    OF_POOL("due_workers_handled_total", "counter", NULL, "result=\"lost\"", lost),
+    OF_POOL("due_workers_handled_total", "counter", NULL, "result=\"unanswered\"", unanswered),
+    OF_POOL("due_workers_leases_extended_total", "counter", "Times a lease was extended.", NULL,
+            extended),
+    OF_POOL("due_workers_given_back_total", "counter", "Jobs that were reserved and not begun.",
+            NULL, given_back),
+};
+
+static void put_pool_value(struct page *p, const struct figure *f, const struct due__row *row)
+{
+    uint64_t value;
+
+    memcpy(&value, (const char *)&row->sum + f->at, sizeof value);
+    put(&p->text, "%s{queue=\"%s\",pool=\"%s\"", f->name, p->q->name, row->name);
+    put(&p->text, "%s%s} ", f->label != NULL ? "," : "", f->label != NULL ? f->label : "");
+    put_count(p, value);
+}
+
+/* One after the other, as figures of topics are. */
+static void put_pools(struct page *p)
+{
+    const struct figure *end = of_pool + sizeof of_pool / sizeof of_pool[0];
+    struct due__roster *r = &p->q->roster;
+
+    due__lock_acquire(&r->lock);
+    due__roster_sum(r);
+    for (const struct figure *next, *f = of_pool; r->rows != NULL && f < end; f = next) {
+        for (next = f + 1; next < end && next->help == NULL;)
+            next++;
+        put_head(p, f->name, f->type, f->help);
+        for (const struct due__row *row = r->rows; row != NULL; row = row->next) {
+            for (const struct figure *of = f; of < next; of++)
+                put_pool_value(p, of, row);
+        }
+    }
+    due__lock_release(&r->lock);
+}
+
 /* ---- All of it ---- */
 
 static void put_page(struct page *p, uint32_t topics)
@@ -453,6 +510,7 @@ static void put_page(struct page *p, uint32_t topics)
         put_histogram(p, "due_handling_seconds", "From a reserve to its answer.", &p->m->held);
         put_topics(p);
     }
+    put_pools(p);
     if (p->m->stored)
         put_store(p);
     if (p->text.size > 0)

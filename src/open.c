@@ -26,7 +26,7 @@ static int fail(due_error *error, int code, const char *text, const char *hint)
     return code;
 }
 
-static bool name_ok(const char *name)
+bool due__name_ok(const char *name)
 {
     size_t n = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-");
 
@@ -38,7 +38,7 @@ static int options_check(const due_options *o, due_error *error)
     if (o->size != sizeof *o)
         return fail(error, DUE_EINVAL, "the options have another size",
                     "begin them with DUE_OPTIONS_INIT");
-    if (o->name != NULL && !name_ok(o->name))
+    if (o->name != NULL && !due__name_ok(o->name))
         return fail(error, DUE_EINVAL, "the name is not allowed",
                     "use 1 to 64 letters, digits, '.', '_' or '-'");
     if (o->capacity > DUE_JOBS_MAX || o->reserve > DUE_JOBS_MAX)
@@ -256,6 +256,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     due__inbox_init(&q->inbox);
     due__lock_init(&q->lock);
     due__lock_init(&q->fdlock);
+    due__roster_init(&q->roster);
 }
 
 static int queue_make(struct due_queue *q, const due_options *o, due_error *error)
@@ -426,6 +427,7 @@ int due_free(due_queue *q)
         close(q->fd);
     due__commits_free(q);
     waiters_destroy(q, forked);
+    due__roster_free(q);
     memory_destroy(q);
     bells_destroy(q, forked);
     munmap((void *)(uintptr_t)q->mark, DUE__PAGE);

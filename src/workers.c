@@ -39,6 +39,8 @@ static int options_check(const due_workers_options *o, size_t threads)
         return DUE_EINVAL;
     if (o->lease_ns < 0 || o->extend_max_ns < 0)
         return DUE_EINVAL;
+    if (o->name != NULL && !due__name_ok(o->name))
+        return DUE_EINVAL;
     return o->in_flight_max != 0 && o->in_flight_max < threads ? DUE_EINVAL : 0;
 }
 
@@ -55,6 +57,8 @@ static struct due_workers *make(struct due_queue *q, const int *topics, size_t n
     pool->q = q;
     pool->bytes = bytes;
     pool->threads = threads;
+    pool->alive = (uint32_t)threads;
+    pool->inside = (uint32_t)threads;
     pool->topic_count = n;
     if (n > 0) {
         int *own = (int *)(void *)((char *)pool + workers);
@@ -110,7 +114,7 @@ static void dismiss(struct due_workers *pool, size_t started)
     due__store_seq(&pool->quit, 1); /* F2 */
     due__quit_ring(q, &pool->quit);
     due__enter(q, &t);
-    pool->alive -= (uint32_t)(pool->threads - started);
+    due__sub_seq(&pool->alive, (uint32_t)(pool->threads - started)); /* no edge: as in leave() */
     pool->inside -= (uint32_t)(pool->threads - started);
     due__leave(q, &t);
     for (size_t i = started; i < pool->threads; i++)
@@ -129,8 +133,6 @@ static int threads_start(struct due_workers *pool)
 
     for (size_t i = 0; i < pool->threads; i++)
         due__inside_enter(pool->q); /* C1 of close.c */
-    pool->alive = (uint32_t)pool->threads;
-    pool->inside = (uint32_t)pool->threads;
     rc = due__thread_start_named(&pool->keeper, pool->q, "k", due__keep, pool);
     while (rc == 0 && started < pool->threads) {
         struct due__worker *w = &pool->worker[started];
@@ -169,25 +171,34 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
         return DUE_EINVAL;
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3 */
         return DUE_ECLOSED;
+    struct due__row *row = due__row_new(q, o->name != NULL ? o->name : "workers");
+    if (row == NULL)
+        return DUE_ENOMEM;
+    int rc = DUE_ENOMEM;
     struct due_workers *pool = make(q, topics, topic_count, threads, o);
     if (pool == NULL)
-        return DUE_ENOMEM;
+        goto free_row;
     pool->handler = handler;
     pool->ctx = ctx;
-    int rc = bells_init(pool);
+    rc = bells_init(pool);
     if (rc != 0) {
         due__alloc_free(&q->alloc, pool, pool->bytes);
-        return rc;
+        goto free_row;
     }
     count_pool(q, true);
     rc = threads_start(pool);
     if (rc != 0) {
         count_pool(q, false);
         destroy(pool, false);
-        return rc;
+        goto free_row;
     }
+    due__roster_enter(pool, row);
     *workers = pool;
     return 0;
+
+free_row:
+    due__row_free(q, row);
+    return rc;
 }
 
 /* ---- Stopping ---- */
@@ -274,6 +285,7 @@ int due_workers_free(due_workers *pool)
         due__thread_join(&pool->worker[i].thread);
     due__thread_join(&pool->keeper);
     pthread_setcancelstate(cancel, NULL);
+    due__roster_leave(pool);
     destroy(pool, false);
     count_pool(q, false);
     return 0;
@@ -296,20 +308,22 @@ static void add_up(struct due__worker *w, struct due_workers_stats *s)
     due__lock_release(&w->lock);
 }
 
+void due__workers_add_up(struct due_workers *pool, struct due_workers_stats *s)
+{
+    s->threads += due__load_relaxed(&pool->alive); /* no edge: a figure */
+    s->idle += due__load_relaxed(&pool->idle);     /* no edge: a figure */
+    for (size_t i = 0; i < pool->threads; i++)
+        add_up(&pool->worker[i], s);
+    s->handled = s->acked + s->retried + s->buried + s->lost + s->unanswered;
+}
+
 int due_workers_stats(due_workers *pool, struct due_workers_stats *stats)
 {
     struct due_workers_stats s = { 0 };
-    struct due__tenure t;
 
     if (due__forked(pool->q))
         return DUE_EFORK;
-    due__enter(pool->q, &t);
-    s.threads = pool->alive;
-    due__leave(pool->q, &t);
-    s.idle = due__load_relaxed(&pool->idle); /* no edge: a figure */
-    for (size_t i = 0; i < pool->threads; i++)
-        add_up(&pool->worker[i], &s);
-    s.handled = s.acked + s.retried + s.buried + s.lost + s.unanswered;
+    due__workers_add_up(pool, &s);
     *stats = s;
     return 0;
 }

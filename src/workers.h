@@ -2,8 +2,9 @@
  *
  * Guards     I  set at start, then constant      W  the worker's lock      A  atomic, see Edges
  *            T  the queue's timeline lock        O  its worker's alone     K  the keeper's alone
- * Lock order 1. a worker's lock   2. the timeline lock.  One worker's lock at a time.  None is held
- *            in a handler, or in a call that may go to a store.
+ *            P  the roster's lock
+ * Lock order 1. the roster's lock   2. a worker's lock   3. the timeline lock.  One worker's lock
+ *            at a time.  None is held in a handler, or in a call that may go to a store.
  *
  * The edges F1 to F4 are described in workers_run.c and workers_keep.c.
  */
@@ -63,13 +64,15 @@ struct due_workers {
     size_t topic_count;          /* I */
     size_t threads;              /* I */
     size_t bytes;                /* I  of the whole allocation */
+    struct due__row *row;        /* P  where its figures are added up */
+    struct due_workers *next;    /* P  in that row */
     due_handler *handler;        /* I */
     void *ctx;                   /* I */
     int64_t lease_ns;            /* I */
     int64_t extend_max_ns;       /* I */
     bool promises;               /* I  leases are only promised at first (promise.c) */
     uint32_t batch_max;          /* I  jobs that one worker may reserve at a time */
-    uint32_t alive;              /* T  workers that have not ended */
+    uint32_t alive;              /* T  workers that have not ended; for the figures A, no edge */
     uint32_t inside;             /* T  workers that are not out of the queue */
     uint32_t quit;               /* A  F2: 1: take no more */
     uint32_t abandoned;          /* A  no edge: 1: extend no lease any more */
@@ -83,6 +86,9 @@ struct due_workers {
 /* ---- workers.c ---- */
 
 void due__handling_begin(const struct due_workers *pool); /* the calling thread is a worker */
+
+/* Add the pool's figures to @s. */
+void due__workers_add_up(struct due_workers *pool, struct due_workers_stats *s);
 
 /* ---- workers_run.c ---- */
 

@@ -354,7 +354,7 @@ static void leave(struct due__worker *me)
 
     due__worker_give_back(me);
     due__enter(q, &t);
-    pool->alive--;
+    due__sub_seq(&pool->alive, 1); /* no edge: atomic for the figures */
     due__leave(q, &t);
     due__inside_leave(q); /* C1 of close.c */
     do {

@@ -1,14 +1,17 @@
 /* thread_workers.c - a pool hands out every job exactly once, whatever happens beside it.
  *
  * Producers, cancellers, a consumer of its own and a pool share a queue; then a million jobs go
- * through eight workers; then a pool is stopped, or its queue closed, at any moment.
+ * through eight workers; then a pool is stopped, or its queue closed, at any moment, while somebody
+ * reads what the pools have done.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "crew.h"
 #include "due/workers.h"
+#include "exposition.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define MILLION 100000u
@@ -32,6 +35,7 @@ struct world {
     atomic_ullong retried;
     atomic_ullong taken;
     atomic_ullong discarded;
+    atomic_bool over;
     uint64_t seed;
 };
 
@@ -200,16 +204,51 @@ static int close_it(void *arg)
     return 0;
 }
 
+/* Handlers that have returned, of all pools there were, as the queue writes it. */
+static double handled(struct world *w)
+{
+    static const char *const results[] = { "acked", "retried", "buried", "lost", "unanswered" };
+    char *text = exposition_text(w->q);
+    double sum = 0;
+    char line[128];
+
+    CREW_CHECK(text != NULL, " is not so");
+    for (size_t i = 0; i < sizeof results / sizeof results[0]; i++) {
+        snprintf(line, sizeof line,
+                 "due_workers_handled_total{queue=\"queue\",pool=\"workers\",result=\"%s\"}",
+                 results[i]);
+        double value = exposition_value(text, line);
+        sum += isnan(value) ? 0 : value; /* before the first pool */
+    }
+    free(text);
+    return sum;
+}
+
+static int look(void *arg)
+{
+    struct world *w = arg;
+    double last = 0;
+
+    while (!atomic_load(&w->over)) {
+        double now = handled(w);
+
+        CREW_CHECK(now >= last, ": %g after %g", now, last);
+        last = now;
+    }
+    return 0;
+}
+
 /* Stop and close, in one order or the other, or at once, while jobs come and are handled. */
 static void end_at(enum due_proxies proxies, uint64_t seed, int order)
 {
     struct world w = { .seed = seed };
     due_options options = { DUE_OPTIONS_INIT, .proxies = proxies, .on_discard = on_discard,
                             .ctx = &w };
-    struct crew_thread producer, closer, stopper;
+    struct crew_thread producer, closer, stopper, looker;
     due_workers *pool;
 
     make(&w, 20000, &options);
+    crew_go(&looker, look, &w);
     int rc = due_workers_start(&pool, w.q, NULL, 0, 3, handle, &w, NULL);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     crew_go(&producer, produce_until_closed, &w);
@@ -232,6 +271,10 @@ static void end_at(enum due_proxies proxies, uint64_t seed, int order)
                (unsigned long long)s.lost, (unsigned long long)s.ahead);
     rc = due_workers_free(pool);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+    atomic_store(&w.over, true);
+    crew_join(&looker);
+    CREW_CHECK(handled(&w) == (double)s.handled, ": %g of %llu", handled(&w),
+               (unsigned long long)s.handled);
     CREW_CHECK(atomic_load(&w.done) == atomic_load(&w.next), ": %llu of %u",
                (unsigned long long)atomic_load(&w.done), atomic_load(&w.next));
     free((void *)w.seen);

@@ -1,7 +1,8 @@
 /* metrics.h - what a queue has done, how late it was, and what happens to its jobs.
  *
  *   Figures   due_metrics() and due_topic_stats() fill in structs; due_metrics_write() writes the
- *             same as text that Prometheus and its kin read.  docs/metrics.md names every line.
+ *             same, and those of the pools of workers, as text that Prometheus and its kin read.
+ *             docs/metrics.md names every line.
  *   Opt in    With due_options.metrics jobs are counted by topic, and lateness and handling time
  *             are measured; of a topic for which due_topic_measure() is called also by themselves.
  *             Without it a queue pays nothing for them, and they read as zero.

@@ -120,6 +120,8 @@ typedef struct due_workers_options {
                               runs */
     size_t in_flight_max;  /* most jobs reserved at a time, being handled or not yet begun; at
                               least one for each thread; default 32 for each thread */
+    const char *name;      /* in due_metrics_write(), where pools of one name are added up; 1 to 64
+                              of [A-Za-z0-9._-]; default "workers" */
 } due_workers_options;
 
 #define DUE_WORKERS_INIT sizeof(due_workers_options)

@@ -1,5 +1,9 @@
-// consumer_cpp.cpp - the same in C++11: the header must please a C++ compiler too.
+// consumer_cpp.cpp - the same in C++11: the headers must please a C++ compiler too.
 #include <due/due.h>
+#include <due/metrics.h>
+#include <due/signals.h>
+#include <due/store.h>
+#include <due/workers.h>
 
 #include <cstring>
 #include <iostream>
