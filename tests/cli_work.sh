@@ -160,4 +160,89 @@ line 'second again'
 await empty c
 kill -HUP "$pid"
 ended 129
+
+# dead QUEUE COUNT: so many of its jobs are dead.
+dead()
+{
+    [ "$(redis zcard "due:{$1}:dead")" = "$2" ]
+}
+
+# A job that always fails is tried so often, and then dead.
+rm -f tried
+put d <<'END_OF_JOBS'
+1s four 9 1
+END_OF_JOBS
+start work --store "$url" --queue d --retry 2ms --attempts 3 --exec 'sh ./flaky'
+await dead d 1
+kill -TERM "$pid"
+ended 143
+lines tried 3 || fail "tried $(wc -l <tried) times, not 3"
+run 0 restore --list --queue d "$url"
+has out 'its command failed in the last attempt'
+
+# One that takes duectl down with it, too: its attempts were stored before they began.
+put e <<'END_OF_JOBS'
+1s killer
+END_OF_JOBS
+for i in 1 2 3; do
+    start work --store "$url" --queue e --attempts 3 --exec 'echo run >>ran; kill -9 $PPID'
+    ended 137
+done
+start work --store "$url" --queue e --attempts 3 --exec 'echo run >>ran; kill -9 $PPID'
+await dead e 1
+kill -TERM "$pid"
+ended 143
+lines ran 3 || fail "run $(wc -l <ran) times, not 3"
+has err 'given up: duectl did not outlive its last attempts$'
+run 0 restore --list --queue e "$url"
+has out 'duectl did not outlive its attempts'
+
+# What asks to be tried again is, however often, and whatever kills duectl once meanwhile.
+put f <<'END_OF_JOBS'
+1s asking
+END_OF_JOBS
+cat >asks <<'END_OF_ASKS'
+echo run >>asked
+case $(wc -l <asked) in
+5) kill -9 $PPID ;;
+8) exit 0 ;;
+*) exit 75 ;;
+esac
+END_OF_ASKS
+start work --store "$url" --queue f --retry 2ms --attempts 3 --exec 'exec sh ./asks'
+ended 137
+start work --store "$url" --queue f --retry 2ms --attempts 3 --exec 'exec sh ./asks'
+await empty f
+kill -TERM "$pid"
+ended 143
+lines asked 8 || fail "asked $(wc -l <asked) times, not 8"
+
+# Jobs of two topics out of three are handed out, those of the third stay.  They are put there as
+# another program would have put them.
+put g <<'END_OF_JOBS'
+1h of no topic
+END_OF_JOBS
+redis eval '
+local j, topics = KEYS[1], KEYS[2]
+local head = "\0\128\198\164\126\141\3\0"           -- due in 1970
+local function job(n, check, topic, text)
+    local id = "\255\0\0\0\0\0\1\0\0\0\0\0\35" .. string.char(n)
+    redis.call("HSET", j, id, "\1\1" .. check .. head .. string.char(#topic) .. topic .. text)
+    redis.call("ZADD", KEYS[3] .. topic, "1000000000000", id)
+    redis.call("HSET", topics, topic, 0)
+end
+job(41, "\150\194", "mail", "a letter")
+job(42, "\66\211", "fax", "a drawing")
+job(43, "\132\189", "post", "a parcel")
+return 0' 3 'due:{g}:j' 'due:{g}:topics' 'due:{g}:t:' >/dev/null
+run 0 verify --queue g "$url"
+start work --store "$url" --queue g --topic mail --topic post --exec 'read -r t; echo "$t"'
+for i in 1 2; do
+    read -r got <&4 && echo "$got"
+done | sort >sorted
+printf 'a letter\na parcel\n' | same sorted
+await sh -c "[ \$(redis-cli -s '$REDIS_SOCKET' hlen 'due:{g}:j') = 2 ]"
+kill -TERM "$pid"
+ended 143
+[ "$(redis zcard 'due:{g}:t:fax')" = 1 ] || fail "the job of a topic that was not named is gone"
 finish

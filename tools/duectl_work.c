@@ -1,7 +1,8 @@
 /* duectl_work.c - the jobs of a stored queue are handed to commands, until a signal stops it.
  *
  * The library's own pool of workers does it: it reserves the jobs, keeps their leases while the
- * commands run, and answers as their exit statuses say.  When a signal comes nothing new is begun;
+ * commands run, and answers as their exit statuses say.  Each attempt is stored before its command
+ * starts, so one that takes duectl down with it counts.  When a signal comes nothing new is begun;
  * what runs has the grace to end, then it is sent SIGTERM and a second later SIGKILL, and its job
  * stays in the store.
  */
@@ -19,7 +20,8 @@
 #include "due/signals.h"
 #include "due/workers.h"
 
-enum { LOOK_MS = 1000 };                   /* after an error */
+enum { LOOK_MS = 1000 };             /* after an error */
+enum { ATTEMPTS_MOST = 1000000000 }; /* no limit: 75 has none, and handle() sees to the rest */
 static const int64_t LOOK_NS = DUE_MS(20); /* while it ends */
 static const int64_t CLOSE_NS = DUE_S(10);
 
@@ -65,19 +67,42 @@ static due_answer answer(struct work *w, const due_job *due, enum ctl_outcome ou
     return due_give_up("its command failed in the last attempt");
 }
 
-static due_answer handle(void *ctx, const due_job *due)
+/* Run its command, and say what becomes of the job. */
+static due_answer attempt(struct work *w, const due_job *due)
 {
-    struct work *w = ctx;
-    struct ctl_run *run = &w->run;
     struct ctl_job *job = ctl_job_copy(due);
 
     if (job == NULL)
         return due_try_again();
     int place = place_take(w);
-    enum ctl_outcome outcome = ctl_exec_job(run, place, job);
+    enum ctl_outcome outcome = ctl_exec_job(&w->run, place, job);
     place_give(w, place);
     free(job);
-    due_answer a = answer(w, due, outcome);
+    return answer(w, due, outcome);
+}
+
+/* An attempt is stored before it begins.  Those that nobody answered for ended with their duectl:
+ * once there were as many as the job may have, it is likely that its command ends duectl. */
+static bool is_fatal(const struct work *w, const due_job *due)
+{
+    uint32_t answered = due->failures + 1; /* this one is still to be */
+
+    return due->attempts > answered && due->attempts - answered >= w->run.options->attempts;
+}
+
+static due_answer handle(void *ctx, const due_job *due)
+{
+    struct work *w = ctx;
+    struct ctl_run *run = &w->run;
+    due_answer a;
+
+    if (is_fatal(w, due)) {
+        ctl_say(&run->screen, "duectl: a stored job is given up: duectl did not outlive its last "
+                              "attempts\n");
+        a = due_give_up("duectl did not outlive its attempts");
+    } else {
+        a = attempt(w, due);
+    }
     if (a.kind == DUE_ANSWER_DONE || a.kind == DUE_ANSWER_BURY)
         ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
     if (a.kind == DUE_ANSWER_BURY)
@@ -153,6 +178,8 @@ static int open_queue(struct work *w)
     if (options.store == NULL)
         return CTL_USAGE;
     options.retry = o->retry;
+    if (o->retry.kind != DUE_RETRY_LADDER)          /* whose end is a limit already */
+        options.retry.attempts_max = ATTEMPTS_MOST; /* so that each is stored before it begins */
     options.open_timeout_ns = o->standby ? DUE_FOREVER : 0;
     options.on_log = log_text;
     options.ctx = w;
