@@ -401,6 +401,27 @@ LAB_TEST(exposition, is_what_prometheus_reads)
     lab_close(&lab);
 }
 
+LAB_TEST(exposition, shows_what_gates_hold_and_rounds_that_were_done)
+{
+    struct lab lab = lab_open(.with.name = "orders");
+    due_job job;
+
+    lab_enqueue(&lab, "1", .at_ns = 10, .group = "g", .group_len = 1);
+    lab_enqueue(&lab, "2", .at_ns = 10, .group = "g", .group_len = 1);
+    lab_enqueue(&lab, "3", .at_ns = 10, .group = "g", .group_len = 1);
+    lab_enqueue(&lab, "tick", .at_ns = 5, .every_ns = DUE_S(1));
+    lab_turn_to(&lab, 10);
+    cr_expect_str_eq(lab_dequeue(&lab), "tick");
+    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0);
+    char *text = text_of(&lab);
+    cr_expect_eq(exposition_value(text, "due_passed_jobs{queue=\"orders\"}"), 1);
+    cr_expect_eq(exposition_value(text, "due_kept_back_jobs{queue=\"orders\"}"), 2);
+    cr_expect_eq(exposition_value(text, "due_jobs_repeated_total{queue=\"orders\"}"), 1);
+    free(text);
+    cr_expect_eq(due_ack(&job), 0);
+    lab_close(&lab);
+}
+
 Test(exposition, says_how_long_it_is_and_writes_no_more_than_there_is_room_for)
 {
     struct lab lab = lab_open(.with.metrics = 1);
