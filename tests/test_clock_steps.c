@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "due/due.h"
+#include "due/workers.h"
+#include "memory_store.h"
 
-static int64_t step_s;
+static _Atomic int64_t step_s; /* the threads of a stored queue read it too */
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
@@ -110,4 +112,33 @@ Test(clock_step, does_not_move_a_monotonic_queue, .timeout = 20)
     put(q, 0, 0);
     cr_expect_eq(take(q, &job), 0);
     shut(q);
+}
+
+/* They are on the wall clock too: they end while their holders are at work, and what those answer
+ * then changes nothing. */
+Test(clock_step, forward_ends_the_leases_of_a_stored_queue, .timeout = 20)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_options options = { DUE_OPTIONS_INIT, .store = memory_store_new(disk) };
+    due_queue *q = NULL;
+    due_job first = { 0 };
+    due_job second = { 0 };
+
+    cr_assert_eq(due_open(&q, &options, NULL), 0);
+    put(q, 0, 0);
+    cr_assert_eq(due_reserve(q, &first, DUE_S(30), DUE_S(5)), 0);
+    cr_expect_eq(due_reserve(q, &second, DUE_S(30), 0), DUE_EAGAIN);
+    cr_expect_eq(due_job_stopping(&first), 0);
+    step_s = 31;
+    cr_expect_eq(due_job_stopping(&first), 1);
+    cr_assert_eq(due_reserve(q, &second, DUE_S(30), 0), 0);
+    cr_expect_eq(second.failures, 1u);
+    cr_expect_eq(due_ack(&first), DUE_ESTALE);
+    step_s = 0; /* set back: the second lease lasts so much longer */
+    cr_expect_eq(due_job_stopping(&second), 0);
+    cr_expect_eq(due_ack(&second), 0);
+    cr_expect_eq(memory_disk_jobs(disk), 0u);
+    shut(q);
+    cr_expect_null(memory_disk_wrong(disk));
+    memory_disk_free(disk);
 }

@@ -309,6 +309,25 @@ LAB_TEST(ttl, may_be_an_instant)
     lab_close(&lab);
 }
 
+/* It has no timer: until somebody is about to take it, the job waits. */
+LAB_TEST(ttl, is_looked_at_when_somebody_is_about_to_take_the_job)
+{
+    struct lab lab = lab_open();
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 100, .ttl_ns = 10);
+    due_info info;
+
+    lab_turn_to(&lab, 1000);
+    cr_assert_eq(due_peek(lab.q, &info), 0);
+    cr_expect(due_id_equal(info.id, id));
+    cr_expect_eq(lab_stats(&lab).waiting, 1u);
+    cr_expect_eq(lab_stats(&lab).dead, 0u);
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_eq(due_peek(lab.q, &info), DUE_EAGAIN);
+    cr_expect_eq(lab_stats(&lab).waiting, 0u);
+    cr_expect_eq(lab_stats(&lab).dead, 1u);
+    lab_close(&lab);
+}
+
 LAB_TEST(ttl, moves_with_the_deadline)
 {
     struct lab lab = lab_open();
