@@ -285,8 +285,13 @@ static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
     const due_retry *r = due__retry_of(q, due__job_at(&q->slab, number));
     uint32_t limit = due__retry_limit(r);
 
-    if (limit > 0 && due__load_relaxed(&l->attempts) >= limit) /* R1 */
-        return bury(q, number, DUE_CAUSE_ATTEMPTS, NULL);
+    if (limit > 0 && due__load_relaxed(&l->attempts) >= limit) { /* R1 */
+        int rc = bury(q, number, DUE_CAUSE_ATTEMPTS, NULL);
+
+        if (answers(rc)) /* who buries it does not know why */
+            due__nacked(q, number);
+        return rc;
+    }
     if (delay_ns == DUE_BY_POLICY)
         delay_ns = due__retry_delay(q, r, due__load_relaxed(&l->failures) + 1); /* R1 */
     return give_back(q, number, due__time_add(due__clock_now(&q->clock), delay_ns));
@@ -338,12 +343,10 @@ static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const ch
     if (rc == 0) {
         if (!gone(q, number, w, &rc))
             rc = cause != 0 ? bury(q, number, cause, reason) : fail(q, number, delay_ns);
+        else if (cause == 0 && answers(rc))
+            due__nacked(q, number);
         if (!answers(rc))
             due__lease_resume(q, number);
-    }
-    if (rc == 0 && cause == 0) {
-        due__add_relaxed(&q->nacked, 1); /* no edge: a counter */
-        due__count(q, number, DUE__F_NACKED, 1);
     }
     if (answers(rc))
         let_go(q, job, number);

@@ -325,7 +325,14 @@ void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
 {
     due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
     due__add_relaxed(&q->retried, 1);                         /* no edge: a counter */
+    due__nacked(q, number);
     due__wait_again(q, number, w, at_ns);
+}
+
+void due__nacked(struct due_queue *q, uint32_t number)
+{
+    due__add_relaxed(&q->nacked, 1); /* no edge: a counter */
+    due__count(q, number, DUE__F_NACKED, 1);
 }
 
 int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)

@@ -1,4 +1,5 @@
 /* A queue with a store: what is written through, and what comes back. */
+#include "due/metrics.h"
 #include "shop.h"
 
 #define shop_again(s, ns) shop_crash((s), (struct lab_options){ .start_ns = (ns) })
@@ -142,6 +143,39 @@ Test(stored, a_nack_is_kept_with_its_time_and_its_count, .timeout = 60)
     cr_expect_eq(job.deadline_ns, 5);
     cr_expect_eq(due_ack(&job), 0);
     shop_close(&s);
+}
+
+/* Also if its caller is gone by then; one that is refused is not. */
+Test(stored, a_nack_is_counted_when_it_has_landed, .timeout = 60)
+{
+    const due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
+
+    for (int i = 0; i < 5; i++) {
+        bool async = i == 4;
+        bool last = i % 2 != 0;
+        enum memory_fault_kind kind = async   ? MEMORY_FULL
+                                      : i < 2 ? MEMORY_DOUBT_NOT
+                                              : MEMORY_DOUBT_LANDED;
+        struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(30), .with.metrics = 1,
+                                  .with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
+        struct due_topic_stats of_topic;
+        due_job job;
+
+        lab_enqueue(&s.lab, "tea", .retry = last ? &once : NULL);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+        shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, kind);
+        cr_expect_eq(due_nack(&job, 5), async ? 0 : DUE_EINDOUBT);
+        if (!async)
+            memory_store_forgive(s.store);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        cr_expect_eq(lab_stats(&s.lab).dead, (uint64_t)last);
+        cr_expect_eq(lab_stats(&s.lab).nacked, (uint64_t)!async, "%d", i);
+        cr_expect_eq(due_topic_stats(s.lab.q, 0, &of_topic), 0);
+        cr_expect_eq(of_topic.nacked, (uint64_t)!async, "%d", i);
+        memory_store_forgive(s.store);
+        shop_close(&s);
+    }
 }
 
 Test(stored, a_moved_job_is_moved_in_the_store, .timeout = 60)
