@@ -1,5 +1,5 @@
-/* redis_user.h - the user of docs/redis-layout.md, who may do what the library needs and no more.
- * `redis_user.sh` compares.
+/* redis_user.h - the user of docs/redis-layout.md, who may do what the library needs and no more;
+ * and what else is said to a server.  `redis_user.sh` compares with the page and with the code.
  */
 #ifndef REDIS_USER_H
 #define REDIS_USER_H
@@ -10,6 +10,14 @@
     "+unwatch", "+wait", "+get", "+set", "+del", "+pexpire", "+pttl", "+hset", "+hsetnx", "+hget", \
     "+hmget", "+hdel", "+hlen", "+hkeys", "+zadd", "+zrem", "+zrange", "+zcount", "+zscan", \
     "+hscan", "+zscore", "+eval"
+
+/* What needs no permission, what may be refused, and what only the command duectl says. */
+#define REDIS_USER_BESIDES "auth", "config|get", "hgetall", "scan", "zcard"
+
+/* The commands with options, and these; of AUTH, with a user, it is an argument's name. */
+#define REDIS_USER_OPTIONS \
+    "auth username", "hscan COUNT", "scan COUNT", "scan MATCH", "set PX", "zrange WITHSCORES", \
+    "zscan COUNT"
 /* clang-format on */
 
 #endif
