@@ -413,7 +413,7 @@ LAB_TEST(exposition, shows_what_gates_hold_and_rounds_that_were_done)
     lab_turn_to(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "tick");
     cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0);
-    char *text = text_of(&lab);
+    char *text = exposition_text(lab.q);
     cr_expect_eq(exposition_value(text, "due_passed_jobs{queue=\"orders\"}"), 1);
     cr_expect_eq(exposition_value(text, "due_kept_back_jobs{queue=\"orders\"}"), 2);
     cr_expect_eq(exposition_value(text, "due_jobs_repeated_total{queue=\"orders\"}"), 1);
