@@ -38,6 +38,7 @@ put()
 {
     cat >put.due
     wanted=$(grep -c . put.due)
+    : >put.err # before it is looked at: what runs beside us may empty it later
     "$duectl" run --store "$url" --queue "$1" --ack-lines --exec 'exit 0' put.due 2>put.err \
         >/dev/null &
     putter=$!
