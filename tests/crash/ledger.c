@@ -535,6 +535,12 @@ void ledger_balance(struct ledger *l)
     l->first = l->n_jobs;
 }
 
+void ledger_forget(struct ledger *l)
+{
+    l->n_jobs = l->first = 0;
+    memset(l->table, 0, l->table_room * sizeof *l->table);
+}
+
 struct ledger_verdict ledger_verdict(const struct ledger *l)
 {
     return l->v;

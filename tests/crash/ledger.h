@@ -51,6 +51,8 @@ void ledger_death(struct ledger *l, int64_t time_ns);
 void ledger_risk(struct ledger *l);
 /* Everything has been taken out: what has not come is not there. */
 void ledger_balance(struct ledger *l);
+/* The server makes way for an empty one: none of the jobs can be met again. */
+void ledger_forget(struct ledger *l);
 
 struct ledger_verdict ledger_verdict(const struct ledger *l);
 
