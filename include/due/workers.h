@@ -164,18 +164,18 @@ DUE_API int due_workers_free(due_workers *workers);
 
 /* What a pool has done and does.  The figures of one thread belong together. */
 struct due_workers_stats {
-    uint64_t threads; /* now: that have not ended */
-    uint64_t running; /* now: in a handler, or answering for it */
-    uint64_t idle;    /* now: threads that wait for a job */
-    uint64_t ahead;   /* now: reserved, not yet begun */
-    uint64_t handled; /* handlers that have returned; each is one of the next five */
-    uint64_t acked;   /* */
-    uint64_t retried; /* */
-    uint64_t buried;  /* */
-    uint64_t lost;    /* the lease had ended before the answer: it changed nothing */
-    uint64_t
-        unanswered;    /* the answer was refused, as by a store that is away: the lease runs out */
-    uint64_t extended; /* times a lease was extended */
+    uint64_t threads;    /* now: that have not ended */
+    uint64_t running;    /* now: in a handler, or answering for it */
+    uint64_t idle;       /* now: threads that wait for a job */
+    uint64_t ahead;      /* now: reserved, not yet begun */
+    uint64_t handled;    /* handlers that have returned; each is one of the next five */
+    uint64_t acked;      /* */
+    uint64_t retried;    /* */
+    uint64_t buried;     /* */
+    uint64_t lost;       /* the lease had ended before the answer: it changed nothing */
+    uint64_t unanswered; /* the answer was refused, as by a store that is away: the lease runs out;
+                            or it is in doubt: the queue sees it through */
+    uint64_t extended;   /* times a lease was extended */
     uint64_t given_back; /* jobs that were reserved and not begun */
     uint64_t reserved[8];
 };
