@@ -280,6 +280,22 @@ static int run_dequeue_batch(void *arg)
     return due_dequeue_batch(c->q, NULL, 0, &c->job, 1, c->timeout_ns);
 }
 
+static int run_reserve(void *arg)
+{
+    struct crew_call *c = arg;
+
+    if (c->topics == NULL)
+        return due_reserve(c->q, &c->job, c->lease_ns, c->timeout_ns);
+    return due_reserve_from(c->q, c->topics, c->n, &c->job, c->lease_ns, c->timeout_ns);
+}
+
+static int run_reserve_batch(void *arg)
+{
+    struct crew_call *c = arg;
+
+    return due_reserve_batch(c->q, c->topics, c->n, &c->job, 1, c->lease_ns, c->timeout_ns);
+}
+
 static int run_enqueue(void *arg)
 {
     struct crew_call *c = arg;
@@ -299,6 +315,13 @@ static int run_close(void *arg)
     struct crew_call *c = arg;
 
     return due_close(c->q, c->mode, c->timeout_ns);
+}
+
+static int run_stop(void *arg)
+{
+    struct crew_call *c = arg;
+
+    return due_workers_stop(c->pool, c->timeout_ns);
 }
 
 static void call(struct crew_call *c, due_queue *q, int64_t timeout_ns, int (*run)(void *))
@@ -327,6 +350,27 @@ void crew_call_dequeue_batch(struct crew_call *c, due_queue *q, int64_t timeout_
     call(c, q, timeout_ns, run_dequeue_batch);
 }
 
+static void call_reserve(struct crew_call *c, due_queue *q, const int *topics, size_t n,
+                         int64_t lease_ns, int64_t timeout_ns, int (*run)(void *))
+{
+    c->topics = topics;
+    c->n = n;
+    c->lease_ns = lease_ns;
+    call(c, q, timeout_ns, run);
+}
+
+void crew_call_reserve(struct crew_call *c, due_queue *q, const int *topics, size_t n,
+                       int64_t lease_ns, int64_t timeout_ns)
+{
+    call_reserve(c, q, topics, n, lease_ns, timeout_ns, run_reserve);
+}
+
+void crew_call_reserve_batch(struct crew_call *c, due_queue *q, const int *topics, size_t n,
+                             int64_t lease_ns, int64_t timeout_ns)
+{
+    call_reserve(c, q, topics, n, lease_ns, timeout_ns, run_reserve_batch);
+}
+
 void crew_call_enqueue(struct crew_call *c, due_queue *q, due_spec spec, int64_t timeout_ns)
 {
     c->spec = spec;
@@ -344,6 +388,12 @@ void crew_call_close(struct crew_call *c, due_queue *q, enum due_close_mode mode
 {
     c->mode = mode;
     call(c, q, timeout_ns, run_close);
+}
+
+void crew_call_stop(struct crew_call *c, due_workers *pool, int64_t timeout_ns)
+{
+    c->pool = pool;
+    call(c, NULL, timeout_ns, run_stop);
 }
 
 void crew_call_asleep(struct crew_call *c)

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "due/due.h"
+#include "due/workers.h"
 
 /* ---- The program ---- */
 
@@ -77,8 +77,10 @@ struct crew_call {
     struct crew_thread thread;
     due_queue *q;
     int64_t timeout_ns;
-    const int *topics;        /* dequeue: of these; NULL: of any */
-    size_t n;                 /* topics; or jobs of a batch */
+    const int *topics;        /* dequeue, reserve: of these; NULL: of any */
+    size_t n;                 /* topics */
+    int64_t lease_ns;         /* reserve */
+    due_workers *pool;        /* to be stopped */
     due_job job;              /* what was taken */
     due_spec spec;            /* what is to be put in */
     enum due_close_mode mode; /* how to close */
@@ -88,10 +90,16 @@ void crew_call_dequeue(struct crew_call *c, due_queue *q, int64_t timeout_ns);
 void crew_call_dequeue_from(struct crew_call *c, due_queue *q, const int *topics, size_t n,
                             int64_t timeout_ns);
 void crew_call_dequeue_batch(struct crew_call *c, due_queue *q, int64_t timeout_ns);
+/* Of @n @topics; NULL and 0: of any. */
+void crew_call_reserve(struct crew_call *c, due_queue *q, const int *topics, size_t n,
+                       int64_t lease_ns, int64_t timeout_ns);
+void crew_call_reserve_batch(struct crew_call *c, due_queue *q, const int *topics, size_t n,
+                             int64_t lease_ns, int64_t timeout_ns);
 void crew_call_enqueue(struct crew_call *c, due_queue *q, due_spec spec, int64_t timeout_ns);
 void crew_call_enqueue_batch(struct crew_call *c, due_queue *q, due_spec spec, int64_t timeout_ns);
 void crew_call_close(struct crew_call *c, due_queue *q, enum due_close_mode mode,
                      int64_t timeout_ns);
+void crew_call_stop(struct crew_call *c, due_workers *pool, int64_t timeout_ns);
 
 /* Until the call sleeps; what it answered. */
 void crew_call_asleep(struct crew_call *c);

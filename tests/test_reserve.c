@@ -227,6 +227,98 @@ LAB_TEST(reserve, in_batches_and_by_topic)
     lab_close(&lab);
 }
 
+/* Two of three: those take turns, what comes again goes to them too, and the third is left. */
+LAB_TEST(reserve, of_several_topics_at_once)
+{
+    struct lab lab = lab_open();
+    int two[] = { lab_topic(&lab, "mail"), lab_topic(&lab, "post") };
+    int third = lab_topic(&lab, "fax");
+    int taken[2] = { 0, 0 };
+    due_job job;
+
+    lab_enqueue(&lab, "left alone", .topic = third);
+    for (int i = 0; i < 6; i++)
+        lab_enqueue(&lab, "job", .topic = two[i / 3]);
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), 0);
+        cr_assert(job.topic == two[0] || job.topic == two[1]);
+        taken[job.topic == two[1]]++;
+        cr_expect_eq(due_ack(&job), 0);
+    }
+    cr_expect_eq(taken[0], 2, "they take turns");
+    for (int i = 0; i < 2; i++) { /* one comes again by a nack, one as its lease ends */
+        cr_assert_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), 0);
+        if (i == 0)
+            cr_expect_eq(due_nack(&job, LEASE), 0);
+        due_job_done(&job);
+    }
+    cr_expect_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), DUE_EAGAIN);
+    lab_advance(&lab, LEASE);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), 0);
+        cr_expect_eq(job.attempts, 2u);
+        cr_expect_eq(due_ack(&job), 0);
+    }
+    cr_expect_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(due_reserve_from(lab.q, (int[]){ two[0], third, 99 }, 3, &job, LEASE, 0),
+                 DUE_EINVAL);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "left alone");
+    lab_close(&lab);
+}
+
+LAB_TEST(reserve, a_batch_of_several_topics_at_once)
+{
+    struct lab lab = lab_open();
+    int two[] = { lab_topic(&lab, "mail"), lab_topic(&lab, "post") };
+    int third = lab_topic(&lab, "fax");
+    int of[2] = { 0, 0 };
+    due_job jobs[8];
+
+    lab_enqueue(&lab, "left alone", .topic = third);
+    lab_enqueue(&lab, "also", .topic = 0);
+    for (int i = 0; i < 5; i++)
+        lab_enqueue(&lab, "job", .topic = two[i % 2]);
+    cr_assert_eq(due_reserve_batch(lab.q, two, 2, jobs, 8, LEASE, 0), 5);
+    for (int i = 0; i < 5; i++) {
+        cr_assert(jobs[i].topic == two[0] || jobs[i].topic == two[1]);
+        of[jobs[i].topic == two[1]]++;
+    }
+    cr_expect_eq(of[0], 3);
+    cr_expect_eq(of[1], 2);
+    cr_expect_eq(due_ack_batch(jobs, 5, NULL), 5);
+    cr_expect_eq(due_reserve_batch(lab.q, two, 2, jobs, 8, LEASE, 0), DUE_EAGAIN);
+    cr_expect_str_eq(lab_dequeue_from(&lab, third), "left alone");
+    cr_expect_str_eq(lab_dequeue_all(&lab), "also");
+    lab_close(&lab);
+}
+
+/* A job of either topic ends the wait, and one of the third does not. */
+LAB_TEST(reserve, waits_for_several_topics_at_once)
+{
+    for (int i = 0; i < 4; i++) {
+        struct lab lab = lab_open();
+        int two[] = { lab_topic(&lab, "mail"), lab_topic(&lab, "post") };
+        int third = lab_topic(&lab, "fax");
+        bool batch = i >= 2;
+        struct crew_call call;
+
+        if (batch)
+            crew_call_reserve_batch(&call, lab.q, two, 2, LEASE, DUE_FOREVER);
+        else
+            crew_call_reserve(&call, lab.q, two, 2, LEASE, DUE_FOREVER);
+        crew_call_asleep(&call);
+        lab_enqueue(&lab, "left alone", .topic = third);
+        crew_call_asleep(&call);
+        cr_expect_not(atomic_load(&call.thread.back));
+        lab_enqueue(&lab, "tea", .topic = two[i % 2]);
+        cr_assert_eq(crew_call_answer(&call), (int)batch);
+        cr_expect(text_is(&call.job, "tea"));
+        cr_expect_eq(due_ack(&call.job), 0);
+        cr_expect_str_eq(lab_dequeue_all(&lab), "left alone");
+        lab_close(&lab);
+    }
+}
+
 LAB_TEST(reserve, a_capacity_counts_it_until_it_is_answered_for)
 {
     struct lab lab = lab_open(.with.capacity = 1);

@@ -129,6 +129,35 @@ LAB_TEST(workers, only_jobs_of_its_topics_are_taken)
     lab_close(&lab);
 }
 
+/* Of two of three, and what they give back comes to them again. */
+LAB_TEST(workers, jobs_of_each_of_its_topics_are_taken)
+{
+    struct lab lab = lab_open();
+    int two[] = { lab_topic(&lab, "mail"), lab_topic(&lab, "post") };
+    int third = lab_topic(&lab, "fax");
+    struct desk desk =
+        desk_open_on(&lab, 2, two, 2, &(due_workers_options){ .size = DUE_WORKERS_INIT });
+
+    lab_enqueue(&lab, "left alone", .topic = third);
+    lab_enqueue(&lab, "also", .topic = 0);
+    for (int i = 0; i < 6; i++) {
+        WAIT_UNTIL(desk_stats(&desk).idle == 2);
+        lab_enqueue(&lab, "job", .topic = two[i % 2]);
+        for (unsigned attempt = 1; attempt <= 2; attempt++) {
+            desk_until_begun(&desk);
+            cr_expect_eq(desk.state->job.topic, two[i % 2]);
+            cr_expect_eq(desk.state->job.attempts, attempt);
+            desk_let_go(&desk, attempt == 1 ? due_try_again_in(0) : due_done());
+        }
+    }
+    WAIT_UNTIL(desk_stats(&desk).acked == 6 && desk_stats(&desk).idle == 2);
+    cr_expect_eq(atomic_load(&desk.state->begun_count), 12u);
+    cr_expect_eq(lab_stats(&lab).waiting, 2u);
+    cr_expect_str_eq(lab_dequeue_from(&lab, third), "left alone");
+    desk_close(&desk);
+    lab_close(&lab);
+}
+
 /* ---- Leases ---------------------------------------------------------------------------------- */
 
 LAB_TEST(workers, a_lease_is_extended_while_its_handler_runs)
