@@ -1,10 +1,11 @@
 /* A child after fork(): every call answers, none hangs, and the parent does not notice. */
-#include "due/metrics.h"
-#include "lab.h"
-
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "due/metrics.h"
+#include "shop.h"
+#include "workers_lab.h"
 
 /* Run @test in a child; its exit status. */
 static int in_child(int (*test)(struct lab *lab), struct lab *lab)
@@ -26,12 +27,16 @@ static int in_child(int (*test)(struct lab *lab), struct lab *lab)
 static due_histogram some_histogram;
 static due_id some_id;
 static due_job some_job;
+static due_job reserved[2];
+static struct desk some_desk;
 
-/* The line of the first answer that was not DUE_EFORK; 0 if all were. */
-#define EXPECT_EFORK(call)          \
-    do {                            \
-        if ((call) != DUE_EFORK)    \
-            return __LINE__ & 0x7f; \
+/* Says which answer was another, and ends the child's part. */
+#define EXPECT_EFORK(call)                                 \
+    do {                                                   \
+        if ((call) != DUE_EFORK) {                         \
+            fprintf(stderr, "not DUE_EFORK: %s\n", #call); \
+            return 1;                                      \
+        }                                                  \
     } while (0)
 
 static int putting_in_and_out(struct lab *lab)
@@ -47,6 +52,34 @@ static int putting_in_and_out(struct lab *lab)
     EXPECT_EFORK(due_dequeue(lab->q, &job, DUE_FOREVER));
     EXPECT_EFORK(due_dequeue_from(lab->q, &topic, 1, &job, DUE_FOREVER));
     EXPECT_EFORK(due_dequeue_batch(lab->q, NULL, 0, &job, 1, DUE_FOREVER));
+    EXPECT_EFORK(due_reserve(lab->q, &job, 5, 0));
+    EXPECT_EFORK(due_reserve(lab->q, &job, 5, DUE_FOREVER));
+    EXPECT_EFORK(due_reserve_from(lab->q, &topic, 1, &job, 5, DUE_FOREVER));
+    EXPECT_EFORK(due_reserve_batch(lab->q, NULL, 0, &job, 1, 5, DUE_FOREVER));
+    spec.key = "new";
+    spec.key_len = 3;
+    EXPECT_EFORK(due_enqueue(lab->q, &spec, 0, NULL));
+    return 0;
+}
+
+/* They are its copies: nothing of them is the parent's any more. */
+static int answering_for_a_job(struct lab *lab)
+{
+    int results[2] = { 0, 0 };
+
+    (void)lab;
+    EXPECT_EFORK(due_ack(&reserved[0]));
+    EXPECT_EFORK(due_nack(&reserved[0], 0));
+    EXPECT_EFORK(due_nack(&reserved[0], DUE_BY_POLICY));
+    EXPECT_EFORK(due_bury(&reserved[0], "why"));
+    EXPECT_EFORK(due_extend(&reserved[0], 5));
+    if (due_ack_batch(reserved, 2, results) != 0)
+        return 2;
+    EXPECT_EFORK(results[0]);
+    EXPECT_EFORK(results[1]);
+    if (due_job_stopping(&reserved[0]) != 1)
+        return 3;
+    due_job_done(&reserved[0]);
     return 0;
 }
 
@@ -54,6 +87,7 @@ static int naming_a_job(struct lab *lab)
 {
     due_info info;
     int64_t ns;
+    due_id id;
     int result;
 
     EXPECT_EFORK(due_cancel(lab->q, some_id, NULL));
@@ -62,6 +96,12 @@ static int naming_a_job(struct lab *lab)
     EXPECT_EFORK(due_promote(lab->q, some_id));
     EXPECT_EFORK(due_find(lab->q, some_id, &info));
     EXPECT_EFORK(due_remaining(lab->q, some_id, &ns));
+    EXPECT_EFORK(due_update(lab->q, some_id, "new", 3));
+    EXPECT_EFORK(
+        due_amend(lab->q, some_id, &(due_spec){ DUE_SPEC_INIT, .at_ns = 5 }, DUE_SET_TIME));
+    EXPECT_EFORK(due_kick(lab->q, some_id));
+    EXPECT_EFORK(due_find_key(lab->q, "key", 3, &id));
+    EXPECT_EFORK(due_cancel_key(lab->q, "key", 3, NULL));
     return 0;
 }
 
@@ -86,7 +126,74 @@ static int naming_the_queue(struct lab *lab)
     EXPECT_EFORK(due_next_deadline(lab->q));
     EXPECT_EFORK(due_now(lab->q));
     EXPECT_EFORK(due_close(lab->q, DUE_CLOSE_DISCARD, DUE_FOREVER));
+    EXPECT_EFORK(due_close(lab->q, DUE_CLOSE_DRAIN, DUE_FOREVER));
     return 0;
+}
+
+static int naming_the_dead_and_more(struct lab *lab)
+{
+    static const due_retry retry = { .kind = DUE_RETRY_FIXED };
+    struct due_topic_stats of_topic;
+    struct due_metrics metrics;
+    uint64_t cursor = 0;
+    char text[64];
+    due_dead dead;
+
+    EXPECT_EFORK(due_kick_all(lab->q, DUE_ALL_TOPICS, NULL));
+    EXPECT_EFORK(due_list_dead(lab->q, &cursor, &dead, 1));
+    EXPECT_EFORK(due_clear_dead(lab->q, DUE_ALL_TOPICS, NULL));
+    EXPECT_EFORK(due_topic_limit(lab->q, 0, 1));
+    EXPECT_EFORK(due_topic_retry(lab->q, 0, &retry));
+    EXPECT_EFORK(due_topic_stats(lab->q, 0, &of_topic));
+    EXPECT_EFORK(due_metrics(lab->q, &metrics));
+    EXPECT_EFORK(due_metrics_write(lab->q, text, sizeof text));
+    EXPECT_EFORK(due_metrics_write(lab->q, NULL, 0));
+    EXPECT_EFORK(due_flush(lab->q, 0));
+    EXPECT_EFORK(due_flush(lab->q, DUE_FOREVER));
+    return due_topic_name(lab->q, 0) != NULL ? 0 : 2;
+}
+
+static int naming_its_workers(struct lab *lab)
+{
+    struct due_workers_stats stats;
+    due_workers *pool;
+
+    EXPECT_EFORK(due_workers_start(&pool, lab->q, NULL, 0, 1, desk_handle, NULL, NULL));
+    EXPECT_EFORK(due_workers_stop(some_desk.pool, 0));
+    EXPECT_EFORK(due_workers_stop(some_desk.pool, DUE_FOREVER));
+    EXPECT_EFORK(due_workers_stats(some_desk.pool, &stats));
+    return due_workers_free(some_desk.pool); /* the child's copy */
+}
+
+/* Two jobs are out, one waits, one is dead, and a pool waits for a fifth. */
+static void call_everything_in_children(struct lab *lab)
+{
+    int topic = lab_topic(lab, "the pool's");
+    due_job job;
+
+    for (int i = 0; i < 3; i++) {
+        lab_enqueue(lab, "out", .delay_ns = 0);
+        cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+        cr_assert_eq(due_reserve(lab->q, i < 2 ? &reserved[i] : &job, DUE_S(100), 0), 0);
+    }
+    cr_assert_eq(due_bury(&job, NULL), 0);
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+    some_id = lab_enqueue(lab, "job", .delay_ns = 5, .key = "key", .key_len = 3);
+    some_desk = desk_open_on(lab, 2, &topic, 1, &(due_workers_options){ .size = DUE_WORKERS_INIT });
+    WAIT_UNTIL(desk_stats(&some_desk).idle == 2);
+    cr_expect_eq(in_child(putting_in_and_out, lab), 0, "in or out");
+    cr_expect_eq(in_child(answering_for_a_job, lab), 0, "an answer");
+    cr_expect_eq(in_child(naming_a_job, lab), 0, "a job");
+    cr_expect_eq(in_child(naming_the_queue, lab), 0, "the queue");
+    cr_expect_eq(in_child(naming_the_dead_and_more, lab), 0, "the dead, and more");
+    cr_expect_eq(in_child(naming_its_workers, lab), 0, "workers");
+    desk_close(&some_desk);
+    cr_expect_eq(due_ack_batch(reserved, 2, NULL), 2, "the parent's were answered for");
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+    cr_expect_eq(lab_stats(lab).dead, 1u);
+    lab_advance(lab, 5);
+    cr_expect_str_eq(lab_dequeue(lab), "job");
+    cr_expect_eq(due_clear_dead(lab->q, DUE_ALL_TOPICS, NULL), 0);
 }
 
 /* D1 */
@@ -94,18 +201,27 @@ LAB_TEST(fork, makes_every_call_answer_efork)
 {
     struct lab lab = lab_open();
 
-    some_id = lab_enqueue(&lab, "job", .delay_ns = 5);
-    cr_expect_eq(in_child(putting_in_and_out, &lab), 0, "in or out");
-    cr_expect_eq(in_child(naming_a_job, &lab), 0, "a job");
-    cr_expect_eq(in_child(naming_the_queue, &lab), 0, "the queue");
-    lab_advance(&lab, 5);
-    cr_expect_str_eq(lab_dequeue(&lab), "job");
+    call_everything_in_children(&lab);
     lab_close(&lab);
 }
 
 static int freeing(struct lab *lab)
 {
     return due_free(lab->q) == 0 ? 0 : 1;
+}
+
+/* And does not touch the store. */
+Test(fork, makes_every_call_of_a_queue_with_a_store_answer_efork, .timeout = 60)
+{
+    for (int i = 0; i < 2; i++) {
+        struct shop s = shop_make(.with.confirm = i == 0 ? DUE_CONFIRM_SYNC : DUE_CONFIRM_ASYNC);
+
+        call_everything_in_children(&s.lab);
+        cr_expect_eq(in_child(freeing, &s.lab), 0);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+        shop_close(&s);
+    }
 }
 
 LAB_TEST(fork, lets_the_child_give_its_copy_of_the_memory_back)
