@@ -1,4 +1,7 @@
 /* Closing: drain, discard, and everybody who waits meanwhile. */
+#include <sched.h>
+
+#include "due/metrics.h"
 #include "lab.h"
 
 LAB_TEST(close, of_an_empty_queue_is_done_at_once)
@@ -177,14 +180,33 @@ LAB_TEST(close, by_draining_keeps_its_timeout)
     lab_close(&lab);
 }
 
+/* A handler that goes on until its queue is closed, whatever else it is told. */
+static due_answer until_closed(void *ctx, const due_job *job)
+{
+    due_queue *q = job->queue;
+    int nothing = *(const int *)ctx;
+    due_job other;
+
+    while (due_dequeue_from(q, &nothing, 1, &other, 0) != DUE_ECLOSED)
+        sched_yield();
+    return due_done();
+}
+
 /* The original's fourth defect, B7: close with callers blocked in every verb that can block */
 LAB_TEST(close, wakes_a_caller_blocked_in_every_verb)
 {
-    struct lab lab = lab_open(.with.capacity = 1);
+    enum { DRAIN = 9, STOP, CALLERS };
+    struct lab lab = lab_open(.with.capacity = 2);
     int topic = lab_topic(&lab, "mail");
+    int work = lab_topic(&lab, "work");
     due_spec spec = { DUE_SPEC_INIT, .delay_ns = 5 };
-    struct crew_call call[7];
+    struct crew_call call[CALLERS];
+    due_workers *pool;
 
+    cr_assert_eq(due_workers_start(&pool, lab.q, &work, 1, 2, until_closed, &topic, NULL), 0);
+    lab_enqueue(&lab, "at work", .topic = work);
+    while (lab_stats(&lab).leased == 0)
+        sched_yield();
     lab_enqueue(&lab, "later", .at_ns = DUE_S(100));
     crew_call_dequeue(&call[0], lab.q, DUE_FOREVER);
     crew_call_asleep(&call[0]);
@@ -194,17 +216,31 @@ LAB_TEST(close, wakes_a_caller_blocked_in_every_verb)
     crew_call_asleep(&call[2]);
     crew_call_dequeue_batch(&call[3], lab.q, DUE_FOREVER);
     crew_call_asleep(&call[3]);
-    crew_call_enqueue(&call[4], lab.q, spec, DUE_FOREVER);
+    crew_call_reserve(&call[4], lab.q, NULL, 0, DUE_S(1), DUE_FOREVER);
     crew_call_asleep(&call[4]);
-    crew_call_enqueue_batch(&call[5], lab.q, spec, DUE_S(1000));
+    crew_call_reserve(&call[5], lab.q, &topic, 1, DUE_S(1), DUE_S(1000));
     crew_call_asleep(&call[5]);
-    crew_call_close(&call[6], lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
+    crew_call_reserve_batch(&call[6], lab.q, NULL, 0, DUE_S(1), DUE_FOREVER);
     crew_call_asleep(&call[6]);
+    crew_call_enqueue(&call[7], lab.q, spec, DUE_FOREVER);
+    crew_call_asleep(&call[7]);
+    crew_call_enqueue_batch(&call[8], lab.q, spec, DUE_S(1000));
+    crew_call_asleep(&call[8]);
+    crew_call_stop(&call[STOP], pool, DUE_FOREVER);
+    crew_call_asleep(&call[STOP]);
+    for (int i = 0; i < CALLERS; i++)
+        cr_expect(i == DRAIN || !atomic_load(&call[i].thread.back), "caller %d", i);
+    crew_call_close(&call[DRAIN], lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
+    crew_call_asleep(&call[DRAIN]);
+    for (int i = 0; i < CALLERS; i++) /* who puts in is refused from here on */
+        cr_expect(i == 7 || i == 8 || !atomic_load(&call[i].thread.back), "caller %d", i);
 
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < DRAIN; i++)
         cr_expect_eq(crew_call_answer(&call[i]), DUE_ECLOSED, "caller %d", i);
-    cr_expect_eq(crew_call_answer(&call[6]), 0);
+    cr_expect_eq(crew_call_answer(&call[DRAIN]), 0);
+    cr_expect_eq(crew_call_answer(&call[STOP]), 0);
+    cr_expect_eq(due_workers_free(pool), 0);
     cr_expect_eq(atomic_load(&lab.state->discarded), 1u);
     lab_close(&lab);
 }
@@ -236,6 +272,9 @@ LAB_TEST(close, leaves_every_call_a_definite_answer)
     uint64_t cursor = 0;
     uint64_t cleared = 9;
     int topic = 0;
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = 5 };
+    struct due_metrics metrics;
+    due_dead dead;
     due_info info;
     due_job job;
 
@@ -244,6 +283,20 @@ LAB_TEST(close, leaves_every_call_a_definite_answer)
     cr_expect_eq(due_dequeue(lab.q, &job, DUE_FOREVER), DUE_ECLOSED);
     cr_expect_eq(due_dequeue_from(lab.q, &topic, 1, &job, DUE_FOREVER), DUE_ECLOSED);
     cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, &job, 1, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(due_reserve(lab.q, &job, 5, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(due_reserve_from(lab.q, &topic, 1, &job, 5, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(due_reserve_batch(lab.q, NULL, 0, &job, 1, 5, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(due_enqueue(lab.q, &spec, DUE_FOREVER, NULL), DUE_ECLOSED);
+    cr_expect_eq(due_enqueue_batch(lab.q, &spec, 1, DUE_FOREVER, NULL), DUE_ECLOSED);
+    cr_expect_lt(due_kick(lab.q, id), 0);
+    cr_expect_lt(due_update(lab.q, id, "new", 3), 0);
+    cr_expect_eq(due_find_key(lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_list_dead(lab.q, &cursor, &dead, 1), 0);
+    cr_expect_eq(due_clear_dead(lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
+    cr_expect_eq(due_flush(lab.q, DUE_FOREVER), 0);
+    cr_expect_eq(due_metrics(lab.q, &metrics), 0);
+    cursor = 0;
     cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_ENOENT);
     cr_expect_eq(due_find(lab.q, id, &info), DUE_ENOENT);
     cr_expect_lt(due_reschedule(lab.q, id, 5), 0);
