@@ -7,6 +7,10 @@
  * was the last one allowed, or a dead job's time is over.  That needs hooks, and perhaps the store.
  * So the job is made the finder's own (LENT), left in a list, and seen to after the release.
  *
+ * Few jobs die, so a grave is made when one does.  Who buries a job is told if there is no memory.
+ * Where nobody is, because a lease has ended, the job waits for a second, and dies when somebody is
+ * about to take it: he is told.
+ *
  * Guards     T  the timeline lock      O  whoever owns the job      A  atomic, see Edges
  *
  * Edges      described elsewhere: J1 job.h, R1 R3 lease.c, C2 close.c
@@ -370,6 +374,8 @@ static void reap(struct due_queue *q, uint32_t number)
         due__lease_revoke(q, number);
     } else if (due__grave_is(q, number)) {
         discard(q, number);
+    } else if (!due__grave_make(q, number)) { /* not yet: see the head */
+        due__wait_later(q, number);
     } else {
         due__grave_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
         if (q->commits == NULL) {

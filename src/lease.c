@@ -27,7 +27,7 @@
 
 #include "atomic.h"
 
-#define LATER_NS DUE_S(1) /* until a job is looked at again that the store refused to change */
+#define LATER_NS DUE_S(1) /* until a job is looked at again that could not be changed */
 
 /* ---- Reserving ---- */
 
@@ -37,16 +37,13 @@ bool due__lease_limited(const struct due_queue *q, const struct due__job *j)
            due__retry_limit(due__retry_of(q, j)) > 0;
 }
 
-/* The records that the jobs will need, also if they die without anybody to ask for memory. */
+/* The records that the jobs will need. */
 int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         uint32_t number = due__slot_job(slots[i]);
-        const struct due__job *j = due__job_at(&q->slab, number);
-        bool limited = due__lease_limited(q, j);
 
-        if (!due__side_make(&q->leases, &q->alloc, number) ||
-            (limited && !due__grave_make(q, number)))
+        if (!due__side_make(&q->leases, &q->alloc, number))
             return DUE_ENOMEM;
         __builtin_prefetch(due__lease_at(q, number), 1); /* it is far from everything else */
         if (q->commits != NULL)
@@ -101,9 +98,7 @@ void due__lease_count(struct due_queue *q, uint32_t number)
 /* Of its attempts, as it is now. */
 static uint32_t limit_of(const struct due_queue *q, uint32_t number)
 {
-    /* Without a grave there was no limit when memory was asked for: it is looked at anew before the
-     * next hand-over. */
-    if (!due__load_relaxed(&q->limits) || !due__side_has(&q->graves, number)) /* Y1 of retry.c */
+    if (!due__load_relaxed(&q->limits)) /* Y1 of retry.c */
         return 0;
     uint32_t limit = due__retry_limit(due__retry_of(q, due__job_at(&q->slab, number)));
     return limit < DUE__COUNTED ? limit : DUE__COUNTED - 1;
@@ -308,6 +303,7 @@ void due__wait_later(struct due_queue *q, uint32_t number)
     struct due__tenure t;
 
     due__enter(q, &t);
+    t.rounds = DUE__ROUNDS_MAX; /* there may be many: who sees to them sees to no others besides */
     due__wait_again(q, number, w, due__later(q));
     due__leave(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w));

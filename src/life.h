@@ -105,7 +105,7 @@ static inline bool due__may_be_dead(uint64_t w)
     return due__word_state(w) == DUE__DEAD || due__word_state(w) == DUE__MOVING;
 }
 
-/* What a job needs to die later, when there may be no memory.  False: there is none. */
+/* What a job needs to die.  False: there is no memory. */
 bool due__grave_make(struct due_queue *q, uint32_t number);
 /* Is the caller's own job dead, or about to be? */
 bool due__grave_is(const struct due_queue *q, uint32_t number);

@@ -110,10 +110,8 @@ void due__promise_keep(const due_job *job, int64_t until_ns)
     struct due__tenure t;
     uint32_t number;
     struct due__job *j = place_of(job, &number);
-    uint32_t limit = 0;
+    uint32_t limit = due__lease_limited(q, j) ? due__retry_limit(due__retry_of(q, j)) : 0;
 
-    if (due__lease_limited(q, j) && due__grave_make(q, number)) /* else as if it had no limit yet */
-        limit = due__retry_limit(due__retry_of(q, j));
     due__enter(q, &t);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     remember(q, number, job, limit);

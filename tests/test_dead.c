@@ -86,6 +86,82 @@ LAB_TEST(dead, after_the_last_attempt_by_the_end_of_its_lease)
     lab_close(&lab);
 }
 
+/* ---- Without memory for a grave ---- */
+
+static void forbid_memory(struct lab *lab, bool yes)
+{
+    struct flaky *memory = &lab->state->memory;
+
+    flaky_fail_in(memory, 0);
+    memory->fail_on = yes;
+    if (!yes)
+        memory->fail_at = FLAKY_NEVER;
+}
+
+/* Nobody is there to be told when the lease ends: the job waits, and who is about to take it is. */
+LAB_TEST(dead, a_second_later_when_there_is_no_memory_at_the_end_of_the_last_lease)
+{
+    struct lab lab = lab_open(.with.retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 });
+    due_id id = lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job = reserve(&lab);
+
+    due_job_done(&job);
+    forbid_memory(&lab, true);
+    lab_advance(&lab, LEASE);
+    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(lab_stats(&lab).dead, 0u);
+    cr_expect_eq(lab_stats(&lab).waiting, 1u);
+    for (int i = 0; i < 3; i++) {
+        lab_advance(&lab, DUE_S(1));
+        cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_ENOMEM);
+        cr_expect_eq(lab_stats(&lab).ready, 1u);
+    }
+    forbid_memory(&lab, false);
+    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN, "it had one attempt");
+    due_dead dead = only_dead(&lab);
+    cr_expect(due_id_equal(dead.id, id));
+    cr_expect_eq(dead.cause, DUE_CAUSE_ATTEMPTS);
+    cr_expect_eq(dead.attempts, 1u);
+    cr_expect_eq(dead.failures, 1u);
+    cr_expect_eq(lab_stats(&lab).lapsed, 1u);
+    cr_expect_eq(lab_stats(&lab).waiting, 0u);
+    lab_close(&lab);
+}
+
+LAB_TEST(dead, or_its_holder_is_told_that_there_is_no_memory)
+{
+    struct lab lab = lab_open(.with.retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 });
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    due_job job = reserve(&lab);
+    forbid_memory(&lab, true);
+    cr_expect_eq(due_nack(&job, 0), DUE_ENOMEM);
+    cr_expect_eq(due_bury(&job, "why"), DUE_ENOMEM);
+    cr_expect_eq(lab_stats(&lab).leased, 1u, "it is his still");
+    forbid_memory(&lab, false);
+    cr_expect_eq(due_nack(&job, 0), 0);
+    cr_expect_eq(only_dead(&lab).failures, 1u);
+    lab_close(&lab);
+}
+
+LAB_TEST(dead, cost_memory_and_not_those_that_may_die)
+{
+    const due_retry policies[] = { { .kind = DUE_RETRY_FIXED },
+                                   { .kind = DUE_RETRY_FIXED, .attempts_max = 9 } };
+    size_t bytes[2];
+
+    for (int i = 0; i < 2; i++) {
+        struct lab lab = lab_open(.with.retry = policies[i]);
+
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        due_job job = reserve(&lab);
+        bytes[i] = atomic_load(&lab.state->memory.bytes);
+        cr_expect_eq(due_nack(&job, 0), 0);
+        lab_close(&lab);
+    }
+    cr_expect_eq(bytes[0], bytes[1]);
+}
+
 LAB_TEST(dead, buried_with_a_reason_that_is_cut_to_fit)
 {
     struct lab lab = lab_open();

@@ -25,6 +25,37 @@ BOTH_TEST(stored_dead, are_put_again_when_the_store_has_lost_them)
     shop_close(&s);
 }
 
+/* Without memory for the grave nothing is sent to the store; it dies when somebody wants it. */
+BOTH_TEST(stored_dead, are_not_buried_without_memory_but_a_second_later)
+{
+    struct shop s = shop_new(where, AT(DUE_S(10)));
+    const due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
+
+    lab_enqueue(&s.lab, "tea", .retry = &once);
+    due_job job = reserve(&s);
+    due_job_done(&job);
+    struct flaky *memory = &s.lab.state->memory;
+    flaky_fail_in(memory, 0);
+    memory->fail_on = true;
+    lab_advance(&s.lab, LEASE); /* its only attempt has failed */
+    due_poll(s.lab.q, NULL);
+    cr_expect_eq(try_reserve(&s), DUE_EAGAIN);
+    cr_expect_eq(lab_stats(&s.lab).dead, 0u);
+    lab_advance(&s.lab, DUE_S(1));
+    cr_expect_eq(try_reserve(&s), DUE_ENOMEM);
+    cr_expect_eq(lab_stats(&s.lab).dead, 0u);
+    memory->fail_on = false;
+    memory->fail_at = FLAKY_NEVER;
+    for (int i = 0; i < 200 && lab_stats(&s.lab).dead == 0; i++) {
+        lab_advance(&s.lab, DUE_S(1));
+        cr_expect_eq(try_reserve(&s), DUE_EAGAIN);
+    }
+    shop_crash(&s, AT(DUE_S(1000)));
+    cr_expect_eq(only_dead(&s).cause, DUE_CAUSE_ATTEMPTS);
+    cr_expect_eq(only_dead(&s).failures, 1u);
+    shop_close(&s);
+}
+
 BOTH_TEST(stored_dead, are_not_buried_by_a_full_store_but_a_second_later)
 {
     struct shop s = shop_new(where, AT(DUE_S(10)));

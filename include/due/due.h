@@ -591,7 +591,7 @@ DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
  * DUE_BY_POLICY: as its retry policy says).  If it was its last attempt, it is dead.
  *
  * Threads:  any; waits for the timeline's lock
- * Errors:   as due_ack()
+ * Errors:   as due_ack(); DUE_ENOMEM: it should be dead, and nothing has changed
  */
 DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
 
@@ -600,7 +600,7 @@ DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
  * more until due_kick().
  *
  * Threads:  any; waits for the timeline's lock
- * Errors:   as due_ack()
+ * Errors:   as due_ack(); DUE_ENOMEM: nothing has changed
  */
 DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1);
 
