@@ -27,22 +27,6 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-struct memory {
-    size_t bytes;
-};
-
-static void *memory_alloc(void *ctx, size_t size)
-{
-    ((struct memory *)ctx)->bytes += size;
-    return malloc(size);
-}
-
-static void memory_free(void *ctx, void *memory, size_t size)
-{
-    ((struct memory *)ctx)->bytes -= size;
-    free(memory);
-}
-
 static void make_key(char key[16], uint64_t i)
 {
     uint64_t words[2] = { i * UINT64_C(0x9e3779b97f4a7c15), i };
@@ -115,8 +99,8 @@ static void at_full_size(due_queue *q, size_t n)
 
 static void fill(enum kind kind, size_t n)
 {
-    struct memory memory = { 0 };
-    due_allocator allocator = { memory_alloc, memory_free, &memory };
+    size_t bytes;
+    due_allocator allocator = measure_memory(&bytes);
     due_clock *clock = due_clock_manual(DUE_S(1));
     due_options options = { DUE_OPTIONS_INIT, .manual = clock, .allocator = &allocator };
     due_queue *q;
@@ -131,11 +115,11 @@ static void fill(enum kind kind, size_t n)
             fail("an enqueue");
     }
     printf("keys     n=%zu  filling, %-8s %5.0f ns a job, %4zu bytes a job\n", n, kind_names[kind],
-           (now_ns() - at) / (double)n, memory.bytes / n);
+           (now_ns() - at) / (double)n, bytes / n);
     if (kind == KEYS)
         at_full_size(q, n);
     if (due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)) != 0 || due_free(q) != 0 ||
-        due_clock_free(clock) != 0 || memory.bytes != 0)
+        due_clock_free(clock) != 0 || bytes != 0)
         fail("closing");
 }
 

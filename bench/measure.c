@@ -1,6 +1,7 @@
 /* measure.c - see measure.h. */
 #include "measure.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 uint64_t measure_random(uint64_t *state)
@@ -20,4 +21,22 @@ bool measure_option(int argc, char **argv, const char *name)
             return true;
     }
     return false;
+}
+
+static void *count_alloc(void *bytes, size_t size)
+{
+    *(size_t *)bytes += size;
+    return malloc(size);
+}
+
+static void count_free(void *bytes, void *memory, size_t size)
+{
+    *(size_t *)bytes -= size;
+    free(memory);
+}
+
+due_allocator measure_memory(size_t *bytes)
+{
+    *bytes = 0;
+    return (due_allocator){ count_alloc, count_free, bytes };
 }
