@@ -470,7 +470,12 @@ int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
     }
     if (rc >= 0)
         rc = due__flight_land(s, until_ns);
-    if (rc == 0)
-        due__flight_end(s);
-    return rc;
+    if (rc != 0)
+        return rc;
+    bool done = s->air.kept[0]->type == REDIS_REPLY_ARRAY;
+    enum due__reply_class worst = due__flight_worst(s);
+    if (worst != DUE__REPLY_FINE)
+        rc = due__redis_error(s, worst);
+    due__flight_end(s);
+    return rc != 0 || done ? rc : DUE_ESTORE;
 }

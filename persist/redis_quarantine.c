@@ -111,21 +111,31 @@ static size_t ask(struct due__redis *s, size_t *damaged)
     return n;
 }
 
-/* Those that were put back are to be shown: among the dead, which come last, or at the end. */
-static void show_again(struct due__redis *s)
+/* Those that can be read and are @dead, or are not, come at the end.  False: no memory. */
+static bool show_again(struct due__redis *s, bool dead)
 {
     struct due__redis_load *l = &s->load;
     struct due__record_room room;
     due_record record;
 
-    for (size_t i = 0; i < l->n_bad; i++) {
-        if (!readable(s, l->bad[i], &record, &room) || record.cause != 0)
-            continue;
-        if (!due__redis_load_stray(s, record.id)) {
-            due__redis_load_again(s); /* no memory: all of it, from the beginning */
-            return;
-        }
+    for (size_t i = 0; i < l->n_bad; i++)
+        if (readable(s, l->bad[i], &record, &room) && (record.cause != 0) == dead &&
+            !due__redis_load_stray(s, record.id))
+            return false;
+    return true;
+}
+
+/* Who waits is remembered before it is sent: if the answer is lost he can stand behind us. */
+static int send_aside(struct due__redis *s, int64_t until_ns)
+{
+    size_t queued = ask(s, &s->load.damaged);
+
+    if (queued == 0 || !show_again(s, false)) {
+        due__link_forget(s->link);
+        return DUE_ENOMEM;
     }
+    s->armed = false; /* until its answer is seen */
+    return due__flight_start(s, DUE__FLIGHT_ASIDE, 0, 1 + queued, 3, until_ns);
 }
 
 int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
@@ -133,16 +143,8 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
     struct due__redis_load *l = &s->load;
     int rc = due__flight_ready(s, DUE__FLIGHT_ASIDE, 0, until_ns);
 
-    if (rc == 0) {
-        size_t queued = ask(s, &l->damaged);
-
-        if (queued == 0) {
-            due__link_forget(s->link);
-            return DUE_ENOMEM;
-        }
-        s->armed = false; /* until its answer is seen */
-        rc = due__flight_start(s, DUE__FLIGHT_ASIDE, 0, 1 + queued, 3, until_ns);
-    }
+    if (rc == 0)
+        rc = send_aside(s, until_ns);
     if (rc >= 0)
         rc = due__flight_land(s, until_ns);
     if (rc != 0)
@@ -151,15 +153,16 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
     due__redis_guarded(s, 1);
     due__flight_end(s);
     l->stale = true;
-    l->set_aside += l->damaged;
-    if (done) {
+    if (done) { /* the dead come last, and are shown there */
         l->rank -= l->rank < l->n_bad ? l->rank : l->n_bad;
+        l->set_aside += l->damaged;
         l->put_back += l->n_bad - l->damaged;
         due__redis_count(s, 0, 0, l->damaged);
-        show_again(s);
     } else {
         /* Full, or not ours any more.  They stay, and the page goes on behind them. */
         l->cursor.set = false;
+        if (!show_again(s, true))
+            return DUE_ENOMEM;
     }
     l->n_bad = 0;
     return 0;

@@ -17,10 +17,10 @@ struct place {
     due_redis_options options;
 };
 
-/* False: there is no redis-server to be started. */
-static inline bool place_open(struct place *p)
+/* False: there is no redis-server to be started.  @options: words for it, ended by NULL. */
+static inline bool place_open_with(struct place *p, const char *const *options)
 {
-    int rc = redis_server_start(&p->server, NULL);
+    int rc = redis_server_start(&p->server, options);
 
     if (rc == REDIS_SERVER_MISSING)
         return false;
@@ -31,6 +31,11 @@ static inline bool place_open(struct place *p)
     CREW_CHECK(p->proxy != NULL, ": no proxy");
     p->options = (due_redis_options){ .size = DUE_REDIS_OPTIONS_INIT, .backoff_min_ns = DUE_MS(1) };
     return true;
+}
+
+static inline bool place_open(struct place *p)
+{
+    return place_open_with(p, NULL);
 }
 
 static inline void place_close(struct place *p)

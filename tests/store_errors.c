@@ -1,22 +1,20 @@
 /* store_errors.c - every error that a server may answer, at every command of the Redis store: of an
- * opening, of batches, of reading them back and of staying the owner.
+ * opening, of batches, of reading them back, of mending what is damaged, of staying the owner and
+ * of closing.
  *
  * In each cell one command is refused once.  What the calls may answer is in the table below; a
  * batch that is answered with an error has not landed, and lands when it is given again; every call
- * is back in its time, and costs next to no processor time; in the end everything has landed once.
+ * is back in its time, and costs next to no processor time; in the end everything has landed once,
+ * and the next owner finds it.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #ifdef DUE_HAVE_REDIS
 
-#include "redis_batches.h"
+#include "redis_trial.h"
 
-#define ONCE DUE_MS(400) /* a call has so long */
-#define LATE DUE_S(2)    /* and is back so long after that, on a busy machine */
-#define CPU  DUE_MS(100) /* of this thread, for a whole cell */
+#define COMMANDS 200 /* more than there are in a cell */
 
 /* What a call may answer besides what it answers without.  0: nothing, it is seen through. */
 static const struct error {
@@ -43,220 +41,195 @@ static const struct error {
     { "-ERR unknown command", DUE_ECORRUPT },
 };
 
-/* One cell. */
-struct trial {
-    struct place *place;
-    const struct error *error; /* NULL: none */
-    due_store *store;
-    struct due_store_info info;
-    char name[32];
-    int64_t began_ns;
-    unsigned refusals; /* calls that answered the error */
-    const char *wrong; /* what was */
-    int rc;
+/* What an owner goes through. */
+struct plot {
+    const char *name;
+    void (*prepare)(struct trial *t); /* with nothing in the way; NULL: nothing */
+    void (*run)(struct trial *t);
+    const char *(*look)(const struct trial *t); /* in the end: what is wrong, or NULL */
+
+    uint64_t commands; /* of run() */
+    char names[COMMANDS][24];
 };
 
-static int64_t cpu_ns(void)
-{
-    struct timespec t;
+/* ---- What an owner goes through ---- */
 
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+/* Jobs, and what somebody else has done to them: a member without a record, a record that stands
+ * nowhere, and a job that waits among the dead. */
+static void damage(struct trial *t)
+{
+    static const char script[] = "local k='due:{'..ARGV[1]..'}:' "
+                                 "local last=redis.call('ZRANGE',k..'t:t',-1,-1)[1] "
+                                 "local first=redis.call('ZRANGE',k..'t:t',0,0)[1] "
+                                 "redis.call('ZREM',k..'t:t',first,last) "
+                                 "redis.call('ZADD',k..'dead',1,first) "
+                                 "redis.call('ZADD',k..'t:t',1,'short') "
+                                 "return 1";
+    due_change stray;
+
+    if (!trial_opens(t))
+        return;
+    for (unsigned char k = 1; k <= BATCHES && t->wrong == NULL; k++)
+        trial_gives(t, k);
+    stray = change(DUE_CHANGE_PUT, t->info.writer, 4);
+    stray.record.key_len = 0;
+    trial_commits(t, &stray, 1, BATCHES + 1);
+    trial_closes(t);
+    TRIAL_ASK(t, "EVAL", script, "0", t->name);
+    t->author = t->info.writer;
 }
 
-static void complain(struct trial *t, const char *what, int rc)
+/* Of two records, one waits and one is dead; two things were set aside. */
+static const char *is_mended(const struct trial *t)
 {
-    if (t->wrong == NULL) {
-        t->wrong = what;
-        t->rc = rc;
-    }
-}
-
-/* A call begins. */
-static int64_t until(struct trial *t)
-{
-    t->began_ns = crew_now_ns();
-    return t->began_ns + ONCE;
-}
-
-/* It has answered @rc.  True: it is to be made again. */
-static bool again(struct trial *t, const char *call, int rc)
-{
-    if (crew_now_ns() > t->began_ns + ONCE + LATE)
-        complain(t, "a call that was not back in its time", rc);
-    if (t->wrong != NULL)
-        return false;
-    if (rc == DUE_EAGAIN || rc == DUE_EINDOUBT)
-        return true;
-    if (rc >= 0)
-        return false;
-    t->refusals++;
-    if (t->error == NULL || rc != t->error->answer || t->refusals > 1)
-        complain(t, call, rc);
-    return t->wrong == NULL;
-}
-
-/* ---- The calls ---- */
-
-/* An opening that was refused is made again.  Where MULTI alone is refused, what it should hold
- * together is done one by one, and one that was refused can have become the owner: for a lease. */
-static bool opens(struct trial *t)
-{
-    int rc = DUE_EBUSY;
-
-    for (int times = 0; rc != 0 && times < 8; times++) {
-        t->store = place_store(t->place);
-        struct due_store_open how = { .name = t->name, .until_ns = until(t) };
-        rc = t->store->verbs->open(t->store, &how, &t->info, NULL);
-        if (rc == 0 || (rc != DUE_EBUSY && !again(t, "open", rc)))
-            break;
-        t->store->verbs->free(t->store);
-        t->store = NULL;
-    }
-    if (rc != 0)
-        complain(t, "open", rc);
-    return rc == 0;
-}
-
-static bool has_landed(const struct trial *t, unsigned number)
-{
+    static const struct {
+        const char *command, *key, *answer;
+    } there[] = { { "HLEN", "j", ":2\r\n" },
+                  { "HLEN", "q", ":2\r\n" },
+                  { "ZCARD", "t:t", ":1\r\n" },
+                  { "ZCARD", "dead", ":1\r\n" } };
     char key[64];
-    char writer[24];
-    char answer[64] = "";
+    char answer[64];
 
-    snprintf(key, sizeof key, "due:{%s}:writers", t->name);
-    snprintf(writer, sizeof writer, "%llu", (unsigned long long)t->info.writer);
-    long n = redis_server_ask(&t->place->server, (const char *const[]){ "HGET", key, writer, NULL },
-                              answer, sizeof answer);
-    CREW_CHECK(n > 0, "");
-    char *digits = strchr(answer, '\n');
-    return answer[0] == '$' && digits != NULL && strtoul(digits + 1, NULL, 10) >= number;
+    for (size_t i = 0; i < sizeof there / sizeof there[0]; i++) {
+        snprintf(key, sizeof key, "due:{%s}:%s", t->name, there[i].key);
+        long n = redis_server_ask(&t->place->server,
+                                  (const char *const[]){ there[i].command, key, NULL }, answer,
+                                  sizeof answer);
+        if (n <= 0 || strcmp(answer, there[i].answer) != 0)
+            return there[i].key;
+    }
+    return NULL;
 }
 
-static void gives(struct trial *t, unsigned char number)
-{
-    due_change c[2];
-    size_t n = batch(c, t->info.writer, number);
-    int rc;
-
-    do {
-        rc = t->store->verbs->ready(t->store, until(t));
-        if (rc == 0)
-            rc = t->store->verbs->commit(t->store, c, n, number, t->began_ns + ONCE);
-        if (rc < 0 && rc != DUE_EINDOUBT && rc != DUE_EAGAIN && has_landed(t, number))
-            complain(t, "refused, and it has landed", rc);
-    } while (again(t, "commit", rc));
-    if (rc == 0 && !has_landed(t, number))
-        complain(t, "confirmed, and it has not landed", rc);
-}
-
-static void reads(struct trial *t, struct seen *seen)
-{
-    const struct due_store_verbs *v = t->store->verbs;
-    int rc = 1;
-
-    for (int first = 1; rc == 1; first = 0)
-        do
-            rc = v->load(t->store, first, 2, count, seen, until(t));
-        while (again(t, "load", rc));
-    rc = rc < 0 ? rc : 1;
-    for (int first = 1; rc == 1; first = 0)
-        do
-            rc = v->keys(t->store, first, 2, count_key, seen, until(t));
-        while (again(t, "keys", rc));
-}
-
-static void stays(struct trial *t)
-{
-    const struct due_store_verbs *v = t->store->verbs;
-    struct seen seen = { .jobs = { 0 } };
-    int64_t held;
-    int rc;
-
-    do
-        rc = v->renew(t->store, &held, until(t));
-    while (again(t, "renew", rc));
-    do
-        rc = v->find(t->store, id_of(t->info.writer, 3), count, &seen, until(t));
-    while (again(t, "find", rc));
-    if (seen.jobs[3] == 0)
-        complain(t, "find finds nothing", rc);
-}
+static struct plot plots[] = {
+    { .name = "an owner's life", .run = trial_lives },
+    { .name = "a damaged queue", .prepare = damage, .run = trial_takes_over, .look = is_mended },
+};
 
 /* ---- A cell ---- */
 
-static bool run_cell(struct place *p, const struct error *error, uint64_t command, unsigned number,
-                     uint64_t *commands)
+static void prepare(struct trial *t, const struct plot *plot)
 {
-    struct trial t = { .place = p, .error = error };
-    struct seen seen = { .jobs = { 0 } };
-    struct fault_cell cell = { .command = command,
-                               .where = FAULT_BEFORE,
-                               .what = FAULT_REFUSE,
-                               .text = error != NULL ? error->text : NULL };
-    int64_t cpu = cpu_ns();
+    bool (*may)(struct trial *, const char *, int) = t->may;
 
-    snprintf(t.name, sizeof t.name, "error-%u", number);
-    fault_proxy_plan(p->proxy, &cell, error != NULL);
-    bool there = opens(&t);
-    for (unsigned char k = 1; there && k <= BATCHES && t.wrong == NULL; k++)
-        gives(&t, k);
-    if (there && t.wrong == NULL)
-        reads(&t, &seen);
-    if (there && t.wrong == NULL)
-        stays(&t);
-    *commands = fault_proxy_commands(p->proxy);
-    fault_proxy_plan(p->proxy, NULL, 0);
-    if (t.wrong == NULL && !all_right(&seen)) {
-        complain(&t, "not everything has landed", 0);
-        show_seen(&seen, 0);
-    }
-    cpu = cpu_ns() - cpu;
-    if (cpu > CPU)
-        complain(&t, "processor time", (int)(cpu / 1000000));
-    if (t.store != NULL) {
-        (void)t.store->verbs->close(t.store, SOON);
-        t.store->verbs->free(t.store);
-    }
-    if (t.wrong != NULL)
-        printf("  %s: %s (%d)\n", t.wrong, due_error_name(t.rc), t.rc);
-    return t.wrong == NULL;
+    fault_proxy_plan(t->place->proxy, NULL, 0);
+    t->may = NULL;
+    if (plot->prepare != NULL)
+        plot->prepare(t);
+    CREW_CHECK(t->wrong == NULL, ": %s %s", t->wrong, due_error_name(t->rc));
+    t->may = may;
 }
 
-static unsigned matrix(struct place *p)
+static void look(struct trial *t, const struct plot *plot)
+{
+    fault_proxy_plan(t->place->proxy, NULL, 0);
+    if (t->wrong == NULL)
+        trial_verify(t);
+    const char *wrong = t->wrong == NULL && plot->look != NULL ? plot->look(t) : NULL;
+    if (wrong != NULL)
+        trial_complain(t, wrong, 0);
+}
+
+/* Without a fault: how many commands there are, and their names. */
+static void count_commands(struct place *p, struct plot *plot)
+{
+    struct trial t = { .ctx = NULL };
+
+    trial_begin(&t, p, "plain", (size_t)(plot - plots));
+    prepare(&t, plot);
+    fault_proxy_plan(p->proxy, NULL, 0);
+    plot->run(&t);
+    plot->commands = fault_proxy_commands(p->proxy);
+    CREW_CHECK(plot->commands < COMMANDS, "");
+    for (uint64_t i = 1; i <= plot->commands; i++)
+        (void)fault_proxy_name(p->proxy, i, plot->names[i]);
+    CREW_CHECK(all_right(&t.seen), "");
+    look(&t, plot);
+    CREW_CHECK(trial_end(&t, "without a fault"), "");
+}
+
+/* Run it with this fault, and look at what is stored. */
+static void run_with(struct trial *t, const struct plot *plot, const struct fault_cell *fault)
+{
+    prepare(t, plot);
+    fault_proxy_plan(t->place->proxy, fault, 1);
+    plot->run(t);
+    if (fault_proxy_struck(t->place->proxy) != 1)
+        trial_complain(t, "the fault did not strike", 0);
+    look(t, plot);
+}
+
+/* ---- Errors ---- */
+
+static bool may_refuse(struct trial *t, const char *call, int rc)
+{
+    const struct error *error = t->ctx;
+
+    (void)call;
+    return rc == error->answer && t->told == 1;
+}
+
+static bool run_error(struct place *p, size_t number, void *ctx)
 {
     const size_t kinds = sizeof errors / sizeof errors[0];
-    unsigned wrong = 0;
-    unsigned number = 0;
-    uint64_t commands;
-    uint64_t ignored;
+    const struct plot *plot = ctx;
+    const struct error *error = &errors[number % kinds];
+    uint64_t command = number / kinds + 1;
+    struct trial t = { .may = may_refuse, .ctx = (void *)error };
+    struct fault_cell fault = {
+        .command = command, .where = FAULT_BEFORE, .what = FAULT_REFUSE, .text = error->text
+    };
+    char what[96];
 
-    CREW_CHECK(run_cell(p, NULL, 1, number++, &commands), ": without an error");
-    for (uint64_t command = 1; command <= commands; command++)
-        for (size_t i = 0; i < kinds; i++) {
-            crew_doing(errors[i].text);
-            if (run_cell(p, &errors[i], command, number++, &ignored))
-                continue;
-            printf("  WRONG: %.20s at command %llu of %llu\n", errors[i].text,
-                   (unsigned long long)command, (unsigned long long)commands);
-            wrong++;
-        }
-    printf("error matrix: %llu commands, %u cells, %u wrong\n", (unsigned long long)commands,
-           number - 1, wrong);
-    return wrong;
+    trial_begin(&t, p, "error", number);
+    run_with(&t, plot, &fault);
+    if (t.wrong == NULL && !all_right(&t.seen)) {
+        trial_complain(&t, "not everything was shown", 0);
+        show_seen(&t.seen, 0);
+    }
+    snprintf(what, sizeof what, "%.20s at %s, command %llu", error->text, plot->names[command],
+             (unsigned long long)command);
+    return trial_end(&t, what);
+}
+
+/* ---- All of them ---- */
+
+/* How many of the cells that are counted in *@cells were as they should be. */
+static size_t run_matrix(struct matrix *m, const char *name, struct plot *plot, size_t kinds,
+                         bool (*run)(struct place *place, size_t cell, void *ctx), size_t *cells)
+{
+    size_t n = plot->commands * kinds;
+
+    crew_doing(name);
+    m->run = run;
+    m->ctx = plot;
+    size_t right = matrix_run(m, n);
+    printf("%s of %s: %zu of %zu cells, %llu commands\n", name, plot->name, right, n,
+           (unsigned long long)plot->commands);
+    *cells += n;
+    return right;
 }
 
 int main(void)
 {
-    static struct place place;
+    static struct matrix m;
+    size_t cells = 0;
+    size_t right = 0;
 
-    if (!place_open(&place))
+    if (!matrix_open(&m, NULL))
         return 77;
-    place.options.lease_ns = DUE_S(1);
     crew_watchdog("store_errors", 280);
-    unsigned wrong = matrix(&place);
-    place_close(&place);
-    return wrong > 0;
+    for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++) {
+        struct plot *plot = &plots[i];
+
+        count_commands(&m.places[0], plot);
+        right +=
+            run_matrix(&m, "errors", plot, sizeof errors / sizeof errors[0], run_error, &cells);
+    }
+    matrix_close(&m);
+    printf("error matrix: %zu of %zu cells\n", right, cells);
+    return right != cells;
 }
 
 #else
