@@ -58,15 +58,31 @@ static bool has_errors(const redisReply *exec)
     return false;
 }
 
+/* It has been carried out, but not as it was sent: of what has landed the number says nothing.  All
+ * of it is sent once more, on another connection, with the number as it was before. */
+static void do_again(struct due__redis *s)
+{
+    due__link_down(s->link);
+    s->armed = false;
+    s->rewrite = true;
+    s->doubt = s->air.tag > s->landed ? s->air.tag : 0;
+    s->verdict = AGAIN;
+}
+
 /* The answers of a batch are there. */
 void due__redis_batch_over(struct due__redis *s)
 {
     const redisReply *exec = s->air.kept[0];
-    bool done = exec->type == REDIS_REPLY_INTEGER && exec->integer == 1;
-    bool held = exec->type == REDIS_REPLY_NIL || exec->type == REDIS_REPLY_INTEGER;
+    bool answered = s->air.script && exec->type == REDIS_REPLY_INTEGER;
+    bool done = answered && exec->integer == 1;
+    bool held = answered || (!s->air.script && exec->type == REDIS_REPLY_NIL);
 
     due__redis_guarded(s, 1);
-    if (exec->type == REDIS_REPLY_ARRAY && s->air.refused == 0) {
+    if (exec->type == REDIS_REPLY_ARRAY && !s->air.script) {
+        if (due__flight_is_odd(s, exec)) {
+            do_again(s);
+            return;
+        }
         done = !has_errors(exec);
         if (!done) {
             /* Somebody put other things under our keys; the number must not stay. */

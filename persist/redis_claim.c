@@ -27,16 +27,21 @@ enum judgement {
 };
 
 /* What EXEC or a script answered.  1: done; 0: the guard held it back, nothing was done; or an
- * error. */
+ * error: DUE_ESTORE, and the link is down, if it makes no sense. */
 static int claimed(struct due__redis *s)
 {
     const redisReply *r = s->air.kept[0];
     enum due__reply_class class = s->air.worst;
+    bool script = s->air.tag == 1;
 
-    if (r->type == REDIS_REPLY_INTEGER)
+    if (script && r->type == REDIS_REPLY_INTEGER)
         return r->integer == 1;
-    if (r->type == REDIS_REPLY_NIL)
+    if (!script && r->type == REDIS_REPLY_NIL)
         return 0;
+    if (script ? r->type != REDIS_REPLY_ERROR : due__flight_is_odd(s, r)) {
+        due__link_down(s->link);
+        return DUE_ESTORE;
+    }
     for (size_t i = 0; r->type == REDIS_REPLY_ARRAY && i < r->elements; i++)
         if (class == DUE__REPLY_FINE)
             class = due__reply_classify(r->element[i]);
@@ -248,7 +253,9 @@ static enum judgement judge(struct due__redis *s, const struct due__redis_survey
 /* What the number on the server says of the batch in doubt. */
 static void settle_doubt(struct due__redis *s, const struct due__redis_survey *w)
 {
-    if (!s->rewrite && w->numbered && w->number > s->landed && w->number <= s->sent) {
+    if (s->rewrite) /* it says nothing then */
+        return;
+    if (w->numbered && w->number > s->landed && w->number <= s->sent) {
         s->landed = w->number;
         due__redis_count(s, 1, 0, 0);
         due__redis_load_stale(s);
@@ -472,7 +479,8 @@ int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
         rc = due__flight_land(s, until_ns);
     if (rc != 0)
         return rc;
-    bool done = s->air.kept[0]->type == REDIS_REPLY_ARRAY;
+    const redisReply *exec = s->air.kept[0];
+    bool done = exec->type == REDIS_REPLY_ARRAY && !due__flight_is_odd(s, exec);
     enum due__reply_class worst = due__flight_worst(s);
     if (worst != DUE__REPLY_FINE)
         rc = due__redis_error(s, worst);

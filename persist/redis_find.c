@@ -6,8 +6,12 @@
 int due__redis_mistaken(struct due__redis *s)
 {
     enum due__reply_class worst = due__flight_worst(s);
-    int rc = worst != DUE__REPLY_FINE ? due__redis_error(s, worst) : DUE_ECORRUPT;
 
+    if (worst == DUE__REPLY_FINE) {
+        due__flight_crash(s);
+        return DUE_ECORRUPT;
+    }
+    int rc = due__redis_error(s, worst);
     due__flight_end(s);
     return rc;
 }
@@ -66,6 +70,11 @@ static void ask(struct due__redis *s, due_id id, const void *key, size_t len)
     due__link_bytes(s->link, key, len);
 }
 
+static bool is_field(const redisReply *r)
+{
+    return due__redis_is_text(r) || r->type == REDIS_REPLY_NIL;
+}
+
 /* The answers of a flight are there. */
 static int found(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx)
 {
@@ -75,8 +84,9 @@ static int found(struct due__redis *s, due_id id, due_store_visit *visit, void *
     due_record record;
 
     name.len = DUE_STORE_ID_BYTES;
-    if (due__flight_worst(s) != DUE__REPLY_FINE)
-        return due__redis_mistaken(s);
+    for (size_t i = 0; i < s->air.got; i++)
+        if (!is_field(s->air.kept[i]))
+            return due__redis_mistaken(s);
     for (size_t i = 0; i < 3; i++)
         got[i] = due__flight_take(s, i);
     due__flight_end(s);

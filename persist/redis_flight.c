@@ -38,6 +38,21 @@ enum due__reply_class due__flight_worst(const struct due__redis *s)
     return worst;
 }
 
+bool due__flight_is_odd(const struct due__redis *s, const redisReply *exec)
+{
+    if (exec->type == REDIS_REPLY_NIL || exec->type == REDIS_REPLY_ERROR)
+        return false;
+    if (s->air.refused > 0 || !due__redis_is_array(exec, s->air.queued))
+        return true;
+    for (size_t i = 0; i < exec->elements; i++) {
+        int type = exec->element[i]->type;
+
+        if (type != REDIS_REPLY_INTEGER && type != REDIS_REPLY_STATUS && type != REDIS_REPLY_ERROR)
+            return true;
+    }
+    return false;
+}
+
 static bool is_complete(const struct due__flight *air)
 {
     return air->statuses == 0 && air->got == air->expected;
@@ -129,6 +144,7 @@ int due__flight_start(struct due__redis *s, enum due__flight_kind kind, uint64_t
     s->air = (struct due__flight){ .kind = kind,
                                    .statuses = statuses,
                                    .expected = expected,
+                                   .queued = statuses > 0 ? statuses - 1 : 0, /* behind MULTI */
                                    .tag = tag,
                                    .worst = DUE__REPLY_FINE,
                                    .sent_ns = before_ns };

@@ -78,7 +78,7 @@ static redisReply *read_ids(struct due__redis *s, const redisReply *pairs, int64
             due__link_bytes(s->link, pairs->element[i]->str, (size_t)pairs->element[i]->len);
     }
     *rc = due__redis_fly(s, DUE__FLIGHT_OF, s->stamp, 1, ready, until_ns);
-    if (*rc == 0 && !due__redis_is_array(s->air.kept[0], pairs->elements / 2))
+    if (*rc == 0 && !due__redis_is_fields(s->air.kept[0], pairs->elements / 2))
         *rc = due__redis_mistaken(s);
     if (*rc != 0)
         return NULL;

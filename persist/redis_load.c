@@ -251,7 +251,7 @@ static int take_page(struct due__redis *s)
     redisReply **kept = s->air.kept;
     size_t n = l->next_ids->elements;
 
-    if (!due__redis_is_array(kept[0], n) || (entries && !due__redis_is_array(kept[1], n)) ||
+    if (!due__redis_is_fields(kept[0], n) || (entries && !due__redis_is_fields(kept[1], n)) ||
         (more && !due__redis_is_texts(kept[1 + entries])))
         return due__redis_mistaken(s);
     l->ids = l->next_ids;
@@ -561,6 +561,8 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
         if (until_ns <= due__redis_monotonic())
             return DUE_EAGAIN;
     }
+    if (rc == DUE_ECORRUPT)
+        due__redis_load_over(s); /* the link may be another one next time */
     s->load.calm = true;
     return rc;
 }

@@ -149,6 +149,10 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
         rc = due__flight_land(s, until_ns);
     if (rc != 0)
         return rc;
+    if (due__flight_is_odd(s, s->air.kept[0])) { /* how far the rank falls is not known */
+        due__flight_crash(s);
+        return DUE_ESTORE;
+    }
     bool done = s->air.kept[0]->type == REDIS_REPLY_ARRAY;
     due__redis_guarded(s, 1);
     due__flight_end(s);

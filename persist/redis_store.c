@@ -116,6 +116,16 @@ bool due__redis_is_texts(const redisReply *r)
     return true;
 }
 
+bool due__redis_is_fields(const redisReply *r, size_t elements)
+{
+    if (!due__redis_is_array(r, elements))
+        return false;
+    for (size_t i = 0; i < elements; i++)
+        if (!due__redis_is_text(r->element[i]) && r->element[i]->type != REDIS_REPLY_NIL)
+            return false;
+    return true;
+}
+
 bool due__redis_digits(const char *text, size_t len, uint64_t *number)
 {
     uint64_t n = 0;

@@ -88,7 +88,8 @@ struct due__flight {
     size_t statuses;             /* answers to come that only have to be no error: MULTI, QUEUED */
     size_t expected;             /* answers after them, to be kept */
     size_t got;                  /* of those */
-    size_t refused;              /* statuses that were errors */
+    size_t refused;              /* statuses that were errors, or none */
+    size_t queued;               /* commands of its transaction; 0: it has none */
     enum due__reply_class worst; /* what kind of */
     uint64_t tag;                /* of what was asked */
     bool script;                 /* a batch as a script: no MULTI */
@@ -316,7 +317,9 @@ int due__redis_error(struct due__redis *s, enum due__reply_class class);
 void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside);
 bool due__redis_is_text(const redisReply *r);
 bool due__redis_is_array(const redisReply *r, size_t elements);
-bool due__redis_is_texts(const redisReply *r); /* any number of them */
+/* An array of texts; or of what fields of a hash are: texts, or nothing. */
+bool due__redis_is_texts(const redisReply *r);
+bool due__redis_is_fields(const redisReply *r, size_t elements);
 void due__redis_print(char text[24], int64_t number);
 /* A number of decimal digits and nothing else. */
 bool due__redis_digits(const char *text, size_t len, uint64_t *number);
@@ -340,6 +343,9 @@ redisReply *due__flight_take(struct due__redis *s, size_t at);
 void due__flight_crash(struct due__redis *s);
 /* The class of the worst answer of the flight, kept ones included. */
 enum due__reply_class due__flight_worst(const struct due__redis *s);
+/* No EXEC answers this to the transaction of the flight: what was done is not known, nor what the
+ * answers of the link are worth. */
+bool due__flight_is_odd(const struct due__redis *s, const redisReply *exec);
 
 /* ---- redis_owner.c */
 int due__owner_write(char text[DUE__REDIS_OWNER]);
@@ -459,7 +465,8 @@ void due__redis_load_count(struct due__redis *s, const due_change *changes, size
 /* One flight, formatted if @ready is 0.  0: its answers are there; or an error. */
 int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, uint64_t tag, size_t expected,
                    int ready, int64_t until_ns);
-/* What the answer of a flight was, if it was none of those expected. */
+/* What the answer of a flight was, if it was none of those expected.  If it was no error either,
+ * the link is of no use any more. */
 int due__redis_mistaken(struct due__redis *s);
 /* Of the topic @line, or one of the dead, if it is not NULL. */
 int due__redis_read_job(const struct due__redis *s, const struct due__redis_topic *line,

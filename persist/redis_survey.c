@@ -214,6 +214,8 @@ int due__redis_survey(struct due__redis *s, bool all, struct due__redis_survey *
              !read_time(w, kept[6]))
         rc = DUE_ECORRUPT;
     s->checked_ns = s->air.sent_ns;
+    if (rc == DUE_ECORRUPT) /* or else it is within a transaction that we know nothing of */
+        due__flight_crash(s);
     due__flight_end(s);
     return rc;
 }

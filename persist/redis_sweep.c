@@ -217,7 +217,7 @@ static int look(struct due__redis *s, const redisReply *pairs, size_t *which, si
         return rc;
     due__redis_guarded(s, 1);
     const redisReply *all = s->air.kept[0];
-    if (!due__redis_is_array(all, 2 * asked))
+    if (!due__redis_is_fields(all, 2 * asked))
         return due__redis_mistaken(s);
     for (size_t i = 0; i < asked; i++) {
         if (all->element[2 * i]->type == REDIS_REPLY_NIL &&
@@ -269,6 +269,10 @@ static int set_aside(struct due__redis *s, const redisReply *pairs, const size_t
         rc = due__flight_land(s, until_ns);
     if (rc != 0)
         return rc;
+    if (due__flight_is_odd(s, s->air.kept[0])) {
+        due__flight_crash(s);
+        return DUE_ESTORE;
+    }
     if (s->air.kept[0]->type == REDIS_REPLY_ARRAY) { /* else full, or not ours any more */
         due__redis_count(s, 0, 0, n);
         s->load.sweep.found += n;

@@ -65,7 +65,7 @@ int due__redis_whose(struct due__redis *s, int64_t until_ns)
         int rc = due__redis_fly(s, DUE__FLIGHT_WHOSE, 0, 1, ready, until_ns);
         if (rc != 0)
             return rc;
-        if (!due__redis_is_array(s->air.kept[0], n))
+        if (!due__redis_is_fields(s->air.kept[0], n))
             return due__redis_mistaken(s);
         l->owners = due__flight_take(s, 0);
         due__flight_end(s);

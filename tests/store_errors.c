@@ -1,11 +1,21 @@
-/* store_errors.c - every error that a server may answer, at every command of the Redis store: of an
- * opening, of batches, of reading them back, of mending what is damaged, of staying the owner and
- * of closing.
+/* store_errors.c - every error that a server may answer, and every reply of another type than the
+ * right one, at every command of the Redis store: of an opening, of batches, of reading them back,
+ * of mending what is damaged, of staying the owner and of closing.
  *
- * In each cell one command is refused once.  What the calls may answer is in the table below; a
- * batch that is answered with an error has not landed, and lands when it is given again; every call
- * is back in its time, and costs next to no processor time; in the end everything has landed once,
- * and the next owner finds it.
+ * Errors: in each cell one command is refused once.  What the calls may answer is in the table
+ * below; a batch that is answered with an error has not landed, and lands when it is given again;
+ * every call is back in its time, and costs next to no processor time; in the end everything has
+ * landed once, and the next owner finds it.
+ *
+ * Types: in each cell one reply is another one, well-formed, of a command that the server has done,
+ * or never had.  (One that does a transaction in part is found out by the owner of a batch, who has
+ * it still; of what it loses of a repair nothing is left, so that is not tried.)  Then the same
+ * holds, and the outcome is one of three:
+ *
+ *   seen through  no call answers an error
+ *   told          one call answers DUE_ECORRUPT, once, and what it should do is done by the next
+ *   believed      the reply could have been the truth: see the table.  One call answers
+ *                 accordingly; what is stored is as it was
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,15 +51,34 @@ static const struct error {
     { "-ERR unknown command", DUE_ECORRUPT },
 };
 
+/* One of each type, and arrays of what no command answers. */
+static const char *const types[] = {
+    ":1", "+OK", "$-1", "*0", "$3\r\nabc", "*1\r\n:1", "*1\r\n*1\r\n$3\r\nabc", "*2\r\n*0\r\n$-1",
+};
+
+/* Replies that could be true, and what is believed then. */
+static const struct {
+    const char *command;
+    const char *reply;
+} beliefs[] = {
+    { "HKEYS", "*0" },  /* there are no topics: none of their jobs is shown */
+    { "ZRANGE", "*0" }, /* or they are empty */
+    { "HGET", "$-1" },  /* there is no such job */
+};
+
 /* What an owner goes through. */
 struct plot {
     const char *name;
     void (*prepare)(struct trial *t); /* with nothing in the way; NULL: nothing */
     void (*run)(struct trial *t);
     const char *(*look)(const struct trial *t); /* in the end: what is wrong, or NULL */
+    bool twice; /* replies of the wrong type of what was never done, too */
 
     uint64_t commands; /* of run() */
     char names[COMMANDS][24];
+    atomic_uint seen_through; /* cells of the type matrix, by their outcome */
+    atomic_uint told;
+    atomic_uint believed;
 };
 
 /* ---- What an owner goes through ---- */
@@ -103,7 +132,7 @@ static const char *is_mended(const struct trial *t)
 }
 
 static struct plot plots[] = {
-    { .name = "an owner's life", .run = trial_lives },
+    { .name = "an owner's life", .run = trial_lives, .twice = true },
     { .name = "a damaged queue", .prepare = damage, .run = trial_takes_over, .look = is_mended },
 };
 
@@ -193,7 +222,71 @@ static bool run_error(struct place *p, size_t number, void *ctx)
     return trial_end(&t, what);
 }
 
-/* ---- All of them ---- */
+/* ---- Types ---- */
+
+/* How a trial of this matrix goes. */
+struct lie {
+    unsigned corrupt;
+    unsigned others; /* answers that only a reply that was believed explains */
+};
+
+static bool may_be_misled(struct trial *t, const char *call, int rc)
+{
+    struct lie *lie = t->ctx;
+
+    lie->corrupt += rc == DUE_ECORRUPT;
+    lie->others += rc == DUE_ELOST || (rc == DUE_ENOENT && strcmp(call, "find") == 0);
+    return t->told == 1 && lie->corrupt + lie->others == 1;
+}
+
+static bool could_be_true(const char *command, const char *reply)
+{
+    for (size_t i = 0; i < sizeof beliefs / sizeof beliefs[0]; i++)
+        if (strcmp(beliefs[i].command, command) == 0 && strcmp(beliefs[i].reply, reply) == 0)
+            return true;
+    return false;
+}
+
+static bool run_type(struct place *p, size_t number, void *ctx)
+{
+    const size_t kinds = sizeof types / sizeof types[0];
+    struct plot *plot = ctx;
+    enum fault_where where = FAULT_SENT;
+    struct lie lie = { 0 };
+    struct trial t = { .may = may_be_misled, .ctx = &lie };
+
+    if (plot->twice) {
+        where = number % 2 == 0 ? FAULT_SENT : FAULT_BEFORE;
+        number /= 2;
+    }
+    const char *reply = types[number % kinds];
+    uint64_t command = number / kinds + 1;
+    struct fault_cell fault = {
+        .command = command, .where = where, .what = FAULT_REPLACE, .text = reply
+    };
+    char what[96];
+
+    trial_begin(&t, p, "type", number);
+    run_with(&t, plot, &fault);
+    bool believed = lie.others > 0 || !all_right(&t.seen);
+    if (t.wrong == NULL && believed && !could_be_true(plot->names[command], reply)) {
+        trial_complain(&t, "the reply was believed", 0);
+        show_seen(&t.seen, 0);
+    }
+    atomic_fetch_add(believed     ? &plot->believed
+                     : t.told > 0 ? &plot->told
+                                  : &plot->seen_through,
+                     1);
+    snprintf(what, sizeof what, "%.12s %s %s, command %llu", reply,
+             where == FAULT_SENT ? "after" : "instead of", plot->names[command],
+             (unsigned long long)command);
+    for (char *c = what; *c != '\0'; c++)
+        if (*c == '\r' || *c == '\n')
+            *c = ' ';
+    return trial_end(&t, what);
+}
+
+/* ---- Both ---- */
 
 /* How many of the cells that are counted in *@cells were as they should be. */
 static size_t run_matrix(struct matrix *m, const char *name, struct plot *plot, size_t kinds,
@@ -222,10 +315,15 @@ int main(void)
     crew_watchdog("store_errors", 280);
     for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++) {
         struct plot *plot = &plots[i];
+        size_t kinds = (1 + plot->twice) * (sizeof types / sizeof types[0]);
 
         count_commands(&m.places[0], plot);
         right +=
             run_matrix(&m, "errors", plot, sizeof errors / sizeof errors[0], run_error, &cells);
+        right += run_matrix(&m, "types", plot, kinds, run_type, &cells);
+        printf("  of types %u seen through, %u told, %u believed\n",
+               atomic_load(&plot->seen_through), atomic_load(&plot->told),
+               atomic_load(&plot->believed));
     }
     matrix_close(&m);
     printf("error matrix: %zu of %zu cells\n", right, cells);
