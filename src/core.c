@@ -489,7 +489,7 @@ bool due__head_load(struct due_queue *q)
     struct due__slot s;
 
     for (uint32_t i = 0; i < DUE__PREFETCH_POPS && due__timeline_ahead(&q->timeline, i, &s); i++)
-        due__job_prefetch(&q->slab, due__slot_job(s));
+        due__pop_prefetch(q, s);
     return ready;
 }
 

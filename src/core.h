@@ -459,13 +459,20 @@ size_t due__keep_live(const struct due_queue *q, struct due__slot *slot, size_t 
 #define DUE__PREFETCH_POPS  6u /* so many pops ahead a job is on its way into the cache */
 #define DUE__PREFETCH_TAKES 3u /* so many takes ahead likewise */
 
-/* After a pop: a job that will be popped soon, into the cache. */
+/* A job that will be popped soon, and its lease, which may have ended, into the cache. */
+static inline void due__pop_prefetch(const struct due_queue *q, struct due__slot s)
+{
+    due__job_prefetch(&q->slab, due__slot_job(s));
+    due__side_prefetch(&q->leases, due__slot_job(s));
+}
+
+/* After a pop: the same of one further on. */
 static inline void due__prefetch_ahead(const struct due_queue *q)
 {
     struct due__slot s;
 
     if (due__timeline_ahead(&q->timeline, DUE__PREFETCH_POPS, &s))
-        due__job_prefetch(&q->slab, due__slot_job(s));
+        due__pop_prefetch(q, s);
 }
 
 /* As due__timeline_ready(), and the first jobs after a load into the cache. */

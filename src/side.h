@@ -70,4 +70,14 @@ static inline void *due__side_at(const struct due__side *s, uint32_t number)
     return base + (size_t)(number - due__segment_first(k)) * s->size;
 }
 
+/* The record of a place, if it was made, will be looked at, and written, soon. */
+static inline void due__side_prefetch(const struct due__side *s, uint32_t number)
+{
+    uint32_t k = due__segment_of(number);
+    const unsigned char *base = due__load_acquire(&s->segment[k]); /* L3 */
+
+    if (base != NULL)
+        __builtin_prefetch(base + (size_t)(number - due__segment_first(k)) * s->size, 1);
+}
+
 #endif
