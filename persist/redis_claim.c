@@ -457,13 +457,10 @@ int due__redis_renew(struct due__redis *s, int64_t *held_ns, int64_t until_ns)
     }
 }
 
-int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
+static int ask_hand_over(struct due__redis *s, int64_t until_ns)
 {
-    int rc = due__redis_up(s, until_ns);
+    int rc = due__flight_ready(s, DUE__FLIGHT_CLOSE, 0, until_ns);
 
-    if (rc != 0 && rc != DUE_EDURABILITY)
-        return rc;
-    rc = due__flight_ready(s, DUE__FLIGHT_CLOSE, 0, until_ns);
     if (rc == 0) {
         due__redis_bare(s, "MULTI");
         due__redis_word(s, s->keys.owner, 0, "DEL");
@@ -475,8 +472,21 @@ int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
         s->armed = false;
         rc = due__flight_start(s, DUE__FLIGHT_CLOSE, 0, 2u + !s->unsure, 1, until_ns);
     }
-    if (rc >= 0)
-        rc = due__flight_land(s, until_ns);
+    return rc < 0 ? rc : due__flight_land(s, until_ns);
+}
+
+/* Who closes has interrupted the call before this one.  If that ended by itself, the interruption
+ * is heard here, and means nothing as long as there is an answer to be waited for. */
+int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
+{
+    int rc;
+
+    do {
+        rc = s->air.kind == DUE__FLIGHT_CLOSE ? 0 : due__redis_up(s, until_ns);
+        if (rc == 0 || rc == DUE_EDURABILITY)
+            rc = ask_hand_over(s, until_ns);
+    } while (rc == DUE_EAGAIN && s->air.kind != DUE__FLIGHT_NONE &&
+             due__redis_monotonic() < until_ns);
     if (rc != 0)
         return rc;
     const redisReply *exec = s->air.kept[0];

@@ -85,6 +85,21 @@ REDIS_TEST(redis_owner, renews_its_lease_and_gets_it_back)
     finish(store);
 }
 
+/* Its last call had ended, with an answer still to come, when it was interrupted. */
+REDIS_TEST(redis_owner, that_closes_gives_up_its_lease_although_it_was_interrupted)
+{
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_S(3600) });
+    int64_t held;
+
+    redis_server_freeze(&server);
+    cr_assert_eq(store->verbs->renew(store, &held, soon(DUE_MS(1))), DUE_EAGAIN);
+    redis_server_thaw(&server);
+    store->verbs->interrupt(store);
+    cr_expect_eq(store->verbs->close(store, soon(LONG_NS)), 0);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner"), ":0\r\n");
+    due_redis_free(store);
+}
+
 /* Two takeovers under one number, after a failover: the nonce tells them apart. */
 REDIS_TEST(redis_owner, is_told_from_another_of_the_same_number)
 {
