@@ -75,9 +75,10 @@ static struct due__untold *untold_at(const struct due_queue *q, uint32_t number)
 
 static void count(const struct due_queue *q, uint32_t topic, enum due__figure figure, int64_t by)
 {
+    if (by == 0)
+        return;
     struct due__tally *tallies = due__topic_at(q, topic)->tallies;
-
-    if (tallies != NULL && by != 0)
+    if (tallies != NULL)
         due__add_relaxed(&tallies[due__thread_shard()].figure[figure],
                          (uint64_t)by); /* no edge: a counter */
 }
