@@ -1,174 +1,158 @@
-/* ledger.c - the checker of the crash tests.
+/* ledger.c - the checker of the crash tests: what lines say, and what follows from them.
  *
  * Of each job it keeps what the callers' answers allow: whether it went in (maybe, surely, surely
- * not) and whether it left.  A line that says what a caller wants makes things possible, the line
- * with the answer makes them sure.  The lines of two threads may be in another order than what they
- * tell of, so neither may undo what the other has said.
+ * not), what it carries, when it may come, whether it is dead, and whether it left.  A line that
+ * says what a caller wants makes things possible, the line with the answer makes them sure.  The
+ * lines of two threads may be in another order than what they tell of, so neither may undo what the
+ * other has said.
  */
-#include "ledger.h"
+#include "ledger_book.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_TEXT 512
-#define THREADS   8
-#define TOPICS    8
-#define SHOWN     20 /* complaints that are printed */
+/* ---- Changes ---- */
 
-enum sure { MAYBE = 0, SURE, NOT };
-
-struct job {
-    uint64_t number;
-    int64_t at_ns;        /* as it was enqueued */
-    int64_t bound_ns;     /* not before that */
-    int64_t kept_ns;      /* the same after a crash: what was confirmed */
-    int64_t least_ns;     /* the least that bound_ns ever was */
-    int64_t lease_end_ns; /* in this life, at the earliest; 0: not leased */
-    int64_t held_ns;      /* when its holder was told */
-    int64_t gone_ns;      /* when its removal was told */
-    uint64_t mark;        /* line of the last answer that waits for a flush */
-    char id[40];
-    unsigned life;
-    unsigned handouts;
-    unsigned want_handouts; /* when the last nack or move was wanted */
-    int64_t want_ns;        /* and for when */
-    unsigned wants;         /* nacks and moves that have no answer yet */
-    bool overlap;           /* there were two at a time: who was last is not known */
-    int topic;
-    int priority;
-    unsigned thread;
-    enum sure put;
-    bool gone;         /* it has left, surely */
-    bool gone_soon;    /* an answer said so; sure with the next flush */
-    bool put_soon;     /* likewise */
-    bool doubt;        /* it may have left: the end of a removal is not known */
-    bool revoked;      /* cancelled while somebody had it: it leaves when he gives it back */
-    unsigned leaving;  /* removals that have no answer yet */
-    bool refused_late; /* a change nobody waited for was refused */
-    bool plain;        /* never moved, nacked or at risk: its order is known */
-    bool risk;
-    bool closed; /* it was found missing */
-};
-
-/* One run of the worker. */
-struct life {
-    int64_t end_ns;
-    unsigned cut_short; /* dequeues that may have taken a job out of the store, and told nobody */
-};
-
-struct ledger {
-    struct job *jobs; /* by place */
-    size_t n_jobs;
-    size_t room;
-    uint32_t *table; /* by number: place plus 1 */
-    size_t table_room;
-    struct life *lives;
-    size_t n_lives;
-    size_t first; /* the first job that is not closed or gone for good */
-    bool async;
-    bool ordered; /* one thread takes everything out, and all its answers were sure */
-    uint64_t lines;
-    uint64_t flush_from[THREADS];
-    bool taking[THREADS];
-    int64_t asked_ns[THREADS];
-    int64_t lease_ns[THREADS];
-    struct job last[TOPICS]; /* handed over last, in an ordered life */
-    bool any_last[TOPICS];
-    unsigned shown;
-    struct ledger_verdict v;
-};
-
-static void *need(void *memory)
+/* Something is wanted that gives the job another state. */
+static void want_change(struct ledger *l, unsigned thread, struct job *j)
 {
-    if (memory == NULL) {
-        fprintf(stderr, "ledger: out of memory\n");
-        exit(2);
+    struct call *call = &l->calls[thread];
+
+    call->now = j->now;
+    call->kept = j->kept;
+    j->touched = l->lines;
+    lane_enter(book_lane(l, j));
+}
+
+/* It is another time. */
+static void want_time(struct ledger *l, unsigned thread, struct job *j, int64_t ns)
+{
+    want_change(l, thread, j);
+    l->calls[thread].want_ns = ns;
+    j->plain = false;
+    book_sooner(j, ns);
+}
+
+/* The change has its answer.  True: it has been made, and nothing else meanwhile. */
+static bool told_change(struct ledger *l, unsigned thread, struct job *j, const char *answer)
+{
+    const struct call *call = &l->calls[thread];
+    bool alone = lane_leave(book_lane(l, j)) && j->handed_line < call->line;
+
+    if (told_ok(answer)) {
+        j->mark = l->lines;
+        keys_seen(l, j, call->line, answer);
+    } else if (!told_in_doubt(answer) && alone && !l->async && !j->risk) {
+        j->now = call->now;
+        j->kept = call->kept;
     }
-    return memory;
+    return alone && told_ok(answer);
 }
 
-struct ledger *ledger_new(void)
+/* It is another time, or dead: and nobody's who had it, unless that is on its way still. */
+static void told_back(const struct ledger *l, unsigned thread, struct job *j, const char *answer)
 {
-    struct ledger *l = need(calloc(1, sizeof *l));
-
-    l->table_room = 1024;
-    l->table = need(calloc(l->table_room, sizeof *l->table));
-    return l;
+    if (!told_ok(answer) || l->async || j->handed_line > l->calls[thread].line)
+        return;
+    j->out = false;
+    j->back_line = l->lines;
 }
 
-void ledger_free(struct ledger *l)
+/* It is known how the job is now; so it will be after a crash, if that is confirmed. */
+static void settle(const struct ledger *l, struct job *j)
 {
-    free(l->jobs);
-    free(l->table);
-    free(l->lives);
-    free(l);
+    if (!l->async)
+        j->kept = j->now;
 }
 
-static void complain(struct ledger *l, const char *what, const struct job *j, const char *line)
+static void told_time(struct ledger *l, unsigned thread, struct job *j, const char *answer)
 {
-    if (l->shown++ < SHOWN)
-        printf("  %s: job %" PRIu64 " of life %u (put %d, gone %d, doubt %d): %s\n", what,
-               j->number, j->life, (int)j->put, (int)j->gone, (int)j->doubt, line);
+    if (!told_change(l, thread, j, answer))
+        return;
+    j->now.bound_ns = l->calls[thread].want_ns;
+    settle(l, j);
 }
 
-/* ---- Jobs by number ---- */
-
-static uint32_t *slot_of(struct ledger *l, uint64_t number)
+static void told_death(struct ledger *l, unsigned thread, struct job *j, const char *answer)
 {
-    size_t at = (size_t)(number * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (l->table_room - 1);
-
-    while (l->table[at] != 0 && l->jobs[l->table[at] - 1].number != number)
-        at = (at + 1) & (l->table_room - 1);
-    return &l->table[at];
+    if (!told_change(l, thread, j, answer))
+        return;
+    j->now.dead = SURE;
+    settle(l, j);
 }
 
-static void grow(struct ledger *l)
+static void told_kick(struct ledger *l, unsigned thread, struct job *j, const char *answer)
 {
-    l->room = l->room > 0 ? 2 * l->room : 512;
-    l->jobs = need(realloc(l->jobs, l->room * sizeof *l->jobs));
-    free(l->table);
-    l->table_room = 4 * l->room;
-    l->table = need(calloc(l->table_room, sizeof *l->table));
-    for (size_t i = 0; i < l->n_jobs; i++)
-        *slot_of(l, l->jobs[i].number) = (uint32_t)i + 1;
+    if (!told_change(l, thread, j, answer))
+        return;
+    j->now.dead = NOT;
+    j->alive_line = l->lines;
+    j->now.bound_ns = l->calls[thread].want_ns;
+    settle(l, j);
 }
 
-static struct job *find(struct ledger *l, uint64_t number)
+static void refuse(struct ledger *l, struct content *c)
 {
-    uint32_t place = l->n_jobs > 0 ? *slot_of(l, number) : 0;
-
-    return place != 0 ? &l->jobs[place - 1] : NULL;
+    c->refused = true;
+    c->refused_line = l->lines;
 }
 
-static struct job *add(struct ledger *l, uint64_t number)
+static void told_update(struct ledger *l, unsigned thread, struct job *j, const char *answer)
 {
-    if (l->n_jobs == l->room)
-        grow(l);
-    struct job *j = &l->jobs[l->n_jobs++];
-    *j = (struct job){ .number = number, .life = (unsigned)l->n_lives - 1, .plain = true };
-    *slot_of(l, number) = (uint32_t)l->n_jobs;
-    return j;
+    uint64_t number = l->calls[thread].number;
+
+    if (!told_ok(answer) && !told_in_doubt(answer))
+        refuse(l, book_content(l, number));
+    if (!told_change(l, thread, j, answer))
+        return;
+    j->now.current = number;
+    j->now.since = l->lines;
+    settle(l, j);
 }
 
-/* ---- Answers ---- */
+/* ---- Enqueue ---- */
 
-static bool fine(const char *answer)
+/* Any job of the key may be the one that is changed. */
+static void want_replaced(struct ledger *l, uint32_t key, int64_t at_ns)
 {
-    return strcmp(answer, "DUE_OK") == 0;
+    for (uint32_t place = l->keys[key].first; place != 0; place = l->jobs[place - 1].of_key) {
+        struct job *j = &l->jobs[place - 1];
+
+        j->touched = l->lines;
+        j->plain = false;
+        book_sooner(j, at_ns);
+        if (j->now.dead != NOT || j->kept.dead != NOT)
+            book_maybe_dead(j);
+    }
 }
 
-static bool in_doubt(const char *answer)
+/* The job may carry the content @c instead, or have carried it first. */
+static void want_other(struct job *j, const struct content *c)
 {
-    return strcmp(answer, "DUE_EINDOUBT") == 0;
+    j->plain = false;
+    book_sooner(j, c->at_ns);
+    if (c->line <= j->now.since)
+        j->now.since = j->kept.since = c->line - 1;
 }
 
-static void bound(struct job *j, int64_t ns)
+/* An enqueue that is under way may change a job that comes in after it was asked for.  And one that
+ * replaces may meet a job whose id nobody was told: then what it begins is that job. */
+static void want_others(struct ledger *l, struct job *j, uint32_t key, bool replaces)
 {
-    j->bound_ns = ns;
-    if (ns < j->least_ns)
-        j->least_ns = ns;
+    for (size_t i = 0; i < THREADS; i++) {
+        const struct call *call = &l->calls[i];
+
+        if (call->key == key && call->replaces)
+            want_other(j, book_content(l, call->number));
+    }
+    for (uint32_t place = l->keys[key].first; place != 0; place = l->jobs[place - 1].of_key) {
+        const struct job *it = &l->jobs[place - 1];
+
+        if (replaces && it->id[0] == '\0' && it->put == MAYBE)
+            want_other(j, book_content(l, it->number));
+    }
 }
 
 static void want_enqueue(struct ledger *l, unsigned thread, const char *rest)
@@ -177,258 +161,304 @@ static void want_enqueue(struct ledger *l, unsigned thread, const char *rest)
     int64_t at_ns;
     int priority;
     int topic;
+    unsigned key;
+    char policy[16];
 
-    if (sscanf(rest, "%" SCNu64 " %" SCNd64 " %d %d", &number, &at_ns, &priority, &topic) != 4)
+    if (sscanf(rest, "%" SCNu64 " %" SCNd64 " %d %d %u %15s", &number, &at_ns, &priority, &topic,
+               &key, policy) != 6 ||
+        key > KEYS)
         return;
-    struct job *j = add(l, number);
-    j->at_ns = j->bound_ns = j->kept_ns = j->least_ns = at_ns;
+    struct content *c = book_add(l, number);
+    struct job *j = &l->jobs[c->job];
+    c->at_ns = at_ns;
+    c->replaces = strcmp(policy, "replace") == 0;
+    j->now = (struct state){ .bound_ns = at_ns, .current = number, .since = l->lines, .dead = NOT };
+    j->kept = j->now;
+    j->at_ns = j->least_ns = at_ns;
     j->priority = priority;
     j->topic = topic;
     j->thread = thread;
+    j->has_key = SURE;
+    if (key != 0)
+        want_others(l, j, key, c->replaces);
+    l->calls[thread].number = number;
+    l->calls[thread].replaces = c->replaces;
+    l->calls[thread].key = key;
+    if (key == 0)
+        return;
+    if (c->replaces)
+        want_replaced(l, key, at_ns);
+    j->key = key;
+    j->of_key = l->keys[key].first;
+    l->keys[key].first = c->job + 1;
+    lane_enter(&l->keys[key].lane);
 }
 
-static void told_enqueue(struct ledger *l, struct job *j, const char *answer, const char *id)
+/* The job has come in, or may have. */
+static void told_put(struct ledger *l, struct job *j, const char *answer)
 {
-    snprintf(j->id, sizeof j->id, "%s", id);
-    if (fine(answer) && l->async) {
+    if (!told_ok(answer))
+        return;
+    j->born_line = l->lines;
+    if (l->async) {
         j->put_soon = true;
-        j->mark = l->lines;
-    } else if (fine(answer)) {
+    } else {
         l->v.told++;
         j->put = SURE;
-    } else if (!in_doubt(answer)) {
-        j->put = NOT;
     }
 }
 
-/* A removal has its answer. */
-static void told_removal(struct ledger *l, struct job *j, const char *answer, int64_t now_ns)
+/* The job has what an enqueue brought, be it new or another one's. */
+static void told_content(struct ledger *l, unsigned thread, struct job *j, const struct content *c,
+                         const char *answer, bool alone)
 {
-    j->leaving--;
-    j->gone_ns = now_ns;
-    if (fine(answer) && l->async) {
+    if (!told_ok(answer))
+        return;
+    j->mark = l->lines;
+    if (!alone || j->handed_line > l->calls[thread].line)
+        return;
+    j->now = (struct state){
+        .bound_ns = c->at_ns, .current = c->number, .since = l->lines, .dead = NOT
+    };
+    j->alive_line = l->lines;
+    settle(l, j);
+}
+
+static void told_enqueue(struct ledger *l, unsigned thread, struct content *c, const char *answer,
+                         const char *id)
+{
+    const struct call *call = &l->calls[thread];
+    struct job *own = &l->jobs[c->own];
+    uint32_t key = own->key;
+    bool in = told_ok(answer) || told_in_doubt(answer);
+    bool alone = key != 0 && lane_leave(&l->keys[key].lane);
+    bool taken = strcmp(answer, "DUE_EEXIST") == 0;
+    struct job *j = book_job(l, id);
+
+    if (!in) {
+        refuse(l, c);
+        own->put = NOT;
+    } else if (j == NULL || j == own) {
+        book_name(l, own, id);
+        told_put(l, own, answer);
+        told_content(l, thread, own, c, answer, alone);
+        j = own;
+    } else if (book_may_be(l, j, c)) {
+        book_merge(l, c, j);
+        l->v.told += told_ok(answer) && !l->async;
+        told_content(l, thread, j, c, answer, alone);
+    } else {
+        l->v.phantom++;
+        complain(l, "enqueued as another", j, id);
+    }
+    if (key == 0)
+        return;
+    enum key_answer what = taken                   ? KEY_HAD
+                           : !in                   ? KEY_REFUSED
+                           : told_in_doubt(answer) ? KEY_UNKNOWN
+                           : j == own              ? KEY_NEW
+                                                   : KEY_HAD;
+    keys_answered(l, call, alone, what, j, id);
+}
+
+/* ---- Removals ---- */
+
+/* A removal has its answer. */
+static void told_removal(struct ledger *l, unsigned thread, struct job *j, const char *answer)
+{
+    j->leaving -= j->leaving > 0;
+    j->back_line = l->lines;
+    if (told_ok(answer) && l->async) {
         j->gone_soon = true;
         j->doubt = true;
         j->mark = l->lines;
-    } else if (fine(answer)) {
+    } else if (told_ok(answer)) {
         j->gone = true;
-    } else if (in_doubt(answer)) {
+        j->gone_line = l->lines;
+    } else if (told_in_doubt(answer)) {
         j->doubt = true;
     }
-    if (!fine(answer))
+    if (told_ok(answer))
+        keys_seen(l, j, l->calls[thread].line, answer);
+    else
         l->ordered = false; /* it may come again, behind others */
-}
-
-static void want_later(struct job *j, int64_t ns)
-{
-    j->plain = false;
-    j->overlap |= j->wants++ > 0;
-    j->want_handouts = j->handouts;
-    j->want_ns = ns;
-    if (ns < j->bound_ns)
-        bound(j, ns);
-    if (ns < j->kept_ns)
-        j->kept_ns = ns;
-}
-
-static void told_later(const struct ledger *l, struct job *j, const char *answer)
-{
-    if (--j->wants > 0)
-        return;
-    if (fine(answer) && j->want_handouts == j->handouts && !j->overlap) {
-        bound(j, j->want_ns);
-        if (!l->async)
-            j->kept_ns = j->bound_ns;
-        else
-            j->mark = l->lines;
-    }
-    j->overlap = false;
 }
 
 static void told_flush(struct ledger *l, unsigned thread, const char *answer)
 {
-    if (!fine(answer))
+    if (!told_ok(answer))
         return;
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
 
-        if (j->refused_late || j->mark == 0 || j->mark > l->flush_from[thread])
+        if (j->refused_late || j->mark == 0 || j->mark > l->calls[thread].line)
             continue;
         if (j->put_soon && j->put == MAYBE) {
             j->put = SURE;
             l->v.told++;
         }
-        j->gone |= j->gone_soon;
-        j->kept_ns = j->bound_ns;
+        if (j->gone_soon && !j->gone) {
+            j->gone = true;
+            j->gone_line = l->lines;
+        }
+        j->kept = j->now;
         j->put_soon = j->gone_soon = false;
     }
 }
 
+/* A change nobody waited for has not been made: of that job nothing is sure. */
 static void settled(struct ledger *l, const char *rest)
 {
-    char id[40];
+    char id[ID_TEXT];
     char answer[40];
 
-    if (sscanf(rest, "%39s %39s", id, answer) != 2 || fine(answer))
+    if (sscanf(rest, "%39s %39s", id, answer) != 2 || told_ok(answer))
         return;
-    for (size_t i = l->first; i < l->n_jobs; i++)
-        if (strcmp(l->jobs[i].id, id) == 0)
-            l->jobs[i].refused_late = true;
-}
-
-/* ---- Hand-overs ---- */
-
-static void check_order(struct ledger *l, const struct job *j, const char *line)
-{
-    if (!l->ordered || !j->plain || j->topic < 0 || j->topic >= TOPICS)
+    struct job *j = book_job(l, id);
+    if (j == NULL)
         return;
-    const struct job *was = &l->last[j->topic];
-    bool later = j->at_ns != was->at_ns                             ? j->at_ns > was->at_ns
-                 : j->priority != was->priority                     ? j->priority < was->priority
-                 : j->life != was->life || j->thread != was->thread ? true
-                                                                    : j->number > was->number;
-
-    if (l->any_last[j->topic] && !later) {
-        l->v.disorder++;
-        complain(l, "out of order", j, line);
-    }
-    l->last[j->topic] = *j;
-    l->any_last[j->topic] = true;
-}
-
-/* Whether two have it.  The lines of two threads may be in another order than their calls: who was
- * told late may have had it first, and lost it again. */
-static bool twice(const struct job *j, int64_t asked_ns, int64_t now_ns, int64_t lease_ns)
-{
-    bool ended = lease_ns > 0 && asked_ns + lease_ns <= (j->gone ? j->gone_ns : j->held_ns);
-
-    return (j->gone || now_ns < j->lease_end_ns) && !ended;
-}
-
-static void check_state(struct ledger *l, struct job *j, unsigned thread, int64_t now_ns,
-                        bool for_good, const char *line)
-{
-    if (j->risk && (j->gone || j->closed || j->gone_soon)) {
-        l->v.returned++;
-        j->gone = j->closed = j->gone_soon = false;
-        j->lease_end_ns = 0;
-        if ((size_t)(j - l->jobs) < l->first)
-            l->first = (size_t)(j - l->jobs);
-    }
-    if (twice(j, l->asked_ns[thread], now_ns, for_good ? 0 : l->lease_ns[thread])) {
-        l->v.doubled++;
-        complain(l, "doubled", j, line);
-    }
-    if (now_ns < j->bound_ns) {
-        l->v.early++;
-        complain(l, "early", j, line);
-    }
-    if (j->put == NOT || j->closed) {
-        l->v.phantom++;
-        complain(l, "phantom", j, line);
-    }
-}
-
-static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char *rest,
-                   bool for_good)
-{
-    uint64_t number;
-    int priority;
-    int topic;
-    int sound;
-
-    if (sscanf(rest, "%" SCNu64 " %d %d %d", &number, &priority, &topic, &sound) != 4)
-        return;
-    struct job *j = find(l, number);
-    struct job none = { .number = number };
-    l->v.handed++;
-    if (j == NULL || !sound || j->priority != priority || j->topic != topic) {
-        l->v.phantom++;
-        complain(l, "phantom", j != NULL ? j : &none, rest);
-        return;
-    }
-    check_state(l, j, thread, now_ns, for_good, rest);
-    check_order(l, j, rest);
-    j->handouts++;
-    if (j->life + 1 < l->n_lives) { /* it has come out of the store: the past is settled */
-        j->put = SURE;
-        j->doubt = false;
-    }
-    if (for_good) {
-        j->gone = true;
-        j->gone_ns = now_ns;
-    } else {
-        j->lease_end_ns = l->asked_ns[thread] + l->lease_ns[thread];
-        j->held_ns = now_ns;
-    }
-}
-
-static void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *rest,
-                        bool for_good)
-{
-    char answer[40];
-    int used = 0;
-
-    l->taking[thread] = false;
-    if (sscanf(rest, "%39s %n", answer, &used) != 1)
-        return;
-    if (fine(answer)) {
-        handed(l, thread, now_ns, rest + used, for_good);
-    } else if (for_good && strcmp(answer, "DUE_EAGAIN") != 0) {
-        l->lives[l->n_lives - 1].cut_short++;
-        l->ordered = false; /* what it had taken comes again when that is sure, behind others */
-    }
+    j->refused_late = true;
+    j->now.since = j->kept.since = 0;
+    book_maybe_dead(j);
+    book_sooner(j, j->least_ns);
+    j->has_key = j->has_key == SURE ? MAYBE : j->has_key;
 }
 
 /* ---- Lines ---- */
 
-/* What is wanted of one job. */
-static void want(struct ledger *l, const char *verb, int64_t now_ns, const char *rest)
+/* What is wanted of the job of an id. */
+static void want(struct ledger *l, unsigned thread, const char *verb, const char *rest)
 {
-    uint64_t number;
-    int64_t ns = 0;
-    int n = sscanf(rest, "%" SCNu64 " %" SCNd64, &number, &ns);
-    struct job *j = n >= 1 ? find(l, number) : NULL;
+    int64_t now_ns = l->calls[thread].now_ns;
+    char id[ID_TEXT];
+    int64_t n = 0;
 
+    if (sscanf(rest, "%39s %" SCNd64, id, &n) < 1)
+        return;
+    struct job *j = book_job(l, id);
     if (j == NULL)
         return;
     if (strcmp(verb, "ack?") == 0 || strcmp(verb, "cancel?") == 0)
         j->leaving++;
-    if (strcmp(verb, "nack?") == 0) {
+    if (strcmp(verb, "nack?") == 0 || strcmp(verb, "bury?") == 0)
         j->lease_end_ns = 0;
-        want_later(j, now_ns + ns);
-    }
+    if (strcmp(verb, "nack?") == 0)
+        want_time(l, thread, j, now_ns + n);
     if (strcmp(verb, "move?") == 0)
-        want_later(j, ns);
+        want_time(l, thread, j, n);
+    if (strcmp(verb, "kick?") == 0)
+        want_time(l, thread, j, now_ns);
+    if (strcmp(verb, "bury?") == 0)
+        want_change(l, thread, j);
+    if (strcmp(verb, "kick?") == 0 || strcmp(verb, "bury?") == 0) {
+        j->plain = false;
+        book_maybe_dead(j);
+    }
+    if (strcmp(verb, "update?") == 0) {
+        want_change(l, thread, j);
+        l->calls[thread].number = (uint64_t)n;
+        book_add_to(l, (uint64_t)n, book_place(l, j));
+    }
 }
 
-/* What was told of one job. */
-static void told(struct ledger *l, const char *verb, int64_t now_ns, const char *rest)
+/* What was told of it. */
+static void told(struct ledger *l, unsigned thread, const char *verb, const char *rest)
 {
-    uint64_t number;
+    char id[ID_TEXT];
     char answer[40];
-    char id[40] = "";
-    int n = sscanf(rest, "%" SCNu64 " %39s %39s", &number, answer, id);
-    struct job *j = n >= 2 ? find(l, number) : NULL;
 
+    if (sscanf(rest, "%39s %39s", id, answer) != 2)
+        return;
+    struct job *j = book_job(l, id);
     if (j == NULL)
         return;
-    if (strcmp(verb, "enqueue!") == 0)
-        told_enqueue(l, j, answer, id);
     if (strcmp(verb, "cancel!") == 0 && strcmp(answer, "DUE_EBUSY") == 0)
         j->revoked = true;
     if (strcmp(verb, "ack!") == 0 || strcmp(verb, "cancel!") == 0)
-        told_removal(l, j, answer, now_ns);
+        told_removal(l, thread, j, answer);
+    if (strcmp(verb, "nack!") == 0 || strcmp(verb, "bury!") == 0)
+        told_back(l, thread, j, answer);
     if (strcmp(verb, "nack!") == 0 || strcmp(verb, "move!") == 0)
-        told_later(l, j, answer);
+        told_time(l, thread, j, answer);
+    if (strcmp(verb, "kick!") == 0)
+        told_kick(l, thread, j, answer);
+    if (strcmp(verb, "bury!") == 0)
+        told_death(l, thread, j, answer);
+    if (strcmp(verb, "update!") == 0)
+        told_update(l, thread, j, answer);
 }
 
-static void want_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *rest,
-                        bool for_good)
+/* An enqueue, or a look by key, has its answer. */
+static void told_by_name(struct ledger *l, unsigned thread, bool enqueue, const char *rest)
 {
-    l->taking[thread] = for_good;
-    l->asked_ns[thread] = now_ns;
-    l->lease_ns[thread] = strtoll(rest, NULL, 10);
+    struct call *call = &l->calls[thread];
+    uint64_t number;
+    char answer[40];
+    char id[ID_TEXT];
+
+    if (sscanf(rest, "%" SCNu64 " %39s %39s", &number, answer, id) != 3)
+        return;
+    struct content *c = enqueue ? book_content(l, number) : NULL;
+    if (strcmp(id, "-") == 0)
+        id[0] = '\0';
+    if (c != NULL)
+        told_enqueue(l, thread, c, answer, id);
+    if (enqueue || call->key == 0)
+        return;
+    bool alone = lane_leave(&l->keys[call->key].lane);
+    enum key_answer what = told_ok(answer)                     ? KEY_HAD
+                           : strcmp(answer, "DUE_ENOENT") == 0 ? KEY_FREE
+                                                               : KEY_REFUSED;
+    keys_answered(l, call, alone, what, NULL, id);
+}
+
+static void want_find(struct ledger *l, unsigned thread, const char *rest)
+{
+    unsigned long key = strtoul(rest, NULL, 10);
+
+    if (key == 0 || key > KEYS)
+        return;
+    l->calls[thread].key = (uint32_t)key;
+    lane_enter(&l->keys[key].lane);
+}
+
+static void want_taking(struct ledger *l, unsigned thread, const char *rest, bool for_good)
+{
+    struct call *call = &l->calls[thread];
+
+    call->takes = true;
+    call->for_good = for_good;
+    call->lease_ns = strtoll(rest, NULL, 10);
+    l->taken_line = l->lines;
+}
+
+static void asked(struct ledger *l, unsigned thread, int64_t now_ns, const char *verb,
+                  const char *rest)
+{
+    l->calls[thread] = (struct call){ .line = l->lines, .now_ns = now_ns };
+    if (strcmp(verb, "enqueue?") == 0)
+        want_enqueue(l, thread, rest);
+    else if (strcmp(verb, "dequeue?") == 0 || strcmp(verb, "reserve?") == 0)
+        want_taking(l, thread, rest, verb[0] == 'd');
+    else if (strcmp(verb, "find?") == 0)
+        want_find(l, thread, rest);
+    else
+        want(l, thread, verb, rest);
+}
+
+static void answered(struct ledger *l, unsigned thread, int64_t now_ns, const char *verb,
+                     const char *rest)
+{
+    l->calls[thread].answer_ns = now_ns;
+    if (strcmp(verb, "enqueue!") == 0 || strcmp(verb, "find!") == 0)
+        told_by_name(l, thread, verb[0] == 'e', rest);
+    else if (strcmp(verb, "dequeue!") == 0 || strcmp(verb, "reserve!") == 0)
+        told_taking(l, thread, now_ns, rest);
+    else if (strcmp(verb, "flush!") == 0)
+        told_flush(l, thread, rest);
+    else
+        told(l, thread, verb, rest);
+    l->calls[thread] = (struct call){ 0 };
 }
 
 void ledger_line(struct ledger *l, const char *line)
@@ -443,105 +473,13 @@ void ledger_line(struct ledger *l, const char *line)
         thread >= THREADS)
         return;
     const char *rest = line + used;
-    if (strcmp(verb, "enqueue?") == 0)
-        want_enqueue(l, thread, rest);
-    else if (strcmp(verb, "dequeue?") == 0 || strcmp(verb, "reserve?") == 0)
-        want_taking(l, thread, now_ns, rest, verb[0] == 'd');
-    else if (strcmp(verb, "dequeue!") == 0 || strcmp(verb, "reserve!") == 0)
-        told_taking(l, thread, now_ns, rest, verb[0] == 'd');
-    else if (strcmp(verb, "flush?") == 0)
-        l->flush_from[thread] = l->lines;
-    else if (strcmp(verb, "flush!") == 0)
-        told_flush(l, thread, rest);
-    else if (strcmp(verb, "settled") == 0)
+    size_t end = strlen(verb) - 1;
+    if (strcmp(verb, "settled") == 0)
         settled(l, rest);
-    else if (strchr(verb, '?') != NULL)
-        want(l, verb, now_ns, rest);
-    else
-        told(l, verb, now_ns, rest);
-}
-
-/* ---- Lives ---- */
-
-void ledger_life(struct ledger *l, bool async, bool alone)
-{
-    l->lives = need(realloc(l->lives, (l->n_lives + 1) * sizeof *l->lives));
-    l->lives[l->n_lives++] = (struct life){ 0 };
-    l->async = async;
-    l->ordered = alone;
-    memset(l->taking, 0, sizeof l->taking);
-    memset(l->any_last, 0, sizeof l->any_last);
-}
-
-void ledger_death(struct ledger *l, int64_t time_ns)
-{
-    struct life *life = &l->lives[l->n_lives - 1];
-
-    life->end_ns = time_ns;
-    for (size_t i = 0; i < THREADS; i++)
-        life->cut_short += l->taking[i];
-    for (size_t i = l->first; i < l->n_jobs; i++) {
-        struct job *j = &l->jobs[i];
-
-        j->doubt |= j->leaving > 0;
-        j->leaving = j->wants = 0;
-        j->overlap = false;
-        j->lease_end_ns = 0;
-        j->bound_ns = j->kept_ns;
-        j->put_soon = j->gone_soon = j->refused_late = false;
-        j->mark = 0;
-    }
-}
-
-void ledger_risk(struct ledger *l)
-{
-    for (size_t i = 0; i < l->n_jobs; i++) {
-        l->jobs[i].risk = true;
-        l->jobs[i].plain = false;
-        l->jobs[i].bound_ns = l->jobs[i].kept_ns = l->jobs[i].least_ns;
-    }
-}
-
-/* A dequeue that a kill cut short may have had it. */
-static bool excuse(struct ledger *l, const struct job *j)
-{
-    for (size_t i = j->life; i < l->n_lives; i++) {
-        struct life *life = &l->lives[i];
-
-        if (life->cut_short > 0 && life->end_ns >= j->least_ns) {
-            life->cut_short--;
-            return true;
-        }
-    }
-    return false;
-}
-
-void ledger_balance(struct ledger *l)
-{
-    for (size_t i = l->first; i < l->n_jobs; i++) {
-        struct job *j = &l->jobs[i];
-        bool missed = j->put == SURE && !j->gone && !j->doubt && !j->revoked && !j->closed;
-
-        if (missed && j->risk) {
-            l->v.missing++;
-        } else if (missed && excuse(l, j)) {
-            l->v.excused++;
-        } else if (missed) {
-            l->v.lost++;
-            complain(l, "lost", j, j->id);
-        }
-        j->closed |= !j->gone;
-    }
-    l->first = l->n_jobs;
-}
-
-void ledger_forget(struct ledger *l)
-{
-    l->n_jobs = l->first = 0;
-    memset(l->table, 0, l->table_room * sizeof *l->table);
-}
-
-struct ledger_verdict ledger_verdict(const struct ledger *l)
-{
-    return l->v;
+    else if (strcmp(verb, "dead") == 0)
+        told_dead(l, thread, rest);
+    else if (verb[end] == '?')
+        asked(l, thread, now_ns, verb, rest);
+    else if (verb[end] == '!')
+        answered(l, thread, now_ns, verb, rest);
 }

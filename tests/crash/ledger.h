@@ -3,19 +3,27 @@
  * It knows nothing of the library but the names of its errors.  A worker writes a line before and
  * after each call; the ledger reads them in the order in which they were written:
  *
- *     THREAD TIME enqueue? N AT PRIORITY TOPIC   THREAD TIME enqueue! N ANSWER ID
- *     THREAD TIME dequeue?                       THREAD TIME dequeue! ANSWER [WHAT]
- *     THREAD TIME reserve? LEASE                 THREAD TIME reserve! ANSWER [WHAT]
- *     THREAD TIME ack? N                         THREAD TIME ack! N ANSWER
- *     THREAD TIME nack? N DELAY                  THREAD TIME nack! N ANSWER
- *     THREAD TIME cancel? N                      THREAD TIME cancel! N ANSWER
- *     THREAD TIME move? N AT                     THREAD TIME move! N ANSWER
- *     THREAD TIME flush?                         THREAD TIME flush! ANSWER
- *     0 TIME settled ID ANSWER                   a change nobody waited for was refused
+ *     THREAD TIME enqueue? N AT PRIORITY TOPIC KEY POLICY     THREAD TIME enqueue! N ANSWER ID
+ *     THREAD TIME dequeue?                                    THREAD TIME dequeue! ANSWER [WHAT]
+ *     THREAD TIME reserve? LEASE                              THREAD TIME reserve! ANSWER [WHAT]
+ *     THREAD TIME ack? ID                                     THREAD TIME ack! ID ANSWER
+ *     THREAD TIME nack? ID DELAY                              THREAD TIME nack! ID ANSWER
+ *     THREAD TIME bury? ID                                    THREAD TIME bury! ID ANSWER
+ *     THREAD TIME kick? ID                                    THREAD TIME kick! ID ANSWER
+ *     THREAD TIME cancel? ID                                  THREAD TIME cancel! ID ANSWER
+ *     THREAD TIME move? ID AT                                 THREAD TIME move! ID ANSWER
+ *     THREAD TIME update? ID N                                THREAD TIME update! ID ANSWER
+ *     THREAD TIME find? KEY                                   THREAD TIME find! KEY ANSWER ID
+ *     THREAD TIME list?                                       THREAD TIME list! ANSWER
+ *     THREAD TIME flush?                                      THREAD TIME flush! ANSWER
+ *     THREAD TIME dead ID                between list? and list!, for each that is listed
+ *     0 TIME settled ID ANSWER           a change nobody waited for was refused
  *
- * N is the number that a job carries; times are ns of the wall clock, leases and delays ns.  WHAT
- * was handed out is N PRIORITY TOPIC SOUND, where SOUND is 1 if the payload is that of N, byte for
- * byte.
+ * N is the number that a job carries, and its bytes follow from it; an update gives it another.
+ * KEY is the number of a unique key, 0: none; POLICY is "refuse" or "replace".  Of an enqueue and a
+ * find, ID is that of the job which has the key, and "-" if there is none.  Times are ns of the
+ * wall clock, leases and delays ns.  WHAT was handed out is N ID PRIORITY TOPIC SOUND, where SOUND
+ * is 1 if the payload is that of N, byte for byte.
  */
 #ifndef LEDGER_H
 #define LEDGER_H
@@ -33,6 +41,9 @@ struct ledger_verdict {
     uint64_t early;    /* */
     uint64_t disorder; /* while nothing else happened */
     uint64_t phantom;  /* never given in, or refused, or with other bytes */
+    uint64_t stale;    /* carried what an update or an enqueue had replaced */
+    uint64_t risen;    /* dead and handed out, or listed among the dead and not dead */
+    uint64_t keys;     /* two of one key at a time, or refused for one that was gone */
     uint64_t excused;  /* left the store for a dequeue that a kill cut short */
     uint64_t missing;  /* of those that a kill of the server and the client put at risk */
     uint64_t returned; /* likewise: had been removed, and came back */
@@ -49,7 +60,7 @@ void ledger_line(struct ledger *l, const char *line);
 void ledger_death(struct ledger *l, int64_t time_ns);
 /* Server and client were killed, and the level does not promise to keep what was confirmed. */
 void ledger_risk(struct ledger *l);
-/* Everything has been taken out: what has not come is not there. */
+/* Everything has been taken out, the dead too: what has not come is not there. */
 void ledger_balance(struct ledger *l);
 /* The server makes way for an empty one: none of the jobs can be met again. */
 void ledger_forget(struct ledger *l);

@@ -76,7 +76,7 @@ struct run {
     uint64_t held;
     FILE *trace;            /* NULL, or where all lines go */
     char opened[LINE_TEXT]; /* what it said of its opening */
-    char known[KNOWN][80];
+    char known[KNOWN][40];
     size_t n_known;
     /* Counts. */
     unsigned kills[3];
@@ -119,7 +119,7 @@ static void overhear(struct run *r, const char *line)
         r->mirrors++;
     } else if (strcmp(verb, "enqueue!") == 0 && strcmp(two, "DUE_OK") == 0) {
         size_t at = r->n_known < KNOWN ? r->n_known++ : crew_below(&r->random, KNOWN);
-        snprintf(r->known[at], sizeof r->known[at], "%.24s %.39s", one, three);
+        snprintf(r->known[at], sizeof r->known[at], "%s", three);
     }
 }
 
@@ -277,14 +277,15 @@ static long count(const struct run *r, const char *command, const char *key)
     return n > 1 && answer[0] == ':' ? strtol(answer + 1, NULL, 10) : -1;
 }
 
-/* Jobs that can be read back: what is in the topics.  -1: the server does not answer. */
+/* Jobs that can be read back: what is in the topics, and dead.  -1: the server does not answer. */
 static long stored(const struct run *r)
 {
-    static const char *const topics[] = { "due:{crash}:t:", "due:{crash}:t:a", "due:{crash}:t:b" };
+    static const char *const lines[] = { "due:{crash}:t:", "due:{crash}:t:a", "due:{crash}:t:b",
+                                         "due:{crash}:dead" };
     long sum = 0;
 
-    for (size_t i = 0; i < 3; i++) {
-        long n = count(r, "ZCARD", topics[i]);
+    for (size_t i = 0; i < 4; i++) {
+        long n = count(r, "ZCARD", lines[i]);
 
         if (n < 0)
             return -1;
@@ -311,13 +312,15 @@ static bool log_was_torn(const struct run *r)
     return torn;
 }
 
-/* The server holds @jobs jobs, and the record of each and no other. */
+/* The server holds @jobs jobs, the record of each and no other, and nothing else if there are none:
+ * no entries, no keys. */
 static bool holds(const struct run *r, uint64_t jobs)
 {
     long records = count(r, "HLEN", "due:{crash}:j");
+    long rest = count(r, "HLEN", "due:{crash}:a") + count(r, "HLEN", "due:{crash}:k");
 
-    return stored(r) == (long)jobs &&
-           (records == (long)jobs || (records > (long)jobs && log_was_torn(r)));
+    return stored(r) == (long)jobs && ((records == (long)jobs && (jobs > 0 || rest == 0)) ||
+                                       (records >= (long)jobs && log_was_torn(r)));
 }
 
 /* Where the two differ: records, jobs by topic, entries, what was set aside. */
@@ -325,10 +328,11 @@ static void tell_difference(const struct run *r, uint64_t held)
 {
     printf("  cycle %u: the worker holds %" PRIu64
            " jobs; the server has %ld records, %ld, %ld and "
-           "%ld in its topics, %ld entries, %ld set aside\n",
+           "%ld in its topics, %ld dead, %ld entries, %ld keys, %ld set aside\n",
            r->step, held, count(r, "HLEN", "due:{crash}:j"), count(r, "ZCARD", "due:{crash}:t:"),
            count(r, "ZCARD", "due:{crash}:t:a"), count(r, "ZCARD", "due:{crash}:t:b"),
-           count(r, "HLEN", "due:{crash}:a"), count(r, "HLEN", "due:{crash}:q"));
+           count(r, "ZCARD", "due:{crash}:dead"), count(r, "HLEN", "due:{crash}:a"),
+           count(r, "HLEN", "due:{crash}:k"), count(r, "HLEN", "due:{crash}:q"));
     fflush(stdout);
 }
 
@@ -508,15 +512,18 @@ static bool report(const struct run *r, unsigned cycles)
 
     printf("crash %s: %u cycles (%u worker, %u server, %u both; %u at a command, %u mirrored), "
            "%" PRIu64 " confirmed, %" PRIu64 " handed over; lost %" PRIu64 ", doubled %" PRIu64
-           ", early %" PRIu64 ", out of order %" PRIu64 ", phantom %" PRIu64
-           "; cut short in a dequeue %" PRIu64 "; both killed: missing %" PRIu64
-           ", back again %" PRIu64 "%s\n",
+           ", early %" PRIu64 ", out of order %" PRIu64 ", phantom %" PRIu64 ", stale %" PRIu64
+           ", risen %" PRIu64 ", keys %" PRIu64 "; cut short in a dequeue %" PRIu64
+           "; both killed: missing %" PRIu64 ", back again %" PRIu64 "%s\n",
            r->level, cycles, r->kills[CLIENT], r->kills[SERVER], r->kills[BOTH], r->at_command,
-           r->mirrors, v.told, v.handed, v.lost, v.doubled, v.early, v.disorder, v.phantom,
-           v.excused, v.missing, v.returned,
+           r->mirrors, v.told, v.handed, v.lost, v.doubled, v.early, v.disorder, v.phantom, v.stale,
+           v.risen, v.keys, v.excused, v.missing, v.returned,
            r->torn || log_was_torn(r) ? "; the log was torn" : "");
     fflush(stdout);
-    return r->wrong + v.lost + v.doubled + v.early + v.disorder + v.phantom == 0 && v.told > 0;
+    return r->wrong + v.lost + v.doubled + v.early + v.disorder + v.phantom + v.stale + v.risen +
+                   v.keys ==
+               0 &&
+           v.told > 0;
 }
 
 /* Answers how many cycles. */

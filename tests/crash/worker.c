@@ -6,7 +6,7 @@
  * when the queue is open, "0 TIME loaded N" when it has read what was stored, and its log as
  * "0 TIME log LEVEL TEXT".  From standard input it reads: q, be quiet, answered with "0 TIME quiet
  * HELD" when everything is confirmed, each time it is asked; g, go on; and the end of it means:
- * close.  KNOWN is a file of lines "N ID": jobs of earlier lives.
+ * close.  KNOWN is a file of ids: jobs of earlier lives.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -23,18 +23,15 @@
 #define THREADS 3
 #define TOPICS  3
 #define KNOWN   64 /* jobs that a thread remembers */
+#define KEYS    24
+#define LISTED  8 /* dead jobs that are looked at at a time */
 #define OUT     3
-
-struct known {
-    uint64_t number;
-    due_id id;
-};
 
 struct hand {
     struct crew_thread thread;
     unsigned name;
     uint64_t random;
-    struct known known[KNOWN];
+    due_id known[KNOWN];
     size_t n_known;
 };
 
@@ -129,50 +126,87 @@ static int topic_index(int t)
 
 /* ---- The calls ---- */
 
-static void remember(struct hand *h, uint64_t number, due_id id)
+static void remember(struct hand *h, due_id id)
 {
     size_t at = h->n_known < KNOWN ? h->n_known++ : crew_below(&h->random, KNOWN);
 
-    h->known[at] = (struct known){ number, id };
+    h->known[at] = id;
 }
 
+static uint64_t new_number(void)
+{
+    return life * 1000000 + atomic_fetch_add(&numbers, 1) + 1;
+}
+
+/* The id, or "-" if it is none. */
+static const char *text_of(due_id id, char text[DUE_ID_TEXT])
+{
+    return due_id_equal(id, (due_id){ { 0 } }) ? "-" : due_id_format(id, text);
+}
+
+static size_t key_of(unsigned key, char text[24])
+{
+    return (size_t)snprintf(text, 24, "key-%u", key);
+}
+
+/* One in three has a key, and its topic and priority follow from that: one that is replaced keeps
+ * them. */
 static void enqueue(struct hand *h)
 {
     unsigned char bytes[20000];
     char text[DUE_ID_TEXT];
+    char name[24];
     due_id id = { { 0 } };
-    uint64_t number = life * 1000000 + atomic_fetch_add(&numbers, 1) + 1;
+    uint64_t number = new_number();
     int64_t at = due_now(queue) + (int64_t)crew_below(&h->random, 300) * 1000000;
-    int t = (int)crew_below(&h->random, TOPICS);
+    unsigned key = crew_below(&h->random, 3) == 0 ? 1 + (unsigned)crew_below(&h->random, KEYS) : 0;
+    uint64_t kind = key != 0 ? key : crew_below(&h->random, 9);
+    int t = (int)(kind % TOPICS);
+    bool replaces = key != 0 && crew_below(&h->random, 2) == 0;
 
     if (crew_below(&h->random, 2) == 0)
         at = at / 10000000 * 10000000 + 10000000;
     due_spec spec = { .size = DUE_SPEC_INIT,
                       .at_ns = at,
                       .topic = topic[t],
-                      .priority = (int)crew_below(&h->random, 3) * 100,
+                      .priority = (int)(kind / TOPICS % 3) * 100,
                       .data = bytes,
-                      .len = payload_of(number, bytes) };
-    say(h->name, "enqueue? %" PRIu64 " %" PRId64 " %d %d", number, at, spec.priority, t);
+                      .len = payload_of(number, bytes),
+                      .key = key != 0 ? name : NULL,
+                      .key_len = key != 0 ? key_of(key, name) : 0,
+                      .on_key = replaces ? DUE_KEY_REPLACE : DUE_KEY_REFUSE };
+    say(h->name, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s", number, at, spec.priority, t, key,
+        replaces ? "replace" : "refuse");
     int rc = due_enqueue(queue, &spec, 0, &id);
-    say(h->name, "enqueue! %" PRIu64 " %s %s", number, due_error_name(rc), due_id_format(id, text));
+    say(h->name, "enqueue! %" PRIu64 " %s %s", number, due_error_name(rc), text_of(id, text));
     if (rc == 0)
-        remember(h, number, id);
+        remember(h, id);
 }
 
-/* What was handed out; 0 if nothing was. */
-static uint64_t say_taken(const struct hand *h, const char *verb, int rc, const due_job *job)
+/* Whose is a key? */
+static void find(const struct hand *h, unsigned key)
 {
+    char text[DUE_ID_TEXT];
+    char name[24];
+    due_id id = { { 0 } };
+
+    say(h->name, "find? %u", key);
+    int rc = due_find_key(queue, name, key_of(key, name), &id);
+    say(h->name, "find! %u %s %s", key, due_error_name(rc), text_of(id, text));
+}
+
+static void say_taken(const struct hand *h, const char *verb, int rc, const due_job *job)
+{
+    char text[DUE_ID_TEXT];
     uint64_t number = 0;
 
     if (rc != 0) {
         say(h->name, "%s! %s", verb, due_error_name(rc));
-        return 0;
+        return;
     }
     bool whole = sound(job, &number);
-    say(h->name, "%s! DUE_OK %" PRIu64 " %d %d %d", verb, number, job->priority,
-        topic_index(job->topic), whole);
-    return number;
+    say(h->name, "%s! DUE_OK %" PRIu64 " %s %d %d %d", verb, number, due_id_format(job->id, text),
+        job->priority, topic_index(job->topic), whole);
 }
 
 static bool dequeue(struct hand *h)
@@ -187,59 +221,136 @@ static bool dequeue(struct hand *h)
     return rc == 0;
 }
 
-static void ack(const struct hand *h, due_job *job, uint64_t number)
+static void ack(const struct hand *h, due_job *job)
 {
-    say(h->name, "ack? %" PRIu64, number);
+    char id[DUE_ID_TEXT];
+
+    say(h->name, "ack? %s", due_id_format(job->id, id));
     int rc = due_ack(job);
-    say(h->name, "ack! %" PRIu64 " %s", number, due_error_name(rc));
+    say(h->name, "ack! %s %s", id, due_error_name(rc));
     due_job_done(job);
 }
 
-static void nack(struct hand *h, due_job *job, uint64_t number)
+static void nack(struct hand *h, due_job *job)
 {
     int64_t delay = (int64_t)crew_below(&h->random, 50) * 1000000;
+    char id[DUE_ID_TEXT];
 
-    say(h->name, "nack? %" PRIu64 " %" PRId64, number, delay);
+    say(h->name, "nack? %s %" PRId64, due_id_format(job->id, id), delay);
     int rc = due_nack(job, delay);
-    say(h->name, "nack! %" PRIu64 " %s", number, due_error_name(rc));
+    say(h->name, "nack! %s %s", id, due_error_name(rc));
+    due_job_done(job);
+}
+
+static void bury(const struct hand *h, due_job *job)
+{
+    char id[DUE_ID_TEXT];
+
+    say(h->name, "bury? %s", due_id_format(job->id, id));
+    int rc = due_bury(job, id);
+    say(h->name, "bury! %s %s", id, due_error_name(rc));
     due_job_done(job);
 }
 
 static void reserve(struct hand *h)
 {
     due_job job;
-    uint64_t fate = crew_below(&h->random, 10);
-    int64_t lease = fate == 9 ? DUE_MS(200) : DUE_S(60);
+    uint64_t fate = crew_below(&h->random, 20);
+    int64_t lease = fate == 19 ? DUE_MS(200) : DUE_S(60);
 
     say(h->name, "reserve? %" PRId64, lease);
     int rc = due_reserve(queue, &job, lease, 0);
-    uint64_t number = say_taken(h, "reserve", rc, &job);
+    say_taken(h, "reserve", rc, &job);
     if (rc != 0)
         return;
-    if (fate < 7)
-        ack(h, &job, number);
-    else if (fate < 8)
-        nack(h, &job, number);
+    if (fate < 12)
+        ack(h, &job);
+    else if (fate < 14)
+        nack(h, &job);
+    else if (fate < 17)
+        bury(h, &job);
     else
         due_job_done(&job); /* it comes back when the lease ends, or in the next life */
 }
 
-/* Cancel or move a job that this thread knows. */
-static void meddle(struct hand *h, bool moves)
+/* Other bytes for a job. */
+static int update(const struct hand *h, due_id job, const char *id)
 {
+    unsigned char bytes[20000];
+    uint64_t number = new_number();
+    size_t len = payload_of(number, bytes);
+
+    say(h->name, "update? %s %" PRIu64, id, number);
+    return due_update(queue, job, bytes, len);
+}
+
+/* Another time for it. */
+static int move(struct hand *h, due_id job, const char *id)
+{
+    int64_t to = due_now(queue) + (int64_t)crew_below(&h->random, 300) * 1000000;
+
+    say(h->name, "move? %s %" PRId64, id, to);
+    return due_reschedule(queue, job, to);
+}
+
+static int cancel(const struct hand *h, due_id job, const char *id)
+{
+    say(h->name, "cancel? %s", id);
+    return due_cancel(queue, job, NULL);
+}
+
+/* Something is done to a job that this thread knows. */
+static void meddle(struct hand *h)
+{
+    static const char *const verbs[] = { "update", "move", "cancel" };
+    char id[DUE_ID_TEXT];
+    uint64_t verb = crew_below(&h->random, 3);
+
     if (h->n_known == 0)
         return;
     size_t at = crew_below(&h->random, h->n_known);
-    struct known k = h->known[at];
-    int64_t to = due_now(queue) + (int64_t)crew_below(&h->random, 300) * 1000000;
+    due_id job = h->known[at];
+    due_id_format(job, id);
+    int rc = verb == 0 ? update(h, job, id) : verb == 1 ? move(h, job, id) : cancel(h, job, id);
+    say(h->name, "%s! %s %s", verbs[verb], id, due_error_name(rc));
+    if (verb == 2 || rc == DUE_ENOENT)
+        h->known[at] = h->known[--h->n_known];
+}
 
-    if (moves)
-        say(h->name, "move? %" PRIu64 " %" PRId64, k.number, to);
-    else
-        say(h->name, "cancel? %" PRIu64, k.number);
-    int rc = moves ? due_reschedule(queue, k.id, to) : due_cancel(queue, k.id, NULL);
-    say(h->name, "%s! %" PRIu64 " %s", moves ? "move" : "cancel", k.number, due_error_name(rc));
-    h->known[at] = h->known[--h->n_known];
+static void kick(const struct hand *h, due_id job)
+{
+    char id[DUE_ID_TEXT];
+
+    say(h->name, "kick? %s", due_id_format(job, id));
+    int rc = due_kick(queue, job);
+    say(h->name, "kick! %s %s", id, due_error_name(rc));
+}
+
+/* Some of the dead; answers how many. */
+static int list_dead(const struct hand *h, uint64_t *cursor, due_dead *dead)
+{
+    char id[DUE_ID_TEXT];
+
+    say(h->name, "list?");
+    int n = due_list_dead(queue, cursor, dead, LISTED);
+    for (int i = 0; i < n; i++) {
+        /* Whoever buried it has given its id for the reason. */
+        bool right = dead[i].cause == DUE_CAUSE_BURIED &&
+                     strcmp(dead[i].reason, due_id_format(dead[i].id, id)) == 0;
+        say(h->name, "dead %s", right ? id : "-");
+    }
+    say(h->name, "list! %s", due_error_name(n < 0 ? n : 0));
+    return n;
+}
+
+static void kick_one(struct hand *h)
+{
+    due_dead dead[LISTED];
+    uint64_t cursor = 0;
+    int n = list_dead(h, &cursor, dead);
+
+    if (n > 0)
+        kick(h, dead[crew_below(&h->random, (uint64_t)n)].id);
 }
 
 static void flush(const struct hand *h)
@@ -256,14 +367,18 @@ static int work(void *arg)
     while (!atomic_load(&stop)) {
         uint64_t dice = crew_below(&h->random, 100);
 
-        if (dice < 38)
+        if (dice < 36)
             enqueue(h);
-        else if (dice < 55 && dequeues)
+        else if (dice < 50 && dequeues)
             dequeue(h);
-        else if (dice < 82)
+        else if (dice < 76)
             reserve(h);
-        else if (dice < 94)
-            meddle(h, dice < 88);
+        else if (dice < 90)
+            meddle(h);
+        else if (dice < 93)
+            kick_one(h);
+        else if (dice < 95)
+            find(h, 1 + (unsigned)crew_below(&h->random, KEYS));
         else
             flush(h);
     }
@@ -281,11 +396,17 @@ static struct due_stats stats(void)
     return s;
 }
 
-/* Everything out, in order, by reserve and by dequeue. */
-static void take_all_out(struct hand *h)
+/* Jobs that the store should have. */
+static uint64_t held(void)
 {
-    while (stats().loading)
-        crew_sleep(DUE_MS(1));
+    struct due_stats s = stats();
+
+    return s.waiting + s.leased + s.dead;
+}
+
+/* Everything out that waits, in order, by reserve and by dequeue. */
+static void take_waiting_out(struct hand *h)
+{
     for (bool by_dequeue = false;; by_dequeue = !by_dequeue) {
         due_job job;
         bool some;
@@ -295,14 +416,33 @@ static void take_all_out(struct hand *h)
         } else {
             say(h->name, "reserve? %" PRId64, DUE_S(60));
             int rc = due_reserve(queue, &job, DUE_S(60), DUE_MS(5));
-            uint64_t number = say_taken(h, "reserve", rc, &job);
+            say_taken(h, "reserve", rc, &job);
             some = rc == 0;
             if (some)
-                ack(h, &job, number);
+                ack(h, &job);
         }
         if (!some && stats().waiting + stats().leased == 0)
             break;
     }
+}
+
+/* And then the dead. */
+static void take_all_out(struct hand *h)
+{
+    due_dead dead[LISTED];
+    uint64_t cursor = 0;
+    int n;
+
+    while (stats().loading)
+        crew_sleep(DUE_MS(1));
+    for (unsigned key = 1; key <= KEYS; key++)
+        find(h, key);
+    take_waiting_out(h);
+    while ((n = list_dead(h, &cursor, dead)) > 0) {
+        for (int i = 0; i < n; i++)
+            kick(h, dead[i].id);
+    }
+    take_waiting_out(h);
     flush(h);
 }
 
@@ -336,11 +476,11 @@ static void read_known(const char *path)
 {
     FILE *file = fopen(path, "r");
     char text[64];
-    struct known k;
+    due_id id;
 
-    for (size_t i = 0; file != NULL && fscanf(file, "%" SCNu64 " %63s", &k.number, text) == 2; i++)
-        if (due_id_parse(text, &k.id) == 0)
-            remember(&hands[i % THREADS], k.number, k.id);
+    for (size_t i = 0; file != NULL && fscanf(file, "%63s", text) == 1; i++)
+        if (due_id_parse(text, &id) == 0)
+            remember(&hands[i % THREADS], id);
     if (file != NULL)
         fclose(file);
 }
@@ -394,7 +534,7 @@ static void obey(void)
             if (working)
                 quiet();
             working = false;
-            say(0, "quiet %" PRIu64, stats().waiting + stats().leased);
+            say(0, "quiet %" PRIu64, held());
         } else if (order == 'g' && !working) {
             working = true;
             go();

@@ -1,0 +1,128 @@
+/* ledger_keys.c - of one unique key at most one live job at any time.
+ *
+ * What an answer says of a key was so at some moment between question and answer.  So a job that
+ * had the key before the question, and is met in what is asked after the answer, had it all along:
+ * then nobody else can have got it, nor can it have been free.
+ *
+ * A job that somebody has loses its key to one that replaces it.  Where that may have been so, the
+ * job is left out from then on.
+ */
+#include "ledger_book.h"
+
+#include <stdio.h>
+
+static void wrong(struct ledger *l, const struct job *j, const char *line)
+{
+    l->v.keys++;
+    complain(l, "key", j, line);
+}
+
+static struct job *next(struct ledger *l, uint32_t place)
+{
+    return place != 0 ? &l->jobs[place - 1] : NULL;
+}
+
+/* Who was another's victim was there all the same. */
+static void alive(struct ledger *l, struct job *j, uint64_t line, const char *rest)
+{
+    if (j->usurped == 0 || line <= j->usurped || j->risk)
+        return;
+    wrong(l, j, rest);
+    j->usurped = 0;
+}
+
+/* Of those of one key that were stored when this life began only one had it. */
+static void came(struct ledger *l, struct job *j, const char *rest)
+{
+    struct key *k = &l->keys[j->key];
+
+    if (j->key == 0 || j->has_key != SURE || j->risk || j->life + 1 >= l->n_lives)
+        return;
+    if (k->life == l->n_lives && k->came != book_place(l, j) + 1)
+        wrong(l, j, rest);
+    k->life = (unsigned)l->n_lives;
+    k->came = book_place(l, j) + 1;
+}
+
+void keys_seen(struct ledger *l, struct job *j, uint64_t line, const char *rest)
+{
+    alive(l, j, line, rest);
+    came(l, j, rest);
+}
+
+/* May somebody have had the job since line @from, so that another one could take its key over? */
+static bool may_be_out(const struct ledger *l, const struct job *j, uint64_t from, int64_t now_ns)
+{
+    bool taken = l->taken_line > from;
+
+    for (size_t i = 0; i < THREADS; i++)
+        taken |= l->calls[i].takes;
+    return j->out || j->leaving > 0 || j->doubt || j->revoked || j->back_line > from ||
+           (taken && j->now.bound_ns <= now_ns);
+}
+
+/* An enqueue that takes over the keys of jobs that are out may have met this one. */
+static void taken_over(struct ledger *l, struct job *j, const struct call *call, bool surely,
+                       int64_t now_ns)
+{
+    if (j->has_key != SURE || !may_be_out(l, j, call->line, now_ns))
+        return;
+    j->has_key = MAYBE;
+    if (surely && j->out && j->handed_line < call->line && now_ns < j->lease_end_ns) {
+        j->has_key = NOT;
+        j->lost_line = l->lines;
+    }
+}
+
+/* Has a job been enqueued with the key whose id nobody was told? */
+static bool nameless(struct ledger *l, const struct call *call)
+{
+    for (struct job *j = next(l, l->keys[call->key].first); j != NULL; j = next(l, j->of_key)) {
+        const struct content *c = book_content(l, j->number);
+
+        if (j->id[0] == '\0' && j->number != call->number && !j->closed &&
+            (!c->refused || c->refused_line > call->line))
+            return true;
+    }
+    return false;
+}
+
+/* The key is said to be that of the job @id. */
+static void had(struct ledger *l, const struct call *call, const char *id)
+{
+    struct job *j = book_job(l, id);
+    struct job none = { .key = call->key };
+
+    if (j == NULL) {
+        if (!nameless(l, call))
+            wrong(l, &none, id);
+        return;
+    }
+    bool ended = (j->gone && j->gone_line < call->line) || j->closed;
+    bool lost = j->has_key == NOT && j->lost_line < call->line;
+    if (j->key != call->key || (!j->risk && (ended || lost)))
+        wrong(l, j, id);
+    else
+        keys_seen(l, j, call->line, id);
+}
+
+void keys_answered(struct ledger *l, const struct call *call, bool alone, enum key_answer what,
+                   const struct job *j, const char *id)
+{
+    bool other = what == KEY_NEW || what == KEY_FREE;
+    struct job *it;
+
+    if (what == KEY_HAD)
+        had(l, call, id);
+    if (what == KEY_HAD || what == KEY_REFUSED)
+        return;
+    for (it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key)) {
+        if (it == j || it->gone || it->closed)
+            continue;
+        if (call->replaces)
+            taken_over(l, it, call, alone && what == KEY_NEW && !l->async, call->answer_ns);
+        if (alone && other && it->has_key == SURE && !it->risk && it->born_line != 0 &&
+            it->born_line < call->line)
+            it->usurped = l->lines;
+    }
+}

@@ -1,0 +1,108 @@
+/* ledger_lives.c - what the end of a life, a kill and the last hand-over mean for all jobs. */
+#include "ledger_book.h"
+
+#include <string.h>
+
+void ledger_life(struct ledger *l, bool async, bool alone)
+{
+    book_life(l);
+    l->async = async;
+    l->ordered = alone;
+    l->life_line = l->lines;
+    memset(l->calls, 0, sizeof l->calls);
+    memset(l->any_last, 0, sizeof l->any_last);
+}
+
+/* Calls that have no answer, and will have none. */
+static void cut_off(struct ledger *l, int64_t time_ns)
+{
+    for (size_t i = 0; i < THREADS; i++) {
+        struct call *call = &l->calls[i];
+
+        call->answer_ns = time_ns;
+        l->lives[l->n_lives - 1].cut_short += call->takes && call->for_good;
+        if (call->key != 0)
+            keys_answered(l, call, false, KEY_UNKNOWN, NULL, "");
+    }
+    for (size_t i = 0; i <= KEYS; i++)
+        l->keys[i].lane = (struct lane){ 0 };
+    memset(l->calls, 0, sizeof l->calls);
+}
+
+void ledger_death(struct ledger *l, int64_t time_ns)
+{
+    l->lives[l->n_lives - 1].end_ns = time_ns;
+    cut_off(l, time_ns);
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        j->doubt |= j->leaving > 0;
+        j->leaving = 0;
+        j->own_lane = (struct lane){ 0 };
+        j->out = false;
+        j->lease_end_ns = 0;
+        j->now = j->kept;
+        j->put_soon = j->gone_soon = j->refused_late = false;
+        j->mark = 0;
+    }
+}
+
+void ledger_risk(struct ledger *l)
+{
+    for (size_t i = 0; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        j->risk = true;
+        j->plain = false;
+        j->now.bound_ns = j->least_ns;
+        j->now.since = 0;
+        j->now.dead = MAYBE;
+        j->kept = j->now;
+        j->has_key = MAYBE;
+        j->usurped = 0;
+    }
+}
+
+/* A dequeue that a kill cut short may have had it. */
+static bool excuse(struct ledger *l, const struct job *j)
+{
+    for (size_t i = j->life; i < l->n_lives; i++) {
+        struct life *life = &l->lives[i];
+
+        if (life->cut_short > 0 && life->end_ns >= j->least_ns) {
+            life->cut_short--;
+            return true;
+        }
+    }
+    return false;
+}
+
+void ledger_balance(struct ledger *l)
+{
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+        bool missed = j->put == SURE && !j->gone && !j->doubt && !j->revoked && !j->closed;
+
+        if (missed && j->risk) {
+            l->v.missing++;
+        } else if (missed && excuse(l, j)) {
+            l->v.excused++;
+        } else if (missed) {
+            l->v.lost++;
+            complain(l, "lost", j, j->id);
+        }
+        j->closed |= !j->gone;
+    }
+    l->first = l->n_jobs;
+    memset(l->keys, 0, sizeof l->keys);
+}
+
+void ledger_forget(struct ledger *l)
+{
+    book_forget(l);
+}
+
+struct ledger_verdict ledger_verdict(const struct ledger *l)
+{
+    return l->v;
+}
