@@ -3,10 +3,13 @@
  */
 #include <semaphore.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "crew.h"
 #include "due/workers.h"
+
+#define BACKLOG 15000u
 
 #define UNTIL(so)               \
     do {                        \
@@ -23,6 +26,7 @@ struct world {
     atomic_uint again;   /* handed out for the second time */
     int64_t takes_ns;    /* a handler */
     atomic_uint stopped; /* handlers that were told to */
+    atomic_uint *times;  /* each job was handled by handle_once() */
 };
 
 static uint32_t number_of(const due_job *job)
@@ -143,20 +147,48 @@ static void all_are_stuck(void)
     CREW_CHECK(atomic_load(&w.done) == JOBS - left, ": %u", atomic_load(&w.done));
 }
 
-/* Many more are due than can be done in one lease. */
-static void more_than_a_lease_can_hold(uint32_t jobs)
+/* Each is handled once, and a lease that ends would leave it dead. */
+static due_answer handle_once(void *ctx, const due_job *job)
+{
+    struct world *w = ctx;
+    unsigned before = atomic_fetch_add(&w->times[number_of(job)], 1);
+
+    CREW_CHECK(before == 0, ": job %u for the second time", number_of(job));
+    return handle(ctx, job);
+}
+
+/* 15,000 jobs of 3 ms that are due at once: more than @threads handle while one lease lasts, so who
+ * reserved his whole share at once would lose the end of it. */
+static void more_than_a_lease_can_hold(size_t threads)
 {
     struct world w = { .stuck_at = UINT32_MAX, .takes_ns = DUE_MS(3) };
-    due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = DUE_MS(500) };
-    due_workers *pool = start(&w, 16, &o, handle);
+    due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = DUE_S(5) };
+    due_workers *pool;
+    struct due_stats s;
 
     crew_doing("more than a lease can hold");
-    for (uint32_t i = 0; i < jobs; i++)
+    w.times = calloc(BACKLOG, sizeof *w.times);
+    CREW_CHECK(w.times != NULL, ": no memory");
+    w.q = crew_open(&(due_options){ DUE_OPTIONS_INIT,
+                                    .metrics = 1, /* else leases are only promised */
+                                    .retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 } });
+    sem_init(&w.go, 0, 0);
+    for (uint32_t i = 0; i < BACKLOG; i++)
         enqueue(&w, i, 0, 0);
-    UNTIL(atomic_load(&w.done) >= jobs);
+    int64_t begin = crew_now_ns();
+    int rc = due_workers_start(&pool, w.q, NULL, 0, threads, handle_once, &w, &o);
+    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+    do {
+        crew_sleep(DUE_MS(1));
+        rc = due_stats(w.q, &s);
+        CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+        CREW_CHECK(s.lapsed == 0 && s.dead == 0, ": %llu leases ended, %llu jobs are dead",
+                   (unsigned long long)s.lapsed, (unsigned long long)s.dead);
+    } while (s.acked < BACKLOG);
+    CREW_CHECK(crew_now_ns() - begin > o.lease_ns, ": one lease was enough");
     finish(&w, pool);
-    CREW_CHECK(atomic_load(&w.again) == 0, ": %u were handed out twice", atomic_load(&w.again));
-    CREW_CHECK(atomic_load(&w.done) == jobs, ": %u", atomic_load(&w.done));
+    CREW_CHECK(atomic_load(&w.done) == BACKLOG, ": %u", atomic_load(&w.done));
+    free(w.times);
 }
 
 /* A handler that goes on until it is told to stop. */
@@ -227,7 +259,8 @@ int main(int argc, char **argv)
     one_is_stuck();
     all_are_stuck();
     takes_longer_than_it_may();
-    more_than_a_lease_can_hold(o.ns > DUE_S(5) ? 15000 : 6000);
+    /* For 5.6 s, or for four and a half leases. */
+    more_than_a_lease_can_hold(o.ns > DUE_S(5) ? 2 : 8);
     has_nothing_to_do();
     printf("thread_workers_slow: nobody was held up\n");
     return 0;
