@@ -87,7 +87,7 @@ static const char *live_wrong(const due_change *change)
 {
     const due_record *r = &change->record;
 
-    if (r->until_ns < 0 || r->until_ns == DUE_FOREVER)
+    if (r->until_ns < 0 || r->deadline_ns < 0)
         return "a time that is none";
     if (change->kind == DUE_CHANGE_BURY && r->cause == 0)
         return "a BURY without a cause";

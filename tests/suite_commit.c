@@ -73,7 +73,8 @@ static void replaces_a_job_by_a_put(struct suite *t)
 
 static void moves_times_and_counts_but_not_bytes(struct suite *t)
 {
-    static const int64_t times[] = { 0, 1, 999, 1000, 1001, DUE_S(3), DUE_FOREVER - 1, 5 };
+    static const int64_t times[] = { 0,           1, 999, 1000, 1001, DUE_S(3), DUE_FOREVER - 1,
+                                     DUE_FOREVER, 5 };
 
     CHECK(t, opened(t), "");
     size_t job = suite_job(t, "here", DUE_S(5), "stays", 5);
@@ -283,20 +284,21 @@ static void keeps_the_extremes(struct suite *t)
     static const uint64_t sequences[] = {
         0, 1, 255, 256, UINT64_C(0x80000000000000), UINT64_C(0xffffffffffffff)
     };
-    static const int64_t times[] = { 0, 1, DUE_FOREVER - 1, DUE_FOREVER - DUE_S(1), DUE_S(1) };
+    static const int64_t times[] = { 0,        1,          DUE_FOREVER - 1, DUE_FOREVER - DUE_S(1),
+                                     DUE_S(1), DUE_FOREVER };
 
     CHECK(t, opened(t), "");
     uint64_t writers[] = { 0, t->info[0].writer };
     for (size_t p = 0; p < 6; p++)
         for (size_t q = 0; q < 6; q++)
             for (size_t w = 0; w < 2; w++) {
-                size_t job = suite_job(t, "", times[(p + q + w) % 5], "x", 1);
+                size_t job = suite_job(t, "", times[(p + q + w) % 6], "x", 1);
                 due_record *r = &t->jobs[job].record;
 
                 r->priority = priorities[p];
                 r->id = suite_id(priorities[p], writers[w], sequences[q]);
                 r->attempts = r->failures = UINT32_MAX;
-                r->deadline_ns = times[(p + q + w + 1) % 5];
+                r->deadline_ns = times[(p + q + w + 1) % 6];
             }
     t->ordered = true;
     CHECK(t, suite_put_all(t, 0), "");

@@ -41,7 +41,8 @@ extern "C" {
 typedef struct due_record {
     due_id id;           /* */
     int64_t deadline_ns; /* the job's own; never changes but by due_reschedule() */
-    int64_t until_ns;    /* when it is to be handed out next: the deadline, or a retry later */
+    int64_t until_ns;    /* when it is to be handed out next: the deadline, or a retry later;
+                            DUE_FOREVER: never */
     const char *topic;   /* its name; valid during the call */
     const void *data;    /* valid during the call; NULL if len is 0 */
     size_t len;          /* */
