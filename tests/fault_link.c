@@ -133,6 +133,7 @@ bool fault_strike(struct fault_proxy *p, struct fault_link *l, int cell, size_t 
         return false;
     case FAULT_TRICKLE:
         *slow = n;
+        l->slow_ns = (int64_t)c->fault.delay_ms * 1000000;
         return true;
     case FAULT_REPLACE:
     case FAULT_REFUSE:
@@ -311,7 +312,7 @@ static bool deliver(struct fault_link *l, int fd, struct fault_bytes *from, size
     if (*slow > 0) {
         if (fault_now_ns() < l->next_slow_ns)
             return false;
-        l->next_slow_ns = fault_now_ns() + 1000000;
+        l->next_slow_ns = fault_now_ns() + l->slow_ns;
         n = 1;
     }
     do

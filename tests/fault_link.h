@@ -56,6 +56,7 @@ struct fault_link {
     int64_t held_until;   /* 0: not held; INT64_MAX: until told */
     size_t slow_command;  /* bytes that go one by one */
     size_t slow_reply;    /* */
+    int64_t slow_ns;      /* from one to the next */
     int64_t next_slow_ns; /* */
 };
 

@@ -44,7 +44,7 @@ enum fault_what {
     FAULT_HALF,      /* the client reads an end; what it sends still arrives */
     FAULT_STALL,     /* nothing goes on until fault_proxy_go_on(), and then everything does */
     FAULT_DELAY,     /* the same for .delay_ms */
-    FAULT_TRICKLE,   /* the rest of this command or reply comes one byte every millisecond */
+    FAULT_TRICKLE,   /* the rest of this command or reply comes one byte every .delay_ms */
     FAULT_REPLACE,   /* the reply is the line .text instead: FAULT_BEFORE: and the server never has
                         the command; FAULT_SENT: though it has done it */
     FAULT_REFUSE     /* at FAULT_BEFORE: the server refuses the command with the line .text, as it

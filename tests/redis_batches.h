@@ -47,7 +47,7 @@ static inline int count_key(void *ctx, const void *key, size_t len, due_id id, i
 
 static inline due_change change(enum due_change_kind kind, uint64_t writer, unsigned char n)
 {
-    static const unsigned char keys[] = { 0, 1, 2, 3 };
+    static const unsigned char keys[] = { 0, 1, 2, 3, 4, 5 };
 
     return (due_change){ .kind = kind,
                          .was_ns = n,

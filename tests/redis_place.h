@@ -17,25 +17,26 @@ struct place {
     due_redis_options options;
 };
 
-/* False: there is no redis-server to be started.  @options: words for it, ended by NULL. */
-static inline bool place_open_with(struct place *p, const char *const *options)
+/* The rest, when the server runs. */
+static inline void place_begin(struct place *p)
 {
-    int rc = redis_server_start(&p->server, options);
-
-    if (rc == REDIS_SERVER_MISSING)
-        return false;
-    CREW_CHECK(rc == 0, ": the server does not start");
     snprintf(p->proxy_path, sizeof p->proxy_path, "%s/proxy", p->server.dir);
     snprintf(p->url, sizeof p->url, "unix://%s", p->proxy_path);
     p->proxy = fault_proxy_start(p->proxy_path, p->server.socket);
     CREW_CHECK(p->proxy != NULL, ": no proxy");
     p->options = (due_redis_options){ .size = DUE_REDIS_OPTIONS_INIT, .backoff_min_ns = DUE_MS(1) };
-    return true;
 }
 
+/* False: there is no redis-server to be started. */
 static inline bool place_open(struct place *p)
 {
-    return place_open_with(p, NULL);
+    int rc = redis_server_start(&p->server, NULL);
+
+    if (rc == REDIS_SERVER_MISSING)
+        return false;
+    CREW_CHECK(rc == 0, ": the server does not start");
+    place_begin(p);
+    return true;
 }
 
 static inline void place_close(struct place *p)

@@ -41,12 +41,15 @@ void trial_begin(struct trial *t, struct place *place, const char *matrix, size_
 bool trial_opens(struct trial *t);
 void trial_gives(struct trial *t, unsigned char k); /* batch @k of redis_batches.h */
 void trial_commits(struct trial *t, const due_change *changes, size_t n, uint64_t number);
+/* The same of what a full server refuses. */
+void trial_is_full(struct trial *t, const due_change *changes, size_t n, uint64_t number);
 void trial_reads(struct trial *t);      /* all jobs, all kept keys */
 void trial_stays(struct trial *t);      /* renews, and finds job 3 */
 void trial_closes(struct trial *t);     /* if it is open; frees the store */
 void trial_lives(struct trial *t);      /* all of this, with all batches */
 void trial_takes_over(struct trial *t); /* and without any */
-/* The same queue, with nothing in the way, by an owner of its own: its three batches are there. */
+/* The same queue, by an owner of its own: its three batches are there.  Whatever stalled goes on
+ * when he has it, and changes nothing. */
 void trial_verify(struct trial *t);
 /* True: nothing was wrong.  Else it is said, with @what. */
 bool trial_end(struct trial *t, const char *what);
@@ -59,7 +62,7 @@ void trial_ask(const struct trial *t, const char *const *words);
 
 /* ---- Many of them ---- */
 
-#define MATRIX_PLACES 4 /* most of a cell is waiting, so some are run at a time */
+#define MATRIX_PLACES 8 /* most of a cell is waiting, so some are run at a time */
 
 struct matrix {
     struct place places[MATRIX_PLACES];
@@ -68,7 +71,7 @@ struct matrix {
 };
 
 /* False: there is no redis-server to be started. */
-bool matrix_open(struct matrix *m, const char *const *server_options);
+bool matrix_open(struct matrix *m);
 void matrix_close(struct matrix *m);
 /* Cells 0 to @cells - 1; how many were as they should be. */
 size_t matrix_run(struct matrix *m, size_t cells);

@@ -310,7 +310,7 @@ int main(void)
     size_t cells = 0;
     size_t right = 0;
 
-    if (!matrix_open(&m, NULL))
+    if (!matrix_open(&m))
         return 77;
     crew_watchdog("store_errors", 280);
     for (size_t i = 0; i < sizeof plots / sizeof plots[0]; i++) {

@@ -1,184 +1,298 @@
-/* store_faults.c - every fault at every command of batches and of reading them back, on the Redis
- * store.
+/* store_faults.c - every fault at every point of every command of the Redis store: of an opening,
+ * of batches, of reading them back, of staying the owner and of closing; and of each connection.
  *
- * Each cell is three batches and a load with one fault at one command.  Whatever the fault, each
- * call is back in its time, and waits without burning the processor; everything has landed once;
- * and what the server gets late, on a connection that was given up, changes nothing.
+ * Each cell is the life of one owner with one fault in it.  Whatever the fault, each call is back
+ * in its time, and waits without burning the processor; everything lands once, and the next owner
+ * finds it.  What the server gets late, on a connection that was given up, changes nothing: it
+ * comes while the owner still lives, or to the next one, who stays the owner.
+ *
+ * All of it is done three times: on a plain server; on a full one, which is taken over and drained
+ * by scripts and takes no job; and on one whose replica has whatever is confirmed.
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #ifdef DUE_HAVE_REDIS
 
-#include "redis_batches.h"
+#include "redis_replica.h"
+#include "redis_trial.h"
 
-struct cell_name {
-    enum fault_where where;
+#define ANSWER_NS DUE_MS(40)
+#define DELAY_MS  15 /* a late reply is in time */
+#define SLOW_MS   25 /* from byte to byte: of two bytes the second is, of three the third is not */
+
+static const char *const where_names[] = { [FAULT_BEFORE] = "before",
+                                           [FAULT_MID_COMMAND] = "in the middle of",
+                                           [FAULT_SENT] = "after",
+                                           [FAULT_MID_REPLY] = "in the reply of",
+                                           [FAULT_ACCEPT] = "at connection" };
+
+/* What happens at each point of each command. */
+static const struct kind {
     enum fault_what what;
     const char *text;
+    bool next; /* what is late comes to the next owner */
+} kinds[] = {
+    { FAULT_RESET, "reset", false },
+    { FAULT_CLOSE, "closed", false },
+    { FAULT_HALF, "half closed", false },
+    { FAULT_STALL, "stalled", false },
+    { FAULT_STALL, "stalled until the next owner is there,", true },
+    { FAULT_DELAY, "delayed", false },
+    { FAULT_TRICKLE, "trickling", false },
 };
 
-static const struct cell_name faults[] = {
-    { FAULT_BEFORE, FAULT_RESET, "reset before" },
-    { FAULT_MID_COMMAND, FAULT_RESET, "reset in the middle" },
-    { FAULT_SENT, FAULT_RESET, "reset after" },
-    { FAULT_MID_REPLY, FAULT_RESET, "reset in the reply" },
-    { FAULT_BEFORE, FAULT_CLOSE, "closed before" },
-    { FAULT_SENT, FAULT_CLOSE, "closed after" },
-    { FAULT_MID_REPLY, FAULT_CLOSE, "truncated reply" },
-    { FAULT_BEFORE, FAULT_HALF, "half-closed before" },
-    { FAULT_SENT, FAULT_HALF, "half-closed after" },
-    { FAULT_BEFORE, FAULT_STALL, "stalled before" },
-    { FAULT_SENT, FAULT_STALL, "stalled after" },
-    { FAULT_BEFORE, FAULT_TRICKLE, "one byte at a time" },
-    { FAULT_SENT, FAULT_TRICKLE, "one byte of the reply at a time" },
-    { FAULT_SENT, FAULT_DELAY, "late reply" },
+/* And to each connection when it is made. */
+static const struct kind greetings[] = {
+    { FAULT_RESET, "reset", false },
+    { FAULT_CLOSE, "closed", false },
+    { FAULT_STALL, "stalled", false },
+    { FAULT_DELAY, "delayed", false },
 };
 
-/* ---- Calls: each is back in its time ---- */
+#define POINTS    4 /* of a command */
+#define KINDS     (sizeof kinds / sizeof kinds[0])
+#define GREETINGS (sizeof greetings / sizeof greetings[0])
 
-#define ONCE DUE_MS(400) /* a call has so long */
-#define LATE DUE_S(3)    /* and is back so long after that, on a busy machine */
+/* What an owner goes through. */
+struct pass {
+    const char *name;
+    void (*prepare)(struct trial *t); /* with nothing in the way; NULL: nothing */
+    void (*run)(struct trial *t);
+    void (*clean)(struct trial *t); /* what prepare() did to the server; NULL: nothing */
+    bool replicas;
 
-static int64_t called_ns; /* when the last one was made */
+    uint64_t commands; /* of run() */
+    uint64_t connections;
+    struct redis_server replica[MATRIX_PLACES];
+    struct matrix matrix;
+    atomic_llong cpu_most_ns;
+};
 
-static int64_t until(void)
+/* ---- What an owner goes through ---- */
+
+static void settle(const struct trial *t)
 {
-    called_ns = crew_now_ns();
-    return called_ns + ONCE;
+    CREW_CHECK(fault_proxy_settle(t->place->proxy, 20000), ": what came late");
 }
 
-/* The call has answered @rc.  True: it is to be made again. */
-static bool again(int rc, int64_t end_ns)
+/* What is late comes now, and then all is read again. */
+static void live_on(struct trial *t)
 {
-    int64_t now = crew_now_ns();
+    const bool *next = t->ctx; /* NULL: nothing is late */
 
-    CREW_CHECK(now < called_ns + ONCE + LATE, ": a call was not back in its time");
-    return (rc == DUE_EAGAIN || rc == DUE_EINDOUBT) && now < end_ns;
-}
-
-static int give_batches(due_store *s, uint64_t writer)
-{
-    for (unsigned char k = 1; k <= BATCHES; k++) {
-        due_change c[2];
-        size_t n = batch(c, writer, k);
-        int64_t end_ns = SOON;
-        int rc;
-
-        do {
-            rc = s->verbs->ready(s, until());
-            if (rc == 0)
-                rc = s->verbs->commit(s, c, n, k, until());
-        } while (again(rc, end_ns));
-        if (rc != 0)
-            return rc;
+    if (t->wrong == NULL)
+        trial_reads(t);
+    if (t->wrong == NULL)
+        trial_stays(t);
+    if (t->wrong == NULL && next != NULL && !*next) {
+        settle(t);
+        trial_reads(t);
     }
-    return 0;
+    if (t->wrong == NULL && !all_right(&t->seen)) {
+        trial_complain(t, "not everything was shown", 0);
+        show_seen(&t->seen, 0);
+    }
+    trial_closes(t);
 }
 
-static int load_all(due_store *s, struct seen *seen)
+static void give_all(struct trial *t)
 {
-    int64_t end_ns = SOON;
-    int rc = 1;
+    bool there = trial_opens(t);
 
-    for (int first = 1; rc == 1 || again(rc, end_ns); first = 0)
-        rc = s->verbs->load(s, first, 4, count, seen, until());
-    if (rc != 0)
-        return rc;
-    rc = 1;
-    for (int first = 1; rc == 1 || again(rc, end_ns); first = 0)
-        rc = s->verbs->keys(s, first, 4, count_key, seen, until());
-    return rc;
+    for (unsigned char k = 1; there && k <= BATCHES && t->wrong == NULL; k++)
+        trial_gives(t, k);
 }
 
-/* Of this thread: the proxy has its own. */
-static int64_t cpu_ns(void)
+static void live(struct trial *t)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    give_all(t);
+    live_on(t);
 }
 
-#define CPU DUE_MS(100) /* for a cell, most of which stall for 150 ms */
-
-static int64_t cpu_most_ns;
-
-/* Whether everything landed once, and is there for the next owner. */
-static bool run_cell(struct place *p, const struct fault_cell *cell, unsigned number,
-                     uint64_t *commands)
+/* The batches, and job 4; then the server is full. */
+static void fill(struct trial *t)
 {
-    char name[32];
-    struct due_store_info info;
-    struct seen seen = { .jobs = { 0 } };
-    due_store *s = place_store(p);
+    due_change more;
 
-    snprintf(name, sizeof name, "cell-%u", number);
-    struct due_store_open how = { .name = name, .until_ns = SOON };
-    int rc = s->verbs->open(s, &how, &info, NULL);
-    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
-    fault_proxy_plan(p->proxy, cell, cell != NULL);
-    int64_t cpu = cpu_ns();
-    rc = give_batches(s, info.writer);
-    if (rc == 0)
-        rc = load_all(s, &seen);
-    cpu = cpu_ns() - cpu;
-    cpu_most_ns = cpu > cpu_most_ns ? cpu : cpu_most_ns;
-    *commands = fault_proxy_commands(p->proxy);
-    CREW_CHECK(fault_proxy_settle(p->proxy, 20000), ": what came late");
-    if (rc == 0)
-        rc = load_all(s, &seen);
-    fault_proxy_plan(p->proxy, NULL, 0);
-    (void)s->verbs->close(s, SOON);
-    s->verbs->free(s);
-    bool right = rc == 0 && all_right(&seen);
-    if (!right)
-        show_seen(&seen, rc);
-    if (cpu > CPU)
-        printf("  it took %lld ms of the processor\n", (long long)cpu / 1000000);
-    right &= cpu <= CPU;
+    give_all(t);
+    more = change(DUE_CHANGE_PUT, t->info.writer, 4);
+    trial_commits(t, &more, 1, BATCHES + 1);
+    trial_closes(t);
+    t->author = t->info.writer;
+    TRIAL_ASK(t, "CONFIG", "SET", "maxmemory", "1");
+}
+
+/* Job 4 is dropped, and job 5 is refused. */
+static void drain(struct trial *t)
+{
+    if (!trial_opens(t))
+        return;
+    due_change more = change(DUE_CHANGE_PUT, t->info.writer, 5);
+    due_change gone = change(DUE_CHANGE_DROP, t->author, 4);
+    trial_is_full(t, &more, 1, 1);
+    if (t->wrong == NULL)
+        trial_commits(t, &gone, 1, 1);
+    live_on(t);
+    if (t->wrong == NULL && (t->seen.jobs[4] != 0 || t->seen.jobs[5] != 0))
+        trial_complain(t, "a job that is not there was shown", 0);
+}
+
+static void make_room(struct trial *t)
+{
+    TRIAL_ASK(t, "CONFIG", "SET", "maxmemory", "0");
+}
+
+static struct pass passes[] = {
+    { .name = "a plain server", .run = live },
+    { .name = "a full server", .prepare = fill, .run = drain, .clean = make_room },
+    { .name = "a server with a replica", .run = live, .replicas = true },
+};
+
+/* ---- A cell ---- */
+
+/* @fault is NULL or one; answers whether it struck. */
+static bool run_calls(struct trial *t, const struct pass *pass, const struct fault_cell *fault)
+{
+    struct fault_proxy *proxy = t->place->proxy;
+
+    fault_proxy_plan(proxy, NULL, 0);
+    if (pass->prepare != NULL)
+        pass->prepare(t);
+    CREW_CHECK(t->wrong == NULL, ": %s %s", t->wrong, due_error_name(t->rc));
+    fault_proxy_plan(proxy, fault, fault != NULL);
+    pass->run(t);
+    return fault_proxy_struck(proxy) == 1;
+}
+
+static bool run_cell(struct place *p, size_t number, void *ctx)
+{
+    struct pass *pass = ctx;
+    size_t command = number / (POINTS * KINDS);
+    size_t greeting = number - pass->commands * POINTS * KINDS;
+    struct kind kind = kinds[number / POINTS % KINDS];
+    struct fault_cell fault = { .command = command + 1,
+                                .where = (enum fault_where)(number % POINTS) };
+    char what[128];
+
+    if (command >= pass->commands) {
+        kind = greetings[greeting % GREETINGS];
+        fault.command = greeting / GREETINGS + 1;
+        fault.where = FAULT_ACCEPT;
+    }
+    fault.what = kind.what;
+    fault.delay_ms = kind.what == FAULT_TRICKLE ? SLOW_MS : DELAY_MS;
+    struct trial t = { .ctx = &kind.next,
+                       .replica = pass->replicas ? &pass->replica[p - pass->matrix.places] : NULL };
+    trial_begin(&t, p, "fault", number);
+    if (!run_calls(&t, pass, &fault))
+        trial_complain(&t, "the fault did not strike", 0);
+    if (pass->clean != NULL)
+        pass->clean(&t);
+    trial_verify(&t);
+    snprintf(what, sizeof what, "%s %s %llu on %s", kind.text, where_names[fault.where],
+             (unsigned long long)fault.command, pass->name);
+    bool right = trial_end(&t, what);
+    long long most = atomic_load(&pass->cpu_most_ns);
+    while (t.cpu_ns > most && !atomic_compare_exchange_weak(&pass->cpu_most_ns, &most, t.cpu_ns))
+        continue;
     return right;
 }
 
-static unsigned matrix(struct place *p)
+/* ---- All of them ---- */
+
+static bool open_pair(struct place *p, struct redis_server *replica)
 {
-    const size_t kinds = sizeof faults / sizeof faults[0];
-    unsigned wrong = 0;
-    unsigned number = 0;
-    uint64_t commands;
-    uint64_t ignored;
+    int rc = redis_replica_start(&p->server, replica, NULL);
 
-    p->options.answer_ns = DUE_MS(150);
-    CREW_CHECK(run_cell(p, NULL, number++, &commands), ": without a fault");
-    for (uint64_t command = 1; command <= commands; command++)
-        for (size_t i = 0; i < kinds; i++) {
-            struct fault_cell cell = {
-                .command = command, .where = faults[i].where, .what = faults[i].what, .delay_ms = 20
-            };
+    if (rc == REDIS_SERVER_MISSING)
+        return false;
+    CREW_CHECK(rc == 0, ": the servers do not start");
+    place_begin(p);
+    return true;
+}
 
-            crew_doing(faults[i].text);
-            if (run_cell(p, &cell, number++, &ignored))
-                continue;
-            printf("  WRONG: %s, command %llu of %llu\n", faults[i].text,
-                   (unsigned long long)command, (unsigned long long)commands);
-            wrong++;
-        }
-    printf("fault matrix: %llu commands, %u cells, %u wrong; at most %lld us of the processor\n",
-           (unsigned long long)commands, number - 1, wrong, (long long)cpu_most_ns / 1000);
-    return wrong;
+static bool open_places(struct pass *pass)
+{
+    bool opened = true;
+
+    for (size_t i = 0; i < MATRIX_PLACES && opened; i++) {
+        struct place *p = &pass->matrix.places[i];
+
+        opened = pass->replicas ? open_pair(p, &pass->replica[i]) : place_open(p);
+        p->options.lease_ns = DUE_S(1);
+        p->options.wait_replicas = pass->replicas;
+    }
+    return opened;
+}
+
+static void close_places(struct pass *pass)
+{
+    matrix_close(&pass->matrix);
+    for (size_t i = 0; i < MATRIX_PLACES && pass->replicas; i++)
+        redis_server_stop(&pass->replica[i]);
+}
+
+/* Without a fault, and without haste: how many commands there are at least.  A call that is not
+ * answered in time costs some more. */
+static void count_commands(struct pass *pass)
+{
+    struct place *p = &pass->matrix.places[0];
+
+    pass->commands = UINT64_MAX;
+    for (size_t i = 0; i < 3; i++) {
+        struct trial t = { .ctx = NULL };
+
+        trial_begin(&t, p, "plain", i);
+        (void)run_calls(&t, pass, NULL);
+        uint64_t commands = fault_proxy_commands(p->proxy);
+        pass->commands = commands < pass->commands ? commands : pass->commands;
+        pass->connections = fault_proxy_connections(p->proxy);
+        if (pass->clean != NULL)
+            pass->clean(&t);
+        trial_verify(&t);
+        CREW_CHECK(trial_end(&t, "without a fault"), "");
+    }
+}
+
+static void hasten(struct pass *pass)
+{
+    for (size_t i = 0; i < MATRIX_PLACES; i++) {
+        due_redis_options *o = &pass->matrix.places[i].options;
+
+        o->connect_ns = DUE_MS(100);
+        o->answer_ns = ANSWER_NS;
+        o->wait_replicas_ns = DUE_MS(40);
+    }
 }
 
 int main(void)
 {
-    static struct place place;
+    size_t cells = 0;
+    size_t right = 0;
 
-    if (!place_open(&place))
-        return 77;
     crew_watchdog("store_faults", 280);
-    unsigned wrong = matrix(&place);
-    place_close(&place);
-    return wrong > 0;
+    for (size_t i = 0; i < sizeof passes / sizeof passes[0]; i++) {
+        struct pass *pass = &passes[i];
+
+        if (!open_places(pass))
+            return 77;
+        crew_doing(pass->name);
+        count_commands(pass);
+        hasten(pass);
+        pass->matrix.run = run_cell;
+        pass->matrix.ctx = pass;
+        size_t n = pass->commands * POINTS * KINDS + pass->connections * GREETINGS;
+        size_t good = matrix_run(&pass->matrix, n);
+        printf("%s: %zu of %zu cells, %llu commands; at most %lld us of the processor\n",
+               pass->name, good, n, (unsigned long long)pass->commands,
+               atomic_load(&pass->cpu_most_ns) / 1000);
+        close_places(pass);
+        cells += n;
+        right += good;
+    }
+    printf("fault matrix: %zu of %zu cells\n", right, cells);
+    return right != cells;
 }
 
 #else
