@@ -161,15 +161,16 @@ bool stored_extend(struct stored_world *w, uint32_t n, uint64_t value)
         return true;
     w->held[w->held_count++] = job;
     int rc = due_extend(&w->held[w->held_count - 1], lease);
-    if (rc == 0 && (!valid || !leased(w, j)))
+    bool on = rc == 0 || rc == DUE_ETIMEDOUT; /* it is, but others may come to own the jobs */
+    if (on && (!valid || !leased(w, j)))
         return stored_wrong(w, "a stale lease was extended", j);
     if (rc == DUE_ESTALE && valid && leased(w, j) && j->in && !restless(j))
         return stored_wrong(w, "stale though it is reserved", j);
-    if (rc == 0) {
+    if (on) {
         j->leased_until = w->now + lease;
         j->arrival = w->arrivals++;
     }
-    return rc == 0 || rc == DUE_ESTALE || stored_wrong(w, "an extend answers otherwise", j);
+    return on || rc == DUE_ESTALE || stored_wrong(w, "an extend answers otherwise", j);
 }
 
 bool stored_done(struct stored_world *w, uint32_t n, uint64_t value)
