@@ -66,7 +66,7 @@ struct fault_proxy {
     pthread_t thread;                        /* I */
     int listener;                            /* I */
     int bell;                                /* I */
-    struct sockaddr_un server;               /* I */
+    struct sockaddr_un server;               /* L: of the next connections */
     char path[sizeof(struct sockaddr_un)];   /* I */
     bool stop;                               /* L */
     struct fault_planned cells[FAULT_CELLS]; /* L */

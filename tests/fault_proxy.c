@@ -262,6 +262,14 @@ void fault_proxy_cut(struct fault_proxy *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+bool fault_proxy_move(struct fault_proxy *p, const char *server)
+{
+    pthread_mutex_lock(&p->lock);
+    bool moved = set_address(&p->server, server);
+    pthread_mutex_unlock(&p->lock);
+    return moved;
+}
+
 uint64_t fault_proxy_commands(struct fault_proxy *p)
 {
     pthread_mutex_lock(&p->lock);

@@ -69,6 +69,8 @@ void fault_proxy_stop(struct fault_proxy *proxy); /* closes everything; NULL is 
 void fault_proxy_plan(struct fault_proxy *proxy, const struct fault_cell *cells, size_t n);
 void fault_proxy_go_on(struct fault_proxy *proxy);
 void fault_proxy_cut(struct fault_proxy *proxy); /* close every connection, now */
+/* From now on clients reach the server at @server.  False: the path is too long. */
+bool fault_proxy_move(struct fault_proxy *proxy, const char *server);
 
 uint64_t fault_proxy_commands(struct fault_proxy *proxy);    /* since the plan was set */
 uint64_t fault_proxy_connections(struct fault_proxy *proxy); /* the same */

@@ -1,4 +1,4 @@
-/* redis_replica.c - two private servers, of which one follows the other. */
+/* redis_replica.c - private servers that follow one another. */
 #include "redis_replica.h"
 
 #include <arpa/inet.h>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define TRIES 4000 /* of 5 ms each, until the replica is in step */
+#define TRIES 4000 /* of 5 ms each, until a replica is in step */
 #define PORTS 5    /* somebody else can take one before the server does */
 
 /* A port that nobody has just now, or -1. */
@@ -40,15 +40,38 @@ static int append(const char **words, size_t *n, const char *const *more)
     return 1;
 }
 
+/* Start it with a port of its own. */
 static int start_with(struct redis_server *s, const char *const *options,
                       const char *const *besides)
 {
     const char *words[REDIS_SERVER_OPTIONS + 1];
-    size_t n = 0;
+    char port[16];
+    int rc = -1;
 
-    if (!append(words, &n, options) || !append(words, &n, besides))
-        return -1;
-    return redis_server_start(s, words);
+    for (int i = 0; i < PORTS && rc != 0 && rc != REDIS_SERVER_MISSING; i++) {
+        const char *const own[] = {
+            "--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0", NULL
+        };
+        size_t n = 0;
+
+        snprintf(port, sizeof port, "%d", free_port());
+        if (!append(words, &n, options) || !append(words, &n, besides) || !append(words, &n, own))
+            return -1;
+        rc = redis_server_start(s, words);
+        if (rc != 0 && rc != REDIS_SERVER_MISSING)
+            redis_server_stop(s);
+    }
+    return rc;
+}
+
+/* The port of @s, as text. */
+static int port_of(const struct redis_server *s, char port[16])
+{
+    char answer[128];
+    long n = redis_server_ask(s, (const char *const[]){ "CONFIG", "GET", "port", NULL }, answer,
+                              sizeof answer);
+
+    return n > 0 && sscanf(answer, "*2 $4 port $%*d %15[0-9]", port) == 1 ? 0 : -1;
 }
 
 static int in_step(const struct redis_server *replica)
@@ -66,30 +89,24 @@ static int in_step(const struct redis_server *replica)
     return -1;
 }
 
-int redis_replica_start(struct redis_server *primary, struct redis_server *replica,
+int redis_primary_start(struct redis_server *primary, const char *const *options)
+{
+    return start_with(primary, options, NULL);
+}
+
+int redis_replica_start(struct redis_server *replica, const struct redis_server *primary,
                         const char *const *options)
 {
     char port[16];
-    int rc = -1;
 
-    for (int i = 0; i < PORTS && rc != 0 && rc != REDIS_SERVER_MISSING; i++) {
-        snprintf(port, sizeof port, "%d", free_port());
-        rc = start_with(primary, options,
-                        (const char *const[]){ "--bind", "127.0.0.1", "--port", port,
-                                               "--repl-diskless-sync-delay", "0", NULL });
-        if (rc != 0 && rc != REDIS_SERVER_MISSING)
-            redis_server_stop(primary);
-    }
-    if (rc != 0)
-        return rc;
-    rc = start_with(replica, options,
-                    (const char *const[]){ "--replicaof", "127.0.0.1", port, NULL });
+    if (port_of(primary, port) != 0)
+        return -1;
+    int rc = start_with(replica, options,
+                        (const char *const[]){ "--replicaof", "127.0.0.1", port, NULL });
     if (rc == 0)
         rc = in_step(replica);
-    if (rc != 0) {
+    if (rc != 0)
         redis_server_stop(replica);
-        redis_server_stop(primary);
-    }
     return rc;
 }
 

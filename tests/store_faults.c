@@ -203,11 +203,12 @@ static bool run_cell(struct place *p, size_t number, void *ctx)
 
 static bool open_pair(struct place *p, struct redis_server *replica)
 {
-    int rc = redis_replica_start(&p->server, replica, NULL);
+    int rc = redis_primary_start(&p->server, NULL);
 
     if (rc == REDIS_SERVER_MISSING)
         return false;
-    CREW_CHECK(rc == 0, ": the servers do not start");
+    CREW_CHECK(rc == 0, ": the server does not start");
+    CREW_CHECK(redis_replica_start(replica, &p->server, NULL) == 0, ": it has no replica");
     place_begin(p);
     return true;
 }
