@@ -39,7 +39,7 @@ exists()
 
 # "suite name" of every Criterion test, one a line, however its lines are broken.
 cat tests/test_*.c | tr -s '\n ' '  ' |
-    grep -oE "\b([A-Z]+_TEST|(Parameterized)?Test)\(([^,()]*, )?[a-z0-9_]+, [a-z0-9_]+" |
+    grep -oE "\b([A-Z_]+_TEST|(Parameterized)?Test)\(([^,()]*, )?[a-z0-9_]+, [a-z0-9_]+" |
     sed -E 's/.*[(, ]([a-z0-9_]+), ([a-z0-9_]+)$/\1 \2/' >"$units"
 
 # "row|last column" of every row but heads.

@@ -3,7 +3,8 @@
 #
 # In the last column of the tables that have "Proven by" at their head: `suite.name` is a Criterion
 # test in tests/test_*.c, `folder/name` or a word a program tests/NAME.c.  A row names one, or says
-# with "nothing" that there is none.
+# with "nothing" that there is none.  In all other text: `suite.name`, or `suite.*` for several,
+# `crash/name` and `store_name`.
 set -u
 
 cd "$1" || exit 1
@@ -20,9 +21,18 @@ fail()
     failed=1
 }
 
+exists()
+{
+    case $1 in
+    *.\*) grep -q "^${1%\*}" "$units" ;;
+    *.*) grep -qx "$1" "$units" ;;
+    *) [ -f "tests/$1.c" ] ;;
+    esac
+}
+
 # "suite.name" of every Criterion test, one a line, however its lines are broken.
 cat tests/test_*.c | tr -s '\n ' '  ' |
-    grep -oE "\b([A-Z]+_TEST|(Parameterized)?Test)\(([^,()]*, )?[a-z0-9_]+, [a-z0-9_]+" |
+    grep -oE "\b([A-Z_]+_TEST|(Parameterized)?Test)\(([^,()]*, )?[a-z0-9_]+, [a-z0-9_]+" |
     sed -E 's/.*[(, ]([a-z0-9_]+), ([a-z0-9_]+)$/\1.\2/' >"$units"
 
 # "first column|last column" of the rows of such tables.
@@ -36,10 +46,7 @@ while IFS='|' read -r row tests; do
     for name in $(printf '%s\n' "$tests" | grep -oE '`[a-z][^` ]*`' | tr -d '`'); do
         names=$((names + 1))
         found=1
-        case $name in
-        *.*) grep -qx "$name" "$units" || fail "$row: there is no test $name" ;;
-        *) [ -f "tests/$name.c" ] || fail "$row: there is no program $name" ;;
-        esac
+        exists "$name" || fail "$row: there is no $name"
     done
     case $found$tests in
     1* | *nothing*) ;;
@@ -47,6 +54,16 @@ while IFS='|' read -r row tests; do
     esac
 done <"$rows"
 
+# What the page says of names themselves is no name.
+told=0
+for name in $(grep -v '^|' "$page" |
+    grep -oE '`([a-z0-9_]+\.[a-z0-9_*]+|crash/[a-z_]+|store_[a-z]+)`' | tr -d '`' | sort -u |
+    grep -vxE 'suite\.name|crash/name'); do
+    told=$((told + 1))
+    exists "$name" || fail "there is no $name"
+done
+
+[ "$told" -gt 0 ] || fail "no names were found in the text"
 [ "$names" -gt 0 ] || fail "no rows were found"
-echo "$(wc -l <"$rows") rows, $names tests named"
+echo "$(wc -l <"$rows") rows, $names tests named, and $told in the text"
 exit $failed
