@@ -51,6 +51,8 @@ static int claimed(struct due__redis *s)
         class = r->type == REDIS_REPLY_ERROR && strstr(r->str, "OOM") != NULL
                     ? DUE__REPLY_FULL
                     : due__reply_classify(r);
+    if (script && class == DUE__REPLY_DENIED)
+        class = DUE__REPLY_FULL; /* scripts are forbidden here: it is full all the same */
     return due__redis_error(s, class);
 }
 

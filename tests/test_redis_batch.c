@@ -1,5 +1,6 @@
 /* test_redis_batch.c - batches in doubt, and on a full server. */
 #include "redis_store_lab.h"
+#include "redis_user.h"
 
 /* ---- Batches in doubt ------------------------------------------------------------------------ */
 
@@ -161,4 +162,18 @@ REDIS_TEST(redis_full, refuses_jobs_and_can_be_drained_and_taken_over)
     cr_expect_eq(commit_one(other, put(1, 5), 1), 0);
     finish(store);
     finish(other);
+}
+
+/* Who may not run the script that takes over all the same hears what is wrong with the server. */
+REDIS_TEST(redis_full, is_said_to_be_full_where_scripts_are_forbidden)
+{
+    char url[256];
+
+    ASK("ACL", "SETUSER", "due", "reset", "on", ">canary", "~due:{q}:*", REDIS_USER_MAY, "-eval");
+    ASK("CONFIG", "SET", "maxmemory", "1");
+    snprintf(url, sizeof url, "unix://due:canary@%s", server.socket);
+    due_store *store = make((due_redis_options){ 0 }, url);
+    cr_expect_eq(take(store, LONG_NS, &info, &error), DUE_ENOSPC, "%s", error.text);
+    cr_expect_not_null(strstr(error.text, "full"), "%s", error.text);
+    due_redis_free(store);
 }
