@@ -279,7 +279,7 @@ static int parse_tcp(struct due__address *a, struct part rest, due_error *error)
     if (rc == 0 && has_db && rest.len > 0)
         rc = take_db(a, rest, error);
     if (rc == 0 && a->tls)
-        rc = refuse(error, DUE_ENOTSUP, "TLS (rediss://) is not built in",
+        rc = refuse(error, DUE_ENOTSUP, "TLS (rediss://) is not supported",
                     "use redis:// on a network you trust, or a local TLS tunnel and unix://");
     return rc;
 }

@@ -33,8 +33,8 @@ struct due__address {
 };
 
 /* redis://[[user]:password@]host[:port][/db], rediss://, unix://[[user]:password@]/path[?db=N].
- * DUE_EINVAL, DUE_ENOTSUP (sentinel, cluster, TLS where it was not built in), DUE_ENOMEM; @error
- * says what is wrong, without the URL. */
+ * DUE_EINVAL, DUE_ENOTSUP (sentinel, cluster, TLS), DUE_ENOMEM; @error says what is wrong, without
+ * the URL. */
 int due__address_parse(struct due__address *a, const char *url, due_error *error);
 void due__address_wipe(struct due__address *a);
 /* "host:6379/0" or "/path/to.sock?db=0", for people: no user, no password. */

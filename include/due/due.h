@@ -21,8 +21,7 @@
  *      memory back.
  *   2. A job that was handed out stays the queue's memory until due_job_done(): call it for each.
  *   3. Close before you free: due_free() of an open queue answers DUE_EBUSY.
- *   4. The hooks (log, thread start, discard, event, settled, restore) must not call the queue they
- *      belong to.
+ *   4. The hooks (log, thread start, discard, event, settled, restore) must not call their queue.
  *
  * Threads: may these two run at the same time on one queue?
  *              enqueue  dequeue  cancel  close  free
@@ -173,8 +172,8 @@ typedef struct due_id {
 #define DUE_ID_TEXT 33 /* bytes that due_id_format() writes: 32 hexadecimal digits and a NUL */
 
 /**
- * Compare, print and read ids.  An id that was read is as good as the one that was printed, in the
- * same process.
+ * Compare, print and read ids.  An id that was read is as good as the one that was printed: in the
+ * same process, and with a store in any that has the queue open, as long as the job is stored.
  *
  * Threads:  any
  * Errors:   due_id_parse: DUE_EINVAL: not 32 hexadecimal digits
@@ -413,7 +412,9 @@ typedef struct due_options {
  * Owner:    the caller, until due_close() and due_free()
  * Cost:     two threads (three with DUE_PROXIES_ALWAYS, none with DUE_PROXIES_NEVER); a descriptor
  *           on the realtime and boottime clocks
- * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ESYS (thread or descriptor refused), DUE_ENOTSUP (clock)
+ * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ESYS (thread or descriptor refused), DUE_ENOTSUP (clock);
+ *           with a store those of its open(), see due/store.h: DUE_EBUSY, DUE_ESTORE, DUE_EACCES,
+ *           DUE_EVERSION, DUE_EDURABILITY, DUE_ECORRUPT, DUE_ELIMIT, DUE_ENOSPC
  */
 DUE_API int due_open(due_queue **queue, const due_options *options, due_error *error)
     DUE_NONNULL(1) DUE_MUST_CHECK;

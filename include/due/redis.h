@@ -46,15 +46,18 @@ typedef struct due_redis_options {
 /**
  * A store on the server at @url, for due_options.store.  Nothing is connected yet.
  *
- *     redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]      rediss:// the same with TLS, where built in
+ *     redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]
  *     unix://[[USER]:PASSWORD@]/PATH/TO/SOCKET[?db=DB]
+ *
+ * There is no TLS: rediss:// is refused, not taken for redis://.  A tunnel on this machine, such as
+ * stunnel, has it; then the URL is that of the tunnel's own end, best a socket and unix://.
  *
  * Parts of a URL that hold other than letters, digits and "-._~" are percent-encoded.
  *
  * Threads:  any
  * Owner:    the caller, until a due_open() that succeeds: from then on the queue
- * Errors:   DUE_EINVAL, DUE_ENOTSUP (rediss without TLS built in, redis-sentinel, redis-cluster),
- *           DUE_ENOMEM; @error, unless NULL, says what is wrong, never with the password
+ * Errors:   DUE_EINVAL, DUE_ENOTSUP (rediss, redis-sentinel, redis-cluster), DUE_ENOMEM; @error,
+ *           unless NULL, says what is wrong, never with the password
  */
 DUE_API int due_redis_open(due_store **store, const char *url, const due_redis_options *options,
                            due_error *error) DUE_NONNULL(1, 2) DUE_MUST_CHECK;

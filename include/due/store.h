@@ -149,7 +149,10 @@ struct due_store_verbs {
      * Take possession of the queue's jobs, alone, waiting up to how->until_ns for the last owner.
      *
      * Errors:   DUE_EBUSY: owned by somebody who lives (host and pid in @error); DUE_ESTORE: cannot
-     *           be reached; DUE_EACCES; DUE_EVERSION; DUE_EDURABILITY; DUE_ENOTSUP; DUE_ENOMEM
+     *           be reached; DUE_EACCES; DUE_EVERSION: stored by a newer version; DUE_EDURABILITY:
+     *           less than required, or it may drop jobs by itself; DUE_ENOTSUP: not a server, or
+     *           not a stored queue, that can be used; DUE_ECORRUPT: what is stored is no queue;
+     *           DUE_ELIMIT: too many topics; DUE_ENOSPC: too full for a new owner; DUE_ENOMEM
      */
     int (*open)(due_store *s, const struct due_store_open *how, struct due_store_info *info,
                 due_error *error);
