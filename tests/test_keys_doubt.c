@@ -3,7 +3,7 @@
 #include "shop.h"
 
 #define TRIES      10
-#define TIMEOUT_NS DUE_MS(20)
+#define TIMEOUT_NS DUE_MS(100)
 #define KEEP_NS    1000
 
 static int put(struct shop *s, enum due_key_policy policy, due_id *id)

@@ -156,7 +156,7 @@ Test(stored, a_nack_is_counted_when_it_has_landed, .timeout = 60)
         enum memory_fault_kind kind = async   ? MEMORY_FULL
                                       : i < 2 ? MEMORY_DOUBT_NOT
                                               : MEMORY_DOUBT_LANDED;
-        struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(30), .with.metrics = 1,
+        struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(200), .with.metrics = 1,
                                   .with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
         struct due_topic_stats of_topic;
         due_job job;

@@ -5,7 +5,7 @@
 
 #define LEASE      100
 #define DELAY      30
-#define TIMEOUT_NS DUE_MS(30) /* how long an answer waits for the store */
+#define TIMEOUT_NS DUE_MS(100) /* how long a call waits for the store: well over what it takes */
 
 enum { ACK, NACK, BURY, ANSWERS };
 
@@ -323,7 +323,7 @@ Test(stored_workers, nothing_stays_in_flight_however_the_store_fails, .timeout =
     const due_workers_options o = { .size = DUE_WORKERS_INIT, .lease_ns = DUE_MS(100) };
     struct memory_dice dice = { .seed = 7 };
     struct shop s =
-        shop_new(NULL, (struct lab_options){ .kernel = true, .with.store_timeout_ns = DUE_MS(10) });
+        shop_new(NULL, (struct lab_options){ .kernel = true, .with.store_timeout_ns = TIMEOUT_NS });
     struct due_workers_stats pool;
     due_workers *w;
 
