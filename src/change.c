@@ -167,7 +167,8 @@ static bool taken_by_then(const struct due_queue *q, const struct due__batch *b,
     return will_put(b, by) || (b == q->commits->next && will_put(q->commits->now, by));
 }
 
-/* Its key, if it is the job's still; and what becomes of that by its removal. */
+/* Its key, if it is the job's still; and what becomes of that by its removal.  One that was taken
+ * over and is nobody's by now may be the job's again in a store that has lost that. */
 static void describe_key(struct due_queue *q, const struct due__batch *b,
                          const struct due__entry *e, due_change *ch)
 {
@@ -179,8 +180,8 @@ static void describe_key(struct due_queue *q, const struct due__batch *b,
     struct due__key_told told = due__key_tell(q, key);
     bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE;
     bool drop = ch->kind == DUE_CHANGE_DROP;
-    bool frees = drop && told.by != 0 && !taken_by_then(q, b, told.by - 1);
-    if (!told.has && !frees)
+    bool frees = told.by != 0 ? !taken_by_then(q, b, told.by - 1) : told.free && q->commits->lost;
+    if (!told.has && !(drop && frees))
         return;
     ch->record.key = key->bytes;
     ch->record.key_len = key->len;

@@ -103,6 +103,7 @@ struct due__commits {
     uint32_t mirror_at;         /* K  next place to put again, or DUE__NO_JOB */
     bool purging;               /* K  loading only to drop what is not known */
     bool purge_last;            /* K  the store has shown everything */
+    bool lost;                  /* K  it has lost something: a key may be again whose it was */
     uint64_t purged;            /* K */
     bool closed;                /* K  ownership was given up */
     bool load_keys;             /* K  loading, purging: all jobs were shown, now the kept keys */

@@ -107,6 +107,7 @@ void due__key_settled(struct due_queue *q, uint32_t number);
 struct due__key_told {
     bool has;      /* it is the job's still */
     bool was_kept; /* it may be kept there */
+    bool free;     /* it is nobody's any more */
     uint32_t by; /* place plus 1 of who is taking it over, if that is not in the store yet; or 0 */
 };
 

@@ -238,6 +238,7 @@ struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *k
 
         if (heir_of(first, key) != NULL) /* N2: none but the first can be on its way */
             told.by = first->place;
+        told.free = first == NULL;
     }
     due__key_leave(q, it);
     return told;

@@ -181,6 +181,38 @@ static int restore(void *ctx, const due_record *r)
     return 0;
 }
 
+/* The key of a job that is stored, if another one has taken it over and it is nobody's by now. */
+static const struct due__key *given_up(struct due_queue *q, uint32_t number)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    const struct due__key *key = front != NULL ? front->key : NULL;
+
+    if (key == NULL || due__stored_at(q->commits, number)->stored != DUE__IS_STORED)
+        return NULL;
+    struct due__key_told told = due__key_tell(q, key);
+    return !told.has && told.free ? key : NULL;
+}
+
+/* The store shows a job of the queue's after a loss: what was lost may have been that its key was
+ * taken over, and was free after that. */
+static int purge_key(struct page *p, due_id id, uint32_t number)
+{
+    struct due__commits *c = p->q->commits;
+    const struct due__key *key = c->lost ? given_up(p->q, number) : NULL;
+
+    if (key == NULL)
+        return 0;
+    if (p->dropped == c->info.batch_changes)
+        return DUE_EAGAIN; /* it is shown again */
+    key = due__kept_copy(p->q, c->now, key->bytes, key->len);
+    if (key == NULL)
+        return DUE_ENOMEM;
+    c->now->changes[p->dropped++] =
+        (due_change){ .kind = DUE_CHANGE_FORGET,
+                      .record = { .id = id, .topic = "", .key = key->bytes, .key_len = key->len } };
+    return 0;
+}
+
 /* The store shows a job after everything was put again: unknown ones are not the queue's.  A key
  * that leads to one is free with it. */
 static int purge(void *ctx, const due_record *r)
@@ -193,9 +225,9 @@ static int purge(void *ctx, const due_record *r)
 
     if (due__index_find(&c->index, r->id, &number, &generation) &&
         due__stored_at(c, number)->stored != DUE__NOT_STORED)
-        return 0; /* else it was removed, and somebody has its bytes still */
+        return purge_key(p, r->id, number); /* else somebody has the bytes of a removed one still */
     if (p->dropped == c->info.batch_changes)
-        return DUE_EAGAIN; /* it is shown again */
+        return DUE_EAGAIN; /* as above */
     const char *topic = due_topic_name(p->q, due_topic(p->q, r->topic));
     if (topic == NULL ||
         (r->key_len > 0 && (key = due__kept_copy(p->q, c->now, r->key, r->key_len)) == NULL))
@@ -324,7 +356,8 @@ void due__purge_end(struct due_queue *q, int rc)
     c->rewind |= rc != 0; /* once more, when it can be had */
     c->rewind_keys |= rc != 0;
     c->later |= rc != 0;
-    c->purged += rc == 0 && !c->load_keys ? c->now->send : 0;
+    for (uint32_t i = 0; rc == 0 && i < c->now->send; i++)
+        c->purged += c->now->changes[i].kind == DUE_CHANGE_DROP;
     if (rc == 0 && c->purge_last)
         purged(q);
 }
@@ -368,6 +401,7 @@ void due__mirror_begin(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
+    c->lost = true;
     put_again(q);
     if (c->dropping)
         due__purge_end(q, DUE_ELOST);

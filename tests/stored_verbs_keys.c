@@ -5,6 +5,8 @@
  */
 #include "stored_known.h"
 
+#include "core.h"
+#include "front.h"
 #include "memory_disk.h"
 
 /* What an enqueue does, if all that matters is known. */
@@ -309,6 +311,21 @@ static bool key_in_memory(struct stored_world *w, int key)
            stored_wrong(w, "a key is another job's than was told", &w->job[k->owner - 1]);
 }
 
+/* The disk has the key for a job that gave it up in an earlier life of the queue: the loss of that
+ * is not seen in this one, where the job never had a key. */
+static bool left_over(const struct stored_world *w, due_id id, int64_t until_ns, int rc)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (!(w->pattern & STORED_LOSES) || until_ns != 0 || rc != DUE_ENOENT)
+        return false;
+    if (!due__index_find(&w->q->commits->index, id, &number, &generation))
+        return true;
+    const struct due__front *front = due__front_of(due__job_at(&w->q->slab, number));
+    return front == NULL || front->key == NULL;
+}
+
 static bool resolve_key(struct stored_world *w, int key, bool *has)
 {
     struct stored_key *k = &w->key[key];
@@ -323,6 +340,12 @@ static bool resolve_key(struct stored_world *w, int key, bool *has)
     *has = memory_disk_key(w->disk, bytes, len, &id, &until);
     struct stored_job *j = *has && until == 0 ? stored_find(w, id) : NULL;
     int rc = due_find_key(w->q, bytes, len, &found);
+    if (*has && left_over(w, id, until, rc)) {
+        for (int i = 0; i < w->made; i++)
+            w->job[i].key = w->job[i].key == key + 1 ? 0 : w->job[i].key;
+        *k = (struct stored_key){ .owner = 0 };
+        return true;
+    }
     if (rc != (j != NULL ? 0 : DUE_ENOENT) || (j != NULL && !due_id_equal(found, id)))
         return fprintf(stderr, "key %d: %d in the queue; %d until %lld on the disk\n", key, rc,
                        (int)*has, (long long)until),

@@ -1,0 +1,102 @@
+/* Keys that a store has lost the end of: a job gave its key up to another, which is gone, and in
+ * the store it is the first one's again. */
+#include "shop.h"
+
+#define LEASE 100
+
+/* A reserved job whose key another one took over; @keep_ns: how long that stays taken. */
+static due_job give_up(struct shop *s, int64_t keep_ns, due_id *second)
+{
+    due_job job = { 0 };
+
+    cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), 0);
+    cr_assert_eq(due_reserve(s->lab.q, &job, LEASE, 0), 0);
+    cr_assert_eq(shop_put_as(s, DUE_KEY_REPLACE, "jam", second, .keep_key_ns = keep_ns), 0);
+    return job;
+}
+
+static bool key_there(struct shop *s, due_id *id)
+{
+    return memory_disk_key(s->disk, "k", 1, id, NULL);
+}
+
+/* What changed the key last is lost: two batches. */
+static void lose(struct shop *s, const due_job *first)
+{
+    due_id id;
+
+    memory_disk_lose(s->disk, 2);
+    cr_assert(key_there(s, &id));
+    cr_assert(due_id_equal(id, first->id), "this proves nothing");
+}
+
+/* What was lost is put again, and what came back is gone, by the proxy. */
+static void until_mended(struct shop *s)
+{
+    for (int i = 0; i < 3000 && key_there(s, NULL); i++)
+        crew_sleep(DUE_MS(1));
+}
+
+Test(keys_lost, a_key_that_is_nobodys_is_free_again_while_the_first_job_lives, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id second;
+
+    due_job job = give_up(&s, 0, &second);
+    cr_assert_eq(due_cancel(s.lab.q, second, NULL), 0);
+    cr_expect_not(key_there(&s, NULL));
+    lose(&s, &job);
+    lab_enqueue(&s.lab, "other", .at_ns = 90);
+    until_mended(&s);
+    cr_expect_not(key_there(&s, NULL));
+    cr_expect_eq(memory_disk_jobs(s.disk), 2u);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(memory_disk_keys(s.disk), 0u);
+    shop_close(&s);
+}
+
+/* Its removal goes with the batch that hears of the loss. */
+Test(keys_lost, a_key_that_is_nobodys_is_free_with_the_first_job, .timeout = 60)
+{
+    struct shop s = shop_make();
+    due_id second;
+
+    due_job job = give_up(&s, 0, &second);
+    cr_assert_eq(due_cancel(s.lab.q, second, NULL), 0);
+    lose(&s, &job);
+    cr_expect_eq(due_ack(&job), 0);
+    until_mended(&s);
+    cr_expect_eq(memory_disk_keys(s.disk), 0u);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
+}
+
+/* It is kept for the second one, or a third has it: that stays as it is. */
+Test(keys_lost, a_key_that_is_somebodys_stays_his, .timeout = 60)
+{
+    for (int third = 0; third < 2; third++) {
+        struct shop s = shop_make();
+        due_job other = { 0 };
+        due_id second;
+        due_id id;
+
+        due_job job = give_up(&s, third ? 0 : 1000, &second);
+        cr_assert_eq(due_dequeue(s.lab.q, &other, 0), 0);
+        due_job_done(&other);
+        lose(&s, &job);
+        if (third) /* it is on its way as the loss is heard of */
+            cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "ham", &second, .at_ns = 90), 0);
+        else
+            lab_enqueue(&s.lab, "other", .at_ns = 90);
+        for (int i = 0; i < 3000 && memory_disk_jobs(s.disk) < 2; i++)
+            crew_sleep(DUE_MS(1));
+        for (int i = 0; i < 3000 && !(key_there(&s, &id) && due_id_equal(id, second)); i++)
+            crew_sleep(DUE_MS(1));
+        cr_expect_eq(due_ack(&job), 0);
+        lab_close(&s.lab); /* not before everything is mended */
+        cr_assert(key_there(&s, &id), "%d", third);
+        cr_expect(due_id_equal(id, second), "%d", third);
+        cr_expect_null(memory_disk_wrong(s.disk));
+        memory_disk_free(s.disk);
+    }
+}
