@@ -251,6 +251,21 @@ static bool taken(const struct due__entry *e)
     return e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT || e->purpose == DUE__ROUND;
 }
 
+/* A change nobody waits for has come to its end. */
+static void settled(struct due_queue *q, due_id id, int rc)
+{
+    if (q->commits->on_settled != NULL)
+        q->commits->on_settled(q->hooks.ctx, id, rc);
+}
+
+/* A closing queue cannot put a job back that had left the store for nobody.  It is shown, or it
+ * might vanish in silence; with DUE_EINDOUBT the store may have it all the same. */
+static void lose(struct due_queue *q, const struct due__entry *e, uint64_t w)
+{
+    settled(q, due__stored_id(due__stored_at(q->commits, e->number)), e->rc);
+    due__discard(q, e->number, w);
+}
+
 /* A job that its caller had claimed before he left is to wait, or be leased, again. */
 static void restore_claim(struct due_queue *q, const struct due__entry *e)
 {
@@ -275,7 +290,7 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
         due__lease_resume(q, e->number);
     else if (e->purpose == DUE__RETURN && e->rc != 0 &&
              due__load_seq(&q->commits->stopping)) /* G2 */
-        due__discard(q, e->number, w);             /* nobody has it any more */
+        lose(q, e, w);
     else if (e->purpose == DUE__CANCEL && due__revoked(q, e->number))
         due__revoke_later(q, e->number);
     else
@@ -352,8 +367,8 @@ static void follow(struct due_queue *q, const struct due__entry *e)
         end_refused(q, e);
     else if (e->asked == NULL || (e->rc == DUE_EINDOUBT && !taken(e)))
         restore_claim(q, e);
-    if (e->asked == NULL && e->purpose != DUE__RETURN && q->commits->on_settled != NULL)
-        q->commits->on_settled(q->hooks.ctx, id, e->rc);
+    if (e->asked == NULL && e->purpose != DUE__RETURN)
+        settled(q, id, e->rc);
 }
 
 /* N4: the next batch was filled before it was known that jobs of the same calls were refused. */

@@ -61,6 +61,82 @@ Test(stored_commit, a_take_that_landed_for_nobody_is_put_in_again, .timeout = 60
     shop_close(&s);
 }
 
+struct told {
+    atomic_int settled;
+    atomic_int discarded;
+};
+
+static void on_settled(void *ctx, due_id id, int rc)
+{
+    struct told *told = ctx;
+
+    (void)id;
+    atomic_store(&told->settled, rc);
+}
+
+static void on_discard(void *ctx, const due_job *job)
+{
+    struct told *told = ctx;
+
+    (void)job;
+    atomic_fetch_add(&told->discarded, 1);
+}
+
+static int dequeue_it(void *arg)
+{
+    due_job job;
+
+    return due_dequeue(arg, &job, 0);
+}
+
+/* A dequeued job leaves the store, and its caller does not hear of it: the way to the store is shut
+ * for as long as he waits.  Of putting it back nothing is heard either. */
+static void take_for_nobody(struct shop *s, struct memory_gate *gates[2], bool landed)
+{
+    struct memory_fault faults[] = {
+        { MEMORY_COMMIT, .call = 2, .kind = MEMORY_BLOCK, .gate = gates[0] },
+        { MEMORY_COMMIT, .call = 2, .kind = MEMORY_DOUBT_LANDED },
+        { MEMORY_COMMIT, .call = 4, .times = MEMORY_ALWAYS, .kind = MEMORY_DOUBT_NOT },
+    };
+    struct crew_thread taker;
+
+    if (landed)
+        faults[2].kind = MEMORY_DOUBT_LANDED;
+    for (size_t i = 0; i < 3; i++)
+        memory_store_fault(s->store, faults[i]);
+    crew_go(&taker, dequeue_it, s->lab.q);
+    memory_gate_reached(gates[0], 1);
+    memory_store_fault(s->store, (struct memory_fault){ MEMORY_READY, .times = MEMORY_ALWAYS,
+                                                        .kind = MEMORY_BLOCK, .gate = gates[1] });
+    memory_gate_open(gates[0]);
+    cr_expect_eq(crew_join(&taker), DUE_ESTORE);
+    memory_gate_open(gates[1]);
+}
+
+/* And then the queue closes. */
+Test(stored_commit, a_take_that_is_not_put_in_again_for_a_close_is_shown_and_told, .timeout = 60)
+{
+    for (int landed = 0; landed < 2; landed++) {
+        struct told told = { 0 };
+        struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(300), .with.ctx = &told,
+                                   .with.on_settled = on_settled, .with.on_discard = on_discard);
+        struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
+
+        lab_turn_to(&s.lab, 1);
+        take_for_nobody(&s, gates, landed != 0);
+        int rc = due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(50));
+        cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+        cr_expect_eq(atomic_load(&told.discarded), 1);
+        cr_expect_eq(atomic_load(&told.settled), DUE_EINDOUBT);
+        cr_expect_eq(memory_disk_find(s.disk, id, NULL), landed != 0);
+        memory_gate_free(gates[0]);
+        memory_gate_free(gates[1]);
+        shop_close(&s);
+    }
+}
+
 Test(stored_commit, what_was_removed_is_dropped_after_a_loss_though_somebody_holds_it,
      .timeout = 60)
 {
