@@ -247,30 +247,36 @@ static bool was_told(const struct due_topic_stats *all)
            all->cancelled == atomic_load(&world.told[DUE_EVENT_CANCELLED]);
 }
 
-/* When all is quiet, every figure of the topics is what was told.  Later jobs do not become due
- * between two looks: all of them are by then.  But a proxy that ends leases counts them under the
- * lock, and tells of them after it. */
+static bool agree(const struct due_topic_stats *all, const struct due_stats *q)
+{
+    return all->dead == q->dead && all->leased == q->leased && all->acked == q->acked &&
+           all->cancelled == q->cancelled && all->ready == q->ready;
+}
+
+/* When all is quiet, every figure of the topics is what was told, and what the queue counts.  Jobs
+ * still become due for a while, also between two looks; and a proxy that ends leases counts them
+ * under the lock, and tells of them after it. */
 static void check_figures(void)
 {
-    while (due_next_deadline(world.q) != DUE_FOREVER &&
-           due_next_deadline(world.q) > due_now(world.q))
-        crew_sleep(DUE_MS(1));
-    due_poll(world.q, NULL);
-    struct due_topic_stats all = sum_topics();
+    int64_t until = crew_now_ns() + DUE_S(10);
 
-    for (int64_t until = crew_now_ns() + DUE_S(10); !was_told(&all); all = sum_topics()) {
-        CREW_CHECK(crew_now_ns() < until, ": counted %ju retried, %ju dead; told %llu, %llu",
+    for (;; crew_sleep(DUE_MS(1))) {
+        struct due_stats q;
+
+        due_poll(world.q, NULL);
+        struct due_topic_stats all = sum_topics();
+        CREW_CHECK(due_stats(world.q, &q) == 0, ": refused");
+        if (was_told(&all) && agree(&all, &q))
+            return;
+        CREW_CHECK(crew_now_ns() < until,
+                   ": counted %ju retried, %ju dead; told %llu, %llu; ready %ju %ju, leased %ju "
+                   "%ju, dead %ju %ju",
                    (uintmax_t)all.retried, (uintmax_t)all.died,
                    (unsigned long long)atomic_load(&world.told[DUE_EVENT_RETRIED]),
-                   (unsigned long long)atomic_load(&world.told[DUE_EVENT_DEAD]));
-        crew_sleep(DUE_MS(1));
+                   (unsigned long long)atomic_load(&world.told[DUE_EVENT_DEAD]),
+                   (uintmax_t)all.ready, (uintmax_t)q.ready, (uintmax_t)all.leased,
+                   (uintmax_t)q.leased, (uintmax_t)all.dead, (uintmax_t)q.dead);
     }
-    struct due_stats q;
-    CREW_CHECK(due_stats(world.q, &q) == 0, ": refused");
-    CREW_CHECK(all.dead == q.dead && all.leased == q.leased && all.acked == q.acked &&
-                   all.cancelled == q.cancelled && all.ready == q.ready,
-               ": %ju %ju, %ju %ju, %ju %ju", (uintmax_t)all.ready, (uintmax_t)q.ready,
-               (uintmax_t)all.leased, (uintmax_t)q.leased, (uintmax_t)all.dead, (uintmax_t)q.dead);
 }
 
 /* The first topic was measured from its beginning, the other from some moment on: between them and
