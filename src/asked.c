@@ -14,6 +14,7 @@
 
 #include "atomic.h"
 #include "core.h"
+#include "update.h"
 
 #define TAKEN_AT_ONCE 256u /* jobs that one call takes out at a time */
 #define PIECES        2u   /* of a full batch, where a call has many changes */
@@ -279,25 +280,49 @@ static int submit_only(struct due_queue *q, uint32_t number, enum due__purpose p
     return 0;
 }
 
-int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
-                    int64_t want_ns)
+/* One that is waited for, until @until_ns.  *@back: it was not sent. */
+static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                           int64_t want_ns, int64_t until_ns, bool *back)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
     bool doubt;
 
-    if (c->async && purpose != DUE__LEND)
-        return submit_only(q, number, purpose, want_ns);
+    *back = true;
     if (!due__asked_begin(q, &a, 1, 0))
         return DUE_ENOMEM;
-    int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
     due__commit_submit(q, number, purpose, want_ns, &a);
-    due__commit_go(q, &a, until);
-    due__asked_wait(q, &a, until);
-    bool back = give_up(c, number, &a, &doubt);
+    due__commit_go(q, &a, until_ns);
+    due__asked_wait(q, &a, until_ns);
+    *back = give_up(c, number, &a, &doubt);
     due__asked_settle(c, &a);
-    int rc = back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : a.rc;
+    int rc = *back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : a.rc;
     due__asked_end(q, &a);
+    return rc;
+}
+
+int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                    int64_t want_ns)
+{
+    struct due__commits *c = q->commits;
+    bool waits = !c->async || purpose == DUE__LEND;
+    uint64_t bytes = 0;
+    int64_t until = 0;
+    bool back;
+
+    if (waits || purpose == DUE__UPDATE)
+        until = due__time_add(due__monotonic_now(), c->timeout_ns);
+    if (purpose == DUE__UPDATE) {
+        bytes = due__draft_bytes((struct due__draft *)(intptr_t)want_ns);
+        int rc = due__owed_take(q, bytes, until);
+
+        if (rc != 0)
+            return rc;
+    }
+    int rc = waits ? submit_and_wait(q, number, purpose, want_ns, until, &back)
+                   : submit_only(q, number, purpose, want_ns);
+    if (waits ? back : rc != 0)
+        due__owed_give(c, bytes);
     return rc;
 }
 

@@ -65,9 +65,11 @@ static bool add_put(struct due_queue *q, struct due__batch *b, uint32_t number, 
         due__unlink_cancelled(q, number);
         return true;
     }
-    b->entries[b->count++] = (struct due__entry){
-        .number = number, .purpose = DUE__PUT, .sent = refused == 0, .rc = (int16_t)refused
-    };
+    b->entries[b->count++] = (struct due__entry){ .number = number,
+                                                  .purpose = DUE__PUT,
+                                                  .sent = refused == 0,
+                                                  .rc = (int16_t)refused,
+                                                  .bytes = due__owed_of(q, number) };
     b->refused |= refused != 0;
     return true;
 }
@@ -87,9 +89,12 @@ static bool add_change(struct due_queue *q, struct due__batch *b, uint32_t numbe
         b->aside++;
         return true;
     }
-    b->entries[b->count++] = (struct due__entry){
-        .number = number, .purpose = (uint8_t)purpose, .sent = true, .draft = draft
-    };
+    b->entries[b->count++] =
+        (struct due__entry){ .number = number,
+                             .purpose = (uint8_t)purpose,
+                             .sent = true,
+                             .draft = draft,
+                             .bytes = draft != NULL ? due__draft_bytes(draft) : 0 };
     return true;
 }
 
@@ -161,7 +166,7 @@ void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
     if (!full(c, b))
         take_nodes(q, b, &rings);
     if (b->count == 0 && b == c->now) {
-        due__settle(c, 0);
+        due__settle(c, 0, 0);
     } else if (b->count == 0) { /* behind the batch under way: with that */
         c->now->aside += b->aside;
         b->aside = 0;

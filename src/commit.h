@@ -39,6 +39,8 @@ struct due__asked {
     int *results;               /* D  and what became of each that has ended */
     uint32_t count;             /* O  of them; 0: it is not */
     uint32_t at;                /* D  where the next one's is probably */
+    uint64_t bytes;             /* D  owed.c: it waits for room for so many */
+    struct due__asked *behind;  /* D  who has come after it for that */
     struct due__asked *next;    /* D  all that wait */
     struct due__asked *prev;    /* D */
 };
@@ -51,6 +53,7 @@ struct due__entry {
     int16_t rc;               /* K */
     struct due__asked *asked; /* K  who waits, once its end is known */
     struct due__draft *draft; /* K  of an UPDATE */
+    uint32_t bytes;           /* K  that were taken for it: owed.c */
 };
 
 struct due__batch {
@@ -76,6 +79,7 @@ struct due__commits {
     bool async;                                       /* I */
     int64_t timeout_ns;                               /* I */
     uint64_t unsettled_max;                           /* I */
+    uint64_t unsettled_bytes_max;                     /* I */
     struct due__side stored;                          /* A  its own edges: struct due__stored */
     struct due__index index;                          /* X */
     void (*on_settled)(void *ctx, due_id id, int rc); /* I */
@@ -84,6 +88,7 @@ struct due__commits {
     struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  G1 */
     uint64_t sequence;                                           /* A  of the next id */
     uint64_t submitted;                                          /* A  changes ever left */
+    uint64_t submitted_bytes;                                    /* A  ever taken for them */
     struct due__lock key __attribute__((aligned(DUE__LINE)));    /* K */
 
     struct due__batch batch[2]; /* K */
@@ -117,6 +122,8 @@ struct due__commits {
     struct due__asked *first;  /* D  calls that wait */
     struct due__waiter *spare; /* D  waiters of calls that have ended, by after[0] */
     uint64_t settled;          /* D  changes; A  relaxed, for a bound */
+    uint64_t settled_bytes;    /* D  given back; A  relaxed, for a bound */
+    struct due__asked *line;   /* D  calls that wait for room, first come; A  relaxed, as a hint */
     uint64_t given_up;         /* D  times that others may look at a job again for that */
 
     int state;         /* A  relaxed: the store's last answer */
@@ -173,9 +180,33 @@ static inline bool due__asked_reached(const struct due__commits *c, const struct
 uint64_t due__commit_news(struct due__commits *c);
 /* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
 int due__commit_await(struct due_queue *q, uint64_t goal);
-/* A change was given up, or a job before it was sent, and what they held is free: who waits for
- * that looks again. */
-void due__commit_given_up(struct due_queue *q);
+/* A change was given up, or a job before it was sent, and what they held is free, @bytes on the way
+ * to the store too: who waits for that looks again. */
+void due__commit_given_up(struct due_queue *q, uint64_t bytes);
+
+/* ---- owed.c ---- */
+
+/* What the front of a job of the caller's adds to the next. */
+uint32_t due__owed_front(const struct due__job *j);
+
+/* The bytes that a job of the caller's, or a draft, takes on the way to the store. */
+static inline uint32_t due__owed_bytes(const struct due__job *j, struct due__facts f)
+{
+    return f.len + ((f.payload & DUE__FRONT) ? due__owed_front(j) : 0);
+}
+
+uint32_t due__owed_of(const struct due_queue *q, uint32_t number);
+/* Are so many changes on their way that also a call waits that need not? */
+bool due__owed_crowded(struct due__commits *c);
+/* Until there is room for a change more: 0, or why there is none. */
+int due__owed_wait(struct due_queue *q, int64_t until_ns);
+/* Room for @bytes, which are to be given back by whoever ends the change.  False: there is none. */
+bool due__owed_try(struct due__commits *c, uint64_t bytes);
+/* The same, waiting for it: 0, or why there is none. */
+int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns);
+void due__owed_give(struct due__commits *c, uint64_t bytes);
+/* The same under the calls' lock. */
+void due__owed_back(struct due__commits *c, uint64_t bytes);
 
 /* ---- put.c ---- */
 
@@ -205,8 +236,8 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
 void due__answer(struct due__commits *c, struct due__asked *a, uint32_t number, int rc,
                  uint32_t *rings);
 /* With a batch is settled what was taken with it and needs not be sent, or a flush would count that
- * for what stands before it. */
-void due__settle(struct due__commits *c, uint32_t changes);
+ * for what stands before it.  @bytes: that were taken for the changes. */
+void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes);
 
 /* ---- batch.c: with the key ---- */
 

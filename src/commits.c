@@ -8,11 +8,12 @@
 #include "atomic.h"
 #include "core.h"
 
-#define STORE_TIMEOUT_NS DUE_S(5)
-#define OPEN_TIMEOUT_NS  DUE_S(15)
-#define CLOSE_NS         DUE_S(1) /* for telling the store that we are gone */
-#define UNSETTLED_MAX    100000u
-#define CHANGES_MAX      65536u /* of one batch, whatever the store says */
+#define STORE_TIMEOUT_NS    DUE_S(5)
+#define OPEN_TIMEOUT_NS     DUE_S(15)
+#define CLOSE_NS            DUE_S(1) /* for telling the store that we are gone */
+#define UNSETTLED_MAX       100000u
+#define UNSETTLED_BYTES_MAX ((uint64_t)256 << 20)
+#define CHANGES_MAX         65536u /* of one batch, whatever the store says */
 
 static int64_t queue_now(void *clock)
 {
@@ -32,6 +33,8 @@ static void settings(struct due__commits *c, const due_options *o)
     c->async = o->confirm == DUE_CONFIRM_ASYNC;
     c->timeout_ns = o->store_timeout_ns > 0 ? o->store_timeout_ns : STORE_TIMEOUT_NS;
     c->unsettled_max = o->unsettled_max > 0 ? o->unsettled_max : UNSETTLED_MAX;
+    c->unsettled_bytes_max =
+        o->unsettled_bytes_max > 0 ? o->unsettled_bytes_max : UNSETTLED_BYTES_MAX;
     c->on_settled = o->on_settled;
     c->on_restore = o->on_restore;
     c->mirror_at = DUE__NO_JOB;
@@ -233,6 +236,9 @@ void due__commits_stats(struct due_queue *q, struct due_stats *s)
     s->settled = due__load_relaxed(&c->settled);           /* no edge: a counter */
     uint64_t submitted = due__load_relaxed(&c->submitted); /* no edge: a counter */
     s->unsettled = submitted > s->settled ? submitted - s->settled : 0;
+    uint64_t given = due__load_relaxed(&c->settled_bytes);   /* no edge: a counter */
+    uint64_t taken = due__load_relaxed(&c->submitted_bytes); /* no edge: a counter */
+    s->unsettled_bytes = taken > given ? taken - given : 0;
     s->restored = due__load_relaxed(&c->restored);        /* no edge: a counter */
     s->mirrored = due__load_relaxed(&c->mirrored);        /* no edge: a counter */
     s->batches = due__load_relaxed(&c->batches);          /* no edge: a counter */

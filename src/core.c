@@ -391,7 +391,7 @@ void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
                     due__load_relaxed(&j->deadline_ns)); /* J1 */
     due__leave(q, &t);
     if (q->commits != NULL && due__word_state(w) == DUE__CHANGING)
-        due__commit_given_up(q);
+        due__commit_given_up(q, 0);
     due__keep_if_closed(q, number, due__word_generation(w));
 }
 

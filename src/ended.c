@@ -57,8 +57,9 @@ static void ring_flushes(struct due__commits *c)
 
 /* Under the calls' lock: with the batch is settled what was taken with it and needs not be sent, or
  * a flush would count that for what stands before it. */
-void due__settle(struct due__commits *c, uint32_t changes)
+void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes)
 {
+    due__owed_back(c, bytes);
     due__add_relaxed(&c->settled, changes + c->now->aside); /* no edge: read as a bound only */
     c->now->aside = 0;
     ring_flushes(c);
@@ -210,6 +211,7 @@ static uint32_t tell(struct due__commits *c)
     const struct due__batch *b = c->now;
     uint32_t rings = 0;
     uint32_t changes = 0;
+    uint64_t bytes = 0;
 
     due__lock_acquire(&c->calls);
     for (uint32_t i = 0; i < b->count; i++) {
@@ -218,9 +220,10 @@ static uint32_t tell(struct due__commits *c)
         if (e->purpose == DUE__NO_CHANGE)
             continue;
         changes++;
+        bytes += e->bytes;
         due__answer(c, e->asked, e->number, e->rc, &rings);
     }
-    due__settle(c, changes);
+    due__settle(c, changes, bytes);
     rings = chain(c, rings);
     due__lock_release(&c->calls);
     return rings;

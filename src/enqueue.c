@@ -220,24 +220,30 @@ int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct du
     return rc;
 }
 
-/* Up to STORED_AT_ONCE jobs, into the store and then into the queue.  As enqueue_some(); the ids
- * are there also with DUE_EINDOUBT.  @in: how many take room, whatever the answer. */
+/* Up to STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the way
+ * there, into the store and then into the queue.  As enqueue_some(); the ids are there also with
+ * DUE_EINDOUBT.  @in: how many take room, whatever the answer. */
 static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                           due_id *ids, size_t *in)
 {
     struct due__fresh jobs[STORED_AT_ONCE];
     int64_t now = due__clock_now(&q->clock);
     size_t filled = 0;
+    uint64_t bytes = 0;
     int rc = 0;
 
     *in = 0;
     while (filled < n) {
+        const due_spec *s = &specs[filled];
         uint32_t number;
 
+        bytes += s->len + s->headers_len + s->key_len;
+        if (filled > 0 && bytes > q->commits->unsettled_bytes_max)
+            break;
         rc = due__place_take(q, &number);
         if (rc != 0)
             break;
-        rc = fill_watched(q, number, &specs[filled], now, &jobs[filled]);
+        rc = fill_watched(q, number, s, now, &jobs[filled]);
         if (rc != 0) {
             due__slab_untake(&q->slab, number);
             break;

@@ -337,6 +337,8 @@ static const struct figure of_changes[] = {
          "Jobs put into the store again because it had lost them.", NULL, mirrored),
     STAT("due_store_changes_unsettled", "gauge", "Changes on their way to the store.", NULL,
          unsettled),
+    STAT("due_store_unsettled_bytes", "gauge", "Bytes of jobs and updates among those.", NULL,
+         unsettled_bytes),
 };
 
 static void put_flag(struct page *p, const char *name, const char *help, bool on)

@@ -284,7 +284,7 @@ void due__bury_again(struct due_queue *q, uint32_t number)
     lay(q, number, due__later(q));
     due__leave(q, &t);
     if (q->commits != NULL && due__word_state(w) == DUE__CHANGING)
-        due__commit_given_up(q);
+        due__commit_given_up(q, 0);
 }
 
 static void bury_now(struct due_queue *q, uint32_t number)

@@ -38,7 +38,7 @@ int due__commit_await(struct due_queue *q, uint64_t goal)
     return some ? 0 : due__commit_excuse(q);
 }
 
-void due__commit_given_up(struct due_queue *q)
+void due__commit_given_up(struct due_queue *q, uint64_t bytes)
 {
     struct due__commits *c = q->commits;
 
@@ -48,5 +48,6 @@ void due__commit_given_up(struct due_queue *q)
         if (a->news && due__asked_reached(c, a))
             due__bell_ring(&a->waiter->bell);
     }
+    due__owed_back(c, bytes);
     due__lock_release(&c->calls);
 }

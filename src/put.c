@@ -62,13 +62,33 @@ static int name_all(struct due_queue *q, const struct due__fresh *jobs, size_t n
     return 0;
 }
 
-/* @n jobs were refused before they were left. */
-static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t n, int rc)
+/* @n jobs were refused before there was room for them. */
+static int drop_all(struct due_queue *q, const struct due__fresh *jobs, size_t n, int rc)
 {
     for (size_t i = 0; i < n; i++) {
         due__job_release_fresh(q, &jobs[i]);
         due__slab_untake(&q->slab, jobs[i].number);
     }
+    return rc;
+}
+
+/* What @n jobs take on the way to the store. */
+static uint64_t bytes_of(const struct due__fresh *jobs, size_t n)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += due__owed_bytes(jobs[i].job, jobs[i].f);
+    return bytes;
+}
+
+/* And these were refused after it, before they were left. */
+static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t n, int rc)
+{
+    uint64_t bytes = bytes_of(jobs, n);
+
+    drop_all(q, jobs, n, rc);
+    due__owed_give(q->commits, bytes);
     return rc;
 }
 
@@ -158,6 +178,7 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
 {
     struct due__commits *c = q->commits;
     uint32_t doubt = 0;
+    uint64_t bytes = 0;
     bool any = false;
 
     for (size_t i = n; i-- > 0;) {
@@ -173,6 +194,7 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
         due__lock_release(&c->calls);
         doubt += asked && !back;
         if (back) {
+            bytes += due__owed_of(q, jobs[i].number);
             due__key_undo(q, due__front_of(jobs[i].job));
             due__job_release(&q->slab, jobs[i].job);
             due__refused(q, jobs[i].number);
@@ -180,7 +202,7 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
         }
     }
     if (any) /* their keys are free */
-        due__commit_given_up(q);
+        due__commit_given_up(q, bytes);
     due__asked_settle(c, a);
     return doubt;
 }
@@ -267,48 +289,22 @@ static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size
     return rc != 0 ? rc : due__commit_excuse(q);
 }
 
-/* Are so many changes on their way that also a call waits that need not?  A bound, not a count. */
-static bool crowded(struct due__commits *c)
-{
-    uint64_t settled = due__load_relaxed(&c->settled); /* no edge: before what is never less */
-
-    return due__load_relaxed(&c->submitted) - settled > c->unsettled_max; /* no edge: likewise */
-}
-
-/* Wait until there is room on the way to the store.  A job that was taken back, or cancelled before
- * it was sent, keeps its place there until the store is reached again: so this is also the bound of
- * those.  0, or why nothing was left. */
-static int wait_for_room(struct due_queue *q, int64_t until_ns)
-{
-    struct due__commits *c = q->commits;
-    struct due__asked a;
-    bool over = true;
-
-    while (over && crowded(c)) {
-        uint64_t goal = due__load_relaxed(&c->submitted) - c->unsettled_max; /* no edge: a bound */
-
-        if (!due__asked_begin(q, &a, 0, goal))
-            return DUE_ENOMEM;
-        due__commit_go(q, &a, until_ns);
-        due__asked_wait(q, &a, until_ns);
-        over = due__asked_over(c, &a);
-        due__asked_end(q, &a);
-    }
-    return over ? 0 : due__commit_excuse(q);
-}
-
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
                     int64_t timeout_ns, due_id *ids, size_t *in)
 {
     struct due__commits *c = q->commits;
     int64_t limit = timeout_ns > 0 && timeout_ns < c->timeout_ns ? timeout_ns : c->timeout_ns;
-    bool full = crowded(c);
+    uint64_t bytes = bytes_of(jobs, n);
+    bool crowded = due__owed_crowded(c);
+    bool full = crowded || !due__owed_try(c, bytes);
     int64_t until = !c->async || full ? due__time_add(due__monotonic_now(), limit) : 0;
 
     *in = 0;
-    int rc = full ? wait_for_room(q, until) : 0;
+    int rc = crowded ? due__owed_wait(q, until) : 0;
+    if (rc == 0 && full)
+        rc = due__owed_take(q, bytes, until);
     if (rc != 0)
-        return refuse_all(q, jobs, n, rc);
+        return drop_all(q, jobs, n, rc);
     if (c->async)
         return put_only(q, jobs, n, ids, in);
     return put_and_wait(q, jobs, n, until, ids, in);

@@ -21,6 +21,7 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
     size_t which[DUE__TOGETHER];
     int rc[DUE__TOGETHER];
     size_t claimed = 0;
+    uint64_t bytes = 0;
     bool unsent = false;
 
     for (size_t i = 0; i < n; i++) {
@@ -30,14 +31,16 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
         results[i] = due__id_find(q, ids[i], &number[claimed], &generation);
         if (results[i] == 0)
             results[i] = due__claim(q, number[claimed], generation, &w);
-        if (results[i] == 0 && !(w & DUE__LINKED))
+        if (results[i] == 0 && !(w & DUE__LINKED)) {
             which[claimed++] = i;
-        else if (results[i] == 0)
-            due__cancel_end(q, number[claimed]); /* it was not sent yet */
-        unsent |= results[i] == 0 && (w & DUE__LINKED);
+        } else if (results[i] == 0) { /* it was not sent yet */
+            bytes += due__owed_of(q, number[claimed]);
+            due__cancel_end(q, number[claimed]);
+            unsent = true;
+        }
     }
     if (unsent)
-        due__commit_given_up(q);
+        due__commit_given_up(q, bytes);
     if (claimed > 0)
         due__commit_all(q, number, claimed, DUE__CANCEL, 0, rc);
     for (size_t k = 0; k < claimed; k++) {
@@ -78,8 +81,10 @@ static int clear_claimed(struct due_queue *q, const uint32_t *numbers, size_t n,
 static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
 {
     if (w & DUE__LINKED) { /* it was not sent yet */
+        uint64_t bytes = due__owed_of(q, number);
+
         due__discard(q, number, w);
-        due__commit_given_up(q);
+        due__commit_given_up(q, bytes);
     } else if (due__load_seq(&q->commits->stopping)) { /* G2: it stays there */
         due__keep_stored(q, number);
     } else {

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "commit.h"
 #include "due/due.h"
 #include "job.h"
 #include "stored.h"
@@ -34,6 +35,12 @@ void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d
 
 /* With what it holds. */
 void due__draft_free(struct due_queue *q, struct due__draft *d);
+
+/* What it takes on the way to the store. */
+static inline uint32_t due__draft_bytes(const struct due__draft *d)
+{
+    return due__owed_bytes(&d->made, due__facts_load(&d->made));
+}
 
 /* The draft of a job that is on its way to the store (DUE__UPDATE). */
 static inline struct due__draft *due__draft_of(const struct due__stored *s)

@@ -207,12 +207,13 @@ static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
             lend(q, number, w, job);
         return rc;
     }
+    uint64_t bytes = q->commits != NULL ? due__owed_of(q, number) : 0;
     if (job != NULL)
         lend(q, number, w, job);
     else
         due__cancel_end(q, number);
     if (q->commits != NULL)
-        due__commit_given_up(q);
+        due__commit_given_up(q, bytes);
     return 0;
 }
 

@@ -241,6 +241,8 @@ static bool counts(struct stored_world *w)
         out += j->in && leased(w, j);
         known = known && !(j->in && restless(j));
     }
+    if (s.unsettled_bytes != 0)
+        return stored_wrong(w, "bytes are on no way", NULL);
     if (known && s.leased != out)
         return stored_wrong(w, "the stats count other leases", NULL);
     if (s.waiting + s.leased + s.dead != in || s.dead != dead)

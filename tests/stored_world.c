@@ -133,6 +133,7 @@ bool stored_open(struct stored_world *w)
     o.capacity = w->pattern & STORED_BOUNDED ? 60 : 0;
     o.store_timeout_ns = DUE_MS(3);
     o.unsettled_max = 50;
+    o.unsettled_bytes_max = 600;
     if (due_open(&w->q, &o, NULL) != 0)
         return stored_wrong(w, "it does not open", NULL);
     w->fresh = w->made > 0;
@@ -154,7 +155,7 @@ static bool closed_stats(struct stored_world *w)
 
     if (s.enqueued != s.dequeued + s.cancelled + s.discarded + s.acked + s.kept + s.leased + s.dead)
         return stored_wrong(w, "the stats do not add up", NULL);
-    if (s.waiting != 0 || s.lent != 0 || s.mended != 0)
+    if (s.waiting != 0 || s.lent != 0 || s.mended != 0 || s.unsettled_bytes != 0)
         return stored_wrong(w, "something is left after close", NULL);
     return true;
 }

@@ -300,6 +300,7 @@ static void check_stats(struct world *w)
     CREW_CHECK(s.waiting == 0 && s.lent == 0 && s.mended == 0, ": %llu %llu %llu",
                (unsigned long long)s.waiting, (unsigned long long)s.lent,
                (unsigned long long)s.mended);
+    CREW_CHECK(s.unsettled_bytes == 0, ": %llu", (unsigned long long)s.unsettled_bytes);
 }
 
 static void world_open(struct world *w, unsigned kind)
@@ -316,6 +317,7 @@ static void world_open(struct world *w, unsigned kind)
     o.confirm = w->async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC;
     o.proxies = kind & 2 ? DUE_PROXIES_ALWAYS : DUE_PROXIES_ADAPTIVE;
     o.store_timeout_ns = DUE_MS(4);
+    o.unsettled_bytes_max = kind & 16 ? 100 : 0; /* one large job, or some small ones */
     w->q = crew_open(&o);
     if (kind & 4) {
         dice.per_mille[MEMORY_AWAY] = 20;
@@ -370,8 +372,8 @@ int main(int argc, char **argv)
     int64_t end = crew_now_ns() + o.ns;
     uint64_t jobs = 0;
 
-    for (unsigned i = 0; i < 16 || crew_now_ns() < end; i++)
-        jobs += round_of(i % 16, o.ns / 20, o.seed + i);
+    for (unsigned i = 0; i < 32 || crew_now_ns() < end; i++)
+        jobs += round_of(i % 32, o.ns / 20, o.seed + i);
     printf("thread_stored: %llu jobs, each where it was told to be\n", (unsigned long long)jobs);
     return 0;
 }

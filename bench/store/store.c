@@ -100,6 +100,7 @@ static due_queue *queue_open(enum due_confirm confirm)
                       .name = "bench",
                       .confirm = confirm,
                       .unsettled_max = 1u << 26,
+                      .unsettled_bytes_max = SIZE_MAX,
                       .store_timeout_ns = DUE_S(60),
                       .reserve = jobs,
                       .on_restore = on_restore };

@@ -395,12 +395,11 @@ typedef struct due_options {
     int64_t store_timeout_ns; /* how long a call waits for the store; default 5 s */
     int64_t open_timeout_ns;  /* how long due_open() waits for store and last owner; 15 s */
     size_t unsettled_max;     /* changes on their way to the store, above which every enqueue waits,
-                                 whatever @confirm says, and then answers DUE_ETIMEDOUT; default
-                                 100,000 */
+                                 whatever @confirm says, and then DUE_ETIMEDOUT; default 100,000 */
+    size_t unsettled_bytes_max; /* the same of bytes; updates wait too; default 256 MiB */
     void (*on_settled)(void *ctx, due_id id, int rc); /* a change nobody waits for has come to its
                                                          end: 0 or why the store refused it */
-    void (*on_restore)(void *ctx, uint64_t restored, int finished); /* now and then while stored
-                                                                       jobs are read */
+    void (*on_restore)(void *ctx, uint64_t restored, int finished); /* while stored jobs come */
 } due_options;
 
 #define DUE_OPTIONS_INIT sizeof(due_options)
@@ -826,30 +825,31 @@ struct due_stats {
     uint64_t heartbeats;  /* looks of the worker proxy at everything */
     uint64_t mended;      /* what a heartbeat found undone: each is a bug of the library */
     uint64_t slots; /* 16-byte slots in the timeline and the ready lines, dead ones included */
-    uint64_t memory_bytes;  /* address space taken for jobs and slots */
-    uint64_t tenure_max_ns; /* longest hold of the timeline's lock, in processor time; 0 unless
+    uint64_t memory_bytes;    /* address space taken for jobs and slots */
+    uint64_t tenure_max_ns;   /* longest hold of the timeline's lock, in processor time; 0 unless
                                built to measure it (DUE_MEASURE_TENURE) */
-    uint64_t kept_bytes;    /* memory of payloads that are gone, kept for the next ones */
-    uint64_t leased;        /* now: reserved, not yet answered, and the lease has not ended */
-    uint64_t restored;      /* jobs read from the store */
-    uint64_t unsettled;     /* changes on their way to the store */
-    uint64_t settled;       /* changes that the store has confirmed or refused */
-    uint64_t batches;       /* in which they were sent */
-    uint64_t mirrored;      /* jobs put into the store again because it had lost them */
-    uint64_t kept;          /* jobs that due_close() left to the store */
-    uint64_t acked;         /* jobs that left by due_ack() */
-    uint64_t nacked;        /* times a job was given back by due_nack() */
-    uint64_t retried;       /* times a job waits again after a nack, or the end of a lease */
-    uint64_t lapsed;        /* leases that ended by themselves */
-    uint64_t buried;        /* times a job died */
-    uint64_t kicked;        /* times a dead job came back */
-    uint64_t dead;          /* now */
-    uint64_t passed;        /* now: jobs that a limit or a group has let through, not ended */
-    uint64_t kept_back;     /* now: due jobs that one keeps back, cancelled ones perhaps too */
-    int32_t loading;        /* 1: stored jobs are still being read */
-    int32_t store_state;    /* the last answer of the store: 0, or a DUE_E* code */
-    uint64_t repeated;      /* rounds of repeating jobs that are followed by another */
-    uint64_t reserved[6];
+    uint64_t kept_bytes;      /* memory of payloads that are gone, kept for the next ones */
+    uint64_t leased;          /* now: reserved, not yet answered, and the lease has not ended */
+    uint64_t restored;        /* jobs read from the store */
+    uint64_t unsettled;       /* changes on their way to the store */
+    uint64_t settled;         /* changes that the store has confirmed or refused */
+    uint64_t batches;         /* in which they were sent */
+    uint64_t mirrored;        /* jobs put into the store again because it had lost them */
+    uint64_t kept;            /* jobs that due_close() left to the store */
+    uint64_t acked;           /* jobs that left by due_ack() */
+    uint64_t nacked;          /* times a job was given back by due_nack() */
+    uint64_t retried;         /* times a job waits again after a nack, or the end of a lease */
+    uint64_t lapsed;          /* leases that ended by themselves */
+    uint64_t buried;          /* times a job died */
+    uint64_t kicked;          /* times a dead job came back */
+    uint64_t dead;            /* now */
+    uint64_t passed;          /* now: jobs that a limit or a group has let through, not ended */
+    uint64_t kept_back;       /* now: due jobs that one keeps back, cancelled ones perhaps too */
+    int32_t loading;          /* 1: stored jobs are still being read */
+    int32_t store_state;      /* the last answer of the store: 0, or a DUE_E* code */
+    uint64_t repeated;        /* rounds of repeating jobs that are followed by another */
+    uint64_t unsettled_bytes; /* of the jobs and updates among those */
+    uint64_t reserved[5];
 };
 
 /**

@@ -20,6 +20,7 @@ struct shelf {
     unsigned doubt; /* calls of commit that answer in doubt still, the batch having landed */
     bool ahead;     /* batches are sent ahead */
     unsigned deaf;  /* calls of commit that hear nothing still: DUE_EAGAIN */
+    size_t room;    /* bytes that may be on their way to it; 0: any */
     uint64_t number;
     uint64_t answered;
     const due_change *prepared;
@@ -95,6 +96,16 @@ static void land(struct shelf *it, const due_change *ch)
     it->there[at] = true;
 }
 
+/* The changes of one batch are under way together. */
+static void weigh(const struct shelf *it, const due_change *changes, size_t n)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += changes[i].kind == DUE_CHANGE_PUT ? changes[i].record.len : 0;
+    explore_check(it->room == 0 || bytes <= it->room, "%zu bytes are on their way", bytes);
+}
+
 static int shelf_commit(due_store *s, const due_change *changes, size_t n, uint64_t number,
                         int64_t until_ns)
 {
@@ -103,6 +114,7 @@ static int shelf_commit(due_store *s, const due_change *changes, size_t n, uint6
     (void)until_ns;
     explore_check(!it->closed, "a batch after close");
     explore_check(n <= 2, "a batch of %zu", n);
+    weigh(it, changes, n);
     if (it->deaf > 0) {
         it->deaf--;
         return DUE_EAGAIN;
@@ -237,6 +249,14 @@ static void close_now(void *arg)
 
 /* ---- What must hold ---- */
 
+/* Is there room for who stands in line for it?  A call of more bytes than the bound is alone. */
+static bool room_for(const struct due__commits *c, const struct due__asked *a)
+{
+    uint64_t owed = c->submitted_bytes - c->settled_bytes;
+
+    return owed == 0 || owed + a->bytes <= c->unsettled_bytes_max;
+}
+
 static void stored_idle(void)
 {
     const struct due__commits *c = shop->q->commits;
@@ -248,6 +268,7 @@ static void stored_idle(void)
     for (const struct due__asked *a = c->first; a != NULL; a = a->next)
         explore_check(a->goal != 0 ? c->settled < a->goal : a->left > 0,
                       "a call is over, and its caller sleeps");
+    explore_check(c->line == NULL || !room_for(c, c->line), "there is room, and somebody waits");
 }
 
 static void stored_check(void)
@@ -272,6 +293,8 @@ static void stored_check(void)
             explore_check(!there, "job %u was refused, and is there", i);
         waiting += there;
     }
+    explore_check(s.unsettled_bytes == 0, "%llu bytes are on no way",
+                  (unsigned long long)s.unsettled_bytes);
     explore_check(s.waiting == (shop->closed ? 0 : waiting), "%llu wait, not %llu",
                   (unsigned long long)s.waiting, (unsigned long long)waiting);
     explore_check(s.enqueued == s.waiting + s.cancelled + s.discarded + s.kept,
@@ -284,8 +307,8 @@ static void fenced_check(void)
     struct due_stats s;
 
     explore_check(due_stats(shop->q, &s) == 0, "stats");
-    explore_check(s.waiting == 0 && s.unsettled == 0, "%llu wait, and nobody will have them",
-                  (unsigned long long)s.waiting);
+    explore_check(s.waiting == 0 && s.unsettled == 0 && s.unsettled_bytes == 0,
+                  "%llu wait, and nobody will have them", (unsigned long long)s.waiting);
     for (unsigned i = 0; i < PUTS; i++)
         explore_check(!shop->shelf.there[i], "job %u is there", i);
 }
@@ -313,6 +336,13 @@ static void open_shop(enum due_confirm confirm)
     struct due__commits *c = shop->q->commits;
     c->loading = 0; /* there is nothing, and it is no part of these scenarios */
     c->held_ns = c->renew_at_ns = DUE_FOREVER;
+}
+
+/* There is room for the bytes of one job at a time. */
+static void open_narrow_shop(enum due_confirm confirm)
+{
+    open_shop(confirm);
+    shop->q->commits->unsettled_bytes_max = shop->shelf.room = 1;
 }
 
 static void submit_setup(void)
@@ -386,6 +416,41 @@ static void cancel_late_setup(void)
     explore_thread("caller 1", put, as_arg(1));
 }
 
+static void room_setup(void)
+{
+    open_narrow_shop(DUE_CONFIRM_ASYNC);
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+/* The store is away at first: who waits gives up, or the other does. */
+static void room_late_setup(void)
+{
+    open_narrow_shop(DUE_CONFIRM_SYNC);
+    shop->shelf.away = 2;
+    explore_thread("caller 0", put, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+/* The room that is had by what waits in the inbox, and is cancelled. */
+static void room_cancel_setup(void)
+{
+    open_narrow_shop(DUE_CONFIRM_ASYNC);
+    shop->shelf.away = 2;
+    put(as_arg(0));
+    explore_thread("canceller", cancel, as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+}
+
+static void room_close_setup(void)
+{
+    open_narrow_shop(DUE_CONFIRM_ASYNC);
+    shop->shelf.away = 2;
+    put(as_arg(0));
+    explore_thread("caller 1", put, as_arg(1));
+    explore_thread("closer", close_now, NULL);
+}
+
 /* Two callers, and what each does while the other's batch is with the store. */
 static void ahead_setup(void)
 {
@@ -455,6 +520,14 @@ const struct explore_scenario explore_scenarios_stored[] = {
            (3, 1, 1, 0), 10),
     STORED("stored_cancel_late", "cancel, in doubt when time is up", cancel_late_setup,
            (1, 0, 1, 0), (2, 1, 1, 0), 10),
+    STORED("stored_room", "room on the way for one job at a time", room_setup, (2, 0, 0, 0),
+           (3, 1, 0, 0), 10),
+    STORED("stored_room_late", "the same while the store is away", room_late_setup, (1, 0, 1, 0),
+           (2, 1, 1, 0), 10),
+    STORED("stored_room_cancel", "the room of a cancelled job", room_cancel_setup, (2, 0, 0, 0),
+           (3, 1, 1, 0), 10),
+    STORED("stored_room_close", "close, and a caller who waits for room", room_close_setup,
+           (1, 0, 0, 0), (2, 1, 0, 0), 10),
     STORED("stored_ahead", "two callers, batches sent ahead", ahead_setup, (2, 0, 0, 0),
            (3, 1, 0, 0), 10),
     STORED("stored_ahead_doubt", "one of them in doubt", ahead_doubt_setup, (1, 0, 1, 0),
