@@ -1,6 +1,7 @@
 /* redis_trial.c - what each cell of a matrix of faults is made of. */
 #include "redis_trial.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -283,30 +284,56 @@ void trial_verify(struct trial *t)
 
 /* ---- Many of them ---- */
 
+static size_t every = 1;
+
 struct worker {
     pthread_t thread;
     struct matrix *m;
     struct place *place;
     size_t cells;
     atomic_size_t *next; /* relaxed would do: each cell is whole by itself */
+    size_t tried;
     size_t right;
 };
+
+static size_t next_cell(struct worker *w)
+{
+    size_t turn = atomic_fetch_add(w->next, 1);
+
+    return turn * every + turn % every;
+}
 
 static void *work(void *arg)
 {
     struct worker *w = arg;
 
-    for (size_t cell = atomic_fetch_add(w->next, 1); cell < w->cells;
-         cell = atomic_fetch_add(w->next, 1))
+    for (size_t cell = next_cell(w); cell < w->cells; cell = next_cell(w)) {
+        w->tried++;
         w->right += w->m->run(w->place, cell, w->m->ctx);
+    }
     return NULL;
 }
 
-size_t matrix_run(struct matrix *m, size_t cells)
+void matrix_options(int argc, char **argv)
+{
+    if (argc == 3 && strcmp(argv[1], "--every") == 0)
+        every = (size_t)strtoull(argv[2], NULL, 10);
+    if ((argc != 1 && argc != 3) || every < 1)
+        crew_fail(__FILE__, __LINE__, "usage: %s [--every N]", argv[0]);
+}
+
+void matrix_say(const char *what, size_t right, size_t tried)
+{
+    printf("%s: %zu of %zu cells", what, right, tried);
+    if (every > 1)
+        printf(", one of %zu", every);
+    printf("\n");
+}
+
+void matrix_run(struct matrix *m, size_t cells, size_t *tried, size_t *right)
 {
     struct worker workers[MATRIX_PLACES];
     atomic_size_t next = 0;
-    size_t right = 0;
 
     for (size_t i = 0; i < MATRIX_PLACES; i++) {
         workers[i] =
@@ -315,9 +342,9 @@ size_t matrix_run(struct matrix *m, size_t cells)
     }
     for (size_t i = 0; i < MATRIX_PLACES; i++) {
         pthread_join(workers[i].thread, NULL);
-        right += workers[i].right;
+        *tried += workers[i].tried;
+        *right += workers[i].right;
     }
-    return right;
 }
 
 bool matrix_open(struct matrix *m)

@@ -73,7 +73,12 @@ struct matrix {
 /* False: there is no redis-server to be started. */
 bool matrix_open(struct matrix *m);
 void matrix_close(struct matrix *m);
-/* Cells 0 to @cells - 1; how many were as they should be. */
-size_t matrix_run(struct matrix *m, size_t cells);
+/* [--every N] takes one cell of N in a row, each time another one of them; default all. */
+void matrix_options(int argc, char **argv);
+/* What is tried, and how much of it was as it should be. */
+void matrix_say(const char *what, size_t right, size_t tried);
+/* Of cells 0 to @cells - 1; *@tried, how many that were, and how many were as they should be, are
+ * added to. */
+void matrix_run(struct matrix *m, size_t cells, size_t *tried, size_t *right);
 
 #endif

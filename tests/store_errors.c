@@ -297,19 +297,22 @@ static size_t run_matrix(struct matrix *m, const char *name, struct plot *plot, 
     crew_doing(name);
     m->run = run;
     m->ctx = plot;
-    size_t right = matrix_run(m, n);
-    printf("%s of %s: %zu of %zu cells, %llu commands\n", name, plot->name, right, n,
+    size_t tried = 0;
+    size_t right = 0;
+    matrix_run(m, n, &tried, &right);
+    printf("%s of %s: %zu of %zu cells, %llu commands\n", name, plot->name, right, tried,
            (unsigned long long)plot->commands);
-    *cells += n;
+    *cells += tried;
     return right;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static struct matrix m;
     size_t cells = 0;
     size_t right = 0;
 
+    matrix_options(argc, argv);
     if (!matrix_open(&m))
         return 77;
     crew_watchdog("store_errors", 280);
@@ -326,7 +329,7 @@ int main(void)
                atomic_load(&plot->believed));
     }
     matrix_close(&m);
-    printf("error matrix: %zu of %zu cells\n", right, cells);
+    matrix_say("error matrix", right, cells);
     return right != cells;
 }
 
