@@ -9,8 +9,8 @@
  *
  * Not here   URLs: redis_address.c.  The first commands: redis_greeting.c.  Replies out of bytes:
  *            redis_reader.c; what errors mean: redis_reply.c.  Names and kinds of sockets:
- *            redis_socket.c.  Writing commands: redis_command.c.  How long to pause:
- *            redis_backoff.c.
+ *            redis_socket.c.  Waiting: redis_wait.c.  Writing commands: redis_command.c.  How long
+ *            to pause: redis_backoff.c.
  */
 #define _GNU_SOURCE
 #include "redis_link.h"
@@ -27,46 +27,24 @@
 
 #include "redis_link_inside.h"
 #include "redis_time.h"
+#include "redis_wait.h"
 
 #define INPUT_ROOM ((size_t)64 << 10) /* what one read takes; kept */
 #define INPUT_MAX  ((size_t)64 << 20) /* what may come in while we send */
+#define SMALL      ((size_t)1024)     /* commands whose answer is near, if the server is */
 #define STRETCH    ((size_t)64 << 10) /* of an answer that comes: this much wins it more time */
-
-enum wait { WAIT_TIME, WAIT_READY, WAIT_BELL };
 
 /* What came of reading or writing what goes without waiting. */
 enum moved { MOVED_SOME, MOVED_NONE, MOVED_CLOSED };
 
 /* ---- Waiting ------------------------------------------------------------------------------- */
 
-static bool rung(struct due__link *l)
+/* For @events on the socket, if there is one, and for the bell if @hear. */
+static enum due__wait wait_for(struct due__link *l, short events, int64_t until_ns, bool hear)
 {
-    uint64_t times;
+    struct due__ears ears = { .fd = l->fd, .events = events, .bell = hear ? l->bell : -1 };
 
-    return read(l->bell, &times, sizeof times) == (ssize_t)sizeof times;
-}
-
-/* Wait for @events on the socket, if there is one, and for the bell if @hear.  The bell comes
- * first, so that a server which never stops talking cannot drown it. */
-static enum wait wait_for(struct due__link *l, short events, int64_t until_ns, bool hear)
-{
-    for (;;) {
-        struct pollfd p[2] = { { .fd = hear ? l->bell : -1, .events = POLLIN },
-                               { .fd = l->fd, .events = events } };
-        int64_t left = until_ns - due__mono_ns();
-        struct timespec t = { 0 };
-
-        if (left > 0)
-            t = (struct timespec){ .tv_sec = left / DUE__NS_PER_S,
-                                   .tv_nsec = left % DUE__NS_PER_S };
-        int n = ppoll(p, 2, &t, NULL);
-        if (n > 0 && p[0].revents != 0 && rung(l))
-            return WAIT_BELL;
-        if (n > 0 && p[1].revents != 0)
-            return WAIT_READY;
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return WAIT_TIME;
-    }
+    return due__wait(&ears, events == POLLIN ? l->awake_ns : 0, until_ns);
 }
 
 /* ---- Down ------------------------------------------------------------------------------------ */
@@ -204,7 +182,7 @@ static int await_reply(struct due__link *l, struct redisReply **reply, int64_t u
 {
     for (;;) {
         int rc = take_reply(l, reply);
-        enum wait wait;
+        enum due__wait wait;
 
         if (rc > 0)
             return 0;
@@ -215,11 +193,11 @@ static int await_reply(struct due__link *l, struct redisReply **reply, int64_t u
         }
         /* Looked at before the time is: what is here is not late. */
         wait = wait_for(l, POLLIN, due__ns_first(until_ns, *answer_ns), true);
-        if (wait == WAIT_BELL)
+        if (wait == DUE__WAIT_BELL)
             return DUE_EAGAIN;
-        if (wait == WAIT_TIME && due__mono_ns() < *answer_ns)
+        if (wait == DUE__WAIT_TIME && due__mono_ns() < *answer_ns)
             return DUE_EAGAIN;
-        if (wait == WAIT_TIME) {
+        if (wait == DUE__WAIT_TIME) {
             go_down(l, "no answer in time");
             return DUE_ESTORE;
         }
@@ -276,7 +254,7 @@ static int step_down(struct due__link *l, int64_t until_ns)
     if (due__mono_ns() < l->retry_ns) {
         int64_t wake_ns = due__ns_first(l->retry_ns, until_ns);
 
-        if (wait_for(l, 0, wake_ns, true) == WAIT_BELL || due__mono_ns() < l->retry_ns)
+        if (wait_for(l, 0, wake_ns, true) == DUE__WAIT_BELL || due__mono_ns() < l->retry_ns)
             return DUE_EAGAIN;
     }
     l->state = DUE__LINK_CONNECTING;
@@ -294,13 +272,13 @@ static int step_down(struct due__link *l, int64_t until_ns)
 static int step_connecting(struct due__link *l, int64_t until_ns)
 {
     const char *trouble = "no connection in time";
-    enum wait wait = wait_for(l, POLLOUT, due__ns_first(until_ns, l->target_until_ns), true);
+    enum due__wait wait = wait_for(l, POLLOUT, due__ns_first(until_ns, l->target_until_ns), true);
 
-    if (wait == WAIT_BELL)
+    if (wait == DUE__WAIT_BELL)
         return DUE_EAGAIN;
-    if (wait == WAIT_TIME && due__mono_ns() < l->target_until_ns)
+    if (wait == DUE__WAIT_TIME && due__mono_ns() < l->target_until_ns)
         return DUE_EAGAIN;
-    if (wait == WAIT_TIME || !due__socket_connected(l->fd, &trouble)) {
+    if (wait == DUE__WAIT_TIME || !due__socket_connected(l->fd, &trouble)) {
         try_next_target(l, trouble);
         return 0;
     }
@@ -354,11 +332,11 @@ static int step_greeting(struct due__link *l, int64_t until_ns)
         go_down(l, "the server closed the connection");
     if (moved != MOVED_NONE)
         return 0;
-    enum wait wait = wait_for(l, POLLOUT, due__ns_first(until_ns, l->greeted_until_ns), true);
+    enum due__wait wait = wait_for(l, POLLOUT, due__ns_first(until_ns, l->greeted_until_ns), true);
 
-    if (wait == WAIT_READY)
+    if (wait == DUE__WAIT_READY)
         return 0;
-    if (wait == WAIT_BELL || due__mono_ns() < l->greeted_until_ns)
+    if (wait == DUE__WAIT_BELL || due__mono_ns() < l->greeted_until_ns)
         return DUE_EAGAIN;
     go_down(l, "no answer in time");
     return 0;
@@ -396,10 +374,10 @@ int due__link_pause(struct due__link *l, int64_t until_ns)
         int fd = l->fd;
 
         l->fd = watch ? fd : -1;
-        enum wait wait = wait_for(l, POLLIN, until_ns, true);
+        enum due__wait wait = wait_for(l, POLLIN, until_ns, true);
         l->fd = fd;
-        if (wait != WAIT_READY)
-            return wait == WAIT_BELL ? DUE_EAGAIN : 0;
+        if (wait != DUE__WAIT_READY)
+            return wait == DUE__WAIT_BELL ? DUE_EAGAIN : 0;
         (void)is_quiet(l);
     }
 }
@@ -418,10 +396,10 @@ static int await_room(struct due__link *l, int64_t until_ns, bool hear)
     short events = (short)(POLLOUT | (reads ? POLLIN : 0));
 
     l->input.failed = false;
-    enum wait wait = wait_for(l, events, due__ns_first(until_ns, l->answer_ns), hear);
-    if (wait == WAIT_BELL || (wait == WAIT_TIME && due__mono_ns() < l->answer_ns))
+    enum due__wait wait = wait_for(l, events, due__ns_first(until_ns, l->answer_ns), hear);
+    if (wait == DUE__WAIT_BELL || (wait == DUE__WAIT_TIME && due__mono_ns() < l->answer_ns))
         return DUE_EAGAIN;
-    if (wait == WAIT_TIME) {
+    if (wait == DUE__WAIT_TIME) {
         go_down(l, "the server does not read");
         return DUE_ESTORE;
     }
@@ -488,7 +466,9 @@ int due__link_send(struct due__link *l, int64_t until_ns)
     if (!l->looked && !is_quiet(l))
         return DUE_EAGAIN;
     l->looked = false;
-    l->answer_ns = due__ns_after(due__mono_ns(), l->limits.answer_ns);
+    int64_t now = due__mono_ns();
+    l->answer_ns = due__ns_after(now, l->limits.answer_ns);
+    l->awake_ns = l->output.len <= SMALL ? due__ns_after(now, l->limits.spin_ns) : 0;
     int rc = push_rest(l, until_ns, false);
     if (rc == 0)
         rc = push(l, &l->output, &sent, until_ns, false);

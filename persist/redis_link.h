@@ -41,9 +41,10 @@ void due__address_wipe(struct due__address *a);
 void due__address_show(const struct due__address *a, char *text, size_t room);
 
 struct due__link_limits {
-    int64_t connect_ns;     /* a connection and its first commands must be there by then */
-    int64_t answer_ns;      /* so long after the send, or the answer before it, an answer must be
+    int64_t connect_ns; /* a connection and its first commands must be there by then */
+    int64_t answer_ns;  /* so long after the send, or the answer before it, an answer must be
                                there, or the link closes; a large one has as long for each 64 KiB */
+    int64_t spin_ns;    /* so long after a short send an answer is waited for without sleeping */
     int64_t backoff_min_ns; /* first pause after a failed connection; doubled, with jitter */
     int64_t backoff_max_ns;
     size_t reply_elements; /* most elements of one array */

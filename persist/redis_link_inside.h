@@ -40,6 +40,7 @@ struct due__link {
     size_t pending;         /* commands sent and not yet answered */
     bool looked;            /* since the last answer: the link was quiet */
     int64_t answer_ns;      /* when the next answer must have come */
+    int64_t awake_ns;       /* until then it is waited for without sleeping */
     size_t came;            /* bytes of it since that was last put off */
 
     struct due__bytes input; /* bytes received */

@@ -459,8 +459,9 @@ static int check(const due_redis_options *o, due_error *error)
         return refuse(error, "prefix: 1 to 32 of A-Z a-z 0-9 . _ -");
     if (o->client_name != NULL && !is_printable(o->client_name))
         return refuse(error, "client_name: printable, without spaces, at most 128 bytes");
-    if (!is_time(o->connect_ns) || !is_time(o->answer_ns) || !is_time(o->backoff_min_ns) ||
-        !is_time(o->backoff_max_ns) || !is_time(o->lease_ns) || !is_time(o->wait_replicas_ns))
+    if (!is_time(o->connect_ns) || !is_time(o->answer_ns) || !is_time(o->spin_ns) ||
+        !is_time(o->backoff_min_ns) || !is_time(o->backoff_max_ns) || !is_time(o->lease_ns) ||
+        !is_time(o->wait_replicas_ns))
         return refuse(error, "a time is negative, or longer than a year");
     if (o->lease_ns != 0 && o->lease_ns < LEASE_MIN)
         return refuse(error, "lease_ns: 20 ms at least");
@@ -508,6 +509,7 @@ static struct due__redis *make(struct due__address *address, const due_redis_opt
     due__address_show(address, s->where, sizeof s->where);
     struct due__link_limits limits = { .connect_ns = s->set.connect_ns,
                                        .answer_ns = s->set.answer_ns,
+                                       .spin_ns = s->set.spin_ns,
                                        .backoff_min_ns = s->set.backoff_min_ns,
                                        .backoff_max_ns = s->set.backoff_max_ns,
                                        .reply_elements = ELEMENTS_MAX,

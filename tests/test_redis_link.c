@@ -572,20 +572,29 @@ Test(link, goes_on_in_a_storm_of_signals, .timeout = 60)
     fake_stop(&fake);
 }
 
-Test(link, costs_nothing_while_a_server_stalls, .timeout = 60)
+static void costs_little(int64_t spin_ns)
 {
     struct fake fake;
     struct due__link_limits limits = link_limits();
 
     fake_start(&fake, serve_greeting_only, NULL);
-    limits.answer_ns = DUE_S(2);
+    limits.answer_ns = DUE_S(1);
+    limits.spin_ns = spin_ns;
     struct due__link *l = link_of(fake.url, limits);
     link_is_up(l);
     cr_assert_eq(link_asks(l, "PING"), 0);
     int64_t began = cpu_ns();
+    due__link_interrupt(l);
+    cr_expect_eq(link_fails(l, in_ns(DUE_S(20))), DUE_EAGAIN, "not heard");
     cr_expect_eq(link_fails(l, in_ns(DUE_S(20))), DUE_ESTORE);
-    cr_expect_lt(cpu_ns() - began, DUE_MS(200));
+    cr_expect_lt(cpu_ns() - began, DUE_MS(100) + spin_ns);
     cr_expect_str_eq(due__link_trouble(l), "no answer in time");
     due__link_free(l);
     fake_stop(&fake);
+}
+
+Test(link, costs_next_to_nothing_while_a_server_stalls, .timeout = 60)
+{
+    costs_little(0);
+    costs_little(DUE_MS(20));
 }

@@ -269,9 +269,9 @@ Test(redis_options, are_checked)
 {
     due_store *store = NULL;
     due_redis_options good = { .size = DUE_REDIS_OPTIONS_INIT };
-    due_redis_options bad[9];
+    due_redis_options bad[10];
 
-    for (size_t i = 0; i < 9; i++)
+    for (size_t i = 0; i < 10; i++)
         bad[i] = good;
     bad[0].size = 0;
     bad[1].prefix = "no spaces";
@@ -282,7 +282,8 @@ Test(redis_options, are_checked)
     bad[6].reserved[15] = 1;
     bad[7].require = (enum due_durability)9;
     bad[8].batch_changes = 1000000;
-    for (size_t i = 0; i < 9; i++)
+    bad[9].spin_ns = -1;
+    for (size_t i = 0; i < 10; i++)
         cr_expect_eq(due_redis_open(&store, "redis://h", &bad[i], &error), DUE_EINVAL, "%d",
                      (int)i);
     cr_expect_eq(due_redis_open(&store, "nonsense", NULL, &error), DUE_EINVAL);

@@ -94,8 +94,9 @@ static void on_restore(void *ctx, uint64_t restored, int done)
         atomic_store(&finished, 1);
 }
 
-static due_queue *queue_open(enum due_confirm confirm)
+static due_queue *queue_open(enum due_confirm confirm, int64_t spin_ns)
 {
+    due_redis_options redis = { DUE_REDIS_OPTIONS_INIT, .spin_ns = spin_ns };
     due_options o = { .size = DUE_OPTIONS_INIT,
                       .name = "bench",
                       .confirm = confirm,
@@ -108,7 +109,7 @@ static due_queue *queue_open(enum due_confirm confirm)
     due_queue *q;
 
     atomic_store(&finished, 0);
-    must(due_redis_open(&o.store, server.url, NULL, &error));
+    must(due_redis_open(&o.store, server.url, &redis, &error));
     int rc = due_open(&q, &o, &error);
     if (rc != 0) {
         fprintf(stderr, "%s\n", error.text);
@@ -231,10 +232,10 @@ static void *call(void *arg)
 }
 
 /* Jobs per second of so many callers, each waiting for each of its jobs. */
-static double callers(unsigned n, size_t total)
+static double callers(unsigned n, size_t total, int64_t spin_ns)
 {
     pthread_t threads[64];
-    due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+    due_queue *q = queue_open(DUE_CONFIRM_SYNC, spin_ns);
     struct caller c = { q, total / n };
 
     loaded();
@@ -329,7 +330,7 @@ static void run_batches(void)
     flush_server();
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
         double memory = info_of("memory", "used_memory:");
-        due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+        due_queue *q = queue_open(DUE_CONFIRM_SYNC, 0);
 
         loaded();
         double begin = now();
@@ -359,9 +360,10 @@ static void run_callers(void)
 
     bare_close(&b);
     flush_server();
-    note("enqueue, one caller", "jobs/s", callers(1, few), one);
-    note("enqueue, 16 callers (bare: one a round trip)", "jobs/s", callers(16, jobs / 2), one);
-    note("enqueue, 64 callers (bare: one a round trip)", "jobs/s", callers(64, jobs), one);
+    note("enqueue, one caller", "jobs/s", callers(1, few, 0), one);
+    note("enqueue, one caller, spin_ns 100 us", "jobs/s", callers(1, few, DUE_US(100)), one);
+    note("enqueue, 16 callers (bare: one a round trip)", "jobs/s", callers(16, jobs / 2, 0), one);
+    note("enqueue, 64 callers (bare: one a round trip)", "jobs/s", callers(64, jobs, 0), one);
 }
 
 static void run_async(void)
@@ -369,7 +371,7 @@ static void run_async(void)
     double bare = bare_rate(bare_put, jobs);
 
     flush_server();
-    due_queue *q = queue_open(DUE_CONFIRM_ASYNC);
+    due_queue *q = queue_open(DUE_CONFIRM_ASYNC, 0);
     int64_t from = due_now(q) + DUE_S(3600);
     loaded();
     double begin = now();
@@ -456,7 +458,7 @@ static void run_removal(void)
 
     for (size_t i = 0; i < sizeof removals / sizeof *removals; i++) {
         const struct removal *r = &removals[i];
-        due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+        due_queue *q = queue_open(DUE_CONFIRM_SYNC, 0);
 
         loaded();
         size_t put = r->wait ? put_to_wait(q, r->callers) : put_batches(q, r->callers, 1, HOURS);
@@ -499,7 +501,7 @@ static void run_workers(void)
 {
     for (int limited = 0; limited < 2; limited++) {
         pthread_t threads[WORKERS];
-        due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+        due_queue *q = queue_open(DUE_CONFIRM_SYNC, 0);
 
         loaded();
         if (limited)
@@ -523,7 +525,7 @@ static void run_workers(void)
 
 static void run_restore(void)
 {
-    due_queue *q = queue_open(DUE_CONFIRM_SYNC);
+    due_queue *q = queue_open(DUE_CONFIRM_SYNC, 0);
 
     loaded();
     size_t put = put_batches(q, 1, due_now(q) + DUE_S(3600), HOURS);
@@ -532,7 +534,7 @@ static void run_restore(void)
     double bare = (double)put / bare_read(&b, "bench", put, 1000);
     bare_close(&b);
     double begin = now();
-    q = queue_open(DUE_CONFIRM_SYNC);
+    q = queue_open(DUE_CONFIRM_SYNC, 0);
     double opened = now() - begin;
     due_spec spec = spec_at(due_now(q) + DUE_S(3600));
     must(due_enqueue(q, &spec, 0, NULL));

@@ -27,6 +27,8 @@ typedef struct due_redis_options {
     int64_t connect_ns;          /* for a connection and its greeting; 5 s */
     int64_t answer_ns;           /* for an answer, or for each 64 KiB of a long one, before the
                                     connection is given up; 5 s */
+    int64_t spin_ns;             /* wait for the answer to 1 KiB or less so long without sleeping;
+                                    costs CPU time; 0 */
     int64_t backoff_min_ns;      /* pause after a failed connection; 50 ms, then doubled */
     int64_t backoff_max_ns;      /* 5 s */
     int64_t lease_ns;            /* for how long an owner that went silent stays it; 10 s */
