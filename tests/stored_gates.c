@@ -21,7 +21,8 @@ static size_t running(const struct stored_world *w, int topic, bool surely)
         const struct stored_job *j = &w->job[i];
 
         if (j->topic == topic)
-            n += surely ? j->in && j->pass_topic && !restless(j) : may_run(j, j->pass_topic);
+            n += surely ? j->in && j->pass_topic && !j->pass_unsure && !restless(j)
+                        : may_run(j, j->pass_topic);
     }
     return n;
 }
@@ -34,11 +35,11 @@ bool stored_let_through(struct stored_world *w, struct stored_job *j, bool ends)
         const struct stored_job *k = &w->job[i];
 
         if (k != j && k->topic == j->topic && k->group == j->group && k->in && k->pass_group &&
-            !restless(k))
+            !k->pass_unsure && !restless(k))
             return stored_wrong(w, "two of a group run", k);
     }
     size_t most = w->limit_most[j->topic];
-    j->pass_topic = j->pass_group = false;
+    run_over(j, true);
     if (most > 0 && !had_topic && running(w, j->topic, true) >= most)
         return stored_wrong(w, "more of a topic run than may", j);
     j->pass_topic = w->gated[j->topic] && !ends;
@@ -50,9 +51,9 @@ bool stored_kept_back(const struct stored_world *w, const struct stored_job *j)
 {
     size_t limit = w->limit[j->topic];
 
-    if (limit > 0 && !j->pass_topic && running(w, j->topic, false) >= limit)
+    if (limit > 0 && (!j->pass_topic || j->pass_unsure) && running(w, j->topic, false) >= limit)
         return true;
-    for (int i = 0; i < w->made && j->group != 0 && !j->pass_group; i++) {
+    for (int i = 0; i < w->made && j->group != 0 && (!j->pass_group || j->pass_unsure); i++) {
         const struct stored_job *k = &w->job[i];
 
         if (k != j && k->topic == j->topic && k->group == j->group && may_run(k, k->pass_group))
@@ -94,7 +95,7 @@ bool stored_drained(struct stored_world *w, int topic)
         const struct stored_job *j = &w->job[i];
 
         run += j->in && (j->pass_topic || j->pass_group);
-        known = !restless(j);
+        known = !restless(j) && !j->pass_unsure;
     }
     if (known && stored_stats(w).passed != run)
         return stored_wrong(w, "the stats count others that run", NULL);

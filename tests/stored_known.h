@@ -105,17 +105,19 @@ static inline bool spent(const struct stored_job *j)
     return j->retry.attempts_max > 0 && j->attempts >= j->retry.attempts_max;
 }
 
-/* It does not run any more: it has ended, or has another deadline. */
-static inline void run_over(struct stored_job *j)
+/* It does not run any more: it has ended, or has another deadline.  If not @sure, it may still. */
+static inline void run_over(struct stored_job *j, bool sure)
 {
-    j->pass_group = j->pass_topic = false;
+    j->pass_unsure = !sure && (j->pass_group || j->pass_topic);
+    if (sure)
+        j->pass_group = j->pass_topic = false;
 }
 
 /* @done: taken for good, or acked. */
 static inline void gone(struct stored_world *w, struct stored_job *j, bool async, bool done)
 {
     stored_key_ended(w, j, done, !restless(j) && !(async && asynchronous(w)));
-    run_over(j);
+    run_over(j, storeless(w));
     j->mortal |= j->dead; /* if it comes back */
     j->dead = j->doomed = false;
     j->in = false;

@@ -88,7 +88,7 @@ static bool same_life(struct stored_world *w, struct stored_job *j, const due_re
         return stored_wrong(w, "it died otherwise", j);
     j->dead = dead;
     if (dead)
-        run_over(j);
+        run_over(j, true);
     j->cause = r->cause;
     j->died = r->died_ns;
     j->doomed = false;

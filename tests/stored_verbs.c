@@ -179,7 +179,7 @@ static bool reschedule(struct stored_world *w, uint32_t n, uint64_t value, bool 
     }
     add_time(j, at, at, sure);
     j->arrival = w->arrivals++;
-    run_over(j);
+    run_over(j, sure);
     j->plain = sure;
     j->shaky |= !sure;
     return true;
@@ -241,7 +241,7 @@ static void lapse(struct stored_world *w, struct stored_job *j, bool now)
         j->unsure = !now; /* nobody waits until the store has it too */
     } else if (now && j->doomed) {
         j->doomed = j->mortal = false;
-        run_over(j);
+        run_over(j, true);
         j->dead = true;
         j->cause = DUE_CAUSE_ATTEMPTS;
         j->died = w->now;

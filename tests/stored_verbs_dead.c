@@ -7,7 +7,7 @@ static void kicked(struct stored_world *w, struct stored_job *j, bool sure)
     bool only = sure && !restless(j);
 
     never_handed(j, only);
-    run_over(j);
+    run_over(j, only);
     add_nacked(j, w->now, only);
     j->arrival = w->arrivals; /* of many in any order */
     j->plain = only;

@@ -138,7 +138,7 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
     bool known_place;
     if (replaced(j, policy, at, &known_place)) {
         j->arrival = w->arrivals++;
-        run_over(j);
+        run_over(j, only && known_place);
     }
     j->shaky |= !known_place; /* it may run still */
     bool known = only && (j->dead || policy == DUE_KEY_REPLACE || (j->plain && j->times == 1));

@@ -93,7 +93,7 @@ static void died(struct stored_world *w, struct stored_job *j, enum due_cause ca
     j->dead = true;
     j->cause = sure && !restless(j) ? cause : 0;
     j->died = w->now;
-    run_over(j);
+    run_over(j, sure && !restless(j));
     answered(w, j, sure);
 }
 

@@ -47,7 +47,7 @@ void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure)
     never_handed(j, only);
     j->arrival = w->arrivals++;
     j->plain = only && j->times == 1;
-    run_over(j);
+    run_over(j, only);
     if (!only && !j->rounding)
         j->rounding_from = w->now;
     j->rounding = !only;

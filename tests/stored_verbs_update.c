@@ -36,7 +36,7 @@ static void amended(struct stored_world *w, struct stored_job *j, const struct a
     if (a->what & DUE_SET_TIME) {
         add_time(j, a->at, a->at, only);
         j->arrival = w->arrivals++;
-        run_over(j);
+        run_over(j, only);
         j->plain = only;
     }
     if (a->what & DUE_SET_RETRY) {

@@ -173,7 +173,7 @@ static void forget(struct stored_world *w)
         j->doomed = false;
         j->mortal |= spent(j) && !j->dead;
         j->attempts_least = j->attempts_stored;
-        run_over(j);
+        run_over(j, true);
     }
 }
 

@@ -101,7 +101,8 @@ struct stored_job {
     int group;                /* 0: none */
     uint64_t ripened;         /* when its time came, in arrivals */
     bool pass_group;          /* it runs, and has its group's pass, */
-    bool pass_topic;          /* and its topic's */
+    bool pass_topic;          /* and its topic's, */
+    bool pass_unsure;         /* unless its run is over */
     int key;                  /* its number, and 1; it has it unless the key is unsure; 0: none */
     bool seen;                /* listed as one that waits */
     bool laid;                /* listed as dead, */
