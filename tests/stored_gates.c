@@ -72,6 +72,8 @@ bool stored_same_gates(const struct stored_world *w, const struct stored_job *k,
         return true;
     if (!storeless(w) && (asynchronous(w) || stored_fails(w)))
         return false; /* what was put in late has come late */
+    if ((w->pattern & STORED_URGENT) && k->time[0].until > j->time[0].until)
+        return false; /* it may have been let through before the other came */
     if (j->pass_group || j->pass_topic || k_since > j_since ||
         k->arrival == j->arrival) /* kicked together */
         return false;
@@ -84,12 +86,12 @@ bool stored_drained(struct stored_world *w, int topic)
     bool known = storeless(w) && topic < 0;
 
     for (int t = 0; t < STORED_TOPICS; t++) {
-        if ((topic < 0 || t == topic) && w->limit[t] > 0) {
+        if ((topic < 0 || t == topic) && w->limit[t] > 0 && !w->paused[t]) {
             size_t perhaps = running(w, t, false);
 
             w->limit_most[t] = perhaps > w->limit[t] ? perhaps : w->limit[t];
         }
-        known = known && w->limit[t] == 0;
+        known = known && w->limit[t] == 0 && !w->paused[t];
     }
     for (int i = 0; known && i < w->made; i++) {
         const struct stored_job *j = &w->job[i];

@@ -99,10 +99,16 @@ static inline bool ripe(const struct stored_world *w, const struct stored_job *j
     return surely ? all && !j->rounding : some;
 }
 
-/* It has been handed out as often as it may be: it dies if nobody acks it. */
-static inline bool spent(const struct stored_job *j)
+/* What is done when it fails. */
+static inline const due_retry *policy(const struct stored_world *w, const struct stored_job *j)
 {
-    return j->retry.attempts_max > 0 && j->attempts >= j->retry.attempts_max;
+    return j->retry.kind != DUE_RETRY_INHERIT ? &j->retry : &w->policy[j->topic];
+}
+
+/* It has been handed out as often as it may be: it dies if nobody acks it. */
+static inline bool spent(const struct stored_world *w, const struct stored_job *j)
+{
+    return policy(w, j)->attempts_max > 0 && j->attempts >= policy(w, j)->attempts_max;
 }
 
 /* It does not run any more: it has ended, or has another deadline.  If not @sure, it may still. */

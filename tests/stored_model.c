@@ -24,7 +24,9 @@ static const char *const names[VERBS] = {
     [UPDATE] = "update",       [FLUSH] = "flush",
     [ADVANCE] = "advance",     [REOPEN] = "reopen",
     [CRASH] = "crash",         [SET_LIMIT] = "limit",
-    [RESOLVE] = "resolve",     [LOSE] = "lose",
+    [PAUSE] = "pause",         [RESUME] = "resume",
+    [SET_POLICY] = "policy",   [RESOLVE] = "resolve",
+    [LOSE] = "lose",
 };
 
 static const unsigned char weights[VERBS] = {
@@ -35,7 +37,8 @@ static const unsigned char weights[VERBS] = {
     [KICK_ALL] = 1,    [CLEAR_DEAD] = 1, [ENQUEUE_KEY] = 40, [ENQUEUE_REPEATING] = 12,
     [FIND_KEY] = 5,    [CANCEL_KEY] = 4, [UPDATE] = 16,      [FLUSH] = 6,
     [ADVANCE] = 30,    [REOPEN] = 2,     [CRASH] = 3,        [SET_LIMIT] = 8,
-    [RESOLVE] = 4,     [LOSE] = 3,
+    [PAUSE] = 4,       [RESUME] = 8,     [SET_POLICY] = 6,   [RESOLVE] = 4,
+    [LOSE] = 3,
 };
 
 static size_t run(const struct model_step *step, size_t count, unsigned pattern)
@@ -100,15 +103,16 @@ static unsigned choose_pattern(uint64_t *seed, bool storeless)
                  { STORED_SMALL, 3 }, { STORED_AWAY, 3 },   { STORED_DOUBT, 2 },
                  { STORED_FULL, 4 },  { STORED_LOSES, 4 },  { STORED_TAKES, 2 },
                  { STORED_KEEPS, 2 }, { STORED_NEVER, 3 },  { STORED_GATES, 3 },
-                 { STORED_AGAIN, 3 } };
+                 { STORED_AGAIN, 3 }, { STORED_URGENT, 3 }, { STORED_TOPICAL, 3 } };
     unsigned pattern = 0;
 
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
         if (model_below(seed, bits[i].one_in) == 0)
             pattern |= bits[i].bit;
     if (storeless)
-        return STORED_NONE | (pattern & (STORED_ALWAYS | STORED_BOUNDED | STORED_TAKES |
-                                         STORED_KEEPS | STORED_NEVER | STORED_GATES));
+        return STORED_NONE |
+               (pattern & (STORED_ALWAYS | STORED_BOUNDED | STORED_TAKES | STORED_KEEPS |
+                           STORED_NEVER | STORED_GATES | STORED_URGENT | STORED_TOPICAL));
     return pattern & ~STORED_NEVER;
 }
 

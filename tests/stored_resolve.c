@@ -92,7 +92,7 @@ static bool same_life(struct stored_world *w, struct stored_job *j, const due_re
     j->cause = r->cause;
     j->died = r->died_ns;
     j->doomed = false;
-    j->mortal = !dead && spent(j) && j->leased_until == INT64_MIN;
+    j->mortal = !dead && spent(w, j) && j->leased_until == INT64_MIN;
     return true;
 }
 

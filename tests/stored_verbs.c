@@ -231,9 +231,10 @@ static void lapse(struct stored_world *w, struct stored_job *j, bool now)
     add_nacked(j, j->leased_until, storeless(w)); /* due when it ended */
     j->plain |= storeless(w);
     j->leased_until = INT64_MIN;
-    j->doomed = j->attempts_least == j->attempts && spent(j) && !restless(j) && !j->revoked &&
+    bool last = j->lease_limit > 0 && j->attempts >= j->lease_limit;
+    j->doomed = j->attempts_least == j->attempts && last && !restless(j) && !j->revoked &&
                 !(w->pattern & STORED_FULL);
-    j->mortal |= spent(j);
+    j->mortal |= last || spent(w, j);
     j->lapsing = j->unsure || j->dirty;
     if (j->revoked && j->in && !j->unsure) {
         gone(w, j, true, false);
@@ -408,6 +409,9 @@ static stored_step *const steps[VERBS] = {
     [REOPEN] = reopen,
     [CRASH] = crash,
     [SET_LIMIT] = stored_limit,
+    [PAUSE] = stored_pause,
+    [RESUME] = stored_resume,
+    [SET_POLICY] = stored_policy,
     [RESOLVE] = resolve,
     [LOSE] = lose,
 };

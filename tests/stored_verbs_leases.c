@@ -108,7 +108,8 @@ bool stored_nack(struct stored_world *w, uint32_t n, uint64_t value)
 
     if (j == NULL)
         return true;
-    bool last = j->retry.attempts_max > 0 && job.attempts >= j->retry.attempts_max;
+    uint32_t limit = policy(w, j)->attempts_max;
+    bool last = limit > 0 && job.attempts >= limit;
     int rc = due_nack(&job, by_policy ? DUE_BY_POLICY : delay);
     if (answer(w, j, &job, rc, valid, &right))
         return right;
@@ -118,7 +119,7 @@ bool stored_nack(struct stored_world *w, uint32_t n, uint64_t value)
     }
     bool sure = rc == 0 && !asynchronous(w);
     if (by_policy)
-        delay = j->retry.delay_ns;
+        delay = policy(w, j)->delay_ns;
     j->nacks += sure;
     if (last) {
         died(w, j, DUE_CAUSE_ATTEMPTS, sure);

@@ -7,12 +7,18 @@ static bool stands(const struct stored_job *j)
     return j->plain && !j->loose && j->times == 1 && !restless(j);
 }
 
-/* Of jobs of one deadline. */
-static bool before_equal(const struct stored_world *w, const struct stored_job *a,
-                         const struct stored_job *b)
+/* Of jobs of one topic that are due. */
+static bool before(const struct stored_world *w, const struct stored_job *a,
+                   const struct stored_job *b)
 {
-    return a->priority > b->priority ||
-           (storeless(w) && a->priority == b->priority && a->arrival < b->arrival);
+    int64_t later = a->time[0].until - b->time[0].until;
+    int less = b->priority - a->priority;
+
+    if ((w->pattern & STORED_URGENT) && less != 0)
+        return less < 0;
+    if (later != 0 || less != 0)
+        return later < 0 || (later == 0 && less < 0);
+    return storeless(w) && a->arrival < b->arrival;
 }
 
 /* @j was handed out: should another one of its topic have come before it? */
@@ -24,9 +30,10 @@ static bool in_order(struct stored_world *w, const struct stored_job *j)
         const struct stored_job *k = &w->job[i];
 
         if (!k->in || k->dead || k->topic != j->topic || leased(w, k) || !stands(k) ||
-            k->taken_step == w->steps /* taken by the same call */ || !stored_same_gates(w, k, j))
+            k->taken_step == w->steps /* taken by the same call */ || k->time[0].until > w->now ||
+            !stored_same_gates(w, k, j))
             continue;
-        if (k->time[0].until < until || (k->time[0].until == until && before_equal(w, k, j)))
+        if (before(w, k, j))
             return fprintf(
                        stderr,
                        "handed out: job %d, until %lld priority %d arrival %llu; %lld %d %llu\n",
@@ -103,6 +110,8 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "handed out though it is reserved", j);
     if (!ripe(w, j, false))
         return stored_wrong(w, "handed out early", j);
+    if (w->paused[j->topic])
+        return stored_wrong(w, "handed out though its topic is paused", j);
     if (j->dead && !j->mortal)
         return stored_wrong(w, "handed out though it is dead", j);
     if (job->failures > j->failures || job->failures < j->nacks)
@@ -110,7 +119,8 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
                stored_wrong(w, "handed out with other failures", j);
     if (job->attempts > j->attempts + !for_good || job->attempts < j->attempts_least + !for_good)
         return stored_wrong(w, "handed out with other attempts", j);
-    if (j->retry.attempts_max > 0 && job->attempts > j->retry.attempts_max - for_good)
+    uint32_t limit = policy(w, j)->attempts_max;
+    if (limit > 0 && job->attempts > limit - for_good)
         return stored_wrong(w, "handed out too often", j);
     if (!known_deadline(w, j, job))
         return stored_wrong(w, "handed out with another deadline", j);
@@ -124,8 +134,8 @@ static bool nothing(struct stored_world *w, int topic)
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
 
-        if ((topic < 0 || j->topic == topic) && j->in && !j->dead && !restless(j) &&
-            !leased(w, j) && ripe(w, j, true) && !stored_kept_back(w, j))
+        if ((topic < 0 || j->topic == topic) && !w->paused[j->topic] && j->in && !j->dead &&
+            !restless(j) && !leased(w, j) && ripe(w, j, true) && !stored_kept_back(w, j))
             return stored_wrong(w, "held back", j);
     }
     return stored_drained(w, topic);
@@ -141,10 +151,10 @@ static void shake(struct stored_world *w)
             ((j->dead || leased(w, j)) && !restless(j)))
             continue;
         j->shaky = true;
-        j->mortal |= spent(j); /* it is buried rather than handed out */
+        j->mortal |= spent(w, j); /* it is buried rather than handed out */
         if (j->every > 0)
             stored_next_round(w, j, false);
-        j->attempts += j->retry.attempts_max > 0;
+        j->attempts += policy(w, j)->attempts_max > 0;
     }
 }
 
@@ -214,7 +224,8 @@ bool stored_reserve(struct stored_world *w, uint32_t n, uint64_t value)
     j->dead = j->mortal = j->doomed = false;
     j->token = job.token;
     j->attempts = j->attempts_least = job.attempts;
-    if (j->retry.attempts_max > 0 && !(w->pattern & STORED_LOSES)) /* else put again as it was */
+    j->lease_limit = policy(w, j)->attempts_max;
+    if (j->lease_limit > 0 && !(w->pattern & STORED_LOSES)) /* else put again as it was */
         j->attempts_stored = job.attempts;
     j->failures = job.failures + 1; /* unless it is acked */
     j->leased_until = w->now + lease;

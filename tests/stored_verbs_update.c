@@ -41,7 +41,7 @@ static void amended(struct stored_world *w, struct stored_job *j, const struct a
     }
     if (a->what & DUE_SET_RETRY) {
         j->retry = a->retry;
-        j->mortal |= spent(j) && !j->dead; /* it may be buried instead of handed out */
+        j->mortal |= spent(w, j) && !j->dead; /* it may be buried instead of handed out */
     }
     j->shaky |= !sure;
     if (sure) {

@@ -130,6 +130,7 @@ bool stored_open(struct stored_world *w)
     o.proxies = w->pattern & STORED_NEVER    ? DUE_PROXIES_NEVER
                 : w->pattern & STORED_ALWAYS ? DUE_PROXIES_ALWAYS
                                              : DUE_PROXIES_ADAPTIVE;
+    o.order = w->pattern & STORED_URGENT ? DUE_BY_PRIORITY : DUE_BY_DEADLINE;
     o.capacity = w->pattern & STORED_BOUNDED ? 60 : 0;
     o.store_timeout_ns = DUE_MS(3);
     o.unsettled_max = 50;
@@ -140,6 +141,8 @@ bool stored_open(struct stored_world *w)
     memset(w->limit, 0, sizeof w->limit); /* they are not stored */
     memset(w->limit_most, 0, sizeof w->limit_most);
     memset(w->gated, 0, sizeof w->gated);
+    memset(w->paused, 0, sizeof w->paused);
+    memset(w->policy, 0, sizeof w->policy);
     w->topic[1] = due_topic(w->q, "a");
     w->topic[2] = due_topic(w->q, "b");
     if (w->topic[1] <= 0 || w->topic[2] <= 0)
@@ -171,7 +174,7 @@ static void forget(struct stored_world *w)
         j->leased_until = INT64_MIN;
         j->plain = true;
         j->doomed = false;
-        j->mortal |= spent(j) && !j->dead;
+        j->mortal |= spent(w, j) && !j->dead;
         j->attempts_least = j->attempts_stored;
         run_over(j, true);
     }

@@ -12,6 +12,7 @@
  *   stored_verbs.c          putting in, naming a job; the table of all verbs
  *   stored_verbs_take.c     taking out
  *   stored_gates.c          groups, and limits of topics
+ *   stored_verbs_topic.c    topics that are paused; their policies
  *   stored_verbs_leases.c   answering for a reserved job
  *   stored_verbs_dead.c     dead jobs
  *   stored_verbs_keys.c     unique keys
@@ -53,6 +54,8 @@
 #define STORED_NEVER   0x800u  /* and no threads */
 #define STORED_GATES   0x1000u /* groups, and limits of topics */
 #define STORED_AGAIN   0x2000u /* who opens writes everything again */
+#define STORED_URGENT  0x4000u /* ordered by priority */
+#define STORED_TOPICAL 0x8000u /* topics are paused, and have policies */
 
 /* When a job may be due, and with what deadline of its own. */
 struct stored_time {
@@ -80,6 +83,7 @@ struct stored_job {
     struct stored_time time[STORED_TIMES]; /* one of these; the last is the one wanted */
     int times;
     int64_t leased_until;     /* INT64_MIN: not reserved */
+    uint32_t lease_limit;     /* of its attempts, when that began; 0: none */
     uint64_t token;           /* of its last lease */
     uint32_t attempts;        /* at most */
     uint32_t attempts_least;  /* in the queue */
@@ -92,7 +96,7 @@ struct stored_job {
     bool doomed;              /* its last attempt has failed, and nothing can refuse its death */
     enum due_cause cause;     /* of one that is dead for sure; 0: not known */
     int64_t died;             /* */
-    due_retry retry;          /* its own; attempts_max 0: it has none */
+    due_retry retry;          /* its own, or DUE_RETRY_INHERIT */
     int64_t every;            /* 0: it does not come again */
     enum due_repeat repeat;   /* */
     bool rounding;            /* it may be in a later round than its times say: */
@@ -129,6 +133,8 @@ struct stored_world {
     size_t limit[STORED_TOPICS];      /* 0: none */
     size_t limit_most[STORED_TOPICS]; /* so many may run still; 0: not known */
     bool gated[STORED_TOPICS];        /* it has had a limit */
+    bool paused[STORED_TOPICS];
+    due_retry policy[STORED_TOPICS]; /* of jobs without one of their own */
     uint64_t seed;
     int64_t now;
     struct stored_job job[STORED_ROOM];
@@ -174,6 +180,9 @@ enum stored_verb {
     REOPEN,
     CRASH,
     SET_LIMIT,
+    PAUSE,
+    RESUME,
+    SET_POLICY,
     RESOLVE,
     LOSE,
     VERBS
@@ -190,6 +199,7 @@ stored_step stored_put_keyed, stored_find_key, stored_cancel_key;
 stored_step stored_update;
 stored_step stored_put_repeating;
 stored_step stored_reserve, stored_limit;
+stored_step stored_pause, stored_resume, stored_policy;
 bool stored_dequeue(struct stored_world *w, uint32_t n, bool many);
 
 bool stored_open(struct stored_world *w);
