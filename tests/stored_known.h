@@ -87,6 +87,15 @@ static inline void add_head(struct stored_job *j, int head, bool only)
     j->head[j->heads++] = head;
 }
 
+static inline void add_limit(struct stored_job *j, struct stored_limit limit, bool only)
+{
+    if (only)
+        j->limits = 0;
+    if (j->limits == STORED_CONTENTS) /* an old one less */
+        memmove(j->limit, j->limit + 1, (size_t)--j->limits * sizeof j->limit[0]);
+    j->limit[j->limits++] = limit;
+}
+
 static inline bool ripe(const struct stored_world *w, const struct stored_job *j, bool surely)
 {
     bool some = false;

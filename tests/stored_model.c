@@ -99,11 +99,12 @@ static unsigned choose_pattern(uint64_t *seed, bool storeless)
     static const struct {
         unsigned bit;
         unsigned one_in;
-    } bits[] = { { STORED_ASYNC, 2 }, { STORED_ALWAYS, 4 }, { STORED_BOUNDED, 3 },
-                 { STORED_SMALL, 3 }, { STORED_AWAY, 3 },   { STORED_DOUBT, 2 },
-                 { STORED_FULL, 4 },  { STORED_LOSES, 4 },  { STORED_TAKES, 2 },
-                 { STORED_KEEPS, 2 }, { STORED_NEVER, 3 },  { STORED_GATES, 3 },
-                 { STORED_AGAIN, 3 }, { STORED_URGENT, 3 }, { STORED_TOPICAL, 3 } };
+    } bits[] = { { STORED_ASYNC, 2 },  { STORED_ALWAYS, 4 }, { STORED_BOUNDED, 3 },
+                 { STORED_SMALL, 3 },  { STORED_AWAY, 3 },   { STORED_DOUBT, 2 },
+                 { STORED_FULL, 4 },   { STORED_LOSES, 4 },  { STORED_TAKES, 2 },
+                 { STORED_KEEPS, 2 },  { STORED_NEVER, 3 },  { STORED_GATES, 3 },
+                 { STORED_AGAIN, 3 },  { STORED_URGENT, 3 }, { STORED_TOPICAL, 3 },
+                 { STORED_MORTAL, 3 }, { STORED_ROTS, 4 },   { STORED_CROWDS, 4 } };
     unsigned pattern = 0;
 
     for (size_t i = 0; i < sizeof bits / sizeof bits[0]; i++)
@@ -112,7 +113,8 @@ static unsigned choose_pattern(uint64_t *seed, bool storeless)
     if (storeless)
         return STORED_NONE |
                (pattern & (STORED_ALWAYS | STORED_BOUNDED | STORED_TAKES | STORED_KEEPS |
-                           STORED_NEVER | STORED_GATES | STORED_URGENT | STORED_TOPICAL));
+                           STORED_NEVER | STORED_GATES | STORED_URGENT | STORED_TOPICAL |
+                           STORED_MORTAL | STORED_ROTS | STORED_CROWDS));
     return pattern & ~STORED_NEVER;
 }
 

@@ -28,7 +28,18 @@ static bool length_known(struct stored_job *j, size_t len)
     return left > 0;
 }
 
-/* Is this one of the times that it may have?  Then it has it. */
+/* Of its time limits, the one that the disk has. */
+static bool limit_known(struct stored_job *j, const due_record *r)
+{
+    for (int i = 0; i < j->limits; i++) {
+        if (j->limit[i].ttl == r->ttl_ns && j->limit[i].expires == r->expires_ns) {
+            add_limit(j, j->limit[i], true);
+            return true;
+        }
+    }
+    return false;
+}
+
 static void print_times(const struct stored_job *j)
 {
     for (int i = 0; i < j->times; i++)
@@ -36,6 +47,7 @@ static void print_times(const struct stored_job *j)
                 (long long)j->time[i].deadline);
 }
 
+/* Is this one of the times that it may have?  Then it has it. */
 static bool time_known(const struct stored_world *w, struct stored_job *j, int64_t until,
                        int64_t deadline, bool dead)
 {
@@ -93,6 +105,7 @@ static bool same_life(struct stored_world *w, struct stored_job *j, const due_re
     j->died = r->died_ns;
     j->doomed = false;
     j->mortal = !dead && spent(w, j) && j->leased_until == INT64_MIN;
+    j->ailing = 0;
     return true;
 }
 
@@ -140,14 +153,19 @@ static bool present(struct stored_world *w, struct stored_job *j, const due_info
                print_times(j), stored_wrong(w, "the disk has another time", j);
     if (plain && info != NULL && info->deadline_ns != r.until_ns)
         return stored_wrong(w, "the queue has another time than the disk", j);
-    if (info != NULL && info->deadline_ns != r.until_ns) /* since a lease has ended */
+    if (info != NULL &&
+        info->deadline_ns != r.until_ns) { /* a lease has ended, or it did not die */
         add_time(j, info->deadline_ns, r.deadline_ns, false);
+        j->plain = false;
+    }
     if (r.priority != j->priority || (info != NULL && info->topic != w->topic[j->topic]))
         return stored_wrong(w, "another priority or topic", j);
     if (!length_known(j, r.len) || (info != NULL && info->len != r.len))
         return stored_wrong(w, "another length", j);
     if (!storeless(w) && (r.every_ns != j->every || r.repeat != j->repeat))
         return stored_wrong(w, "it comes again otherwise", j);
+    if (!storeless(w) && !limit_known(j, &r))
+        return stored_wrong(w, "its time is over otherwise", j);
     if (!same_counts(w, j, &r) || !same_life(w, j, &r))
         return false;
     j->in = true;
@@ -278,11 +296,13 @@ static bool listed(struct stored_world *w)
 }
 
 /* The dead are listed once each, as they died. */
-static bool list_dead(struct stored_world *w)
+static bool list_dead(struct stored_world *w, uint64_t *count)
 {
     due_dead dead[32];
     uint64_t cursor = 0;
     int n;
+
+    *count = 0;
 
     for (int i = 0; i < w->made; i++)
         w->job[i].laid = false;
@@ -293,6 +313,9 @@ static bool list_dead(struct stored_world *w)
             if (j == NULL || j->laid)
                 return stored_wrong(w, "listed as dead, and should not be", j);
             j->laid = true;
+            ++*count;
+            if (j->buried == 0)
+                j->buried = w->now + 1;
             j->grave = dead[i];
             if (dead[i].attempts > j->attempts || dead[i].attempts < j->attempts_least ||
                 dead[i].failures > j->failures || dead[i].failures < j->nacks)
@@ -304,10 +327,36 @@ static bool list_dead(struct stored_world *w)
     return n == 0 || stored_wrong(w, "the dead are not listed", NULL);
 }
 
+/* Until the dead that are to be discarded are; a thread of the queue's own may be about to. */
+static bool buried(struct stored_world *w)
+{
+    uint64_t count;
+
+    for (int i = 0; i < 20000; i++) {
+        if (!list_dead(w, &count))
+            return false;
+        bool over = stored_stats(w).dead == count &&
+                    (stored_fails(w) || !(w->pattern & STORED_CROWDS) || count <= STORED_DEAD_MAX);
+        for (int k = 0; over && k < w->made && !stored_fails(w); k++) {
+            const struct stored_job *j = &w->job[k];
+
+            over = !(w->pattern & STORED_ROTS) || !j->laid || j->buried > w->now ||
+                   w->now < j->grave.died_ns + STORED_DEAD_KEEP_NS;
+        }
+        if (over || !(w->pattern & (STORED_ROTS | STORED_CROWDS)))
+            return true;
+        crew_sleep(DUE_US(200));
+        if (due_poll(w->q, NULL) < 0)
+            break;
+    }
+    return stored_wrong(w, "dead jobs stay that are too old, or too many", NULL);
+}
+
 bool stored_resolve(struct stored_world *w, bool dice)
 {
     stored_dice(w, false);
-    if (!settled(w) || !list_dead(w))
+    stored_age(w);
+    if (!settled(w) || !buried(w))
         return false;
     stored_note_refused(w);
     stored_keys_begin(w);

@@ -33,6 +33,7 @@ struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_sp
         spec->group = bytes + 112;
         spec->group_len = 1;
     }
+    stored_limit_life(w, j, spec, value >> 32);
     add_content(j, j->number, true);
     add_head(j, (value >> 26 & 3) == 0 ? j->number % 256 : 0, true);
     stored_headers(j->head[0], bytes + 128, &spec->headers_len);
@@ -278,7 +279,7 @@ static bool ripe_at(const struct stored_job *j, int64_t now)
 
 static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
 {
-    bool now = storeless(w) && (value & 1) != 0;
+    bool now = storeless(w) && (value & 1) != 0 && !(w->pattern & STORED_CROWDS);
 
     int64_t before = w->now;
 
@@ -286,7 +287,7 @@ static bool advance(struct stored_world *w, uint32_t n, uint64_t value)
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
 
-        now = now && !(j->in && restless(j));
+        now = now && !(j->in && (restless(j) || stored_overdue(w, j)));
         if (j->leased_until != INT64_MIN && !leased(w, j))
             lapse(w, j, now);
         if (j->times > 0 && !ripe_at(j, before) && ripe_at(j, w->now))
@@ -419,5 +420,7 @@ static stored_step *const steps[VERBS] = {
 bool stored_apply(struct stored_world *w, unsigned verb, uint32_t n, uint64_t value)
 {
     w->steps++;
-    return verb >= VERBS || steps[verb](w, n, value);
+    bool right = verb >= VERBS || steps[verb](w, n, value);
+    stored_age(w);
+    return right;
 }

@@ -8,12 +8,16 @@ static void kicked(struct stored_world *w, struct stored_job *j, bool sure)
 
     never_handed(j, only);
     run_over(j, only);
+    add_limit(j, (struct stored_limit){ .ttl = 0 }, only);
+    j->buried = 0;
     add_nacked(j, w->now, only);
     j->arrival = w->arrivals; /* of many in any order */
     j->plain = only;
     j->mortal = !only;
     j->doomed = false;
     j->dead = false;
+    if (only)
+        j->cause = 0;
     j->shaky |= !sure;
 }
 

@@ -133,6 +133,11 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
         add_content(j, to->number, only);
     if (policy != DUE_KEY_EARLIEST)
         add_head(j, to->head[0], only);
+    if (policy != DUE_KEY_EARLIEST)
+        add_limit(j, to->limit[0], only);
+    else if (dying) /* it is kicked */
+        add_limit(j, (struct stored_limit){ .ttl = 0 }, only && j->dead);
+    j->buried = 0;
     if (policy != DUE_KEY_EARLIEST && storeless(w))
         j->priority = to->priority;
     bool known_place;
@@ -146,6 +151,8 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
     j->plain = known;
     j->mortal = !only && dying;
     j->dead = j->doomed = false;
+    if (only)
+        j->cause = 0;
     j->shaky |= !sure;
     if (sure) {
         j->in = true;
@@ -302,7 +309,8 @@ static bool key_in_memory(struct stored_world *w, int key)
 
         if (rc == 0 && (j == NULL || !j->in || j->key != key + 1))
             return stored_wrong(w, "a key of a job that has none", j);
-        *k = (struct stored_key){ .owner = j != NULL ? (int)(j - w->job) + 1 : 0 };
+        *k = (struct stored_key){ .owner = j != NULL ? (int)(j - w->job) + 1 : 0,
+                                  .unsure = j == NULL && term(w, key) > 0 }; /* it may be kept */
         return true;
     }
     if (rc != (k->owner != 0 ? 0 : DUE_ENOENT))

@@ -124,6 +124,8 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "handed out too often", j);
     if (!known_deadline(w, j, job))
         return stored_wrong(w, "handed out with another deadline", j);
+    if (storeless(w))
+        j->unsure = j->shaky = j->mortal = j->dead = false;
     return in_order(w, j) && stored_let_through(w, j, for_good && j->every > 0);
 }
 
@@ -131,6 +133,8 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
 static bool nothing(struct stored_world *w, int topic)
 {
     stored_note_refused(w);
+    if (!stored_expire(w, topic, true))
+        return false;
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
 
@@ -144,6 +148,7 @@ static bool nothing(struct stored_world *w, int topic)
 /* A call that takes has failed: it may have any that is due still. */
 static void shake(struct stored_world *w)
 {
+    stored_expire(w, -1, false);
     for (int i = 0; i < w->made; i++) {
         struct stored_job *j = &w->job[i];
 
@@ -184,6 +189,8 @@ bool stored_dequeue(struct stored_world *w, uint32_t n, bool many)
         shake(w); /* of a batch some may be in doubt */
     if (rc < 0)
         return refused(rc) || stored_wrong(w, "a dequeue answers otherwise", NULL);
+    if (!stored_expire(w, many ? -1 : topic, false))
+        return false;
     for (int i = 0; i < (many ? rc : 1); i++) {
         if (!handed(w, &job[i], true))
             return false;
@@ -215,7 +222,7 @@ bool stored_reserve(struct stored_world *w, uint32_t n, uint64_t value)
         shake(w); /* a hand-over of one with a limit is written down first */
         return refused(rc) || stored_wrong(w, "a reserve answers otherwise", NULL);
     }
-    if (!handed(w, &job, false))
+    if (!stored_expire(w, -1, false) || !handed(w, &job, false))
         return false;
     struct stored_job *j = stored_find(w, job.id);
     j->in = true;

@@ -9,6 +9,7 @@ struct amendment {
     int head;
     int64_t at;
     due_retry retry;
+    struct stored_limit limit;
 };
 
 /* An answer other than 0 and DUE_EINDOUBT: may it be? */
@@ -39,6 +40,9 @@ static void amended(struct stored_world *w, struct stored_job *j, const struct a
         run_over(j, only);
         j->plain = only;
     }
+    if (a->what & DUE_SET_LIMIT)
+        add_limit(j, a->limit, only);
+    j->buried = 0; /* its death is not put off, but its end may be */
     if (a->what & DUE_SET_RETRY) {
         j->retry = a->retry;
         j->mortal |= spent(w, j) && !j->dead; /* it may be buried instead of handed out */
@@ -75,13 +79,14 @@ static struct amendment choose(const struct stored_world *w, const struct stored
                                       .attempts_max = (uint32_t)(value >> 4 & 3),
                                       .delay_ns = 5 } };
 
+    if (value >> 50 & 1)
+        a.limit.ttl = w->pattern & STORED_MORTAL ? 1 + (int64_t)(value >> 52 & 0x3f) : DUE_S(1000);
     if ((a.what & DUE_SET_RETRY) && (asynchronous(w) || stored_fails(w) || j->key != 0))
         a.what = DUE_SET_HEADERS;
     return a;
 }
 
-static int amend(struct stored_world *w, const struct stored_job *j, const struct amendment *a,
-                 bool far)
+static int amend(struct stored_world *w, const struct stored_job *j, const struct amendment *a)
 {
     unsigned char bytes[STORED_BYTES];
     unsigned char head[STORED_BYTES];
@@ -90,7 +95,7 @@ static int amend(struct stored_world *w, const struct stored_job *j, const struc
     stored_payload(a->content, bytes, &spec.len);
     stored_headers(a->head, head, &spec.headers_len);
     spec.at_ns = a->what & DUE_SET_TIME ? a->at : 0;
-    spec.ttl_ns = far ? DUE_S(1000) : 0; /* that never comes */
+    spec.ttl_ns = a->limit.ttl;
     return a->what == DUE_SET_DATA ? due_update(w->q, j->id, spec.data, spec.len)
                                    : due_amend(w->q, j->id, &spec, a->what);
 }
@@ -105,7 +110,7 @@ bool stored_update(struct stored_world *w, uint32_t n, uint64_t value)
     bool moves = (a.what & (DUE_SET_TIME | DUE_SET_LIMIT)) != 0;
     bool bytes = (a.what & (DUE_SET_DATA | DUE_SET_HEADERS)) != 0;
     stored_note_refused(w);
-    int rc = amend(w, j, &a, (value >> 50 & 1) != 0);
+    int rc = amend(w, j, &a);
     stored_note_refused(w);
     if (rc != 0 && rc != DUE_EINDOUBT)
         return no(w, j, rc, a.what);

@@ -132,6 +132,8 @@ bool stored_open(struct stored_world *w)
                                              : DUE_PROXIES_ADAPTIVE;
     o.order = w->pattern & STORED_URGENT ? DUE_BY_PRIORITY : DUE_BY_DEADLINE;
     o.capacity = w->pattern & STORED_BOUNDED ? 60 : 0;
+    o.dead_keep_ns = w->pattern & STORED_ROTS ? STORED_DEAD_KEEP_NS : 0;
+    o.dead_max = w->pattern & STORED_CROWDS ? STORED_DEAD_MAX : 0;
     o.store_timeout_ns = DUE_MS(3);
     o.unsettled_max = 50;
     o.unsettled_bytes_max = 600;
@@ -176,6 +178,7 @@ static void forget(struct stored_world *w)
         j->doomed = false;
         j->mortal |= spent(w, j) && !j->dead;
         j->attempts_least = j->attempts_stored;
+        j->buried = 0;
         run_over(j, true);
     }
 }

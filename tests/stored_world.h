@@ -15,6 +15,7 @@
  *   stored_verbs_topic.c    topics that are paused; their policies
  *   stored_verbs_leases.c   answering for a reserved job
  *   stored_verbs_dead.c     dead jobs
+ *   stored_limits.c         time limits, and how long dead jobs are kept
  *   stored_verbs_keys.c     unique keys
  *   stored_verbs_update.c   other content, time, policy
  *   stored_verbs_repeat.c   jobs that come again
@@ -48,19 +49,31 @@
 #define STORED_DOUBT   0x20u
 #define STORED_FULL    0x40u
 #define STORED_LOSES   0x80u
-#define STORED_TAKES   0x100u  /* keys may be taken over */
-#define STORED_KEEPS   0x200u  /* and kept for a while */
-#define STORED_NONE    0x400u  /* no store: nothing is opened again, nothing fails */
-#define STORED_NEVER   0x800u  /* and no threads */
-#define STORED_GATES   0x1000u /* groups, and limits of topics */
-#define STORED_AGAIN   0x2000u /* who opens writes everything again */
-#define STORED_URGENT  0x4000u /* ordered by priority */
-#define STORED_TOPICAL 0x8000u /* topics are paused, and have policies */
+#define STORED_TAKES   0x100u   /* keys may be taken over */
+#define STORED_KEEPS   0x200u   /* and kept for a while */
+#define STORED_NONE    0x400u   /* no store: nothing is opened again, nothing fails */
+#define STORED_NEVER   0x800u   /* and no threads */
+#define STORED_GATES   0x1000u  /* groups, and limits of topics */
+#define STORED_AGAIN   0x2000u  /* who opens writes everything again */
+#define STORED_URGENT  0x4000u  /* ordered by priority */
+#define STORED_TOPICAL 0x8000u  /* topics are paused, and have policies */
+#define STORED_MORTAL  0x10000u /* jobs have time limits */
+#define STORED_ROTS    0x20000u /* dead jobs are kept for a while */
+#define STORED_CROWDS  0x40000u /* and so many only */
+
+#define STORED_DEAD_KEEP_NS 150
+#define STORED_DEAD_MAX     6
 
 /* When a job may be due, and with what deadline of its own. */
 struct stored_time {
     int64_t until;
     int64_t deadline;
+};
+
+/* When it dies, unless handed out before.  Both 0: never. */
+struct stored_limit {
+    int64_t ttl;
+    int64_t expires;
 };
 
 struct stored_job {
@@ -96,21 +109,25 @@ struct stored_job {
     bool doomed;              /* its last attempt has failed, and nothing can refuse its death */
     enum due_cause cause;     /* of one that is dead for sure; 0: not known */
     int64_t died;             /* */
-    due_retry retry;          /* its own, or DUE_RETRY_INHERIT */
-    int64_t every;            /* 0: it does not come again */
-    enum due_repeat repeat;   /* */
-    bool rounding;            /* it may be in a later round than its times say: */
-    int64_t rounding_from;    /* one may have ended since */
-    uint64_t taken_step;      /* in which it was last taken for good */
-    int group;                /* 0: none */
-    uint64_t ripened;         /* when its time came, in arrivals */
-    bool pass_group;          /* it runs, and has its group's pass, */
-    bool pass_topic;          /* and its topic's, */
-    bool pass_unsure;         /* unless its run is over */
-    int key;                  /* its number, and 1; it has it unless the key is unsure; 0: none */
-    bool seen;                /* listed as one that waits */
-    bool laid;                /* listed as dead, */
-    due_dead grave;           /* and how */
+    int64_t ailing; /* since when it may be dead, if it is not known when it died; and 1 */
+    int64_t buried; /* when it was first seen dead in this queue, and 1; 0: not yet */
+    struct stored_limit limit[STORED_CONTENTS]; /* it has one of these */
+    int limits;
+    due_retry retry;        /* its own, or DUE_RETRY_INHERIT */
+    int64_t every;          /* 0: it does not come again */
+    enum due_repeat repeat; /* */
+    bool rounding;          /* it may be in a later round than its times say: */
+    int64_t rounding_from;  /* one may have ended since */
+    uint64_t taken_step;    /* in which it was last taken for good */
+    int group;              /* 0: none */
+    uint64_t ripened;       /* when its time came, in arrivals */
+    bool pass_group;        /* it runs, and has its group's pass, */
+    bool pass_topic;        /* and its topic's, */
+    bool pass_unsure;       /* unless its run is over */
+    int key;                /* its number, and 1; it has it unless the key is unsure; 0: none */
+    bool seen;              /* listed as one that waits */
+    bool laid;              /* listed as dead, */
+    due_dead grave;         /* and how */
 };
 
 /* Who has a unique key, if that is known. */
@@ -218,6 +235,16 @@ void stored_key_ended(struct stored_world *w, const struct stored_job *j, bool d
  * known for sure? */
 void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure);
 bool stored_round_may_be(const struct stored_world *w, const struct stored_job *j, int64_t until);
+
+/* What limit the next job gets.  Somebody has tried to take jobs, of @topic or with -1 of any: those
+ * whose time is over are dead by now, or may be; if @all, nothing else was there.  Of the dead some
+ * may have been discarded, because it is long ago, or there are too many; is one still there that
+ * has to be gone? */
+void stored_limit_life(const struct stored_world *w, struct stored_job *j, due_spec *spec,
+                       uint64_t value);
+bool stored_expire(struct stored_world *w, int topic, bool all);
+void stored_age(struct stored_world *w);
+bool stored_overdue(const struct stored_world *w, const struct stored_job *j);
 
 /* @j is handed out, @ends: for good: may it run?  If nothing is: may it be kept back?  @k was to be
  * handed out before @j: at the same gates, so that it had to be?  @topic, or with -1 each, has
