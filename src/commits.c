@@ -134,6 +134,7 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
         return rc;
     }
     q->commits = c;
+    due__gates_hold(q);
     return 0;
 }
 

@@ -351,9 +351,11 @@ void due__place(struct due_queue *q, const struct due__fresh *it)
     place(q, it, 0);
 }
 
-void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held)
+void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held, bool failed)
 {
-    place(q, it, held ? DUE__HELD : 0);
+    uint64_t pass = failed ? due__gate_resume(q, it->job, it->f) : 0;
+
+    place(q, it, (held ? DUE__HELD : 0) | pass);
 }
 
 void due__place_dead(struct due_queue *q, const struct due__fresh *it)

@@ -406,9 +406,10 @@ struct due__fresh {
     uint32_t generation;  /* O */
 };
 
-/* Sort in a job of the caller's own that is not in the inbox; @held: it has a lease record. */
+/* Sort in a job of the caller's own that is not in the inbox; @held: it has a lease record;
+ * @failed: it is to be tried again. */
 void due__place(struct due_queue *q, const struct due__fresh *it);
-void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held);
+void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held, bool failed);
 /* The same of one that is dead, with a grave that is filled in. */
 void due__place_dead(struct due_queue *q, const struct due__fresh *it);
 

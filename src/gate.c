@@ -7,6 +7,10 @@
  * back when the job ends, dies, or is given another deadline.  The word says that a job has one
  * (DUE__PASSED), so that its end, which for other jobs needs no lock, takes the lock.
  *
+ * While a store's jobs are being read the gates of groups are shut.  Jobs come in the order in
+ * which they are due, so one that had failed, and has its group's pass, may come after those that
+ * must not overtake it.
+ *
  * Whoever gives a pass back leaves the gate ajar: before the lock is released as many are let
  * through as there are passes, in pieces.
  *
@@ -54,6 +58,8 @@ static void unlink_from(struct due__gates *all, struct due__gate *g, enum due__g
 
 static bool open_now(const struct due__gate *g)
 {
+    if (g->len > 0 && g->queue->gates.reading)
+        return false;
     return g->limit == 0 || g->running < g->limit;
 }
 
@@ -258,6 +264,45 @@ void due__gate_leave(struct due_queue *q, uint32_t number)
     uint64_t w = due__load_relaxed(&j->word);                     /* J1: the caller's own */
     due__store_relaxed(&j->word, due__gate_return(q, number, w)); /* J1 */
     due__leave(q, &t);
+}
+
+/* ---- Back from a store ---- */
+
+void due__gates_hold(struct due_queue *q)
+{
+    q->gates.reading = true;
+}
+
+/* A bucket that is split meanwhile has its new part at the end. */
+void due__gates_open(struct due_queue *q)
+{
+    uint32_t at = 0;
+    bool more;
+
+    do {
+        struct due__tenure t;
+
+        due__enter(q, &t);
+        q->gates.reading = false;
+        for (uint32_t n = 0; n < DUE__MOVES_MAX && at < q->gates.buckets; n++, at++) {
+            for (struct due__gate *g = due__group_first(q, at); g != NULL; g = g->chain)
+                look_at(q, g);
+        }
+        more = at < q->gates.buckets;
+        due__leave(q, &t);
+    } while (more);
+}
+
+uint64_t due__gate_resume(struct due_queue *q, struct due__job *j, struct due__facts f)
+{
+    struct due__front *front = (f.payload & DUE__GROUPED) ? due__front_at(j) : NULL;
+
+    if (front == NULL || front->gate->running > 0)
+        return 0;
+    front->gate->running++;
+    front->passes = DUE__PASS_GROUP;
+    q->gates.passed++;
+    return DUE__PASSED;
 }
 
 /* ---- All gates ---- */

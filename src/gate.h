@@ -54,6 +54,7 @@ struct due__gates {
     size_t slots;                                   /* T  that wait at gates, dead ones included */
     size_t passed;                                  /* T  jobs with a pass */
     bool any;                                       /* T  there has been one */
+    bool reading; /* T  the store's jobs are being read: groups let nobody through */
 };
 
 /* Of a job with a group: which passes it has.  Any other job has its topic's, or none. */
@@ -90,6 +91,16 @@ static inline uint64_t due__gate_left(struct due_queue *q, uint32_t number, uint
 
 /* The same of a LENT job, without the lock; its word is changed. */
 void due__gate_leave(struct due_queue *q, uint32_t number);
+
+/* ---- Back from a store ---- */
+
+/* Before anybody else has the queue: it begins to read its jobs.  Not under the lock: it has. */
+void due__gates_hold(struct due_queue *q);
+void due__gates_open(struct due_queue *q);
+
+/* Under the lock: a job that comes back had failed, and is to be tried again.  It has its group's
+ * pass still, unless somebody else has.  What its word gets: DUE__PASSED, or 0. */
+uint64_t due__gate_resume(struct due_queue *q, struct due__job *j, struct due__facts f);
 
 /* ---- All gates ---- */
 

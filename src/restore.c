@@ -31,6 +31,7 @@ struct page {
     struct due_queue *q;             /* O */
     struct due__fresh fresh[PLACES]; /* O */
     bool held[PLACES];               /* O  it was reserved before */
+    bool failed[PLACES];             /* O  it was nacked, and is to be tried again */
     bool dead[PLACES];               /* O */
     size_t n;                        /* O */
     size_t dropped;                  /* O  jobs that are not known any more */
@@ -51,7 +52,7 @@ static void sort_in_page(struct page *p)
         if (p->dead[i])
             due__place_dead(q, &p->fresh[i]);
         else
-            due__place_held(q, &p->fresh[i], p->held[i]);
+            due__place_held(q, &p->fresh[i], p->held[i], p->failed[i]);
     }
     due__leave(q, &t);
     due__add_relaxed(&q->commits->restored, p->n); /* no edge: a counter */
@@ -140,6 +141,8 @@ static int fill_place(struct page *p, uint32_t number, const due_record *r)
         due__grave_open(q, number, r->died_ns, r->cause, r->reason);
     restore_key(q, &p->fresh[p->n], r->id);
     p->held[p->n] = past;
+    p->failed[p->n] =
+        r->failures > 0 && r->until_ns != r->deadline_ns; /* else it was moved since */
     p->dead[p->n++] = r->cause != 0;
     return 0;
 }
@@ -279,6 +282,7 @@ static void loaded(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
+    due__gates_open(q);
     due__store_seq(&c->loading, 0); /* G2 */
     progress(q, true);
     due__asked_ring(c);

@@ -168,6 +168,8 @@ static bool present(struct stored_world *w, struct stored_job *j, const due_info
         return stored_wrong(w, "its time is over otherwise", j);
     if (!same_counts(w, j, &r) || !same_life(w, j, &r))
         return false;
+    if (w->fresh && !j->dead && j->group != 0 && r.failures > 0 && r.until_ns != r.deadline_ns)
+        j->pass_group = true; /* it is to be tried again */
     j->in = true;
     j->revoked &= leased(w, j);
     return true;

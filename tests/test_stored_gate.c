@@ -1,5 +1,5 @@
-/* Limits and groups of a stored queue: what the store refuses changes no pass, what lands does,
- * and a restart begins with none. */
+/* Limits and groups of a stored queue: what the store refuses changes no pass, what lands does, and
+ * after a restart only who is to be tried again has one. */
 #include "gate_lab.h"
 #include "shop.h"
 
@@ -139,5 +139,88 @@ Test(stored_gate, a_group_is_the_same_after_a_crash, .timeout = 60)
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "b");
     cr_expect_eq(passed(&s), 0u);
+    gated_close(&s);
+}
+
+Test(stored_gate, a_failed_job_is_not_overtaken_after_a_crash, .timeout = 60)
+{
+    struct shop s = gated_new();
+    due_job job;
+
+    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    job = gate_reserve(&s.lab);
+    cr_expect_eq(due_nack(&job, 500), 0);
+    shop_die(&s);
+    gated_open(&s);
+    cr_expect_eq(passed(&s), 1u);
+    gate_nothing(&s.lab);
+    lab_turn_to(&s.lab, 600);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "a b");
+    gated_close(&s);
+}
+
+Test(stored_gate, a_failed_job_that_was_moved_holds_up_nobody_after_a_crash, .timeout = 60)
+{
+    struct shop s = gated_new();
+    due_job job;
+
+    due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    job = gate_reserve(&s.lab);
+    cr_expect_eq(due_nack(&job, 500), 0);
+    cr_expect_eq(due_reschedule(s.lab.q, a, 9000), 0);
+    shop_die(&s);
+    gated_open(&s);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "b");
+    lab_turn_to(&s.lab, 9000);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "a");
+    gated_close(&s);
+}
+
+#define A_PAGE 600 /* jobs, and more than are read at a time */
+
+static struct {
+    atomic_bool stands;
+    atomic_bool goes_on;
+} reader;
+
+/* Stands still after the first page. */
+static void stand(void *ctx, uint64_t restored, int finished)
+{
+    (void)ctx;
+    (void)restored;
+    (void)finished;
+    atomic_store(&reader.stands, true);
+    while (!atomic_load(&reader.goes_on))
+        crew_sleep(DUE_MS(1));
+}
+
+Test(stored_gate, nobody_overtakes_a_failed_job_that_is_read_later, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 100);
+    due_job job;
+
+    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    lab_enqueue(&s.lab, "c", .at_ns = 12);
+    for (int i = 0; i < A_PAGE; i++)
+        lab_enqueue(&s.lab, "x", .at_ns = 500, .topic = due_topic(s.lab.q, "x"));
+    job = gate_reserve(&s.lab);
+    cr_expect_eq(due_nack(&job, 1000), 0);
+    shop_die(&s);
+    shop_begin(&s, (struct lab_options){ .start_ns = 100, .with.on_restore = stand }, NULL);
+    while (!atomic_load(&reader.stands))
+        crew_sleep(DUE_MS(1));
+    job = gate_reserve(&s.lab);
+    cr_expect_eq(memcmp(job.data, "c", 1), 0, "the others go on");
+    gate_nothing(&s.lab);
+    atomic_store(&reader.goes_on, true);
+    shop_wait_loaded(&s);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(due_clear(s.lab.q, due_topic(s.lab.q, "x"), NULL), 0);
+    gate_nothing(&s.lab);
+    lab_turn_to(&s.lab, 1100);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "a b");
     gated_close(&s);
 }
