@@ -28,15 +28,21 @@ void ledger_free(struct ledger *l)
     free(l->contents);
     free(l->by_number.slots);
     free(l->by_id.slots);
-    free(l->lives);
+    free(l->cuts);
     free(l);
 }
 
-struct life *book_life(struct ledger *l)
+/* Nor did it take one that is reserved, or dead: those are nobody else's, and stay in the store. */
+void book_cut(struct ledger *l, int64_t ns)
 {
-    l->lives = need(realloc(l->lives, (l->n_lives + 1) * sizeof *l->lives));
-    l->lives[l->n_lives] = (struct life){ 0 };
-    return &l->lives[l->n_lives++];
+    l->cuts = need(realloc(l->cuts, (l->n_cuts + 1) * sizeof *l->cuts));
+    l->cuts[l->n_cuts++] = (struct cut){ .line = l->lines, .ns = ns };
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        if (j->lease_end_ns > ns || j->now.dead == SURE)
+            j->safe_line = l->lines;
+    }
 }
 
 void complain(struct ledger *l, const char *what, const struct job *j, const char *line)
@@ -158,6 +164,7 @@ struct content *book_add(struct ledger *l, uint64_t number)
     room_for_job(l);
     l->jobs[l->n_jobs] =
         (struct job){ .number = number, .life = (unsigned)l->n_lives - 1, .plain = true };
+    l->jobs[l->n_jobs].safe_line = l->lines;
     return book_add_to(l, number, (uint32_t)l->n_jobs++);
 }
 

@@ -83,6 +83,7 @@ struct job {
     uint64_t handed_line;
     uint64_t back_line; /* it was last given back, or its removal answered */
     uint64_t gone_line;
+    uint64_t safe_line;   /* no dequeue that ended until then has had it */
     int64_t lease_end_ns; /* in this life, at the earliest; 0: not leased */
 
     uint32_t key;       /* 0: none */
@@ -115,10 +116,11 @@ struct call {
     struct state kept;
 };
 
-/* One run of the worker. */
-struct life {
-    int64_t end_ns;
-    unsigned cut_short; /* dequeues that may have taken a job out of the store, and told nobody */
+/* A dequeue that may have taken a job out of the store, and told nobody. */
+struct cut {
+    uint64_t line; /* in which it ended */
+    int64_t ns;    /* */
+    bool spent;    /* one job that is missing is put down to it */
 };
 
 struct table {
@@ -136,9 +138,10 @@ struct ledger {
     struct table by_number; /* contents */
     struct table by_id;     /* jobs */
     struct key keys[KEYS + 1];
-    struct life *lives;
-    size_t n_lives;
-    size_t first; /* the first job that is not closed or gone for good */
+    struct cut *cuts; /* since the last balance, in order */
+    size_t n_cuts;
+    size_t n_lives; /* of the worker, so far */
+    size_t first;   /* the first job that is not closed or gone for good */
     bool async;
     bool ordered;        /* one thread takes everything out, and all its answers were sure */
     uint64_t lines;      /* read so far */
@@ -160,7 +163,8 @@ struct content *book_add(struct ledger *l, uint64_t number);
 struct content *book_add_to(struct ledger *l, uint64_t number, uint32_t place);
 void book_name(struct ledger *l, struct job *j, const char *id);
 void book_forget(struct ledger *l);
-struct life *book_life(struct ledger *l);
+/* A dequeue ended in this line, at @ns, and it is not known whether it took a job. */
+void book_cut(struct ledger *l, int64_t ns);
 
 /* May the job @j carry what another one's enqueue brought?  That has replaced what it carried; or
  * it began the job, and was replaced by the enqueue that was told the id first. */

@@ -126,7 +126,7 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
     check_state(l, j, c, now_ns, rest);
     check_order(l, j, rest);
     settle_past(l, j, c);
-    j->handed_line = j->alive_line = l->lines;
+    j->handed_line = j->alive_line = j->safe_line = l->lines;
     if (j->born_line == 0)
         j->born_line = l->lines;
     j->now.dead = NOT;
@@ -152,7 +152,8 @@ void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *
     if (told_ok(answer)) {
         handed(l, thread, now_ns, rest + used);
     } else if (call->for_good && strcmp(answer, "DUE_EAGAIN") != 0) {
-        l->lives[l->n_lives - 1].cut_short++;
+        if (told_in_doubt(answer))
+            book_cut(l, now_ns);
         l->ordered = false; /* what it had taken comes again when that is sure, behind others */
     }
 }
@@ -172,6 +173,7 @@ void told_dead(struct ledger *l, unsigned thread, const char *rest)
         return;
     }
     keys_seen(l, j, line, rest);
+    j->safe_line = line > j->safe_line ? line : j->safe_line;
     bool alive = j->now.dead == NOT && j->alive_line < line;
     bool ended = (j->gone && j->gone_line < line) || j->closed;
     if (!j->risk && (alive || ended)) {

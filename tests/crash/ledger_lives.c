@@ -5,7 +5,7 @@
 
 void ledger_life(struct ledger *l, bool async, bool alone)
 {
-    book_life(l);
+    l->n_lives++;
     l->async = async;
     l->ordered = alone;
     l->life_line = l->lines;
@@ -20,7 +20,8 @@ static void cut_off(struct ledger *l, int64_t time_ns)
         struct call *call = &l->calls[i];
 
         call->answer_ns = time_ns;
-        l->lives[l->n_lives - 1].cut_short += call->takes && call->for_good;
+        if (call->takes && call->for_good)
+            book_cut(l, time_ns);
         if (call->key != 0)
             keys_answered(l, call, false, KEY_UNKNOWN, NULL, "");
     }
@@ -31,7 +32,7 @@ static void cut_off(struct ledger *l, int64_t time_ns)
 
 void ledger_death(struct ledger *l, int64_t time_ns)
 {
-    l->lives[l->n_lives - 1].end_ns = time_ns;
+    l->lines++; /* so that what was handed out last is behind what ended before it */
     cut_off(l, time_ns);
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
@@ -63,14 +64,15 @@ void ledger_risk(struct ledger *l)
     }
 }
 
-/* A dequeue that a kill cut short may have had it. */
+/* A dequeue that a kill cut short may have had it.  The first that may, since what may have had the
+ * job that was seen last may have had the others too. */
 static bool excuse(struct ledger *l, const struct job *j)
 {
-    for (size_t i = j->life; i < l->n_lives; i++) {
-        struct life *life = &l->lives[i];
+    for (size_t i = 0; i < l->n_cuts; i++) {
+        struct cut *cut = &l->cuts[i];
 
-        if (life->cut_short > 0 && life->end_ns >= j->least_ns) {
-            life->cut_short--;
+        if (!cut->spent && cut->line > j->safe_line && cut->ns >= j->least_ns) {
+            cut->spent = true;
             return true;
         }
     }
@@ -94,6 +96,7 @@ void ledger_balance(struct ledger *l)
         j->closed |= !j->gone;
     }
     l->first = l->n_jobs;
+    l->n_cuts = 0;
     memset(l->keys, 0, sizeof l->keys);
 }
 
