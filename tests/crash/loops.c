@@ -1,8 +1,8 @@
 /* loops.c - worker and server are killed again and again, and nothing that was promised is lost.
  *
  *     crash_loops --worker PATH --level always|everysec|none
- *                 [--cycles N] [--seed N] [--kill worker|server|both] [--trace FILE]
- *                 [--each C]
+ *                 [--cycles N] [--seed N] [--kill worker|server|both|rewrite] [--each C]
+ *                 [--trace FILE]
  *
  * A cycle kills the worker, the server, or both: at a random moment, or while a command of the
  * worker stands at some point of its way, where the fault proxy holds it.  Then they go on.  Every
@@ -14,14 +14,20 @@
  * takes longer to read it than all else in a cycle.
  *
  * With --each it goes by the book instead: each of the first C commands of a worker, from its
- * opening on, at each point of its way, with each victim.
+ * opening on, one cycle after the other, and all of them cut there; every time at another point of
+ * its way and with another victim, until after 12 C cycles it was each point with each victim.
+ *
+ * With --kill rewrite there is a second kill, of either or both, at a command with which the worker
+ * writes everything again: because the server has come back with nothing, or because server and
+ * worker had been killed before.
  *
  * Nothing confirmed may be lost, doubled, early or out of order
  *     at level always      whatever is killed
  *     at the other levels  when only the worker is killed; and when only the server is, because
  *                          the worker puts everything again
  * What those levels lose when both are killed, or the server while the worker still reads what was
- * stored, is counted and printed.
+ * stored, is counted and printed; and at any level what a worker loses that dies before it has
+ * written again what a server has lost with its disk.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -36,6 +42,8 @@
 #define RENEWAL  20 /* cycles with one server, a multiple of that */
 #define REPORT   1000
 #define COMMANDS 150 /* a command is chosen among so many */
+#define OPENING  70  /* those of a worker until it has read everything, about */
+#define REWRITE  80  /* in which it writes everything again */
 
 /* ---- A check ---- */
 
@@ -60,10 +68,17 @@ static void check_mirror(struct run *r)
     run_order(r, 'g');
 }
 
-/* ---- A cycle ---- */
+/* ---- A kill ---- */
 
 static const enum fault_where points[] = { FAULT_BEFORE, FAULT_MID_COMMAND, FAULT_SENT,
                                            FAULT_MID_REPLY };
+
+/* Of the point and the victim, with --each: another one for each command, and when it is its turn
+ * again. */
+static unsigned combination(const struct run *r)
+{
+    return r->step % r->each + r->step / r->each * 5 + r->shift;
+}
 
 /* A command that will be held at some point of its way. */
 static void plan(struct run *r)
@@ -73,8 +88,8 @@ static void plan(struct run *r)
                                .what = FAULT_STALL };
 
     if (r->each > 0) {
-        cell.command = 1 + r->step / 12;
-        cell.where = points[r->step / 3 % 4];
+        cell.command = 1 + r->step % r->each;
+        cell.where = points[combination(r) % 4];
     } else if (crew_below(&r->random, 3) == 0) {
         cell.name = "EXEC";
         cell.command = 1 + crew_below(&r->random, 10);
@@ -82,11 +97,21 @@ static void plan(struct run *r)
     fault_proxy_plan(r->proxy, &cell, 1);
 }
 
+/* Of the next @n, after the first @from. */
+static void plan_among(struct run *r, uint64_t from, uint64_t n)
+{
+    struct fault_cell cell = { .command = from + 1 + crew_below(&r->random, n),
+                               .where = points[crew_below(&r->random, 4)],
+                               .what = FAULT_STALL };
+
+    fault_proxy_plan(r->proxy, &cell, 1);
+}
+
 static enum victim choose(struct run *r)
 {
     if (r->only >= 0)
         return (enum victim)r->only;
-    return (enum victim)(r->each > 0 ? r->step % 3 : crew_below(&r->random, 3));
+    return (enum victim)(r->each > 0 ? combination(r) % 3 : crew_below(&r->random, 3));
 }
 
 static void strike(struct run *r, enum victim victim)
@@ -119,6 +144,89 @@ static const char *flags_of(struct run *r)
     return flags[crew_below(&r->random, 6)];
 }
 
+static void tell_kill(const struct run *r, enum victim victim)
+{
+    if (r->trace != NULL)
+        fprintf(r->trace, "0 %" PRId64 " kill %d\n", run_wall_ns(), (int)victim);
+}
+
+/* ---- While everything is written again ---- */
+
+/* A worker that has read all there is, and has something. */
+static void have_jobs(struct run *r)
+{
+    if (r->pid == 0) {
+        run_spawn(r, flags_of(r));
+        run_until(r, &r->open, false, "to be open");
+    }
+    run_until(r, &r->loaded, false, "to have loaded");
+    run_listen(r, DUE_MS(10) + (int64_t)crew_below(&r->random, 30) * 1000000);
+}
+
+/* The server comes back with nothing, under a worker that lives.  That is held where it has to
+ * claim its jobs once more, and from there on commands are counted. */
+static void empty(struct run *r)
+{
+    struct fault_cell claim = {
+        .name = "EXEC", .command = 1, .where = FAULT_BEFORE, .what = FAULT_STALL
+    };
+
+    tell_kill(r, SERVER);
+    redis_server_kill(&r->server);
+    fault_proxy_plan(r->proxy, &claim, 1);
+    run_empty(r);
+    run_restart(r);
+    run_until(r, &r->rewritten, true, "to come back");
+    plan_among(r, 0, REWRITE);
+}
+
+/* Both are killed.  At the level `always` nothing is lost, and the next worker writes it again. */
+static void begin_again(struct run *r)
+{
+    char flags[8];
+
+    tell_kill(r, BOTH);
+    strike(r, BOTH);
+    plan_among(r, OPENING, REWRITE);
+    snprintf(flags, sizeof flags, "%sw", flags_of(r));
+    run_spawn(r, flags);
+}
+
+/* One command of it is held, if it comes that far, and then there is a kill again.  What may be
+ * lost with the worker comes last before the next balance, so that all else may not. */
+static void cycle_rewrite(struct run *r)
+{
+    unsigned turn = r->step % BALANCE;
+    bool always = strcmp(r->level, "always") == 0;
+    bool emptied = turn % 2 == 1 || turn == BALANCE - 2 || !always;
+    enum victim victim = turn == BALANCE - 2   ? CLIENT
+                         : turn == BALANCE - 1 ? BOTH
+                         : emptied             ? SERVER
+                                               : (enum victim)crew_below(&r->random, 3);
+
+    have_jobs(r);
+    r->rewritten = false;
+    if (emptied)
+        empty(r);
+    else
+        begin_again(r);
+    int64_t end_ns = crew_now_ns() + DUE_S(1);
+    while (!r->rewritten && fault_proxy_struck(r->proxy) == 0 && crew_now_ns() < end_ns)
+        run_listen(r, DUE_MS(1));
+    run_listen(r, 0); /* what it has said until then */
+    r->at_command += fault_proxy_struck(r->proxy) > 0;
+    r->at_rewrite[victim] += r->rewriting;
+    r->kills[victim]++;
+    tell_kill(r, victim);
+    strike(r, victim);
+    if (emptied && victim != SERVER)
+        ledger_risk(r->ledger);
+    if (victim == SERVER)
+        check_mirror(r);
+}
+
+/* ---- A cycle ---- */
+
 /* While it opens, at a command, or at a random moment. */
 static void cycle(struct run *r)
 {
@@ -137,15 +245,14 @@ static void cycle(struct run *r)
     }
     if (!planned && by_command)
         plan(r);
-    int64_t end_ns = crew_now_ns() + DUE_MS(500);
+    int64_t end_ns = crew_now_ns() + (r->each > 0 ? RUN_PATIENCE : DUE_MS(500));
     while (by_command && fault_proxy_struck(r->proxy) == 0 && crew_now_ns() < end_ns)
         run_listen(r, DUE_MS(1));
     if (!by_command)
         run_listen(r, (int64_t)crew_below(&r->random, 60) * 1000000);
     r->at_command += fault_proxy_struck(r->proxy) > 0;
     r->kills[victim]++;
-    if (r->trace != NULL)
-        fprintf(r->trace, "0 %" PRId64 " kill %d\n", run_wall_ns(), (int)victim);
+    tell_kill(r, victim);
     strike(r, victim);
     if (victim == SERVER) {
         run_until(r, &r->open, false, "to be open");
@@ -184,18 +291,25 @@ static void renew(struct run *r)
 static bool report(const struct run *r, unsigned cycles)
 {
     struct ledger_verdict v = ledger_verdict(r->ledger);
+    unsigned at_rewrite = r->at_rewrite[CLIENT] + r->at_rewrite[SERVER] + r->at_rewrite[BOTH];
 
-    printf("crash %s: %u cycles (%u worker, %u server, %u both; %u at a command, %u mirrored), "
+    printf("crash %s: %u cycles (%u worker, %u server, %u both; %u at a command, "
+           "%u mirrored, %u cut in that), "
            "%" PRIu64 " confirmed, %" PRIu64 " handed over; lost %" PRIu64 ", doubled %" PRIu64
            ", early %" PRIu64 ", out of order %" PRIu64 ", phantom %" PRIu64 ", stale %" PRIu64
            ", risen %" PRIu64 ", keys %" PRIu64 "; cut short in a dequeue %" PRIu64
            "; both killed: missing %" PRIu64 ", back again %" PRIu64 "%s\n",
            r->level, cycles, r->kills[CLIENT], r->kills[SERVER], r->kills[BOTH], r->at_command,
-           r->mirrors, v.told, v.handed, v.lost, v.doubled, v.early, v.disorder, v.phantom, v.stale,
-           v.risen, v.keys, v.excused, v.missing, v.returned,
+           r->mirrors, at_rewrite, v.told, v.handed, v.lost, v.doubled, v.early, v.disorder,
+           v.phantom, v.stale, v.risen, v.keys, v.excused, v.missing, v.returned,
            r->torn || run_was_torn(r) ? "; the log was torn" : "");
     fflush(stdout);
-    return r->wrong + v.lost + v.doubled + v.early + v.disorder + v.phantom + v.stale + v.risen +
+    if (r->each > 0 && r->at_command != cycles)
+        printf("  %u cycles were not cut at a command\n", cycles - r->at_command);
+    if (r->rewrite && at_rewrite < cycles / 4)
+        printf("  too few were cut while everything was written again\n");
+    return (r->each == 0 || r->at_command == cycles) && (!r->rewrite || at_rewrite >= cycles / 4) &&
+           r->wrong + v.lost + v.doubled + v.early + v.disorder + v.phantom + v.stale + v.risen +
                    v.keys ==
                0 &&
            v.told > 0;
@@ -205,7 +319,7 @@ static bool report(const struct run *r, unsigned cycles)
 static unsigned options(struct run *r, int argc, char **argv)
 {
     static const char *const victims[] = { "worker", "server", "both" };
-    unsigned cycles = 20;
+    unsigned cycles = 0;
 
     *r = (struct run){ .level = "always", .random = 1, .only = -1 };
     for (int i = 1; i + 1 < argc; i += 2) {
@@ -223,12 +337,15 @@ static unsigned options(struct run *r, int argc, char **argv)
             r->each = (unsigned)strtoul(value, NULL, 10);
         else if (strcmp(argv[i], "--trace") == 0)
             r->trace = fopen(value, "w");
+        else if (strcmp(argv[i], "--kill") == 0)
+            r->rewrite = strcmp(value, "rewrite") == 0;
         for (int v = 0; v < 3 && strcmp(argv[i], "--kill") == 0; v++)
             if (strcmp(value, victims[v]) == 0)
                 r->only = v;
     }
     CREW_CHECK(r->worker_path != NULL, ": --worker PATH is missing");
-    return r->each > 0 ? 12 * r->each : cycles;
+    r->shift = (unsigned)(r->random % 12);
+    return cycles > 0 ? cycles : r->each > 0 ? 12 * r->each : 20;
 }
 
 int main(int argc, char **argv)
@@ -243,7 +360,10 @@ int main(int argc, char **argv)
     CREW_CHECK(rc == 0, ": the server does not start");
     r.ledger = ledger_new();
     for (unsigned i = 1; i <= cycles; i++) {
-        cycle(&r);
+        if (r.rewrite)
+            cycle_rewrite(&r);
+        else
+            cycle(&r);
         r.step = i;
         if (i % BALANCE == 0 || i == cycles)
             balance(&r);

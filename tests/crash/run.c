@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "run.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,6 +27,20 @@ int64_t run_wall_ns(void)
 
 /* ---- The worker's lines ---- */
 
+/* Of what the store has lost, or may lose. */
+static void overhear_log(struct run *r, const char *line)
+{
+    bool lost = strstr(line, "put again from memory") != NULL;
+
+    r->mirrors += lost;
+    if (lost || strstr(line, "written to the store again, to be sure") != NULL) {
+        r->rewriting = true;
+    } else if (strstr(line, "the store has everything again") != NULL) {
+        r->rewriting = false;
+        r->rewritten = true;
+    }
+}
+
 /* What the driver itself wants to know of a line. */
 static void overhear(struct run *r, const char *line)
 {
@@ -45,8 +60,8 @@ static void overhear(struct run *r, const char *line)
     } else if (strcmp(verb, "quiet") == 0) {
         r->held = strtoull(one, NULL, 10);
         r->quiet = true;
-    } else if (strcmp(verb, "log") == 0 && strstr(line, "put again from memory") != NULL) {
-        r->mirrors++;
+    } else if (strcmp(verb, "log") == 0) {
+        overhear_log(r, line);
     } else if (strcmp(verb, "enqueue!") == 0 && strcmp(two, "DUE_OK") == 0) {
         size_t at = r->n_known < RUN_KNOWN ? r->n_known++ : crew_below(&r->random, RUN_KNOWN);
         snprintf(r->known[at], sizeof r->known[at], "%s", three);
@@ -142,7 +157,7 @@ void run_spawn(struct run *r, const char *flags)
     CREW_CHECK(pipe2(out, O_CLOEXEC) == 0 && pipe2(in, O_CLOEXEC) == 0, "");
     r->life++;
     r->have = 0;
-    r->open = r->loaded = r->quiet = false;
+    r->open = r->loaded = r->quiet = r->rewriting = r->rewritten = false;
     r->opened[0] = '\0';
     ledger_life(r->ledger, strchr(flags, 'a') != NULL, strchr(flags, 'D') != NULL);
     r->pid = fork();
@@ -265,6 +280,26 @@ void run_tell(const struct run *r, uint64_t held)
            count(r, "ZCARD", "due:{crash}:dead"), entries(r), count(r, "HLEN", "due:{crash}:k"),
            count(r, "HLEN", "due:{crash}:q"));
     fflush(stdout);
+}
+
+void run_empty(const struct run *r)
+{
+    static const char *const parts[] = { "appendonlydir", "." };
+    char path[400];
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%s/%s", r->server.dir, parts[i]);
+        DIR *folder = opendir(path);
+        const struct dirent *entry;
+        while (folder != NULL && (entry = readdir(folder)) != NULL) {
+            if (strstr(entry->d_name, ".aof") == NULL && strstr(entry->d_name, ".rdb") == NULL)
+                continue;
+            snprintf(path, sizeof path, "%s/%s/%s", r->server.dir, parts[i], entry->d_name);
+            CREW_CHECK(unlink(path) == 0, ": %s", path);
+        }
+        if (folder != NULL)
+            closedir(folder);
+    }
 }
 
 void run_restart(struct run *r)

@@ -28,9 +28,11 @@ struct run {
     const char *worker_path;
     const char *level;
     uint64_t random;
-    int only;      /* this victim; -1: any */
-    unsigned each; /* --each; 0: at random */
-    unsigned step; /* of that */
+    int only;       /* this victim; -1: any */
+    bool rewrite;   /* --kill rewrite */
+    unsigned each;  /* --each; 0: at random */
+    unsigned step;  /* cycles so far */
+    unsigned shift; /* of what that begins with */
     struct redis_server server;
     struct fault_proxy *proxy;
     char proxy_path[112];
@@ -46,6 +48,8 @@ struct run {
     bool open;
     bool loaded; /* it has read all that was stored */
     bool quiet;
+    bool rewriting; /* it puts all jobs again */
+    bool rewritten; /* and has done so */
     uint64_t held;
     FILE *trace;           /* NULL, or where all lines go */
     char opened[RUN_LINE]; /* what it said of its opening */
@@ -54,7 +58,8 @@ struct run {
     /* Counts. */
     unsigned kills[3];
     unsigned at_command;
-    unsigned mirrors; /* times that the worker had to put jobs again */
+    unsigned mirrors;       /* times that the worker had to put jobs again */
+    unsigned at_rewrite[3]; /* while it did, by victim */
     unsigned wrong;
     bool torn; /* the log of a server that is gone was */
 };
@@ -65,6 +70,8 @@ int64_t run_wall_ns(void);
 int run_start(struct run *r);
 void run_stop(struct run *r);
 void run_restart(struct run *r);
+/* The server, which does not run, will come back with nothing. */
+void run_empty(const struct run *r);
 
 void run_spawn(struct run *r, const char *flags);
 void run_kill(struct run *r);

@@ -1,6 +1,8 @@
 /* worker.c - the program that the crash tests kill: it uses a stored queue, and says so.
  *
- *     crash_worker URL LIFE SEED FLAGS KNOWN     FLAGS of: a async, d dequeues too, D takes all out
+ *     crash_worker URL LIFE SEED FLAGS KNOWN
+ *
+ * FLAGS are of: a async, d dequeues too, D takes all out, w waits until all has been read.
  *
  * It writes a line to descriptor 3 before and after each call (ledger.h), "0 TIME open! ANSWER"
  * when the queue is open, "0 TIME loaded N" when it has read what was stored, and its log as
@@ -557,6 +559,8 @@ int main(int argc, char **argv)
     }
     read_known(argv[5]);
     open_queue(argv[1]);
+    while (strchr(argv[4], 'w') != NULL && stats().loading)
+        crew_sleep(DUE_MS(1));
     if (strchr(argv[4], 'D') != NULL)
         take_all_out(&hands[0]);
     else
