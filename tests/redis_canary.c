@@ -5,7 +5,6 @@
  * memory that the kernel would dump.  Nobody but the parent has the password in one piece.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,23 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core_look.h"
 #include "crew.h"
 #include "due/redis.h"
 #include "redis_server.h"
 
-#define SECRET 24
-#define CHUNK  ((size_t)1 << 20)
-
 /* The canary, and what must be found so that the search is known to work: each byte is one more. */
-static const char canary_as[SECRET + 1] = "dbobsz.4g:c2e1.pg.uif.nf";
-static const char control_as[SECRET + 1] = "dpouspm.5b8d1f.pg.uif.nf";
-
-static void spell(const char *as, char text[SECRET + 1])
-{
-    for (int i = 0; i < SECRET; i++)
-        ((volatile char *)text)[i] = (char)(as[i] - 1);
-    text[SECRET] = '\0';
-}
+static const char canary_as[CORE_SECRET + 1] = "dbobsz.4g:c2e1.pg.uif.nf";
+static const char control_as[CORE_SECRET + 1] = "dpouspm.5b8d1f.pg.uif.nf";
 
 static void say_to(const struct redis_server *s, bool with_password, const char *const *words)
 {
@@ -56,9 +46,9 @@ static void aside(const struct redis_server *s, void (*run)(const struct redis_s
 
 static void set_password(const struct redis_server *s)
 {
-    char secret[SECRET + 1];
+    char secret[CORE_SECRET + 1];
 
-    spell(canary_as, secret);
+    core_spell(canary_as, secret);
     say_to(s, false, (const char *const[]){ "CONFIG", "SET", "requirepass", secret, NULL });
 }
 
@@ -67,12 +57,12 @@ static void set_password(const struct redis_server *s)
 /* A store at its URL, of which nothing is left. */
 static due_store *store_with(const struct redis_server *s, const char *as, const char *more)
 {
-    char secret[SECRET + 1];
+    char secret[CORE_SECRET + 1];
     char url[256];
     due_store *store = NULL;
     due_error error = { .text = "" };
 
-    spell(as, secret);
+    core_spell(as, secret);
     snprintf(url, sizeof url, "unix://:%s%s@%s", secret, more, s->socket);
     int rc = due_redis_open(&store, url, NULL, &error);
     explicit_bzero(url, sizeof url);
@@ -93,7 +83,7 @@ static void be_the_program(const struct redis_server *s)
 {
     due_options options = { DUE_OPTIONS_INIT, .name = "canary" };
     due_options refused = { DUE_OPTIONS_INIT, .name = "other", .open_timeout_ns = DUE_MS(500) };
-    char *control = malloc(SECRET + 1);
+    char *control = malloc(CORE_SECRET + 1);
     due_error error = { .text = "" };
     struct due_stats stats;
     due_queue *q;
@@ -101,7 +91,7 @@ static void be_the_program(const struct redis_server *s)
     due_job job;
 
     CREW_CHECK(control != NULL, "");
-    spell(control_as, control);
+    core_spell(control_as, control);
     options.store = store_with(s, canary_as, "");
     int rc = due_open(&q, &options, &error);
     CREW_CHECK(rc == 0, ": %s", error.text);
@@ -126,79 +116,7 @@ static void until_stopped(pid_t pid)
     CREW_CHECK(waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status), ": %d", status);
 }
 
-/* ---- The look -------------------------------------------------------------------------------- */
-
-struct look {
-    int memory;
-    char canary[SECRET + 1];
-    char control[SECRET + 1];
-    uint64_t bytes;
-    unsigned canaries; /* times it was found */
-    unsigned controls;
-};
-
-static unsigned times(const char *bytes, size_t n, const char *what)
-{
-    unsigned found = 0;
-
-    for (const char *at = bytes; (at = memmem(at, n - (size_t)(at - bytes), what, SECRET)) != NULL;
-         at++)
-        found++;
-    return found;
-}
-
-/* The pages from @from to @to; pieces overlap by less than what is looked for. */
-static void look_at(struct look *l, uint64_t from, uint64_t to)
-{
-    static char bytes[CHUNK];
-
-    for (uint64_t at = from; at < to;) {
-        size_t most = to - at < CHUNK ? (size_t)(to - at) : CHUNK;
-        ssize_t n = pread(l->memory, bytes, most, (off_t)at);
-
-        if (n < SECRET)
-            return; /* none that could be dumped */
-        l->bytes += (uint64_t)n;
-        l->canaries += times(bytes, (size_t)n, l->canary);
-        l->controls += times(bytes, (size_t)n, l->control);
-        if (at + (uint64_t)n >= to)
-            return;
-        at += (uint64_t)n - (SECRET - 1);
-    }
-}
-
-/* Whatever is readable and not left out of dumps, also what is only a file's. */
-static bool look_through(struct look *l, pid_t pid)
-{
-    char path[64];
-    char line[512];
-    uint64_t from = 0;
-    uint64_t to = 0;
-    char may = '-';
-
-    snprintf(path, sizeof path, "/proc/%d/mem", (int)pid);
-    l->memory = open(path, O_RDONLY | O_CLOEXEC);
-    snprintf(path, sizeof path, "/proc/%d/smaps", (int)pid);
-    FILE *maps = fopen(path, "r");
-    if (l->memory < 0 || maps == NULL)
-        return false;
-    while (fgets(line, sizeof line, maps) != NULL) {
-        if (strncmp(line, "VmFlags:", 8) != 0) {
-            uint64_t a, b;
-            char c;
-            if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %c", &a, &b, &c) == 3) {
-                from = a;
-                to = b;
-                may = c;
-            }
-        } else if (may == 'r' && strstr(line, " dd") == NULL && strstr(line, " io") == NULL) {
-            look_at(l, from, to);
-        }
-    }
-    fclose(maps);
-    close(l->memory);
-    return true;
-}
+/* ---- The test ------------------------------------------------------------------------------- */
 
 static void cut(const struct redis_server *s)
 {
@@ -209,7 +127,7 @@ static void cut(const struct redis_server *s)
 int main(void)
 {
     static struct redis_server server;
-    static struct look look;
+    static struct core_look look;
     int status;
     int rc = redis_server_start(&server, NULL);
 
@@ -230,9 +148,9 @@ int main(void)
     aside(&server, set_password);
     kill(pid, SIGCONT);
     until_stopped(pid);
-    spell(canary_as, look.canary);
-    spell(control_as, look.control);
-    bool could = look_through(&look, pid);
+    core_spell(canary_as, look.canary);
+    core_spell(control_as, look.control);
+    bool could = core_look_through(&look, pid);
     kill(pid, SIGCONT);
     CREW_CHECK(waitpid(pid, &status, 0) == pid && status == 0, ": %d", status);
     redis_server_stop(&server);
