@@ -3,7 +3,7 @@
  * What stands on a command line can be seen by every user of the machine, as long as the process
  * lives.  So the URL is copied, and what stands between its scheme and its host is overwritten
  * where it stood, first of all.  It was to be seen for a moment: the environment variable
- * DUE_STORE_URL is the better place.
+ * DUE_STORE_URL is the better place.  The copies are in memory that a core dump leaves out.
  */
 #define _GNU_SOURCE
 #include "duectl.h"
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { KEPT_MAX = 64 };
 
@@ -54,6 +55,18 @@ static void overwrite(char *text, bool is_url)
         memset(from, '*', (size_t)(to - from));
 }
 
+/* Never freed.  NULL: no memory. */
+static char *copy_apart(const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (copy == MAP_FAILED)
+        return NULL;
+    (void)madvise(copy, bytes, MADV_DONTDUMP); /* where that cannot be done nobody asks for it */
+    return memcpy(copy, text, bytes);
+}
+
 static void hide(char *text, char *url)
 {
     struct kept *k = &kept[kept_count];
@@ -61,7 +74,7 @@ static void hide(char *text, char *url)
     if (strchr(url, '@') == NULL)
         return;
     if (kept_count < KEPT_MAX) {
-        k->text = strdup(text);
+        k->text = copy_apart(text);
         if (k->text != NULL) {
             k->shown = text;
             k->len = strlen(text);
@@ -83,7 +96,7 @@ void ctl_urls_hide(int argc, char **argv)
             hide(argv[i], argv[i]);
     }
     if (value != NULL && value[0] != '\0') {
-        from_environment = strdup(value);
+        from_environment = copy_apart(value);
         overwrite(value, true);
         unsetenv(variable); /* commands are not told either */
     }
