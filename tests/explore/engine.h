@@ -95,9 +95,10 @@ void engine_print(const char *op, const char *text, const struct explore_site *a
 
 /* ---- memory.c ---- */
 
-void memory_forget(void);  /* a new scenario: nothing is known */
-void memory_learn(void);   /* from now on switches come before all places known to be shared */
-bool memory_learned(void); /* another shared place was seen since */
+void memory_forget(void);    /* a new scenario: nothing is known */
+void memory_learn(void);     /* from now on switches come before all places known to be shared */
+void memory_share_all(void); /* before any place: whoever replays a way has seen no other */
+bool memory_learned(void);   /* another shared place was seen since */
 bool memory_shared(const volatile void *p);
 /* The step everything goes through that others can notice. */
 void memory_step(const volatile void *p, bool write);

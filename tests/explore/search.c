@@ -245,6 +245,7 @@ static void show_failure(void)
 
 bool search_replay(const char *way)
 {
+    memory_share_all();
     search.script_steps = 0;
     while (*way != '\0') {
         if (search.script_steps == HISTORY_MAX ||
