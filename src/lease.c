@@ -337,8 +337,10 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
     struct due__tenure t;
     int rc = DUE_EAGAIN;
 
-    if (!due__load_relaxed(&q->reserves) && due__word_state(seen) != DUE__CHANGING) /* R3 */
-        return DUE_EBUSY;
+    if (!due__load_relaxed(&q->reserves) && due__word_state(seen) != DUE__CHANGING) { /* R3 */
+        bool lent = due__word_state(seen) == DUE__LENT && due__word_generation(seen) == generation;
+        return lent ? DUE_EBUSY : DUE_EAGAIN; /* the change that was found is over: look anew */
+    }
     if (!due__side_make(&q->leases, &q->alloc, number))
         return DUE_ENOMEM;
     due__enter(q, &t);
