@@ -28,6 +28,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_stored,   /* a stored queue and its commits */
     explore_scenarios_leases,   /* jobs that are answered for */
     explore_scenarios_changes,  /* jobs that are changed, or come again */
+    explore_scenarios_orders,   /* one job, perhaps with a key, and several verbs */
     explore_scenarios_gates,    /* groups and limits */
     explore_scenarios_events,   /* a hook that is told of each step */
     explore_scenarios_stopping, /* a pool of workers that is stopped */

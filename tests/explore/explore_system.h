@@ -11,6 +11,7 @@
 #define timerfd_settime      explore_timerfd_settime
 #define ppoll                explore_ppoll
 #define close                explore_close
+#define getrandom            explore_getrandom
 #define pthread_create       explore_pthread_create
 #define pthread_join         explore_pthread_join
 #define pthread_setname_np   explore_pthread_setname

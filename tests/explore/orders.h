@@ -1,0 +1,67 @@
+/* orders.h - one job and several who have to do with it: what each does, and what came of it. */
+#ifndef DUE__EXPLORE_ORDERS_H
+#define DUE__EXPLORE_ORDERS_H
+
+#include "explore.h"
+
+#define LARGE     66000u /* more than is copied under the lock */
+#define VERBS_MAX 3u
+#define NONE      9u /* of jobs: none of them */
+
+/* Each text has its own length.  Jobs are numbered: X is there when they begin. */
+enum text { TEXT_X = 3, TEXT_PUT = 60, TEXT_UPDATED = 80, TEXT_CHANGED = 90 };
+enum { X, BY_FIRST, BY_SECOND, JOBS };
+
+enum verb {
+    PUT_FIRST,
+    PUT_SECOND,
+    TAKE,
+    RESERVE,
+    ACK,
+    NACK,
+    CANCEL,
+    CANCEL_KEY,
+    KICK,
+    CHANGE,
+    UPDATE
+};
+
+enum place { NOWHERE, WAITS, TAKEN, RESERVED, DEAD };
+
+/* How it begins, and who does what. */
+struct plan {
+    enum place x;
+    bool plain;    /* X has no key */
+    bool keep;     /* X's key is kept when it is done */
+    bool large;    /* so is X */
+    unsigned what; /* of CHANGE: DUE_SET_* */
+    enum due_key_policy policy[2];
+    unsigned verbs;
+    enum verb verb[VERBS_MAX];
+};
+
+/* A job as somebody got it, or as it is. */
+struct item {
+    enum place place;
+    size_t len;
+    size_t headers_len;
+    int64_t at_ns;
+};
+
+/* What came of it. */
+struct outcome {
+    int rc[VERBS_MAX];
+    unsigned named[2]; /* the job that a put names */
+    struct item got;   /* by TAKE or RESERVE */
+    struct item job[JOBS];
+    unsigned owner; /* of the key */
+    bool kept;      /* it is nobody's, and not to be had */
+};
+
+/* The deadline that a PUT or CHANGE gives. */
+int64_t order_at(enum verb verb);
+
+/* Is @is what comes of @plan's verbs one after the other, in some order? */
+bool orders_explain(const struct plan *plan, const struct outcome *is);
+
+#endif

@@ -1,0 +1,215 @@
+/* sequence.c - what comes of verbs one after the other: it knows nothing of the library. */
+#include "orders.h"
+
+int64_t order_at(enum verb verb)
+{
+    return EXPLORE_START_NS + (verb == PUT_FIRST ? DUE_MS(2)
+                               : verb == CHANGE  ? DUE_MS(3)
+                                                 : DUE_MS(5));
+}
+
+/* ---- One after the other ---- */
+
+static void reference_put(struct outcome *o, const struct plan *p, enum verb verb, int *rc)
+{
+    unsigned n = verb == PUT_SECOND;
+    struct item new = { WAITS, TEXT_PUT + n, 0, order_at(verb) };
+
+    if (o->kept) {
+        *rc = DUE_EEXIST;
+        o->named[n] = X;
+        return;
+    }
+    enum due_key_policy policy = p->policy[n];
+    struct item *has = o->owner != NONE ? &o->job[o->owner] : NULL;
+    if (has != NULL && policy == DUE_KEY_REFUSE) {
+        *rc = DUE_EEXIST;
+        o->named[n] = o->owner;
+        return;
+    }
+    if (has == NULL || has->place == RESERVED) {
+        o->owner = o->named[n] = BY_FIRST + n;
+        o->job[o->owner] = new;
+        return;
+    }
+    o->named[n] = o->owner;
+    if (policy == DUE_KEY_EARLIEST && has->place == WAITS) {
+        has->at_ns = has->at_ns < new.at_ns ? has->at_ns : new.at_ns;
+        return;
+    }
+    if (policy == DUE_KEY_EARLIEST) { /* dead: as it was */
+        has->place = WAITS;
+        has->at_ns = new.at_ns;
+        return;
+    }
+    if (policy == DUE_KEY_DEBOUNCE && has->place == WAITS && has->at_ns > new.at_ns)
+        new.at_ns = has->at_ns;
+    *has = new;
+}
+
+static void reference_end(struct outcome *o, const struct plan *p, unsigned job, bool done)
+{
+    o->job[job].place = NOWHERE;
+    if (o->owner != job)
+        return;
+    o->owner = NONE;
+    o->kept = done && p->keep && job == X;
+}
+
+static int reference_cancel(struct outcome *o, const struct plan *p, unsigned job)
+{
+    if (job == NONE || o->job[job].place == NOWHERE)
+        return DUE_ENOENT;
+    if (o->job[job].place == TAKEN || o->job[job].place == RESERVED)
+        return DUE_EBUSY;
+    reference_end(o, p, job, false);
+    return 0;
+}
+
+static int reference_take(struct outcome *o, const struct plan *p, enum verb verb)
+{
+    if (o->job[X].place != WAITS || o->job[X].at_ns > EXPLORE_START_NS)
+        return DUE_EAGAIN; /* others are not due */
+    o->got = o->job[X];
+    if (verb == TAKE)
+        reference_end(o, p, X, true);
+    o->job[X].place = o->got.place = verb == TAKE ? TAKEN : RESERVED;
+    return 0;
+}
+
+static int reference_change(struct item *x, unsigned what, size_t len)
+{
+    if (x->place == TAKEN || x->place == RESERVED)
+        return DUE_EBUSY;
+    if (x->place != WAITS)
+        return DUE_ENOENT;
+    if (what & DUE_SET_DATA)
+        x->len = len;
+    if (what & DUE_SET_TIME)
+        x->at_ns = order_at(CHANGE);
+    if (what & DUE_SET_HEADERS)
+        x->headers_len = 1;
+    return 0;
+}
+
+static int reference(struct outcome *o, const struct plan *p, enum verb verb)
+{
+    struct item *x = &o->job[X];
+    int rc = 0;
+
+    switch (verb) {
+    case PUT_FIRST:
+    case PUT_SECOND:
+        reference_put(o, p, verb, &rc);
+        break;
+    case TAKE:
+    case RESERVE:
+        return reference_take(o, p, verb);
+    case ACK:
+        reference_end(o, p, X, true);
+        break;
+    case NACK:
+        x->place = WAITS;
+        break;
+    case CANCEL:
+        return reference_cancel(o, p, X);
+    case CANCEL_KEY:
+        return reference_cancel(o, p, o->owner);
+    case KICK:
+        if (x->place != DEAD)
+            return DUE_ENOENT;
+        x->place = WAITS;
+        x->at_ns = EXPLORE_START_NS;
+        break;
+    case CHANGE:
+        return reference_change(x, p->what, TEXT_CHANGED);
+    case UPDATE:
+        return reference_change(x, DUE_SET_DATA, TEXT_UPDATED);
+    }
+    return rc;
+}
+
+static struct outcome beginning(const struct plan *p)
+{
+    struct outcome o = { .owner = p->x == NOWHERE || p->plain ? NONE : X, .named = { NONE, NONE } };
+
+    if (p->x != NOWHERE)
+        o.job[X] = (struct item){ p->x, p->large ? LARGE : TEXT_X, 0, EXPLORE_START_NS };
+    return o;
+}
+
+/* ---- Is it the same? ---- */
+
+static bool same_item(const struct item *a, const struct item *b, bool inside)
+{
+    if (a->place != b->place)
+        return false;
+    return !inside ||
+           (a->len == b->len && a->headers_len == b->headers_len && a->at_ns == b->at_ns);
+}
+
+/* Who comes when somebody has the job in hand may be told so rather than that it is gone, or (a
+ * cancel of one that is being changed) than that it has taken it.  Gone it is. */
+static bool same_answer(const struct plan *p, enum verb verb, int is, int as)
+{
+    bool names = verb == CANCEL || verb == CANCEL_KEY || verb >= CHANGE;
+
+    if (names && is == DUE_EBUSY && as == DUE_ENOENT)
+        return true;
+    if (verb == CANCEL && is == DUE_EBUSY && as == 0)
+        return p->large;
+    return is == as;
+}
+
+static bool same(const struct plan *p, const struct outcome *is, const struct outcome *as)
+{
+    bool equal = is->owner == as->owner && is->kept == as->kept &&
+                 same_item(&is->got, &as->got, as->got.place != NOWHERE);
+
+    for (unsigned i = 0; i < p->verbs; i++) {
+        equal = equal && same_answer(p, p->verb[i], is->rc[i], as->rc[i]);
+        if (p->verb[i] <= PUT_SECOND)
+            equal = equal && is->named[p->verb[i]] == as->named[p->verb[i]];
+    }
+    for (unsigned i = 0; i < JOBS; i++)
+        equal = equal && same_item(&is->job[i], &as->job[i],
+                                   as->job[i].place == WAITS || as->job[i].place == DEAD);
+    return equal;
+}
+
+/* Which of two that name the same job put it in cannot be seen from outside: the first, be it. */
+static void rename_second(struct outcome *o)
+{
+    if (o->named[0] != BY_SECOND || o->named[1] != BY_SECOND)
+        return;
+    o->named[0] = o->named[1] = BY_FIRST;
+    o->job[BY_FIRST] = o->job[BY_SECOND];
+    o->job[BY_SECOND] = (struct item){ .place = NOWHERE };
+    if (o->owner == BY_SECOND)
+        o->owner = BY_FIRST;
+}
+
+/* Is it what comes of the verbs in some order, those of @left after those that made @o? */
+static bool comes_of(const struct plan *p, const struct outcome *is, struct outcome o,
+                     unsigned left)
+{
+    if (left == 0) {
+        rename_second(&o);
+        return same(p, is, &o);
+    }
+    for (unsigned i = 0; i < p->verbs; i++) {
+        struct outcome next = o;
+
+        if (!(left & 1u << i))
+            continue;
+        next.rc[i] = reference(&next, p, p->verb[i]);
+        if (comes_of(p, is, next, left & ~(1u << i)))
+            return true;
+    }
+    return false;
+}
+
+bool orders_explain(const struct plan *plan, const struct outcome *is)
+{
+    return comes_of(plan, is, beginning(plan), (1u << plan->verbs) - 1);
+}
