@@ -17,8 +17,8 @@
  *                Who sends to a store writes attempts under T, before it tells the taker (G3).
  *            R2  each who holds a job counts itself out; whoever is last sees what the others did
  *            R3  whoever reserves says so (reserves) before it takes -> who cancels and finds a job
- *                taken sees that it may come back, and marks it, under T.  Who makes a job wait
- *                again does it under T, and looks for the mark.
+ *                taken sees that it may come back (with a store it always may), and marks it,
+ *                under T.  Who makes a job wait again does it under T, and looks for the mark.
  *            described elsewhere: J1 job.h, G3 commit.c
  *
  * Not here   What holders answer: answer.c.
@@ -337,7 +337,10 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
     struct due__tenure t;
     int rc = DUE_EAGAIN;
 
-    if (!due__load_relaxed(&q->reserves) && due__word_state(seen) != DUE__CHANGING) { /* R3 */
+    bool comes_back = due__load_relaxed(&q->reserves) || /* R3 */
+                      q->commits != NULL ||              /* whoever takes it may be refused */
+                      due__word_state(seen) == DUE__CHANGING;
+    if (!comes_back) {
         bool lent = due__word_state(seen) == DUE__LENT && due__word_generation(seen) == generation;
         return lent ? DUE_EBUSY : DUE_EAGAIN; /* the change that was found is over: look anew */
     }
