@@ -167,7 +167,8 @@ static bool taken_by_then(const struct due_queue *q, const struct due__batch *b,
     return will_put(b, by) || (b == q->commits->next && will_put(q->commits->now, by));
 }
 
-/* Its key, if it is the job's still; and what becomes of that by its removal.  One that was taken
+/* Its key, if it is the job's still; and what becomes of that by its removal.  One that is being
+ * taken over is kept like any other: whoever takes it over may be refused yet.  One that was taken
  * over and is nobody's by now may be the job's again in a store that has lost that. */
 static void describe_key(struct due_queue *q, const struct due__batch *b,
                          const struct due__entry *e, due_change *ch)
@@ -187,7 +188,7 @@ static void describe_key(struct due_queue *q, const struct due__batch *b,
     ch->record.key_len = key->len;
     ch->record.keep_key_ns = key->term_ns;
     ch->was_kept = ch->kind == DUE_CHANGE_PUT && told.was_kept;
-    if (done && told.has && key->term_ns > 0)
+    if (done && (told.has || told.by != 0) && key->term_ns > 0)
         ch->key_kept_ns = due__time_add(due__clock_now(&q->clock), key->term_ns);
 }
 
