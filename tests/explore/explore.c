@@ -18,20 +18,21 @@
 #include "engine.h"
 
 static const struct explore_scenario *const rooms[] = {
-    explore_scenarios_litmus,   /* the explorer itself */
-    explore_scenarios_rooms,    /* lock, bell, inbox, window */
-    explore_scenarios_queue,    /* a queue without proxies */
-    explore_scenarios_calling,  /* calls that pass from one to the next */
-    explore_scenarios_ahead,    /* what is shown, and what stands before it */
-    explore_scenarios_closing,  /* close against everybody, and room */
-    explore_scenarios_settings, /* proxies, clocks, the descriptor */
-    explore_scenarios_stored,   /* a stored queue and its commits */
-    explore_scenarios_leases,   /* jobs that are answered for */
-    explore_scenarios_changes,  /* jobs that are changed, or come again */
-    explore_scenarios_orders,   /* one job, perhaps with a key, and several verbs */
-    explore_scenarios_gates,    /* groups and limits */
-    explore_scenarios_events,   /* a hook that is told of each step */
-    explore_scenarios_stopping, /* a pool of workers that is stopped */
+    explore_scenarios_litmus,        /* the explorer itself */
+    explore_scenarios_rooms,         /* lock, bell, inbox, window */
+    explore_scenarios_queue,         /* a queue without proxies */
+    explore_scenarios_calling,       /* calls that pass from one to the next */
+    explore_scenarios_ahead,         /* what is shown, and what stands before it */
+    explore_scenarios_closing,       /* close against everybody, and room */
+    explore_scenarios_settings,      /* proxies, clocks, the descriptor */
+    explore_scenarios_stored,        /* a stored queue and its commits */
+    explore_scenarios_leases,        /* jobs that are answered for */
+    explore_scenarios_changes,       /* jobs that are changed, or come again */
+    explore_scenarios_orders,        /* one job, perhaps with a key, and several verbs */
+    explore_scenarios_stored_orders, /* the same with a store */
+    explore_scenarios_gates,         /* groups and limits */
+    explore_scenarios_events,        /* a hook that is told of each step */
+    explore_scenarios_stopping,      /* a pool of workers that is stopped */
 };
 
 /* Executions of one search; quick bounds never hold as many. */

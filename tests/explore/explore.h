@@ -98,6 +98,7 @@ extern const struct explore_scenario explore_scenarios_stored[];
 extern const struct explore_scenario explore_scenarios_leases[];
 extern const struct explore_scenario explore_scenarios_changes[];
 extern const struct explore_scenario explore_scenarios_orders[];
+extern const struct explore_scenario explore_scenarios_stored_orders[];
 extern const struct explore_scenario explore_scenarios_gates[];
 extern const struct explore_scenario explore_scenarios_events[];
 extern const struct explore_scenario explore_scenarios_stopping[];

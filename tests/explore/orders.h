@@ -3,14 +3,18 @@
 #define DUE__EXPLORE_ORDERS_H
 
 #include "explore.h"
+#include "shelf.h"
 
 #define LARGE     66000u /* more than is copied under the lock */
 #define VERBS_MAX 3u
 #define NONE      9u /* of jobs: none of them */
+#define ANY       8u /* or whichever */
 
 /* Each text has its own length.  Jobs are numbered: X is there when they begin. */
 enum text { TEXT_X = 3, TEXT_PUT = 60, TEXT_UPDATED = 80, TEXT_CHANGED = 90 };
 enum { X, BY_FIRST, BY_SECOND, JOBS };
+
+#define ORDERS_KEY "key"
 
 enum verb {
     PUT_FIRST,
@@ -38,6 +42,8 @@ struct plan {
     enum due_key_policy policy[2];
     unsigned verbs;
     enum verb verb[VERBS_MAX];
+    bool stored;
+    bool async; /* what is answered 0 may be refused later */
 };
 
 /* A job as somebody got it, or as it is. */
@@ -56,7 +62,28 @@ struct outcome {
     struct item job[JOBS];
     unsigned owner; /* of the key */
     bool kept;      /* it is nobody's, and not to be had */
+    bool returns;   /* X was in hand for a verb that failed, and comes back */
 };
+
+struct ledger {
+    struct plan plan;
+    due_queue *q;
+    due_clock *clock; /* turned by hand; NULL: the explorer's */
+    struct shelf shelf;
+    due_id x;
+    due_job held;
+    due_job taken;
+    due_id id[2];
+    int rc[VERBS_MAX];
+};
+extern struct ledger *ledger;
+
+/* In setup: a queue, then X and the threads. */
+void orders_open(struct plan plan, due_options o);
+void orders_begin(void);
+
+/* What came of it must be explained, and all that is left can be had. */
+void orders_check(void);
 
 /* The deadline that a PUT or CHANGE gives. */
 int64_t order_at(enum verb verb);

@@ -60,10 +60,10 @@ static int reference_cancel(struct outcome *o, const struct plan *p, unsigned jo
 {
     if (job == NONE || o->job[job].place == NOWHERE)
         return DUE_ENOENT;
-    if (o->job[job].place == TAKEN || o->job[job].place == RESERVED)
-        return DUE_EBUSY;
-    reference_end(o, p, job, false);
-    return 0;
+    bool busy = o->job[job].place == TAKEN || o->job[job].place == RESERVED;
+    if (!busy || o->returns) /* it does not come back, then */
+        reference_end(o, p, job, false);
+    return busy ? DUE_EBUSY : 0;
 }
 
 static int reference_take(struct outcome *o, const struct plan *p, enum verb verb)
@@ -157,8 +157,8 @@ static bool same_answer(const struct plan *p, enum verb verb, int is, int as)
     if (names && is == DUE_EBUSY && as == DUE_ENOENT)
         return true;
     if (verb == CANCEL && is == DUE_EBUSY && as == 0)
-        return p->large;
-    return is == as;
+        return p->large || p->stored;
+    return is == as || (is == DUE_EINDOUBT && as == 0);
 }
 
 static bool same(const struct plan *p, const struct outcome *is, const struct outcome *as)
@@ -169,7 +169,8 @@ static bool same(const struct plan *p, const struct outcome *is, const struct ou
     for (unsigned i = 0; i < p->verbs; i++) {
         equal = equal && same_answer(p, p->verb[i], is->rc[i], as->rc[i]);
         if (p->verb[i] <= PUT_SECOND)
-            equal = equal && is->named[p->verb[i]] == as->named[p->verb[i]];
+            equal = equal && (is->named[p->verb[i]] == as->named[p->verb[i]] ||
+                              as->named[p->verb[i]] == ANY);
     }
     for (unsigned i = 0; i < JOBS; i++)
         equal = equal && same_item(&is->job[i], &as->job[i],
@@ -178,15 +179,44 @@ static bool same(const struct plan *p, const struct outcome *is, const struct ou
 }
 
 /* Which of two that name the same job put it in cannot be seen from outside: the first, be it. */
-static void rename_second(struct outcome *o)
+static void rename_second(struct outcome *o, const struct outcome *is)
 {
-    if (o->named[0] != BY_SECOND || o->named[1] != BY_SECOND)
+    struct item first = o->job[BY_FIRST];
+
+    if (is->named[0] != BY_FIRST || is->named[1] != BY_FIRST ||
+        (o->named[0] != BY_SECOND && o->named[1] != BY_SECOND))
         return;
-    o->named[0] = o->named[1] = BY_FIRST;
+    for (unsigned n = 0; n < 2; n++)
+        o->named[n] = o->named[n] == BY_SECOND ? BY_FIRST : o->named[n];
     o->job[BY_FIRST] = o->job[BY_SECOND];
-    o->job[BY_SECOND] = (struct item){ .place = NOWHERE };
+    o->job[BY_SECOND] = first;
     if (o->owner == BY_SECOND)
         o->owner = BY_FIRST;
+}
+
+static bool failed(int rc)
+{
+    return rc == DUE_EINDOUBT || rc == DUE_ETIMEDOUT || rc == DUE_ENOSPC || rc == DUE_EACCES ||
+           rc == DUE_ESTORE;
+}
+
+/* With a store: may the verb have done nothing?  It failed; or it met another that had the job, or
+ * its key, in hand at that moment, perhaps in vain. */
+static bool may_be_void(const struct plan *p, const struct outcome *is, unsigned i)
+{
+    bool others = false;
+
+    for (unsigned other = 0; other < p->verbs; other++)
+        others |= other != i && failed(is->rc[other]);
+    if (!p->stored || failed(is->rc[i]))
+        return p->stored;
+    if (p->async && p->verb[i] <= PUT_SECOND && is->rc[i] == 0)
+        return true;
+    if (p->verb[i] == CANCEL || p->verb[i] == CANCEL_KEY)
+        return false; /* what it has met, it has marked */
+    if (is->rc[i] == DUE_EAGAIN || is->rc[i] == DUE_EBUSY)
+        return others || p->verb[i] >= TAKE;
+    return is->rc[i] == DUE_EEXIST && others;
 }
 
 /* Is it what comes of the verbs in some order, those of @left after those that made @o? */
@@ -194,7 +224,9 @@ static bool comes_of(const struct plan *p, const struct outcome *is, struct outc
                      unsigned left)
 {
     if (left == 0) {
-        rename_second(&o);
+        if (o.returns && o.job[X].place == RESERVED)
+            o.job[X].place = WAITS;
+        rename_second(&o, is);
         return same(p, is, &o);
     }
     for (unsigned i = 0; i < p->verbs; i++) {
@@ -203,6 +235,20 @@ static bool comes_of(const struct plan *p, const struct outcome *is, struct outc
         if (!(left & 1u << i))
             continue;
         next.rc[i] = reference(&next, p, p->verb[i]);
+        if (comes_of(p, is, next, left & ~(1u << i)))
+            return true;
+        if (!may_be_void(p, is, i))
+            continue;
+        next = o;
+        next.rc[i] = is->rc[i];
+        if (p->verb[i] <= PUT_SECOND)
+            next.named[p->verb[i]] = ANY;
+        if (comes_of(p, is, next, left & ~(1u << i)))
+            return true;
+        if (p->verb[i] <= PUT_SECOND || p->verb[i] == CHANGE || next.job[X].place != WAITS)
+            continue;
+        next.job[X].place = RESERVED; /* so that others take its key over */
+        next.returns = true;
         if (comes_of(p, is, next, left & ~(1u << i)))
             return true;
     }

@@ -7,27 +7,9 @@
 
 #include "acts.h"
 #include "atomic.h"
-#include "due/store.h"
+#include "shelf.h"
 
 #define PUTS 3u
-
-/* The store: what has landed, and how often it is not reached. */
-struct shelf {
-    due_store head;
-    bool closed;
-    bool fenced;    /* somebody else has the jobs */
-    unsigned away;  /* calls of ready that fail still */
-    unsigned doubt; /* calls of commit that answer in doubt still, the batch having landed */
-    bool ahead;     /* batches are sent ahead */
-    unsigned deaf;  /* calls of commit that hear nothing still: DUE_EAGAIN */
-    size_t room;    /* bytes that may be on their way to it; 0: any */
-    uint64_t number;
-    uint64_t answered;
-    const due_change *prepared;
-    size_t n_prepared;
-    due_id id[PUTS];
-    bool there[PUTS];
-};
 
 struct shop {
     due_queue *q;
@@ -40,165 +22,6 @@ struct shop {
 };
 
 static struct shop *shop;
-
-/* ---- The store ---- */
-
-static struct shelf *shelf_of(due_store *s)
-{
-    return (struct shelf *)(void *)s;
-}
-
-static int shelf_open(due_store *s, const struct due_store_open *how, struct due_store_info *info,
-                      due_error *error)
-{
-    (void)s, (void)how, (void)error;
-    *info = (struct due_store_info){
-        .writer = 1, .batch_changes = 2, .batch_bytes = 100, .renew_ns = DUE_FOREVER
-    };
-    return 0;
-}
-
-static int shelf_ready(due_store *s, int64_t until_ns)
-{
-    struct shelf *it = shelf_of(s);
-
-    (void)until_ns;
-    explore_check(!it->closed, "used after close");
-    if (it->fenced)
-        return DUE_EFENCED;
-    if (it->away == 0)
-        return 0;
-    it->away--;
-    return DUE_EAGAIN;
-}
-
-static unsigned slot_of(struct shelf *it, due_id id)
-{
-    for (unsigned i = 0; i < PUTS; i++) {
-        if (it->there[i] && due_id_equal(it->id[i], id))
-            return i;
-    }
-    return PUTS;
-}
-
-static void land(struct shelf *it, const due_change *ch)
-{
-    unsigned at = slot_of(it, ch->record.id);
-
-    explore_check((ch->kind == DUE_CHANGE_PUT) == (at == PUTS), "put twice, or dropped unseen");
-    if (ch->kind == DUE_CHANGE_DROP) {
-        it->there[at] = false;
-        return;
-    }
-    for (at = 0; at < PUTS && it->there[at]; at++)
-        ;
-    it->id[at] = ch->record.id;
-    it->there[at] = true;
-}
-
-/* The changes of one batch are under way together. */
-static void weigh(const struct shelf *it, const due_change *changes, size_t n)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < n; i++)
-        bytes += changes[i].kind == DUE_CHANGE_PUT ? changes[i].record.len : 0;
-    explore_check(it->room == 0 || bytes <= it->room, "%zu bytes are on their way", bytes);
-}
-
-static int shelf_commit(due_store *s, const due_change *changes, size_t n, uint64_t number,
-                        int64_t until_ns)
-{
-    struct shelf *it = shelf_of(s);
-
-    (void)until_ns;
-    explore_check(!it->closed, "a batch after close");
-    explore_check(n <= 2, "a batch of %zu", n);
-    weigh(it, changes, n);
-    if (it->deaf > 0) {
-        it->deaf--;
-        return DUE_EAGAIN;
-    }
-    for (size_t i = 0; number > it->number && i < n; i++)
-        land(it, &changes[i]);
-    it->number = number;
-    if (it->doubt == 0) {
-        it->answered = number;
-        return 0;
-    }
-    it->doubt--;
-    return DUE_EINDOUBT;
-}
-
-static int shelf_prepare(due_store *s, const due_change *changes, size_t n, uint64_t number)
-{
-    struct shelf *it = shelf_of(s);
-
-    explore_check(number == it->answered + 1 || number == it->answered + 2, "not the next batch");
-    it->prepared = changes;
-    it->n_prepared = n;
-    return it->ahead ? 0 : DUE_ENOTSUP;
-}
-
-/* It lands at once; that is heard of with commit only. */
-static int shelf_send(due_store *s, uint64_t number, int64_t until_ns)
-{
-    struct shelf *it = shelf_of(s);
-
-    (void)until_ns;
-    explore_check(!it->closed, "a batch after close");
-    explore_check(number == it->answered + 1, "sent before the last was answered");
-    for (size_t i = 0; number > it->number && i < it->n_prepared; i++)
-        land(it, &it->prepared[i]);
-    it->number = number;
-    return 0;
-}
-
-static int shelf_load(due_store *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
-                      int64_t until_ns)
-{
-    (void)s, (void)rewind, (void)max, (void)visit, (void)ctx, (void)until_ns;
-    return 0;
-}
-
-static int shelf_find(due_store *s, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
-{
-    (void)s, (void)id, (void)visit, (void)ctx, (void)until_ns;
-    return DUE_ENOENT;
-}
-
-static int shelf_renew(due_store *s, int64_t *held_ns, int64_t until_ns)
-{
-    (void)s, (void)until_ns;
-    *held_ns = DUE_FOREVER;
-    return 0;
-}
-
-static int shelf_close(due_store *s, int64_t until_ns)
-{
-    (void)until_ns;
-    shelf_of(s)->closed = true;
-    return 0;
-}
-
-static void shelf_nothing(due_store *s)
-{
-    (void)s;
-}
-
-static const struct due_store_verbs verbs = {
-    .open = shelf_open,
-    .ready = shelf_ready,
-    .commit = shelf_commit,
-    .prepare = shelf_prepare,
-    .send = shelf_send,
-    .load = shelf_load,
-    .find = shelf_find,
-    .renew = shelf_renew,
-    .close = shelf_close,
-    .interrupt = shelf_nothing,
-    .free = shelf_nothing,
-};
 
 /* ---- Threads ---- */
 
@@ -249,26 +72,9 @@ static void close_now(void *arg)
 
 /* ---- What must hold ---- */
 
-/* Is there room for who stands in line for it?  A call of more bytes than the bound is alone. */
-static bool room_for(const struct due__commits *c, const struct due__asked *a)
-{
-    uint64_t owed = c->submitted_bytes - c->settled_bytes;
-
-    return owed == 0 || owed + a->bytes <= c->unsettled_bytes_max;
-}
-
 static void stored_idle(void)
 {
-    const struct due__commits *c = shop->q->commits;
-
-    explore_check(c->key.word == 0 && c->calls.word == 0, "everybody rests, and a lock is held");
-    explore_check(c->inbox.tail.p == &c->inbox.head.node || c->retry_at_ns != 0,
-                  "a change is forgotten in the inbox");
-    explore_check(!c->pending || c->retry_at_ns != 0, "a batch is forgotten");
-    for (const struct due__asked *a = c->first; a != NULL; a = a->next)
-        explore_check(a->goal != 0 ? c->settled < a->goal : a->left > 0,
-                      "a call is over, and its caller sleeps");
-    explore_check(c->line == NULL || !room_for(c, c->line), "there is room, and somebody waits");
+    shelf_at_rest(shop->q);
 }
 
 static void stored_check(void)
@@ -276,13 +82,13 @@ static void stored_check(void)
     struct due_stats s;
 
     if (!shop->closed) {
-        shop->shelf.away = shop->shelf.doubt = shop->shelf.deaf = 0;
+        shelf_mend(&shop->shelf);
         explore_check(due_flush(shop->q, DUE_S(1)) == 0, "it cannot be flushed");
     }
     explore_check(due_stats(shop->q, &s) == 0, "stats");
     uint64_t waiting = 0;
     for (unsigned i = 0; i < PUTS; i++) {
-        bool there = slot_of(&shop->shelf, shop->id[i]) != PUTS;
+        bool there = shelf_get(&shop->shelf, shop->id[i]) != NULL;
         bool removed = shop->gone[i] == 0 || shop->gone[i] == DUE_EINDOUBT;
 
         if (shop->put[i] == 0 && !removed)
@@ -309,8 +115,8 @@ static void fenced_check(void)
     explore_check(due_stats(shop->q, &s) == 0, "stats");
     explore_check(s.waiting == 0 && s.unsettled == 0 && s.unsettled_bytes == 0,
                   "%llu wait, and nobody will have them", (unsigned long long)s.waiting);
-    for (unsigned i = 0; i < PUTS; i++)
-        explore_check(!shop->shelf.there[i], "job %u is there", i);
+    for (unsigned i = 0; i < SHELF_JOBS; i++)
+        explore_check(!shop->shelf.job[i].there, "job %u is there", i);
 }
 
 /* ---- Scenarios ---- */
@@ -318,7 +124,7 @@ static void fenced_check(void)
 static void open_shop(enum due_confirm confirm)
 {
     shop = explore_new(sizeof *shop);
-    shop->shelf.head.verbs = &verbs;
+    shelf_make(&shop->shelf, 2);
     shop->clock = due_clock_manual(DUE_S(1));
     due_options o = { .size = DUE_OPTIONS_INIT,
                       .allocator = &explore_allocator,
@@ -333,9 +139,7 @@ static void open_shop(enum due_confirm confirm)
         shop->put[i] = DUE_EINVAL;
         shop->gone[i] = 1;
     }
-    struct due__commits *c = shop->q->commits;
-    c->loading = 0; /* there is nothing, and it is no part of these scenarios */
-    c->held_ns = c->renew_at_ns = DUE_FOREVER;
+    shelf_loaded(shop->q);
 }
 
 /* There is room for the bytes of one job at a time. */
