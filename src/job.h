@@ -120,11 +120,13 @@ _Static_assert(sizeof(struct due__job) == 64, "a job is one cache line");
 
 /* ---- The slab ---- */
 
-#define DUE__SPAN_JOBS  4096u
+#ifndef DUE__SPAN_SHIFT /* the explorer sets it lower: who looks at all places is sooner done */
 #define DUE__SPAN_SHIFT 12
-#define DUE__SEGMENTS   (DUE__JOB_BITS - DUE__SPAN_SHIFT + 1)
-#define DUE__MAGAZINE   128u
-#define DUE__NO_JOB     UINT32_MAX
+#endif
+#define DUE__SPAN_JOBS (1u << DUE__SPAN_SHIFT)
+#define DUE__SEGMENTS  (DUE__JOB_BITS - DUE__SPAN_SHIFT + 1)
+#define DUE__MAGAZINE  128u
+#define DUE__NO_JOB    UINT32_MAX
 
 /* 4,096 places, and what the depot knows of them. */
 struct due__span {
