@@ -184,7 +184,10 @@ static int finish(struct due__redis *s, const due_change *changes, size_t n, uin
         due__redis_load_count(s, changes, n, number);
         s->counted = number;
     }
-    return s->unconfirmed == number ? DUE_EINDOUBT : 0;
+    if (s->unconfirmed == number)
+        return DUE_EINDOUBT;
+    s->told = number;
+    return 0;
 }
 
 static bool is_under_way(const struct due__redis *s, uint64_t number)

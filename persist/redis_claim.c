@@ -267,10 +267,13 @@ static void settle_doubt(struct due__redis *s, const struct due__redis_survey *w
     s->doubt = 0;
 }
 
-/* It is the queue that logs it, as it does for every store. */
+/* It is the queue that logs it, as it does for every store.  What had landed without its knowledge,
+ * while another call waited for its own answer, is sent again: to the queue it was in doubt. */
 static void note_loss(struct due__redis *s)
 {
     s->lost = true;
+    s->landed = s->told;
+    s->counted = s->told < s->counted ? s->told : s->counted;
     s->doubt = 0;
     s->unconfirmed = 0;
     s->has_entries = s->has_dead = s->lossy = true;

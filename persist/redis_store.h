@@ -268,6 +268,7 @@ struct due__redis {
     int64_t rival_ns;                /* C: boottime until which an older owner's lease may run */
     uint64_t landed;                 /* C: number of the last batch that did */
     uint64_t counted;                /* C: of the last that the load has taken into account */
+    uint64_t told;                   /* C: of the last that the queue was told has landed */
     uint64_t doubt;                  /* C: number of the batch in doubt, or 0 */
     uint64_t unconfirmed;            /* C: landed, but too few replicas have it */
     uint64_t sent;                   /* C: the last that was ever sent */

@@ -78,6 +78,36 @@ REDIS_TEST(redis_ahead, a_call_of_another_kind_comes_first_and_alone)
 }
 
 /* The list of topics must not lack one because a batch that would have entered it did not land. */
+/* Its answer was read, and nobody has heard it, when the server lost it: after DUE_ELOST the queue
+ * takes it for one that has not landed. */
+REDIS_TEST(redis_ahead, one_that_landed_unheard_and_was_lost_is_sent_again)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change one = put(1, 1);
+    due_change two = put(2, 2);
+    due_change three = put(3, 3);
+    struct seen seen = { 0 };
+
+    cr_assert_eq(commit_one(store, one, 1), 0);
+    cr_assert_eq(prepare_one(store, &two, 2), 0);
+    cr_assert_eq(send(store, 2), 0);
+    cr_expect_eq(load_all(store, 1, &seen), 0);
+    cr_expect_eq(inside(store)->landed, 2u, "the load did not wait for it");
+    redis_server_kill(&server);
+    cr_assert_eq(redis_server_run(&server), 0);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(commit_one(store, two, 2), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    due__link_down(inside(store)->link);
+    cr_expect_eq(commit_one(store, three, 3), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+    seen.n = 0;
+    cr_expect_eq(load_all(store, 1, &seen), 0);
+    cr_expect_eq(seen.n, 2u);
+    free(seen.data);
+    finish(store);
+}
+
 REDIS_TEST(redis_ahead, a_topic_is_entered_by_a_batch_that_lands)
 {
     due_store *store = opened((due_redis_options){ 0 });
