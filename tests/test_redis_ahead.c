@@ -77,7 +77,6 @@ REDIS_TEST(redis_ahead, a_call_of_another_kind_comes_first_and_alone)
     finish(store);
 }
 
-/* The list of topics must not lack one because a batch that would have entered it did not land. */
 /* Its answer was read, and nobody has heard it, when the server lost it: after DUE_ELOST the queue
  * takes it for one that has not landed. */
 REDIS_TEST(redis_ahead, one_that_landed_unheard_and_was_lost_is_sent_again)
@@ -108,6 +107,7 @@ REDIS_TEST(redis_ahead, one_that_landed_unheard_and_was_lost_is_sent_again)
     finish(store);
 }
 
+/* The list of topics must not lack one because a batch that would have entered it did not land. */
 REDIS_TEST(redis_ahead, a_topic_is_entered_by_a_batch_that_lands)
 {
     due_store *store = opened((due_redis_options){ 0 });
