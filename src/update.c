@@ -367,14 +367,20 @@ static int draft_new(struct due_queue *q, uint32_t number, const struct wish *wi
     return 0;
 }
 
-/* The job becomes the caller's own. */
+/* The job becomes the caller's own.  If another takes it, or brings it back, between the look
+ * whether it waits and that whether it is dead, it is looked at anew. */
 static int own(struct due_queue *q, uint32_t number, uint32_t generation, const struct wish *wish)
 {
-    int rc = q->commits != NULL ? due__claim_sent(q, number, generation)
-                                : due__claim_change(q, number, generation);
-
-    if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
-        rc = due__exhume_one(q, number, generation, DUE__CHANGING);
+    const struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w;
+    int rc;
+    do {
+        w = due__load_acquire(&j->word); /* J1 */
+        rc = (q->commits != NULL ? due__claim_sent : due__claim_change)(q, number, generation);
+        if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
+            rc = due__exhume_one(q, number, generation, DUE__CHANGING);
+    } while (rc == DUE_ENOENT && due__word_generation(w) == generation &&
+             due__load_acquire(&j->word) != w); /* J1 */
     return rc;
 }
 
