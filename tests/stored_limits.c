@@ -30,8 +30,7 @@ static bool over(const struct stored_world *w, const struct stored_limit *l, int
     return l->expires != 0 ? l->expires <= w->now : l->ttl != 0 && deadline + l->ttl <= w->now;
 }
 
-/* Is its time over, by all that is known, or perhaps? */
-static bool expired(const struct stored_world *w, const struct stored_job *j, bool surely)
+bool stored_expired(const struct stored_world *w, const struct stored_job *j, bool surely)
 {
     bool some = false;
     bool all = j->times > 0;
@@ -83,9 +82,9 @@ bool stored_expire(struct stored_world *w, int topic, bool all)
 
         if ((topic >= 0 && j->topic != topic) || w->paused[j->topic] || (!j->in && !j->unsure) ||
             ((j->dead || leased(w, j)) && !restless(j)) || !ripe(w, j, false) ||
-            !expired(w, j, false))
+            !stored_expired(w, j, false))
             continue;
-        if (!certain || restless(j) || !expired(w, j, true))
+        if (!certain || restless(j) || !stored_expired(w, j, true))
             j->mortal = true;
         else if (!ask(w, j, all && ripe(w, j, true) && !stored_kept_back(w, j)))
             return false;

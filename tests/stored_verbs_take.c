@@ -110,6 +110,8 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "handed out though it is reserved", j);
     if (!ripe(w, j, false))
         return stored_wrong(w, "handed out early", j);
+    if (stored_expired(w, j, true))
+        return stored_wrong(w, "handed out though its time is over", j);
     if (w->paused[j->topic])
         return stored_wrong(w, "handed out though its topic is paused", j);
     if (j->dead && !j->mortal)

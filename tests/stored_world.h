@@ -236,12 +236,13 @@ void stored_key_ended(struct stored_world *w, const struct stored_job *j, bool d
 void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure);
 bool stored_round_may_be(const struct stored_world *w, const struct stored_job *j, int64_t until);
 
-/* What limit the next job gets.  Somebody has tried to take jobs, of @topic or with -1 of any:
- * those whose time is over are dead by now, or may be; if @all, nothing else was there.  Of the
- * dead some may have been discarded, because it is long ago, or there are too many.  Has @j died so
- * long ago, or perhaps? */
+/* What limit the next job gets.  Is the time of @j over, for sure or perhaps?  Somebody has tried
+ * to take jobs, of @topic or with -1 of any: those whose time is over are dead by now, or may be;
+ * if @all, nothing else was there.  Of the dead some may have been discarded, because it is long
+ * ago, or there are too many.  Has @j died so long ago, or perhaps? */
 void stored_limit_life(const struct stored_world *w, struct stored_job *j, due_spec *spec,
                        uint64_t value);
+bool stored_expired(const struct stored_world *w, const struct stored_job *j, bool surely);
 bool stored_expire(struct stored_world *w, int topic, bool all);
 void stored_age(struct stored_world *w);
 bool stored_overdue(const struct stored_world *w, const struct stored_job *j);
