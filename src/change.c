@@ -212,7 +212,10 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
     if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__KICK ||
         e->purpose == DUE__REVIVE || e->purpose == DUE__RETURN)
         ch.record.until_ns = s->want_ns;
+    bool kept = ch.record.until_ns == s->was_ns;
     describe_put(q, e->number, due__content_of(q, e->number, e->draft), &ch.record);
+    if (kept && s->stored == DUE__ROUND_LATE) /* and this round was due already */
+        ch.record.until_ns = ch.record.deadline_ns;
     if (ch.record.until_ns == DUE__DEAD_THERE)
         ch.record.until_ns = ch.record.deadline_ns; /* of no meaning for the dead */
     if (e->purpose == DUE__NO_CHANGE && ch.was_dead)

@@ -277,8 +277,12 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     if (e->purpose == DUE__RETURN && e->rc != 0) {
         struct due__stored *s = due__stored_at(q->commits, e->number);
 
-        s->stored = DUE__TO_STORE;
-        s->was_ns = s->want_ns; /* of a round the store may have the next one */
+        if (s->stored == DUE__NOT_STORED) {
+            s->stored = DUE__TO_STORE;
+            s->was_ns = s->want_ns;
+        } else {
+            s->stored = DUE__ROUND_LATE; /* was_ns is that of the next one, which a removal names */
+        }
         due__mirror_later(q->commits, e->number);
     }
     if (e->purpose == DUE__UPDATE)

@@ -61,7 +61,8 @@ enum due__kept {
     DUE__NOT_STORED = 0,
     DUE__IS_STORED,
     DUE__WAS_STORED, /* the store has lost something: it may be there or not */
-    DUE__TO_STORE    /* it is not there, and is to be */
+    DUE__TO_STORE,   /* it is not there, and is to be */
+    DUE__ROUND_LATE  /* its next round is there, and this one is to be */
 };
 
 /* ---- The index ---- */

@@ -56,6 +56,9 @@ static bool time_known(const struct stored_world *w, struct stored_job *j, int64
     /* One that a full store did not let die is tried again a second later, and to debounce it then
      * is to choose the later of that and the new one. */
     another |= (w->pattern & STORED_FULL) && j->key != 0 && until >= DUE_S(1) && until == deadline;
+    /* A round that a full store did not take back is put again as due at its own deadline. */
+    for (int i = 0; i < j->times && j->every != 0 && stored_fails(w); i++)
+        another |= until == deadline && j->time[i].deadline == deadline;
     if (another)
         add_time(j, until, deadline, false);
     for (int i = 0; i < j->times; i++) {

@@ -344,6 +344,45 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
     shop_close(&s);
 }
 
+/* And it is cancelled before that.  False: the taker was in time, so it was not put back. */
+static bool cancelled_on_its_way_back(void)
+{
+    struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_job job;
+
+    lab_turn_to(&s.lab, 10);
+    uint64_t before = commits(&s);
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .call = before + 1,
+                                                       .kind = MEMORY_BLOCK_AFTER });
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .call = before + 2,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_FULL });
+    bool late = due_dequeue(s.lab.q, &job, 0) != 0;
+    if (late)
+        memory_store_until(s.store, MEMORY_COMMIT, before + 2);
+    else
+        due_job_done(&job);
+    int rc = DUE_EBUSY;
+    for (int i = 0; i < 3000 && rc == DUE_EBUSY; i++) {
+        rc = due_cancel(s.lab.q, id, NULL); /* the store takes removals still */
+        crew_sleep(DUE_MS(1));
+    }
+    cr_expect(rc == 0 || rc == DUE_ENOENT, "%s", due_error_name(rc));
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u, "it comes back after a restart");
+    shop_close(&s);
+    return late;
+}
+
+Test(stored_repeat, refused_on_its_way_back_the_round_can_be_removed, .timeout = 60)
+{
+    for (int i = 0; i < 20 && !cancelled_on_its_way_back(); i++)
+        ;
+}
+
 Test(stored_repeat, in_a_batch_with_others, .timeout = 60)
 {
     struct shop s = shop_make();
