@@ -22,6 +22,7 @@ struct world {
     due_job own;           /* the lease, if no verb answers for it */
     due_job got[2][TAKES]; /* what a thread has reserved */
     int64_t base_ns;       /* when both begin */
+    int64_t end_ns;        /* of the test: from then on each pair is tried once only */
     const struct verb *verb[2];
     int rc[2];
     atomic_uint begin; /* the round under way */
