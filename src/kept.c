@@ -115,7 +115,8 @@ void due__kept_write(struct due_queue *q, struct due__batch *b)
     }
     if (!c->later)
         keep_some(q, b);
-    forget_some(q, b);
+    if (b->keeping == NULL) /* one of those may be over by now: two changes of one key */
+        forget_some(q, b);
 }
 
 void due__kept_end(struct due_queue *q, struct due__batch *b, int rc)

@@ -20,6 +20,8 @@ struct flaky {
     due_allocator hooks; /* for due_options.allocator */
     size_t fail_at;      /* the allocation to refuse, counted from 0; FLAKY_NEVER */
     bool fail_on;        /* refuse all that come after it, too */
+    void (*on_alloc)(void *ctx, size_t size); /* sees each allocation before it is made, or NULL */
+    void *on_alloc_ctx;
     atomic_size_t calls; /* allocations asked for */
     atomic_size_t live;  /* blocks that are out */
     atomic_size_t bytes; /* and their bytes */
@@ -38,6 +40,8 @@ static inline void *flaky_alloc(void *ctx, size_t size)
     struct flaky *flaky = ctx;
     size_t call = atomic_fetch_add(&flaky->calls, 1);
 
+    if (flaky->on_alloc != NULL)
+        flaky->on_alloc(flaky->on_alloc_ctx, size);
     if (call == flaky->fail_at || (flaky->fail_on && call > flaky->fail_at))
         return NULL;
     struct flaky_block *block = malloc(sizeof *block + size);

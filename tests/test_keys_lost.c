@@ -1,5 +1,7 @@
 /* Keys that a store has lost the end of: a job gave its key up to another, which is gone, and in
  * the store it is the first one's again. */
+#include <stdio.h>
+
 #include "shop.h"
 
 #define LEASE 100
@@ -99,4 +101,61 @@ Test(keys_lost, a_key_that_is_somebodys_stays_his, .timeout = 60)
         cr_expect_null(memory_disk_wrong(s.disk));
         memory_disk_free(s.disk);
     }
+}
+
+/* ---- Kept long enough ---- */
+
+#define MANY    96  /* with each batch the queue forgets those of some shards */
+#define KEY_LEN 200 /* long ones: a block of their own size each */
+
+static const char *name(int i, char key[KEY_LEN + 1])
+{
+    snprintf(key, KEY_LEN + 1, "%0*d", KEY_LEN, i);
+    return key;
+}
+
+/* Each key is some job's, which is gone, and is kept until 10. */
+static void keep_many(struct shop *s, enum due_key_policy policy)
+{
+    char key[KEY_LEN + 1];
+    due_job job = { 0 };
+
+    for (int i = 0; i < MANY; i++) {
+        due_spec spec = { .on_key = policy, .keep_key_ns = 10 };
+
+        cr_assert_eq(shop_put(s, name(i, key), "jam", NULL, spec), 0);
+        cr_assert_eq(due_dequeue(s->lab.q, &job, 0), 0);
+        due_job_done(&job);
+    }
+}
+
+/* The clock is turned at one of the next allocations for a key. */
+struct turn {
+    due_clock *clock;
+    atomic_int left;
+};
+
+static void turn(void *ctx, size_t size)
+{
+    struct turn *t = ctx;
+
+    if (size >= KEY_LEN && size < 2 * KEY_LEN && atomic_fetch_sub(&t->left, 1) == 1)
+        due_clock_turn_to(t->clock, 20);
+}
+
+/* After the loss the store is told again of half of them; then all are over, and what is to be
+ * forgotten is looked for, for the same batch. */
+Test(keys_lost, a_key_is_not_kept_and_forgotten_at_once, .timeout = 60)
+{
+    struct shop s = shop_make();
+    struct turn t = { .clock = s.lab.clock };
+
+    keep_many(&s, DUE_KEY_REFUSE);
+    memory_disk_lose(s.disk, 1);
+    atomic_store(&t.left, MANY / 2);
+    s.lab.state->memory.on_alloc_ctx = &t;
+    s.lab.state->memory.on_alloc = turn;
+    lab_enqueue(&s.lab, "other", .at_ns = 90);
+    cr_expect_eq(due_clock_now(s.lab.clock), 20, "this proves nothing");
+    shop_close(&s);
 }
