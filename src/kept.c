@@ -75,6 +75,8 @@ static bool keep(struct due_queue *q, struct due__batch *b, const struct due__ke
     return true;
 }
 
+/* Also those that are over and not forgotten yet: the store may have lost that somebody took such a
+ * key over from a job that lives, and then it is that job's again. */
 static void keep_some(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;

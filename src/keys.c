@@ -359,7 +359,6 @@ uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, uint32_t *chai
                              struct due__kept_key *kept, uint32_t max)
 {
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 */
-    int64_t now = due__clock_now(&q->clock);
     uint32_t n = 0;
 
     if (keys == NULL)
@@ -374,10 +373,12 @@ uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, uint32_t *chai
              key = key->next) {
             bool leaves = key->place != 0;
 
-            if ((leaves ? key->kept_ns : key->term_ns) <= now || !due__key_is_kept(q, key))
+            if (!due__key_is_kept(q, key))
                 continue;
             kept[n].id = leaves ? due__id(q, key->place - 1, key->generation) : key->of.id;
             kept[n].until_ns = leaves ? key->kept_ns : key->term_ns;
+            if (kept[n].until_ns == 0) /* for the store that is none */
+                kept[n].until_ns = 1;
             kept[n].len = key->len;
             memcpy(kept[n++].bytes, key->bytes, key->len);
         }

@@ -159,3 +159,54 @@ Test(keys_lost, a_key_is_not_kept_and_forgotten_at_once, .timeout = 60)
     cr_expect_eq(due_clock_now(s.lab.clock), 20, "this proves nothing");
     shop_close(&s);
 }
+
+/* Of jobs that live their keys were taken over, and that was lost. */
+static void lose_many(struct shop *s)
+{
+    char key[KEY_LEN + 1];
+    due_job job[MANY];
+
+    for (int i = 0; i < MANY; i++) {
+        cr_assert_eq(shop_put(s, name(i, key), "tea", NULL, (due_spec){ .delay_ns = 0 }), 0);
+        cr_assert_eq(due_reserve(s->lab.q, &job[i], LEASE, 0), 0);
+    }
+    uint64_t before = memory_disk_batches(s->disk);
+    keep_many(s, DUE_KEY_REPLACE);
+    for (int i = 0; i < MANY; i++)
+        due_job_done(&job[i]);
+    lab_turn_to(&s->lab, 20);
+    memory_disk_lose(s->disk, (size_t)(memory_disk_batches(s->disk) - before));
+}
+
+/* How many of the keys are a live job's on the disk. */
+static int live_keys(struct shop *s)
+{
+    char key[KEY_LEN + 1];
+    int n = 0;
+
+    for (int i = 0; i < MANY; i++) {
+        int64_t until = -1;
+
+        n += memory_disk_key(s->disk, name(i, key), KEY_LEN, NULL, &until) && until == 0;
+    }
+    return n;
+}
+
+Test(keys_lost, a_key_that_was_kept_long_enough_is_not_the_first_jobs_again, .timeout = 60)
+{
+    struct shop s = shop_make();
+    char key[KEY_LEN + 1];
+    due_id id;
+
+    lose_many(&s);
+    cr_assert_eq(live_keys(&s), MANY, "this proves nothing");
+    lab_enqueue(&s.lab, "other", .at_ns = 90);
+    for (int i = 0; i < 3000 && live_keys(&s) > 0; i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(live_keys(&s), 0);
+    shop_crash(&s, (struct lab_options){ .start_ns = 20 });
+    for (int i = 0; i < MANY; i++)
+        cr_expect_eq(due_find_key(s.lab.q, name(i, key), KEY_LEN, &id), DUE_ENOENT);
+    cr_expect_eq(memory_disk_jobs(s.disk), MANY + 1u);
+    shop_close(&s);
+}
