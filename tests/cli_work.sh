@@ -198,6 +198,20 @@ has err 'given up: duectl did not outlive its last attempts$'
 run 0 restore --list --queue e "$url"
 has out 'duectl did not outlive its attempts'
 
+# The same of a schedule that is run with a store.
+: >ran
+echo '0s killer' >k.due
+for i in 1 2 3; do
+    run 137 run --store "$url" --queue k --retry 1ms --attempts 3 \
+        --exec 'echo run >>ran; kill -9 $PPID' k.due
+    : >k.due
+done
+run 1 run --store "$url" --queue k --retry 1ms --attempts 3 --exec 'echo run >>ran' k.due
+lines ran 3 || fail "run $(wc -l <ran) times, not 3"
+has err 'given up: duectl did not outlive its last attempts$'
+run 0 restore --list --queue k "$url"
+has out 'duectl did not outlive its attempts'
+
 # What asks to be tried again is, however often, and whatever kills duectl once meanwhile.
 put f <<'END_OF_JOBS'
 1s asking

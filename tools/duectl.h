@@ -92,6 +92,8 @@ struct ctl_options {
 
 /* Read "5s", "1s..1h" or "1m,10m,1h". */
 bool ctl_retry_read(const char *text, due_retry *retry);
+/* The policy of a stored queue: so that each attempt is stored before it begins. */
+due_retry ctl_retry_stored(const struct ctl_options *o);
 
 /* Read the arguments of `run`, `work` or `check`; @argv[0] is that word.  False: said what is
  * wrong. */
@@ -345,6 +347,10 @@ enum ctl_outcome ctl_exec_job(struct ctl_run *run, int number, const struct ctl_
 
 /* Is a job to be tried again after this? */
 bool ctl_retries(const struct ctl_run *run, const due_job *due, enum ctl_outcome outcome);
+/* A stored attempt that nobody answered for ended with its duectl: once there were as many as the
+ * job may have, it is likely that its command ends duectl.  This is said; it is to be buried. */
+#define CTL_FATAL "duectl did not outlive its attempts"
+bool ctl_is_fatal(struct ctl_run *run, const due_job *due);
 
 /* A stored job as one that a command is given; NULL: no memory. */
 struct ctl_job *ctl_job_copy(const due_job *due);

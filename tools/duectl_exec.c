@@ -239,6 +239,17 @@ bool ctl_retries(const struct ctl_run *run, const due_job *due, enum ctl_outcome
     return outcome != CTL_DONE && o->retries && due->attempts < most;
 }
 
+bool ctl_is_fatal(struct ctl_run *run, const due_job *due)
+{
+    uint32_t answered = due->failures + 1; /* this one is still to be */
+
+    if (due->attempts <= answered || due->attempts - answered < run->options->attempts)
+        return false;
+    ctl_say(&run->screen, "duectl: a stored job is given up: duectl did not outlive its last "
+                          "attempts\n");
+    return true;
+}
+
 /* A job of this run comes again; it is not freed then. */
 static bool again(struct ctl_run *run, due_job *due, enum ctl_outcome outcome)
 {

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+enum { ATTEMPTS_MOST = 1000000000 }; /* no limit: 75 has none, and duectl sees to the rest */
+
 /* A whole text that is a time. */
 static bool read_time(const char *text, size_t len, int64_t *ns)
 {
@@ -40,4 +42,13 @@ bool ctl_retry_read(const char *text, due_retry *retry)
     return read_time(text, (size_t)(dots - text), &retry->delay_ns) && retry->delay_ns > 0 &&
            read_time(dots + 2, strlen(dots + 2), &retry->cap_ns) &&
            retry->cap_ns >= retry->delay_ns;
+}
+
+due_retry ctl_retry_stored(const struct ctl_options *o)
+{
+    due_retry retry = o->retry;
+
+    if (retry.kind != DUE_RETRY_LADDER) /* whose end is a limit already */
+        retry.attempts_max = ATTEMPTS_MOST;
+    return retry;
 }

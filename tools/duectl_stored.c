@@ -83,7 +83,7 @@ int ctl_stored_open(struct ctl_run *run)
         return CTL_USAGE;
     options.capacity = run->options->replay ? CTL_AHEAD : 0;
     if (run->options->retries)
-        options.retry = run->options->retry;
+        options.retry = ctl_retry_stored(run->options);
     options.store = s->store;
     options.confirm = DUE_CONFIRM_ASYNC;
     options.store_timeout_ns = DUE_FOREVER;
@@ -406,30 +406,59 @@ static int exec_one(struct ctl_run *run, int number, due_job *due, enum ctl_outc
     return 0;
 }
 
-/* The command has ended: the job leaves the store, or comes again, or is dead. */
-static void answer(struct ctl_run *run, due_job *due, enum ctl_outcome outcome)
+static void count_end(struct ctl_run *run, bool failed)
 {
-    int rc = 0;
+    ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
+    ctl_tally_add(&run->tally, &run->tally.counts.failed, failed);
+}
 
-    if (ctl_retries(run, due, outcome)) {
-        rc = due_nack(due, DUE_BY_POLICY);
-    } else {
-        ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
-        ctl_tally_add(&run->tally, &run->tally.counts.failed, outcome != CTL_DONE);
-        if (outcome == CTL_DONE || !run->options->retries)
-            ack(run, due);
-        else
-            rc = due_bury(due, "its command failed in the last attempt");
-    }
+/* What the queue said to an answer; a job that it did not take back is not ours any more. */
+static void answered(struct ctl_run *run, due_job *due, int rc)
+{
     if (rc == 0 || rc == DUE_EINDOUBT)
         return;
     due_job_done(due);
     end_taking(run, rc);
 }
 
-void ctl_exec_stored(struct ctl_run *run, int number)
+static void give_up(struct ctl_run *run, due_job *due, const char *reason)
+{
+    count_end(run, true);
+    answered(run, due, due_bury(due, reason));
+}
+
+/* The command has ended: the job leaves the store, or comes again, or is dead. */
+static void answer(struct ctl_run *run, due_job *due, enum ctl_outcome outcome)
+{
+    if (ctl_retries(run, due, outcome)) {
+        answered(run, due, due_nack(due, DUE_BY_POLICY));
+    } else if (outcome != CTL_DONE && run->options->retries) {
+        give_up(run, due, "its command failed in the last attempt");
+    } else {
+        count_end(run, outcome != CTL_DONE);
+        ack(run, due);
+    }
+}
+
+/* One that is ours is run, and answered for.  0, or what ends this. */
+static int attempt(struct ctl_run *run, int number, due_job *due)
 {
     enum ctl_outcome outcome = CTL_FAILED;
+
+    if (run->options->retries && ctl_is_fatal(run, due)) {
+        give_up(run, due, CTL_FATAL);
+        return 0;
+    }
+    int rc = exec_one(run, number, due, &outcome);
+    if (rc == 0 && !ctl_was_stopped(&run->crew))
+        answer(run, due, outcome);
+    else
+        due_job_done(due); /* stopped in the middle: it comes again */
+    return rc;
+}
+
+void ctl_exec_stored(struct ctl_run *run, int number)
+{
     due_job due;
     int rc = 0;
 
@@ -439,11 +468,7 @@ void ctl_exec_stored(struct ctl_run *run, int number)
             break;
         if (!begin(run, &due, 1))
             continue;
-        rc = exec_one(run, number, &due, &outcome);
-        if (rc == 0 && !ctl_was_stopped(&run->crew))
-            answer(run, &due, outcome);
-        else
-            due_job_done(&due); /* stopped in the middle: it comes again */
+        rc = attempt(run, number, &due);
         end(run);
     }
     end_taking(run, rc);

@@ -20,8 +20,7 @@
 #include "due/signals.h"
 #include "due/workers.h"
 
-enum { LOOK_MS = 1000 };             /* after an error */
-enum { ATTEMPTS_MOST = 1000000000 }; /* no limit: 75 has none, and handle() sees to the rest */
+enum { LOOK_MS = 1000 };                   /* after an error */
 static const int64_t LOOK_NS = DUE_MS(20); /* while it ends */
 static const int64_t CLOSE_NS = DUE_S(10);
 
@@ -81,25 +80,14 @@ static due_answer attempt(struct work *w, const due_job *due)
     return answer(w, due, outcome);
 }
 
-/* An attempt is stored before it begins.  Those that nobody answered for ended with their duectl:
- * once there were as many as the job may have, it is likely that its command ends duectl. */
-static bool is_fatal(const struct work *w, const due_job *due)
-{
-    uint32_t answered = due->failures + 1; /* this one is still to be */
-
-    return due->attempts > answered && due->attempts - answered >= w->run.options->attempts;
-}
-
 static due_answer handle(void *ctx, const due_job *due)
 {
     struct work *w = ctx;
     struct ctl_run *run = &w->run;
     due_answer a;
 
-    if (is_fatal(w, due)) {
-        ctl_say(&run->screen, "duectl: a stored job is given up: duectl did not outlive its last "
-                              "attempts\n");
-        a = due_give_up("duectl did not outlive its attempts");
+    if (ctl_is_fatal(run, due)) {
+        a = due_give_up(CTL_FATAL);
     } else {
         a = attempt(w, due);
     }
@@ -177,9 +165,7 @@ static int open_queue(struct work *w)
     ctl_urls_forget();
     if (options.store == NULL)
         return CTL_USAGE;
-    options.retry = o->retry;
-    if (o->retry.kind != DUE_RETRY_LADDER)          /* whose end is a limit already */
-        options.retry.attempts_max = ATTEMPTS_MOST; /* so that each is stored before it begins */
+    options.retry = ctl_retry_stored(o);
     options.open_timeout_ns = o->standby ? DUE_FOREVER : 0;
     options.on_log = log_text;
     options.ctx = w;
