@@ -52,11 +52,10 @@ static bool carries(const struct due__job *j)
     return (due__facts_load(j).payload & DUE__PAYLOAD_MASK) == DUE__POINTER;
 }
 
-/* The job is the caller's own, or has no front. */
-static struct plan plan_of(const struct due__job *j, const struct wish *wish)
+/* For a job with the facts @f and the front @old, or without one. */
+static struct plan plan_for(struct due__facts f, const struct due__front *old,
+                            const struct wish *wish)
 {
-    struct due__facts f = due__facts_load(j);
-    const struct due__front *old = (f.payload & DUE__FRONT) ? due__front_at(j) : NULL;
     struct plan p = { .len = f.len, .headers_len = old != NULL ? old->headers_len : 0 };
 
     if (wish->what & DUE_SET_DATA)
@@ -73,12 +72,18 @@ static struct plan plan_of(const struct due__job *j, const struct wish *wish)
     return p;
 }
 
-/* Before the job may be looked at: as it is probably. */
+/* The job is the caller's own. */
+static struct plan plan_of(const struct due__job *j, const struct wish *wish)
+{
+    return plan_for(due__facts_load(j), due__front_of(j), wish);
+}
+
+/* Before the job may be looked at: as it probably is.  A front may come and go at any moment. */
 static struct plan guess(const struct due__job *j, const struct wish *wish)
 {
-    if (due__facts_load(j).payload & DUE__FRONT)
-        return (struct plan){ .anew = false };
-    return plan_of(j, wish);
+    struct due__facts f = due__facts_load(j);
+
+    return f.payload & DUE__FRONT ? (struct plan){ .anew = false } : plan_for(f, NULL, wish);
 }
 
 static bool same(const struct plan *a, const struct plan *b)
@@ -568,7 +573,7 @@ int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, cons
     return rewrite_claimed(q, number, generation, &wish);
 }
 
-static int amend(struct due_queue *q, due_id id, const due_spec *s, unsigned what)
+int due_amend(due_queue *q, due_id id, const due_spec *s, unsigned what)
 {
     uint32_t number;
     uint32_t generation;
@@ -587,14 +592,9 @@ static int amend(struct due_queue *q, due_id id, const due_spec *s, unsigned wha
     return due__rewrite(q, number, generation, s, what, at);
 }
 
-int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
-{
-    return amend(q, id, spec, what);
-}
-
 int due_update(due_queue *q, due_id id, const void *data, size_t len)
 {
     due_spec spec = { DUE_SPEC_INIT, .data = data, .len = len };
 
-    return amend(q, id, &spec, DUE_SET_DATA);
+    return due_amend(q, id, &spec, DUE_SET_DATA);
 }
