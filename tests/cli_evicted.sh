@@ -38,11 +38,11 @@ gone()
     has out "^jobs    $3, "
 }
 
-# A record that stands nowhere is set aside.
+# A record that stands nowhere is put back.
 gone j 1 0
 gone a 1 2
-gone t: 1 1
-gone dead 1 1
+gone t: 1 2
+gone dead 1 2
 gone topics 1 2
 gone writers 0 2
 gone fence 0 2

@@ -43,7 +43,7 @@ local function copy(n)
 end
 redis.call("ZADD", t, 1000, id[2])                  -- at another time
 redis.call("ZADD", KEYS[4], 2000, id[3])            -- twice, and in a topic that is not entered
-copy(200)                                           -- a record that stands in no topic
+copy(200)                                           -- the record of another job, in no topic
 redis.call("ZADD", t, 3000, other(id[1], 201))      -- no record
 copy(202)
 redis.call("ZADD", t, 3000, other(id[1], 202))      -- the record of another job
@@ -52,8 +52,8 @@ redis.call("HSET", KEYS[5], "unused", 0)
 return 0' 5 'due:{q}:t:' 'due:{q}:j' 'due:{q}:a' 'due:{q}:t:other' 'due:{q}:topics' >/dev/null
 run 1 verify --queue q "$url"
 cp out before
-for what in 'or at another time than its own' 'stands in more than one topic' 'stands in no topic' \
-    'without a record' 'a damaged record' 'without a job' 'topic other is not entered'; do
+for what in 'its own, or at another time' 'stands in more than one topic' 'without a record' \
+    'a damaged record' 'without a job' 'topic other is not entered'; do
     has out "$what"
 done
 has out '^7 wrong; --repair'

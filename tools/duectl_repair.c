@@ -168,26 +168,45 @@ static size_t set_aside(struct ctl_repair *r, const struct ctl_finding *f)
            remove_field(r, r->keys->again, f);
 }
 
+/* One argument each: the key `topics`, and a name. */
+static void name_topic(struct ctl_repair *r, struct ctl_text topic)
+{
+    due__link_text(r->server->link, r->keys->topics);
+    due__link_bytes(r->server->link, topic.at, topic.len);
+}
+
+/* A topic that is not entered is not found by whoever opens the queue. */
+static void enter_topic(struct ctl_repair *r, struct ctl_text topic)
+{
+    due__link_command(r->server->link, 4);
+    due__link_text(r->server->link, "HSETNX");
+    name_topic(r, topic);
+    due__link_text(r->server->link, "0");
+}
+
 /* Where its record says. */
 static size_t put_in_place(struct ctl_repair *r, const struct ctl_finding *f)
 {
     struct due__link *l = r->server->link;
+    bool dead = f->topic.at == NULL;
 
+    if (!dead)
+        enter_topic(r, f->topic);
     due__link_command(l, 4);
     due__link_text(l, "ZADD");
     ctl_topic_key(r->server, r->keys, f->topic);
     due__link_number(l, f->score);
     due__link_bytes(l, f->id.byte, DUE_STORE_ID_BYTES);
-    return 1 + leave_topics(r, f, &f->topic);
+    return (dead ? 1u : 2u) + leave_topics(r, f, &f->topic);
 }
 
 static size_t ask(struct ctl_repair *r, const struct ctl_finding *f)
 {
     switch (f->wrong) {
-    case CTL_ORPHAN:
     case CTL_NO_RECORD:
     case CTL_DAMAGED:
         return set_aside(r, f);
+    case CTL_NOWHERE:
     case CTL_TWICE:
     case CTL_SHIFTED:
         return put_in_place(r, f);
@@ -228,12 +247,13 @@ bool ctl_repair_topic(struct ctl_repair *r, struct ctl_text topic, bool enter)
     if (!guard(r))
         return false;
     due__link_words(l, 1, (const char *const[]){ "MULTI" });
-    due__link_command(l, enter ? 4 : 3);
-    due__link_text(l, enter ? "HSETNX" : "HDEL");
-    due__link_text(l, r->keys->topics);
-    due__link_bytes(l, topic.at, topic.len);
-    if (enter)
-        due__link_text(l, "0");
+    if (enter) {
+        enter_topic(r, topic);
+    } else {
+        due__link_command(l, 3);
+        due__link_text(l, "HDEL");
+        name_topic(r, topic);
+    }
     return done(r, 1);
 }
 

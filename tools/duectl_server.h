@@ -124,12 +124,12 @@ const char *ctl_date_show(char text[CTL_WHEN], int64_t us);
 
 enum ctl_wrong {
     CTL_FINE_JOB,
-    CTL_ORPHAN,    /* a record in no topic */
+    CTL_NOWHERE,   /* a sound record in no topic, nor among the dead */
     CTL_NO_RECORD, /* a member without a record */
-    CTL_DAMAGED,   /* */
+    CTL_DAMAGED,   /* its bytes cannot be read as those of this job */
     CTL_NEWER,     /* of a later version: not touched */
     CTL_TWICE,     /* in more than one topic, or dead and not */
-    CTL_SHIFTED,   /* its place in the topic is another time's */
+    CTL_SHIFTED,   /* in another topic than its own, or at another time */
     CTL_LEFTOVER,  /* an entry without a job */
     CTL_WRONGS
 };

@@ -22,8 +22,8 @@ static const char usage[] =
     "Without URL it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
     "  --queue NAME   which queue (duectl)\n"
-    "  --repair       set aside what cannot be delivered, put right what can, remove what is left\n"
-    "                 over; only if nobody owns the queue\n"
+    "  --repair       put every job whose record can be read where that says, set aside what\n"
+    "                 cannot be read, remove what is left over; only if nobody owns the queue\n"
     "  --help\n"
     "\n"
     "Exit status: 0 whole, or repaired; 1 something is wrong; 2 wrong usage, or no connection.\n";
@@ -329,14 +329,14 @@ static void ask_about(struct verify *v, const due_id *id)
     due__link_words(l, 1, (const char *const[]){ "EXEC" });
 }
 
-/* What is wrong with a job whose record can be read. */
+/* What is wrong with a job whose record can be read: only where it stands. */
 static enum ctl_wrong judge_place(const struct ctl_finding *f, const due_record *record,
                                   int64_t score)
 {
+    if (f->in_count == 0)
+        return CTL_NOWHERE;
     if (f->in_count > 1)
         return CTL_TWICE;
-    if (record->cause == 0 && f->in[0].at != NULL && !ctl_stands_in(record, f->in[0]))
-        return CTL_DAMAGED;
     return ctl_stands_in(record, f->in[0]) && f->score == score ? CTL_FINE_JOB : CTL_SHIFTED;
 }
 
@@ -352,8 +352,6 @@ static enum ctl_wrong judge(struct ctl_finding *f, const redisReply *entry, int6
         return CTL_NEWER;
     if (f->in_count == 0 && rc == DUE_ENOENT)
         return due__redis_is_text(entry) ? CTL_LEFTOVER : CTL_FINE_JOB;
-    if (f->in_count == 0)
-        return CTL_ORPHAN;
     if (rc == DUE_ENOENT)
         return CTL_NO_RECORD;
     if (rc != 0)
@@ -370,10 +368,10 @@ static void tell(struct verify *v, const struct ctl_finding *f)
         "",
         "a record that stands in no topic, nor among the dead",
         "stands in a topic without a record",
-        "a damaged record, or another topic's",
+        "a damaged record, or another job's",
         "written by a later version: not touched",
         "stands in more than one topic, or is dead and not",
-        "stands elsewhere, or at another time than its own",
+        "stands in another topic than its own, or at another time",
         "times and counts without a job",
     };
     char id[DUE_ID_TEXT];
@@ -452,10 +450,11 @@ static bool look_at_topics(struct verify *v)
     return true;
 }
 
-/* Removed when nothing is wrong with what stands in it; it comes back with its next job. */
+/* Removed when nothing is wrong with what stands in it; it comes back with its next job.  One may
+ * be left without a job by what was put right. */
 static bool remove_unused(struct verify *v)
 {
-    for (size_t i = 0; v->repair != NULL && i < v->entered; i++) {
+    for (size_t i = 0; v->repair != NULL && i < v->topics.n; i++) {
         redisReply *answer = NULL;
         bool empty;
 
