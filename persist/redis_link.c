@@ -39,12 +39,23 @@ enum moved { MOVED_SOME, MOVED_NONE, MOVED_CLOSED };
 
 /* ---- Waiting ------------------------------------------------------------------------------- */
 
-/* For @events on the socket, if there is one, and for the bell if @hear. */
+/* For @events on the socket, if there is one, and for the bell if @hear.  A ring ends the next wait
+ * if the socket is ready now: what has come is taken first.  So calls that are interrupted however
+ * often get on, and a server that never stops talking holds no interrupt up. */
 static enum due__wait wait_for(struct due__link *l, short events, int64_t until_ns, bool hear)
 {
+    hear = hear && !l->deaf;
     struct due__ears ears = { .fd = l->fd, .events = events, .bell = hear ? l->bell : -1 };
 
-    return due__wait(&ears, events == POLLIN ? l->awake_ns : 0, until_ns);
+    if (hear && l->interrupted) {
+        l->interrupted = false;
+        return DUE__WAIT_BELL;
+    }
+    enum due__wait wait = due__wait(&ears, events == POLLIN ? l->awake_ns : 0, until_ns);
+    if (wait != DUE__WAIT_BOTH)
+        return wait;
+    l->interrupted = true;
+    return DUE__WAIT_READY;
 }
 
 /* ---- Down ------------------------------------------------------------------------------------ */
@@ -518,6 +529,11 @@ void due__link_interrupt(struct due__link *l)
 
     (void)!write(l->bell, &one, sizeof one);
     errno = kept;
+}
+
+void due__link_deafen(struct due__link *l, bool deaf)
+{
+    l->deaf = deaf;
 }
 
 const char *due__link_trouble(const struct due__link *l)

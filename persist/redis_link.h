@@ -117,6 +117,8 @@ int due__link_pause(struct due__link *l, int64_t until_ns);
 
 /* Make the call that waits, or else the next that would, return DUE_EAGAIN once.  Any thread. */
 void due__link_interrupt(struct due__link *l);
+/* Whether interrupts end calls now, or only once they do again. */
+void due__link_deafen(struct due__link *l, bool deaf);
 
 struct due__link_counts {
     uint64_t connects;

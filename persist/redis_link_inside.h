@@ -15,8 +15,10 @@ struct due__link {
     struct due__address address; /* without its password, which only the greeting holds */
     struct due__link_limits limits;
     enum due__link_state state;
-    int fd;   /* -1: none */
-    int bell; /* an eventfd, readable once it was rung */
+    int fd;           /* -1: none */
+    int bell;         /* an eventfd, readable once it was rung */
+    bool interrupted; /* it was rung while there was something to read: the next wait ends */
+    bool deaf;        /* the bell is not listened to */
 
     struct due__targets targets; /* while connecting */
     int64_t target_until_ns;     /* of the target being tried */

@@ -16,6 +16,7 @@
 #define ELEMENTS_MAX  262144
 #define SKEW_NS       DUE_MS(100)
 #define REAL_CLOCK_NS DUE_S(1) /* a queue's clock that is so near the real one is it */
+#define PATIENCE      3u       /* calls that an interrupt may end before one goes on */
 
 static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
@@ -339,12 +340,31 @@ static int verb_commit(due_store *store, const due_change *changes, size_t n, ui
     return show(s, rc);
 }
 
+/* Reading back takes several answers one after another, which a batch in between makes worthless.
+ * After some calls that were interrupted one goes on to its end, so that it gets on however often
+ * it is interrupted, and whatever is committed in between. */
+static void begin_reading(struct due__redis *s)
+{
+    due__link_deafen(s->link, s->cut_short >= PATIENCE);
+}
+
+static int end_reading(struct due__redis *s, int rc, int64_t until_ns)
+{
+    bool cut = rc == DUE_EAGAIN && until_ns > due__redis_monotonic();
+
+    due__link_deafen(s->link, false);
+    s->cut_short = cut && s->cut_short < PATIENCE ? s->cut_short + 1 : 0;
+    return say_loss(s, rc);
+}
+
 static int verb_load(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
                      int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
 
-    return show(s, say_loss(s, due__redis_load(s, rewind, max, visit, ctx, until_ns)));
+    begin_reading(s);
+    int rc = due__redis_load(s, rewind, max, visit, ctx, until_ns);
+    return show(s, end_reading(s, rc, until_ns));
 }
 
 static int verb_find(due_store *store, due_id id, due_store_visit *visit, void *ctx,
@@ -360,7 +380,9 @@ static int verb_keys(due_store *store, int rewind, size_t max, due_store_visit_k
 {
     struct due__redis *s = redis_of(store);
 
-    return show(s, say_loss(s, due__redis_kept(s, rewind, max, visit, ctx, until_ns)));
+    begin_reading(s);
+    int rc = due__redis_kept(s, rewind, max, visit, ctx, until_ns);
+    return show(s, end_reading(s, rc, until_ns));
 }
 
 static int verb_renew(due_store *store, int64_t *held_ns, int64_t until_ns)

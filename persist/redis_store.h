@@ -275,6 +275,7 @@ struct due__redis {
     int verdict;                     /* C: on the last batch that came to its end */
     bool unsent;                     /* C: of the flight that failed to start, nothing had left */
     uint64_t stamp;                  /* C: of the batch being formatted */
+    unsigned cut_short;              /* C: loads in a row that an interrupt has ended */
     bool has_entries;                /* C: the `a` hash may hold something */
     bool has_dead;                   /* C: the `dead` zset may */
     bool lossy;                      /* C: something was lost: what is stored may be other */

@@ -41,7 +41,7 @@ enum due__wait due__wait(const struct due__ears *e, int64_t awake_ns, int64_t un
         int n = poll_for(p, awake ? 0 : until_ns - now);
 
         if (n > 0 && p[0].revents != 0 && rung(e->bell))
-            return DUE__WAIT_BELL;
+            return p[1].revents != 0 ? DUE__WAIT_BOTH : DUE__WAIT_BELL;
         if (n > 0 && p[1].revents != 0)
             return DUE__WAIT_READY;
         if ((n == 0 && !awake) || (n < 0 && errno != EINTR))

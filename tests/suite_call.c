@@ -112,6 +112,53 @@ static void lose_nothing_to_interrupts(struct suite *t)
     CHECK(t, good && suite_same(t, 0), "");
 }
 
+/* However often they are interrupted: here it is before each call. */
+static void get_on_though_each_is_interrupted(struct suite *t)
+{
+    int64_t held_ns;
+    int rc;
+
+    t->hurried = true;
+    CHECK(t, opened(t) && put_some(t, 300), "");
+    for (int i = 0; i < 10; i++) {
+        CHECK(t, suite_same(t, 0), "");
+        ANSWERS(t, suite_find(t, 0, t->jobs[i].record.id), 0);
+        suite_put(t, suite_job(t, "c", DUE_MS(i), &i, sizeof i));
+        suite_drop(t, (size_t)i);
+        ANSWERS(t, suite_commit(t, 0), 0);
+        ANSWERS(t, suite_find(t, 0, t->jobs[i].record.id), DUE_ENOENT);
+        int64_t end_ns = suite_soon();
+        do
+            rc = t->stores[0]->verbs->renew(suite_called(t, 0), &held_ns, end_ns);
+        while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
+        ANSWERS(t, rc, 0);
+    }
+    CHECK(t, suite_same(t, 0), "");
+}
+
+/* A page takes several answers, and each batch in between makes those that came worthless. */
+static void read_on_though_a_batch_follows_each_interrupt(struct suite *t)
+{
+    size_t batches = 0;
+    int rc = 1;
+
+    CHECK(t, opened(t) && put_some(t, 300), "");
+    suite_begin_load(t);
+    t->hurried = true;
+    for (bool rewind = true; rc == 1 || rc == DUE_EAGAIN; rewind = false) {
+        due_store *s = suite_called(t, 0);
+
+        rc = s->verbs->load(s, rewind, 7, suite_visit, t, suite_soon());
+        suite_put(t, suite_job(t, "c", DUE_S(100), &batches, sizeof batches));
+        ANSWERS(t, suite_commit(t, 0), 0);
+        CHECK(t, ++batches < 3000, "no end in sight, %zu jobs shown", t->shown);
+    }
+    ANSWERS(t, rc, 0);
+    CHECK(t, suite_all_seen(t), "");
+    t->hurried = false;
+    CHECK(t, suite_same(t, 0), "");
+}
+
 static atomic_uint alarms;
 
 static void on_alarm(int number)
@@ -311,6 +358,9 @@ const struct suite_test suite_call_tests[] = {
     { "calls take an interrupt that comes between them",
       take_an_interrupt_that_comes_between_calls },
     { "calls lose nothing to interrupts", lose_nothing_to_interrupts },
+    { "calls get on though each is interrupted", get_on_though_each_is_interrupted },
+    { "calls read on though a batch follows each interrupt",
+      read_on_though_a_batch_follows_each_interrupt },
     { "calls lose nothing to signals", lose_nothing_to_signals },
     { "calls come from any thread", come_from_any_thread },
     { "calls are not disturbed by a child", are_not_disturbed_by_a_child },

@@ -153,21 +153,28 @@ void suite_end_lease(struct suite *t)
         nanosleep(&lease, NULL);
 }
 
+due_store *suite_called(struct suite *t, int s)
+{
+    if (t->hurried)
+        t->stores[s]->verbs->interrupt(t->stores[s]);
+    return t->stores[s];
+}
+
 int suite_ready(struct suite *t, int s)
 {
     int64_t end_ns = suite_soon();
     int rc;
 
     do
-        rc = t->stores[s]->verbs->ready(t->stores[s], end_ns);
+        rc = t->stores[s]->verbs->ready(suite_called(t, s), end_ns);
     while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
     return rc;
 }
 
 int suite_commit_on(struct suite *t, int s, int64_t until_ns)
 {
-    return t->stores[s]->verbs->commit(t->stores[s], t->changes, t->n_changes, t->number[s] + 1,
-                                       until_ns);
+    return t->stores[s]->verbs->commit(suite_called(t, s), t->changes, t->n_changes,
+                                       t->number[s] + 1, until_ns);
 }
 
 /* Readiness is asked for as a queue does: before a batch, and whenever one did not go. */
@@ -523,8 +530,8 @@ int suite_page(struct suite *t, int s, bool rewind, size_t max)
     if (rewind)
         suite_begin_load(t);
     do {
-        rc = t->stores[s]->verbs->load(t->stores[s], rewind, max, suite_visit, t, end_ns);
-        rewind = rewind && rc == DUE_EAGAIN && t->shown == 0;
+        rc = t->stores[s]->verbs->load(suite_called(t, s), rewind, max, suite_visit, t, end_ns);
+        rewind = false; /* it has begun, also if the answer is DUE_EAGAIN */
     } while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
     return rc;
 }
@@ -558,7 +565,7 @@ int suite_find(struct suite *t, int s, due_id id)
     if (t->n_topics > 0)
         memset(t->last, 0, t->n_topics * sizeof *t->last);
     do
-        rc = t->stores[s]->verbs->find(t->stores[s], id, suite_visit, t, end_ns);
+        rc = t->stores[s]->verbs->find(suite_called(t, s), id, suite_visit, t, end_ns);
     while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
     if (rc == 0)
         suite_check(t, t->shown == 1, __FILE__, __LINE__, "find showed %zu jobs", t->shown);

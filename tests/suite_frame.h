@@ -54,6 +54,7 @@ struct suite {
     bool ordered; /* whether the order is looked at */
     int refuse;   /* what the visit answers instead of 0, */
     size_t after; /* once it has been shown so many */
+    bool hurried; /* each call is interrupted before it begins */
     uint64_t random;
 };
 
@@ -91,6 +92,8 @@ void suite_close(struct suite *t, int s);   /* close and free */
 void suite_abandon(struct suite *t, int s); /* free without closing, as a crash does */
 void suite_end_lease(struct suite *t);      /* by the hook, or by waiting */
 due_store *suite_store(struct suite *t, int s);
+
+due_store *suite_called(struct suite *t, int s); /* the same, interrupted if calls are to be */
 
 /* Calls that go on after DUE_EAGAIN and DUE_EINDOUBT until SUITE_SOON_NS have passed. */
 int suite_ready(struct suite *t, int s);

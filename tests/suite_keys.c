@@ -84,8 +84,8 @@ static int page(struct keys *k, bool rewind, size_t max)
     }
     k->shown = rewind ? 0 : k->shown;
     do {
-        rc = s->verbs->keys(s, rewind, max, visit, k, end_ns);
-        rewind = rewind && rc == DUE_EAGAIN && k->shown == 0;
+        rc = s->verbs->keys(suite_called(k->t, 0), rewind, max, visit, k, end_ns);
+        rewind = false; /* it has begun, also if the answer is DUE_EAGAIN */
     } while (rc == DUE_EAGAIN && k->refuse == 0 && suite_now_ns() < end_ns);
     return rc;
 }
