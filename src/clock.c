@@ -1,7 +1,11 @@
 /* clock.c - clocks of the kernel, and one that is turned by hand.
  *
+ * Turning calls each listener of a manual clock with the mutex released, so what a listener calls
+ * may turn other clocks, and open and free queues of this one.  A call counts itself in its entry
+ * of the list, and the entry stays until the calls in it have returned.
+ *
  * Guards     I  set once      M  the manual clock's mutex      A  atomic, see Edges
- * Lock order 1. a manual clock's mutex   2. a queue's timeline lock
+ * Lock order The mutex is held for a look at the list only, and no other lock is taken under it.
  *
  * Edges      K1  turning stores now -> due_clock_now loads it
  */
@@ -13,14 +17,15 @@
 #include <sys/timerfd.h>
 
 #include "atomic.h"
-#include "core.h"
+#include "channel.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
 struct due_clock {
-    int64_t now_ns;           /* A  K1; written under M */
-    pthread_mutex_t mutex;    /* M */
-    struct due_queue *queues; /* M  linked by their clock_next */
+    int64_t now_ns;                  /* A  K1; written under M */
+    pthread_mutex_t mutex;           /* M */
+    struct due__listener *listeners; /* M */
+    uint32_t turns;                  /* M  calls that turn it now */
 };
 
 int64_t due__time_add(int64_t a, int64_t b)
@@ -120,12 +125,23 @@ int64_t due_clock_now(const due_clock *clock)
     return due__load_acquire(&clock->now_ns); /* K1 */
 }
 
-/* Called with the mutex held. */
+/* Called with the mutex held, which is released while a listener is called.  Who begins to listen
+ * meanwhile reads the new time. */
 static void turn(due_clock *clock, int64_t to_ns)
 {
     due__store_release(&clock->now_ns, to_ns < DUE_FOREVER ? to_ns : DUE_FOREVER - 1); /* K1 */
-    for (struct due_queue *q = clock->queues; q != NULL; q = q->clock_next)
-        due__tick(q);
+    clock->turns++;
+    for (struct due__listener *l = clock->listeners; l != NULL; l = l->next) {
+        if (l->left != NULL)
+            continue;
+        l->calls++;
+        pthread_mutex_unlock(&clock->mutex);
+        l->turned(l->arg);
+        pthread_mutex_lock(&clock->mutex);
+        if (--l->calls == 0 && l->left != NULL)
+            due__bell_ring(l->left); /* who leaves goes on with the mutex: after us */
+    }
+    clock->turns--;
 }
 
 int due_clock_advance(due_clock *clock, int64_t by_ns)
@@ -157,7 +173,7 @@ int due_clock_free(due_clock *clock)
         return 0;
     if (pthread_mutex_trylock(&clock->mutex) != 0) /* somebody turns it, here or before a fork */
         return DUE_EBUSY;
-    int busy = clock->queues != NULL;
+    int busy = clock->listeners != NULL || clock->turns > 0;
     pthread_mutex_unlock(&clock->mutex);
     if (busy)
         return DUE_EBUSY;
@@ -166,26 +182,33 @@ int due_clock_free(due_clock *clock)
     return 0;
 }
 
-void due__clock_join(due_clock *clock, struct due_queue *q)
+void due__clock_join(due_clock *clock, struct due__listener *l)
 {
     pthread_mutex_lock(&clock->mutex);
-    q->clock_next = clock->queues;
-    clock->queues = q;
+    l->next = clock->listeners;
+    clock->listeners = l;
     pthread_mutex_unlock(&clock->mutex);
 }
 
-void due__clock_forget(due_clock *clock, struct due_queue *q)
+void due__clock_forget(due_clock *clock, struct due__listener *l)
 {
-    struct due_queue **at = &clock->queues;
-    while (*at != NULL && *at != q)
-        at = &(*at)->clock_next;
-    if (*at == q)
-        *at = q->clock_next;
+    struct due__listener **at = &clock->listeners;
+
+    while (*at != NULL && *at != l)
+        at = &(*at)->next;
+    if (*at == l)
+        *at = l->next;
 }
 
-void due__clock_leave(due_clock *clock, struct due_queue *q)
+void due__clock_leave(due_clock *clock, struct due__listener *l, struct due__bell *bell)
 {
     pthread_mutex_lock(&clock->mutex);
-    due__clock_forget(clock, q);
+    l->left = bell;
+    while (l->calls > 0) {
+        pthread_mutex_unlock(&clock->mutex);
+        due__bell_wait(bell, DUE_FOREVER, false);
+        pthread_mutex_lock(&clock->mutex);
+    }
+    due__clock_forget(clock, l);
     pthread_mutex_unlock(&clock->mutex);
 }

@@ -8,7 +8,7 @@
 
 #include "due/due.h"
 
-struct due_queue;
+struct due__bell;
 
 /* A queue's clock. */
 struct due__clock {
@@ -38,10 +38,20 @@ static inline int64_t due__boottime_now(void)
 
 int64_t due__thread_cpu_now(void); /* this thread's processor time */
 
-/* A manual clock tells its queues when it was turned. */
-void due__clock_join(due_clock *clock, struct due_queue *q);
-void due__clock_leave(due_clock *clock, struct due_queue *q);
-void due__clock_forget(due_clock *clock, struct due_queue *q); /* in a child: without the mutex */
+/* Who is called when a manual clock was turned; at the same time by each thread that turns it. */
+struct due__listener {
+    struct due__listener *next; /* M  of clock.c */
+    void (*turned)(void *arg);  /* I */
+    void *arg;                  /* I */
+    struct due__bell *left;     /* M  who wants to leave waits here; NULL: nobody */
+    uint32_t calls;             /* M  that have not returned */
+};
+
+void due__clock_join(due_clock *clock, struct due__listener *l);
+/* Nobody is in turned() any more, nor will be.  Waits on the caller's @bell for those who are. */
+void due__clock_leave(due_clock *clock, struct due__listener *l, struct due__bell *bell);
+/* In a child after fork: without the mutex, and nobody is waited for. */
+void due__clock_forget(due_clock *clock, struct due__listener *l);
 
 /* Never less than 0 nor more than DUE_FOREVER. */
 int64_t due__time_add(int64_t a, int64_t b);

@@ -573,8 +573,9 @@ static bool ring_late(struct due__tenure *t, struct due__waiter *first, int64_t 
     return true;
 }
 
-void due__tick(struct due_queue *q)
+void due__tick(void *queue)
 {
+    struct due_queue *q = queue;
     struct due__tenure t;
     bool done;
 

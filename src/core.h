@@ -2,8 +2,8 @@
  *
  * Guards     I  set at open, then constant      T  the timeline lock      A  atomic, see Edges
  *            N  the lock of the topics' names            O  its owner's alone
- * Lock order 1. a manual clock's mutex  2. the names' lock  3. the timeline lock  4. the slab's own
- *            locks (job.h).  No lock is held in a hook.
+ * Lock order 1. the names' lock  2. the timeline lock  3. the slab's own locks (job.h).  None of
+ *            them is held in a hook.
  *
  * The edges E1 to E3 are described in core.c.
  */
@@ -162,9 +162,9 @@ struct due_queue {
     struct due__topic **topics[DUE_TOPIC_MAX / DUE__TOPIC_PAGE + 1]; /* A  T1 of topic.c */
     uint32_t topic_count;                                            /* A  T1 of topic.c */
     struct due__names names;                                         /* N */
-    struct due_queue *clock_next; /* I  the manual clock's list, guarded by its mutex */
-    uint32_t reserves;            /* A  R3 of lease.c: somebody has reserved, or may have */
-    uint32_t limits;              /* A  relaxed: set once a policy has a limit of attempts */
+    struct due__listener turns; /* A  guarded by its manual clock's mutex (clock.c) */
+    uint32_t reserves;          /* A  R3 of lease.c: somebody has reserved, or may have */
+    uint32_t limits;            /* A  relaxed: set once a policy has a limit of attempts */
 
     /* Submission. */
     uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */
@@ -450,7 +450,7 @@ void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum du
 void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n);
 
 /* A manual clock was turned. */
-void due__tick(struct due_queue *q);
+void due__tick(void *queue);
 
 /* Chunks and places for one more segment.  DUE_ENOMEM, DUE_ELIMIT. */
 int due__grow(struct due_queue *q);

@@ -344,8 +344,9 @@ int due_open(due_queue **queue, const due_options *options, due_error *error)
         due__alloc_region_free(&alloc, q, sizeof *q);
         return rc;
     }
+    q->turns = (struct due__listener){ .turned = due__tick, .arg = q };
     if (clock.manual != NULL)
-        due__clock_join(clock.manual, q);
+        due__clock_join(clock.manual, &q->turns);
     *queue = q;
     return 0;
 }
@@ -413,10 +414,10 @@ int due_free(due_queue *q)
             due__commit_refuse(q); /* what was taken back after the end */
         due__leases_discard(q);
         if (q->clock.manual != NULL)
-            due__clock_leave(q->clock.manual, q);
+            due__clock_leave(q->clock.manual, &q->turns, &q->dequeue_bell);
     } else {
         if (q->clock.manual != NULL)
-            due__clock_forget(q->clock.manual, q);
+            due__clock_forget(q->clock.manual, &q->turns);
         due__keys_free(q, true);
         payloads_free(q);
     }

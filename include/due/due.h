@@ -21,7 +21,8 @@
  *      memory back.
  *   2. A job that was handed out stays the queue's memory until due_job_done(): call it for each.
  *   3. Close before you free: due_free() of an open queue answers DUE_EBUSY.
- *   4. The hooks (log, thread start, discard, event, settled, restore) must not call their queue.
+ *   4. The hooks (log, thread start, discard, event, settled, restore) must not call their queue,
+ *      nor turn its manual clock.  Any other queue they may open, use, close and free.
  *
  * Threads: may these two run at the same time on one queue?
  *              enqueue  dequeue  cancel  close  free
@@ -332,8 +333,9 @@ typedef struct due_dead {
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
-/* Memory for everything a queue holds.  Both hooks may be called from any thread, and never under
- * a lock of the library.  @size of free is that of the allocation. */
+/* Memory for everything a queue holds.  Both hooks may be called from any thread: never under the
+ * timeline's lock, but perhaps under a smaller one of that queue.  So they must not call a queue of
+ * theirs, nor be a point of thread cancellation.  @size of free is that of the allocation. */
 typedef struct due_allocator {
     void *(*alloc)(void *ctx, size_t size);
     void (*free)(void *ctx, void *memory, size_t size);
@@ -596,8 +598,7 @@ DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
 DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
 
 /**
- * The reserved job is dead, for the @reason given (NULL: none): it is kept, and not handed out any
- * more until due_kick().
+ * The reserved job is dead, for the @reason given (NULL: none): kept, not handed out until kicked.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   as due_ack(); DUE_ENOMEM: nothing has changed
@@ -662,8 +663,7 @@ DUE_API int due_cancel(due_queue *q, due_id id, due_job *job) DUE_NONNULL(1);
 
 /**
  * Cancel @n jobs, as due_cancel() without taking them back; with a store up to 256 at a time are
- * one change.  @results, unless NULL, gets each one's answer.  The answer is how many were
- * cancelled.
+ * one change.  @results, unless NULL, gets each answer.  The answer is how many were cancelled.
  *
  * Threads:  any
  * Errors:   DUE_EINVAL (@n over INT_MAX), DUE_EFORK

@@ -185,12 +185,13 @@ enum due_event_kind {
  *             different jobs come at the same time, from different threads.
  *   By whom   The thread that made the step; or, if the job goes on before that one has told of it,
  *             the thread with which it goes on.  No lock is held but the one by which who tells of
- *             a job waits for who tells of the same job; and by due_clock_advance() the clock's.
+ *             a job waits for who tells of the same job.
  *   When      Before the call returns; so a hook that sleeps makes calls late, and the library's
  *             own threads.  DELIVERED comes before the receiver has the job.
  *   Store     A change that waits for the store is told when it has landed.  PRODUCED is missing if
  *             a job was cancelled before it was stored, or refused after DUE_CONFIRM_ASYNC.
- *   Not       From the hook no call of this queue; and no lock that is ever held in such a call. */
+ *   Not       From the hook no call of this queue, nor a turn of its manual clock; and no lock that
+ *             is ever held in such a call.  Other queues may be opened, used and freed. */
 typedef struct due_event {
     enum due_event_kind kind;
     due_id id;

@@ -1,8 +1,10 @@
-/* rooms.c - scenarios over single rooms: lock, bell, alarm, inbox, window. */
+/* rooms.c - scenarios over single rooms: lock, bell, alarm, inbox, window, a manual clock. */
+#include <stdlib.h>
 #include <time.h>
 
 #include "atomic.h"
 #include "channel.h"
+#include "clock.h"
 #include "explore.h"
 #include "inbox.h"
 #include "lock.h"
@@ -370,6 +372,68 @@ static void window_check(void)
         explore_check(window_lab->had[i] == 1, "slot %u is lost", i);
 }
 
+/* ---- A clock turned by hand ---- */
+
+struct listeners {
+    due_clock *clock;
+    struct due__bell bell;
+    struct due__listener leaving; /* by its own thread */
+    struct due__listener staying;
+    uint32_t gone; /* A  nothing may look at @leaving any more */
+    uint32_t told; /* A  calls of @staying */
+};
+static struct listeners *listeners;
+
+static void leaving_turned(void *arg)
+{
+    struct listeners *l = arg;
+
+    explore_check(due__load_seq(&l->gone) == 0, "called after it has left");
+    due__relax();
+    explore_check(due__load_seq(&l->gone) == 0, "it left in the middle of a call");
+}
+
+static void staying_turned(void *arg)
+{
+    struct listeners *l = arg;
+
+    due__add_seq(&l->told, 1);
+}
+
+static void listeners_turn(void *arg)
+{
+    (void)arg;
+    explore_check(due_clock_advance(listeners->clock, 1) == 0, "advance");
+}
+
+static void listeners_leave(void *arg)
+{
+    (void)arg;
+    due__clock_leave(listeners->clock, &listeners->leaving, &listeners->bell);
+    due__xchg_seq(&listeners->gone, 1);
+}
+
+static void listeners_setup(void)
+{
+    listeners = explore_new(sizeof *listeners);
+    listeners->clock = due_clock_manual(EXPLORE_START_NS);
+    if (listeners->clock == NULL || due__bell_init(&listeners->bell) != 0)
+        abort();
+    listeners->leaving = (struct due__listener){ .turned = leaving_turned, .arg = listeners };
+    listeners->staying = (struct due__listener){ .turned = staying_turned, .arg = listeners };
+    due__clock_join(listeners->clock, &listeners->staying);
+    due__clock_join(listeners->clock, &listeners->leaving);
+    explore_thread("turner 1", listeners_turn, NULL);
+    explore_thread("turner 2", listeners_turn, NULL);
+    explore_thread("leaver", listeners_leave, NULL);
+}
+
+static void listeners_check(void)
+{
+    explore_check(listeners->told == 2, "%u calls of who stays", listeners->told);
+    explore_check(due_clock_now(listeners->clock) == EXPLORE_START_NS + 2, "a turn is lost");
+}
+
 #define ROOM(name_, about_, setup_, check_, quick_, deep_)                        \
     {                                                                             \
         .name = (name_), .about = (about_), .setup = (setup_), .check = (check_), \
@@ -393,5 +457,7 @@ const struct explore_scenario explore_scenarios_rooms[] = {
          (3, 1, 0, 0), (4, 2, 0, 0)),
     ROOM("window_full", "the same with every place in use", window_full_setup, window_check,
          (3, 1, 0, 0), (4, 2, 0, 0)),
+    ROOM("listeners", "two turn a clock, one leaves it", listeners_setup, listeners_check,
+         (3, 1, 0, 1), (5, 2, 0, 2)),
     { .name = NULL },
 };
