@@ -25,6 +25,7 @@
 
 #include "atomic.h"
 #include "front.h"
+#include "keys.h"
 
 #define DEAD_AT_ONCE 256u /* sent to a store together */
 #define LOOKS        256u /* dead ones that are looked at, from either end, for where one belongs */
@@ -399,13 +400,20 @@ void due__reap(struct due_queue *q, uint32_t first)
 
 /* ---- By name ---- */
 
-int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation, enum due__state as)
+int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name, enum due__state as)
 {
+    struct due__key_shard *shard = NULL;
     struct due__tenure t;
 
     due__enter(q, &t);
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
-    bool ours = due__word_generation(w) == generation && due__exhume(q, number, &w, as);
+    if (name != NULL)
+        shard = due__key_enter_of(q, name, number, generation);
+    bool ours = (name == NULL || shard != NULL) && due__word_generation(w) == generation &&
+                due__exhume(q, number, &w, as);
+    if (shard != NULL)
+        due__key_leave(q, shard);
     due__leave(q, &t);
     return ours ? 0 : DUE_ENOENT;
 }
@@ -494,7 +502,7 @@ int due_kick(due_queue *q, due_id id)
     if (rc == 0)
         rc = kickable(q);
     if (rc == 0)
-        rc = due__exhume_one(q, number, generation, DUE__CHANGING);
+        rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     return rc == 0 ? end_many(q, &number, 1, false) : rc;
 }
 
@@ -521,7 +529,7 @@ static size_t exhume_some(struct due_queue *q, int topic, enum due__state as, ui
 
     for (; n < DEAD_AT_ONCE && next_dead(q, topic, at, &generation); ++*at) {
         numbers[n] = *at;
-        n += due__exhume_one(q, *at, generation, as) == 0;
+        n += due__exhume_one(q, *at, generation, NULL, as) == 0;
     }
     return n;
 }

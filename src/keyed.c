@@ -16,6 +16,10 @@
  * A job whose bytes are still lent to somebody whose lease has ended cannot have others: it counts
  * as reserved then.
  *
+ * A job is changed, or cancelled by its key, only if it has the key in the step that makes it the
+ * caller's: between the look and that step it may have been reserved, lost its key to another job,
+ * and been given back.
+ *
  * Each step looks anew at what it finds, so whoever loses a race just looks again; every look finds
  * something later.
  *
@@ -44,6 +48,7 @@ enum finding {
 
 /* Who has a key. */
 struct holder {
+    struct due__key_name name;
     due_id id;           /* */
     uint32_t number;     /* of a live job */
     uint32_t generation; /* */
@@ -144,6 +149,7 @@ static enum finding look(struct due_queue *q, const void *bytes, size_t len, uin
     if (keys == NULL)
         return TO_BE_HAD;
     uint64_t hash = due__siphash(keys->seed, bytes, len);
+    h->name = (struct due__key_name){ bytes, len, hash };
     struct due__key_shard *shard = due__key_enter(keys, hash);
     struct due__key *was = due__key_find(shard, bytes, len, hash);
     enum finding found = judge(q, was, on_key);
@@ -230,27 +236,43 @@ static void change_dead(struct due_queue *q, uint32_t number, uint64_t w, struct
     due__revive_locked(q, number, c->at_ns);
 }
 
-/* Under the lock.  AGAIN: it is not as it was. */
-static int change_locked(struct due_queue *q, const struct holder *h, struct change *c)
+/* With the shard of its key: the job becomes the caller's own (MOVING), if it waits or is dead and
+ * can be changed; *@w is its word before. */
+static bool claim(struct due_queue *q, const struct holder *h, bool content, uint64_t *w)
 {
     struct due__job *j = due__job_at(&q->slab, h->number);
-    uint64_t w = due__load_acquire(&j->word); /* J1 */
+    bool ours = false;
 
-    do {
-        if (due__word_generation(w) != h->generation)
-            return AGAIN;
-        if (due__word_state(w) == DUE__DEAD) {
-            if (c->front != NULL && lent_still(q, h->number, w))
-                return AGAIN;
-            if (!due__exhume(q, h->number, &w, DUE__MOVING))
-                return AGAIN;
-            change_dead(q, h->number, w, c);
-            return 0;
-        }
-        if (due__word_state(w) != DUE__WAITING || (c->front != NULL && lent_still(q, h->number, w)))
-            return AGAIN;
-    } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
-    due__front_at(j)->key->changed = true;
+    *w = due__load_acquire(&j->word); /* J1 */
+    while (!ours && due__word_generation(*w) == h->generation &&
+           !(content && lent_still(q, h->number, *w))) {
+        if (due__word_state(*w) == DUE__DEAD)
+            ours = due__exhume(q, h->number, w, DUE__MOVING);
+        else if (due__word_state(*w) == DUE__WAITING)
+            ours = due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__MOVING); /* J1 */
+        else
+            break;
+    }
+    return ours;
+}
+
+/* Under the lock.  AGAIN: it is not as it was, or the key is another's. */
+static int change_locked(struct due_queue *q, const struct holder *h, struct change *c)
+{
+    struct due__key_shard *shard = due__key_enter_of(q, &h->name, h->number, h->generation);
+    uint64_t w;
+
+    if (shard == NULL)
+        return AGAIN;
+    bool ours = claim(q, h, c->front != NULL, &w);
+    due__key_leave(q, shard);
+    if (!ours)
+        return AGAIN;
+    if (due__word_state(w) == DUE__DEAD) {
+        change_dead(q, h->number, w, c);
+        return 0;
+    }
+    due__front_at(due__job_at(&q->slab, h->number))->key->changed = true;
     change_waiting(q, h->number, w, c);
     return 0;
 }
@@ -278,13 +300,14 @@ static int change_here(struct due_queue *q, const struct holder *h, struct chang
 
 /* ---- The same in a queue with a store ---- */
 
-/* A job that waits or is dead becomes the caller's own.  AGAIN: it is not as it was. */
+/* A job that waits or is dead becomes the caller's own.  AGAIN: it is not as it was, or the key is
+ * another's. */
 static int own(struct due_queue *q, const struct holder *h)
 {
-    int rc = due__claim_sent(q, h->number, h->generation);
+    int rc = due__claim_sent(q, h->number, h->generation, &h->name);
 
     if (rc == DUE_ENOENT)
-        rc = due__exhume_one(q, h->number, h->generation, DUE__CHANGING);
+        rc = due__exhume_one(q, h->number, h->generation, &h->name, DUE__CHANGING);
     return rc == DUE_ENOENT || rc == DUE_EBUSY ? AGAIN : rc;
 }
 
@@ -495,10 +518,9 @@ int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
 
     do {
         rc = find(q, key, len, &h);
-        if (rc == 0)
-            rc = due_cancel(q, h.id, job);
-        else
+        if (rc != 0)
             return rc;
-    } while (rc == DUE_ENOENT); /* it went meanwhile: is there another? */
+        rc = due__cancel_any(q, h.number, h.generation, &h.name, job);
+    } while (rc == DUE_ENOENT); /* it went meanwhile, or lost the key: is there another? */
     return rc;
 }

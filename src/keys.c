@@ -189,6 +189,19 @@ void due__key_leave(struct due_queue *q, struct due__key_shard *it)
         due__alloc_free(&q->alloc, spent, room * sizeof *spent);
 }
 
+struct due__key_shard *due__key_enter_of(struct due_queue *q, const struct due__key_name *name,
+                                         uint32_t number, uint32_t generation)
+{
+    struct due__key_shard *it =
+        due__key_enter(due__load_acquire(&q->keys), name->hash); /* K1: it was found there */
+    const struct due__key *key = due__key_find(it, name->bytes, name->len, name->hash);
+
+    if (key != NULL && key->place == number + 1 && key->generation == generation)
+        return it;
+    due__lock_release(&it->lock);
+    return NULL;
+}
+
 /* The chain that nodes of this hash are in. */
 static inline struct due__key_chain *chain_at(struct due__key_shard *it, uint64_t hash)
 {

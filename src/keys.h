@@ -67,6 +67,13 @@ struct due__keys {
     struct due__key_shard shard[DUE__KEY_SHARDS]; /* X  each its own */
 };
 
+/* A key as a call names it. */
+struct due__key_name {
+    const void *bytes;
+    size_t len;
+    uint64_t hash;
+};
+
 /* A node that is in no table; NULL: no memory.  The first one makes the table. */
 struct due__key *due__key_new(struct due_queue *q, const due_spec *s);
 /* Nodes that are in no table, through next, go back. */
@@ -76,6 +83,11 @@ void due__key_drop(struct due_queue *q, struct due__key *first);
 
 struct due__key_shard *due__key_enter(struct due__keys *keys, uint64_t hash);
 void due__key_leave(struct due_queue *q, struct due__key_shard *it);
+
+/* The key's shard, entered, if the key is that job's still; or NULL.  Until it is left nobody takes
+ * the key over. */
+struct due__key_shard *due__key_enter_of(struct due_queue *q, const struct due__key_name *name,
+                                         uint32_t number, uint32_t generation);
 
 /* The node with these bytes that is in the table, or NULL. */
 struct due__key *due__key_find(struct due__key_shard *it, const void *bytes, size_t len,

@@ -26,6 +26,7 @@
 #include "core.h"
 
 #include "atomic.h"
+#include "keys.h"
 
 #define LATER_NS DUE_S(1) /* until a job is looked at again that could not be changed */
 
@@ -331,7 +332,20 @@ void due__nacked(struct due_queue *q, uint32_t number)
     due__count(q, number, DUE__F_NACKED, 1);
 }
 
-int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
+/* With a name, under the lock: does the job, which somebody has, have that key still? */
+static bool has_key(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name)
+{
+    struct due__key_shard *shard =
+        name != NULL ? due__key_enter_of(q, name, number, generation) : NULL;
+
+    if (shard != NULL)
+        due__key_leave(q, shard);
+    return name == NULL || shard != NULL;
+}
+
+int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation,
+                      const struct due__key_name *name)
 {
     uint64_t seen = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
     struct due__tenure t;
@@ -351,7 +365,9 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation)
     enum due__state state = due__word_state(w);
     bool had = state == DUE__LEASED || state == DUE__LENT || state == DUE__PROMISED ||
                state == DUE__CHANGING;
-    if (had && due__word_generation(w) == generation) {
+    if (!has_key(q, number, generation, name)) {
+        rc = DUE_ENOENT;
+    } else if (had && due__word_generation(w) == generation) {
         due__store_relaxed(&due__lease_at(q, number)->revoked, generation); /* R3 */
         due__store_relaxed(&q->reserves, 1); /* R3: who changes it looks under T, too */
         rc = DUE_EBUSY;

@@ -7,6 +7,8 @@
 #include "atomic.h"
 #include "core.h"
 
+struct due__key_name; /* keys.h */
+
 /* ---- gate.c ---- */
 
 /* Is there anything between a due job and the line of its topic @t?  Under the lock. */
@@ -67,8 +69,9 @@ void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
 /* A due_nack() has done what it was to do, also if its caller was not told: counted. */
 void due__nacked(struct due_queue *q, uint32_t number);
 /* A job that somebody has is not to be handed out again: DUE_EBUSY, or DUE_ENOMEM; DUE_EAGAIN:
- * nobody has it now. */
-int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation);
+ * nobody has it now.  With a name it must have that key still, or DUE_ENOENT. */
+int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation,
+                      const struct due__key_name *name);
 /* Was it cancelled while somebody had it?  The job is the caller's own, or the lock is. */
 bool due__revoked(const struct due_queue *q, uint32_t number);
 /* Under the lock: a job of the caller's own, whose word is @w, waits; if it was cancelled
@@ -126,8 +129,10 @@ void due__bury_again(struct due_queue *q, uint32_t number);
 /* Under the lock: a dead job becomes the caller's own: LENT, if it goes; CHANGING, if not; MOVING,
  * if that is decided in this tenure.  *w is its word before, and after a failure its word now. */
 bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as);
-/* The same without it.  DUE_ENOENT: it is not dead. */
-int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation, enum due__state as);
+/* The same without it, and with a name only if it has that key still.  DUE_ENOENT: it is not dead,
+ * or has not. */
+int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name, enum due__state as);
 /* Under the lock: a job of the caller's own that was dead waits, until @at_ns; by a kick without
  * the limit of its time. */
 void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
@@ -245,8 +250,10 @@ void due__workers_settle(const due_job *job);
 /* A waiting job becomes the caller's; @w gets its word before.  DUE_EBUSY, DUE_ENOENT; DUE_EAGAIN:
  * it is on its way to the store. */
 int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
-/* The same for a change, after which it waits again: CHANGING.  Without a store. */
-int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation);
+/* The same for a change, after which it waits again: CHANGING.  Without a store.  With a name it
+ * must have that key still, or DUE_ENOENT. */
+int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
+                      const struct due__key_name *name);
 
 /* The same once its PUT has ended, if that is on its way. */
 int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
@@ -260,8 +267,15 @@ bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w
 /* Now and then while jobs are cancelled: sweep out what they leave behind, if it is worth it. */
 void due__sweep_sometimes(struct due_queue *q);
 
-/* A waiting job of a stored queue becomes the caller's, once its PUT has landed. */
-int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation);
+/* A waiting job of a stored queue becomes the caller's, once its PUT has landed; with a name, if it
+ * has that key still, or DUE_ENOENT. */
+int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name);
+
+/* due_cancel() of that job; with a name, if it has that key when it becomes the caller's, or else
+ * DUE_ENOENT. */
+int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name, due_job *job);
 
 /* A stored job gets another deadline, there first. */
 int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation,

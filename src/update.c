@@ -381,9 +381,9 @@ static int own(struct due_queue *q, uint32_t number, uint32_t generation, const 
     int rc;
     do {
         w = due__load_acquire(&j->word); /* J1 */
-        rc = (q->commits != NULL ? due__claim_sent : due__claim_change)(q, number, generation);
+        rc = (q->commits ? due__claim_sent : due__claim_change)(q, number, generation, NULL);
         if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
-            rc = due__exhume_one(q, number, generation, DUE__CHANGING);
+            rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     } while (rc == DUE_ENOENT && due__word_generation(w) == generation &&
              due__load_acquire(&j->word) != w); /* J1 */
     return rc;

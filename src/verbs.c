@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "keys.h"
 
 #define SWEEP_EVERY 512u /* cancels in a shard after which to see whether a sweep is worth it */
 
@@ -41,8 +42,27 @@ void due__wait_moved(struct due_queue *q)
     due__leave(q, &t);
 }
 
-static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation, enum due__state as,
-                    uint64_t *w)
+/* The swap of a claim; with a name, if the job has that key still, in the same step: once it is
+ * claimed another may take the key over.  DUE_ENOENT: it has not; DUE_EAGAIN: @w has changed. */
+static int swap(struct due_queue *q, uint32_t number, uint32_t generation,
+                const struct due__key_name *name, enum due__state as, uint64_t *w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__key_shard *shard = NULL;
+
+    if (name != NULL) {
+        shard = due__key_enter_of(q, name, number, generation);
+        if (shard == NULL)
+            return DUE_ENOENT;
+    }
+    bool ours = due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | as); /* J1 */
+    if (shard != NULL)
+        due__key_leave(q, shard);
+    return ours ? 0 : DUE_EAGAIN;
+}
+
+static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name, enum due__state as, uint64_t *w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -59,34 +79,42 @@ static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation, e
         }
         if (due__word_state(*w) == DUE__SENT)
             return DUE_EAGAIN;
-        if (due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | as)) /* J1 */
-            return 0;
+        rc = swap(q, number, generation, name, as, w);
+        if (rc != DUE_EAGAIN)
+            return rc;
     }
 }
 
 int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
 {
-    return claim_as(q, number, generation, DUE__LENT, w);
+    return claim_as(q, number, generation, NULL, DUE__LENT, w);
 }
 
-int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation)
+int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
+                      const struct due__key_name *name)
 {
     uint64_t w;
 
-    return claim_as(q, number, generation, DUE__CHANGING, &w);
+    return claim_as(q, number, generation, name, DUE__CHANGING, &w);
 }
 
 /* The same once its PUT has ended, if that is on its way. */
-int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+static int claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
+                         const struct due__key_name *name, uint64_t *w)
 {
-    int rc = due__claim(q, number, generation, w);
+    int rc = claim_as(q, number, generation, name, DUE__LENT, w);
 
     while (rc == DUE_EAGAIN) {
         rc = due_flush(q, q->commits->timeout_ns);
         if (rc == 0)
-            rc = due__claim(q, number, generation, w);
+            rc = claim_as(q, number, generation, name, DUE__LENT, w);
     }
     return rc;
+}
+
+int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+{
+    return claim_settled(q, number, generation, NULL, w);
 }
 
 /* ---- Cancel ---- */
@@ -162,19 +190,22 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
 
 /* A job that waits or is dead becomes the caller's own, as by due__claim(); one that somebody has
  * is marked, so that it is not handed out again. */
-static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation,
+                     const struct due__key_name *name, uint64_t *w)
 {
     for (;;) {
-        int rc = due__claim_settled(q, number, generation, w);
+        int rc = claim_settled(q, number, generation, name, w);
 
         bool dead = rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD &&
                     due__word_generation(*w) == generation;
 
         if (dead) {
-            if (due__exhume_one(q, number, generation, DUE__LENT) == 0)
+            if (due__exhume_one(q, number, generation, name, DUE__LENT) == 0)
                 return 0;
+            if (name != NULL)
+                return DUE_ENOENT; /* the caller looks whose the key is now */
         } else if (rc == DUE_EBUSY) {
-            rc = due__lease_cancel(q, number, generation);
+            rc = due__lease_cancel(q, number, generation, name);
             if (rc != DUE_EAGAIN)
                 return rc;
         } else {
@@ -192,10 +223,11 @@ void due__give_up(struct due_queue *q, uint32_t number)
 }
 
 /* Any job that waits or is dead, with its bytes lent to the caller or not. */
-static int cancel_any(struct due_queue *q, uint32_t number, uint32_t generation, due_job *job)
+int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name, due_job *job)
 {
     uint64_t w;
-    int rc = claim_any(q, number, generation, &w);
+    int rc = claim_any(q, number, generation, name, &w);
 
     if (rc != 0)
         return rc;
@@ -235,10 +267,10 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
         generation == UINT32_MAX || q->watch != NULL ||
         (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
         (due__facts_load(j).payload & DUE__FRONT)) /* so it may have a key */
-        return cancel_any(q, number, generation, job);
+        return due__cancel_any(q, number, generation, NULL, job);
     uint64_t ready = w & DUE__READY;
     if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
-        return cancel_any(q, number, generation, job);
+        return due__cancel_any(q, number, generation, NULL, job);
     due__job_release(&q->slab, j); /* still the caller's: it is in no magazine yet */
 
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -328,7 +360,8 @@ static int move(struct due_queue *q, uint32_t number, uint32_t generation, int64
     return 0;
 }
 
-int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation)
+int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -336,22 +369,22 @@ int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation)
         uint64_t w = due__load_acquire(&j->word); /* J1 */
         int rc = obstacle(w, generation);
 
-        bool on_its_way = (w & DUE__LINKED) || due__word_state(w) == DUE__SENT;
-        if (rc == 0 && on_its_way)
-            rc = due_flush(q, q->commits->timeout_ns);
         if (rc != 0)
             return rc;
         if (due__word_state(w) == DUE__MOVING)
             due__wait_moved(q);
-        else if (!on_its_way &&
-                 due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__CHANGING)) /* J1 */
+        else if ((w & DUE__LINKED) || due__word_state(w) == DUE__SENT)
+            rc = due_flush(q, q->commits->timeout_ns);
+        else if ((rc = swap(q, number, generation, name, DUE__CHANGING, &w)) == 0)
             return 0;
+        if (rc != 0 && rc != DUE_EAGAIN)
+            return rc;
     }
 }
 
 int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns)
 {
-    int rc = due__claim_sent(q, number, generation);
+    int rc = due__claim_sent(q, number, generation, NULL);
 
     if (rc != 0)
         return rc;

@@ -73,6 +73,12 @@ static bool answered(enum verb verb, int rc)
     return false;
 }
 
+/* What RESERVE got is not its thread's any more. */
+static bool gave_back(void)
+{
+    return answered(GIVE_BACK, 0) || answered(GIVE_BACK, DUE_EINDOUBT);
+}
+
 /* Where X is, if nobody has got it at the end. */
 static enum place x_is(const struct plan *p)
 {
@@ -82,7 +88,8 @@ static enum place x_is(const struct plan *p)
         return due_find(ledger->q, ledger->x, &info) == DUE_EBUSY ? RESERVED : NOWHERE;
     if (answered(TAKE, 0))
         return TAKEN;
-    if (answered(RESERVE, 0) || (p->x == RESERVED && !answered(ACK, 0) && !answered(NACK, 0)))
+    if ((answered(RESERVE, 0) && !gave_back()) ||
+        (p->x == RESERVED && !answered(ACK, 0) && !answered(NACK, 0)))
         return RESERVED;
     return NOWHERE;
 }
@@ -101,10 +108,7 @@ static struct outcome seen(void)
         o.owner = number_of(id);
     else
         o.kept = due_enqueue(ledger->q, &probe, 0, NULL) == DUE_EEXIST;
-    if (answered(TAKE, 0) || answered(RESERVE, 0)) {
-        explore_check(due_id_equal(ledger->taken.id, ledger->x), "it is not due");
-        o.got = item_of(&ledger->taken, answered(TAKE, 0) ? TAKEN : RESERVED);
-    }
+    o.got = ledger->got;
     empty(&o);
     if (o.job[X].place == NOWHERE)
         o.job[X].place = x_is(&ledger->plan);
@@ -166,7 +170,7 @@ static int put(enum verb verb)
     due_spec spec = { DUE_SPEC_INIT,
                       .data = text_of(TEXT_PUT + n),
                       .len = TEXT_PUT + n,
-                      .at_ns = order_at(verb),
+                      .at_ns = order_at(&ledger->plan, verb),
                       .key = ORDERS_KEY,
                       .key_len = sizeof ORDERS_KEY,
                       .on_key = ledger->plan.policy[n] };
@@ -177,10 +181,22 @@ static int put(enum verb verb)
 static int change(void)
 {
     due_spec spec = { DUE_SPEC_INIT,       .data = text_of(TEXT_CHANGED),
-                      .len = TEXT_CHANGED, .at_ns = order_at(CHANGE),
+                      .len = TEXT_CHANGED, .at_ns = order_at(&ledger->plan, CHANGE),
                       .headers = "h",      .headers_len = 1 };
 
     return due_amend(ledger->q, ledger->x, &spec, ledger->plan.what);
+}
+
+static int get(enum verb verb)
+{
+    int rc = verb == TAKE ? due_dequeue(ledger->q, &ledger->taken, 0)
+                          : due_reserve(ledger->q, &ledger->taken, LEASE, 0);
+
+    if (rc != 0)
+        return rc;
+    explore_check(due_id_equal(ledger->taken.id, ledger->x), "it is not due");
+    ledger->got = item_of(&ledger->taken, verb == TAKE ? TAKEN : RESERVED);
+    return 0;
 }
 
 static int act(enum verb verb)
@@ -192,9 +208,10 @@ static int act(enum verb verb)
     case PUT_SECOND:
         return put(verb);
     case TAKE:
-        return due_dequeue(ledger->q, &ledger->taken, 0);
     case RESERVE:
-        return due_reserve(ledger->q, &ledger->taken, LEASE, 0);
+        return get(verb);
+    case GIVE_BACK:
+        return due_nack(&ledger->taken, 0);
     case ACK:
         return due_ack(&held);
     case NACK:
@@ -217,8 +234,11 @@ static void run(void *arg)
 {
     unsigned i = (unsigned)(uintptr_t)arg;
 
-    ledger->rc[i] = act(ledger->plan.verb[i]);
-    explore_note("%u: %s", i, due_error_name(ledger->rc[i]));
+    do {
+        ledger->rc[i] = act(ledger->plan.verb[i]);
+        explore_note("%u: %s", i, due_error_name(ledger->rc[i]));
+        i++;
+    } while (ledger->plan.two && i > 1 && i < ledger->plan.verbs);
 }
 
 /* ---- Setup ---- */
@@ -270,11 +290,11 @@ void orders_open(struct plan plan, due_options o)
 
 void orders_begin(void)
 {
-    static const char *const names[VERBS_MAX] = { "first", "second", "third" };
+    static const char *const names[] = { "first", "second", "third" };
 
     if (ledger->plan.x != NOWHERE)
         make_x(&ledger->plan);
-    for (unsigned i = 0; i < ledger->plan.verbs; i++)
+    for (unsigned i = 0; i < (ledger->plan.two ? 2 : ledger->plan.verbs); i++)
         explore_thread(names[i], run, as_arg(i));
 }
 
@@ -291,6 +311,7 @@ static void open_ledger(struct plan plan)
     }
 #define TWO(a, b)      .verbs = 2, .verb = { (a), (b) }
 #define THREE(a, b, c) .verbs = 3, .verb = { (a), (b), (c) }
+#define BACK(a)        .two = true, .verbs = 4, .verb = { (a), RESERVE, PUT_SECOND, GIVE_BACK }
 
 /* Nobody has the key yet; the table of keys is made as well. */
 ORDER(refuse_two_setup, TWO(PUT_FIRST, PUT_SECOND))
@@ -326,6 +347,14 @@ ORDER(two_take_setup, .x = WAITS, .policy = { DUE_KEY_REPLACE, DUE_KEY_DEBOUNCE 
       THREE(PUT_FIRST, PUT_SECOND, TAKE))
 ORDER(two_ack_setup, .x = RESERVED, .keep = true, .policy = { DUE_KEY_REPLACE, DUE_KEY_REFUSE },
       THREE(PUT_FIRST, PUT_SECOND, ACK))
+ORDER(replace_back_setup, .x = WAITS, .policy = { DUE_KEY_REPLACE, DUE_KEY_REPLACE },
+      BACK(PUT_FIRST))
+ORDER(earliest_back_setup, .x = WAITS, .early = true,
+      .policy = { DUE_KEY_EARLIEST, DUE_KEY_EARLIEST }, BACK(PUT_FIRST))
+ORDER(debounce_back_setup, .x = WAITS, .policy = { DUE_KEY_DEBOUNCE, DUE_KEY_DEBOUNCE },
+      BACK(PUT_FIRST))
+ORDER(cancel_key_back_setup, .x = WAITS, .policy = { DUE_KEY_REPLACE, DUE_KEY_REPLACE },
+      BACK(CANCEL_KEY))
 ORDER(replace_update_setup, .x = WAITS, .what = DUE_SET_DATA, .policy = { DUE_KEY_REPLACE },
       TWO(PUT_FIRST, CHANGE))
 ORDER(earliest_amend_setup, .x = WAITS, .what = DUE_SET_DATA | DUE_SET_TIME,
@@ -402,6 +431,14 @@ const struct explore_scenario explore_scenarios_orders[] = {
            (3, 1, 0, 0)),
     ORDERS("key_two_ack", "a kept key is taken over and refused, and its job acked", two_ack_setup,
            (2, 0, 0, 0), (3, 1, 0, 0)),
+    ORDERS("key_back_replace", "a key is taken over from a job that is given back, and replaced",
+           replace_back_setup, (2, 0, 0, 0), (3, 1, 0, 0)),
+    ORDERS("key_back_earliest", "the same, for the earlier deadline", earliest_back_setup,
+           (2, 0, 0, 0), (3, 1, 0, 0)),
+    ORDERS("key_back_debounce", "the same, pushed back", debounce_back_setup, (2, 0, 0, 0),
+           (3, 1, 0, 0)),
+    ORDERS("key_back_cancel", "the same, cancelled by the key", cancel_key_back_setup, (2, 0, 0, 0),
+           (3, 1, 0, 0)),
     ORDERS("key_replace_update", "a job is replaced and updated", replace_update_setup,
            (2, 1, 0, 0), (4, 2, 0, 0)),
     ORDERS("key_earliest_amend", "a job gets an earlier deadline, and content and time",

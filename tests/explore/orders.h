@@ -6,7 +6,7 @@
 #include "shelf.h"
 
 #define LARGE     66000u /* more than is copied under the lock */
-#define VERBS_MAX 3u
+#define VERBS_MAX 4u
 #define NONE      9u /* of jobs: none of them */
 #define ANY       8u /* or whichever */
 
@@ -21,6 +21,7 @@ enum verb {
     PUT_SECOND,
     TAKE,
     RESERVE,
+    GIVE_BACK, /* what RESERVE got, by the same thread */
     ACK,
     NACK,
     CANCEL,
@@ -38,6 +39,8 @@ struct plan {
     bool plain;    /* X has no key */
     bool keep;     /* X's key is kept when it is done */
     bool large;    /* so is X */
+    bool early;    /* the first PUT's deadline is before that of X */
+    bool two;      /* threads: the second does all verbs but the first, one after the other */
     unsigned what; /* of CHANGE: DUE_SET_* */
     enum due_key_policy policy[2];
     unsigned verbs;
@@ -63,6 +66,7 @@ struct outcome {
     unsigned owner; /* of the key */
     bool kept;      /* it is nobody's, and not to be had */
     bool returns;   /* X was in hand for a verb that failed, and comes back */
+    bool revoked;   /* X was cancelled while it was reserved */
 };
 
 struct ledger {
@@ -73,6 +77,7 @@ struct ledger {
     due_id x;
     due_job held;
     due_job taken;
+    struct item got; /* the same, as it was handed out */
     due_id id[2];
     int rc[VERBS_MAX];
 };
@@ -86,7 +91,7 @@ void orders_begin(void);
 void orders_check(void);
 
 /* The deadline that a PUT or CHANGE gives. */
-int64_t order_at(enum verb verb);
+int64_t order_at(const struct plan *p, enum verb verb);
 
 /* Is @is what comes of @plan's verbs one after the other, in some order? */
 bool orders_explain(const struct plan *plan, const struct outcome *is);

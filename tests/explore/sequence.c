@@ -1,9 +1,9 @@
 /* sequence.c - what comes of verbs one after the other: it knows nothing of the library. */
 #include "orders.h"
 
-int64_t order_at(enum verb verb)
+int64_t order_at(const struct plan *p, enum verb verb)
 {
-    return EXPLORE_START_NS + (verb == PUT_FIRST ? DUE_MS(2)
+    return EXPLORE_START_NS + (verb == PUT_FIRST ? (p->early ? -DUE_MS(1) : DUE_MS(2))
                                : verb == CHANGE  ? DUE_MS(3)
                                                  : DUE_MS(5));
 }
@@ -13,7 +13,7 @@ int64_t order_at(enum verb verb)
 static void reference_put(struct outcome *o, const struct plan *p, enum verb verb, int *rc)
 {
     unsigned n = verb == PUT_SECOND;
-    struct item new = { WAITS, TEXT_PUT + n, 0, order_at(verb) };
+    struct item new = { WAITS, TEXT_PUT + n, 0, order_at(p, verb) };
 
     if (o->kept) {
         *rc = DUE_EEXIST;
@@ -63,6 +63,7 @@ static int reference_cancel(struct outcome *o, const struct plan *p, unsigned jo
     bool busy = o->job[job].place == TAKEN || o->job[job].place == RESERVED;
     if (!busy || o->returns) /* it does not come back, then */
         reference_end(o, p, job, false);
+    o->revoked |= busy && job == X;
     return busy ? DUE_EBUSY : 0;
 }
 
@@ -77,7 +78,18 @@ static int reference_take(struct outcome *o, const struct plan *p, enum verb ver
     return 0;
 }
 
-static int reference_change(struct item *x, unsigned what, size_t len)
+static int reference_give_back(struct outcome *o, const struct plan *p)
+{
+    if (o->got.place != RESERVED)
+        return DUE_EINVAL;
+    if (o->revoked)
+        reference_end(o, p, X, false);
+    else
+        o->job[X].place = WAITS;
+    return 0;
+}
+
+static int reference_change(const struct plan *p, struct item *x, unsigned what, size_t len)
 {
     if (x->place == TAKEN || x->place == RESERVED)
         return DUE_EBUSY;
@@ -86,7 +98,7 @@ static int reference_change(struct item *x, unsigned what, size_t len)
     if (what & DUE_SET_DATA)
         x->len = len;
     if (what & DUE_SET_TIME)
-        x->at_ns = order_at(CHANGE);
+        x->at_ns = order_at(p, CHANGE);
     if (what & DUE_SET_HEADERS)
         x->headers_len = 1;
     return 0;
@@ -105,6 +117,8 @@ static int reference(struct outcome *o, const struct plan *p, enum verb verb)
     case TAKE:
     case RESERVE:
         return reference_take(o, p, verb);
+    case GIVE_BACK:
+        return reference_give_back(o, p);
     case ACK:
         reference_end(o, p, X, true);
         break;
@@ -122,9 +136,9 @@ static int reference(struct outcome *o, const struct plan *p, enum verb verb)
         x->at_ns = EXPLORE_START_NS;
         break;
     case CHANGE:
-        return reference_change(x, p->what, TEXT_CHANGED);
+        return reference_change(p, x, p->what, TEXT_CHANGED);
     case UPDATE:
-        return reference_change(x, DUE_SET_DATA, TEXT_UPDATED);
+        return reference_change(p, x, DUE_SET_DATA, TEXT_UPDATED);
     }
     return rc;
 }
@@ -219,6 +233,16 @@ static bool may_be_void(const struct plan *p, const struct outcome *is, unsigned
     return is->rc[i] == DUE_EEXIST && others;
 }
 
+/* A job that took its key over from X, and is cancelled before it was sent, leaves it to X. */
+static bool goes_back(const struct outcome *before, struct outcome *after)
+{
+    bool back = before->owner >= BY_FIRST && before->owner < JOBS &&
+                (before->job[X].place == RESERVED || before->job[X].place == WAITS);
+
+    after->owner = back ? X : after->owner;
+    return back;
+}
+
 /* Is it what comes of the verbs in some order, those of @left after those that made @o? */
 static bool comes_of(const struct plan *p, const struct outcome *is, struct outcome o,
                      unsigned left)
@@ -232,10 +256,13 @@ static bool comes_of(const struct plan *p, const struct outcome *is, struct outc
     for (unsigned i = 0; i < p->verbs; i++) {
         struct outcome next = o;
 
-        if (!(left & 1u << i))
+        if (!(left & 1u << i) || (p->two && i > 1 && (left & 1u << (i - 1))))
             continue;
         next.rc[i] = reference(&next, p, p->verb[i]);
         if (comes_of(p, is, next, left & ~(1u << i)))
+            return true;
+        if (p->stored && p->verb[i] == CANCEL_KEY && goes_back(&o, &next) &&
+            comes_of(p, is, next, left & ~(1u << i)))
             return true;
         if (!may_be_void(p, is, i))
             continue;

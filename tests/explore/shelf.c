@@ -80,7 +80,7 @@ static void land(struct shelf *it, const due_change *ch)
         explore_check(job != &it->job[SHELF_JOBS - 1], "put twice");
     job->id = ch->record.id;
     job->there = true;
-    job->deadline_ns = ch->record.deadline_ns;
+    job->until_ns = ch->record.until_ns;
     if (ch->kind != DUE_CHANGE_PUT)
         return;
     job->len = ch->record.len;

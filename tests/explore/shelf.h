@@ -12,7 +12,7 @@ struct shelf_job {
     bool there;
     size_t len;
     size_t headers_len;
-    int64_t deadline_ns;
+    int64_t until_ns;
 };
 
 /* Of the only key there is. */

@@ -50,7 +50,7 @@ static void check_jobs(void)
         jobs++;
         int rc = due_find(ledger->q, job->id, &info);
         explore_check(rc == 0 || rc == DUE_EBUSY, "only the store has it: %d", rc);
-        explore_check(rc != 0 || (info.len == job->len && info.deadline_ns == job->deadline_ns),
+        explore_check(rc != 0 || (info.len == job->len && info.deadline_ns == job->until_ns),
                       "it is another there: %zu bytes, not %zu", job->len, info.len);
     }
     explore_check(due_stats(ledger->q, &s) == 0, "stats");
@@ -102,6 +102,7 @@ static void open_stored(struct plan plan, struct shelf how, enum due_confirm con
     }
 #define TWO(a, b)      .verbs = 2, .verb = { (a), (b) }
 #define THREE(a, b, c) .verbs = 3, .verb = { (a), (b), (c) }
+#define BACK(a)        .two = true, .verbs = 4, .verb = { (a), RESERVE, PUT_SECOND, GIVE_BACK }
 #define REPLACE        .policy = { DUE_KEY_REPLACE, DUE_KEY_REPLACE }
 
 /* Nobody has the key yet. */
@@ -133,6 +134,12 @@ STORED(two_ack,
        PLAN(.x = RESERVED, .policy = { DUE_KEY_REPLACE, DUE_KEY_REFUSE },
             THREE(PUT_FIRST, PUT_SECOND, ACK)),
        SHELF(.full = 1), SYNC)
+STORED(replace_back, PLAN(.x = WAITS, REPLACE, BACK(PUT_FIRST)), SHELF(), SYNC)
+STORED(earliest_back,
+       PLAN(.x = WAITS, .early = true, .policy = { DUE_KEY_EARLIEST, DUE_KEY_DEBOUNCE },
+            BACK(PUT_FIRST)),
+       SHELF(), SYNC)
+STORED(cancel_key_back, PLAN(.x = WAITS, REPLACE, BACK(CANCEL_KEY)), SHELF(), SYNC)
 STORED(replace_update, PLAN(.x = WAITS, REPLACE, TWO(PUT_FIRST, UPDATE)), SHELF(), SYNC)
 STORED(update_full, PLAN(.x = WAITS, REPLACE, TWO(PUT_FIRST, UPDATE)), SHELF(.full = 1), SYNC)
 
@@ -184,6 +191,12 @@ const struct explore_scenario explore_scenarios_stored_orders[] = {
            (1, 0, 0, 0), (2, 1, 0, 0)),
     ORDERS("stored_key_two_ack", "a key is taken over, refused and acked in a full store", two_ack,
            (1, 0, 0, 0), (2, 1, 0, 0)),
+    ORDERS("stored_key_back", "a key is taken over from a job that is given back, and replaced",
+           replace_back, (1, 0, 0, 0), (3, 1, 0, 0)),
+    ORDERS("stored_key_back_early", "the same, for the earlier deadline", earliest_back,
+           (1, 0, 0, 0), (3, 1, 0, 0)),
+    ORDERS("stored_key_back_cancel", "the same, cancelled by the key", cancel_key_back,
+           (2, 0, 0, 0), (3, 1, 0, 0)),
     ORDERS("stored_key_update", "a job is replaced and updated", replace_update, (2, 0, 0, 0),
            (3, 1, 0, 0)),
     ORDERS("stored_key_update_full", "one of both is refused", update_full, (2, 0, 0, 0),

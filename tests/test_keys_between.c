@@ -1,0 +1,119 @@
+/* Keys that go to another job between the look of a call and its change: the job that was found has
+ * been reserved, has lost its key to another, and was given back meanwhile, so it waits as it did.
+ * What the call changes is the job that has the key then. */
+#include <pthread.h>
+
+#include "shop.h"
+
+#define LEASE 100
+#define LARGE 70000 /* never from memory that is kept: each time it is asked for */
+
+static char large[LARGE];
+
+static int put(struct lab *lab, enum due_key_policy policy, const char *data, size_t len,
+               due_id *id)
+{
+    due_spec spec = { DUE_SPEC_INIT, .data = data, .len = len,      .at_ns = 5,
+                      .key = "k",    .key_len = 1, .on_key = policy };
+
+    return due_enqueue(lab->q, &spec, 0, id);
+}
+
+/* What happens when the call asks for the memory of its change. */
+struct meanwhile {
+    struct lab *lab;
+    bool lapses; /* the lease ends; else the job is given back */
+    int calls;   /* of that size so far; the first is of the try to put it as a new job */
+    due_id second;
+};
+
+static void *take_over(void *arg)
+{
+    struct meanwhile *m = arg;
+    due_job job;
+
+    cr_assert_eq(due_reserve(m->lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(put(m->lab, DUE_KEY_REPLACE, "jam", 3, &m->second), 0);
+    if (m->lapses)
+        lab_advance(m->lab, LEASE);
+    else
+        cr_assert_eq(due_nack(&job, 0), 0);
+    due_job_done(&job);
+    return NULL;
+}
+
+static void on_alloc(void *ctx, size_t size)
+{
+    struct meanwhile *m = ctx;
+    pthread_t other;
+
+    if (size < LARGE || ++m->calls != 2)
+        return;
+    cr_assert_eq(pthread_create(&other, NULL, take_over, m), 0);
+    pthread_join(other, NULL);
+}
+
+static int put_large(struct lab *lab, enum due_key_policy policy, bool batch, due_id *id)
+{
+    due_spec spec = { DUE_SPEC_INIT, .data = large, .len = LARGE,    .at_ns = 900,
+                      .key = "k",    .key_len = 1,  .on_key = policy };
+
+    if (!batch)
+        return due_enqueue(lab->q, &spec, 0, id);
+    return due_enqueue_batch(lab->q, &spec, 1, 0, id) == 1 ? 0 : -1;
+}
+
+static void expect_second_is_changed(struct lab *lab, enum due_key_policy policy, bool lapses,
+                                     bool batch)
+{
+    struct meanwhile m = { .lab = lab, .lapses = lapses };
+    due_id first;
+    due_id id;
+
+    cr_assert_eq(put(lab, DUE_KEY_REFUSE, "tea", 3, &first), 0);
+    cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
+    lab_turn_to(lab, 5);
+    lab->state->memory.on_alloc_ctx = &m;
+    lab->state->memory.on_alloc = on_alloc;
+    cr_expect_eq(put_large(lab, policy, batch, &id), 0);
+    lab->state->memory.on_alloc = NULL;
+    cr_expect_geq(m.calls, 2, "this proves nothing");
+    cr_expect(due_id_equal(id, m.second), "what has the key is changed");
+    cr_expect_eq(due_flush(lab->q, DUE_S(30)), 0);
+    cr_expect_eq(lab_find(lab, first).len, 3u, "and nothing else");
+    cr_expect_eq(lab_find(lab, m.second).len, (size_t)LARGE);
+    cr_expect_eq(due_find_key(lab->q, "k", 1, &id), 0);
+    cr_expect(due_id_equal(id, m.second));
+    lab_turn_to(lab, 5 + LEASE);
+    cr_expect_str_eq(lab_dequeue_from(lab, 0), "tea");
+}
+
+static const enum due_key_policy policies[] = { DUE_KEY_REPLACE, DUE_KEY_DEBOUNCE };
+
+LAB_TEST(keys_between, who_lost_the_key_meanwhile_is_not_changed)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        struct lab lab = lab_open(.start_ns = 1);
+
+        expect_second_is_changed(&lab, policies[i & 1], i & 2, i & 4);
+        lab_close(&lab);
+    }
+}
+
+static void expect_with_a_store(enum due_confirm confirm)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        struct shop s = shop_make(.start_ns = 1, .with.confirm = confirm);
+
+        expect_second_is_changed(&s.lab, policies[i & 1], i & 2, i & 4);
+        shop_close(&s);
+    }
+}
+
+LAB_TEST(keys_between, nor_with_a_store)
+{
+    if (lab_proxies != DUE_PROXIES_NEVER) { /* a store has its proxies */
+        expect_with_a_store(DUE_CONFIRM_SYNC);
+        expect_with_a_store(DUE_CONFIRM_ASYNC);
+    }
+}
