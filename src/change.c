@@ -167,6 +167,19 @@ static bool taken_by_then(const struct due_queue *q, const struct due__batch *b,
     return will_put(b, by) || (b == q->commits->next && will_put(q->commits->now, by));
 }
 
+/* A job that is put whole is being robbed of its key by job @by.  Has it the key in the store until
+ * that one comes there?  If not, and that one is refused, it would have it here and not there.  In
+ * one batch the later of both has it. */
+static bool has_meanwhile(const struct due_queue *q, const struct due__batch *b, uint32_t number,
+                          uint32_t by)
+{
+    for (uint32_t i = 0; i < b->count && b->entries[i].number != number; i++) {
+        if (b->entries[i].number == by && b->entries[i].purpose == DUE__PUT && b->entries[i].sent)
+            return false;
+    }
+    return b != q->commits->next || !will_put(q->commits->now, by);
+}
+
 /* Its key, if it is the job's still; and what becomes of that by its removal.  One that is being
  * taken over is kept like any other: whoever takes it over may be refused yet.  One that was taken
  * over and is nobody's by now may be the job's again in a store that has lost that. */
@@ -182,6 +195,8 @@ static void describe_key(struct due_queue *q, const struct due__batch *b,
     bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE;
     bool drop = ch->kind == DUE_CHANGE_DROP;
     bool frees = told.by != 0 ? !taken_by_then(q, b, told.by - 1) : told.free && q->commits->lost;
+    if (ch->kind == DUE_CHANGE_PUT && told.by != 0)
+        told.has = has_meanwhile(q, b, e->number, told.by - 1);
     if (!told.has && !(drop && frees))
         return;
     ch->record.key = key->bytes;

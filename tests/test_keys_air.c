@@ -210,6 +210,53 @@ Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
     shop_close(&s);
 }
 
+/* ---- A job that comes back into the store ---- */
+
+/* The next call of @verb stops at a gate of its own. */
+static struct memory_gate *stop_at(struct shop *s, enum memory_verb verb)
+{
+    struct memory_gate *gate = memory_gate_new(s->disk);
+
+    memory_store_fault(s->store,
+                       (struct memory_fault){ .verb = verb,
+                                              .call = memory_store_calls(s->store, verb) + 1,
+                                              .kind = MEMORY_BLOCK,
+                                              .gate = gate });
+    return gate;
+}
+
+/* A job has left the store for a taker who has gone, and is put there again.  Before it is written
+ * its key is taken over; who takes it comes in the next batch, and is refused. */
+Test(keys_air, taken_over_on_the_way_back_and_refused_it_is_the_first_ones, .timeout = 60)
+{
+    struct shop s = shop_new(&(struct memory_disk_options){ .batch_changes = 1 },
+                             (struct lab_options){ .start_ns = 5,
+                                                   .with.confirm = DUE_CONFIRM_ASYNC,
+                                                   .with.store_timeout_ns = DUE_MS(50) });
+    due_id first;
+    due_job job;
+
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "first", &first, .delay_ns = 0), 0);
+    flush(&s);
+    shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_AWAY);
+    int rc = due_dequeue(s.lab.q, &job, 0);
+    cr_assert(rc != 0 && rc != DUE_EAGAIN, "%s", due_error_name(rc));
+    struct memory_gate *before = stop_at(&s, MEMORY_READY);
+    memory_gate_reached(before, 1);
+    memory_store_forgive(s.store);
+    struct memory_gate *back = stop_at(&s, MEMORY_READY);
+    fill(&s, 2);
+    memory_gate_open(before);
+    memory_gate_reached(back, 1);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u, "this proves nothing");
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
+    go_on(&s, back);
+    memory_gate_free(before);
+    cr_expect_eq(memory_disk_jobs(s.disk), 1u);
+    expect_holder(&s, &first);
+    shop_close(&s);
+}
+
 /* ---- All of them ---- */
 
 /* How the first one leaves, whether its key is kept then, when it is taken over, and which of the
