@@ -168,9 +168,23 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
     return DUE_EAGAIN;
 }
 
+/* Are stored jobs being read, or looked through after a loss? */
+static bool reading(struct due__commits *c)
+{
+    return due__load_seq(&c->loading) || c->purging; /* G2 */
+}
+
+/* Is it a page's turn?  There may always be another change to be sent, and what is put meanwhile
+ * has to be read too: so reading gets twice the time that batches have. */
+static bool page_next(struct due__commits *c, int64_t began_ns)
+{
+    return reading(c) && due__monotonic_now() - began_ns >= c->page_ns / 2;
+}
+
 bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
+    int64_t began_ns = a == NULL ? due__monotonic_now() : 0;
     bool more;
 
     while (!due__load_seq(&c->stopping)) { /* G2 */
@@ -186,6 +200,8 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
             return true;
         if (a != NULL && due__asked_over(c, a))
             return anything(c) || c->purging;
+        if (a == NULL && page_next(c, began_ns))
+            return true;
     }
     due__commit_refuse(q);
     return false;
@@ -258,9 +274,11 @@ static int read_on(struct due_queue *q, int64_t until_ns)
 
     if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
         return 0;
-    if (!due__load_seq(&c->loading) && (!c->purging || c->later)) /* G2 */
+    if (!reading(c) || (!due__load_seq(&c->loading) && c->later)) /* G2 */
         return 0;
+    int64_t began_ns = due__monotonic_now();
     int rc = due__restore_page(q, until_ns);
+    c->page_ns = due__monotonic_now() - began_ns;
     if (rc == DUE_EFENCED)
         fence(q);
     due__store_relaxed(&c->state, rc == DUE_EAGAIN ? DUE_ESTORE : rc); /* no edge: for stats */
@@ -290,10 +308,10 @@ static bool turn(struct due_queue *q)
     else if (unsure)
         retry = DOUBT_NS;
     if (due__monotonic_now() >= until - SLICE_NS / 2)
-        retry = 0;                                                         /* it has waited */
-    more = more || due__load_seq(&c->loading) || c->purging || c->pending; /* G2 */
-    bool over = due__load_seq(&c->fenced) || due__load_seq(&c->stopping);  /* G2 */
-    if (due__load_seq(&c->stopping))                                       /* G2 */
+        retry = 0; /* it has waited */
+    more = more || reading(c) || c->pending;
+    bool over = due__load_seq(&c->fenced) || due__load_seq(&c->stopping); /* G2 */
+    if (due__load_seq(&c->stopping))                                      /* G2 */
         due__commit_leave(q, false);
     else
         due__lock_release(&c->key); /* G1 */

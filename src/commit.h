@@ -104,6 +104,7 @@ struct due__commits {
     uint64_t number;            /* K  of the batch under way, or the next one */
     int64_t renew_at_ns;        /* O  the proxy's, monotonic */
     int64_t retry_at_ns;        /* O  likewise: not before that, after a refusal; or 0 */
+    int64_t page_ns;            /* O  how long the last page of what is stored took */
     bool rewind;                /* K  loading is to begin again */
     uint32_t mirror_at;         /* K  next place to put again, or DUE__NO_JOB */
     bool purging;               /* K  loading only to drop what is not known */

@@ -2,6 +2,9 @@
  * the store is away for the next one, or says nothing to it, until it is told to go on. */
 #include "shop.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+
 #define JOBS   600u /* more than two pages */
 #define UNREAD (JOBS - 1)
 
@@ -195,5 +198,46 @@ Test(stored_loading, a_page_without_an_answer_holds_up_what_must_be_confirmed, .
         cr_assert_eq(take(&s), i);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
     memory_gate_free(gate);
+    shop_close(&s);
+}
+
+/* ---- While others never stop ---- */
+
+struct flood {
+    due_queue *q;
+    pthread_t thread;
+    atomic_bool over;
+};
+
+static void *enqueue_on(void *arg)
+{
+    struct flood *f = arg;
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = DUE_S(1000) };
+
+    while (!atomic_load(&f->over))
+        (void)!due_enqueue(f->q, &spec, DUE_MS(100), NULL);
+    return NULL;
+}
+
+/* There is always a change that waits to be sent. */
+Test(stored_loading, gets_on_however_much_is_enqueued, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct lab_options with = { .with = { .confirm = DUE_CONFIRM_ASYNC, .unsettled_max = 2000 } };
+    struct shop s = filled(ids, NULL, with);
+    struct flood flood[3];
+
+    for (int i = 0; i < 3; i++) {
+        flood[i].q = s.lab.q;
+        atomic_init(&flood[i].over, false);
+        cr_assert_eq(pthread_create(&flood[i].thread, NULL, enqueue_on, &flood[i]), 0);
+    }
+    memory_store_forgive(s.store);
+    shop_wait_loaded(&s);
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&flood[i].over, true);
+        pthread_join(flood[i].thread, NULL);
+    }
+    cr_expect_eq(lab_stats(&s.lab).restored, (uint64_t)JOBS);
     shop_close(&s);
 }
