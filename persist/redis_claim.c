@@ -162,29 +162,12 @@ static void be_writer(struct due__redis *s, const struct due__redis_survey *w)
         memcpy(s->incarnation, w->incarnation, sizeof s->incarnation);
 }
 
-/* Sleep until the owner's lease may have ended.  0: look again; DUE_EBUSY: time is up. */
-static int wait_for_owner(struct due__redis *s, const struct due__redis_survey *w, int64_t until_ns)
-{
-    char who[160];
-    int64_t now = due__redis_monotonic();
-    int64_t left = w->owner_ms >= 0 ? DUE_MS(w->owner_ms + 1) : s->set.lease_ns;
-
-    due__owner_show(w->owner, who, sizeof who);
-    due__redis_say(s, "close it there, or wait longer, or open as standby",
-                   "the queue is owned by %s", who);
-    if (until_ns <= now)
-        return DUE_EBUSY;
-    bool enough = left < until_ns - now;
-    int rc = due__link_pause(s->link, enough ? now + left : until_ns);
-    return rc != 0 || !enough ? DUE_EBUSY : 0;
-}
-
 /* One attempt.  0: we are the owner; 1: once more. */
 static int try_take_over(struct due__redis *s, int64_t until_ns)
 {
     struct due__redis_survey w;
     bool fresh = false;
-    int rc = due__link_up(s->link, &fresh, until_ns);
+    int rc = due__redis_connect(s, &fresh, until_ns);
 
     if (rc != 0)
         return rc;
@@ -197,7 +180,7 @@ static int try_take_over(struct due__redis *s, int64_t until_ns)
         return rc == DUE_ESTORE ? 1 : rc;
     /* A claim of ours can have landed although its answer was lost. */
     if (w.owned && !w.ours && due__owner_life(w.owner) != DUE__OWNER_DEAD) {
-        rc = wait_for_owner(s, &w, until_ns);
+        rc = due__redis_await_owner(s, &w, until_ns);
         return rc == 0 ? 1 : rc;
     }
     be_writer(s, &w);

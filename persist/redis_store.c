@@ -211,7 +211,7 @@ static int probe(struct due__redis *s, int64_t until_ns)
 
     while (rc == DUE_ESTORE) {
         bool fresh = false;
-        rc = due__link_up(s->link, &fresh, until_ns);
+        rc = due__redis_connect(s, &fresh, until_ns);
         if (rc == 0)
             rc = due__redis_probe(s, true, until_ns);
         if (rc == DUE_ESTORE && until_ns <= due__redis_monotonic())

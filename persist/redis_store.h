@@ -4,6 +4,7 @@
  *   redis_flight.c      commands out and their replies in, also over several calls
  *   redis_owner.c       who an owner is, and whether it still lives
  *   redis_survey.c      who the owner is, as the server has it
+ *   redis_await.c       what opening waits for, and that this is said
  *   redis_claim.c       becoming the owner, staying it, coming back after a lost connection
  *   redis_durability.c  what the server promises to keep
  *   redis_batch.c       batches of changes
@@ -244,6 +245,8 @@ struct due__redis {
     struct due_store_open how;       /* I: but name and until_ns */
     struct due__redis_keys keys;     /* I */
     char owner[DUE__REDIS_OWNER];    /* I: what the owner key says of us */
+    char awaited[DUE__REDIS_OWNER];  /* C: the owner that was said to be waited for */
+    bool awaits_server;              /* C: the same was said of the server */
     char nonce[17];                  /* I */
     char fence[DUE__REDIS_FENCE];    /* I: writer:nonce */
     uint64_t writer;                 /* I */
@@ -371,6 +374,12 @@ bool due__redis_is_our_fence(const struct due__redis *s, const redisReply *r);
 
 /* ---- redis_claim.c */
 int due__redis_take_over(struct due__redis *s, int64_t until_ns);
+
+/* Connect, as due__link_up(); if that takes long it is logged. */
+int due__redis_connect(struct due__redis *s, bool *fresh, int64_t until_ns);
+/* Sleep until the owner's lease may have ended.  0: look again; DUE_EBUSY: time is up. */
+int due__redis_await_owner(struct due__redis *s, const struct due__redis_survey *w,
+                           int64_t until_ns);
 /* May somebody have taken over unseen, since the lease may have ended? */
 bool due__redis_lease_in_doubt(const struct due__redis *s);
 /* Reached, the owner, and ready for a batch.  As ready(), but DUE_ELOST is left to s->lost. */

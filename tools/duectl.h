@@ -15,6 +15,7 @@
  *   duectl_screen.c    standard output and standard error
  *   duectl_bench.c     finds and starts the benchmarks
  *   duectl_url.c       the address of a server, and how its password is hidden
+ *   duectl_open.c      a stored queue is opened and closed while signals are looked for
  *   duectl_stored.c    a run whose jobs are stored: lines go in, due jobs come out
  *   duectl_store.c     the store of such a run
  *   duectl_server.c    questions to a server, for the commands that look at one
@@ -319,12 +320,14 @@ struct ctl_run {
     atomic_int busy;                   /* A  threads that have not ended */
     atomic_int broken;                 /* A  why it cannot go on: errno, CTL_SAID, or 0: it can */
     atomic_bool unread;                /* A  the input was not read to its end */
+    atomic_bool opening;               /* A  whatever is logged is said */
+    atomic_bool closing;               /* A  the stored queue is being closed */
     struct ctl_screen screen;
     struct ctl_tally tally;
     struct ctl_crew crew;
     struct ctl_stored stored;
-    struct ctl_thread threads[CTL_WORKERS_MAX + 2]; /* I  */
-    int thread_count;                               /* I  */
+    struct ctl_thread threads[CTL_WORKERS_MAX + 3]; /* I  */
+    int thread_count;                               /* I  by the thread that watches */
 };
 
 /* `duectl run`, `duectl check`: the exit status. */
@@ -385,6 +388,12 @@ void ctl_run_stop(struct ctl_run *run);
 /* Block the signals that stop a run, before its threads start: a descriptor, or -1. */
 int ctl_watch_open(void);
 
+/* The number of the next signal that has come, or 0. */
+int ctl_signal_next(int signal_fd);
+
+/* One more thread of a run that is being watched: 0 or an errno. */
+int ctl_run_start(struct ctl_run *run, void (*body)(struct ctl_run *, int), int number);
+
 /* Watch until every thread has ended.  The answer is the signal that stopped the run, or 0; or it
  * does not return, because a thread hangs. */
 int ctl_watch(struct ctl_run *run, int signal_fd);
@@ -401,8 +410,19 @@ int ctl_run_status(struct ctl_run *run, int signal);
 due_store *ctl_store_new(const struct ctl_options *options);
 void ctl_store_free(due_store *store); /* one that no queue took over */
 
+/* Open run->queue: an exit status, said why unless it is CTL_FINE.  A signal ends it: 128 and its
+ * number.  What it waits for is said. */
+int ctl_queue_open(struct ctl_run *run, const due_options *options, int signal_fd);
+
+/* Close run->queue: 0, or the signal that has come meanwhile; then it is still being closed, and
+ * the process should end. */
+int ctl_queue_close(struct ctl_run *run, int signal_fd);
+#define CTL_CLOSE_NS DUE_S(10)
+#define CTL_CLOSING \
+    "duectl: waits for the server to confirm what was done; another signal ends this\n"
+
 /* Open the queue of a run with a store: an exit status. */
-int ctl_stored_open(struct ctl_run *run);
+int ctl_stored_open(struct ctl_run *run, int signal_fd);
 void ctl_stored_close(struct ctl_run *run); /* after its queue */
 
 /* A line that is to be stored; it is given away.  False: stop reading. */

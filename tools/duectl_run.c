@@ -8,8 +8,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-static const int64_t CLOSE_NS = DUE_S(10); /* everyone inside leaves much sooner */
-
 /* ---- The two queues -------------------------------------------------------------------------- */
 
 static void count_left(struct ctl_run *run, enum ctl_clock clock, const due_job *due)
@@ -34,7 +32,7 @@ void ctl_run_log(void *ctx, enum due_log_level level, const char *text)
 {
     struct ctl_run *run = ctx;
 
-    if (level != DUE_LOG_INFO)
+    if (level != DUE_LOG_INFO || atomic_load(&run->opening))
         ctl_say(&run->screen, "duectl: %s\n", text);
 }
 
@@ -86,7 +84,7 @@ static void free_queue(struct ctl_run *run, due_queue *q)
 {
     int rc;
 
-    if (q == NULL || !close_queue(run, q, DUE_CLOSE_DISCARD, CLOSE_NS))
+    if (q == NULL || !close_queue(run, q, DUE_CLOSE_DISCARD, CTL_CLOSE_NS))
         return;
     rc = due_free(q);
     if (rc != 0)
@@ -100,7 +98,8 @@ void ctl_run_drain(struct ctl_run *run, due_queue *q)
 
 void ctl_run_close(struct ctl_run *run)
 {
-    close_queue(run, run->queue, DUE_CLOSE_DISCARD, CLOSE_NS);
+    atomic_store(&run->closing, run->options->store != NULL);
+    close_queue(run, run->queue, DUE_CLOSE_DISCARD, CTL_CLOSE_NS);
 }
 
 void ctl_run_stop(struct ctl_run *run)
@@ -111,7 +110,7 @@ void ctl_run_stop(struct ctl_run *run)
         return;
     }
     if (run->wall != NULL)
-        close_queue(run, run->wall, DUE_CLOSE_DISCARD, CLOSE_NS);
+        close_queue(run, run->wall, DUE_CLOSE_DISCARD, CTL_CLOSE_NS);
     ctl_run_close(run);
 }
 
@@ -134,8 +133,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-/* 0 or an errno. */
-static int start_thread(struct ctl_run *run, void (*body)(struct ctl_run *, int), int number)
+int ctl_run_start(struct ctl_run *run, void (*body)(struct ctl_run *, int), int number)
 {
     struct ctl_thread *thread = &run->threads[run->thread_count];
     int rc;
@@ -163,11 +161,11 @@ static int start_threads(struct ctl_run *run)
     int rc = 0;
 
     for (int i = 0; i < workers && rc == 0; i++)
-        rc = start_thread(run, exec ? worker : printer, i);
+        rc = ctl_run_start(run, exec ? worker : printer, i);
     if (rc == 0 && run->wall != NULL)
-        rc = start_thread(run, ctl_pass, 0);
+        rc = ctl_run_start(run, ctl_pass, 0);
     if (rc == 0)
-        rc = start_thread(run, ctl_read, 0);
+        rc = ctl_run_start(run, ctl_read, 0);
     return rc;
 }
 
@@ -232,24 +230,24 @@ static const char *input_of(const struct ctl_options *options)
     return options->file;
 }
 
-/* Opened, started and ended.  Whoever waits for a store and its owner may be stopped by a signal as
- * any program is: nothing has been accepted yet. */
+/* Opened, started and ended. */
 static int go(struct ctl_run *run)
 {
     bool stored = run->options->store != NULL;
-    int status = stored ? ctl_stored_open(run) : CTL_FINE;
-    int signal_fd;
+    int signal_fd = ctl_watch_open();
+    int status = CTL_BROKEN;
 
-    if (status != CTL_FINE)
+    if (signal_fd < 0)
         return status;
-    signal_fd = ctl_watch_open();
-    status = CTL_BROKEN;
-    if (signal_fd >= 0 && (stored || open_queues(run))) {
+    if (stored)
+        status = ctl_stored_open(run, signal_fd);
+    else if (open_queues(run))
+        status = CTL_FINE;
+    if (status == CTL_FINE) {
         run->start_ns = due_now(run->queue);
         status = carry_out(run, signal_fd);
     }
-    if (signal_fd >= 0)
-        close(signal_fd);
+    close(signal_fd);
     return status;
 }
 

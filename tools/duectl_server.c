@@ -9,6 +9,7 @@
 
 #define CONNECT_NS DUE_S(3)
 #define ANSWER_NS  DUE_S(30)
+#define QUIET_NS   DUE_S(1) /* until it is said what is waited for */
 
 enum { QUEUE = 256, OWN, HELP };
 
@@ -62,6 +63,27 @@ bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own
 
 /* ---- Questions and answers ------------------------------------------------------------------- */
 
+/* Once. */
+static void say_waiting(struct ctl_server *s)
+{
+    if (!s->awaited)
+        fprintf(stderr, "duectl: waits for the server at %s: %s\n", s->where,
+                due__link_trouble(s->link));
+    s->awaited = true;
+}
+
+static int connect_to(struct ctl_server *s)
+{
+    int64_t now = due__redis_monotonic();
+    bool fresh;
+    int rc = due__link_up(s->link, &fresh, now + QUIET_NS);
+
+    if (rc != DUE_EAGAIN)
+        return rc;
+    say_waiting(s);
+    return due__link_up(s->link, &fresh, now + CONNECT_NS);
+}
+
 bool ctl_server_open(struct ctl_server *s, const char *url)
 {
     static const struct due__link_limits limits = { .connect_ns = CONNECT_NS,
@@ -72,7 +94,6 @@ bool ctl_server_open(struct ctl_server *s, const char *url)
                                                     .reply_bytes = (size_t)1 << 30 };
     struct due__address address;
     due_error error;
-    bool fresh;
     int rc = due__address_parse(&address, url, &error);
 
     if (rc != 0) {
@@ -86,7 +107,8 @@ bool ctl_server_open(struct ctl_server *s, const char *url)
         fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
         return false;
     }
-    rc = due__link_up(s->link, &fresh, due__redis_monotonic() + CONNECT_NS);
+    s->awaited = false;
+    rc = connect_to(s);
     if (rc == 0)
         return true;
     fprintf(stderr, "duectl: %s: cannot connect: %s\n", s->where, due__link_trouble(s->link));
@@ -108,6 +130,17 @@ void ctl_answers_free(size_t n, redisReply **answers)
     }
 }
 
+static int next_answer(struct ctl_server *s, redisReply **answer)
+{
+    int64_t now = due__redis_monotonic();
+    int rc = s->awaited ? DUE_EAGAIN : due__link_reply(s->link, answer, now + QUIET_NS);
+
+    if (rc != DUE_EAGAIN)
+        return rc;
+    say_waiting(s);
+    return due__link_reply(s->link, answer, now + ANSWER_NS);
+}
+
 bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
 {
     int64_t until_ns = due__redis_monotonic() + ANSWER_NS;
@@ -116,7 +149,7 @@ bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
 
     memset(answers, 0, n * sizeof *answers);
     while (rc == 0 && got < n) {
-        rc = due__link_reply(s->link, &answers[got], due__redis_monotonic() + ANSWER_NS);
+        rc = next_answer(s, &answers[got]);
         got += rc == 0;
     }
     if (rc == 0)

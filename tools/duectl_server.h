@@ -34,6 +34,7 @@ bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own
 struct ctl_server {
     struct due__link *link;
     char where[128];
+    bool awaited; /* it was said that the server is waited for */
 };
 
 /* False: said why not. */

@@ -65,11 +65,11 @@ static void warn(struct ctl_run *run)
                                                      : "does not say whether it keeps jobs");
 }
 
-int ctl_stored_open(struct ctl_run *run)
+int ctl_stored_open(struct ctl_run *run, int signal_fd)
 {
     struct ctl_stored *s = &run->stored;
     due_options options = { DUE_OPTIONS_INIT, .name = run->options->queue };
-    due_error error;
+    int status;
 
     pthread_mutex_init(&s->lock, NULL);
     s->loaded_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -92,14 +92,12 @@ int ctl_stored_open(struct ctl_run *run)
     options.on_settled = settled;
     options.on_restore = restored;
     options.ctx = run;
-    if (due_open(&run->queue, &options, &error) == 0) {
+    status = ctl_queue_open(run, &options, signal_fd);
+    if (status == CTL_FINE)
         warn(run);
-        return CTL_FINE;
-    }
-    ctl_store_free(s->store);
-    ctl_say(&run->screen, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ",
-            error.hint);
-    return CTL_BROKEN;
+    else if (run->queue == NULL)
+        ctl_store_free(s->store);
+    return status;
 }
 
 void ctl_stored_close(struct ctl_run *run)
@@ -299,6 +297,13 @@ static void end(struct ctl_run *run)
         ctl_run_close(run);
 }
 
+static void close_now(struct ctl_run *run, int number)
+{
+    (void)number;
+    ctl_run_close(run);
+}
+
+/* Closing waits for the server: the watch goes on meanwhile. */
 void ctl_stored_stop(struct ctl_run *run)
 {
     struct ctl_stored *s = &run->stored;
@@ -308,9 +313,9 @@ void ctl_stored_stop(struct ctl_run *run)
     s->stopping = true;
     last = s->handling == 0;
     pthread_mutex_unlock(&s->lock);
-    if (last)
+    if (last && ctl_run_start(run, close_now, 0) != 0)
         ctl_run_close(run);
-    else
+    if (!last)
         (void)due_pause(run->queue, DUE_ALL_TOPICS);
 }
 

@@ -7,6 +7,9 @@
  *
  *     RUNNING -- signal --> GRACE -- its end --> TERMINATED -- 1 s --> KILLED -- 1 s --> (exit)
  *                             \------------- second signal --------------^
+ *
+ * With a store the queue is closed at the end, which may wait for the server.  If the time of a
+ * phase is up meanwhile, that has ten seconds more; another signal ends it.
  */
 #define _GNU_SOURCE
 #include "duectl.h"
@@ -21,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum phase { RUNNING, GRACE, TERMINATED, KILLED };
+enum phase { RUNNING, GRACE, TERMINATED, KILLED, CLOSING };
 
 struct watch {
     struct ctl_run *run;
@@ -29,9 +32,13 @@ struct watch {
     int signal; /* the one that stopped the run, or 0 */
     enum phase phase;
     int64_t until_ns; /* when the phase ends */
+    int64_t quiet_ns; /* since when the queue is being closed; 0: it is not; -1: that was said */
+    bool hurried;     /* a second signal has come */
 };
 
-enum { LOOK_MS = 250 }; /* how often the progress line is written */
+enum { LOOK_MS = 250 };                       /* how often the progress line is written */
+static const int64_t QUIET_NS = DUE_MS(1500); /* until it is said what is waited for */
+static const int64_t KILL_NS = DUE_MS(700);   /* for what was killed to end */
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
@@ -56,12 +63,11 @@ int ctl_watch_open(void)
     return fd;
 }
 
-/* The next signal that has come, or 0. */
-static int next_signal(struct watch *w)
+int ctl_signal_next(int signal_fd)
 {
     struct signalfd_siginfo info;
 
-    return read(w->signal_fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+    return read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
 }
 
 /* ---- Phases ---------------------------------------------------------------------------------- */
@@ -98,12 +104,14 @@ static void kill_all(struct watch *w)
     if (w->run->options->exec == NULL)
         leave_behind(w);
     ctl_crew_signal(&w->run->crew, SIGKILL);
-    enter(w, KILLED, DUE_S(1));
+    enter(w, KILLED, KILL_NS);
 }
 
 static void phase_has_ended(struct watch *w)
 {
-    if (w->phase == GRACE && w->run->options->exec != NULL) {
+    if (atomic_load(&w->run->closing) && w->phase != CLOSING && !w->hurried) {
+        enter(w, CLOSING, CTL_CLOSE_NS);
+    } else if (w->phase == GRACE && w->run->options->exec != NULL) {
         ctl_crew_signal(&w->run->crew, SIGTERM);
         enter(w, TERMINATED, DUE_S(1));
     } else if (w->phase == TERMINATED) {
@@ -117,12 +125,28 @@ static void signal_has_come(struct watch *w, int signal)
 {
     if (w->signal == 0)
         w->signal = signal;
-    if (w->phase == RUNNING)
+    if (w->phase == RUNNING) {
         stop(w);
-    else if (w->phase != KILLED)
+        return;
+    }
+    w->hurried = true;
+    if (w->phase == GRACE || w->phase == TERMINATED)
         kill_all(w);
     else
         leave_behind(w);
+}
+
+/* While the queue is closed nothing is seen of it: it is said what that waits for. */
+static void look_at_closing(struct watch *w)
+{
+    if (!atomic_load(&w->run->closing) || w->quiet_ns < 0)
+        return;
+    if (w->quiet_ns == 0)
+        w->quiet_ns = now_ns(w);
+    if (now_ns(w) - w->quiet_ns < QUIET_NS)
+        return;
+    ctl_say(&w->run->screen, CTL_CLOSING);
+    w->quiet_ns = -1;
 }
 
 /* ---- The progress line ----------------------------------------------------------------------- */
@@ -173,6 +197,8 @@ static int wait_ms(struct watch *w)
     left_ns = w->until_ns - now_ns(w);
     if (left_ns <= 0)
         return 0;
+    if (w->run->options->store != NULL && left_ns > DUE_MS(LOOK_MS))
+        return LOOK_MS;
     return left_ns > DUE_S(3600) ? 3600000 : (int)(left_ns / 1000000) + 1;
 }
 
@@ -190,10 +216,12 @@ static void look(struct watch *w)
     if (poll(ready, 2, wait_ms(w)) < 0 && errno != EINTR)
         return;
     eventfd_read(w->run->event_fd, &events);
-    while ((signal = next_signal(w)) != 0)
+    while ((signal = ctl_signal_next(w->signal_fd)) != 0)
         signal_has_come(w, signal);
     if (atomic_load(&w->run->broken) != 0 && w->phase == RUNNING)
         stop(w);
+    if (w->phase != RUNNING)
+        look_at_closing(w);
     if (w->phase != RUNNING && now_ns(w) >= w->until_ns && atomic_load(&w->run->busy) > 0)
         phase_has_ended(w);
 }

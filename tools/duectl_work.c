@@ -17,16 +17,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "due/signals.h"
 #include "due/workers.h"
 
-enum { LOOK_MS = 1000 };                   /* after an error */
-static const int64_t LOOK_NS = DUE_MS(20); /* while it ends */
-static const int64_t CLOSE_NS = DUE_S(10);
+enum { LOOK_MS = 1000 };                    /* after an error */
+static const int64_t LOOK_NS = DUE_MS(20);  /* while it ends */
+static const int64_t KILL_NS = DUE_MS(700); /* for what was killed to end */
+
+enum ended { ENDED, TIME_IS_UP, SIGNALLED };
 
 struct work {
     struct ctl_run run;
-    due_signals *signals;
+    int signal_fd;
     due_workers *pool;
     bool place[CTL_WORKERS_MAX]; /* L  of the commands that run */
     pthread_mutex_t lock;
@@ -100,9 +101,8 @@ static due_answer handle(void *ctx, const due_job *due)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* Nothing new is begun; wait until all commands have ended.  False: time is up, or another signal
- * has come. */
-static bool has_ended(struct work *w, int64_t within_ns)
+/* Nothing new is begun; wait until all commands have ended and been answered for. */
+static enum ended wait_for_end(struct work *w, int64_t within_ns)
 {
     int64_t left = within_ns;
 
@@ -111,36 +111,46 @@ static bool has_ended(struct work *w, int64_t within_ns)
         int rc = due_workers_stop(w->pool, now);
 
         if (rc == 0)
-            return true;
+            return ENDED;
         left -= now;
-        if (left <= 0 || due_signals_wait(w->signals, 0) > 0)
-            return false;
+        if (ctl_signal_next(w->signal_fd) > 0)
+            return SIGNALLED;
+        if (left <= 0)
+            return TIME_IS_UP;
     }
 }
 
-static void end(struct work *w)
+/* Commands have the grace, then they are sent SIGTERM, then SIGKILL; the second signal does not
+ * wait for that.  False: something hangs even so, such as an answer that the server does not
+ * take. */
+static bool end(struct work *w)
 {
-    if (has_ended(w, w->run.options->grace_ns))
-        return;
-    ctl_crew_signal(&w->run.crew, SIGTERM);
-    if (has_ended(w, DUE_S(1)))
-        return;
+    enum ended how = wait_for_end(w, w->run.options->grace_ns);
+
+    if (how == TIME_IS_UP) {
+        ctl_crew_signal(&w->run.crew, SIGTERM);
+        how = wait_for_end(w, DUE_S(1));
+    }
+    if (how == ENDED)
+        return true;
     ctl_crew_signal(&w->run.crew, SIGKILL);
-    while (!has_ended(w, DUE_FOREVER)) /* it is sure to; no signal makes it sooner */
-        continue;
+    return wait_for_end(w, how == SIGNALLED ? KILL_NS : CTL_CLOSE_NS) == ENDED;
 }
 
-static void close_queue(struct work *w)
+/* False: another signal has come meanwhile. */
+static bool close_queue(struct work *w)
 {
     struct ctl_run *run = &w->run;
-    int rc = due_close(run->queue, DUE_CLOSE_DISCARD, CLOSE_NS);
+    int rc;
 
-    if (rc == 0)
-        rc = due_workers_free(w->pool);
+    if (ctl_queue_close(run, w->signal_fd) != 0)
+        return false;
+    rc = due_workers_free(w->pool);
     if (rc == 0)
         rc = due_free(run->queue);
     if (rc != 0)
-        ctl_say(&run->screen, "duectl: the queue does not close: %s\n", due_error_text(rc));
+        ctl_say(&run->screen, "duectl: the queue is not free: %s\n", due_error_text(rc));
+    return true;
 }
 
 /* ---- The beginning --------------------------------------------------------------------------- */
@@ -159,7 +169,7 @@ static int open_queue(struct work *w)
     struct ctl_run *run = &w->run;
     const struct ctl_options *o = run->options;
     due_options options = { DUE_OPTIONS_INIT, .name = o->queue };
-    due_error error;
+    int status;
 
     options.store = ctl_store_new(o);
     ctl_urls_forget();
@@ -169,12 +179,10 @@ static int open_queue(struct work *w)
     options.open_timeout_ns = o->standby ? DUE_FOREVER : 0;
     options.on_log = log_text;
     options.ctx = w;
-    if (due_open(&run->queue, &options, &error) == 0)
-        return CTL_FINE;
-    ctl_store_free(options.store);
-    ctl_say(&run->screen, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ",
-            error.hint);
-    return CTL_BROKEN;
+    status = ctl_queue_open(run, &options, w->signal_fd);
+    if (run->queue == NULL)
+        ctl_store_free(options.store);
+    return status;
 }
 
 /* 0 or a DUE_E* code. */
@@ -201,31 +209,39 @@ static bool works(struct work *w)
 }
 
 /* Until a signal comes, or all workers have ended because the store has another owner.  That is
- * looked for once an error has been logged. */
+ * looked for once an error has been logged.  The exit status. */
 static int serve(struct work *w)
 {
     struct pollfd ready[] = {
-        { .fd = due_signals_fd(w->signals), .events = POLLIN },
+        { .fd = w->signal_fd, .events = POLLIN },
         { .fd = w->run.event_fd, .events = POLLIN },
     };
     int signal = 0;
 
-    while (signal <= 0 && works(w)) {
+    while (signal == 0 && works(w)) {
         if (poll(ready, 2, ready[1].fd < 0 ? LOOK_MS : -1) < 0 && errno != EINTR)
             break;
         if (ready[1].revents != 0)
             ready[1].fd = -1;
-        signal = due_signals_wait(w->signals, 0);
+        signal = ctl_signal_next(w->signal_fd);
     }
-    end(w);
     return signal > 0 ? 128 + signal : CTL_BROKEN;
+}
+
+static void report(struct work *w)
+{
+    struct ctl_counts counts = ctl_tally_counts(&w->run.tally);
+
+    if (w->run.options->stats)
+        ctl_say(&w->run.screen, "commands   %llu jobs, %llu given up\n",
+                (unsigned long long)counts.delivered, (unsigned long long)counts.failed);
 }
 
 static int work(struct work *w)
 {
     struct ctl_run *run = &w->run;
     int status = open_queue(w);
-    struct ctl_counts counts;
+    bool ended;
     int rc;
 
     if (status != CTL_FINE)
@@ -237,25 +253,23 @@ static int work(struct work *w)
         return CTL_BROKEN;
     }
     status = serve(w);
-    counts = ctl_tally_counts(&run->tally);
-    if (run->options->stats)
-        ctl_say(&run->screen, "commands   %llu jobs, %llu given up\n",
-                (unsigned long long)counts.delivered, (unsigned long long)counts.failed);
-    close_queue(w);
+    ended = end(w);
+    report(w);
+    if (!ended || !close_queue(w)) {
+        ctl_say(&run->screen, "duectl: left behind: the server does not answer\n");
+        _exit(status);
+    }
     return status;
 }
 
 int ctl_work(const struct ctl_options *options)
 {
     static struct work w;
-    static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
-    int rc = due_signals_open(&w.signals, stops, sizeof stops / sizeof stops[0]);
     int status;
 
-    if (rc != 0) {
-        fprintf(stderr, "duectl: %s\n", due_error_text(rc));
+    w.signal_fd = ctl_watch_open();
+    if (w.signal_fd < 0)
         return CTL_BROKEN;
-    }
     w.run.options = options;
     ctl_tally_open(&w.run.tally);
     ctl_screen_open(&w.run.screen, false, true);
@@ -269,6 +283,6 @@ int ctl_work(const struct ctl_options *options)
         status = work(&w);
         close(w.run.event_fd);
     }
-    due_signals_close(w.signals);
+    close(w.signal_fd);
     return status;
 }
