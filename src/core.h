@@ -149,6 +149,7 @@ struct due_queue {
     /* What everybody reads. */
     const unsigned char *mark; /* I  a page that a fork wipes to zero */
     uint64_t tag;              /* I  in every id of this queue */
+    uint64_t seed[2];          /* I  of names' hashes: shown nowhere */
     bool shows;                /* I  what is shown may be taken without the lock */
     size_t capacity;           /* I  0: no limit but DUE_JOBS_MAX */
     int64_t spin_ns;           /* I */

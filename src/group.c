@@ -19,6 +19,7 @@
 #include "atomic.h"
 #include "core.h"
 #include "gate.h"
+#include "siphash.h"
 
 #define FIRST_BUCKETS 64u
 #define DROPS_MAX     512u /* dead slots dropped in one tenure */
@@ -84,25 +85,10 @@ static void split(struct due__gates *all)
     }
 }
 
-/* Seeded, so that nobody can choose names that fall into one bucket. */
-static uint32_t hash_of(const struct due_queue *q, uint32_t topic, const unsigned char *name,
-                        size_t len)
+/* Names come from outside: whoever chooses them must not be able to choose buckets. */
+static uint32_t hash_of(const struct due_queue *q, uint32_t topic, const void *name, size_t len)
 {
-    uint64_t odd = q->tag | 1;
-    uint64_t h = (q->tag >> 32 ^ (uint64_t)topic << 8 ^ len) * odd;
-
-    while (len > 0) {
-        size_t n = len < sizeof h ? len : sizeof h;
-        uint64_t part = 0;
-
-        memcpy(&part, name, n);
-        h = (h ^ part) * odd;
-        h = (h ^ h >> 29) * UINT64_C(0x94d049bb133111eb);
-        h ^= h >> 32;
-        name += n;
-        len -= n;
-    }
-    return (uint32_t)h;
+    return (uint32_t)due__siphash(q->seed, name, len) + topic * UINT32_C(0x9e3779b1);
 }
 
 static struct due__gate *find(struct due__gates *all, uint32_t hash, uint32_t topic,
@@ -119,7 +105,7 @@ static struct due__gate *find(struct due__gates *all, uint32_t hash, uint32_t to
 /* ---- Joining ---- */
 
 /* A new group, and memory for more buckets: made outside the lock. */
-struct parts {
+struct group_parts {
     struct due__gate *gate;     /* O */
     struct due__gate **buckets; /* O */
     unsigned segment;           /* O  which those are */
@@ -136,7 +122,7 @@ static unsigned lacks(const struct due__gates *all)
 }
 
 /* The new group into the table.  NULL: something is wanted for that. */
-static struct due__gate *add(struct due__gates *all, struct parts *p)
+static struct due__gate *add(struct due__gates *all, struct group_parts *p)
 {
     unsigned k = lacks(all);
     struct due__gate *g = p->gate;
@@ -160,7 +146,7 @@ static struct due__gate *add(struct due__gates *all, struct parts *p)
     return g;
 }
 
-static void parts_free(struct due_queue *q, struct parts *p)
+static void parts_free(struct due_queue *q, struct group_parts *p)
 {
     if (p->gate != NULL)
         due__gate_free(q, p->gate);
@@ -171,7 +157,7 @@ static void parts_free(struct due_queue *q, struct parts *p)
 }
 
 /* What is wanted for a group of this name.  False: no memory. */
-static bool parts_make(struct due_queue *q, struct parts *p, const struct due__gate *like,
+static bool parts_make(struct due_queue *q, struct group_parts *p, const struct due__gate *like,
                        const void *name, unsigned segment)
 {
     p->gate = due__alloc_new(&q->alloc, sizeof *p->gate + like->len);
@@ -195,7 +181,7 @@ int due__group_join(struct due_queue *q, int topic, const void *name, size_t len
     struct due__gate like = { .topic = (uint16_t)topic,
                               .len = (uint16_t)len,
                               .hash = hash_of(q, (uint32_t)topic, name, len) };
-    struct parts p = { .gate = NULL };
+    struct group_parts p = { .gate = NULL };
     struct due__tenure t;
 
     for (;;) {

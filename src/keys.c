@@ -29,9 +29,7 @@
 #define _GNU_SOURCE
 #include "keys.h"
 
-#include <pthread.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "atomic.h"
 #include "core.h"
@@ -44,20 +42,6 @@
 
 /* ---- Memory: outside the locks ---- */
 
-/* Ids show the queue's tag, so the seed is another number. */
-static void seed(struct due_queue *q, struct due__keys *keys)
-{
-    int cancel;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    ssize_t got = getrandom(keys->seed, sizeof keys->seed, GRND_NONBLOCK);
-    pthread_setcancelstate(cancel, NULL);
-    if (got == (ssize_t)sizeof keys->seed)
-        return;
-    keys->seed[0] = q->tag * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)due__monotonic_now();
-    keys->seed[1] = (keys->seed[0] ^ (uintptr_t)keys) * UINT64_C(0xff51afd7ed558ccd);
-}
-
 static struct due__keys *keys_make(struct due_queue *q)
 {
     struct due__keys *keys = due__alloc_region(&q->alloc, sizeof *keys);
@@ -65,7 +49,7 @@ static struct due__keys *keys_make(struct due_queue *q)
 
     if (keys == NULL)
         return NULL;
-    seed(q, keys);
+    due__siphash_seed(keys->seed);
     for (size_t i = 0; i < DUE__KEY_SHARDS; i++)
         due__lock_init(&keys->shard[i].lock);
     if (due__cas_acq_rel(&q->keys, &none, keys)) /* K1 */

@@ -14,6 +14,7 @@
 #include "atomic.h"
 #include "core.h"
 #include "front.h"
+#include "siphash.h"
 
 /* ---- Options ---- */
 
@@ -229,6 +230,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
 {
     q->alloc = *alloc;
     q->tag = random_tag(q);
+    due__siphash_seed(q->seed);
     q->retries.random = q->tag;
     q->dead_keep_ns = o->dead_keep_ns;
     q->dead_max = o->dead_max;

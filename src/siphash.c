@@ -3,7 +3,24 @@
  */
 #include "siphash.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <sys/random.h>
+
+#include "clock.h"
+
+void due__siphash_seed(uint64_t seed[2])
+{
+    int cancel;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    ssize_t got = getrandom(seed, 2 * sizeof seed[0], GRND_NONBLOCK);
+    pthread_setcancelstate(cancel, NULL);
+    if (got == (ssize_t)(2 * sizeof seed[0]))
+        return;
+    seed[0] = (uint64_t)due__monotonic_now() * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)seed;
+    seed[1] = (seed[0] ^ (uint64_t)due__boottime_now()) * UINT64_C(0xff51afd7ed558ccd);
+}
 
 static inline uint64_t turned(uint64_t x, unsigned by)
 {

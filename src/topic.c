@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "atomic.h"
+#include "siphash.h"
 
 struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number)
 {
@@ -186,19 +187,10 @@ int due_resume(due_queue *q, int topic)
 
 /* ---- Names ---- */
 
-static uint32_t hash(const char *name)
-{
-    uint32_t h = 2166136261u; /* FNV-1a */
-
-    for (; *name != '\0'; name++)
-        h = (h ^ (unsigned char)*name) * 16777619u;
-    return h;
-}
-
 /* Where @name is, or the empty place where it would be. */
 static size_t find(const struct due_queue *q, const uint16_t *table, size_t room, const char *name)
 {
-    size_t at = hash(name) & (room - 1);
+    size_t at = (size_t)due__siphash(q->seed, name, strlen(name)) & (room - 1);
 
     while (table[at] != 0 && strcmp(due__topic_at(q, table[at])->name, name) != 0)
         at = (at + 1) & (room - 1);
