@@ -34,17 +34,17 @@ struct due__region {
 };
 
 /* Stands in the first chunk of each block, written when the block's first chunk is taken. */
-struct due__block {
-    struct due__block *next; /* T  in the pool's list of cold blocks */
-    uint64_t cold;           /* T  bit n: chunk n is free and not on the stack */
-    bool listed;             /* T */
-    uint32_t idle;           /* T  bit n: page n was given back to the kernel */
+struct due__chunk_block {
+    struct due__chunk_block *next; /* T  in the pool's list of cold blocks */
+    uint64_t cold;                 /* T  bit n: chunk n is free and not on the stack */
+    bool listed;                   /* T */
+    uint32_t idle;                 /* T  bit n: page n was given back to the kernel */
 };
 
-static struct due__block *block_of(struct due__chunk *c)
+static struct due__chunk_block *block_of(struct due__chunk *c)
 {
-    return (struct due__block *)(void *)((unsigned char *)c -
-                                         ((uintptr_t)c & (uintptr_t)(BLOCK_BYTES - 1)));
+    return (struct due__chunk_block *)(void *)((unsigned char *)c -
+                                               ((uintptr_t)c & (uintptr_t)(BLOCK_BYTES - 1)));
 }
 
 static unsigned index_of(struct due__chunk *c)
@@ -115,7 +115,7 @@ void due__pool_adopt(struct due__pool *p, struct due__region *r)
 /* A chunk that a trim has noted, from the block at the head of the list; NULL: there is none. */
 static struct due__chunk *take_cold(struct due__pool *p)
 {
-    struct due__block *b = p->cold;
+    struct due__chunk_block *b = p->cold;
     unsigned index;
 
     if (b == NULL)
@@ -155,7 +155,7 @@ static struct due__chunk *take_fresh(struct due__pool *p)
     block = first_block(r) + r->used / DUE__BLOCK_CHUNKS * BLOCK_BYTES;
     index = r->used % DUE__BLOCK_CHUNKS;
     if (index == 0)
-        *(struct due__block *)(void *)block = (struct due__block){ .next = NULL };
+        *(struct due__chunk_block *)(void *)block = (struct due__chunk_block){ .next = NULL };
     r->used++;
     p->near = cold_block(p) != 0;
     return (struct due__chunk *)(void *)(block + (index + 1) * DUE__CHUNK_BYTES);
@@ -207,7 +207,7 @@ bool due__pool_trim(struct due__pool *p, size_t budget)
 {
     for (; budget > 0 && p->free != NULL; budget--) {
         struct due__chunk *c = p->free;
-        struct due__block *b = block_of(c);
+        struct due__chunk_block *b = block_of(c);
         unsigned index = index_of(c);
         unsigned page = index / PAGE_CHUNKS;
 

@@ -40,18 +40,18 @@ struct due__chunk {
     struct due__slot slot[DUE__CHUNK_SLOTS];
 };
 
-struct due__region; /* one mapping, many chunks */
-struct due__block;  /* 64 KiB of a region, aligned to that: a chunk's address leads to its header */
+struct due__region;      /* one mapping, many chunks */
+struct due__chunk_block; /* 64 KiB, aligned: a chunk's address leads to its header */
 
 struct due__pool {
-    struct due__alloc *alloc;    /* I */
-    struct due__chunk *free;     /* T  given back, most recent first */
-    struct due__block *cold;     /* T  blocks with free chunks that a trim has looked at */
-    struct due__region *fresh;   /* T  newest region that may have chunks never taken */
-    size_t free_count;           /* T  chunks that can be taken now, fresh ones included */
-    size_t total;                /* T  chunks supplied so far */
-    struct due__region *regions; /* T  newest first */
-    bool near;                   /* T  fresh chunks will be taken soon that were never touched */
+    struct due__alloc *alloc;      /* I */
+    struct due__chunk *free;       /* T  given back, most recent first */
+    struct due__chunk_block *cold; /* T  blocks with free chunks that a trim has looked at */
+    struct due__region *fresh;     /* T  newest region that may have chunks never taken */
+    size_t free_count;             /* T  chunks that can be taken now, fresh ones included */
+    size_t total;                  /* T  chunks supplied so far */
+    struct due__region *regions;   /* T  newest first */
+    bool near;                     /* T  fresh chunks will be taken soon that were never touched */
 };
 
 void due__pool_init(struct due__pool *p, struct due__alloc *alloc);

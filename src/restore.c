@@ -27,7 +27,7 @@
 #define PLACES    64u  /* sorted in in one tenure */
 
 /* Jobs of a page that are filled and not yet sorted in. */
-struct page {
+struct load_page {
     struct due_queue *q;             /* O */
     struct due__fresh fresh[PLACES]; /* O */
     bool held[PLACES];               /* O  it was reserved before */
@@ -37,7 +37,7 @@ struct page {
     size_t dropped;                  /* O  jobs that are not known any more */
 };
 
-static void sort_in_page(struct page *p)
+static void sort_in_page(struct load_page *p)
 {
     struct due_queue *q = p->q;
     struct due__tenure t;
@@ -108,7 +108,7 @@ static void restore_key(struct due_queue *q, const struct due__fresh *it, due_id
 }
 
 /* Fill the place @number from the record, and make it known. */
-static int fill_place(struct page *p, uint32_t number, const due_record *r)
+static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
 {
     struct due_queue *q = p->q;
     struct due__commits *c = q->commits;
@@ -160,7 +160,7 @@ static bool sane(const struct due_queue *q, const due_record *r)
 /* The store shows a job. */
 static int restore(void *ctx, const due_record *r)
 {
-    struct page *p = ctx;
+    struct load_page *p = ctx;
     struct due_queue *q = p->q;
     uint32_t number;
     uint32_t generation;
@@ -198,7 +198,7 @@ static const struct due__key *given_up(struct due_queue *q, uint32_t number)
 
 /* The store shows a job of the queue's after a loss: what was lost may have been that its key was
  * taken over, and was free after that. */
-static int purge_key(struct page *p, due_id id, uint32_t number)
+static int purge_key(struct load_page *p, due_id id, uint32_t number)
 {
     struct due__commits *c = p->q->commits;
     const struct due__key *key = c->lost ? given_up(p->q, number) : NULL;
@@ -220,7 +220,7 @@ static int purge_key(struct page *p, due_id id, uint32_t number)
  * that leads to one is free with it. */
 static int purge(void *ctx, const due_record *r)
 {
-    struct page *p = ctx;
+    struct load_page *p = ctx;
     struct due__commits *c = p->q->commits;
     const struct due__key *key = NULL;
     uint32_t number;
@@ -294,7 +294,7 @@ static void loaded(struct due_queue *q)
     due__log(q, DUE_LOG_INFO, "%s: all jobs are written to the store again, to be sure", q->name);
 }
 
-static int load_page(struct due_queue *q, due_store_visit *visit, struct page *p, size_t max,
+static int load_page(struct due_queue *q, due_store_visit *visit, struct load_page *p, size_t max,
                      int64_t until_ns)
 {
     struct due__commits *c = q->commits;
@@ -326,7 +326,7 @@ static void purged(struct due_queue *q)
 static int purge_page(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
-    struct page p = { .q = q };
+    struct load_page p = { .q = q };
 
     if (c->mirror_at != DUE__NO_JOB || c->pending)
         return 0; /* first everything is put */
@@ -369,7 +369,7 @@ void due__purge_end(struct due_queue *q, int rc)
 int due__restore_page(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
-    struct page p = { .q = q };
+    struct load_page p = { .q = q };
 
     if (!due__load_seq(&c->loading)) /* G2 */
         return purge_page(q, until_ns);
@@ -390,7 +390,7 @@ int due__restore_page(struct due_queue *q, int64_t until_ns)
 int due__restore_one(struct due_queue *q, due_id id, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
-    struct page p = { .q = q };
+    struct load_page p = { .q = q };
 
     int rc = c->store->verbs->find(c->store, id, restore, &p, until_ns);
     sort_in_page(&p);

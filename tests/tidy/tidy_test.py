@@ -209,6 +209,17 @@ class Rules(unittest.TestCase):
         self.finds({"src/room.c": "int a;\nint   b;\n", **style}, "7",
                    "src/room.c:2: clang-format would change this line")
 
+    def test_rule_8_wants_each_tag_once(self):
+        def and_another(text, path="src/hall.c"):
+            return {**tree(), path: text}
+        for text in ("struct due__room {\n", "static const struct due__room {\n"):
+            self.finds(and_another(text), "8", "src/room.c:7: due__room is defined in src/hall.c")
+        self.finds(and_another("union due__pair {\n", "src/zoo.h"), "8",
+                   "src/zoo.h:1: due__pair is defined in src/room.c too")
+        self.finds(and_another("struct due__hall {\n#else\nstruct due__hall {\n"), "8")
+        self.finds(and_another("struct due__room *r;\nstruct due__room;\n"), "8")
+        self.finds(and_another("struct due__room {\n", "tests/hall.c"), "8")
+
 
 if __name__ == "__main__":
     unittest.main()
