@@ -210,16 +210,17 @@ static int reserve(struct due_queue *q, size_t n)
     return 0;
 }
 
+/* The one that reads what is stored comes last: until all are there the queue holds nothing. */
 static int threads_start(struct due_queue *q)
 {
     if (q->proxies == DUE_PROXIES_NEVER)
         return 0;
-    int rc = due__thread_start(&q->threads[0], q, 'e',
-                               q->commits != NULL ? due__commit_proxy : due__enqueue_proxy);
-    if (rc == 0)
-        rc = due__thread_start(&q->threads[1], q, 'w', due__worker_proxy);
+    int rc = due__thread_start(&q->threads[1], q, 'w', due__worker_proxy);
     if (rc == 0 && q->proxies == DUE_PROXIES_ALWAYS)
         rc = due__thread_start(&q->threads[2], q, 'd', due__dequeue_proxy);
+    if (rc == 0)
+        rc = due__thread_start(&q->threads[0], q, 'e',
+                               q->commits != NULL ? due__commit_proxy : due__enqueue_proxy);
     if (rc != 0)
         due__stop_proxies(q);
     return rc;

@@ -3,7 +3,7 @@
  * This program stands between the library and the system: it has its own pthread_create(),
  * timerfd_create() and mmap(), which refuse on demand and otherwise pass the call on. */
 #define _GNU_SOURCE
-#include "lab.h"
+#include "shop.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,6 +21,7 @@ struct refusal {
 static struct refusal threads = { .at = -1 };
 static struct refusal timers = { .at = -1 };
 static struct refusal maps = { .at = -1 };
+static atomic_bool refuses_late; /* a thread: when those before it have done something */
 
 static bool refused(struct refusal *r)
 {
@@ -43,7 +44,11 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(v
     void *found = dlsym(RTLD_NEXT, "pthread_create");
 
     memcpy(&next, &found, sizeof next);
-    return refused(&threads) ? EAGAIN : next(thread, attr, run, arg);
+    if (!refused(&threads))
+        return next(thread, attr, run, arg);
+    if (atomic_load(&refuses_late))
+        crew_sleep(DUE_MS(50));
+    return EAGAIN;
 }
 
 int timerfd_create(int clock, int flags)
@@ -102,6 +107,50 @@ LAB_TEST(refused, thread_makes_opening_fail_and_leaves_nothing_behind)
         cr_assert_eq(atomic_load(&memory.live), 0u, "thread %d", n);
         cr_assert_eq(crew_threads(), before, "thread %d", n);
     }
+}
+
+/* A disk with jobs that have all that a job can have. */
+static struct memory_disk *written_disk(void)
+{
+    static const char large[1000];
+    struct shop s = shop_make();
+
+    for (int i = 0; i < 20; i++) {
+        char key[] = { (char)('a' + i) };
+        due_spec spec = { DUE_SPEC_INIT,    .data = large,  .len = sizeof large, .headers = "h",
+                          .headers_len = 1, .key = key,     .key_len = 1,        .group = "g",
+                          .group_len = 1,   .at_ns = 1 + i, .every_ns = i % 2 };
+        cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
+    }
+    lab_close(&s.lab);
+    return s.disk;
+}
+
+Test(refused, thread_leaves_nothing_behind_of_what_was_stored, .timeout = 60)
+{
+    struct memory_disk *disk = written_disk();
+    unsigned before = crew_threads();
+
+    for (int mode = DUE_PROXIES_ADAPTIVE; mode <= DUE_PROXIES_ALWAYS; mode++)
+        for (int n = 0; n < (mode == DUE_PROXIES_ALWAYS ? 3 : 2); n++) {
+            due_store *store = memory_store_new(disk);
+            struct flaky memory;
+            due_queue *q;
+
+            flaky_init(&memory, FLAKY_NEVER);
+            due_options options = { DUE_OPTIONS_INIT, .allocator = &memory.hooks, .store = store,
+                                    .proxies = (enum due_proxies)mode };
+            atomic_store(&refuses_late, true);
+            refuse(&threads, n);
+            cr_assert_eq(due_open(&q, &options, NULL), DUE_ESYS);
+            refuse(&threads, -1);
+            atomic_store(&refuses_late, false);
+            cr_expect_eq(atomic_load(&memory.live), 0u, "mode %d, thread %d", mode, n);
+            cr_expect_eq(crew_threads(), before);
+            store->verbs->free(store);
+        }
+    cr_expect_eq(memory_disk_jobs(disk), 20u);
+    memory_disk_free(disk);
 }
 
 LAB_TEST(refused, thread_leaves_a_manual_clock_free)
