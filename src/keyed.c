@@ -434,13 +434,20 @@ static int change(struct due_queue *q, const due_spec *s, const struct holder *h
 
 /* ---- Enqueue ---- */
 
-/* What is left of a timeout. */
-static int64_t left_of(struct due_queue *q, int64_t timeout_ns, int64_t until_ns)
+/* The job is put in as one that is new, in what is left of the call's time: as due__enqueue_new().
+ * A call that may wait, and whose time has passed, still takes room that is there. */
+static int put_new(struct due_queue *q, const due_spec *s, int64_t timeout_ns, int64_t until_ns,
+                   due_id *id)
 {
     if (timeout_ns == 0 || timeout_ns == DUE_FOREVER)
-        return timeout_ns;
+        return due__enqueue_new(q, s, timeout_ns, id);
     int64_t now = due__timeout_now(q);
-    return until_ns > now ? until_ns - now : 0;
+    if (until_ns > now)
+        return due__enqueue_new(q, s, until_ns - now, id);
+    if (q->commits != NULL)
+        return DUE_ETIMEDOUT;
+    int rc = due__enqueue_new(q, s, 0, id);
+    return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;
 }
 
 int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id)
@@ -458,7 +465,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
     for (;;) {
         switch (look(q, s->key, s->key_len, (uint8_t)s->on_key, &h)) {
         case TO_BE_HAD:
-            rc = due__enqueue_new(q, s, left_of(q, timeout_ns, until), id);
+            rc = put_new(q, s, timeout_ns, until, id);
             if (rc != 0)
                 return rc;
             break;
@@ -468,7 +475,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
             return DUE_EEXIST;
         case TO_CHANGE:
             rc = change(q, s, &h);
-            if (rc != AGAIN && id != NULL)
+            if ((rc == 0 || rc == DUE_EINDOUBT) && id != NULL)
                 *id = h.id;
             if (rc != AGAIN)
                 return rc == 0 ? 1 : rc;

@@ -117,3 +117,57 @@ LAB_TEST(keys_between, nor_with_a_store)
         expect_with_a_store(DUE_CONFIRM_ASYNC);
     }
 }
+
+/* ---- Time ---- */
+
+/* The job with the key is reserved, the queue gets full, and the caller's time passes. */
+static void *fill_up(void *arg)
+{
+    struct meanwhile *m = arg;
+    due_job job;
+
+    cr_assert_eq(due_reserve(m->lab->q, &job, 10 * LEASE, 0), 0);
+    lab_enqueue(m->lab, "other", .at_ns = 10000);
+    lab_advance(m->lab, LEASE);
+    due_job_done(&job);
+    return NULL;
+}
+
+static void on_first_alloc(void *ctx, size_t size)
+{
+    struct meanwhile *m = ctx;
+    pthread_t other;
+
+    if (size < LARGE || ++m->calls != 1)
+        return;
+    cr_assert_eq(pthread_create(&other, NULL, fill_up, m), 0);
+    pthread_join(other, NULL);
+}
+
+/* It looks again, finds that it needs room, and has no time left to wait for it. */
+LAB_TEST(keys_between, who_was_to_wait_for_room_and_has_no_time_left_is_told_so)
+{
+    for (int batch = 0; batch < 2; batch++) {
+        struct lab lab = lab_open(.start_ns = 1, .with.capacity = 2);
+        struct meanwhile m = { .lab = &lab };
+        due_spec spec = { DUE_SPEC_INIT,
+                          .data = large,
+                          .len = LARGE,
+                          .at_ns = 900,
+                          .key = "k",
+                          .key_len = 1,
+                          .on_key = DUE_KEY_REPLACE };
+
+        cr_assert_eq(put(&lab, DUE_KEY_REFUSE, "tea", 3, &m.second), 0);
+        lab_turn_to(&lab, 5);
+        lab.state->memory.on_alloc_ctx = &m;
+        lab.state->memory.on_alloc = on_first_alloc;
+        int rc = batch ? due_enqueue_batch(lab.q, &spec, 1, LEASE, NULL)
+                       : due_enqueue(lab.q, &spec, LEASE, NULL);
+        lab.state->memory.on_alloc = NULL;
+        cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
+        cr_expect_eq(lab_stats(&lab).waiting, 1u);
+        cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN, "not asked to wait");
+        lab_close(&lab);
+    }
+}
