@@ -32,6 +32,7 @@ struct due__asked {
     uint32_t over;              /* A  G3: left has come to 0 */
     uint32_t left;              /* D  changes not yet settled */
     uint32_t landed;            /* D  of those settled, confirmed */
+    uint32_t doubt;             /* D  and those whose end is not known: the queue has closed */
     int rc;                     /* D  the first refusal */
     uint64_t goal;              /* D  due_flush: settled must reach this; 0: not a flush */
     bool news;                  /* D  the same, but what was given up counts too */
@@ -311,12 +312,18 @@ static inline struct due__stored *due__stored_at(const struct due__commits *c, u
     return due__side_at(&c->stored, number);
 }
 
+/* What came of putting in several jobs, besides how many are in. */
+struct due__put {
+    size_t room;  /* that take room: of so many the queue has seen the last, or will */
+    size_t named; /* those that are in, the first ones, and behind them those in doubt */
+    bool over;    /* the others are not to be tried again: some are in doubt, or time is up */
+};
+
 /* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
- * first ones (0: the first one's key is not to be had now), or an error if none was; with
- * DUE_EINDOUBT some of them may have been.  @in: of how many the queue has seen the last, or will.
- */
+ * first ones (0: the first one's key is not to be had now), or an error if none was.  @ids has room
+ * for @n. */
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                    int64_t timeout_ns, due_id *ids, size_t *in);
+                    int64_t timeout_ns, due_id *ids, struct due__put *put);
 
 /* The taken jobs leave the store (TAKE), or have one more attempt there (ATTEMPT), for their taker:
  * those that have are moved to the front of @slots, the others wait again.  How many, or an error

@@ -40,6 +40,7 @@ void due__answer(struct due__commits *c, struct due__asked *a, uint32_t number, 
         return;
     note_result(a, number, rc);
     a->landed += rc == 0;
+    a->doubt += rc == DUE_EINDOUBT;
     if (rc != 0 && a->rc == 0)
         a->rc = rc;
     if (due__asked_less(a))

@@ -221,18 +221,19 @@ int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct du
 }
 
 /* Up to STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the way
- * there, into the store and then into the queue.  As enqueue_some(); the ids are there also with
- * DUE_EINDOUBT.  @in: how many take room, whatever the answer. */
+ * there, into the store and then into the queue.  As enqueue_some(); those in doubt have their ids
+ * too. */
 static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                          due_id *ids, size_t *in)
+                          due_id *ids, struct due__put *put)
 {
     struct due__fresh jobs[STORED_AT_ONCE];
+    due_id named[STORED_AT_ONCE];
     int64_t now = due__clock_now(&q->clock);
     size_t filled = 0;
     uint64_t bytes = 0;
     int rc = 0;
 
-    *in = 0;
+    *put = (struct due__put){ .room = 0 };
     while (filled < n) {
         const due_spec *s = &specs[filled];
         uint32_t number;
@@ -250,7 +251,11 @@ static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, 
         }
         filled++;
     }
-    return filled > 0 ? due__commit_put(q, jobs, filled, timeout_ns, ids, in) : rc;
+    if (filled > 0)
+        rc = due__commit_put(q, jobs, filled, timeout_ns, named, put);
+    if (ids != NULL)
+        memcpy(ids, named, put->named * sizeof *ids);
+    return rc;
 }
 
 /* Under the lock: more free places at hand.  False: a shard has none. */
@@ -371,39 +376,37 @@ static int refused(struct due_queue *q, int rc)
     return rc;
 }
 
-/* Some of @n jobs, whatever the queue.  As enqueue_some(); @in: how many take room. */
+/* Some of @n jobs, whatever the queue.  As enqueue_some(). */
 static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                       due_id *ids, size_t *in)
+                       due_id *ids, struct due__put *put)
 {
     if (q->commits != NULL)
         return enqueue_stored(q, specs, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, ids,
-                              in);
+                              put);
     int rc = enqueue_some(q, specs, n < AT_ONCE ? n : AT_ONCE, ids);
-    *in = rc > 0 ? (size_t)rc : 0;
+    *put = (struct due__put){ .room = rc > 0 ? (size_t)rc : 0 };
     return rc;
 }
 
 /* The same when the queue has a capacity. */
 static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                        due_id *ids)
+                        due_id *ids, struct due__put *put)
 {
     int room = due__space_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns);
 
     if (room < 0)
         return room;
-    size_t in;
-    int rc = enqueue_any(q, specs, (size_t)room, timeout_ns, ids, &in);
-    if (in < (size_t)room)
-        due__space_give(q, (size_t)room - in);
+    int rc = enqueue_any(q, specs, (size_t)room, timeout_ns, ids, put);
+    if (put->room < (size_t)room)
+        due__space_give(q, (size_t)room - put->room);
     return rc;
 }
 
 int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
 {
-    size_t in;
+    struct due__put put;
 
-    return q->capacity > 0 ? enqueue_room(q, spec, 1, timeout_ns, id)
-                           : enqueue_any(q, spec, 1, timeout_ns, id, &in);
+    return (q->capacity > 0 ? enqueue_room : enqueue_any)(q, spec, 1, timeout_ns, id, &put);
 }
 
 static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
@@ -427,16 +430,16 @@ static inline __attribute__((always_inline)) int check(struct due_queue *q, cons
 int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
 {
     int rc = check(q, spec, 1, timeout_ns);
-    size_t in;
+    struct due__put put;
 
     if (rc != 0)
         return rc;
     if (spec->key != NULL)
         rc = due__enqueue_keyed(q, spec, timeout_ns, id);
     else if (q->capacity > 0)
-        rc = enqueue_room(q, spec, 1, timeout_ns, id);
+        rc = enqueue_room(q, spec, 1, timeout_ns, id, &put);
     else if (q->commits != NULL)
-        rc = enqueue_stored(q, spec, 1, timeout_ns, id, &in);
+        rc = enqueue_stored(q, spec, 1, timeout_ns, id, &put);
     else
         rc = enqueue_one(q, spec, id);
     return rc > 0 ? 0 : refused(q, rc);
@@ -459,12 +462,12 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
     bool alone =
         q->capacity > 0 || q->watch != NULL; /* those with keys are seen to by themselves */
     bool taken = alone;                      /* so is the next one */
+    struct due__put put = { .over = false };
     size_t done = 0;
-    size_t in;
 
     if (rc != 0)
         return rc;
-    while (rc >= 0 && done < n) {
+    while (rc >= 0 && !put.over && done < n) {
         const due_spec *next = specs + done;
         due_id *some_ids = ids != NULL ? ids + done : NULL;
         size_t some = alone ? plain(next, n - done) : n - done;
@@ -473,13 +476,13 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
         if (taken && next->key != NULL)
             rc = due__enqueue_keyed(q, next, wait_ns, some_ids);
         else if (q->capacity == 0)
-            rc = enqueue_any(q, next, some, wait_ns, some_ids, &in);
+            rc = enqueue_any(q, next, some, wait_ns, some_ids, &put);
         else
-            rc = enqueue_room(q, next, some, wait_ns, some_ids);
+            rc = enqueue_room(q, next, some, wait_ns, some_ids, &put);
         taken = rc == 0 || alone;
         done += rc > 0 ? (size_t)rc : 0;
     }
-    if (rc < 0)
+    if (rc < 0 || put.over)
         refused(q, rc);
-    return done > 0 && rc != DUE_EINDOUBT ? (int)done : rc;
+    return done > 0 ? (int)done : rc;
 }

@@ -56,8 +56,7 @@ static int name_all(struct due_queue *q, const struct due__fresh *jobs, size_t n
             unname(q, jobs, i);
             return rc;
         }
-        if (ids != NULL)
-            ids[i] = due__stored_id(due__stored_at(q->commits, jobs[i].number));
+        ids[i] = due__stored_id(due__stored_at(q->commits, jobs[i].number));
     }
     return 0;
 }
@@ -209,20 +208,21 @@ static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, si
 
 /* Nobody waits for them; but if the queue stops, those that were not sent are taken back. */
 static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n, due_id *ids,
-                    size_t *in)
+                    struct due__put *put)
 {
     int rc = name_all(q, jobs, n, ids);
 
     if (rc != 0)
         return refuse_all(q, jobs, n, rc);
-    *in = leave_jobs(q, jobs, n, NULL);
-    if (*in == 0)
-        return 0;
-    due__commit_go(q, NULL, 0);
-    if (!due__load_seq(&q->commits->stopping)) /* G2: after the jobs were left */
-        return (int)*in;
-    *in = take_back(q, jobs, *in, NULL);
-    return *in > 0 ? (int)*in : DUE_ECLOSED;
+    size_t in = leave_jobs(q, jobs, n, NULL);
+    if (in > 0)
+        due__commit_go(q, NULL, 0);
+    if (in > 0 && due__load_seq(&q->commits->stopping)) { /* G2: after the jobs were left */
+        in = take_back(q, jobs, in, NULL);
+        rc = in > 0 ? 0 : DUE_ECLOSED;
+    }
+    put->room = put->named = in;
+    return rc != 0 ? rc : (int)in;
 }
 
 /* Name and leave those behind the first @left, which were, a piece at a time: the store works on
@@ -236,7 +236,7 @@ static size_t put_pieces(struct due_queue *q, const struct due__fresh *jobs, siz
         size_t end = n - left < piece ? n : left + piece;
 
         due__commit_push(q, until_ns);
-        *rc = name_all(q, jobs + left, end - left, ids != NULL ? ids + left : NULL);
+        *rc = name_all(q, jobs + left, end - left, ids + left);
         if (*rc != 0)
             break;
         left += leave_jobs(q, jobs + left, end - left, a);
@@ -250,7 +250,7 @@ static size_t put_pieces(struct due_queue *q, const struct due__fresh *jobs, siz
 }
 
 static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                        int64_t until_ns, due_id *ids, size_t *in)
+                        int64_t until_ns, due_id *ids, struct due__put *put)
 {
     size_t piece = due__commit_piece(q->commits);
     size_t first = n < piece ? n : piece;
@@ -275,22 +275,23 @@ static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size
         due__asked_wait(q, &a, until_ns);
     }
     uint32_t doubt = due__asked_over(q->commits, &a) ? 0 : take_back(q, jobs, left, &a);
-    uint32_t landed = a.landed;
     if (a.rc != 0)
         rc = a.rc;
     due__asked_end(q, &a);
-    *in = landed + doubt;
+    put->room = a.landed + doubt;
+    put->named = put->room + a.doubt;
     if (left == 0)
         return 0;
-    if (doubt > 0 || rc == DUE_EINDOUBT)
-        return DUE_EINDOUBT;
-    if (landed > 0)
-        return (int)landed;
-    return rc != 0 ? rc : due__commit_excuse(q);
+    if (put->named > a.landed)
+        rc = DUE_EINDOUBT;
+    else if (a.landed < left && rc == 0)
+        rc = due__commit_excuse(q);
+    put->over = rc == DUE_EINDOUBT || rc == DUE_ETIMEDOUT;
+    return a.landed > 0 ? (int)a.landed : rc;
 }
 
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                    int64_t timeout_ns, due_id *ids, size_t *in)
+                    int64_t timeout_ns, due_id *ids, struct due__put *put)
 {
     struct due__commits *c = q->commits;
     int64_t limit = timeout_ns > 0 && timeout_ns < c->timeout_ns ? timeout_ns : c->timeout_ns;
@@ -299,13 +300,13 @@ int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n
     bool full = crowded || !due__owed_try(c, bytes);
     int64_t until = !c->async || full ? due__time_add(due__monotonic_now(), limit) : 0;
 
-    *in = 0;
+    *put = (struct due__put){ .room = 0 };
     int rc = crowded ? due__owed_wait(q, until) : 0;
     if (rc == 0 && full)
         rc = due__owed_take(q, bytes, until);
     if (rc != 0)
         return drop_all(q, jobs, n, rc);
     if (c->async)
-        return put_only(q, jobs, n, ids, in);
-    return put_and_wait(q, jobs, n, until, ids, in);
+        return put_only(q, jobs, n, ids, put);
+    return put_and_wait(q, jobs, n, until, ids, put);
 }

@@ -91,6 +91,7 @@ static bool enqueue(struct stored_world *w, uint64_t value)
 
 static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
 {
+    static const due_id none;
     unsigned char bytes[20][STORED_BYTES];
     due_spec spec[20];
     due_id id[20];
@@ -108,8 +109,13 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
         return true;
     if (rc == 0 || (rc < 0 && rc != DUE_EINDOUBT && !refused(rc)))
         return stored_wrong(w, "a batch answers otherwise", NULL);
-    for (int i = 0; i < count; i++)
-        stored_keep_job(w, id[i], rc == DUE_EINDOUBT || i < rc, rc == DUE_EINDOUBT);
+    for (int i = 0; i < count; i++) { /* who has an id behind those that are in is in doubt */
+        bool doubt = i >= rc && !due_id_equal(id[i], none);
+
+        if ((doubt && refused(rc)) || (i < rc && due_id_equal(id[i], none)))
+            return stored_wrong(w, "the ids of a batch are others", NULL);
+        stored_keep_job(w, id[i], i < rc || doubt, doubt);
+    }
     return settle(w);
 }
 

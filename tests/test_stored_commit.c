@@ -10,7 +10,7 @@ Test(stored_commit, of_a_batch_that_is_refused_in_the_middle_the_first_ones_are_
 {
     struct shop s = shop_small();
     due_spec spec[6];
-    due_id id[6];
+    due_id id[6] = { { { 0 } } };
 
     for (int i = 0; i < 6; i++)
         spec[i] = (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };

@@ -481,7 +481,7 @@ DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
  * Cost:     O(1); at most one allocation if there are more than 32 bytes
  * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT, DUE_EAGAIN (full, timeout 0), DUE_ETIMEDOUT (full
  *           for all of @timeout_ns), DUE_EEXIST (its key is taken; @id has that job's),
- *           DUE_ECLOSED, DUE_EFORK; with a store as said above
+ *           DUE_ECLOSED, DUE_EFORK; with a store as said above (DUE_EINDOUBT: @id has the job's)
  */
 DUE_API int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
@@ -489,12 +489,13 @@ DUE_API int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, 
 /**
  * Give @n jobs at once.  @ids may be NULL, or has room for @n.  Waits for room as above; jobs are
  * taken in order, and the call answers how many were (1 to @n), or an error if none was.  One whose
- * key is taken ends it; its place in @ids then has the id of who has the key.
+ * key is taken ends it; its place in @ids then has the id of who has the key.  With a store so do
+ * jobs in doubt (DUE_EINDOUBT), of which each has its id in @ids, behind those of the jobs taken.
  *
  * Threads:  any
  * Owner:    as due_enqueue(), for the jobs taken
  * Cost:     less than @n single calls
- * Errors:   as due_enqueue(); DUE_EINVAL (any of @specs, or @n is 0): none was taken
+ * Errors:   as due_enqueue(); DUE_EINVAL (any of @specs, or @n is 0)
  */
 DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                               due_id *ids) DUE_NONNULL(1, 2) DUE_MUST_CHECK;
@@ -791,8 +792,7 @@ DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
 DUE_API int due_topic_limit(due_queue *q, int topic, size_t max_running) DUE_NONNULL(1);
 
 /**
- * Give memory back that is no longer used: sweeps cancelled jobs out and returns idle pages to the
- * kernel.  It also happens by itself, in pieces; this does all of it now.
+ * Give back the memory of cancelled jobs, and idle pages, now; by itself it happens in pieces.
  *
  * Threads:  any; takes the timeline's lock in pieces
  * Errors:   DUE_EFORK

@@ -1,0 +1,176 @@
+/* What due_enqueue_batch() answers when something goes wrong in its middle: how many jobs are in,
+ * whatever became of those behind them; which of those are in doubt is seen by their ids. */
+#include "shop.h"
+
+#define JOBS_MAX   1000
+#define TIMEOUT_NS DUE_MS(20)
+
+static const due_id none;
+static due_id ids[JOBS_MAX];
+static due_spec specs[JOBS_MAX];
+
+static int give(struct shop *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
+    memset(ids, 0, sizeof ids);
+    return due_enqueue_batch(s->lab.q, specs, n, 0, ids);
+}
+
+/* Those that are in, and behind them those in doubt, have ids; nobody else has. */
+static size_t named(size_t n)
+{
+    size_t known = 0;
+
+    while (known < n && !due_id_equal(ids[known], none))
+        known++;
+    for (size_t i = known; i < n; i++)
+        cr_expect(due_id_equal(ids[i], none), "%zu: it is not in", i);
+    return known;
+}
+
+static size_t on_disk(struct shop *s, size_t n)
+{
+    size_t there = 0;
+
+    for (size_t i = 0; i < n; i++)
+        there += memory_disk_find(s->disk, ids[i], NULL);
+    return there;
+}
+
+/* Whoever goes on behind those that have ids gives each job once. */
+static void give_the_rest(struct shop *s, size_t n, size_t known)
+{
+    for (int tries = 0; known < n && tries < 1000; tries++) {
+        int rc = due_enqueue_batch(s->lab.q, specs + known, n - known, 0, ids + known);
+        cr_expect(rc > 0 || rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT, "%s", due_error_name(rc));
+        known = named(n);
+    }
+    cr_expect_eq(due_flush(s->lab.q, DUE_S(30)), 0);
+}
+
+/* What goes wrong with the batch number @from of the store, and all behind it. */
+struct way {
+    enum memory_verb verb;
+    enum memory_fault_kind kind;
+    int rc; /* what a call is told of which none is in */
+};
+
+static const struct way ways[] = {
+    { MEMORY_COMMIT, MEMORY_FULL, DUE_ENOSPC },
+    { MEMORY_COMMIT, MEMORY_AWAY, DUE_EINDOUBT },
+    { MEMORY_COMMIT, MEMORY_DOUBT_NOT, DUE_EINDOUBT },
+    { MEMORY_COMMIT, MEMORY_DOUBT_LANDED, DUE_EINDOUBT },
+    { MEMORY_READY, MEMORY_AWAY, DUE_ETIMEDOUT },
+};
+
+static void expect_the_first_ones(const struct way *w, size_t n, size_t batch, uint64_t from)
+{
+    struct shop s = shop_new(&(struct memory_disk_options){ .batch_changes = batch },
+                             (struct lab_options){ .with.store_timeout_ns = TIMEOUT_NS });
+    uint64_t call = memory_store_calls(s.store, w->verb) + from;
+
+    memory_store_fault(
+        s.store, (struct memory_fault){
+                     .verb = w->verb, .call = call, .times = MEMORY_ALWAYS, .kind = w->kind });
+    int rc = give(&s, n);
+    size_t in = rc > 0 ? (size_t)rc : 0;
+    size_t known = named(n);
+    if (w->verb == MEMORY_COMMIT) /* a call's batches are no larger than that, but the last */
+        cr_expect(in <= (from - 1) * batch && (in > 0) == (from > 1), "%d: %zu from %d", rc, n,
+                  (int)from);
+    cr_expect(rc > 0 || rc == w->rc, "%s", due_error_name(rc));
+    cr_expect_geq(known, in);
+    cr_expect(w->rc == DUE_EINDOUBT ? known > in : known == in, "%zu of %zu", in, known);
+    memory_store_forgive(s.store);
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    cr_expect_eq(memory_disk_jobs(s.disk), known, "what is in doubt is seen through");
+    cr_expect_eq(on_disk(&s, known), known);
+    give_the_rest(&s, n, known);
+    cr_expect_eq(memory_disk_jobs(s.disk), n, "none is there twice");
+    shop_close(&s);
+}
+
+Test(stored_batch, answers_how_many_are_in_whatever_ends_it, .timeout = 60)
+{
+    for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++)
+        for (uint64_t from = 1; from < 4; from++) {
+            expect_the_first_ones(&ways[w], 13, 4, from);
+            expect_the_first_ones(&ways[w], 300, 64, from);
+            expect_the_first_ones(&ways[w], JOBS_MAX, 128, from);
+        }
+}
+
+/* ---- The queue closes ---- */
+
+static int give_thirteen(void *arg)
+{
+    return give(arg, 13);
+}
+
+Test(stored_batch, answers_how_many_are_in_when_the_queue_closes, .timeout = 60)
+{
+    for (uint64_t from = 1; from < 4; from++) {
+        struct shop s = shop_new(&(struct memory_disk_options){ .batch_changes = 4 },
+                                 (struct lab_options){ .kernel = false });
+        struct memory_gate *gate = memory_gate_new(s.disk);
+        struct crew_thread giver;
+
+        memory_store_fault(s.store, (struct memory_fault){
+                                        .verb = MEMORY_COMMIT,
+                                        .call = memory_store_calls(s.store, MEMORY_COMMIT) + from,
+                                        .kind = MEMORY_BLOCK_AFTER,
+                                        .gate = gate });
+        crew_go(&giver, give_thirteen, &s);
+        memory_gate_reached(gate, 1);
+        int closed = due_close(s.lab.q, DUE_CLOSE_DISCARD, TIMEOUT_NS);
+        cr_expect(closed == 0 || closed == DUE_ETIMEDOUT);
+        memory_gate_open(gate);
+        int rc = crew_join(&giver);
+        size_t in = rc > 0 ? (size_t)rc : 0;
+        size_t known = named(13);
+        cr_expect(rc >= (int)(from - 1) * 4 || (from == 1 && rc < 0), "%d", rc);
+        cr_expect_geq(known, in);
+        cr_expect_eq(on_disk(&s, known), memory_disk_jobs(s.disk), "all that are there are named");
+        shop_close(&s);
+        memory_gate_free(gate);
+    }
+}
+
+/* ---- No memory ---- */
+
+static void expect_none_behind(struct lab *lab, size_t n, bool fails_on)
+{
+    struct flaky *memory = &lab->state->memory;
+    char large[100] = "";
+
+    for (size_t fail = 0; fail < 40; fail++) {
+        for (size_t i = 0; i < n; i++)
+            specs[i] = (due_spec){ DUE_SPEC_INIT, .data = large, .len = sizeof large, .at_ns = 10 };
+        memset(ids, 0, sizeof ids);
+        uint64_t before = lab_stats(lab).waiting;
+        flaky_fail_in(memory, fail);
+        memory->fail_on = fails_on;
+        int rc = due_enqueue_batch(lab->q, specs, n, 0, ids);
+        memory->fail_at = FLAKY_NEVER;
+        memory->fail_on = false;
+        cr_expect(rc > 0 || rc == DUE_ENOMEM, "%s", due_error_name(rc));
+        cr_expect_eq(named(n), rc > 0 ? (size_t)rc : 0, "allocation %zu", fail);
+        cr_expect_eq(lab_stats(lab).waiting, before + (rc > 0 ? (uint64_t)rc : 0));
+    }
+}
+
+LAB_TEST(stored_batch, answers_how_many_are_in_when_memory_is_out)
+{
+    struct lab lab = lab_open();
+
+    expect_none_behind(&lab, 20, true);
+    expect_none_behind(&lab, 200, false);
+    lab_close(&lab);
+    if (lab_proxies == DUE_PROXIES_NEVER)
+        return; /* a store has its proxies */
+    struct shop s = shop_make();
+    expect_none_behind(&s.lab, 20, true);
+    expect_none_behind(&s.lab, 200, false);
+    shop_close(&s);
+}
