@@ -14,6 +14,7 @@
 
 #include "atomic.h"
 #include "core.h"
+#include "keys.h"
 #include "update.h"
 
 #define TAKEN_AT_ONCE 256u /* jobs that one call takes out at a time */
@@ -275,6 +276,8 @@ static int submit_only(struct due_queue *q, uint32_t number, enum due__purpose p
         return DUE_ECLOSED;
     if (due__commit_state(q) != 0)
         return DUE_EFENCED;
+    if (due__removes(purpose))
+        due__key_gone(q, number, purpose == DUE__ACK);
     due__commit_submit(q, number, purpose, want_ns, NULL);
     due__commit_go(q, NULL, 0);
     return 0;

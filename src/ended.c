@@ -275,6 +275,7 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: ours */
 
+    due__key_stays(q, e->number);
     if (e->purpose == DUE__RETURN && e->rc != 0) {
         struct due__stored *s = due__stored_at(q->commits, e->number);
 

@@ -7,6 +7,8 @@
  *
  *   who has the key                 DUE_KEY_REFUSE   the others
  *   kept, its job is done           DUE_EEXIST       DUE_EEXIST
+ *   gone, and the store does not    as if it were    as if it were gone: new, or DUE_EEXIST
+ *     know yet (DUE_CONFIRM_ASYNC)
  *   waits (delayed or ready)        DUE_EEXIST       that job is changed in place
  *   dead                            DUE_EEXIST       that job is changed, and waits again
  *   reserved, or on its way out     DUE_EEXIST       the new job takes the key over
@@ -92,6 +94,8 @@ static enum finding judge(struct due_queue *q, const struct due__key *was, uint8
         return TO_BE_HAD;
     if (was->place == 0)
         return was->term_ns > due__clock_now(&q->clock) ? TAKEN : TO_BE_HAD;
+    if (was->gone)
+        return was->gone_kept ? TAKEN : TO_BE_HAD;
     return judge_live(q, was->place - 1, on_key);
 }
 
@@ -128,8 +132,8 @@ bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct d
 
 static void describe(struct due_queue *q, const struct due__key *was, struct holder *h)
 {
-    h->live = was->place != 0;
-    if (!h->live) {
+    h->live = was->place != 0 && !was->gone;
+    if (was->place == 0) {
         h->id = was->of.id;
         return;
     }

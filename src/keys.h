@@ -36,6 +36,8 @@ struct due__key {
     bool linked;           /* X  it is in the table */
     bool over_kept;        /* X  the store has it as kept, until it has the job */
     bool returns;          /* X  its job has left the store, and is on its way back */
+    bool gone;             /* X  a call has answered that its job leaves, before the store did */
+    bool gone_kept;        /* X  and keeps the key */
     bool changed;          /* O  another call than its job's own has changed the job */
     uint8_t on_key;        /* I  enum due_key_policy of the enqueue */
     unsigned char bytes[]; /* I */
@@ -130,6 +132,11 @@ struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *k
 
 /* May the store keep the key, as far as the queue knows? */
 bool due__key_may_be_kept(struct due_queue *q, const void *bytes, size_t len);
+
+/* A call is about to answer that a job of the caller's has left, as soon as that is on its way to
+ * the store: acked (@done), cancelled or cleared.  And: the store has refused it. */
+void due__key_gone(struct due_queue *q, uint32_t number, bool done);
+void due__key_stays(struct due_queue *q, uint32_t number);
 
 /* A job of the sender's has left the store, which keeps its key until @until_ns. */
 void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns);

@@ -158,6 +158,29 @@ void due__key_settled(struct due_queue *q, uint32_t number)
     due__key_leave(q, it);
 }
 
+void due__key_gone(struct due_queue *q, uint32_t number, bool done)
+{
+    struct due__key *key;
+    struct due__key_shard *it = enter_of(q, number, &key);
+
+    if (it == NULL)
+        return;
+    key->gone = true;
+    key->gone_kept = done && key->term_ns > 0;
+    due__key_leave(q, it);
+}
+
+void due__key_stays(struct due_queue *q, uint32_t number)
+{
+    struct due__key *key;
+    struct due__key_shard *it = enter_of(q, number, &key);
+
+    if (it == NULL)
+        return;
+    key->gone = key->gone_kept = false;
+    due__key_leave(q, it);
+}
+
 void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns)
 {
     struct due__key *key;

@@ -7,6 +7,12 @@ static struct shop shop_async(void)
     return shop_make(.start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC);
 }
 
+/* Each call waits until the store has answered it. */
+static struct shop shop_sync(void)
+{
+    return shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(40));
+}
+
 static void flush(struct shop *s)
 {
     cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
@@ -49,6 +55,70 @@ static void go_on(struct shop *s, struct memory_gate *gate)
     memory_gate_open(gate);
     flush(s);
     memory_gate_free(gate);
+}
+
+/* ---- Calls that meet ---- */
+
+struct calls {
+    struct shop *s;
+    struct crew_thread other;
+    struct crew_thread first;
+    struct crew_thread second;
+    due_job *job;     /* of the first, reserved; NULL: it is cancelled, not acked */
+    due_id first_id;  /* */
+    due_id second_id; /* */
+};
+
+static int put_other(void *arg)
+{
+    struct calls *c = arg;
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 90 };
+
+    return due_enqueue(c->s->lab.q, &spec, 0, NULL);
+}
+
+static int end_first(void *arg)
+{
+    struct calls *c = arg;
+
+    return c->job != NULL ? due_ack(c->job) : due_cancel(c->s->lab.q, c->first_id, NULL);
+}
+
+static int put_second(void *arg)
+{
+    struct calls *c = arg;
+
+    return shop_put_as(c->s, DUE_KEY_REPLACE, "second", &c->second_id, .at_ns = 90);
+}
+
+/* Both wait until the gate is open: the end of the first is with the store, or (@other) behind
+ * another job. */
+static void meet(struct calls *c, struct memory_gate *gate, bool other)
+{
+    if (other) {
+        crew_go(&c->other, put_other, c);
+        memory_gate_reached(gate, 1);
+    }
+    crew_go(&c->first, end_first, c);
+    if (other)
+        crew_until_asleep(&c->first);
+    else
+        memory_gate_reached(gate, 1);
+    crew_go(&c->second, put_second, c);
+    crew_until_asleep(&c->second);
+}
+
+/* What the second was answered. */
+static int part(struct calls *c, struct memory_gate *gate, bool other)
+{
+    memory_gate_open(gate);
+    if (other)
+        cr_expect_eq(crew_join(&c->other), 0);
+    cr_expect_eq(crew_join(&c->first), 0);
+    int rc = crew_join(&c->second);
+    flush(c->s);
+    memory_gate_free(gate);
+    return rc;
 }
 
 /* Whose the key is on the disk, and in the queue: @id, or nobody's (NULL). */
@@ -94,17 +164,15 @@ Test(keys_air, refused_in_the_batch_of_the_first_ones_ack_the_key_is_what_that_m
      .timeout = 60)
 {
     for (int keeps = 0; keeps < 2; keeps++) {
-        struct shop s = shop_async();
+        struct shop s = shop_sync();
         due_job job = put_reserved(&s, keeps ? 50 : 0);
         due_id first = job.id;
         struct memory_gate *gate = stop(&s, 0);
+        struct calls c = { .s = &s, .job = &job };
 
-        lab_enqueue(&s.lab, "other", .at_ns = 90);
-        memory_gate_reached(gate, 1);
-        fill(&s, 0);
-        cr_expect_eq(due_ack(&job), 0);
-        cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
-        go_on(&s, gate);
+        fill(&s, 1);
+        meet(&c, gate, true);
+        cr_expect_eq(part(&c, gate, true), DUE_ENOSPC);
         cr_expect_eq(memory_disk_jobs(s.disk), 1u);
         expect_left(&s, keeps, first);
         cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "third", NULL, .at_ns = 90),
@@ -118,17 +186,14 @@ Test(keys_air, refused_in_the_batch_of_the_first_ones_ack_the_key_is_what_that_m
 Test(keys_air, landed_in_the_batch_of_the_first_ones_ack_it_is_the_second_ones, .timeout = 60)
 {
     for (int keeps = 0; keeps < 2; keeps++) {
-        struct shop s = shop_async();
+        struct shop s = shop_sync();
         due_job job = put_reserved(&s, keeps ? 50 : 0);
         struct memory_gate *gate = stop(&s, 0);
-        due_id second;
+        struct calls c = { .s = &s, .job = &job };
 
-        lab_enqueue(&s.lab, "other", .at_ns = 90);
-        memory_gate_reached(gate, 1);
-        cr_expect_eq(due_ack(&job), 0);
-        cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
-        go_on(&s, gate);
-        goes_with(&s, second);
+        meet(&c, gate, true);
+        cr_expect_eq(part(&c, gate, true), 0);
+        goes_with(&s, c.second_id);
         shop_close(&s);
     }
 }
@@ -136,34 +201,31 @@ Test(keys_air, landed_in_the_batch_of_the_first_ones_ack_it_is_the_second_ones, 
 /* The second comes while the first one's removal, which keeps the key, is with the store. */
 Test(keys_air, taken_over_while_it_comes_to_be_kept_it_is_the_second_ones, .timeout = 60)
 {
-    struct shop s = shop_async();
+    struct shop s = shop_sync();
     due_job job = put_reserved(&s, 50);
     struct memory_gate *gate = stop(&s, 0);
-    due_id second;
+    struct calls c = { .s = &s, .job = &job };
 
-    cr_expect_eq(due_ack(&job), 0);
-    memory_gate_reached(gate, 1);
-    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", &second, .at_ns = 90), 0);
-    go_on(&s, gate);
-    goes_with(&s, second);
+    meet(&c, gate, false);
+    cr_expect_eq(part(&c, gate, false), 0);
+    goes_with(&s, c.second_id);
     shop_close(&s);
 }
 
 /* And is refused: it is kept for the first one, in the queue too. */
 Test(keys_air, refused_over_one_that_came_to_be_kept_it_is_kept, .timeout = 60)
 {
-    struct shop s = shop_async();
+    struct shop s = shop_sync();
     due_job job = put_reserved(&s, 50);
     due_id first = job.id;
     struct memory_gate *gate = stop(&s, 0);
+    struct calls c = { .s = &s, .job = &job };
     int64_t until = 0;
     due_id id;
 
-    cr_expect_eq(due_ack(&job), 0);
-    memory_gate_reached(gate, 1);
-    fill(&s, 0);
-    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
-    go_on(&s, gate);
+    fill(&s, 1);
+    meet(&c, gate, false);
+    cr_expect_eq(part(&c, gate, false), DUE_ENOSPC);
     cr_expect(memory_disk_key(s.disk, "k", 1, &id, &until));
     cr_expect_eq(until, 55);
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "third", &id, .at_ns = 90), DUE_EEXIST);
@@ -290,29 +352,22 @@ static void expect_same(struct shop *s, const struct way *w)
 
 static void go(const struct way *w)
 {
-    struct shop s = shop_async();
-    due_id first = { { 0 } };
+    struct shop s = shop_sync();
+    struct calls c = { .s = &s };
     due_job job = { 0 };
 
-    if (w->cancelled)
-        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "first", &first, .at_ns = 80), 0);
-    else
+    if (w->cancelled) {
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "first", &c.first_id, .at_ns = 80), 0);
+    } else {
         job = put_reserved(&s, w->keeps ? 50 : 0);
-    flush(&s);
-    struct memory_gate *gate = stop(&s, 0);
-    if (!w->on_its_way) {
-        lab_enqueue(&s.lab, "other", .at_ns = 90);
-        memory_gate_reached(gate, 1);
+        c.job = &job;
     }
-    if (w->on_its_way && w->full == 0) /* the commit that stands at the gate is refused after it */
-        fill(&s, 0);
-    cr_expect_eq(w->cancelled ? due_cancel(s.lab.q, first, NULL) : due_ack(&job), 0);
-    if (w->on_its_way)
-        memory_gate_reached(gate, 1);
-    if (w->full > 0 || (!w->on_its_way && w->full == 0))
-        fill(&s, (uint64_t)w->full - w->on_its_way);
-    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
-    go_on(&s, gate);
+    struct memory_gate *gate = stop(&s, 0);
+    if (w->full >= 0)
+        fill(&s, (uint64_t)w->full + !w->on_its_way);
+    meet(&c, gate, !w->on_its_way);
+    int rc = part(&c, gate, !w->on_its_way);
+    cr_expect(rc == 0 || (rc == DUE_ENOSPC && w->full >= 0), "%s", due_error_name(rc));
     expect_same(&s, w);
     due_job_done(&job);
     shop_close(&s);

@@ -130,6 +130,10 @@ STORED(ack_ahead, PLAN(.x = RESERVED, .keep = true, REPLACE, TWO(PUT_FIRST, ACK)
        SHELF(.ahead = true), SYNC)
 STORED(ack_async, PLAN(.x = RESERVED, .keep = true, REPLACE, TWO(PUT_FIRST, ACK)), SHELF(.full = 1),
        ASYNC)
+STORED(ack_then_refuse,
+       PLAN(.x = RESERVED, .two = true, .policy = { DUE_KEY_REPLACE, DUE_KEY_REFUSE },
+            THREE(PUT_FIRST, ACK, PUT_SECOND)),
+       SHELF(), ASYNC)
 STORED(two_ack,
        PLAN(.x = RESERVED, .policy = { DUE_KEY_REPLACE, DUE_KEY_REFUSE },
             THREE(PUT_FIRST, PUT_SECOND, ACK)),
@@ -189,6 +193,8 @@ const struct explore_scenario explore_scenarios_stored_orders[] = {
            (3, 1, 0, 0)),
     ORDERS("stored_key_ack_async", "nobody waits for the store, which is full", ack_async,
            (1, 0, 0, 0), (2, 1, 0, 0)),
+    ORDERS("stored_key_ack_refuse", "nobody waits for the store, and the key is free at once",
+           ack_then_refuse, (1, 0, 0, 0), (2, 1, 0, 0)),
     ORDERS("stored_key_two_ack", "a key is taken over, refused and acked in a full store", two_ack,
            (1, 0, 0, 0), (2, 1, 0, 0)),
     ORDERS("stored_key_back", "a key is taken over from a job that is given back, and replaced",
