@@ -5,7 +5,7 @@
  *
  * Guards     D  the calls' lock      A  atomic, see Edges      O  its owner's alone
  *
- * Edges      G1, G2, G3 of commit.c  described elsewhere: J1 job.h, E3 core.c, C1 close.c
+ * Edges      G1, G2, G3 of commit.c  described elsewhere: J1 job.h, E3 core.c, C1 inside.c
  */
 #include "commit.h"
 
@@ -74,7 +74,7 @@ bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t change
     struct due__commits *c = q->commits;
 
     *a = (struct due__asked){ .over = changes == 0, .left = changes, .goal = goal };
-    due__inside_enter(q); /* C1 of close.c */
+    due__inside_enter(q); /* C1 of inside.c */
     due__lock_acquire(&c->calls);
     a->waiter = c->spare;
     if (a->waiter != NULL) {

@@ -142,7 +142,7 @@ int due_flush(due_queue *q, int64_t timeout_ns)
     int64_t until = due__time_add(due__monotonic_now(), timeout_ns);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
-    bool all = due__asked_over(c, &a);
+    int rc = due__asked_over(c, &a) ? due__commit_state(q) : due__commit_excuse(q);
     due__asked_end(q, &a);
-    return all ? due__commit_state(q) : due__commit_excuse(q);
+    return rc;
 }

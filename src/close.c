@@ -1,45 +1,18 @@
 /* close.c - closing a queue: refuse, deliver or discard, let everybody go.
  *
- * Edges      E3  see core.c
- *            C1  a caller that may sleep counts itself inside, then looks at the state under the
- *                lock; leaving, it counts itself out, then looks at the state.  Close sets CLOSING,
- *                then reads the count.  Either close sees the caller, or the caller sees CLOSING;
- *                and the last one out sees CLOSING, or close sees that nobody is left.
- *            C2  whoever takes a job out of the queue counts it in a shard, then looks at the
+ * Edges      C2  whoever takes a job out of the queue counts it in a shard, then looks at the
  *                state; close sets DRAINING, then sums the counts, each under its shard's lock.
  *                Whoever is later in a shard sees what the other wrote before: so of all who take
  *                and sum, the last one sees that nothing is left.  Jobs in places at hand are
  *                counted before their word is written; whoever takes one reads the word, then
  *                counts it as gone in a shard; what has come is summed after that.
- *            C3  whoever finds the queue's own waiter free takes it; giving it back releases it
+ *            described elsewhere: E3 core.c, C1 inside.c, G2 commit.c, J1 job.h
+ *
+ * Not here   Who is inside, and waiting for the last of them: inside.c.
  */
 #include "core.h"
 
 #include "atomic.h"
-
-void due__inside_enter(struct due_queue *q)
-{
-    due__add_seq(&q->inside, 1); /* C1 */
-}
-
-/* Ring everyone in due_close: they stay in line and look for themselves. */
-static void ring_closers(struct due_queue *q, struct due__tenure *t)
-{
-    for (struct due__waiter *w = q->closers.first; w != NULL && due__tenure_room(t);
-         w = w->line_next)
-        due__tenure_ring(t, &w->bell);
-}
-
-void due__inside_leave(struct due_queue *q)
-{
-    struct due__tenure t;
-
-    if (due__sub_seq(&q->inside, 1) != 1 || !(due__load_seq(&q->state) & DUE__CLOSING)) /* C1 */
-        return;
-    due__enter(q, &t);
-    ring_closers(q, &t);
-    due__leave(q, &t);
-}
 
 void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
 {
@@ -95,10 +68,9 @@ static void wake_all(struct due_queue *q, bool consumers)
         more = (consumers && q->all != NULL) || q->space.first != NULL;
         if (consumers && !due__nap_ring(q, &t, NULL))
             more = true;
-        if (!more)
-            ring_closers(q, &t);
         due__leave(q, &t);
     } while (more);
+    due__closers_ring(q);
 }
 
 void due__wake_consumers(struct due_queue *q)
@@ -186,7 +158,7 @@ void due__drained(struct due_queue *q)
         return;
     if (q->commits != NULL && due__commit_loading(q)) /* what is stored is to be delivered too */
         return;
-    if (!(due__or_seq(&q->state, DUE__CLOSING) & DUE__CLOSING)) /* C1, E3 */
+    if (!(due__or_seq(&q->state, DUE__CLOSING) & DUE__CLOSING)) /* C1 of inside.c, E3 */
         wake_all(q, true);
 }
 
@@ -209,53 +181,11 @@ void due__stop_proxies(struct due_queue *q)
     pthread_setcancelstate(cancel, NULL);
 }
 
-/* 1: closed and everybody out; 0: again, after a sleep; or DUE_ETIMEDOUT. */
-static int closed_or_sleep(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
-{
-    struct due__tenure t;
-    int rc = 0;
-
-    due__enter(q, &t);
-    if (w->linked)
-        due__waiters_remove(&q->closers, w);
-    w->linked = false;
-    if ((due__load_seq(&q->state) & DUE__CLOSING) && due__load_seq(&q->inside) == 0) /* C1 */
-        rc = 1;
-    else if (until_ns != DUE_FOREVER && due__timeout_now(q) >= until_ns)
-        rc = DUE_ETIMEDOUT;
-    if (rc == 0) {
-        w->until_ns = until_ns;
-        w->timed_out = false;
-        w->linked = true;
-        due__waiters_add(&q->closers, w);
-    }
-    if (rc == 1)
-        ring_closers(q, &t); /* there may be more than one tenure can ring */
-    due__leave(q, &t);
-    if (rc == 0)
-        due__bell_wait(&w->bell, q->clock.manual != NULL ? DUE_FOREVER : until_ns, false);
-    return rc;
-}
-
-/* Closing must not fail for want of memory: the first of those who close has a waiter ready. */
-static struct due__waiter *closer_get(struct due_queue *q)
-{
-    return due__xchg_seq(&q->closer_taken, 1) == 0 ? &q->closer : due__waiter_get(q); /* C3 */
-}
-
-static void closer_put(struct due_queue *q, struct due__waiter *w)
-{
-    if (w != &q->closer)
-        due__waiter_put(q, w);
-    else
-        due__store_release(&q->closer_taken, 0); /* C3 */
-}
-
 int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
 {
     uint64_t discarded = 0;
     uint64_t dead = 0;
-    int rc = 0;
+    enum due__ending ending;
 
     if (due__forked(q))
         return DUE_EFORK;
@@ -264,7 +194,7 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
     if (timeout_ns < 0 || (mode != DUE_CLOSE_DRAIN && mode != DUE_CLOSE_DISCARD))
         return DUE_EINVAL;
     int64_t until = due__time_add(due__timeout_now(q), timeout_ns);
-    struct due__waiter *w = closer_get(q);
+    struct due__waiter *w = due__closer_enter(q);
     if (w == NULL)
         return DUE_ENOMEM;
     if (mode == DUE_CLOSE_DRAIN) {
@@ -273,7 +203,7 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
         wake_all(q, false);
         due__drained(q);
     } else {
-        due__or_seq(&q->state, DUE__CLOSING); /* E3, C1 */
+        due__or_seq(&q->state, DUE__CLOSING); /* E3, C1 of inside.c */
         if (q->commits != NULL)
             due__commits_stop(q, due__time_add(due__monotonic_now(), timeout_ns));
         due__drain_all(q);
@@ -285,13 +215,12 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
                      (unsigned long long)discarded);
         wake_all(q, true);
     }
-    while (rc == 0)
-        rc = closed_or_sleep(q, w, until);
-    closer_put(q, w);
-    if (rc < 0)
-        return rc;
-    due__stop_proxies(q);
-    if (q->commits != NULL)
-        due__commits_close(q);
-    return 0;
+    int rc = due__closer_wait(q, w, until, &ending);
+    if (ending == DUE__ENDING) {
+        due__stop_proxies(q);
+        if (q->commits != NULL)
+            due__commits_close(q);
+    }
+    due__closer_leave(q, w, ending == DUE__ENDING);
+    return rc;
 }

@@ -590,8 +590,8 @@ void due__tick(void *queue)
             q->owed |= DUE__OWED_TURN;
         done = ring_late(&t, q->all, now, true);
         done = ring_late(&t, q->space.first, now, false) && done;
-        done = ring_late(&t, q->closers.first, now, false) && done;
         done = ring_late(&t, q->naps.first, now, false) && done;
         due__leave(q, &t); /* and what is due is moved, if anybody waits for it */
     } while (!done);
+    due__closers_tick(q, now);
 }

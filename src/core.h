@@ -2,8 +2,9 @@
  *
  * Guards     I  set at open, then constant      T  the timeline lock      A  atomic, see Edges
  *            N  the lock of the topics' names            O  its owner's alone
- * Lock order 1. the names' lock  2. the timeline lock  3. the slab's own locks (job.h).  None of
- *            them is held in a hook.
+ *            X  the lock of those who leave and close (inside.c)
+ * Lock order 1. the names' lock  2. the timeline lock  3. the slab's own locks (job.h), and that of
+ *            those who leave.  None of them is held in a hook.
  *
  * The edges E1 to E3 are described in core.c.
  */
@@ -80,6 +81,13 @@ enum due__under_way {
     DUE__NOBODY,    /* nobody is under way */
     DUE__UNDER_WAY, /* one is, and need not see to others */
     DUE__AWAITED    /* one is, and when it has its job it calls the next, if there is more */
+};
+
+/* A queue that is closed ends: by one of those who close it. */
+enum due__ending {
+    DUE__NOT_ENDED, /* somebody may be inside */
+    DUE__ENDING,    /* one of those who close ends its threads, and leaves the store */
+    DUE__ENDED
 };
 
 /* One caller that waits: for a job, for room, or for others to leave.  Waiters belong to the queue
@@ -206,11 +214,8 @@ struct due_queue {
     struct due__waiter *free;     /* T  waiters not in use */
     struct due__waiter *made;     /* T */
     struct due__waiters space;    /* T  callers that wait for room */
-    struct due__waiters closers;  /* T  callers in due_close */
     struct due__waiters naps;     /* T  those who wait for a time (nap.c) */
     uint32_t pools;               /* T  worker pools that were not yet freed */
-    struct due__waiter closer;    /* T  one of them needs no memory */
-    uint32_t closer_taken;        /* A  C3 of close.c */
     uint64_t tickets;             /* T */
     size_t turn;                  /* T  which of several wanted topics is asked first */
     bool warming;                 /* T  the worker proxy is to touch fresh chunks */
@@ -231,7 +236,14 @@ struct due_queue {
     uint64_t used __attribute__((aligned(DUE__LINE))); /* A  S1 of space.c */
     uint32_t space_waiting;                            /* A  S1 of space.c */
 
-    uint32_t inside; /* A  C1 of close.c: callers in a call that may wait */
+    /* Leaving, and closing. */
+    uint32_t inside;          /* A  C1 of inside.c: callers in a call that may wait, and a flag */
+    struct due__lock leaving; /* X  C4 of inside.c */
+    struct due__waiters closers; /* X  callers in due_close that wait */
+    uint32_t closing;            /* X  all callers in due_close */
+    enum due__ending ending;     /* X */
+    struct due__waiter closer;   /* X  one of them needs no memory */
+    uint32_t closer_taken;       /* A  C3 of inside.c */
 
     /* The pollable descriptor. */
     int fd;                  /* A  P1 of poll.c: -1 until due_fd */

@@ -22,6 +22,7 @@ struct request {
     int64_t woke_ns;  /* the clock as it was read since the last sleep; 0: not yet */
     int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
     bool leased;      /* what was taken has begun its lease */
+    bool inside;      /* the call has begun to wait, or may wait for a store: until it returns */
     uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
     const struct due__job *last; /* the last job in the inbox when the first of them began */
     const uint32_t *quit;        /* not 0: do not wait, DUE_ETIMEDOUT; or NULL */
@@ -369,6 +370,8 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
     if (over && w != NULL && q->lead == w)
         due__pass_lead(q, &t);
     if (over || !done || w == NULL) {
+        if (!over && done)
+            due__inside_once(q, &r->inside); /* C1 of inside.c: before the next look */
         due__leave(q, &t);
         return over ? OVER : done ? NEEDS_WAITER : AGAIN;
     }
@@ -408,11 +411,9 @@ static size_t take_waiting(struct due_queue *q, struct request *r, struct due__s
     }
     if (r->until_ns == DUE_FOREVER) /* else it goes on: what was taken was not to be handed out */
         r->until_ns = due__time_add(due__timeout_now(q), r->timeout_ns);
-    due__inside_enter(q); /* C1 of close.c: before the next look */
     while (look_or_sleep(q, r, w, slots, &got, rc) != OVER)
         ;
     due__waiter_put(q, w);
-    due__inside_leave(q);
     return got;
 }
 
@@ -533,6 +534,7 @@ static size_t take_many(struct due_queue *q, struct request *r, struct due__slot
         part.timeout_ns = 0; /* the rest is what is due now */
     }
     r->until_ns = part.until_ns;
+    r->inside = part.inside;
     return got;
 }
 
@@ -573,7 +575,10 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
         return DUE_EINVAL;
     if (lease_ns != 0 && !due__load_relaxed(&q->reserves))
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it takes */
-    return q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
+    r.inside = due__inside_stored(q);
+    int rc = q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
+    due__inside_end(q, r.inside);
+    return rc;
 }
 
 int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
@@ -586,10 +591,7 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     if (timeout_ns < 0)
         return DUE_EINVAL;
     if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || due__vet(q, &s, 1, &rc) == 0) {
-        struct request r = {
-            .jobs = job, .max = 1, .timeout_ns = timeout_ns, .until_ns = DUE_FOREVER
-        };
-        rc = q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
+        rc = due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL);
         return rc < 0 ? rc : 0;
     }
     due__hand_over(q, &s, 1, 0, job);

@@ -390,9 +390,9 @@ static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n, int
 
 /* The same when the queue has a capacity. */
 static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                        due_id *ids, struct due__put *put)
+                        due_id *ids, struct due__put *put, bool *inside)
 {
-    int room = due__space_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns);
+    int room = due__space_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, inside);
 
     if (room < 0)
         return room;
@@ -402,11 +402,13 @@ static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, in
     return rc;
 }
 
-int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
+int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id,
+                     bool *inside)
 {
     struct due__put put;
 
-    return (q->capacity > 0 ? enqueue_room : enqueue_any)(q, spec, 1, timeout_ns, id, &put);
+    return q->capacity > 0 ? enqueue_room(q, spec, 1, timeout_ns, id, &put, inside)
+                           : enqueue_any(q, spec, 1, timeout_ns, id, &put);
 }
 
 static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
@@ -434,15 +436,18 @@ int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *
 
     if (rc != 0)
         return rc;
+    bool inside = due__inside_stored(q);
     if (spec->key != NULL)
-        rc = due__enqueue_keyed(q, spec, timeout_ns, id);
+        rc = due__enqueue_keyed(q, spec, timeout_ns, id, &inside);
     else if (q->capacity > 0)
-        rc = enqueue_room(q, spec, 1, timeout_ns, id, &put);
+        rc = enqueue_room(q, spec, 1, timeout_ns, id, &put, &inside);
     else if (q->commits != NULL)
         rc = enqueue_stored(q, spec, 1, timeout_ns, id, &put);
     else
         rc = enqueue_one(q, spec, id);
-    return rc > 0 ? 0 : refused(q, rc);
+    rc = rc > 0 ? 0 : refused(q, rc);
+    due__inside_end(q, inside);
+    return rc;
 }
 
 /* How many of the jobs have no key, up to the first that has. */
@@ -467,6 +472,7 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
 
     if (rc != 0)
         return rc;
+    bool inside = due__inside_stored(q);
     while (rc >= 0 && !put.over && done < n) {
         const due_spec *next = specs + done;
         due_id *some_ids = ids != NULL ? ids + done : NULL;
@@ -474,15 +480,16 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
         int64_t wait_ns = q->capacity == 0 || done == 0 ? timeout_ns : 0;
 
         if (taken && next->key != NULL)
-            rc = due__enqueue_keyed(q, next, wait_ns, some_ids);
+            rc = due__enqueue_keyed(q, next, wait_ns, some_ids, &inside);
         else if (q->capacity == 0)
             rc = enqueue_any(q, next, some, wait_ns, some_ids, &put);
         else
-            rc = enqueue_room(q, next, some, wait_ns, some_ids, &put);
+            rc = enqueue_room(q, next, some, wait_ns, some_ids, &put, &inside);
         taken = rc == 0 || alone;
         done += rc > 0 ? (size_t)rc : 0;
     }
     if (rc < 0 || put.over)
         refused(q, rc);
+    due__inside_end(q, inside);
     return done > 0 ? (int)done : rc;
 }

@@ -496,6 +496,7 @@ int due_kick(due_queue *q, due_id id)
 
     if (due__forked(q))
         return DUE_EFORK;
+    bool inside = due__inside_stored(q);
     int rc = due__id_find(q, id, &number, &generation);
     if (rc == 0 && q->commits == NULL)
         return kick_now(q, number, generation);
@@ -503,7 +504,10 @@ int due_kick(due_queue *q, due_id id)
         rc = kickable(q);
     if (rc == 0)
         rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
-    return rc == 0 ? end_many(q, &number, 1, false) : rc;
+    if (rc == 0)
+        rc = end_many(q, &number, 1, false);
+    due__inside_end(q, inside);
+    return rc;
 }
 
 /* The next job of a topic that may be dead, from place *@at on.  False: there is none. */
@@ -562,6 +566,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
     if (!clear && q->commits == NULL && any_dead(q))
         kick_all_now(q, topic, &ended);
     while (rc == 0 && any_dead(q)) {
@@ -572,6 +577,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
         rc = end_many(q, numbers, n, clear);
         ended += rc == 0 ? n : 0;
     }
+    due__inside_end(q, inside);
     if (count != NULL)
         *count = ended;
     return rc;

@@ -441,27 +441,64 @@ static int change(struct due_queue *q, const due_spec *s, const struct holder *h
 /* The job is put in as one that is new, in what is left of the call's time: as due__enqueue_new().
  * A call that may wait, and whose time has passed, still takes room that is there. */
 static int put_new(struct due_queue *q, const due_spec *s, int64_t timeout_ns, int64_t until_ns,
-                   due_id *id)
+                   due_id *id, bool *inside)
 {
     if (timeout_ns == 0 || timeout_ns == DUE_FOREVER)
-        return due__enqueue_new(q, s, timeout_ns, id);
+        return due__enqueue_new(q, s, timeout_ns, id, inside);
     int64_t now = due__timeout_now(q);
     if (until_ns > now)
-        return due__enqueue_new(q, s, until_ns - now, id);
+        return due__enqueue_new(q, s, until_ns - now, id, inside);
     if (q->commits != NULL)
         return DUE_ETIMEDOUT;
-    int rc = due__enqueue_new(q, s, 0, id);
+    int rc = due__enqueue_new(q, s, 0, id, inside);
     return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;
 }
 
-int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id)
+/* Under the lock: does the caller have to wait?  Then it stands in line. */
+static bool wait_link(struct due_queue *q, uint32_t number, uint32_t generation,
+                      struct due__waiter *w)
+{
+    uint64_t is = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+
+    if (due__word_generation(is) != generation || due__word_state(is) != DUE__CHANGING)
+        return false;
+    w->quit = &q->changing;
+    due__nap_link(q, w, DUE_FOREVER);
+    return true;
+}
+
+/* Without a store: as long as another call is changing that job (CHANGING).  0, or DUE_ENOMEM. */
+static int wait_changed(struct due_queue *q, uint32_t number, uint32_t generation, bool *inside)
+{
+    struct due__waiter *w = due__waiter_get(q);
+    struct due__tenure t;
+
+    if (w == NULL)
+        return DUE_ENOMEM;
+    due__inside_once(q, inside); /* C1 of inside.c */
+    due__enter(q, &t);
+    bool waits = wait_link(q, number, generation, w);
+    due__leave(q, &t);
+    if (waits) {
+        due__bell_wait(&w->bell, DUE_FOREVER, false);
+        due__enter(q, &t);
+        due__nap_unlink(q, w);
+        w->quit = NULL;
+        due__leave(q, &t);
+    }
+    due__waiter_put(q, w);
+    return 0;
+}
+
+int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id,
+                       bool *inside)
 {
     int64_t until = 0;
     struct holder h;
     int rc = q->commits != NULL ? due__commit_loaded(q) : 0;
 
     if (rc == 0 && q->capacity == 0 && q->watch == NULL) /* most keys are new */
-        rc = due__enqueue_new(q, s, timeout_ns, id);
+        rc = due__enqueue_new(q, s, timeout_ns, id, inside);
     if (rc != 0)
         return rc;
     if (timeout_ns != 0)
@@ -469,7 +506,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
     for (;;) {
         switch (look(q, s->key, s->key_len, (uint8_t)s->on_key, &h)) {
         case TO_BE_HAD:
-            rc = put_new(q, s, timeout_ns, until, id);
+            rc = put_new(q, s, timeout_ns, until, id, inside);
             if (rc != 0)
                 return rc;
             break;
@@ -486,7 +523,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
             break;
         case UNSETTLED:
             if (q->commits == NULL)
-                rc = due__rewrite_wait(q, h.number, h.generation);
+                rc = wait_changed(q, h.number, h.generation, inside);
             else
                 rc = due__commit_await(q, h.news + 1);
             if (rc != 0)
@@ -500,8 +537,6 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
 
 static int find(struct due_queue *q, const void *key, size_t len, struct holder *h)
 {
-    if (due__forked(q))
-        return DUE_EFORK;
     if (len == 0 || len > DUE_KEY_MAX)
         return DUE_EINVAL;
     int rc = q->commits != NULL ? due__commit_loaded(q) : 0;
@@ -515,8 +550,12 @@ static int find(struct due_queue *q, const void *key, size_t len, struct holder 
 int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
 {
     struct holder h;
-    int rc = find(q, key, len, &h);
 
+    if (due__forked(q))
+        return DUE_EFORK;
+    bool inside = due__inside_stored(q);
+    int rc = find(q, key, len, &h);
+    due__inside_end(q, inside);
     if (rc == 0)
         *id = h.id;
     return rc;
@@ -525,13 +564,18 @@ int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
 int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
 {
     struct holder h;
+    bool found;
     int rc;
 
+    if (due__forked(q))
+        return DUE_EFORK;
+    bool inside = due__inside_stored(q);
     do {
         rc = find(q, key, len, &h);
-        if (rc != 0)
-            return rc;
-        rc = due__cancel_any(q, h.number, h.generation, &h.name, job);
-    } while (rc == DUE_ENOENT); /* it went meanwhile, or lost the key: is there another? */
+        found = rc == 0;
+        if (found)
+            rc = due__cancel_any(q, h.number, h.generation, &h.name, job);
+    } while (found && rc == DUE_ENOENT); /* it went meanwhile, or lost the key: is there another? */
+    due__inside_end(q, inside);
     return rc;
 }

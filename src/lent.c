@@ -131,6 +131,18 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
     due__slab_give_in(&q->slab, it, number);
 }
 
+/* Who waits for room or for the last job is told before the caller is done with his. */
+static __attribute__((noinline)) void acked_for_others(struct due_queue *q)
+{
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->done++;
+    due__shard_leave(it);
+}
+
 void due__ack_at_once(due_job *job, uint32_t number)
 {
     struct due_queue *q = job->queue;
@@ -149,14 +161,13 @@ void due__ack_at_once(due_job *job, uint32_t number)
     struct due__shard *it = due__shard_enter(&q->slab);
     it->acked++; /* C2 of close.c */
     it->unleased++;
-    it->done++;
     if (last)
         due__place_done(q, it, number);
+    bool more = q->capacity > 0 || (due__load_seq(&q->state) & DUE__DRAINING); /* C2 of close.c */
+    it->done += !more; /* from here on the queue may be freed */
     due__shard_leave(it);
-    if (q->capacity > 0)
-        due__space_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
-        due__drained(q);
+    if (more)
+        acked_for_others(q);
     memset(job, 0, sizeof *job);
 }
 

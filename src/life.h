@@ -309,12 +309,14 @@ void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it);
 /* Leave it in the inbox. */
 void due__put_fresh(struct due_queue *q, const struct due__fresh *it);
 /* Enqueue a job as one that is new.  1; 0: its key is not to be had now; or an error. */
-int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id);
+int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id,
+                     bool *inside);
 
 /* ---- keyed.c ---- */
 
 /* Enqueue a job with a key: 1, or an error. */
-int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id);
+int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id,
+                       bool *inside);
 /* A filled job is left in its inbox (@a: who waits for it, with a store), if it can have its key.
  * False: it is the caller's still. */
 bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
@@ -338,17 +340,59 @@ uint64_t due__ready_count(struct due_queue *q);
 
 /* ---- space.c ---- */
 
-/* Room for up to @n jobs, waiting up to @timeout_ns for the first: how many, or an error. */
-int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns);
+/* Room for up to @n jobs, waiting up to @timeout_ns for the first: how many, or an error.  @inside:
+ * as due__inside_once(). */
+int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *inside);
 void due__space_give(struct due_queue *q, size_t n);
 /* Restored jobs take room also where there is none. */
 void due__space_force(struct due_queue *q, size_t n);
 
-/* ---- close.c ---- */
+/* ---- inside.c ---- */
 
-/* A caller that may sleep comes and goes: close waits for the last one. */
+/* A caller that may sleep comes and goes: close waits for the last one.  After it has left it must
+ * not touch the queue any more. */
 void due__inside_enter(struct due_queue *q);
 void due__inside_leave(struct due_queue *q);
+
+/* The same of a call that waits only sometimes; *@inside: whether it has come. */
+static inline void due__inside_once(struct due_queue *q, bool *inside)
+{
+    if (!*inside)
+        due__inside_enter(q);
+    *inside = true;
+}
+
+/* A call on a stored queue may have to wait for the store at any step. */
+static inline bool due__inside_stored(struct due_queue *q)
+{
+    if (q->commits != NULL)
+        due__inside_enter(q);
+    return q->commits != NULL;
+}
+
+static inline void due__inside_end(struct due_queue *q, bool inside)
+{
+    if (inside)
+        due__inside_leave(q);
+}
+
+/* Is anybody inside, or still closing, or was the queue not closed? */
+bool due__inside_any(struct due_queue *q);
+
+/* One who closes comes, with what he waits on; NULL: no memory.  He leaves with it; @ended: he has
+ * ended the queue.  After that he must not touch it. */
+struct due__waiter *due__closer_enter(struct due_queue *q);
+void due__closer_leave(struct due_queue *q, struct due__waiter *w, bool ended);
+/* Until the queue is closed and everybody out, and it has ended or the caller is to end it
+ * (*@ending).  0, or DUE_ETIMEDOUT. */
+int due__closer_wait(struct due_queue *q, struct due__waiter *w, int64_t until_ns,
+                     enum due__ending *ending);
+/* All who close look again; those whose timeout a manual clock has passed. */
+void due__closers_ring(struct due_queue *q);
+void due__closers_tick(struct due_queue *q, int64_t now_ns);
+
+/* ---- close.c ---- */
+
 /* While draining: if no job is left, close. */
 void due__drained(struct due_queue *q);
 /* A claimed job, whose word was @w before, leaves otherwise than by hand-over: counted, shown to

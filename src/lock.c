@@ -14,7 +14,6 @@
 void due__lock_init(struct due__lock *l)
 {
     pthread_mutex_init(&l->mutex, NULL);
-    l->fence = 0;
 }
 
 void due__lock_destroy(struct due__lock *l)
@@ -34,8 +33,10 @@ void due__lock_acquire(struct due__lock *l)
 
 void due__lock_release(struct due__lock *l)
 {
+    uint32_t fence = 0;
+
     pthread_mutex_unlock(&l->mutex);
-    due__xchg_seq(&l->fence, 1); /* E1: a full fence between the release and the look */
+    due__xchg_seq(&fence, 1); /* E1: a full fence between the release and the look */
 }
 
 bool due__lock_held(struct due__lock *l)

@@ -2,7 +2,8 @@
  *
  * Where there are futexes it is one word; built with DUE_BELL_COND it is the C library's mutex.
  * Release is a read-modify-write and therefore a full fence: whoever holds the timeline lock looks
- * at the inbox after it, and that look must not pass the release (core.c, edge E1).
+ * at the inbox after it, and that look must not pass the release (core.c, edge E1).  It is also the
+ * last touch of the lock: who has it next may free it (a wake-up after it names only the address).
  */
 #ifndef DUE__LOCK_H
 #define DUE__LOCK_H
@@ -17,7 +18,6 @@
 
 struct due__lock {
     pthread_mutex_t mutex; /* A  its own guard */
-    uint32_t fence;        /* A  edge E1 of core.c: touched after each release */
 };
 
 bool due__lock_try(struct due__lock *l);

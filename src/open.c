@@ -259,6 +259,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     due__inbox_init(&q->inbox);
     due__lock_init(&q->lock);
     due__lock_init(&q->fdlock);
+    due__lock_init(&q->leaving);
     due__roster_init(&q->roster);
 }
 
@@ -385,18 +386,35 @@ static void payloads_free(struct due_queue *q)
     }
 }
 
-/* Is anything still out, or anybody in? */
+/* Jobs of a closed queue that nobody has: reserved, or back from that. */
+static uint64_t left_over(const struct due_queue *q)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
+        uint64_t w = due__load_acquire(&due__job_at(&q->slab, i)->word); /* J1 */
+
+        n += due__word_state(w) == DUE__LEASED || due__word_state(w) == DUE__WAITING;
+    }
+    return n;
+}
+
+/* Is anything still out, or anybody in?  Who does not wait is not counted as inside.  But if he has
+ * a job in hand, and has not counted it as gone yet, there are more that have come and not gone
+ * than are here. */
 static bool busy(struct due_queue *q)
 {
     struct due__tenure t;
     struct due_stats s;
 
-    if (!(due__load_seq(&q->state) & DUE__STOPPED) || due__load_seq(&q->inside) > 0)
-        return true; /* no edge: whoever frees comes after every other call */
+    if (due__inside_any(q))
+        return true;
     due__enter(q, &t);
     bool pools = q->pools > 0;
     due__leave(q, &t);
-    return pools || due_stats(q, &s) != 0 || s.lent > 0;
+    if (pools || due_stats(q, &s) != 0 || s.lent > 0)
+        return true;
+    return q->commits == NULL && due__waiting(q) > left_over(q);
 }
 
 int due_free(due_queue *q)

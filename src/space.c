@@ -82,7 +82,7 @@ static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, in
     return rc;
 }
 
-int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns)
+int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *inside)
 {
     size_t got = try_take(q, n);
     int rc = 0;
@@ -96,7 +96,7 @@ int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns)
         return DUE_ENOMEM;
 
     int64_t until = due__time_add(due__timeout_now(q), timeout_ns);
-    due__inside_enter(q);
+    due__inside_once(q, inside);
     due__add_seq(&q->space_waiting, 1); /* S1 */
     while (rc == 0)
         rc = try_or_sleep(q, w, n, until);
@@ -106,6 +106,5 @@ int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns)
         call_first(q, 1);
     due__store_relaxed(&w->called, 0); /* W2 of waiter.c: out of line */
     due__waiter_put(q, w);
-    due__inside_leave(q);
     return rc;
 }

@@ -489,48 +489,12 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
 static int rewrite_large(struct due_queue *q, uint32_t number, uint32_t generation,
                          const struct wish *wish)
 {
-    due__inside_enter(q); /* C1 of close.c */
+    due__inside_enter(q); /* C1 of inside.c */
     int rc = rewrite_claimed(q, number, generation, wish);
     due__quit_ring(q, &q->changing);
     discard_if_closed(q, number, generation);
     due__inside_leave(q);
     return rc;
-}
-
-/* Under the lock: does the caller have to wait?  Then it stands in line. */
-static bool wait_link(struct due_queue *q, uint32_t number, uint32_t generation,
-                      struct due__waiter *w)
-{
-    uint64_t is = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
-
-    if (due__word_generation(is) != generation || due__word_state(is) != DUE__CHANGING)
-        return false;
-    w->quit = &q->changing;
-    due__nap_link(q, w, DUE_FOREVER);
-    return true;
-}
-
-int due__rewrite_wait(struct due_queue *q, uint32_t number, uint32_t generation)
-{
-    struct due__waiter *w = due__waiter_get(q);
-    struct due__tenure t;
-
-    if (w == NULL)
-        return DUE_ENOMEM;
-    due__inside_enter(q); /* C1 of close.c */
-    due__enter(q, &t);
-    bool waits = wait_link(q, number, generation, w);
-    due__leave(q, &t);
-    if (waits) {
-        due__bell_wait(&w->bell, DUE_FOREVER, false);
-        due__enter(q, &t);
-        due__nap_unlink(q, w);
-        w->quit = NULL;
-        due__leave(q, &t);
-    }
-    due__waiter_put(q, w);
-    due__inside_leave(q);
-    return 0;
 }
 
 /* In memory, under the lock, unless too much is to be copied there. */
@@ -583,13 +547,15 @@ int due_amend(due_queue *q, due_id id, const due_spec *s, unsigned what)
     if (s->size != DUE_SPEC_INIT || s->delay_ns < 0 || s->at_ns < 0 ||
         (s->delay_ns != 0 && s->at_ns != 0))
         return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
     int rc = due__id_find(q, id, &number, &generation);
-    if (rc != 0)
-        return rc;
     int64_t at = s->at_ns;
     if (at == 0 && (what & DUE_SET_TIME))
         at = due__time_add(due__clock_now(&q->clock), s->delay_ns);
-    return due__rewrite(q, number, generation, s, what, at);
+    if (rc == 0)
+        rc = due__rewrite(q, number, generation, s, what, at);
+    due__inside_end(q, inside);
+    return rc;
 }
 
 int due_update(due_queue *q, due_id id, const void *data, size_t len)

@@ -26,9 +26,6 @@ struct due__draft {
 int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, const due_spec *s,
                  unsigned what, int64_t at_ns);
 
-/* Without a store: as long as somebody is changing that job (CHANGING).  0, or DUE_ENOMEM. */
-int due__rewrite_wait(struct due_queue *q, uint32_t number, uint32_t generation);
-
 /* Under the lock: a job of the caller's own (CHANGING) becomes what @d says, and waits, or is dead,
  * again. */
 void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d);

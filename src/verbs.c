@@ -284,7 +284,12 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
 
 int due_cancel(due_queue *q, due_id id, due_job *job)
 {
-    return due__forked(q) ? DUE_EFORK : cancel(q, id, job);
+    if (due__forked(q))
+        return DUE_EFORK;
+    bool inside = due__inside_stored(q);
+    int rc = cancel(q, id, job);
+    due__inside_end(q, inside);
+    return rc;
 }
 
 #define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */
@@ -303,6 +308,7 @@ static int cancel_batch_stored(struct due_queue *q, const due_id *ids, size_t n,
     int some_results[DUE__TOGETHER];
     int cancelled = 0;
 
+    due__inside_enter(q); /* C1 of inside.c */
     for (size_t at = 0; at < n; at += DUE__TOGETHER) {
         size_t some = n - at < DUE__TOGETHER ? n - at : DUE__TOGETHER;
 
@@ -312,6 +318,7 @@ static int cancel_batch_stored(struct due_queue *q, const due_id *ids, size_t n,
         if (results != NULL)
             memcpy(results + at, some_results, some * sizeof *results);
     }
+    due__inside_leave(q);
     return cancelled;
 }
 
@@ -403,8 +410,6 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
     uint32_t number;
     uint32_t generation;
 
-    if (due__forked(q))
-        return DUE_EFORK;
     if (at_ns < 0)
         return DUE_EINVAL;
     int rc = due__id_find(q, id, &number, &generation);
@@ -428,14 +433,24 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
     return rc;
 }
 
+static int reschedule_inside(struct due_queue *q, due_id id, int64_t at_ns, bool now)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    bool inside = due__inside_stored(q);
+    int rc = reschedule(q, id, at_ns, now);
+    due__inside_end(q, inside);
+    return rc;
+}
+
 int due_reschedule(due_queue *q, due_id id, int64_t at_ns)
 {
-    return reschedule(q, id, at_ns, false);
+    return reschedule_inside(q, id, at_ns, false);
 }
 
 int due_promote(due_queue *q, due_id id)
 {
-    return reschedule(q, id, 0, true);
+    return reschedule_inside(q, id, 0, true);
 }
 
 /* ---- Looking ---- */
@@ -477,8 +492,6 @@ static int find(struct due_queue *q, due_id id, due_info *info)
     uint32_t generation;
     due_info found;
 
-    if (due__forked(q))
-        return DUE_EFORK;
     int rc = due__id_find(q, id, &number, &generation);
     if (rc == 0)
         rc = due__info(q, number, &generation, &found);
@@ -491,16 +504,25 @@ static int find(struct due_queue *q, due_id id, due_info *info)
 
 int due_find(due_queue *q, due_id id, due_info *info)
 {
-    return find(q, id, info);
+    if (due__forked(q))
+        return DUE_EFORK;
+    bool inside = due__inside_stored(q);
+    int rc = find(q, id, info);
+    due__inside_end(q, inside);
+    return rc;
 }
 
 int due_remaining(due_queue *q, due_id id, int64_t *ns)
 {
     due_info info;
-    int rc = find(q, id, &info);
 
+    if (due__forked(q))
+        return DUE_EFORK;
+    bool inside = due__inside_stored(q);
+    int rc = find(q, id, &info);
     if (rc == 0)
         *ns = info.deadline_ns - due__clock_now(&q->clock);
+    due__inside_end(q, inside);
     return rc;
 }
 
@@ -556,10 +578,12 @@ int due_clear(due_queue *q, int topic, uint64_t *cleared)
         return DUE_EFORK;
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
     if (q->commits != NULL)
         rc = due__clear_stored(q, topic, &n);
     else
         clear(q, topic, &n);
+    due__inside_end(q, inside);
     if (cleared != NULL)
         *cleared = n;
     return rc;

@@ -3,7 +3,7 @@
  * Each worker counts as a caller inside its queue for all of its life: so whoever closes the queue
  * waits for the handlers, and the last worker to leave tells him.
  *
- * Edges      described elsewhere: F1 and F2 workers_run.c, F3 workers_keep.c, C1 close.c, E3 core.c
+ * Edges      described elsewhere: F1 F2 workers_run.c, F3 workers_keep.c, C1 inside.c, E3 core.c
  */
 #include "workers.h"
 
@@ -132,7 +132,7 @@ static int threads_start(struct due_workers *pool)
     int rc;
 
     for (size_t i = 0; i < pool->threads; i++)
-        due__inside_enter(pool->q); /* C1 of close.c */
+        due__inside_enter(pool->q); /* C1 of inside.c */
     rc = due__thread_start_named(&pool->keeper, pool->q, "k", due__keep, pool);
     while (rc == 0 && started < pool->threads) {
         struct due__worker *w = &pool->worker[started];

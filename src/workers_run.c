@@ -12,7 +12,7 @@
  *                under the lock before it waits, and whenever it has none in hand
  *            F4  whoever takes a job that stands with a worker copies it, then lowers the count ->
  *                the worker sees that none is left, and writes over them
- *            described elsewhere: F3 workers_keep.c, C1 close.c, E3 core.c
+ *            described elsewhere: F3 workers_keep.c, C1 inside.c, E3 core.c
  *
  * Not here   Extending leases, and giving back what stands with a stuck worker: workers_keep.c.
  */
@@ -356,7 +356,7 @@ static void leave(struct due__worker *me)
     due__enter(q, &t);
     due__sub_seq(&pool->alive, 1); /* no edge: atomic for the figures */
     due__leave(q, &t);
-    due__inside_leave(q); /* C1 of close.c */
+    due__inside_leave(q); /* C1 of inside.c */
     do {
         due__enter(q, &t);
         told = pool->inside > 1 || due__nap_ring(q, &t, &pool->quit);

@@ -429,8 +429,8 @@ enum due_close_mode {
  * Close a queue: enqueues are refused from now on.  DRAIN goes on delivering until no job is left;
  * DISCARD gives every job that still waits to on_discard; with a store what is on its way there is
  * sent first, for up to @timeout_ns, and the jobs stay there.  Then everyone who waits gets
- * DUE_ECLOSED.  Jobs handed out earlier may still be done with.  May be called again after
- * DUE_ETIMEDOUT, also with another mode; once closed it answers 0.
+ * DUE_ECLOSED, and after 0 touches the queue no more.  Jobs handed out earlier may still be done
+ * with.  May be called again after DUE_ETIMEDOUT, also with another mode; once closed it answers 0.
  *
  * Threads:  any
  * Errors:   DUE_EINVAL, DUE_EFORK, DUE_ETIMEDOUT: jobs left, or callers or handlers have not left
@@ -442,9 +442,9 @@ DUE_API int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns
 /**
  * Give back a closed queue.  NULL is allowed.
  *
- * Threads:  one, after every other call on this queue has returned
- * Errors:   DUE_EBUSY: not closed, a caller still inside, a lent job not yet done with, or a pool
- *           of workers not yet freed.
+ * Threads:  one, after every other call has returned, but for those that waited when it was closed
+ * Errors:   DUE_EBUSY: not closed, one who waited or another due_close() still inside, a lent job
+ *           not yet done with, or a pool of workers not yet freed.
  *           In a child after fork: 0, and the child's copy of the memory is given back.
  */
 DUE_API int due_free(due_queue *q);

@@ -1,9 +1,11 @@
 /* closing.c - scenarios of close against everybody, and of room in a queue with a capacity.
  *
  * Whoever waits is answered, what was accepted is delivered or discarded, and the call to close
- * comes back: if not, that is a deadlock.
+ * comes back: if not, that is a deadlock.  Once it has come back, nobody who waited touches the
+ * queue any more.
  */
 #include "acts.h"
+#include "park.h"
 
 /* ---- Threads ---- */
 
@@ -114,6 +116,75 @@ static void discard_verbs_setup(void)
     explore_thread("canceller", act_cancel, as_arg(1));
     explore_thread("mover", act_move_later, as_arg(1));
     explore_thread("closer", close_discard, NULL);
+}
+
+/* ---- Free at once ---- */
+
+/* Who is to be in the queue when it is closed and, in effect, freed. */
+struct guests {
+    uint32_t word; /* slept on meanwhile */
+    unsigned jobs; /* wait for a job */
+    bool room;     /* one waits for room */
+    bool closer;   /* one closes, too, and may still be there */
+};
+
+static bool all_there(const struct guests *g)
+{
+    unsigned n = 0;
+
+    for (const struct due__waiter *w = lab->q->all; w != NULL; w = w->all_next)
+        n++;
+    return n == g->jobs && (lab->q->space.first != NULL) == g->room &&
+           (lab->q->closers.first != NULL) == g->closer;
+}
+
+static void close_and_free(void *arg)
+{
+    const struct guests *g = arg;
+
+    due__park(&g->word, 0, LAB_AT(DUE_MS(1)), false);
+    bool there = all_there(g); /* if time stood still until nobody else could go on */
+    if (lab_close(DUE_CLOSE_DISCARD, DUE_FOREVER) != 0 || !there)
+        return;
+    bool any = due__inside_any(lab->q);
+    explore_check(!any || g->closer, "closed, and somebody is inside");
+    struct due_stats s = { .lent = 1 };
+    if (!any && due_stats(lab->q, &s) == 0 && s.lent == 0)
+        explore_gone(lab->q, sizeof *lab->q);
+}
+
+static void free_when(struct guests guests)
+{
+    struct guests *g = explore_new(sizeof *g);
+
+    *g = guests;
+    explore_thread("closer", close_and_free, g);
+}
+
+static void free_parked_setup(void)
+{
+    open_without_proxies(1);
+    lab_put(0, 0, LAB_AT(DUE_S(10000)), 0);
+    explore_thread("consumer", act_take_one, NULL);
+    explore_thread("producer", put_waiting, as_arg(1));
+    free_when((struct guests){ .jobs = 1, .room = true });
+}
+
+static void free_parked_two_setup(void)
+{
+    open_without_proxies(0);
+    explore_thread("consumer 1", act_take_one, NULL);
+    explore_thread("consumer 2", act_take_one, NULL);
+    free_when((struct guests){ .jobs = 2 });
+}
+
+/* Another one closes too: if he has not come back yet, it is not freed. */
+static void free_closers_setup(void)
+{
+    open_without_proxies(0);
+    lab_put(0, 0, LAB_AT(DUE_S(10000)), 0);
+    explore_thread("drainer", close_drain, NULL);
+    free_when((struct guests){ .closer = true });
 }
 
 /* ---- Drain ---- */
@@ -244,6 +315,12 @@ const struct explore_scenario explore_scenarios_closing[] = {
         (1, 0, 0, 0), (3, 1, 1, 0), 2),
     LAB("discard_verbs", "N: close against take, cancel, reschedule", discard_verbs_setup,
         (1, 1, 0, 0), (3, 1, 0, 0), 2),
+    LAB("free_parked", "N: closed and freed, one waits for a job and one for room",
+        free_parked_setup, (2, 0, 0, 0), (4, 1, 0, 0), 10),
+    LAB("free_parked_two", "N: closed and freed, two wait for a job", free_parked_two_setup,
+        (2, 0, 0, 0), (4, 1, 0, 0), 10),
+    LAB("free_closers", "N: two close, and free it", free_closers_setup, (2, 0, 0, 0), (4, 1, 0, 0),
+        10),
     LAB("drain_push", "N: drain against two producers and one who waits", drain_push_setup,
         (1, 0, 0, 0), (3, 1, 0, 0), 20),
     LAB("drain_delayed", "N: drain of delayed jobs, two wait", drain_delayed_setup, (1, 0, 1, 0),

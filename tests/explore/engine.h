@@ -178,6 +178,8 @@ struct world {
     int timers;
     int64_t instant[INSTANTS_MAX]; /* the clock may move here although nobody wakes */
     int instants;
+    const char *gone; /* freed, in effect: explore_gone() */
+    size_t gone_size;
 };
 extern struct world *world;
 

@@ -69,6 +69,10 @@ bool explore_readable(int fd);
 /* In idle: the instant to which the clock will move; DUE_FOREVER: nobody wakes by himself. */
 int64_t explore_next_wake(void);
 
+/* In a thread: as if the @size bytes at @p were freed: whoever reads or writes an atomic there from
+ * now on has touched what is gone. */
+void explore_gone(const void *p, size_t size);
+
 /* The execution ends here, and so does the search. */
 void explore_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -227,6 +227,20 @@ void memory_empty(void)
 
 /* ---- The operations ---- */
 
+void explore_gone(const void *p, size_t size)
+{
+    world->gone = p;
+    world->gone_size = size;
+}
+
+static void check_there(const volatile void *p, const struct explore_site *at)
+{
+    uintptr_t first = (uintptr_t)world->gone;
+
+    if (engine.running && (uintptr_t)p - first < world->gone_size)
+        explore_unmet(at, "what is touched was freed before");
+}
+
 uint64_t explore_load(const volatile void *p, unsigned size, const struct explore_site *at)
 {
     const struct fiber *me = engine.me;
@@ -241,6 +255,7 @@ uint64_t explore_load(const volatile void *p, unsigned size, const struct explor
     if (!engine.running)
         return bytes_read(p, size);
     memory_step(p, false);
+    check_there(p, at);
     uint64_t value = bytes_read(p, size);
     print(at, "", value);
     return value;
@@ -273,6 +288,7 @@ void explore_store(volatile void *p, unsigned size, uint64_t value, const struct
         return;
     }
     memory_step(p, true);
+    check_there(p, at);
     bytes_write(p, size, value);
     print(at, "", value);
 }
@@ -301,6 +317,7 @@ uint64_t explore_change(volatile void *p, unsigned size, enum explore_op op, uin
         if (op != EXPLORE_ADD_RELAXED || held_at(engine.me, p, 0) < engine.me->held_count)
             memory_empty();
         memory_step(p, true);
+        check_there(p, at);
     }
     uint64_t old = bytes_read(p, size);
     uint64_t now = cut(changed(op, old, cut(value, size)), size);
@@ -317,6 +334,7 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
     if (engine.running) {
         memory_empty();
         memory_step(p, true);
+        check_there(p, at);
     }
     uint64_t found = bytes_read(p, size);
     bool same = found == cut(*expected, size);
