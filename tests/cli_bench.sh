@@ -31,7 +31,12 @@ mkdir -p moved/bin && cp "$duectl" moved/bin/duectl || exit 1
 duectl=$dir/moved/bin/duectl
 run 2 bench
 has err '^duectl: the benchmarks are not here: '
+run 0 bench --help
+has out '^usage: duectl bench'
+same err </dev/null
 pretend moved/libexec/libdue/bench/run installed
+run 5 bench --help
+echo installed --help | same out
 run 5 bench a
 echo installed a | same out
 pretend moved/bin/bench/run built

@@ -14,6 +14,16 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char usage[] =
+    "usage: duectl bench [OPTION]...\n"
+    "\n"
+    "Compares libdue with other queues, on this machine.  The benchmarks are not installed here:\n"
+    "a build directory has them in `bench`, an installation if it was configured with\n"
+    "-DDUE_INSTALL_BENCH=ON, and the variable DUE_BENCH_DIR says where else they are.  Where they\n"
+    "are found, this lists their options.\n"
+    "\n"
+    "Exit status: that of the benchmarks; 2 they are not found.\n";
+
 /* Make a path of the three: is there such a program? */
 static bool is_program(char path[PATH_MAX], const char *dir, const char *below, const char *name)
 {
@@ -46,7 +56,12 @@ static bool find_beside(char path[PATH_MAX])
                                   is_program(path, dir, "/" CTL_BENCH_DIR, "/run"));
 }
 
-static bool find(char path[PATH_MAX])
+static bool asks_for_help(char **argv)
+{
+    return argv[1] != NULL && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
+}
+
+static bool find(char path[PATH_MAX], bool help)
 {
     const char *named = getenv("DUE_BENCH_DIR");
 
@@ -58,17 +73,19 @@ static bool find(char path[PATH_MAX])
     }
     if (find_beside(path))
         return true;
-    fprintf(stderr, "duectl: the benchmarks are not here: a build directory has them, and an "
-                    "installation with DUE_INSTALL_BENCH; DUE_BENCH_DIR says where else\n");
+    if (!help)
+        fprintf(stderr, "duectl: the benchmarks are not here: a build directory has them, and an "
+                        "installation with DUE_INSTALL_BENCH; DUE_BENCH_DIR says where else\n");
     return false;
 }
 
 int ctl_bench(char **argv)
 {
     char path[PATH_MAX];
+    bool help = asks_for_help(argv);
 
-    if (!find(path))
-        return CTL_USAGE;
+    if (!find(path, help))
+        return !help ? CTL_USAGE : fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
     signal(SIGPIPE, SIG_DFL);
     argv[0] = path;
     execv(path, argv);
