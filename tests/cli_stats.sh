@@ -48,6 +48,15 @@ has shown '^.\[Kone$'
 has shown '^.\[Ktwo$'
 [ "$(grep -c 'lines read' shown)" -lt 10 ] || fail "the progress line is written too often"
 
+# It is cut to the width of the terminal, whatever that is.
+printf '300ms one\n' >s.due
+for width in 200 30 12 2 1; do
+    script -qec "stty cols $width; '$duectl' run s.due </dev/null" /dev/null </dev/null >screen
+    longest=$(tr '\r' '\n' <screen | sed -n 's/.\[K$//p' |
+        awk 'length > n { n = length } END { print n + 0 }')
+    [ "$longest" -lt "$width" ] || fail "a progress line of $longest in $width columns"
+done
+
 # None where somebody types, or commands write to the terminal, or it is no terminal.
 printf '300ms one\n' >s.due
 script -qec "'$duectl' run --exec 'echo done' s.due </dev/null" /dev/null </dev/null >screen

@@ -11,6 +11,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { SAID_MAX = 4096 };
@@ -132,6 +133,17 @@ void ctl_say(struct ctl_screen *s, const char *format, ...)
     screen_unlock(s, locked);
 }
 
+/* How many characters stand in one line of the terminal, whose size may change at any time.  The
+ * last column stays free: some terminals go on to the next line with it. */
+static int line_room(void)
+{
+    struct winsize size;
+
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return SAID_MAX / 2;
+    return size.ws_col - 1;
+}
+
 void ctl_screen_progress(struct ctl_screen *s, const char *text)
 {
     char line[SAID_MAX];
@@ -143,7 +155,7 @@ void ctl_screen_progress(struct ctl_screen *s, const char *text)
     if (text == NULL) {
         erase(s);
     } else {
-        len = snprintf(line, sizeof line, "\r%s\033[K", text);
+        len = snprintf(line, sizeof line, "\r%.*s\033[K", line_room(), text);
         complain(line, (size_t)len);
         s->shows_progress = true;
     }
