@@ -65,6 +65,15 @@ static const char *durability_name(enum due_durability d)
     }
 }
 
+/* What to do about less than is required. */
+static const char *durability_hint(enum due_durability now, enum due_durability required)
+{
+    if (now == DUE_DURABLE_UNKNOWN)
+        return "permit INFO and CONFIG GET, or say what to assume";
+    return required == DUE_DURABLE_ALWAYS ? "set appendonly yes and appendfsync always"
+                                          : "set appendonly yes and appendfsync everysec or always";
+}
+
 /* Less than was asked for is told once, and each time it changes. */
 static int check_durability(struct due__redis *s, enum due_durability now)
 {
@@ -72,9 +81,7 @@ static int check_durability(struct due__redis *s, enum due_durability now)
 
     s->durability = now;
     if (below) {
-        due__redis_say(s,
-                       "appendonly yes and appendfsync everysec or always; where CONFIG is "
-                       "forbidden, say what to assume",
+        due__redis_say(s, durability_hint(now, s->set.require),
                        "durability in force is %s, required is %s", durability_name(now),
                        durability_name(s->set.require));
         if (!s->below && s->open)

@@ -27,7 +27,7 @@ run 0 verify --queue q "$url"
 has out '^whole$'
 redis hset 'due:{q}:a' table 'a field that is no entry' >/dev/null
 run 0 verify --queue q "$url"
-run 1 verify --repair --queue q "$url"
+run 3 verify --repair --queue q "$url"
 has err "^duectl: not repaired: .*process $pid on host"
 kill -9 "$pid"
 wait "$pid" 2>/dev/null
@@ -149,10 +149,10 @@ has out '^CHANGE  persistence .*config|get'
 [ -z "$(redis --scan --pattern '*doctor*')" ] || fail "the doctor has left something behind"
 
 # No server, and wrong use.
-run 2 doctor "unix://$dir/nobody"
+run 3 doctor "unix://$dir/nobody"
 has err 'cannot connect: '
-run 2 restore "unix://$dir/nobody"
-run 2 verify "unix://$dir/nobody"
+run 3 restore "unix://$dir/nobody"
+run 3 verify "unix://$dir/nobody"
 run 2 restore
 has err 'DUE_STORE_URL'
 run 2 restore --repair "$url"

@@ -50,11 +50,16 @@ DUE_STORE_URL=$url "$duectl" verify --repair >>all 2>&1 || fail "verify from the
 
 # In what is said of mistakes.
 for bad in "$url/x?db=a" "redis://:$secret@/0" "redis://u:$secret@host:99999" \
-    "redis:/$secret@host" "unix://:$secret%00@/x" "unix://:$secret-wrong@$REDIS_SOCKET"; do
+    "redis:/$secret@host" "unix://:$secret%00@/x"; do
     for command in restore verify doctor; do
         timeout 20 "$duectl" "$command" "$bad" >>all 2>&1
         [ $? = 2 ] || fail "$command with a wrong address"
     done
+done
+bad=unix://:$secret-wrong@$REDIS_SOCKET
+for command in restore verify doctor 'work --exec true' run; do
+    timeout 20 "$duectl" $command "$bad" >>all 2>&1 </dev/null
+    [ $? = 3 ] || fail "$command with a wrong password"
 done
 timeout 20 "$duectl" run --store "$url" --stroe x >>all 2>&1
 timeout 20 "$duectl" run --store "redis:/$secret@host" s.due >>all 2>&1

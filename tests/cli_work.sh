@@ -102,7 +102,7 @@ for when in '' 5 x 1s.. ..1s 2s..1s 0s..1s 1s, 1s,,2s 1,2,3; do
     has err '--retry takes a time'
 done
 run 2 work --exec true
-has err 'work: needs --store'
+has err 'work: needs a URL'
 run 2 work --store "$url"
 has err 'work: needs --exec'
 run 2 work --store "$url" --exec true s.due
@@ -194,7 +194,7 @@ await dead e 1
 kill -TERM "$pid"
 ended 143
 lines ran 3 || fail "run $(wc -l <ran) times, not 3"
-has err 'given up: duectl did not outlive its last attempts$'
+has err '^duectl: job ff[0-9a-f]* (killer) is given up: duectl did not outlive its last att'
 run 0 restore --list --queue e "$url"
 has out 'duectl did not outlive its attempts'
 
@@ -231,6 +231,17 @@ await empty f
 kill -TERM "$pid"
 ended 143
 lines asked 8 || fail "asked $(wc -l <asked) times, not 8"
+
+# A command that fails is told with the id of its job and the beginning of the text, as it may be
+# shown.
+printf '1s tea\033[31m\302\233\342\200\256green %080d\n' 1 | put h
+start work --store "$url" --queue h --retry 1h --exec 'exit 3'
+await grep -q 'status 3' err
+kill -TERM "$pid"
+ended 143
+has err '^duectl: job ff[0-9a-f]\{26,\} (tea?\[31m??green 0*\.\.\.): the command ended with'
+run 0 restore --list --queue h "$url"
+has out '  tea?\[31m??green 0'
 
 # Jobs of two topics out of three are handed out, those of the third stay.  They are put there as
 # another program would have put them.

@@ -16,7 +16,7 @@ static const char version[] =
 
 static const char usage[] =
     "usage: duectl run [OPTION]... [FILE]    print each line of a schedule at its time\n"
-    "       duectl work [OPTION]...          hand the jobs of a stored queue to a command\n"
+    "       duectl work [OPTION]... [URL]    hand the jobs of a stored queue to a command\n"
     "       duectl check [FILE]              only say which lines cannot be read\n"
     "       duectl restore [OPTION]... [URL] show what a stored queue holds\n"
     "       duectl verify [OPTION]... [URL]  look whether a stored queue is whole\n"
@@ -54,11 +54,13 @@ static const char usage_run[] =
     "them\n"
     "                 (redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] or unix:///PATH; or the "
     "variable\n"
-    "                 DUE_STORE_URL).  Jobs that are there come out too, each at least once\n"
+    "                 DUE_STORE_URL; or the same as an argument of its own).  Jobs that are there\n"
+    "                 come out too, each at least once\n"
     "  --queue NAME   the name of the stored queue (duectl)\n"
     "  --ack-lines    say \"ack N\" on standard error when line N is stored\n"
     "  --standby      wait until the present owner of the queue is gone\n"
     "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
+    "  --assume WHAT  what a server keeps that does not say (CONFIG or INFO are forbidden there)\n"
     "  --help\n"
     "\n"
     "With a store and a terminal as standard input, none is read.\n"
@@ -69,7 +71,7 @@ static const char usage_run[] =
     "stopped by a signal.\n";
 
 static const char usage_work[] =
-    "usage: duectl work --exec CMD [OPTION]...\n"
+    "usage: duectl work --exec CMD [OPTION]... [URL]\n"
     "\n"
     "Hands the jobs of a stored queue to a command, each when it is due, until a signal stops it.\n"
     "\n"
@@ -85,10 +87,11 @@ static const char usage_work[] =
     "  --topic NAME   only jobs of this topic; may be given more than once\n"
     "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
     "  --stats        say at the end, on standard error, how many there were\n"
-    "  --store URL    the Redis, or the variable DUE_STORE_URL\n"
+    "  --store URL    the Redis; or the same as URL, or the variable DUE_STORE_URL\n"
     "  --queue NAME   the name of the stored queue (duectl)\n"
     "  --standby      wait until the present owner of the queue is gone\n"
     "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
+    "  --assume WHAT  what a server keeps that does not say (CONFIG or INFO are forbidden there)\n"
     "  --help\n"
     "\n"
     "Exit status: 2 wrong usage; 3 the store fails; 128 and its number: stopped by a signal.\n";

@@ -13,6 +13,7 @@
  *   duectl_tally.c     counts and lateness
  *   duectl_report.c    what a run says at its end
  *   duectl_screen.c    standard output and standard error
+ *   duectl_text.c      the bytes of others, made fit for a terminal
  *   duectl_bench.c     finds and starts the benchmarks
  *   duectl_url.c       the address of a server, and how its password is hidden
  *   duectl_open.c      a stored queue is opened and closed while signals are looked for
@@ -52,7 +53,7 @@
 #include "due/due.h"
 #include "due/store.h"
 
-/* Exit statuses; a run that a signal stopped ends with 128 and the signal's number. */
+/* Exit statuses of all commands; who is stopped by a signal ends with 128 and its number. */
 enum { CTL_FINE = 0, CTL_FAULTS = 1, CTL_USAGE = 2, CTL_BROKEN = 3 };
 
 enum {
@@ -84,6 +85,7 @@ struct ctl_options {
     bool ack_lines;              /* */
     bool standby;                /* */
     enum due_durability require; /* */
+    enum due_durability assume;  /* what a server keeps that does not say */
     bool retries;                /* failed commands are run again: */
     due_retry retry;             /* when, */
     uint32_t attempts;           /* and how often in all, unless they ask for more */
@@ -109,6 +111,12 @@ const char *ctl_url_of(const char *shown);
 
 /* Wipe what was noted: after the last use of a URL. */
 void ctl_urls_forget(void);
+
+/* Is an argument that stands alone a URL? */
+bool ctl_is_url(const char *text);
+
+/* Read "none", "everysec" or "always"; @option is what it was given for.  False: said. */
+bool ctl_durability_read(const char *option, const char *text, enum due_durability *level);
 
 /* 1 to 64 of the characters that the name of a queue may have. */
 bool ctl_is_name(const char *name);
@@ -200,8 +208,12 @@ int ctl_screen_write(struct ctl_screen *s, struct iovec *pieces, int n);
 /* Say something on standard error. */
 void ctl_say(struct ctl_screen *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Show, or with NULL erase, the progress line. */
+/* Show, or with NULL erase, the progress line, of ASCII; it is cut to the terminal's width. */
 void ctl_screen_progress(struct ctl_screen *s, const char *text);
+
+/* A text as a terminal may show it: each control character, mark of writing direction, or byte that
+ * is no UTF-8 becomes a question mark.  What does not fit into @room is cut: at least 4. */
+const char *ctl_text_show(char *shown, size_t room, const void *text, size_t len);
 
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
@@ -222,7 +234,8 @@ int64_t ctl_histogram_percentile(const struct ctl_histogram *h, double percent);
 /* What a queue carries: one line. */
 struct ctl_job {
     int64_t late_ns; /* how late the wall clock's queue has handed it out */
-    uint64_t line;
+    uint64_t line;   /* 0: of a stored job it is not known any more, */
+    due_id id;       /* but this */
     size_t len;
     char text[]; /* and after it a line feed */
 };

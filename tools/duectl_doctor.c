@@ -19,10 +19,12 @@ static const char usage[] =
     "its own, which it removes.  Without URL it is that of the environment variable "
     "DUE_STORE_URL.\n"
     "\n"
+    "  --store URL    the same as URL\n"
     "  --queue NAME   the queue whose keys must be permitted (duectl)\n"
+    "  --assume WHAT  what a server keeps that does not say: none, everysec or always\n"
     "  --help\n"
     "\n"
-    "Exit status: 0 all is well; 1 something is to be changed; 2 wrong usage, or no connection.\n";
+    "Exit status: 0 all is well; 1 something is to be changed; 2 wrong usage; 3 no connection.\n";
 
 enum { PINGS = 100 };
 #define SLOW_NS DUE_MS(20)
@@ -31,6 +33,7 @@ enum { PINGS = 100 };
 struct doctor {
     struct ctl_server server;
     const char *queue;
+    enum due_durability assume;
     redisReply *info;
     int changes; /* that are to be made */
 };
@@ -102,9 +105,19 @@ static bool setting(struct doctor *d, const char *name, char value[CTL_SHOWN])
     return true;
 }
 
+/* The server does not say, but the caller does. */
+static void judge_assumed(struct doctor *d)
+{
+    static const char *const names[] = { "", "none", "everysec", "always" };
+
+    fine("persistence", "unknown, and taken for %s, as --assume says", names[d->assume]);
+}
+
 static void judge_aof(struct doctor *d, const char *sync)
 {
-    if (strcmp(sync, "always") == 0) {
+    if (sync[0] == '\0' && d->assume > DUE_DURABLE_NONE)
+        judge_assumed(d);
+    else if (strcmp(sync, "always") == 0) {
         fine("persistence", "append-only file, synced before each answer");
         fine("", "survives: the program killed, the server killed, a power cut");
     } else if (strcmp(sync, "everysec") == 0) {
@@ -113,7 +126,8 @@ static void judge_aof(struct doctor *d, const char *sync)
                  "second or so");
         fine("", "(appendfsync always would lose nothing)");
     } else if (sync[0] == '\0') {
-        change(d, "persistence", "append-only file, synced nobody knows how: permit config|get");
+        change(d, "persistence",
+               "append-only file, synced nobody knows how: permit config|get, or say --assume");
     } else {
         change(d, "persistence",
                "append-only file, synced when the system likes: set appendfsync "
@@ -132,8 +146,10 @@ static bool look_at_persistence(struct doctor *d)
         return false;
     if (strcmp(aof, "1") == 0) {
         judge_aof(d, sync);
+    } else if (aof[0] == '\0' && d->assume > DUE_DURABLE_NONE) {
+        judge_assumed(d);
     } else if (aof[0] == '\0') {
-        change(d, "persistence", "unknown: permit INFO");
+        change(d, "persistence", "unknown: permit INFO, or say --assume");
     } else {
         change(d, "persistence", "%s: set appendonly yes, and appendfsync always (or everysec)",
                save[0] != '\0' ? "a snapshot now and then" : "none");
@@ -379,20 +395,24 @@ int ctl_doctor(int argc, char **argv)
     struct ctl_look what;
     bool answered;
 
-    if (!ctl_look_read(&what, argc, argv, NULL, NULL))
+    int status;
+
+    if (!ctl_look_read(&what, argc, argv, "assume"))
         return CTL_USAGE;
     if (what.help)
         return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    if (!ctl_server_open(&d.server, what.url))
-        return CTL_USAGE;
+    status = ctl_server_open(&d.server, what.url);
+    if (status != 0)
+        return status;
     ctl_urls_forget();
     d.queue = what.queue;
+    d.assume = what.assume;
     answered = look(&d);
     freeReplyObject(d.info);
     ctl_server_close(&d.server);
     if (fflush(stdout) != 0)
         return CTL_BROKEN;
     if (!answered)
-        return CTL_USAGE;
+        return CTL_BROKEN;
     return d.changes > 0 ? CTL_FAULTS : CTL_FINE;
 }

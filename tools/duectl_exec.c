@@ -177,12 +177,23 @@ static int wait_for(struct ctl_crew *crew, int number, pid_t pid)
     return status;
 }
 
-/* Which job it is; of a stored one the line is not known any more. */
+/* A job that came from the store: its id, and the beginning of its text. */
+static const char *name_of_stored(char name[NAME_ROOM], due_id id, const void *text, size_t len)
+{
+    char shown[CTL_EXCERPT + 4];
+    char digits[DUE_ID_TEXT];
+
+    snprintf(name, NAME_ROOM, "job %s (%s)", due_id_format(id, digits),
+             ctl_text_show(shown, sizeof shown, text, len));
+    return name;
+}
+
+/* Which job it is. */
 static const char *name_of(char name[NAME_ROOM], const struct ctl_run *run,
                            const struct ctl_job *job)
 {
     if (job->line == 0)
-        snprintf(name, NAME_ROOM, "a stored job");
+        name_of_stored(name, job->id, job->text, job->len);
     else
         snprintf(name, NAME_ROOM, "%s:%llu", run->in.name, (unsigned long long)job->line);
     return name;
@@ -242,11 +253,12 @@ bool ctl_retries(const struct ctl_run *run, const due_job *due, enum ctl_outcome
 bool ctl_is_fatal(struct ctl_run *run, const due_job *due)
 {
     uint32_t answered = due->failures + 1; /* this one is still to be */
+    char name[NAME_ROOM];
 
     if (due->attempts <= answered || due->attempts - answered < run->options->attempts)
         return false;
-    ctl_say(&run->screen, "duectl: a stored job is given up: duectl did not outlive its last "
-                          "attempts\n");
+    ctl_say(&run->screen, "duectl: %s is given up: duectl did not outlive its last attempts\n",
+            name_of_stored(name, due->id, due->data, due->len));
     return true;
 }
 

@@ -88,7 +88,8 @@ static int64_t meta_number(const redisReply *meta, const char *field)
     return -1;
 }
 
-static int head_judge(const char *queue, redisReply **a, struct ctl_head *head)
+static int head_judge(struct ctl_server *s, const char *queue, redisReply **a,
+                      struct ctl_head *head)
 {
     static const char *const names[HEAD] = {
         "meta", "owner", "owner", "j", "a", "q", "dead", "kx"
@@ -104,7 +105,7 @@ static int head_judge(const char *queue, redisReply **a, struct ctl_head *head)
 
         if (!fine) {
             ctl_answer_is(a[i], types[i], names[i]);
-            return CTL_FAULTS;
+            return ctl_server_status(s);
         }
     }
     if (a[0]->elements == 0) {
@@ -139,8 +140,8 @@ int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *qu
     due__link_words(s->link, 4, (const char *const[]){ "ZCOUNT", k->dead, "-inf", "+inf" });
     due__link_words(s->link, 4, (const char *const[]){ "ZCOUNT", k->kept, "-inf", "+inf" });
     if (!ctl_server_go(s, HEAD, a))
-        return CTL_USAGE;
-    status = head_judge(queue, a, head);
+        return CTL_BROKEN;
+    status = head_judge(s, queue, a, head);
     if (status == 0) {
         printf("queue   %s at %s\n", queue, s->where);
         say_owner(a[1], a[2]);

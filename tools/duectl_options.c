@@ -20,6 +20,7 @@ enum {
     ACK_LINES,
     STANDBY,
     REQUIRE,
+    ASSUME,
     RETRY,
     ATTEMPTS,
     TOPIC,
@@ -38,6 +39,7 @@ static const struct option run_options[] = {
     { "ack-lines", no_argument, NULL, ACK_LINES },
     { "standby", no_argument, NULL, STANDBY },
     { "require", required_argument, NULL, REQUIRE },
+    { "assume", required_argument, NULL, ASSUME },
     { "retry", required_argument, NULL, RETRY },
     { "attempts", required_argument, NULL, ATTEMPTS },
     { "help", no_argument, NULL, HELP },
@@ -53,6 +55,7 @@ static const struct option work_options[] = {
     { "queue", required_argument, NULL, QUEUE },
     { "standby", no_argument, NULL, STANDBY },
     { "require", required_argument, NULL, REQUIRE },
+    { "assume", required_argument, NULL, ASSUME },
     { "retry", required_argument, NULL, RETRY },
     { "attempts", required_argument, NULL, ATTEMPTS },
     { "topic", required_argument, NULL, TOPIC },
@@ -137,7 +140,7 @@ bool ctl_is_name(const char *name)
     return n >= 1 && n <= 64 && name[n] == '\0';
 }
 
-static bool read_require(const char *text, enum due_durability *require)
+bool ctl_durability_read(const char *option, const char *text, enum due_durability *level)
 {
     static const struct {
         const char *name;
@@ -148,11 +151,12 @@ static bool read_require(const char *text, enum due_durability *require)
 
     for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
         if (strcmp(text, levels[i].name) == 0) {
-            *require = levels[i].level;
+            *level = levels[i].level;
             return true;
         }
     }
-    return wrong("--require takes none, everysec or always", text);
+    fprintf(stderr, "duectl: %s: %s takes none, everysec or always\n", text, option);
+    return false;
 }
 
 /* Options of a run whose jobs are stored. */
@@ -171,8 +175,10 @@ static bool take_store_option(struct ctl_options *options, int option, const cha
     case STANDBY:
         options->standby = true;
         return true;
+    case ASSUME:
+        return ctl_durability_read("--assume", value, &options->assume);
     default:
-        return read_require(value, &options->require);
+        return ctl_durability_read("--require", value, &options->require);
     }
 }
 
@@ -217,7 +223,8 @@ static bool belong_together(const struct ctl_options *options, const bool *given
     } of_store[] = { { QUEUE, "--queue" },
                      { ACK_LINES, "--ack-lines" },
                      { STANDBY, "--standby" },
-                     { REQUIRE, "--require" } };
+                     { REQUIRE, "--require" },
+                     { ASSUME, "--assume" } };
 
     if (given[WORKERS - EXEC] && options->exec == NULL)
         return wrong("goes with --exec", "--workers");
@@ -242,7 +249,7 @@ static bool for_work(struct ctl_options *options)
     if (options->exec == NULL)
         return wrong("needs --exec", "work");
     if (options->store == NULL)
-        return wrong("needs --store, or the variable DUE_STORE_URL", "work");
+        return wrong("needs a URL, or the variable DUE_STORE_URL", "work");
     if (options->file != NULL)
         return wrong("work takes no file", options->file);
     return true;
@@ -262,10 +269,30 @@ static void set_defaults(struct ctl_options *options, const char *command)
     options->retry.cap_ns = DUE_S(3600);
 }
 
+/* A URL, which may also be given with --store, and a file. */
+static bool take_operands(struct ctl_options *options, char **operands, bool check, bool url)
+{
+    for (; *operands != NULL; operands++) {
+        bool is_url = !check && ctl_is_url(*operands);
+
+        if (is_url && url)
+            return wrong("one URL at most", *operands);
+        if (!is_url && options->file != NULL)
+            return wrong("one file at most", *operands);
+        if (is_url)
+            options->store = ctl_url_of(*operands);
+        else
+            options->file = *operands;
+        url = url || is_url;
+    }
+    return true;
+}
+
 bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
 {
     bool work = strcmp(argv[0], "work") == 0;
     bool run = strcmp(argv[0], "run") == 0;
+    bool check = !run && !work;
     const struct option *known = run ? run_options : work ? work_options : check_options;
     bool given[HELP - EXEC + 1] = { false };
     int option;
@@ -282,9 +309,8 @@ bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
         if (option != 'h')
             given[option - EXEC] = true;
     }
-    if (optind + 1 < argc)
-        return wrong("one file at most", argv[optind + 1]);
-    options->file = argv[optind];
+    if (!take_operands(options, argv + optind, check, given[STORE - EXEC]))
+        return false;
     if (options->help)
         return true;
     return work ? for_work(options) : belong_together(options, given);

@@ -15,13 +15,14 @@ static const char usage[] =
     "dead, with the times at which they died.\n"
     "Without URL it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
+    "  --store URL    the same as URL\n"
     "  --queue NAME   which queue (duectl)\n"
     "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text;\n"
     "                 of the dead: id, died, the same, and why\n"
     "  --help\n"
     "\n"
-    "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage, or no\n"
-    "connection.\n";
+    "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage; 3 no\n"
+    "connection, or the server refuses.\n";
 
 /* What one topic holds. */
 struct sum {
@@ -124,7 +125,7 @@ static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list
     fine = fine && ctl_walk(s, k, CTL_DEAD, add, &dead);
     if (fine && !list && dead.jobs > 0)
         say_sum("(dead)", &dead);
-    return fine ? CTL_FINE : CTL_FAULTS;
+    return fine ? CTL_FINE : ctl_server_status(s);
 }
 
 int ctl_restore(int argc, char **argv)
@@ -133,15 +134,15 @@ int ctl_restore(int argc, char **argv)
     struct ctl_look look;
     struct ctl_keys keys;
     struct ctl_head head;
-    bool list = false;
     int status;
 
-    if (!ctl_look_read(&look, argc, argv, "list", &list))
+    if (!ctl_look_read(&look, argc, argv, "list"))
         return CTL_USAGE;
     if (look.help)
         return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    if (!ctl_server_open(&server, look.url))
-        return CTL_USAGE;
+    status = ctl_server_open(&server, look.url);
+    if (status != 0)
+        return status;
     ctl_urls_forget();
     ctl_keys_make(&keys, look.queue);
     status = ctl_head_read(&server, &keys, look.queue, &head);
@@ -151,7 +152,7 @@ int ctl_restore(int argc, char **argv)
                head.jobs, head.dead, head.aside);
         if (head.kept > 0)
             printf("keys    %" PRIu64 " kept after their job is gone\n", head.kept);
-        status = show_topics(&server, &keys, list);
+        status = show_topics(&server, &keys, look.own);
     }
     ctl_server_close(&server);
     return fflush(stdout) != 0 ? CTL_BROKEN : status;

@@ -11,7 +11,7 @@
 #define ANSWER_NS  DUE_S(30)
 #define QUIET_NS   DUE_S(1) /* until it is said what is waited for */
 
-enum { QUEUE = 256, OWN, HELP };
+enum { QUEUE = 256, STORE, ASSUME, OWN, HELP };
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
@@ -21,25 +21,30 @@ static bool wrong(const char *command, const char *what, const char *value)
     return false;
 }
 
-static bool find_url(struct ctl_look *look, int argc, char **argv)
+/* One that stands alone, or @option, that of --store. */
+static bool find_url(struct ctl_look *look, int argc, char **argv, const char *option)
 {
-    if (optind + 1 < argc)
-        return wrong(argv[0], "one URL at most", argv[optind + 1]);
-    look->url = ctl_url_of(argv[optind]);
+    if (optind + (option == NULL) < argc)
+        return wrong(argv[0], "one URL at most", argv[optind + (option == NULL)]);
+    look->url = ctl_url_of(option != NULL ? option : argv[optind]);
     if (look->url != NULL || look->help)
         return true;
-    return wrong(argv[0], "give it after the command, or in the variable DUE_STORE_URL",
+    return wrong(argv[0],
+                 "give it after the command, with --store, or in the variable DUE_STORE_URL",
                  "no URL of a server");
 }
 
-bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own, bool *given)
+bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own)
 {
+    int takes = strcmp(own, "assume") == 0 ? required_argument : no_argument;
     const struct option known[] = {
         { "queue", required_argument, NULL, QUEUE },
+        { "store", required_argument, NULL, STORE },
         { "help", no_argument, NULL, HELP },
-        { own, no_argument, NULL, OWN },
+        { own, takes, NULL, takes == no_argument ? OWN : ASSUME },
         { NULL, 0, NULL, 0 },
     };
+    const char *url = NULL;
     int option;
 
     *look = (struct ctl_look){ .queue = "duectl" };
@@ -49,16 +54,20 @@ bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own
             return wrong(argv[0], "an argument is missing", argv[optind - 1]);
         if (option == '?')
             return wrong(argv[0], "no such option", argv[optind - 1]);
+        look->help = look->help || option == HELP || option == 'h';
+        look->own = look->own || option == OWN;
         if (option == QUEUE)
             look->queue = optarg;
-        else if (option == OWN)
-            *given = true;
-        else
-            look->help = true;
+        else if (option == STORE && url != NULL)
+            return wrong(argv[0], "one URL at most", optarg);
+        else if (option == STORE)
+            url = optarg;
+        else if (option == ASSUME && !ctl_durability_read("--assume", optarg, &look->assume))
+            return false;
     }
     if (!ctl_is_name(look->queue))
         return wrong(argv[0], "--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", look->queue);
-    return find_url(look, argc, argv);
+    return find_url(look, argc, argv, url);
 }
 
 /* ---- Questions and answers ------------------------------------------------------------------- */
@@ -84,7 +93,7 @@ static int connect_to(struct ctl_server *s)
     return due__link_up(s->link, &fresh, now + CONNECT_NS);
 }
 
-bool ctl_server_open(struct ctl_server *s, const char *url)
+int ctl_server_open(struct ctl_server *s, const char *url)
 {
     static const struct due__link_limits limits = { .connect_ns = CONNECT_NS,
                                                     .answer_ns = ANSWER_NS,
@@ -99,21 +108,27 @@ bool ctl_server_open(struct ctl_server *s, const char *url)
     if (rc != 0) {
         fprintf(stderr, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ",
                 error.hint);
-        return false;
+        return CTL_USAGE;
     }
     due__address_show(&address, s->where, sizeof s->where);
     s->link = due__link_new(&address, &limits, "duectl");
     if (s->link == NULL) {
         fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
-        return false;
+        return CTL_BROKEN;
     }
-    s->awaited = false;
+    s->awaited = s->strange = false;
     rc = connect_to(s);
     if (rc == 0)
-        return true;
+        return 0;
     fprintf(stderr, "duectl: %s: cannot connect: %s\n", s->where, due__link_trouble(s->link));
     ctl_server_close(s);
-    return false;
+    return CTL_BROKEN;
+}
+
+/* Then it is not known whether anything is wrong, unless a key is something else. */
+int ctl_server_status(const struct ctl_server *s)
+{
+    return s->strange ? CTL_FAULTS : CTL_BROKEN;
 }
 
 void ctl_server_close(struct ctl_server *s)
@@ -141,6 +156,11 @@ static int next_answer(struct ctl_server *s, redisReply **answer)
     return due__link_reply(s->link, answer, now + ANSWER_NS);
 }
 
+static bool is_strange(const redisReply *answer)
+{
+    return answer->type == REDIS_REPLY_ERROR && strncmp(answer->str, "WRONGTYPE", 9) == 0;
+}
+
 bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
 {
     int64_t until_ns = due__redis_monotonic() + ANSWER_NS;
@@ -150,6 +170,7 @@ bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
     memset(answers, 0, n * sizeof *answers);
     while (rc == 0 && got < n) {
         rc = next_answer(s, &answers[got]);
+        s->strange = s->strange || (rc == 0 && is_strange(answers[got]));
         got += rc == 0;
     }
     if (rc == 0)
@@ -172,15 +193,7 @@ redisReply *ctl_server_ask(struct ctl_server *s, const char *const *words)
 
 const char *ctl_shown(char shown[CTL_SHOWN], const char *text, size_t len)
 {
-    size_t n = len < CTL_SHOWN - 4 ? len : CTL_SHOWN - 4;
-
-    for (size_t i = 0; i < n; i++) {
-        unsigned char byte = (unsigned char)text[i];
-
-        shown[i] = (char)(byte < 0x20 || byte == 0x7f ? '?' : byte);
-    }
-    memcpy(shown + n, n < len ? "..." : "", n < len ? 4 : 1);
-    return shown;
+    return ctl_text_show(shown, CTL_SHOWN, text, len);
 }
 
 bool ctl_answer_is(const redisReply *answer, int type, const char *what)

@@ -21,13 +21,14 @@
 struct ctl_look {
     const char *url;
     const char *queue;
-    bool repair;
+    enum due_durability assume;
+    bool own;
     bool help;
 };
 
-/* Read the arguments: --queue, --help, the switch called @own unless it is NULL, and the URL.
- * False: said what is wrong. */
-bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own, bool *given);
+/* Read the arguments: --queue, --store, --help, the option called @own, which is a switch unless it
+ * is `assume`, and the URL.  False: said what is wrong. */
+bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own);
 
 /* ---- Questions and answers ------------------------------------------------------------------- */
 
@@ -35,10 +36,13 @@ struct ctl_server {
     struct due__link *link;
     char where[128];
     bool awaited; /* it was said that the server is waited for */
+    bool strange; /* what stands under a key is not of the type that it should be */
 };
 
-/* False: said why not. */
-bool ctl_server_open(struct ctl_server *s, const char *url);
+/* 0, or an exit status: said why not. */
+int ctl_server_open(struct ctl_server *s, const char *url);
+/* The exit status when not everything could be looked at. */
+int ctl_server_status(const struct ctl_server *s);
 void ctl_server_close(struct ctl_server *s);
 
 /* Send what was formatted on the link, and read @n answers.  False: said that there are none. */

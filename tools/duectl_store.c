@@ -12,6 +12,7 @@ due_store *ctl_store_new(const struct ctl_options *options)
     due_error error;
 
     redis.require = options->require;
+    redis.assume = options->assume;
     redis.standby = options->standby;
     if (due_redis_open(&store, options->store, &redis, &error) == 0)
         return store;

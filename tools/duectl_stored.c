@@ -390,6 +390,7 @@ struct ctl_job *ctl_job_copy(const due_job *due)
         return NULL;
     job->late_ns = 0;
     job->line = 0;
+    job->id = due->id;
     job->len = due->len;
     if (due->len > 0)
         memcpy(job->text, due->data, due->len);

@@ -88,21 +88,6 @@ struct ctl_counts ctl_tally_counts(struct ctl_tally *t)
     return counts;
 }
 
-/* The beginning of a text, fit to be shown: no control characters, no half character. */
-static void excerpt(char *out, const char *text, size_t len)
-{
-    size_t n = len < CTL_EXCERPT ? len : CTL_EXCERPT;
-
-    while (n < len && n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80)
-        n--;
-    for (size_t i = 0; i < n; i++) {
-        unsigned char byte = (unsigned char)text[i];
-
-        out[i] = byte < 0x20 || byte == 0x7f ? '?' : text[i];
-    }
-    memcpy(out + n, n < len ? "..." : "", n < len ? 4 : 1);
-}
-
 static bool comes_before(int64_t deadline_ns, uint64_t line, const struct ctl_left_job *other)
 {
     return deadline_ns < other->deadline_ns ||
@@ -126,7 +111,7 @@ void ctl_tally_left(struct ctl_tally *t, enum ctl_clock clock, int64_t deadline_
         memmove(place + 1, place, (CTL_FIRST_LEFT - 1 - at) * sizeof *place);
         place->deadline_ns = deadline_ns;
         place->line = job->line;
-        excerpt(place->text, job->text, job->len);
+        ctl_text_show(place->text, sizeof place->text, job->text, job->len);
     }
     pthread_mutex_unlock(&t->lock);
 }

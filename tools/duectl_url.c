@@ -46,6 +46,11 @@ static bool begins_as_url(const char *text)
     return n > 0 && strncmp(text + n, ":/", 2) == 0;
 }
 
+bool ctl_is_url(const char *text)
+{
+    return begins_as_url(text) && strstr(text, "://") != NULL;
+}
+
 static void overwrite(char *text, bool is_url)
 {
     char *from;

@@ -21,12 +21,16 @@ static const char usage[] =
     "queue may be in use.\n"
     "Without URL it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
+    "  --store URL    the same as URL\n"
     "  --queue NAME   which queue (duectl)\n"
     "  --repair       put every job whose record can be read where that says, set aside what\n"
     "                 cannot be read, remove what is left over; only if nobody owns the queue\n"
     "  --help\n"
     "\n"
-    "Exit status: 0 whole, or repaired; 1 something is wrong; 2 wrong usage, or no connection.\n";
+    "Exit status: 0 whole, or repaired; 1 something is wrong, or there is no such queue; 2 wrong\n"
+    "usage; 3 it cannot be known: no connection, or the server refuses, or somebody else owns "
+    "what\n"
+    "is to be repaired.\n";
 
 enum { SHOWN_MAX = 20 }; /* findings that are told one by one */
 
@@ -476,7 +480,7 @@ static bool remove_unused(struct verify *v)
 static int verify(struct verify *v, const struct ctl_head *head)
 {
     if (!read_all(v) || !suspect_all(v))
-        return CTL_FAULTS;
+        return ctl_server_status(&v->server);
     printf("jobs    %zu members of %zu topics, %zu dead, %zu records, %zu with times or counts of "
            "their own\n",
            v->members.n - v->dead, v->topics.n, v->dead, v->records.n, v->entries.n);
@@ -485,7 +489,7 @@ static int verify(struct verify *v, const struct ctl_head *head)
                head->aside, v->keys.aside);
     if (!look_at_suspects(v) || !look_at_topics(v) || !remove_unused(v) ||
         !ctl_unique_check(&v->unique, &v->server, &v->keys, v->repair))
-        return CTL_FAULTS;
+        return ctl_server_status(&v->server);
     v->wrong += v->unique.wrong;
     v->repaired += v->unique.repaired;
     if (v->unique.held.n > 0)
@@ -517,9 +521,9 @@ static int run(struct verify *v, const struct ctl_look *look)
 
     if (status != 0)
         return status;
-    if (look->repair) {
+    if (look->own) {
         if (!ctl_repair_begin(&repair, look->url, look->queue))
-            return CTL_FAULTS;
+            return CTL_BROKEN;
         v->repair = &repair;
     }
     status = verify(v, &head);
@@ -531,16 +535,15 @@ int ctl_verify(int argc, char **argv)
 {
     struct verify v = { .wrong = 0 };
     struct ctl_look look;
-    bool repair = false;
     int status;
 
-    if (!ctl_look_read(&look, argc, argv, "repair", &repair))
+    if (!ctl_look_read(&look, argc, argv, "repair"))
         return CTL_USAGE;
     if (look.help)
         return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    if (!ctl_server_open(&v.server, look.url))
-        return CTL_USAGE;
-    look.repair = repair;
+    status = ctl_server_open(&v.server, look.url);
+    if (status != 0)
+        return status;
     ctl_keys_make(&v.keys, look.queue);
     status = run(&v, &look);
     ctl_urls_forget();
