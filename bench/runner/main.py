@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 
@@ -162,6 +163,22 @@ def run_groups(options, sources, build, groups, subjects, absent):
     return conclude(options, lines, results, subjects)
 
 
+class Stopped(KeyboardInterrupt):
+    """A signal has come: its number."""
+
+
+def stop(number, _):
+    """What runs is killed on the way out, as at an interrupt from the keyboard."""
+    raise Stopped(number)
+
+
+def heed_signals():
+    """What was ignored from the beginning stays so."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, stop)
+
+
 def main(words, sources, place):
     """The command line: the exit status.  @sources: where this runner lies; @place: where it was
     called, which may be a link in a build directory."""
@@ -169,12 +186,13 @@ def main(words, sources, place):
     wrong = unknown_words(options)
     if wrong:
         return complain(wrong)
+    heed_signals()
     build = os.path.abspath(options.build or programs.default_build(place))
     try:
         return run(options, sources, build)
-    except KeyboardInterrupt:
+    except Stopped as stopped:
         say("\nbench/run: stopped")
-        return STOPPED
+        return 128 + stopped.args[0]
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return STOPPED

@@ -2,9 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 from support import BENCH, FAKE
@@ -52,6 +54,41 @@ class Run(unittest.TestCase):
             self.assertEqual(answer.returncode, 1, how)
             self.assertIn(reason, answer.stderr)
             self.assertIn("ERROR", answer.stdout)
+
+    def test_a_signal_ends_it_and_the_cell_that_runs(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            runner = subprocess.Popen(
+                [sys.executable, os.path.join(BENCH, "run"), "--build", self.build, "--no-build",
+                 "--tiny", "--group", "enqueue 1"], stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, env={**os.environ, "FAKE_WRONG": "std-pq:hang"})
+            cells = self.wait_for_cell()
+            runner.send_signal(number)
+            _, said = runner.communicate(timeout=10)
+            self.assertEqual(runner.returncode, 128 + number)
+            self.assertIn(b"bench/run: stopped", said)
+            self.assertTrue(cells)
+            self.assertEqual(self.cells(), [])
+
+    def cells(self):
+        """The processes that run the hanging cell of this test."""
+        found = []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+            except OSError:
+                continue
+            if self.path("bench/bench_cell").encode() in words and b"std-pq" in words:
+                found.append(name)
+        return found
+
+    def wait_for_cell(self):
+        for _ in range(500):
+            found = self.cells()
+            if found:
+                return found
+            time.sleep(0.02)
+        return []
 
     def test_who_cannot_is_said_and_no_error(self):
         answer = self.run_it("--tiny", "--group", "enqueue 1", wrong="std-pq:cannot")
