@@ -176,4 +176,23 @@ redis rename "${base}t:" "${base}t:y" >/dev/null
 redis hset "${base}topics" y 0 >/dev/null
 found 3011 "$other"
 repaired 0
+
+# A queue that gets its first jobs of a topic while it is looked at is not suspected.
+queue=busy
+seq -f '1d job %.0f' 40000 >busy.due
+"$duectl" run --store "$url" --queue busy --ack-lines busy.due >/dev/null 2>err &
+pid=$!
+pids=$pid
+tries=0
+until grep -q 'ack 40000$' err || [ $tries = 1000 ]; do
+    tries=$((tries + 1))
+    sleep 0.01
+done
+kill -TERM "$pid"
+wait "$pid"
+pids=
+(sleep 0.05; exec "$put_jobs" "$url" busy) &
+run 0 verify --queue busy "$url"
+wait
+has out '^whole$'
 finish
