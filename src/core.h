@@ -462,9 +462,6 @@ void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum du
 /* Jobs of the caller's own (LENT), with their slots, wait again. */
 void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n);
 
-/* A manual clock was turned. */
-void due__tick(void *queue);
-
 /* Chunks and places for one more segment.  DUE_ENOMEM, DUE_ELIMIT. */
 int due__grow(struct due_queue *q);
 /* Of @n slots, of a line or of the timeline, the live ones to the front, in their order. */
@@ -506,6 +503,11 @@ void due__sweep_help(struct due_queue *q, size_t budget);
 
 /* Jobs that wait, delayed or ready: exact when no call is running. */
 uint64_t due__waiting(struct due_queue *q);
+
+/* ---- tick.c ---- */
+
+/* A manual clock was turned. */
+void due__tick(void *queue);
 
 /* ---- topic.c ---- */
 

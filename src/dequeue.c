@@ -68,9 +68,8 @@ static inline bool take(struct due_queue *q, const struct due__topic *t, struct 
 
 /* ---- Without the lock ---- */
 
-/* Of @n slots, those whose jobs become the caller's, in front; how many. */
-static size_t take_all(struct due_queue *q, const struct due__topic *t, struct due__slot *slots,
-                       size_t n)
+size_t due__take_all(struct due_queue *q, const struct due__topic *t, struct due__slot *slots,
+                     size_t n)
 {
     size_t kept = 0;
 
@@ -96,7 +95,7 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
 
         if (n == 0)
             break;
-        got += take_all(q, t, slots + got, n);
+        got += due__take_all(q, t, slots + got, n);
     }
     return got;
 }
@@ -122,77 +121,6 @@ static inline bool shown_is_next(struct due_queue *q)
 }
 
 /* ---- Under the lock ---- */
-
-/* Up to @max live jobs of @t: what is shown, then what stands behind it. */
-static size_t take_of(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
-                      size_t max)
-{
-    size_t got = due__take_shown(q, t, slots, max);
-    size_t looked = 0;
-
-    while (got < max && t->line.count > 0 && looked < DUE__DEAD_MAX) {
-        size_t n = 0;
-
-        for (; got + n < max && t->line.count > 0; n++)
-            slots[got + n] = due__line_pop(&t->line, &q->nodes);
-        q->in_lines -= n;
-        looked += n;
-        got += take_all(q, t, slots + got, n);
-    }
-    due__topic_refill(q, t);
-    return got;
-}
-
-/* The same.  NOTHING: it has none, and has left the ring; AGAIN: many dead ones were passed over,
- * and more are left. */
-static enum due__found take_if_any(struct due_queue *q, struct due__topic *t,
-                                   struct due__slot *slots, size_t max, size_t *got)
-{
-    *got = take_of(q, t, slots, max);
-    if (*got > 0)
-        return DUE__FOUND;
-    if (t->line.count > 0 || due__window_count(&t->window) > 0)
-        return DUE__AGAIN; /* the rest may have been shown just now */
-    due__topic_unlist(q, t);
-    return DUE__NOTHING;
-}
-
-/* Any topic: the one whose turn it is, and then the next one's.  One job at a time, if there is
- * more than one topic. */
-static enum due__found take_any(struct due_queue *q, struct due__slot *slots, size_t max,
-                                size_t *got)
-{
-    while (q->ring != NULL) {
-        struct due__topic *t = q->ring;
-        enum due__found found = take_if_any(q, t, slots, t->next == t ? max : 1, got);
-
-        if (found == DUE__FOUND && q->ring == t)
-            q->ring = t->next;
-        if (found != DUE__NOTHING)
-            return found;
-    }
-    return DUE__NOTHING;
-}
-
-enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *slots, size_t max, size_t *got)
-{
-    *got = 0;
-    if (topics == NULL)
-        return take_any(q, slots, max, got);
-    q->turn++; /* each call begins with another topic, so that they take turns */
-    for (size_t i = 0; i < n; i++) {
-        struct due__topic *t = due__topic_at(q, (uint32_t)topics[(q->turn + i) % n]);
-
-        if (t->listed) {
-            enum due__found found = take_if_any(q, t, slots, n == 1 ? max : 1, got);
-
-            if (found != DUE__NOTHING)
-                return found;
-        }
-    }
-    return DUE__NOTHING;
-}
 
 static bool wants(const struct request *r, int topic)
 {

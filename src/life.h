@@ -212,8 +212,20 @@ void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
 /* Are these topics of the queue, or any (NULL, 0)? */
 bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
 
+/* ---- turn.c ---- */
+
+/* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
+ * them. AGAIN: there may be some behind many cancelled ones. */
+enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
+enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
+                                struct due__slot *slots, size_t max, size_t *got);
+
 /* ---- dequeue.c ---- */
 
+/* Of @n slots that were taken out of @t's line or window, those whose jobs become the caller's, in
+ * front; how many. */
+size_t due__take_all(struct due_queue *q, const struct due__topic *t, struct due__slot *slots,
+                     size_t n);
 /* Take up to @max live jobs of topic @t without the lock. */
 size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                        size_t max);
@@ -222,11 +234,6 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
  * *@quit is not 0 it does not wait, DUE_ETIMEDOUT; who sets it then calls due__quit_ring(). */
 int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
                   int64_t lease_ns, int64_t timeout_ns, const uint32_t *quit);
-/* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
- * them. AGAIN: there may be some behind many cancelled ones. */
-enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
-enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *slots, size_t max, size_t *got);
 
 /* ---- nap.c ---- */
 
