@@ -52,8 +52,10 @@ void due__look_back(struct due_queue *q)
 {
     int64_t now = due__clock_now(&q->clock);
 
-    if (now < q->due_ns)
+    if (now < q->due_ns) {
         q->due_ns = now;
+        q->moved = (struct due__slot){ 0, 0 };
+    }
 }
 
 void due__tenure_ring(struct due__tenure *t, struct due__bell *b)
@@ -220,6 +222,8 @@ static inline void keep(struct due_queue *q, struct due__slot s, struct due__fac
             due__make_room(q);
         if (due__slot_deadline(s) < q->armed)
             q->owed |= DUE__OWED_LEAD;
+        if (due__slot_deadline(s) < due__load_relaxed(&q->sole_until)) /* W3: under the lock */
+            due__sole_until(q);
     } else {
         struct due__topic *t = due__topic_at(q, f.topic);
 
@@ -287,6 +291,7 @@ static void renumber(struct due_queue *q)
     while (due__gates_pop(q, &s))
         unready(q, due__slot_plain(q, s));
     q->due_ns = -1;
+    q->moved = (struct due__slot){ 0, 0 };
     q->arrival = due__timeline_renumber(&q->timeline, 0, renumbered, q, &dropped);
 }
 
@@ -313,18 +318,18 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
     struct due__facts f = due__facts_load(j);
     int64_t given = due__load_relaxed(&j->deadline_ns); /* J1 */
     int64_t deadline = orderly(q, f, given);
-    uint32_t arrival = next_arrival(q);
-    bool ready = deadline <= q->due_ns;
+    struct due__slot s = due__slot_make(deadline, f.priority, next_arrival(q), number);
+    bool ready = due__word_state(w) == DUE__WAITING && due__moved(q, s);
 
     if (deadline != given)
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
     uint64_t sorted =
-        due__word(due__word_generation(w), arrival,
+        due__word(due__word_generation(w), due__slot_arrival(s),
                   (w & (DUE__STATE_MASK | DUE__HELD | DUE__PASSED)) | (ready ? DUE__READY : 0));
     if (!(ready ? due__become_ready(q, number, &w, sorted)
                 : due__cas_acq_rel(&j->word, &w, sorted))) /* J1 */
         return false;
-    keep(q, due__slot_make(deadline, f.priority, arrival, number), f, ready);
+    keep(q, s, f, ready);
     return true;
 }
 
@@ -332,8 +337,8 @@ static inline __attribute__((always_inline)) void place(struct due_queue *q,
                                                         const struct due__fresh *it, uint64_t flags)
 {
     int64_t deadline = orderly(q, it->f, it->deadline_ns);
-    uint32_t arrival = next_arrival(q);
-    bool ready = deadline <= q->due_ns;
+    struct due__slot s = due__slot_make(deadline, it->f.priority, next_arrival(q), it->number);
+    bool ready = due__moved(q, s);
 
     q->direct++;
     due__facts_store(it->job, it->f);
@@ -341,9 +346,9 @@ static inline __attribute__((always_inline)) void place(struct due_queue *q,
     if (ready)
         due__note(q, it->number, due__word(it->generation, 0, 0));
     due__store_release(&it->job->word, /* J1: nobody else had it until here */
-                       due__word(it->generation, arrival,
+                       due__word(it->generation, due__slot_arrival(s),
                                  (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0) | flags));
-    keep(q, due__slot_make(deadline, it->f.priority, arrival, it->number), it->f, ready);
+    keep(q, s, it->f, ready);
 }
 
 void due__place(struct due_queue *q, const struct due__fresh *it)
@@ -530,8 +535,10 @@ bool due__move_some(struct due_queue *q, int64_t now_ns)
             break;
         if (looked++ == DUE__MOVES_MAX) {
             /* What comes in meanwhile must not stand behind what was moved. */
-            if (due__slot_deadline(s) - 1 > q->due_ns)
+            if (due__slot_deadline(s) > q->due_ns) {
                 q->due_ns = due__slot_deadline(s) - 1;
+                q->moved = s;
+            }
             return false;
         }
         due__timeline_pop(tl);

@@ -178,6 +178,7 @@ struct due_queue {
     /* Submission. */
     uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */
     uint32_t sole;                                      /* A  W3: the only topic with jobs + 1 */
+    int64_t sole_until; /* A  W3: another may have some then; less than 0: there is no other */
     struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  E1 */
     struct due__lock lock __attribute__((aligned(DUE__LINE)));   /* T */
 
@@ -188,6 +189,7 @@ struct due_queue {
     uint32_t arrival;              /* T  the next arrival number */
     uint32_t place_count;          /* T  free places at hand, in place */
     int64_t due_ns;                /* T  everything up to here has left the timeline */
+    struct due__slot moved;        /* T  so has, of the deadline after that, what is before this */
     int64_t published_ns;          /* T  the latest deadline among what has left it */
     size_t in_lines;               /* T  slots in lines, dead ones included; not those shown */
     uint64_t readied;              /* T  jobs that were ever marked ready */
@@ -203,6 +205,7 @@ struct due_queue {
     size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
     size_t help_at;               /* T  slots from which on others help the worker proxy to sweep */
     uint32_t sweep_topic;         /* T  where the sweep is: 0 the timeline, then topics + 1 */
+    bool several;                 /* T  there is more than one topic, or will be at once */
     struct due__topic *ring;      /* T  topics with something ready; the next in turn */
     struct due__topic *fresh;     /* T  topics for which somebody may have to be called */
     struct due__waiters waiters;  /* T  those who take any topic, or several */
@@ -436,6 +439,12 @@ void due__unlink_cancelled(struct due_queue *q, uint32_t number);
  * the store; @taken: it was taken from what was ready. */
 void due__unclaim(struct due_queue *q, uint32_t number, bool taken);
 
+/* Has what stands where @s does left the timeline? */
+static inline bool due__moved(const struct due_queue *q, struct due__slot s)
+{
+    return due__slot_deadline(s) <= q->due_ns || due__slot_before(s, q->moved);
+}
+
 /* Move what is due at @now_ns from the timeline to the topics, at most DUE__MOVES_MAX.  True: all
  * of it, and the timeline's head is exact.  @now_ns was read before the last drain (I3). */
 bool due__move_some(struct due_queue *q, int64_t now_ns);
@@ -520,6 +529,10 @@ void due__topic_fresh(struct due_queue *q, struct due__topic *t);
 void due__topic_refill(struct due_queue *q, struct due__topic *t);
 void due__topic_list(struct due_queue *q, struct due__topic *t);
 void due__topic_unlist(struct due_queue *q, struct due__topic *t);
+void due__topic_last(struct due_queue *q, struct due__topic *t); /* it has had its turn */
+/* Jobs of several topics may be in the timeline, and its head has gone, or come: the only topic
+ * with anything ready has all turns until it is due. */
+void due__sole_until(struct due_queue *q);
 bool due__topic_recall(struct due_queue *q, struct due__topic *t);
 /* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
  * may be, for all we know. */

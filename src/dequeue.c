@@ -162,6 +162,25 @@ static bool take_head(struct due_queue *q, const struct request *r, int64_t now_
     return false;
 }
 
+/* Is nothing due but the head, as far as can be told at once? */
+static bool head_alone(const struct due_queue *q, int64_t now_ns)
+{
+    const struct due__timeline *tl = &q->timeline;
+    struct due__slot second;
+
+    if (due__timeline_second(tl, &second))
+        return due__slot_deadline(second) > now_ns;
+    return due__timeline_front(tl) == 1 && due__timeline_bound_behind(tl) > now_ns;
+}
+
+/* Is what this taker gets known only when all that is due stands in its line?  Not if it wants one
+ * topic, or there is but one, in the order by deadline: the timeline has the same. */
+static inline bool needs_lines(const struct due_queue *q, const struct request *r)
+{
+    return q->order != DUE_BY_DEADLINE ||
+           (r->topic_count != 1 && due__load_relaxed(&q->topic_count) > 1); /* T1: a count */
+}
+
 /* Nothing is ready in any line: up to @max jobs from the timeline, as they stand.  They need no
  * line. */
 static size_t take_heads(struct due_queue *q, const struct request *r, int64_t now_ns,
@@ -171,16 +190,11 @@ static size_t take_heads(struct due_queue *q, const struct request *r, int64_t n
 
     if (!q->shows || due__timeline_bound(&q->timeline) > now_ns || due__topics_ready(q))
         return 0;
+    if (needs_lines(q, r) && !head_alone(q, now_ns))
+        return 0;
     while (got < max && take_head(q, r, now_ns, &slots[got]))
         got++;
     return got;
-}
-
-/* Would anybody miss it if what is due stayed in the timeline?  Those who wait, and whose turn it
- * is among topics. */
-static bool missed(const struct due_queue *q)
-{
-    return q->all != NULL || due__load_relaxed(&q->topic_count) > 1; /* T1: under the lock */
 }
 
 /* Is anything left in the inbox that was there when the call first looked?  It may come first.
@@ -207,8 +221,8 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
     if (due__inbox_quiet(&q->inbox)) { /* I2 */
         r->now_ns = now;
         got = take_heads(q, r, now, slots, max);
-        if (got == max && !missed(q))
-            return got;
+        if (got == max && q->all == NULL)
+            return got; /* nobody waits for the rest of what is due */
     } else {
         if (r->rounds == 0)
             r->last = due__last_in_inbox(q);
@@ -219,6 +233,13 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
             return 0;
     }
     *done = due__move_due(q, now);
+    if (needs_lines(q, r)) {
+        if (!*done && got == 0) {
+            r->woke_ns = now; /* what comes due from here on is not waited for */
+            return 0;
+        }
+        due__sole_until(q);
+    }
     if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
         return 0; /* the dequeue proxy takes */
     while (got < max) {
@@ -250,9 +271,9 @@ static int verdict(struct due_queue *q, const struct request *r, bool done)
         return 0;
     if (r->timeout_ns == 0)
         return DUE_EAGAIN;
-    if (r->until_ns == DUE_FOREVER)
+    if (r->until_ns == DUE_FOREVER || due__timeout_now(q) < r->until_ns)
         return 0;
-    return due__timeout_now(q) >= r->until_ns ? DUE_ETIMEDOUT : 0;
+    return DUE_ETIMEDOUT;
 }
 
 enum step { OVER, AGAIN, NEEDS_WAITER };
@@ -279,6 +300,14 @@ static int look_or_hand(struct due_queue *q, struct request *r, struct due__wait
     if (rc == DUE_EAGAIN)
         due__fd_again(q);
     return rc;
+}
+
+/* How much of one topic's. */
+static size_t at_once(const struct due_queue *q, const struct request *r)
+{
+    size_t most = needs_lines(q, r) ? 1 : TAKE_AT_ONCE;
+
+    return r->max < most ? r->max : most;
 }
 
 /* One look under the lock and, if there is nothing, one sleep.  OVER: *@got jobs, or *@rc. */
@@ -319,8 +348,7 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
     uint32_t called = due__load_acquire(&w->called); /* W2 */
     if (called == 0 || (called & DUE__CALLED_LEAD) || !shown_is_next(q))
         return AGAIN;
-    *got = due__take_shown(q, due__topic_at(q, called - 1), slots,
-                           r->max < TAKE_AT_ONCE ? r->max : TAKE_AT_ONCE);
+    *got = due__take_shown(q, due__topic_at(q, called - 1), slots, at_once(q, r));
     if (*got == 0)
         return AGAIN;
     due__arrive(q, w);
@@ -359,6 +387,17 @@ static size_t take_slow(struct due_queue *q, struct request *r, struct due__slot
 
 /* ---- The verbs ---- */
 
+/* The topic that has all turns, plus 1; 0: there is none, or it has to share. */
+static inline uint32_t sole(struct due_queue *q)
+{
+    int64_t until_ns = due__load_acquire(&q->sole_until); /* W3 */
+    uint32_t topic = due__load_acquire(&q->sole);         /* W3: after it */
+
+    if (topic == 0 || until_ns < 0 || until_ns == DUE_FOREVER)
+        return topic;
+    return due__clock_passed(&q->clock, until_ns) ? 0 : topic;
+}
+
 static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *q,
                                                               const int *topics, size_t topic_count,
                                                               struct due__slot *slots, size_t max)
@@ -368,7 +407,7 @@ static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *
     if (!shown_is_next(q))
         return 0;
     if (topics == NULL)
-        topic = due__load_acquire(&q->sole); /* W3 */
+        topic = sole(q);
     else
         topic = topic_count == 1 ? (uint32_t)topics[0] + 1 : 0;
     if (topic == 0)

@@ -25,12 +25,13 @@ static struct due__topic *choose(struct due_queue *q, struct due__waiter **w)
 static bool hand_out(struct due_queue *q)
 {
     struct due__tenure t;
-    struct due__topic *topic;
+    struct due__topic *topic = NULL;
     struct due__waiter *w;
     struct due__slot s;
 
     due__enter(q, &t);
-    while ((topic = choose(q, &w)) != NULL && due__tenure_room(&t)) {
+    bool moved = due__catch_up(q, DUE__PROXY_BATCH); /* or the order among them is not yet known */
+    while (moved && (topic = choose(q, &w)) != NULL && due__tenure_room(&t)) {
         int number = topic->number;
         size_t got;
 
@@ -39,11 +40,12 @@ static bool hand_out(struct due_queue *q)
             break;
         if (found == DUE__NOTHING)
             continue; /* it has left the ring */
+        due__topic_last(q, topic);
         w->hand = due__slot_job(s);
         due__call(q, &t, w, NULL); /* it comes for what is in its hand */
     }
     due__leave(q, &t);
-    return topic != NULL;
+    return !moved || topic != NULL;
 }
 
 void due__dequeue_proxy(struct due_queue *q)

@@ -7,7 +7,11 @@
  * Edges      T1  due_topic fills the topic in, writes its pointer, then the count -> whoever reads
  *                the count sees the pointer
  *            W3  sole names the only topic in the ring: a hint for takers without the lock.  They
- *                take from its window, whose own edges (ready.c) make that right.
+ *                take from its window, whose own edges (ready.c) make that right.  If there are
+ *                several topics sole_until says until when: never later than the timeline's head
+ *                is due.  A holder writes sole before it raises that; a taker reads it, then sole,
+ *                then the clock.  If it was raised, the taker sees which topics have got what was
+ *                due; if not, and the time has come, it goes by the lock.
  *
  * Always     N1  a topic that is not paused and has anything shown or waiting is in the ring
  * (check)    N2  nothing is shown of a paused topic
@@ -30,11 +34,20 @@ struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number)
 
 /* ---- The ring of turns ---- */
 
+void due__sole_until(struct due_queue *q)
+{
+    int64_t until = q->several ? due__timeline_bound(&q->timeline) : -1;
+
+    if (until != due__load_relaxed(&q->sole_until)) /* W3: under the lock */
+        due__store_release(&q->sole_until, until);  /* W3 */
+}
+
 static void hint(struct due_queue *q)
 {
     bool one = q->ring != NULL && q->ring->next == q->ring;
 
     due__store_release(&q->sole, one ? q->ring->number + 1u : 0); /* W3 */
+    due__sole_until(q);
 }
 
 void due__topic_list(struct due_queue *q, struct due__topic *t)
@@ -64,6 +77,18 @@ void due__topic_unlist(struct due_queue *q, struct due__topic *t)
     if (q->ring == t)
         q->ring = t->next == t ? NULL : t->next;
     hint(q);
+}
+
+void due__topic_last(struct due_queue *q, struct due__topic *t)
+{
+    if (!t->listed || t->next == t)
+        return;
+    if (q->ring == t) {
+        q->ring = t->next;
+        return;
+    }
+    due__topic_unlist(q, t);
+    due__topic_list(q, t);
 }
 
 /* ---- Showing ---- */
@@ -227,6 +252,17 @@ static bool chunks_supply(struct due_queue *q)
     return true;
 }
 
+/* The second topic is about to be there. */
+static void several_begin(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    q->several = true;
+    due__sole_until(q);
+    due__leave(q, &t);
+}
+
 static void parts_make(struct due_queue *q, struct parts *p, const char *name, uint32_t number,
                        size_t room)
 {
@@ -246,6 +282,8 @@ static void parts_make(struct due_queue *q, struct parts *p, const char *name, u
     }
     if (number % TOPICS_PER_REGION == 0 && !chunks_supply(q))
         p->no_memory = true;
+    if (number == 1)
+        several_begin(q);
     if (2 * ((size_t)number + 1) > room) {
         p->room = room == 0 ? 16 : 2 * room;
         p->table = due__alloc_new(&q->alloc, p->room * sizeof *p->table);

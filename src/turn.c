@@ -51,8 +51,8 @@ static enum due__found take_any(struct due_queue *q, struct due__slot *slots, si
         struct due__topic *t = q->ring;
         enum due__found found = take_if_any(q, t, slots, t->next == t ? max : 1, got);
 
-        if (found == DUE__FOUND && q->ring == t)
-            q->ring = t->next;
+        if (found == DUE__FOUND)
+            due__topic_last(q, t);
         if (found != DUE__NOTHING)
             return found;
     }

@@ -210,6 +210,31 @@ static void head_behind_line_setup(void)
     explore_thread("looker", peek, NULL);
 }
 
+/* ---- Turns: W3 ---- */
+
+/* One topic has all that is shown when a job of another comes due: it has a turn among the next,
+ * whoever looks meanwhile. */
+static void take_by_turns(void *arg)
+{
+    (void)arg;
+    engine_clock_forward(LAB_AT(DUE_MS(3)));
+    for (int i = 0; i < 2; i++)
+        lab_take(0, 0);
+    explore_check(lab_gone(4) > 0, "the other topic had no turn");
+}
+
+static void turn_of_another_setup(void)
+{
+    open_without_proxies();
+    for (unsigned n = 0; n < 4; n++)
+        lab_put(n, 1, LAB_AT(-5), 0);
+    lab_show();
+    lab_take(0, 0);
+    lab_put(4, 2, LAB_AT(DUE_MS(1)), 0);
+    explore_thread("taker", take_by_turns, NULL);
+    explore_thread("looker", peek, NULL);
+}
+
 /* ---- Waiting to free in one step ---- */
 
 static void race_shown_setup(void)
@@ -321,6 +346,8 @@ const struct explore_scenario explore_scenarios_ahead[] = {
         (2, 0, 0, 0), (3, 1, 0, 0), 20),
     LAB("head_behind_line", "N: the timeline's head is due, and so is a line's",
         head_behind_line_setup, (2, 0, 1, 0), (3, 1, 1, 0), 20),
+    LAB("turn_of_another", "N: a job comes due beside what one topic shows", turn_of_another_setup,
+        (2, 0, 0, 0), (3, 1, 0, 0), 20),
     LAB("race_shown", "N: take, cancel and reschedule of one job that is shown", race_shown_setup,
         (3, 1, 0, 0), (5, 2, 0, 0), 20),
     LAB("cancel_two", "N: two cancel one job and use its place", cancel_two_setup, (3, 1, 0, 0),
