@@ -23,6 +23,7 @@ struct request {
     int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
     bool leased;      /* what was taken has begun its lease */
     bool inside;      /* the call has begun to wait, or may wait for a store: until it returns */
+    bool last_look;   /* its time is up: it takes what is there also if a proxy is to */
     uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
     const struct due__job *last; /* the last job in the inbox when the first of them began */
     const uint32_t *quit;        /* not 0: do not wait, DUE_ETIMEDOUT; or NULL */
@@ -240,7 +241,7 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
         }
         due__sole_until(q);
     }
-    if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0)
+    if (q->proxies == DUE_PROXIES_ALWAYS && r->timeout_ns != 0 && !r->last_look)
         return 0; /* the dequeue proxy takes */
     while (got < max) {
         size_t more;
@@ -258,8 +259,8 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
 
 /* ---- Waiting ---- */
 
-/* What to answer when there is nothing: 0 to go on waiting. */
-static int verdict(struct due_queue *q, const struct request *r, bool done)
+/* What to answer when there is nothing: 0 to go on waiting, or unless *@done to look again. */
+static int verdict(struct due_queue *q, struct request *r, bool *done)
 {
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes has rung us */
         return DUE_ECLOSED;
@@ -267,13 +268,17 @@ static int verdict(struct due_queue *q, const struct request *r, bool done)
         return DUE_EFENCED;
     if (r->quit != NULL && due__load_seq(r->quit)) /* E3: so has whoever says so */
         return DUE_ETIMEDOUT;
-    if (!done)
+    if (!*done)
         return 0;
     if (r->timeout_ns == 0)
         return DUE_EAGAIN;
     if (r->until_ns == DUE_FOREVER || due__timeout_now(q) < r->until_ns)
         return 0;
-    return DUE_ETIMEDOUT;
+    if (q->proxies != DUE_PROXIES_ALWAYS || r->last_look)
+        return DUE_ETIMEDOUT;
+    r->last_look = true;
+    *done = false;
+    return 0;
 }
 
 enum step { OVER, AGAIN, NEEDS_WAITER };
@@ -296,7 +301,7 @@ static int look_or_hand(struct due_queue *q, struct request *r, struct due__wait
     if (*got > 0)
         return 0;
     *done = *done && !due__more_to_come(q);
-    int rc = verdict(q, r, *done);
+    int rc = verdict(q, r, done);
     if (rc == DUE_EAGAIN)
         due__fd_again(q);
     return rc;

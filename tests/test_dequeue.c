@@ -262,3 +262,33 @@ LAB_TEST(dequeue_from, refuses_wrong_arguments)
     cr_expect_str_eq(lab_dequeue(&lab), "left alone");
     lab_close(&lab);
 }
+
+/* A timeout says how long to wait for a job that is not there; it is not what a ready job needs to
+ * be handed over. */
+LAB_TEST(dequeue, has_a_ready_job_however_short_the_timeout)
+{
+    enum { TIMES = 200, KINDS = 3 };
+    static const enum due_clock_kind clocks[KINDS] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_REALTIME,
+                                                       DUE_CLOCK_BOOTTIME };
+
+    for (int i = 0; i <= KINDS; i++) {
+        struct lab lab =
+            lab_open(.kernel = i < KINDS, .with.clock = i < KINDS ? clocks[i] : clocks[0]);
+        int topic = lab_topic(&lab, "topic");
+        due_job job;
+
+        for (int n = 0; n < TIMES; n++) {
+            int64_t timeout_ns = n % 4 == 0 ? 1 : DUE_US(n % 4);
+
+            lab_enqueue(&lab, NULL, .topic = topic);
+            int rc = n % 3 == 0   ? due_dequeue(lab.q, &job, timeout_ns)
+                     : n % 3 == 1 ? due_dequeue_from(lab.q, &topic, 1, &job, timeout_ns)
+                                  : due_dequeue_batch(lab.q, NULL, 0, &job, 1, timeout_ns);
+            cr_assert_eq(rc, n % 3 == 2, "clock %d, %d: %s", i, n, due_error_name(rc));
+            due_job_done(&job);
+            if (i == KINDS)
+                break; /* nobody turns this clock meanwhile */
+        }
+        lab_close(&lab);
+    }
+}
