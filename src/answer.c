@@ -3,7 +3,7 @@
  * Whoever answers claims the job first (LENT): one swap decides between him, the end of his lease
  * and everybody else.  With a store the claim lasts until that has confirmed the answer.
  *
- * Guards     T  the timeline lock      A  atomic, see Edges
+ * Guards     T  the timeline lock      A  atomic, see Edges      O  its owner's alone
  *
  * Edges      described elsewhere: J1 job.h, R1 R2 R3 lease.c, E3 core.c, C2 close.c
  */
@@ -148,64 +148,68 @@ int due_ack(due_job *job)
     return ack(job);
 }
 
-/* Claimed jobs are acked: those that leave, and after them those that come again. */
-static void send_acks(struct due_queue *q, const uint32_t *claimed, size_t n, int *sent)
-{
-    uint32_t chosen[ACKS_AT_ONCE];
-    enum due__purpose purpose[ACKS_AT_ONCE];
-    int rc[ACKS_AT_ONCE];
+/* Jobs of one stored queue that are acked as one change. */
+struct acks {
+    uint32_t number[ACKS_AT_ONCE];  /* O  their places */
+    uint32_t claimed[ACKS_AT_ONCE]; /* O  of those that can be acked */
+    uint8_t purpose[ACKS_AT_ONCE];  /* O  of each claimed one: enum due__purpose */
+    int sent[ACKS_AT_ONCE];         /* O  what became of it */
+    uint32_t chosen[ACKS_AT_ONCE];  /* O  those of one purpose */
+    int rc[ACKS_AT_ONCE];           /* O  what became of them */
+    int results[ACKS_AT_ONCE];      /* O  the answers */
+};
 
+/* @n claimed jobs are acked: those that leave, and after them those that come again. */
+static void send_acks(struct due_queue *q, struct acks *a, size_t n)
+{
     for (size_t i = 0; i < n; i++)
-        purpose[i] = ends_by(q, claimed[i]);
+        a->purpose[i] = (uint8_t)ends_by(q, a->claimed[i]);
     for (int round = 0; round < 2; round++) {
         enum due__purpose which = round == 0 ? DUE__ACK : DUE__REPEAT;
         size_t count = 0;
 
         for (size_t i = 0; i < n; i++) {
-            if (purpose[i] == which)
-                chosen[count++] = claimed[i];
+            if (a->purpose[i] == which)
+                a->chosen[count++] = a->claimed[i];
         }
         if (count > 0)
-            due__commit_all(q, chosen, count, which, 0, rc);
+            due__commit_all(q, a->chosen, count, which, 0, a->rc);
         count = 0;
         for (size_t i = 0; i < n; i++) {
-            if (purpose[i] == which)
-                sent[i] = rc[count++];
+            if (a->purpose[i] == which)
+                a->sent[i] = a->rc[count++];
         }
     }
 }
 
-/* Jobs of one stored queue, as one change: what can be acked is claimed and sent together. */
-static void ack_stored(struct due_queue *q, due_job *jobs, size_t n, int *results)
+/* What can be acked is claimed and sent together. */
+static void ack_stored(struct due_queue *q, struct acks *a, due_job *jobs, size_t n)
 {
-    uint32_t number[ACKS_AT_ONCE];
-    uint32_t claimed[ACKS_AT_ONCE];
-    int sent[ACKS_AT_ONCE];
     size_t count = 0;
     uint64_t w;
 
     for (size_t i = 0; i < n; i++) {
-        results[i] = held(&jobs[i], &number[i]);
-        if (results[i] != 0)
+        a->results[i] = held(&jobs[i], &a->number[i]);
+        if (a->results[i] != 0)
             continue;
-        results[i] = claim(q, number[i], jobs[i].token, &w);
-        due__prefetch_end(q, &jobs[i], number[i]);
-        if (results[i] == 0)
-            claimed[count++] = number[i];
+        a->results[i] = claim(q, a->number[i], jobs[i].token, &w);
+        due__prefetch_end(q, &jobs[i], a->number[i]);
+        if (a->results[i] == 0)
+            a->claimed[count++] = a->number[i];
         else
-            let_go(q, &jobs[i], number[i]);
+            let_go(q, &jobs[i], a->number[i]);
     }
     if (count > 0)
-        send_acks(q, claimed, count, sent);
+        send_acks(q, a, count);
     count = 0;
     for (size_t i = 0; i < n; i++) {
-        if (results[i] != 0)
+        if (a->results[i] != 0)
             continue;
-        results[i] = sent[count++];
-        if (answers(results[i]))
-            let_go(q, &jobs[i], number[i]);
+        a->results[i] = a->sent[count++];
+        if (answers(a->results[i]))
+            let_go(q, &jobs[i], a->number[i]);
         else
-            due__lease_resume(q, number[i]);
+            due__lease_resume(q, a->number[i]);
     }
 }
 
@@ -219,27 +223,39 @@ static size_t of_one_queue(const due_job *jobs, size_t n)
     return same;
 }
 
+/* Jobs of one queue, ACKS_AT_ONCE at most: how many were acked.  Without memory for it with a store
+ * too one by one. */
+static int ack_some(struct due_queue *q, due_job *jobs, size_t n, int *results)
+{
+    struct acks *a = NULL;
+    int acked = 0;
+
+    if (n > 1 && q != NULL && !due__forked(q) && q->commits != NULL)
+        a = due__alloc_raw(&q->alloc, sizeof *a);
+    if (a != NULL)
+        ack_stored(q, a, jobs, n);
+    for (size_t i = 0; i < n; i++) {
+        int rc = a != NULL ? a->results[i] : ack(&jobs[i]);
+
+        acked += rc == 0;
+        if (results != NULL)
+            results[i] = rc;
+    }
+    if (a != NULL)
+        due__alloc_free(&q->alloc, a, sizeof *a);
+    return acked;
+}
+
 int due_ack_batch(due_job *jobs, size_t n, int *results)
 {
-    int some_results[ACKS_AT_ONCE];
     int acked = 0;
 
     if (n > INT_MAX)
         return DUE_EINVAL;
     for (size_t at = 0; at < n;) {
-        struct due_queue *q = jobs[at].queue;
         size_t some = of_one_queue(jobs + at, n - at);
 
-        if (q != NULL && !due__forked(q) && q->commits != NULL) {
-            ack_stored(q, jobs + at, some, some_results);
-        } else {
-            for (size_t i = 0; i < some; i++)
-                some_results[i] = ack(&jobs[at + i]);
-        }
-        for (size_t i = 0; i < some; i++)
-            acked += some_results[i] == 0;
-        if (results != NULL)
-            memcpy(results + at, some_results, some * sizeof *results);
+        acked += ack_some(jobs[at].queue, jobs + at, some, results != NULL ? results + at : NULL);
         at += some;
     }
     return acked;

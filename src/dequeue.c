@@ -46,9 +46,8 @@ static __attribute__((noinline)) bool was_moving(struct due_queue *q, struct due
     return true;
 }
 
-/* The job that @s stands for becomes the caller's, unless somebody was quicker.  Being
- * ready and the topic are asked as well: a slot taken long ago may look alive again in a place that
- * was used anew. */
+/* The job of @s becomes the caller's, unless somebody was quicker.  Being ready and the topic are
+ * asked as well: a slot taken long ago may look alive again in a place that was used anew. */
 static inline bool take(struct due_queue *q, const struct due__topic *t, struct due__slot s)
 {
     struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
@@ -490,19 +489,16 @@ static int dequeue(struct due_queue *q, struct request *r)
     return taken > 0 ? (int)taken : rc;
 }
 
-/* As take_some(), up to STORED_AT_ONCE: what goes to the store together. */
-static size_t take_many(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
+/* As take_some(), up to @want: what goes to the store together. */
+static size_t take_many(struct due_queue *q, struct request *r, struct due__slot *slots,
+                        size_t want, int *rc)
 {
     struct request part = *r;
-    size_t want = r->max < STORED_AT_ONCE ? r->max : STORED_AT_ONCE;
     size_t got = 0;
 
-    while (got < want) {
+    for (size_t some = 1; some > 0 && got < want; got += some) {
         part.max = want - got;
-        size_t some = take_some(q, &part, slots + got, rc);
-        if (some == 0)
-            break;
-        got += some;
+        some = take_some(q, &part, slots + got, rc);
         part.timeout_ns = 0; /* the rest is what is due now */
     }
     r->until_ns = part.until_ns;
@@ -510,23 +506,27 @@ static size_t take_many(struct due_queue *q, struct request *r, struct due__slot
     return got;
 }
 
-/* With a store: the jobs must leave it first. */
+/* With a store: the jobs must leave it first.  Without memory for so many, fewer at a time. */
 static int dequeue_stored(struct due_queue *q, struct request *r)
 {
-    struct due__slot slots[STORED_AT_ONCE];
+    size_t want = r->max < STORED_AT_ONCE ? r->max : STORED_AT_ONCE;
+    size_t bytes = want * sizeof(struct due__slot);
+    struct due__slot few[TAKE_AT_ONCE];
+    struct due__slot *many = want > TAKE_AT_ONCE ? due__alloc_raw(&q->alloc, bytes) : NULL;
+    struct due__slot *slots = many != NULL ? many : few;
+    size_t max = many != NULL || want < TAKE_AT_ONCE ? want : TAKE_AT_ONCE;
+    size_t got;
     int rc = 0;
 
-    for (;;) {
-        size_t got = take_many(q, r, slots, &rc);
-
-        if (got == 0)
-            return rc;
+    while ((got = take_many(q, r, slots, max, &rc)) > 0) {
         rc = hand_out(q, r, slots, got);
         if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
-            return DUE_ESTORE;
+            rc = DUE_ESTORE;
         if (rc != 0 && rc != DUE_ETIMEDOUT) /* else the store is away: the caller waits for it */
-            return rc;
+            break;
     }
+    due__alloc_free(&q->alloc, many, bytes);
+    return rc;
 }
 
 int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
@@ -562,10 +562,9 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
         return DUE_EFORK;
     if (timeout_ns < 0)
         return DUE_EINVAL;
-    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || due__vet(q, &s, 1, &rc) == 0) {
+    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || due__vet(q, &s, 1, &rc) == 0)
         rc = due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL);
-        return rc < 0 ? rc : 0;
-    }
-    due__hand_over(q, &s, 1, 0, job);
-    return 0;
+    else
+        due__hand_over(q, &s, 1, 0, job);
+    return rc < 0 ? rc : 0;
 }

@@ -16,6 +16,7 @@
 
 #define AT_ONCE        64u  /* jobs submitted in one tenure */
 #define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
+#define ON_STACK       16u  /* of them; for more memory is asked for */
 
 static int spec_check(const struct due_queue *q, const due_spec *s)
 {
@@ -222,12 +223,11 @@ int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct du
 
 /* Up to STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the way
  * there, into the store and then into the queue.  As enqueue_some(); those in doubt have their ids
- * too. */
-static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                          due_id *ids, struct due__put *put)
+ * too.  @jobs, @named: room for so many. */
+static int enqueue_together(struct due_queue *q, const due_spec *specs, size_t n,
+                            int64_t timeout_ns, due_id *ids, struct due__put *put,
+                            struct due__fresh *jobs, due_id *named)
 {
-    struct due__fresh jobs[STORED_AT_ONCE];
-    due_id named[STORED_AT_ONCE];
     int64_t now = due__clock_now(&q->clock);
     size_t filled = 0;
     uint64_t bytes = 0;
@@ -255,6 +255,24 @@ static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, 
         rc = due__commit_put(q, jobs, filled, timeout_ns, named, put);
     if (ids != NULL)
         memcpy(ids, named, put->named * sizeof *ids);
+    return rc;
+}
+
+/* The same; without memory for so many, some at a time. */
+static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                          due_id *ids, struct due__put *put)
+{
+    size_t bytes = n * (sizeof(struct due__fresh) + sizeof(due_id));
+    struct due__fresh few[ON_STACK];
+    due_id few_named[ON_STACK];
+    struct due__fresh *many = n > ON_STACK ? due__alloc_raw(&q->alloc, bytes) : NULL;
+
+    if (many == NULL)
+        return enqueue_together(q, specs, n < ON_STACK ? n : ON_STACK, timeout_ns, ids, put, few,
+                                few_named);
+    due_id *named = (due_id *)(void *)(many + n);
+    int rc = enqueue_together(q, specs, n, timeout_ns, ids, put, many, named);
+    due__alloc_free(&q->alloc, many, bytes);
     return rc;
 }
 

@@ -88,6 +88,7 @@ struct page {
     const struct due_metrics *m;          /* O */
     const struct due_topic_stats *topics; /* O  of the first ones */
     int topic_count;                      /* O */
+    due_histogram *own;                   /* O  room for one topic's */
 };
 
 static void put_head(struct page *p, const char *name, const char *type, const char *help)
@@ -300,14 +301,13 @@ static void put_topic_histogram(struct page *p, const char *name, const char *he
 {
     uint32_t topics = due__load_acquire(&p->q->topic_count); /* T1 */
     uint32_t shown = 0;
-    due_histogram h;
 
     for (uint32_t i = 0; i < topics && shown < DUE_METRICS_TOPICS; i++) {
-        if (!due__topic_measured(due__topic_at(p->q, i), held, &h))
+        if (!due__topic_measured(due__topic_at(p->q, i), held, p->own))
             continue;
         if (shown++ == 0)
             put_head(p, name, "histogram", help);
-        put_durations(p, name, (int)i, &h);
+        put_durations(p, name, (int)i, p->own);
     }
 }
 
@@ -525,31 +525,40 @@ static void put_page(struct page *p, uint32_t topics)
         p->text.at[p->text.len < p->text.size ? p->text.len : p->text.size - 1] = '\0';
 }
 
+/* What is too large for the stack of a small thread. */
+struct gathered {
+    struct due_metrics m;          /* O */
+    due_histogram own;             /* O */
+    struct due_topic_stats each[]; /* O  of the first topics */
+};
+
+static int gather(struct page *p, struct gathered *g, uint32_t shown)
+{
+    int rc = due_metrics(p->q, &g->m);
+
+    if (rc != 0 || p->q->watch == NULL || !p->q->watch->counts)
+        return rc;
+    p->topics = g->each;
+    p->topic_count = (int)shown;
+    return due__topics_figures(p->q, shown, g->each);
+}
+
 int due_metrics_write(due_queue *q, char *buffer, size_t size)
 {
-    struct due_metrics m;
-    int rc = due_metrics(q, &m);
-
-    if (rc != 0)
-        return rc;
+    if (due__forked(q))
+        return DUE_EFORK;
     uint32_t topics = due__load_acquire(&q->topic_count); /* T1 */
     uint32_t shown = topics < DUE_METRICS_TOPICS ? topics : DUE_METRICS_TOPICS;
-    struct page p = { .text = { .at = buffer, .size = size }, .q = q, .m = &m };
-    struct due_topic_stats *each = NULL;
-    size_t bytes = shown * sizeof *each;
+    size_t bytes = sizeof(struct gathered) + shown * sizeof(struct due_topic_stats);
+    struct gathered *g = due__alloc_new(&q->alloc, bytes);
 
-    if (q->watch != NULL && q->watch->counts) {
-        each = due__alloc_new(&q->alloc, bytes);
-        if (each == NULL)
-            return DUE_ENOMEM;
-        rc = due__topics_figures(q, shown, each);
-        p.topics = each;
-        p.topic_count = (int)shown;
-    }
+    if (g == NULL)
+        return DUE_ENOMEM;
+    struct page p = { .text = { .at = buffer, .size = size }, .q = q, .m = &g->m, .own = &g->own };
+    int rc = gather(&p, g, shown);
     if (rc == 0)
         put_page(&p, topics);
-    if (each != NULL)
-        due__alloc_free(&q->alloc, each, bytes);
+    due__alloc_free(&q->alloc, g, bytes);
     if (rc != 0)
         return rc;
     return p.text.len < INT_MAX ? (int)p.text.len : INT_MAX;

@@ -17,7 +17,7 @@
 
 #define SHARDS_AT_ONCE  4u /* looked at for each batch */
 #define CHAINS_AT_LEAST 16u
-#define COPIES          32u
+#define COPIES          8u
 #define PAGE_KEYS       512u
 
 /* ---- What is over ---- */

@@ -260,7 +260,8 @@ int due_metrics(due_queue *q, struct due_metrics *m)
     if (due__forked(q))
         return DUE_EFORK;
     due_poll(q, NULL); /* what is due is ready */
-    *m = (struct due_metrics){ .next_ns = due_next_deadline(q) };
+    memset(m, 0, sizeof *m);
+    m->next_ns = due_next_deadline(q);
     int rc = due_stats(q, &m->stats);
     m->oldest_ns = oldest_of_all(q);
     sum_topics(q, m);

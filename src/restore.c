@@ -323,22 +323,21 @@ static void purged(struct due_queue *q)
 }
 
 /* After a loss: one page more of what is to be dropped, which becomes the next batch. */
-static int purge_page(struct due_queue *q, int64_t until_ns)
+static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
-    struct load_page p = { .q = q };
 
     if (c->mirror_at != DUE__NO_JOB || c->pending)
         return 0; /* first everything is put */
     size_t max = c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS;
-    int rc = c->load_keys ? due__kept_purge(q, max / 2 + 1, until_ns, &p.dropped)
-                          : load_page(q, purge, &p, max / 2 + 1, until_ns);
+    int rc = c->load_keys ? due__kept_purge(q, max / 2 + 1, until_ns, &p->dropped)
+                          : load_page(q, purge, p, max / 2 + 1, until_ns);
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
         return 0;
     }
-    if (p.dropped > 0) {
-        c->now->send = (uint32_t)p.dropped;
+    if (p->dropped > 0) {
+        c->now->send = (uint32_t)p->dropped;
         c->now->count = c->now->upto = 0;
         c->purge_last = rc == 0;
         c->dropping = c->now->written = c->now->complete = c->pending = true;
@@ -372,7 +371,7 @@ int due__restore_page(struct due_queue *q, int64_t until_ns)
     struct load_page p = { .q = q };
 
     if (!due__load_seq(&c->loading)) /* G2 */
-        return purge_page(q, until_ns);
+        return purge_page(q, &p, until_ns);
     int rc =
         c->load_keys ? due__kept_load(q, until_ns) : load_page(q, restore, &p, PAGE_JOBS, until_ns);
     sort_in_page(&p);

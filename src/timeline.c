@@ -55,8 +55,8 @@ enum {
 struct due__timeline_memory {
     _Alignas(64) struct due__slot heap[DUE__TIMELINE_HEAP + 1]; /* T */
     struct due__slot run[LOAD_MAX];                             /* T */
-    struct due__slot spare[LOAD_MAX];                           /* T  to sort with */
-    struct due__rung rung[DUE__TIMELINE_RUNGS];                 /* T */
+    struct due__slot spare[LOAD_MAX];           /* T  to sort with, and for a spill */
+    struct due__rung rung[DUE__TIMELINE_RUNGS]; /* T */
 };
 
 int due__timeline_init(struct due__timeline *tl, struct due__alloc *alloc, struct due__pool *pool,
@@ -304,7 +304,8 @@ static void put_back(struct due__timeline *tl, struct due__slot s)
 static bool spill(struct due__timeline *tl)
 {
     struct due__heap *heap = &tl->heap;
-    struct due__slot first[KEEP];
+    struct due__slot *first = tl->memory->spare;
+    _Static_assert(KEEP <= LOAD_MAX, "there is room");
 
     if (chunks_left(tl, DUE__TIMELINE_RESERVE) < due__timeline_front(tl) / DUE__CHUNK_SLOTS + 2)
         return false;

@@ -18,7 +18,7 @@
 void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int *results)
 {
     uint32_t number[DUE__TOGETHER];
-    size_t which[DUE__TOGETHER];
+    uint16_t which[DUE__TOGETHER];
     int rc[DUE__TOGETHER];
     size_t claimed = 0;
     uint64_t bytes = 0;
@@ -32,7 +32,7 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
         if (results[i] == 0)
             results[i] = due__claim(q, number[claimed], generation, &w);
         if (results[i] == 0 && !(w & DUE__LINKED)) {
-            which[claimed++] = i;
+            which[claimed++] = (uint16_t)i;
         } else if (results[i] == 0) { /* it was not sent yet */
             bytes += due__owed_of(q, number[claimed]);
             due__cancel_end(q, number[claimed]);

@@ -181,3 +181,37 @@ Test(stored_together, nobody_waits_where_nobody_is_to, .timeout = 60)
         shop_close(&s);
     }
 }
+
+/* ---- Without memory for so many ---- */
+
+/* What a call has no memory to do together it does in smaller parts. */
+Test(stored_together, calls_go_on_without_memory_for_so_many, .timeout = 60)
+{
+    struct shop s;
+    due_job jobs[100];
+    int results[100];
+
+    shop_open(&s, DUE_CONFIRM_SYNC);
+    struct flaky *memory = &s.lab.state->memory;
+    due_spec spec[100];
+    for (unsigned i = 0; i < 100; i++)
+        spec[i] = (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 1 };
+    flaky_fail_in(memory, 0);
+    cr_expect_eq(due_enqueue_batch(s.lab.q, spec, 100, 0, NULL), 100);
+    lab_turn_to(&s.lab, 1);
+    flaky_fail_in(memory, 0);
+    int n = due_dequeue_batch(s.lab.q, NULL, 0, jobs, 100, 0);
+    cr_expect(n > 0 && n < 100, "%d", n);
+    for (int i = 0; i < n; i++)
+        due_job_done(&jobs[i]);
+    memory->fail_at = FLAKY_NEVER;
+    int some = due_reserve_batch(s.lab.q, NULL, 0, jobs, 100, DUE_S(1), 0);
+    cr_expect_eq(some, 100 - n);
+    flaky_fail_in(memory, 0);
+    cr_expect_eq(due_ack_batch(jobs, (size_t)some, results), some);
+    for (int i = 0; i < some; i++)
+        cr_expect_eq(results[i], 0);
+    cr_expect_eq(atomic_load(&memory->calls) > memory->fail_at, true, "nothing was refused");
+    memory->fail_at = FLAKY_NEVER;
+    shop_close(&s);
+}
