@@ -138,7 +138,7 @@ DUE_API due_clock *due_clock_manual(int64_t start_ns) DUE_MUST_CHECK;
  * Turn a manual clock forward by @by_ns, or to @to_ns.  In every open queue of this clock, everyone
  * whose time has come, or for whom a job has become due, is woken before the call returns.
  *
- * Threads:  any; turns are one after another
+ * Threads:  any; not a hook of a queue on it
  * Cost:     as much as becomes due, if anybody waits
  * Errors:   DUE_EINVAL: negative, or back in time.  It stops at DUE_FOREVER - 1.
  */
@@ -157,7 +157,7 @@ DUE_API int64_t due_clock_now(const due_clock *clock) DUE_NONNULL(1);
  * Give the clock back.
  *
  * Threads:  one; no queue of this clock may still be open
- * Errors:   DUE_EBUSY: a queue of this clock has not been freed
+ * Errors:   DUE_EBUSY: a queue of this clock has not been freed, or somebody turns it
  */
 DUE_API int due_clock_free(due_clock *clock);
 
