@@ -136,6 +136,7 @@ struct due__topic {
     uint8_t retry;                 /* A  Y1 of retry.c: its policy */
     struct due__tally *tallies;    /* I  watch.h: one for each shard, or NULL */
     struct due__measured *times;   /* A  Z3 of watch.c: likewise */
+    uint64_t turn;                 /* T  when it was last served by name */
     uint16_t number;               /* I */
     char name[];                   /* I */
 };
@@ -220,7 +221,7 @@ struct due_queue {
     struct due__waiters naps;     /* T  those who wait for a time (nap.c) */
     uint32_t pools;               /* T  worker pools that were not yet freed */
     uint64_t tickets;             /* T */
-    size_t turn;                  /* T  which of several wanted topics is asked first */
+    uint64_t turns_had;           /* T  by topics that were asked for by name */
     bool warming;                 /* T  the worker proxy is to touch fresh chunks */
     bool fd_anew;                 /* T  the descriptor is to be set even to the same time */
     bool beating;                 /* T  the worker proxy keeps its heartbeat */

@@ -59,22 +59,35 @@ static enum due__found take_any(struct due_queue *q, struct due__slot *slots, si
     return DUE__NOTHING;
 }
 
+/* Of these topics, with something in the ring: the one that had its last turn first. */
+static struct due__topic *next_of(const struct due_queue *q, const int *topics, size_t n)
+{
+    struct due__topic *next = NULL;
+
+    for (size_t i = 0; i < n; i++) {
+        struct due__topic *t = due__topic_at(q, (uint32_t)topics[i]);
+
+        if (t->listed && (next == NULL || t->turn < next->turn))
+            next = t;
+    }
+    return next;
+}
+
 enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
                                 struct due__slot *slots, size_t max, size_t *got)
 {
+    struct due__topic *t;
+
     *got = 0;
     if (topics == NULL)
         return take_any(q, slots, max, got);
-    q->turn++; /* each call begins with another topic, so that they take turns */
-    for (size_t i = 0; i < n; i++) {
-        struct due__topic *t = due__topic_at(q, (uint32_t)topics[(q->turn + i) % n]);
+    while ((t = next_of(q, topics, n)) != NULL) {
+        enum due__found found = take_if_any(q, t, slots, n == 1 ? max : 1, got);
 
-        if (t->listed) {
-            enum due__found found = take_if_any(q, t, slots, n == 1 ? max : 1, got);
-
-            if (found != DUE__NOTHING)
-                return found;
-        }
+        if (found == DUE__FOUND)
+            t->turn = ++q->turns_had;
+        if (found != DUE__NOTHING)
+            return found;
     }
     return DUE__NOTHING;
 }

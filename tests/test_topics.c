@@ -123,6 +123,30 @@ LAB_TEST(topics, take_turns)
     lab_close(&lab);
 }
 
+/* Two take from two topics each, one after the other. */
+LAB_TEST(topics, take_turns_whoever_else_is_served_in_between)
+{
+    enum { TOPICS = 4, EACH = 50 };
+    struct lab lab = lab_open();
+    int topics[TOPICS] = { 0, lab_topic(&lab, "a"), lab_topic(&lab, "b"), lab_topic(&lab, "c") };
+    int taken[TOPICS] = { 0 };
+    due_job job;
+
+    for (int i = 0; i < TOPICS * EACH; i++)
+        lab_enqueue(&lab, NULL, .delay_ns = 0, .topic = topics[i % TOPICS]);
+    for (int i = 0; i < TOPICS * EACH; i++) {
+        int timeout_s = i % 8 < 4 ? 0 : 30;
+
+        cr_assert_eq(due_dequeue_from(lab.q, topics + i % 2 * 2, 2, &job, DUE_S(timeout_s)), 0);
+        taken[job.topic]++;
+        due_job_done(&job);
+        for (int t = 0; t < TOPICS; t++)
+            cr_assert_leq(abs(taken[t] - (i + 1) / TOPICS), 1, "after %d topic %d had %d", i + 1, t,
+                          taken[t]);
+    }
+    lab_close(&lab);
+}
+
 /* A slow consumer of one topic must not hold another topic's jobs up. */
 LAB_TEST(topics, do_not_hold_each_other_up)
 {
