@@ -163,6 +163,10 @@ int due__redis_kept(struct due__redis *s, int rewind, size_t max, due_store_visi
         if (s->kept.ended)
             return 0;
         rc = next_page(s, max, visit, ctx, until_ns);
+        if ((rc == DUE_EACCES || rc == DUE_ECORRUPT) && due__link_is_up(s->link))
+            due__redis_unreadable(s, s->keys.kept, rc);
+        if (rc == 0)
+            s->unreadable_told = false;
         if (rc == DUE_ESTORE && until_ns <= due__redis_monotonic())
             rc = DUE_EAGAIN;
     } while (rc == DUE_ESTORE);

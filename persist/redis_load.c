@@ -34,6 +34,8 @@ static void page_free(struct due__redis_load *l)
     l->at = l->owner = 0;
     l->last = l->whose = false;
     l->n_bad = 0;
+    l->passed -= l->bad_passed; /* so that they are met again */
+    l->bad_passed = 0;
 }
 
 void due__redis_load_stale(struct due__redis *s)
@@ -47,6 +49,8 @@ void due__redis_load_again(struct due__redis *s)
     page_free(&s->load);
     s->load.topic = 0;
     s->load.line = NULL;
+    s->load.blocked = 0;
+    s->pass++;
 }
 
 void due__redis_load_forget(struct due__redis *s)
@@ -88,11 +92,15 @@ static void ask_fields(struct due__redis *s, const char *key, const redisReply *
  * unsure any may. */
 static bool note_rest(struct due__redis *s, const redisReply *entries, const redisReply *dead)
 {
-    if (entries->type != REDIS_REPLY_INTEGER || dead->type != REDIS_REPLY_INTEGER)
+    enum due__reply_class class = due__reply_classify(dead);
+    bool refused = class == DUE__REPLY_WRONG || class == DUE__REPLY_DENIED;
+
+    if (entries->type != REDIS_REPLY_INTEGER || (dead->type != REDIS_REPLY_INTEGER && !refused))
         return false;
     bool may = s->doubt != 0 || s->unsure;
     s->has_entries = entries->integer > 0 || (s->has_entries && may);
-    s->has_dead = dead->integer > 0 || (s->has_dead && may);
+    /* If it is refused, then once more when it is their turn: the topics come before that. */
+    s->has_dead = refused || dead->integer > 0 || (s->has_dead && may);
     return true;
 }
 
@@ -127,6 +135,7 @@ static bool begin_topic(struct due__redis *s)
 
     l->cursor.set = false;
     l->rank = 0;
+    l->passed = 0;
     l->stale = false;
     if (l->topic == l->topics->elements) {
         l->line = s->dead;
@@ -141,10 +150,16 @@ static bool begin_topic(struct due__redis *s)
 
 /* ---- The ids of the next page ---------------------------------------------------------------- */
 
-/* Whether the member just below our rank is at or below the cursor. */
+/* Members, and no more of them than were asked for. */
+static bool is_ids(const redisReply *r, size_t most)
+{
+    return due__redis_is_texts(r) && r->elements <= most;
+}
+
+/* Whether the member that was shown last, by our rank, is at or below the cursor. */
 static bool is_rank_right(const struct due__redis_load *l, const redisReply *below)
 {
-    if (l->rank == 0 || !l->cursor.set)
+    if (l->rank <= l->passed || !l->cursor.set)
         return true;
     if (!due__redis_is_array(below, 2) || !due__redis_is_text(below->element[0]) ||
         !due__redis_is_text(below->element[1]) || below->element[0]->len != DUE_STORE_ID_BYTES)
@@ -178,6 +193,7 @@ static int lower_rank(struct due__redis *s, int64_t until_ns)
         return due__redis_mistaken(s);
     uint64_t count = (uint64_t)s->air.kept[0]->integer;
     l->rank = count < l->rank ? count : l->rank - 1;
+    l->passed = l->bad_passed = 0;
     due__flight_end(s);
     return 0;
 }
@@ -192,13 +208,13 @@ static int find_page(struct due__redis *s, int64_t until_ns)
         l->asked = l->rank;
         l->next_asked = l->page;
         l->stale = false;
-        ask_range(s, l->rank > 0 ? l->rank - 1 : 0, 1, true);
+        ask_range(s, l->rank > l->passed ? l->rank - l->passed - 1 : 0, 1, true);
         ask_range(s, l->rank, l->page, false);
     }
     int rc = due__redis_fly(s, DUE__FLIGHT_IDS, 0, 2, ready, until_ns);
     if (rc != 0)
         return rc;
-    if (!due__redis_is_texts(s->air.kept[1]))
+    if (!is_ids(s->air.kept[1], l->next_asked))
         return due__redis_mistaken(s);
     bool right = is_rank_right(l, s->air.kept[0]);
     if (right)
@@ -252,7 +268,7 @@ static int take_page(struct due__redis *s)
     size_t n = l->next_ids->elements;
 
     if (!due__redis_is_fields(kept[0], n) || (entries && !due__redis_is_fields(kept[1], n)) ||
-        (more && !due__redis_is_texts(kept[1 + entries])))
+        (more && !is_ids(kept[1 + entries], l->page)))
         return due__redis_mistaken(s);
     l->ids = l->next_ids;
     l->last = n < l->next_asked;
@@ -280,68 +296,7 @@ void due__redis_load_over(struct due__redis *s)
     s->load.stale = true;
 }
 
-/* ---- Showing --------------------------------------------------------------------------------- */
-
-static bool note_bad(struct due__redis_load *l)
-{
-    if (l->bad == NULL)
-        l->bad = malloc(PAGE_MOST * sizeof *l->bad);
-    if (l->bad == NULL)
-        return false;
-    l->bad[l->n_bad++] = l->at;
-    return true;
-}
-
-/* Show the job at l->at, whose key leads to @owner; or note that it is damaged. */
-static int show_job(struct due__redis *s, const redisReply *owner, size_t *shown,
-                    due_store_visit *visit, void *ctx)
-{
-    struct due__redis_load *l = &s->load;
-    struct due__record_room room;
-    due_record record;
-    const redisReply *job = l->jobs->element[l->at];
-    int rc = due__redis_read_job(s, l->line, &record, &room, l->ids->element[l->at], job,
-                                 l->entries != NULL ? l->entries->element[l->at] : NULL);
-
-    if (rc == DUE_EVERSION)
-        return rc;
-    if (rc != 0 && l->line == NULL)
-        return 0; /* set aside where it stands, if it stands anywhere */
-    if (rc != 0) {
-        if (!note_bad(l))
-            return DUE_ENOMEM;
-        l->rank++;
-        return 0;
-    }
-    due__redis_judge_key(&record, owner);
-    rc = visit(ctx, &record);
-    if (rc != 0)
-        return rc;
-    l->rank++;
-    l->cursor.set = l->line != NULL;
-    l->cursor.score = due__redis_score(record.cause != 0 ? record.died_ns : record.until_ns);
-    l->cursor.id = record.id;
-    l->seen_bytes += (size_t)job->len;
-    l->seen_jobs++;
-    (*shown)++;
-    return 0;
-}
-
-/* Show the page from where it stands.  0: all of it is done. */
-static int show_page(struct due__redis *s, size_t *shown, due_store_visit *visit, void *ctx)
-{
-    struct due__redis_load *l = &s->load;
-
-    for (; l->at < l->ids->elements; l->at++) {
-        const redisReply *owner = due__redis_next_owner(l);
-        int rc = show_job(s, owner, shown, visit, ctx);
-
-        if (rc != 0)
-            return rc;
-        l->owner += owner != NULL;
-    }
-    return 0;
-}
+/* ---- Shown ----------------------------------------------------------------------------------- */
 
 static void page_done(struct due__redis_load *l)
 {
@@ -363,7 +318,7 @@ static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_stor
         if (max > 0 && *shown >= max)
             return MORE;
         int rc = due__redis_find(s, l->strays[l->stray].id, visit, ctx, until_ns);
-        if (rc != 0 && rc != DUE_ENOENT)
+        if (rc != 0 && rc != DUE_ENOENT && rc != DUE_EVERSION)
             return rc;
         l->stray++;
         (*shown)++;
@@ -377,6 +332,9 @@ static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_stor
     if (l->set_aside > 0)
         due__redis_log(s, DUE_LOG_WARNING, "%zu damaged records were set aside in %s", l->set_aside,
                        s->keys.aside);
+    if (l->newer > 1)
+        due__redis_log(s, DUE_LOG_WARNING, "%zu jobs of a newer version stay in the store",
+                       l->newer);
     if (l->put_back > 0)
         due__redis_log(s, DUE_LOG_WARNING,
                        "%zu jobs stood in the wrong place, and were put where their records say",
@@ -385,6 +343,14 @@ static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_stor
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
+
+/* What was asked for ahead has come, if anything was. */
+static int land_page(struct due__redis *s, int64_t until_ns)
+{
+    bool ahead = s->air.kind == DUE__FLIGHT_PAGE || s->air.kind == DUE__FLIGHT_IDS;
+
+    return ahead ? due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns) : 0;
+}
 
 /* The records of the page in l->next_ids, and whose their keys are; asks for the page behind it
  * before it answers. */
@@ -432,21 +398,24 @@ static int next_page(struct due__redis *s, size_t max, int64_t until_ns)
     return l->next_ids != NULL ? fetch_page(s, max, until_ns) : 0;
 }
 
+/* Forget the page, and what was asked for behind it. */
+static int drop_page(struct due__redis *s, int64_t until_ns)
+{
+    int rc = land_page(s, until_ns);
+
+    if (rc != 0)
+        return rc;
+    page_free(&s->load);
+    s->load.stale = false;
+    return 0;
+}
+
 /* Something was committed: what was read ahead is not to be shown any more. */
 static int refresh(struct due__redis *s, int64_t until_ns)
 {
     struct due__redis_load *l = &s->load;
 
-    if (!l->stale)
-        return 0;
-    if (s->air.kind == DUE__FLIGHT_PAGE || s->air.kind == DUE__FLIGHT_IDS) {
-        int rc = due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns);
-        if (rc != 0)
-            return rc;
-    }
-    page_free(l);
-    l->stale = false;
-    return 0;
+    return l->stale ? drop_page(s, until_ns) : 0;
 }
 
 /* Go on with one topic by one page.  0: a page was shown; MORE: the topic is at its end. */
@@ -461,7 +430,7 @@ static int step(struct due__redis *s, size_t *shown, size_t max, due_store_visit
     if (rc == 0 && l->ids != NULL)
         rc = due__redis_whose(s, until_ns);
     if (rc == 0 && l->ids != NULL) {
-        rc = show_page(s, shown, visit, ctx);
+        rc = due__redis_show_page(s, shown, visit, ctx);
         if (rc == 0 && l->n_bad > 0)
             rc = due__redis_set_aside(s, until_ns);
         if (rc == 0)
@@ -498,16 +467,56 @@ static int begin(struct due__redis *s, int64_t until_ns)
     struct due__redis_load *l = &s->load;
 
     if (!l->begun) {
-        if (s->air.kind == DUE__FLIGHT_PAGE || s->air.kind == DUE__FLIGHT_IDS) {
-            int rc = due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns);
-            if (rc != 0)
-                return rc;
-        }
+        int rc = land_page(s, until_ns);
+        if (rc != 0)
+            return rc;
         due__redis_load_forget(s);
         l->begun = true;
         l->calm = true;
+        s->pass++;
     }
     return l->topics == NULL && !l->ended ? load_topics(s, until_ns) : 0;
+}
+
+/* A topic that cannot be read must not keep back those behind it; nor is anything lost if these are
+ * shown first.  Its turn comes again in the next call, and until it can be read the load does not
+ * end. */
+static int put_off(struct due__redis *s, int why, int64_t until_ns)
+{
+    struct due__redis_load *l = &s->load;
+    int rc = drop_page(s, until_ns);
+
+    if (rc != 0)
+        return rc;
+    due__redis_unreadable(s, l->line->key, why);
+    if (l->blocked == 0)
+        l->blocked = why;
+    return 0;
+}
+
+/* Whether @rc is about the topic alone: the server has answered, and answers on. */
+static bool is_refused(const struct due__redis *s, int rc)
+{
+    return (rc == DUE_ECORRUPT || rc == DUE_EACCES) && due__link_is_up(s->link);
+}
+
+/* Go on with the topic whose turn it is.  MORE: it is over. */
+static int load_topic(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit,
+                      void *ctx, int64_t until_ns)
+{
+    struct due__redis_load *l = &s->load;
+
+    if (l->line == NULL && !begin_topic(s))
+        return DUE_ENOMEM;
+    if (l->line->read == s->pass)
+        return MORE;
+    int rc = step(s, shown, max, visit, ctx, until_ns);
+    if (rc == MORE)
+        l->line->read = s->pass;
+    if (!is_refused(s, rc))
+        return rc;
+    rc = put_off(s, rc, until_ns);
+    return rc == 0 ? MORE : rc;
 }
 
 static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, void *ctx,
@@ -515,13 +524,12 @@ static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, vo
 {
     struct due__redis_load *l = &s->load;
     size_t shown = 0;
+    size_t pages = 0; /* of which nothing may be shown */
 
     while (l->topic <= l->topics->elements) {
-        if (max > 0 && shown >= max)
+        if ((max > 0 && shown >= max) || (pages++ > 0 && until_ns <= due__redis_monotonic()))
             return MORE;
-        if (l->line == NULL && !begin_topic(s))
-            return DUE_ENOMEM;
-        int rc = step(s, &shown, max, visit, ctx, until_ns);
+        int rc = load_topic(s, &shown, max, visit, ctx, until_ns);
         if (rc == MORE) {
             l->topic++;
             l->line = NULL;
@@ -529,6 +537,13 @@ static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, vo
         } else if (rc != 0) {
             return rc;
         }
+    }
+    if (l->blocked != 0) {
+        int why = l->blocked;
+
+        l->topic = 0;
+        l->blocked = 0;
+        return why;
     }
     int rc = s->unsure ? scan(s, &shown, max, visit, ctx, until_ns) : 0;
     return rc == 0 ? show_strays(s, &shown, max, visit, ctx, until_ns) : rc;

@@ -1,9 +1,9 @@
 /* redis_quarantine.c - damaged records set aside, and jobs put back into their place.
  *
- * A member of a zset whose record is missing, damaged or another job's goes out of the zset and its
- * bytes into a hash of their own, for people to look at; the load goes on.  One whose record and
- * entry say that it belongs elsewhere is put there: so stands what half of a batch has left behind,
- * which a server may do that was killed while it wrote its log.
+ * A member of a zset whose record is missing, damaged, another job's or no job's at all goes out of
+ * the zset and its bytes into a hash of their own, for people to look at; the load goes on.  One
+ * whose record and entry say that it belongs elsewhere is put there: so stands what half of a batch
+ * has left behind, which a server may do that was killed while it wrote its log.
  *
  * It is done under the guard, so that a process that is not the owner any more cannot do it.
  */
@@ -11,14 +11,15 @@
 
 #include <string.h>
 
-/* Can the job at @at of the page be read?  Then it stands in the wrong place only. */
-static bool readable(struct due__redis *s, size_t at, due_record *record,
+/* Can the job be used?  Then it stands in the wrong place only. */
+static bool readable(struct due__redis *s, struct due__redis_bad bad, due_record *record,
                      struct due__record_room *room)
 {
     const struct due__redis_load *l = &s->load;
+    const redisReply *entry = l->entries != NULL ? l->entries->element[bad.at] : NULL;
 
-    return due__redis_read_job(s, NULL, record, room, l->ids->element[at], l->jobs->element[at],
-                               l->entries != NULL ? l->entries->element[at] : NULL) == 0;
+    return !bad.nonsense && due__redis_read_job(s, NULL, record, room, l->ids->element[bad.at],
+                                                l->jobs->element[bad.at], entry) == 0;
 }
 
 static void put_member(struct due__redis *s, size_t at)
@@ -73,7 +74,7 @@ static void put_removals(struct due__redis *s, const char *command, const char *
     due__link_bytes(s->link, key, key_len);
     for (size_t i = 0; i < l->n_bad; i++)
         if (!damaged || !readable(s, l->bad[i], &record, &room))
-            put_member(s, l->bad[i]);
+            put_member(s, l->bad[i].at);
 }
 
 /* Answers how many commands stand in the transaction, or 0: no memory.  *@damaged: how many of the
@@ -93,9 +94,9 @@ static size_t ask(struct due__redis *s, size_t *damaged)
         size_t some = 1;
 
         if (readable(s, l->bad[i], &record, &room))
-            some = put_back(s, l->bad[i], &record);
+            some = put_back(s, l->bad[i].at, &record);
         else
-            put_aside(s, l->bad[i]), ++*damaged;
+            put_aside(s, l->bad[i].at), ++*damaged;
         if (some == 0)
             return 0;
         n += some;
@@ -159,15 +160,15 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
     l->stale = true;
     if (done) { /* the dead come last, and are shown there */
         l->rank -= l->rank < l->n_bad ? l->rank : l->n_bad;
+        l->passed -= l->bad_passed;
         l->set_aside += l->damaged;
         l->put_back += l->n_bad - l->damaged;
         due__redis_count(s, 0, 0, l->damaged);
     } else {
         /* Full, or not ours any more.  They stay, and the page goes on behind them. */
-        l->cursor.set = false;
         if (!show_again(s, true))
             return DUE_ENOMEM;
     }
-    l->n_bad = 0;
+    l->n_bad = l->bad_passed = 0;
     return 0;
 }

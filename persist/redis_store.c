@@ -63,6 +63,15 @@ void due__redis_say(struct due__redis *s, const char *hint, const char *format, 
     snprintf(s->hint, sizeof s->hint, "%s", hint);
 }
 
+void due__redis_unreadable(struct due__redis *s, const char *key, int rc)
+{
+    if (!s->unreadable_told)
+        due__redis_log(s, DUE_LOG_WARNING, "%.120s cannot be read: %s (%s)", key,
+                       rc == DUE_EACCES ? "the user must not" : "it holds something else",
+                       due_error_name(rc));
+    s->unreadable_told = true;
+}
+
 /* Where "later" is the answer, the connection is given up: its backoff is the pause. */
 int due__redis_error(struct due__redis *s, enum due__reply_class class)
 {

@@ -12,6 +12,7 @@
  *   redis_change.c      what a change does to which key
  *   redis_script.c      what a full server would refuse otherwise
  *   redis_load.c        reading everything back
+ *   redis_show.c        what was read, job by job
  *   redis_cursor.c      where that stands, while batches move what is around it
  *   redis_find.c        one job
  *   redis_whose.c       whose the keys are that records name
@@ -125,6 +126,8 @@ struct due__redis_topic {
 
     struct due__redis_topic *after[2]; /* in the chains of due__redis.enter */
 
+    uint64_t read; /* the pass of the load that has read it to its end */
+
     size_t key_len;
     size_t name_at; /* of the name, in key */
     char key[];     /* of its zset */
@@ -144,6 +147,12 @@ struct due__redis_cursor {
 
 struct due__redis_stray {
     due_id id;
+};
+
+/* A member of the page that cannot be shown where it stands. */
+struct due__redis_bad {
+    size_t at;     /* its position in the page */
+    bool nonsense; /* its bytes are whole, and the queue can do nothing with what they say */
 };
 
 /* The search for records that stand nowhere, once everything was shown. */
@@ -185,9 +194,12 @@ struct due__redis_load {
     redisReply *next_ids; /* the page after it, its records asked for or not */
     size_t next_asked;    /* how many it could have been */
     size_t seen_bytes, seen_jobs;
-    bool newer;  /* a record of a newer version was met */
-    size_t *bad; /* positions in the page */
-    size_t n_bad;
+    size_t newer;  /* records of a newer version that were passed over */
+    size_t passed; /* members behind the cursor that were not shown, up to the rank */
+    struct due__redis_bad *bad;
+    size_t n_bad, bad_room;
+    size_t bad_passed;               /* those of them that are behind the cursor */
+    int blocked;                     /* why a topic could not be read; 0: all could */
     size_t damaged;                  /* of those of the page */
     size_t set_aside;                /* in this load */
     size_t put_back;                 /* likewise */
@@ -299,6 +311,9 @@ struct due__redis {
     unsigned char *scratch;          /* C */
     size_t scratch_room;             /* C */
     struct due__redis_load load;     /* C */
+    uint64_t pass;                   /* C: of the load, from its beginning to its end */
+    bool newer_told;                 /* C: that there are records of a newer version */
+    bool unreadable_told;            /* C: that a key cannot be read */
     struct due__redis_kept kept;     /* C */
     struct due__redis_topic *dead;   /* C: the dead, as if they were a topic; or NULL yet */
     char trouble[192];               /* C: the text for the error of open */
@@ -314,6 +329,8 @@ int64_t due__redis_monotonic(void);
 int64_t due__redis_boottime(void);
 void due__redis_log(struct due__redis *s, enum due_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A key that holds jobs cannot be read: said once, until all can. */
+void due__redis_unreadable(struct due__redis *s, const char *key, int rc);
 /* Remember what went wrong, for the error of open(). */
 void due__redis_say(struct due__redis *s, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -464,6 +481,10 @@ void due__redis_load_over(struct due__redis *s); /* a page that was in the air h
 void due__redis_load_stale(struct due__redis *s);
 void due__redis_load_again(struct due__redis *s); /* from its beginning */
 void due__redis_load_forget(struct due__redis *s);
+
+/* ---- redis_show.c */
+/* Show the page from where it stands.  0: all of it is done. */
+int due__redis_show_page(struct due__redis *s, size_t *shown, due_store_visit *visit, void *ctx);
 
 /* ---- redis_cursor.c */
 /* The job is to be shown at the end.  False: no memory. */

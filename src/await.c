@@ -90,6 +90,18 @@ int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t 
     return due__index_find(&c->index, id, number, generation) ? 0 : DUE_ENOENT;
 }
 
+int due__commit_load_error(struct due_queue *q)
+{
+    return due__load_seq(&q->commits->load_error); /* G2 */
+}
+
+int due__commit_why(struct due_queue *q, int rc)
+{
+    int blocked = rc == DUE_ETIMEDOUT ? due__commit_load_error(q) : 0;
+
+    return blocked != 0 ? blocked : rc;
+}
+
 /* Until the proxy has cleared @flag, and rung. */
 static int wait_cleared(struct due_queue *q, const uint32_t *flag, int64_t until_ns)
 {
@@ -101,8 +113,12 @@ static int wait_cleared(struct due_queue *q, const uint32_t *flag, int64_t until
         return 0;
     if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is cleared */
         return DUE_ENOMEM;
-    due__bell_ring(&q->enqueue_bell);                                   /* the proxy will look */
-    while (rc == 0 && due__load_seq(flag)) {                            /* G2 */
+    due__bell_ring(&q->enqueue_bell);        /* the proxy will look */
+    while (rc == 0 && due__load_seq(flag)) { /* G2 */
+        if (flag == &c->loading)
+            rc = due__commit_load_error(q);
+        if (rc != 0)
+            break;
         if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping) || /* G2 */
             due__monotonic_now() >= until_ns)
             rc = due__commit_excuse(q);

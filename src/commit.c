@@ -14,9 +14,10 @@
  * Edges      G1  submit links the node, knocks, then looks whether anybody has the key.  Who has it
  *                releases it, then looks for a knock.  All sequentially consistent: either the
  *                submitter finds it free, or its holder sees the knock.
- *            G2  fenced, stopping and loading are set, then everyone who waits is rung.  Close sets
- *                stopping, then has the key once; who leaves something looks at stopping after it,
- *                and who has the key before it sends: nothing is sent any more, and nothing stays.
+ *            G2  fenced, stopping, loading and load_error are set, then everyone who waits is rung.
+ *                Close sets stopping, then has the key once; who leaves something looks at stopping
+ *                after it, and who has the key before it sends: nothing is sent any more, and
+ *                nothing stays.
  *            G3  who sends counts what a call waits for, then says that it is over -> the call
  *                reads the counts.  It takes the calls' lock before it returns, and so does not
  *                return before who sends has let go of it.
@@ -267,6 +268,29 @@ static void renew(struct due_queue *q, int64_t now_ns)
     }
 }
 
+/* What came of a page.  What keeps the load from its end is said once, and whoever waits for that
+ * is told; if the store is only away, it goes on. */
+static void note_load(struct due_queue *q, int rc)
+{
+    struct due__commits *c = q->commits;
+    bool loading = due__load_seq(&c->loading) != 0; /* G2 */
+
+    if (rc == DUE_EAGAIN || rc == DUE_ESTORE || rc == DUE_EFENCED)
+        return;
+    due__store_seq(&c->load_error, loading ? rc : 0); /* G2 */
+    if (rc != 0 && rc != c->load_told) {
+        c->load_told = rc;
+        due__log(q, DUE_LOG_ERROR,
+                 "%s: not all that is stored can be read (%s: %s); it is tried again and again",
+                 q->name, due_error_name(rc), due_error_text(rc));
+        due__asked_ring(c);
+    }
+    if (c->load_told != 0 && rc == 0 && !loading && !c->purging) {
+        c->load_told = 0;
+        due__log(q, DUE_LOG_INFO, "%s: all that is stored has been read after all", q->name);
+    }
+}
+
 /* One more page of what is stored, if that is being read.  0, or what keeps the store from it. */
 static int read_on(struct due_queue *q, int64_t until_ns)
 {
@@ -281,6 +305,7 @@ static int read_on(struct due_queue *q, int64_t until_ns)
     c->page_ns = due__monotonic_now() - began_ns;
     if (rc == DUE_EFENCED)
         fence(q);
+    note_load(q, rc);
     due__store_relaxed(&c->state, rc == DUE_EAGAIN ? DUE_ESTORE : rc); /* no edge: for stats */
     return rc;
 }

@@ -133,6 +133,8 @@ struct due__commits {
     uint32_t loading;  /* A  G2 */
     uint32_t lacking;  /* A  G2: the store lacks something, or has too much, that is to be mended */
     uint32_t stopping; /* A  G2: the queue closes: nothing is sent, nobody waits for the store */
+    int load_error;    /* A  G2: why what is stored cannot be read to its end; 0: it can */
+    int load_told;     /* K  the last that was logged */
     int64_t held_ns;   /* A  relaxed: nobody else owns the jobs until then, on CLOCK_BOOTTIME */
     uint64_t batches;  /* A  relaxed counter */
     uint64_t restored; /* A  relaxed counter */
@@ -360,6 +362,10 @@ int due__commit_mended(struct due_queue *q, int64_t until_ns);
 
 /* For as long as a call waits for the store, until all that is stored was read. */
 int due__commit_loaded(struct due_queue *q);
+/* Why the load cannot come to its end as things are; 0: nothing is in its way, or it is over. */
+int due__commit_load_error(struct due_queue *q);
+/* What a take answers that would answer @rc: if its time was up, why nothing may have come. */
+int due__commit_why(struct due_queue *q, int rc);
 
 /* Is the store still being read? */
 bool due__commit_loading(const struct due_queue *q);

@@ -526,7 +526,7 @@ static int dequeue_stored(struct due_queue *q, struct request *r)
             break;
     }
     due__alloc_free(&q->alloc, many, bytes);
-    return rc;
+    return got == 0 && r->quit == NULL ? due__commit_why(q, rc) : rc; /* a worker just goes on */
 }
 
 int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,

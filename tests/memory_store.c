@@ -407,7 +407,7 @@ static int show_page(struct memory_store *s, size_t max, due_store_visit *visit,
         due_id id = job->place.id;
         int rc = show(s, job, visit, ctx);
 
-        if (rc != 0)
+        if (rc != 0 && rc != DUE_ECORRUPT)
             return rc;
         job = memory_jobs_find(&s->disk->jobs, id);
         if (job != NULL) {

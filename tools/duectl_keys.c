@@ -194,6 +194,14 @@ static void ask_for(struct ctl_server *s, const char *key, const redisReply *ids
         due__link_bytes(s->link, ids->element[i]->str, (size_t)ids->element[i]->len);
 }
 
+/* -1: none that a job can have. */
+static int64_t score_of(const redisReply *score)
+{
+    double us = strtod(score->str, NULL);
+
+    return us >= 0 && us < (double)INT64_MAX ? (int64_t)us : -1;
+}
+
 static bool show_page(struct ctl_text topic, const redisReply *ids, redisReply **answers,
                       ctl_visit *visit, void *ctx)
 {
@@ -209,7 +217,7 @@ static bool show_page(struct ctl_text topic, const redisReply *ids, redisReply *
                                    .entry = answers[1]->element[i],
                                    .topic = topic };
 
-        found.score = (int64_t)strtod(ids->element[2 * i + 1]->str, NULL);
+        found.score = score_of(ids->element[2 * i + 1]);
         if (!visit(ctx, &found))
             return false;
     }
@@ -238,7 +246,10 @@ bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text to
         if (ids == NULL)
             return false;
         n = ids->elements / 2;
-        if (n > 0 && all_texts(ids)) {
+        fine = n <= PAGE && all_texts(ids);
+        if (!fine)
+            fprintf(stderr, "duectl: a topic: an answer that makes no sense\n");
+        if (fine && n > 0) {
             ask_for(s, k->jobs, ids);
             ask_for(s, k->again, ids);
             fine = ctl_server_go(s, 2, answers);
@@ -277,12 +288,20 @@ bool ctl_scan(struct ctl_server *s, const char *command, const char *key, const 
     return true;
 }
 
+/* What a queue takes back; anything else it has set aside (src/restore.c). */
+static bool is_sane(const due_record *r)
+{
+    return r->deadline_ns >= 0 && r->until_ns >= 0 && (r->ttl_ns == 0 || r->expires_ns == 0) &&
+           (r->every_ns > 0 || r->repeat == DUE_REPEAT_SKIP);
+}
+
 int ctl_record_read(due_record *record, struct due__record_room *room, const redisReply *id,
                     const redisReply *bytes, const redisReply *entry)
 {
     if (bytes == NULL || bytes->type == REDIS_REPLY_NIL)
         return DUE_ENOENT;
-    return due__redis_read_job(NULL, NULL, record, room, id, bytes, entry);
+    int rc = due__redis_read_job(NULL, NULL, record, room, id, bytes, entry);
+    return rc == 0 && !is_sane(record) ? DUE_ECORRUPT : rc;
 }
 
 bool ctl_stands_in(const due_record *record, struct ctl_text topic)

@@ -510,8 +510,8 @@ DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int
  * Owner:    the job's bytes are lent until due_job_done(); a carried pointer is the caller's
  * Errors:   DUE_EAGAIN (timeout 0), DUE_ETIMEDOUT, DUE_ECLOSED, DUE_EINVAL, DUE_ENOMEM (to wait
  *           takes a waiter's place), DUE_EFORK; with a store also DUE_ESTORE (a job is due, but the
- *           store is away), DUE_EFENCED, what it refused, and DUE_EINDOUBT (closed while the
- *           removal of a job was under way: it may be gone, or come with the next opening)
+ *           store is away), DUE_EFENCED, what it refused, for DUE_ETIMEDOUT why it cannot be read,
+ *           and DUE_EINDOUBT (closed while a removal was under way: it may be undone)
  */
 DUE_API int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;

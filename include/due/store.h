@@ -124,7 +124,9 @@ struct due_store_info {
                                        as after DUE_ELOST */
 };
 
-/* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call. */
+/* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call; of a
+ * job in load(), DUE_ECORRUPT: what is said of it makes no sense.  Then the call goes on behind it,
+ * and the store sets it aside if it can. */
 typedef int due_store_visit(void *ctx, const due_record *record);
 typedef int due_store_visit_key(void *ctx, const void *key, size_t len, due_id id,
                                 int64_t until_ns);
