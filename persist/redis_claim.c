@@ -132,6 +132,10 @@ static int claim(struct due__redis *s, const struct due__redis_survey *was, int6
 /* Whether this library can use what is there. */
 static int examine(struct due__redis *s, const struct due__redis_survey *w)
 {
+    if (w->last_writer >= (UINT64_C(1) << 48) - 1) {
+        due__redis_say(s, "", "the stored queue's counter of writers makes no sense");
+        return DUE_ECORRUPT;
+    }
     if (!w->meta)
         return 0;
     if (w->least_reader > DUE__REDIS_FORMAT) {
@@ -144,10 +148,6 @@ static int examine(struct due__redis *s, const struct due__redis_survey *w)
     if (w->shared || w->partitions != 1) {
         due__redis_say(s, "", "the stored queue is in shared mode, or in several partitions");
         return DUE_ENOTSUP;
-    }
-    if (w->last_writer >= (UINT64_C(1) << 48) - 1) {
-        due__redis_say(s, "", "the stored queue's counter of writers makes no sense");
-        return DUE_ECORRUPT;
     }
     return 0;
 }

@@ -42,7 +42,8 @@ void due__redis_guarded(struct due__redis *s, size_t at)
         s->checked_ns = s->air.sent_ns;
 }
 
-#define META 7 /* fields of it that are asked for */
+#define META         7 /* fields of it that are asked for */
+#define LEASE_MS_MAX (INT64_C(1) << 40)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
@@ -100,7 +101,7 @@ static bool read_owner(struct due__redis_survey *w, const redisReply *r, const r
 {
     if (pttl->type != REDIS_REPLY_INTEGER)
         return false;
-    w->owner_ms = pttl->integer;
+    w->owner_ms = pttl->integer < LEASE_MS_MAX ? pttl->integer : LEASE_MS_MAX;
     if (r->type == REDIS_REPLY_NIL || pttl->integer == -2)
         return true;
     if (!due__redis_is_text(r))
@@ -185,7 +186,7 @@ static bool read_time(struct due__redis_survey *w, const redisReply *r)
     int64_t us;
 
     if (!due__redis_is_array(r, 2) || !read_number(r->element[0], &seconds) ||
-        !read_number(r->element[1], &us) || seconds > INT64_MAX / 2000000 || us > 999999)
+        !read_number(r->element[1], &us) || seconds >= INT64_MAX / DUE_S(1) || us > 999999)
         return false;
     w->server_us = seconds * 1000000 + us;
     return true;

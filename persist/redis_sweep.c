@@ -25,6 +25,7 @@
 #define TRIES      4u /* to count while no batch comes between, and to have a page */
 #define PAGE_MOST  1000u
 #define PAGE_BYTES ((size_t)16 << 20)
+#define COUNT_MAX  (INT64_C(1) << 40)
 
 void due__redis_sweep_forget(struct due__redis *s)
 {
@@ -44,6 +45,12 @@ static void ask_count(struct due__redis *s, const char *key, size_t key_len)
     due__link_text(s->link, "+inf");
 }
 
+/* Of what a server can hold: so the sum of those of all topics stays a number. */
+static bool is_count(const redisReply *r)
+{
+    return r->type == REDIS_REPLY_INTEGER && r->integer >= 0 && r->integer <= COUNT_MAX;
+}
+
 /* All records, the dead, and the names of the topics. */
 static int count_records(struct due__redis *s, int64_t until_ns)
 {
@@ -59,8 +66,7 @@ static int count_records(struct due__redis *s, int64_t until_ns)
     if (rc != 0)
         return rc;
     redisReply **kept = s->air.kept;
-    if (kept[0]->type != REDIS_REPLY_INTEGER || kept[1]->type != REDIS_REPLY_INTEGER ||
-        !due__redis_is_texts(kept[2]))
+    if (!is_count(kept[0]) || !is_count(kept[1]) || !due__redis_is_texts(kept[2]))
         return due__redis_mistaken(s);
     w->stamp = s->stamp;
     w->records = kept[0]->integer;
@@ -92,7 +98,7 @@ static int count_topics(struct due__redis *s, int64_t until_ns)
     }
     int rc = due__redis_fly(s, DUE__FLIGHT_SWEEP_COUNT, w->at, n, ready, until_ns);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        if (s->air.kept[i]->type != REDIS_REPLY_INTEGER)
+        if (!is_count(s->air.kept[i]))
             return due__redis_mistaken(s);
         w->placed += s->air.kept[i]->integer;
     }

@@ -242,6 +242,11 @@ static int64_t real_now(void)
     return DUE_S(now.tv_sec) + now.tv_nsec;
 }
 
+static bool is_number(const redisReply *r, uint64_t *number)
+{
+    return due__redis_is_text(r) && due__redis_digits(r->str, (size_t)r->len, number);
+}
+
 /* The server's clock was read between our two looks: half of what lies between is doubt. */
 static bool look_at_clock(struct doctor *d)
 {
@@ -252,12 +257,13 @@ static bool look_at_clock(struct doctor *d)
 
     if (answer == NULL)
         return false;
-    if (!due__redis_is_array(answer, 2) || !due__redis_is_text(answer->element[0]) ||
-        !due__redis_is_text(answer->element[1])) {
+    uint64_t seconds;
+    uint64_t us;
+    if (!due__redis_is_array(answer, 2) || !is_number(answer->element[0], &seconds) ||
+        !is_number(answer->element[1], &us) || seconds >= INT64_MAX / DUE_S(2) || us > 999999) {
         change(d, "clock", "unknown: permit TIME");
     } else {
-        int64_t server = DUE_S(strtoll(answer->element[0]->str, NULL, 10)) +
-                         DUE_US(strtoll(answer->element[1]->str, NULL, 10));
+        int64_t server = DUE_S((int64_t)seconds) + DUE_US((int64_t)us);
         int64_t skew = llabs(server - (before + (after - before) / 2));
 
         ctl_duration(shown, skew);
