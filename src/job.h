@@ -334,14 +334,15 @@ static inline void due__facts_store(struct due__job *j, struct due__facts f)
     due__store_relaxed(&j->facts, all); /* J1 */
 }
 
-/* Does this slot still stand for its job?  @word gets the word that says so. */
+/* Does this slot still stand for its job?  @word gets the word that says so.  No slot stands for a
+ * job whose node is in an inbox: its stamp is 0, which may also be a dead slot's arrival. */
 static inline bool due__slot_alive(const struct due__slab *slab, struct due__slot s, uint64_t *word)
 {
     const struct due__job *j = due__job_at(slab, due__slot_job(s));
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     *word = w;
-    return (w & DUE__SLOTTED) != 0 &&
+    return (w & (DUE__SLOTTED | DUE__LINKED)) == DUE__SLOTTED &&
            due__word_stamp(w) == (due__slot_arrival(s) & DUE__STAMP_MASK) &&
            due__load_relaxed(&j->deadline_ns) == due__slot_deadline(s); /* J1 */
 }

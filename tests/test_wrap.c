@@ -15,6 +15,32 @@ static void use_up_arrivals(struct lab *lab, uint32_t left)
     due__lock_release(&lab->q->lock);
 }
 
+/* The slot of the first job, whose arrival is 0, outlives it; the next one in its place has the
+ * same deadline, and its node is in the inbox, where its stamp is 0 too. */
+LAB_TEST(wrap, of_arrival_numbers_takes_no_dead_slot_for_that_of_a_job_in_the_inbox)
+{
+    struct lab lab = lab_open();
+    due_id gone = lab_enqueue(&lab, "gone", .at_ns = 50);
+    uint32_t number[2];
+    uint32_t generation;
+
+    due_poll(lab.q, NULL);
+    cr_assert(due__id_read(lab.q, gone, &number[0], &generation));
+    cr_expect_eq(due_cancel(lab.q, gone, NULL), 0);
+    due__lock_acquire(&lab.q->lock);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 50);
+    cr_assert(due__id_read(lab.q, id, &number[1], &generation));
+    cr_expect_eq(number[0], number[1], "another place: this cannot fail");
+    due__move_due(lab.q, 50);
+    due__lock_release(&lab.q->lock);
+    due_poll(lab.q, NULL);
+    lab_turn_to(&lab, 50);
+    cr_expect_eq(lab_stats(&lab).ready, 1u);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "tea");
+    cr_expect_eq(lab_stats(&lab).ready, 0u);
+    lab_close(&lab);
+}
+
 LAB_TEST(wrap, of_arrival_numbers_keeps_the_order_of_equal_deadlines)
 {
     enum { JOBS = 3000 };
