@@ -124,8 +124,7 @@ void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generati
 {
     uint64_t w;
 
-    if (q->commits != NULL ? !due__load_seq(&q->commits->stopping)       /* G2 of commit.c */
-                           : !(due__load_seq(&q->state) & DUE__CLOSING)) /* E3 */
+    if (!due__closed(q)) /* E3, G2 of commit.c */
         return;
     if (due__claim(q, number, generation, &w) != 0)
         return;

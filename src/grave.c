@@ -219,15 +219,6 @@ static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int
                : 0;
 }
 
-/* A job was taken from what is ready, and not handed out: counted. */
-static void left_line(struct due_queue *q)
-{
-    struct due__shard *it = due__shard_enter(&q->slab);
-
-    it->unready++;
-    due__shard_leave(it);
-}
-
 size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
 {
     int64_t now = due__clock_now(&q->clock);
@@ -248,7 +239,9 @@ size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int 
             failed = 0;
         }
         if (failed == 0 || failed == DUE_EINDOUBT) {
-            left_line(q);
+            struct due__shard *it = due__shard_enter(&q->slab);
+            it->unready++; /* taken from what is ready, and not handed out */
+            due__shard_leave(it);
             continue;
         }
         due__count(q, due__slot_job(slots[i]), DUE__F_READY, 1);
@@ -362,10 +355,12 @@ static void discard(struct due_queue *q, uint32_t number)
 {
     if (q->commits == NULL) {
         discard_here(q, number);
-        return;
+    } else if (due__closed(q)) { /* it stays there */
+        due__keep_stored(q, number);
+    } else {
+        due__commit_submit(q, number, DUE__CLEAR, 0, NULL);
+        due__commit_go(q, NULL, 0);
     }
-    due__commit_submit(q, number, DUE__CLEAR, 0, NULL);
-    due__commit_go(q, NULL, 0);
 }
 
 /* One of those that were found under the lock. */
@@ -373,7 +368,7 @@ static void reap(struct due_queue *q, uint32_t number)
 {
     if (due__revoked(q, number)) { /* dead or not */
         due__lease_revoke(q, number);
-    } else if (due__grave_is(q, number)) {
+    } else if (due__grave_is(q, number) || due__closed(q)) { /* or nobody will take it any more */
         discard(q, number);
     } else if (!due__grave_make(q, number)) { /* not yet: see the head */
         due__wait_later(q, number);
@@ -498,10 +493,12 @@ int due_kick(due_queue *q, due_id id)
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
     int rc = due__id_find(q, id, &number, &generation);
-    if (rc == 0 && q->commits == NULL)
-        return kick_now(q, number, generation);
     if (rc == 0)
         rc = kickable(q);
+    if (rc == 0)
+        due__lapse(q, number); /* it may be dead */
+    if (rc == 0 && q->commits == NULL)
+        return kick_now(q, number, generation);
     if (rc == 0)
         rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     if (rc == 0)
@@ -567,6 +564,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
+    due__lapse_all(q, true);
     if (!clear && q->commits == NULL && any_dead(q))
         kick_all_now(q, topic, &ended);
     while (rc == 0 && any_dead(q)) {

@@ -45,7 +45,8 @@ enum finding {
     TO_BE_HAD, /* nobody's, or to be taken over */
     TAKEN,     /* somebody's, who keeps it */
     TO_CHANGE, /* that of a job which can be changed */
-    UNSETTLED  /* that of a job which is on its way to the store, or just being changed */
+    UNSETTLED, /* that of a job which is on its way to the store, or just being changed */
+    LAPSED     /* that of a job whose lease has ended, and nobody has come to it since */
 };
 
 /* Who has a key. */
@@ -83,6 +84,8 @@ static enum finding judge_live(struct due_queue *q, uint32_t number, uint8_t on_
         return on_key != DUE_KEY_EARLIEST && lent_still(q, number, w) ? TO_BE_HAD : TO_CHANGE;
     case DUE__MOVING:
         return TO_CHANGE; /* when it has been moved */
+    case DUE__LEASED:
+        return due__lapsed(q, number, w) ? LAPSED : TO_BE_HAD;
     default:
         return TO_BE_HAD;
     }
@@ -528,6 +531,9 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
                 rc = due__commit_await(q, h.news + 1);
             if (rc != 0)
                 return rc;
+            break;
+        case LAPSED:
+            due__lapse(q, h.number);
             break;
         }
     }

@@ -4,6 +4,10 @@
  * and then it is due again, or dead if that was its last attempt.  The token of a lease counts up:
  * whoever answers with an older one is told so, and changes nothing.
  *
+ * A lease ends when the clock says so.  The job is moved when somebody next has the lock and moves
+ * what is due; until then it still looks leased.  So whoever finds a leased job in his way looks at
+ * the clock, and if the lease is over ends it there and then (due__lapse).
+ *
  * A job that is cancelled while somebody has it stays with him, marked: it leaves instead of being
  * handed out again.
  *
@@ -215,7 +219,7 @@ bool due__lease_was_last(const struct due_queue *q, uint32_t number)
     uint32_t limit = due__load_relaxed(&l->limit); /* R1 */
 
     return (limit > 0 && due__load_relaxed(&l->attempts) >= limit) || /* R1 */
-           due__revoked(q, number);
+           due__revoked(q, number) || due__closed(q);
 }
 
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
@@ -238,6 +242,64 @@ void due__lease_revoke(struct due_queue *q, uint32_t number)
     due__commit_go(q, NULL, 0);
 }
 
+/* Under the lock: the lease of a job of the caller's own, whose word is @w, has ended.  False: it
+ * does not wait, and is to be seen to after the release. */
+static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t until_ns)
+{
+    bool waits = !due__lease_was_last(q, number);
+
+    due__lease_ended(q, number, waits);
+    if (waits && q->watch != NULL)
+        due__watch_note(q, number, w, DUE__TOLD_RETRIED);
+    if (waits)
+        due__wait_again(q, number, w, until_ns);
+    else
+        due__doom(q, number);
+    return waits;
+}
+
+/* A job was seen to after the release.  With a store it is dead, or gone, when that knows. */
+static void wait_doomed(struct due_queue *q, bool any)
+{
+    if (any && q->commits != NULL && due_flush(q, q->commits->timeout_ns) != 0)
+        return; /* then it is on its way for longer, and busy */
+}
+
+bool due__lapse(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
+    bool doomed = false;
+    struct due__tenure t;
+
+    if (!due__lapsed(q, number, w))
+        return false;
+    due__enter(q, &t);
+    w = due__load_acquire(&j->word);                    /* J1, R1 */
+    int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
+    if (due__lapsed(q, number, w) &&
+        due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1, R1 */
+        doomed = !lapse(q, number, (w & ~DUE__STATE_MASK) | DUE__LENT, until);
+    due__leave(q, &t);
+    wait_doomed(q, doomed);
+    return true;
+}
+
+void due__lapse_all(struct due_queue *q, bool waits)
+{
+    bool done = !due__load_relaxed(&q->reserves); /* R3 */
+    bool doomed = false;
+    struct due__tenure t;
+
+    while (!done) {
+        due__enter(q, &t);
+        done = due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q);
+        doomed |= due__more_to_come(q);
+        due__leave(q, &t);
+    }
+    wait_doomed(q, waits && doomed);
+}
+
 void due__lease_resume(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -247,16 +309,8 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
 
     due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
-    bool over = until <= q->due_ns;
-    bool last = over && due__lease_was_last(q, number);
-    if (over)
-        due__lease_ended(q, number, !last);
-    if (over && !last && q->watch != NULL)
-        due__watch_note(q, number, w, DUE__TOLD_RETRIED);
-    if (last)
-        due__doom(q, number);
-    else if (over)
-        due__wait_again(q, number, w, until);
+    if (until <= q->due_ns)
+        lapse(q, number, w, until);
     else
         due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until);
     due__leave(q, &t);

@@ -55,6 +55,18 @@ void due__lease_answered(struct due_queue *q);
 void due__ack_end(struct due_queue *q, uint32_t number);
 /* Before the queue is freed: jobs that were reserved and let go of without an answer. */
 void due__leases_discard(struct due_queue *q);
+/* Has the lease of a job with word @w ended by the clock, and nobody has come to it since? */
+static inline bool due__lapsed(const struct due_queue *q, uint32_t number, uint64_t w)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+
+    return due__word_state(w) == DUE__LEASED &&
+           due__clock_passed(&q->clock, due__load_relaxed(&j->deadline_ns)); /* J1 */
+}
+/* If that is so it waits from here on, or is dead, or gone.  True: look at it anew. */
+bool due__lapse(struct due_queue *q, uint32_t number);
+/* The same of all that there are; @waits: with a store also until it knows of those that die. */
+void due__lapse_all(struct due_queue *q, bool waits);
 /* Under the lock: a lease has ended by itself; @waits: the job is handed out again. */
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits);
 /* Is a job whose lease ends not to be handed out again? */
@@ -408,6 +420,12 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w);
 
 /* A job of the caller's own stays in the store, and leaves the queue. */
 void due__keep_stored(struct due_queue *q, uint32_t number);
+/* Does what comes back not wait any more, but stay in the store, or leave? */
+static inline bool due__closed(const struct due_queue *q)
+{
+    return q->commits != NULL ? due__load_seq(&q->commits->stopping) != 0       /* G2 of commit.c */
+                              : (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of core.c */
+}
 /* One that was just made to wait again: if the queue has closed meanwhile it stays in the store, or
  * is discarded. */
 void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generation);

@@ -224,6 +224,8 @@ int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
     if (max == 0 || max > INT_MAX)
         return DUE_EINVAL;
     uint64_t at = *cursor;
+    if (at == 0)
+        due__lapse_all(q, true);
     for (; got < max && at < due__slab_end(&q->slab); at++) {
         uint64_t w = due__load_acquire(&due__job_at(&q->slab, (uint32_t)at)->word); /* J1 */
 

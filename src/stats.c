@@ -88,6 +88,10 @@ int due_stats(due_queue *q, struct due_stats *stats)
 
     if (due__forked(q))
         return DUE_EFORK;
+    if (q->clock.manual != NULL) /* turning it moves only what somebody waits for */
+        due_poll(q, NULL);
+    else
+        due__lapse_all(q, false);
     struct sums all = sum_up(q);
     s.dequeued = all.dequeued;
     s.cancelled = all.cancelled;
@@ -110,8 +114,6 @@ int due_stats(due_queue *q, struct due_stats *stats)
     s.kicked = due__load_relaxed(&q->kicked);           /* no edge: a counter */
     s.repeated = due__load_relaxed(&q->repeated);       /* no edge: a counter */
 
-    if (q->clock.manual != NULL) /* turning it moves only what somebody waits for */
-        due_poll(q, NULL);
     due__enter(q, &t);
     s.ready = ready_count(q, &all);
     uint64_t over = all.unleased + q->lapsed;

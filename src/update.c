@@ -528,6 +528,7 @@ int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, cons
     int rc = wish_make(q, s, what, at_ns, &wish);
     if (rc != 0)
         return rc;
+    due__lapse(q, number);
     if (q->commits == NULL)
         return rewrite_in_place(q, number, generation, &wish);
     if (what & DUE_SET_PRIORITY)

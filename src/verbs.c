@@ -70,6 +70,10 @@ static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation,
     for (;;) {
         int rc = obstacle(*w, generation);
 
+        if (rc == DUE_EBUSY && due__lapse(q, number)) {
+            *w = due__load_acquire(&j->word); /* J1 */
+            continue;
+        }
         if (rc != 0)
             return rc;
         if (due__word_state(*w) == DUE__MOVING) {
@@ -415,6 +419,7 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
     int rc = due__id_find(q, id, &number, &generation);
     if (rc != 0)
         return rc;
+    due__lapse(q, number);
     if (q->commits != NULL)
         return due__reschedule_stored(q, number, generation,
                                       now ? due__clock_now(&q->clock) : at_ns);
@@ -464,6 +469,10 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, 
     for (;;) {
         int rc = obstacle(w, generation != NULL ? *generation : due__word_generation(w));
 
+        if (rc == DUE_EBUSY && due__lapse(q, number)) {
+            w = due__load_acquire(&j->word); /* J1 */
+            continue;
+        }
         if (rc != 0)
             return rc;
         if (due__word_state(w) == DUE__MOVING) {
@@ -551,7 +560,7 @@ bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w
     struct due__job *j = due__job_at(&q->slab, number);
 
     *w = due__load_acquire(&j->word); /* J1 */
-    return obstacle(*w, due__word_generation(*w)) == 0 &&
+    return (obstacle(*w, due__word_generation(*w)) == 0 || due__lapsed(q, number, *w)) &&
            (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic);
 }
 
