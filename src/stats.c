@@ -1,6 +1,8 @@
 /* stats.c - what a queue has done and holds: the shards' counters, summed.
  *
- * Each is exact at the moment its shard is looked at; a sum is, when nobody is at work.
+ * What is told of a queue is summed with all shards entered at a time, and with the timeline's
+ * lock: so all of it is of one moment.  A job that is just being taken is counted as waiting until
+ * its taker has counted it.
  */
 #include "core.h"
 
@@ -33,18 +35,22 @@ uint64_t due__waiting(struct due_queue *q)
 
 /* Everything the shards count. */
 struct sums {
-    uint64_t dequeued, cancelled, discarded, acked, kept, unready, lent, done, leased, unleased,
-        died, revived;
+    uint64_t enqueued, refused, dequeued, cancelled, discarded, acked, kept, unready, lent, done,
+        leased, unleased, died, revived;
 };
 
+/* Under the lock, or not: of one moment. */
 static struct sums sum_up(struct due_queue *q)
 {
     struct sums all = { 0 };
 
+    for (size_t i = 0; i < DUE__SHARDS; i++)
+        due__lock_acquire(&q->slab.shard[i].lock);
     for (size_t i = 0; i < DUE__SHARDS; i++) {
-        struct due__shard *it = &q->slab.shard[i];
+        const struct due__shard *it = &q->slab.shard[i];
 
-        due__lock_acquire(&it->lock);
+        all.enqueued += it->enqueued;
+        all.refused += it->refused;
         all.dequeued += it->dequeued;
         all.cancelled += it->cancelled;
         all.discarded += it->discarded;
@@ -57,9 +63,18 @@ static struct sums sum_up(struct due_queue *q)
         all.unleased += it->unleased;
         all.died += it->died;
         all.revived += it->revived;
-        due__lock_release(&it->lock);
     }
+    all.enqueued += due__load_relaxed(&q->placed); /* C2 of close.c */
+    for (size_t i = DUE__SHARDS; i-- > 0;)
+        due__lock_release(&q->slab.shard[i].lock);
     return all;
+}
+
+/* What has come and is not gone: it waits, or is reserved. */
+static uint64_t held(const struct sums *all)
+{
+    return all->enqueued + all->revived - all->refused - all->dequeued - all->cancelled -
+           all->discarded - all->acked - all->kept - all->died;
 }
 
 static uint64_t ready_count(const struct due_queue *q, const struct sums *all)
@@ -72,13 +87,49 @@ static uint64_t ready_count(const struct due_queue *q, const struct sums *all)
 
 uint64_t due__ready_count(struct due_queue *q)
 {
-    struct sums all = sum_up(q);
     struct due__tenure t;
 
     due__enter(q, &t);
+    struct sums all = sum_up(q);
     uint64_t ready = ready_count(q, &all);
     due__leave(q, &t);
     return ready;
+}
+
+/* Without the lock: what has its own guards. */
+static void apart(struct due_queue *q, struct due_stats *s)
+{
+    if (q->commits != NULL)
+        due__commits_stats(q, s);
+    s->kept_bytes = due__payloads_bytes(&q->slab.payloads);
+    s->proxy_calls = due__load_relaxed(&q->proxy_calls); /* no edge: a counter */
+    s->rings = due__load_relaxed(&q->rings);             /* no edge: a counter */
+    s->nacked = due__load_relaxed(&q->nacked);           /* no edge: a counter */
+    s->retried = due__load_relaxed(&q->retried);         /* no edge: a counter */
+    s->buried = due__load_relaxed(&q->buried);           /* no edge: a counter */
+    s->kicked = due__load_relaxed(&q->kicked);           /* no edge: a counter */
+    s->repeated = due__load_relaxed(&q->repeated);       /* no edge: a counter */
+}
+
+/* Under the lock: the jobs. */
+static void count_jobs(struct due_queue *q, struct due_stats *s)
+{
+    struct sums all = sum_up(q);
+    uint64_t lent = all.lent + all.dequeued;
+    uint64_t over = all.unleased + q->lapsed;
+
+    s->enqueued = all.enqueued - all.refused;
+    s->dequeued = all.dequeued;
+    s->cancelled = all.cancelled;
+    s->discarded = all.discarded;
+    s->acked = all.acked;
+    s->kept = all.kept;
+    s->lent = lent > all.done ? lent - all.done : 0;
+    s->ready = ready_count(q, &all);
+    s->leased = all.leased > over ? all.leased - over : 0;
+    if (s->leased > held(&all)) /* who has given one back has not counted that yet */
+        s->leased = held(&all);
+    s->waiting = held(&all) - s->leased;
 }
 
 int due_stats(due_queue *q, struct due_stats *stats)
@@ -92,33 +143,9 @@ int due_stats(due_queue *q, struct due_stats *stats)
         due_poll(q, NULL);
     else
         due__lapse_all(q, false);
-    struct sums all = sum_up(q);
-    s.dequeued = all.dequeued;
-    s.cancelled = all.cancelled;
-    s.discarded = all.discarded;
-    s.acked = all.acked;
-    s.kept = all.kept;
-    uint64_t held = due__waiting(q);
-    uint64_t dead = all.died - all.revived; /* about so many: each is counted before it is done */
-    s.enqueued = held + s.dequeued + s.cancelled + s.discarded + s.acked + s.kept + dead;
-    all.lent += all.dequeued;
-    s.lent = all.lent > all.done ? all.lent - all.done : 0;
-    if (q->commits != NULL)
-        due__commits_stats(q, &s);
-    s.kept_bytes = due__payloads_bytes(&q->slab.payloads);
-    s.proxy_calls = due__load_relaxed(&q->proxy_calls); /* no edge: a counter */
-    s.rings = due__load_relaxed(&q->rings);             /* no edge: a counter */
-    s.nacked = due__load_relaxed(&q->nacked);           /* no edge: a counter */
-    s.retried = due__load_relaxed(&q->retried);         /* no edge: a counter */
-    s.buried = due__load_relaxed(&q->buried);           /* no edge: a counter */
-    s.kicked = due__load_relaxed(&q->kicked);           /* no edge: a counter */
-    s.repeated = due__load_relaxed(&q->repeated);       /* no edge: a counter */
-
+    apart(q, &s);
     due__enter(q, &t);
-    s.ready = ready_count(q, &all);
-    uint64_t over = all.unleased + q->lapsed;
-    s.leased = all.leased > over ? all.leased - over : 0;
-    s.waiting = held > s.leased ? held - s.leased : 0;
+    count_jobs(q, &s);
     s.lapsed = q->lapsed;
     s.dead = q->dead_count;
     s.direct = q->direct;

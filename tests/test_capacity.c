@@ -204,3 +204,27 @@ LAB_TEST(capacity, gives_room_back_when_memory_runs_out)
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN);
     lab_close(&lab);
 }
+
+/* Nor are there ever more than it says, whoever gives jobs back. */
+LAB_TEST(capacity, keeps_the_room_of_a_reserved_job_until_it_is_done)
+{
+    struct lab lab = lab_open(.with.capacity = 2);
+    due_spec spec = { .size = DUE_SPEC_INIT };
+    due_job job;
+
+    lab_enqueue(&lab, "a", .delay_ns = 0);
+    lab_enqueue(&lab, "b", .delay_ns = 0);
+    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN);
+    cr_expect_eq(due_nack(&job, 0), 0, "it has no room to come back to");
+    cr_expect_eq(lab_stats(&lab).waiting, 2u);
+    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    lab_advance(&lab, 100);
+    cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN, "its lease has ended");
+    cr_expect_eq(lab_stats(&lab).waiting, 2u);
+    cr_expect_eq(due_ack(&job), DUE_ESTALE);
+    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), 0, "an ack gives room");
+    lab_close(&lab);
+}

@@ -364,7 +364,7 @@ enum due_confirm {
 typedef struct due_options {
     size_t size;                    /* DUE_OPTIONS_INIT */
     const char *name;               /* 1 to 64 of [A-Za-z0-9._-]; default "queue" */
-    size_t capacity;                /* most jobs delayed and ready at a time; 0: DUE_JOBS_MAX */
+    size_t capacity;                /* most jobs delayed, ready, reserved; 0: DUE_JOBS_MAX */
     size_t reserve;                 /* jobs whose memory is touched now rather than later */
     enum due_clock_kind clock;      /* */
     due_clock *manual;              /* instead of clock */
@@ -727,7 +727,7 @@ DUE_API int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned wh
  * What is known of a waiting job; how long until its deadline (0 or less: it is due).
  *
  * Threads:  any
- * Cost:     O(1), without a lock
+ * Cost:     O(1), without a lock unless a lease has just ended
  * Errors:   DUE_EBUSY, DUE_ENOENT, DUE_EFORK
  */
 DUE_API int due_find(due_queue *q, due_id id, due_info *info) DUE_NONNULL(1, 3) DUE_MUST_CHECK;
@@ -750,7 +750,7 @@ DUE_API int due_peek(due_queue *q, due_info *info) DUE_NONNULL(1, 2) DUE_MUST_CH
  * written (0: the end).  A job that waits during the whole listing is listed exactly once; jobs
  * that come or go meanwhile may or may not be.
  *
- * Threads:  any; without a lock
+ * Threads:  any; without a lock but for leases that have just ended
  * Errors:   DUE_EINVAL, DUE_EFORK
  */
 DUE_API int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
@@ -808,8 +808,8 @@ DUE_API int due_trim(due_queue *q) DUE_NONNULL(1);
  */
 DUE_API int due_flush(due_queue *q, int64_t timeout_ns) DUE_NONNULL(1) DUE_MUST_CHECK;
 
-/* What a queue has done and holds.  Exact when no call is running; otherwise each figure is exact
- * at some moment during the call. */
+/* What a queue has done and holds.  Jobs are all counted at one moment during the call; one that is
+ * just being taken counts as waiting until its taker has it. */
 struct due_stats {
     uint64_t enqueued;    /* since open */
     uint64_t dequeued;    /* handed out */
