@@ -27,6 +27,7 @@ static void has_landed(struct due__redis *s)
     const redisReply *wait = s->air.expected == 4 ? s->air.kept[3] : NULL;
 
     s->verdict = 0;
+    due__link_wrote(s->link);
     if (number > s->landed) {
         s->landed = number;
         due__redis_count(s, 1, 0, 0);
@@ -44,7 +45,7 @@ static int refused(struct due__redis *s, const redisReply *exec)
     enum due__reply_class class = s->air.worst;
 
     if (class == DUE__REPLY_FINE)
-        class = due__reply_classify(exec);
+        class = due__redis_classify(s, exec);
     if (class == DUE__REPLY_ABORTED)
         class = strstr(exec->str, "OOM") != NULL ? DUE__REPLY_FULL : DUE__REPLY_AGAIN;
     return due__redis_error(s, class);
@@ -128,6 +129,7 @@ int due__redis_launch(struct due__redis *s, uint64_t number, bool script, int64_
     bool waits = !script && s->set.wait_replicas > 0;
 
     due__redis_load_stale(s);
+    due__link_owes(s->link);
     s->batch_ns = due__redis_monotonic();
     int rc = due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses, waits ? 4 : 3, until_ns);
     s->air.script = script;

@@ -44,13 +44,13 @@ static int claimed(struct due__redis *s)
     }
     for (size_t i = 0; r->type == REDIS_REPLY_ARRAY && i < r->elements; i++)
         if (class == DUE__REPLY_FINE)
-            class = due__reply_classify(r->element[i]);
+            class = due__redis_classify(s, r->element[i]);
     if (r->type == REDIS_REPLY_ARRAY && class == DUE__REPLY_FINE)
         return 1;
     if (class == DUE__REPLY_FINE || class == DUE__REPLY_ABORTED)
         class = r->type == REDIS_REPLY_ERROR && strstr(r->str, "OOM") != NULL
                     ? DUE__REPLY_FULL
-                    : due__reply_classify(r);
+                    : due__redis_classify(s, r);
     if (script && class == DUE__REPLY_DENIED)
         class = DUE__REPLY_FULL; /* scripts are forbidden here: it is full all the same */
     return due__redis_error(s, class);
@@ -200,9 +200,7 @@ int due__redis_take_over(struct due__redis *s, int64_t until_ns)
             rc = DUE_EAGAIN;
     }
     if (rc == DUE_EAGAIN) {
-        due__redis_say(s, "is the server there, and does it answer?",
-                       "the server at %.100s cannot be reached in time", s->where);
-        rc = DUE_ESTORE;
+        rc = due__redis_unreached(s);
     }
     return rc;
 }
@@ -409,6 +407,8 @@ static int renewed(struct due__redis *s)
         s->held_ns = s->air.sent_ns + s->set.lease_ns;
     else
         rc = 1;
+    if ((rc == 0 || rc == 1) && s->sent <= s->landed) /* else a batch tells */
+        due__link_wrote(s->link);
     if (rc == 0 || rc == 1)
         s->checked_ns = s->air.sent_ns;
     else if (rc == DUE_ESTORE)

@@ -151,7 +151,7 @@ static int check_opening(struct due__redis *s, const redisReply *info)
     if (rc != 0)
         return rc;
     for (size_t i = 3; i < 8; i++) {
-        enum due__reply_class class = due__reply_classify(kept[i]);
+        enum due__reply_class class = due__redis_classify(s, kept[i]);
         if (class != DUE__REPLY_FINE)
             return due__redis_error(s, class);
     }

@@ -29,12 +29,12 @@ void due__flight_crash(struct due__redis *s)
     s->armed = false;
 }
 
-enum due__reply_class due__flight_worst(const struct due__redis *s)
+enum due__reply_class due__flight_worst(struct due__redis *s)
 {
     enum due__reply_class worst = s->air.worst;
 
     for (size_t i = 0; i < s->air.got && worst == DUE__REPLY_FINE; i++)
-        worst = due__reply_classify(s->air.kept[i]);
+        worst = due__redis_classify(s, s->air.kept[i]);
     return worst;
 }
 
@@ -59,9 +59,10 @@ static bool is_complete(const struct due__flight *air)
 }
 
 /* The first error says what is wrong; those behind it are its consequences. */
-static void take_status(struct due__flight *air, redisReply *reply)
+static void take_status(struct due__redis *s, redisReply *reply)
 {
-    enum due__reply_class class = due__reply_classify(reply);
+    struct due__flight *air = &s->air;
+    enum due__reply_class class = due__redis_classify(s, reply);
 
     if (class == DUE__REPLY_FINE && reply->type != REDIS_REPLY_STATUS)
         class = DUE__REPLY_WRONG;
@@ -89,7 +90,7 @@ int due__flight_land(struct due__redis *s, int64_t until_ns)
             return DUE_ESTORE;
         }
         if (air->statuses > 0)
-            take_status(air, reply);
+            take_status(s, reply);
         else
             air->kept[air->got++] = reply;
     }

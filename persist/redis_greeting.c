@@ -66,7 +66,8 @@ void due__greeting_free(struct due__greeting *g)
 /* A user who may not say this may all the same say what matters. */
 static bool is_forbidden(const struct redisReply *reply)
 {
-    return reply->len >= 6 && memcmp(reply->str, "NOPERM", 6) == 0;
+    return due__reply_is_unknown(reply) ||
+           (reply->len >= 6 && memcmp(reply->str, "NOPERM", 6) == 0);
 }
 
 int due__greeting_judge(const struct due__greeting *g, size_t i, const struct redisReply *reply,

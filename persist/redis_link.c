@@ -60,18 +60,6 @@ static enum due__wait wait_for(struct due__link *l, short events, int64_t until_
 
 /* ---- Down ------------------------------------------------------------------------------------ */
 
-/* A connection that was of use is made again soon; one that lasted, at once. */
-static void plan_retry(struct due__link *l)
-{
-    int64_t now = due__mono_ns();
-    bool was_up = l->state == DUE__LINK_UP;
-    bool lasted = was_up && now - l->up_ns > l->backoff.max_ns;
-
-    if (was_up && l->answers > 0)
-        l->backoff.failures = 0;
-    l->retry_ns = lasted ? now : due__ns_after(now, due__backoff_next(&l->backoff));
-}
-
 static void forget_input(struct due__link *l)
 {
     due__bytes_clear(&l->input, INPUT_ROOM);
@@ -83,7 +71,7 @@ static void go_down(struct due__link *l, const char *trouble)
 {
     if (l->state == DUE__LINK_DOWN)
         return;
-    plan_retry(l);
+    due__link_plan_retry(l);
     if (l->state == DUE__LINK_UP)
         due__link_forget(l);
     due__bytes_free(&l->rest);
@@ -103,6 +91,12 @@ static void go_down(struct due__link *l, const char *trouble)
 void due__link_down(struct due__link *l)
 {
     go_down(l, "closed by us");
+}
+
+void due__link_refused(struct due__link *l, const char *trouble)
+{
+    l->owes = true;
+    go_down(l, trouble);
 }
 
 /* ---- Bytes in and out ------------------------------------------------------------------------ */

@@ -64,6 +64,13 @@ void due__link_free(struct due__link *l); /* no I/O: also in a forked child */
 int due__link_up(struct due__link *l, bool *fresh, int64_t until_ns);
 bool due__link_is_up(const struct due__link *l);
 void due__link_down(struct due__link *l);
+/* The same, since it refuses to write: @trouble says why. */
+void due__link_refused(struct due__link *l, const char *trouble);
+/* What is written now may never be done; and it was.  Between the two no answer counts as a reason
+ * to connect again soon. */
+void due__link_owes(struct due__link *l);
+void due__link_wrote(struct due__link *l);
+bool due__link_is_owing(const struct due__link *l);
 /* What went wrong last, for people: no secrets, nothing that the server said, never NULL. */
 const char *due__link_trouble(const struct due__link *l);
 
@@ -97,15 +104,21 @@ size_t due__link_pending(const struct due__link *l);
 enum due__reply_class {
     DUE__REPLY_FINE,      /* no error */
     DUE__REPLY_AGAIN,     /* LOADING, BUSY, TRYAGAIN, CLUSTERDOWN, NOREPLICAS, max clients: later */
-    DUE__REPLY_ELSEWHERE, /* READONLY, MOVED, ASK: not this server, or not now */
+    DUE__REPLY_READONLY,  /* READONLY, UNBLOCKED: a replica, or it became one */
+    DUE__REPLY_ELSEWHERE, /* MOVED, ASK: not this server, or not now */
     DUE__REPLY_FULL,      /* OOM */
     DUE__REPLY_DISK,      /* MISCONF */
-    DUE__REPLY_DENIED,    /* NOAUTH, WRONGPASS, NOPERM */
+    DUE__REPLY_DENIED,    /* NOAUTH, WRONGPASS, NOPERM; or a command was renamed or disabled */
     DUE__REPLY_NOSCRIPT,  /* */
     DUE__REPLY_ABORTED,   /* EXECABORT: look at the queued commands' replies */
     DUE__REPLY_WRONG      /* WRONGTYPE and all others: a bug, or somebody else's keys */
 };
 enum due__reply_class due__reply_classify(const struct redisReply *reply);
+/* DUE__REPLY_DENIED: the server does not know the command. */
+bool due__reply_is_unknown(const struct redisReply *reply);
+/* The command that an error names between quotes: letters only; "": none. */
+#define DUE__REPLY_COMMAND 24
+void due__reply_command(const struct redisReply *reply, char name[DUE__REPLY_COMMAND]);
 
 /* A look that does not wait: a link that was closed, or on which something came unasked, goes down.
  * Saves due__link_send() its own. */

@@ -29,6 +29,7 @@ struct due__link {
     size_t greeted;       /* answers to it */
 
     struct due__backoff backoff;
+    bool owes;           /* a write is under way, or was refused, and none has been done since */
     int64_t retry_ns;    /* not connected before then */
     int64_t up_ns;       /* since when it is up */
     uint64_t answers;    /* given to the caller since then */
@@ -51,5 +52,8 @@ struct due__link {
 
     struct due__link_counts counts; /* read by any thread: relaxed */
 };
+
+/* It goes down now: when to connect again.  redis_retry.c */
+void due__link_plan_retry(struct due__link *l);
 
 #endif

@@ -17,8 +17,8 @@ static const struct {
     { "MASTERDOWN", DUE__REPLY_AGAIN },
     { "NOREPLICAS", DUE__REPLY_AGAIN },
     { "ERR max number of clients", DUE__REPLY_AGAIN },
-    { "READONLY", DUE__REPLY_ELSEWHERE },
-    { "UNBLOCKED", DUE__REPLY_ELSEWHERE },
+    { "READONLY", DUE__REPLY_READONLY },
+    { "UNBLOCKED", DUE__REPLY_READONLY },
     { "MOVED", DUE__REPLY_ELSEWHERE },
     { "ASK", DUE__REPLY_ELSEWHERE },
     { "OOM", DUE__REPLY_FULL },
@@ -27,6 +27,7 @@ static const struct {
     { "WRONGPASS", DUE__REPLY_DENIED },
     { "NOPERM", DUE__REPLY_DENIED },
     { "DENIED", DUE__REPLY_DENIED },
+    { "ERR unknown command", DUE__REPLY_DENIED },
     { "ERR invalid password", DUE__REPLY_DENIED },
     { "ERR Client sent AUTH", DUE__REPLY_DENIED },
     { "ERR AUTH", DUE__REPLY_DENIED },
@@ -48,4 +49,24 @@ enum due__reply_class due__reply_classify(const struct redisReply *reply)
             return meanings[i].class;
     }
     return DUE__REPLY_WRONG;
+}
+
+bool due__reply_is_unknown(const struct redisReply *reply)
+{
+    static const char begin[] = "ERR unknown command";
+
+    return reply->type == REDIS_REPLY_ERROR && (size_t)reply->len >= sizeof begin - 1 &&
+           memcmp(reply->str, begin, sizeof begin - 1) == 0;
+}
+
+void due__reply_command(const struct redisReply *reply, char name[DUE__REPLY_COMMAND])
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz|";
+    const char *at = reply->type == REDIS_REPLY_ERROR ? strpbrk(reply->str, "'`") : NULL;
+    size_t n = at != NULL ? strspn(at + 1, letters) : 0;
+
+    if (n >= DUE__REPLY_COMMAND || (n > 0 && at[1 + n] != *at))
+        n = 0;
+    memcpy(name, n > 0 ? at + 1 : "", n);
+    name[n] = '\0';
 }

@@ -53,49 +53,6 @@ void due__redis_log(struct due__redis *s, enum due_log_level level, const char *
     s->how.log(s->how.queue, level, text);
 }
 
-void due__redis_say(struct due__redis *s, const char *hint, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    vsnprintf(s->trouble, sizeof s->trouble, format, args);
-    va_end(args);
-    snprintf(s->hint, sizeof s->hint, "%s", hint);
-}
-
-void due__redis_unreadable(struct due__redis *s, const char *key, int rc)
-{
-    if (!s->unreadable_told)
-        due__redis_log(s, DUE_LOG_WARNING, "%.120s cannot be read: %s (%s)", key,
-                       rc == DUE_EACCES ? "the user must not" : "it holds something else",
-                       due_error_name(rc));
-    s->unreadable_told = true;
-}
-
-/* Where "later" is the answer, the connection is given up: its backoff is the pause. */
-int due__redis_error(struct due__redis *s, enum due__reply_class class)
-{
-    switch (class) {
-    case DUE__REPLY_AGAIN:
-    case DUE__REPLY_ELSEWHERE:
-    case DUE__REPLY_DISK:
-        due__link_down(s->link);
-        s->armed = false;
-        return DUE_ESTORE;
-    case DUE__REPLY_FULL:
-        due__redis_say(s, "raise its maxmemory", "the server is full");
-        return DUE_ENOSPC;
-    case DUE__REPLY_DENIED:
-        due__redis_say(s, "see docs/redis-layout.md for what the user must be allowed",
-                       "the server refuses the user a command or a key");
-        return DUE_EACCES;
-    default:
-        due__redis_say(s, "are the keys of this name used by something else?",
-                       "what is stored at %.100s makes no sense", s->where);
-        return DUE_ECORRUPT;
-    }
-}
-
 /* Guards S. */
 void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside)
 {
@@ -227,10 +184,7 @@ static int probe(struct due__redis *s, int64_t until_ns)
             rc = DUE_EAGAIN;
     }
     if (rc == DUE_EAGAIN) {
-        due__redis_say(s, "is the server there, and does it answer?",
-                       "the server at %.80s cannot be reached: %.60s", s->where,
-                       due__link_trouble(s->link));
-        rc = DUE_ESTORE;
+        rc = due__redis_unreached(s);
     } else if (rc == DUE_EACCES && s->trouble[0] == '\0') {
         due__redis_say(s, "check user and password", "the server at %.80s: %.90s", s->where,
                        due__link_trouble(s->link));
@@ -296,6 +250,7 @@ static int show(struct due__redis *s, int rc)
     s->shown.durability = s->durability;
     s->shown.connected = due__link_is_up(s->link);
     pthread_mutex_unlock(&s->lock);
+    due__redis_tell(s, rc);
     return rc;
 }
 

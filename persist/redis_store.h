@@ -1,6 +1,7 @@
 /* redis_store.h - the inside of the Redis store, shared by its files.
  *
  *   redis_store.c       opening, the verbs that are short, counters
+ *   redis_trouble.c     what is wrong with a server, for people
  *   redis_flight.c      commands out and their replies in, also over several calls
  *   redis_owner.c       who an owner is, and whether it still lives
  *   redis_survey.c      who the owner is, as the server has it
@@ -318,6 +319,9 @@ struct due__redis {
     struct due__redis_topic *dead;   /* C: the dead, as if they were a topic; or NULL yet */
     char trouble[192];               /* C: the text for the error of open */
     char hint[192];                  /* C */
+    char denied[DUE__REPLY_COMMAND]; /* C: the command that was refused last; empty: a key */
+    bool unknown;                    /* C: since the server does not know it */
+    bool away;                       /* C: it was told that the store cannot be used */
     pthread_mutex_t lock;            /* I */
     struct due_store_stats shown;    /* S */
 
@@ -329,13 +333,6 @@ int64_t due__redis_monotonic(void);
 int64_t due__redis_boottime(void);
 void due__redis_log(struct due__redis *s, enum due_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* A key that holds jobs cannot be read: said once, until all can. */
-void due__redis_unreadable(struct due__redis *s, const char *key, int rc);
-/* Remember what went wrong, for the error of open(). */
-void due__redis_say(struct due__redis *s, const char *hint, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* What an error reply is to the caller.  Never 0 for an error. */
-int due__redis_error(struct due__redis *s, enum due__reply_class class);
 void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside);
 bool due__redis_is_text(const redisReply *r);
 bool due__redis_is_array(const redisReply *r, size_t elements);
@@ -345,6 +342,21 @@ bool due__redis_is_fields(const redisReply *r, size_t elements);
 void due__redis_print(char text[24], int64_t number);
 /* A number of decimal digits and nothing else. */
 bool due__redis_digits(const char *text, size_t len, uint64_t *number);
+
+/* ---- redis_trouble.c */
+/* Remember what went wrong, for the error of open(). */
+void due__redis_say(struct due__redis *s, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The class of a reply; what is denied is remembered, to be told. */
+enum due__reply_class due__redis_classify(struct due__redis *s, const redisReply *reply);
+/* What an error reply is to the caller.  Never 0 for an error. */
+int due__redis_error(struct due__redis *s, enum due__reply_class class);
+/* Say why the server was not to be had in time.  DUE_ESTORE. */
+int due__redis_unreached(struct due__redis *s);
+/* A key that holds jobs cannot be read: said once, until all can. */
+void due__redis_unreadable(struct due__redis *s, const char *key, int rc);
+/* A call has ended with @rc. */
+void due__redis_tell(struct due__redis *s, int rc);
 
 /* ---- redis_flight.c */
 /* Clear the air for a flight of @kind and @tag.  1: it is under way already; 0: format it now, then
@@ -364,7 +376,7 @@ redisReply *due__flight_take(struct due__redis *s, size_t at);
 /* The link is of no use any more. */
 void due__flight_crash(struct due__redis *s);
 /* The class of the worst answer of the flight, kept ones included. */
-enum due__reply_class due__flight_worst(const struct due__redis *s);
+enum due__reply_class due__flight_worst(struct due__redis *s);
 /* No EXEC answers this to the transaction of the flight: what was done is not known, nor what the
  * answers of the link are worth. */
 bool due__flight_is_odd(const struct due__redis *s, const redisReply *exec);

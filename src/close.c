@@ -210,8 +210,9 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
         if (q->commits == NULL && due_clear_dead(q, DUE_ALL_TOPICS, &dead) == 0)
             discarded += dead;
         if (discarded > 0)
-            due__log(q, DUE_LOG_INFO, "%s: closed with %llu jobs discarded", q->name,
-                     (unsigned long long)discarded);
+            due__log(q, DUE_LOG_INFO, "%s: closed with %llu jobs %s", q->name,
+                     (unsigned long long)discarded,
+                     q->commits != NULL ? "left in the store" : "discarded");
         wake_all(q, true);
     }
     int rc = due__closer_wait(q, w, until, &ending);

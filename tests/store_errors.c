@@ -48,7 +48,7 @@ static const struct error {
     { "-EXECABORT Transaction discarded because of previous errors.", DUE_ECORRUPT },
     { "-WRONGTYPE Operation against a key holding the wrong kind of value", DUE_ECORRUPT },
     { "-ERR max number of clients reached", 0 },
-    { "-ERR unknown command", DUE_ECORRUPT },
+    { "-ERR unknown command", DUE_EACCES },
 };
 
 /* One of each type, and arrays of what no command answers. */

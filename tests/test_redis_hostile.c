@@ -307,7 +307,7 @@ static const struct {
 } errors[] = {
     { "OOM command not allowed when used memory > 'maxmemory'.", DUE__REPLY_FULL },
     { "MISCONF Redis is configured to save RDB snapshots, but", DUE__REPLY_DISK },
-    { "READONLY You can't write against a read only replica.", DUE__REPLY_ELSEWHERE },
+    { "READONLY You can't write against a read only replica.", DUE__REPLY_READONLY },
     { "MOVED 3999 127.0.0.1:6381", DUE__REPLY_ELSEWHERE },
     { "ASK 3999 127.0.0.1:6381", DUE__REPLY_ELSEWHERE },
     { "LOADING Redis is loading the dataset in memory", DUE__REPLY_AGAIN },
@@ -326,7 +326,7 @@ static const struct {
     { "NOSCRIPT No matching script. Please use EVAL.", DUE__REPLY_NOSCRIPT },
     { "EXECABORT Transaction discarded because of previous errors.", DUE__REPLY_ABORTED },
     { "WRONGTYPE Operation against a key holding the wrong kind", DUE__REPLY_WRONG },
-    { "ERR unknown command", DUE__REPLY_WRONG },
+    { "ERR unknown command", DUE__REPLY_DENIED },
     { "BUSYGROUP Consumer Group name already exists", DUE__REPLY_WRONG },
     { "BUSYKEY Target key name already exists.", DUE__REPLY_WRONG },
     { "OO", DUE__REPLY_WRONG },

@@ -319,13 +319,28 @@ static const struct trial {
     { ZSET, true, { "DEL" } },
 };
 
-/* Try one: 0, 1: refused, or -1: no answer. */
-static int try_one(struct doctor *d, const struct trial *t, char keys[4][192])
+/* What came of a trial. */
+enum outcome { DONE, DENIED, UNKNOWN, READS_ONLY, NO_DISK, NO_ANSWER };
+
+static enum outcome outcome_of(const redisReply *answer)
+{
+    switch (due__reply_classify(answer)) {
+    case DUE__REPLY_FINE:
+        return DONE;
+    case DUE__REPLY_READONLY:
+        return READS_ONLY;
+    case DUE__REPLY_DISK:
+        return NO_DISK;
+    default:
+        return due__reply_is_unknown(answer) ? UNKNOWN : DENIED;
+    }
+}
+
+static enum outcome try_one(struct doctor *d, const struct trial *t, char keys[4][192])
 {
     const char *words[10] = { t->words[0] };
     size_t n = 1;
     redisReply *answer;
-    int refused;
 
     if (t->key != NO_KEY)
         words[n++] = keys[t->key];
@@ -333,10 +348,10 @@ static int try_one(struct doctor *d, const struct trial *t, char keys[4][192])
         words[n++] = t->words[i];
     answer = ctl_server_ask(&d->server, words);
     if (answer == NULL)
-        return -1;
-    refused = answer->type == REDIS_REPLY_ERROR;
+        return NO_ANSWER;
+    enum outcome outcome = outcome_of(answer);
     freeReplyObject(answer);
-    return refused;
+    return outcome;
 }
 
 static void add_name(char *list, size_t room, const char *name)
@@ -353,6 +368,8 @@ static bool look_at_permissions(struct doctor *d)
     char keys[4][192] = { "" };
     char needed[256] = "";
     char wanted[256] = "";
+    char unknown[256] = "";
+    bool came[NO_ANSWER] = { false };
     uint64_t random = 0;
 
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
@@ -361,15 +378,24 @@ static bool look_at_permissions(struct doctor *d)
         snprintf(keys[i], sizeof keys[i], "due:{%s}:doctor:%016" PRIx64 ":%s", d->queue, random,
                  types[i]);
     for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
-        int refused = try_one(d, &trials[i], keys);
+        enum outcome outcome = try_one(d, &trials[i], keys);
 
-        if (refused < 0)
+        if (outcome == NO_ANSWER)
             return false;
-        if (refused > 0 && trials[i].important)
+        came[outcome] = true;
+        if (outcome == UNKNOWN)
+            add_name(unknown, sizeof unknown, trials[i].words[0]);
+        else if (outcome == DENIED && trials[i].important)
             add_name(needed, sizeof needed, trials[i].words[0]);
-        else if (refused > 0)
+        else if (outcome == DENIED)
             add_name(wanted, sizeof wanted, trials[i].words[0]);
     }
+    if (came[READS_ONLY])
+        change(d, "writes", "refused, it is read-only (READONLY): name its primary");
+    if (came[NO_DISK])
+        change(d, "writes", "refused, its disk is full or fails (MISCONF): make room, see its log");
+    if (unknown[0] != '\0')
+        change(d, "commands", "not known to it, renamed or disabled:%s", unknown);
     if (needed[0] != '\0')
         change(d, "permissions", "refused on due:{%s}:* :%s", d->queue, needed);
     else
