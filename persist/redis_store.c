@@ -519,6 +519,7 @@ int due_redis_open(due_store **store, const char *url, const due_redis_options *
     const due_redis_options *o = options != NULL ? options : &plain;
     int rc = check(o, error);
 
+    *store = NULL;
     if (rc == 0)
         rc = due__address_parse(&address, url, error);
     if (rc != 0)

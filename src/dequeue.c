@@ -558,13 +558,11 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     struct due__slot s;
     int rc = 0;
 
-    if (due__forked(q))
-        return DUE_EFORK;
-    if (timeout_ns < 0)
-        return DUE_EINVAL;
+    if (due__forked(q) || timeout_ns < 0)
+        return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
     if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || due__vet(q, &s, 1, &rc) == 0)
         rc = due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL);
     else
         due__hand_over(q, &s, 1, 0, job);
-    return rc < 0 ? rc : 0;
+    return due__one_or_none(job, rc);
 }

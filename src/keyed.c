@@ -570,18 +570,18 @@ int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
 int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
 {
     struct holder h;
-    bool found;
-    int rc;
 
     if (due__forked(q))
-        return DUE_EFORK;
+        return due__one_or_none(job, DUE_EFORK);
     bool inside = due__inside_stored(q);
-    do {
-        rc = find(q, key, len, &h);
-        found = rc == 0;
-        if (found)
-            rc = due__cancel_any(q, h.number, h.generation, &h.name, job);
-    } while (found && rc == DUE_ENOENT); /* it went meanwhile, or lost the key: is there another? */
+    int rc = find(q, key, len, &h);
+    while (rc == 0) {
+        rc = due__cancel_any(q, h.number, h.generation, &h.name, job);
+        if (rc == 0)
+            break;
+        if (rc == DUE_ENOENT) /* it went meanwhile, or lost the key: is there another? */
+            rc = find(q, key, len, &h);
+    }
     due__inside_end(q, inside);
-    return rc;
+    return due__one_or_none(job, rc);
 }

@@ -246,6 +246,8 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
  * *@quit is not 0 it does not wait, DUE_ETIMEDOUT; who sets it then calls due__quit_ring(). */
 int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
                   int64_t lease_ns, int64_t timeout_ns, const uint32_t *quit);
+/* What a call for one job answers that got @rc; without the job *@job, unless NULL, is zeroed. */
+int due__one_or_none(due_job *job, int rc);
 
 /* ---- nap.c ---- */
 

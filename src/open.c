@@ -326,6 +326,7 @@ int due_open(due_queue **queue, const due_options *options, due_error *error)
     struct due__alloc alloc;
     struct due__clock clock;
 
+    *queue = NULL;
     if (error != NULL)
         *error = (due_error){ "", "" };
     int rc = options_check(o, error);

@@ -4,6 +4,17 @@
  */
 #include "core.h"
 
+#include <string.h>
+
+int due__one_or_none(due_job *job, int rc)
+{
+    if (rc >= 0)
+        return 0;
+    if (job != NULL)
+        memset(job, 0, sizeof *job);
+    return rc;
+}
+
 int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
                       int64_t timeout_ns)
 {
@@ -12,9 +23,7 @@ int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, 
 
 int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t timeout_ns)
 {
-    int rc = due__take_out(q, topics, n, job, 1, 0, timeout_ns, NULL);
-
-    return rc < 0 ? rc : 0;
+    return due__one_or_none(job, due__take_out(q, topics, n, job, 1, 0, timeout_ns, NULL));
 }
 
 int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
@@ -28,14 +37,10 @@ int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, 
 int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t lease_ns,
                      int64_t timeout_ns)
 {
-    int rc = due_reserve_batch(q, topics, n, job, 1, lease_ns, timeout_ns);
-
-    return rc < 0 ? rc : 0;
+    return due__one_or_none(job, due_reserve_batch(q, topics, n, job, 1, lease_ns, timeout_ns));
 }
 
 int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns)
 {
-    int rc = due_reserve_batch(q, NULL, 0, job, 1, lease_ns, timeout_ns);
-
-    return rc < 0 ? rc : 0;
+    return due__one_or_none(job, due_reserve_batch(q, NULL, 0, job, 1, lease_ns, timeout_ns));
 }

@@ -32,6 +32,7 @@ int due_signals_open(due_signals **signals, const int *numbers, size_t n)
     sigset_t set;
     sigset_t before;
 
+    *signals = NULL;
     if (set_of(numbers, n, &set) != 0)
         return DUE_EINVAL;
     due_signals *s = calloc(1, sizeof *s);

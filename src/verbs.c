@@ -289,11 +289,11 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
 int due_cancel(due_queue *q, due_id id, due_job *job)
 {
     if (due__forked(q))
-        return DUE_EFORK;
+        return due__one_or_none(job, DUE_EFORK);
     bool inside = due__inside_stored(q);
     int rc = cancel(q, id, job);
     due__inside_end(q, inside);
-    return rc;
+    return due__one_or_none(job, rc);
 }
 
 #define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */

@@ -164,6 +164,7 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
     const due_workers_options none = { .size = DUE_WORKERS_INIT };
     const due_workers_options *o = options != NULL ? options : &none;
 
+    *workers = NULL;
     if (due__forked(q))
         return DUE_EFORK;
     if (options_check(o, threads) != 0 || topic_count > DUE_TOPIC_MAX ||

@@ -286,7 +286,9 @@ Test(redis_options, are_checked)
     for (size_t i = 0; i < 10; i++)
         cr_expect_eq(due_redis_open(&store, "redis://h", &bad[i], &error), DUE_EINVAL, "%d",
                      (int)i);
+    store = (due_store *)&error;
     cr_expect_eq(due_redis_open(&store, "nonsense", NULL, &error), DUE_EINVAL);
+    cr_expect_null(store, "so that due_redis_free() does nothing");
     cr_assert_eq(due_redis_open(&store, "redis://h", NULL, NULL), 0);
     due_redis_free(store);
     due_redis_free(NULL);

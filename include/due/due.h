@@ -10,7 +10,8 @@
  *            Timeouts are counted on the monotonic clock, whatever the queue's clock (on a manual
  *            clock: on that clock).  0 does not wait; DUE_FOREVER waits without end.
  *   Errors   A call that can fail returns 0 (or a number) or a negative DUE_E* code, and then has
- *            changed nothing.
+ *            changed nothing, nor what its arguments point to, but where it says so; only a handle
+ *            (*queue, a single *job) is then NULL or zero, so that giving it back does nothing.
  *   Store    With a store, a call that changes something waits for it, for up to its own timeout or
  *            store_timeout_ns, and may also answer DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES,
  *            DUE_EDURABILITY, DUE_EFENCED: nothing has changed; or DUE_EINDOUBT, the one exception:
@@ -628,7 +629,7 @@ DUE_API int due_topic_retry(due_queue *q, int topic, const due_retry *retry) DUE
 /**
  * Hand a dead job out again, at once, as if it never had been: no attempts, no failures, and of its
  * time limit only what it was given anew.  due_kick_all: all of @topic (or DUE_ALL_TOPICS), and
- * *@kicked, unless NULL, gets their number.
+ * *@kicked, unless NULL, gets their number, also if a store fails when some are back.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   DUE_ENOENT (not dead), DUE_EINVAL, DUE_ECLOSED, DUE_EFORK; with a store as said above
@@ -637,7 +638,7 @@ DUE_API int due_kick(due_queue *q, due_id id) DUE_NONNULL(1);
 DUE_API int due_kick_all(due_queue *q, int topic, uint64_t *kicked) DUE_NONNULL(1);
 
 /**
- * List dead jobs, as due_list() those that wait.  due_clear_dead: discard those of @topic.
+ * List dead jobs, as due_list() those that wait.  due_clear_dead: discard them, as due_clear().
  *
  * Threads:  any
  * Errors:   DUE_EINVAL, DUE_EFORK; with a store as said above
@@ -876,8 +877,7 @@ DUE_API int due_fd(due_queue *q) DUE_NONNULL(1) DUE_MUST_CHECK;
 /**
  * Do the proxies' work in the calling thread: sort in what was submitted, move what is due.  The
  * answer is the number of jobs ready to be taken, at most INT_MAX (while a limit or a group keeps
- * others back, cancelled ones may be counted).  *@next_ns, unless NULL, gets the next deadline,
- * DUE_FOREVER if there is none.
+ * others back, cancelled ones may be counted).  *@next_ns, unless NULL, gets due_next_deadline().
  *
  * Threads:  any; needed only with DUE_PROXIES_NEVER, allowed always
  * Errors:   DUE_EFORK

@@ -58,8 +58,8 @@ typedef struct due_redis_options {
  *
  * Threads:  any
  * Owner:    the caller, until a due_open() that succeeds: from then on the queue
- * Errors:   DUE_EINVAL, DUE_ENOTSUP (rediss, redis-sentinel, redis-cluster), DUE_ENOMEM; @error,
- *           unless NULL, says what is wrong, never with the password
+ * Errors:   DUE_EINVAL, DUE_ENOTSUP (rediss, redis-sentinel, redis-cluster), DUE_ENOMEM; *@store is
+ *           NULL then, and @error, unless NULL, says what is wrong, never with the password
  */
 DUE_API int due_redis_open(due_store **store, const char *url, const due_redis_options *options,
                            due_error *error) DUE_NONNULL(1, 2) DUE_MUST_CHECK;

@@ -29,7 +29,7 @@ typedef struct due_signals due_signals;
  * Owner:    the caller, until due_signals_close()
  * Cost:     a descriptor
  * Errors:   DUE_EINVAL (none, no such signal, or one that cannot be blocked), DUE_ENOMEM, DUE_ESYS
- *           (no descriptor to be had)
+ *           (no descriptor to be had); *@signals is NULL then
  */
 DUE_API int due_signals_open(due_signals **signals, const int *numbers, size_t n)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
