@@ -151,6 +151,7 @@ static enum finding look(struct due_queue *q, const void *bytes, size_t len, uin
 {
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 of keys.c */
 
+    *h = (struct holder){ .live = false };
     if (q->commits != NULL)
         h->news = due__commit_news(q->commits);
     if (keys == NULL)
