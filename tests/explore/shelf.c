@@ -228,6 +228,15 @@ void shelf_mend(struct shelf *it)
     it->away = it->doubt = it->deaf = it->full = it->refuses = 0;
 }
 
+unsigned shelf_count(const struct shelf *it)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < SHELF_JOBS; i++)
+        n += it->job[i].there;
+    return n;
+}
+
 const struct shelf_job *shelf_get(const struct shelf *it, due_id id)
 {
     for (unsigned i = 0; i < SHELF_JOBS; i++) {

@@ -45,6 +45,7 @@ void shelf_make(struct shelf *it, size_t batch_max);
 void shelf_mend(struct shelf *it);
 /* NULL: it is not there. */
 const struct shelf_job *shelf_get(const struct shelf *it, due_id id);
+unsigned shelf_count(const struct shelf *it);
 
 /* A queue that was opened with it need not read it first: there is nothing, and that is no part of
  * these scenarios. */

@@ -99,6 +99,7 @@ static void stored_check(void)
             explore_check(!there, "job %u was refused, and is there", i);
         waiting += there;
     }
+    explore_check(shelf_count(&shop->shelf) == waiting, "a job is there whose enqueue was refused");
     explore_check(s.unsettled_bytes == 0, "%llu bytes are on no way",
                   (unsigned long long)s.unsettled_bytes);
     explore_check(s.waiting == (shop->closed ? 0 : waiting), "%llu wait, not %llu",
