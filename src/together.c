@@ -105,8 +105,8 @@ int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
         if (!due__clearable(q, at, topic, &w))
             continue;
         rc = due__claim_settled(q, at, due__word_generation(w), &w);
-        if (rc == DUE_ENOENT || rc == DUE_EBUSY) {
-            rc = 0;
+        if (rc == DUE_ENOENT || rc == DUE_EBUSY || rc == DUE_ECLOSED) {
+            rc = 0; /* closed: the PUT of that one is refused by who sends, who sees to it */
             continue;
         }
         if (rc == 0 && clear_alone(q, at, w))
