@@ -156,6 +156,7 @@ static void late_cancelled_setup(void)
 static void race_head_setup(void)
 {
     open_without_proxies();
+    lab->named = true; /* else it may be another topic's turn, and all that is due is moved */
     lab_put(0, 0, LAB_AT(-5), 0);
     explore_thread("taker", act_take_now, NULL);
     explore_thread("canceller", act_cancel, as_arg(0));
@@ -183,6 +184,7 @@ static void take_topic_one_now(void *arg)
 static void pause_head_setup(void)
 {
     open_without_proxies();
+    lab->named = true; /* else it may be another topic's turn, and all that is due is moved */
     lab_put(0, 0, LAB_AT(-5), 0);
     explore_thread("taker", take_topic_one_now, NULL);
     explore_thread("pauser", pause_and_take, NULL);
@@ -202,6 +204,7 @@ static void put_ahead_and_take(void *arg)
 static void head_behind_line_setup(void)
 {
     open_without_proxies();
+    lab->named = true; /* else it may be another topic's turn, and all that is due is moved */
     lab_put(0, 0, LAB_AT(-5), 0);
     lab_show();
     lab_put(2, 0, LAB_AT(DUE_MS(1)), 0);

@@ -154,8 +154,8 @@ int lab_take(int topic, int64_t timeout_ns)
     explore_note("take");
     begin_take(&b);
     lab->waiting[topic] += timeout_ns > 0;
-    int rc = topic == 0 ? due_dequeue(lab->q, &job, timeout_ns)
-                        : due_dequeue_from(lab->q, &topic, 1, &job, timeout_ns);
+    int rc = topic == 0 && !lab->named ? due_dequeue(lab->q, &job, timeout_ns)
+                                       : due_dequeue_from(lab->q, &topic, 1, &job, timeout_ns);
     lab->waiting[topic] -= timeout_ns > 0;
     if (rc != 0)
         explore_note("take: %s", due_error_name(rc));

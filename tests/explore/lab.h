@@ -46,6 +46,7 @@ struct lab {
     unsigned waiting[3]; /* consumers that wait for any topic, for topic 1, for topic 2 */
     bool closed;         /* a close has answered 0 */
     bool paused;         /* some topic may be paused: nobody need be served */
+    bool named;          /* who takes of topic 0 says so, instead of any */
     unsigned events;     /* beginnings and ends of takes so far */
 };
 extern struct lab *lab;
