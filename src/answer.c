@@ -104,10 +104,11 @@ static enum due__purpose ends_by(const struct due_queue *q, uint32_t number)
 /* A claimed job is acked. */
 static int ack_claimed(struct due_queue *q, uint32_t number)
 {
+    struct due__deadline by = { 0 };
     int rc = 0;
 
     if (q->commits != NULL)
-        rc = due__commit_one(q, number, ends_by(q, number), 0);
+        rc = due__commit_one(q, number, ends_by(q, number), 0, &by);
     else if (!due__repeat_acked(q, number))
         due__ack_end(q, number);
     if (!answers(rc))
@@ -160,7 +161,7 @@ struct acks {
 };
 
 /* @n claimed jobs are acked: those that leave, and after them those that come again. */
-static void send_acks(struct due_queue *q, struct acks *a, size_t n)
+static void send_acks(struct due_queue *q, struct acks *a, size_t n, struct due__deadline *by)
 {
     for (size_t i = 0; i < n; i++)
         a->purpose[i] = (uint8_t)ends_by(q, a->claimed[i]);
@@ -173,7 +174,7 @@ static void send_acks(struct due_queue *q, struct acks *a, size_t n)
                 a->chosen[count++] = a->claimed[i];
         }
         if (count > 0)
-            due__commit_all(q, a->chosen, count, which, 0, a->rc);
+            due__commit_all(q, a->chosen, count, which, 0, by, a->rc);
         count = 0;
         for (size_t i = 0; i < n; i++) {
             if (a->purpose[i] == which)
@@ -183,7 +184,8 @@ static void send_acks(struct due_queue *q, struct acks *a, size_t n)
 }
 
 /* What can be acked is claimed and sent together. */
-static void ack_stored(struct due_queue *q, struct acks *a, due_job *jobs, size_t n)
+static void ack_stored(struct due_queue *q, struct acks *a, due_job *jobs, size_t n,
+                       struct due__deadline *by)
 {
     size_t count = 0;
     uint64_t w;
@@ -200,7 +202,7 @@ static void ack_stored(struct due_queue *q, struct acks *a, due_job *jobs, size_
             let_go(q, &jobs[i], a->number[i]);
     }
     if (count > 0)
-        send_acks(q, a, count);
+        send_acks(q, a, count, by);
     count = 0;
     for (size_t i = 0; i < n; i++) {
         if (a->results[i] != 0)
@@ -225,7 +227,8 @@ static size_t of_one_queue(const due_job *jobs, size_t n)
 
 /* Jobs of one queue, ACKS_AT_ONCE at most: how many were acked.  Without memory for it with a store
  * too one by one. */
-static int ack_some(struct due_queue *q, due_job *jobs, size_t n, int *results)
+static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__deadline *by,
+                    int *results)
 {
     struct acks *a = NULL;
     int acked = 0;
@@ -233,7 +236,7 @@ static int ack_some(struct due_queue *q, due_job *jobs, size_t n, int *results)
     if (n > 1 && q != NULL && !due__forked(q) && q->commits != NULL)
         a = due__alloc_raw(&q->alloc, sizeof *a);
     if (a != NULL)
-        ack_stored(q, a, jobs, n);
+        ack_stored(q, a, jobs, n, by);
     for (size_t i = 0; i < n; i++) {
         int rc = a != NULL ? a->results[i] : ack(&jobs[i]);
 
@@ -248,6 +251,7 @@ static int ack_some(struct due_queue *q, due_job *jobs, size_t n, int *results)
 
 int due_ack_batch(due_job *jobs, size_t n, int *results)
 {
+    struct due__deadline by = { 0 };
     int acked = 0;
 
     if (n > INT_MAX)
@@ -255,7 +259,8 @@ int due_ack_batch(due_job *jobs, size_t n, int *results)
     for (size_t at = 0; at < n;) {
         size_t some = of_one_queue(jobs + at, n - at);
 
-        acked += ack_some(jobs[at].queue, jobs + at, some, results != NULL ? results + at : NULL);
+        acked +=
+            ack_some(jobs[at].queue, jobs + at, some, &by, results != NULL ? results + at : NULL);
         at += some;
     }
     return acked;
@@ -264,10 +269,11 @@ int due_ack_batch(due_job *jobs, size_t n, int *results)
 /* A claimed job waits again, until @at_ns. */
 static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
 {
+    struct due__deadline by = { 0 };
     struct due__tenure t;
 
     if (q->commits != NULL)
-        return due__commit_one(q, number, DUE__GIVE_BACK, at_ns);
+        return due__commit_one(q, number, DUE__GIVE_BACK, at_ns, &by);
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
     due__step(q, number, DUE__S_RETRIED, 0);
     due__enter(q, &t);
@@ -282,11 +288,12 @@ static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
 static int bury(struct due_queue *q, uint32_t number, enum due_cause cause, const char *reason)
 {
     int64_t deadline = due__load_relaxed(&due__lease_at(q, number)->deadline_ns); /* R1 */
+    struct due__deadline by = { 0 };
     uint32_t *failures = &due__lease_at(q, number)->failures;
     uint32_t failed = cause == DUE_CAUSE_ATTEMPTS;
 
     due__add_relaxed(failures, failed); /* no edge: a counter; the job is ours */
-    int rc = due__bury(q, number, deadline, cause, reason);
+    int rc = due__bury(q, number, deadline, cause, reason, &by);
     if (rc == 0 || rc == DUE_EINDOUBT)
         due__lease_answered(q);
     else
@@ -316,12 +323,13 @@ static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
 /* A claimed job that was cancelled meanwhile leaves.  As due__commit_one(). */
 static int end_revoked(struct due_queue *q, uint32_t number)
 {
+    struct due__deadline by = { 0 };
     int rc = 0;
 
     if (q->commits == NULL)
         due__cancel_end(q, number);
     else
-        rc = due__commit_one(q, number, DUE__CANCEL, 0);
+        rc = due__commit_one(q, number, DUE__CANCEL, 0, &by);
     if (answers(rc))
         due__lease_answered(q);
     return rc;
@@ -424,9 +432,10 @@ int due__lease_extend(due_job *job, int64_t lease_ns)
 int due_extend(due_job *job, int64_t lease_ns)
 {
     struct due_queue *q = job->queue;
+    struct due__deadline by = { 0 };
     int rc = due__lease_extend(job, lease_ns);
 
-    return rc == 0 && q->commits != NULL ? due__commit_held(q) : rc;
+    return rc == 0 && q->commits != NULL ? due__commit_held(q, &by) : rc;
 }
 
 int due__lease_release(due_job *job)

@@ -17,9 +17,8 @@
 #include "keys.h"
 #include "update.h"
 
-#define TAKEN_AT_ONCE 256u /* jobs that one call takes out at a time */
-#define PIECES        2u   /* of a full batch, where a call has many changes */
-#define PIECE_MIN     64u  /* changes */
+#define PIECES    2u  /* of a full batch, where a call has many changes */
+#define PIECE_MIN 64u /* changes */
 
 /* ---- Calls that wait ---- */
 
@@ -173,7 +172,7 @@ void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t unt
 {
     struct due__commits *c = q->commits;
 
-    bool self = a != NULL && q->proxies != DUE_PROXIES_ALWAYS;
+    bool self = a != NULL && (q->proxies != DUE_PROXIES_ALWAYS || a->polls);
     if (!self && !due__load_seq(&c->stopping)) { /* G2 */
         if (!due__lock_held(&c->key))            /* G1: its holder will look */
             call_proxy(q);
@@ -183,6 +182,18 @@ void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t unt
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the store's calls may be points */
     if (due__lock_try(&c->key))                              /* G1: else its holder will look */
         due__commit_leave(q, due__commit_work(q, a, until_ns));
+    pthread_setcancelstate(cancel, NULL);
+}
+
+/* What can be sent without waiting. */
+static void commit_try(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
+    if (due__lock_try(&c->key))                              /* G1: as above */
+        due__commit_leave(q, due__commit_work(q, NULL, due__monotonic_now()));
     pthread_setcancelstate(cancel, NULL);
 }
 
@@ -305,16 +316,16 @@ static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpo
 }
 
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
-                    int64_t want_ns)
+                    int64_t want_ns, struct due__deadline *by)
 {
     struct due__commits *c = q->commits;
-    bool waits = !c->async || purpose == DUE__LEND;
+    bool waits = (!c->async && !by->polls) || purpose == DUE__LEND;
     uint64_t bytes = 0;
     int64_t until = 0;
     bool back;
 
     if (waits || purpose == DUE__UPDATE)
-        until = due__time_add(due__monotonic_now(), c->timeout_ns);
+        until = due__deadline_at(q, by);
     if (purpose == DUE__UPDATE) {
         bytes = due__draft_bytes((struct due__draft *)(intptr_t)want_ns);
         int rc = due__owed_take(q, bytes, until);
@@ -326,12 +337,12 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
                    : submit_only(q, number, purpose, want_ns);
     if (waits ? back : rc != 0)
         due__owed_give(c, bytes);
+    if (rc == 0 && by->polls)
+        commit_try(q);
     return rc;
 }
 
-/* The call wants to know of each job how its change ended: also when the job is somebody else's by
- * then. */
-static void ask_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results)
+void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results)
 {
     a->numbers = numbers;
     a->results = results;
@@ -339,9 +350,9 @@ static void ask_each(struct due__asked *a, const uint32_t *numbers, size_t n, in
 }
 
 /* A piece at a time: the store works on one while the next is left. */
-static void submit_pieces(struct due_queue *q, const uint32_t *numbers, size_t n,
-                          enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
-                          int64_t until_ns)
+void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                           int64_t until_ns)
 {
     size_t piece = due__commit_piece(q->commits);
 
@@ -353,7 +364,8 @@ static void submit_pieces(struct due_queue *q, const uint32_t *numbers, size_t n
 }
 
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                     enum due__purpose purpose, int64_t want_ns, int *results)
+                     enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
+                     int *results)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
@@ -366,9 +378,9 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
         results[i] = DUE_ENOMEM;
     if (!waits || !due__asked_begin(q, &a, (uint32_t)n, 0))
         return;
-    ask_each(&a, numbers, n, results);
-    int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
-    submit_pieces(q, numbers, n, purpose, want_ns, &a, until);
+    due__asked_each(&a, numbers, n, results);
+    int64_t until = due__deadline_at(q, by);
+    due__commit_leave_all(q, numbers, n, purpose, want_ns, &a, until);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     for (size_t i = 0; i < n; i++) {
@@ -379,100 +391,6 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
     }
     due__asked_settle(c, &a);
     due__asked_end(q, &a);
-}
-
-/* The taken jobs whose removal has landed, to the front; the others wait again. */
-static size_t sort_out(struct due_queue *q, struct due__slot *slots, size_t n, struct due__asked *a)
-{
-    struct due__commits *c = q->commits;
-    bool settled[TAKEN_AT_ONCE];
-    size_t kept = 0;
-    bool doubt;
-
-    for (size_t i = 0; i < n; i++) {
-        bool back = give_up(c, a->numbers[i], a, &doubt);
-
-        settled[i] = !back && !doubt; /* of what is in doubt takes care who sends */
-        if (back)
-            due__unclaim(q, a->numbers[i], true);
-    }
-    due__asked_settle(c, a);
-    for (size_t i = 0; i < n; i++) {
-        if (settled[i] && a->results[i] == 0)
-            slots[kept++] = slots[i];
-        else if (settled[i])
-            due__unclaim(q, a->numbers[i], true);
-    }
-    return kept;
-}
-
-int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
-                     enum due__purpose purpose)
-{
-    struct due__commits *c = q->commits;
-    uint32_t numbers[TAKEN_AT_ONCE];
-    int results[TAKEN_AT_ONCE];
-    struct due__asked a;
-
-    assert(n <= TAKEN_AT_ONCE);
-    if (!due__asked_begin(q, &a, (uint32_t)n, 0)) {
-        due__put_back(q, slots, n);
-        return DUE_ENOMEM;
-    }
-    for (size_t i = 0; i < n; i++) {
-        numbers[i] = due__slot_job(slots[i]);
-        __builtin_prefetch(due__stored_at(c, numbers[i]), 1); /* of jobs that came in long ago */
-    }
-    ask_each(&a, numbers, n, results);
-    int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
-    submit_pieces(q, numbers, n, purpose, 0, &a, until);
-    due__commit_go(q, &a, until);
-    due__asked_wait(q, &a, until);
-    size_t kept = sort_out(q, slots, n, &a);
-    int rc = a.rc;
-    due__asked_end(q, &a);
-    if (kept > 0)
-        return (int)kept;
-    return rc != 0 ? rc : due__commit_excuse(q);
-}
-
-/* Of taken jobs those with a limit of attempts to the front: how many. */
-static size_t limited_first(struct due_queue *q, struct due__slot *slots, size_t n)
-{
-    size_t first = 0;
-
-    for (size_t i = 0; !q->attempts_lazy && i < n; i++) {
-        struct due__slot s = slots[i];
-
-        if (!due__lease_limited(q, due__job_at(&q->slab, due__slot_job(s))))
-            continue;
-        slots[i] = slots[first];
-        slots[first++] = s;
-    }
-    return first;
-}
-
-int due__commit_lease(struct due_queue *q, struct due__slot *slots, size_t n)
-{
-    int rc = due__commit_held(q);
-
-    if (rc != 0) {
-        due__put_back(q, slots, n);
-        return rc;
-    }
-    size_t limited = limited_first(q, slots, n);
-    if (limited == 0)
-        return (int)n;
-    rc = due__lease_records(q, slots, limited); /* the attempts are counted there */
-    if (rc != 0) {
-        due__put_back(q, slots, n);
-        return rc;
-    }
-    rc = due__commit_take(q, slots, limited, DUE__ATTEMPT);
-    size_t kept = rc > 0 ? (size_t)rc : 0;
-    memmove(slots + kept, slots + limited, (n - limited) * sizeof *slots);
-    kept += n - limited;
-    return kept > 0 ? (int)kept : rc;
 }
 
 int due__commit_state(const struct due_queue *q)

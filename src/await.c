@@ -14,10 +14,20 @@
 #include "atomic.h"
 #include "core.h"
 
-int due__commit_held(struct due_queue *q)
+int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by)
+{
+    int64_t limit = q->commits->timeout_ns;
+
+    if (by->timeout_ns > 0 && by->timeout_ns < limit)
+        limit = by->timeout_ns;
+    if (by->at_ns == 0)
+        by->at_ns = due__time_add(due__monotonic_now(), limit);
+    return by->at_ns;
+}
+
+int due__commit_held(struct due_queue *q, struct due__deadline *by)
 {
     struct due__commits *c = q->commits;
-    int64_t until_ns = due__time_add(due__monotonic_now(), c->timeout_ns);
     struct due__asked a;
     int rc = DUE_ETIMEDOUT;
 
@@ -25,6 +35,7 @@ int due__commit_held(struct due_queue *q)
         return due__commit_state(q);
     if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is renewed */
         return DUE_ENOMEM;
+    int64_t until_ns = due__deadline_at(q, by);
     due__bell_ring(&q->enqueue_bell); /* the proxy will look */
     while (rc == DUE_ETIMEDOUT) {
         if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping)) /* G2 */
@@ -55,34 +66,107 @@ static bool known(struct due_queue *q, due_id id, uint32_t *number, uint32_t *ge
     return due__word_state(w) != DUE__FREE;
 }
 
-/* While the store is read: who has the key finishes his page, then we look for @id alone. */
-static int look_for(struct due_queue *q, due_id id)
+/* With the key, while the store is read: the job @id alone.  DUE_EAGAIN: not in time. */
+static int look_for(struct due_queue *q, due_id id, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     uint32_t number;
     uint32_t generation;
-    int cancel;
-    int rc = 0;
 
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);      /* as in due__commit_go() */
-    due__lock_acquire(&c->key);                                   /* G1 */
     if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
-        rc = due__commit_excuse(q);
-    else if (due__load_seq(&c->loading) && !known(q, id, &number, &generation)) /* G2 */
-        rc = due__restore_one(q, id, due__time_add(due__monotonic_now(), c->timeout_ns));
-    due__commit_leave(q, false);
+        return due__commit_excuse(q);
+    if (!due__load_seq(&c->loading) || known(q, id, &number, &generation)) /* G2 */
+        return 0;
+    return due__restore_one(q, id, until_ns);
+}
+
+/* Under the calls' lock: the next call that looks for a job; NULL: none does. */
+static struct due__asked *next_find(const struct due__commits *c)
+{
+    struct due__asked *a = c->first;
+
+    while (a != NULL && a->find == NULL)
+        a = a->next;
+    return a;
+}
+
+/* A call whose job is being looked for waits for that: it may be looked for a while longer than it
+ * has time, if somebody else waits longer. */
+void due__commit_finds(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (;;) {
+        due__lock_acquire(&c->calls);
+        struct due__asked *a = next_find(c);
+        if (a == NULL)
+            break;
+        due_id id = *a->find;
+        int64_t until = a->until_ns;
+        a->find = NULL;
+        due__lock_release(&c->calls);
+        int rc = look_for(q, id, until);
+        due__lock_acquire(&c->calls);
+        a->rc = rc;
+        due__asked_less(a);
+        due__bell_ring(&a->waiter->bell);
+        due__lock_release(&c->calls);
+    }
+    due__lock_release(&c->calls);
+}
+
+/* Who has the key may be about something else that takes long: then the proxy looks, as soon as it
+ * has it, and the call waits for that no longer than it would for the store. */
+static int ask_for(struct due_queue *q, due_id id, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+
+    if (!due__asked_begin(q, &a, 1, 0))
+        return DUE_ENOMEM;
+    due__lock_acquire(&c->calls);
+    a.find = &id;
+    a.until_ns = until_ns;
+    due__lock_release(&c->calls);
+    due__bell_ring(&q->enqueue_bell);
+    due__asked_wait(q, &a, until_ns);
+    due__lock_acquire(&c->calls);
+    bool looked = a.find == NULL;
+    a.find = NULL;
+    due__lock_release(&c->calls);
+    if (looked)
+        due__asked_settle(c, &a);
+    int rc = looked ? a.rc : due__commit_excuse(q);
+    due__asked_end(q, &a);
+    return rc;
+}
+
+static int find_stored(struct due_queue *q, due_id id, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+    int rc;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as in due__commit_go() */
+    if (due__lock_try(&c->key)) {                            /* G1 */
+        rc = look_for(q, id, until_ns);
+        due__commit_leave(q, false);
+    } else {
+        rc = ask_for(q, id, until_ns);
+    }
     pthread_setcancelstate(cancel, NULL);
     return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;
 }
 
-int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation)
+int due__commit_find(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
+                     uint32_t *generation)
 {
     struct due__commits *c = q->commits;
 
     if (known(q, id, number, generation))
         return 0;
     if (due__load_seq(&c->loading)) { /* G2 */
-        int rc = look_for(q, id);
+        int rc = find_stored(q, id, due__deadline_at(q, by));
 
         if (rc != 0)
             return rc;
@@ -134,11 +218,11 @@ int due__commit_mended(struct due_queue *q, int64_t until_ns)
     return wait_cleared(q, &q->commits->lacking, until_ns);
 }
 
-int due__commit_loaded(struct due_queue *q)
+int due__commit_loaded(struct due_queue *q, struct due__deadline *by)
 {
-    struct due__commits *c = q->commits;
-
-    return wait_cleared(q, &c->loading, due__time_add(due__monotonic_now(), c->timeout_ns));
+    if (!due__commit_loading(q))
+        return 0;
+    return wait_cleared(q, &q->commits->loading, due__deadline_at(q, by));
 }
 
 int due_flush(due_queue *q, int64_t timeout_ns)
@@ -161,4 +245,11 @@ int due_flush(due_queue *q, int64_t timeout_ns)
     int rc = due__asked_over(c, &a) ? due__commit_state(q) : due__commit_excuse(q);
     due__asked_end(q, &a);
     return rc;
+}
+
+int due__commit_flush(struct due_queue *q, struct due__deadline *by)
+{
+    int64_t left = due__deadline_at(q, by) - due__monotonic_now();
+
+    return due_flush(q, left > 0 ? left : 0);
 }

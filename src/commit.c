@@ -76,8 +76,7 @@ static void ended(struct due_queue *q, int rc, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
-    if (rc == DUE_EFENCED)
-        fence(q);
+    due__store_relaxed(&c->unsure_ns, 0); /* no edge: for those who poll */
     if (rc == 0) {
         c->number++;
         due__add_relaxed(&c->batches, 1); /* no edge: a counter */
@@ -107,14 +106,20 @@ static bool send(struct due_queue *q, int64_t until_ns)
         if (!c->flying)
             due__ahead_send(q, until_ns);
         due__ahead_prepare(q);
+        bool doubt = c->doubt;
         int rc = c->store->verbs->commit(c->store, b->changes, b->send, c->number, until_ns);
         c->flying = false;
         c->doubt = rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && c->doubt);
-        if (rc == DUE_EAGAIN || rc == DUE_EINDOUBT)
+        if (rc == DUE_EAGAIN || rc == DUE_EINDOUBT) {
+            if (due__load_relaxed(&c->unsure_ns) == 0)                   /* no edge: ours */
+                due__store_relaxed(&c->unsure_ns, due__monotonic_now()); /* no edge */
             return false;
+        }
         if (rc == DUE_ENOSPC && due__batch_shrink(b))
             continue;
-        ended(q, rc, until_ns);
+        if (rc == DUE_EFENCED)
+            fence(q);
+        ended(q, rc == DUE_EFENCED && doubt ? DUE_EINDOUBT : rc, until_ns); /* it may have */
         return true;
     }
 }
@@ -130,6 +135,7 @@ static void end_without(struct due_queue *q, int rc)
 {
     struct due__commits *c = q->commits;
 
+    due__store_relaxed(&c->unsure_ns, 0); /* no edge: for those who poll */
     if (c->dropping)
         due__purge_end(q, rc);
     else
@@ -320,6 +326,7 @@ static bool turn(struct due_queue *q)
 
     due__lock_acquire(&c->key); /* G1 */
     c->later = false;
+    due__commit_finds(q);
     if (!due__load_seq(&c->stopping)) /* G2 */
         renew(q, now);
     bool some = anything(c); /* else the store is not asked whether it is ready */

@@ -24,7 +24,15 @@
 struct due_queue;
 struct due__draft;
 struct due__fresh;
+struct due__taking;
 struct due__waiter;
+
+/* How long a call waits for its store, in all.  Begins when it may first have to wait. */
+struct due__deadline {
+    int64_t timeout_ns; /* its own, if that is shorter than the store's; 0: it has none */
+    int64_t at_ns;      /* monotonic; 0: not begun */
+    bool polls;         /* it does not wait at all */
+};
 
 /* One call that waits for its changes, on its stack. */
 struct due__asked {
@@ -42,6 +50,10 @@ struct due__asked {
     uint32_t at;                /* D  where the next one's is probably */
     uint64_t bytes;             /* D  owed.c: it waits for room for so many */
     struct due__asked *behind;  /* D  who has come after it for that */
+    const due_id *find;         /* D  a job to be looked for in the store; NULL: none, or it is */
+    int64_t until_ns;           /* D  and until when */
+    bool polls;                 /* O  it waits for nobody, so also not for the proxy */
+    bool in_list;               /* D  nobody waits: a taking that was left (takings.c) */
     struct due__asked *next;    /* D  all that wait */
     struct due__asked *prev;    /* D */
 };
@@ -128,11 +140,20 @@ struct due__commits {
     struct due__asked *line;   /* D  calls that wait for room, first come; A  relaxed, as a hint */
     uint64_t given_up;         /* D  times that others may look at a job again for that */
 
+    struct due__taking *takings;      /* D  left by their takers, the last one first: takings.c */
+    struct due__taking *spare_taking; /* D */
+    uint32_t takings_under_way;       /* A  Q7 of takings.c: so many of them; written under D */
+    uint32_t takings_ready;           /* A  Q7: that have landed; likewise */
+    bool takings_ended;               /* D  the queue has stopped: none any more */
+    bool told;                        /* K  one of them has landed */
+    uint64_t landed;                  /* A  Q7: how often that was */
+
     int state;         /* A  relaxed: the store's last answer */
     uint32_t fenced;   /* A  G2: for good */
     uint32_t loading;  /* A  G2 */
     uint32_t lacking;  /* A  G2: the store lacks something, or has too much, that is to be mended */
     uint32_t stopping; /* A  G2: the queue closes: nothing is sent, nobody waits for the store */
+    int64_t unsure_ns; /* A  relaxed: since when the end of a batch is not known; 0: it is */
     int load_error;    /* A  G2: why what is stored cannot be read to its end; 0: it can */
     int load_told;     /* K  the last that was logged */
     int64_t held_ns;   /* A  relaxed: nobody else owns the jobs until then, on CLOCK_BOOTTIME */
@@ -183,7 +204,7 @@ static inline bool due__asked_reached(const struct due__commits *c, const struct
 /* Changes that the store has confirmed or refused so far, or that were given up. */
 uint64_t due__commit_news(struct due__commits *c);
 /* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
-int due__commit_await(struct due_queue *q, uint64_t goal);
+int due__commit_await(struct due_queue *q, uint64_t goal, struct due__deadline *by);
 /* A change was given up, or a job before it was sent, and what they held is free, @bytes on the way
  * to the store too: who waits for that looks again. */
 void due__commit_given_up(struct due_queue *q, uint64_t bytes);
@@ -271,6 +292,22 @@ void due__ahead_prepare(struct due_queue *q);
 /* It has landed: send the next one at once.  False: nothing was sent. */
 bool due__ahead_follow(struct due_queue *q, int64_t until_ns);
 
+/* ---- taking.c ---- */
+
+#define DUE__LEFT 3 /* a result: the change ends for nobody */
+
+/* With the key and under the calls' lock: one has landed that nobody waits for. */
+void due__taking_told(struct due__commits *c);
+/* And after that lock: who takes jobs looks. */
+void due__takings_landed(struct due_queue *q);
+/* What has landed so and nobody has had goes into the store again or, if the queue has stopped, to
+ * on_discard.  True: there was something. */
+bool due__takings_return(struct due_queue *q);
+/* The queue has stopped: none is left. */
+void due__takings_end(struct due_queue *q);
+/* With the queue, also in a forked child. */
+void due__takings_free(struct due_queue *q);
+
 /* ---- commit.c ---- */
 
 /* With the key: send until @a is over (NULL: until nothing waits) or @until_ns.  True: something
@@ -305,6 +342,15 @@ void due__commits_stats(struct due_queue *q, struct due_stats *s);
 /* What a call gets that needs the store: 0, or DUE_EFENCED. */
 int due__commit_state(const struct due_queue *q);
 
+#define DUE__TAKEN_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
+
+/* The call wants to know of each job how its change ended: also when the job is somebody else's by
+ * then. */
+void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results);
+/* The same as the next, of many jobs. */
+void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                           int64_t until_ns);
 /* A change of a job of the caller's own (LENT) is to be sent; @a: who waits for it, or NULL. */
 void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                         int64_t want_ns, struct due__asked *a);
@@ -325,43 +371,43 @@ struct due__put {
  * first ones (0: the first one's key is not to be had now), or an error if none was.  @ids has room
  * for @n. */
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                    int64_t timeout_ns, due_id *ids, struct due__put *put);
-
-/* The taken jobs leave the store (TAKE), or have one more attempt there (ATTEMPT), for their taker:
- * those that have are moved to the front of @slots, the others wait again.  How many, or an error
- * if none. */
-int due__commit_take(struct due_queue *q, struct due__slot *slots, size_t n,
-                     enum due__purpose purpose);
-
-/* The taken jobs are about to be leased: their attempts are counted in the store, where they are
- * limited.  As due__commit_take(). */
-int due__commit_lease(struct due_queue *q, struct due__slot *slots, size_t n);
+                    struct due__deadline *by, due_id *ids, struct due__put *put);
 
 /* A job of the caller's own (LENT) is to leave the store or to move in it, to @want_ns.  0: it has,
  * and unless @purpose is LEND or CLEAR all that follows is done; DUE_ETIMEDOUT or a refusal:
  * nothing has changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
-                    int64_t want_ns);
+                    int64_t want_ns, struct due__deadline *by);
 
 /* The same of @n jobs of the caller's own, as one change; each one's answer in @results.  What
  * follows a CLEAR or LEND that has landed is the caller's to do, if he has waited for it. */
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                     enum due__purpose purpose, int64_t want_ns, int *results);
+                     enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
+                     int *results);
 
 /* ---- await.c ---- */
 
+/* When it is over (monotonic). */
+int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by);
+
+/* With the key: the jobs that calls look for while the store is being read. */
+void due__commit_finds(struct due_queue *q);
+
 /* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
- * waited, DUE_EFENCED, DUE_ECLOSED. */
-int due__commit_held(struct due_queue *q);
+ * waited until @by, DUE_EFENCED, DUE_ECLOSED. */
+int due__commit_held(struct due_queue *q, struct due__deadline *by);
 
 /* The job @id; while the store is being read it may be there only.  As due__id_find(). */
-int due__commit_find(struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation);
+int due__commit_find(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
+                     uint32_t *generation);
 
 /* Until the store has again what it had lost, or @until_ns: 0, or an error. */
 int due__commit_mended(struct due_queue *q, int64_t until_ns);
 
-/* For as long as a call waits for the store, until all that is stored was read. */
-int due__commit_loaded(struct due_queue *q);
+/* As due_flush(), until @by. */
+int due__commit_flush(struct due_queue *q, struct due__deadline *by);
+/* Until all that is stored was read, or @by. */
+int due__commit_loaded(struct due_queue *q, struct due__deadline *by);
 /* Why the load cannot come to its end as things are; 0: nothing is in its way, or it is over. */
 int due__commit_load_error(struct due_queue *q);
 /* What a take answers that would answer @rc: if its time was up, why nothing may have come. */

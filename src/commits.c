@@ -150,6 +150,11 @@ static int send_all(struct due_queue *q, int64_t until_ns)
         rc = due_flush(q, until_ns > now ? until_ns - now : 0);
     } while (rc == 0 && due__load_relaxed(&c->settled) != due__load_relaxed(&c->submitted) &&
              due__monotonic_now() < until_ns); /* no edge: asked again if it is not so yet */
+    if (rc == 0 && due__takings_return(q)) {
+        int64_t now = due__monotonic_now();
+
+        rc = due_flush(q, until_ns > now ? until_ns - now : 0);
+    }
     int64_t mended = due__time_add(due__monotonic_now(), c->timeout_ns);
     return rc == 0 ? due__commit_mended(q, mended < until_ns ? mended : until_ns) : rc;
 }
@@ -166,6 +171,7 @@ static bool stop(struct due_queue *q)
     due__lock_acquire(&c->key); /* G1, G2: whoever has it leaves soon */
     due__commit_refuse(q);
     due__commit_leave(q, false);
+    due__takings_end(q);
     return first;
 }
 
@@ -208,6 +214,7 @@ static void commits_free(struct due_queue *q)
     due__index_destroy(&c->index);
     due__side_destroy(&c->stored, &q->alloc);
     arrays_free(q, c);
+    due__takings_free(q);
     due__lock_destroy(&c->calls);
     due__lock_destroy(&c->key);
     due__alloc_region_free(&q->alloc, c, sizeof *c);

@@ -1,6 +1,7 @@
 /* dequeue.c - taking jobs out: from what is shown, from under the lock, or by waiting.
  *
- * Edges      described elsewhere: J1 job.h, V1 ready.c, W2 waiter.c, W3 topic.c
+ * Edges      described elsewhere: J1 job.h, V1 ready.c, W2 waiter.c, W3 topic.c, and of takings.c
+ *            (with a store) Q7
  */
 #include "core.h"
 
@@ -8,29 +9,9 @@
 #include <string.h>
 
 #include "atomic.h"
-#include "repeat.h"
+#include "request.h"
 
-/* What a call wants. */
-struct request {
-    const int *topics;
-    size_t topic_count;
-    due_job *jobs;
-    size_t max; /* at most INT_MAX */
-    int64_t timeout_ns;
-    int64_t lease_ns; /* 0: for good; less than 0: promised */
-    int64_t until_ns; /* of the monotonic clock, or the manual one; DUE_FOREVER before it waits */
-    int64_t woke_ns;  /* the clock as it was read since the last sleep; 0: not yet */
-    int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
-    bool leased;      /* what was taken has begun its lease */
-    bool inside;      /* the call has begun to wait, or may wait for a store: until it returns */
-    bool last_look;   /* its time is up: it takes what is there also if a proxy is to */
-    uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
-    const struct due__job *last; /* the last job in the inbox when the first of them began */
-    const uint32_t *quit;        /* not 0: do not wait, DUE_ETIMEDOUT; or NULL */
-};
-
-#define TAKE_AT_ONCE   32u  /* slots taken by one swap */
-#define STORED_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
+#define TAKE_AT_ONCE 32u /* slots taken by one swap */
 
 /* ---- One job from waiting to lent ---- */
 
@@ -122,7 +103,7 @@ static inline bool shown_is_next(struct due_queue *q)
 
 /* ---- Under the lock ---- */
 
-static bool wants(const struct request *r, int topic)
+bool due__request_wants(const struct due__request *r, int topic)
 {
     for (size_t i = 0; i < r->topic_count; i++) {
         if (r->topics[i] == topic)
@@ -133,7 +114,7 @@ static bool wants(const struct request *r, int topic)
 
 /* The head of the timeline, if it is due and for this taker.  False: it is not, or has to go
  * through a line. */
-static bool take_head(struct due_queue *q, const struct request *r, int64_t now_ns,
+static bool take_head(struct due_queue *q, const struct due__request *r, int64_t now_ns,
                       struct due__slot *s)
 {
     struct due__timeline *tl = &q->timeline;
@@ -149,7 +130,7 @@ static bool take_head(struct due_queue *q, const struct request *r, int64_t now_
 
         const struct due__topic *t = due__topic_at(q, f.topic);
         if (alive && (due__word_state(w) != DUE__WAITING || /* a lease has ended: by the line */
-                      t->paused || due__gated(t, f) || !wants(r, f.topic)))
+                      t->paused || due__gated(t, f) || !due__request_wants(r, f.topic)))
             return false;
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
@@ -175,7 +156,7 @@ static bool head_alone(const struct due_queue *q, int64_t now_ns)
 
 /* Is what this taker gets known only when all that is due stands in its line?  Not if it wants one
  * topic, or there is but one, in the order by deadline: the timeline has the same. */
-static inline bool needs_lines(const struct due_queue *q, const struct request *r)
+static inline bool needs_lines(const struct due_queue *q, const struct due__request *r)
 {
     return q->order != DUE_BY_DEADLINE ||
            (r->topic_count != 1 && due__load_relaxed(&q->topic_count) > 1); /* T1: a count */
@@ -183,7 +164,7 @@ static inline bool needs_lines(const struct due_queue *q, const struct request *
 
 /* Nothing is ready in any line: up to @max jobs from the timeline, as they stand.  They need no
  * line. */
-static size_t take_heads(struct due_queue *q, const struct request *r, int64_t now_ns,
+static size_t take_heads(struct due_queue *q, const struct due__request *r, int64_t now_ns,
                          struct due__slot *slots, size_t max)
 {
     size_t got = 0;
@@ -199,7 +180,7 @@ static size_t take_heads(struct due_queue *q, const struct request *r, int64_t n
 
 /* Is anything left in the inbox that was there when the call first looked?  It may come first.
  * What came later may be left, or the call might never end. */
-static bool left_in_inbox(struct due_queue *q, struct request *r)
+static bool left_in_inbox(struct due_queue *q, struct due__request *r)
 {
     if (!due__inbox_knocked(&q->inbox) || r->last == NULL ||
         r->rounds++ > due__slab_end(&q->slab) / DUE__PROXY_BATCH)
@@ -208,7 +189,7 @@ static bool left_in_inbox(struct due_queue *q, struct request *r)
 }
 
 /* Sort in, move what is due, take.  *@done: nothing that is due was left behind. */
-static size_t look(struct due_queue *q, struct request *r, struct due__slot *slots, bool *done)
+static size_t look(struct due_queue *q, struct due__request *r, struct due__slot *slots, bool *done)
 {
     int64_t now =
         r->woke_ns != 0 ? r->woke_ns : due__clock_now(&q->clock); /* I3: before the drain */
@@ -259,12 +240,14 @@ static size_t look(struct due_queue *q, struct request *r, struct due__slot *slo
 /* ---- Waiting ---- */
 
 /* What to answer when there is nothing: 0 to go on waiting, or unless *@done to look again. */
-static int verdict(struct due_queue *q, struct request *r, bool *done)
+static int verdict(struct due_queue *q, struct due__request *r, bool *done)
 {
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes has rung us */
         return DUE_ECLOSED;
     if (q->commits != NULL && due__commit_state(q) != 0) /* G2 of commit.c: so has whoever fenced */
         return DUE_EFENCED;
+    if (q->commits != NULL && due__load_seq(&q->commits->landed) != r->landed) /* Q7 of takings.c */
+        return DUE__LANDED;
     if (r->quit != NULL && due__load_seq(r->quit)) /* E3: so has whoever says so */
         return DUE_ETIMEDOUT;
     if (!*done)
@@ -283,7 +266,7 @@ static int verdict(struct due_queue *q, struct request *r, bool *done)
 enum step { OVER, AGAIN, NEEDS_WAITER };
 
 /* Under the lock: what the dequeue proxy has put into the waiter's hand, or a look of one's own. */
-static int look_or_hand(struct due_queue *q, struct request *r, struct due__waiter *w,
+static int look_or_hand(struct due_queue *q, struct due__request *r, struct due__waiter *w,
                         struct due__slot *slots, size_t *got, bool *done)
 {
     *done = true;
@@ -307,7 +290,7 @@ static int look_or_hand(struct due_queue *q, struct request *r, struct due__wait
 }
 
 /* How much of one topic's. */
-static size_t at_once(const struct due_queue *q, const struct request *r)
+static size_t at_once(const struct due_queue *q, const struct due__request *r)
 {
     size_t most = needs_lines(q, r) ? 1 : TAKE_AT_ONCE;
 
@@ -315,7 +298,7 @@ static size_t at_once(const struct due_queue *q, const struct request *r)
 }
 
 /* One look under the lock and, if there is nothing, one sleep.  OVER: *@got jobs, or *@rc. */
-static enum step look_or_sleep(struct due_queue *q, struct request *r, struct due__waiter *w,
+static enum step look_or_sleep(struct due_queue *q, struct due__request *r, struct due__waiter *w,
                                struct due__slot *slots, size_t *got, int *rc)
 {
     struct due__tenure t;
@@ -360,7 +343,8 @@ static enum step look_or_sleep(struct due_queue *q, struct request *r, struct du
 }
 
 /* Nothing was there: wait.  As take_slow(). */
-static size_t take_waiting(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
+static size_t take_waiting(struct due_queue *q, struct due__request *r, struct due__slot *slots,
+                           int *rc)
 {
     struct due__waiter *w = due__waiter_get(q);
     size_t got = 0;
@@ -378,7 +362,8 @@ static size_t take_waiting(struct due_queue *q, struct request *r, struct due__s
 }
 
 /* Under the lock: how many were taken; if none, *@rc. */
-static size_t take_slow(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
+static size_t take_slow(struct due_queue *q, struct due__request *r, struct due__slot *slots,
+                        int *rc)
 {
     enum step step;
     size_t got;
@@ -422,42 +407,34 @@ static inline __attribute__((always_inline)) size_t take_fast(struct due_queue *
                            max < TAKE_AT_ONCE ? max : TAKE_AT_ONCE);
 }
 
-/* The taken jobs go to the caller, for good or on a lease, and with a store.  Answers how many of
- * them the caller has (0: they were not to be handed out), or an error; the others wait again. */
-static int hand_out(struct due_queue *q, const struct request *r, struct due__slot *slots, size_t n)
+/* The taken jobs go to the caller, for good or on a lease.  Answers how many of them the caller has
+ * (0: they were not to be handed out), or an error; the others wait again. */
+static int hand_out(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
+                    size_t n)
 {
     due_job *jobs = r->jobs;
-    size_t rounds = 0;
     int rc = 0;
 
     if (r->leased) {
         due__lease_begun(q, jobs, n);
         return (int)n;
     }
-    n = due__vet(q, slots, n, &rc);
+    n = due__vet(q, slots, n, NULL, &rc);
     if (n == 0)
         return rc;
-    rc = (int)n;
-    if (q->commits != NULL && r->lease_ns == 0)
-        rc = due__repeat_take(q, slots, n, jobs, &rounds);
-    else if (q->commits != NULL)
-        rc = due__commit_lease(q, slots, n);
-    n = rc > 0 ? (size_t)rc : n;
-    if (r->lease_ns != 0 && rc >= 0) {
-        rc = r->lease_ns > 0 ? due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, jobs)
-                             : due__promise(q, slots, n, -r->lease_ns, r->now_ns, jobs);
-        if (rc != 0)
-            due__put_back(q, slots, n);
-        rc = rc == 0 ? (int)n : rc;
+    if (r->lease_ns == 0) {
+        due__hand_over(q, slots, n, r->now_ns, jobs);
+        return (int)n;
     }
-    if (r->lease_ns == 0 && rc > 0)
-        due__hand_over(q, slots + rounds, (size_t)rc - rounds, q->commits == NULL ? r->now_ns : 0,
-                       jobs + rounds);
-    return rc;
+    rc = r->lease_ns > 0 ? due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, jobs)
+                         : due__promise(q, slots, n, -r->lease_ns, r->now_ns, jobs);
+    if (rc != 0)
+        due__put_back(q, slots, n);
+    return rc == 0 ? (int)n : rc;
 }
 
 /* All that is taken at once, by whatever way. */
-static size_t take_some(struct due_queue *q, struct request *r, struct due__slot *slots, int *rc)
+size_t due__take_some(struct due_queue *q, struct due__request *r, struct due__slot *slots, int *rc)
 {
     size_t got = take_fast(q, r->topics, r->topic_count, slots, r->max);
 
@@ -466,14 +443,14 @@ static size_t take_some(struct due_queue *q, struct request *r, struct due__slot
     return got > 0 ? got : take_slow(q, r, slots, rc);
 }
 
-static int dequeue(struct due_queue *q, struct request *r)
+static int dequeue(struct due_queue *q, struct due__request *r)
 {
     struct due__slot slots[TAKE_AT_ONCE];
     size_t taken = 0;
     int rc = 0;
 
     while (r->max > 0) {
-        size_t got = take_some(q, r, slots, &rc);
+        size_t got = due__take_some(q, r, slots, &rc);
 
         if (got == 0)
             break;
@@ -489,57 +466,17 @@ static int dequeue(struct due_queue *q, struct request *r)
     return taken > 0 ? (int)taken : rc;
 }
 
-/* As take_some(), up to @want: what goes to the store together. */
-static size_t take_many(struct due_queue *q, struct request *r, struct due__slot *slots,
-                        size_t want, int *rc)
-{
-    struct request part = *r;
-    size_t got = 0;
-
-    for (size_t some = 1; some > 0 && got < want; got += some) {
-        part.max = want - got;
-        some = take_some(q, &part, slots + got, rc);
-        part.timeout_ns = 0; /* the rest is what is due now */
-    }
-    r->until_ns = part.until_ns;
-    r->inside = part.inside;
-    return got;
-}
-
-/* With a store: the jobs must leave it first.  Without memory for so many, fewer at a time. */
-static int dequeue_stored(struct due_queue *q, struct request *r)
-{
-    size_t want = r->max < STORED_AT_ONCE ? r->max : STORED_AT_ONCE;
-    size_t bytes = want * sizeof(struct due__slot);
-    struct due__slot few[TAKE_AT_ONCE];
-    struct due__slot *many = want > TAKE_AT_ONCE ? due__alloc_raw(&q->alloc, bytes) : NULL;
-    struct due__slot *slots = many != NULL ? many : few;
-    size_t max = many != NULL || want < TAKE_AT_ONCE ? want : TAKE_AT_ONCE;
-    size_t got;
-    int rc = 0;
-
-    while ((got = take_many(q, r, slots, max, &rc)) > 0) {
-        rc = hand_out(q, r, slots, got);
-        if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
-            rc = DUE_ESTORE;
-        if (rc != 0 && rc != DUE_ETIMEDOUT) /* else the store is away: the caller waits for it */
-            break;
-    }
-    due__alloc_free(&q->alloc, many, bytes);
-    return got == 0 && r->quit == NULL ? due__commit_why(q, rc) : rc; /* a worker just goes on */
-}
-
 int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
                   int64_t lease_ns, int64_t timeout_ns, const uint32_t *quit)
 {
-    struct request r = { .topics = topics,
-                         .topic_count = n,
-                         .jobs = jobs,
-                         .max = max < INT_MAX ? max : INT_MAX,
-                         .lease_ns = lease_ns,
-                         .timeout_ns = timeout_ns,
-                         .until_ns = DUE_FOREVER,
-                         .quit = quit };
+    struct due__request r = { .topics = topics,
+                              .topic_count = n,
+                              .jobs = jobs,
+                              .max = max < INT_MAX ? max : INT_MAX,
+                              .lease_ns = lease_ns,
+                              .timeout_ns = timeout_ns,
+                              .until_ns = DUE_FOREVER,
+                              .quit = quit };
 
     if (due__forked(q))
         return DUE_EFORK;
@@ -548,7 +485,7 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
     if (lease_ns != 0 && !due__load_relaxed(&q->reserves))
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it takes */
     r.inside = due__inside_stored(q);
-    int rc = q->commits == NULL ? dequeue(q, &r) : dequeue_stored(q, &r);
+    int rc = q->commits == NULL ? dequeue(q, &r) : due__dequeue_stored(q, &r);
     due__inside_end(q, r.inside);
     return rc;
 }
@@ -560,9 +497,10 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
 
     if (due__forked(q) || timeout_ns < 0)
         return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
-    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 || due__vet(q, &s, 1, &rc) == 0)
+    if (q->commits != NULL || take_fast(q, NULL, 0, &s, 1) == 0 ||
+        due__vet(q, &s, 1, NULL, &rc) == 0)
         rc = due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL);
     else
         due__hand_over(q, &s, 1, 0, job);
-    return due__one_or_none(job, rc);
+    return due__one_or_named(job, rc);
 }

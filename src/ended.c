@@ -43,7 +43,11 @@ void due__answer(struct due__commits *c, struct due__asked *a, uint32_t number, 
     a->doubt += rc == DUE_EINDOUBT;
     if (rc != 0 && a->rc == 0)
         a->rc = rc;
-    if (due__asked_less(a))
+    if (!due__asked_less(a))
+        return;
+    if (a->in_list)
+        due__taking_told(c);
+    else
         c->rings[(*rings)++] = a->waiter;
 }
 
@@ -184,6 +188,18 @@ static void note(struct due_queue *q)
     }
 }
 
+/* Under the calls' lock: the taking that the change belongs to was left by all who waited for it.
+ * So it ends for nobody. */
+static struct due__asked *nobodys(struct due__commits *c, struct due__asked *a, uint32_t number)
+{
+    if (a == NULL || !a->in_list || a->polls)
+        return a;
+    note_result(a, number, DUE__LEFT);
+    if (due__asked_less(a))
+        due__taking_told(c);
+    return NULL;
+}
+
 /* From here on a caller that leaves waits for the end, which is near. */
 static void catch_asked(struct due__commits *c)
 {
@@ -198,7 +214,7 @@ static void catch_asked(struct due__commits *c)
             e->asked = s->put_asked;
             s->put_asked = NULL;
         } else if (e->purpose != DUE__NO_CHANGE) {
-            e->asked = s->asked;
+            e->asked = nobodys(c, s->asked, e->number);
             s->asked = NULL;
             s->rc = e->rc;
         }
@@ -364,6 +380,20 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
     }
 }
 
+/* Nobody will know whether the store has it, and its caller does not keep it: it is shown, or it
+ * might vanish in silence. */
+static bool may_be_gone(const struct due__entry *e)
+{
+    return e->purpose == DUE__TAKE || e->purpose == DUE__ROUND || e->purpose == DUE__CLEAR;
+}
+
+static void give_up(struct due_queue *q, const struct due__entry *e)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: ours */
+
+    due__discard(q, e->number, taken(e) ? w | DUE__READY : w);
+}
+
 /* What follows a change. */
 static void follow(struct due_queue *q, const struct due__entry *e)
 {
@@ -374,6 +404,8 @@ static void follow(struct due_queue *q, const struct due__entry *e)
         end_landed(q, e);
     else if (e->purpose == DUE__PUT)
         end_refused(q, e);
+    else if (e->rc == DUE_EINDOUBT && may_be_gone(e))
+        give_up(q, e);
     else if (e->asked == NULL || (e->rc == DUE_EINDOUBT && !taken(e)))
         restore_claim(q, e);
     if (e->asked == NULL && e->purpose != DUE__RETURN)
@@ -435,6 +467,7 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
         follow(q, &b->entries[i]);
     uint32_t rings = tell(c);
     due__ring_waiters(q, c->rings, rings);
+    due__takings_landed(q);
     if ((rc != 0 || b->refused) && c->next->count > 0)
         refuse_next(c);
     memmove(b->entries, b->entries + n, left * sizeof *b->entries);

@@ -225,7 +225,7 @@ int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct du
  * there, into the store and then into the queue.  As enqueue_some(); those in doubt have their ids
  * too.  @jobs, @named: room for so many. */
 static int enqueue_together(struct due_queue *q, const due_spec *specs, size_t n,
-                            int64_t timeout_ns, due_id *ids, struct due__put *put,
+                            struct due__deadline *by, due_id *ids, struct due__put *put,
                             struct due__fresh *jobs, due_id *named)
 {
     int64_t now = due__clock_now(&q->clock);
@@ -252,15 +252,15 @@ static int enqueue_together(struct due_queue *q, const due_spec *specs, size_t n
         filled++;
     }
     if (filled > 0)
-        rc = due__commit_put(q, jobs, filled, timeout_ns, named, put);
+        rc = due__commit_put(q, jobs, filled, by, named, put);
     if (ids != NULL)
         memcpy(ids, named, put->named * sizeof *ids);
     return rc;
 }
 
 /* The same; without memory for so many, some at a time. */
-static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                          due_id *ids, struct due__put *put)
+static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n,
+                          struct due__deadline *by, due_id *ids, struct due__put *put)
 {
     size_t bytes = n * (sizeof(struct due__fresh) + sizeof(due_id));
     struct due__fresh few[ON_STACK];
@@ -268,10 +268,10 @@ static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n, 
     struct due__fresh *many = n > ON_STACK ? due__alloc_raw(&q->alloc, bytes) : NULL;
 
     if (many == NULL)
-        return enqueue_together(q, specs, n < ON_STACK ? n : ON_STACK, timeout_ns, ids, put, few,
+        return enqueue_together(q, specs, n < ON_STACK ? n : ON_STACK, by, ids, put, few,
                                 few_named);
     due_id *named = (due_id *)(void *)(many + n);
-    int rc = enqueue_together(q, specs, n, timeout_ns, ids, put, many, named);
+    int rc = enqueue_together(q, specs, n, by, ids, put, many, named);
     due__alloc_free(&q->alloc, many, bytes);
     return rc;
 }
@@ -395,12 +395,11 @@ static int refused(struct due_queue *q, int rc)
 }
 
 /* Some of @n jobs, whatever the queue.  As enqueue_some(). */
-static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                       due_id *ids, struct due__put *put)
+static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n,
+                       struct due__deadline *by, due_id *ids, struct due__put *put)
 {
     if (q->commits != NULL)
-        return enqueue_stored(q, specs, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, ids,
-                              put);
+        return enqueue_stored(q, specs, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, by, ids, put);
     int rc = enqueue_some(q, specs, n < AT_ONCE ? n : AT_ONCE, ids);
     *put = (struct due__put){ .room = rc > 0 ? (size_t)rc : 0 };
     return rc;
@@ -408,25 +407,25 @@ static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n, int
 
 /* The same when the queue has a capacity. */
 static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                        due_id *ids, struct due__put *put, bool *inside)
+                        struct due__deadline *by, due_id *ids, struct due__put *put, bool *inside)
 {
     int room = due__space_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, inside);
 
     if (room < 0)
         return room;
-    int rc = enqueue_any(q, specs, (size_t)room, timeout_ns, ids, put);
+    int rc = enqueue_any(q, specs, (size_t)room, by, ids, put);
     if (put->room < (size_t)room)
         due__space_give(q, (size_t)room - put->room);
     return rc;
 }
 
-int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id,
-                     bool *inside)
+int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns,
+                     struct due__deadline *by, due_id *id, bool *inside)
 {
     struct due__put put;
 
-    return q->capacity > 0 ? enqueue_room(q, spec, 1, timeout_ns, id, &put, inside)
-                           : enqueue_any(q, spec, 1, timeout_ns, id, &put);
+    return q->capacity > 0 ? enqueue_room(q, spec, 1, timeout_ns, by, id, &put, inside)
+                           : enqueue_any(q, spec, 1, by, id, &put);
 }
 
 static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
@@ -449,6 +448,7 @@ static inline __attribute__((always_inline)) int check(struct due_queue *q, cons
 
 int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
 {
+    struct due__deadline by = { .timeout_ns = timeout_ns };
     int rc = check(q, spec, 1, timeout_ns);
     struct due__put put;
 
@@ -456,11 +456,11 @@ int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *
         return rc;
     bool inside = due__inside_stored(q);
     if (spec->key != NULL)
-        rc = due__enqueue_keyed(q, spec, timeout_ns, id, &inside);
+        rc = due__enqueue_keyed(q, spec, timeout_ns, &by, id, &inside);
     else if (q->capacity > 0)
-        rc = enqueue_room(q, spec, 1, timeout_ns, id, &put, &inside);
+        rc = enqueue_room(q, spec, 1, timeout_ns, &by, id, &put, &inside);
     else if (q->commits != NULL)
-        rc = enqueue_stored(q, spec, 1, timeout_ns, id, &put);
+        rc = enqueue_stored(q, spec, 1, &by, id, &put);
     else
         rc = enqueue_one(q, spec, id);
     rc = rc > 0 ? 0 : refused(q, rc);
@@ -481,6 +481,7 @@ static size_t plain(const due_spec *specs, size_t n)
 int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                       due_id *ids)
 {
+    struct due__deadline by = { .timeout_ns = timeout_ns };
     int rc = check(q, specs, n, timeout_ns);
     bool alone =
         q->capacity > 0 || q->watch != NULL; /* those with keys are seen to by themselves */
@@ -498,11 +499,11 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
         int64_t wait_ns = q->capacity == 0 || done == 0 ? timeout_ns : 0;
 
         if (taken && next->key != NULL)
-            rc = due__enqueue_keyed(q, next, wait_ns, some_ids, &inside);
+            rc = due__enqueue_keyed(q, next, wait_ns, &by, some_ids, &inside);
         else if (q->capacity == 0)
-            rc = enqueue_any(q, next, some, wait_ns, some_ids, &put);
+            rc = enqueue_any(q, next, some, &by, some_ids, &put);
         else
-            rc = enqueue_room(q, next, some, wait_ns, some_ids, &put, &inside);
+            rc = enqueue_room(q, next, some, wait_ns, &by, some_ids, &put, &inside);
         taken = rc == 0 || alone;
         done += rc > 0 ? (size_t)rc : 0;
     }

@@ -219,7 +219,8 @@ static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int
                : 0;
 }
 
-size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
+size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n,
+                    struct due__deadline *by, int *rc)
 {
     int64_t now = due__clock_now(&q->clock);
     size_t kept = 0;
@@ -233,7 +234,7 @@ size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int 
             continue;
         }
         due__count(q, due__slot_job(slots[i]), DUE__F_READY, -1);
-        int failed = due__bury(q, due__slot_job(slots[i]), deadline, cause, NULL);
+        int failed = due__bury(q, due__slot_job(slots[i]), deadline, cause, NULL, by);
         if (failed == DUE_ENOSPC) { /* a full store: what is behind it can leave still */
             due__wait_later(q, due__slot_job(slots[i]));
             failed = 0;
@@ -297,7 +298,6 @@ static void bury_now(struct due_queue *q, uint32_t number)
         due__cancel_end(q, number);
 }
 
-/* What has no grave yet gets one. */
 static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
                    const char *reason)
 {
@@ -315,7 +315,7 @@ static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, en
 }
 
 int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
-              const char *reason)
+              const char *reason, struct due__deadline *by)
 {
     int rc = prepare(q, number, deadline_ns, cause, reason);
 
@@ -324,7 +324,7 @@ int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum du
     if (q->commits == NULL)
         bury_now(q, number);
     else
-        rc = due__commit_one(q, number, DUE__BURY, 0);
+        rc = due__commit_one(q, number, DUE__BURY, 0, by);
     if (rc != 0 && rc != DUE_EINDOUBT)
         due__grave_at(q, number)->cause = 0;
     return rc;
@@ -436,14 +436,15 @@ void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
 }
 
 /* Jobs of the caller's own that were dead wait again (with a store), or are discarded. */
-static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool clear)
+static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool clear,
+                    struct due__deadline *by)
 {
     int64_t now = due__clock_now(&q->clock);
     int results[DEAD_AT_ONCE] = { 0 };
     int rc = 0;
 
     if (q->commits != NULL)
-        due__commit_all(q, numbers, n, clear ? DUE__CLEAR : DUE__KICK, now, results);
+        due__commit_all(q, numbers, n, clear ? DUE__CLEAR : DUE__KICK, now, by, results);
     for (size_t i = 0; i < n; i++) {
         if (results[i] != 0)
             rc = results[i];
@@ -486,13 +487,14 @@ static int kickable(struct due_queue *q)
 
 int due_kick(due_queue *q, due_id id)
 {
+    struct due__deadline by = { 0 };
     uint32_t number;
     uint32_t generation;
 
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = due__id_find(q, id, &number, &generation);
+    int rc = due__id_find(q, id, &by, &number, &generation);
     if (rc == 0)
         rc = kickable(q);
     if (rc == 0)
@@ -502,7 +504,7 @@ int due_kick(due_queue *q, due_id id)
     if (rc == 0)
         rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     if (rc == 0)
-        rc = end_many(q, &number, 1, false);
+        rc = end_many(q, &number, 1, false, &by);
     due__inside_end(q, inside);
     return rc;
 }
@@ -557,6 +559,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 {
     enum due__state as = clear ? DUE__LENT : DUE__CHANGING;
     uint32_t numbers[DEAD_AT_ONCE];
+    struct due__deadline by = { 0 };
     uint32_t at = 0;
     uint64_t ended = 0;
     int rc = 0;
@@ -572,7 +575,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 
         if (n == 0)
             break;
-        rc = end_many(q, numbers, n, clear);
+        rc = end_many(q, numbers, n, clear, &by);
         ended += rc == 0 ? n : 0;
     }
     due__inside_end(q, inside);

@@ -43,11 +43,11 @@ static inline bool due__id_read(struct due_queue *q, due_id id, uint32_t *number
 
 /* The same for who names a job: it may have to be looked for in the store.  DUE_ENOENT, or why that
  * cannot be told. */
-static inline int due__id_find(struct due_queue *q, due_id id, uint32_t *number,
-                               uint32_t *generation)
+static inline int due__id_find(struct due_queue *q, due_id id, struct due__deadline *by,
+                               uint32_t *number, uint32_t *generation)
 {
     if (q->commits != NULL)
-        return due__commit_find(q, id, number, generation);
+        return due__commit_find(q, id, by, number, generation);
     return due__id_read(q, id, number, generation) ? 0 : DUE_ENOENT;
 }
 

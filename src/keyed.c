@@ -310,9 +310,9 @@ static int change_here(struct due_queue *q, const struct holder *h, struct chang
 
 /* A job that waits or is dead becomes the caller's own.  AGAIN: it is not as it was, or the key is
  * another's. */
-static int own(struct due_queue *q, const struct holder *h)
+static int own(struct due_queue *q, const struct holder *h, struct due__deadline *by)
 {
-    int rc = due__claim_sent(q, h->number, h->generation, &h->name);
+    int rc = due__claim_sent(q, h->number, h->generation, &h->name, by);
 
     if (rc == DUE_ENOENT)
         rc = due__exhume_one(q, h->number, h->generation, &h->name, DUE__CHANGING);
@@ -354,7 +354,8 @@ static struct due__draft *draft(struct due_queue *q, uint32_t number, struct cha
 }
 
 /* A job of the caller's own gets other content. */
-static int send_draft(struct due_queue *q, uint32_t number, struct change *c)
+static int send_draft(struct due_queue *q, uint32_t number, struct change *c,
+                      struct due__deadline *by)
 {
     struct due__key *key = due__front_at(due__job_at(&q->slab, number))->key;
     int64_t term = key->term_ns;
@@ -363,7 +364,7 @@ static int send_draft(struct due_queue *q, uint32_t number, struct change *c)
     if (d == NULL)
         return DUE_ENOMEM;
     key->term_ns = c->s->keep_key_ns;
-    int rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d);
+    int rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d, by);
     if (rc == 0 || rc == DUE_EINDOUBT)
         return rc; /* whoever has sent it sees to the rest */
     key->term_ns = term;
@@ -371,7 +372,8 @@ static int send_draft(struct due_queue *q, uint32_t number, struct change *c)
     return rc;
 }
 
-static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
+static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct change *c,
+                       struct due__deadline *by)
 {
     int64_t at = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1: ours */
     bool dead = is_dead(q, number, w);
@@ -380,15 +382,16 @@ static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct 
         return DUE_ECLOSED;
     c->at_ns = deadline(c->s, due__clock_now(&q->clock));
     if (c->front == NULL)
-        return due__commit_one(q, number, dead ? DUE__REVIVE : DUE__MOVE, c->at_ns);
+        return due__commit_one(q, number, dead ? DUE__REVIVE : DUE__MOVE, c->at_ns, by);
     if (c->s->on_key == DUE_KEY_DEBOUNCE && !dead && at > c->at_ns)
         c->at_ns = at;
-    return send_draft(q, number, c);
+    return send_draft(q, number, c, by);
 }
 
-static int change_stored(struct due_queue *q, const struct holder *h, struct change *c)
+static int change_stored(struct due_queue *q, const struct holder *h, struct change *c,
+                         struct due__deadline *by)
 {
-    int rc = own(q, h);
+    int rc = own(q, h, by);
 
     if (rc != 0)
         return rc;
@@ -400,7 +403,7 @@ static int change_stored(struct due_queue *q, const struct holder *h, struct cha
         rc = AGAIN;
     bool keeps = c->front == NULL && later && !is_dead(q, h->number, w);
     if (rc == 0 && !keeps)
-        rc = send_change(q, h->number, w, c);
+        rc = send_change(q, h->number, w, c, by);
     if ((rc != 0 && rc != DUE_EINDOUBT) || keeps)
         disown(q, h->number, w);
     return rc;
@@ -421,7 +424,8 @@ static void show_carried(struct due_queue *q, due_id id, void *carried)
     pthread_setcancelstate(cancel, NULL);
 }
 
-static int change(struct due_queue *q, const due_spec *s, const struct holder *h)
+static int change(struct due_queue *q, const due_spec *s, const struct holder *h,
+                  struct due__deadline *by)
 {
     struct change c = { .s = s, .len = s->len };
     due_spec content = *s;
@@ -433,7 +437,7 @@ static int change(struct due_queue *q, const due_spec *s, const struct holder *h
         rc = due__front_new(q, &content, &c.front);
     if (rc != 0)
         return rc;
-    rc = q->commits == NULL ? change_here(q, h, &c) : change_stored(q, h, &c);
+    rc = q->commits == NULL ? change_here(q, h, &c) : change_stored(q, h, &c, by);
     if (c.front != NULL)
         due__front_drop(q, c.front, c.len);
     show_carried(q, h->id, c.carried);
@@ -445,16 +449,16 @@ static int change(struct due_queue *q, const due_spec *s, const struct holder *h
 /* The job is put in as one that is new, in what is left of the call's time: as due__enqueue_new().
  * A call that may wait, and whose time has passed, still takes room that is there. */
 static int put_new(struct due_queue *q, const due_spec *s, int64_t timeout_ns, int64_t until_ns,
-                   due_id *id, bool *inside)
+                   struct due__deadline *by, due_id *id, bool *inside)
 {
     if (timeout_ns == 0 || timeout_ns == DUE_FOREVER)
-        return due__enqueue_new(q, s, timeout_ns, id, inside);
+        return due__enqueue_new(q, s, timeout_ns, by, id, inside);
     int64_t now = due__timeout_now(q);
     if (until_ns > now)
-        return due__enqueue_new(q, s, until_ns - now, id, inside);
+        return due__enqueue_new(q, s, until_ns - now, by, id, inside);
     if (q->commits != NULL)
         return DUE_ETIMEDOUT;
-    int rc = due__enqueue_new(q, s, 0, id, inside);
+    int rc = due__enqueue_new(q, s, 0, by, id, inside);
     return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;
 }
 
@@ -494,15 +498,15 @@ static int wait_changed(struct due_queue *q, uint32_t number, uint32_t generatio
     return 0;
 }
 
-int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id,
-                       bool *inside)
+int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
+                       struct due__deadline *by, due_id *id, bool *inside)
 {
     int64_t until = 0;
     struct holder h;
-    int rc = q->commits != NULL ? due__commit_loaded(q) : 0;
+    int rc = q->commits != NULL ? due__commit_loaded(q, by) : 0;
 
     if (rc == 0 && q->capacity == 0 && q->watch == NULL) /* most keys are new */
-        rc = due__enqueue_new(q, s, timeout_ns, id, inside);
+        rc = due__enqueue_new(q, s, timeout_ns, by, id, inside);
     if (rc != 0)
         return rc;
     if (timeout_ns != 0)
@@ -510,7 +514,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
     for (;;) {
         switch (look(q, s->key, s->key_len, (uint8_t)s->on_key, &h)) {
         case TO_BE_HAD:
-            rc = put_new(q, s, timeout_ns, until, id, inside);
+            rc = put_new(q, s, timeout_ns, until, by, id, inside);
             if (rc != 0)
                 return rc;
             break;
@@ -519,7 +523,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
                 *id = h.id;
             return DUE_EEXIST;
         case TO_CHANGE:
-            rc = change(q, s, &h);
+            rc = change(q, s, &h, by);
             if ((rc == 0 || rc == DUE_EINDOUBT) && id != NULL)
                 *id = h.id;
             if (rc != AGAIN)
@@ -529,7 +533,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
             if (q->commits == NULL)
                 rc = wait_changed(q, h.number, h.generation, inside);
             else
-                rc = due__commit_await(q, h.news + 1);
+                rc = due__commit_await(q, h.news + 1, by);
             if (rc != 0)
                 return rc;
             break;
@@ -542,11 +546,12 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
 
 /* ---- By key ---- */
 
-static int find(struct due_queue *q, const void *key, size_t len, struct holder *h)
+static int find(struct due_queue *q, const void *key, size_t len, struct due__deadline *by,
+                struct holder *h)
 {
     if (len == 0 || len > DUE_KEY_MAX)
         return DUE_EINVAL;
-    int rc = q->commits != NULL ? due__commit_loaded(q) : 0;
+    int rc = q->commits != NULL ? due__commit_loaded(q, by) : 0;
     if (rc != 0)
         return rc;
     if (look(q, key, len, DUE_KEY_REFUSE, h) != TAKEN || !h->live)
@@ -556,12 +561,13 @@ static int find(struct due_queue *q, const void *key, size_t len, struct holder 
 
 int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
 {
+    struct due__deadline by = { 0 };
     struct holder h;
 
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = find(q, key, len, &h);
+    int rc = find(q, key, len, &by, &h);
     due__inside_end(q, inside);
     if (rc == 0)
         *id = h.id;
@@ -570,18 +576,19 @@ int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
 
 int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
 {
+    struct due__deadline by = { 0 };
     struct holder h;
 
     if (due__forked(q))
         return due__one_or_none(job, DUE_EFORK);
     bool inside = due__inside_stored(q);
-    int rc = find(q, key, len, &h);
+    int rc = find(q, key, len, &by, &h);
     while (rc == 0) {
-        rc = due__cancel_any(q, h.number, h.generation, &h.name, job);
+        rc = due__cancel_any(q, h.number, h.generation, &h.name, job, &by);
         if (rc == 0)
             break;
         if (rc == DUE_ENOENT) /* it went meanwhile, or lost the key: is there another? */
-            rc = find(q, key, len, &h);
+            rc = find(q, key, len, &by, &h);
     }
     due__inside_end(q, inside);
     return due__one_or_none(job, rc);

@@ -100,6 +100,17 @@ void due__lease_count(struct due_queue *q, uint32_t number)
     due__store_relaxed(&l->limit, DUE__COUNTED);                                     /* R1 */
 }
 
+void due__lease_uncount(struct due_queue *q, uint32_t number)
+{
+    struct due__lease *l = due__lease_at(q, number);
+    uint32_t attempts = due__load_relaxed(&l->attempts); /* R1 */
+
+    if (!due__lease_counted(q, number))
+        return;
+    due__store_relaxed(&l->attempts, attempts - 1); /* R1 */
+    due__store_relaxed(&l->limit, 0);               /* R1 */
+}
+
 /* Of its attempts, as it is now. */
 static uint32_t limit_of(const struct due_queue *q, uint32_t number)
 {

@@ -41,6 +41,8 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
 /* Under the lock: the store has counted the attempt of a taken job, whose record was made, before
  * its lease begins: whatever the store is told of it meanwhile says so too.  And: has it? */
 void due__lease_count(struct due_queue *q, uint32_t number);
+/* The same job is not handed out after all. */
+void due__lease_uncount(struct due_queue *q, uint32_t number);
 bool due__lease_counted(const struct due_queue *q, uint32_t number);
 /* The same under the lock, if nothing has to be asked, told or made for any of them; to be counted
  * after the release (due__lease_begun).  False: nothing was done. */
@@ -131,7 +133,7 @@ void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum 
 void due__grave_close(struct due_queue *q, uint32_t number);
 /* A job of the caller's own dies, with a store there first.  Otherwise as due__commit_one(). */
 int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
-              const char *reason);
+              const char *reason, struct due__deadline *by);
 /* Under the lock: the same, once everything is ready. */
 void due__bury_locked(struct due_queue *q, uint32_t number);
 /* After it, without the lock: counted. */
@@ -168,16 +170,18 @@ static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
 
 /* Of taken jobs those that may not be handed out die; the others to the front.  How many; *rc: the
  * error, if there was one, and then those that it was about wait again. */
-size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n, int *rc);
+size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n,
+                    struct due__deadline *by, int *rc);
 
 /* The same.  Plain jobs need not be looked at. */
-static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n, int *rc)
+static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n,
+                              struct due__deadline *by, int *rc)
 {
     bool plain = true;
 
     for (size_t i = 0; i < n; i++)
         plain &= due__is_plain(q, due__slot_job(slots[i]));
-    return plain ? n : due__vet_all(q, slots, n, rc);
+    return plain ? n : due__vet_all(q, slots, n, by, rc);
 }
 
 /* ---- promise.c ---- */
@@ -248,6 +252,8 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
                   int64_t lease_ns, int64_t timeout_ns, const uint32_t *quit);
 /* What a call for one job answers that got @rc; without the job *@job, unless NULL, is zeroed. */
 int due__one_or_none(due_job *job, int rc);
+/* The same of one that takes it: in doubt it is named. */
+int due__one_or_named(due_job *job, int rc);
 
 /* ---- nap.c ---- */
 
@@ -277,7 +283,8 @@ int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
                       const struct due__key_name *name);
 
 /* The same once its PUT has ended, if that is on its way. */
-int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
+int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
+                       struct due__deadline *by, uint64_t *w);
 
 /* A job of the caller's own is the queue's again, waiting or dead. */
 void due__give_up(struct due_queue *q, uint32_t number);
@@ -291,16 +298,16 @@ void due__sweep_sometimes(struct due_queue *q);
 /* A waiting job of a stored queue becomes the caller's, once its PUT has landed; with a name, if it
  * has that key still, or DUE_ENOENT. */
 int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name);
+                    const struct due__key_name *name, struct due__deadline *by);
 
 /* due_cancel() of that job; with a name, if it has that key when it becomes the caller's, or else
  * DUE_ENOENT. */
 int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name, due_job *job);
+                    const struct due__key_name *name, due_job *job, struct due__deadline *by);
 
 /* A stored job gets another deadline, there first. */
-int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation,
-                           int64_t at_ns);
+int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns,
+                           struct due__deadline *by);
 
 /* Somebody is changing a job (MOVING), under the lock: wait for that. */
 void due__wait_moved(struct due_queue *q);
@@ -315,8 +322,10 @@ void due__cancel_end(struct due_queue *q, uint32_t number);
 
 #define DUE__TOGETHER 256u /* stored jobs that are claimed and sent at once */
 
-/* Cancel up to DUE__TOGETHER jobs of a stored queue, as due_cancel_batch() does. */
-void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int *results);
+/* As due_cancel_batch() of a stored queue. */
+int due__cancel_all(struct due_queue *q, const due_id *ids, size_t n, int *results);
+/* As due_cancel(), waiting for the store until @by. */
+int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by);
 /* As due_clear() of a stored queue; *@cleared is how many were, also if it fails. */
 int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared);
 
@@ -330,14 +339,14 @@ void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it);
 /* Leave it in the inbox. */
 void due__put_fresh(struct due_queue *q, const struct due__fresh *it);
 /* Enqueue a job as one that is new.  1; 0: its key is not to be had now; or an error. */
-int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id,
-                     bool *inside);
+int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns,
+                     struct due__deadline *by, due_id *id, bool *inside);
 
 /* ---- keyed.c ---- */
 
 /* Enqueue a job with a key: 1, or an error. */
-int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns, due_id *id,
-                       bool *inside);
+int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
+                       struct due__deadline *by, due_id *id, bool *inside);
 /* A filled job is left in its inbox (@a: who waits for it, with a store), if it can have its key.
  * False: it is the caller's still. */
 bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);

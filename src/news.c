@@ -20,7 +20,7 @@ uint64_t due__commit_news(struct due__commits *c)
     return news;
 }
 
-int due__commit_await(struct due_queue *q, uint64_t goal)
+int due__commit_await(struct due_queue *q, uint64_t goal, struct due__deadline *by)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
@@ -30,7 +30,7 @@ int due__commit_await(struct due_queue *q, uint64_t goal)
     due__lock_acquire(&c->calls);
     a.news = true;
     due__lock_release(&c->calls);
-    int64_t until = due__time_add(due__monotonic_now(), c->timeout_ns);
+    int64_t until = due__deadline_at(q, by);
     due__commit_go(q, &a, until);
     due__asked_wait(q, &a, until);
     bool some = due__asked_over(c, &a);

@@ -21,6 +21,12 @@ static int64_t wanted(struct due_queue *q)
 {
     int64_t bound = due__timeline_bound(&q->timeline);
 
+    if (q->commits != NULL && !(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3 of core.c */
+        if (due__load_seq(&q->commits->takings_ready) > 0)                  /* Q7 of takings.c */
+            return 0;
+        if (due__load_seq(&q->commits->takings_under_way) > 0) /* Q7: first that */
+            return DUE_FOREVER;
+    }
     if ((due__load_seq(&q->state) & DUE__CLOSING) || due__topics_ready(q)) /* E3 of core.c */
         return 0;
     if (q->clock.manual != NULL)
@@ -92,6 +98,12 @@ static uint64_t takeable(const struct due_queue *q)
     return n;
 }
 
+/* What has left the store for somebody who did not wait (takings.c) is there for the next one. */
+static uint32_t left_ready(const struct due_queue *q)
+{
+    return q->commits != NULL ? due__load_seq(&q->commits->takings_ready) : 0; /* Q7 */
+}
+
 int due_poll(due_queue *q, int64_t *next_ns)
 {
     struct due__tenure t;
@@ -110,7 +122,7 @@ int due_poll(due_queue *q, int64_t *next_ns)
     if (next_ns != NULL)
         *next_ns = due_next_deadline(q);
     uint64_t ready = due__ready_count(q); /* without the cancelled ones, but with paused topics' */
-    ready = shown < ready ? shown : ready;
+    ready = (shown < ready ? shown : ready) + left_ready(q);
     return ready < INT_MAX ? (int)ready : INT_MAX;
 }
 
@@ -138,6 +150,8 @@ int64_t due_next_deadline(due_queue *q)
 
     if (due__forked(q))
         return DUE_EFORK;
+    if (left_ready(q) > 0)
+        return due__clock_now(&q->clock);
     due__enter(q, &t);
     bool found = due__inbox_quiet(&q->inbox) && next_of_timeline(q, &deadline); /* I2 */
     due__leave(q, &t);

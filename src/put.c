@@ -291,14 +291,13 @@ static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size
 }
 
 int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                    int64_t timeout_ns, due_id *ids, struct due__put *put)
+                    struct due__deadline *by, due_id *ids, struct due__put *put)
 {
     struct due__commits *c = q->commits;
-    int64_t limit = timeout_ns > 0 && timeout_ns < c->timeout_ns ? timeout_ns : c->timeout_ns;
     uint64_t bytes = bytes_of(jobs, n);
     bool crowded = due__owed_crowded(c);
     bool full = crowded || !due__owed_try(c, bytes);
-    int64_t until = !c->async || full ? due__time_add(due__monotonic_now(), limit) : 0;
+    int64_t until = !c->async || full ? due__deadline_at(q, by) : 0;
 
     *put = (struct due__put){ .room = 0 };
     int rc = crowded ? due__owed_wait(q, until) : 0;

@@ -123,8 +123,7 @@ static void hold(struct due_queue *q, struct due__slot s, due_job *job)
     job->round = 1;
 }
 
-/* It was not handed out after all. */
-static void let_go(struct due_queue *q, due_job *job, uint32_t number)
+void due__round_drop(struct due_queue *q, due_job *job, uint32_t number)
 {
     job->round = 0;
     if (!due__lease_let_go(q, number))
@@ -134,9 +133,10 @@ static void let_go(struct due_queue *q, due_job *job, uint32_t number)
     due__shard_leave(it);
 }
 
-/* Jobs that were taken for good and wait again: counted. */
-static void count(struct due_queue *q, size_t n)
+void due__rounds_end(struct due_queue *q, size_t n)
 {
+    if (n == 0)
+        return;
     struct due__shard *it = due__shard_enter(&q->slab);
 
     it->lent += n;
@@ -165,7 +165,7 @@ size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, siz
         more++;
     }
     due__leave(q, &t);
-    count(q, more);
+    due__rounds_end(q, more);
     return more;
 }
 
@@ -185,44 +185,14 @@ static size_t repeating_first(struct due_queue *q, struct due__slot *slots, size
     return first;
 }
 
-/* Their next round goes to the store.  They must be filled in, and held, before they wait again. */
-static int take_rounds(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs)
+size_t due__rounds_begin(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs)
 {
     int64_t now = due__clock_now(&q->clock);
-    size_t kept = 0;
+    size_t rounds = repeating_first(q, slots, n);
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < rounds; i++) {
         due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
         hold(q, slots[i], &jobs[i]);
     }
-    int rc = due__commit_take(q, slots, n, DUE__ROUND);
-    size_t landed = rc > 0 ? (size_t)rc : 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t number;
-        uint32_t generation;
-
-        due__handle_read(jobs[i].place, &number, &generation);
-        if (kept < landed && number == due__slot_job(slots[kept]))
-            jobs[kept++] = jobs[i];
-        else
-            let_go(q, &jobs[i], number);
-    }
-    count(q, kept);
-    return rc;
-}
-
-int due__repeat_take(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs,
-                     size_t *rounds)
-{
-    size_t first = repeating_first(q, slots, n);
-    int rc = first > 0 ? take_rounds(q, slots, first, jobs) : 0;
-
-    *rounds = rc > 0 ? (size_t)rc : 0;
-    if (first == n)
-        return rc;
-    memmove(slots + *rounds, slots + first, (n - first) * sizeof *slots);
-    int taken = due__commit_take(q, slots + *rounds, n - first, DUE__TAKE);
-    if (taken > 0)
-        return (int)*rounds + taken;
-    return *rounds > 0 ? (int)*rounds : taken;
+    return rounds;
 }

@@ -31,9 +31,12 @@ bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, size_t n,
                          due_job *jobs);
 
-/* With a store: as due__commit_take() for good.  The first *@rounds of those that have left are
- * jobs that repeat, and are filled in; the slots of the others follow. */
-int due__repeat_take(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs,
-                     size_t *rounds);
+/* With a store: of taken jobs those that repeat to the front, filled in and their bytes lent, since
+ * they wait again before their taker has them: how many. */
+size_t due__rounds_begin(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs);
+/* One of them is not handed out after all. */
+void due__round_drop(struct due_queue *q, due_job *job, uint32_t number);
+/* Jobs that were taken for good and wait again: counted. */
+void due__rounds_end(struct due_queue *q, size_t n);
 
 #endif

@@ -15,6 +15,11 @@ int due__one_or_none(due_job *job, int rc)
     return rc;
 }
 
+int due__one_or_named(due_job *job, int rc)
+{
+    return rc == DUE_EINDOUBT ? rc : due__one_or_none(job, rc);
+}
+
 int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
                       int64_t timeout_ns)
 {
@@ -23,7 +28,7 @@ int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, 
 
 int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t timeout_ns)
 {
-    return due__one_or_none(job, due__take_out(q, topics, n, job, 1, 0, timeout_ns, NULL));
+    return due__one_or_named(job, due__take_out(q, topics, n, job, 1, 0, timeout_ns, NULL));
 }
 
 int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
@@ -37,10 +42,10 @@ int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, 
 int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t lease_ns,
                      int64_t timeout_ns)
 {
-    return due__one_or_none(job, due_reserve_batch(q, topics, n, job, 1, lease_ns, timeout_ns));
+    return due__one_or_named(job, due_reserve_batch(q, topics, n, job, 1, lease_ns, timeout_ns));
 }
 
 int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns)
 {
-    return due__one_or_none(job, due_reserve_batch(q, NULL, 0, job, 1, lease_ns, timeout_ns));
+    return due__one_or_named(job, due_reserve_batch(q, NULL, 0, job, 1, lease_ns, timeout_ns));
 }

@@ -8,6 +8,8 @@
  */
 #include "core.h"
 
+#include <string.h>
+
 #include "atomic.h"
 
 /* ---- Cancel ---- */
@@ -15,7 +17,8 @@
 /* What can be claimed at once leaves the store as one change.  What cannot, because somebody has
  * it, or because its PUT is under way, is seen to by itself; so is an id that is there twice, when
  * the first one has its answer. */
-void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int *results)
+static void cancel_together(struct due_queue *q, const due_id *ids, size_t n,
+                            struct due__deadline *by, int *results)
 {
     uint32_t number[DUE__TOGETHER];
     uint16_t which[DUE__TOGETHER];
@@ -28,7 +31,7 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
         uint32_t generation;
         uint64_t w;
 
-        results[i] = due__id_find(q, ids[i], &number[claimed], &generation);
+        results[i] = due__id_find(q, ids[i], by, &number[claimed], &generation);
         if (results[i] == 0)
             results[i] = due__claim(q, number[claimed], generation, &w);
         if (results[i] == 0 && !(w & DUE__LINKED)) {
@@ -42,7 +45,7 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
     if (unsent)
         due__commit_given_up(q, bytes);
     if (claimed > 0)
-        due__commit_all(q, number, claimed, DUE__CANCEL, 0, rc);
+        due__commit_all(q, number, claimed, DUE__CANCEL, 0, by, rc);
     for (size_t k = 0; k < claimed; k++) {
         results[which[k]] = rc[k];
         if (rc[k] != 0 && rc[k] != DUE_EINDOUBT)
@@ -50,19 +53,40 @@ void due__cancel_together(struct due_queue *q, const due_id *ids, size_t n, int 
     }
     for (size_t i = 0; i < n; i++) {
         if (results[i] == DUE_EAGAIN || results[i] == DUE_EBUSY || results[i] == DUE_ENOENT)
-            results[i] = due_cancel(q, ids[i], NULL);
+            results[i] = due__cancel(q, ids[i], NULL, by);
     }
+}
+
+int due__cancel_all(struct due_queue *q, const due_id *ids, size_t n, int *results)
+{
+    int some_results[DUE__TOGETHER];
+    struct due__deadline by = { 0 };
+    int cancelled = 0;
+
+    due__inside_enter(q); /* C1 of inside.c */
+    for (size_t at = 0; at < n; at += DUE__TOGETHER) {
+        size_t some = n - at < DUE__TOGETHER ? n - at : DUE__TOGETHER;
+
+        cancel_together(q, ids + at, some, &by, some_results);
+        for (size_t i = 0; i < some; i++)
+            cancelled += some_results[i] == 0;
+        if (results != NULL)
+            memcpy(results + at, some_results, some * sizeof *results);
+    }
+    due__inside_leave(q);
+    return cancelled;
 }
 
 /* ---- Clear ---- */
 
 /* The claimed jobs leave the store.  What keeps one of them from it. */
-static int clear_claimed(struct due_queue *q, const uint32_t *numbers, size_t n, uint64_t *cleared)
+static int clear_claimed(struct due_queue *q, const uint32_t *numbers, size_t n,
+                         struct due__deadline *by, uint64_t *cleared)
 {
     int results[DUE__TOGETHER];
     int rc = 0;
 
-    due__commit_all(q, numbers, n, DUE__CLEAR, 0, results);
+    due__commit_all(q, numbers, n, DUE__CLEAR, 0, by, results);
     for (size_t i = 0; i < n; i++) {
         struct due__job *j = due__job_at(&q->slab, numbers[i]);
 
@@ -96,6 +120,7 @@ static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
 int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
 {
     uint32_t claimed[DUE__TOGETHER];
+    struct due__deadline by = { 0 };
     size_t n = 0;
     int rc = 0;
 
@@ -104,7 +129,7 @@ int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
 
         if (!due__clearable(q, at, topic, &w))
             continue;
-        rc = due__claim_settled(q, at, due__word_generation(w), &w);
+        rc = due__claim_settled(q, at, due__word_generation(w), &by, &w);
         if (rc == DUE_ENOENT || rc == DUE_EBUSY || rc == DUE_ECLOSED) {
             rc = 0; /* closed: the PUT of that one is refused by who sends, who sees to it */
             continue;
@@ -114,11 +139,11 @@ int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
         else if (rc == 0)
             claimed[n++] = at;
         if (n == DUE__TOGETHER) {
-            rc = clear_claimed(q, claimed, n, cleared);
+            rc = clear_claimed(q, claimed, n, &by, cleared);
             n = 0;
             due__sweep_sometimes(q);
         }
     }
-    int last = n > 0 ? clear_claimed(q, claimed, n, cleared) : 0;
+    int last = n > 0 ? clear_claimed(q, claimed, n, &by, cleared) : 0;
     return rc != 0 ? rc : last;
 }

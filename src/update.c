@@ -33,7 +33,8 @@ struct wish {
     due_spec s; /* only what is named in what */
     unsigned what;
     int64_t at_ns;
-    uint8_t retry; /* the number of s.retry */
+    uint8_t retry;            /* the number of s.retry */
+    struct due__deadline *by; /* with a store */
 };
 
 /* What the job's content will be made of. */
@@ -372,8 +373,7 @@ static int draft_new(struct due_queue *q, uint32_t number, const struct wish *wi
     return 0;
 }
 
-/* The job becomes the caller's own.  If another takes it, or brings it back, between the look
- * whether it waits and that whether it is dead, it is looked at anew. */
+/* The job becomes the caller's own; if another is between the two looks, it is looked at anew. */
 static int own(struct due_queue *q, uint32_t number, uint32_t generation, const struct wish *wish)
 {
     const struct due__job *j = due__job_at(&q->slab, number);
@@ -381,7 +381,8 @@ static int own(struct due_queue *q, uint32_t number, uint32_t generation, const 
     int rc;
     do {
         w = due__load_acquire(&j->word); /* J1 */
-        rc = (q->commits ? due__claim_sent : due__claim_change)(q, number, generation, NULL);
+        rc = q->commits ? due__claim_sent(q, number, generation, NULL, wish->by)
+                        : due__claim_change(q, number, generation, NULL);
         if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
             rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     } while (rc == DUE_ENOENT && due__word_generation(w) == generation &&
@@ -438,7 +439,7 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
         write_now(q, number, d);
     } else {
         if (rc == 0)
-            rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d);
+            rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d, wish->by);
         if (rc == 0 || rc == DUE_EINDOUBT)
             return rc; /* whoever sent it has seen, or sees, to the rest */
         if (d != NULL)
@@ -452,9 +453,9 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
 
 /* What is asked for, by itself.  DUE_EINVAL, DUE_ELIMIT, DUE_ENOMEM. */
 static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int64_t at_ns,
-                     struct wish *wish)
+                     struct due__deadline *by, struct wish *wish)
 {
-    *wish = (struct wish){ .s.size = DUE_SPEC_INIT, .what = what, .at_ns = at_ns };
+    *wish = (struct wish){ .s.size = DUE_SPEC_INIT, .what = what, .at_ns = at_ns, .by = by };
     if (what & DUE_SET_DATA) {
         wish->s.data = s->data;
         wish->s.len = s->len;
@@ -519,13 +520,13 @@ static int rewrite_in_place(struct due_queue *q, uint32_t number, uint32_t gener
 }
 
 int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, const due_spec *s,
-                 unsigned what, int64_t at_ns)
+                 unsigned what, int64_t at_ns, struct due__deadline *by)
 {
     struct wish wish;
 
     if (what == 0 || (what & ~SET_ALL) != 0 || at_ns < 0)
         return DUE_EINVAL;
-    int rc = wish_make(q, s, what, at_ns, &wish);
+    int rc = wish_make(q, s, what, at_ns, by, &wish);
     if (rc != 0)
         return rc;
     due__lapse(q, number);
@@ -534,12 +535,13 @@ int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, cons
     if (what & DUE_SET_PRIORITY)
         return DUE_ENOTSUP; /* it is part of a stored job's id */
     if (what == DUE_SET_TIME)
-        return due__reschedule_stored(q, number, generation, at_ns);
+        return due__reschedule_stored(q, number, generation, at_ns, by);
     return rewrite_claimed(q, number, generation, &wish);
 }
 
 int due_amend(due_queue *q, due_id id, const due_spec *s, unsigned what)
 {
+    struct due__deadline by = { 0 };
     uint32_t number;
     uint32_t generation;
 
@@ -549,12 +551,12 @@ int due_amend(due_queue *q, due_id id, const due_spec *s, unsigned what)
         (s->delay_ns != 0 && s->at_ns != 0))
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
-    int rc = due__id_find(q, id, &number, &generation);
+    int rc = due__id_find(q, id, &by, &number, &generation);
     int64_t at = s->at_ns;
     if (at == 0 && (what & DUE_SET_TIME))
         at = due__time_add(due__clock_now(&q->clock), s->delay_ns);
     if (rc == 0)
-        rc = due__rewrite(q, number, generation, s, what, at);
+        rc = due__rewrite(q, number, generation, s, what, at, &by);
     due__inside_end(q, inside);
     return rc;
 }

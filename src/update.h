@@ -24,7 +24,7 @@ struct due__draft {
 /* Change what @what says of a waiting job, or of a dead one, as due_amend() does; @at_ns stands for
  * the time in @s.  Of @s is looked at what @what names. */
 int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, const due_spec *s,
-                 unsigned what, int64_t at_ns);
+                 unsigned what, int64_t at_ns, struct due__deadline *by);
 
 /* Under the lock: a job of the caller's own (CHANGING) becomes what @d says, and waits, or is dead,
  * again. */

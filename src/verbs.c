@@ -102,23 +102,23 @@ int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
     return claim_as(q, number, generation, name, DUE__CHANGING, &w);
 }
 
-/* The same once its PUT has ended, if that is on its way. */
 static int claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
-                         const struct due__key_name *name, uint64_t *w)
+                         const struct due__key_name *name, struct due__deadline *by, uint64_t *w)
 {
     int rc = claim_as(q, number, generation, name, DUE__LENT, w);
 
     while (rc == DUE_EAGAIN) {
-        rc = due_flush(q, q->commits->timeout_ns);
+        rc = due__commit_flush(q, by);
         if (rc == 0)
             rc = claim_as(q, number, generation, name, DUE__LENT, w);
     }
     return rc;
 }
 
-int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
+                       struct due__deadline *by, uint64_t *w)
 {
-    return claim_settled(q, number, generation, NULL, w);
+    return claim_settled(q, number, generation, NULL, by, w);
 }
 
 /* ---- Cancel ---- */
@@ -195,10 +195,10 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
 /* A job that waits or is dead becomes the caller's own, as by due__claim(); one that somebody has
  * is marked, so that it is not handed out again. */
 static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation,
-                     const struct due__key_name *name, uint64_t *w)
+                     const struct due__key_name *name, struct due__deadline *by, uint64_t *w)
 {
     for (;;) {
-        int rc = claim_settled(q, number, generation, name, w);
+        int rc = claim_settled(q, number, generation, name, by, w);
 
         bool dead = rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD &&
                     due__word_generation(*w) == generation;
@@ -228,15 +228,15 @@ void due__give_up(struct due_queue *q, uint32_t number)
 
 /* Any job that waits or is dead, with its bytes lent to the caller or not. */
 int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name, due_job *job)
+                    const struct due__key_name *name, due_job *job, struct due__deadline *by)
 {
     uint64_t w;
-    int rc = claim_any(q, number, generation, name, &w);
+    int rc = claim_any(q, number, generation, name, by, &w);
 
     if (rc != 0)
         return rc;
     if (q->commits != NULL && !(w & DUE__LINKED)) { /* LINKED: it was not sent yet */
-        rc = due__commit_one(q, number, job != NULL ? DUE__LEND : DUE__CANCEL, 0);
+        rc = due__commit_one(q, number, job != NULL ? DUE__LEND : DUE__CANCEL, 0, by);
         if (rc != 0 && rc != DUE_EINDOUBT)
             due__give_up(q, number);
         if (rc == 0 && job != NULL)
@@ -256,12 +256,12 @@ int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
 /* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
  * free. The way to it is kept short, so that the processor can fetch the jobs of several cancels at
  * a time. */
-static inline int cancel(struct due_queue *q, due_id id, due_job *job)
+static inline int cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)
 {
     uint32_t number;
     uint32_t generation;
 
-    int rc = due__id_find(q, id, &number, &generation);
+    int rc = due__id_find(q, id, by, &number, &generation);
     if (rc != 0)
         return rc;
     struct due__job *j = due__job_at(&q->slab, number);
@@ -271,10 +271,10 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
         generation == UINT32_MAX || q->watch != NULL ||
         (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
         (due__facts_load(j).payload & DUE__FRONT)) /* so it may have a key */
-        return due__cancel_any(q, number, generation, NULL, job);
+        return due__cancel_any(q, number, generation, NULL, job, by);
     uint64_t ready = w & DUE__READY;
     if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
-        return due__cancel_any(q, number, generation, NULL, job);
+        return due__cancel_any(q, number, generation, NULL, job, by);
     due__job_release(&q->slab, j); /* still the caller's: it is in no magazine yet */
 
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -286,12 +286,18 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job)
     return 0;
 }
 
+int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)
+{
+    return cancel(q, id, job, by);
+}
+
 int due_cancel(due_queue *q, due_id id, due_job *job)
 {
     if (due__forked(q))
         return due__one_or_none(job, DUE_EFORK);
+    struct due__deadline by = { 0 };
     bool inside = due__inside_stored(q);
-    int rc = cancel(q, id, job);
+    int rc = cancel(q, id, job, &by);
     due__inside_end(q, inside);
     return due__one_or_none(job, rc);
 }
@@ -307,25 +313,6 @@ static void prefetch(struct due_queue *q, due_id id)
         due__job_prefetch(&q->slab, number);
 }
 
-static int cancel_batch_stored(struct due_queue *q, const due_id *ids, size_t n, int *results)
-{
-    int some_results[DUE__TOGETHER];
-    int cancelled = 0;
-
-    due__inside_enter(q); /* C1 of inside.c */
-    for (size_t at = 0; at < n; at += DUE__TOGETHER) {
-        size_t some = n - at < DUE__TOGETHER ? n - at : DUE__TOGETHER;
-
-        due__cancel_together(q, ids + at, some, some_results);
-        for (size_t i = 0; i < some; i++)
-            cancelled += some_results[i] == 0;
-        if (results != NULL)
-            memcpy(results + at, some_results, some * sizeof *results);
-    }
-    due__inside_leave(q);
-    return cancelled;
-}
-
 int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
 {
     int cancelled = 0;
@@ -335,13 +322,13 @@ int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
     if (n > INT_MAX)
         return DUE_EINVAL;
     if (q->commits != NULL)
-        return cancel_batch_stored(q, ids, n, results);
+        return due__cancel_all(q, ids, n, results);
     for (size_t i = 0; i < n && i < LOOK_AHEAD; i++)
         prefetch(q, ids[i]);
     for (size_t i = 0; i < n; i++) {
         if (i + LOOK_AHEAD < n)
             prefetch(q, ids[i + LOOK_AHEAD]);
-        int rc = cancel(q, ids[i], NULL);
+        int rc = cancel(q, ids[i], NULL, NULL); /* which waits for no store */
 
         cancelled += rc == 0;
         if (results != NULL)
@@ -372,7 +359,7 @@ static int move(struct due_queue *q, uint32_t number, uint32_t generation, int64
 }
 
 int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name)
+                    const struct due__key_name *name, struct due__deadline *by)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -385,7 +372,7 @@ int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
         if (due__word_state(w) == DUE__MOVING)
             due__wait_moved(q);
         else if ((w & DUE__LINKED) || due__word_state(w) == DUE__SENT)
-            rc = due_flush(q, q->commits->timeout_ns);
+            rc = due__commit_flush(q, by);
         else if ((rc = swap(q, number, generation, name, DUE__CHANGING, &w)) == 0)
             return 0;
         if (rc != 0 && rc != DUE_EAGAIN)
@@ -393,16 +380,17 @@ int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
     }
 }
 
-int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns)
+int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns,
+                           struct due__deadline *by)
 {
-    int rc = due__claim_sent(q, number, generation, NULL);
+    int rc = due__claim_sent(q, number, generation, NULL, by);
 
     if (rc != 0)
         return rc;
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
         rc = DUE_ECLOSED;
     else
-        rc = due__commit_one(q, number, DUE__MOVE, at_ns);
+        rc = due__commit_one(q, number, DUE__MOVE, at_ns, by);
     if (rc != 0 && rc != DUE_EINDOUBT)
         due__unclaim(q, number, false);
     return rc;
@@ -410,19 +398,20 @@ int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t genera
 
 static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
 {
+    struct due__deadline by = { 0 };
     struct due__tenure t;
     uint32_t number;
     uint32_t generation;
 
     if (at_ns < 0)
         return DUE_EINVAL;
-    int rc = due__id_find(q, id, &number, &generation);
+    int rc = due__id_find(q, id, &by, &number, &generation);
     if (rc != 0)
         return rc;
     due__lapse(q, number);
     if (q->commits != NULL)
         return due__reschedule_stored(q, number, generation,
-                                      now ? due__clock_now(&q->clock) : at_ns);
+                                      now ? due__clock_now(&q->clock) : at_ns, &by);
     due__drain_all(q); /* what the caller put in before stands before it */
     due__enter(q, &t);
     rc = DUE_ECLOSED;
@@ -497,11 +486,12 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, 
 
 static int find(struct due_queue *q, due_id id, due_info *info)
 {
+    struct due__deadline by = { 0 };
     uint32_t number;
     uint32_t generation;
     due_info found;
 
-    int rc = due__id_find(q, id, &number, &generation);
+    int rc = due__id_find(q, id, &by, &number, &generation);
     if (rc == 0)
         rc = due__info(q, number, &generation, &found);
     if (rc != 0)

@@ -113,10 +113,30 @@ static const char *taken(struct lab *lab, int rc, due_job *job)
     return lab_text(lab, job);
 }
 
+#define LAB_FLUSH_NS DUE_S(5)
+
+int lab_take(struct lab *lab, due_job *job)
+{
+    int rc = due_dequeue(lab->q, job, 0);
+
+    if (rc == DUE_EAGAIN && due_flush(lab->q, LAB_FLUSH_NS) == 0)
+        rc = due_dequeue(lab->q, job, 0);
+    return rc;
+}
+
+int lab_reserve(struct lab *lab, due_job *job, int64_t lease_ns)
+{
+    int rc = due_reserve(lab->q, job, lease_ns, 0);
+
+    if (rc == DUE_EAGAIN && due_flush(lab->q, LAB_FLUSH_NS) == 0)
+        rc = due_reserve(lab->q, job, lease_ns, 0);
+    return rc;
+}
+
 const char *lab_dequeue(struct lab *lab)
 {
     due_job job;
-    int rc = due_dequeue(lab->q, &job, 0);
+    int rc = lab_take(lab, &job);
 
     return taken(lab, rc, &job);
 }
@@ -126,6 +146,8 @@ const char *lab_dequeue_from(struct lab *lab, int topic)
     due_job job;
     int rc = due_dequeue_from(lab->q, &topic, 1, &job, 0);
 
+    if (rc == DUE_EAGAIN && due_flush(lab->q, LAB_FLUSH_NS) == 0)
+        rc = due_dequeue_from(lab->q, &topic, 1, &job, 0);
     return taken(lab, rc, &job);
 }
 
@@ -136,7 +158,7 @@ const char *lab_dequeue_all(struct lab *lab)
     due_job job;
 
     answer[0] = '\0';
-    while (due_dequeue(lab->q, &job, 0) == 0) {
+    while (lab_take(lab, &job) == 0) {
         int n = snprintf(answer + at, LAB_TEXT - at, "%s%.*s", at > 0 ? " " : "", (int)job.len,
                          job.data != NULL ? (const char *)job.data : "");
 

@@ -62,6 +62,10 @@ void lab_close(struct lab *lab);
 due_id lab_enqueue_spec(struct lab *lab, const char *text, due_spec spec);
 
 /* The text of a job that is due now, done with; NULL if there is none. */
+/* As due_dequeue() and due_reserve() with timeout 0; where there is a store, they wait for what is
+ * under way there. */
+int lab_take(struct lab *lab, due_job *job);
+int lab_reserve(struct lab *lab, due_job *job, int64_t lease_ns);
 const char *lab_dequeue(struct lab *lab);
 const char *lab_dequeue_from(struct lab *lab, int topic);
 /* The text of a job, done with. */

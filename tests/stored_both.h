@@ -181,7 +181,7 @@ static inline uint64_t shop_stored(struct shop *s)
 static inline due_job reserve(struct shop *s)
 {
     due_job job = { 0 };
-    int rc = due_reserve(s->lab.q, &job, LEASE, 0);
+    int rc = lab_reserve(&s->lab, &job, LEASE);
 
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     return job;
@@ -191,7 +191,7 @@ static inline int try_reserve(struct shop *s)
 {
     due_job job;
 
-    return due_reserve(s->lab.q, &job, LEASE, 0);
+    return lab_reserve(&s->lab, &job, LEASE);
 }
 
 /* The only dead job there is. */

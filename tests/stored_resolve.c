@@ -230,6 +230,8 @@ static bool settled(struct stored_world *w)
 
         if (rc != 0)
             return stored_wrong(w, "it cannot be flushed", NULL);
+        if (!storeless(w) && due__takings_return(w->q)) /* what nobody has come back for */
+            continue;
         if (!lost(w) && stored_stats(w).unsettled == 0 &&
             (storeless(w) || due__commit_mended(w->q, due__monotonic_now() + DUE_S(20)) == 0) &&
             stored_stats(w).unsettled == 0)

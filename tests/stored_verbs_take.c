@@ -1,6 +1,8 @@
 /* stored_verbs_take.c - the steps of stored_model.c that take jobs, and what may be taken when. */
 #include "stored_known.h"
 
+#define TRIES 3 /* to have what is on its way out of the store */
+
 /* Is the time at which it is handed out known, and does nothing keep it back? */
 static bool stands(const struct stored_job *j)
 {
@@ -176,13 +178,25 @@ static void taken(struct stored_world *w, struct stored_job *j)
     j->unsure = j->revoked;
 }
 
+/* Nobody is given what the store has not let go of: it is waited for, and then asked for again. */
+static bool once_more(struct stored_world *w, int rc, int *tries)
+{
+    return rc == DUE_EAGAIN && !storeless(w) && (*tries)++ < TRIES &&
+           due_flush(w->q, DUE_S(10)) == 0;
+}
+
 bool stored_dequeue(struct stored_world *w, uint32_t n, bool many)
 {
     due_job job[8];
     int topic = n % 4 == 3 ? -1 : (int)(n % 4);
-    int rc = many        ? due_dequeue_batch(w->q, NULL, 0, job, 1 + n % 8, 0)
+    int tries = 0;
+    int rc;
+
+    do
+        rc = many        ? due_dequeue_batch(w->q, NULL, 0, job, 1 + n % 8, 0)
              : topic < 0 ? due_dequeue(w->q, job, 0)
                          : due_dequeue_from(w->q, &w->topic[topic], 1, job, 0);
+    while (once_more(w, rc, &tries));
 
     stored_note_refused(w);
     if (rc == DUE_EAGAIN)
@@ -215,8 +229,13 @@ bool stored_reserve(struct stored_world *w, uint32_t n, uint64_t value)
 
     if (w->held_count == STORED_HELD)
         return true;
-    int rc = n % 4 == 0 ? due_reserve_batch(w->q, NULL, 0, &job, 1, lease, 0)
+    int tries = 0;
+    int rc;
+
+    do
+        rc = n % 4 == 0 ? due_reserve_batch(w->q, NULL, 0, &job, 1, lease, 0)
                         : due_reserve(w->q, &job, lease, 0);
+    while (once_more(w, rc, &tries));
     stored_note_refused(w);
     if (rc == DUE_EAGAIN)
         return nothing(w, -1);

@@ -16,6 +16,7 @@ struct kind {
     struct shop shop;
     due_queue *q;
     char name[40];
+    int64_t none_ns; /* a timeout that waits for no job; a store is waited for */
 };
 
 /* Kind @n of those that there are in this mode: KINDS, or CLOCKS of them without a store. */
@@ -31,7 +32,7 @@ static struct kind kind_open(int n, enum due_order order)
     static const char *const names[CLOCKS] = { "by hand", "monotonic", "realtime", "boottime" };
     int at = n == CLOCKS ? 0 : n > CLOCKS ? 2 : n; /* a store has the wall clock */
     bool stored = n >= CLOCKS;
-    struct kind k = { .q = NULL };
+    struct kind k = { .none_ns = stored ? DUE_S(30) : 0 };
     struct lab_options with = { .kernel = at > 0,
                                 .start_ns = DUE_S(1),
                                 .with = { .size = DUE_OPTIONS_INIT,
@@ -98,22 +99,22 @@ static int take(struct kind *k, enum way way, const int topics[2], int of[TAKEN_
 
     switch (way) {
     case DEQUEUE:
-        rc = due_dequeue(k->q, jobs, 0);
+        rc = due_dequeue(k->q, jobs, k->none_ns);
         break;
     case DEQUEUE_WAITING:
         rc = due_dequeue(k->q, jobs, DUE_S(30));
         break;
     case DEQUEUE_FROM:
-        rc = due_dequeue_from(k->q, topics, 2, jobs, 0);
+        rc = due_dequeue_from(k->q, topics, 2, jobs, k->none_ns);
         break;
     case DEQUEUE_BATCH:
-        rc = due_dequeue_batch(k->q, NULL, 0, jobs, TAKEN_MAX, 0);
+        rc = due_dequeue_batch(k->q, NULL, 0, jobs, TAKEN_MAX, k->none_ns);
         break;
     case RESERVE:
-        rc = due_reserve(k->q, jobs, DUE_S(60), 0);
+        rc = due_reserve(k->q, jobs, DUE_S(60), k->none_ns);
         break;
     default:
-        rc = due_reserve_batch(k->q, NULL, 0, jobs, TAKEN_MAX, DUE_S(60), 0);
+        rc = due_reserve_batch(k->q, NULL, 0, jobs, TAKEN_MAX, DUE_S(60), k->none_ns);
     }
     cr_assert_geq(rc, 0, "%s: way %d: %s", k->name, way, due_error_name(rc));
     int n = rc == 0 ? 1 : rc;
@@ -238,7 +239,7 @@ LAB_TEST(burst, by_priority_leaves_from_the_highest_on)
             looks = n >= size / 2 || n >= 250;
             if (looks)
                 cr_assert_eq(due_peek(k.q, &info), 0);
-            cr_assert_eq(due_dequeue(k.q, &job, n % 2 ? DUE_S(30) : 0), 0);
+            cr_assert_eq(due_dequeue(k.q, &job, n % 2 ? DUE_S(30) : k.none_ns), 0);
             cr_assert_leq(job.priority, before, "%s: %d of %d", k.name, n, size);
             cr_assert(!looks || due_id_equal(info.id, job.id), "%s: peeked otherwise", k.name);
             before = job.priority;
@@ -263,13 +264,13 @@ LAB_TEST(burst, of_equal_deadlines_lets_a_higher_priority_pass)
         kind_fill(&k, 1, SPEC(.delay_ns = 0), 0); /* some of the others become ready with it */
         for (size_t at = 0; at < sizeof after / sizeof after[0]; at++) {
             for (; taken < after[at]; taken++) {
-                cr_assert_eq(due_dequeue(k.q, &job, 0), 0);
+                cr_assert_eq(due_dequeue(k.q, &job, k.none_ns), 0);
                 cr_assert_eq(job.priority, 3, "%s: %d", k.name, taken);
                 due_job_done(&job);
             }
             kind_fill(&k, 1, SPEC(.at_ns = DUE, .priority = 2), 0);
             kind_fill(&k, 1, SPEC(.at_ns = DUE, .priority = 9), 0);
-            cr_assert_eq(due_dequeue(k.q, &job, 0), 0);
+            cr_assert_eq(due_dequeue(k.q, &job, k.none_ns), 0);
             cr_expect_eq(job.priority, 9, "%s: after %d of equal deadlines", k.name, taken);
             due_job_done(&job);
         }

@@ -25,7 +25,7 @@ static due_job put_reserved(struct shop *s, int64_t keep_ns)
 
     cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "first", NULL, .keep_key_ns = keep_ns), 0);
     flush(s);
-    cr_assert_eq(due_reserve(s->lab.q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(due_reserve(s->lab.q, &job, DUE_S(1), 1), 0);
     return job;
 }
 
@@ -264,7 +264,7 @@ Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
         expect_holder(&s, NULL);
         cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "again", NULL, .keep_key_ns = 1), 0);
         flush(&s);
-        cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+        cr_assert_eq(due_dequeue(s.lab.q, &job, 1), 0);
         due_job_done(&job);
         lab_advance(&s.lab, 1);
         flush(&s);
@@ -301,7 +301,7 @@ Test(keys_air, taken_over_on_the_way_back_and_refused_it_is_the_first_ones, .tim
     cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "first", &first, .delay_ns = 0), 0);
     flush(&s);
     shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_AWAY);
-    int rc = due_dequeue(s.lab.q, &job, 0);
+    int rc = due_dequeue(s.lab.q, &job, 1);
     cr_assert(rc != 0 && rc != DUE_EAGAIN, "%s", due_error_name(rc));
     struct memory_gate *before = stop_at(&s, MEMORY_READY);
     memory_gate_reached(before, 1);

@@ -442,7 +442,7 @@ static int life(due_queue *q)
     if (rc == 0)
         rc = due_enqueue(q, &spec, 0, NULL);
     if (rc == 0)
-        rc = due_reserve(q, &job, 100, 0);
+        rc = due_reserve(q, &job, 100, 1);
     if (rc == 0) {
         rc = due_nack(&job, 0);
         due_job_done(&job);
@@ -450,7 +450,7 @@ static int life(due_queue *q)
     if (rc == 0)
         rc = due_reschedule(q, id, 1);
     if (rc == 0)
-        rc = due_dequeue(q, &job, 0);
+        rc = due_dequeue(q, &job, 1);
     if (rc == 0)
         due_job_done(&job);
     return rc;

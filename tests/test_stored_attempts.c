@@ -89,7 +89,8 @@ Test(stored_attempts, that_nobody_waited_for_are_not_counted_twice, .timeout = 6
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
                                                        .gate = gate });
-    cr_expect_eq(due_reserve(s.lab.q, &job, LEASE, 0), DUE_ESTORE);
+    cr_expect_eq(due_reserve(s.lab.q, &job, LEASE, 1), DUE_EINDOUBT);
+    cr_expect(due_id_equal(job.id, id));
     cr_expect_eq(stored_attempts(&s, id), 1u);
     memory_gate_open(gate);
     for (uint32_t i = 1; i <= 2; i++) {

@@ -49,7 +49,9 @@ Test(stored_commit, a_take_that_landed_for_nobody_is_put_in_again, .timeout = 60
 
     lab_turn_to(&s.lab, 1);
     shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_DOUBT_LANDED);
-    cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_ESTORE);
+    cr_expect_eq(due_dequeue(s.lab.q, &job, 1), DUE_EINDOUBT);
+    cr_expect(due_id_equal(job.id, id));
+    cr_expect_null(job.queue);
     cr_expect_not(memory_disk_find(s.disk, id, NULL));
     memory_store_forgive(s.store);
     for (int i = 0; i < 3000 && !memory_disk_find(s.disk, id, NULL); i++)
@@ -86,7 +88,7 @@ static int dequeue_it(void *arg)
 {
     due_job job;
 
-    return due_dequeue(arg, &job, 0);
+    return due_dequeue(arg, &job, 1);
 }
 
 /* A dequeued job leaves the store, and its caller does not hear of it: the way to the store is shut
@@ -109,7 +111,7 @@ static void take_for_nobody(struct shop *s, struct memory_gate *gates[2], bool l
     memory_store_fault(s->store, (struct memory_fault){ MEMORY_READY, .times = MEMORY_ALWAYS,
                                                         .kind = MEMORY_BLOCK, .gate = gates[1] });
     memory_gate_open(gates[0]);
-    cr_expect_eq(crew_join(&taker), DUE_ESTORE);
+    cr_expect_eq(crew_join(&taker), DUE_EINDOUBT);
     memory_gate_open(gates[1]);
 }
 

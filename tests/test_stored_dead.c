@@ -183,7 +183,7 @@ BOTH_TEST(stored_dead, are_kicked_and_cleared_by_topic)
     shop_crash(&s, AT(1000));
     cr_expect_eq(lab_stats(&s.lab).dead, 0u);
     int taken = 0;
-    for (due_job job; due_dequeue(s.lab.q, &job, 0) == 0; taken++) {
+    for (due_job job; lab_take(&s.lab, &job) == 0; taken++) {
         cr_expect_str_eq(due_topic_name(s.lab.q, job.topic), "tea", "its limit was not lifted");
         due_job_done(&job);
     }

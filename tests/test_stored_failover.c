@@ -115,7 +115,7 @@ static void owner_that_is_told(void)
         if (due_enqueue(q, &spec, 0, NULL) != 0)
             _exit(2);
     for (unsigned i = 0; i < 10; i++)
-        if (due_dequeue(q, &job, 0) != 0)
+        if (due_dequeue(q, &job, DUE_S(5)) != 0)
             _exit(3);
     for (unsigned i = 0; i < 15; i++) {
         if (due_reserve(q, &job, DUE_S(60), 0) != 0)

@@ -26,7 +26,7 @@ STORED_TEST(stored_redis, loads_of_none_and_one_and_about_a_page_are_whole)
         for (uint32_t k = 0; k < n; k++) {
             uint32_t number;
 
-            cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+            cr_assert_eq(lab_take(&lab, &job), 0);
             memcpy(&number, job.data, sizeof number);
             sum += number;
             cr_expect_geq(job.deadline_ns, last);
@@ -34,7 +34,7 @@ STORED_TEST(stored_redis, loads_of_none_and_one_and_about_a_page_are_whole)
             due_job_done(&job);
         }
         cr_expect_eq(sum, (uint64_t)n * (n > 0 ? n - 1 : 0) / 2);
-        cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_EAGAIN);
+        cr_expect_eq(lab_take(&lab, &job), DUE_EAGAIN);
         lab_close(&lab);
         lab = OPEN(.start_ns = 1000);
         cr_expect_eq(lab_stats(&lab).restored, 0u);
@@ -259,10 +259,10 @@ STORED_TEST(stored_redis, payloads_come_back_byte_for_byte)
     lab = OPEN(.start_ns = 100);
     for (int i = 0; i < 5; i++)
         cr_expect_str_eq(lab_dequeue(&lab), texts[i]);
-    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_assert_eq(lab_take(&lab, &job), 0);
     cr_expect(job.len == sizeof nul && memcmp(job.data, nul, sizeof nul) == 0);
     due_job_done(&job);
-    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_assert_eq(lab_take(&lab, &job), 0);
     cr_expect(job.len == large && memcmp(job.data, bytes, large) == 0);
     due_job_done(&job);
     lab_close(&lab);

@@ -290,8 +290,9 @@ Test(stored_repeat, in_doubt_the_round_is_not_lost, .timeout = 60)
         lab_turn_to(&s.lab, 10);
         shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS,
                   landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
-        int rc = due_dequeue(s.lab.q, &job, 0);
-        cr_expect_eq(rc, DUE_ESTORE, "%s", due_error_name(rc));
+        int rc = due_dequeue(s.lab.q, &job, 1);
+        cr_expect_eq(rc, DUE_EINDOUBT, "%s", due_error_name(rc));
+        cr_expect(due_id_equal(job.id, id));
         memory_store_forgive(s.store);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0); /* and what followed */
@@ -326,8 +327,8 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
                                                        .call = before + 2,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_FULL });
-    int rc = due_dequeue(s.lab.q, &job, 0);
-    cr_expect_eq(rc, DUE_ESTORE, "%s", due_error_name(rc));
+    int rc = due_dequeue(s.lab.q, &job, 1);
+    cr_expect_eq(rc, DUE_EINDOUBT, "%s", due_error_name(rc));
     uint64_t left = commits(&s);
     memory_gate_open(gate); /* nobody hears of it before */
     memory_store_until(s.store, MEMORY_COMMIT, left + 3);
@@ -360,7 +361,7 @@ static bool cancelled_on_its_way_back(void)
                                                        .call = before + 2,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_FULL });
-    bool late = due_dequeue(s.lab.q, &job, 0) != 0;
+    bool late = due_dequeue(s.lab.q, &job, 1) != 0;
     if (late)
         memory_store_until(s.store, MEMORY_COMMIT, before + 2);
     else
@@ -395,7 +396,7 @@ Test(stored_repeat, in_a_batch_with_others, .timeout = 60)
     lab_turn_to(&s.lab, 10);
     uint64_t before = commits(&s);
     cr_expect_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, 40, 0), 40);
-    cr_expect_eq(commits(&s), before + 2, "those that come again are one change, the others too");
+    cr_expect_leq(commits(&s), before + 2, "they are no one change, nor two");
     int again = 0;
     for (int i = 0; i < 40; i++)
         again += strcmp(lab_text(&s.lab, &jobs[i]), "again") == 0;
@@ -457,7 +458,7 @@ Test(stored_repeat, a_draining_close_leaves_it_in_the_store, .timeout = 60)
         if (reserve)
             cr_assert_eq(due_reserve(s.lab.q, &job, 50, 0), 0);
         else
-            cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+            cr_assert_eq(lab_take(&s.lab, &job), 0);
         if (reserve)
             cr_expect_eq(due_ack(&job), 0);
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, DUE_S(1)), 0);

@@ -13,7 +13,7 @@
  *            changed nothing, nor what its arguments point to, but where it says so; only a handle
  *            (*queue, a single *job) is then NULL or zero, so that giving it back does nothing.
  *   Store    With a store, a call that changes something waits for it, for up to its own timeout or
- *            store_timeout_ns, and may also answer DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES,
+ *            store_timeout_ns in all, and may also answer DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES,
  *            DUE_EDURABILITY, DUE_EFENCED: nothing has changed; or DUE_EINDOUBT, the one exception:
  *            it was sent, the answer did not come, and the queue sees it through.
  *
@@ -512,7 +512,7 @@ DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int
  * Errors:   DUE_EAGAIN (timeout 0), DUE_ETIMEDOUT, DUE_ECLOSED, DUE_EINVAL, DUE_ENOMEM (to wait
  *           takes a waiter's place), DUE_EFORK; with a store also DUE_ESTORE (a job is due, but the
  *           store is away), DUE_EFENCED, what it refused, for DUE_ETIMEDOUT why it cannot be read,
- *           and DUE_EINDOUBT (closed while a removal was under way: it may be undone)
+ *           and DUE_EINDOUBT (job->id is leaving it).  Timeout 0 waits for none: DUE_EAGAIN
  */
 DUE_API int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;

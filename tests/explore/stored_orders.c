@@ -64,6 +64,7 @@ static void check(void)
 {
     shelf_mend(&ledger->shelf);
     explore_check(due_flush(ledger->q, DUE_S(1)) == 0, "it cannot be flushed");
+    due__takings_return(ledger->q);    /* what nobody has come back for */
     for (unsigned i = 0; i < 4; i++) { /* what is on its way back, and may have been refused */
         ledger->q->commits->later = false;
         due__commit_work(ledger->q, NULL, DUE_FOREVER);

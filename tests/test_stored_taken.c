@@ -1,0 +1,191 @@
+/* Taking from a queue with a store: who waits for nothing, and who runs out of time. */
+#include "shop.h"
+
+#include <poll.h>
+
+/* What on_discard was shown. */
+struct shown {
+    atomic_int n;
+    due_id id;
+};
+
+static void on_discard(void *ctx, const due_job *job)
+{
+    struct shown *shown = ctx;
+
+    shown->id = job->id;
+    atomic_fetch_add(&shown->n, 1);
+}
+
+/* From the next commit on. */
+static void doubt(struct shop *s, enum memory_fault_kind kind)
+{
+    memory_store_fault(s->store, (struct memory_fault){
+                                     .verb = MEMORY_COMMIT, .times = MEMORY_ALWAYS, .kind = kind });
+}
+
+enum way { DEQUEUE, DEQUEUE_FROM, DEQUEUE_BATCH, RESERVE, WAYS };
+
+static const due_retry twice = { .kind = DUE_RETRY_FIXED, .attempts_max = 2 };
+
+static int take(struct shop *s, enum way way, due_job *job, int64_t timeout_ns)
+{
+    int topic = 0;
+
+    switch (way) {
+    case DEQUEUE:
+        return due_dequeue(s->lab.q, job, timeout_ns);
+    case DEQUEUE_FROM:
+        return due_dequeue_from(s->lab.q, &topic, 1, job, timeout_ns);
+    case DEQUEUE_BATCH:
+        return due_dequeue_batch(s->lab.q, NULL, 0, job, 1, timeout_ns);
+    default:
+        return due_reserve(s->lab.q, job, 100, timeout_ns);
+    }
+}
+
+/* The removal, or the attempt, was sent, and time is up: the store may have done it. */
+Test(stored_taken, what_may_have_left_is_in_doubt_and_named, .timeout = 60)
+{
+    for (enum way way = 0; way < WAYS; way++) {
+        for (int landed = 0; landed < 2; landed++) {
+            struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_MS(20));
+            due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+            due_job job = { .len = 1 };
+
+            doubt(&s, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
+            int rc = take(&s, way, &job, 1);
+            cr_expect_eq(rc, DUE_EINDOUBT, "%d: %s", way, due_error_name(rc));
+            cr_expect(due_id_equal(job.id, id), "%d: another id", way);
+            cr_expect(job.queue == NULL && job.len == 0, "%d: and more than that", way);
+            memory_store_forgive(s.store);
+            rc = take(&s, way, &job, 1); /* it is seen through */
+            cr_expect_geq(rc, 0, "%d: %s", way, due_error_name(rc));
+            cr_expect(due_id_equal(job.id, id));
+            due_job_done(&job);
+            shop_close(&s);
+        }
+    }
+}
+
+/* Another program has the jobs before the store has told whether one has left. */
+Test(stored_taken, what_may_have_left_when_another_owns_the_jobs_is_shown, .timeout = 60)
+{
+    for (enum way way = 0; way < RESERVE; way++) {
+        struct shown shown = { 0 };
+        struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_MS(20),
+                                  .with.on_discard = on_discard, .with.ctx = &shown);
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5);
+        due_job job;
+
+        doubt(&s, MEMORY_DOUBT_LANDED);
+        cr_expect_eq(take(&s, way, &job, 1), DUE_EINDOUBT);
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u, "nobody has it");
+        memory_disk_fence(s.disk);
+        for (int i = 0; i < 5000 && atomic_load(&shown.n) == 0; i++)
+            crew_sleep(DUE_MS(1));
+        cr_expect_eq(atomic_load(&shown.n), 1);
+        cr_expect(due_id_equal(shown.id, id));
+        cr_expect_eq(take(&s, way, &job, 1), DUE_EFENCED);
+        shop_close(&s);
+        cr_expect_eq(atomic_load(&shown.n), 1, "it was shown twice");
+    }
+}
+
+/* The removal goes on without the call, and the descriptor says when there is something to have. */
+Test(stored_taken, a_poll_begins_and_the_next_one_gets_it, .timeout = 60)
+{
+    for (enum way way = 0; way < WAYS; way++) {
+        struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
+        struct memory_gate *gate = memory_gate_new(s.disk);
+        struct pollfd p = { .fd = due_fd(s.lab.q), .events = POLLIN };
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+        due_job job;
+
+        lab_enqueue(&s.lab, "egg", .at_ns = 5, .retry = &twice);
+        memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                           .times = MEMORY_ALWAYS,
+                                                           .kind = MEMORY_BLOCK_AFTER,
+                                                           .gate = gate });
+        int64_t before = crew_now_ns();
+        for (int i = 0; i < 10; i++)
+            cr_expect_eq(take(&s, way, &job, 0), DUE_EAGAIN);
+        cr_expect_lt(crew_now_ns() - before, DUE_S(10), "it waits");
+        cr_expect_eq(poll(&p, 1, 0), 0, "a loop would spin");
+        if (way != RESERVE)
+            cr_expect_eq(memory_disk_jobs(s.disk), 1u, "more was taken than was asked for");
+        memory_gate_open(gate);
+        cr_expect_eq(poll(&p, 1, 5000), 1, "nobody is told");
+        int rc = take(&s, way, &job, 0);
+        cr_expect_geq(rc, 0, "%d: %s", way, due_error_name(rc));
+        cr_expect(due_id_equal(job.id, id));
+        due_job_done(&job);
+        shop_close(&s);
+        memory_gate_free(gate);
+    }
+}
+
+static int dequeue_one(void *arg)
+{
+    due_job job;
+    int rc = due_dequeue(arg, &job, DUE_FOREVER);
+
+    if (rc == 0)
+        due_job_done(&job);
+    return rc;
+}
+
+/* What a poll has begun is there for whoever waits. */
+Test(stored_taken, what_a_poll_has_begun_is_anybodys, .timeout = 60)
+{
+    for (int again = 0; again < 20; again++) {
+        struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
+        struct memory_gate *gate = memory_gate_new(s.disk);
+        struct crew_thread consumer;
+        due_job job;
+
+        lab_enqueue(&s.lab, "tea", .at_ns = 5);
+        memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                           .times = MEMORY_ALWAYS,
+                                                           .kind = MEMORY_BLOCK_AFTER,
+                                                           .gate = gate });
+        if (again % 2 == 0)
+            cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+        crew_go(&consumer, dequeue_one, s.lab.q);
+        if (again % 2 != 0)
+            cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+        memory_gate_open(gate);
+        cr_expect_eq(crew_join(&consumer), 0);
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+        shop_close(&s);
+        memory_gate_free(gate);
+    }
+}
+
+/* And it goes into the store again when the queue closes. */
+Test(stored_taken, what_nobody_comes_back_for_stays_in_the_store, .timeout = 60)
+{
+    for (int reserve = 0; reserve < 2; reserve++) {
+        struct shop s = shop_make(.start_ns = 5);
+        struct memory_gate *gate = memory_gate_new(s.disk);
+        due_job job;
+
+        lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+        memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                           .times = MEMORY_ALWAYS,
+                                                           .kind = MEMORY_BLOCK_AFTER,
+                                                           .gate = gate });
+        cr_expect_eq(take(&s, reserve ? RESERVE : DEQUEUE, &job, 0), DUE_EAGAIN);
+        memory_gate_open(gate);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+        if (reserve) { /* who dequeues then has it too */
+            cr_expect_eq(take(&s, DEQUEUE, &job, 0), 0);
+            cr_expect_eq(job.attempts, 0u);
+            due_job_done(&job);
+        }
+        cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+        cr_expect_eq(memory_disk_jobs(s.disk), reserve ? 0u : 1u);
+        shop_close(&s);
+        memory_gate_free(gate);
+    }
+}
