@@ -430,14 +430,14 @@ int due_free(due_queue *q)
     if (!forked) {
         if (busy(q))
             return DUE_EBUSY;
+        if (q->clock.manual != NULL) /* first: whoever turns it ends leases that are over */
+            due__clock_leave(q->clock.manual, &q->turns, &q->dequeue_bell);
         due__enter(q, &t);
         due__drain(q, UINT32_MAX); /* what was cancelled in the inbox */
         due__leave(q, &t);
         if (q->commits != NULL)
             due__commit_refuse(q); /* what was taken back after the end */
         due__leases_discard(q);
-        if (q->clock.manual != NULL)
-            due__clock_leave(q->clock.manual, &q->turns, &q->dequeue_bell);
     } else {
         if (q->clock.manual != NULL)
             due__clock_forget(q->clock.manual, &q->turns);

@@ -1,5 +1,5 @@
 /* thread_manual_clock.c - several queues on one manual clock, turned by two threads while others
- * wait with timeouts, put in, open and close.
+ * wait with timeouts, put in, open, close, and free queues with leases that end meanwhile.
  */
 #include <stdio.h>
 
@@ -94,6 +94,63 @@ static int come_and_go(void *arg)
     return 0;
 }
 
+static void on_discard(void *ctx, const due_job *job)
+{
+    (void)job;
+    atomic_fetch_add((atomic_uint *)ctx, 1);
+}
+
+#define LEASES 1000u
+
+struct turner {
+    struct crew_thread thread;
+    due_clock *clock;
+    atomic_bool go;
+};
+
+static int turn_once(void *arg)
+{
+    struct turner *t = arg;
+
+    while (!atomic_load(&t->go))
+        ;
+    return due_clock_advance(t->clock, DUE_S(1));
+}
+
+/* A queue is freed with jobs whose holders have let go of them, while somebody turns the clock past
+ * the ends of their leases: each is discarded once. */
+static void free_leased(enum due_proxies proxies)
+{
+    atomic_uint discarded = 0;
+    struct turner t = { .clock = due_clock_manual(0) };
+    due_options options = { DUE_OPTIONS_INIT, .manual = t.clock, .proxies = proxies,
+                            .on_discard = on_discard, .ctx = &discarded };
+    due_queue *q = crew_open(&options);
+    due_spec spec = { DUE_SPEC_INIT, .topic = due_topic(q, "second") };
+    due_job job;
+
+    for (unsigned i = 0; i < LEASES; i++) {
+        int rc = due_enqueue(q, &spec, 0, NULL);
+
+        CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+        rc = due_reserve(q, &job, 1000, DUE_FOREVER);
+        CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+        due_job_done(&job);
+    }
+    int rc = due_close(q, DUE_CLOSE_DISCARD, DUE_FOREVER);
+    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+    crew_go(&t.thread, turn_once, &t);
+    atomic_store(&t.go, true);
+    while ((rc = due_free(q)) == DUE_EBUSY) /* who turns the clock has one in hand */
+        ;
+    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+    rc = crew_join(&t.thread);
+    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+    CREW_CHECK(atomic_load(&discarded) == LEASES, ": %u", atomic_load(&discarded));
+    rc = due_clock_free(t.clock);
+    CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+}
+
 static void round_of(enum due_proxies proxies, int64_t ns, uint64_t seed)
 {
     struct world w = { .seed = seed, .proxies = proxies, .clock = due_clock_manual(0) };
@@ -144,6 +201,8 @@ int main(int argc, char **argv)
     for (int mode = 0; mode < 3; mode++) {
         crew_doing(crew_mode_names[mode]);
         round_of((enum due_proxies)mode, o.ns / 3, o.seed);
+        for (int64_t end = crew_now_ns() + o.ns / 6; crew_now_ns() < end;)
+            free_leased((enum due_proxies)mode);
     }
     printf("thread_manual_clock: everyone was woken at the clock's time\n");
     return 0;
