@@ -230,11 +230,10 @@ static size_t of_one_queue(const due_job *jobs, size_t n)
 static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__deadline *by,
                     int *results)
 {
-    struct acks *a = NULL;
+    bool together = n > 1 && q != NULL && !due__forked(q) && due__inside_stored(q);
+    struct acks *a = together ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
     int acked = 0;
 
-    if (n > 1 && q != NULL && !due__forked(q) && q->commits != NULL)
-        a = due__alloc_raw(&q->alloc, sizeof *a);
     if (a != NULL)
         ack_stored(q, a, jobs, n, by);
     for (size_t i = 0; i < n; i++) {
@@ -246,6 +245,7 @@ static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__de
     }
     if (a != NULL)
         due__alloc_free(&q->alloc, a, sizeof *a);
+    due__inside_end(q, together);
     return acked;
 }
 

@@ -555,10 +555,12 @@ int due_metrics_write(due_queue *q, char *buffer, size_t size)
     if (g == NULL)
         return DUE_ENOMEM;
     struct page p = { .text = { .at = buffer, .size = size }, .q = q, .m = &g->m, .own = &g->own };
+    bool inside = due__inside_stored(q);
     int rc = gather(&p, g, shown);
     if (rc == 0)
         put_page(&p, topics);
     due__alloc_free(&q->alloc, g, bytes);
+    due__inside_end(q, inside);
     if (rc != 0)
         return rc;
     return p.text.len < INT_MAX ? (int)p.text.len : INT_MAX;

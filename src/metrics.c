@@ -259,6 +259,7 @@ int due_metrics(due_queue *q, struct due_metrics *m)
 
     if (due__forked(q))
         return DUE_EFORK;
+    bool inside = due__inside_stored(q);
     due_poll(q, NULL); /* what is due is ready */
     memset(m, 0, sizeof *m);
     m->next_ns = due_next_deadline(q);
@@ -274,5 +275,6 @@ int due_metrics(due_queue *q, struct due_metrics *m)
     m->heartbeat_ns = q->beat_ns;
     due__leave(q, &t);
     m->now_ns = due__clock_now(&q->clock);
+    due__inside_end(q, inside);
     return rc;
 }

@@ -101,6 +101,7 @@ int due_peek(due_queue *q, due_info *info)
 
     if (due__forked(q))
         return DUE_EFORK;
+    bool inside = due__inside_stored(q);
     due__drain_all(q);
     do {
         found = AGAIN;
@@ -115,9 +116,11 @@ int due_peek(due_queue *q, due_info *info)
         if (found == BEHIND)
             found = peek_all(q, due, &first);
     } while (found == AGAIN);
+    int64_t now = due__clock_now(&q->clock);
+    due__inside_end(q, inside);
     if (found == NOTHING)
         return DUE_EAGAIN;
-    first.ready = first.deadline_ns <= due__clock_now(&q->clock);
+    first.ready = first.deadline_ns <= now;
     *info = first;
     return 0;
 }
@@ -223,6 +226,7 @@ int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
         return DUE_EFORK;
     if (max == 0 || max > INT_MAX)
         return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
     uint64_t at = *cursor;
     if (at == 0)
         due__lapse_all(q, true);
@@ -235,6 +239,7 @@ int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
         got += describe_dead(q, (uint32_t)at, &dead[got]);
         due__leave(q, &t);
     }
+    due__inside_end(q, inside);
     *cursor = at;
     return (int)got;
 }

@@ -112,6 +112,7 @@ int due_poll(due_queue *q, int64_t *next_ns)
 
     if (due__forked(q))
         return DUE_EFORK;
+    bool inside = due__inside_stored(q);
     due__drain_all(q);
     do {
         due__enter(q, &t);
@@ -123,6 +124,7 @@ int due_poll(due_queue *q, int64_t *next_ns)
         *next_ns = due_next_deadline(q);
     uint64_t ready = due__ready_count(q); /* without the cancelled ones, but with paused topics' */
     ready = (shown < ready ? shown : ready) + left_ready(q);
+    due__inside_end(q, inside);
     return ready < INT_MAX ? (int)ready : INT_MAX;
 }
 

@@ -199,7 +199,6 @@ static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation,
 {
     for (;;) {
         int rc = claim_settled(q, number, generation, name, by, w);
-
         bool dead = rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD &&
                     due__word_generation(*w) == generation;
 
@@ -533,6 +532,7 @@ int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
         return DUE_EFORK;
     if (max == 0 || max > INT_MAX)
         return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
     int64_t now = due__clock_now(&q->clock);
     uint64_t at = *cursor;
     for (; got < max && at < due__slab_end(&q->slab); at++) {
@@ -541,6 +541,7 @@ int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
         infos[got].ready = infos[got].deadline_ns <= now;
         got++;
     }
+    due__inside_end(q, inside);
     *cursor = at;
     return (int)got;
 }
