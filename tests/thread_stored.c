@@ -144,9 +144,10 @@ static int consume(void *arg)
 
     while (rc != DUE_ECLOSED) {
         rc = due_dequeue_batch(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8), DUE_MS(5));
-        CREW_CHECK(rc > 0 || away(rc) || (w->hasty && rc == DUE_EINDOUBT), ": %s",
-                   due_error_name(rc));
-        atomic_fetch_add(&w->doubtful, rc == DUE_EINDOUBT ? 8u : 0u);
+        CREW_CHECK(rc > 0 || away(rc) || rc == DUE_EINDOUBT, ": %s", due_error_name(rc));
+        /* What was sent when time was up is the next taker's, or put back, unless the queue closes
+         * before its end is known. */
+        atomic_fetch_add(&w->doubtful, w->hasty && rc == DUE_EINDOUBT ? 8u : 0u);
         for (int i = 0; i < rc; i++) {
             struct fate *f = fate_of(jobs[i].data, jobs[i].len);
 
@@ -280,7 +281,9 @@ static void add_up(struct world *w, uint32_t made)
 
         CREW_CHECK(atomic_load(&f->gone) <= 1, ": job %u left %u times", n, atomic_load(&f->gone));
         CREW_CHECK(told != REFUSED || ends == 0, ": job %u was refused, and is %u", n, ends);
-        if (sure && ends == 0 && doubtful > 0)
+        bool shown = f->on_disk && atomic_load(&f->discarded) > 0; /* to be sure */
+
+        if (sure && (ends == 0 || (shown && ends == 2)) && doubtful > 0)
             doubtful--;
         else if (sure)
             CREW_CHECK(ends == 1, ": job %u gone %u on disk %d discarded %u", n,
