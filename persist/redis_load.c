@@ -33,9 +33,12 @@ static void page_free(struct due__redis_load *l)
     l->ids = l->jobs = l->entries = l->owners = l->next_ids = NULL;
     l->at = l->owner = 0;
     l->last = l->whose = false;
-    l->n_bad = 0;
-    l->passed -= l->bad_passed; /* so that they are met again */
-    l->bad_passed = 0;
+    if (l->n_bad > 0) { /* they are met again, and so is what was shown among them */
+        l->cursor = l->before.cursor;
+        l->rank = l->before.rank;
+        l->passed = l->before.passed;
+    }
+    l->n_bad = l->bad_passed = 0;
 }
 
 void due__redis_load_stale(struct due__redis *s)
@@ -278,6 +281,9 @@ static int take_page(struct due__redis *s)
     l->at = l->owner = 0;
     l->whose = false;
     l->n_bad = 0;
+    l->before.cursor = l->cursor;
+    l->before.rank = l->rank;
+    l->before.passed = l->passed;
     if (more) {
         l->next_ids = due__flight_take(s, 1u + entries);
         l->asked += n;

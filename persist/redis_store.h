@@ -199,7 +199,12 @@ struct due__redis_load {
     size_t passed; /* members behind the cursor that were not shown, up to the rank */
     struct due__redis_bad *bad;
     size_t n_bad, bad_room;
-    size_t bad_passed;               /* those of them that are behind the cursor */
+    size_t bad_passed; /* those of them that are behind the cursor */
+    struct {
+        struct due__redis_cursor cursor;
+        uint64_t rank;
+        size_t passed;
+    } before;                        /* the page: there it begins again if it is given up */
     int blocked;                     /* why a topic could not be read; 0: all could */
     size_t damaged;                  /* of those of the page */
     size_t set_aside;                /* in this load */

@@ -225,3 +225,82 @@ REDIS_TEST(redis_load, shows_the_rest_if_a_key_holds_something_else)
     the_rest_is_shown("due:{q}:t:c", 10);
     the_rest_is_shown("due:{q}:t:", 10);
 }
+
+/* ---- Pages that are read anew ---------------------------------------------------------------- */
+
+/* Somebody who cannot take one job at once, or at whose sight the connection is lost. */
+struct failing {
+    struct seen *seen;
+    uint64_t at; /* the sequence; 0: no more */
+    bool cut;
+};
+
+static int see_or_fail(void *ctx, const due_record *record)
+{
+    struct failing *f = ctx;
+
+    if (f->at == 0 || !due_id_equal(record->id, id_of(0, f->at)))
+        return see(f->seen, record);
+    f->at = 0;
+    if (!f->cut)
+        return DUE_ENOMEM;
+    ASK("CLIENT", "KILL", "TYPE", "normal");
+    return see(f->seen, record);
+}
+
+/* ZADD or ZREM with the job. */
+static void poke_place(const char *command, const char *key, const char *score, due_id id)
+{
+    const char *words[] = { command, key, score, (const char *)id.byte };
+    const size_t lens[] = { 4, strlen(key), strlen(score), DUE_STORE_ID_BYTES };
+    const char *rem[] = { command, key, (const char *)id.byte };
+    const size_t rem_lens[] = { 4, strlen(key), DUE_STORE_ID_BYTES };
+
+    if (score[0] != '\0')
+        freeReplyObject(poke(server.socket, 4, words, lens));
+    else
+        freeReplyObject(poke(server.socket, 3, rem, rem_lens));
+}
+
+/* Of the jobs at @score one is damaged, and one belongs to another topic.  The page is given up at
+ * job @at, and read anew. */
+static void what_was_noted_is_met_again(const char *score, uint64_t at, bool cut, uint64_t n)
+{
+    due_store *store = opened_loudly();
+    struct seen seen = { .times = calloc(n + 2, sizeof(unsigned)) };
+    struct failing failing = { .seen = &seen, .at = at, .cut = cut };
+    uint64_t number = fill(store, n - 1, 1000, 1000, 1);
+    int rc = 1;
+
+    put_in(store, n, "b", &number);
+    poke_place("ZREM", "due:{q}:t:b", "", id_of(0, n));
+    poke_place("ZADD", "due:{q}:t:", score, id_of(0, n));
+    poke_place("ZADD", "due:{q}:t:", score, id_of(0, n - 1));
+    poke_set(server.socket, JOBS_KEY, id_of(0, n - 1), (const unsigned char *)"damaged", 7);
+    for (int call = 0; rc == 1 || rc == DUE_ENOMEM; call++) {
+        rc = store->verbs->load(store, call == 0, 0, see_or_fail, &failing, soon(LONG_NS));
+        if (rc == DUE_ENOMEM)
+            cr_assert_eq(commit_one(store, put(n + 1, INT64_C(1) << 40), number++), 0);
+    }
+    cr_expect_eq(rc, 0);
+    for (uint64_t i = 1; i <= n; i++)
+        cr_expect_eq(seen.times[i] >= 1, i != n - 1, "%d of %d at %d", (int)i, (int)n, (int)at);
+    cr_expect_eq(stats_of(store).quarantined, 1u, "%d at %d", (int)n, (int)at);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+    ASK("FLUSHALL");
+}
+
+REDIS_TEST(redis_load, sets_aside_what_a_page_that_was_given_up_had_noted)
+{
+    static const uint64_t sizes[] = { 10, 3000 };
+
+    for (size_t i = 0; i < 2; i++)
+        for (uint64_t at = 1; at <= 5; at += 2) {
+            what_was_noted_is_met_again("0", at, false, sizes[i]);
+            what_was_noted_is_met_again("2", at, false, sizes[i]);
+            what_was_noted_is_met_again("0", at, true, sizes[i]);
+            what_was_noted_is_met_again("2", at, true, sizes[i]);
+        }
+}
