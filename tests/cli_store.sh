@@ -149,8 +149,13 @@ mkfifo in
 owner=$!
 pids="$pids $owner"
 exec 5>in
-printf '600ms after the takeover\n0s before\n' >&5
+printf '1s after the takeover\n0s before\n' >&5
 await grep before one
+gone() # only one job is stored: what was printed may come again until then
+{
+    [ "$(jobs own)" = 1 ]
+}
+await gone
 start run --store "$url" --queue own --standby /dev/null
 kill -9 "$owner"
 exec 5>&-
