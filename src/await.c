@@ -225,6 +225,13 @@ int due__commit_loaded(struct due_queue *q, struct due__deadline *by)
     return wait_cleared(q, &q->commits->loading, due__deadline_at(q, by));
 }
 
+int due__commit_whole(struct due_queue *q, struct due__deadline *by)
+{
+    bool all = q->commits == NULL || due__load_seq(&q->commits->stopping); /* G2 */
+
+    return all ? 0 : due__commit_loaded(q, by);
+}
+
 int due_flush(due_queue *q, int64_t timeout_ns)
 {
     struct due__commits *c = q->commits;

@@ -408,6 +408,8 @@ int due__commit_mended(struct due_queue *q, int64_t until_ns);
 int due__commit_flush(struct due_queue *q, struct due__deadline *by);
 /* Until all that is stored was read, or @by. */
 int due__commit_loaded(struct due_queue *q, struct due__deadline *by);
+/* The same for who acts on all jobs; not without a store, nor once the queue stops. */
+int due__commit_whole(struct due_queue *q, struct due__deadline *by);
 /* Why the load cannot come to its end as things are; 0: nothing is in its way, or it is over. */
 int due__commit_load_error(struct due_queue *q);
 /* What a take answers that would answer @rc: if its time was up, why nothing may have come. */

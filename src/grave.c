@@ -437,7 +437,7 @@ void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
 
 /* Jobs of the caller's own that were dead wait again (with a store), or are discarded. */
 static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool clear,
-                    struct due__deadline *by)
+                    struct due__deadline *by, uint64_t *ended)
 {
     int64_t now = due__clock_now(&q->clock);
     int results[DEAD_AT_ONCE] = { 0 };
@@ -446,8 +446,8 @@ static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool
     if (q->commits != NULL)
         due__commit_all(q, numbers, n, clear ? DUE__CLEAR : DUE__KICK, now, by, results);
     for (size_t i = 0; i < n; i++) {
-        if (results[i] != 0)
-            rc = results[i];
+        *ended += results[i] == 0;
+        rc = results[i] != 0 ? results[i] : rc;
         if (results[i] != 0 && results[i] != DUE_EINDOUBT)
             due__bury_again(q, numbers[i]);
         else if (q->commits == NULL)
@@ -488,6 +488,7 @@ static int kickable(struct due_queue *q)
 int due_kick(due_queue *q, due_id id)
 {
     struct due__deadline by = { 0 };
+    uint64_t kicked = 0;
     uint32_t number;
     uint32_t generation;
 
@@ -504,7 +505,7 @@ int due_kick(due_queue *q, due_id id)
     if (rc == 0)
         rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     if (rc == 0)
-        rc = end_many(q, &number, 1, false, &by);
+        rc = end_many(q, &number, 1, false, &by, &kicked);
     due__inside_end(q, inside);
     return rc;
 }
@@ -567,6 +568,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
+    rc = due__commit_whole(q, &by);
     due__lapse_all(q, true);
     if (!clear && q->commits == NULL && any_dead(q))
         kick_all_now(q, topic, &ended);
@@ -575,8 +577,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 
         if (n == 0)
             break;
-        rc = end_many(q, numbers, n, clear, &by);
-        ended += rc == 0 ? n : 0;
+        rc = end_many(q, numbers, n, clear, &by, &ended);
     }
     due__inside_end(q, inside);
     if (count != NULL)

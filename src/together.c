@@ -122,7 +122,7 @@ int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
     uint32_t claimed[DUE__TOGETHER];
     struct due__deadline by = { 0 };
     size_t n = 0;
-    int rc = 0;
+    int rc = due__commit_whole(q, &by);
 
     for (uint32_t at = 0; rc == 0 && at < due__slab_end(&q->slab); at++) {
         uint64_t w;

@@ -241,3 +241,63 @@ Test(stored_loading, gets_on_however_much_is_enqueued, .timeout = 60)
     cr_expect_eq(lab_stats(&s.lab).restored, (uint64_t)JOBS);
     shop_close(&s);
 }
+
+struct acts {
+    due_queue *q;
+    atomic_int begun;
+    uint64_t cleared;
+};
+
+static int clear_all(void *arg)
+{
+    struct acts *acts = arg;
+
+    atomic_store(&acts->begun, 1);
+    return due_clear(acts->q, DUE_ALL_TOPICS, &acts->cleared);
+}
+
+/* Also those that were not read yet when it began: none was. */
+Test(stored_loading, a_clear_takes_all_jobs, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5);
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct crew_thread thread;
+
+    for (int i = 0; i < 30; i++)
+        lab_enqueue(&s.lab, "tea", .at_ns = 1000);
+    shop_die(&s);
+    s.store = memory_store_new(s.disk);
+    memory_store_fault(
+        s.store, (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_BLOCK, .gate = gate });
+    s.lab = lab_open(.start_ns = 5, .with.store = s.store);
+    memory_gate_reached(gate, 1);
+    struct acts acts = { .q = s.lab.q };
+    crew_go(&thread, clear_all, &acts);
+    while (!atomic_load(&acts.begun))
+        crew_sleep(DUE_US(100));
+    crew_sleep(DUE_MS(10)); /* it may have looked */
+    memory_gate_open(gate);
+    cr_expect_eq(crew_join(&thread), 0);
+    cr_expect_eq(acts.cleared, 30u, "%llu", (unsigned long long)acts.cleared);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
+    memory_gate_free(gate);
+}
+
+/* If they cannot all be read in time the call says so, and has done nothing by halves. */
+Test(stored_loading, what_is_about_all_jobs_says_if_it_cannot_be, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = filled(ids, NULL, (struct lab_options){ .with.store_timeout_ns = DUE_MS(20) });
+    uint64_t n = 7;
+
+    cr_expect_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, &n), DUE_ETIMEDOUT);
+    cr_expect_eq(n, 0u);
+    n = 7;
+    cr_expect_eq(due_kick_all(s.lab.q, DUE_ALL_TOPICS, &n), DUE_ETIMEDOUT);
+    cr_expect_eq(n, 0u);
+    cr_expect_eq(due_clear_dead(s.lab.q, DUE_ALL_TOPICS, &n), DUE_ETIMEDOUT);
+    cr_expect_eq(memory_disk_jobs(s.disk), JOBS);
+    memory_store_forgive(s.store);
+    shop_close(&s);
+}

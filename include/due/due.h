@@ -762,7 +762,7 @@ DUE_API int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max
 /**
  * Cancel every waiting job of @topic (or DUE_ALL_TOPICS), each shown to on_discard.  *@cleared,
  * unless NULL, gets their number, also if a store fails when some are gone.  Jobs that come
- * meanwhile may or may not be among them.
+ * meanwhile may or may not be among them.  With a store all are read first, as for dead ones.
  *
  * Threads:  any; without a lock
  * Errors:   DUE_EINVAL, DUE_EFORK; with a store as said above
