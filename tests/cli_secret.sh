@@ -62,6 +62,13 @@ for command in restore verify doctor 'work --exec true' run; do
     [ $? = 3 ] || fail "$command with a wrong password"
 done
 timeout 20 "$duectl" run --store "$url" --stroe x >>all 2>&1
+for option in --stroe --stor --url; do # two mistakes, and what getopt takes for --store
+    for command in 'run /dev/null' 'work --exec true' verify restore doctor; do
+        timeout 2 "$duectl" $command "$option=redis://u:$secret@[bad" >>all 2>&1
+        [ $? = 2 ] || fail "$command with $option"
+    done
+done
+timeout 20 "$duectl" verify "REDIS://u:$secret@host" "REDIS://u:$secret@host" >>all 2>&1
 timeout 20 "$duectl" run --store "redis:/$secret@host" s.due >>all 2>&1
 [ $? = 2 ] || fail "run with a wrong address"
 timeout 20 "$duectl" restore "$url" "$url" >>all 2>&1

@@ -41,7 +41,7 @@ static bool secret_of(char *text, bool is_url, char **from, char **to)
 /* An argument of this form is a URL, or was meant to be one. */
 static bool begins_as_url(const char *text)
 {
-    size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz+-");
+    size_t n = strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-");
 
     return n > 0 && strncmp(text + n, ":/", 2) == 0;
 }
@@ -89,14 +89,29 @@ static void hide(char *text, char *url)
     overwrite(url, true);
 }
 
-void ctl_urls_hide(int argc, char **argv)
+/* The URL in an argument of the form --store=URL, however that is shortened or misspelt: what is
+ * said of an unknown option has it too.  NULL: there is none. */
+static char *value_of(char *argument)
 {
     static const char option[] = "--store=";
+    char *value = strncmp(argument, "--", 2) == 0 ? strchr(argument, '=') : NULL;
+    bool of_text = strncmp(argument, "--exec=", 7) == 0 || strncmp(argument, "--topic=", 8) == 0;
+
+    if (value == NULL || of_text)
+        return NULL;
+    value++;
+    return strncmp(argument, option, sizeof option - 1) == 0 || begins_as_url(value) ? value : NULL;
+}
+
+void ctl_urls_hide(int argc, char **argv)
+{
     char *value = getenv(variable);
 
     for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], option, sizeof option - 1) == 0)
-            hide(argv[i], argv[i] + sizeof option - 1);
+        char *url = value_of(argv[i]);
+
+        if (url != NULL)
+            hide(argv[i], url);
         else if (strcmp(argv[i - 1], "--store") == 0 || begins_as_url(argv[i]))
             hide(argv[i], argv[i]);
     }
