@@ -143,8 +143,10 @@ static int consume(void *arg)
     int rc = 0;
 
     while (rc != DUE_ECLOSED) {
-        rc = due_dequeue_batch(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8), DUE_MS(5));
-        CREW_CHECK(rc > 0 || away(rc) || rc == DUE_EINDOUBT, ": %s", due_error_name(rc));
+        rc = due_dequeue_batch(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8),
+                               crew_below(&seed, 2) == 0 ? DUE_MS(5) : 0);
+        CREW_CHECK(rc > 0 || away(rc) || rc == DUE_EAGAIN || rc == DUE_EINDOUBT, ": %s",
+                   due_error_name(rc));
         /* What was sent when time was up is the next taker's, or put back, unless the queue closes
          * before its end is known. */
         atomic_fetch_add(&w->doubtful, w->hasty && rc == DUE_EINDOUBT ? 8u : 0u);
@@ -198,8 +200,8 @@ static int reserve(void *arg)
     int rc = 0;
 
     while (rc != DUE_ECLOSED) {
-        rc = due_reserve(w->q, &job, DUE_S(60), DUE_MS(5));
-        CREW_CHECK(rc == 0 || away(rc), ": %s", due_error_name(rc));
+        rc = due_reserve(w->q, &job, DUE_S(60), crew_below(&seed, 2) == 0 ? DUE_MS(5) : 0);
+        CREW_CHECK(rc == 0 || away(rc) || rc == DUE_EAGAIN, ": %s", due_error_name(rc));
         if (rc == 0)
             handle(w, &seed, &job);
     }
