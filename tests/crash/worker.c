@@ -464,6 +464,16 @@ static void settle(const struct hand *h)
     while (stats().unsettled > 0);
 }
 
+/* A removal that a dequeue without time has begun is under way, or has landed, and its job waits for
+ * the next dequeue.  Two in a row that get nothing leave none behind. */
+static void take_what_was_begun(struct hand *h)
+{
+    for (unsigned none = 0; none < 2;) {
+        settle(h);
+        none = dequeue(h) ? 0 : none + 1;
+    }
+}
+
 static void quiet(void)
 {
     atomic_store(&stop, true);
@@ -471,6 +481,8 @@ static void quiet(void)
         crew_join(&hands[i].thread);
     while (stats().loading)
         crew_sleep(DUE_MS(1));
+    if (dequeues)
+        take_what_was_begun(&hands[0]);
     settle(&hands[0]);
 }
 
