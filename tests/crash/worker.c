@@ -22,6 +22,7 @@
 #include "crew.h"
 #include "due/redis.h"
 
+#define TAKE_NS DUE_S(3)
 #define THREADS 3
 #define TOPICS  3
 #define KNOWN   64 /* jobs that a thread remembers */
@@ -211,12 +212,22 @@ static void say_taken(const struct hand *h, const char *verb, int rc, const due_
         job->priority, topic_index(job->topic), whole);
 }
 
+/* How long to wait for a job.  If one is there, as long as the store may take to let it go: a call
+ * that polls leaves what it has begun for the next one, which a kill may cut short between two. */
+static int64_t patience(void)
+{
+    return due_poll(queue, NULL) > 0 ? TAKE_NS : 0;
+}
+
 static bool dequeue(struct hand *h)
 {
     due_job job;
+    int64_t timeout = patience();
 
+    if (timeout == 0)
+        return false;
     say(h->name, "dequeue?");
-    int rc = due_dequeue(queue, &job, 0);
+    int rc = due_dequeue(queue, &job, timeout);
     say_taken(h, "dequeue", rc, &job);
     if (rc == 0)
         due_job_done(&job);
@@ -259,9 +270,12 @@ static void reserve(struct hand *h)
     due_job job;
     uint64_t fate = crew_below(&h->random, 20);
     int64_t lease = fate == 19 ? DUE_MS(200) : DUE_S(60);
+    int64_t timeout = patience();
 
+    if (timeout == 0)
+        return;
     say(h->name, "reserve? %" PRId64, lease);
-    int rc = due_reserve(queue, &job, lease, 0);
+    int rc = due_reserve(queue, &job, lease, timeout);
     say_taken(h, "reserve", rc, &job);
     if (rc != 0)
         return;
@@ -464,16 +478,6 @@ static void settle(const struct hand *h)
     while (stats().unsettled > 0);
 }
 
-/* A removal that a dequeue without time has begun is under way, or has landed, and its job waits for
- * the next dequeue.  Two in a row that get nothing leave none behind. */
-static void take_what_was_begun(struct hand *h)
-{
-    for (unsigned none = 0; none < 2;) {
-        settle(h);
-        none = dequeue(h) ? 0 : none + 1;
-    }
-}
-
 static void quiet(void)
 {
     atomic_store(&stop, true);
@@ -481,8 +485,6 @@ static void quiet(void)
         crew_join(&hands[i].thread);
     while (stats().loading)
         crew_sleep(DUE_MS(1));
-    if (dequeues)
-        take_what_was_begun(&hands[0]);
     settle(&hands[0]);
 }
 
