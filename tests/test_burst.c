@@ -278,25 +278,40 @@ LAB_TEST(burst, of_equal_deadlines_lets_a_higher_priority_pass)
     }
 }
 
+/* One waits for a burst that is due in @lead_ns, the highest priority last.  False: on this machine
+ * some were due before all were in, and the answer says nothing. */
+static bool gets_the_highest(int n, int64_t lead_ns)
+{
+    struct kind k = kind_open(n, DUE_BY_PRIORITY);
+    int64_t at = due_now(k.q) + lead_ns;
+    struct crew_call call;
+
+    crew_call_dequeue(&call, k.q, DUE_S(30));
+    crew_call_asleep(&call);
+    kind_fill(&k, 1023, SPEC(.at_ns = at, .priority = 1), 0);
+    kind_fill(&k, 1, SPEC(.at_ns = at + 1, .priority = 9), 0);
+    bool in_time = due_now(k.q) < at;
+    if (k.shop.lab.clock != NULL)
+        lab_turn_to(&k.shop.lab, at + 1);
+    cr_assert_eq(crew_call_answer(&call), 0);
+    if (in_time)
+        cr_expect_eq(call.job.priority, 9, "%s", k.name);
+    due_job_done(&call.job);
+    kind_close(&k);
+    return in_time;
+}
+
 /* Who waited for the burst gets what stands first in all of it. */
 LAB_TEST(burst, by_priority_gives_who_waited_the_highest)
 {
     for (int i = 0; i < kinds(); i++) {
-        struct kind k = kind_open(i, DUE_BY_PRIORITY);
-        int64_t at = due_now(k.q) + DUE_MS(30);
-        struct crew_call call;
+        int64_t lead = DUE_MS(30);
 
-        crew_call_dequeue(&call, k.q, DUE_S(30));
-        crew_call_asleep(&call);
-        kind_fill(&k, 1023, SPEC(.at_ns = at, .priority = 1), 0);
-        kind_fill(&k, 1, SPEC(.at_ns = at + 1, .priority = 9), 0);
-        if (k.shop.lab.clock != NULL)
-            lab_turn_to(&k.shop.lab, at + 1);
-        cr_assert_eq(crew_call_answer(&call), 0);
-        cr_expect_eq(call.job.priority, 9, "%s", k.name);
-        due_job_done(&call.job);
-        kind_close(&k);
+        while (!gets_the_highest(i, lead))
+            lead *= 2;
     }
+    for (int i = 0; i < 20; i++) /* a clock is turned while more or less is left in the inbox */
+        gets_the_highest(0, 1);
 }
 
 struct batch {
