@@ -21,6 +21,7 @@ struct caller {
     const due_job *own;
     int topic;        /* that nobody else takes of */
     due_queue *other; /* queue */
+    int64_t take_ns;  /* a timeout that waits for no job; a store is waited for */
     struct answered said[CALLS];
     unsigned calls;
     unsigned flushed_badly;
@@ -58,7 +59,7 @@ static due_job take(struct caller *c)
 {
     due_job job = { 0 };
 
-    CALL(0, due_reserve_from(c->q, &c->topic, 1, &job, LONG, 0));
+    CALL(0, due_reserve_from(c->q, &c->topic, 1, &job, LONG, c->take_ns));
     return job;
 }
 
@@ -140,7 +141,7 @@ static void answer_for_others(struct caller *c)
     due_spec spec = { DUE_SPEC_INIT, .topic = c->topic };
     const due_spec specs[] = { spec, spec, spec };
     CALL(3, due_enqueue_batch(c->q, specs, 3, 0, NULL));
-    CALL(3, due_reserve_batch(c->q, &c->topic, 1, some, 3, LONG, 0));
+    CALL(3, due_reserve_batch(c->q, &c->topic, 1, some, 3, LONG, c->take_ns));
     CALL(2, due_ack_batch(some, 2, results));
     CALL(0, due_nack(&some[2], LONG));
     CALL(DUE_EAGAIN, due_reserve(c->q, &job, LONG, 0));
@@ -184,13 +185,13 @@ static void change_waiting_ones(struct caller *c)
     CALL(0, due_reschedule(c->q, id, due_now(c->q) + 2 * LONG));
     CALL(0, due_update(c->q, id, "new", 3));
     CALL(0, due_amend(c->q, id, &spec, DUE_SET_DATA | DUE_SET_TIME)); /* it is due now */
-    CALL(0, due_dequeue_from(c->q, &c->topic, 1, &job, 0));
+    CALL(0, due_dequeue_from(c->q, &c->topic, 1, &job, c->take_ns));
     CALL(5, (int)job.len);
     due_job_done(&job);
 
     id = put(c, (due_spec){ .delay_ns = LONG });
     CALL(0, due_promote(c->q, id));
-    CALL(1, due_dequeue_batch(c->q, &c->topic, 1, &job, 1, 0));
+    CALL(1, due_dequeue_batch(c->q, &c->topic, 1, &job, 1, c->take_ns));
     due_job_done(&job);
 
     id = put(c, (due_spec){ .delay_ns = LONG });
@@ -229,7 +230,9 @@ static void put_with_keys(struct caller *c)
     const due_spec two[] = { spec, spec };
     CALL(2, due_enqueue_batch(c->q, two, 2, 0, NULL));
     due_job job = take(c);
-    CALL(DUE_EAGAIN, due_reserve(c->q, &job, LONG, 0));
+    due_job none;
+    CALL(DUE_EAGAIN, due_reserve(c->q, &none, LONG, 0)); /* zeroed */
+    CALL(DUE_EINVAL, due_ack(&none));
     CALL(0, due_ack(&job));
     job = take(c);
     CALL(0, due_ack(&job));
@@ -344,9 +347,9 @@ static due_answer call_everything(void *ctx, const due_job *job)
     return due_done();
 }
 
-static void call_in(struct lab *lab)
+static void call_in(struct lab *lab, int64_t take_ns)
 {
-    struct caller c = { .q = lab->q, .clock = lab->clock };
+    struct caller c = { .q = lab->q, .clock = lab->clock, .take_ns = take_ns };
     int own = lab_topic(lab, "own");
 
     c.topic = lab_topic(lab, "callers");
@@ -373,7 +376,7 @@ LAB_TEST(workers, a_handler_may_call_everything_but_what_would_wait_for_itself)
 {
     struct lab lab = lab_open();
 
-    call_in(&lab);
+    call_in(&lab, 0);
     lab_close(&lab);
 }
 
@@ -382,7 +385,7 @@ LAB_TEST(workers, a_handler_may_call_everything_on_a_kernel_clock_too)
 {
     struct lab lab = lab_open(.kernel = true);
 
-    call_in(&lab);
+    call_in(&lab, 0);
     lab_close(&lab);
 }
 
@@ -396,7 +399,7 @@ Test(workers, a_handler_may_call_everything_where_there_is_a_store_too, .timeout
             shop_make(.with.confirm = confirm[i % 2],
                       .with.proxies = i < 2 ? DUE_PROXIES_ADAPTIVE : DUE_PROXIES_ALWAYS);
 
-        call_in(&s.lab);
+        call_in(&s.lab, LONG);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         cr_expect_eq(memory_disk_jobs(s.disk), 0u);
         shop_close(&s);
