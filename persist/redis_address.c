@@ -85,7 +85,7 @@ static int hex(char c)
 /* What stands before the first @c, which is taken away with it; or nothing and false. */
 static bool cut(struct part *rest, char c, struct part *before)
 {
-    const char *found = memchr(rest->at, c, rest->len);
+    const char *found = due__secret_find(rest->at, c, rest->len);
 
     if (found == NULL)
         return false;
@@ -299,7 +299,7 @@ static int take_path(struct due__address *a, struct part path, due_error *error)
 
 static int parse_unix(struct due__address *a, struct part rest, due_error *error)
 {
-    const char *slash = memchr(rest.at, '/', rest.len);
+    const char *slash = due__secret_find(rest.at, '/', rest.len);
     size_t before = slash == NULL ? rest.len : (size_t)(slash - rest.at);
     struct part authority = { rest.at, before };
     struct part path = { rest.at + before, rest.len - before };
@@ -345,7 +345,7 @@ static int parse(struct due__address *a, struct part rest, due_error *error)
 
 int due__address_parse(struct due__address *a, const char *url, due_error *error)
 {
-    size_t len = strnlen(url, URL_MAX + 1);
+    size_t len = due__secret_length(url, URL_MAX + 1);
     int rc;
 
     *a = (struct due__address){ 0 };

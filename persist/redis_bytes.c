@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "redis_secret.h"
+
 #define FIRST_ROOM  ((size_t)4096)
 #define NUMBER_TEXT 24 /* a sign, 20 digits, and a bit */
 
@@ -96,6 +98,18 @@ void due__bytes_argument(struct due__bytes *b, const void *bytes, size_t len)
     header(b, '$', len);
     if (len > 0)
         memcpy(b->at + b->len, bytes, len);
+    memcpy(b->at + b->len + len, "\r\n", 2);
+    b->len += len + 2;
+}
+
+void due__bytes_secret(struct due__bytes *b, const char *text)
+{
+    size_t len = due__secret_length(text, SIZE_MAX / 8);
+
+    if (!due__bytes_reserve(b, len + NUMBER_TEXT + 5))
+        return;
+    header(b, '$', len);
+    due__secret_copy(b->at + b->len, text, len);
     memcpy(b->at + b->len + len, "\r\n", 2);
     b->len += len + 2;
 }

@@ -28,6 +28,8 @@ void due__bytes_free(struct due__bytes *b);
 void due__bytes_command(struct due__bytes *b, size_t arguments);
 void due__bytes_argument(struct due__bytes *b, const void *bytes, size_t len);
 void due__bytes_text(struct due__bytes *b, const char *text);
+/* A text that stays out of vector registers: see redis_secret.h. */
+void due__bytes_secret(struct due__bytes *b, const char *text);
 void due__bytes_number(struct due__bytes *b, int64_t number);
 
 #endif

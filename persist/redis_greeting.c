@@ -21,12 +21,12 @@ static void write_auth(struct due__greeting *g, const char *user, const char *pa
     due__bytes_text(&g->bytes, "AUTH");
     if (user != NULL)
         due__bytes_text(&g->bytes, user);
-    due__bytes_text(&g->bytes, password);
+    due__bytes_secret(&g->bytes, password);
 }
 
 static size_t length(const char *text)
 {
-    return text != NULL ? strlen(text) : 0;
+    return text != NULL ? due__secret_length(text, SIZE_MAX / 8) : 0;
 }
 
 bool due__greeting_write(struct due__greeting *g, struct due__address *a, const char *name)

@@ -37,3 +37,35 @@ void due__secret_free(void *secret)
     explicit_bzero(head, all);
     munmap(head, all);
 }
+
+/* Below, volatile keeps the compiler from making a call or vectors of the loop. */
+
+void due__secret_copy(void *to, const void *from, size_t n)
+{
+    volatile char *into = to;
+    const volatile char *bytes = from;
+
+    for (size_t i = 0; i < n; i++)
+        into[i] = bytes[i];
+}
+
+size_t due__secret_length(const char *text, size_t max)
+{
+    const volatile char *bytes = text;
+    size_t n = 0;
+
+    while (n < max && bytes[n] != '\0')
+        n++;
+    return n;
+}
+
+const char *due__secret_find(const char *bytes, char c, size_t n)
+{
+    const volatile char *in = bytes;
+
+    for (size_t i = 0; i < n; i++) {
+        if (in[i] == c)
+            return bytes + i;
+    }
+    return NULL;
+}

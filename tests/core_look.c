@@ -2,13 +2,21 @@
 #define _GNU_SOURCE
 #include "core_look.h"
 
+#include <dirent.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#define CHUNK ((size_t)1 << 20)
+#define CHUNK     ((size_t)1 << 20)
+#define REGISTERS ((size_t)16384) /* of a thread, at most */
+#define PIECE     8               /* letters: a register's half holds one at least */
 
 void core_spell(const char *as, char text[CORE_SECRET + 1])
 {
@@ -47,6 +55,52 @@ static void look_at(struct core_look *l, uint64_t from, uint64_t to)
     }
 }
 
+/* The registers are in a core dump too.  A password lies in several, so pieces are looked for that
+ * the control has not.  Without wide registers those of the floating point are all there are. */
+static void look_at_registers(struct core_look *l, pid_t thread)
+{
+    static char bytes[REGISTERS];
+    struct iovec all = { bytes, sizeof bytes };
+
+    if (ptrace(PTRACE_GETREGSET, thread, NT_X86_XSTATE, &all) != 0) {
+        all = (struct iovec){ bytes, sizeof bytes };
+        if (ptrace(PTRACE_GETREGSET, thread, NT_PRFPREG, &all) != 0)
+            return;
+    }
+    l->registers++;
+    for (int i = 0; i + PIECE <= CORE_SECRET; i++) {
+        bool shared = memmem(l->control, CORE_SECRET, l->canary + i, PIECE) != NULL;
+
+        if (!shared && memmem(bytes, all.iov_len, l->canary + i, PIECE) != NULL) {
+            l->canaries++;
+            return;
+        }
+    }
+}
+
+static bool look_at_threads(struct core_look *l, pid_t pid)
+{
+    char path[64];
+    const struct dirent *entry;
+
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (threads == NULL)
+        return false;
+    while ((entry = readdir(threads)) != NULL) {
+        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+
+        if (thread <= 0 || ptrace(PTRACE_SEIZE, thread, NULL, NULL) != 0)
+            continue;
+        if (ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) == 0 &&
+            waitpid(thread, NULL, __WALL) == thread)
+            look_at_registers(l, thread);
+        ptrace(PTRACE_DETACH, thread, NULL, NULL);
+    }
+    closedir(threads);
+    return true;
+}
+
 bool core_look_through(struct core_look *l, pid_t pid)
 {
     char path[64];
@@ -76,5 +130,5 @@ bool core_look_through(struct core_look *l, pid_t pid)
     }
     fclose(maps);
     close(l->memory);
-    return true;
+    return look_at_threads(l, pid);
 }

@@ -19,14 +19,15 @@ struct core_look {
     char canary[CORE_SECRET + 1];
     char control[CORE_SECRET + 1];
     uint64_t bytes;    /* looked through so far */
-    unsigned canaries; /* times it was found */
+    unsigned canaries; /* times it was found, or a piece of it in a register */
     unsigned controls;
+    unsigned registers; /* threads whose registers were read */
 };
 
 void core_spell(const char *as, char text[CORE_SECRET + 1]);
 
-/* Whatever of the process is readable and not left out of dumps, also what is only a file's.
- * False: that cannot be read here. */
+/* Whatever of the process is readable and not left out of dumps, also what is only a file's, and
+ * the vector registers of its threads.  It is stopped.  False: that cannot be read here. */
 bool core_look_through(struct core_look *l, pid_t pid);
 
 #endif

@@ -157,7 +157,9 @@ int main(void)
     }
     fault_proxy_stop(proxy);
     redis_server_stop(&server);
-    printf("redis_canary_duectl: %u looks at %zu commands, the password found in %u\n", looks,
-           sizeof commands / sizeof commands[0], wrong);
+    printf("redis_canary_duectl: %u looks at %zu commands, and the registers of %u threads, the "
+           "password "
+           "found in %u\n",
+           looks, sizeof commands / sizeof commands[0], look.registers, wrong);
     return wrong > 0;
 }
