@@ -116,6 +116,8 @@ enum due__reply_class {
 enum due__reply_class due__reply_classify(const struct redisReply *reply);
 /* DUE__REPLY_DENIED: the server does not know the command. */
 bool due__reply_is_unknown(const struct redisReply *reply);
+/* DUE__REPLY_WRONG: a key holds another type than the command is for. */
+bool due__reply_is_other_type(const struct redisReply *reply);
 /* The command that an error names between quotes: letters only; "": none. */
 #define DUE__REPLY_COMMAND 24
 void due__reply_command(const struct redisReply *reply, char name[DUE__REPLY_COMMAND]);

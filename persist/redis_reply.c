@@ -35,17 +35,21 @@ static const struct {
     { "EXECABORT", DUE__REPLY_ABORTED },
 };
 
+/* A whole word: BUSY is not BUSYKEY. */
+static bool begins(const struct redisReply *reply, const char *word)
+{
+    size_t len = strlen(word);
+
+    return reply->len >= len && memcmp(reply->str, word, len) == 0 &&
+           (reply->len == len || reply->str[len] == ' ');
+}
+
 enum due__reply_class due__reply_classify(const struct redisReply *reply)
 {
     if (reply->type != REDIS_REPLY_ERROR)
         return DUE__REPLY_FINE;
     for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
-        size_t len = strlen(meanings[i].begin);
-
-        /* A whole word: BUSY is not BUSYKEY. */
-        if (reply->len < len || memcmp(reply->str, meanings[i].begin, len) != 0)
-            continue;
-        if (reply->len == len || reply->str[len] == ' ')
+        if (begins(reply, meanings[i].begin))
             return meanings[i].class;
     }
     return DUE__REPLY_WRONG;
@@ -57,6 +61,11 @@ bool due__reply_is_unknown(const struct redisReply *reply)
 
     return reply->type == REDIS_REPLY_ERROR && (size_t)reply->len >= sizeof begin - 1 &&
            memcmp(reply->str, begin, sizeof begin - 1) == 0;
+}
+
+bool due__reply_is_other_type(const struct redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ERROR && begins(reply, "WRONGTYPE");
 }
 
 void due__reply_command(const struct redisReply *reply, char name[DUE__REPLY_COMMAND])

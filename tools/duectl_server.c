@@ -156,11 +156,6 @@ static int next_answer(struct ctl_server *s, redisReply **answer)
     return due__link_reply(s->link, answer, now + ANSWER_NS);
 }
 
-static bool is_strange(const redisReply *answer)
-{
-    return answer->type == REDIS_REPLY_ERROR && strncmp(answer->str, "WRONGTYPE", 9) == 0;
-}
-
 bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
 {
     int64_t until_ns = due__redis_monotonic() + ANSWER_NS;
@@ -170,7 +165,7 @@ bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
     memset(answers, 0, n * sizeof *answers);
     while (rc == 0 && got < n) {
         rc = next_answer(s, &answers[got]);
-        s->strange = s->strange || (rc == 0 && is_strange(answers[got]));
+        s->strange = s->strange || (rc == 0 && due__reply_is_other_type(answers[got]));
         got += rc == 0;
     }
     if (rc == 0)
