@@ -95,7 +95,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(due_reserve(lab->q, &job, LEASE, DUE_S(20)), 0);
     return job;
 }
 

@@ -179,7 +179,7 @@ Test(stored_taken, what_nobody_comes_back_for_stays_in_the_store, .timeout = 60)
         memory_gate_open(gate);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
         if (reserve) { /* who dequeues then has it too */
-            cr_expect_eq(take(&s, DEQUEUE, &job, 0), 0);
+            cr_expect_eq(take(&s, DEQUEUE, &job, DUE_S(20)), 0);
             cr_expect_eq(job.attempts, 0u);
             due_job_done(&job);
         }
