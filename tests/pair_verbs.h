@@ -155,10 +155,19 @@ static int kick(struct world *w, int who)
     return due_kick(w->q, w->id);
 }
 
+/* A poll of a stored queue sends what it wants, and has it once that has landed. */
+static bool polls_again(struct world *w, int rc)
+{
+    return w->stored && rc == DUE_EAGAIN && due_flush(w->q, DUE_S(20)) == 0;
+}
+
 static int dequeue(struct world *w, int who)
 {
     due_job job;
     int rc = due_dequeue(w->q, &job, 0);
+
+    if (polls_again(w, rc))
+        rc = due_dequeue(w->q, &job, 0);
 
     (void)who;
     if (rc == 0)
@@ -168,13 +177,19 @@ static int dequeue(struct world *w, int who)
 
 static int reserve(struct world *w, int who)
 {
-    return due_reserve(w->q, &w->got[who][0], 7 * LEASE, 0);
+    int rc = due_reserve(w->q, &w->got[who][0], 7 * LEASE, 0);
+
+    return polls_again(w, rc) ? due_reserve(w->q, &w->got[who][0], 7 * LEASE, 0) : rc;
 }
 
 /* How many, or an error. */
 static int reserve_batch(struct world *w, int who)
 {
-    return due_reserve_batch(w->q, NULL, 0, w->got[who], TAKES, 7 * LEASE, 0);
+    int rc = due_reserve_batch(w->q, NULL, 0, w->got[who], TAKES, 7 * LEASE, 0);
+
+    if (polls_again(w, rc))
+        rc = due_reserve_batch(w->q, NULL, 0, w->got[who], TAKES, 7 * LEASE, 0);
+    return rc;
 }
 
 static int kick_all(struct world *w, int who)

@@ -40,7 +40,7 @@ static const char *const state_names[] = {
 static due_job take(struct world *w)
 {
     due_job job;
-    int rc = due_reserve(w->q, &job, LEASE, 0);
+    int rc = due_reserve(w->q, &job, LEASE, DUE_S(20));
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     return job;

@@ -477,22 +477,24 @@ static void run_removal(void)
 #define AT_ONCE 64
 
 static atomic_size_t acked;
+static atomic_size_t wanted; /* jobs that there are */
 
 static void *work(void *arg)
 {
     due_queue *q = arg;
     due_job out[AT_ONCE];
 
-    for (;;) {
-        int n = due_reserve_batch(q, NULL, 0, out, AT_ONCE, DUE_S(600), 0);
+    while (atomic_load(&acked) < atomic_load(&wanted)) {
+        int n = due_reserve_batch(q, NULL, 0, out, AT_ONCE, DUE_S(600), DUE_MS(20));
 
-        if (n == DUE_EAGAIN)
-            return NULL;
+        if (n == DUE_ETIMEDOUT || n == DUE_EINDOUBT)
+            continue; /* another has the last ones, or they come with the next call */
         must(n);
         if (due_ack_batch(out, (size_t)n, NULL) != n)
             must(DUE_ESTALE);
         atomic_fetch_add(&acked, (size_t)n);
     }
+    return NULL;
 }
 
 /* Threads that reserve and ack jobs that came due.  With a limit each attempt is stored before the
@@ -508,6 +510,7 @@ static void run_workers(void)
             must(due_topic_retry(q, 0, &(due_retry){ .kind = DUE_RETRY_FIXED, .attempts_max = 3 }));
         size_t put = put_to_wait(q, 1);
         atomic_store(&acked, 0);
+        atomic_store(&wanted, put);
         double begin = now();
         for (unsigned i = 0; i < WORKERS; i++)
             pthread_create(&threads[i], NULL, work, q);
