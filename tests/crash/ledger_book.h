@@ -146,6 +146,7 @@ struct ledger {
     bool ordered;        /* one thread takes everything out, and all its answers were sure */
     uint64_t lines;      /* read so far */
     uint64_t life_line;  /* of these, before this life */
+    bool left_out;       /* in this life a take was in doubt: what it had may be out still */
     uint64_t taken_line; /* the last in which a thread wanted to take jobs, or was answered */
     struct call calls[THREADS];
     struct job last[TOPICS]; /* handed over last, in an ordered life */

@@ -53,7 +53,7 @@ void keys_seen(struct ledger *l, struct job *j, uint64_t line, const char *rest)
 /* May somebody have had the job since line @from, so that another one could take its key over? */
 static bool may_be_out(const struct ledger *l, const struct job *j, uint64_t from, int64_t now_ns)
 {
-    bool taken = l->taken_line > from;
+    bool taken = l->taken_line > from || l->left_out;
 
     for (size_t i = 0; i < THREADS; i++)
         taken |= l->calls[i].takes;

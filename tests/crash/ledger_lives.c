@@ -8,6 +8,7 @@ void ledger_life(struct ledger *l, bool async, bool alone)
     l->n_lives++;
     l->async = async;
     l->ordered = alone;
+    l->left_out = false;
     l->life_line = l->lines;
     memset(l->calls, 0, sizeof l->calls);
     memset(l->any_last, 0, sizeof l->any_last);
