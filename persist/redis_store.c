@@ -232,7 +232,8 @@ static int open_store(due_store *store, const struct due_store_open *how,
                                      .durability = s->durability,
                                      .jobs = s->jobs,
                                      .payload_max = s->payload_max,
-                                     .put_again = s->unsure };
+                                     .put_again = s->unsure,
+                                     .held_ns = s->held_ns };
     return 0;
 }
 

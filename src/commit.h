@@ -394,7 +394,7 @@ int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by);
 void due__commit_finds(struct due_queue *q);
 
 /* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
- * waited until @by, DUE_EFENCED, DUE_ECLOSED. */
+ * waited until @by, DUE_EAGAIN if it was not to wait, DUE_EFENCED, DUE_ECLOSED. */
 int due__commit_held(struct due_queue *q, struct due__deadline *by);
 
 /* The job @id; while the store is being read it may be there only.  As due__id_find(). */

@@ -133,6 +133,7 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
         due__alloc_region_free(&q->alloc, c, sizeof *c);
         return rc;
     }
+    c->held_ns = c->info.held_ns;
     q->commits = c;
     due__gates_hold(q);
     return 0;

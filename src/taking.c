@@ -269,14 +269,28 @@ static bool ended(const struct due_queue *q, uint32_t number)
                DUE__DONE; /* J1 */
 }
 
+/* Jobs that had an attempt counted: that may be long ago, and somebody else may own them now. */
+static int lease(struct due_queue *q, struct due__request *r, struct due__slot *some, size_t n,
+                 struct due__deadline *by)
+{
+    int rc = due__commit_held(q, by);
+
+    if (rc == 0)
+        return due__lease_for(q, r, some, n);
+    for (size_t i = 0; i < n; i++)
+        due__lease_uncount(q, due__slot_job(some[i]));
+    due__put_back(q, some, n);
+    return rc;
+}
+
 /* Jobs that have left the store, or had an attempt counted, go to the request.  0, or an error. */
 static int pass(struct due_queue *q, const struct due__taking *t, struct due__request *r,
-                struct due__slot *some, size_t n)
+                struct due__slot *some, size_t n, struct due__deadline *by)
 {
     if (n == 0)
         return 0;
     if (t->purpose == DUE__ATTEMPT)
-        return due__lease_for(q, r, some, n);
+        return lease(q, r, some, n, by);
     due__hand_over(q, some, n, 0, r->jobs);
     return 0;
 }
@@ -297,7 +311,8 @@ static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__req
     return false;
 }
 
-int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r)
+int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
+                     struct due__deadline *by)
 {
     struct due__slot some[PASSED_AT_ONCE];
     struct due__request rest = *r;
@@ -316,11 +331,11 @@ int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__req
         rest.jobs = r->jobs + rounds + all - n;
         if (n < PASSED_AT_ONCE)
             continue;
-        rc = pass(q, t, &rest, some, n);
+        rc = pass(q, t, &rest, some, n, by);
         n = 0;
     }
     due__rounds_end(q, rounds);
-    int last = rc == 0 ? pass(q, t, &rest, some, n) : 0;
+    int last = rc == 0 ? pass(q, t, &rest, some, n, by) : 0;
     if (rc != 0 || last != 0)
         all -= rc != 0 ? PASSED_AT_ONCE : n;
     return rounds + all > 0 ? (int)(rounds + all) : rc != 0 ? rc : last;

@@ -51,7 +51,8 @@ void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i)
 /* What has landed and is wanted goes to the request, rounds first: how many, or an error.  If it
  * wants such jobs otherwise, for good or on a lease, they are to be had again: but not a round,
  * which is in the store no more. */
-int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r);
+int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
+                     struct due__deadline *by);
 /* Nothing of it is under way, or has landed and is nobody's. */
 bool due__taking_over(struct due__commits *c, const struct due__taking *t);
 /* All that stand in a list, and their memory. */

@@ -243,7 +243,7 @@ static int conclude(struct due_queue *q, struct due__taking *t, struct due__requ
     due__commit_go(q, &t->asked, due__deadline_at(q, by));
     bool left = await_end(q, t, r, by);
     size_t unknown = due__taking_sort_out(q, t);
-    int rc = due__taking_hand(q, t, r);
+    int rc = due__taking_hand(q, t, r, by);
 
     if (rc == 0)
         rc = answer(q, t, r, left, unknown);

@@ -197,6 +197,7 @@ static int do_open(due_store *store, const struct due_store_open *how, struct du
         .durability = disk->options.durability,
         .put_again = disk->options.put_again,
         .jobs = disk->jobs.count,
+        .held_ns = disk->options.lease_ns == 0 ? DUE_FOREVER : disk->owned_until_ns,
     };
     s->counters.durability = disk->options.durability;
     (void)after(s, &call);

@@ -225,9 +225,11 @@ static void is_found_whole_by_the_next_owner_after_a_crash(struct suite *t)
 static void belongs_to_who_renews(struct suite *t)
 {
     int64_t renew_ns;
-    int64_t last_ns = 0;
+    int64_t last_ns;
 
     ANSWERS(t, suite_open(t, 0), 0);
+    CHECK(t, t->info[0].held_ns > suite_boottime_ns(), "it is held from the opening on");
+    last_ns = t->info[0].held_ns;
     renew_ns = t->info[0].renew_ns;
     for (int i = 0; i < 6; i++) {
         int64_t held_ns = 0;

@@ -189,3 +189,108 @@ Test(stored_taken, what_nobody_comes_back_for_stays_in_the_store, .timeout = 60)
         memory_gate_free(gate);
     }
 }
+
+/* ---- Who owns the jobs ---- */
+
+static atomic_bool owns;      /* does a renewal say so? */
+static atomic_uint renewals;  /* so far */
+static atomic_bool can_renew; /* else it does not come to that */
+static const struct due_store_verbs *memory_verbs;
+
+static int open_and_own(due_store *s, const struct due_store_open *how, struct due_store_info *info,
+                        due_error *error)
+{
+    int rc = memory_verbs->open(s, how, info, error);
+
+    info->renew_ns = DUE_MS(1);
+    return rc;
+}
+
+static int renew_if_owner(due_store *s, int64_t *held_ns, int64_t until_ns)
+{
+    (void)s, (void)until_ns;
+    if (!atomic_load(&can_renew))
+        return DUE_EAGAIN;
+    *held_ns = atomic_load(&owns) ? DUE_FOREVER : 1;
+    atomic_fetch_add(&renewals, 1);
+    return 0;
+}
+
+static struct shop shop_owned(bool renews)
+{
+    struct shop s = { .disk = memory_disk_new(NULL) };
+    due_store *plain = memory_store_new(s.disk);
+    static struct due_store_verbs verbs;
+
+    atomic_store(&owns, true);
+    atomic_store(&can_renew, renews);
+    memory_verbs = plain->verbs;
+    verbs = *memory_verbs;
+    verbs.open = open_and_own;
+    verbs.renew = renew_if_owner;
+    memory_verbs->free(plain);
+    shop_begin(&s, (struct lab_options){ .start_ns = 5 }, &verbs);
+    return s;
+}
+
+/* From here on the queue knows that. */
+static void own(bool yes)
+{
+    atomic_store(&owns, yes);
+    for (unsigned seen = atomic_load(&renewals); atomic_load(&renewals) < seen + 2;)
+        crew_sleep(DUE_MS(1));
+}
+
+/* Who opens a queue owns the jobs from then on: nothing has to be renewed first. */
+Test(stored_taken, a_poll_right_after_the_opening_reserves, .timeout = 60)
+{
+    struct shop s = shop_owned(false);
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 5);
+    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    shop_close(&s);
+}
+
+/* It does not wait until the lease was renewed either, and the store is not away. */
+Test(stored_taken, a_poll_does_not_wait_to_own_the_jobs, .timeout = 60)
+{
+    struct shop s = shop_owned(true);
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 5);
+    own(false);
+    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), DUE_EAGAIN);
+    own(true);
+    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    shop_close(&s);
+}
+
+/* An attempt that was counted for a poll some time ago: who comes for it does not get it if another
+ * program may own the jobs by then, and the attempt is none. */
+Test(stored_taken, what_a_poll_has_begun_is_not_reserved_once_another_may_own_it, .timeout = 60)
+{
+    struct shop s = shop_owned(true);
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_BLOCK_AFTER,
+                                                       .gate = gate });
+    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), DUE_EAGAIN);
+    memory_gate_open(gate);
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+    own(false);
+    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), DUE_EAGAIN);
+    cr_expect_eq(lab_stats(&s.lab).waiting, 1u);
+    own(true);
+    cr_expect_eq(due_reserve(s.lab.q, &job, 100, DUE_S(20)), 0);
+    cr_expect_eq(job.attempts, 1u);
+    cr_expect_eq(due_ack(&job), 0);
+    shop_close(&s);
+    memory_gate_free(gate);
+}

@@ -122,6 +122,7 @@ struct due_store_info {
     int put_again;                  /* 1: what it shows is right, but may not be after its next
                                        start: the queue writes everything again once it has read it,
                                        as after DUE_ELOST */
+    int64_t held_ns;                /* what renew() would tell now; 0: that is asked */
 };
 
 /* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call; of a
