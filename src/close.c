@@ -126,7 +126,7 @@ void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generati
 
     if (!due__closed(q)) /* E3, G2 of commit.c */
         return;
-    if (due__claim(q, number, generation, &w) != 0)
+    if (due__claim(q, number, generation, NULL, &w) != 0)
         return;
     if (q->commits != NULL)
         due__keep_stored(q, number);

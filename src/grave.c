@@ -499,7 +499,7 @@ int due_kick(due_queue *q, due_id id)
     if (rc == 0)
         rc = kickable(q);
     if (rc == 0)
-        due__lapse(q, number); /* it may be dead */
+        due__lapse(q, number, &by); /* it may be dead */
     if (rc == 0 && q->commits == NULL)
         return kick_now(q, number, generation);
     if (rc == 0)
@@ -569,7 +569,8 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
     rc = due__commit_whole(q, &by);
-    due__lapse_all(q, true);
+    if (rc == 0)
+        due__lapse_all(q, &by);
     if (!clear && q->commits == NULL && any_dead(q))
         kick_all_now(q, topic, &ended);
     while (rc == 0 && any_dead(q)) {

@@ -538,7 +538,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
                 return rc;
             break;
         case LAPSED:
-            due__lapse(q, h.number);
+            due__lapse(q, h.number, by);
             break;
         }
     }

@@ -270,13 +270,13 @@ static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t unti
 }
 
 /* A job was seen to after the release.  With a store it is dead, or gone, when that knows. */
-static void wait_doomed(struct due_queue *q, bool any)
+static void wait_ended(struct due_queue *q, bool any, struct due__deadline *by)
 {
-    if (any && q->commits != NULL && due_flush(q, q->commits->timeout_ns) != 0)
+    if (any && by != NULL && q->commits != NULL && due__commit_flush(q, by) != 0)
         return; /* then it is on its way for longer, and busy */
 }
 
-bool due__lapse(struct due_queue *q, uint32_t number)
+bool due__lapse(struct due_queue *q, uint32_t number, struct due__deadline *by)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
@@ -292,11 +292,11 @@ bool due__lapse(struct due_queue *q, uint32_t number)
         due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1, R1 */
         doomed = !lapse(q, number, (w & ~DUE__STATE_MASK) | DUE__LENT, until);
     due__leave(q, &t);
-    wait_doomed(q, doomed);
+    wait_ended(q, doomed, by);
     return true;
 }
 
-void due__lapse_all(struct due_queue *q, bool waits)
+void due__lapse_all(struct due_queue *q, struct due__deadline *by)
 {
     bool done = !due__load_relaxed(&q->reserves); /* R3 */
     bool doomed = false;
@@ -308,7 +308,7 @@ void due__lapse_all(struct due_queue *q, bool waits)
         doomed |= due__more_to_come(q);
         due__leave(q, &t);
     }
-    wait_doomed(q, waits && doomed);
+    wait_ended(q, doomed, by);
 }
 
 void due__lease_resume(struct due_queue *q, uint32_t number)

@@ -119,7 +119,7 @@ static size_t withdraw(struct due_queue *q, const struct due__fresh *jobs, size_
     for (; accepted > 0; accepted--) {
         const struct due__fresh *last = &jobs[accepted - 1];
 
-        if (due__claim(q, last->number, last->generation, &w) != 0)
+        if (due__claim(q, last->number, last->generation, NULL, &w) != 0)
             break;
         if (shared(last, w)) {
             due__unclaim(q, last->number, false);
@@ -132,7 +132,7 @@ static size_t withdraw(struct due_queue *q, const struct due__fresh *jobs, size_
     bool closing = (due__load_seq(&q->state) & DUE__CLOSING) != 0;
     size_t lost = shared_last || accepted == 0 ? accepted : accepted - 1;
     for (size_t i = 0; closing && i < lost; i++) {
-        if (due__claim(q, jobs[i].number, jobs[i].generation, &w) == 0)
+        if (due__claim(q, jobs[i].number, jobs[i].generation, NULL, &w) == 0)
             due__discard(q, jobs[i].number, w);
     }
     due__enter(q, &t);

@@ -65,10 +65,11 @@ static inline bool due__lapsed(const struct due_queue *q, uint32_t number, uint6
     return due__word_state(w) == DUE__LEASED &&
            due__clock_passed(&q->clock, due__load_relaxed(&j->deadline_ns)); /* J1 */
 }
-/* If that is so it waits from here on, or is dead, or gone.  True: look at it anew. */
-bool due__lapse(struct due_queue *q, uint32_t number);
-/* The same of all that there are; @waits: with a store also until it knows of those that die. */
-void due__lapse_all(struct due_queue *q, bool waits);
+/* If that is so it waits from here on, or is dead, or gone.  True: look at it anew.  With a store
+ * the call waits until that knows of one that is dead or gone; @by NULL: it does not. */
+bool due__lapse(struct due_queue *q, uint32_t number, struct due__deadline *by);
+/* The same of all that there are. */
+void due__lapse_all(struct due_queue *q, struct due__deadline *by);
 /* Under the lock: a lease has ended by itself; @waits: the job is handed out again. */
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits);
 /* Is a job whose lease ends not to be handed out again? */
@@ -275,8 +276,9 @@ void due__workers_settle(const due_job *job);
 /* ---- verbs.c ---- */
 
 /* A waiting job becomes the caller's; @w gets its word before.  DUE_EBUSY, DUE_ENOENT; DUE_EAGAIN:
- * it is on its way to the store. */
-int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w);
+ * it is on its way to the store.  @by: as in due__lapse(). */
+int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, struct due__deadline *by,
+               uint64_t *w);
 /* The same for a change, after which it waits again: CHANGING.  Without a store.  With a name it
  * must have that key still, or DUE_ENOENT. */
 int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
@@ -312,8 +314,10 @@ int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t genera
 /* Somebody is changing a job (MOVING), under the lock: wait for that. */
 void due__wait_moved(struct due_queue *q);
 
-/* Facts of place @number, consistent; of any job there, or only of @generation. */
-int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, due_info *info);
+/* Facts of place @number, consistent; of any job there, or only of @generation.  @by: as in
+ * due__lapse(). */
+int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation,
+              struct due__deadline *by, due_info *info);
 
 /* A job of the caller's own is cancelled: counted, and gone. */
 void due__cancel_end(struct due_queue *q, uint32_t number);

@@ -26,7 +26,7 @@ static enum found peek_topic(struct due_queue *q, struct due__topic *t, due_info
         if (due__slot_alive(&q->slab, plain, &w)) {
             uint32_t generation = due__word_generation(w);
 
-            if (due__info(q, due__slot_job(s), &generation, info) == 0)
+            if (due__info(q, due__slot_job(s), &generation, NULL, info) == 0)
                 return SOMETHING;
         }
         if (looked == DUE__MOVES_MAX)
@@ -68,7 +68,7 @@ static enum found peek_timeline(struct due_queue *q, due_info *info)
 
             if (due__word_state(w) != DUE__WAITING)
                 return BEHIND;
-            if (due__info(q, due__slot_job(s), &generation, info) == 0)
+            if (due__info(q, due__slot_job(s), &generation, NULL, info) == 0)
                 return SOMETHING;
         }
         due__timeline_pop(tl);
@@ -83,7 +83,7 @@ static enum found peek_all(struct due_queue *q, int64_t due_ns, due_info *info)
     due_info it;
 
     for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
-        if (due__info(q, at, NULL, &it) != 0 || it.deadline_ns <= due_ns)
+        if (due__info(q, at, NULL, NULL, &it) != 0 || it.deadline_ns <= due_ns)
             continue; /* what was due is kept back: by a pause, or at a gate */
         if (found == NOTHING || it.deadline_ns < info->deadline_ns ||
             (it.deadline_ns == info->deadline_ns && it.priority > info->priority))
@@ -220,6 +220,7 @@ static bool describe_dead(struct due_queue *q, uint32_t number, due_dead *dead)
 int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
 {
     struct due__tenure t;
+    struct due__deadline by = { 0 };
     size_t got = 0;
 
     if (due__forked(q))
@@ -229,7 +230,7 @@ int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
     bool inside = due__inside_stored(q);
     uint64_t at = *cursor;
     if (at == 0)
-        due__lapse_all(q, true);
+        due__lapse_all(q, &by);
     for (; got < max && at < due__slab_end(&q->slab); at++) {
         uint64_t w = due__load_acquire(&due__job_at(&q->slab, (uint32_t)at)->word); /* J1 */
 

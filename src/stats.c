@@ -142,7 +142,7 @@ int due_stats(due_queue *q, struct due_stats *stats)
     if (q->clock.manual != NULL) /* turning it moves only what somebody waits for */
         due_poll(q, NULL);
     else
-        due__lapse_all(q, false);
+        due__lapse_all(q, NULL);
     apart(q, &s);
     due__enter(q, &t);
     count_jobs(q, &s);

@@ -33,7 +33,7 @@ static void cancel_together(struct due_queue *q, const due_id *ids, size_t n,
 
         results[i] = due__id_find(q, ids[i], by, &number[claimed], &generation);
         if (results[i] == 0)
-            results[i] = due__claim(q, number[claimed], generation, &w);
+            results[i] = due__claim(q, number[claimed], generation, by, &w);
         if (results[i] == 0 && !(w & DUE__LINKED)) {
             which[claimed++] = (uint16_t)i;
         } else if (results[i] == 0) { /* it was not sent yet */
@@ -122,8 +122,10 @@ int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
     uint32_t claimed[DUE__TOGETHER];
     struct due__deadline by = { 0 };
     size_t n = 0;
-    int rc = due__commit_whole(q, &by);
 
+    int rc = due__commit_whole(q, &by);
+    if (rc == 0)
+        due__lapse_all(q, &by);
     for (uint32_t at = 0; rc == 0 && at < due__slab_end(&q->slab); at++) {
         uint64_t w;
 

@@ -419,7 +419,7 @@ static void discard_if_closed(struct due_queue *q, uint32_t number, uint32_t gen
     uint64_t w;
 
     if ((due__load_seq(&q->state) & DUE__CLOSING) && /* E3 */
-        due__claim(q, number, generation, &w) == 0)
+        due__claim(q, number, generation, NULL, &w) == 0)
         due__discard(q, number, w);
 }
 
@@ -529,7 +529,7 @@ int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, cons
     int rc = wish_make(q, s, what, at_ns, by, &wish);
     if (rc != 0)
         return rc;
-    due__lapse(q, number);
+    due__lapse(q, number, by);
     if (q->commits == NULL)
         return rewrite_in_place(q, number, generation, &wish);
     if (what & DUE_SET_PRIORITY)

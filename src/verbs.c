@@ -62,7 +62,8 @@ static int swap(struct due_queue *q, uint32_t number, uint32_t generation,
 }
 
 static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name, enum due__state as, uint64_t *w)
+                    const struct due__key_name *name, enum due__state as, struct due__deadline *by,
+                    uint64_t *w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -70,7 +71,7 @@ static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation,
     for (;;) {
         int rc = obstacle(*w, generation);
 
-        if (rc == DUE_EBUSY && due__lapse(q, number)) {
+        if (rc == DUE_EBUSY && due__lapse(q, number, by)) {
             *w = due__load_acquire(&j->word); /* J1 */
             continue;
         }
@@ -89,9 +90,10 @@ static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation,
     }
 }
 
-int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t *w)
+int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, struct due__deadline *by,
+               uint64_t *w)
 {
-    return claim_as(q, number, generation, NULL, DUE__LENT, w);
+    return claim_as(q, number, generation, NULL, DUE__LENT, by, w);
 }
 
 int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
@@ -99,18 +101,18 @@ int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
 {
     uint64_t w;
 
-    return claim_as(q, number, generation, name, DUE__CHANGING, &w);
+    return claim_as(q, number, generation, name, DUE__CHANGING, NULL, &w);
 }
 
 static int claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
                          const struct due__key_name *name, struct due__deadline *by, uint64_t *w)
 {
-    int rc = claim_as(q, number, generation, name, DUE__LENT, w);
+    int rc = claim_as(q, number, generation, name, DUE__LENT, by, w);
 
     while (rc == DUE_EAGAIN) {
         rc = due__commit_flush(q, by);
         if (rc == 0)
-            rc = claim_as(q, number, generation, name, DUE__LENT, w);
+            rc = claim_as(q, number, generation, name, DUE__LENT, by, w);
     }
     return rc;
 }
@@ -407,7 +409,7 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
     int rc = due__id_find(q, id, &by, &number, &generation);
     if (rc != 0)
         return rc;
-    due__lapse(q, number);
+    due__lapse(q, number, &by);
     if (q->commits != NULL)
         return due__reschedule_stored(q, number, generation,
                                       now ? due__clock_now(&q->clock) : at_ns, &by);
@@ -449,7 +451,8 @@ int due_promote(due_queue *q, due_id id)
 /* ---- Looking ---- */
 
 /* Read again if the word has changed meanwhile. */
-int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, due_info *info)
+int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation,
+              struct due__deadline *by, due_info *info)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
@@ -457,7 +460,7 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation, 
     for (;;) {
         int rc = obstacle(w, generation != NULL ? *generation : due__word_generation(w));
 
-        if (rc == DUE_EBUSY && due__lapse(q, number)) {
+        if (rc == DUE_EBUSY && due__lapse(q, number, by)) {
             w = due__load_acquire(&j->word); /* J1 */
             continue;
         }
@@ -492,7 +495,7 @@ static int find(struct due_queue *q, due_id id, due_info *info)
 
     int rc = due__id_find(q, id, &by, &number, &generation);
     if (rc == 0)
-        rc = due__info(q, number, &generation, &found);
+        rc = due__info(q, number, &generation, &by, &found);
     if (rc != 0)
         return rc;
     found.ready = found.deadline_ns <= due__clock_now(&q->clock);
@@ -526,6 +529,7 @@ int due_remaining(due_queue *q, due_id id, int64_t *ns)
 
 int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
 {
+    struct due__deadline by = { 0 };
     size_t got = 0;
 
     if (due__forked(q))
@@ -533,10 +537,12 @@ int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
     if (max == 0 || max > INT_MAX)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
-    int64_t now = due__clock_now(&q->clock);
     uint64_t at = *cursor;
+    if (at == 0)
+        due__lapse_all(q, &by);
+    int64_t now = due__clock_now(&q->clock);
     for (; got < max && at < due__slab_end(&q->slab); at++) {
-        if (due__info(q, (uint32_t)at, NULL, &infos[got]) != 0)
+        if (due__info(q, (uint32_t)at, NULL, &by, &infos[got]) != 0)
             continue;
         infos[got].ready = infos[got].deadline_ns <= now;
         got++;
@@ -561,7 +567,7 @@ static void clear(struct due_queue *q, int topic, uint64_t *cleared)
         uint64_t w;
 
         if (!due__clearable(q, at, topic, &w) ||
-            due__claim(q, at, due__word_generation(w), &w) != 0)
+            due__claim(q, at, due__word_generation(w), NULL, &w) != 0)
             continue;
         due__discard(q, at, w);
         if (++*cleared % SWEEP_EVERY == 0)

@@ -57,6 +57,7 @@ struct memory_call {
     struct memory_gate *gate;       /* of MEMORY_BLOCK */
     struct memory_gate *after_gate; /* of MEMORY_BLOCK_AFTER */
     int answer;
+    size_t slow_us;
     size_t lose;
     size_t repeat;
 };

@@ -42,6 +42,14 @@ static int end(struct memory_store *s, int rc)
 
 /* ---- Waiting ---- */
 
+static int64_t monotonic_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return DUE_S(t.tv_sec) + t.tv_nsec;
+}
+
 /* An interrupt is good for one call. */
 static bool interrupted(struct memory_store *s)
 {
@@ -80,10 +88,24 @@ static bool stand(struct memory_store *s, struct memory_gate *gate, int64_t unti
     return true;
 }
 
+/* False: interrupted, or the time is up before that. */
+static bool linger(struct memory_store *s, const struct memory_call *call)
+{
+    int64_t end_ns = monotonic_ns() + DUE_US((int64_t)call->slow_us);
+    bool in_time = end_ns <= call->until_ns;
+
+    while (!interrupted(s))
+        if (!sleep_until(s, in_time ? end_ns : call->until_ns))
+            return in_time;
+    return false;
+}
+
 /* What goes wrong before anything is done; 0: nothing. */
 static int before(struct memory_store *s, struct memory_call *call)
 {
     if (call->has[MEMORY_BLOCK] && !stand(s, call->gate, call->until_ns))
+        return DUE_EAGAIN;
+    if (call->has[MEMORY_SLOW] && !linger(s, call))
         return DUE_EAGAIN;
     if (call->has[MEMORY_LOSE])
         memory_lose(s->disk, call->lose);
@@ -144,15 +166,12 @@ static void say_busy(due_error *error)
 /* Whether somebody owns the jobs, and until when to wait for an end of that (monotonic clock). */
 static bool owned(const struct memory_disk *disk, int64_t *wait_ns)
 {
-    struct timespec t;
-
     if (disk->owner == NULL || disk->owned_until_ns == INT64_MIN)
         return false;
     if (disk->options.lease_ns == 0)
         return true;
     int64_t left = disk->owned_until_ns - memory_boottime_ns();
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    int64_t end_ns = DUE_S(t.tv_sec) + t.tv_nsec + left;
+    int64_t end_ns = monotonic_ns() + left;
     if (end_ns < *wait_ns)
         *wait_ns = end_ns;
     return left > 0;

@@ -46,14 +46,15 @@ enum memory_verb {
 /* What goes wrong in a call.  Several may meet in one: they happen in this order.  A commit that is
  * in doubt stays so while it is not reached. */
 enum memory_fault_kind {
-    MEMORY_BLOCK = 1,    /* stands at .gate; none: until interrupted, or its time is up */
-    MEMORY_LOSE,         /* the disk loses its last .count batches, as memory_disk_lose() */
-    MEMORY_FENCE,        /* somebody else takes the jobs, as memory_disk_fence() */
-    MEMORY_CRASH,        /* the object is dead from here on, as memory_store_crash() */
-    MEMORY_AWAY,         /* not reached: DUE_EAGAIN; open: DUE_ESTORE */
-    MEMORY_ANSWER,       /* does nothing and answers .answer */
-    MEMORY_FULL,         /* commit: DUE_ENOSPC, unless all its changes are removals */
-    MEMORY_DOUBT_NOT,    /* commit: does not land, DUE_EINDOUBT */
+    MEMORY_BLOCK = 1, /* stands at .gate; none: until interrupted, or its time is up */
+    MEMORY_SLOW,      /* does nothing for .count microseconds; if its time is up then, as BLOCK */
+    MEMORY_LOSE,      /* the disk loses its last .count batches, as memory_disk_lose() */
+    MEMORY_FENCE,     /* somebody else takes the jobs, as memory_disk_fence() */
+    MEMORY_CRASH,     /* the object is dead from here on, as memory_store_crash() */
+    MEMORY_AWAY,      /* not reached: DUE_EAGAIN; open: DUE_ESTORE */
+    MEMORY_ANSWER,    /* does nothing and answers .answer */
+    MEMORY_FULL,      /* commit: DUE_ENOSPC, unless all its changes are removals */
+    MEMORY_DOUBT_NOT, /* commit: does not land, DUE_EINDOUBT */
     MEMORY_DOUBT_LANDED, /* commit: lands, DUE_EINDOUBT; send: lands at once, not with commit */
     MEMORY_REPEAT,       /* load: shows the jobs of the last .count shown once more */
     MEMORY_CRASH_AFTER,  /* done, and then dead: no answer comes */
@@ -79,7 +80,7 @@ struct memory_fault {
 /* Faults at random: of 1,000 calls of a verb that can fail so. */
 struct memory_dice {
     uint64_t seed;
-    unsigned per_mille[MEMORY_FAULTS]; /* not BLOCK, ANSWER or BLOCK_AFTER */
+    unsigned per_mille[MEMORY_FAULTS]; /* not BLOCK, SLOW, ANSWER or BLOCK_AFTER */
     size_t lose_max;                   /* most batches of one loss; 0 means 3 */
 };
 

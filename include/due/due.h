@@ -751,7 +751,7 @@ DUE_API int due_peek(due_queue *q, due_info *info) DUE_NONNULL(1, 2) DUE_MUST_CH
  * written (0: the end).  A job that waits during the whole listing is listed exactly once; jobs
  * that come or go meanwhile may or may not be.
  *
- * Threads:  any; without a lock but for leases that have just ended
+ * Threads:  any; without a lock but for leases that just ended: a store is told of what dies then
  * Errors:   DUE_EINVAL, DUE_EFORK
  */
 DUE_API int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
