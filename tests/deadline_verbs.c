@@ -247,8 +247,8 @@ static const struct {
 
 void deadline_fill(struct deadline_stand *s, struct lab *lab, bool lapsed)
 {
-    due_retry twice = { .kind = DUE_RETRY_FIXED, .attempts_max = 2 };
-    due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
+    due_retry retry = { .kind = DUE_RETRY_FIXED, .attempts_max = lapsed ? 1 : 2 };
+    due_spec spec[DEADLINE_JOBS];
     due_job job[DEADLINE_JOBS / 2];
 
     s->q = lab->q;
@@ -257,10 +257,10 @@ void deadline_fill(struct deadline_stand *s, struct lab *lab, bool lapsed)
     cr_assert_eq(due_bury(&job[0], NULL), 0);
     lab_enqueue(lab, "key", .delay_ns = DUE_S(3600), .key = "key", .key_len = 3);
     for (int i = 0; i < DEADLINE_JOBS; i++)
-        s->id[i] = lab_enqueue(lab, "tea", .delay_ns = i < DEADLINE_JOBS / 2 ? 0 : DUE_S(3600),
-                               .retry = lapsed       ? &once
-                                        : i % 2 == 0 ? &twice
-                                                     : NULL);
+        spec[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3,
+                              .delay_ns = i < DEADLINE_JOBS / 2 ? 0 : DUE_S(3600),
+                              .retry = lapsed || i % 2 == 0 ? &retry : NULL };
+    cr_assert_eq(due_enqueue_batch(s->q, spec, DEADLINE_JOBS, DUE_S(5), s->id), DEADLINE_JOBS);
     if (!lapsed)
         return;
     for (int n = 0; n < DEADLINE_JOBS / 2;) {
@@ -276,8 +276,13 @@ void deadline_fill(struct deadline_stand *s, struct lab *lab, bool lapsed)
 
 void deadline_hold(struct deadline_stand *s, struct lab *lab)
 {
-    for (int i = 0; i < 3; i++)
-        cr_assert_eq(lab_reserve(lab, &s->held[i], DUE_S(100)), 0);
+    for (int i = 0; i < 3; i++) {
+        int rc = DUE_ETIMEDOUT; /* a server may be late even if it is well */
+
+        for (int tries = 0; rc == DUE_ETIMEDOUT && tries < 100; tries++)
+            rc = due_reserve(lab->q, &s->held[i], DUE_S(100), DUE_S(5));
+        cr_assert_eq(rc, 0, "%s", due_error_name(rc));
+    }
 }
 
 bool deadline_try_one(struct deadline_stand *s, size_t number, int64_t timeout_ns)

@@ -354,7 +354,13 @@ void fault_link_serve(struct fault_proxy *p, struct fault_link *l)
     l->held_until = 0;
     while (more && l->held_until == 0 && l->server >= 0) {
         more = receive(l->client, &l->from_client, &l->client_end);
-        more |= receive(l->server, &l->from_server, &l->server_end);
+        if (receive(l->server, &l->from_server, &l->server_end)) {
+            more = true;
+            if (p->lag_ns > 0) {
+                l->held_until = fault_now_ns() + p->lag_ns;
+                break;
+            }
+        }
         more |= forward_command(p, l);
         if (l->held_until == 0 && l->server >= 0)
             more |= forward_reply(p, l);

@@ -71,6 +71,7 @@ struct fault_proxy {
     bool stop;                               /* L */
     struct fault_planned cells[FAULT_CELLS]; /* L */
     size_t n_cells;                          /* L */
+    int64_t lag_ns;                          /* L */
     unsigned struck;                         /* L */
     uint64_t rounds;                         /* L: in which every connection was looked at */
     uint64_t commands;                       /* L */

@@ -253,6 +253,13 @@ void fault_proxy_go_on(struct fault_proxy *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+void fault_proxy_lag(struct fault_proxy *p, unsigned ms)
+{
+    pthread_mutex_lock(&p->lock);
+    p->lag_ns = (int64_t)ms * 1000000;
+    pthread_mutex_unlock(&p->lock);
+}
+
 void fault_proxy_cut(struct fault_proxy *p)
 {
     pthread_mutex_lock(&p->lock);

@@ -68,6 +68,8 @@ void fault_proxy_stop(struct fault_proxy *proxy); /* closes everything; NULL is 
 /* From now on these @n (at most 16), each once; the counts begin anew.  Whatever stalls goes on. */
 void fault_proxy_plan(struct fault_proxy *proxy, const struct fault_cell *cells, size_t n);
 void fault_proxy_go_on(struct fault_proxy *proxy);
+/* From now on whatever the server sends comes so much later; 0: as it is sent. */
+void fault_proxy_lag(struct fault_proxy *proxy, unsigned ms);
 void fault_proxy_cut(struct fault_proxy *proxy); /* close every connection, now */
 /* From now on clients reach the server at @server.  False: the path is too long. */
 bool fault_proxy_move(struct fault_proxy *proxy, const char *server);
