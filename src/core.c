@@ -52,7 +52,7 @@ void due__look_back(struct due_queue *q)
 {
     int64_t now = due__clock_now(&q->clock);
 
-    if (now < q->due_ns) {
+    if (now <= q->due_ns) { /* at due_ns too: moved is of the nanosecond after it */
         q->due_ns = now;
         q->moved = (struct due__slot){ 0, 0 };
     }

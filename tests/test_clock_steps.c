@@ -9,11 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "due/due.h"
+#include "core.h"
 #include "due/workers.h"
 #include "memory_store.h"
 
-static _Atomic int64_t step_s; /* the threads of a stored queue read it too */
+static _Atomic int64_t step_s;     /* the threads of a stored queue read it too */
+static _Atomic int64_t stopped_ns; /* the realtime clock stands here; 0: it goes */
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
@@ -21,6 +22,10 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
     if (rc == 0 && id == CLOCK_REALTIME)
         t->tv_sec += step_s;
+    if (rc == 0 && id == CLOCK_REALTIME && stopped_ns != 0) {
+        t->tv_sec = stopped_ns / DUE_S(1);
+        t->tv_nsec = stopped_ns % DUE_S(1);
+    }
     return rc;
 }
 
@@ -97,6 +102,33 @@ Test(clock_step, back_leaves_a_job_without_delay_due_at_once, .timeout = 20)
     cr_assert_eq(due_dequeue(q, &job, 0), 0);
     cr_expect_leq(job.deadline_ns, due_now(q));
     due_job_done(&job);
+    shut(q);
+}
+
+/* A tenure moves some of those that are due, and the clock is set back to just before that: what
+ * stands before the next of them, in their order, has not been moved with them. */
+Test(clock_step, back_by_a_nanosecond_shows_no_job_early, .timeout = 20)
+{
+    due_queue *q = open_on(DUE_CLOCK_REALTIME);
+    int64_t at = due_now(q) + DUE_S(3600);
+    due_spec urgent = { DUE_SPEC_INIT, .at_ns = at, .priority = 1,
+                        .topic = due_topic(q, "urgent") };
+    due_spec far = { DUE_SPEC_INIT, .at_ns = at + DUE_S(1) };
+    due_id id;
+    due_job job;
+
+    for (unsigned i = 0; i < 10 * DUE__MOVES_MAX; i++)
+        put(q, at, 0);
+    cr_assert_eq(due_enqueue(q, &far, 0, &id), 0);
+    stopped_ns = at;
+    cr_assert_eq(due_reschedule(q, id, at + DUE_S(2)), 0);
+    stopped_ns = at - 1;
+    cr_assert_eq(due_enqueue(q, &urgent, 0, NULL), 0);
+    cr_expect_eq(due_dequeue_from(q, &urgent.topic, 1, &job, 0), DUE_EAGAIN, "early by 1 ns");
+    stopped_ns = at;
+    cr_expect_eq(due_dequeue_from(q, &urgent.topic, 1, &job, 0), 0);
+    due_job_done(&job);
+    stopped_ns = 0;
     shut(q);
 }
 
