@@ -302,13 +302,14 @@ static inline uint32_t next_arrival(struct due_queue *q)
     return q->arrival++;
 }
 
-/* Producers without delay must not disturb each other's order: as late as what was last moved,
- * which is not later than now unless the clock can be set back. */
-static inline int64_t orderly(const struct due_queue *q, struct due__facts f, int64_t deadline_ns)
+/* A job without delay is due when it is submitted, at whatever moment of that call: at @least_ns,
+ * if its clock was read before that and the call returned, or will return, after it. */
+static inline int64_t submitted(const struct due_queue *q, struct due__facts f, int64_t deadline_ns,
+                                int64_t least_ns)
 {
-    bool early = (f.payload & DUE__NOW) && deadline_ns < q->published_ns && !q->clock.steps;
+    bool early = (f.payload & DUE__NOW) && deadline_ns < least_ns && !q->clock.steps;
 
-    return early ? q->published_ns : deadline_ns;
+    return early ? least_ns : deadline_ns;
 }
 
 /* Sort in the job @number whose word was @w: it waits, or is leased until its deadline, which is
@@ -317,12 +318,14 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
 {
     struct due__facts f = due__facts_load(j);
     int64_t given = due__load_relaxed(&j->deadline_ns); /* J1 */
-    int64_t deadline = orderly(q, f, given);
+    int64_t deadline = submitted(q, f, given, q->inbox.after_ns);
     struct due__slot s = due__slot_make(deadline, f.priority, next_arrival(q), number);
     bool ready = due__word_state(w) == DUE__WAITING && due__moved(q, s);
 
     if (deadline != given)
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
+    if (f.payload & DUE__NOW) /* from the inbox: what stands behind it there was put after that */
+        q->inbox.after_ns = deadline;
     uint64_t sorted =
         due__word(due__word_generation(w), due__slot_arrival(s),
                   (w & (DUE__STATE_MASK | DUE__HELD | DUE__PASSED)) | (ready ? DUE__READY : 0));
@@ -336,7 +339,7 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
 static inline __attribute__((always_inline)) void place(struct due_queue *q,
                                                         const struct due__fresh *it, uint64_t flags)
 {
-    int64_t deadline = orderly(q, it->f, it->deadline_ns);
+    int64_t deadline = submitted(q, it->f, it->deadline_ns, q->published_ns);
     struct due__slot s = due__slot_make(deadline, it->f.priority, next_arrival(q), it->number);
     bool ready = due__moved(q, s);
 
@@ -456,6 +459,7 @@ bool due__drain_some(struct due_queue *q, uint32_t max)
     enum due__inbox_found found = DUE__INBOX_NODE;
     struct cds_wfcq_node *node;
 
+    due__inbox_note(&q->inbox, q->published_ns);
     due__inbox_answer(&q->inbox); /* E1 */
     for (uint32_t i = 0; i < max; i++) {
         found = due__inbox_take(&q->inbox, &node);
@@ -552,6 +556,13 @@ bool due__move_some(struct due_queue *q, int64_t now_ns)
     return true;
 }
 
+bool due__move_ahead(struct due_queue *q, int64_t now_ns)
+{
+    if (!due__inbox_quiet(&q->inbox)) /* I2 */
+        due__inbox_note(&q->inbox, q->published_ns);
+    return due__move_due(q, now_ns);
+}
+
 bool due__catch_up(struct due_queue *q, uint32_t max)
 {
     int64_t now = due__clock_now(&q->clock); /* I3: before the drain */
@@ -560,7 +571,7 @@ bool due__catch_up(struct due_queue *q, uint32_t max)
         /* What is due in the inbox goes straight to its topic then.  But who is at a gate first is
          * let through. */
         if (!q->gates.any)
-            due__move_due(q, now);
+            due__move_ahead(q, now);
         due__drain_or_say(q, max);
     }
     return due__move_due(q, now);

@@ -208,7 +208,7 @@ static size_t look(struct due_queue *q, struct due__request *r, struct due__slot
         if (r->rounds == 0)
             r->last = due__last_in_inbox(q);
         if (!q->gates.any) /* as in due__catch_up() */
-            due__move_due(q, now);
+            due__move_ahead(q, now);
         bool complete = due__drain_or_say(q, DUE__PROXY_BATCH);
         if (!complete && left_in_inbox(q, r))
             return 0;

@@ -249,6 +249,7 @@ static int enqueue_together(struct due_queue *q, const due_spec *specs, size_t n
             due__slab_untake(&q->slab, number);
             break;
         }
+        jobs[filled].f.payload &= (uint8_t)~DUE__NOW; /* due as the store has it */
         filled++;
     }
     if (filled > 0)

@@ -11,14 +11,22 @@
  *            I2  a drain sorts in, then says quiet -> whoever finds it quiet sees in its place
  *                whatever was put before.  While a gap is left it is not quiet.
  *            I3  what may be taken without the lock must not stand behind anything that was put.
- *                Whoever shows jobs reads the clock, then drains to the end, then shows what is due
- *                by that reading.  A producer puts its job, then reads the clock; is the deadline
- *                later than that, then either the drain came after the put, and has sorted the job
- *                in, or the job stands behind all that is shown.  If it is not, or cannot be told,
- *                the producer says that it is late before it returns.  A drain answers first, and
- *                only at its end, if nobody has said so again, is nothing late: then a taker that
- *                finds it so sees in its place whatever was put before.  If a drain had to stop
- *                early and jobs are shown all the same, its holder says that they are late.
+ *                Whoever shows jobs reads the clock, then drains to the end, then shows only what
+ *                is due by that reading.  A producer puts its job, then reads the clock; is the
+ *                deadline later than that, then either the drain came after the put, and has sorted
+ *                the job in, or the job stands behind all that is shown.  So does a job without
+ *                delay: it is not due before after_ns, see N1.  If the deadline is not later, or
+ *                that cannot be told, the producer says that it is late before it returns.  A drain
+ *                answers first, and only at its end, if nobody has said so again, is nothing late:
+ *                then a taker that finds it so sees in its place whatever was put before.  If a
+ *                drain had to stop early and jobs are shown all the same, its holder says that they
+ *                are late.
+ *
+ * Always     N1  no call that put what is in it had returned at after_ns.  A drain that leaves
+ *                nothing says so (emptied).  From there to the next note whatever left the timeline
+ *                was due by a clock that was read before somebody found the inbox empty, or quiet,
+ *                and only then came what is in it.  A job without delay is put after its clock was
+ *                read, so those behind it were put after that.
  */
 #include "inbox.h"
 
@@ -27,6 +35,8 @@ void due__inbox_init(struct due__inbox *in)
     __cds_wfcq_init(&in->head, &in->tail);
     in->knock = DUE__QUIET;
     in->late = DUE__QUIET;
+    in->after_ns = -1;
+    in->emptied = true;
 }
 
 void due__inbox_put_all(struct due__inbox *in, const struct due__string *s)
@@ -71,6 +81,7 @@ void due__inbox_answered(struct due__inbox *in, enum due__inbox_found last)
 {
     uint32_t answered = DUE__ANSWERED;
 
+    in->emptied = last == DUE__INBOX_EMPTY;
     if (last == DUE__INBOX_NODE)
         due__xchg_seq(&in->knock, DUE__KNOCKED); /* E1: on behalf of what is left */
     if (last != DUE__INBOX_EMPTY)

@@ -47,10 +47,12 @@
 
 struct due__inbox {
     struct __cds_wfcq_head head; /* A  I1; moved by the holder of the timeline lock only */
-    char apart[DUE__LINE - sizeof(struct __cds_wfcq_head)]; /* I  producers touch tail only */
-    struct cds_wfcq_tail tail;                              /* A  I1 */
-    uint32_t knock;                                         /* A  E1 */
-    uint32_t late;                                          /* A  I3 */
+    int64_t after_ns;            /* T  N1: no call that put what is in it had returned by then */
+    uint32_t emptied; /* T  not 0: the last drain left nothing, what is in it came later */
+    char apart[DUE__LINE - sizeof(struct __cds_wfcq_head) - 12]; /* I  producers touch tail only */
+    struct cds_wfcq_tail tail;                                   /* A  I1 */
+    uint32_t knock;                                              /* A  E1 */
+    uint32_t late;                                               /* A  I3 */
 };
 
 enum due__inbox_found {
@@ -91,6 +93,15 @@ void due__inbox_say_late(struct due__inbox *in);
 
 /* Under the timeline lock. */
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node);
+
+/* Under the timeline lock, before anything leaves the timeline while this may hold something: what
+ * has left that so far was due by @ns.  (N1 of inbox.c) */
+static inline void due__inbox_note(struct due__inbox *in, int64_t ns)
+{
+    if (in->emptied && ns > in->after_ns)
+        in->after_ns = ns;
+    in->emptied = false;
+}
 
 /* Under the timeline lock, around taking: what is linked after the first knocks again.  @last: what
  * the last take found. */

@@ -98,7 +98,7 @@ struct due__facts {
 };
 
 #define DUE__PAYLOAD_MASK 0x0fu
-#define DUE__NOW          0x10u /* no delay: stamped when it is sorted in */
+#define DUE__NOW          0x10u /* no delay: due at a moment of its call */
 #define DUE__FRONT        0x20u /* its block, wherever its payload is, begins as front.h says */
 #define DUE__GROUPED      0x80u /* and its front has a group */
 

@@ -84,6 +84,76 @@ static void per_producer(enum due_proxies proxies, bool delayed)
     crew_close(w.q, DUE_CLOSE_DRAIN);
 }
 
+/* ---- Without delay and at a time, by turns ---- */
+
+struct turns {
+    due_queue *q;
+    atomic_uint ready;
+    int64_t from_ns[PRODUCERS * EACH]; /* when the call that put it began */
+    int64_t to_ns[PRODUCERS * EACH];   /* and returned */
+    int64_t due_ns[PRODUCERS * EACH];
+};
+static struct turns turns;
+
+/* Every other one has no delay, the next one the time that it is by then.  A third, which is in no
+ * order, becomes due meanwhile. */
+static int produce_by_turns(void *arg)
+{
+    uint32_t number = *(const uint32_t *)arg;
+    uint64_t seed = number + 1;
+
+    atomic_fetch_add(&turns.ready, 1);
+    while (atomic_load(&turns.ready) < PRODUCERS)
+        ;
+    for (uint32_t n = 0; n < EACH; n++) {
+        due_spec other = { DUE_SPEC_INIT, .delay_ns = 1 + (int64_t)crew_below(&seed, 20000) };
+        due_spec spec = { DUE_SPEC_INIT, .ptr = name_of(number, n) };
+        int64_t *from = &turns.from_ns[number * EACH + n];
+
+        if (n % 8 == 0)
+            CREW_CHECK(due_enqueue(turns.q, &other, 0, NULL) == 0);
+        *from = due_now(turns.q);
+        spec.at_ns = n % 2 == 1 ? *from : 0;
+        CREW_CHECK(due_enqueue(turns.q, &spec, 0, NULL) == 0);
+        turns.to_ns[number * EACH + n] = n % 2 == 1 ? *from : due_now(turns.q);
+    }
+    return 0;
+}
+
+/* Each producer's come in the order in which it gave them, and are due when it did. */
+static void by_turns(enum due_proxies proxies, enum due_clock_kind clock)
+{
+    due_options options = { DUE_OPTIONS_INIT, .proxies = proxies, .clock = clock };
+    uint32_t numbers[PRODUCERS];
+    struct crew_thread threads[PRODUCERS];
+    uint32_t next[PRODUCERS] = { 0 };
+    due_job job;
+
+    turns.q = crew_open(&options);
+    atomic_store(&turns.ready, 0);
+    for (uint32_t i = 0; i < PRODUCERS; i++) {
+        numbers[i] = i;
+        crew_go(&threads[i], produce_by_turns, &numbers[i]);
+    }
+    for (uint32_t n = 0; n < PRODUCERS * (EACH + EACH / 8); n++) {
+        int rc = due_dequeue(turns.q, &job, DUE_S(60));
+
+        CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
+        if (job.ptr != NULL) {
+            check_order(next, &job);
+            turns.due_ns[(uintptr_t)job.ptr - 1] = job.deadline_ns;
+        }
+        due_job_done(&job);
+    }
+    for (int i = 0; i < PRODUCERS; i++)
+        crew_join(&threads[i]);
+    for (uint32_t i = 0; i < PRODUCERS * EACH; i++)
+        CREW_CHECK(turns.due_ns[i] >= turns.from_ns[i] && turns.due_ns[i] <= turns.to_ns[i],
+                   ": %u is due %lld ns after its call", i,
+                   (long long)(turns.due_ns[i] - turns.to_ns[i]));
+    crew_close(turns.q, DUE_CLOSE_DRAIN);
+}
+
 /* ---- Two consumers that take turns under a mutex ---- */
 
 struct takers {
@@ -151,6 +221,8 @@ int main(int argc, char **argv)
             crew_doing(crew_mode_names[mode]);
             per_producer((enum due_proxies)mode, false);
             per_producer((enum due_proxies)mode, true);
+            by_turns((enum due_proxies)mode, DUE_CLOCK_MONOTONIC);
+            by_turns((enum due_proxies)mode, DUE_CLOCK_BOOTTIME);
             deadlines_rise((enum due_proxies)mode, o.seed + rounds);
         }
         rounds++;

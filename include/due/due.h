@@ -471,8 +471,8 @@ DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
 /* ---- Putting in ------------------------------------------------------------------------------ */
 
 /**
- * Give the job described by @spec to @q, to be handed out no earlier than its deadline.  @id may
- * be NULL.  @timeout_ns is how long to wait for room in a queue with a capacity.
+ * Give @q the job described by @spec; without a time in that it is due at a moment of this call.
+ * @id may be NULL.  @timeout_ns is how long to wait for room in a queue with a capacity.
  *
  * Threads:  any; waits for a consumer only if the queue is full; with a group or a key it takes a
  *           lock for a moment

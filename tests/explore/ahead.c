@@ -151,6 +151,59 @@ static void late_cancelled_setup(void)
     explore_thread("producer", put_late_and_cancel, NULL);
 }
 
+/* ---- A job without delay is due at a moment of its put ---- */
+
+/* It may lie in the inbox while another becomes due, which is shown before it is put, or after. */
+static void put_now_and_take(void *arg)
+{
+    (void)arg;
+    lab_put(1, 0, 0, 0);
+    lab_take(0, 0);
+    lab_take(0, 0);
+}
+
+static void submitted_setup(void)
+{
+    open_without_proxies();
+    explore_thread("time", pass_time, NULL);
+    put_into_inbox(0, LAB_AT(DUE_MS(2)), 2, LAB_AT(DUE_MS(4)));
+    due__drain_all(lab->q);
+    explore_thread("looker", peek, NULL);
+    explore_thread("producer", put_now_and_take, NULL);
+}
+
+/* The same beside a topic with a limit: what is due does not leave the timeline before the inbox is
+ * drained. */
+static void submitted_limit_setup(void)
+{
+    open_without_proxies();
+    explore_thread("time", pass_time, NULL);
+    explore_check(due_topic_limit(lab->q, 2, 1) == 0, "limit");
+    lab_put(0, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_thread("looker", peek, NULL);
+    explore_thread("producer", put_now_and_take, NULL);
+}
+
+/* Two without delay, and a tenure sorts in one. */
+static void put_two_now(void *arg)
+{
+    (void)arg; /* as if somebody else held the lock meanwhile */
+    due__lock_acquire(&lab->q->lock);
+    act_put_two(as_arg(1));
+    due__lock_release(&lab->q->lock);
+    peek(NULL);
+}
+
+static void submitted_left_setup(void)
+{
+    explore_budget = 1;
+    open_without_proxies();
+    explore_thread("producer", put_two_now, NULL);
+    lab_put(0, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_thread("time", pass_time, NULL);
+    explore_thread("looker", peek, NULL);
+}
+
 /* ---- The head of the timeline is taken as it stands ---- */
 
 static void race_head_setup(void)
@@ -343,6 +396,12 @@ const struct explore_scenario explore_scenarios_ahead[] = {
         (4, 1, 0, 0), 20),
     LAB("late_cancelled", "N: a job that is late is cancelled in the inbox", late_cancelled_setup,
         (3, 0, 0, 0), (5, 1, 0, 0), 20),
+    LAB("submitted", "N: a job without delay comes while another becomes due", submitted_setup,
+        (3, 0, 0, 0), (4, 1, 0, 0), 20),
+    LAB("submitted_limit", "N: the same beside a topic with a limit", submitted_limit_setup,
+        (3, 0, 0, 0), (4, 1, 0, 0), 20),
+    LAB("submitted_left", "N: a tenure leaves a job without delay in the inbox",
+        submitted_left_setup, (2, 0, 0, 0), (3, 1, 0, 0), 20),
     LAB("race_head", "N: take, cancel and reschedule of the timeline's head", race_head_setup,
         (3, 1, 0, 0), (5, 2, 0, 0), 20),
     LAB("pause_head", "N: take of the timeline's head, cancel and pause", pause_head_setup,

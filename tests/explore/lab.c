@@ -85,6 +85,7 @@ int lab_put(unsigned n, int topic, int64_t at_ns, int64_t timeout_ns)
     explore_note("put %u", n);
     int rc = due_enqueue(lab->q, &spec, timeout_ns, &it->id);
     explore_note("put %u: %s", n, due_error_name(rc));
+    it->latest_ns = at_ns != 0 ? spec.at_ns : lab_now();
     it->accepted = rc == 0;
     explore_check(rc == 0 || rc == DUE_ECLOSED || rc == DUE_EAGAIN || rc == DUE_ETIMEDOUT,
                   "put answers %s", due_error_name(rc));
@@ -98,7 +99,7 @@ int lab_put(unsigned n, int topic, int64_t at_ns, int64_t timeout_ns)
 /* The queue when a take began. */
 struct begun {
     unsigned event;
-    bool held[LAB_JOBS]; /* jobs that were in it, with deadlines of their own */
+    bool held[LAB_JOBS]; /* jobs that were in it */
     uint8_t moves[LAB_JOBS];
 };
 
@@ -108,20 +109,23 @@ static void begin_take(struct begun *b)
     for (unsigned i = 0; i < LAB_JOBS; i++) {
         const struct lab_job *it = &lab->job[i];
 
-        b->held[i] = it->accepted && !it->now && lab_gone(i) == 0 && it->moves % 2 == 0;
+        b->held[i] = it->accepted && lab_gone(i) == 0 && it->moves % 2 == 0;
         b->moves[i] = it->moves;
     }
 }
 
-/* Somebody else may be about to have what @job passed over: that shows when he has it. */
+/* Somebody else may be about to have what @job passed over: that shows when he has it, and so does
+ * when exactly it was due. */
 static void note_passed(const struct begun *b, const due_job *job)
 {
     for (unsigned i = 0; i < LAB_JOBS && !lab->paused && !lab->realtime && !lab->gaps; i++) {
         struct lab_job *it = &lab->job[i];
 
         if (b->held[i] && lab_gone(i) == 0 && it->moves == b->moves[i] && it->passed_event == 0 &&
-            it->topic == job->topic && it->deadline_ns < job->deadline_ns)
+            it->topic == job->topic && it->deadline_ns < job->deadline_ns) {
             it->passed_event = lab->events + 1;
+            it->passed_ns = job->deadline_ns;
+        }
     }
 }
 
@@ -137,8 +141,12 @@ static int had(due_job *job, const struct begun *b)
     explore_check(job->deadline_ns <= lab_now(), "job %zu comes early", n);
     explore_check(job->lateness_ns >= 0, "job %zu: negative lateness", n);
     explore_check(job->deadline_ns >= it->deadline_ns, "job %zu comes by an old deadline", n);
-    explore_check(it->passed_event == 0 || b->event < it->passed_event, "job %zu was passed over",
-                  n);
+    explore_check(!it->accepted || it->moves > 0 || lab->realtime ||
+                      job->deadline_ns <= it->latest_ns,
+                  "job %zu is due after its put had returned", n);
+    explore_check(it->passed_event == 0 || b->event < it->passed_event ||
+                      job->deadline_ns >= it->passed_ns,
+                  "job %zu was passed over", n);
     it->handed_out++;
     it->taken_ns = job->deadline_ns;
     note_passed(b, job);

@@ -6,6 +6,7 @@
  *   a job is handed out once at most, never before its deadline, from its own topic
  *   none is passed over: whoever takes gets none that is later than one of the same topic that was
  *   in the queue when he began, and was had by somebody who began when he had ended
+ *   one without delay is due at a moment between the beginning and the end of its put
  *   cancel and discard and hand-over exclude each other
  *   while somebody waits for a job, none that he takes is due
  *   while somebody waits for room, there is none
@@ -23,17 +24,19 @@
 
 struct lab_job {
     due_id id;
-    int64_t deadline_ns; /* the last one it was given */
+    int64_t deadline_ns; /* the last one it was given; without delay: not before that */
+    int64_t latest_ns;   /* and not after that: its put had returned */
     int64_t taken_ns;    /* the one it was handed out with */
     int topic;
     int priority; /* set before it is put */
-    bool now;     /* put without a deadline: it may be given a later one */
+    bool now;     /* put without delay: due at some moment of that */
     bool accepted;
     uint8_t handed_out;
     uint8_t cancelled;
     uint8_t discarded;
     uint8_t moves;         /* calls that moved it: begun and ended ones */
     unsigned passed_event; /* when somebody had a later one instead; 0: never */
+    int64_t passed_ns;     /* the deadline of that one */
 };
 
 struct lab {
