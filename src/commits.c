@@ -10,7 +10,7 @@
 
 #define STORE_TIMEOUT_NS    DUE_S(5)
 #define OPEN_TIMEOUT_NS     DUE_S(15)
-#define CLOSE_NS            DUE_S(1) /* for telling the store that we are gone */
+#define CLOSE_NS            DUE_MS(250) /* for telling the store that we are gone */
 #define UNSETTLED_MAX       100000u
 #define UNSETTLED_BYTES_MAX ((uint64_t)256 << 20)
 #define CHANGES_MAX         65536u /* of one batch, whatever the store says */
