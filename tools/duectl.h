@@ -335,6 +335,7 @@ struct ctl_run {
     atomic_bool unread;                /* A  the input was not read to its end */
     atomic_bool opening;               /* A  whatever is logged is said */
     atomic_bool closing;               /* A  the stored queue is being closed */
+    bool said_closing;                 /* what that waits for; by the thread that watches */
     struct ctl_screen screen;
     struct ctl_tally tally;
     struct ctl_crew crew;
@@ -431,8 +432,9 @@ int ctl_queue_open(struct ctl_run *run, const due_options *options, int signal_f
  * the process should end. */
 int ctl_queue_close(struct ctl_run *run, int signal_fd);
 #define CTL_CLOSE_NS DUE_S(10)
-#define CTL_CLOSING \
-    "duectl: waits for the server to confirm what was done; another signal ends this\n"
+
+/* What that waits for, once. */
+void ctl_say_closing(struct ctl_run *run);
 
 /* Open the queue of a run with a store: an exit status. */
 int ctl_stored_open(struct ctl_run *run, int signal_fd);

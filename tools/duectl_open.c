@@ -12,7 +12,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { LOOK_MS = 20, INTERRUPTED_MS = 600, QUIET_MS = 1500 };
+enum { LOOK_MS = 20, INTERRUPTED_MS = 300, QUIET_MS = 1500 };
 
 /* A call that waits. */
 struct call {
@@ -119,6 +119,14 @@ int ctl_queue_open(struct ctl_run *run, const due_options *options, int signal_f
     return CTL_BROKEN;
 }
 
+void ctl_say_closing(struct ctl_run *run)
+{
+    if (!run->said_closing)
+        ctl_say(&run->screen, "duectl: waits for the server to confirm what was done; "
+                              "another signal ends this\n");
+    run->said_closing = true;
+}
+
 int ctl_queue_close(struct ctl_run *run, int signal_fd)
 {
     struct call c = { .run = run };
@@ -129,7 +137,7 @@ int ctl_queue_close(struct ctl_run *run, int signal_fd)
         return due_close(run->queue, DUE_CLOSE_DISCARD, DUE_MS(QUIET_MS)) != 0;
     signal = call_wait(&c, signal_fd, QUIET_MS, &returned);
     if (!returned && signal == 0)
-        ctl_say(&run->screen, CTL_CLOSING);
+        ctl_say_closing(run);
     while (!returned && signal == 0)
         signal = call_wait(&c, signal_fd, -1, &returned);
     if (signal != 0)

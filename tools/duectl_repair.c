@@ -15,11 +15,12 @@
 
 #define OPEN_NS DUE_S(2)
 
-static void ignore_log(void *queue, enum due_log_level level, const char *text)
+/* Also whom opening waits for, and what for. */
+static void log_text(void *queue, enum due_log_level level, const char *text)
 {
     (void)queue;
-    if (level != DUE_LOG_INFO)
-        fprintf(stderr, "duectl: %s\n", text);
+    (void)level;
+    fprintf(stderr, "duectl: %s\n", text);
 }
 
 static int64_t wall_now(void *clock)
@@ -54,7 +55,7 @@ static bool read_fence(struct ctl_repair *r)
 bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue)
 {
     due_redis_options options = { DUE_REDIS_OPTIONS_INIT, .client_name = "duectl" };
-    struct due_store_open how = { .name = queue, .now = wall_now, .log = ignore_log };
+    struct due_store_open how = { .name = queue, .now = wall_now, .log = log_text };
     due_error error = { "", "" };
     int rc;
 

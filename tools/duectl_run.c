@@ -28,12 +28,15 @@ static void discard_of_wall(void *ctx, const due_job *due)
     count_left(ctx, CTL_WALL, due);
 }
 
+/* The text begins with the name of the queue, which is that of the command if none was given. */
 void ctl_run_log(void *ctx, enum due_log_level level, const char *text)
 {
+    static const char command[] = "duectl: ";
     struct ctl_run *run = ctx;
+    bool named = strncmp(text, command, sizeof command - 1) == 0;
 
     if (level != DUE_LOG_INFO || atomic_load(&run->opening))
-        ctl_say(&run->screen, "duectl: %s\n", text);
+        ctl_say(&run->screen, "%s%s\n", named ? "" : command, text);
 }
 
 static due_queue *open_queue(struct ctl_run *run, const due_options *options)

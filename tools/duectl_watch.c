@@ -32,13 +32,13 @@ struct watch {
     int signal; /* the one that stopped the run, or 0 */
     enum phase phase;
     int64_t until_ns; /* when the phase ends */
-    int64_t quiet_ns; /* since when the queue is being closed; 0: it is not; -1: that was said */
+    int64_t quiet_ns; /* since when the queue is being closed; 0: it is not */
     bool hurried;     /* a second signal has come */
 };
 
 enum { LOOK_MS = 250 };                       /* how often the progress line is written */
 static const int64_t QUIET_NS = DUE_MS(1500); /* until it is said what is waited for */
-static const int64_t KILL_NS = DUE_MS(700);   /* for what was killed to end */
+static const int64_t KILL_NS = DUE_MS(300);   /* for what was killed to end */
 
 /* ---- Signals --------------------------------------------------------------------------------- */
 
@@ -139,14 +139,12 @@ static void signal_has_come(struct watch *w, int signal)
 /* While the queue is closed nothing is seen of it: it is said what that waits for. */
 static void look_at_closing(struct watch *w)
 {
-    if (!atomic_load(&w->run->closing) || w->quiet_ns < 0)
+    if (!atomic_load(&w->run->closing))
         return;
     if (w->quiet_ns == 0)
         w->quiet_ns = now_ns(w);
-    if (now_ns(w) - w->quiet_ns < QUIET_NS)
-        return;
-    ctl_say(&w->run->screen, CTL_CLOSING);
-    w->quiet_ns = -1;
+    if (now_ns(w) - w->quiet_ns >= QUIET_NS)
+        ctl_say_closing(w->run);
 }
 
 /* ---- The progress line ----------------------------------------------------------------------- */

@@ -19,9 +19,10 @@
 
 #include "due/workers.h"
 
-enum { LOOK_MS = 1000 };                    /* after an error */
-static const int64_t LOOK_NS = DUE_MS(20);  /* while it ends */
-static const int64_t KILL_NS = DUE_MS(700); /* for what was killed to end */
+enum { LOOK_MS = 1000 };                      /* after an error */
+static const int64_t LOOK_NS = DUE_MS(20);    /* while it ends */
+static const int64_t KILL_NS = DUE_MS(300);   /* for what was killed to end */
+static const int64_t QUIET_NS = DUE_MS(1500); /* until it is said what is waited for */
 
 enum ended { ENDED, TIME_IS_UP, SIGNALLED };
 
@@ -101,10 +102,23 @@ static due_answer handle(void *ctx, const due_job *due)
 
 /* ---- The end --------------------------------------------------------------------------------- */
 
-/* Nothing new is begun; wait until all commands have ended and been answered for. */
+static bool runs_any(struct work *w)
+{
+    bool any = false;
+
+    pthread_mutex_lock(&w->lock);
+    for (size_t i = 0; i < CTL_WORKERS_MAX; i++)
+        any = any || w->place[i];
+    pthread_mutex_unlock(&w->lock);
+    return any;
+}
+
+/* Nothing new is begun; wait until all commands have ended and been answered for.  When none runs
+ * any more, it is the server that is waited for. */
 static enum ended wait_for_end(struct work *w, int64_t within_ns)
 {
     int64_t left = within_ns;
+    int64_t quiet = 0;
 
     for (;;) {
         int64_t now = left < LOOK_NS ? left : LOOK_NS;
@@ -113,6 +127,9 @@ static enum ended wait_for_end(struct work *w, int64_t within_ns)
         if (rc == 0)
             return ENDED;
         left -= now;
+        quiet = runs_any(w) ? 0 : quiet + now;
+        if (quiet >= QUIET_NS)
+            ctl_say_closing(&w->run);
         if (ctl_signal_next(w->signal_fd) > 0)
             return SIGNALLED;
         if (left <= 0)
