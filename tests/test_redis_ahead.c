@@ -1,5 +1,5 @@
 /* test_redis_ahead.c - batches that are formatted while another is in the air. */
-#include "redis_store_lab.h"
+#include "redis_proxy_lab.h"
 
 static int prepare_one(due_store *store, const due_change *change, uint64_t number)
 {
@@ -37,6 +37,35 @@ REDIS_TEST(redis_ahead, a_prepared_batch_does_nothing_once_the_fence_was_written
     due_store *other = opened((due_redis_options){ 0 });
     info = own;
     cr_expect_eq(send(store, 2), 0);
+    cr_expect_eq(commit_one(store, two, 2), DUE_EFENCED);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    finish(store);
+    finish(other);
+}
+
+/* The guard behind the batch before it was set only after the fence was written, so that this one
+ * would not be held back by it. */
+REDIS_PROXY_TEST(redis_ahead, a_prepared_batch_is_not_sent_behind_a_guard_that_came_too_late)
+{
+    struct fault_cell cell = {
+        .command = 1, .name = "WATCH", .where = FAULT_BEFORE, .what = FAULT_STALL
+    };
+    due_store *store = opened_by_proxy((due_redis_options){ .lease_ns = DUE_S(3600) });
+    due_change one = put(1, 1);
+    due_change two = put(2, 2);
+
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_assert_eq(prepare_one(store, &one, 1), 0);
+    cr_assert_eq(send(store, 1), 0);
+    cr_expect_eq(prepare_one(store, &two, 2), 0);
+    cr_assert(fault_proxy_wait(proxy, 1, 5000));
+    ASK("DEL", "due:{q}:owner");
+    struct due_store_info own = info;
+    due_store *other = opened((due_redis_options){ 0 });
+    info = own;
+    fault_proxy_go_on(proxy);
+    cr_expect_eq(commit_one(store, one, 1), 0);
+    cr_expect_eq(send(store, 2), DUE_EAGAIN);
     cr_expect_eq(commit_one(store, two, 2), DUE_EFENCED);
     cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
     finish(store);

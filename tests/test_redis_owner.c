@@ -67,6 +67,21 @@ REDIS_TEST(redis_owner, that_was_replaced_is_fenced_everywhere)
     }
 }
 
+/* While by its own clock its lease still runs: the key that it renews is another one's. */
+REDIS_TEST(redis_owner, that_was_replaced_within_its_lease_hears_it_when_it_renews)
+{
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_S(3600) });
+    int64_t held = 0;
+
+    ASK("DEL", "due:{q}:owner");
+    due_store *other = opened((due_redis_options){ 0 });
+    cr_expect_eq(store->verbs->renew(store, &held, soon(LONG_NS)), DUE_EFENCED);
+    cr_expect_eq(held, 0);
+    cr_expect_eq(store->verbs->ready(store, soon(LONG_NS)), DUE_EFENCED);
+    finish(store);
+    finish(other);
+}
+
 REDIS_TEST(redis_owner, renews_its_lease_and_gets_it_back)
 {
     due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(200) });
