@@ -43,6 +43,24 @@ static void put(void *arg)
                   "put answers %s", due_error_name(shop->put[n]));
 }
 
+/* The first two in one call, of which the first ones are in. */
+static void put_two(void *arg)
+{
+    due_spec spec[2];
+    due_id none = shop->id[0];
+
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++)
+        spec[i] = (due_spec){ DUE_SPEC_INIT, .data = "x", .len = 1, .at_ns = DUE_S(5000) };
+    int rc = due_enqueue_batch(shop->q, spec, 2, 0, shop->id);
+    explore_note("put two: %d", rc);
+    explore_check(rc > 0 || late(rc), "put answers %s", due_error_name(rc));
+    for (int i = 0; i < 2; i++)
+        shop->put[i] = i < rc                                 ? 0
+                       : due_id_equal(shop->id[i], none) ? DUE_ETIMEDOUT
+                                                              : DUE_EINDOUBT;
+}
+
 static void cancel(void *arg)
 {
     unsigned n = (unsigned)(uintptr_t)arg;
@@ -170,6 +188,14 @@ static void late_setup(void)
     shop->shelf.away = 2;
     explore_thread("caller 0", put, as_arg(0));
     explore_thread("caller 1", put, as_arg(1));
+}
+
+static void late_batch_setup(void)
+{
+    open_shop(DUE_CONFIRM_SYNC);
+    shop->shelf.away = 2;
+    explore_thread("caller of two", put_two, NULL);
+    explore_thread("caller 2", put, as_arg(2));
 }
 
 static void doubt_setup(void)
@@ -307,6 +333,8 @@ const struct explore_scenario explore_scenarios_stored[] = {
            (3, 1, 0, 0), 10),
     STORED("stored_async", "nobody waits but a flush", async_setup, (2, 0, 0, 0), (3, 1, 0, 0), 10),
     STORED("stored_late", "time is up while the store is away", late_setup, (1, 0, 1, 0),
+           (2, 1, 1, 0), 10),
+    STORED("stored_late_batch", "the same of a call of two jobs", late_batch_setup, (1, 0, 1, 0),
            (2, 1, 1, 0), 10),
     STORED("stored_doubt", "a batch in doubt", doubt_setup, (1, 0, 1, 0), (2, 1, 1, 0), 10),
     STORED("stored_close", "close and a caller who waits", close_setup, (1, 0, 0, 0), (2, 1, 1, 0),
