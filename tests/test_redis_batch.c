@@ -1,5 +1,7 @@
 /* test_redis_batch.c - batches in doubt, and on a full server. */
-#include "redis_store_lab.h"
+#define _GNU_SOURCE
+#include "redis_link_inside.h"
+#include "redis_proxy_lab.h"
 #include "redis_user.h"
 
 /* ---- Batches in doubt ------------------------------------------------------------------------ */
@@ -98,6 +100,51 @@ REDIS_TEST(redis_batch, waits_for_replicas)
     cr_expect_eq(stats_of(store).batches, 1u);
     inside(store)->set.wait_replicas = 0;
     cr_expect_eq(commit_one(store, put(1, 1), 1), 0);
+    finish(store);
+}
+
+/* What the server answers to a batch that is sent for the first time, or, having landed, for its
+ * confirmation alone. */
+REDIS_PROXY_TEST(redis_batch, waits_for_all_of_several_replicas)
+{
+    static const struct {
+        const char *text;
+        int rc;
+    } answers[] = { { ":1", DUE_EINDOUBT }, { ":2", 0 }, { ":3", 0 } };
+    due_store *store =
+        opened_by_proxy((due_redis_options){ .wait_replicas = 2, .wait_replicas_ns = DUE_MS(1) });
+
+    for (uint64_t i = 0; i < 3; i++) {
+        struct fault_cell cell = { .command = 1,
+                                   .name = "WAIT",
+                                   .where = FAULT_SENT,
+                                   .what = FAULT_REPLACE,
+                                   .text = answers[i].text };
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(commit_one(store, put(i, 1), i + 1), answers[i].rc, "%s", cell.text);
+        cr_expect_eq(fault_proxy_struck(proxy), 1u);
+        if (answers[i].rc == 0)
+            continue;
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(commit_one(store, put(i, 1), i + 1), DUE_EINDOUBT, "one is too few");
+        cell.text = ":2";
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(commit_one(store, put(i, 1), i + 1), 0);
+    }
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":3\r\n");
+    finish(store);
+}
+
+REDIS_TEST(redis_batch, asks_for_as_many_replicas_as_are_wanted)
+{
+    static const char wait[] = "$4\r\nWAIT\r\n$1\r\n3\r\n$1\r\n7\r\n";
+    due_store *store =
+        opened((due_redis_options){ .wait_replicas = 3, .wait_replicas_ns = DUE_MS(7) });
+    due_change c = put(1, 1);
+
+    cr_assert_eq(store->verbs->prepare(store, &c, 1, 1), 0);
+    const struct due__bytes *output = &inside(store)->link->output;
+    cr_expect_not_null(memmem(output->at, output->len, wait, sizeof wait - 1));
     finish(store);
 }
 
