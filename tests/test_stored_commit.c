@@ -221,3 +221,54 @@ Test(stored_commit, a_fenced_queue_rests, .timeout = 60)
     cr_expect_null(memory_disk_wrong(disk));
     memory_disk_free(disk);
 }
+
+/* ---- Many are told by one batch -------------------------------------------------------------- */
+
+#define CALLERS 9u
+
+/* How many are, long before their time is up, when they would look by themselves. */
+static unsigned are_back(struct crew_call *calls)
+{
+    unsigned back = 0;
+
+    for (int i = 0; i < 3000 && back < CALLERS; i++) {
+        back = 0;
+        for (unsigned k = 0; k < CALLERS; k++)
+            back += atomic_load(&calls[k].thread.back);
+        if (back < CALLERS)
+            crew_sleep(DUE_MS(1));
+    }
+    return back;
+}
+
+/* While the batch of the first is with the store all the others leave theirs, which are one batch
+ * then: who is told rings two others, and these the next. */
+LAB_TEST(stored_commit, each_of_many_callers_that_one_batch_tells_is_rung)
+{
+    if (lab_proxies == DUE_PROXIES_NEVER)
+        return; /* a store has its proxies */
+    struct shop s = shop_make(.with.store_timeout_ns = DUE_S(1000));
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct crew_call calls[CALLERS];
+
+    memory_store_fault(s.store, (struct memory_fault){
+                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    for (unsigned i = 0; i < CALLERS; i++) {
+        crew_call_enqueue(&calls[i], s.lab.q,
+                          (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 },
+                          DUE_FOREVER);
+        if (i == 0)
+            memory_gate_reached(gate, 1);
+        else
+            crew_call_asleep(&calls[i]);
+    }
+    uint64_t before = memory_disk_batches(s.disk);
+    memory_gate_open(gate);
+    cr_expect_eq(are_back(calls), CALLERS);
+    cr_expect_eq(memory_disk_batches(s.disk) - before, 2u);
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+    for (unsigned i = 0; i < CALLERS; i++)
+        cr_expect_eq(crew_call_answer(&calls[i]), 0);
+    memory_gate_free(gate);
+    shop_close(&s);
+}
