@@ -171,3 +171,70 @@ LAB_TEST(keys_between, who_was_to_wait_for_room_and_has_no_time_left_is_told_so)
         lab_close(&lab);
     }
 }
+
+/* ---- Room ---- */
+
+/* Another call has the key first. */
+static void *be_first(void *arg)
+{
+    struct meanwhile *m = arg;
+
+    cr_assert_eq(put(m->lab, DUE_KEY_REFUSE, "jam", 3, &m->second), 0);
+    return NULL;
+}
+
+static void on_large_alloc(void *ctx, size_t size)
+{
+    struct meanwhile *m = ctx;
+    pthread_t other;
+
+    if (size < LARGE || ++m->calls != 1)
+        return;
+    cr_assert_eq(pthread_create(&other, NULL, be_first, m), 0);
+    pthread_join(other, NULL);
+}
+
+/* It had room already, for a new job. */
+static void expect_room_is_kept(struct lab *lab, enum due_key_policy policy, bool batch)
+{
+    struct meanwhile m = { .lab = lab };
+    due_spec spec = { DUE_SPEC_INIT, .data = "", .at_ns = 900 };
+    due_id id;
+
+    lab->state->memory.on_alloc_ctx = &m;
+    lab->state->memory.on_alloc = on_large_alloc;
+    int rc = put_large(lab, policy, batch, &id);
+    lab->state->memory.on_alloc = NULL;
+    cr_expect_geq(m.calls, 1, "this proves nothing");
+    cr_expect_eq(rc == 0, policy != DUE_KEY_REFUSE, "%d", rc);
+    cr_expect(due_id_equal(id, m.second), "who came first has the key");
+    cr_expect_eq(lab_stats(lab).waiting, 1u);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(due_enqueue(lab->q, &spec, 0, NULL), 0, "room for %d of 2 is lost", 2 - i);
+    cr_expect_eq(due_enqueue(lab->q, &spec, 0, NULL), DUE_EAGAIN, "there is room for two more");
+}
+
+static const enum due_key_policy all_policies[] = { DUE_KEY_REFUSE, DUE_KEY_REPLACE,
+                                                    DUE_KEY_DEBOUNCE };
+
+LAB_TEST(keys_between, who_finds_the_key_taken_meanwhile_gives_its_room_back)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        struct lab lab = lab_open(.start_ns = 1, .with.capacity = 3);
+
+        expect_room_is_kept(&lab, all_policies[i / 2], i & 1);
+        lab_close(&lab);
+    }
+}
+
+LAB_TEST(keys_between, nor_is_room_lost_with_a_store)
+{
+    for (unsigned i = 0; lab_proxies != DUE_PROXIES_NEVER && i < 12; i++) {
+        struct shop s =
+            shop_make(.start_ns = 1, .with.capacity = 3,
+                      .with.confirm = i < 6 ? DUE_CONFIRM_SYNC : DUE_CONFIRM_ASYNC);
+
+        expect_room_is_kept(&s.lab, all_policies[i / 2 % 3], i & 1);
+        shop_close(&s);
+    }
+}
