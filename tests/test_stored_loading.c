@@ -301,3 +301,32 @@ Test(stored_loading, what_is_about_all_jobs_says_if_it_cannot_be, .timeout = 60)
     memory_store_forgive(s.store);
     shop_close(&s);
 }
+
+/* Begun when nothing waits, or when something does that is handed out then: what was not read yet
+ * is to be delivered too. */
+Test(stored_loading, a_drain_waits_for_what_was_not_read_yet, .timeout = 60)
+{
+    for (int empty = 0; empty < 2; empty++) {
+        due_id ids[JOBS];
+        struct crew_call closer;
+        struct shop s = half_read(ids);
+        uint32_t read = (uint32_t)lab_stats(&s.lab).restored;
+        uint32_t next = 0;
+
+        while (next < read - !empty)
+            cr_assert_eq(take(&s), next++);
+        cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+        crew_call_close(&closer, s.lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
+        crew_call_asleep(&closer);
+        while (next < read)
+            cr_assert_eq(take(&s), next++);
+        crew_call_asleep(&closer);
+        cr_assert_not(atomic_load(&closer.thread.back), "%u of %u jobs were read", read, JOBS);
+        memory_store_forgive(s.store);
+        while (next < JOBS)
+            cr_assert_eq(take(&s), next++);
+        cr_expect_eq(crew_call_answer(&closer), 0);
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+        shop_close(&s);
+    }
+}
