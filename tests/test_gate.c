@@ -335,6 +335,37 @@ LAB_TEST(gate, gets_both_passes_back_at_every_end_of_a_job)
     every_end(true, true);
 }
 
+/* A cancelled job has ended, however long its caller looks at its bytes. */
+LAB_TEST(gate, gets_a_pass_back_from_who_is_cancelled_while_its_bytes_are_lent)
+{
+    for (int i = 0; i < 6; i++) {
+        struct lab lab = lab_open();
+        due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .group = i % 3 != 1 ? "g" : NULL };
+
+        spec.group_len = spec.group != NULL;
+        if (i % 3 != 0)
+            cr_assert_eq(due_topic_limit(lab.q, 0, 1), 0);
+        due_id id = lab_enqueue_spec(&lab, "a", spec);
+        lab_enqueue_spec(&lab, "b", spec);
+        lab_turn_to(&lab, 20);
+        cr_expect_eq(due_poll(lab.q, NULL), 1);
+        if (i >= 3) { /* it has its pass while it waits to be tried again */
+            due_job failed = gate_reserve(&lab);
+            cr_assert_eq(due_nack(&failed, 300), 0);
+            gate_nothing(&lab);
+        }
+        due_job lent;
+        cr_assert_eq(due_cancel(lab.q, id, &lent), 0);
+        due_job next = gate_reserve(&lab);
+        cr_expect_eq(memcmp(next.data, "b", 1), 0, "way %d", i);
+        cr_expect_eq(memcmp(lent.data, "a", 1), 0, "way %d", i);
+        cr_expect_eq(lab_stats(&lab).passed, 1u, "way %d", i);
+        due_job_done(&lent);
+        cr_expect_eq(due_ack(&next), 0);
+        gate_close(&lab);
+    }
+}
+
 LAB_TEST(gate, gets_passes_back_from_what_is_cleared_killed_and_discarded)
 {
     struct lab lab = lab_open(.with.retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 });

@@ -267,7 +267,7 @@ Test(stored_repeat, taken_for_good_it_is_moved_before_it_is_handed_out, .timeout
     memory_store_forgive(s.store);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     cr_expect_eq(on_disk(&s, id).until_ns, 10);
-    cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+    cr_assert_eq(lab_take(&s.lab, &job), 0);
     cr_expect_eq(job.deadline_ns, 10);
     cr_expect(due_id_equal(job.id, id));
     cr_expect_eq(on_disk(&s, id).until_ns, 110);
@@ -297,7 +297,7 @@ Test(stored_repeat, in_doubt_the_round_is_not_lost, .timeout = 60)
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0); /* and what followed */
         cr_expect_eq(on_disk(&s, id).until_ns, 10);
-        cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+        cr_assert_eq(lab_take(&s.lab, &job), 0);
         cr_expect_eq(job.deadline_ns, 10);
         due_job_done(&job);
         cr_expect_eq(on_disk(&s, id).until_ns, 110);
