@@ -230,9 +230,8 @@ LAB_TEST(keys_between, who_finds_the_key_taken_meanwhile_gives_its_room_back)
 LAB_TEST(keys_between, nor_is_room_lost_with_a_store)
 {
     for (unsigned i = 0; lab_proxies != DUE_PROXIES_NEVER && i < 12; i++) {
-        struct shop s =
-            shop_make(.start_ns = 1, .with.capacity = 3,
-                      .with.confirm = i < 6 ? DUE_CONFIRM_SYNC : DUE_CONFIRM_ASYNC);
+        struct shop s = shop_make(.start_ns = 1, .with.capacity = 3,
+                                  .with.confirm = i < 6 ? DUE_CONFIRM_SYNC : DUE_CONFIRM_ASYNC);
 
         expect_room_is_kept(&s.lab, all_policies[i / 2 % 3], i & 1);
         shop_close(&s);

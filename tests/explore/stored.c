@@ -56,9 +56,7 @@ static void put_two(void *arg)
     explore_note("put two: %d", rc);
     explore_check(rc > 0 || late(rc), "put answers %s", due_error_name(rc));
     for (int i = 0; i < 2; i++)
-        shop->put[i] = i < rc                                 ? 0
-                       : due_id_equal(shop->id[i], none) ? DUE_ETIMEDOUT
-                                                              : DUE_EINDOUBT;
+        shop->put[i] = i < rc ? 0 : due_id_equal(shop->id[i], none) ? DUE_ETIMEDOUT : DUE_EINDOUBT;
 }
 
 static void cancel(void *arg)
