@@ -25,6 +25,7 @@ struct world {
     int64_t end_ns;        /* of the test: from then on each pair is tried once only */
     const struct verb *verb[2];
     int rc[2];
+    unsigned polls[2]; /* how often a verb has asked for a job */
     atomic_uint begin; /* the round under way */
     atomic_uint ready; /* the round that the second thread waits for */
     atomic_uint awake; /* the last round that it has seen begin */
@@ -155,21 +156,25 @@ static int kick(struct world *w, int who)
     return due_kick(w->q, w->id);
 }
 
-/* A poll of a stored queue sends what it wants, and has it once that has landed. */
-static bool polls_again(struct world *w, int rc)
+/* Whoever polls a stored queue may only have begun to take a job, or met another who has, and who
+ * wants it for good or on a lease, otherwise than he does: then it goes back.  So he goes on for as
+ * long as there is one to be had, and what came of that is as if he had waited: one of two has it,
+ * not both, and not neither. */
+static bool polls_again(struct world *w, int who, int rc)
 {
-    return w->stored && rc == DUE_EAGAIN && due_flush(w->q, DUE_S(20)) == 0;
+    w->polls[who]++;
+    return w->stored && rc == DUE_EAGAIN && due_flush(w->q, DUE_S(20)) == 0 &&
+           due_poll(w->q, NULL) > 0;
 }
 
 static int dequeue(struct world *w, int who)
 {
     due_job job;
-    int rc = due_dequeue(w->q, &job, 0);
+    int rc;
 
-    if (polls_again(w, rc))
+    do
         rc = due_dequeue(w->q, &job, 0);
-
-    (void)who;
+    while (polls_again(w, who, rc));
     if (rc == 0)
         due_job_done(&job);
     return rc;
@@ -177,18 +182,22 @@ static int dequeue(struct world *w, int who)
 
 static int reserve(struct world *w, int who)
 {
-    int rc = due_reserve(w->q, &w->got[who][0], 7 * LEASE, 0);
+    int rc;
 
-    return polls_again(w, rc) ? due_reserve(w->q, &w->got[who][0], 7 * LEASE, 0) : rc;
+    do
+        rc = due_reserve(w->q, &w->got[who][0], 7 * LEASE, 0);
+    while (polls_again(w, who, rc));
+    return rc;
 }
 
 /* How many, or an error. */
 static int reserve_batch(struct world *w, int who)
 {
-    int rc = due_reserve_batch(w->q, NULL, 0, w->got[who], TAKES, 7 * LEASE, 0);
+    int rc;
 
-    if (polls_again(w, rc))
+    do
         rc = due_reserve_batch(w->q, NULL, 0, w->got[who], TAKES, 7 * LEASE, 0);
+    while (polls_again(w, who, rc));
     return rc;
 }
 

@@ -244,7 +244,8 @@ static void reserve_jobs(struct stack *s)
     RIGHT(due_clear_dead(w.q, DUE_ALL_TOPICS, &w.n));
     RIGHT(due_reserve(w.q, &w.job, DUE_S(5), DUE_S(30)));
     RIGHT(due_ack(&w.job));
-    RIGHT((int)(w.n = (uint64_t)due_reserve_batch(w.q, NULL, 0, w.jobs, MANY, DUE_S(5), 0)));
+    RIGHT(
+        (int)(w.n = (uint64_t)due_reserve_batch(w.q, NULL, 0, w.jobs, MANY, DUE_S(5), DUE_S(30))));
     RIGHT(due_ack_batch(w.jobs, (size_t)w.n, w.results));
     RIGHT(due_clear(w.q, DUE_ALL_TOPICS, &w.n));
 }

@@ -83,7 +83,7 @@ Test(keys_lost, a_key_that_is_somebodys_stays_his, .timeout = 60)
         due_id id;
 
         due_job job = give_up(&s, third ? 0 : 1000, &second);
-        cr_assert_eq(due_dequeue(s.lab.q, &other, 0), 0);
+        cr_assert_eq(lab_take(&s.lab, &other), 0);
         due_job_done(&other);
         lose(&s, &job);
         if (third) /* it is on its way as the loss is heard of */
@@ -124,7 +124,7 @@ static void keep_many(struct shop *s, enum due_key_policy policy)
         due_spec spec = { .on_key = policy, .keep_key_ns = 10 };
 
         cr_assert_eq(shop_put(s, name(i, key), "jam", NULL, spec), 0);
-        cr_assert_eq(due_dequeue(s->lab.q, &job, 0), 0);
+        cr_assert_eq(lab_take(&s->lab, &job), 0);
         due_job_done(&job);
     }
 }

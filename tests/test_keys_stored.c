@@ -67,7 +67,7 @@ static void done(struct shop *s, bool ack)
         job = reserve(s);
         cr_assert_eq(due_ack(&job), 0);
     } else {
-        cr_assert_eq(due_dequeue(s->lab.q, &job, 0), 0);
+        cr_assert_eq(lab_take(&s->lab, &job), 0);
         due_job_done(&job);
     }
 }

@@ -47,7 +47,7 @@ Test(stored, a_dequeued_job_has_left_the_store, .timeout = 60)
     due_id id = lab_enqueue(&s.lab, "tea", .delay_ns = 0);
     due_job job;
 
-    cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+    cr_assert_eq(lab_take(&s.lab, &job), 0);
     cr_expect_not(memory_disk_find(s.disk, id, NULL));
     due_job_done(&job);
     shop_again(&s, 0);
@@ -82,7 +82,7 @@ Test(stored, a_batch_leaves_and_is_acked_as_one_change, .timeout = 60)
     for (int i = 0; i < 2 * JOBS; i++)
         lab_enqueue(&s.lab, "tea", .at_ns = 5);
     uint64_t before = memory_disk_batches(s.disk);
-    cr_assert_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, JOBS, 0), JOBS);
+    cr_assert_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, JOBS, DUE_S(20)), JOBS);
     cr_expect_leq(memory_disk_batches(s.disk), before + 4);
     for (int i = 0; i < JOBS; i++)
         due_job_done(&jobs[i]);
@@ -163,7 +163,7 @@ Test(stored, a_nack_is_counted_when_it_has_landed, .timeout = 60)
 
         lab_enqueue(&s.lab, "tea", .retry = last ? &once : NULL);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
-        cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+        cr_assert_eq(lab_reserve(&s.lab, &job, 100), 0);
         shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, kind);
         cr_expect_eq(due_nack(&job, 5), async ? 0 : DUE_EINDOUBT);
         if (!async)
@@ -418,7 +418,7 @@ Test(stored, many_jobs_of_many_sizes_come_back_byte_for_byte, .timeout = 100)
     for (int i = 0; i < JOBS; i++) {
         due_job job;
 
-        cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+        cr_assert_eq(lab_take(&s.lab, &job), 0);
         cr_expect_geq(job.deadline_ns, last);
         last = job.deadline_ns;
         size_t from = (size_t)((const unsigned char *)job.data)[0] * 183 % 256;

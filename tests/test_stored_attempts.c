@@ -37,7 +37,7 @@ static int take(void *arg)
 {
     struct taker *t = arg;
 
-    return due_reserve(t->q, &t->job, LEASE, 0);
+    return due_reserve(t->q, &t->job, LEASE, DUE_S(20));
 }
 
 static uint32_t stored_attempts(struct shop *s, due_id id)
@@ -70,7 +70,7 @@ Test(stored_attempts, that_were_lost_before_the_lease_began_are_counted_again, .
     cr_expect_eq(atomic_load(&door.attempts), 1u);
     due_job_done(&taker.job); /* it dies with it */
     shop_crash(&s, (struct lab_options){ .start_ns = 20 });
-    cr_assert_eq(due_reserve(s.lab.q, &taker.job, LEASE, 0), 0);
+    cr_assert_eq(lab_reserve(&s.lab, &taker.job, LEASE), 0);
     cr_expect_eq(taker.job.attempts, 2u, "and no more");
     cr_expect_eq(due_nack(&taker.job, 0), 0);
     cr_expect_eq(lab_stats(&s.lab).dead, 1u);

@@ -147,7 +147,7 @@ Test(stored_commit, what_was_removed_is_dropped_after_a_loss_though_somebody_hol
     due_job job;
 
     lab_turn_to(&s.lab, 1);
-    cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+    cr_assert_eq(lab_take(&s.lab, &job), 0);
     memory_disk_lose(s.disk, 1);
     cr_expect(memory_disk_find(s.disk, id, NULL));
     lab_enqueue(&s.lab, "new", .at_ns = 5);

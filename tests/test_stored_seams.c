@@ -126,7 +126,7 @@ Test(stored_seams, a_job_that_finds_no_memory_for_its_attempt_goes_back_once, .t
     uint64_t failed = 0;
     for (size_t n = 0; rc == DUE_ENOMEM; n++) {
         flaky_fail_in(memory, n);
-        rc = due_reserve(s.lab.q, &job, LEASE, 0);
+        rc = due_reserve(s.lab.q, &job, LEASE, DUE_S(20));
         memory->fail_at = FLAKY_NEVER;
         failed += rc == DUE_ENOMEM;
         cr_expect_leq(s.lab.q->unreadied, failed, "it went back twice");

@@ -127,7 +127,7 @@ Test(stored_together, what_the_store_does_not_take_waits_as_before, .timeout = 6
         lab_turn_to(&s.lab, 10 + JOBS);
         for (unsigned i = 0; i < JOBS; i++) {
             due_job job;
-            cr_assert_eq(due_dequeue(s.lab.q, &job, 0), 0);
+            cr_assert_eq(lab_take(&s.lab, &job), 0);
             cr_expect(due_id_equal(job.id, s.id[i]), "%u", i);
             due_job_done(&job);
         }
@@ -200,7 +200,7 @@ Test(stored_together, calls_go_on_without_memory_for_so_many, .timeout = 60)
     cr_expect_eq(due_enqueue_batch(s.lab.q, spec, 100, 0, NULL), 100);
     lab_turn_to(&s.lab, 1);
     flaky_fail_in(memory, 0);
-    int n = due_dequeue_batch(s.lab.q, NULL, 0, jobs, 100, 0);
+    int n = due_dequeue_batch(s.lab.q, NULL, 0, jobs, 100, DUE_S(20));
     cr_expect(n > 0 && n < 100, "%d", n);
     for (int i = 0; i < n; i++)
         due_job_done(&jobs[i]);

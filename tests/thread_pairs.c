@@ -24,6 +24,7 @@
 #define STEP     10
 #define SPINS    8192 /* without giving the processor up */
 #define TRIES    200000
+#define POLLS    2 /* of who is alone: one sends, and one has the job */
 #define MODES    4 /* of the proxies, and a store */
 
 /* LAST: reserved, and there is no other attempt. */
@@ -334,9 +335,12 @@ static struct outcome in_turn(struct world *w, enum state state, bool keyed, int
 
     make(w, state, keyed);
     w->rc[1 - first] = 0;
+    w->polls[0] = w->polls[1] = 0;
     w->rc[first] = w->verb[first]->run(w, first);
     if (!alone)
         w->rc[1 - first] = w->verb[1 - first]->run(w, 1 - first);
+    CREW_CHECK(w->polls[0] <= POLLS && w->polls[1] <= POLLS, ": %s and %s polled %u and %u times",
+               w->verb[0]->name, w->verb[1]->name, w->polls[0], w->polls[1]);
     struct outcome o = since(w, &before);
     clean(w);
     return o;

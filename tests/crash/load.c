@@ -98,7 +98,18 @@ static int take(void *arg)
     return 0;
 }
 
-/* It ends in a kill, when no call is under way. */
+/* What a call that ran out of time has begun to take goes back. */
+static void settle(due_queue *q)
+{
+    struct due_stats stats;
+
+    do {
+        CREW_CHECK(due_flush(q, DUE_S(20)) == 0, "");
+        CREW_CHECK(due_stats(q, &stats) == 0, "");
+    } while (stats.unsettled > 0);
+}
+
+/* It ends in a kill, when no call is under way, nor what one has begun. */
 static void live(bool last)
 {
     due_queue *q = open_it();
@@ -108,6 +119,7 @@ static void live(bool last)
         crew_go(&threads[i], take, q);
     for (int i = 0; i < THREADS; i++)
         crew_join(&threads[i]);
+    settle(q);
     if (!last)
         kill(getpid(), SIGKILL);
     close_it(q);
