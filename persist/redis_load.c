@@ -66,6 +66,7 @@ void due__redis_load_forget(struct due__redis *s)
     due__redis_sweep_forget(s);
     free(l->bad);
     free(l->strays);
+    free(l->unlisted);
     *l = (struct due__redis_load){ .page = PAGE_FIRST };
 }
 
@@ -131,7 +132,7 @@ static int load_topics(struct due__redis *s, int64_t until_ns)
     return 0;
 }
 
-/* The next topic; behind the last one, the dead. */
+/* The next topic; behind the last one, the dead; and behind those what was not listed. */
 static bool begin_topic(struct due__redis *s)
 {
     struct due__redis_load *l = &s->load;
@@ -142,6 +143,10 @@ static bool begin_topic(struct due__redis *s)
     l->stale = false;
     if (l->topic == l->topics->elements) {
         l->line = s->dead;
+        return true;
+    }
+    if (l->topic > l->topics->elements) {
+        l->line = l->unlisted[l->topic - l->topics->elements - 1];
         return true;
     }
     const redisReply *name = l->topics->element[l->topic];
@@ -312,40 +317,6 @@ static void page_done(struct due__redis_load *l)
         if (replies[i] != NULL)
             freeReplyObject(replies[i]);
     l->ids = l->jobs = l->entries = l->owners = NULL;
-}
-
-/* Jobs moved behind the cursor before they were shown, one by one: there are few. */
-static int show_strays(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit,
-                       void *ctx, int64_t until_ns)
-{
-    struct due__redis_load *l = &s->load;
-
-    while (l->stray < l->n_strays) {
-        if (max > 0 && *shown >= max)
-            return MORE;
-        int rc = due__redis_find(s, l->strays[l->stray].id, visit, ctx, until_ns);
-        if (rc != 0 && rc != DUE_ENOENT && rc != DUE_EVERSION)
-            return rc;
-        l->stray++;
-        (*shown)++;
-    }
-    int rc = s->unsure ? 0 : due__redis_sweep(s, until_ns); /* else all records were shown */
-    if (rc == 0)
-        rc = due__redis_all_read(s, until_ns);
-    if (rc != 0)
-        return rc;
-    l->ended = true;
-    if (l->set_aside > 0)
-        due__redis_log(s, DUE_LOG_WARNING, "%zu damaged records were set aside in %s", l->set_aside,
-                       s->keys.aside);
-    if (l->newer > 1)
-        due__redis_log(s, DUE_LOG_WARNING, "%zu jobs of a newer version stay in the store",
-                       l->newer);
-    if (l->put_back > 0)
-        due__redis_log(s, DUE_LOG_WARNING,
-                       "%zu jobs stood in the wrong place, and were put where their records say",
-                       l->put_back);
-    return 0;
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -532,7 +503,7 @@ static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, vo
     size_t shown = 0;
     size_t pages = 0; /* of which nothing may be shown */
 
-    while (l->topic <= l->topics->elements) {
+    while (l->topic <= l->topics->elements + l->n_unlisted) {
         if ((max > 0 && shown >= max) || (pages++ > 0 && until_ns <= due__redis_monotonic()))
             return MORE;
         int rc = load_topic(s, &shown, max, visit, ctx, until_ns);
@@ -552,7 +523,7 @@ static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, vo
         return why;
     }
     int rc = s->unsure ? scan(s, &shown, max, visit, ctx, until_ns) : 0;
-    return rc == 0 ? show_strays(s, &shown, max, visit, ctx, until_ns) : rc;
+    return rc == 0 ? due__redis_load_end(s, &shown, max, visit, ctx, until_ns) : rc;
 }
 
 int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visit *visit, void *ctx,

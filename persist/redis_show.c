@@ -82,6 +82,8 @@ static int show_job(struct due__redis *s, const redisReply *owner, size_t *shown
     l->cursor.id = record.id;
     l->seen_bytes += (size_t)job->len;
     l->seen_jobs++;
+    l->hidden +=
+        l->line != NULL && l->topic > l->topics->elements && due__redis_sequence(s, record.id) == 0;
     (*shown)++;
     return 0;
 }

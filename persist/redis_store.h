@@ -14,6 +14,7 @@
  *   redis_script.c      what a full server would refuse otherwise
  *   redis_load.c        reading everything back
  *   redis_show.c        what was read, job by job
+ *   redis_end.c         what is left to be done when all was
  *   redis_cursor.c      where that stands, while batches move what is around it
  *   redis_find.c        one job
  *   redis_whose.c       whose the keys are that records name
@@ -21,6 +22,7 @@
  *   redis_quarantine.c  what is damaged, or stands in the wrong place
  *   redis_unsure.c      what a torn log may take back at the next start
  *   redis_sweep.c       records that stand nowhere
+ *   redis_unlisted.c    topics that hold jobs and are not listed
  *   redis_topic.c       the topics that were met
  *
  * Guards     I  set at open, then constant      C  only the call under way, one at a time
@@ -127,7 +129,8 @@ struct due__redis_topic {
 
     struct due__redis_topic *after[2]; /* in the chains of due__redis.enter */
 
-    uint64_t read; /* the pass of the load that has read it to its end */
+    uint64_t read;  /* the pass of the load that has read it to its end, */
+    uint64_t noted; /* and that is to read it besides what is listed */
 
     size_t key_len;
     size_t name_at; /* of the name, in key */
@@ -204,11 +207,14 @@ struct due__redis_load {
         struct due__redis_cursor cursor;
         uint64_t rank;
         size_t passed;
-    } before;                        /* the page: there it begins again if it is given up */
-    int blocked;                     /* why a topic could not be read; 0: all could */
-    size_t damaged;                  /* of those of the page */
-    size_t set_aside;                /* in this load */
-    size_t put_back;                 /* likewise */
+    } before;                           /* the page: there it begins again if it is given up */
+    int blocked;                        /* why a topic could not be read; 0: all could */
+    size_t damaged;                     /* of those of the page */
+    size_t set_aside;                   /* in this load */
+    size_t put_back;                    /* likewise */
+    struct due__redis_topic **unlisted; /* topics to be read besides, once the sweep is over */
+    size_t n_unlisted, unlisted_room;
+    size_t hidden;                   /* jobs of other openings that stood there */
     bool scanned;                    /* all records were looked through */
     char scan[24];                   /* how far; empty: it begins */
     char scan_next[24];              /* and once the page was shown */
@@ -503,6 +509,11 @@ void due__redis_load_forget(struct due__redis *s);
 /* Show the page from where it stands.  0: all of it is done. */
 int due__redis_show_page(struct due__redis *s, size_t *shown, due_store_visit *visit, void *ctx);
 
+/* ---- redis_end.c */
+/* All topics were read.  0: the load is over; 1: more is left, perhaps topics. */
+int due__redis_load_end(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit,
+                        void *ctx, int64_t until_ns);
+
 /* ---- redis_cursor.c */
 /* The job is to be shown at the end.  False: no memory. */
 bool due__redis_load_stray(struct due__redis *s, due_id id);
@@ -547,6 +558,12 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns);
  * up.  DUE_EAGAIN, DUE_ESTORE, DUE_ENOMEM: to be called again. */
 int due__redis_sweep(struct due__redis *s, int64_t until_ns);
 void due__redis_sweep_forget(struct due__redis *s);
+
+/* ---- redis_unlisted.c */
+/* If the load has not read the topic, it is to do so at its end.  0, or DUE_ENOMEM. */
+int due__redis_unread(struct due__redis *s, struct due__redis_topic *t);
+/* Enter those into `topics`.  0, also if it is refused; or an error: to be called again. */
+int due__redis_enter_unlisted(struct due__redis *s, int64_t until_ns);
 
 /* ---- redis_topic.c */
 /* NULL: no memory. */

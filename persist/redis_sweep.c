@@ -13,6 +13,9 @@
  * cursor stays good meanwhile: a scan shows what is there during all of it, and what a batch puts
  * it gives a place.
  *
+ * On the way it meets records that do stand somewhere, but where nothing was read: see
+ * redis_unlisted.c.
+ *
  * Where a look is not permitted, or a count or a page is broken off again and again, it is left
  * out: duectl verify finds the same.
  */
@@ -88,9 +91,9 @@ static int count_topics(struct due__redis *s, int64_t until_ns)
         n = DUE__REDIS_KEPT;
     for (size_t i = 0; ready == 0 && i < n; i++) {
         const redisReply *name = w->topics->element[w->at + i];
-        const struct due__redis_topic *t = due__redis_topic(s, name->str, (size_t)name->len);
+        struct due__redis_topic *t = due__redis_topic(s, name->str, (size_t)name->len);
 
-        if (t == NULL) {
+        if (t == NULL || due__redis_unread(s, t) != 0) {
             due__link_forget(s->link);
             return DUE_ENOMEM;
         }
@@ -191,6 +194,36 @@ static void ask_score(struct due__redis *s, const char *key, size_t key_len, con
     due__link_bytes(s->link, id->str, (size_t)id->len);
 }
 
+/* A job of this opening, which the queue knows. */
+static bool is_ours(const struct due__redis *s, const redisReply *name)
+{
+    due_id id;
+
+    memcpy(id.byte, name->str, sizeof id.byte); /* a name that was read as a job's */
+    return due__redis_sequence(s, id) != 0;
+}
+
+/* Those of the page that stand nowhere: their positions come first in @which.  Where others stand
+ * is to be read, if it was not. */
+static int judge(struct due__redis *s, const redisReply *pairs, const redisReply *all,
+                 size_t *which, size_t *n)
+{
+    size_t asked = all->elements / 2;
+    int rc = 0;
+
+    for (size_t i = 0; i < asked && rc == 0; i++) {
+        bool in_topic = all->element[2 * i]->type != REDIS_REPLY_NIL;
+
+        if (!in_topic && all->element[2 * i + 1]->type == REDIS_REPLY_NIL)
+            which[(*n)++] = which[i];
+        if (!in_topic || is_ours(s, pairs->element[which[i]]))
+            continue;
+        struct due__redis_topic *t = topic_of(s, pairs, which[i]);
+        rc = t != NULL ? due__redis_unread(s, t) : DUE_ENOMEM;
+    }
+    return rc;
+}
+
 /* Which records of the page stand nowhere: of these @pairs gets the first positions in @which. */
 static int look(struct due__redis *s, const redisReply *pairs, size_t *which, size_t *n,
                 int64_t until_ns)
@@ -225,13 +258,9 @@ static int look(struct due__redis *s, const redisReply *pairs, size_t *which, si
     const redisReply *all = s->air.kept[0];
     if (!due__redis_is_fields(all, 2 * asked))
         return due__redis_mistaken(s);
-    for (size_t i = 0; i < asked; i++) {
-        if (all->element[2 * i]->type == REDIS_REPLY_NIL &&
-            all->element[2 * i + 1]->type == REDIS_REPLY_NIL)
-            which[(*n)++] = which[i];
-    }
+    rc = judge(s, pairs, all, which, n);
     due__flight_end(s);
-    return 0;
+    return rc;
 }
 
 /* ---- Setting aside --------------------------------------------------------------------------- */

@@ -396,6 +396,39 @@ STORED_TEST(stored_redis, nothing_of_a_job_expires_however_long_nobody_comes)
     lab_close(&lab);
 }
 
+static void hear_missing(void *ctx, enum due_log_level level, const char *text)
+{
+    (void)level;
+    if (strstr(text, "2 jobs stood in topics that were missing") != NULL)
+        atomic_fetch_add((atomic_uint *)ctx, 1);
+}
+
+static void forget(void *ctx, const due_job *job)
+{
+    (void)ctx;
+    (void)job;
+}
+
+/* As by a server that evicts. */
+STORED_TEST(stored_redis, jobs_come_back_though_the_list_of_topics_is_gone)
+{
+    struct lab lab = OPEN(.start_ns = 1);
+    atomic_uint told = 0;
+
+    lab_enqueue(&lab, "letter", .at_ns = 10, .topic = lab_topic(&lab, "mail"));
+    lab_enqueue(&lab, "call", .at_ns = 20, .topic = lab_topic(&lab, "phone"));
+    lab_close(&lab);
+    cr_expect_str_eq(ASK("DEL", "due:{queue}:topics"), ":1\r\n");
+    lab = OPEN(.start_ns = 1000, .with.on_log = hear_missing, .with.on_discard = forget,
+               .with.ctx = &told);
+    cr_expect_eq(lab_stats(&lab).restored, 2u);
+    cr_expect_str_eq(lab_dequeue(&lab), "letter");
+    cr_expect_str_eq(lab_dequeue(&lab), "call");
+    cr_expect_eq(atomic_load(&told), 1u);
+    cr_expect_eq(number_in(ASK("HLEN", "due:{queue}:topics")), 2);
+    lab_close(&lab);
+}
+
 static unsigned descriptors(void)
 {
     DIR *dir = opendir("/proc/self/fd");
