@@ -324,6 +324,30 @@ static void settled(struct ledger *l, const char *rest)
     j->has_key = j->has_key == SURE ? MAYBE : j->has_key;
 }
 
+/* Nobody need have been told of it before. */
+static void discarded(struct ledger *l, const char *rest)
+{
+    char id[ID_TEXT];
+    uint64_t number;
+
+    if (sscanf(rest, "%39s %" SCNu64, id, &number) != 2)
+        return;
+    book_meet(l, number, id);
+    struct job *j = book_job(l, id);
+    struct job none = { .number = number };
+    if (j == NULL) {
+        l->v.phantom++;
+        complain(l, "phantom", &none, rest);
+        return;
+    }
+    if (j->gone) {
+        l->v.doubled++;
+        complain(l, "doubled", j, rest);
+    }
+    j->gone = true;
+    j->gone_line = j->back_line = l->lines;
+}
+
 /* ---- Lines ---- */
 
 /* What is wanted of the job of an id. */
@@ -476,6 +500,8 @@ void ledger_line(struct ledger *l, const char *line)
     size_t end = strlen(verb) - 1;
     if (strcmp(verb, "settled") == 0)
         settled(l, rest);
+    else if (strcmp(verb, "discarded") == 0)
+        discarded(l, rest);
     else if (strcmp(verb, "dead") == 0)
         told_dead(l, thread, rest);
     else if (verb[end] == '?')

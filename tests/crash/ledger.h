@@ -18,6 +18,7 @@
  *     THREAD TIME flush?                                      THREAD TIME flush! ANSWER
  *     THREAD TIME dead ID                between list? and list!, for each that is listed
  *     0 TIME settled ID ANSWER           a change nobody waited for was refused
+ *     0 TIME discarded ID N              it has left some time ago, carrying N, and nobody had it
  *
  * N is the number that a job carries, and its bytes follow from it; an update gives it another.
  * KEY is the number of a unique key, 0: none; POLICY is "refuse" or "replace".  Of an enqueue and a
@@ -51,6 +52,7 @@ struct ledger_verdict {
 
 struct ledger *ledger_new(void);
 void ledger_free(struct ledger *l);
+void ledger_hush(struct ledger *l); /* it counts what is wrong, and prints none of it */
 
 /* A life of the worker begins.  @async: an answer is not yet a confirmation.  @alone: one thread
  * takes everything out, in order. */

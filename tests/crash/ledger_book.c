@@ -32,6 +32,11 @@ void ledger_free(struct ledger *l)
     free(l);
 }
 
+void ledger_hush(struct ledger *l)
+{
+    l->shown = SHOWN;
+}
+
 /* Nor did it take one that is reserved, or dead: those are nobody else's, and stay in the store. */
 void book_cut(struct ledger *l, int64_t ns)
 {
@@ -174,6 +179,14 @@ void book_name(struct ledger *l, struct job *j, const char *id)
         return;
     snprintf(j->id, sizeof j->id, "%s", id);
     *slot_of_id(l, j->id) = book_place(l, j) + 1;
+}
+
+void book_meet(struct ledger *l, uint64_t number, const char *id)
+{
+    const struct content *c = book_content(l, number);
+
+    if (c != NULL && book_job(l, id) == NULL && l->jobs[c->job].id[0] == '\0')
+        book_name(l, &l->jobs[c->job], id);
 }
 
 void book_forget(struct ledger *l)

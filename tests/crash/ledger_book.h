@@ -20,7 +20,7 @@
 
 #include "ledger.h"
 
-#define THREADS 8
+#define THREADS 64
 #define TOPICS  8
 #define KEYS    64 /* numbers of keys, from 1; 0: none */
 #define ID_TEXT 40
@@ -163,6 +163,8 @@ uint32_t book_place(const struct ledger *l, const struct job *j);
 struct content *book_add(struct ledger *l, uint64_t number);
 struct content *book_add_to(struct ledger *l, uint64_t number, uint32_t place);
 void book_name(struct ledger *l, struct job *j, const char *id);
+/* A job with this content has this id: if nobody knew, it is the one that it was enqueued with. */
+void book_meet(struct ledger *l, uint64_t number, const char *id);
 void book_forget(struct ledger *l);
 /* A dequeue ended in this line, at @ns, and it is not known whether it took a job. */
 void book_cut(struct ledger *l, int64_t ns);

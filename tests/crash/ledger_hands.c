@@ -120,8 +120,10 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
         complain(l, "phantom", j != NULL ? j : &none, rest);
         return;
     }
-    if (!call->for_good && call->now_ns + call->lease_ns <= now_ns)
-        return; /* he tells of a lease that is over: much may have been told meanwhile */
+    if (!call->for_good && call->now_ns + call->lease_ns <= now_ns) {
+        j->out = true; /* he tells of a lease that may be over: much may have been told meanwhile */
+        return;
+    }
     keys_seen(l, j, call->line, rest);
     check_state(l, j, c, now_ns, rest);
     check_order(l, j, rest);

@@ -6,6 +6,9 @@
 
 #define calloc               explore_calloc
 #define free                 explore_free
+#define mmap                 explore_mmap
+#define munmap               explore_munmap
+#define madvise              explore_madvise
 #define clock_gettime        explore_clock_gettime
 #define timerfd_create       explore_timerfd_create
 #define timerfd_settime      explore_timerfd_settime

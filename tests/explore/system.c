@@ -54,6 +54,29 @@ void explore_free(void *memory)
     (void)memory;
 }
 
+/* The page that shows a fork. */
+void *explore_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+int explore_munmap(void *memory, size_t size);
+int explore_madvise(void *memory, size_t size, int advice);
+
+void *explore_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    (void)at, (void)protection, (void)flags, (void)fd, (void)offset;
+    return arena_new(size);
+}
+
+int explore_munmap(void *memory, size_t size)
+{
+    (void)memory, (void)size;
+    return 0;
+}
+
+int explore_madvise(void *memory, size_t size, int advice)
+{
+    (void)memory, (void)size, (void)advice;
+    return 0;
+}
+
 static void *hook_alloc(void *ctx, size_t size)
 {
     (void)ctx;

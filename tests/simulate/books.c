@@ -1,0 +1,223 @@
+/* books.c - who waits, for how long, and for what. */
+#include "books.h"
+
+#include <string.h>
+
+#include "machine.h"
+
+#define SLOTS (2 * BOOKS_JOBS)
+
+static const struct plan *plan;
+static int64_t (*clock_now)(void);
+static struct book jobs[BOOKS_JOBS];
+static struct caller callers[BOOKS_CALLERS];
+static uint64_t count;
+static uint16_t by_id[SLOTS]; /* number; 0: nothing */
+static uint64_t inside;       /* told to be in, and not told to have left */
+static uint64_t revoked;      /* of those */
+static bool closed;
+
+void books_begin(const struct plan *p, int64_t (*now)(void))
+{
+    plan = p;
+    clock_now = now;
+    memset(jobs, 0, count * sizeof jobs[0]);
+    if (count > 0)
+        memset(by_id, 0, sizeof by_id);
+    memset(callers, 0, sizeof callers);
+    count = inside = revoked = 0;
+    closed = false;
+}
+
+uint64_t books_new(void)
+{
+    if (count == BOOKS_JOBS)
+        machine_fail("too many jobs for the books");
+    jobs[count].due_by_ns = DUE_FOREVER;
+    return ++count;
+}
+
+struct book *books_job(uint64_t number)
+{
+    return number >= 1 && number <= count ? &jobs[number - 1] : NULL;
+}
+
+static uint16_t *slot_of(due_id id)
+{
+    uint64_t word;
+
+    memcpy(&word, id.byte + 6, sizeof word);
+    size_t at = (size_t)model_random(&word) % SLOTS;
+    while (by_id[at] != 0 && !due_id_equal(jobs[by_id[at] - 1].id, id))
+        at = (at + 1) % SLOTS;
+    return &by_id[at];
+}
+
+struct book *books_find(due_id id)
+{
+    return books_job(*slot_of(id));
+}
+
+struct book *books_meet(uint64_t number, due_id id)
+{
+    uint16_t *slot = slot_of(id);
+    struct book *b = books_job(number);
+
+    if (*slot != 0)
+        return books_job(*slot);
+    if (b == NULL || b->met)
+        machine_fail("number %llu comes with an id that nobody was told",
+                     (unsigned long long)number);
+    b->met = true;
+    b->id = id;
+    *slot = (uint16_t)number;
+    return b;
+}
+
+/* ---- Calls ---- */
+
+/* Timeouts are counted on the monotonic clock, or on the one that is turned by hand. */
+static int64_t timeout_now(void)
+{
+    return plan_has(plan, KIND_MANUAL) ? clock_now() : machine.now_ns;
+}
+
+void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns)
+{
+    callers[thread] = (struct caller){
+        .wait = wait, .topics = topics, .begun_ns = timeout_now(), .timeout_ns = timeout_ns
+    };
+}
+
+void books_name(unsigned thread, struct book *b)
+{
+    b->calls++;
+    b->due_by_ns = DUE_FOREVER;
+    callers[thread].job = b;
+    callers[thread].serial = ++b->serial;
+}
+
+static int64_t waited(const struct caller *c)
+{
+    return timeout_now() - c->begun_ns;
+}
+
+void books_return(unsigned thread, int rc)
+{
+    struct caller *c = &callers[thread];
+
+    if (rc == DUE_ETIMEDOUT && waited(c) < c->timeout_ns)
+        machine_fail("thread %u: timed out after %lld of %lld ns", thread, (long long)waited(c),
+                     (long long)c->timeout_ns);
+    if (rc == DUE_ETIMEDOUT && c->timeout_ns == 0 && c->wait != WAIT_OTHER)
+        machine_fail("thread %u: timed out without waiting", thread);
+    if (c->job != NULL)
+        c->job->calls--;
+    c->wait = WAIT_NONE;
+}
+
+void books_due_by(unsigned thread, int64_t due_by_ns)
+{
+    const struct caller *c = &callers[thread];
+    struct book *b = c->job;
+
+    if (b != NULL && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
+        !b->revoked)
+        b->due_by_ns = due_by_ns;
+}
+
+void books_put(struct book *b, int64_t due_by_ns)
+{
+    if (b->told)
+        return; /* it was there, and has been changed */
+    b->told = true;
+    inside += !b->gone;
+    if (!b->gone && !b->keyed && b->serial == 0)
+        b->due_by_ns = due_by_ns;
+}
+
+static unsigned long long number_of(const struct book *b)
+{
+    return (unsigned long long)(b - jobs) + 1;
+}
+
+void books_gone(struct book *b)
+{
+    if (b->gone)
+        machine_fail("job %llu has left twice", number_of(b));
+    b->gone = true;
+    b->due_by_ns = DUE_FOREVER;
+    inside -= b->told;
+    revoked -= b->told && b->revoked;
+}
+
+void books_revoked(struct book *b)
+{
+    revoked += b->told && !b->gone && !b->revoked;
+    b->revoked = true;
+}
+
+void books_handed(unsigned thread, struct book *b, int topic)
+{
+    const struct caller *c = &callers[thread];
+
+    b->serial++;
+    b->due_by_ns = DUE_FOREVER;
+    if (b->topic != topic)
+        machine_fail("job %llu is of another topic", number_of(b));
+    if (c->topics != BOOKS_ANY && (c->topics >> topic & 1) == 0)
+        machine_fail("job %llu is of topic %d, which was not asked for", number_of(b), topic);
+}
+
+uint64_t books_inside(void)
+{
+    return inside - revoked;
+}
+
+/* ---- At rest ---- */
+
+static void check_wanted(unsigned thread, const struct caller *c)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const struct book *b = &jobs[i];
+
+        if (b->due_by_ns > clock_now() ||
+            (c->topics != BOOKS_ANY && (c->topics >> b->topic & 1) == 0))
+            continue;
+        machine_fail("job %llu is due for %lld ns, and thread %u waits for it",
+                     (unsigned long long)i + 1, (long long)(clock_now() - b->due_by_ns), thread);
+    }
+}
+
+/* Time may have passed before the call has looked at the clock. */
+static bool time_runs(void)
+{
+    return plan_has(plan, KIND_JUMPS) || plan_has(plan, KIND_DRIFT) || plan_has(plan, KIND_MANUAL);
+}
+
+void books_idle(void)
+{
+    bool steps = plan->machine.clock_step_max_ns > 0;
+
+    for (unsigned i = 0; i < BOOKS_CALLERS; i++) {
+        const struct caller *c = &callers[i];
+
+        if (c->wait == WAIT_NONE)
+            continue;
+        if (c->timeout_ns != DUE_FOREVER && waited(c) > c->timeout_ns && !time_runs())
+            machine_fail("thread %u waits for %lld ns, and was to wait for %lld", i,
+                         (long long)waited(c), (long long)c->timeout_ns);
+        if (closed)
+            machine_fail("thread %u waits, and the queue is closed", i);
+        if (c->wait == WAIT_JOB && !steps && !plan_has(plan, KIND_PAUSES))
+            check_wanted(i, c);
+        if (c->wait == WAIT_ROOM && inside < plan->capacity)
+            machine_fail("thread %u waits for room, and there is some: %llu of %llu", i,
+                         (unsigned long long)inside, (unsigned long long)plan->capacity);
+    }
+}
+
+void books_closed(void)
+{
+    closed = true;
+}

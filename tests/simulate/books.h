@@ -1,0 +1,70 @@
+/* books.h - what the ledger of the crash tests does not know: how long a call may take, who waits
+ * for what, how many jobs are inside, from which topic a job comes.
+ *
+ * Of each job the books keep the latest time at which it must have become due, where that is known;
+ * so they can tell, whenever nobody can go on, that nobody waits for a job that is there.
+ */
+#ifndef SIMULATE_BOOKS_H
+#define SIMULATE_BOOKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "plan.h"
+
+#define BOOKS_JOBS    16384u
+#define BOOKS_ANY     UINT32_MAX /* any topic */
+#define BOOKS_CALLERS 8u
+
+enum book_wait { WAIT_NONE, WAIT_JOB, WAIT_ROOM, WAIT_OTHER };
+
+/* A job; it may come to carry the number of another one, which has replaced what it carried. */
+struct book {
+    due_id id;
+    bool met;  /* its id is known */
+    int topic; /* number among the plan's */
+    bool keyed;
+    bool told;      /* put, and told so */
+    bool gone;      /* left, and told so */
+    bool revoked;   /* cancelled while somebody had it: it leaves when he gives it back */
+    uint8_t calls;  /* under way that name it */
+    uint8_t serial; /* of the last one that began */
+    int64_t
+        due_by_ns; /* it is due by then unless somebody says otherwise; DUE_FOREVER: not known */
+};
+
+/* A call under way. */
+struct caller {
+    enum book_wait wait;
+    uint32_t topics; /* WAIT_JOB: a bit for each */
+    int64_t begun_ns;
+    int64_t timeout_ns;
+    struct book *job; /* that is named; or NULL */
+    uint8_t serial;
+};
+
+void books_begin(const struct plan *p, int64_t (*now)(void));
+uint64_t books_new(void);                /* the number of a new job, or of new bytes for one */
+struct book *books_job(uint64_t number); /* that began with it; NULL: none */
+struct book *books_find(due_id id);      /* NULL: nobody has seen it */
+struct book *books_meet(uint64_t number, due_id id); /* the job of this id, seen with that number */
+
+/* @thread calls: it may wait so long. */
+void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns);
+void books_name(unsigned thread, struct book *b); /* and what it calls names this job */
+void books_return(unsigned thread, int rc);
+/* The job that was named is due by then, if nobody else has named it meanwhile. */
+void books_due_by(unsigned thread, int64_t due_by_ns);
+
+void books_put(struct book *b, int64_t due_by_ns);
+void books_gone(struct book *b);
+void books_revoked(struct book *b);
+void books_handed(unsigned thread, struct book *b, int topic);
+uint64_t books_inside(void); /* but for those that were revoked */
+
+/* Nobody can go on unless time passes. */
+void books_idle(void);
+void books_closed(void); /* a close has answered 0 */
+
+#endif

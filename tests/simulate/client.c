@@ -1,0 +1,115 @@
+/* client.c - a thread that does one verb after the other. */
+#include "client.h"
+
+#include <string.h>
+
+#include "books.h"
+#include "history.h"
+#include "machine.h"
+
+int client_topic(const struct program *p, int topic)
+{
+    for (int i = 0; i < (int)PLAN_TOPICS; i++)
+        if (p->topic[i] == topic)
+            return i;
+    return -1;
+}
+
+void client_remember(struct client *c, struct book *b)
+{
+    size_t at = c->n_known < CLIENT_KNOWN ? c->n_known++ : model_below(&c->random, CLIENT_KNOWN);
+
+    c->known[at] = b;
+}
+
+const char *client_id(due_id id, char text[DUE_ID_TEXT])
+{
+    return due_id_equal(id, (due_id){ { 0 } }) ? "-" : due_id_format(id, text);
+}
+
+int64_t client_timeout(struct client *c)
+{
+    const struct plan *p = c->program->plan;
+    uint64_t dice = model_below(&c->random, 8);
+
+    if (!plan_has(p, KIND_WAITS) || dice < 2)
+        return 0;
+    if (dice == 2 && p->close == CLOSE_DISCARD)
+        return DUE_FOREVER;
+    return (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1000);
+}
+
+static void client_sleep(struct client *c)
+{
+    struct program *p = c->program;
+    int64_t ns = (int64_t)model_below(&c->random, (uint64_t)p->plan->horizon_ns / 4 + 100);
+
+    if (p->manual == NULL) {
+        machine_sleep(ns);
+        return;
+    }
+    history_note(c->thread, "turn? %lld", (long long)ns);
+    if (due_clock_advance(p->manual, ns) != 0)
+        machine_fail("the clock cannot be turned");
+    history_note(c->thread, "turn!");
+}
+
+struct verb {
+    void (*run)(struct client *c);
+    unsigned weight;
+    enum plan_kind kind; /* KINDS: always there */
+};
+
+static const struct verb verbs[] = {
+    { client_put, 30, KINDS },         { client_put_batch, 6, KIND_BATCHES },
+    { client_take_some, 24, KINDS },   { client_take_batch, 6, KIND_BATCHES },
+    { client_cancel, 8, KIND_CANCEL }, { client_cancel_key, 2, KIND_KEYS },
+    { client_find_key, 3, KIND_KEYS }, { client_move, 8, KIND_MOVE },
+    { client_update, 6, KIND_UPDATE }, { client_kick_one, 4, KIND_BURY },
+    { client_look, 6, KIND_LOOKS },    { client_pause, 3, KIND_PAUSES },
+    { client_clear, 1, KIND_CLEARS },  { client_sleep, 8, KINDS },
+};
+#define VERBS (sizeof verbs / sizeof verbs[0])
+
+/* Again if it is one that is not there, a few times; NULL: nothing is done, then. */
+static const struct verb *draw_verb(struct client *c)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < VERBS; i++)
+        sum += verbs[i].weight;
+    for (int tries = 0; tries < 4; tries++) {
+        unsigned n = (unsigned)model_below(&c->random, sum);
+        const struct verb *v = verbs;
+
+        while (n >= v->weight)
+            n -= (v++)->weight;
+        if (v->kind == KINDS || plan_has(c->program->plan, v->kind))
+            return v;
+    }
+    return NULL;
+}
+
+/* Everything is delivered before a queue is closed so: somebody has to take it. */
+static void take_until_closed(struct client *c)
+{
+    while (!c->stopped)
+        client_reserve(c, DUE_FOREVER, true);
+}
+
+void client_run(void *arg)
+{
+    struct client *c = arg;
+    const struct plan *p = c->program->plan;
+
+    for (unsigned n = 0; n < p->verbs && !c->stopped; n++) {
+        if (p->skip != NULL && p->skip[(c->thread - 1) * PLAN_VERBS_MAX + n])
+            continue;
+        c->random = plan_stream(p, c->program->life, c->thread, n);
+        const struct verb *v = draw_verb(c);
+        if (v != NULL)
+            v->run(c);
+    }
+    if (p->close == CLOSE_DRAIN)
+        take_until_closed(c);
+}

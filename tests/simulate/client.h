@@ -1,0 +1,76 @@
+/* client.h - the threads that use the queue: verbs at random, each told to the history. */
+#ifndef SIMULATE_CLIENT_H
+#define SIMULATE_CLIENT_H
+
+#include "due/due.h"
+#include "plan.h"
+
+#define CLIENT_KNOWN 24u /* jobs that a thread remembers */
+
+#define CLIENT_BATCH 6u
+
+struct book;
+struct program;
+
+struct client {
+    struct program *program;
+    unsigned thread; /* 1 and up; 0 is the program's own */
+    uint64_t random; /* of the verb under way */
+    struct book *known[CLIENT_KNOWN];
+    size_t n_known;
+    bool stopped; /* the queue is closed */
+    struct fiber *fiber;
+};
+
+/* A life of a program that has the queue. */
+struct program {
+    const struct plan *plan;
+    unsigned life;
+    due_queue *q;
+    due_clock *manual;
+    int topic[PLAN_TOPICS];
+    bool ended;        /* nobody uses the queue any more */
+    struct client own; /* thread 0 */
+    struct client client[PLAN_THREADS_MAX];
+};
+
+/* ---- client.c ---- */
+
+void client_run(void *client);
+int client_topic(const struct program *p, int topic); /* its number in the plan; -1: none */
+void client_remember(struct client *c, struct book *b);
+/* What the history calls a thread, for job @i of a call of several. */
+static inline unsigned client_lane(const struct client *c, unsigned i)
+{
+    return 8 + c->thread * CLIENT_BATCH + i;
+}
+
+/* ---- client_put.c, client_take.c, client_change.c: the verbs ---- */
+
+void client_put(struct client *c);
+void client_put_batch(struct client *c);
+/* What the bytes of a job, or its pointer, say it is; 0: not sound. */
+uint64_t client_number(const due_job *job);
+size_t client_payload(uint64_t number, unsigned char *bytes);
+#define CLIENT_PAYLOAD 4096u
+
+bool client_take(struct client *c, int64_t timeout_ns); /* true: it had one */
+bool client_reserve(struct client *c, int64_t timeout_ns, bool ack);
+void client_take_some(struct client *c);
+void client_take_batch(struct client *c);
+void client_discarded(const due_job *job);
+
+void client_cancel(struct client *c);
+void client_cancel_key(struct client *c);
+void client_move(struct client *c);
+void client_update(struct client *c);
+void client_find_key(struct client *c);
+void client_kick_one(struct client *c);
+int client_kick_all(struct client *c); /* each that is listed; answers how many */
+void client_look(struct client *c);
+void client_pause(struct client *c);
+void client_clear(struct client *c);
+int64_t client_timeout(struct client *c);                 /* how long to wait, at random */
+const char *client_id(due_id id, char text[DUE_ID_TEXT]); /* "-": none */
+
+#endif

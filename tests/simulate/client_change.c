@@ -1,0 +1,245 @@
+/* client_change.c - what is done to jobs that wait, or are dead, and to topics; and looks. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "books.h"
+#include "client.h"
+#include "history.h"
+#include "machine.h"
+
+#define LISTED 8
+
+/* One that this thread knows; NULL: it knows none. */
+static struct book *draw_known(struct client *c, size_t *at)
+{
+    if (c->n_known == 0)
+        return NULL;
+    *at = model_below(&c->random, c->n_known);
+    return c->known[*at];
+}
+
+static void forget(struct client *c, size_t at)
+{
+    c->known[at] = c->known[--c->n_known];
+}
+
+void client_cancel(struct client *c)
+{
+    size_t at;
+    char id[DUE_ID_TEXT];
+    due_job job = { .queue = NULL };
+    struct book *b = draw_known(c, &at);
+
+    if (b == NULL)
+        return;
+    bool back = model_below(&c->random, 3) == 0;
+    history_ask(c->thread, "cancel? %s", due_id_format(b->id, id));
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_name(c->thread, b);
+    int rc = due_cancel(c->program->q, b->id, back ? &job : NULL);
+    books_return(c->thread, rc);
+    if (rc == 0 && back && client_number(&job) == 0)
+        machine_fail("a job is cancelled, and its bytes make no sense");
+    due_job_done(&job);
+    if (rc == 0)
+        books_gone(b);
+    if (rc == DUE_EBUSY)
+        books_revoked(b);
+    history_tell(c->thread, "cancel! %s %s", id, due_error_name(rc));
+    forget(c, at);
+}
+
+/* Of a job that somebody has on a lease it would not be known which one it has marked. */
+void client_cancel_key(struct client *c)
+{
+    char name[16];
+    unsigned key = 1 + (unsigned)model_below(&c->random, PLAN_KEYS);
+    due_job job = { .queue = NULL };
+    int n = snprintf(name, sizeof name, "key-%u", key);
+
+    if (plan_has(c->program->plan, KIND_RESERVE))
+        return;
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    int rc = due_cancel_key(c->program->q, name, (size_t)n, &job);
+    books_return(c->thread, rc);
+    if (rc != 0)
+        return;
+    client_discarded(&job);
+    due_job_done(&job);
+}
+
+void client_move(struct client *c)
+{
+    const struct plan *p = c->program->plan;
+    size_t at;
+    char id[DUE_ID_TEXT];
+    struct book *b = draw_known(c, &at);
+
+    if (b == NULL)
+        return;
+    int64_t now = due_now(c->program->q);
+    bool promote = model_below(&c->random, 5) == 0;
+    int64_t to = promote ? now - 2 * p->machine.clock_step_max_ns
+                         : now + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
+    history_ask(c->thread, "move? %s %" PRId64, due_id_format(b->id, id), to);
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_name(c->thread, b);
+    int rc = promote ? due_promote(c->program->q, b->id) : due_reschedule(c->program->q, b->id, to);
+    books_return(c->thread, rc);
+    if (rc == 0)
+        books_due_by(c->thread, promote ? due_now(c->program->q) : to);
+    history_tell(c->thread, "move! %s %s", id, due_error_name(rc));
+    if (rc == DUE_ENOENT)
+        forget(c, at);
+}
+
+void client_update(struct client *c)
+{
+    unsigned char bytes[CLIENT_PAYLOAD];
+    size_t at;
+    char id[DUE_ID_TEXT];
+    const struct book *b = draw_known(c, &at);
+
+    if (b == NULL)
+        return;
+    uint64_t other = books_new();
+    size_t len = client_payload(other, bytes);
+    history_ask(c->thread, "update? %s %" PRIu64, due_id_format(b->id, id), other);
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    int rc = due_update(c->program->q, b->id, bytes, len);
+    books_return(c->thread, rc);
+    history_tell(c->thread, "update! %s %s", id, due_error_name(rc));
+    if (rc == DUE_ENOENT)
+        forget(c, at);
+}
+
+void client_find_key(struct client *c)
+{
+    char name[16];
+    char text[DUE_ID_TEXT];
+    unsigned key = 1 + (unsigned)model_below(&c->random, PLAN_KEYS);
+    int n = snprintf(name, sizeof name, "key-%u", key);
+    due_id id = { { 0 } };
+
+    history_ask(c->thread, "find? %u", key);
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    int rc = due_find_key(c->program->q, name, (size_t)n, &id);
+    books_return(c->thread, rc);
+    history_tell(c->thread, "find! %u %s %s", key, due_error_name(rc), client_id(id, text));
+}
+
+/* ---- The dead ---- */
+
+static void kick(struct client *c, due_id dead)
+{
+    char id[DUE_ID_TEXT];
+
+    history_ask(c->thread, "kick? %s", due_id_format(dead, id));
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    int rc = due_kick(c->program->q, dead);
+    books_return(c->thread, rc);
+    history_tell(c->thread, "kick! %s %s", id, due_error_name(rc));
+}
+
+static int list_dead(struct client *c, uint64_t *cursor, due_dead *dead)
+{
+    char id[DUE_ID_TEXT];
+
+    history_ask(c->thread, "list?");
+    int n = due_list_dead(c->program->q, cursor, dead, LISTED);
+    for (int i = 0; i < n; i++) {
+        if (dead[i].cause != DUE_CAUSE_BURIED ||
+            strncmp(dead[i].reason, due_id_format(dead[i].id, id), 32) != 0)
+            machine_fail("a dead job is listed with another's reason");
+        history_tell(c->thread, "dead %s", id);
+    }
+    history_tell(c->thread, "list! %s", due_error_name(n < 0 ? n : 0));
+    return n;
+}
+
+void client_kick_one(struct client *c)
+{
+    due_dead dead[LISTED];
+    uint64_t cursor = 0;
+    int n = list_dead(c, &cursor, dead);
+
+    if (n > 0)
+        kick(c, dead[model_below(&c->random, (uint64_t)n)].id);
+}
+
+int client_kick_all(struct client *c)
+{
+    due_dead dead[LISTED];
+    uint64_t cursor = 0;
+    int kicked = 0;
+    int n;
+
+    while ((n = list_dead(c, &cursor, dead)) > 0)
+        for (int i = 0; i < n; i++, kicked++)
+            kick(c, dead[i].id);
+    return kicked;
+}
+
+/* ---- All of a topic ---- */
+
+void client_pause(struct client *c)
+{
+    int topic = c->program->topic[model_below(&c->random, PLAN_TOPICS)];
+    bool pause = model_below(&c->random, 2) == 0;
+    int rc = pause ? due_pause(c->program->q, topic) : due_resume(c->program->q, topic);
+
+    history_note(c->thread, "%s %d %s", pause ? "pause" : "resume", topic, due_error_name(rc));
+}
+
+void client_clear(struct client *c)
+{
+    uint64_t cleared = 0;
+    int topic = c->program->topic[model_below(&c->random, PLAN_TOPICS)];
+
+    history_note(c->thread, "clear? %d", topic);
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    int rc = due_clear(c->program->q, topic, &cleared);
+    books_return(c->thread, rc);
+    history_note(c->thread, "clear! %s %" PRIu64, due_error_name(rc), cleared);
+}
+
+/* ---- Looks ---- */
+
+void client_look(struct client *c)
+{
+    due_queue *q = c->program->q;
+    struct due_stats s;
+    due_info infos[LISTED];
+    uint64_t cursor = 0;
+    int64_t next_ns = 0;
+    int rc = 0;
+    uint64_t n = 0;
+
+    switch (model_below(&c->random, 6)) {
+    case 0:
+        rc = due_stats(q, &s);
+        n = s.waiting;
+        if (s.ready > s.waiting || s.mended > 0)
+            machine_fail("stats: %" PRIu64 " ready of %" PRIu64 " waiting, %" PRIu64 " mended",
+                         s.ready, s.waiting, s.mended);
+        break;
+    case 1:
+        rc = due_peek(q, infos);
+        break;
+    case 2:
+        while ((rc = due_list(q, &cursor, infos, LISTED)) > 0)
+            n += (uint64_t)rc;
+        break;
+    case 3:
+        rc = due_poll(q, &next_ns);
+        break;
+    case 4:
+        rc = due_trim(q);
+        break;
+    default:
+        n = (uint64_t)due_next_deadline(q);
+        break;
+    }
+    history_note(c->thread, "look %d %" PRIu64, rc, n);
+}

@@ -1,0 +1,173 @@
+/* client_put.c - jobs are put in. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "books.h"
+#include "client.h"
+#include "history.h"
+#include "machine.h"
+
+/* ---- Payloads: the number, then bytes that follow from it ---- */
+
+size_t client_payload(uint64_t number, unsigned char *bytes)
+{
+    size_t len = number % 16 == 0 ? 3000 : 8 + number * 37 % 90;
+
+    memcpy(bytes, &number, 8);
+    for (size_t i = 8; i < len; i++)
+        bytes[i] = (unsigned char)(number * 31 + i);
+    return len;
+}
+
+uint64_t client_number(const due_job *job)
+{
+    unsigned char bytes[CLIENT_PAYLOAD];
+    uint64_t number = 0;
+
+    if (job->ptr != NULL)
+        return (uint64_t)(uintptr_t)job->ptr;
+    if (job->len < 8)
+        return 0;
+    memcpy(&number, job->data, 8);
+    if (job->len != client_payload(number, bytes) || memcmp(bytes, job->data, job->len) != 0)
+        return 0;
+    return number;
+}
+
+/* ---- One ---- */
+
+/* A job to be put, and the memory that it points to. */
+struct put {
+    uint64_t number;
+    unsigned key; /* 0: none */
+    int topic;    /* of the plan */
+    due_spec spec;
+    char name[16];
+    unsigned char bytes[CLIENT_PAYLOAD];
+};
+
+static int64_t draw_time(struct client *c, due_spec *spec)
+{
+    const struct plan *p = c->program->plan;
+    int64_t now = due_now(c->program->q);
+    int64_t ahead = (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
+
+    if (model_below(&c->random, 6) == 0)
+        ahead = -ahead;
+    int64_t at = (now + ahead) / p->grain_ns * p->grain_ns;
+    if (model_below(&c->random, 8) != 0) {
+        spec->at_ns = at > 0 ? at : 1;
+        return spec->at_ns;
+    }
+    spec->delay_ns = ahead > 0 ? ahead : 0;
+    return now + spec->delay_ns - 2 * p->machine.clock_step_max_ns;
+}
+
+/* One in three has a key, and its topic and priority follow from that: one that is replaced keeps
+ * them. */
+static void put_make(struct client *c, struct put *it)
+{
+    const struct plan *p = c->program->plan;
+    uint64_t random = model_random(&c->random);
+    bool keys = plan_has(p, KIND_KEYS) && random % 3 == 0;
+
+    it->number = books_new();
+    it->key = keys ? 1 + (unsigned)model_below(&c->random, PLAN_KEYS) : 0;
+    uint64_t kind = it->key != 0 ? it->key : model_below(&c->random, PLAN_TOPICS * 3);
+    it->topic = plan_has(p, KIND_TOPICS) ? (int)(kind % PLAN_TOPICS) : 0;
+    it->spec = (due_spec){ .size = DUE_SPEC_INIT };
+    it->spec.topic = c->program->topic[it->topic];
+    it->spec.priority = plan_has(p, KIND_PRIORITIES) ? (int)(kind / PLAN_TOPICS % 3) * 100 : 0;
+    it->spec.on_key = random / 3 % 2 == 0 ? DUE_KEY_REPLACE : DUE_KEY_REFUSE;
+    if (it->key == 0 && random % 7 == 0) {
+        it->spec.ptr = (void *)(uintptr_t)it->number;
+    } else {
+        it->spec.data = it->bytes;
+        it->spec.len = client_payload(it->number, it->bytes);
+    }
+    if (it->key != 0) {
+        it->spec.key = it->name;
+        it->spec.key_len = (size_t)snprintf(it->name, sizeof it->name, "key-%u", it->key);
+    }
+    books_job(it->number)->topic = it->topic;
+    books_job(it->number)->keyed = it->key != 0;
+}
+
+static void put_ask(unsigned thread, const struct put *it, int64_t at_ns)
+{
+    history_ask(thread, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s", it->number, at_ns,
+                it->spec.priority, it->topic, it->key,
+                it->key != 0 && it->spec.on_key == DUE_KEY_REPLACE ? "replace" : "refuse");
+}
+
+static void put_tell(struct client *c, unsigned thread, const struct put *it, int rc, due_id id)
+{
+    char text[DUE_ID_TEXT];
+    int64_t due_by_ns =
+        it->spec.at_ns != 0 ? it->spec.at_ns : due_now(c->program->q) + it->spec.delay_ns;
+
+    if (rc == 0) {
+        struct book *b = books_meet(it->number, id);
+
+        books_put(b, due_by_ns);
+        client_remember(c, b);
+    }
+    history_tell(thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc),
+                 client_id(id, text));
+    c->stopped |= rc == DUE_ECLOSED && c->program->plan->close != CLOSE_DRAIN;
+}
+
+static int64_t room_timeout(struct client *c)
+{
+    return plan_has(c->program->plan, KIND_CAPACITY) ? client_timeout(c) : 0;
+}
+
+void client_put(struct client *c)
+{
+    struct put it;
+    due_id id = { { 0 } };
+
+    put_make(c, &it);
+    int64_t at_ns = draw_time(c, &it.spec);
+    int64_t timeout = room_timeout(c);
+    put_ask(c->thread, &it, at_ns);
+    books_call(c->thread, WAIT_ROOM, 0, timeout);
+    int rc = due_enqueue(c->program->q, &it.spec, timeout, &id);
+    books_return(c->thread, rc);
+    put_tell(c, c->thread, &it, rc, id);
+}
+
+/* ---- Several ---- */
+
+/* Of job @i of @n, from what the whole call answers. */
+static int answer_of(int rc, size_t i, due_id id)
+{
+    if (rc < 0)
+        return i == 0 || rc != DUE_EEXIST ? rc : DUE_EAGAIN;
+    if (i < (size_t)rc)
+        return 0;
+    return i == (size_t)rc && !due_id_equal(id, (due_id){ { 0 } }) ? DUE_EEXIST : DUE_EAGAIN;
+}
+
+void client_put_batch(struct client *c)
+{
+    static struct put put[BOOKS_CALLERS][CLIENT_BATCH];
+    struct put *it = put[c->thread];
+    due_spec specs[CLIENT_BATCH];
+    due_id ids[CLIENT_BATCH] = { { { 0 } } };
+    size_t n = 1 + model_below(&c->random, CLIENT_BATCH);
+    int64_t timeout = room_timeout(c);
+
+    for (unsigned i = 0; i < n; i++) {
+        put_make(c, &it[i]);
+        int64_t at_ns = draw_time(c, &it[i].spec);
+        specs[i] = it[i].spec;
+        put_ask(client_lane(c, i), &it[i], at_ns);
+    }
+    books_call(c->thread, WAIT_ROOM, 0, timeout);
+    int rc = due_enqueue_batch(c->program->q, specs, n, timeout, ids);
+    books_return(c->thread, rc < 0 ? rc : 0);
+    for (unsigned i = 0; i < n; i++)
+        put_tell(c, client_lane(c, i), &it[i], answer_of(rc, i, ids[i]), ids[i]);
+}

@@ -1,0 +1,233 @@
+/* client_take.c - jobs are taken out, for good or on a lease, and answered for. */
+#include <inttypes.h>
+
+#include "books.h"
+#include "client.h"
+#include "history.h"
+#include "machine.h"
+
+/* ---- What was had ---- */
+
+/* The hand-over is told. */
+static struct book *had(struct client *c, unsigned thread, const char *verb, const due_job *job)
+{
+    char text[DUE_ID_TEXT];
+    uint64_t number = client_number(job);
+    int topic = client_topic(c->program, job->topic);
+
+    if (number == 0)
+        machine_fail("a job is handed out whose bytes make no sense");
+    struct book *b = books_meet(number, job->id);
+    books_handed(c->thread, b, topic);
+    if (job->lateness_ns < 0)
+        machine_fail("job %" PRIu64 ": negative lateness", number);
+    history_tell(thread, "%s! DUE_OK %" PRIu64 " %s %d %d %d", verb, number,
+                 due_id_format(job->id, text), job->priority, topic, 1);
+    return b;
+}
+
+static void missed(struct client *c, unsigned thread, const char *verb, int rc)
+{
+    history_tell(thread, "%s! %s", verb, due_error_name(rc));
+    c->stopped |= rc == DUE_ECLOSED;
+}
+
+/* Of which topics, at random: the bits, and the call's arguments. */
+static uint32_t draw_topics(struct client *c, int topics[PLAN_TOPICS], size_t *n)
+{
+    uint32_t bits = 0;
+
+    *n = 0;
+    if (!plan_has(c->program->plan, KIND_TOPICS) || model_below(&c->random, 2) == 0)
+        return BOOKS_ANY;
+    bits = 1 + (uint32_t)model_below(&c->random, (1u << PLAN_TOPICS) - 1);
+    for (unsigned i = 0; i < PLAN_TOPICS; i++)
+        if (bits >> i & 1)
+            topics[(*n)++] = c->program->topic[i];
+    return bits;
+}
+
+/* ---- For good ---- */
+
+static int dequeue(struct client *c, due_job *job, const int *topics, size_t n, int64_t timeout_ns)
+{
+    return n > 0 ? due_dequeue_from(c->program->q, topics, n, job, timeout_ns)
+                 : due_dequeue(c->program->q, job, timeout_ns);
+}
+
+bool client_take(struct client *c, int64_t timeout_ns)
+{
+    int topics[PLAN_TOPICS];
+    due_job job;
+    size_t n;
+    uint32_t bits = draw_topics(c, topics, &n);
+
+    history_ask(c->thread, "dequeue?");
+    books_call(c->thread, WAIT_JOB, bits, timeout_ns);
+    int rc = dequeue(c, &job, topics, n, timeout_ns);
+    books_return(c->thread, rc);
+    if (rc != 0) {
+        missed(c, c->thread, "dequeue", rc);
+        return false;
+    }
+    books_gone(had(c, c->thread, "dequeue", &job));
+    due_job_done(&job);
+    return true;
+}
+
+/* ---- On a lease ---- */
+
+static void ack(struct client *c, struct book *b, due_job *job)
+{
+    char id[DUE_ID_TEXT];
+
+    history_ask(c->thread, "ack? %s", due_id_format(job->id, id));
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    int rc = due_ack(job);
+    books_return(c->thread, rc);
+    if (rc == 0)
+        books_gone(b);
+    history_tell(c->thread, "ack! %s %s", id, due_error_name(rc));
+    due_job_done(job);
+}
+
+static void nack(struct client *c, struct book *b, due_job *job)
+{
+    int64_t delay = (int64_t)model_below(&c->random, (uint64_t)c->program->plan->lease_ns);
+    char id[DUE_ID_TEXT];
+
+    history_ask(c->thread, "nack? %s %" PRId64, due_id_format(job->id, id), delay);
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_name(c->thread, b);
+    int rc = due_nack(job, delay);
+    books_return(c->thread, rc);
+    if (rc == 0)
+        books_due_by(c->thread, due_now(c->program->q) + delay);
+    history_tell(c->thread, "nack! %s %s", id, due_error_name(rc));
+    due_job_done(job);
+}
+
+static void bury(struct client *c, struct book *b, due_job *job)
+{
+    char id[DUE_ID_TEXT];
+
+    history_ask(c->thread, "bury? %s", due_id_format(job->id, id));
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_name(c->thread, b);
+    int rc = due_bury(job, id);
+    books_return(c->thread, rc);
+    history_tell(c->thread, "bury! %s %s", id, due_error_name(rc));
+    due_job_done(job);
+}
+
+static int64_t draw_lease(struct client *c)
+{
+    return 1 + (int64_t)model_below(&c->random, (uint64_t)c->program->plan->lease_ns);
+}
+
+/* What becomes of a job that is had on a lease. */
+static void answer(struct client *c, struct book *b, due_job *job, bool acked)
+{
+    uint64_t fate = acked ? 0 : model_below(&c->random, 20);
+
+    if (fate == 1)
+        (void)due_extend(job, 2 * c->program->plan->lease_ns); /* never shorter: the ledger */
+    if (fate < 12)
+        ack(c, b, job);
+    else if (fate < 15)
+        nack(c, b, job);
+    else if (fate < 17 && plan_has(c->program->plan, KIND_BURY))
+        bury(c, b, job);
+    else
+        due_job_done(job); /* it comes back when the lease ends */
+}
+
+/* The ledger takes no lease for granted whose time the wall clock decides. */
+static int64_t told_lease(const struct client *c, int64_t lease_ns)
+{
+    return c->program->plan->machine.clock_step_max_ns > 0 ? 0 : lease_ns;
+}
+
+bool client_reserve(struct client *c, int64_t timeout_ns, bool acked)
+{
+    int topics[PLAN_TOPICS];
+    due_job job;
+    size_t n = 0;
+    int64_t lease = acked ? DUE_S(100000) : draw_lease(c);
+    uint32_t bits = acked ? BOOKS_ANY : draw_topics(c, topics, &n);
+
+    history_ask(c->thread, "reserve? %" PRId64, told_lease(c, lease));
+    books_call(c->thread, WAIT_JOB, bits, timeout_ns);
+    int rc = n > 0 ? due_reserve_from(c->program->q, topics, n, &job, lease, timeout_ns)
+                   : due_reserve(c->program->q, &job, lease, timeout_ns);
+    books_return(c->thread, rc);
+    if (rc != 0) {
+        missed(c, c->thread, "reserve", rc);
+        return false;
+    }
+    answer(c, had(c, c->thread, "reserve", &job), &job, acked);
+    return true;
+}
+
+void client_take_some(struct client *c)
+{
+    if (plan_has(c->program->plan, KIND_RESERVE) && model_below(&c->random, 3) != 0)
+        client_reserve(c, client_timeout(c), false);
+    else
+        client_take(c, client_timeout(c));
+}
+
+/* ---- Several ---- */
+
+static void take_batch(struct client *c, int64_t lease, int64_t timeout)
+{
+    const char *verb = lease > 0 ? "reserve" : "dequeue";
+    due_queue *q = c->program->q;
+    int topics[PLAN_TOPICS];
+    due_job jobs[CLIENT_BATCH];
+    struct book *books[CLIENT_BATCH];
+    size_t n;
+    size_t max = 1 + model_below(&c->random, CLIENT_BATCH);
+    uint32_t bits = draw_topics(c, topics, &n);
+
+    for (unsigned i = 0; i < max; i++)
+        history_ask(client_lane(c, i), "%s? %" PRId64, verb, told_lease(c, lease));
+    books_call(c->thread, WAIT_JOB, bits, timeout);
+    int rc = lease > 0 ? due_reserve_batch(q, n > 0 ? topics : NULL, n, jobs, max, lease, timeout)
+                       : due_dequeue_batch(q, n > 0 ? topics : NULL, n, jobs, max, timeout);
+    books_return(c->thread, rc < 0 ? rc : 0);
+    for (unsigned i = 0; i < max; i++) {
+        if ((int)i < rc)
+            books[i] = had(c, client_lane(c, i), verb, &jobs[i]);
+        else
+            missed(c, client_lane(c, i), verb, rc < 0 ? rc : DUE_EAGAIN);
+    }
+    for (int i = 0; i < rc; i++) {
+        if (lease > 0) {
+            answer(c, books[i], &jobs[i], false);
+            continue;
+        }
+        books_gone(books[i]);
+        due_job_done(&jobs[i]);
+    }
+}
+
+void client_take_batch(struct client *c)
+{
+    bool leased = plan_has(c->program->plan, KIND_RESERVE) && model_below(&c->random, 2) == 0;
+
+    take_batch(c, leased ? draw_lease(c) : 0, client_timeout(c));
+}
+
+/* ---- What nobody had ---- */
+
+void client_discarded(const due_job *job)
+{
+    char id[DUE_ID_TEXT];
+    uint64_t number = client_number(job);
+
+    if (number == 0)
+        machine_fail("a job is discarded whose bytes make no sense");
+    books_gone(books_meet(number, job->id));
+    history_tell(0, "discarded %s %" PRIu64, due_id_format(job->id, id), number);
+}

@@ -1,0 +1,285 @@
+/* machine_memory.c - the atomic operations of the library, each a step; and allocations.
+ *
+ * A relaxed or release store may stay in its fibre's buffer for a while, as x86 keeps it: the fibre
+ * itself sees it, others do not yet.  A sequentially consistent operation empties the buffer, and
+ * so does a sleep; else the oldest stores go at random.  Plain reads do not look into buffers, so
+ * nothing lingers while a queue is opened, which is alone then.  The explorer does more, and tries
+ * each moment (tests/explore/memory.c).
+ *
+ * What is freed is filled with bytes that make no sense, so that whoever goes on using it fails.
+ */
+#define _GNU_SOURCE
+#include <sys/mman.h>
+
+#include "machine.h"
+
+/* ---- Bytes ---- */
+
+static uint64_t bytes_read(const volatile void *p, unsigned size)
+{
+    switch (size) {
+    case 1:
+        return *(const volatile uint8_t *)p;
+    case 4:
+        return *(const volatile uint32_t *)p;
+    default:
+        return *(const volatile uint64_t *)p;
+    }
+}
+
+static void bytes_write(volatile void *p, unsigned size, uint64_t value)
+{
+    switch (size) {
+    case 1:
+        *(volatile uint8_t *)p = (uint8_t)value;
+        break;
+    case 4:
+        *(volatile uint32_t *)p = (uint32_t)value;
+        break;
+    default:
+        *(volatile uint64_t *)p = value;
+        break;
+    }
+}
+
+static uint64_t cut(uint64_t value, unsigned size)
+{
+    return size == 8 ? value : value & ((UINT64_C(1) << 8 * size) - 1);
+}
+
+/* ---- Buffers ---- */
+
+static void write_oldest(struct fiber *f, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        bytes_write(f->held[i].p, f->held[i].size, f->held[i].value);
+    f->held_count -= n;
+    machine.held -= n;
+    memmove(f->held, f->held + n, f->held_count * sizeof f->held[0]);
+}
+
+void memory_empty(void)
+{
+    if (machine.me != NULL && machine.me->held_count > 0)
+        write_oldest(machine.me, machine.me->held_count);
+}
+
+/* Some of somebody's reach memory. */
+static void write_some(void)
+{
+    struct fiber *f = &machine.fiber[machine_below(machine.fibers)];
+
+    if (f->held_count > 0)
+        write_oldest(f, 1 + (unsigned)machine_below(f->held_count));
+}
+
+/* ---- The operations ---- */
+
+uint64_t explore_load(const volatile void *p, unsigned size, const struct explore_site *at)
+{
+    (void)at;
+    machine_step();
+    if (machine.held > 0) {
+        const struct fiber *me = machine.me;
+
+        for (unsigned i = me != NULL ? me->held_count : 0; i-- > 0;)
+            if (me->held[i].p == p)
+                return me->held[i].value;
+        if (machine_chance(machine.o.linger_every))
+            write_some();
+    }
+    return bytes_read(p, size);
+}
+
+void explore_store(volatile void *p, unsigned size, uint64_t value, const struct explore_site *at)
+{
+    struct fiber *me = machine.me;
+
+    (void)at;
+    value = cut(value, size);
+    machine_step();
+    if (!machine.running || machine.prompt ||
+        (me->held_count == 0 && !machine_chance(machine.o.hold_every))) {
+        bytes_write(p, size, value);
+        return;
+    }
+    if (me->held_count == BUFFER_MAX)
+        write_oldest(me, 1);
+    me->held[me->held_count++] = (struct held){ p, size, value };
+    machine.held++;
+}
+
+static uint64_t changed(enum explore_op op, uint64_t old, uint64_t value)
+{
+    switch (op) {
+    case EXPLORE_ADD:
+    case EXPLORE_ADD_RELAXED:
+        return old + value;
+    case EXPLORE_SUB:
+        return old - value;
+    case EXPLORE_OR:
+        return old | value;
+    case EXPLORE_AND:
+        return old & value;
+    default:
+        return value;
+    }
+}
+
+uint64_t explore_change(volatile void *p, unsigned size, enum explore_op op, uint64_t value,
+                        const struct explore_site *at)
+{
+    (void)at;
+    machine_step();
+    if (machine.held > 0 && op != EXPLORE_ADD_RELAXED)
+        memory_empty();
+    uint64_t old = bytes_read(p, size);
+
+    bytes_write(p, size, cut(changed(op, old, cut(value, size)), size));
+    return old;
+}
+
+bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t value,
+                  const struct explore_site *at)
+{
+    (void)at;
+    machine_step();
+    if (machine.held > 0)
+        memory_empty();
+    uint64_t found = bytes_read(p, size);
+    bool same = found == cut(*expected, size);
+
+    if (same)
+        bytes_write(p, size, cut(value, size));
+    *expected = found;
+    return same;
+}
+
+/* ---- Allocations: powers of two, each kind with a list of what is free ---- */
+
+#define ARENA_BYTES (1u << 29)
+#define KINDS       26u /* from 64 bytes on */
+#define POISON      512u
+#define ALIVE       UINT32_C(0x600dda7a)
+#define DEAD        UINT32_C(0xdeadda7a)
+
+/* In front of each block; a cache line, for the sake of alignment. */
+struct head {
+    uint32_t state;
+    uint32_t kind;
+    unsigned process;
+    size_t size;
+    struct head *next; /* of those that are free */
+    char apart[64 - 32];
+};
+
+static unsigned char *arena;
+static size_t used;
+static struct head *free_list[KINDS];
+static uint64_t live[PROCESSES_MAX];
+
+void memory_begin(void)
+{
+    if (arena == NULL)
+        arena = mmap(NULL, ARENA_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (arena == MAP_FAILED) {
+        perror("simulate: arena");
+        exit(2);
+    }
+    used = 0;
+    memset(free_list, 0, sizeof free_list);
+    memset(live, 0, sizeof live);
+}
+
+static void *block_new(size_t size)
+{
+    uint32_t kind = 0;
+
+    while (((size_t)64 << kind) < size)
+        kind++;
+    struct head *h = kind < KINDS ? free_list[kind] : NULL;
+    if (h != NULL) {
+        free_list[kind] = h->next;
+    } else {
+        size_t whole = sizeof *h + ((size_t)64 << kind);
+
+        if (kind >= KINDS || whole > ARENA_BYTES - used) {
+            fprintf(stderr, "simulate: the arena is used up\n");
+            exit(2);
+        }
+        h = (struct head *)(void *)(arena + used);
+        used += whole;
+    }
+    *h = (struct head){ .state = ALIVE, .kind = kind, .size = size };
+    h->process = machine.me != NULL ? machine.me->process : machine.process;
+    return h + 1;
+}
+
+static void block_free(void *memory, uint64_t *freed)
+{
+    struct head *h = (struct head *)memory - 1;
+
+    if (h->state != ALIVE)
+        machine_fail("freed twice, or never allocated: %zu bytes", h->size);
+    *freed = h->size;
+    memset(memory, 0xdb, h->size < POISON ? h->size : POISON);
+    h->state = DEAD;
+    h->next = free_list[h->kind];
+    free_list[h->kind] = h;
+}
+
+void *memory_new(size_t size)
+{
+    void *memory = block_new(size);
+
+    memset(memory, 0, size);
+    return memory;
+}
+
+void memory_free(void *memory)
+{
+    uint64_t freed;
+
+    if (memory != NULL)
+        block_free(memory, &freed);
+}
+
+size_t memory_size(const void *memory)
+{
+    return ((const struct head *)memory - 1)->size;
+}
+
+void memory_forget_process(unsigned process)
+{
+    live[process] = 0;
+}
+
+uint64_t memory_live(unsigned process)
+{
+    return live[process];
+}
+
+static void *hook_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    if (machine.running && machine_chance(machine.o.no_memory_every))
+        return NULL;
+    void *memory = block_new(size);
+    memset(memory, 0xa5, size < POISON ? size : POISON);
+    live[((struct head *)memory - 1)->process]++;
+    return memory;
+}
+
+static void hook_free(void *ctx, void *memory, size_t size)
+{
+    uint64_t freed;
+
+    (void)ctx;
+    block_free(memory, &freed);
+    live[((struct head *)memory - 1)->process]--;
+    if (freed != size)
+        machine_fail("%llu bytes are freed as %zu", (unsigned long long)freed, size);
+}
+
+const due_allocator machine_allocator = { .alloc = hook_alloc, .free = hook_free };

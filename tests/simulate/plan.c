@@ -1,0 +1,137 @@
+/* plan.c - what one seed draws. */
+#include "plan.h"
+
+#include <string.h>
+
+const char *const plan_names[KINDS] = {
+#define PLAN_NAME(kind, name, every, about) [KIND_##kind] = (name),
+    PLAN_KINDS(PLAN_NAME)
+#undef PLAN_NAME
+};
+
+static const unsigned every[KINDS] = {
+#define PLAN_EVERY(kind, name, one_in, about) [KIND_##kind] = (one_in),
+    PLAN_KINDS(PLAN_EVERY)
+#undef PLAN_EVERY
+};
+
+bool plan_has(const struct plan *p, enum plan_kind kind)
+{
+    return (p->on >> kind & 1) != 0;
+}
+
+bool plan_kind_by_name(const char *name, enum plan_kind *kind)
+{
+    for (unsigned k = 0; k < KINDS; k++) {
+        *kind = (enum plan_kind)k;
+        if (strcmp(plan_names[k], name) == 0)
+            return true;
+    }
+    return false;
+}
+
+uint64_t plan_stream(const struct plan *p, unsigned life, unsigned thread, unsigned verb)
+{
+    uint64_t state = p->seed * 1000003 + life;
+
+    state = model_random(&state) + thread;
+    state = model_random(&state) + verb;
+    return model_random(&state);
+}
+
+static uint64_t pick(uint64_t *random, const uint64_t *of, size_t n)
+{
+    return of[model_below(random, n)];
+}
+
+#define PICK(random, ...)                             \
+    pick((random), (const uint64_t[]){ __VA_ARGS__ }, \
+         sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t))
+
+static uint32_t rate(const struct plan *p, enum plan_kind kind, uint64_t drawn)
+{
+    return plan_has(p, kind) ? (uint32_t)drawn : 0;
+}
+
+static void draw_machine(struct plan *p, uint64_t *random)
+{
+    struct machine_options *m = &p->machine;
+
+    m->steps_max = 3000000;
+    m->switch_every = (uint32_t)PICK(random, 2, 5, 10, 30, 100, 1000);
+    m->by_rank = plan_has(p, KIND_RANKS);
+    m->jump_every = rate(p, KIND_JUMPS, PICK(random, 10, 100, 1000));
+    m->jump_max_ns = (int64_t)PICK(random, 1, 1000, 1000000, 100000000);
+    m->drift_every = rate(p, KIND_DRIFT, PICK(random, 1, 3, 20));
+    m->spurious_every = rate(p, KIND_SPURIOUS, PICK(random, 3, 20, 100));
+    m->interrupt_every = rate(p, KIND_INTERRUPTS, PICK(random, 2, 10));
+    m->hold_every = rate(p, KIND_BUFFERS, PICK(random, 2, 5, 30));
+    m->linger_every = (uint32_t)PICK(random, 3, 20, 200);
+    m->no_memory_every = rate(p, KIND_MEMORY, PICK(random, 3, 10, 50));
+    m->no_thread_every = rate(p, KIND_SYSTEM, 4);
+    m->no_descriptor_every = rate(p, KIND_SYSTEM, 4);
+    m->clock_step_every = rate(p, KIND_STEPS, PICK(random, 20, 300));
+    m->clock_step_max_ns = (int64_t)PICK(random, 1, 1000000, 10000000000);
+    if (p->clock != DUE_CLOCK_REALTIME || m->clock_step_every == 0)
+        m->clock_step_every = 0, m->clock_step_max_ns = 0;
+}
+
+/* Kinds that do not go together: with a paused topic a queue does not drain. */
+static void exclude(struct plan *p)
+{
+    if (plan_has(p, KIND_DRAIN) && !plan_has(p, KIND_DISCARD))
+        p->on &= ~(UINT64_C(1) << KIND_PAUSES);
+}
+
+static void draw_queue(struct plan *p, uint64_t *random)
+{
+    static const int64_t horizons[] = { DUE_NS(0),   DUE_NS(50), DUE_US(30),  DUE_MS(2),
+                                        DUE_MS(300), DUE_S(10),  DUE_S(36000) };
+    size_t n = model_below(random, sizeof horizons / sizeof horizons[0]);
+
+    p->clock = plan_has(p, KIND_REALTIME)   ? DUE_CLOCK_REALTIME
+               : plan_has(p, KIND_BOOTTIME) ? DUE_CLOCK_BOOTTIME
+                                            : DUE_CLOCK_MONOTONIC;
+    if (plan_has(p, KIND_MANUAL))
+        p->clock = DUE_CLOCK_MONOTONIC;
+    p->proxies = plan_has(p, KIND_ALWAYS)  ? DUE_PROXIES_ALWAYS
+                 : plan_has(p, KIND_NEVER) ? DUE_PROXIES_NEVER
+                                           : DUE_PROXIES_ADAPTIVE;
+    p->order = plan_has(p, KIND_PRIORITIES) && model_below(random, 2) == 0 ? DUE_BY_PRIORITY
+                                                                           : DUE_BY_DEADLINE;
+    p->horizon_ns = horizons[n];
+    p->grain_ns = 1 + (model_below(random, 2) == 0 ? p->horizon_ns / 4 : 0);
+    p->lease_ns = 1 + p->horizon_ns / (int64_t)PICK(random, 1, 2, 10) + DUE_US(1);
+    p->open_ns = (int64_t)model_below(random, (uint64_t)p->horizon_ns * 4 + 1000);
+    p->capacity = 1 + (size_t)PICK(random, 0, 1, 2, 7, 30);
+    if (!plan_has(p, KIND_CAPACITY))
+        p->capacity = 0;
+    p->takes = 2 + (unsigned)model_below(random, 5);
+    p->close = plan_has(p, KIND_DISCARD) ? CLOSE_DISCARD
+               : plan_has(p, KIND_DRAIN) ? CLOSE_DRAIN
+                                         : CLOSE_QUIET;
+}
+
+void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
+{
+    uint64_t random = seed ^ UINT64_C(0x5851f42d4c957f2d);
+
+    memset(p, 0, sizeof *p);
+    p->seed = seed;
+    for (unsigned k = 0; k < KINDS; k++)
+        if (model_below(&random, every[k]) == 0)
+            p->on |= UINT64_C(1) << k;
+    p->on &= ~w->without;
+    exclude(p);
+    p->threads = 1 + (unsigned)model_below(&random, PLAN_THREADS_MAX);
+    p->verbs = (unsigned)PICK(&random, 5, 20, 60, PLAN_VERBS_MAX);
+    draw_queue(p, &random);
+    draw_machine(p, &random);
+    p->machine.seed = model_random(&random) + w->schedule;
+    if (w->threads != 0 && w->threads < p->threads)
+        p->threads = w->threads;
+    if (w->verbs != 0 && w->verbs < p->verbs)
+        p->verbs = w->verbs;
+    p->machine.plant = w->plant;
+    p->skip = w->skip;
+}

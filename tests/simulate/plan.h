@@ -1,0 +1,96 @@
+/* plan.h - what one seed draws: which queue, which verbs, which faults, and how often.
+ *
+ * Of each kind of verb or fault a seed first draws whether it is there at all: a run with few kinds
+ * goes deeper into these, and rare ones meet (swarm testing).  What is drawn does not depend on
+ * what is left out by hand, so a failing seed can be made shorter by leaving out more and more.
+ */
+#ifndef SIMULATE_PLAN_H
+#define SIMULATE_PLAN_H
+
+#include "machine.h"
+
+/* Name, one in so many seeds has it, what it is. */
+#define PLAN_KINDS(X)                                                  \
+    X(RESERVE, "reserve", 1, "jobs are taken on leases, and answered") \
+    X(CANCEL, "cancel", 2, "")                                         \
+    X(MOVE, "move", 2, "reschedule and promote")                       \
+    X(UPDATE, "update", 3, "other bytes")                              \
+    X(KEYS, "keys", 3, "unique keys: refuse and replace")              \
+    X(BURY, "bury", 3, "dead jobs, and kicks")                         \
+    X(TOPICS, "topics", 2, "several topics")                           \
+    X(PRIORITIES, "priorities", 2, "")                                 \
+    X(BATCHES, "batches", 3, "calls of several jobs")                  \
+    X(CAPACITY, "capacity", 4, "few jobs fit in")                      \
+    X(PAUSES, "pauses", 5, "topics are paused and resumed")            \
+    X(CLEARS, "clears", 6, "all of a topic is cancelled")              \
+    X(LOOKS, "looks", 3, "stats, peek, list, poll, trim")              \
+    X(WAITS, "waits", 2, "calls that wait longer than a moment")       \
+    X(DISCARD, "discard", 3, "closed while calls are under way")       \
+    X(DRAIN, "drain", 5, "closed when all has been delivered")         \
+    X(ALWAYS, "always", 4, "everything goes through proxies")          \
+    X(NEVER, "never", 4, "no proxies")                                 \
+    X(REALTIME, "realtime", 3, "the wall clock")                       \
+    X(STEPS, "steps", 2, "which is set")                               \
+    X(BOOTTIME, "boottime", 4, "")                                     \
+    X(MANUAL, "manual", 5, "a clock turned by hand")                   \
+    X(JUMPS, "jumps", 2, "time passes although somebody could go on")  \
+    X(DRIFT, "drift", 2, "time passes while a clock is looked at")     \
+    X(SPURIOUS, "spurious", 3, "sleeps end for no reason")             \
+    X(INTERRUPTS, "interrupts", 3, "polls end with EINTR")             \
+    X(BUFFERS, "buffers", 2, "stores reach memory late")               \
+    X(RANKS, "ranks", 2, "the highest thread runs, not any")           \
+    X(MEMORY, "memory", 4, "allocations fail")                         \
+    X(SYSTEM, "system", 5, "threads and descriptors are refused")
+
+enum plan_kind {
+#define PLAN_ENUM(kind, name, every, about) KIND_##kind,
+    PLAN_KINDS(PLAN_ENUM)
+#undef PLAN_ENUM
+        KINDS
+};
+
+/* Left out by hand. */
+struct plan_wishes {
+    uint64_t without;          /* a bit for each kind */
+    unsigned threads;          /* no more; 0: as many as drawn */
+    unsigned verbs;            /* likewise, of each thread */
+    uint64_t schedule;         /* 0: the seed's own */
+    const unsigned char *skip; /* of verb n of thread t: skip[t * PLAN_VERBS_MAX + n]; or NULL */
+    enum machine_plant plant;
+};
+
+#define PLAN_THREADS_MAX 6u
+#define PLAN_VERBS_MAX   200u
+#define PLAN_TOPICS      3u
+#define PLAN_KEYS        8u
+
+enum plan_close { CLOSE_QUIET, CLOSE_DISCARD, CLOSE_DRAIN };
+
+struct plan {
+    uint64_t seed;
+    uint64_t on; /* a bit for each kind */
+    unsigned threads;
+    unsigned verbs;
+    const unsigned char *skip;
+    struct machine_options machine;
+    enum due_clock_kind clock;
+    enum due_proxies proxies;
+    enum due_order order;
+    enum plan_close close;
+    size_t capacity;
+    int64_t horizon_ns; /* deadlines lie no farther ahead */
+    int64_t grain_ns;   /* and are multiples of this: many are equal */
+    int64_t lease_ns;
+    int64_t open_ns; /* closed after that, unless it is closed when all have ended */
+    unsigned takes;  /* of ten verbs */
+};
+
+extern const char *const plan_names[KINDS];
+
+void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w);
+bool plan_has(const struct plan *p, enum plan_kind kind);
+bool plan_kind_by_name(const char *name, enum plan_kind *kind);
+/* A stream of its own for each verb, so that one that is left out changes no other. */
+uint64_t plan_stream(const struct plan *p, unsigned life, unsigned thread, unsigned verb);
+
+#endif
