@@ -125,11 +125,13 @@ static void count_jobs(struct due_queue *q, struct due_stats *s)
     s->acked = all.acked;
     s->kept = all.kept;
     s->lent = lent > all.done ? lent - all.done : 0;
-    s->ready = ready_count(q, &all);
     s->leased = all.leased > over ? all.leased - over : 0;
     if (s->leased > held(&all)) /* who has given one back has not counted that yet */
         s->leased = held(&all);
     s->waiting = held(&all) - s->leased;
+    s->ready = ready_count(q, &all);
+    if (s->ready > s->waiting) /* nor who has one whose lease is over already, that it left */
+        s->ready = s->waiting;
 }
 
 int due_stats(due_queue *q, struct due_stats *stats)
