@@ -289,7 +289,8 @@ static int step_connecting(struct due__link *l, int64_t until_ns)
     }
     due__targets_free(&l->targets);
     l->state = DUE__LINK_GREETING;
-    l->trouble = "no answer yet";
+    if (!l->owes) /* else it is known better what is wrong */
+        l->trouble = "no answer yet";
     return 0;
 }
 

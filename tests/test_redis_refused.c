@@ -1,6 +1,8 @@
 /* A server that answers and refuses to write: it is told as what it is, and not flooded. */
 #include "redis_store_lab.h"
 
+#include <sys/stat.h>
+
 static struct {
     unsigned gone;
     unsigned back;
@@ -62,6 +64,7 @@ static void not_flooded(const char *const *refuse, const char *const *accept, co
     while (rc == DUE_EAGAIN || rc == DUE_EINDOUBT)
         rc = store->verbs->commit(store, &large, 1, 1, soon(LONG_NS));
     cr_expect_eq(rc, 0);
+    cr_expect_eq(commit_one(store, put(2, 5000), 2), 0);
     cr_expect_eq(said.gone, 1u);
     cr_expect_eq(said.back, 1u);
     free(payload);
@@ -81,6 +84,118 @@ REDIS_TEST(redis_refused, a_server_that_lacks_replicas_is_not_flooded)
                 "replicas");
 }
 
+/* A snapshot cannot take the place of a directory, and a server that could not save one refuses to
+ * write. */
+static void break_its_disk(char dir[128])
+{
+    snprintf(dir, 128, "%s/dump.rdb", server.dir);
+    cr_assert_eq(mkdir(dir, 0700), 0);
+    ASK("CONFIG", "SET", "save", "3600 1");
+    ASK("BGSAVE");
+    while (strstr(ASK("INFO", "persistence"), "rdb_last_bgsave_status:err") == NULL)
+        usleep(2000);
+}
+
+static void remove_dir(const char *dir)
+{
+    cr_expect_eq(rmdir(dir), 0);
+}
+
+REDIS_TEST(redis_refused, a_server_whose_disk_fails_is_not_flooded)
+{
+    char dir[128];
+
+    break_its_disk(dir);
+    ASK("CONFIG", "SET", "save", "");
+    not_flooded((const char *const[]){ "CONFIG", "SET", "save", "3600 1", NULL },
+                (const char *const[]){ "CONFIG", "SET", "save", "", NULL }, "MISCONF");
+    remove_dir(dir);
+}
+
+/* Connected anew, and not answered yet: that it refused to write is what counts. */
+REDIS_TEST(redis_refused, what_was_refused_stays_the_reason_until_there_is_another)
+{
+    due_store *store = opened_and_heard();
+    due_change job = put(1, 5000);
+    char dir[128];
+
+    break_its_disk(dir);
+    cr_expect_neq(store->verbs->commit(store, &job, 1, 1, soon(DUE_MS(20))), 0);
+    redis_server_freeze(&server);
+    cr_expect_neq(store->verbs->commit(store, &job, 1, 1, soon(DUE_MS(200))), 0);
+    const char *trouble = due__link_trouble(((struct due__redis *)store)->link);
+    cr_expect_not_null(strstr(trouble, "MISCONF"), "%s", trouble);
+    redis_server_thaw(&server);
+    remove_dir(dir);
+    finish(store);
+}
+
+/* Job @number is refused three times, which is told once. */
+static void refused_and_told(due_store *store, uint64_t number, const char *reason)
+{
+    memset(&said, 0, sizeof said);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(commit_one(store, put(number, 5000), number), DUE_EACCES);
+    cr_expect_eq(said.gone, 1u);
+    cr_expect_not_null(strstr(said.reason, reason), "%s", said.reason);
+    cr_expect_eq(said.back, 0u);
+}
+
+static void accepted_and_told(due_store *store, uint64_t number)
+{
+    int rc = commit_one(store, put(number, 5000), number);
+
+    while (rc == DUE_EAGAIN || rc == DUE_EINDOUBT)
+        rc = commit_one(store, put(number, 5000), number);
+    cr_expect_eq(rc, 0, "%s", due_error_name(rc));
+    cr_expect_eq(commit_one(store, put(number + 1, 5000), number + 1), 0);
+    cr_expect_eq(said.gone, 1u);
+    cr_expect_eq(said.back, 1u);
+}
+
+REDIS_TEST(redis_refused, a_command_that_is_forbidden_meanwhile_is_told_once)
+{
+    due_store *store = opened_and_heard();
+
+    cr_assert_eq(commit_one(store, put(1, 5000), 1), 0);
+    ASK("ACL", "SETUSER", "default", "-hset");
+    refused_and_told(store, 2, "refuses the user the command hset");
+    ASK("ACL", "SETUSER", "default", "+hset");
+    accepted_and_told(store, 2);
+    finish(store);
+}
+
+static void serve_and_save(void)
+{
+    serve((const char *const[]){ "--save", "3600 1", NULL });
+}
+
+/* Started once more, with what it has saved. */
+static void restart_with(const char *option, const char *name, const char *other)
+{
+    const char *const words[] = { option, name, other };
+
+    redis_server_halt(&server);
+    server.n_options = 2;
+    for (size_t i = 0; i < 3 && option != NULL; i++)
+        snprintf(server.options[server.n_options++], sizeof server.options[0], "%s", words[i]);
+    cr_assert_eq(redis_server_run(&server), 0);
+}
+
+Test(redis_refused, a_command_that_is_renamed_meanwhile_is_told_once, .init = serve_and_save,
+     .fini = stop, .timeout = 60)
+{
+    due_store *store = opened_and_heard();
+
+    cr_assert_eq(commit_one(store, put(1, 5000), 1), 0);
+    restart_with("--rename-command", "HSET", "SECRET");
+    store->verbs->ready(store, soon(LONG_NS)); /* connected anew */
+    refused_and_told(store, 2, "does not know the command HSET");
+    restart_with(NULL, NULL, NULL);
+    accepted_and_told(store, 2);
+    finish(store);
+}
+
 /* ---- At open --------------------------------------------------------------------------------- */
 
 static void opening_says(const char *url, int rc, const char *text, const char *hint)
@@ -97,6 +212,15 @@ REDIS_TEST(redis_refused, opening_says_that_it_is_a_replica)
 {
     ASK("REPLICAOF", "127.0.0.1", "1");
     opening_says(NULL, DUE_ESTORE, "read-only", "primary");
+}
+
+REDIS_TEST(redis_refused, opening_says_that_its_disk_fails)
+{
+    char dir[128];
+
+    break_its_disk(dir);
+    opening_says(NULL, DUE_ESTORE, "MISCONF", "disk");
+    remove_dir(dir);
 }
 
 REDIS_TEST(redis_refused, opening_names_the_command_that_the_user_must_not_say)
