@@ -320,7 +320,16 @@ static const struct trial {
 };
 
 /* What came of a trial. */
-enum outcome { DONE, DENIED, UNKNOWN, READS_ONLY, NO_DISK, NO_ANSWER };
+enum outcome { DONE, DENIED, UNKNOWN, READS_ONLY, NO_DISK, FULL, ELSEWHERE, LATER, NO_ANSWER };
+
+/* What it says of writes, if any trial came to that. */
+static const char *const refusals[NO_ANSWER] = {
+    [READS_ONLY] = "refused, it is read-only (READONLY): name its primary",
+    [NO_DISK] = "refused, its disk is full or fails (MISCONF): make room, see its log",
+    [FULL] = "refused, its memory is full (OOM): raise maxmemory",
+    [ELSEWHERE] = "refused, the keys are another server's of its cluster: name that one",
+    [LATER] = "refused, it is loading, busy, or short of replicas: wait, and look again",
+};
 
 static enum outcome outcome_of(const redisReply *answer)
 {
@@ -331,6 +340,12 @@ static enum outcome outcome_of(const redisReply *answer)
         return READS_ONLY;
     case DUE__REPLY_DISK:
         return NO_DISK;
+    case DUE__REPLY_FULL:
+        return FULL;
+    case DUE__REPLY_ELSEWHERE:
+        return ELSEWHERE;
+    case DUE__REPLY_AGAIN:
+        return LATER;
     default:
         return due__reply_is_unknown(answer) ? UNKNOWN : DENIED;
     }
@@ -382,6 +397,8 @@ static bool look_at_permissions(struct doctor *d)
 
         if (outcome == NO_ANSWER)
             return false;
+        if (outcome == DENIED && came[READS_ONLY] && strcmp(trials[i].words[0], "WAIT") == 0)
+            continue; /* a replica cannot */
         came[outcome] = true;
         if (outcome == UNKNOWN)
             add_name(unknown, sizeof unknown, trials[i].words[0]);
@@ -390,10 +407,9 @@ static bool look_at_permissions(struct doctor *d)
         else if (outcome == DENIED)
             add_name(wanted, sizeof wanted, trials[i].words[0]);
     }
-    if (came[READS_ONLY])
-        change(d, "writes", "refused, it is read-only (READONLY): name its primary");
-    if (came[NO_DISK])
-        change(d, "writes", "refused, its disk is full or fails (MISCONF): make room, see its log");
+    for (size_t i = 0; i < NO_ANSWER; i++)
+        if (came[i] && refusals[i] != NULL)
+            change(d, "writes", "%s", refusals[i]);
     if (unknown[0] != '\0')
         change(d, "commands", "not known to it, renamed or disabled:%s", unknown);
     if (needed[0] != '\0')
