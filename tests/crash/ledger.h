@@ -62,6 +62,8 @@ void ledger_line(struct ledger *l, const char *line);
 void ledger_death(struct ledger *l, int64_t time_ns);
 /* Server and client were killed, and the level does not promise to keep what was confirmed. */
 void ledger_risk(struct ledger *l);
+/* Half a batch of a worker that is gone has landed: jobs may have lost their keys by it. */
+void ledger_half(struct ledger *l);
 /* Everything has been taken out, the dead too: what has not come is not there. */
 void ledger_balance(struct ledger *l);
 /* The server makes way for an empty one: none of the jobs can be met again. */

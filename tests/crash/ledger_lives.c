@@ -67,6 +67,17 @@ void ledger_risk(struct ledger *l)
     }
 }
 
+void ledger_half(struct ledger *l)
+{
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        if (j->has_key == SURE)
+            j->has_key = MAYBE;
+        j->usurped = 0;
+    }
+}
+
 /* A dequeue that a kill cut short may have had it.  The first that may, since what may have had the
  * job that was seen last may have had the others too. */
 static bool excuse(struct ledger *l, const struct job *j)

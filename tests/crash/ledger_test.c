@@ -8,6 +8,7 @@
 /* What is not as usual in a script: */
 #define ASYNC 1 /* the first life is */
 #define RISK  2 /* the server dies with it, at a level that may lose what was confirmed */
+#define HALF  4 /* half a batch of it lands with the next start of the server */
 
 struct script {
     const char *name;
@@ -373,6 +374,11 @@ static const struct script scripts[] = {
       FIND("DUE_ENOENT -") OUT_1("2000"),
       0,
       { .told = 1, .handed = 1, .keys = 1 } },
+    { "had after the restart, and found free by half a batch",
+      KEYED("1", "5"),
+      FIND("DUE_ENOENT -") OUT_1("2000"),
+      HALF,
+      { .told = 1, .handed = 1 } },
     { "found after the restart",
       KEYED("1", "5"),
       FIND("DUE_OK id1") OUT_1("2000"),
@@ -524,6 +530,8 @@ int main(void)
         ledger_death(l, 1000);
         if (s->how & RISK)
             ledger_risk(l);
+        if (s->how & HALF)
+            ledger_half(l);
         ledger_life(l, false, true);
         read_lines(l, s->second);
         ledger_death(l, 9000);

@@ -128,11 +128,15 @@ static void strike(struct run *r, enum victim victim)
     fault_proxy_plan(r->proxy, NULL, 0);
     if (victim != SERVER)
         fault_proxy_cut(r->proxy);
+    r->half &= !r->rewritten;
     if (victim == CLIENT)
         return;
     loaded &= r->loaded;
     run_listen(r, crew_below(&r->random, 3) > 0 || r->pid == 0 ? 0 : DUE_MS(30));
     run_restart(r);
+    if (r->half)
+        ledger_half(r->ledger);
+    r->half = victim == BOTH && run_was_torn(r);
     if ((victim == BOTH || !loaded) && strcmp(r->level, "always") != 0)
         ledger_risk(r->ledger);
 }

@@ -50,6 +50,7 @@ struct run {
     bool quiet;
     bool rewriting; /* it puts all jobs again */
     bool rewritten; /* and has done so */
+    bool half;      /* the log ends in half a batch of a worker that is gone */
     uint64_t held;
     FILE *trace;           /* NULL, or where all lines go */
     char opened[RUN_LINE]; /* what it said of its opening */
