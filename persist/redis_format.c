@@ -224,6 +224,24 @@ static void put_dead(struct due__redis *s, size_t count, due__redis_choice *chos
     }
 }
 
+/* The keys of what is @chosen, as kept so long; those that are not to be, as over. */
+static void put_kept(struct due__redis *s, size_t count, due__redis_choice *chosen,
+                     const due_change *changes, size_t n, uint64_t number)
+{
+    if (count == 0)
+        return;
+    due__redis_word(s, s->keys.kept, 2 * count, "ZADD");
+    s->statuses++;
+    for (size_t i = 0; i < n; i++) {
+        const due_change *c = &changes[i];
+
+        if (!chosen(s, c, number))
+            continue;
+        due__link_number(s->link, due__change_keeps_key(c) ? due__redis_score(c->key_kept_ns) : 0);
+        due__link_bytes(s->link, c->record.key, c->record.key_len);
+    }
+}
+
 /* ---- While we are unsure ---- */
 
 static bool stands_elsewhere(const struct due__redis *s, const due_change *c, uint64_t number)
@@ -269,7 +287,8 @@ static void put_chain(struct due__redis *s, const struct due__redis_topic *t, si
 
 /* A server logs only what changes something.  What it may have otherwise after its next start has
  * to be in the log all the same: so what enters a zset leaves it before, what is not to stand in
- * one enters and leaves it, and what is to have no entry gets one first. */
+ * one enters and leaves it, and what is to have no entry gets one first; what is dropped only when
+ * its record is gone, or half of this batch would make another job of it. */
 static void put_anew(struct due__redis *s, const due_change *changes, size_t n,
                      const struct counts *k)
 {
@@ -285,6 +304,7 @@ static void put_anew(struct due__redis *s, const due_change *changes, size_t n,
     put_chosen(s, "ZREM", s->keys.dead, elsewhere, stands_elsewhere, true, changes, n, number);
     put_chosen(s, "ZREM", s->keys.dead, k->to_dead, enters_dead, true, changes, n, number);
     put_chosen(s, "ZREM", s->keys.kept, k->keeps, keeps_key, false, changes, n, number);
+    put_kept(s, k->unkeeps, due__choose_unkeeps, changes, n, number);
     put_entries(s, k->stale, due__change_is_stale, changes, n, number);
 }
 
@@ -317,13 +337,17 @@ static void put_removals(struct due__redis *s, const due_change *changes, size_t
     uint64_t number = k->number;
 
     put_chosen(s, "HDEL", s->keys.jobs, k->drops, due__choose_drops, true, changes, n, number);
+    if (s->unsure)
+        put_entries(s, k->drops, due__choose_drops, changes, n, number);
     put_chosen(s, "HDEL", s->keys.again, entries, due__choose_entries, true, changes, n, number);
 }
 
-/* Behind what frees them: a batch may free a key and then take it. */
+/* Behind what frees them: a batch may free a key and then take it.  What is kept stands in `kx`
+ * first: there it is found if half a batch has left it, and in `k` it would not be. */
 static void put_keys(struct due__redis *s, const due_change *changes, size_t n,
                      const struct counts *k)
 {
+    put_kept(s, k->keeps, keeps_key, changes, n, k->number);
     if (k->takes > 0) {
         due__redis_word(s, s->keys.unique, 2 * k->takes, "HSET");
         s->statuses++;
@@ -332,16 +356,6 @@ static void put_keys(struct due__redis *s, const due_change *changes, size_t n,
         if (due__change_takes_key(&changes[i])) {
             due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
             put_id(s, &changes[i]);
-        }
-    }
-    if (k->keeps == 0)
-        return;
-    due__redis_word(s, s->keys.kept, 2 * k->keeps, "ZADD");
-    s->statuses++;
-    for (size_t i = 0; i < n; i++) {
-        if (due__change_keeps_key(&changes[i])) {
-            due__link_number(s->link, due__redis_score(changes[i].key_kept_ns));
-            due__link_bytes(s->link, changes[i].record.key, changes[i].record.key_len);
         }
     }
 }

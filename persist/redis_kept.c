@@ -87,14 +87,19 @@ static redisReply *read_ids(struct due__redis *s, const redisReply *pairs, int64
     return ids;
 }
 
-/* One of the page.  A key whose id is not there, or makes no sense, is passed over. */
+/* One of the page.  A key whose id is not there was freed, or never taken, and half a batch has
+ * left it here: it is over, so that the queue has it removed.  One whose id makes no sense is
+ * passed over. */
 static int show_key(const redisReply *key, const redisReply *score, const redisReply *of,
                     due_store_visit_key *visit, void *ctx)
 {
     due_id id = { { 0 } };
 
-    if (!due__redis_is_text(of) || of->len != DUE_STORE_ID_BYTES || key->len == 0 ||
-        key->len > DUE_KEY_MAX)
+    if (key->len == 0 || key->len > DUE_KEY_MAX)
+        return 0;
+    if (of->type == REDIS_REPLY_NIL)
+        return visit(ctx, key->str, (size_t)key->len, id, 0);
+    if (!due__redis_is_text(of) || of->len != DUE_STORE_ID_BYTES)
         return 0;
     memcpy(id.byte, of->str, DUE_STORE_ID_BYTES);
     return visit(ctx, key->str, (size_t)key->len, id, time_of(score));

@@ -51,6 +51,8 @@ static int note_key(void *ctx, const void *key, size_t len, due_id id, int64_t u
 {
     struct state *s = ctx;
 
+    if (until_ns == 0) /* it is over, and to be removed */
+        return 0;
     cr_assert_lt(s->n, LINES);
     snprintf(s->line[s->n++], LINE, "kept %.*s for %d until %lld", (int)len, (const char *)key,
              (int)sequence_of(id), (long long)until_ns);
@@ -347,5 +349,108 @@ TORN_TEST(redis_torn, half_a_batch_leaves_no_job_that_is_half)
         finish(store);
         redis_server_kill(&server);
     }
+    free(log.bytes);
+}
+
+/* ---- What goes before all is written again --------------------------------------------------- */
+
+/* How many entries are no job's, and how many keys are neither a job's nor kept. */
+#define LEFT_OVER                                                                            \
+    "local left, base = { 0, 0 }, KEYS[1] "                                                  \
+    "local function has(key, id) return redis.call('HEXISTS', base .. key, id) == 1 end "    \
+    "for _, id in ipairs(redis.call('HKEYS', base .. 'a')) do "                              \
+    "if id ~= 'table' and not has('j', id) then left[1] = left[1] + 1 end end "              \
+    "for _, key in ipairs(redis.call('HKEYS', base .. 'k')) do "                             \
+    "if not redis.call('ZSCORE', base .. 'kx', key) and "                                    \
+    "not has('j', redis.call('HGET', base .. 'k', key)) then left[2] = left[2] + 1 end end " \
+    "return table.concat(left, ' ')"
+
+/* Everything that was there before the torn batch, by an owner that has just taken over.  One by
+ * one: a removal of several is logged if one of them is there. */
+static void drop_all(due_store *store)
+{
+    static const char *const keys[] = { "k1", "k2", "k3", "k4", "k5", "k6" };
+    due_change changes[32];
+    size_t n = 0;
+
+    for (uint64_t i = 1; i <= 23; i++) {
+        int64_t was = i == 13 ? DUE_S(7) : i > 20 ? DUE_S(6) : DUE_S(5);
+
+        changes[n] = i <= 6 ? drop_keyed(i, was, keys[i - 1], 0) : drop(i, was);
+        changes[n].was_dead = i > 20;
+        changes[n++].record.topic = i % 4 == 0 ? "b" : "";
+    }
+    changes[n++] = of_key(DUE_CHANGE_FORGET, 90, "old 1", 0);
+    changes[n++] = of_key(DUE_CHANGE_FORGET, 91, "old 2", 0);
+    for (size_t i = 0; i < n; i++)
+        cr_assert_eq(commit_one(store, changes[i], i + 1), 0);
+}
+
+/* A key that stands in `kx` alone is shown as over. */
+static int check_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    const char *words[] = { "HGET", "due:{q}:k", NULL, NULL };
+    char name[16];
+
+    (void)ctx;
+    (void)id;
+    snprintf(name, sizeof name, "%.*s", (int)len, (const char *)key);
+    words[2] = name;
+    cr_expect_eq(strcmp(ask(words), "$-1\r\n") == 0, until_ns == 0, "%s", name);
+    return 0;
+}
+
+/* How many jobs there are. */
+static unsigned count_jobs(due_store *store)
+{
+    struct seen seen = { .times = calloc(LINES, sizeof *seen.times) };
+    unsigned n = 0;
+
+    cr_expect_eq(load_all(store, 0, &seen), 0); /* one may be shown twice */
+    for (size_t i = 0; i < LINES; i++)
+        n += seen.times[i] > 0;
+    free(seen.times);
+    free(seen.data);
+    cr_expect_eq(store->verbs->keys(store, 1, 0, check_key, NULL, soon(LONG_NS)), 0);
+    return n;
+}
+
+/* In the middle of the next command: then the server leaves those before it in the log. */
+static long next_command(const struct log *log, long at)
+{
+    while (at < log->after &&
+           (log->bytes[at] != '*' || memcmp(log->bytes + at - 2, "\r\n", 2) != 0))
+        at++;
+    return at + 6;
+}
+
+/* The server logs no removal of what it does not have; but after its next start it may have it. */
+TORN_TEST(redis_torn, what_goes_before_all_is_written_again_leaves_nothing)
+{
+    struct state before;
+    struct state after;
+    struct log log = written(&before, &after);
+    uint64_t writer = info.writer;
+    unsigned cuts = 0;
+
+    for (long cut = next_command(&log, log.before + 1); cut < log.after;
+         cut = next_command(&log, cut), cuts++) {
+        tear(&log, cut);
+        ASK("DEL", "due:{q}:owner");
+        due_store *store = opened((due_redis_options){ .lease_ns = DUE_S(3600) });
+        info.writer = writer; /* whose jobs they are */
+        drop_all(store);
+        redis_server_kill(&server);
+        due_redis_free(store);
+        cr_assert_eq(redis_server_run(&server), 0);
+        const char *left = ASK("EVAL", LEFT_OVER, "1", "due:{q}:");
+        cr_expect_not_null(strstr(left, "0 0"), "cut at %ld: %s", cut, left);
+        ASK("DEL", "due:{q}:owner");
+        store = opened((due_redis_options){ 0 });
+        cr_expect_leq(count_jobs(store), 3u, "cut at %ld: more than the batch had put", cut);
+        finish(store);
+        redis_server_kill(&server);
+    }
+    cr_expect_gt(cuts, 12u);
     free(log.bytes);
 }

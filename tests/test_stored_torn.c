@@ -168,6 +168,12 @@ static bool same(const char *records, const char *topic, const char *dead, bool 
     return more == 0 || (closed && more == 1);
 }
 
+/* Entries that are no job's. */
+#define LEFT_OVER                                                                          \
+    "local n = 0 for _, id in ipairs(redis.call('HKEYS', KEYS[1])) do "                    \
+    "if id ~= 'table' and redis.call('HEXISTS', KEYS[2], id) == 0 then n = n + 1 end end " \
+    "return n"
+
 /* What is there: its texts, the dead included. */
 static const char *all_of(size_t cut, bool closed)
 {
@@ -179,6 +185,8 @@ static const char *all_of(size_t cut, bool closed)
         same(records, ASK("ZCARD", "due:{queue}:t:mail"), ASK("ZCARD", "due:{queue}:dead"), closed),
         "cut at %zu: %.8s records", cut, records + 1);
     cr_expect_str_eq(ASK("EXISTS", "due:{queue}:q"), ":0\r\n", "cut at %zu: set aside", cut);
+    cr_expect_str_eq(ASK("EVAL", LEFT_OVER, "2", "due:{queue}:a", "due:{queue}:j"), ":0\r\n",
+                     "cut at %zu: entries without a job", cut);
     cr_assert_eq(due_kick_all(lab.q, DUE_ALL_TOPICS, NULL), 0);
     snprintf(all, sizeof all, "%s", lab_dequeue_all(&lab));
     lab_close(&lab);
