@@ -38,6 +38,12 @@ gone()
     has out "^jobs    $3, "
 }
 
+# What is missing in the list of topics is said there too.
+fill
+redis del 'due:{q}:topics' >/dev/null
+run 0 restore --queue q "$url"
+has out '^hidden  1 records stand in none of these topics'
+
 # A record that stands nowhere is put back.
 gone j 1 0
 gone a 1 2

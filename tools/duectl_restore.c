@@ -100,8 +100,8 @@ static void say_sum(const char *name, const struct sum *sum)
     putchar('\n');
 }
 
-/* The topics in the order in which the server has them.  An exit status. */
-static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list)
+/* The topics in the order in which the server has them, with *@shown jobs.  An exit status. */
+static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list, uint64_t *shown)
 {
     redisReply *topics = CTL_ASK(s, "HKEYS", k->topics);
     bool fine = ctl_answer_is(topics, REDIS_REPLY_ARRAY, "topics");
@@ -119,13 +119,34 @@ static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list
         fine = due__redis_is_text(topic) && ctl_walk(s, k, text, add, &sum);
         if (fine && !list && sum.jobs > 0)
             say_sum(topic->len == 0 ? "-" : ctl_shown(name, topic->str, (size_t)topic->len), &sum);
+        *shown += sum.jobs;
     }
     freeReplyObject(topics);
     struct sum dead = { .list = list };
     fine = fine && ctl_walk(s, k, CTL_DEAD, add, &dead);
     if (fine && !list && dead.jobs > 0)
         say_sum("(dead)", &dead);
+    *shown += dead.jobs;
     return fine ? CTL_FINE : ctl_server_status(s);
+}
+
+/* Of @before records fewer were @shown: not because they went meanwhile.  An exit status. */
+static int say_hidden(struct ctl_server *s, const struct ctl_keys *k, uint64_t before,
+                      uint64_t shown)
+{
+    redisReply *now = CTL_ASK(s, "HLEN", k->jobs);
+
+    if (!ctl_answer_is(now, REDIS_REPLY_INTEGER, "j")) {
+        freeReplyObject(now);
+        return ctl_server_status(s);
+    }
+    uint64_t least = (uint64_t)now->integer < before ? (uint64_t)now->integer : before;
+    if (shown < least)
+        printf("hidden  %" PRIu64
+               " records stand in none of these topics: duectl verify says more\n",
+               least - shown);
+    freeReplyObject(now);
+    return CTL_FINE;
 }
 
 int ctl_restore(int argc, char **argv)
@@ -152,7 +173,10 @@ int ctl_restore(int argc, char **argv)
                head.jobs, head.dead, head.aside);
         if (head.kept > 0)
             printf("keys    %" PRIu64 " kept after their job is gone\n", head.kept);
-        status = show_topics(&server, &keys, look.own);
+        uint64_t shown = 0;
+        status = show_topics(&server, &keys, look.own, &shown);
+        if (status == CTL_FINE)
+            status = say_hidden(&server, &keys, head.jobs, shown);
     }
     ctl_server_close(&server);
     return fflush(stdout) != 0 ? CTL_BROKEN : status;
