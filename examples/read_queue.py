@@ -2,7 +2,8 @@
 """Lists the stored jobs of a queue, and checks each record: see docs/redis-layout.md.
 
 usage: read_queue.py SOCKET QUEUE     (a server on a UNIX socket; for TCP: HOST:PORT)
-One line a job: id, due or died, priority, attempts, failures, bytes, topic, payload, key.
+One line a job: id, due or died (or never), priority, attempts, failures, bytes, topic, payload,
+key.
 Exit status: 0 all of them can be read; 1 some are damaged, missing or of a later version.
 """
 import datetime
@@ -71,6 +72,13 @@ def record(data):
     return found.get(1, b""), found.get(16, b""), data[i:]
 
 
+def when(score):
+    if float(score) >= 2**63 // 1000 - 1:  # or no number of nanoseconds at all
+        return "never"
+    since_1970 = datetime.timedelta(microseconds=max(0, int(float(score))))
+    return (datetime.datetime(1970, 1, 1) + since_1970).isoformat(timespec="milliseconds") + "Z"
+
+
 def show(job, score):
     data, entry = ask("HGET", b"j", job), ask("HGET", b"a", job)
     name = job.hex() + "0000"  # so the library and duectl write an id
@@ -79,9 +87,8 @@ def show(job, score):
         return 1
     topic, key, payload = record(data)
     attempts, failures = (number(entry[20:24]), number(entry[24:28])) if entry else (0, 0)
-    due = datetime.datetime(1970, 1, 1) + datetime.timedelta(microseconds=int(float(score)))
-    print(name, due.isoformat(timespec="milliseconds") + "Z", 255 - job[0], attempts, failures,
-          len(payload), topic.decode() or "-", payload, key.decode())
+    print(name, when(score), 255 - job[0], attempts, failures, len(payload),
+          topic.decode() or "-", payload, key.decode())
     return 0
 
 

@@ -24,6 +24,15 @@ has read " - b'with headers' \$"
 has read " - b'of a group' \$"
 has read " fax b'dead' red\$"
 
+# Times that never come, and such as no date can be.
+"$put_jobs" "$url" never 3 || fail "no jobs are put"
+for time in 9223372036854775 1e18 inf; do
+    redis eval 'redis.call("ZADD", KEYS[1], ARGV[1], redis.call("ZRANGE", KEYS[1], 0, 0)[1])' 1 \
+        'due:{never}:t:' "$time" >/dev/null
+    $read_queue never >read || fail "$time: it does not read on"
+    has read ' never '
+done
+
 # One byte that is another one is seen, wherever it is: in each job another one is changed.
 redis eval '
 local members = redis.call("ZRANGE", KEYS[1] .. "t:", 0, -1)

@@ -103,6 +103,13 @@ found 36 "$other"
 repaired 0
 opens
 
+# At a time that is no number.
+for time in inf -inf 1e300; do
+    damage "call('ZADD', to('mail'), '$time', id('tried'))"
+    found 1 "$other"
+    repaired 0
+done
+
 # At another time, in two topics, and in two of which none is its own.
 damage 'call("ZADD", to("mail"), 5, id("tried"))'
 found 1 "$other"

@@ -428,9 +428,9 @@ void ctl_store_free(due_store *store); /* one that no queue took over */
  * number.  What it waits for is said. */
 int ctl_queue_open(struct ctl_run *run, const due_options *options, int signal_fd);
 
-/* Close run->queue: 0, or the signal that has come meanwhile; then it is still being closed, and
- * the process should end. */
-int ctl_queue_close(struct ctl_run *run, int signal_fd);
+/* Close run->queue.  False: a signal has come meanwhile, or it takes long and no thread can be had
+ * for it; then it is still being closed, and the process should end. */
+bool ctl_queue_close(struct ctl_run *run, int signal_fd);
 #define CTL_CLOSE_NS DUE_S(10)
 
 /* What that waits for, once. */

@@ -194,8 +194,7 @@ static void ask_for(struct ctl_server *s, const char *key, const redisReply *ids
         due__link_bytes(s->link, ids->element[i]->str, (size_t)ids->element[i]->len);
 }
 
-/* -1: none that a job can have. */
-static int64_t score_of(const redisReply *score)
+int64_t ctl_score_read(const redisReply *score)
 {
     double us = strtod(score->str, NULL);
 
@@ -217,7 +216,7 @@ static bool show_page(struct ctl_text topic, const redisReply *ids, redisReply *
                                    .entry = answers[1]->element[i],
                                    .topic = topic };
 
-        found.score = score_of(ids->element[2 * i + 1]);
+        found.score = ctl_score_read(ids->element[2 * i + 1]);
         if (!visit(ctx, &found))
             return false;
     }

@@ -108,7 +108,7 @@ int ctl_queue_open(struct ctl_run *run, const due_options *options, int signal_f
     atomic_store(&run->opening, false);
     if (signal != 0) {
         ctl_say(&run->screen, "duectl: stopped before the queue was opened\n");
-        if (c.rc == 0 && ctl_queue_close(run, signal_fd) != 0)
+        if (c.rc == 0 && !ctl_queue_close(run, signal_fd))
             _exit(128 + signal);
         return 128 + signal;
     }
@@ -127,23 +127,23 @@ void ctl_say_closing(struct ctl_run *run)
     run->said_closing = true;
 }
 
-int ctl_queue_close(struct ctl_run *run, int signal_fd)
+bool ctl_queue_close(struct ctl_run *run, int signal_fd)
 {
     struct call c = { .run = run };
     bool returned = false;
     int signal = 0;
 
     if (call_begin(&c) != 0) /* without a thread it is short */
-        return due_close(run->queue, DUE_CLOSE_DISCARD, DUE_MS(QUIET_MS)) != 0;
+        return due_close(run->queue, DUE_CLOSE_DISCARD, DUE_MS(QUIET_MS)) == 0;
     signal = call_wait(&c, signal_fd, QUIET_MS, &returned);
     if (!returned && signal == 0)
         ctl_say_closing(run);
     while (!returned && signal == 0)
         signal = call_wait(&c, signal_fd, -1, &returned);
     if (signal != 0)
-        return signal;
+        return false;
     call_end(&c);
     if (c.rc != 0)
         ctl_say(&run->screen, "duectl: the queue does not close: %s\n", due_error_text(c.rc));
-    return 0;
+    return true;
 }

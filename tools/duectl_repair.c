@@ -220,11 +220,13 @@ static size_t ask(struct ctl_repair *r, const struct ctl_finding *f)
 static bool done(struct ctl_repair *r, size_t n)
 {
     redisReply **got = calloc(n + 2, sizeof(redisReply *)); /* MULTI's, the commands', EXEC's */
-    bool fine = got != NULL;
 
+    if (got == NULL) {
+        due__link_forget(r->server->link); /* or what is asked next would stand in it */
+        return false;
+    }
     due__link_words(r->server->link, 1, (const char *const[]){ "EXEC" });
-    if (fine)
-        fine = ctl_server_go(r->server, n + 2, got);
+    bool fine = ctl_server_go(r->server, n + 2, got);
     if (fine) {
         fine = got[n + 1]->type == REDIS_REPLY_ARRAY;
         ctl_answers_free(n + 2, got);

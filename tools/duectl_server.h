@@ -120,6 +120,8 @@ int ctl_record_read(due_record *record, struct due__record_room *room, const red
 /* Where a job of this record stands: in which topic, or among the dead, and how. */
 bool ctl_stands_in(const due_record *record, struct ctl_text topic);
 int64_t ctl_score_of(const due_record *record);
+/* A score as the server says it; -1: none that a job can have. */
+int64_t ctl_score_read(const redisReply *score);
 
 /* "2026-12-01T08:00:00.250Z" */
 enum { CTL_WHEN = 40 };

@@ -428,7 +428,7 @@ static bool look_at(struct verify *v, const due_id *id, const redisReply *all, s
     for (size_t i = 0; i <= v->topics.n; i++) {
         if (!due__redis_is_text(all->element[2 + i]))
             continue;
-        score = (int64_t)strtod(all->element[2 + i]->str, NULL);
+        score = ctl_score_read(all->element[2 + i]);
         in[f.in_count++] = text_of(v, i);
     }
     f.wrong = judge(&f, all->element[1], score);

@@ -154,13 +154,13 @@ static bool end(struct work *w)
     return wait_for_end(w, how == SIGNALLED ? KILL_NS : CTL_CLOSE_NS) == ENDED;
 }
 
-/* False: another signal has come meanwhile. */
+/* False: as ctl_queue_close(). */
 static bool close_queue(struct work *w)
 {
     struct ctl_run *run = &w->run;
     int rc;
 
-    if (ctl_queue_close(run, w->signal_fd) != 0)
+    if (!ctl_queue_close(run, w->signal_fd))
         return false;
     rc = due_workers_free(w->pool);
     if (rc == 0)
