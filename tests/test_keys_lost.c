@@ -210,3 +210,55 @@ Test(keys_lost, a_key_that_was_kept_long_enough_is_not_the_first_jobs_again, .ti
     cr_expect_eq(memory_disk_jobs(s.disk), MANY + 1u);
     shop_close(&s);
 }
+
+/* ---- Two claims ---- */
+
+static const struct due_store_verbs *memory_verbs;
+
+struct both {
+    due_store_visit *visit;
+    void *ctx;
+};
+
+static int show_with_key(void *ctx, const due_record *record)
+{
+    struct both *both = ctx;
+    due_record with = *record;
+
+    with.key = "k";
+    with.key_len = 1;
+    return both->visit(both->ctx, &with);
+}
+
+static int load_with_key(due_store *store, int rewind, size_t max, due_store_visit *visit,
+                         void *ctx, int64_t until_ns)
+{
+    struct both both = { .visit = visit, .ctx = ctx };
+
+    return memory_verbs->load(store, rewind, max, show_with_key, &both, until_ns);
+}
+
+/* A store that went back in time while it was read: it has shown both of two jobs with the key.
+ * It is the one's that was enqueued later, whatever their priorities, and whichever came first. */
+Test(keys_lost, of_two_jobs_that_come_back_with_a_key_the_later_one_has_it, .timeout = 60)
+{
+    for (int way = 0; way < 4; way++) {
+        struct shop s = shop_make();
+        struct due_store_verbs verbs = *s.store->verbs;
+        due_id later;
+        due_id id;
+
+        memory_verbs = s.store->verbs;
+        verbs.load = load_with_key;
+        lab_enqueue(&s.lab, "tea", .at_ns = 50, .priority = way & 1 ? 200 : 1);
+        later = lab_enqueue(&s.lab, "jam", .at_ns = way & 2 ? 40 : 60,
+                            .priority = way & 1 ? 1 : 200);
+        shop_die(&s);
+        shop_begin(&s, (struct lab_options){ .kernel = false }, &verbs);
+        shop_wait_loaded(&s);
+        cr_expect_eq(lab_stats(&s.lab).restored, 2u);
+        cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0);
+        cr_expect(due_id_equal(id, later), "way %d", way);
+        shop_close(&s);
+    }
+}
