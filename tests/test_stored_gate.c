@@ -180,6 +180,62 @@ Test(stored_gate, a_failed_job_that_was_moved_holds_up_nobody_after_a_crash, .ti
     gated_close(&s);
 }
 
+static const struct due_store_verbs *memory_verbs;
+
+struct shown {
+    due_store_visit *visit;
+    void *ctx;
+};
+
+static int show_in_one_group(void *ctx, const due_record *record)
+{
+    const struct shown *to = ctx;
+    due_record of_g = *record;
+
+    of_g.group = "g";
+    of_g.group_len = 1;
+    return to->visit(to->ctx, &of_g);
+}
+
+static int load_in_one_group(due_store *store, int rewind, size_t max, due_store_visit *visit,
+                             void *ctx, int64_t until_ns)
+{
+    struct shown to = { .visit = visit, .ctx = ctx };
+
+    return memory_verbs->load(store, rewind, max, show_in_one_group, &to, until_ns);
+}
+
+/* What a store has of two lives, if it lost the end of the first one. */
+Test(stored_gate, of_two_failed_jobs_of_a_group_one_runs_at_a_time_after_a_crash, .timeout = 60)
+{
+    struct shop s = gated_new();
+    struct due_store_verbs verbs = *s.store->verbs;
+    due_job job;
+
+    memory_verbs = s.store->verbs;
+    verbs.load = load_in_one_group;
+    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("a"));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("b"));
+    lab_enqueue(&s.lab, "c", .at_ns = 12, OF("b"));
+    for (int i = 0; i < 2; i++) {
+        job = gate_reserve(&s.lab);
+        cr_expect_eq(due_nack(&job, 500 + i), 0);
+    }
+    shop_die(&s);
+    shop_begin(&s, (struct lab_options){ .start_ns = 100 }, &verbs);
+    shop_wait_loaded(&s);
+    cr_expect_eq(passed(&s), 1u);
+    gate_nothing(&s.lab);
+    lab_turn_to(&s.lab, 1000);
+    for (int i = 0; i < 3; i++) {
+        job = gate_reserve(&s.lab);
+        cr_expect_eq(memcmp(job.data, &"acb"[i], 1), 0, "%d: %.1s", i, (const char *)job.data);
+        gate_nothing(&s.lab);
+        cr_expect_eq(due_ack(&job), 0);
+    }
+    gated_close(&s);
+}
+
 #define A_PAGE 600 /* jobs, and more than are read at a time */
 
 static struct {
