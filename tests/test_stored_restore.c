@@ -84,3 +84,81 @@ Test(stored_restore, what_is_written_again_leaves_a_batch_in_doubt_as_it_is, .ti
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "old old old new");
     shop_close(&s);
 }
+
+/* ---- Jobs that are shown more than once ---- */
+
+static const struct due_store_verbs *memory_verbs;
+
+struct shown {
+    due_store_visit *visit;
+    void *ctx;
+};
+
+static int show_twice(void *ctx, const due_record *record)
+{
+    const struct shown *to = ctx;
+    int rc = to->visit(to->ctx, record);
+
+    return rc != 0 ? rc : to->visit(to->ctx, record);
+}
+
+static int load_twice(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                      int64_t until_ns)
+{
+    struct shown to = { .visit = visit, .ctx = ctx };
+
+    return memory_verbs->load(store, rewind, max, show_twice, &to, until_ns);
+}
+
+#define KINDS 4 /* plain; with a key; in a group, and failed; dead */
+
+/* In a page, and in the next one too. */
+Test(stored_restore, a_job_that_is_shown_again_is_there_once, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC);
+    struct due_store_verbs verbs = *s.store->verbs;
+    unsigned seen[JOBS] = { 0 };
+    unsigned last = 0;
+    due_job job;
+
+    memory_verbs = s.store->verbs;
+    verbs.load = load_twice;
+    for (unsigned i = 0; i < JOBS; i++) {
+        due_spec spec = { DUE_SPEC_INIT, .data = &i, .len = sizeof i, .at_ns = 10 + (int64_t)i };
+        if (i % KINDS == 1)
+            spec.key = &i, spec.key_len = sizeof i;
+        if (i % KINDS == 2)
+            spec.group = &i, spec.group_len = sizeof i;
+        cr_assert_eq(due_enqueue(s.lab.q, &spec, DUE_S(10), NULL), 0);
+    }
+    lab_turn_to(&s.lab, 13);
+    for (unsigned i = 0; i < KINDS; i++) {
+        cr_assert_eq(lab_reserve(&s.lab, &job, 10000), 0);
+        memcpy(&last, job.data, sizeof last);
+        cr_expect_eq(last % KINDS == 3 ? due_bury(&job, "why") : due_nack(&job, (int64_t)i), 0);
+    }
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+    shop_die(&s);
+    shop_begin(&s, (struct lab_options){ .start_ns = 10 + JOBS, .with.capacity = JOBS }, &verbs);
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_LOAD,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_REPEAT,
+                                                       .count = 3 });
+    shop_wait_loaded(&s);
+    struct due_stats is = lab_stats(&s.lab);
+    cr_expect_eq(is.restored, (uint64_t)JOBS, "%ju", (uintmax_t)is.restored);
+    cr_expect_eq(is.waiting, JOBS - 1u);
+    cr_expect_eq(is.dead, 1u);
+    lab_enqueue(&s.lab, "one more", .at_ns = 9000);
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 9000 };
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EAGAIN, "there is room for one more");
+    for (unsigned i = 0; i < JOBS - 1; i++) {
+        cr_assert_eq(lab_take(&s.lab, &job), 0, "%u are lost", JOBS - i);
+        memcpy(&last, job.data, sizeof last);
+        cr_assert_lt(last, JOBS);
+        cr_expect_eq(seen[last]++, 0u, "%u comes twice", last);
+        due_job_done(&job);
+    }
+    cr_expect_eq(lab_stats(&s.lab).waiting, 1u);
+    shop_close(&s);
+}
