@@ -274,6 +274,8 @@ void due__batch_write(struct due_queue *q, struct due__batch *b);
 void due__batch_complete(struct due_queue *q, struct due__batch *b);
 /* Its changes are to be written anew. */
 void due__batch_unwrite(struct due__batch *b);
+/* Is the job in one of its first @n changes? */
+bool due__batch_names(const struct due__batch *b, size_t n, due_id id);
 /* A full store takes removals still: everything else of the batch is refused.  False: there is
  * nothing else. */
 bool due__batch_shrink(struct due__batch *b);

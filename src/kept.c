@@ -200,6 +200,8 @@ static int purge(void *ctx, const void *key, size_t len, due_id id, int64_t unti
     (void)until_ns;
     if (len == 0 || len > DUE_KEY_MAX || due__key_may_be_kept(p->q, key, len))
         return 0;
+    if (due__batch_names(b, p->n, id)) /* as in restore.c */
+        return 0;
     if (p->n == p->q->commits->info.batch_changes)
         return DUE_EAGAIN; /* it is shown again */
     const struct due__key *copy = due__kept_copy(p->q, b, key, len);

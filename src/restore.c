@@ -226,6 +226,8 @@ static int purge(void *ctx, const due_record *r)
     uint32_t number;
     uint32_t generation;
 
+    if (due__batch_names(c->now, p->dropped, r->id)) /* it was shown before: N2 of commit.c */
+        return 0;
     if (due__index_find(&c->index, r->id, &number, &generation) &&
         due__stored_at(c, number)->stored != DUE__NOT_STORED)
         return purge_key(p, r->id, number); /* else somebody has the bytes of a removed one still */

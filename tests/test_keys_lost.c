@@ -251,8 +251,8 @@ Test(keys_lost, of_two_jobs_that_come_back_with_a_key_the_later_one_has_it, .tim
         memory_verbs = s.store->verbs;
         verbs.load = load_with_key;
         lab_enqueue(&s.lab, "tea", .at_ns = 50, .priority = way & 1 ? 200 : 1);
-        later = lab_enqueue(&s.lab, "jam", .at_ns = way & 2 ? 40 : 60,
-                            .priority = way & 1 ? 1 : 200);
+        later =
+            lab_enqueue(&s.lab, "jam", .at_ns = way & 2 ? 40 : 60, .priority = way & 1 ? 1 : 200);
         shop_die(&s);
         shop_begin(&s, (struct lab_options){ .kernel = false }, &verbs);
         shop_wait_loaded(&s);

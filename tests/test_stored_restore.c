@@ -162,3 +162,94 @@ Test(stored_restore, a_job_that_is_shown_again_is_there_once, .timeout = 60)
     cr_expect_eq(lab_stats(&s.lab).waiting, 1u);
     shop_close(&s);
 }
+
+struct keys_shown {
+    due_store_visit_key *visit;
+    void *ctx;
+};
+
+static int show_key_twice(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    const struct keys_shown *to = ctx;
+    int rc = to->visit(to->ctx, key, len, id, until_ns);
+
+    return rc != 0 ? rc : to->visit(to->ctx, key, len, id, until_ns);
+}
+
+static int keys_twice(due_store *store, int rewind, size_t max, due_store_visit_key *visit,
+                      void *ctx, int64_t until_ns)
+{
+    struct keys_shown to = { .visit = visit, .ctx = ctx };
+
+    return memory_verbs->keys(store, rewind, max, show_key_twice, &to, until_ns);
+}
+
+/* A store that shows everything twice, jobs and kept keys. */
+static struct shop shop_twice(struct due_store_verbs *verbs)
+{
+    struct shop s = { .disk = memory_disk_new(NULL) };
+    due_store *plain = memory_store_new(s.disk);
+
+    memory_verbs = plain->verbs;
+    *verbs = *plain->verbs;
+    verbs->load = load_twice;
+    verbs->keys = keys_twice;
+    plain->verbs->free(plain);
+    shop_begin(&s, (struct lab_options){ .start_ns = 5 }, verbs);
+    shop_wait_loaded(&s);
+    return s;
+}
+
+/* Somebody comes, so that the loss is noticed. */
+static void come_and_go(struct shop *s)
+{
+    due_id id = lab_enqueue(&s->lab, "jam", .at_ns = 99);
+
+    cr_expect_eq(due_cancel(s->lab.q, id, NULL), 0);
+    crew_sleep(DUE_MS(1));
+}
+
+/* Jobs that were gone are there again after a loss, and are to go again: once each. */
+Test(stored_restore, a_job_that_is_shown_again_is_dropped_once_after_a_loss, .timeout = 60)
+{
+    struct due_store_verbs verbs;
+    struct shop s = shop_twice(&verbs);
+
+    for (unsigned i = 0; i < 300; i++)
+        lab_enqueue(&s.lab, "tea", .at_ns = 10);
+    cr_assert_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_assert_eq(memory_disk_jobs(s.disk), 0u);
+    while (memory_disk_jobs(s.disk) < 300)
+        memory_disk_lose(s.disk, 1);
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_LOAD,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_REPEAT,
+                                                       .count = 3 });
+    for (int i = 0; i < 1000 && memory_disk_jobs(s.disk) > 0; i++)
+        come_and_go(&s);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
+}
+
+/* The same of keys that were kept long enough. */
+Test(stored_restore, a_kept_key_that_is_shown_again_is_forgotten_once_after_a_loss, .timeout = 60)
+{
+    struct due_store_verbs verbs;
+    struct shop s = shop_twice(&verbs);
+
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(shop_put(&s, i == 0 ? "k" : "l", "tea", NULL, (due_spec){ .keep_key_ns = 10 }),
+                     0);
+        cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
+    }
+    cr_assert_eq(memory_disk_keys(s.disk), 2u);
+    lab_turn_to(&s.lab, 20);
+    while (memory_disk_keys(s.disk) > 0) /* one batch in so many looks at its shard */
+        come_and_go(&s);
+    while (memory_disk_keys(s.disk) < 2)
+        memory_disk_lose(s.disk, 1);
+    for (int i = 0; i < 1000 && memory_disk_keys(s.disk) > 0; i++)
+        come_and_go(&s);
+    cr_expect_eq(memory_disk_keys(s.disk), 0u);
+    shop_close(&s);
+}
