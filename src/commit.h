@@ -18,6 +18,7 @@
 #include "channel.h"
 #include "due/store.h"
 #include "inbox.h"
+#include "keys.h"
 #include "lock.h"
 #include "stored.h"
 
@@ -104,33 +105,32 @@ struct due__commits {
     uint64_t submitted_bytes;                                    /* A  ever taken for them */
     struct due__lock key __attribute__((aligned(DUE__LINE)));    /* K */
 
-    struct due__batch batch[2]; /* K */
-    struct due__batch *now;     /* K  the one under way, or to be filled */
-    struct due__batch *next;    /* K  the one behind it: filled only while that is under way */
-    struct due__waiter **rings; /* K  info.batch_changes: whom to ring after a batch */
-    bool pending;               /* K  the batch was begun, and its end is not known */
-    bool flying;                /* K  it was sent ahead, and the store was not asked since */
-    bool doubt;                 /* K  it may have landed */
-    bool dropping;              /* K  it drops what the store shows and the queue does not know */
-    bool later;                 /* K  what can wait was refused: the proxy tries again, later */
-    uint32_t carry;             /* K  place plus 1: a node that was taken, and did not fit */
-    uint64_t number;            /* K  of the batch under way, or the next one */
-    int64_t renew_at_ns;        /* O  the proxy's, monotonic */
-    int64_t retry_at_ns;        /* O  likewise: not before that, after a refusal; or 0 */
-    int64_t page_ns;            /* O  how long the last page of what is stored took */
-    bool rewind;                /* K  loading is to begin again */
-    uint32_t mirror_at;         /* K  next place to put again, or DUE__NO_JOB */
-    bool purging;               /* K  loading only to drop what is not known */
-    bool purge_last;            /* K  the store has shown everything */
-    bool lost;                  /* K  it has lost something: a key may be again whose it was */
-    uint64_t purged;            /* K */
-    bool closed;                /* K  ownership was given up */
-    bool load_keys;             /* K  loading, purging: all jobs were shown, now the kept keys */
-    bool rewind_keys;           /* K  and that from the beginning */
-    uint32_t forget_at;         /* K  the shard of keys that was looked at last */
-    uint32_t keep_shard;        /* K  after a loss: the next one whose kept keys are to be told */
-    uint32_t keep_chain;        /* K  and from where on in it */
-    uint32_t keep_room;         /* K */
+    struct due__batch batch[2];  /* K */
+    struct due__batch *now;      /* K  the one under way, or to be filled */
+    struct due__batch *next;     /* K  the one behind it: filled only while that is under way */
+    struct due__waiter **rings;  /* K  info.batch_changes: whom to ring after a batch */
+    bool pending;                /* K  the batch was begun, and its end is not known */
+    bool flying;                 /* K  it was sent ahead, and the store was not asked since */
+    bool doubt;                  /* K  it may have landed */
+    bool dropping;               /* K  it drops what the store shows and the queue does not know */
+    bool later;                  /* K  what can wait was refused: the proxy tries again, later */
+    uint32_t carry;              /* K  place plus 1: a node that was taken, and did not fit */
+    uint64_t number;             /* K  of the batch under way, or the next one */
+    int64_t renew_at_ns;         /* O  the proxy's, monotonic */
+    int64_t retry_at_ns;         /* O  likewise: not before that, after a refusal; or 0 */
+    int64_t page_ns;             /* O  how long the last page of what is stored took */
+    bool rewind;                 /* K  loading is to begin again */
+    uint32_t mirror_at;          /* K  next place to put again, or DUE__NO_JOB */
+    bool purging;                /* K  loading only to drop what is not known */
+    bool purge_last;             /* K  the store has shown everything */
+    bool lost;                   /* K  it has lost something: a key may be again whose it was */
+    uint64_t purged;             /* K */
+    bool closed;                 /* K  ownership was given up */
+    bool load_keys;              /* K  loading, purging: all jobs were shown, now the kept keys */
+    bool rewind_keys;            /* K  and that from the beginning */
+    uint32_t forget_at;          /* K  the shard of keys that was looked at last */
+    uint32_t keep_shard;         /* K  after a loss: the next one whose kept keys are to be told */
+    struct due__keys_at keep_at; /* K  and how far they are */
 
     struct due__lock calls;    /* D */
     struct due__asked *first;  /* D  calls that wait */

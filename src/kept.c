@@ -85,24 +85,22 @@ static void keep_some(struct due_queue *q, struct due__batch *b)
 
     while (c->keep_shard < DUE__KEY_SHARDS && room - b->send > 0) {
         uint32_t max = room - b->send < COPIES ? room - b->send : COPIES;
-        uint32_t chain = c->keep_chain;
-        uint32_t n = due__keys_copy_kept(q, c->keep_shard, &c->keep_chain, &c->keep_room, kept,
-                                         max > 1 ? max : 2);
+        struct due__keys_at before = c->keep_at;
+        bool all;
+        uint32_t n = due__keys_copy_kept(q, c->keep_shard, &c->keep_at, kept, max, &all);
 
-        if (n > max) { /* there is room for one only, and there were two */
-            c->keep_chain = chain;
-            return;
-        }
         for (uint32_t i = 0; i < n; i++) {
             if (!keep(q, b, &kept[i])) {
-                c->keep_chain = chain;
+                c->keep_at = before;
                 c->later = true;
                 return;
             }
         }
-        if (c->keep_chain >= c->keep_room) {
+        if (n == 0 && !all) /* they do not fit */
+            return;
+        if (all) {
             c->keep_shard++;
-            c->keep_chain = c->keep_room = 0;
+            c->keep_at = (struct due__keys_at){ 0 };
         }
     }
 }
@@ -152,7 +150,8 @@ bool due__kept_pending(const struct due__commits *c)
 
 void due__kept_again(struct due__commits *c)
 {
-    c->keep_shard = c->keep_chain = c->keep_room = 0;
+    c->keep_shard = 0;
+    c->keep_at = (struct due__keys_at){ 0 };
 }
 
 /* ---- Reading ---- */

@@ -352,36 +352,94 @@ static void move_all(struct due_queue *q, struct due__key_shard *it)
     }
 }
 
-uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, uint32_t *chain, uint32_t *room,
-                             struct due__kept_key *kept, uint32_t max)
+/* The least hash of the chain's kept keys that is not below @from.  False: there is none. */
+static bool least_kept(const struct due_queue *q, const struct due__key_chain *chain, uint64_t from,
+                       uint64_t *hash)
+{
+    bool any = false;
+
+    for (const struct due__key *key = chain->first; key != NULL; key = key->next) {
+        if (key->hash < from || (any && key->hash >= *hash) || !due__key_is_kept(q, key))
+            continue;
+        *hash = key->hash;
+        any = true;
+    }
+    return any;
+}
+
+static void copy_one(struct due_queue *q, const struct due__key *key, struct due__kept_key *kept)
+{
+    bool leaves = key->place != 0;
+
+    kept->id = leaves ? due__id(q, key->place - 1, key->generation) : key->of.id;
+    kept->until_ns = leaves ? key->kept_ns : key->term_ns;
+    if (kept->until_ns == 0) /* for the store that is none */
+        kept->until_ns = 1;
+    kept->len = key->len;
+    memcpy(kept->bytes, key->bytes, key->len);
+}
+
+/* Those with that hash, if there are at most @max: how many there are. */
+static uint32_t copy_alike(struct due_queue *q, const struct due__key_chain *chain, uint64_t hash,
+                           struct due__kept_key *kept, uint32_t max)
+{
+    uint32_t n = 0;
+
+    for (const struct due__key *key = chain->first; key != NULL; key = key->next) {
+        if (key->hash != hash || !due__key_is_kept(q, key))
+            continue;
+        if (n < max)
+            copy_one(q, key, &kept[n]);
+        n++;
+    }
+    return n;
+}
+
+/* Of one chain, as far as there is room for them: how many. */
+static uint32_t copy_chain(struct due_queue *q, const struct due__key_chain *chain,
+                           struct due__keys_at *at, struct due__kept_key *kept, uint32_t max,
+                           bool *all)
+{
+    uint32_t n = 0;
+    uint64_t hash = 0;
+
+    *all = false;
+    while (least_kept(q, chain, at->hash, &hash)) {
+        uint32_t more = copy_alike(q, chain, hash, kept + n, max - n);
+
+        if (more > max - n)
+            return n;
+        n += more;
+        at->hash = hash + 1;
+        if (at->hash == 0) /* there is none behind it */
+            break;
+    }
+    *all = true;
+    return n;
+}
+
+uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, struct due__keys_at *at,
+                             struct due__kept_key *kept, uint32_t max, bool *all)
 {
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 */
     uint32_t n = 0;
 
+    *all = true;
     if (keys == NULL)
         return 0;
     move_all(q, &keys->shard[shard]);
     struct due__key_shard *it = due__key_enter(keys, shard);
-    if (*room != it->room || it->old != NULL) /* another table: once more */
-        *chain = 0;
-    *room = it->room;
-    for (; *chain < it->room && n < max / 2; ++*chain) {
-        for (struct due__key *key = it->chain[*chain].first; key != NULL && n < max;
-             key = key->next) {
-            bool leaves = key->place != 0;
-
-            if (!due__key_is_kept(q, key))
-                continue;
-            kept[n].id = leaves ? due__id(q, key->place - 1, key->generation) : key->of.id;
-            kept[n].until_ns = leaves ? key->kept_ns : key->term_ns;
-            if (kept[n].until_ns == 0) /* for the store that is none */
-                kept[n].until_ns = 1;
-            kept[n].len = key->len;
-            memcpy(kept[n++].bytes, key->bytes, key->len);
-        }
+    if (at->room != it->room || it->old != NULL) /* another table: once more */
+        *at = (struct due__keys_at){ .room = it->room };
+    while (*all && at->chain < it->room) {
+        n += copy_chain(q, &it->chain[at->chain], at, kept + n, max - n, all);
+        if (*all)
+            *at = (struct due__keys_at){ .chain = at->chain + 1, .room = it->room };
     }
-    if (it->old != NULL)
-        *chain = 0;
+    if (it->old != NULL) {
+        *at = (struct due__keys_at){ 0 };
+        *all = false;
+    }
     due__key_leave(q, it);
     return n;
 }

@@ -169,10 +169,19 @@ struct due__kept_key {
     unsigned char bytes[DUE_KEY_MAX];
 };
 
-/* Copies of about @max / 2 of the shard's kept keys, from chain *@chain on, which begins with 0 and
- * reaches *@room at the end.  How many. */
-uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, uint32_t *chain, uint32_t *room,
-                             struct due__kept_key *kept, uint32_t max);
+/* How far somebody has come with a shard: the next key is in this chain, and of those there that
+ * have not been had the one with the least hash.  Others may come and go meanwhile. */
+struct due__keys_at {
+    uint32_t chain;
+    uint32_t room; /* of the table; 0: it was not looked at */
+    uint64_t hash; /* the least one that was not had */
+};
+
+/* Copies of at most @max of the shard's kept keys, from *@at on, which begins as zeroes.  How many.
+ * There are more only if that comes to @max, or if the next ones, whose hashes are the same, are
+ * more than that: *@all says that there are none. */
+uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, struct due__keys_at *at,
+                             struct due__kept_key *kept, uint32_t max, bool *all);
 
 /* What need not be kept any more goes. */
 void due__keys_sweep(struct due_queue *q);
