@@ -5,6 +5,10 @@ function(due_target target)
         C_STANDARD_REQUIRED ON
         C_EXTENSIONS ON
         C_VISIBILITY_PRESET hidden)
+    if(DUE_OPEN_INSIDE)
+        set_target_properties(${target} PROPERTIES C_VISIBILITY_PRESET default)
+        target_compile_options(${target} PRIVATE -fno-semantic-interposition)
+    endif()
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -Wconversion)
     if(DUE_WERROR)
         target_compile_options(${target} PRIVATE -Werror)

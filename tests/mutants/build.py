@@ -1,0 +1,192 @@
+"""build.py - the build that mutants are tried in: preset `mutants`, where the test programs use the
+two libraries as shared ones, and another can be put in their place.
+
+Nothing is said twice: how files are compiled and linked is asked of ninja, what the tests are of
+ctest.
+"""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+ROOMS = ("src", "persist")
+LABELS = ("unit", "model", "liveness", "thread", "store", "redis")  # as they are tried
+LEFT_OUT = re.compile(r"corpus_|symbols|consumer|redis_canary")
+
+
+def output(command, **options):
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, **options)
+    if done.returncode != 0:
+        raise SystemExit(f"mutants: failed: {' '.join(command)}")
+    return done.stdout
+
+
+def digest(*paths):
+    summed = hashlib.sha1()
+    for path in paths:
+        with open(path, "rb") as file:
+            summed.update(file.read())
+    return summed.hexdigest()
+
+
+def sources(root=ROOT):
+    """The files in which faults are planted."""
+    return sorted(os.path.join(room, name) for room in ROOMS
+                  for name in os.listdir(os.path.join(root, room)) if name.endswith((".c", ".h")))
+
+
+class Program:
+    """A test program as ctest runs it."""
+
+    def __init__(self, name, label, command):
+        self.name, self.label, self.command = name, label, command
+        self.is_criterion = label == "unit"
+
+
+class Build:
+    def __init__(self, root=ROOT):
+        self.root = root
+        self.dir = os.path.join(root, "build", "mutants")
+        self.libraries = {}  # "src": the library's objects and how it is linked
+        self.compiled = {}  # file: how it is compiled, without input and output
+        self.includes = {}  # header: the files that include it
+
+    def make(self):
+        """Configure and build, then look at what there is."""
+        log = os.path.join(self.root, "build", "log")
+        os.makedirs(log, exist_ok=True)
+        with open(os.path.join(log, "mutants.log"), "w", encoding="utf-8") as out:
+            for command in (["cmake", "--preset", "mutants"],
+                            ["cmake", "--build", "--preset", "mutants"]):
+                if subprocess.run(command, cwd=self.root, stdout=out, stderr=out,
+                                  check=False).returncode != 0:
+                    raise SystemExit("mutants: the build failed: see build/log/mutants.log")
+        self.look()
+
+    def look(self):
+        for room in ROOMS:
+            name = {"src": "libdue.so", "persist": "libdue-redis.so"}[room]
+            made = output(["ninja", "-C", self.dir, "--quiet", "-t", "commands",
+                           f"{room}/{name}"]).splitlines()
+            own = [shlex.split(line) for line in made if f" -c {self.root}/{room}/" in line]
+            for words in own:
+                self.take_compile(words)
+            link = shlex.split(made[-1].split("&&")[1])
+            at = link.index("-o")
+            objects = [w for w in link if w.endswith(".o")]
+            self.libraries[room] = {
+                "name": name, "objects": {self.file_of(o, room): o for o in objects},
+                "link": link[:at], "with": [w for w in link[at + 2:] if not w.endswith(".o")]}
+        self.read_includes()
+
+    def take_compile(self, words):
+        if os.path.basename(words[0]) == "ccache":
+            words = words[1:]
+        source = os.path.relpath(words[words.index("-c") + 1], self.root)
+        kept, skip = [], False
+        for word in words:
+            if skip or word in ("-MD", "-c"):
+                skip = False
+            elif word in ("-MT", "-MF", "-o"):
+                skip = True
+            elif not word.endswith(source):
+                kept.append(word)
+        self.compiled[source] = kept
+
+    @staticmethod
+    def file_of(path, room):
+        return f"{room}/{os.path.basename(path)[:-2]}"
+
+    def read_includes(self):
+        found = output(["ninja", "-C", self.dir, "--quiet", "-t", "deps"])
+        file = None
+        for line in found.splitlines():
+            if not line.startswith(" "):
+                match = re.match(r"(src|persist)/CMakeFiles/\w+\.dir/(\w+\.c)\.o:", line)
+                file = f"{match[1]}/{match[2]}" if match else None
+            elif file is not None:
+                header = os.path.relpath(os.path.join(self.dir, line.strip()), self.root)
+                if header.endswith(".h") and header.split(os.sep)[0] in ROOMS:
+                    self.includes.setdefault(header, []).append(file)
+
+    def affected(self, file):
+        """What must be compiled again when it changes."""
+        return [file] if file.endswith(".c") else sorted(self.includes.get(file, []))
+
+    def room_of(self, file):
+        return next(r for r in ROOMS if file in self.libraries[r]["objects"])
+
+    def object_of(self, file):
+        return os.path.join(self.dir, self.libraries[self.room_of(file)]["objects"][file])
+
+    def compile(self, file, to, tree=None, flags=()):
+        """Compile a file, from the copy of the tree if there is one.  Is there an object now?"""
+        command = list(self.compiled[file])
+        if tree is not None:
+            moved = {f"-I{self.root}/{room}": f"-I{tree}/{room}" for room in ROOMS}
+            command = [moved.get(word, word) for word in command]
+        source = os.path.join(tree or self.root, file)
+        done = subprocess.run([*command, "-w", *flags, "-o", to, "-c", source], cwd=self.dir,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return done.returncode == 0
+
+    def link(self, room, to, objects=None, flags=()):
+        """Link a library, with other objects than its own for some files."""
+        library = self.libraries[room]
+        chosen = [(objects or {}).get(f, o) for f, o in library["objects"].items()]
+        done = subprocess.run([*library["link"], "-o", to, *chosen, *flags,
+                               *library["with"]], cwd=self.dir,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr)
+
+    def variant(self, name, flags, beside=None):
+        """Both libraries compiled once more with these flags.  beside(room): another object."""
+        directory = os.path.join(self.dir, name)
+        os.makedirs(directory, exist_ok=True)
+        stamps_path = os.path.join(directory, "stamps.json")
+        stamps = read_json(stamps_path)
+        headers = [f for f in sources(self.root) if f.endswith(".h")]
+        public = os.path.join(self.root, "include", "due")
+        common = digest(*(os.path.join(self.root, f) for f in headers),
+                        *sorted(os.path.join(public, f) for f in os.listdir(public)))
+        objects = {}
+        for file in self.compiled:
+            objects[file] = os.path.join(directory, file.replace("/", "_")[:-2] + ".o")
+            stamp = digest(os.path.join(self.root, file)) + common + " ".join(flags)
+            if stamps.get(file) == stamp and os.path.exists(objects[file]):
+                continue
+            if not self.compile(file, objects[file], flags=flags):
+                raise SystemExit(f"mutants: {file} does not compile with {' '.join(flags)}")
+            stamps[file] = stamp
+        for room in ROOMS:
+            extra = [beside(room, directory)] if beside is not None else []
+            self.link(room, os.path.join(directory, self.libraries[room]["name"]), objects,
+                      [*extra, *flags])
+        with open(stamps_path, "w", encoding="utf-8") as file:
+            json.dump(stamps, file)
+        return directory
+
+    def programs(self):
+        """The tests that mutants are tried with."""
+        known = json.loads(output(["ctest", "--test-dir", self.dir, "--show-only=json-v1"]))
+        found = []
+        for test in known["tests"]:
+            labels = [p["value"] for p in test.get("properties", []) if p["name"] == "LABELS"]
+            label = labels[0][0] if labels else ""
+            if label in LABELS and "command" in test and not LEFT_OUT.search(test["name"]):
+                found.append(Program(test["name"], label, test["command"]))
+        return found
+
+
+def read_json(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return {}

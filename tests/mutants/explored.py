@@ -1,0 +1,68 @@
+"""explored.py - mutants of what threads share, in the interleaving explorer.
+
+What the tests of one interleaving cannot see, a scenario may.  Those are tried which see the faults
+planted by hand in the same file (tests/explore/mutants.txt).
+"""
+
+import collections
+import importlib.machinery
+import importlib.util
+import os
+import re
+import tempfile
+import types
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EXPLORE = os.path.join(HERE, "..", "explore")
+SHARED = re.compile(
+    r"\bdue__(?:load|store|xchg|add|sub|or|and|cas|bell|lock|tenure|word|facts)_?\w*\(")
+
+
+def run_mutants():
+    """What plants faults by hand knows how to compile the explorer."""
+    path = os.path.join(EXPLORE, "run_mutants")
+    loader = importlib.machinery.SourceFileLoader("run_mutants", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("run_mutants", loader))
+    loader.exec_module(module)
+    return module
+
+
+class Explorer:
+    def __init__(self, build):
+        self.root, self.library = build.root, run_mutants()
+        self.build = self.library.read_build(
+            os.path.join(build.dir, "tests", "explore", "mutants.build"))
+        self.objects = {os.path.basename(o)[:-2] for o in self.build["subject"]}
+        seen = collections.defaultdict(collections.Counter)
+        for mutant in self.library.read_mutants(os.path.join(EXPLORE, "mutants.txt")):
+            seen[mutant.file].update(mutant.scenarios)
+        self.scenarios = {file: [name for name, _ in count.most_common()]
+                          for file, count in seen.items()}
+
+    def knows(self, mutant):
+        """Is it about what threads share, in a file that is explored?"""
+        name = os.path.basename(mutant.file)
+        return (mutant.file.startswith("src/") and name in self.objects and
+                name in self.scenarios and
+                (mutant.rule == "order" or SHARED.search(mutant.old_line) is not None))
+
+    def try_mutant(self, mutant, texts):
+        """The scenario that sees it, and what it says; or None, and those that do not."""
+        name = os.path.basename(mutant.file)
+        with tempfile.TemporaryDirectory(prefix="due_mutant_") as directory:
+            for file, text in texts.items():
+                if file.startswith("src/"):
+                    to = os.path.join(directory, os.path.basename(file))
+                    with open(to, "w", encoding="utf-8") as opened:
+                        opened.write(mutant.plant(text) if file == mutant.file else text)
+            planted = types.SimpleNamespace(file=name, into=[])
+            program, why = self.library.compile_mutant(planted, self.build, directory)
+            if program is None:
+                return None, why
+            hows = []
+            for scenario in self.scenarios[name]:
+                killed, how = self.library.explore(program, scenario, "--quick")
+                if killed:
+                    return f"explore: {scenario}", how
+                hows.append(how)
+        return None, "; ".join(hows)

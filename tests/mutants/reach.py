@@ -1,0 +1,170 @@
+"""reach.py - which test reaches which line.
+
+Each test runs once, a test of Criterion by itself, against a library that marks the basic blocks
+that run (reach.c).  What is known of a program stays as long as it and the libraries are the same.
+"""
+
+import bisect
+import json
+import multiprocessing
+import os
+import re
+import subprocess
+import tempfile
+
+import build as building
+import run as running
+
+FLAGS = ("-O0", "-g", "-fsanitize-coverage=trace-pc")
+LIMIT_S = 300
+
+
+class Test:
+    """Something that can be run by itself: a program, or a test of one.  `lines`: of each file a
+    number with a bit for each line that it reaches."""
+
+    def __init__(self, program, name, command, wall_s, cpu_s, lines):
+        self.program, self.name, self.command = program, name, command
+        self.wall_s, self.cpu_s = wall_s, cpu_s
+        self.lines = {file: int(bits, 16) for file, bits in lines.items()}
+        self.all_lines = sum(bin(bits).count("1") for bits in self.lines.values())
+
+
+class Blocks:
+    """Of a library: the lines of each basic block, by the place where the block tells itself."""
+
+    def __init__(self, library, files):
+        by_name = {os.path.basename(file): file for file in files}
+        rows = sorted(self.rows(library, by_name))
+        starts = [row[0] for row in rows]
+        self.lines = {}
+        sites, ends = self.sites(library)
+        for site in sites:
+            end = ends[bisect.bisect_right(ends, site)]
+            first = max(bisect.bisect_right(starts, site) - 1, 0)
+            last = bisect.bisect_left(starts, end)
+            self.lines[site] = {row[1:] for row in rows[first:last] if row[1]}
+
+    @staticmethod
+    def rows(library, by_name):
+        text = building.output(["readelf", "-W", "--debug-dump=decodedline", library])
+        for match in re.finditer(r"^(\S+)\s+(\d+)\s+0x([0-9a-f]+)", text, re.M):
+            name = os.path.basename(match[1])
+            yield int(match[3], 16), by_name.get(name, ""), int(match[2])
+
+    @staticmethod
+    def sites(library):
+        """Where blocks tell themselves, and where whatever follows them begins."""
+        text = building.output(["objdump", "-d", "--no-show-raw-insn", "-j", ".text", library])
+        sites, ends, called = [], [], False
+        for line in text.splitlines():
+            match = re.match(r"\s*([0-9a-f]+):\s", line)
+            if match is None:
+                if re.match(r"[0-9a-f]+ <", line):
+                    ends.append(int(line.split()[0], 16))
+                continue
+            if called:
+                sites.append(int(match[1], 16))
+                ends.append(sites[-1])
+            called = "__sanitizer_cov_trace_pc" in line and "call" in line
+        ends.append(1 << 62)
+        return sites, sorted(set(ends))
+
+
+def reach_object(room, directory):
+    to = os.path.join(directory, f"reach_{room}.o")
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reach.c")
+    subprocess.run(["gcc", "-O2", "-fPIC", f'-DREACH_NAME="{room}"', "-o", to, "-c", source],
+                   check=True)
+    return to
+
+
+class Mapper:
+    def __init__(self, build):
+        self.build = build
+        self.dir = build.variant("reach", FLAGS, reach_object)
+        self.libraries = [os.path.join(self.dir, build.libraries[r]["name"])
+                          for r in building.ROOMS]
+        files = building.sources(build.root)
+        self.blocks = {room: Blocks(library, files)
+                       for room, library in zip(building.ROOMS, self.libraries)}
+
+    def tests_of(self, program):
+        """The commands of a program that can be run by themselves."""
+        if not program.is_criterion:
+            return [(program.name, program.command)]
+        listed = building.output([program.command[0], "--list"],
+                                 env=dict(os.environ, LC_ALL="C"), stderr=subprocess.DEVNULL)
+        found, suite = [], None
+        for line in listed.splitlines():
+            match = re.match(r"(\w+): \d+ tests?", line)
+            if match:
+                suite = match[1]
+            elif suite is not None and re.search(r"\w+\s*$", line):
+                name = suite + "/" + re.search(r"(\w+)\s*$", line)[1]
+                found.append((name, [*program.command, "--filter", name]))
+        return found
+
+    def look(self, task):
+        """Run one test: how long it took, and what it reached."""
+        program, name, command = task
+        with tempfile.TemporaryDirectory(prefix="due_reach_") as directory:
+            outcome = running.run(command, self.dir, LIMIT_S,
+                                  {"DUE_REACH": os.path.join(directory, "map")})
+            lines = {}
+            for room in building.ROOMS:
+                self.add_lines(lines, os.path.join(directory, f"map.{room}"),
+                               self.blocks[room].lines)
+        return {"program": program, "name": name, "command": command, "how": outcome.how,
+                "wall_s": outcome.wall_s, "cpu_s": outcome.cpu_s,
+                "lines": {file: hex(bits) for file, bits in lines.items()}}
+
+    @staticmethod
+    def add_lines(lines, path, blocks):
+        try:
+            with open(path, "rb") as file:
+                reached = file.read()
+        except OSError:
+            return
+        for match in re.finditer(b"\x01", reached):
+            for file, line in blocks.get(match.start(), ()):
+                lines[file] = lines.get(file, 0) | 1 << line
+
+
+MAPPER = None
+
+
+def look(task):
+    return MAPPER.look(task)
+
+
+def read_map(build, programs, jobs, tell):
+    """All tests, with what they reach; those that do not pass by themselves are left out."""
+    global MAPPER
+    MAPPER = Mapper(build)
+    path = os.path.join(build.dir, "reach.json")
+    known = building.read_json(path)
+    library = building.digest(*MAPPER.libraries)
+    stamps = {p.name: library + building.digest(p.command[0]) + " ".join(p.command[1:])
+              for p in programs}
+    missing = [p for p in programs if known.get(p.name, {}).get("stamp") != stamps[p.name]]
+    tasks = [(p.name, *test) for p in missing for test in MAPPER.tests_of(p)]
+    for program in missing:
+        known[program.name] = {"stamp": stamps[program.name], "tests": []}
+    if tasks:
+        with multiprocessing.Pool(jobs, running.adopt) as pool:
+            for n, found in enumerate(pool.imap_unordered(look, tasks), 1):
+                known[found["program"]]["tests"].append(found)
+                tell(f"looking what each test reaches: {n} of {len(tasks)}")
+                if found["how"] != running.PASSED:
+                    print(f"note: {found['program']}: {found['name']} {found['how']} while its "
+                          "lines were looked at, and is left out", flush=True)
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(known, file)
+    tests = []
+    for program in programs:
+        for t in known[program.name]["tests"]:
+            if t["how"] == running.PASSED and t["lines"]:
+                tests.append(Test(program, t["name"], t["command"], t["wall_s"], t["cpu_s"],
+                                  t["lines"]))
+    return tests

@@ -1,0 +1,114 @@
+"""report.py - what has been found, by room; and mutants that are known to change nothing."""
+
+import os
+import sys
+
+import trial
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+EQUIVALENT = os.path.join(HERE, "equivalent.txt")
+
+
+class Reason:
+    def __init__(self, name, line):
+        self.id, self.line, self.old, self.new, self.why = name, line, "", "", []
+
+
+def read_reasons(path=EQUIVALENT):
+    reasons = {}
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            word, _, rest = line.rstrip("\n").partition(" ")
+            if word == "" or word.startswith("#"):
+                continue
+            if word == "equivalent":
+                reason = Reason(rest, number)
+                reasons[rest] = reason
+            elif word == "-":
+                reason.old = rest
+            elif word == "+":
+                reason.new = rest
+            else:
+                reason.why.append(line.strip())
+    return reasons
+
+
+def stale(reasons, mutants):
+    """Reasons whose mutant is not there, or reads differently, or which say nothing."""
+    by_id = {m.id: m for m in mutants}
+    for reason in reasons.values():
+        mutant = by_id.get(reason.id)
+        if mutant is None:
+            yield f"{EQUIVALENT}:{reason.line}: {reason.id} is no mutant"
+        elif (mutant.old_line, mutant.new_line) != (reason.old, reason.new):
+            yield f"{EQUIVALENT}:{reason.line}: {reason.id} reads differently: {mutant.show()}"
+        elif not reason.why:
+            yield f"{EQUIVALENT}:{reason.line}: {reason.id} has no reason"
+
+
+class Row:
+    """What became of the mutants of a room."""
+
+    def __init__(self):
+        self.planted = self.killed = self.equivalent = self.survived = self.unreached = 0
+
+    def add(self, how):
+        if how == trial.BROKEN:
+            return
+        self.planted += 1
+        self.killed += how == trial.KILLED
+        self.equivalent += how == trial.SAME
+        self.survived += how == trial.SURVIVED
+        self.unreached += how == trial.UNREACHED
+
+    def plus(self, other):
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+    def score(self):
+        different = self.planted - self.equivalent
+        return 100.0 * self.killed / different if different else 100.0
+
+    def text(self, name):
+        return (f"{name:<22}{self.planted:>8}{self.equivalent:>12}{self.killed:>8}"
+                f"{self.survived:>10}{self.unreached:>11}{self.score():>8.1f}")
+
+
+HEAD = (f"{'room':<22}{'planted':>8}{'equivalent':>12}{'killed':>8}{'survived':>10}"
+        f"{'unreached':>11}{'score':>8}")
+
+
+class Table:
+    def __init__(self):
+        self.rows = {}
+
+    def add(self, mutant, how):
+        name = mutant.file.split("/")[0] + "/" + trial.room_name(mutant.file)
+        self.rows.setdefault(name, Row()).add(how)
+
+    def total(self):
+        total = Row()
+        for row in self.rows.values():
+            total.plus(row)
+        return total
+
+    def show(self):
+        print(HEAD)
+        for name in sorted(self.rows, key=lambda n: (not n.startswith("src"), n)):
+            print(self.rows[name].text(name))
+        print(self.total().text("all"))
+
+    def lowest(self):
+        return min(row.score() for row in self.rows.values()) if self.rows else 100.0
+
+
+def tell_survivor(mutant, verdict):
+    """As much as it takes to write the test that sees it, or the reason."""
+    note = f" ({verdict.by})" if verdict.by else f", {verdict.tried} tests" if verdict.tried else ""
+    print(f"{verdict.how.upper()}  {mutant.file}:{mutant.line} {mutant.function}{note}\n"
+          f"  equivalent {mutant.id}\n  - {mutant.old_line}\n  + {mutant.new_line}", flush=True)
+
+
+def progress(text):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
