@@ -143,6 +143,8 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
         after->fd = due__fd_note(q);
 }
 
+static void help_sort(struct due_queue *q, uint32_t max);
+
 static void call_proxy(struct due_queue *q)
 {
     due__or_seq(&q->state, DUE__ACTIVE);  /* E2 */
@@ -164,7 +166,7 @@ static bool second_look(struct due_queue *q, struct due__tenure *t)
         return false;
     due__begin(q, t);
     t->rounds++;
-    due__catch_up(q, DUE__FOREIGN_MAX);
+    help_sort(q, DUE__FOREIGN_MAX);
     return true;
 }
 
@@ -207,6 +209,8 @@ void due__leave_all(struct due_queue *q, struct due__tenure *t)
 }
 
 /* ---- Sorting in ---- */
+
+static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves);
 
 void due__make_room(struct due_queue *q)
 {
@@ -313,19 +317,25 @@ static inline int64_t submitted(const struct due_queue *q, struct due__facts f, 
 }
 
 /* Sort in the job @number whose word was @w: it waits, or is leased until its deadline, which is
- * later than due_ns.  False: it was cancelled meanwhile. */
-static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, uint64_t w)
+ * later than due_ns.  @moves: it comes from the inbox, and so many jobs may move before it: one
+ * without delay goes to the end of its line then.  False: it was cancelled meanwhile. */
+static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, uint64_t w,
+                    uint32_t *moves)
 {
     struct due__facts f = due__facts_load(j);
     int64_t given = due__load_relaxed(&j->deadline_ns); /* J1 */
     int64_t deadline = submitted(q, f, given, q->inbox.after_ns);
-    struct due__slot s = due__slot_make(deadline, f.priority, next_arrival(q), number);
-    bool ready = due__word_state(w) == DUE__WAITING && due__moved(q, s);
 
     if (deadline != given)
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
-    if (f.payload & DUE__NOW) /* from the inbox: what stands behind it there was put after that */
+    if (moves != NULL && (f.payload & DUE__NOW)) {     /* what is behind it was put after that */
         q->inbox.after_ns = deadline;
+        if (*moves > 0 && !q->clock.steps && !q->gates.any && !move_within(q, deadline, moves))
+            *moves = 0;
+    }
+    struct due__slot s = due__slot_make(deadline, f.priority, next_arrival(q), number);
+    bool ready = due__word_state(w) == DUE__WAITING && due__moved(q, s);
+
     uint64_t sorted =
         due__word(due__word_generation(w), due__slot_arrival(s),
                   (w & (DUE__STATE_MASK | DUE__HELD | DUE__PASSED)) | (ready ? DUE__READY : 0));
@@ -387,7 +397,7 @@ void due__sort_sent(struct due_queue *q, uint32_t number)
     q->direct++;
     w = (w & ~DUE__STATE_MASK) | DUE__WAITING;
     due__store_release(&j->word, w); /* J1 */
-    sort_in(q, number, j, w);
+    sort_in(q, number, j, w, NULL);
 }
 
 void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
@@ -422,7 +432,7 @@ void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum du
     uint64_t w = (moving & ~(DUE__STATE_MASK | DUE__READY)) | state;
     due__store_release(&j->word, w); /* J1 */
     if (!(w & DUE__LINKED))
-        sort_in(q, number, j, w);
+        sort_in(q, number, j, w, NULL);
 }
 
 void due__unlink_cancelled(struct due_queue *q, uint32_t number)
@@ -443,20 +453,21 @@ void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n)
 }
 
 /* One node from the inbox. */
-static void sort_in_node(struct due_queue *q, struct cds_wfcq_node *node)
+static void sort_in_node(struct due_queue *q, struct cds_wfcq_node *node, uint32_t *moves)
 {
     struct due__job *j = caa_container_of(node, struct due__job, link.node);
     uint32_t number = due__job_number(&q->slab, j);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     q->delegated++;
-    if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w))
+    if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w, moves))
         due__unlink_cancelled(q, number);
 }
 
 bool due__drain_some(struct due_queue *q, uint32_t max)
 {
     enum due__inbox_found found = DUE__INBOX_NODE;
+    uint32_t moves = DUE__MOVES_MAX;
     struct cds_wfcq_node *node;
 
     due__inbox_note(&q->inbox, q->published_ns);
@@ -466,17 +477,10 @@ bool due__drain_some(struct due_queue *q, uint32_t max)
         if (found != DUE__INBOX_NODE)
             break;
         due__inbox_prefetch(&q->inbox);
-        sort_in_node(q, node);
+        sort_in_node(q, node, &moves);
     }
     due__inbox_answered(&q->inbox, found); /* E1 */
     return found == DUE__INBOX_EMPTY;
-}
-
-const struct due__job *due__last_in_inbox(const struct due_queue *q)
-{
-    struct cds_wfcq_node *last = due__load_acquire(&q->inbox.tail.p); /* I1 */
-
-    return last != &q->inbox.head.node ? caa_container_of(last, struct due__job, link.node) : NULL;
 }
 
 void due__drain_all(struct due_queue *q)
@@ -487,7 +491,7 @@ void due__drain_all(struct due_queue *q)
 
     do { /* once in any case: E3 */
         due__enter(q, &t);
-        due__catch_up(q, DUE__PROXY_BATCH);
+        help_sort(q, DUE__PROXY_BATCH);
         due__leave(q, &t);
     } while (due__inbox_knocked(&q->inbox) && rounds-- > 0); /* E1: a gap is not waited for */
 }
@@ -526,10 +530,9 @@ static void make_ready(struct due_queue *q, struct due__slot s)
     }
 }
 
-bool due__move_some(struct due_queue *q, int64_t now_ns)
+static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves)
 {
     struct due__timeline *tl = &q->timeline;
-    uint32_t looked = 0;
     struct due__slot s;
 
     while (due__timeline_bound(tl) <= now_ns) {
@@ -537,7 +540,7 @@ bool due__move_some(struct due_queue *q, int64_t now_ns)
             return false;
         if (!due__timeline_head(tl, &s) || due__slot_deadline(s) > now_ns)
             break;
-        if (looked++ == DUE__MOVES_MAX) {
+        if (*moves == 0) {
             /* What comes in meanwhile must not stand behind what was moved. */
             if (due__slot_deadline(s) > q->due_ns) {
                 q->due_ns = due__slot_deadline(s) - 1;
@@ -545,6 +548,7 @@ bool due__move_some(struct due_queue *q, int64_t now_ns)
             }
             return false;
         }
+        --*moves;
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
         make_ready(q, s);
@@ -556,23 +560,39 @@ bool due__move_some(struct due_queue *q, int64_t now_ns)
     return true;
 }
 
-bool due__move_ahead(struct due_queue *q, int64_t now_ns)
+bool due__move_some(struct due_queue *q, int64_t now_ns)
 {
-    if (!due__inbox_quiet(&q->inbox)) /* I2 */
-        due__inbox_note(&q->inbox, q->published_ns);
-    return due__move_due(q, now_ns);
+    uint32_t moves = DUE__MOVES_MAX;
+
+    return move_within(q, now_ns, &moves);
+}
+
+/* Drain.  What is due by the answer is to be moved then: now, or unless @all is asked for before
+ * what had to be left in the inbox. */
+static int64_t drain_until(struct due_queue *q, uint32_t max, bool all)
+{
+    int64_t now = due__clock_now(&q->clock); /* I3: before the drain */
+
+    if (due__inbox_quiet(&q->inbox)) /* I2 */
+        return now;
+    /* On a clock that can be set back this is what lets jobs go straight to their topic.  But who
+     * is at a gate first is let through. */
+    if (q->clock.steps && !q->gates.any)
+        due__move_due(q, now);
+    due__inbox_mark(&q->inbox, now);
+    if (due__drain_or_say(q, max) || all || q->clock.steps || q->inbox.left != DUE__INBOX_NODE ||
+        q->inbox.after_ns > now)
+        return now;
+    return q->inbox.after_ns;
 }
 
 bool due__catch_up(struct due_queue *q, uint32_t max)
 {
-    int64_t now = due__clock_now(&q->clock); /* I3: before the drain */
+    return due__move_due(q, drain_until(q, max, true));
+}
 
-    if (!due__inbox_quiet(&q->inbox)) { /* I2 */
-        /* What is due in the inbox goes straight to its topic then.  But who is at a gate first is
-         * let through. */
-        if (!q->gates.any)
-            due__move_ahead(q, now);
-        due__drain_or_say(q, max);
-    }
-    return due__move_due(q, now);
+/* The same for others, when somebody will come after us for what is left in the inbox. */
+static void help_sort(struct due_queue *q, uint32_t max)
+{
+    due__move_due(q, drain_until(q, max, false));
 }

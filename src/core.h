@@ -463,8 +463,6 @@ static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
 
 /* Sort in up to @max, and move what is due.  As due__move_due(). */
 bool due__catch_up(struct due_queue *q, uint32_t max);
-/* As due__move_due(), but jobs may be in the inbox that come before what is moved. */
-bool due__move_ahead(struct due_queue *q, int64_t now_ns);
 
 /* Give the slot of a job whose word is @moving, its state MOVING, another place, and make it
  * WAITING or, with a deadline later than due_ns, LEASED. */

@@ -207,11 +207,14 @@ static size_t look(struct due_queue *q, struct due__request *r, struct due__slot
     } else {
         if (r->rounds == 0)
             r->last = due__last_in_inbox(q);
-        if (!q->gates.any) /* as in due__catch_up() */
-            due__move_ahead(q, now);
+        if (q->clock.steps && !q->gates.any) /* as in due__catch_up() */
+            due__move_due(q, now);
+        due__inbox_mark(&q->inbox, now);
         bool complete = due__drain_or_say(q, DUE__PROXY_BATCH);
-        if (!complete && left_in_inbox(q, r))
+        if (!complete && left_in_inbox(q, r)) {
+            r->woke_ns = now; /* what comes due from here on is not waited for */
             return 0;
+        }
     }
     *done = due__move_due(q, now);
     if (needs_lines(q, r)) {

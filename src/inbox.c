@@ -22,11 +22,13 @@
  *                drain had to stop early and jobs are shown all the same, its holder says that they
  *                are late.
  *
- * Always     N1  no call that put what is in it had returned at after_ns.  A drain that leaves
- *                nothing says so (emptied).  From there to the next note whatever left the timeline
- *                was due by a clock that was read before somebody found the inbox empty, or quiet,
- *                and only then came what is in it.  A job without delay is put after its clock was
- *                read, so those behind it were put after that.
+ * Always     N1  no call that put what is in it had returned at after_ns.  That rises in three
+ *                ways.  When a drain begins after one that left nothing: what has left the timeline
+ *                by then was due by clocks that were read before somebody found the inbox empty, or
+ *                quiet, and only after that came what is in it.  When all up to the mark has been
+ *                sorted in: that was the last one when the clock had shown mark_ns.  And with each
+ *                job without delay that is taken out: it read the clock before it was put, and
+ *                those behind it were put later.
  */
 #include "inbox.h"
 
@@ -36,7 +38,9 @@ void due__inbox_init(struct due__inbox *in)
     in->knock = DUE__QUIET;
     in->late = DUE__QUIET;
     in->after_ns = -1;
-    in->emptied = true;
+    in->mark_ns = -1;
+    in->mark = NULL;
+    in->left = DUE__INBOX_EMPTY;
 }
 
 void due__inbox_put_all(struct due__inbox *in, const struct due__string *s)
@@ -58,14 +62,26 @@ void due__inbox_say_late(struct due__inbox *in)
     due__xchg_seq(&in->late, DUE__KNOCKED); /* I3 */
 }
 
+/* What was marked has been sorted in. */
+static void pass_mark(struct due__inbox *in)
+{
+    in->mark = NULL;
+    if (in->mark_ns > in->after_ns)
+        in->after_ns = in->mark_ns;
+}
+
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node)
 {
+    if (in->mark == &in->head.node)
+        pass_mark(in);
     struct cds_wfcq_node *found = __cds_wfcq_dequeue_nonblocking(&in->head, &in->tail); /* I1 */
 
     if (found == NULL)
         return DUE__INBOX_EMPTY;
     if (found == CDS_WFCQ_WOULDBLOCK)
         return DUE__INBOX_HALF;
+    if (found == in->mark)
+        in->mark = &in->head.node;
     *node = found;
     return DUE__INBOX_NODE;
 }
@@ -75,13 +91,17 @@ void due__inbox_answer(struct due__inbox *in)
     due__xchg_seq(&in->knock, DUE__ANSWERED); /* E1 */
     if (due__inbox_late(in))
         due__xchg_seq(&in->late, DUE__ANSWERED); /* I3 */
+    if (in->mark == NULL && in->mark_ns > in->after_ns)
+        in->mark = due__load_acquire(&in->tail.p); /* I1: after the clock was read */
 }
 
 void due__inbox_answered(struct due__inbox *in, enum due__inbox_found last)
 {
     uint32_t answered = DUE__ANSWERED;
 
-    in->emptied = last == DUE__INBOX_EMPTY;
+    in->left = last;
+    if (in->mark == &in->head.node || (in->mark != NULL && last == DUE__INBOX_EMPTY))
+        pass_mark(in);
     if (last == DUE__INBOX_NODE)
         due__xchg_seq(&in->knock, DUE__KNOCKED); /* E1: on behalf of what is left */
     if (last != DUE__INBOX_EMPTY)

@@ -45,20 +45,22 @@
 
 #define DUE__LINE 64 /* bytes of a cache line */
 
-struct due__inbox {
-    struct __cds_wfcq_head head; /* A  I1; moved by the holder of the timeline lock only */
-    int64_t after_ns;            /* T  N1: no call that put what is in it had returned by then */
-    uint32_t emptied; /* T  not 0: the last drain left nothing, what is in it came later */
-    char apart[DUE__LINE - sizeof(struct __cds_wfcq_head) - 12]; /* I  producers touch tail only */
-    struct cds_wfcq_tail tail;                                   /* A  I1 */
-    uint32_t knock;                                              /* A  E1 */
-    uint32_t late;                                               /* A  I3 */
-};
-
 enum due__inbox_found {
     DUE__INBOX_EMPTY, /* nothing there */
     DUE__INBOX_HALF,  /* a producer stands between its exchange and its link: it will look itself */
     DUE__INBOX_NODE   /* one taken */
+};
+
+struct due__inbox {
+    struct __cds_wfcq_head head; /* A  I1; moved by the holder of the timeline lock only */
+    int64_t after_ns;            /* T  N1: no call that put what is in it had returned by then */
+    int64_t mark_ns;             /* T  N1: nor had what stands behind the mark */
+    struct cds_wfcq_node *mark;  /* T  NULL: there is none; the head's: it was taken out */
+    enum due__inbox_found left;  /* T  what the last drain ended with */
+    char apart[DUE__LINE - sizeof(struct __cds_wfcq_head) - 28]; /* I  producers touch tail only */
+    struct cds_wfcq_tail tail;                                   /* A  I1 */
+    uint32_t knock;                                              /* A  E1 */
+    uint32_t late;                                               /* A  I3 */
 };
 
 /* Of a knock, and of late. */
@@ -94,13 +96,19 @@ void due__inbox_say_late(struct due__inbox *in);
 /* Under the timeline lock. */
 enum due__inbox_found due__inbox_take(struct due__inbox *in, struct cds_wfcq_node **node);
 
-/* Under the timeline lock, before anything leaves the timeline while this may hold something: what
- * has left that so far was due by @ns.  (N1 of inbox.c) */
+/* Under the timeline lock, before a drain: what has left the timeline so far was due by @ns.  (N1
+ * of inbox.c) */
 static inline void due__inbox_note(struct due__inbox *in, int64_t ns)
 {
-    if (in->emptied && ns > in->after_ns)
+    if (in->left == DUE__INBOX_EMPTY && ns > in->after_ns)
         in->after_ns = ns;
-    in->emptied = false;
+}
+
+/* The same: the clock, as it was read just now. */
+static inline void due__inbox_mark(struct due__inbox *in, int64_t now_ns)
+{
+    if (in->mark == NULL)
+        in->mark_ns = now_ns;
 }
 
 /* Under the timeline lock, around taking: what is linked after the first knocks again.  @last: what

@@ -1,6 +1,6 @@
 /* leave.c - jobs left in the inbox, for somebody else to sort in; and those that are not accepted.
  *
- * Edges      described elsewhere: E1 E2 E3 core.c, I3 inbox.c, J1 job.h
+ * Edges      described elsewhere: E1 E2 E3 core.c, I1 I3 inbox.c, J1 job.h
  */
 #include "core.h"
 
@@ -93,6 +93,13 @@ void due__put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)
     due__inbox_put_all(&q->inbox, &all); /* E1, E2, E3 */
     if (q->shows && late(q, jobs, n))
         due__inbox_say_late(&q->inbox); /* I3 */
+}
+
+const struct due__job *due__last_in_inbox(const struct due_queue *q)
+{
+    struct cds_wfcq_node *last = due__load_acquire(&q->inbox.tail.p); /* I1 */
+
+    return last != &q->inbox.head.node ? caa_container_of(last, struct due__job, link.node) : NULL;
 }
 
 /* Has another call had to do with the caller's own job, whose word was @w?  It was handed out, and

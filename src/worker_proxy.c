@@ -82,7 +82,7 @@ static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t
     more = !due__sweep_piece(q, DUE__SWEEP_PIECE) || more;
     more = !due__timeline_work(&q->timeline, DUE__SWEEP_PIECE) || more;
     if (q->proxies == DUE_PROXIES_ALWAYS && q->clock.manual == NULL) {
-        more = !due__move_ahead(q, due__clock_now(&q->clock)) || more;
+        more = !due__catch_up(q, DUE__PROXY_BATCH) || more;
         due__arm_worker(q);
     }
     bool lead = q->lead == &q->worker;

@@ -89,13 +89,23 @@ static bool is_delayed(unsigned n)
     return w >> 32 == generation && (w & (DUE__STATE_MASK | DUE__READY)) == DUE__WAITING;
 }
 
+/* As who kicks a job or answers for one that comes again. */
+static void catch_up_once(void)
+{
+    struct due__tenure t;
+
+    due__enter(lab->q, &t);
+    due__catch_up(lab->q, explore_budget);
+    due__leave(lab->q, &t);
+}
+
 static void put_two_and_look(void *arg)
 {
     (void)arg;
     put_into_inbox(0, LAB_AT(DUE_MS(15)), 1, LAB_AT(DUE_MS(1)));
     *second_is_in = is_delayed(2);
     engine_clock_forward(LAB_AT(DUE_MS(3)));
-    explore_check(due_pause(lab->q, 2) == 0, "pause");
+    catch_up_once();
 }
 
 static void take_the_second(void *arg)
