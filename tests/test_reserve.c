@@ -1,6 +1,7 @@
 /* Jobs that are answered for: reserve, ack, nack, extend. */
 #include "atomic.h"
 #include "core.h"
+#include "due/workers.h"
 #include "lab.h"
 
 #define LEASE 100
@@ -100,6 +101,80 @@ LAB_TEST(reserve, an_answer_after_the_end_of_the_lease_is_late_though_nobody_has
     cr_expect_eq(due_ack(&job), DUE_ESTALE);
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
     lab_close(&lab);
+}
+
+/* Whoever answers for @job is in time. */
+typedef bool answer_fn(due_job *job);
+
+static bool is_acked(due_job *job)
+{
+    return due_ack(job) == 0;
+}
+
+static bool is_acked_together(due_job *job)
+{
+    return due_ack_batch(job, 1, NULL) == 1;
+}
+
+static bool is_nacked(due_job *job)
+{
+    return due_nack(job, 0) == 0;
+}
+
+static bool is_buried(due_job *job)
+{
+    return due_bury(job, "why") == 0;
+}
+
+static bool is_extended(due_job *job)
+{
+    return due_extend(job, LEASE) == 0;
+}
+
+static bool goes_on(due_job *job)
+{
+    return !due_job_stopping(job);
+}
+
+/* Nobody looks at the queue before that. */
+LAB_TEST(reserve, a_lease_ends_for_each_answer_at_its_nanosecond)
+{
+    static answer_fn *const answers[] = { is_acked,  is_acked_together, is_nacked,
+                                          is_buried, is_extended,       goes_on };
+
+    for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++) {
+        for (int64_t late = -1; late < 2; late++) {
+            struct lab lab = lab_open(.start_ns = 7);
+            lab_enqueue(&lab, "tea", .at_ns = 5);
+            due_job job = reserve(&lab);
+
+            lab_turn_to(&lab, 7 + LEASE + late);
+            cr_expect_eq(answers[i](&job), late < 0, "answer %zu, %d ns", i, (int)late);
+            due_job_done(&job);
+            lab_close(&lab);
+        }
+    }
+}
+
+/* The kernel's note of the time is some milliseconds old: a lease that has ended since has ended. */
+LAB_TEST(reserve, a_lease_ends_at_its_time_on_each_clock_of_the_kernel)
+{
+    static const enum due_clock_kind clocks[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
+                                                  DUE_CLOCK_REALTIME };
+
+    for (int i = 0; i < 30; i++) {
+        struct lab lab = lab_open(.kernel = true, .with.clock = clocks[i % 3]);
+        due_job job;
+
+        lab_enqueue(&lab, "tea", .delay_ns = 0);
+        cr_assert_eq(due_reserve(lab.q, &job, DUE_US(50), DUE_S(10)), 0);
+        int64_t until = due_now(lab.q) + DUE_US(50); /* it began before */
+        while (due_now(lab.q) < until)
+            ;
+        cr_expect_eq(due_ack(&job), DUE_ESTALE, "%d", i);
+        due_job_done(&job);
+        lab_close(&lab);
+    }
 }
 
 LAB_TEST(reserve, a_nack_gives_it_back_after_its_delay)
