@@ -130,3 +130,66 @@ REDIS_TEST(redis_entries, before_all_was_read_an_attempt_says_where_the_job_stan
     cr_expect_eq(calls_of("zadd"), before + 1);
     finish(store);
 }
+
+/* What job 1 was changed to, and its removal from there. */
+static void change_and_removal(bool dies, due_change *change, due_change *removal)
+{
+    *change = move(1, 5, 9);
+    change->record.attempts = 1;
+    if (dies) {
+        change->kind = DUE_CHANGE_BURY;
+        change->record.cause = DUE_CAUSE_BURIED;
+        change->record.died_ns = 7;
+    }
+    *removal = drop(1, dies ? 7 : 9);
+    removal->was_dead = dies;
+}
+
+static void expect_nothing_left(void)
+{
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:j", "due:{q}:a", "due:{q}:t:", "due:{q}:dead"),
+                     ":0\r\n");
+}
+
+/* It landed, and its answer was never heard. */
+REDIS_TEST(redis_entries, of_a_batch_in_doubt_are_removed_with_their_jobs)
+{
+    for (int dies = 0; dies < 2; dies++) {
+        due_store *store = opened((due_redis_options){ 0 });
+        due_change change;
+        due_change removal;
+
+        change_and_removal(dies, &change, &removal);
+        cr_assert_eq(commit_one(store, put(1, 5), 1), 0);
+        redis_server_freeze(&server);
+        cr_expect_eq(store->verbs->commit(store, &change, 1, 2, soon(DUE_MS(20))), DUE_EINDOUBT);
+        due__link_down(inside(store)->link);
+        redis_server_thaw(&server);
+        cr_expect_eq(commit_one(store, change, 2), 0);
+        cr_expect_eq(stats_of(store).resent, 0u, "this proves nothing");
+        cr_expect_eq(commit_one(store, removal, 3), 0);
+        expect_nothing_left();
+        finish(store);
+    }
+}
+
+/* The removal is formatted while the batch before it is in the air. */
+REDIS_TEST(redis_entries, of_a_batch_in_the_air_are_removed_with_their_jobs)
+{
+    for (int dies = 0; dies < 2; dies++) {
+        due_store *store = opened((due_redis_options){ 0 });
+        due_change change;
+        due_change removal;
+
+        change_and_removal(dies, &change, &removal);
+        cr_assert_eq(commit_one(store, put(1, 5), 1), 0);
+        cr_assert_eq(store->verbs->prepare(store, &change, 1, 2), 0);
+        cr_assert_eq(store->verbs->send(store, 2, soon(LONG_NS)), 0);
+        cr_assert_eq(store->verbs->prepare(store, &removal, 1, 3), 0);
+        cr_expect_eq(commit_one(store, change, 2), 0);
+        cr_assert_eq(store->verbs->send(store, 3, soon(LONG_NS)), 0);
+        cr_expect_eq(commit_one(store, removal, 3), 0);
+        expect_nothing_left();
+        finish(store);
+    }
+}

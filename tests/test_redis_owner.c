@@ -32,6 +32,46 @@ REDIS_TEST(redis_owner, is_replaced_at_once_if_it_was_killed)
     finish(store);
 }
 
+/* Who we are, but that the part number @at of the text is @other. */
+static const char *owner_with(int at, const char *other)
+{
+    static char text[DUE__REDIS_OWNER];
+    char own[DUE__REDIS_OWNER];
+    size_t len = 0;
+
+    cr_assert_eq(due__owner_write(own), 0);
+    for (char *part = strtok(own, " "); part != NULL; part = strtok(NULL, " "), at--)
+        len += (size_t)snprintf(text + len, sizeof text - len, "%s%s", len > 0 ? " " : "",
+                                at == 0 ? other : part);
+    return text;
+}
+
+enum { VERSION, HOST, BOOT, NAMESPACE, PROCESS, START, NO_PART };
+
+/* A number of a process is used again: it is the time of its start that tells them apart. */
+Test(redis_owner, is_gone_when_its_number_is_another_processs)
+{
+    cr_expect_eq(due__owner_life(owner_with(NO_PART, "")), DUE__OWNER_LIVES);
+    cr_expect_eq(due__owner_life(owner_with(START, "1")), DUE__OWNER_DEAD);
+    cr_expect_eq(due__owner_life(owner_with(PROCESS, "99999999")), DUE__OWNER_DEAD);
+    cr_expect_eq(due__owner_life(owner_with(BOOT, "-")), DUE__OWNER_UNKNOWN);
+    cr_expect_eq(due__owner_life(owner_with(NAMESPACE, "pid:[1]")), DUE__OWNER_UNKNOWN);
+    cr_expect_eq(due__owner_life(owner_with(HOST, "another")), DUE__OWNER_LIVES);
+}
+
+REDIS_TEST(redis_owner, is_replaced_at_once_if_its_number_is_another_processs)
+{
+    due_store *store = opened((due_redis_options){ .lease_ns = DUE_S(3600) });
+    due_store *other = make((due_redis_options){ 0 }, NULL);
+
+    ASK("SET", "due:{q}:owner", owner_with(NO_PART, ""));
+    cr_expect_eq(take(other, DUE_MS(50), &info, &error), DUE_EBUSY, "%s", error.text);
+    ASK("SET", "due:{q}:owner", owner_with(START, "1"));
+    cr_expect_eq(take(other, LONG_NS, &info, &error), 0, "%s", error.text);
+    finish(other);
+    due_redis_free(store);
+}
+
 REDIS_TEST(redis_owner, is_waited_for_by_a_standby)
 {
     due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(300) });
