@@ -71,6 +71,38 @@ Test(date, without_a_zone_is_local_time)
     cr_expect_eq(ns, -DUE_S(1));
 }
 
+/* Whether summer time is in force is for the day to say, not for who writes it. */
+Test(date, without_a_zone_follows_summer_time)
+{
+    static const struct {
+        const char *zone;
+        const char *local;
+        const char *utc;
+    } cases[] = {
+        { "CET-1CEST,M3.5.0,M10.5.0/3", "2026-01-15T12:00:00", "2026-01-15T11:00:00Z" },
+        { "CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-15T12:00:00", "2026-07-15T10:00:00Z" },
+        { "CET-1CEST,M3.5.0,M10.5.0/3", "2026-07-15", "2026-07-14T22:00:00Z" },
+        { "CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-29T01:59:59", "2026-03-29T00:59:59Z" },
+        { "CET-1CEST,M3.5.0,M10.5.0/3", "2026-03-29T03:00:00", "2026-03-29T01:00:00Z" },
+        { "CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T01:59:59", "2026-10-24T23:59:59Z" },
+        { "CET-1CEST,M3.5.0,M10.5.0/3", "2026-10-25T03:00:00", "2026-10-25T02:00:00Z" },
+        { "EST5EDT,M3.2.0,M11.1.0", "2026-07-15T12:00:00", "2026-07-15T16:00:00Z" },
+        { "NZST-12NZDT,M9.5.0,M4.1.0/3", "2026-01-15T12:00:00", "2026-01-14T23:00:00Z" },
+        { "NZST-12NZDT,M9.5.0,M4.1.0/3", "2026-07-15T12:00:00", "2026-07-15T00:00:00Z" },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct ctl_cursor c;
+        int64_t local = 1;
+        int64_t utc = 2;
+
+        in_zone(cases[i].zone);
+        cr_expect(date_of(cases[i].local, &local, &c), "%s", cases[i].local);
+        cr_expect(date_of(cases[i].utc, &utc, &c));
+        cr_expect_eq(local, utc, "%s in %s", cases[i].local, cases[i].zone);
+    }
+}
+
 Test(date, is_rounded_up_to_nanoseconds)
 {
     struct ctl_cursor c;

@@ -401,6 +401,41 @@ LAB_TEST(exposition, is_what_prometheus_reads)
     lab_close(&lab);
 }
 
+/* Bytes of UTF-8 that stand for no character: a reader refuses the whole page for one of them. */
+LAB_TEST(exposition, of_names_that_are_no_text_is_text)
+{
+    static const struct {
+        const char *name;
+        const char *label;
+    } cases[] = {
+        { "\xed\x9f\xbf \xee\x80\x80", "\xed\x9f\xbf \xee\x80\x80" }, /* around surrogates */
+        { "\xed\xa0\x80", "\\\\xed\\\\xa0\\\\x80" },                  /* the first one */
+        { "\xed\xbf\xbf", "\\\\xed\\\\xbf\\\\xbf" },                  /* the last one */
+        { "\xf4\x8f\xbf\xbf", "\xf4\x8f\xbf\xbf" },                   /* the last of all */
+        { "\xf4\x90\x80\x80", "\\\\xf4\\\\x90\\\\x80\\\\x80" },
+        { "\xe0\x9f\xbf|\xe0\xa0\x80", "\\\\xe0\\\\x9f\\\\xbf|\xe0\xa0\x80" }, /* too long */
+        { "\xc1\xbf", "\\\\xc1\\\\xbf" },
+        { "\xf0\x8f\xbf\xbf", "\\\\xf0\\\\x8f\\\\xbf\\\\xbf" },
+        { "\xe2\x82", "\\\\xe2\\\\x82" }, /* cut off */
+    };
+    struct lab lab = lab_open(.with.metrics = 1, .with.name = "orders");
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        lab_enqueue(&lab, "x", .at_ns = 10, .topic = due_topic(lab.q, cases[i].name));
+    char *text = exposition_text(lab.q);
+    const char *bad = exposition_check(text);
+    cr_expect_null(bad, "%s", bad);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char line[160];
+
+        snprintf(line, sizeof line,
+                 "due_topic_jobs{queue=\"orders\",topic=\"%s\",state=\"delayed\"}", cases[i].label);
+        cr_expect_eq(exposition_value(text, line), 1, "%s", line);
+    }
+    free(text);
+    lab_close(&lab);
+}
+
 LAB_TEST(exposition, shows_what_gates_hold_and_rounds_that_were_done)
 {
     struct lab lab = lab_open(.with.name = "orders");

@@ -156,7 +156,7 @@ LAB_TEST(reserve, a_lease_ends_for_each_answer_at_its_nanosecond)
     }
 }
 
-/* The kernel's note of the time is some milliseconds old: a lease that has ended since has ended. */
+/* The kernel's note of the time is milliseconds old: a lease that has ended since has ended. */
 LAB_TEST(reserve, a_lease_ends_at_its_time_on_each_clock_of_the_kernel)
 {
     static const enum due_clock_kind clocks[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
