@@ -11,6 +11,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "due/due.h"
 
@@ -69,9 +72,20 @@ static inline void flaky_free(void *ctx, void *memory, size_t size)
     atomic_fetch_sub(&flaky->bytes, size);
 }
 
+/* What is free is kept and given again: pages that the kernel gives anew each time, to be filled,
+ * cost more than all else that many tests do. */
+static inline void flaky_keep_pages(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
+
 /* Refuses the allocation @fail_at.  Not to be moved: its hooks point to it. */
 static inline void flaky_init(struct flaky *flaky, size_t fail_at)
 {
+    flaky_keep_pages();
     memset(flaky, 0, sizeof *flaky);
     flaky->hooks = (due_allocator){ .alloc = flaky_alloc, .free = flaky_free, .ctx = flaky };
     flaky->fail_at = fail_at;
