@@ -76,6 +76,7 @@ struct job {
     bool risk;          /* a kill may have taken or brought back anything of it */
     bool closed;        /* it was found missing */
     bool out;           /* somebody has it, or may have */
+    bool lent;          /* it came again while somebody had it, who may have its bytes still */
     uint64_t mark;      /* line of the last answer that waits for a flush */
     uint64_t born_line; /* it surely was there */
     uint64_t touched;   /* it was last wanted to be changed */

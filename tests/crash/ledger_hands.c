@@ -121,7 +121,7 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
         return;
     }
     if (!call->for_good && call->now_ns + call->lease_ns <= now_ns) {
-        j->out = true; /* he tells of a lease that may be over: much may have been told meanwhile */
+        j->out = j->lent = true; /* he tells of a lease that may be over, and so of the past */
         return;
     }
     keys_seen(l, j, call->line, rest);
@@ -136,6 +136,7 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
         j->gone = true;
         j->gone_line = l->lines;
     } else {
+        j->lent |= j->out;
         j->out = true;
         j->lease_end_ns = call->now_ns + call->lease_ns;
     }

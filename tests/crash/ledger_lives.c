@@ -43,7 +43,7 @@ void ledger_death(struct ledger *l, int64_t time_ns)
         j->own_lane = (struct lane){ 0 };
         if (j->gone_soon)
             j->usurped = 0; /* whose key it was then hung on a removal that is not sure */
-        j->out = false;
+        j->out = j->lent = false;
         j->lease_end_ns = 0;
         j->now = j->kept;
         j->put_soon = j->gone_soon = j->refused_late = false;

@@ -21,11 +21,23 @@ void books_begin(const struct plan *p, int64_t (*now)(void))
 {
     plan = p;
     clock_now = now;
+    rules_begin(p);
     memset(jobs, 0, count * sizeof jobs[0]);
     if (count > 0)
         memset(by_id, 0, sizeof by_id);
     memset(callers, 0, sizeof callers);
     count = inside = revoked = 0;
+    closed = false;
+}
+
+void books_life(void)
+{
+    memset(callers, 0, sizeof callers);
+    for (uint64_t i = 0; i < count; i++) {
+        jobs[i].calls = 0;
+        jobs[i].rule.running = jobs[i].rule.counted = false;
+    }
+    rules_life();
     closed = false;
 }
 
@@ -40,6 +52,11 @@ uint64_t books_new(void)
 struct book *books_job(uint64_t number)
 {
     return number >= 1 && number <= count ? &jobs[number - 1] : NULL;
+}
+
+static bool stored(void)
+{
+    return plan_has(plan, KIND_STORED);
 }
 
 static uint16_t *slot_of(due_id id)
@@ -65,6 +82,8 @@ struct book *books_meet(uint64_t number, due_id id)
 
     if (*slot != 0)
         return books_job(*slot);
+    if (b != NULL && b->met && stored())
+        return b; /* the ledger knows more of what comes back */
     if (b == NULL || b->met)
         machine_fail("number %llu comes with an id that nobody was told",
                      (unsigned long long)number);
@@ -87,10 +106,22 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
     callers[thread] = (struct caller){
         .wait = wait, .topics = topics, .begun_ns = timeout_now(), .timeout_ns = timeout_ns
     };
+    rules_call(&callers[thread].rule);
+    callers[thread].rule.lease_until_ns = DUE_FOREVER;
+    if (wait == WAIT_ROOM)
+        rules_puts(1);
+}
+
+void books_lease(unsigned thread, int64_t lease_ns)
+{
+    bool steps = plan->machine.clock_step_max_ns > 0;
+
+    callers[thread].rule.lease_until_ns = steps ? 0 : clock_now() + lease_ns;
 }
 
 void books_name(unsigned thread, struct book *b)
 {
+    rules_touched(b);
     b->calls++;
     b->due_by_ns = DUE_FOREVER;
     callers[thread].job = b;
@@ -106,14 +137,25 @@ void books_return(unsigned thread, int rc)
 {
     struct caller *c = &callers[thread];
 
-    if (rc == DUE_ETIMEDOUT && waited(c) < c->timeout_ns)
+    if (rc == DUE_ETIMEDOUT && !stored() && waited(c) < c->timeout_ns)
         machine_fail("thread %u: timed out after %lld of %lld ns", thread, (long long)waited(c),
                      (long long)c->timeout_ns);
-    if (rc == DUE_ETIMEDOUT && c->timeout_ns == 0 && c->wait != WAIT_OTHER)
+    if (rc == DUE_ETIMEDOUT && !stored() && c->timeout_ns == 0 && c->wait != WAIT_OTHER)
         machine_fail("thread %u: timed out without waiting", thread);
+    if (c->wait == WAIT_ROOM)
+        rules_puts(-1);
+    rules_event();
     if (c->job != NULL)
         c->job->calls--;
     c->wait = WAIT_NONE;
+}
+
+void books_ended(unsigned thread)
+{
+    const struct caller *c = &callers[thread];
+
+    if (c->job->serial == c->serial)
+        rules_ended(c->job);
 }
 
 void books_due_by(unsigned thread, int64_t due_by_ns)
@@ -126,11 +168,13 @@ void books_due_by(unsigned thread, int64_t due_by_ns)
         b->due_by_ns = due_by_ns;
 }
 
-void books_put(struct book *b, int64_t due_by_ns)
+void books_put(struct book *b, int64_t at_ns, int64_t due_by_ns)
 {
     if (b->told)
         return; /* it was there, and has been changed */
     b->told = true;
+    if (at_ns > 0)
+        rules_in(b, at_ns);
     inside += !b->gone;
     if (!b->gone && !b->keyed && b->serial == 0)
         b->due_by_ns = due_by_ns;
@@ -143,8 +187,12 @@ static unsigned long long number_of(const struct book *b)
 
 void books_gone(struct book *b)
 {
+    rules_ended(b);
+    if (b->gone && stored())
+        return; /* a kill may bring it back */
     if (b->gone)
         machine_fail("job %llu has left twice", number_of(b));
+    rules_touched(b);
     b->gone = true;
     b->due_by_ns = DUE_FOREVER;
     inside -= b->told;
@@ -155,9 +203,10 @@ void books_revoked(struct book *b)
 {
     revoked += b->told && !b->gone && !b->revoked;
     b->revoked = true;
+    rules_ends(b);
 }
 
-void books_handed(unsigned thread, struct book *b, int topic)
+void books_handed(unsigned thread, struct book *b, int topic, const due_job *job)
 {
     const struct caller *c = &callers[thread];
 
@@ -167,6 +216,7 @@ void books_handed(unsigned thread, struct book *b, int topic)
         machine_fail("job %llu is of another topic", number_of(b));
     if (c->topics != BOOKS_ANY && (c->topics >> topic & 1) == 0)
         machine_fail("job %llu is of topic %d, which was not asked for", number_of(b), topic);
+    rules_handed(b, &c->rule, job, clock_now());
 }
 
 uint64_t books_inside(void)
@@ -181,7 +231,7 @@ static void check_wanted(unsigned thread, const struct caller *c)
     for (uint64_t i = 0; i < count; i++) {
         const struct book *b = &jobs[i];
 
-        if (b->due_by_ns > clock_now() ||
+        if (b->due_by_ns > clock_now() || !rules_free(b) ||
             (c->topics != BOOKS_ANY && (c->topics >> b->topic & 1) == 0))
             continue;
         machine_fail("job %llu is due for %lld ns, and thread %u waits for it",
@@ -204,14 +254,14 @@ void books_idle(void)
 
         if (c->wait == WAIT_NONE)
             continue;
-        if (c->timeout_ns != DUE_FOREVER && waited(c) > c->timeout_ns && !time_runs())
+        if (!stored() && c->timeout_ns != DUE_FOREVER && waited(c) > c->timeout_ns && !time_runs())
             machine_fail("thread %u waits for %lld ns, and was to wait for %lld", i,
                          (long long)waited(c), (long long)c->timeout_ns);
-        if (closed)
+        if (closed && c->wait != WAIT_OTHER)
             machine_fail("thread %u waits, and the queue is closed", i);
-        if (c->wait == WAIT_JOB && !steps && !plan_has(plan, KIND_PAUSES))
+        if (c->wait == WAIT_JOB && !steps && !stored() && !plan_has(plan, KIND_PAUSES))
             check_wanted(i, c);
-        if (c->wait == WAIT_ROOM && inside < plan->capacity)
+        if (c->wait == WAIT_ROOM && !stored() && inside < plan->capacity)
             machine_fail("thread %u waits for room, and there is some: %llu of %llu", i,
                          (unsigned long long)inside, (unsigned long long)plan->capacity);
     }

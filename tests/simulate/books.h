@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "plan.h"
+#include "rules.h"
 
 #define BOOKS_JOBS    16384u
 #define BOOKS_ANY     UINT32_MAX /* any topic */
@@ -25,13 +26,14 @@ struct book {
     bool met;  /* its id is known */
     int topic; /* number among the plan's */
     bool keyed;
-    bool told;      /* put, and told so */
-    bool gone;      /* left, and told so */
-    bool revoked;   /* cancelled while somebody had it: it leaves when he gives it back */
-    uint8_t calls;  /* under way that name it */
-    uint8_t serial; /* of the last one that began */
+    bool told;       /* put, and told so */
+    bool gone;       /* left, and told so */
+    bool revoked;    /* cancelled while somebody had it: it leaves when he gives it back */
+    uint8_t calls;   /* under way that name it */
+    uint32_t serial; /* of the last one that began */
     int64_t
         due_by_ns; /* it is due by then unless somebody says otherwise; DUE_FOREVER: not known */
+    struct rule_facts rule;
 };
 
 /* A call under way. */
@@ -41,10 +43,12 @@ struct caller {
     int64_t begun_ns;
     int64_t timeout_ns;
     struct book *job; /* that is named; or NULL */
-    uint8_t serial;
+    uint32_t serial;
+    struct rule_call rule;
 };
 
 void books_begin(const struct plan *p, int64_t (*now)(void));
+void books_life(void);                   /* a program begins: nobody has called yet */
 uint64_t books_new(void);                /* the number of a new job, or of new bytes for one */
 struct book *books_job(uint64_t number); /* that began with it; NULL: none */
 struct book *books_find(due_id id);      /* NULL: nobody has seen it */
@@ -52,15 +56,18 @@ struct book *books_meet(uint64_t number, due_id id); /* the job of this id, seen
 
 /* @thread calls: it may wait so long. */
 void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns);
-void books_name(unsigned thread, struct book *b); /* and what it calls names this job */
+void books_lease(unsigned thread, int64_t lease_ns); /* and takes jobs for so long only */
+void books_name(unsigned thread, struct book *b);    /* and what it calls names this job */
 void books_return(unsigned thread, int rc);
 /* The job that was named is due by then, if nobody else has named it meanwhile. */
+void books_ended(unsigned thread); /* likewise: it does not run */
 void books_due_by(unsigned thread, int64_t due_by_ns);
 
-void books_put(struct book *b, int64_t due_by_ns);
+/* @at_ns: its deadline, if that is known; else 0. */
+void books_put(struct book *b, int64_t at_ns, int64_t due_by_ns);
 void books_gone(struct book *b);
 void books_revoked(struct book *b);
-void books_handed(unsigned thread, struct book *b, int topic);
+void books_handed(unsigned thread, struct book *b, int topic, const due_job *job);
 uint64_t books_inside(void); /* but for those that were revoked */
 
 /* Nobody can go on unless time passes. */

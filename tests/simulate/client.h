@@ -28,11 +28,19 @@ struct program {
     unsigned life;
     due_queue *q;
     due_clock *manual;
+    int64_t manual_ns; /* what it showed when it was last turned, in an earlier life */
     int topic[PLAN_TOPICS];
     bool ended;        /* nobody uses the queue any more */
+    bool last;         /* its last life: all is taken out in the end */
+    unsigned threads;  /* in this life */
     struct client own; /* thread 0 */
     struct client client[PLAN_THREADS_MAX];
 };
+
+/* ---- program.c ---- */
+
+void program_run(void *program);
+bool program_orderly(const struct plan *p);
 
 /* ---- client.c ---- */
 
@@ -58,7 +66,7 @@ bool client_take(struct client *c, int64_t timeout_ns); /* true: it had one */
 bool client_reserve(struct client *c, int64_t timeout_ns, bool ack);
 void client_take_some(struct client *c);
 void client_take_batch(struct client *c);
-void client_discarded(const due_job *job);
+void client_discarded(struct program *p, const due_job *job);
 
 void client_cancel(struct client *c);
 void client_cancel_key(struct client *c);

@@ -35,6 +35,7 @@ void client_cancel(struct client *c)
         return;
     bool back = model_below(&c->random, 3) == 0;
     history_ask(c->thread, "cancel? %s", due_id_format(b->id, id));
+    rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
     int rc = due_cancel(c->program->q, b->id, back ? &job : NULL);
@@ -54,18 +55,21 @@ void client_cancel(struct client *c)
 void client_cancel_key(struct client *c)
 {
     char name[16];
+    char id[DUE_ID_TEXT];
     unsigned key = 1 + (unsigned)model_below(&c->random, PLAN_KEYS);
     due_job job = { .queue = NULL };
     int n = snprintf(name, sizeof name, "key-%u", key);
 
-    if (plan_has(c->program->plan, KIND_RESERVE))
+    if (plan_has(c->program->plan, KIND_RESERVE) || plan_has(c->program->plan, KIND_STORED))
         return;
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     int rc = due_cancel_key(c->program->q, name, (size_t)n, &job);
     books_return(c->thread, rc);
     if (rc != 0)
         return;
-    client_discarded(&job);
+    uint64_t number = client_number(&job);
+    books_gone(books_meet(number, job.id));
+    history_tell(c->thread, "discarded %s %" PRIu64, due_id_format(job.id, id), number);
     due_job_done(&job);
 }
 
@@ -83,10 +87,13 @@ void client_move(struct client *c)
     int64_t to = promote ? now - 2 * p->machine.clock_step_max_ns
                          : now + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
     history_ask(c->thread, "move? %s %" PRId64, due_id_format(b->id, id), to);
+    rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
     int rc = promote ? due_promote(c->program->q, b->id) : due_reschedule(c->program->q, b->id, to);
     books_return(c->thread, rc);
+    if (rc == 0)
+        books_ended(c->thread);
     if (rc == 0)
         books_due_by(c->thread, promote ? due_now(c->program->q) : to);
     history_tell(c->thread, "move! %s %s", id, due_error_name(rc));
@@ -185,11 +192,15 @@ int client_kick_all(struct client *c)
 
 void client_pause(struct client *c)
 {
-    int topic = c->program->topic[model_below(&c->random, PLAN_TOPICS)];
+    int n = (int)model_below(&c->random, PLAN_TOPICS);
+    int topic = c->program->topic[n];
     bool pause = model_below(&c->random, 2) == 0;
-    int rc = pause ? due_pause(c->program->q, topic) : due_resume(c->program->q, topic);
 
-    history_note(c->thread, "%s %d %s", pause ? "pause" : "resume", topic, due_error_name(rc));
+    history_note(c->thread, "%s? %d", pause ? "pause" : "resume", topic);
+    rules_pause_begins(n);
+    int rc = pause ? due_pause(c->program->q, topic) : due_resume(c->program->q, topic);
+    rules_pause_ends(n, pause && rc == 0);
+    history_note(c->thread, "%s! %s", pause ? "pause" : "resume", due_error_name(rc));
 }
 
 void client_clear(struct client *c)

@@ -44,6 +44,7 @@ struct put {
     int topic;    /* of the plan */
     due_spec spec;
     char name[16];
+    char group[16];
     unsigned char bytes[CLIENT_PAYLOAD];
 };
 
@@ -56,7 +57,7 @@ static int64_t draw_time(struct client *c, due_spec *spec)
     if (model_below(&c->random, 6) == 0)
         ahead = -ahead;
     int64_t at = (now + ahead) / p->grain_ns * p->grain_ns;
-    if (model_below(&c->random, 8) != 0) {
+    if (model_below(&c->random, 8) != 0 || program_orderly(p)) { /* else it is not quite known */
         spec->at_ns = at > 0 ? at : 1;
         return spec->at_ns;
     }
@@ -66,11 +67,11 @@ static int64_t draw_time(struct client *c, due_spec *spec)
 
 /* One in three has a key, and its topic and priority follow from that: one that is replaced keeps
  * them. */
-static void put_make(struct client *c, struct put *it)
+static void put_make(struct client *c, struct put *it, bool may_have_key)
 {
     const struct plan *p = c->program->plan;
     uint64_t random = model_random(&c->random);
-    bool keys = plan_has(p, KIND_KEYS) && random % 3 == 0;
+    bool keys = may_have_key && plan_has(p, KIND_KEYS) && random % 3 == 0;
 
     it->number = books_new();
     it->key = keys ? 1 + (unsigned)model_below(&c->random, PLAN_KEYS) : 0;
@@ -80,7 +81,7 @@ static void put_make(struct client *c, struct put *it)
     it->spec.topic = c->program->topic[it->topic];
     it->spec.priority = plan_has(p, KIND_PRIORITIES) ? (int)(kind / PLAN_TOPICS % 3) * 100 : 0;
     it->spec.on_key = random / 3 % 2 == 0 ? DUE_KEY_REPLACE : DUE_KEY_REFUSE;
-    if (it->key == 0 && random % 7 == 0) {
+    if (it->key == 0 && random % 7 == 0 && !plan_has(p, KIND_STORED)) {
         it->spec.ptr = (void *)(uintptr_t)it->number;
     } else {
         it->spec.data = it->bytes;
@@ -89,6 +90,13 @@ static void put_make(struct client *c, struct put *it)
     if (it->key != 0) {
         it->spec.key = it->name;
         it->spec.key_len = (size_t)snprintf(it->name, sizeof it->name, "key-%u", it->key);
+    }
+    if (plan_has(p, KIND_GROUPS) && random / 7 % 2 == 0) {
+        int group = 1 + (int)model_below(&c->random, PLAN_GROUPS);
+
+        it->spec.group = it->group;
+        it->spec.group_len = (size_t)snprintf(it->group, sizeof it->group, "g%d", group);
+        books_job(it->number)->rule.group = group;
     }
     books_job(it->number)->topic = it->topic;
     books_job(it->number)->keyed = it->key != 0;
@@ -107,10 +115,11 @@ static void put_tell(struct client *c, unsigned thread, const struct put *it, in
     int64_t due_by_ns =
         it->spec.at_ns != 0 ? it->spec.at_ns : due_now(c->program->q) + it->spec.delay_ns;
 
-    if (rc == 0) {
+    if (rc == 0 || rc == DUE_EINDOUBT) {
         struct book *b = books_meet(it->number, id);
 
-        books_put(b, due_by_ns);
+        if (rc == 0)
+            books_put(b, it->spec.at_ns, due_by_ns);
         client_remember(c, b);
     }
     history_tell(thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc),
@@ -128,7 +137,7 @@ void client_put(struct client *c)
     struct put it;
     due_id id = { { 0 } };
 
-    put_make(c, &it);
+    put_make(c, &it, true);
     int64_t at_ns = draw_time(c, &it.spec);
     int64_t timeout = room_timeout(c);
     put_ask(c->thread, &it, at_ns);
@@ -141,13 +150,15 @@ void client_put(struct client *c)
 /* ---- Several ---- */
 
 /* Of job @i of @n, from what the whole call answers. */
-static int answer_of(int rc, size_t i, due_id id)
+static int answer_of(int rc, size_t i, due_id id, bool stored)
 {
     if (rc < 0)
         return i == 0 || rc != DUE_EEXIST ? rc : DUE_EAGAIN;
     if (i < (size_t)rc)
         return 0;
-    return i == (size_t)rc && !due_id_equal(id, (due_id){ { 0 } }) ? DUE_EEXIST : DUE_EAGAIN;
+    if (due_id_equal(id, (due_id){ { 0 } }))
+        return DUE_EAGAIN;
+    return stored ? DUE_EINDOUBT : DUE_EEXIST; /* they have no keys then */
 }
 
 void client_put_batch(struct client *c)
@@ -158,9 +169,10 @@ void client_put_batch(struct client *c)
     due_id ids[CLIENT_BATCH] = { { { 0 } } };
     size_t n = 1 + model_below(&c->random, CLIENT_BATCH);
     int64_t timeout = room_timeout(c);
+    bool stored = plan_has(c->program->plan, KIND_STORED);
 
     for (unsigned i = 0; i < n; i++) {
-        put_make(c, &it[i]);
+        put_make(c, &it[i], !stored);
         int64_t at_ns = draw_time(c, &it[i].spec);
         specs[i] = it[i].spec;
         put_ask(client_lane(c, i), &it[i], at_ns);
@@ -169,5 +181,5 @@ void client_put_batch(struct client *c)
     int rc = due_enqueue_batch(c->program->q, specs, n, timeout, ids);
     books_return(c->thread, rc < 0 ? rc : 0);
     for (unsigned i = 0; i < n; i++)
-        put_tell(c, client_lane(c, i), &it[i], answer_of(rc, i, ids[i]), ids[i]);
+        put_tell(c, client_lane(c, i), &it[i], answer_of(rc, i, ids[i], stored), ids[i]);
 }

@@ -18,7 +18,7 @@ static struct book *had(struct client *c, unsigned thread, const char *verb, con
     if (number == 0)
         machine_fail("a job is handed out whose bytes make no sense");
     struct book *b = books_meet(number, job->id);
-    books_handed(c->thread, b, topic);
+    books_handed(c->thread, b, topic, job);
     if (job->lateness_ns < 0)
         machine_fail("job %" PRIu64 ": negative lateness", number);
     history_tell(thread, "%s! DUE_OK %" PRIu64 " %s %d %d %d", verb, number,
@@ -30,6 +30,15 @@ static void missed(struct client *c, unsigned thread, const char *verb, int rc)
 {
     history_tell(thread, "%s! %s", verb, due_error_name(rc));
     c->stopped |= rc == DUE_ECLOSED;
+}
+
+/* It may take its time. */
+static void handle(struct client *c)
+{
+    const struct plan *p = c->program->plan;
+
+    if ((p->limit > 0 || plan_has(p, KIND_GROUPS)) && model_below(&c->random, 2) == 0)
+        machine_sleep(1 + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns / 8 + 10));
 }
 
 /* Of which topics, at random: the bits, and the call's arguments. */
@@ -70,25 +79,28 @@ bool client_take(struct client *c, int64_t timeout_ns)
         missed(c, c->thread, "dequeue", rc);
         return false;
     }
-    books_gone(had(c, c->thread, "dequeue", &job));
+    struct book *b = had(c, c->thread, "dequeue", &job);
+    handle(c);
+    books_gone(b);
     due_job_done(&job);
     return true;
 }
 
 /* ---- On a lease ---- */
 
-static void ack(struct client *c, struct book *b, due_job *job)
+static int ack(struct client *c, struct book *b, due_job *job)
 {
     char id[DUE_ID_TEXT];
 
     history_ask(c->thread, "ack? %s", due_id_format(job->id, id));
+    rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     int rc = due_ack(job);
     books_return(c->thread, rc);
     if (rc == 0)
         books_gone(b);
     history_tell(c->thread, "ack! %s %s", id, due_error_name(rc));
-    due_job_done(job);
+    return rc;
 }
 
 static void nack(struct client *c, struct book *b, due_job *job)
@@ -104,7 +116,6 @@ static void nack(struct client *c, struct book *b, due_job *job)
     if (rc == 0)
         books_due_by(c->thread, due_now(c->program->q) + delay);
     history_tell(c->thread, "nack! %s %s", id, due_error_name(rc));
-    due_job_done(job);
 }
 
 static void bury(struct client *c, struct book *b, due_job *job)
@@ -112,12 +123,14 @@ static void bury(struct client *c, struct book *b, due_job *job)
     char id[DUE_ID_TEXT];
 
     history_ask(c->thread, "bury? %s", due_id_format(job->id, id));
+    rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
     int rc = due_bury(job, id);
     books_return(c->thread, rc);
+    if (rc == 0)
+        books_ended(c->thread);
     history_tell(c->thread, "bury! %s %s", id, due_error_name(rc));
-    due_job_done(job);
 }
 
 static int64_t draw_lease(struct client *c)
@@ -130,16 +143,17 @@ static void answer(struct client *c, struct book *b, due_job *job, bool acked)
 {
     uint64_t fate = acked ? 0 : model_below(&c->random, 20);
 
+    handle(c);
     if (fate == 1)
         (void)due_extend(job, 2 * c->program->plan->lease_ns); /* never shorter: the ledger */
     if (fate < 12)
-        ack(c, b, job);
+        while (ack(c, b, job) == DUE_ETIMEDOUT && acked)
+            ;
     else if (fate < 15)
         nack(c, b, job);
     else if (fate < 17 && plan_has(c->program->plan, KIND_BURY))
         bury(c, b, job);
-    else
-        due_job_done(job); /* it comes back when the lease ends */
+    due_job_done(job); /* without an answer it comes back when the lease ends */
 }
 
 /* The ledger takes no lease for granted whose time the wall clock decides. */
@@ -158,6 +172,7 @@ bool client_reserve(struct client *c, int64_t timeout_ns, bool acked)
 
     history_ask(c->thread, "reserve? %" PRId64, told_lease(c, lease));
     books_call(c->thread, WAIT_JOB, bits, timeout_ns);
+    books_lease(c->thread, lease);
     int rc = n > 0 ? due_reserve_from(c->program->q, topics, n, &job, lease, timeout_ns)
                    : due_reserve(c->program->q, &job, lease, timeout_ns);
     books_return(c->thread, rc);
@@ -169,12 +184,32 @@ bool client_reserve(struct client *c, int64_t timeout_ns, bool acked)
     return true;
 }
 
+/* How long to wait.  With a store a call that polls leaves what it has begun for the next one, and
+ * a kill may come between the two; so whoever does not wait waits for the store at least. */
+static bool draw_patience(struct client *c, int64_t *timeout_ns)
+{
+    const struct plan *p = c->program->plan;
+
+    *timeout_ns = client_timeout(c);
+    if (!plan_has(p, KIND_STORED))
+        return true;
+    if (*timeout_ns == 0 && due_poll(c->program->q, NULL) == 0)
+        return false;
+    if (*timeout_ns == 0)
+        *timeout_ns = p->store_timeout_ns;
+    return true;
+}
+
 void client_take_some(struct client *c)
 {
+    int64_t timeout_ns;
+
+    if (!draw_patience(c, &timeout_ns))
+        return;
     if (plan_has(c->program->plan, KIND_RESERVE) && model_below(&c->random, 3) != 0)
-        client_reserve(c, client_timeout(c), false);
+        client_reserve(c, timeout_ns, false);
     else
-        client_take(c, client_timeout(c));
+        client_take(c, timeout_ns);
 }
 
 /* ---- Several ---- */
@@ -193,6 +228,8 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
     for (unsigned i = 0; i < max; i++)
         history_ask(client_lane(c, i), "%s? %" PRId64, verb, told_lease(c, lease));
     books_call(c->thread, WAIT_JOB, bits, timeout);
+    if (lease > 0)
+        books_lease(c->thread, lease);
     int rc = lease > 0 ? due_reserve_batch(q, n > 0 ? topics : NULL, n, jobs, max, lease, timeout)
                        : due_dequeue_batch(q, n > 0 ? topics : NULL, n, jobs, max, timeout);
     books_return(c->thread, rc < 0 ? rc : 0);
@@ -207,6 +244,7 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
             answer(c, books[i], &jobs[i], false);
             continue;
         }
+        handle(c);
         books_gone(books[i]);
         due_job_done(&jobs[i]);
     }
@@ -216,18 +254,28 @@ void client_take_batch(struct client *c)
 {
     bool leased = plan_has(c->program->plan, KIND_RESERVE) && model_below(&c->random, 2) == 0;
 
-    take_batch(c, leased ? draw_lease(c) : 0, client_timeout(c));
+    int64_t timeout_ns;
+
+    if (draw_patience(c, &timeout_ns))
+        take_batch(c, leased ? draw_lease(c) : 0, timeout_ns);
 }
 
 /* ---- What nobody had ---- */
 
-void client_discarded(const due_job *job)
+/* Shown by a store's queue, it may have left the store, or not. */
+void client_discarded(struct program *p, const due_job *job)
 {
     char id[DUE_ID_TEXT];
     uint64_t number = client_number(job);
 
     if (number == 0)
         machine_fail("a job is discarded whose bytes make no sense");
+    due_id_format(job->id, id);
+    if (plan_has(p->plan, KIND_STORED)) {
+        history_ask(0, "cancel? %s", id);
+        history_tell(0, "cancel! %s DUE_EINDOUBT", id);
+        return;
+    }
     books_gone(books_meet(number, job->id));
-    history_tell(0, "discarded %s %" PRIu64, due_id_format(job->id, id), number);
+    history_tell(0, "discarded %s %" PRIu64, id, number);
 }

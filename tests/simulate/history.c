@@ -112,7 +112,12 @@ void history_life(bool async, bool alone)
 
 void history_death(void)
 {
-    ledger_death(ledger, clock_now());
+    ledger_death(ledger, latest());
+}
+
+void history_risk(void)
+{
+    ledger_risk(ledger);
 }
 
 void history_balance(void)

@@ -29,6 +29,7 @@ void history_note(unsigned thread, const char *format, ...) __attribute__((forma
 
 void history_life(bool async, bool alone);
 void history_death(void);
+void history_risk(void); /* what was confirmed may be lost */
 void history_balance(void);
 
 /* Fails the run if the ledger has found anything. */

@@ -27,6 +27,11 @@ void machine_mix(uint64_t value)
     machine.hash ^= machine.hash >> 29;
 }
 
+void machine_plenty(bool on)
+{
+    machine.plenty = on;
+}
+
 /* ---- Thread-local variables ----
  *
  * All fibres run on one thread, so what is thread-local is exchanged with them. */
@@ -127,7 +132,7 @@ void machine_begin(const struct machine_options *o)
     machine.o = *o;
     machine.fibers = 0;
     machine.me = NULL;
-    machine.running = false;
+    machine.running = machine.plenty = false;
     machine.random = o->seed;
     machine.steps = machine.switches = 0;
     machine.kill_at = UINT64_MAX;
@@ -136,7 +141,6 @@ void machine_begin(const struct machine_options *o)
     machine.wall_ns = WALL_NS;
     machine.boot_ns = DUE_S(5);
     machine.held = 0;
-    machine.prompt = true;
     machine.process = 0;
     machine.idle = machine.stepped = NULL;
     machine.failed = false;

@@ -34,11 +34,10 @@
 
 enum fiber_state { ENDED = 0, RUNNABLE, PARKED, JOINING };
 
-/* A store that has not reached memory. */
+/* A store that others do not see yet. */
 struct held {
-    volatile void *p;
-    unsigned size;
-    uint64_t value;
+    const volatile void *p;
+    uint64_t was; /* what they see */
 };
 
 struct fiber {
@@ -65,9 +64,10 @@ struct fiber {
 /* What is wrong on purpose, so that it can be seen to be found. */
 enum machine_plant {
     PLANT_NOTHING,
-    PLANT_LOST_WAKE_UP, /* one of a few hundred */
-    PLANT_EARLY,        /* the library's clocks are ahead of the history's, by 1 ns */
-    PLANT_WRONG_MODEL,  /* the ledger is not told of some hand-overs */
+    PLANT_LOST_WAKE_UP,      /* one of a few hundred */
+    PLANT_EARLY,             /* the library's clocks are ahead of the history's, by 1 ns */
+    PLANT_WRONG_MODEL,       /* the ledger is not told of some hand-overs */
+    PLANT_LOST_CONFIRMATION, /* the store says that a batch has landed which has not */
     PLANTS
 };
 
@@ -105,6 +105,7 @@ struct machine {
     struct fiber *me;  /* NULL: the runner itself */
     struct stack home; /* the runner's own */
     bool running;      /* steps are taken under the scheduler */
+    bool plenty;       /* nothing is refused */
     uint64_t random;
     uint64_t steps;
     uint64_t next;    /* the step at which something is to happen */
@@ -115,7 +116,6 @@ struct machine {
     int64_t wall_ns;       /* realtime minus monotonic */
     int64_t boot_ns;       /* boottime minus monotonic */
     unsigned held;         /* stores in buffers */
-    bool prompt;           /* no store lingers */
     unsigned process;      /* of what is started by the runner */
     void (*idle)(void);    /* nobody can go on unless time passes: called first */
     void (*stepped)(void); /* the wall clock will be set: called first */
@@ -139,6 +139,7 @@ void machine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)))
 uint64_t machine_below(uint64_t n);  /* at random */
 bool machine_chance(uint32_t every); /* one in @every; 0: never */
 void machine_mix(uint64_t value);    /* into the hash */
+void machine_plenty(bool on);        /* on: memory, threads and descriptors are not refused */
 
 /* A step begins: another fibre may go on first. */
 void machine_point(void);

@@ -1,10 +1,11 @@
 /* machine_memory.c - the atomic operations of the library, each a step; and allocations.
  *
  * A relaxed or release store may stay in its fibre's buffer for a while, as x86 keeps it: the fibre
- * itself sees it, others do not yet.  A sequentially consistent operation empties the buffer, and
- * so does a sleep; else the oldest stores go at random.  Plain reads do not look into buffers, so
- * nothing lingers while a queue is opened, which is alone then.  The explorer does more, and tries
- * each moment (tests/explore/memory.c).
+ * itself sees it, others do not yet.  Here it is written at once, and what was there is remembered:
+ * that is what others' atomic loads see, until the store has left the buffer.  So plain reads of
+ * one's own stores are right, and those of others are behind a lock, which empties the buffer.  A
+ * sequentially consistent operation empties it too, and so does a sleep; else the oldest stores go
+ * at random.  The explorer does more, and tries each moment (tests/explore/memory.c).
  *
  * What is freed is filled with bytes that make no sense, so that whoever goes on using it fails.
  */
@@ -49,10 +50,9 @@ static uint64_t cut(uint64_t value, unsigned size)
 
 /* ---- Buffers ---- */
 
-static void write_oldest(struct fiber *f, unsigned n)
+/* The oldest @n are seen by all from now on. */
+static void show_oldest(struct fiber *f, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++)
-        bytes_write(f->held[i].p, f->held[i].size, f->held[i].value);
     f->held_count -= n;
     machine.held -= n;
     memmove(f->held, f->held + n, f->held_count * sizeof f->held[0]);
@@ -61,34 +61,55 @@ static void write_oldest(struct fiber *f, unsigned n)
 void memory_empty(void)
 {
     if (machine.me != NULL && machine.me->held_count > 0)
-        write_oldest(machine.me, machine.me->held_count);
+        show_oldest(machine.me, machine.me->held_count);
 }
 
-/* Some of somebody's reach memory. */
-static void write_some(void)
+/* Some of somebody's. */
+static void show_some(void)
 {
     struct fiber *f = &machine.fiber[machine_below(machine.fibers)];
 
     if (f->held_count > 0)
-        write_oldest(f, 1 + (unsigned)machine_below(f->held_count));
+        show_oldest(f, 1 + (unsigned)machine_below(f->held_count));
+}
+
+/* Where another fibre has a store to @p in its buffer; NULL: nobody has. */
+static struct fiber *holder(const volatile void *p, unsigned *at)
+{
+    for (unsigned i = 0; i < machine.fibers; i++) {
+        struct fiber *f = &machine.fiber[i];
+
+        for (*at = 0; *at < f->held_count && f != machine.me; (*at)++)
+            if (f->held[*at].p == p)
+                return f;
+    }
+    return NULL;
+}
+
+/* What others have stored there comes before what is stored now. */
+static void show_all(const volatile void *p)
+{
+    struct fiber *f;
+    unsigned at;
+
+    while ((f = holder(p, &at)) != NULL)
+        show_oldest(f, at + 1);
 }
 
 /* ---- The operations ---- */
 
 uint64_t explore_load(const volatile void *p, unsigned size, const struct explore_site *at)
 {
+    unsigned place;
+
     (void)at;
     machine_step();
-    if (machine.held > 0) {
-        const struct fiber *me = machine.me;
-
-        for (unsigned i = me != NULL ? me->held_count : 0; i-- > 0;)
-            if (me->held[i].p == p)
-                return me->held[i].value;
-        if (machine_chance(machine.o.linger_every))
-            write_some();
-    }
-    return bytes_read(p, size);
+    if (machine.held == 0)
+        return bytes_read(p, size);
+    if (machine_chance(machine.o.linger_every))
+        show_some();
+    const struct fiber *f = holder(p, &place);
+    return f != NULL ? f->held[place].was : bytes_read(p, size);
 }
 
 void explore_store(volatile void *p, unsigned size, uint64_t value, const struct explore_site *at)
@@ -96,17 +117,16 @@ void explore_store(volatile void *p, unsigned size, uint64_t value, const struct
     struct fiber *me = machine.me;
 
     (void)at;
-    value = cut(value, size);
     machine_step();
-    if (!machine.running || machine.prompt ||
-        (me->held_count == 0 && !machine_chance(machine.o.hold_every))) {
-        bytes_write(p, size, value);
-        return;
+    if (machine.held > 0)
+        show_all(p);
+    if (machine.running && (me->held_count > 0 || machine_chance(machine.o.hold_every))) {
+        if (me->held_count == BUFFER_MAX)
+            show_oldest(me, 1);
+        me->held[me->held_count++] = (struct held){ p, bytes_read(p, size) };
+        machine.held++;
     }
-    if (me->held_count == BUFFER_MAX)
-        write_oldest(me, 1);
-    me->held[me->held_count++] = (struct held){ p, size, value };
-    machine.held++;
+    bytes_write(p, size, value);
 }
 
 static uint64_t changed(enum explore_op op, uint64_t old, uint64_t value)
@@ -131,11 +151,14 @@ uint64_t explore_change(volatile void *p, unsigned size, enum explore_op op, uin
 {
     (void)at;
     machine_step();
-    if (machine.held > 0 && op != EXPLORE_ADD_RELAXED)
-        memory_empty();
+    if (machine.held > 0) {
+        if (op != EXPLORE_ADD_RELAXED)
+            memory_empty();
+        show_all(p);
+    }
     uint64_t old = bytes_read(p, size);
 
-    bytes_write(p, size, cut(changed(op, old, cut(value, size)), size));
+    bytes_write(p, size, changed(op, old, value));
     return old;
 }
 
@@ -144,13 +167,15 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
 {
     (void)at;
     machine_step();
-    if (machine.held > 0)
+    if (machine.held > 0) {
         memory_empty();
+        show_all(p);
+    }
     uint64_t found = bytes_read(p, size);
     bool same = found == cut(*expected, size);
 
     if (same)
-        bytes_write(p, size, cut(value, size));
+        bytes_write(p, size, value);
     *expected = found;
     return same;
 }
@@ -220,6 +245,7 @@ static void block_free(void *memory, uint64_t *freed)
 {
     struct head *h = (struct head *)memory - 1;
 
+    memory_empty(); /* what others may put there is theirs */
     if (h->state != ALIVE)
         machine_fail("freed twice, or never allocated: %zu bytes", h->size);
     *freed = h->size;
@@ -263,7 +289,7 @@ uint64_t memory_live(unsigned process)
 static void *hook_alloc(void *ctx, size_t size)
 {
     (void)ctx;
-    if (machine.running && machine_chance(machine.o.no_memory_every))
+    if (machine.running && !machine.plenty && machine_chance(machine.o.no_memory_every))
         return NULL;
     void *memory = block_new(size);
     memset(memory, 0xa5, size < POISON ? size : POISON);

@@ -187,7 +187,8 @@ int explore_timerfd_create(clockid_t clock, int flags)
     (void)flags;
     while (n < (int)TIMERS_MAX && timers[n].used)
         n++;
-    if (n == (int)TIMERS_MAX || machine_chance(machine.o.no_descriptor_every)) {
+    if (n == (int)TIMERS_MAX ||
+        (!machine.plenty && machine_chance(machine.o.no_descriptor_every))) {
         errno = EMFILE;
         return -1;
     }
@@ -289,7 +290,7 @@ int explore_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*ru
     (void)attr;
     memory_empty();
     machine_step();
-    if (machine_chance(machine.o.no_thread_every))
+    if (!machine.plenty && machine_chance(machine.o.no_thread_every))
         return EAGAIN;
     struct start *start = memory_new(sizeof *start);
     *start = (struct start){ run, arg };

@@ -57,7 +57,7 @@ static void draw_machine(struct plan *p, uint64_t *random)
 {
     struct machine_options *m = &p->machine;
 
-    m->steps_max = 3000000;
+    m->steps_max = 20000000;
     m->switch_every = (uint32_t)PICK(random, 2, 5, 10, 30, 100, 1000);
     m->by_rank = plan_has(p, KIND_RANKS);
     m->jump_every = rate(p, KIND_JUMPS, PICK(random, 10, 100, 1000));
@@ -76,11 +76,35 @@ static void draw_machine(struct plan *p, uint64_t *random)
         m->clock_step_every = 0, m->clock_step_max_ns = 0;
 }
 
-/* Kinds that do not go together: with a paused topic a queue does not drain. */
+static void leave_out(struct plan *p, enum plan_kind kind)
+{
+    p->on &= ~(UINT64_C(1) << kind);
+}
+
+/* Kinds that do not go together: with a paused topic a queue does not drain; a store has the wall
+ * clock or one that is turned, and its own threads; and its queue is closed when all have ended, or
+ * killed. */
 static void exclude(struct plan *p)
 {
+    static const enum plan_kind not_stored[] = { KIND_BOOTTIME, KIND_NEVER, KIND_DRAIN,
+                                                 KIND_CAPACITY, KIND_CLEARS };
+    static const enum plan_kind only_stored[] = {
+        KIND_KILLS, KIND_ASYNC, KIND_LATENCY, KIND_AWAY,
+        KIND_DOUBT, KIND_FULL,  KIND_LOSSES,  KIND_REPEATS
+    };
+
+    for (size_t i = 0; i < sizeof not_stored / sizeof not_stored[0]; i++)
+        if (plan_has(p, KIND_STORED))
+            leave_out(p, not_stored[i]);
+    for (size_t i = 0; i < sizeof only_stored / sizeof only_stored[0]; i++)
+        if (!plan_has(p, KIND_STORED))
+            leave_out(p, only_stored[i]);
+    if (plan_has(p, KIND_STORED))
+        leave_out(p, KIND_DISCARD);
+    if (plan_has(p, KIND_LIMITS) || plan_has(p, KIND_GROUPS))
+        leave_out(p, KIND_CLEARS); /* it ends who runs, and does not say when */
     if (plan_has(p, KIND_DRAIN) && !plan_has(p, KIND_DISCARD))
-        p->on &= ~(UINT64_C(1) << KIND_PAUSES);
+        leave_out(p, KIND_PAUSES);
 }
 
 static void draw_queue(struct plan *p, uint64_t *random)
@@ -89,9 +113,9 @@ static void draw_queue(struct plan *p, uint64_t *random)
                                         DUE_MS(300), DUE_S(10),  DUE_S(36000) };
     size_t n = model_below(random, sizeof horizons / sizeof horizons[0]);
 
-    p->clock = plan_has(p, KIND_REALTIME)   ? DUE_CLOCK_REALTIME
-               : plan_has(p, KIND_BOOTTIME) ? DUE_CLOCK_BOOTTIME
-                                            : DUE_CLOCK_MONOTONIC;
+    p->clock = plan_has(p, KIND_REALTIME) || plan_has(p, KIND_STORED) ? DUE_CLOCK_REALTIME
+               : plan_has(p, KIND_BOOTTIME)                           ? DUE_CLOCK_BOOTTIME
+                                                                      : DUE_CLOCK_MONOTONIC;
     if (plan_has(p, KIND_MANUAL))
         p->clock = DUE_CLOCK_MONOTONIC;
     p->proxies = plan_has(p, KIND_ALWAYS)  ? DUE_PROXIES_ALWAYS
@@ -102,14 +126,44 @@ static void draw_queue(struct plan *p, uint64_t *random)
     p->horizon_ns = horizons[n];
     p->grain_ns = 1 + (model_below(random, 2) == 0 ? p->horizon_ns / 4 : 0);
     p->lease_ns = 1 + p->horizon_ns / (int64_t)PICK(random, 1, 2, 10) + DUE_US(1);
+    p->limit = 1 + (unsigned)model_below(random, 3);
+    if (!plan_has(p, KIND_LIMITS))
+        p->limit = 0;
     p->open_ns = (int64_t)model_below(random, (uint64_t)p->horizon_ns * 4 + 1000);
     p->capacity = 1 + (size_t)PICK(random, 0, 1, 2, 7, 30);
     if (!plan_has(p, KIND_CAPACITY))
         p->capacity = 0;
-    p->takes = 2 + (unsigned)model_below(random, 5);
     p->close = plan_has(p, KIND_DISCARD) ? CLOSE_DISCARD
                : plan_has(p, KIND_DRAIN) ? CLOSE_DRAIN
                                          : CLOSE_QUIET;
+}
+
+static unsigned per_mille(const struct plan *p, enum plan_kind kind, uint64_t drawn)
+{
+    return plan_has(p, kind) ? (unsigned)drawn : 0;
+}
+
+static void draw_store(struct plan *p, uint64_t *random)
+{
+    unsigned *faults = p->store_faults;
+
+    p->lives = 1 + (unsigned)model_below(random, 4);
+    p->kill_within = PICK(random, 300, 3000, 20000, 100000);
+    p->latency_ns = (int64_t)PICK(random, 1, 1000, 1000000, 50000000);
+    p->store_timeout_ns = (int64_t)PICK(random, 1000000, 20000000, 5000000000);
+    p->unsettled_max = PICK(random, 1, 5, 100000);
+    p->batch_changes = PICK(random, 1, 2, 5, 256);
+    p->confirm = plan_has(p, KIND_ASYNC) ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC;
+    faults[MEMORY_AWAY] = per_mille(p, KIND_AWAY, PICK(random, 5, 50, 300));
+    faults[MEMORY_DOUBT_NOT] = per_mille(p, KIND_DOUBT, PICK(random, 5, 50, 300));
+    faults[MEMORY_DOUBT_LANDED] = per_mille(p, KIND_DOUBT, PICK(random, 5, 50, 300));
+    faults[MEMORY_FULL] = per_mille(p, KIND_FULL, PICK(random, 20, 200));
+    faults[MEMORY_LOSE] = per_mille(p, KIND_LOSSES, PICK(random, 2, 20));
+    faults[MEMORY_REPEAT] = per_mille(p, KIND_REPEATS, PICK(random, 50, 300));
+    if (!plan_has(p, KIND_STORED))
+        p->lives = 1;
+    if (!plan_has(p, KIND_LATENCY))
+        p->latency_ns = 0;
 }
 
 void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
@@ -127,6 +181,7 @@ void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
     p->verbs = (unsigned)PICK(&random, 5, 20, 60, PLAN_VERBS_MAX);
     draw_queue(p, &random);
     draw_machine(p, &random);
+    draw_store(p, &random);
     p->machine.seed = model_random(&random) + w->schedule;
     if (w->threads != 0 && w->threads < p->threads)
         p->threads = w->threads;

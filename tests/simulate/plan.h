@@ -8,6 +8,7 @@
 #define SIMULATE_PLAN_H
 
 #include "machine.h"
+#include "memory_store.h"
 
 /* Name, one in so many seeds has it, what it is. */
 #define PLAN_KINDS(X)                                                  \
@@ -22,6 +23,8 @@
     X(BATCHES, "batches", 3, "calls of several jobs")                  \
     X(CAPACITY, "capacity", 4, "few jobs fit in")                      \
     X(PAUSES, "pauses", 5, "topics are paused and resumed")            \
+    X(LIMITS, "limits", 5, "few jobs of a topic run at a time")        \
+    X(GROUPS, "groups", 5, "one job of a group runs at a time")        \
     X(CLEARS, "clears", 6, "all of a topic is cancelled")              \
     X(LOOKS, "looks", 3, "stats, peek, list, poll, trim")              \
     X(WAITS, "waits", 2, "calls that wait longer than a moment")       \
@@ -39,6 +42,15 @@
     X(INTERRUPTS, "interrupts", 3, "polls end with EINTR")             \
     X(BUFFERS, "buffers", 2, "stores reach memory late")               \
     X(RANKS, "ranks", 2, "the highest thread runs, not any")           \
+    X(STORED, "stored", 2, "a store, and several lives")               \
+    X(KILLS, "kills", 2, "which end by a kill")                        \
+    X(ASYNC, "async", 4, "confirmed later")                            \
+    X(LATENCY, "latency", 2, "the store takes its time")               \
+    X(AWAY, "away", 4, "it is not reached")                            \
+    X(DOUBT, "doubt", 4, "its answer does not come")                   \
+    X(FULL, "full", 6, "it takes removals only")                       \
+    X(LOSSES, "losses", 6, "it loses what it had confirmed")           \
+    X(REPEATS, "repeats", 4, "it shows jobs again while it is read")   \
     X(MEMORY, "memory", 4, "allocations fail")                         \
     X(SYSTEM, "system", 5, "threads and descriptors are refused")
 
@@ -63,6 +75,7 @@ struct plan_wishes {
 #define PLAN_VERBS_MAX   200u
 #define PLAN_TOPICS      3u
 #define PLAN_KEYS        8u
+#define PLAN_GROUPS      3u
 
 enum plan_close { CLOSE_QUIET, CLOSE_DISCARD, CLOSE_DRAIN };
 
@@ -78,11 +91,19 @@ struct plan {
     enum due_order order;
     enum plan_close close;
     size_t capacity;
+    unsigned limit;     /* most jobs of a topic that run; 0: any */
     int64_t horizon_ns; /* deadlines lie no farther ahead */
     int64_t grain_ns;   /* and are multiples of this: many are equal */
     int64_t lease_ns;
-    int64_t open_ns; /* closed after that, unless it is closed when all have ended */
-    unsigned takes;  /* of ten verbs */
+    int64_t open_ns;      /* closed after that, unless it is closed when all have ended */
+    unsigned lives;       /* of the program */
+    uint64_t kill_within; /* steps */
+    enum due_confirm confirm;
+    int64_t store_timeout_ns;
+    int64_t latency_ns;
+    size_t unsettled_max;
+    size_t batch_changes;
+    unsigned store_faults[MEMORY_FAULTS]; /* of 1,000 calls */
 };
 
 extern const char *const plan_names[KINDS];

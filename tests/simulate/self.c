@@ -13,6 +13,7 @@ static const char *const names[PLANTS] = {
     [PLANT_LOST_WAKE_UP] = "a wake-up is lost",
     [PLANT_EARLY] = "a job is early by 1 ns",
     [PLANT_WRONG_MODEL] = "the model is wrong",
+    [PLANT_LOST_CONFIRMATION] = "a confirmation is lost",
 };
 
 static bool find(enum machine_plant plant)

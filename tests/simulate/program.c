@@ -1,0 +1,317 @@
+/* program.c - a program with its threads, from due_open() to due_free(). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "books.h"
+#include "client.h"
+#include "history.h"
+#include "machine.h"
+#include "store.h"
+
+#define TRIES 30 /* till an opening is not disturbed any more */
+
+/* ---- Opening ---- */
+
+static void on_discard(void *ctx, const due_job *job)
+{
+    client_discarded(ctx, job);
+}
+
+static void on_settled(void *ctx, due_id id, int rc)
+{
+    char text[DUE_ID_TEXT];
+
+    (void)ctx;
+    if (rc != 0)
+        history_tell(0, "settled %s %s", due_id_format(id, text), due_error_name(rc));
+}
+
+/* May an opening fail so? */
+static bool expected(const struct plan *p, int rc)
+{
+    return rc == DUE_ENOMEM || rc == DUE_ESYS ||
+           (plan_has(p, KIND_STORED) && (rc == DUE_ESTORE || rc == DUE_EBUSY));
+}
+
+static void add_topics(struct program *p)
+{
+    char name[24];
+
+    for (int i = 1; i < (int)PLAN_TOPICS; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        while ((p->topic[i] = due_topic(p->q, name)) < 0)
+            if (p->topic[i] != DUE_ENOMEM)
+                machine_fail("due_topic: %s", due_error_name(p->topic[i]));
+    }
+}
+
+static void set_limits(struct program *p)
+{
+    for (int i = 0; i < (int)PLAN_TOPICS && p->plan->limit > 0; i++) {
+        int rc;
+
+        while ((rc = due_topic_limit(p->q, p->topic[i], p->plan->limit)) == DUE_ENOMEM)
+            ;
+        if (rc != 0)
+            machine_fail("due_topic_limit: %s", due_error_name(rc));
+    }
+}
+
+static void open_queue(struct program *p)
+{
+    const struct plan *plan = p->plan;
+    bool stored = plan_has(plan, KIND_STORED);
+    due_options o = { .size = DUE_OPTIONS_INIT,
+                      .name = "simulated",
+                      .capacity = plan->capacity,
+                      .clock = stored ? DUE_CLOCK_MONOTONIC : plan->clock,
+                      .manual = p->manual,
+                      .proxies = plan->proxies,
+                      .order = plan->order,
+                      .allocator = &machine_allocator,
+                      .confirm = plan->confirm,
+                      .store_timeout_ns = plan->store_timeout_ns,
+                      .unsettled_max = plan->unsettled_max,
+                      .on_settled = on_settled,
+                      .on_discard = on_discard,
+                      .ctx = p };
+    due_error error = { "", "" };
+    int rc;
+
+    for (unsigned tries = 0;; tries++) {
+        if (tries == TRIES)
+            machine_plenty(true);
+        o.store = stored ? store_new() : NULL;
+        rc = due_open(&p->q, &o, &error);
+        if (rc == 0)
+            break;
+        history_note(0, "open %s", due_error_name(rc));
+        if (!expected(plan, rc))
+            machine_fail("due_open: %s: %s", due_error_name(rc), error.text);
+        if (stored)
+            o.store->verbs->free(o.store); /* it was not taken */
+    }
+    machine_plenty(false);
+    history_note(0, "open");
+    add_topics(p);
+    set_limits(p);
+}
+
+/* ---- Closing ---- */
+
+static void resume(struct program *p)
+{
+    for (int i = 0; i < (int)PLAN_TOPICS; i++)
+        rules_pause_begins(i);
+    if (due_resume(p->q, DUE_ALL_TOPICS) != 0)
+        machine_fail("due_resume fails");
+    for (int i = 0; i < (int)PLAN_TOPICS; i++)
+        rules_pause_ends(i, false);
+}
+
+static void close_queue(struct program *p, enum due_close_mode mode)
+{
+    int rc;
+
+    do {
+        int64_t timeout = (int64_t)machine_below((uint64_t)p->plan->horizon_ns + 1000);
+
+        history_note(0, "close? %d", (int)mode);
+        rc = due_close(p->q, mode, timeout);
+        history_note(0, "close! %s", due_error_name(rc));
+    } while (rc == DUE_ETIMEDOUT || rc == DUE_ENOMEM);
+    if (rc != 0)
+        machine_fail("due_close: %s", due_error_name(rc));
+    books_closed();
+}
+
+static void free_queue(struct program *p)
+{
+    int rc = due_free(p->q);
+
+    if (rc != 0)
+        machine_fail("due_free: %s", due_error_name(rc));
+    if (memory_live(machine.me->process) != 0)
+        machine_fail("due_free: %" PRIu64 " blocks of memory are still out",
+                     memory_live(machine.me->process));
+}
+
+/* ---- Everything out ---- */
+
+static struct due_stats look(const struct program *p)
+{
+    struct due_stats s;
+
+    if (due_stats(p->q, &s) != 0)
+        machine_fail("due_stats fails");
+    return s;
+}
+
+/* Everything that waits, in order. */
+static void take_waiting_out(struct program *p)
+{
+    int64_t timeout = 2 * p->plan->horizon_ns + DUE_US(10) + 4 * p->plan->latency_ns;
+    struct due_stats s;
+
+    for (bool for_good = false;; for_good = !for_good) {
+        bool some =
+            for_good ? client_take(&p->own, timeout) : client_reserve(&p->own, timeout, true);
+
+        if (some)
+            continue;
+        s = look(p);
+        if (s.waiting + s.leased == 0)
+            break;
+        if (timeout < DUE_S(10))
+            timeout *= 2;
+    }
+}
+
+static void check_stats(const struct program *p)
+{
+    struct due_stats s = look(p);
+    uint64_t inside = plan_has(p->plan, KIND_STORED) ? store_jobs() : books_inside();
+
+    if (s.waiting + s.leased + s.dead + s.ready + s.lent + s.mended + s.unsettled + inside != 0)
+        machine_fail("stats at the end: %" PRIu64 " waiting, %" PRIu64 " leased, %" PRIu64
+                     " dead, %" PRIu64 " ready, %" PRIu64 " lent, %" PRIu64 " mended, %" PRIu64
+                     " unsettled; and %" PRIu64 " by the books",
+                     s.waiting, s.leased, s.dead, s.ready, s.lent, s.mended, s.unsettled, inside);
+}
+
+/* One thread takes all, and the order is that of the deadlines. */
+bool program_orderly(const struct plan *p)
+{
+    return p->order == DUE_BY_DEADLINE && p->machine.clock_step_max_ns == 0 &&
+           !plan_has(p, KIND_RESERVE) && p->limit == 0 && !plan_has(p, KIND_GROUPS);
+}
+
+static void flush(struct program *p)
+{
+    int rc;
+
+    do {
+        history_ask(0, "flush?");
+        rc = due_flush(p->q, p->plan->horizon_ns + DUE_US(10));
+        history_tell(0, "flush! %s", due_error_name(rc));
+    } while (rc != 0 || look(p).unsettled > 0);
+}
+
+static void wait_loaded(const struct program *p)
+{
+    for (int64_t ns = DUE_US(10); look(p).loading; ns *= 2)
+        machine_sleep(ns);
+}
+
+static void take_all_out(struct program *p)
+{
+    bool stored = plan_has(p->plan, KIND_STORED);
+    int kicked;
+
+    machine_plenty(true);
+    if (stored) {
+        store_mend();
+        wait_loaded(p);
+        flush(p);
+    } else {
+        history_life(false, program_orderly(p->plan));
+    }
+    p->own.random = p->plan->seed;
+    resume(p);
+    do {
+        take_waiting_out(p);
+        kicked = client_kick_all(&p->own);
+        if (stored)
+            flush(p); /* a kick that is under way is nowhere */
+    } while (kicked > 0);
+    if (stored) {
+        /* After a loss the queue reads everything once more, to drop what it does not know. */
+        for (int i = 0; i < 20 && store_jobs() > 0; i++)
+            machine_sleep(DUE_S(1));
+    }
+    check_stats(p);
+}
+
+/* ---- A life ---- */
+
+static void start_clients(struct program *p)
+{
+    char name[24];
+
+    for (unsigned i = 0; i < p->threads; i++) {
+        struct client *c = &p->client[i];
+
+        c->program = p; /* it goes on to know what it has known */
+        c->thread = i + 1;
+        c->stopped = false;
+        snprintf(name, sizeof name, "client %u", i + 1);
+        c->fiber = machine_start(name, client_run, c, false);
+    }
+}
+
+static void join_clients(struct program *p)
+{
+    for (unsigned i = 0; i < p->threads; i++)
+        machine_join(p->client[i].fiber);
+}
+
+/* Somebody has to turn a clock that is turned by hand. */
+static void turn_clock(void *arg)
+{
+    struct program *p = arg;
+
+    for (unsigned turns = 0; !p->ended; turns++) {
+        int64_t by = (int64_t)machine_below((uint64_t)p->plan->horizon_ns / 2 + 1000);
+
+        if (turns == 20000)
+            machine_fail("the clock is turned and turned, and nobody ends");
+        machine_sleep(1 + (int64_t)machine_below((uint64_t)p->plan->open_ns / 4 + 1));
+        if (turns % 64 == 63) { /* others may wait for other clocks */
+            by += 2 * p->plan->horizon_ns + DUE_S(10);
+            machine_sleep(DUE_S(1));
+        }
+        if (due_clock_advance(p->manual, by) != 0)
+            machine_fail("the clock cannot be turned");
+    }
+}
+
+static void use_and_close(struct program *p)
+{
+    start_clients(p);
+    if (p->plan->close != CLOSE_QUIET) {
+        machine_sleep(p->plan->open_ns);
+        resume(p);
+        close_queue(p, p->plan->close == CLOSE_DRAIN ? DUE_CLOSE_DRAIN : DUE_CLOSE_DISCARD);
+    }
+    join_clients(p);
+    if (p->plan->close == CLOSE_QUIET && p->last)
+        take_all_out(p);
+    if (p->plan->close == CLOSE_QUIET)
+        close_queue(p, DUE_CLOSE_DISCARD);
+}
+
+void program_run(void *arg)
+{
+    struct program *p = arg;
+    struct fiber *turner = NULL;
+
+    p->own = (struct client){ .program = p };
+    p->threads = p->last && p->plan->lives > 1 ? 0 : p->plan->threads;
+    if (plan_has(p->plan, KIND_MANUAL)) {
+        p->manual = due_clock_manual(p->manual_ns);
+        turner = machine_start("turner", turn_clock, p, false);
+    }
+    open_queue(p);
+    use_and_close(p);
+    p->ended = true;
+    if (turner != NULL)
+        machine_join(turner);
+    free_queue(p);
+    if (p->manual == NULL)
+        return;
+    p->manual_ns = due_clock_now(p->manual);
+    if (due_clock_free(p->manual) != 0)
+        machine_fail("the clock is still in use");
+    p->manual = NULL;
+}

@@ -1,0 +1,185 @@
+/* rules.c - order, pauses and limits of what is handed out. */
+#include "rules.h"
+
+#include <string.h>
+
+#include "books.h"
+#include "machine.h"
+
+/* Of a topic. */
+struct pause {
+    unsigned calls; /* that pause or resume it, under way */
+    uint64_t since; /* event in which it was told to be paused; 0: it may not be */
+};
+
+static const struct plan *plan;
+static uint64_t events;
+static unsigned puts_under_way;
+static struct book *first; /* of those whose order is known */
+static struct pause pauses[PLAN_TOPICS];
+static unsigned running[PLAN_TOPICS][PLAN_GROUPS + 1]; /* 0: all of the topic */
+static unsigned counted[PLAN_TOPICS][PLAN_GROUPS + 1];
+
+void rules_begin(const struct plan *p)
+{
+    plan = p;
+    events = 0;
+    first = NULL;
+    rules_life();
+}
+
+void rules_life(void)
+{
+    puts_under_way = 0;
+    memset(pauses, 0, sizeof pauses);
+    memset(running, 0, sizeof running);
+    memset(counted, 0, sizeof counted);
+}
+
+uint64_t rules_event(void)
+{
+    return ++events;
+}
+
+void rules_puts(int more)
+{
+    puts_under_way = (unsigned)((int)puts_under_way + more);
+}
+
+void rules_call(struct rule_call *c)
+{
+    c->begun = ++events;
+    c->gap = puts_under_way > 0;
+}
+
+/* ---- Order ---- */
+
+static bool ordered(void)
+{
+    return plan->order == DUE_BY_DEADLINE && plan->machine.clock_step_max_ns == 0 &&
+           plan->limit == 0 && !plan_has(plan, KIND_PAUSES) && !plan_has(plan, KIND_GROUPS) &&
+           !plan_has(plan, KIND_STORED) && plan->machine.no_memory_every == 0;
+}
+
+void rules_in(struct book *b, int64_t at_ns)
+{
+    struct rule_facts *f = &b->rule;
+
+    if (!ordered() || b->keyed || b->gone || b->serial != 0)
+        return;
+    f->in = ++events;
+    f->at_ns = at_ns;
+    f->last = NULL;
+    f->next = first;
+    if (first != NULL)
+        first->rule.last = b;
+    first = b;
+}
+
+void rules_touched(struct book *b)
+{
+    struct rule_facts *f = &b->rule;
+
+    if (f->in == 0)
+        return;
+    f->in = f->passed = 0;
+    if (f->last != NULL)
+        f->last->rule.next = f->next;
+    else
+        first = f->next;
+    if (f->next != NULL)
+        f->next->rule.last = f->last;
+}
+
+static void check_order(struct book *b, const struct rule_call *c, const due_job *job)
+{
+    bool had_before = job->attempts > (job->token != 0);
+
+    if (b->rule.passed != 0 && c->begun > b->rule.passed && !had_before)
+        machine_fail("a job was passed over by one that is due later");
+    rules_touched(b);
+    for (struct book *it = first; it != NULL && !c->gap; it = it->rule.next)
+        if (it->topic == b->topic && it->rule.in < c->begun && it->rule.at_ns < job->deadline_ns &&
+            it->rule.passed == 0)
+            it->rule.passed = events;
+}
+
+/* ---- Pauses ---- */
+
+void rules_pause_begins(int topic)
+{
+    pauses[topic].calls++;
+    pauses[topic].since = 0;
+}
+
+void rules_pause_ends(int topic, bool paused)
+{
+    struct pause *p = &pauses[topic];
+
+    /* With a store it may be on its way out since before. */
+    p->since = --p->calls == 0 && paused && !plan_has(plan, KIND_STORED) ? ++events : 0;
+}
+
+/* ---- Limits ---- */
+
+static void change(unsigned of[PLAN_TOPICS][PLAN_GROUPS + 1], const struct book *b, int by)
+{
+    unsigned *all = &of[b->topic][0];
+    unsigned *group = &of[b->topic][b->rule.group];
+
+    *all = (unsigned)((int)*all + by);
+    if (b->rule.group != 0)
+        *group = (unsigned)((int)*group + by);
+}
+
+static void check_limits(struct book *b, const struct rule_call *c, int64_t now_ns)
+{
+    struct rule_facts *f = &b->rule;
+
+    if (!f->counted)
+        change(counted, b, 1);
+    /* A keyed one may begin anew at any time; this one may be cancelled, or be so when its lease
+     * ends; and if that is over, others have had it meanwhile. */
+    bool sure = !b->keyed && b->calls == 0 && !b->revoked && now_ns < c->lease_until_ns;
+    if (!f->running && sure)
+        change(running, b, 1);
+    f->counted = true;
+    f->running |= sure;
+    if (plan->limit > 0 && running[b->topic][0] > plan->limit)
+        machine_fail("%u jobs of topic %d run, and only %u may", running[b->topic][0], b->topic,
+                     plan->limit);
+    if (f->group > 0 && running[b->topic][f->group] > 1)
+        machine_fail("two jobs of a group run");
+}
+
+void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns)
+{
+    uint64_t paused = pauses[b->topic].since;
+
+    if (paused != 0 && c->begun > paused)
+        machine_fail("a job of a topic comes that is paused");
+    check_order(b, c, job);
+    check_limits(b, c, now_ns);
+}
+
+void rules_ends(struct book *b)
+{
+    if (b->rule.running)
+        change(running, b, -1);
+    b->rule.running = false;
+}
+
+void rules_ended(struct book *b)
+{
+    rules_ends(b);
+    if (b->rule.counted)
+        change(counted, b, -1);
+    b->rule.counted = false;
+}
+
+bool rules_free(const struct book *b)
+{
+    if (plan->limit > 0 && counted[b->topic][0] >= plan->limit)
+        return false;
+    return b->rule.group == 0 || counted[b->topic][b->rule.group] == 0;
+}

@@ -1,0 +1,267 @@
+/* store.c - calls of the store that take time. */
+#include "store.h"
+
+#include <string.h>
+
+#include "machine.h"
+#include "memory_store.h"
+
+#define LOSSES_MOST 10 /* of a run: after each everything is written again */
+
+struct slow {
+    due_store head;
+    due_store *inner;
+    bool inside;
+    bool interrupted;
+    uint64_t skipped; /* batches that were confirmed and did not land: PLANT_LOST_CONFIRMATION */
+};
+
+static const struct plan *plan;
+static struct memory_disk *disk;
+static struct slow *last;
+static bool mended;
+static unsigned losses;
+static bool read_jobs; /* by the program with the last store, */
+static bool read_keys; /* likewise */
+static bool lost;      /* since then */
+
+static struct slow *slow_of(due_store *s)
+{
+    return (struct slow *)(void *)s;
+}
+
+/* On its way to the server, and back.  Always a moment, so that who calls again and again lets time
+ * pass; not longer than the call may take, nor than until it is interrupted. */
+static void travel(struct slow *s, int64_t until_ns)
+{
+    int64_t ns = 1 + (int64_t)machine_below(mended ? 1 : (uint64_t)plan->latency_ns + 1);
+
+    if (machine.now_ns + ns < until_ns)
+        until_ns = machine.now_ns + ns;
+    while (machine.now_ns < until_ns && !s->interrupted) {
+        memory_empty();
+        machine_park(s, until_ns, -1);
+    }
+}
+
+/* What is lost while it is still read nobody else has: so not then. */
+static void lose(void)
+{
+    unsigned per_mille = plan->store_faults[MEMORY_LOSE];
+
+    if (!read_jobs || !read_keys || mended || losses == LOSSES_MOST ||
+        machine_below(1000) >= per_mille)
+        return;
+    losses++;
+    lost = true;
+    memory_disk_lose(disk, 1 + machine_below(4));
+}
+
+static struct slow *begin(due_store *store, int64_t until_ns)
+{
+    struct slow *s = slow_of(store);
+
+    if (s->inside)
+        machine_fail("the store: two calls at once");
+    s->inside = true;
+    travel(s, until_ns);
+    lose();
+    return s;
+}
+
+static int end(struct slow *s, int rc, int64_t until_ns)
+{
+    travel(s, until_ns);
+    s->inside = s->interrupted = false;
+    return rc;
+}
+
+static int slow_open(due_store *store, const struct due_store_open *how,
+                     struct due_store_info *info, due_error *error)
+{
+    struct slow *s = begin(store, how->until_ns);
+    int rc = s->inner->verbs->open(s->inner, how, info, error);
+
+    return end(s, rc, how->until_ns);
+}
+
+static int slow_ready(due_store *store, int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    return end(s, s->inner->verbs->ready(s->inner, until_ns), until_ns);
+}
+
+static int slow_commit(due_store *store, const due_change *changes, size_t n, uint64_t number,
+                       int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    if (plan->machine.plant == PLANT_LOST_CONFIRMATION && machine_below(20) == 0) {
+        s->skipped++;
+        return end(s, 0, until_ns);
+    }
+    int rc = s->inner->verbs->commit(s->inner, changes, n, number - s->skipped, until_ns);
+    return end(s, rc, until_ns);
+}
+
+static int slow_prepare(due_store *store, const due_change *changes, size_t n, uint64_t number)
+{
+    struct slow *s = slow_of(store);
+
+    if (s->inside)
+        machine_fail("the store: two calls at once");
+    if (plan->machine.plant == PLANT_LOST_CONFIRMATION)
+        return DUE_EAGAIN;
+    return s->inner->verbs->prepare(s->inner, changes, n, number);
+}
+
+static int slow_send(due_store *store, uint64_t number, int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+    int rc = s->inner->verbs->send(s->inner, number, until_ns);
+
+    s->inside = s->interrupted = false; /* it does not wait for the answer */
+    return rc;
+}
+
+static int slow_load(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                     int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    int rc = s->inner->verbs->load(s->inner, rewind, max, visit, ctx, until_ns);
+    read_jobs |= rc == 0;
+    return end(s, rc, until_ns);
+}
+
+static int slow_find(due_store *store, due_id id, due_store_visit *visit, void *ctx,
+                     int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    return end(s, s->inner->verbs->find(s->inner, id, visit, ctx, until_ns), until_ns);
+}
+
+static int slow_keys(due_store *store, int rewind, size_t max, due_store_visit_key *visit,
+                     void *ctx, int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    int rc = s->inner->verbs->keys(s->inner, rewind, max, visit, ctx, until_ns);
+    read_keys |= rc == 0;
+    return end(s, rc, until_ns);
+}
+
+static int slow_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    return end(s, s->inner->verbs->renew(s->inner, held_ns, until_ns), until_ns);
+}
+
+static int slow_close(due_store *store, int64_t until_ns)
+{
+    struct slow *s = begin(store, until_ns);
+
+    return end(s, s->inner->verbs->close(s->inner, until_ns), until_ns);
+}
+
+/* Of a call that is on its way; else it is for the store, and good for its next call. */
+static void slow_interrupt(due_store *store)
+{
+    struct slow *s = slow_of(store);
+
+    s->interrupted = s->inside;
+    machine_unpark_all(s);
+    s->inner->verbs->interrupt(s->inner);
+}
+
+static void slow_stats(due_store *store, struct due_store_stats *stats)
+{
+    slow_of(store)->inner->verbs->stats(slow_of(store)->inner, stats);
+}
+
+static void slow_free(due_store *store)
+{
+    struct slow *s = slow_of(store);
+
+    s->inner->verbs->free(s->inner);
+    if (last == s)
+        last = NULL;
+    memory_free(s);
+}
+
+static const struct due_store_verbs verbs = {
+    .open = slow_open,
+    .ready = slow_ready,
+    .commit = slow_commit,
+    .prepare = slow_prepare,
+    .send = slow_send,
+    .load = slow_load,
+    .find = slow_find,
+    .keys = slow_keys,
+    .renew = slow_renew,
+    .close = slow_close,
+    .interrupt = slow_interrupt,
+    .stats = slow_stats,
+    .free = slow_free,
+};
+
+/* ---- For the run ---- */
+
+void store_begin(const struct plan *p)
+{
+    plan = p;
+    last = NULL;
+    mended = false;
+    losses = 0;
+    disk = memory_disk_new(&(struct memory_disk_options){ .batch_changes = p->batch_changes,
+                                                          .durability = DUE_DURABLE_ALWAYS });
+}
+
+due_store *store_new(void)
+{
+    struct memory_dice dice = { .seed = machine_below(UINT64_MAX) };
+
+    last = memory_new(sizeof *last);
+    last->head.verbs = &verbs;
+    last->inner = memory_store_new(disk);
+    for (int kind = 0; kind < MEMORY_FAULTS; kind++)
+        dice.per_mille[kind] = kind != MEMORY_LOSE ? plan->store_faults[kind] : 0;
+    read_jobs = read_keys = lost = false;
+    memory_store_dice(last->inner, &dice);
+    return &last->head;
+}
+
+void store_crash(void)
+{
+    if (last != NULL)
+        memory_store_crash(last->inner);
+    last = NULL;
+}
+
+void store_mend(void)
+{
+    mended = true;
+    if (last != NULL)
+        memory_store_dice(last->inner, &(struct memory_dice){ .seed = 0 });
+}
+
+bool store_has_lost(void)
+{
+    return lost;
+}
+
+void store_judge(void)
+{
+    const char *wrong = memory_disk_wrong(disk);
+
+    if (wrong != NULL)
+        machine_fail("the store: %s", wrong);
+}
+
+size_t store_jobs(void)
+{
+    return memory_disk_jobs(disk);
+}
