@@ -5,7 +5,9 @@
  */
 #include <criterion/criterion.h>
 
+#include <poll.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,6 +29,17 @@ int clock_gettime(clockid_t id, struct timespec *t)
         t->tv_nsec = stopped_ns % DUE_S(1);
     }
     return rc;
+}
+
+static _Atomic int stepped_fd = -1; /* a timer that is set as if the kernel knew of the step */
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itimerspec *was)
+{
+    struct itimerspec shifted = *at;
+
+    if (fd == stepped_fd && at->it_value.tv_sec > step_s)
+        shifted.it_value.tv_sec -= step_s;
+    return (int)syscall(SYS_timerfd_settime, fd, flags, &shifted, was);
 }
 
 static due_queue *open_on(enum due_clock_kind clock)
@@ -102,6 +115,37 @@ Test(clock_step, back_leaves_a_job_without_delay_due_at_once, .timeout = 20)
     cr_assert_eq(due_dequeue(q, &job, 0), 0);
     cr_expect_leq(job.deadline_ns, due_now(q));
     due_job_done(&job);
+    shut(q);
+}
+
+static bool readable(int fd, int wait_ms)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    return poll(&p, 1, wait_ms) == 1;
+}
+
+/* The time was reached and, by the clock as it is now, was not: it is waited for once more, to the
+ * same deadline, or who polls would be called for nothing until then. */
+Test(clock_step, back_sets_the_descriptor_anew, .timeout = 20)
+{
+    due_queue *q = open_on(DUE_CLOCK_REALTIME);
+    due_job job;
+
+    int fd = stepped_fd = due_fd(q);
+    cr_assert_geq(fd, 0);
+    put(q, due_now(q) + DUE_MS(20), 0);
+    cr_expect(readable(fd, 10000));
+    step_s = -2;
+    cr_expect_eq(take(q, &job), DUE_EAGAIN);
+    cr_expect_not(readable(fd, 0), "nothing is due for two seconds");
+    step_s = 3600;
+    put(q, due_now(q) + DUE_S(3600), 0); /* somebody comes, as the kernel's timer did not step */
+    cr_expect(readable(fd, 10000));
+    cr_expect_eq(take(q, &job), 0);
+    cr_expect_eq(take(q, &job), DUE_EAGAIN);
+    cr_expect_not(readable(fd, 0));
+    stepped_fd = -1;
     shut(q);
 }
 
