@@ -101,6 +101,74 @@ Test(stored_batch, answers_how_many_are_in_whatever_ends_it, .timeout = 60)
         }
 }
 
+/* ---- Bytes of a batch ---- */
+
+#define BATCH_BYTES 100u
+
+/* The most bytes of payloads that one batch of the disk has put from entry *@at on; a batch of one
+ * job counts nothing.  *@batches: how many there were. */
+static size_t largest(struct shop *s, size_t *at, uint64_t *batches)
+{
+    struct memory_entry e;
+    struct memory_entry last = { .number = 0 };
+    size_t bytes = 0;
+    size_t most = 0;
+    size_t jobs = 0;
+
+    *batches = 0;
+    for (; memory_disk_entry(s->disk, *at, &e); ++*at, last = e) {
+        bool same = e.number == last.number && e.writer == last.writer;
+
+        *batches += !same;
+        jobs = same ? jobs + 1 : 1;
+        bytes = e.len + (same ? bytes : 0);
+        most = jobs > 1 && bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void put_of(struct shop *s, size_t len, unsigned n)
+{
+    static const char bytes[2 * BATCH_BYTES];
+    due_spec some[12];
+
+    for (unsigned i = 0; i < n; i++)
+        some[i] = (due_spec){ DUE_SPEC_INIT, .data = bytes, .len = len, .at_ns = 10 };
+    cr_assert_eq(due_enqueue_batch(s->lab.q, some, n, DUE_S(10), NULL), (int)n);
+    cr_assert_eq(due_flush(s->lab.q, DUE_S(10)), 0);
+}
+
+/* The same when everything is put again after a loss. */
+Test(stored_batch, has_no_more_bytes_than_the_store_takes_but_for_one_job, .timeout = 60)
+{
+    for (int async = 0; async < 2; async++) {
+        struct shop s = shop_new(
+            &(struct memory_disk_options){ .batch_bytes = BATCH_BYTES },
+            (struct lab_options){ .with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC });
+        size_t at = 0;
+        uint64_t batches;
+
+        put_of(&s, BATCH_BYTES / 2, 12); /* two of them fit */
+        cr_expect_eq(largest(&s, &at, &batches), BATCH_BYTES);
+        cr_expect_geq(batches, 6u);
+        put_of(&s, BATCH_BYTES / 2 + 1, 5); /* and two of these do not */
+        cr_expect_eq(largest(&s, &at, &batches), 0u);
+        cr_expect_eq(batches, 5u);
+        put_of(&s, 2 * BATCH_BYTES, 3); /* each is too large, and goes alone */
+        cr_expect_eq(largest(&s, &at, &batches), 0u);
+        cr_expect_eq(batches, 3u);
+        memory_disk_lose(s.disk, SIZE_MAX);
+        for (int i = 0; i < 3000 && memory_disk_jobs(s.disk) < 21; i++) {
+            if (i == 0)
+                put_of(&s, 0, 1);
+            crew_sleep(DUE_MS(1));
+        }
+        cr_expect_eq(memory_disk_jobs(s.disk), 21u);
+        cr_expect_leq(largest(&s, &at, &batches), BATCH_BYTES);
+        shop_close(&s);
+    }
+}
+
 /* ---- The queue closes ---- */
 
 static int give_thirteen(void *arg)
