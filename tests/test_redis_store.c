@@ -265,6 +265,18 @@ REDIS_TEST(redis_open, needs_no_more_than_the_documented_permissions)
     due_redis_free(store);
 }
 
+REDIS_TEST(redis_options, say_how_large_a_batch_may_be)
+{
+    due_store *store = opened((due_redis_options){ .batch_changes = 7, .batch_bytes = 5000 });
+
+    cr_expect_eq(info.batch_changes, 7u);
+    cr_expect_eq(info.batch_bytes, 5000u);
+    finish(store);
+    store = opened((due_redis_options){ 0 });
+    cr_expect_eq(info.batch_bytes, (size_t)16 << 20);
+    finish(store);
+}
+
 Test(redis_options, are_checked)
 {
     due_store *store = NULL;
