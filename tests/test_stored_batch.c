@@ -169,28 +169,38 @@ Test(stored_batch, has_no_more_bytes_than_the_store_takes_but_for_one_job, .time
     }
 }
 
-/* Attempts are a few bytes each; but what the store has lost is put whole in their stead. */
+/* Attempts are a few bytes each; but what the store has lost is put whole in their stead.  It is
+ * noticed before they are filled into a batch, or when that is to be sent. */
 Test(stored_batch, has_no_more_bytes_if_its_jobs_must_be_put_again, .timeout = 60)
 {
-    struct shop s = shop_new(
-        &(struct memory_disk_options){ .batch_bytes = BATCH_BYTES },
-        (struct lab_options){ .start_ns = 10,
-                              .with.retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 9 } });
-    due_job jobs[8];
-    size_t at = 0;
-    uint64_t batches;
+    for (int filled = 0; filled < 2; filled++) {
+        struct shop s = shop_new(
+            &(struct memory_disk_options){ .batch_bytes = BATCH_BYTES },
+            (struct lab_options){ .start_ns = 10,
+                                  .with.retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 9 } });
+        due_job jobs[8];
+        size_t at = 0;
+        uint64_t batches;
 
-    put_of(&s, BATCH_BYTES / 2, 8);
-    largest(&s, &at, &batches);
-    memory_disk_lose(s.disk, SIZE_MAX);
-    int n = due_reserve_batch(s.lab.q, NULL, 0, jobs, 8, DUE_S(60), DUE_S(10));
-    cr_expect_eq(n, 8, "%d", n);
-    cr_expect_eq(due_flush(s.lab.q, DUE_S(10)), 0);
-    cr_expect_eq(memory_disk_jobs(s.disk), 8u);
-    cr_expect_eq(largest(&s, &at, &batches), BATCH_BYTES);
-    for (int i = 0; i < n; i++)
-        cr_expect_eq(due_ack(&jobs[i]), 0);
-    shop_close(&s);
+        put_of(&s, BATCH_BYTES / 2, 8);
+        largest(&s, &at, &batches);
+        if (filled) {
+            memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                               .kind = MEMORY_LOSE,
+                                                               .count = SIZE_MAX });
+            shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_AWAY);
+        } else {
+            memory_disk_lose(s.disk, SIZE_MAX);
+        }
+        int n = due_reserve_batch(s.lab.q, NULL, 0, jobs, 8, DUE_S(60), DUE_S(10));
+        cr_expect_eq(n, 8, "%d", n);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(10)), 0);
+        cr_expect_eq(memory_disk_jobs(s.disk), 8u);
+        cr_expect_eq(largest(&s, &at, &batches), BATCH_BYTES);
+        for (int i = 0; i < n; i++)
+            cr_expect_eq(due_ack(&jobs[i]), 0);
+        shop_close(&s);
+    }
 }
 
 /* ---- The queue closes ---- */
