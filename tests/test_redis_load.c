@@ -136,6 +136,51 @@ REDIS_TEST(redis_load, shows_a_job_that_was_moved_behind_it)
     finish(store);
 }
 
+/* All of one deadline: the order of their ids says what has been read, and what not. */
+REDIS_TEST(redis_load, is_exact_among_jobs_of_one_time)
+{
+    enum { TIES = 60 };
+
+    for (int way = 0; way < 3; way++) {
+        due_store *store = opened((due_redis_options){ 0 });
+        unsigned times[2 * TIES + 1] = { 0 };
+        struct seen seen = { .times = times };
+        uint64_t writer = info.writer;
+        uint64_t number = 1;
+
+        for (uint64_t i = 1; i < TIES; i++)
+            cr_assert_eq(commit_one(store, put(2 * i, 5000), number++), 0);
+        finish(store);
+        store = opened((due_redis_options){ 0 });
+        info.writer = writer;
+        cr_assert_eq(store->verbs->load(store, 1, 8, see, &seen, soon(LONG_NS)), 1);
+        uint64_t read = seen.n;
+        cr_assert_lt(read, 20u);
+        number = 1;
+        for (uint64_t i = 0; i < 8; i++) { /* around what was read, behind it, or ahead */
+            uint64_t at = way == 0 ? 2 * i + 1 : 2 * (read + 2 + i) + 1;
+            cr_assert_eq(commit_one(store, way < 2 ? put(at, 5000) : drop(at - 1, 5000), number++),
+                         0);
+        }
+        int rc;
+        while ((rc = store->verbs->load(store, 0, 8, see, &seen, soon(LONG_NS))) == 1)
+            ;
+        cr_expect_eq(rc, 0);
+        for (uint64_t i = 1; i < TIES; i++) {
+            bool dropped = way == 2 && i >= read + 2 && i < read + 10;
+            cr_expect_eq(times[2 * i], dropped ? 0u : 1u, "way %d: %d, %u times", way, (int)i,
+                         times[2 * i]);
+        }
+        if (way == 1) {
+            for (uint64_t i = read + 2; i < read + 10; i++)
+                cr_expect_eq(times[2 * i + 1], 1u, "%d, %u times", (int)i, times[2 * i + 1]);
+        }
+        free(seen.data);
+        finish(store);
+        ASK("FLUSHALL");
+    }
+}
+
 /* What somebody else removes makes the rank wrong; it is noticed. */
 REDIS_TEST(redis_load, mends_a_rank_that_is_too_high)
 {
