@@ -150,6 +150,63 @@ REDIS_TEST(redis_store, keeps_few_numbers_of_writers)
     cr_expect_str_eq(ASK("HLEN", "due:{q}:writers"), ":17\r\n");
 }
 
+/* When each of the kept keys, which are one byte, is free. */
+static int note_until(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    int64_t *until = ctx;
+
+    cr_assert_eq(len, 1u);
+    cr_expect_eq(sequence_of(id), *(const unsigned char *)key, "it is another job's");
+    until[*(const unsigned char *)key] = until_ns;
+    return 0;
+}
+
+/* They are stored as microseconds, and a key must not be free before its time. */
+REDIS_TEST(redis_keys, are_kept_to_the_microsecond_and_not_less_than_asked)
+{
+    static const int64_t times[] = { 1,
+                                     999,
+                                     1000,
+                                     1001,
+                                     DUE_S(5),
+                                     INT64_C(1800000000123456000),
+                                     INT64_C(1800000000123456001),
+                                     INT64_C(1800000000123456999),
+                                     INT64_C(9007199254740991999), /* 2^53 microseconds */
+                                     DUE_FOREVER };
+    enum { TIMES = sizeof times / sizeof times[0] };
+    due_store *store = opened((due_redis_options){ 0 });
+    int64_t until[256] = { 0 };
+    unsigned char key[TIMES];
+    int rc;
+
+    for (unsigned char i = 0; i < TIMES; i++) { /* by itself, or with the end of its job */
+        due_change c = put(i, 5);
+
+        key[i] = i;
+        c.record.key = &key[i];
+        c.record.key_len = 1;
+        c.record.keep_key_ns = times[i];
+        cr_assert_eq(commit_one(store, c, 2u * i + 1), 0);
+        due_change end = drop(i, 5);
+        end.record.key = &key[i];
+        end.record.key_len = 1;
+        end.key_kept_ns = times[i];
+        cr_assert_eq(commit_one(store, end, 2u * i + 2), 0);
+    }
+    for (int call = 0;
+         (rc = store->verbs->keys(store, call == 0, 3, note_until, until, soon(LONG_NS))) == 1;
+         call++)
+        ;
+    cr_expect_eq(rc, 0);
+    for (int i = 0; i < TIMES; i++) {
+        cr_expect_geq(until[i], times[i], "%d: %lld", i, (long long)until[i]);
+        if (times[i] < INT64_MAX - DUE_US(2))
+            cr_expect_lt(until[i], times[i] + DUE_US(1), "%d: %lld", i, (long long)until[i]);
+    }
+    finish(store);
+}
+
 /* ---- What is refused ------------------------------------------------------------------------- */
 
 REDIS_TEST(redis_open, refuses_a_newer_format)
