@@ -140,3 +140,66 @@ LAB_TEST(pause, does_not_keep_close_from_discarding)
     cr_expect_eq(atomic_load(&lab.state->discarded), 2u);
     lab_close(&lab);
 }
+
+enum waits { ANY, ONE_TOPIC, TWO_TOPICS, TOGETHER, ON_LEASE, ON_LEASE_TOGETHER, WAITS };
+
+static void call(struct crew_call *c, struct lab *lab, enum waits how, const int *topics)
+{
+    switch (how) {
+    case ANY:
+        crew_call_dequeue(c, lab->q, DUE_FOREVER);
+        break;
+    case ONE_TOPIC:
+    case TWO_TOPICS:
+        crew_call_dequeue_from(c, lab->q, topics, how == TWO_TOPICS ? 2 : 1, DUE_FOREVER);
+        break;
+    case TOGETHER:
+        crew_call_dequeue_batch(c, lab->q, DUE_FOREVER);
+        break;
+    case ON_LEASE:
+        crew_call_reserve(c, lab->q, topics, 2, 1000, DUE_FOREVER);
+        break;
+    default:
+        crew_call_reserve_batch(c, lab->q, NULL, 0, 1000, DUE_FOREVER);
+    }
+    crew_call_asleep(c);
+}
+
+static bool comes_back(struct crew_call *c)
+{
+    for (int i = 0; i < 3000 && !atomic_load(&c->thread.back); i++)
+        crew_sleep(DUE_MS(1));
+    return atomic_load(&c->thread.back);
+}
+
+/* However they wait, and whether their jobs were due before the pause or became it meanwhile. */
+LAB_TEST(pause, is_ended_for_those_who_wait)
+{
+    for (enum waits how = ANY; how < WAITS; how++) {
+        for (int way = 0; way < 4; way++) {
+            struct lab lab = lab_open(.start_ns = 5);
+            const int topics[2] = { lab_topic(&lab, "a"), lab_topic(&lab, "b") };
+            int64_t at = way & 1 ? 5 : 9;
+            struct crew_call c;
+
+            lab_enqueue(&lab, "tea", .at_ns = at, .topic = topics[0]);
+            due_poll(lab.q, NULL);
+            cr_assert_eq(due_pause(lab.q, way & 2 ? DUE_ALL_TOPICS : topics[0]), 0);
+            call(&c, &lab, how, topics);
+            lab_turn_to(&lab, 9);
+            crew_call_asleep(&c);
+            cr_expect_not(atomic_load(&c.thread.back), "way %d of %d", way, (int)how);
+            cr_assert_eq(due_resume(lab.q, way & 2 ? DUE_ALL_TOPICS : topics[0]), 0);
+            bool back = comes_back(&c);
+            if (!back)
+                cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+            int rc = crew_call_answer(&c);
+            cr_assert(back, "way %d of %d", way, (int)how);
+            cr_expect_geq(rc, 0, "%s", due_error_name(rc));
+            if (how >= ON_LEASE)
+                cr_expect_eq(due_ack(&c.job), 0);
+            due_job_done(&c.job);
+            lab_close(&lab);
+        }
+    }
+}
