@@ -161,8 +161,11 @@ static void check_ack_or_other(void)
     explore_check(one_of(desk->other, 0, DUE_ETIMEDOUT), "reserve: %d", desk->other);
     explore_check((desk->ack == 0) == (desk->other != 0), "ack %d, and the other %d", desk->ack,
                   desk->other);
-    if (desk->other == 0)
+    if (desk->other == 0) {
         explore_check(desk->taken.attempts == 2 && desk->taken.failures == 1, "counts");
+        int rc = due_ack(&desk->taken);
+        explore_check(rc == 0, "who has it answers for it: %d", rc);
+    }
     check_place();
 }
 
