@@ -41,7 +41,10 @@ int room_never(int a);
 LIBRARY = """\
 #include "room.h"
 
+#include <stdlib.h>
+
 int room_used; /* of 3 */
+volatile char *room_copy;
 
 static void count(void)
 {
@@ -59,6 +62,9 @@ int room_least(int a, int b)
 
 int room_next(int a)
 {
+    room_copy = malloc(8);
+    room_copy[7] = 5;
+    free((void *)room_copy);
     return a + 1;
 }
 
@@ -128,7 +134,7 @@ class Rules(unittest.TestCase):
 class Tiny(building.Build):
     """Two small libraries and a test, as the preset would make them."""
 
-    def make(self):
+    def make(self, programs=()):
         for room in building.ROOMS:
             os.makedirs(os.path.join(self.root, room))
             os.makedirs(os.path.join(self.dir, room))
@@ -167,7 +173,8 @@ class Trial(unittest.TestCase):
         for file in building.sources(cls.root):
             with open(os.path.join(cls.root, file), encoding="utf-8") as opened:
                 texts[file] = opened.read()
-        cls.worker = trial.Worker(cls.build, cls.tests, argparse.Namespace(budget=None), texts)
+        cls.worker = trial.Worker(cls.build, cls.tests, argparse.Namespace(budget=None, near=None),
+                                  texts)
         cls.mutants = rules.mutants_of("src/room.c", LIBRARY)
 
     @classmethod
@@ -182,6 +189,10 @@ class Trial(unittest.TestCase):
 
     def test_what_a_test_sees_is_killed(self):
         self.assertEqual(self.outcome("room_next", "return a + 1;", "return a + 0;"), trial.KILLED)
+
+    def test_what_only_a_sanitizer_sees_is_killed(self):
+        self.assertEqual(self.outcome("room_next", "room_copy[7] = 5;", "room_copy[14] = 5;"),
+                         trial.KILLED)
 
     def test_what_none_sees_survives(self):
         self.assertEqual(self.outcome("room_least", "if (a < b)", "if (a <= b)"), trial.SURVIVED)
@@ -201,8 +212,8 @@ class Trial(unittest.TestCase):
             table.add(mutant, self.worker.try_mutant(mutant, None).how)
         row = table.total()
         self.assertEqual((row.planted, row.killed, row.survived, row.unreached, row.equivalent),
-                         (6, 1, 3, 1, 1))
-        self.assertEqual(row.score(), 20.0)
+                         (12, 4, 6, 1, 1))
+        self.assertAlmostEqual(row.score(), 400 / 11)
 
 
 if __name__ == "__main__":

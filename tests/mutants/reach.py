@@ -138,8 +138,9 @@ def look(task):
     return MAPPER.look(task)
 
 
-def read_map(build, programs, jobs, tell):
-    """All tests, with what they reach; those that do not pass by themselves are left out."""
+def read_map(build, programs, jobs, tell, stale=False):
+    """All tests, with what they reach; those that do not pass by themselves are left out.  Stale:
+    what a program reached in another library will do."""
     global MAPPER
     MAPPER = Mapper(build)
     path = os.path.join(build.dir, "reach.json")
@@ -147,7 +148,9 @@ def read_map(build, programs, jobs, tell):
     library = building.digest(*MAPPER.libraries)
     stamps = {p.name: library + building.digest(p.command[0]) + " ".join(p.command[1:])
               for p in programs}
-    missing = [p for p in programs if known.get(p.name, {}).get("stamp") != stamps[p.name]]
+    ignored = len(library) if stale else 0
+    missing = [p for p in programs
+               if known.get(p.name, {}).get("stamp", "")[ignored:] != stamps[p.name][ignored:]]
     tasks = [(p.name, *test) for p in missing for test in MAPPER.tests_of(p)]
     for program in missing:
         known[program.name] = {"stamp": stamps[program.name], "tests": []}

@@ -25,6 +25,7 @@ RELATIONS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==",
 WEAKER = {"due__load_seq": "due__load_acquire", "due__load_acquire": "due__load_relaxed",
           "due__store_seq": "due__store_release", "due__store_release": "due__store_relaxed",
           "due__add_seq": "due__add_relaxed", "due__cas_seq": "due__cas_acq_rel"}
+SETS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "++", "--"}
 KEYWORDS = {"if", "else", "for", "while", "do", "switch", "case", "default", "return", "break",
             "continue", "goto", "sizeof", "struct", "union", "enum", "static", "const", "typedef",
             "extern", "register", "volatile", "inline", "_Static_assert", "_Alignas"}
@@ -165,17 +166,26 @@ def is_call(tokens, i, end):
 
 
 def independent(one, other):
-    """Two plain assignments to different places, of which neither names what the other sets: their
-    order is nobody's business."""
-    places = []
-    for words in (one, other):
-        texts = [t.text for t in words]
-        if "=" not in texts or "(" in texts:
-            return False
-        places.append(texts[:texts.index("=")])
-    return (places[0] != places[1] and
-            not any(name.kind == "name" and name.text == places[0][-1] for name in other) and
-            not any(name.kind == "name" and name.text == places[1][-1] for name in one))
+    """Do they only set different places, and neither names what the other sets?  Then nobody asks
+    for their order."""
+    places = [place_set(words) for words in (one, other)]
+    if None in places or places[0] == places[1]:
+        return False
+    return not any(place[-1] in [t.text for t in words]
+                   for place, words in zip(places, (other, one)))
+
+
+def place_set(words):
+    """The place that a statement sets, if that is all it does."""
+    texts = [t.text for t in words]
+    if texts[0] in ("free", "snprintf", "memcpy", "memset") and texts[1] == "(":
+        end = next((i for i, text in enumerate(texts) if text in (",", ")")), len(texts))
+        return texts[2:end]
+    sets = [i for i, text in enumerate(texts) if text in SETS]
+    if "(" in texts or not sets or sets[0] == 0:
+        return None
+    place = texts[:sets[0]]
+    return place[:place.index("[")] if "[" in place else place
 
 
 def number_change(tokens, i):

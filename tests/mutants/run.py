@@ -24,6 +24,10 @@ def limits():
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
 
+def no_core():  # AddressSanitizer reserves far more than it uses
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def children(pid):
     """All below a process, the nearest last."""
     found = []
@@ -70,7 +74,8 @@ def run(command, libraries, limit_s, extra=None):
     began = time.monotonic()
     with open(log, "wb") as out:
         child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out,
-                                 stderr=out, start_new_session=True, preexec_fn=limits)
+                                 stderr=out, start_new_session=True,
+                                 preexec_fn=no_core if "ASAN_OPTIONS" in env else limits)
         status, usage = wait(child, began + limit_s)
     wall_s = time.monotonic() - began
     sweep()

@@ -3,8 +3,9 @@
 A worker has a copy of the sources.  It compiles what the fault changes, links the library that it
 is in, and runs the tests that reach the line against it: first those that are named like the room,
 then those that reach little else, one at a time; then the rest of each program together.  The first
-that fails ends it, if the library without the fault passes the same test at once after it.  Last
-comes the explorer, for what threads share.
+that fails ends it, if the library without the fault passes the same test at once after it.  What
+nobody sees so is compiled once more with AddressSanitizer and UBSan, as every test is run in
+tools/check, for the nearest; last comes the explorer, for what threads share.
 """
 
 import os
@@ -16,6 +17,8 @@ import build as building
 import run as running
 
 KILLED, SAME, SURVIVED, UNREACHED, BROKEN = "killed", "same", "survived", "unreached", "broken"
+SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+SANITIZED = 8  # so many tests are tried with sanitizers
 ALONE = 4  # so many tests are tried one at a time
 BATCH = 40  # so many of a program together
 
@@ -45,6 +48,7 @@ class Worker:
         self.build, self.tests, self.options = build, tests, options
         self.texts, self.explorer = texts, explorer
         self.plain = {}  # file: its object without a fault
+        self.runtime = building.output(["gcc", "-print-file-name=libasan.so"]).strip()
         running.adopt()
         self.dir = tempfile.mkdtemp(prefix="due_mutants_")
         self.tree = os.path.join(self.dir, "tree")
@@ -64,13 +68,13 @@ class Worker:
 
     # ---- The library with the fault ----
 
-    def plant(self, mutant):
+    def plant(self, mutant, flags=()):
         """Compile and link it.  SAME: it is the same code; BROKEN: it is no code."""
         for file in self.build.affected(mutant.file):
             self.compile_plain(file)
         self.write(mutant.file, mutant.plant(self.texts[mutant.file]))
         try:
-            return self.make(mutant)
+            return self.make(mutant, flags)
         finally:
             self.write(mutant.file, self.texts[mutant.file])
 
@@ -81,13 +85,13 @@ class Worker:
             if not self.build.compile(file, self.plain[file], self.tree):
                 raise RuntimeError(f"{file} does not compile")
 
-    def make(self, mutant):
+    def make(self, mutant, flags=()):
         changed = {}
         for file in self.build.affected(mutant.file):
             to = os.path.join(self.dir, file.replace("/", "_") + ".o")
-            if not self.build.compile(file, to, self.tree):
+            if not self.build.compile(file, to, self.tree, flags):
                 return BROKEN
-            if not same_bytes(to, self.plain[file]):
+            if flags or not same_bytes(to, self.plain[file]):
                 changed[file] = to
         if not changed:
             return SAME
@@ -97,7 +101,7 @@ class Worker:
             if os.path.lexists(there):
                 os.unlink(there)
             if any(self.build.room_of(file) == room for file in changed):
-                self.build.link(room, there, changed)
+                self.build.link(room, there, changed, flags)
             else:
                 os.symlink(os.path.join(self.build.dir, room, name), there)
         return None
@@ -142,6 +146,19 @@ class Worker:
             return None, with_it
         return killer(group, with_it), with_it
 
+    def sanitizer_sees(self, mutant, tests):
+        """Which test breaks a rule of the language or of memory, in the file that was changed."""
+        if self.plant(mutant, SANITIZE) is not None:
+            return None, ""
+        extra = {"LD_PRELOAD": self.runtime,
+                 "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=4096"}
+        for test in tests[:SANITIZED]:
+            outcome = running.run(command_of([test]), self.libraries, 10 + 10 * test.wall_s, extra)
+            if outcome.how == running.FAILED and re.search(
+                    r"ERROR: AddressSanitizer: |runtime error: ", outcome.output):
+                return full_name(test) + ", sanitized", outcome.output
+        return None, ""
+
     def try_mutant(self, mutant, lines_of_constants, first=None):
         how = self.plant(mutant)
         if how is not None:
@@ -152,7 +169,7 @@ class Worker:
         if not tests:
             return Verdict(UNREACHED)
         spent, tried = 0.0, 0
-        for group in self.groups(tests):
+        for group in self.groups(tests[:self.options.near]):
             by, outcome = self.sees(group)
             spent += outcome.cpu_s
             tried += len(group)
@@ -160,6 +177,9 @@ class Worker:
                 return Verdict(KILLED, by, outcome.output, spent, tried)
             if self.options.budget and spent > self.options.budget:
                 break
+        by, output = self.sanitizer_sees(mutant, tests)
+        if by is not None:
+            return Verdict(KILLED, by, output, spent, tried)
         if self.explorer is not None and self.explorer.knows(mutant):
             by, output = self.explorer.try_mutant(mutant, self.texts)
             if by is not None:
