@@ -1,5 +1,6 @@
 /* URLs: what is taken from them, what is refused, and that no secret shows. */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,8 @@ Test(address, of_a_host)
     reads("redis://[::1]", "-|-|[::1]:6379/0");
     reads("redis://[::1]:7000/3", "-|-|[::1]:7000/3");
     reads("redis://[fe80::1%25eth0]:7000", "-|-|[fe80::1%eth0]:7000/0");
+    reads("redis://[fe80::1%25az.AZ_09-15chrs]", "-|-|[fe80::1%az.AZ_09-15chrs]:6379/0");
+    reads("REDIS://azAZ09.-_z", "-|-|azAZ09.-_z:6379/0");
     reads("redis://u:p@[::1]", "u|p|[::1]:6379/0");
 }
 
@@ -63,6 +66,7 @@ Test(address, of_a_socket)
     reads("unix:///run/redis.sock?db=12", "-|-|/run/redis.sock?db=12");
     reads("unix:///a%20b%25c", "-|-|/a b%c?db=0");
     reads("unix:///a@b", "-|-|/a@b?db=0");
+    reads("unix:///p", "-|-|/p?db=0");
     reads("unix://u:p@/run/r", "u|p|/run/r?db=0");
     reads("unix://:p@/run/r?db=1", "-|p|/run/r?db=1");
 }
@@ -109,6 +113,10 @@ static const char *const senseless[] = {
     "redis://h/0/key",
     "redis://h/2147483648",
     "redis://h/99999999999999999999",
+    "redis://h/18446744073709551617",
+    "redis://h/00000000001",
+    "redis://h:000001",
+    "redis://+h",
     "redis://h?db=1",
     "redis://h/1?x=y",
     "redis://h#f",
@@ -134,6 +142,10 @@ static const char *const senseless[] = {
     "redis://[::1%25]",
     "redis://[::1%25a/b]",
     "redis://[::1%00]",
+    "redis://[::1%25+]",
+    "redis://[::1%25a+]",
+    "redis://[fe80::1%25az.AZ_09-16chars]",
+    "redis://[1111:2222:3333:4444:5555:6666:111.222.333.4444]",
     "redis://::1",
     "redis://1.2.3.4:5:6",
     "unix://",
@@ -149,6 +161,9 @@ static const char *const senseless[] = {
     "unix:///p?x=1",
     "unix:///p%00q",
     "unix:///p%0aq",
+    "unix:///p\x7f",
+    "unix:///p%7f",
+    "unix:///p%1f",
     "unix:///p%2",
     "unix:///p#q",
     "unix://u@/p",
@@ -160,6 +175,22 @@ Test(address, refuses_what_makes_no_sense)
 {
     for (size_t i = 0; i < sizeof senseless / sizeof senseless[0]; i++)
         refuses(senseless[i], DUE_EINVAL);
+}
+
+/* Of what stands before the host no character may be another. */
+Test(address, needs_every_character_of_its_scheme)
+{
+    static const char *const urls[] = { "redis://h", "unix:///h" };
+
+    for (size_t i = 0; i < 2; i++) {
+        for (size_t at = 0; at < 7; at++) {
+            char url[16];
+
+            strcpy(url, urls[i]);
+            url[at] = '_';
+            refuses(url, DUE_EINVAL);
+        }
+    }
 }
 
 Test(address, refuses_what_is_too_long)
@@ -191,6 +222,108 @@ Test(address, refuses_what_is_too_long)
     url[7 + 107] = 'a';
     url[7 + 108] = '\0';
     refuses(url, DUE_EINVAL);
+}
+
+Test(address, may_have_8192_bytes)
+{
+    char url[8194];
+
+    memset(url, 'a', sizeof url);
+    memcpy(url, "redis://u:", 10);
+    memcpy(url + 8190, "@h", 3);
+    struct due__address a = parsed(url);
+    cr_expect_eq(strlen(a.password), 8190u - 10);
+    due__address_wipe(&a);
+    memcpy(url + 8190, "@hh", 4); /* and not the first 8192 of 8193 */
+    refuses(url, DUE_EINVAL);
+}
+
+/* Also where it fills the last page. */
+Test(address, keeps_passwords_of_any_length)
+{
+    for (int len = 3900; len < 4100; len++) {
+        char url[4200];
+
+        snprintf(url, sizeof url, "redis://u:%0*d@h", len, 7);
+        struct due__address a = parsed(url);
+        cr_expect_eq(strlen(a.password), (size_t)len);
+        due__address_wipe(&a);
+    }
+}
+
+static const struct {
+    const char *url, *text, *hint;
+} wrong[] = {
+    { "redis://h\n", "space, a # or a control byte", "control bytes" },
+    { "\nredis://h", "space, a # or a control byte", "control bytes" },
+    { "redis://h#", "space, a # or a control byte", "percent-encode" },
+    { "redis://", "has no host", "HOST" },
+    { "redis://+h", "host has a bad byte", "percent-encode" },
+    { "redis://u%0a:p@h", "user has a bad byte", "percent-encode" },
+    { "redis://u:%0a@h", "password has a bad byte", "percent-encode" },
+    { "redis://u@h", "user without a password", "USER:PASSWORD@" },
+    { "redis://:@h", "empty user and an empty password", "leave it out" },
+    { "redis://[", "brackets of the host are not closed", "" },
+    { "redis://[::1", "brackets of the host are not closed", "" },
+    { "redis://[::1]x", "brackets of the host are not closed", "" },
+    { "redis://[h]", "no IPv6 address", "" },
+    { "redis://h:0", "port is not a number", "percent-encode" },
+    { "redis://h/x", "database is not a number", "/DB" },
+    { "unix://", "has a path, and no host", "percent-encode" },
+    { "unix://h/p", "has a path, and no host", "percent-encode" },
+    { "unix:///", "no path of a socket", "unix:///PATH" },
+    { "unix:///p%0a", "path of the socket has a bad byte", "percent-encode" },
+    { "unix:///p?x=1", "option other than db", "?db=DB" },
+    { "unix:///p?db=x", "database is not a number", "?db=DB" },
+    { "rediss://h", "TLS", "tunnel" },
+    { "redis-sentinel://h", "Sentinel and Cluster", "one server" },
+    { "redis-cluster://h", "Sentinel and Cluster", "one server" },
+    { "http://h", "does not begin with redis:// or unix://", "PASSWORD" },
+};
+
+Test(address, errors_say_what_is_wrong_and_how_it_is_right)
+{
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct due__address a;
+        due_error error;
+
+        cr_expect_neq(due__address_parse(&a, wrong[i].url, &error), 0, "%s", wrong[i].url);
+        cr_expect_not_null(strstr(error.text, wrong[i].text), "%s: %s", wrong[i].url, error.text);
+        cr_expect_not_null(strstr(error.hint, wrong[i].hint), "%s: %s", wrong[i].url, error.hint);
+    }
+}
+
+/* Pages of this process. */
+static long pages(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    long n = 0;
+
+    cr_assert_not_null(file);
+    cr_expect_eq(fscanf(file, "%ld", &n), 1);
+    fclose(file);
+    return n;
+}
+
+Test(address, leaves_nothing_behind)
+{
+    static const char *const urls[] = { "redis://me:secret@h/1", "unix://me:secret@/p",
+                                        "redis://me:secret@h/x", "unix://me:secret@/p?x" };
+    size_t bytes_before = 0;
+    long pages_before = 0;
+
+    for (int n = 0; n < 100; n++) {
+        struct due__address a;
+
+        (void)due__address_parse(&a, urls[n % 4], NULL);
+        due__address_wipe(&a);
+        if (n == 9) {
+            pages_before = pages();
+            bytes_before = mallinfo2().uordblks;
+        }
+    }
+    cr_expect_eq(mallinfo2().uordblks, bytes_before);
+    cr_expect_eq(pages(), pages_before);
 }
 
 Test(address, says_what_is_not_supported)
