@@ -1,7 +1,11 @@
 /* stored_verbs_take.c - the steps of stored_model.c that take jobs, and what may be taken when. */
+#include "atomic.h"
+#include "commit.h"
+#include "core.h"
 #include "stored_known.h"
 
-#define TRIES 3 /* to have what is on its way out of the store */
+#define TRIES 3    /* to have what is on its way out of the store */
+#define LATE  1000 /* waits of a few milliseconds for a renewal */
 
 /* Is the time at which it is handed out known, and does nothing keep it back? */
 static bool stands(const struct stored_job *j)
@@ -185,6 +189,20 @@ static bool once_more(struct stored_world *w, int rc, int *tries)
            due_flush(w->q, DUE_S(10)) == 0;
 }
 
+/* A busy machine renews late, and a queue that does not know whether it owns the jobs leases none:
+ * true if that was so, when it knows. */
+static bool was_late(struct stored_world *w)
+{
+    for (int i = 0; !storeless(w) && i < LATE; i++) {
+        struct due__deadline by = { 0 };
+
+        if (due__boottime_now() < due__load_relaxed(&w->q->commits->held_ns)) /* no edge: a guess */
+            return i > 0;
+        (void)due__commit_held(w->q, &by);
+    }
+    return false;
+}
+
 bool stored_dequeue(struct stored_world *w, uint32_t n, bool many)
 {
     due_job job[8];
@@ -235,7 +253,7 @@ bool stored_reserve(struct stored_world *w, uint32_t n, uint64_t value)
     do
         rc = n % 4 == 0 ? due_reserve_batch(w->q, NULL, 0, &job, 1, lease, 0)
                         : due_reserve(w->q, &job, lease, 0);
-    while (once_more(w, rc, &tries));
+    while ((rc == DUE_EAGAIN && was_late(w)) || once_more(w, rc, &tries));
     stored_note_refused(w);
     if (rc == DUE_EAGAIN)
         return nothing(w, -1);
