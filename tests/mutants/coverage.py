@@ -62,13 +62,13 @@ def run_one(program):
     return program.name, outcome.how
 
 
-def measure(build, jobs, tell):
+def measure(build, programs, jobs, tell):
     """Run them, and read what they have counted: the lines of each file."""
     directory = build.variant("coverage", FLAGS, end_object)
     for name in os.listdir(directory):
         if name.endswith(".gcda"):
             os.unlink(os.path.join(directory, name))
-    programs = [p for p in build.programs() if p.label in LABELS]
+    programs = [p for p in programs if p.label in LABELS]
     with multiprocessing.Pool(jobs, begin, (directory,)) as pool:
         for n, (name, how) in enumerate(pool.imap_unordered(run_one, programs), 1):
             if how != running.PASSED:

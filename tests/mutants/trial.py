@@ -212,7 +212,7 @@ def full_name(test, name=None):
 
 def killer(group, outcome):
     """Which test of the group it was, and how."""
-    name = group[0].name
+    name = group[0].name if len(group) == 1 else f"one of {len(group)} tests"
     match = re.search(r"\[(?:FAIL|----)\][^\n]*?(\w+::\w+)", outcome.output)
     if len(group) > 1 and match is not None:
         name = match[1].replace("::", "/")
