@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include "clock.h"
+
 Test(manual_clock, shows_what_it_was_set_to)
 {
     due_clock *clock = due_clock_manual(1234);
@@ -45,6 +47,51 @@ Test(manual_clock, stops_one_before_for_ever)
     cr_expect_eq(due_clock_turn_to(clock, DUE_FOREVER), 0);
     cr_expect_eq(due_clock_now(clock), DUE_FOREVER - 1);
     cr_expect_eq(due_clock_free(clock), 0);
+}
+
+Test(manual_clock, begins_at_most_one_before_for_ever)
+{
+    due_clock *clock = due_clock_manual(DUE_FOREVER);
+
+    cr_assert_not_null(clock);
+    cr_expect_eq(due_clock_now(clock), DUE_FOREVER - 1);
+    cr_expect_eq(due_clock_free(clock), 0);
+}
+
+Test(time, is_added_up_to_for_ever_and_down_to_zero)
+{
+    cr_expect_eq(due__time_add(5, 7), 12);
+    cr_expect_eq(due__time_add(5, -5), 0);
+    cr_expect_eq(due__time_add(5, -6), 0);
+    cr_expect_eq(due__time_add(5, INT64_MIN), 0);
+    cr_expect_eq(due__time_add(-1, INT64_MIN), 0);
+    cr_expect_eq(due__time_add(DUE_FOREVER, 0), DUE_FOREVER);
+    cr_expect_eq(due__time_add(DUE_FOREVER, 1), DUE_FOREVER);
+    cr_expect_eq(due__time_add(1, DUE_FOREVER), DUE_FOREVER);
+    cr_expect_eq(due__time_add(DUE_FOREVER - 1, 1), DUE_FOREVER);
+    cr_expect_eq(due__time_add(DUE_FOREVER, DUE_FOREVER), DUE_FOREVER);
+}
+
+/* The note of the kernel is only asked whether the clock need be read. */
+Test(time, has_passed_or_not_on_every_clock)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
+                                                 DUE_CLOCK_REALTIME };
+    struct due__clock clock;
+
+    for (size_t i = 0; i < 3; i++) {
+        cr_assert_eq(due__clock_init(&clock, kinds[i], NULL), 0);
+        int64_t now = due__clock_now(&clock);
+        cr_expect(due__clock_passed(&clock, now), "clock %zu", i);
+        cr_expect(due__clock_passed(&clock, now - DUE_S(2)), "clock %zu", i);
+        cr_expect_not(due__clock_passed(&clock, now + DUE_MS(900)), "clock %zu", i);
+        cr_expect_not(due__clock_passed(&clock, now + DUE_S(3600)), "clock %zu", i);
+    }
+    due_clock *manual = due_clock_manual(1000);
+    cr_assert_eq(due__clock_init(&clock, DUE_CLOCK_MONOTONIC, manual), 0);
+    cr_expect(due__clock_passed(&clock, 1000));
+    cr_expect_not(due__clock_passed(&clock, 1001));
+    cr_expect_eq(due_clock_free(manual), 0);
 }
 
 LAB_TEST(manual_clock, cannot_be_freed_while_a_queue_is_on_it)
