@@ -99,6 +99,40 @@ LAB_TEST(close, by_draining_delivers_each_job_at_its_deadline)
     lab_close(&lab);
 }
 
+/* A tenure rings 32 bells at most. */
+enum { MANY = 70 };
+
+LAB_TEST(close, wakes_more_consumers_than_one_tenure_can_ring)
+{
+    struct lab lab = lab_open();
+    struct crew_call calls[MANY];
+
+    for (size_t i = 0; i < MANY; i++) {
+        crew_call_dequeue(&calls[i], lab.q, DUE_FOREVER);
+        crew_call_asleep(&calls[i]);
+    }
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    for (size_t i = 0; i < MANY; i++)
+        cr_expect_eq(crew_call_answer(&calls[i]), DUE_ECLOSED);
+    lab_close(&lab);
+}
+
+LAB_TEST(close, wakes_more_producers_than_one_tenure_can_ring)
+{
+    struct lab lab = lab_open(.with.capacity = 1);
+    struct crew_call calls[MANY];
+
+    lab_enqueue(&lab, "full", .at_ns = 10);
+    for (size_t i = 0; i < MANY; i++) {
+        crew_call_enqueue(&calls[i], lab.q, (due_spec){ DUE_SPEC_INIT, .at_ns = 0 }, DUE_FOREVER);
+        crew_call_asleep(&calls[i]);
+    }
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    for (size_t i = 0; i < MANY; i++)
+        cr_expect_eq(crew_call_answer(&calls[i]), DUE_ECLOSED);
+    lab_close(&lab);
+}
+
 LAB_TEST(close, by_draining_ends_when_the_last_job_is_cancelled)
 {
     struct lab lab = lab_open();

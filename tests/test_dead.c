@@ -465,6 +465,7 @@ LAB_TEST(revoke, a_cancelled_lease_is_not_tried_again)
     cr_expect_eq(due_nack(&job, 0), 0);
     cr_expect_null(lab_dequeue(&lab));
     cr_expect_eq(lab_stats(&lab).cancelled, 1u);
+    cr_expect_eq(lab_stats(&lab).nacked, 1u);
     cr_expect_eq(lab_stats(&lab).leased, 0u);
     cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_ENOENT);
     lab_close(&lab);
@@ -489,6 +490,7 @@ LAB_TEST(revoke, nor_when_the_lease_ends_nor_when_it_is_buried)
     cr_expect_eq(due_bury(&job, "why"), 0);
     cr_expect_eq(lab_stats(&lab).dead, 0u);
     cr_expect_eq(lab_stats(&lab).cancelled, 2u);
+    cr_expect_eq(lab_stats(&lab).nacked, 0u, "it was buried, not given back");
     lab_close(&lab);
 }
 
