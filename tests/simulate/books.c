@@ -219,6 +219,16 @@ void books_handed(unsigned thread, struct book *b, int topic, const due_job *job
     rules_handed(b, &c->rule, job, clock_now());
 }
 
+void books_handled(struct book *b, int topic)
+{
+    rules_touched(b);
+    rules_ends(b); /* it will be */
+    b->serial++;
+    b->due_by_ns = DUE_FOREVER;
+    if (b->topic != topic)
+        machine_fail("job %llu is of another topic", number_of(b));
+}
+
 uint64_t books_inside(void)
 {
     return inside - revoked;
@@ -259,7 +269,8 @@ void books_idle(void)
                          (long long)waited(c), (long long)c->timeout_ns);
         if (closed && c->wait != WAIT_OTHER)
             machine_fail("thread %u waits, and the queue is closed", i);
-        if (c->wait == WAIT_JOB && !steps && !stored() && !plan_has(plan, KIND_PAUSES))
+        if (c->wait == WAIT_JOB && !steps && !stored() && !plan_has(plan, KIND_PAUSES) &&
+            !plan_has(plan, KIND_WORKERS))
             check_wanted(i, c);
         if (c->wait == WAIT_ROOM && !stored() && inside < plan->capacity)
             machine_fail("thread %u waits for room, and there is some: %llu of %llu", i,

@@ -68,7 +68,8 @@ void books_put(struct book *b, int64_t at_ns, int64_t due_by_ns);
 void books_gone(struct book *b);
 void books_revoked(struct book *b);
 void books_handed(unsigned thread, struct book *b, int topic, const due_job *job);
-uint64_t books_inside(void); /* but for those that were revoked */
+void books_handled(struct book *b, int topic); /* by a handler, some time ago */
+uint64_t books_inside(void);                   /* but for those that were revoked */
 
 /* Nobody can go on unless time passes. */
 void books_idle(void);

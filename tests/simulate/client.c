@@ -61,13 +61,21 @@ struct verb {
 };
 
 static const struct verb verbs[] = {
-    { client_put, 30, KINDS },         { client_put_batch, 6, KIND_BATCHES },
-    { client_take_some, 24, KINDS },   { client_take_batch, 6, KIND_BATCHES },
-    { client_cancel, 8, KIND_CANCEL }, { client_cancel_key, 2, KIND_KEYS },
-    { client_find_key, 3, KIND_KEYS }, { client_move, 8, KIND_MOVE },
-    { client_update, 6, KIND_UPDATE }, { client_kick_one, 4, KIND_BURY },
-    { client_look, 6, KIND_LOOKS },    { client_pause, 3, KIND_PAUSES },
-    { client_clear, 1, KIND_CLEARS },  { client_sleep, 8, KINDS },
+    { client_put, 30, KINDS },
+    { client_put_batch, 6, KIND_BATCHES },
+    { client_take_some, 24, KINDS },
+    { client_take_batch, 6, KIND_BATCHES },
+    { client_take_readable, 6, KIND_READABLE },
+    { client_cancel, 8, KIND_CANCEL },
+    { client_cancel_key, 2, KIND_KEYS },
+    { client_find_key, 3, KIND_KEYS },
+    { client_move, 8, KIND_MOVE },
+    { client_update, 6, KIND_UPDATE },
+    { client_kick_one, 4, KIND_BURY },
+    { client_look, 6, KIND_LOOKS },
+    { client_pause, 3, KIND_PAUSES },
+    { client_clear, 1, KIND_CLEARS },
+    { client_sleep, 8, KINDS },
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 

@@ -2,7 +2,7 @@
 #ifndef SIMULATE_CLIENT_H
 #define SIMULATE_CLIENT_H
 
-#include "due/due.h"
+#include "due/workers.h"
 #include "plan.h"
 
 #define CLIENT_KNOWN 24u /* jobs that a thread remembers */
@@ -30,6 +30,9 @@ struct program {
     due_clock *manual;
     int64_t manual_ns; /* what it showed when it was last turned, in an earlier life */
     int topic[PLAN_TOPICS];
+    due_workers *pool; /* or NULL */
+    unsigned lanes;    /* of its handlers, that run: bits */
+    uint64_t acked;    /* by clients, and told so */
     bool ended;        /* nobody uses the queue any more */
     bool last;         /* its last life: all is taken out in the end */
     unsigned threads;  /* in this life */
@@ -65,6 +68,7 @@ size_t client_payload(uint64_t number, unsigned char *bytes);
 bool client_take(struct client *c, int64_t timeout_ns); /* true: it had one */
 bool client_reserve(struct client *c, int64_t timeout_ns, bool ack);
 void client_take_some(struct client *c);
+void client_take_readable(struct client *c);
 void client_take_batch(struct client *c);
 void client_discarded(struct program *p, const due_job *job);
 

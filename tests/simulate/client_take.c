@@ -99,6 +99,7 @@ static int ack(struct client *c, struct book *b, due_job *job)
     books_return(c->thread, rc);
     if (rc == 0)
         books_gone(b);
+    c->program->acked += rc == 0;
     history_tell(c->thread, "ack! %s %s", id, due_error_name(rc));
     return rc;
 }
@@ -210,6 +211,30 @@ void client_take_some(struct client *c)
         client_reserve(c, timeout_ns, false);
     else
         client_take(c, timeout_ns);
+}
+
+/* Wait as an event loop does. */
+void client_take_readable(struct client *c)
+{
+    int64_t timeout_ns;
+    due_job job;
+    int fd = due_fd(c->program->q);
+
+    if (fd < 0 || !draw_patience(c, &timeout_ns))
+        return;
+    history_ask(c->thread, "dequeue?");
+    books_call(c->thread, WAIT_JOB, BOOKS_ANY, timeout_ns);
+    machine_wait_readable(fd,
+                          timeout_ns == DUE_FOREVER ? DUE_FOREVER : machine.now_ns + timeout_ns);
+    int rc = due_dequeue(c->program->q, &job, 0);
+    books_return(c->thread, rc);
+    if (rc != 0) {
+        missed(c, c->thread, "dequeue", rc);
+        return;
+    }
+    struct book *b = had(c, c->thread, "dequeue", &job);
+    books_gone(b);
+    due_job_done(&job);
 }
 
 /* ---- Several ---- */

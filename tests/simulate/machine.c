@@ -3,6 +3,7 @@
 #include "machine.h"
 
 #include <link.h>
+#include <signal.h>
 #include <stdarg.h>
 
 struct machine machine;
@@ -110,6 +111,32 @@ void __assert_fail(const char *what, const char *file, unsigned line, const char
     exit(2);
 }
 
+/* Who touches what is not there fails, as an assertion does: the run ends, not the program. */
+static void on_signal(int number)
+{
+    if (machine.me == NULL) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    machine_fail("%s: signal %d", machine.me->name, number);
+}
+
+static void catch_signals(void)
+{
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    static char memory[1u << 16];
+    static bool caught;
+    const stack_t stack = { .ss_sp = memory, .ss_size = sizeof memory };
+    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER };
+
+    if (caught)
+        return;
+    caught = true;
+    sigaltstack(&stack, NULL);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
+        sigaction(numbers[i], &action, NULL);
+}
+
 static void draw_next(void)
 {
     uint64_t far = 1 + machine_below(2 * (uint64_t)machine.o.switch_every);
@@ -124,6 +151,7 @@ static void draw_next(void)
 void machine_begin(const struct machine_options *o)
 {
     tls_begin();
+    catch_signals();
     for (unsigned i = 0; i < FIBERS_MAX; i++) {
         struct stack stack = machine.fiber[i].stack;
 

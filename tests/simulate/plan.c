@@ -101,6 +101,10 @@ static void exclude(struct plan *p)
             leave_out(p, only_stored[i]);
     if (plan_has(p, KIND_STORED))
         leave_out(p, KIND_DISCARD);
+    if (plan_has(p, KIND_STORED) || plan_has(p, KIND_MANUAL))
+        leave_out(p, KIND_READABLE); /* a poll may leave what it has begun; and time is another */
+    if (plan_has(p, KIND_WORKERS))
+        leave_out(p, KIND_KEYS); /* of a job that it has not begun the key is taken over, unseen */
     if (plan_has(p, KIND_LIMITS) || plan_has(p, KIND_GROUPS))
         leave_out(p, KIND_CLEARS); /* it ends who runs, and does not say when */
     if (plan_has(p, KIND_DRAIN) && !plan_has(p, KIND_DISCARD))

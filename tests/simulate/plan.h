@@ -28,6 +28,8 @@
     X(CLEARS, "clears", 6, "all of a topic is cancelled")              \
     X(LOOKS, "looks", 3, "stats, peek, list, poll, trim")              \
     X(WAITS, "waits", 2, "calls that wait longer than a moment")       \
+    X(READABLE, "readable", 5, "takes when the descriptor says so")    \
+    X(WORKERS, "workers", 5, "a pool handles jobs too")                \
     X(DISCARD, "discard", 3, "closed while calls are under way")       \
     X(DRAIN, "drain", 5, "closed when all has been delivered")         \
     X(ALWAYS, "always", 4, "everything goes through proxies")          \

@@ -7,6 +7,7 @@
 #include "client.h"
 #include "history.h"
 #include "machine.h"
+#include "pool.h"
 #include "store.h"
 
 #define TRIES 30 /* till an opening is not disturbed any more */
@@ -173,6 +174,9 @@ static void check_stats(const struct program *p)
     struct due_stats s = look(p);
     uint64_t inside = plan_has(p->plan, KIND_STORED) ? store_jobs() : books_inside();
 
+    if (plan_has(p->plan, KIND_WORKERS) && !plan_has(p->plan, KIND_STORED))
+        inside =
+            plan_has(p->plan, KIND_CANCEL) ? 0 : inside - (s.acked - p->acked); /* the pool's */
     if (s.waiting + s.leased + s.dead + s.ready + s.lent + s.mended + s.unsettled + inside != 0)
         machine_fail("stats at the end: %" PRIu64 " waiting, %" PRIu64 " leased, %" PRIu64
                      " dead, %" PRIu64 " ready, %" PRIu64 " lent, %" PRIu64 " mended, %" PRIu64
@@ -278,6 +282,7 @@ static void turn_clock(void *arg)
 
 static void use_and_close(struct program *p)
 {
+    pool_start(p);
     start_clients(p);
     if (p->plan->close != CLOSE_QUIET) {
         machine_sleep(p->plan->open_ns);
@@ -285,6 +290,11 @@ static void use_and_close(struct program *p)
         close_queue(p, p->plan->close == CLOSE_DRAIN ? DUE_CLOSE_DRAIN : DUE_CLOSE_DISCARD);
     }
     join_clients(p);
+    if (p->plan->close == CLOSE_QUIET && machine_below(2) == 0) {
+        resume(p);
+        pool_drain(p);
+    }
+    pool_stop(p);
     if (p->plan->close == CLOSE_QUIET && p->last)
         take_all_out(p);
     if (p->plan->close == CLOSE_QUIET)

@@ -58,7 +58,8 @@ static bool ordered(void)
 {
     return plan->order == DUE_BY_DEADLINE && plan->machine.clock_step_max_ns == 0 &&
            plan->limit == 0 && !plan_has(plan, KIND_PAUSES) && !plan_has(plan, KIND_GROUPS) &&
-           !plan_has(plan, KIND_STORED) && plan->machine.no_memory_every == 0;
+           !plan_has(plan, KIND_STORED) && !plan_has(plan, KIND_WORKERS) &&
+           plan->machine.no_memory_every == 0;
 }
 
 void rules_in(struct book *b, int64_t at_ns)

@@ -1,0 +1,134 @@
+/* pool.c - handlers that take their time and answer in every way.
+ *
+ * A handler does not learn when its job was reserved, nor what becomes of its answer.  So to the
+ * ledger it has a lease that is over, and its answer is in doubt; at the end the figures must be
+ * right.
+ */
+#include "pool.h"
+
+#include <inttypes.h>
+
+#include "books.h"
+#include "client.h"
+#include "history.h"
+#include "machine.h"
+
+#define LANES 8u
+
+/* Of handlers, in the history. */
+static unsigned lane_begin(struct program *p)
+{
+    unsigned lane = 0;
+
+    while (lane < LANES - 1 && (p->lanes >> lane & 1) != 0)
+        lane++;
+    p->lanes |= 1u << lane;
+    return 56 + lane;
+}
+
+static void lane_end(struct program *p, unsigned lane)
+{
+    p->lanes &= ~(1u << (lane - 56));
+}
+
+static void told(struct program *p, unsigned lane, const due_job *job)
+{
+    char id[DUE_ID_TEXT];
+    uint64_t number = client_number(job);
+    int topic = client_topic(p, job->topic);
+
+    if (number == 0)
+        machine_fail("a job is handled whose bytes make no sense");
+    books_handled(books_meet(number, job->id), topic);
+    history_ask(lane, "reserve? 0");
+    history_tell(lane, "reserve! DUE_OK %" PRIu64 " %s %d %d 1", number, due_id_format(job->id, id),
+                 job->priority, topic);
+}
+
+static due_answer draw_answer(struct program *p, unsigned lane, const char *id)
+{
+    int64_t delay = (int64_t)machine_below((uint64_t)p->plan->lease_ns);
+    uint64_t dice = machine_below(10);
+
+    if (dice < 2) {
+        history_ask(lane, "nack? %s %" PRId64, id, delay);
+        history_tell(lane, "nack! %s DUE_EINDOUBT", id);
+        return due_try_again_in(delay);
+    }
+    if (dice < 3 && plan_has(p->plan, KIND_BURY)) {
+        history_ask(lane, "bury? %s", id);
+        history_tell(lane, "bury! %s DUE_EINDOUBT", id);
+        return due_give_up(id);
+    }
+    history_ask(lane, "ack? %s", id);
+    history_tell(lane, "ack! %s DUE_EINDOUBT", id);
+    return due_done();
+}
+
+static due_answer handle(void *ctx, const due_job *job)
+{
+    struct program *p = ctx;
+    char id[DUE_ID_TEXT];
+    unsigned lane = lane_begin(p);
+
+    told(p, lane, job);
+    if (machine_below(2) == 0)
+        machine_sleep(1 + (int64_t)machine_below(2 * (uint64_t)p->plan->lease_ns));
+    due_answer answer = draw_answer(p, lane, due_id_format(job->id, id));
+    lane_end(p, lane);
+    return answer;
+}
+
+void pool_start(struct program *p)
+{
+    due_workers_options o = { .size = DUE_WORKERS_INIT,
+                              .lease_ns = p->plan->lease_ns + DUE_US(1),
+                              .extend_max_ns = p->plan->lease_ns * (int64_t)(1 + machine_below(4)),
+                              .in_flight_max = 8 };
+    int rc;
+
+    if (!plan_has(p->plan, KIND_WORKERS))
+        return;
+    do
+        rc = due_workers_start(&p->pool, p->q, NULL, 0, 1 + machine_below(3), handle, p, &o);
+    while (rc == DUE_ENOMEM || rc == DUE_ESYS);
+    if (rc != 0)
+        machine_fail("due_workers_start: %s", due_error_name(rc));
+}
+
+void pool_drain(struct program *p)
+{
+    /* Leases may end as fast as they begin, or the store be away. */
+    bool lenient = plan_has(p->plan, KIND_JUMPS) || plan_has(p->plan, KIND_DRIFT) ||
+                   plan_has(p->plan, KIND_STORED);
+    struct due_stats s;
+
+    for (int i = 0; p->pool != NULL; i++) {
+        if (due_stats(p->q, &s) != 0)
+            machine_fail("due_stats fails");
+        if (s.waiting + s.leased == 0 || (i == 300 && lenient))
+            return;
+        if (i == 300)
+            machine_fail("%" PRIu64 " jobs wait, and the pool does not take them", s.waiting);
+        machine_sleep(p->plan->horizon_ns + p->plan->machine.clock_step_max_ns + DUE_MS(20));
+    }
+}
+
+void pool_stop(struct program *p)
+{
+    int rc;
+
+    if (p->pool == NULL)
+        return;
+    do {
+        history_note(0, "stop?");
+        rc = due_workers_stop(p->pool, (int64_t)machine_below((uint64_t)p->plan->lease_ns));
+        history_note(0, "stop! %s", due_error_name(rc));
+    } while (rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN || rc == DUE_ENOMEM);
+    if (rc != 0)
+        machine_fail("due_workers_stop: %s", due_error_name(rc));
+    rc = due_workers_free(p->pool);
+    if (rc != 0)
+        machine_fail("due_workers_free: %s", due_error_name(rc));
+    p->pool = NULL;
+}
