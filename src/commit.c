@@ -17,7 +17,9 @@
  *            G2  fenced, stopping, loading and load_error are set, then everyone who waits is rung.
  *                Close sets stopping, then has the key once; who leaves something looks at stopping
  *                after it, and who has the key before it sends: nothing is sent any more, and
- *                nothing stays.
+ *                nothing stays.  With the key it sets stopped: only from then on jobs that nobody
+ *                has may leave the queue without it, since until then a batch that writes again
+ *                what was lost may name them.
  *            G3  who sends counts what a call waits for, then says that it is over -> the call
  *                reads the counts.  It takes the calls' lock before it returns, and so does not
  *                return before who sends has let go of it.

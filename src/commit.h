@@ -153,6 +153,7 @@ struct due__commits {
     uint32_t loading;  /* A  G2 */
     uint32_t lacking;  /* A  G2: the store lacks something, or has too much, that is to be mended */
     uint32_t stopping; /* A  G2: the queue closes: nothing is sent, nobody waits for the store */
+    uint32_t stopped;  /* A  G2: and nobody sends any more */
     int64_t unsure_ns; /* A  relaxed: since when the end of a batch is not known; 0: it is */
     int load_error;    /* A  G2: why what is stored cannot be read to its end; 0: it can */
     int load_told;     /* K  the last that was logged */

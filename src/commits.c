@@ -171,6 +171,7 @@ static bool stop(struct due_queue *q)
     c->store->verbs->interrupt(c->store);
     due__lock_acquire(&c->key); /* G1, G2: whoever has it leaves soon */
     due__commit_refuse(q);
+    due__store_seq(&c->stopped, 1); /* G2 */
     due__commit_leave(q, false);
     due__takings_end(q);
     return first;

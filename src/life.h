@@ -438,7 +438,7 @@ void due__keep_stored(struct due_queue *q, uint32_t number);
 /* Does what comes back not wait any more, but stay in the store, or leave? */
 static inline bool due__closed(const struct due_queue *q)
 {
-    return q->commits != NULL ? due__load_seq(&q->commits->stopping) != 0       /* G2 of commit.c */
+    return q->commits != NULL ? due__load_seq(&q->commits->stopped) != 0        /* G2 of commit.c */
                               : (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of core.c */
 }
 /* One that was just made to wait again: if the queue has closed meanwhile it stays in the store, or
