@@ -412,10 +412,8 @@ static void change_ranks(void)
 
 void machine_point(void)
 {
-    if (!machine.running) {
-        machine.next = UINT64_MAX;
+    if (!machine.running)
         return;
-    }
     if (machine.steps >= machine.kill_at) {
         machine.kill_at = UINT64_MAX;
         go_home(KILLED); /* comes back if others are killed */

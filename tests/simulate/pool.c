@@ -116,13 +116,15 @@ void pool_drain(struct program *p)
 
 void pool_stop(struct program *p)
 {
+    int64_t most_ns = p->plan->lease_ns;
     int rc;
 
     if (p->pool == NULL)
         return;
     do {
         history_note(0, "stop?");
-        rc = due_workers_stop(p->pool, (int64_t)machine_below((uint64_t)p->plan->lease_ns));
+        rc = due_workers_stop(p->pool, (int64_t)machine_below((uint64_t)most_ns));
+        most_ns += most_ns < DUE_S(10) ? most_ns : 0; /* a handler may wait for the store */
         history_note(0, "stop! %s", due_error_name(rc));
     } while (rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN || rc == DUE_ENOMEM);
     if (rc != 0)

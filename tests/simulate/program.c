@@ -113,11 +113,13 @@ static void resume(struct program *p)
 
 static void close_queue(struct program *p, enum due_close_mode mode)
 {
+    int64_t most_ns = p->plan->horizon_ns + 1000;
     int rc;
 
     do {
-        int64_t timeout = (int64_t)machine_below((uint64_t)p->plan->horizon_ns + 1000);
+        int64_t timeout = (int64_t)machine_below((uint64_t)most_ns);
 
+        most_ns += most_ns < DUE_S(10) ? most_ns : 0;
         history_note(0, "close? %d", (int)mode);
         rc = due_close(p->q, mode, timeout);
         history_note(0, "close! %s", due_error_name(rc));
