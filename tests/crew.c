@@ -18,6 +18,7 @@ const char *const crew_mode_names[3] = { "adaptive", "always", "never" };
 /* ---- The program ---- */
 
 static char watched[128];
+static _Atomic(unsigned) patience; /* seconds; 0: nothing is watched */
 static _Atomic(const char *) doing = "starting";
 
 static void write_text(const char *text)
@@ -43,12 +44,14 @@ void crew_watchdog(const char *program, unsigned seconds)
 
     snprintf(watched, sizeof watched, "%s", program);
     sigaction(SIGALRM, &action, NULL);
+    atomic_store(&patience, seconds);
     alarm(seconds);
 }
 
 void crew_doing(const char *what)
 {
     atomic_store(&doing, what);
+    alarm(atomic_load(&patience));
 }
 
 struct crew_options crew_options(int argc, char **argv, double seconds)

@@ -24,7 +24,7 @@ struct crew_options {
 /* Reads the arguments and sets the watchdog. */
 struct crew_options crew_options(int argc, char **argv, double seconds);
 
-/* What the watchdog prints, followed by what crew_doing() said last. */
+/* It prints the name and what crew_doing() said last, if nothing else is said for so long. */
 void crew_watchdog(const char *program, unsigned seconds);
 void crew_doing(const char *what);
 
