@@ -197,9 +197,9 @@ static void ask_score(struct due__redis *s, const char *key, size_t key_len, con
 /* A job of this opening, which the queue knows. */
 static bool is_ours(const struct due__redis *s, const redisReply *name)
 {
-    due_id id;
+    due_id id = { { 0 } };
 
-    memcpy(id.byte, name->str, sizeof id.byte); /* a name that was read as a job's */
+    memcpy(id.byte, name->str, DUE_STORE_ID_BYTES); /* a name that was read as a job's */
     return due__redis_sequence(s, id) != 0;
 }
 
