@@ -106,7 +106,7 @@ void pool_drain(struct program *p)
     for (int i = 0; p->pool != NULL; i++) {
         if (due_stats(p->q, &s) != 0)
             machine_fail("due_stats fails");
-        if (s.waiting + s.leased == 0 || (i == 300 && lenient))
+        if (s.waiting + s.leased == 0 || (i == 3 && lenient))
             return;
         if (i == 300)
             machine_fail("%" PRIu64 " jobs wait, and the pool does not take them", s.waiting);

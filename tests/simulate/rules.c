@@ -9,6 +9,7 @@
 /* Of a topic. */
 struct pause {
     unsigned calls; /* that pause or resume it, under way */
+    bool overlap;   /* two of them were so at a time: either may have been the last */
     uint64_t since; /* event in which it was told to be paused; 0: it may not be */
 };
 
@@ -109,16 +110,20 @@ static void check_order(struct book *b, const struct rule_call *c, const due_job
 
 void rules_pause_begins(int topic)
 {
-    pauses[topic].calls++;
-    pauses[topic].since = 0;
+    struct pause *p = &pauses[topic];
+
+    p->overlap |= p->calls++ > 0;
+    p->since = 0;
 }
 
+/* With a store it may be on its way out since before. */
 void rules_pause_ends(int topic, bool paused)
 {
     struct pause *p = &pauses[topic];
+    bool sure = --p->calls == 0 && paused && !p->overlap && !plan_has(plan, KIND_STORED);
 
-    /* With a store it may be on its way out since before. */
-    p->since = --p->calls == 0 && paused && !plan_has(plan, KIND_STORED) ? ++events : 0;
+    p->since = sure ? ++events : 0;
+    p->overlap &= p->calls > 0;
 }
 
 /* ---- Limits ---- */
