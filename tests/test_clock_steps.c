@@ -132,7 +132,8 @@ Test(clock_step, back_sets_the_descriptor_anew, .timeout = 20)
     due_queue *q = open_on(DUE_CLOCK_REALTIME);
     due_job job;
 
-    int fd = stepped_fd = due_fd(q);
+    int fd = due_fd(q);
+    stepped_fd = fd;
     cr_assert_geq(fd, 0);
     put(q, due_now(q) + DUE_MS(20), 0);
     cr_expect(readable(fd, 10000));

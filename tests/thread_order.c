@@ -111,10 +111,10 @@ static int produce_by_turns(void *arg)
         int64_t *from = &turns.from_ns[number * EACH + n];
 
         if (n % 8 == 0)
-            CREW_CHECK(due_enqueue(turns.q, &other, 0, NULL) == 0);
+            CREW_CHECK(due_enqueue(turns.q, &other, 0, NULL) == 0, "");
         *from = due_now(turns.q);
         spec.at_ns = n % 2 == 1 ? *from : 0;
-        CREW_CHECK(due_enqueue(turns.q, &spec, 0, NULL) == 0);
+        CREW_CHECK(due_enqueue(turns.q, &spec, 0, NULL) == 0, "");
         turns.to_ns[number * EACH + n] = n % 2 == 1 ? *from : due_now(turns.q);
     }
     return 0;
