@@ -277,6 +277,7 @@ static void told_removal(struct ledger *l, unsigned thread, struct job *j, const
         j->gone_line = l->lines;
     } else if (told_in_doubt(answer)) {
         j->doubt = true;
+        j->doubted = l->lines;
     }
     if (told_ok(answer))
         keys_seen(l, j, l->calls[thread].line, answer);

@@ -82,6 +82,7 @@ struct job {
     uint64_t touched;   /* it was last wanted to be changed */
     uint64_t alive_line; /* it was last seen not to be dead */
     uint64_t handed_line;
+    uint64_t doubted;   /* a removal of it last ended in doubt */
     uint64_t back_line; /* it was last given back, or its removal answered */
     uint64_t gone_line;
     uint64_t safe_line;   /* no dequeue that ended until then has had it */

@@ -71,7 +71,7 @@ static void settle_past(struct ledger *l, struct job *j, const struct content *c
     if (j->life + 1 >= l->n_lives)
         return;
     j->put = SURE;
-    j->doubt = false;
+    j->doubt &= j->doubted > l->life_line;
     if (j->touched > l->life_line)
         return;
     j->now.current = c->number;
@@ -142,6 +142,20 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
     }
 }
 
+/* The job may have left the store, even if it is handed out once more. */
+static void doubted(struct ledger *l, int64_t now_ns, const char *rest)
+{
+    char id[ID_TEXT];
+    struct job *j = sscanf(rest, "%39s", id) == 1 ? book_job(l, id) : NULL;
+
+    if (j == NULL) {
+        book_cut(l, now_ns);
+        return;
+    }
+    j->doubt = true;
+    j->doubted = l->lines;
+}
+
 void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *rest)
 {
     struct call *call = &l->calls[thread];
@@ -157,7 +171,7 @@ void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *
         handed(l, thread, now_ns, rest + used);
     } else if (call->for_good && strcmp(answer, "DUE_EAGAIN") != 0) {
         if (told_in_doubt(answer))
-            book_cut(l, now_ns);
+            doubted(l, now_ns, rest + used);
         l->ordered = false; /* what it had taken comes again when that is sure, behind others */
     }
 }

@@ -204,7 +204,8 @@ static void say_taken(const struct hand *h, const char *verb, int rc, const due_
     uint64_t number = 0;
 
     if (rc != 0) {
-        say(h->name, "%s! %s", verb, due_error_name(rc));
+        say(h->name, "%s! %s %s", verb, due_error_name(rc),
+            rc == DUE_EINDOUBT ? due_id_format(job->id, text) : "");
         return;
     }
     bool whole = sound(job, &number);

@@ -66,6 +66,7 @@ static int dequeue(struct client *c, due_job *job, const int *topics, size_t n, 
 
 bool client_take(struct client *c, int64_t timeout_ns)
 {
+    char text[DUE_ID_TEXT];
     int topics[PLAN_TOPICS];
     due_job job;
     size_t n;
@@ -75,6 +76,10 @@ bool client_take(struct client *c, int64_t timeout_ns)
     books_call(c->thread, WAIT_JOB, bits, timeout_ns);
     int rc = dequeue(c, &job, topics, n, timeout_ns);
     books_return(c->thread, rc);
+    if (rc == DUE_EINDOUBT) {
+        history_tell(c->thread, "dequeue! DUE_EINDOUBT %s", due_id_format(job.id, text));
+        return false;
+    }
     if (rc != 0) {
         missed(c, c->thread, "dequeue", rc);
         return false;
