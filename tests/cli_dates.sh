@@ -2,7 +2,7 @@
 # Lines with a date follow the wall clock.
 . "$(dirname "$0")/cli_lib"
 
-# A date ahead is not early by a nanosecond, and one that has passed is a job for now.
+# A date ahead is not early by a nanosecond, and one that has passed is due at once.
 ahead=$(($(date +%s%N) + 1000000000))
 nanoseconds=$(printf '%09d' $((ahead % 1000000000)))
 at=$(date -u -d "@$((ahead / 1000000000))" +%Y-%m-%dT%H:%M:%S)
@@ -33,10 +33,10 @@ between 0 5000000000 $(($(date +%s%N) - $(cat "$dir/out"))) "nanoseconds since t
 # Offsets, and local time.
 start=$(($(date +%s) + 1))
 {
-    echo "@$(TZ=XXX-2 date -d "@$start" +%Y-%m-%dT%H:%M:%S+02:00) east"
-    echo "@$(TZ=XXX+7 date -d "@$start" +%Y-%m-%dT%H:%M:%S-0700) west"
-    echo "@$(TZ=XXX-3 date -d "@$start" +%Y-%m-%dT%H:%M:%S) local"
-} | TZ=XXX-3 timeout 20 "$duectl" run - >"$dir/out" 2>"$dir/err"
+    echo "@$(TZ=TST-2 date -d "@$start" +%Y-%m-%dT%H:%M:%S+02:00) east"
+    echo "@$(TZ=TST+7 date -d "@$start" +%Y-%m-%dT%H:%M:%S-0700) west"
+    echo "@$(TZ=TST-3 date -d "@$start" +%Y-%m-%dT%H:%M:%S) local"
+} | TZ=TST-3 timeout 20 "$duectl" run - >"$dir/out" 2>"$dir/err"
 between 0 5000 $(($(now_ms) - start * 1000)) "milliseconds after the three dates"
 same "$dir/out" <<'END'
 east

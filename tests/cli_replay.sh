@@ -39,7 +39,7 @@ run 0 run --replay --speed 0.5 - <log
 between 900 5000 $(($(now_ms) - began)) "milliseconds at half the speed"
 same out <log
 
-# Lines without a timestamp go with the line before; those before the first are for now.
+# Lines without a timestamp go with the line before; those before the first are due at once.
 cat >log <<'END'
 # a heading
 2026-12-01 08:00:00,100 ERROR take failed

@@ -61,7 +61,7 @@ Test(date, without_a_zone_is_local_time)
     struct ctl_cursor c;
     int64_t ns;
 
-    in_zone("XXX-2");
+    in_zone("TST-2");
     cr_expect(date_of("2026-12-01T10:00:00", &ns, &c));
     cr_expect_eq(ns, MORNING);
     cr_expect(date_of("2026-12-01", &ns, &c));

@@ -179,7 +179,7 @@ struct ctl_line {
 struct ctl_sink {
     void (*arrived)(void *ctx); /* bytes have come, or the end: look at the clock */
     bool (*line)(void *ctx, const struct ctl_line *line); /* false: stop reading */
-    bool (*paused)(void *ctx); /* nothing more has come for now, or the end; likewise.  Or NULL */
+    bool (*paused)(void *ctx); /* nothing more has come so far, or the end; likewise.  Or NULL */
     void *ctx;
 };
 

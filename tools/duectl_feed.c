@@ -1,12 +1,12 @@
 /* duectl_feed.c - lines become jobs.
  *
  * A delay counts from the reading of its line: the clock is read when the line has come, not when
- * it is looked at.  A date that has passed is a job for now.
+ * it is looked at.  A date that has passed is due at once.
  *
  * In a log the first timestamp is now, and the others keep their distance from it, divided by the
  * speed.  A line without a timestamp goes with the line before it.  A timestamp earlier than one
- * before it stands in order of time as long as its time has not come yet; else the line is a job
- * for now.
+ * before it stands in order of time as long as its time has not come yet; else the line is
+ * due at once.
  */
 #include "duectl.h"
 

@@ -29,12 +29,12 @@ def run_mutants():
 
 class Explorer:
     def __init__(self, build):
-        self.root, self.library = build.root, run_mutants()
-        self.build = self.library.read_build(
+        self.root, self.runner = build.root, run_mutants()
+        self.build = self.runner.read_build(
             os.path.join(build.dir, "tests", "explore", "mutants.build"))
         self.objects = {os.path.basename(o)[:-2] for o in self.build["subject"]}
         seen = collections.defaultdict(collections.Counter)
-        for mutant in self.library.read_mutants(os.path.join(EXPLORE, "mutants.txt")):
+        for mutant in self.runner.read_mutants(os.path.join(EXPLORE, "mutants.txt")):
             seen[mutant.file].update(mutant.scenarios)
         self.scenarios = {file: [name for name, _ in count.most_common()]
                           for file, count in seen.items()}
@@ -56,12 +56,12 @@ class Explorer:
                     with open(to, "w", encoding="utf-8") as opened:
                         opened.write(mutant.plant(text) if file == mutant.file else text)
             planted = types.SimpleNamespace(file=name, into=[])
-            program, why = self.library.compile_mutant(planted, self.build, directory)
+            program, why = self.runner.compile_mutant(planted, self.build, directory)
             if program is None:
                 return None, why
             hows = []
             for scenario in self.scenarios[name]:
-                killed, how = self.library.explore(program, scenario, "--quick")
+                killed, how = self.runner.explore(program, scenario, "--quick")
                 if killed:
                     return f"explore: {scenario}", how
                 hows.append(how)
