@@ -120,6 +120,8 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
         complain(l, "phantom", j != NULL ? j : &none, rest);
         return;
     }
+    if (j->born_line == 0)
+        j->born_line = l->lines;
     if (!call->for_good && call->now_ns + call->lease_ns <= now_ns) {
         j->out = j->lent = true; /* he tells of a lease that may be over, and so of the past */
         return;
@@ -129,8 +131,6 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
     check_order(l, j, rest);
     settle_past(l, j, c);
     j->handed_line = j->alive_line = j->safe_line = l->lines;
-    if (j->born_line == 0)
-        j->born_line = l->lines;
     j->now.dead = NOT;
     if (call->for_good) {
         j->gone = true;

@@ -494,6 +494,14 @@ static const struct script scripts[] = {
       OUT("2", "id1", "2000"),
       0,
       { .told = 2, .handed = 1 } },
+    { "replaced before its own answer, and had on a lease that was over",
+      "3 1 enqueue? 1 5 0 0 7 refuse\n" ASK("2", "5", "replace") "2 6 reserve? 0\n"
+                                                                 "2 7 reserve! DUE_OK 2 id1 0 0 1\n"
+                                                                 "3 8 enqueue! 1 DUE_OK id1\n"
+                                                                 "1 9 enqueue! 2 DUE_OK id1\n",
+      OUT("2", "id1", "2000"),
+      0,
+      { .told = 2, .handed = 2 } },
     { "enqueued as another",
       KEYED("1", "5") ADD("2", "5", "refuse", "DUE_OK id1"),
       OUT_1("2000"),
