@@ -53,7 +53,9 @@ void due__fd_again(struct due_queue *q)
 void due__fd_arm(struct due_queue *q)
 {
     due__lock_acquire(&q->fdlock);
-    due__timer_set(due__load_relaxed(&q->fd), due__load_acquire(&q->fd_want)); /* P1 */
+    int64_t want = due__load_acquire(&q->fd_want); /* P1 */
+
+    due__timer_set(due__load_relaxed(&q->fd), want);
     due__lock_release(&q->fdlock);
 }
 

@@ -90,6 +90,20 @@ starter()
     build/log/starter 2>/dev/null || echo "setarch $(uname -m) -R"
 }
 
+# same_runs SEED SEEDS: does the simulation take the same steps as built by gcc and by clang?
+same_runs()
+{
+    for preset in release clang; do
+        "build/$preset/tests/simulate/simulate" --each --seed "$1" --seeds "$2" |
+            sed 's/  [0-9.]* million a second//' >"build/log/same_runs.$preset"
+    done
+    cmp build/log/same_runs.release build/log/same_runs.clang || {
+        diff build/log/same_runs.release build/log/same_runs.clang | head -n 20
+        return 1
+    }
+    tail -n 1 build/log/same_runs.clang
+}
+
 # fuzz_targets: those of tests/fuzz, by name.
 fuzz_targets()
 {

@@ -32,6 +32,7 @@ struct program {
     int topic[PLAN_TOPICS];
     due_workers *pool; /* or NULL */
     unsigned lanes;    /* of its handlers, that run: bits */
+    uint64_t handled;  /* hand-overs to its handlers */
     uint64_t acked;    /* by clients, and told so */
     bool ended;        /* nobody uses the queue any more */
     bool last;         /* its last life: all is taken out in the end */

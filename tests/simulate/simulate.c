@@ -3,13 +3,13 @@
  *
  *     simulate [--seed N] [--seeds N] [--steps N] [--seconds N] [--threads N] [--verbs N]
  *              [--without KIND]... [--schedule N] [--only THREAD.VERB,...] [--print] [--long]
- *              [--twice]
+ *              [--twice] [--each]
  *     simulate --list | --self
  *
  * It ends after so many seeds, steps or seconds; without any of them after one seed.  "--seed new"
- * begins with one that nobody has seen.  --twice runs each seed twice and compares.  --long does
- * not make a failing run shorter.  --list says what can be left out; --self looks whether faults of
- * the simulation itself are found.
+ * begins with one that nobody has seen.  --twice runs each seed twice and compares; --each prints
+ * the hash of each.  --long does not make a failing run shorter.  --list says what can be left out;
+ * --self looks whether faults of the simulation itself are found.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,6 +28,7 @@ struct arguments {
     double seconds;
     bool print;
     bool twice;
+    bool each;
     bool whole;
     struct plan_wishes wishes;
 };
@@ -111,6 +112,8 @@ static bool read_arguments(struct arguments *a, int argc, char **argv)
             a->print = a->whole = true;
         else if (strcmp(argv[i], "--twice") == 0)
             a->twice = true;
+        else if (strcmp(argv[i], "--each") == 0)
+            a->each = true;
         else if (strcmp(argv[i], "--long") == 0)
             a->whole = true;
         else if (i + 1 < argc && read_value(a, argv[i], argv[i + 1]))
@@ -161,6 +164,8 @@ static bool try_seed(const struct arguments *a, uint64_t seed, struct sum *sum)
     sum->seeds++;
     sum->steps += r.steps;
     sum->hash = (sum->hash ^ r.hash) * UINT64_C(0x100000001b3);
+    if (a->each)
+        printf("seed %" PRIu64 "  steps %" PRIu64 "  hash %016" PRIx64 "\n", seed, r.steps, r.hash);
     if (r.failed)
         return show_failure(a, seed, &r) == 0;
     if (!a->twice)
@@ -187,6 +192,10 @@ int main(int argc, char **argv)
     if (!read_arguments(&a, argc, argv)) {
         fprintf(stderr, "simulate: not understood; see the head of simulate.c\n");
         return 2;
+    }
+    if (a.seconds > 0) {
+        printf("simulate  from seed %" PRIu64 " on\n", a.seed);
+        fflush(stdout); /* should it hang */
     }
     bool ends = a.seeds != 0 || a.steps != 0 || a.seconds > 0;
     do {
