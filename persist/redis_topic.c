@@ -78,13 +78,13 @@ struct due__redis_topic *due__redis_dead(struct due__redis *s)
     return s->dead;
 }
 
-/* The server has lost the list of them. */
+/* The server has lost the list of them.  What batches would have entered is forgotten when they are
+ * formatted anew: none of them is under way any more. */
 void due__redis_topics_forget(struct due__redis *s)
 {
     for (size_t i = 0; i < s->topics.buckets; i++)
         for (struct due__redis_topic *t = s->topics.bucket[i]; t != NULL; t = t->next)
             t->entered = false;
-    s->enter[0] = s->enter[1] = NULL;
 }
 
 void due__redis_topics_free(struct due__redis *s)

@@ -19,6 +19,61 @@ static due_change put_to(const char *topic, uint64_t sequence)
     return c;
 }
 
+/* Whatever has to be asked or mended first is done by commit(). */
+REDIS_TEST(redis_ahead, nothing_is_prepared_or_sent_unless_all_is_well)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct due__redis *s = inside(store);
+    due_change one = put(1, 1);
+    bool *well[] = { &s->open,    &s->closed,   &s->fenced, &s->lost,
+                     &s->rewrite, &s->retaking, &s->below,  &s->probe_due };
+
+    for (size_t i = 0; i < sizeof well / sizeof *well; i++) {
+        *well[i] = !*well[i];
+        cr_expect_eq(prepare_one(store, &one, 1), DUE_EAGAIN, "%zu", i);
+        *well[i] = !*well[i];
+        cr_expect_eq(prepare_one(store, &one, 1), 0, "%zu", i);
+        *well[i] = !*well[i];
+        cr_expect_eq(send(store, 1), DUE_EAGAIN, "%zu", i);
+        *well[i] = !*well[i];
+    }
+    s->unconfirmed = 1;
+    cr_expect_eq(prepare_one(store, &one, 2), DUE_EAGAIN);
+    s->unconfirmed = 0;
+    cr_expect_eq(prepare_one(store, &one, 1), 0);
+    cr_expect_eq(send(store, 1), 0);
+    cr_expect_eq(commit_one(store, one, 1), 0);
+    finish(store);
+}
+
+REDIS_TEST(redis_ahead, only_the_next_batch_is_sent_and_only_if_it_was_prepared)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct due__redis *s = inside(store);
+    due_change one = put(1, 1);
+
+    cr_expect_eq(send(store, 1), DUE_EAGAIN, "nothing was prepared");
+    cr_assert_eq(prepare_one(store, &one, 2), 0);
+    cr_expect_eq(send(store, 1), DUE_EAGAIN, "it was another");
+    cr_assert_eq(prepare_one(store, &one, 1), 0);
+    s->doubt = 1;
+    cr_expect_eq(send(store, 1), DUE_EAGAIN, "it may have landed");
+    s->doubt = 0;
+    cr_assert_eq(prepare_one(store, &one, 1), 0);
+    s->armed = false;
+    cr_expect_eq(send(store, 1), DUE_EAGAIN, "no guard stands behind the one before");
+    s->armed = true;
+    cr_assert_eq(prepare_one(store, &one, 1), 0);
+    s->held_ns = 0;
+    s->checked_ns = 0;
+    cr_expect_eq(send(store, 1), DUE_EAGAIN, "another may be the owner");
+    cr_assert_eq(commit_one(store, one, 1), 0);
+    cr_assert_eq(prepare_one(store, &one, 1), 0);
+    cr_expect_eq(send(store, 1), DUE_EAGAIN, "it has landed");
+    cr_expect_eq(stats_of(store).batches, 1u);
+    finish(store);
+}
+
 REDIS_TEST(redis_ahead, a_prepared_batch_does_nothing_once_the_fence_was_written)
 {
     due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(100) });

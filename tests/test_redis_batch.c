@@ -4,6 +4,51 @@
 #include "redis_proxy_lab.h"
 #include "redis_user.h"
 
+/* ---- What is no batch ---- */
+
+/* Of the longest that a job can have test_redis_large.c puts everything. */
+REDIS_TEST(redis_batch, of_what_no_queue_sends_is_refused)
+{
+    static char bytes[DUE_HEADERS_MAX + 1];
+    char topic[DUE_TOPIC_LENGTH + 2];
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change c[7];
+
+    memset(topic, 't', sizeof topic);
+    topic[DUE_TOPIC_LENGTH + 1] = '\0';
+    for (uint64_t i = 0; i < 7; i++)
+        c[i] = put(i + 1, 1);
+    c[0].record.key_len = DUE_KEY_MAX + 1;
+    c[1].record.headers_len = DUE_HEADERS_MAX + 1;
+    c[2].record.group_len = DUE_KEY_MAX + 1;
+    c[3].record.topic = NULL;
+    c[4].record.topic = topic;
+    c[5].kind = DUE_CHANGE_DROP;
+    c[5].record.topic = NULL;
+    for (size_t i = 0; i < 6; i++) {
+        c[i].record.key = c[i].record.group = c[i].record.headers = bytes;
+        cr_expect_eq(commit_one(store, c[i], 1), DUE_EINVAL, "%zu", i);
+    }
+    cr_expect_eq(store->verbs->prepare(store, c + 6, 1, 0), DUE_EINVAL, "it has no number");
+    cr_expect_eq(commit(store, c + 6, 0, 1), DUE_EINVAL, "it is empty");
+    cr_expect_eq(commit_one(store, c[6], 1), 0, "nothing is left of those before");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    finish(store);
+}
+
+REDIS_TEST(redis_batch, of_as_many_changes_as_was_said_is_taken_and_of_more_not)
+{
+    static due_change c[2000];
+    due_store *store = opened((due_redis_options){ 0 });
+
+    cr_assert_lt(info.batch_changes, 2000u);
+    for (uint64_t i = 0; i < 2000; i++)
+        c[i] = put(i + 1, 1);
+    cr_expect_eq(commit(store, c, info.batch_changes + 1, 1), DUE_EINVAL);
+    cr_expect_eq(commit(store, c, info.batch_changes, 1), 0);
+    finish(store);
+}
+
 /* ---- Batches in doubt ------------------------------------------------------------------------ */
 
 REDIS_TEST(redis_batch, that_landed_unheard_is_not_sent_again)
