@@ -102,6 +102,25 @@ Test(id, refuses_to_read_what_is_not_32_hexadecimal_digits)
     }
 }
 
+Test(id, is_read_from_digits_of_either_case_and_from_nothing_else)
+{
+    static const char digits[] = "0123456789abcdefABCDEF";
+    char text[DUE_ID_TEXT];
+    due_id id;
+
+    memset(text, '0', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    for (int c = 1; c < 256; c++) {
+        const char *at = strchr(digits, c);
+        int value = at == NULL ? 0 : (int)(at - digits) - (at - digits >= 16 ? 6 : 0);
+
+        text[0] = (char)c;
+        cr_expect_eq(due_id_parse(text, &id), at != NULL ? 0 : DUE_EINVAL, "%d", c);
+        if (at != NULL)
+            cr_expect_eq(id.byte[0], value << 4, "%c", c);
+    }
+}
+
 static void expect_unknown(due_queue *q, due_id id)
 {
     due_info info;

@@ -1,10 +1,15 @@
-/* The small things a link is made of: its buffer, its pauses, its secrets. */
+/* The small things a link is made of: its buffer, its pauses, its secrets, its ears. */
 #include <criterion/criterion.h>
+#include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "redis_backoff.h"
 #include "redis_bytes.h"
 #include "redis_secret.h"
+#include "redis_time.h"
+#include "redis_wait.h"
 
 static void holds(const struct due__bytes *b, const char *text)
 {
@@ -114,4 +119,54 @@ Test(secret, is_empty_and_can_be_as_long_as_it_must)
     due__secret_free(secret);
     due__secret_free(NULL);
     cr_expect_null(due__secret_new(SIZE_MAX));
+}
+
+Test(secret, is_measured_copied_and_searched_within_its_bounds)
+{
+    char copy[] = "....";
+
+    cr_expect_eq(due__secret_length("abc", 0), 0u);
+    cr_expect_eq(due__secret_length("abc", 2), 2u);
+    cr_expect_eq(due__secret_length("abc", 9), 3u);
+    due__secret_copy(copy, "abc", 2);
+    cr_expect_str_eq(copy, "ab..");
+    cr_expect_null(due__secret_find("abc", 'c', 2));
+    cr_expect_str_eq(due__secret_find("abc", 'c', 3), "c");
+    cr_expect_str_eq(due__secret_find("abc", 'a', 1), "abc");
+}
+
+static void ring(int bell)
+{
+    uint64_t one = 1;
+
+    cr_assert_eq(write(bell, &one, sizeof one), (ssize_t)sizeof one);
+}
+
+/* What is there already is told without waiting; the bell is quiet once it was heard. */
+Test(wait, tells_the_socket_from_the_bell)
+{
+    struct due__ears e = { .events = POLLIN, .bell = eventfd(0, EFD_NONBLOCK) };
+    int ends[2];
+
+    cr_assert_eq(pipe(ends), 0);
+    e.fd = ends[0];
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_TIME);
+    ring(e.bell);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_BELL);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_TIME);
+    cr_assert_eq(write(ends[1], "x", 1), 1);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_READY);
+    ring(e.bell);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_BOTH);
+    cr_expect_eq(due__wait(&e, INT64_MAX, INT64_MAX), DUE__WAIT_READY);
+    e.fd = -1;
+    ring(e.bell);
+    cr_expect_eq(due__wait(&e, 0, INT64_MAX), DUE__WAIT_BELL);
+    e.bell = -1;
+    int64_t before = due__mono_ns();
+    cr_expect_eq(due__wait(&e, INT64_MAX, before + 2000000), DUE__WAIT_TIME);
+    cr_expect_eq(due__wait(&e, 0, before + 4000000), DUE__WAIT_TIME);
+    cr_expect_geq(due__mono_ns(), before + 4000000);
+    close(ends[0]);
+    close(ends[1]);
 }
