@@ -40,11 +40,12 @@ class Explorer:
                           for file, count in seen.items()}
 
     def knows(self, mutant):
-        """Is it about what threads share, in a file that is explored?"""
+        """Is it about what threads share, or a call that may ring one, in a file that is
+        explored?"""
         name = os.path.basename(mutant.file)
         return (mutant.file.startswith("src/") and name in self.objects and
                 name in self.scenarios and
-                (mutant.rule == "order" or SHARED.search(mutant.old_line) is not None))
+                (mutant.rule in ("order", "call") or SHARED.search(mutant.old_line) is not None))
 
     def try_mutant(self, mutant, texts):
         """The scenario that sees it, and what it says; or None, and those that do not."""

@@ -112,6 +112,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(found("    if (a)\n        it->f(a);"), [("call", ";")])
         self.assertEqual(found("    a = f(b);"), [])
         self.assertEqual(found("    assert(f(b));"), [])
+        self.assertEqual(found("    __builtin_prefetch(&a, 1);"), [])
 
     def test_order(self):
         self.assertEqual(found("    due__store_seq(&a, b);"),
@@ -121,6 +122,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(found("    a = f(b);\n    b = g(a);"),
                          [("swap", "b = g(a); a = f(b);")])
         self.assertEqual(found("    a = b;\n    c = d;"), [])
+        self.assertEqual(found("    a = (int)(b);\n    c = d;"), [])
         self.assertEqual(found("    int a = f(b);\n    b = g(a);"), [])
 
     def test_names_stay_when_lines_move(self):

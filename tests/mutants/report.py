@@ -1,5 +1,7 @@
-"""report.py - what has been found, by room; and mutants that are known to change nothing."""
+"""report.py - what has been found, by room and by group of rooms; and mutants that are known to
+change nothing."""
 
+import math
 import os
 import sys
 
@@ -7,6 +9,8 @@ import trial
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EQUIVALENT = os.path.join(HERE, "equivalent.txt")
+GROUPS = os.path.join(HERE, "groups.txt")
+DOUBT = 0.01  # a score is too low if chance alone makes it so no more often than this
 
 
 class Reason:
@@ -46,6 +50,35 @@ def stale(reasons, mutants):
             yield f"{EQUIVALENT}:{reason.line}: {reason.id} has no reason"
 
 
+def read_groups(path=GROUPS):
+    """Of each room, the group that it is in."""
+    groups, group = {}, None
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            word, _, rest = line.strip().partition(" ")
+            if word == "group":
+                group = rest
+            elif word and word != "#":
+                groups.update((room, group) for room in line.split())
+    return groups
+
+
+def stale_groups(groups, mutants):
+    """Rooms that are in no group, or in one without being there."""
+    there = {trial.room_name(m.file) for m in mutants}
+    for room in sorted(there - set(groups)):
+        yield f"{GROUPS}: {room} is in no group"
+    for room in sorted(set(groups) - there):
+        yield f"{GROUPS}: {room} is no room with mutants"
+
+
+def chance(killed, of, share):
+    """That so few are killed, or fewer, of so many drawn at random, where this share of all is."""
+    return sum(math.exp(math.lgamma(of + 1) - math.lgamma(k + 1) - math.lgamma(of - k + 1) +
+                        k * math.log(share) + (of - k) * math.log(1 - share))
+               for k in range(killed + 1))
+
+
 class Row:
     """What became of the mutants of a room."""
 
@@ -65,17 +98,24 @@ class Row:
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
+    def different(self):
+        return self.planted - self.equivalent
+
     def score(self):
-        different = self.planted - self.equivalent
-        return 100.0 * self.killed / different if different else 100.0
+        return 100.0 * self.killed / self.different() if self.different() else 100.0
+
+    def is_under(self, least):
+        """Is the score so low that a sample of a library with at least this is not?"""
+        return 0 < least < 100 and chance(self.killed, self.different(), least / 100) < DOUBT
 
     def text(self, name):
         return (f"{name:<22}{self.planted:>8}{self.equivalent:>12}{self.killed:>8}"
                 f"{self.survived:>10}{self.unreached:>11}{self.score():>8.1f}")
 
 
-HEAD = (f"{'room':<22}{'planted':>8}{'equivalent':>12}{'killed':>8}{'survived':>10}"
-        f"{'unreached':>11}{'score':>8}")
+def head(name):
+    return (f"{name:<22}{'planted':>8}{'equivalent':>12}{'killed':>8}{'survived':>10}"
+            f"{'unreached':>11}{'score':>8}")
 
 
 class Table:
@@ -92,14 +132,25 @@ class Table:
             total.plus(row)
         return total
 
+    def groups(self):
+        group_of, found = read_groups(), {}
+        for name, row in sorted(self.rows.items()):
+            found.setdefault(group_of[name.split("/")[1]], Row()).plus(row)
+        return found
+
     def show(self):
-        print(HEAD)
+        print(head("room"))
         for name in sorted(self.rows, key=lambda n: (not n.startswith("src"), n)):
             print(self.rows[name].text(name))
+        print("\n" + head("group"))
+        for name, row in self.groups().items():
+            print(row.text(name))
         print(self.total().text("all"))
 
-    def lowest(self):
-        return min(row.score() for row in self.rows.values()) if self.rows else 100.0
+    def under(self, least):
+        """What is under this score, as far as so many can tell."""
+        rows = {**self.groups(), "all": self.total()}
+        return [name for name, row in rows.items() if row.is_under(least)]
 
 
 def tell_survivor(mutant, verdict):

@@ -1,8 +1,8 @@
 """rules.py - which faults can be planted in a file.
 
 A rule changes one thing in the body of a function (a constant: also where it is defined), and never
-what is said to the reader only: comments, strings, asserts, checks of what always holds, conditions
-of the preprocessor.
+what is said to the reader or to the processor only: comments, strings, asserts, checks of what
+always holds, conditions of the preprocessor, memory that is asked for ahead of need.
 
   relation  < and <=, > and >=, == and !=, && and ||; a ! left out
   one       0 and 1 become one more; what is added or taken away is not; a step of its own left out
@@ -31,6 +31,7 @@ KEYWORDS = {"if", "else", "for", "while", "do", "switch", "case", "default", "re
             "extern", "register", "volatile", "inline", "_Static_assert", "_Alignas"}
 TOLD_ONLY = {"assert", "static_assert", "_Static_assert", "sizeof", "offsetof", "va_start",
              "va_end", "__attribute__"}
+PREFETCH = "prefetch"
 
 TOKEN = re.compile(r"""
     (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
@@ -91,8 +92,8 @@ def closing(tokens, i):
 
 
 def functions(tokens):
-    """Of each function: its name, and from where to where its body goes.  Those that check what
-    always holds are for tests only."""
+    """Of each function: its name, and from where to where its body goes.  Left out are those that
+    check what always holds, for tests, and those that ask for memory ahead of need."""
     i = 0
     while i < len(tokens):
         if tokens[i].text != "{":
@@ -107,7 +108,7 @@ def functions(tokens):
                     break
                 j -= 1
             name = tokens[j - 1].text
-            if not (name.endswith("_check") and tokens[j - 2].text == "bool"):
+            if not (name.endswith("_check") and tokens[j - 2].text == "bool" or PREFETCH in name):
                 yield name, i, end
         i = end + 1
 
@@ -117,7 +118,8 @@ def told_only(tokens, first, last):
     skipped = set()
     i = first
     while i < last:
-        if tokens[i].text in TOLD_ONLY and tokens[i + 1].text == "(":
+        told = tokens[i].text in TOLD_ONLY or PREFETCH in tokens[i].text
+        if told and tokens[i + 1].text == "(":
             end = closing(tokens, i + 1)
             skipped.update(range(i, end + 1))
             i = end
@@ -182,7 +184,8 @@ def place_set(words):
         end = next((i for i, text in enumerate(texts) if text in (",", ")")), len(texts))
         return texts[2:end]
     sets = [i for i, text in enumerate(texts) if text in SETS]
-    if "(" in texts or not sets or sets[0] == 0:
+    calls = any(t.text == "(" and before.kind == "name" for before, t in zip(words, words[1:]))
+    if calls or not sets or sets[0] == 0:
         return None
     place = texts[:sets[0]]
     return place[:place.index("[")] if "[" in place else place

@@ -1,24 +1,32 @@
 """trial.py - plant one fault, and look who sees it.
 
 A worker has a copy of the sources.  It compiles what the fault changes, links the library that it
-is in, and runs the tests that reach the line against it: first those that are named like the room,
-then those that reach little else, one at a time; then the rest of each program together.  The first
-that fails ends it, if the library without the fault passes the same test at once after it.  What
-nobody sees so is compiled once more with AddressSanitizer and UBSan, as every test is run in
-tools/check, for the nearest; last comes the explorer, for what threads share.
+is in, and runs the tests that reach the line against it: first those that are named like the room
+or reach little else, one at a time; then the models, then the others of each program together, and
+last those that take long.  The first that fails ends it, if the library without the fault passes
+the same test at once after it.  What nobody sees so is compiled once more with AddressSanitizer and
+UBSan, as every test is run in tools/check, for the nearest; a call that is left out may also lose
+memory.  Last comes the explorer, for what threads share.
 """
 
+import contextlib
 import os
 import re
 import shutil
 import tempfile
+import time
 
 import build as building
 import run as running
 
 KILLED, SAME, SURVIVED, UNREACHED, BROKEN = "killed", "same", "survived", "unreached", "broken"
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-SANITIZED = 8  # so many tests are tried with sanitizers
+SANITIZED = 4  # so many tests are tried with sanitizers
+LEAKING = 4  # so many programs are looked at for memory that nobody has any more
+LEAK = "ERROR: LeakSanitizer: "
+LONG_S = 10  # so long a model may take, and a program that is looked at for leaks
+SLOW_S = 0.5  # who takes longer goes last
+NEAREST = 8  # so many first: they are named like the room, or reach little else
 ALONE = 4  # so many tests are tried one at a time
 BATCH = 40  # so many of a program together
 
@@ -35,10 +43,22 @@ def is_named_like(test, room):
     return room in (name, suite) or name == room.rsplit("_", 1)[0]
 
 
+def spread(tests):
+    """The models, which compare with all that is promised; then those that are fast, of each
+    program one, then of each another; then the slow ones."""
+    seen, ranks = {}, []
+    for i, test in enumerate(tests):
+        rank = seen[test.program.name] = seen.get(test.program.name, -1) + 1
+        is_model = test.program.label == "model" and test.wall_s < LONG_S
+        ranks.append((not is_model, test.wall_s > SLOW_S, rank, i))
+    return [tests[rank[-1]] for rank in sorted(ranks)]
+
+
 class Verdict:
     def __init__(self, how, by="", output="", cpu_s=0.0, tried=0):
         self.how, self.by, self.output = how, by, output
         self.cpu_s, self.tried = cpu_s, tried
+        self.spent_s = {}  # on what, how long
 
 
 class Worker:
@@ -48,6 +68,7 @@ class Worker:
         self.build, self.tests, self.options = build, tests, options
         self.texts, self.explorer = texts, explorer
         self.plain = {}  # file: its object without a fault
+        self.spent_s = {}  # this mutant's time by what it was spent on
         self.runtime = building.output(["gcc", "-print-file-name=libasan.so"]).strip()
         running.adopt()
         self.dir = tempfile.mkdtemp(prefix="due_mutants_")
@@ -59,6 +80,12 @@ class Worker:
 
     def close(self):
         shutil.rmtree(self.dir, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def spending(self, what):
+        began = time.monotonic()
+        yield
+        self.spent_s[what] = round(self.spent_s.get(what, 0) + time.monotonic() - began, 2)
 
     def write(self, file, text):
         path = os.path.join(self.tree, file)
@@ -116,9 +143,9 @@ class Worker:
         found = [t for t in self.tests
                  if any(t.lines.get(file, 0) & bits for file, bits in wanted.items())]
         room = room_name(mutant.file)
-        found.sort(key=lambda t: (not is_named_like(t, room), t.program.label == "thread",
-                                  round(t.cpu_s, 1), t.all_lines))
-        return found
+        found.sort(key=lambda t: (t.wall_s > SLOW_S, not is_named_like(t, room),
+                                  t.program.label == "thread", round(t.wall_s, 1), t.all_lines))
+        return found[:NEAREST] + spread(found[NEAREST:])
 
     def groups(self, tests):
         """What is run at once: some alone, then the others of the same program together."""
@@ -137,11 +164,12 @@ class Worker:
 
     def sees(self, group):
         """Does the group fail with the fault, and pass without it?"""
-        with_it = self.run_group(group, self.libraries)
+        with self.spending("tests"):
+            with_it = self.run_group(group, self.libraries)
         if with_it.how == running.PASSED:
             return None, with_it
-        without = self.run_group(group, os.pathsep.join(
-            os.path.join(self.build.dir, room) for room in building.ROOMS))
+        with self.spending("without it"):
+            without = self.run_group(group, self.plain_libraries())
         if without.how != running.PASSED:
             return None, with_it
         return killer(group, with_it), with_it
@@ -150,21 +178,46 @@ class Worker:
         """Which test breaks a rule of the language or of memory, in the file that was changed."""
         if self.plant(mutant, SANITIZE) is not None:
             return None, ""
-        extra = {"LD_PRELOAD": self.runtime,
-                 "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=4096"}
         for test in tests[:SANITIZED]:
-            outcome = running.run(command_of([test]), self.libraries, 10 + 10 * test.wall_s, extra)
+            outcome = self.run_sanitized(test, self.libraries, leaks=False)
             if outcome.how == running.FAILED and re.search(
                     r"ERROR: AddressSanitizer: |runtime error: ", outcome.output):
                 return full_name(test) + ", sanitized", outcome.output
+        return self.leaks(mutant, tests)
+
+    def leaks(self, mutant, tests):
+        """Which program loses memory that it does not lose without the fault.  Not those of
+        Criterion: what is lost in a process of its own is not looked for."""
+        programs = [t for t in tests if not t.program.is_criterion and t.wall_s < LONG_S]
+        for test in programs[:LEAKING] if mutant.rule == "call" else []:
+            outcome = self.run_sanitized(test, self.libraries, leaks=True)
+            if (LEAK in outcome.output and
+                    LEAK not in self.run_sanitized(test, self.plain_libraries(), True).output):
+                return full_name(test) + ", leaks", outcome.output
         return None, ""
 
+    def run_sanitized(self, test, libraries, leaks):
+        extra = {"LD_PRELOAD": self.runtime,
+                 "ASAN_OPTIONS": f"detect_leaks={int(leaks)}:hard_rss_limit_mb=4096"}
+        return running.run(command_of([test]), libraries, 10 + 10 * test.wall_s, extra)
+
+    def plain_libraries(self):
+        return os.pathsep.join(os.path.join(self.build.dir, room) for room in building.ROOMS)
+
     def try_mutant(self, mutant, lines_of_constants, first=None):
-        how = self.plant(mutant)
+        """What becomes of it.  first: the test that saw it the last time."""
+        self.spent_s = {}
+        verdict = self.look_at(mutant, lines_of_constants, first)
+        verdict.spent_s = self.spent_s
+        return verdict
+
+    def look_at(self, mutant, lines_of_constants, first):
+        with self.spending("build"):
+            how = self.plant(mutant)
         if how is not None:
             return Verdict(how)
         tests = self.reaching(mutant, lines_of_constants)
-        if first is not None:  # who saw it the last time
+        if first is not None:
             tests.sort(key=lambda t: full_name(t) != first)
         if not tests:
             return Verdict(UNREACHED)
@@ -177,11 +230,13 @@ class Worker:
                 return Verdict(KILLED, by, outcome.output, spent, tried)
             if self.options.budget and spent > self.options.budget:
                 break
-        by, output = self.sanitizer_sees(mutant, tests)
+        with self.spending("sanitizers"):
+            by, output = self.sanitizer_sees(mutant, tests)
         if by is not None:
             return Verdict(KILLED, by, output, spent, tried)
         if self.explorer is not None and self.explorer.knows(mutant):
-            by, output = self.explorer.try_mutant(mutant, self.texts)
+            with self.spending("explorer"):
+                by, output = self.explorer.try_mutant(mutant, self.texts)
             if by is not None:
                 return Verdict(KILLED, by, output, spent, tried)
         by = "" if tried == len(tests) else f"{tried} of {len(tests)} tests tried"
