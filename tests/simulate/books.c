@@ -122,7 +122,7 @@ void books_lease(unsigned thread, int64_t lease_ns)
 void books_name(unsigned thread, struct book *b)
 {
     rules_touched(b);
-    b->calls++;
+    callers[thread].alone = b->calls++ == 0;
     b->due_by_ns = DUE_FOREVER;
     callers[thread].job = b;
     callers[thread].serial = ++b->serial;
@@ -163,7 +163,7 @@ void books_due_by(unsigned thread, int64_t due_by_ns)
     const struct caller *c = &callers[thread];
     struct book *b = c->job;
 
-    if (b != NULL && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
+    if (b != NULL && c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
         !b->revoked)
         b->due_by_ns = due_by_ns;
 }

@@ -44,6 +44,7 @@ struct caller {
     int64_t timeout_ns;
     struct book *job; /* that is named; or NULL */
     uint32_t serial;
+    bool alone; /* no other call that names it was under way when this one began */
     struct rule_call rule;
 };
 
@@ -59,8 +60,9 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
 void books_lease(unsigned thread, int64_t lease_ns); /* and takes jobs for so long only */
 void books_name(unsigned thread, struct book *b);    /* and what it calls names this job */
 void books_return(unsigned thread, int rc);
-/* The job that was named is due by then, if nobody else has named it meanwhile. */
-void books_ended(unsigned thread); /* likewise: it does not run */
+/* The job that was named does not run, if nobody has named it since. */
+void books_ended(unsigned thread);
+/* It is due by then, if nobody else has named it meanwhile. */
 void books_due_by(unsigned thread, int64_t due_by_ns);
 
 /* @at_ns: its deadline, if that is known; else 0. */
