@@ -117,7 +117,7 @@ bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct d
         if (q->commits != NULL && kept) {
             key->of.id = was->of.id;
             key->kept_ns = was->term_ns;
-        } else if (q->commits != NULL) {
+        } else if (!kept) {
             key->of.under = was;
         }
         key->over_kept = q->commits != NULL && kept;

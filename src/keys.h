@@ -26,7 +26,7 @@ struct due__key {
     int64_t term_ns;       /* X  how long it is kept when its job is done; of a kept one: until */
     union {
         due_id id;              /* X  of a kept one, and over one: the job that had it */
-        struct due__key *under; /* X  else: whose it was, and is again if the store refuses */
+        struct due__key *under; /* X  else: whose it was, and is again if this is refused */
     } of;                       /* X */
     int64_t kept_ns;       /* X  until when the store keeps it: over a kept one, for that job; of
                                       a job that has left the store: for this one; else 0 */

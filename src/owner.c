@@ -4,7 +4,8 @@
  * before it was sent and is about to end, and B from A.  These stand in a row, C first and in the
  * table, each pointing to the one under it.  Whichever ends first is taken out of the row, so that
  * what C gives back, should the store refuse it, is what it was before all of them.  In a queue of
- * memory nobody is refused after that, so there are no rows: what was taken over is gone for good.
+ * memory only a close refuses C after that; once B has ended otherwise, what it took over is gone
+ * for good.
  *
  * Guards     X  the lock of the key's shard      O  whoever owns the job
  *
@@ -12,8 +13,8 @@
  *
  * Always     N1  a node under another one has the same bytes, is not in the table, and its job has
  *                not ended
- *            N2  of the jobs of a row only the first can be on its way to the store still; all
- *                others but the last are about to end, without having been there
+ *            N2  with a store only the first of the jobs of a row can be on its way there still;
+ *                all others but the last are about to end, without having been there
  */
 #include <string.h>
 
@@ -40,8 +41,8 @@ static struct due__key *heir_of(struct due__key *first, const struct due__key *k
     return first;
 }
 
-/* The key is not the job's any more: it is whose it was before, if the store has not heard of the
- * job.  What is to go. */
+/* The key is not the job's any more: it is whose it was before, if the job has been refused.  What
+ * is to go. */
 static struct due__key *give_back(struct due__key_shard *it, struct due__key *key)
 {
     if (!key->linked) {
@@ -91,7 +92,8 @@ static struct due__key *keep(struct due__key_shard *it, struct due__key *key, in
     return gone;
 }
 
-static void end(struct due_queue *q, struct due__key *key, bool done)
+/* @refused: the job has never been in the queue, as far as anybody was told. */
+static void end(struct due_queue *q, struct due__key *key, bool done, bool refused)
 {
     bool keeps = q->commits == NULL && done && key->term_ns > 0;
     int64_t now = keeps ? due__clock_now(&q->clock) : 0;
@@ -102,6 +104,8 @@ static void end(struct due_queue *q, struct due__key *key, bool done)
         id = due__id(q, key->place - 1, key->generation);
     struct due__key_shard *it =
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of keys.c */
+    if (q->commits == NULL && !refused)
+        key->of.under = NULL;
     if (q->commits != NULL) {
         gone = end_stored(q, it, key, done);
     } else if (keeps && key->linked) {
@@ -114,24 +118,24 @@ static void end(struct due_queue *q, struct due__key *key, bool done)
     due__key_drop(q, gone);
 }
 
-static void end_of(struct due_queue *q, struct due__front *front, bool done)
+static void end_of(struct due_queue *q, struct due__front *front, bool done, bool refused)
 {
     struct due__key *key = front != NULL ? front->key : NULL;
 
     if (key == NULL)
         return;
     front->key = NULL;
-    end(q, key, done);
+    end(q, key, done, refused);
 }
 
 void due__key_end(struct due_queue *q, uint32_t number, bool done)
 {
-    end_of(q, due__front_of(due__job_at(&q->slab, number)), done);
+    end_of(q, due__front_of(due__job_at(&q->slab, number)), done, false);
 }
 
 void due__key_undo(struct due_queue *q, struct due__front *front)
 {
-    end_of(q, front, false);
+    end_of(q, front, false, true);
 }
 
 /* The shard of a job's key, entered; NULL: it has none.  The job is the caller's. */

@@ -237,3 +237,60 @@ LAB_TEST(keys_between, nor_is_room_lost_with_a_store)
         shop_close(&s);
     }
 }
+
+/* ---- Closed meanwhile ---- */
+
+static void *begin_to_close(void *arg)
+{
+    struct meanwhile *m = arg;
+
+    cr_expect_eq(due_close(m->lab->q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT, "a job is reserved");
+    return NULL;
+}
+
+static void on_alloc_close(void *ctx, size_t size)
+{
+    struct meanwhile *m = ctx;
+    pthread_t other;
+
+    if (size < LARGE || ++m->calls != 1)
+        return;
+    cr_assert_eq(pthread_create(&other, NULL, begin_to_close, m), 0);
+    pthread_join(other, NULL);
+}
+
+/* Jobs of one key that are reserved, one after another; then another one, which is refused. */
+static void expect_key_is_kept(struct lab *lab, unsigned reserved, bool batch)
+{
+    struct meanwhile m = { .lab = lab };
+    due_job job[2];
+    due_id has;
+    due_id id;
+
+    lab_turn_to(lab, 5);
+    for (unsigned i = 0; i < reserved; i++) {
+        cr_assert_eq(put(lab, DUE_KEY_REPLACE, "tea", 3, &has), 0);
+        cr_assert_eq(lab_reserve(lab, &job[i], 10 * LEASE), 0);
+    }
+    lab->state->memory.on_alloc_ctx = &m;
+    lab->state->memory.on_alloc = on_alloc_close;
+    cr_expect_neq(put_large(lab, DUE_KEY_REPLACE, batch, &id), 0);
+    lab->state->memory.on_alloc = NULL;
+    cr_expect_eq(m.calls, 1, "this proves nothing");
+    cr_expect_eq(due_find_key(lab->q, "k", 1, &id), 0, "%u: nobody has the key", reserved);
+    cr_expect(due_id_equal(id, has));
+    for (unsigned i = reserved; i-- > 0;) { /* the last one first */
+        cr_expect_eq(due_ack(&job[i]), 0);
+        cr_expect_eq(due_find_key(lab->q, "k", 1, &id), DUE_ENOENT, "%u: it is free", i);
+    }
+}
+
+LAB_TEST(keys_between, who_is_refused_by_a_close_leaves_the_key_whose_it_was)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        struct lab lab = lab_open(.start_ns = 1);
+
+        expect_key_is_kept(&lab, 1 + i / 2, i & 1);
+        lab_close(&lab);
+    }
+}
