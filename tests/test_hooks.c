@@ -1,6 +1,7 @@
 /* What a hook may do, from every place where one is called: open another queue, on the same clock
  * too, use it, close and free it, and call one that is there already.  And what the library holds
- * meanwhile: no lock of its own, and under an allocation not the timeline's.
+ * meanwhile: no lock of its own, and under an allocation not the timeline's.  The caller's thread is
+ * not cancelled in a hook, and can be after it as before.
  */
 #include <stdio.h>
 
@@ -34,6 +35,17 @@ static void check(struct world *w, bool right, const char *what)
         atomic_store(&w->why, what);
         atomic_fetch_add(&w->wrong, 1);
     }
+}
+
+static _Thread_local bool is_librarys; /* this thread: nobody can cancel it */
+
+static bool may_be_cancelled(void)
+{
+    int state;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    pthread_setcancelstate(state, NULL);
+    return state == PTHREAD_CANCEL_ENABLE;
 }
 
 /* Others may have it for a moment, but nobody for a second. */
@@ -115,6 +127,7 @@ static void called(void *ctx, enum hook hook)
 
     if (w->only_memory)
         return;
+    check(w, is_librarys || !may_be_cancelled(), "the caller may be cancelled in it");
     no_lock_is_held(w);
     another(w, w->clock, DUE_PROXIES_NEVER);
     another(w, NULL, before % 16 == 0 ? DUE_PROXIES_ADAPTIVE : DUE_PROXIES_NEVER);
@@ -143,7 +156,7 @@ static void on_event(void *ctx, const due_event *event)
 
 static void on_discard(void *ctx, const due_job *job)
 {
-    (void)job;
+    check(ctx, job->queue == NULL, "the job is still the queue's");
     called(ctx, ON_DISCARD);
 }
 
@@ -171,6 +184,7 @@ static void on_log(void *ctx, enum due_log_level level, const char *text)
 static void on_start(void *ctx, const char *name)
 {
     (void)name;
+    is_librarys = true;
     called(ctx, ON_START);
 }
 
@@ -196,6 +210,7 @@ static struct world world_make(due_clock *clock)
         unsigned before_ = atomic_load(&(w)->calls[hook]);                                \
         __VA_ARGS__;                                                                      \
         world_settled(w);                                                                 \
+        cr_expect(may_be_cancelled(), "not any more, after: %s", #__VA_ARGS__);           \
         cr_expect_gt(atomic_load(&(w)->calls[hook]), before_, "%s was not called in: %s", \
                      hook_names[hook], #__VA_ARGS__);                                     \
         world_right(w, #__VA_ARGS__);                                                     \

@@ -299,6 +299,38 @@ REDIS_TEST(redis_load, sets_damaged_records_aside)
     finish(store);
 }
 
+/* Of one of each as of many; and a record that is not there is set aside as nothing. */
+REDIS_TEST(redis_load, says_so_of_a_single_record_too)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+
+    cr_assert_eq(commit_one(store, put(1, 5000), 1), 0);
+    ASK("ZADD", "due:{q}:t:", "5", "fourteen bytes");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_not_null(strstr(logged, "1 damaged records"), "%s", logged);
+    cr_expect_str_eq(ASK("HGET", "due:{q}:q", "fourteen bytes"), "$0\r\n\r\n");
+    ASK("EVAL",
+        "local id = redis.call('ZPOPMIN', KEYS[1])[1] return redis.call('ZADD', KEYS[2], 1, id)",
+        "2", "due:{q}:t:", "due:{q}:dead");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_not_null(strstr(logged, "1 jobs stood in the wrong place"), "%s", logged);
+    finish(store);
+    store = opened((due_redis_options){ 0 }); /* of one's own jobs it is not said */
+    ASK("DEL", "due:{q}:topics");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_not_null(strstr(logged, "1 jobs stood in topics that were missing"), "%s", logged);
+    ASK("DEL", "due:{q}:t:");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_not_null(strstr(logged, "1 records that stood in no topic"), "%s", logged);
+    cr_expect_eq(seen.n, 3u);
+    logged[0] = '\0';
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_str_empty(logged, "it was said: %s", logged);
+    free(seen.data);
+    finish(store);
+}
+
 /* ---- The dead -------------------------------------------------------------------------------- */
 
 /* Where the job stands and where its entry says do not agree: the entry is right. */

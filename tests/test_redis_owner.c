@@ -1,5 +1,23 @@
-/* test_redis_owner.c - who owns a stored queue, and what a server loses. */
+/* test_redis_owner.c - who owns a stored queue, and what a server loses.
+ *
+ * This program stands between the library and the system: its own readlink() fails on demand.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+
 #include "redis_proxy_lab.h"
+
+static bool no_links;
+
+ssize_t readlink(const char *path, char *text, size_t room)
+{
+    if (!no_links)
+        return (ssize_t)syscall(SYS_readlinkat, AT_FDCWD, path, text, room);
+    errno = EACCES;
+    return -1;
+}
 
 /* ---- Owners ---------------------------------------------------------------------------------- */
 
@@ -57,6 +75,17 @@ Test(redis_owner, is_gone_when_its_number_is_another_processs)
     cr_expect_eq(due__owner_life(owner_with(BOOT, "-")), DUE__OWNER_UNKNOWN);
     cr_expect_eq(due__owner_life(owner_with(NAMESPACE, "pid:[1]")), DUE__OWNER_UNKNOWN);
     cr_expect_eq(due__owner_life(owner_with(HOST, "another")), DUE__OWNER_LIVES);
+}
+
+/* Two containers that see no /proc may well have processes of the same number. */
+Test(redis_owner, is_not_known_where_namespaces_are_not)
+{
+    char text[DUE__REDIS_OWNER];
+
+    no_links = true;
+    cr_assert_eq(due__owner_write(text), 0);
+    cr_expect_eq(due__owner_life(text), DUE__OWNER_UNKNOWN, "%s", text);
+    no_links = false;
 }
 
 REDIS_TEST(redis_owner, is_replaced_at_once_if_its_number_is_another_processs)

@@ -8,6 +8,7 @@
 #include "redis_backoff.h"
 #include "redis_bytes.h"
 #include "redis_secret.h"
+#include "redis_store.h"
 #include "redis_time.h"
 #include "redis_wait.h"
 
@@ -169,4 +170,32 @@ Test(wait, tells_the_socket_from_the_bell)
     cr_expect_geq(due__mono_ns(), before + 4000000);
     close(ends[0]);
     close(ends[1]);
+}
+
+Test(digits, are_a_number_of_at_most_19_and_nothing_else)
+{
+    static const struct {
+        const char *text;
+        uint64_t number;
+    } right[] = {
+        { "0", 0 }, { "9", 9 }, { "10", 10 }, { "9999999999999999999", 9999999999999999999u }
+    };
+    static const char *const wrong[] = { "", "-1", "1a", "1/", "1:", "10000000000000000000" };
+    uint64_t n = 7;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cr_expect_not(due__redis_digits(wrong[i], strlen(wrong[i]), &n), "%s", wrong[i]);
+    cr_expect_eq(n, 7u);
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        cr_expect(due__redis_digits(right[i].text, strlen(right[i].text), &n), "%s", right[i].text);
+        cr_expect_eq(n, right[i].number);
+    }
+}
+
+Test(owner, is_shown_without_what_a_terminal_would_obey)
+{
+    char shown[80];
+
+    due__owner_show("1 h\033[2Jst boot ns 12 34", shown, sizeof shown);
+    cr_expect_str_eq(shown, "process 12 on host h?[2Jst");
 }

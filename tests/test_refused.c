@@ -1,8 +1,9 @@
 /* What the system can refuse: threads, descriptors, pages.  Each made to fail in turn.
  *
  * This program stands between the library and the system: it has its own pthread_create(),
- * timerfd_create() and mmap(), which refuse on demand and otherwise pass the call on. */
+ * timerfd_create(), getrandom() and mmap(), which refuse on demand and otherwise pass the call on. */
 #define _GNU_SOURCE
+#include "core.h"
 #include "shop.h"
 
 #include <dlfcn.h>
@@ -20,6 +21,7 @@ struct refusal {
 
 static struct refusal threads = { .at = -1 };
 static struct refusal timers = { .at = -1 };
+static struct refusal numbers = { .at = -1 };
 static struct refusal maps = { .at = -1 };
 static atomic_bool refuses_late; /* a thread: when those before it have done something */
 
@@ -58,6 +60,15 @@ int timerfd_create(int clock, int flags)
         return -1;
     }
     return (int)syscall(SYS_timerfd_create, clock, flags);
+}
+
+ssize_t getrandom(void *bytes, size_t size, unsigned flags)
+{
+    if (refused(&numbers)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return (ssize_t)syscall(SYS_getrandom, bytes, size, flags);
 }
 
 #ifndef __SANITIZE_ADDRESS__
@@ -106,6 +117,29 @@ LAB_TEST(refused, thread_makes_opening_fail_and_leaves_nothing_behind)
         cr_expect_gt(strlen(error.text), 0u);
         cr_assert_eq(atomic_load(&memory.live), 0u, "thread %d", n);
         cr_assert_eq(crew_threads(), before, "thread %d", n);
+    }
+}
+
+/* Early after the machine has started; then the clocks have to do. */
+Test(refused, random_numbers_leave_each_queue_a_seed_of_its_own)
+{
+    due_options options = { DUE_OPTIONS_INIT, .proxies = DUE_PROXIES_NEVER };
+
+    for (int n = 0; n < 2; n++) { /* the tag's, and the seed's */
+        due_queue *q[2];
+
+        for (int i = 0; i < 2; i++) {
+            refuse(&numbers, n);
+            cr_assert_eq(due_open(&q[i], &options, NULL), 0);
+            cr_expect_eq(atomic_load(&numbers.calls), 2);
+            refuse(&numbers, -1);
+        }
+        for (int i = 0; i < 2; i++)
+            cr_expect_neq(q[0]->seed[i], q[1]->seed[i]);
+        cr_expect_neq(q[0]->seed[0], q[0]->seed[1]);
+        cr_expect_neq(q[0]->tag, q[1]->tag);
+        close_and_free(q[0]);
+        close_and_free(q[1]);
     }
 }
 

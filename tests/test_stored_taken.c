@@ -1,4 +1,6 @@
 /* Taking from a queue with a store: who waits for nothing, and who runs out of time. */
+#include "commit.h"
+#include "core.h"
 #include "shop.h"
 
 #include <poll.h>
@@ -192,8 +194,10 @@ Test(stored_taken, what_nobody_comes_back_for_stays_in_the_store, .timeout = 60)
 
 /* ---- Who owns the jobs ---- */
 
-static atomic_bool owns;      /* does a renewal say so? */
-static atomic_uint renewals;  /* so far */
+static atomic_bool owns;     /* does a renewal say so? */
+static atomic_uint renewals; /* so far */
+static atomic_bool fenced;
+static atomic_bool fenced;    /* it is another's */
 static atomic_bool can_renew; /* else it does not come to that */
 static const struct due_store_verbs *memory_verbs;
 
@@ -209,6 +213,8 @@ static int open_and_own(due_store *s, const struct due_store_open *how, struct d
 static int renew_if_owner(due_store *s, int64_t *held_ns, int64_t until_ns)
 {
     (void)s, (void)until_ns;
+    if (atomic_load(&fenced))
+        return DUE_EFENCED;
     if (!atomic_load(&can_renew))
         return DUE_EAGAIN;
     *held_ns = atomic_load(&owns) ? DUE_FOREVER : 1;
@@ -291,6 +297,63 @@ Test(stored_taken, what_a_poll_has_begun_is_not_reserved_once_another_may_own_it
     cr_expect_eq(due_reserve(s.lab.q, &job, 100, DUE_S(20)), 0);
     cr_expect_eq(job.attempts, 1u);
     cr_expect_eq(due_ack(&job), 0);
+    shop_close(&s);
+    memory_gate_free(gate);
+}
+
+static int reserve_one(void *arg)
+{
+    due_job job;
+
+    return due_reserve(arg, &job, 100, DUE_S(30));
+}
+
+static bool somebody_waits(struct due__commits *c)
+{
+    due__lock_acquire(&c->calls);
+    bool some = c->first != NULL;
+    due__lock_release(&c->calls);
+    return some;
+}
+
+/* Another program may own the jobs, and then it does. */
+Test(stored_taken, who_waits_to_own_the_jobs_hears_that_they_are_anothers, .timeout = 60)
+{
+    struct shop s = shop_owned(true);
+    struct crew_thread thread;
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 5);
+    own(false);
+    crew_go(&thread, reserve_one, s.lab.q);
+    while (!somebody_waits(s.lab.q->commits))
+        crew_sleep(DUE_MS(1));
+    int64_t before = crew_now_ns();
+    atomic_store(&fenced, true);
+    cr_expect_eq(crew_join(&thread), DUE_EFENCED);
+    cr_expect_lt(crew_now_ns() - before, DUE_S(15), "it waits for its own time");
+    atomic_store(&fenced, false);
+    shop_close(&s);
+}
+
+/* No other job is due that would say the same. */
+Test(stored_taken, the_descriptor_tells_of_a_single_one_that_a_poll_has_begun, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct pollfd p = { .fd = due_fd(s.lab.q), .events = POLLIN };
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 5);
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_BLOCK_AFTER,
+                                                       .gate = gate });
+    cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+    cr_expect_eq(poll(&p, 1, 0), 0, "a loop would spin");
+    memory_gate_open(gate);
+    cr_expect_eq(poll(&p, 1, 5000), 1, "nobody is told");
+    cr_expect_eq(due_dequeue(s.lab.q, &job, 0), 0);
+    due_job_done(&job);
     shop_close(&s);
     memory_gate_free(gate);
 }
