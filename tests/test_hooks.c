@@ -1,7 +1,7 @@
 /* What a hook may do, from every place where one is called: open another queue, on the same clock
  * too, use it, close and free it, and call one that is there already.  And what the library holds
- * meanwhile: no lock of its own, and under an allocation not the timeline's.  The caller's thread is
- * not cancelled in a hook, and can be after it as before.
+ * meanwhile: no lock of its own, and under an allocation not the timeline's.  The caller's thread
+ * is not cancelled in a hook, and can be after it as before.
  */
 #include <stdio.h>
 

@@ -1,7 +1,8 @@
 /* What the system can refuse: threads, descriptors, pages.  Each made to fail in turn.
  *
  * This program stands between the library and the system: it has its own pthread_create(),
- * timerfd_create(), getrandom() and mmap(), which refuse on demand and otherwise pass the call on. */
+ * timerfd_create(), getrandom() and mmap(), which refuse on demand and otherwise pass the call on.
+ */
 #define _GNU_SOURCE
 #include "core.h"
 #include "shop.h"

@@ -2,7 +2,8 @@
 
 A rule changes one thing in the body of a function (a constant: also where it is defined), and never
 what is said to the reader or to the processor only: comments, strings, asserts, checks of what
-always holds, conditions of the preprocessor, memory that is asked for ahead of need.
+always holds, conditions of the preprocessor, memory that is asked for ahead of need, pauses of a
+spin.
 
   relation  < and <=, > and >=, == and !=, && and ||; a ! left out
   one       0 and 1 become one more; what is added or taken away is not; a step of its own left out
@@ -31,7 +32,7 @@ KEYWORDS = {"if", "else", "for", "while", "do", "switch", "case", "default", "re
             "extern", "register", "volatile", "inline", "_Static_assert", "_Alignas"}
 TOLD_ONLY = {"assert", "static_assert", "_Static_assert", "sizeof", "offsetof", "va_start",
              "va_end", "__attribute__"}
-PREFETCH = "prefetch"
+HINT = re.compile(r"prefetch|^due__(?:relax|alloc_touch|pool_warm)$|_pause$")
 
 TOKEN = re.compile(r"""
     (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
@@ -93,7 +94,7 @@ def closing(tokens, i):
 
 def functions(tokens):
     """Of each function: its name, and from where to where its body goes.  Left out are those that
-    check what always holds, for tests, and those that ask for memory ahead of need."""
+    check what always holds, for tests, and those that are hints to the processor."""
     i = 0
     while i < len(tokens):
         if tokens[i].text != "{":
@@ -108,7 +109,7 @@ def functions(tokens):
                     break
                 j -= 1
             name = tokens[j - 1].text
-            if not (name.endswith("_check") and tokens[j - 2].text == "bool" or PREFETCH in name):
+            if not (name.endswith("_check") and tokens[j - 2].text == "bool" or HINT.search(name)):
                 yield name, i, end
         i = end + 1
 
@@ -118,7 +119,7 @@ def told_only(tokens, first, last):
     skipped = set()
     i = first
     while i < last:
-        told = tokens[i].text in TOLD_ONLY or PREFETCH in tokens[i].text
+        told = tokens[i].text in TOLD_ONLY or HINT.search(tokens[i].text)
         if told and tokens[i + 1].text == "(":
             end = closing(tokens, i + 1)
             skipped.update(range(i, end + 1))

@@ -142,6 +142,9 @@ class Worker:
             wanted = lines_of_constants(mutant)
         found = [t for t in self.tests
                  if any(t.lines.get(file, 0) & bits for file, bits in wanted.items())]
+        if not found and mutant.constant is None:  # no code of its own, as a label
+            bits = range_bits(mutant.line - 1, mutant.last + 1)
+            found = [t for t in self.tests if t.lines.get(mutant.file, 0) & bits]
         room = room_name(mutant.file)
         found.sort(key=lambda t: (t.wall_s > SLOW_S, not is_named_like(t, room),
                                   t.program.label == "thread", round(t.wall_s, 1), t.all_lines))
