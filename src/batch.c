@@ -49,27 +49,27 @@ static bool fits(const struct due_queue *q, struct due__batch *b, uint32_t numbe
 }
 
 /* A PUT was taken from the inbox.  False: it does not fit into the batch. */
-static bool add_put(struct due_queue *q, struct due__batch *b, uint32_t number, uint32_t *rings)
+static bool add_put(struct due_queue *q, struct due__batch *b, uint32_t number)
 {
-    struct due__commits *c = q->commits;
-    struct due__stored *s = due__stored_at(c, number);
-    const struct due__asked *a = s->put_asked;
-    int refused = a != NULL ? a->rc : 0; /* jobs of the same call before it: N4 */
+    const struct due__asked *a = due__stored_at(q->commits, number)->put_asked;
+    int refused = due__refusal(q, a);
 
     if (refused == 0 && !fits(q, b, number, NULL))
         return false;
-    if (!begin_put(q, number)) { /* it was cancelled: as if it had never been */
+    bool begun = begin_put(q, number);
+    if (!begun && a == NULL) { /* it was cancelled: as if it had never been */
         b->aside++;
-        due__answer(c, s->put_asked, number, 0, rings);
-        s->put_asked = NULL;
         due__unlink_cancelled(q, number);
         return true;
     }
+    uint8_t purpose = begun ? DUE__PUT : DUE__UNSENT;
+    uint32_t bytes = begun ? due__owed_of(q, number) : 0;
     b->entries[b->count++] = (struct due__entry){ .number = number,
-                                                  .purpose = DUE__PUT,
-                                                  .sent = refused == 0,
+                                                  .purpose = purpose,
+                                                  .sent = begun && refused == 0,
+                                                  .known = refused != 0,
                                                   .rc = (int16_t)refused,
-                                                  .bytes = due__owed_of(q, number) };
+                                                  .bytes = bytes };
     b->refused |= refused != 0;
     return true;
 }
@@ -99,11 +99,11 @@ static bool add_change(struct due_queue *q, struct due__batch *b, uint32_t numbe
 }
 
 /* The node of @number was taken, under the calls' lock.  False: it does not fit. */
-static bool add(struct due_queue *q, struct due__batch *b, uint32_t number, uint32_t *rings)
+static bool add(struct due_queue *q, struct due__batch *b, uint32_t number)
 {
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
 
-    return (w & DUE__LINKED) ? add_put(q, b, number, rings) : add_change(q, b, number);
+    return (w & DUE__LINKED) ? add_put(q, b, number) : add_change(q, b, number);
 }
 
 static bool full(const struct due__commits *c, const struct due__batch *b)
@@ -134,20 +134,20 @@ static void add_mirrored(struct due_queue *q, struct due__batch *b)
 }
 
 /* Under the calls' lock: what waits in the inbox. */
-static void take_nodes(struct due_queue *q, struct due__batch *b, uint32_t *rings)
+static void take_nodes(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
     enum due__inbox_found found = DUE__INBOX_NODE;
     struct cds_wfcq_node *node;
 
     due__inbox_answer(&c->inbox); /* G1 */
-    while (!full(c, b) && *rings < c->info.batch_changes) {
+    while (!full(c, b)) {
         found = due__inbox_take(&c->inbox, &node);
         if (found != DUE__INBOX_NODE)
             break;
         const struct due__stored *s = caa_container_of(node, struct due__stored, node);
         uint32_t number = due__side_number(&c->stored, s);
-        if (!add(q, b, number, rings))
+        if (!add(q, b, number))
             c->carry = number + 1;
     }
     due__inbox_answered(&c->inbox, found); /* G1 */
@@ -156,15 +156,14 @@ static void take_nodes(struct due_queue *q, struct due__batch *b, uint32_t *ring
 void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
 {
     struct due__commits *c = q->commits;
-    uint32_t rings = 0;
 
     due__lock_acquire(&c->calls);
     if (c->carry != 0 && b->count == 0) {
-        add(q, b, c->carry - 1, &rings);
+        add(q, b, c->carry - 1);
         c->carry = 0;
     }
     if (!full(c, b))
-        take_nodes(q, b, &rings);
+        take_nodes(q, b);
     if (b->count == 0 && b == c->now) {
         due__settle(c, 0, 0);
     } else if (b->count == 0) { /* behind the batch under way: with that */
@@ -174,7 +173,6 @@ void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
     due__lock_release(&c->calls);
     if (mirror && !c->later)
         add_mirrored(q, b);
-    due__ring_waiters(q, c->rings, rings);
 }
 
 /* ---- Sending it ---- */

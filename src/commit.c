@@ -30,7 +30,9 @@
  *                batch, filled before that end, has no job of the batch under way.
  *            N2  a batch names no job twice, and is the same as long as it is in doubt
  *            N3  a node in the inbox stands for the purpose its record has when it is taken
- *            N4  of the jobs of one call those that land are the first ones
+ *            N4  of the jobs of one call those that it is told to have landed are the first ones,
+ *                and those in doubt stand behind them.  So once one is refused, none behind it is
+ *                sent that the call still waits for.
  */
 #include "commit.h"
 

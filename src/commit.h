@@ -42,6 +42,7 @@ struct due__asked {
     uint32_t left;              /* D  changes not yet settled */
     uint32_t landed;            /* D  of those settled, confirmed */
     uint32_t doubt;             /* D  and those whose end is not known: the queue has closed */
+    uint32_t gone;              /* D  jobs behind a refused one, cancelled before they were sent */
     int rc;                     /* D  the first refusal */
     uint64_t goal;              /* D  due_flush: settled must reach this; 0: not a flush */
     bool news;                  /* D  the same, but what was given up counts too */
@@ -64,6 +65,7 @@ struct due__entry {
     uint32_t number;          /* K */
     uint8_t purpose;          /* K */
     bool sent;                /* K  it is among the changes; otherwise there was nothing to send */
+    bool known;               /* K  its call knows that it is refused, also if it leaves: N4 */
     int16_t rc;               /* K */
     struct due__asked *asked; /* K  who waits, once its end is known */
     struct due__draft *draft; /* K  of an UPDATE */
@@ -258,9 +260,9 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
 
 /* ---- ended.c: under the calls' lock ---- */
 
-/* Who waits for the change of job @number is told its end. */
-void due__answer(struct due__commits *c, struct due__asked *a, uint32_t number, int rc,
-                 uint32_t *rings);
+/* What the other jobs of the call are refused with, one of which was refused before them (N4 of
+ * commit.c); 0: none was. */
+int due__refusal(struct due_queue *q, const struct due__asked *a);
 /* With a batch is settled what was taken with it and needs not be sent, or a flush would count that
  * for what stands before it.  @bytes: that were taken for the changes. */
 void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes);
@@ -372,8 +374,8 @@ struct due__put {
 
 /* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
  * first ones (0: the first one's key is not to be had now), or an error if none was.  @ids has room
- * for @n. */
-int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+ * for @n.  What @jobs says is used up. */
+int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
                     struct due__deadline *by, due_id *ids, struct due__put *put);
 
 /* A job of the caller's own (LENT) is to leave the store or to move in it, to @want_ns.  0: it has,

@@ -33,8 +33,8 @@ static void note_result(struct due__asked *a, uint32_t number, int rc)
 }
 
 /* Under the calls' lock: who waits for the change of job @number is told its end. */
-void due__answer(struct due__commits *c, struct due__asked *a, uint32_t number, int rc,
-                 uint32_t *rings)
+static void answer(struct due__commits *c, struct due__asked *a, uint32_t number, int rc,
+                   uint32_t *rings)
 {
     if (a == NULL)
         return;
@@ -200,24 +200,73 @@ static struct due__asked *nobodys(struct due__commits *c, struct due__asked *a, 
     return NULL;
 }
 
-/* From here on a caller that leaves waits for the end, which is near. */
-static void catch_asked(struct due__commits *c)
+int due__refusal(struct due_queue *q, const struct due__asked *a)
 {
+    if (a == NULL || a->rc != DUE_EINDOUBT)
+        return a != NULL ? a->rc : 0;
+    return due__commit_excuse(q); /* this one was not sent */
+}
+
+/* N4, under the calls' lock: entries of @b, from @at to @end, were filled in before it was known
+ * that jobs of the same calls are refused. */
+static void refuse_rest(struct due_queue *q, struct due__batch *b, uint32_t at, uint32_t end)
+{
+    for (; at < end; at++) {
+        struct due__entry *e = &b->entries[at];
+        const struct due__asked *a = due__stored_at(q->commits, e->number)->put_asked;
+        int rc = e->purpose == DUE__PUT ? due__refusal(q, a) : 0;
+
+        if (rc == 0)
+            continue;
+        e->sent = false;
+        e->known = true;
+        e->rc = (int16_t)rc;
+        b->refused = true;
+    }
+}
+
+/* Who waits for a job that is put hears of a refusal now, before he may leave. */
+static void catch_put(struct due_queue *q, struct due__entry *e, struct due__stored *s)
+{
+    struct due__asked *a = s->put_asked;
+
+    e->asked = a;
+    s->put_asked = NULL;
+    if (a == NULL)
+        return;
+    if (e->purpose == DUE__UNSENT) {
+        e->rc = (int16_t)due__refusal(q, a);
+        a->gone += e->rc != 0;
+    }
+    if (a->rc == 0)
+        a->rc = e->rc;
+}
+
+/* From here on a caller that leaves waits for the end, which is near.  @left: entries behind those
+ * that have ended. */
+static void catch_asked(struct due_queue *q, uint32_t left)
+{
+    struct due__commits *c = q->commits;
     struct due__batch *b = c->now;
+    bool refused = false;
 
     due__lock_acquire(&c->calls);
     for (uint32_t i = 0; i < b->count; i++) {
         struct due__entry *e = &b->entries[i];
         struct due__stored *s = due__stored_at(c, e->number);
 
-        if (e->purpose == DUE__PUT) {
-            e->asked = s->put_asked;
-            s->put_asked = NULL;
+        if (e->purpose == DUE__PUT || e->purpose == DUE__UNSENT) {
+            catch_put(q, e, s);
+            refused |= e->rc != 0;
         } else if (e->purpose != DUE__NO_CHANGE) {
             e->asked = nobodys(c, s->asked, e->number);
             s->asked = NULL;
             s->rc = e->rc;
         }
+    }
+    if (refused) {
+        refuse_rest(q, b, b->count, b->count + left);
+        refuse_rest(q, c->next, 0, c->next->count);
     }
     due__lock_release(&c->calls);
 }
@@ -238,12 +287,18 @@ static uint32_t tell(struct due__commits *c)
             continue;
         changes++;
         bytes += e->bytes;
-        due__answer(c, e->asked, e->number, e->rc, &rings);
+        answer(c, e->asked, e->number, e->rc, &rings);
     }
     due__settle(c, changes, bytes);
     rings = chain(c, rings);
     due__lock_release(&c->calls);
     return rings;
+}
+
+/* Nobody has heard, or will hear, the end of a change from the call that made it. */
+static bool nobodys_change(const struct due__entry *e)
+{
+    return e->asked == NULL && !e->known;
 }
 
 /* A job that was to be enqueued was refused, and is ours: as if it had never been.  If nobody waits
@@ -257,7 +312,7 @@ static void end_refused(struct due_queue *q, const struct due__entry *e)
         due__key_undo(q, due__front_of(j));
     if (e->rc == DUE_EINDOUBT) {
         due__keep_stored(q, e->number);
-    } else if (e->asked == NULL) {
+    } else if (nobodys_change(e)) {
         due__discard(q, e->number, w);
     } else {
         due__job_release(&q->slab, j);
@@ -397,7 +452,9 @@ static void give_up(struct due_queue *q, const struct due__entry *e)
 /* What follows a change. */
 static void follow(struct due_queue *q, const struct due__entry *e)
 {
-    if (e->purpose == DUE__NO_CHANGE)
+    if (e->purpose == DUE__UNSENT)
+        due__unlink_cancelled(q, e->number);
+    if (e->purpose == DUE__UNSENT || e->purpose == DUE__NO_CHANGE)
         return;
     due_id id = due__stored_id(due__stored_at(q->commits, e->number));
     if (e->rc == 0)
@@ -408,29 +465,8 @@ static void follow(struct due_queue *q, const struct due__entry *e)
         give_up(q, e);
     else if (e->asked == NULL || (e->rc == DUE_EINDOUBT && !taken(e)))
         restore_claim(q, e);
-    if (e->asked == NULL && e->purpose != DUE__RETURN)
+    if (nobodys_change(e) && e->purpose != DUE__RETURN)
         settled(q, id, e->rc);
-}
-
-/* N4: the next batch was filled before it was known that jobs of the same calls were refused. */
-static void refuse_next(struct due__commits *c)
-{
-    struct due__batch *b = c->next;
-
-    due__lock_acquire(&c->calls);
-    for (uint32_t i = 0; i < b->count; i++) {
-        struct due__entry *e = &b->entries[i];
-        const struct due__asked *a =
-            e->purpose == DUE__PUT ? due__stored_at(c, e->number)->put_asked : NULL;
-
-        if (a != NULL && a->rc != 0) {
-            e->sent = false;
-            e->rc = (int16_t)a->rc;
-            b->refused = true;
-        }
-    }
-    due__lock_release(&c->calls);
-    due__batch_unwrite(b);
 }
 
 /* The batch has ended, and the next one takes its place. */
@@ -460,7 +496,7 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
     due__kept_end(q, b, rc);
     b->count = n;
     note(q);
-    catch_asked(c);
+    catch_asked(q, left);
     due__landed(q);
     apply_all(q);
     for (uint32_t i = 0; i < n; i++)
@@ -468,8 +504,8 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
     uint32_t rings = tell(c);
     due__ring_waiters(q, c->rings, rings);
     due__takings_landed(q);
-    if ((rc != 0 || b->refused) && c->next->count > 0)
-        refuse_next(c);
+    if (rc != 0 || b->refused)
+        due__batch_unwrite(c->next);
     memmove(b->entries, b->entries + n, left * sizeof *b->entries);
     b->count = left;
     if (left > 0) {

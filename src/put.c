@@ -1,7 +1,8 @@
 /* put.c - jobs on their way into the store: named, left in the commit inbox, and waited for.
  *
- * If time is up the call takes back what was not sent yet, last first, so that of its jobs those
- * that land are the first ones (N4 of commit.c).
+ * If time is up the call takes back what was not sent yet, all at once: while it has the calls'
+ * lock no batch is filled or ends.  So of its jobs those that land are the first ones, and behind
+ * them stand those in doubt (N4 of commit.c).
  *
  * Edges      described elsewhere: G1 G2 commit.c, J1 job.h, S2 stored.c
  */
@@ -170,44 +171,70 @@ static size_t leave_jobs(struct due_queue *q, const struct due__fresh *jobs, siz
     return left;
 }
 
-/* Take back the jobs that were not sent yet, last first.  Answers how many are on their way still,
- * or have been: the first ones. */
-static uint32_t take_back(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                          struct due__asked *a)
+/* Under the calls' lock: a job that is still in the inbox is the caller's own again.  False: it was
+ * sent; or somebody else has claimed it before that (*@gone). */
+static bool withdraw(const struct due__fresh *it, bool *gone)
 {
-    struct due__commits *c = q->commits;
-    uint32_t doubt = 0;
-    uint64_t bytes = 0;
-    bool any = false;
+    uint64_t w = due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED);
+    uint64_t mine = (w & ~DUE__STATE_MASK) | DUE__LENT;
+    bool back = due__cas_acq_rel(&it->job->word, &w, mine); /* J1 */
 
-    for (size_t i = n; i-- > 0;) {
+    *gone = !back && due__word_generation(w) == it->generation && (w & DUE__LINKED);
+    return back;
+}
+
+/* No job is waited for any more, and what can be withdrawn is: how many, now the first of @jobs.
+ * The others whose end is not told are on their way still, or have been: @put. */
+static size_t withdraw_all(struct due__commits *c, struct due__fresh *jobs, size_t n,
+                           struct due__asked *a, struct due__put *put)
+{
+    size_t backs = 0;
+    size_t gone_before = 0; /* the next that was sent */
+
+    due__lock_acquire(&c->calls);
+    bool refused = a != NULL && a->rc != 0; /* so is what was sent behind that */
+    for (size_t i = 0; i < n; i++) {
         struct due__stored *s = due__stored_at(c, jobs[i].number);
-        uint64_t w = due__word(jobs[i].generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED);
-        uint64_t mine = (w & ~DUE__STATE_MASK) | DUE__LENT;
+        bool gone;
 
-        due__lock_acquire(&c->calls);
-        bool asked = due__load_relaxed(&s->put_asked) == a; /* no edge: written by us, or D */
-        bool back = asked && due__cas_acq_rel(&jobs[i].job->word, &w, mine); /* J1 */
-        if (asked)
-            due__asked_detach(a, &s->put_asked);
-        due__lock_release(&c->calls);
-        doubt += asked && !back;
-        if (back) {
-            bytes += due__owed_of(q, jobs[i].number);
-            due__key_undo(q, due__front_of(jobs[i].job));
-            due__job_release(&q->slab, jobs[i].job);
-            due__refused(q, jobs[i].number);
-            any = true;
+        if (due__load_relaxed(&s->put_asked) != a) /* no edge: written by us, or D */
+            continue;
+        bool back = withdraw(&jobs[i], &gone);
+        due__asked_detach(a, &s->put_asked);
+        put->room += gone || (!back && !refused);
+        gone_before += gone;
+        if (!back && !gone && !refused) {
+            put->named += 1 + gone_before;
+            gone_before = 0;
         }
+        if (back)
+            jobs[backs++] = jobs[i];
     }
-    if (any) /* their keys are free */
+    due__lock_release(&c->calls);
+    return backs;
+}
+
+/* The caller does not wait any longer: what was not sent yet is taken back, and is as if it had
+ * never been.  In @put is counted what was. */
+static void take_back(struct due_queue *q, struct due__fresh *jobs, size_t n, struct due__asked *a,
+                      struct due__put *put)
+{
+    uint64_t bytes = 0;
+    size_t backs = withdraw_all(q->commits, jobs, n, a, put);
+
+    for (size_t i = 0; i < backs; i++) {
+        bytes += due__owed_of(q, jobs[i].number);
+        due__key_undo(q, due__front_of(jobs[i].job));
+        due__job_release(&q->slab, jobs[i].job);
+        due__refused(q, jobs[i].number);
+    }
+    if (backs > 0) /* their keys are free */
         due__commit_given_up(q, bytes);
-    due__asked_settle(c, a);
-    return doubt;
+    due__asked_settle(q->commits, a);
 }
 
 /* Nobody waits for them; but if the queue stops, those that were not sent are taken back. */
-static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n, due_id *ids,
+static int put_only(struct due_queue *q, struct due__fresh *jobs, size_t n, due_id *ids,
                     struct due__put *put)
 {
     int rc = name_all(q, jobs, n, ids);
@@ -215,14 +242,14 @@ static int put_only(struct due_queue *q, const struct due__fresh *jobs, size_t n
     if (rc != 0)
         return refuse_all(q, jobs, n, rc);
     size_t in = leave_jobs(q, jobs, n, NULL);
-    if (in > 0)
-        due__commit_go(q, NULL, 0);
-    if (in > 0 && due__load_seq(&q->commits->stopping)) { /* G2: after the jobs were left */
-        in = take_back(q, jobs, in, NULL);
-        rc = in > 0 ? 0 : DUE_ECLOSED;
-    }
-    put->room = put->named = in;
-    return rc != 0 ? rc : (int)in;
+    if (in == 0)
+        return 0;
+    due__commit_go(q, NULL, 0);
+    if (due__load_seq(&q->commits->stopping)) /* G2: after the jobs were left */
+        take_back(q, jobs, in, NULL, put);
+    else
+        put->room = put->named = in;
+    return put->named > 0 ? (int)put->named : DUE_ECLOSED;
 }
 
 /* Name and leave those behind the first @left, which were, a piece at a time: the store works on
@@ -249,8 +276,8 @@ static size_t put_pieces(struct due_queue *q, const struct due__fresh *jobs, siz
     return left;
 }
 
-static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                        int64_t until_ns, due_id *ids, struct due__put *put)
+static int put_and_wait(struct due_queue *q, struct due__fresh *jobs, size_t n, int64_t until_ns,
+                        due_id *ids, struct due__put *put)
 {
     size_t piece = due__commit_piece(q->commits);
     size_t first = n < piece ? n : piece;
@@ -274,12 +301,13 @@ static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size
         due__commit_go(q, &a, until_ns);
         due__asked_wait(q, &a, until_ns);
     }
-    uint32_t doubt = due__asked_over(q->commits, &a) ? 0 : take_back(q, jobs, left, &a);
+    if (!due__asked_over(q->commits, &a))
+        take_back(q, jobs, left, &a, put);
     if (a.rc != 0)
         rc = a.rc;
     due__asked_end(q, &a);
-    put->room = a.landed + doubt;
-    put->named = put->room + a.doubt;
+    put->room += a.landed + a.gone;
+    put->named += a.landed + a.doubt;
     if (left == 0)
         return 0;
     if (put->named > a.landed)
@@ -290,7 +318,7 @@ static int put_and_wait(struct due_queue *q, const struct due__fresh *jobs, size
     return a.landed > 0 ? (int)a.landed : rc;
 }
 
-int due__commit_put(struct due_queue *q, const struct due__fresh *jobs, size_t n,
+int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
                     struct due__deadline *by, due_id *ids, struct due__put *put)
 {
     struct due__commits *c = q->commits;

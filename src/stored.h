@@ -22,6 +22,7 @@ struct due__asked; /* commit.h: a call that waits for the store */
 enum due__purpose {
     DUE__NO_CHANGE = 0,
     DUE__PUT,       /* it was enqueued */
+    DUE__UNSENT,    /* the same, but it was cancelled before that: who waits is told in its turn */
     DUE__TAKE,      /* it leaves, for a consumer */
     DUE__CANCEL,    /* it leaves, and is gone */
     DUE__LEND,      /* it leaves, and is lent to who cancelled it */

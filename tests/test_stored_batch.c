@@ -9,11 +9,16 @@ static const due_id none;
 static due_id ids[JOBS_MAX];
 static due_spec specs[JOBS_MAX];
 
-static int give(struct shop *s, size_t n)
+static void make(size_t n)
 {
     for (size_t i = 0; i < n; i++)
         specs[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
     memset(ids, 0, sizeof ids);
+}
+
+static int give(struct shop *s, size_t n)
+{
+    make(n);
     return due_enqueue_batch(s->lab.q, specs, n, 0, ids);
 }
 
@@ -237,6 +242,247 @@ Test(stored_batch, answers_how_many_are_in_when_the_queue_closes, .timeout = 60)
         shop_close(&s);
         memory_gate_free(gate);
     }
+}
+
+/* ---- Jobs behind a refused one ---- */
+
+/* A batch of one job stands at a gate, and meanwhile others leave what is to be sent next. */
+struct held {
+    struct shop s;
+    struct memory_gate *gate;
+    struct crew_thread first;
+    uint64_t call; /* of the store: that batch */
+};
+
+static int put_one(void *arg)
+{
+    struct shop *s = arg;
+    due_spec spec = { DUE_SPEC_INIT, .data = "milk", .len = 4, .at_ns = 10 };
+
+    return due_enqueue(s->lab.q, &spec, 0, NULL);
+}
+
+static void held_fault(struct held *h, uint64_t behind, struct memory_fault fault)
+{
+    fault.verb = MEMORY_COMMIT;
+    fault.call = h->call + behind;
+    memory_store_fault(h->s.store, fault);
+}
+
+static void held_begin(struct held *h)
+{
+    h->gate = memory_gate_new(h->s.disk);
+    h->call = memory_store_calls(h->s.store, MEMORY_COMMIT) + 1;
+    held_fault(h, 0, (struct memory_fault){ .kind = MEMORY_BLOCK, .gate = h->gate });
+    crew_go(&h->first, put_one, &h->s);
+    memory_gate_reached(h->gate, 1);
+}
+
+/* What comes next: @changes wait then, and the one at the gate. */
+static void held_leave(struct held *h, struct crew_thread *t, int (*run)(void *), uint64_t changes)
+{
+    crew_go(t, run, &h->s);
+    while (lab_stats(&h->s.lab).unsettled < changes + 1)
+        crew_sleep(DUE_US(100));
+}
+
+static void held_go_on(struct held *h)
+{
+    memory_gate_open(h->gate);
+    cr_expect_eq(crew_join(&h->first), 0);
+}
+
+static void held_end(struct held *h)
+{
+    shop_close(&h->s);
+    memory_gate_free(h->gate);
+}
+
+static due_id other;
+
+static int give_six(void *arg)
+{
+    struct shop *s = arg;
+
+    make(6);
+    specs[5].key = "last";
+    specs[5].key_len = 4;
+    return due_enqueue_batch(s->lab.q, specs, 6, 0, ids);
+}
+
+/* They are left when the last of them has its key. */
+static void await_six(struct held *h)
+{
+    due_id id;
+
+    while (due_find_key(h->s.lab.q, "last", 4, &id) != 0)
+        crew_sleep(DUE_US(100));
+}
+
+static int cancel_other(void *arg)
+{
+    struct shop *s = arg;
+
+    return due_cancel(s->lab.q, other, NULL);
+}
+
+static int close_now(void *arg)
+{
+    struct shop *s = arg;
+
+    return due_close(s->lab.q, DUE_CLOSE_DISCARD, 0);
+}
+
+static void expect_closed(struct crew_thread *t)
+{
+    int rc = crew_join(t);
+
+    cr_expect(rc == 0 || rc == DUE_ETIMEDOUT || rc == DUE_ECLOSED || rc == DUE_EINDOUBT, "%s",
+              due_error_name(rc));
+}
+
+/* They are in the batch behind the one that was refused, which has something to be sent still, and
+ * stands when the call leaves. */
+Test(stored_batch, names_none_in_doubt_behind_one_that_was_refused, .timeout = 60)
+{
+    struct held h = { .s = shop_new(&(struct memory_disk_options){ .batch_changes = 4 },
+                                    (struct lab_options){ .with.store_timeout_ns = DUE_S(10) }) };
+    struct memory_gate *next = memory_gate_new(h.s.disk);
+    struct crew_thread giver;
+    struct crew_thread canceller;
+    struct crew_thread closer;
+
+    other = lab_enqueue(&h.s.lab, "rum", .at_ns = 10);
+    held_begin(&h);
+    held_leave(&h, &giver, give_six, 6);
+    await_six(&h);
+    held_leave(&h, &canceller, cancel_other, 7);
+    held_fault(&h, 1, (struct memory_fault){ .kind = MEMORY_FULL });
+    held_fault(&h, 2, (struct memory_fault){ .kind = MEMORY_BLOCK, .gate = next });
+    held_go_on(&h);
+    memory_gate_reached(next, 1);
+    crew_go(&closer, close_now, &h.s);
+    int rc = crew_join(&giver);
+    cr_expect_eq(rc, DUE_ENOSPC, "%s", due_error_name(rc));
+    cr_expect_eq(named(6), 0);
+    memory_gate_open(next);
+    expect_closed(&canceller);
+    expect_closed(&closer);
+    held_end(&h);
+    memory_gate_free(next);
+}
+
+static int move_other(void *arg)
+{
+    struct shop *s = arg;
+
+    return due_reschedule(s->lab.q, other, 20);
+}
+
+static int give_two(void *arg)
+{
+    static const char bytes[15];
+    const due_spec two[] = {
+        { DUE_SPEC_INIT, .data = bytes, .len = 15, .at_ns = 10 },
+        { DUE_SPEC_INIT, .data = bytes, .len = 10, .at_ns = 10 },
+    };
+    struct shop *s = arg;
+
+    memset(ids, 0, sizeof ids);
+    return due_enqueue_batch(s->lab.q, two, 2, 0, ids);
+}
+
+/* A batch that is sent in two parts, since what was to be moved is lost and put whole: the first
+ * part is refused, with the call's first job in it.  (If the call was quicker than what is moved,
+ * with both.) */
+Test(stored_batch, has_none_in_behind_one_that_was_refused, .timeout = 60)
+{
+    static const char eighty[] = "................................................................"
+                                 "................";
+    struct held h = { .s = shop_new(&(struct memory_disk_options){ .batch_bytes = BATCH_BYTES },
+                                    (struct lab_options){ .with.store_timeout_ns = DUE_S(10) }) };
+    struct crew_thread mover;
+    struct crew_thread giver;
+
+    other = lab_enqueue(&h.s.lab, eighty, .at_ns = 10);
+    held_begin(&h);
+    held_leave(&h, &mover, move_other, 1);
+    held_leave(&h, &giver, give_two, 3);
+    shop_fail(&h.s, MEMORY_SEND, MEMORY_ALWAYS, MEMORY_AWAY);
+    held_fault(&h, 1, (struct memory_fault){ .kind = MEMORY_LOSE, .count = SIZE_MAX });
+    held_fault(&h, 1, (struct memory_fault){ .kind = MEMORY_AWAY });
+    held_fault(&h, 2, (struct memory_fault){ .kind = MEMORY_ANSWER, .answer = DUE_ENOMEM });
+    held_go_on(&h);
+    int rc = crew_join(&giver);
+    cr_expect_eq(rc, DUE_ENOMEM, "%s", due_error_name(rc));
+    cr_expect_eq(named(2), 0);
+    rc = crew_join(&mover);
+    cr_expect(rc == DUE_ENOMEM || rc == 0, "%s", due_error_name(rc));
+    cr_expect_eq(due_flush(h.s.lab.q, DUE_S(10)), 0);
+    while (lab_stats(&h.s.lab).mirrored < 2)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(memory_disk_jobs(h.s.disk), 2u);
+    held_end(&h);
+}
+
+static int give_three(void *arg)
+{
+    struct shop *s = arg;
+
+    make(3);
+    specs[1].topic = lab_topic(&s->lab, "cleared");
+    return due_enqueue_batch(s->lab.q, specs, 3, 0, ids);
+}
+
+static void clear_the_second(struct held *h)
+{
+    uint64_t cleared = 0;
+
+    while (cleared == 0)
+        cr_assert_eq(due_clear(h->s.lab.q, lab_topic(&h->s.lab, "cleared"), &cleared), 0);
+    cr_assert_eq(cleared, 1u);
+}
+
+Test(stored_batch, has_none_in_behind_a_refused_one_though_it_was_cleared, .timeout = 60)
+{
+    struct held h = { .s = shop_new(&(struct memory_disk_options){ .batch_changes = 1 },
+                                    (struct lab_options){ .with.capacity = 4,
+                                                          .with.store_timeout_ns = DUE_S(10) }) };
+    struct crew_thread giver;
+
+    held_begin(&h);
+    held_leave(&h, &giver, give_three, 3);
+    clear_the_second(&h);
+    held_fault(&h, 1, (struct memory_fault){ .kind = MEMORY_FULL });
+    held_go_on(&h);
+    int rc = crew_join(&giver);
+    cr_expect_eq(rc, DUE_ENOSPC, "%s", due_error_name(rc));
+    cr_expect_eq(named(3), 0);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(put_one(&h.s), 0, "there is room for it");
+    cr_expect_eq(put_one(&h.s), DUE_EAGAIN);
+    held_end(&h);
+}
+
+/* Not one that was taken back, in place of one that was cleared. */
+Test(stored_batch, names_none_in_doubt_that_was_taken_back, .timeout = 60)
+{
+    struct held h = { .s = shop_new(&(struct memory_disk_options){ .batch_changes = 1 },
+                                    (struct lab_options){ .with.store_timeout_ns = DUE_S(10) }) };
+    struct crew_thread giver;
+    struct crew_thread closer;
+
+    held_begin(&h);
+    held_leave(&h, &giver, give_three, 3);
+    clear_the_second(&h);
+    crew_go(&closer, close_now, &h.s);
+    int rc = crew_join(&giver);
+    cr_expect_eq(rc, DUE_ECLOSED, "%s", due_error_name(rc));
+    cr_expect_eq(named(3), 0);
+    memory_gate_open(h.gate);
+    expect_closed(&h.first);
+    expect_closed(&closer);
+    held_end(&h);
 }
 
 /* ---- No memory ---- */

@@ -103,13 +103,8 @@ static void exclude(struct plan *p)
         leave_out(p, KIND_DISCARD);
     if (plan_has(p, KIND_STORED) || plan_has(p, KIND_MANUAL))
         leave_out(p, KIND_READABLE); /* a poll may leave what it has begun; and time is another */
-    /* A store that is full may refuse one job of several and leave the next in doubt: the ids are
-     * those of the jobs in front then, and do not name that one.  And what it refuses although that
-     * was confirmed is had again before on_settled says so. */
-    if (plan_has(p, KIND_FULL)) {
-        leave_out(p, KIND_BATCHES);
-        leave_out(p, KIND_ASYNC);
-    }
+    if (plan_has(p, KIND_FULL))   /* what it refuses although that was confirmed is had again, or */
+        leave_out(p, KIND_ASYNC); /* shown to on_discard, before on_settled says so */
     if (plan_has(p, KIND_WORKERS))
         leave_out(p, KIND_KEYS); /* of a job that it has not begun the key is taken over, unseen */
     if (plan_has(p, KIND_LIMITS) || plan_has(p, KIND_GROUPS))
