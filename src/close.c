@@ -98,12 +98,25 @@ void due__quit_ring(struct due_queue *q, const uint32_t *quit)
     } while (!all);
 }
 
+/* Has the store not got the job, since it had left for nobody and could not be put in again?  Only
+ * once nothing is sent any more that stays so. */
+static bool lacks(const struct due_queue *q, uint32_t number)
+{
+    return due__load_seq(&q->commits->stopped) && /* G2 of commit.c */
+           due__stored_at(q->commits, number)->stored >= DUE__TO_STORE;
+}
+
 /* Its room, in a queue with a capacity, is nobody's any more: the queue closes or drains, or
- * another process owns the jobs, so nobody is let in. */
+ * another process owns the jobs, so nobody is let in.  What the store lacks is shown, or it would
+ * vanish in silence. */
 void due__keep_stored(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
+    if (lacks(q, number)) {
+        due__discard(q, number, w);
+        return;
+    }
     due__key_end(q, number, false);
     if ((w & DUE__HELD) && due__grave_is(q, number))
         due__grave_close(q, number);

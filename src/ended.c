@@ -333,8 +333,9 @@ static void settled(struct due_queue *q, due_id id, int rc)
         q->commits->on_settled(q->hooks.ctx, id, rc);
 }
 
-/* A closing queue cannot put a job back that had left the store for nobody.  It is shown, or it
- * might vanish in silence; with DUE_EINDOUBT the store may have it all the same. */
+/* A queue that closes, or was replaced, cannot put a job back that had left the store for nobody.
+ * It is shown, or it might vanish in silence; with DUE_EINDOUBT the store may have it all the same.
+ */
 static void lose(struct due_queue *q, const struct due__entry *e, uint64_t w)
 {
     settled(q, due__stored_id(due__stored_at(q->commits, e->number)), e->rc);
@@ -369,7 +370,7 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__REPEAT)
         due__lease_resume(q, e->number);
     else if (e->purpose == DUE__RETURN && e->rc != 0 &&
-             due__load_seq(&q->commits->stopping)) /* G2 */
+             (due__load_seq(&q->commits->stopping) || due__load_seq(&q->commits->fenced))) /* G2 */
         lose(q, e, w);
     else if (e->purpose == DUE__CANCEL && due__revoked(q, e->number))
         due__revoke_later(q, e->number);

@@ -92,18 +92,17 @@ static int dequeue_it(void *arg)
 }
 
 /* A dequeued job leaves the store, and its caller does not hear of it: the way to the store is shut
- * for as long as he waits.  Of putting it back nothing is heard either. */
-static void take_for_nobody(struct shop *s, struct memory_gate *gates[2], bool landed)
+ * for as long as he waits.  It is not put back either, because of @back. */
+static void take_for_nobody(struct shop *s, struct memory_gate *gates[2],
+                            enum memory_fault_kind back)
 {
     struct memory_fault faults[] = {
         { MEMORY_COMMIT, .call = 2, .kind = MEMORY_BLOCK, .gate = gates[0] },
         { MEMORY_COMMIT, .call = 2, .kind = MEMORY_DOUBT_LANDED },
-        { MEMORY_COMMIT, .call = 4, .times = MEMORY_ALWAYS, .kind = MEMORY_DOUBT_NOT },
+        { MEMORY_COMMIT, .call = 4, .times = MEMORY_ALWAYS, .kind = back },
     };
     struct crew_thread taker;
 
-    if (landed)
-        faults[2].kind = MEMORY_DOUBT_LANDED;
     for (size_t i = 0; i < 3; i++)
         memory_store_fault(s->store, faults[i]);
     crew_go(&taker, dequeue_it, s->lab.q);
@@ -126,7 +125,7 @@ Test(stored_commit, a_take_that_is_not_put_in_again_for_a_close_is_shown_and_tol
         due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
 
         lab_turn_to(&s.lab, 1);
-        take_for_nobody(&s, gates, landed != 0);
+        take_for_nobody(&s, gates, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
         int rc = due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(50));
         cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
@@ -137,6 +136,54 @@ Test(stored_commit, a_take_that_is_not_put_in_again_for_a_close_is_shown_and_tol
         memory_gate_free(gates[1]);
         shop_close(&s);
     }
+}
+
+static void wait_for(atomic_int *count)
+{
+    for (int i = 0; i < 5000 && atomic_load(count) == 0; i++)
+        crew_sleep(DUE_MS(1));
+}
+
+/* Another program has the jobs by then, and does not find this one among them. */
+Test(stored_commit, a_take_that_is_not_put_in_again_for_another_owner_is_shown_and_told,
+     .timeout = 60)
+{
+    struct told told = { 0 };
+    struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(300), .with.ctx = &told,
+                               .with.on_settled = on_settled, .with.on_discard = on_discard);
+    struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 1);
+    lab_turn_to(&s.lab, 1);
+    take_for_nobody(&s, gates, MEMORY_FENCE);
+    wait_for(&told.discarded);
+    cr_expect_eq(atomic_load(&told.discarded), 1);
+    cr_expect_neq(atomic_load(&told.settled), 0);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    memory_gate_free(gates[0]);
+    memory_gate_free(gates[1]);
+    shop_close(&s);
+    cr_expect_eq(atomic_load(&told.discarded), 1);
+}
+
+/* The store is full until the queue closes. */
+Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_by_a_close, .timeout = 60)
+{
+    struct told told = { 0 };
+    struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(300), .with.ctx = &told,
+                               .with.on_settled = on_settled, .with.on_discard = on_discard);
+    struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 1);
+    lab_turn_to(&s.lab, 1);
+    take_for_nobody(&s, gates, MEMORY_FULL);
+    memory_store_until(s.store, MEMORY_COMMIT, 5); /* it waits, and is sent again and again */
+    cr_expect_eq(atomic_load(&told.discarded), 0);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    memory_gate_free(gates[0]);
+    memory_gate_free(gates[1]);
+    shop_close(&s);
+    cr_expect_eq(atomic_load(&told.discarded), 1, "it is nowhere");
 }
 
 Test(stored_commit, what_was_removed_is_dropped_after_a_loss_though_somebody_holds_it,
