@@ -22,6 +22,7 @@ static void want_change(struct ledger *l, unsigned thread, struct job *j)
 
     call->now = j->now;
     call->kept = j->kept;
+    call->place = book_place(l, j) + 1;
     j->touched = l->lines;
     lane_enter(book_lane(l, j));
 }
@@ -363,8 +364,11 @@ static void want(struct ledger *l, unsigned thread, const char *verb, const char
     struct job *j = book_job(l, id);
     if (j == NULL)
         return;
-    if (strcmp(verb, "ack?") == 0 || strcmp(verb, "cancel?") == 0)
+    if (strcmp(verb, "ack?") == 0 || strcmp(verb, "cancel?") == 0) {
+        l->calls[thread].place = book_place(l, j) + 1;
+        l->calls[thread].leaves = true;
         j->leaving++;
+    }
     if (strcmp(verb, "nack?") == 0 || strcmp(verb, "bury?") == 0)
         j->lease_end_ns = 0;
     if (strcmp(verb, "nack?") == 0)

@@ -60,6 +60,11 @@ void ledger_life(struct ledger *l, bool async, bool alone);
 void ledger_line(struct ledger *l, const char *line);
 /* It ends, at @time_ns. */
 void ledger_death(struct ledger *l, int64_t time_ns);
+/* Of several workers that want one queue another one owns it, from @time_ns on: as a life, but who
+ * owned it may be answered still what he has asked before. */
+void ledger_takeover(struct ledger *l, bool async, int64_t time_ns);
+/* A worker that has these @n threads, from @first, was killed: they get no answers. */
+void ledger_cut(struct ledger *l, unsigned first, unsigned n, int64_t time_ns);
 /* Server and client were killed, and the level does not promise to keep what was confirmed. */
 void ledger_risk(struct ledger *l);
 /* Half a batch of a worker that is gone has landed: jobs may have lost their keys by it. */

@@ -192,6 +192,7 @@ void book_meet(struct ledger *l, uint64_t number, const char *id)
 void book_forget(struct ledger *l)
 {
     l->n_jobs = l->n_contents = l->first = 0;
+    memset(l->calls, 0, sizeof l->calls);
     memset(l->keys, 0, sizeof l->keys);
     if (l->jobs_room > 0)
         memset(l->by_id.slots, 0, l->by_id.room * sizeof *l->by_id.slots);

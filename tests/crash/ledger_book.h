@@ -20,7 +20,7 @@
 
 #include "ledger.h"
 
-#define THREADS 64
+#define THREADS 128
 #define TOPICS  8
 #define KEYS    64 /* numbers of keys, from 1; 0: none */
 #define ID_TEXT 40
@@ -114,6 +114,8 @@ struct call {
     bool replaces;    /* */
     bool takes;       /* it takes jobs, for a while or for good */
     bool for_good;    /* */
+    bool leaves;      /* it removes a job: */
+    uint32_t place;   /* plus 1, of the job that it changes or removes; 0: none */
     struct state now; /* of the job, before */
     struct state kept;
 };

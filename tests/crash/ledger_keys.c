@@ -47,7 +47,8 @@ static void came(struct ledger *l, struct job *j, const char *rest)
 void keys_seen(struct ledger *l, struct job *j, uint64_t line, const char *rest)
 {
     alive(l, j, line, rest);
-    came(l, j, rest);
+    if (line > l->life_line) /* else it need not have been there any more */
+        came(l, j, rest);
 }
 
 /* May somebody have had the job since line @from, so that another one could take its key over? */

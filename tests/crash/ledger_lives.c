@@ -3,44 +3,66 @@
 
 #include <string.h>
 
-void ledger_life(struct ledger *l, bool async, bool alone)
+static void begin_life(struct ledger *l, bool async)
 {
     l->n_lives++;
     l->async = async;
-    l->ordered = alone;
+    l->ordered = false;
     l->left_out = false;
     l->life_line = l->lines;
-    memset(l->calls, 0, sizeof l->calls);
     memset(l->any_last, 0, sizeof l->any_last);
 }
 
-/* Calls that have no answer, and will have none. */
-static void cut_off(struct ledger *l, int64_t time_ns)
+void ledger_life(struct ledger *l, bool async, bool alone)
 {
-    for (size_t i = 0; i < THREADS; i++) {
-        struct call *call = &l->calls[i];
-
-        call->answer_ns = time_ns;
-        if (call->takes && call->for_good)
-            book_cut(l, time_ns);
-        if (call->key != 0)
-            keys_answered(l, call, false, KEY_UNKNOWN, NULL, "");
-    }
-    for (size_t i = 0; i <= KEYS; i++)
-        l->keys[i].lane = (struct lane){ 0 };
+    begin_life(l, async);
+    l->ordered = alone;
     memset(l->calls, 0, sizeof l->calls);
 }
 
-void ledger_death(struct ledger *l, int64_t time_ns)
+/* An enqueue that is under way may have taken over the key of a job that is out. */
+static void may_have_taken(struct ledger *l, struct call *call, int64_t time_ns)
+{
+    call->answer_ns = time_ns;
+    keys_answered(l, call, false, KEY_UNKNOWN, NULL, "");
+}
+
+/* A call that has no answer, and will have none. */
+static void cut_off(struct ledger *l, struct call *call, int64_t time_ns)
+{
+    if (call->takes && call->for_good)
+        book_cut(l, time_ns);
+    if (call->key != 0) {
+        lane_leave(&l->keys[call->key].lane);
+        may_have_taken(l, call, time_ns);
+    }
+    if (call->place != 0) {
+        struct job *j = &l->jobs[call->place - 1];
+
+        if (call->leaves) {
+            j->doubt = true;
+            j->doubted = l->lines;
+            j->leaving -= j->leaving > 0;
+        } else {
+            lane_leave(book_lane(l, j));
+        }
+    }
+    *call = (struct call){ 0 };
+}
+
+void ledger_cut(struct ledger *l, unsigned first, unsigned n, int64_t time_ns)
 {
     l->lines++; /* so that what was handed out last is behind what ended before it */
-    cut_off(l, time_ns);
+    for (unsigned i = first; i < first + n; i++)
+        cut_off(l, &l->calls[i], time_ns);
+}
+
+/* What was not confirmed may not be so, and nobody has a job any more. */
+static void fall_back(struct ledger *l)
+{
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
 
-        j->doubt |= j->leaving > 0;
-        j->leaving = 0;
-        j->own_lane = (struct lane){ 0 };
         if (j->gone_soon)
             j->usurped = 0; /* whose key it was then hung on a removal that is not sure */
         j->out = j->lent = false;
@@ -49,6 +71,31 @@ void ledger_death(struct ledger *l, int64_t time_ns)
         j->put_soon = j->gone_soon = j->refused_late = false;
         j->mark = 0;
     }
+}
+
+void ledger_death(struct ledger *l, int64_t time_ns)
+{
+    ledger_cut(l, 0, THREADS, time_ns);
+    for (size_t i = 0; i <= KEYS; i++)
+        l->keys[i].lane = (struct lane){ 0 };
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        j->doubt |= j->leaving > 0;
+        j->leaving = 0;
+        j->own_lane = (struct lane){ 0 };
+    }
+    fall_back(l);
+}
+
+void ledger_takeover(struct ledger *l, bool async, int64_t time_ns)
+{
+    l->lines++;
+    for (size_t i = 0; i < THREADS; i++)
+        if (l->calls[i].key != 0)
+            may_have_taken(l, &l->calls[i], time_ns);
+    fall_back(l);
+    begin_life(l, async);
 }
 
 void ledger_risk(struct ledger *l)

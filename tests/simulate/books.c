@@ -3,19 +3,21 @@
 
 #include <string.h>
 
+#include "history.h"
 #include "machine.h"
+#include "store.h"
 
 #define SLOTS (2 * BOOKS_JOBS)
 
 static const struct plan *plan;
 static int64_t (*clock_now)(void);
 static struct book jobs[BOOKS_JOBS];
-static struct caller callers[BOOKS_CALLERS];
+static struct caller callers[PLAN_SEATS * BOOKS_CALLERS];
 static uint64_t count;
 static uint16_t by_id[SLOTS]; /* number; 0: nothing */
 static uint64_t inside;       /* told to be in, and not told to have left */
 static uint64_t revoked;      /* of those */
-static bool closed;
+static bool closed[PLAN_SEATS];
 
 void books_begin(const struct plan *p, int64_t (*now)(void))
 {
@@ -27,7 +29,7 @@ void books_begin(const struct plan *p, int64_t (*now)(void))
         memset(by_id, 0, sizeof by_id);
     memset(callers, 0, sizeof callers);
     count = inside = revoked = 0;
-    closed = false;
+    memset(closed, 0, sizeof closed);
 }
 
 void books_life(void)
@@ -38,7 +40,7 @@ void books_life(void)
         jobs[i].rule.running = jobs[i].rule.counted = false;
     }
     rules_life();
-    closed = false;
+    memset(closed, 0, sizeof closed);
 }
 
 uint64_t books_new(void)
@@ -101,13 +103,23 @@ static int64_t timeout_now(void)
     return plan_has(plan, KIND_MANUAL) ? clock_now() : machine.now_ns;
 }
 
+static struct caller *caller_of(unsigned thread)
+{
+    return &callers[thread / HISTORY_LANES * BOOKS_CALLERS + thread % HISTORY_LANES];
+}
+
 void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns)
 {
-    callers[thread] = (struct caller){
-        .wait = wait, .topics = topics, .begun_ns = timeout_now(), .timeout_ns = timeout_ns
-    };
-    rules_call(&callers[thread].rule);
-    callers[thread].rule.lease_until_ns = DUE_FOREVER;
+    struct caller *c = caller_of(thread);
+
+    *c = (struct caller){ .topics = topics, .begun_ns = timeout_now(), .timeout_ns = timeout_ns };
+    c->replaced = !store_mine();
+    c->fails = wait == WAIT_OTHER || wait == WAIT_ROOM;
+    if (c->replaced)
+        return;
+    c->wait = wait;
+    rules_call(&c->rule);
+    c->rule.lease_until_ns = DUE_FOREVER;
     if (wait == WAIT_ROOM)
         rules_puts(1);
 }
@@ -115,17 +127,23 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
 void books_lease(unsigned thread, int64_t lease_ns)
 {
     bool steps = plan->machine.clock_step_max_ns > 0;
+    struct caller *c = caller_of(thread);
 
-    callers[thread].rule.lease_until_ns = steps ? 0 : clock_now() + lease_ns;
+    c->fails = true;
+    c->rule.lease_until_ns = steps ? 0 : clock_now() + lease_ns;
 }
 
 void books_name(unsigned thread, struct book *b)
 {
+    struct caller *c = caller_of(thread);
+
+    if (c->replaced)
+        return;
     rules_touched(b);
-    callers[thread].alone = b->calls++ == 0;
+    c->alone = b->calls++ == 0;
     b->due_by_ns = DUE_FOREVER;
-    callers[thread].job = b;
-    callers[thread].serial = ++b->serial;
+    c->job = b;
+    c->serial = ++b->serial;
 }
 
 static int64_t waited(const struct caller *c)
@@ -135,8 +153,11 @@ static int64_t waited(const struct caller *c)
 
 void books_return(unsigned thread, int rc)
 {
-    struct caller *c = &callers[thread];
+    struct caller *c = caller_of(thread);
 
+    /* Who does not wait for a confirmation has none; but for what he takes. */
+    if (c->replaced && c->fails && rc == 0 && !plan_has(plan, KIND_ASYNC))
+        machine_fail("thread %u: a call is answered with 0, and the jobs are another's", thread);
     if (rc == DUE_ETIMEDOUT && !stored() && waited(c) < c->timeout_ns)
         machine_fail("thread %u: timed out after %lld of %lld ns", thread, (long long)waited(c),
                      (long long)c->timeout_ns);
@@ -152,15 +173,15 @@ void books_return(unsigned thread, int rc)
 
 void books_ended(unsigned thread)
 {
-    const struct caller *c = &callers[thread];
+    const struct caller *c = caller_of(thread);
 
-    if (c->job->serial == c->serial)
+    if (c->job != NULL && c->job->serial == c->serial)
         rules_ended(c->job);
 }
 
 void books_due_by(unsigned thread, int64_t due_by_ns)
 {
-    const struct caller *c = &callers[thread];
+    const struct caller *c = caller_of(thread);
     struct book *b = c->job;
 
     if (b != NULL && c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
@@ -170,7 +191,7 @@ void books_due_by(unsigned thread, int64_t due_by_ns)
 
 void books_put(struct book *b, int64_t at_ns, int64_t due_by_ns)
 {
-    if (b->told)
+    if (b->told || !store_mine())
         return; /* it was there, and has been changed */
     b->told = true;
     if (at_ns > 0)
@@ -185,8 +206,20 @@ static unsigned long long number_of(const struct book *b)
     return (unsigned long long)(b - jobs) + 1;
 }
 
+/* Somebody has been told that it has left, and no longer owns the jobs: so it has left before. */
+static void gone_before(const struct book *b)
+{
+    if (b->owner == store_taken() && !store_has_lost() && !plan_has(plan, KIND_ASYNC) &&
+        !plan_has(plan, KIND_LOSSES))
+        machine_fail("job %llu has left, and the next program has had it", number_of(b));
+}
+
 void books_gone(struct book *b)
 {
+    if (!store_mine()) {
+        gone_before(b);
+        return;
+    }
     rules_ended(b);
     if (b->gone && stored())
         return; /* a kill may bring it back */
@@ -201,6 +234,8 @@ void books_gone(struct book *b)
 
 void books_revoked(struct book *b)
 {
+    if (!store_mine())
+        return;
     revoked += b->told && !b->gone && !b->revoked;
     b->revoked = true;
     rules_ends(b);
@@ -208,12 +243,17 @@ void books_revoked(struct book *b)
 
 void books_handed(unsigned thread, struct book *b, int topic, const due_job *job)
 {
-    const struct caller *c = &callers[thread];
+    const struct caller *c = caller_of(thread);
 
-    b->serial++;
-    b->due_by_ns = DUE_FOREVER;
     if (b->topic != topic)
         machine_fail("job %llu is of another topic", number_of(b));
+    if (c->replaced && c->fails)
+        machine_fail("job %llu is handed out, and the jobs are another's", number_of(b));
+    if (!store_mine())
+        return;
+    b->serial++;
+    b->owner = store_taken();
+    b->due_by_ns = DUE_FOREVER;
     if (c->topics != BOOKS_ANY && (c->topics >> topic & 1) == 0)
         machine_fail("job %llu is of topic %d, which was not asked for", number_of(b), topic);
     rules_handed(b, &c->rule, job, clock_now());
@@ -221,12 +261,15 @@ void books_handed(unsigned thread, struct book *b, int topic, const due_job *job
 
 void books_handled(struct book *b, int topic)
 {
+    if (b->topic != topic)
+        machine_fail("job %llu is of another topic", number_of(b));
+    if (!store_mine())
+        return;
     rules_touched(b);
     rules_ends(b); /* it will be */
     b->serial++;
+    b->owner = store_taken();
     b->due_by_ns = DUE_FOREVER;
-    if (b->topic != topic)
-        machine_fail("job %llu is of another topic", number_of(b));
 }
 
 uint64_t books_inside(void)
@@ -259,7 +302,7 @@ void books_idle(void)
 {
     bool steps = plan->machine.clock_step_max_ns > 0;
 
-    for (unsigned i = 0; i < BOOKS_CALLERS; i++) {
+    for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++) {
         const struct caller *c = &callers[i];
 
         if (c->wait == WAIT_NONE)
@@ -267,7 +310,7 @@ void books_idle(void)
         if (!stored() && c->timeout_ns != DUE_FOREVER && waited(c) > c->timeout_ns && !time_runs())
             machine_fail("thread %u waits for %lld ns, and was to wait for %lld", i,
                          (long long)waited(c), (long long)c->timeout_ns);
-        if (closed && c->wait != WAIT_OTHER)
+        if (closed[i / BOOKS_CALLERS] && c->wait < WAIT_OTHER)
             machine_fail("thread %u waits, and the queue is closed", i);
         if (c->wait == WAIT_JOB && !steps && !stored() && !plan_has(plan, KIND_PAUSES) &&
             !plan_has(plan, KIND_WORKERS))
@@ -278,7 +321,7 @@ void books_idle(void)
     }
 }
 
-void books_closed(void)
+void books_closed(unsigned thread)
 {
-    closed = true;
+    closed[thread / HISTORY_LANES] = true;
 }

@@ -3,6 +3,10 @@
  *
  * Of each job the books keep the latest time at which it must have become due, where that is known;
  * so they can tell, whenever nobody can go on, that nobody waits for a job that is there.
+ *
+ * Of several programs that want one queue the books are those of its owner.  A call that a program
+ * begins when it was replaced must fail, whether it knows that already or not; but that it may have
+ * for good what had left the store before.
  */
 #ifndef SIMULATE_BOOKS_H
 #define SIMULATE_BOOKS_H
@@ -18,7 +22,8 @@
 #define BOOKS_ANY     UINT32_MAX /* any topic */
 #define BOOKS_CALLERS 8u
 
-enum book_wait { WAIT_NONE, WAIT_JOB, WAIT_ROOM, WAIT_OTHER };
+/* What a call waits for.  WAIT_LOOK: it changes nothing. */
+enum book_wait { WAIT_NONE, WAIT_JOB, WAIT_ROOM, WAIT_OTHER, WAIT_LOOK };
 
 /* A job; it may come to carry the number of another one, which has replaced what it carried. */
 struct book {
@@ -31,6 +36,7 @@ struct book {
     bool revoked;    /* cancelled while somebody had it: it leaves when he gives it back */
     uint8_t calls;   /* under way that name it */
     uint32_t serial; /* of the last one that began */
+    uint64_t owner;  /* who was told of it last: store_taken() */
     int64_t
         due_by_ns; /* it is due by then unless somebody says otherwise; DUE_FOREVER: not known */
     struct rule_facts rule;
@@ -40,6 +46,8 @@ struct book {
 struct caller {
     enum book_wait wait;
     uint32_t topics; /* WAIT_JOB: a bit for each */
+    bool replaced;   /* another program owned the jobs when it began, */
+    bool fails;      /* and it must fail */
     int64_t begun_ns;
     int64_t timeout_ns;
     struct book *job; /* that is named; or NULL */
@@ -49,10 +57,11 @@ struct caller {
 };
 
 void books_begin(const struct plan *p, int64_t (*now)(void));
-void books_life(void);                   /* a program begins: nobody has called yet */
-uint64_t books_new(void);                /* the number of a new job, or of new bytes for one */
-struct book *books_job(uint64_t number); /* that began with it; NULL: none */
-struct book *books_find(due_id id);      /* NULL: nobody has seen it */
+void books_life(void);    /* the running program, or one that begins, owns the jobs: nobody has
+                          called yet, nor has he a job */
+uint64_t books_new(void); /* the number of a new job, or of new bytes for one */
+struct book *books_job(uint64_t number);             /* that began with it; NULL: none */
+struct book *books_find(due_id id);                  /* NULL: nobody has seen it */
 struct book *books_meet(uint64_t number, due_id id); /* the job of this id, seen with that number */
 
 /* @thread calls: it may wait so long. */
@@ -75,6 +84,6 @@ uint64_t books_inside(void);                   /* but for those that were revoke
 
 /* Nobody can go on unless time passes. */
 void books_idle(void);
-void books_closed(void); /* a close has answered 0 */
+void books_closed(unsigned thread); /* a close has answered 0, by the program of this thread */
 
 #endif

@@ -110,10 +110,12 @@ void client_run(void *arg)
     struct client *c = arg;
     const struct plan *p = c->program->plan;
 
+    unsigned number = client_number_of(c);
+
     for (unsigned n = 0; n < p->verbs && !c->stopped; n++) {
-        if (p->skip != NULL && p->skip[(c->thread - 1) * PLAN_VERBS_MAX + n])
+        if (p->skip != NULL && p->skip[(number - 1) * PLAN_VERBS_MAX + n])
             continue;
-        c->random = plan_stream(p, c->program->life, c->thread, n);
+        c->random = plan_stream(p, c->program->life, number, n);
         const struct verb *v = draw_verb(c);
         if (v != NULL)
             v->run(c);

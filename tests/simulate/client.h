@@ -3,6 +3,7 @@
 #define SIMULATE_CLIENT_H
 
 #include "due/workers.h"
+#include "history.h"
 #include "plan.h"
 
 #define CLIENT_KNOWN 24u /* jobs that a thread remembers */
@@ -14,7 +15,8 @@ struct program;
 
 struct client {
     struct program *program;
-    unsigned thread; /* 1 and up; 0 is the program's own */
+    unsigned thread; /* of its program 1 and up, 0 is the program's own; and HISTORY_LANES for
+                        each program before it */
     uint64_t random; /* of the verb under way */
     struct book *known[CLIENT_KNOWN];
     size_t n_known;
@@ -25,7 +27,10 @@ struct client {
 /* A life of a program that has the queue. */
 struct program {
     const struct plan *plan;
+    unsigned seat;    /* among those that want the queue */
+    unsigned process; /* of the machine */
     unsigned life;
+    unsigned lives; /* left */
     due_queue *q;
     due_clock *manual;
     int64_t manual_ns; /* what it showed when it was last turned, in an earlier life */
@@ -44,6 +49,8 @@ struct program {
 /* ---- program.c ---- */
 
 void program_run(void *program);
+/* As many lives as it has left. */
+void program_lives(void *program);
 bool program_orderly(const struct plan *p);
 
 /* ---- client.c ---- */
@@ -51,10 +58,18 @@ bool program_orderly(const struct plan *p);
 void client_run(void *client);
 int client_topic(const struct program *p, int topic); /* its number in the plan; -1: none */
 void client_remember(struct client *c, struct book *b);
+/* Its number in its program. */
+static inline unsigned client_number_of(const struct client *c)
+{
+    return c->thread % HISTORY_LANES;
+}
+
 /* What the history calls a thread, for job @i of a call of several. */
 static inline unsigned client_lane(const struct client *c, unsigned i)
 {
-    return 8 + c->thread * CLIENT_BATCH + i;
+    unsigned number = client_number_of(c);
+
+    return c->thread - number + 8 + number * CLIENT_BATCH + i;
 }
 
 /* ---- client_put.c, client_take.c, client_change.c: the verbs ---- */

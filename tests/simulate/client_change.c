@@ -130,7 +130,7 @@ void client_find_key(struct client *c)
     due_id id = { { 0 } };
 
     history_ask(c->thread, "find? %u", key);
-    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
     int rc = due_find_key(c->program->q, name, (size_t)n, &id);
     books_return(c->thread, rc);
     history_tell(c->thread, "find! %u %s %s", key, due_error_name(rc), client_id(id, text));

@@ -26,6 +26,17 @@ static struct book *had(struct client *c, unsigned thread, const char *verb, con
     return b;
 }
 
+/* A job that may be leaving the store is named by who tried to take it, or took others. */
+static bool named(struct client *c, unsigned thread, const due_job *job)
+{
+    char text[DUE_ID_TEXT];
+
+    if (!plan_has(c->program->plan, KIND_STORED) || due_id_equal(job->id, (due_id){ { 0 } }))
+        return false;
+    history_tell(thread, "dequeue! DUE_EINDOUBT %s", due_id_format(job->id, text));
+    return true;
+}
+
 static void missed(struct client *c, unsigned thread, const char *verb, int rc)
 {
     history_tell(thread, "%s! %s", verb, due_error_name(rc));
@@ -263,10 +274,11 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
     int rc = lease > 0 ? due_reserve_batch(q, n > 0 ? topics : NULL, n, jobs, max, lease, timeout)
                        : due_dequeue_batch(q, n > 0 ? topics : NULL, n, jobs, max, timeout);
     books_return(c->thread, rc < 0 ? rc : 0);
+    bool more = lease == 0 && rc > 0; /* are named */
     for (unsigned i = 0; i < max; i++) {
         if ((int)i < rc)
             books[i] = had(c, client_lane(c, i), verb, &jobs[i]);
-        else
+        else if (!more || !(more = named(c, client_lane(c, i), &jobs[i])))
             missed(c, client_lane(c, i), verb, rc < 0 ? rc : DUE_EAGAIN);
     }
     for (int i = 0; i < rc; i++) {
@@ -302,8 +314,7 @@ void client_discarded(struct program *p, const due_job *job)
         machine_fail("a job is discarded whose bytes make no sense");
     due_id_format(job->id, id);
     if (plan_has(p->plan, KIND_STORED)) {
-        history_ask(0, "cancel? %s", id);
-        history_tell(0, "cancel! %s DUE_EINDOUBT", id);
+        history_doubt(p->own.thread, id);
         return;
     }
     books_gone(books_meet(number, job->id));

@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "machine.h"
+#include "store.h"
 
 static struct ledger *ledger;
 static const struct plan *plan;
 static int64_t (*clock_now)(void);
 static bool printing;
-static int64_t shown; /* the latest that the clock has shown */
+static int64_t shown;                          /* the latest that the clock has shown */
+static bool owned[PLAN_SEATS * HISTORY_LANES]; /* its program owned the jobs when it last asked */
 
 void history_begin(const struct plan *p, bool print)
 {
@@ -23,6 +25,7 @@ void history_begin(const struct plan *p, bool print)
         ledger_hush(ledger);
     clock_now = NULL;
     shown = 0;
+    memset(owned, 0, sizeof owned);
 }
 
 void history_end(void)
@@ -36,7 +39,40 @@ void history_clock(int64_t (*now)(void))
     clock_now = now;
 }
 
-static void line(unsigned thread, bool ledgered, int64_t time_ns, const char *format, va_list args)
+/* LEDGER_OUT: nothing but what has left the store before, for a call that was in doubt then. */
+enum to_ledger { LEDGER_NOT, LEDGER_OUT, LEDGER_LATE, LEDGER_ALL };
+
+/* What the ledger is told of an answer that comes when somebody else owns the jobs.  False: nothing
+ * of it.  A job that was reserved may be another's by now, and so may a key; and who does not wait
+ * for a confirmation has not got it. */
+static bool late_answer(char *text, size_t size)
+{
+    char what[24] = "";
+    char subject[40] = "";
+    char answer[40] = "";
+    char id[40] = "-";
+
+    sscanf(text, "%*u %*d %23s %39s %39s %39s", what, subject, answer, id);
+    bool taken = strcmp(what, "dequeue!") == 0 || strcmp(what, "reserve!") == 0;
+    bool ok = strcmp(taken ? subject : answer, "DUE_OK") == 0;
+    char *at = strchr(strchr(text, ' ') + 1, ' ') + 1;
+    size_t left = size - (size_t)(at - text);
+
+    if (strcmp(what, "dead") == 0 || strcmp(what, "settled") == 0)
+        return false;
+    if (strcmp(what, "list!") == 0 || strcmp(what, "reserve!") == 0)
+        snprintf(at, left, "%s DUE_EAGAIN", what);
+    else if (strcmp(what, "find!") == 0)
+        snprintf(at, left, "%s %s DUE_EAGAIN -", what, subject);
+    else if (strcmp(answer, "DUE_EEXIST") == 0)
+        snprintf(at, left, "%s %s DUE_EAGAIN -", what, subject);
+    else if (ok && !taken && plan_has(plan, KIND_ASYNC))
+        snprintf(at, left, "%s %s DUE_EINDOUBT %s", what, subject, id);
+    return true;
+}
+
+static void line(unsigned thread, enum to_ledger to, int64_t time_ns, const char *format,
+                 va_list args)
 {
     char text[320];
     int n = snprintf(text, sizeof text, "%u %" PRId64 " ", thread, time_ns);
@@ -51,8 +87,17 @@ static void line(unsigned thread, bool ledgered, int64_t time_ns, const char *fo
     if (printing)
         printf("%8llu  %+.9f  %s\n", (unsigned long long)machine.steps,
                (double)(machine.now_ns - START_NS) / 1e9, text);
-    if (ledgered && !(plan->machine.plant == PLANT_WRONG_MODEL && strstr(text, "dequeue! DUE_OK") &&
-                      machine.hash % 64 == 0))
+    if (plan->machine.plant == PLANT_WRONG_MODEL && strstr(text, "dequeue! DUE_OK") != NULL &&
+        machine.hash % 64 == 0)
+        return;
+    if (to == LEDGER_OUT && strstr(text, "dequeue! DUE_OK") != NULL) {
+        char asked[48];
+
+        snprintf(asked, sizeof asked, "%u %" PRId64 " dequeue?", thread, time_ns);
+        ledger_line(ledger, asked);
+        ledger_line(ledger, text);
+    }
+    if (to == LEDGER_ALL || (to == LEDGER_LATE && late_answer(text, sizeof text)))
         ledger_line(ledger, text);
 }
 
@@ -81,18 +126,39 @@ void history_ask(unsigned thread, const char *format, ...)
 {
     va_list args;
 
+    owned[thread] = store_mine();
     va_start(args, format);
-    line(thread, true, earliest(), format, args);
+    line(thread, owned[thread] ? LEDGER_ALL : LEDGER_NOT, earliest(), format, args);
     va_end(args);
 }
 
 void history_tell(unsigned thread, const char *format, ...)
 {
     va_list args;
+    enum to_ledger to = store_mine() ? LEDGER_ALL : owned[thread] ? LEDGER_LATE : LEDGER_OUT;
 
     va_start(args, format);
-    line(thread, true, latest(), format, args);
+    line(thread, to, latest(), format, args);
     va_end(args);
+    history_judge();
+}
+
+static void tell_ledger(unsigned thread, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell_ledger(unsigned thread, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    line(thread, LEDGER_ALL, latest(), format, args);
+    va_end(args);
+}
+
+void history_doubt(unsigned thread, const char *id)
+{
+    tell_ledger(thread, "cancel? %s", id);
+    tell_ledger(thread, "cancel! %s DUE_EINDOUBT", id);
     history_judge();
 }
 
@@ -101,7 +167,7 @@ void history_note(unsigned thread, const char *format, ...)
     va_list args;
 
     va_start(args, format);
-    line(thread, false, clock_now != NULL ? clock_now() : 0, format, args);
+    line(thread, LEDGER_NOT, clock_now != NULL ? clock_now() : 0, format, args);
     va_end(args);
 }
 
@@ -113,6 +179,16 @@ void history_life(bool async, bool alone)
 void history_death(void)
 {
     ledger_death(ledger, latest());
+}
+
+void history_takeover(bool async)
+{
+    ledger_takeover(ledger, async, latest());
+}
+
+void history_cut(unsigned first_lane)
+{
+    ledger_cut(ledger, first_lane, HISTORY_LANES, latest());
 }
 
 void history_risk(void)

@@ -144,6 +144,8 @@ static void draw_next(void)
     machine.next = machine.steps + far;
     if (machine.kill_at < machine.next)
         machine.next = machine.kill_at;
+    if (machine.stop_at < machine.next)
+        machine.next = machine.stop_at;
     if (machine.o.steps_max < machine.next)
         machine.next = machine.o.steps_max;
 }
@@ -163,7 +165,8 @@ void machine_begin(const struct machine_options *o)
     machine.running = machine.plenty = false;
     machine.random = o->seed;
     machine.steps = machine.switches = 0;
-    machine.kill_at = UINT64_MAX;
+    machine.kill_at = machine.stop_at = UINT64_MAX;
+    memset(machine.stopped_ns, 0, sizeof machine.stopped_ns);
     machine.hash = UINT64_C(0xcbf29ce484222325);
     machine.now_ns = START_NS;
     machine.wall_ns = WALL_NS;
@@ -251,8 +254,15 @@ static int64_t wakes_at(const struct fiber *f)
     return at;
 }
 
+static bool stopped(const struct fiber *f)
+{
+    return machine.stopped_ns[f->process] > machine.now_ns;
+}
+
 static bool can_go(const struct fiber *f)
 {
+    if (stopped(f))
+        return false;
     switch (f->state) {
     case RUNNABLE:
         return true;
@@ -273,7 +283,9 @@ int64_t machine_next_wake(void)
     for (unsigned i = 0; i < machine.fibers; i++) {
         const struct fiber *f = &machine.fiber[i];
 
-        if (f->state == PARKED && wakes_at(f) < next)
+        if (f->state != ENDED && stopped(f) && machine.stopped_ns[f->process] < next)
+            next = machine.stopped_ns[f->process];
+        else if (f->state == PARKED && !stopped(f) && wakes_at(f) < next)
             next = wakes_at(f);
     }
     return next;
@@ -358,18 +370,24 @@ static void let_time_pass(void)
         machine.now_ns = next;
 }
 
-/* The running fibre cannot go on: another one does, or time passes. */
-static void block(void)
+/* One that goes on, be it after a while; NULL: the run has failed. */
+static struct fiber *next_fiber(void)
 {
     struct fiber *f;
 
+    while ((f = choose()) == NULL && !machine.failed)
+        let_time_pass();
+    return f;
+}
+
+/* The running fibre cannot go on: another one does, or time passes. */
+static void block(void)
+{
     if (machine.me->state == ENDED && programs_ended()) {
         go_home(ALL_ENDED);
         return;
     }
-    while ((f = choose()) == NULL)
-        let_time_pass();
-    change_to(f);
+    change_to(next_fiber());
 }
 
 /* ---- What may happen between two steps ---- */
@@ -402,6 +420,30 @@ static void wake_for_no_reason(void)
         f->woken = true;
 }
 
+/* The next stop. */
+static void draw_stop(void)
+{
+    machine.stop_at = machine.steps + 1 + machine_below(2 * (uint64_t)machine.o.stop_every);
+}
+
+void machine_stops(bool on)
+{
+    machine.stop_at = UINT64_MAX;
+    if (on && machine.o.stop_every > 0)
+        draw_stop();
+}
+
+/* A process is stopped, as a signal does it: the running one, or that of another fibre. */
+static void stop_process(void)
+{
+    const struct fiber *f = &machine.fiber[machine_below(machine.fibers)];
+    unsigned process = machine_below(2) == 0 ? machine.me->process : f->process;
+
+    machine.stopped_ns[process] =
+        machine.now_ns + 1 + (int64_t)machine_below((uint64_t)machine.o.stop_max_ns);
+    draw_stop();
+}
+
 /* The running fibre comes last; now and then somebody comes first, so that all have their turn. */
 static void change_ranks(void)
 {
@@ -421,6 +463,8 @@ void machine_point(void)
     }
     if (machine.steps >= machine.o.steps_max)
         machine_fail("it goes on for ever: %llu steps", (unsigned long long)machine.steps);
+    if (machine.steps >= machine.stop_at)
+        stop_process();
     draw_next();
     if (machine_chance(machine.o.jump_every))
         jump();
@@ -431,6 +475,8 @@ void machine_point(void)
     if (machine.o.by_rank)
         change_ranks();
     struct fiber *f = choose();
+    if (f == NULL && stopped(machine.me))
+        f = next_fiber();
     if (f != NULL)
         change_to(f);
 }
@@ -439,11 +485,14 @@ void machine_point(void)
 
 enum ending machine_run(void)
 {
-    struct fiber *f = choose();
-
-    if (f == NULL)
+    if (programs_ended())
         return ALL_ENDED;
     machine.running = true;
+    struct fiber *f = next_fiber();
+    if (f == NULL) {
+        machine.running = false;
+        return FAILED;
+    }
     draw_next();
     machine_mix(machine.steps);
     machine_mix((uint64_t)(f - machine.fiber));

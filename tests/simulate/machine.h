@@ -24,9 +24,9 @@
 #include "fiber.h"
 #include "model.h"
 
-#define FIBERS_MAX    96u
-#define PROCESSES_MAX 8u
-#define TIMERS_MAX    64u
+#define FIBERS_MAX    160u
+#define PROCESSES_MAX 16u
+#define TIMERS_MAX    128u
 #define BUFFER_MAX    8u
 #define TLS_MAX       256u
 #define START_NS      DUE_S(1000)    /* what the monotonic clock shows at first */
@@ -68,6 +68,8 @@ enum machine_plant {
     PLANT_EARLY,             /* the library's clocks are ahead of the history's, by 1 ns */
     PLANT_WRONG_MODEL,       /* the ledger is not told of some hand-overs */
     PLANT_LOST_CONFIRMATION, /* the store says that a batch has landed which has not */
+    PLANT_NO_FENCE,          /* it takes batches of a program that was replaced */
+    PLANT_EARLY_TAKEOVER,    /* it replaces a program before its lease is over */
     PLANTS
 };
 
@@ -89,6 +91,8 @@ struct machine_options {
     uint32_t interrupt_every;  /* polls that end with EINTR */
     uint32_t clock_step_every; /* of switches: somebody sets the wall clock */
     int64_t clock_step_max_ns;
+    uint32_t stop_every; /* of steps: a process is stopped */
+    int64_t stop_max_ns;
     enum machine_plant plant;
 };
 
@@ -110,15 +114,17 @@ struct machine {
     uint64_t steps;
     uint64_t next;    /* the step at which something is to happen */
     uint64_t kill_at; /* UINT64_MAX: not */
+    uint64_t stop_at; /* likewise */
     uint64_t hash;    /* of everything that has happened */
     uint64_t switches;
-    int64_t now_ns;        /* the monotonic clock */
-    int64_t wall_ns;       /* realtime minus monotonic */
-    int64_t boot_ns;       /* boottime minus monotonic */
-    unsigned held;         /* stores in buffers */
-    unsigned process;      /* of what is started by the runner */
-    void (*idle)(void);    /* nobody can go on unless time passes: called first */
-    void (*stepped)(void); /* the wall clock will be set: called first */
+    int64_t now_ns;                    /* the monotonic clock */
+    int64_t wall_ns;                   /* realtime minus monotonic */
+    int64_t boot_ns;                   /* boottime minus monotonic */
+    unsigned held;                     /* stores in buffers */
+    unsigned process;                  /* of what is started by the runner */
+    int64_t stopped_ns[PROCESSES_MAX]; /* the threads of this process do not run until then */
+    void (*idle)(void);                /* nobody can go on unless time passes: called first */
+    void (*stepped)(void);             /* the wall clock will be set: called first */
     bool failed;
     char failure[400];
 };
@@ -130,6 +136,8 @@ void machine_begin(const struct machine_options *o); /* everything as new */
 struct fiber *machine_start(const char *name, void (*run)(void *), void *arg, bool daemon);
 enum ending machine_run(void);
 void machine_kill(unsigned process); /* its fibres are no more */
+/* From now on processes are stopped now and then, and go on as if nothing had happened; or not. */
+void machine_stops(bool on);
 /* No fibre of the process is left but ended ones. */
 bool machine_process_ended(unsigned process);
 

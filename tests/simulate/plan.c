@@ -93,6 +93,10 @@ static void exclude(struct plan *p)
         KIND_DOUBT, KIND_FULL,  KIND_LOSSES,  KIND_REPEATS
     };
 
+    if (!plan_has(p, KIND_STORED))
+        leave_out(p, KIND_STANDBY);
+    if (!plan_has(p, KIND_STANDBY))
+        leave_out(p, KIND_STOPS);
     for (size_t i = 0; i < sizeof not_stored / sizeof not_stored[0]; i++)
         if (plan_has(p, KIND_STORED))
             leave_out(p, not_stored[i]);
@@ -172,6 +176,25 @@ static void draw_store(struct plan *p, uint64_t *random)
         p->latency_ns = 0;
 }
 
+/* Programs that want one queue: each has some lives, and in the last one of all everything is taken
+ * out. */
+static void draw_owners(struct plan *p, uint64_t *random)
+{
+    /* Not much shorter than anybody sleeps, since it is renewed three times meanwhile. */
+    int64_t lease_ns = DUE_MS(20) + p->store_timeout_ns / (int64_t)PICK(random, 1, 4, 20) +
+                       p->horizon_ns / (int64_t)PICK(random, 1, 2, 8) +
+                       p->machine.clock_step_max_ns / 4;
+
+    p->machine.stop_every = rate(p, KIND_STOPS, PICK(random, 500, 5000, 50000));
+    p->machine.stop_max_ns = 3 * lease_ns;
+    p->seats = 1;
+    if (!plan_has(p, KIND_STANDBY))
+        return;
+    p->seats = PLAN_SEATS;
+    p->lives = PLAN_SEATS * (1 + (unsigned)model_below(random, 3)) + 1;
+    p->owner_lease_ns = lease_ns;
+}
+
 void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
 {
     uint64_t random = seed ^ UINT64_C(0x5851f42d4c957f2d);
@@ -188,6 +211,7 @@ void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
     draw_queue(p, &random);
     draw_machine(p, &random);
     draw_store(p, &random);
+    draw_owners(p, &random);
     p->machine.seed = model_random(&random) + w->schedule;
     if (w->threads != 0 && w->threads < p->threads)
         p->threads = w->threads;

@@ -54,7 +54,9 @@
     X(LOSSES, "losses", 6, "it loses what it had confirmed")           \
     X(REPEATS, "repeats", 4, "it shows jobs again while it is read")   \
     X(MEMORY, "memory", 4, "allocations fail")                         \
-    X(SYSTEM, "system", 5, "threads and descriptors are refused")
+    X(SYSTEM, "system", 5, "threads and descriptors are refused")      \
+    X(STANDBY, "standby", 4, "two programs want the stored queue")     \
+    X(STOPS, "stops", 2, "one of them is stopped, and goes on later")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,
@@ -73,6 +75,7 @@ struct plan_wishes {
     enum machine_plant plant;
 };
 
+#define PLAN_SEATS       2u
 #define PLAN_THREADS_MAX 6u
 #define PLAN_VERBS_MAX   200u
 #define PLAN_TOPICS      3u
@@ -106,6 +109,8 @@ struct plan {
     size_t unsettled_max;
     size_t batch_changes;
     unsigned store_faults[MEMORY_FAULTS]; /* of 1,000 calls */
+    unsigned seats;                       /* programs that want the queue at once */
+    int64_t owner_lease_ns;               /* of several */
 };
 
 extern const char *const plan_names[KINDS];

@@ -12,6 +12,7 @@
 #include "client.h"
 #include "history.h"
 #include "machine.h"
+#include "store.h"
 
 #define LANES 8u
 
@@ -23,12 +24,12 @@ static unsigned lane_begin(struct program *p)
     while (lane < LANES - 1 && (p->lanes >> lane & 1) != 0)
         lane++;
     p->lanes |= 1u << lane;
-    return 56 + lane;
+    return p->own.thread + 56 + lane;
 }
 
 static void lane_end(struct program *p, unsigned lane)
 {
-    p->lanes &= ~(1u << (lane - 56));
+    p->lanes &= ~(1u << (lane % HISTORY_LANES - 56));
 }
 
 static void told(struct program *p, unsigned lane, const due_job *job)
@@ -112,7 +113,7 @@ void pool_drain(struct program *p)
             machine_fail("due_stats fails");
         still = p->handled == begun ? still + 1 : 0;
         begun = p->handled;
-        if (s.waiting + s.leased == 0 || (rounds >= 3 && still == 0 && !certain))
+        if (s.waiting + s.leased == 0 || (rounds >= 3 && still == 0 && !certain) || !store_mine())
             return;
         if (still == 300)
             machine_fail("%" PRIu64 " jobs wait and %" PRIu64
@@ -130,10 +131,10 @@ void pool_stop(struct program *p)
     if (p->pool == NULL)
         return;
     do {
-        history_note(0, "stop?");
+        history_note(p->own.thread, "stop?");
         rc = due_workers_stop(p->pool, (int64_t)machine_below((uint64_t)most_ns));
         most_ns += most_ns < DUE_S(10) ? most_ns : 0; /* a handler may wait for the store */
-        history_note(0, "stop! %s", due_error_name(rc));
+        history_note(p->own.thread, "stop! %s", due_error_name(rc));
     } while (rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN || rc == DUE_ENOMEM);
     if (rc != 0)
         machine_fail("due_workers_stop: %s", due_error_name(rc));

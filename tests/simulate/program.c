@@ -21,11 +21,11 @@ static void on_discard(void *ctx, const due_job *job)
 
 static void on_settled(void *ctx, due_id id, int rc)
 {
+    struct program *p = ctx;
     char text[DUE_ID_TEXT];
 
-    (void)ctx;
     if (rc != 0)
-        history_tell(0, "settled %s %s", due_id_format(id, text), due_error_name(rc));
+        history_tell(p->own.thread, "settled %s %s", due_id_format(id, text), due_error_name(rc));
 }
 
 /* May an opening fail so? */
@@ -78,23 +78,29 @@ static void open_queue(struct program *p)
                       .on_discard = on_discard,
                       .ctx = p };
     due_error error = { "", "" };
+    int64_t patience_ns = plan->owner_lease_ns;
     int rc;
 
     for (unsigned tries = 0;; tries++) {
         if (tries == TRIES)
             machine_plenty(true);
+        if (plan_has(plan, KIND_STANDBY)) { /* it stands by, or comes again and again */
+            o.open_timeout_ns = 1 + (int64_t)machine_below((uint64_t)patience_ns);
+            patience_ns += patience_ns < DUE_S(100000) ? patience_ns : 0;
+        }
         o.store = stored ? store_new() : NULL;
         rc = due_open(&p->q, &o, &error);
         if (rc == 0)
             break;
-        history_note(0, "open %s", due_error_name(rc));
+        history_note(p->own.thread, "open %s", due_error_name(rc));
+        tries -= rc == DUE_EBUSY;
         if (!expected(plan, rc))
             machine_fail("due_open: %s: %s", due_error_name(rc), error.text);
         if (stored)
             o.store->verbs->free(o.store); /* it was not taken */
     }
     machine_plenty(false);
-    history_note(0, "open");
+    history_note(p->own.thread, "open");
     add_topics(p);
     set_limits(p);
 }
@@ -120,13 +126,13 @@ static void close_queue(struct program *p, enum due_close_mode mode)
         int64_t timeout = (int64_t)machine_below((uint64_t)most_ns);
 
         most_ns += most_ns < DUE_S(10) ? most_ns : 0;
-        history_note(0, "close? %d", (int)mode);
+        history_note(p->own.thread, "close? %d", (int)mode);
         rc = due_close(p->q, mode, timeout);
-        history_note(0, "close! %s", due_error_name(rc));
+        history_note(p->own.thread, "close! %s", due_error_name(rc));
     } while (rc == DUE_ETIMEDOUT || rc == DUE_ENOMEM);
     if (rc != 0)
         machine_fail("due_close: %s", due_error_name(rc));
-    books_closed();
+    books_closed(p->own.thread);
 }
 
 static void free_queue(struct program *p)
@@ -198,9 +204,9 @@ static void flush(struct program *p)
     int rc;
 
     do {
-        history_ask(0, "flush?");
+        history_ask(p->own.thread, "flush?");
         rc = due_flush(p->q, p->plan->horizon_ns + DUE_US(10));
-        history_tell(0, "flush! %s", due_error_name(rc));
+        history_tell(p->own.thread, "flush! %s", due_error_name(rc));
     } while (rc != 0 || look(p).unsettled > 0);
 }
 
@@ -249,9 +255,9 @@ static void start_clients(struct program *p)
         struct client *c = &p->client[i];
 
         c->program = p; /* it goes on to know what it has known */
-        c->thread = i + 1;
+        c->thread = p->own.thread + i + 1;
         c->stopped = false;
-        snprintf(name, sizeof name, "client %u", i + 1);
+        snprintf(name, sizeof name, "client %u", c->thread);
         c->fiber = machine_start(name, client_run, c, false);
     }
 }
@@ -308,8 +314,11 @@ void program_run(void *arg)
     struct program *p = arg;
     struct fiber *turner = NULL;
 
-    p->own = (struct client){ .program = p };
+    p->own = (struct client){ .program = p, .thread = p->seat * HISTORY_LANES };
     p->threads = p->last && p->plan->lives > 1 ? 0 : p->plan->threads;
+    p->pool = NULL;
+    p->lanes = 0;
+    p->ended = false;
     if (plan_has(p->plan, KIND_MANUAL)) {
         p->manual = due_clock_manual(p->manual_ns);
         turner = machine_start("turner", turn_clock, p, false);
@@ -326,4 +335,14 @@ void program_run(void *arg)
     if (due_clock_free(p->manual) != 0)
         machine_fail("the clock is still in use");
     p->manual = NULL;
+}
+
+void program_lives(void *arg)
+{
+    struct program *p = arg;
+
+    while (p->lives > 0) {
+        p->life = --p->lives * PLAN_SEATS + p->seat;
+        program_run(p);
+    }
 }

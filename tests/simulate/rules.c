@@ -5,6 +5,7 @@
 
 #include "books.h"
 #include "machine.h"
+#include "store.h"
 
 /* Of a topic. */
 struct pause {
@@ -120,7 +121,10 @@ void rules_pause_begins(int topic)
 void rules_pause_ends(int topic, bool paused)
 {
     struct pause *p = &pauses[topic];
-    bool sure = --p->calls == 0 && paused && !p->overlap && !plan_has(plan, KIND_STORED);
+
+    if (plan_has(plan, KIND_STORED))
+        return;
+    bool sure = --p->calls == 0 && paused && !p->overlap;
 
     p->since = sure ? ++events : 0;
     p->overlap &= p->calls > 0;
@@ -170,6 +174,8 @@ void rules_handed(struct book *b, const struct rule_call *c, const due_job *job,
 
 void rules_ends(struct book *b)
 {
+    if (!store_mine())
+        return;
     if (b->rule.running)
         change(running, b, -1);
     b->rule.running = false;

@@ -43,7 +43,7 @@ struct rule_call {
 };
 
 void rules_begin(const struct plan *p);
-void rules_life(void); /* a program begins: nothing runs */
+void rules_life(void); /* a program begins, or owns the jobs from now on: nothing runs */
 uint64_t rules_event(void);
 
 void rules_puts(int more); /* so many more calls that put are under way */

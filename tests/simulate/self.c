@@ -14,6 +14,8 @@ static const char *const names[PLANTS] = {
     [PLANT_EARLY] = "a job is early by 1 ns",
     [PLANT_WRONG_MODEL] = "the model is wrong",
     [PLANT_LOST_CONFIRMATION] = "a confirmation is lost",
+    [PLANT_NO_FENCE] = "no fence",
+    [PLANT_EARLY_TAKEOVER] = "an early takeover",
 };
 
 static bool find(enum machine_plant plant)

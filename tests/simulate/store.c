@@ -4,26 +4,32 @@
 #include <string.h>
 
 #include "machine.h"
-#include "memory_store.h"
+#include "memory_disk.h"
 
 #define LOSSES_MOST 10 /* of a run: after each everything is written again */
 
 struct slow {
     due_store head;
     due_store *inner;
+    struct slow *next;
+    unsigned process;
     bool inside;
     bool interrupted;
+    bool read_jobs; /* all of them */
+    bool read_keys;
     uint64_t skipped; /* batches that were confirmed and did not land: PLANT_LOST_CONFIRMATION */
 };
 
 static const struct plan *plan;
 static struct memory_disk *disk;
-static struct slow *last;
+static struct slow *first; /* of those of programs that live */
+static struct slow *owner; /* of these; or NULL */
+static unsigned owner_process;
+static uint64_t taken;
+static void (*tell_taken)(void);
 static bool mended;
 static unsigned losses;
-static bool read_jobs; /* by the program with the last store, */
-static bool read_keys; /* likewise */
-static bool lost;      /* since then */
+static bool lost; /* since it was taken */
 
 static struct slow *slow_of(due_store *s)
 {
@@ -45,11 +51,11 @@ static void travel(struct slow *s, int64_t until_ns)
 }
 
 /* What is lost while it is still read nobody else has: so not then. */
-static void lose(void)
+static void lose(const struct slow *s)
 {
     unsigned per_mille = plan->store_faults[MEMORY_LOSE];
 
-    if (!read_jobs || !read_keys || mended || losses == LOSSES_MOST ||
+    if (s != owner || !s->read_jobs || !s->read_keys || mended || losses == LOSSES_MOST ||
         machine_below(1000) >= per_mille)
         return;
     losses++;
@@ -65,7 +71,7 @@ static struct slow *begin(due_store *store, int64_t until_ns)
         machine_fail("the store: two calls at once");
     s->inside = true;
     travel(s, until_ns);
-    lose();
+    lose(s);
     return s;
 }
 
@@ -80,8 +86,17 @@ static int slow_open(due_store *store, const struct due_store_open *how,
                      struct due_store_info *info, due_error *error)
 {
     struct slow *s = begin(store, how->until_ns);
-    int rc = s->inner->verbs->open(s->inner, how, info, error);
 
+    if (plan->machine.plant == PLANT_EARLY_TAKEOVER)
+        memory_disk_end_lease(disk);
+    int rc = s->inner->verbs->open(s->inner, how, info, error);
+    if (rc == 0) {
+        owner = s;
+        owner_process = s->process;
+        taken++;
+        tell_taken();
+        lost = false;
+    }
     return end(s, rc, how->until_ns);
 }
 
@@ -97,6 +112,8 @@ static int slow_commit(due_store *store, const due_change *changes, size_t n, ui
 {
     struct slow *s = begin(store, until_ns);
 
+    if (plan->machine.plant == PLANT_NO_FENCE)
+        memory_store_of(s->inner)->fenced = false;
     if (plan->machine.plant == PLANT_LOST_CONFIRMATION && machine_below(20) == 0) {
         s->skipped++;
         return end(s, 0, until_ns);
@@ -131,7 +148,7 @@ static int slow_load(due_store *store, int rewind, size_t max, due_store_visit *
     struct slow *s = begin(store, until_ns);
 
     int rc = s->inner->verbs->load(s->inner, rewind, max, visit, ctx, until_ns);
-    read_jobs |= rc == 0;
+    s->read_jobs |= rc == 0;
     return end(s, rc, until_ns);
 }
 
@@ -149,7 +166,7 @@ static int slow_keys(due_store *store, int rewind, size_t max, due_store_visit_k
     struct slow *s = begin(store, until_ns);
 
     int rc = s->inner->verbs->keys(s->inner, rewind, max, visit, ctx, until_ns);
-    read_keys |= rc == 0;
+    s->read_keys |= rc == 0;
     return end(s, rc, until_ns);
 }
 
@@ -182,13 +199,23 @@ static void slow_stats(due_store *store, struct due_store_stats *stats)
     slow_of(store)->inner->verbs->stats(slow_of(store)->inner, stats);
 }
 
+static void forget(struct slow *s)
+{
+    struct slow **at = &first;
+
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    if (owner == s)
+        owner = NULL;
+}
+
 static void slow_free(due_store *store)
 {
     struct slow *s = slow_of(store);
 
     s->inner->verbs->free(s->inner);
-    if (last == s)
-        last = NULL;
+    forget(s);
     memory_free(s);
 }
 
@@ -210,47 +237,72 @@ static const struct due_store_verbs verbs = {
 
 /* ---- For the run ---- */
 
-void store_begin(const struct plan *p)
+void store_begin(const struct plan *p, void (*taken_over)(void))
 {
     plan = p;
-    last = NULL;
-    mended = false;
+    first = owner = NULL;
+    owner_process = 0;
+    taken = 0;
+    tell_taken = taken_over;
+    mended = lost = false;
     losses = 0;
-    disk = memory_disk_new(&(struct memory_disk_options){ .batch_changes = p->batch_changes,
+    if (!plan_has(p, KIND_STORED))
+        return;
+    disk = memory_disk_new(&(struct memory_disk_options){ .lease_ns = p->owner_lease_ns,
+                                                          .batch_changes = p->batch_changes,
                                                           .durability = DUE_DURABLE_ALWAYS });
 }
 
 due_store *store_new(void)
 {
     struct memory_dice dice = { .seed = machine_below(UINT64_MAX) };
+    struct slow *s = memory_new(sizeof *s);
 
-    last = memory_new(sizeof *last);
-    last->head.verbs = &verbs;
-    last->inner = memory_store_new(disk);
+    s->head.verbs = &verbs;
+    s->inner = memory_store_new(disk);
+    s->process = machine.me->process;
+    s->next = first;
+    first = s;
     for (int kind = 0; kind < MEMORY_FAULTS; kind++)
         dice.per_mille[kind] = kind != MEMORY_LOSE ? plan->store_faults[kind] : 0;
-    read_jobs = read_keys = lost = false;
-    memory_store_dice(last->inner, &dice);
-    return &last->head;
+    memory_store_dice(s->inner, &dice);
+    return &s->head;
 }
 
-void store_crash(void)
+void store_crash(unsigned process, bool seen)
 {
-    if (last != NULL)
-        memory_store_crash(last->inner);
-    last = NULL;
+    struct slow *next;
+
+    for (struct slow *s = first; s != NULL; s = next) {
+        next = s->next;
+        if (s->process != process)
+            continue;
+        if (seen)
+            memory_store_crash(s->inner);
+        forget(s);
+    }
 }
 
 void store_mend(void)
 {
     mended = true;
-    if (last != NULL)
-        memory_store_dice(last->inner, &(struct memory_dice){ .seed = 0 });
+    for (struct slow *s = first; s != NULL; s = s->next)
+        memory_store_dice(s->inner, &(struct memory_dice){ .seed = 0 });
 }
 
 bool store_has_lost(void)
 {
     return lost;
+}
+
+uint64_t store_taken(void)
+{
+    return taken;
+}
+
+bool store_mine(void)
+{
+    return !plan_has(plan, KIND_STANDBY) || machine.me->process == owner_process;
 }
 
 void store_judge(void)

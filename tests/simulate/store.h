@@ -10,16 +10,20 @@
 #include "due/store.h"
 #include "plan.h"
 
-/* A disk for this run: it is empty. */
-void store_begin(const struct plan *p);
-/* A store on it, for the next program. */
+/* A disk for this run: it is empty.  @taken: called when a program comes to own the jobs. */
+void store_begin(const struct plan *p, void (*taken)(void));
+/* A store on it, for the running program. */
 due_store *store_new(void);
-/* The program with the store made last is dead. */
-void store_crash(void);
+/* The program of this process is dead.  @seen: the store knows it, and waits for no lease. */
+void store_crash(unsigned process, bool seen);
 /* From now on nothing goes wrong any more. */
 void store_mend(void);
-/* Did it lose anything since the last store was made? */
+/* Did it lose anything since it was last taken? */
 bool store_has_lost(void);
+/* How many times it was taken. */
+uint64_t store_taken(void);
+/* Is the running program the last one that took it?  With one program at a time always. */
+bool store_mine(void);
 /* Fails the run if a queue did not keep its side. */
 void store_judge(void);
 size_t store_jobs(void);
