@@ -190,6 +190,21 @@ static size_t show_pending(struct due_queue *q, const struct due__taking *t, str
     return n;
 }
 
+/* The call has @n jobs for good: behind them the ids of those that may be leaving the store, too;
+ * one that is zero ends them. */
+static void name_rest(struct due_queue *q, const struct due__taking *t,
+                      const struct due__request *r, size_t n, size_t unknown)
+{
+    struct due__request rest = { .jobs = r->jobs + n, .max = r->max - n };
+    size_t named = show_pending(q, t, &rest);
+
+    rest.jobs += named;
+    rest.max -= named;
+    show(&rest, t->ids, unknown);
+    if (unknown < rest.max)
+        rest.jobs[unknown] = (due_job){ .queue = NULL };
+}
+
 /* A round that nobody has had. */
 static void discard_round(struct due_queue *q, struct due__taking *t, size_t i)
 {
@@ -247,6 +262,8 @@ static int conclude(struct due_queue *q, struct due__taking *t, struct due__requ
 
     if (rc == 0)
         rc = answer(q, t, r, left, unknown);
+    else if (rc > 0 && r->lease_ns == 0)
+        name_rest(q, t, r, (size_t)rc, unknown);
     if (!due__taking_over(q->commits, t) && leave(q, t))
         return rc;
     return_rest(q, t);

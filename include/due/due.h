@@ -520,8 +520,8 @@ DUE_API int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job 
                              int64_t timeout_ns) DUE_NONNULL(1, 2, 4) DUE_MUST_CHECK;
 
 /**
- * Take up to @max due jobs at once, as many as are due now; waits only for the first.  The answer
- * is how many (1 to @max).  @topics NULL and @n 0: any topic.
+ * Take up to @max jobs at once, those due now; waits only for the first.  The answer is how many (1
+ * to @max); with a store the ids behind them, up to one of zero, are in doubt.  @topics NULL: any.
  *
  * Threads:  any
  * Owner:    as due_dequeue(), for each
