@@ -17,6 +17,8 @@ static uint64_t count;
 static uint16_t by_id[SLOTS]; /* number; 0: nothing */
 static uint64_t inside;       /* told to be in, and not told to have left */
 static uint64_t revoked;      /* of those */
+static uint64_t asked;        /* to be put in */
+static uint64_t left;         /* of those: told to have left, or not to have come in */
 static bool closed[PLAN_SEATS];
 
 void books_begin(const struct plan *p, int64_t (*now)(void))
@@ -28,7 +30,7 @@ void books_begin(const struct plan *p, int64_t (*now)(void))
     if (count > 0)
         memset(by_id, 0, sizeof by_id);
     memset(callers, 0, sizeof callers);
-    count = inside = revoked = 0;
+    count = inside = revoked = asked = left = 0;
     memset(closed, 0, sizeof closed);
 }
 
@@ -54,6 +56,11 @@ uint64_t books_new(void)
 struct book *books_job(uint64_t number)
 {
     return number >= 1 && number <= count ? &jobs[number - 1] : NULL;
+}
+
+static unsigned long long number_of(const struct book *b)
+{
+    return (unsigned long long)(b - jobs) + 1;
 }
 
 static bool stored(void)
@@ -113,6 +120,8 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
     struct caller *c = caller_of(thread);
 
     *c = (struct caller){ .topics = topics, .begun_ns = timeout_now(), .timeout_ns = timeout_ns };
+    c->clock_ns = clock_now();
+    c->lease_ns = DUE_FOREVER;
     c->replaced = !store_mine();
     c->fails = wait == WAIT_OTHER || wait == WAIT_ROOM;
     if (c->replaced)
@@ -130,6 +139,7 @@ void books_lease(unsigned thread, int64_t lease_ns)
     struct caller *c = caller_of(thread);
 
     c->fails = true;
+    c->lease_ns = lease_ns;
     c->rule.lease_until_ns = steps ? 0 : clock_now() + lease_ns;
 }
 
@@ -144,6 +154,31 @@ void books_name(unsigned thread, struct book *b)
     b->due_by_ns = DUE_FOREVER;
     c->job = b;
     c->serial = ++b->serial;
+}
+
+/* Do other calls take jobs?  What is there may be theirs already. */
+static bool others_take(const struct caller *c)
+{
+    for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++)
+        if (&callers[i] != c && callers[i].wait == WAIT_JOB)
+            return true;
+    return plan_has(plan, KIND_WORKERS) || stored() || plan->machine.clock_step_max_ns > 0;
+}
+
+/* A call that takes has found nothing: no job was due, and nobody else's, all the while.  What was
+ * put behind a put that was under way may not be seen yet. */
+static void check_missed(unsigned thread, const struct caller *c)
+{
+    if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0)
+        return;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct book *b = &jobs[i];
+
+        if (b->due_by_ns <= c->clock_ns && b->due_since < c->rule.begun && b->calls == 0 &&
+            b->rule.group == 0 && (c->topics == BOOKS_ANY || (c->topics >> b->topic & 1) != 0))
+            machine_fail("thread %u finds nothing, and job %llu has been due all the while", thread,
+                         (unsigned long long)i + 1);
+    }
 }
 
 static int64_t waited(const struct caller *c)
@@ -163,6 +198,10 @@ void books_return(unsigned thread, int rc)
                      (long long)c->timeout_ns);
     if (rc == DUE_ETIMEDOUT && !stored() && c->timeout_ns == 0 && c->wait != WAIT_OTHER)
         machine_fail("thread %u: timed out without waiting", thread);
+    if (rc == DUE_EAGAIN && !stored() && c->timeout_ns > 0 && c->wait != WAIT_OTHER)
+        machine_fail("thread %u: was to wait, and is told to come again", thread);
+    if ((rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN) && c->wait == WAIT_JOB)
+        check_missed(thread, c);
     if (c->wait == WAIT_ROOM)
         rules_puts(-1);
     rules_event();
@@ -179,31 +218,74 @@ void books_ended(unsigned thread)
         rules_ended(c->job);
 }
 
+void books_denied(unsigned thread)
+{
+    if (!stored())
+        caller_of(thread)->job->denied = rules_event();
+}
+
+void books_busy(unsigned thread)
+{
+    const struct caller *c = caller_of(thread);
+    const struct book *b = c->job;
+
+    if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS))
+        return; /* those have it for a moment */
+    if (c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && b->lease_end_ns > 0 &&
+        b->lease_end_ns <= c->clock_ns)
+        machine_fail("job %llu is nobody's since %lld ns, and said to be somebody's", number_of(b),
+                     (long long)(c->clock_ns - b->lease_end_ns));
+}
+
+void books_holder(struct book *b, int64_t lease_ns)
+{
+    if (!stored())
+        b->calls++;
+    if (lease_ns > 0)
+        b->lease_end_ns = DUE_FOREVER;
+}
+
+void books_holder_told(struct book *b)
+{
+    if (!stored())
+        b->calls--;
+}
+
 void books_due_by(unsigned thread, int64_t due_by_ns)
 {
     const struct caller *c = caller_of(thread);
     struct book *b = c->job;
 
     if (b != NULL && c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
-        !b->revoked)
+        !b->revoked) {
         b->due_by_ns = due_by_ns;
+        b->due_since = rules_event();
+    }
 }
 
-void books_put(struct book *b, int64_t at_ns, int64_t due_by_ns)
+void books_put_asked(void)
 {
-    if (b->told || !store_mine())
-        return; /* it was there, and has been changed */
+    asked++;
+}
+
+void books_put_refused(void)
+{
+    left++;
+}
+
+void books_put(struct book *b, int64_t due_by_ns)
+{
+    if (b->told || !store_mine()) {
+        left++; /* it was there, and has been changed */
+        return;
+    }
     b->told = true;
-    if (at_ns > 0)
-        rules_in(b, at_ns);
+    rules_in(b, due_by_ns);
     inside += !b->gone;
-    if (!b->gone && !b->keyed && b->serial == 0)
+    if (!b->gone && !b->keyed && b->serial == 0) {
         b->due_by_ns = due_by_ns;
-}
-
-static unsigned long long number_of(const struct book *b)
-{
-    return (unsigned long long)(b - jobs) + 1;
+        b->due_since = rules_event();
+    }
 }
 
 /* Somebody has been told that it has left, and no longer owns the jobs: so it has left before. */
@@ -226,6 +308,7 @@ void books_gone(struct book *b)
     if (b->gone)
         machine_fail("job %llu has left twice", number_of(b));
     rules_touched(b);
+    left++;
     b->gone = true;
     b->due_by_ns = DUE_FOREVER;
     inside -= b->told;
@@ -254,6 +337,11 @@ void books_handed(unsigned thread, struct book *b, int topic, const due_job *job
     b->serial++;
     b->owner = store_taken();
     b->due_by_ns = DUE_FOREVER;
+    int64_t end_ns = c->lease_ns == DUE_FOREVER ? DUE_FOREVER : clock_now() + c->lease_ns;
+    if (end_ns > b->lease_end_ns) /* another's may be told of later, and have been before */
+        b->lease_end_ns = end_ns;
+    if (b->denied != 0 && b->denied < c->rule.begun)
+        machine_fail("job %llu comes, and was said not to be there", number_of(b));
     if (c->topics != BOOKS_ANY && (c->topics >> topic & 1) == 0)
         machine_fail("job %llu is of topic %d, which was not asked for", number_of(b), topic);
     rules_handed(b, &c->rule, job, clock_now());
@@ -275,6 +363,16 @@ void books_handled(struct book *b, int topic)
 uint64_t books_inside(void)
 {
     return inside - revoked;
+}
+
+uint64_t books_left(void)
+{
+    return left;
+}
+
+uint64_t books_inside_most(uint64_t left_before)
+{
+    return asked - left_before;
 }
 
 /* ---- At rest ---- */

@@ -37,8 +37,11 @@ struct book {
     uint8_t calls;   /* under way that name it */
     uint32_t serial; /* of the last one that began */
     uint64_t owner;  /* who was told of it last: store_taken() */
-    int64_t
-        due_by_ns; /* it is due by then unless somebody says otherwise; DUE_FOREVER: not known */
+    /* It is due by then unless somebody says otherwise; DUE_FOREVER: not known. */
+    int64_t due_by_ns;
+    uint64_t due_since;   /* event since which that is known */
+    uint64_t denied;      /* event in which somebody was told that it is not there; 0: none */
+    int64_t lease_end_ns; /* whoever had it on a lease has it no longer than this */
     struct rule_facts rule;
 };
 
@@ -49,7 +52,9 @@ struct caller {
     bool replaced;   /* another program owned the jobs when it began, */
     bool fails;      /* and it must fail */
     int64_t begun_ns;
+    int64_t clock_ns; /* what the queue's clock showed then */
     int64_t timeout_ns;
+    int64_t lease_ns; /* for which it takes jobs; DUE_FOREVER: for good */
     struct book *job; /* that is named; or NULL */
     uint32_t serial;
     bool alone; /* no other call that names it was under way when this one began */
@@ -71,16 +76,26 @@ void books_name(unsigned thread, struct book *b);    /* and what it calls names 
 void books_return(unsigned thread, int rc);
 /* The job that was named does not run, if nobody has named it since. */
 void books_ended(unsigned thread);
+/* It is said not to be there; or to be somebody's. */
+void books_denied(unsigned thread);
+void books_busy(unsigned thread);
+/* Whoever has it asks for something that concerns its lease, for so long from now on; 0: not. */
+void books_holder(struct book *b, int64_t lease_ns);
+void books_holder_told(struct book *b);
 /* It is due by then, if nobody else has named it meanwhile. */
 void books_due_by(unsigned thread, int64_t due_by_ns);
 
-/* @at_ns: its deadline, if that is known; else 0. */
-void books_put(struct book *b, int64_t at_ns, int64_t due_by_ns);
+void books_put_asked(void);
+void books_put_refused(void);
+void books_put(struct book *b, int64_t due_by_ns);
 void books_gone(struct book *b);
 void books_revoked(struct book *b);
 void books_handed(unsigned thread, struct book *b, int topic, const due_job *job);
 void books_handled(struct book *b, int topic); /* by a handler, some time ago */
 uint64_t books_inside(void);                   /* but for those that were revoked */
+uint64_t books_left(void); /* so many have left, or were refused, and somebody was told */
+/* No more than so many can be inside, if as many as @left_before had left before. */
+uint64_t books_inside_most(uint64_t left_before);
 
 /* Nobody can go on unless time passes. */
 void books_idle(void);

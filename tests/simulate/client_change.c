@@ -45,8 +45,12 @@ void client_cancel(struct client *c)
     due_job_done(&job);
     if (rc == 0)
         books_gone(b);
-    if (rc == DUE_EBUSY)
+    if (rc == DUE_ENOENT)
+        books_denied(c->thread);
+    if (rc == DUE_EBUSY) {
+        books_busy(c->thread);
         books_revoked(b);
+    }
     history_tell(c->thread, "cancel! %s %s", id, due_error_name(rc));
     forget(c, at);
 }
@@ -106,7 +110,7 @@ void client_update(struct client *c)
     unsigned char bytes[CLIENT_PAYLOAD];
     size_t at;
     char id[DUE_ID_TEXT];
-    const struct book *b = draw_known(c, &at);
+    struct book *b = draw_known(c, &at);
 
     if (b == NULL)
         return;
@@ -114,8 +118,10 @@ void client_update(struct client *c)
     size_t len = client_payload(other, bytes);
     history_ask(c->thread, "update? %s %" PRIu64, due_id_format(b->id, id), other);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_holder(b, 0);
     int rc = due_update(c->program->q, b->id, bytes, len);
     books_return(c->thread, rc);
+    books_holder_told(b);
     history_tell(c->thread, "update! %s %s", id, due_error_name(rc));
     if (rc == DUE_ENOENT)
         forget(c, at);
@@ -144,8 +150,13 @@ static void kick(struct client *c, due_id dead)
 
     history_ask(c->thread, "kick? %s", due_id_format(dead, id));
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    struct book *b = books_find(dead);
+    if (b != NULL)
+        books_holder(b, 0);
     int rc = due_kick(c->program->q, dead);
     books_return(c->thread, rc);
+    if (b != NULL)
+        books_holder_told(b);
     history_tell(c->thread, "kick! %s %s", id, due_error_name(rc));
 }
 
@@ -217,10 +228,27 @@ void client_clear(struct client *c)
 
 /* ---- Looks ---- */
 
+static uint64_t look_at_stats(const struct client *c)
+{
+    const struct plan *p = c->program->plan;
+    struct due_stats s;
+    uint64_t left = books_left();
+
+    if (due_stats(c->program->q, &s) != 0)
+        machine_fail("due_stats fails");
+    if (s.ready > s.waiting || s.mended > 0)
+        machine_fail("stats: %" PRIu64 " ready of %" PRIu64 " waiting, %" PRIu64 " mended", s.ready,
+                     s.waiting, s.mended);
+    if (!plan_has(p, KIND_STORED) && s.waiting + s.leased + s.dead > books_inside_most(left))
+        machine_fail("stats: %" PRIu64 " waiting, %" PRIu64 " leased and %" PRIu64
+                     " dead, and no more than %" PRIu64 " can be inside",
+                     s.waiting, s.leased, s.dead, books_inside_most(left));
+    return s.waiting;
+}
+
 void client_look(struct client *c)
 {
     due_queue *q = c->program->q;
-    struct due_stats s;
     due_info infos[LISTED];
     uint64_t cursor = 0;
     int64_t next_ns = 0;
@@ -229,11 +257,7 @@ void client_look(struct client *c)
 
     switch (model_below(&c->random, 6)) {
     case 0:
-        rc = due_stats(q, &s);
-        n = s.waiting;
-        if (s.ready > s.waiting || s.mended > 0)
-            machine_fail("stats: %" PRIu64 " ready of %" PRIu64 " waiting, %" PRIu64 " mended",
-                         s.ready, s.waiting, s.mended);
+        n = look_at_stats(c);
         break;
     case 1:
         rc = due_peek(q, infos);

@@ -119,8 +119,10 @@ static void put_tell(struct client *c, unsigned thread, const struct put *it, in
         struct book *b = books_meet(it->number, id);
 
         if (rc == 0)
-            books_put(b, it->spec.at_ns, due_by_ns);
+            books_put(b, due_by_ns);
         client_remember(c, b);
+    } else {
+        books_put_refused();
     }
     history_tell(thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc),
                  client_id(id, text));
@@ -138,6 +140,7 @@ void client_put(struct client *c)
     due_id id = { { 0 } };
 
     put_make(c, &it, true);
+    books_put_asked();
     int64_t at_ns = draw_time(c, &it.spec);
     int64_t timeout = room_timeout(c);
     put_ask(c->thread, &it, at_ns);
@@ -173,6 +176,7 @@ void client_put_batch(struct client *c)
 
     for (unsigned i = 0; i < n; i++) {
         put_make(c, &it[i], !stored);
+        books_put_asked();
         int64_t at_ns = draw_time(c, &it[i].spec);
         specs[i] = it[i].spec;
         put_ask(client_lane(c, i), &it[i], at_ns);

@@ -111,8 +111,10 @@ static int ack(struct client *c, struct book *b, due_job *job)
     history_ask(c->thread, "ack? %s", due_id_format(job->id, id));
     rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_holder(b, 0);
     int rc = due_ack(job);
     books_return(c->thread, rc);
+    books_holder_told(b);
     if (rc == 0)
         books_gone(b);
     c->program->acked += rc == 0;
@@ -161,8 +163,11 @@ static void answer(struct client *c, struct book *b, due_job *job, bool acked)
     uint64_t fate = acked ? 0 : model_below(&c->random, 20);
 
     handle(c);
-    if (fate == 1)
+    if (fate == 1) {
+        books_holder(b, 2 * c->program->plan->lease_ns);
         (void)due_extend(job, 2 * c->program->plan->lease_ns); /* never shorter: the ledger */
+        books_holder_told(b);
+    }
     if (fate < 12)
         while (ack(c, b, job) == DUE_ETIMEDOUT && acked)
             ;
@@ -243,7 +248,7 @@ void client_take_readable(struct client *c)
     machine_wait_readable(fd,
                           timeout_ns == DUE_FOREVER ? DUE_FOREVER : machine.now_ns + timeout_ns);
     int rc = due_dequeue(c->program->q, &job, 0);
-    books_return(c->thread, rc);
+    books_return(c->thread, rc == DUE_EAGAIN ? 0 : rc); /* it has waited */
     if (rc != 0) {
         missed(c, c->thread, "dequeue", rc);
         return;
