@@ -454,3 +454,25 @@ TORN_TEST(redis_torn, what_goes_before_all_is_written_again_leaves_nothing)
     cr_expect_gt(cuts, 12u);
     free(log.bytes);
 }
+
+/* Between two loads the queue has put everything again: what is there now was put by it. */
+REDIS_TEST(redis_torn, is_over_once_everything_was_put_again_and_read)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+
+    cr_assert_eq(commit_one(store, put(1, 1), 1), 0);
+    inside(store)->unsure = true;
+    ASK("HSET", "due:{q}:meta", "server", "?");
+    cr_expect_eq(load_all(store, 9, &seen), 0);
+    cr_expect(inside(store)->unsure, "nothing was put again yet");
+    cr_expect_str_eq(ASK("HGET", "due:{q}:meta", "server"), "$1\r\n?\r\n");
+    cr_expect_eq(load_all(store, 9, &seen), 0);
+    cr_expect_not(inside(store)->unsure);
+    cr_expect_not_null(strstr(ASK("HGET", "due:{q}:meta", "server"), inside(store)->server));
+    cr_expect(inside(store)->armed, "the guard behind it was heard");
+    cr_expect_eq(commit_one(store, put(2, 1), 2), 0);
+    cr_expect_eq(stats_of(store).connects, 1u);
+    free(seen.data);
+    finish(store);
+}

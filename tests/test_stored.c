@@ -356,6 +356,25 @@ Test(stored, a_fenced_queue_hands_nothing_out, .timeout = 60)
     shop_close(&s);
 }
 
+/* What was counted when it came is taken back. */
+Test(stored, what_the_store_refuses_was_not_enqueued, .timeout = 60)
+{
+    struct shop s = shop_make(.with.metrics = 1);
+    due_spec spec = { .size = DUE_SPEC_INIT, .at_ns = 5 };
+    struct due_topic_stats stats;
+
+    shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, DUE_FOREVER, NULL), DUE_ENOSPC);
+    cr_expect_eq(lab_stats(&s.lab).enqueued, 0u);
+    cr_assert_eq(due_topic_stats(s.lab.q, 0, &stats), 0);
+    cr_expect_eq(stats.enqueued, 0u);
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, DUE_FOREVER, NULL), 0);
+    cr_assert_eq(due_topic_stats(s.lab.q, 0, &stats), 0);
+    cr_expect_eq(stats.enqueued, 1u);
+    cr_expect_eq(stats.delayed, 1u);
+    shop_close(&s);
+}
+
 Test(stored, what_the_store_lost_is_put_again, .timeout = 60)
 {
     for (int all = 0; all < 2; all++) {

@@ -392,3 +392,54 @@ Test(stored_taken, the_descriptor_tells_of_a_single_one_that_a_poll_has_begun, .
     shop_close(&s);
     memory_gate_free(gate);
 }
+
+/* The queue closes before anybody has come for the round that a poll has begun. */
+Test(stored_taken, a_round_that_nobody_came_for_is_shown_by_a_close, .timeout = 60)
+{
+    struct shown shown = { 0 };
+    struct shop s = shop_make(.start_ns = 5, .with.on_discard = on_discard, .with.ctx = &shown);
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .every_ns = 100);
+    due_job job;
+
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                       .times = MEMORY_ALWAYS,
+                                                       .kind = MEMORY_BLOCK_AFTER,
+                                                       .gate = gate });
+    cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+    memory_gate_open(gate);
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_expect_eq(atomic_load(&shown.n), 1);
+    cr_expect(due_id_equal(shown.id, id));
+    cr_expect_eq(memory_disk_jobs(s.disk), 1u, "the next round is another's");
+    shop_close(&s);
+    memory_gate_free(gate);
+}
+
+static int dequeue_for_long(void *arg)
+{
+    struct due_job *job = arg;
+
+    return due_dequeue(job->queue, job, DUE_S(30));
+}
+
+/* The same to who waits: the answer that is over for good comes before his time is. */
+Test(stored_taken, what_may_have_left_is_named_to_who_waits_when_another_owns_the_jobs,
+     .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(30));
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5);
+    due_job job = { .queue = s.lab.q };
+    struct crew_thread thread;
+
+    doubt(&s, MEMORY_DOUBT_LANDED);
+    crew_go(&thread, dequeue_for_long, &job);
+    while (memory_disk_jobs(s.disk) > 0)
+        crew_sleep(DUE_MS(1));
+    memory_disk_fence(s.disk);
+    int rc = crew_join(&thread);
+    cr_expect_eq(rc, DUE_EINDOUBT, "%s", due_error_name(rc));
+    cr_expect(due_id_equal(job.id, id));
+    shop_close(&s);
+}
