@@ -1,13 +1,11 @@
 """coverage.py - which lines and branches the unit and model tests reach together, by room.
 
 Measured by gcov, with both libraries compiled without optimization.  An assert has no branch: who
-takes it has found a fault.  What no test reaches stands in unreached.txt, with the reason:
-
-  unreached FILE FUNCTION
-  - the line as it is
-  why, in one or more lines
+takes it has found a fault.  What no test reaches stands in unreached.txt, by function, in groups
+with the reason.
 """
 
+import collections
 import json
 import multiprocessing
 import os
@@ -112,20 +110,21 @@ def take_file(build, found, lines, texts):
 
 
 def read_reasons():
-    """What is known not to be reached: (file, function, line)."""
-    known, why = {}, None
-    if not os.path.exists(UNREACHED):
-        return known
+    """What is known not to be reached: of (file, function) how many lines."""
+    known = collections.Counter()
     with open(UNREACHED, encoding="utf-8") as file:
         for line in file:
-            word, _, rest = line.rstrip("\n").partition(" ")
-            if word == "unreached":
-                place = tuple(rest.split())
-            elif word == "-":
-                why = known.setdefault((*place, rest), [])
-            elif word and not word.startswith("#") and why is not None:
-                why.append(line.strip())
+            words = line.split()
+            if words[:1] == ["-"]:
+                known[words[1], words[2]] += int(words[3])
     return known
+
+
+def stale(texts):
+    """Functions that are said not to be reached, and are gone."""
+    for file, function in read_reasons():
+        if not re.search(rf"\b{re.escape(function)}\(", texts.get(file, "")):
+            yield f"{UNREACHED}: {file} has no {function}()"
 
 
 def room_of(file):
@@ -133,24 +132,25 @@ def room_of(file):
 
 
 def show(lines, wanted):
-    """The table, and what is not reached, without a reason, in build/mutants/unreached.txt."""
-    known = read_reasons()
-    rooms, missed = {}, []
+    """The table.  Answers the lines without a reason: of a function all, if there are more."""
+    rooms, missed = {}, collections.defaultdict(list)
     for (file, _), line in sorted(lines.items()):
         row = rooms.setdefault(room_of(file), [0, 0, 0, 0])
         row[0] += 1
         row[1] += line.count > 0
         row[2] += len(line.branches)
         row[3] += sum(b > 0 for b in line.branches)
-        if line.count == 0 and (file, line.function, line.text) not in known:
-            missed.append(line)
+        if line.count == 0:
+            missed[file, line.function].append(line)
     print(f"{'room':<28}{'lines':>8}{'reached':>9}{'':>8}{'branches':>10}{'taken':>8}")
     total = [sum(row[i] for row in rooms.values()) for i in range(4)]
     for name in sorted(rooms, key=lambda n: (not n.startswith("src"), n)):
         if not wanted or os.path.basename(name) in wanted:
             print(row_text(name, rooms[name]))
     print(row_text("all", total))
-    return missed
+    known = read_reasons()
+    return [line for place, those in missed.items() if len(those) > known[place]
+            for line in those], total[0]
 
 
 def row_text(name, row):
