@@ -343,7 +343,7 @@ static bool gone(struct due_queue *q, uint32_t number, uint64_t w, int *rc)
         *rc = end_revoked(q, number);
         return true;
     }
-    if (!(due__load_seq(&q->state) & DUE__CLOSING)) /* E3: nobody will take it */
+    if (!due__closed(q)) /* else nobody will take it, nor write it down */
         return false;
     due__lease_answered(q);
     if (q->commits != NULL)

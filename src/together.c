@@ -109,7 +109,7 @@ static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
 
         due__discard(q, number, w);
         due__commit_given_up(q, bytes);
-    } else if (due__load_seq(&q->commits->stopping)) { /* G2: it stays there */
+    } else if (due__closed(q)) { /* it stays there */
         due__keep_stored(q, number);
     } else {
         return false;

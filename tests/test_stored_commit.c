@@ -186,6 +186,46 @@ Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_by_a_close
     cr_expect_eq(atomic_load(&told.discarded), 1, "it is nowhere");
 }
 
+static int close_in_time(void *arg)
+{
+    return due_close(arg, DUE_CLOSE_DISCARD, DUE_S(30));
+}
+
+/* It waits in the queue alone, and is somebody's when the close begins, who gives it back then. */
+Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_though_it_is_nacked_meanwhile,
+     .timeout = 60)
+{
+    struct told told = { 0 };
+    struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(100), .with.ctx = &told,
+                               .with.on_settled = on_settled, .with.on_discard = on_discard);
+    struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+    due_spec spec = { .size = DUE_SPEC_INIT, .data = "rum", .len = 3 };
+    struct crew_thread closer;
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .at_ns = 1);
+    lab_turn_to(&s.lab, 1);
+    take_for_nobody(&s, gates, MEMORY_FULL);
+    memory_store_until(s.store, MEMORY_COMMIT, 4);
+    while (lab_stats(&s.lab).ready == 0)
+        crew_sleep(DUE_US(100));
+    cr_assert_eq(lab_reserve(&s.lab, &job, DUE_S(60)), 0);
+    crew_go(&closer, close_in_time, s.lab.q);
+    int rc = 0;
+    while (rc != DUE_ECLOSED)
+        rc = due_enqueue(s.lab.q, &spec, 0, NULL);
+    rc = due_nack(&job, 0);
+    if (rc != 0)
+        due_job_done(&job);
+    memory_store_forgive(s.store);
+    cr_expect_eq(crew_join(&closer), 0);
+    size_t there = memory_disk_jobs(s.disk);
+    memory_gate_free(gates[0]);
+    memory_gate_free(gates[1]);
+    shop_close(&s); /* what is still leased leaves now */
+    cr_expect_eq(there + (size_t)atomic_load(&told.discarded), 1u, "%s", due_error_name(rc));
+}
+
 Test(stored_commit, what_was_removed_is_dropped_after_a_loss_though_somebody_holds_it,
      .timeout = 60)
 {
