@@ -118,7 +118,7 @@ static bool handed(struct stored_world *w, const due_job *job, bool for_good)
         return stored_wrong(w, "handed out early", j);
     if (stored_expired(w, j, true) && !j->shaky) /* else it may have been taken in time */
         return stored_wrong(w, "handed out though its time is over", j);
-    if (w->paused[j->topic])
+    if (w->paused[j->topic] && !j->shaky) /* else it may have been taken before that */
         return stored_wrong(w, "handed out though its topic is paused", j);
     if (j->dead && !j->mortal)
         return stored_wrong(w, "handed out though it is dead", j);
