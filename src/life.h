@@ -144,8 +144,11 @@ void due__bury_again(struct due_queue *q, uint32_t number);
 /* Under the lock: a dead job becomes the caller's own: LENT, if it goes; CHANGING, if not; MOVING,
  * if that is decided in this tenure.  *w is its word before, and after a failure its word now. */
 bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as);
+/* What a word is instead of a dead job's: DUE_EBUSY, as long as another call is changing it, or
+ * DUE_ENOENT. */
+int due__not_dead(uint64_t w, uint32_t generation);
 /* The same without it, and with a name only if it has that key still.  DUE_ENOENT: it is not dead,
- * or has not. */
+ * or has not; DUE_EBUSY: another call is changing it. */
 int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation,
                     const struct due__key_name *name, enum due__state as);
 /* Under the lock: a job of the caller's own that was dead waits, until @at_ns; by a kick without

@@ -32,6 +32,8 @@ bool stored_kick(struct stored_world *w, uint32_t n, uint64_t value)
     stored_note_refused(w);
     if (rc == DUE_ENOENT)
         return !j->in || !j->dead || restless(j) || stored_wrong(w, "not dead though it died", j);
+    if (rc == DUE_EBUSY) /* a call that failed, or does not wait, is changing it still */
+        return restless(j) || asynchronous(w) || stored_wrong(w, "changed by nobody", j);
     if (refused(rc))
         return true;
     if (rc != 0 && rc != DUE_EINDOUBT)

@@ -210,6 +210,44 @@ Test(stored_update, a_dead_job_is_mended_there_and_kicked, .timeout = 60)
     shop_close(&s);
 }
 
+struct mended {
+    struct shop *s;
+    due_id id;
+    int rc;
+};
+
+static int mend(void *arg)
+{
+    struct mended *it = arg;
+
+    it->rc = update(it->s, it->id, "{good}");
+    return 0;
+}
+
+Test(stored_update, a_dead_job_that_is_being_mended_is_not_kicked_meanwhile, .timeout = 60)
+{
+    struct shop s = shop_make();
+    struct mended it = { .s = &s, .id = lab_enqueue(&s.lab, "{bad", .delay_ns = 0), .rc = 1 };
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct crew_thread thread;
+    due_job job;
+
+    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_expect_eq(due_bury(&job, "why"), 0);
+    memory_store_fault(s.store, (struct memory_fault){
+                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    crew_go(&thread, mend, &it);
+    memory_gate_reached(gate, 1);
+    cr_expect_eq(due_kick(s.lab.q, it.id), DUE_EBUSY);
+    memory_gate_open(gate);
+    crew_join(&thread);
+    cr_expect_eq(it.rc, 0);
+    cr_expect_eq(due_kick(s.lab.q, it.id), 0);
+    cr_expect_str_eq(lab_dequeue(&s.lab), "{good}");
+    memory_gate_free(gate);
+    shop_close(&s);
+}
+
 /* ---- Repeat ---- */
 
 Test(stored_repeat, goes_on_after_a_crash, .timeout = 60)

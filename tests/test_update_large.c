@@ -109,6 +109,13 @@ static int enqueue_with_key(void *arg)
     return due_enqueue(b->q, &spec, 0, &b->got);
 }
 
+static int kick(void *arg)
+{
+    struct between *b = arg;
+
+    return due_kick(b->q, b->id);
+}
+
 static int update(void *arg)
 {
     struct between *b = arg;
@@ -191,6 +198,20 @@ Test(update_large, a_dead_one_cancelled_meanwhile_cannot_be_kicked, .timeout = 6
     cr_expect_eq(due_dequeue(b.q, &job, 0), DUE_EAGAIN);
     cr_expect_eq(stats(&b).cancelled, 1u);
     cr_expect_eq(stats(&b).dead, 0u);
+    between_close(&b);
+}
+
+Test(update_large, a_dead_one_is_not_kicked_meanwhile_and_not_said_to_be_alive, .timeout = 60)
+{
+    struct between b = { .rc = 1 };
+
+    between_open(&b, kick);
+    put_dead(&b, (due_spec){ .delay_ns = 0 });
+    cr_expect_eq(give_headers(&b), 0);
+    cr_expect_eq(b.rc, DUE_EBUSY);
+    cr_expect_eq(stats(&b).dead, 1u);
+    cr_expect_eq(due_kick(b.q, b.id), 0);
+    cr_expect_eq(due_kick(b.q, b.id), DUE_ENOENT);
     between_close(&b);
 }
 

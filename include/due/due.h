@@ -632,7 +632,7 @@ DUE_API int due_topic_retry(due_queue *q, int topic, const due_retry *retry) DUE
  * *@kicked, unless NULL, gets their number, also if a store fails when some are back.
  *
  * Threads:  any; waits for the timeline's lock
- * Errors:   DUE_ENOENT (not dead), DUE_EINVAL, DUE_ECLOSED, DUE_EFORK; with a store as said above
+ * Errors:   DUE_ENOENT (not dead), DUE_EBUSY (being changed), DUE_EINVAL, DUE_ECLOSED, DUE_EFORK
  */
 DUE_API int due_kick(due_queue *q, due_id id) DUE_NONNULL(1);
 DUE_API int due_kick_all(due_queue *q, int topic, uint64_t *kicked) DUE_NONNULL(1);
