@@ -167,8 +167,10 @@ static bool others_take(const struct caller *c)
 
 /* A call that takes has found nothing: no job was due, and nobody else's, all the while.  What was
  * put behind a put that was under way may not be seen yet. */
-static void check_missed(unsigned thread, const struct caller *c)
+static void check_missed(unsigned thread, const struct caller *c, int rc)
 {
+    if (rc == DUE_EAGAIN && plan->proxies == DUE_PROXIES_ALWAYS)
+        return; /* the dequeue proxy may have it in hand, for somebody who has gone */
     if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0)
         return;
     for (uint64_t i = 0; i < count; i++) {
@@ -177,7 +179,7 @@ static void check_missed(unsigned thread, const struct caller *c)
         if (b->due_by_ns <= c->clock_ns && b->due_since < c->rule.begun && b->calls == 0 &&
             b->rule.group == 0 && (c->topics == BOOKS_ANY || (c->topics >> b->topic & 1) != 0))
             machine_fail("thread %u finds nothing, and job %llu has been due all the while", thread,
-                         (unsigned long long)i + 1);
+                         number_of(b));
     }
 }
 
@@ -201,7 +203,7 @@ void books_return(unsigned thread, int rc)
     if (rc == DUE_EAGAIN && !stored() && c->timeout_ns > 0 && c->wait != WAIT_OTHER)
         machine_fail("thread %u: was to wait, and is told to come again", thread);
     if ((rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN) && c->wait == WAIT_JOB)
-        check_missed(thread, c);
+        check_missed(thread, c, rc);
     if (c->wait == WAIT_ROOM)
         rules_puts(-1);
     rules_event();

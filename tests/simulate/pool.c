@@ -98,8 +98,9 @@ void pool_start(struct program *p)
         machine_fail("due_workers_start: %s", due_error_name(rc));
 }
 
-/* Some job is begun as long as there is one.  How long it takes until there is none is certain only
- * where leases do not end as fast as they begin, and the store is there. */
+/* Some job is begun as long as there is one, if nobody else may own them by now.  How long it takes
+ * until there is none is certain only where leases do not end as fast as they begin, and the store
+ * is there. */
 void pool_drain(struct program *p)
 {
     bool certain = !plan_has(p->plan, KIND_JUMPS) && !plan_has(p->plan, KIND_DRIFT) &&
@@ -114,6 +115,8 @@ void pool_drain(struct program *p)
         still = p->handled == begun ? still + 1 : 0;
         begun = p->handled;
         if (s.waiting + s.leased == 0 || (rounds >= 3 && still == 0 && !certain) || !store_mine())
+            return;
+        if (still == 300 && p->plan->seats > 1) /* its lease of the store may be over */
             return;
         if (still == 300)
             machine_fail("%" PRIu64 " jobs wait and %" PRIu64
