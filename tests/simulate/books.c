@@ -6,29 +6,50 @@
 #include "history.h"
 #include "machine.h"
 #include "store.h"
+#include "world.h"
 
 #define SLOTS (2 * BOOKS_JOBS)
 
 static const struct plan *plan;
 static int64_t (*clock_now)(void);
-static struct book jobs[BOOKS_JOBS];
+static struct book all_jobs[PLAN_QUEUES][BOOKS_JOBS];
+static struct book *jobs; /* of these */
 static struct caller callers[PLAN_SEATS * BOOKS_CALLERS];
 static uint64_t count;
-static uint16_t by_id[SLOTS]; /* number; 0: nothing */
-static uint64_t inside;       /* told to be in, and not told to have left */
-static uint64_t revoked;      /* of those */
-static uint64_t asked;        /* to be put in */
-static uint64_t left;         /* of those: told to have left, or not to have come in */
+static uint16_t all_by_id[PLAN_QUEUES][SLOTS];
+static uint16_t *by_id;  /* of these: number; 0: nothing */
+static uint64_t inside;  /* told to be in, and not told to have left */
+static uint64_t revoked; /* of those */
+static uint64_t asked;   /* to be put in */
+static uint64_t left;    /* of those: told to have left, or not to have come in */
 static bool closed[PLAN_SEATS];
+
+static void keep(void)
+{
+    WORLD_KEEP(plan);
+    WORLD_KEEP(clock_now);
+    WORLD_KEEP(jobs);
+    WORLD_KEEP(callers);
+    WORLD_KEEP(count);
+    WORLD_KEEP(by_id);
+    WORLD_KEEP(inside);
+    WORLD_KEEP(revoked);
+    WORLD_KEEP(asked);
+    WORLD_KEEP(left);
+    WORLD_KEEP(closed);
+}
 
 void books_begin(const struct plan *p, int64_t (*now)(void))
 {
+    keep();
     plan = p;
     clock_now = now;
+    jobs = all_jobs[world_now()];
+    by_id = all_by_id[world_now()];
     rules_begin(p);
     memset(jobs, 0, count * sizeof jobs[0]);
     if (count > 0)
-        memset(by_id, 0, sizeof by_id);
+        memset(by_id, 0, SLOTS * sizeof by_id[0]);
     memset(callers, 0, sizeof callers);
     count = inside = revoked = asked = left = 0;
     memset(closed, 0, sizeof closed);

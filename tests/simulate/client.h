@@ -24,14 +24,23 @@ struct client {
     struct fiber *fiber;
 };
 
-/* A life of a program that has the queue. */
+/* What the queues of a process have in common. */
+struct host {
+    due_clock *manual; /* while somebody has it */
+    unsigned users;
+};
+
+/* A life of a program that has the queue.  With two queues it is two of these. */
 struct program {
     const struct plan *plan;
     unsigned seat;    /* among those that want the queue */
+    unsigned queue;   /* number among its process's */
     unsigned process; /* of the machine */
     unsigned life;
     unsigned lives; /* left */
     due_queue *q;
+    struct host *host;
+    uint64_t live; /* blocks of memory that the queue has */
     due_clock *manual;
     int64_t manual_ns; /* what it showed when it was last turned, in an earlier life */
     int topic[PLAN_TOPICS];
@@ -47,6 +56,8 @@ struct program {
 };
 
 /* ---- program.c ---- */
+
+extern const char *const program_names[PLAN_QUEUES]; /* of the queues */
 
 void program_run(void *program);
 /* As many lives as it has left. */

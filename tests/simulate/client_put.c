@@ -166,8 +166,8 @@ static int answer_of(int rc, size_t i, due_id id, bool stored)
 
 void client_put_batch(struct client *c)
 {
-    static struct put put[PLAN_SEATS][BOOKS_CALLERS][CLIENT_BATCH];
-    struct put *it = put[c->program->seat][client_number_of(c)];
+    static struct put put[PLAN_SEATS][PLAN_QUEUES][BOOKS_CALLERS][CLIENT_BATCH];
+    struct put *it = put[c->program->seat][c->program->queue][client_number_of(c)];
     due_spec specs[CLIENT_BATCH];
     due_id ids[CLIENT_BATCH] = { { { 0 } } };
     size_t n = 1 + model_below(&c->random, CLIENT_BATCH);

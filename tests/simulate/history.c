@@ -8,6 +8,7 @@
 
 #include "machine.h"
 #include "store.h"
+#include "world.h"
 
 static struct ledger *ledger;
 static const struct plan *plan;
@@ -18,6 +19,11 @@ static bool owned[PLAN_SEATS * HISTORY_LANES]; /* its program owned the jobs whe
 
 void history_begin(const struct plan *p, bool print)
 {
+    WORLD_KEEP(ledger);
+    WORLD_KEEP(plan);
+    WORLD_KEEP(clock_now);
+    WORLD_KEEP(shown);
+    WORLD_KEEP(owned);
     plan = p;
     printing = print;
     ledger = ledger_new();
@@ -85,8 +91,8 @@ static void line(unsigned thread, enum to_ledger to, int64_t time_ns, const char
         machine_mix(word);
     }
     if (printing)
-        printf("%8llu  %+.9f  %s\n", (unsigned long long)machine.steps,
-               (double)(machine.now_ns - START_NS) / 1e9, text);
+        printf("%8llu  %+.9f  %s%s\n", (unsigned long long)machine.steps,
+               (double)(machine.now_ns - START_NS) / 1e9, world_now() > 0 ? "(2) " : "", text);
     if (plan->machine.plant == PLANT_WRONG_MODEL && strstr(text, "dequeue! DUE_OK") != NULL &&
         machine.hash % 64 == 0)
         return;

@@ -172,8 +172,8 @@ void machine_begin(const struct machine_options *o)
     machine.wall_ns = WALL_NS;
     machine.boot_ns = DUE_S(5);
     machine.held = 0;
-    machine.process = 0;
-    machine.idle = machine.stepped = NULL;
+    machine.process = machine.queue = 0;
+    machine.idle = machine.stepped = machine.entered = NULL;
     machine.failed = false;
     machine.failure[0] = '\0';
     memory_begin();
@@ -210,6 +210,7 @@ struct fiber *machine_start(const char *name, void (*run)(void *), void *arg, bo
     f->state = RUNNABLE;
     f->timer = -1;
     f->process = machine.me != NULL ? machine.me->process : machine.process;
+    f->queue = machine.queue;
     f->rank = (uint32_t)(1000 + machine_below(1000000));
     if ((unsigned)(f - machine.fiber) >= machine.fibers)
         machine.fibers = (unsigned)(f - machine.fiber) + 1;
@@ -228,7 +229,6 @@ void machine_kill(unsigned process)
         f->state = ENDED;
         f->used = false;
     }
-    memory_forget_process(process);
     system_forget_process(process);
 }
 
@@ -312,6 +312,27 @@ static struct fiber *choose(void)
     return can[machine_below(n)];
 }
 
+void machine_enter(unsigned queue)
+{
+    if (machine.me != NULL)
+        machine.me->queue = queue;
+    if (machine.queue == queue)
+        return;
+    machine.queue = queue;
+    if (machine.entered != NULL)
+        machine.entered();
+}
+
+static void let_go_on(struct fiber *f)
+{
+    machine.me = f;
+    machine_enter(f->queue);
+    if (!f->begun) {
+        f->begun = true;
+        stack_prepare(&f->stack, fiber_main);
+    }
+}
+
 static void change_to(struct fiber *f)
 {
     struct fiber *me = machine.me;
@@ -321,11 +342,7 @@ static void change_to(struct fiber *f)
     if (f == me)
         return;
     machine.switches++;
-    machine.me = f;
-    if (!f->begun) {
-        f->begun = true;
-        stack_prepare(&f->stack, fiber_main);
-    }
+    let_go_on(f);
     change_stack(me, f);
 }
 
@@ -496,11 +513,7 @@ enum ending machine_run(void)
     draw_next();
     machine_mix(machine.steps);
     machine_mix((uint64_t)(f - machine.fiber));
-    machine.me = f;
-    if (!f->begun) {
-        f->begun = true;
-        stack_prepare(&f->stack, fiber_main);
-    }
+    let_go_on(f);
     change_stack(NULL, f);
     return machine.failed ? FAILED : ending;
 }

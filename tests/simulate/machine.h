@@ -51,6 +51,7 @@ struct fiber {
     bool begun;
     bool woken; /* PARKED: somebody has ended it */
     unsigned process;
+    unsigned queue;       /* of its program: the one that it uses now */
     uint32_t rank;        /* by rank: the highest that can goes on */
     const void *word;     /* PARKED: on this */
     int64_t until_ns;     /* PARKED: no longer than this */
@@ -70,6 +71,7 @@ enum machine_plant {
     PLANT_LOST_CONFIRMATION, /* the store says that a batch has landed which has not */
     PLANT_NO_FENCE,          /* it takes batches of a program that was replaced */
     PLANT_EARLY_TAKEOVER,    /* it replaces a program before its lease is over */
+    PLANT_OTHER_NAME,        /* queues of two names have the same jobs there */
     PLANTS
 };
 
@@ -123,6 +125,8 @@ struct machine {
     unsigned held;                     /* stores in buffers */
     unsigned process;                  /* of what is started by the runner */
     int64_t stopped_ns[PROCESSES_MAX]; /* the threads of this process do not run until then */
+    unsigned queue;                    /* of the fibre that runs, or of what the runner does */
+    void (*entered)(void);             /* a fibre of another queue goes on */
     void (*idle)(void);                /* nobody can go on unless time passes: called first */
     void (*stepped)(void);             /* the wall clock will be set: called first */
     bool failed;
@@ -140,6 +144,8 @@ void machine_kill(unsigned process); /* its fibres are no more */
 void machine_stops(bool on);
 /* No fibre of the process is left but ended ones. */
 bool machine_process_ended(unsigned process);
+/* The running fibre, or what the runner does, is of this queue from now on. */
+void machine_enter(unsigned queue);
 
 /* The first failure ends the run, unless the runner itself has found it. */
 void machine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -173,10 +179,8 @@ void memory_empty(void); /* the running fibre's buffer */
 void *memory_new(size_t size);
 void memory_free(void *memory);
 size_t memory_size(const void *memory); /* as it was asked for */
-void memory_forget_process(unsigned process);
-/* Of a process: blocks that its library has not given back. */
-uint64_t memory_live(unsigned process);
-extern const due_allocator machine_allocator;
+/* For a queue: *@live counts the blocks that it has not given back. */
+due_allocator machine_allocator(uint64_t *live);
 
 /* ---- machine_system.c ---- */
 

@@ -192,8 +192,8 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
 struct head {
     uint32_t state;
     uint32_t kind;
-    unsigned process;
     size_t size;
+    const void *owner; /* the queue's counter; NULL: nobody's */
     struct head *next; /* of those that are free */
     char apart[64 - 32];
 };
@@ -201,7 +201,6 @@ struct head {
 static unsigned char *arena;
 static size_t used;
 static struct head *free_list[KINDS];
-static uint64_t live[PROCESSES_MAX];
 
 void memory_begin(void)
 {
@@ -214,7 +213,6 @@ void memory_begin(void)
     }
     used = 0;
     memset(free_list, 0, sizeof free_list);
-    memset(live, 0, sizeof live);
 }
 
 static void *block_new(size_t size)
@@ -237,7 +235,6 @@ static void *block_new(size_t size)
         used += whole;
     }
     *h = (struct head){ .state = ALIVE, .kind = kind, .size = size };
-    h->process = machine.me != NULL ? machine.me->process : machine.process;
     return h + 1;
 }
 
@@ -276,36 +273,33 @@ size_t memory_size(const void *memory)
     return ((const struct head *)memory - 1)->size;
 }
 
-void memory_forget_process(unsigned process)
-{
-    live[process] = 0;
-}
-
-uint64_t memory_live(unsigned process)
-{
-    return live[process];
-}
-
 static void *hook_alloc(void *ctx, size_t size)
 {
-    (void)ctx;
+    uint64_t *live = ctx;
+
     if (machine.running && !machine.plenty && machine_chance(machine.o.no_memory_every))
         return NULL;
     void *memory = block_new(size);
     memset(memory, 0xa5, size < POISON ? size : POISON);
-    live[((struct head *)memory - 1)->process]++;
+    ((struct head *)memory - 1)->owner = live;
+    ++*live;
     return memory;
 }
 
 static void hook_free(void *ctx, void *memory, size_t size)
 {
+    uint64_t *live = ctx;
     uint64_t freed;
 
-    (void)ctx;
+    if (((struct head *)memory - 1)->owner != live)
+        machine_fail("%zu bytes of another queue are freed", size);
     block_free(memory, &freed);
-    live[((struct head *)memory - 1)->process]--;
+    --*live;
     if (freed != size)
         machine_fail("%llu bytes are freed as %zu", (unsigned long long)freed, size);
 }
 
-const due_allocator machine_allocator = { .alloc = hook_alloc, .free = hook_free };
+due_allocator machine_allocator(uint64_t *live)
+{
+    return (due_allocator){ .alloc = hook_alloc, .free = hook_free, .ctx = live };
+}

@@ -220,3 +220,25 @@ void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
     p->machine.plant = w->plant;
     p->skip = w->skip;
 }
+
+/* It has other jobs, and perhaps no store; but the same clocks, and time passes as fast. */
+void plan_draw_second(struct plan *second, const struct plan *p)
+{
+    uint64_t random = p->seed ^ UINT64_C(0x2545f4914f6cdd1d);
+
+    *second = *p;
+    second->seed = model_random(&random);
+    if (!plan_has(p, KIND_STANDBY) && model_below(&random, 2) == 0)
+        leave_out(second, KIND_STORED);
+    exclude(second);
+    draw_queue(second, &random);
+    second->horizon_ns = p->horizon_ns;
+    second->grain_ns = p->grain_ns;
+    second->lease_ns = p->lease_ns;
+    second->open_ns = p->open_ns;
+    second->threads = 1 + (unsigned)model_below(&random, p->threads);
+    if (!plan_has(second, KIND_STORED))
+        second->lives = 1;
+    if (second->clock != DUE_CLOCK_REALTIME) /* that is set does not concern it */
+        second->machine.clock_step_max_ns = 0;
+}

@@ -56,7 +56,8 @@
     X(MEMORY, "memory", 4, "allocations fail")                         \
     X(SYSTEM, "system", 5, "threads and descriptors are refused")      \
     X(STANDBY, "standby", 4, "two programs want the stored queue")     \
-    X(STOPS, "stops", 2, "one of them is stopped, and goes on later")
+    X(STOPS, "stops", 2, "one of them is stopped, and goes on later")  \
+    X(QUEUES, "queues", 4, "a program has two queues")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,
@@ -76,6 +77,7 @@ struct plan_wishes {
 };
 
 #define PLAN_SEATS       2u
+#define PLAN_QUEUES      2u
 #define PLAN_THREADS_MAX 6u
 #define PLAN_VERBS_MAX   200u
 #define PLAN_TOPICS      3u
@@ -116,6 +118,8 @@ struct plan {
 extern const char *const plan_names[KINDS];
 
 void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w);
+/* That of a program's second queue, whose first one has the plan @p. */
+void plan_draw_second(struct plan *second, const struct plan *p);
 bool plan_has(const struct plan *p, enum plan_kind kind);
 bool plan_kind_by_name(const char *name, enum plan_kind *kind);
 /* A stream of its own for each verb, so that one that is left out changes no other. */

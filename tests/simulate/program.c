@@ -10,22 +10,32 @@
 #include "pool.h"
 #include "store.h"
 
+const char *const program_names[PLAN_QUEUES] = { "simulated", "another" };
+
 #define TRIES 30 /* till an opening is not disturbed any more */
 
 /* ---- Opening ---- */
 
 static void on_discard(void *ctx, const due_job *job)
 {
-    client_discarded(ctx, job);
+    struct program *p = ctx;
+    unsigned was = machine.queue;
+
+    machine_enter(p->queue); /* it may be told by who turns the clock of both */
+    client_discarded(p, job);
+    machine_enter(was);
 }
 
 static void on_settled(void *ctx, due_id id, int rc)
 {
     struct program *p = ctx;
     char text[DUE_ID_TEXT];
+    unsigned was = machine.queue;
 
+    machine_enter(p->queue);
     if (rc != 0)
         history_tell(p->own.thread, "settled %s %s", due_id_format(id, text), due_error_name(rc));
+    machine_enter(was);
 }
 
 /* May an opening fail so? */
@@ -63,14 +73,15 @@ static void open_queue(struct program *p)
 {
     const struct plan *plan = p->plan;
     bool stored = plan_has(plan, KIND_STORED);
+    due_allocator allocator = machine_allocator(&p->live);
     due_options o = { .size = DUE_OPTIONS_INIT,
-                      .name = "simulated",
+                      .name = program_names[p->queue],
                       .capacity = plan->capacity,
                       .clock = stored ? DUE_CLOCK_MONOTONIC : plan->clock,
                       .manual = p->manual,
                       .proxies = plan->proxies,
                       .order = plan->order,
-                      .allocator = &machine_allocator,
+                      .allocator = &allocator,
                       .confirm = plan->confirm,
                       .store_timeout_ns = plan->store_timeout_ns,
                       .unsettled_max = plan->unsettled_max,
@@ -82,13 +93,13 @@ static void open_queue(struct program *p)
     int rc;
 
     for (unsigned tries = 0;; tries++) {
-        if (tries == TRIES)
+        if (tries >= TRIES) /* again, if another queue has ended that */
             machine_plenty(true);
         if (plan_has(plan, KIND_STANDBY)) { /* it stands by, or comes again and again */
             o.open_timeout_ns = 1 + (int64_t)machine_below((uint64_t)patience_ns);
             patience_ns += patience_ns < DUE_S(100000) ? patience_ns : 0;
         }
-        o.store = stored ? store_new() : NULL;
+        o.store = stored ? store_new(o.name) : NULL;
         rc = due_open(&p->q, &o, &error);
         if (rc == 0)
             break;
@@ -141,9 +152,8 @@ static void free_queue(struct program *p)
 
     if (rc != 0)
         machine_fail("due_free: %s", due_error_name(rc));
-    if (memory_live(machine.me->process) != 0)
-        machine_fail("due_free: %" PRIu64 " blocks of memory are still out",
-                     memory_live(machine.me->process));
+    if (p->live != 0)
+        machine_fail("due_free: %" PRIu64 " blocks of memory are still out", p->live);
 }
 
 /* ---- Everything out ---- */
@@ -309,6 +319,26 @@ static void use_and_close(struct program *p)
         close_queue(p, DUE_CLOSE_DISCARD);
 }
 
+/* The queues of a process have one clock. */
+static void have_clock(struct program *p)
+{
+    struct host *host = p->host;
+
+    if (host->users++ == 0)
+        host->manual = due_clock_manual(p->manual_ns);
+    p->manual = host->manual;
+}
+
+static void leave_clock(struct program *p)
+{
+    struct host *host = p->host;
+
+    p->manual_ns = due_clock_now(p->manual);
+    p->manual = NULL;
+    if (--host->users == 0 && due_clock_free(host->manual) != 0)
+        machine_fail("the clock is still in use");
+}
+
 void program_run(void *arg)
 {
     struct program *p = arg;
@@ -319,8 +349,9 @@ void program_run(void *arg)
     p->pool = NULL;
     p->lanes = 0;
     p->ended = false;
+    p->live = 0;
     if (plan_has(p->plan, KIND_MANUAL)) {
-        p->manual = due_clock_manual(p->manual_ns);
+        have_clock(p);
         turner = machine_start("turner", turn_clock, p, false);
     }
     open_queue(p);
@@ -329,12 +360,8 @@ void program_run(void *arg)
     if (turner != NULL)
         machine_join(turner);
     free_queue(p);
-    if (p->manual == NULL)
-        return;
-    p->manual_ns = due_clock_now(p->manual);
-    if (due_clock_free(p->manual) != 0)
-        machine_fail("the clock is still in use");
-    p->manual = NULL;
+    if (p->manual != NULL)
+        leave_clock(p);
 }
 
 void program_lives(void *arg)

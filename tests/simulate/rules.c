@@ -6,6 +6,7 @@
 #include "books.h"
 #include "machine.h"
 #include "store.h"
+#include "world.h"
 
 /* Of a topic. */
 struct pause {
@@ -24,6 +25,13 @@ static unsigned counted[PLAN_TOPICS][PLAN_GROUPS + 1];
 
 void rules_begin(const struct plan *p)
 {
+    WORLD_KEEP(plan);
+    WORLD_KEEP(events);
+    WORLD_KEEP(puts_under_way);
+    WORLD_KEEP(first);
+    WORLD_KEEP(pauses);
+    WORLD_KEEP(running);
+    WORLD_KEEP(counted);
     plan = p;
     events = 0;
     first = NULL;

@@ -1,5 +1,6 @@
 /* run.c - the lives of a program, one after another, on one machine; or of several programs that
- * want one queue, and last of all one more in which all is taken out.
+ * want one queue, and last of all one more in which all is taken out.  A program may have two
+ * queues: then each has its own threads, and lives and dies with the other.
  */
 #include "run.h"
 
@@ -12,16 +13,29 @@
 #include "history.h"
 #include "machine.h"
 #include "store.h"
+#include "world.h"
 
-static struct program programs[PLAN_SEATS];
+static struct plan second;                    /* queue's */
+static const struct plan *plans[PLAN_QUEUES]; /* */
+static unsigned queues;                       /* that there are */
+static struct program programs[PLAN_SEATS][PLAN_QUEUES];
+static struct host hosts[PLAN_SEATS];
 static struct program *subject; /* of what the runner tells */
+static bool print_lines;
 
 static struct program *running(void)
 {
     for (unsigned i = 0; machine.me != NULL && i < PLAN_SEATS; i++)
-        if (programs[i].process == machine.me->process)
-            return &programs[i];
+        if (programs[i][machine.queue].process == machine.me->process)
+            return &programs[i][machine.queue];
     return subject;
+}
+
+/* What follows is of this program. */
+static void look_at(struct program *program)
+{
+    machine_enter(program->queue);
+    subject = program;
 }
 
 /* What the program's clock shows, without a step. */
@@ -52,28 +66,91 @@ void due__measure_end(struct due_queue *q)
     (void)q;
 }
 
+static void entered(void)
+{
+    world_enter(machine.queue);
+}
+
+/* For each queue; the running fibre's is looked at in the end as before. */
+static void for_each_queue(void (*what)(void))
+{
+    unsigned was = machine.queue;
+
+    for (unsigned i = 0; i < queues; i++) {
+        machine_enter(i);
+        what();
+    }
+    machine_enter(was);
+}
+
+static void idle(void)
+{
+    for_each_queue(books_idle);
+}
+
+static void stepped(void)
+{
+    for_each_queue(history_stepped);
+}
+
 /* ---- One life after another ---- */
 
-static void begin_life(const struct plan *p, unsigned life)
+static bool stored(const struct program *program)
 {
-    struct program *program = &programs[0];
+    return plan_has(program->plan, KIND_STORED);
+}
 
-    subject = program;
+static struct program program_of(unsigned seat, unsigned queue, int64_t manual_ns)
+{
+    return (struct program){ .plan = plans[queue],
+                             .seat = seat,
+                             .queue = queue,
+                             .host = &hosts[seat],
+                             .manual_ns = manual_ns };
+}
+
+/* Of what a queue without a store has had before nothing is left. */
+static void begin_judging(const struct program *program)
+{
+    history_begin(program->plan, print_lines);
+    history_clock(clock_now);
+    books_begin(program->plan, clock_now);
+}
+
+static void begin_queue(struct program *program, unsigned life)
+{
+    const struct plan *p = program->plan;
+
+    look_at(program);
+    if (life > 0 && !stored(program)) {
+        history_end();
+        *program = program_of(0, program->queue, program->manual_ns);
+        begin_judging(program);
+    }
     program->life = life;
-    program->last = life + 1 == p->lives;
-    program->process = machine.process = life + 1;
-    machine.kill_at = UINT64_MAX;
-    if (plan_has(p, KIND_KILLS) && !program->last)
-        machine.kill_at = machine.steps + 1 + machine_below(p->kill_within);
+    program->last = !stored(program) || life + 1 == p->lives;
+    program->process = machine.process;
     history_life(p->confirm == DUE_CONFIRM_ASYNC,
                  program->last && p->lives > 1 && program_orderly(p));
     books_life();
     machine_start("program", program_run, program, false);
 }
 
+static void begin_life(unsigned life)
+{
+    machine.process = life + 1;
+    hosts[0].users = 0;
+    for (unsigned i = 0; i < queues; i++)
+        begin_queue(&programs[0][i], life);
+    machine.kill_at = UINT64_MAX;
+    if (plan_has(plans[0], KIND_KILLS) && life + 1 < plans[0]->lives)
+        machine.kill_at = machine.steps + 1 + machine_below(plans[0]->kill_within);
+}
+
 /* Nothing of a program is left but what others have of it. */
 static void end_program(struct program *program, bool seen)
 {
+    look_at(program);
     history_note(program->own.thread, "killed");
     if (program->manual != NULL)
         program->manual_ns = clock_of(program);
@@ -81,19 +158,27 @@ static void end_program(struct program *program, bool seen)
     store_crash(program->process, seen);
 }
 
-static void end_life(enum ending how)
+static void end_queue(struct program *program, enum ending how)
 {
-    const struct plan *p = subject->plan;
-
-    if (how == KILLED)
-        end_program(subject, true);
-    machine_kill(machine.process);
-    if (!plan_has(p, KIND_STORED))
+    look_at(program);
+    if (!stored(program)) {
+        if (how == ALL_ENDED)
+            history_balance();
         return;
-    if (store_has_lost() && !subject->last)
+    }
+    if (store_has_lost() && !program->last)
         history_risk();
     history_death();
     store_judge();
+}
+
+static void end_life(enum ending how)
+{
+    for (unsigned i = 0; i < queues && how == KILLED; i++)
+        end_program(&programs[0][i], true);
+    machine_kill(machine.process);
+    for (unsigned i = 0; i < queues && how != FAILED; i++)
+        end_queue(&programs[0][i], how);
 }
 
 /* ---- Several programs at once ---- */
@@ -112,64 +197,84 @@ static void taken_over(void)
     books_life();
 }
 
-static void start_seat(struct program *program)
+/* Its clock goes on from what anybody has seen. */
+static void start_queue(struct program *program)
 {
     char name[16];
 
+    look_at(program);
     snprintf(name, sizeof name, "program %u", program->seat + 1);
-    program->process = ++machine.process;
-    for (unsigned i = 0; i < PLAN_SEATS; i++) /* the clock goes on from what anybody has seen */
-        if (programs[i].plan != NULL && clock_of(&programs[i]) > program->manual_ns)
-            program->manual_ns = clock_of(&programs[i]);
-    machine_start(name, program_lives, program, false);
+    program->process = machine.process;
+    for (unsigned i = 0; i < PLAN_SEATS; i++)
+        for (unsigned k = 0; k < queues; k++)
+            if (clock_of(&programs[i][k]) > program->manual_ns)
+                program->manual_ns = clock_of(&programs[i][k]);
+    if (program->lives > 0)
+        machine_start(name, program_lives, program, false);
 }
 
-static void draw_kill(const struct plan *p)
+static void start_seat(unsigned seat)
+{
+    machine.process++;
+    hosts[seat].users = 0;
+    for (unsigned i = 0; i < queues; i++)
+        start_queue(&programs[seat][i]);
+}
+
+static void draw_kill(void)
 {
     machine.kill_at = UINT64_MAX;
-    if (plan_has(p, KIND_KILLS))
-        machine.kill_at = machine.steps + 1 + machine_below(p->kill_within);
+    if (plan_has(plans[0], KIND_KILLS))
+        machine.kill_at = machine.steps + 1 + machine_below(plans[0]->kill_within);
 }
 
 /* Any of those that live.  Half of them stood on another machine: their lease has to end. */
 static void kill_one(void)
 {
-    struct program *program = &programs[machine_below(PLAN_SEATS)];
+    unsigned seat = (unsigned)machine_below(PLAN_SEATS);
+    unsigned process = programs[seat][0].process;
+    bool seen = machine_below(2) == 0;
 
-    draw_kill(program->plan);
-    if (machine_process_ended(program->process))
+    draw_kill();
+    if (machine_process_ended(process))
         return;
-    subject = program;
-    end_program(program, machine_below(2) == 0);
-    machine_kill(program->process);
-    history_cut(program->own.thread);
-    if (program->lives > 0)
-        start_seat(program);
+    for (unsigned i = 0; i < queues; i++)
+        end_program(&programs[seat][i], seen);
+    machine_kill(process);
+    for (unsigned i = 0; i < queues; i++) {
+        look_at(&programs[seat][i]);
+        history_cut(subject->own.thread);
+    }
+    start_seat(seat);
 }
 
-static void run_seats(const struct plan *p)
+static void begin_seats(void)
 {
-    enum ending how;
-
-    subject = &programs[0];
-    history_life(p->confirm == DUE_CONFIRM_ASYNC, false);
-    books_life();
     machine.process = 0;
-    for (unsigned i = 0; i < p->seats; i++) {
-        programs[i].lives = (p->lives - 1) / p->seats;
-        start_seat(&programs[i]);
+    for (unsigned i = 0; i < queues; i++) {
+        look_at(&programs[0][i]);
+        history_life(plans[i]->confirm == DUE_CONFIRM_ASYNC, false);
+        books_life();
     }
-    draw_kill(p);
+    for (unsigned seat = 0; seat < PLAN_SEATS; seat++) {
+        for (unsigned i = 0; i < queues; i++)
+            programs[seat][i].lives = (plans[0]->lives - 1) / PLAN_SEATS;
+        start_seat(seat);
+    }
+}
+
+static void run_seats(void)
+{
+    begin_seats();
+    draw_kill();
     machine_stops(true);
-    while ((how = machine_run()) == KILLED && !machine.failed)
+    while (machine_run() == KILLED && !machine.failed)
         kill_one();
     machine_stops(false);
-    for (unsigned i = 0; i < p->seats; i++)
-        machine_kill(programs[i].process);
-    if (store_has_lost())
-        history_risk();
-    history_death();
-    store_judge();
+    for (unsigned i = 1; i <= machine.process; i++)
+        machine_kill(i);
+    for (unsigned i = 0; i < queues && !machine.failed; i++)
+        end_queue(&programs[0][i], ALL_ENDED);
 }
 
 /* ---- The run ---- */
@@ -177,15 +282,37 @@ static void run_seats(const struct plan *p)
 static void begin(const struct plan *p, bool print)
 {
     machine_begin(&p->machine);
+    machine.entered = entered;
+    world_enter(0);
+    print_lines = print;
+    plans[0] = p;
+    plans[1] = &second;
+    plan_draw_second(&second, p);
+    queues = plan_has(p, KIND_QUEUES) ? PLAN_QUEUES : 1;
     memset(programs, 0, sizeof programs);
-    for (unsigned i = 0; i < p->seats; i++)
-        programs[i] = (struct program){ .plan = p, .seat = i, .manual_ns = DUE_S(1) };
-    history_begin(p, print);
-    history_clock(clock_now);
-    books_begin(p, clock_now);
-    machine.idle = books_idle;
-    machine.stepped = history_stepped;
-    store_begin(p, taken_over);
+    memset(hosts, 0, sizeof hosts);
+    for (unsigned i = 0; i < PLAN_SEATS; i++)
+        for (unsigned k = 0; k < PLAN_QUEUES; k++)
+            programs[i][k] = program_of(i, k, DUE_S(1));
+    for (unsigned k = 0; k < queues; k++) {
+        look_at(&programs[0][k]);
+        begin_judging(subject);
+        store_begin(subject->plan, taken_over);
+    }
+    machine.idle = idle;
+    machine.stepped = stepped;
+}
+
+/* What has come out, of queues with a store, against what was put in. */
+static void end(void)
+{
+    for (unsigned i = 0; i < queues; i++) {
+        look_at(&programs[0][i]);
+        if (!machine.failed && stored(subject))
+            history_balance();
+        history_end();
+    }
+    machine_enter(0);
 }
 
 void run(const struct plan *p, bool print, struct run_result *result)
@@ -194,16 +321,14 @@ void run(const struct plan *p, bool print, struct run_result *result)
 
     begin(p, print);
     if (p->seats > 1) {
-        run_seats(p);
+        run_seats();
         life = p->lives - 1;
     }
     for (; life < p->lives && !machine.failed; life++) {
-        begin_life(p, life);
+        begin_life(life);
         end_life(machine_run());
     }
-    if (!machine.failed)
-        history_balance();
-    history_end();
+    end();
     result->failed = machine.failed;
     memcpy(result->failure, machine.failure, sizeof result->failure);
     result->steps = machine.steps;

@@ -16,6 +16,7 @@ static const char *const names[PLANTS] = {
     [PLANT_LOST_CONFIRMATION] = "a confirmation is lost",
     [PLANT_NO_FENCE] = "no fence",
     [PLANT_EARLY_TAKEOVER] = "an early takeover",
+    [PLANT_OTHER_NAME] = "another queue's jobs",
 };
 
 static bool find(enum machine_plant plant)

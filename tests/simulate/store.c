@@ -5,6 +5,7 @@
 
 #include "machine.h"
 #include "memory_disk.h"
+#include "world.h"
 
 #define LOSSES_MOST 10 /* of a run: after each everything is written again */
 
@@ -13,6 +14,8 @@ struct slow {
     due_store *inner;
     struct slow *next;
     unsigned process;
+    unsigned queue;
+    const char *name; /* the queue's */
     bool inside;
     bool interrupted;
     bool read_jobs; /* all of them */
@@ -22,8 +25,9 @@ struct slow {
 
 static const struct plan *plan;
 static struct memory_disk *disk;
-static struct slow *first; /* of those of programs that live */
-static struct slow *owner; /* of these; or NULL */
+static struct memory_disk *disks[PLAN_QUEUES]; /* of all */
+static struct slow *first;                     /* of those of programs that live */
+static struct slow *owner;                     /* of these; or NULL */
 static unsigned owner_process;
 static uint64_t taken;
 static void (*tell_taken)(void);
@@ -70,6 +74,8 @@ static struct slow *begin(due_store *store, int64_t until_ns)
     if (s->inside)
         machine_fail("the store: two calls at once");
     s->inside = true;
+    if (s->queue != world_now())
+        machine_fail("the store: called for another queue");
     travel(s, until_ns);
     lose(s);
     return s;
@@ -87,6 +93,8 @@ static int slow_open(due_store *store, const struct due_store_open *how,
 {
     struct slow *s = begin(store, how->until_ns);
 
+    if (strcmp(how->name, s->name) != 0)
+        machine_fail("the store of %s is opened for %s", s->name, how->name);
     if (plan->machine.plant == PLANT_EARLY_TAKEOVER)
         memory_disk_end_lease(disk);
     int rc = s->inner->verbs->open(s->inner, how, info, error);
@@ -237,10 +245,34 @@ static const struct due_store_verbs verbs = {
 
 /* ---- For the run ---- */
 
+static void keep(void)
+{
+    WORLD_KEEP(plan);
+    WORLD_KEEP(disk);
+    WORLD_KEEP(first);
+    WORLD_KEEP(owner);
+    WORLD_KEEP(owner_process);
+    WORLD_KEEP(taken);
+    WORLD_KEEP(tell_taken);
+    WORLD_KEEP(mended);
+    WORLD_KEEP(losses);
+    WORLD_KEEP(lost);
+}
+
+/* The one that has the queue's jobs. */
+static struct memory_disk *own_disk(void)
+{
+    bool other = plan->machine.plant == PLANT_OTHER_NAME && disks[0] != NULL;
+
+    return other ? disks[0] : disk;
+}
+
 void store_begin(const struct plan *p, void (*taken_over)(void))
 {
+    keep();
     plan = p;
     first = owner = NULL;
+    disk = disks[world_now()] = NULL;
     owner_process = 0;
     taken = 0;
     tell_taken = taken_over;
@@ -251,16 +283,19 @@ void store_begin(const struct plan *p, void (*taken_over)(void))
     disk = memory_disk_new(&(struct memory_disk_options){ .lease_ns = p->owner_lease_ns,
                                                           .batch_changes = p->batch_changes,
                                                           .durability = DUE_DURABLE_ALWAYS });
+    disks[world_now()] = disk;
 }
 
-due_store *store_new(void)
+due_store *store_new(const char *name)
 {
     struct memory_dice dice = { .seed = machine_below(UINT64_MAX) };
     struct slow *s = memory_new(sizeof *s);
 
     s->head.verbs = &verbs;
-    s->inner = memory_store_new(disk);
+    s->inner = memory_store_new(own_disk());
     s->process = machine.me->process;
+    s->name = name;
+    s->queue = world_now();
     s->next = first;
     first = s;
     for (int kind = 0; kind < MEMORY_FAULTS; kind++)

@@ -12,8 +12,8 @@
 
 /* A disk for this run: it is empty.  @taken: called when a program comes to own the jobs. */
 void store_begin(const struct plan *p, void (*taken)(void));
-/* A store on it, for the running program. */
-due_store *store_new(void);
+/* A store on it, for the running program and its queue of this name. */
+due_store *store_new(const char *name);
 /* The program of this process is dead.  @seen: the store knows it, and waits for no lease. */
 void store_crash(unsigned process, bool seen);
 /* From now on nothing goes wrong any more. */
