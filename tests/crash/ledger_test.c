@@ -9,6 +9,7 @@
 #define ASYNC 1 /* the first life is */
 #define RISK  2 /* the server dies with it, at a level that may lose what was confirmed */
 #define HALF  4 /* half a batch of it lands with the next start of the server */
+#define TAKEN 8 /* another worker owns the queue from 1000 on, thread 2 is of the first one */
 
 struct script {
     const char *name;
@@ -48,6 +49,32 @@ static const struct script scripts[] = {
       "",
       0,
       { .told = 1, .handed = 1 } },
+    { "acked before another took it over, and told so later",
+      PUT("1", "5") HELD "2 600 ack? id1\n",
+      "2 1200 ack! id1 DUE_OK\n",
+      TAKEN,
+      { .told = 1, .handed = 1 } },
+    { "had by both",
+      PUT("1", "5") "2 600 dequeue?\n",
+      "1 1100 reserve? 5000\n1 1150 reserve! DUE_OK 1 id1 0 0 1\n"
+      "2 1200 dequeue! DUE_OK 1 id1 0 0 1\n",
+      TAKEN,
+      { .told = 1, .handed = 2, .doubled = 1 } },
+    { "leased by the one, then by the other",
+      PUT("1", "5") HELD,
+      OUT_1("2000"),
+      TAKEN,
+      { .told = 1, .handed = 2 } },
+    { "refused by the one, and had by the other",
+      BARE("1", "5"),
+      "1 1100 enqueue! 1 DUE_EFENCED -\n" OUT_1("2000"),
+      TAKEN,
+      { .told = 0, .handed = 1, .phantom = 1 } },
+    { "taken over, and lost",
+      PUT("1", "5") HELD "2 600 ack? id1\n",
+      "2 1200 ack! id1 DUE_EFENCED\n",
+      TAKEN,
+      { .told = 1, .handed = 1, .lost = 1 } },
     { "another one in doubt",
       PUT("1", "5") PUT("2", "5") "3 600 dequeue?\n3 600 dequeue! DUE_EINDOUBT id2\n",
       "",
@@ -545,12 +572,16 @@ int main(void)
         printf("%s\n", s->name);
         ledger_life(l, (s->how & ASYNC) != 0, false);
         read_lines(l, s->first);
-        ledger_death(l, 1000);
+        if (s->how & TAKEN)
+            ledger_takeover(l, false, 1000);
+        else
+            ledger_death(l, 1000);
         if (s->how & RISK)
             ledger_risk(l);
         if (s->how & HALF)
             ledger_half(l);
-        ledger_life(l, false, true);
+        if (!(s->how & TAKEN))
+            ledger_life(l, false, true);
         read_lines(l, s->second);
         ledger_death(l, 9000);
         ledger_balance(l);
