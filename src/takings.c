@@ -190,10 +190,10 @@ static size_t show_pending(struct due_queue *q, const struct due__taking *t, str
     return n;
 }
 
-/* The call has @n jobs for good: behind them the ids of those that may be leaving the store, too;
- * one that is zero ends them. */
-static void name_rest(struct due_queue *q, const struct due__taking *t,
-                      const struct due__request *r, size_t n, size_t unknown)
+/* Behind @n jobs that the call has: the ids of those that may be leaving the store, up to one of
+ * zero.  How many. */
+static size_t name_rest(struct due_queue *q, const struct due__taking *t,
+                        const struct due__request *r, size_t n, size_t unknown)
 {
     struct due__request rest = { .jobs = r->jobs + n, .max = r->max - n };
     size_t named = show_pending(q, t, &rest);
@@ -203,6 +203,7 @@ static void name_rest(struct due_queue *q, const struct due__taking *t,
     show(&rest, t->ids, unknown);
     if (unknown < rest.max)
         rest.jobs[unknown] = (due_job){ .queue = NULL };
+    return named + unknown;
 }
 
 /* A round that nobody has had. */
@@ -240,12 +241,8 @@ static int answer(struct due_queue *q, struct due__taking *t, struct due__reques
 {
     if (left && due__polls(r))
         return DUE_EAGAIN;
-    if (left && show_pending(q, t, r) > 0)
+    if (name_rest(q, t, r, 0, unknown) > 0)
         return DUE_EINDOUBT;
-    if (unknown > 0) {
-        show(r, t->ids, unknown);
-        return DUE_EINDOUBT;
-    }
     bool told = t->asked.rc != 0 && t->asked.rc != DUE_EINDOUBT; /* that named its jobs before */
     return told ? t->asked.rc : due__commit_excuse(q);
 }

@@ -279,7 +279,7 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
     int rc = lease > 0 ? due_reserve_batch(q, n > 0 ? topics : NULL, n, jobs, max, lease, timeout)
                        : due_dequeue_batch(q, n > 0 ? topics : NULL, n, jobs, max, timeout);
     books_return(c->thread, rc < 0 ? rc : 0);
-    bool more = lease == 0 && rc > 0; /* are named */
+    bool more = lease == 0 && (rc > 0 || rc == DUE_EINDOUBT); /* are named */
     for (unsigned i = 0; i < max; i++) {
         if ((int)i < rc)
             books[i] = had(c, client_lane(c, i), verb, &jobs[i]);
