@@ -265,7 +265,7 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
     const char *verb = lease > 0 ? "reserve" : "dequeue";
     due_queue *q = c->program->q;
     int topics[PLAN_TOPICS];
-    due_job jobs[CLIENT_BATCH];
+    due_job jobs[CLIENT_BATCH] = { { .queue = NULL } };
     struct book *books[CLIENT_BATCH];
     size_t n;
     size_t max = 1 + model_below(&c->random, CLIENT_BATCH);
