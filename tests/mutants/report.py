@@ -9,6 +9,7 @@ import trial
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EQUIVALENT = os.path.join(HERE, "equivalent.txt")
+SURVIVORS = os.path.join(HERE, "survivors.txt")
 GROUPS = os.path.join(HERE, "groups.txt")
 DOUBT = 0.01  # a score is too low if chance alone makes it so no more often than this
 
@@ -25,7 +26,7 @@ def read_reasons(path=EQUIVALENT):
             word, _, rest = line.rstrip("\n").partition(" ")
             if word == "" or word.startswith("#"):
                 continue
-            if word == "equivalent":
+            if word in ("equivalent", "survivor"):
                 reason = Reason(rest, number)
                 reasons[rest] = reason
             elif word == "-":
@@ -37,17 +38,17 @@ def read_reasons(path=EQUIVALENT):
     return reasons
 
 
-def stale(reasons, mutants):
+def stale(reasons, mutants, path=EQUIVALENT):
     """Reasons whose mutant is not there, or reads differently, or which say nothing."""
     by_id = {m.id: m for m in mutants}
     for reason in reasons.values():
         mutant = by_id.get(reason.id)
         if mutant is None:
-            yield f"{EQUIVALENT}:{reason.line}: {reason.id} is no mutant"
+            yield f"{path}:{reason.line}: {reason.id} is no mutant"
         elif (mutant.old_line, mutant.new_line) != (reason.old, reason.new):
-            yield f"{EQUIVALENT}:{reason.line}: {reason.id} reads differently: {mutant.show()}"
-        elif not reason.why:
-            yield f"{EQUIVALENT}:{reason.line}: {reason.id} has no reason"
+            yield f"{path}:{reason.line}: {reason.id} reads differently: {mutant.show()}"
+        elif not reason.why and path == EQUIVALENT:
+            yield f"{path}:{reason.line}: {reason.id} has no reason"
 
 
 def read_groups(path=GROUPS):
