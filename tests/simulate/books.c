@@ -338,6 +338,14 @@ void books_gone(struct book *b)
     revoked -= b->told && b->revoked;
 }
 
+void books_discarded(struct book *b)
+{
+    uint64_t before = left;
+
+    books_gone(b);
+    left = before;
+}
+
 void books_revoked(struct book *b)
 {
     if (!store_mine())

@@ -89,6 +89,7 @@ void books_put_asked(void);
 void books_put_refused(void);
 void books_put(struct book *b, int64_t due_by_ns);
 void books_gone(struct book *b);
+void books_discarded(struct book *b); /* it is about to be, so far as figures go */
 void books_revoked(struct book *b);
 void books_handed(unsigned thread, struct book *b, int topic, const due_job *job);
 void books_handled(struct book *b, int topic); /* by a handler, some time ago */

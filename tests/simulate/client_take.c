@@ -322,6 +322,6 @@ void client_discarded(struct program *p, const due_job *job)
         history_doubt(p->own.thread, id);
         return;
     }
-    books_gone(books_meet(number, job->id));
+    books_discarded(books_meet(number, job->id));
     history_tell(0, "discarded %s %" PRIu64, id, number);
 }
