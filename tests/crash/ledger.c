@@ -326,6 +326,14 @@ static void settled(struct ledger *l, const char *rest)
     j->has_key = j->has_key == SURE ? MAYBE : j->has_key;
 }
 
+static void mortal(struct ledger *l, const char *rest)
+{
+    const struct content *c = book_content(l, strtoull(rest, NULL, 10));
+
+    if (c != NULL)
+        l->jobs[c->job].mortal = true;
+}
+
 /* Nobody need have been told of it before. */
 static void discarded(struct ledger *l, const char *rest)
 {
@@ -348,6 +356,8 @@ static void discarded(struct ledger *l, const char *rest)
     }
     j->gone = true;
     j->gone_line = j->back_line = l->lines;
+    if (j->born_line == 0)
+        j->born_line = l->lines;
 }
 
 /* ---- Lines ---- */
@@ -507,6 +517,8 @@ void ledger_line(struct ledger *l, const char *line)
         settled(l, rest);
     else if (strcmp(verb, "discarded") == 0)
         discarded(l, rest);
+    else if (strcmp(verb, "mortal") == 0)
+        mortal(l, rest);
     else if (strcmp(verb, "dead") == 0)
         told_dead(l, thread, rest);
     else if (verb[end] == '?')

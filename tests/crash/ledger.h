@@ -18,6 +18,7 @@
  *     THREAD TIME flush?                                      THREAD TIME flush! ANSWER
  *     THREAD TIME dead ID                between list? and list!, for each that is listed
  *     0 TIME settled ID ANSWER           a change nobody waited for was refused
+ *     THREAD TIME mortal N               the job that was enqueued with N may die by itself
  *     0 TIME discarded ID N              it has left some time ago, carrying N, and nobody had it
  *
  * N is the number that a job carries, and its bytes follow from it; an update gives it another.

@@ -72,6 +72,7 @@ struct job {
     bool revoked;       /* cancelled while somebody had it: it leaves when he gives it back */
     unsigned leaving;   /* removals that have no answer yet */
     bool refused_late;  /* a change nobody waited for was refused */
+    bool mortal;        /* it may die by itself at any time */
     bool plain;         /* never moved, given back, dead, replaced or at risk: its order is known */
     bool risk;          /* a kill may have taken or brought back anything of it */
     bool closed;        /* it was found missing */

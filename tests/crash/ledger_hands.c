@@ -176,6 +176,15 @@ void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *
     }
 }
 
+/* Has a job come in that may die, and nobody was told its id? */
+static bool nameless(const struct ledger *l)
+{
+    for (size_t i = l->first; i < l->n_jobs; i++)
+        if (l->jobs[i].mortal && l->jobs[i].id[0] == '\0' && l->jobs[i].put == MAYBE)
+            return true;
+    return false;
+}
+
 void told_dead(struct ledger *l, unsigned thread, const char *rest)
 {
     uint64_t line = l->calls[thread].line;
@@ -185,6 +194,8 @@ void told_dead(struct ledger *l, unsigned thread, const char *rest)
         return;
     struct job *j = book_job(l, id);
     struct job none = { .number = 0 };
+    if (j == NULL && nameless(l))
+        return;
     if (j == NULL) {
         l->v.phantom++;
         complain(l, "phantom", &none, rest);
@@ -192,7 +203,7 @@ void told_dead(struct ledger *l, unsigned thread, const char *rest)
     }
     keys_seen(l, j, line, rest);
     j->safe_line = line > j->safe_line ? line : j->safe_line;
-    bool alive = j->now.dead == NOT && j->alive_line < line;
+    bool alive = j->now.dead == NOT && j->alive_line < line && !j->mortal;
     bool ended = (j->gone && j->gone_line < line) || j->closed;
     if (!j->risk && (alive || ended)) {
         l->v.risen++;

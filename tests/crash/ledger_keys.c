@@ -59,7 +59,7 @@ static bool may_be_out(const struct ledger *l, const struct job *j, uint64_t fro
     for (size_t i = 0; i < THREADS; i++)
         taken |= l->calls[i].takes;
     return j->out || j->lent || j->leaving > 0 || j->doubt || j->revoked || j->back_line > from ||
-           (taken && j->now.bound_ns <= now_ns);
+           ((taken || j->mortal) && j->now.bound_ns <= now_ns); /* its death may be on its way */
 }
 
 /* An enqueue that takes over the keys of jobs that are out may have met this one. */

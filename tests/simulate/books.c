@@ -47,6 +47,8 @@ void books_begin(const struct plan *p, int64_t (*now)(void))
     jobs = all_jobs[world_now()];
     by_id = all_by_id[world_now()];
     rules_begin(p);
+    deaths_begin(p);
+    rounds_begin(p);
     memset(jobs, 0, count * sizeof jobs[0]);
     if (count > 0)
         memset(by_id, 0, SLOTS * sizeof by_id[0]);
@@ -59,8 +61,10 @@ void books_life(void)
 {
     memset(callers, 0, sizeof callers);
     for (uint64_t i = 0; i < count; i++) {
+        rounds_life(&jobs[i]);
         jobs[i].calls = 0;
         jobs[i].rule.running = jobs[i].rule.counted = false;
+        deaths_life(&jobs[i]);
     }
     rules_life();
     memset(closed, 0, sizeof closed);
@@ -71,6 +75,7 @@ uint64_t books_new(void)
     if (count == BOOKS_JOBS)
         machine_fail("too many jobs for the books");
     jobs[count].due_by_ns = DUE_FOREVER;
+    rounds_named(&jobs[count]);
     return ++count;
 }
 
@@ -79,9 +84,21 @@ struct book *books_job(uint64_t number)
     return number >= 1 && number <= count ? &jobs[number - 1] : NULL;
 }
 
+uint64_t books_number(const struct book *b)
+{
+    return (uint64_t)(b - jobs) + 1;
+}
+
+void books_each_unmet(void (*what)(struct book *b))
+{
+    for (uint64_t i = 0; i < count; i++)
+        if (!jobs[i].met)
+            what(&jobs[i]);
+}
+
 static unsigned long long number_of(const struct book *b)
 {
-    return (unsigned long long)(b - jobs) + 1;
+    return (unsigned long long)books_number(b);
 }
 
 static bool stored(void)
@@ -149,6 +166,7 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
         return;
     c->wait = wait;
     rules_call(&c->rule);
+    c->rule.clock_ns = c->clock_ns;
     c->rule.lease_until_ns = DUE_FOREVER;
     if (wait == WAIT_ROOM)
         rules_puts(1);
@@ -177,13 +195,19 @@ void books_name(unsigned thread, struct book *b)
     c->serial = ++b->serial;
 }
 
-/* Do other calls take jobs?  What is there may be theirs already. */
-static bool others_take(const struct caller *c)
+static bool others_call(const struct caller *c)
 {
     for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++)
         if (&callers[i] != c && callers[i].wait == WAIT_JOB)
             return true;
-    return plan_has(plan, KIND_WORKERS) || stored() || plan->machine.clock_step_max_ns > 0;
+    return false;
+}
+
+/* Do others take jobs?  What is there may be theirs already. */
+static bool others_take(const struct caller *c)
+{
+    return others_call(c) || plan_has(plan, KIND_WORKERS) || stored() ||
+           plan->machine.clock_step_max_ns > 0;
 }
 
 /* A call that takes has found nothing: no job was due, and nobody else's, all the while.  What was
@@ -274,13 +298,20 @@ void books_holder_told(struct book *b)
         b->calls--;
 }
 
+/* May it die instead of being handed out?  Of one that has failed for the last time also later, if
+ * there is no memory. */
+static bool may_die(const struct book *b)
+{
+    return deaths_last(b, 0) || (deaths_mortal(b) && plan->machine.no_memory_every != 0);
+}
+
 void books_due_by(unsigned thread, int64_t due_by_ns)
 {
     const struct caller *c = caller_of(thread);
     struct book *b = c->job;
 
     if (b != NULL && c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
-        !b->revoked) {
+        !b->revoked && !may_die(b)) {
         b->due_by_ns = due_by_ns;
         b->due_since = rules_event();
     }
@@ -303,9 +334,11 @@ void books_put(struct book *b, int64_t due_by_ns)
         return;
     }
     b->told = true;
-    rules_in(b, due_by_ns);
+    bool stays = !deaths_last(b, 0); /* till somebody takes it */
+    if (stays && !rounds_repeats(b))
+        rules_in(b, due_by_ns);
     inside += !b->gone;
-    if (!b->gone && !b->keyed && b->serial == 0) {
+    if (!b->gone && !b->keyed && b->serial == 0 && stays) {
         b->due_by_ns = due_by_ns;
         b->due_since = rules_event();
     }
@@ -355,9 +388,10 @@ void books_revoked(struct book *b)
     rules_ends(b);
 }
 
-void books_handed(unsigned thread, struct book *b, int topic, const due_job *job)
+void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, const due_job *job)
 {
     const struct caller *c = caller_of(thread);
+    bool others = others_call(c);
 
     if (b->topic != topic)
         machine_fail("job %llu is of another topic", number_of(b));
@@ -376,14 +410,52 @@ void books_handed(unsigned thread, struct book *b, int topic, const due_job *job
     if (c->topics != BOOKS_ANY && (c->topics >> topic & 1) == 0)
         machine_fail("job %llu is of topic %d, which was not asked for", number_of(b), topic);
     rules_handed(b, &c->rule, job, clock_now());
+    deaths_handed(b, &c->rule, job, others);
+    rounds_handed(b, &c->rule, job, number, clock_now(), others);
 }
 
-void books_handled(struct book *b, int topic)
+/* A round of it: when the next one is due. */
+static void again(const struct caller *c, struct book *b, int64_t deadline_ns, bool acked)
+{
+    bool quiet =
+        plan->close == CLOSE_QUIET; /* else it may be refusing already, and no round comes */
+
+    if (!rounds_done(b, &c->rule, deadline_ns, clock_now()) || b->gone || b->revoked)
+        return;
+    if (acked || quiet)
+        rules_ended(b);
+    if (may_die(b) || !quiet)
+        return;
+    b->due_by_ns = b->round.next_most_ns;
+    b->due_since = rules_event();
+}
+
+void books_done(unsigned thread, struct book *b, int64_t deadline_ns, bool acked)
+{
+    if (!rounds_repeats(b))
+        books_gone(b);
+    else if (b->revoked && acked && !b->gone)
+        books_gone(b);
+    else
+        again(caller_of(thread), b, deadline_ns, acked);
+}
+
+void books_given_back(unsigned thread, uint32_t attempts)
+{
+    const struct caller *c = caller_of(thread);
+
+    if (c->job != NULL) /* else another program owns the jobs */
+        deaths_given_back(c->job, &c->rule, attempts);
+}
+
+void books_handled(struct book *b, int topic, const due_job *job)
 {
     if (b->topic != topic)
         machine_fail("job %llu is of another topic", number_of(b));
     if (!store_mine())
         return;
+    deaths_handled(b, job);
+    rounds_handled(b, job->deadline_ns);
     rules_touched(b);
     rules_ends(b); /* it will be */
     b->serial++;

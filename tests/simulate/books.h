@@ -15,7 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "deaths.h"
 #include "plan.h"
+#include "rounds.h"
 #include "rules.h"
 
 #define BOOKS_JOBS    16384u
@@ -43,6 +45,8 @@ struct book {
     uint64_t denied;      /* event in which somebody was told that it is not there; 0: none */
     int64_t lease_end_ns; /* whoever had it on a lease has it no longer than this */
     struct rule_facts rule;
+    struct death_facts death;
+    struct round_facts round;
 };
 
 /* A call under way. */
@@ -65,9 +69,11 @@ void books_begin(const struct plan *p, int64_t (*now)(void));
 void books_life(void);    /* the running program, or one that begins, owns the jobs: nobody has
                           called yet, nor has he a job */
 uint64_t books_new(void); /* the number of a new job, or of new bytes for one */
-struct book *books_job(uint64_t number);             /* that began with it; NULL: none */
+struct book *books_job(uint64_t number); /* that began with it; NULL: none */
+uint64_t books_number(const struct book *b);
 struct book *books_find(due_id id);                  /* NULL: nobody has seen it */
 struct book *books_meet(uint64_t number, due_id id); /* the job of this id, seen with that number */
+void books_each_unmet(void (*what)(struct book *b)); /* whose id is not known */
 
 /* @thread calls: it may wait so long. */
 void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns);
@@ -91,10 +97,14 @@ void books_put(struct book *b, int64_t due_by_ns);
 void books_gone(struct book *b);
 void books_discarded(struct book *b); /* it is about to be, so far as figures go */
 void books_revoked(struct book *b);
-void books_handed(unsigned thread, struct book *b, int topic, const due_job *job);
-void books_handled(struct book *b, int topic); /* by a handler, some time ago */
-uint64_t books_inside(void);                   /* but for those that were revoked */
-uint64_t books_left(void); /* so many have left, or were refused, and somebody was told */
+/* With bytes of @number. */
+void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, const due_job *job);
+/* Taken for good, or acked, and told so: it has left, or waits for its next round. */
+void books_done(unsigned thread, struct book *b, int64_t deadline_ns, bool acked);
+void books_given_back(unsigned thread, uint32_t attempts);         /* the job that was named */
+void books_handled(struct book *b, int topic, const due_job *job); /* some time ago */
+uint64_t books_inside(void); /* but for those that were revoked */
+uint64_t books_left(void);   /* so many have left, or were refused, and somebody was told */
 /* No more than so many can be inside, if as many as @left_before had left before. */
 uint64_t books_inside_most(uint64_t left_before);
 

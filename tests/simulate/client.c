@@ -72,6 +72,8 @@ static const struct verb verbs[] = {
     { client_move, 8, KIND_MOVE },
     { client_update, 6, KIND_UPDATE },
     { client_kick_one, 4, KIND_BURY },
+    { client_kick_one, 4, KIND_ATTEMPTS },
+    { client_kick_one, 4, KIND_EXPIRY },
     { client_look, 6, KIND_LOOKS },
     { client_pause, 3, KIND_PAUSES },
     { client_clear, 1, KIND_CLEARS },

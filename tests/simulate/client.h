@@ -100,6 +100,9 @@ void client_take_batch(struct client *c);
 void client_discarded(struct program *p, const due_job *job);
 
 void client_cancel(struct client *c);
+void client_cancelled(struct book *b, int rc);     /* a cancel of it is answered */
+void client_end(struct client *c, struct book *b); /* one that comes again comes no more */
+void client_end_rounds(struct client *c);          /* likewise all of them */
 void client_cancel_key(struct client *c);
 void client_move(struct client *c);
 void client_update(struct client *c);

@@ -24,16 +24,23 @@ static void forget(struct client *c, size_t at)
     c->known[at] = c->known[--c->n_known];
 }
 
-void client_cancel(struct client *c)
+void client_cancelled(struct book *b, int rc)
 {
-    size_t at;
+    if (rc == 0)
+        books_gone(b);
+    if (rc == DUE_EBUSY)
+        books_revoked(b);
+    if (rc == 0 || rc == DUE_EBUSY)
+        rounds_ended(b);
+    else if (rc != DUE_ENOENT)
+        rounds_doubt(b);
+}
+
+static int cancel(struct client *c, struct book *b, bool back)
+{
     char id[DUE_ID_TEXT];
     due_job job = { .queue = NULL };
-    struct book *b = draw_known(c, &at);
 
-    if (b == NULL)
-        return;
-    bool back = model_below(&c->random, 3) == 0;
     history_ask(c->thread, "cancel? %s", due_id_format(b->id, id));
     rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
@@ -42,17 +49,42 @@ void client_cancel(struct client *c)
     books_return(c->thread, rc);
     if (rc == 0 && back && client_number(&job) == 0)
         machine_fail("a job is cancelled, and its bytes make no sense");
-    due_job_done(&job);
-    if (rc == 0)
-        books_gone(b);
     if (rc == DUE_ENOENT)
         books_denied(c->thread);
-    if (rc == DUE_EBUSY) {
+    if (rc == DUE_EBUSY)
         books_busy(c->thread);
-        books_revoked(b);
-    }
+    client_cancelled(b, rc);
     history_tell(c->thread, "cancel! %s %s", id, due_error_name(rc));
+    due_job_done(&job); /* a kill may come in it */
+    return rc;
+}
+
+void client_cancel(struct client *c)
+{
+    size_t at;
+    struct book *b = draw_known(c, &at);
+
+    if (b == NULL)
+        return;
+    cancel(c, b, model_below(&c->random, 3) == 0);
     forget(c, at);
+}
+
+void client_end(struct client *c, struct book *b)
+{
+    bool there = b->told && !b->gone && !b->revoked && !b->round.doubt;
+
+    if (cancel(c, b, false) == DUE_ENOENT && there)
+        machine_fail("job %" PRIu64 " comes again and again, and is not there", books_number(b));
+}
+
+void client_end_rounds(struct client *c)
+{
+    struct book *b;
+
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (rounds_repeats(b) && b->met && !b->gone)
+            client_end(c, b);
 }
 
 /* Of a job that somebody has on a lease it would not be known which one it has marked. */
@@ -92,10 +124,12 @@ void client_move(struct client *c)
                          : now + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
     history_ask(c->thread, "move? %s %" PRId64, due_id_format(b->id, id), to);
     rules_ends(b);
+    rounds_named(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
     int rc = promote ? due_promote(c->program->q, b->id) : due_reschedule(c->program->q, b->id, to);
     books_return(c->thread, rc);
+    rounds_named(b);
     if (rc == 0)
         books_ended(c->thread);
     if (rc == 0)
@@ -115,6 +149,7 @@ void client_update(struct client *c)
     if (b == NULL)
         return;
     uint64_t other = books_new();
+    books_job(other)->round.of = books_number(b);
     size_t len = client_payload(other, bytes);
     history_ask(c->thread, "update? %s %" PRIu64, due_id_format(b->id, id), other);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
@@ -149,6 +184,7 @@ static void kick(struct client *c, due_id dead)
     char id[DUE_ID_TEXT];
 
     history_ask(c->thread, "kick? %s", due_id_format(dead, id));
+    deaths_kick(books_find(dead));
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     struct book *b = books_find(dead);
     if (b != NULL)
@@ -157,6 +193,7 @@ static void kick(struct client *c, due_id dead)
     books_return(c->thread, rc);
     if (b != NULL)
         books_holder_told(b);
+    deaths_kicked(books_find(dead));
     history_tell(c->thread, "kick! %s %s", id, due_error_name(rc));
 }
 
@@ -167,10 +204,11 @@ static int list_dead(struct client *c, uint64_t *cursor, due_dead *dead)
     history_ask(c->thread, "list?");
     int n = due_list_dead(c->program->q, cursor, dead, LISTED);
     for (int i = 0; i < n; i++) {
-        if (dead[i].cause != DUE_CAUSE_BURIED ||
-            strncmp(dead[i].reason, due_id_format(dead[i].id, id), 32) != 0)
-            machine_fail("a dead job is listed with another's reason");
-        history_tell(c->thread, "dead %s", id);
+        const struct book *b = books_find(dead[i].id);
+
+        deaths_listed(b, &dead[i]);
+        (rounds_maybe(b) ? history_note : history_tell)(c->thread, "dead %s",
+                                                        due_id_format(dead[i].id, id));
     }
     history_tell(c->thread, "list! %s", due_error_name(n < 0 ? n : 0));
     return n;
@@ -239,8 +277,11 @@ static uint64_t look_at_stats(const struct client *c)
     if (s.ready > s.waiting || s.mended > 0)
         machine_fail("stats: %" PRIu64 " ready of %" PRIu64 " waiting, %" PRIu64 " mended", s.ready,
                      s.waiting, s.mended);
-    /* Who buries a job counts it among the dead before it is no other any more. */
-    if (!plan_has(p, KIND_STORED) && s.waiting + s.leased > books_inside_most(left))
+    /* Who buries a job counts it among the dead before it is no other any more; and so it may be
+     * kicked before that. */
+    bool exact = !plan_has(p, KIND_STORED) && !plan_has(p, KIND_BURY) &&
+                 !plan_has(p, KIND_ATTEMPTS) && !plan_has(p, KIND_EXPIRY);
+    if (exact && s.waiting + s.leased > books_inside_most(left))
         machine_fail("stats: %" PRIu64 " waiting and %" PRIu64 " leased, and no more than %" PRIu64
                      " can be inside",
                      s.waiting, s.leased, books_inside_most(left));

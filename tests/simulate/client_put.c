@@ -65,6 +65,42 @@ static int64_t draw_time(struct client *c, due_spec *spec)
     return now + spec->delay_ns - 2 * p->machine.clock_step_max_ns;
 }
 
+/* When it dies by itself. */
+static void draw_limits(struct client *c, struct put *it)
+{
+    const struct plan *p = c->program->plan;
+    struct death_facts *d = &books_job(it->number)->death;
+    int64_t span = 1 + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
+
+    d->vague = it->key != 0 && (plan_has(p, KIND_ATTEMPTS) || plan_has(p, KIND_EXPIRY));
+    if (plan_has(p, KIND_ATTEMPTS) && model_below(&c->random, 2) == 0) {
+        d->retry = (uint8_t)model_below(&c->random, PLAN_RETRIES);
+        it->spec.retry = &p->retry[d->retry];
+    }
+    if (!plan_has(p, KIND_EXPIRY) || model_below(&c->random, 2) == 0)
+        return;
+    if (model_below(&c->random, 2) == 0)
+        d->ttl_ns = it->spec.ttl_ns = span;
+    else
+        d->expires_ns = it->spec.expires_ns = due_now(c->program->q) + span;
+}
+
+/* One in four comes again. */
+static void draw_rounds(struct client *c, struct put *it)
+{
+    const struct plan *p = c->program->plan;
+    struct round_facts *r = &books_job(it->number)->round;
+
+    if (!plan_has(p, KIND_ROUNDS) || it->key != 0 || model_below(&c->random, 4) != 0)
+        return;
+    r->every_ns = 1 + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns / 2 + 100);
+    if (plan_has(p, KIND_WORKERS)) /* a pool never rests */
+        r->every_ns += DUE_MS(1);
+    r->kind = (enum due_repeat)model_below(&c->random, 3);
+    it->spec.every_ns = r->every_ns;
+    it->spec.repeat = r->kind;
+}
+
 /* One in three has a key, and its topic and priority follow from that: one that is replaced keeps
  * them. */
 static void put_make(struct client *c, struct put *it, bool may_have_key)
@@ -100,13 +136,22 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     }
     books_job(it->number)->topic = it->topic;
     books_job(it->number)->keyed = it->key != 0;
+    draw_limits(c, it);
+    draw_rounds(c, it);
 }
 
 static void put_ask(unsigned thread, const struct put *it, int64_t at_ns)
 {
+    if (it->spec.every_ns != 0) {
+        history_note(thread, "enqueue? %" PRIu64 " %" PRId64 " %d every %" PRId64 " %d", it->number,
+                     at_ns, it->topic, it->spec.every_ns, (int)it->spec.repeat);
+        return;
+    }
     history_ask(thread, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s", it->number, at_ns,
                 it->spec.priority, it->topic, it->key,
                 it->key != 0 && it->spec.on_key == DUE_KEY_REPLACE ? "replace" : "refuse");
+    if (deaths_mortal(books_job(it->number)))
+        history_ask(thread, "mortal %" PRIu64, it->number);
 }
 
 static void put_tell(struct client *c, unsigned thread, const struct put *it, int rc, due_id id)
@@ -124,8 +169,8 @@ static void put_tell(struct client *c, unsigned thread, const struct put *it, in
     } else {
         books_put_refused();
     }
-    history_tell(thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc),
-                 client_id(id, text));
+    (it->spec.every_ns != 0 ? history_note : history_tell)(
+        thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc), client_id(id, text));
     c->stopped |= rc == DUE_ECLOSED && c->program->plan->close != CLOSE_DRAIN;
 }
 

@@ -18,23 +18,52 @@ static struct book *had(struct client *c, unsigned thread, const char *verb, con
     if (number == 0)
         machine_fail("a job is handed out whose bytes make no sense");
     struct book *b = books_meet(number, job->id);
-    books_handed(c->thread, b, topic, job);
+    books_handed(c->thread, b, number, topic, job);
     if (job->lateness_ns < 0)
         machine_fail("job %" PRIu64 ": negative lateness", number);
-    history_tell(thread, "%s! DUE_OK %" PRIu64 " %s %d %d %d", verb, number,
-                 due_id_format(job->id, text), job->priority, topic, 1);
+    due_id_format(job->id, text);
+    if (rounds_repeats(b)) {
+        history_note(thread, "round! %" PRIu64 " %s %" PRId64 " %d", number, text, job->deadline_ns,
+                     topic);
+        history_tell(thread, "%s! DUE_EAGAIN", verb);
+        if (job->token == 0)
+            books_done(c->thread, b, job->deadline_ns, false);
+    } else {
+        history_tell(thread, "%s! DUE_OK %" PRIu64 " %s %d %d %d", verb, number, text,
+                     job->priority, topic, 1);
+    }
     return b;
 }
 
-/* A job that may be leaving the store is named by who tried to take it, or took others. */
-static bool named(struct client *c, unsigned thread, const due_job *job)
+static void in_doubt(unsigned thread, const due_job *job)
 {
     char text[DUE_ID_TEXT];
+    struct book *b = books_find(job->id);
+    bool round = b != NULL && rounds_repeats(b);
 
+    if (round)
+        rounds_doubt(b);
+    history_tell(thread, round ? "dequeue! DUE_EAGAIN" : "dequeue! DUE_EINDOUBT %s",
+                 due_id_format(job->id, text));
+}
+
+/* A job that may be leaving the store is named by who tried to take it, or took others. */
+static bool named(const struct client *c, unsigned thread, const due_job *job)
+{
     if (!plan_has(c->program->plan, KIND_STORED) || due_id_equal(job->id, (due_id){ { 0 } }))
         return false;
-    history_tell(thread, "dequeue! DUE_EINDOUBT %s", due_id_format(job->id, text));
+    in_doubt(thread, job);
     return true;
+}
+
+/* It is taken for good. */
+static void taken(struct client *c, struct book *b, due_job *job)
+{
+    if (!rounds_repeats(b))
+        books_gone(b);
+    due_job_done(job);
+    if (c == &c->program->own && rounds_repeats(b)) /* who takes everything out */
+        client_end(c, b);
 }
 
 static void missed(struct client *c, unsigned thread, const char *verb, int rc)
@@ -77,7 +106,6 @@ static int dequeue(struct client *c, due_job *job, const int *topics, size_t n, 
 
 bool client_take(struct client *c, int64_t timeout_ns)
 {
-    char text[DUE_ID_TEXT];
     int topics[PLAN_TOPICS];
     due_job job;
     size_t n;
@@ -88,7 +116,7 @@ bool client_take(struct client *c, int64_t timeout_ns)
     int rc = dequeue(c, &job, topics, n, timeout_ns);
     books_return(c->thread, rc);
     if (rc == DUE_EINDOUBT) {
-        history_tell(c->thread, "dequeue! DUE_EINDOUBT %s", due_id_format(job.id, text));
+        in_doubt(c->thread, &job);
         return false;
     }
     if (rc != 0) {
@@ -97,8 +125,7 @@ bool client_take(struct client *c, int64_t timeout_ns)
     }
     struct book *b = had(c, c->thread, "dequeue", &job);
     handle(c);
-    books_gone(b);
-    due_job_done(&job);
+    taken(c, b, &job);
     return true;
 }
 
@@ -108,32 +135,60 @@ static int ack(struct client *c, struct book *b, due_job *job)
 {
     char id[DUE_ID_TEXT];
 
+    int64_t deadline_ns = job->deadline_ns;
+
     history_ask(c->thread, "ack? %s", due_id_format(job->id, id));
     rules_ends(b);
+    rounds_asked(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_holder(b, 0);
     int rc = due_ack(job);
     books_return(c->thread, rc);
     books_holder_told(b);
     if (rc == 0)
-        books_gone(b);
+        books_done(c->thread, b, deadline_ns, true);
+    else if (rc == DUE_EINDOUBT)
+        rounds_doubt(b);
     c->program->acked += rc == 0;
     history_tell(c->thread, "ack! %s %s", id, due_error_name(rc));
     return rc;
 }
 
+/* By its policy, or for a time of its own: the least and the most that it then waits. */
+static int64_t draw_delay(struct client *c, const struct book *b, const due_job *job,
+                          int64_t *least_ns, int64_t *most_ns)
+{
+    const struct plan *p = c->program->plan;
+    int64_t delay = (int64_t)model_below(&c->random, (uint64_t)p->lease_ns);
+
+    *least_ns = *most_ns = delay;
+    if (!plan_has(p, KIND_ATTEMPTS) || model_below(&c->random, 2) == 0)
+        return delay;
+    deaths_delay(b, job->failures + 1, least_ns, most_ns);
+    return DUE_BY_POLICY;
+}
+
 static void nack(struct client *c, struct book *b, due_job *job)
 {
-    int64_t delay = (int64_t)model_below(&c->random, (uint64_t)c->program->plan->lease_ns);
+    int64_t least;
+    int64_t most;
+    int64_t delay = draw_delay(c, b, job, &least, &most);
+    uint32_t attempts = job->attempts;
+    bool last = deaths_last(b, attempts);
     char id[DUE_ID_TEXT];
 
-    history_ask(c->thread, "nack? %s %" PRId64, due_id_format(job->id, id), delay);
+    history_ask(c->thread, "nack? %s %" PRId64, due_id_format(job->id, id), least);
+    if (last)
+        rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
     int rc = due_nack(job, delay);
     books_return(c->thread, rc);
-    if (rc == 0)
-        books_due_by(c->thread, due_now(c->program->q) + delay);
+    if (rc == 0) {
+        books_given_back(c->thread, attempts);
+        if (!last)
+            books_due_by(c->thread, due_now(c->program->q) + most);
+    }
     history_tell(c->thread, "nack! %s %s", id, due_error_name(rc));
 }
 
@@ -142,6 +197,7 @@ static void bury(struct client *c, struct book *b, due_job *job)
     char id[DUE_ID_TEXT];
 
     history_ask(c->thread, "bury? %s", due_id_format(job->id, id));
+    b->death.buried = true;
     rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
@@ -202,7 +258,10 @@ bool client_reserve(struct client *c, int64_t timeout_ns, bool acked)
         missed(c, c->thread, "reserve", rc);
         return false;
     }
-    answer(c, had(c, c->thread, "reserve", &job), &job, acked);
+    struct book *b = had(c, c->thread, "reserve", &job);
+    if (c == &c->program->own && rounds_repeats(b))
+        client_end(c, b);
+    answer(c, b, &job, acked);
     return true;
 }
 
@@ -253,9 +312,7 @@ void client_take_readable(struct client *c)
         missed(c, c->thread, "dequeue", rc);
         return;
     }
-    struct book *b = had(c, c->thread, "dequeue", &job);
-    books_gone(b);
-    due_job_done(&job);
+    taken(c, had(c, c->thread, "dequeue", &job), &job);
 }
 
 /* ---- Several ---- */
@@ -292,8 +349,7 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
             continue;
         }
         handle(c);
-        books_gone(books[i]);
-        due_job_done(&jobs[i]);
+        taken(c, books[i], &jobs[i]);
     }
 }
 
@@ -319,9 +375,11 @@ void client_discarded(struct program *p, const due_job *job)
         machine_fail("a job is discarded whose bytes make no sense");
     due_id_format(job->id, id);
     if (plan_has(p->plan, KIND_STORED)) {
+        rounds_doubt(books_meet(number, job->id));
         history_doubt(p->own.thread, id);
         return;
     }
-    books_discarded(books_meet(number, job->id));
-    history_tell(0, "discarded %s %" PRIu64, id, number);
+    struct book *b = books_meet(number, job->id);
+    books_discarded(b);
+    (rounds_repeats(b) ? history_note : history_tell)(0, "discarded %s %" PRIu64, id, number);
 }

@@ -105,6 +105,11 @@ static void exclude(struct plan *p)
             leave_out(p, only_stored[i]);
     if (plan_has(p, KIND_STORED))
         leave_out(p, KIND_DISCARD);
+    if (plan_has(p, KIND_STANDBY)) { /* what was told to whom of these is not kept apart */
+        leave_out(p, KIND_ATTEMPTS);
+        leave_out(p, KIND_EXPIRY);
+        leave_out(p, KIND_ROUNDS);
+    }
     if (plan_has(p, KIND_STORED) || plan_has(p, KIND_MANUAL))
         leave_out(p, KIND_READABLE); /* a poll may leave what it has begun; and time is another */
     if (plan_has(p, KIND_FULL))   /* what it refuses although that was confirmed is had again, or */
@@ -146,6 +151,36 @@ static void draw_queue(struct plan *p, uint64_t *random)
     p->close = plan_has(p, KIND_DISCARD) ? CLOSE_DISCARD
                : plan_has(p, KIND_DRAIN) ? CLOSE_DRAIN
                                          : CLOSE_QUIET;
+}
+
+static void draw_retry(const struct plan *p, uint64_t *random, due_retry *r)
+{
+    r->kind = (enum due_retry_kind)(DUE_RETRY_FIXED + model_below(random, 3));
+    r->attempts_max = (uint32_t)PICK(random, 0, 1, 2, 3);
+    if (r->kind != DUE_RETRY_LADDER) {
+        r->delay_ns = (int64_t)model_below(random, (uint64_t)p->lease_ns);
+        if (model_below(random, 2) == 0 || r->attempts_max == 0) /* else it grows without end */
+            r->cap_ns = 2 * p->lease_ns;
+        return;
+    }
+    r->rungs = 1 + (uint32_t)model_below(random, 4);
+    for (unsigned i = 0; i < r->rungs; i++)
+        r->rung_ns[i] = (int64_t)model_below(random, (uint64_t)p->lease_ns);
+}
+
+/* How what has failed is tried again. */
+static void draw_retries(struct plan *p, uint64_t *random)
+{
+    for (unsigned i = 1; i < PLAN_RETRIES; i++)
+        draw_retry(p, random, &p->retry[i]);
+    p->queue_retry = (unsigned)model_below(random, PLAN_RETRIES);
+    for (unsigned i = 0; i < PLAN_TOPICS; i++)
+        p->topic_retry[i] = (unsigned)model_below(random, PLAN_RETRIES);
+    p->attempts_lazy = model_below(random, 3) == 0;
+    if (plan_has(p, KIND_ATTEMPTS))
+        return;
+    p->queue_retry = 0;
+    memset(p->topic_retry, 0, sizeof p->topic_retry);
 }
 
 static unsigned per_mille(const struct plan *p, enum plan_kind kind, uint64_t drawn)
@@ -212,6 +247,7 @@ void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
     draw_machine(p, &random);
     draw_store(p, &random);
     draw_owners(p, &random);
+    draw_retries(p, &random);
     p->machine.seed = model_random(&random) + w->schedule;
     if (w->threads != 0 && w->threads < p->threads)
         p->threads = w->threads;

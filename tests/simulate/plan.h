@@ -18,6 +18,9 @@
     X(UPDATE, "update", 3, "other bytes")                              \
     X(KEYS, "keys", 3, "unique keys: refuse and replace")              \
     X(BURY, "bury", 3, "dead jobs, and kicks")                         \
+    X(ATTEMPTS, "attempts", 3, "retry policies, and only so often")    \
+    X(EXPIRY, "expiry", 3, "jobs have time limits")                    \
+    X(ROUNDS, "rounds", 3, "jobs come again")                          \
     X(TOPICS, "topics", 2, "several topics")                           \
     X(PRIORITIES, "priorities", 2, "")                                 \
     X(BATCHES, "batches", 3, "calls of several jobs")                  \
@@ -83,6 +86,7 @@ struct plan_wishes {
 #define PLAN_TOPICS      3u
 #define PLAN_KEYS        8u
 #define PLAN_GROUPS      3u
+#define PLAN_RETRIES     6u /* policies; the first is none */
 
 enum plan_close { CLOSE_QUIET, CLOSE_DISCARD, CLOSE_DRAIN };
 
@@ -105,6 +109,10 @@ struct plan {
     int64_t open_ns;      /* closed after that, unless it is closed when all have ended */
     unsigned lives;       /* of the program */
     uint64_t kill_within; /* steps */
+    due_retry retry[PLAN_RETRIES];
+    unsigned queue_retry;              /* which of these */
+    unsigned topic_retry[PLAN_TOPICS]; /* likewise; 0: the queue's */
+    int attempts_lazy;
     enum due_confirm confirm;
     int64_t store_timeout_ns;
     int64_t latency_ns;

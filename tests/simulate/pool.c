@@ -14,7 +14,8 @@
 #include "machine.h"
 #include "store.h"
 
-#define LANES 8u
+#define LANES          8u
+#define ROUNDS_HANDLED 20u /* of a job */
 
 /* Of handlers, in the history. */
 static unsigned lane_begin(struct program *p)
@@ -41,23 +42,36 @@ static void told(struct program *p, unsigned lane, const due_job *job)
     if (number == 0)
         machine_fail("a job is handled whose bytes make no sense");
     p->handled++;
-    books_handled(books_meet(number, job->id), topic);
+    struct book *b = books_meet(number, job->id);
+    books_handled(b, topic, job);
+    if (rounds_repeats(b)) {
+        history_note(lane, "round! %" PRIu64 " %s", number, due_id_format(job->id, id));
+        return;
+    }
     history_ask(lane, "reserve? 0");
     history_tell(lane, "reserve! DUE_OK %" PRIu64 " %s %d %d 1", number, due_id_format(job->id, id),
                  job->priority, topic);
 }
 
-static due_answer draw_answer(struct program *p, unsigned lane, const char *id)
+static due_answer draw_answer(struct program *p, unsigned lane, const due_job *job,
+                              char id[DUE_ID_TEXT])
 {
+    due_id_format(job->id, id);
     int64_t delay = (int64_t)machine_below((uint64_t)p->plan->lease_ns);
     uint64_t dice = machine_below(10);
 
+    if (dice == 0 && plan_has(p->plan, KIND_ATTEMPTS)) {
+        history_ask(lane, "nack? %s 0", id);
+        history_tell(lane, "nack! %s DUE_EINDOUBT", id);
+        return due_try_again();
+    }
     if (dice < 2) {
         history_ask(lane, "nack? %s %" PRId64, id, delay);
         history_tell(lane, "nack! %s DUE_EINDOUBT", id);
         return due_try_again_in(delay);
     }
     if (dice < 3 && plan_has(p->plan, KIND_BURY)) {
+        books_find(job->id)->death.buried = true;
         history_ask(lane, "bury? %s", id);
         history_tell(lane, "bury! %s DUE_EINDOUBT", id);
         return due_give_up(id);
@@ -67,6 +81,21 @@ static due_answer draw_answer(struct program *p, unsigned lane, const char *id)
     return due_done();
 }
 
+/* Else a pool would never rest. */
+static void end_round(struct program *p, unsigned lane, const due_job *job)
+{
+    struct book *b = books_find(job->id);
+    char id[DUE_ID_TEXT];
+
+    if (!rounds_repeats(b) || ++b->round.handled < ROUNDS_HANDLED)
+        return;
+    b->calls++;
+    int rc = due_cancel(p->q, job->id, NULL);
+    b->calls--;
+    history_note(lane, "cancelled %s %s", due_id_format(job->id, id), due_error_name(rc));
+    client_cancelled(b, rc);
+}
+
 static due_answer handle(void *ctx, const due_job *job)
 {
     struct program *p = ctx;
@@ -74,9 +103,10 @@ static due_answer handle(void *ctx, const due_job *job)
     unsigned lane = lane_begin(p);
 
     told(p, lane, job);
+    end_round(p, lane, job);
     if (machine_below(2) == 0)
         machine_sleep(1 + (int64_t)machine_below(2 * (uint64_t)p->plan->lease_ns));
-    due_answer answer = draw_answer(p, lane, due_id_format(job->id, id));
+    due_answer answer = draw_answer(p, lane, job, id);
     lane_end(p, lane);
     return answer;
 }
@@ -98,11 +128,22 @@ void pool_start(struct program *p)
         machine_fail("due_workers_start: %s", due_error_name(rc));
 }
 
+/* Attempts, rounds and deaths have to be stored, and it may be too slow for that. */
+static bool store_slow(const struct plan *p)
+{
+    bool faults = plan_has(p, KIND_LATENCY) || plan_has(p, KIND_AWAY) || plan_has(p, KIND_DOUBT) ||
+                  plan_has(p, KIND_FULL) || plan_has(p, KIND_LOSSES);
+
+    return faults &&
+           (plan_has(p, KIND_ATTEMPTS) || plan_has(p, KIND_EXPIRY) || plan_has(p, KIND_ROUNDS));
+}
+
 /* Some job is begun as long as there is one, if nobody else may own them by now.  How long it takes
  * until there is none is certain only where leases do not end as fast as they begin, and the store
  * is there. */
 void pool_drain(struct program *p)
 {
+    bool slow = store_slow(p->plan);
     bool certain = !plan_has(p->plan, KIND_JUMPS) && !plan_has(p->plan, KIND_DRIFT) &&
                    !plan_has(p->plan, KIND_MANUAL) && !plan_has(p->plan, KIND_STORED);
     uint64_t begun = p->handled;
@@ -114,7 +155,8 @@ void pool_drain(struct program *p)
             machine_fail("due_stats fails");
         still = p->handled == begun ? still + 1 : 0;
         begun = p->handled;
-        if (s.waiting + s.leased == 0 || (rounds >= 3 && still == 0 && !certain) || !store_mine())
+        if (s.waiting + s.leased == 0 || (rounds >= 3 && ((still == 0 && !certain) || slow)) ||
+            !store_mine())
             return;
         if (still == 300 && p->plan->seats > 1) /* its lease of the store may be over */
             return;

@@ -33,6 +33,10 @@ static void on_settled(void *ctx, due_id id, int rc)
     unsigned was = machine.queue;
 
     machine_enter(p->queue);
+    struct book *b = books_find(id);
+
+    if (rc != 0 && b != NULL)
+        rounds_doubt(b);
     if (rc != 0)
         history_tell(p->own.thread, "settled %s %s", due_id_format(id, text), due_error_name(rc));
     machine_enter(was);
@@ -69,6 +73,22 @@ static void set_limits(struct program *p)
     }
 }
 
+static void set_retries(struct program *p)
+{
+    const struct plan *plan = p->plan;
+
+    for (int i = 0; i < (int)PLAN_TOPICS; i++) {
+        int rc = 0;
+
+        while (plan->topic_retry[i] != 0 &&
+               (rc = due_topic_retry(p->q, p->topic[i], &plan->retry[plan->topic_retry[i]])) ==
+                   DUE_ENOMEM)
+            ;
+        if (rc != 0)
+            machine_fail("due_topic_retry: %s", due_error_name(rc));
+    }
+}
+
 static void open_queue(struct program *p)
 {
     const struct plan *plan = p->plan;
@@ -82,6 +102,8 @@ static void open_queue(struct program *p)
                       .proxies = plan->proxies,
                       .order = plan->order,
                       .allocator = &allocator,
+                      .retry = plan->retry[plan->queue_retry],
+                      .attempts_lazy = plan->attempts_lazy,
                       .confirm = plan->confirm,
                       .store_timeout_ns = plan->store_timeout_ns,
                       .unsettled_max = plan->unsettled_max,
@@ -114,6 +136,7 @@ static void open_queue(struct program *p)
     history_note(p->own.thread, "open");
     add_topics(p);
     set_limits(p);
+    set_retries(p);
 }
 
 /* ---- Closing ---- */
@@ -193,8 +216,9 @@ static void check_stats(const struct program *p)
     uint64_t inside = plan_has(p->plan, KIND_STORED) ? store_jobs() : books_inside();
 
     if (plan_has(p->plan, KIND_WORKERS) && !plan_has(p->plan, KIND_STORED))
-        inside =
-            plan_has(p->plan, KIND_CANCEL) ? 0 : inside - (s.acked - p->acked); /* the pool's */
+        inside = plan_has(p->plan, KIND_CANCEL) || plan_has(p->plan, KIND_ROUNDS)
+                     ? 0
+                     : inside - (s.acked - p->acked); /* the pool's */
     if (s.waiting + s.leased + s.dead + s.ready + s.lent + s.mended + s.unsettled + inside != 0)
         machine_fail("stats at the end: %" PRIu64 " waiting, %" PRIu64 " leased, %" PRIu64
                      " dead, %" PRIu64 " ready, %" PRIu64 " lent, %" PRIu64 " mended, %" PRIu64
@@ -241,6 +265,7 @@ static void take_all_out(struct program *p)
     }
     p->own.random = p->plan->seed;
     resume(p);
+    client_end_rounds(&p->own);
     do {
         take_waiting_out(p);
         kicked = client_kick_all(&p->own);
@@ -310,6 +335,8 @@ static void use_and_close(struct program *p)
     join_clients(p);
     if (p->plan->close == CLOSE_QUIET && machine_below(2) == 0) {
         resume(p);
+        if (p->pool != NULL)
+            client_end_rounds(&p->own);
         pool_drain(p);
     }
     pool_stop(p);

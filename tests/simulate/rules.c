@@ -157,8 +157,10 @@ static void check_limits(struct book *b, const struct rule_call *c, int64_t now_
     if (!f->counted)
         change(counted, b, 1);
     /* A keyed one may begin anew at any time; this one may be cancelled, or be so when its lease
-     * ends; and if that is over, others have had it meanwhile. */
-    bool sure = !b->keyed && b->calls == 0 && !b->revoked && now_ns < c->lease_until_ns;
+     * ends, or die then; if that is over, others have had it meanwhile; and a round that somebody
+     * takes for good has ended. */
+    bool sure = !b->keyed && !rounds_repeats(b) && b->calls == 0 && !b->revoked &&
+                now_ns < c->lease_until_ns && !deaths_mortal(b);
     if (!f->running && sure)
         change(running, b, 1);
     f->counted = true;

@@ -35,8 +35,9 @@ struct rule_facts {
 
 /* Of a call that takes; part of its caller. */
 struct rule_call {
-    uint64_t begun; /* event */
-    bool gap;       /* a put was under way: what is put behind it may not be seen yet */
+    uint64_t begun;   /* event */
+    int64_t clock_ns; /* the queue's clock then */
+    bool gap;         /* a put was under way: what is put behind it may not be seen yet */
     int64_t
         lease_until_ns; /* not before that do leases end that it has begun; DUE_FOREVER: it takes
                                for good */

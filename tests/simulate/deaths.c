@@ -1,0 +1,264 @@
+/* deaths.c - attempts, time limits, and what the dead say. */
+#include "deaths.h"
+
+#include <string.h>
+
+#include "books.h"
+#include "machine.h"
+#include "world.h"
+
+#define ATTEMPTS_SEEN 64u
+
+static const struct plan *plan;
+
+void deaths_begin(const struct plan *p)
+{
+    WORLD_KEEP(plan);
+    plan = p;
+}
+
+static unsigned long long number_of(const struct book *b)
+{
+    return (unsigned long long)books_number(b);
+}
+
+static const due_retry *policy_of(const struct book *b)
+{
+    unsigned n = b->death.retry;
+
+    if (n == 0)
+        n = plan->topic_retry[b->topic];
+    return &plan->retry[n != 0 ? n : plan->queue_retry];
+}
+
+static uint32_t attempts_max(const struct book *b)
+{
+    const due_retry *r = policy_of(b);
+
+    return r->kind == DUE_RETRY_LADDER && r->attempts_max == 0 ? r->rungs + 1 : r->attempts_max;
+}
+
+static bool timed(const struct death_facts *d)
+{
+    return d->ttl_ns != 0 || d->expires_ns != 0;
+}
+
+bool deaths_mortal(const struct book *b)
+{
+    return timed(&b->death) || attempts_max(b) > 0 || b->death.vague;
+}
+
+bool deaths_limited(const struct book *b)
+{
+    return b->death.vague || attempts_max(b) > 0;
+}
+
+bool deaths_last(const struct book *b, uint32_t attempts)
+{
+    return b->death.vague || timed(&b->death) ||
+           (attempts_max(b) > 0 && attempts >= attempts_max(b));
+}
+
+/* Are they on disk before anybody has the job? */
+static bool counted_there(const struct book *b)
+{
+    return attempts_max(b) > 0 && !plan->attempts_lazy && !plan_has(plan, KIND_LOSSES);
+}
+
+void deaths_life(struct book *b)
+{
+    struct death_facts *d = &b->death;
+
+    if (d->failed > d->least)
+        d->least = d->failed;
+    if (counted_there(b) && !b->keyed && !rounds_repeats(b) && d->kicks == 0)
+        for (uint32_t n = 1; n < ATTEMPTS_SEEN; n++)
+            if (d->seen >> n & 1 && n > d->least)
+                d->least = n;
+    d->seen = d->maybe = 0;
+    d->kicks = 0;
+    d->all_seen = false;
+}
+
+/* ---- Handed out ---- */
+
+static int64_t expiry(const struct death_facts *d, int64_t deadline_ns)
+{
+    if (d->kicked || d->vague || !timed(d))
+        return DUE_FOREVER;
+    if (d->expires_ns != 0)
+        return d->expires_ns;
+    return deadline_ns > DUE_FOREVER - d->ttl_ns ? DUE_FOREVER : deadline_ns + d->ttl_ns;
+}
+
+static void check_limits(const struct book *b, const due_job *job)
+{
+    uint32_t before = job->attempts - (job->token != 0);
+
+    if (job->attempts < (job->token != 0) || job->failures > before)
+        machine_fail("job %llu has failed %u times in %u attempts", number_of(b), job->failures,
+                     job->attempts);
+    if (!b->death.vague && attempts_max(b) > 0 && before >= attempts_max(b))
+        machine_fail("job %llu comes after its last attempt", number_of(b));
+}
+
+/* Attempts that were given back, and not counted, are nobody's business here. */
+static bool exact(void)
+{
+    bool faults = plan_has(plan, KIND_AWAY) || plan_has(plan, KIND_DOUBT) ||
+                  plan_has(plan, KIND_FULL) || plan_has(plan, KIND_LOSSES);
+
+    return !faults && !plan_has(plan, KIND_WORKERS);
+}
+
+static uint64_t bit_of(uint32_t attempts)
+{
+    return UINT64_C(1) << attempts % ATTEMPTS_SEEN;
+}
+
+static void check_counts(struct book *b, const due_job *job, bool others)
+{
+    struct death_facts *d = &b->death;
+    uint64_t bit = bit_of(job->attempts);
+
+    if (job->attempts <= d->least)
+        machine_fail("job %llu had attempt %u in an earlier life, and now %u", number_of(b),
+                     d->least, job->attempts);
+    if (job->attempts >= ATTEMPTS_SEEN)
+        return;
+    if (d->seen & bit)
+        machine_fail("job %llu has attempt %u twice", number_of(b), job->attempts);
+    d->all_seen |= job->attempts == 1;
+    if (d->all_seen && exact() && !others && ((bit - 2) & ~(d->seen | d->maybe)) != 0)
+        machine_fail("job %llu has attempt %u, and one before it was nobody's", number_of(b),
+                     job->attempts);
+    d->seen |= bit;
+}
+
+void deaths_handed(struct book *b, const struct rule_call *c, const due_job *job, bool others)
+{
+    struct death_facts *d = &b->death;
+    bool steps = plan->machine.clock_step_max_ns > 0;
+
+    check_limits(b, job);
+    if (!steps && !plan_has(plan, KIND_STORED) && c->clock_ns >= expiry(d, job->deadline_ns))
+        machine_fail("job %llu comes, and its time is over", number_of(b));
+    if (b->keyed || rounds_repeats(b)) /* it may begin anew at any time */
+        return;
+    if (c->begun < d->anew || d->kicks > 0) {
+        d->maybe |= bit_of(job->attempts);
+        return;
+    }
+    if (exact() && !plan_has(plan, KIND_STORED) &&
+        job->failures != job->attempts - (job->token != 0))
+        machine_fail("job %llu has failed %u times, and has attempt %u", number_of(b),
+                     job->failures, job->attempts);
+    if (job->token != 0)
+        check_counts(b, job, others);
+}
+
+void deaths_handled(const struct book *b, const due_job *job)
+{
+    check_limits(b, job);
+}
+
+void deaths_given_back(struct book *b, const struct rule_call *c, uint32_t attempts)
+{
+    struct death_facts *d = &b->death;
+    bool sync = plan->confirm == DUE_CONFIRM_SYNC && !plan_has(plan, KIND_LOSSES);
+
+    if (sync && !b->keyed && d->kicks == 0 && c->begun > d->anew && attempts > d->failed &&
+        !rounds_repeats(b))
+        d->failed = attempts;
+}
+
+static void begin_anew(struct book *b)
+{
+    struct death_facts *d = &b->death;
+
+    rules_touched(b);
+    rounds_named(b);
+    b->serial++;
+    d->kicked = true;
+    d->all_seen = false;
+    d->anew = rules_event();
+    d->seen = d->maybe = 0;
+    d->failed = d->least = 0;
+}
+
+void deaths_kick(struct book *b)
+{
+    if (b == NULL) { /* it may be any of those */
+        books_each_unmet(deaths_kick);
+        return;
+    }
+    b->death.kicks++;
+    begin_anew(b);
+}
+
+void deaths_kicked(struct book *b)
+{
+    if (b == NULL) {
+        books_each_unmet(deaths_kicked);
+        return;
+    }
+    b->death.kicks -= b->death.kicks > 0;
+    begin_anew(b);
+}
+
+/* ---- Dead ---- */
+
+static void check_reason(const due_dead *dead)
+{
+    char id[DUE_ID_TEXT];
+    const char *reason = dead->cause == DUE_CAUSE_BURIED ? due_id_format(dead->id, id) : "";
+
+    if (strcmp(dead->reason, reason) != 0)
+        machine_fail("a dead job is listed with the reason \"%s\"", dead->reason);
+    if (dead->failures > dead->attempts)
+        machine_fail("a dead job has failed %u times in %u attempts", dead->failures,
+                     dead->attempts);
+}
+
+void deaths_listed(const struct book *b, const due_dead *dead)
+{
+    bool steps = plan->machine.clock_step_max_ns > 0;
+
+    check_reason(dead);
+    if (b == NULL || b->death.vague)
+        return;
+    if (dead->cause == DUE_CAUSE_BURIED && !b->death.buried)
+        machine_fail("job %llu is said to be buried", number_of(b));
+    if (dead->cause == DUE_CAUSE_ATTEMPTS &&
+        (attempts_max(b) == 0 || dead->attempts < attempts_max(b)))
+        machine_fail("job %llu is dead after %u attempts of %u", number_of(b), dead->attempts,
+                     attempts_max(b));
+    if (dead->cause != DUE_CAUSE_EXPIRED || b->death.kicked)
+        return;
+    int64_t end_ns = expiry(&b->death, dead->deadline_ns);
+    if (end_ns == DUE_FOREVER || (!steps && dead->died_ns < end_ns))
+        machine_fail("job %llu is dead at %lld, and its time ends at %lld", number_of(b),
+                     (long long)dead->died_ns, (long long)end_ns);
+}
+
+/* ---- Given back ---- */
+
+void deaths_delay(const struct book *b, uint32_t failures, int64_t *least_ns, int64_t *most_ns)
+{
+    const due_retry *r = policy_of(b);
+
+    *least_ns = *most_ns = 0;
+    if (b->death.vague) {
+        *most_ns = DUE_FOREVER;
+    } else if (r->kind == DUE_RETRY_FIXED) {
+        *least_ns = *most_ns = r->delay_ns;
+    } else if (r->kind == DUE_RETRY_LADDER) {
+        *least_ns = *most_ns = r->rung_ns[failures < r->rungs ? failures - 1 : r->rungs - 1];
+    } else if (r->kind == DUE_RETRY_EXPONENTIAL) {
+        *most_ns = r->delay_ns;
+        for (uint32_t i = 1; i < failures && *most_ns < DUE_S(1000000); i++)
+            *most_ns *= 2;
+        if (r->cap_ns > 0 && *most_ns > r->cap_ns)
+            *most_ns = r->cap_ns;
+    }
+}
