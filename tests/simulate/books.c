@@ -218,6 +218,8 @@ static void check_missed(unsigned thread, const struct caller *c, int rc)
         return; /* the dequeue proxy may have it in hand, for somebody who has gone */
     if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0)
         return;
+    if (plan_has(plan, KIND_CLEARS))
+        return; /* who clears a topic has claimed jobs that he has not shown yet */
     for (uint64_t i = 0; i < count; i++) {
         const struct book *b = &jobs[i];
 

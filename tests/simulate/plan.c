@@ -216,9 +216,10 @@ static void draw_store(struct plan *p, uint64_t *random)
 static void draw_owners(struct plan *p, uint64_t *random)
 {
     /* Not much shorter than anybody sleeps, since it is renewed three times meanwhile. */
-    int64_t lease_ns = DUE_MS(20) + p->store_timeout_ns / (int64_t)PICK(random, 1, 4, 20) +
-                       p->horizon_ns / (int64_t)PICK(random, 1, 2, 8) +
-                       p->machine.clock_step_max_ns / 4;
+    int64_t lease_ns = DUE_MS(20) + p->machine.clock_step_max_ns / 4;
+
+    lease_ns += p->store_timeout_ns / (int64_t)PICK(random, 1, 4, 20);
+    lease_ns += p->horizon_ns / (int64_t)PICK(random, 1, 2, 8);
 
     p->machine.stop_every = rate(p, KIND_STOPS, PICK(random, 500, 5000, 50000));
     p->machine.stop_max_ns = 3 * lease_ns;
