@@ -216,7 +216,8 @@ static void check_missed(unsigned thread, const struct caller *c, int rc)
 {
     if (rc == DUE_EAGAIN && plan->proxies == DUE_PROXIES_ALWAYS)
         return; /* the dequeue proxy may have it in hand, for somebody who has gone */
-    if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0)
+    if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0 ||
+        plan_has(plan, KIND_CLEARS)) /* whoever clears has one for a moment */
         return;
     if (plan_has(plan, KIND_CLEARS))
         return; /* who clears a topic has claimed jobs that he has not shown yet */
