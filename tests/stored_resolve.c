@@ -107,7 +107,8 @@ static bool same_life(struct stored_world *w, struct stored_job *j, const due_re
     j->cause = r->cause;
     j->died = r->died_ns;
     j->doomed = false;
-    j->mortal = !dead && spent(w, j) && j->leased_until == INT64_MIN;
+    bool held = j->leased_until != INT64_MIN && !j->lapsing; /* else who had it may have answered */
+    j->mortal = !dead && spent(w, j) && !held;
     j->ailing = 0;
     return true;
 }
