@@ -279,8 +279,9 @@ void books_busy(unsigned thread)
     const struct caller *c = caller_of(thread);
     const struct book *b = c->job;
 
-    if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS))
-        return; /* those have it for a moment */
+    if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS) ||
+        deaths_mortal(b)) /* or who finds that it has to die */
+        return;           /* those have it for a moment */
     if (c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && b->lease_end_ns > 0 &&
         b->lease_end_ns <= c->clock_ns)
         machine_fail("job %llu is nobody's since %lld ns, and said to be somebody's", number_of(b),
