@@ -47,11 +47,10 @@ bool due__repeats(const struct due_queue *q, uint32_t number)
 
 int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
 {
-    const struct due__lease *l = due__lease_at(q, number);
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    int64_t was = due__load_relaxed(&due__lease_at(q, number)->deadline_ns); /* R1 */
 
-    return due__repeat_next(due__front_of(due__job_at(&q->slab, number)),
-                            due__load_relaxed(&l->deadline_ns), /* R1 */
-                            due__clock_now(&q->clock));
+    return due__repeat_next(front, was, due__clock_now(&q->clock));
 }
 
 /* ---- Waiting again ---- */
