@@ -210,12 +210,10 @@ static bool others_take(const struct caller *c)
            plan->machine.clock_step_max_ns > 0;
 }
 
-/* A call that takes has found nothing: no job was due, and nobody else's, all the while.  What was
- * put behind a put that was under way may not be seen yet. */
-static void check_missed(unsigned thread, const struct caller *c, int rc)
+/* A call that takes has waited, and found nothing: no job was due, and nobody's, all the while.
+ * What was put behind a put that was under way may not be seen yet. */
+static void check_missed(unsigned thread, const struct caller *c)
 {
-    if (rc == DUE_EAGAIN && plan->proxies == DUE_PROXIES_ALWAYS)
-        return; /* the dequeue proxy may have it in hand, for somebody who has gone */
     if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0 ||
         plan_has(plan, KIND_CLEARS)) /* whoever clears has one for a moment */
         return;
@@ -250,8 +248,8 @@ void books_return(unsigned thread, int rc)
         machine_fail("thread %u: timed out without waiting", thread);
     if (rc == DUE_EAGAIN && !stored() && c->timeout_ns > 0 && c->wait != WAIT_OTHER)
         machine_fail("thread %u: was to wait, and is told to come again", thread);
-    if ((rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN) && c->wait == WAIT_JOB)
-        check_missed(thread, c, rc);
+    if (rc == DUE_ETIMEDOUT && c->wait == WAIT_JOB)
+        check_missed(thread, c);
     if (c->wait == WAIT_ROOM)
         rules_puts(-1);
     rules_event();
