@@ -16,8 +16,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "heap.h"
-#include "timeline.h"
+#include "timeline/heap.h"
+#include "timeline/timeline.h"
 
 enum { INCREMENTS = 1 << 16, RUNS_MAX = 15 };
 

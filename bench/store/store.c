@@ -16,7 +16,7 @@
 
 #include "bare.h"
 #include "due/redis.h"
-#include "redis_server.h"
+#include "lab/redis/redis_server.h"
 
 #define PAYLOAD 64
 #define BATCH   256

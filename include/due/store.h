@@ -22,7 +22,8 @@
  *            again, also when the key is free.  It is enough to keep of each key whose it is, in
  *            the batches that say so, and to show a job with the key of its record only if it is.
  *
- * The conformance suite (tests/store_suite.h) says the same as a program: run it on your store.
+ * The conformance suite (tests/store/store_suite.h) says the same as a program: run it on your
+ * store.
  */
 #ifndef DUE_STORE_H
 #define DUE_STORE_H

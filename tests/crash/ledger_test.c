@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "crew.h"
+#include "lab/crew.h"
 #include "scripts.h"
 
 static const struct script scripts[] = {

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "crew.h"
+#include "lab/crew.h"
 #include "due/redis.h"
-#include "redis_server.h"
+#include "lab/redis/redis_server.h"
 
 #define THREADS 2
 #define BATCH   100

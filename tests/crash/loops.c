@@ -35,7 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crew.h"
+#include "lab/crew.h"
 #include "run.h"
 
 #define BALANCE  10 /* cycles between two balances */

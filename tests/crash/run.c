@@ -14,8 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crew.h"
-#include "redis_server.h"
+#include "lab/crew.h"
+#include "lab/redis/redis_server.h"
 
 int64_t run_wall_ns(void)
 {

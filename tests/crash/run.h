@@ -14,9 +14,9 @@
 #include <sys/types.h>
 
 #include "due/due.h"
-#include "fault_proxy.h"
+#include "lab/fault_proxy.h"
 #include "ledger.h"
-#include "redis_server.h"
+#include "lab/redis/redis_server.h"
 
 #define RUN_LINE     512
 #define RUN_KNOWN    90 /* jobs that the next worker is told of */

@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "crew.h"
+#include "lab/crew.h"
 #include "due/redis.h"
-#include "redis_server.h"
+#include "lab/redis/redis_server.h"
 
 #define LEASE    DUE_S(1) /* long against what a busy machine keeps a thread waiting */
 #define JOBS     20

@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "crew.h"
+#include "lab/crew.h"
 #include "due/redis.h"
 
 #define TAKE_NS DUE_S(3)

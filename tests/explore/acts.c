@@ -1,7 +1,7 @@
 /* acts.c - what the threads of scenarios do. */
 #include "acts.h"
 
-#include "atomic.h"
+#include "os/atomic.h"
 
 static unsigned number(void *arg)
 {

@@ -5,7 +5,7 @@
  * get a later one.  The books (lab.h) look at that whenever anybody takes.
  */
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 #include "engine.h"
 
 static void open_without_proxies(void)

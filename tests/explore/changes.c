@@ -4,7 +4,7 @@
  * what everybody sees after it.  No round of a repeating job is lost; after a cancel none comes.
  */
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 #include "engine.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * queue any more.
  */
 #include "acts.h"
-#include "park.h"
+#include "os/futex.h"
 
 /* ---- Threads ---- */
 

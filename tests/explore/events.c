@@ -4,7 +4,7 @@
  * meanwhile; and at the end what was told is what the calls answered and the figures say.
  */
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 
 #define LEASE   DUE_MS(1)
 #define LONG    DUE_S(1)

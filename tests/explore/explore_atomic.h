@@ -1,6 +1,6 @@
-/* explore_atomic.h - the operations of src/atomic.h, each a step of the explorer.
+/* explore_atomic.h - the operations of src/os/atomic.h, each a step of the explorer.
  *
- * Included by src/atomic.h in a build with DUE__EXPLORE.  What each order means here:
+ * Included by src/os/atomic.h in a build with DUE__EXPLORE.  What each order means here:
  *
  *   load (any order)           the newest of one's own stores still in the buffer, else memory
  *   store, relaxed or release  into one's own buffer; reaches memory at once, or later

@@ -1,5 +1,5 @@
 /* explore_system.h - comes before every file of the library in a build for the explorer: what the
- * library asks of the system goes to system.c.  Only park.c is left out and replaced as a whole.
+ * library asks of the system goes to system.c.  Only futex.c is left out and replaced as a whole.
  */
 #ifndef DUE__EXPLORE_SYSTEM_H
 #define DUE__EXPLORE_SYSTEM_H

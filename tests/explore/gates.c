@@ -5,7 +5,7 @@
  * is back, or with a job that is still there.
  */
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 
 #define LONG    DUE_FOREVER /* no lease ends here */
 #define UNKNOWN 1           /* in answers: not asked */

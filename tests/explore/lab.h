@@ -17,7 +17,7 @@
 #ifndef DUE__EXPLORE_LAB_H
 #define DUE__EXPLORE_LAB_H
 
-#include "core.h"
+#include "queue/queue.h"
 #include "explore.h"
 
 #define LAB_JOBS 6u

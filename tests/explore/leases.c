@@ -4,7 +4,7 @@
  * was cancelled is never handed out again; what dies is dead once.
  */
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 
 #define LEASE   DUE_MS(1)
 #define LONG    DUE_S(1)

@@ -3,7 +3,7 @@
  * Two words, a few threads of two or three operations, and what their loads may find.  Each
  * scenario says which outcomes must never come, and which one must come at least once.
  */
-#include "atomic.h"
+#include "os/atomic.h"
 #include "explore.h"
 
 struct litmus {

@@ -6,7 +6,7 @@
 #include "orders.h"
 
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 #include "engine.h"
 
 #include <stdio.h>

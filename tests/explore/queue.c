@@ -4,7 +4,7 @@
  * through its proxy.
  */
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 #include "engine.h"
 
 /* ---- Submission: no job is forgotten in the inbox ---- */

@@ -2,13 +2,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "atomic.h"
-#include "channel.h"
-#include "clock.h"
+#include "os/atomic.h"
+#include "os/bell.h"
+#include "os/clock.h"
 #include "explore.h"
-#include "inbox.h"
-#include "lock.h"
-#include "ready.h"
+#include "queue/inbox.h"
+#include "os/lock.h"
+#include "queue/ready_line.h"
 
 /* ---- lock: one holder at a time, nobody sleeps for ever ---- */
 

@@ -1,8 +1,8 @@
 /* shelf.c - the store of scenarios: a few words, and no more than one key. */
 #include "shelf.h"
 
-#include "commit.h"
-#include "core.h"
+#include "store/sender.h"
+#include "queue/queue.h"
 
 static struct shelf *shelf_of(due_store *s)
 {

@@ -5,9 +5,9 @@
  * taken; and while somebody else waits for one, none lies idle with the pool.
  */
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 #include "due/workers.h"
-#include "workers.h"
+#include "workers/pool.h"
 
 #define JOBS   3u
 #define WITHIN DUE_MS(5)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "acts.h"
-#include "atomic.h"
+#include "os/atomic.h"
 #include "shelf.h"
 
 #define PUTS 3u

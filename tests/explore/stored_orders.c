@@ -7,8 +7,8 @@
 #include "orders.h"
 
 #include "acts.h"
-#include "commit.h"
-#include "core.h"
+#include "store/sender.h"
+#include "queue/queue.h"
 
 static void at_rest(void)
 {

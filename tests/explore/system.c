@@ -20,7 +20,7 @@
 #include <time.h>
 
 #include "arena.h"
-#include "park.h"
+#include "os/futex.h"
 
 #define FIRST_FD 1000
 #define NS_PER_S INT64_C(1000000000)
@@ -102,7 +102,7 @@ ssize_t explore_getrandom(void *buffer, size_t size, unsigned flags)
     return (ssize_t)size;
 }
 
-/* ---- park.h ---- */
+/* ---- futex.h ---- */
 
 static uint32_t word_now(const uint32_t *word)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis_link.h"
+#include "redis/link/link.h"
 
 static void check_plain(const char *text)
 {

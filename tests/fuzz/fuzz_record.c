@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record.h"
+#include "record/record.h"
 
 static const due_id id = { { 1, 2, 3 } };
 

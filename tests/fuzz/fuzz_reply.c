@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "redis_link.h"
-#include "redis_reader.h"
+#include "redis/link/link.h"
+#include "redis/resp/reader.h"
 
 #define ELEMENTS 100
 

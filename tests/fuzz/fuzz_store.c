@@ -17,9 +17,9 @@
 
 #include "due/redis.h"
 #include "hostile_server.h"
-#include "redis_backoff.h"
-#include "redis_socket.h"
-#include "redis_wait.h"
+#include "redis/link/backoff.h"
+#include "redis/link/socket.h"
+#include "redis/wait.h"
 
 #define BATCH   8
 #define STEP_NS 200000 /* each look at the clock */

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "record.h"
+#include "record/record.h"
 
 #define WORDS  4096
 #define SENT   ((size_t)1 << 20) /* most bytes of commands that were not answered yet */

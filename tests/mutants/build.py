@@ -35,8 +35,9 @@ def digest(*paths):
 
 def sources(root=ROOT):
     """The files in which faults are planted."""
-    return sorted(os.path.join(room, name) for room in ROOMS
-                  for name in os.listdir(os.path.join(root, room)) if name.endswith((".c", ".h")))
+    return sorted(os.path.relpath(os.path.join(folder, name), root) for room in ROOMS
+                  for folder, _, names in os.walk(os.path.join(root, room)) for name in names
+                  if name.endswith((".c", ".h")))
 
 
 class Program:
@@ -100,14 +101,15 @@ class Build:
 
     @staticmethod
     def file_of(path, room):
-        return f"{room}/{os.path.basename(path)[:-2]}"
+        """src/CMakeFiles/due_objects.dir/os/clock.c.o is of src/os/clock.c."""
+        return re.sub(r".*CMakeFiles/\w+\.dir/", f"{room}/", path)[:-2]
 
     def read_includes(self):
         found = output(["ninja", "-C", self.dir, "--quiet", "-t", "deps"])
         file = None
         for line in found.splitlines():
             if not line.startswith(" "):
-                match = re.match(r"(src|persist)/CMakeFiles/\w+\.dir/(\w+\.c)\.o:", line)
+                match = re.match(r"(src|persist)/CMakeFiles/\w+\.dir/([\w/]+\.c)\.o:", line)
                 file = f"{match[1]}/{match[2]}" if match else None
             elif file is not None:
                 header = os.path.relpath(os.path.join(self.dir, line.strip()), self.root)

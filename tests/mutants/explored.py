@@ -32,7 +32,7 @@ class Explorer:
         self.root, self.runner = build.root, run_mutants()
         self.build = self.runner.read_build(
             os.path.join(build.dir, "tests", "explore", "mutants.build"))
-        self.objects = {os.path.basename(o)[:-2] for o in self.build["subject"]}
+        self.objects = {self.runner.source_of(o) for o in self.build["subject"]}
         seen = collections.defaultdict(collections.Counter)
         for mutant in self.runner.read_mutants(os.path.join(EXPLORE, "mutants.txt")):
             seen[mutant.file].update(mutant.scenarios)
@@ -42,18 +42,19 @@ class Explorer:
     def knows(self, mutant):
         """Is it about what threads share, or a call that may ring one, in a file that is
         explored?"""
-        name = os.path.basename(mutant.file)
+        name = mutant.file.removeprefix("src/")
         return (mutant.file.startswith("src/") and name in self.objects and
                 name in self.scenarios and
                 (mutant.rule in ("order", "call") or SHARED.search(mutant.old_line) is not None))
 
     def try_mutant(self, mutant, texts):
         """The scenario that sees it, and what it says; or None, and those that do not."""
-        name = os.path.basename(mutant.file)
+        name = mutant.file.removeprefix("src/")
         with tempfile.TemporaryDirectory(prefix="due_mutant_") as directory:
             for file, text in texts.items():
                 if file.startswith("src/"):
-                    to = os.path.join(directory, os.path.basename(file))
+                    to = os.path.join(directory, file.removeprefix("src/"))
+                    os.makedirs(os.path.dirname(to), exist_ok=True)
                     with open(to, "w", encoding="utf-8") as opened:
                         opened.write(mutant.plant(text) if file == mutant.file else text)
             planted = types.SimpleNamespace(file=name, into=[])

@@ -36,7 +36,7 @@ def room_name(file):
 
 
 def is_named_like(test, room):
-    """test_heap.c and heap_model.c are of heap.c, test_redis_link.c of redis_link.c; and so are
+    """test_heap.c and heap_model.c are of heap.c, test_redis_link.c of link.c; and so are
     those whose suite is."""
     name = re.sub(r"^(test|thread|store|liveness)_|_model$", "", test.program.name)
     suite = test.name.split("/")[0]

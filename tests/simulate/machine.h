@@ -22,7 +22,7 @@
 #include "due/due.h"
 #include "explore_atomic.h"
 #include "fiber.h"
-#include "model.h"
+#include "lab/model.h"
 
 #define FIBERS_MAX    160u
 #define PROCESSES_MAX 16u

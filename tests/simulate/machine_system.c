@@ -14,7 +14,7 @@
 #include <time.h>
 
 #include "machine.h"
-#include "park.h"
+#include "os/futex.h"
 #include "system.h"
 
 #define FIRST_FD 1000
@@ -93,7 +93,7 @@ ssize_t explore_getrandom(void *buffer, size_t size, unsigned flags)
     return (ssize_t)size;
 }
 
-/* ---- park.h ---- */
+/* ---- futex.h ---- */
 
 static uint32_t word_now(const uint32_t *word)
 {
@@ -256,7 +256,7 @@ int explore_close(int fd)
 
 /* ---- Threads ---- */
 
-/* How job.c numbers threads.  It counts those that it has ever seen: here each run begins anew. */
+/* How slab.c numbers threads.  It counts those that it has ever seen: here each run begins anew. */
 extern _Thread_local uint32_t due__thread_number __attribute__((tls_model("initial-exec")));
 
 void system_thread(uint32_t number)

@@ -8,7 +8,7 @@
 #define SIMULATE_PLAN_H
 
 #include "machine.h"
-#include "memory_store.h"
+#include "lab/memory_store.h"
 
 /* Name, one in so many seeds has it, what it is. */
 #define PLAN_KINDS(X)                                                  \

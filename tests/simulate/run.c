@@ -9,7 +9,7 @@
 
 #include "books.h"
 #include "client.h"
-#include "core.h"
+#include "queue/queue.h"
 #include "history.h"
 #include "machine.h"
 #include "store.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "machine.h"
-#include "memory_disk.h"
+#include "lab/memory_disk.h"
 #include "world.h"
 
 #define LOSSES_MOST 10 /* of a run: after each everything is written again */

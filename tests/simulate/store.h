@@ -1,6 +1,6 @@
 /* store.h - the store in memory as it is in the simulation: its calls take time, and may go wrong.
  *
- * The disk is what survives the programs.  Around each store of tests/memory_store.h stands one
+ * The disk is what survives the programs.  Around each store of tests/lab/memory_store.h stands one
  * that takes time for each call; what goes wrong there the store in memory draws itself, from a
  * seed that the run gives it.
  */

@@ -1,0 +1,542 @@
+/* store.c - the Redis store: opening, the short verbs, and what its files share. */
+#define _GNU_SOURCE
+#include "redis/store.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#define LEASE_MIN     DUE_MS(20)
+#define TIME_MAX      DUE_S(86400 * 365)
+#define CHANGES_MAX   16384
+#define ELEMENTS_MAX  262144
+#define SKEW_NS       DUE_MS(100)
+#define REAL_CLOCK_NS DUE_S(1) /* a queue's clock that is so near the real one is it */
+#define PATIENCE      3u       /* calls that an interrupt may end before one goes on */
+
+static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+
+/* ---- What the files share -------------------------------------------------------------------- */
+
+static int64_t read_clock(clockid_t clock)
+{
+    struct timespec t;
+
+    clock_gettime(clock, &t);
+    return (int64_t)t.tv_sec * DUE_S(1) + t.tv_nsec;
+}
+
+int64_t due__redis_monotonic(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+int64_t due__redis_boottime(void)
+{
+    return read_clock(CLOCK_BOOTTIME);
+}
+
+void due__redis_log(struct due__redis *s, enum due_log_level level, const char *format, ...)
+{
+    char text[256];
+    va_list args;
+
+    if (s->how.log == NULL)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    s->how.log(s->how.queue, level, text);
+}
+
+/* Guards S. */
+void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside)
+{
+    pthread_mutex_lock(&s->lock);
+    s->shown.batches += batches;
+    s->shown.resent += resent;
+    s->shown.quarantined += aside;
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool due__redis_is_text(const redisReply *r)
+{
+    return r != NULL && r->type == REDIS_REPLY_STRING;
+}
+
+bool due__redis_is_array(const redisReply *r, size_t elements)
+{
+    return r != NULL && r->type == REDIS_REPLY_ARRAY && r->elements == elements;
+}
+
+bool due__redis_is_texts(const redisReply *r)
+{
+    if (r == NULL || r->type != REDIS_REPLY_ARRAY)
+        return false;
+    for (size_t i = 0; i < r->elements; i++)
+        if (!due__redis_is_text(r->element[i]))
+            return false;
+    return true;
+}
+
+bool due__redis_is_fields(const redisReply *r, size_t elements)
+{
+    if (!due__redis_is_array(r, elements))
+        return false;
+    for (size_t i = 0; i < elements; i++)
+        if (!due__redis_is_text(r->element[i]) && r->element[i]->type != REDIS_REPLY_NIL)
+            return false;
+    return true;
+}
+
+bool due__redis_digits(const char *text, size_t len, uint64_t *number)
+{
+    uint64_t n = 0;
+
+    if (len == 0 || len > 19)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        n = n * 10 + (uint64_t)(text[i] - '0');
+    }
+    *number = n;
+    return true;
+}
+
+void due__redis_print(char text[24], int64_t number)
+{
+    snprintf(text, 24, "%" PRId64, number);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------- */
+
+static struct due__redis *redis_of(due_store *store)
+{
+    return (struct due__redis *)store;
+}
+
+static void make_keys(struct due__redis *s)
+{
+    struct due__redis_keys *k = &s->keys;
+    struct {
+        char *key;
+        const char *end;
+    } all[] = { { k->meta, "meta" },       { k->fence, "fence" }, { k->owner, "owner" },
+                { k->writers, "writers" }, { k->jobs, "j" },      { k->again, "a" },
+                { k->topics, "topics" },   { k->aside, "q" },     { k->dead, "dead" },
+                { k->unique, "k" },        { k->kept, "kx" },     { k->topic, "t:" } };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        snprintf(all[i].key, DUE__REDIS_KEY, "%s:{%s}:%s", s->prefix, s->name, all[i].end);
+    k->topic_len = strlen(k->topic);
+}
+
+static bool is_name(const char *name, size_t most)
+{
+    size_t len = strnlen(name, most + 1);
+
+    return len > 0 && len <= most && strspn(name, allowed) == len;
+}
+
+/* Random digits; where there are none, the time and our own address must do. */
+static void random_digits(char *text, size_t words)
+{
+    for (size_t i = 0; i < words; i++) {
+        uint64_t word = 0;
+        if (getrandom(&word, sizeof word, GRND_NONBLOCK) != (ssize_t)sizeof word)
+            word = (uint64_t)read_clock(CLOCK_REALTIME) * UINT64_C(0x9e3779b97f4a7c15) ^
+                   (uint64_t)(uintptr_t)text;
+        snprintf(text + 16 * i, 17, "%016" PRIx64, word);
+    }
+}
+
+static void warn_of_skew(struct due__redis *s, int64_t server_ns)
+{
+    int64_t real = read_clock(CLOCK_REALTIME);
+
+    if (s->how.now == NULL)
+        return;
+    int64_t queue = s->how.now(s->how.clock);
+    if (queue > real + REAL_CLOCK_NS || queue < real - REAL_CLOCK_NS)
+        return;
+    int64_t skew = server_ns - real;
+    if (skew > SKEW_NS || skew < -SKEW_NS)
+        due__redis_log(s, DUE_LOG_WARNING,
+                       "the server's clock and ours differ by %" PRId64 " ms: due times are ours",
+                       skew / 1000000);
+}
+
+static int probe(struct due__redis *s, int64_t until_ns)
+{
+    int rc = DUE_ESTORE;
+
+    while (rc == DUE_ESTORE) {
+        bool fresh = false;
+        rc = due__redis_connect(s, &fresh, until_ns);
+        if (rc == 0)
+            rc = due__redis_probe(s, true, until_ns);
+        if (rc == DUE_ESTORE && until_ns <= due__redis_monotonic())
+            rc = DUE_EAGAIN;
+    }
+    if (rc == DUE_EAGAIN) {
+        rc = due__redis_unreached(s);
+    } else if (rc == DUE_EACCES && s->trouble[0] == '\0') {
+        due__redis_say(s, "check user and password", "the server at %.80s: %.90s", s->where,
+                       due__link_trouble(s->link));
+    }
+    return rc;
+}
+
+static int open_store(due_store *store, const struct due_store_open *how,
+                      struct due_store_info *info, due_error *error)
+{
+    struct due__redis *s = redis_of(store);
+    int64_t until_ns = s->set.standby ? DUE_FOREVER : how->until_ns;
+    int rc = DUE_EINVAL;
+
+    s->how = *how;
+    s->trouble[0] = s->hint[0] = '\0';
+    if (!s->open && is_name(how->name, sizeof s->name - 1)) {
+        snprintf(s->name, sizeof s->name, "%s", how->name);
+        s->how.name = s->name;
+        make_keys(s);
+        random_digits(s->nonce, 1);
+        random_digits(s->incarnation, 2);
+        rc = due__owner_write(s->owner);
+    }
+    if (rc == 0)
+        rc = probe(s, until_ns);
+    if (rc == 0)
+        rc = due__redis_take_over(s, until_ns);
+    if (rc != 0) {
+        due__flight_crash(s);
+        if (error != NULL) {
+            snprintf(error->text, sizeof error->text, "%s", s->trouble);
+            snprintf(error->hint, sizeof error->hint, "%s", s->hint);
+        }
+        return rc;
+    }
+    s->open = true;
+    if (s->set.batch_changes == 0)
+        s->set.batch_changes = s->durability == DUE_DURABLE_ALWAYS ? 1024 : 256;
+    warn_of_skew(s, s->server_ns);
+    *info = (struct due_store_info){ .writer = s->writer,
+                                     .batch_changes = s->set.batch_changes,
+                                     .batch_bytes = s->set.batch_bytes,
+                                     .renew_ns = s->set.lease_ns / 3,
+                                     .durability = s->durability,
+                                     .jobs = s->jobs,
+                                     .payload_max = s->payload_max,
+                                     .put_again = s->unsure,
+                                     .held_ns = s->held_ns };
+    return 0;
+}
+
+/* ---- The verbs ------------------------------------------------------------------------------- */
+
+/* What stats() shows is copied at the end of each call: the rest belongs to the call under way. */
+static int show(struct due__redis *s, int rc)
+{
+    struct due__link_counts counts = due__link_count(s->link);
+
+    pthread_mutex_lock(&s->lock);
+    s->shown.connects = counts.connects;
+    s->shown.bytes_in = counts.bytes_in;
+    s->shown.bytes_out = counts.bytes_out;
+    s->shown.durability = s->durability;
+    s->shown.connected = due__link_is_up(s->link);
+    pthread_mutex_unlock(&s->lock);
+    due__redis_tell(s, rc);
+    return rc;
+}
+
+static int verb_open(due_store *store, const struct due_store_open *how,
+                     struct due_store_info *info, due_error *error)
+{
+    return show(redis_of(store), open_store(store, how, info, error));
+}
+
+/* What the server has lost is said once, by whichever call comes first. */
+static int say_loss(struct due__redis *s, int rc)
+{
+    if (rc < 0 || !s->lost)
+        return rc;
+    s->lost = false;
+    return DUE_ELOST;
+}
+
+static int verb_ready(due_store *store, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    due__link_look(s->link); /* has the server closed the connection? */
+    int rc = due__redis_up(s, until_ns);
+    return show(s, say_loss(s, rc));
+}
+
+static int verb_prepare(due_store *store, const due_change *changes, size_t n, uint64_t number)
+{
+    return due__redis_prepare(redis_of(store), changes, n, number);
+}
+
+static int verb_send(due_store *store, uint64_t number, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    return show(s, due__redis_send(s, number, until_ns));
+}
+
+static int verb_commit(due_store *store, const due_change *changes, size_t n, uint64_t number,
+                       int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+    int rc = due__redis_commit(s, changes, n, number, until_ns);
+
+    if (rc == 0) {
+        pthread_mutex_lock(&s->lock);
+        s->shown.round_trip_ns = due__redis_monotonic() - s->batch_ns;
+        pthread_mutex_unlock(&s->lock);
+    }
+    return show(s, rc);
+}
+
+/* Reading back takes several answers one after another, which a batch in between makes worthless.
+ * After some calls that were interrupted one goes on to its end, so that it gets on however often
+ * it is interrupted, and whatever is committed in between. */
+static void begin_reading(struct due__redis *s)
+{
+    due__link_deafen(s->link, s->cut_short >= PATIENCE);
+}
+
+static int end_reading(struct due__redis *s, int rc, int64_t until_ns)
+{
+    bool cut = rc == DUE_EAGAIN && until_ns > due__redis_monotonic();
+
+    due__link_deafen(s->link, false);
+    s->cut_short = cut && s->cut_short < PATIENCE ? s->cut_short + 1 : 0;
+    return say_loss(s, rc);
+}
+
+static int verb_load(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                     int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    begin_reading(s);
+    int rc = due__redis_load(s, rewind, max, visit, ctx, until_ns);
+    return show(s, end_reading(s, rc, until_ns));
+}
+
+static int verb_find(due_store *store, due_id id, due_store_visit *visit, void *ctx,
+                     int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    return show(s, due__redis_find(s, id, visit, ctx, until_ns));
+}
+
+static int verb_keys(due_store *store, int rewind, size_t max, due_store_visit_key *visit,
+                     void *ctx, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    begin_reading(s);
+    int rc = due__redis_kept(s, rewind, max, visit, ctx, until_ns);
+    return show(s, end_reading(s, rc, until_ns));
+}
+
+static int verb_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+
+    return show(s, say_loss(s, due__redis_renew(s, held_ns, until_ns)));
+}
+
+static int verb_close(due_store *store, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+    int rc = 0;
+
+    if (s->open && !s->closed) {
+        rc = due__redis_hand_over(s, until_ns);
+        s->closed = rc == 0 || rc == DUE_EFENCED;
+    }
+    return show(s, rc);
+}
+
+static void verb_interrupt(due_store *store)
+{
+    due__link_interrupt(redis_of(store)->link);
+}
+
+static void verb_stats(due_store *store, struct due_store_stats *stats)
+{
+    struct due__redis *s = redis_of(store);
+
+    pthread_mutex_lock(&s->lock);
+    *stats = s->shown;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void verb_free(due_store *store)
+{
+    struct due__redis *s = redis_of(store);
+
+    due__flight_end(s);
+    due__redis_load_forget(s);
+    due__redis_kept_forget(s);
+    due__redis_topics_free(s);
+    due__link_free(s->link);
+    pthread_mutex_destroy(&s->lock);
+    free(s->order);
+    free(s->scratch);
+    free(s);
+}
+
+static const struct due_store_verbs verbs = { .open = verb_open,
+                                              .ready = verb_ready,
+                                              .commit = verb_commit,
+                                              .prepare = verb_prepare,
+                                              .send = verb_send,
+                                              .load = verb_load,
+                                              .find = verb_find,
+                                              .keys = verb_keys,
+                                              .renew = verb_renew,
+                                              .close = verb_close,
+                                              .interrupt = verb_interrupt,
+                                              .stats = verb_stats,
+                                              .free = verb_free };
+
+/* ---- The object ------------------------------------------------------------------------------ */
+
+static int refuse(due_error *error, const char *text)
+{
+    if (error != NULL) {
+        snprintf(error->text, sizeof error->text, "%s", text);
+        error->hint[0] = '\0';
+    }
+    return DUE_EINVAL;
+}
+
+static bool is_time(int64_t ns)
+{
+    return ns >= 0 && ns <= TIME_MAX;
+}
+
+static bool is_printable(const char *text)
+{
+    size_t n = 0;
+
+    for (; text[n] != '\0'; n++)
+        if (text[n] <= ' ' || text[n] > '~' || n == 128)
+            return false;
+    return n > 0;
+}
+
+static int check(const due_redis_options *o, due_error *error)
+{
+    if (o->size != sizeof *o)
+        return refuse(error, "options were not begun with DUE_REDIS_OPTIONS_INIT");
+    if (o->prefix != NULL && !is_name(o->prefix, 32))
+        return refuse(error, "prefix: 1 to 32 of A-Z a-z 0-9 . _ -");
+    if (o->client_name != NULL && !is_printable(o->client_name))
+        return refuse(error, "client_name: printable, without spaces, at most 128 bytes");
+    if (!is_time(o->connect_ns) || !is_time(o->answer_ns) || !is_time(o->spin_ns) ||
+        !is_time(o->backoff_min_ns) || !is_time(o->backoff_max_ns) || !is_time(o->lease_ns) ||
+        !is_time(o->wait_replicas_ns))
+        return refuse(error, "a time is negative, or longer than a year");
+    if (o->lease_ns != 0 && o->lease_ns < LEASE_MIN)
+        return refuse(error, "lease_ns: 20 ms at least");
+    if (o->require > DUE_DURABLE_ALWAYS || o->assume > DUE_DURABLE_ALWAYS)
+        return refuse(error, "require or assume: no such durability");
+    if (o->wait_replicas < 0 || o->batch_changes > CHANGES_MAX)
+        return refuse(error, "wait_replicas is negative, or batch_changes over 16,384");
+    for (size_t i = 0; i < sizeof o->reserved / sizeof *o->reserved; i++)
+        if (o->reserved[i] != 0)
+            return refuse(error, "reserved fields must be zero");
+    return 0;
+}
+
+static int64_t or_default(int64_t ns, int64_t otherwise)
+{
+    return ns != 0 ? ns : otherwise;
+}
+
+static void fill_in(struct due__redis *s, const due_redis_options *o)
+{
+    due_redis_options *set = &s->set;
+
+    *set = *o;
+    snprintf(s->prefix, sizeof s->prefix, "%s", o->prefix != NULL ? o->prefix : "due");
+    set->prefix = s->prefix;
+    set->connect_ns = or_default(o->connect_ns, DUE_S(5));
+    set->answer_ns = or_default(o->answer_ns, DUE_S(5));
+    set->backoff_min_ns = or_default(o->backoff_min_ns, DUE_MS(50));
+    set->backoff_max_ns = or_default(o->backoff_max_ns, DUE_S(5));
+    set->lease_ns = or_default(o->lease_ns, DUE_S(10));
+    set->wait_replicas_ns = or_default(o->wait_replicas_ns, DUE_S(1));
+    if (set->wait_replicas > 0)
+        set->answer_ns += set->wait_replicas_ns;
+    set->batch_bytes = o->batch_bytes != 0 ? o->batch_bytes : (size_t)16 << 20;
+}
+
+static struct due__redis *make(struct due__address *address, const due_redis_options *o)
+{
+    struct due__redis *s = calloc(1, sizeof *s);
+
+    if (s == NULL)
+        return NULL;
+    s->base.verbs = &verbs;
+    fill_in(s, o);
+    due__address_show(address, s->where, sizeof s->where);
+    struct due__link_limits limits = { .connect_ns = s->set.connect_ns,
+                                       .answer_ns = s->set.answer_ns,
+                                       .spin_ns = s->set.spin_ns,
+                                       .backoff_min_ns = s->set.backoff_min_ns,
+                                       .backoff_max_ns = s->set.backoff_max_ns,
+                                       .reply_elements = ELEMENTS_MAX,
+                                       .reply_bytes = DUE__REDIS_BULK + ((size_t)1 << 20) };
+    const char *name = o->client_name != NULL ? o->client_name : "due";
+    s->link = due__link_new(address, &limits, name);
+    if (s->link == NULL || pthread_mutex_init(&s->lock, NULL) != 0) {
+        due__link_free(s->link);
+        free(s);
+        return NULL;
+    }
+    s->set.client_name = NULL;
+    return s;
+}
+
+int due_redis_open(due_store **store, const char *url, const due_redis_options *options,
+                   due_error *error)
+{
+    static const due_redis_options plain = { .size = DUE_REDIS_OPTIONS_INIT };
+    struct due__address address = { 0 };
+    const due_redis_options *o = options != NULL ? options : &plain;
+    int rc = check(o, error);
+
+    *store = NULL;
+    if (rc == 0)
+        rc = due__address_parse(&address, url, error);
+    if (rc != 0)
+        return rc;
+    struct due__redis *s = make(&address, o);
+    due__address_wipe(&address); /* nothing is left in it if the link took it */
+    if (s == NULL) {
+        (void)refuse(error, "no memory, or no descriptor");
+        return DUE_ENOMEM;
+    }
+    *store = &s->base;
+    return 0;
+}
+
+void due_redis_free(due_store *store)
+{
+    if (store != NULL)
+        store->verbs->free(store);
+}

@@ -1,0 +1,515 @@
+/* enqueue.c - putting jobs in: check, fill a place, submit.
+ *
+ * A place is had before the lock is tried, and with it room for the job's slot, so from there on
+ * nothing can fail but the queue's being closed.  One job whose bytes fit into its place takes it
+ * under the lock, from those at hand there: so it need not enter a shard.
+ *
+ * Edges      described elsewhere: E1, E2, E3 tenure.c, J1 slab.h
+ */
+#include "queue/queue.h"
+
+#include <limits.h>
+#include <string.h>
+
+#include "os/atomic.h"
+#include "job/extras.h"
+
+#define AT_ONCE        64u  /* jobs submitted in one tenure */
+#define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
+#define ON_STACK       16u  /* of them; for more memory is asked for */
+
+static int spec_check(const struct due_queue *q, const due_spec *s)
+{
+    if (s->size != sizeof *s)
+        return DUE_EINVAL;
+    if (s->delay_ns < 0 || s->at_ns < 0 || (s->delay_ns != 0 && s->at_ns != 0))
+        return DUE_EINVAL;
+    if (s->priority < 0 || s->priority > 255)
+        return DUE_EINVAL;
+    if (s->topic < 0 || (uint32_t)s->topic >= due__load_acquire(&q->topic_count)) /* T1 */
+        return DUE_EINVAL;
+    if (s->data != NULL ? s->ptr != NULL : s->len != 0)
+        return DUE_EINVAL;
+    if (s->ptr != NULL && q->commits != NULL)
+        return DUE_EINVAL; /* it would mean nothing in the next process */
+    if (s->len > q->payload_max)
+        return DUE_ELIMIT;
+    return due__front_needed(s) ? due__front_check(q, s) : 0;
+}
+
+/* Jobs that were cancelled in the inbox keep their places until they are taken out of it: before
+ * the slab grows, see to that.  True: some were there. */
+static bool help(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    uint64_t before = q->delegated;
+    due__drain(q, DUE__PROXY_BATCH);
+    bool some = q->delegated != before;
+    due__leave(q, &t);
+    return some;
+}
+
+/* Free places that the caller owns, up to @n: growing the slab until there is one. */
+static int places_make(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
+{
+    do {
+        int rc = help(q) ? 0 : due__grow(q);
+
+        if (rc != 0)
+            return rc;
+        *got = due__slab_take(&q->slab, number, n);
+    } while (*got == 0);
+    return 0;
+}
+
+static inline int places_take(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
+{
+    *got = due__slab_take(&q->slab, number, n);
+    return *got > 0 ? 0 : places_make(q, number, n, got);
+}
+
+/* A job with a front: everything it has is in its block. */
+static int fill_front(struct due_queue *q, uint32_t number, const due_spec *s)
+{
+    struct due__front *front;
+
+    if (s->every_ns != 0) { /* it will be given back, also by who takes it for good */
+        if (!due__side_make(&q->leases, &q->alloc, number))
+            return DUE_ENOMEM;
+        due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it can be taken */
+    }
+    int rc = due__front_new(q, s, &front);
+
+    if (rc != 0)
+        return rc;
+    if (s->key != NULL) {
+        front->key = due__key_new(q, s);
+        if (front->key == NULL) {
+            if (front->gate != NULL)
+                due__group_part(front->gate);
+            due__front_drop(q, front, s->len);
+            return DUE_ENOMEM;
+        }
+    }
+    due__job_at(&q->slab, number)->payload.ptr = front;
+    return 0;
+}
+
+/* More bytes than fit into a job. */
+static bool fill_apart(struct due_queue *q, struct due__job *j, const due_spec *s)
+{
+    j->payload.ptr = due__payload_new(&q->slab.payloads, s->len);
+    if (j->payload.ptr == NULL)
+        return false;
+    memcpy(j->payload.ptr, s->data, s->len);
+    return true;
+}
+
+/* Fill the place @number; @front: it needs one.  It stays private to the caller until it is
+ * submitted. */
+static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint32_t number,
+                                                      const due_spec *s, bool front, int64_t now_ns,
+                                                      struct due__fresh *it)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    unsigned payload = DUE__BYTES_INLINE;
+
+    if (front) {
+        payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
+        payload |= s->group_len > 0 ? DUE__GROUPED : 0;
+        int rc = fill_front(q, number, s);
+        if (rc != 0)
+            return rc;
+    } else if (s->data == NULL && s->ptr != NULL) {
+        payload = DUE__POINTER;
+        j->payload.ptr = s->ptr;
+    } else if (s->len > DUE__INLINE_BYTES) {
+        payload = DUE__BYTES_APART;
+        if (!fill_apart(q, j, s))
+            return DUE_ENOMEM;
+    } else if (s->len > 0) {
+        memcpy(j->payload.bytes, s->data, s->len);
+    }
+    if (s->at_ns == 0 && s->delay_ns == 0)
+        payload |= DUE__NOW;
+    it->job = j;
+    it->deadline_ns = s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
+    it->f = (struct due__facts){ .len = (uint32_t)s->len,
+                                 .topic = (uint16_t)s->topic,
+                                 .priority = (uint8_t)s->priority,
+                                 .payload = (uint8_t)payload };
+    it->number = number;
+    it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
+    return 0;
+}
+
+/* The same when somebody may be told of the job. */
+static inline int fill_watched(struct due_queue *q, uint32_t number, const due_spec *s,
+                               int64_t now_ns, struct due__fresh *it)
+{
+    if (q->watch != NULL && !due__watch_make(q, number))
+        return DUE_ENOMEM;
+    return fill(q, number, s, due__front_needed(s), now_ns, it);
+}
+
+static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < n; i++)
+        any |= jobs[i].deadline_ns <= now_ns;
+    return any;
+}
+
+/* With the lock: sort the jobs in, unless others' stand before them that cannot be sorted in now.
+ * Then they queue up behind those, and the look at the inbox when leaving takes it from there.
+ * @now_ns: 0 unless one of them was given a delay. */
+static inline __attribute__((always_inline)) void submit_locked(struct due_queue *q,
+                                                                const struct due__fresh *jobs,
+                                                                size_t n, int64_t now_ns)
+{
+    uint32_t max = q->proxies == DUE_PROXIES_NEVER ? UINT32_MAX : DUE__FOREIGN_MAX;
+    bool empty = due__drain(q, max);
+
+    if (empty && now_ns != 0 && any_due(jobs, n, now_ns))
+        due__move_due(q, now_ns); /* so that a job without delay goes straight to its topic */
+    if (!empty)
+        due__put_all(q, jobs, n);
+    for (size_t i = 0; empty && i < n; i++)
+        due__place(q, &jobs[i]);
+}
+
+/* Hand @n filled places to the queue.  Answers how many it accepted: all of them, unless it
+ * closes; those it did not are gone. */
+static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
+                                                           const struct due__fresh *jobs, size_t n,
+                                                           int64_t now_ns)
+{
+    struct due__tenure t;
+    uint32_t state = due__load_seq(&q->state); /* E2, E3 */
+
+    if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1 */
+        state = due__load_seq(&q->state);                  /* E3 */
+        if (!(state & DUE__REFUSING))
+            submit_locked(q, jobs, n, now_ns);
+        due__leave(q, &t);
+        if (!(state & DUE__REFUSING))
+            return n;
+    }
+    if (state & DUE__REFUSING) {
+        for (size_t i = 0; i < n; i++)
+            due__refuse(q, &jobs[i], 0);
+        return 0;
+    }
+    return due__submit_delegated(q, jobs, n);
+}
+
+int due__place_take(struct due_queue *q, uint32_t *number)
+{
+    size_t got;
+
+    return places_take(q, number, 1, &got);
+}
+
+int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it)
+{
+    int rc = fill_watched(q, number, s, 0, it);
+
+    it->f.payload &= (uint8_t)~DUE__NOW;
+    return rc;
+}
+
+/* Up to STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the way
+ * there, into the store and then into the queue.  As enqueue_some(); those in doubt have their ids
+ * too.  @jobs, @named: room for so many. */
+static int enqueue_together(struct due_queue *q, const due_spec *specs, size_t n,
+                            struct due__deadline *by, due_id *ids, struct due__put *put,
+                            struct due__fresh *jobs, due_id *named)
+{
+    int64_t now = due__clock_now(&q->clock);
+    size_t filled = 0;
+    uint64_t bytes = 0;
+    int rc = 0;
+
+    *put = (struct due__put){ .room = 0 };
+    while (filled < n) {
+        const due_spec *s = &specs[filled];
+        uint32_t number;
+
+        bytes += s->len + s->headers_len + s->key_len;
+        if (filled > 0 && bytes > q->commits->unsettled_bytes_max)
+            break;
+        rc = due__place_take(q, &number);
+        if (rc != 0)
+            break;
+        rc = fill_watched(q, number, s, now, &jobs[filled]);
+        if (rc != 0) {
+            due__slab_untake(&q->slab, number);
+            break;
+        }
+        jobs[filled].f.payload &= (uint8_t)~DUE__NOW; /* due as the store has it */
+        filled++;
+    }
+    if (filled > 0)
+        rc = due__commit_put(q, jobs, filled, by, named, put);
+    if (ids != NULL)
+        memcpy(ids, named, put->named * sizeof *ids);
+    return rc;
+}
+
+/* The same; without memory for so many, some at a time. */
+static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n,
+                          struct due__deadline *by, due_id *ids, struct due__put *put)
+{
+    size_t bytes = n * (sizeof(struct due__fresh) + sizeof(due_id));
+    struct due__fresh few[ON_STACK];
+    due_id few_named[ON_STACK];
+    struct due__fresh *many = n > ON_STACK ? due__alloc_raw(&q->alloc, bytes) : NULL;
+
+    if (many == NULL)
+        return enqueue_together(q, specs, n < ON_STACK ? n : ON_STACK, by, ids, put, few,
+                                few_named);
+    due_id *named = (due_id *)(void *)(many + n);
+    int rc = enqueue_together(q, specs, n, by, ids, put, many, named);
+    due__alloc_free(&q->alloc, many, bytes);
+    return rc;
+}
+
+/* Under the lock: more free places at hand.  False: a shard has none. */
+static __attribute__((noinline)) bool places_fetch(struct due_queue *q)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    q->place_count = (uint32_t)due__shard_take(&q->slab, it, q->place, DUE__FETCH);
+    due__shard_leave(it);
+    return q->place_count > 0;
+}
+
+/* The usual case, a job whose bytes need no memory of their own while nobody has the lock: a place
+ * is at hand there.  False: it is not, or the queue closes; nothing was done. */
+static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, int64_t now_ns,
+                                   struct due__fresh *job)
+{
+    struct due__tenure t;
+
+    if (spec->len > DUE__INLINE_BYTES || due__front_needed(spec) || q->watch != NULL ||
+        (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
+        !due__try_enter(q, &t))                     /* E1 */
+        return false;
+    bool refused = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3 */
+    bool done = !refused && (q->place_count > 0 || places_fetch(q));
+    if (done) {
+        uint32_t number = q->place[--q->place_count];
+
+        if (q->place_count >= 4)
+            due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
+        fill(q, number, spec, false, now_ns, job);
+        due__store_relaxed(&q->placed, q->placed + 1); /* C2 of close.c: before anybody sees it */
+        submit_locked(q, job, 1, now_ns);
+    }
+    due__leave(q, &t);
+    return done;
+}
+
+/* Any other case.  1, or an error. */
+static __attribute__((noinline)) int enqueue_apart(struct due_queue *q, const due_spec *spec,
+                                                   int64_t now_ns, struct due__fresh *job)
+{
+    uint32_t number;
+    size_t got;
+    int rc = places_take(q, &number, 1, &got);
+
+    if (rc != 0)
+        return rc;
+    rc = fill_watched(q, number, spec, now_ns, job);
+    if (rc != 0) {
+        due__slab_untake(&q->slab, number);
+        return rc;
+    }
+    if (q->watch != NULL)
+        due__watch_enter(q, job, 1, true);
+    return submit(q, job, 1, now_ns) == 1 ? 1 : DUE_ECLOSED;
+}
+
+/* One job.  1, or an error. */
+static inline int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
+{
+    struct due__fresh job;
+    int64_t now = spec->at_ns == 0 ? due__clock_now(&q->clock) : 0;
+
+    if (!enqueue_at_hand(q, spec, now, &job)) {
+        int rc = enqueue_apart(q, spec, now, &job);
+
+        if (rc < 0)
+            return rc;
+    }
+    if (id != NULL)
+        *id = due__id(q, job.number, job.generation);
+    return 1;
+}
+
+/* Up to AT_ONCE jobs.  Answers how many were accepted (0: the first one's key is not to be had
+ * now), or an error. */
+static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, due_id *ids)
+{
+    struct due__fresh jobs[AT_ONCE];
+    uint32_t number[AT_ONCE];
+    size_t got;
+    size_t filled = 0;
+    bool keyed = false;
+    int64_t now = 0;
+    int rc = places_take(q, number, n, &got);
+
+    if (rc != 0)
+        return rc;
+    while (filled < got) {
+        if (specs[filled].at_ns == 0 && now == 0)
+            now = due__clock_now(&q->clock);
+        rc = fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
+        if (rc != 0)
+            break;
+        keyed |= specs[filled].key != NULL;
+        filled++;
+    }
+    for (size_t i = filled; i < got; i++)
+        due__slab_untake(&q->slab, number[i]);
+    if (filled == 0)
+        return rc;
+    if (q->watch != NULL)
+        due__watch_enter(q, jobs, filled, true);
+    size_t accepted = keyed ? due__submit_keyed(q, jobs, filled) : submit(q, jobs, filled, now);
+    for (size_t i = 0; ids != NULL && i < accepted; i++)
+        ids[i] = due__id(q, jobs[i].number, jobs[i].generation);
+    if (accepted == 0 && keyed && !(due__load_seq(&q->state) & DUE__REFUSING)) /* E3 */
+        return 0;
+    return accepted > 0 ? (int)accepted : DUE_ECLOSED;
+}
+
+/* Jobs were refused, or had no room. */
+static int refused(struct due_queue *q, int rc)
+{
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+    return rc;
+}
+
+/* Some of @n jobs, whatever the queue.  As enqueue_some(). */
+static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n,
+                       struct due__deadline *by, due_id *ids, struct due__put *put)
+{
+    if (q->commits != NULL)
+        return enqueue_stored(q, specs, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, by, ids, put);
+    int rc = enqueue_some(q, specs, n < AT_ONCE ? n : AT_ONCE, ids);
+    *put = (struct due__put){ .room = rc > 0 ? (size_t)rc : 0 };
+    return rc;
+}
+
+/* The same when the queue has a capacity. */
+static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                        struct due__deadline *by, due_id *ids, struct due__put *put, bool *inside)
+{
+    int room = due__space_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, inside);
+
+    if (room < 0)
+        return room;
+    int rc = enqueue_any(q, specs, (size_t)room, by, ids, put);
+    if (put->room < (size_t)room)
+        due__space_give(q, (size_t)room - put->room);
+    return rc;
+}
+
+int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns,
+                     struct due__deadline *by, due_id *id, bool *inside)
+{
+    struct due__put put;
+
+    return q->capacity > 0 ? enqueue_room(q, spec, 1, timeout_ns, by, id, &put, inside)
+                           : enqueue_any(q, spec, 1, by, id, &put);
+}
+
+static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
+                                                       size_t n, int64_t timeout_ns)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (timeout_ns < 0 || n == 0 || n > INT_MAX)
+        return DUE_EINVAL;
+    for (size_t i = 0; i < n; i++) {
+        int rc = spec_check(q, &specs[i]);
+
+        if (rc != 0)
+            return rc;
+    }
+    if (due__load_seq(&q->state) & DUE__REFUSING) /* E3: looked at again after the job is in */
+        return DUE_ECLOSED;
+    return q->commits != NULL ? due__commit_state(q) : 0;
+}
+
+int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
+{
+    struct due__deadline by = { .timeout_ns = timeout_ns };
+    int rc = check(q, spec, 1, timeout_ns);
+    struct due__put put;
+
+    if (rc != 0)
+        return rc;
+    bool inside = due__inside_stored(q);
+    if (spec->key != NULL)
+        rc = due__enqueue_keyed(q, spec, timeout_ns, &by, id, &inside);
+    else if (q->capacity > 0)
+        rc = enqueue_room(q, spec, 1, timeout_ns, &by, id, &put, &inside);
+    else if (q->commits != NULL)
+        rc = enqueue_stored(q, spec, 1, &by, id, &put);
+    else
+        rc = enqueue_one(q, spec, id);
+    rc = rc > 0 ? 0 : refused(q, rc);
+    due__inside_end(q, inside);
+    return rc;
+}
+
+/* How many of the jobs have no key, up to the first that has. */
+static size_t plain(const due_spec *specs, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && specs[i].key == NULL)
+        i++;
+    return i;
+}
+
+int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                      due_id *ids)
+{
+    struct due__deadline by = { .timeout_ns = timeout_ns };
+    int rc = check(q, specs, n, timeout_ns);
+    bool alone =
+        q->capacity > 0 || q->watch != NULL; /* those with keys are seen to by themselves */
+    bool taken = alone;                      /* so is the next one */
+    struct due__put put = { .over = false };
+    size_t done = 0;
+
+    if (rc != 0)
+        return rc;
+    bool inside = due__inside_stored(q);
+    while (rc >= 0 && !put.over && done < n) {
+        const due_spec *next = specs + done;
+        due_id *some_ids = ids != NULL ? ids + done : NULL;
+        size_t some = alone ? plain(next, n - done) : n - done;
+        int64_t wait_ns = q->capacity == 0 || done == 0 ? timeout_ns : 0;
+
+        if (taken && next->key != NULL)
+            rc = due__enqueue_keyed(q, next, wait_ns, &by, some_ids, &inside);
+        else if (q->capacity == 0)
+            rc = enqueue_any(q, next, some, &by, some_ids, &put);
+        else
+            rc = enqueue_room(q, next, some, wait_ns, &by, some_ids, &put, &inside);
+        taken = rc == 0 || alone;
+        done += rc > 0 ? (size_t)rc : 0;
+    }
+    if (rc < 0 || put.over)
+        refused(q, rc);
+    due__inside_end(q, inside);
+    return done > 0 ? (int)done : rc;
+}

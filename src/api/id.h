@@ -1,0 +1,54 @@
+/* id.h - the names of jobs: which queue, which place, which use of the place.  Included by queue.h.
+ */
+#ifndef DUE__ID_H
+#define DUE__ID_H
+
+#include <string.h>
+
+#include "queue/queue.h"
+
+struct due__id_parts {
+    uint64_t tag;        /* O */
+    uint32_t generation; /* O */
+    uint32_t number;     /* O */
+};
+
+_Static_assert(sizeof(struct due__id_parts) == sizeof(due_id), "an id is its parts");
+
+static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    struct due__id_parts p = { .tag = q->tag, .generation = generation, .number = number };
+    due_id id;
+
+    if (q->commits != NULL)
+        return due__stored_id(due__stored_at(q->commits, number));
+    memcpy(&id, &p, sizeof id);
+    return id;
+}
+
+/* False: not an id of this queue.  The place may hold another job by now. */
+static inline bool due__id_read(struct due_queue *q, due_id id, uint32_t *number,
+                                uint32_t *generation)
+{
+    struct due__id_parts p;
+
+    if (q->commits != NULL)
+        return due__index_find(&q->commits->index, id, number, generation);
+
+    memcpy(&p, &id, sizeof p);
+    *number = p.number;
+    *generation = p.generation;
+    return p.tag == q->tag && due__slab_has(&q->slab, p.number);
+}
+
+/* The same for who names a job: it may have to be looked for in the store.  DUE_ENOENT, or why that
+ * cannot be told. */
+static inline int due__id_find(struct due_queue *q, due_id id, struct due__deadline *by,
+                               uint32_t *number, uint32_t *generation)
+{
+    if (q->commits != NULL)
+        return due__commit_find(q, id, by, number, generation);
+    return due__id_read(q, id, number, generation) ? 0 : DUE_ENOENT;
+}
+
+#endif

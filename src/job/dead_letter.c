@@ -1,0 +1,444 @@
+/* dead_letter.c - dead jobs: how a job dies, how it comes back, how it goes for good.
+ *
+ * A dead job stands in the timeline like any other, keyed on when it is to be discarded, and in a
+ * list in the order of death, so that the oldest can go when there are too many.
+ *
+ * Whoever holds the lock may find that a job has to die, or to be discarded: a lease has ended that
+ * was the last one allowed, or a dead job's time is over.  That needs hooks, and perhaps the store.
+ * So the job is made the finder's own (LENT), left in a list, and seen to after the release.
+ *
+ * Few jobs die, so a grave is made when one does.  Who buries a job is told if there is no memory.
+ * Where nobody is, because a lease has ended, the job waits for a second, and dies when somebody is
+ * about to take it: he is told.
+ *
+ * Guards     T  the timeline lock      O  whoever owns the job      A  atomic, see Edges
+ *
+ * Edges      described elsewhere: J1 slab.h, R1 R3 lease.c, C2 close.c
+ *
+ * Always     N1  a job is in the list of the dead exactly while its state is DEAD
+ *                in the order of death, nearly so if there are very many
+ *            N2  a grave has a cause exactly while its job is dead, or its owner buries or ends it
+ *
+ * Not here   The calls that kick and clear: kick.c.
+ */
+#include "queue/queue.h"
+
+#include <string.h>
+
+#include "os/atomic.h"
+#include "job/extras.h"
+#include "job/key_table.h"
+
+#define LOOKS 256u /* dead ones that are looked at, from either end, for where one belongs */
+
+/* ---- Graves ---- */
+
+bool due__grave_make(struct due_queue *q, uint32_t number)
+{
+    return due__side_make(&q->leases, &q->alloc, number) &&
+           due__side_make(&q->graves, &q->alloc, number);
+}
+
+bool due__grave_is(const struct due_queue *q, uint32_t number)
+{
+    return due__side_has(&q->graves, number) && due__grave_at(q, number)->cause != 0;
+}
+
+void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum due_cause cause,
+                     const char *reason)
+{
+    struct due__grave *g = due__grave_at(q, number);
+    size_t len = reason != NULL ? strnlen(reason, sizeof g->reason - 1) : 0;
+
+    g->died_ns = now_ns;
+    g->cause = (uint8_t)cause;
+    if (len > 0)
+        memcpy(g->reason, reason, len);
+    g->reason[len] = '\0';
+}
+
+/* ---- The list, under the lock ---- */
+
+/* Of the dead, the first that died after @died_ns; 0: none, as a rule.  But one that was dead
+ * already and was changed, or was to go and did not, is as old as it was.  Not to hold the lock for
+ * long it is looked for among so many of the last and of the first, and is nearly right. */
+static uint32_t first_after(const struct due_queue *q, int64_t died_ns)
+{
+    uint32_t next = 0;
+    uint32_t at = q->dead_last;
+    unsigned looks = 0;
+
+    for (; at != 0 && due__grave_at(q, at - 1)->died_ns > died_ns;
+         at = due__grave_at(q, at - 1)->prev) {
+        if (looks++ == LOOKS)
+            break;
+        next = at;
+    }
+    if (looks <= LOOKS)
+        return next;
+    next = q->dead_first;
+    for (looks = 0; looks < LOOKS && due__grave_at(q, next - 1)->died_ns <= died_ns; looks++)
+        next = due__grave_at(q, next - 1)->next; /* the last is younger: it ends before that */
+    return next;
+}
+
+static void list_add(struct due_queue *q, uint32_t number)
+{
+    struct due__grave *g = due__grave_at(q, number);
+
+    g->next = first_after(q, g->died_ns);
+    g->prev = g->next != 0 ? due__grave_at(q, g->next - 1)->prev : q->dead_last;
+    if (g->prev != 0)
+        due__grave_at(q, g->prev - 1)->next = number + 1;
+    else
+        q->dead_first = number + 1;
+    if (g->next != 0)
+        due__grave_at(q, g->next - 1)->prev = number + 1;
+    else
+        q->dead_last = number + 1;
+    q->dead_count++;
+}
+
+static void list_remove(struct due_queue *q, uint32_t number)
+{
+    struct due__grave *g = due__grave_at(q, number);
+
+    if (g->prev != 0)
+        due__grave_at(q, g->prev - 1)->next = g->next;
+    else
+        q->dead_first = g->next;
+    if (g->next != 0)
+        due__grave_at(q, g->next - 1)->prev = g->prev;
+    else
+        q->dead_last = g->prev;
+    q->dead_count--;
+}
+
+void due__doom(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    j->link.next_free = 0;
+    if (q->doomed != 0)
+        due__job_at(&q->slab, q->doomed_last - 1)->link.next_free = number + 1;
+    else
+        q->doomed = number + 1;
+    q->doomed_last = number + 1;
+    q->owed |= DUE__OWED_REAP;
+}
+
+bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (due__word_state(*w) != DUE__DEAD ||
+        !due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | as)) /* J1 */
+        return false;
+    list_remove(q, number);
+    return true;
+}
+
+bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (due__word_state(w) == DUE__DEAD) {
+        if (!due__exhume(q, number, &w, DUE__LENT))
+            return false;
+    } else {
+        if (!due__lease_was_last(q, number) ||
+            !due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+            return false;
+        due__lease_ended(q, number, false);
+    }
+    due__doom(q, number);
+    return true;
+}
+
+/* More than may be kept: the oldest goes. */
+static void crowd_out(struct due_queue *q)
+{
+    while (q->dead_max > 0 && q->dead_count > q->dead_max) {
+        uint32_t oldest = q->dead_first - 1;
+        uint64_t w = due__load_relaxed(&due__job_at(&q->slab, oldest)->word); /* J1: T */
+
+        if (!due__exhume(q, oldest, &w, DUE__LENT))
+            return;
+        due__doom(q, oldest);
+    }
+}
+
+/* It stands in the timeline until it is to be discarded: not before @from_ns, then if cancelled. */
+static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    int64_t until = DUE_FOREVER;
+
+    if (q->dead_keep_ns > 0)
+        until = due__time_add(due__grave_at(q, number)->died_ns, q->dead_keep_ns);
+    if (until < from_ns || due__revoked(q, number)) /* R3: it goes */
+        until = from_ns;
+    list_add(q, number);
+    w = due__gate_left(q, number, w);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__DEAD, until);
+}
+
+void due__bury_locked(struct due_queue *q, uint32_t number)
+{
+    lay(q, number, due__time_add(q->due_ns, 1)); /* what is due already has left the timeline */
+    crowd_out(q);
+}
+
+/* ---- Not handing out ---- */
+
+/* When the job's time is over; DUE_FOREVER: never.  @deadline_ns: its own. */
+static int64_t expiry(const struct due__front *front, int64_t deadline_ns)
+{
+    if (front->expires_ns != 0)
+        return front->expires_ns;
+    return front->ttl_ns != 0 ? due__time_add(deadline_ns, front->ttl_ns) : DUE_FOREVER;
+}
+
+/* Why a taken job is not to be handed out; 0: it is.  *@deadline_ns gets its own deadline. */
+static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int64_t now_ns,
+                              int64_t *deadline_ns)
+{
+    uint32_t number = due__slot_job(s);
+    const struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__front *front = due__front_of(j);
+    const struct due__lease *l = NULL;
+
+    if (due__load_relaxed(&j->word) & DUE__HELD) /* J1: the caller's own */
+        l = due__lease_at(q, number);
+    *deadline_ns = l != NULL ? due__load_relaxed(&l->deadline_ns) : due__slot_deadline(s); /* R1 */
+    if (front != NULL && expiry(front, *deadline_ns) <= now_ns)
+        return DUE_CAUSE_EXPIRED;
+    if (l == NULL || !due__lease_limited(q, j))
+        return 0;
+    return due__load_relaxed(&l->attempts) >= due__retry_limit(due__retry_of(q, j)) /* R1 */
+               ? DUE_CAUSE_ATTEMPTS
+               : 0;
+}
+
+size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n,
+                    struct due__deadline *by, int *rc)
+{
+    int64_t now = due__clock_now(&q->clock);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int64_t deadline;
+        enum due_cause cause = verdict(q, slots[i], now, &deadline);
+
+        if (cause == 0) {
+            slots[kept++] = slots[i];
+            continue;
+        }
+        due__count(q, due__slot_job(slots[i]), DUE__F_READY, -1);
+        int failed = due__bury(q, due__slot_job(slots[i]), deadline, cause, NULL, by);
+        if (failed == DUE_ENOSPC) { /* a full store: what is behind it can leave still */
+            due__wait_later(q, due__slot_job(slots[i]));
+            failed = 0;
+        }
+        if (failed == 0 || failed == DUE_EINDOUBT) {
+            struct due__shard *it = due__shard_enter(&q->slab);
+            it->unready++; /* taken from what is ready, and not handed out */
+            due__shard_leave(it);
+            continue;
+        }
+        due__count(q, due__slot_job(slots[i]), DUE__F_READY, 1);
+        due__put_back(q, &slots[i], 1);
+        *rc = failed;
+    }
+    return kept;
+}
+
+/* ---- Dying ---- */
+
+void due__buried(struct due_queue *q)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->died++; /* C2 of close.c */
+    due__shard_leave(it);
+    due__add_relaxed(&q->buried, 1); /* no edge: a counter */
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+}
+
+/* Nobody has died: so nobody has to go for it, or a store that refuses to drop one would be asked
+ * to drop the next, and so on for ever. */
+void due__bury_again(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    t.rounds = DUE__ROUNDS_MAX; /* who sees to many jobs does not see to others' besides */
+    lay(q, number, due__later(q));
+    due__leave(q, &t);
+    if (q->commits != NULL && due__word_state(w) == DUE__CHANGING)
+        due__commit_given_up(q, 0);
+}
+
+static void bury_now(struct due_queue *q, uint32_t number)
+{
+    struct due__tenure t;
+
+    due__step(q, number, DUE__S_DIED, 0);
+    due__enter(q, &t);
+    t.rounds = DUE__ROUNDS_MAX;          /* as above: many may die at a time */
+    bool goes = due__revoked(q, number); /* R3 */
+    if (!goes)
+        due__bury_locked(q, number);
+    due__leave(q, &t);
+    due__buried(q);
+    if (goes) /* cancelled on its way here: dead, and gone */
+        due__cancel_end(q, number);
+}
+
+static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
+                   const char *reason)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    if (!due__grave_make(q, number))
+        return DUE_ENOMEM;
+    if (!(w & DUE__HELD)) {
+        due__past_begin(q, number, deadline_ns);
+        due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+    }
+    due__grave_open(q, number, due__clock_now(&q->clock), cause, reason);
+    return 0;
+}
+
+int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
+              const char *reason, struct due__deadline *by)
+{
+    int rc = prepare(q, number, deadline_ns, cause, reason);
+
+    if (rc != 0)
+        return rc;
+    if (q->commits == NULL)
+        bury_now(q, number);
+    else
+        rc = due__commit_one(q, number, DUE__BURY, 0, by);
+    if (rc != 0 && rc != DUE_EINDOUBT)
+        due__grave_at(q, number)->cause = 0;
+    return rc;
+}
+
+/* ---- Going for good ---- */
+
+void due__grave_close(struct due_queue *q, uint32_t number)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    due__grave_at(q, number)->cause = 0;
+    it->revived++; /* C2 of close.c */
+    due__shard_leave(it);
+    due__count(q, number, DUE__F_DEAD, -1);
+    if (q->capacity > 0)
+        due__space_force(q, 1);
+}
+
+/* A job of the caller's own that was dead, and is in no store, is discarded. */
+static void discard_here(struct due_queue *q, uint32_t number)
+{
+    due__discard(q, number, due__load_relaxed(&due__job_at(&q->slab, number)->word)); /* J1: ours */
+}
+
+/* The same; nobody waits for it. */
+static void discard(struct due_queue *q, uint32_t number)
+{
+    if (q->commits == NULL) {
+        discard_here(q, number);
+    } else if (due__closed(q)) { /* it stays there */
+        due__keep_stored(q, number);
+    } else {
+        due__commit_submit(q, number, DUE__CLEAR, 0, NULL);
+        due__commit_go(q, NULL, 0);
+    }
+}
+
+/* One of those that were found under the lock. */
+static void reap(struct due_queue *q, uint32_t number)
+{
+    if (due__revoked(q, number)) { /* dead or not */
+        due__lease_revoke(q, number);
+    } else if (due__grave_is(q, number) || due__closed(q)) { /* or nobody will take it any more */
+        discard(q, number);
+    } else if (!due__grave_make(q, number)) { /* not yet: see the head */
+        due__wait_later(q, number);
+    } else {
+        due__grave_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
+        if (q->commits == NULL) {
+            bury_now(q, number);
+        } else {
+            due__commit_submit(q, number, DUE__BURY, 0, NULL);
+            due__commit_go(q, NULL, 0);
+        }
+    }
+}
+
+void due__reap(struct due_queue *q, uint32_t first)
+{
+    while (first != 0) {
+        uint32_t number = first - 1;
+
+        first = due__job_at(&q->slab, number)->link.next_free;
+        reap(q, number);
+    }
+}
+
+/* ---- By name ---- */
+
+int due__not_dead(uint64_t w, uint32_t generation)
+{
+    bool changing = due__word_state(w) == DUE__CHANGING && due__word_generation(w) == generation;
+
+    return changing ? DUE_EBUSY : DUE_ENOENT;
+}
+
+int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name, enum due__state as)
+{
+    struct due__key_shard *shard = NULL;
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    if (name != NULL)
+        shard = due__key_enter_of(q, name, number, generation);
+    bool ours = (name == NULL || shard != NULL) && due__word_generation(w) == generation &&
+                due__exhume(q, number, &w, as);
+    if (shard != NULL)
+        due__key_leave(q, shard);
+    due__leave(q, &t);
+    return ours ? 0 : due__not_dead(w, generation);
+}
+
+void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__lease *l = due__lease_at(q, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    due__grave_close(q, number);         /* before anybody can take it: C2 of close.c */
+    due__store_relaxed(&l->attempts, 0); /* R1 */
+    due__store_relaxed(&l->failures, 0); /* R1 */
+    due__add_relaxed(&q->kicked, 1);     /* no edge: a counter */
+    due__wait_again(q, number, w, at_ns);
+}
+
+void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+
+    if (front != NULL)
+        front->ttl_ns = front->expires_ns = 0;
+    due__revive_locked(q, number, at_ns);
+}

@@ -1,0 +1,198 @@
+/* handover.c - a job while it is with a caller: what he sees of it, and giving it back.
+ *
+ * Edges      described elsewhere: J1 slab.h, R2 lease.c
+ */
+#include "queue/queue.h"
+
+#include <string.h>
+
+#include "os/atomic.h"
+#include "job/extras.h"
+#include "job/repeat.h"
+
+bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
+                   due_job *job)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    struct due__facts f = due__facts_load(j);
+
+    const struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
+    const struct due__front *front = (f.payload & DUE__FRONT) ? due__front_at(j) : NULL;
+
+    *job = (due_job){
+        .id = due__id(q, number, due__word_generation(w)),
+        .data = due__job_bytes(j, f),
+        .len = f.len,
+        .ptr = due__job_pointer(j, f),
+        .deadline_ns = l == NULL ? deadline_ns : due__load_relaxed(&l->deadline_ns), /* R1 */
+        .attempts = l == NULL ? 0 : due__load_relaxed(&l->attempts),                 /* R1 */
+        .failures = l == NULL ? 0 : due__load_relaxed(&l->failures),                 /* R1 */
+        .lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0,
+        .topic = f.topic,
+        .priority = f.priority,
+        .queue = q,
+        .place = due__handle(number, due__word_generation(w)),
+    };
+    if (front != NULL && front->headers_len > 0) {
+        job->headers = front->bytes;
+        job->headers_len = front->headers_len;
+    }
+    return front != NULL && front->every_ns > 0;
+}
+
+void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
+{
+    __builtin_prefetch(job->data, 1);
+    if (q->commits != NULL)
+        due__index_prefetch(&q->commits->index, number);
+}
+
+/* A job that was taken for good has no key any more. */
+static inline void end_key(struct due_queue *q, uint32_t number)
+{
+    if (due__facts_load(due__job_at(&q->slab, number)).payload & DUE__FRONT)
+        due__key_end(q, number, true);
+}
+
+void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
+                    due_job *jobs)
+{
+    int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
+    bool again = false;
+
+    for (size_t i = 0; i < n; i++) {
+        again |=
+            due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
+        if (n > 1)
+            due__prefetch_end(q, &jobs[i], due__slot_job(slots[i]));
+    }
+    size_t repeating = again ? due__repeat_taken(q, slots, n, jobs) : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (jobs[i].round != 0) /* it waits again, and may be anybody's */
+            continue;
+        end_key(q, due__slot_job(slots[i]));
+        due__step(q, due__slot_job(slots[i]), DUE__S_DEQUEUED, 0);
+    }
+    due__late(q, jobs, n);
+    n -= repeating; /* they have not left */
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->dequeued += n; /* C2 of close.c */
+    due__shard_leave(it);
+    if (q->capacity > 0 && n > 0)
+        due__space_give(q, n);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+}
+
+/* One with a pass gives it back first: apart, so that the others need not save what they have at
+ * hand for that call. */
+static __attribute__((noinline)) bool unhold_passed(struct due_queue *q, uint32_t number,
+                                                    uint64_t w)
+{
+    due__gate_leave(q, number);
+    return due__job_unhold(q, number, w & ~DUE__PASSED);
+}
+
+static inline __attribute__((always_inline)) bool unhold(struct due_queue *q, uint32_t number,
+                                                         uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (w & DUE__PASSED)
+        return unhold_passed(q, number, w);
+    if (w & DUE__HELD) {
+        uint64_t ended = due__word(due__word_generation(w), 0, DUE__HELD | DUE__DONE);
+
+        due__store_release(&j->word, ended); /* J1 */
+        return due__lease_let_go(q, number);
+    }
+    due__job_release(&q->slab, j);
+    return true;
+}
+
+bool due__job_unhold(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    return unhold(q, number, w);
+}
+
+void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    if (q->commits != NULL)
+        due__index_remove(&q->commits->index, number); /* N1 of id_index.c */
+    while (w & DUE__LINKED) {
+        if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__DONE)) /* J1 */
+            return;
+    }
+    due__slab_give_in(&q->slab, it, number);
+}
+
+/* Who waits for room or for the last job is told before the caller is done with his. */
+static __attribute__((noinline)) void acked_for_others(struct due_queue *q)
+{
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->done++;
+    due__shard_leave(it);
+}
+
+void due__ack_at_once(due_job *job, uint32_t number)
+{
+    struct due_queue *q = job->queue;
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    bool last = true;
+
+    if (w & DUE__HELD) { /* the job's own life ends, and our hold of it: both at once */
+        uint64_t ended = due__word(due__word_generation(w), 0, DUE__HELD | DUE__DONE);
+
+        due__store_release(&j->word, ended);                             /* J1 */
+        last = due__sub_seq(&due__lease_at(q, number)->holders, 2) == 2; /* R2 */
+    }
+    if (last)
+        due__job_release(&q->slab, j);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->acked++; /* C2 of close.c */
+    it->unleased++;
+    if (last)
+        due__place_done(q, it, number);
+    bool more = q->capacity > 0 || (due__load_seq(&q->state) & DUE__DRAINING); /* C2 of close.c */
+    it->done += !more; /* from here on the queue may be freed */
+    due__shard_leave(it);
+    if (more)
+        acked_for_others(q);
+    memset(job, 0, sizeof *job);
+}
+
+void due_job_done(due_job *job)
+{
+    due_queue *q = job->queue;
+    uint32_t number;
+    uint32_t generation;
+
+    if (q != NULL && !due__forked(q) && due__handle_read(job->place, &number, &generation)) {
+        struct due__job *j = due__job_at(&q->slab, number);
+        uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+        bool reserved = job->token != 0 || job->round != 0;
+        bool lent = due__word_generation(w) == generation && due__word_state(w) == DUE__LENT;
+
+        if (reserved || lent) {
+            bool last = reserved ? due__lease_let_go(q, number) : unhold(q, number, w);
+            struct due__shard *it = due__shard_enter(&q->slab);
+
+            it->done++;
+            if (last)
+                due__place_done(q, it, number);
+            due__shard_leave(it);
+        }
+    }
+    memset(job, 0, sizeof *job);
+}

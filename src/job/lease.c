@@ -1,0 +1,442 @@
+/* lease.c - leases: how one begins, and what follows when it ends.
+ *
+ * A lease is just another deadline: the reserved job stands in the timeline until its lease ends,
+ * and then it is due again, or dead if that was its last attempt.  The token of a lease counts up:
+ * whoever answers with an older one is told so, and changes nothing.
+ *
+ * A lease ends when the clock says so.  The job is moved when somebody next has the lock and moves
+ * what is due; until then it still looks leased.  So whoever finds a leased job in his way looks at
+ * the clock, and if the lease is over ends it there and then (due__lapse).
+ *
+ * A job that is cancelled while somebody has it stays with him, marked: it leaves instead of being
+ * handed out again.
+ *
+ * The bytes of a job are lent to everyone who reserved it, also to those whose lease has ended, so
+ * they and the place go back only when the last of them has let go.
+ *
+ * Guards     T  the timeline lock      A  atomic, see Edges
+ *
+ * Edges      R1  reserve writes deadline and attempts, then the word (LEASED) -> whoever reads the
+ *                word, the record, and then swaps the unchanged word, has read what belongs to it.
+ *                Who sends to a store writes attempts under T, before it tells the taker (G3).
+ *            R2  each who holds a job counts itself out; whoever is last sees what the others did
+ *            R3  whoever reserves says so (reserves) before it takes -> who cancels and finds a job
+ *                taken sees that it may come back (with a store it always may), and marks it,
+ *                under T.  Who makes a job wait again does it under T, and looks for the mark.
+ *            described elsewhere: J1 slab.h, G3 sender.c
+ *
+ * Not here   What holders answer: ack.c.
+ */
+#include "queue/queue.h"
+
+#include "os/atomic.h"
+#include "job/key_table.h"
+
+#define LATER_NS DUE_S(1) /* until a job is looked at again that could not be changed */
+
+/* ---- Reserving ---- */
+
+bool due__lease_limited(const struct due_queue *q, const struct due__job *j)
+{
+    return due__load_relaxed(&q->limits) && /* Y1 of retry.c */
+           due__retry_limit(due__retry_of(q, j)) > 0;
+}
+
+/* The records that the jobs will need. */
+int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = due__slot_job(slots[i]);
+
+        if (!due__side_make(&q->leases, &q->alloc, number))
+            return DUE_ENOMEM;
+        __builtin_prefetch(due__lease_at(q, number), 1); /* it is far from everything else */
+        if (q->commits != NULL)
+            __builtin_prefetch(due__stored_at(q->commits, number)); /* so is its id */
+    }
+    return 0;
+}
+
+void due__past_begin(struct due_queue *q, uint32_t number, int64_t deadline_ns)
+{
+    struct due__lease *l = due__lease_at(q, number);
+
+    due__store_relaxed(&l->deadline_ns, deadline_ns); /* R1 */
+    due__store_relaxed(&l->token, 0);                 /* R1 */
+    due__store_relaxed(&l->attempts, 0);              /* R1 */
+    due__store_relaxed(&l->failures, 0);              /* R1 */
+    due__store_relaxed(&l->holders, 1);               /* R2: the job's own life */
+    due__store_relaxed(&l->limit, 0);                 /* R1 */
+}
+
+/* A taken job has a lease record in use.  Answers its word. */
+static uint64_t hold(struct due_queue *q, uint32_t number, int64_t deadline_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    if (w & DUE__HELD)
+        return w;
+    due__past_begin(q, number, deadline_ns);
+    due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+    return w | DUE__HELD;
+}
+
+bool due__lease_counted(const struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    return (w & DUE__HELD) &&
+           due__load_relaxed(&due__lease_at(q, number)->limit) == DUE__COUNTED; /* R1 */
+}
+
+void due__lease_count(struct due_queue *q, uint32_t number)
+{
+    struct due__lease *l = due__lease_at(q, number);
+
+    hold(q, number, due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns)); /* J1: ours */
+    uint32_t attempts = due__load_relaxed(&l->attempts);                             /* R1 */
+    due__store_relaxed(&l->attempts, attempts + 1);                                  /* R1 */
+    due__store_relaxed(&l->limit, DUE__COUNTED);                                     /* R1 */
+}
+
+void due__lease_uncount(struct due_queue *q, uint32_t number)
+{
+    struct due__lease *l = due__lease_at(q, number);
+    uint32_t attempts = due__load_relaxed(&l->attempts); /* R1 */
+
+    if (!due__lease_counted(q, number))
+        return;
+    due__store_relaxed(&l->attempts, attempts - 1); /* R1 */
+    due__store_relaxed(&l->limit, 0);               /* R1 */
+}
+
+/* Of its attempts, as it is now. */
+static uint32_t limit_of(const struct due_queue *q, uint32_t number)
+{
+    if (!due__load_relaxed(&q->limits)) /* Y1 of retry.c */
+        return 0;
+    uint32_t limit = due__retry_limit(due__retry_of(q, due__job_at(&q->slab, number)));
+    return limit < DUE__COUNTED ? limit : DUE__COUNTED - 1;
+}
+
+/* Under the lock: a taken job begins a lease. */
+static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, int64_t until_ns,
+                      due_job *job)
+{
+    uint32_t number = due__slot_job(s);
+    struct due__lease *l = due__lease_at(q, number);
+    uint64_t w = hold(q, number, due__slot_deadline(s));
+
+    uint32_t token = due__load_relaxed(&l->token) + 1;   /* R1 */
+    token += token == 0;                                 /* which means that nothing is reserved */
+    uint32_t attempts = due__load_relaxed(&l->attempts); /* R1 */
+    uint32_t limit = limit_of(q, number);
+    if (!due__lease_counted(q, number))
+        attempts++;
+    due__store_relaxed(&l->token, token);       /* R1 */
+    due__store_relaxed(&l->attempts, attempts); /* R1 */
+    due__store_relaxed(&l->limit, limit);       /* R1 */
+    due__reserved(q, number, now_ns);
+    due__add_seq(&l->holders, 1); /* R2 */
+    due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
+    job->token = token;
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);
+}
+
+void due__lease_begun(struct due_queue *q, const due_job *jobs, size_t n)
+{
+    due__late(q, jobs, n);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->leased += n;
+    it->lent += n;
+    it->unready += n;
+    due__shard_leave(it);
+}
+
+/* Under the lock. */
+static void begin_all(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
+    int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
+
+    for (size_t i = 0; i < n; i++)
+        begin_one(q, slots[i], now, until, &jobs[i]);
+}
+
+void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
+                      int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    struct due__tenure t;
+
+    due__steps(q, slots, n, DUE__S_RESERVED);
+    due__enter(q, &t);
+    begin_all(q, slots, n, lease_ns, now_ns, jobs);
+    due__leave(q, &t);
+    due__lease_begun(q, jobs, n);
+}
+
+int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
+                     int64_t now_ns, due_job *jobs)
+{
+    int rc = due__lease_records(q, slots, n);
+
+    if (rc == 0)
+        due__lease_start(q, slots, n, lease_ns, now_ns, jobs);
+    return rc;
+}
+
+bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
+                        int64_t lease_ns, int64_t now_ns, due_job *jobs)
+{
+    if (q->watch != NULL || due__load_relaxed(&q->limits)) /* Y1 of retry.c */
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t number = due__slot_job(slots[i]);
+
+        if (!due__is_plain(q, number) || !due__side_has(&q->leases, number))
+            return false;
+        __builtin_prefetch(due__lease_at(q, number), 1);
+    }
+    begin_all(q, slots, n, lease_ns, now_ns, jobs);
+    return true;
+}
+
+bool due__revoked(const struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: ours, or under T */
+
+    return due__load_relaxed(&q->reserves) && due__side_has(&q->leases, number) && /* R3 */
+           due__load_relaxed(&due__lease_at(q, number)->revoked) ==
+               due__word_generation(w); /* R3 */
+}
+
+void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (!due__revoked(q, number)) { /* R3 */
+        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+        return;
+    }
+    due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+    due__doom(q, number);
+}
+
+bool due__lease_was_last(const struct due_queue *q, uint32_t number)
+{
+    const struct due__lease *l = due__lease_at(q, number);
+    uint32_t limit = due__load_relaxed(&l->limit); /* R1 */
+
+    return (limit > 0 && due__load_relaxed(&l->attempts) >= limit) || /* R1 */
+           due__revoked(q, number) || due__closed(q);
+}
+
+void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
+{
+    q->lapsed++;
+    due__count(q, number, DUE__F_LEASED, -1);
+    due__count(q, number, DUE__F_RETRIED, waits);
+    due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
+    if (waits)
+        due__add_relaxed(&q->retried, 1); /* no edge: a counter */
+}
+
+void due__lease_revoke(struct due_queue *q, uint32_t number)
+{
+    if (q->commits == NULL) {
+        due__cancel_end(q, number);
+        return;
+    }
+    due__commit_submit(q, number, DUE__CANCEL, 0, NULL);
+    due__commit_go(q, NULL, 0);
+}
+
+/* Under the lock: the lease of a job of the caller's own, whose word is @w, has ended.  False: it
+ * does not wait, and is to be seen to after the release. */
+static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t until_ns)
+{
+    bool waits = !due__lease_was_last(q, number);
+
+    due__lease_ended(q, number, waits);
+    if (waits && q->watch != NULL)
+        due__watch_note(q, number, w, DUE__TOLD_RETRIED);
+    if (waits)
+        due__wait_again(q, number, w, until_ns);
+    else
+        due__doom(q, number);
+    return waits;
+}
+
+/* A job was seen to after the release.  With a store it is dead, or gone, when that knows. */
+static void wait_ended(struct due_queue *q, bool any, struct due__deadline *by)
+{
+    if (any && by != NULL && q->commits != NULL && due__commit_flush(q, by) != 0)
+        return; /* then it is on its way for longer, and busy */
+}
+
+bool due__lapse(struct due_queue *q, uint32_t number, struct due__deadline *by)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
+    bool doomed = false;
+    struct due__tenure t;
+
+    if (!due__lapsed(q, number, w))
+        return false;
+    due__enter(q, &t);
+    w = due__load_acquire(&j->word);                    /* J1, R1 */
+    int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
+    if (due__lapsed(q, number, w) &&
+        due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1, R1 */
+        doomed = !lapse(q, number, (w & ~DUE__STATE_MASK) | DUE__LENT, until);
+    due__leave(q, &t);
+    wait_ended(q, doomed, by);
+    return true;
+}
+
+void due__lapse_all(struct due_queue *q, struct due__deadline *by)
+{
+    bool done = !due__load_relaxed(&q->reserves); /* R3 */
+    bool doomed = false;
+    struct due__tenure t;
+
+    while (!done) {
+        due__enter(q, &t);
+        done = due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q);
+        doomed |= due__more_to_come(q);
+        due__leave(q, &t);
+    }
+    wait_ended(q, doomed, by);
+}
+
+void due__lease_resume(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word);           /* J1: the caller's own */
+    int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
+    struct due__tenure t;
+
+    due__count(q, number, DUE__F_LEASED, 1);
+    due__enter(q, &t);
+    if (until <= q->due_ns)
+        lapse(q, number, w, until);
+    else
+        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until);
+    due__leave(q, &t);
+    due__keep_if_closed(q, number, due__word_generation(w)); /* does nothing if it is leased */
+}
+
+/* ---- The end of one ---- */
+
+bool due__lease_let_go(struct due_queue *q, uint32_t number)
+{
+    if (due__sub_seq(&due__lease_at(q, number)->holders, 1) != 1) /* R2 */
+        return false;
+    due__job_release(&q->slab, due__job_at(&q->slab, number));
+    return true;
+}
+
+int64_t due__later(const struct due_queue *q)
+{
+    int64_t now = due__clock_now(&q->clock);
+
+    return due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS);
+}
+
+void due__revoke_later(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    struct due__tenure t;
+
+    if (!(w & DUE__HELD))
+        due__past_begin(q, number, due__load_relaxed(&j->deadline_ns)); /* J1 */
+    w |= DUE__HELD;
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->leased++;
+    due__shard_leave(it);
+    due__count(q, number, DUE__F_LEASED, 1);
+    due__enter(q, &t);
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, due__later(q));
+    due__leave(q, &t);
+}
+
+void due__wait_later(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    t.rounds = DUE__ROUNDS_MAX; /* there may be many: who sees to them sees to no others besides */
+    due__wait_again(q, number, w, due__later(q));
+    due__leave(q, &t);
+    due__keep_if_closed(q, number, due__word_generation(w));
+}
+
+void due__lease_answered(struct due_queue *q)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->unleased++;
+    due__shard_leave(it);
+}
+
+void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+{
+    due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
+    due__add_relaxed(&q->retried, 1);                         /* no edge: a counter */
+    due__nacked(q, number);
+    due__wait_again(q, number, w, at_ns);
+}
+
+void due__nacked(struct due_queue *q, uint32_t number)
+{
+    due__add_relaxed(&q->nacked, 1); /* no edge: a counter */
+    due__count(q, number, DUE__F_NACKED, 1);
+}
+
+/* With a name, under the lock: does the job, which somebody has, have that key still? */
+static bool has_key(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name)
+{
+    struct due__key_shard *shard =
+        name != NULL ? due__key_enter_of(q, name, number, generation) : NULL;
+
+    if (shard != NULL)
+        due__key_leave(q, shard);
+    return name == NULL || shard != NULL;
+}
+
+int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation,
+                      const struct due__key_name *name)
+{
+    uint64_t seen = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    struct due__tenure t;
+    int rc = DUE_EAGAIN;
+
+    bool comes_back = due__load_relaxed(&q->reserves) || /* R3 */
+                      q->commits != NULL ||              /* whoever takes it may be refused */
+                      due__word_state(seen) == DUE__CHANGING;
+    if (!comes_back) {
+        bool lent = due__word_state(seen) == DUE__LENT && due__word_generation(seen) == generation;
+        return lent ? DUE_EBUSY : DUE_EAGAIN; /* the change that was found is over: look anew */
+    }
+    if (!due__side_make(&q->leases, &q->alloc, number))
+        return DUE_ENOMEM;
+    due__enter(q, &t);
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    enum due__state state = due__word_state(w);
+    bool had = state == DUE__LEASED || state == DUE__LENT || state == DUE__PROMISED ||
+               state == DUE__CHANGING;
+    if (!has_key(q, number, generation, name)) {
+        rc = DUE_ENOENT;
+    } else if (had && due__word_generation(w) == generation) {
+        due__store_relaxed(&due__lease_at(q, number)->revoked, generation); /* R3 */
+        due__store_relaxed(&q->reserves, 1); /* R3: who changes it looks under T, too */
+        rc = DUE_EBUSY;
+    }
+    due__leave(q, &t);
+    return rc;
+}

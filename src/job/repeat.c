@@ -1,0 +1,197 @@
+/* repeat.c - jobs that come again: when, and as what.
+ *
+ * A repeating job has one id and one place for all its rounds.  When a round is done with, by an
+ * ack or because somebody took it for good, the same job waits again, as if it had never been
+ * handed out: no attempts, no failures, and the deadline of the next round.  The bytes that the
+ * taker has are the job's, so he is counted among its holders (R2 of lease.c) until he lets go.
+ *
+ * A job that died, was cancelled, or whose queue drains does not come again; where there is a
+ * store, a queue that drains leaves it there for the next opening.
+ *
+ * Edges      described elsewhere: C2 close.c, E3 tenure.c, J1 slab.h, R1 R2 R3 lease.c
+ */
+#include "job/repeat.h"
+
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+#include "job/extras.h"
+
+/* ---- When ---- */
+
+int64_t due__repeat_next(const struct due__front *front, int64_t deadline_ns, int64_t now_ns)
+{
+    int64_t next = due__time_add(deadline_ns, front->every_ns);
+
+    if (front->repeat == DUE_REPEAT_AFTER)
+        return due__time_add(now_ns, front->every_ns);
+    if (next >= now_ns)
+        return next;
+    int64_t past =
+        (now_ns - deadline_ns) % front->every_ns; /* since the last one that has passed */
+    if (past == 0 || front->repeat == DUE_REPEAT_ONCE)
+        return now_ns - past;
+    return due__time_add(now_ns, front->every_ns - past);
+}
+
+bool due__repeats(const struct due_queue *q, uint32_t number)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+
+    if (front == NULL || front->every_ns == 0)
+        return false;
+    return front->key == NULL ||
+           !due__key_lost(q, front->key); /* else another job has taken over */
+}
+
+int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    int64_t was = due__load_relaxed(&due__lease_at(q, number)->deadline_ns); /* R1 */
+
+    return due__repeat_next(front, was, due__clock_now(&q->clock));
+}
+
+/* ---- Waiting again ---- */
+
+static bool refusing(const struct due_queue *q)
+{
+    return (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* C2 of close.c, E3: under the lock */
+}
+
+/* Under the lock: a job of the caller's own waits for its next round. */
+static void again(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    struct due__lease *l = due__lease_at(q, number);
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    due__store_relaxed(&l->deadline_ns, at_ns); /* R1 */
+    due__store_relaxed(&l->attempts, 0);        /* R1 */
+    due__store_relaxed(&l->failures, 0);        /* R1 */
+    due__add_relaxed(&q->repeated, 1);          /* no edge: a counter */
+    w = due__gate_left(q, number, w);           /* this round has ended */
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+}
+
+bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    if (due__revoked(q, number)) {
+        due__doom(q, number); /* it goes */
+        return true;
+    }
+    if (refusing(q))
+        return false;
+    again(q, number, at_ns);
+    return true;
+}
+
+bool due__repeat_acked(struct due_queue *q, uint32_t number)
+{
+    struct due__tenure t;
+
+    if (!due__repeats(q, number))
+        return false;
+    due__enter(q, &t);
+    due__catch_up(q, DUE__FOREIGN_MAX);
+    bool more = !due__revoked(q, number) && !refusing(q);
+    if (more) {
+        due__note_repeated(q, number, false);
+        again(q, number, due__repeat_at(q, number));
+    }
+    due__leave(q, &t);
+    if (more)
+        due__lease_answered(q);
+    return more;
+}
+
+/* ---- Taken for good ---- */
+
+/* A taken job's bytes are lent to one more. */
+static void hold(struct due_queue *q, struct due__slot s, due_job *job)
+{
+    uint32_t number = due__slot_job(s);
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    if (!(w & DUE__HELD)) {
+        due__past_begin(q, number, due__slot_deadline(s));
+        due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+    }
+    due__add_seq(&due__lease_at(q, number)->holders, 1); /* R2 */
+    job->round = 1;
+}
+
+void due__round_drop(struct due_queue *q, due_job *job, uint32_t number)
+{
+    job->round = 0;
+    if (!due__lease_let_go(q, number))
+        return;
+    struct due__shard *it = due__shard_enter(&q->slab);
+    due__place_done(q, it, number);
+    due__shard_leave(it);
+}
+
+void due__rounds_end(struct due_queue *q, size_t n)
+{
+    if (n == 0)
+        return;
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->lent += n;
+    it->unready += n;
+    due__shard_leave(it);
+}
+
+size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, size_t n,
+                         due_job *jobs)
+{
+    struct due__tenure t;
+    size_t more = 0;
+
+    for (size_t i = 0; q->watch != NULL && i < n; i++)
+        due__watch_flush(q, due__slot_job(slots[i]));
+    due__enter(q, &t);
+    due__catch_up(q, DUE__FOREIGN_MAX);
+    for (size_t i = 0; i < n && !refusing(q); i++) {
+        uint32_t number = due__slot_job(slots[i]);
+
+        if (!due__repeats(q, number) || due__revoked(q, number))
+            continue;
+        hold(q, slots[i], &jobs[i]);
+        due__note_repeated(q, number, true);
+        again(q, number, due__repeat_at(q, number));
+        more++;
+    }
+    due__leave(q, &t);
+    due__rounds_end(q, more);
+    return more;
+}
+
+/* Of taken jobs those that repeat to the front: how many. */
+static size_t repeating_first(struct due_queue *q, struct due__slot *slots, size_t n)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct due__slot s = slots[i];
+
+        if (!due__repeats(q, due__slot_job(s)))
+            continue;
+        slots[i] = slots[first];
+        slots[first++] = s;
+    }
+    return first;
+}
+
+size_t due__rounds_begin(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs)
+{
+    int64_t now = due__clock_now(&q->clock);
+    size_t rounds = repeating_first(q, slots, n);
+
+    for (size_t i = 0; i < rounds; i++) {
+        due__job_fill(q, due__slot_job(slots[i]), due__slot_deadline(slots[i]), now, &jobs[i]);
+        hold(q, slots[i], &jobs[i]);
+    }
+    return rounds;
+}

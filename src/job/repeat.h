@@ -1,0 +1,42 @@
+/* repeat.h - jobs that come again after they were done. */
+#ifndef DUE__REPEAT_H
+#define DUE__REPEAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "due/due.h"
+#include "mem/slot.h"
+
+struct due__front;
+
+/* The deadline after @deadline_ns of a job that repeats, if that round was done at @now_ns. */
+int64_t due__repeat_next(const struct due__front *front, int64_t deadline_ns, int64_t now_ns);
+
+/* Of a job of the caller's own: does it come again; and when, if its round is done now and it was
+ * handed out (HELD)? */
+bool due__repeats(const struct due_queue *q, uint32_t number);
+int64_t due__repeat_at(const struct due_queue *q, uint32_t number);
+
+/* A job of the caller's own whose lease was claimed is acked.  False: it does not come again. */
+bool due__repeat_acked(struct due_queue *q, uint32_t number);
+
+/* Under the lock: a job of the caller's own, whose next round the store has, waits for it, or goes
+ * if it was cancelled.  False: the queue closes, or drains. */
+bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
+
+/* Of taken jobs, filled in, those that repeat wait again, and their bytes are lent besides: how
+ * many.  The others are as they were. */
+size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, size_t n,
+                         due_job *jobs);
+
+/* With a store: of taken jobs those that repeat to the front, filled in and their bytes lent, since
+ * they wait again before their taker has them: how many. */
+size_t due__rounds_begin(struct due_queue *q, struct due__slot *slots, size_t n, due_job *jobs);
+/* One of them is not handed out after all. */
+void due__round_drop(struct due_queue *q, due_job *job, uint32_t number);
+/* Jobs that were taken for good and wait again: counted. */
+void due__rounds_end(struct due_queue *q, size_t n);
+
+#endif

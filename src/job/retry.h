@@ -1,0 +1,38 @@
+/* retry.h - when a job that was not acked is tried again, and how often. */
+#ifndef DUE__RETRY_H
+#define DUE__RETRY_H
+
+#include <stdint.h>
+
+#include "due/due.h"
+#include "mem/slab.h"
+
+#define DUE__RETRIES_MAX 255u
+
+struct due__retries {
+    due_retry *policy[DUE__RETRIES_MAX]; /* A  Y1 of retry.c: constant once counted */
+    uint32_t count;                      /* A  Y1; written under the names' lock */
+    uint64_t random;                     /* A  relaxed: where the next random number comes from */
+};
+
+/* DUE_EINVAL unless it makes sense. */
+int due__retry_check(const due_retry *r);
+
+/* The number of a policy, kept from now on; 0 for DUE_RETRY_INHERIT.  DUE_ENOMEM, DUE_ELIMIT. */
+int due__retry_number(struct due_queue *q, const due_retry *r, uint8_t *number);
+
+/* The policy of a number; NULL for 0. */
+const due_retry *due__retry_named(const struct due_queue *q, uint8_t number);
+
+/* The policy that holds for a job of the caller's own; NULL: none. */
+const due_retry *due__retry_of(const struct due_queue *q, const struct due__job *j);
+
+/* How often a job may be handed out; 0: without limit. */
+uint32_t due__retry_limit(const due_retry *r);
+
+/* How long to wait after the failure number @failures, the first being 1. */
+int64_t due__retry_delay(struct due_queue *q, const due_retry *r, uint32_t failures);
+
+void due__retries_destroy(struct due_queue *q);
+
+#endif

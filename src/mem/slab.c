@@ -1,0 +1,417 @@
+/* slab.c - the slab of jobs.
+ *
+ * Places are numbered from 0 and lie in segments that double in size, so a look-up is one load from
+ * a small table and no segment ever moves: a stale id or slot can always be looked at.  A place
+ * comes with room for its slot, wherever that may be kept (chunks.h), so nothing can run out of
+ * memory once a place is had.  Payloads that do not fit into a place are the business of payload.c.
+ *
+ * Free places lie in magazines of the shards (threads are spread over 16), then in the depot, in
+ * chains by span.  A span that is wholly free becomes idle, and idle spans give their pages back; a
+ * span remembers the highest generation it reached and starts above it.
+ *
+ * Guards     I  set at open      S  the shard's lock      D  the depot's lock      A  atomic
+ *            O  whoever owns the job
+ * Lock order 1. timeline lock (queue.h)   2. shard   3. depot
+ *
+ * Edges      J1  the owner writes deadline, facts and payload, then the word -> whoever reads the
+ *                word sees them.  A reader of a word it does not own trusts what it read only if
+ *                the word is unchanged when it swaps it (or looks again).
+ *            J2  grow writes the segment's pointers, then their count -> whoever got a number from
+ *                them sees the pointers
+ *
+ * Always     N1  a place is in exactly one of: a magazine, its span's chain, fresh, in use, retired
+ * (check)    N2  a retired place (generation used up) is never free again
+ */
+#include "mem/slab.h"
+
+#include <string.h>
+
+#include "os/atomic.h"
+#include "due/due.h"
+#include "job/extras.h"
+#include "job/limit.h"
+
+enum { LIST_FRESH, LIST_PARTIAL, LIST_IDLE, LIST_NONE };
+
+#define NO_SPAN UINT32_MAX
+
+static uint32_t threads_seen; /* A  counter, no edge: only spreads threads over shards */
+_Thread_local uint32_t due__thread_number;
+
+void due__thread_count(void)
+{
+    due__thread_number = due__add_relaxed(&threads_seen, 1) + 1; /* no edge: see threads_seen */
+}
+
+static struct due__span *span_at(const struct due__slab *s, uint32_t span)
+{
+    uint32_t k = span == 0 ? 0 : 32u - (uint32_t)__builtin_clz(span);
+
+    return s->spans[k] + span;
+}
+
+static size_t segment_bytes(uint32_t k)
+{
+    size_t places = due__segment_places(k);
+
+    return places * sizeof(struct due__job) + places / DUE__SPAN_JOBS * sizeof(struct due__span);
+}
+
+/* ---- Lists of spans, under the depot's lock ---- */
+
+static void list_remove(struct due__slab *s, uint32_t span)
+{
+    struct due__span *it = span_at(s, span);
+
+    if (it->list == LIST_NONE)
+        return;
+    if (it->prev == NO_SPAN)
+        s->lists[it->list] = it->next;
+    else
+        span_at(s, it->prev)->next = it->next;
+    if (it->next != NO_SPAN)
+        span_at(s, it->next)->prev = it->prev;
+    if (it->list == LIST_IDLE)
+        due__store_relaxed(&s->idle, s->idle - 1); /* no edge: others only guess by it */
+    it->list = LIST_NONE;
+}
+
+static void list_add(struct due__slab *s, uint32_t span, uint32_t list)
+{
+    struct due__span *it = span_at(s, span);
+
+    list_remove(s, span);
+    it->list = list;
+    it->prev = NO_SPAN;
+    it->next = s->lists[list];
+    if (it->next != NO_SPAN)
+        span_at(s, it->next)->prev = span;
+    s->lists[list] = span;
+    if (list == LIST_IDLE)
+        due__store_relaxed(&s->idle, s->idle + 1); /* no edge: others only guess by it */
+}
+
+void due__slab_init(struct due__slab *s, struct due__alloc *alloc)
+{
+    memset(s, 0, sizeof *s);
+    s->alloc = alloc;
+    due__lock_init(&s->depot);
+    for (size_t i = 0; i < DUE__SHARDS; i++)
+        due__lock_init(&s->shard[i].lock);
+    due__payloads_init(&s->payloads, alloc);
+    for (size_t i = 0; i < sizeof s->lists / sizeof s->lists[0]; i++)
+        s->lists[i] = NO_SPAN;
+}
+
+void due__slab_destroy(struct due__slab *s)
+{
+    due__payloads_destroy(&s->payloads);
+    for (uint32_t k = 0; k < s->segments; k++)
+        due__alloc_region_free(s->alloc, s->region[k], segment_bytes(k));
+    for (size_t i = 0; i < DUE__SHARDS; i++)
+        due__lock_destroy(&s->shard[i].lock);
+    due__lock_destroy(&s->depot);
+}
+
+uint32_t due__slab_next_places(const struct due__slab *s)
+{
+    uint32_t k = due__load_acquire(&s->segments); /* J2 */
+
+    return k < DUE__SEGMENTS ? due__segment_places(k) : 0;
+}
+
+int due__slab_grow(struct due__slab *s, uint32_t places)
+{
+    uint32_t k = due__load_acquire(&s->segments); /* J2 */
+
+    if (k >= DUE__SEGMENTS || due__segment_places(k) != places)
+        return 0; /* somebody else has added it */
+    unsigned char *region = due__alloc_region(s->alloc, segment_bytes(k));
+    if (region == NULL)
+        return DUE_ENOMEM;
+
+    due__lock_acquire(&s->depot);
+    if (s->segments != k) {
+        due__lock_release(&s->depot);
+        due__alloc_region_free(s->alloc, region, segment_bytes(k));
+        return 0;
+    }
+    uint32_t first = due__segment_first(k);
+    uint32_t first_span = first >> DUE__SPAN_SHIFT;
+    struct due__job *jobs = (struct due__job *)(void *)region;
+    struct due__span *spans = (struct due__span *)(void *)(region + places * sizeof *jobs);
+
+    s->region[k] = region;
+    s->spans[k] = spans - first_span;
+    due__store_release(&s->segment[k], jobs - first); /* J2 */
+    for (uint32_t i = places / DUE__SPAN_JOBS; i-- > 0;) {
+        spans[i] = (struct due__span){ .free_head = DUE__NO_JOB, .list = LIST_NONE };
+        list_add(s, first_span + i, LIST_FRESH);
+    }
+    due__store_release(&s->segments, k + 1);     /* J2 */
+    due__store_release(&s->end, first + places); /* J2 */
+    due__lock_release(&s->depot);
+    return 0;
+}
+
+void due__slab_touch(struct due__slab *s, size_t n)
+{
+    size_t touched = 0;
+
+    due__lock_acquire(&s->depot);
+    for (uint32_t span = s->lists[LIST_FRESH]; span != NO_SPAN && touched < n;
+         span = span_at(s, span)->next) {
+        uint32_t first = span << DUE__SPAN_SHIFT;
+
+        for (uint32_t i = 0; i < DUE__SPAN_JOBS; i++)
+            due__store_relaxed(&due__job_at(s, first + i)->word, 0); /* no edge: not shared yet */
+        touched += DUE__SPAN_JOBS;
+    }
+    due__lock_release(&s->depot);
+}
+
+/* ---- Taking ---- */
+
+/* Places out of a span that has some, at most @n; under the depot's lock. */
+static size_t span_take(struct due__slab *s, uint32_t span, uint32_t *number, size_t n)
+{
+    struct due__span *it = span_at(s, span);
+    size_t got = 0;
+
+    for (; got < n && it->free_count > 0; it->free_count--) {
+        number[got++] = it->free_head;
+        it->free_head = due__job_at(s, it->free_head)->link.next_free;
+    }
+    for (; got < n && it->fresh < DUE__SPAN_JOBS; it->fresh++) {
+        number[got] = (span << DUE__SPAN_SHIFT) + it->fresh;
+        due__store_relaxed(&due__job_at(s, number[got++])->word, /* no edge: unseen yet */
+                           due__word(it->floor + 1, 0, DUE__FREE));
+    }
+    return got;
+}
+
+static bool span_empty(const struct due__span *it)
+{
+    return it->free_count == 0 && it->fresh == DUE__SPAN_JOBS;
+}
+
+/* Partly used spans first, then idle ones whose pages are warm, then fresh ones. */
+static uint32_t span_choose(const struct due__slab *s)
+{
+    if (s->lists[LIST_PARTIAL] != NO_SPAN)
+        return s->lists[LIST_PARTIAL];
+    if (s->lists[LIST_IDLE] != NO_SPAN)
+        return s->lists[LIST_IDLE];
+    return s->lists[LIST_FRESH];
+}
+
+static size_t depot_take(struct due__slab *s, uint32_t *number, size_t n)
+{
+    size_t got = 0;
+
+    due__lock_acquire(&s->depot);
+    while (got < n) {
+        uint32_t span = span_choose(s);
+
+        if (span == NO_SPAN)
+            break;
+        if (span_at(s, span)->list != LIST_PARTIAL)
+            list_add(s, span, LIST_PARTIAL);
+        got += span_take(s, span, number + got, n - got);
+        if (span_empty(span_at(s, span)))
+            list_remove(s, span);
+    }
+    due__lock_release(&s->depot);
+    return got;
+}
+
+/* The lock is held for a few instructions, but its holder may have lost the processor, and a
+ * producer must not wait for that. */
+struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine)
+{
+    size_t at = (size_t)(mine - s->shard);
+
+    for (size_t i = 1; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &s->shard[(at + i) % DUE__SHARDS];
+
+        if (due__lock_try(&it->lock))
+            return it;
+    }
+    due__lock_acquire(&mine->lock);
+    return mine;
+}
+
+void due__shard_refill(struct due__slab *s, struct due__shard *it)
+{
+    it->count += (uint32_t)depot_take(s, it->magazine + it->count, DUE__MAGAZINE / 2);
+}
+
+/* ---- Giving back ---- */
+
+/* Put @n places into the chains of their spans; under the depot's lock. */
+static void depot_give(struct due__slab *s, const uint32_t *number, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t span = number[i] >> DUE__SPAN_SHIFT;
+        struct due__span *it = span_at(s, span);
+        struct due__job *j = due__job_at(s, number[i]);
+        uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* no edge: ours */
+
+        if (generation > it->floor)
+            it->floor = generation;
+        j->link.next_free = it->free_head;
+        it->free_head = number[i];
+        it->free_count++;
+        if (it->free_count == it->fresh)
+            list_add(s, span, LIST_IDLE);
+        else if (it->list != LIST_PARTIAL)
+            list_add(s, span, LIST_PARTIAL);
+    }
+}
+
+void due__shard_spill(struct due__slab *s, struct due__shard *it)
+{
+    it->count -= DUE__MAGAZINE / 2;
+    due__lock_acquire(&s->depot);
+    depot_give(s, it->magazine + it->count, DUE__MAGAZINE / 2);
+    due__lock_release(&s->depot);
+}
+
+void due__slab_untake(struct due__slab *s, uint32_t number)
+{
+    struct due__shard *it = due__shard_enter(s);
+
+    it->refused++;
+    due__shard_push(s, it, number);
+    due__lock_release(&it->lock);
+}
+
+void due__slab_uncount(struct due__slab *s, size_t n)
+{
+    struct due__shard *it = due__shard_enter(s);
+
+    it->refused += n;
+    due__lock_release(&it->lock);
+}
+
+void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number)
+{
+    struct due__job *j = due__job_at(s, number);
+    uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* no edge: ours */
+
+    if (generation == UINT32_MAX) {
+        due__store_release(&j->word, due__word(generation, 0, DUE__DONE)); /* J1: retired */
+        return;
+    }
+    due__store_release(&j->word, due__word(generation + 1, 0, DUE__FREE)); /* J1 */
+    due__shard_push(s, it, number);
+}
+
+void due__slab_give(struct due__slab *s, uint32_t number)
+{
+    struct due__shard *it = due__shard_enter(s);
+
+    due__slab_give_in(s, it, number);
+    due__shard_leave(it);
+}
+
+/* ---- Giving pages back ---- */
+
+/* Let the pages of idle span @span go.  It is in no list meanwhile, so nobody else touches it. */
+static void span_empty_out(struct due__slab *s, uint32_t span)
+{
+    struct due__span *it = span_at(s, span);
+
+    if (!due__alloc_give_back(s->alloc, due__job_at(s, span << DUE__SPAN_SHIFT),
+                              DUE__SPAN_JOBS * sizeof(struct due__job)))
+        return;
+    it->free_head = DUE__NO_JOB;
+    it->free_count = 0;
+    it->fresh = 0;
+}
+
+void due__slab_trim(struct due__slab *s, uint32_t keep, bool shards)
+{
+    for (size_t i = 0; shards && i < DUE__SHARDS; i++) {
+        struct due__shard *it = &s->shard[i];
+
+        due__lock_acquire(&it->lock);
+        due__lock_acquire(&s->depot);
+        depot_give(s, it->magazine, it->count);
+        it->count = 0;
+        due__lock_release(&s->depot);
+        due__lock_release(&it->lock);
+    }
+    for (;;) {
+        due__lock_acquire(&s->depot);
+        uint32_t span = s->idle > keep ? s->lists[LIST_IDLE] : NO_SPAN;
+        if (span != NO_SPAN)
+            list_remove(s, span);
+        due__lock_release(&s->depot);
+        if (span == NO_SPAN)
+            return;
+
+        span_empty_out(s, span);
+        due__lock_acquire(&s->depot);
+        bool emptied = span_at(s, span)->fresh == 0;
+        list_add(s, span, emptied ? LIST_FRESH : LIST_PARTIAL);
+        due__lock_release(&s->depot);
+    }
+}
+
+/* ---- Looking ---- */
+
+uint32_t due__job_number(const struct due__slab *s, const struct due__job *j)
+{
+    uint32_t k = due__load_acquire(&s->segments); /* J2 */
+
+    while (k-- > 0) { /* the last segments hold most of the jobs */
+        uint32_t first = due__segment_first(k);
+        const struct due__job *base = due__job_at(s, first);
+
+        if (j >= base && j < base + due__segment_places(k))
+            return first + (uint32_t)(j - base);
+    }
+    return DUE__NO_JOB;
+}
+
+uint64_t due__slab_bytes(const struct due__slab *s)
+{
+    uint32_t segments = due__load_acquire(&s->segments); /* J2 */
+    uint64_t bytes = 0;
+
+    for (uint32_t k = 0; k < segments; k++)
+        bytes += segment_bytes(k);
+    return bytes;
+}
+
+const void *due__job_bytes(const struct due__job *j, struct due__facts f)
+{
+    const struct due__front *front = due__front_at(j);
+
+    if (f.len == 0 || (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER)
+        return NULL;
+    if (f.payload & DUE__FRONT)
+        return front->bytes + front->headers_len;
+    return (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART ? j->payload.ptr : j->payload.bytes;
+}
+
+void *due__job_pointer(const struct due__job *j, struct due__facts f)
+{
+    if ((f.payload & DUE__PAYLOAD_MASK) != DUE__POINTER)
+        return NULL;
+    return (f.payload & DUE__FRONT) ? due__front_at(j)->ptr : j->payload.ptr;
+}
+
+size_t due__block_bytes(const struct due__job *j, struct due__facts f)
+{
+    return (f.payload & DUE__FRONT) ? DUE__FRONT_BYTES + due__front_at(j)->headers_len + f.len
+                                    : f.len;
+}
+
+void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f)
+{
+    if (f.payload & DUE__GROUPED)
+        due__group_part(due__front_at(j)->gate);
+    due__payload_free(&s->payloads, j->payload.ptr, due__block_bytes(j, f));
+}

@@ -1,0 +1,214 @@
+/* clock.c - clocks of the kernel, and one that is turned by hand.
+ *
+ * Turning calls each listener of a manual clock with the mutex released, so what a listener calls
+ * may turn other clocks, and open and free queues of this one.  A call counts itself in its entry
+ * of the list, and the entry stays until the calls in it have returned.
+ *
+ * Guards     I  set once      M  the manual clock's mutex      A  atomic, see Edges
+ * Lock order The mutex is held for a look at the list only, and no other lock is taken under it.
+ *
+ * Edges      K1  turning stores now -> due_clock_now loads it
+ */
+#define _GNU_SOURCE
+#include "os/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+
+#include "os/atomic.h"
+#include "os/bell.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+struct due_clock {
+    int64_t now_ns;                  /* A  K1; written under M */
+    pthread_mutex_t mutex;           /* M */
+    struct due__listener *listeners; /* M */
+    uint32_t turns;                  /* M  calls that turn it now */
+};
+
+int64_t due__time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    if (__builtin_add_overflow(a, b, &sum))
+        return b > 0 ? DUE_FOREVER : 0;
+    return sum < 0 ? 0 : sum;
+}
+
+struct timespec due__timespec(int64_t ns)
+{
+    return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
+}
+
+int64_t due__kernel_now(clockid_t id)
+{
+    struct timespec t;
+
+    clock_gettime(id, &t);
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+int64_t due__monotonic_now(void)
+{
+    return due__kernel_now(CLOCK_MONOTONIC);
+}
+
+/* The kernel notes the time at each of its ticks, a few milliseconds apart; to read the note costs
+ * a fifth of reading the clock.  It lies behind, by far less than a second. */
+bool due__clock_passed(const struct due__clock *c, int64_t at_ns)
+{
+    if (c->manual == NULL && c->id != CLOCK_BOOTTIME) {
+        clockid_t noted = c->id == CLOCK_REALTIME ? CLOCK_REALTIME_COARSE : CLOCK_MONOTONIC_COARSE;
+
+        if (due__time_add(due__kernel_now(noted), NS_PER_S) < at_ns)
+            return false;
+    }
+    return due__clock_now(c) >= at_ns;
+}
+
+int64_t due__thread_cpu_now(void)
+{
+    return due__kernel_now(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int due__clock_init(struct due__clock *c, enum due_clock_kind kind, due_clock *manual)
+{
+    struct timespec t;
+
+    *c = (struct due__clock){ .id = CLOCK_MONOTONIC, .manual = manual };
+    switch (kind) {
+    case DUE_CLOCK_MONOTONIC:
+        break;
+    case DUE_CLOCK_BOOTTIME:
+        c->id = CLOCK_BOOTTIME;
+        break;
+    case DUE_CLOCK_REALTIME:
+        c->id = CLOCK_REALTIME;
+        c->steps = true;
+        break;
+    default:
+        return DUE_EINVAL;
+    }
+    if (manual != NULL && kind != DUE_CLOCK_MONOTONIC)
+        return DUE_EINVAL;
+    return clock_gettime(c->id, &t) == 0 ? 0 : DUE_ENOTSUP;
+}
+
+void due__timer_set(int fd, int64_t at_ns)
+{
+    struct itimerspec at = { 0 };
+
+    if (at_ns != DUE_FOREVER)
+        at.it_value = due__timespec(at_ns > 0 ? at_ns : 1);
+    timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+due_clock *due_clock_manual(int64_t start_ns)
+{
+    if (start_ns < 0)
+        return NULL;
+    due_clock *clock = calloc(1, sizeof *clock);
+    if (clock == NULL)
+        return NULL;
+    if (pthread_mutex_init(&clock->mutex, NULL) != 0) {
+        free(clock);
+        return NULL;
+    }
+    clock->now_ns = start_ns < DUE_FOREVER ? start_ns : DUE_FOREVER - 1;
+    return clock;
+}
+
+int64_t due_clock_now(const due_clock *clock)
+{
+    return due__load_acquire(&clock->now_ns); /* K1 */
+}
+
+/* Called with the mutex held, which is released while a listener is called.  Who begins to listen
+ * meanwhile reads the new time. */
+static void turn(due_clock *clock, int64_t to_ns)
+{
+    due__store_release(&clock->now_ns, to_ns < DUE_FOREVER ? to_ns : DUE_FOREVER - 1); /* K1 */
+    clock->turns++;
+    for (struct due__listener *l = clock->listeners; l != NULL; l = l->next) {
+        if (l->left != NULL)
+            continue;
+        l->calls++;
+        pthread_mutex_unlock(&clock->mutex);
+        l->turned(l->arg);
+        pthread_mutex_lock(&clock->mutex);
+        if (--l->calls == 0 && l->left != NULL)
+            due__bell_ring(l->left); /* who leaves goes on with the mutex: after us */
+    }
+    clock->turns--;
+}
+
+int due_clock_advance(due_clock *clock, int64_t by_ns)
+{
+    if (by_ns < 0)
+        return DUE_EINVAL;
+    pthread_mutex_lock(&clock->mutex);
+    turn(clock, due__time_add(clock->now_ns, by_ns));
+    pthread_mutex_unlock(&clock->mutex);
+    return 0;
+}
+
+int due_clock_turn_to(due_clock *clock, int64_t to_ns)
+{
+    int rc = DUE_EINVAL;
+
+    pthread_mutex_lock(&clock->mutex);
+    if (to_ns >= clock->now_ns) {
+        turn(clock, to_ns);
+        rc = 0;
+    }
+    pthread_mutex_unlock(&clock->mutex);
+    return rc;
+}
+
+int due_clock_free(due_clock *clock)
+{
+    if (clock == NULL)
+        return 0;
+    if (pthread_mutex_trylock(&clock->mutex) != 0) /* somebody turns it, here or before a fork */
+        return DUE_EBUSY;
+    int busy = clock->listeners != NULL || clock->turns > 0;
+    pthread_mutex_unlock(&clock->mutex);
+    if (busy)
+        return DUE_EBUSY;
+    pthread_mutex_destroy(&clock->mutex);
+    free(clock);
+    return 0;
+}
+
+void due__clock_join(due_clock *clock, struct due__listener *l)
+{
+    pthread_mutex_lock(&clock->mutex);
+    l->next = clock->listeners;
+    clock->listeners = l;
+    pthread_mutex_unlock(&clock->mutex);
+}
+
+void due__clock_forget(due_clock *clock, struct due__listener *l)
+{
+    struct due__listener **at = &clock->listeners;
+
+    while (*at != NULL && *at != l)
+        at = &(*at)->next;
+    if (*at == l)
+        *at = l->next;
+}
+
+void due__clock_leave(due_clock *clock, struct due__listener *l, struct due__bell *bell)
+{
+    pthread_mutex_lock(&clock->mutex);
+    l->left = bell;
+    while (l->calls > 0) {
+        pthread_mutex_unlock(&clock->mutex);
+        due__bell_wait(bell, DUE_FOREVER, false);
+        pthread_mutex_lock(&clock->mutex);
+    }
+    due__clock_forget(clock, l);
+    pthread_mutex_unlock(&clock->mutex);
+}

@@ -1,0 +1,88 @@
+/* futex.c - the kernel's futex and timer slack: with bell.c the only places that wait.
+ *
+ * The explorer replaces this file by its own, so everything above it is explored as it is.
+ */
+#define _GNU_SOURCE
+#include "os/futex.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/atomic.h"
+#include "os/clock.h"
+#include "due/due.h"
+
+#if defined(SYS_futex_wait)
+#define FUTEX2_WAIT SYS_futex_wait
+#elif defined(__x86_64__) || defined(__aarch64__)
+#define FUTEX2_WAIT 455 /* the headers of older kernels do not know it */
+#endif
+#define FUTEX2_WORD (2u | FUTEX_PRIVATE_FLAG) /* of 32 bits, of this process */
+
+long due__slack_tighten(void)
+{
+    int before = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
+
+    if (before <= 1)
+        return -1;
+    prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+    return before;
+}
+
+void due__slack_restore(long slack)
+{
+    if (slack > 0)
+        prctl(PR_SET_TIMERSLACK, (unsigned long)slack, 0, 0, 0);
+}
+
+/* Since Linux 6.7 a futex can be waited on without any slack, whatever the thread's is: one call
+ * instead of four.  False: not here. */
+static bool park_exactly(const uint32_t *word, uint32_t value, const struct timespec *until)
+{
+#ifdef FUTEX2_WAIT
+    static uint32_t refused; /* A  relaxed */
+
+    if (due__load_relaxed(&refused)) /* no edge: at worst it is found out twice */
+        return false;
+    if (syscall(FUTEX2_WAIT, word, (unsigned long)value, (unsigned long)FUTEX_BITSET_MATCH_ANY,
+                FUTEX2_WORD, until, CLOCK_MONOTONIC) == 0 ||
+        errno == ETIMEDOUT || errno == EAGAIN || errno == EINTR)
+        return true;
+    due__store_relaxed(&refused, 1); /* no edge: as above */
+#else
+    (void)word;
+    (void)value;
+    (void)until;
+#endif
+    return false;
+}
+
+void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
+{
+    struct timespec until;
+    struct timespec *limit = NULL;
+    long slack = -1;
+
+    if (until_ns != DUE_FOREVER) {
+        until = due__timespec(until_ns);
+        limit = &until;
+        if (precise) {
+            if (park_exactly(word, value, limit))
+                return;
+            slack = due__slack_tighten();
+        }
+    }
+    /* The bitset form takes an absolute time on the monotonic clock. */
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, limit, NULL, FUTEX_BITSET_MATCH_ANY);
+    if (slack > 0)
+        due__slack_restore(slack);
+}
+
+void due__unpark(const uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}

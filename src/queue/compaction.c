@@ -1,0 +1,94 @@
+/* compaction.c - dead slots: when to sweep them out, and who does it.
+ *
+ * A job that was cancelled or moved leaves its slot behind, in the timeline, a line or at a gate.
+ * When there are more than twice as many slots as waiting jobs, a sweep begins.  The worker proxy
+ * does it, a piece a tenure; if dead slots come faster than it can follow, everybody who holds the
+ * lock does a little, and without proxies they do all of it.
+ *
+ * Guards     T  the timeline lock
+ *
+ * Not here   How a sweep walks: timeline_sweep.c for the timeline, ready_line.c for a line.
+ */
+#include "queue/queue.h"
+
+#include "os/atomic.h"
+
+#define LOOK_AHEAD 16u /* slots of a sweep whose jobs are on their way into the cache */
+
+size_t due__keep_live(const struct due_queue *q, struct due__slot *slot, size_t n, bool line)
+{
+    size_t kept = 0;
+    uint64_t w;
+
+    for (size_t i = 0; i < n && i < LOOK_AHEAD; i++)
+        __builtin_prefetch(due__job_at(&q->slab, due__slot_job(slot[i])));
+    for (size_t i = 0; i < n; i++) {
+        struct due__slot s = slot[i];
+
+        if (i + LOOK_AHEAD < n)
+            __builtin_prefetch(due__job_at(&q->slab, due__slot_job(slot[i + LOOK_AHEAD])));
+        slot[kept] = s;
+        kept += due__slot_alive(&q->slab, line ? due__slot_plain(q, s) : s, &w);
+    }
+    return kept;
+}
+
+static size_t keep_live_in_line(const void *ctx, struct due__slot *slot, size_t n)
+{
+    return due__keep_live(ctx, slot, n, true);
+}
+
+void due__sweep_begin(struct due_queue *q, bool anyway)
+{
+    size_t slots = due__timeline_count(&q->timeline) + q->in_lines;
+
+    if (q->owed & DUE__OWED_SWEEP)
+        return;
+    if (!anyway) {
+        size_t waiting = (size_t)due__waiting(q) + q->dead_count;
+        size_t worth = 2 * waiting + DUE__SWEEP_PIECE;
+
+        q->sweep_at = worth > slots + DUE__SWEEP_PIECE / 4 ? worth : slots + DUE__SWEEP_PIECE / 4;
+        if (slots <= worth)
+            return;
+        q->owed |= DUE__OWED_WORKER;
+        q->help_at = q->proxies == DUE_PROXIES_NEVER ? 0 : worth + worth / 2;
+        q->beating = DUE_HEARTBEAT; /* until the idle pages are given back */
+    }
+    q->owed |= DUE__OWED_SWEEP;
+    q->sweep_topic = 0;
+    due__gates_sweep_begin(q);
+}
+
+void due__sweep_help(struct due_queue *q, size_t budget)
+{
+    if (due__timeline_count(&q->timeline) + q->in_lines >= q->help_at)
+        due__sweep_piece(q, budget);
+}
+
+bool due__sweep_piece(struct due_queue *q, size_t budget)
+{
+    size_t dropped = 0;
+
+    if (!(q->owed & DUE__OWED_SWEEP))
+        return true;
+    if (q->sweep_topic == 0) {
+        if (due__timeline_sweep(&q->timeline, budget, &dropped))
+            q->sweep_topic = 1;
+        return false;
+    }
+    if (q->sweep_topic <= due__load_acquire(&q->topic_count)) { /* T1 of topic.c */
+        struct due__topic *t = due__topic_at(q, q->sweep_topic - 1);
+        size_t before = t->line.count;
+
+        if (due__line_sweep(&t->line, &q->nodes, keep_live_in_line, q, budget))
+            q->sweep_topic++;
+        q->in_lines -= before - t->line.count;
+        return false;
+    }
+    if (!due__gates_sweep(q, keep_live_in_line, budget))
+        return false;
+    q->owed &= ~DUE__OWED_SWEEP;
+    q->sweep_at = due__timeline_count(&q->timeline) + q->in_lines + DUE__SWEEP_PIECE / 4;
+    return true;
+}

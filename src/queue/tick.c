@@ -1,0 +1,44 @@
+/* tick.c - a manual clock was turned: who waits for a time that has come is rung.
+ *
+ * Edges      described elsewhere: I2 inbox.c, T1 topic.c
+ */
+#include "queue/queue.h"
+
+#include "os/atomic.h"
+
+/* Ring those whose time a manual clock has passed.  True: all of them. */
+static bool ring_late(struct due__tenure *t, struct due__waiter *first, int64_t now_ns, bool all)
+{
+    for (struct due__waiter *w = first; w != NULL; w = all ? w->all_next : w->line_next) {
+        if (w->until_ns > now_ns || w->timed_out)
+            continue;
+        if (!due__tenure_room(t))
+            return false;
+        w->timed_out = true;
+        due__tenure_ring(t, &w->bell);
+    }
+    return true;
+}
+
+void due__tick(void *queue)
+{
+    struct due_queue *q = queue;
+    struct due__tenure t;
+    bool done;
+
+    if (due__forked(q))
+        return;
+    int64_t now = due__clock_now(&q->clock);
+    if (!due__inbox_quiet(&q->inbox)) /* I2 */
+        due__drain_all(q);
+    do {
+        due__enter(q, &t);
+        if (due__load_relaxed(&q->topic_count) > 1) /* T1 of topic.c */
+            q->owed |= DUE__OWED_TURN;
+        done = ring_late(&t, q->all, now, true);
+        done = ring_late(&t, q->space.first, now, false) && done;
+        done = ring_late(&t, q->naps.first, now, false) && done;
+        due__leave(q, &t); /* and what is due is moved, if anybody waits for it */
+    } while (!done);
+    due__closers_tick(q, now);
+}

@@ -1,0 +1,257 @@
+/* attach.c - a stored queue's way to its store: opening it, and giving it up. */
+#include "store/sender.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+
+#define STORE_TIMEOUT_NS    DUE_S(5)
+#define OPEN_TIMEOUT_NS     DUE_S(15)
+#define CLOSE_NS            DUE_MS(250) /* for telling the store that we are gone */
+#define UNSETTLED_MAX       100000u
+#define UNSETTLED_BYTES_MAX ((uint64_t)256 << 20)
+#define CHANGES_MAX         65536u /* of one batch, whatever the store says */
+
+static int64_t queue_now(void *clock)
+{
+    return due__clock_now(clock);
+}
+
+static void queue_log(void *queue, enum due_log_level level, const char *text)
+{
+    struct due_queue *q = queue;
+
+    due__log(q, level, "%s: %s", q->name, text);
+}
+
+static void settings(struct due__commits *c, const due_options *o)
+{
+    c->store = o->store;
+    c->async = o->confirm == DUE_CONFIRM_ASYNC;
+    c->timeout_ns = o->store_timeout_ns > 0 ? o->store_timeout_ns : STORE_TIMEOUT_NS;
+    c->unsettled_max = o->unsettled_max > 0 ? o->unsettled_max : UNSETTLED_MAX;
+    c->unsettled_bytes_max =
+        o->unsettled_bytes_max > 0 ? o->unsettled_bytes_max : UNSETTLED_BYTES_MAX;
+    c->on_settled = o->on_settled;
+    c->on_restore = o->on_restore;
+    c->mirror_at = DUE__NO_JOB;
+    c->keep_shard = DUE__KEY_SHARDS;
+    c->rewind_keys = true;
+    c->now = &c->batch[0];
+    c->next = &c->batch[1];
+    c->number = 1;
+    c->rewind = true;
+    c->loading = 1;
+    due__inbox_init(&c->inbox);
+    due__lock_init(&c->key);
+    due__lock_init(&c->calls);
+}
+
+static void arrays_free(struct due_queue *q, struct due__commits *c)
+{
+    size_t n = c->info.batch_changes;
+
+    for (size_t i = 0; i < 2; i++) {
+        due__alloc_free(&q->alloc, c->batch[i].entries, n * sizeof *c->batch[i].entries);
+        due__alloc_free(&q->alloc, c->batch[i].changes, n * sizeof *c->batch[i].changes);
+    }
+    due__alloc_free(&q->alloc, c->rings, n * sizeof(struct due__waiter *));
+}
+
+static int arrays_make(struct due_queue *q, struct due__commits *c)
+{
+    size_t n = c->info.batch_changes;
+    bool all = true;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct due__batch *b = &c->batch[i];
+
+        b->entries = due__alloc_new(&q->alloc, n * sizeof *b->entries);
+        b->changes = due__alloc_new(&q->alloc, n * sizeof *b->changes);
+        all = all && b->entries != NULL && b->changes != NULL;
+    }
+    c->rings = due__alloc_new(&q->alloc, n * sizeof(struct due__waiter *));
+    if (all && c->rings != NULL)
+        return 0;
+    arrays_free(q, c);
+    return DUE_ENOMEM;
+}
+
+static int store_open(struct due_queue *q, struct due__commits *c, const due_options *o,
+                      due_error *error)
+{
+    due_error own = { "", "" };
+    int64_t timeout = o->open_timeout_ns > 0 ? o->open_timeout_ns : OPEN_TIMEOUT_NS;
+    struct due_store_open how = { .name = q->name,
+                                  .until_ns = due__time_add(due__monotonic_now(), timeout),
+                                  .now = queue_now,
+                                  .clock = &q->clock,
+                                  .log = queue_log,
+                                  .queue = q };
+
+    int rc = c->store->verbs->open(c->store, &how, &c->info, error != NULL ? error : &own);
+    if (rc == 0 && (c->info.batch_changes == 0 || c->info.batch_bytes == 0))
+        rc = DUE_EINVAL;
+    if (c->info.batch_changes > CHANGES_MAX)
+        c->info.batch_changes = CHANGES_MAX;
+    if (c->info.payload_max != 0 && c->info.payload_max < q->payload_max)
+        q->payload_max = c->info.payload_max;
+    return rc;
+}
+
+/* Memory for @n jobs. */
+static int reserve(struct due_queue *q, struct due__commits *c, size_t n)
+{
+    bool all = due__side_reserve(&c->stored, &q->alloc, (uint32_t)n);
+
+    return all && due__index_reserve(&c->index, n) ? 0 : DUE_ENOMEM;
+}
+
+int due__commits_open(struct due_queue *q, const due_options *o, due_error *error)
+{
+    struct due__commits *c = due__alloc_region(&q->alloc, sizeof *c);
+
+    if (c == NULL)
+        return DUE_ENOMEM;
+    settings(c, o);
+    due__side_init(&c->stored, sizeof(struct due__stored));
+    due__index_init(&c->index, &q->slab, &c->stored);
+    int rc = o->reserve > 0 ? reserve(q, c, o->reserve) : 0;
+    if (rc == 0)
+        rc = store_open(q, c, o, error);
+    if (rc == 0) {
+        rc = arrays_make(q, c);
+        if (rc != 0)
+            c->store->verbs->close(c->store, due__time_add(due__monotonic_now(), CLOSE_NS));
+    }
+    if (rc != 0) {
+        due__index_destroy(&c->index);
+        due__side_destroy(&c->stored, &q->alloc);
+        due__alloc_region_free(&q->alloc, c, sizeof *c);
+        return rc;
+    }
+    c->held_ns = c->info.held_ns;
+    q->commits = c;
+    due__gates_hold(q);
+    return 0;
+}
+
+/* Send what waits, and what follows from that, as long as there is time. */
+static int send_all(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    int rc;
+
+    do {
+        int64_t now = due__monotonic_now();
+
+        rc = due_flush(q, until_ns > now ? until_ns - now : 0);
+    } while (rc == 0 && due__load_relaxed(&c->settled) != due__load_relaxed(&c->submitted) &&
+             due__monotonic_now() < until_ns); /* no edge: asked again if it is not so yet */
+    if (rc == 0 && due__takings_return(q)) {
+        int64_t now = due__monotonic_now();
+
+        rc = due_flush(q, until_ns > now ? until_ns - now : 0);
+    }
+    int64_t mended = due__time_add(due__monotonic_now(), c->timeout_ns);
+    return rc == 0 ? due__commit_mended(q, mended < until_ns ? mended : until_ns) : rc;
+}
+
+/* Nothing is sent from here on, and what waits is refused.  Whoever closes besides does the same,
+ * so that both find everything settled. */
+static bool stop(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    bool first = !due__xchg_seq(&c->stopping, 1); /* G2 */
+
+    due__asked_ring(c);
+    c->store->verbs->interrupt(c->store);
+    due__lock_acquire(&c->key); /* G1, G2: whoever has it leaves soon */
+    due__commit_refuse(q);
+    due__store_seq(&c->stopped, 1); /* G2 */
+    due__commit_leave(q, false);
+    due__takings_end(q);
+    return first;
+}
+
+void due__commits_stop(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* hooks and the store may be points */
+    int rc = due__load_seq(&c->stopping) ? 0 : send_all(q, until_ns); /* G2 */
+    if (stop(q) && rc != 0)
+        due__log(q, DUE_LOG_WARNING, "%s: closed before the store had confirmed everything",
+                 q->name);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+void due__commits_close(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+
+    due__commits_stop(q, 0);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
+    due__lock_acquire(&c->key);                              /* G1 */
+    if (!c->closed)
+        c->store->verbs->close(c->store, due__time_add(due__monotonic_now(), CLOSE_NS));
+    c->closed = true;
+    due__commit_leave(q, false);
+    pthread_setcancelstate(cancel, NULL);
+}
+
+static void commits_free(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (size_t i = 0; i < 2; i++) {
+        due__key_drop(q, c->batch[i].forgot);
+        due__key_drop(q, c->batch[i].keeping);
+    }
+    due__index_destroy(&c->index);
+    due__side_destroy(&c->stored, &q->alloc);
+    arrays_free(q, c);
+    due__takings_free(q);
+    due__lock_destroy(&c->calls);
+    due__lock_destroy(&c->key);
+    due__alloc_region_free(&q->alloc, c, sizeof *c);
+}
+
+void due__commits_undo(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    c->store->verbs->close(c->store, due__time_add(due__monotonic_now(), CLOSE_NS));
+    commits_free(q);
+    q->commits = NULL;
+}
+
+void due__commits_free(struct due_queue *q)
+{
+    if (q->commits == NULL)
+        return;
+    q->commits->store->verbs->free(q->commits->store);
+    commits_free(q);
+}
+
+void due__commits_stats(struct due_queue *q, struct due_stats *s)
+{
+    struct due__commits *c = q->commits;
+
+    s->settled = due__load_relaxed(&c->settled);           /* no edge: a counter */
+    uint64_t submitted = due__load_relaxed(&c->submitted); /* no edge: a counter */
+    s->unsettled = submitted > s->settled ? submitted - s->settled : 0;
+    uint64_t given = due__load_relaxed(&c->settled_bytes);   /* no edge: a counter */
+    uint64_t taken = due__load_relaxed(&c->submitted_bytes); /* no edge: a counter */
+    s->unsettled_bytes = taken > given ? taken - given : 0;
+    s->restored = due__load_relaxed(&c->restored);        /* no edge: a counter */
+    s->mirrored = due__load_relaxed(&c->mirrored);        /* no edge: a counter */
+    s->batches = due__load_relaxed(&c->batches);          /* no edge: a counter */
+    s->loading = (int32_t)due__load_relaxed(&c->loading); /* no edge: a counter */
+    s->store_state = due__load_relaxed(&c->state);        /* no edge: a counter */
+}

@@ -1,0 +1,201 @@
+/* backpressure.c - how much is on its way to the store, and calls that wait until it is less.
+ *
+ * There are two bounds.  That of changes is looked at only: calls that come together may pass it
+ * together, each by what it leaves.  Bytes are taken, before what has them is left, and given back
+ * by whoever ends the change: who sends, or who takes it back or cancels it before it was sent.  So
+ * that bound is kept exactly; but one job, or one update, that is larger is let in when nothing
+ * else is under way.
+ *
+ * Who finds no room for his bytes stands in line.  Who gives some back lets in who stands first, as
+ * long as there is room for him; so a large job is not passed by small ones for ever.
+ *
+ * Guards     D  the calls' lock      A  atomic, see Edges      I  set at open
+ *
+ * Edges      described elsewhere: G2 G3 sender.c
+ *
+ * Always     N1  bytes were taken for each job from before it is LINKED, for each draft from before
+ *                it is submitted, until the end of that change, and for nothing else; but for a
+ *                moment also by a try that finds too late that others were quicker
+ *            N2  nobody stands in line while there is room for who stands first.  A try that is
+ *                undone may keep him out; who makes it stands in line next, and looks for him.
+ */
+#include "store/sender.h"
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+#include "job/extras.h"
+
+uint32_t due__owed_front(const struct due__job *j)
+{
+    const struct due__front *front = due__front_at(j);
+
+    return front->headers_len + (front->key != NULL ? front->key->len : 0u);
+}
+
+uint32_t due__owed_of(const struct due_queue *q, uint32_t number)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+
+    return due__owed_bytes(j, due__facts_load(j));
+}
+
+/* ---- Changes ---- */
+
+/* A bound, not a count. */
+bool due__owed_crowded(struct due__commits *c)
+{
+    uint64_t settled = due__load_relaxed(&c->settled); /* no edge: before what is never less */
+
+    return due__load_relaxed(&c->submitted) - settled > c->unsettled_max; /* no edge: likewise */
+}
+
+/* A job that was taken back, or cancelled before it was sent, keeps its place on the way until the
+ * store is reached again: so this is also the bound of those. */
+int due__owed_wait(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+    bool over = true;
+
+    while (over && due__owed_crowded(c)) {
+        uint64_t goal = due__load_relaxed(&c->submitted) - c->unsettled_max; /* no edge: a bound */
+
+        if (!due__asked_begin(q, &a, 0, goal))
+            return DUE_ENOMEM;
+        due__commit_go(q, &a, until_ns);
+        due__asked_wait(q, &a, until_ns);
+        over = due__asked_over(c, &a);
+        due__asked_end(q, &a);
+    }
+    return over ? 0 : due__commit_excuse(q);
+}
+
+/* ---- Bytes ---- */
+
+static bool fits(const struct due__commits *c, uint64_t taken, uint64_t given, uint64_t bytes)
+{
+    return taken == given || taken - given + bytes <= c->unsettled_bytes_max;
+}
+
+/* What was given back may be more than was taken before these bytes: then somebody came behind them
+ * and has gone again.  He had room beside them, so they have it too. */
+static bool take(struct due__commits *c, uint64_t bytes)
+{
+    uint64_t given = due__load_relaxed(&c->settled_bytes);   /* no edge: as above */
+    uint64_t taken = due__load_relaxed(&c->submitted_bytes); /* no edge: a guess */
+
+    if (!fits(c, taken, given, bytes))
+        return false;
+    taken = due__add_relaxed(&c->submitted_bytes, bytes); /* no edge: this counts */
+    if (fits(c, taken, given, bytes))
+        return true;
+    due__add_relaxed(&c->submitted_bytes, 0 - bytes); /* no edge: likewise */
+    return false;
+}
+
+bool due__owed_try(struct due__commits *c, uint64_t bytes)
+{
+    if (bytes == 0)
+        return true;
+    return due__load_relaxed(&c->line) == NULL && take(c, bytes); /* no edge: not before others */
+}
+
+/* ---- The line: under the calls' lock ---- */
+
+static struct due__asked *first(const struct due__commits *c)
+{
+    return due__load_relaxed(&c->line); /* no edge: written under the lock */
+}
+
+static void first_is(struct due__commits *c, struct due__asked *a)
+{
+    due__store_relaxed(&c->line, a); /* no edge: for others a hint */
+}
+
+/* Who stands there, as long as there is room. */
+static void let_in(struct due__commits *c)
+{
+    struct due__asked *a;
+
+    while ((a = first(c)) != NULL && take(c, a->bytes)) {
+        first_is(c, a->behind);
+        due__asked_less(a);
+        due__bell_ring(&a->waiter->bell);
+    }
+}
+
+/* @a stands behind all others. */
+static void stand(struct due__commits *c, struct due__asked *a)
+{
+    struct due__asked *last = first(c);
+
+    while (last != NULL && last->behind != NULL)
+        last = last->behind;
+    if (last != NULL)
+        last->behind = a;
+    else
+        first_is(c, a);
+}
+
+static void leave(struct due__commits *c, struct due__asked *a)
+{
+    struct due__asked *before = first(c);
+
+    while (before != a && before->behind != a)
+        before = before->behind;
+    if (before != a)
+        before->behind = a->behind;
+    else
+        first_is(c, a->behind);
+}
+
+/* ---- Taking it and giving it back ---- */
+
+int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+
+    if (due__owed_try(c, bytes))
+        return 0;
+    bool memory = due__asked_begin(q, &a, 1, 0);
+    due__lock_acquire(&c->calls);
+    if (memory) {
+        a.bytes = bytes;
+        stand(c, &a);
+    }
+    let_in(c); /* N2 */
+    due__lock_release(&c->calls);
+    if (!memory)
+        return DUE_ENOMEM;
+    if (!due__asked_over(c, &a)) {
+        due__commit_go(q, &a, until_ns);
+        due__asked_wait(q, &a, until_ns);
+    }
+    due__lock_acquire(&c->calls);
+    bool in = a.left == 0;
+    if (!in) {
+        leave(c, &a);
+        let_in(c); /* who stood behind it may need less */
+    }
+    due__lock_release(&c->calls);
+    due__asked_end(q, &a);
+    return in ? 0 : due__commit_excuse(q);
+}
+
+void due__owed_back(struct due__commits *c, uint64_t bytes)
+{
+    if (bytes == 0)
+        return;
+    due__add_relaxed(&c->settled_bytes, bytes); /* no edge: see take() */
+    let_in(c);
+}
+
+void due__owed_give(struct due__commits *c, uint64_t bytes)
+{
+    if (bytes == 0)
+        return;
+    due__lock_acquire(&c->calls);
+    due__owed_back(c, bytes);
+    due__lock_release(&c->calls);
+}

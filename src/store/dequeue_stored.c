@@ -1,0 +1,163 @@
+/* dequeue_stored.c - taking jobs out of a queue with a store.
+ *
+ * A job that is taken for good has left the store before its taker has it; one that is reserved has
+ * its attempts counted there, where they are limited.
+ *
+ * Edges      described elsewhere: E3 tenure.c, J1 slab.h
+ */
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+#include "store/taking.h"
+
+#define ON_STACK 32u /* jobs; without memory for more, so many at a time */
+
+/* As due__take_some(), but as many as go to the store together. */
+static size_t take_many(struct due_queue *q, struct due__request *r, struct due__slot *slots,
+                        size_t want, int *rc)
+{
+    struct due__request part = *r;
+    size_t got = 0;
+
+    while (got < want) {
+        part.max = want - got;
+        size_t some = due__take_some(q, &part, slots + got, rc);
+        if (some == 0)
+            break;
+        got += some;
+        part.timeout_ns = 0; /* the rest is what is due now */
+    }
+    r->until_ns = part.until_ns;
+    r->inside = part.inside;
+    return got;
+}
+
+/* Of taken jobs those with a limit of attempts to the front: how many. */
+static size_t limited_first(struct due_queue *q, struct due__slot *slots, size_t n)
+{
+    size_t first = 0;
+
+    for (size_t i = 0; !q->attempts_lazy && i < n; i++) {
+        struct due__slot s = slots[i];
+
+        if (!due__lease_limited(q, due__job_at(&q->slab, due__slot_job(s))))
+            continue;
+        slots[i] = slots[first];
+        slots[first++] = s;
+    }
+    return first;
+}
+
+int due__lease_for(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
+                   size_t n)
+{
+    int rc = due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, r->jobs);
+
+    if (rc != 0)
+        due__put_back(q, slots, n);
+    return rc;
+}
+
+/* Those whose attempts need not be counted before are leased at once. */
+static int lease(struct due_queue *q, struct due__request *r, struct due__slot *slots, size_t n,
+                 struct due__deadline *by)
+{
+    struct due__request rest = *r;
+    size_t limited = limited_first(q, slots, n);
+    int rc = due__commit_held(q, by);
+
+    if (rc == 0 && limited > 0)
+        rc = due__lease_records(q, slots, limited); /* the attempts are counted there */
+    if (rc != 0) {
+        due__put_back(q, slots, n);
+        return rc;
+    }
+    if (limited > 0)
+        rc = due__take_stored(q, r, slots, limited, DUE__ATTEMPT, by);
+    if (limited == n)
+        return rc;
+    size_t leased = rc > 0 ? (size_t)rc : 0;
+    rest.jobs += leased;
+    rc = due__lease_for(q, &rest, slots + limited, n - limited);
+    if (rc != 0)
+        return leased > 0 ? (int)leased : rc;
+    return (int)(leased + n - limited);
+}
+
+/* The taken jobs go to the caller.  Answers how many of them he has (0: they were not to be handed
+ * out), or an error. */
+static int hand_out(struct due_queue *q, struct due__request *r, struct due__slot *slots, size_t n,
+                    struct due__deadline *by)
+{
+    int rc = 0;
+
+    n = due__vet(q, slots, n, by, &rc);
+    if (n == 0)
+        return rc;
+    return r->lease_ns != 0 ? lease(q, r, slots, n, by)
+                            : due__take_stored(q, r, slots, n, DUE__TAKE, by);
+}
+
+/* Timeouts on a clock that is turned by hand are none for a store. */
+static bool timed(const struct due_queue *q, const struct due__request *r)
+{
+    return q->clock.manual == NULL && r->timeout_ns > 0 && r->timeout_ns != DUE_FOREVER;
+}
+
+/* How long the call waits for the store from here on: no longer than it may wait at all. */
+static struct due__deadline deadline_of(const struct due_queue *q, const struct due__request *r)
+{
+    struct due__deadline by = { 0 };
+
+    by.polls = due__polls(r);
+    if (by.polls)
+        by.at_ns = due__monotonic_now();
+    if (timed(q, r)) {
+        int64_t left = r->until_ns - due__monotonic_now();
+
+        by.timeout_ns = left > 0 ? left : 1;
+    }
+    return by;
+}
+
+/* By @slots, of which there are @max. */
+static int dequeue(struct due_queue *q, struct due__request *r, struct due__slot *slots, size_t max)
+{
+    for (;;) {
+        struct due__deadline by = deadline_of(q, r);
+        int rc = due__take_left(q, r, &by);
+
+        if (rc == 0) {
+            size_t got = take_many(q, r, slots, max, &rc);
+
+            if (got == 0 && rc == DUE__LANDED)
+                continue;
+            if (got == 0) /* a worker just goes on */
+                return r->quit == NULL ? due__commit_why(q, rc) : rc;
+            by = deadline_of(q, r);
+            rc = hand_out(q, r, slots, got, &by);
+        }
+        if (rc == DUE_ETIMEDOUT && r->quit != NULL && due__load_seq(r->quit)) /* E3 */
+            return rc;
+        if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)
+            return DUE_ESTORE;
+        if (rc != 0 && rc != DUE_ETIMEDOUT) /* else the store is away: the caller waits for it */
+            return rc;
+    }
+}
+
+int due__dequeue_stored(struct due_queue *q, struct due__request *r)
+{
+    size_t want = r->max < DUE__TAKEN_AT_ONCE ? r->max : DUE__TAKEN_AT_ONCE;
+    size_t bytes = want * sizeof(struct due__slot);
+    struct due__slot few[ON_STACK];
+    struct due__slot *many = want > ON_STACK ? due__alloc_raw(&q->alloc, bytes) : NULL;
+
+    if (timed(q, r))
+        r->until_ns = due__time_add(due__monotonic_now(), r->timeout_ns);
+    int rc =
+        dequeue(q, r, many != NULL ? many : few, many != NULL || want < ON_STACK ? want : ON_STACK);
+    due__alloc_free(&q->alloc, many, bytes);
+    return rc;
+}

@@ -1,0 +1,451 @@
+/* restore.c - jobs back from the store, and back into it when it has lost them, or may.
+ *
+ * Loading goes page by page under the key, between batches, while the queue serves already.  A job
+ * that is known is passed over: a store may show one twice.
+ *
+ * The store may lose what it had confirmed (killed without a log, an old backup, a failover) while
+ * the queue lives.  Then everything that the queue holds is put again, behind the changes that
+ * wait, and then the store is read once more, jobs and kept keys: what the queue does not know was
+ * removed before, and is dropped.
+ *
+ * A store may also say when it is opened that what it shows is right, but may not be after its next
+ * start (put_again of due_store_info).  Then the same is done as soon as all has been read, though
+ * nothing is lost.
+ *
+ * Guards     K  the key (sender.c)      O  its owner's alone
+ */
+#include "store/sender.h"
+
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+#include "job/extras.h"
+#include "store/retained_keys.h"
+
+#define PAGE_JOBS 512u /* shown between two batches */
+#define PLACES    64u  /* sorted in in one tenure */
+
+/* Jobs of a page that are filled and not yet sorted in. */
+struct load_page {
+    struct due_queue *q;             /* O */
+    struct due__fresh fresh[PLACES]; /* O */
+    bool held[PLACES];               /* O  it was reserved before */
+    bool failed[PLACES];             /* O  it was nacked, and is to be tried again */
+    bool dead[PLACES];               /* O */
+    size_t n;                        /* O */
+    size_t dropped;                  /* O  jobs that are not known any more */
+};
+
+static void sort_in_page(struct load_page *p)
+{
+    struct due_queue *q = p->q;
+    struct due__tenure t;
+
+    if (p->n == 0)
+        return;
+    for (size_t i = 0; q->watch != NULL && i < p->n; i++)
+        due__watch_restored(q, &p->fresh[i], p->held[i]);
+    due__enter(q, &t);
+    due__move_due(q, due__clock_now(&q->clock));
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->dead[i])
+            due__place_dead(q, &p->fresh[i]);
+        else
+            due__place_held(q, &p->fresh[i], p->held[i], p->failed[i]);
+    }
+    due__leave(q, &t);
+    due__add_relaxed(&q->commits->restored, p->n); /* no edge: a counter */
+    p->n = 0;
+}
+
+/* A lease record for a job with a past, and room for the grave of a dead one. */
+static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
+{
+    if (!due__side_make(&q->leases, &q->alloc, number) ||
+        (r->cause != 0 && !due__grave_make(q, number)))
+        return DUE_ENOMEM;
+    struct due__lease *l = due__lease_at(q, number);
+    due__past_begin(q, number, r->deadline_ns);    /* R1 of lease.c: the place is ours */
+    due__store_relaxed(&l->attempts, r->attempts); /* R1 */
+    due__store_relaxed(&l->failures, r->failures); /* R1 */
+    return 0;
+}
+
+/* What to enqueue to have the job again. */
+static due_spec spec_of(const due_record *r, int topic)
+{
+    return (due_spec){ .size = DUE_SPEC_INIT,
+                       .at_ns = r->until_ns,
+                       .data = r->data,
+                       .len = r->len,
+                       .topic = topic,
+                       .priority = r->priority,
+                       .headers = r->headers,
+                       .headers_len = r->headers_len,
+                       .retry = r->retry,
+                       .ttl_ns = r->ttl_ns,
+                       .expires_ns = r->expires_ns,
+                       .key = r->key,
+                       .key_len = r->key_len,
+                       .keep_key_ns = r->keep_key_ns,
+                       .group = r->group,
+                       .group_len = r->group_len,
+                       .every_ns = r->every_ns,
+                       .repeat = r->repeat };
+}
+
+/* A key is the job's, unless a later one has it. */
+static void restore_key(struct due_queue *q, const struct due__fresh *it, due_id id)
+{
+    struct due__front *front = (it->f.payload & DUE__FRONT) ? due__front_at(it->job) : NULL;
+
+    if (front == NULL || front->key == NULL)
+        return;
+    front->key->place = it->number + 1;
+    front->key->generation = it->generation;
+    due__key_restore(q, front->key, id);
+}
+
+/* Fill the place @number from the record, and make it known. */
+static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
+{
+    struct due_queue *q = p->q;
+    struct due__commits *c = q->commits;
+    bool past =
+        r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns || r->cause != 0;
+    int topic = due_topic(q, r->topic);
+    due_spec spec = spec_of(r, topic);
+
+    if (topic < 0)
+        return topic;
+    if (!due__side_make(&c->stored, &q->alloc, number))
+        return DUE_ENOMEM;
+    int rc = past ? give_past(q, number, r) : 0;
+    if (rc == 0)
+        rc = due__fill(q, number, &spec, &p->fresh[p->n]);
+    if (rc != 0)
+        return rc;
+    struct due__stored *s = due__stored_at(c, number);
+    due__stored_name(s, r->id);
+    rc = due__index_add(&c->index, number, false);
+    if (rc != 0) {
+        due__job_release_fresh(q, &p->fresh[p->n]);
+        return rc;
+    }
+    /* From here on nothing fails: a place that is given back must not be taken for a stored job, or
+     * for a dead one. */
+    s->stored = DUE__IS_STORED;
+    s->was_ns = r->cause != 0 ? DUE__DEAD_THERE : r->until_ns;
+    if (r->cause != 0)
+        due__grave_open(q, number, r->died_ns, r->cause, r->reason);
+    restore_key(q, &p->fresh[p->n], r->id);
+    p->held[p->n] = past;
+    p->failed[p->n] =
+        r->failures > 0 && r->until_ns != r->deadline_ns; /* else it was moved since */
+    p->dead[p->n++] = r->cause != 0;
+    return 0;
+}
+
+static bool sane(const struct due_queue *q, const due_record *r)
+{
+    due_spec spec = spec_of(r, 0);
+
+    return r->until_ns >= 0 && r->deadline_ns >= 0 && r->priority >= 0 && r->priority <= 255 &&
+           r->len <= DUE_PAYLOAD_MAX && (r->data != NULL || r->len == 0) && r->topic != NULL &&
+           strlen(r->topic) <= DUE_TOPIC_LENGTH && r->cause <= DUE_CAUSE_EXPIRED &&
+           r->died_ns >= 0 && due__front_check(q, &spec) == 0;
+}
+
+/* The store shows a job. */
+static int restore(void *ctx, const due_record *r)
+{
+    struct load_page *p = ctx;
+    struct due_queue *q = p->q;
+    uint32_t number;
+    uint32_t generation;
+
+    if (!sane(q, r))
+        return DUE_ECORRUPT;
+    if (due__index_find(&q->commits->index, r->id, &number, &generation))
+        return 0;
+    int rc = due__place_take(q, &number);
+    if (rc != 0)
+        return rc;
+    rc = fill_place(p, number, r);
+    if (rc != 0) {
+        due__slab_untake(&q->slab, number);
+        return rc == DUE_EBUSY ? 0 : rc;
+    }
+    if (q->capacity > 0 && r->cause == 0)
+        due__space_force(q, 1);
+    if (p->n == PLACES)
+        sort_in_page(p);
+    return 0;
+}
+
+/* The key of a job that is stored, if another one has taken it over and it is nobody's by now. */
+static const struct due__key *given_up(struct due_queue *q, uint32_t number)
+{
+    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    const struct due__key *key = front != NULL ? front->key : NULL;
+
+    if (key == NULL || due__stored_at(q->commits, number)->stored != DUE__IS_STORED)
+        return NULL;
+    struct due__key_told told = due__key_tell(q, key);
+    return !told.has && told.free ? key : NULL;
+}
+
+/* The store shows a job of the queue's after a loss: what was lost may have been that its key was
+ * taken over, and was free after that. */
+static int purge_key(struct load_page *p, due_id id, uint32_t number)
+{
+    struct due__commits *c = p->q->commits;
+    const struct due__key *key = c->lost ? given_up(p->q, number) : NULL;
+
+    if (key == NULL)
+        return 0;
+    if (p->dropped == c->info.batch_changes)
+        return DUE_EAGAIN; /* it is shown again */
+    key = due__kept_copy(p->q, c->now, key->bytes, key->len);
+    if (key == NULL)
+        return DUE_ENOMEM;
+    c->now->changes[p->dropped++] =
+        (due_change){ .kind = DUE_CHANGE_FORGET,
+                      .record = { .id = id, .topic = "", .key = key->bytes, .key_len = key->len } };
+    return 0;
+}
+
+/* The store shows a job after everything was put again: unknown ones are not the queue's.  A key
+ * that leads to one is free with it. */
+static int purge(void *ctx, const due_record *r)
+{
+    struct load_page *p = ctx;
+    struct due__commits *c = p->q->commits;
+    const struct due__key *key = NULL;
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__batch_names(c->now, p->dropped, r->id)) /* it was shown before: N2 of sender.c */
+        return 0;
+    if (due__index_find(&c->index, r->id, &number, &generation) &&
+        due__stored_at(c, number)->stored != DUE__NOT_STORED)
+        return purge_key(p, r->id, number); /* else somebody has the bytes of a removed one still */
+    if (p->dropped == c->info.batch_changes)
+        return DUE_EAGAIN; /* as above */
+    const char *topic = due_topic_name(p->q, due_topic(p->q, r->topic));
+    if (topic == NULL ||
+        (r->key_len > 0 && (key = due__kept_copy(p->q, c->now, r->key, r->key_len)) == NULL))
+        return DUE_ENOMEM;
+    due_change *ch = &c->now->changes[p->dropped++];
+    *ch = (due_change){ .kind = DUE_CHANGE_DROP,
+                        .was_ns = r->cause != 0 ? r->died_ns : r->until_ns,
+                        .was_dead = r->cause != 0,
+                        .record = { .id = r->id, .topic = topic, .priority = r->priority } };
+    if (key != NULL) {
+        ch->record.key = key->bytes;
+        ch->record.key_len = key->len;
+    }
+    return 0;
+}
+
+static void progress(struct due_queue *q, bool finished)
+{
+    struct due__commits *c = q->commits;
+
+    if (c->on_restore != NULL)
+        c->on_restore(q->hooks.ctx, due__load_relaxed(&c->restored), finished); /* no edge: ours */
+}
+
+/* Everything that the queue holds is to be put again.  A batch under way ends as it would, and what
+ * it was about is put again after it. */
+static void put_again(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
+        if (!due__side_has(&c->stored, i))
+            continue;
+        struct due__stored *s = due__stored_at(c, i);
+        if (s->stored == DUE__IS_STORED)
+            s->stored = DUE__WAS_STORED;
+    }
+    due__store_seq(&c->lacking, 1); /* G2 */
+    c->mirror_at = 0;
+    c->rewind = true;
+    c->rewind_keys = true;
+    c->load_keys = false;
+    due__kept_again(c);
+    c->purging = !due__load_seq(&c->loading); /* G2: else what is not known is yet to be loaded */
+    c->purged = 0;
+}
+
+static void loaded(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    due__gates_open(q);
+    due__store_seq(&c->loading, 0); /* G2 */
+    progress(q, true);
+    due__asked_ring(c);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        due__drained(q);
+    if (!c->info.put_again)
+        return;
+    put_again(q);
+    due__log(q, DUE_LOG_INFO, "%s: all jobs are written to the store again, to be sure", q->name);
+}
+
+static int load_page(struct due_queue *q, due_store_visit *visit, struct load_page *p, size_t max,
+                     int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    int rc = c->store->verbs->load(c->store, c->rewind, max, visit, p, until_ns);
+    if (rc >= 0 ||
+        rc == DUE_EAGAIN) /* it has begun again; what did not fit into the call goes on */
+        c->rewind = false;
+    return rc;
+}
+
+/* The store has shown all jobs, and nothing is left of those that the queue does not know: next the
+ * kept keys.  Or these too, and that was all. */
+static void purged(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    if (!c->load_keys) {
+        c->load_keys = c->rewind_keys = true;
+        return;
+    }
+    c->purging = false;
+    due__mirror_over(c);
+    due__log(q, DUE_LOG_WARNING, "%s: the store has everything again; %llu old jobs dropped",
+             q->name, (unsigned long long)c->purged);
+}
+
+/* After a loss: one page more of what is to be dropped, which becomes the next batch. */
+static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    if (c->mirror_at != DUE__NO_JOB || c->pending)
+        return 0; /* first everything is put */
+    size_t max = c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS;
+    int rc = c->load_keys ? due__kept_purge(q, max / 2 + 1, until_ns, &p->dropped)
+                          : load_page(q, purge, p, max / 2 + 1, until_ns);
+    if (rc == DUE_ELOST) {
+        due__mirror_begin(q);
+        return 0;
+    }
+    if (p->dropped > 0) {
+        c->now->send = (uint32_t)p->dropped;
+        c->now->count = c->now->upto = 0;
+        c->purge_last = rc == 0;
+        c->dropping = c->now->written = c->now->complete = c->pending = true;
+        return rc < 0 && rc != DUE_EAGAIN ? rc : 0;
+    }
+    if (rc == 0)
+        purged(q);
+    return rc < 0 ? rc : 0;
+}
+
+void due__purge_end(struct due_queue *q, int rc)
+{
+    struct due__commits *c = q->commits;
+
+    c->dropping = c->pending = c->flying = c->doubt = false;
+    due__batch_unwrite(c->now);
+    due__key_drop(q, c->now->keeping);
+    c->now->keeping = NULL;
+    c->rewind |= rc != 0; /* once more, when it can be had */
+    c->rewind_keys |= rc != 0;
+    c->later |= rc != 0;
+    for (uint32_t i = 0; rc == 0 && i < c->now->send; i++)
+        c->purged += c->now->changes[i].kind == DUE_CHANGE_DROP;
+    if (rc == 0 && c->purge_last)
+        purged(q);
+}
+
+int due__restore_page(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct load_page p = { .q = q };
+
+    if (!due__load_seq(&c->loading)) /* G2 */
+        return purge_page(q, &p, until_ns);
+    int rc =
+        c->load_keys ? due__kept_load(q, until_ns) : load_page(q, restore, &p, PAGE_JOBS, until_ns);
+    sort_in_page(&p);
+    if (rc == DUE_ELOST) {
+        due__mirror_begin(q);
+        return 0;
+    }
+    progress(q, false);
+    if (rc == 0 && c->load_keys)
+        loaded(q);
+    c->load_keys = c->load_keys || rc == 0;
+    return rc < 0 ? rc : 0;
+}
+
+int due__restore_one(struct due_queue *q, due_id id, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct load_page p = { .q = q };
+
+    int rc = c->store->verbs->find(c->store, id, restore, &p, until_ns);
+    sort_in_page(&p);
+    if (rc == DUE_ELOST) {
+        due__mirror_begin(q);
+        rc = DUE_EAGAIN;
+    }
+    return rc;
+}
+
+void due__mirror_begin(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    c->lost = true;
+    put_again(q);
+    if (c->dropping)
+        due__purge_end(q, DUE_ELOST);
+    c->flying = c->doubt = false; /* what was in doubt has not landed, and is written anew */
+    due__batch_unwrite(c->now);
+    due__batch_unwrite(c->next);
+    due__log(q, DUE_LOG_WARNING, "%s: the store has lost jobs; they are put again from memory",
+             q->name);
+}
+
+void due__mirror_later(struct due__commits *c, uint32_t number)
+{
+    c->mirror_at = number < c->mirror_at ? number : c->mirror_at;
+    c->later = true;
+    due__store_seq(&c->lacking, 1); /* G2 */
+}
+
+void due__mirror_over(struct due__commits *c)
+{
+    if (!due__load_seq(&c->lacking) || c->mirror_at != DUE__NO_JOB || c->purging || /* G2 */
+        c->keep_shard < DUE__KEY_SHARDS)
+        return;
+    due__store_seq(&c->lacking, 0); /* G2 */
+    due__asked_ring(c);
+}
+
+uint32_t due__mirror_next(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (; c->mirror_at < due__slab_end(&q->slab); c->mirror_at++) {
+        uint32_t number = c->mirror_at;
+
+        if (!due__side_has(&c->stored, number) ||
+            due__stored_at(c, number)->stored < DUE__WAS_STORED)
+            continue;
+        c->mirror_at++;
+        return number;
+    }
+    c->mirror_at = DUE__NO_JOB;
+    return DUE__NO_JOB;
+}

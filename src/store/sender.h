@@ -1,0 +1,443 @@
+/* sender.h - a stored queue's changes on their way to the store.
+ *
+ * Whoever changes something leaves a node in an inbox.  One thread at a time has the key: it takes
+ * what waits, sends it as one batch, and does what was to be done after it.  A caller that finds
+ * the key free commits for itself; otherwise the enqueue proxy does.  No timer: a batch is what
+ * came while the last one was under way.
+ *
+ * There are two batches: the one under way, and the next.  While the store works on the first, the
+ * second is filled and prepared; it is sent as soon as the first has landed, before anything is
+ * done that follows from that.
+ */
+#ifndef DUE__SENDER_H
+#define DUE__SENDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "os/bell.h"
+#include "due/store.h"
+#include "queue/inbox.h"
+#include "job/key_table.h"
+#include "os/lock.h"
+#include "store/id_index.h"
+
+struct due_queue;
+struct due__draft;
+struct due__fresh;
+struct due__taking;
+struct due__waiter;
+
+/* How long a call waits for its store, in all.  Begins when it may first have to wait. */
+struct due__deadline {
+    int64_t timeout_ns; /* its own, if that is shorter than the store's; 0: it has none */
+    int64_t at_ns;      /* monotonic; 0: not begun */
+    bool polls;         /* it does not wait at all */
+};
+
+/* One call that waits for its changes, on its stack. */
+struct due__asked {
+    struct due__waiter *waiter; /* O  its bell is rung when nothing is left */
+    uint32_t over;              /* A  G3: left has come to 0 */
+    uint32_t left;              /* D  changes not yet settled */
+    uint32_t landed;            /* D  of those settled, confirmed */
+    uint32_t doubt;             /* D  and those whose end is not known: the queue has closed */
+    uint32_t gone;              /* D  jobs behind a refused one, cancelled before they were sent */
+    int rc;                     /* D  the first refusal */
+    uint64_t goal;              /* D  due_flush: settled must reach this; 0: not a flush */
+    bool news;                  /* D  the same, but what was given up counts too */
+    const uint32_t *numbers;    /* O  if each one's end is asked for: their places */
+    int *results;               /* D  and what became of each that has ended */
+    uint32_t count;             /* O  of them; 0: it is not */
+    uint32_t at;                /* D  where the next one's is probably */
+    uint64_t bytes;             /* D  backpressure.c: it waits for room for so many */
+    struct due__asked *behind;  /* D  who has come after it for that */
+    const due_id *find;         /* D  a job to be looked for in the store; NULL: none, or it is */
+    int64_t until_ns;           /* D  and until when */
+    bool polls;                 /* O  it waits for nobody, so also not for the proxy */
+    bool in_list;               /* D  nobody waits: a taking that was left (takings.c) */
+    struct due__asked *next;    /* D  all that wait */
+    struct due__asked *prev;    /* D */
+};
+
+/* One change of a batch. */
+struct due__entry {
+    uint32_t number;          /* K */
+    uint8_t purpose;          /* K */
+    bool sent;                /* K  it is among the changes; otherwise there was nothing to send */
+    bool known;               /* K  its call knows that it is refused, also if it leaves: N4 */
+    int16_t rc;               /* K */
+    struct due__asked *asked; /* K  who waits, once its end is known */
+    struct due__draft *draft; /* K  of an UPDATE */
+    uint32_t bytes;           /* K  that were taken for it: backpressure.c */
+};
+
+struct due__batch {
+    struct due__entry *entries; /* K  info.batch_changes of them */
+    due_change *changes;        /* K  likewise */
+    uint32_t count;             /* K  entries */
+    uint32_t send;              /* K  changes */
+    uint32_t upto;              /* K  entries that they are of */
+    uint32_t aside;             /* D  changes taken with it that need not be sent */
+    size_t filled_bytes;        /* K  payload bytes of its entries */
+    size_t send_bytes;          /* K  of its changes */
+    struct due__key *forgot;    /* K  keys that are no longer kept: behind its changes */
+    struct due__key *keeping;   /* K  copies of those that are, there; or of those it drops */
+    bool written;               /* K  its changes are written down, up to there */
+    bool complete;              /* K  with what belongs to no job: nothing is filled in any more */
+    bool prepared;              /* K  the store has them, for send() */
+    bool refused;               /* K  some of its entries are not sent, for a reason */
+};
+
+struct due__commits {
+    struct due_store *store;                          /* I */
+    struct due_store_info info;                       /* I */
+    bool async;                                       /* I */
+    int64_t timeout_ns;                               /* I */
+    uint64_t unsettled_max;                           /* I */
+    uint64_t unsettled_bytes_max;                     /* I */
+    struct due__side stored;                          /* A  its own edges: struct due__stored */
+    struct due__index index;                          /* X */
+    void (*on_settled)(void *ctx, due_id id, int rc); /* I */
+    void (*on_restore)(void *ctx, uint64_t restored, int finished); /* I */
+
+    struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  G1 */
+    uint64_t sequence;                                           /* A  of the next id */
+    uint64_t submitted;                                          /* A  changes ever left */
+    uint64_t submitted_bytes;                                    /* A  ever taken for them */
+    struct due__lock key __attribute__((aligned(DUE__LINE)));    /* K */
+
+    struct due__batch batch[2];  /* K */
+    struct due__batch *now;      /* K  the one under way, or to be filled */
+    struct due__batch *next;     /* K  the one behind it: filled only while that is under way */
+    struct due__waiter **rings;  /* K  info.batch_changes: whom to ring after a batch */
+    bool pending;                /* K  the batch was begun, and its end is not known */
+    bool flying;                 /* K  it was sent ahead, and the store was not asked since */
+    bool doubt;                  /* K  it may have landed */
+    bool dropping;               /* K  it drops what the store shows and the queue does not know */
+    bool later;                  /* K  what can wait was refused: the proxy tries again, later */
+    uint32_t carry;              /* K  place plus 1: a node that was taken, and did not fit */
+    uint64_t number;             /* K  of the batch under way, or the next one */
+    int64_t renew_at_ns;         /* O  the proxy's, monotonic */
+    int64_t retry_at_ns;         /* O  likewise: not before that, after a refusal; or 0 */
+    int64_t page_ns;             /* O  how long the last page of what is stored took */
+    bool rewind;                 /* K  loading is to begin again */
+    uint32_t mirror_at;          /* K  next place to put again, or DUE__NO_JOB */
+    bool purging;                /* K  loading only to drop what is not known */
+    bool purge_last;             /* K  the store has shown everything */
+    bool lost;                   /* K  it has lost something: a key may be again whose it was */
+    uint64_t purged;             /* K */
+    bool closed;                 /* K  ownership was given up */
+    bool load_keys;              /* K  loading, purging: all jobs were shown, now the kept keys */
+    bool rewind_keys;            /* K  and that from the beginning */
+    uint32_t forget_at;          /* K  the shard of keys that was looked at last */
+    uint32_t keep_shard;         /* K  after a loss: the next one whose kept keys are to be told */
+    struct due__keys_at keep_at; /* K  and how far they are */
+
+    struct due__lock calls;    /* D */
+    struct due__asked *first;  /* D  calls that wait */
+    struct due__waiter *spare; /* D  waiters of calls that have ended, by after[0] */
+    uint64_t settled;          /* D  changes; A  relaxed, for a bound */
+    uint64_t settled_bytes;    /* D  given back; A  relaxed, for a bound */
+    struct due__asked *line;   /* D  calls that wait for room, first come; A  relaxed, as a hint */
+    uint64_t given_up;         /* D  times that others may look at a job again for that */
+
+    struct due__taking *takings;      /* D  left by their takers, the last one first: takings.c */
+    struct due__taking *spare_taking; /* D */
+    uint32_t takings_under_way;       /* A  Q7 of takings.c: so many of them; written under D */
+    uint32_t takings_ready;           /* A  Q7: that have landed; likewise */
+    bool takings_ended;               /* D  the queue has stopped: none any more */
+    bool told;                        /* K  one of them has landed */
+    uint64_t landed;                  /* A  Q7: how often that was */
+
+    int state;         /* A  relaxed: the store's last answer */
+    uint32_t fenced;   /* A  G2: for good */
+    uint32_t loading;  /* A  G2 */
+    uint32_t lacking;  /* A  G2: the store lacks something, or has too much, that is to be mended */
+    uint32_t stopping; /* A  G2: the queue closes: nothing is sent, nobody waits for the store */
+    uint32_t stopped;  /* A  G2: and nobody sends any more */
+    int64_t unsure_ns; /* A  relaxed: since when the end of a batch is not known; 0: it is */
+    int load_error;    /* A  G2: why what is stored cannot be read to its end; 0: it can */
+    int load_told;     /* K  the last that was logged */
+    int64_t held_ns;   /* A  relaxed: nobody else owns the jobs until then, on CLOCK_BOOTTIME */
+    uint64_t batches;  /* A  relaxed counter */
+    uint64_t restored; /* A  relaxed counter */
+    uint64_t mirrored; /* A  relaxed counter */
+};
+
+/* ---- submit.c ---- */
+
+bool due__asked_over(struct due__commits *c, const struct due__asked *a);
+/* Up to @n who wait look again; none where it is NULL. */
+void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n);
+/* Everyone who waits looks again. */
+void due__asked_ring(struct due__commits *c);
+/* A call begins to wait for @changes, or (due_flush) for the counter of settled changes to reach
+ * @goal; and ends.  False: no memory. */
+bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal);
+void due__asked_end(struct due_queue *q, struct due__asked *a);
+/* Under the calls' lock: it waits for one less.  True: for none any more. */
+bool due__asked_less(struct due__asked *a);
+/* It waits for @changes fewer: those were not left after all.  Never for more: whoever is rung by a
+ * call that was over is rung when that returns. */
+void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes);
+/* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
+void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* Of a call with many changes that many are left at a time, and then pushed: the store has
+ * something to do while the call goes on.  At its end comes due__commit_go(). */
+size_t due__commit_piece(const struct due__commits *c);
+void due__commit_push(struct due_queue *q, int64_t until_ns);
+/* Until the call is over, or @until_ns, or nobody is to wait any more. */
+void due__asked_wait(struct due_queue *q, struct due__asked *a, int64_t until_ns);
+/* Under the calls' lock: the caller is no longer concerned with a change. */
+void due__asked_detach(struct due__asked *a, struct due__asked **asked);
+/* What is left of the call is at its end: nothing of it waits for the store. */
+void due__asked_settle(struct due__commits *c, struct due__asked *a);
+/* What a caller is told for whom nothing has changed. */
+int due__commit_excuse(struct due_queue *q);
+
+/* ---- news.c ---- */
+
+/* Under the calls' lock: has so much been settled as the call waits for? */
+static inline bool due__asked_reached(const struct due__commits *c, const struct due__asked *a)
+{
+    return c->settled + (a->news ? c->given_up : 0) >= a->goal;
+}
+
+/* Changes that the store has confirmed or refused so far, or that were given up. */
+uint64_t due__commit_news(struct due__commits *c);
+/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
+int due__commit_await(struct due_queue *q, uint64_t goal, struct due__deadline *by);
+/* A change was given up, or a job before it was sent, and what they held is free, @bytes on the way
+ * to the store too: who waits for that looks again. */
+void due__commit_given_up(struct due_queue *q, uint64_t bytes);
+
+/* ---- backpressure.c ---- */
+
+/* What the front of a job of the caller's adds to the next. */
+uint32_t due__owed_front(const struct due__job *j);
+
+/* The bytes that a job of the caller's, or a draft, takes on the way to the store. */
+static inline uint32_t due__owed_bytes(const struct due__job *j, struct due__facts f)
+{
+    return f.len + ((f.payload & DUE__FRONT) ? due__owed_front(j) : 0);
+}
+
+uint32_t due__owed_of(const struct due_queue *q, uint32_t number);
+/* Are so many changes on their way that also a call waits that need not? */
+bool due__owed_crowded(struct due__commits *c);
+/* Until there is room for a change more: 0, or why there is none. */
+int due__owed_wait(struct due_queue *q, int64_t until_ns);
+/* Room for @bytes, which are to be given back by whoever ends the change.  False: there is none. */
+bool due__owed_try(struct due__commits *c, uint64_t bytes);
+/* The same, waiting for it: 0, or why there is none. */
+int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns);
+void due__owed_give(struct due__commits *c, uint64_t bytes);
+/* The same under the calls' lock. */
+void due__owed_back(struct due__commits *c, uint64_t bytes);
+
+/* ---- put.c ---- */
+
+/* A job that was named is left in the inbox, for @a or nobody. */
+void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
+/* A job that did not come in after all: its place goes back. */
+void due__refused(struct due_queue *q, uint32_t number);
+
+/* ---- encode.c: with the key ---- */
+
+/* Does a change for that purpose take the job out of the store? */
+static inline bool due__removes(enum due__purpose purpose)
+{
+    return purpose >= DUE__TAKE && purpose <= DUE__CLEAR;
+}
+
+/* What a change is to say of the job: as it is or, with a draft, is to be. */
+const struct due__job *due__content_of(const struct due_queue *q, uint32_t number,
+                                       const struct due__draft *draft);
+/* What the store is to be told of entry @e of @b. */
+due_change due__describe(struct due_queue *q, const struct due__batch *b,
+                         const struct due__entry *e);
+
+/* ---- apply.c: under the calls' lock ---- */
+
+/* What the other jobs of the call are refused with, one of which was refused before them (N4 of
+ * sender.c); 0: none was. */
+int due__refusal(struct due_queue *q, const struct due__asked *a);
+/* With a batch is settled what was taken with it and needs not be sent, or a flush would count that
+ * for what stands before it.  @bytes: that were taken for the changes. */
+void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes);
+
+/* ---- batch.c: with the key ---- */
+
+/* Take what waits into @b, until it is full; @mirror: and what is to be put again. */
+void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror);
+/* Write the changes of @b down, or of what was filled in since. */
+void due__batch_write(struct due_queue *q, struct due__batch *b);
+/* It is to be sent: behind its changes comes what belongs to no job. */
+void due__batch_complete(struct due_queue *q, struct due__batch *b);
+/* Its changes are to be written anew. */
+void due__batch_unwrite(struct due__batch *b);
+/* Is the job in one of its first @n changes? */
+bool due__batch_names(const struct due__batch *b, size_t n, due_id id);
+/* A full store takes removals still: everything else of the batch is refused.  False: there is
+ * nothing else. */
+bool due__batch_shrink(struct due__batch *b);
+/* The first @n entries have ended: @rc for every change that was sent.  The others are next.  If
+ * there are none, the next batch takes its place: @sent: it was sent already. */
+void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent);
+
+/* ---- pipeline.c: with the key ---- */
+
+/* Can the store have a batch under way while the next is made ready? */
+bool due__ahead_can(const struct due__commits *c);
+/* Send the batch under way, as far as that goes without an answer. */
+void due__ahead_send(struct due_queue *q, int64_t until_ns);
+/* While it is under way: fill and prepare the next one. */
+void due__ahead_prepare(struct due_queue *q);
+/* It has landed: send the next one at once.  False: nothing was sent. */
+bool due__ahead_follow(struct due_queue *q, int64_t until_ns);
+
+/* ---- taking.c ---- */
+
+#define DUE__LEFT 3 /* a result: the change ends for nobody */
+
+/* With the key and under the calls' lock: one has landed that nobody waits for. */
+void due__taking_told(struct due__commits *c);
+/* And after that lock: who takes jobs looks. */
+void due__takings_landed(struct due_queue *q);
+/* What has landed so and nobody has had goes into the store again or, if the queue has stopped, to
+ * on_discard.  True: there was something. */
+bool due__takings_return(struct due_queue *q);
+/* The queue has stopped: none is left. */
+void due__takings_end(struct due_queue *q);
+/* With the queue, also in a forked child. */
+void due__takings_free(struct due_queue *q);
+
+/* ---- sender.c ---- */
+
+/* With the key: send until @a is over (NULL: until nothing waits) or @until_ns.  True: something
+ * is left to do. */
+bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* With the key: send what waits, or see what was sent through and send that after it. */
+void due__commit_step(struct due_queue *q, int64_t until_ns);
+/* With the key, once the queue stops: what is left is refused. */
+void due__commit_refuse(struct due_queue *q);
+
+void due__commit_proxy(struct due_queue *q);
+
+/* Give the key back, and see that somebody goes on with what is left (@more), or was left
+ * meanwhile. */
+void due__commit_leave(struct due_queue *q, bool more);
+
+/* ---- attach.c ---- */
+
+int due__commits_open(struct due_queue *q, const due_options *o, due_error *error);
+/* The queue closes: what waits is sent until @until_ns (monotonic), then nothing is sent any more,
+ * and nobody waits for the store. */
+void due__commits_stop(struct due_queue *q, int64_t until_ns);
+/* The proxies have ended: give up ownership, once. */
+void due__commits_close(struct due_queue *q);
+/* As if it had not been opened: the store is its opener's again. */
+void due__commits_undo(struct due_queue *q);
+void due__commits_free(struct due_queue *q);
+void due__commits_stats(struct due_queue *q, struct due_stats *s);
+
+/* ---- submit.c ---- */
+
+/* What a call gets that needs the store: 0, or DUE_EFENCED. */
+int due__commit_state(const struct due_queue *q);
+
+#define DUE__TAKEN_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
+
+/* The call wants to know of each job how its change ended: also when the job is somebody else's by
+ * then. */
+void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results);
+/* The same as the next, of many jobs. */
+void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                           int64_t until_ns);
+/* A change of a job of the caller's own (LENT) is to be sent; @a: who waits for it, or NULL. */
+void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                        int64_t want_ns, struct due__asked *a);
+
+static inline struct due__stored *due__stored_at(const struct due__commits *c, uint32_t number)
+{
+    return due__side_at(&c->stored, number);
+}
+
+/* What came of putting in several jobs, besides how many are in. */
+struct due__put {
+    size_t room;  /* that take room: of so many the queue has seen the last, or will */
+    size_t named; /* those that are in, the first ones, and behind them those in doubt */
+    bool over;    /* the others are not to be tried again: some are in doubt, or time is up */
+};
+
+/* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
+ * first ones (0: the first one's key is not to be had now), or an error if none was.  @ids has room
+ * for @n.  What @jobs says is used up. */
+int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
+                    struct due__deadline *by, due_id *ids, struct due__put *put);
+
+/* A job of the caller's own (LENT) is to leave the store or to move in it, to @want_ns.  0: it has,
+ * and unless @purpose is LEND or CLEAR all that follows is done; DUE_ETIMEDOUT or a refusal:
+ * nothing has changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
+int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                    int64_t want_ns, struct due__deadline *by);
+
+/* The same of @n jobs of the caller's own, as one change; each one's answer in @results.  What
+ * follows a CLEAR or LEND that has landed is the caller's to do, if he has waited for it. */
+void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                     enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
+                     int *results);
+
+/* ---- wait.c ---- */
+
+/* When it is over (monotonic). */
+int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by);
+
+/* With the key: the jobs that calls look for while the store is being read. */
+void due__commit_finds(struct due_queue *q);
+
+/* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
+ * waited until @by, DUE_EAGAIN if it was not to wait, DUE_EFENCED, DUE_ECLOSED. */
+int due__commit_held(struct due_queue *q, struct due__deadline *by);
+
+/* The job @id; while the store is being read it may be there only.  As due__id_find(). */
+int due__commit_find(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
+                     uint32_t *generation);
+
+/* Until the store has again what it had lost, or @until_ns: 0, or an error. */
+int due__commit_mended(struct due_queue *q, int64_t until_ns);
+
+/* As due_flush(), until @by. */
+int due__commit_flush(struct due_queue *q, struct due__deadline *by);
+/* Until all that is stored was read, or @by. */
+int due__commit_loaded(struct due_queue *q, struct due__deadline *by);
+/* The same for who acts on all jobs; not without a store, nor once the queue stops. */
+int due__commit_whole(struct due_queue *q, struct due__deadline *by);
+/* Why the load cannot come to its end as things are; 0: nothing is in its way, or it is over. */
+int due__commit_load_error(struct due_queue *q);
+/* What a take answers that would answer @rc: if its time was up, why nothing may have come. */
+int due__commit_why(struct due_queue *q, int rc);
+
+/* Is the store still being read? */
+bool due__commit_loading(const struct due_queue *q);
+
+/* ---- restore.c: under the key ---- */
+
+/* The next page.  0, or what keeps the store from showing it. */
+int due__restore_page(struct due_queue *q, int64_t until_ns);
+/* The store may have the job @id. */
+int due__restore_one(struct due_queue *q, due_id id, int64_t until_ns);
+/* The batch of drops has ended. */
+void due__purge_end(struct due_queue *q, int rc);
+/* The store has lost something: everything is to be put again. */
+void due__mirror_begin(struct due_queue *q);
+/* The place @number is to be put (again), but not at once: the store refuses. */
+void due__mirror_later(struct due__commits *c, uint32_t number);
+/* Is there nothing more to be put again or dropped?  Then whoever waits for that is told. */
+void due__mirror_over(struct due__commits *c);
+/* The next place that is to be put again, or DUE__NO_JOB. */
+uint32_t due__mirror_next(struct due_queue *q);
+
+#endif

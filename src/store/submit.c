@@ -1,0 +1,399 @@
+/* submit.c - calls that change stored jobs, and wait until the store has confirmed it.
+ *
+ * A call leaves its changes in the commit inbox and waits on the bell of a waiter of its own.  If
+ * time is up it takes back what was not sent yet; what was sent is seen through without it.
+ *
+ * Guards     D  the calls' lock      A  atomic, see Edges      O  its owner's alone
+ *
+ * Edges      G1, G2, G3 of sender.c  described elsewhere: J1 slab.h, E3 tenure.c, C1 inside.c
+ */
+#include "store/sender.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+#include "job/key_table.h"
+#include "job/update.h"
+
+#define PIECES    2u  /* of a full batch, where a call has many changes */
+#define PIECE_MIN 64u /* changes */
+
+/* ---- Calls that wait ---- */
+
+static void asked_link(struct due__commits *c, struct due__asked *a)
+{
+    a->prev = NULL;
+    a->next = c->first;
+    if (c->first != NULL)
+        c->first->prev = a;
+    c->first = a;
+}
+
+static void asked_unlink(struct due__commits *c, struct due__asked *a)
+{
+    if (a->prev != NULL)
+        a->prev->next = a->next;
+    else
+        c->first = a->next;
+    if (a->next != NULL)
+        a->next->prev = a->prev;
+}
+
+bool due__asked_over(struct due__commits *c, const struct due__asked *a)
+{
+    if (a->goal == 0)
+        return due__load_acquire(&a->over); /* G3 */
+    due__lock_acquire(&c->calls);
+    bool yes = due__asked_reached(c, a);
+    due__lock_release(&c->calls);
+    return yes;
+}
+
+bool due__asked_less(struct due__asked *a)
+{
+    assert(a->left > 0);
+    if (--a->left > 0)
+        return false;
+    due__store_release(&a->over, 1); /* G3 */
+    return true;
+}
+
+void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (waiters[i] != NULL && due__bell_ring(&waiters[i]->bell))
+            due__add_relaxed(&q->rings, 1); /* no edge: a counter */
+    }
+}
+
+bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal)
+{
+    struct due__commits *c = q->commits;
+
+    *a = (struct due__asked){ .over = changes == 0, .left = changes, .goal = goal };
+    due__inside_enter(q); /* C1 of inside.c */
+    due__lock_acquire(&c->calls);
+    a->waiter = c->spare;
+    if (a->waiter != NULL) {
+        c->spare = a->waiter->after[0];
+        a->waiter->after[0] = NULL;
+    } else {
+        due__lock_release(&c->calls);
+        a->waiter = due__waiter_get(q);
+        if (a->waiter == NULL) {
+            due__inside_leave(q);
+            return false;
+        }
+        due__lock_acquire(&c->calls);
+    }
+    asked_link(c, a);
+    due__lock_release(&c->calls);
+    return true;
+}
+
+void due__asked_end(struct due_queue *q, struct due__asked *a)
+{
+    struct due__commits *c = q->commits;
+    struct due__waiter *w = a->waiter;
+
+    due__lock_acquire(&c->calls);
+    asked_unlink(c, a);
+    struct due__waiter *after[2] = { w->after[0], w->after[1] };
+    w->after[0] = c->spare;
+    w->after[1] = NULL;
+    c->spare = w;
+    due__lock_release(&c->calls);
+    due__ring_waiters(q, after, 2);
+    due__inside_leave(q);
+}
+
+void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes)
+{
+    due__lock_acquire(&c->calls);
+    a->left -= changes;
+    if (a->left == 0)
+        due__store_release(&a->over, 1); /* G3 */
+    due__lock_release(&c->calls);
+}
+
+/* Everyone who waits looks again. */
+void due__asked_ring(struct due__commits *c)
+{
+    due__lock_acquire(&c->calls);
+    for (struct due__asked *a = c->first; a != NULL; a = a->next)
+        due__bell_ring(&a->waiter->bell);
+    due__lock_release(&c->calls);
+}
+
+/* ---- Submitting ---- */
+
+/* Somebody is to commit: who has the key will look, or the proxy. */
+static void call_proxy(struct due_queue *q)
+{
+    due__bell_ring(&q->enqueue_bell);
+}
+
+/* Changes of jobs that the caller owns.  If the node of a change that was given up is still in the
+ * inbox, it now stands for this one. */
+static void submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                       enum due__purpose purpose, int64_t want_ns, struct due__asked *a)
+{
+    struct due__commits *c = q->commits;
+    struct due__string all = { NULL, NULL };
+    uint64_t count = 0;
+
+    due__lock_acquire(&c->calls);
+    for (size_t i = 0; i < n; i++) {
+        struct due__stored *s = due__stored_at(c, numbers[i]);
+        bool queued = (s->purpose & DUE__QUEUED) != 0;
+
+        s->purpose = (uint8_t)((unsigned)purpose | DUE__QUEUED);
+        s->want_ns = want_ns;
+        s->asked = a;
+        if (queued)
+            continue;
+        due__string_add(&all, &s->node);
+        count++;
+    }
+    due__lock_release(&c->calls);
+    due__add_relaxed(&c->submitted, count); /* no edge: a flush counts what its own thread left */
+    due__inbox_put_all(&c->inbox, &all);    /* G1 */
+}
+
+void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                        int64_t want_ns, struct due__asked *a)
+{
+    submit_all(q, &number, 1, purpose, want_ns, a);
+}
+
+void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    bool self = a != NULL && (q->proxies != DUE_PROXIES_ALWAYS || a->polls);
+    if (!self && !due__load_seq(&c->stopping)) { /* G2 */
+        if (!due__lock_held(&c->key))            /* G1: its holder will look */
+            call_proxy(q);
+        return;
+    }
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the store's calls may be points */
+    if (due__lock_try(&c->key))                              /* G1: else its holder will look */
+        due__commit_leave(q, due__commit_work(q, a, until_ns));
+    pthread_setcancelstate(cancel, NULL);
+}
+
+/* What can be sent without waiting. */
+static void commit_try(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
+    if (due__lock_try(&c->key))                              /* G1: as above */
+        due__commit_leave(q, due__commit_work(q, NULL, due__monotonic_now()));
+    pthread_setcancelstate(cancel, NULL);
+}
+
+size_t due__commit_piece(const struct due__commits *c)
+{
+    size_t part = c->info.batch_changes / PIECES;
+
+    return part > PIECE_MIN ? part : PIECE_MIN;
+}
+
+void due__commit_push(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+
+    if (q->proxies == DUE_PROXIES_ALWAYS)
+        return;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
+    if (due__lock_try(&c->key)) {                            /* G1: as above */
+        due__commit_step(q, until_ns);
+        due__commit_leave(q, false);
+    }
+    pthread_setcancelstate(cancel, NULL);
+}
+
+void due__asked_wait(struct due_queue *q, struct due__asked *a, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    while (!due__asked_over(c, a)) {
+        if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
+            return;
+        if (due__monotonic_now() >= until_ns)
+            return;
+        due__bell_wait(&a->waiter->bell, until_ns, false);
+    }
+}
+
+/* ---- Leaving ---- */
+
+int due__commit_excuse(struct due_queue *q)
+{
+    const struct due__commits *c = q->commits;
+
+    if (due__load_seq(&c->fenced)) /* G2 */
+        return DUE_EFENCED;
+    return due__load_seq(&c->stopping) ? DUE_ECLOSED : DUE_ETIMEDOUT; /* G2 */
+}
+
+void due__asked_detach(struct due__asked *a, struct due__asked **asked)
+{
+    *asked = NULL;
+    if (a != NULL)
+        due__asked_less(a);
+}
+
+void due__asked_settle(struct due__commits *c, struct due__asked *a)
+{
+    while (a != NULL && !due__asked_over(c, a))
+        due__bell_wait(&a->waiter->bell, DUE_FOREVER, false);
+}
+
+/* ---- Everything else ---- */
+
+/* Give up a change that was not settled.  True: it had not been sent. */
+static bool give_up(struct due__commits *c, uint32_t number, struct due__asked *a, bool *doubt)
+{
+    struct due__stored *s = due__stored_at(c, number);
+    bool back = false;
+
+    *doubt = false;
+    if (due__asked_over(c, a))
+        return false;
+    due__lock_acquire(&c->calls);
+    if (s->asked == a) {
+        back = (s->purpose & DUE__QUEUED) != 0;
+        *doubt = !back;
+        if (back)
+            s->purpose = DUE__QUEUED | DUE__NO_CHANGE; /* N3 of sender.c */
+        due__asked_detach(a, &s->asked);
+    }
+    due__lock_release(&c->calls);
+    return back;
+}
+
+/* A change that nobody waits for. */
+static int submit_only(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                       int64_t want_ns)
+{
+    if (due__load_seq(&q->commits->stopping)) /* G2: who comes too early is refused later */
+        return DUE_ECLOSED;
+    if (due__commit_state(q) != 0)
+        return DUE_EFENCED;
+    if (due__removes(purpose))
+        due__key_gone(q, number, purpose == DUE__ACK);
+    due__commit_submit(q, number, purpose, want_ns, NULL);
+    due__commit_go(q, NULL, 0);
+    return 0;
+}
+
+/* One that is waited for, until @until_ns.  *@back: it was not sent. */
+static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                           int64_t want_ns, int64_t until_ns, bool *back)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+    bool doubt;
+
+    *back = true;
+    if (!due__asked_begin(q, &a, 1, 0))
+        return DUE_ENOMEM;
+    due__commit_submit(q, number, purpose, want_ns, &a);
+    due__commit_go(q, &a, until_ns);
+    due__asked_wait(q, &a, until_ns);
+    *back = give_up(c, number, &a, &doubt);
+    due__asked_settle(c, &a);
+    int rc = *back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : a.rc;
+    due__asked_end(q, &a);
+    return rc;
+}
+
+int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                    int64_t want_ns, struct due__deadline *by)
+{
+    struct due__commits *c = q->commits;
+    bool waits = (!c->async && !by->polls) || purpose == DUE__LEND;
+    uint64_t bytes = 0;
+    int64_t until = 0;
+    bool back;
+
+    if (waits || purpose == DUE__UPDATE)
+        until = due__deadline_at(q, by);
+    if (purpose == DUE__UPDATE) {
+        bytes = due__draft_bytes((struct due__draft *)(intptr_t)want_ns);
+        int rc = due__owed_take(q, bytes, until);
+
+        if (rc != 0)
+            return rc;
+    }
+    int rc = waits ? submit_and_wait(q, number, purpose, want_ns, until, &back)
+                   : submit_only(q, number, purpose, want_ns);
+    if (waits ? back : rc != 0)
+        due__owed_give(c, bytes);
+    if (rc == 0 && by->polls)
+        commit_try(q);
+    return rc;
+}
+
+void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results)
+{
+    a->numbers = numbers;
+    a->results = results;
+    a->count = (uint32_t)n;
+}
+
+/* A piece at a time: the store works on one while the next is left. */
+void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                           int64_t until_ns)
+{
+    size_t piece = due__commit_piece(q->commits);
+
+    for (size_t i = 0; i < n; i += piece) {
+        if (i > 0)
+            due__commit_push(q, until_ns);
+        submit_all(q, numbers + i, n - i < piece ? n - i : piece, purpose, want_ns, a);
+    }
+}
+
+void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                     enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
+                     int *results)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+    bool waits = !c->async;
+    bool doubt = false;
+
+    for (size_t i = 0; !waits && i < n; i++)
+        results[i] = submit_only(q, numbers[i], purpose, want_ns);
+    for (size_t i = 0; waits && i < n; i++)
+        results[i] = DUE_ENOMEM;
+    if (!waits || !due__asked_begin(q, &a, (uint32_t)n, 0))
+        return;
+    due__asked_each(&a, numbers, n, results);
+    int64_t until = due__deadline_at(q, by);
+    due__commit_leave_all(q, numbers, n, purpose, want_ns, &a, until);
+    due__commit_go(q, &a, until);
+    due__asked_wait(q, &a, until);
+    for (size_t i = 0; i < n; i++) {
+        bool back = give_up(c, numbers[i], &a, &doubt);
+
+        if (back || doubt) /* else who sends says, or has said, how it ended */
+            results[i] = back ? due__commit_excuse(q) : DUE_EINDOUBT;
+    }
+    due__asked_settle(c, &a);
+    due__asked_end(q, &a);
+}
+
+int due__commit_state(const struct due_queue *q)
+{
+    return due__load_seq(&q->commits->fenced) ? DUE_EFENCED : 0; /* G2 */
+}

@@ -1,0 +1,354 @@
+/* taking.c - one taking: jobs on their way out of the store, for whoever takes them.
+ *
+ * Guards     D  the calls' lock (sender.c)      O  whose the taking is      A  atomic
+ *
+ * Edges      described elsewhere: E3 tenure.c, G3 sender.c, J1 slab.h
+ *
+ * Not here   Whose it is, and how long he waits: takings.c.
+ */
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+#include "job/repeat.h"
+#include "store/taking_inside.h"
+
+#define PASSED_AT_ONCE 32u /* jobs */
+
+/* ---- Memory ---- */
+
+static size_t bytes_for(size_t room)
+{
+    return sizeof(struct due__taking) + room * (sizeof(struct due__slot) + sizeof(due_job) +
+                                                sizeof(due_id) + sizeof(int) + sizeof(uint32_t));
+}
+
+static struct due__taking *make(struct due_queue *q, size_t room)
+{
+    unsigned char *at = due__alloc_raw(&q->alloc, bytes_for(room));
+    struct due__taking *t = (struct due__taking *)(void *)at;
+
+    if (t == NULL)
+        return NULL;
+    at += sizeof *t;
+    *t = (struct due__taking){ .room = room };
+    t->slots = (struct due__slot *)(void *)at;
+    at += room * sizeof *t->slots;
+    t->jobs = (due_job *)(void *)at;
+    at += room * sizeof *t->jobs;
+    t->ids = (due_id *)(void *)at;
+    at += room * sizeof *t->ids;
+    t->results = (int *)(void *)at;
+    at += room * sizeof *t->results;
+    t->numbers = (uint32_t *)(void *)at;
+    return t;
+}
+
+void due__taking_drop_all(struct due_queue *q, struct due__taking *t)
+{
+    while (t != NULL) {
+        struct due__taking *next = t->next;
+
+        due__alloc_free(&q->alloc, t, bytes_for(t->room));
+        t = next;
+    }
+}
+
+/* One for @n jobs: it is as large as it will be wanted. */
+static struct due__taking *get(struct due_queue *q, size_t n)
+{
+    struct due__commits *c = q->commits;
+
+    due__lock_acquire(&c->calls);
+    struct due__taking *t = c->spare_taking;
+    if (t != NULL)
+        c->spare_taking = t->next;
+    due__lock_release(&c->calls);
+    if (t != NULL && t->room >= n)
+        return t;
+    if (t != NULL)
+        t->next = NULL;
+    due__taking_drop_all(q, t);
+    return make(q, n);
+}
+
+static void put(struct due_queue *q, struct due__taking *t)
+{
+    struct due__commits *c = q->commits;
+
+    due__lock_acquire(&c->calls);
+    t->next = c->spare_taking;
+    c->spare_taking = t;
+    due__lock_release(&c->calls);
+}
+
+/* ---- Beginning ---- */
+
+/* The jobs wait again. */
+static void undo(struct due_queue *q, struct due__taking *t, size_t i)
+{
+    if (i < t->rounds)
+        due__round_drop(q, &t->jobs[i], t->numbers[i]);
+    due__unclaim(q, t->numbers[i], true);
+}
+
+static void fill(struct due_queue *q, struct due__taking *t, const struct due__slot *slots,
+                 size_t n, enum due__purpose purpose)
+{
+    struct due__commits *c = q->commits;
+
+    memcpy(t->slots, slots, n * sizeof *slots);
+    t->n = n;
+    t->purpose = purpose;
+    t->rounds = purpose == DUE__TAKE ? due__rounds_begin(q, t->slots, n, t->jobs) : 0;
+    for (size_t i = 0; i < n; i++) {
+        t->numbers[i] = due__slot_job(t->slots[i]);
+        t->results[i] = DUE__PENDING;
+        __builtin_prefetch(due__stored_at(c, t->numbers[i]), 1); /* of jobs that came long ago */
+    }
+}
+
+/* NULL: no memory, and they wait again. */
+struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slot *slots, size_t n,
+                                      enum due__purpose purpose, int64_t until_ns)
+{
+    struct due__taking *t = get(q, n);
+
+    if (t == NULL) {
+        due__put_back(q, slots, n);
+        return NULL;
+    }
+    fill(q, t, slots, n, purpose);
+    if (!due__asked_begin(q, &t->asked, (uint32_t)n, 0)) {
+        for (size_t i = 0; i < n; i++)
+            undo(q, t, i);
+        put(q, t);
+        return NULL;
+    }
+    for (size_t i = 0; i < n; i++)
+        t->ids[i] = due__stored_id(due__stored_at(q->commits, t->numbers[i]));
+    due__asked_each(&t->asked, t->numbers, n, t->results);
+    due__commit_leave_all(q, t->numbers, t->rounds, DUE__ROUND, 0, &t->asked, until_ns);
+    due__commit_leave_all(q, t->numbers + t->rounds, n - t->rounds, purpose, 0, &t->asked,
+                          until_ns);
+    return t;
+}
+
+/* Nothing is left of it. */
+void due__taking_end(struct due_queue *q, struct due__taking *t)
+{
+    due__asked_end(q, &t->asked);
+    put(q, t);
+}
+
+/* ---- Its end, as far as it is known ---- */
+
+/* While any of it is under way, who sends writes what becomes of it. */
+static bool enter(struct due__commits *c, const struct due__taking *t)
+{
+    bool shared = !due__load_acquire(&t->asked.over); /* G3 */
+
+    if (shared)
+        due__lock_acquire(&c->calls);
+    return shared;
+}
+
+static void leave(struct due__commits *c, bool shared)
+{
+    if (shared)
+        due__lock_release(&c->calls);
+}
+
+/* Under the calls' lock: a change that was not sent is given up. */
+static bool withdraw(struct due__commits *c, struct due__taking *t, size_t i)
+{
+    struct due__stored *s = due__stored_at(c, t->numbers[i]);
+
+    if (t->results[i] != DUE__PENDING || s->asked != &t->asked || !(s->purpose & DUE__QUEUED))
+        return false;
+    s->purpose = DUE__QUEUED | DUE__NO_CHANGE; /* N3 of sender.c */
+    t->results[i] = DUE__GONE;
+    due__asked_detach(&t->asked, &s->asked);
+    return true;
+}
+
+/* What was not sent waits again. */
+void due__taking_take_back(struct due_queue *q, struct due__taking *t)
+{
+    struct due__commits *c = q->commits;
+
+    for (size_t i = 0; i < t->n; i++) {
+        due__lock_acquire(&c->calls);
+        bool back = withdraw(c, t, i);
+        due__lock_release(&c->calls);
+        if (back)
+            undo(q, t, i);
+    }
+}
+
+/* Of job @i: how its change has ended, once if it has not landed. */
+static int end_of(struct due__commits *c, struct due__taking *t, size_t i)
+{
+    bool shared = enter(c, t);
+    int rc = t->results[i];
+    if (rc < 0 || rc == DUE__LEFT)
+        t->results[i] = DUE__GONE;
+    leave(c, shared);
+    return rc;
+}
+
+/* What was refused waits again.  If nobody will know whether a job has left, who sends has shown it
+ * to on_discard; its id is kept for who took it: how many of those there are. */
+size_t due__taking_sort_out(struct due_queue *q, struct due__taking *t)
+{
+    size_t unknown = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        int rc = end_of(q->commits, t, i);
+
+        if (rc == DUE_EINDOUBT)
+            t->ids[unknown++] = t->ids[i];
+        if (rc < 0 && (rc != DUE_EINDOUBT || t->purpose == DUE__ATTEMPT))
+            undo(q, t, i);
+        else if ((rc < 0 || rc == DUE__LEFT) && i < t->rounds)
+            due__round_drop(q, &t->jobs[i], t->numbers[i]);
+    }
+    return unknown;
+}
+
+/* ---- Who has it ---- */
+
+bool due__taking_landed(struct due__commits *c, const struct due__taking *t, size_t i)
+{
+    bool shared = enter(c, t);
+    bool yes = t->results[i] == 0;
+    leave(c, shared);
+    return yes;
+}
+
+void due__taking_had(struct due__commits *c, struct due__taking *t, size_t i)
+{
+    bool shared = enter(c, t);
+    t->results[i] = DUE__GONE;
+    leave(c, shared);
+}
+
+bool due__taking_wanted(const struct due_queue *q, const struct due__request *r,
+                        const struct due__taking *t, size_t i)
+{
+    return due__request_wants(r, due__facts_load(due__job_at(&q->slab, t->numbers[i])).topic);
+}
+
+enum due__purpose due__taking_purpose(const struct due__request *r)
+{
+    return r->lease_ns == 0 ? DUE__TAKE : DUE__ATTEMPT;
+}
+
+/* A job that has left the store, or had an attempt counted, for nobody. */
+void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i)
+{
+    uint32_t number = t->numbers[i];
+
+    if (t->purpose == DUE__ATTEMPT) {
+        due__lease_uncount(q, number);
+        due__unclaim(q, number, true);
+        return;
+    }
+    due__key_returns(q, number);
+    due__commit_submit(q, number, DUE__RETURN,
+                       due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns), /* J1 */
+                       NULL);
+    due__commit_go(q, NULL, 0);
+}
+
+/* Was a job cancelled since its round was taken, which is held still? */
+static bool ended(const struct due_queue *q, uint32_t number)
+{
+    return !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
+           due__word_state(due__load_acquire(&due__job_at(&q->slab, number)->word)) ==
+               DUE__DONE; /* J1 */
+}
+
+/* Jobs that had an attempt counted: that may be long ago, and somebody else may own them now. */
+static int lease(struct due_queue *q, struct due__request *r, struct due__slot *some, size_t n,
+                 struct due__deadline *by)
+{
+    int rc = due__commit_held(q, by);
+
+    if (rc == 0)
+        return due__lease_for(q, r, some, n);
+    for (size_t i = 0; i < n; i++)
+        due__lease_uncount(q, due__slot_job(some[i]));
+    due__put_back(q, some, n);
+    return rc;
+}
+
+/* Jobs that have left the store, or had an attempt counted, go to the request.  0, or an error. */
+static int pass(struct due_queue *q, const struct due__taking *t, struct due__request *r,
+                struct due__slot *some, size_t n, struct due__deadline *by)
+{
+    if (n == 0)
+        return 0;
+    if (t->purpose == DUE__ATTEMPT)
+        return lease(q, r, some, n, by);
+    due__hand_over(q, some, n, 0, r->jobs);
+    return 0;
+}
+
+/* Of job @i, which has landed and is wanted: whether it is the request's, and no round. */
+static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__request *r, size_t i,
+                     size_t *rounds)
+{
+    due__taking_had(q->commits, t, i);
+    if (t->purpose != due__taking_purpose(r))
+        due__taking_give_back(q, t, i);
+    else if (i >= t->rounds)
+        return true;
+    else if (ended(q, t->numbers[i]))
+        due__round_drop(q, &t->jobs[i], t->numbers[i]);
+    else
+        r->jobs[(*rounds)++] = t->jobs[i];
+    return false;
+}
+
+int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
+                     struct due__deadline *by)
+{
+    struct due__slot some[PASSED_AT_ONCE];
+    struct due__request rest = *r;
+    bool fits = t->purpose == due__taking_purpose(r);
+    size_t rounds = 0;
+    size_t all = 0;
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < t->n && rounds + all < r->max; i++) {
+        if (!due__taking_landed(q->commits, t, i) || !due__taking_wanted(q, r, t, i) ||
+            (!fits && i < t->rounds) || !hand_one(q, t, r, i, &rounds))
+            continue;
+        some[n++] = t->slots[i];
+        all++;
+        rest.jobs = r->jobs + rounds + all - n;
+        if (n < PASSED_AT_ONCE)
+            continue;
+        rc = pass(q, t, &rest, some, n, by);
+        n = 0;
+    }
+    due__rounds_end(q, rounds);
+    int last = rc == 0 ? pass(q, t, &rest, some, n, by) : 0;
+    if (rc != 0 || last != 0)
+        all -= rc != 0 ? PASSED_AT_ONCE : n;
+    return rounds + all > 0 ? (int)(rounds + all) : rc != 0 ? rc : last;
+}
+
+/* Nothing of it is under way, or has landed and is nobody's. */
+bool due__taking_over(struct due__commits *c, const struct due__taking *t)
+{
+    bool all = true;
+
+    bool shared = enter(c, t);
+    for (size_t i = 0; all && i < t->n; i++)
+        all = t->results[i] == DUE__GONE;
+    leave(c, shared);
+    return all;
+}

@@ -1,0 +1,61 @@
+/* taking_inside.h - a taking as taking.c and takings.c see it. */
+#ifndef DUE__TAKING_INSIDE_H
+#define DUE__TAKING_INSIDE_H
+
+#include "store/taking.h"
+
+/* How the change of a job has ended; otherwise what the store said, or 0: it has landed. */
+enum {
+    DUE__PENDING = 1, /* not yet */
+    DUE__GONE = 2     /* nobody of the taking is concerned with it any more */
+    /* DUE__LEFT: the same, but its round is held still */
+};
+
+struct due__taking {
+    struct due__asked asked;   /* D */
+    struct due__taking *next;  /* D */
+    enum due__purpose purpose; /* O  TAKE or ATTEMPT */
+    size_t room;               /* I  jobs */
+    size_t n;                  /* O */
+    size_t rounds;             /* O  so many, the first ones, repeat: of them a round is taken */
+    struct due__slot *slots;   /* O */
+    uint32_t *numbers;         /* O  their places */
+    int *results;              /* D  and what became of each */
+    due_id *ids;               /* O  and what they are called */
+    due_job *jobs;             /* O  of the rounds, filled in */
+};
+
+/* ---- taking.c ---- */
+
+/* The taken jobs are left in the inbox, to be sent.  NULL: no memory, and they wait again. */
+struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slot *slots, size_t n,
+                                      enum due__purpose purpose, int64_t until_ns);
+/* Nothing is left of it. */
+void due__taking_end(struct due_queue *q, struct due__taking *t);
+/* What was not sent waits again. */
+void due__taking_take_back(struct due_queue *q, struct due__taking *t);
+/* What was refused waits again.  If nobody will know whether a job has left, who sends has shown it
+ * to on_discard; its id is kept for who took it, among the first: how many of those there are. */
+size_t due__taking_sort_out(struct due_queue *q, struct due__taking *t);
+/* Job @i has landed, and nobody has had it. */
+bool due__taking_landed(struct due__commits *c, const struct due__taking *t, size_t i);
+/* Somebody has. */
+void due__taking_had(struct due__commits *c, struct due__taking *t, size_t i);
+/* Is it of the topics that the request wants? */
+bool due__taking_wanted(const struct due_queue *q, const struct due__request *r,
+                        const struct due__taking *t, size_t i);
+/* What a taking for the request is about. */
+enum due__purpose due__taking_purpose(const struct due__request *r);
+/* A job that has left the store, or had an attempt counted, for nobody. */
+void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i);
+/* What has landed and is wanted goes to the request, rounds first: how many, or an error.  If it
+ * wants such jobs otherwise, for good or on a lease, they are to be had again: but not a round,
+ * which is in the store no more. */
+int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
+                     struct due__deadline *by);
+/* Nothing of it is under way, or has landed and is nobody's. */
+bool due__taking_over(struct due__commits *c, const struct due__taking *t);
+/* All that stand in a list, and their memory. */
+void due__taking_drop_all(struct due_queue *q, struct due__taking *t);
+
+#endif

@@ -1,0 +1,166 @@
+/* rung.c - a stretch of time cut into buckets of equal width.
+ *
+ * Guards     T  timeline lock
+ *
+ * Always     a slot is never in a later bucket than the one its key belongs to, nor in one that is
+ *            done with; a bucket's bit is set exactly if it holds a slot: due__rung_check
+ *
+ * Not here   When to split and what to load: timeline.c.
+ */
+#include "timeline/rung.h"
+
+#include <assert.h>
+#include <string.h>
+
+static uint32_t pages(const struct due__rung *r)
+{
+    return (r->buckets + 15) / 16;
+}
+
+static bool take_pages(struct due__rung *r, struct due__pool *pool)
+{
+    if (pool->free_count < pages(r))
+        return false;
+    for (uint32_t i = 0; i < pages(r); i++)
+        r->page[i] = (struct due__bag *)(void *)due__pool_take(pool);
+    return true;
+}
+
+bool due__rung_open(struct due__rung *r, struct due__pool *pool)
+{
+    memset(r, 0, sizeof *r);
+    r->buckets = 1;
+    r->shift = 127;
+    r->end = ~(due__key)0;
+    return take_pages(r, pool);
+}
+
+bool due__rung_split(struct due__rung *r, struct due__pool *pool, struct due__bag *source,
+                     uint32_t wish, due__key end)
+{
+    due__key max = due__slot_key(source->max);
+
+    memset(r, 0, sizeof *r);
+    r->start = due__slot_key(source->min);
+    while ((max - r->start) >> r->shift >= wish) {
+        r->shift++;
+        if (r->shift == 64)
+            r->start = r->start >> 64 << 64; /* a whole nanosecond */
+    }
+    r->buckets = (uint32_t)((max - r->start) >> r->shift) + 1;
+    if (!take_pages(r, pool))
+        return false;
+
+    r->end = r->start + ((due__key)r->buckets << r->shift);
+    if (r->end > end)
+        r->end = end;
+    r->count = source->count;
+    r->source = *source;
+    due__bag_init(source);
+    return true;
+}
+
+size_t due__rung_settle(struct due__rung *r, struct due__pool *pool, size_t budget)
+{
+    struct due__bag *source = &r->source;
+    size_t done = 0;
+
+    while (done < budget && source->count > 0) {
+        struct due__chunk *c = source->chunk;
+        uint32_t stop = source->fill > budget - done ? source->fill - (uint32_t)(budget - done) : 0;
+
+        if (c->next != NULL)
+            __builtin_prefetch(&c->next->slot[DUE__CHUNK_SLOTS - 1]);
+        while (source->fill > stop) {
+            struct due__slot s = c->slot[source->fill - 1];
+            struct due__bag *b = due__rung_bag(r, s);
+
+            if (!due__bag_put(b, pool, s)) {
+                if (b->count == 0)
+                    due__rung_clear(r, due__rung_index(r, due__slot_key(s)));
+                return done;
+            }
+            source->fill--;
+            source->count--;
+            done++;
+        }
+        if (stop == 0)
+            due__bag_drop_chunk(source, pool);
+    }
+    return done;
+}
+
+uint32_t due__rung_first(const struct due__rung *r)
+{
+    for (uint32_t i = r->current / 64; i < (r->buckets + 63) / 64; i++)
+        if (r->used[i] != 0)
+            return i * 64 + (uint32_t)__builtin_ctzll(r->used[i]);
+    return DUE__RUNG_NONE;
+}
+
+uint32_t due__rung_last(const struct due__rung *r, uint32_t limit)
+{
+    while (limit > 0) {
+        uint32_t word = (limit - 1) / 64;
+        uint64_t used = r->used[word] & UINT64_MAX >> (63 - (limit - 1) % 64);
+
+        if (used != 0)
+            return word * 64 + 63 - (uint32_t)__builtin_clzll(used);
+        limit = word * 64;
+    }
+    return DUE__RUNG_NONE;
+}
+
+due__key due__rung_bucket_end(const struct due__rung *r, uint32_t n)
+{
+    due__key end;
+
+    if (n + 1 == r->buckets)
+        return r->end;
+    end = r->start + ((due__key)(n + 1) << r->shift);
+    return end < r->end ? end : r->end;
+}
+
+void due__rung_close(struct due__rung *r, struct due__pool *pool)
+{
+    assert(r->count == 0 && r->source.chunk == NULL);
+    for (uint32_t i = 0; i < pages(r); i++)
+        due__pool_give(pool, (struct due__chunk *)(void *)r->page[i]);
+}
+
+static bool check_bag(const struct due__rung *r, const struct due__bag *b, uint32_t n,
+                      due__key edge)
+{
+    for (const struct due__chunk *c = b->chunk; c != NULL; c = c->next)
+        for (uint32_t i = 0; i < (c == b->chunk ? b->fill : c->count); i++) {
+            due__key key = due__slot_key(c->slot[i]);
+
+            if (key < edge || key >= r->end)
+                return false;
+            if (n != DUE__RUNG_NONE && due__rung_index(r, key) != n)
+                return false;
+        }
+    return true;
+}
+
+bool due__rung_check(struct due__rung *r, due__key edge, size_t *chunks)
+{
+    size_t count = r->source.count;
+
+    if (!due__bag_check(&r->source, chunks) || !check_bag(r, &r->source, DUE__RUNG_NONE, edge))
+        return false;
+    for (uint32_t n = 0; n < DUE__RUNG_BUCKETS; n++) {
+        struct due__bag *b;
+
+        if (!due__rung_used(r, n))
+            continue;
+        if (n < r->current || n >= r->buckets)
+            return false;
+        b = due__rung_bucket(r, n);
+        if (b->count == 0 || !due__bag_check(b, chunks) || !check_bag(r, b, n, edge))
+            return false;
+        count += b->count;
+    }
+    *chunks += pages(r);
+    return count == r->count;
+}

@@ -1,0 +1,554 @@
+/* timeline.c - a heap in front, unsorted buckets behind.
+ *
+ * Slots before the edge are in front: those that were loaded together lie sorted in the run, those
+ * inserted since are in the heap.  All others lie unsorted in rungs, stretches of time cut into
+ * buckets.  When the front is empty, the next buckets are loaded and the edge moves on.  A bucket
+ * too large to load is split: it becomes a rung of its own, nearer in time, over its own smallest
+ * and largest slot.  So the width of buckets follows what is there, down to a single bit of the
+ * key: a million equal deadlines are split by priority and arrival.  The farthest rung has one
+ * bucket and no end; it is split like any other.
+ *
+ * A split is done in pieces (rung.h).  A large bucket is split ahead of need, when what lies in
+ * front of it is less than an eighth of it; every insert and pop then sorts a few slots, and is
+ * through with it before the front is.  If it is not, ready says false.
+ *
+ * When slots keep coming before the edge and the heap is full, all but its first go back to the
+ * nearest bucket.
+ *
+ * Memory: inserts leave alone the chunks that splits under way may still take (owed) and a
+ * reserve, so a split never runs out of them.  A split divides the range of keys by eight at
+ * least, by 128 when many rungs are in use, so 20 + 9 levels would do for keys of 127 bits.  If
+ * a split is refused all the same (no chunks), the first slots of the bucket are selected in one
+ * long pass.
+ *
+ * Guards     I  set at init, then constant      T  timeline lock
+ *
+ * Always     every slot in front is before the edge, every other is not; a slot is in the
+ *            farthest rung but those that end before it: due__timeline_check
+ *
+ * Not here   How a rung is laid out: rung.c.  Dropping the dead, but for those of a chunk that is
+ *            full: timeline_sweep.c.
+ */
+#include "timeline/timeline.h"
+
+#include "timeline/sort.h"
+
+#include <assert.h>
+#include <string.h>
+
+enum {
+    LOAD_MAX = 256,     /* a bucket up to this goes into the heap as it is */
+    LOAD_MIN = 32,      /* and further ones with it, up to this */
+    BUCKET_SLOTS = 64,  /* wished for in a bucket when splitting */
+    SMALL = 1024,       /* up to this many, so few chunks matter less than sorting */
+    SMALL_SLOTS = 16,   /* wished for in a bucket then */
+    BUCKETS_MIN = 16,   /* in a rung */
+    BUCKETS_DEEP = 256, /* the same when many rungs are in use */
+    RUNGS_DEEP = 20,    /* many */
+    AHEAD_MIN = 2048,   /* larger buckets are split ahead of need */
+    AHEAD_SHARE = 8,    /* when this times what is in front of them is less than they */
+    PACE = 16,          /* slots that an insert or a pop sorts */
+    KEEP = 256,         /* slots that a full heap keeps */
+    PROBES = 4,         /* slots of a full chunk that tell whether many of it are dead */
+};
+
+struct due__timeline_memory {
+    _Alignas(64) struct due__slot heap[DUE__TIMELINE_HEAP + 1]; /* T */
+    struct due__slot run[LOAD_MAX];                             /* T */
+    struct due__slot spare[LOAD_MAX];           /* T  to sort with, and for a spill */
+    struct due__rung rung[DUE__TIMELINE_RUNGS]; /* T */
+};
+
+int due__timeline_init(struct due__timeline *tl, struct due__alloc *alloc, struct due__pool *pool,
+                       due__keep_fn *keep, const void *ctx)
+{
+    struct due__timeline_memory *memory = due__alloc_region_raw(alloc, sizeof *memory);
+
+    if (memory == NULL)
+        return DUE_ENOMEM;
+    *tl = (struct due__timeline){
+        .pool = pool, .keep = keep, .ctx = ctx, .alloc = alloc, .memory = memory
+    };
+    tl->run = memory->run;
+    due__heap_init(&tl->heap, memory->heap, DUE__TIMELINE_HEAP);
+    for (uint32_t i = DUE__TIMELINE_RUNGS; i-- > 0;)
+        tl->spare[tl->spares++] = &memory->rung[i];
+
+    if (!due__rung_open(tl->spare[--tl->spares], pool)) {
+        due__timeline_destroy(tl);
+        return DUE_ENOMEM;
+    }
+    tl->rung[tl->rungs++] = tl->spare[tl->spares];
+    return 0;
+}
+
+void due__timeline_destroy(struct due__timeline *tl)
+{
+    due__alloc_region_free(tl->alloc, tl->memory, sizeof *tl->memory);
+    tl->memory = NULL;
+}
+
+/* Chunks that may be taken without touching those of splits under way. */
+static size_t chunks_left(const struct due__timeline *tl, size_t reserve)
+{
+    size_t kept = tl->owed + reserve;
+
+    return tl->pool->free_count > kept ? tl->pool->free_count - kept : 0;
+}
+
+/* ---- Splits ---------------------------------------------------------------------------------- */
+
+/* Makes bucket @n of rung[@i] a rung of its own.  False: it has to stay as it is. */
+static bool split(struct due__timeline *tl, uint32_t i, uint32_t n)
+{
+    struct due__rung *parent = tl->rung[i];
+    struct due__bag *bag = due__rung_bucket(parent, n);
+    uint32_t wish = bag->count / (bag->count <= SMALL ? SMALL_SLOTS : BUCKET_SLOTS);
+    uint32_t least = tl->rungs < RUNGS_DEEP ? BUCKETS_MIN : BUCKETS_DEEP;
+    struct due__rung *child;
+
+    wish = wish < least ? least : wish > DUE__RUNG_BUCKETS ? DUE__RUNG_BUCKETS : wish;
+    while (wish > 1 && due__rung_need(wish) > chunks_left(tl, 0))
+        wish /= 2;
+    if (wish < 2 || tl->spares == 0 || due__slot_key(bag->min) == due__slot_key(bag->max))
+        return false;
+
+    child = tl->spare[tl->spares - 1];
+    if (!due__rung_split(child, tl->pool, bag, wish, due__rung_bucket_end(parent, n)))
+        return false;
+    child->unswept = parent->unswept > n || tl->sweep.bag == bag ? child->buckets : 0;
+    if (tl->sweep.bag == bag)
+        tl->sweep.bag = NULL;
+    due__rung_clear(parent, n);
+    parent->current = n;
+    parent->count -= child->count;
+
+    tl->spares--;
+    memmove(tl->rung + i + 2, tl->rung + i + 1, (tl->rungs - i - 1) * sizeof *tl->rung);
+    tl->rung[i + 1] = child;
+    memmove(tl->end + i + 2, tl->end + i + 1, (tl->rungs - i - 1) * sizeof *tl->end);
+    tl->end[i + 1] = child->end;
+    tl->rungs++;
+    tl->unsettled++;
+    tl->owed += child->buckets;
+    return true;
+}
+
+size_t due__timeline_settle(struct due__timeline *tl, struct due__rung *r, size_t budget)
+{
+    size_t done = due__rung_settle(r, tl->pool, budget);
+
+    tl->looked += done;
+    if (r->source.count == 0) {
+        tl->unsettled--;
+        tl->owed -= r->buckets;
+    }
+    return done;
+}
+
+/* The same for the nearest one. */
+static void settle_nearest(struct due__timeline *tl, size_t budget)
+{
+    for (uint32_t i = tl->rungs; tl->unsettled > 0 && i-- > 0;)
+        if (tl->rung[i]->source.count > 0) {
+            due__timeline_settle(tl, tl->rung[i], budget);
+            return;
+        }
+}
+
+/* Begins the splits that will be needed soon. */
+static void plan(struct due__timeline *tl)
+{
+    size_t ahead = due__timeline_front(tl);
+
+    for (uint32_t i = tl->rungs; i-- > 0;) {
+        struct due__rung *r = tl->rung[i];
+        size_t behind = r->count;
+
+        if (r->source.count == 0 && r->count > AHEAD_MIN) {
+            uint32_t n = due__rung_first(r);
+            size_t count = due__rung_bucket(r, n)->count;
+
+            if (count > AHEAD_MIN && ahead < count / AHEAD_SHARE && tl->rungs < RUNGS_DEEP)
+                split(tl, i, n);
+        }
+        ahead += behind;
+    }
+}
+
+/* ---- The heap's supply ----------------------------------------------------------------------- */
+
+static void load(struct due__timeline *tl, struct due__rung *r, uint32_t n)
+{
+    struct due__bag *bag = due__rung_bucket(r, n);
+
+    r->count -= bag->count;
+    tl->looked += bag->count;
+    while (bag->chunk != NULL) {
+        memcpy(tl->run + tl->run_end, bag->chunk->slot, bag->fill * sizeof *tl->run);
+        tl->run_end += bag->fill;
+        due__bag_drop_chunk(bag, tl->pool);
+    }
+    due__rung_clear(r, n);
+    if (tl->sweep.bag == bag)
+        tl->sweep.bag = NULL;
+
+    r->current = n + 1 < r->buckets ? n + 1 : n;
+    tl->edge = r == tl->rung[0] ? due__slot_key(bag->max) + 1 : due__rung_bucket_end(r, n);
+}
+
+static struct due__slot mirrored(struct due__slot s)
+{
+    return (struct due__slot){ .hi = ~s.hi, .lo = ~s.lo };
+}
+
+/* Where a bucket can be neither loaded nor split: its first LOAD_MAX slots go into the heap, which
+ * serves as a heap of the largest meanwhile.  The only call that looks at a whole bucket. */
+static void select_first(struct due__timeline *tl, struct due__rung *r, uint32_t n)
+{
+    struct due__bag *bag = due__rung_bucket(r, n);
+    struct due__heap *heap = &tl->heap;
+
+    tl->sweep.bag = tl->sweep.bag == bag ? NULL : tl->sweep.bag;
+    tl->looked += bag->count;
+    while (heap->count < LOAD_MAX && bag->count > 0) {
+        due__heap_push(heap, mirrored(bag->chunk->slot[--bag->fill]));
+        bag->count--;
+        r->count--;
+        if (bag->fill == 0)
+            due__bag_drop_chunk(bag, tl->pool);
+    }
+    for (struct due__chunk *c = bag->chunk; c != NULL; c = c->next)
+        for (uint32_t i = 0; i < (c == bag->chunk ? bag->fill : c->count); i++)
+            if (due__slot_before(c->slot[i], mirrored(due__heap_top(heap)))) {
+                struct due__slot s = c->slot[i];
+
+                c->slot[i] = mirrored(due__heap_pop(heap));
+                due__heap_push(heap, mirrored(s));
+            }
+
+    r->current = n;
+    tl->edge = due__slot_key(mirrored(due__heap_top(heap))) + 1;
+    for (size_t i = 0; i < heap->count; i++)
+        heap->slot[i] = mirrored(heap->slot[i]);
+    due__heap_build(heap);
+    if (bag->count == 0)
+        due__rung_clear(r, n);
+}
+
+/* The slots that will be loaded next, into the cache. */
+static void prefetch_next(struct due__rung *r)
+{
+    uint32_t n = due__rung_first(r);
+
+    if (n == DUE__RUNG_NONE)
+        return;
+    const struct due__bag *bag = due__rung_bucket(r, n);
+    const struct due__slot *slot = bag->chunk->slot;
+    for (uint32_t i = 0; i < bag->fill; i += 64 / sizeof *slot)
+        __builtin_prefetch(slot + i);
+}
+
+/* Fills the empty front from the nearest rungs.  False: there is more to do than one piece. */
+static bool supply(struct due__timeline *tl)
+{
+    size_t limit = tl->looked + DUE__TIMELINE_PIECE;
+
+    tl->run_at = tl->run_end = 0;
+    while (due__timeline_front(tl) < LOAD_MIN && due__timeline_front(tl) < tl->count) {
+        struct due__rung *r = tl->rung[tl->rungs - 1];
+        uint32_t n;
+
+        if (r->count == 0) {
+            due__rung_close(r, tl->pool);
+            tl->spare[tl->spares++] = r;
+            tl->rungs--;
+            continue;
+        }
+        if (r->source.count > 0) {
+            if (due__timeline_front(tl) > 0)
+                break;
+            if (tl->looked < limit)
+                due__timeline_settle(tl, r, limit - tl->looked);
+            if (r->source.count > 0)
+                return false;
+        }
+        n = due__rung_first(r);
+        if (tl->run_end + due__rung_bucket(r, n)->count <= LOAD_MAX) {
+            load(tl, r, n);
+        } else if (due__timeline_front(tl) > 0) {
+            break;
+        } else if (!split(tl, tl->rungs - 1, n)) {
+            select_first(tl, r, n);
+            break;
+        }
+    }
+    prefetch_next(tl->rung[tl->rungs - 1]);
+    due__sort(tl->run, tl->run_end, tl->memory->spare);
+    plan(tl);
+    return true;
+}
+
+/* A slot from before the edge goes back to the nearest bucket; the chunks were counted. */
+static void put_back(struct due__timeline *tl, struct due__slot s)
+{
+    struct due__rung *r = tl->rung[tl->rungs - 1];
+    bool put = due__bag_put(due__rung_bag(r, s), tl->pool, s);
+
+    assert(put);
+    (void)put;
+    r->count++;
+}
+
+/* The heap is full: all but its first slots go back, and what is after those.  False: no chunks. */
+static bool spill(struct due__timeline *tl)
+{
+    struct due__heap *heap = &tl->heap;
+    struct due__slot *first = tl->memory->spare;
+    _Static_assert(KEEP <= LOAD_MAX, "there is room");
+
+    if (chunks_left(tl, DUE__TIMELINE_RESERVE) < due__timeline_front(tl) / DUE__CHUNK_SLOTS + 2)
+        return false;
+
+    tl->looked += due__timeline_front(tl);
+    for (size_t i = 0; i < KEEP; i++)
+        first[i] = due__heap_pop(heap);
+    for (size_t i = 0; i < heap->count; i++)
+        put_back(tl, heap->slot[i]);
+    heap->count = 0;
+    due__heap_append_run(heap, first, KEEP); /* in order, so it is a heap */
+    tl->edge = due__slot_key(first[KEEP - 1]) + 1;
+    while (tl->run_at < tl->run_end && due__slot_key(tl->run[tl->run_end - 1]) >= tl->edge)
+        put_back(tl, tl->run[--tl->run_end]);
+    plan(tl);
+    return true;
+}
+
+/* ---- The calls ------------------------------------------------------------------------------- */
+
+/* The newest chunk is full: what died in it since is dropped, if that seems to be half of it or
+ * more.  So deadlines that seldom come, as those of leases and timeouts, lie in the chunks that are
+ * in the cache, and their dead need no sweep.  True: there is room now. */
+static bool thin(struct due__timeline *tl, struct due__rung *r, struct due__bag *bag)
+{
+    struct due__slot *slot = bag->chunk->slot;
+    struct due__slot probe[PROBES];
+
+    for (uint32_t i = 0; i < PROBES; i++)
+        probe[i] = slot[(i + 1) * (DUE__CHUNK_SLOTS / (PROBES + 1))];
+    if (tl->keep(tl->ctx, probe, PROBES) > PROBES / 2)
+        return false;
+    uint32_t kept = (uint32_t)tl->keep(tl->ctx, slot, bag->fill);
+    uint32_t dropped = bag->fill - kept;
+    tl->looked += bag->fill;
+    bag->fill = kept;
+    bag->count -= dropped;
+    r->count -= dropped;
+    tl->count -= dropped;
+    assert(dropped > 0); /* half of the probes */
+    return true;
+}
+
+static bool insert_behind(struct due__timeline *tl, struct due__slot s)
+{
+    due__key key = due__slot_key(s);
+    uint32_t i = 0;
+    struct due__rung *r;
+    struct due__bag *bag;
+    bool full;
+
+    for (uint32_t k = 1; k < tl->rungs; k++) /* to the end: which rung it is, nobody can predict */
+        i += key < tl->end[k];
+    r = tl->rung[i];
+    bag = due__rung_bag(r, s);
+    full = due__bag_full(bag) && (bag->chunk == NULL || !thin(tl, r, bag));
+    if (full && chunks_left(tl, DUE__TIMELINE_RESERVE) == 0) {
+        if (bag->count == 0)
+            due__rung_clear(r, due__rung_index(r, key));
+        return false;
+    }
+    due__bag_put(bag, tl->pool, s);
+    r->count++;
+    if (full && bag->count > AHEAD_MIN)
+        plan(tl);
+    return true;
+}
+
+bool due__timeline_insert(struct due__timeline *tl, struct due__slot s)
+{
+    if (due__slot_key(s) >= tl->edge) {
+        if (!insert_behind(tl, s))
+            return false;
+    } else {
+        if (tl->heap.count == tl->heap.room) {
+            if (!spill(tl))
+                return false;
+            return due__timeline_insert(tl, s);
+        }
+        due__heap_push(&tl->heap, s);
+    }
+    tl->count++;
+    if (tl->unsettled > 0)
+        settle_nearest(tl, PACE);
+    return true;
+}
+
+bool due__timeline_ready(struct due__timeline *tl)
+{
+    return due__timeline_front(tl) > 0 || tl->count == 0 || supply(tl);
+}
+
+static inline struct due__slot head(const struct due__timeline *tl)
+{
+    return due__timeline_in_run(tl) ? tl->run[tl->run_at] : due__heap_top(&tl->heap);
+}
+
+bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out)
+{
+    assert(due__timeline_front(tl) > 0 || tl->count == 0);
+    if (tl->count == 0)
+        return false;
+    *out = head(tl);
+    return true;
+}
+
+bool due__timeline_second(const struct due__timeline *tl, struct due__slot *out)
+{
+    const struct due__heap *h = &tl->heap;
+    bool run = due__timeline_front(tl) > 1 && due__timeline_in_run(tl);
+    uint32_t at = tl->run_at + run; /* what is left when the head is gone */
+    size_t top = run || h->count == 0 ? 0 : 1;
+    size_t end = top == 0 ? 1 : 3; /* the top, or its children */
+
+    if (due__timeline_front(tl) < 2)
+        return false;
+    *out = at < tl->run_end ? tl->run[at] : h->slot[top];
+    for (size_t i = top; i < end && i < h->count; i++) {
+        if (due__slot_before(h->slot[i], *out))
+            *out = h->slot[i];
+    }
+    return true;
+}
+
+/* Takes the head out. */
+static inline struct due__slot take(struct due__timeline *tl)
+{
+    tl->count--;
+    return due__timeline_in_run(tl) ? tl->run[tl->run_at++] : due__heap_pop(&tl->heap);
+}
+
+struct due__slot due__timeline_pop(struct due__timeline *tl)
+{
+    struct due__slot s = take(tl);
+
+    if (tl->unsettled > 0)
+        settle_nearest(tl, PACE);
+    return s;
+}
+
+int64_t due__timeline_bound_behind(const struct due__timeline *tl)
+{
+    if (tl->count == 0)
+        return INT64_MAX;
+    for (uint32_t i = tl->rungs; i-- > 0;) {
+        struct due__rung *r = tl->rung[i];
+
+        if (r->source.count > 0)
+            break;
+        if (r->count > 0)
+            return due__slot_deadline(due__rung_bucket(r, due__rung_first(r))->min);
+    }
+    return tl->edge >> 127 != 0 ? INT64_MAX : (int64_t)(tl->edge >> 64);
+}
+
+bool due__timeline_work(struct due__timeline *tl, size_t budget)
+{
+    plan(tl);
+    settle_nearest(tl, budget);
+    return tl->unsettled == 0;
+}
+
+/* ---- Renumbering ----------------------------------------------------------------------------- */
+
+/* Takes everything out in order and leaves the live slots in @sorted. */
+static void drain(struct due__timeline *tl, struct due__bag *sorted, size_t *dropped)
+{
+    while (tl->count > 0) {
+        struct due__slot s;
+        bool put = true;
+
+        if (!due__timeline_ready(tl))
+            continue;
+        s = take(tl);
+        if (tl->keep(tl->ctx, &s, 1) == 1)
+            put = due__bag_put(sorted, tl->pool, s);
+        else
+            ++*dropped;
+        assert(put); /* the slots gave their chunks back before */
+        (void)put;
+    }
+    for (; tl->rungs > 1; tl->spare[tl->spares++] = tl->rung[--tl->rungs])
+        due__rung_close(tl->rung[tl->rungs - 1], tl->pool);
+    tl->sweep.on = false;
+    tl->edge = 0;
+}
+
+/* Nobody is told of a new number before the last dead slot is gone: it might bear that number. */
+uint32_t due__timeline_renumber(struct due__timeline *tl, uint32_t first, due__renumber_fn *fn,
+                                void *ctx, size_t *dropped)
+{
+    struct due__bag sorted;
+    uint32_t arrival;
+
+    due__bag_init(&sorted);
+    drain(tl, &sorted, dropped);
+    if (sorted.count == 0)
+        return first;
+
+    arrival = first + sorted.count;
+    for (struct due__chunk *c = sorted.chunk; c != NULL; c = c->next)
+        for (uint32_t i = c == sorted.chunk ? sorted.fill : c->count; i-- > 0;) {
+            struct due__slot old = c->slot[i];
+
+            c->slot[i] = due__slot_make(due__slot_deadline(old), 255u - (unsigned)(old.lo >> 56),
+                                        --arrival, due__slot_job(old));
+            fn(ctx, old, c->slot[i]);
+            sorted.min = c->slot[i]; /* the last one that is met is the first in order */
+        }
+    sorted.max = sorted.chunk->slot[sorted.fill - 1];
+    *due__rung_bag(tl->rung[0], sorted.min) = sorted;
+    tl->rung[0]->count = tl->count = sorted.count;
+    return first + sorted.count;
+}
+
+bool due__timeline_check(struct due__timeline *tl, size_t *chunks)
+{
+    due__key edge = tl->edge;
+    size_t count = due__timeline_front(tl);
+    size_t owed = 0;
+    uint32_t unsettled = 0;
+
+    *chunks = 0;
+    if (!due__heap_check(&tl->heap) || tl->rungs + tl->spares != DUE__TIMELINE_RUNGS)
+        return false;
+    for (size_t i = 0; i < tl->heap.count; i++)
+        if (due__slot_key(tl->heap.slot[i]) >= edge)
+            return false;
+    for (size_t i = tl->run_at; i < tl->run_end; i++)
+        if (due__slot_key(tl->run[i]) >= edge ||
+            (i > tl->run_at && !due__slot_before(tl->run[i - 1], tl->run[i])))
+            return false;
+
+    for (uint32_t i = tl->rungs; i-- > 0;) {
+        struct due__rung *r = tl->rung[i];
+
+        if (!due__rung_check(r, edge, chunks) || (i > 0 && r->end != tl->end[i]) ||
+            (i > 0 && r->end > tl->rung[i - 1]->end))
+            return false;
+        edge = r->end > edge ? r->end : edge;
+        count += r->count;
+        unsettled += r->source.count > 0;
+        owed += r->source.count > 0 ? r->buckets : 0;
+    }
+    return count == tl->count && unsettled == tl->unsettled && owed == tl->owed;
+}

@@ -1,0 +1,352 @@
+/* pool.c - the verbs of a pool of workers: start, stop, free, and what it has done.
+ *
+ * Each worker counts as a caller inside its queue for all of its life: so whoever closes the queue
+ * waits for the handlers, and the last worker to leave tells him.
+ *
+ * Edges      described elsewhere: F1 F2 worker.c, F3 keeper.c, C1 inside.c, E3 tenure.c
+ */
+#include "workers/pool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "os/atomic.h"
+
+#define LEASE_NS      DUE_S(30)
+#define EXTEND_MAX_NS DUE_S(600)
+
+/* ---- Whose handler runs ---- */
+
+static _Thread_local const struct due_queue *queue_here;  /* O  of the thread */
+static _Thread_local const struct due_workers *pool_here; /* O  of the thread */
+
+void due__handling_begin(const struct due_workers *pool)
+{
+    queue_here = pool->q;
+    pool_here = pool;
+}
+
+bool due__handling(const struct due_queue *q)
+{
+    return queue_here == q;
+}
+
+/* ---- Starting ---- */
+
+static int options_check(const due_workers_options *o, size_t threads)
+{
+    if (o->size != DUE_WORKERS_INIT || threads == 0 || threads > DUE_WORKERS_MAX)
+        return DUE_EINVAL;
+    if (o->lease_ns < 0 || o->extend_max_ns < 0)
+        return DUE_EINVAL;
+    if (o->name != NULL && !due__name_ok(o->name))
+        return DUE_EINVAL;
+    return o->in_flight_max != 0 && o->in_flight_max < threads ? DUE_EINVAL : 0;
+}
+
+static struct due_workers *make(struct due_queue *q, const int *topics, size_t n, size_t threads,
+                                const due_workers_options *o)
+{
+    size_t workers = sizeof(struct due_workers) + threads * sizeof(struct due__worker);
+    size_t bytes = workers + n * sizeof *topics;
+    struct due_workers *pool = due__alloc_new(&q->alloc, bytes);
+    size_t share = o->in_flight_max / threads;
+
+    if (pool == NULL)
+        return NULL;
+    pool->q = q;
+    pool->bytes = bytes;
+    pool->threads = threads;
+    pool->alive = (uint32_t)threads;
+    pool->inside = (uint32_t)threads;
+    pool->topic_count = n;
+    if (n > 0) {
+        int *own = (int *)(void *)((char *)pool + workers);
+
+        memcpy(own, topics, n * sizeof *topics);
+        pool->topics = own;
+    }
+    pool->lease_ns = o->lease_ns != 0 ? o->lease_ns : LEASE_NS;
+    pool->extend_max_ns = o->extend_max_ns != 0 ? o->extend_max_ns : EXTEND_MAX_NS;
+    pool->batch_max = share == 0 || share > DUE__AHEAD_MAX ? DUE__AHEAD_MAX : (uint32_t)share;
+    pool->promises = q->commits == NULL && q->clock.manual == NULL && q->watch == NULL;
+    pool->watch_ns = DUE_FOREVER;
+    return pool;
+}
+
+/* Its locks and bells.  DUE_ESYS: nothing is left of them. */
+static int bells_init(struct due_workers *pool)
+{
+    int rc = due__bell_init(&pool->nap.bell);
+    size_t made = 0;
+
+    for (; rc == 0 && made < pool->threads; made++) {
+        struct due__worker *w = &pool->worker[made];
+
+        w->pool = pool;
+        w->nap.quit = &pool->quit;
+        due__lock_init(&w->lock);
+        rc = due__bell_init(&w->nap.bell);
+        if (rc != 0)
+            due__lock_destroy(&w->lock);
+    }
+    return rc;
+}
+
+static void destroy(struct due_workers *pool, bool forked)
+{
+    struct due__alloc *alloc = &pool->q->alloc;
+
+    for (size_t i = 0; i < pool->threads; i++) {
+        due__bell_destroy(&pool->worker[i].nap.bell, forked);
+        due__lock_destroy(&pool->worker[i].lock);
+    }
+    due__bell_destroy(&pool->nap.bell, forked);
+    due__alloc_free(alloc, pool, pool->bytes);
+}
+
+/* Those that were started end. */
+static void dismiss(struct due_workers *pool, size_t started)
+{
+    struct due_queue *q = pool->q;
+    struct due__tenure t;
+
+    due__store_seq(&pool->quit, 1); /* F2 */
+    due__quit_ring(q, &pool->quit);
+    due__enter(q, &t);
+    due__sub_seq(&pool->alive, (uint32_t)(pool->threads - started)); /* no edge: as in leave() */
+    pool->inside -= (uint32_t)(pool->threads - started);
+    due__leave(q, &t);
+    for (size_t i = started; i < pool->threads; i++)
+        due__inside_leave(q);
+    due__bell_ring(&pool->nap.bell);
+    for (size_t i = 0; i < started; i++)
+        due__thread_join(&pool->worker[i].thread);
+    due__thread_join(&pool->keeper);
+}
+
+/* DUE_ESYS: none is left. */
+static int threads_start(struct due_workers *pool)
+{
+    size_t started = 0;
+    int rc;
+
+    for (size_t i = 0; i < pool->threads; i++)
+        due__inside_enter(pool->q); /* C1 of inside.c */
+    rc = due__thread_start_named(&pool->keeper, pool->q, "k", due__keep, pool);
+    while (rc == 0 && started < pool->threads) {
+        struct due__worker *w = &pool->worker[started];
+        char number[8];
+
+        snprintf(number, sizeof number, "%u", (unsigned)started);
+        rc = due__thread_start_named(&w->thread, pool->q, number, due__work, w);
+        started += rc == 0;
+    }
+    if (rc != 0)
+        dismiss(pool, started);
+    return rc;
+}
+
+/* How many pools there are: with one the queue cannot be freed. */
+static void count_pool(struct due_queue *q, bool more)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    q->pools = more ? q->pools + 1 : q->pools - 1;
+    due__leave(q, &t);
+}
+
+int due_workers_start(due_workers **workers, due_queue *q, const int *topics, size_t topic_count,
+                      size_t threads, due_handler *handler, void *ctx,
+                      const due_workers_options *options)
+{
+    const due_workers_options none = { .size = DUE_WORKERS_INIT };
+    const due_workers_options *o = options != NULL ? options : &none;
+
+    *workers = NULL;
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (options_check(o, threads) != 0 || topic_count > DUE_TOPIC_MAX ||
+        !due__topics_there(q, topics, topic_count))
+        return DUE_EINVAL;
+    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3 */
+        return DUE_ECLOSED;
+    struct due__row *row = due__row_new(q, o->name != NULL ? o->name : "workers");
+    if (row == NULL)
+        return DUE_ENOMEM;
+    int rc = DUE_ENOMEM;
+    struct due_workers *pool = make(q, topics, topic_count, threads, o);
+    if (pool == NULL)
+        goto free_row;
+    pool->handler = handler;
+    pool->ctx = ctx;
+    rc = bells_init(pool);
+    if (rc != 0) {
+        due__alloc_free(&q->alloc, pool, pool->bytes);
+        goto free_row;
+    }
+    count_pool(q, true);
+    rc = threads_start(pool);
+    if (rc != 0) {
+        count_pool(q, false);
+        destroy(pool, false);
+        goto free_row;
+    }
+    due__roster_enter(pool, row);
+    *workers = pool;
+    return 0;
+
+free_row:
+    due__row_free(q, row);
+    return rc;
+}
+
+/* ---- Stopping ---- */
+
+/* 1: all workers have ended; 0: again, after a sleep; or DUE_ETIMEDOUT. */
+static int gone_or_sleep(struct due_workers *pool, struct due__waiter *w, int64_t until_ns)
+{
+    struct due_queue *q = pool->q;
+    struct due__tenure t;
+    int rc = 0;
+
+    due__enter(q, &t);
+    due__nap_unlink(q, w);
+    if (pool->inside == 0)
+        rc = 1;
+    else if (until_ns != DUE_FOREVER && due__timeout_now(q) >= until_ns)
+        rc = DUE_ETIMEDOUT;
+    else
+        due__nap_link(q, w, until_ns);
+    due__leave(q, &t);
+    if (rc == 0)
+        due__bell_wait(&w->bell, q->clock.manual != NULL ? DUE_FOREVER : until_ns, false);
+    return rc;
+}
+
+int due_workers_stop(due_workers *pool, int64_t timeout_ns)
+{
+    struct due_queue *q = pool->q;
+    int rc = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (timeout_ns < 0)
+        return DUE_EINVAL;
+    if (timeout_ns > 0 && pool_here == pool)
+        return DUE_EDEADLK;
+    struct due__waiter *w = due__waiter_get(q);
+    if (w == NULL)
+        return DUE_ENOMEM;
+    int64_t until = due__time_add(due__timeout_now(q), timeout_ns);
+    due__store_seq(&pool->quit, 1); /* F2 */
+    due__quit_ring(q, &pool->quit);
+    for (size_t i = 0; i < pool->threads; i++)
+        due__worker_give_back(&pool->worker[i]);
+    w->quit = &pool->quit;
+    while (rc == 0)
+        rc = gone_or_sleep(pool, w, until);
+    w->quit = NULL;
+    due__waiter_put(q, w);
+    if (rc == 1)
+        return 0;
+    if (timeout_ns == 0)
+        return DUE_EAGAIN;
+    due__store_relaxed(&pool->abandoned, 1); /* no edge: soon enough */
+    return rc;
+}
+
+/* Have all workers ended? */
+static bool ended(struct due_workers *pool)
+{
+    struct due__tenure t;
+
+    due__enter(pool->q, &t);
+    bool none = pool->alive == 0;
+    due__leave(pool->q, &t);
+    return none;
+}
+
+int due_workers_free(due_workers *pool)
+{
+    int cancel;
+
+    if (pool == NULL)
+        return 0;
+    struct due_queue *q = pool->q;
+    if (due__forked(q)) {
+        destroy(pool, true);
+        return 0;
+    }
+    if (!ended(pool))
+        return DUE_EBUSY;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a join is a point of it */
+    for (size_t i = 0; i < pool->threads; i++)
+        due__thread_join(&pool->worker[i].thread);
+    due__thread_join(&pool->keeper);
+    pthread_setcancelstate(cancel, NULL);
+    due__roster_leave(pool);
+    destroy(pool, false);
+    count_pool(q, false);
+    return 0;
+}
+
+/* ---- What it has done ---- */
+
+static void add_up(struct due__worker *w, struct due_workers_stats *s)
+{
+    due__lock_acquire(&w->lock);
+    s->running += due__load_relaxed(&w->busy);          /* no edge: a figure */
+    s->acked += due__load_relaxed(&w->acked);           /* no edge: a figure */
+    s->retried += due__load_relaxed(&w->retried);       /* no edge: a figure */
+    s->buried += due__load_relaxed(&w->buried);         /* no edge: a figure */
+    s->lost += due__load_relaxed(&w->lost_count);       /* no edge: a figure */
+    s->unanswered += due__load_relaxed(&w->unanswered); /* no edge: a figure */
+    s->ahead += due__load_relaxed(&w->count);           /* no edge: a figure */
+    s->extended += w->extended;
+    s->given_back += w->given_back;
+    due__lock_release(&w->lock);
+}
+
+void due__workers_add_up(struct due_workers *pool, struct due_workers_stats *s)
+{
+    s->threads += due__load_relaxed(&pool->alive); /* no edge: a figure */
+    s->idle += due__load_relaxed(&pool->idle);     /* no edge: a figure */
+    for (size_t i = 0; i < pool->threads; i++)
+        add_up(&pool->worker[i], s);
+    s->handled = s->acked + s->retried + s->buried + s->lost + s->unanswered;
+}
+
+int due_workers_stats(due_workers *pool, struct due_workers_stats *stats)
+{
+    struct due_workers_stats s = { 0 };
+
+    if (due__forked(pool->q))
+        return DUE_EFORK;
+    due__workers_add_up(pool, &s);
+    *stats = s;
+    return 0;
+}
+
+/* ---- A handler asks ---- */
+
+int due_job_stopping(const due_job *job)
+{
+    const struct due__worker *w = job->pool;
+    struct due_queue *q = job->queue;
+    bool promised;
+
+    if (q == NULL || job->token == 0 || due__forked(q))
+        return 1;
+    if ((w != NULL && due__load_seq(&w->pool->quit)) || /* F2 */
+        (due__load_seq(&q->state) & DUE__CLOSING))      /* E3 */
+        return 1;
+    if (w != NULL && w->pool->promises) {
+        bool cancelled = due__promise_stopping(job, &promised);
+
+        if (promised)
+            return cancelled;
+    }
+    return due__lease_stopping(job);
+}

@@ -1,0 +1,595 @@
+/* memory_store.c - the verbs of the store in memory, its faults, and its gates. */
+#define _GNU_SOURCE
+#include "lab/memory_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lab/memory_disk.h"
+
+static void unlock(struct memory_store *s)
+{
+    pthread_mutex_unlock(&s->disk->lock);
+}
+
+/* ---- A call ---- */
+
+static struct memory_call begin(struct memory_store *s, enum memory_verb verb, int64_t until_ns)
+{
+    struct memory_call call = { .verb = verb, .until_ns = until_ns };
+    uint64_t number = ++s->calls[verb];
+
+    if (atomic_exchange(&s->inside, true))
+        memory_wrong(s->disk, "two calls at once");
+    if (s->closed && verb != MEMORY_CLOSE)
+        memory_wrong(s->disk, "a call after close");
+    if (!s->opened && verb != MEMORY_OPEN && verb != MEMORY_CLOSE)
+        memory_wrong(s->disk, "a call before open");
+    memory_choose_faults(s, &call, number);
+    pthread_cond_broadcast(&s->disk->test);
+    return call;
+}
+
+static int end(struct memory_store *s, int rc)
+{
+    atomic_store(&s->inside, false);
+    unlock(s);
+    return rc;
+}
+
+/* ---- Waiting ---- */
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return DUE_S(t.tv_sec) + t.tv_nsec;
+}
+
+/* An interrupt is good for one call. */
+static bool interrupted(struct memory_store *s)
+{
+    bool was = s->interrupted;
+
+    s->interrupted = false;
+    return was;
+}
+
+/* Until woken, or (false) the time is up. */
+static bool sleep_until(struct memory_store *s, int64_t until_ns)
+{
+    struct timespec t = { .tv_sec = (time_t)(until_ns / DUE_S(1)),
+                          .tv_nsec = (long)(until_ns % DUE_S(1)) };
+
+    if (until_ns <= 0)
+        return false;
+    if (until_ns == DUE_FOREVER)
+        return pthread_cond_wait(&s->wake, &s->disk->lock) == 0;
+    return pthread_cond_timedwait(&s->wake, &s->disk->lock, &t) == 0;
+}
+
+/* At a gate (NULL: one that never opens).  Whether it has opened. */
+static bool stand(struct memory_store *s, struct memory_gate *gate, int64_t until_ns)
+{
+    if (gate != NULL) {
+        gate->reached++;
+        pthread_cond_broadcast(&s->disk->test);
+    }
+    while (gate == NULL || !gate->open) {
+        if (interrupted(s))
+            return false;
+        if (!sleep_until(s, until_ns))
+            return gate != NULL && gate->open;
+    }
+    return true;
+}
+
+/* False: interrupted, or the time is up before that. */
+static bool linger(struct memory_store *s, const struct memory_call *call)
+{
+    int64_t end_ns = monotonic_ns() + DUE_US((int64_t)call->slow_us);
+    bool in_time = end_ns <= call->until_ns;
+
+    while (!interrupted(s))
+        if (!sleep_until(s, in_time ? end_ns : call->until_ns))
+            return in_time;
+    return false;
+}
+
+/* What goes wrong before anything is done; 0: nothing. */
+static int before(struct memory_store *s, struct memory_call *call)
+{
+    if (call->has[MEMORY_BLOCK] && !stand(s, call->gate, call->until_ns))
+        return DUE_EAGAIN;
+    if (call->has[MEMORY_SLOW] && !linger(s, call))
+        return DUE_EAGAIN;
+    if (call->has[MEMORY_LOSE])
+        memory_lose(s->disk, call->lose);
+    if (call->has[MEMORY_FENCE])
+        memory_take_over(s->disk, NULL);
+    if (call->has[MEMORY_CRASH])
+        memory_crash(s);
+    if (s->crashed) {
+        (void)stand(s, NULL, call->until_ns);
+        return DUE_EAGAIN;
+    }
+    if (call->has[MEMORY_AWAY])
+        return DUE_EAGAIN;
+    if (call->has[MEMORY_ANSWER])
+        return call->answer;
+    return s->fenced ? DUE_EFENCED : 0;
+}
+
+/* The same for the verbs that may tell of a loss.  Telling it writes the number again. */
+static int before_as_ready(struct memory_store *s, struct memory_call *call)
+{
+    int rc = before(s, call);
+
+    if (rc != 0 || !s->lost)
+        return rc;
+    s->lost = false;
+    s->told = true;
+    s->doubt = 0;
+    s->disk->landed = s->acked;
+    return DUE_ELOST;
+}
+
+/* What goes wrong once everything is done: whether the answer never comes. */
+static bool after(struct memory_store *s, struct memory_call *call)
+{
+    if (call->has[MEMORY_CRASH_AFTER]) {
+        memory_crash(s);
+        (void)stand(s, NULL, call->until_ns);
+        return true;
+    }
+    return call->has[MEMORY_BLOCK_AFTER] && !stand(s, call->after_gate, call->until_ns);
+}
+
+/* ---- Open and close ---- */
+
+static void say_busy(due_error *error)
+{
+    char host[64] = "?";
+
+    if (error == NULL)
+        return;
+    gethostname(host, sizeof host - 1);
+    snprintf(error->text, sizeof error->text, "the jobs belong to process %ld on %s",
+             (long)getpid(), host);
+    snprintf(error->hint, sizeof error->hint, "close that one, or wait for its lease to end");
+}
+
+/* Whether somebody owns the jobs, and until when to wait for an end of that (monotonic clock). */
+static bool owned(const struct memory_disk *disk, int64_t *wait_ns)
+{
+    if (disk->owner == NULL || disk->owned_until_ns == INT64_MIN)
+        return false;
+    if (disk->options.lease_ns == 0)
+        return true;
+    int64_t left = disk->owned_until_ns - memory_boottime_ns();
+    int64_t end_ns = monotonic_ns() + left;
+    if (end_ns < *wait_ns)
+        *wait_ns = end_ns;
+    return left > 0;
+}
+
+/* Until nobody owns the jobs any more; false: interrupted, or the time is up. */
+static bool wait_for_owner(struct memory_store *s, int64_t until_ns)
+{
+    for (;;) {
+        int64_t wait_ns = until_ns;
+
+        if (!owned(s->disk, &wait_ns))
+            return true;
+        if (interrupted(s) || (!sleep_until(s, wait_ns) && wait_ns == until_ns))
+            return !owned(s->disk, &wait_ns);
+    }
+}
+
+static int do_open(due_store *store, const struct due_store_open *how, struct due_store_info *info,
+                   due_error *error)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_disk *disk = s->disk;
+    struct memory_call call = begin(s, MEMORY_OPEN, how->until_ns);
+
+    if (s->opened)
+        memory_wrong(disk, "opened twice");
+    int rc = before(s, &call);
+    if (rc == 0 && !wait_for_owner(s, how->until_ns))
+        rc = DUE_EBUSY;
+    if (rc == DUE_EBUSY)
+        say_busy(error);
+    if (rc != 0)
+        return end(s, rc == DUE_EAGAIN ? DUE_ESTORE : rc);
+    memory_take_over(disk, s);
+    s->opened = true;
+    *info = (struct due_store_info){
+        .writer = s->writer,
+        .batch_changes = disk->options.batch_changes,
+        .batch_bytes = disk->options.batch_bytes,
+        .renew_ns = disk->options.lease_ns == 0 ? DUE_FOREVER : disk->options.lease_ns / 3,
+        .durability = disk->options.durability,
+        .put_again = disk->options.put_again,
+        .jobs = disk->jobs.count,
+        .held_ns = disk->options.lease_ns == 0 ? DUE_FOREVER : disk->owned_until_ns,
+    };
+    s->counters.durability = disk->options.durability;
+    (void)after(s, &call);
+    return end(s, 0);
+}
+
+static int do_ready(due_store *store, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_READY, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+static int do_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_RENEW, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    if (rc == 0) {
+        s->disk->owned_until_ns = memory_boottime_ns() + s->disk->options.lease_ns;
+        *held_ns = s->disk->options.lease_ns == 0 ? DUE_FOREVER : s->disk->owned_until_ns;
+    }
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+static int do_close(due_store *store, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_CLOSE, until_ns);
+    int rc = before(s, &call);
+
+    if (rc == 0 && s->disk->owner == s) {
+        s->disk->owner = NULL;
+        memory_wake_all(s->disk);
+    }
+    s->closed = true;
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+/* ---- Commit ---- */
+
+static bool only_removals(const due_change *changes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (changes[i].kind != DUE_CHANGE_DROP && changes[i].kind != DUE_CHANGE_FORGET)
+            return false;
+    return true;
+}
+
+static int make_batch(struct memory_store *s, struct memory_call *call, const due_change *changes,
+                      size_t n, uint64_t number)
+{
+    int rc = before(s, call);
+
+    if (rc == DUE_EAGAIN && s->doubt != 0)
+        return DUE_EINDOUBT;
+    if (rc != 0)
+        return rc;
+    if (s->lost)
+        return DUE_EAGAIN;
+    if (s->disk->landed < number) {
+        if (call->has[MEMORY_FULL] && !only_removals(changes, n))
+            return DUE_ENOSPC;
+        if (call->has[MEMORY_DOUBT_NOT])
+            return DUE_EINDOUBT;
+        s->counters.resent += s->doubt != 0 && !s->air;
+        memory_land(s, changes, n, number);
+        s->counters.batches++;
+    }
+    if (after(s, call) || call->has[MEMORY_DOUBT_LANDED] || call->has[MEMORY_DOUBT_NOT])
+        return DUE_EINDOUBT;
+    return 0;
+}
+
+static int do_commit(due_store *store, const due_change *changes, size_t n, uint64_t number,
+                     int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_COMMIT, until_ns);
+
+    if (!memory_check_batch(s, changes, n, number))
+        return end(s, DUE_EINVAL);
+    int rc = make_batch(s, &call, changes, n, number);
+    s->air = false;
+    s->doubt = rc == DUE_EINDOUBT ? number : 0;
+    if (rc == 0)
+        s->acked = number;
+    return end(s, rc);
+}
+
+/* ---- Ahead ---- */
+
+/* Not a call of its own kind: it does nothing but remember. */
+static int do_prepare(due_store *store, const due_change *changes, size_t n, uint64_t number)
+{
+    struct memory_store *s = memory_store_lock(store);
+
+    if (atomic_exchange(&s->inside, true))
+        memory_wrong(s->disk, "two calls at once");
+    if (number != s->acked + 1 && number != s->acked + 2)
+        memory_wrong(s->disk, "a batch is prepared that is not the next");
+    s->prepared = changes;
+    s->n_prepared = n;
+    s->prepared_number = number;
+    s->prepared_hash = memory_hash(changes, n);
+    return end(s, 0);
+}
+
+static int send_batch(struct memory_store *s, struct memory_call *call, uint64_t number)
+{
+    const due_change *changes = s->prepared;
+    size_t n = s->n_prepared;
+
+    if (before(s, call) != 0 || s->lost || changes == NULL || s->prepared_number != number)
+        return DUE_EAGAIN;
+    if (s->doubt != 0)
+        memory_wrong(s->disk, "a batch is sent while another is in doubt");
+    if (memory_hash(changes, n) != s->prepared_hash)
+        memory_wrong(s->disk, "a batch is sent that was prepared otherwise");
+    if (!memory_check_batch(s, changes, n, number))
+        return DUE_EAGAIN;
+    s->doubt = number;
+    s->air = !call->has[MEMORY_DOUBT_LANDED];
+    if (!s->air) {
+        memory_land(s, changes, n, number);
+        s->counters.batches++;
+    }
+    (void)after(s, call);
+    return 0;
+}
+
+static int do_send(due_store *store, uint64_t number, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_SEND, until_ns);
+    int rc = send_batch(s, &call, number);
+
+    s->prepared = NULL;
+    return end(s, rc);
+}
+
+/* ---- Load and find ---- */
+
+/* Is the key that the record names the job's still? */
+static bool has_key(const struct memory_disk *disk, const due_record *r)
+{
+    const struct memory_key *key = memory_keys_find(&disk->keys, r->key, r->key_len);
+
+    return key != NULL && key->until_ns == 0 && memcmp(&key->id, &r->id, sizeof r->id) == 0;
+}
+
+/* Show a copy, without the lock. */
+static int show(struct memory_store *s, const struct memory_job *job, due_store_visit *visit,
+                void *ctx)
+{
+    struct memory_job *copy = memory_job_copy(&s->disk->jobs, job);
+    due_record record = memory_job_record(&s->disk->jobs, copy);
+
+    if (record.key_len > 0 && !has_key(s->disk, &record)) {
+        record.key = NULL;
+        record.key_len = 0;
+        record.keep_key_ns = 0;
+    }
+    unlock(s);
+    int rc = visit(ctx, &record);
+    pthread_mutex_lock(&s->disk->lock);
+    memory_job_free(copy);
+    return rc;
+}
+
+static int show_again(struct memory_store *s, size_t count, due_store_visit *visit, void *ctx)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < count && i < MEMORY_RECENT && i < s->shown && rc == 0; i++) {
+        due_id id = s->recent[(s->shown - 1 - i) % MEMORY_RECENT];
+        const struct memory_job *job = memory_jobs_find(&s->disk->jobs, id);
+
+        if (job != NULL)
+            rc = show(s, job, visit, ctx);
+    }
+    return rc;
+}
+
+static struct memory_job *next_unseen(struct memory_store *s)
+{
+    struct memory_job *job = memory_jobs_behind(&s->disk->jobs, &s->at);
+
+    while (job != NULL && job->shown == s->load) {
+        s->at = job->place;
+        job = memory_jobs_behind(&s->disk->jobs, &s->at);
+    }
+    return job;
+}
+
+/* A page.  A job whose visit failed has not been shown. */
+static int show_page(struct memory_store *s, size_t max, due_store_visit *visit, void *ctx)
+{
+    struct memory_job *job;
+
+    for (size_t i = 0; i < (max == 0 ? 1 : max) && (job = next_unseen(s)) != NULL; i++) {
+        due_id id = job->place.id;
+        int rc = show(s, job, visit, ctx);
+
+        if (rc != 0 && rc != DUE_ECORRUPT)
+            return rc;
+        job = memory_jobs_find(&s->disk->jobs, id);
+        if (job != NULL) {
+            job->shown = s->load;
+            s->at = job->place;
+        }
+        s->recent[s->shown++ % MEMORY_RECENT] = id;
+    }
+    return next_unseen(s) != NULL;
+}
+
+static int do_load(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                   int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_LOAD, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    if (rewind)
+        s->load = 0; /* also if this call fails */
+    if (rc == 0 && s->load == 0) {
+        s->load = ++s->disk->loads;
+        s->at = (struct memory_place){ .topic = 0, .until_ns = INT64_MIN };
+        s->shown = 0;
+    }
+    if (rc == 0 && call.has[MEMORY_REPEAT])
+        rc = show_again(s, call.repeat, visit, ctx);
+    if (rc == 0)
+        rc = show_page(s, max, visit, ctx);
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+static int do_find(due_store *store, due_id id, due_store_visit *visit, void *ctx, int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_FIND, until_ns);
+    int rc = before_as_ready(s, &call);
+
+    if (rc == 0) {
+        const struct memory_job *job = memory_jobs_find(&s->disk->jobs, id);
+
+        rc = job == NULL ? DUE_ENOENT : show(s, job, visit, ctx);
+    }
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+static int show_key(struct memory_store *s, const struct memory_key *key,
+                    due_store_visit_key *visit, void *ctx)
+{
+    struct memory_key *copy = memory_keys_note(&s->disk->keys, key->bytes, key->len);
+
+    unlock(s);
+    int rc = visit(ctx, copy->bytes, copy->len, copy->id, copy->until_ns);
+    pthread_mutex_lock(&s->disk->lock);
+    if (rc == 0)
+        s->keys_at = copy->number;
+    free(copy);
+    return rc;
+}
+
+static int do_keys(due_store *store, int rewind, size_t max, due_store_visit_key *visit, void *ctx,
+                   int64_t until_ns)
+{
+    struct memory_store *s = memory_store_lock(store);
+    struct memory_call call = begin(s, MEMORY_KEYS, until_ns);
+    int rc = before_as_ready(s, &call);
+    const struct memory_key *key = NULL;
+
+    if (rewind)
+        s->keys_begun = false;
+    if (rc == 0 && !s->keys_begun) {
+        s->keys_begun = true;
+        s->keys_at = 0;
+    }
+    for (size_t i = 0; rc == 0 && i < (max == 0 ? 1 : max); i++) {
+        key = memory_keys_behind(&s->disk->keys, s->keys_at);
+        if (key == NULL)
+            break;
+        rc = show_key(s, key, visit, ctx);
+    }
+    if (rc == 0)
+        rc = memory_keys_behind(&s->disk->keys, s->keys_at) != NULL;
+    (void)after(s, &call);
+    return end(s, rc);
+}
+
+/* ---- The rest ---- */
+
+/* In a child another thread may have held the lock when it was forked: nothing is touched there. */
+static void do_interrupt(due_store *store)
+{
+    if (memory_store_of(store)->pid != getpid())
+        return;
+    struct memory_store *s = memory_store_lock(store);
+    s->interrupted = true;
+    pthread_cond_broadcast(&s->wake);
+    unlock(s);
+}
+
+static void do_stats(due_store *store, struct due_store_stats *stats)
+{
+    struct memory_store *s = memory_store_lock(store);
+
+    *stats = s->counters;
+    stats->connected = !s->crashed && s->opened;
+    unlock(s);
+}
+
+static void do_free(due_store *store)
+{
+    struct memory_store *s = memory_store_of(store);
+
+    if (s->pid == getpid()) {
+        struct memory_store **at = &memory_store_lock(store)->disk->stores;
+
+        if (atomic_load(&s->inside))
+            memory_wrong(s->disk, "freed during a call");
+        if (s->disk->owner == s)
+            memory_crash(s);
+        while (*at != s)
+            at = &(*at)->next;
+        *at = s->next;
+        unlock(s);
+        pthread_cond_destroy(&s->wake);
+    }
+    free(s->faults);
+    free(s);
+}
+
+static const struct due_store_verbs verbs = {
+    .open = do_open,
+    .ready = do_ready,
+    .commit = do_commit,
+    .prepare = do_prepare,
+    .send = do_send,
+    .load = do_load,
+    .find = do_find,
+    .keys = do_keys,
+    .renew = do_renew,
+    .close = do_close,
+    .interrupt = do_interrupt,
+    .stats = do_stats,
+    .free = do_free,
+};
+
+due_store *memory_store_new(struct memory_disk *disk)
+{
+    struct memory_store *s = memory_need(calloc(1, sizeof *s));
+    pthread_condattr_t monotonic;
+
+    s->head.verbs = &verbs;
+    s->disk = disk;
+    s->pid = getpid();
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_lock(&disk->lock);
+    s->next = disk->stores;
+    disk->stores = s;
+    unlock(s);
+    return &s->head;
+}

@@ -1,0 +1,81 @@
+/* What closing says in the log of the jobs that were left. */
+#include <stdio.h>
+
+#include "lab/shop.h"
+
+static struct {
+    unsigned left, discarded;
+    char line[256];
+} said;
+
+static void listen(void *ctx, enum due_log_level level, const char *text)
+{
+    (void)ctx;
+    (void)level;
+    said.left += strstr(text, "left in the store") != NULL;
+    said.discarded += strstr(text, "discarded") != NULL;
+    snprintf(said.line, sizeof said.line, "%s", text);
+}
+
+static void no_discard(void *ctx, const due_job *job)
+{
+    (void)job;
+    ++*(unsigned *)ctx;
+}
+
+static void expect_line(const char *end, unsigned left, unsigned discarded)
+{
+    cr_expect_eq(said.left, left);
+    cr_expect_eq(said.discarded, discarded);
+    cr_expect_not_null(strstr(said.line, end), "%s", said.line);
+}
+
+/* Two jobs wait, one is due, one is reserved: that stays too, but it is its holder's. */
+Test(close_log, of_a_stored_queue_says_that_its_jobs_are_left_in_the_store, .timeout = 60)
+{
+    unsigned discards = 0;
+    struct shop s =
+        shop_make(.with.on_log = listen, .with.on_discard = no_discard, .with.ctx = &discards);
+    due_job job;
+
+    lab_enqueue(&s.lab, "reserved", .at_ns = 0);
+    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(5), DUE_S(20)), 0);
+    lab_enqueue(&s.lab, "due", .at_ns = 0);
+    lab_enqueue(&s.lab, "a", .delay_ns = 50);
+    lab_enqueue(&s.lab, "b", .delay_ns = 60);
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+    memset(&said, 0, sizeof said);
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    expect_line("closed with 3 jobs left in the store", 1, 0);
+    cr_expect_eq(discards, 0u);
+    due_job_done(&job);
+    cr_expect_eq(memory_disk_jobs(s.disk), 4u);
+    shop_close(&s);
+}
+
+Test(close_log, of_a_queue_in_memory_says_that_its_jobs_are_discarded, .timeout = 60)
+{
+    unsigned discards = 0;
+    struct lab lab =
+        lab_open(.with.on_log = listen, .with.on_discard = no_discard, .with.ctx = &discards);
+
+    lab_enqueue(&lab, "due", .at_ns = 0);
+    lab_enqueue(&lab, "a", .delay_ns = 50);
+    memset(&said, 0, sizeof said);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    expect_line("closed with 2 jobs discarded", 0, 1);
+    cr_expect_eq(discards, 2u);
+    lab_close(&lab);
+}
+
+Test(close_log, of_an_empty_queue_says_nothing, .timeout = 60)
+{
+    unsigned discards = 0;
+    struct lab lab =
+        lab_open(.with.on_log = listen, .with.on_discard = no_discard, .with.ctx = &discards);
+
+    memset(&said, 0, sizeof said);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    expect_line("", 0, 0);
+    lab_close(&lab);
+}

@@ -1,0 +1,316 @@
+/* What the system can refuse: threads, descriptors, pages.  Each made to fail in turn.
+ *
+ * This program stands between the library and the system: it has its own pthread_create(),
+ * timerfd_create(), getrandom() and mmap(), which refuse on demand and otherwise pass the call on.
+ */
+#define _GNU_SOURCE
+#include "queue/queue.h"
+#include "lab/shop.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+struct refusal {
+    atomic_int calls;
+    atomic_int at; /* the call to refuse, from 0; -1: none */
+};
+
+static struct refusal threads = { .at = -1 };
+static struct refusal timers = { .at = -1 };
+static struct refusal numbers = { .at = -1 };
+static struct refusal maps = { .at = -1 };
+static atomic_bool refuses_late; /* a thread: when those before it have done something */
+
+static bool refused(struct refusal *r)
+{
+    int at = atomic_load(&r->at);
+
+    return at >= 0 && atomic_fetch_add(&r->calls, 1) == at;
+}
+
+static void refuse(struct refusal *r, int at)
+{
+    atomic_store(&r->calls, 0);
+    atomic_store(&r->at, at);
+}
+
+typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *arg)
+{
+    create_fn *next;
+    void *found = dlsym(RTLD_NEXT, "pthread_create");
+
+    memcpy(&next, &found, sizeof next);
+    if (!refused(&threads))
+        return next(thread, attr, run, arg);
+    if (atomic_load(&refuses_late))
+        crew_sleep(DUE_MS(50));
+    return EAGAIN;
+}
+
+int timerfd_create(int clock, int flags)
+{
+    if (refused(&timers)) {
+        errno = EMFILE;
+        return -1;
+    }
+    return (int)syscall(SYS_timerfd_create, clock, flags);
+}
+
+ssize_t getrandom(void *bytes, size_t size, unsigned flags)
+{
+    if (refused(&numbers)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return (ssize_t)syscall(SYS_getrandom, bytes, size, flags);
+}
+
+#ifndef __SANITIZE_ADDRESS__
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    if (refused(&maps)) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+    return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}
+#endif
+
+static void close_and_free(due_queue *q)
+{
+    cr_assert_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_assert_eq(due_free(q), 0);
+}
+
+/* D6 */
+LAB_TEST(refused, thread_makes_opening_fail_and_leaves_nothing_behind)
+{
+    unsigned before = crew_threads();
+
+    for (int n = 0;; n++) {
+        struct flaky memory;
+        due_queue *q = NULL;
+        due_error error = { .text = "" };
+
+        flaky_init(&memory, FLAKY_NEVER);
+        due_options options = { DUE_OPTIONS_INIT, .allocator = &memory.hooks,
+                                .proxies = (enum due_proxies)lab_proxies };
+        refuse(&threads, n);
+        int rc = due_open(&q, &options, &error);
+        refuse(&threads, -1);
+        if (rc == 0) {
+            static const int expected[] = { 2, 3, 0 };
+
+            cr_expect_eq(n, expected[lab_proxies]);
+            close_and_free(q);
+            cr_expect_eq(atomic_load(&memory.live), 0u);
+            return;
+        }
+        cr_assert_eq(rc, DUE_ESYS, "%s", due_error_name(rc));
+        cr_assert_null(q);
+        cr_expect_gt(strlen(error.text), 0u);
+        cr_assert_eq(atomic_load(&memory.live), 0u, "thread %d", n);
+        cr_assert_eq(crew_threads(), before, "thread %d", n);
+    }
+}
+
+/* Early after the machine has started; then the clocks have to do. */
+Test(refused, random_numbers_leave_each_queue_a_seed_of_its_own)
+{
+    due_options options = { DUE_OPTIONS_INIT, .proxies = DUE_PROXIES_NEVER };
+
+    for (int n = 0; n < 2; n++) { /* the tag's, and the seed's */
+        due_queue *q[2];
+
+        for (int i = 0; i < 2; i++) {
+            refuse(&numbers, n);
+            cr_assert_eq(due_open(&q[i], &options, NULL), 0);
+            cr_expect_eq(atomic_load(&numbers.calls), 2);
+            refuse(&numbers, -1);
+        }
+        for (int i = 0; i < 2; i++)
+            cr_expect_neq(q[0]->seed[i], q[1]->seed[i]);
+        cr_expect_neq(q[0]->seed[0], q[0]->seed[1]);
+        cr_expect_neq(q[0]->tag, q[1]->tag);
+        close_and_free(q[0]);
+        close_and_free(q[1]);
+    }
+}
+
+/* A disk with jobs that have all that a job can have. */
+static struct memory_disk *written_disk(void)
+{
+    static const char large[1000];
+    struct shop s = shop_make();
+
+    for (int i = 0; i < 20; i++) {
+        char key[] = { (char)('a' + i) };
+        due_spec spec = { DUE_SPEC_INIT,    .data = large,  .len = sizeof large, .headers = "h",
+                          .headers_len = 1, .key = key,     .key_len = 1,        .group = "g",
+                          .group_len = 1,   .at_ns = 1 + i, .every_ns = i % 2 };
+        cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
+    }
+    lab_close(&s.lab);
+    return s.disk;
+}
+
+Test(refused, thread_leaves_nothing_behind_of_what_was_stored, .timeout = 60)
+{
+    struct memory_disk *disk = written_disk();
+    unsigned before = crew_threads();
+
+    for (int mode = DUE_PROXIES_ADAPTIVE; mode <= DUE_PROXIES_ALWAYS; mode++)
+        for (int n = 0; n < (mode == DUE_PROXIES_ALWAYS ? 3 : 2); n++) {
+            due_store *store = memory_store_new(disk);
+            struct flaky memory;
+            due_queue *q;
+
+            flaky_init(&memory, FLAKY_NEVER);
+            due_options options = { DUE_OPTIONS_INIT, .allocator = &memory.hooks, .store = store,
+                                    .proxies = (enum due_proxies)mode };
+            atomic_store(&refuses_late, true);
+            refuse(&threads, n);
+            cr_assert_eq(due_open(&q, &options, NULL), DUE_ESYS);
+            refuse(&threads, -1);
+            atomic_store(&refuses_late, false);
+            cr_expect_eq(atomic_load(&memory.live), 0u, "mode %d, thread %d", mode, n);
+            cr_expect_eq(crew_threads(), before);
+            store->verbs->free(store);
+        }
+    cr_expect_eq(memory_disk_jobs(disk), 20u);
+    memory_disk_free(disk);
+}
+
+LAB_TEST(refused, thread_leaves_a_manual_clock_free)
+{
+    due_clock *clock = due_clock_manual(0);
+    due_options options = { DUE_OPTIONS_INIT, .manual = clock,
+                            .proxies = (enum due_proxies)lab_proxies };
+    due_queue *q;
+
+    for (int n = 0;; n++) {
+        refuse(&threads, n);
+        int rc = due_open(&q, &options, NULL);
+        refuse(&threads, -1);
+        cr_assert_eq(due_clock_advance(clock, 1), 0);
+        if (rc == 0)
+            break;
+    }
+    close_and_free(q);
+    cr_expect_eq(due_clock_free(clock), 0);
+}
+
+LAB_TEST(refused, descriptor_makes_opening_fail_and_leaves_nothing_behind)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_BOOTTIME, DUE_CLOCK_REALTIME };
+    unsigned before = crew_threads();
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct flaky memory;
+        due_queue *q = NULL;
+
+        flaky_init(&memory, FLAKY_NEVER);
+        due_options options = { DUE_OPTIONS_INIT, .allocator = &memory.hooks, .clock = kinds[i],
+                                .proxies = (enum due_proxies)lab_proxies };
+        refuse(&timers, 0);
+        int rc = due_open(&q, &options, NULL);
+        refuse(&timers, -1);
+        cr_assert_eq(rc, DUE_ESYS, "%s", due_error_name(rc));
+        cr_expect_null(q);
+        cr_expect_eq(atomic_load(&memory.live), 0u);
+        cr_expect_eq(crew_threads(), before);
+    }
+}
+
+/* J4 */
+LAB_TEST(refused, descriptor_for_an_event_loop_can_be_asked_for_again)
+{
+    struct lab lab = lab_open();
+
+    refuse(&timers, 0);
+    cr_expect_eq(due_fd(lab.q), DUE_ESYS);
+    refuse(&timers, -1);
+    cr_expect_geq(due_fd(lab.q), 0);
+    lab_close(&lab);
+}
+
+/* J4: as many descriptors as a program may have, from none on */
+LAB_TEST(refused, descriptors_by_the_limit_of_the_process_are_an_error_and_no_more)
+{
+    struct rlimit all;
+    struct rlimit few;
+    int opened = 0;
+
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &all), 0);
+    for (rlim_t n = 0; n < 24; n++) {
+        due_options options = { DUE_OPTIONS_INIT, .clock = DUE_CLOCK_REALTIME,
+                                .proxies = (enum due_proxies)lab_proxies };
+        due_queue *q;
+
+        few = (struct rlimit){ .rlim_cur = n, .rlim_max = all.rlim_max };
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+        int rc = due_open(&q, &options, NULL);
+        int fd = rc == 0 ? due_fd(q) : 0;
+        cr_assert_eq(setrlimit(RLIMIT_NOFILE, &all), 0);
+        cr_assert(rc == 0 || rc == DUE_ESYS, "%s", due_error_name(rc));
+        cr_assert(fd >= 0 || fd == DUE_ESYS, "%s", due_error_name(fd));
+        if (rc == 0) {
+            close_and_free(q);
+            opened++;
+        }
+    }
+    cr_expect_gt(opened, 0);
+}
+
+LAB_TEST(refused, pages_make_opening_fail)
+{
+    due_options options = { DUE_OPTIONS_INIT, .proxies = (enum due_proxies)lab_proxies };
+    unsigned before = crew_threads();
+
+    for (int n = 0; n < 50; n++) {
+        due_queue *q;
+
+        refuse(&maps, n);
+        int rc = due_open(&q, &options, NULL);
+        bool last = atomic_load(&maps.calls) <= n;
+        refuse(&maps, -1);
+        cr_assert(rc == 0 || rc == DUE_ENOMEM || rc == DUE_ESYS, "%s", due_error_name(rc));
+        if (rc == 0)
+            close_and_free(q);
+        cr_assert_eq(crew_threads(), before, "map %d", n);
+        if (last)
+            return;
+    }
+}
+
+LAB_TEST(refused, pages_make_an_enqueue_fail_and_the_queue_goes_on)
+{
+    due_options options = { DUE_OPTIONS_INIT, .proxies = (enum due_proxies)lab_proxies };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = 1 };
+    int in = 0;
+    due_queue *q;
+    due_job job;
+
+    cr_assert_eq(due_open(&q, &options, NULL), 0);
+    for (int i = 0; i < 50000; i++) {
+        refuse(&maps, i % 2 == 0 ? 0 : 1);
+        int rc = due_enqueue(q, &spec, 0, NULL);
+        refuse(&maps, -1);
+        cr_assert(rc == 0 || rc == DUE_ENOMEM, "%s", due_error_name(rc));
+        if (rc != 0)
+            cr_assert_eq(due_enqueue(q, &spec, 0, NULL), 0);
+        in++;
+    }
+    for (int i = 0; i < in; i++) {
+        cr_assert_eq(due_dequeue(q, &job, DUE_S(20)), 0);
+        due_job_done(&job);
+    }
+    close_and_free(q);
+}

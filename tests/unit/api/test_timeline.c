@@ -1,0 +1,122 @@
+/* test_timeline.c - of the timeline, of lines and of their chunks what the random scripts of
+ * timeline_model and gate_model meet too seldom.
+ */
+#include <criterion/criterion.h>
+
+#include "queue/ready_line.h"
+#include "timeline/timeline.h"
+
+enum { SLOTS = 4000, FEW = 500 };
+
+struct chunks {
+    struct due__alloc alloc;
+    struct due__pool pool;
+};
+
+static void chunks_make(struct chunks *c)
+{
+    due__alloc_init(&c->alloc, NULL);
+    due__pool_init(&c->pool, &c->alloc);
+    struct due__region *region = due__region_new(&c->alloc, DUE__CHUNKS_AT_OPEN);
+    cr_assert_not_null(region);
+    due__pool_adopt(&c->pool, region);
+}
+
+static size_t keep_all(const void *ctx, struct due__slot *slot, size_t n)
+{
+    (void)ctx;
+    (void)slot;
+    return n;
+}
+
+/* A bucket is too large to be loaded, and no chunk is left for the rung that it would be split
+ * into: then its first slots are found by looking at all of it. */
+Test(timeline, is_in_order_without_memory_to_split, .timeout = 60)
+{
+    struct chunks c;
+    struct due__timeline tl;
+
+    chunks_make(&c);
+    cr_assert_eq(due__timeline_init(&tl, &c.alloc, &c.pool, keep_all, NULL), 0);
+
+    uint32_t held = 0;
+    while (held < FEW) {
+        int64_t when =
+            held == 0 ? INT64_C(1) << 50 : 1000 + (int64_t)(held * UINT64_C(2654435761) % 100003);
+        if (!due__timeline_insert(&tl, due__slot_make(when, 0, held, held)))
+            break;
+        held++;
+    }
+    cr_expect_gt(held, 300u);
+    struct due__chunk *taken[DUE__CHUNKS_AT_OPEN];
+    size_t n = 0;
+    int64_t last = 0;
+    for (uint32_t i = 0; i < held; i++) {
+        struct due__slot head;
+        while (c.pool.free_count > 0) /* all that popping gives back */
+            taken[n++] = due__pool_take(&c.pool);
+        while (!due__timeline_ready(&tl))
+            ;
+        cr_assert(due__timeline_head(&tl, &head), "%u of %u", i, held);
+        cr_assert_geq(due__slot_deadline(head), last, "%u of %u", i, held);
+        last = due__slot_deadline(due__timeline_pop(&tl));
+    }
+    cr_expect_eq(due__timeline_count(&tl), 0u);
+    while (n > 0)
+        due__pool_give(&c.pool, taken[--n]);
+    due__timeline_destroy(&tl);
+    due__pool_destroy(&c.pool);
+}
+
+/* One in fifty is alive. */
+static size_t keep_few(const void *ctx, struct due__slot *slot, size_t n)
+{
+    size_t kept = 0;
+
+    (void)ctx;
+    for (size_t i = 0; i < n; i++) {
+        slot[kept] = slot[i];
+        kept += due__slot_job(slot[i]) % 50 == 0;
+    }
+    return kept;
+}
+
+Test(line, gives_its_chunks_back_when_it_is_swept)
+{
+    struct chunks c;
+    struct due__line line = { .count = 0 };
+
+    chunks_make(&c);
+    struct due__nodes nodes = { .pool = &c.pool };
+    for (uint32_t i = 0; i < SLOTS; i++)
+        cr_assert(due__line_push(&line, &nodes, due__slot_make(i, 0, i, i)));
+    while (!due__line_sweep(&line, &nodes, keep_few, NULL, 100))
+        ;
+    cr_expect(due__line_check(&line));
+    cr_expect_eq(line.count, (size_t)SLOTS / 50);
+    cr_expect_leq(c.pool.total - c.pool.free_count, 4u);
+    for (uint32_t i = 0; i < SLOTS; i += 50)
+        cr_expect_eq(due__slot_job(due__line_pop(&line, &nodes)), i);
+    cr_expect_eq(c.pool.free_count, c.pool.total);
+    due__pool_destroy(&c.pool);
+}
+
+Test(pool, looks_at_no_more_chunks_in_one_go_than_it_is_told)
+{
+    struct chunks c;
+    struct due__chunk *taken[100];
+    unsigned calls = 1;
+
+    chunks_make(&c);
+    for (size_t i = 0; i < 100; i++)
+        taken[i] = due__pool_take(&c.pool);
+    for (size_t i = 0; i < 100; i++)
+        due__pool_give(&c.pool, taken[i]);
+    cr_expect_not(due__pool_trim(&c.pool, 0));
+    while (!due__pool_trim(&c.pool, 16))
+        calls++;
+    cr_expect_geq(calls, 6u);
+    cr_expect_leq(calls, 8u);
+    cr_expect_eq(c.pool.free_count, c.pool.total);
+    due__pool_destroy(&c.pool);
+}

@@ -1,0 +1,358 @@
+/* Limits of topics, with and without groups: set, raised, lowered under way; beside every call that
+ * looks at what is due. */
+#include <stdio.h>
+
+#include "queue/queue.h"
+#include "lab/gate_lab.h"
+
+#define TEXTS 8
+
+static const char *const texts[TEXTS] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+
+static void enqueue_all(struct lab *lab, int topic)
+{
+    for (int i = 0; i < TEXTS; i++)
+        lab_enqueue(lab, texts[i], .at_ns = 1 + i, .topic = topic);
+}
+
+LAB_TEST(limit, of_a_topic_holds_for_it_alone)
+{
+    struct lab lab = lab_open();
+    int slow = lab_topic(&lab, "slow");
+    due_job job[2];
+
+    cr_expect_eq(due_topic_limit(lab.q, slow, 2), 0);
+    enqueue_all(&lab, slow);
+    lab_enqueue(&lab, "other", .at_ns = 1);
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(due_dequeue_batch(lab.q, &slow, 1, job, 2, 0), 2);
+    cr_expect_null(lab_dequeue_from(&lab, slow));
+    cr_expect_str_eq(lab_dequeue(&lab), "other");
+    cr_expect_str_eq(lab_text(&lab, &job[0]), "a");
+    cr_expect_str_eq(lab_dequeue_from(&lab, slow), "c");
+    cr_expect_str_eq(lab_text(&lab, &job[1]), "b");
+    cr_expect_str_eq(lab_dequeue_all(&lab), "d e f g h");
+    gate_close(&lab);
+}
+
+LAB_TEST(limit, of_a_topic_that_does_not_exist_is_refused)
+{
+    struct lab lab = lab_open();
+
+    cr_expect_eq(due_topic_limit(lab.q, 1, 1), DUE_EINVAL);
+    cr_expect_eq(due_topic_limit(lab.q, -1, 1), DUE_EINVAL);
+    gate_close(&lab);
+}
+
+LAB_TEST(limit, that_comes_late_holds_back_also_what_is_shown_already)
+{
+    struct lab lab = lab_open();
+    due_job before;
+    due_job job;
+
+    enqueue_all(&lab, 0);
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(due_dequeue(lab.q, &before, 0), 0);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
+    gate_right(&lab);
+    cr_expect_eq(lab_stats(&lab).ready, TEXTS - 1u);
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0, "what was out before does not count");
+    cr_expect_null(lab_dequeue(&lab));
+    due_job_done(&before);
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_str_eq(lab_text(&lab, &job), "b");
+    cr_expect_str_eq(lab_dequeue_all(&lab), "c d e f g h");
+    gate_close(&lab);
+}
+
+LAB_TEST(limit, is_raised_lowered_and_lifted_while_jobs_run)
+{
+    struct lab lab = lab_open();
+    due_job job[TEXTS];
+
+    cr_expect_eq(due_topic_limit(lab.q, 0, 3), 0);
+    enqueue_all(&lab, 0);
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job, TEXTS, 0), 3);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 4), 0);
+    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job + 3, TEXTS, 0), 1);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 2), 0);
+    due_job_done(&job[0]);
+    due_job_done(&job[1]);
+    cr_expect_null(lab_dequeue(&lab), "two of four are out still");
+    gate_right(&lab);
+    due_job_done(&job[2]);
+    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job, TEXTS, 0), 1);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 0), 0);
+    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job + 4, TEXTS, 0), 3);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
+    lab_enqueue(&lab, "last", .delay_ns = 0);
+    due_job_done(&job[0]);
+    for (int i = 3; i < 6; i++) {
+        cr_expect_null(lab_dequeue(&lab), "those that began without a limit count too");
+        due_job_done(&job[i]);
+    }
+    due_job_done(&job[6]);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "last");
+    gate_close(&lab);
+}
+
+LAB_TEST(limit, lets_thousands_through_when_it_is_lifted)
+{
+    struct lab lab = lab_open();
+    uint64_t n = 0;
+
+    cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
+    for (int i = 0; i < 5000; i++)
+        lab_enqueue(&lab, "x", .at_ns = 1);
+    lab_turn_to(&lab, 10);
+    cr_expect_eq(lab_stats(&lab).kept_back, 4999u);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 0), 0);
+    cr_expect_eq(lab_stats(&lab).kept_back, 0u);
+    gate_right(&lab);
+    while (lab_dequeue(&lab) != NULL)
+        n++;
+    cr_expect_eq(n, 5000u);
+    gate_close(&lab);
+}
+
+LAB_TEST(limit, and_groups_hold_together)
+{
+    struct lab lab = lab_open();
+    due_job job[4];
+
+    cr_expect_eq(due_topic_limit(lab.q, 0, 2), 0);
+    lab_enqueue(&lab, "g1", .at_ns = 1, OF("g"));
+    lab_enqueue(&lab, "g2", .at_ns = 2, OF("g"));
+    lab_enqueue(&lab, "h1", .at_ns = 3, OF("h"));
+    lab_enqueue(&lab, "i1", .at_ns = 4, OF("i"));
+    lab_enqueue(&lab, "none", .at_ns = 5);
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job, 4, 0), 2);
+    gate_right(&lab);
+    cr_expect_eq(lab_stats(&lab).passed, 3u, "i1 has its group's pass and waits for the topic's");
+    cr_expect_str_eq(lab_text(&lab, &job[1]), "h1");
+    cr_expect_str_eq(lab_dequeue(&lab), "i1");
+    cr_expect_str_eq(lab_dequeue(&lab), "none");
+    cr_expect_str_eq(lab_text(&lab, &job[0]), "g1");
+    cr_expect_str_eq(lab_dequeue_all(&lab), "g2");
+    gate_close(&lab);
+}
+
+LAB_TEST(limit, is_given_up_by_one_that_waits_between_its_group_and_its_topic)
+{
+    for (int moved = 0; moved < 2; moved++) {
+        struct lab lab = lab_open();
+        due_job job;
+
+        cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
+        lab_enqueue(&lab, "runs", .at_ns = 1);
+        due_id id = lab_enqueue(&lab, "between", .at_ns = 2, OF("g"));
+        lab_enqueue(&lab, "behind", .at_ns = 3, OF("g"));
+        lab_turn_to(&lab, 10);
+        cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+        cr_expect_eq(lab_stats(&lab).passed, 2u);
+        cr_expect_eq(moved ? due_reschedule(lab.q, id, 500) : due_cancel(lab.q, id, NULL), 0);
+        gate_right(&lab);
+        cr_expect_eq(lab_stats(&lab).passed, 2u, "now the one behind it has the group's");
+        due_job_done(&job);
+        cr_expect_str_eq(lab_dequeue_all(&lab), "behind");
+        lab_turn_to(&lab, 500);
+        cr_expect_str_eq(lab_dequeue_all(&lab), moved ? "between" : "");
+        gate_close(&lab);
+    }
+}
+
+/* ---- Beside other calls ---- */
+
+LAB_TEST(gate, is_not_peeked_over)
+{
+    struct lab lab = lab_open();
+    int mail = lab_topic(&lab, "mail");
+    due_info info;
+    due_job job;
+
+    cr_expect_eq(due_topic_limit(lab.q, mail, 1), 0);
+    lab_enqueue(&lab, "runs", .at_ns = 1, .topic = mail);
+    lab_enqueue(&lab, "kept back", .at_ns = 2, .topic = mail);
+    lab_turn_to(&lab, 10);
+    job = gate_reserve(&lab);
+    cr_expect_eq(due_peek(lab.q, &info), DUE_EAGAIN, "only a lease is ahead");
+    cr_expect_eq(due_next_deadline(lab.q), 10 + LEASE);
+    lab_enqueue(&lab, "later", .at_ns = 50000);
+    cr_assert_eq(due_peek(lab.q, &info), 0);
+    cr_expect_eq(info.deadline_ns, 50000);
+    cr_expect_eq(due_next_deadline(lab.q), 10 + LEASE);
+    cr_expect_eq(due_poll(lab.q, NULL), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_assert_eq(due_peek(lab.q, &info), 0);
+    cr_expect_eq(info.deadline_ns, 2);
+    cr_expect_eq(due_poll(lab.q, NULL), 1);
+    gate_close(&lab);
+}
+
+LAB_TEST(gate, shows_who_is_kept_back_as_ready)
+{
+    struct lab lab = lab_open();
+    uint64_t cursor = 0;
+    due_info infos[4];
+    due_job job;
+
+    lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
+    due_id id = lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_expect(lab_find(&lab, id).ready);
+    cr_expect_eq(due_list(lab.q, &cursor, infos, 4), 1);
+    cr_expect_eq(lab_stats(&lab).ready, 1u);
+    cr_expect_eq(lab_stats(&lab).waiting, 1u);
+    due_job_done(&job);
+    gate_close(&lab);
+}
+
+LAB_TEST(gate, goes_with_a_paused_topic)
+{
+    struct lab lab = lab_open();
+
+    cr_expect_eq(due_pause(lab.q, 0), 0);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 2), 0);
+    enqueue_all(&lab, 0);
+    lab_turn_to(&lab, 10);
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_eq(lab_stats(&lab).passed, 2u);
+    cr_expect_eq(due_topic_limit(lab.q, 0, 3), 0);
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_eq(due_resume(lab.q, 0), 0);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "a b c d e f g h");
+    gate_close(&lab);
+}
+
+LAB_TEST(gate, calls_who_waits_when_a_pass_comes_back)
+{
+    struct lab lab = lab_open();
+    struct crew_call call;
+    due_job job;
+
+    cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
+    lab_enqueue(&lab, "a", .delay_ns = 0, OF("g"));
+    lab_enqueue(&lab, "b", .delay_ns = 0, OF("g"));
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    crew_call_dequeue(&call, lab.q, DUE_FOREVER);
+    crew_call_asleep(&call);
+    due_job_done(&job);
+    cr_expect_eq(crew_call_answer(&call), 0);
+    due_job_done(&call.job);
+    gate_close(&lab);
+}
+
+LAB_TEST(gate, is_drained_in_turn)
+{
+    struct lab lab = lab_open();
+
+    cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
+    for (int i = 0; i < TEXTS; i++)
+        lab_enqueue(&lab, texts[i], .at_ns = 1 + i, .group = texts[i % 2], .group_len = 1);
+    lab_turn_to(&lab, 10);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "a b c d e f g h");
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), 0);
+    gate_close(&lab);
+}
+
+LAB_TEST(gate, outlives_the_end_of_the_arrival_numbers)
+{
+    struct lab lab = lab_open();
+    due_job job;
+
+    cr_expect_eq(due_topic_limit(lab.q, 0, 2), 0);
+    for (int i = 0; i < TEXTS; i++)
+        lab_enqueue(&lab, texts[i], .at_ns = 5, .group = texts[i % 2], .group_len = 1);
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    due__lock_acquire(&lab.q->lock);
+    lab.q->arrival = DUE__ARRIVAL_MAX;
+    due__lock_release(&lab.q->lock);
+    lab_enqueue(&lab, "last", .at_ns = 5, OF("b"));
+    cr_expect_eq(lab_stats(&lab).ready, TEXTS);
+    gate_right(&lab);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "b d f h last", "who runs holds its group back");
+    due_job_done(&job);
+    cr_expect_str_eq(lab_dequeue_all(&lab), "c e g");
+    gate_close(&lab);
+}
+
+LAB_TEST(gate, has_room_for_thousands_of_groups)
+{
+    enum { GROUPS = 5000 };
+    struct lab lab = lab_open();
+    due_job *jobs = calloc(GROUPS, sizeof *jobs);
+    int got = 0;
+
+    cr_assert_not_null(jobs);
+    for (int i = 0; i < 3 * GROUPS; i++) {
+        int group = i % GROUPS;
+
+        lab_enqueue(&lab, "x", .at_ns = 1 + i, .group = &group, .group_len = sizeof group);
+    }
+    lab_turn_to(&lab, 3 * GROUPS);
+    for (int round = 0; round < 3; round++) {
+        got = due_dequeue_batch(lab.q, NULL, 0, jobs, GROUPS, 0);
+        cr_expect_eq(got, GROUPS, "%d", got);
+        gate_nothing(&lab);
+        gate_right(&lab);
+        for (int i = 0; i < got; i++) {
+            cr_expect_eq(jobs[i].deadline_ns, 1 + round * GROUPS + i);
+            due_job_done(&jobs[i]);
+        }
+    }
+    cr_expect_eq(lab.q->gates.groups, 0u);
+    free(jobs);
+    gate_close(&lab);
+}
+
+/* ---- Memory ---- */
+
+Test(limit, changes_nothing_whichever_allocation_fails, .timeout = 60)
+{
+    struct lab lab = lab_open();
+    struct flaky *memory = &lab.state->memory;
+    size_t failed = 0;
+    int rc;
+
+    lab_enqueue(&lab, "a", .at_ns = 1);
+    lab_enqueue(&lab, "b", .at_ns = 2);
+    lab_turn_to(&lab, 5);
+    do {
+        memory->fail_at = atomic_load(&memory->calls) + failed;
+        rc = due_topic_limit(lab.q, 0, 1);
+        memory->fail_at = FLAKY_NEVER;
+        cr_assert(rc == 0 || rc == DUE_ENOMEM);
+        cr_expect_eq(due_poll(lab.q, NULL), rc == 0 ? 1 : 2);
+        gate_right(&lab);
+        failed += rc != 0;
+    } while (rc != 0);
+    cr_expect_geq(failed, 2u);
+    gate_close(&lab);
+}
+
+Test(group, changes_nothing_whichever_allocation_fails, .timeout = 60)
+{
+    struct lab lab = lab_open();
+    struct flaky *memory = &lab.state->memory;
+    due_spec spec = { DUE_SPEC_INIT, OF("g"), .at_ns = 1 };
+    size_t failed = 0;
+    int rc;
+
+    do {
+        memory->fail_at = atomic_load(&memory->calls) + failed;
+        rc = due_enqueue(lab.q, &spec, 0, NULL);
+        memory->fail_at = FLAKY_NEVER;
+        cr_assert(rc == 0 || rc == DUE_ENOMEM);
+        cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)(rc == 0));
+        cr_expect_eq(lab.q->gates.groups, (size_t)(rc == 0));
+        gate_right(&lab);
+        failed += rc != 0;
+    } while (rc != 0);
+    cr_expect_geq(failed, 3u);
+    gate_close(&lab);
+}

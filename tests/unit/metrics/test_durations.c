@@ -1,0 +1,143 @@
+/* Lateness and handling time of topics that are measured by themselves. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "due/metrics.h"
+#include "lab/exposition.h"
+#include "lab/lab.h"
+
+static struct due_metrics metrics(struct lab *lab)
+{
+    struct due_metrics m;
+
+    cr_assert_eq(due_metrics(lab->q, &m), 0);
+    return m;
+}
+
+struct durations {
+    due_histogram late;
+    due_histogram held;
+};
+
+static struct durations durations(struct lab *lab, int topic)
+{
+    struct durations d;
+
+    cr_assert_eq(due_topic_durations(lab->q, topic, &d.late, &d.held), 0);
+    return d;
+}
+
+LAB_TEST(durations, of_a_topic_count_for_the_queue_too)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    int mail = lab_topic(&lab, "mail");
+    due_job jobs[4];
+
+    for (int i = 0; i < 2; i++) { /* the second time it has its own */
+        lab_enqueue(&lab, "late", .delay_ns = DUE_US(10));
+        lab_enqueue(&lab, "later", .delay_ns = DUE_US(10), .topic = mail);
+        lab_enqueue(&lab, "latest", .delay_ns = DUE_US(10), .topic = mail);
+        lab_advance(&lab, DUE_US(110));
+        cr_assert_eq(due_reserve_batch(lab.q, NULL, 0, jobs, 4, DUE_S(1), 0), 3);
+        lab_advance(&lab, DUE_MS(7));
+        cr_assert_eq(due_ack_batch(jobs, 3, NULL), 3);
+        cr_expect_eq(durations(&lab, mail).late.count, (uint64_t)i * 2);
+        cr_expect_eq(due_topic_measure(lab.q, mail), 0);
+    }
+    struct durations d = durations(&lab, mail);
+    cr_expect_eq(d.late.sum_ns, 2 * (uint64_t)DUE_US(100));
+    cr_expect_eq(d.late.bucket[due_histogram_bucket(DUE_US(100))], 2u);
+    cr_expect_eq(d.held.count, 2u);
+    cr_expect_eq(d.held.sum_ns, 2 * (uint64_t)DUE_MS(7));
+    cr_expect_eq(durations(&lab, 0).late.count + durations(&lab, 0).held.count, 0u);
+    cr_expect_eq(metrics(&lab).late.count, 6u);
+    cr_expect_eq(metrics(&lab).late.sum_ns, 6 * (uint64_t)DUE_US(100));
+    cr_expect_eq(metrics(&lab).held.sum_ns, 6 * (uint64_t)DUE_MS(7));
+    lab_close(&lab);
+}
+
+static size_t bytes_out(struct lab *lab)
+{
+    return atomic_load(&lab->state->memory.bytes);
+}
+
+Test(durations, of_topics_cost_nothing_unless_they_are_asked_for)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    char name[32];
+
+    lab_enqueue(&lab, "memory for jobs", .delay_ns = 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "memory for jobs");
+    size_t before = bytes_out(&lab);
+    for (int i = 1; i <= 20; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        cr_assert_eq(lab_topic(&lab, name), i);
+        lab_enqueue(&lab, name, .topic = i, .delay_ns = 0);
+        cr_expect_str_eq(lab_dequeue(&lab), name);
+    }
+    size_t topics = bytes_out(&lab) - before;
+    before = bytes_out(&lab);
+    flaky_fail_in(&lab.state->memory, 0);
+    cr_expect_eq(due_topic_measure(lab.q, 1), DUE_ENOMEM);
+    cr_expect_eq(bytes_out(&lab), before);
+    cr_expect_eq(due_topic_measure(lab.q, 1), 0);
+    size_t one = bytes_out(&lab) - before;
+    cr_expect_gt(one, sizeof(struct durations));
+    cr_expect_lt(topics, 5 * one, "20 topics: %zu bytes, one that is measured: %zu", topics, one);
+    cr_expect_eq(due_topic_measure(lab.q, 1), 0);
+    cr_expect_eq(bytes_out(&lab), before + one, "a second time it costs nothing");
+    lab_close(&lab);
+}
+
+Test(durations, of_a_topic_are_had_only_where_they_are_measured)
+{
+    struct lab lab = lab_open();
+    struct durations d;
+
+    cr_expect_eq(due_topic_measure(lab.q, 0), DUE_ENOTSUP);
+    cr_expect_eq(due_topic_measure(lab.q, 1), DUE_EINVAL);
+    cr_expect_eq(due_topic_durations(lab.q, 1, &d.late, &d.held), DUE_EINVAL);
+    lab_enqueue(&lab, "a", .delay_ns = 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "a");
+    cr_expect_eq(durations(&lab, 0).late.count, 0u);
+    lab_close(&lab);
+}
+
+LAB_TEST(exposition, has_durations_of_the_topics_that_are_measured_and_of_no_others)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    int mail = lab_topic(&lab, "mail");
+    int odd = lab_topic(&lab, "\"odd\"");
+    due_job job;
+
+    char *text = exposition_text(lab.q);
+    cr_expect_null(strstr(text, "due_topic_lateness_seconds"));
+    free(text);
+    cr_assert_eq(due_topic_measure(lab.q, mail), 0);
+    cr_assert_eq(due_topic_measure(lab.q, odd), 0);
+    lab_enqueue(&lab, "a", .delay_ns = DUE_S(1), .topic = mail);
+    lab_enqueue(&lab, "b", .delay_ns = DUE_S(1));
+    lab_advance(&lab, DUE_S(3));
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(due_reserve(lab.q, &job, DUE_S(9), 0), 0);
+        lab_advance(&lab, DUE_S(1));
+        cr_assert_eq(due_ack(&job), 0);
+    }
+    text = exposition_text(lab.q);
+    const char *bad = exposition_check(text);
+    cr_expect_null(bad, "%s", bad);
+#define MAIL(name, more) exposition_value(text, name "{queue=\"queue\",topic=\"mail\"" more "}")
+    cr_expect_eq(MAIL("due_topic_lateness_seconds_count", ""), 1);
+    cr_expect_geq(MAIL("due_topic_lateness_seconds_sum", ""), 2);
+    cr_expect_eq(MAIL("due_topic_lateness_seconds_bucket", ",le=\"+Inf\""), 1);
+    cr_expect_eq(MAIL("due_topic_handling_seconds_count", ""), 1);
+    cr_expect_eq(MAIL("due_topic_handling_seconds_sum", ""), 1);
+    cr_expect_eq(exposition_value(text, "due_topic_lateness_seconds_count{queue=\"queue\","
+                                        "topic=\"\\\"odd\\\"\"}"),
+                 0);
+    cr_expect_null(strstr(text, "due_topic_lateness_seconds_count{queue=\"queue\",topic=\"\"}"));
+    cr_expect_eq(exposition_value(text, "due_lateness_seconds_count{queue=\"queue\"}"), 2);
+    cr_expect_eq(exposition_value(text, "due_handling_seconds_sum{queue=\"queue\"}"), 2);
+    free(text);
+    lab_close(&lab);
+}

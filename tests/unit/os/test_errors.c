@@ -1,0 +1,54 @@
+/* The names and texts of the errors. */
+#include "lab/lab.h"
+
+struct error {
+    int code;
+    const char *name;
+    const char *text;
+};
+
+static const struct error errors[] = {
+#define ERROR(name, value, text) { DUE_##name, "DUE_" #name, text },
+    DUE_ERRORS(ERROR)
+#undef ERROR
+};
+
+#define ERRORS (sizeof errors / sizeof errors[0])
+
+Test(errors, have_the_name_they_are_declared_with)
+{
+    for (size_t i = 0; i < ERRORS; i++)
+        cr_expect_str_eq(due_error_name(errors[i].code), errors[i].name);
+}
+
+Test(errors, have_the_text_they_are_declared_with)
+{
+    for (size_t i = 0; i < ERRORS; i++)
+        cr_expect_str_eq(due_error_text(errors[i].code), errors[i].text);
+}
+
+Test(errors, are_negative_and_different_from_each_other)
+{
+    for (size_t i = 0; i < ERRORS; i++) {
+        cr_expect_lt(errors[i].code, 0, "%s", errors[i].name);
+        for (size_t k = 0; k < i; k++)
+            cr_expect_neq(errors[i].code, errors[k].code, "%s and %s", errors[i].name,
+                          errors[k].name);
+    }
+}
+
+Test(errors, call_zero_no_error)
+{
+    cr_expect_str_eq(due_error_name(0), "DUE_OK");
+    cr_expect_str_eq(due_error_text(0), "no error");
+}
+
+Test(errors, have_a_name_for_any_number)
+{
+    static const int numbers[] = { 1, -1, EINVAL, INT32_MAX, INT32_MIN };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        cr_expect_str_eq(due_error_name(numbers[i]), "DUE_EUNKNOWN");
+        cr_expect_str_eq(due_error_text(numbers[i]), "unknown error");
+    }
+}

@@ -1,0 +1,113 @@
+/* Signals as something to wait for. */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lab/crew.h"
+#include "due/signals.h"
+
+static bool blocked(int number)
+{
+    sigset_t set;
+
+    pthread_sigmask(SIG_SETMASK, NULL, &set);
+    return sigismember(&set, number);
+}
+
+Test(signals, what_arrives_is_waited_for_instead_of_ending_the_process, .timeout = 10)
+{
+    due_signals *s;
+
+    cr_assert_eq(due_signals_open(&s, (const int[]){ SIGTERM, SIGUSR1 }, 2), 0);
+    struct pollfd ready = { .fd = due_signals_fd(s), .events = POLLIN };
+    cr_expect_eq(poll(&ready, 1, 0), 0);
+    cr_expect_eq(due_signals_wait(s, 0), DUE_EAGAIN);
+    cr_expect_eq(due_signals_wait(s, DUE_MS(1)), DUE_ETIMEDOUT);
+    kill(getpid(), SIGTERM);
+    cr_expect_eq(poll(&ready, 1, 0), 1);
+    cr_expect_eq(due_signals_wait(s, DUE_FOREVER), SIGTERM);
+    kill(getpid(), SIGUSR1);
+    cr_expect_eq(due_signals_wait(s, 0), SIGUSR1);
+    cr_expect_eq(due_signals_wait(s, 0), DUE_EAGAIN);
+    due_signals_close(s);
+}
+
+static int wait_for_it(void *s)
+{
+    return due_signals_wait(s, DUE_FOREVER);
+}
+
+Test(signals, who_waits_is_woken, .timeout = 10)
+{
+    struct crew_thread waiter;
+    due_signals *s;
+
+    cr_assert_eq(due_signals_open(&s, (const int[]){ SIGTERM }, 1), 0);
+    crew_go(&waiter, wait_for_it, s);
+    crew_until_asleep(&waiter);
+    kill(getpid(), SIGTERM);
+    cr_expect_eq(crew_join(&waiter), SIGTERM);
+    due_signals_close(s);
+}
+
+Test(signals, only_what_was_asked_for_is_blocked_and_only_that_is_unblocked, .timeout = 10)
+{
+    struct sigaction before;
+    struct sigaction after;
+    due_signals *s;
+    sigset_t own;
+
+    sigemptyset(&own);
+    sigaddset(&own, SIGUSR2);
+    pthread_sigmask(SIG_BLOCK, &own, NULL);
+    sigaction(SIGUSR1, NULL, &before);
+    cr_assert_eq(due_signals_open(&s, (const int[]){ SIGUSR1, SIGUSR2 }, 2), 0);
+    cr_expect(blocked(SIGUSR1));
+    cr_expect(blocked(SIGUSR2));
+    cr_expect(!blocked(SIGHUP));
+    sigaction(SIGUSR1, NULL, &after);
+    cr_expect(before.sa_handler == after.sa_handler, "a disposition was changed");
+    due_signals_close(s);
+    cr_expect(!blocked(SIGUSR1));
+    cr_expect(blocked(SIGUSR2), "it was blocked before");
+}
+
+Test(signals, what_was_not_taken_does_what_it_does_by_default, .timeout = 10)
+{
+    int status;
+    pid_t pid = fork();
+
+    cr_assert_geq(pid, 0);
+    if (pid == 0) {
+        due_signals *s;
+
+        signal(SIGTERM, SIG_DFL);
+        if (due_signals_open(&s, (const int[]){ SIGTERM }, 1) != 0)
+            _exit(1);
+        kill(getpid(), SIGTERM);
+        due_signals_close(s);
+        _exit(2);
+    }
+    cr_assert_eq(waitpid(pid, &status, 0), pid);
+    cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "%d", status);
+}
+
+Test(signals, what_makes_no_sense_is_refused)
+{
+    due_signals *s = NULL;
+
+    cr_expect_eq(due_signals_open(&s, (const int[]){ SIGTERM }, 0), DUE_EINVAL);
+    cr_expect_eq(due_signals_open(&s, (const int[]){ SIGTERM, SIGKILL }, 2), DUE_EINVAL);
+    cr_expect_eq(due_signals_open(&s, (const int[]){ SIGSTOP }, 1), DUE_EINVAL);
+    cr_expect_eq(due_signals_open(&s, (const int[]){ 4711 }, 1), DUE_EINVAL);
+    cr_expect_eq(due_signals_open(&s, (const int[]){ -1 }, 1), DUE_EINVAL);
+    cr_expect(!blocked(SIGTERM), "a call that fails has changed nothing");
+    cr_expect_null(s);
+    due_signals_close(NULL);
+    cr_assert_eq(due_signals_open(&s, (const int[]){ SIGTERM }, 1), 0);
+    cr_expect_eq(due_signals_wait(s, -1), DUE_EINVAL);
+    due_signals_close(s);
+}

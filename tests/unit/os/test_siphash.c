@@ -1,0 +1,155 @@
+/* Names come from outside: nobody can choose them so that they meet in one place of a table, even
+ * who knows everything that an id shows. */
+#include "os/siphash.h"
+#include "queue/queue.h"
+#include "lab/lab.h"
+
+#include <stdio.h>
+
+/* ---- The hash ---- */
+
+/* Of 0, 1, 2 and so on bytes 00 01 02 ..., under the key 00 ... 0f: what any SipHash-1-3 says. */
+Test(siphash, is_the_one_that_was_looked_into)
+{
+    static const uint64_t expected[] = {
+        UINT64_C(0xabac0158050fc4dc), UINT64_C(0xc9f49bf37d57ca93), UINT64_C(0x82cb9b024dc7d44d),
+        UINT64_C(0x8bf80ab8e7ddf7fb), UINT64_C(0xcf75576088d38328), UINT64_C(0xdef9d52f49533b67),
+        UINT64_C(0xc50d2b50c59f22a7), UINT64_C(0xd3927d989bb11140), UINT64_C(0x369095118d299a8e),
+        UINT64_C(0x25a48eb36c063de4), UINT64_C(0x79de85ee92ff097f), UINT64_C(0x70c118c1f94dc352),
+        UINT64_C(0x78a384b157b4d9a2), UINT64_C(0x306f760c1229ffa7), UINT64_C(0x605aa111c0f95d34),
+        UINT64_C(0xd320d86d2a519956),
+    };
+    uint64_t seed[2];
+    unsigned char bytes[16];
+
+    for (size_t i = 0; i < 16; i++)
+        bytes[i] = (unsigned char)i;
+    memcpy(seed, bytes, sizeof seed);
+    if (seed[0] != UINT64_C(0x0706050403020100))
+        cr_skip_test("the other byte order has other numbers");
+    for (size_t n = 0; n < 16; n++)
+        cr_expect_eq(due__siphash(seed, bytes, n), expected[n], "of %zu bytes", n);
+}
+
+/* ---- Groups ---- */
+
+#define GROUPS 2000u
+
+/* The inverse of an odd number, modulo 2^64. */
+static uint64_t inverse(uint64_t odd)
+{
+    uint64_t x = odd;
+
+    for (int i = 0; i < 6; i++)
+        x *= 2 - odd * x;
+    return x;
+}
+
+/* Names of 8 bytes whose hashes were all alike when groups were hashed with the queue's tag: that
+ * hash was a multiplication, a shift, another of each, and all of them can be undone. */
+static void name_that_met(const due_queue *q, uint32_t n, unsigned char name[8])
+{
+    uint64_t odd = q->tag | 1;
+    uint64_t begin = (q->tag >> 32 ^ 8) * odd;
+    uint64_t h = (uint64_t)n << 32 | 5; /* the lower half is what was used */
+
+    h ^= h >> 32;
+    h *= inverse(UINT64_C(0x94d049bb133111eb));
+    h ^= h >> 29 ^ h >> 58;
+    h = h * inverse(odd) ^ begin;
+    memcpy(name, &h, 8);
+}
+
+static unsigned longest_chain(due_queue *q)
+{
+    unsigned longest = 0;
+
+    for (uint32_t b = 0; b < q->gates.buckets; b++) {
+        unsigned n = 0;
+
+        for (struct due__gate *g = due__group_first(q, b); g != NULL; g = g->chain)
+            n++;
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
+Test(siphash, groups_are_not_found_by_what_an_id_shows, .timeout = 60)
+{
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    unsigned char name[8];
+
+    for (uint32_t n = 0; n < GROUPS; n++) {
+        name_that_met(lab.q, n, name);
+        lab_enqueue(&lab, NULL, .at_ns = 5, .group = name, .group_len = sizeof name);
+    }
+    cr_expect_eq(lab.q->gates.groups, GROUPS);
+    cr_expect_lt(longest_chain(lab.q), 20u, "%u of %u in one bucket", longest_chain(lab.q), GROUPS);
+    lab_close(&lab);
+}
+
+Test(siphash, a_group_of_the_same_name_in_another_topic_is_elsewhere, .timeout = 60)
+{
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    char topic[16];
+
+    for (int n = 0; n < 500; n++) {
+        snprintf(topic, sizeof topic, "%d", n);
+        lab_enqueue(&lab, NULL, .at_ns = 5, .topic = lab_topic(&lab, topic), .group = "g",
+                    .group_len = 1);
+    }
+    cr_expect_eq(lab.q->gates.groups, 500u);
+    cr_expect_lt(longest_chain(lab.q), 20u, "%u in one bucket", longest_chain(lab.q));
+    lab_close(&lab);
+}
+
+/* ---- Topics ---- */
+
+static uint32_t fnv(const char *name)
+{
+    uint32_t h = 2166136261u;
+
+    for (; *name != '\0'; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+/* A table of so many has 2,048 places; whoever looks for a name goes from one to the next as long
+ * as they are taken. */
+Test(siphash, topics_do_not_meet_by_their_names, .timeout = 60)
+{
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    unsigned longest = 0;
+    unsigned run = 0;
+    char name[16];
+
+    for (unsigned made = 0, n = 0; made < 600; n++) {
+        snprintf(name, sizeof name, "%u", n);
+        if ((fnv(name) & 2047) == 0) {
+            lab_topic(&lab, name);
+            made++;
+        }
+    }
+    for (size_t i = 0; i < lab.q->names.room; i++) {
+        run = lab.q->names.table[i] != 0 ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    cr_expect_geq(lab.q->names.room, 1200u);
+    cr_expect_lt(longest, 100u, "%u side by side", longest);
+    lab_close(&lab);
+}
+
+/* ---- The seed ---- */
+
+Test(siphash, each_queue_has_a_seed_of_its_own, .timeout = 60)
+{
+    struct lab one = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    struct lab two = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+
+    cr_expect_neq(one.q->seed[0], two.q->seed[0]);
+    cr_expect_neq(one.q->seed[1], two.q->seed[1]);
+    cr_expect_neq(one.q->seed[0], one.q->tag);
+    cr_expect_neq(due__siphash(one.q->seed, "g", 1), due__siphash(two.q->seed, "g", 1));
+    lab_close(&two);
+    lab_close(&one);
+}

@@ -1,0 +1,226 @@
+/* The descriptor for event loops. */
+#include "lab/lab.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+static bool readable(int fd, int wait_ms)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    return poll(&p, 1, wait_ms) == 1 && (p.revents & POLLIN) != 0;
+}
+
+static int fd_of(struct lab *lab)
+{
+    int fd = due_fd(lab->q);
+
+    cr_assert_geq(fd, 0, "%s", due_error_name(fd));
+    return fd;
+}
+
+/* Take until there is nothing, as the contract says; how many there were. */
+static int take_all(struct lab *lab)
+{
+    int n = 0;
+
+    while (lab_dequeue(lab) != NULL)
+        n++;
+    return n;
+}
+
+LAB_TEST(fd, is_always_the_same_and_not_inherited)
+{
+    struct lab lab = lab_open();
+    int fd = fd_of(&lab);
+
+    cr_expect_eq(fd_of(&lab), fd);
+    cr_expect(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, is_readable_when_a_job_is_due)
+{
+    struct lab lab = lab_open();
+    int fd = fd_of(&lab);
+
+    lab_enqueue(&lab, "job", .at_ns = 100);
+    take_all(&lab);
+    cr_expect_not(readable(fd, 0));
+    lab_turn_to(&lab, 100);
+    cr_expect(readable(fd, 5000));
+    cr_expect_eq(take_all(&lab), 1);
+    cr_expect_not(readable(fd, 0));
+    lab_close(&lab);
+}
+
+/* libzmq#3641 shows the other kind */
+LAB_TEST(fd, stays_readable_until_everything_is_taken)
+{
+    struct lab lab = lab_open();
+    int fd = fd_of(&lab);
+
+    for (int i = 0; i < 3; i++)
+        lab_enqueue(&lab, "job", .delay_ns = 0);
+    for (int i = 0; i < 3; i++) {
+        cr_expect(readable(fd, 5000), "%d", i);
+        cr_expect_not_null(lab_dequeue(&lab));
+    }
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_not(readable(fd, 0));
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, is_readable_for_what_was_due_before_it_was_asked_for)
+{
+    struct lab lab = lab_open();
+
+    lab_enqueue(&lab, "job", .delay_ns = 0);
+    due_poll(lab.q, NULL);
+    cr_expect(readable(fd_of(&lab), 5000));
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, becomes_readable_again_for_the_next_job)
+{
+    struct lab lab = lab_open();
+    int fd = fd_of(&lab);
+
+    for (int i = 1; i <= 20; i++) {
+        lab_enqueue(&lab, "job", .at_ns = 10 * i);
+        take_all(&lab);
+        cr_expect_not(readable(fd, 0), "%d", i);
+        lab_turn_to(&lab, 10 * i);
+        cr_expect(readable(fd, 5000), "%d", i);
+        cr_expect_eq(take_all(&lab), 1);
+    }
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, becomes_readable_for_a_rescheduled_a_promoted_and_a_resumed_job)
+{
+    struct lab lab = lab_open(.start_ns = 100);
+    int fd = fd_of(&lab);
+    due_id one = lab_enqueue(&lab, "one", .at_ns = 5000);
+    due_id two = lab_enqueue(&lab, "two", .at_ns = 5000);
+
+    take_all(&lab);
+    cr_expect_eq(due_reschedule(lab.q, one, 50), 0);
+    cr_expect(readable(fd, 5000), "rescheduled");
+    cr_expect_eq(take_all(&lab), 1);
+    cr_expect_eq(due_promote(lab.q, two), 0);
+    cr_expect(readable(fd, 5000), "promoted");
+    cr_expect_eq(take_all(&lab), 1);
+
+    cr_expect_eq(due_pause(lab.q, 0), 0);
+    lab_enqueue(&lab, "three", .delay_ns = 0);
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_eq(due_resume(lab.q, 0), 0);
+    cr_expect(readable(fd, 5000), "resumed");
+    cr_expect_eq(take_all(&lab), 1);
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, is_not_left_readable_by_a_paused_topic)
+{
+    struct lab lab = lab_open();
+    int fd = fd_of(&lab);
+
+    cr_expect_eq(due_pause(lab.q, 0), 0);
+    lab_enqueue(&lab, "held back", .delay_ns = 0);
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_not(readable(fd, 0));
+    lab_close(&lab);
+}
+
+/* On the kernel's clocks it is the kernel that makes it readable, in time. */
+LAB_TEST(fd, becomes_readable_by_itself_on_every_clock)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
+                                                 DUE_CLOCK_REALTIME };
+
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        struct lab lab = lab_open(.kernel = true, .with.clock = kinds[i]);
+        int fd = fd_of(&lab);
+        due_job job;
+
+        cr_expect_eq(take_all(&lab), 0);
+        lab_enqueue(&lab, "late", .delay_ns = DUE_S(1000));
+        lab_enqueue(&lab, "job", .delay_ns = DUE_MS(5));
+        for (int looks = 0;; looks++) {
+            cr_assert(readable(fd, 20000), "clock %zu: never readable", i);
+            if (due_dequeue(lab.q, &job, 0) == 0)
+                break;
+            cr_assert_lt(looks, 100, "clock %zu: readable again and again for nothing", i);
+        }
+        cr_expect_geq(due_now(lab.q), job.deadline_ns);
+        due_job_done(&job);
+        cr_expect_eq(take_all(&lab), 0);
+        cr_expect_not(readable(fd, 0));
+        lab_close(&lab);
+    }
+}
+
+LAB_TEST(fd, becomes_readable_for_a_job_put_in_by_another_thread)
+{
+    struct lab lab = lab_open(.kernel = true);
+    int fd = fd_of(&lab);
+    struct crew_call call;
+
+    for (int i = 0; i < 50; i++) {
+        cr_assert_eq(take_all(&lab), 0);
+        crew_call_enqueue(&call, lab.q,
+                          (due_spec){ DUE_SPEC_INIT, .delay_ns = DUE_US(50) * (i % 5) }, 0);
+        due_job job;
+        do
+            cr_assert(readable(fd, 20000), "%d: never readable", i);
+        while (due_dequeue(lab.q, &job, 0) != 0);
+        due_job_done(&job);
+        cr_assert_eq(crew_call_answer(&call), 0);
+    }
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, works_with_epoll)
+{
+    struct lab lab = lab_open();
+    struct epoll_event event = { .events = EPOLLIN };
+    int set = epoll_create1(EPOLL_CLOEXEC);
+
+    cr_assert_geq(set, 0);
+    cr_assert_eq(epoll_ctl(set, EPOLL_CTL_ADD, fd_of(&lab), &event), 0);
+    lab_enqueue(&lab, "job", .at_ns = 10);
+    take_all(&lab);
+    cr_expect_eq(epoll_wait(set, &event, 1, 0), 0);
+    lab_turn_to(&lab, 10);
+    cr_expect_eq(epoll_wait(set, &event, 1, 20000), 1); /* the kernel's timer may take a moment */
+    cr_expect_eq(epoll_wait(set, &event, 1, 0), 1, "level-triggered");
+    cr_expect_eq(take_all(&lab), 1);
+    cr_expect_eq(epoll_wait(set, &event, 1, 0), 0);
+    close(set);
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, does_not_wake_a_loop_for_jobs_far_ahead)
+{
+    struct lab lab = lab_open(.kernel = true);
+    int fd = fd_of(&lab);
+
+    for (int i = 0; i < 100; i++)
+        lab_enqueue(&lab, "later", .delay_ns = DUE_S(1000) - i);
+    lab_enqueue(&lab, "never", .at_ns = DUE_FOREVER);
+    cr_expect_eq(take_all(&lab), 0);
+    cr_expect_not(readable(fd, 20));
+    lab_close(&lab);
+}
+
+LAB_TEST(fd, is_refused_when_closed)
+{
+    struct lab lab = lab_open();
+
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_expect_eq(due_fd(lab.q), DUE_ECLOSED);
+    lab_close(&lab);
+}

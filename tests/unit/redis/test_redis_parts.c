@@ -1,0 +1,201 @@
+/* The small things a link is made of: its buffer, its pauses, its secrets, its ears. */
+#include <criterion/criterion.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "redis/link/backoff.h"
+#include "redis/resp/bytes.h"
+#include "redis/link/secret.h"
+#include "redis/store.h"
+#include "redis/time.h"
+#include "redis/wait.h"
+
+static void holds(const struct due__bytes *b, const char *text)
+{
+    cr_expect_not(b->failed);
+    cr_assert_eq(b->len, strlen(text));
+    cr_expect_arr_eq(b->at, text, b->len);
+}
+
+Test(bytes, are_commands_as_the_server_reads_them)
+{
+    struct due__bytes b = { 0 };
+
+    due__bytes_command(&b, 4);
+    due__bytes_text(&b, "SET");
+    due__bytes_argument(&b, NULL, 0);
+    due__bytes_number(&b, INT64_MIN);
+    due__bytes_number(&b, 0);
+    holds(&b, "*4\r\n$3\r\nSET\r\n$0\r\n\r\n$20\r\n-9223372036854775808\r\n$1\r\n0\r\n");
+    due__bytes_clear(&b, 1);
+    due__bytes_number(&b, INT64_MAX);
+    holds(&b, "$19\r\n9223372036854775807\r\n");
+    due__bytes_free(&b);
+}
+
+Test(bytes, grow_and_give_back)
+{
+    static char big[3000000];
+    struct due__bytes b = { 0 };
+
+    due__bytes_argument(&b, big, 10);
+    size_t small = b.room;
+    due__bytes_argument(&b, big, sizeof big);
+    cr_expect_geq(b.room, sizeof big);
+    due__bytes_clear(&b, (size_t)1 << 20);
+    cr_expect_eq(b.room, (size_t)1 << 20);
+    cr_expect_eq(b.len, 0u);
+    due__bytes_clear(&b, (size_t)2 << 20);
+    cr_expect_eq(b.room, (size_t)1 << 20);
+    cr_expect_lt(small, 10000u);
+    due__bytes_free(&b);
+}
+
+Test(bytes, remember_what_had_no_room)
+{
+    char room[16];
+    struct due__bytes b = { .at = room, .room = sizeof room, .fixed = true };
+
+    due__bytes_text(&b, "more than there is room for");
+    cr_expect(b.failed);
+    due__bytes_text(&b, "");
+    cr_expect(b.failed);
+    cr_expect_eq(b.len, 0u);
+    due__bytes_clear(&b, 1);
+    cr_expect_not(b.failed);
+    due__bytes_argument(&b, room, SIZE_MAX);
+    cr_expect(b.failed);
+}
+
+/* Each pause lies between half and all of what doubles, up to the cap; and anywhere there. */
+Test(backoff, doubles_up_to_its_cap_with_chance)
+{
+    struct due__backoff b;
+    int64_t whole = 50;
+    int64_t shortest = 400, longest = 0;
+
+    due__backoff_init(&b, 50000000, 400000000, 42);
+    for (int i = 0; i < 100; i++) {
+        int64_t pause = due__backoff_next(&b) / 1000000;
+
+        cr_expect(pause >= whole / 2 && pause <= whole, "%d: %d of %d", i, (int)pause, (int)whole);
+        if (whole == 400 && pause < shortest)
+            shortest = pause;
+        if (whole == 400 && pause > longest)
+            longest = pause;
+        whole = whole * 2 < 400 ? whole * 2 : 400;
+    }
+    cr_expect_lt(shortest, 220);
+    cr_expect_gt(longest, 380);
+}
+
+Test(backoff, is_never_nothing)
+{
+    static const int64_t odd[] = { INT64_MIN, -1, 0, 1, INT64_MAX };
+
+    for (size_t i = 0; i < 5; i++) {
+        for (size_t j = 0; j < 5; j++) {
+            struct due__backoff b;
+
+            due__backoff_init(&b, odd[i], odd[j], 0);
+            for (int n = 0; n < 100; n++) {
+                int64_t pause = due__backoff_next(&b);
+
+                cr_assert(pause >= 500000 && pause <= INT64_C(3600000000000));
+            }
+        }
+    }
+}
+
+Test(secret, is_empty_and_can_be_as_long_as_it_must)
+{
+    char *secret = due__secret_new(100000);
+
+    cr_assert_not_null(secret);
+    for (size_t i = 0; i < 100000; i++)
+        cr_assert_eq(secret[i], 0);
+    memset(secret, 'x', 100000);
+    due__secret_free(secret);
+    due__secret_free(NULL);
+    cr_expect_null(due__secret_new(SIZE_MAX));
+}
+
+Test(secret, is_measured_copied_and_searched_within_its_bounds)
+{
+    char copy[] = "....";
+
+    cr_expect_eq(due__secret_length("abc", 0), 0u);
+    cr_expect_eq(due__secret_length("abc", 2), 2u);
+    cr_expect_eq(due__secret_length("abc", 9), 3u);
+    due__secret_copy(copy, "abc", 2);
+    cr_expect_str_eq(copy, "ab..");
+    cr_expect_null(due__secret_find("abc", 'c', 2));
+    cr_expect_str_eq(due__secret_find("abc", 'c', 3), "c");
+    cr_expect_str_eq(due__secret_find("abc", 'a', 1), "abc");
+}
+
+static void ring(int bell)
+{
+    uint64_t one = 1;
+
+    cr_assert_eq(write(bell, &one, sizeof one), (ssize_t)sizeof one);
+}
+
+/* What is there already is told without waiting; the bell is quiet once it was heard. */
+Test(wait, tells_the_socket_from_the_bell)
+{
+    struct due__ears e = { .events = POLLIN, .bell = eventfd(0, EFD_NONBLOCK) };
+    int ends[2];
+
+    cr_assert_eq(pipe(ends), 0);
+    e.fd = ends[0];
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_TIME);
+    ring(e.bell);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_BELL);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_TIME);
+    cr_assert_eq(write(ends[1], "x", 1), 1);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_READY);
+    ring(e.bell);
+    cr_expect_eq(due__wait(&e, 0, 0), DUE__WAIT_BOTH);
+    cr_expect_eq(due__wait(&e, INT64_MAX, INT64_MAX), DUE__WAIT_READY);
+    e.fd = -1;
+    ring(e.bell);
+    cr_expect_eq(due__wait(&e, 0, INT64_MAX), DUE__WAIT_BELL);
+    e.bell = -1;
+    int64_t before = due__mono_ns();
+    cr_expect_eq(due__wait(&e, INT64_MAX, before + 2000000), DUE__WAIT_TIME);
+    cr_expect_eq(due__wait(&e, 0, before + 4000000), DUE__WAIT_TIME);
+    cr_expect_geq(due__mono_ns(), before + 4000000);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+Test(digits, are_a_number_of_at_most_19_and_nothing_else)
+{
+    static const struct {
+        const char *text;
+        uint64_t number;
+    } right[] = {
+        { "0", 0 }, { "9", 9 }, { "10", 10 }, { "9999999999999999999", 9999999999999999999u }
+    };
+    static const char *const wrong[] = { "", "-1", "1a", "1/", "1:", "10000000000000000000" };
+    uint64_t n = 7;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cr_expect_not(due__redis_digits(wrong[i], strlen(wrong[i]), &n), "%s", wrong[i]);
+    cr_expect_eq(n, 7u);
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        cr_expect(due__redis_digits(right[i].text, strlen(right[i].text), &n), "%s", right[i].text);
+        cr_expect_eq(n, right[i].number);
+    }
+}
+
+Test(owner, is_shown_without_what_a_terminal_would_obey)
+{
+    char shown[80];
+
+    due__owner_show("1 h\033[2Jst boot ns 12 34", shown, sizeof shown);
+    cr_expect_str_eq(shown, "process 12 on host h?[2Jst");
+}

@@ -1,0 +1,106 @@
+/* A call on a stored queue that has waited for the store is inside until it returns: whoever is
+ * told that the queue is closed may free it at once. */
+#include "queue/queue.h"
+#include "lab/shop.h"
+
+#define LEASE_NS DUE_S(1)
+
+struct caller {
+    struct crew_thread thread;
+    struct shop s;
+    struct memory_gate *gate;
+    due_job jobs[2];
+};
+
+/* Two jobs are reserved, each for the last time, and the store stands. */
+static void begin(struct caller *c)
+{
+    due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
+
+    c->s = shop_make(.with.proxies = DUE_PROXIES_ADAPTIVE);
+    c->gate = memory_gate_new(c->s.disk);
+    for (int i = 0; i < 2; i++) {
+        lab_enqueue(&c->s.lab, "tea", .retry = &once);
+        cr_assert_eq(due_reserve(c->s.lab.q, &c->jobs[i], LEASE_NS, DUE_S(10)), 0);
+    }
+    memory_store_fault(
+        c->s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = c->gate });
+}
+
+/* It waits: besides its wait the call itself counts. */
+static void expect_inside(struct caller *c, int (*call)(void *arg), int answer)
+{
+    const unsigned caller = 2;
+
+    crew_go(&c->thread, call, c);
+    memory_gate_reached(c->gate, 1);
+    crew_until_asleep(&c->thread);
+    cr_expect_not(atomic_load(&c->thread.back));
+    cr_expect_eq(due__load_seq(&c->s.lab.q->inside), 2 * caller);
+    memory_gate_open(c->gate);
+    cr_expect_eq(crew_join(&c->thread), answer);
+    cr_expect_eq(due__load_seq(&c->s.lab.q->inside), 0u);
+}
+
+static void end(struct caller *c)
+{
+    for (int i = 0; i < 2; i++)
+        due_job_done(&c->jobs[i]);
+    memory_gate_free(c->gate);
+    shop_close(&c->s);
+}
+
+static int list(void *arg)
+{
+    struct caller *c = arg;
+    due_info infos[2];
+    uint64_t cursor = 0;
+
+    return due_list(c->s.lab.q, &cursor, infos, 2);
+}
+
+static int list_dead(void *arg)
+{
+    struct caller *c = arg;
+    due_dead dead[2];
+    uint64_t cursor = 0;
+
+    return due_list_dead(c->s.lab.q, &cursor, dead, 2);
+}
+
+static int ack_both(void *arg)
+{
+    struct caller *c = arg;
+
+    return due_ack_batch(c->jobs, 2, NULL);
+}
+
+Test(stored_inside, is_who_lists_until_the_call_returns, .timeout = 60)
+{
+    struct caller c;
+
+    begin(&c);
+    lab_advance(&c.s.lab, 2 * LEASE_NS);
+    expect_inside(&c, list, 0);
+    end(&c);
+}
+
+Test(stored_inside, is_who_lists_the_dead_until_the_call_returns, .timeout = 60)
+{
+    struct caller c;
+
+    begin(&c);
+    lab_advance(&c.s.lab, 2 * LEASE_NS);
+    expect_inside(&c, list_dead, 2);
+    end(&c);
+}
+
+Test(stored_inside, is_who_acks_a_batch_until_the_call_returns, .timeout = 60)
+{
+    struct caller c;
+
+    begin(&c);
+    expect_inside(&c, ack_both, 2);
+    end(&c);
+}

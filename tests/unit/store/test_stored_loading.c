@@ -1,0 +1,332 @@
+/* What a queue answers while its stored jobs are read, and that stands still after the first page:
+ * the store is away for the next one, or says nothing to it, until it is told to go on. */
+#include "lab/shop.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define JOBS   600u /* more than two pages */
+#define UNREAD (JOBS - 1)
+
+/* Jobs 0, 1, ... are stored, due in this order, and all of them due; and a program has started that
+ * is given the first page.  With @gate the call for the second one stands there, else the store is
+ * away for it. */
+static struct shop filled(due_id *ids, struct memory_gate **gate, struct lab_options with)
+{
+    struct shop s = shop_make(.start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC);
+
+    for (uint32_t i = 0; i < JOBS; i++) {
+        due_spec spec = { DUE_SPEC_INIT, .at_ns = 10 + (int64_t)i, .data = &i, .len = sizeof i };
+        cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, &ids[i]), 0);
+    }
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    shop_die(&s);
+    s.store = memory_store_new(s.disk);
+    struct memory_fault fault = {
+        .verb = MEMORY_LOAD, .call = 2, .times = MEMORY_ALWAYS, .kind = MEMORY_AWAY
+    };
+    if (gate != NULL) {
+        fault.times = 1;
+        fault.kind = MEMORY_BLOCK;
+        fault.gate = *gate = memory_gate_new(s.disk);
+    }
+    memory_store_fault(s.store, fault);
+    with.start_ns = 10 + (int64_t)JOBS;
+    with.with.size = DUE_OPTIONS_INIT;
+    with.with.store = s.store;
+    s.lab = lab_open_with(&with);
+    memory_store_until(s.store, MEMORY_LOAD, 2);
+    cr_assert_eq(lab_stats(&s.lab).loading, 1);
+    cr_assert_gt(lab_stats(&s.lab).restored, 0u);
+    cr_assert_lt(lab_stats(&s.lab).restored, (uint64_t)JOBS);
+    return s;
+}
+
+static struct shop half_read(due_id *ids)
+{
+    return filled(ids, NULL, (struct lab_options){ .kernel = false });
+}
+
+static uint32_t number_of(const due_job *job)
+{
+    uint32_t number;
+
+    cr_assert_eq(job->len, sizeof number);
+    memcpy(&number, job->data, sizeof number);
+    return number;
+}
+
+static uint32_t take(struct shop *s)
+{
+    due_job job;
+
+    cr_assert_eq(due_dequeue(s->lab.q, &job, DUE_S(30)), 0);
+    uint32_t number = number_of(&job);
+    due_job_done(&job);
+    return number;
+}
+
+/* It reads on: what is left comes once each, from @next on, but the one that @gone has. */
+static void finish(struct shop *s, uint32_t next, uint32_t gone)
+{
+    cr_expect_eq(lab_stats(&s->lab).loading, 1, "it did not stand still");
+    memory_store_forgive(s->store);
+    shop_wait_loaded(s);
+    for (uint32_t i = next; i < JOBS; i++) {
+        if (i != gone)
+            cr_assert_eq(take(s), i);
+    }
+    cr_expect_eq(lab_stats(&s->lab).waiting, 0u);
+    cr_expect_eq(memory_disk_jobs(s->disk), 0u);
+    shop_close(s);
+}
+
+Test(stored_loading, what_has_been_read_is_handed_out, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    due_job job;
+
+    cr_expect_eq(take(&s), 0u);
+    cr_expect_not(memory_disk_find(s.disk, ids[0], NULL), "it left the store first");
+    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(1), DUE_S(30)), 0);
+    cr_expect_eq(number_of(&job), 1u);
+    cr_expect(memory_disk_find(s.disk, ids[1], NULL), "it stays until its ack");
+    cr_expect_eq(due_ack(&job), 0);
+    due_job_done(&job);
+    cr_expect_not(memory_disk_find(s.disk, ids[1], NULL));
+    finish(&s, 2, JOBS);
+}
+
+Test(stored_loading, new_jobs_are_taken_and_handed_out, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    uint32_t first = JOBS;
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 1, .data = &first, .len = sizeof first };
+    due_id id;
+
+    cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, &id), 0);
+    cr_expect(memory_disk_find(s.disk, id, NULL), "it was confirmed, and is not there");
+    cr_expect_eq(take(&s), first, "it is due before all others");
+    cr_expect_not(memory_disk_find(s.disk, id, NULL));
+    finish(&s, 0, JOBS);
+}
+
+Test(stored_loading, one_that_was_not_read_yet_is_found_and_cancelled_by_its_id, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    uint64_t restored = lab_stats(&s.lab).restored;
+    due_info info;
+    due_job job;
+
+    cr_assert_eq(due_find(s.lab.q, ids[UNREAD], &info), 0);
+    cr_expect_eq(info.deadline_ns, 10 + (int64_t)UNREAD);
+    cr_expect_eq(lab_stats(&s.lab).restored, restored + 1, "that one alone");
+    cr_assert_eq(due_cancel(s.lab.q, ids[UNREAD - 1], &job), 0);
+    cr_expect_eq(number_of(&job), UNREAD - 1);
+    due_job_done(&job);
+    cr_expect_not(memory_disk_find(s.disk, ids[UNREAD - 1], NULL));
+    cr_expect_eq(due_cancel(s.lab.q, ids[UNREAD - 1], NULL), DUE_ENOENT);
+    finish(&s, 0, UNREAD - 1);
+}
+
+/* It is handed out as soon as it is known, and comes no second time when the reading has come to
+ * it. */
+Test(stored_loading, one_that_was_not_read_yet_is_moved_and_changed_by_its_id, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    uint32_t other = JOBS + 1;
+
+    cr_assert_eq(due_update(s.lab.q, ids[UNREAD], &other, sizeof other), 0);
+    cr_assert_eq(due_reschedule(s.lab.q, ids[UNREAD], 1), 0);
+    cr_expect_eq(take(&s), other);
+    cr_expect_not(memory_disk_find(s.disk, ids[UNREAD], NULL));
+    finish(&s, 0, UNREAD);
+}
+
+Test(stored_loading, who_was_not_read_and_is_not_stored_is_unknown, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    due_info info;
+
+    cr_expect_eq(take(&s), 0u);
+    cr_expect_eq(due_find(s.lab.q, ids[0], &info), DUE_ENOENT);
+    cr_expect_eq(due_cancel(s.lab.q, ids[0], NULL), DUE_ENOENT);
+    finish(&s, 1, JOBS);
+}
+
+/* Nobody knows yet whether there is more that is due. */
+Test(stored_loading, a_dequeue_without_time_says_that_there_is_nothing_yet, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    uint64_t restored = lab_stats(&s.lab).restored;
+    due_job job;
+
+    for (uint32_t i = 0; i < restored; i++)
+        cr_assert_eq(take(&s), i);
+    cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+    cr_expect_eq(due_reserve(s.lab.q, &job, DUE_S(1), 0), DUE_EAGAIN);
+    finish(&s, (uint32_t)restored, JOBS);
+}
+
+/* Whoever has to wait for the store waits for the page; what needs no answer of it goes on. */
+Test(stored_loading, a_page_without_an_answer_holds_up_what_must_be_confirmed, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct memory_gate *gate;
+    struct shop s = filled(ids, &gate, (struct lab_options){ .with.store_timeout_ns = DUE_MS(30) });
+    uint32_t late = JOBS;
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 1, .data = &late, .len = sizeof late };
+    due_info info;
+    due_job job;
+
+    memory_gate_reached(gate, 1);
+    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(1), 0), 0);
+    cr_expect_eq(number_of(&job), 0u);
+    cr_expect_eq(due_find(s.lab.q, ids[1], &info), 0, "it has been read");
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ETIMEDOUT, "and nothing has changed");
+    memory_gate_open(gate);
+    shop_wait_loaded(&s);
+    cr_expect_eq(due_ack(&job), 0);
+    due_job_done(&job);
+    for (uint32_t i = 1; i < JOBS; i++)
+        cr_assert_eq(take(&s), i);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    memory_gate_free(gate);
+    shop_close(&s);
+}
+
+/* ---- While others never stop ---- */
+
+struct flood {
+    due_queue *q;
+    pthread_t thread;
+    atomic_bool over;
+};
+
+static void *enqueue_on(void *arg)
+{
+    struct flood *f = arg;
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = DUE_S(1000) };
+
+    while (!atomic_load(&f->over))
+        (void)!due_enqueue(f->q, &spec, DUE_MS(100), NULL);
+    return NULL;
+}
+
+/* There is always a change that waits to be sent. */
+Test(stored_loading, gets_on_however_much_is_enqueued, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct lab_options with = { .with = { .confirm = DUE_CONFIRM_ASYNC, .unsettled_max = 2000 } };
+    struct shop s = filled(ids, NULL, with);
+    struct flood flood[3];
+
+    for (int i = 0; i < 3; i++) {
+        flood[i].q = s.lab.q;
+        atomic_init(&flood[i].over, false);
+        cr_assert_eq(pthread_create(&flood[i].thread, NULL, enqueue_on, &flood[i]), 0);
+    }
+    memory_store_forgive(s.store);
+    shop_wait_loaded(&s);
+    for (int i = 0; i < 3; i++) {
+        atomic_store(&flood[i].over, true);
+        pthread_join(flood[i].thread, NULL);
+    }
+    cr_expect_eq(lab_stats(&s.lab).restored, (uint64_t)JOBS);
+    shop_close(&s);
+}
+
+struct acts {
+    due_queue *q;
+    atomic_int begun;
+    uint64_t cleared;
+};
+
+static int clear_all(void *arg)
+{
+    struct acts *acts = arg;
+
+    atomic_store(&acts->begun, 1);
+    return due_clear(acts->q, DUE_ALL_TOPICS, &acts->cleared);
+}
+
+/* Also those that were not read yet when it began: none was. */
+Test(stored_loading, a_clear_takes_all_jobs, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5);
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct crew_thread thread;
+
+    for (int i = 0; i < 30; i++)
+        lab_enqueue(&s.lab, "tea", .at_ns = 1000);
+    shop_die(&s);
+    s.store = memory_store_new(s.disk);
+    memory_store_fault(
+        s.store, (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_BLOCK, .gate = gate });
+    s.lab = lab_open(.start_ns = 5, .with.store = s.store);
+    memory_gate_reached(gate, 1);
+    struct acts acts = { .q = s.lab.q };
+    crew_go(&thread, clear_all, &acts);
+    while (!atomic_load(&acts.begun))
+        crew_sleep(DUE_US(100));
+    crew_sleep(DUE_MS(10)); /* it may have looked */
+    memory_gate_open(gate);
+    cr_expect_eq(crew_join(&thread), 0);
+    cr_expect_eq(acts.cleared, 30u, "%llu", (unsigned long long)acts.cleared);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
+    memory_gate_free(gate);
+}
+
+/* If they cannot all be read in time the call says so, and has done nothing by halves. */
+Test(stored_loading, what_is_about_all_jobs_says_if_it_cannot_be, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = filled(ids, NULL, (struct lab_options){ .with.store_timeout_ns = DUE_MS(20) });
+    uint64_t n = 7;
+
+    cr_expect_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, &n), DUE_ETIMEDOUT);
+    cr_expect_eq(n, 0u);
+    n = 7;
+    cr_expect_eq(due_kick_all(s.lab.q, DUE_ALL_TOPICS, &n), DUE_ETIMEDOUT);
+    cr_expect_eq(n, 0u);
+    cr_expect_eq(due_clear_dead(s.lab.q, DUE_ALL_TOPICS, &n), DUE_ETIMEDOUT);
+    cr_expect_eq(memory_disk_jobs(s.disk), JOBS);
+    memory_store_forgive(s.store);
+    shop_close(&s);
+}
+
+/* Begun when nothing waits, or when something does that is handed out then: what was not read yet
+ * is to be delivered too. */
+Test(stored_loading, a_drain_waits_for_what_was_not_read_yet, .timeout = 60)
+{
+    for (int empty = 0; empty < 2; empty++) {
+        due_id ids[JOBS];
+        struct crew_call closer;
+        struct shop s = half_read(ids);
+        uint32_t read = (uint32_t)lab_stats(&s.lab).restored;
+        uint32_t next = 0;
+
+        while (next < read - !empty)
+            cr_assert_eq(take(&s), next++);
+        cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+        crew_call_close(&closer, s.lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
+        crew_call_asleep(&closer);
+        while (next < read)
+            cr_assert_eq(take(&s), next++);
+        crew_call_asleep(&closer);
+        cr_assert_not(atomic_load(&closer.thread.back), "%u of %u jobs were read", read, JOBS);
+        memory_store_forgive(s.store);
+        while (next < JOBS)
+            cr_assert_eq(take(&s), next++);
+        cr_expect_eq(crew_call_answer(&closer), 0);
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+        shop_close(&s);
+    }
+}

@@ -1,0 +1,261 @@
+/* feed.c - lines become jobs.
+ *
+ * A delay counts from the reading of its line: the clock is read when the line has come, not when
+ * it is looked at.  A date that has passed is due at once.
+ *
+ * In a log the first timestamp is now, and the others keep their distance from it, divided by the
+ * speed.  A line without a timestamp goes with the line before it.  A timestamp earlier than one
+ * before it stands in order of time as long as its time has not come yet; else the line is
+ * due at once.
+ */
+#include "duectl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct feed {
+    struct ctl_run *run; /* NULL: only look for faults */
+    struct ctl_screen *screen;
+    struct ctl_tally *tally;
+    const char *name;
+    int64_t now_ns;    /* when the lines at hand were read */
+    bool stamped;      /* the log has shown a timestamp */
+    int64_t first_ns;  /* in the log: the first timestamp, */
+    int64_t latest_ns; /* the latest of all, */
+    int64_t base_ns;   /* when the first was read, */
+    int64_t last_ns;   /* and the deadline of the line before */
+};
+
+static void fault(struct feed *f, uint64_t line, size_t column, const char *reason)
+{
+    ctl_tally_add(f->tally, &f->tally->counts.faults, 1);
+    ctl_say(f->screen, "%s:%llu:%zu: %s\n", f->name, (unsigned long long)line, column, reason);
+}
+
+/* The job of a line whose text begins at @from; NULL: no memory. */
+static struct ctl_job *job_of(const struct ctl_line *line, size_t from)
+{
+    size_t len = line->len - from;
+    struct ctl_job *job = malloc(sizeof *job + len + 1);
+
+    if (job == NULL)
+        return NULL;
+    job->late_ns = 0;
+    job->line = line->number;
+    job->len = len;
+    if (len > 0)
+        memcpy(job->text, line->bytes + from, len);
+    job->text[len] = '\n';
+    return job;
+}
+
+/* Put a text in.  False: the run has been stopped. */
+static bool put(struct feed *f, enum ctl_clock clock, int64_t at_ns, const struct ctl_line *line,
+                size_t from)
+{
+    struct ctl_tally *t = f->tally;
+    due_queue *q = clock == CTL_WALL ? f->run->wall : f->run->queue;
+    struct ctl_job *job = job_of(line, from);
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = at_ns, .ptr = job };
+    int rc = job == NULL ? DUE_ENOMEM : 0;
+
+    if (rc == 0 && f->run->options->store != NULL)
+        return ctl_stored_put(f->run, job, at_ns);
+    if (rc == 0)
+        rc = due_enqueue(q, &spec, DUE_FOREVER, NULL);
+    if (rc == 0) {
+        ctl_tally_add(t, &t->counts.jobs, 1);
+        return true;
+    }
+    if (rc == DUE_ECLOSED)
+        ctl_tally_left(t, clock, at_ns, job);
+    else
+        fault(f, line->number, 1, due_error_text(rc));
+    free(job);
+    return rc != DUE_ECLOSED;
+}
+
+static void arrived(void *ctx)
+{
+    struct feed *f = ctx;
+
+    if (f->run != NULL)
+        f->now_ns = due_now(f->run->queue);
+}
+
+static bool paused(void *ctx)
+{
+    struct feed *f = ctx;
+
+    return f->run == NULL || f->run->options->store == NULL || ctl_stored_flush(f->run);
+}
+
+/* ---- Schedules ------------------------------------------------------------------------------- */
+
+static int64_t later(int64_t ns, int64_t by_ns)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(ns, by_ns, &sum) ? DUE_FOREVER : sum;
+}
+
+static bool put_entry(struct feed *f, const struct ctl_line *line, const struct ctl_entry *entry)
+{
+    if (entry->kind == CTL_DELAY)
+        return put(f, CTL_MONOTONIC, later(f->now_ns, entry->ns), line, entry->text);
+    if (f->run->options->store != NULL && entry->ns > f->now_ns)
+        return put(f, CTL_MONOTONIC, entry->ns, line, entry->text);
+    if (f->run->wall != NULL && entry->ns > due_now(f->run->wall))
+        return put(f, CTL_WALL, entry->ns, line, entry->text);
+    ctl_tally_add(f->tally, &f->tally->counts.past, 1);
+    return put(f, CTL_MONOTONIC, f->now_ns, line, entry->text);
+}
+
+/* Some editors put a mark of three bytes before the first line. */
+static size_t mark_of_utf8(const struct ctl_line *line)
+{
+    return line->number == 1 && line->len >= 3 && memcmp(line->bytes, "\xef\xbb\xbf", 3) == 0 ? 3
+                                                                                              : 0;
+}
+
+static bool schedule_line(void *ctx, const struct ctl_line *line)
+{
+    struct feed *f = ctx;
+    size_t mark = mark_of_utf8(line);
+    struct ctl_entry entry;
+
+    ctl_tally_add(f->tally, &f->tally->counts.lines, 1);
+    if (line->too_long) {
+        fault(f, line->number, CTL_LINE_MAX + 1, "the line is longer than 1048576 bytes");
+        return true;
+    }
+    ctl_entry_read(&entry, line->bytes + mark, line->len - mark);
+    entry.text += mark;
+    if (entry.kind == CTL_NOTHING)
+        return true;
+    if (entry.kind == CTL_FAULT) {
+        fault(f, line->number, mark + entry.column, entry.reason);
+        return true;
+    }
+    if (f->run != NULL)
+        return put_entry(f, line, &entry);
+    ctl_tally_add(f->tally, &f->tally->counts.jobs, 1);
+    return true;
+}
+
+/* ---- Logs ------------------------------------------------------------------------------------ */
+
+/* @distance_ns of the log in time to wait, rounded up. */
+static int64_t at_speed(int64_t distance_ns, double speed)
+{
+    double wait = (double)distance_ns / speed;
+    int64_t whole = wait < 0x1p62 ? (int64_t)wait : DUE_FOREVER;
+
+    if (speed == 1)
+        return distance_ns;
+    return (double)whole < wait && whole != DUE_FOREVER ? whole + 1 : whole;
+}
+
+/* When the line with this timestamp is due; before the first of all it is 0. */
+static int64_t replay_time(struct feed *f, int64_t stamp_ns)
+{
+    struct ctl_tally *t = f->tally;
+    int64_t distance_ns;
+
+    if (!f->stamped) {
+        f->stamped = true;
+        f->first_ns = stamp_ns;
+        f->latest_ns = stamp_ns;
+        f->base_ns = f->now_ns;
+    }
+    if (stamp_ns < f->latest_ns)
+        ctl_tally_add(t, &t->counts.out_of_order, 1);
+    else
+        f->latest_ns = stamp_ns;
+
+    if (stamp_ns < f->first_ns)
+        return 0;
+    if (__builtin_sub_overflow(stamp_ns, f->first_ns, &distance_ns))
+        return DUE_FOREVER;
+    return later(f->base_ns, at_speed(distance_ns, f->run->options->speed));
+}
+
+static bool log_line(void *ctx, const struct ctl_line *line)
+{
+    struct feed *f = ctx;
+    struct ctl_tally *t = f->tally;
+    int64_t stamp_ns;
+
+    ctl_tally_add(t, &t->counts.lines, 1);
+    if (line->too_long) {
+        fault(f, line->number, CTL_LINE_MAX + 1, "the line is longer than 1048576 bytes");
+        return true;
+    }
+    if (ctl_stamp_find(line->bytes, line->len, &stamp_ns))
+        f->last_ns = replay_time(f, stamp_ns);
+    else
+        ctl_tally_add(t, &t->counts.unstamped, 1);
+    if (f->last_ns < f->now_ns)
+        f->last_ns = f->now_ns;
+    return put(f, CTL_MONOTONIC, f->last_ns, line, 0);
+}
+
+/* ---- The reader ------------------------------------------------------------------------------ */
+
+static int feed(struct feed *f, const struct ctl_input *in, int stop_fd, bool replay)
+{
+    struct ctl_sink sink = {
+        .arrived = arrived,
+        .line = replay ? log_line : schedule_line,
+        .paused = paused,
+        .ctx = f,
+    };
+    int rc = ctl_lines_read(in, stop_fd, &sink);
+
+    if (rc < 0) {
+        ctl_tally_add(f->tally, &f->tally->counts.faults, 1);
+        ctl_say(f->screen, "duectl: %s: cannot be read to its end: %s\n", in->name, strerror(-rc));
+    }
+    return rc;
+}
+
+void ctl_read(struct ctl_run *run, int number)
+{
+    struct feed f = {
+        .run = run,
+        .screen = &run->screen,
+        .tally = &run->tally,
+        .name = run->in.name,
+    };
+    int rc = feed(&f, &run->in, run->stop_fd, run->options->replay);
+
+    (void)number;
+    if (rc != 0)
+        atomic_store(&run->unread, true);
+    if (rc <= 0 && run->options->store != NULL && !ctl_stored_loaded(run))
+        return;
+    /* At the end everything is still delivered at its time.  The passer closes the other queue. */
+    if (rc <= 0)
+        ctl_run_drain(run, run->wall != NULL ? run->wall : run->queue);
+}
+
+int ctl_check(const struct ctl_options *options)
+{
+    static struct ctl_screen screen;
+    static struct ctl_tally tally;
+    struct feed f = { .screen = &screen, .tally = &tally };
+    struct ctl_input in;
+
+    if (!ctl_input_open(&in, options->file))
+        return CTL_USAGE;
+    ctl_screen_open(&screen, false, false);
+    ctl_tally_open(&tally);
+    f.name = in.name;
+    (void)feed(&f, &in, -1, false);
+    ctl_input_close(&in);
+    ctl_say(&screen, "%s: %llu lines, %llu jobs, %llu cannot be read\n", f.name,
+            (unsigned long long)tally.counts.lines, (unsigned long long)tally.counts.jobs,
+            (unsigned long long)tally.counts.faults);
+    return tally.counts.faults > 0 ? CTL_FAULTS : CTL_FINE;
+}

@@ -1,0 +1,183 @@
+/* restore.c - what a stored queue holds, and would give back; nothing is written. */
+#include "inspect/server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: duectl restore [OPTION]... [URL]\n"
+    "\n"
+    "Shows what a stored queue holds, without becoming its owner: jobs by topic, the times at "
+    "which\n"
+    "the first and the last of them are due (UTC), and how often they have been handed out; then "
+    "the\n"
+    "dead, with the times at which they died.\n"
+    "Without URL it is that of the environment variable DUE_STORE_URL.\n"
+    "\n"
+    "  --store URL    the same as URL\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text;\n"
+    "                 of the dead: id, died, the same, and why\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage; 3 no\n"
+    "connection, or the server refuses.\n";
+
+/* What one topic holds. */
+struct sum {
+    bool list;
+    uint64_t jobs;
+    uint64_t tried; /* jobs that were handed out before */
+    uint32_t most;  /* times that one of them was */
+    uint64_t unreadable;
+    int64_t first_us;
+    int64_t last_us;
+};
+
+/* "buried: no such account" */
+static void say_why(const due_record *record)
+{
+    static const char *const causes[] = { "", "buried", "attempts used up", "expired" };
+    char reason[CTL_SHOWN];
+
+    if (record->cause == 0)
+        return;
+    printf("  %s", causes[record->cause]);
+    if (record->reason[0] != '\0')
+        printf(": %s", ctl_shown(reason, record->reason, strlen(record->reason)));
+}
+
+static void list_job(const struct ctl_found *found, const due_record *record)
+{
+    char id[DUE_ID_TEXT];
+    char date[CTL_WHEN];
+    char name[CTL_SHOWN];
+    char text[CTL_SHOWN];
+    size_t len = strlen(record->topic);
+
+    printf("%s  %s  %3d  %u  %u  %zu  %s  %s", due_id_format(record->id, id),
+           ctl_date_show(date, found->score), record->priority, record->attempts, record->failures,
+           record->len, len == 0 ? "-" : ctl_shown(name, record->topic, len),
+           ctl_shown(text, record->data, record->len));
+    say_why(record);
+    putchar('\n');
+}
+
+static bool add(void *ctx, const struct ctl_found *found)
+{
+    struct sum *sum = ctx;
+    struct due__record_room room;
+    due_record record;
+    int rc = ctl_record_read(&record, &room, found->id, found->record, found->entry);
+
+    if (sum->jobs++ == 0 || found->score < sum->first_us)
+        sum->first_us = found->score;
+    if (found->score > sum->last_us)
+        sum->last_us = found->score;
+    if (rc != 0) {
+        sum->unreadable++;
+        return true;
+    }
+    sum->tried += record.attempts > 0;
+    if (record.attempts > sum->most)
+        sum->most = record.attempts;
+    if (sum->list)
+        list_job(found, &record);
+    return true;
+}
+
+static void say_sum(const char *name, const struct sum *sum)
+{
+    char first[CTL_WHEN];
+    char last[CTL_WHEN];
+
+    printf("%-20s %9" PRIu64 "  %-24s  %-24s %8" PRIu64 " %8u", name, sum->jobs,
+           ctl_date_show(first, sum->first_us), ctl_date_show(last, sum->last_us), sum->tried,
+           sum->most);
+    if (sum->unreadable > 0)
+        printf("  %" PRIu64 " cannot be read", sum->unreadable);
+    putchar('\n');
+}
+
+/* The topics in the order in which the server has them, with *@shown jobs.  An exit status. */
+static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list, uint64_t *shown)
+{
+    redisReply *topics = CTL_ASK(s, "HKEYS", k->topics);
+    bool fine = ctl_answer_is(topics, REDIS_REPLY_ARRAY, "topics");
+    char name[CTL_SHOWN];
+
+    if (fine && !list)
+        printf("%-20s %9s  %-24s  %-24s %8s %8s\n", "topic", "jobs", "first due", "last due",
+               "tried", "most");
+    for (size_t i = 0; fine && i < topics->elements; i++) {
+        const redisReply *topic = topics->element[i];
+        struct sum sum = { .list = list };
+
+        struct ctl_text text = { topic->str, (size_t)topic->len };
+
+        fine = due__redis_is_text(topic) && ctl_walk(s, k, text, add, &sum);
+        if (fine && !list && sum.jobs > 0)
+            say_sum(topic->len == 0 ? "-" : ctl_shown(name, topic->str, (size_t)topic->len), &sum);
+        *shown += sum.jobs;
+    }
+    freeReplyObject(topics);
+    struct sum dead = { .list = list };
+    fine = fine && ctl_walk(s, k, CTL_DEAD, add, &dead);
+    if (fine && !list && dead.jobs > 0)
+        say_sum("(dead)", &dead);
+    *shown += dead.jobs;
+    return fine ? CTL_FINE : ctl_server_status(s);
+}
+
+/* Of @before records fewer were @shown: not because they went meanwhile.  An exit status. */
+static int say_hidden(struct ctl_server *s, const struct ctl_keys *k, uint64_t before,
+                      uint64_t shown)
+{
+    redisReply *now = CTL_ASK(s, "HLEN", k->jobs);
+
+    if (!ctl_answer_is(now, REDIS_REPLY_INTEGER, "j")) {
+        freeReplyObject(now);
+        return ctl_server_status(s);
+    }
+    uint64_t least = (uint64_t)now->integer < before ? (uint64_t)now->integer : before;
+    if (shown < least)
+        printf("hidden  %" PRIu64
+               " records stand in none of these topics: duectl verify says more\n",
+               least - shown);
+    freeReplyObject(now);
+    return CTL_FINE;
+}
+
+int ctl_restore(int argc, char **argv)
+{
+    struct ctl_server server;
+    struct ctl_look look;
+    struct ctl_keys keys;
+    struct ctl_head head;
+    int status;
+
+    if (!ctl_look_read(&look, argc, argv, "list"))
+        return CTL_USAGE;
+    if (look.help)
+        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    status = ctl_server_open(&server, look.url);
+    if (status != 0)
+        return status;
+    ctl_urls_forget();
+    ctl_keys_make(&keys, look.queue);
+    status = ctl_head_read(&server, &keys, look.queue, &head);
+    if (status == 0) {
+        printf("jobs    %" PRIu64 ", %" PRIu64 " of them dead; %" PRIu64
+               " damaged records set aside\n",
+               head.jobs, head.dead, head.aside);
+        if (head.kept > 0)
+            printf("keys    %" PRIu64 " kept after their job is gone\n", head.kept);
+        uint64_t shown = 0;
+        status = show_topics(&server, &keys, look.own, &shown);
+        if (status == CTL_FINE)
+            status = say_hidden(&server, &keys, head.jobs, shown);
+    }
+    ctl_server_close(&server);
+    return fflush(stdout) != 0 ? CTL_BROKEN : status;
+}

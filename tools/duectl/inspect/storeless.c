@@ -1,0 +1,45 @@
+/* storeless.c - what is said where the library was built without its store. */
+#include "duectl.h"
+
+#include <stdio.h>
+
+static int missing(void)
+{
+    fputs("duectl: this duectl was built without hiredis, and so without stores; install "
+          "libhiredis-dev and build it again\n",
+          stderr);
+    return CTL_USAGE;
+}
+
+due_store *ctl_store_new(const struct ctl_options *options)
+{
+    (void)options;
+    missing();
+    return NULL;
+}
+
+void ctl_store_free(due_store *store)
+{
+    (void)store;
+}
+
+int ctl_restore(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return missing();
+}
+
+int ctl_doctor(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return missing();
+}
+
+int ctl_verify(int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return missing();
+}

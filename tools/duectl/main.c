@@ -1,0 +1,169 @@
+/* main.c - the command: prints the lines of a schedule, each at its time. */
+#define _GNU_SOURCE
+#include "duectl.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+
+static const char version[] =
+    "duectl " TEXT(DUE_VERSION_MAJOR) "." TEXT(DUE_VERSION_MINOR) "." TEXT(DUE_VERSION_PATCH) "\n";
+
+static const char usage[] =
+    "usage: duectl run [OPTION]... [FILE]    print each line of a schedule at its time\n"
+    "       duectl work [OPTION]... [URL]    hand the jobs of a stored queue to a command\n"
+    "       duectl check [FILE]              only say which lines cannot be read\n"
+    "       duectl restore [OPTION]... [URL] show what a stored queue holds\n"
+    "       duectl verify [OPTION]... [URL]  look whether a stored queue is whole\n"
+    "       duectl doctor [OPTION]... [URL]  say what a server keeps, and what to change there\n"
+    "       duectl bench [OPTION]...         compare libdue with other queues, on this machine\n"
+    "       duectl --version | --help\n"
+    "\n"
+    "`duectl COMMAND --help` has the options.\n";
+
+static const char usage_run[] =
+    "usage: duectl run [OPTION]... [FILE]\n"
+    "\n"
+    "Reads a schedule, one job a line, and prints the text of each line at its time.  Without "
+    "FILE\n"
+    "it reads standard input, also while that is still being written.\n"
+    "\n"
+    "  1.5s text                     after a delay, counted from the reading of the line;\n"
+    "  1m30s text                    units: ns us ms s m h d\n"
+    "  @2026-12-01T08:00:00Z text    on a date (ISO 8601; without a zone: local time)\n"
+    "  # a comment\n"
+    "\n"
+    "  --exec CMD     hand each text to sh -c CMD: on its standard input, and in DUE_TEXT\n"
+    "  --workers N    run up to N commands at a time (1)\n"
+    "  --retry WHEN   run failed commands again: after 5s; after 1s..1h, longer each time; or "
+    "after\n"
+    "                 1m,10m,1h and then no more\n"
+    "  --attempts N   how often in all (5); a command that ends with 75 is run again without "
+    "limit\n"
+    "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
+    "  --replay       FILE is a log: print its lines at the pace of their own timestamps (common\n"
+    "                 log format and ISO 8601); the first is now\n"
+    "  --speed X      replay X times as fast (1)\n"
+    "  --stats        say at the end, on standard error, how many and how late\n"
+    "  --store URL    keep the jobs in a Redis: whatever kills this process, the next one has "
+    "them\n"
+    "                 (redis://[[USER]:PASSWORD@]HOST[:PORT][/DB] or unix:///PATH; or the "
+    "variable\n"
+    "                 DUE_STORE_URL; or the same as an argument of its own).  Jobs that are there\n"
+    "                 come out too, each at least once\n"
+    "  --queue NAME   the name of the stored queue (duectl)\n"
+    "  --ack-lines    say \"ack N\" on standard error when line N is stored\n"
+    "  --standby      wait until the present owner of the queue is gone\n"
+    "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
+    "  --assume WHAT  what a server keeps that does not say (CONFIG or INFO are forbidden there)\n"
+    "  --help\n"
+    "\n"
+    "With a store and a terminal as standard input, none is read.\n"
+    "\n"
+    "Exit status: 0 all is well; 1 a line could not be read or a command failed; 2 wrong usage, "
+    "or\n"
+    "no such input; 3 the output could not be written, or the store fails; 128 and its number:\n"
+    "stopped by a signal.\n";
+
+static const char usage_work[] =
+    "usage: duectl work --exec CMD [OPTION]... [URL]\n"
+    "\n"
+    "Hands the jobs of a stored queue to a command, each when it is due, until a signal stops it.\n"
+    "\n"
+    "  --exec CMD     sh -c CMD, with the text on its standard input, and in DUE_TEXT.  If it "
+    "ends\n"
+    "                 with 0 the job is done; with 75 it is tried again; with anything else too,\n"
+    "                 until that was its last attempt: then the job is dead, and kept\n"
+    "  --workers N    run up to N commands at a time (1)\n"
+    "  --retry WHEN   when to try again: after 5s; after 1s..1h, longer each time (the default); "
+    "or\n"
+    "                 after 1m,10m,1h and then no more\n"
+    "  --attempts N   how often in all (5); after 75 without limit\n"
+    "  --topic NAME   only jobs of this topic; may be given more than once\n"
+    "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
+    "  --stats        say at the end, on standard error, how many there were\n"
+    "  --store URL    the Redis; or the same as URL, or the variable DUE_STORE_URL\n"
+    "  --queue NAME   the name of the stored queue (duectl)\n"
+    "  --standby      wait until the present owner of the queue is gone\n"
+    "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
+    "  --assume WHAT  what a server keeps that does not say (CONFIG or INFO are forbidden there)\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 2 wrong usage; 3 the store fails; 128 and its number: stopped by a signal.\n";
+
+static const char usage_check[] = "usage: duectl check [FILE]\n"
+                                  "\n"
+                                  "Reads a schedule and says which lines cannot be read, and why.\n"
+                                  "\n"
+                                  "Exit status: 0 none; 1 some; 2 wrong usage, or no such input.\n";
+
+/* A file that is opened later must not become standard output. */
+static void hold_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
+static int say_usage(void)
+{
+    fputs(usage, stderr);
+    return CTL_USAGE;
+}
+
+/* Print a text that was asked for. */
+static int print_text(const char *text)
+{
+    return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
+}
+
+static int run_work_or_check(int argc, char **argv)
+{
+    bool run = strcmp(argv[0], "run") == 0;
+    bool work = strcmp(argv[0], "work") == 0;
+    struct ctl_options options;
+
+    if (!ctl_options_read(&options, argc, argv)) {
+        fprintf(stderr, "duectl: `duectl %s --help` says more\n", argv[0]);
+        return CTL_USAGE;
+    }
+    if (options.help)
+        return print_text(run ? usage_run : work ? usage_work : usage_check);
+    if (work)
+        return ctl_work(&options);
+    return run ? ctl_run(&options) : ctl_check(&options);
+}
+
+int main(int argc, char **argv)
+{
+    ctl_urls_hide(argc, argv);
+    hold_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a write answers EPIPE instead */
+    signal(SIGCHLD, SIG_DFL); /* so that children can be waited for */
+
+    if (argc < 2)
+        return say_usage();
+    if (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "work") == 0 ||
+        strcmp(argv[1], "check") == 0)
+        return run_work_or_check(argc - 1, argv + 1);
+    if (strcmp(argv[1], "restore") == 0)
+        return ctl_restore(argc - 1, argv + 1);
+    if (strcmp(argv[1], "doctor") == 0)
+        return ctl_doctor(argc - 1, argv + 1);
+    if (strcmp(argv[1], "verify") == 0)
+        return ctl_verify(argc - 1, argv + 1);
+    if (strcmp(argv[1], "bench") == 0)
+        return ctl_bench(argv + 1);
+    if (strcmp(argv[1], "--version") == 0)
+        return print_text(version);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print_text(usage);
+    fprintf(stderr, "duectl: %s: no such command\n", argv[1]);
+    return say_usage();
+}

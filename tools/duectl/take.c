@@ -1,0 +1,89 @@
+/* take.c - due jobs are passed on and printed. */
+#include "duectl.h"
+
+#include <stdlib.h>
+
+/* Pass a job whose date has come to the queue that everything leaves through. */
+static void pass(struct ctl_run *run, due_job *due)
+{
+    struct ctl_job *job = due->ptr;
+    due_spec spec = { DUE_SPEC_INIT, .ptr = job };
+    int rc;
+
+    job->late_ns = due->lateness_ns;
+    rc = due_enqueue(run->queue, &spec, DUE_FOREVER, NULL);
+    if (rc == 0)
+        return;
+    if (rc == DUE_ECLOSED) {
+        ctl_tally_left(&run->tally, CTL_WALL, due->deadline_ns, job);
+    } else {
+        ctl_tally_add(&run->tally, &run->tally.counts.faults, 1);
+        ctl_say(&run->screen, "%s:%llu:1: %s\n", run->in.name, (unsigned long long)job->line,
+                due_error_text(rc));
+    }
+    free(job);
+}
+
+void ctl_pass(struct ctl_run *run, int number)
+{
+    due_job due;
+
+    (void)number;
+    while (due_dequeue(run->wall, &due, DUE_FOREVER) == 0) {
+        if (due_now(run->wall) < due.deadline_ns)
+            ctl_tally_add(&run->tally, &run->tally.counts.early, 1);
+        pass(run, &due);
+        due_job_done(&due);
+    }
+    ctl_run_drain(run, run->queue);
+}
+
+void ctl_job_taken(struct ctl_run *run, const due_job *due)
+{
+    const struct ctl_job *job = due->ptr;
+    bool early = due_now(run->queue) < due->deadline_ns;
+
+    ctl_tally_lateness(&run->tally, due->lateness_ns + job->late_ns, early);
+}
+
+/* Print what is due: 0 or -errno. */
+static int print(struct ctl_run *run, due_job *due, int n)
+{
+    struct iovec pieces[CTL_BATCH];
+    int rc;
+
+    for (int i = 0; i < n; i++) {
+        struct ctl_job *job = due[i].ptr;
+
+        ctl_job_taken(run, &due[i]);
+        pieces[i] = (struct iovec){ .iov_base = job->text, .iov_len = job->len + 1 };
+    }
+    rc = ctl_screen_write(&run->screen, pieces, n);
+    for (int i = 0; i < n; i++) {
+        struct ctl_job *job = due[i].ptr;
+
+        if (rc != 0)
+            ctl_tally_left(&run->tally, CTL_MONOTONIC, due[i].deadline_ns, job);
+        free(job);
+        due_job_done(&due[i]);
+    }
+    if (rc == 0)
+        ctl_tally_add(&run->tally, &run->tally.counts.delivered, (uint64_t)n);
+    return rc;
+}
+
+void ctl_print(struct ctl_run *run, int number)
+{
+    due_job due[CTL_BATCH];
+    int rc = 0;
+
+    (void)number;
+    while (rc == 0) {
+        int n = due_dequeue_batch(run->queue, NULL, 0, due, CTL_BATCH, DUE_FOREVER);
+
+        if (n <= 0)
+            return;
+        rc = print(run, due, n);
+    }
+    ctl_run_broken(run, -rc);
+}
