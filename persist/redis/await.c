@@ -2,9 +2,9 @@
  *
  * Either may take for ever, so it is logged once, with the name of whoever is waited for.
  */
-#include "redis/store.h"
-
 #include <string.h>
+
+#include "redis/store.h"
 
 #define SAY_NS DUE_S(1) /* so long a connection may take before that is logged */
 

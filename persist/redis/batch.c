@@ -13,9 +13,9 @@
  *             answer of EXEC, or the number on the server after a lost connection, settles it.
  *         B2  s->landed never falls, but for what the server has lost.
  */
-#include "redis/store.h"
-
 #include <string.h>
+
+#include "redis/store.h"
 
 #define AGAIN 1 /* of a step: once more */
 

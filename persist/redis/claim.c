@@ -10,11 +10,11 @@
  * queue puts everything again.  An older fence under our number is the same: an older copy of the
  * data.
  */
-#include "redis/store.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 #define LEASE_SLACK DUE_S(1)
 #define META        16 /* names and values */

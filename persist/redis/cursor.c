@@ -1,9 +1,9 @@
 /* cursor.c - where the reading back stands in a topic, while batches move what is around
  * it. */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 int due__cursor_compare(int64_t score, const unsigned char *id, const struct due__redis_cursor *c)
 {

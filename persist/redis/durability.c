@@ -4,10 +4,10 @@
  * CONFIG: then nobody knows, and what is not known counts for nothing, unless the caller says what
  * to take it for.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 #define OLDEST    "6.2"
 #define TOPICS_IN 131072 /* most topics that one reply may list */

@@ -1,7 +1,7 @@
 /* find.c - one job, by its id; and how a job is read from what is stored of it. */
-#include "redis/store.h"
-
 #include <string.h>
+
+#include "redis/store.h"
 
 int due__redis_mistaken(struct due__redis *s)
 {

@@ -8,10 +8,10 @@
  * its zset, then it leaves where it was, and what is dropped loses its record last, and then its
  * entry: whatever half it is, the job is there with all that it has, or it is gone.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 #define SCRATCH_KEEP ((size_t)64 << 10)
 #define TABLE        32 /* entries of one batch */

@@ -4,9 +4,9 @@
  * that over.  Whose a key is says the `k` hash, which every batch keeps right.  So the keys of a
  * page are looked up there before it is shown, and a job that has lost its own has none.
  */
-#include "redis/store.h"
-
 #include <string.h>
+
+#include "redis/store.h"
 
 void due__redis_judge_key(due_record *record, const redisReply *owner)
 {

@@ -11,12 +11,11 @@
  * While nothing is committed, the records of the next page and the ids of the one after it are
  * asked for before this page is shown; whose the keys of this page are, before that.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "record/record.h"
+#include "redis/store.h"
 
 #define PAGE_FIRST 8 /* doubled each time: jobs may be large */
 #define PAGE_MOST  1000

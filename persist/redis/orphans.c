@@ -19,10 +19,10 @@
  * Where a look is not permitted, or a count or a page is broken off again and again, it is left
  * out: duectl verify finds the same.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 #define MORE       1
 #define TRIES      4u /* to count while no batch comes between, and to have a page */

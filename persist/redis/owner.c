@@ -5,8 +5,6 @@
  * process numbers.  Of any other machine or container only the lease can tell.
  */
 #define _GNU_SOURCE
-#include "redis/store.h"
-
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "redis/store.h"
 
 #define BOOT_ID 36
 

@@ -7,9 +7,9 @@
  *
  * It is done under the guard, so that a process that is not the owner any more cannot do it.
  */
-#include "redis/store.h"
-
 #include <string.h>
+
+#include "redis/store.h"
 
 /* Can the job be used?  Then it stands in the wrong place only. */
 static bool readable(struct due__redis *s, struct due__redis_bad bad, due_record *record,

@@ -5,10 +5,10 @@
  * another connection, which may be to another server, it begins anew.  A page that was read before
  * a batch is read again: so nothing is shown that was freed meanwhile.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 #define PAGE_MOST 1000
 

@@ -5,11 +5,10 @@
  * of a newer version is left alone, for whoever wrote it: a program that was rolled back must
  * neither lose it nor stop at it.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 
 #include "record/record.h"
+#include "redis/store.h"
 
 /* The member at l->at is not shown: the rank is beyond it, the cursor is not. */
 static void pass_over(struct due__redis_load *l)

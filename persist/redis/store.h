@@ -33,13 +33,12 @@
 #ifndef DUE__REDIS_STORE_H
 #define DUE__REDIS_STORE_H
 
+#include <hiredis.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-#include <hiredis.h>
 
 #include "due/redis.h"
 #include "record/record.h"

@@ -1,7 +1,7 @@
 /* survey.c - who owns the queue, as the server has it. */
-#include "redis/store.h"
-
 #include <string.h>
+
+#include "redis/store.h"
 
 /* ---- Small commands -------------------------------------------------------------------------- */
 

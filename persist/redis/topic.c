@@ -1,9 +1,9 @@
 /* topic.c - the topics that were met: the names of their zsets, and what a batch has of
  * them. */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 static size_t hash_of(const char *name, size_t len)
 {

@@ -18,10 +18,10 @@
  * `server` in `meta` names the start of the server that the owner met; "?" while it is unsure.  It
  * is gone after a proper end.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 void due__redis_suspect(struct due__redis *s, const struct due__redis_survey *was)
 {

@@ -3,11 +3,11 @@
  * A store that goes is told once, with the reason, and once when it is back.  It is back when a
  * write has been done; or, if none was outstanding, when it was reached and is still ours.
  */
-#include "redis/store.h"
-
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 void due__redis_say(struct due__redis *s, const char *hint, const char *format, ...)
 {

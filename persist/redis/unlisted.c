@@ -6,10 +6,10 @@
  * again.  So is a topic that was entered since the load began: by a job of our own, but it may have
  * held others before.
  */
-#include "redis/store.h"
-
 #include <stdlib.h>
 #include <string.h>
+
+#include "redis/store.h"
 
 int due__redis_unread(struct due__redis *s, struct due__redis_topic *t)
 {

@@ -6,13 +6,14 @@
  *
  * Edges      described elsewhere: E1, E2, E3 tenure.c, J1 slab.h
  */
-#include "queue/queue.h"
-
 #include <limits.h>
 #include <string.h>
 
+#include "job/fresh.h"
 #include "os/atomic.h"
-#include "job/extras.h"
+#include "queue/closing.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
 
 #define AT_ONCE        64u  /* jobs submitted in one tenure */
 #define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
@@ -35,123 +36,6 @@ static int spec_check(const struct due_queue *q, const due_spec *s)
     if (s->len > q->payload_max)
         return DUE_ELIMIT;
     return due__front_needed(s) ? due__front_check(q, s) : 0;
-}
-
-/* Jobs that were cancelled in the inbox keep their places until they are taken out of it: before
- * the slab grows, see to that.  True: some were there. */
-static bool help(struct due_queue *q)
-{
-    struct due__tenure t;
-
-    due__enter(q, &t);
-    uint64_t before = q->delegated;
-    due__drain(q, DUE__PROXY_BATCH);
-    bool some = q->delegated != before;
-    due__leave(q, &t);
-    return some;
-}
-
-/* Free places that the caller owns, up to @n: growing the slab until there is one. */
-static int places_make(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
-{
-    do {
-        int rc = help(q) ? 0 : due__grow(q);
-
-        if (rc != 0)
-            return rc;
-        *got = due__slab_take(&q->slab, number, n);
-    } while (*got == 0);
-    return 0;
-}
-
-static inline int places_take(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
-{
-    *got = due__slab_take(&q->slab, number, n);
-    return *got > 0 ? 0 : places_make(q, number, n, got);
-}
-
-/* A job with a front: everything it has is in its block. */
-static int fill_front(struct due_queue *q, uint32_t number, const due_spec *s)
-{
-    struct due__front *front;
-
-    if (s->every_ns != 0) { /* it will be given back, also by who takes it for good */
-        if (!due__side_make(&q->leases, &q->alloc, number))
-            return DUE_ENOMEM;
-        due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it can be taken */
-    }
-    int rc = due__front_new(q, s, &front);
-
-    if (rc != 0)
-        return rc;
-    if (s->key != NULL) {
-        front->key = due__key_new(q, s);
-        if (front->key == NULL) {
-            if (front->gate != NULL)
-                due__group_part(front->gate);
-            due__front_drop(q, front, s->len);
-            return DUE_ENOMEM;
-        }
-    }
-    due__job_at(&q->slab, number)->payload.ptr = front;
-    return 0;
-}
-
-/* More bytes than fit into a job. */
-static bool fill_apart(struct due_queue *q, struct due__job *j, const due_spec *s)
-{
-    j->payload.ptr = due__payload_new(&q->slab.payloads, s->len);
-    if (j->payload.ptr == NULL)
-        return false;
-    memcpy(j->payload.ptr, s->data, s->len);
-    return true;
-}
-
-/* Fill the place @number; @front: it needs one.  It stays private to the caller until it is
- * submitted. */
-static inline __attribute__((always_inline)) int fill(struct due_queue *q, uint32_t number,
-                                                      const due_spec *s, bool front, int64_t now_ns,
-                                                      struct due__fresh *it)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    unsigned payload = DUE__BYTES_INLINE;
-
-    if (front) {
-        payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
-        payload |= s->group_len > 0 ? DUE__GROUPED : 0;
-        int rc = fill_front(q, number, s);
-        if (rc != 0)
-            return rc;
-    } else if (s->data == NULL && s->ptr != NULL) {
-        payload = DUE__POINTER;
-        j->payload.ptr = s->ptr;
-    } else if (s->len > DUE__INLINE_BYTES) {
-        payload = DUE__BYTES_APART;
-        if (!fill_apart(q, j, s))
-            return DUE_ENOMEM;
-    } else if (s->len > 0) {
-        memcpy(j->payload.bytes, s->data, s->len);
-    }
-    if (s->at_ns == 0 && s->delay_ns == 0)
-        payload |= DUE__NOW;
-    it->job = j;
-    it->deadline_ns = s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
-    it->f = (struct due__facts){ .len = (uint32_t)s->len,
-                                 .topic = (uint16_t)s->topic,
-                                 .priority = (uint8_t)s->priority,
-                                 .payload = (uint8_t)payload };
-    it->number = number;
-    it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
-    return 0;
-}
-
-/* The same when somebody may be told of the job. */
-static inline int fill_watched(struct due_queue *q, uint32_t number, const due_spec *s,
-                               int64_t now_ns, struct due__fresh *it)
-{
-    if (q->watch != NULL && !due__watch_make(q, number))
-        return DUE_ENOMEM;
-    return fill(q, number, s, due__front_needed(s), now_ns, it);
 }
 
 static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
@@ -206,21 +90,6 @@ static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
     return due__submit_delegated(q, jobs, n);
 }
 
-int due__place_take(struct due_queue *q, uint32_t *number)
-{
-    size_t got;
-
-    return places_take(q, number, 1, &got);
-}
-
-int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it)
-{
-    int rc = fill_watched(q, number, s, 0, it);
-
-    it->f.payload &= (uint8_t)~DUE__NOW;
-    return rc;
-}
-
 /* Up to STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the way
  * there, into the store and then into the queue.  As enqueue_some(); those in doubt have their ids
  * too.  @jobs, @named: room for so many. */
@@ -244,7 +113,7 @@ static int enqueue_together(struct due_queue *q, const due_spec *specs, size_t n
         rc = due__place_take(q, &number);
         if (rc != 0)
             break;
-        rc = fill_watched(q, number, s, now, &jobs[filled]);
+        rc = due__fill_watched(q, number, s, now, &jobs[filled]);
         if (rc != 0) {
             due__slab_untake(&q->slab, number);
             break;
@@ -305,8 +174,8 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
 
         if (q->place_count >= 4)
             due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
-        fill(q, number, spec, false, now_ns, job);
-        due__store_relaxed(&q->placed, q->placed + 1); /* C2 of close.c: before anybody sees it */
+        due__fill_in(q, number, spec, false, now_ns, job);
+        due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
         submit_locked(q, job, 1, now_ns);
     }
     due__leave(q, &t);
@@ -319,11 +188,11 @@ static __attribute__((noinline)) int enqueue_apart(struct due_queue *q, const du
 {
     uint32_t number;
     size_t got;
-    int rc = places_take(q, &number, 1, &got);
+    int rc = due__places_take(q, &number, 1, &got);
 
     if (rc != 0)
         return rc;
-    rc = fill_watched(q, number, spec, now_ns, job);
+    rc = due__fill_watched(q, number, spec, now_ns, job);
     if (rc != 0) {
         due__slab_untake(&q->slab, number);
         return rc;
@@ -360,14 +229,14 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
     size_t filled = 0;
     bool keyed = false;
     int64_t now = 0;
-    int rc = places_take(q, number, n, &got);
+    int rc = due__places_take(q, number, n, &got);
 
     if (rc != 0)
         return rc;
     while (filled < got) {
         if (specs[filled].at_ns == 0 && now == 0)
             now = due__clock_now(&q->clock);
-        rc = fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
+        rc = due__fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
         if (rc != 0)
             break;
         keyed |= specs[filled].key != NULL;
@@ -390,7 +259,7 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
 /* Jobs were refused, or had no room. */
 static int refused(struct due_queue *q, int rc)
 {
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
     return rc;
 }

@@ -5,9 +5,9 @@
  *
  * Edges      described elsewhere: J1 slab.h, E3 tenure.c
  */
-#include "queue/queue.h"
-
+#include "job/discard.h"
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 #define DEAD_AT_ONCE 256u /* sent to a store together */
 

@@ -4,17 +4,19 @@
  * descriptors but due_fd()'s, and memory for all that is done under the lock.
  */
 #define _GNU_SOURCE
-#include <sys/mman.h>
-#include <sys/random.h>
-
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <unistd.h>
 
+#include "job/discard.h"
 #include "os/atomic.h"
-#include "queue/queue.h"
-#include "job/extras.h"
 #include "os/siphash.h"
+#include "queue/closing.h"
+#include "queue/counts.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
 
 /* ---- Options ---- */
 
@@ -261,6 +263,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     due__lock_init(&q->lock);
     due__lock_init(&q->fdlock);
     due__lock_init(&q->leaving);
+    q->life = &due__jobs_life;
     due__roster_init(&q->roster);
 }
 
@@ -407,14 +410,14 @@ static uint64_t left_over(const struct due_queue *q)
 static bool busy(struct due_queue *q)
 {
     struct due__tenure t;
-    struct due_stats s;
 
     if (due__inside_any(q))
         return true;
     due__enter(q, &t);
     bool pools = q->pools > 0;
     due__leave(q, &t);
-    if (pools || due_stats(q, &s) != 0 || s.lent > 0)
+    struct due__sums all = due__sum_up(q);
+    if (pools || due__sums_lent(&all) > 0)
         return true;
     return q->commits == NULL && due__waiting(q) > left_over(q);
 }

@@ -1,14 +1,13 @@
-/* peek.c - what would be handed out next, and what is dead; and memory: due_trim, and one segment
- * more.
+/* peek.c - what would be handed out next, and what is dead; and due_trim().
  *
  * Edges      described elsewhere: J1 slab.h
  */
-#include "queue/queue.h"
-
 #include <limits.h>
 #include <string.h>
 
+#include "job/claim.h"
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 enum found { NOTHING, SOMETHING, AGAIN, BEHIND /* what stands there until a lease ends */ };
 
@@ -173,23 +172,6 @@ int due_trim(due_queue *q)
         due__leave(q, &t);
     } while (!done);
     return 0;
-}
-
-int due__grow(struct due_queue *q)
-{
-    uint32_t places = due__slab_next_places(&q->slab);
-    struct due__tenure t;
-
-    if (places == 0)
-        return DUE_ELIMIT;
-    struct due__region *region =
-        due__region_new(&q->alloc, (size_t)places / DUE__SPAN_JOBS * DUE__CHUNKS_PER_SPAN);
-    if (region == NULL)
-        return DUE_ENOMEM;
-    due__enter(q, &t);
-    due__pool_adopt(&q->pool, region);
-    due__leave(q, &t);
-    return due__slab_grow(&q->slab, places);
 }
 
 /* Under the lock: what is known of a dead job.  False: the job there is not dead. */

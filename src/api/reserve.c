@@ -2,9 +2,9 @@
  *
  * Not here   How jobs are taken, and the verb that takes one for good: dequeue.c.  Leases: lease.c.
  */
-#include "queue/queue.h"
-
 #include <string.h>
+
+#include "queue/queue.h"
 
 int due__one_or_none(due_job *job, int rc)
 {

@@ -13,7 +13,7 @@
  *
  * Guards     T  the timeline lock      O  whoever owns the job      A  atomic, see Edges
  *
- * Edges      described elsewhere: J1 slab.h, R1 R3 lease.c, C2 close.c
+ * Edges      described elsewhere: J1 slab.h, R1 R3 lease.c, C2 closing.c
  *
  * Always     N1  a job is in the list of the dead exactly while its state is DEAD
  *                in the order of death, nearly so if there are very many
@@ -21,13 +21,16 @@
  *
  * Not here   The calls that kick and clear: kick.c.
  */
-#include "queue/queue.h"
-
 #include <string.h>
 
-#include "os/atomic.h"
-#include "job/extras.h"
+#include "job/cancel.h"
+#include "job/claim.h"
+#include "job/discard.h"
 #include "job/key_table.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
 
 #define LOOKS 256u /* dead ones that are looked at, from either end, for where one belongs */
 
@@ -259,12 +262,12 @@ void due__buried(struct due_queue *q)
 {
     struct due__shard *it = due__shard_enter(&q->slab);
 
-    it->died++; /* C2 of close.c */
+    it->died++; /* C2 of closing.c */
     due__shard_leave(it);
     due__add_relaxed(&q->buried, 1); /* no edge: a counter */
     if (q->capacity > 0)
         due__space_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
 }
 
@@ -338,7 +341,7 @@ void due__grave_close(struct due_queue *q, uint32_t number)
     struct due__shard *it = due__shard_enter(&q->slab);
 
     due__grave_at(q, number)->cause = 0;
-    it->revived++; /* C2 of close.c */
+    it->revived++; /* C2 of closing.c */
     due__shard_leave(it);
     due__count(q, number, DUE__F_DEAD, -1);
     if (q->capacity > 0)
@@ -427,7 +430,7 @@ void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
     struct due__lease *l = due__lease_at(q, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
-    due__grave_close(q, number);         /* before anybody can take it: C2 of close.c */
+    due__grave_close(q, number);         /* before anybody can take it: C2 of closing.c */
     due__store_relaxed(&l->attempts, 0); /* R1 */
     due__store_relaxed(&l->failures, 0); /* R1 */
     due__add_relaxed(&q->kicked, 1);     /* no edge: a counter */

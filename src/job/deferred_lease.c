@@ -13,11 +13,11 @@
  *
  * Edges      described elsewhere: J1 slab.h, R1 to R3 lease.c
  */
-#include "queue/queue.h"
-
 #include <string.h>
 
+#include "job/claim.h"
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 static struct due__job *place_of(const due_job *job, uint32_t *number)
 {

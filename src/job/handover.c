@@ -2,13 +2,13 @@
  *
  * Edges      described elsewhere: J1 slab.h, R2 lease.c
  */
-#include "queue/queue.h"
-
 #include <string.h>
 
-#include "os/atomic.h"
-#include "job/extras.h"
 #include "job/repeat.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
 
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job)
@@ -78,11 +78,11 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
     n -= repeating; /* they have not left */
 
     struct due__shard *it = due__shard_enter(&q->slab);
-    it->dequeued += n; /* C2 of close.c */
+    it->dequeued += n; /* C2 of closing.c */
     due__shard_leave(it);
     if (q->capacity > 0 && n > 0)
         due__space_give(q, n);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
 }
 
@@ -136,7 +136,7 @@ static __attribute__((noinline)) void acked_for_others(struct due_queue *q)
 {
     if (q->capacity > 0)
         due__space_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
     struct due__shard *it = due__shard_enter(&q->slab);
     it->done++;
@@ -159,11 +159,11 @@ void due__ack_at_once(due_job *job, uint32_t number)
     if (last)
         due__job_release(&q->slab, j);
     struct due__shard *it = due__shard_enter(&q->slab);
-    it->acked++; /* C2 of close.c */
+    it->acked++; /* C2 of closing.c */
     it->unleased++;
     if (last)
         due__place_done(q, it, number);
-    bool more = q->capacity > 0 || (due__load_seq(&q->state) & DUE__DRAINING); /* C2 of close.c */
+    bool more = q->capacity > 0 || (due__load_seq(&q->state) & DUE__DRAINING); /* C2 of closing.c */
     it->done += !more; /* from here on the queue may be freed */
     due__shard_leave(it);
     if (more)
@@ -195,4 +195,24 @@ void due_job_done(due_job *job)
         }
     }
     memset(job, 0, sizeof *job);
+}
+
+void due__ack_end(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    due__step(q, number, DUE__S_ACKED, 0);
+    due__key_end(q, number, true);
+    bool last = due__job_unhold(q, number, w);
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->acked++; /* C2 of closing.c */
+    it->unleased++;
+    if (last)
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+    if (q->capacity > 0)
+        due__space_give(q, 1);
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
+        due__drained(q);
 }

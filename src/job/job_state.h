@@ -23,6 +23,24 @@ static inline bool due__more_to_come(const struct due_queue *q)
     return (q->owed & (DUE__OWED_REAP | DUE__OWED_GATES)) != 0;
 }
 
+/* ---- life.c ---- */
+
+extern const struct due__life due__jobs_life;
+
+/* ---- sender.c ---- */
+
+/* What a call gets that needs the store: 0, or DUE_EFENCED. */
+static inline int due__commit_state(const struct due_queue *q)
+{
+    return due__load_seq(&q->commits->fenced) ? DUE_EFENCED : 0; /* G2 of sender.c */
+}
+
+/* Is the store still being read? */
+static inline bool due__commit_loading(const struct due_queue *q)
+{
+    return due__load_seq(&q->commits->loading) != 0; /* G2 of sender.c */
+}
+
 /* ---- lease.c ---- */
 
 static inline struct due__lease *due__lease_at(const struct due_queue *q, uint32_t number)
@@ -39,11 +57,18 @@ int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_
 void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
                       int64_t lease_ns, int64_t now_ns, due_job *jobs);
 /* Under the lock: the store has counted the attempt of a taken job, whose record was made, before
- * its lease begins: whatever the store is told of it meanwhile says so too.  And: has it? */
+ * its lease begins: whatever the store is told of it meanwhile says so too. */
 void due__lease_count(struct due_queue *q, uint32_t number);
 /* The same job is not handed out after all. */
 void due__lease_uncount(struct due_queue *q, uint32_t number);
-bool due__lease_counted(const struct due_queue *q, uint32_t number);
+/* Has it? */
+static inline bool due__lease_counted(const struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    return (w & DUE__HELD) &&
+           due__load_relaxed(&due__lease_at(q, number)->limit) == DUE__COUNTED; /* R1 */
+}
 /* The same under the lock, if nothing has to be asked, told or made for any of them; to be counted
  * after the release (due__lease_begun).  False: nothing was done. */
 bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
@@ -55,8 +80,6 @@ void due__lease_resume(struct due_queue *q, uint32_t number);
 void due__lease_answered(struct due_queue *q);
 /* A job of the caller's own, whose lease was claimed, is gone. */
 void due__ack_end(struct due_queue *q, uint32_t number);
-/* Before the queue is freed: jobs that were reserved and let go of without an answer. */
-void due__leases_discard(struct due_queue *q);
 /* Has the lease of a job with word @w ended by the clock, and nobody has come to it since? */
 static inline bool due__lapsed(const struct due_queue *q, uint32_t number, uint64_t w)
 {
@@ -190,6 +213,11 @@ static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size
 
 /* ---- deferred_lease.c ---- */
 
+/* Of whose handler a job is (due_job.pool). */
+struct due__holder {
+    void (*settle)(const due_job *job); /* I  its lease is a real one from here on */
+};
+
 /* As due__lease_begin(), but the leases of some need not stand in the timeline yet. */
 int due__promise(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
                  int64_t now_ns, due_job *jobs);
@@ -232,23 +260,8 @@ void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
 /* Are these topics of the queue, or any (NULL, 0)? */
 bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
 
-/* ---- turn.c ---- */
-
-/* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
- * them. AGAIN: there may be some behind many cancelled ones. */
-enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
-enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
-                                struct due__slot *slots, size_t max, size_t *got);
-
 /* ---- dequeue.c ---- */
 
-/* Of @n slots that were taken out of @t's line or window, those whose jobs become the caller's, in
- * front; how many. */
-size_t due__take_all(struct due_queue *q, const struct due__topic *t, struct due__slot *slots,
-                     size_t n);
-/* Take up to @max live jobs of topic @t without the lock. */
-size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
-                       size_t max);
 /* Of these topics, or of any: up to @max jobs, for good (@lease_ns 0), on a lease, or on one that
  * is promised (less than 0: of so long).  Unless @quit is NULL the caller can be called away: when
  * *@quit is not 0 it does not wait, DUE_ETIMEDOUT; who sets it then calls due__quit_ring(). */
@@ -271,78 +284,17 @@ bool due__nap_ring(struct due_queue *q, struct due__tenure *t, const uint32_t *q
 
 /* ---- pool.c ---- */
 
-/* Does the calling thread run a handler of this queue? */
-bool due__handling(const struct due_queue *q);
-/* The job of a handler that runs: its lease is a real one from here on. */
-void due__workers_settle(const due_job *job);
-
-/* ---- verbs.c ---- */
-
-/* A waiting job becomes the caller's; @w gets its word before.  DUE_EBUSY, DUE_ENOENT; DUE_EAGAIN:
- * it is on its way to the store.  @by: as in due__lapse(). */
-int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, struct due__deadline *by,
-               uint64_t *w);
-/* The same for a change, after which it waits again: CHANGING.  Without a store.  With a name it
- * must have that key still, or DUE_ENOENT. */
-int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
-                      const struct due__key_name *name);
-
-/* The same once its PUT has ended, if that is on its way. */
-int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
-                       struct due__deadline *by, uint64_t *w);
-
-/* A job of the caller's own is the queue's again, waiting or dead. */
-void due__give_up(struct due_queue *q, uint32_t number);
-
-/* A job with word *@w is there, waits, and is of the topic, or any is meant.  A guess. */
-bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w);
-
-/* Now and then while jobs are cancelled: sweep out what they leave behind, if it is worth it. */
-void due__sweep_sometimes(struct due_queue *q);
-
-/* A waiting job of a stored queue becomes the caller's, once its PUT has landed; with a name, if it
- * has that key still, or DUE_ENOENT. */
-int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name, struct due__deadline *by);
-
-/* due_cancel() of that job; with a name, if it has that key when it becomes the caller's, or else
- * DUE_ENOENT. */
-int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name, due_job *job, struct due__deadline *by);
-
-/* A stored job gets another deadline, there first. */
-int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns,
-                           struct due__deadline *by);
-
-/* Somebody is changing a job (MOVING), under the lock: wait for that. */
-void due__wait_moved(struct due_queue *q);
-
-/* Facts of place @number, consistent; of any job there, or only of @generation.  @by: as in
- * due__lapse(). */
-int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation,
-              struct due__deadline *by, due_info *info);
-
-/* A job of the caller's own is cancelled: counted, and gone. */
-void due__cancel_end(struct due_queue *q, uint32_t number);
-
 /* ---- bulk.c ---- */
 
 #define DUE__TOGETHER 256u /* stored jobs that are claimed and sent at once */
 
 /* As due_cancel_batch() of a stored queue. */
 int due__cancel_all(struct due_queue *q, const due_id *ids, size_t n, int *results);
-/* As due_cancel(), waiting for the store until @by. */
-int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by);
 /* As due_clear() of a stored queue; *@cleared is how many were, also if it fails. */
 int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared);
 
 /* ---- enqueue.c ---- */
 
-/* A free place, the caller's. */
-int due__place_take(struct due_queue *q, uint32_t *number);
-/* Fill it.  Its bytes go back by due__job_release_fresh() as long as nobody else knows it. */
-int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it);
-void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it);
 /* Leave it in the inbox. */
 void due__put_fresh(struct due_queue *q, const struct due__fresh *it);
 /* Enqueue a job as one that is new.  1; 0: its key is not to be had now; or an error. */
@@ -354,9 +306,6 @@ int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_
 /* Enqueue a job with a key: 1, or an error. */
 int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
                        struct due__deadline *by, due_id *id, bool *inside);
-/* A filled job is left in its inbox (@a: who waits for it, with a store), if it can have its key.
- * False: it is the caller's still. */
-bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
 
 /* ---- enqueue_delegated.c ---- */
 
@@ -368,12 +317,6 @@ size_t due__submit_delegated(struct due_queue *q, const struct due__fresh *jobs,
 /* The same of jobs of which some have keys: each goes into the inbox while its key is looked at,
  * and the first that cannot have its key ends it.  Those from there on are given up. */
 size_t due__submit_keyed(struct due_queue *q, const struct due__fresh *jobs, size_t n);
-/* A job of the caller's that the queue did not accept: as if it had never been.  @w: its word. */
-void due__refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w);
-
-/* ---- stats.c ---- */
-
-uint64_t due__ready_count(struct due_queue *q);
 
 /* ---- capacity.c ---- */
 
@@ -385,6 +328,10 @@ void due__space_give(struct due_queue *q, size_t n);
 void due__space_force(struct due_queue *q, size_t n);
 
 /* ---- inside.c ---- */
+
+/* The calling thread runs handlers of this queue from here on.  And: does it? */
+void due__handling_begun(const struct due_queue *q);
+bool due__handling(const struct due_queue *q);
 
 /* A caller that may sleep comes and goes: close waits for the last one.  After it has left it must
  * not touch the queue any more. */
@@ -427,32 +374,5 @@ int due__closer_wait(struct due_queue *q, struct due__waiter *w, int64_t until_n
 /* All who close look again; those whose timeout a manual clock has passed. */
 void due__closers_ring(struct due_queue *q);
 void due__closers_tick(struct due_queue *q, int64_t now_ns);
-
-/* ---- close.c ---- */
-
-/* While draining: if no job is left, close. */
-void due__drained(struct due_queue *q);
-/* A claimed job, whose word was @w before, leaves otherwise than by hand-over: counted, shown to
- * on_discard, given back. */
-void due__discard(struct due_queue *q, uint32_t number, uint64_t w);
-
-/* A job of the caller's own stays in the store, and leaves the queue. */
-void due__keep_stored(struct due_queue *q, uint32_t number);
-/* Does what comes back not wait any more, but stay in the store, or leave? */
-static inline bool due__closed(const struct due_queue *q)
-{
-    return q->commits != NULL ? due__load_seq(&q->commits->stopped) != 0        /* G2 of sender.c */
-                              : (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of tenure.c */
-}
-/* One that was just made to wait again: if the queue has closed meanwhile it stays in the store, or
- * is discarded. */
-void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generation);
-/* Everyone who waits for a job or for room looks again. */
-void due__wake_consumers(struct due_queue *q);
-/* Those who wait for a job, or nap, and have this @quit. */
-void due__quit_ring(struct due_queue *q, const uint32_t *quit);
-
-/* End the proxies' threads, once. */
-void due__stop_proxies(struct due_queue *q);
 
 #endif

@@ -18,11 +18,11 @@
  */
 #include <string.h>
 
-#include "os/atomic.h"
-#include "queue/queue.h"
-#include "job/extras.h"
 #include "job/key_table.h"
+#include "os/atomic.h"
 #include "os/siphash.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
 
 #define SWEEPS 4u /* chains looked at by each key that comes to be kept */
 

@@ -32,8 +32,8 @@
 #include <string.h>
 
 #include "os/atomic.h"
-#include "queue/queue.h"
 #include "os/siphash.h"
+#include "queue/queue.h"
 
 #define ROOM_AT_FIRST 16u
 #define MOVES         4u /* chains moved by each link and unlink while a table is left */

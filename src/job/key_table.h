@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "due/due.h"
-#include "queue/inbox.h"
+#include "mem/inbox.h"
 #include "os/lock.h"
 
 struct due__front;

@@ -27,10 +27,12 @@
  *
  * Not here   What holders answer: ack.c.
  */
-#include "queue/queue.h"
-
-#include "os/atomic.h"
+#include "job/cancel.h"
+#include "job/discard.h"
 #include "job/key_table.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/queue.h"
 
 #define LATER_NS DUE_S(1) /* until a job is looked at again that could not be changed */
 
@@ -80,14 +82,6 @@ static uint64_t hold(struct due_queue *q, uint32_t number, int64_t deadline_ns)
     due__past_begin(q, number, deadline_ns);
     due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
     return w | DUE__HELD;
-}
-
-bool due__lease_counted(const struct due_queue *q, uint32_t number)
-{
-    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
-
-    return (w & DUE__HELD) &&
-           due__load_relaxed(&due__lease_at(q, number)->limit) == DUE__COUNTED; /* R1 */
 }
 
 void due__lease_count(struct due_queue *q, uint32_t number)

@@ -8,15 +8,15 @@
  * A job that died, was cancelled, or whose queue drains does not come again; where there is a
  * store, a queue that drains leaves it there for the next opening.
  *
- * Edges      described elsewhere: C2 close.c, E3 tenure.c, J1 slab.h, R1 R2 R3 lease.c
+ * Edges      described elsewhere: C2 closing.c, E3 tenure.c, J1 slab.h, R1 R2 R3 lease.c
  */
 #include "job/repeat.h"
 
 #include <string.h>
 
 #include "os/atomic.h"
+#include "queue/extras.h"
 #include "queue/queue.h"
-#include "job/extras.h"
 
 /* ---- When ---- */
 
@@ -57,7 +57,8 @@ int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
 
 static bool refusing(const struct due_queue *q)
 {
-    return (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* C2 of close.c, E3: under the lock */
+    return (due__load_seq(&q->state) & DUE__REFUSING) !=
+           0; /* C2 of closing.c, E3: under the lock */
 }
 
 /* Under the lock: a job of the caller's own waits for its next round. */

@@ -25,8 +25,8 @@
 
 #include <string.h>
 
-#include "os/atomic.h"
 #include "mem/slab.h"
+#include "os/atomic.h"
 
 /* There only if AddressSanitizer is. */
 extern void __asan_poison_memory_region(const volatile void *memory, size_t size)

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "mem/alloc.h"
-#include "os/lock.h"
 #include "mem/slot.h"
+#include "os/lock.h"
 
 #define DUE__SHARDS          16u /* threads are spread over so many; also those of the slab */
 #define DUE__PAYLOAD_CLASSES 44u /* four for each doubling from 32 bytes on */

@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #include "mem/alloc.h"
-#include "os/atomic.h"
 #include "mem/slab.h"
+#include "os/atomic.h"
 
 /* Of a job that was ever reserved, or has a past; its word says so (DUE__HELD). */
 struct due__lease {

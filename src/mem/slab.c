@@ -26,10 +26,10 @@
 
 #include <string.h>
 
-#include "os/atomic.h"
 #include "due/due.h"
-#include "job/extras.h"
-#include "job/limit.h"
+#include "os/atomic.h"
+#include "queue/extras.h"
+#include "queue/limit.h"
 
 enum { LIST_FRESH, LIST_PARTIAL, LIST_IDLE, LIST_NONE };
 

@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 #include "mem/alloc.h"
-#include "queue/inbox.h"
-#include "os/lock.h"
+#include "mem/inbox.h"
 #include "mem/payload.h"
 #include "mem/slot.h"
+#include "os/lock.h"
 
 enum due__state {
     DUE__FREE = 0,      /* in no use, or filled by an enqueuer whose alone it still is */

@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "due/metrics.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
-#include "due/metrics.h"
 
 /* The text so far: all of it is counted, and as much written as there is room for. */
 struct text {

@@ -21,9 +21,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "due/due.h"
 #include "os/atomic.h"
 #include "os/clock.h"
-#include "due/due.h"
 #include "os/futex.h"
 
 enum { QUIET = 0, RUNG = 1, SLEEPS = 2 };

@@ -12,9 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "due/due.h"
 #include "os/atomic.h"
 #include "os/clock.h"
-#include "due/due.h"
 
 #if defined(SYS_futex_wait)
 #define FUTEX2_WAIT SYS_futex_wait

@@ -5,8 +5,8 @@
  */
 #include "os/lock.h"
 
-#include "os/atomic.h"
 #include "due/due.h"
+#include "os/atomic.h"
 #include "os/futex.h"
 
 #ifdef DUE_BELL_COND

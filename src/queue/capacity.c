@@ -5,9 +5,8 @@
  *                either the giver sees the waiter, or the waiter sees the room.
  *            described elsewhere: E3 tenure.c, G2 sender.c
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 static size_t try_take(struct due_queue *q, size_t n)
 {

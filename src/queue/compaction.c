@@ -9,9 +9,9 @@
  *
  * Not here   How a sweep walks: timeline_sweep.c for the timeline, ready_line.c for a line.
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/counts.h"
+#include "queue/queue.h"
 
 #define LOOK_AHEAD 16u /* slots of a sweep whose jobs are on their way into the cache */
 
@@ -91,4 +91,18 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
     q->owed &= ~DUE__OWED_SWEEP;
     q->sweep_at = due__timeline_count(&q->timeline) + q->in_lines + DUE__SWEEP_PIECE / 4;
     return true;
+}
+
+/* The slots that cancelled jobs leave behind are swept out when there are more than twice as many
+ * slots as waiting jobs: by the worker proxy, and if it does not keep up or there is none, also by
+ * whoever cancels. */
+void due__sweep_sometimes(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    if (!due__try_enter(q, &t))
+        return;
+    due__sweep_begin(q, false);
+    due__sweep_help(q, DUE__SWEEP_PIECE);
+    due__leave(q, &t);
 }

@@ -7,9 +7,9 @@
  *
  * Edges      described elsewhere: E1 tenure.c, J1 slab.h
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
+#include "queue/take.h"
 
 /* The first topic in turn that has a job and somebody parked for it. */
 static struct due__topic *choose(struct due_queue *q, struct due__waiter **w)

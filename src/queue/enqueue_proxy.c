@@ -4,9 +4,8 @@
  * producers only leave their jobs and go.  At the first empty look the proxy hands back (edge E2 of
  * tenure.c).  With DUE_PROXIES_ALWAYS the flag stays set and every producer rings.
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 void due__enqueue_proxy(struct due_queue *q)
 {

@@ -9,13 +9,12 @@
  *
  * Not here   On a manual clock there is no timer: turning the clock sets it into the past.
  */
-#include "queue/queue.h"
-
 #include <limits.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 static int64_t wanted(struct due_queue *q)
 {
@@ -85,84 +84,4 @@ int due_fd(due_queue *q)
     if (other >= 0)
         close(fd);
     return other >= 0 ? other : fd;
-}
-
-/* Jobs in the lines of topics that are not paused; cancelled ones may be among them. */
-static uint64_t takeable(const struct due_queue *q)
-{
-    const struct due__topic *t = q->ring;
-    uint64_t n = 0;
-
-    while (t != NULL) {
-        n += due__window_count(&t->window) + t->line.count;
-        t = t->next != q->ring ? t->next : NULL;
-    }
-    return n;
-}
-
-/* What has left the store for somebody who did not wait (takings.c) is there for the next one. */
-static uint32_t left_ready(const struct due_queue *q)
-{
-    return q->commits != NULL ? due__load_seq(&q->commits->takings_ready) : 0; /* Q7 */
-}
-
-int due_poll(due_queue *q, int64_t *next_ns)
-{
-    struct due__tenure t;
-    uint64_t shown;
-    bool done;
-
-    if (due__forked(q))
-        return DUE_EFORK;
-    bool inside = due__inside_stored(q);
-    due__drain_all(q);
-    do {
-        due__enter(q, &t);
-        done = due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q);
-        shown = takeable(q);
-        due__leave(q, &t);
-    } while (!done);
-    if (next_ns != NULL)
-        *next_ns = due_next_deadline(q);
-    uint64_t ready = due__ready_count(q); /* without the cancelled ones, but with paused topics' */
-    ready = (shown < ready ? shown : ready) + left_ready(q);
-    due__inside_end(q, inside);
-    return ready < INT_MAX ? (int)ready : INT_MAX;
-}
-
-/* The deadline of the timeline's head, if nothing is ready and it is alive: the usual case.  False:
- * look at everything.  *@deadline_ns stays if nothing is held. */
-static bool next_of_timeline(struct due_queue *q, int64_t *deadline_ns)
-{
-    struct due__slot s;
-    uint64_t w;
-
-    if (!due__catch_up(q, DUE__PROXY_BATCH) || due__more_to_come(q) || due__topics_ready(q) ||
-        !due__head_ready(q))
-        return false;
-    if (!due__timeline_head(&q->timeline, &s))
-        return true;
-    *deadline_ns = due__slot_deadline(s);
-    return due__slot_alive(&q->slab, s, &w);
-}
-
-int64_t due_next_deadline(due_queue *q)
-{
-    struct due__tenure t;
-    int64_t deadline = DUE_FOREVER;
-    due_info info;
-
-    if (due__forked(q))
-        return DUE_EFORK;
-    if (left_ready(q) > 0)
-        return due__clock_now(&q->clock);
-    due__enter(q, &t);
-    bool found = due__inbox_quiet(&q->inbox) && next_of_timeline(q, &deadline); /* I2 */
-    due__leave(q, &t);
-    if (found)
-        return deadline;
-    int rc = due_peek(q, &info);
-    if (rc == DUE_EAGAIN)
-        return DUE_FOREVER;
-    return rc < 0 ? rc : info.deadline_ns;
 }

@@ -18,9 +18,8 @@
  *                nobody inside, whoever was has released the lock, and the release is the last
  *                thing that touches the queue.
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 #define WATCHED 1u /* in the count: somebody who closes has looked at it */
 #define CALLER  2u
@@ -153,4 +152,16 @@ bool due__inside_any(struct due_queue *q)
                (due__load_seq(&q->inside) & ~WATCHED) != 0; /* C1 */
     due__lock_release(&q->leaving);
     return any;
+}
+
+static _Thread_local const struct due_queue *handled_here; /* O  of the thread */
+
+void due__handling_begun(const struct due_queue *q)
+{
+    handled_here = q;
+}
+
+bool due__handling(const struct due_queue *q)
+{
+    return handled_here == q;
 }

@@ -15,22 +15,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "due/due.h"
+#include "job/key_table.h"
 #include "mem/alloc.h"
+#include "mem/chunks.h"
+#include "mem/inbox.h"
+#include "mem/records.h"
+#include "mem/slab.h"
 #include "os/bell.h"
 #include "os/clock.h"
-#include "store/sender.h"
-#include "due/due.h"
-#include "job/limit.h"
-#include "queue/inbox.h"
-#include "mem/slab.h"
-#include "job/key_table.h"
 #include "os/lock.h"
-#include "mem/chunks.h"
+#include "queue/limit.h"
+#include "queue/pool_stats.h"
 #include "queue/ready_line.h"
-#include "job/retry.h"
-#include "metrics/pool_stats.h"
-#include "mem/records.h"
-#include "os/thread.h"
+#include "queue/retry.h"
+#include "queue/thread.h"
+#include "store/sender.h"
 #include "timeline/timeline.h"
 
 #ifndef DUE_HEARTBEAT
@@ -154,6 +154,20 @@ struct due__hooks {
     void *ctx;                                                             /* I */
 };
 
+/* What the tenure leaves to the floor of jobs, which it knows nothing of.
+ * Guard: none, constant. */
+struct due__life {
+    /* Under the lock: the time of a leased or dead job has come.  False: it is to be handed out
+     * again, or its word is not @w any more. */
+    bool (*time_came)(struct due_queue *q, uint32_t number, uint64_t w);
+    /* Under the lock: a lease has ended by itself, and the job is handed out again. */
+    void (*lease_ended)(struct due_queue *q, uint32_t number);
+    /* After the release: jobs that are to be seen to. */
+    void (*see_to)(struct due_queue *q, uint32_t first);
+    /* Now and then, by the worker proxy: what nobody else comes to. */
+    void (*tidy_up)(struct due_queue *q);
+};
+
 struct due_queue {
     /* What everybody reads. */
     const unsigned char *mark; /* I  a page that a fork wipes to zero */
@@ -198,7 +212,7 @@ struct due_queue {
     uint64_t lapsed;               /* T  leases that ended by themselves */
     uint64_t direct;               /* T  jobs sorted in by their caller */
     uint64_t delegated;            /* T  jobs that came through the inbox */
-    uint64_t placed;               /* A  C2 of close.c: jobs ever in them; written under T */
+    uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
     uint32_t place[DUE__PLACES];   /* T */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
@@ -279,6 +293,7 @@ struct due_queue {
     struct due__side leases;      /* A  its own edges: struct due__lease */
     struct due__side graves;      /* A  its own edges: struct due__grave */
     struct due__keys *keys;       /* A  K1 of key_table.c: of unique keys, or NULL */
+    const struct due__life *life; /* I  what the tenure leaves to the floor of jobs */
     struct due__commits *commits; /* I  of a stored queue, or NULL */
     size_t payload_max;           /* I */
     uint32_t changing;            /* I  0: its address is the quit of who waits in update.c */
@@ -400,9 +415,6 @@ static inline bool due__drain_or_say(struct due_queue *q, uint32_t max)
  * it began and can be reached. */
 void due__drain_all(struct due_queue *q);
 
-/* The job that was put in last, NULL if none.  It may be sorted in by now. */
-const struct due__job *due__last_in_inbox(const struct due_queue *q);
-
 /* Drop every dead slot now: the pool is used up.  It holds enough for every live one (chunks.h). */
 void due__make_room(struct due_queue *q);
 
@@ -427,18 +439,12 @@ struct due__fresh {
  * @failed: it is to be tried again. */
 void due__place(struct due_queue *q, const struct due__fresh *it);
 void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held, bool failed);
-/* The same of one that is dead, with a grave that is filled in. */
-void due__place_dead(struct due_queue *q, const struct due__fresh *it);
 
 /* The job @number, which was on its way to the store (SENT), waits from here on. */
 void due__sort_sent(struct due_queue *q, uint32_t number);
 
 /* A node has left an inbox; its job was cancelled before. */
 void due__unlink_cancelled(struct due_queue *q, uint32_t number);
-
-/* A job of the caller's own (LENT) waits again, or if a stored queue has closed meanwhile stays in
- * the store; @taken: it was taken from what was ready. */
-void due__unclaim(struct due_queue *q, uint32_t number, bool taken);
 
 /* Has what stands where @s does left the timeline? */
 static inline bool due__moved(const struct due_queue *q, struct due__slot s)
@@ -468,9 +474,6 @@ bool due__catch_up(struct due_queue *q, uint32_t max);
  * WAITING or, with a deadline later than due_ns, LEASED. */
 void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum due__state state,
                   int64_t deadline_ns);
-
-/* Jobs of the caller's own (LENT), with their slots, wait again. */
-void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n);
 
 /* Chunks and places for one more segment.  DUE_ENOMEM, DUE_ELIMIT. */
 int due__grow(struct due_queue *q);
@@ -510,9 +513,8 @@ bool due__sweep_piece(struct due_queue *q, size_t budget);
 /* The same, if the worker proxy does not keep up with those who make dead slots, or is not there.
  */
 void due__sweep_help(struct due_queue *q, size_t budget);
-
-/* Jobs that wait, delayed or ready: exact when no call is running. */
-uint64_t due__waiting(struct due_queue *q);
+/* Now and then while jobs are cancelled: sweep out what they leave behind, if it is worth it. */
+void due__sweep_sometimes(struct due_queue *q);
 
 /* ---- tick.c ---- */
 
@@ -593,6 +595,6 @@ void due__log(struct due_queue *q, enum due_log_level level, const char *format,
 
 #include "api/id.h"
 #include "job/job_state.h"
-#include "metrics/events.h"
+#include "queue/events.h"
 
 #endif

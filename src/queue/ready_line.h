@@ -11,10 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "os/atomic.h"
-#include "timeline/bag.h"
 #include "mem/chunks.h"
 #include "mem/slot.h"
+#include "os/atomic.h"
+#include "timeline/bag.h"
 
 /* ---- A line: guard T, the timeline lock, for every call ---- */
 

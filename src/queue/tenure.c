@@ -25,11 +25,10 @@
  *
  * Not here   Waiters and the timer: waiter.c.  Topics: topic.c.
  */
-#include "queue/queue.h"
-
 #include <assert.h>
 
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 /* ---- Tenure ---- */
 
@@ -188,7 +187,7 @@ static void leave_once(struct due_queue *q, struct due__tenure *t)
             due__pool_warm(after.cold);
         due__watch_tell(q, after.untold);
         if (after.doomed != 0)
-            due__reap(q, after.doomed);
+            q->life->see_to(q, after.doomed);
         if (!after.more)
             return;
         due__lock_acquire(&q->lock);
@@ -376,19 +375,6 @@ void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held
     place(q, it, (held ? DUE__HELD : 0) | pass);
 }
 
-void due__place_dead(struct due_queue *q, const struct due__fresh *it)
-{
-    struct due__shard *shard = due__shard_enter(&q->slab);
-
-    shard->died++;
-    due__shard_leave(shard);
-    due__facts_store(it->job, it->f);
-    due__store_release(&it->job->word, /* J1: nobody else had it until here */
-                       due__word(it->generation, 0, (uint64_t)DUE__LENT | DUE__HELD));
-    due__count(q, it->number, DUE__F_DEAD, 1);
-    due__bury_locked(q, it->number);
-}
-
 void due__sort_sent(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -398,21 +384,6 @@ void due__sort_sent(struct due_queue *q, uint32_t number)
     w = (w & ~DUE__STATE_MASK) | DUE__WAITING;
     due__store_release(&j->word, w); /* J1 */
     sort_in(q, number, j, w, NULL);
-}
-
-void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
-    struct due__tenure t;
-
-    due__enter(q, &t);
-    due__wait_again(q, number, w | (taken ? DUE__READY : 0),
-                    due__load_relaxed(&j->deadline_ns)); /* J1 */
-    due__leave(q, &t);
-    if (q->commits != NULL && due__word_state(w) == DUE__CHANGING)
-        due__commit_given_up(q, 0);
-    due__keep_if_closed(q, number, due__word_generation(w));
 }
 
 void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum due__state state,
@@ -444,12 +415,6 @@ void due__unlink_cancelled(struct due_queue *q, uint32_t number)
         ;
     if (due__word_state(w) == DUE__DONE)
         due__slab_give(&q->slab, number);
-}
-
-void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        due__unclaim(q, due__slot_job(slots[i]), true);
 }
 
 /* One node from the inbox. */
@@ -519,11 +484,11 @@ static void make_ready(struct due_queue *q, struct due__slot s)
         struct due__facts f = due__facts_load(j);
         uint64_t ready = (w & ~DUE__STATE_MASK) | DUE__WAITING | DUE__READY;
 
-        if (due__word_state(w) != DUE__WAITING && due__doom_due(q, number, w))
+        if (due__word_state(w) != DUE__WAITING && q->life->time_came(q, number, w))
             return;
         if (due__word_state(w) != DUE__DEAD && due__become_ready(q, number, &w, ready)) {
             if (due__word_state(w) == DUE__LEASED)
-                due__lease_ended(q, number, true);
+                q->life->lease_ended(q, number);
             keep(q, s, f, true);
             return;
         }

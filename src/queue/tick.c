@@ -2,9 +2,8 @@
  *
  * Edges      described elsewhere: I2 inbox.c, T1 topic.c
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 /* Ring those whose time a manual clock has passed.  True: all of them. */
 static bool ring_late(struct due__tenure *t, struct due__waiter *first, int64_t now_ns, bool all)

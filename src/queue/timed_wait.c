@@ -8,9 +8,8 @@
  *
  * Edges      described elsewhere: E3 tenure.c, F2 worker.c
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 /* Stand in the list, unless it is time already, or to quit. */
 static bool lie_down(struct due_queue *q, struct due__waiter *w, int64_t until_ns)

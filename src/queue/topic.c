@@ -17,13 +17,12 @@
  * (check)    N2  nothing is shown of a paused topic
  *            N3  what is shown stands before everything in the line
  */
-#include "queue/queue.h"
-
 #include <assert.h>
 #include <string.h>
 
 #include "os/atomic.h"
 #include "os/siphash.h"
+#include "queue/queue.h"
 
 struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number)
 {

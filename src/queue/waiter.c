@@ -32,9 +32,8 @@
  *                somebody is parked who takes it: then one is under way for it, and AWAITED unless
  *                no more waits than the one slot it may take
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 /* ---- Waiters are made once and used again ---- */
 

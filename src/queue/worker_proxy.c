@@ -4,9 +4,8 @@
  * it is called for sweeps, and keeps one heartbeat of ten seconds while somebody waits or memory is
  * idle.  A heartbeat looks at everything, mends what it finds undone, and counts that as a bug.
  */
-#include "queue/queue.h"
-
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 #define BEAT_NS     DUE_S(10)
 #define OVERDUE_NS  DUE_S(1) /* a due job with a consumer waiting is never this old */
@@ -137,7 +136,7 @@ void due__worker_proxy(struct due_queue *q)
         if (beats) {
             tell(q, &told);
             uint32_t idle = due__load_relaxed(&q->slab.idle); /* no edge: a guess */
-            due__keys_sweep(q);
+            q->life->tidy_up(q);
             due__slab_trim(&q->slab, idle / 2, false);
             due__payloads_trim(&q->slab.payloads, due__payloads_idle(&q->slab.payloads) / 2, false);
             beat_ns = DUE_FOREVER;

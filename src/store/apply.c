@@ -4,16 +4,19 @@
  *
  * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h, R1 lease.c
  */
-#include "store/sender.h"
-
 #include <string.h>
 
-#include "os/atomic.h"
-#include "queue/queue.h"
-#include "job/extras.h"
-#include "store/retained_keys.h"
+#include "job/cancel.h"
+#include "job/claim.h"
+#include "job/discard.h"
+#include "job/draft.h"
 #include "job/repeat.h"
-#include "job/update.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
+#include "store/retained_keys.h"
+#include "store/sender.h"
 
 #define PLACES 64u /* jobs sorted in in one tenure */
 
@@ -398,7 +401,7 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
         break;
     case DUE__LEAVE:
         due__keep_stored(q, e->number);
-        if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+        if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
             due__drained(q);
         break;
     case DUE__UPDATE:

@@ -1,12 +1,11 @@
 /* attach.c - a stored queue's way to its store: opening it, and giving it up. */
-#include "store/sender.h"
-
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 #define STORE_TIMEOUT_NS    DUE_S(5)
 #define OPEN_TIMEOUT_NS     DUE_S(15)

@@ -19,11 +19,10 @@
  *            N2  nobody stands in line while there is room for who stands first.  A try that is
  *                undone may keep him out; who makes it stands in line next, and looks for him.
  */
-#include "store/sender.h"
-
 #include "os/atomic.h"
+#include "queue/extras.h"
 #include "queue/queue.h"
-#include "job/extras.h"
+#include "store/sender.h"
 
 uint32_t due__owed_front(const struct due__job *j)
 {

@@ -4,12 +4,11 @@
  *
  * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h, R1 lease.c
  */
-#include "store/sender.h"
-
+#include "job/draft.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/retained_keys.h"
-#include "job/update.h"
+#include "store/sender.h"
 
 /* ---- Filling a batch: with the key ---- */
 

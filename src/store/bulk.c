@@ -6,11 +6,13 @@
  *
  * Edges      described elsewhere: J1 slab.h, G2 sender.c
  */
-#include "queue/queue.h"
-
 #include <string.h>
 
+#include "job/cancel.h"
+#include "job/claim.h"
+#include "job/discard.h"
 #include "os/atomic.h"
+#include "queue/queue.h"
 
 /* ---- Cancel ---- */
 
@@ -131,7 +133,7 @@ int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
 
         if (!due__clearable(q, at, topic, &w))
             continue;
-        rc = due__claim_settled(q, at, due__word_generation(w), &by, &w);
+        rc = due__claim_settled(q, at, due__word_generation(w), NULL, &by, &w);
         if (rc == DUE_ENOENT || rc == DUE_EBUSY || rc == DUE_ECLOSED) {
             rc = 0; /* closed: the PUT of that one is refused by who sends, who sees to it */
             continue;

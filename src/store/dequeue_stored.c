@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "job/claim.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/taking.h"

@@ -4,13 +4,12 @@
  *
  * Edges      described elsewhere: J1 slab.h, R1 lease.c
  */
-#include "store/sender.h"
-
-#include "os/atomic.h"
-#include "queue/queue.h"
-#include "job/extras.h"
+#include "job/draft.h"
 #include "job/repeat.h"
-#include "job/update.h"
+#include "os/atomic.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
+#include "store/sender.h"
 
 /* What a change is to say of the job: as it is or, with a draft, is to be. */
 const struct due__job *due__content_of(const struct due_queue *q, uint32_t number,

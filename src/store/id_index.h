@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "due/due.h"
-#include "queue/inbox.h"
+#include "mem/inbox.h"
+#include "mem/records.h"
 #include "mem/slab.h"
 #include "os/lock.h"
-#include "mem/records.h"
 
 struct due__asked; /* sender.h: a call that waits for the store */
 

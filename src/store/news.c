@@ -8,9 +8,8 @@
  * Always     N1  who gives something up sets the job free, and then counts that; who waits has read
  *                the count before it looked at the job.  So it finds the job free, or is told.
  */
-#include "store/sender.h"
-
 #include "queue/queue.h"
+#include "store/sender.h"
 
 uint64_t due__commit_news(struct due__commits *c)
 {

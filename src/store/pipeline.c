@@ -14,11 +14,10 @@
  *
  * Edges      described elsewhere: G1 G2 sender.c
  */
-#include "store/sender.h"
-
 #include "os/atomic.h"
+#include "queue/extras.h"
 #include "queue/queue.h"
-#include "job/extras.h"
+#include "store/sender.h"
 
 #define WORTH 4u /* a batch of so many parts of a full one is prepared before the answer is there */
 

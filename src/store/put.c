@@ -6,11 +6,12 @@
  *
  * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h, S2 id_index.c
  */
-#include "store/sender.h"
-
+#include "job/fresh.h"
+#include "job/key_policy.h"
 #include "os/atomic.h"
+#include "queue/extras.h"
 #include "queue/queue.h"
-#include "job/extras.h"
+#include "store/sender.h"
 
 void due__refused(struct due_queue *q, uint32_t number)
 {

@@ -14,14 +14,15 @@
  *
  * Guards     K  the key (sender.c)      O  its owner's alone
  */
-#include "store/sender.h"
-
 #include <string.h>
 
+#include "job/fresh.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/extras.h"
 #include "queue/queue.h"
-#include "job/extras.h"
 #include "store/retained_keys.h"
+#include "store/sender.h"
 
 #define PAGE_JOBS 512u /* shown between two batches */
 #define PLACES    64u  /* sorted in in one tenure */
@@ -37,6 +38,20 @@ struct load_page {
     size_t dropped;                  /* O  jobs that are not known any more */
 };
 
+/* A job that is dead, with a grave that is filled in. */
+static void place_dead(struct due_queue *q, const struct due__fresh *it)
+{
+    struct due__shard *shard = due__shard_enter(&q->slab);
+
+    shard->died++;
+    due__shard_leave(shard);
+    due__facts_store(it->job, it->f);
+    due__store_release(&it->job->word, /* J1: nobody else had it until here */
+                       due__word(it->generation, 0, (uint64_t)DUE__LENT | DUE__HELD));
+    due__count(q, it->number, DUE__F_DEAD, 1);
+    due__bury_locked(q, it->number);
+}
+
 static void sort_in_page(struct load_page *p)
 {
     struct due_queue *q = p->q;
@@ -50,7 +65,7 @@ static void sort_in_page(struct load_page *p)
     due__move_due(q, due__clock_now(&q->clock));
     for (size_t i = 0; i < p->n; i++) {
         if (p->dead[i])
-            due__place_dead(q, &p->fresh[i]);
+            place_dead(q, &p->fresh[i]);
         else
             due__place_held(q, &p->fresh[i], p->held[i], p->failed[i]);
     }
@@ -288,7 +303,7 @@ static void loaded(struct due_queue *q)
     due__store_seq(&c->loading, 0); /* G2 */
     progress(q, true);
     due__asked_ring(c);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of close.c */
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
     if (!c->info.put_again)
         return;

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "os/atomic.h"
-#include "store/sender.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 #define SHARDS_AT_ONCE  4u /* looked at for each batch */
 #define CHAINS_AT_LEAST 16u

@@ -23,7 +23,7 @@
  *            G3  who sends counts what a call waits for, then says that it is over -> the call
  *                reads the counts.  It takes the calls' lock before it returns, and so does not
  *                return before who sends has let go of it.
- *            described elsewhere: J1 slab.h, E3 tenure.c, C1 C2 close.c
+ *            described elsewhere: J1 slab.h, E3 tenure.c, C1 C2 closing.c
  *
  * Always     N1  a job has one change under way at most, and is claimed for it (LENT) or SENT, from
  *                before its node is taken until the end of that change was done here.  So the next
@@ -37,6 +37,7 @@
 #include "store/sender.h"
 
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/queue.h"
 #include "store/retained_keys.h"
 

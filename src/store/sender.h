@@ -15,15 +15,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "os/bell.h"
 #include "due/store.h"
-#include "queue/inbox.h"
+#include "job/draft.h"
 #include "job/key_table.h"
+#include "mem/inbox.h"
+#include "os/bell.h"
 #include "os/lock.h"
 #include "store/id_index.h"
 
 struct due_queue;
-struct due__draft;
 struct due__fresh;
 struct due__taking;
 struct due__waiter;
@@ -344,9 +344,6 @@ void due__commits_stats(struct due_queue *q, struct due_stats *s);
 
 /* ---- submit.c ---- */
 
-/* What a call gets that needs the store: 0, or DUE_EFENCED. */
-int due__commit_state(const struct due_queue *q);
-
 #define DUE__TAKEN_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
 
 /* The call wants to know of each job how its change ended: also when the job is somebody else's by
@@ -420,9 +417,6 @@ int due__commit_load_error(struct due_queue *q);
 /* What a take answers that would answer @rc: if its time was up, why nothing may have come. */
 int due__commit_why(struct due_queue *q, int rc);
 
-/* Is the store still being read? */
-bool due__commit_loading(const struct due_queue *q);
-
 /* ---- restore.c: under the key ---- */
 
 /* The next page.  0, or what keeps the store from showing it. */
@@ -439,5 +433,17 @@ void due__mirror_later(struct due__commits *c, uint32_t number);
 void due__mirror_over(struct due__commits *c);
 /* The next place that is to be put again, or DUE__NO_JOB. */
 uint32_t due__mirror_next(struct due_queue *q);
+
+/* What a draft takes on the way to the store. */
+static inline uint32_t due__draft_bytes(const struct due__draft *d)
+{
+    return due__owed_bytes(&d->made, due__facts_load(&d->made));
+}
+
+/* The draft of a job that is on its way to the store (DUE__UPDATE). */
+static inline struct due__draft *due__draft_of(const struct due__stored *s)
+{
+    return (struct due__draft *)(intptr_t)s->want_ns;
+}
 
 #endif

@@ -7,15 +7,14 @@
  *
  * Edges      G1, G2, G3 of sender.c  described elsewhere: J1 slab.h, E3 tenure.c, C1 inside.c
  */
-#include "store/sender.h"
-
 #include <assert.h>
 #include <pthread.h>
 
+#include "job/draft.h"
+#include "job/key_table.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
-#include "job/key_table.h"
-#include "job/update.h"
+#include "store/sender.h"
 
 #define PIECES    2u  /* of a full batch, where a call has many changes */
 #define PIECE_MIN 64u /* changes */
@@ -391,9 +390,4 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
     }
     due__asked_settle(c, &a);
     due__asked_end(q, &a);
-}
-
-int due__commit_state(const struct due_queue *q)
-{
-    return due__load_seq(&q->commits->fenced) ? DUE_EFENCED : 0; /* G2 */
 }

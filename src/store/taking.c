@@ -8,9 +8,10 @@
  */
 #include <string.h>
 
+#include "job/claim.h"
+#include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
-#include "job/repeat.h"
 #include "store/taking_inside.h"
 
 #define PASSED_AT_ONCE 32u /* jobs */

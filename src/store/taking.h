@@ -2,8 +2,8 @@
 #ifndef DUE__TAKING_H
 #define DUE__TAKING_H
 
+#include "job/request.h"
 #include "store/sender.h"
-#include "queue/request.h"
 
 /* The taken jobs leave the store (TAKE), or have one more attempt there (ATTEMPT), for the request.
  * How many of them it has, filled in, in its jobs; DUE_EAGAIN: under way still, and it was not to

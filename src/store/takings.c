@@ -24,9 +24,10 @@
  */
 #include <pthread.h>
 
-#include "os/atomic.h"
-#include "queue/queue.h"
 #include "job/repeat.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/queue.h"
 #include "store/taking_inside.h"
 
 #define SILENT_NS DUE_MS(100) /* what is not answered for so long is not answered soon */

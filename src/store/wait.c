@@ -7,12 +7,11 @@
  *
  * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h
  */
-#include "store/sender.h"
-
 #include <pthread.h>
 
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by)
 {
@@ -50,11 +49,6 @@ int due__commit_held(struct due_queue *q, struct due__deadline *by)
     due__asked_end(q, &a);
     bool away = due__load_relaxed(&c->state) == DUE_ESTORE; /* no edge: a guess */
     return rc == DUE_ETIMEDOUT && by->polls && !away ? DUE_EAGAIN : rc;
-}
-
-bool due__commit_loading(const struct due_queue *q)
-{
-    return due__load_seq(&q->commits->loading) != 0; /* G2 */
 }
 
 /* The job @id is known to the index; is it sorted in, or was it?  A page that is under way has not

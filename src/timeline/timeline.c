@@ -31,10 +31,10 @@
  */
 #include "timeline/timeline.h"
 
-#include "timeline/sort.h"
-
 #include <assert.h>
 #include <string.h>
+
+#include "timeline/sort.h"
 
 enum {
     LOAD_MAX = 256,     /* a bucket up to this goes into the heap as it is */

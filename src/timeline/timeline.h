@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "mem/alloc.h"
-#include "timeline/heap.h"
 #include "mem/chunks.h"
+#include "timeline/heap.h"
 #include "timeline/rung.h"
 
 #define DUE__TIMELINE_PIECE   4096u

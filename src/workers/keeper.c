@@ -12,9 +12,8 @@
  *
  * Not here   Whoever handles a job looks himself whether its lease has ended: pool.c.
  */
-#include "workers/pool.h"
-
 #include "os/atomic.h"
+#include "workers/pool.h"
 
 void due__keep_watch(struct due_workers *pool, int64_t now_ns, int64_t in_ns)
 {

@@ -11,24 +11,19 @@
 #include <string.h>
 
 #include "os/atomic.h"
+#include "queue/closing.h"
 
 #define LEASE_NS      DUE_S(30)
 #define EXTEND_MAX_NS DUE_S(600)
 
 /* ---- Whose handler runs ---- */
 
-static _Thread_local const struct due_queue *queue_here;  /* O  of the thread */
 static _Thread_local const struct due_workers *pool_here; /* O  of the thread */
 
 void due__handling_begin(const struct due_workers *pool)
 {
-    queue_here = pool->q;
+    due__handling_begun(pool->q);
     pool_here = pool;
-}
-
-bool due__handling(const struct due_queue *q)
-{
-    return queue_here == q;
 }
 
 /* ---- Starting ---- */
@@ -42,6 +37,32 @@ static int options_check(const due_workers_options *o, size_t threads)
     if (o->name != NULL && !due__name_ok(o->name))
         return DUE_EINVAL;
     return o->in_flight_max != 0 && o->in_flight_max < threads ? DUE_EINVAL : 0;
+}
+
+static void add_up(struct due__worker *w, struct due_workers_stats *s)
+{
+    due__lock_acquire(&w->lock);
+    s->running += due__load_relaxed(&w->busy);          /* no edge: a figure */
+    s->acked += due__load_relaxed(&w->acked);           /* no edge: a figure */
+    s->retried += due__load_relaxed(&w->retried);       /* no edge: a figure */
+    s->buried += due__load_relaxed(&w->buried);         /* no edge: a figure */
+    s->lost += due__load_relaxed(&w->lost_count);       /* no edge: a figure */
+    s->unanswered += due__load_relaxed(&w->unanswered); /* no edge: a figure */
+    s->ahead += due__load_relaxed(&w->count);           /* no edge: a figure */
+    s->extended += w->extended;
+    s->given_back += w->given_back;
+    due__lock_release(&w->lock);
+}
+
+static void sum_up(struct due__counted *counted, struct due_workers_stats *s)
+{
+    struct due_workers *pool = caa_container_of(counted, struct due_workers, counted);
+
+    s->threads += due__load_relaxed(&pool->alive); /* no edge: a figure */
+    s->idle += due__load_relaxed(&pool->idle);     /* no edge: a figure */
+    for (size_t i = 0; i < pool->threads; i++)
+        add_up(&pool->worker[i], s);
+    s->handled = s->acked + s->retried + s->buried + s->lost + s->unanswered;
 }
 
 static struct due_workers *make(struct due_queue *q, const int *topics, size_t n, size_t threads,
@@ -85,6 +106,7 @@ static int bells_init(struct due_workers *pool)
 
         w->pool = pool;
         w->nap.quit = &pool->quit;
+        w->holder.settle = due__worker_settle;
         due__lock_init(&w->lock);
         rc = due__bell_init(&w->nap.bell);
         if (rc != 0)
@@ -193,7 +215,8 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
         destroy(pool, false);
         goto free_row;
     }
-    due__roster_enter(pool, row);
+    pool->counted.add_up = sum_up;
+    due__roster_enter(q, &pool->counted, row);
     *workers = pool;
     return 0;
 
@@ -286,7 +309,7 @@ int due_workers_free(due_workers *pool)
         due__thread_join(&pool->worker[i].thread);
     due__thread_join(&pool->keeper);
     pthread_setcancelstate(cancel, NULL);
-    due__roster_leave(pool);
+    due__roster_leave(pool->q, &pool->counted);
     destroy(pool, false);
     count_pool(q, false);
     return 0;
@@ -294,37 +317,13 @@ int due_workers_free(due_workers *pool)
 
 /* ---- What it has done ---- */
 
-static void add_up(struct due__worker *w, struct due_workers_stats *s)
-{
-    due__lock_acquire(&w->lock);
-    s->running += due__load_relaxed(&w->busy);          /* no edge: a figure */
-    s->acked += due__load_relaxed(&w->acked);           /* no edge: a figure */
-    s->retried += due__load_relaxed(&w->retried);       /* no edge: a figure */
-    s->buried += due__load_relaxed(&w->buried);         /* no edge: a figure */
-    s->lost += due__load_relaxed(&w->lost_count);       /* no edge: a figure */
-    s->unanswered += due__load_relaxed(&w->unanswered); /* no edge: a figure */
-    s->ahead += due__load_relaxed(&w->count);           /* no edge: a figure */
-    s->extended += w->extended;
-    s->given_back += w->given_back;
-    due__lock_release(&w->lock);
-}
-
-void due__workers_add_up(struct due_workers *pool, struct due_workers_stats *s)
-{
-    s->threads += due__load_relaxed(&pool->alive); /* no edge: a figure */
-    s->idle += due__load_relaxed(&pool->idle);     /* no edge: a figure */
-    for (size_t i = 0; i < pool->threads; i++)
-        add_up(&pool->worker[i], s);
-    s->handled = s->acked + s->retried + s->buried + s->lost + s->unanswered;
-}
-
 int due_workers_stats(due_workers *pool, struct due_workers_stats *stats)
 {
     struct due_workers_stats s = { 0 };
 
     if (due__forked(pool->q))
         return DUE_EFORK;
-    due__workers_add_up(pool, &s);
+    sum_up(&pool->counted, &s);
     *stats = s;
     return 0;
 }

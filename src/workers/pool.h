@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "queue/queue.h"
 #include "due/workers.h"
+#include "queue/queue.h"
 
 #define DUE__AHEAD_MAX   32u        /* jobs that a worker reserves at a time */
 #define DUE__AHEAD_NS    DUE_MS(1)  /* so much work it may have before it */
@@ -24,21 +24,22 @@
 #define DUE__AHEAD_LEASE 8          /* and both are at most this part of a lease */
 
 struct due__worker {
-    struct due__lock lock; /* W */
-    bool running;          /* W  the job is in a handler, and the keeper may extend its lease */
-    bool promised;         /* W  its lease stands in no timeline yet (deferred_lease.c) */
-    bool lost;             /* W  it cannot be extended any more */
-    int64_t renewed_ns;    /* W  when its lease began, or was extended; on the queue's clock */
-    int64_t limit_ns;      /* W  it is not extended beyond this; likewise */
-    due_job job;           /* W  while it runs, and then its worker's; the handler reads it */
-    uint32_t busy;         /* A  no edge: has a job, for the figures */
-    uint64_t acked;        /* A  no edge: counters with one writer */
-    uint64_t retried;      /* A  likewise */
-    uint64_t buried;       /* A  likewise */
-    uint64_t lost_count;   /* A  likewise */
-    uint64_t unanswered;   /* A  likewise */
-    uint64_t extended;     /* W */
-    uint64_t given_back;   /* W */
+    struct due__holder holder; /* I  first: what due_job.pool leads to */
+    struct due__lock lock;     /* W */
+    bool running;              /* W  the job is in a handler, and the keeper may extend its lease */
+    bool promised;             /* W  its lease stands in no timeline yet (deferred_lease.c) */
+    bool lost;                 /* W  it cannot be extended any more */
+    int64_t renewed_ns;        /* W  when its lease began, or was extended; on the queue's clock */
+    int64_t limit_ns;          /* W  it is not extended beyond this; likewise */
+    due_job job;               /* W  while it runs, and then its worker's; the handler reads it */
+    uint32_t busy;             /* A  no edge: has a job, for the figures */
+    uint64_t acked;            /* A  no edge: counters with one writer */
+    uint64_t retried;          /* A  likewise */
+    uint64_t buried;           /* A  likewise */
+    uint64_t lost_count;       /* A  likewise */
+    uint64_t unanswered;       /* A  likewise */
+    uint64_t extended;         /* W */
+    uint64_t given_back;       /* W */
 
     uint32_t count;                /* A  F1, F4: jobs that stand here, not begun; written under W */
     uint32_t at;                   /* W  the first of them */
@@ -64,8 +65,7 @@ struct due_workers {
     size_t topic_count;          /* I */
     size_t threads;              /* I */
     size_t bytes;                /* I  of the whole allocation */
-    struct due__row *row;        /* P  where its figures are added up */
-    struct due_workers *next;    /* P  in that row */
+    struct due__counted counted; /* P  in the row where its figures are added up */
     due_handler *handler;        /* I */
     void *ctx;                   /* I */
     int64_t lease_ns;            /* I */
@@ -87,9 +87,6 @@ struct due_workers {
 
 void due__handling_begin(const struct due_workers *pool); /* the calling thread is a worker */
 
-/* Add the pool's figures to @s. */
-void due__workers_add_up(struct due_workers *pool, struct due_workers_stats *s);
-
 /* ---- worker.c ---- */
 
 void due__work(void *worker); /* a worker's thread */
@@ -98,6 +95,8 @@ void due__work(void *worker); /* a worker's thread */
 bool due__workers_leaving(const struct due_workers *pool);
 
 /* What @w has not begun goes back to the queue. */
+/* The job of a handler that runs: its lease is a real one from here on. */
+void due__worker_settle(const due_job *job);
 void due__worker_give_back(struct due__worker *w);
 
 /* Under the lock of @w: a promised lease becomes a real one, that ends at @until_ns. */

@@ -16,9 +16,8 @@
  *
  * Not here   Extending leases, and giving back what stands with a stuck worker: keeper.c.
  */
-#include "workers/pool.h"
-
 #include "os/atomic.h"
+#include "workers/pool.h"
 
 #define PAUSE_MIN_NS DUE_MS(10)
 #define PAUSE_MAX_NS DUE_S(1)
@@ -112,7 +111,7 @@ void due__worker_keep(struct due__worker *w, int64_t until_ns)
     w->promised = false;
 }
 
-void due__workers_settle(const due_job *job)
+void due__worker_settle(const due_job *job)
 {
     struct due__worker *w = job->pool;
 

@@ -7,6 +7,7 @@
 #include "acts.h"
 #include "os/atomic.h"
 #include "engine.h"
+#include "queue/closing.h"
 
 static void open_without_proxies(void)
 {

@@ -6,7 +6,7 @@
 #include "os/bell.h"
 #include "os/clock.h"
 #include "explore.h"
-#include "queue/inbox.h"
+#include "mem/inbox.h"
 #include "os/lock.h"
 #include "queue/ready_line.h"
 

@@ -2,7 +2,7 @@
 #ifndef GATE_LAB_H
 #define GATE_LAB_H
 
-#include "job/limit.h"
+#include "queue/limit.h"
 #include "lab/lab.h"
 
 #define OF(name) .group = (name), .group_len = sizeof(name) - 1

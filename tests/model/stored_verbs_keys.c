@@ -6,7 +6,7 @@
 #include "model/stored_known.h"
 
 #include "queue/queue.h"
-#include "job/extras.h"
+#include "queue/extras.h"
 #include "lab/memory_disk.h"
 
 /* What an enqueue does, if all that matters is known. */

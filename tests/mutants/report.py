@@ -1,4 +1,4 @@
-"""report.py - what has been found, by room and by group of rooms; and mutants that are known to
+"""report.py - what has been found, by room and by folder; and mutants that are known to
 change nothing."""
 
 import math
@@ -10,7 +10,6 @@ import trial
 HERE = os.path.dirname(os.path.abspath(__file__))
 EQUIVALENT = os.path.join(HERE, "equivalent.txt")
 SURVIVORS = os.path.join(HERE, "survivors.txt")
-GROUPS = os.path.join(HERE, "groups.txt")
 DOUBT = 0.01  # a score is too low if chance alone makes it so no more often than this
 
 
@@ -49,28 +48,6 @@ def stale(reasons, mutants, path=EQUIVALENT):
             yield f"{path}:{reason.line}: {reason.id} reads differently: {mutant.show()}"
         elif not reason.why and path == EQUIVALENT:
             yield f"{path}:{reason.line}: {reason.id} has no reason"
-
-
-def read_groups(path=GROUPS):
-    """Of each room, the group that it is in."""
-    groups, group = {}, None
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            word, _, rest = line.strip().partition(" ")
-            if word == "group":
-                group = rest
-            elif word and word != "#":
-                groups.update((room, group) for room in line.split())
-    return groups
-
-
-def stale_groups(groups, mutants):
-    """Rooms that are in no group, or in one without being there."""
-    there = {trial.room_name(m.file) for m in mutants}
-    for room in sorted(there - set(groups)):
-        yield f"{GROUPS}: {room} is in no group"
-    for room in sorted(set(groups) - there):
-        yield f"{GROUPS}: {room} is no room with mutants"
 
 
 def chance(killed, of, share):
@@ -124,8 +101,7 @@ class Table:
         self.rows = {}
 
     def add(self, mutant, how):
-        name = mutant.file.split("/")[0] + "/" + trial.room_name(mutant.file)
-        self.rows.setdefault(name, Row()).add(how)
+        self.rows.setdefault(trial.room_name(mutant.file), Row()).add(how)
 
     def total(self):
         total = Row()
@@ -133,24 +109,24 @@ class Table:
             total.plus(row)
         return total
 
-    def groups(self):
-        group_of, found = read_groups(), {}
+    def folders(self):
+        found = {}
         for name, row in sorted(self.rows.items()):
-            found.setdefault(group_of[name.split("/")[1]], Row()).plus(row)
+            found.setdefault(os.path.dirname(name), Row()).plus(row)
         return found
 
     def show(self):
         print(head("room"))
         for name in sorted(self.rows, key=lambda n: (not n.startswith("src"), n)):
             print(self.rows[name].text(name))
-        print("\n" + head("group"))
-        for name, row in self.groups().items():
+        print("\n" + head("folder"))
+        for name, row in self.folders().items():
             print(row.text(name))
         print(self.total().text("all"))
 
     def under(self, least):
         """What is under this score, as far as so many can tell."""
-        rows = {**self.groups(), "all": self.total()}
+        rows = {**self.folders(), "all": self.total()}
         return [name for name, row in rows.items() if row.is_under(least)]
 
 

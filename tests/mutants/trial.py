@@ -32,7 +32,8 @@ BATCH = 40  # so many of a program together
 
 
 def room_name(file):
-    return os.path.splitext(os.path.basename(file))[0]
+    """src/job/claim.c and src/job/claim.h: src/job/claim."""
+    return os.path.splitext(file)[0]
 
 
 def is_named_like(test, room):
@@ -40,7 +41,8 @@ def is_named_like(test, room):
     those whose suite is."""
     name = re.sub(r"^(test|thread|store|liveness)_|_model$", "", test.program.name)
     suite = test.name.split("/")[0]
-    return room in (name, suite) or name == room.rsplit("_", 1)[0]
+    room = os.path.basename(room)
+    return bool({room, "redis_" + room} & {name, suite}) or name == room.rsplit("_", 1)[0]
 
 
 def spread(tests):

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
-#include "job/limit.h"
+#include "queue/limit.h"
 
 #define GROUPS    100u
 #define PRODUCERS 2u

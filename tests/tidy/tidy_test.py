@@ -58,7 +58,7 @@ int due__take(struct due__room *r)
 """
 
 
-def tidy(files, rules):
+def tidy(files, rules, *more):
     """What tidy says of a tree with these files: a list of "FILE:LINE: MESSAGE"."""
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
@@ -66,7 +66,7 @@ def tidy(files, rules):
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
-        answer = subprocess.run([sys.executable, TIDY, "--root", root, "--rules", rules],
+        answer = subprocess.run([sys.executable, TIDY, "--root", root, "--rules", rules, *more],
                                 capture_output=True, text=True, check=False)
     found = [line for line in answer.stdout.split("\n") if "[rule " in line]
     assert answer.returncode == (1 if found else 0), answer.stdout + answer.stderr
@@ -86,7 +86,7 @@ class Rules(unittest.TestCase):
             self.assertTrue(line.startswith(begin), f"{line!r} does not begin {begin!r}")
 
     def test_nothing_is_found_in_a_tree_in_order(self):
-        self.finds(tree(), "1,2,3,4,5,6")
+        self.finds(tree(), "1,2,3,4,5,6,9")
 
     def test_rule_1_wants_threads_and_errors(self):
         for label in ("Threads", "Errors"):
@@ -219,6 +219,35 @@ class Rules(unittest.TestCase):
         self.finds(and_another("struct due__hall {\n#else\nstruct due__hall {\n"), "8")
         self.finds(and_another("struct due__room *r;\nstruct due__room;\n"), "8")
         self.finds(and_another("struct due__room {\n", "tests/hall.c"), "8")
+
+    FLOORS = "floors os queue\n"
+
+    def test_rule_9_wants_includes_to_run_down(self):
+        def house(floors, low='#include "queue/high.h"\n'):
+            return {"src/floors.txt": floors, "src/os/low.c": low,
+                    "src/queue/high.h": '#include "os/low.h"\n'}
+        self.finds(house(self.FLOORS), "9", "src/os/low.c:1: includes queue/high.h")
+        self.finds(house(self.FLOORS + "include os/low.c queue/high.h\n"), "9")
+        self.finds(house(self.FLOORS + "include os/low.c queue/high.h\n", "int a;\n"), "9",
+                   "src/floors.txt:2: include os/low.c queue/high.h: not any more")
+
+    def test_rule_9_looks_at_the_symbols_of_objects(self):
+        sources = {"os/low.c": "int above(void); int low(void) { return above(); }\n",
+                   "queue/high.c": "int low(void); int above(void) { return 1; }\n"
+                                   "int both(void) { return low() + above(); }\n"}
+        with tempfile.TemporaryDirectory() as objects:
+            for path, text in sources.items():
+                there = os.path.join(objects, path + ".o")
+                os.makedirs(os.path.dirname(there))
+                subprocess.run(["cc", "-x", "c", "-c", "-o", there, "-"], input=text, text=True,
+                               check=True)
+            files = {"src/" + path: text for path, text in sources.items()}
+            self.finds({"src/floors.txt": self.FLOORS, **files}, "9")  # without the objects
+            answer = tidy({"src/floors.txt": self.FLOORS, **files}, "9", "--objects", objects)
+            self.assertEqual(len(answer), 1, answer)
+            self.assertTrue(answer[0].startswith("src/os/low.c:1: calls above,"), answer)
+            known = self.FLOORS + "call os/low.c above\n"
+            self.assertEqual(tidy({"src/floors.txt": known, **files}, "9", "--objects", objects), [])
 
 
 if __name__ == "__main__":

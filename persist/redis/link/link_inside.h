@@ -3,11 +3,11 @@
 #define DUE__REDIS_LINK_INSIDE_H
 
 #include "redis/link/backoff.h"
+#include "redis/link/link.h"
+#include "redis/link/socket.h"
 #include "redis/resp/bytes.h"
 #include "redis/resp/greeting.h"
-#include "redis/link/link.h"
 #include "redis/resp/reader.h"
-#include "redis/link/socket.h"
 
 enum due__link_state { DUE__LINK_DOWN, DUE__LINK_CONNECTING, DUE__LINK_GREETING, DUE__LINK_UP };
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "redis/resp/bytes.h"
 #include "redis/link/link.h"
+#include "redis/resp/bytes.h"
 
 #define DUE__GREETINGS 4
 

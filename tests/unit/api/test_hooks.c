@@ -10,7 +10,7 @@
 #include "queue/queue.h"
 #include "job/key_table.h"
 #include "lab/shop.h"
-#include "metrics/events.h"
+#include "queue/events.h"
 
 enum hook { ON_EVENT, ON_DISCARD, ON_SETTLED, ON_RESTORE, ON_LOG, ON_START, ON_ALLOC, HOOKS };
 

@@ -1,7 +1,7 @@
 /* Keys that are taken over from jobs which take them over themselves: whose they are whichever of
  * these jobs ends first. */
 #include "queue/queue.h"
-#include "job/extras.h"
+#include "queue/extras.h"
 #include "job/key_table.h"
 #include "lab/shop.h"
 #include "os/siphash.h"

@@ -1,5 +1,5 @@
 /* Jobs that come again. */
-#include "job/extras.h"
+#include "queue/extras.h"
 #include "lab/lab.h"
 #include "job/repeat.h"
 

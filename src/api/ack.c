@@ -1,0 +1,470 @@
+/* ack.c - what the holder of a lease says: ack, nack, bury, extend.
+ *
+ * Whoever answers claims the job first (LENT): one swap decides between him, the end of his lease
+ * and everybody else.  With a store the claim lasts until that has confirmed the answer.
+ *
+ * Guards     T  the timeline lock      A  atomic, see Edges      O  its owner's alone
+ *
+ * Edges      described elsewhere: J1 slab.h, R1 R2 R3 lease.c, E3 tenure.c, C2 closing.c
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "job/cancel.h"
+#include "job/claim.h"
+#include "job/discard.h"
+#include "job/repeat.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/queue.h"
+#include "queue/take.h"
+
+#define ACKS_AT_ONCE 256u /* sent to a store together */
+
+/* A copy of a job is let go of; *job is zeroed. */
+static void let_go(struct due_queue *q, due_job *job, uint32_t number)
+{
+    bool last = due__lease_let_go(q, number);
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->done++;
+    if (last)
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+    memset(job, 0, sizeof *job);
+}
+
+/* The place of a reserved job; its holder keeps it from being used anew. */
+static int held(const due_job *job, uint32_t *number)
+{
+    struct due_queue *q = job->queue;
+    uint32_t generation;
+
+    if (q == NULL || job->token == 0)
+        return DUE_EINVAL;
+    if (due__forked(q))
+        return DUE_EFORK;
+    return due__handle_read(job->place, number, &generation) ? 0 : DUE_EINVAL;
+}
+
+/* The leased job becomes the caller's own (LENT); *w gets its word from before.  DUE_ESTALE: it is
+ * not the caller's any more, or time is up. */
+static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t *w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__lease *l = due__lease_at(q, number);
+
+    *w = due__load_acquire(&j->word); /* J1, R1 */
+    do {
+        while (due__word_state(*w) == DUE__MOVING) {
+            due__wait_moved(q);
+            *w = due__load_acquire(&j->word); /* J1, R1 */
+        }
+        if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
+            due__clock_passed(&q->clock, due__load_relaxed(&j->deadline_ns)))              /* J1 */
+            return DUE_ESTALE;
+    } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
+    due__count(q, number, DUE__F_LEASED, -1);
+    if (due__load_relaxed(&l->token) == token) { /* R1 */
+        due__answered(q, number);
+        return 0;
+    }
+    due__lease_resume(q, number); /* the same word, of a later lease: stamps come again */
+    return DUE_ESTALE;
+}
+
+/* Has the call answered for the job, so that its copy is let go of? */
+static bool answers(int rc)
+{
+    return rc == 0 || rc == DUE_ESTALE || rc == DUE_EINDOUBT;
+}
+
+/* What an ack is for the store. */
+static enum due__purpose ends_by(const struct due_queue *q, uint32_t number)
+{
+    return due__repeats(q, number) && !due__revoked(q, number) ? DUE__REPEAT : DUE__ACK;
+}
+
+/* A claimed job is acked. */
+static int ack_claimed(struct due_queue *q, uint32_t number)
+{
+    struct due__deadline by = { 0 };
+    int rc = 0;
+
+    if (q->commits != NULL)
+        rc = due__commit_one(q, number, ends_by(q, number), 0, &by);
+    else if (!due__repeat_acked(q, number))
+        due__ack_end(q, number);
+    if (!answers(rc))
+        due__lease_resume(q, number);
+    return rc;
+}
+
+/* A claimed job whose ack concerns nobody else: it has no key, no group, no further rounds. */
+static bool plain(const struct due_queue *q, uint32_t number, uint64_t w)
+{
+    return q->commits == NULL && q->watch == NULL && !(w & DUE__PASSED) &&
+           !(due__facts_load(due__job_at(&q->slab, number)).payload & DUE__FRONT);
+}
+
+static int ack(due_job *job)
+{
+    struct due_queue *q = job->queue;
+    uint32_t number;
+    uint64_t w;
+    int rc = held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    rc = claim(q, number, job->token, &w);
+    if (rc == 0 && plain(q, number, w)) {
+        due__ack_at_once(job, number);
+        return 0;
+    }
+    if (rc == 0)
+        rc = ack_claimed(q, number);
+    if (answers(rc))
+        let_go(q, job, number);
+    return rc;
+}
+
+int due_ack(due_job *job)
+{
+    return ack(job);
+}
+
+/* Jobs of one stored queue that are acked as one change. */
+struct acks {
+    uint32_t number[ACKS_AT_ONCE];  /* O  their places */
+    uint32_t claimed[ACKS_AT_ONCE]; /* O  of those that can be acked */
+    uint8_t purpose[ACKS_AT_ONCE];  /* O  of each claimed one: enum due__purpose */
+    int sent[ACKS_AT_ONCE];         /* O  what became of it */
+    uint32_t chosen[ACKS_AT_ONCE];  /* O  those of one purpose */
+    int rc[ACKS_AT_ONCE];           /* O  what became of them */
+    int results[ACKS_AT_ONCE];      /* O  the answers */
+};
+
+/* @n claimed jobs are acked: those that leave, and after them those that come again. */
+static void send_acks(struct due_queue *q, struct acks *a, size_t n, struct due__deadline *by)
+{
+    for (size_t i = 0; i < n; i++)
+        a->purpose[i] = (uint8_t)ends_by(q, a->claimed[i]);
+    for (int round = 0; round < 2; round++) {
+        enum due__purpose which = round == 0 ? DUE__ACK : DUE__REPEAT;
+        size_t count = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            if (a->purpose[i] == which)
+                a->chosen[count++] = a->claimed[i];
+        }
+        if (count > 0)
+            due__commit_all(q, a->chosen, count, which, 0, by, a->rc);
+        count = 0;
+        for (size_t i = 0; i < n; i++) {
+            if (a->purpose[i] == which)
+                a->sent[i] = a->rc[count++];
+        }
+    }
+}
+
+/* What can be acked is claimed and sent together. */
+static void ack_stored(struct due_queue *q, struct acks *a, due_job *jobs, size_t n,
+                       struct due__deadline *by)
+{
+    size_t count = 0;
+    uint64_t w;
+
+    for (size_t i = 0; i < n; i++) {
+        a->results[i] = held(&jobs[i], &a->number[i]);
+        if (a->results[i] != 0)
+            continue;
+        a->results[i] = claim(q, a->number[i], jobs[i].token, &w);
+        due__prefetch_end(q, &jobs[i], a->number[i]);
+        if (a->results[i] == 0)
+            a->claimed[count++] = a->number[i];
+        else
+            let_go(q, &jobs[i], a->number[i]);
+    }
+    if (count > 0)
+        send_acks(q, a, count, by);
+    count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (a->results[i] != 0)
+            continue;
+        a->results[i] = a->sent[count++];
+        if (answers(a->results[i]))
+            let_go(q, &jobs[i], a->number[i]);
+        else
+            due__lease_resume(q, a->number[i]);
+    }
+}
+
+/* How many of the jobs, ACKS_AT_ONCE at most, are of the first one's queue. */
+static size_t of_one_queue(const due_job *jobs, size_t n)
+{
+    size_t same = 1;
+
+    while (same < n && same < ACKS_AT_ONCE && jobs[same].queue == jobs[0].queue)
+        same++;
+    return same;
+}
+
+/* Jobs of one queue, ACKS_AT_ONCE at most: how many were acked.  Without memory for it with a store
+ * too one by one. */
+static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__deadline *by,
+                    int *results)
+{
+    bool together = n > 1 && q != NULL && !due__forked(q) && due__inside_stored(q);
+    struct acks *a = together ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
+    int acked = 0;
+
+    if (a != NULL)
+        ack_stored(q, a, jobs, n, by);
+    for (size_t i = 0; i < n; i++) {
+        int rc = a != NULL ? a->results[i] : ack(&jobs[i]);
+
+        acked += rc == 0;
+        if (results != NULL)
+            results[i] = rc;
+    }
+    if (a != NULL)
+        due__alloc_free(&q->alloc, a, sizeof *a);
+    due__inside_end(q, together);
+    return acked;
+}
+
+int due_ack_batch(due_job *jobs, size_t n, int *results)
+{
+    struct due__deadline by = { 0 };
+    int acked = 0;
+
+    if (n > INT_MAX)
+        return DUE_EINVAL;
+    for (size_t at = 0; at < n;) {
+        size_t some = of_one_queue(jobs + at, n - at);
+
+        acked +=
+            ack_some(jobs[at].queue, jobs + at, some, &by, results != NULL ? results + at : NULL);
+        at += some;
+    }
+    return acked;
+}
+
+/* A claimed job waits again, until @at_ns. */
+static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
+{
+    struct due__deadline by = { 0 };
+    struct due__tenure t;
+
+    if (q->commits != NULL)
+        return due__commit_one(q, number, DUE__GIVE_BACK, at_ns, &by);
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    due__step(q, number, DUE__S_RETRIED, 0);
+    due__enter(q, &t);
+    due__given_back(q, number, w, at_ns);
+    due__leave(q, &t);
+    due__lease_answered(q);
+    due__keep_if_closed(q, number, due__word_generation(w));
+    return 0;
+}
+
+/* A claimed job dies. */
+static int bury(struct due_queue *q, uint32_t number, enum due_cause cause, const char *reason)
+{
+    int64_t deadline = due__load_relaxed(&due__lease_at(q, number)->deadline_ns); /* R1 */
+    struct due__deadline by = { 0 };
+    uint32_t *failures = &due__lease_at(q, number)->failures;
+    uint32_t failed = cause == DUE_CAUSE_ATTEMPTS;
+
+    due__add_relaxed(failures, failed); /* no edge: a counter; the job is ours */
+    int rc = due__bury(q, number, deadline, cause, reason, &by);
+    if (rc == 0 || rc == DUE_EINDOUBT)
+        due__lease_answered(q);
+    else
+        due__add_relaxed(failures, 0 - failed); /* no edge: likewise */
+    return rc;
+}
+
+/* A claimed job has failed: it waits again, or that was its last attempt. */
+static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
+{
+    const struct due__lease *l = due__lease_at(q, number);
+    const due_retry *r = due__retry_of(q, due__job_at(&q->slab, number));
+    uint32_t limit = due__retry_limit(r);
+
+    if (limit > 0 && due__load_relaxed(&l->attempts) >= limit) { /* R1 */
+        int rc = bury(q, number, DUE_CAUSE_ATTEMPTS, NULL);
+
+        if (answers(rc)) /* who buries it does not know why */
+            due__nacked(q, number);
+        return rc;
+    }
+    if (delay_ns == DUE_BY_POLICY)
+        delay_ns = due__retry_delay(q, r, due__load_relaxed(&l->failures) + 1); /* R1 */
+    return give_back(q, number, due__time_add(due__clock_now(&q->clock), delay_ns));
+}
+
+/* A claimed job that was cancelled meanwhile leaves.  As due__commit_one(). */
+static int end_revoked(struct due_queue *q, uint32_t number)
+{
+    struct due__deadline by = { 0 };
+    int rc = 0;
+
+    if (q->commits == NULL)
+        due__cancel_end(q, number);
+    else
+        rc = due__commit_one(q, number, DUE__CANCEL, 0, &by);
+    if (answers(rc))
+        due__lease_answered(q);
+    return rc;
+}
+
+/* What else may come of a claimed job that is not acked: it was cancelled meanwhile, or the queue
+ * closes.  True: that was it, with the answer *@rc. */
+static bool gone(struct due_queue *q, uint32_t number, uint64_t w, int *rc)
+{
+    if (due__revoked(q, number)) {
+        *rc = end_revoked(q, number);
+        return true;
+    }
+    if (!due__closed(q)) /* else nobody will take it, nor write it down */
+        return false;
+    due__lease_answered(q);
+    if (q->commits != NULL)
+        due__keep_stored(q, number);
+    else
+        due__discard(q, number, w);
+    return true;
+}
+
+/* The job is answered for otherwise than by an ack. */
+static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const char *reason)
+{
+    struct due_queue *q = job->queue;
+    uint32_t number;
+    uint64_t w;
+    int rc = held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    rc = claim(q, number, job->token, &w);
+    if (rc == 0) {
+        if (!gone(q, number, w, &rc))
+            rc = cause != 0 ? bury(q, number, cause, reason) : fail(q, number, delay_ns);
+        else if (cause == 0 && answers(rc))
+            due__nacked(q, number);
+        if (!answers(rc))
+            due__lease_resume(q, number);
+    }
+    if (answers(rc))
+        let_go(q, job, number);
+    return rc;
+}
+
+int due_nack(due_job *job, int64_t delay_ns)
+{
+    return delay_ns >= DUE_BY_POLICY ? answer(job, delay_ns, 0, NULL) : DUE_EINVAL;
+}
+
+int due_bury(due_job *job, const char *reason)
+{
+    return answer(job, 0, DUE_CAUSE_BURIED, reason);
+}
+
+/* ---- While it is out ---- */
+
+/* Under the lock: the leased job of this token, made MOVING; *w gets that word.  DUE_ESTALE. */
+static int hold_still(struct due_queue *q, uint32_t number, uint64_t token, int64_t now_ns,
+                      uint64_t *w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__lease *l = due__lease_at(q, number);
+
+    *w = due__load_acquire(&j->word); /* J1, R1 */
+    do {
+        if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
+            due__load_relaxed(&j->deadline_ns) <= now_ns)                                  /* J1 */
+            return DUE_ESTALE;
+    } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
+    *w = (*w & ~DUE__STATE_MASK) | DUE__MOVING;
+    return 0;
+}
+
+int due__lease_extend(due_job *job, int64_t lease_ns)
+{
+    struct due_queue *q = job->queue;
+    struct due__tenure t;
+    uint32_t number;
+    uint64_t w;
+    int rc = lease_ns <= 0 ? DUE_EINVAL : held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    if (job->pool != NULL)
+        ((const struct due__holder *)job->pool)->settle(job);
+    due__enter(q, &t);
+    int64_t now = due__clock_now(&q->clock);
+    rc = hold_still(q, number, job->token, now, &w);
+    if (rc == 0)
+        due__replace(q, number, w, DUE__LEASED,
+                     due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns));
+    due__leave(q, &t);
+    return rc == 0 && q->commits != NULL ? due__commit_state(q) : rc;
+}
+
+/* A lease that goes on is as much a promise as one that begins: nobody else has the job. */
+int due_extend(due_job *job, int64_t lease_ns)
+{
+    struct due_queue *q = job->queue;
+    struct due__deadline by = { 0 };
+    int rc = due__lease_extend(job, lease_ns);
+
+    return rc == 0 && q->commits != NULL ? due__commit_held(q, &by) : rc;
+}
+
+int due__lease_release(due_job *job)
+{
+    struct due_queue *q = job->queue;
+    struct due__tenure t;
+    uint32_t number;
+    uint64_t w;
+    int rc = held(job, &number);
+
+    if (rc != 0)
+        return rc;
+    rc = claim(q, number, job->token, &w);
+    if (rc == 0 && !gone(q, number, w, &rc)) {
+        struct due__lease *l = due__lease_at(q, number);
+        uint32_t attempts = due__load_relaxed(&l->attempts) - 1; /* R1 */
+
+        due__store_relaxed(&l->attempts, attempts); /* R1 */
+        due__enter(q, &t);
+        due__wait_again(q, number, w, due__load_relaxed(&l->deadline_ns)); /* R1 */
+        due__leave(q, &t);
+        due__lease_answered(q);
+        due__keep_if_closed(q, number, due__word_generation(w));
+    }
+    if (!answers(rc))
+        due__lease_resume(q, number);
+    else
+        let_go(q, job, number);
+    return rc;
+}
+
+bool due__lease_stopping(const due_job *job)
+{
+    struct due_queue *q = job->queue;
+    uint32_t number;
+
+    if (held(job, &number) != 0)
+        return true;
+    const struct due__job *j = due__job_at(&q->slab, number);
+    const struct due__lease *l = due__lease_at(q, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
+    enum due__state state = due__word_state(w);
+
+    return (state != DUE__LEASED && state != DUE__MOVING) ||
+           due__load_relaxed(&l->token) != job->token ||                    /* R1 */
+           due__load_relaxed(&l->revoked) == due__word_generation(w) ||     /* R3 */
+           due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
+}

@@ -1,0 +1,125 @@
+/* cancel.c - due_cancel(), due_cancel_batch(), due_clear().
+ *
+ * Edges      described elsewhere: J1 slab.h, C2 closing.c
+ */
+#include "job/cancel.h"
+
+#include <limits.h>
+
+#include "job/claim.h"
+#include "job/discard.h"
+#include "os/atomic.h"
+#include "queue/queue.h"
+
+/* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
+ * free. The way to it is kept short, so that the processor can fetch the jobs of several cancels at
+ * a time. */
+static inline int cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    int rc = due__id_find(q, id, by, &number, &generation);
+    if (rc != 0)
+        return rc;
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    if (job != NULL || q->commits != NULL || due__word_generation(w) != generation ||
+        generation == UINT32_MAX || q->watch != NULL ||
+        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
+        (due__facts_load(j).payload & DUE__FRONT)) /* so it may have a key */
+        return due__cancel_any(q, number, generation, NULL, job, by);
+    uint64_t ready = w & DUE__READY;
+    if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
+        return due__cancel_any(q, number, generation, NULL, job, by);
+    due__job_release(&q->slab, j); /* still the caller's: it is in no magazine yet */
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    uint64_t count = ++it->cancelled; /* C2 of closing.c */
+    it->unready += ready != 0;
+    due__shard_push(&q->slab, it, number);
+    due__shard_leave(it);
+    due__cancelled(q, count);
+    return 0;
+}
+
+int due_cancel(due_queue *q, due_id id, due_job *job)
+{
+    if (due__forked(q))
+        return due__one_or_none(job, DUE_EFORK);
+    struct due__deadline by = { 0 };
+    bool inside = due__inside_stored(q);
+    int rc = cancel(q, id, job, &by);
+    due__inside_end(q, inside);
+    return due__one_or_none(job, rc);
+}
+
+#define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */
+
+static void prefetch(struct due_queue *q, due_id id)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__id_read(q, id, &number, &generation))
+        due__job_prefetch(&q->slab, number);
+}
+
+int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
+{
+    int cancelled = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (n > INT_MAX)
+        return DUE_EINVAL;
+    if (q->commits != NULL)
+        return due__cancel_all(q, ids, n, results);
+    for (size_t i = 0; i < n && i < LOOK_AHEAD; i++)
+        prefetch(q, ids[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (i + LOOK_AHEAD < n)
+            prefetch(q, ids[i + LOOK_AHEAD]);
+        int rc = cancel(q, ids[i], NULL, NULL); /* which waits for no store */
+
+        cancelled += rc == 0;
+        if (results != NULL)
+            results[i] = rc;
+    }
+    return cancelled;
+}
+
+static void clear(struct due_queue *q, int topic, uint64_t *cleared)
+{
+    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
+        uint64_t w;
+
+        if (!due__clearable(q, at, topic, &w) ||
+            due__claim(q, at, due__word_generation(w), NULL, &w) != 0)
+            continue;
+        due__discard(q, at, w);
+        if (++*cleared % DUE__SWEEP_EVERY == 0)
+            due__sweep_sometimes(q);
+    }
+}
+
+int due_clear(due_queue *q, int topic, uint64_t *cleared)
+{
+    uint64_t n = 0;
+    int rc = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
+        return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
+    if (q->commits != NULL)
+        rc = due__clear_stored(q, topic, &n);
+    else
+        clear(q, topic, &n);
+    due__inside_end(q, inside);
+    if (cleared != NULL)
+        *cleared = n;
+    return rc;
+}

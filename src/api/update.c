@@ -1,0 +1,508 @@
+/* update.c - a waiting job is changed in place: its id stays.
+ *
+ * In memory the new block is made first.  How large it has to be depends on what the job has
+ * already (headers, a limit of its own), and that may be looked at only by who owns the job.  So a
+ * first look, under the lock, may find that another block is needed; then it is made, and the lock
+ * is taken again.  In that tenure the job is MOVING: whoever wants it waits for the lock, so nobody
+ * sees a half, and unless its time or priority changes the slot that stands for it stays.
+ *
+ * If more is to be kept than may be copied under the lock, and with a store, the job is claimed for
+ * the change instead (CHANGING), and others are told that it is busy.  Who cancels it then marks it
+ * (R3 of lease.c), and it leaves after the change; who enqueues with its key waits for that.
+ *
+ * Bytes that are lent to somebody whose lease has ended must stay as they are: DUE_EBUSY.
+ *
+ * Edges      described elsewhere: E3 tenure.c, J1 slab.h, R1 R2 lease.c
+ */
+#include "api/update.h"
+
+#include <string.h>
+
+#include "job/claim.h"
+#include "job/discard.h"
+#include "job/draft.h"
+#include "job/reschedule.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
+
+#define KEPT_UNDER_LOCK ((size_t)64 << 10) /* bytes that are copied from block to block there */
+
+#define SET_ALL                                                                                   \
+    ((unsigned)DUE_SET_DATA | DUE_SET_HEADERS | DUE_SET_TIME | DUE_SET_PRIORITY | DUE_SET_RETRY | \
+     DUE_SET_LIMIT)
+
+/* What is asked for. */
+struct wish {
+    due_spec s; /* only what is named in what */
+    unsigned what;
+    int64_t at_ns;
+    uint8_t retry;            /* the number of s.retry */
+    struct due__deadline *by; /* with a store */
+};
+
+/* What the job's content will be made of. */
+struct plan {
+    bool anew; /* a block, or the bytes in the place, are to be exchanged */
+    bool front;
+    size_t headers_len;
+    size_t len;
+    size_t bytes; /* of the block; 0: none */
+};
+
+/* ---- Making the new content ---- */
+
+static bool carries(const struct due__job *j)
+{
+    return (due__facts_load(j).payload & DUE__PAYLOAD_MASK) == DUE__POINTER;
+}
+
+/* For a job with the facts @f and the front @old, or without one. */
+static struct plan plan_for(struct due__facts f, const struct due__front *old,
+                            const struct wish *wish)
+{
+    struct plan p = { .len = f.len, .headers_len = old != NULL ? old->headers_len : 0 };
+
+    if (wish->what & DUE_SET_DATA)
+        p.len = wish->s.len;
+    if (wish->what & DUE_SET_HEADERS)
+        p.headers_len = wish->s.headers_len;
+    p.front = old != NULL || p.headers_len > 0 || wish->retry != 0 || wish->s.ttl_ns != 0 ||
+              wish->s.expires_ns != 0;
+    p.anew = (wish->what & (DUE_SET_DATA | DUE_SET_HEADERS)) || p.front != (old != NULL);
+    if (p.front)
+        p.bytes = DUE__FRONT_BYTES + p.headers_len + p.len;
+    else if (p.len > DUE__INLINE_BYTES)
+        p.bytes = p.len;
+    return p;
+}
+
+/* The job is the caller's own. */
+static struct plan plan_of(const struct due__job *j, const struct wish *wish)
+{
+    return plan_for(due__facts_load(j), due__front_of(j), wish);
+}
+
+/* Before the job may be looked at: as it probably is.  A front may come and go at any moment. */
+static struct plan guess(const struct due__job *j, const struct wish *wish)
+{
+    struct due__facts f = due__facts_load(j);
+
+    return f.payload & DUE__FRONT ? (struct plan){ .anew = false } : plan_for(f, NULL, wish);
+}
+
+static bool same(const struct plan *a, const struct plan *b)
+{
+    return a->anew == b->anew && a->front == b->front && a->headers_len == b->headers_len &&
+           a->len == b->len && a->bytes == b->bytes;
+}
+
+/* Where the payload goes. */
+static unsigned char *payload_of(struct due__job *made, const struct plan *p)
+{
+    if (p->front)
+        return due__front_at(made)->bytes + p->headers_len;
+    return p->bytes > 0 ? made->payload.ptr : made->payload.bytes;
+}
+
+/* The new content, with all that need not be looked up in the job.  False: no memory. */
+static bool prepare(struct due_queue *q, const struct wish *wish, const struct plan *p,
+                    struct due__job *made)
+{
+    unsigned kind = p->front || p->bytes > 0 ? DUE__BYTES_APART : DUE__BYTES_INLINE;
+    struct due__facts f = { .len = (uint32_t)p->len,
+                            .payload = (uint8_t)(kind | (p->front ? DUE__FRONT : 0)) };
+
+    memset(made, 0, sizeof *made);
+    if (!p->anew)
+        return true;
+    if (p->bytes > 0) {
+        made->payload.ptr = due__payload_new(&q->slab.payloads, p->bytes);
+        if (made->payload.ptr == NULL)
+            return false;
+    }
+    due__facts_store(made, f);
+    if (p->front) {
+        memset(due__front_at(made), 0, DUE__FRONT_BYTES);
+        due__front_at(made)->headers_len = (uint16_t)p->headers_len;
+    }
+    if ((wish->what & DUE_SET_HEADERS) && p->headers_len > 0)
+        memcpy(due__front_at(made)->bytes, wish->s.headers, p->headers_len);
+    if ((wish->what & DUE_SET_DATA) && p->len > 0)
+        memcpy(payload_of(made, p), wish->s.data, p->len);
+    return true;
+}
+
+static void set_numbers(struct due__front *front, const struct wish *wish)
+{
+    if (wish->what & DUE_SET_RETRY)
+        front->retry = wish->retry;
+    if (wish->what & DUE_SET_LIMIT) {
+        front->ttl_ns = wish->s.ttl_ns;
+        front->expires_ns = wish->s.expires_ns;
+    }
+}
+
+/* The rest: what the job, the caller's own, has and keeps. */
+static void complete(const struct due__job *j, const struct wish *wish, const struct plan *p,
+                     struct due__job *made)
+{
+    struct due__facts old = due__facts_load(j);
+    struct due__facts f = due__facts_load(made);
+
+    if (p->front) {
+        struct due__front *front = due__front_at(made);
+        const struct due__front *was = (old.payload & DUE__FRONT) ? due__front_at(j) : NULL;
+
+        if (was != NULL)
+            memcpy(front, was, DUE__FRONT_BYTES);
+        front->ptr = due__job_pointer(j, old);
+        front->headers_len = (uint16_t)p->headers_len;
+        if (!(wish->what & DUE_SET_HEADERS) && p->headers_len > 0)
+            memcpy(front->bytes, was->bytes, p->headers_len);
+        set_numbers(front, wish);
+    } else if (carries(j)) {
+        made->payload.ptr = j->payload.ptr;
+    }
+    if (!(wish->what & DUE_SET_DATA) && p->len > 0)
+        memcpy(payload_of(made, p), due__job_bytes(j, old), p->len);
+    if (carries(j))
+        f.payload = (uint8_t)((f.payload & ~DUE__PAYLOAD_MASK) | DUE__POINTER);
+    f.topic = old.topic;
+    f.priority = (wish->what & DUE_SET_PRIORITY) ? (uint8_t)wish->s.priority : old.priority;
+    f.payload |= old.payload & DUE__NOW;
+    due__facts_store(made, f);
+}
+
+/* ---- Under the lock ---- */
+
+/* What keeps a job with word @w from being changed. */
+static int obstacle(uint64_t w, uint32_t generation, const struct wish *wish)
+{
+    if (due__word_generation(w) != generation)
+        return DUE_ENOENT;
+    switch (due__word_state(w)) {
+    case DUE__WAITING:
+        return 0;
+    case DUE__DEAD: /* when it would be handed out is not asked any more */
+        return wish->what & (DUE_SET_TIME | DUE_SET_LIMIT) ? DUE_ENOENT : 0;
+    case DUE__LENT:
+    case DUE__PROMISED:
+    case DUE__CHANGING:
+    case DUE__LEASED:
+        return DUE_EBUSY;
+    default:
+        return DUE_ENOENT;
+    }
+}
+
+/* What keeps the content of the caller's own job from being exchanged. */
+static int unfit(const struct due_queue *q, uint32_t number, uint64_t w, const struct wish *wish,
+                 const struct plan *p)
+{
+    if ((wish->what & DUE_SET_DATA) && carries(due__job_at(&q->slab, number)))
+        return DUE_EINVAL; /* what it carries would be lost */
+    bool lent = (w & DUE__HELD) && due__load_seq(&due__lease_at(q, number)->holders) > 1; /* R2 */
+    return p->anew && lent ? DUE_EBUSY : 0;
+}
+
+/* The job is MOVING, and everything fits: it becomes what it is to be. */
+static void change(struct due_queue *q, uint32_t number, uint64_t w, const struct wish *wish,
+                   const struct plan *p, struct due__job *made)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__facts f = due__facts_load(j);
+    int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
+
+    if (p->anew) {
+        complete(j, wish, p, made);
+        due__draft_exchange(j, made);
+    } else if (f.payload & DUE__FRONT) {
+        set_numbers(due__front_at(j), wish);
+    }
+    if (!p->anew && (wish->what & DUE_SET_PRIORITY)) {
+        f.priority = (uint8_t)wish->s.priority;
+        due__facts_store(j, f);
+    }
+    if (w & DUE__LINKED) /* no slot bears its stamp: who looks sees that something has changed */
+        w = due__word(due__word_generation(w), due__word_stamp(w) + 1,
+                      w & (DUE__STATE_MASK | DUE__FLAGS));
+    if (due__word_state(w) == DUE__DEAD || !(wish->what & (DUE_SET_TIME | DUE_SET_PRIORITY))) {
+        due__store_release(&j->word, w); /* J1: its slot stays */
+        return;
+    }
+    if (wish->what & DUE_SET_TIME) {
+        at = wish->at_ns;
+        if (w & DUE__HELD)
+            due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
+        w = due__gate_left(q, number, w);
+    }
+    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at);
+}
+
+/* DUE_EAGAIN: not as planned; *p says how it is. */
+static int rewrite_locked(struct due_queue *q, uint32_t number, uint32_t generation,
+                          const struct wish *wish, struct plan *p, struct due__job *made)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+    int rc;
+
+    do {
+        rc = obstacle(w, generation, wish);
+        if (rc != 0)
+            return rc;
+    } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
+    struct plan now = plan_of(j, wish);
+    rc = unfit(q, number, w, wish, &now);
+    if (rc == 0 && !same(p, &now))
+        rc = DUE_EAGAIN;
+    if (rc == 0)
+        change(q, number, w, wish, p, made);
+    else
+        due__store_release(&j->word, w); /* J1: nothing has changed */
+    *p = now;
+    return rc;
+}
+
+/* A tenure of its own. */
+static int try_once(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct wish *wish, struct plan *p, struct due__job *made)
+{
+    struct due__tenure t;
+    int rc = DUE_ECLOSED;
+
+    due__enter(q, &t);
+    if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
+        int64_t now_ns = due__clock_now(&q->clock);
+
+        due__drain_or_say(q, DUE__FOREIGN_MAX);
+        due__move_due(q, now_ns);
+        rc = rewrite_locked(q, number, generation, wish, p, made);
+        due__move_due(q, now_ns);
+    }
+    due__leave(q, &t);
+    return rc;
+}
+
+/* ---- Claimed for it ---- */
+
+/* Of a job of the caller's own.  DUE_ENOMEM, or what keeps it from being changed. */
+static int draft_new(struct due_queue *q, uint32_t number, const struct wish *wish,
+                     struct due__draft **draft)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+    struct plan p = plan_of(j, wish);
+
+    p.anew = true;
+    int rc = unfit(q, number, due__load_relaxed(&j->word), wish, &p); /* J1: the caller's own */
+    if (rc != 0)
+        return rc;
+    struct due__draft *d = due__alloc_raw(&q->alloc, sizeof *d);
+    if (d == NULL)
+        return DUE_ENOMEM;
+    *d = (struct due__draft){ .at_ns = wish->at_ns, .what = wish->what };
+    if (!prepare(q, wish, &p, &d->made)) {
+        due__alloc_free(&q->alloc, d, sizeof *d);
+        return DUE_ENOMEM;
+    }
+    complete(j, wish, &p, &d->made);
+    *draft = d;
+    return 0;
+}
+
+/* The job becomes the caller's own; if another is between the two looks, it is looked at anew. */
+static int own(struct due_queue *q, uint32_t number, uint32_t generation, const struct wish *wish)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w;
+    int rc;
+    do {
+        w = due__load_acquire(&j->word); /* J1 */
+        rc = q->commits ? due__claim_sent(q, number, generation, NULL, wish->by)
+                        : due__claim_change(q, number, generation, NULL);
+        if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
+            rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
+    } while (rc == DUE_ENOENT && due__word_generation(w) == generation &&
+             due__load_acquire(&j->word) != w); /* J1 */
+    return rc;
+}
+
+/* And is the queue's again, as it was. */
+static void disown(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    if ((w & DUE__HELD) && due__grave_is(q, number))
+        due__bury_again(q, number);
+    else
+        due__unclaim(q, number, false);
+}
+
+/* In the queue itself: it is written now. */
+static void write_now(struct due_queue *q, uint32_t number, struct due__draft *d)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    due__catch_up(q, DUE__FOREIGN_MAX);
+    due__draft_apply(q, number, d);
+    due__leave(q, &t);
+    due__draft_free(q, d);
+}
+
+/* Who closes has passed over a job that was claimed: then it is discarded here. */
+static void discard_if_closed(struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    uint64_t w;
+
+    if ((due__load_seq(&q->state) & DUE__CLOSING) && /* E3 */
+        due__claim(q, number, generation, NULL, &w) == 0)
+        due__discard(q, number, w);
+}
+
+static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t generation,
+                           const struct wish *wish)
+{
+    struct due__draft *d = NULL;
+    int rc = own(q, number, generation, wish);
+
+    if (rc != 0)
+        return rc;
+    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
+        rc = DUE_ECLOSED;
+    if (rc == 0)
+        rc = draft_new(q, number, wish, &d);
+    if (rc == 0 && q->commits == NULL) {
+        write_now(q, number, d);
+    } else {
+        if (rc == 0)
+            rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d, wish->by);
+        if (rc == 0 || rc == DUE_EINDOUBT)
+            return rc; /* whoever sent it has seen, or sees, to the rest */
+        if (d != NULL)
+            due__draft_free(q, d);
+        disown(q, number);
+    }
+    return rc;
+}
+
+/* ---- The verbs ---- */
+
+/* What is asked for, by itself.  DUE_EINVAL, DUE_ELIMIT, DUE_ENOMEM. */
+static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int64_t at_ns,
+                     struct due__deadline *by, struct wish *wish)
+{
+    *wish = (struct wish){ .s.size = DUE_SPEC_INIT, .what = what, .at_ns = at_ns, .by = by };
+    if (what & DUE_SET_DATA) {
+        wish->s.data = s->data;
+        wish->s.len = s->len;
+        if (s->ptr != NULL || (s->data == NULL && s->len != 0))
+            return DUE_EINVAL;
+        if (s->len > q->payload_max)
+            return DUE_ELIMIT;
+    }
+    if (what & DUE_SET_HEADERS) {
+        wish->s.headers = s->headers;
+        wish->s.headers_len = s->headers_len;
+    }
+    if (what & DUE_SET_PRIORITY) {
+        wish->s.priority = s->priority;
+        if (s->priority < 0 || s->priority > 255)
+            return DUE_EINVAL;
+    }
+    if (what & DUE_SET_RETRY)
+        wish->s.retry = s->retry;
+    if (what & DUE_SET_LIMIT) {
+        wish->s.ttl_ns = s->ttl_ns;
+        wish->s.expires_ns = s->expires_ns;
+    }
+    int rc = due__front_check(q, &wish->s);
+    if (rc == 0 && wish->s.retry != NULL)
+        rc = due__retry_number(q, wish->s.retry, &wish->retry);
+    return rc;
+}
+
+/* In memory.  Who waits for its end looks again: he has seen it CHANGING under the lock, and under
+ * the lock that ends before this. */
+static int rewrite_large(struct due_queue *q, uint32_t number, uint32_t generation,
+                         const struct wish *wish)
+{
+    due__inside_enter(q); /* C1 of inside.c */
+    int rc = rewrite_claimed(q, number, generation, wish);
+    due__quit_ring(q, &q->changing);
+    discard_if_closed(q, number, generation);
+    due__inside_leave(q);
+    return rc;
+}
+
+/* In memory, under the lock, unless too much is to be copied there. */
+static int rewrite_in_place(struct due_queue *q, uint32_t number, uint32_t generation,
+                            const struct wish *wish)
+{
+    struct plan p = guess(due__job_at(&q->slab, number), wish);
+    struct due__job made;
+    int rc;
+
+    if (wish->what & (DUE_SET_TIME | DUE_SET_PRIORITY))
+        due__drain_all(q); /* what the caller put in before stands before it */
+    do {
+        if (p.anew && !(wish->what & DUE_SET_DATA) && p.len > KEPT_UNDER_LOCK)
+            return rewrite_large(q, number, generation, wish);
+        if (!prepare(q, wish, &p, &made))
+            return DUE_ENOMEM;
+        rc = try_once(q, number, generation, wish, &p, &made);
+        due__job_release(&q->slab, &made); /* what the job was, or what it was not to be */
+    } while (rc == DUE_EAGAIN);
+    return rc;
+}
+
+int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, const due_spec *s,
+                 unsigned what, int64_t at_ns, struct due__deadline *by)
+{
+    struct wish wish;
+
+    if (what == 0 || (what & ~SET_ALL) != 0 || at_ns < 0)
+        return DUE_EINVAL;
+    int rc = wish_make(q, s, what, at_ns, by, &wish);
+    if (rc != 0)
+        return rc;
+    due__lapse(q, number, by);
+    if (q->commits == NULL)
+        return rewrite_in_place(q, number, generation, &wish);
+    if (what & DUE_SET_PRIORITY)
+        return DUE_ENOTSUP; /* it is part of a stored job's id */
+    if (what == DUE_SET_TIME)
+        return due__reschedule_stored(q, number, generation, at_ns, by);
+    return rewrite_claimed(q, number, generation, &wish);
+}
+
+int due_amend(due_queue *q, due_id id, const due_spec *s, unsigned what)
+{
+    struct due__deadline by = { 0 };
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (s->size != DUE_SPEC_INIT || s->delay_ns < 0 || s->at_ns < 0 ||
+        (s->delay_ns != 0 && s->at_ns != 0))
+        return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
+    int rc = due__id_find(q, id, &by, &number, &generation);
+    int64_t at = s->at_ns;
+    if (at == 0 && (what & DUE_SET_TIME))
+        at = due__time_add(due__clock_now(&q->clock), s->delay_ns);
+    if (rc == 0)
+        rc = due__rewrite(q, number, generation, s, what, at, &by);
+    due__inside_end(q, inside);
+    return rc;
+}
+
+int due_update(due_queue *q, due_id id, const void *data, size_t len)
+{
+    due_spec spec = { DUE_SPEC_INIT, .data = data, .len = len };
+
+    return due_amend(q, id, &spec, DUE_SET_DATA);
+}

@@ -1,0 +1,13 @@
+/* update.h - a waiting job, or a dead one, is changed in place. */
+#ifndef DUE__UPDATE_H
+#define DUE__UPDATE_H
+
+#include "job/draft.h"
+#include "queue/queue.h"
+
+/* Change what @what says of a waiting job, or of a dead one, as due_amend() does; @at_ns stands for
+ * the time in @s.  Of @s is looked at what @what names. */
+int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, const due_spec *s,
+                 unsigned what, int64_t at_ns, struct due__deadline *by);
+
+#endif

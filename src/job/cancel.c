@@ -1,0 +1,124 @@
+/* cancel.c - any job that waits or is dead is taken back; one that somebody has is marked.
+ *
+ * Edges      described elsewhere: J1 slab.h, C2 closing.c
+ *
+ * Not here   The usual case, a plain job that waits: api/cancel.c.
+ */
+#include "job/cancel.h"
+
+#include "job/claim.h"
+#include "job/key_table.h"
+#include "os/atomic.h"
+
+/* A claimed job that may have been dead goes. */
+static void leave_grave(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    if ((w & DUE__HELD) && due__grave_is(q, number))
+        due__grave_close(q, number);
+}
+
+void due__cancel_end(struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    due__key_end(q, number, false);
+    leave_grave(q, number, w);
+    due__step(q, number, DUE__S_CANCELLED, w);
+    bool last = due__job_unhold(q, number, w);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    uint64_t count = ++it->cancelled; /* C2 of closing.c */
+
+    it->unready += (w & DUE__READY) != 0;
+    if (last)
+        due__place_done(q, it, number);
+    due__shard_leave(it);
+    due__cancelled(q, count);
+}
+
+/* A claimed job, to be given to who cancelled it. */
+static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
+{
+    int64_t deadline = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1 */
+
+    due__key_end(q, number, false);
+    leave_grave(q, number, w);
+    due__step(q, number, DUE__S_CANCELLED, w);
+    if (w & DUE__PASSED)
+        due__gate_leave(q, number);
+    due__job_fill(q, number, deadline, deadline, job);
+    struct due__shard *it = due__shard_enter(&q->slab);
+    uint64_t count = ++it->cancelled; /* C2 of closing.c */
+    it->unready += (w & DUE__READY) != 0;
+    it->lent++;
+    due__shard_leave(it);
+    due__cancelled(q, count);
+}
+
+/* A job that waits or is dead becomes the caller's own, as by due__claim(); one that somebody has
+ * is marked, so that it is not handed out again. */
+static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation,
+                     const struct due__key_name *name, struct due__deadline *by, uint64_t *w)
+{
+    for (;;) {
+        int rc = due__claim_settled(q, number, generation, name, by, w);
+        bool dead = rc == DUE_ENOENT && due__word_state(*w) == DUE__DEAD &&
+                    due__word_generation(*w) == generation;
+
+        if (dead) {
+            if (due__exhume_one(q, number, generation, name, DUE__LENT) == 0)
+                return 0;
+            if (name != NULL)
+                return DUE_ENOENT; /* the caller looks whose the key is now */
+        } else if (rc == DUE_EBUSY) {
+            rc = due__lease_cancel(q, number, generation, name);
+            if (rc != DUE_EAGAIN)
+                return rc;
+        } else {
+            return rc;
+        }
+    }
+}
+
+void due__give_up(struct due_queue *q, uint32_t number)
+{
+    if (due__grave_is(q, number))
+        due__bury_again(q, number);
+    else
+        due__unclaim(q, number, false);
+}
+
+/* Any job that waits or is dead, with its bytes lent to the caller or not. */
+int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
+                    const struct due__key_name *name, due_job *job, struct due__deadline *by)
+{
+    uint64_t w;
+    int rc = claim_any(q, number, generation, name, by, &w);
+
+    if (rc != 0)
+        return rc;
+    if (q->commits != NULL && !(w & DUE__LINKED)) { /* LINKED: it was not sent yet */
+        rc = due__commit_one(q, number, job != NULL ? DUE__LEND : DUE__CANCEL, 0, by);
+        if (rc != 0 && rc != DUE_EINDOUBT)
+            due__give_up(q, number);
+        if (rc == 0 && job != NULL)
+            lend(q, number, w, job);
+        return rc;
+    }
+    uint64_t bytes = q->commits != NULL ? due__owed_of(q, number) : 0;
+    if (job != NULL)
+        lend(q, number, w, job);
+    else
+        due__cancel_end(q, number);
+    if (q->commits != NULL)
+        due__commit_given_up(q, bytes);
+    return 0;
+}
+
+int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)
+{
+    uint32_t number;
+    uint32_t generation;
+    int rc = due__id_find(q, id, by, &number, &generation);
+
+    return rc != 0 ? rc : due__cancel_any(q, number, generation, NULL, job, by);
+}

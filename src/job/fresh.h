@@ -1,0 +1,90 @@
+/* fresh.h - a job before it is the queue's: a place is had and filled, or given back.
+ *
+ * Edges      described elsewhere: J1 slab.h
+ */
+#ifndef DUE__FRESH_H
+#define DUE__FRESH_H
+
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
+
+/* Free places that the caller owns, up to @n: growing the slab until there is one. */
+int due__places_make(struct due_queue *q, uint32_t *number, size_t n, size_t *got);
+
+/* A job with a front: everything it has is in its block. */
+int due__fill_front(struct due_queue *q, uint32_t number, const due_spec *s);
+
+/* More bytes than fit into a job. */
+bool due__fill_apart(struct due_queue *q, struct due__job *j, const due_spec *s);
+
+static inline int due__places_take(struct due_queue *q, uint32_t *number, size_t n, size_t *got)
+{
+    *got = due__slab_take(&q->slab, number, n);
+    return *got > 0 ? 0 : due__places_make(q, number, n, got);
+}
+
+/* Fill the place @number; @front: it needs one.  It stays private to the caller until it is
+ * submitted. */
+static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *q, uint32_t number,
+                                                              const due_spec *s, bool front,
+                                                              int64_t now_ns, struct due__fresh *it)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    unsigned payload = DUE__BYTES_INLINE;
+
+    if (front) {
+        payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
+        payload |= s->group_len > 0 ? DUE__GROUPED : 0;
+        int rc = due__fill_front(q, number, s);
+        if (rc != 0)
+            return rc;
+    } else if (s->data == NULL && s->ptr != NULL) {
+        payload = DUE__POINTER;
+        j->payload.ptr = s->ptr;
+    } else if (s->len > DUE__INLINE_BYTES) {
+        payload = DUE__BYTES_APART;
+        if (!due__fill_apart(q, j, s))
+            return DUE_ENOMEM;
+    } else if (s->len > 0) {
+        memcpy(j->payload.bytes, s->data, s->len);
+    }
+    if (s->at_ns == 0 && s->delay_ns == 0)
+        payload |= DUE__NOW;
+    it->job = j;
+    it->deadline_ns = s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
+    it->f = (struct due__facts){ .len = (uint32_t)s->len,
+                                 .topic = (uint16_t)s->topic,
+                                 .priority = (uint8_t)s->priority,
+                                 .payload = (uint8_t)payload };
+    it->number = number;
+    it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
+    return 0;
+}
+
+/* As due__fill_in(), when somebody may be told of the job. */
+static inline int due__fill_watched(struct due_queue *q, uint32_t number, const due_spec *s,
+                                    int64_t now_ns, struct due__fresh *it)
+{
+    if (q->watch != NULL && !due__watch_make(q, number))
+        return DUE_ENOMEM;
+    return due__fill_in(q, number, s, due__front_needed(s), now_ns, it);
+}
+
+/* A free place, the caller's. */
+int due__place_take(struct due_queue *q, uint32_t *number);
+
+/* Fill it.  Its bytes go back by due__job_release_fresh() as long as nobody else knows it. */
+int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct due__fresh *it);
+
+void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it);
+
+/* A job of the caller's that the queue did not accept: as if it had never been.  @w: its word. */
+void due__refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w);
+
+/* It is told so, if somebody is. */
+void due__tell_refused(struct due_queue *q, const struct due__fresh *it, uint64_t w);
+
+#endif

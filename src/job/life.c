@@ -1,0 +1,15 @@
+/* life.c - what the tenure of the queue's lock leaves to the floor of jobs. */
+#include "job/key_table.h"
+#include "queue/queue.h"
+
+static void lease_ended(struct due_queue *q, uint32_t number)
+{
+    due__lease_ended(q, number, true);
+}
+
+const struct due__life due__jobs_life = {
+    .time_came = due__doom_due,
+    .lease_ended = lease_ended,
+    .see_to = due__reap,
+    .tidy_up = due__keys_sweep,
+};

@@ -1,0 +1,30 @@
+/* closing.h - a queue that closes, or drains: who is told, and when nothing is left. */
+#ifndef DUE__CLOSING_H
+#define DUE__CLOSING_H
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+
+/* While draining: if no job is left, close. */
+void due__drained(struct due_queue *q);
+
+/* Everyone who waits for a job or for room looks again. */
+void due__wake_consumers(struct due_queue *q);
+
+/* Those who wait for a job, or nap, and have this @quit. */
+void due__quit_ring(struct due_queue *q, const uint32_t *quit);
+
+/* End the proxies' threads, once. */
+void due__stop_proxies(struct due_queue *q);
+
+/* Does what comes back not wait any more, but stay in the store, or leave? */
+static inline bool due__closed(const struct due_queue *q)
+{
+    return q->commits != NULL ? due__load_seq(&q->commits->stopped) != 0        /* G2 of sender.c */
+                              : (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of tenure.c */
+}
+
+/* Everyone who waits for room looks again and, with @consumers, everyone who waits for a job. */
+void due__wake_all(struct due_queue *q, bool consumers);
+
+#endif

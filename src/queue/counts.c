@@ -1,0 +1,94 @@
+/* counts.c - what the shards count of a queue's jobs, summed.
+ *
+ * Edges      described elsewhere: C2 closing.c
+ */
+#include "queue/counts.h"
+
+#include "os/atomic.h"
+
+/* What is gone is summed first, and no count ever falls: so whatever is seen to have gone is seen
+ * to have come, and the difference is 0 only if nothing waited at the turn between the two. */
+uint64_t due__waiting(struct due_queue *q)
+{
+    uint64_t gone = 0;
+    uint64_t come = 0;
+
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &q->slab.shard[i];
+
+        due__lock_acquire(&it->lock);
+        gone += it->refused + it->dequeued + it->cancelled + it->discarded + it->acked + it->kept +
+                it->died; /* C2 of closing.c */
+        due__lock_release(&it->lock);
+    }
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct due__shard *it = &q->slab.shard[i];
+
+        due__lock_acquire(&it->lock);
+        come += it->enqueued + it->revived;
+        due__lock_release(&it->lock);
+    }
+    return come + due__load_relaxed(&q->placed) - gone; /* C2 of closing.c */
+}
+
+struct due__sums due__sum_up(struct due_queue *q)
+{
+    struct due__sums all = { 0 };
+
+    for (size_t i = 0; i < DUE__SHARDS; i++)
+        due__lock_acquire(&q->slab.shard[i].lock);
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        const struct due__shard *it = &q->slab.shard[i];
+
+        all.enqueued += it->enqueued;
+        all.refused += it->refused;
+        all.dequeued += it->dequeued;
+        all.cancelled += it->cancelled;
+        all.discarded += it->discarded;
+        all.unready += it->unready;
+        all.lent += it->lent;
+        all.done += it->done;
+        all.acked += it->acked;
+        all.kept += it->kept;
+        all.leased += it->leased;
+        all.unleased += it->unleased;
+        all.died += it->died;
+        all.revived += it->revived;
+    }
+    all.enqueued += due__load_relaxed(&q->placed); /* C2 of closing.c */
+    for (size_t i = DUE__SHARDS; i-- > 0;)
+        due__lock_release(&q->slab.shard[i].lock);
+    return all;
+}
+
+uint64_t due__sums_held(const struct due__sums *all)
+{
+    return all->enqueued + all->revived - all->refused - all->dequeued - all->cancelled -
+           all->discarded - all->acked - all->kept - all->died;
+}
+
+uint64_t due__sums_lent(const struct due__sums *all)
+{
+    uint64_t lent = all->lent + all->dequeued;
+
+    return lent > all->done ? lent - all->done : 0;
+}
+
+uint64_t due__sums_ready(const struct due_queue *q, const struct due__sums *all)
+{
+    uint64_t ready = q->readied - q->unreadied;
+    uint64_t left = all->dequeued + all->unready;
+
+    return ready > left ? ready - left : 0;
+}
+
+uint64_t due__ready_count(struct due_queue *q)
+{
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    struct due__sums all = due__sum_up(q);
+    uint64_t ready = due__sums_ready(q, &all);
+    due__leave(q, &t);
+    return ready;
+}

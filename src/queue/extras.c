@@ -1,0 +1,83 @@
+/* extras.c - jobs with more than a payload: checking what they are given, and keeping it. */
+#include "queue/extras.h"
+
+#include <string.h>
+
+#include "queue/queue.h"
+
+/* The bytes of a headers, key or group: there or not, and how many. */
+static bool bytes_ok(const void *bytes, size_t len, size_t max, bool empty_allowed)
+{
+    if (bytes == NULL)
+        return len == 0;
+    return len <= max && (len > 0 || empty_allowed);
+}
+
+static bool repeat_ok(const due_spec *s)
+{
+    if (s->every_ns < 0 || s->repeat < DUE_REPEAT_SKIP || s->repeat > DUE_REPEAT_AFTER)
+        return false;
+    return s->every_ns > 0 || s->repeat == DUE_REPEAT_SKIP;
+}
+
+int due__front_check(const struct due_queue *q, const due_spec *s)
+{
+    (void)q;
+    if (!bytes_ok(s->headers, s->headers_len, DUE_HEADERS_MAX, true) ||
+        !bytes_ok(s->key, s->key_len, DUE_KEY_MAX, false) ||
+        !bytes_ok(s->group, s->group_len, DUE_KEY_MAX, false))
+        return DUE_EINVAL;
+    if (s->ttl_ns < 0 || s->expires_ns < 0 || (s->ttl_ns != 0 && s->expires_ns != 0))
+        return DUE_EINVAL;
+    if (s->keep_key_ns < 0 || s->on_key < DUE_KEY_REFUSE || s->on_key > DUE_KEY_DEBOUNCE)
+        return DUE_EINVAL;
+    if (!repeat_ok(s))
+        return DUE_EINVAL;
+    return s->retry != NULL ? due__retry_check(s->retry) : 0;
+}
+
+int due__front_new(struct due_queue *q, const due_spec *s, struct due__front **front)
+{
+    uint8_t retry = 0;
+    int rc = s->retry != NULL ? due__retry_number(q, s->retry, &retry) : 0;
+
+    if (rc != 0)
+        return rc;
+    struct due__front *f =
+        due__payload_new(&q->slab.payloads, DUE__FRONT_BYTES + s->headers_len + s->len);
+    if (f == NULL)
+        return DUE_ENOMEM;
+    memset(f, 0, DUE__FRONT_BYTES);
+    f->ptr = s->ptr;
+    f->ttl_ns = s->ttl_ns;
+    f->expires_ns = s->expires_ns;
+    f->every_ns = s->every_ns;
+    f->headers_len = (uint16_t)s->headers_len;
+    f->retry = retry;
+    f->repeat = (uint8_t)s->repeat;
+    if (s->headers_len > 0)
+        memcpy(f->bytes, s->headers, s->headers_len);
+    if (s->len > 0)
+        memcpy(f->bytes + s->headers_len, s->data, s->len);
+    if (s->group_len > 0) {
+        rc = due__group_join(q, s->topic, s->group, s->group_len, &f->gate);
+        if (rc != 0) {
+            due__payload_free(&q->slab.payloads, f, DUE__FRONT_BYTES + s->headers_len + s->len);
+            return rc;
+        }
+    }
+    *front = f;
+    return 0;
+}
+
+void due__front_inherit(struct due__front *front, const struct due__front *old)
+{
+    front->key = old->key;
+    front->gate = old->gate;
+    front->passes = old->passes;
+}
+
+void due__front_drop(struct due_queue *q, struct due__front *front, size_t len)
+{
+    due__payload_free(&q->slab.payloads, front, DUE__FRONT_BYTES + front->headers_len + len);
+}

@@ -1,0 +1,181 @@
+/* retry.c - retry policies: kept once each, by number; and what they say.
+ *
+ * A job, a topic and the queue have the number of a policy; 0 is none.  What a job has comes before
+ * what its topic has, and that before the queue's.  Policies stay until the queue is freed.
+ *
+ * Guards     N  the lock of the topics' names      A  atomic, see Edges
+ *
+ * Edges      Y1  a policy is written, then their count -> whoever reads the count, or got a number
+ *                from who did, sees the policy
+ */
+#include "queue/retry.h"
+
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
+
+static int ladder_check(const due_retry *r)
+{
+    if (r->rungs == 0 || r->rungs > DUE_RUNGS_MAX)
+        return DUE_EINVAL;
+    for (uint32_t i = 0; i < r->rungs; i++) {
+        if (r->rung_ns[i] < 0)
+            return DUE_EINVAL;
+    }
+    return 0;
+}
+
+int due__retry_check(const due_retry *r)
+{
+    if (r->kind < DUE_RETRY_INHERIT || r->kind > DUE_RETRY_LADDER || r->delay_ns < 0 ||
+        r->cap_ns < 0)
+        return DUE_EINVAL;
+    return r->kind == DUE_RETRY_LADDER ? ladder_check(r) : 0;
+}
+
+/* Without what has no meaning for its kind, so that equal ones have equal bytes. */
+static due_retry normal(const due_retry *r)
+{
+    due_retry n;
+
+    memset(&n, 0, sizeof n);
+    n.kind = r->kind;
+    n.attempts_max = r->attempts_max;
+    if (r->kind == DUE_RETRY_FIXED || r->kind == DUE_RETRY_EXPONENTIAL)
+        n.delay_ns = r->delay_ns;
+    if (r->kind == DUE_RETRY_EXPONENTIAL)
+        n.cap_ns = r->cap_ns;
+    if (r->kind != DUE_RETRY_LADDER)
+        return n;
+    n.rungs = r->rungs;
+    memcpy(n.rung_ns, r->rung_ns, r->rungs * sizeof r->rung_ns[0]);
+    if (n.attempts_max == 0)
+        n.attempts_max = n.rungs + 1;
+    return n;
+}
+
+/* Under the names' lock, or before the count that was read. */
+static uint8_t find(const struct due__retries *all, uint32_t count, const due_retry *r)
+{
+    for (uint32_t i = count; i-- > 0;) { /* the last ones first: who enqueues uses few */
+        if (memcmp(all->policy[i], r, sizeof *r) == 0)
+            return (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
+static int add(struct due_queue *q, const due_retry *r, uint8_t *number)
+{
+    struct due__retries *all = &q->retries;
+    due_retry *made = due__alloc_raw(&q->alloc, sizeof *made);
+
+    if (made == NULL)
+        return DUE_ENOMEM;
+    *made = *r;
+    due__lock_acquire(&q->names.lock);
+    uint32_t count = all->count;
+    *number = find(all, count, r);
+    if (*number == 0 && count < DUE__RETRIES_MAX) {
+        if (r->attempts_max > 0)
+            due__store_relaxed(&q->limits, 1); /* Y1: before the count */
+        all->policy[count] = made;
+        due__store_release(&all->count, count + 1); /* Y1 */
+        *number = (uint8_t)(count + 1);
+        made = NULL;
+    }
+    due__lock_release(&q->names.lock);
+    if (made != NULL)
+        due__alloc_free(&q->alloc, made, sizeof *made);
+    return *number != 0 ? 0 : DUE_ELIMIT;
+}
+
+int due__retry_number(struct due_queue *q, const due_retry *r, uint8_t *number)
+{
+    *number = 0;
+    if (r->kind == DUE_RETRY_INHERIT)
+        return 0;
+    due_retry n = normal(r);
+    *number = find(&q->retries, due__load_acquire(&q->retries.count), &n); /* Y1 */
+    return *number != 0 ? 0 : add(q, &n, number);
+}
+
+void due__retries_destroy(struct due_queue *q)
+{
+    for (uint32_t i = 0; i < q->retries.count; i++)
+        due__alloc_free(&q->alloc, q->retries.policy[i], sizeof *q->retries.policy[i]);
+}
+
+const due_retry *due__retry_named(const struct due_queue *q, uint8_t number)
+{
+    return number > 0 ? q->retries.policy[number - 1] : NULL; /* Y1 */
+}
+
+const due_retry *due__retry_of(const struct due_queue *q, const struct due__job *j)
+{
+    struct due__facts f = due__facts_load(j);
+    uint8_t number = (f.payload & DUE__FRONT) ? due__front_at(j)->retry : 0;
+
+    if (number == 0)
+        number = due__load_acquire(&due__topic_at(q, f.topic)->retry); /* Y1 */
+    return due__retry_named(q, number > 0 ? number : q->retry);
+}
+
+uint32_t due__retry_limit(const due_retry *r)
+{
+    return r != NULL ? r->attempts_max : 0;
+}
+
+/* Between 0 and @most, anything as likely. */
+static int64_t random_upto(struct due_queue *q, int64_t most)
+{
+    uint64_t x = due__add_relaxed(&q->retries.random, /* no edge: any number will do */
+                                  UINT64_C(0x9e3779b97f4a7c15));
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    x ^= x >> 31;
+    return (int64_t)(x % ((uint64_t)most + 1));
+}
+
+/* The first delay, doubled for each failure after the first, up to the cap. */
+static int64_t doubled(const due_retry *r, uint32_t failures)
+{
+    int64_t cap = r->cap_ns > 0 ? r->cap_ns : DUE_FOREVER - 1;
+    int64_t delay = r->delay_ns;
+
+    for (uint32_t i = 1; i < failures && delay > 0 && delay < cap; i++)
+        delay = delay <= cap / 2 ? 2 * delay : cap;
+    return delay < cap ? delay : cap;
+}
+
+int64_t due__retry_delay(struct due_queue *q, const due_retry *r, uint32_t failures)
+{
+    if (r == NULL)
+        return 0;
+    switch (r->kind) {
+    case DUE_RETRY_FIXED:
+        return r->delay_ns;
+    case DUE_RETRY_EXPONENTIAL:
+        return random_upto(q, doubled(r, failures));
+    case DUE_RETRY_LADDER:
+        return r->rung_ns[failures < r->rungs ? (failures > 0 ? failures - 1 : 0) : r->rungs - 1];
+    default:
+        return 0;
+    }
+}
+
+int due_topic_retry(due_queue *q, int topic, const due_retry *retry)
+{
+    uint8_t number;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (due_topic_name(q, topic) == NULL || due__retry_check(retry) != 0)
+        return DUE_EINVAL;
+    int rc = due__retry_number(q, retry, &number);
+    if (rc == 0)
+        due__store_release(&due__topic_at(q, (uint32_t)topic)->retry, number); /* Y1 */
+    return rc;
+}
