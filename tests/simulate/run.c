@@ -117,11 +117,24 @@ static void begin_judging(const struct program *program)
     books_begin(program->plan, clock_now);
 }
 
+/* What a clock that is turned by hand has shown to anybody: the next one goes on from there. */
+static int64_t latest_clock(void)
+{
+    int64_t latest_ns = 0;
+
+    for (unsigned i = 0; i < PLAN_SEATS; i++)
+        for (unsigned k = 0; k < queues; k++)
+            if (clock_of(&programs[i][k]) > latest_ns)
+                latest_ns = clock_of(&programs[i][k]);
+    return latest_ns;
+}
+
 static void begin_queue(struct program *program, unsigned life)
 {
     const struct plan *p = program->plan;
 
     look_at(program);
+    program->manual_ns = latest_clock();
     if (life > 0 && !stored(program)) {
         history_end();
         *program = program_of(0, program->queue, program->manual_ns);
@@ -197,7 +210,6 @@ static void taken_over(void)
     books_life();
 }
 
-/* Its clock goes on from what anybody has seen. */
 static void start_queue(struct program *program)
 {
     char name[16];
@@ -205,10 +217,7 @@ static void start_queue(struct program *program)
     look_at(program);
     snprintf(name, sizeof name, "program %u", program->seat + 1);
     program->process = machine.process;
-    for (unsigned i = 0; i < PLAN_SEATS; i++)
-        for (unsigned k = 0; k < queues; k++)
-            if (clock_of(&programs[i][k]) > program->manual_ns)
-                program->manual_ns = clock_of(&programs[i][k]);
+    program->manual_ns = latest_clock();
     if (program->lives > 0)
         machine_start(name, program_lives, program, false);
 }
