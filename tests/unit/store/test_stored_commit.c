@@ -160,9 +160,9 @@ Test(stored_commit, a_take_that_is_not_put_in_again_for_another_owner_is_shown_a
     cr_expect_eq(atomic_load(&told.discarded), 1);
     cr_expect_neq(atomic_load(&told.settled), 0);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
     memory_gate_free(gates[0]);
     memory_gate_free(gates[1]);
-    shop_close(&s);
     cr_expect_eq(atomic_load(&told.discarded), 1);
 }
 
@@ -180,9 +180,9 @@ Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_by_a_close
     memory_store_until(s.store, MEMORY_COMMIT, 5); /* it waits, and is sent again and again */
     cr_expect_eq(atomic_load(&told.discarded), 0);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
     memory_gate_free(gates[0]);
     memory_gate_free(gates[1]);
-    shop_close(&s);
     cr_expect_eq(atomic_load(&told.discarded), 1, "it is nowhere");
 }
 
