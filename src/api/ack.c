@@ -7,16 +7,25 @@
  *
  * Edges      described elsewhere: J1 slab.h, R1 R2 R3 lease.c, E3 tenure.c, C2 closing.c
  */
+#include "api/ack.h"
+
 #include <limits.h>
 #include <string.h>
 
 #include "job/cancel.h"
 #include "job/claim.h"
+#include "job/dead_letter.h"
+#include "job/deferred_lease.h"
 #include "job/discard.h"
+#include "job/handover.h"
+#include "job/lease.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
+#include "queue/inside.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "queue/take.h"
 
 #define ACKS_AT_ONCE 256u /* sent to a store together */

@@ -6,10 +6,13 @@
 
 #include <limits.h>
 
+#include "api/dequeue.h"
 #include "job/claim.h"
 #include "job/discard.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
+#include "store/bulk.h"
 
 /* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
  * free. The way to it is kept short, so that the processor can fetch the jobs of several cancels at

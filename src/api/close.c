@@ -7,6 +7,7 @@
 #include "job/discard.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)

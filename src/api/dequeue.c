@@ -4,12 +4,19 @@
  *
  * Not here   How jobs are found, and waited for: request.c.
  */
+#include "api/dequeue.h"
+
 #include <limits.h>
 #include <string.h>
 
 #include "job/claim.h"
+#include "job/dead_letter.h"
+#include "job/deferred_lease.h"
+#include "job/handover.h"
+#include "job/lease.h"
 #include "job/request.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 /* The taken jobs go to the caller, for good or on a lease.  Answers how many of them the caller has

@@ -6,14 +6,20 @@
  *
  * Edges      described elsewhere: E1, E2, E3 tenure.c, J1 slab.h
  */
+#include "api/enqueue.h"
+
 #include <limits.h>
 #include <string.h>
 
+#include "job/enqueue_delegated.h"
 #include "job/fresh.h"
 #include "os/atomic.h"
+#include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 #define AT_ONCE        64u  /* jobs submitted in one tenure */
 #define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */

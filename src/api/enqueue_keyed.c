@@ -31,15 +31,22 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "api/dequeue.h"
+#include "api/enqueue.h"
 #include "job/cancel.h"
 #include "job/claim.h"
+#include "job/dead_letter.h"
 #include "job/draft.h"
 #include "job/key_policy.h"
 #include "job/key_table.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "os/siphash.h"
 #include "queue/extras.h"
+#include "queue/inside.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/timed_wait.h"
 
 #define AGAIN 1 /* of a change: look anew */
 

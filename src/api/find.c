@@ -2,6 +2,8 @@
 #include <limits.h>
 
 #include "job/claim.h"
+#include "job/lease.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 static int find(struct due_queue *q, due_id id, due_info *info)

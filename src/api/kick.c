@@ -5,8 +5,11 @@
  *
  * Edges      described elsewhere: J1 slab.h, E3 tenure.c
  */
+#include "job/dead_letter.h"
 #include "job/discard.h"
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 #define DEAD_AT_ONCE 256u /* sent to a store together */

@@ -4,6 +4,8 @@
  * descriptors but due_fd()'s, and memory for all that is done under the lock.
  */
 #define _GNU_SOURCE
+#include "api/open.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,11 +13,13 @@
 #include <unistd.h>
 
 #include "job/discard.h"
+#include "job/life.h"
 #include "os/atomic.h"
 #include "os/siphash.h"
 #include "queue/closing.h"
 #include "queue/counts.h"
 #include "queue/extras.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 /* ---- Options ---- */

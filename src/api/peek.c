@@ -6,8 +6,13 @@
 #include <string.h>
 
 #include "job/claim.h"
+#include "job/dead_letter.h"
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/tenure.h"
 
 enum found { NOTHING, SOMETHING, AGAIN, BEHIND /* what stands there until a lease ends */ };
 

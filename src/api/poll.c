@@ -6,7 +6,9 @@
 
 #include "os/atomic.h"
 #include "queue/counts.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/tenure.h"
 
 /* Jobs in the lines of topics that are not paused; cancelled ones may be among them. */
 static uint64_t takeable(const struct due_queue *q)

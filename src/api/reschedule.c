@@ -4,7 +4,9 @@
  */
 #include "job/reschedule.h"
 
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)

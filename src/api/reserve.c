@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "api/dequeue.h"
 #include "queue/queue.h"
 
 int due__one_or_none(due_job *job, int rc)

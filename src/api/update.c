@@ -19,12 +19,16 @@
 #include <string.h>
 
 #include "job/claim.h"
+#include "job/dead_letter.h"
 #include "job/discard.h"
 #include "job/draft.h"
+#include "job/lease.h"
 #include "job/reschedule.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
+#include "queue/inside.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 
 #define KEPT_UNDER_LOCK ((size_t)64 << 10) /* bytes that are copied from block to block there */

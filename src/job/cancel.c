@@ -7,7 +7,10 @@
 #include "job/cancel.h"
 
 #include "job/claim.h"
+#include "job/dead_letter.h"
+#include "job/handover.h"
 #include "job/key_table.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 
 /* A claimed job that may have been dead goes. */

@@ -3,6 +3,7 @@
 #define DUE__CANCEL_H
 
 #include "os/atomic.h"
+#include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/queue.h"
 

@@ -6,6 +6,7 @@
 
 #include "job/discard.h"
 #include "job/key_table.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/take.h"
 

@@ -21,15 +21,20 @@
  *
  * Not here   The calls that kick and clear: kick.c.
  */
+#include "job/dead_letter.h"
+
 #include <string.h>
 
 #include "job/cancel.h"
 #include "job/claim.h"
 #include "job/discard.h"
 #include "job/key_table.h"
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 
 #define LOOKS 256u /* dead ones that are looked at, from either end, for where one belongs */

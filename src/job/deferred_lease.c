@@ -13,10 +13,16 @@
  *
  * Edges      described elsewhere: J1 slab.h, R1 to R3 lease.c
  */
+#include "job/deferred_lease.h"
+
 #include <string.h>
 
 #include "job/claim.h"
+#include "job/dead_letter.h"
+#include "job/handover.h"
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 
 static struct due__job *place_of(const due_job *job, uint32_t *number)

@@ -6,7 +6,10 @@
 #include "job/discard.h"
 
 #include "job/claim.h"
+#include "job/dead_letter.h"
+#include "job/handover.h"
 #include "os/atomic.h"
+#include "queue/capacity.h"
 #include "queue/closing.h"
 
 void due__discard(struct due_queue *q, uint32_t number, uint64_t w)

@@ -6,8 +6,11 @@
  */
 #include "job/draft.h"
 
+#include "job/dead_letter.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 
 void due__draft_exchange(struct due__job *j, struct due__job *made)

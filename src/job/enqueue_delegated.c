@@ -3,6 +3,8 @@
  *
  * Edges      described elsewhere: E1 E2 E3 tenure.c, I1 I3 inbox.c, J1 slab.h
  */
+#include "job/enqueue_delegated.h"
+
 #include "job/claim.h"
 #include "job/discard.h"
 #include "job/fresh.h"

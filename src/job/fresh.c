@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "job/handover.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
 #include "queue/queue.h"

@@ -2,12 +2,17 @@
  *
  * Edges      described elsewhere: J1 slab.h, R2 lease.c
  */
+#include "job/handover.h"
+
 #include <string.h>
 
+#include "job/lease.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
+#include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,

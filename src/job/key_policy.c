@@ -4,6 +4,8 @@
  */
 #include "job/key_policy.h"
 
+#include "job/enqueue_delegated.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
 

@@ -4,6 +4,7 @@
 
 #include "job/key_table.h"
 #include "os/atomic.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 
 /* What a call finds its key to be. */

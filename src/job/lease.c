@@ -27,12 +27,18 @@
  *
  * Not here   What holders answer: ack.c.
  */
+#include "job/lease.h"
+
 #include "job/cancel.h"
+#include "job/dead_letter.h"
 #include "job/discard.h"
+#include "job/handover.h"
 #include "job/key_table.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/tenure.h"
 
 #define LATER_NS DUE_S(1) /* until a job is looked at again that could not be changed */
 

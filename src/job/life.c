@@ -1,5 +1,9 @@
 /* life.c - what the tenure of the queue's lock leaves to the floor of jobs. */
+#include "job/life.h"
+
+#include "job/dead_letter.h"
 #include "job/key_table.h"
+#include "job/lease.h"
 #include "queue/queue.h"
 
 static void lease_ended(struct due_queue *q, uint32_t number)

@@ -14,8 +14,12 @@
 
 #include <string.h>
 
+#include "job/dead_letter.h"
+#include "job/handover.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 
 /* ---- When ---- */

@@ -7,9 +7,13 @@
  */
 #include "job/request.h"
 
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "queue/take.h"
+#include "queue/tenure.h"
 
 /* ---- Under the lock ---- */
 

@@ -8,6 +8,7 @@
 
 #include "job/claim.h"
 #include "os/atomic.h"
+#include "queue/job_records.h"
 
 int due__move_to(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns)
 {

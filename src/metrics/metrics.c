@@ -7,6 +7,7 @@
 #include "due/metrics.h"
 
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 #define TOPICS_AT_ONCE 64u /* looked at in one tenure */

@@ -11,6 +11,7 @@
 
 #include "due/metrics.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 /* The text so far: all of it is counted, and as much written as there is room for. */

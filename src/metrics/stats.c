@@ -4,6 +4,7 @@
  * lock: so all of it is of one moment.  A job that is just being taken is counted as waiting until
  * its taker has counted it.
  */
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/counts.h"
 #include "queue/queue.h"

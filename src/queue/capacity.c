@@ -5,8 +5,12 @@
  *                either the giver sees the waiter, or the waiter sees the room.
  *            described elsewhere: E3 tenure.c, G2 sender.c
  */
+#include "queue/capacity.h"
+
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 static size_t try_take(struct due_queue *q, size_t n)
 {

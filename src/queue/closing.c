@@ -14,7 +14,10 @@
 
 #include "os/atomic.h"
 #include "queue/counts.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
+#include "queue/timed_wait.h"
 
 /* Everyone who waits for room is called and, with @consumers, everyone who waits for a job or naps;
  * those who come later see the state. */

@@ -35,6 +35,7 @@
 #include <pthread.h>
 
 #include "os/atomic.h"
+#include "queue/job_records.h"
 
 #define STEPS (~DUE__TOLD_LISTED)
 

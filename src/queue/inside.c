@@ -18,6 +18,8 @@
  *                nobody inside, whoever was has released the lock, and the release is the last
  *                thing that touches the queue.
  */
+#include "queue/inside.h"
+
 #include "os/atomic.h"
 #include "queue/queue.h"
 

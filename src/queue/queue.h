@@ -526,6 +526,8 @@ void due__tick(void *queue);
 int due__topics_init(struct due_queue *q);
 void due__topics_destroy(struct due_queue *q);
 struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number); /* exists */
+/* Are these topics of the queue, or any (NULL, 0)? */
+bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);
 /* Jobs of @t may wait for which nobody is under way: the end of the tenure will see to it. */
 void due__topic_fresh(struct due_queue *q, struct due__topic *t);
@@ -584,17 +586,12 @@ void due__enqueue_proxy(struct due_queue *q);
 void due__worker_proxy(struct due_queue *q);
 void due__dequeue_proxy(struct due_queue *q);
 
-/* ---- open.c ---- */
-
-bool due__name_ok(const char *name); /* of a queue, or of a pool */
-
 /* ---- log.c ---- */
 
 void due__log(struct due_queue *q, enum due_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 #include "api/id.h"
-#include "job/job_state.h"
 #include "queue/events.h"
 
 #endif

@@ -25,6 +25,8 @@
  *
  * Not here   Waiters and the timer: waiter.c.  Topics: topic.c.
  */
+#include "queue/tenure.h"
+
 #include <assert.h>
 
 #include "os/atomic.h"

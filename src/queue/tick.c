@@ -3,6 +3,7 @@
  * Edges      described elsewhere: I2 inbox.c, T1 topic.c
  */
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 /* Ring those whose time a manual clock has passed.  True: all of them. */

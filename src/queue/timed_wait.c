@@ -8,6 +8,8 @@
  *
  * Edges      described elsewhere: E3 tenure.c, F2 worker.c
  */
+#include "queue/timed_wait.h"
+
 #include "os/atomic.h"
 #include "queue/queue.h"
 

@@ -6,12 +6,16 @@
  *
  * Edges      described elsewhere: J1 slab.h, G2 sender.c
  */
+#include "store/bulk.h"
+
 #include <string.h>
 
 #include "job/cancel.h"
 #include "job/claim.h"
 #include "job/discard.h"
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 /* ---- Cancel ---- */

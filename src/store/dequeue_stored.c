@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "job/claim.h"
+#include "job/dead_letter.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/taking.h"

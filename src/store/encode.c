@@ -4,10 +4,12 @@
  *
  * Edges      described elsewhere: J1 slab.h, R1 lease.c
  */
+#include "job/dead_letter.h"
 #include "job/draft.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 #include "store/sender.h"
 

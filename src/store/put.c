@@ -7,6 +7,7 @@
  * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h, S2 id_index.c
  */
 #include "job/fresh.h"
+#include "job/handover.h"
 #include "job/key_policy.h"
 #include "os/atomic.h"
 #include "queue/extras.h"

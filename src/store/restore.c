@@ -16,10 +16,14 @@
  */
 #include <string.h>
 
+#include "job/dead_letter.h"
 #include "job/fresh.h"
+#include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
+#include "queue/job_records.h"
 #include "queue/queue.h"
 #include "store/retained_keys.h"
 #include "store/sender.h"

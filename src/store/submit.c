@@ -13,7 +13,9 @@
 #include "job/draft.h"
 #include "job/key_table.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "store/sender.h"
 
 #define PIECES    2u  /* of a full batch, where a call has many changes */

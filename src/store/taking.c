@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "job/claim.h"
+#include "job/handover.h"
+#include "job/lease.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/queue.h"

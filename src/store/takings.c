@@ -27,6 +27,7 @@
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 #include "store/taking_inside.h"
 

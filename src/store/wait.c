@@ -11,6 +11,7 @@
 
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "store/sender.h"
 
 int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by)

@@ -12,7 +12,9 @@
  *
  * Not here   Whoever handles a job looks himself whether its lease has ended: pool.c.
  */
+#include "api/ack.h"
 #include "os/atomic.h"
+#include "queue/timed_wait.h"
 #include "workers/pool.h"
 
 void due__keep_watch(struct due_workers *pool, int64_t now_ns, int64_t in_ns)

@@ -10,8 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/ack.h"
+#include "api/open.h"
+#include "job/deferred_lease.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
+#include "queue/inside.h"
+#include "queue/timed_wait.h"
 
 #define LEASE_NS      DUE_S(30)
 #define EXTEND_MAX_NS DUE_S(600)

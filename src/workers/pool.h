@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "due/workers.h"
+#include "job/deferred_lease.h"
 #include "queue/queue.h"
 
 #define DUE__AHEAD_MAX   32u        /* jobs that a worker reserves at a time */

@@ -16,7 +16,12 @@
  *
  * Not here   Extending leases, and giving back what stands with a stuck worker: keeper.c.
  */
+#include "api/ack.h"
+#include "api/dequeue.h"
+#include "job/deferred_lease.h"
 #include "os/atomic.h"
+#include "queue/inside.h"
+#include "queue/timed_wait.h"
 #include "workers/pool.h"
 
 #define PAUSE_MIN_NS DUE_MS(10)

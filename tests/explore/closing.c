@@ -6,6 +6,7 @@
  */
 #include "acts.h"
 #include "os/futex.h"
+#include "queue/inside.h"
 
 /* ---- Threads ---- */
 

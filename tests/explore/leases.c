@@ -5,6 +5,7 @@
  */
 #include "acts.h"
 #include "os/atomic.h"
+#include "api/ack.h"
 
 #define LEASE   DUE_MS(1)
 #define LONG    DUE_S(1)

@@ -3,6 +3,7 @@
 #include "queue/queue.h"
 #include "due/workers.h"
 #include "lab/lab.h"
+#include "queue/job_records.h"
 
 #define LEASE 100
 

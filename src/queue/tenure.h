@@ -1,0 +1,19 @@
+/* tenure.h - what a tenure of the lock leaves for its end. */
+#ifndef DUE__TENURE_H
+#define DUE__TENURE_H
+
+#include "queue/queue.h"
+
+/* Is there anything between a due job and the line of its topic @t?  Under the lock. */
+static inline bool due__gated(const struct due__topic *t, struct due__facts f)
+{
+    return t->gate != NULL || (f.payload & DUE__GROUPED);
+}
+
+/* Will what is owed at the end of this tenure make jobs ready: by a death, or at a gate? */
+static inline bool due__more_to_come(const struct due_queue *q)
+{
+    return (q->owed & (DUE__OWED_REAP | DUE__OWED_GATES)) != 0;
+}
+
+#endif
