@@ -414,14 +414,14 @@ static uint64_t left_over(const struct due_queue *q)
 static bool busy(struct due_queue *q)
 {
     struct due__tenure t;
+    struct due_stats s;
 
     if (due__inside_any(q))
         return true;
     due__enter(q, &t);
     bool pools = q->pools > 0;
     due__leave(q, &t);
-    struct due__sums all = due__sum_up(q);
-    if (pools || due__sums_lent(&all) > 0)
+    if (pools || due_stats(q, &s) != 0 || s.lent > 0) /* which sees to leases that have ended */
         return true;
     return q->commits == NULL && due__waiting(q) > left_over(q);
 }
