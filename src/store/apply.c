@@ -486,8 +486,9 @@ static void move_up(struct due__commits *c, bool sent)
     b->refused = false;
     c->now = c->next;
     c->next = b;
-    c->pending = c->now->count > 0;
-    c->flying = c->doubt = sent;
+    due__sender_on(c, sent                ? DUE__SENDER_END_FOLLOWED
+                      : c->now->count > 0 ? DUE__SENDER_END_REST
+                                          : DUE__SENDER_END);
 }
 
 void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
@@ -518,8 +519,7 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
     if (left > 0) {
         due__batch_unwrite(b);
         due__batch_unwrite(c->next);
-        c->pending = true;
-        c->flying = c->doubt = false;
+        due__sender_on(c, DUE__SENDER_END_REST);
     } else {
         move_up(c, sent);
     }

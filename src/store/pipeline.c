@@ -38,14 +38,15 @@ void due__ahead_send(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
-    if (c->doubt || !due__ahead_can(c))
+    if (c->sender != DUE__SENDER_FILLED || !due__ahead_can(c))
         return;
     due__batch_write(q, c->now);
     due__batch_complete(q, c->now);
     if (!prepare(c, c->now, c->number))
         return;
     c->now->prepared = false;
-    c->flying = c->doubt = c->store->verbs->send(c->store, c->number, until_ns) == 0;
+    if (c->store->verbs->send(c->store, c->number, until_ns) == 0)
+        due__sender_on(c, DUE__SENDER_SEND);
 }
 
 /* Nothing is lacking, so that what waits may go into the next batch. */
@@ -85,7 +86,7 @@ void due__ahead_prepare(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    if (!c->flying || !may(c) || due__inbox_quiet(&c->inbox)) /* G1: a guess */
+    if (c->sender != DUE__SENDER_SENT || !may(c) || due__inbox_quiet(&c->inbox)) /* G1: a guess */
         return;
     fill(q);
     if (c->next->count == 0 || c->next->count < c->info.batch_changes / WORTH)

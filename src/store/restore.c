@@ -348,7 +348,7 @@ static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns
 {
     struct due__commits *c = q->commits;
 
-    if (c->mirror_at != DUE__NO_JOB || c->pending)
+    if (c->mirror_at != DUE__NO_JOB || c->sender != DUE__SENDER_IDLE)
         return 0; /* first everything is put */
     size_t max = c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS;
     int rc = c->load_keys ? due__kept_purge(q, max / 2 + 1, until_ns, &p->dropped)
@@ -361,7 +361,8 @@ static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns
         c->now->send = (uint32_t)p->dropped;
         c->now->count = c->now->upto = 0;
         c->purge_last = rc == 0;
-        c->dropping = c->now->written = c->now->complete = c->pending = true;
+        c->dropping = c->now->written = c->now->complete = true;
+        due__sender_on(c, DUE__SENDER_FILL);
         return rc < 0 && rc != DUE_EAGAIN ? rc : 0;
     }
     if (rc == 0)
@@ -373,7 +374,8 @@ void due__purge_end(struct due_queue *q, int rc)
 {
     struct due__commits *c = q->commits;
 
-    c->dropping = c->pending = c->flying = c->doubt = false;
+    c->dropping = false;
+    due__sender_on(c, DUE__SENDER_END);
     due__batch_unwrite(c->now);
     due__key_drop(q, c->now->keeping);
     c->now->keeping = NULL;
@@ -429,7 +431,7 @@ void due__mirror_begin(struct due_queue *q)
     put_again(q);
     if (c->dropping)
         due__purge_end(q, DUE_ELOST);
-    c->flying = c->doubt = false; /* what was in doubt has not landed, and is written anew */
+    due__sender_on(c, DUE__SENDER_ANEW); /* what was in doubt has not landed */
     due__batch_unwrite(c->now);
     due__batch_unwrite(c->next);
     due__log(q, DUE_LOG_WARNING, "%s: the store has lost jobs; they are put again from memory",

@@ -33,8 +33,22 @@
  *            N4  of the jobs of one call those that it is told to have landed are the first ones,
  *                and those in doubt stand behind them.  So once one is refused, none behind it is
  *                sent that the call still waits for.
+ *            N5  the sender is in one of these states, and nothing else says how far the batch is:
+ *
+ *                         fill              send (pipeline.c)
+ *                  idle --------> filled -----------------------> sent
+ *                   ^               | ^                            |
+ *                   |   unanswered, | | anew: the store is full,   | unanswered
+ *                   |   or end      | |       or has lost it       |
+ *                   |               v |                            v
+ *                   '---- end ---- in doubt <----------------------'
+ *
+ *                A batch that ends in any of them makes room for the next one: then the sender is
+ *                idle if that is empty, filled, or (if it was sent meanwhile) sent.
  */
 #include "store/sender.h"
+
+#include <assert.h>
 
 #include "os/atomic.h"
 #include "queue/closing.h"
@@ -44,6 +58,27 @@
 #define SLICE_NS DUE_S(1)    /* how long the proxy lets the store block at a time */
 #define RETRY_NS DUE_MS(200) /* between two attempts while it refuses */
 #define DOUBT_NS DUE_MS(20)  /* the same of a batch whose end it does not tell */
+
+/* ---- How far the batch is: N5 ---- */
+
+void due__sender_on(struct due__commits *c, enum due__sender_event event)
+{
+    enum { NO, IDLE, FILLED, SENT, DOUBT }; /* NO: it cannot happen; else the state plus 1 */
+    static const unsigned char after[][DUE__SENDER_STATES] = {
+        /* from: idle, filled, sent, doubt */
+        [DUE__SENDER_FILL] = { FILLED, NO, NO, NO },
+        [DUE__SENDER_SEND] = { NO, SENT, NO, NO },
+        [DUE__SENDER_UNANSWERED] = { NO, DOUBT, DOUBT, DOUBT },
+        [DUE__SENDER_ANEW] = { IDLE, FILLED, FILLED, FILLED },
+        [DUE__SENDER_END] = { IDLE, IDLE, IDLE, IDLE },
+        [DUE__SENDER_END_REST] = { NO, FILLED, FILLED, FILLED },
+        [DUE__SENDER_END_FOLLOWED] = { NO, SENT, SENT, SENT },
+    };
+    unsigned next = after[event][c->sender];
+
+    assert(next != NO);
+    c->sender = (enum due__sender)(next - 1);
+}
 
 /* ---- One batch after another ---- */
 
@@ -99,7 +134,7 @@ static bool send(struct due_queue *q, int64_t until_ns)
     struct due__batch *b = c->now;
 
     for (;;) {
-        if (!c->doubt) {
+        if (c->sender == DUE__SENDER_FILLED) {
             due__batch_write(q, b);
             due__batch_complete(q, b);
         }
@@ -107,21 +142,21 @@ static bool send(struct due_queue *q, int64_t until_ns)
             due__batch_end(q, 0, b->count, false);
             return true;
         }
-        c->pending = true;
-        if (!c->flying)
-            due__ahead_send(q, until_ns);
+        due__ahead_send(q, until_ns);
         due__ahead_prepare(q);
-        bool doubt = c->doubt;
+        bool doubt = due__sender_unsure(c);
         int rc = c->store->verbs->commit(c->store, b->changes, b->send, c->number, until_ns);
-        c->flying = false;
-        c->doubt = rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && c->doubt);
+        if (rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && doubt))
+            due__sender_on(c, DUE__SENDER_UNANSWERED);
         if (rc == DUE_EAGAIN || rc == DUE_EINDOUBT) {
             if (due__load_relaxed(&c->unsure_ns) == 0)                   /* no edge: ours */
                 due__store_relaxed(&c->unsure_ns, due__monotonic_now()); /* no edge */
             return false;
         }
-        if (rc == DUE_ENOSPC && due__batch_shrink(b))
+        if (rc == DUE_ENOSPC && due__batch_shrink(b)) {
+            due__sender_on(c, DUE__SENDER_ANEW);
             continue;
+        }
         if (rc == DUE_EFENCED)
             fence(q);
         ended(q, rc == DUE_EFENCED && doubt ? DUE_EINDOUBT : rc, until_ns); /* it may have */
@@ -131,8 +166,8 @@ static bool send(struct due_queue *q, int64_t until_ns)
 
 static bool anything(struct due__commits *c)
 {
-    return c->pending || c->carry != 0 || c->mirror_at != DUE__NO_JOB || due__kept_pending(c) ||
-           !due__inbox_quiet(&c->inbox);
+    return c->sender != DUE__SENDER_IDLE || c->carry != 0 || c->mirror_at != DUE__NO_JOB ||
+           due__kept_pending(c) || !due__inbox_quiet(&c->inbox);
 }
 
 /* The batch under way, if there is one, ends without the store. */
@@ -144,18 +179,20 @@ static void end_without(struct due_queue *q, int rc)
     if (c->dropping)
         due__purge_end(q, rc);
     else
-        due__batch_end(q, c->doubt ? DUE_EINDOUBT : rc, c->now->count, false);
+        due__batch_end(q, due__sender_unsure(c) ? DUE_EINDOUBT : rc, c->now->count, false);
 }
 
 void due__commit_refuse(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    while (c->pending)
+    while (c->sender != DUE__SENDER_IDLE)
         end_without(q, DUE_ECLOSED);
     c->mirror_at = DUE__NO_JOB;
     do {
         due__batch_fill(q, c->now, false);
+        if (c->now->count > 0)
+            due__sender_on(c, DUE__SENDER_FILL);
         due__batch_end(q, DUE_ECLOSED, c->now->count, false);
     } while (c->carry != 0 || due__inbox_knocked(&c->inbox)); /* G1 */
 }
@@ -168,13 +205,16 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
     int rc = ready(q, until_ns);
 
     *more = true;
-    if (rc == DUE_EAGAIN || (rc != 0 && rc != DUE_EFENCED && c->doubt))
+    if (rc == DUE_EAGAIN || (rc != 0 && rc != DUE_EFENCED && due__sender_unsure(c)))
         return DUE_EAGAIN;
-    if (!c->pending)
-        due__batch_fill(q, c->now, rc == 0);
-    bool kept = due__kept_pending(c);
-    if (c->pending || c->now->count > 0 || (rc == 0 && kept))
+    if (c->sender != DUE__SENDER_IDLE)
         return rc;
+    due__batch_fill(q, c->now, rc == 0);
+    bool kept = due__kept_pending(c);
+    if (c->now->count > 0 || (rc == 0 && kept)) {
+        due__sender_on(c, DUE__SENDER_FILL);
+        return rc;
+    }
     due__mirror_over(c); /* cancelled, or behind a gap: its producer will look */
     *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging || kept;
     return DUE_EAGAIN;
@@ -202,7 +242,7 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
     while (!due__load_seq(&c->stopping)) { /* G2 */
         if (!anything(c))
             return c->purging;
-        int rc = c->flying ? 0 : begin(q, until_ns, &more);
+        int rc = c->sender == DUE__SENDER_SENT ? 0 : begin(q, until_ns, &more);
 
         if (rc == DUE_EAGAIN)
             return more;
@@ -226,17 +266,15 @@ void due__commit_step(struct due_queue *q, int64_t until_ns)
 
     if (!due__ahead_can(c) || due__load_seq(&c->stopping) || !anything(c)) /* G2 */
         return;
-    if (c->flying) {
+    if (c->sender == DUE__SENDER_SENT) {
         send(q, until_ns);
         return;
     }
     int rc = begin(q, until_ns, &more);
-    if (rc == 0 && !c->doubt) {
-        c->pending = true;
+    if (rc == 0)
         due__ahead_send(q, until_ns);
-    } else if (rc != 0 && rc != DUE_EAGAIN) {
+    else if (rc != 0 && rc != DUE_EAGAIN)
         end_without(q, rc);
-    }
 }
 
 void due__commit_leave(struct due_queue *q, bool more)
@@ -336,7 +374,7 @@ static bool turn(struct due_queue *q)
         renew(q, now);
     bool some = anything(c); /* else the store is not asked whether it is ready */
     bool more = due__commit_work(q, NULL, until);
-    bool unsure = c->pending;
+    bool unsure = c->sender != DUE__SENDER_IDLE;
     int rc = more && some ? due__load_relaxed(&c->state) : 0; /* no edge: ours, we have the key */
     if (rc == 0)
         rc = read_on(q, until);
@@ -346,7 +384,7 @@ static bool turn(struct due_queue *q)
         retry = DOUBT_NS;
     if (due__monotonic_now() >= until - SLICE_NS / 2)
         retry = 0; /* it has waited */
-    more = more || reading(c) || c->pending;
+    more = more || reading(c) || c->sender != DUE__SENDER_IDLE;
     bool over = due__load_seq(&c->fenced) || due__load_seq(&c->stopping); /* G2 */
     if (due__load_seq(&c->stopping))                                      /* G2 */
         due__commit_leave(q, false);

@@ -89,6 +89,26 @@ struct due__batch {
     bool refused;               /* K  some of its entries are not sent, for a reason */
 };
 
+/* How far the batch now is (drawing: sender.c). */
+enum due__sender {
+    DUE__SENDER_IDLE = 0, /* there is nothing in it */
+    DUE__SENDER_FILLED,   /* it is to be sent: the store does not have it */
+    DUE__SENDER_SENT,     /* send() sent it, and the store was not asked what came of it */
+    DUE__SENDER_DOUBT,    /* the store was asked, and has not told */
+    DUE__SENDER_STATES
+};
+
+/* What changes that. */
+enum due__sender_event {
+    DUE__SENDER_FILL,        /* something is to be sent */
+    DUE__SENDER_SEND,        /* it was sent ahead of the answer */
+    DUE__SENDER_UNANSWERED,  /* the store does not tell its end */
+    DUE__SENDER_ANEW,        /* it has not landed, and is to be sent again, maybe with less in it */
+    DUE__SENDER_END,         /* it has ended, and nothing stands behind it */
+    DUE__SENDER_END_REST,    /* it has ended, and another one is filled */
+    DUE__SENDER_END_FOLLOWED /* likewise, and that was sent already */
+};
+
 struct due__commits {
     struct due_store *store;                          /* I */
     struct due_store_info info;                       /* I */
@@ -111,9 +131,7 @@ struct due__commits {
     struct due__batch *now;      /* K  the one under way, or to be filled */
     struct due__batch *next;     /* K  the one behind it: filled only while that is under way */
     struct due__waiter **rings;  /* K  info.batch_changes: whom to ring after a batch */
-    bool pending;                /* K  the batch was begun, and its end is not known */
-    bool flying;                 /* K  it was sent ahead, and the store was not asked since */
-    bool doubt;                  /* K  it may have landed */
+    enum due__sender sender;     /* K  how far that one is; changed by due__sender_on() alone */
     bool dropping;               /* K  it drops what the store shows and the queue does not know */
     bool later;                  /* K  what can wait was refused: the proxy tries again, later */
     uint32_t carry;              /* K  place plus 1: a node that was taken, and did not fit */
@@ -314,6 +332,15 @@ void due__takings_end(struct due_queue *q);
 void due__takings_free(struct due_queue *q);
 
 /* ---- sender.c ---- */
+
+/* With the key: that has happened to the batch under way. */
+void due__sender_on(struct due__commits *c, enum due__sender_event event);
+
+/* May the batch under way have landed? */
+static inline bool due__sender_unsure(const struct due__commits *c)
+{
+    return c->sender >= DUE__SENDER_SENT;
+}
 
 /* With the key: send until @a is over (NULL: until nothing waits) or @until_ns.  True: something
  * is left to do. */

@@ -269,7 +269,7 @@ void shelf_at_rest(const due_queue *q)
     explore_check(c->key.word == 0 && c->calls.word == 0, "everybody rests, and a lock is held");
     explore_check(c->inbox.tail.p == &c->inbox.head.node || c->retry_at_ns != 0,
                   "a change is forgotten in the inbox");
-    explore_check(!c->pending || c->retry_at_ns != 0, "a batch is forgotten");
+    explore_check(c->sender == DUE__SENDER_IDLE || c->retry_at_ns != 0, "a batch is forgotten");
     for (const struct due__asked *a = c->first; a != NULL; a = a->next)
         explore_check(a->goal != 0 ? c->settled < a->goal : a->left > 0 || (a->in_list && a->polls),
                       "a call is over, and its caller sleeps");
