@@ -97,7 +97,7 @@ static void on_restore(void *ctx, uint64_t restored, int done)
 static due_queue *queue_open(enum due_confirm confirm, int64_t spin_ns)
 {
     due_redis_options redis = { DUE_REDIS_OPTIONS_INIT, .spin_ns = spin_ns };
-    due_options o = { .size = DUE_OPTIONS_INIT,
+    due_options o = { DUE_OPTIONS_INIT,
                       .name = "bench",
                       .confirm = confirm,
                       .unsettled_max = 1u << 26,
@@ -140,10 +140,8 @@ static due_spec spec_within(int64_t from_ns, int64_t within_ns)
     static const char bytes[PAYLOAD];
 
     seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-    return (due_spec){ .size = DUE_SPEC_INIT,
-                       .at_ns = from_ns + (int64_t)(seed >> 20) % within_ns,
-                       .data = bytes,
-                       .len = sizeof bytes };
+    return (due_spec){ DUE_SPEC_INIT, .at_ns = from_ns + (int64_t)(seed >> 20) % within_ns,
+                       .data = bytes, .len = sizeof bytes };
 }
 
 static due_spec spec_at(int64_t from_ns)

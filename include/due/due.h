@@ -275,7 +275,7 @@ typedef struct due_spec {
     size_t group_len;           /* the next comes when it has ended: at most DUE_KEY_MAX */
 } due_spec;
 
-#define DUE_SPEC_INIT sizeof(due_spec)
+#define DUE_SPEC_INIT .size = sizeof(due_spec)
 
 /* A job that was handed out, filled by the library.  It may be copied; one copy is done with. */
 typedef struct due_job {
@@ -405,7 +405,7 @@ typedef struct due_options {
     void (*on_restore)(void *ctx, uint64_t restored, int finished); /* while stored jobs come */
 } due_options;
 
-#define DUE_OPTIONS_INIT sizeof(due_options)
+#define DUE_OPTIONS_INIT .size = sizeof(due_options)
 
 /**
  * Open a queue.  @options may be NULL, @error may be NULL.

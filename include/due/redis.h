@@ -43,7 +43,7 @@ typedef struct due_redis_options {
     uint32_t reserved[16];       /* zero */
 } due_redis_options;
 
-#define DUE_REDIS_OPTIONS_INIT sizeof(due_redis_options)
+#define DUE_REDIS_OPTIONS_INIT .size = sizeof(due_redis_options)
 
 /**
  * A store on the server at @url, for due_options.store.  Nothing is connected yet.

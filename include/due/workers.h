@@ -124,7 +124,7 @@ typedef struct due_workers_options {
                               of [A-Za-z0-9._-]; default "workers" */
 } due_workers_options;
 
-#define DUE_WORKERS_INIT sizeof(due_workers_options)
+#define DUE_WORKERS_INIT .size = sizeof(due_workers_options)
 
 /**
  * Start @threads threads (and one that extends leases) that take jobs of @topics, or of any topic

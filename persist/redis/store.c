@@ -515,7 +515,7 @@ static struct due__redis *make(struct due__address *address, const due_redis_opt
 int due_redis_open(due_store **store, const char *url, const due_redis_options *options,
                    due_error *error)
 {
-    static const due_redis_options plain = { .size = DUE_REDIS_OPTIONS_INIT };
+    static const due_redis_options plain = { DUE_REDIS_OPTIONS_INIT };
     struct due__address address = { 0 };
     const due_redis_options *o = options != NULL ? options : &plain;
     int rc = check(o, error);

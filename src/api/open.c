@@ -328,7 +328,7 @@ free_mark:
 
 int due_open(due_queue **queue, const due_options *options, due_error *error)
 {
-    const due_options none = { .size = DUE_OPTIONS_INIT };
+    const due_options none = { DUE_OPTIONS_INIT };
     const due_options *o = options != NULL ? options : &none;
     struct due__alloc alloc;
     struct due__clock clock;

@@ -398,7 +398,7 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
 static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int64_t at_ns,
                      struct due__deadline *by, struct wish *wish)
 {
-    *wish = (struct wish){ .s.size = DUE_SPEC_INIT, .what = what, .at_ns = at_ns, .by = by };
+    *wish = (struct wish){ .s.size = sizeof(due_spec), .what = what, .at_ns = at_ns, .by = by };
     if (what & DUE_SET_DATA) {
         wish->s.data = s->data;
         wish->s.len = s->len;
@@ -490,7 +490,7 @@ int due_amend(due_queue *q, due_id id, const due_spec *s, unsigned what)
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (s->size != DUE_SPEC_INIT || s->delay_ns < 0 || s->at_ns < 0 ||
+    if (s->size != sizeof(due_spec) || s->delay_ns < 0 || s->at_ns < 0 ||
         (s->delay_ns != 0 && s->at_ns != 0))
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);

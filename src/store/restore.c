@@ -94,7 +94,7 @@ static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
 /* What to enqueue to have the job again. */
 static due_spec spec_of(const due_record *r, int topic)
 {
-    return (due_spec){ .size = DUE_SPEC_INIT,
+    return (due_spec){ DUE_SPEC_INIT,
                        .at_ns = r->until_ns,
                        .data = r->data,
                        .len = r->len,

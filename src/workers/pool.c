@@ -35,7 +35,7 @@ void due__handling_begin(const struct due_workers *pool)
 
 static int options_check(const due_workers_options *o, size_t threads)
 {
-    if (o->size != DUE_WORKERS_INIT || threads == 0 || threads > DUE_WORKERS_MAX)
+    if (o->size != sizeof(due_workers_options) || threads == 0 || threads > DUE_WORKERS_MAX)
         return DUE_EINVAL;
     if (o->lease_ns < 0 || o->extend_max_ns < 0)
         return DUE_EINVAL;
@@ -188,7 +188,7 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
                       size_t threads, due_handler *handler, void *ctx,
                       const due_workers_options *options)
 {
-    const due_workers_options none = { .size = DUE_WORKERS_INIT };
+    const due_workers_options none = { DUE_WORKERS_INIT };
     const due_workers_options *o = options != NULL ? options : &none;
 
     *workers = NULL;

@@ -8,7 +8,7 @@ int main(void)
 {
     due_queue *q = NULL;
     due_job job;
-    due_spec spec = { .size = DUE_SPEC_INIT, .delay_ns = DUE_MS(1), .data = "tea", .len = 4 };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_MS(1), .data = "tea", .len = 4 };
 
     if (due_open(&q, NULL, NULL) != 0 || due_enqueue(q, &spec, 0, NULL) != 0)
         return 1;

@@ -15,9 +15,9 @@ int main()
     due_options options = due_options();
     due_spec spec = due_spec();
 
-    options.size = DUE_OPTIONS_INIT;
+    options.size = sizeof(due_options);
     options.name = "consumer";
-    spec.size = DUE_SPEC_INIT;
+    spec.size = sizeof(due_spec);
     spec.delay_ns = DUE_MS(1);
     spec.data = "tea";
     spec.len = 4;

@@ -34,8 +34,8 @@ static uint32_t enough; /* this life ends when so many were taken in all */
 
 static due_queue *open_it(void)
 {
-    due_redis_options redis = { .size = DUE_REDIS_OPTIONS_INIT };
-    due_options options = { .size = DUE_OPTIONS_INIT, .name = "load" };
+    due_redis_options redis = { DUE_REDIS_OPTIONS_INIT };
+    due_options options = { DUE_OPTIONS_INIT, .name = "load" };
     due_queue *q = NULL;
     due_error error;
 
@@ -61,9 +61,8 @@ static void fill(void)
     for (uint32_t n = 0; n < jobs; n += BATCH) {
         for (uint32_t i = 0; i < BATCH; i++) {
             numbers[i] = n + i;
-            specs[i] = (due_spec){
-                .size = DUE_SPEC_INIT, .at_ns = at, .data = &numbers[i], .len = sizeof numbers[i]
-            };
+            specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = at, .data = &numbers[i],
+                                   .len = sizeof numbers[i] };
         }
         CREW_CHECK(due_enqueue_batch(q, specs, BATCH, 0, NULL) == BATCH, "");
     }

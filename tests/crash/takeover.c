@@ -50,11 +50,9 @@ static void await(atomic_int *flag, const char *what)
 
 static due_queue *open_as(bool standby, enum due_confirm confirm)
 {
-    due_redis_options redis = { .size = DUE_REDIS_OPTIONS_INIT,
-                                .lease_ns = lease_ns,
-                                .backoff_min_ns = DUE_MS(5),
-                                .standby = standby };
-    due_options options = { .size = DUE_OPTIONS_INIT, .name = "q", .confirm = confirm };
+    due_redis_options redis = { DUE_REDIS_OPTIONS_INIT, .lease_ns = lease_ns,
+                                .backoff_min_ns = DUE_MS(5), .standby = standby };
+    due_options options = { DUE_OPTIONS_INIT, .name = "q", .confirm = confirm };
     due_queue *q = NULL;
     due_error error;
 
@@ -72,9 +70,7 @@ static void close_it(due_queue *q)
 
 static due_id put(due_queue *q, uint32_t number, int64_t delay_ns)
 {
-    due_spec spec = {
-        .size = DUE_SPEC_INIT, .data = &number, .len = sizeof number, .delay_ns = delay_ns
-    };
+    due_spec spec = { DUE_SPEC_INIT, .data = &number, .len = sizeof number, .delay_ns = delay_ns };
     due_id id;
 
     int rc = due_enqueue(q, &spec, 0, &id);
@@ -186,7 +182,7 @@ static enum due_confirm calm_confirm;
 static void calm_owner(void)
 {
     due_queue *q = open_as(false, calm_confirm);
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "more", .len = 4 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "more", .len = 4 };
     struct crew_thread sleeper;
     due_job held;
     due_job nacked;
@@ -325,7 +321,7 @@ static void stopped_calm(void)
 static int take_and_put(void *arg)
 {
     due_queue *q = arg;
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "\xff\xff\xff\xff", .len = 4 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "\xff\xff\xff\xff", .len = 4 };
 
     spec.delay_ns = DUE_S(3600);
     while (due_enqueue(q, &spec, 0, NULL) != DUE_EFENCED)
@@ -340,7 +336,7 @@ static void busy_owner(void)
     due_job job;
 
     for (uint32_t i = 0; i < MANY; i++) {
-        due_spec spec = { .size = DUE_SPEC_INIT, .data = &i, .len = sizeof i };
+        due_spec spec = { DUE_SPEC_INIT, .data = &i, .len = sizeof i };
         CREW_CHECK(due_enqueue_batch(q, &spec, 1, 0, NULL) == 1, "");
     }
     for (int i = 0; i < 3; i++)

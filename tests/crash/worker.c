@@ -169,7 +169,7 @@ static void enqueue(struct hand *h)
 
     if (crew_below(&h->random, 2) == 0)
         at = at / 10000000 * 10000000 + 10000000;
-    due_spec spec = { .size = DUE_SPEC_INIT,
+    due_spec spec = { DUE_SPEC_INIT,
                       .at_ns = at,
                       .topic = topic[t],
                       .priority = (int)(kind / TOPICS % 3) * 100,
@@ -504,11 +504,9 @@ static void read_known(const char *path)
 
 static void open_queue(const char *url)
 {
-    due_redis_options store_options = { .size = DUE_REDIS_OPTIONS_INIT,
-                                        .answer_ns = DUE_S(2),
-                                        .backoff_min_ns = DUE_MS(5),
-                                        .backoff_max_ns = DUE_MS(50) };
-    due_options options = { .size = DUE_OPTIONS_INIT,
+    due_redis_options store_options = { DUE_REDIS_OPTIONS_INIT, .answer_ns = DUE_S(2),
+                                        .backoff_min_ns = DUE_MS(5), .backoff_max_ns = DUE_MS(50) };
+    due_options options = { DUE_OPTIONS_INIT,
                             .name = "crash",
                             .confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC,
                             .on_log = on_log,

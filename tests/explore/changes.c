@@ -211,10 +211,8 @@ static void put_other(void *arg)
 
 static void open_shelf(due_spec spec, bool others)
 {
-    due_options o = { .size = DUE_OPTIONS_INIT,
-                      .allocator = &explore_allocator,
-                      .proxies = DUE_PROXIES_NEVER,
-                      .reserve = 1 };
+    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator,
+                      .proxies = DUE_PROXIES_NEVER, .reserve = 1 };
 
     shelf = explore_new(sizeof *shelf);
     shelf->update = shelf->cancel = shelf->ack = shelf->close = UNKNOWN;

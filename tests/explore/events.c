@@ -173,7 +173,7 @@ static void check_diary(void)
 
 static void open_diary(void)
 {
-    due_options o = { .size = DUE_OPTIONS_INIT,
+    due_options o = { DUE_OPTIONS_INIT,
                       .allocator = &explore_allocator,
                       .proxies = DUE_PROXIES_NEVER,
                       .on_event = on_event,

@@ -77,11 +77,9 @@ static void lift_limit(void *arg)
 static void open_door(bool group, bool reserved)
 {
     door = explore_new(sizeof *door);
-    due_options o = { .size = DUE_OPTIONS_INIT,
-                      .allocator = &explore_allocator,
-                      .proxies = DUE_PROXIES_NEVER,
-                      .reserve = 1 };
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3 };
+    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator,
+                      .proxies = DUE_PROXIES_NEVER, .reserve = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3 };
 
     spec.group = group ? "g" : NULL;
     spec.group_len = group;

@@ -47,7 +47,7 @@ int64_t lab_now(void)
 void lab_open_bare(due_options o)
 {
     lab = explore_new(sizeof *lab);
-    o.size = DUE_OPTIONS_INIT;
+    o.size = sizeof(due_options);
     o.allocator = &explore_allocator;
     o.on_discard = on_discard;
     o.name = "lab";
@@ -74,7 +74,7 @@ unsigned lab_gone(unsigned n)
 int lab_put(unsigned n, int topic, int64_t at_ns, int64_t timeout_ns)
 {
     struct lab_job *it = &lab->job[n];
-    due_spec spec = { .size = DUE_SPEC_INIT, .topic = topic, .priority = it->priority };
+    due_spec spec = { DUE_SPEC_INIT, .topic = topic, .priority = it->priority };
     int64_t before = lab_now();
 
     spec.at_ns = at_ns != 0 ? at_ns + lab->epoch_ns : 0;

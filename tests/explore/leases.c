@@ -102,13 +102,13 @@ static void on_discard(void *ctx, const due_job *job)
 static void open_desk(uint32_t attempts_max)
 {
     desk = explore_new(sizeof *desk);
-    due_options o = { .size = DUE_OPTIONS_INIT,
+    due_options o = { DUE_OPTIONS_INIT,
                       .allocator = &explore_allocator,
                       .proxies = DUE_PROXIES_NEVER,
                       .on_discard = on_discard,
                       .retry = { .kind = DUE_RETRY_FIXED, .attempts_max = attempts_max },
                       .reserve = 1 };
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3 };
 
     explore_check(due_open(&desk->q, &o, NULL) == 0, "open");
     explore_check(due_enqueue(desk->q, &spec, 0, &desk->id) == 0, "enqueue");

@@ -277,7 +277,7 @@ void orders_open(struct plan plan, due_options o)
     write_texts();
     ledger = explore_new(sizeof *ledger);
     ledger->plan = plan;
-    o.size = DUE_OPTIONS_INIT;
+    o.size = sizeof(due_options);
     o.allocator = &explore_allocator;
     o.reserve = 1;
     if (plan.stored) {

@@ -46,7 +46,7 @@ static void put_some(int n)
     due_spec specs[JOBS];
 
     for (int i = 0; i < n; i++)
-        specs[i] = (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3 };
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3 };
     explore_check(due_enqueue_batch(shift->q, specs, (size_t)n, 0, shift->id) == n, "enqueue");
     shift->put = (unsigned)n;
     shift->last_ns = explore_now();
@@ -96,10 +96,8 @@ static void reserve_within(void *arg)
 static void open_shift(size_t threads)
 {
     shift = explore_new(sizeof *shift);
-    due_options o = { .size = DUE_OPTIONS_INIT,
-                      .allocator = &explore_allocator,
-                      .proxies = DUE_PROXIES_NEVER,
-                      .reserve = 1 };
+    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator,
+                      .proxies = DUE_PROXIES_NEVER, .reserve = 1 };
 
     explore_check(due_open(&shift->q, &o, NULL) == 0, "open");
     shift->stop = shift->cancel = shift->other = 1;

@@ -34,7 +34,7 @@ static bool late(int rc)
 static void put(void *arg)
 {
     unsigned n = (unsigned)(uintptr_t)arg;
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "x", .len = 1, .at_ns = DUE_S(5000) };
+    due_spec spec = { DUE_SPEC_INIT, .data = "x", .len = 1, .at_ns = DUE_S(5000) };
 
     shop->put[n] = due_enqueue(shop->q, &spec, 0, &shop->id[n]);
     explore_note("put %u: %s", n, due_error_name(shop->put[n]));
@@ -143,12 +143,9 @@ static void open_shop(enum due_confirm confirm)
     shop = explore_new(sizeof *shop);
     shelf_make(&shop->shelf, 2);
     shop->clock = due_clock_manual(DUE_S(1));
-    due_options o = { .size = DUE_OPTIONS_INIT,
-                      .allocator = &explore_allocator,
-                      .manual = shop->clock,
-                      .store = &shop->shelf.head,
-                      .confirm = confirm,
-                      .store_timeout_ns = DUE_MS(1),
+    due_options o = { DUE_OPTIONS_INIT,      .allocator = &explore_allocator,
+                      .manual = shop->clock, .store = &shop->shelf.head,
+                      .confirm = confirm,    .store_timeout_ns = DUE_MS(1),
                       .reserve = 1 };
     int rc = due_open(&shop->q, &o, NULL);
     explore_check(rc == 0, "open: %s", due_error_text(rc));

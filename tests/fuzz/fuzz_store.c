@@ -235,7 +235,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    due_redis_options o = { .size = DUE_REDIS_OPTIONS_INIT };
+    due_redis_options o = { DUE_REDIS_OPTIONS_INIT };
     due_error error;
 
     hostile_begin(data, size);

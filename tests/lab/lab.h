@@ -50,7 +50,7 @@ struct lab_options {
 };
 
 #define lab_open(...) \
-    lab_open_with(&(struct lab_options){ .with.size = DUE_OPTIONS_INIT, __VA_ARGS__ })
+    lab_open_with(&(struct lab_options){ .with.size = sizeof(due_options), __VA_ARGS__ })
 struct lab lab_open_with(const struct lab_options *options);
 
 /* Discards what is left. */

@@ -26,7 +26,7 @@ static inline void shop_begin(struct shop *s, struct lab_options with,
     s->store = memory_store_new(s->disk);
     if (verbs != NULL)
         s->store->verbs = verbs;
-    with.with.size = DUE_OPTIONS_INIT;
+    with.with.size = sizeof(due_options);
     with.with.store = s->store;
     s->lab = lab_open_with(&with);
 }
@@ -81,7 +81,7 @@ static inline void shop_crash(struct shop *s, struct lab_options with)
 static inline int shop_put(struct shop *s, const char *key, const char *text, due_id *id,
                            due_spec spec)
 {
-    spec.size = DUE_SPEC_INIT;
+    spec.size = sizeof(due_spec);
     spec.key = key;
     spec.key_len = strlen(key);
     spec.data = text;

@@ -54,9 +54,8 @@ static inline due_answer desk_handle(void *ctx, const due_job *job)
 }
 
 #define desk_open(lab, threads) desk_open_with((lab), (threads), .lease_ns = 0)
-#define desk_open_with(lab, threads, ...)   \
-    desk_open_on((lab), (threads), NULL, 0, \
-                 &(due_workers_options){ .size = DUE_WORKERS_INIT, __VA_ARGS__ })
+#define desk_open_with(lab, threads, ...) \
+    desk_open_on((lab), (threads), NULL, 0, &(due_workers_options){ DUE_WORKERS_INIT, __VA_ARGS__ })
 
 static inline struct desk desk_open_on(struct lab *lab, size_t threads, const int *topics, size_t n,
                                        const due_workers_options *options)

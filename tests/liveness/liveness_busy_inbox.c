@@ -24,7 +24,7 @@ static int churn(void *arg)
     due_id ids[BATCH];
 
     for (int i = 0; i < BATCH; i++)
-        specs[i] = (due_spec){ .size = DUE_SPEC_INIT, .delay_ns = DUE_S(1000) };
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .delay_ns = DUE_S(1000) };
     while (!atomic_load(&w->stop)) {
         int n = due_enqueue_batch(w->q, specs, BATCH, 0, ids);
 

@@ -12,7 +12,7 @@ static int shut(void *arg)
 
 int main(int argc, char **argv)
 {
-    due_options options = { .size = DUE_OPTIONS_INIT };
+    due_options options = { DUE_OPTIONS_INIT };
     static struct crew_thread closers[CLOSERS];
     due_spec later = { DUE_SPEC_INIT, .delay_ns = DUE_S(3600) };
     due_id id;

@@ -73,7 +73,7 @@ static due_id put_spec(due_queue *q, due_spec spec)
 {
     due_id id;
 
-    spec.size = DUE_SPEC_INIT;
+    spec.size = sizeof(due_spec);
     must(due_enqueue(q, &spec, 0, &id));
     return id;
 }

@@ -72,7 +72,7 @@ static bool enqueue(struct world *w, uint32_t n, uint64_t value)
                        .arrival = ++w->arrivals };
     if (j->ttl > 0)
         j->expires = DUE_FOREVER;
-    due_spec spec = { .size = DUE_SPEC_INIT,
+    due_spec spec = { DUE_SPEC_INIT,
                       .at_ns = w->now + delay,
                       .data = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
                       .len = value >> 20 & 0x1f,
@@ -391,7 +391,7 @@ static bool open_world(struct world *w, unsigned pattern)
     flaky_init(&w->memory, FLAKY_NEVER);
     w->clock = due_clock_manual(0);
     due_options o = {
-        .size = DUE_OPTIONS_INIT,
+        DUE_OPTIONS_INIT,
         .manual = w->clock,
         .order = w->by_priority ? DUE_BY_PRIORITY : DUE_BY_DEADLINE,
         .proxies = DUE_PROXIES_NEVER, /* or a job may be dying while we look */

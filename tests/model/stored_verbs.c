@@ -15,8 +15,7 @@ struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_sp
     *j = (struct stored_job){ .number = w->made, .leased_until = INT64_MIN, .plain = true };
     j->topic = (int)(value % STORED_TOPICS);
     j->priority = (int)(value >> 4 & 3);
-    *spec =
-        (due_spec){ .size = DUE_SPEC_INIT, .topic = w->topic[j->topic], .priority = j->priority };
+    *spec = (due_spec){ DUE_SPEC_INIT, .topic = w->topic[j->topic], .priority = j->priority };
     if (value >> 16 & 1)
         spec->at_ns = 1 + w->now / 2 + delay;
     else

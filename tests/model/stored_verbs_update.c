@@ -90,7 +90,7 @@ static int amend(struct stored_world *w, const struct stored_job *j, const struc
 {
     unsigned char bytes[STORED_BYTES];
     unsigned char head[STORED_BYTES];
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = bytes, .headers = head, .retry = &a->retry };
+    due_spec spec = { DUE_SPEC_INIT, .data = bytes, .headers = head, .retry = &a->retry };
 
     stored_payload(a->content, bytes, &spec.len);
     stored_headers(a->head, head, &spec.headers_len);

@@ -33,7 +33,7 @@ int main(void)
 }
 END
 sed 's/{ DUE_REDIS_OPTIONS_INIT }/due_redis_options()/' consumer.c |
-    sed 's/^    due_error error;/&\n    options.size = DUE_REDIS_OPTIONS_INIT;/' >consumer.cpp
+    sed 's/^    due_error error;/&\n    options.size = sizeof(due_redis_options);/' >consumer.cpp
 
 echo "install"
 cmake --install "$build" --prefix "$work/first" >install.log

@@ -32,7 +32,7 @@ struct estate {
 
 static due_queue *inherit(const struct redis_server *server)
 {
-    due_redis_options redis = { .size = DUE_REDIS_OPTIONS_INIT, .lease_ns = LEASE };
+    due_redis_options redis = { DUE_REDIS_OPTIONS_INIT, .lease_ns = LEASE };
     due_options options = { DUE_OPTIONS_INIT, .name = "estate", .open_timeout_ns = DUE_S(200) };
     due_error error = { "", "" };
     due_queue *q;

@@ -113,7 +113,7 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     it->key = keys ? 1 + (unsigned)model_below(&c->random, PLAN_KEYS) : 0;
     uint64_t kind = it->key != 0 ? it->key : model_below(&c->random, PLAN_TOPICS * 3);
     it->topic = plan_has(p, KIND_TOPICS) ? (int)(kind % PLAN_TOPICS) : 0;
-    it->spec = (due_spec){ .size = DUE_SPEC_INIT };
+    it->spec = (due_spec){ DUE_SPEC_INIT };
     it->spec.topic = c->program->topic[it->topic];
     it->spec.priority = plan_has(p, KIND_PRIORITIES) ? (int)(kind / PLAN_TOPICS % 3) * 100 : 0;
     it->spec.on_key = random / 3 % 2 == 0 ? DUE_KEY_REPLACE : DUE_KEY_REFUSE;

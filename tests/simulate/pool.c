@@ -113,8 +113,7 @@ static due_answer handle(void *ctx, const due_job *job)
 
 void pool_start(struct program *p)
 {
-    due_workers_options o = { .size = DUE_WORKERS_INIT,
-                              .lease_ns = p->plan->lease_ns + DUE_US(1),
+    due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = p->plan->lease_ns + DUE_US(1),
                               .extend_max_ns = p->plan->lease_ns * (int64_t)(1 + machine_below(4)),
                               .in_flight_max = 8 };
     int rc;

@@ -94,7 +94,7 @@ static void open_queue(struct program *p)
     const struct plan *plan = p->plan;
     bool stored = plan_has(plan, KIND_STORED);
     due_allocator allocator = machine_allocator(&p->live);
-    due_options o = { .size = DUE_OPTIONS_INIT,
+    due_options o = { DUE_OPTIONS_INIT,
                       .name = program_names[p->queue],
                       .capacity = plan->capacity,
                       .clock = stored ? DUE_CLOCK_MONOTONIC : plan->clock,

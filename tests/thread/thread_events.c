@@ -116,8 +116,7 @@ static int produce(void *arg)
 
         for (int i = 0; i < 4; i++)
             specs[i] =
-                (due_spec){ .size = DUE_SPEC_INIT,
-                            .topic = (int)crew_below(&seed, 2),
+                (due_spec){ DUE_SPEC_INIT, .topic = (int)crew_below(&seed, 2),
                             .delay_ns =
                                 crew_below(&seed, 3) == 0 ? 0 : (int64_t)crew_below(&seed, 200000),
                             .ttl_ns = crew_below(&seed, 8) == 0 ? 100000 : 0 };
@@ -318,9 +317,7 @@ static void check_lives(void)
 static void round_of(uint64_t seed, enum due_proxies proxies, int64_t ns)
 {
     struct crew_thread threads[6];
-    due_options options = { .size = DUE_OPTIONS_INIT,
-                            .proxies = proxies,
-                            .metrics = 1,
+    due_options options = { DUE_OPTIONS_INIT, .proxies = proxies, .metrics = 1,
                             .on_event = on_event,
                             .retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 4 } };
 

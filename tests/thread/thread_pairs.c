@@ -398,7 +398,7 @@ struct place {
 static struct place place_open(int mode)
 {
     struct place p = { .clock = due_clock_manual(1000) };
-    due_options o = { .size = DUE_OPTIONS_INIT, .manual = p.clock };
+    due_options o = { DUE_OPTIONS_INIT, .manual = p.clock };
 
     CREW_CHECK(p.clock != NULL, " is not so");
     if (mode < MODES - 1) {

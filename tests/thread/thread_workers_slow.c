@@ -68,7 +68,7 @@ static due_workers *start(struct world *w, size_t threads, const due_workers_opt
 {
     due_workers *pool;
 
-    w->q = crew_open(&(due_options){ .size = DUE_OPTIONS_INIT });
+    w->q = crew_open(&(due_options){ DUE_OPTIONS_INIT });
     sem_init(&w->go, 0, 0);
     int rc = due_workers_start(&pool, w->q, NULL, 0, threads, handler, w, options);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
@@ -124,7 +124,7 @@ static void all_are_stuck(void)
     due_job job;
 
     crew_doing("all are stuck");
-    w.q = crew_open(&(due_options){ .size = DUE_OPTIONS_INIT });
+    w.q = crew_open(&(due_options){ DUE_OPTIONS_INIT });
     sem_init(&w.go, 0, 0);
     for (uint32_t i = 0; i < JOBS; i++)
         enqueue(&w, i, 0, 0);

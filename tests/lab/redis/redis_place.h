@@ -24,7 +24,7 @@ static inline void place_begin(struct place *p)
     snprintf(p->url, sizeof p->url, "unix://%s", p->proxy_path);
     p->proxy = fault_proxy_start(p->proxy_path, p->server.socket);
     CREW_CHECK(p->proxy != NULL, ": no proxy");
-    p->options = (due_redis_options){ .size = DUE_REDIS_OPTIONS_INIT, .backoff_min_ns = DUE_MS(1) };
+    p->options = (due_redis_options){ DUE_REDIS_OPTIONS_INIT, .backoff_min_ns = DUE_MS(1) };
 }
 
 /* False: there is no redis-server to be started. */

@@ -60,7 +60,7 @@ static inline due_store *make(due_redis_options o, const char *url)
     due_store *store = NULL;
     due_error error;
 
-    o.size = DUE_REDIS_OPTIONS_INIT;
+    o.size = sizeof(due_redis_options);
     o.backoff_min_ns = DUE_MS(5);
     cr_assert_eq(due_redis_open(&store, url != NULL ? url : server.url, &o, &error), 0, "%s",
                  error.text);

@@ -119,7 +119,7 @@ static inline void shop_lose(struct shop *s)
 
 static inline void shop_open(struct shop *s, struct lab_options with)
 {
-    with.with.size = DUE_OPTIONS_INIT;
+    with.with.size = sizeof(due_options);
     s->store = with.with.store = shop_store(s);
     s->lab = lab_open_with(&with);
     while (lab_stats(&s->lab).loading)

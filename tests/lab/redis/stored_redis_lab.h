@@ -50,7 +50,7 @@ static inline due_store *store_at(const char *url, due_redis_options o)
     due_store *store = NULL;
     due_error error;
 
-    o.size = DUE_REDIS_OPTIONS_INIT;
+    o.size = sizeof(due_redis_options);
     o.backoff_min_ns = DUE_MS(1);
     o.backoff_max_ns = DUE_MS(20);
     int rc = due_redis_open(&store, url, &o, &error);
@@ -61,7 +61,7 @@ static inline due_store *store_at(const char *url, due_redis_options o)
 /* A queue that has read everything. */
 static inline struct lab open_with(struct lab_options o, due_redis_options r)
 {
-    o.with.size = DUE_OPTIONS_INIT;
+    o.with.size = sizeof(due_options);
     if (o.with.store == NULL)
         o.with.store = store_at(server.url, r);
     struct lab lab = lab_open_with(&o);
@@ -78,9 +78,7 @@ static inline struct lab open_with(struct lab_options o, due_redis_options r)
 static inline void put_many(struct lab *lab, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        due_spec spec = {
-            .size = DUE_SPEC_INIT, .at_ns = 10 + i * 7 % 50, .data = &i, .len = sizeof i
-        };
+        due_spec spec = { DUE_SPEC_INIT, .at_ns = 10 + i * 7 % 50, .data = &i, .len = sizeof i };
         cr_assert_eq(due_enqueue(lab->q, &spec, 0, NULL), 0);
     }
 }

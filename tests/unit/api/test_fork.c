@@ -179,7 +179,7 @@ static void call_everything_in_children(struct lab *lab)
     cr_assert_eq(due_bury(&job, NULL), 0);
     cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
     some_id = lab_enqueue(lab, "job", .delay_ns = 5, .key = "key", .key_len = 3);
-    some_desk = desk_open_on(lab, 2, &topic, 1, &(due_workers_options){ .size = DUE_WORKERS_INIT });
+    some_desk = desk_open_on(lab, 2, &topic, 1, &(due_workers_options){ DUE_WORKERS_INIT });
     WAIT_UNTIL(desk_stats(&some_desk).idle == 2);
     cr_expect_eq(in_child(putting_in_and_out, lab), 0, "in or out");
     cr_expect_eq(in_child(answering_for_a_job, lab), 0, "an answer");

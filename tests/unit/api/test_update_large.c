@@ -67,7 +67,7 @@ static void between_close(struct between *b)
 
 static void put(struct between *b, due_spec spec)
 {
-    spec.size = DUE_SPEC_INIT;
+    spec.size = sizeof(due_spec);
     spec.data = payload;
     spec.len = LARGE;
     cr_assert_eq(due_enqueue(b->q, &spec, 0, &b->id), 0);

@@ -8,7 +8,7 @@
 /* Enqueue a text under a key: the answer, and whose id it was. */
 static int put(struct lab *lab, const char *key, const char *text, due_id *id, due_spec spec)
 {
-    spec.size = DUE_SPEC_INIT;
+    spec.size = sizeof(due_spec);
     spec.key = key;
     spec.key_len = strlen(key);
     spec.data = text;

@@ -9,7 +9,7 @@ static due_spec spec(const char *key, enum due_key_policy policy, int64_t at_ns,
                        .key = key,    .key_len = strlen(key), .on_key = policy };
 }
 
-static const due_spec plain = { .size = DUE_SPEC_INIT };
+static const due_spec plain = { DUE_SPEC_INIT };
 
 /* ---- Batches ---- */
 

@@ -14,7 +14,7 @@ struct row {
     struct due__key *node[JOBS]; /* NULL: its job has ended */
 };
 
-static const due_spec spec = { .size = DUE_SPEC_INIT, .key = "k", .key_len = 1 };
+static const due_spec spec = { DUE_SPEC_INIT, .key = "k", .key_len = 1 };
 
 /* As due__keyed_leave() does it. */
 static void take_over(struct row *r, uint32_t number)

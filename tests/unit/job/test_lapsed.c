@@ -70,22 +70,23 @@ static void each(void (*check)(struct lapsed *it), uint32_t attempts)
         struct lapsed it;
 
         for (int stored = 0; stored < 2; stored++) {
-            begin_on(&it, stored != 0, (struct lab_options){ .with.size = DUE_OPTIONS_INIT },
+            begin_on(&it, stored != 0, (struct lab_options){ .with.size = sizeof(due_options) },
                      others, attempts);
             check(&it);
             end(&it);
         }
         for (size_t i = 0; i < sizeof kernel_clocks / sizeof kernel_clocks[0]; i++) {
             begin_on(&it, false,
-                     (struct lab_options){ .with.size = DUE_OPTIONS_INIT,
+                     (struct lab_options){ .with.size = sizeof(due_options),
                                            .with.clock = kernel_clocks[i],
                                            .kernel = true },
                      others, attempts);
             check(&it);
             end(&it);
         }
-        begin_on(&it, true, (struct lab_options){ .with.size = DUE_OPTIONS_INIT, .kernel = true },
-                 others, attempts);
+        begin_on(&it, true,
+                 (struct lab_options){ .with.size = sizeof(due_options), .kernel = true }, others,
+                 attempts);
         check(&it);
         end(&it);
     }
@@ -109,7 +110,7 @@ static void without_store(void (*check)(struct lapsed *it), uint32_t attempts)
     struct lapsed it;
 
     for (size_t i = 0; i <= sizeof kernel_clocks / sizeof kernel_clocks[0]; i++) {
-        struct lab_options with = { .with.size = DUE_OPTIONS_INIT, .kernel = i > 0 };
+        struct lab_options with = { .with.size = sizeof(due_options), .kernel = i > 0 };
 
         if (i > 0)
             with.with.clock = kernel_clocks[i - 1];
@@ -393,17 +394,17 @@ static void close_reserved(bool stored, struct lab_options with, bool look)
 LAB_TEST(lapsed, after_a_close_is_handed_to_nobody)
 {
     for (int look = 0; look < 2; look++) {
-        close_reserved(false, (struct lab_options){ .with.size = DUE_OPTIONS_INIT }, look);
+        close_reserved(false, (struct lab_options){ .with.size = sizeof(due_options) }, look);
         for (size_t i = 0; i < sizeof kernel_clocks / sizeof kernel_clocks[0]; i++)
             close_reserved(false,
-                           (struct lab_options){ .with.size = DUE_OPTIONS_INIT,
+                           (struct lab_options){ .with.size = sizeof(due_options),
                                                  .with.clock = kernel_clocks[i],
                                                  .kernel = true },
                            look);
         if (lab_proxies == DUE_PROXIES_NEVER)
             continue;
-        close_reserved(true, (struct lab_options){ .with.size = DUE_OPTIONS_INIT }, look);
-        close_reserved(true, (struct lab_options){ .with.size = DUE_OPTIONS_INIT, .kernel = true },
-                       look);
+        close_reserved(true, (struct lab_options){ .with.size = sizeof(due_options) }, look);
+        close_reserved(
+            true, (struct lab_options){ .with.size = sizeof(due_options), .kernel = true }, look);
     }
 }

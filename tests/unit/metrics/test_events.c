@@ -128,9 +128,7 @@ LAB_TEST(events, say_ready_before_delivered_also_when_it_is_at_once)
 {
     told_reset();
     struct lab lab = lab_open(LISTEN);
-    due_spec specs[3] = { { .size = DUE_SPEC_INIT },
-                          { .size = DUE_SPEC_INIT },
-                          { .size = DUE_SPEC_INIT } };
+    due_spec specs[3] = { { DUE_SPEC_INIT }, { DUE_SPEC_INIT }, { DUE_SPEC_INIT } };
     due_id id[4];
     due_job jobs[4];
 
@@ -288,7 +286,7 @@ Test(events, an_enqueue_without_memory_is_refused_and_not_told)
         due_id id;
 
         flaky_fail_in(&lab.state->memory, failed);
-        int rc = due_enqueue(lab.q, &(due_spec){ .size = DUE_SPEC_INIT }, 0, &id);
+        int rc = due_enqueue(lab.q, &(due_spec){ DUE_SPEC_INIT }, 0, &id);
         if (rc == 0)
             break;
         cr_assert_eq(rc, DUE_ENOMEM);
@@ -350,7 +348,7 @@ Test(events, of_stored_jobs_come_when_the_store_has_confirmed_them, .timeout = 6
     memory_store_fault(store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                      .kind = MEMORY_ANSWER,
                                                      .answer = DUE_ENOSPC });
-    cr_expect_eq(due_enqueue(lab.q, &(due_spec){ .size = DUE_SPEC_INIT }, 0, &refused), DUE_ENOSPC);
+    cr_expect_eq(due_enqueue(lab.q, &(due_spec){ DUE_SPEC_INIT }, 0, &refused), DUE_ENOSPC);
     cr_expect_str_eq(life_of(refused), "");
     expect_sum(&lab);
     lab_close(&lab);

@@ -35,9 +35,7 @@ static struct kind kind_open(int n, enum due_order order)
     struct kind k = { .none_ns = stored ? DUE_S(30) : 0 };
     struct lab_options with = { .kernel = at > 0,
                                 .start_ns = DUE_S(1),
-                                .with = { .size = DUE_OPTIONS_INIT,
-                                          .clock = clocks[at],
-                                          .order = order,
+                                .with = { DUE_OPTIONS_INIT, .clock = clocks[at], .order = order,
                                           .confirm = DUE_CONFIRM_ASYNC } };
 
     snprintf(k.name, sizeof k.name, "%s, %s, %s", names[at], stored ? "stored" : "no store",

@@ -209,7 +209,7 @@ LAB_TEST(capacity, gives_room_back_when_memory_runs_out)
 LAB_TEST(capacity, keeps_the_room_of_a_reserved_job_until_it_is_done)
 {
     struct lab lab = lab_open(.with.capacity = 2);
-    due_spec spec = { .size = DUE_SPEC_INIT };
+    due_spec spec = { DUE_SPEC_INIT };
     due_job job;
 
     lab_enqueue(&lab, "a", .delay_ns = 0);

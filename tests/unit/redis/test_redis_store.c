@@ -337,7 +337,7 @@ REDIS_TEST(redis_options, say_how_large_a_batch_may_be)
 Test(redis_options, are_checked)
 {
     due_store *store = NULL;
-    due_redis_options good = { .size = DUE_REDIS_OPTIONS_INIT };
+    due_redis_options good = { DUE_REDIS_OPTIONS_INIT };
     due_redis_options bad[10];
 
     for (size_t i = 0; i < 10; i++)

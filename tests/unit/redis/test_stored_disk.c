@@ -70,7 +70,7 @@ static bool away(int rc)
 /* There is room again, though the queue may not have noticed. */
 static void goes_on(struct lab *lab, due_job *done)
 {
-    due_spec after = { .size = DUE_SPEC_INIT, .data = "after", .len = 5 };
+    due_spec after = { DUE_SPEC_INIT, .data = "after", .len = 5 };
     int rc = DUE_ETIMEDOUT;
 
     for (int i = 0; i < 100 && away(rc); i++)
@@ -88,8 +88,8 @@ static void goes_on(struct lab *lab, due_job *done)
  * there, and when there is room again all goes on by itself. */
 static void check_full_disk(const struct way *way)
 {
-    due_spec sent = { .size = DUE_SPEC_INIT, .data = "sent", .len = 4 };
-    due_spec refused = { .size = DUE_SPEC_INIT, .data = "refused", .len = 7 };
+    due_spec sent = { DUE_SPEC_INIT, .data = "sent", .len = 4 };
+    due_spec refused = { DUE_SPEC_INIT, .data = "refused", .len = 7 };
     due_job done;
     due_job job;
 

@@ -103,8 +103,8 @@ static struct lab open_living(struct lines *lines, int wait_replicas)
  * that a replica has it. */
 static void owner_that_is_told(void)
 {
-    due_options o = { .size = DUE_OPTIONS_INIT };
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "job", .len = 3, .at_ns = 1 };
+    due_options o = { DUE_OPTIONS_INIT };
+    due_spec spec = { DUE_SPEC_INIT, .data = "job", .len = 3, .at_ns = 1 };
     due_queue *q;
     due_job job;
 

@@ -333,8 +333,7 @@ STORED_TEST(stored_redis, a_hundred_thousand_cycles_leave_keys_and_bytes_as_they
 
     for (int i = 0; i < 100; i++) {
         keys[i] = (char)i;
-        specs[i] =
-            (due_spec){ .size = DUE_SPEC_INIT, .at_ns = 1000 + i, .data = "payload", .len = 7 };
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 1000 + i, .data = "payload", .len = 7 };
         if (i % 4 == 0) {
             specs[i].key = &keys[i];
             specs[i].key_len = 1;

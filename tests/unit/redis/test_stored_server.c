@@ -36,7 +36,7 @@ static void owner_that_dies(unsigned jobs)
 
     cr_assert_geq(pid, 0);
     if (pid == 0) {
-        due_options o = { .size = DUE_OPTIONS_INIT };
+        due_options o = { DUE_OPTIONS_INIT };
         due_redis_options r = { .lease_ns = DUE_S(3600) };
         due_queue *q;
 
@@ -44,7 +44,7 @@ static void owner_that_dies(unsigned jobs)
         if (due_open(&q, &o, NULL) != 0)
             _exit(1);
         for (unsigned i = 0; i < jobs; i++) {
-            due_spec spec = { .size = DUE_SPEC_INIT, .data = "old", .len = 3, .at_ns = 1 };
+            due_spec spec = { DUE_SPEC_INIT, .data = "old", .len = 3, .at_ns = 1 };
             if (due_enqueue(q, &spec, 0, NULL) != 0)
                 _exit(2);
         }
@@ -57,7 +57,7 @@ static void owner_that_dies(unsigned jobs)
 
 STORED_TEST(stored_server, a_full_server_refuses_new_jobs_and_gives_the_old_ones_out)
 {
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "new", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3 };
     due_job job;
 
     owner_that_dies(20);
@@ -93,7 +93,7 @@ STORED_TEST(stored_server, an_owner_that_lives_is_named)
     due_redis_options hour = { .lease_ns = DUE_S(3600) };
     struct lab lab =
         open_with((struct lab_options){ .kernel = true, .with.clock = DUE_CLOCK_REALTIME }, hour);
-    due_options o = { .size = DUE_OPTIONS_INIT, .open_timeout_ns = DUE_MS(50) };
+    due_options o = { DUE_OPTIONS_INIT, .open_timeout_ns = DUE_MS(50) };
     char host[256] = "";
     char pid[64];
     due_error error;
@@ -299,9 +299,7 @@ static int try_url(const char *format, const char *password)
 {
     char url[512];
     due_error error = { "", "" };
-    due_options o = { .size = DUE_OPTIONS_INIT,
-                      .on_log = show_log,
-                      .open_timeout_ns = DUE_MS(200) };
+    due_options o = { DUE_OPTIONS_INIT, .on_log = show_log, .open_timeout_ns = DUE_MS(200) };
     due_queue *q;
 
     snprintf(url, sizeof url, format, password, server.socket);
@@ -312,7 +310,7 @@ static int try_url(const char *format, const char *password)
         due_redis_free(o.store);
     } else {
         redis_server_kill(&server); /* it logs what happens to it */
-        due_spec spec = { .size = DUE_SPEC_INIT };
+        due_spec spec = { DUE_SPEC_INIT };
         cr_assert_eq(redis_server_run(&server), 0);
         cr_expect_eq(due_enqueue(q, &spec, 0, NULL), 0);
         cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(5)), 0);

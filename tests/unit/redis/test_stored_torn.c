@@ -86,7 +86,7 @@ static void must(int rc)
 
 static due_id put(due_queue *q, const char *text)
 {
-    due_spec spec = { .size = DUE_SPEC_INIT, .at_ns = 10, .data = text, .len = strlen(text) };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .data = text, .len = strlen(text) };
     due_id id;
 
     spec.topic = due_topic(q, "mail");
@@ -126,7 +126,7 @@ static void live(void (*deed)(due_queue *q))
 
     cr_assert_geq(pid, 0);
     if (pid == 0) {
-        due_options o = { .size = DUE_OPTIONS_INIT, .on_log = listen };
+        due_options o = { DUE_OPTIONS_INIT, .on_log = listen };
         struct due_stats stats = { .loading = 1 };
         due_queue *q;
 
@@ -339,9 +339,8 @@ TORN_TEST(after_a_torn_update_the_job_is_there, update, "one|new", "two")
 
 static void replace(due_queue *q)
 {
-    due_spec spec = {
-        .size = DUE_SPEC_INIT, .at_ns = 10, .data = "one", .len = 3, .key = "key", .key_len = 3
-    };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10,  .data = "one",
+                      .len = 3,      .key = "key", .key_len = 3 };
 
     spec.topic = due_topic(q, "mail");
     must(due_enqueue(q, &spec, 0, NULL));

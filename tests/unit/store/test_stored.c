@@ -271,7 +271,7 @@ Test(stored, in_doubt_is_told_and_seen_through, .timeout = 60)
 {
     for (int landed = 0; landed < 2; landed++) {
         struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
-        due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
+        due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
         due_id id;
 
         memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
@@ -292,7 +292,7 @@ Test(stored, in_doubt_is_told_and_seen_through, .timeout = 60)
 Test(stored, while_the_store_is_away_nothing_changes, .timeout = 60)
 {
     struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "new", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3 };
     due_id id = lab_enqueue(&s.lab, "old", .at_ns = 10);
     due_job job;
 
@@ -315,7 +315,7 @@ Test(stored, while_the_store_is_away_nothing_changes, .timeout = 60)
 Test(stored, a_full_store_refuses_jobs_and_can_be_drained, .timeout = 60)
 {
     struct shop s = shop_make();
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "new", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3 };
     due_job job;
 
     lab_enqueue(&s.lab, "old", .delay_ns = 0);
@@ -336,7 +336,7 @@ Test(stored, a_full_store_refuses_jobs_and_can_be_drained, .timeout = 60)
 Test(stored, a_fenced_queue_hands_nothing_out, .timeout = 60)
 {
     struct shop s = shop_make();
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "new", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3 };
     due_id id = lab_enqueue(&s.lab, "old", .delay_ns = 0);
     due_job job;
 
@@ -360,7 +360,7 @@ Test(stored, a_fenced_queue_hands_nothing_out, .timeout = 60)
 Test(stored, what_the_store_refuses_was_not_enqueued, .timeout = 60)
 {
     struct shop s = shop_make(.with.metrics = 1);
-    due_spec spec = { .size = DUE_SPEC_INIT, .at_ns = 5 };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 5 };
     struct due_topic_stats stats;
 
     shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
@@ -408,7 +408,7 @@ Test(stored, what_the_store_lost_is_put_again, .timeout = 60)
 Test(stored, a_pointer_has_no_place_in_a_store, .timeout = 60)
 {
     struct shop s = shop_make();
-    due_spec spec = { .size = DUE_SPEC_INIT, .ptr = &s };
+    due_spec spec = { DUE_SPEC_INIT, .ptr = &s };
 
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EINVAL);
     shop_close(&s);
@@ -425,8 +425,7 @@ Test(stored, many_jobs_of_many_sizes_come_back_byte_for_byte, .timeout = 100)
     due_spec specs[100];
     for (int at = 0; at < JOBS; at += 100) {
         for (int i = 0; i < 100; i++)
-            specs[i] = (due_spec){ .size = DUE_SPEC_INIT,
-                                   .data = bytes + (at + i) % 64,
+            specs[i] = (due_spec){ DUE_SPEC_INIT, .data = bytes + (at + i) % 64,
                                    .len = (size_t)((at + i) * 31 % 4000) + 1,
                                    .at_ns = 1 + (at + i) * 17 % 911 };
         cr_assert_eq(due_enqueue_batch(s.lab.q, specs, 100, 0, NULL), 100);
@@ -452,7 +451,7 @@ Test(stored, many_jobs_of_many_sizes_come_back_byte_for_byte, .timeout = 100)
 static int life(due_queue *q)
 {
     char big[200] = "big";
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = big, .len = sizeof big, .priority = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = big, .len = sizeof big, .priority = 3 };
     due_job job;
     due_id id;
 
@@ -484,10 +483,7 @@ static size_t fail_each(struct memory_disk *disk, size_t reserve, size_t at, int
     due_queue *q = NULL;
 
     flaky_init(&memory, at);
-    due_options options = { .size = DUE_OPTIONS_INIT,
-                            .manual = clock,
-                            .store = store,
-                            .reserve = reserve,
+    due_options options = { DUE_OPTIONS_INIT, .manual = clock, .store = store, .reserve = reserve,
                             .allocator = &memory.hooks };
     *rc = due_open(&q, &options, NULL);
     if (*rc == 0) {

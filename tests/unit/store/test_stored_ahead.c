@@ -15,7 +15,7 @@ static struct shop shop_with(const struct due_store_verbs *verbs, struct lab_opt
 
 static due_spec tea(void)
 {
-    return (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
+    return (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
 }
 
 /* The batch behind the refused one was filled before anybody knew.  due_enqueue_batch() tries again

@@ -13,7 +13,7 @@ Test(stored_commit, of_a_batch_that_is_refused_in_the_middle_the_first_ones_are_
     due_id id[6] = { { { 0 } } };
 
     for (int i = 0; i < 6; i++)
-        spec[i] = (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
+        spec[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .call = 2,
                                                        .times = MEMORY_ALWAYS,
@@ -28,7 +28,7 @@ Test(stored_commit, of_a_batch_that_is_refused_in_the_middle_the_first_ones_are_
 Test(stored_commit, the_room_of_a_refused_job_is_given_back_once, .timeout = 60)
 {
     struct shop s = shop_small(.with.capacity = 2, .with.store_timeout_ns = DUE_MS(20));
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 };
 
     shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ENOSPC);
@@ -199,7 +199,7 @@ Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_though_it_
     struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(100), .with.ctx = &told,
                                .with.on_settled = on_settled, .with.on_discard = on_discard);
     struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "rum", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "rum", .len = 3 };
     struct crew_thread closer;
     due_job job;
 
@@ -297,7 +297,7 @@ Test(stored_commit, a_fenced_queue_rests, .timeout = 60)
 
     memory_disk_fence(disk);
     for (int i = 0; i < 3000 && lab_stats(&lab).store_state != DUE_EFENCED; i++) {
-        due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3 };
+        due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3 };
         cr_expect_neq(due_enqueue(lab.q, &spec, 0, NULL), 0);
     }
     crew_sleep(DUE_MS(100)); /* past the next renewal */

@@ -312,7 +312,7 @@ BOTH_TEST(stored_headers, come_back_byte_by_byte)
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)i;
     for (size_t i = 0; i < 4; i++) {
-        due_spec spec = { .size = DUE_SPEC_INIT,
+        due_spec spec = { DUE_SPEC_INIT,
                           .at_ns = 20 + (int64_t)i,
                           .headers = bytes,
                           .headers_len = lengths[i],

@@ -69,7 +69,7 @@ Test(stored_flush, is_not_owed_more_than_unsettled_max_while_the_store_is_away, 
         due_store *store = memory_store_new(disk);
         struct lab lab = lab_open(.with.store = store, .with.unsettled_max = 10,
                                   .with.confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC);
-        due_spec spec = { .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 500 };
+        due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 500 };
         due_id id;
         int rc = 0;
 

@@ -32,7 +32,7 @@ static struct shop filled(due_id *ids, struct memory_gate **gate, struct lab_opt
     }
     memory_store_fault(s.store, fault);
     with.start_ns = 10 + (int64_t)JOBS;
-    with.with.size = DUE_OPTIONS_INIT;
+    with.with.size = sizeof(due_options);
     with.with.store = s.store;
     s.lab = lab_open_with(&with);
     memory_store_until(s.store, MEMORY_LOAD, 2);

@@ -59,7 +59,7 @@ Test(stored_restore, what_is_written_again_leaves_a_batch_in_doubt_as_it_is, .ti
 {
     struct shop s = shop_new(&(struct memory_disk_options){ .put_again = true },
                              (struct lab_options){ .start_ns = 5 });
-    due_spec spec = { .size = DUE_SPEC_INIT, .data = "new", .len = 3, .at_ns = 20 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3, .at_ns = 20 };
 
     for (int i = 0; i < 3; i++)
         lab_enqueue(&s.lab, "old", .at_ns = 10);

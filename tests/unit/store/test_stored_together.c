@@ -41,7 +41,7 @@ static void shop_open(struct shop *s, enum due_confirm confirm)
     while (lab_stats(&s->lab).loading)
         crew_sleep(DUE_MS(1));
     for (unsigned i = 0; i < JOBS; i++)
-        spec[i] = (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 + i };
+        spec[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 + i };
     cr_assert_eq(due_enqueue_batch(s->lab.q, spec, JOBS, 0, s->id), (int)JOBS);
     cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
 }
@@ -195,7 +195,7 @@ Test(stored_together, calls_go_on_without_memory_for_so_many, .timeout = 60)
     struct flaky *memory = &s.lab.state->memory;
     due_spec spec[100];
     for (unsigned i = 0; i < 100; i++)
-        spec[i] = (due_spec){ .size = DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 1 };
+        spec[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 1 };
     flaky_fail_in(memory, 0);
     cr_expect_eq(due_enqueue_batch(s.lab.q, spec, 100, 0, NULL), 100);
     lab_turn_to(&s.lab, 1);

@@ -61,7 +61,7 @@ static void store_three(due_id ids[3])
 static struct lab reopened(const char *url)
 {
     struct lab_options o = { .start_ns = 100,
-                             .with.size = DUE_OPTIONS_INIT,
+                             .with.size = sizeof(due_options),
                              .with.on_discard = forget,
                              .with.on_log = listen_to };
 
@@ -186,7 +186,7 @@ STORED_TEST(stored_unreadable, a_user_who_must_not_scan_is_told_so)
 STORED_TEST(stored_unreadable, a_take_whose_time_is_up_says_why_nothing_came)
 {
     struct lab_options o = { .kernel = true,
-                             .with.size = DUE_OPTIONS_INIT,
+                             .with.size = sizeof(due_options),
                              .with.on_discard = forget,
                              .with.on_log = listen_to };
     due_job job;

@@ -320,7 +320,7 @@ Test(stored_workers, nothing_stays_in_flight_however_the_store_fails, .timeout =
                                       .attempts_max = 3,
                                       .delay_ns = DUE_MS(1) };
     static const unsigned char kinds[] = { 0, 1, 2, 3 };
-    const due_workers_options o = { .size = DUE_WORKERS_INIT, .lease_ns = DUE_MS(100) };
+    const due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = DUE_MS(100) };
     struct memory_dice dice = { .seed = 7 };
     struct shop s =
         shop_new(NULL, (struct lab_options){ .kernel = true, .with.store_timeout_ns = TIMEOUT_NS });

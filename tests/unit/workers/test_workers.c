@@ -113,8 +113,7 @@ LAB_TEST(workers, only_jobs_of_its_topics_are_taken)
     int mail = lab_topic(&lab, "mail");
     int post = lab_topic(&lab, "post");
     int topics[] = { post };
-    struct desk desk =
-        desk_open_on(&lab, 2, topics, 1, &(due_workers_options){ .size = DUE_WORKERS_INIT });
+    struct desk desk = desk_open_on(&lab, 2, topics, 1, &(due_workers_options){ DUE_WORKERS_INIT });
 
     topics[0] = mail; /* it has a copy */
     lab_enqueue(&lab, "a letter", .topic = mail);
@@ -135,8 +134,7 @@ LAB_TEST(workers, jobs_of_each_of_its_topics_are_taken)
     struct lab lab = lab_open();
     int two[] = { lab_topic(&lab, "mail"), lab_topic(&lab, "post") };
     int third = lab_topic(&lab, "fax");
-    struct desk desk =
-        desk_open_on(&lab, 2, two, 2, &(due_workers_options){ .size = DUE_WORKERS_INIT });
+    struct desk desk = desk_open_on(&lab, 2, two, 2, &(due_workers_options){ DUE_WORKERS_INIT });
 
     lab_enqueue(&lab, "left alone", .topic = third);
     lab_enqueue(&lab, "also", .topic = 0);
@@ -275,7 +273,7 @@ Test(workers, what_a_pool_does_is_counted_by_topic, .timeout = 60)
 Test(workers, what_makes_no_sense_is_refused)
 {
     struct lab lab = lab_open();
-    due_workers_options o = { .size = DUE_WORKERS_INIT };
+    due_workers_options o = { DUE_WORKERS_INIT };
     due_workers *w = NULL;
     int topic = 1;
 

@@ -47,7 +47,7 @@ static due_id put(struct caller *c, due_spec spec)
 {
     due_id id = { { 0 } };
 
-    spec.size = DUE_SPEC_INIT;
+    spec.size = sizeof(due_spec);
     spec.topic = c->topic;
     spec.data = "x";
     spec.len = 1;

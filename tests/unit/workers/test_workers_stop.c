@@ -112,7 +112,7 @@ LAB_TEST(workers_close, a_drain_delivers_what_is_left_and_what_is_tried_again)
     desk_until_begun(&desk);
     crew_call_close(&close, lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
     crew_call_asleep(&close);
-    due_spec spec = { .size = DUE_SPEC_INIT };
+    due_spec spec = { DUE_SPEC_INIT };
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_ECLOSED);
     cr_expect_eq(due_job_stopping(desk.state->at), 0, "a drain lets handlers finish");
     desk_let_go(&desk, due_try_again_in(10));
