@@ -1,6 +1,6 @@
 /* store.c - the Redis store: opening, the short verbs, and what its files share. */
 #define _GNU_SOURCE
-#include "redis/store.h"
+#include "redis/session/session.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
 
 #include "lab/redis/redis_fake.h"
 #include "redis/link/link.h"
-#include "redis/time.h"
+#include "redis/os/time.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define OWN_ALLOCATOR 0

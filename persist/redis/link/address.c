@@ -15,7 +15,7 @@
 #include <sys/un.h>
 
 #include "redis/link/link.h"
-#include "redis/link/secret.h"
+#include "redis/os/secret.h"
 
 #define URL_MAX      ((size_t)8192)
 #define HOST_MAX     ((size_t)253)

@@ -9,7 +9,7 @@
  *
  * Not here   URLs: address.c.  The first commands: greeting.c.  Replies out of bytes:
  *            reader.c; what errors mean: reply.c.  Names and kinds of sockets:
- *            socket.c.  Waiting: redis/wait.c.  Writing commands: command.c.  How long
+ *            socket.c.  Waiting: os/wait.c.  Writing commands: command.c.  How long
  *            to pause: backoff.c.
  */
 #define _GNU_SOURCE
@@ -26,8 +26,8 @@
 #include <unistd.h>
 
 #include "redis/link/link_inside.h"
-#include "redis/time.h"
-#include "redis/wait.h"
+#include "redis/os/time.h"
+#include "redis/os/wait.h"
 
 #define INPUT_ROOM ((size_t)64 << 10) /* what one read takes; kept */
 #define INPUT_MAX  ((size_t)64 << 20) /* what may come in while we send */

@@ -6,7 +6,7 @@
 #include "redis/link/link.h"
 #include "redis/link/socket.h"
 #include "redis/resp/bytes.h"
-#include "redis/resp/greeting.h"
+#include "redis/link/greeting.h"
 #include "redis/resp/reader.h"
 
 enum due__link_state { DUE__LINK_DOWN, DUE__LINK_CONNECTING, DUE__LINK_GREETING, DUE__LINK_UP };
@@ -53,7 +53,7 @@ struct due__link {
     struct due__link_counts counts; /* read by any thread: relaxed */
 };
 
-/* It goes down now: when to connect again.  redis/retry.c */
+/* It goes down now: when to connect again.  retry.c */
 void due__link_plan_retry(struct due__link *l);
 
 #endif

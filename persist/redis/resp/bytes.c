@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/link/secret.h"
+#include "redis/os/secret.h"
 
 #define FIRST_ROOM  ((size_t)4096)
 #define NUMBER_TEXT 24 /* a sign, 20 digits, and a bit */

@@ -15,7 +15,7 @@
 
 #include "due/redis.h"
 #include "lab/redis/redis_server.h"
-#include "redis/store.h"
+#include "redis/session/session.h"
 
 #define LONG_NS DUE_S(20)
 

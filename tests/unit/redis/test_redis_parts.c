@@ -7,10 +7,10 @@
 
 #include "redis/link/backoff.h"
 #include "redis/resp/bytes.h"
-#include "redis/link/secret.h"
-#include "redis/store.h"
-#include "redis/time.h"
-#include "redis/wait.h"
+#include "redis/os/secret.h"
+#include "redis/session/session.h"
+#include "redis/os/time.h"
+#include "redis/os/wait.h"
 
 static void holds(const struct due__bytes *b, const char *text)
 {

@@ -14,7 +14,7 @@
 #include "duectl.h"
 #include "record/record.h"
 #include "redis/link/link.h"
-#include "redis/store.h"
+#include "redis/session/session.h"
 
 /* ---- The command line ------------------------------------------------------------------------ */
 

@@ -1,0 +1,144 @@
+/* torn_log.c - what a torn log may take back at the server's next start.
+ *
+ * A server that finds half a transaction at the end of its log drops it; but when it ends within a
+ * command, Redis 7 cuts only that command off and leaves those before it in the file, behind their
+ * MULTI.  What is appended from then on stands behind them, and at the next start they are carried
+ * out together with the next transaction.  So a batch that had not landed lands after all, or half
+ * of it: later, but before everything that was written since.
+ *
+ * An owner that lives on sends that batch again, whole, before anything else.  If it has died with
+ * the server, nobody knows the batch; but whatever it does is undone by what is written later.  So
+ * who takes over from an owner that did not close, on a server that was started since, is unsure:
+ * it puts everything again once it has been read.  Until that is done, whoever follows it is unsure
+ * too.
+ *
+ * Half a batch can leave a record without a place in any zset.  So who is unsure shows all records,
+ * wherever they stand.
+ *
+ * `server` in `meta` names the start of the server that the owner met; "?" while it is unsure.  It
+ * is gone after a proper end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis/session/session.h"
+
+void due__redis_suspect(struct due__redis *s, const struct due__redis_survey *was)
+{
+    bool started = s->server[0] == '\0' || strcmp(was->server, s->server) != 0;
+
+    /* Once it is, it stays so: a claim that landed unheard has our own name there. */
+    if (was->server[0] != '\0' && started && s->durability != DUE_DURABLE_NONE)
+        s->unsure = true;
+    /* What is put again is to be taken away from wherever that batch may have put it. */
+    if (s->unsure)
+        s->lossy = s->has_entries = s->has_dead = true;
+}
+
+const char *due__redis_server(const struct due__redis *s)
+{
+    return s->unsure || s->server[0] == '\0' ? "?" : s->server;
+}
+
+/* ---- All records ----------------------------------------------------------------------------- */
+
+/* A cursor, and names with their values. */
+static bool is_page(const struct due__redis_load *l, const redisReply *r)
+{
+    return due__redis_is_array(r, 2) && due__redis_is_text(r->element[0]) &&
+           (size_t)r->element[0]->len < sizeof l->scan_next && due__redis_is_texts(r->element[1]) &&
+           r->element[1]->elements % 2 == 0;
+}
+
+/* Leave the names only. */
+static redisReply *names_of(redisReply *r)
+{
+    redisReply *page = r->element[1];
+
+    for (size_t i = 0; i < page->elements / 2; i++) {
+        freeReplyObject(page->element[2 * i + 1]);
+        page->element[i] = page->element[2 * i];
+    }
+    page->elements /= 2;
+    r->element[1] = NULL;
+    freeReplyObject(r);
+    return page;
+}
+
+int due__redis_scan(struct due__redis *s, int64_t until_ns)
+{
+    struct due__redis_load *l = &s->load;
+    uint64_t link = due__link_count(s->link).connects;
+
+    if (l->scan_link != link) /* to another server, perhaps: there the cursor means nothing */
+        l->scan[0] = '\0';
+    l->scan_link = link;
+    int ready = due__flight_ready(s, DUE__FLIGHT_SCAN, 0, until_ns);
+    if (ready == 0) {
+        l->stale = false;
+        due__redis_word(s, s->keys.jobs, 3, "HSCAN");
+        due__link_text(s->link, l->scan[0] != '\0' ? l->scan : "0");
+        due__link_text(s->link, "COUNT");
+        due__link_number(s->link, (int64_t)l->page);
+    }
+    int rc = due__redis_fly(s, DUE__FLIGHT_SCAN, 0, 1, ready, until_ns);
+    if (rc != 0)
+        return rc;
+    if (due__reply_classify(s->air.kept[0]) == DUE__REPLY_DENIED) { /* it is only a leak */
+        memcpy(l->scan_next, "0", 2);
+        l->last = true;
+        due__flight_end(s);
+        return 0;
+    }
+    if (!is_page(l, s->air.kept[0]))
+        return due__redis_mistaken(s);
+    const redisReply *cursor = s->air.kept[0]->element[0];
+    memcpy(l->scan_next, cursor->str, (size_t)cursor->len + 1);
+    l->next_ids = names_of(due__flight_take(s, 0));
+    l->next_asked = SIZE_MAX; /* this is the last page of what is behind it by rank */
+    due__flight_end(s);
+    return 0;
+}
+
+void due__redis_scanned(struct due__redis_load *l)
+{
+    memcpy(l->scan, l->scan_next, sizeof l->scan);
+    l->scanned = strcmp(l->scan, "0") == 0;
+}
+
+/* ---- Sure again ------------------------------------------------------------------------------ */
+
+/* Under the guard, so that nobody's word is written over but ours. */
+static int write_server(struct due__redis *s, int64_t until_ns)
+{
+    int rc = due__flight_ready(s, DUE__FLIGHT_SURE, 0, until_ns);
+
+    if (rc == 0) {
+        due__redis_bare(s, "MULTI");
+        due__redis_word(s, s->keys.meta, 2, "HSET");
+        due__link_text(s->link, "server");
+        due__link_text(s->link, due__redis_server(s));
+        due__redis_bare(s, "EXEC");
+        due__redis_guard(s);
+        s->armed = false; /* until its answer is seen */
+        rc = due__flight_start(s, DUE__FLIGHT_SURE, 0, 2, 3, until_ns);
+    }
+    if (rc >= 0)
+        rc = due__flight_land(s, until_ns);
+    if (rc != 0)
+        return rc;
+    /* If it was refused, because the server is full, the next owner is unsure for nothing. */
+    due__redis_guarded(s, 1);
+    due__flight_end(s);
+    return 0;
+}
+
+int due__redis_all_read(struct due__redis *s, int64_t until_ns)
+{
+    bool again = s->unsure && s->read_once; /* between the two everything was put again */
+
+    s->read_once = true;
+    if (again)
+        s->unsure = false;
+    return again || s->air.kind == DUE__FLIGHT_SURE ? write_server(s, until_ns) : 0;
+}
