@@ -263,18 +263,8 @@ int due_ack_batch(due_job *jobs, size_t n, int *results)
 static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
 {
     struct due__deadline by = { 0 };
-    struct due__tenure t;
 
-    if (q->commits != NULL)
-        return due__commit_one(q, number, DUE__GIVE_BACK, at_ns, &by);
-    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
-    due__step(q, number, DUE__S_RETRIED, 0);
-    due__enter(q, &t);
-    due__given_back(q, number, w, at_ns);
-    due__leave(q, &t);
-    due__lease_answered(q);
-    due__keep_if_closed(q, number, due__word_generation(w));
-    return 0;
+    return q->journal->change(q, number, DUE__GIVE_BACK, at_ns, &by);
 }
 
 /* A claimed job dies. */
@@ -313,16 +303,12 @@ static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
     return give_back(q, number, due__time_add(due__clock_now(&q->clock), delay_ns));
 }
 
-/* A claimed job that was cancelled meanwhile leaves.  As due__commit_one(). */
+/* A claimed job that was cancelled meanwhile leaves. */
 static int end_revoked(struct due_queue *q, uint32_t number)
 {
     struct due__deadline by = { 0 };
-    int rc = 0;
+    int rc = q->journal->change(q, number, DUE__CANCEL, 0, &by);
 
-    if (q->commits == NULL)
-        due__cancel_end(q, number);
-    else
-        rc = due__commit_one(q, number, DUE__CANCEL, 0, &by);
     if (answers(rc))
         due__lease_answered(q);
     return rc;
@@ -330,7 +316,7 @@ static int end_revoked(struct due_queue *q, uint32_t number)
 
 /* What else may come of a claimed job that is not acked: it was cancelled meanwhile, or the queue
  * closes.  True: that was it, with the answer *@rc. */
-static bool gone(struct due_queue *q, uint32_t number, uint64_t w, int *rc)
+static bool gone(struct due_queue *q, uint32_t number, int *rc)
 {
     if (due__revoked(q, number)) {
         *rc = end_revoked(q, number);
@@ -339,10 +325,7 @@ static bool gone(struct due_queue *q, uint32_t number, uint64_t w, int *rc)
     if (!due__closed(q)) /* else nobody will take it, nor write it down */
         return false;
     due__lease_answered(q);
-    if (q->commits != NULL)
-        due__keep_stored(q, number);
-    else
-        due__discard(q, number, w);
+    due__keep_stored(q, number);
     return true;
 }
 
@@ -358,7 +341,7 @@ static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const ch
         return rc;
     rc = claim(q, number, job->token, &w);
     if (rc == 0) {
-        if (!gone(q, number, w, &rc))
+        if (!gone(q, number, &rc))
             rc = cause != 0 ? bury(q, number, cause, reason) : fail(q, number, delay_ns);
         else if (cause == 0 && answers(rc))
             due__nacked(q, number);
@@ -442,7 +425,7 @@ int due__lease_release(due_job *job)
     if (rc != 0)
         return rc;
     rc = claim(q, number, job->token, &w);
-    if (rc == 0 && !gone(q, number, w, &rc)) {
+    if (rc == 0 && !gone(q, number, &rc)) {
         struct due__lease *l = due__lease_at(q, number);
         uint32_t attempts = due__load_relaxed(&l->attempts) - 1; /* R1 */
 

@@ -14,6 +14,7 @@
 
 #include "job/discard.h"
 #include "job/life.h"
+#include "job/memory.h"
 #include "os/atomic.h"
 #include "os/siphash.h"
 #include "queue/closing.h"
@@ -268,6 +269,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     due__lock_init(&q->fdlock);
     due__lock_init(&q->leaving);
     q->life = &due__jobs_life;
+    q->journal = &due__memory_journal;
     due__roster_init(&q->roster);
 }
 

@@ -324,8 +324,7 @@ static int own(struct due_queue *q, uint32_t number, uint32_t generation, const 
     int rc;
     do {
         w = due__load_acquire(&j->word); /* J1 */
-        rc = q->commits ? due__claim_sent(q, number, generation, NULL, wish->by)
-                        : due__claim_change(q, number, generation, NULL);
+        rc = due__claim_sent(q, number, generation, NULL, wish->by);
         if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
             rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     } while (rc == DUE_ENOENT && due__word_generation(w) == generation &&
@@ -344,28 +343,6 @@ static void disown(struct due_queue *q, uint32_t number)
         due__unclaim(q, number, false);
 }
 
-/* In the queue itself: it is written now. */
-static void write_now(struct due_queue *q, uint32_t number, struct due__draft *d)
-{
-    struct due__tenure t;
-
-    due__enter(q, &t);
-    due__catch_up(q, DUE__FOREIGN_MAX);
-    due__draft_apply(q, number, d);
-    due__leave(q, &t);
-    due__draft_free(q, d);
-}
-
-/* Who closes has passed over a job that was claimed: then it is discarded here. */
-static void discard_if_closed(struct due_queue *q, uint32_t number, uint32_t generation)
-{
-    uint64_t w;
-
-    if ((due__load_seq(&q->state) & DUE__CLOSING) && /* E3 */
-        due__claim(q, number, generation, NULL, &w) == 0)
-        due__discard(q, number, w);
-}
-
 static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t generation,
                            const struct wish *wish)
 {
@@ -378,17 +355,13 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
         rc = DUE_ECLOSED;
     if (rc == 0)
         rc = draft_new(q, number, wish, &d);
-    if (rc == 0 && q->commits == NULL) {
-        write_now(q, number, d);
-    } else {
-        if (rc == 0)
-            rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d, wish->by);
-        if (rc == 0 || rc == DUE_EINDOUBT)
-            return rc; /* whoever sent it has seen, or sees, to the rest */
-        if (d != NULL)
-            due__draft_free(q, d);
-        disown(q, number);
-    }
+    if (rc == 0)
+        rc = q->journal->change(q, number, DUE__UPDATE, (int64_t)(intptr_t)d, wish->by);
+    if (rc == 0 || rc == DUE_EINDOUBT)
+        return rc; /* whoever applies it has seen, or sees, to the rest */
+    if (d != NULL)
+        due__draft_free(q, d);
+    disown(q, number);
     return rc;
 }
 
@@ -436,7 +409,6 @@ static int rewrite_large(struct due_queue *q, uint32_t number, uint32_t generati
     due__inside_enter(q); /* C1 of inside.c */
     int rc = rewrite_claimed(q, number, generation, wish);
     due__quit_ring(q, &q->changing);
-    discard_if_closed(q, number, generation);
     due__inside_leave(q);
     return rc;
 }

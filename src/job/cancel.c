@@ -99,22 +99,14 @@ int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
 
     if (rc != 0)
         return rc;
-    if (q->commits != NULL && !(w & DUE__LINKED)) { /* LINKED: it was not sent yet */
-        rc = due__commit_one(q, number, job != NULL ? DUE__LEND : DUE__CANCEL, 0, by);
-        if (rc != 0 && rc != DUE_EINDOUBT)
-            due__give_up(q, number);
-        if (rc == 0 && job != NULL)
-            lend(q, number, w, job);
-        return rc;
-    }
-    uint64_t bytes = q->commits != NULL ? due__owed_of(q, number) : 0;
-    if (job != NULL)
+    enum due__purpose purpose = job != NULL ? DUE__LEND : DUE__CANCEL;
+    if (!q->journal->end_unsent(q, number, w, purpose))
+        rc = q->journal->change(q, number, purpose, 0, by);
+    if (rc != 0 && rc != DUE_EINDOUBT)
+        due__give_up(q, number);
+    if (rc == 0 && job != NULL)
         lend(q, number, w, job);
-    else
-        due__cancel_end(q, number);
-    if (q->commits != NULL)
-        due__commit_given_up(q, bytes);
-    return 0;
+    return rc;
 }
 
 int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)

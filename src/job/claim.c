@@ -64,21 +64,13 @@ int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, struct
     return claim_as(q, number, generation, NULL, DUE__LENT, by, w);
 }
 
-int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
-                      const struct due__key_name *name)
-{
-    uint64_t w;
-
-    return claim_as(q, number, generation, name, DUE__CHANGING, NULL, &w);
-}
-
 int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
                        const struct due__key_name *name, struct due__deadline *by, uint64_t *w)
 {
     int rc = claim_as(q, number, generation, name, DUE__LENT, by, w);
 
     while (rc == DUE_EAGAIN) {
-        rc = due__commit_flush(q, by);
+        rc = q->journal->flush(q, by);
         if (rc == 0)
             rc = claim_as(q, number, generation, name, DUE__LENT, by, w);
     }
@@ -98,8 +90,8 @@ int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
             return rc;
         if (due__word_state(w) == DUE__MOVING)
             due__wait_moved(q);
-        else if ((w & DUE__LINKED) || due__word_state(w) == DUE__SENT)
-            rc = due__commit_flush(q, by);
+        else if ((w & q->journal->unsent) || due__word_state(w) == DUE__SENT)
+            rc = q->journal->flush(q, by);
         else if ((rc = swap(q, number, generation, name, DUE__CHANGING, &w)) == 0)
             return 0;
         if (rc != 0 && rc != DUE_EAGAIN)
@@ -162,8 +154,8 @@ void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
     due__wait_again(q, number, w | (taken ? DUE__READY : 0),
                     due__load_relaxed(&j->deadline_ns)); /* J1 */
     due__leave(q, &t);
-    if (q->commits != NULL && due__word_state(w) == DUE__CHANGING)
-        due__commit_given_up(q, 0);
+    if (due__word_state(w) == DUE__CHANGING)
+        q->journal->given_up(q);
     due__keep_if_closed(q, number, due__word_generation(w));
 }
 

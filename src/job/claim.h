@@ -31,18 +31,13 @@ static inline int due__obstacle(uint64_t w, uint32_t generation)
 int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, struct due__deadline *by,
                uint64_t *w);
 
-/* The same for a change, after which it waits again: CHANGING.  Without a store.  With a name it
- * must have that key still, or DUE_ENOENT. */
-int due__claim_change(struct due_queue *q, uint32_t number, uint32_t generation,
-                      const struct due__key_name *name);
-
 /* As due__claim() once its PUT has ended, if that is on its way; with a name, if it has that key
  * still, or DUE_ENOENT. */
 int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
                        const struct due__key_name *name, struct due__deadline *by, uint64_t *w);
 
-/* A waiting job of a stored queue becomes the caller's, once its PUT has landed; with a name, if it
- * has that key still, or DUE_ENOENT. */
+/* A waiting job becomes the caller's for a change, after which it waits again (CHANGING), once its
+ * put has landed; with a name, if it has that key still, or DUE_ENOENT. */
 int due__claim_sent(struct due_queue *q, uint32_t number, uint32_t generation,
                     const struct due__key_name *name, struct due__deadline *by);
 

@@ -287,24 +287,8 @@ void due__bury_again(struct due_queue *q, uint32_t number)
     t.rounds = DUE__ROUNDS_MAX; /* who sees to many jobs does not see to others' besides */
     lay(q, number, due__later(q));
     due__leave(q, &t);
-    if (q->commits != NULL && due__word_state(w) == DUE__CHANGING)
-        due__commit_given_up(q, 0);
-}
-
-static void bury_now(struct due_queue *q, uint32_t number)
-{
-    struct due__tenure t;
-
-    due__step(q, number, DUE__S_DIED, 0);
-    due__enter(q, &t);
-    t.rounds = DUE__ROUNDS_MAX;          /* as above: many may die at a time */
-    bool goes = due__revoked(q, number); /* R3 */
-    if (!goes)
-        due__bury_locked(q, number);
-    due__leave(q, &t);
-    due__buried(q);
-    if (goes) /* cancelled on its way here: dead, and gone */
-        due__cancel_end(q, number);
+    if (due__word_state(w) == DUE__CHANGING)
+        q->journal->given_up(q);
 }
 
 static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
@@ -330,10 +314,7 @@ int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum du
 
     if (rc != 0)
         return rc;
-    if (q->commits == NULL)
-        bury_now(q, number);
-    else
-        rc = due__commit_one(q, number, DUE__BURY, 0, by);
+    rc = q->journal->change(q, number, DUE__BURY, 0, by);
     if (rc != 0 && rc != DUE_EINDOUBT)
         due__grave_at(q, number)->cause = 0;
     return rc;
@@ -353,42 +334,20 @@ void due__grave_close(struct due_queue *q, uint32_t number)
         due__space_force(q, 1);
 }
 
-/* A job of the caller's own that was dead, and is in no store, is discarded. */
-static void discard_here(struct due_queue *q, uint32_t number)
-{
-    due__discard(q, number, due__load_relaxed(&due__job_at(&q->slab, number)->word)); /* J1: ours */
-}
-
-/* The same; nobody waits for it. */
-static void discard(struct due_queue *q, uint32_t number)
-{
-    if (q->commits == NULL) {
-        discard_here(q, number);
-    } else if (due__closed(q)) { /* it stays there */
-        due__keep_stored(q, number);
-    } else {
-        due__commit_submit(q, number, DUE__CLEAR, 0, NULL);
-        due__commit_go(q, NULL, 0);
-    }
-}
-
 /* One of those that were found under the lock. */
 static void reap(struct due_queue *q, uint32_t number)
 {
     if (due__revoked(q, number)) { /* dead or not */
-        due__lease_revoke(q, number);
-    } else if (due__grave_is(q, number) || due__closed(q)) { /* or nobody will take it any more */
-        discard(q, number);
+        q->journal->leave(q, number, DUE__CANCEL);
+    } else if (due__closed(q)) { /* nobody will take it any more, nor write it down */
+        due__keep_stored(q, number);
+    } else if (due__grave_is(q, number)) {
+        q->journal->leave(q, number, DUE__CLEAR);
     } else if (!due__grave_make(q, number)) { /* not yet: see the head */
         due__wait_later(q, number);
     } else {
         due__grave_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
-        if (q->commits == NULL) {
-            bury_now(q, number);
-        } else {
-            due__commit_submit(q, number, DUE__BURY, 0, NULL);
-            due__commit_go(q, NULL, 0);
-        }
+        q->journal->leave(q, number, DUE__BURY);
     }
 }
 

@@ -45,14 +45,6 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
         due__drained(q);
 }
 
-/* Has the store not got the job, since it had left for nobody and could not be put in again?  Only
- * once nothing is sent any more that stays so. */
-static bool lacks(const struct due_queue *q, uint32_t number)
-{
-    return due__load_seq(&q->commits->stopped) && /* G2 of sender.c */
-           due__stored_at(q->commits, number)->stored >= DUE__TO_STORE;
-}
-
 /* Its room, in a queue with a capacity, is nobody's any more: the queue closes or drains, or
  * another process owns the jobs, so nobody is let in.  What the store lacks is shown, or it would
  * vanish in silence. */
@@ -60,7 +52,7 @@ void due__keep_stored(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
-    if (lacks(q, number)) {
+    if (q->journal->lacks(q, number)) {
         due__discard(q, number, w);
         return;
     }
@@ -88,10 +80,7 @@ void due__keep_if_closed(struct due_queue *q, uint32_t number, uint32_t generati
         return;
     if (due__claim(q, number, generation, NULL, &w) != 0)
         return;
-    if (q->commits != NULL)
-        due__keep_stored(q, number);
-    else
-        due__discard(q, number, w);
+    due__keep_stored(q, number);
 }
 
 void due__leases_discard(struct due_queue *q)
@@ -100,13 +89,10 @@ void due__leases_discard(struct due_queue *q)
         struct due__job *j = due__job_at(&q->slab, at);
         uint64_t w = due__load_acquire(&j->word); /* J1: nobody else is there any more */
 
-        bool lapsed = q->commits == NULL && due__word_state(w) == DUE__WAITING;
-        if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD && !lapsed)
+        if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD &&
+            due__word_state(w) != DUE__WAITING)
             continue;
         due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
-        if (q->commits != NULL)
-            due__keep_stored(q, at);
-        else
-            due__discard(q, at, w);
+        due__keep_stored(q, at);
     }
 }

@@ -243,16 +243,6 @@ void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
         due__add_relaxed(&q->retried, 1); /* no edge: a counter */
 }
 
-void due__lease_revoke(struct due_queue *q, uint32_t number)
-{
-    if (q->commits == NULL) {
-        due__cancel_end(q, number);
-        return;
-    }
-    due__commit_submit(q, number, DUE__CANCEL, 0, NULL);
-    due__commit_go(q, NULL, 0);
-}
-
 /* Under the lock: the lease of a job of the caller's own, whose word is @w, has ended.  False: it
  * does not wait, and is to be seen to after the release. */
 static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t until_ns)
@@ -272,7 +262,7 @@ static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t unti
 /* A job was seen to after the release.  With a store it is dead, or gone, when that knows. */
 static void wait_ended(struct due_queue *q, bool any, struct due__deadline *by)
 {
-    if (any && by != NULL && q->commits != NULL && due__commit_flush(q, by) != 0)
+    if (any && by != NULL && q->journal->flush(q, by) != 0)
         return; /* then it is on its way for longer, and busy */
 }
 

@@ -69,8 +69,6 @@ void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
 /* The store has refused to remove one that was: it is tried again in a second, as at the end of a
  * lease.  Not at once, or a store that refuses, or a queue that closes, would be asked for ever. */
 void due__revoke_later(struct due_queue *q, uint32_t number);
-/* A job of the caller's own whose lease has ended, and that was cancelled meanwhile, is gone. */
-void due__lease_revoke(struct due_queue *q, uint32_t number);
 /* Is there a limit to the attempts of a job of the caller's own? */
 bool due__lease_limited(const struct due_queue *q, const struct due__job *j);
 /* A job of the caller's own gets a lease record, as if it had never been reserved. */

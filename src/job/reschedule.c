@@ -38,7 +38,7 @@ int due__reschedule_stored(struct due_queue *q, uint32_t number, uint32_t genera
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
         rc = DUE_ECLOSED;
     else
-        rc = due__commit_one(q, number, DUE__MOVE, at_ns, by);
+        rc = q->journal->change(q, number, DUE__MOVE, at_ns, by);
     if (rc != 0 && rc != DUE_EINDOUBT)
         due__unclaim(q, number, false);
     return rc;

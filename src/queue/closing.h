@@ -20,8 +20,7 @@ void due__stop_proxies(struct due_queue *q);
 /* Does what comes back not wait any more, but stay in the store, or leave? */
 static inline bool due__closed(const struct due_queue *q)
 {
-    return q->commits != NULL ? due__load_seq(&q->commits->stopped) != 0        /* G2 of sender.c */
-                              : (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of tenure.c */
+    return q->journal->closed(q);
 }
 
 /* Everyone who waits for room looks again and, with @consumers, everyone who waits for a job. */

@@ -364,29 +364,6 @@ void due__watch_enter(struct due_queue *q, const struct due__fresh *jobs, size_t
     }
 }
 
-void due__watch_landed(struct due_queue *q)
-{
-    static const enum due__step steps[DUE__ROUND + 1] = {
-        [DUE__PUT] = DUE__S_PRODUCED,   [DUE__GIVE_BACK] = DUE__S_RETRIED,
-        [DUE__BURY] = DUE__S_DIED,      [DUE__KICK] = DUE__S_KICKED,
-        [DUE__REVIVE] = DUE__S_KICKED,  [DUE__REPEAT] = DUE__S_REPEATED,
-        [DUE__ROUND] = DUE__S_REPEATED,
-    };
-
-    const struct due__batch *b = q->commits->now;
-
-    for (uint32_t i = 0; i < b->count; i++) {
-        const struct due__entry *e = &b->entries[i];
-
-        if (e->purpose == DUE__ROUND && (e->rc != 0 || e->asked == NULL))
-            continue; /* its taker has left */
-        if (e->rc == 0 && e->purpose == DUE__ROUND)
-            due__step(q, e->number, DUE__S_ROUND, 0);
-        if (e->rc == 0 && steps[e->purpose] != 0)
-            due__step(q, e->number, steps[e->purpose], 0);
-    }
-}
-
 bool due__watch_make(struct due_queue *q, uint32_t number)
 {
     struct due__watch *it = q->watch;

@@ -141,15 +141,6 @@ static inline void due__steps(struct due_queue *q, const struct due__slot *slots
         due__watch_step(q, due__slot_job(slots[i]), step, 0);
 }
 
-/* A batch has ended: what was made by it, and is not told by who ends each change. */
-void due__watch_landed(struct due_queue *q);
-
-static inline void due__landed(struct due_queue *q)
-{
-    if (q->watch != NULL)
-        due__watch_landed(q);
-}
-
 /* Jobs that are filled in and about to be submitted, or were refused then; @told: and told. */
 void due__watch_enter(struct due_queue *q, const struct due__fresh *jobs, size_t n, bool told);
 

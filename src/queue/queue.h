@@ -25,6 +25,7 @@
 #include "os/bell.h"
 #include "os/clock.h"
 #include "os/lock.h"
+#include "queue/journal.h"
 #include "queue/limit.h"
 #include "queue/pool_stats.h"
 #include "queue/ready_line.h"
@@ -289,14 +290,15 @@ struct due_queue {
     uint64_t kicked;             /* A  relaxed counter */
     uint64_t repeated;           /* A  relaxed counter */
 
-    struct due__slab slab;        /* A  its own edges */
-    struct due__side leases;      /* A  its own edges: struct due__lease */
-    struct due__side graves;      /* A  its own edges: struct due__grave */
-    struct due__keys *keys;       /* A  K1 of key_table.c: of unique keys, or NULL */
-    const struct due__life *life; /* I  what the tenure leaves to the floor of jobs */
-    struct due__commits *commits; /* I  of a stored queue, or NULL */
-    size_t payload_max;           /* I */
-    uint32_t changing;            /* I  0: its address is the quit of who waits in update.c */
+    struct due__slab slab;              /* A  its own edges */
+    struct due__side leases;            /* A  its own edges: struct due__lease */
+    struct due__side graves;            /* A  its own edges: struct due__grave */
+    struct due__keys *keys;             /* A  K1 of key_table.c: of unique keys, or NULL */
+    const struct due__life *life;       /* I  what the tenure leaves to the floor of jobs */
+    const struct due__journal *journal; /* I  where changes land */
+    struct due__commits *commits;       /* I  of a stored queue, or NULL */
+    size_t payload_max;                 /* I */
+    uint32_t changing;                  /* I  0: its address is the quit of who waits in update.c */
 };
 
 /* One tenure of the timeline lock, on its holder's stack. */

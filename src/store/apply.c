@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "job/apply.h"
 #include "job/cancel.h"
 #include "job/claim.h"
 #include "job/dead_letter.h"
@@ -85,62 +86,42 @@ static uint32_t chain(struct due__commits *c, uint32_t rings)
     return rings < 2 ? rings : 2;
 }
 
-/* Under the timeline lock: what becomes of a job whose change has landed. */
+/* What has landed, to be applied. */
+static struct due__change change_of(const struct due_queue *q, const struct due__entry *e)
+{
+    const struct due__stored *s = due__stored_at(q->commits, e->number);
+    bool round = e->purpose == DUE__REPEAT || e->purpose == DUE__ROUND;
+
+    return (struct due__change){ .at_ns = round ? s->was_ns : s->want_ns,
+                                 .draft = e->draft,
+                                 .number = e->number,
+                                 .purpose = e->purpose,
+                                 .waited = e->asked != NULL };
+}
+
+/* Under the timeline lock. */
 static void apply_landed(struct due_queue *q, struct due__entry *e)
 {
-    struct due__stored *s = due__stored_at(q->commits, e->number);
-    uint64_t w =
-        due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: claimed for it */
+    struct due__change c = change_of(q, e);
 
-    switch (e->purpose) {
-    case DUE__PUT:
-        due__key_settled(q, e->number);
-        due__sort_sent(q, e->number);
-        break;
-    case DUE__RETURN:
-        due__key_settled(q, e->number);
-        break;
-    case DUE__MOVE:
-        if (w & DUE__HELD)
-            due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
-        due__wait_again(q, e->number, due__gate_left(q, e->number, w), s->want_ns);
-        break;
-    case DUE__GIVE_BACK:
-        due__given_back(q, e->number, w, s->want_ns);
-        break;
-    case DUE__ATTEMPT:
-        if (e->asked != NULL)
-            due__lease_count(q, e->number);
-        break;
-    case DUE__BURY:
-        if (due__revoked(q, e->number)) /* cancelled on its way here: it goes */
-            due__wait_again(q, e->number, w, DUE_FOREVER);
-        else
-            due__bury_locked(q, e->number);
-        break;
-    case DUE__REVIVE:
-        due__store_relaxed(&due__lease_at(q, e->number)->deadline_ns, s->want_ns); /* R1 */
-        /* fall through */
-    case DUE__KICK:
-        due__kick_locked(q, e->number, s->want_ns);
-        break;
-    case DUE__UPDATE:
-        due__draft_apply(q, e->number, e->draft);
-        break;
-    case DUE__REPEAT:
-        due__lease_answered(q);
-        /* fall through */
-    case DUE__ROUND:
-        if ((e->purpose == DUE__REPEAT || e->asked != NULL) &&
-            !due__repeat_locked(q, e->number, s->was_ns))
-            e->purpose = DUE__LEAVE;
-        break;
-    default:
-        break;
+    due__change_apply(q, &c);
+    e->purpose = c.purpose;
+}
+
+/* Who is told of what happens to jobs hears of those that have landed. */
+static void tell_landed(struct due_queue *q)
+{
+    const struct due__batch *b = q->commits->now;
+
+    for (uint32_t i = 0; q->watch != NULL && i < b->count; i++) {
+        struct due__change c = change_of(q, &b->entries[i]);
+
+        if (b->entries[i].rc == 0)
+            due__change_tell(q, &c);
     }
 }
 
-/* The same of one whose change has ended. */
+/* Under the timeline lock: what becomes of a job whose change has ended. */
 static void apply_locked(struct due_queue *q, struct due__entry *e)
 {
     struct due__job *j = due__job_at(&q->slab, e->number);
@@ -387,58 +368,21 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
 /* What follows a change that has landed, besides what was done under the lock. */
 static void end_landed(struct due_queue *q, const struct due__entry *e)
 {
-    struct due__job *j = due__job_at(&q->slab, e->number);
-    const struct due__stored *s = due__stored_at(q->commits, e->number);
+    const struct due__job *j = due__job_at(&q->slab, e->number);
+    struct due__change c = change_of(q, e);
 
-    switch (e->purpose) {
-    case DUE__TAKE: /* it has left the store for nobody: back to where it was */
-        if (e->asked == NULL) {
-            due__key_returns(q, e->number);
-            due__commit_submit(q, e->number, DUE__RETURN, s->was_ns, NULL);
-        }
-        break;
-    case DUE__ROUND: /* likewise; the store has its next time already */
-        if (e->asked == NULL)
-            due__commit_submit(q, e->number, DUE__RETURN, due__load_relaxed(&j->deadline_ns),
-                               NULL); /* J1: claimed */
-        break;
-    case DUE__LEAVE:
-        due__keep_stored(q, e->number);
-        if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-            due__drained(q);
-        break;
-    case DUE__UPDATE:
-        due__draft_free(q, e->draft);
-        break;
-    case DUE__ATTEMPT: /* likewise */
-        if (e->asked == NULL)
-            restore_claim(q, e);
-        break;
-    case DUE__RETURN:
+    if (e->purpose == DUE__TAKE &&
+        e->asked == NULL) { /* it left for nobody: back to where it was */
+        due__key_returns(q, e->number);
+        due__commit_submit(q, e->number, DUE__RETURN, due__stored_at(q->commits, e->number)->was_ns,
+                           NULL);
+    } else if (e->purpose == DUE__ROUND && e->asked == NULL) { /* and has its next time already */
+        due__commit_submit(q, e->number, DUE__RETURN, due__load_relaxed(&j->deadline_ns),
+                           NULL); /* J1: claimed */
+    } else if (e->purpose == DUE__RETURN || (e->purpose == DUE__ATTEMPT && e->asked == NULL)) {
         restore_claim(q, e);
-        break;
-    case DUE__BURY:
-        due__buried(q);
-        break;
-    case DUE__LEND:
-        if (e->asked == NULL)
-            due__cancel_end(q, e->number);
-        break;
-    case DUE__CANCEL:
-        due__cancel_end(q, e->number);
-        break;
-    case DUE__ACK:
-        due__ack_end(q, e->number);
-        break;
-    case DUE__GIVE_BACK:
-        due__lease_answered(q);
-        break;
-    case DUE__CLEAR: /* who waits discards it */
-        if (e->asked == NULL)
-            due__discard(q, e->number, due__load_relaxed(&j->word)); /* J1: claimed for it */
-        break;
-    default:
-        break;
+    } else {
+        due__change_end(q, &c);
     }
 }
 
@@ -505,7 +449,7 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
     b->count = n;
     note(q);
     catch_asked(q, left);
-    due__landed(q);
+    tell_landed(q);
     apply_all(q);
     for (uint32_t i = 0; i < n; i++)
         follow(q, &b->entries[i]);

@@ -15,31 +15,9 @@
 #include "mem/records.h"
 #include "mem/slab.h"
 #include "os/lock.h"
+#include "queue/journal.h"
 
 struct due__asked; /* sender.h: a call that waits for the store */
-
-/* What is to happen to a stored job. */
-enum due__purpose {
-    DUE__NO_CHANGE = 0,
-    DUE__PUT,       /* it was enqueued */
-    DUE__UNSENT,    /* the same, but it was cancelled before that: who waits is told in its turn */
-    DUE__TAKE,      /* it leaves, for a consumer */
-    DUE__CANCEL,    /* it leaves, and is gone */
-    DUE__LEND,      /* it leaves, and is lent to who cancelled it */
-    DUE__ACK,       /* it leaves, answered for */
-    DUE__CLEAR,     /* it leaves, and is shown to on_discard */
-    DUE__MOVE,      /* it gets another deadline */
-    DUE__GIVE_BACK, /* it is to be handed out again, later */
-    DUE__ATTEMPT,   /* it is handed out once more */
-    DUE__BURY,      /* it is dead */
-    DUE__KICK,      /* it was dead, and is to be handed out */
-    DUE__REVIVE,    /* the same, and it gets another deadline */
-    DUE__RETURN,    /* it left for a consumer who has gone: it is put in again */
-    DUE__UPDATE,    /* it is another: want_ns is its draft (update.h) */
-    DUE__REPEAT,    /* it was acked, and comes again */
-    DUE__ROUND,     /* the same, but it was taken for good */
-    DUE__LEAVE      /* of one that was to come again: the queue drains, and it stays in the store */
-};
 
 struct due__stored {
     struct cds_wfcq_node node;    /* A  the commit inbox's, while a change waits there */

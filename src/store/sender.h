@@ -21,19 +21,13 @@
 #include "mem/inbox.h"
 #include "os/bell.h"
 #include "os/lock.h"
+#include "queue/journal.h"
 #include "store/id_index.h"
 
 struct due_queue;
 struct due__fresh;
 struct due__taking;
 struct due__waiter;
-
-/* How long a call waits for its store, in all.  Begins when it may first have to wait. */
-struct due__deadline {
-    int64_t timeout_ns; /* its own, if that is shorter than the store's; 0: it has none */
-    int64_t at_ns;      /* monotonic; 0: not begun */
-    bool polls;         /* it does not wait at all */
-};
 
 /* One call that waits for its changes, on its stack. */
 struct due__asked {
@@ -355,6 +349,10 @@ void due__commit_proxy(struct due_queue *q);
 /* Give the key back, and see that somebody goes on with what is left (@more), or was left
  * meanwhile. */
 void due__commit_leave(struct due_queue *q, bool more);
+
+/* ---- journal.c ---- */
+
+extern const struct due__journal due__stored_journal;
 
 /* ---- attach.c ---- */
 

@@ -1,0 +1,105 @@
+/* memory.c - the journal of a queue without a store: what is handed to it has landed, and is
+ * applied by the caller, at once.
+ *
+ * Edges      described elsewhere: J1 slab.h, E3 tenure.c
+ */
+#include "job/memory.h"
+
+#include "job/apply.h"
+#include "job/discard.h"
+#include "job/draft.h"
+#include "os/atomic.h"
+#include "queue/queue.h"
+
+/* Under the lock.  There may be many that die at a time: who sees to them sees to no others
+ * besides. */
+static void memory_apply(struct due_queue *q, struct due__change *c)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, c->number)->word); /* J1: the caller's */
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    if (c->purpose == DUE__BURY)
+        t.rounds = DUE__ROUNDS_MAX;
+    else if (c->purpose == DUE__UPDATE)
+        due__catch_up(q, DUE__FOREIGN_MAX);
+    due__change_apply(q, c);
+    due__leave(q, &t);
+    due__change_end(q, c);
+    due__keep_if_closed(q, c->number, due__word_generation(w));
+}
+
+static void memory_land(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                        int64_t want_ns, bool waited)
+{
+    struct due__change c = {
+        .at_ns = want_ns, .number = number, .purpose = (uint8_t)purpose, .waited = waited
+    };
+
+    if (purpose == DUE__UPDATE)
+        c.draft = (struct due__draft *)(intptr_t)want_ns;
+    due__change_tell(q, &c);
+    if (due__change_locks(purpose))
+        memory_apply(q, &c);
+    else
+        due__change_end(q, &c);
+}
+
+static int memory_change(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                         int64_t want_ns, struct due__deadline *by)
+{
+    (void)by;
+    memory_land(q, number, purpose, want_ns, true);
+    return 0;
+}
+
+static void memory_leave(struct due_queue *q, uint32_t number, enum due__purpose purpose)
+{
+    memory_land(q, number, purpose, 0, false);
+}
+
+/* Everything was, at once. */
+static bool memory_end_unsent(struct due_queue *q, uint32_t number, uint64_t w,
+                              enum due__purpose purpose)
+{
+    (void)q;
+    (void)number;
+    (void)w;
+    (void)purpose;
+    return false;
+}
+
+static void memory_given_up(struct due_queue *q)
+{
+    (void)q;
+}
+
+static int memory_flush(struct due_queue *q, struct due__deadline *by)
+{
+    (void)q;
+    (void)by;
+    return 0;
+}
+
+static bool memory_closed(const struct due_queue *q)
+{
+    return (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of tenure.c */
+}
+
+static bool memory_lacks(const struct due_queue *q, uint32_t number)
+{
+    (void)q;
+    (void)number;
+    return true;
+}
+
+const struct due__journal due__memory_journal = {
+    .unsent = 0,
+    .change = memory_change,
+    .leave = memory_leave,
+    .end_unsent = memory_end_unsent,
+    .given_up = memory_given_up,
+    .flush = memory_flush,
+    .closed = memory_closed,
+    .lacks = memory_lacks,
+};

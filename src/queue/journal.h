@@ -1,0 +1,77 @@
+/* journal.h - where a change of a job lands: the one seam between memory and a store.
+ *
+ * Whoever changes a job makes it his own first, and then hands the change to the queue's journal.
+ * That writes it down, as far as the queue promises to, and then has it applied (job/apply.h): the
+ * only place where a change takes effect.  In a queue of memory it has landed at once, and the
+ * caller applies it (job/memory.c); in one with a store whoever has sent it does (store/apply.c).
+ *
+ * The short ways stay in front: an enqueue without a key, a take of what is shown, a cancel or an
+ * ack of a plain job in memory need no journal.
+ */
+#ifndef DUE__JOURNAL_H
+#define DUE__JOURNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "due/due.h"
+
+struct due_queue;
+
+/* What is to become of a job that its caller has made his own. */
+enum due__purpose {
+    DUE__NO_CHANGE = 0,
+    DUE__PUT,       /* it was enqueued */
+    DUE__UNSENT,    /* the same, but it was cancelled before that: who waits is told in its turn */
+    DUE__TAKE,      /* it leaves, for a consumer */
+    DUE__CANCEL,    /* it leaves, and is gone */
+    DUE__LEND,      /* it leaves, and is lent to who cancelled it */
+    DUE__ACK,       /* it leaves, answered for */
+    DUE__CLEAR,     /* it leaves, and is shown to on_discard */
+    DUE__MOVE,      /* it gets another deadline */
+    DUE__GIVE_BACK, /* it is to be handed out again, later */
+    DUE__ATTEMPT,   /* it is handed out once more */
+    DUE__BURY,      /* it is dead */
+    DUE__KICK,      /* it was dead, and is to be handed out */
+    DUE__REVIVE,    /* the same, and it gets another deadline */
+    DUE__RETURN,    /* it left for a consumer who has gone: it is put in again */
+    DUE__UPDATE,    /* it is another: want_ns is its draft (draft.h) */
+    DUE__REPEAT,    /* it was acked, and comes again */
+    DUE__ROUND,     /* the same, but it was taken for good */
+    DUE__LEAVE      /* of one that was to come again: the queue drains, and it stays in the store */
+};
+
+/* How long a call waits for its store, in all.  Begins when it may first have to wait. */
+struct due__deadline {
+    int64_t timeout_ns; /* its own, if that is shorter than the store's; 0: it has none */
+    int64_t at_ns;      /* monotonic; 0: not begun */
+    bool polls;         /* it does not wait at all */
+};
+
+/* Guard: none, constant. */
+struct due__journal {
+    /* The flag of the word of a job whose put it was not told of yet; 0: there are none. */
+    uint64_t unsent;
+
+    /* The job of the caller's own is to become what @purpose says, @want_ns with it.  0: it has,
+     * and unless @purpose is LEND all that follows is done; DUE_EINDOUBT: it will be seen to; any
+     * other error: nothing has changed, and the job is the caller's still. */
+    int (*change)(struct due_queue *q, uint32_t number, enum due__purpose purpose, int64_t want_ns,
+                  struct due__deadline *by);
+    /* The same of one that nobody waits for. */
+    void (*leave)(struct due_queue *q, uint32_t number, enum due__purpose purpose);
+    /* The caller's own job, whose word was @w when he got it, is to leave for that purpose, and the
+     * journal was never told of it: so it leaves.  False: it was told. */
+    bool (*end_unsent)(struct due_queue *q, uint32_t number, uint64_t w, enum due__purpose purpose);
+    /* The caller's own job is as it was, and he has let go of it: who waits for that looks anew. */
+    void (*given_up)(struct due_queue *q);
+    /* Until everything is settled that was left before, or @by: 0, or an error. */
+    int (*flush)(struct due_queue *q, struct due__deadline *by);
+    /* Does what comes back not wait any more, but stay in the store, or leave? */
+    bool (*closed)(const struct due_queue *q);
+    /* A job of the caller's own leaves memory for good.  Is it nowhere else?  Then it is shown. */
+    bool (*lacks)(const struct due_queue *q, uint32_t number);
+};
+
+#endif
