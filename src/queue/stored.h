@@ -14,7 +14,7 @@ static inline int due__commit_state(const struct due_queue *q)
 /* Is the store still being read? */
 static inline bool due__commit_loading(const struct due_queue *q)
 {
-    return due__load_seq(&q->commits->loading) != 0; /* G2 of sender.c */
+    return due__reader_loads(q->commits);
 }
 
 #endif

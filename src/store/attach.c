@@ -38,12 +38,10 @@ static void settings(struct due__commits *c, const due_options *o)
     c->on_restore = o->on_restore;
     c->mirror_at = DUE__NO_JOB;
     c->keep_shard = DUE__KEY_SHARDS;
-    c->rewind_keys = true;
     c->now = &c->batch[0];
     c->next = &c->batch[1];
     c->number = 1;
     c->rewind = true;
-    c->loading = 1;
     due__inbox_init(&c->inbox);
     due__lock_init(&c->key);
     due__lock_init(&c->calls);
@@ -249,9 +247,9 @@ void due__commits_stats(struct due_queue *q, struct due_stats *s)
     uint64_t given = due__load_relaxed(&c->settled_bytes);   /* no edge: a counter */
     uint64_t taken = due__load_relaxed(&c->submitted_bytes); /* no edge: a counter */
     s->unsettled_bytes = taken > given ? taken - given : 0;
-    s->restored = due__load_relaxed(&c->restored);        /* no edge: a counter */
-    s->mirrored = due__load_relaxed(&c->mirrored);        /* no edge: a counter */
-    s->batches = due__load_relaxed(&c->batches);          /* no edge: a counter */
-    s->loading = (int32_t)due__load_relaxed(&c->loading); /* no edge: a counter */
-    s->store_state = due__load_relaxed(&c->state);        /* no edge: a counter */
+    s->restored = due__load_relaxed(&c->restored); /* no edge: a counter */
+    s->mirrored = due__load_relaxed(&c->mirrored); /* no edge: a counter */
+    s->batches = due__load_relaxed(&c->batches);   /* no edge: a counter */
+    s->loading = due__reader_loads(c);
+    s->store_state = due__load_relaxed(&c->state); /* no edge: a counter */
 }

@@ -52,7 +52,8 @@ void due__ahead_send(struct due_queue *q, int64_t until_ns)
 /* Nothing is lacking, so that what waits may go into the next batch. */
 static bool may(struct due__commits *c)
 {
-    return due__ahead_can(c) && !c->dropping && !due__load_seq(&c->lacking); /* G2: with the key */
+    return due__ahead_can(c) && !c->now->drops &&
+           !due__load_seq(&c->lacking); /* G2: with the key */
 }
 
 /* Has any job that came in after the first @before a key? */

@@ -12,8 +12,26 @@
  * start (put_again of due_store_info).  Then the same is done as soon as all has been read, though
  * nothing is lost.
  *
- * Guards     K  the key (sender.c)      O  its owner's alone
+ * What is read is one state:
+ *
+ *                 shown          shown
+ *          jobs --------> keys --------> serving <--------------------------------.
+ *           ^              |                |                                     |
+ *           '--- again ----'                | again                               | shown
+ *                                           v     rewritten               shown   |
+ *                                       rewriting --------> deleting jobs ----> deleting keys
+ *                                           ^                    |                |
+ *                                           '------- again ------+----------------'
+ *
+ * When something is lost while the queue still loads, all is put again too, but what the store
+ * shows that is not known is yet to be loaded.  Changes that a store refuses may be put again in
+ * any state: how far that is says mirror_at, and for kept keys keep_shard.
+ *
+ * Guards     K  the key (sender.c)      O  its owner's alone      A  atomic, see Edges
+ *
+ * Edges      described elsewhere: G2 sender.c
  */
+#include <assert.h>
 #include <string.h>
 
 #include "job/dead_letter.h"
@@ -30,6 +48,26 @@
 
 #define PAGE_JOBS 512u /* shown between two batches */
 #define PLACES    64u  /* sorted in in one tenure */
+
+/* ---- What is read ---- */
+
+void due__reader_on(struct due__commits *c, enum due__reading_event event)
+{
+    enum { NO, JOBS, KEYS, SERVING, REWRITING, DELETING_JOBS, DELETING_KEYS }; /* plus 1; or not */
+    static const unsigned char after[DUE__READER_EVENTS][DUE__READER_STATES] = {
+        /* from: jobs, keys, serving, rewriting, deleting jobs, deleting keys */
+        [DUE__READER_SHOWN] = { KEYS, SERVING, NO, NO, DELETING_KEYS, SERVING },
+        [DUE__READER_AGAIN] = { JOBS, JOBS, REWRITING, REWRITING, REWRITING, REWRITING },
+        [DUE__READER_REWRITTEN] = { NO, NO, NO, DELETING_JOBS, NO, NO },
+    };
+    unsigned next = after[event][due__load_seq(&c->reader)]; /* G2: ours */
+
+    assert(next != NO);
+    due__store_seq(&c->reader, next - 1); /* G2 */
+    c->rewind = true;
+}
+
+/* ---- Loading ---- */
 
 /* Jobs of a page that are filled and not yet sorted in. */
 struct load_page {
@@ -203,6 +241,8 @@ static int restore(void *ctx, const due_record *r)
     return 0;
 }
 
+/* ---- Putting again, and deleting what is not known ---- */
+
 /* The key of a job that is stored, if another one has taken it over and it is nobody's by now. */
 static const struct due__key *given_up(struct due_queue *q, uint32_t number)
 {
@@ -291,11 +331,8 @@ static void put_again(struct due_queue *q)
     }
     due__store_seq(&c->lacking, 1); /* G2 */
     c->mirror_at = 0;
-    c->rewind = true;
-    c->rewind_keys = true;
-    c->load_keys = false;
     due__kept_again(c);
-    c->purging = !due__load_seq(&c->loading); /* G2: else what is not known is yet to be loaded */
+    due__reader_on(c, DUE__READER_AGAIN);
     c->purged = 0;
 }
 
@@ -304,7 +341,7 @@ static void loaded(struct due_queue *q)
     struct due__commits *c = q->commits;
 
     due__gates_open(q);
-    due__store_seq(&c->loading, 0); /* G2 */
+    due__reader_on(c, DUE__READER_SHOWN);
     progress(q, true);
     due__asked_ring(c);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
@@ -315,29 +352,24 @@ static void loaded(struct due_queue *q)
     due__log(q, DUE_LOG_INFO, "%s: all jobs are written to the store again, to be sure", q->name);
 }
 
-static int load_page(struct due_queue *q, due_store_visit *visit, struct load_page *p, size_t max,
-                     int64_t until_ns)
+/* What the store has answered to a page: it has begun, and what did not fit into the call goes on.
+ */
+static int page_shown(struct due__commits *c, int rc)
 {
-    struct due__commits *c = q->commits;
-
-    int rc = c->store->verbs->load(c->store, c->rewind, max, visit, p, until_ns);
-    if (rc >= 0 ||
-        rc == DUE_EAGAIN) /* it has begun again; what did not fit into the call goes on */
+    if (rc >= 0 || rc == DUE_EAGAIN)
         c->rewind = false;
     return rc;
 }
 
-/* The store has shown all jobs, and nothing is left of those that the queue does not know: next the
- * kept keys.  Or these too, and that was all. */
+/* The store has shown all that is looked through, and nothing is left of what the queue does not
+ * know. */
 static void purged(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    if (!c->load_keys) {
-        c->load_keys = c->rewind_keys = true;
+    due__reader_on(c, DUE__READER_SHOWN);
+    if (due__reader_resyncs(c)) /* the kept keys are next */
         return;
-    }
-    c->purging = false;
     due__mirror_over(c);
     due__log(q, DUE_LOG_WARNING, "%s: the store has everything again; %llu old jobs dropped",
              q->name, (unsigned long long)c->purged);
@@ -349,10 +381,14 @@ static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns
     struct due__commits *c = q->commits;
 
     if (c->mirror_at != DUE__NO_JOB || c->sender != DUE__SENDER_IDLE)
-        return 0; /* first everything is put */
-    size_t max = c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS;
-    int rc = c->load_keys ? due__kept_purge(q, max / 2 + 1, until_ns, &p->dropped)
-                          : load_page(q, purge, p, max / 2 + 1, until_ns);
+        return 0;                                           /* first everything is put */
+    if (due__load_seq(&c->reader) == DUE__READER_REWRITING) /* G2: ours */
+        due__reader_on(c, DUE__READER_REWRITTEN);
+    size_t max = (c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS) / 2 + 1;
+    int rc =
+        page_shown(c, due__load_seq(&c->reader) == DUE__READER_DELETING_KEYS /* G2: ours */
+                          ? due__kept_purge(q, max, until_ns, &p->dropped)
+                          : c->store->verbs->load(c->store, c->rewind, max, purge, p, until_ns));
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
         return 0;
@@ -360,8 +396,8 @@ static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns
     if (p->dropped > 0) {
         c->now->send = (uint32_t)p->dropped;
         c->now->count = c->now->upto = 0;
-        c->purge_last = rc == 0;
-        c->dropping = c->now->written = c->now->complete = true;
+        c->now->last = rc == 0;
+        c->now->drops = c->now->written = c->now->complete = true;
         due__sender_on(c, DUE__SENDER_FILL);
         return rc < 0 && rc != DUE_EAGAIN ? rc : 0;
     }
@@ -374,17 +410,16 @@ void due__purge_end(struct due_queue *q, int rc)
 {
     struct due__commits *c = q->commits;
 
-    c->dropping = false;
+    c->now->drops = false;
     due__sender_on(c, DUE__SENDER_END);
     due__batch_unwrite(c->now);
     due__key_drop(q, c->now->keeping);
     c->now->keeping = NULL;
     c->rewind |= rc != 0; /* once more, when it can be had */
-    c->rewind_keys |= rc != 0;
     c->later |= rc != 0;
     for (uint32_t i = 0; rc == 0 && i < c->now->send; i++)
         c->purged += c->now->changes[i].kind == DUE_CHANGE_DROP;
-    if (rc == 0 && c->purge_last)
+    if (rc == 0 && c->now->last)
         purged(q);
 }
 
@@ -393,19 +428,22 @@ int due__restore_page(struct due_queue *q, int64_t until_ns)
     struct due__commits *c = q->commits;
     struct load_page p = { .q = q };
 
-    if (!due__load_seq(&c->loading)) /* G2 */
+    if (!due__reader_loads(c))
         return purge_page(q, &p, until_ns);
-    int rc =
-        c->load_keys ? due__kept_load(q, until_ns) : load_page(q, restore, &p, PAGE_JOBS, until_ns);
+    bool keys = due__load_seq(&c->reader) == DUE__READER_KEYS; /* G2: ours */
+    int rc = page_shown(
+        c, keys ? due__kept_load(q, until_ns)
+                : c->store->verbs->load(c->store, c->rewind, PAGE_JOBS, restore, &p, until_ns));
     sort_in_page(&p);
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
         return 0;
     }
     progress(q, false);
-    if (rc == 0 && c->load_keys)
+    if (rc == 0 && keys)
         loaded(q);
-    c->load_keys = c->load_keys || rc == 0;
+    else if (rc == 0)
+        due__reader_on(c, DUE__READER_SHOWN);
     return rc < 0 ? rc : 0;
 }
 
@@ -429,7 +467,7 @@ void due__mirror_begin(struct due_queue *q)
 
     c->lost = true;
     put_again(q);
-    if (c->dropping)
+    if (c->now->drops)
         due__purge_end(q, DUE_ELOST);
     due__sender_on(c, DUE__SENDER_ANEW); /* what was in doubt has not landed */
     due__batch_unwrite(c->now);
@@ -447,7 +485,8 @@ void due__mirror_later(struct due__commits *c, uint32_t number)
 
 void due__mirror_over(struct due__commits *c)
 {
-    if (!due__load_seq(&c->lacking) || c->mirror_at != DUE__NO_JOB || c->purging || /* G2 */
+    if (!due__load_seq(&c->lacking) || c->mirror_at != DUE__NO_JOB ||
+        due__reader_resyncs(c) || /* G2 */
         c->keep_shard < DUE__KEY_SHARDS)
         return;
     due__store_seq(&c->lacking, 0); /* G2 */

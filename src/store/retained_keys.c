@@ -175,10 +175,7 @@ int due__kept_load(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
-    int rc = c->store->verbs->keys(c->store, c->rewind_keys, PAGE_KEYS, visit, q, until_ns);
-    if (rc >= 0 || rc == DUE_EAGAIN) /* as in restore.c */
-        c->rewind_keys = false;
-    return rc;
+    return c->store->verbs->keys(c->store, c->rewind, PAGE_KEYS, visit, q, until_ns);
 }
 
 /* ---- What came back ---- */
@@ -218,9 +215,7 @@ int due__kept_purge(struct due_queue *q, size_t max, int64_t until_ns, size_t *f
     struct due__commits *c = q->commits;
     struct purge p = { .q = q };
 
-    int rc = c->store->verbs->keys(c->store, c->rewind_keys, max, purge, &p, until_ns);
-    if (rc >= 0)
-        c->rewind_keys = false;
+    int rc = c->store->verbs->keys(c->store, c->rewind, max, purge, &p, until_ns);
     *forgotten = p.n;
     return rc;
 }

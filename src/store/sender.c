@@ -14,7 +14,7 @@
  * Edges      G1  submit links the node, knocks, then looks whether anybody has the key.  Who has it
  *                releases it, then looks for a knock.  All sequentially consistent: either the
  *                submitter finds it free, or its holder sees the knock.
- *            G2  fenced, stopping, loading and load_error are set, then everyone who waits is rung.
+ *            G2  fenced, stopping, reader and load_error are set, then everyone who waits is rung.
  *                Close sets stopping, then has the key once; who leaves something looks at stopping
  *                after it, and who has the key before it sends: nothing is sent any more, and
  *                nothing stays.  With the key it sets stopped: only from then on jobs that nobody
@@ -121,7 +121,7 @@ static void ended(struct due_queue *q, int rc, int64_t until_ns)
         c->number++;
         due__add_relaxed(&c->batches, 1); /* no edge: a counter */
     }
-    if (c->dropping)
+    if (c->now->drops)
         due__purge_end(q, rc);
     else
         due__batch_end(q, rc, c->now->upto, rc == 0 && due__ahead_follow(q, until_ns));
@@ -176,7 +176,7 @@ static void end_without(struct due_queue *q, int rc)
     struct due__commits *c = q->commits;
 
     due__store_relaxed(&c->unsure_ns, 0); /* no edge: for those who poll */
-    if (c->dropping)
+    if (c->now->drops)
         due__purge_end(q, rc);
     else
         due__batch_end(q, due__sender_unsure(c) ? DUE_EINDOUBT : rc, c->now->count, false);
@@ -216,14 +216,14 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
         return rc;
     }
     due__mirror_over(c); /* cancelled, or behind a gap: its producer will look */
-    *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || c->purging || kept;
+    *more = c->carry != 0 || c->mirror_at != DUE__NO_JOB || due__reader_resyncs(c) || kept;
     return DUE_EAGAIN;
 }
 
 /* Are stored jobs being read, or looked through after a loss? */
 static bool reading(struct due__commits *c)
 {
-    return due__load_seq(&c->loading) || c->purging; /* G2 */
+    return due__load_seq(&c->reader) != DUE__READER_SERVING; /* G2 */
 }
 
 /* Is it a page's turn?  There may always be another change to be sent, and what is put meanwhile
@@ -241,7 +241,7 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
 
     while (!due__load_seq(&c->stopping)) { /* G2 */
         if (!anything(c))
-            return c->purging;
+            return due__reader_resyncs(c);
         int rc = c->sender == DUE__SENDER_SENT ? 0 : begin(q, until_ns, &more);
 
         if (rc == DUE_EAGAIN)
@@ -251,7 +251,7 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
         else if (!send(q, until_ns))
             return true;
         if (a != NULL && due__asked_over(c, a))
-            return anything(c) || c->purging;
+            return anything(c) || due__reader_resyncs(c);
         if (a == NULL && page_next(c, began_ns))
             return true;
     }
@@ -322,11 +322,10 @@ static void renew(struct due_queue *q, int64_t now_ns)
 static void note_load(struct due_queue *q, int rc)
 {
     struct due__commits *c = q->commits;
-    bool loading = due__load_seq(&c->loading) != 0; /* G2 */
 
     if (rc == DUE_EAGAIN || rc == DUE_ESTORE || rc == DUE_EFENCED)
         return;
-    due__store_seq(&c->load_error, loading ? rc : 0); /* G2 */
+    due__store_seq(&c->load_error, due__reader_loads(c) ? rc : 0); /* G2 */
     if (rc != 0 && rc != c->load_told) {
         c->load_told = rc;
         due__log(q, DUE_LOG_ERROR,
@@ -334,7 +333,7 @@ static void note_load(struct due_queue *q, int rc)
                  q->name, due_error_name(rc), due_error_text(rc));
         due__asked_ring(c);
     }
-    if (c->load_told != 0 && rc == 0 && !loading && !c->purging) {
+    if (c->load_told != 0 && rc == 0 && !reading(c)) {
         c->load_told = 0;
         due__log(q, DUE_LOG_INFO, "%s: all that is stored has been read after all", q->name);
     }
@@ -347,7 +346,7 @@ static int read_on(struct due_queue *q, int64_t until_ns)
 
     if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
         return 0;
-    if (!reading(c) || (!due__load_seq(&c->loading) && c->later)) /* G2 */
+    if (!reading(c) || (!due__reader_loads(c) && c->later))
         return 0;
     int64_t began_ns = due__monotonic_now();
     int rc = due__restore_page(q, until_ns);

@@ -81,6 +81,8 @@ struct due__batch {
     bool complete;              /* K  with what belongs to no job: nothing is filled in any more */
     bool prepared;              /* K  the store has them, for send() */
     bool refused;               /* K  some of its entries are not sent, for a reason */
+    bool drops;                 /* K  it has no entries: it drops what the queue does not know */
+    bool last;                  /* K  likewise, and there is nothing more of that */
 };
 
 /* How far the batch now is (drawing: sender.c). */
@@ -101,6 +103,25 @@ enum due__sender_event {
     DUE__SENDER_END,         /* it has ended, and nothing stands behind it */
     DUE__SENDER_END_REST,    /* it has ended, and another one is filled */
     DUE__SENDER_END_FOLLOWED /* likewise, and that was sent already */
+};
+
+/* What is read from the store (drawing: restore.c). */
+enum due__reading {
+    DUE__READER_JOBS = 0,      /* all jobs that are stored: the queue is loading */
+    DUE__READER_KEYS,          /* then all keys that are kept */
+    DUE__READER_SERVING,       /* nothing: all was read */
+    DUE__READER_REWRITING,     /* nothing yet: what the queue holds is put again first */
+    DUE__READER_DELETING_JOBS, /* all jobs, to drop those that the queue does not know */
+    DUE__READER_DELETING_KEYS, /* then all kept keys, likewise */
+    DUE__READER_STATES
+};
+
+/* What changes that. */
+enum due__reading_event {
+    DUE__READER_SHOWN,     /* the store has shown all of it */
+    DUE__READER_AGAIN,     /* everything is to be put again */
+    DUE__READER_REWRITTEN, /* nothing is left to be put */
+    DUE__READER_EVENTS
 };
 
 struct due__commits {
@@ -126,22 +147,17 @@ struct due__commits {
     struct due__batch *next;     /* K  the one behind it: filled only while that is under way */
     struct due__waiter **rings;  /* K  info.batch_changes: whom to ring after a batch */
     enum due__sender sender;     /* K  how far that one is; changed by due__sender_on() alone */
-    bool dropping;               /* K  it drops what the store shows and the queue does not know */
     bool later;                  /* K  what can wait was refused: the proxy tries again, later */
     uint32_t carry;              /* K  place plus 1: a node that was taken, and did not fit */
     uint64_t number;             /* K  of the batch under way, or the next one */
     int64_t renew_at_ns;         /* O  the proxy's, monotonic */
     int64_t retry_at_ns;         /* O  likewise: not before that, after a refusal; or 0 */
     int64_t page_ns;             /* O  how long the last page of what is stored took */
-    bool rewind;                 /* K  loading is to begin again */
+    bool rewind;                 /* K  what is read is to be shown from its beginning */
     uint32_t mirror_at;          /* K  next place to put again, or DUE__NO_JOB */
-    bool purging;                /* K  loading only to drop what is not known */
-    bool purge_last;             /* K  the store has shown everything */
     bool lost;                   /* K  it has lost something: a key may be again whose it was */
     uint64_t purged;             /* K */
     bool closed;                 /* K  ownership was given up */
-    bool load_keys;              /* K  loading, purging: all jobs were shown, now the kept keys */
-    bool rewind_keys;            /* K  and that from the beginning */
     uint32_t forget_at;          /* K  the shard of keys that was looked at last */
     uint32_t keep_shard;         /* K  after a loss: the next one whose kept keys are to be told */
     struct due__keys_at keep_at; /* K  and how far they are */
@@ -164,7 +180,7 @@ struct due__commits {
 
     int state;         /* A  relaxed: the store's last answer */
     uint32_t fenced;   /* A  G2: for good */
-    uint32_t loading;  /* A  G2 */
+    uint32_t reader;   /* A  G2: enum due__reading; changed by due__reader_on() alone */
     uint32_t lacking;  /* A  G2: the store lacks something, or has too much, that is to be mended */
     uint32_t stopping; /* A  G2: the queue closes: nothing is sent, nobody waits for the store */
     uint32_t stopped;  /* A  G2: and nobody sends any more */
@@ -443,6 +459,21 @@ int due__commit_load_error(struct due_queue *q);
 int due__commit_why(struct due_queue *q, int rc);
 
 /* ---- restore.c: under the key ---- */
+
+/* That has happened to what is read. */
+void due__reader_on(struct due__commits *c, enum due__reading_event event);
+
+/* Is what is stored being read for the first time?  Anybody may ask. */
+static inline bool due__reader_loads(const struct due__commits *c)
+{
+    return due__load_seq(&c->reader) < DUE__READER_SERVING; /* G2 */
+}
+
+/* Is what is stored to be put again, or compared with what the queue knows? */
+static inline bool due__reader_resyncs(const struct due__commits *c)
+{
+    return due__load_seq(&c->reader) > DUE__READER_SERVING; /* G2: with the key */
+}
 
 /* The next page.  0, or what keeps the store from showing it. */
 int due__restore_page(struct due_queue *q, int64_t until_ns);

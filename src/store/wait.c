@@ -71,7 +71,7 @@ static int look_for(struct due_queue *q, due_id id, int64_t until_ns)
 
     if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
         return due__commit_excuse(q);
-    if (!due__load_seq(&c->loading) || known(q, id, &number, &generation)) /* G2 */
+    if (!due__reader_loads(c) || known(q, id, &number, &generation)) /* G2 */
         return 0;
     return due__restore_one(q, id, until_ns);
 }
@@ -161,7 +161,7 @@ int due__commit_find(struct due_queue *q, due_id id, struct due__deadline *by, u
 
     if (known(q, id, number, generation))
         return 0;
-    if (due__load_seq(&c->loading)) { /* G2 */
+    if (due__reader_loads(c)) {
         int rc = find_stored(q, id, due__deadline_at(q, by));
 
         if (rc != 0)
@@ -182,20 +182,26 @@ int due__commit_why(struct due_queue *q, int rc)
     return blocked != 0 ? blocked : rc;
 }
 
-/* Until the proxy has cleared @flag, and rung. */
-static int wait_cleared(struct due_queue *q, const uint32_t *flag, int64_t until_ns)
+static bool lacks(const struct due__commits *c)
+{
+    return due__load_seq(&c->lacking) != 0; /* G2 */
+}
+
+/* Until the proxy has seen to it that @holds does not hold any more, and rung. */
+static int wait_not(struct due_queue *q, bool (*holds)(const struct due__commits *c),
+                    int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     struct due__asked a;
     int rc = 0;
 
-    if (!due__load_seq(flag)) /* G2 */
+    if (!holds(c))
         return 0;
-    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is cleared */
+    if (!due__asked_begin(q, &a, 0, UINT64_MAX)) /* never over: rung when it is so */
         return DUE_ENOMEM;
-    due__bell_ring(&q->enqueue_bell);        /* the proxy will look */
-    while (rc == 0 && due__load_seq(flag)) { /* G2 */
-        if (flag == &c->loading)
+    due__bell_ring(&q->enqueue_bell); /* the proxy will look */
+    while (rc == 0 && holds(c)) {
+        if (holds == due__reader_loads)
             rc = due__commit_load_error(q);
         if (rc != 0)
             break;
@@ -211,14 +217,14 @@ static int wait_cleared(struct due_queue *q, const uint32_t *flag, int64_t until
 
 int due__commit_mended(struct due_queue *q, int64_t until_ns)
 {
-    return wait_cleared(q, &q->commits->lacking, until_ns);
+    return wait_not(q, lacks, until_ns);
 }
 
 int due__commit_loaded(struct due_queue *q, struct due__deadline *by)
 {
     if (!due__commit_loading(q))
         return 0;
-    return wait_cleared(q, &q->commits->loading, due__deadline_at(q, by));
+    return wait_not(q, due__reader_loads, due__deadline_at(q, by));
 }
 
 int due__commit_whole(struct due_queue *q, struct due__deadline *by)

@@ -250,7 +250,7 @@ void shelf_loaded(due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    c->loading = 0;
+    c->reader = DUE__READER_SERVING;
     c->held_ns = c->renew_at_ns = DUE_FOREVER;
 }
 

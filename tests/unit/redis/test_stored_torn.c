@@ -166,12 +166,14 @@ static void restart(void)
 }
 
 /* Does each record have a place?  After a proper close there may be one more, of a job whose put
- * was torn: nobody looks for it before the next owner that dies with its server, or a verify. */
-static bool same(const char *records, const char *topic, const char *dead, bool closed)
+ * was torn: the next owner is sure of what is there, and sets that one aside when it has read all.
+ */
+static bool same(const char *records, const char *aside, const char *topic, const char *dead,
+                 bool closed)
 {
-    long more = atol(records + 1) - atol(topic + 1) - atol(dead + 1);
+    long torn = atol(records + 1) - atol(topic + 1) - atol(dead + 1);
 
-    return more == 0 || (closed && more == 1);
+    return torn + atol(aside + 1) == 0 || (closed && torn + atol(aside + 1) == 1);
 }
 
 /* Entries that are no job's. */
@@ -190,12 +192,12 @@ static const char *all_of(size_t cut, bool closed)
                           .with.on_discard = forget); /* all is due */
     while (!closed && !atomic_load(&whole))           /* half a batch may be there until then */
         crew_sleep(DUE_MS(1));
+    const char *aside = ASK("HLEN", "due:{queue}:q"); /* before what may yet come there */
     const char *records = ASK("HLEN", "due:{queue}:j");
 
-    cr_expect(
-        same(records, ASK("ZCARD", "due:{queue}:t:mail"), ASK("ZCARD", "due:{queue}:dead"), closed),
-        "cut at %zu: %.8s records", cut, records + 1);
-    cr_expect_str_eq(ASK("EXISTS", "due:{queue}:q"), ":0\r\n", "cut at %zu: set aside", cut);
+    cr_expect(same(records, aside, ASK("ZCARD", "due:{queue}:t:mail"),
+                   ASK("ZCARD", "due:{queue}:dead"), closed),
+              "cut at %zu: %.8s records, %.8s aside", cut, records + 1, aside + 1);
     cr_expect_str_eq(ASK("EVAL", LEFT_OVER, "2", "due:{queue}:a", "due:{queue}:j"), ":0\r\n",
                      "cut at %zu: entries without a job", cut);
     cr_assert_eq(due_kick_all(lab.q, DUE_ALL_TOPICS, NULL), 0);

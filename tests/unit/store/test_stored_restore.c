@@ -85,9 +85,60 @@ Test(stored_restore, what_is_written_again_leaves_a_batch_in_doubt_as_it_is, .ti
     shop_close(&s);
 }
 
-/* ---- Jobs that are shown more than once ---- */
+/* ---- Jobs that come into the store by themselves ---- */
 
 static const struct due_store_verbs *memory_verbs;
+static atomic_uint rewinds;
+
+struct shown_late {
+    due_store_visit *visit;
+    void *ctx;
+};
+
+/* Half a batch, "late", is carried out after the jobs were read for the first time. */
+static int show_late(void *ctx, const due_record *record)
+{
+    const struct shown_late *to = ctx;
+    bool late = record->len == 4 && memcmp(record->data, "late", 4) == 0;
+
+    return late && atomic_load(&rewinds) < 2 ? 0 : to->visit(to->ctx, record);
+}
+
+static int load_late(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
+                     int64_t until_ns)
+{
+    struct shown_late to = { .visit = visit, .ctx = ctx };
+
+    atomic_fetch_add(&rewinds, rewind != 0);
+    return memory_verbs->load(store, rewind, max, show_late, &to, until_ns);
+}
+
+/* Once everything was written again to be sure, all jobs are read again, and what is not known is
+ * dropped. */
+Test(stored_restore, what_came_into_the_store_before_it_was_written_again_is_dropped, .timeout = 60)
+{
+    struct shop s = shop_new(&(struct memory_disk_options){ .put_again = true },
+                             (struct lab_options){ .start_ns = 5 });
+    struct due_store_verbs verbs = *s.store->verbs;
+
+    memory_verbs = s.store->verbs;
+    verbs.load = load_late;
+    lab_enqueue(&s.lab, "late", .at_ns = 10);
+    lab_enqueue(&s.lab, "tea", .at_ns = 10);
+    shop_die(&s);
+    atomic_store(&rewinds, 0);
+    shop_begin(&s, (struct lab_options){ .start_ns = 20 }, &verbs);
+    shop_wait_loaded(&s);
+    for (int i = 0; i < 5000 && memory_disk_jobs(s.disk) > 1; i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(memory_disk_jobs(s.disk), 1u);
+    cr_expect_eq(atomic_load(&rewinds), 2u, "jobs were read from their beginning %u times",
+                 atomic_load(&rewinds));
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "tea");
+    shop_close(&s);
+}
+
+/* ---- Jobs that are shown more than once ---- */
 
 struct shown {
     due_store_visit *visit;
