@@ -1,29 +1,19 @@
 /* redis_no_memory.c - every allocation of a link fails in turn, hiredis's own too.
  *
- * The allocator of this program counts the calls of one thread and refuses one of them, or all from
- * one on.  Whatever fails, the link answers with an error, goes on once there is memory, and gives
- * everything back in the end.
+ * Whatever fails, the link answers with an error, goes on once there is memory, and gives back what
+ * it has in the end.  What stands on a link: test_redis_memory.c.
  */
-#define _GNU_SOURCE
-#include <errno.h>
 #include <hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lab/redis/redis_fake.h"
+#include "lab/redis/refusing_malloc.h"
 #include "redis/link/link.h"
 #include "redis/os/time.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_ALLOCATOR 0
-#elif defined(__has_feature)
-#define OWN_ALLOCATOR !(__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define OWN_ALLOCATOR 1
-#endif
-
-#if !OWN_ALLOCATOR || !defined(__GLIBC__)
+#if !REFUSING_MALLOC
 
 int main(void)
 {
@@ -32,62 +22,6 @@ int main(void)
 }
 
 #else
-
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *old, size_t size);
-void __libc_free(void *memory);
-
-/* For all of the program, shared libraries too. */
-#define SHOWN __attribute__((visibility("default")))
-
-static __thread bool counting;
-static __thread long left; /* calls until the one that is refused */
-static __thread bool refuse_all;
-static __thread long refused;
-static __thread bool watching;
-static __thread long live; /* blocks that are out */
-
-static bool refuses(void)
-{
-    if (!counting || left-- > 0)
-        return false;
-    if (left < -1 && !refuse_all)
-        return false;
-    refused++;
-    errno = ENOMEM;
-    return true;
-}
-
-static void *given(void *memory)
-{
-    live += watching && memory != NULL;
-    return memory;
-}
-
-SHOWN void *malloc(size_t size)
-{
-    return refuses() ? NULL : given(__libc_malloc(size));
-}
-
-SHOWN void *calloc(size_t n, size_t size)
-{
-    return refuses() ? NULL : given(__libc_calloc(n, size));
-}
-
-SHOWN void *realloc(void *old, size_t size)
-{
-    if (refuses())
-        return NULL;
-    void *memory = __libc_realloc(old, size);
-    return old == NULL ? given(memory) : memory;
-}
-
-SHOWN void free(void *memory)
-{
-    live -= watching && memory != NULL;
-    __libc_free(memory);
-}
 
 static void serve(struct fake *fake, int fd, int nth)
 {
@@ -140,33 +74,34 @@ static int attempt(const char *url, long n, bool all)
     struct due__link *l = NULL;
     int rc;
 
-    left = n;
-    live = refused = 0;
-    watching = true;
-    refuse_all = all;
-    counting = true;
+    refusing.left = n;
+    refusing.live = refusing.refused = 0;
+    refusing.watching = true;
+    refusing.all = all;
+    refusing.counting = true;
     rc = due__address_parse(&address, url, NULL);
     if (rc == 0)
         l = due__link_new(&address, &limits, "t");
     /* A busy machine is no reason to stop before it has come to the refused one. */
-    for (int i = 0; i < 1000 && l != NULL && (i == 0 || (rc == DUE_EAGAIN && refused == 0)); i++)
+    for (int i = 0;
+         i < 1000 && l != NULL && (i == 0 || (rc == DUE_EAGAIN && refusing.refused == 0)); i++)
         rc = talk(l);
-    counting = false;
+    refusing.counting = false;
     /* Now there is memory again. */
     for (int i = 0; i < 100 && l != NULL && (i == 0 || rc != 0); i++)
         rc = talk(l);
     due__link_free(l);
     due__address_wipe(&address);
-    watching = false;
-    if (live != 0) {
-        printf("allocation %ld: %ld blocks are still out\n", n, live);
+    refusing.watching = false;
+    if (refusing.live != 0) {
+        printf("allocation %ld: %ld blocks are still out\n", n, refusing.live);
         return -1;
     }
     if (l != NULL && rc != 0) {
         printf("allocation %ld: %s afterwards\n", n, due_error_name(rc));
         return -1;
     }
-    return refused == 0;
+    return refusing.refused == 0;
 }
 
 static int sweep(const char *url, bool all)

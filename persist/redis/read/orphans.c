@@ -174,16 +174,19 @@ static int scan(struct due__redis *s, redisReply **page, int64_t until_ns)
     return 0;
 }
 
-/* The topic of the record at @i, if it can be read. */
-static struct due__redis_topic *topic_of(struct due__redis *s, const redisReply *pairs, size_t i)
+/* The topic of the record at @i; *@topic is NULL if that cannot be read. */
+static int topic_of(struct due__redis *s, const redisReply *pairs, size_t i,
+                    struct due__redis_topic **topic)
 {
     struct due__record_room room;
     due_record record;
 
+    *topic = NULL;
     if (due__redis_read_job(s, NULL, &record, &room, pairs->element[i], pairs->element[i + 1],
                             NULL) != 0)
-        return NULL;
-    return due__redis_topic(s, record.topic, strlen(record.topic));
+        return 0;
+    *topic = due__redis_topic(s, record.topic, strlen(record.topic));
+    return *topic != NULL ? 0 : DUE_ENOMEM;
 }
 
 static void ask_score(struct due__redis *s, const char *key, size_t key_len, const redisReply *id)
@@ -212,14 +215,16 @@ static int judge(struct due__redis *s, const redisReply *pairs, const redisReply
     int rc = 0;
 
     for (size_t i = 0; i < asked && rc == 0; i++) {
+        struct due__redis_topic *t;
         bool in_topic = all->element[2 * i]->type != REDIS_REPLY_NIL;
 
         if (!in_topic && all->element[2 * i + 1]->type == REDIS_REPLY_NIL)
             which[(*n)++] = which[i];
         if (!in_topic || is_ours(s, pairs->element[which[i]]))
             continue;
-        struct due__redis_topic *t = topic_of(s, pairs, which[i]);
-        rc = t != NULL ? due__redis_unread(s, t) : DUE_ENOMEM;
+        rc = topic_of(s, pairs, which[i], &t);
+        if (rc == 0)
+            rc = due__redis_unread(s, t);
     }
     return rc;
 }
@@ -238,8 +243,12 @@ static int look(struct due__redis *s, const redisReply *pairs, size_t *which, si
         return ready;
     due__link_words(s->link, 1, multi);
     for (size_t i = 0; i < pairs->elements; i += 2) {
-        const struct due__redis_topic *t = topic_of(s, pairs, i);
+        struct due__redis_topic *t;
 
+        if (topic_of(s, pairs, i, &t) != 0) {
+            due__link_forget(s->link);
+            return DUE_ENOMEM;
+        }
         if (t == NULL)
             continue;
         ask_score(s, t->key, t->key_len, pairs->element[i]);
