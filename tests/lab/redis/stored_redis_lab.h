@@ -2,8 +2,10 @@
 #ifndef STORED_REDIS_LAB_H
 #define STORED_REDIS_LAB_H
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "due/redis.h"
 #include "lab/lab.h"
@@ -73,6 +75,29 @@ static inline struct lab open_with(struct lab_options o, due_redis_options r)
 #define OPEN(...)                                                   \
     open_with((struct lab_options){ .kernel = false, __VA_ARGS__ }, \
               (due_redis_options){ .size = 0 })
+
+/* What a log has told: a loss, and its end. */
+struct lines {
+    atomic_uint lost;
+    atomic_uint whole;
+};
+
+static inline void count_lines(void *ctx, enum due_log_level level, const char *text)
+{
+    struct lines *lines = ctx;
+
+    (void)level;
+    if (strstr(text, "lost") != NULL)
+        atomic_fetch_add(&lines->lost, 1);
+    if (strstr(text, "has everything again") != NULL)
+        atomic_fetch_add(&lines->whole, 1);
+}
+
+static inline void forget(void *ctx, const due_job *job)
+{
+    (void)ctx;
+    (void)job;
+}
 
 /* Jobs that carry their number, due from 10 to 59. */
 static inline void put_many(struct lab *lab, uint32_t n)

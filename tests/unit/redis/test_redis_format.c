@@ -145,6 +145,24 @@ static void all(due_change *c)
     c[3].was_kept = 1;
 }
 
+/* What all of them say, as it is done once everything is known. */
+#define ALL_SAID                                            \
+    " HDEL k freed less\n"                                  \
+    " ZREM kx old less\n"                                   \
+    " HSET j #101 ~ #1 ~ #102 ~ #2 ~ #3 ~ #103 ~\n"         \
+    " HSET a #102 ~ #3 ~ #103 ~ #4 ~ #5 ~ #6 ~ #7 ~\n"      \
+    " ZADD dead 7 #3 8 #103 9 #7\n"                         \
+    " ZADD kx 50 kept 60 more\n"                            \
+    " HSET k new #102 old #2 dead #103 kept #11 more #12\n" \
+    " HSETNX topics a 0\n"                                  \
+    " ZADD t:a 1 #101 2 #1 9 #4 9 #6\n"                     \
+    " HSETNX topics b 0\n"                                  \
+    " ZADD t:b 1 #102 1 #2 9 #5\n"                          \
+    " ZREM t:a #3 #8 #10\n"                                 \
+    " ZREM t:b #7 #11\n"                                    \
+    " ZREM dead #6 #9\n"                                    \
+    " HDEL j #8 #9 #10 #11\n"
+
 #define END " HSET writers W 2\n EXEC\n WATCH fence writers\n GET fence\n"
 
 REDIS_TEST(redis_format, of_new_jobs_is_a_record_and_a_place)
@@ -167,22 +185,7 @@ REDIS_TEST(redis_format, of_each_change_is_what_it_does)
     due_change c[ALL];
 
     all(c);
-    cr_expect_str_eq(format(store, c, ALL), " MULTI\n"
-                                            " HDEL k freed less\n"
-                                            " ZREM kx old less\n"
-                                            " HSET j #101 ~ #1 ~ #102 ~ #2 ~ #3 ~ #103 ~\n"
-                                            " HSET a #102 ~ #3 ~ #103 ~ #4 ~ #5 ~ #6 ~ #7 ~\n"
-                                            " ZADD dead 7 #3 8 #103 9 #7\n"
-                                            " ZADD kx 50 kept 60 more\n"
-                                            " HSET k new #102 old #2 dead #103 kept #11 more #12\n"
-                                            " HSETNX topics a 0\n"
-                                            " ZADD t:a 1 #101 2 #1 9 #4 9 #6\n"
-                                            " HSETNX topics b 0\n"
-                                            " ZADD t:b 1 #102 1 #2 9 #5\n"
-                                            " ZREM t:a #3 #8 #10\n"
-                                            " ZREM t:b #7 #11\n"
-                                            " ZREM dead #6 #9\n"
-                                            " HDEL j #8 #9 #10 #11\n" END);
+    cr_expect_str_eq(format(store, c, ALL), " MULTI\n" ALL_SAID END);
     cr_expect(inside(store)->has_dead, "what was written is known from now on");
     cr_expect(inside(store)->has_entries);
     cr_expect_eq(inside(store)->sequence_high, 103u);
@@ -283,23 +286,7 @@ REDIS_TEST(redis_format, while_unsure_says_all_as_if_it_were_not_so)
                      " ZREM dead #3 #103 #7\n"
                      " ZREM kx kept more\n"
                      " ZADD kx 0 old 0 less\n"
-                     " HSET a #1 ~ #2 ~\n"
-                     " HDEL k freed less\n"
-                     " ZREM kx old less\n"
-                     " HSET j #101 ~ #1 ~ #102 ~ #2 ~ #3 ~ #103 ~\n"
-                     " HSET a #102 ~ #3 ~ #103 ~ #4 ~ #5 ~ #6 ~ #7 ~\n"
-                     " ZADD dead 7 #3 8 #103 9 #7\n"
-                     " ZADD kx 50 kept 60 more\n"
-                     " HSET k new #102 old #2 dead #103 kept #11 more #12\n"
-                     " HSETNX topics a 0\n"
-                     " ZADD t:a 1 #101 2 #1 9 #4 9 #6\n"
-                     " HSETNX topics b 0\n"
-                     " ZADD t:b 1 #102 1 #2 9 #5\n"
-                     " ZREM t:a #3 #8 #10\n"
-                     " ZREM t:b #7 #11\n"
-                     " ZREM dead #6 #9\n"
-                     " HDEL j #8 #9 #10 #11\n"
-                     " HSET a #8 ~ #9 ~ #10 ~ #11 ~\n"
+                     " HSET a #1 ~ #2 ~\n" ALL_SAID " HSET a #8 ~ #9 ~ #10 ~ #11 ~\n"
                      " HDEL a #1 #2 #8 #9 #10 #11\n" END);
     finish(store);
 }

@@ -64,28 +64,6 @@ static long entries(const struct redis_server *s, const char *key)
     return strtol(answer + 1, NULL, 10);
 }
 
-struct lines {
-    atomic_uint lost;
-    atomic_uint whole;
-};
-
-static void count_lines(void *ctx, enum due_log_level level, const char *text)
-{
-    struct lines *lines = ctx;
-
-    (void)level;
-    if (strstr(text, "lost") != NULL)
-        atomic_fetch_add(&lines->lost, 1);
-    if (strstr(text, "has everything again") != NULL)
-        atomic_fetch_add(&lines->whole, 1);
-}
-
-static void forget(void *ctx, const due_job *job)
-{
-    (void)ctx;
-    (void)job;
-}
-
 static struct lab open_living(struct lines *lines, int wait_replicas)
 {
     struct lab_options o = { .with.on_log = count_lines,

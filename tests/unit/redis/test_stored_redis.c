@@ -402,12 +402,6 @@ static void hear_missing(void *ctx, enum due_log_level level, const char *text)
         atomic_fetch_add((atomic_uint *)ctx, 1);
 }
 
-static void forget(void *ctx, const due_job *job)
-{
-    (void)ctx;
-    (void)job;
-}
-
 /* As by a server that evicts. */
 STORED_TEST(stored_redis, jobs_come_back_though_the_list_of_topics_is_gone)
 {

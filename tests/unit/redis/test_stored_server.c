@@ -114,28 +114,6 @@ STORED_TEST(stored_server, an_owner_that_lives_is_named)
 
 /* ---- The server goes and comes ---- */
 
-struct lines {
-    atomic_uint lost;
-    atomic_uint whole;
-};
-
-static void count_lines(void *ctx, enum due_log_level level, const char *text)
-{
-    struct lines *lines = ctx;
-
-    (void)level;
-    if (strstr(text, "lost") != NULL)
-        atomic_fetch_add(&lines->lost, 1);
-    if (strstr(text, "has everything again") != NULL)
-        atomic_fetch_add(&lines->whole, 1);
-}
-
-static void forget(void *ctx, const due_job *job)
-{
-    (void)ctx;
-    (void)job;
-}
-
 /* It looks at the server every 200 ms at least. */
 static const due_redis_options often = { .lease_ns = DUE_MS(600) };
 

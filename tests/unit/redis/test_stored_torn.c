@@ -112,12 +112,6 @@ static void listen(void *ctx, enum due_log_level level, const char *text)
         atomic_store(&whole, true);
 }
 
-static void forget(void *ctx, const due_job *job)
-{
-    (void)ctx;
-    (void)job;
-}
-
 /* In a process of its own, which is killed; without a @deed as soon as it owns the queue. */
 static void live(void (*deed)(due_queue *q))
 {

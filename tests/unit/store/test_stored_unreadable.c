@@ -24,12 +24,6 @@ static void listen_to(void *ctx, enum due_log_level level, const char *text)
     pthread_mutex_unlock(&heard.lock);
 }
 
-static void forget(void *ctx, const due_job *job)
-{
-    (void)ctx;
-    (void)job;
-}
-
 static unsigned errors(const char *with)
 {
     unsigned n = 0;
