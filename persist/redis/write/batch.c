@@ -269,7 +269,7 @@ int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n,
         } else if (s->unconfirmed == number) {
             rc = send_number(s, number, until_ns);
         }
-        if (rc == DUE_ESTORE || rc == 1)
+        if (rc == DUE_ESTORE)
             rc = until_ns > due__redis_monotonic() ? 0 : DUE_EAGAIN;
     }
     return told(s, number, rc);
