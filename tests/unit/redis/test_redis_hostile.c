@@ -303,6 +303,36 @@ Test(hostile, what_was_formatted_is_not_sent_to_another_connection, .timeout = 6
     cr_expect_null(strstr(fake.heard, "OLD"));
 }
 
+/* Of what was sent the server has nothing it could do, so that nothing is in doubt. */
+static void serve_deaf(struct fake *fake, int fd, int nth)
+{
+    (void)nth;
+    if (!fake_greet(fake, fd, 2))
+        return;
+    while (!atomic_load(&given_up))
+        usleep(1000);
+}
+
+Test(hostile, what_a_server_has_not_begun_to_read_was_not_sent, .timeout = 60)
+{
+    static char big[4 << 20];
+    struct fake fake;
+
+    fake_start(&fake, serve_deaf, NULL);
+    struct due__link *l = link_to(fake.url);
+    link_is_up(l);
+    due__link_command(l, 1);
+    due__link_bytes(l, big, sizeof big);
+    cr_assert_eq(due__link_send(l, in_ns(DUE_MS(10))), 0, "the rest goes when there is room");
+    due__link_words(l, 1, (const char *const[]){ "NEXT" });
+    cr_expect_eq(due__link_send(l, in_ns(DUE_MS(10))), DUE_EAGAIN);
+    cr_expect_not(due__link_is_up(l));
+    cr_expect_str_eq(due__link_trouble(l), "the server does not read");
+    due__link_free(l);
+    atomic_store(&given_up, true);
+    fake_stop(&fake);
+}
+
 /* ---- Error replies --------------------------------------------------------------------------- */
 
 static const struct {

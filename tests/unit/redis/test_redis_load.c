@@ -136,6 +136,31 @@ REDIS_TEST(redis_load, shows_a_job_that_was_moved_behind_it)
     finish(store);
 }
 
+/* Also of those that are shown at the end, after all pages. */
+REDIS_TEST(redis_load, shows_about_as_many_a_call_as_was_asked_for)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { .times = calloc(2000, sizeof(unsigned)) };
+    uint64_t number = fill(store, 1000, 1000000, 1000, 1);
+    size_t before;
+    int rc;
+
+    cr_expect_eq(store->verbs->load(store, 1, 100, see, &seen, soon(LONG_NS)), 1);
+    for (uint64_t i = 991; i <= 1000; i++)
+        cr_assert_eq(commit_one(store, move(i, 1000000 + (int64_t)(i - 1) * 1000, 5), number++), 0);
+    do {
+        before = seen.n;
+        rc = store->verbs->load(store, 0, 1, see, &seen, soon(LONG_NS));
+        cr_expect_leq(seen.n - before, before < 990 ? 990u : 1u);
+    } while (rc == 1);
+    cr_expect_eq(rc, 0);
+    for (uint64_t i = 1; i <= 1000; i++)
+        cr_expect_eq(seen.times[i], 1u, "%d: %u", (int)i, seen.times[i]);
+    free(seen.times);
+    free(seen.data);
+    finish(store);
+}
+
 /* All of one deadline: the order of their ids says what has been read, and what not. */
 REDIS_TEST(redis_load, is_exact_among_jobs_of_one_time)
 {

@@ -111,17 +111,30 @@ REDIS_TEST(redis_owner, is_waited_for_by_a_standby)
     due_redis_free(store);
 }
 
+static int see_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    struct seen *seen = ctx;
+
+    (void)key, (void)len, (void)id, (void)until_ns;
+    seen->n++;
+    return 0;
+}
+
 REDIS_TEST(redis_owner, that_was_replaced_is_fenced_everywhere)
 {
+    struct seen seen = { 0 };
     int64_t held;
 
-    for (int verb = 0; verb < 3; verb++) {
+    for (int verb = 0; verb < 6; verb++) {
         due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(100) });
         cr_assert_eq(commit_one(store, put(1, 5), 1), 0);
         nap(DUE_MS(150));
         due_store *other = opened((due_redis_options){ 0 });
         int rc = verb == 0   ? commit_one(store, put(2, 5), 2)
                  : verb == 1 ? store->verbs->renew(store, &held, soon(LONG_NS))
+                 : verb == 2 ? store->verbs->load(store, 1, 9, see, &seen, soon(LONG_NS))
+                 : verb == 3 ? store->verbs->keys(store, 1, 9, see_key, &seen, soon(LONG_NS))
+                 : verb == 4 ? store->verbs->find(store, id_of(0, 1), see, &seen, soon(LONG_NS))
                              : store->verbs->ready(store, soon(LONG_NS));
         cr_expect_eq(rc, DUE_EFENCED, "%d: %d", verb, rc);
         cr_expect_eq(commit_one(store, put(2, 5), 2), DUE_EFENCED);
@@ -134,6 +147,7 @@ REDIS_TEST(redis_owner, that_was_replaced_is_fenced_everywhere)
         finish(other);
         ASK("FLUSHALL");
     }
+    cr_expect_eq(seen.n, 0u, "what another one owns now is not shown");
 }
 
 /* While by its own clock its lease still runs: the key that it renews is another one's. */
@@ -248,6 +262,28 @@ REDIS_PROXY_TEST(redis_owner, comes_back_also_if_no_call_has_time_enough)
         finish(store);
         ASK("FLUSHALL");
     }
+}
+
+/* The server is full, and says so when the claim is to be carried out: it took the commands.  What
+ * a script asks it lets through. */
+REDIS_PROXY_TEST(redis_owner, comes_back_to_a_server_that_has_become_full)
+{
+    struct fault_cell full = { .command = 1,
+                               .name = "EXEC",
+                               .where = FAULT_SENT,
+                               .what = FAULT_REPLACE,
+                               .text = "-EXECABORT Transaction discarded because of: OOM command "
+                                       "not allowed when used memory > 'maxmemory'." };
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    int64_t held;
+
+    ASK("DEL", "due:{q}:owner");
+    fault_proxy_plan(proxy, &full, 1);
+    cr_expect_eq(store->verbs->renew(store, &held, soon(LONG_NS)), 0);
+    cr_expect_eq(fault_proxy_struck(proxy), 1u);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner"), ":1\r\n");
+    cr_expect_eq(commit_one(store, put(1, 5), 1), 0);
+    finish(store);
 }
 
 /* ---- What a server loses --------------------------------------------------------------------- */

@@ -1,6 +1,9 @@
 /* The small things a link is made of: its buffer, its pauses, its secrets, its ears. */
 #include <criterion/criterion.h>
+#include <hiredis.h>
+#include <malloc.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -8,6 +11,7 @@
 #include "redis/link/backoff.h"
 #include "redis/resp/bytes.h"
 #include "redis/os/secret.h"
+#include "redis/resp/reader.h"
 #include "redis/session/session.h"
 #include "redis/os/time.h"
 #include "redis/os/wait.h"
@@ -134,6 +138,59 @@ Test(secret, is_measured_copied_and_searched_within_its_bounds)
     cr_expect_null(due__secret_find("abc", 'c', 2));
     cr_expect_str_eq(due__secret_find("abc", 'c', 3), "c");
     cr_expect_str_eq(due__secret_find("abc", 'a', 1), "abc");
+}
+
+static long mapped_pages(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    cr_assert_not_null(file);
+    cr_assert_eq(fscanf(file, "%ld", &pages), 1);
+    fclose(file);
+    return pages;
+}
+
+/* The link has it as long as it lives, in its greeting; whoever gave it has it no more. */
+Test(secret, of_an_address_goes_with_the_link_that_it_was_given_to)
+{
+    const struct due__link_limits limits = { .reply_elements = 10, .reply_bytes = 1000 };
+    long before = 0;
+
+    for (int i = 0; i < 300; i++) {
+        struct due__address address;
+
+        if (i == 100)
+            before = mapped_pages();
+        cr_assert_eq(due__address_parse(&address, "unix://u:secret@/nobody?db=0", NULL), 0);
+        struct due__link *l = due__link_new(&address, &limits, "t");
+        cr_assert_not_null(l);
+        cr_expect_null(address.password);
+        due__link_free(l);
+        due__address_wipe(&address);
+    }
+    cr_expect_lt(mapped_pages() - before, 100);
+}
+
+/* Else each link would keep as much as the largest reply it ever had. */
+Test(reader, keeps_nothing_of_a_large_reply)
+{
+    enum { LARGE = 3 << 20 };
+    static char said[LARGE + 32];
+    struct due__reader *r = due__reader_new(10, 2 * LARGE);
+    redisReply *reply;
+    size_t used;
+
+    size_t before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    int head = snprintf(said, sizeof said, "$%d\r\n", LARGE);
+    memcpy(said + head + LARGE, "\r\n", 2);
+    cr_assert_eq(due__reader_take(r, said, (size_t)head + LARGE + 2, &used, &reply), 1);
+    freeReplyObject(reply);
+    cr_expect_lt(mallinfo2().uordblks + mallinfo2().hblkhd, before + LARGE / 4);
+    cr_assert_eq(due__reader_take(r, "+OK\r\n", 5, &used, &reply), 1, "it reads on");
+    cr_expect_str_eq(reply->str, "OK");
+    freeReplyObject(reply);
+    due__reader_free(r);
 }
 
 static void ring(int bell)

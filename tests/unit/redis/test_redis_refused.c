@@ -208,6 +208,17 @@ static void opening_says(const char *url, int rc, const char *text, const char *
     due_redis_free(store);
 }
 
+/* Who waits for less than a second is answered then, and the log hears nothing of it. */
+REDIS_TEST(redis_refused, opening_waits_for_a_server_no_longer_than_it_was_told)
+{
+    char url[160];
+
+    snprintf(url, sizeof url, "unix://%s/nobody", server.dir);
+    logged[0] = '\0';
+    opening_says(url, DUE_ESTORE, "cannot be reached", "is the server there");
+    cr_expect_str_empty(logged, "it was said: %s", logged);
+}
+
 REDIS_TEST(redis_refused, opening_says_that_it_is_a_replica)
 {
     ASK("REPLICAOF", "127.0.0.1", "1");

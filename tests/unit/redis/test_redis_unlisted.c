@@ -60,6 +60,7 @@ static void lose(const char *topic, const char *told)
     expect_all(&seen);
     cr_expect_not_null(strstr(logged, told), "%s", logged);
     cr_expect_str_eq(ASK("HLEN", "due:{q}:topics"), ":36\r\n");
+    cr_expect_eq(inside(store)->load.n_unlisted, topic != NULL ? 1u : 36u, "each is noted once");
     logged[0] = '\0';
     long before = scans();
     cr_expect_eq(load_all(store, 100, &seen), 0);
@@ -126,6 +127,41 @@ REDIS_PROXY_TEST(redis_unlisted, topics_are_read_if_they_cannot_be_entered)
     expect_all(&seen);
     cr_expect_str_eq(ASK("HLEN", "due:{q}:topics"), ":36\r\n");
     done(store, &seen);
+}
+
+static unsigned told;
+
+static void count_told(void *queue, enum due_log_level level, const char *text)
+{
+    (void)queue;
+    (void)level;
+    told += strstr(text, "1 records that stood in no topic") != NULL;
+}
+
+/* The last page of all records shows both: the topic is read, and then the end comes once more. */
+REDIS_TEST(redis_unlisted, topics_do_not_make_it_tell_twice_what_stood_nowhere)
+{
+    struct due_store_open how = { .name = "q", .until_ns = soon(LONG_NS), .log = count_told };
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+    char name[8];
+
+    for (uint64_t i = 1; i <= 9; i++) {
+        due_change c = put(i, 5000);
+
+        name_topic(&c, name, i % 3);
+        cr_assert_eq(commit_one(store, c, i), 0);
+    }
+    finish(store);
+    store = make((due_redis_options){ 0 }, NULL);
+    cr_assert_eq(store->verbs->open(store, &how, &info, &error), 0, "%s", error.text);
+    ASK("HDEL", "due:{q}:topics", "1");
+    ASK("ZPOPMIN", "due:{q}:t:2");
+    cr_expect_eq(load_all(store, 100, &seen), 0);
+    cr_expect_eq(seen.n, 8u);
+    cr_expect_eq(told, 1u);
+    free(seen.data);
+    finish(store);
 }
 
 /* While batches come between, and the connection breaks: each may begin the look anew. */
