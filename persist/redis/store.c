@@ -1,6 +1,6 @@
-/* store.c - the Redis store: opening, the short verbs, and what its files share. */
+/* store.c - the Redis store: opening, and the table of its verbs. */
 #define _GNU_SOURCE
-#include "redis/session/session.h"
+#include "redis/write/write.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -20,120 +20,18 @@
 
 static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
-/* ---- What the files share -------------------------------------------------------------------- */
-
-static int64_t read_clock(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (int64_t)t.tv_sec * DUE_S(1) + t.tv_nsec;
-}
-
-int64_t due__redis_monotonic(void)
-{
-    return read_clock(CLOCK_MONOTONIC);
-}
-
-int64_t due__redis_boottime(void)
-{
-    return read_clock(CLOCK_BOOTTIME);
-}
-
-void due__redis_log(struct due__redis *s, enum due_log_level level, const char *format, ...)
-{
-    char text[256];
-    va_list args;
-
-    if (s->how.log == NULL)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    s->how.log(s->how.queue, level, text);
-}
-
-/* Guards S. */
-void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside)
-{
-    pthread_mutex_lock(&s->lock);
-    s->shown.batches += batches;
-    s->shown.resent += resent;
-    s->shown.quarantined += aside;
-    pthread_mutex_unlock(&s->lock);
-}
-
-bool due__redis_is_text(const redisReply *r)
-{
-    return r != NULL && r->type == REDIS_REPLY_STRING;
-}
-
-bool due__redis_is_array(const redisReply *r, size_t elements)
-{
-    return r != NULL && r->type == REDIS_REPLY_ARRAY && r->elements == elements;
-}
-
-bool due__redis_is_texts(const redisReply *r)
-{
-    if (r == NULL || r->type != REDIS_REPLY_ARRAY)
-        return false;
-    for (size_t i = 0; i < r->elements; i++)
-        if (!due__redis_is_text(r->element[i]))
-            return false;
-    return true;
-}
-
-bool due__redis_is_fields(const redisReply *r, size_t elements)
-{
-    if (!due__redis_is_array(r, elements))
-        return false;
-    for (size_t i = 0; i < elements; i++)
-        if (!due__redis_is_text(r->element[i]) && r->element[i]->type != REDIS_REPLY_NIL)
-            return false;
-    return true;
-}
-
-bool due__redis_digits(const char *text, size_t len, uint64_t *number)
-{
-    uint64_t n = 0;
-
-    if (len == 0 || len > 19)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        n = n * 10 + (uint64_t)(text[i] - '0');
-    }
-    *number = n;
-    return true;
-}
-
-void due__redis_print(char text[24], int64_t number)
-{
-    snprintf(text, 24, "%" PRId64, number);
-}
-
 /* ---- Opening --------------------------------------------------------------------------------- */
+
+/* What a store consists of. */
+struct store {
+    struct due__redis redis; /* first: it is what the verbs get */
+    struct due__redis_load load;
+    struct due__redis_kept kept;
+};
 
 static struct due__redis *redis_of(due_store *store)
 {
     return (struct due__redis *)store;
-}
-
-static void make_keys(struct due__redis *s)
-{
-    struct due__redis_keys *k = &s->keys;
-    struct {
-        char *key;
-        const char *end;
-    } all[] = { { k->meta, "meta" },       { k->fence, "fence" }, { k->owner, "owner" },
-                { k->writers, "writers" }, { k->jobs, "j" },      { k->again, "a" },
-                { k->topics, "topics" },   { k->aside, "q" },     { k->dead, "dead" },
-                { k->unique, "k" },        { k->kept, "kx" },     { k->topic, "t:" } };
-
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        snprintf(all[i].key, DUE__REDIS_KEY, "%s:{%s}:%s", s->prefix, s->name, all[i].end);
-    k->topic_len = strlen(k->topic);
 }
 
 static bool is_name(const char *name, size_t most)
@@ -149,7 +47,7 @@ static void random_digits(char *text, size_t words)
     for (size_t i = 0; i < words; i++) {
         uint64_t word = 0;
         if (getrandom(&word, sizeof word, GRND_NONBLOCK) != (ssize_t)sizeof word)
-            word = (uint64_t)read_clock(CLOCK_REALTIME) * UINT64_C(0x9e3779b97f4a7c15) ^
+            word = (uint64_t)due__clock_ns(CLOCK_REALTIME) * UINT64_C(0x9e3779b97f4a7c15) ^
                    (uint64_t)(uintptr_t)text;
         snprintf(text + 16 * i, 17, "%016" PRIx64, word);
     }
@@ -157,7 +55,7 @@ static void random_digits(char *text, size_t words)
 
 static void warn_of_skew(struct due__redis *s, int64_t server_ns)
 {
-    int64_t real = read_clock(CLOCK_REALTIME);
+    int64_t real = due__clock_ns(CLOCK_REALTIME);
 
     if (s->how.now == NULL)
         return;
@@ -180,7 +78,7 @@ static int probe(struct due__redis *s, int64_t until_ns)
         rc = due__redis_connect(s, &fresh, until_ns);
         if (rc == 0)
             rc = due__redis_probe(s, true, until_ns);
-        if (rc == DUE_ESTORE && until_ns <= due__redis_monotonic())
+        if (rc == DUE_ESTORE && until_ns <= due__mono_ns())
             rc = DUE_EAGAIN;
     }
     if (rc == DUE_EAGAIN) {
@@ -204,7 +102,7 @@ static int open_store(due_store *store, const struct due_store_open *how,
     if (!s->open && is_name(how->name, sizeof s->name - 1)) {
         snprintf(s->name, sizeof s->name, "%s", how->name);
         s->how.name = s->name;
-        make_keys(s);
+        due__redis_name_keys(s);
         random_digits(s->nonce, 1);
         random_digits(s->incarnation, 2);
         rc = due__owner_write(s->owner);
@@ -299,7 +197,7 @@ static int verb_commit(due_store *store, const due_change *changes, size_t n, ui
 
     if (rc == 0) {
         pthread_mutex_lock(&s->lock);
-        s->shown.round_trip_ns = due__redis_monotonic() - s->batch_ns;
+        s->shown.round_trip_ns = due__mono_ns() - s->batch_ns;
         pthread_mutex_unlock(&s->lock);
     }
     return show(s, rc);
@@ -315,7 +213,7 @@ static void begin_reading(struct due__redis *s)
 
 static int end_reading(struct due__redis *s, int rc, int64_t until_ns)
 {
-    bool cut = rc == DUE_EAGAIN && until_ns > due__redis_monotonic();
+    bool cut = rc == DUE_EAGAIN && until_ns > due__mono_ns();
 
     due__link_deafen(s->link, false);
     s->cut_short = cut && s->cut_short < PATIENCE ? s->cut_short + 1 : 0;
@@ -487,11 +385,14 @@ static void fill_in(struct due__redis *s, const due_redis_options *o)
 
 static struct due__redis *make(struct due__address *address, const due_redis_options *o)
 {
-    struct due__redis *s = calloc(1, sizeof *s);
+    struct store *store = calloc(1, sizeof *store);
 
-    if (s == NULL)
+    if (store == NULL)
         return NULL;
+    struct due__redis *s = &store->redis;
     s->base.verbs = &verbs;
+    s->load = &store->load;
+    s->kept = &store->kept;
     fill_in(s, o);
     due__address_show(address, s->where, sizeof s->where);
     struct due__link_limits limits = { .connect_ns = s->set.connect_ns,

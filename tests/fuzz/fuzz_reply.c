@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "redis/link/link.h"
+#include "redis/resp/reply.h"
 #include "redis/resp/reader.h"
 
 #define ELEMENTS 100

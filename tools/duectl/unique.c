@@ -93,7 +93,7 @@ static due_id id_of(const redisReply *bytes)
 {
     due_id id = { { 0 } };
 
-    if (due__redis_is_text(bytes) && bytes->len == DUE_STORE_ID_BYTES)
+    if (due__reply_is_text(bytes) && bytes->len == DUE_STORE_ID_BYTES)
         memcpy(id.byte, bytes->str, DUE_STORE_ID_BYTES);
     return id;
 }
@@ -106,7 +106,7 @@ static bool add_held(void *ctx, const redisReply *page)
         const redisReply *key = page->element[i];
         due_id id = id_of(page->element[i + 1]);
 
-        if (due__redis_is_text(key) && !list_add(&u->held, key->str, (size_t)key->len, &id))
+        if (due__reply_is_text(key) && !list_add(&u->held, key->str, (size_t)key->len, &id))
             return false;
     }
     return true;
@@ -119,7 +119,7 @@ static bool add_kept(void *ctx, const redisReply *page)
     for (size_t i = 0; i + 1 < page->elements; i += 2) {
         const redisReply *key = page->element[i];
 
-        if (due__redis_is_text(key) && !list_add(&u->kept, key->str, (size_t)key->len, NULL))
+        if (due__reply_is_text(key) && !list_add(&u->kept, key->str, (size_t)key->len, NULL))
             return false;
     }
     return true;
@@ -181,8 +181,8 @@ static bool look_once(const struct look *l, const struct ctl_key *key, const due
 
     *sight = (struct sight){ .held = false };
     if (fine) {
-        sight->held = due__redis_is_text(all->element[0]);
-        sight->kept = due__redis_is_text(all->element[1]);
+        sight->held = due__reply_is_text(all->element[0]);
+        sight->kept = due__reply_is_text(all->element[1]);
         sight->of = id_of(all->element[0]);
         sight->led = sight->held && due_id_equal(sight->of, *id) && names(id, all->element[2], key);
     }

@@ -4,7 +4,7 @@
  * the server has lost nothing it is as the queue says; after that a job may stand in either, and is
  * taken out of both.
  */
-#include "redis/session/session.h"
+#include "redis/keys/keys.h"
 
 #define EXACT_US (INT64_C(1) << 53) /* whole numbers up to here are exact in a score */
 

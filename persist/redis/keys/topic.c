@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/keys/keys.h"
 
 static size_t hash_of(const char *name, size_t len)
 {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "redis/os/secret.h"
+#include "redis/resp/reply.h"
 
 static void begin(struct due__greeting *g, enum due__greeting_kind kind, size_t arguments)
 {

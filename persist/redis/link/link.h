@@ -100,28 +100,6 @@ int due__link_reply(struct due__link *l, struct redisReply **reply, int64_t unti
 /* Replies that are still to come. */
 size_t due__link_pending(const struct due__link *l);
 
-/* What an error reply means. */
-enum due__reply_class {
-    DUE__REPLY_FINE,      /* no error */
-    DUE__REPLY_AGAIN,     /* LOADING, BUSY, TRYAGAIN, CLUSTERDOWN, NOREPLICAS, max clients: later */
-    DUE__REPLY_READONLY,  /* READONLY, UNBLOCKED: a replica, or it became one */
-    DUE__REPLY_ELSEWHERE, /* MOVED, ASK: not this server, or not now */
-    DUE__REPLY_FULL,      /* OOM */
-    DUE__REPLY_DISK,      /* MISCONF */
-    DUE__REPLY_DENIED,    /* NOAUTH, WRONGPASS, NOPERM; or a command was renamed or disabled */
-    DUE__REPLY_NOSCRIPT,  /* */
-    DUE__REPLY_ABORTED,   /* EXECABORT: look at the queued commands' replies */
-    DUE__REPLY_WRONG      /* WRONGTYPE and all others: a bug, or somebody else's keys */
-};
-enum due__reply_class due__reply_classify(const struct redisReply *reply);
-/* DUE__REPLY_DENIED: the server does not know the command. */
-bool due__reply_is_unknown(const struct redisReply *reply);
-/* DUE__REPLY_WRONG: a key holds another type than the command is for. */
-bool due__reply_is_other_type(const struct redisReply *reply);
-/* The command that an error names between quotes: letters only; "": none. */
-#define DUE__REPLY_COMMAND 24
-void due__reply_command(const struct redisReply *reply, char name[DUE__REPLY_COMMAND]);
-
 /* A look that does not wait: a link that was closed, or on which something came unasked, goes down.
  * Saves due__link_send() its own. */
 void due__link_look(struct due__link *l);

@@ -4,17 +4,17 @@
  */
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/owner/owner.h"
 
 #define SAY_NS DUE_S(1) /* so long a connection may take before that is logged */
 
 int due__redis_connect(struct due__redis *s, bool *fresh, int64_t until_ns)
 {
-    int64_t say_ns = due__redis_monotonic() + SAY_NS;
+    int64_t say_ns = due__mono_ns() + SAY_NS;
     bool patient = !s->awaits_server && say_ns < until_ns;
     int rc = due__link_up(s->link, fresh, patient ? say_ns : until_ns);
 
-    if (rc == DUE_EAGAIN && patient && due__redis_monotonic() >= say_ns) {
+    if (rc == DUE_EAGAIN && patient && due__mono_ns() >= say_ns) {
         due__redis_log(s, DUE_LOG_INFO, "waits for the server at %.80s: %.80s", s->where,
                        due__link_trouble(s->link));
         s->awaits_server = true;
@@ -29,7 +29,7 @@ int due__redis_await_owner(struct due__redis *s, const struct due__redis_survey 
                            int64_t until_ns)
 {
     char who[160];
-    int64_t now = due__redis_monotonic();
+    int64_t now = due__mono_ns();
     int64_t left = w->owner_ms >= 0 ? DUE_MS(w->owner_ms + 1) : s->set.lease_ns;
 
     due__owner_show(w->owner, who, sizeof who);

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/owner/owner.h"
 
 #define LEASE_SLACK DUE_S(1)
 #define META        16 /* names and values */
@@ -196,7 +196,7 @@ int due__redis_take_over(struct due__redis *s, int64_t until_ns)
 
     while (rc == 1) {
         rc = try_take_over(s, until_ns);
-        if (rc == 1 && until_ns <= due__redis_monotonic())
+        if (rc == 1 && until_ns <= due__mono_ns())
             rc = DUE_EAGAIN;
     }
     if (rc == DUE_EAGAIN) {
@@ -209,7 +209,7 @@ int due__redis_take_over(struct due__redis *s, int64_t until_ns)
 
 static enum judgement judge_rival(struct due__redis *s, const struct due__redis_survey *w)
 {
-    int64_t now = due__redis_boottime();
+    int64_t now = due__boot_ns();
 
     if (!w->owned || due__owner_life(w->owner) == DUE__OWNER_DEAD)
         return JUDGED_GONE;
@@ -300,8 +300,8 @@ static int retake_in_turns(struct due__redis *s, int64_t until_ns)
 
 static int wait_for_rival(struct due__redis *s, int64_t until_ns)
 {
-    int64_t now = due__redis_monotonic();
-    int64_t left = s->rival_ns - due__redis_boottime();
+    int64_t now = due__mono_ns();
+    int64_t left = s->rival_ns - due__boot_ns();
 
     bool enough = left < until_ns - now;
     int rc = due__link_pause(s->link, enough ? now + left : until_ns);
@@ -340,7 +340,7 @@ static int greet(struct due__redis *s, int64_t until_ns)
 /* After the lease may have ended, somebody can have taken over unseen: look now and then. */
 bool due__redis_lease_in_doubt(const struct due__redis *s)
 {
-    int64_t now = due__redis_boottime();
+    int64_t now = due__boot_ns();
 
     return now > s->held_ns && now > s->checked_ns + s->set.lease_ns / 4;
 }
@@ -370,7 +370,7 @@ int due__redis_up(struct due__redis *s, int64_t until_ns)
             return s->below ? DUE_EDURABILITY : 0;
         if (rc != DUE_ESTORE && rc != 1)
             return rc;
-        if (rc == 1 && until_ns <= due__redis_monotonic())
+        if (rc == 1 && until_ns <= due__mono_ns())
             return DUE_EAGAIN;
     }
 }
@@ -421,7 +421,7 @@ int due__redis_renew(struct due__redis *s, int64_t *held_ns, int64_t until_ns)
 {
     int below = 0;
 
-    if (due__redis_boottime() >= s->probed_ns + DUE__REDIS_PROBE_NS)
+    if (due__boot_ns() >= s->probed_ns + DUE__REDIS_PROBE_NS)
         s->probe_due = true;
     for (;;) {
         int rc = due__redis_up(s, until_ns);
@@ -440,7 +440,7 @@ int due__redis_renew(struct due__redis *s, int64_t *held_ns, int64_t until_ns)
         if (rc != DUE_ESTORE && rc != 1)
             return rc;
         s->armed = false;
-        if (until_ns <= due__redis_monotonic())
+        if (until_ns <= due__mono_ns())
             return DUE_EAGAIN;
     }
 }
@@ -473,8 +473,7 @@ int due__redis_hand_over(struct due__redis *s, int64_t until_ns)
         rc = s->air.kind == DUE__FLIGHT_CLOSE ? 0 : due__redis_up(s, until_ns);
         if (rc == 0 || rc == DUE_EDURABILITY)
             rc = ask_hand_over(s, until_ns);
-    } while (rc == DUE_EAGAIN && s->air.kind != DUE__FLIGHT_NONE &&
-             due__redis_monotonic() < until_ns);
+    } while (rc == DUE_EAGAIN && s->air.kind != DUE__FLIGHT_NONE && due__mono_ns() < until_ns);
     if (rc != 0)
         return rc;
     const redisReply *exec = s->air.kept[0];

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/owner/owner.h"
 
 #define OLDEST    "6.2"
 #define TOPICS_IN 131072 /* most topics that one reply may list */
@@ -17,7 +17,7 @@ static bool info_value(const redisReply *info, const char *name, char *value, si
 {
     size_t len = strlen(name);
 
-    if (!due__redis_is_text(info))
+    if (!due__reply_is_text(info))
         return false;
     for (const char *at = info->str; at != NULL; at = strchr(at, '\n')) {
         at += *at == '\n';
@@ -42,7 +42,7 @@ static enum due_durability durability_of(struct due__redis *s, const redisReply 
         return s->set.assume;
     if (strcmp(aof, "1") != 0)
         return DUE_DURABLE_NONE;
-    if (!due__redis_is_array(config, 2) || !due__redis_is_text(config->element[1]))
+    if (!due__reply_is_array(config, 2) || !due__reply_is_text(config->element[1]))
         return s->set.assume;
     const char *sync = config->element[1]->str;
     if (strcmp(sync, "always") == 0)
@@ -134,8 +134,8 @@ static size_t payload_max(const redisReply *config)
     uint64_t bulk = DUE__REDIS_BULK;
     uint64_t n;
 
-    if (due__redis_is_array(config, 2) && due__redis_is_text(config->element[1]) &&
-        due__redis_digits(config->element[1]->str, (size_t)config->element[1]->len, &n) && n < bulk)
+    if (due__reply_is_array(config, 2) && due__reply_is_text(config->element[1]) &&
+        due__reply_digits(config->element[1]->str, (size_t)config->element[1]->len, &n) && n < bulk)
         bulk = n;
     return bulk > DUE__REDIS_BESIDE ? (size_t)bulk - DUE__REDIS_BESIDE : 1;
 }
@@ -215,7 +215,7 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns)
     if (rc == 0) {
         rc = check_durability(s, durability_of(s, info, s->air.kept[1]));
         s->probe_due = false;
-        s->probed_ns = due__redis_boottime();
+        s->probed_ns = due__boot_ns();
         if (!opening && rc == DUE_EDURABILITY)
             rc = 0;
     }

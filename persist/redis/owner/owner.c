@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "redis/session/session.h"
+#include "redis/owner/owner.h"
 
 #define BOOT_ID 36
 

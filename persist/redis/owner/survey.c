@@ -1,46 +1,7 @@
 /* survey.c - who owns the queue, as the server has it. */
 #include <string.h>
 
-#include "redis/session/session.h"
-
-/* ---- Small commands -------------------------------------------------------------------------- */
-
-/* The beginning of a command: its name and the key; @arguments more follow. */
-void due__redis_word(struct due__redis *s, const char *key, size_t arguments, const char *name)
-{
-    due__link_command(s->link, 2 + arguments);
-    due__link_text(s->link, name);
-    due__link_text(s->link, key);
-}
-
-void due__redis_bare(struct due__redis *s, const char *name)
-{
-    due__link_command(s->link, 1);
-    due__link_text(s->link, name);
-}
-
-void due__redis_guard(struct due__redis *s)
-{
-    due__redis_word(s, s->keys.fence, 1, "WATCH");
-    due__link_text(s->link, s->keys.writers);
-    due__redis_word(s, s->keys.fence, 0, "GET");
-}
-
-bool due__redis_is_our_fence(const struct due__redis *s, const redisReply *r)
-{
-    size_t len = strlen(s->fence);
-
-    return due__redis_is_text(r) && (size_t)r->len == len && memcmp(r->str, s->fence, len) == 0;
-}
-
-void due__redis_guarded(struct due__redis *s, size_t at)
-{
-    const redisReply *watch = s->air.kept[at];
-
-    s->armed = watch->type == REDIS_REPLY_STATUS && due__redis_is_our_fence(s, s->air.kept[at + 1]);
-    if (s->armed)
-        s->checked_ns = s->air.sent_ns;
-}
+#include "redis/owner/owner.h"
 
 #define META         7 /* fields of it that are asked for */
 #define LEASE_MS_MAX (INT64_C(1) << 40)
@@ -78,7 +39,7 @@ static bool read_number(const redisReply *r, int64_t *number)
 {
     uint64_t n;
 
-    if (!due__redis_is_text(r) || !due__redis_digits(r->str, (size_t)r->len, &n) || n > INT64_MAX)
+    if (!due__reply_is_text(r) || !due__reply_digits(r->str, (size_t)r->len, &n) || n > INT64_MAX)
         return false;
     *number = (int64_t)n;
     return true;
@@ -88,13 +49,13 @@ static bool read_fence(struct due__redis *s, struct due__redis_survey *w, const 
 {
     if (r->type == REDIS_REPLY_NIL)
         return true;
-    if (!due__redis_is_text(r) || (size_t)r->len >= sizeof w->fence)
+    if (!due__reply_is_text(r) || (size_t)r->len >= sizeof w->fence)
         return false;
     memcpy(w->fence, r->str, (size_t)r->len);
     w->fenced = true;
     w->ours = s->writer != 0 && due__redis_is_our_fence(s, r);
     const char *colon = memchr(r->str, ':', (size_t)r->len);
-    return colon != NULL && due__redis_digits(r->str, (size_t)(colon - r->str), &w->fence_writer);
+    return colon != NULL && due__reply_digits(r->str, (size_t)(colon - r->str), &w->fence_writer);
 }
 
 static bool read_owner(struct due__redis_survey *w, const redisReply *r, const redisReply *pttl)
@@ -104,7 +65,7 @@ static bool read_owner(struct due__redis_survey *w, const redisReply *r, const r
     w->owner_ms = pttl->integer < LEASE_MS_MAX ? pttl->integer : LEASE_MS_MAX;
     if (r->type == REDIS_REPLY_NIL || pttl->integer == -2)
         return true;
-    if (!due__redis_is_text(r))
+    if (!due__reply_is_text(r))
         return false;
     /* One that is too long is cut: it belongs to nobody we know. */
     size_t len = (size_t)r->len < sizeof w->owner ? (size_t)r->len : sizeof w->owner - 1;
@@ -117,7 +78,7 @@ static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const r
 {
     int64_t writer = 0;
 
-    if (!due__redis_is_array(r, META))
+    if (!due__reply_is_array(r, META))
         return false;
     for (size_t i = 0; i < META; i++)
         w->meta = w->meta || r->element[i]->type != REDIS_REPLY_NIL;
@@ -125,8 +86,8 @@ static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const r
         return true;
     const redisReply *life = r->element[4];
     if (!read_number(r->element[0], &w->format) || !read_number(r->element[1], &w->least_reader) ||
-        !due__redis_is_text(r->element[2]) || !read_number(r->element[3], &w->partitions) ||
-        !due__redis_is_text(life) || (size_t)life->len >= sizeof w->incarnation ||
+        !due__reply_is_text(r->element[2]) || !read_number(r->element[3], &w->partitions) ||
+        !due__reply_is_text(life) || (size_t)life->len >= sizeof w->incarnation ||
         !read_number(r->element[5], &writer))
         return false;
     w->shared = strcmp(r->element[2]->str, "owner") != 0;
@@ -135,7 +96,7 @@ static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const r
     const redisReply *server = r->element[6];
     if (server->type != REDIS_REPLY_NIL) { /* one that is too long is nobody's we know */
         bool fits =
-            due__redis_is_text(server) && server->len > 0 && (size_t)server->len < sizeof w->server;
+            due__reply_is_text(server) && server->len > 0 && (size_t)server->len < sizeof w->server;
         memcpy(w->server, fits ? server->str : "?", fits ? (size_t)server->len : 1);
     }
     w->last_writer = (uint64_t)writer;
@@ -166,8 +127,8 @@ static bool read_writers(struct due__redis_survey *w, const redisReply *ours, co
     if (all->type != REDIS_REPLY_ARRAY)
         return false;
     for (size_t i = 0; i < all->elements; i++)
-        if (due__redis_is_text(all->element[i]) &&
-            due__redis_digits(all->element[i]->str, (size_t)all->element[i]->len, &writer))
+        if (due__reply_is_text(all->element[i]) &&
+            due__reply_digits(all->element[i]->str, (size_t)all->element[i]->len, &writer))
             note_writer(w, writer);
     if (w->writers > 0 && w->old_writers[0] > w->last_writer)
         w->last_writer = w->old_writers[0];
@@ -185,7 +146,7 @@ static bool read_time(struct due__redis_survey *w, const redisReply *r)
     int64_t seconds;
     int64_t us;
 
-    if (!due__redis_is_array(r, 2) || !read_number(r->element[0], &seconds) ||
+    if (!due__reply_is_array(r, 2) || !read_number(r->element[0], &seconds) ||
         !read_number(r->element[1], &us) || seconds >= INT64_MAX / DUE_S(1) || us > 999999)
         return false;
     w->server_us = seconds * 1000000 + us;

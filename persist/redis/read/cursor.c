@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 int due__cursor_compare(int64_t score, const unsigned char *id, const struct due__redis_cursor *c)
 {
@@ -20,7 +20,7 @@ static bool is_behind(const struct due__redis_load *l, int64_t until_ns, due_id 
 
 bool due__redis_load_stray(struct due__redis *s, due_id id)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     if (l->n_strays == l->stray_room) {
         size_t room = l->stray_room == 0 ? 64 : 2 * l->stray_room;
@@ -38,7 +38,7 @@ bool due__redis_load_stray(struct due__redis *s, due_id id)
 static bool was_behind(const struct due__redis *s, const due_change *c, bool dead)
 {
     return c->kind != DUE_CHANGE_PUT && dead == (c->was_dead != 0) &&
-           is_behind(&s->load, c->was_ns, c->record.id);
+           is_behind(s->load, c->was_ns, c->record.id);
 }
 
 /* And whether it puts one in there. */
@@ -47,7 +47,7 @@ static bool is_now_behind(const struct due__redis *s, const due_change *c, bool 
     bool enters = dead ? due__change_enters_dead(c) : due__change_enters_topic(c);
 
     return enters &&
-           is_behind(&s->load, dead ? c->record.died_ns : c->record.until_ns, c->record.id);
+           is_behind(s->load, dead ? c->record.died_ns : c->record.until_ns, c->record.id);
 }
 
 /* Whether the job may come to stand where it would not be shown any more. */
@@ -64,7 +64,7 @@ static bool goes_astray(const struct due__redis *s, const due_change *c, bool wa
 /* One change: keep the rank right.  True: the job has to be shown at the end. */
 static bool count_change(struct due__redis *s, const due_change *c, uint64_t number)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     bool dead = l->line == s->dead;
     bool here = dead || strcmp(c->record.topic, l->line->key + l->line->name_at) == 0;
     bool was = here && was_behind(s, c, dead);
@@ -83,7 +83,7 @@ static bool count_change(struct due__redis *s, const due_change *c, uint64_t num
 void due__redis_load_count(struct due__redis *s, const due_change *changes, size_t n,
                            uint64_t number)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     if (!l->begun || l->ended || l->line == NULL)
         return;

@@ -1,14 +1,14 @@
 /* end.c - the end of a load: what moved while the rest was shown, what stands nowhere or was
  * hidden, and what is said of it all.
  */
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 #define MORE 1
 
 /* Everything was shown; or, after the sweep, there are topics more.  MORE: call again. */
 static int finish(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     int rc = s->unsure ? 0 : due__redis_sweep(s, until_ns); /* else all records were shown */
 
     if (rc == 0)
@@ -20,7 +20,7 @@ static int finish(struct due__redis *s, int64_t until_ns)
 
 static void tell(struct due__redis *s)
 {
-    const struct due__redis_load *l = &s->load;
+    const struct due__redis_load *l = s->load;
 
     if (l->set_aside > 0)
         due__redis_log(s, DUE_LOG_WARNING, "%zu damaged records were set aside in %s", l->set_aside,
@@ -41,7 +41,7 @@ static void tell(struct due__redis *s)
 int due__redis_load_end(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit,
                         void *ctx, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     while (l->stray < l->n_strays) {
         if (max > 0 && *shown >= max)

@@ -1,42 +1,19 @@
 /* find.c - one job, by its id; and how a job is read from what is stored of it. */
 #include <string.h>
 
-#include "redis/session/session.h"
-
-int due__redis_mistaken(struct due__redis *s)
-{
-    enum due__reply_class worst = due__flight_worst(s);
-
-    if (worst == DUE__REPLY_FINE) {
-        due__flight_crash(s);
-        return DUE_ECORRUPT;
-    }
-    int rc = due__redis_error(s, worst);
-    due__flight_end(s);
-    return rc;
-}
-
-int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, uint64_t tag, size_t expected,
-                   int ready, int64_t until_ns)
-{
-    int rc = ready;
-
-    if (rc == 0)
-        rc = due__flight_start(s, kind, tag, 0, expected, until_ns);
-    return rc < 0 ? rc : due__flight_land(s, until_ns);
-}
+#include "redis/read/read.h"
 
 int due__redis_read_job(const struct due__redis *s, const struct due__redis_topic *line,
                         due_record *record, struct due__record_room *room, const redisReply *id,
                         const redisReply *job, const redisReply *entry)
 {
     *record = (due_record){ .deadline_ns = 0 };
-    if (id->len != DUE_STORE_ID_BYTES || job == NULL || !due__redis_is_text(job))
+    if (id->len != DUE_STORE_ID_BYTES || job == NULL || !due__reply_is_text(job))
         return DUE_ECORRUPT;
     memcpy(record->id.byte, id->str, DUE_STORE_ID_BYTES);
     int rc = due__record_read(record, room, job->str, (size_t)job->len);
     if (rc == 0 && entry != NULL && entry->type != REDIS_REPLY_NIL) {
-        rc = due__redis_is_text(entry)
+        rc = due__reply_is_text(entry)
                  ? due__entry_read(record, room, entry->str, (size_t)entry->len)
                  : DUE_ECORRUPT;
     }
@@ -72,7 +49,7 @@ static void ask(struct due__redis *s, due_id id, const void *key, size_t len)
 
 static bool is_field(const redisReply *r)
 {
-    return due__redis_is_text(r) || r->type == REDIS_REPLY_NIL;
+    return due__reply_is_text(r) || r->type == REDIS_REPLY_NIL;
 }
 
 /* The answers of a flight are there. */
@@ -123,7 +100,7 @@ static int look(struct due__redis *s, due_id id, int64_t until_ns)
     if (rc != 0)
         return rc;
     const redisReply *job = s->air.kept[0];
-    if (!due__redis_is_text(job) || !due__record_key(job->str, (size_t)job->len, &key, &len))
+    if (!due__reply_is_text(job) || !due__record_key(job->str, (size_t)job->len, &key, &len))
         return 0;
     memcpy(bytes, key, len);
     due__flight_end(s);
@@ -143,7 +120,7 @@ int due__redis_find(struct due__redis *s, due_id id, due_store_visit *visit, voi
             rc = found(s, id, visit, ctx);
         if (rc != DUE_ESTORE)
             return rc;
-        if (until_ns <= due__redis_monotonic())
+        if (until_ns <= due__mono_ns())
             return DUE_EAGAIN;
     }
 }

@@ -6,12 +6,12 @@
  */
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 void due__redis_judge_key(due_record *record, const redisReply *owner)
 {
     if (record->key_len == 0 ||
-        (owner != NULL && due__redis_is_text(owner) && owner->len == DUE_STORE_ID_BYTES &&
+        (owner != NULL && due__reply_is_text(owner) && owner->len == DUE_STORE_ID_BYTES &&
          memcmp(owner->str, record->id.byte, DUE_STORE_ID_BYTES) == 0))
         return;
     record->key = NULL;
@@ -21,7 +21,7 @@ void due__redis_judge_key(due_record *record, const redisReply *owner)
 
 static bool key_of(const redisReply *job, const void **key, size_t *len)
 {
-    return due__redis_is_text(job) && due__record_key(job->str, (size_t)job->len, key, len);
+    return due__reply_is_text(job) && due__record_key(job->str, (size_t)job->len, key, len);
 }
 
 const redisReply *due__redis_next_owner(const struct due__redis_load *l)
@@ -36,7 +36,7 @@ const redisReply *due__redis_next_owner(const struct due__redis_load *l)
 
 static void ask(struct due__redis *s, size_t n)
 {
-    const redisReply *jobs = s->load.jobs;
+    const redisReply *jobs = s->load->jobs;
     const void *key;
     size_t len;
 
@@ -48,7 +48,7 @@ static void ask(struct due__redis *s, size_t n)
 
 int due__redis_whose(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     const void *key;
     size_t len;
     size_t n = 0;
@@ -65,7 +65,7 @@ int due__redis_whose(struct due__redis *s, int64_t until_ns)
         int rc = due__redis_fly(s, DUE__FLIGHT_WHOSE, 0, 1, ready, until_ns);
         if (rc != 0)
             return rc;
-        if (!due__redis_is_fields(s->air.kept[0], n))
+        if (!due__reply_is_fields(s->air.kept[0], n))
             return due__redis_mistaken(s);
         l->owners = due__flight_take(s, 0);
         due__flight_end(s);

@@ -11,11 +11,13 @@
  * While nothing is committed, the records of the next page and the ids of the one after it are
  * asked for before this page is shown; whose the keys of this page are, before that.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "record/record.h"
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 #define PAGE_FIRST 8 /* doubled each time: jobs may be large */
 #define PAGE_MOST  1000
@@ -42,22 +44,22 @@ static void page_free(struct due__redis_load *l)
 
 void due__redis_load_stale(struct due__redis *s)
 {
-    s->load.stale = true;
-    s->load.calm = false;
+    s->load->stale = true;
+    s->load->calm = false;
 }
 
 void due__redis_load_again(struct due__redis *s)
 {
-    page_free(&s->load);
-    s->load.topic = 0;
-    s->load.line = NULL;
-    s->load.blocked = 0;
+    page_free(s->load);
+    s->load->topic = 0;
+    s->load->line = NULL;
+    s->load->blocked = 0;
     s->pass++;
 }
 
 void due__redis_load_forget(struct due__redis *s)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     page_free(l);
     if (l->topics != NULL)
@@ -73,7 +75,7 @@ void due__redis_load_forget(struct due__redis *s)
 
 static void ask_range(struct due__redis *s, uint64_t from, size_t n, bool scores)
 {
-    struct due__redis_topic *line = s->load.line;
+    struct due__redis_topic *line = s->load->line;
 
     due__link_command(s->link, scores ? 5 : 4);
     due__link_text(s->link, "ZRANGE");
@@ -124,9 +126,9 @@ static int load_topics(struct due__redis *s, int64_t until_ns)
     int rc = due__redis_fly(s, DUE__FLIGHT_TOPICS, 0, 3, ready, until_ns);
     if (rc != 0)
         return rc;
-    if (!due__redis_is_texts(s->air.kept[0]) || !note_rest(s, s->air.kept[1], s->air.kept[2]))
+    if (!due__reply_is_texts(s->air.kept[0]) || !note_rest(s, s->air.kept[1], s->air.kept[2]))
         return due__redis_mistaken(s);
-    s->load.topics = due__flight_take(s, 0);
+    s->load->topics = due__flight_take(s, 0);
     due__flight_end(s);
     return 0;
 }
@@ -134,7 +136,7 @@ static int load_topics(struct due__redis *s, int64_t until_ns)
 /* The next topic; behind the last one, the dead; and behind those what was not listed. */
 static bool begin_topic(struct due__redis *s)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     l->cursor.set = false;
     l->rank = 0;
@@ -160,7 +162,7 @@ static bool begin_topic(struct due__redis *s)
 /* Members, and no more of them than were asked for. */
 static bool is_ids(const redisReply *r, size_t most)
 {
-    return due__redis_is_texts(r) && r->elements <= most;
+    return due__reply_is_texts(r) && r->elements <= most;
 }
 
 /* Whether the member that was shown last, by our rank, is at or below the cursor. */
@@ -168,8 +170,8 @@ static bool is_rank_right(const struct due__redis_load *l, const redisReply *bel
 {
     if (l->rank <= l->passed || !l->cursor.set)
         return true;
-    if (!due__redis_is_array(below, 2) || !due__redis_is_text(below->element[0]) ||
-        !due__redis_is_text(below->element[1]) || below->element[0]->len != DUE_STORE_ID_BYTES)
+    if (!due__reply_is_array(below, 2) || !due__reply_is_text(below->element[0]) ||
+        !due__reply_is_text(below->element[1]) || below->element[0]->len != DUE_STORE_ID_BYTES)
         return false;
     char *end;
     long long score = strtoll(below->element[1]->str, &end, 10);
@@ -180,13 +182,12 @@ static bool is_rank_right(const struct due__redis_load *l, const redisReply *bel
 /* A rank that surely is not too high. */
 static int lower_rank(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     char below[32];
     int ready = due__flight_ready(s, DUE__FLIGHT_COUNT, 0, until_ns);
 
     if (ready == 0) {
-        below[0] = '(';
-        due__redis_print(below + 1, l->cursor.score);
+        snprintf(below, sizeof below, "(%" PRId64, l->cursor.score);
         due__link_command(s->link, 4);
         due__link_text(s->link, "ZCOUNT");
         due__link_bytes(s->link, l->line->key, l->line->key_len);
@@ -208,7 +209,7 @@ static int lower_rank(struct due__redis *s, int64_t until_ns)
 /* After a change, or at a topic's beginning.  0: the ids are in l->next_ids. */
 static int find_page(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     int ready = due__flight_ready(s, DUE__FLIGHT_IDS, 0, until_ns);
 
     if (ready == 0) {
@@ -250,7 +251,7 @@ static size_t page_size(const struct due__redis_load *l, size_t max)
 /* Ask for the records of l->next_ids, and for the ids behind them if all is calm. */
 static int ask_page(struct due__redis *s, size_t max, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     bool more = l->calm && l->next_ids->elements == l->next_asked;
     uint64_t behind = l->asked + l->next_ids->elements;
 
@@ -268,13 +269,13 @@ static int ask_page(struct due__redis *s, size_t max, int64_t until_ns)
 /* The page that was asked for is there: it is the one to be shown next. */
 static int take_page(struct due__redis *s)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     bool entries = (s->air.tag & 1) != 0;
     bool more = (s->air.tag & 2) != 0;
     redisReply **kept = s->air.kept;
     size_t n = l->next_ids->elements;
 
-    if (!due__redis_is_fields(kept[0], n) || (entries && !due__redis_is_fields(kept[1], n)) ||
+    if (!due__reply_is_fields(kept[0], n) || (entries && !due__reply_is_fields(kept[1], n)) ||
         (more && !is_ids(kept[1 + entries], l->page)))
         return due__redis_mistaken(s);
     l->ids = l->next_ids;
@@ -300,10 +301,10 @@ static int take_page(struct due__redis *s)
 /* Somebody else needs the air.  What was asked for ahead is given up, and found again. */
 void due__redis_load_over(struct due__redis *s)
 {
-    if (s->load.next_ids != NULL)
-        freeReplyObject(s->load.next_ids);
-    s->load.next_ids = NULL;
-    s->load.stale = true;
+    if (s->load->next_ids != NULL)
+        freeReplyObject(s->load->next_ids);
+    s->load->next_ids = NULL;
+    s->load->stale = true;
 }
 
 /* ---- Shown ----------------------------------------------------------------------------------- */
@@ -332,7 +333,7 @@ static int land_page(struct due__redis *s, int64_t until_ns)
  * before it answers. */
 static int fetch_page(struct due__redis *s, size_t max, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     int rc = 0;
 
     if (s->air.kind != DUE__FLIGHT_PAGE) {
@@ -363,7 +364,7 @@ static int fetch_page(struct due__redis *s, size_t max, int64_t until_ns)
 /* Get the next page of the topic.  0: l->ids, or l->last without any. */
 static int next_page(struct due__redis *s, size_t max, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     if (l->next_ids == NULL) {
         l->page = page_size(l, max);
@@ -381,15 +382,15 @@ static int drop_page(struct due__redis *s, int64_t until_ns)
 
     if (rc != 0)
         return rc;
-    page_free(&s->load);
-    s->load.stale = false;
+    page_free(s->load);
+    s->load->stale = false;
     return 0;
 }
 
 /* Something was committed: what was read ahead is not to be shown any more. */
 static int refresh(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     return l->stale ? drop_page(s, until_ns) : 0;
 }
@@ -398,7 +399,7 @@ static int refresh(struct due__redis *s, int64_t until_ns)
 static int step(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit, void *ctx,
                 int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     int rc = refresh(s, until_ns);
 
     if (rc == 0 && l->ids == NULL && !l->last)
@@ -422,7 +423,7 @@ static int step(struct due__redis *s, size_t *shown, size_t max, due_store_visit
 static int scan(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit, void *ctx,
                 int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     int rc = 0;
 
     l->cursor.set = false;
@@ -440,7 +441,7 @@ static int scan(struct due__redis *s, size_t *shown, size_t max, due_store_visit
 
 static int begin(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     if (!l->begun) {
         int rc = land_page(s, until_ns);
@@ -459,7 +460,7 @@ static int begin(struct due__redis *s, int64_t until_ns)
  * end. */
 static int put_off(struct due__redis *s, int why, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     int rc = drop_page(s, until_ns);
 
     if (rc != 0)
@@ -480,7 +481,7 @@ static bool is_refused(const struct due__redis *s, int rc)
 static int load_topic(struct due__redis *s, size_t *shown, size_t max, due_store_visit *visit,
                       void *ctx, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     if (l->line == NULL && !begin_topic(s))
         return DUE_ENOMEM;
@@ -498,12 +499,12 @@ static int load_topic(struct due__redis *s, size_t *shown, size_t max, due_store
 static int load_all(struct due__redis *s, size_t max, due_store_visit *visit, void *ctx,
                     int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     size_t shown = 0;
     size_t pages = 0; /* of which nothing may be shown */
 
     while (l->topic <= l->topics->elements + l->n_unlisted) {
-        if ((max > 0 && shown >= max) || (pages++ > 0 && until_ns <= due__redis_monotonic()))
+        if ((max > 0 && shown >= max) || (pages++ > 0 && until_ns <= due__mono_ns()))
             return MORE;
         int rc = load_topic(s, &shown, max, visit, ctx, until_ns);
         if (rc == MORE) {
@@ -531,7 +532,7 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
     int rc = 0;
 
     if (rewind)
-        s->load.begun = false; /* also if this call does not come to it */
+        s->load->begun = false; /* also if this call does not come to it */
     for (;;) {
         rc = due__redis_up(s, until_ns);
         if (rc != 0 && rc != DUE_EDURABILITY)
@@ -541,19 +542,19 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
             return DUE_ELOST;
         }
         rc = begin(s, until_ns);
-        if (rc == 0 && s->load.ended)
+        if (rc == 0 && s->load->ended)
             return 0;
         if (rc == 0)
             rc = load_all(s, max, visit, ctx, until_ns);
         if (rc != DUE_ESTORE)
             break;
         due__redis_load_over(s);
-        s->load.page /= 8; /* it may have been too large for one answer */
-        if (until_ns <= due__redis_monotonic())
+        s->load->page /= 8; /* it may have been too large for one answer */
+        if (until_ns <= due__mono_ns())
             return DUE_EAGAIN;
     }
     if (rc == DUE_ECORRUPT)
         due__redis_load_over(s); /* the link may be another one next time */
-    s->load.calm = true;
+    s->load->calm = true;
     return rc;
 }

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 #define MORE       1
 #define TRIES      4u /* to count while no batch comes between, and to have a page */
@@ -32,9 +32,9 @@
 
 void due__redis_sweep_forget(struct due__redis *s)
 {
-    if (s->load.sweep.topics != NULL)
-        freeReplyObject(s->load.sweep.topics);
-    s->load.sweep = (struct due__redis_sweep){ .over = false };
+    if (s->load->sweep.topics != NULL)
+        freeReplyObject(s->load->sweep.topics);
+    s->load->sweep = (struct due__redis_sweep){ .over = false };
 }
 
 /* ---- Counting -------------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static bool is_count(const redisReply *r)
 /* All records, the dead, and the names of the topics. */
 static int count_records(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_sweep *w = &s->load.sweep;
+    struct due__redis_sweep *w = &s->load->sweep;
     int ready = due__flight_ready(s, DUE__FLIGHT_SWEEP, s->stamp, until_ns);
 
     if (ready == 0) {
@@ -69,7 +69,7 @@ static int count_records(struct due__redis *s, int64_t until_ns)
     if (rc != 0)
         return rc;
     redisReply **kept = s->air.kept;
-    if (!is_count(kept[0]) || !is_count(kept[1]) || !due__redis_is_texts(kept[2]))
+    if (!is_count(kept[0]) || !is_count(kept[1]) || !due__reply_is_texts(kept[2]))
         return due__redis_mistaken(s);
     w->stamp = s->stamp;
     w->records = kept[0]->integer;
@@ -83,7 +83,7 @@ static int count_records(struct due__redis *s, int64_t until_ns)
 /* The members of the next topics. */
 static int count_topics(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_sweep *w = &s->load.sweep;
+    struct due__redis_sweep *w = &s->load->sweep;
     size_t n = w->topics->elements - w->at;
     int ready = due__flight_ready(s, DUE__FLIGHT_SWEEP_COUNT, w->at, until_ns);
 
@@ -115,7 +115,7 @@ static int count_topics(struct due__redis *s, int64_t until_ns)
 /* 0: they were counted, and no batch came between; or it was given up. */
 static int count(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_sweep *w = &s->load.sweep;
+    struct due__redis_sweep *w = &s->load->sweep;
 
     while (w->topics == NULL || w->stamp != s->stamp || w->at < w->topics->elements) {
         int rc;
@@ -146,7 +146,7 @@ static int count(struct due__redis *s, int64_t until_ns)
 /* 0 without a page: it was given up. */
 static int scan(struct due__redis *s, redisReply **page, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     size_t each = l->seen_jobs > 0 ? l->seen_bytes / l->seen_jobs + 1 : 1;
     size_t n = PAGE_BYTES / each < PAGE_MOST ? PAGE_BYTES / each + 1 : PAGE_MOST;
     int ready = due__flight_ready(s, DUE__FLIGHT_SWEEP, s->stamp, until_ns);
@@ -165,9 +165,9 @@ static int scan(struct due__redis *s, redisReply **page, int64_t until_ns)
     if (rc != 0)
         return rc;
     const redisReply *got = s->air.kept[0];
-    if (!due__redis_is_array(got, 2) || !due__redis_is_text(got->element[0]) ||
+    if (!due__reply_is_array(got, 2) || !due__reply_is_text(got->element[0]) ||
         got->element[0]->len >= (int)sizeof l->sweep.cursor ||
-        !due__redis_is_texts(got->element[1]) || got->element[1]->elements % 2 != 0)
+        !due__reply_is_texts(got->element[1]) || got->element[1]->elements % 2 != 0)
         return due__redis_mistaken(s);
     *page = due__flight_take(s, 0);
     due__flight_end(s);
@@ -265,7 +265,7 @@ static int look(struct due__redis *s, const redisReply *pairs, size_t *which, si
         return rc;
     due__redis_guarded(s, 1);
     const redisReply *all = s->air.kept[0];
-    if (!due__redis_is_fields(all, 2 * asked))
+    if (!due__reply_is_fields(all, 2 * asked))
         return due__redis_mistaken(s);
     rc = judge(s, pairs, all, which, n);
     due__flight_end(s);
@@ -319,7 +319,7 @@ static int set_aside(struct due__redis *s, const redisReply *pairs, const size_t
     }
     if (s->air.kept[0]->type == REDIS_REPLY_ARRAY) { /* else full, or not ours any more */
         due__redis_count(s, 0, 0, n);
-        s->load.sweep.found += n;
+        s->load->sweep.found += n;
     }
     due__redis_guarded(s, 1);
     due__flight_end(s);
@@ -329,7 +329,7 @@ static int set_aside(struct due__redis *s, const redisReply *pairs, const size_t
 /* One page.  It is read again if that is broken off. */
 static int sweep_page(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_sweep *w = &s->load.sweep;
+    struct due__redis_sweep *w = &s->load->sweep;
     uint64_t link = due__link_count(s->link).connects;
     redisReply *page = NULL;
     size_t n;
@@ -357,7 +357,7 @@ static int sweep_page(struct due__redis *s, int64_t until_ns)
 
 int due__redis_sweep(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_sweep *w = &s->load.sweep;
+    struct due__redis_sweep *w = &s->load->sweep;
     int rc = 0;
 
     if (!w->over && s->doubt != 0)

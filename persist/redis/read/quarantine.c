@@ -9,13 +9,13 @@
  */
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 /* Can the job be used?  Then it stands in the wrong place only. */
 static bool readable(struct due__redis *s, struct due__redis_bad bad, due_record *record,
                      struct due__record_room *room)
 {
-    const struct due__redis_load *l = &s->load;
+    const struct due__redis_load *l = s->load;
     const redisReply *entry = l->entries != NULL ? l->entries->element[bad.at] : NULL;
 
     return !bad.nonsense && due__redis_read_job(s, NULL, record, room, l->ids->element[bad.at],
@@ -24,7 +24,7 @@ static bool readable(struct due__redis *s, struct due__redis_bad bad, due_record
 
 static void put_member(struct due__redis *s, size_t at)
 {
-    const redisReply *id = s->load.ids->element[at];
+    const redisReply *id = s->load->ids->element[at];
 
     due__link_bytes(s->link, id->str, (size_t)id->len);
 }
@@ -32,8 +32,8 @@ static void put_member(struct due__redis *s, size_t at)
 /* What was kept of it before must not be lost for nothing. */
 static void put_aside(struct due__redis *s, size_t at)
 {
-    const redisReply *job = s->load.jobs->element[at];
-    bool there = due__redis_is_text(job);
+    const redisReply *job = s->load->jobs->element[at];
+    bool there = due__reply_is_text(job);
 
     due__redis_word(s, s->keys.aside, 2, there ? "HSET" : "HSETNX");
     put_member(s, at);
@@ -65,7 +65,7 @@ static size_t put_back(struct due__redis *s, size_t at, const due_record *r)
 static void put_removals(struct due__redis *s, const char *command, const char *key, size_t key_len,
                          size_t n, bool damaged)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     struct due__record_room room;
     due_record record;
 
@@ -83,7 +83,7 @@ static size_t ask(struct due__redis *s, size_t *damaged)
 {
     static const char *const multi[] = { "MULTI" };
     static const char *const exec[] = { "EXEC" };
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     struct due__record_room room;
     due_record record;
     size_t n = 1;
@@ -115,7 +115,7 @@ static size_t ask(struct due__redis *s, size_t *damaged)
 /* Those that can be read and are @dead, or are not, come at the end.  False: no memory. */
 static bool show_again(struct due__redis *s, bool dead)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     struct due__record_room room;
     due_record record;
 
@@ -129,7 +129,7 @@ static bool show_again(struct due__redis *s, bool dead)
 /* Who waits is remembered before it is sent: if the answer is lost he can stand behind us. */
 static int send_aside(struct due__redis *s, int64_t until_ns)
 {
-    size_t queued = ask(s, &s->load.damaged);
+    size_t queued = ask(s, &s->load->damaged);
 
     if (queued == 0 || !show_again(s, false)) {
         due__link_forget(s->link);
@@ -141,7 +141,7 @@ static int send_aside(struct due__redis *s, int64_t until_ns)
 
 int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     int rc = due__flight_ready(s, DUE__FLIGHT_ASIDE, 0, until_ns);
 
     if (rc == 0)

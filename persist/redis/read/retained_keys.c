@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 #define PAGE_MOST 1000
 
@@ -22,8 +22,8 @@ static void page_free(struct due__redis_kept *k)
 
 void due__redis_kept_forget(struct due__redis *s)
 {
-    page_free(&s->kept);
-    s->kept = (struct due__redis_kept){ .ended = false };
+    page_free(s->kept);
+    *s->kept = (struct due__redis_kept){ .ended = false };
 }
 
 /* The time that a score stands for; DUE_FOREVER: none that can be told. */
@@ -40,14 +40,14 @@ static int64_t time_of(const redisReply *score)
 /* A cursor, and keys with their scores. */
 static bool is_page(const redisReply *r)
 {
-    return due__redis_is_array(r, 2) && due__redis_is_text(r->element[0]) &&
+    return due__reply_is_array(r, 2) && due__reply_is_text(r->element[0]) &&
            r->element[0]->len < (int)sizeof((struct due__redis_kept *)NULL)->cursor &&
-           due__redis_is_texts(r->element[1]) && r->element[1]->elements % 2 == 0;
+           due__reply_is_texts(r->element[1]) && r->element[1]->elements % 2 == 0;
 }
 
 static int read_page(struct due__redis *s, size_t max, int64_t until_ns)
 {
-    struct due__redis_kept *k = &s->kept;
+    struct due__redis_kept *k = s->kept;
     int ready = due__flight_ready(s, DUE__FLIGHT_KEPT, s->stamp, until_ns);
 
     if (ready == 0) {
@@ -78,7 +78,7 @@ static redisReply *read_ids(struct due__redis *s, const redisReply *pairs, int64
             due__link_bytes(s->link, pairs->element[i]->str, (size_t)pairs->element[i]->len);
     }
     *rc = due__redis_fly(s, DUE__FLIGHT_OF, s->stamp, 1, ready, until_ns);
-    if (*rc == 0 && !due__redis_is_fields(s->air.kept[0], pairs->elements / 2))
+    if (*rc == 0 && !due__reply_is_fields(s->air.kept[0], pairs->elements / 2))
         *rc = due__redis_mistaken(s);
     if (*rc != 0)
         return NULL;
@@ -99,7 +99,7 @@ static int show_key(const redisReply *key, const redisReply *score, const redisR
         return 0;
     if (of->type == REDIS_REPLY_NIL)
         return visit(ctx, key->str, (size_t)key->len, id, 0);
-    if (!due__redis_is_text(of) || of->len != DUE_STORE_ID_BYTES)
+    if (!due__reply_is_text(of) || of->len != DUE_STORE_ID_BYTES)
         return 0;
     memcpy(id.byte, of->str, DUE_STORE_ID_BYTES);
     return visit(ctx, key->str, (size_t)key->len, id, time_of(score));
@@ -108,7 +108,7 @@ static int show_key(const redisReply *key, const redisReply *score, const redisR
 /* The page that was read, from where it stands. */
 static int show_page(struct due__redis *s, due_store_visit_key *visit, void *ctx, int64_t until_ns)
 {
-    struct due__redis_kept *k = &s->kept;
+    struct due__redis_kept *k = s->kept;
     const redisReply *pairs = k->page->element[1];
     int rc = 0;
 
@@ -128,7 +128,7 @@ static int show_page(struct due__redis *s, due_store_visit_key *visit, void *ctx
 static int next_page(struct due__redis *s, size_t max, due_store_visit_key *visit, void *ctx,
                      int64_t until_ns)
 {
-    struct due__redis_kept *k = &s->kept;
+    struct due__redis_kept *k = s->kept;
     uint64_t link = due__link_count(s->link).connects;
     int rc = 0;
 
@@ -165,14 +165,14 @@ int due__redis_kept(struct due__redis *s, int rewind, size_t max, due_store_visi
             s->lost = false;
             return DUE_ELOST;
         }
-        if (s->kept.ended)
+        if (s->kept->ended)
             return 0;
         rc = next_page(s, max, visit, ctx, until_ns);
         if ((rc == DUE_EACCES || rc == DUE_ECORRUPT) && due__link_is_up(s->link))
             due__redis_unreadable(s, s->keys.kept, rc);
         if (rc == 0)
             s->unreadable_told = false;
-        if (rc == DUE_ESTORE && until_ns <= due__redis_monotonic())
+        if (rc == DUE_ESTORE && until_ns <= due__mono_ns())
             rc = DUE_EAGAIN;
     } while (rc == DUE_ESTORE);
     return rc;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "record/record.h"
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 /* The member at l->at is not shown: the rank is beyond it, the cursor is not. */
 static void pass_over(struct due__redis_load *l)
@@ -39,8 +39,8 @@ static void note_newer(struct due__redis *s, due_id id)
 {
     char text[DUE_ID_TEXT];
 
-    s->load.newer++;
-    pass_over(&s->load);
+    s->load->newer++;
+    pass_over(s->load);
     if (s->newer_told)
         return;
     s->newer_told = true;
@@ -55,7 +55,7 @@ static void note_newer(struct due__redis *s, due_id id)
 static int show_job(struct due__redis *s, const redisReply *owner, size_t *shown,
                     due_store_visit *visit, void *ctx)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     struct due__record_room room;
     due_record record;
     const redisReply *job = l->jobs->element[l->at];
@@ -89,7 +89,7 @@ static int show_job(struct due__redis *s, const redisReply *owner, size_t *shown
 
 int due__redis_show_page(struct due__redis *s, size_t *shown, due_store_visit *visit, void *ctx)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     for (; l->at < l->ids->elements; l->at++) {
         const redisReply *owner = due__redis_next_owner(l);

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 int due__redis_unread(struct due__redis *s, struct due__redis_topic *t)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
 
     if (t->read == s->pass || t->noted == s->pass)
         return 0;
@@ -36,8 +36,8 @@ static size_t put_entering(struct due__redis *s)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < s->load.n_unlisted; i++) {
-        const struct due__redis_topic *t = s->load.unlisted[i];
+    for (size_t i = 0; i < s->load->n_unlisted; i++) {
+        const struct due__redis_topic *t = s->load->unlisted[i];
 
         if (t->entered)
             continue;
@@ -52,7 +52,7 @@ static size_t put_entering(struct due__redis *s)
 /* If it is refused, they are read all the same, and each is entered with its next job. */
 int due__redis_enter_unlisted(struct due__redis *s, int64_t until_ns)
 {
-    struct due__redis_load *l = &s->load;
+    struct due__redis_load *l = s->load;
     bool all = true;
 
     for (size_t i = 0; i < l->n_unlisted; i++)

@@ -1,8 +1,56 @@
-/* reply.c - what an error reply means. */
-#include <hiredis.h>
+/* reply.c - what a reply is: its shape, and what an error means. */
+#include "redis/resp/reply.h"
+
 #include <string.h>
 
-#include "redis/link/link.h"
+/* ---- Shapes ---------------------------------------------------------------------------------- */
+
+bool due__reply_is_text(const redisReply *r)
+{
+    return r != NULL && r->type == REDIS_REPLY_STRING;
+}
+
+bool due__reply_is_array(const redisReply *r, size_t elements)
+{
+    return r != NULL && r->type == REDIS_REPLY_ARRAY && r->elements == elements;
+}
+
+bool due__reply_is_texts(const redisReply *r)
+{
+    if (r == NULL || r->type != REDIS_REPLY_ARRAY)
+        return false;
+    for (size_t i = 0; i < r->elements; i++)
+        if (!due__reply_is_text(r->element[i]))
+            return false;
+    return true;
+}
+
+bool due__reply_is_fields(const redisReply *r, size_t elements)
+{
+    if (!due__reply_is_array(r, elements))
+        return false;
+    for (size_t i = 0; i < elements; i++)
+        if (!due__reply_is_text(r->element[i]) && r->element[i]->type != REDIS_REPLY_NIL)
+            return false;
+    return true;
+}
+
+bool due__reply_digits(const char *text, size_t len, uint64_t *number)
+{
+    uint64_t n = 0;
+
+    if (len == 0 || len > 19)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        n = n * 10 + (uint64_t)(text[i] - '0');
+    }
+    *number = n;
+    return true;
+}
+
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 /* Beginnings of error replies.  The first that fits counts. */
 static const struct {
@@ -36,7 +84,7 @@ static const struct {
 };
 
 /* A whole word: BUSY is not BUSYKEY. */
-static bool begins(const struct redisReply *reply, const char *word)
+static bool begins(const redisReply *reply, const char *word)
 {
     size_t len = strlen(word);
 
@@ -44,7 +92,7 @@ static bool begins(const struct redisReply *reply, const char *word)
            (reply->len == len || reply->str[len] == ' ');
 }
 
-enum due__reply_class due__reply_classify(const struct redisReply *reply)
+enum due__reply_class due__reply_classify(const redisReply *reply)
 {
     if (reply->type != REDIS_REPLY_ERROR)
         return DUE__REPLY_FINE;
@@ -55,7 +103,7 @@ enum due__reply_class due__reply_classify(const struct redisReply *reply)
     return DUE__REPLY_WRONG;
 }
 
-bool due__reply_is_unknown(const struct redisReply *reply)
+bool due__reply_is_unknown(const redisReply *reply)
 {
     static const char begin[] = "ERR unknown command";
 
@@ -63,12 +111,12 @@ bool due__reply_is_unknown(const struct redisReply *reply)
            memcmp(reply->str, begin, sizeof begin - 1) == 0;
 }
 
-bool due__reply_is_other_type(const struct redisReply *reply)
+bool due__reply_is_other_type(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ERROR && begins(reply, "WRONGTYPE");
 }
 
-void due__reply_command(const struct redisReply *reply, char name[DUE__REPLY_COMMAND])
+void due__reply_command(const redisReply *reply, char name[DUE__REPLY_COMMAND])
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz|";
     const char *at = reply->type == REDIS_REPLY_ERROR ? strpbrk(reply->str, "'`") : NULL;

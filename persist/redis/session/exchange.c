@@ -42,7 +42,7 @@ bool due__flight_is_odd(const struct due__redis *s, const redisReply *exec)
 {
     if (exec->type == REDIS_REPLY_NIL || exec->type == REDIS_REPLY_ERROR)
         return false;
-    if (s->air.refused > 0 || !due__redis_is_array(exec, s->air.queued))
+    if (s->air.refused > 0 || !due__reply_is_array(exec, s->air.queued))
         return true;
     for (size_t i = 0; i < exec->elements; i++) {
         int type = exec->element[i]->type;
@@ -129,7 +129,7 @@ int due__flight_ready(struct due__redis *s, enum due__flight_kind kind, uint64_t
 int due__flight_start(struct due__redis *s, enum due__flight_kind kind, uint64_t tag,
                       size_t statuses, size_t expected, int64_t until_ns)
 {
-    int64_t before_ns = due__redis_boottime();
+    int64_t before_ns = due__boot_ns();
     int rc = due__link_send(s->link, until_ns);
 
     if (rc == DUE_ENOMEM) {
@@ -150,4 +150,27 @@ int due__flight_start(struct due__redis *s, enum due__flight_kind kind, uint64_t
                                    .worst = DUE__REPLY_FINE,
                                    .sent_ns = before_ns };
     return 0;
+}
+
+int due__redis_mistaken(struct due__redis *s)
+{
+    enum due__reply_class worst = due__flight_worst(s);
+
+    if (worst == DUE__REPLY_FINE) {
+        due__flight_crash(s);
+        return DUE_ECORRUPT;
+    }
+    int rc = due__redis_error(s, worst);
+    due__flight_end(s);
+    return rc;
+}
+
+int due__redis_fly(struct due__redis *s, enum due__flight_kind kind, uint64_t tag, size_t expected,
+                   int ready, int64_t until_ns)
+{
+    int rc = ready;
+
+    if (rc == 0)
+        rc = due__flight_start(s, kind, tag, 0, expected, until_ns);
+    return rc < 0 ? rc : due__flight_land(s, until_ns);
 }

@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/write/write.h"
 
 #define AGAIN 1 /* of a step: once more */
 
@@ -130,7 +130,7 @@ int due__redis_launch(struct due__redis *s, uint64_t number, bool script, int64_
 
     due__redis_load_stale(s);
     due__link_owes(s->link);
-    s->batch_ns = due__redis_monotonic();
+    s->batch_ns = due__mono_ns();
     int rc = due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses, waits ? 4 : 3, until_ns);
     s->air.script = script;
     if (rc == 0 || (rc == DUE_ESTORE && !s->unsent)) {
@@ -270,7 +270,7 @@ int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n,
             rc = send_number(s, number, until_ns);
         }
         if (rc == DUE_ESTORE)
-            rc = until_ns > due__redis_monotonic() ? 0 : DUE_EAGAIN;
+            rc = until_ns > due__mono_ns() ? 0 : DUE_EAGAIN;
     }
     return told(s, number, rc);
 }

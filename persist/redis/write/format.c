@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "redis/session/session.h"
+#include "redis/write/write.h"
 
 #define SCRATCH_KEEP ((size_t)64 << 10)
 #define TABLE        32 /* entries of one batch */

@@ -7,7 +7,7 @@
  * Always  B3  it is sent only with the guard behind the batch before it set, and seen to be ours:
  *             so if the fence was written since, EXEC does nothing.
  */
-#include "redis/session/session.h"
+#include "redis/write/write.h"
 
 /* Whether all is well as far as we know, without asking. */
 static bool is_well(const struct due__redis *s)

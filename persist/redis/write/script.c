@@ -1,24 +1,13 @@
-/* script.c - what a full server would refuse otherwise.
+/* script.c - removals from a full server, which would refuse them otherwise.
  *
  * Over its maxmemory a server refuses whatever stands in a MULTI, removals and renewals too.  A
  * script is not refused, and may write anything once it has removed something.  So a queue on a
- * full server can be drained and taken over; scripts are used for nothing else.  Both look at the
- * fence themselves, and the one that removes at the number too: it may come late.
+ * full server can be drained, and taken over (claim_script.c); scripts are used for nothing else.
+ * This one looks at the fence itself, and at the number too: it may come late.
  */
 #include <string.h>
 
-#include "redis/session/session.h"
-
-static const char claim_script[] =
-    "if (redis.call('GET',KEYS[1]) or '')~=ARGV[1] or (redis.call('GET',KEYS[2]) or '')~=ARGV[2] "
-    "then return 0 end "
-    "local unpack=unpack or table.unpack "
-    "redis.call('DEL',KEYS[2]) "
-    "redis.call('SET',KEYS[1],ARGV[3]) "
-    "redis.call('SET',KEYS[2],ARGV[4],'PX',ARGV[5]) "
-    "redis.call('HSET',KEYS[3],unpack(ARGV,8)) "
-    "redis.call('HSET',KEYS[4],ARGV[6],ARGV[7]) "
-    "return 1";
+#include "redis/write/write.h"
 
 /* ARGV: fence, writer, number, how many members; for each the number of its zset in KEYS, and its
  * id; then keys: the key, whose, and until when it is kept, or nothing. */
@@ -41,29 +30,6 @@ static const char remove_script[] = "if redis.call('GET',KEYS[1])~=ARGV[1] or "
                                     "end "
                                     "redis.call('HSET',KEYS[2],ARGV[2],ARGV[3]) "
                                     "return 1";
-
-void due__script_claim(struct due__redis *s, const struct due__redis_survey *was,
-                       const char *const *meta, size_t n_meta)
-{
-    due__link_command(s->link, 3 + 4 + 7 + n_meta);
-    due__link_text(s->link, "EVAL");
-    due__link_text(s->link, claim_script);
-    due__link_number(s->link, 4);
-    due__link_text(s->link, s->keys.fence);
-    due__link_text(s->link, s->keys.owner);
-    due__link_text(s->link, s->keys.meta);
-    due__link_text(s->link, s->keys.writers);
-    due__link_text(s->link, was->fence);
-    due__link_text(s->link, was->owner);
-    due__link_text(s->link, s->fence);
-    due__link_text(s->link, s->owner);
-    due__link_number(s->link, s->set.lease_ns / 1000000);
-    due__link_number(s->link, (int64_t)s->writer);
-    due__link_number(s->link, (int64_t)s->landed);
-    for (size_t i = 0; i < n_meta; i++)
-        due__link_text(s->link, meta[i]);
-    due__redis_guard(s);
-}
 
 /* What the arguments of a batch are. */
 struct script {

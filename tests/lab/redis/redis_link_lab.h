@@ -9,6 +9,7 @@
 
 #include "lab/redis/redis_fake.h"
 #include "redis/link/link.h"
+#include "redis/resp/reply.h"
 #include "redis/os/time.h"
 
 /* For what shall not fail: changed by tests of what does. */

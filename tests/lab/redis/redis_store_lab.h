@@ -15,7 +15,7 @@
 
 #include "due/redis.h"
 #include "lab/redis/redis_server.h"
-#include "redis/session/session.h"
+#include "redis/write/write.h"
 
 #define LONG_NS DUE_S(20)
 
@@ -52,7 +52,7 @@ static inline const char *ask(const char *const *words)
 
 static inline int64_t soon(int64_t ns)
 {
-    return due__redis_monotonic() + ns;
+    return due__mono_ns() + ns;
 }
 
 static inline due_store *make(due_redis_options o, const char *url)

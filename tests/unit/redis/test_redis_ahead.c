@@ -87,7 +87,7 @@ REDIS_TEST(redis_ahead, a_prepared_batch_does_nothing_once_the_fence_was_written
     cr_expect_eq(prepare_one(store, &two, 2), 0);
     cr_expect_eq(commit_one(store, one, 1), 0);
     nap(DUE_MS(150));
-    inside(store)->held_ns = due__redis_boottime() + DUE_S(60); /* it thinks that it is alone */
+    inside(store)->held_ns = due__boot_ns() + DUE_S(60); /* it thinks that it is alone */
     struct due_store_info own = info;
     due_store *other = opened((due_redis_options){ 0 });
     info = own;

@@ -26,7 +26,7 @@ static bool is_later(const char *since)
 static const redisReply *value_of(const redisReply *map, const char *name)
 {
     for (size_t i = 0; i + 1 < map->elements; i += 2)
-        if (due__redis_is_text(map->element[i]) && strcmp(map->element[i]->str, name) == 0)
+        if (due__reply_is_text(map->element[i]) && strcmp(map->element[i]->str, name) == 0)
             return map->element[i + 1];
     return NULL;
 }
@@ -35,7 +35,7 @@ static const char *text_of(const redisReply *map, const char *name)
 {
     const redisReply *value = value_of(map, name);
 
-    return value != NULL && due__redis_is_text(value) ? value->str : NULL;
+    return value != NULL && due__reply_is_text(value) ? value->str : NULL;
 }
 
 /* What the server says of a command, the caller's; NULL if it has none of this name. */

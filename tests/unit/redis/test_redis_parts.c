@@ -11,8 +11,8 @@
 #include "redis/link/backoff.h"
 #include "redis/resp/bytes.h"
 #include "redis/os/secret.h"
+#include "redis/owner/owner.h"
 #include "redis/resp/reader.h"
-#include "redis/session/session.h"
 #include "redis/os/time.h"
 #include "redis/os/wait.h"
 
@@ -241,10 +241,10 @@ Test(digits, are_a_number_of_at_most_19_and_nothing_else)
     uint64_t n = 7;
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        cr_expect_not(due__redis_digits(wrong[i], strlen(wrong[i]), &n), "%s", wrong[i]);
+        cr_expect_not(due__reply_digits(wrong[i], strlen(wrong[i]), &n), "%s", wrong[i]);
     cr_expect_eq(n, 7u);
     for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
-        cr_expect(due__redis_digits(right[i].text, strlen(right[i].text), &n), "%s", right[i].text);
+        cr_expect(due__reply_digits(right[i].text, strlen(right[i].text), &n), "%s", right[i].text);
         cr_expect_eq(n, right[i].number);
     }
 }

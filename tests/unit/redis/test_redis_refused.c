@@ -45,7 +45,7 @@ static void not_flooded(const char *const *refuse, const char *const *accept, co
     ask(refuse);
     struct due_store_stats before = stats_of(store);
     int64_t end_ns = soon(DUE_S(1));
-    while (due__redis_monotonic() < end_ns) {
+    while (due__mono_ns() < end_ns) {
         int rc = store->verbs->commit(store, &large, 1, 1, soon(DUE_MS(100)));
         cr_expect(rc == DUE_EAGAIN || rc == DUE_EINDOUBT, "%s", due_error_name(rc));
         int64_t held;

@@ -225,7 +225,7 @@ REDIS_TEST(redis_sweep, gives_up_a_page_that_is_broken_off_again_and_again)
     int rc = 1;
 
     ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
-    for (int call = 0; !inside(store)->load.sweep.counted; call++) {
+    for (int call = 0; !inside(store)->load->sweep.counted; call++) {
         rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(LONG_NS));
         cr_assert_eq(rc, 1);
     }

@@ -60,7 +60,7 @@ static void lose(const char *topic, const char *told)
     expect_all(&seen);
     cr_expect_not_null(strstr(logged, told), "%s", logged);
     cr_expect_str_eq(ASK("HLEN", "due:{q}:topics"), ":36\r\n");
-    cr_expect_eq(inside(store)->load.n_unlisted, topic != NULL ? 1u : 36u, "each is noted once");
+    cr_expect_eq(inside(store)->load->n_unlisted, topic != NULL ? 1u : 36u, "each is noted once");
     logged[0] = '\0';
     long before = scans();
     cr_expect_eq(load_all(store, 100, &seen), 0);

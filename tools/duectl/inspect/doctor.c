@@ -99,7 +99,7 @@ static bool setting(struct doctor *d, const char *name, char value[CTL_SHOWN])
     value[0] = '\0';
     if (answer == NULL)
         return false;
-    if (due__redis_is_array(answer, 2) && due__redis_is_text(answer->element[1]))
+    if (due__reply_is_array(answer, 2) && due__reply_is_text(answer->element[1]))
         ctl_shown(value, answer->element[1]->str, (size_t)answer->element[1]->len);
     freeReplyObject(answer);
     return true;
@@ -216,13 +216,13 @@ static bool look_at_latency(struct doctor *d)
     char worst[CTL_DURATION];
 
     for (size_t i = 0; i < PINGS; i++) {
-        int64_t began = due__redis_monotonic();
+        int64_t began = due__mono_ns();
         redisReply *answer = CTL_ASK(&d->server, "PING");
 
         if (answer == NULL)
             return false;
         freeReplyObject(answer);
-        ns[i] = due__redis_monotonic() - began;
+        ns[i] = due__mono_ns() - began;
     }
     qsort(ns, PINGS, sizeof ns[0], by_size);
     ctl_duration(shown, ns[PINGS / 2]);
@@ -244,7 +244,7 @@ static int64_t real_now(void)
 
 static bool is_number(const redisReply *r, uint64_t *number)
 {
-    return due__redis_is_text(r) && due__redis_digits(r->str, (size_t)r->len, number);
+    return due__reply_is_text(r) && due__reply_digits(r->str, (size_t)r->len, number);
 }
 
 /* The server's clock was read between our two looks: half of what lies between is doubt. */
@@ -259,7 +259,7 @@ static bool look_at_clock(struct doctor *d)
         return false;
     uint64_t seconds;
     uint64_t us;
-    if (!due__redis_is_array(answer, 2) || !is_number(answer->element[0], &seconds) ||
+    if (!due__reply_is_array(answer, 2) || !is_number(answer->element[0], &seconds) ||
         !is_number(answer->element[1], &us) || seconds >= INT64_MAX / DUE_S(2) || us > 999999) {
         change(d, "clock", "unknown: permit TIME");
     } else {
@@ -388,7 +388,7 @@ static bool look_at_permissions(struct doctor *d)
     uint64_t random = 0;
 
     if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-        random = (uint64_t)due__redis_monotonic();
+        random = (uint64_t)due__mono_ns();
     for (size_t i = 1; i < 4; i++)
         snprintf(keys[i], sizeof keys[i], "due:{%s}:doctor:%016" PRIx64 ":%s", d->queue, random,
                  types[i]);

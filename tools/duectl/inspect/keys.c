@@ -51,7 +51,7 @@ static void say_owner(const redisReply *owner, const redisReply *left)
     char shown[160];
     const char *life;
 
-    if (!due__redis_is_text(owner)) {
+    if (!due__reply_is_text(owner)) {
         printf("owner   none\n");
         return;
     }
@@ -79,9 +79,9 @@ static int64_t meta_number(const redisReply *meta, const char *field)
         const redisReply *name = meta->element[i];
         const redisReply *value = meta->element[i + 1];
 
-        if (due__redis_is_text(name) && strcmp(name->str, field) == 0)
-            return due__redis_is_text(value) &&
-                           due__redis_digits(value->str, (size_t)value->len, &number)
+        if (due__reply_is_text(name) && strcmp(name->str, field) == 0)
+            return due__reply_is_text(value) &&
+                           due__reply_digits(value->str, (size_t)value->len, &number)
                        ? (int64_t)number
                        : -1;
     }
@@ -100,7 +100,7 @@ static int head_judge(struct ctl_server *s, const char *queue, redisReply **a,
                                      REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER };
 
     for (size_t i = 0; i < HEAD; i++) {
-        bool fine = types[i] < 0 ? a[i]->type == REDIS_REPLY_NIL || due__redis_is_text(a[i])
+        bool fine = types[i] < 0 ? a[i]->type == REDIS_REPLY_NIL || due__reply_is_text(a[i])
                                  : a[i]->type == types[i];
 
         if (!fine) {
@@ -226,7 +226,7 @@ static bool show_page(struct ctl_text topic, const redisReply *ids, redisReply *
 static bool all_texts(const redisReply *ids)
 {
     for (size_t i = 0; i < ids->elements; i++) {
-        if (!due__redis_is_text(ids->element[i]))
+        if (!due__reply_is_text(ids->element[i]))
             return false;
     }
     return true;
@@ -273,7 +273,7 @@ bool ctl_scan(struct ctl_server *s, const char *command, const char *key, const 
                                ? CTL_ASK(s, command, key, cursor, "COUNT", "1000")
                                : CTL_ASK(s, command, cursor, "MATCH", match, "COUNT", "1000");
         bool fine = ctl_answer_is(page, REDIS_REPLY_ARRAY, command) &&
-                    due__redis_is_array(page, 2) && due__redis_is_text(page->element[0]) &&
+                    due__reply_is_array(page, 2) && due__reply_is_text(page->element[0]) &&
                     page->element[0]->len < (int)sizeof cursor &&
                     page->element[1]->type == REDIS_REPLY_ARRAY && add(ctx, page->element[1]);
 

@@ -63,14 +63,14 @@ bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue)
     rc = due_redis_open(&r->store, url, &options, &error);
     if (rc != 0)
         return say(rc, &error);
-    how.until_ns = due__redis_monotonic() + OPEN_NS;
+    how.until_ns = due__mono_ns() + OPEN_NS;
     rc = r->store->verbs->open(r->store, &how, &r->info, &error);
     if (rc == 0 && read_fence(r)) {
-        r->renewed_ns = due__redis_monotonic();
+        r->renewed_ns = due__mono_ns();
         return true;
     }
     if (rc == 0)
-        r->store->verbs->close(r->store, due__redis_monotonic() + OPEN_NS);
+        r->store->verbs->close(r->store, due__mono_ns() + OPEN_NS);
     else
         say(rc, &error);
     due_redis_free(r->store);
@@ -82,7 +82,7 @@ void ctl_repair_end(struct ctl_repair *r)
 {
     if (r->store == NULL)
         return;
-    r->store->verbs->close(r->store, due__redis_monotonic() + OPEN_NS);
+    r->store->verbs->close(r->store, due__mono_ns() + OPEN_NS);
     due_redis_free(r->store);
     r->store = NULL;
 }
@@ -92,7 +92,7 @@ void ctl_repair_end(struct ctl_repair *r)
 /* The lease is renewed as often as the library does it. */
 static bool renew(struct ctl_repair *r)
 {
-    int64_t now = due__redis_monotonic();
+    int64_t now = due__mono_ns();
     int64_t held;
 
     if (now - r->renewed_ns < r->info.renew_ns)
@@ -113,7 +113,7 @@ static bool guard(struct ctl_repair *r)
     due__link_words(l, 2, (const char *const[]){ "GET", r->keys->fence });
     if (!ctl_server_go(r->server, 2, a))
         return false;
-    ours = due__redis_is_text(a[1]) && strcmp(a[1]->str, r->fence) == 0;
+    ours = due__reply_is_text(a[1]) && strcmp(a[1]->str, r->fence) == 0;
     ctl_answers_free(2, a);
     return ours;
 }
@@ -158,7 +158,7 @@ static size_t leave_topics(struct ctl_repair *r, const struct ctl_finding *f,
 static size_t set_aside(struct ctl_repair *r, const struct ctl_finding *f)
 {
     struct due__link *l = r->server->link;
-    bool there = f->record != NULL && due__redis_is_text(f->record);
+    bool there = f->record != NULL && due__reply_is_text(f->record);
 
     due__link_command(l, 4);
     due__link_text(l, there ? "HSET" : "HSETNX");

@@ -116,7 +116,7 @@ static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list
 
         struct ctl_text text = { topic->str, (size_t)topic->len };
 
-        fine = due__redis_is_text(topic) && ctl_walk(s, k, text, add, &sum);
+        fine = due__reply_is_text(topic) && ctl_walk(s, k, text, add, &sum);
         if (fine && !list && sum.jobs > 0)
             say_sum(topic->len == 0 ? "-" : ctl_shown(name, topic->str, (size_t)topic->len), &sum);
         *shown += sum.jobs;

@@ -83,7 +83,7 @@ static void say_waiting(struct ctl_server *s)
 
 static int connect_to(struct ctl_server *s)
 {
-    int64_t now = due__redis_monotonic();
+    int64_t now = due__mono_ns();
     bool fresh;
     int rc = due__link_up(s->link, &fresh, now + QUIET_NS);
 
@@ -147,7 +147,7 @@ void ctl_answers_free(size_t n, redisReply **answers)
 
 static int next_answer(struct ctl_server *s, redisReply **answer)
 {
-    int64_t now = due__redis_monotonic();
+    int64_t now = due__mono_ns();
     int rc = s->awaited ? DUE_EAGAIN : due__link_reply(s->link, answer, now + QUIET_NS);
 
     if (rc != DUE_EAGAIN)
@@ -158,7 +158,7 @@ static int next_answer(struct ctl_server *s, redisReply **answer)
 
 bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
 {
-    int64_t until_ns = due__redis_monotonic() + ANSWER_NS;
+    int64_t until_ns = due__mono_ns() + ANSWER_NS;
     int rc = due__link_send(s->link, until_ns);
     size_t got = 0;
 
@@ -210,7 +210,7 @@ bool ctl_answer_is(const redisReply *answer, int type, const char *what)
 void ctl_info_value(const redisReply *info, const char *name, char *value, size_t room)
 {
     size_t len = strlen(name);
-    const char *at = due__redis_is_text(info) ? info->str : NULL;
+    const char *at = due__reply_is_text(info) ? info->str : NULL;
 
     value[0] = '\0';
     for (; at != NULL; at = strchr(at, '\n')) {

@@ -14,7 +14,7 @@
 #include "duectl.h"
 #include "record/record.h"
 #include "redis/link/link.h"
-#include "redis/session/session.h"
+#include "redis/read/read.h"
 
 /* ---- The command line ------------------------------------------------------------------------ */
 

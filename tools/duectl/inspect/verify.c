@@ -161,7 +161,7 @@ static void lists_free(struct verify *v)
 static bool id_read(due_id *id, const redisReply *bytes)
 {
     memset(id, 0, sizeof *id);
-    if (!due__redis_is_text(bytes) || bytes->len != DUE_STORE_ID_BYTES)
+    if (!due__reply_is_text(bytes) || bytes->len != DUE_STORE_ID_BYTES)
         return false;
     memcpy(id->byte, bytes->str, DUE_STORE_ID_BYTES);
     return true;
@@ -191,7 +191,7 @@ static bool add_member(void *ctx, const struct ctl_found *found)
 /* The field that keeps a hash from being a list. */
 static bool is_table(const redisReply *field)
 {
-    return due__redis_is_text(field) && strcmp(field->str, DUE__REDIS_TABLE) == 0;
+    return due__reply_is_text(field) && strcmp(field->str, DUE__REDIS_TABLE) == 0;
 }
 
 static bool add_fields(struct verify *v, const redisReply *page, struct ids *to)
@@ -233,7 +233,7 @@ static bool add_keys(void *ctx, const redisReply *page)
         const redisReply *key = page->element[i];
         struct ctl_text name;
 
-        if (!due__redis_is_text(key) || (size_t)key->len < before)
+        if (!due__reply_is_text(key) || (size_t)key->len < before)
             continue;
         name = (struct ctl_text){ key->str + before, (size_t)key->len - before };
         if (name.len <= DUE_TOPIC_LENGTH && !topics_have(&v->topics, name) &&
@@ -252,7 +252,7 @@ static bool read_topics(struct verify *v)
     for (size_t i = 0; fine && i < answer->elements; i++) {
         const redisReply *name = answer->element[i];
 
-        fine = due__redis_is_text(name) &&
+        fine = due__reply_is_text(name) &&
                topics_add(&v->topics, (struct ctl_text){ name->str, (size_t)name->len });
     }
     freeReplyObject(answer);
@@ -358,7 +358,7 @@ static enum ctl_wrong judge(struct ctl_finding *f, const redisReply *entry, int6
     if (rc == DUE_EVERSION)
         return CTL_NEWER;
     if (f->in_count == 0 && rc == DUE_ENOENT)
-        return due__redis_is_text(entry) ? CTL_LEFTOVER : CTL_FINE_JOB;
+        return due__reply_is_text(entry) ? CTL_LEFTOVER : CTL_FINE_JOB;
     if (rc == DUE_ENOENT)
         return CTL_NO_RECORD;
     if (rc != 0)
@@ -410,7 +410,7 @@ static bool look_at_new_topic(struct verify *v, struct ctl_finding *f)
     if (!ctl_server_go(&v->server, 4, got))
         return false;
     fine = ctl_answer_is(got[3], REDIS_REPLY_ARRAY, "a job") && got[3]->elements == 2;
-    if (fine && (!due__redis_is_text(got[3]->element[0]) || due__redis_is_text(got[3]->element[1])))
+    if (fine && (!due__reply_is_text(got[3]->element[0]) || due__reply_is_text(got[3]->element[1])))
         f->wrong = CTL_FINE_JOB;
     ctl_answers_free(4, got);
     return fine;
@@ -426,7 +426,7 @@ static bool look_at(struct verify *v, const due_id *id, const redisReply *all, s
         return false;
     f.record = all->element[0];
     for (size_t i = 0; i <= v->topics.n; i++) {
-        if (!due__redis_is_text(all->element[2 + i]))
+        if (!due__reply_is_text(all->element[2 + i]))
             continue;
         score = ctl_score_read(all->element[2 + i]);
         in[f.in_count++] = text_of(v, i);

@@ -1,0 +1,73 @@
+/* owner.h - becoming the owner, staying it, and what the server is. */
+#ifndef DUE__REDIS_OWNER_H
+#define DUE__REDIS_OWNER_H
+
+#include "redis/keys/keys.h"
+
+/* What a survey found. */
+struct due__redis_survey {
+    bool fenced;           /* there is a fence, */
+    bool ours;             /* and it is ours */
+    uint64_t fence_writer; /* */
+    char fence[DUE__REDIS_FENCE];
+    bool owned; /* there is an owner key */
+    char owner[DUE__REDIS_OWNER];
+    int64_t owner_ms; /* left of its lease; -1: without end */
+    bool meta;
+    int64_t format, least_reader, partitions;
+    bool shared;
+    bool same; /* the incarnation that we know */
+    char incarnation[40];
+    char server[48];      /* the start of the server that the last owner met; empty: it closed */
+    uint64_t last_writer; /* the highest anywhere */
+    bool numbered;        /* our writer's number is there */
+    uint64_t number;
+    int64_t server_us;
+    size_t writers;
+    uint64_t old_writers[DUE__REDIS_WRITERS]; /* the highest, falling */
+    size_t stale_writers;
+    uint64_t stale_writer[DUE__REDIS_WRITERS]; /* others, to be forgotten */
+};
+
+/* ---- owner.c */
+int due__owner_write(char text[DUE__REDIS_OWNER]);
+enum due__owner_life { DUE__OWNER_UNKNOWN, DUE__OWNER_LIVES, DUE__OWNER_DEAD };
+enum due__owner_life due__owner_life(const char *text);
+/* "process 12 on host a"; for people. */
+void due__owner_show(const char *text, char *shown, size_t room);
+
+/* ---- survey.c */
+/* 0; DUE_EAGAIN: under way; DUE_ESTORE: the link is down; or what is wrong with the answers. */
+int due__redis_survey(struct due__redis *s, bool all, struct due__redis_survey *w,
+                      int64_t until_ns);
+/* ---- claim.c */
+int due__redis_take_over(struct due__redis *s, int64_t until_ns);
+
+/* Connect, as due__link_up(); if that takes long it is logged. */
+int due__redis_connect(struct due__redis *s, bool *fresh, int64_t until_ns);
+/* Sleep until the owner's lease may have ended.  0: look again; DUE_EBUSY: time is up. */
+int due__redis_await_owner(struct due__redis *s, const struct due__redis_survey *w,
+                           int64_t until_ns);
+/* May somebody have taken over unseen, since the lease may have ended? */
+bool due__redis_lease_in_doubt(const struct due__redis *s);
+/* Reached, the owner, and ready for a batch.  As ready(), but DUE_ELOST is left to s->lost. */
+int due__redis_up(struct due__redis *s, int64_t until_ns);
+int due__redis_renew(struct due__redis *s, int64_t *held_ns, int64_t until_ns);
+int due__redis_hand_over(struct due__redis *s, int64_t until_ns);
+
+/* ---- claim_script.c */
+void due__script_claim(struct due__redis *s, const struct due__redis_survey *was,
+                       const char *const *meta, size_t n_meta);
+
+/* ---- durability.c */
+int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns);
+
+/* ---- torn_log.c */
+/* Before a takeover from whom @was tells of: are we to be unsure? */
+void due__redis_suspect(struct due__redis *s, const struct due__redis_survey *was);
+/* What `meta` is to say of the server. */
+const char *due__redis_server(const struct due__redis *s);
+/* All that is stored was shown.  0, or an error: to be called again. */
+int due__redis_all_read(struct due__redis *s, int64_t until_ns);
+
+#endif
