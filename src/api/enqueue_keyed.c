@@ -56,7 +56,7 @@ struct holder {
     due_id id;           /* */
     uint32_t number;     /* of a live job */
     uint32_t generation; /* */
-    uint64_t news;       /* so many before the look: news.c */
+    uint64_t news;       /* so many before the look: wait.c */
     bool live;           /* */
 };
 

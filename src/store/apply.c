@@ -58,15 +58,6 @@ static void answer(struct due__commits *c, struct due__asked *a, uint32_t number
         c->rings[(*rings)++] = a->waiter;
 }
 
-/* Under the calls' lock, when something was settled: those who wait for nothing else. */
-static void ring_flushes(struct due__commits *c)
-{
-    for (struct due__asked *a = c->first; a != NULL; a = a->next) {
-        if (a->goal != 0 && due__asked_reached(c, a))
-            due__bell_ring(&a->waiter->bell);
-    }
-}
-
 /* Under the calls' lock: with the batch is settled what was taken with it and needs not be sent, or
  * a flush would count that for what stands before it. */
 void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes)
@@ -74,7 +65,7 @@ void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes)
     due__owed_back(c, bytes);
     due__add_relaxed(&c->settled, changes + c->now->aside); /* no edge: read as a bound only */
     c->now->aside = 0;
-    ring_flushes(c);
+    due__asked_ring_reached(c);
 }
 
 /* Under the calls' lock: of those who are to be rung, each rings two others when it leaves, so that

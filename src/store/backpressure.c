@@ -41,32 +41,11 @@ uint32_t due__owed_of(const struct due_queue *q, uint32_t number)
 /* ---- Changes ---- */
 
 /* A bound, not a count. */
-bool due__owed_crowded(struct due__commits *c)
+bool due__owed_crowded(const struct due__commits *c)
 {
     uint64_t settled = due__load_relaxed(&c->settled); /* no edge: before what is never less */
 
     return due__load_relaxed(&c->submitted) - settled > c->unsettled_max; /* no edge: likewise */
-}
-
-/* A job that was taken back, or cancelled before it was sent, keeps its place on the way until the
- * store is reached again: so this is also the bound of those. */
-int due__owed_wait(struct due_queue *q, int64_t until_ns)
-{
-    struct due__commits *c = q->commits;
-    struct due__asked a;
-    bool over = true;
-
-    while (over && due__owed_crowded(c)) {
-        uint64_t goal = due__load_relaxed(&c->submitted) - c->unsettled_max; /* no edge: a bound */
-
-        if (!due__asked_begin(q, &a, 0, goal))
-            return DUE_ENOMEM;
-        due__commit_go(q, &a, until_ns);
-        due__asked_wait(q, &a, until_ns);
-        over = due__asked_over(c, &a);
-        due__asked_end(q, &a);
-    }
-    return over ? 0 : due__commit_excuse(q);
 }
 
 /* ---- Bytes ---- */
@@ -157,7 +136,7 @@ int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns)
 
     if (due__owed_try(c, bytes))
         return 0;
-    bool memory = due__asked_begin(q, &a, 1, 0);
+    bool memory = due__asked_begin(q, &a, 1);
     due__lock_acquire(&c->calls);
     if (memory) {
         a.bytes = bytes;
@@ -169,7 +148,7 @@ int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns)
         return DUE_ENOMEM;
     if (!due__asked_over(c, &a)) {
         due__commit_go(q, &a, until_ns);
-        due__asked_wait(q, &a, until_ns);
+        due__asked_wait(c, &a, until_ns);
     }
     due__lock_acquire(&c->calls);
     bool in = a.left == 0;

@@ -288,7 +288,7 @@ static int put_and_wait(struct due_queue *q, struct due__fresh *jobs, size_t n, 
 
     if (rc != 0)
         return refuse_all(q, jobs, n, rc);
-    if (!due__asked_begin(q, &a, (uint32_t)n, 0)) {
+    if (!due__asked_begin(q, &a, (uint32_t)n)) {
         unname(q, jobs, first);
         return refuse_all(q, jobs, n, DUE_ENOMEM);
     }
@@ -301,7 +301,7 @@ static int put_and_wait(struct due_queue *q, struct due__fresh *jobs, size_t n, 
         due__asked_fewer(q->commits, &a, (uint32_t)(n - left));
     if (left > 0) {
         due__commit_go(q, &a, until_ns);
-        due__asked_wait(q, &a, until_ns);
+        due__asked_wait(q->commits, &a, until_ns);
     }
     if (!due__asked_over(q->commits, &a))
         take_back(q, jobs, left, &a, put);

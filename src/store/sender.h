@@ -29,7 +29,12 @@ struct due__fresh;
 struct due__taking;
 struct due__waiter;
 
-/* One call that waits for its changes, on its stack. */
+struct due__asked;
+struct due__commits;
+/* Under the calls' lock: is it so what the call waits for?  Who makes it so rings it. */
+typedef bool due__reached(const struct due__commits *c, const struct due__asked *a);
+
+/* One call that waits for its changes, or for something else, on its stack. */
 struct due__asked {
     struct due__waiter *waiter; /* O  its bell is rung when nothing is left */
     uint32_t over;              /* A  G3: left has come to 0 */
@@ -38,8 +43,8 @@ struct due__asked {
     uint32_t doubt;             /* D  and those whose end is not known: the queue has closed */
     uint32_t gone;              /* D  jobs behind a refused one, cancelled before they were sent */
     int rc;                     /* D  the first refusal */
-    uint64_t goal;              /* D  due_flush: settled must reach this; 0: not a flush */
-    bool news;                  /* D  the same, but what was given up counts too */
+    due__reached *reached;      /* O  what it waits for, if not for its changes; else NULL */
+    uint64_t goal;              /* O  of that: a count */
     const uint32_t *numbers;    /* O  if each one's end is asked for: their places */
     int *results;               /* D  and what became of each that has ended */
     uint32_t count;             /* O  of them; 0: it is not */
@@ -193,52 +198,39 @@ struct due__commits {
     uint64_t mirrored; /* A  relaxed counter */
 };
 
-/* ---- submit.c ---- */
+/* ---- calls.c ---- */
 
 bool due__asked_over(struct due__commits *c, const struct due__asked *a);
 /* Up to @n who wait look again; none where it is NULL. */
 void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n);
 /* Everyone who waits looks again. */
 void due__asked_ring(struct due__commits *c);
-/* A call begins to wait for @changes, or (due_flush) for the counter of settled changes to reach
- * @goal; and ends.  False: no memory. */
-bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal);
+/* Under the calls' lock: those that have got what they wait for, besides changes, look again. */
+void due__asked_ring_reached(struct due__commits *c);
+/* A call begins to wait for @changes, or until it is so; and ends.  False: no memory. */
+bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes);
+bool due__asked_begin_until(struct due_queue *q, struct due__asked *a, due__reached *reached,
+                            uint64_t goal);
 void due__asked_end(struct due_queue *q, struct due__asked *a);
 /* Under the calls' lock: it waits for one less.  True: for none any more. */
 bool due__asked_less(struct due__asked *a);
 /* It waits for @changes fewer: those were not left after all.  Never for more: whoever is rung by a
  * call that was over is rung when that returns. */
 void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes);
-/* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
-void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
-/* Of a call with many changes that many are left at a time, and then pushed: the store has
- * something to do while the call goes on.  At its end comes due__commit_go(). */
-size_t due__commit_piece(const struct due__commits *c);
-void due__commit_push(struct due_queue *q, int64_t until_ns);
-/* Until the call is over, or @until_ns, or nobody is to wait any more. */
-void due__asked_wait(struct due_queue *q, struct due__asked *a, int64_t until_ns);
+/* Until the call is over (true), or @until_ns, or nobody is to wait any more. */
+bool due__asked_wait(struct due__commits *c, struct due__asked *a, int64_t until_ns);
 /* Under the calls' lock: the caller is no longer concerned with a change. */
 void due__asked_detach(struct due__asked *a, struct due__asked **asked);
+/* The call wants to know of each job how its change ended: also when the job is somebody else's by
+ * then. */
+void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results);
 /* What is left of the call is at its end: nothing of it waits for the store. */
 void due__asked_settle(struct due__commits *c, struct due__asked *a);
 /* What a caller is told for whom nothing has changed. */
 int due__commit_excuse(struct due_queue *q);
 
-/* ---- news.c ---- */
-
-/* Under the calls' lock: has so much been settled as the call waits for? */
-static inline bool due__asked_reached(const struct due__commits *c, const struct due__asked *a)
-{
-    return c->settled + (a->news ? c->given_up : 0) >= a->goal;
-}
-
-/* Changes that the store has confirmed or refused so far, or that were given up. */
-uint64_t due__commit_news(struct due__commits *c);
-/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
-int due__commit_await(struct due_queue *q, uint64_t goal, struct due__deadline *by);
-/* A change was given up, or a job before it was sent, and what they held is free, @bytes on the way
- * to the store too: who waits for that looks again. */
-void due__commit_given_up(struct due_queue *q, uint64_t bytes);
+/* When it is over (monotonic). */
+int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by);
 
 /* ---- backpressure.c ---- */
 
@@ -253,9 +245,7 @@ static inline uint32_t due__owed_bytes(const struct due__job *j, struct due__fac
 
 uint32_t due__owed_of(const struct due_queue *q, uint32_t number);
 /* Are so many changes on their way that also a call waits that need not? */
-bool due__owed_crowded(struct due__commits *c);
-/* Until there is room for a change more: 0, or why there is none. */
-int due__owed_wait(struct due_queue *q, int64_t until_ns);
+bool due__owed_crowded(const struct due__commits *c);
 /* Room for @bytes, which are to be given back by whoever ends the change.  False: there is none. */
 bool due__owed_try(struct due__commits *c, uint64_t bytes);
 /* The same, waiting for it: 0, or why there is none. */
@@ -387,9 +377,12 @@ void due__commits_stats(struct due_queue *q, struct due_stats *s);
 
 #define DUE__TAKEN_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
 
-/* The call wants to know of each job how its change ended: also when the job is somebody else's by
- * then. */
-void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results);
+/* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
+void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* Of a call with many changes that many are left at a time, and then pushed: the store has
+ * something to do while the call goes on.  At its end comes due__commit_go(). */
+size_t due__commit_piece(const struct due__commits *c);
+void due__commit_push(struct due_queue *q, int64_t until_ns);
 /* The same as the next, of many jobs. */
 void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                            enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
@@ -428,25 +421,34 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
                      int *results);
 
-/* ---- wait.c ---- */
-
-/* When it is over (monotonic). */
-int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by);
+/* ---- find_stored.c ---- */
 
 /* With the key: the jobs that calls look for while the store is being read. */
 void due__commit_finds(struct due_queue *q);
-
-/* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
- * waited until @by, DUE_EAGAIN if it was not to wait, DUE_EFENCED, DUE_ECLOSED. */
-int due__commit_held(struct due_queue *q, struct due__deadline *by);
 
 /* The job @id; while the store is being read it may be there only.  As due__id_find(). */
 int due__commit_find(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
                      uint32_t *generation);
 
+/* ---- wait.c ---- */
+
+/* Changes that the store has confirmed or refused so far, or that were given up. */
+uint64_t due__commit_news(struct due__commits *c);
+/* Until there are @goal of them, for as long as a call waits for the store: 0, or an error. */
+int due__commit_await(struct due_queue *q, uint64_t goal, struct due__deadline *by);
+/* A change was given up, or a job before it was sent, and what they held is free, @bytes on the way
+ * to the store too: who waits for that looks again. */
+void due__commit_given_up(struct due_queue *q, uint64_t bytes);
+
+/* A lease may be begun only while nobody else can own the jobs: 0, or DUE_ETIMEDOUT after having
+ * waited until @by, DUE_EAGAIN if it was not to wait, DUE_EFENCED, DUE_ECLOSED. */
+int due__commit_held(struct due_queue *q, struct due__deadline *by);
+
 /* Until the store has again what it had lost, or @until_ns: 0, or an error. */
 int due__commit_mended(struct due_queue *q, int64_t until_ns);
 
+/* Until there is room for a change more: 0, or why there is none. */
+int due__owed_wait(struct due_queue *q, int64_t until_ns);
 /* As due_flush(), until @by. */
 int due__commit_flush(struct due_queue *q, struct due__deadline *by);
 /* Until all that is stored was read, or @by. */

@@ -1,132 +1,23 @@
 /* submit.c - calls that change stored jobs, and wait until the store has confirmed it.
  *
- * A call leaves its changes in the commit inbox and waits on the bell of a waiter of its own.  If
- * time is up it takes back what was not sent yet; what was sent is seen through without it.
+ * A call leaves its changes in the commit inbox and waits (calls.c).  If time is up it takes back
+ * what was not sent yet; what was sent is seen through without it.
  *
  * Guards     D  the calls' lock      A  atomic, see Edges      O  its owner's alone
  *
- * Edges      G1, G2, G3 of sender.c  described elsewhere: J1 slab.h, E3 tenure.c, C1 inside.c
+ * Edges      G1, G2 of sender.c  described elsewhere: J1 slab.h, E3 tenure.c
  */
-#include <assert.h>
 #include <pthread.h>
 
 #include "job/draft.h"
 #include "job/key_table.h"
 #include "os/atomic.h"
-#include "queue/inside.h"
 #include "queue/queue.h"
 #include "queue/stored.h"
 #include "store/sender.h"
 
 #define PIECES    2u  /* of a full batch, where a call has many changes */
 #define PIECE_MIN 64u /* changes */
-
-/* ---- Calls that wait ---- */
-
-static void asked_link(struct due__commits *c, struct due__asked *a)
-{
-    a->prev = NULL;
-    a->next = c->first;
-    if (c->first != NULL)
-        c->first->prev = a;
-    c->first = a;
-}
-
-static void asked_unlink(struct due__commits *c, struct due__asked *a)
-{
-    if (a->prev != NULL)
-        a->prev->next = a->next;
-    else
-        c->first = a->next;
-    if (a->next != NULL)
-        a->next->prev = a->prev;
-}
-
-bool due__asked_over(struct due__commits *c, const struct due__asked *a)
-{
-    if (a->goal == 0)
-        return due__load_acquire(&a->over); /* G3 */
-    due__lock_acquire(&c->calls);
-    bool yes = due__asked_reached(c, a);
-    due__lock_release(&c->calls);
-    return yes;
-}
-
-bool due__asked_less(struct due__asked *a)
-{
-    assert(a->left > 0);
-    if (--a->left > 0)
-        return false;
-    due__store_release(&a->over, 1); /* G3 */
-    return true;
-}
-
-void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (waiters[i] != NULL && due__bell_ring(&waiters[i]->bell))
-            due__add_relaxed(&q->rings, 1); /* no edge: a counter */
-    }
-}
-
-bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes, uint64_t goal)
-{
-    struct due__commits *c = q->commits;
-
-    *a = (struct due__asked){ .over = changes == 0, .left = changes, .goal = goal };
-    due__inside_enter(q); /* C1 of inside.c */
-    due__lock_acquire(&c->calls);
-    a->waiter = c->spare;
-    if (a->waiter != NULL) {
-        c->spare = a->waiter->after[0];
-        a->waiter->after[0] = NULL;
-    } else {
-        due__lock_release(&c->calls);
-        a->waiter = due__waiter_get(q);
-        if (a->waiter == NULL) {
-            due__inside_leave(q);
-            return false;
-        }
-        due__lock_acquire(&c->calls);
-    }
-    asked_link(c, a);
-    due__lock_release(&c->calls);
-    return true;
-}
-
-void due__asked_end(struct due_queue *q, struct due__asked *a)
-{
-    struct due__commits *c = q->commits;
-    struct due__waiter *w = a->waiter;
-
-    due__lock_acquire(&c->calls);
-    asked_unlink(c, a);
-    struct due__waiter *after[2] = { w->after[0], w->after[1] };
-    w->after[0] = c->spare;
-    w->after[1] = NULL;
-    c->spare = w;
-    due__lock_release(&c->calls);
-    due__ring_waiters(q, after, 2);
-    due__inside_leave(q);
-}
-
-void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes)
-{
-    due__lock_acquire(&c->calls);
-    a->left -= changes;
-    if (a->left == 0)
-        due__store_release(&a->over, 1); /* G3 */
-    due__lock_release(&c->calls);
-}
-
-/* Everyone who waits looks again. */
-void due__asked_ring(struct due__commits *c)
-{
-    due__lock_acquire(&c->calls);
-    for (struct due__asked *a = c->first; a != NULL; a = a->next)
-        due__bell_ring(&a->waiter->bell);
-    due__lock_release(&c->calls);
-}
 
 /* ---- Submitting ---- */
 
@@ -220,43 +111,6 @@ void due__commit_push(struct due_queue *q, int64_t until_ns)
     pthread_setcancelstate(cancel, NULL);
 }
 
-void due__asked_wait(struct due_queue *q, struct due__asked *a, int64_t until_ns)
-{
-    struct due__commits *c = q->commits;
-
-    while (!due__asked_over(c, a)) {
-        if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
-            return;
-        if (due__monotonic_now() >= until_ns)
-            return;
-        due__bell_wait(&a->waiter->bell, until_ns, false);
-    }
-}
-
-/* ---- Leaving ---- */
-
-int due__commit_excuse(struct due_queue *q)
-{
-    const struct due__commits *c = q->commits;
-
-    if (due__load_seq(&c->fenced)) /* G2 */
-        return DUE_EFENCED;
-    return due__load_seq(&c->stopping) ? DUE_ECLOSED : DUE_ETIMEDOUT; /* G2 */
-}
-
-void due__asked_detach(struct due__asked *a, struct due__asked **asked)
-{
-    *asked = NULL;
-    if (a != NULL)
-        due__asked_less(a);
-}
-
-void due__asked_settle(struct due__commits *c, struct due__asked *a)
-{
-    while (a != NULL && !due__asked_over(c, a))
-        due__bell_wait(&a->waiter->bell, DUE_FOREVER, false);
-}
-
 /* ---- Everything else ---- */
 
 /* Give up a change that was not settled.  True: it had not been sent. */
@@ -304,11 +158,11 @@ static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpo
     bool doubt;
 
     *back = true;
-    if (!due__asked_begin(q, &a, 1, 0))
+    if (!due__asked_begin(q, &a, 1))
         return DUE_ENOMEM;
     due__commit_submit(q, number, purpose, want_ns, &a);
     due__commit_go(q, &a, until_ns);
-    due__asked_wait(q, &a, until_ns);
+    due__asked_wait(c, &a, until_ns);
     *back = give_up(c, number, &a, &doubt);
     due__asked_settle(c, &a);
     int rc = *back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : a.rc;
@@ -343,13 +197,6 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
     return rc;
 }
 
-void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results)
-{
-    a->numbers = numbers;
-    a->results = results;
-    a->count = (uint32_t)n;
-}
-
 /* A piece at a time: the store works on one while the next is left. */
 void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                            enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
@@ -377,13 +224,13 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
         results[i] = submit_only(q, numbers[i], purpose, want_ns);
     for (size_t i = 0; waits && i < n; i++)
         results[i] = DUE_ENOMEM;
-    if (!waits || !due__asked_begin(q, &a, (uint32_t)n, 0))
+    if (!waits || !due__asked_begin(q, &a, (uint32_t)n))
         return;
     due__asked_each(&a, numbers, n, results);
     int64_t until = due__deadline_at(q, by);
     due__commit_leave_all(q, numbers, n, purpose, want_ns, &a, until);
     due__commit_go(q, &a, until);
-    due__asked_wait(q, &a, until);
+    due__asked_wait(c, &a, until);
     for (size_t i = 0; i < n; i++) {
         bool back = give_up(c, numbers[i], &a, &doubt);
 

@@ -122,7 +122,7 @@ struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slo
         return NULL;
     }
     fill(q, t, slots, n, purpose);
-    if (!due__asked_begin(q, &t->asked, (uint32_t)n, 0)) {
+    if (!due__asked_begin(q, &t->asked, (uint32_t)n)) {
         for (size_t i = 0; i < n; i++)
             undo(q, t, i);
         put(q, t);

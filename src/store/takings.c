@@ -155,7 +155,7 @@ static bool await_end(struct due_queue *q, struct due__taking *t, const struct d
     struct due__commits *c = q->commits;
 
     while (!due__asked_over(c, &t->asked)) {
-        due__asked_wait(q, &t->asked, due__deadline_at(q, by));
+        due__asked_wait(c, &t->asked, due__deadline_at(q, by));
         if (due__asked_over(c, &t->asked))
             break;
         if (!due__polls(r) || silent(c))

@@ -271,7 +271,8 @@ void shelf_at_rest(const due_queue *q)
                   "a change is forgotten in the inbox");
     explore_check(c->sender == DUE__SENDER_IDLE || c->retry_at_ns != 0, "a batch is forgotten");
     for (const struct due__asked *a = c->first; a != NULL; a = a->next)
-        explore_check(a->goal != 0 ? c->settled < a->goal : a->left > 0 || (a->in_list && a->polls),
+        explore_check(a->reached != NULL ? a->goal == 0 || c->settled < a->goal
+                                         : a->left > 0 || (a->in_list && a->polls),
                       "a call is over, and its caller sleeps");
     explore_check(c->line == NULL || !room_for(c, c->line), "there is room, and somebody waits");
 }

@@ -1,0 +1,127 @@
+/* find_stored.c - a job of a stored queue by its id; while the store is being read, in the store.
+ *
+ * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h
+ */
+#include <pthread.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+#include "store/sender.h"
+
+/* The job @id is known to the index; is it sorted in, or was it?  A page that is under way has not
+ * given its jobs a state yet. */
+static bool known(struct due_queue *q, due_id id, uint32_t *number, uint32_t *generation)
+{
+    if (!due__index_find(&q->commits->index, id, number, generation))
+        return false;
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, *number)->word); /* J1 */
+    return due__word_state(w) != DUE__FREE;
+}
+
+/* With the key, while the store is read: the job @id alone.  DUE_EAGAIN: not in time. */
+static int look_for(struct due_queue *q, due_id id, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
+        return due__commit_excuse(q);
+    if (!due__reader_loads(c) || known(q, id, &number, &generation)) /* G2 */
+        return 0;
+    return due__restore_one(q, id, until_ns);
+}
+
+/* Under the calls' lock: the next call that looks for a job; NULL: none does. */
+static struct due__asked *next_find(const struct due__commits *c)
+{
+    struct due__asked *a = c->first;
+
+    while (a != NULL && a->find == NULL)
+        a = a->next;
+    return a;
+}
+
+/* A call whose job is being looked for waits for that: it may be looked for a while longer than it
+ * has time, if somebody else waits longer. */
+void due__commit_finds(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    for (;;) {
+        due__lock_acquire(&c->calls);
+        struct due__asked *a = next_find(c);
+        if (a == NULL)
+            break;
+        due_id id = *a->find;
+        int64_t until = a->until_ns;
+        a->find = NULL;
+        due__lock_release(&c->calls);
+        int rc = look_for(q, id, until);
+        due__lock_acquire(&c->calls);
+        a->rc = rc;
+        due__asked_less(a);
+        due__bell_ring(&a->waiter->bell);
+        due__lock_release(&c->calls);
+    }
+    due__lock_release(&c->calls);
+}
+
+/* Who has the key may be about something else that takes long: then the proxy looks, as soon as it
+ * has it, and the call waits for that no longer than it would for the store. */
+static int ask_for(struct due_queue *q, due_id id, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+
+    if (!due__asked_begin(q, &a, 1))
+        return DUE_ENOMEM;
+    due__lock_acquire(&c->calls);
+    a.find = &id;
+    a.until_ns = until_ns;
+    due__lock_release(&c->calls);
+    due__bell_ring(&q->enqueue_bell);
+    due__asked_wait(c, &a, until_ns);
+    due__lock_acquire(&c->calls);
+    bool looked = a.find == NULL;
+    a.find = NULL;
+    due__lock_release(&c->calls);
+    if (looked)
+        due__asked_settle(c, &a);
+    int rc = looked ? a.rc : due__commit_excuse(q);
+    due__asked_end(q, &a);
+    return rc;
+}
+
+static int find_stored(struct due_queue *q, due_id id, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+    int rc;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as in due__commit_go() */
+    if (due__lock_try(&c->key)) {                            /* G1 */
+        rc = look_for(q, id, until_ns);
+        due__commit_leave(q, false);
+    } else {
+        rc = ask_for(q, id, until_ns);
+    }
+    pthread_setcancelstate(cancel, NULL);
+    return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;
+}
+
+int due__commit_find(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
+                     uint32_t *generation)
+{
+    struct due__commits *c = q->commits;
+
+    if (known(q, id, number, generation))
+        return 0;
+    if (due__reader_loads(c)) {
+        int rc = find_stored(q, id, due__deadline_at(q, by));
+
+        if (rc != 0)
+            return rc;
+    }
+    return due__index_find(&c->index, id, number, generation) ? 0 : DUE_ENOENT;
+}
