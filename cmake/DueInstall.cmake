@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/due")
 set(generated "${PROJECT_BINARY_DIR}/package")
 
-set(headers due.h metrics.h signals.h store.h workers.h)
+set(headers base.h due.h job.h metrics.h options.h signals.h store.h workers.h)
 if(DUE_REDIS_BUILT)
     list(APPEND headers redis.h)
 endif()

@@ -33,7 +33,7 @@ column()
 
 # ---- Errors ----
 
-tr -s '\n\\ ' '   ' <include/due/due.h | grep -o 'X(E[A-Z]*, -E[A-Z0-9]*, "[^"]*")' |
+tr -s '\n\\ ' '   ' <include/due/base.h | grep -o 'X(E[A-Z]*, -E[A-Z0-9]*, "[^"]*")' |
     sed 's/X(\(E[A-Z]*\), \(-E[A-Z0-9]*\), "\(.*\)")/DUE_\1 \2 \3/' >"$work/code"
 sed -n 's/^| `\(DUE_E[A-Z]*\)` | `\(-E[A-Z0-9]*\)` | \([^|]*\) | [^|]* |$/\1 \2 \3/p' \
     docs/guide.md >"$work/page"
@@ -50,7 +50,7 @@ fields()
         grep -vx 'reserved' | grep . || true
 }
 
-for pair in due_options:due.h:guide due_spec:due.h:reference due_job:due.h:reference \
+for pair in due_options:options.h:guide due_spec:job.h:reference due_job:job.h:reference \
     due_stats:due.h:reference due_workers_options:workers.h:reference \
     due_redis_options:redis.h:reference; do
     struct=${pair%%:*}
