@@ -26,6 +26,19 @@ extern "C" {
 #define DUE_VERSION_MINOR 1
 #define DUE_VERSION_PATCH 0
 
+/* The version of these headers, as due_version() says that of the library. */
+#define DUE_VERSION (DUE_VERSION_MAJOR * 10000 + DUE_VERSION_MINOR * 100 + DUE_VERSION_PATCH)
+
+/**
+ * The version of the library that runs: 10,000 times the major number, and 100 times the minor one,
+ * and the patch; and as text, such as "0.1.0".
+ *
+ * Threads:  any
+ * Errors:   none
+ */
+DUE_API int due_version(void);
+DUE_API const char *due_version_text(void);
+
 /* ---- Errors ---------------------------------------------------------------------------------- */
 
 /* Every error of the library: name, value, text.  The values are negative errno values. */

@@ -16,6 +16,10 @@
  *            store_timeout_ns in all, and may also answer DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES,
  *            DUE_EDURABILITY, DUE_EFENCED: nothing has changed; or DUE_EINDOUBT, the one exception:
  *            it was sent, the answer did not come, and the queue sees it through.
+ *   Structs  What you fill in begins with its size (DUE_SPEC_INIT and its kin): a library that is
+ *            newer than your headers takes what they lack as zero, an older one answers DUE_ENOTSUP
+ *            if a field is set that it does not know.  What the library fills in has room for more
+ *            fields, which read as zero.
  *
  * Before you start
  *   1. Not across fork(): in a child every call returns DUE_EFORK, and due_free() only gives the
@@ -119,8 +123,9 @@ DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
  *           one that is replaced, because of its key, is shown to on_discard
  * Sees:     what was written before the enqueue, the dequeuer sees after the dequeue
  * Cost:     O(1); at most one allocation if there are more than 32 bytes
- * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT, DUE_EAGAIN (full, timeout 0), DUE_ETIMEDOUT (full
- *           for all of @timeout_ns), DUE_EEXIST (its key is taken; @id has that job's),
+ * Errors:   DUE_EINVAL, DUE_ENOTSUP (a field of a newer version), DUE_ENOMEM, DUE_ELIMIT,
+ *           DUE_EAGAIN (full, timeout 0), DUE_ETIMEDOUT (full for all of @timeout_ns), DUE_EEXIST
+ *           (its key is taken; @id has that job's),
  *           DUE_ECLOSED, DUE_EFORK; with a store as said above (DUE_EINDOUBT: @id has the job's)
  */
 DUE_API int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)

@@ -54,7 +54,7 @@ typedef struct due_retry {
     int64_t delay_ns;      /* */
     int64_t cap_ns;        /* 0: none */
     uint32_t rungs;        /* of a ladder: 1 to DUE_RUNGS_MAX */
-    uint32_t reserved;     /* */
+    uint32_t reserved[3];  /* */
     int64_t rung_ns[DUE_RUNGS_MAX];
 } due_retry;
 
@@ -96,7 +96,7 @@ enum due_repeat {
 
 /* A job to be enqueued.  Zero means default. */
 typedef struct due_spec {
-    size_t size;      /* DUE_SPEC_INIT */
+    size_t size;      /* DUE_SPEC_INIT; all of a batch have the same */
     int64_t delay_ns; /* from now, or */
     int64_t at_ns;    /* on the queue's clock; not both */
     const void *data; /* bytes, copied, or */
@@ -142,6 +142,7 @@ typedef struct due_job {
     void *pool;          /* the library's: of whose handler it is (due/workers.h) */
     uint64_t round;      /* the library's: lent by a job that comes again */
     uint64_t place;      /* the library's: where the job is */
+    uint64_t reserved[2]; /* */
 } due_job;
 
 /* What can be said of a job that still waits. */

@@ -58,7 +58,8 @@ typedef struct due_redis_options {
  *
  * Threads:  any
  * Owner:    the caller, until a due_open() that succeeds: from then on the queue
- * Errors:   DUE_EINVAL, DUE_ENOTSUP (rediss, redis-sentinel, redis-cluster), DUE_ENOMEM; *@store is
+ * Errors:   DUE_EINVAL, DUE_ENOTSUP (rediss, redis-sentinel, redis-cluster, or an
+ *           option of a newer version), DUE_ENOMEM; *@store is
  *           NULL then, and @error, unless NULL, says what is wrong, never with the password
  */
 DUE_API int due_redis_open(due_store **store, const char *url, const due_redis_options *options,

@@ -91,6 +91,7 @@ typedef struct due_change {
     int64_t key_kept_ns; /* KEEP; DROP: the key stays taken until then; 0: it is free */
     due_record record;   /* PUT: all; MOVE, BURY: all but data and len; DROP: id, topic, priority,
                             and its key if that is to be free, or kept; KEEP, FORGET: id and key */
+    uint64_t reserved[2]; /* zero */
 } due_change;
 
 /* How sure it is that a change that landed stays. */
@@ -109,6 +110,7 @@ struct due_store_open {
     void *clock;
     void (*log)(void *queue, enum due_log_level level, const char *text); /* one line, no secrets */
     void *queue;
+    uint64_t reserved[4]; /* zero */
 };
 
 /* What a store says of itself once it is open. */
@@ -124,6 +126,7 @@ struct due_store_info {
                                        start: the queue writes everything again once it has read it,
                                        as after DUE_ELOST */
     int64_t held_ns;                /* what renew() would tell now; 0: that is asked */
+    uint64_t reserved[4];           /* zero */
 };
 
 /* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call; of a
@@ -144,11 +147,15 @@ struct due_store_stats {
     int64_t round_trip_ns;          /* of the last batch */
     enum due_durability durability; /* in force when last looked */
     int connected;                  /* 1: the last call found it so */
+    uint64_t reserved[4];           /* */
 };
 
 typedef struct due_store due_store;
 
 struct due_store_verbs {
+    size_t size; /* sizeof(struct due_store_verbs); a shorter one, from an older header, is refused
+                    as long as every verb is needed: DUE_EINVAL */
+
     /**
      * Take possession of the queue's jobs, alone, waiting up to how->until_ns for the last owner.
      *

@@ -133,7 +133,8 @@ typedef struct due_workers_options {
  * Threads:  any; also a handler
  * Owner:    the caller, until due_workers_free(); @topics is copied
  * Cost:     nothing while there is no job: no thread wakes up
- * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ESYS (a thread was refused), DUE_ECLOSED, DUE_EFORK
+ * Errors:   DUE_EINVAL, DUE_ENOTSUP (an option of a newer version), DUE_ENOMEM, DUE_ESYS (a thread
+ *           was refused), DUE_ECLOSED, DUE_EFORK
  */
 DUE_API int due_workers_start(due_workers **workers, due_queue *q, const int *topics,
                               size_t topic_count, size_t threads, due_handler *handler, void *ctx,

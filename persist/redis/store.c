@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "os/sized.h"
 #define LEASE_MIN     DUE_MS(20)
 #define TIME_MAX      DUE_S(86400 * 365)
 #define CHANGES_MAX   16384
@@ -296,7 +297,8 @@ static void verb_free(due_store *store)
     free(s);
 }
 
-static const struct due_store_verbs verbs = { .open = verb_open,
+static const struct due_store_verbs verbs = { .size = sizeof(struct due_store_verbs),
+                                              .open = verb_open,
                                               .ready = verb_ready,
                                               .commit = verb_commit,
                                               .prepare = verb_prepare,
@@ -338,8 +340,6 @@ static bool is_printable(const char *text)
 
 static int check(const due_redis_options *o, due_error *error)
 {
-    if (o->size != sizeof *o)
-        return refuse(error, "options were not begun with DUE_REDIS_OPTIONS_INIT");
     if (o->prefix != NULL && !is_name(o->prefix, 32))
         return refuse(error, "prefix: 1 to 32 of A-Z a-z 0-9 . _ -");
     if (o->client_name != NULL && !is_printable(o->client_name))
@@ -416,12 +416,18 @@ static struct due__redis *make(struct due__address *address, const due_redis_opt
 int due_redis_open(due_store **store, const char *url, const due_redis_options *options,
                    due_error *error)
 {
-    static const due_redis_options plain = { DUE_REDIS_OPTIONS_INIT };
+    due_redis_options given = { DUE_REDIS_OPTIONS_INIT };
     struct due__address address = { 0 };
-    const due_redis_options *o = options != NULL ? options : &plain;
-    int rc = check(o, error);
+    const due_redis_options *o = &given;
+    int rc = options != NULL ? due__sized_read(&given, sizeof given, options) : 0;
 
     *store = NULL;
+    if (rc == DUE_EINVAL)
+        (void)refuse(error, "options were not begun with DUE_REDIS_OPTIONS_INIT");
+    else if (rc != 0)
+        (void)refuse(error, "an option is set that this version does not know");
+    else
+        rc = check(o, error);
     if (rc == 0)
         rc = due__address_parse(&address, url, error);
     if (rc != 0)

@@ -14,6 +14,7 @@
 #include "job/enqueue_delegated.h"
 #include "job/fresh.h"
 #include "os/atomic.h"
+#include "os/sized.h"
 #include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
@@ -27,8 +28,6 @@
 
 static int spec_check(const struct due_queue *q, const due_spec *s)
 {
-    if (s->size != sizeof *s)
-        return DUE_EINVAL;
     if (s->delay_ns < 0 || s->at_ns < 0 || (s->delay_ns != 0 && s->at_ns != 0))
         return DUE_EINVAL;
     if (s->priority < 0 || s->priority > 255)
@@ -312,7 +311,7 @@ static inline __attribute__((always_inline)) int check(struct due_queue *q, cons
     if (timeout_ns < 0 || n == 0 || n > INT_MAX)
         return DUE_EINVAL;
     for (size_t i = 0; i < n; i++) {
-        int rc = spec_check(q, &specs[i]);
+        int rc = specs[i].size == sizeof specs[i] ? spec_check(q, &specs[i]) : DUE_EINVAL;
 
         if (rc != 0)
             return rc;
@@ -322,12 +321,41 @@ static inline __attribute__((always_inline)) int check(struct due_queue *q, cons
     return q->commits != NULL ? due__commit_state(q) : 0;
 }
 
+/* Jobs described by structs of another size than ours, all of the same: from another header. */
+static __attribute__((noinline)) int enqueue_resized(due_queue *q, const due_spec *specs, size_t n,
+                                                     int64_t timeout_ns, due_id *ids)
+{
+    const unsigned char *at = (const unsigned char *)specs;
+    size_t step = specs->size;
+    int rc = 0;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (n > INT_MAX)
+        return DUE_EINVAL;
+    due_spec *same = due__alloc_raw(&q->alloc, n * sizeof *same);
+    if (same == NULL)
+        return DUE_ENOMEM;
+    for (size_t i = 0; i < n && rc == 0; i++, at += step)
+        rc = memcmp(at, &step, sizeof step) == 0 ? due__sized_read(&same[i], sizeof *same, at)
+                                                 : DUE_EINVAL;
+    if (rc == 0)
+        rc = due_enqueue_batch(q, same, n, timeout_ns, ids);
+    due__alloc_free(&q->alloc, same, n * sizeof *same);
+    return rc;
+}
+
 int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
-    int rc = check(q, spec, 1, timeout_ns);
     struct due__put put;
 
+    if (spec->size != sizeof *spec) {
+        int rc = enqueue_resized(q, spec, 1, timeout_ns, id);
+
+        return rc > 0 ? 0 : rc;
+    }
+    int rc = check(q, spec, 1, timeout_ns);
     if (rc != 0)
         return rc;
     bool inside = due__inside_stored(q);
@@ -358,6 +386,9 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
                       due_id *ids)
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
+
+    if (n > 0 && specs->size != sizeof *specs)
+        return enqueue_resized(q, specs, n, timeout_ns, ids);
     int rc = check(q, specs, n, timeout_ns);
     bool alone =
         q->capacity > 0 || q->watch != NULL; /* those with keys are seen to by themselves */

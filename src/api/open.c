@@ -17,6 +17,7 @@
 #include "job/memory.h"
 #include "os/atomic.h"
 #include "os/siphash.h"
+#include "os/sized.h"
 #include "queue/closing.h"
 #include "queue/counts.h"
 #include "queue/extras.h"
@@ -43,9 +44,6 @@ bool due__name_ok(const char *name)
 
 static int options_check(const due_options *o, due_error *error)
 {
-    if (o->size != sizeof *o)
-        return fail(error, DUE_EINVAL, "the options have another size",
-                    "begin them with DUE_OPTIONS_INIT");
     if (o->name != NULL && !due__name_ok(o->name))
         return fail(error, DUE_EINVAL, "the name is not allowed",
                     "use 1 to 64 letters, digits, '.', '_' or '-'");
@@ -66,6 +64,19 @@ static int options_check(const due_options *o, due_error *error)
                     "a ladder has 1 to DUE_RUNGS_MAX rungs, and no delay is negative");
     if (o->allocator != NULL && (o->allocator->alloc == NULL || o->allocator->free == NULL))
         return fail(error, DUE_EINVAL, "the allocator lacks a function", "give both, or none");
+    return 0;
+}
+
+/* *@o as the caller's header had it; @given NULL: all defaults. */
+static int options_read(due_options *o, const due_options *given, due_error *error)
+{
+    int rc = given != NULL ? due__sized_read(o, sizeof *o, given) : 0;
+
+    if (rc == DUE_EINVAL)
+        return fail(error, rc, "the options have no size", "begin them with DUE_OPTIONS_INIT");
+    if (rc != 0)
+        return fail(error, rc, "an option is set that this version does not know",
+                    "the program was built for a newer version");
     return 0;
 }
 
@@ -330,15 +341,17 @@ free_mark:
 
 int due_open(due_queue **queue, const due_options *options, due_error *error)
 {
-    const due_options none = { DUE_OPTIONS_INIT };
-    const due_options *o = options != NULL ? options : &none;
+    due_options given = { DUE_OPTIONS_INIT };
+    const due_options *o = &given;
     struct due__alloc alloc;
     struct due__clock clock;
 
     *queue = NULL;
     if (error != NULL)
         *error = (due_error){ "", "" };
-    int rc = options_check(o, error);
+    int rc = options_read(&given, options, error);
+    if (rc == 0)
+        rc = options_check(o, error);
     if (rc != 0)
         return rc;
     enum due_clock_kind kind = o->clock;

@@ -25,6 +25,7 @@
 #include "job/lease.h"
 #include "job/reschedule.h"
 #include "os/atomic.h"
+#include "os/sized.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/inside.h"
@@ -454,19 +455,23 @@ int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, cons
     return rewrite_claimed(q, number, generation, &wish);
 }
 
-int due_amend(due_queue *q, due_id id, const due_spec *s, unsigned what)
+int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
 {
+    due_spec given;
+    const due_spec *s = &given;
     struct due__deadline by = { 0 };
     uint32_t number;
     uint32_t generation;
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (s->size != sizeof(due_spec) || s->delay_ns < 0 || s->at_ns < 0 ||
-        (s->delay_ns != 0 && s->at_ns != 0))
+    int rc = due__sized_read(&given, sizeof given, spec);
+    if (rc != 0)
+        return rc;
+    if (s->delay_ns < 0 || s->at_ns < 0 || (s->delay_ns != 0 && s->at_ns != 0))
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
-    int rc = due__id_find(q, id, &by, &number, &generation);
+    rc = due__id_find(q, id, &by, &number, &generation);
     int64_t at = s->at_ns;
     if (at == 0 && (what & DUE_SET_TIME))
         at = due__time_add(due__clock_now(&q->clock), s->delay_ns);

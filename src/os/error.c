@@ -1,5 +1,18 @@
-/* error.c - the names and texts of DUE_ERRORS. */
-#include "due/due.h"
+/* error.c - the names and texts of DUE_ERRORS, and the library's version. */
+#include "due/base.h"
+
+#define TEXT_OF(x)      #x
+#define DOTTED(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+
+int due_version(void)
+{
+    return DUE_VERSION;
+}
+
+const char *due_version_text(void)
+{
+    return DOTTED(DUE_VERSION_MAJOR, DUE_VERSION_MINOR, DUE_VERSION_PATCH);
+}
 
 const char *due_error_name(int code)
 {

@@ -89,6 +89,11 @@ static int store_open(struct due_queue *q, struct due__commits *c, const due_opt
                                   .log = queue_log,
                                   .queue = q };
 
+    if (c->store->verbs->size < sizeof *c->store->verbs) {
+        if (error != NULL)
+            snprintf(error->text, sizeof error->text, "the store was built for an older version");
+        return DUE_EINVAL;
+    }
     int rc = c->store->verbs->open(c->store, &how, &c->info, error != NULL ? error : &own);
     if (rc == 0 && (c->info.batch_changes == 0 || c->info.batch_bytes == 0))
         rc = DUE_EINVAL;

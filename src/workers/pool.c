@@ -14,6 +14,7 @@
 #include "api/open.h"
 #include "job/deferred_lease.h"
 #include "os/atomic.h"
+#include "os/sized.h"
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/timed_wait.h"
@@ -35,7 +36,7 @@ void due__handling_begin(const struct due_workers *pool)
 
 static int options_check(const due_workers_options *o, size_t threads)
 {
-    if (o->size != sizeof(due_workers_options) || threads == 0 || threads > DUE_WORKERS_MAX)
+    if (threads == 0 || threads > DUE_WORKERS_MAX)
         return DUE_EINVAL;
     if (o->lease_ns < 0 || o->extend_max_ns < 0)
         return DUE_EINVAL;
@@ -188,12 +189,15 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
                       size_t threads, due_handler *handler, void *ctx,
                       const due_workers_options *options)
 {
-    const due_workers_options none = { DUE_WORKERS_INIT };
-    const due_workers_options *o = options != NULL ? options : &none;
+    due_workers_options given = { DUE_WORKERS_INIT };
+    const due_workers_options *o = &given;
 
     *workers = NULL;
     if (due__forked(q))
         return DUE_EFORK;
+    int rc = options != NULL ? due__sized_read(&given, sizeof given, options) : 0;
+    if (rc != 0)
+        return rc;
     if (options_check(o, threads) != 0 || topic_count > DUE_TOPIC_MAX ||
         !due__topics_there(q, topics, topic_count))
         return DUE_EINVAL;
@@ -202,7 +206,7 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
     struct due__row *row = due__row_new(q, o->name != NULL ? o->name : "workers");
     if (row == NULL)
         return DUE_ENOMEM;
-    int rc = DUE_ENOMEM;
+    rc = DUE_ENOMEM;
     struct due_workers *pool = make(q, topics, topic_count, threads, o);
     if (pool == NULL)
         goto free_row;

@@ -204,6 +204,7 @@ static void shelf_nothing(due_store *s)
 }
 
 static const struct due_store_verbs verbs = {
+    .size = sizeof(struct due_store_verbs),
     .open = shelf_open,
     .ready = shelf_ready,
     .commit = shelf_commit,

@@ -560,6 +560,7 @@ static void do_free(due_store *store)
 }
 
 static const struct due_store_verbs verbs = {
+    .size = sizeof(struct due_store_verbs),
     .open = do_open,
     .ready = do_ready,
     .commit = do_commit,

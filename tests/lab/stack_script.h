@@ -270,6 +270,8 @@ static void look_at_all(struct stack *s)
     CALL(due_event_name(DUE_EVENT_READY));
     CALL(due_error_text(DUE_EINVAL));
     CALL(due_error_name(DUE_EINVAL));
+    CALL(due_version());
+    CALL(due_version_text());
     RIGHT(due_metrics_write(w.q, w.page, sizeof w.page));
 }
 

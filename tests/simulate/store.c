@@ -228,6 +228,7 @@ static void slow_free(due_store *store)
 }
 
 static const struct due_store_verbs verbs = {
+    .size = sizeof(struct due_store_verbs),
     .open = slow_open,
     .ready = slow_ready,
     .commit = slow_commit,

@@ -52,3 +52,13 @@ Test(errors, have_a_name_for_any_number)
         cr_expect_str_eq(due_error_text(numbers[i]), "unknown error");
     }
 }
+
+Test(version, is_that_of_the_headers_as_number_and_text)
+{
+    char text[32];
+
+    cr_expect_eq(due_version(), DUE_VERSION);
+    snprintf(text, sizeof text, "%d.%d.%d", DUE_VERSION_MAJOR, DUE_VERSION_MINOR,
+             DUE_VERSION_PATCH);
+    cr_expect_str_eq(due_version_text(), text);
+}
