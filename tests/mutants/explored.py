@@ -10,7 +10,6 @@ import importlib.util
 import os
 import re
 import tempfile
-import types
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 EXPLORE = os.path.join(HERE, "..", "explore")
@@ -27,17 +26,23 @@ def run_mutants():
     return module
 
 
+def scenarios_by_file(mutants):
+    """Of each file the scenarios that see the faults planted there by hand, the best first."""
+    seen = collections.defaultdict(collections.Counter)
+    for mutant in mutants:
+        for file, _, _ in mutant.changes:
+            seen[file].update(mutant.scenarios)
+    return {file: [name for name, _ in count.most_common()] for file, count in seen.items()}
+
+
 class Explorer:
     def __init__(self, build):
         self.root, self.runner = build.root, run_mutants()
         self.build = self.runner.read_build(
             os.path.join(build.dir, "tests", "explore", "mutants.build"))
         self.objects = {self.runner.source_of(o) for o in self.build["subject"]}
-        seen = collections.defaultdict(collections.Counter)
-        for mutant in self.runner.read_mutants(os.path.join(EXPLORE, "mutants.txt")):
-            seen[mutant.file].update(mutant.scenarios)
-        self.scenarios = {file: [name for name, _ in count.most_common()]
-                          for file, count in seen.items()}
+        self.scenarios = scenarios_by_file(
+            self.runner.read_mutants(os.path.join(EXPLORE, "mutants.txt")))
 
     def knows(self, mutant):
         """Is it about what threads share, or a call that may ring one, in a file that is
@@ -57,7 +62,8 @@ class Explorer:
                     os.makedirs(os.path.dirname(to), exist_ok=True)
                     with open(to, "w", encoding="utf-8") as opened:
                         opened.write(mutant.plant(text) if file == mutant.file else text)
-            planted = types.SimpleNamespace(file=name, into=[])
+            planted = self.runner.Mutant(mutant.id, mutant.line)
+            planted.change(name)
             program, why = self.runner.compile_mutant(planted, self.build, directory)
             if program is None:
                 return None, why

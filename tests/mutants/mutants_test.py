@@ -15,6 +15,7 @@ sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 
 import build as building  # noqa: E402
+import explored  # noqa: E402
 import reach  # noqa: E402
 import report  # noqa: E402
 import rules  # noqa: E402
@@ -216,6 +217,22 @@ class Trial(unittest.TestCase):
         self.assertEqual((row.planted, row.killed, row.survived, row.unreached, row.equivalent),
                          (12, 4, 6, 1, 1))
         self.assertAlmostEqual(row.score(), 400 / 11)
+
+
+class Explored(unittest.TestCase):
+    def test_files_of_the_faults_planted_by_hand_have_their_scenarios(self):
+        runner = explored.run_mutants()
+        planted = runner.read_mutants(os.path.join(explored.EXPLORE, "mutants.txt"))
+        scenarios = explored.scenarios_by_file(planted)
+        for mutant in planted:
+            for file, _, _ in mutant.changes:
+                self.assertTrue(set(mutant.scenarios) <= set(scenarios[file]))
+
+    def test_a_fault_is_compiled_into_its_own_file_only(self):
+        runner = explored.run_mutants()
+        planted = runner.Mutant("job/lease.c:call:0", 1)
+        planted.change("job/lease.c")
+        self.assertEqual(planted.files(), {"job/lease.c"})
 
 
 if __name__ == "__main__":
