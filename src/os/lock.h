@@ -9,6 +9,7 @@
 #ifndef DUE__LOCK_H
 #define DUE__LOCK_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -52,7 +53,10 @@ static inline void due__lock_acquire(struct due__lock *l)
 
 static inline void due__lock_release(struct due__lock *l)
 {
-    if (due__xchg_seq(&l->word, 0) == 2) /* L1, and E1 of tenure.c: a full fence */
+    uint32_t was = due__xchg_seq(&l->word, 0); /* L1, and E1 of tenure.c: a full fence */
+
+    assert(was != 0); /* else somebody did something that he had no right to */
+    if (was == 2)
         due__lock_wake(l);
 }
 
