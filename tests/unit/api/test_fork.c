@@ -249,6 +249,8 @@ LAB_TEST(fork, leaves_no_memory_behind_in_a_child_that_frees)
     struct lab lab = lab_open();
 
     lab_enqueue(&lab, "small", .delay_ns = 5);
+    for (int i = 0; i < 5000; i++) /* in each place of a segment, the first one too */
+        lab_enqueue(&lab, "a payload that does not fit into the thirty-two bytes", .delay_ns = i);
     cr_expect_eq(in_child(freeing_counted, &lab), 0);
     lab_close(&lab);
 }

@@ -1,6 +1,9 @@
 /* Dequeues that wait.  Threads are known to sleep before the clock is turned. */
 #include "lab/lab.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 LAB_TEST(wait, ends_when_the_job_comes_due)
 {
     struct lab lab = lab_open();
@@ -340,5 +343,22 @@ LAB_TEST(wait, is_timed_after_the_lead_was_left_to_a_sleeper_that_got_a_job)
     cr_assert_eq(crew_call_answer(&next), 0);
     cr_expect_lt(next.job.lateness_ns, DUE_S(2), "nobody watched the clock");
     due_job_done(&next.job);
+    lab_close(&lab);
+}
+
+/* A program that has closed its standard input: the queue's own alarm may be descriptor 0. */
+Test(wait, ends_also_where_the_first_descriptor_is_the_queues, .timeout = 30)
+{
+    struct crew_call call;
+
+    close(0);
+    struct lab lab = lab_open(.kernel = true, .with.clock = DUE_CLOCK_REALTIME);
+    cr_assert_neq(fcntl(0, F_GETFD), -1, "it is in use again");
+    lab_enqueue(&lab, "later", .delay_ns = DUE_S(3600));
+    crew_call_dequeue(&call, lab.q, DUE_FOREVER);
+    crew_call_asleep(&call);
+    lab_enqueue(&lab, "now", .delay_ns = DUE_MS(2));
+    cr_assert_eq(crew_call_answer(&call), 0);
+    cr_expect_str_eq(lab_text(&lab, &call.job), "now");
     lab_close(&lab);
 }

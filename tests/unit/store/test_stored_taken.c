@@ -4,6 +4,7 @@
 #include "lab/shop.h"
 
 #include <poll.h>
+#include <time.h>
 
 /* What on_discard was shown. */
 struct shown {
@@ -454,4 +455,64 @@ Test(stored_taken, what_may_have_left_is_named_to_who_waits_when_another_owns_th
     cr_expect_eq(rc, DUE_EINDOUBT, "%s", due_error_name(rc));
     cr_expect(due_id_equal(job.id, id));
     shop_close(&s);
+}
+
+/* ---- Who waits for long ---- */
+
+struct waiting {
+    struct shop *s;
+    due_job job;
+    atomic_llong spent_ns; /* on a processor, while it waited */
+};
+
+static int64_t spent_ns(void)
+{
+    struct timespec spent;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+    return DUE_S(spent.tv_sec) + spent.tv_nsec;
+}
+
+static int dequeue_measured(void *arg)
+{
+    struct waiting *w = arg;
+    int64_t before = spent_ns();
+    int rc = due_dequeue(w->s->lab.q, &w->job, DUE_FOREVER);
+
+    atomic_store(&w->spent_ns, spent_ns() - before);
+    return rc;
+}
+
+/* The store has the removal for longer than a call gives it: the call waits on, and asleep. */
+Test(stored_taken, a_wait_for_the_store_without_end_costs_no_processor, .timeout = 60)
+{
+    struct shop s = shop_new(NULL, (struct lab_options){ .kernel = true,
+                                                         .with.confirm = DUE_CONFIRM_ASYNC,
+                                                         .with.store_timeout_ns = DUE_MS(50) });
+    struct memory_gate *before = memory_gate_new(s.disk);
+    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct crew_thread thread = { 0 };
+    struct waiting w = { .s = &s };
+
+    lab_enqueue(&s.lab, "tea", .delay_ns = 0);
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    memory_store_fault(s.store, (struct memory_fault){
+                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = before });
+    lab_enqueue(&s.lab, "later", .delay_ns = DUE_S(3600)); /* so that it is not the caller's own */
+    memory_gate_reached(before, 1);
+    memory_store_fault(s.store, (struct memory_fault){
+                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    crew_go(&thread, dequeue_measured, &w);
+    crew_until_asleep(&thread);
+    memory_gate_open(before);
+    memory_gate_reached(gate, 1);
+    crew_sleep(DUE_MS(200));
+    cr_expect_not(atomic_load(&thread.back));
+    memory_gate_open(gate);
+    cr_assert_eq(crew_join(&thread), 0);
+    due_job_done(&w.job);
+    cr_expect_lt(atomic_load(&w.spent_ns), DUE_MS(10), "%lld us", atomic_load(&w.spent_ns) / 1000);
+    shop_close(&s);
+    memory_gate_free(before);
+    memory_gate_free(gate);
 }
