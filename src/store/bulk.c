@@ -107,6 +107,12 @@ static int clear_claimed(struct due_queue *q, const uint32_t *numbers, size_t n,
     return rc;
 }
 
+/* A closed queue's that was not sent: who sends refuses it, and tells its caller so. */
+static bool refused_later(const struct due_queue *q, uint64_t w)
+{
+    return (w & DUE__LINKED) && due__closed(q);
+}
+
 /* A claimed job that needs not be removed from the store. */
 static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
 {
@@ -135,7 +141,7 @@ int due__clear_stored(struct due_queue *q, int topic, uint64_t *cleared)
     for (uint32_t at = 0; rc == 0 && at < due__slab_end(&q->slab); at++) {
         uint64_t w;
 
-        if (!due__clearable(q, at, topic, &w))
+        if (!due__clearable(q, at, topic, &w) || refused_later(q, w))
             continue;
         rc = due__claim_settled(q, at, due__word_generation(w), NULL, &by, &w);
         if (rc == DUE_ENOENT || rc == DUE_EBUSY || rc == DUE_ECLOSED) {

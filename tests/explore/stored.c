@@ -19,6 +19,7 @@ struct shop {
     int put[PUTS];  /* what its enqueue answered */
     int gone[PUTS]; /* what its cancel answered; 1: not asked */
     bool closed;
+    bool async; /* a call does not wait until it is confirmed */
 };
 
 static struct shop *shop;
@@ -108,7 +109,8 @@ static void stored_check(void)
         bool removed = shop->gone[i] == 0 || shop->gone[i] == DUE_EINDOUBT;
 
         if (shop->put[i] == 0 && !removed)
-            explore_check(there || (s.discarded > 0 && shop->closed), "job %u is lost", i);
+            explore_check(there || (s.discarded > 0 && shop->closed && shop->async),
+                          "job %u is lost", i);
         if (shop->put[i] == 0 && removed && !shop->closed)
             explore_check(!there, "job %u was cancelled, and is there", i);
         if (shop->put[i] == DUE_ETIMEDOUT || shop->put[i] == DUE_ECLOSED)
@@ -141,6 +143,7 @@ static void fenced_check(void)
 static void open_shop(enum due_confirm confirm)
 {
     shop = explore_new(sizeof *shop);
+    shop->async = confirm == DUE_CONFIRM_ASYNC;
     shelf_make(&shop->shelf, 2);
     shop->clock = due_clock_manual(DUE_S(1));
     due_options o = { DUE_OPTIONS_INIT,      .allocator = &explore_allocator,
