@@ -18,6 +18,7 @@
 #include "job/handover.h"
 #include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
@@ -59,10 +60,15 @@ int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
 
 /* ---- Waiting again ---- */
 
+/* Does no further round begin?  A job with a store waits until the store is closed: what is lost
+ * there meanwhile can be put again; but not in a queue that drains, which would not end. */
 static bool refusing(const struct due_queue *q)
 {
-    return (due__load_seq(&q->state) & DUE__REFUSING) !=
-           0; /* C2 of closing.c, E3: under the lock */
+    uint32_t state = due__load_seq(&q->state); /* C2 of closing.c, E3: under the lock */
+
+    if (q->commits != NULL && !(state & DUE__DRAINING))
+        return due__closed(q);
+    return (state & DUE__REFUSING) != 0;
 }
 
 /* Under the lock: a job of the caller's own waits for its next round. */

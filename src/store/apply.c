@@ -373,6 +373,8 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
     } else if (e->purpose == DUE__RETURN || (e->purpose == DUE__ATTEMPT && e->asked == NULL)) {
         restore_claim(q, e);
     } else {
+        if (e->purpose == DUE__LEAVE) /* it is put again by nobody, if the store loses it */
+            due__stored_at(q->commits, e->number)->stored = DUE__NOT_STORED;
         due__change_end(q, &c);
     }
 }

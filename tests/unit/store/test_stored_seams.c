@@ -197,3 +197,32 @@ Test(stored_seams, a_job_cancelled_while_it_is_rescheduled_is_not_handed_out, .t
     memory_gate_free(gate);
     shop_close(&s);
 }
+
+/* ---- A loss while the queue drains ---- */
+
+Test(stored_seams, a_round_left_to_the_store_is_there_after_a_loss_too, .timeout = 60)
+{
+    struct shop s = shop_new(IN_MEMORY, AT(0));
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100, GROUP("g"));
+    due_id stays = lab_enqueue(&s.lab, "stays", .at_ns = 1000);
+    due_id other = lab_enqueue(&s.lab, "other", .at_ns = 1000);
+    due_record r = { .len = 0 };
+
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+    lab_turn_to(&s.lab, 10);
+    cr_expect_str_eq(lab_dequeue(&s.lab), "tea", "its place is free from here on");
+    cr_expect_eq(due_reschedule(s.lab.q, stays, 900), 0);
+    memory_disk_lose(s.disk, 1);
+    cr_expect_eq(due_reschedule(s.lab.q, stays, 800), 0);
+    for (int i = 0; i < 3000 && lab_stats(&s.lab).mirrored == 0; i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
+    crew_sleep(DUE_MS(20));
+    cr_expect_eq(lab_stats(&s.lab).mirrored, 1u, "not what nobody has");
+    cr_assert(memory_disk_find(s.disk, id, &r), "it is lost");
+    cr_expect_eq(r.until_ns, 110);
+    cr_expect_eq(due_cancel(s.lab.q, stays, NULL), 0);
+    cr_expect_eq(due_cancel(s.lab.q, other, NULL), 0);
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, DUE_S(20)), 0);
+    shop_close(&s);
+}
