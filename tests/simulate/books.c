@@ -57,6 +57,11 @@ void books_begin(const struct plan *p, int64_t (*now)(void))
     memset(closed, 0, sizeof closed);
 }
 
+int64_t books_now(void)
+{
+    return clock_now();
+}
+
 void books_life(void)
 {
     memset(callers, 0, sizeof callers);
@@ -256,6 +261,12 @@ void books_return(unsigned thread, int rc)
     if (c->job != NULL)
         c->job->calls--;
     c->wait = WAIT_NONE;
+    c->waited = false;
+}
+
+bool books_waits(unsigned thread)
+{
+    return caller_of(thread)->waited;
 }
 
 void books_ended(unsigned thread)
@@ -506,10 +517,11 @@ void books_idle(void)
     bool steps = plan->machine.clock_step_max_ns > 0;
 
     for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++) {
-        const struct caller *c = &callers[i];
+        struct caller *c = &callers[i];
 
         if (c->wait == WAIT_NONE)
             continue;
+        c->waited = true;
         if (!stored() && c->timeout_ns != DUE_FOREVER && waited(c) > c->timeout_ns && !time_runs())
             machine_fail("thread %u waits for %lld ns, and was to wait for %lld", i,
                          (long long)waited(c), (long long)c->timeout_ns);

@@ -35,6 +35,7 @@ struct book {
     bool keyed;
     bool told;       /* put, and told so */
     bool gone;       /* left, and told so */
+    bool shown;      /* to on_discard, by a queue with a store */
     bool revoked;    /* cancelled while somebody had it: it leaves when he gives it back */
     uint8_t calls;   /* under way that name it */
     uint32_t serial; /* of the last one that began */
@@ -55,6 +56,7 @@ struct caller {
     uint32_t topics; /* WAIT_JOB: a bit for each */
     bool replaced;   /* another program owned the jobs when it began, */
     bool fails;      /* and it must fail */
+    bool waited;     /* it has been asleep in the queue: it may be freed before the call returns */
     int64_t begun_ns;
     int64_t clock_ns; /* what the queue's clock showed then */
     int64_t timeout_ns;
@@ -66,6 +68,7 @@ struct caller {
 };
 
 void books_begin(const struct plan *p, int64_t (*now)(void));
+int64_t books_now(void);  /* what the queue's clock shows, without a step */
 void books_life(void);    /* the running program, or one that begins, owns the jobs: nobody has
                           called yet, nor has he a job */
 uint64_t books_new(void); /* the number of a new job, or of new bytes for one */
@@ -111,5 +114,7 @@ uint64_t books_inside_most(uint64_t left_before);
 /* Nobody can go on unless time passes. */
 void books_idle(void);
 void books_closed(unsigned thread); /* a close has answered 0, by the program of this thread */
+/* Is this thread in a call in which it has waited? */
+bool books_waits(unsigned thread);
 
 #endif

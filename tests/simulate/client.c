@@ -34,7 +34,7 @@ int64_t client_timeout(struct client *c)
 
     if (!plan_has(p, KIND_WAITS) || dice < 2)
         return 0;
-    if (dice == 2 && p->close == CLOSE_DISCARD)
+    if (p->close == CLOSE_DISCARD && (dice == 2 || (dice < 6 && plan_has(p, KIND_FREES))))
         return DUE_FOREVER;
     return (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1000);
 }
@@ -103,7 +103,7 @@ static const struct verb *draw_verb(struct client *c)
 /* Everything is delivered before a queue is closed so: somebody has to take it. */
 static void take_until_closed(struct client *c)
 {
-    while (!c->stopped)
+    while (!c->stopped && !c->program->closed)
         client_reserve(c, DUE_FOREVER, true);
 }
 
@@ -114,7 +114,7 @@ void client_run(void *arg)
 
     unsigned number = client_number_of(c);
 
-    for (unsigned n = 0; n < p->verbs && !c->stopped; n++) {
+    for (unsigned n = 0; n < p->verbs && !c->stopped && !c->program->closed; n++) {
         if (p->skip != NULL && p->skip[(number - 1) * PLAN_VERBS_MAX + n])
             continue;
         c->random = plan_stream(p, c->program->life, number, n);

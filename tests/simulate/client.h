@@ -20,8 +20,8 @@ struct client {
     uint64_t random; /* of the verb under way */
     struct book *known[CLIENT_KNOWN];
     size_t n_known;
-    bool stopped; /* the queue is closed */
-    struct fiber *fiber;
+    bool stopped;        /* the queue is closed */
+    struct fiber *fiber; /* until it is joined */
 };
 
 /* What the queues of a process have in common. */
@@ -48,6 +48,9 @@ struct program {
     unsigned lanes;    /* of its handlers, that run: bits */
     uint64_t handled;  /* hand-overs to its handlers */
     uint64_t acked;    /* by clients, and told so */
+    bool closing;      /* a close has begun */
+    bool closed;       /* who begins no call now begins none any more */
+    unsigned busy;     /* so often it could not be freed */
     bool ended;        /* nobody uses the queue any more */
     bool last;         /* its last life: all is taken out in the end */
     unsigned threads;  /* in this life */

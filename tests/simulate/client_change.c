@@ -19,6 +19,14 @@ static struct book *draw_known(struct client *c, size_t *at)
     return c->known[*at];
 }
 
+/* A queue that closes no longer knows what it leaves to its store. */
+static int known(const struct client *c, int rc)
+{
+    bool left = c->program->closing && plan_has(c->program->plan, KIND_STORED);
+
+    return rc == DUE_ENOENT && left ? DUE_ECLOSED : rc;
+}
+
 static void forget(struct client *c, size_t at)
 {
     c->known[at] = c->known[--c->n_known];
@@ -45,7 +53,7 @@ static int cancel(struct client *c, struct book *b, bool back)
     rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
-    int rc = due_cancel(c->program->q, b->id, back ? &job : NULL);
+    int rc = known(c, due_cancel(c->program->q, b->id, back ? &job : NULL));
     books_return(c->thread, rc);
     if (rc == 0 && back && client_number(&job) == 0)
         machine_fail("a job is cancelled, and its bytes make no sense");
@@ -128,12 +136,14 @@ void client_move(struct client *c)
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
     int rc = promote ? due_promote(c->program->q, b->id) : due_reschedule(c->program->q, b->id, to);
+
+    rc = known(c, rc);
     books_return(c->thread, rc);
     rounds_named(b);
     if (rc == 0)
         books_ended(c->thread);
     if (rc == 0)
-        books_due_by(c->thread, promote ? due_now(c->program->q) : to);
+        books_due_by(c->thread, promote ? books_now() : to);
     history_tell(c->thread, "move! %s %s", id, due_error_name(rc));
     if (rc == DUE_ENOENT)
         forget(c, at);
@@ -154,7 +164,7 @@ void client_update(struct client *c)
     history_ask(c->thread, "update? %s %" PRIu64, due_id_format(b->id, id), other);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_holder(b, 0);
-    int rc = due_update(c->program->q, b->id, bytes, len);
+    int rc = known(c, due_update(c->program->q, b->id, bytes, len));
     books_return(c->thread, rc);
     books_holder_told(b);
     history_tell(c->thread, "update! %s %s", id, due_error_name(rc));
@@ -172,7 +182,7 @@ void client_find_key(struct client *c)
 
     history_ask(c->thread, "find? %u", key);
     books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
-    int rc = due_find_key(c->program->q, name, (size_t)n, &id);
+    int rc = known(c, due_find_key(c->program->q, name, (size_t)n, &id));
     books_return(c->thread, rc);
     history_tell(c->thread, "find! %u %s %s", key, due_error_name(rc), client_id(id, text));
 }
@@ -189,7 +199,7 @@ static void kick(struct client *c, due_id dead)
     struct book *b = books_find(dead);
     if (b != NULL)
         books_holder(b, 0);
-    int rc = due_kick(c->program->q, dead);
+    int rc = known(c, due_kick(c->program->q, dead));
     books_return(c->thread, rc);
     if (b != NULL)
         books_holder_told(b);
@@ -297,6 +307,7 @@ void client_look(struct client *c)
     int rc = 0;
     uint64_t n = 0;
 
+    books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
     switch (model_below(&c->random, 6)) {
     case 0:
         n = look_at_stats(c);
@@ -318,5 +329,6 @@ void client_look(struct client *c)
         n = (uint64_t)due_next_deadline(q);
         break;
     }
+    books_return(c->thread, 0);
     history_note(c->thread, "look %d %" PRIu64, rc, n);
 }

@@ -157,8 +157,7 @@ static void put_ask(unsigned thread, const struct put *it, int64_t at_ns)
 static void put_tell(struct client *c, unsigned thread, const struct put *it, int rc, due_id id)
 {
     char text[DUE_ID_TEXT];
-    int64_t due_by_ns =
-        it->spec.at_ns != 0 ? it->spec.at_ns : due_now(c->program->q) + it->spec.delay_ns;
+    int64_t due_by_ns = it->spec.at_ns != 0 ? it->spec.at_ns : books_now() + it->spec.delay_ns;
 
     if (rc == 0 || rc == DUE_EINDOUBT) {
         struct book *b = books_meet(it->number, id);
@@ -171,6 +170,9 @@ static void put_tell(struct client *c, unsigned thread, const struct put *it, in
     }
     (it->spec.every_ns != 0 ? history_note : history_tell)(
         thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc), client_id(id, text));
+    /* Who does not wait for a confirmation may be told so after it was shown to be out. */
+    if (rc == 0 && books_find(id)->shown && plan_has(c->program->plan, KIND_ASYNC))
+        history_doubt(thread, text);
     c->stopped |= rc == DUE_ECLOSED && c->program->plan->close != CLOSE_DRAIN;
 }
 

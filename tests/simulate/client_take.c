@@ -168,6 +168,14 @@ static int64_t draw_delay(struct client *c, const struct book *b, const due_job 
     return DUE_BY_POLICY;
 }
 
+/* A queue that closes leaves a job to its store as it is. */
+static int written(const struct client *c, int rc)
+{
+    bool left = c->program->closing && plan_has(c->program->plan, KIND_STORED);
+
+    return rc == 0 && left ? DUE_EINDOUBT : rc;
+}
+
 static void nack(struct client *c, struct book *b, due_job *job)
 {
     int64_t least;
@@ -182,12 +190,12 @@ static void nack(struct client *c, struct book *b, due_job *job)
         rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
-    int rc = due_nack(job, delay);
+    int rc = written(c, due_nack(job, delay));
     books_return(c->thread, rc);
     if (rc == 0) {
         books_given_back(c->thread, attempts);
         if (!last)
-            books_due_by(c->thread, due_now(c->program->q) + most);
+            books_due_by(c->thread, books_now() + most);
     }
     history_tell(c->thread, "nack! %s %s", id, due_error_name(rc));
 }
@@ -201,7 +209,7 @@ static void bury(struct client *c, struct book *b, due_job *job)
     rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
-    int rc = due_bury(job, id);
+    int rc = written(c, due_bury(job, id));
     books_return(c->thread, rc);
     if (rc == 0)
         books_ended(c->thread);
@@ -375,7 +383,10 @@ void client_discarded(struct program *p, const due_job *job)
         machine_fail("a job is discarded whose bytes make no sense");
     due_id_format(job->id, id);
     if (plan_has(p->plan, KIND_STORED)) {
-        rounds_doubt(books_meet(number, job->id));
+        struct book *shown = books_meet(number, job->id);
+
+        rounds_doubt(shown);
+        shown->shown = true;
         history_doubt(p->own.thread, id);
         return;
     }

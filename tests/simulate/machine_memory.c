@@ -43,6 +43,8 @@ static void bytes_write(volatile void *p, unsigned size, uint64_t value)
     }
 }
 
+static void look_at(const volatile void *p);
+
 static uint64_t cut(uint64_t value, unsigned size)
 {
     return size == 8 ? value : value & ((UINT64_C(1) << 8 * size) - 1);
@@ -104,6 +106,7 @@ uint64_t explore_load(const volatile void *p, unsigned size, const struct explor
 
     (void)at;
     machine_step();
+    look_at(p);
     if (machine.held == 0)
         return bytes_read(p, size);
     if (machine_chance(machine.o.linger_every))
@@ -118,6 +121,7 @@ void explore_store(volatile void *p, unsigned size, uint64_t value, const struct
 
     (void)at;
     machine_step();
+    look_at(p);
     if (machine.held > 0)
         show_all(p);
     if (machine.running && (me->held_count > 0 || machine_chance(machine.o.hold_every))) {
@@ -151,6 +155,7 @@ uint64_t explore_change(volatile void *p, unsigned size, enum explore_op op, uin
 {
     (void)at;
     machine_step();
+    look_at(p);
     if (machine.held > 0) {
         if (op != EXPLORE_ADD_RELAXED)
             memory_empty();
@@ -167,6 +172,7 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
 {
     (void)at;
     machine_step();
+    look_at(p);
     if (machine.held > 0) {
         memory_empty();
         show_all(p);
@@ -185,6 +191,7 @@ bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t 
 #define ARENA_BYTES (1u << 29)
 #define KINDS       26u /* from 64 bytes on */
 #define POISON      512u
+#define LINE        64u
 #define ALIVE       UINT32_C(0x600dda7a)
 #define DEAD        UINT32_C(0xdeadda7a)
 
@@ -199,6 +206,7 @@ struct head {
 };
 
 static unsigned char *arena;
+static unsigned char *alive; /* of each LINE of it */
 static size_t used;
 static struct head *free_list[KINDS];
 
@@ -211,8 +219,32 @@ void memory_begin(void)
         perror("simulate: arena");
         exit(2);
     }
+    if (alive == NULL)
+        alive = mmap(NULL, ARENA_BYTES / LINE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (alive == MAP_FAILED) {
+        perror("simulate: arena");
+        exit(2);
+    }
+    memset(alive, 0, used / LINE);
     used = 0;
     memset(free_list, 0, sizeof free_list);
+}
+
+/* Whoever reads or writes there by an atomic operation has to find it alive. */
+static void look_at(const volatile void *p)
+{
+    size_t at = (size_t)((const volatile unsigned char *)p - arena);
+
+    if (at < used && !alive[at / LINE])
+        machine_fail("memory is touched that was given back");
+}
+
+static void mark(const void *memory, size_t size, bool on)
+{
+    size_t at = (size_t)((const unsigned char *)memory - arena);
+
+    memset(alive + at / LINE, on, (size + LINE - 1) / LINE);
 }
 
 static void *block_new(size_t size)
@@ -235,6 +267,7 @@ static void *block_new(size_t size)
         used += whole;
     }
     *h = (struct head){ .state = ALIVE, .kind = kind, .size = size };
+    mark(h + 1, size, true);
     return h + 1;
 }
 
@@ -247,6 +280,7 @@ static void block_free(void *memory, uint64_t *freed)
         machine_fail("freed twice, or never allocated: %zu bytes", h->size);
     *freed = h->size;
     memset(memory, 0xdb, h->size < POISON ? h->size : POISON);
+    mark(memory, h->size, false);
     h->state = DEAD;
     h->next = free_list[h->kind];
     free_list[h->kind] = h;

@@ -103,13 +103,15 @@ static void exclude(struct plan *p)
     for (size_t i = 0; i < sizeof only_stored / sizeof only_stored[0]; i++)
         if (!plan_has(p, KIND_STORED))
             leave_out(p, only_stored[i]);
-    if (plan_has(p, KIND_STORED))
+    if (plan_has(p, KIND_STANDBY)) /* its programs close when all have ended, or are killed */
         leave_out(p, KIND_DISCARD);
     if (plan_has(p, KIND_STANDBY)) { /* what was told to whom of these is not kept apart */
         leave_out(p, KIND_ATTEMPTS);
         leave_out(p, KIND_EXPIRY);
         leave_out(p, KIND_ROUNDS);
     }
+    if (plan_has(p, KIND_READABLE)) /* who sleeps for that is not in the queue */
+        leave_out(p, KIND_FREES);
     if (plan_has(p, KIND_STORED) || plan_has(p, KIND_MANUAL))
         leave_out(p, KIND_READABLE); /* a poll may leave what it has begun; and time is another */
     if (plan_has(p, KIND_FULL))   /* what it refuses although that was confirmed is had again, or */
@@ -205,6 +207,7 @@ static void draw_store(struct plan *p, uint64_t *random)
     faults[MEMORY_FULL] = per_mille(p, KIND_FULL, PICK(random, 20, 200));
     faults[MEMORY_LOSE] = per_mille(p, KIND_LOSSES, PICK(random, 2, 20));
     faults[MEMORY_REPEAT] = per_mille(p, KIND_REPEATS, PICK(random, 50, 300));
+    p->lives += p->lives == 1 && plan_has(p, KIND_DISCARD); /* all is taken out in the last one */
     if (!plan_has(p, KIND_STORED))
         p->lives = 1;
     if (!plan_has(p, KIND_LATENCY))

@@ -60,7 +60,8 @@
     X(SYSTEM, "system", 5, "threads and descriptors are refused")      \
     X(STANDBY, "standby", 4, "two programs want the stored queue")     \
     X(STOPS, "stops", 2, "one of them is stopped, and goes on later")  \
-    X(QUEUES, "queues", 4, "a program has two queues")
+    X(QUEUES, "queues", 4, "a program has two queues")                 \
+    X(FREES, "frees", 2, "freed while those who waited are on their way out")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,

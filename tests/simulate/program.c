@@ -151,36 +151,6 @@ static void resume(struct program *p)
         rules_pause_ends(i, false);
 }
 
-static void close_queue(struct program *p, enum due_close_mode mode)
-{
-    int64_t most_ns = p->plan->horizon_ns + 1000;
-    int rc;
-
-    do {
-        int64_t timeout = (int64_t)machine_below((uint64_t)most_ns);
-
-        most_ns += most_ns < DUE_S(10) ? most_ns : 0;
-        history_note(p->own.thread, "close? %d", (int)mode);
-        rc = due_close(p->q, mode, timeout);
-        history_note(p->own.thread, "close! %s", due_error_name(rc));
-    } while (rc == DUE_ETIMEDOUT || rc == DUE_ENOMEM);
-    if (rc != 0)
-        machine_fail("due_close: %s", due_error_name(rc));
-    books_closed(p->own.thread);
-}
-
-static void free_queue(struct program *p)
-{
-    int rc = due_free(p->q);
-
-    if (rc != 0)
-        machine_fail("due_free: %s", due_error_name(rc));
-    if (p->live != 0)
-        machine_fail("due_free: %" PRIu64 " blocks of memory are still out", p->live);
-}
-
-/* ---- Everything out ---- */
-
 static struct due_stats look(const struct program *p)
 {
     struct due_stats s;
@@ -189,6 +159,86 @@ static struct due_stats look(const struct program *p)
         machine_fail("due_stats fails");
     return s;
 }
+
+/* It can be closed at once: all have ended, and no store has to be told. */
+static bool nobody_inside(const struct program *p)
+{
+    return p->plan->close == CLOSE_QUIET && !plan_has(p->plan, KIND_STORED);
+}
+
+static void close_queue(struct program *p, enum due_close_mode mode)
+{
+    int64_t most_ns = p->plan->horizon_ns + 1000;
+    int rc;
+
+    do {
+        int64_t timeout = (int64_t)machine_below((uint64_t)most_ns);
+
+        if (machine_below(2) == 0 && nobody_inside(p))
+            timeout = 0;
+        most_ns += most_ns < DUE_S(10) ? most_ns : 0;
+        history_note(p->own.thread, "close? %d", (int)mode);
+        p->closing = true;
+        rc = due_close(p->q, mode, timeout);
+        history_note(p->own.thread, "close! %s", due_error_name(rc));
+        if (rc == DUE_ETIMEDOUT && nobody_inside(p))
+            machine_fail("nobody is in the queue, and due_close times out");
+    } while (rc == DUE_ETIMEDOUT || rc == DUE_ENOMEM);
+    if (rc != 0)
+        machine_fail("due_close: %s", due_error_name(rc));
+    p->closed = true;
+    books_closed(p->own.thread);
+}
+
+/* May the queue be freed?  Only those are in it who waited when it was closed. */
+static bool left_alone(const struct program *p)
+{
+    for (unsigned i = 0; i < p->threads; i++) {
+        const struct client *c = &p->client[i];
+
+        if (c->fiber != NULL && c->fiber->state != ENDED && !books_waits(c->thread))
+            return false;
+    }
+    return true;
+}
+
+/* A while; time passes if it takes longer. */
+static void wait_alone(const struct program *p)
+{
+    for (int i = 0; i < 100 && !left_alone(p); i++)
+        machine_step();
+    for (; !left_alone(p); machine_step())
+        machine_sleep(1 + (int64_t)machine_below((uint64_t)p->plan->horizon_ns / 8 + 10));
+}
+
+/* May somebody have a job just then?  Who came back from a call that waited; or who turns the clock
+ * of this queue and another one, and finds a lease that has ended. */
+static bool may_be_lent(const struct program *p)
+{
+    struct due_stats s = look(p);
+
+    return s.lent > 0 || plan_has(p->plan, KIND_MANUAL);
+}
+
+static void free_queue(struct program *p)
+{
+    bool lent;
+    int rc;
+
+    do {
+        wait_alone(p);
+        lent = may_be_lent(p);
+        rc = due_free(p->q);
+        if (rc == DUE_EBUSY)
+            machine_sleep(1);
+    } while (rc == DUE_EBUSY && lent && ++p->busy < 1000);
+    if (rc != 0)
+        machine_fail("due_free: %s", due_error_name(rc));
+    if (p->live != 0)
+        machine_fail("due_free: %" PRIu64 " blocks of memory are still out", p->live);
+}
+
+/* ---- Everything out ---- */
 
 /* Everything that waits, in order. */
 static void take_waiting_out(struct program *p)
@@ -299,8 +349,10 @@ static void start_clients(struct program *p)
 
 static void join_clients(struct program *p)
 {
-    for (unsigned i = 0; i < p->threads; i++)
+    for (unsigned i = 0; i < p->threads; i++) {
         machine_join(p->client[i].fiber);
+        p->client[i].fiber = NULL;
+    }
 }
 
 /* Somebody has to turn a clock that is turned by hand. */
@@ -323,27 +375,51 @@ static void turn_clock(void *arg)
     }
 }
 
+/* In the last of several lives all is taken out first. */
+static enum plan_close how_to_close(const struct program *p)
+{
+    return p->last && p->plan->lives > 1 ? CLOSE_QUIET : p->plan->close;
+}
+
+/* While those who waited are on their way out, and somebody turns the clock. */
+static bool freed_at_once(const struct program *p)
+{
+    return plan_has(p->plan, KIND_FREES) && how_to_close(p) != CLOSE_QUIET;
+}
+
+static void turn_once(void *arg)
+{
+    struct program *p = arg;
+
+    if (due_clock_advance(p->manual, p->plan->lease_ns) != 0)
+        machine_fail("the clock cannot be turned");
+}
+
 static void use_and_close(struct program *p)
 {
+    enum plan_close how = how_to_close(p);
+
     pool_start(p);
     start_clients(p);
-    if (p->plan->close != CLOSE_QUIET) {
+    if (how != CLOSE_QUIET) {
         machine_sleep(p->plan->open_ns);
         resume(p);
-        close_queue(p, p->plan->close == CLOSE_DRAIN ? DUE_CLOSE_DRAIN : DUE_CLOSE_DISCARD);
+        close_queue(p, how == CLOSE_DRAIN ? DUE_CLOSE_DRAIN : DUE_CLOSE_DISCARD);
     }
-    join_clients(p);
-    if (p->plan->close == CLOSE_QUIET && machine_below(2) == 0) {
+    if (!freed_at_once(p))
+        join_clients(p);
+    if (how == CLOSE_QUIET && machine_below(2) == 0) {
         resume(p);
         if (p->pool != NULL)
             client_end_rounds(&p->own);
         pool_drain(p);
     }
     pool_stop(p);
-    if (p->plan->close == CLOSE_QUIET && p->last)
+    if (how == CLOSE_QUIET && p->last)
         take_all_out(p);
-    if (p->plan->close == CLOSE_QUIET)
+    if (how == CLOSE_QUIET)
         close_queue(p, DUE_CLOSE_DISCARD);
+    pool_free(p);
 }
 
 /* The queues of a process have one clock. */
@@ -375,7 +451,8 @@ void program_run(void *arg)
     p->threads = p->last && p->plan->lives > 1 ? 0 : p->plan->threads;
     p->pool = NULL;
     p->lanes = 0;
-    p->ended = false;
+    p->ended = p->closing = p->closed = false;
+    p->busy = 0;
     p->live = 0;
     if (plan_has(p->plan, KIND_MANUAL)) {
         have_clock(p);
@@ -383,10 +460,17 @@ void program_run(void *arg)
     }
     open_queue(p);
     use_and_close(p);
+    bool turned = turner != NULL && plan_has(p->plan, KIND_FREES);
     p->ended = true;
     if (turner != NULL)
         machine_join(turner);
+    if (turned)
+        turner = machine_start("turner", turn_once, p, false);
     free_queue(p);
+    if (turned)
+        machine_join(turner);
+    if (freed_at_once(p))
+        join_clients(p);
     if (p->manual != NULL)
         leave_clock(p);
 }
