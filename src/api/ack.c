@@ -27,6 +27,7 @@
 #include "queue/queue.h"
 #include "queue/stored.h"
 #include "queue/take.h"
+#include "store/sender.h"
 
 #define ACKS_AT_ONCE 256u /* sent to a store together */
 
@@ -112,7 +113,7 @@ static int ack_claimed(struct due_queue *q, uint32_t number)
 /* A claimed job whose ack concerns nobody else: it has no key, no group, no further rounds. */
 static bool plain(const struct due_queue *q, uint32_t number, uint64_t w)
 {
-    return q->commits == NULL && q->watch == NULL && !(w & DUE__PASSED) &&
+    return q->short_ways && !(w & DUE__PASSED) &&
            !(due__facts_load(due__job_at(&q->slab, number)).payload & DUE__FRONT);
 }
 
@@ -401,7 +402,7 @@ int due__lease_extend(due_job *job, int64_t lease_ns)
         due__replace(q, number, w, DUE__LEASED,
                      due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns));
     due__leave(q, &t);
-    return rc == 0 && q->commits != NULL ? due__commit_state(q) : rc;
+    return rc == 0 ? due__state_of(q) : rc;
 }
 
 /* A lease that goes on is as much a promise as one that begins: nobody else has the job. */
@@ -411,7 +412,7 @@ int due_extend(due_job *job, int64_t lease_ns)
     struct due__deadline by = { 0 };
     int rc = due__lease_extend(job, lease_ns);
 
-    return rc == 0 && q->commits != NULL ? due__commit_held(q, &by) : rc;
+    return rc == 0 ? due__held_until(q, &by) : rc;
 }
 
 int due__lease_release(due_job *job)

@@ -28,8 +28,8 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job, struct du
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-    if (job != NULL || q->commits != NULL || due__word_generation(w) != generation ||
-        generation == UINT32_MAX || q->watch != NULL ||
+    if (job != NULL || !q->short_ways || due__word_generation(w) != generation ||
+        generation == UINT32_MAX ||
         (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
         (due__facts_load(j).payload & DUE__FRONT)) /* so it may have a key */
         return due__cancel_any(q, number, generation, NULL, job, by);

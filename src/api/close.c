@@ -9,6 +9,7 @@
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
 {

@@ -99,7 +99,7 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
 
     if (due__forked(q) || timeout_ns < 0)
         return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
-    if (q->commits != NULL || due__take_fast(q, NULL, 0, &s, 1) == 0 ||
+    if (!q->short_ways || due__take_fast(q, NULL, 0, &s, 1) == 0 ||
         due__vet(q, &s, 1, NULL, &rc) == 0)
         rc = due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL);
     else

@@ -21,6 +21,7 @@
 #include "queue/inside.h"
 #include "queue/queue.h"
 #include "queue/stored.h"
+#include "store/sender.h"
 
 #define AT_ONCE        64u  /* jobs submitted in one tenure */
 #define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
@@ -318,7 +319,7 @@ static inline __attribute__((always_inline)) int check(struct due_queue *q, cons
     }
     if (due__load_seq(&q->state) & DUE__REFUSING) /* E3: looked at again after the job is in */
         return DUE_ECLOSED;
-    return q->commits != NULL ? due__commit_state(q) : 0;
+    return due__state_of(q);
 }
 
 /* Jobs described by structs of another size than ours, all of the same: from another header. */

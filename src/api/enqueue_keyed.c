@@ -47,6 +47,7 @@
 #include "queue/job_records.h"
 #include "queue/queue.h"
 #include "queue/timed_wait.h"
+#include "store/sender.h"
 
 #define AGAIN 1 /* of a change: look anew */
 

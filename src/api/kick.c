@@ -11,6 +11,7 @@
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 #define DEAD_AT_ONCE 256u /* sent to a store together */
 

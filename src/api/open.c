@@ -23,6 +23,7 @@
 #include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 /* ---- Options ---- */
 
@@ -298,6 +299,7 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
         goto free_mark;
     }
     rc = due__watch_open(q, o);
+    q->short_ways = o->store == NULL && q->watch == NULL;
     if (rc == 0) {
         rc = memory_init(q, &o->retry);
         if (rc != 0)

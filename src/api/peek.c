@@ -7,6 +7,7 @@
 
 #include "job/claim.h"
 #include "job/dead_letter.h"
+#include "job/key_table.h"
 #include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/inside.h"

@@ -8,6 +8,7 @@
 #include "queue/counts.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "queue/tenure.h"
 
 /* Jobs in the lines of topics that are not paused; cancelled ones may be among them. */
@@ -23,10 +24,12 @@ static uint64_t takeable(const struct due_queue *q)
     return n;
 }
 
-/* What has left the store for somebody who did not wait (takings.c) is there for the next one. */
+/* What has landed for somebody who did not wait is there for the next one. */
 static uint32_t left_ready(const struct due_queue *q)
 {
-    return q->commits != NULL ? due__load_seq(&q->commits->takings_ready) : 0; /* Q7 */
+    bool coming;
+
+    return due__left_over(q, &coming);
 }
 
 int due_poll(due_queue *q, int64_t *next_ns)

@@ -13,6 +13,7 @@
 #include "job/dead_letter.h"
 #include "job/discard.h"
 #include "job/draft.h"
+#include "job/key_table.h"
 #include "job/lease.h"
 #include "job/repeat.h"
 #include "os/atomic.h"

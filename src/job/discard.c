@@ -8,6 +8,7 @@
 #include "job/claim.h"
 #include "job/dead_letter.h"
 #include "job/handover.h"
+#include "job/key_table.h"
 #include "os/atomic.h"
 #include "queue/capacity.h"
 #include "queue/closing.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "job/handover.h"
+#include "job/key_table.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
 #include "queue/queue.h"

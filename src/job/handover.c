@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "job/key_table.h"
 #include "job/lease.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
@@ -49,8 +50,8 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
 void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
 {
     __builtin_prefetch(job->data, 1);
-    if (q->commits != NULL)
-        due__index_prefetch(&q->commits->index, number);
+    if (q->stored)
+        q->journal->prefetch_end(q, number);
 }
 
 /* A job that was taken for good has no key any more. */
@@ -127,8 +128,8 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-    if (q->commits != NULL)
-        due__index_remove(&q->commits->index, number); /* N1 of id_index.c */
+    if (q->stored)
+        q->journal->forget(q, number); /* N1 of id_index.c */
     while (w & DUE__LINKED) {
         if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__DONE)) /* J1 */
             return;

@@ -95,7 +95,7 @@ static struct due__key *keep(struct due__key_shard *it, struct due__key *key, in
 /* @refused: the job has never been in the queue, as far as anybody was told. */
 static void end(struct due_queue *q, struct due__key *key, bool done, bool refused)
 {
-    bool keeps = q->commits == NULL && done && key->term_ns > 0;
+    bool keeps = !q->journal->keeps_keys && done && key->term_ns > 0;
     int64_t now = keeps ? due__clock_now(&q->clock) : 0;
     struct due__key *gone;
     due_id id = { { 0 } };
@@ -104,9 +104,9 @@ static void end(struct due_queue *q, struct due__key *key, bool done, bool refus
         id = due__id(q, key->place - 1, key->generation);
     struct due__key_shard *it =
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of key_table.c */
-    if (q->commits == NULL && !refused)
+    if (!q->journal->keeps_keys && !refused)
         key->of.under = NULL;
-    if (q->commits != NULL) {
+    if (q->journal->keeps_keys) {
         gone = end_stored(q, it, key, done);
     } else if (keeps && key->linked) {
         key->of.id = id;
@@ -202,7 +202,7 @@ bool due__key_is_kept(const struct due_queue *q, const struct due__key *key)
     if (key->place == 0)
         return true;
     return !key->over_kept && key->kept_ns > 0 && !key->returns &&
-           due__stored_at(q->commits, key->place - 1)->stored == DUE__NOT_STORED;
+           !q->journal->has(q, key->place - 1);
 }
 
 void due__key_returns(struct due_queue *q, uint32_t number)

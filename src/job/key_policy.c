@@ -4,7 +4,6 @@
  */
 #include "job/key_policy.h"
 
-#include "job/enqueue_delegated.h"
 #include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
@@ -21,7 +20,7 @@ static enum due__finding judge_live(struct due_queue *q, uint32_t number, uint8_
         return DUE__KEY_UNSETTLED;
     case DUE__WAITING:
     case DUE__DEAD:
-        if (q->commits != NULL && (w & DUE__LINKED))
+        if (w & q->journal->unsent)
             return DUE__KEY_UNSETTLED;
         return on_key != DUE_KEY_EARLIEST && due__lent_still(q, number, w) ? DUE__KEY_TO_BE_HAD
                                                                            : DUE__KEY_TO_CHANGE;
@@ -57,18 +56,15 @@ bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct d
     if (free) {
         key->place = it->number + 1;
         key->generation = it->generation;
-        if (q->commits != NULL && kept) {
+        key->over_kept = q->journal->keeps_keys && kept;
+        if (key->over_kept) {
             key->of.id = was->of.id;
             key->kept_ns = was->term_ns;
         } else if (!kept) {
             key->of.under = was;
         }
-        key->over_kept = q->commits != NULL && kept;
         due__key_link(shard, key, was);
-        if (q->commits == NULL)
-            due__put_fresh(q, it);
-        else
-            due__leave_fresh(q, it, a);
+        q->journal->put(q, it, a);
     }
     due__key_leave(q, shard);
     if (free && kept)

@@ -479,7 +479,7 @@ void due__keys_sweep(struct due_queue *q)
 {
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 */
 
-    for (size_t i = 0; keys != NULL && q->commits == NULL && i < DUE__KEY_SHARDS; i++) {
+    for (size_t i = 0; keys != NULL && !q->journal->keeps_keys && i < DUE__KEY_SHARDS; i++) {
         struct due__key_shard *it = &keys->shard[i];
         uint32_t looked = 0;
 

@@ -59,8 +59,8 @@ int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_
         if (!due__side_make(&q->leases, &q->alloc, number))
             return DUE_ENOMEM;
         __builtin_prefetch(due__lease_at(q, number), 1); /* it is far from everything else */
-        if (q->commits != NULL)
-            __builtin_prefetch(due__stored_at(q->commits, number)); /* so is its id */
+        if (q->stored)
+            q->journal->prefetch_id(q, number); /* so is that */
     }
     return 0;
 }
@@ -190,7 +190,7 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
 bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
                         int64_t lease_ns, int64_t now_ns, due_job *jobs)
 {
-    if (q->watch != NULL || due__load_relaxed(&q->limits)) /* Y1 of retry.c */
+    if (due__load_relaxed(&q->limits)) /* Y1 of retry.c */
         return false;
     for (size_t i = 0; i < n; i++) {
         uint32_t number = due__slot_job(slots[i]);
@@ -407,7 +407,7 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation,
     int rc = DUE_EAGAIN;
 
     bool comes_back = due__load_relaxed(&q->reserves) || /* R3 */
-                      q->commits != NULL ||              /* whoever takes it may be refused */
+                      q->stored ||                       /* whoever takes it may be refused */
                       due__word_state(seen) == DUE__CHANGING;
     if (!comes_back) {
         bool lent = due__word_state(seen) == DUE__LENT && due__word_generation(seen) == generation;

@@ -8,6 +8,7 @@
 #include "job/apply.h"
 #include "job/discard.h"
 #include "job/draft.h"
+#include "job/enqueue_delegated.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 
@@ -86,6 +87,23 @@ static bool memory_closed(const struct due_queue *q)
     return (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of tenure.c */
 }
 
+static void memory_put(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
+{
+    (void)a;
+    due__put_fresh(q, it);
+}
+
+static uint64_t memory_landed(const struct due_queue *q)
+{
+    (void)q;
+    return 0;
+}
+
+static void memory_interrupt(struct due_queue *q)
+{
+    (void)q;
+}
+
 static bool memory_lacks(const struct due_queue *q, uint32_t number)
 {
     (void)q;
@@ -95,11 +113,15 @@ static bool memory_lacks(const struct due_queue *q, uint32_t number)
 
 const struct due__journal due__memory_journal = {
     .unsent = 0,
+    .keeps_keys = false,
     .change = memory_change,
     .leave = memory_leave,
     .end_unsent = memory_end_unsent,
     .given_up = memory_given_up,
     .flush = memory_flush,
+    .put = memory_put,
+    .landed = memory_landed,
+    .interrupt = memory_interrupt,
     .closed = memory_closed,
     .lacks = memory_lacks,
 };

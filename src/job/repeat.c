@@ -16,6 +16,7 @@
 
 #include "job/dead_letter.h"
 #include "job/handover.h"
+#include "job/key_table.h"
 #include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/closing.h"

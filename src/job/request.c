@@ -152,9 +152,9 @@ static int verdict(struct due_queue *q, struct due__request *r, bool *done)
 {
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes has rung us */
         return DUE_ECLOSED;
-    if (q->commits != NULL && due__commit_state(q) != 0) /* G2 of sender.c: so has whoever fenced */
+    if (due__state_of(q) != 0) /* G2 of sender.c: so has whoever fenced */
         return DUE_EFENCED;
-    if (q->commits != NULL && due__load_seq(&q->commits->landed) != r->landed) /* Q7 of takings.c */
+    if (q->journal->landed(q) != r->landed) /* Q7 of takings.c */
         return DUE__LANDED;
     if (r->quit != NULL && due__load_seq(r->quit)) /* E3: so has whoever says so */
         return DUE_ETIMEDOUT;
@@ -217,7 +217,7 @@ static enum step look_or_sleep(struct due_queue *q, struct due__request *r, stru
         due__unpark_job(q, w);
     *rc = look_or_hand(q, r, w, slots, got, &done);
     bool over = *got > 0 || *rc != 0;
-    if (*got > 0 && r->lease_ns > 0 && q->commits == NULL)
+    if (*got > 0 && r->lease_ns > 0 && q->short_ways)
         r->leased = due__lease_at_once(q, slots, *got, r->lease_ns, r->now_ns, r->jobs);
     if (over && w != NULL && q->lead == w)
         due__pass_lead(q, &t);

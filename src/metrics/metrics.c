@@ -9,6 +9,7 @@
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 #define TOPICS_AT_ONCE 64u /* looked at in one tenure */
 

@@ -8,6 +8,7 @@
 #include "os/atomic.h"
 #include "queue/counts.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 /* Without the lock: what has its own guards. */
 static void apart(struct due_queue *q, struct due_stats *s)

@@ -68,7 +68,7 @@ static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, in
     int rc = (int)got;
     if (got == 0 && (due__load_seq(&q->state) & DUE__REFUSING)) /* E3 of tenure.c */
         rc = DUE_ECLOSED;
-    else if (got == 0 && q->commits != NULL && due__commit_state(q) != 0)
+    else if (got == 0 && due__state_of(q) != 0)
         rc = DUE_EFENCED; /* G2 of sender.c: nobody takes a job any more */
     else if (got == 0 && due__timeout_now(q) >= until_ns && until_ns != DUE_FOREVER)
         rc = DUE_ETIMEDOUT;

@@ -74,7 +74,7 @@ void due__drained(struct due_queue *q)
 {
     if ((due__load_seq(&q->state) & DUE__CLOSING) || due__waiting(q) > 0) /* C2 */
         return;
-    if (q->commits != NULL && due__commit_loading(q)) /* what is stored is to be delivered too */
+    if (due__loading(q)) /* what is stored is to be delivered too */
         return;
     if (!(due__or_seq(&q->state, DUE__CLOSING) & DUE__CLOSING)) /* C1 of inside.c, E3 */
         due__wake_all(q, true);
@@ -88,8 +88,7 @@ void due__stop_proxies(struct due_queue *q)
         return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* a join is a point of it */
     due__bell_ring(&q->enqueue_bell);
-    if (q->commits != NULL)
-        q->commits->store->verbs->interrupt(q->commits->store);
+    q->journal->interrupt(q);
     due__bell_ring(&q->worker.bell);
     if (q->alarm.fd >= 0)
         due__bell_ring(&q->alarm);

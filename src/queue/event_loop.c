@@ -15,15 +15,18 @@
 
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 static int64_t wanted(struct due_queue *q)
 {
     int64_t bound = due__timeline_bound(&q->timeline);
 
-    if (q->commits != NULL && !(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3 of tenure.c */
-        if (due__load_seq(&q->commits->takings_ready) > 0)                  /* Q7 of takings.c */
+    if (q->stored && !(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3 of tenure.c */
+        bool coming;
+
+        if (due__left_over(q, &coming) > 0)
             return 0;
-        if (due__load_seq(&q->commits->takings_under_way) > 0) /* Q7: first that */
+        if (coming) /* first that */
             return DUE_FOREVER;
     }
     if ((due__load_seq(&q->state) & DUE__CLOSING) || due__topics_ready(q)) /* E3 of tenure.c */

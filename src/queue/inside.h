@@ -24,9 +24,9 @@ static inline void due__inside_once(struct due_queue *q, bool *inside)
 /* A call on a stored queue may have to wait for the store at any step. */
 static inline bool due__inside_stored(struct due_queue *q)
 {
-    if (q->commits != NULL)
+    if (q->stored)
         due__inside_enter(q);
-    return q->commits != NULL;
+    return q->stored;
 }
 
 static inline void due__inside_end(struct due_queue *q, bool inside)

@@ -17,6 +17,8 @@
 
 #include "due/due.h"
 
+struct due__asked; /* sender.h: a call that waits for its store */
+struct due__fresh; /* queue.h */
 struct due_queue;
 
 /* What is to become of a job that its caller has made his own. */
@@ -53,6 +55,8 @@ struct due__deadline {
 struct due__journal {
     /* The flag of the word of a job whose put it was not told of yet; 0: there are none. */
     uint64_t unsent;
+    /* The keys of jobs that are done are kept by it, and the queue knows of them only. */
+    bool keeps_keys;
 
     /* The job of the caller's own is to become what @purpose says, @want_ns with it.  0: it has,
      * and unless @purpose is LEND all that follows is done; DUE_EINDOUBT: it will be seen to; any
@@ -68,6 +72,34 @@ struct due__journal {
     void (*given_up)(struct due_queue *q);
     /* Until everything is settled that was left before, or @by: 0, or an error. */
     int (*flush)(struct due_queue *q, struct due__deadline *by);
+
+    /* A job is done with: its id is nobody's any more.  And: that, or its id, is asked soon. */
+    void (*forget)(struct due_queue *q, uint32_t number);
+    void (*prefetch_end)(struct due_queue *q, uint32_t number);
+    void (*prefetch_id)(struct due_queue *q, uint32_t number);
+    due_id (*id)(const struct due_queue *q, uint32_t number);
+    /* The place of the job @id, and its use of it.  DUE_ENOENT; if it may have to be looked for,
+     * that is done until @by (NULL: not), or why it cannot be told. */
+    int (*find)(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
+                uint32_t *generation);
+    /* A job that was named is left, with the shard of its key, for @a or nobody. */
+    void (*put)(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
+
+    /* Can anything be changed: 0, or DUE_EFENCED.  Is it all there, or still being read? */
+    int (*state)(const struct due_queue *q);
+    bool (*loading)(const struct due_queue *q);
+    /* How many takes have landed whose taker did not wait, and are there for the next one;
+     * *@coming: others may come. */
+    uint32_t (*left)(const struct due_queue *q, bool *coming);
+    /* How many of them have landed so far. */
+    uint64_t (*landed)(const struct due_queue *q);
+    /* A lease may be begun, or go on, only while nobody else can own the jobs: 0, or why it may
+     * not, after having waited for that until @by. */
+    int (*held)(struct due_queue *q, struct due__deadline *by);
+    /* A thread that waits for it, with its key, is to look again. */
+    void (*interrupt)(struct due_queue *q);
+    /* Does it have the job? */
+    bool (*has)(const struct due_queue *q, uint32_t number);
     /* Does what comes back not wait any more, but stay in the store, or leave? */
     bool (*closed)(const struct due_queue *q);
     /* A job of the caller's own leaves memory for good.  Is it nowhere else?  Then it is shown. */

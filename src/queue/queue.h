@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "due/due.h"
-#include "job/key_table.h"
 #include "mem/alloc.h"
 #include "mem/chunks.h"
 #include "mem/inbox.h"
@@ -31,7 +30,6 @@
 #include "queue/ready_line.h"
 #include "queue/retry.h"
 #include "queue/thread.h"
-#include "store/sender.h"
 #include "timeline/timeline.h"
 
 #ifndef DUE_HEARTBEAT
@@ -148,6 +146,9 @@ struct due__names {
     size_t room;           /* N  a power of two */
 };
 
+struct due__keys;    /* key_table.h */
+struct due__commits; /* sender.h */
+
 struct due__hooks {
     void (*on_log)(void *ctx, enum due_log_level level, const char *text); /* I */
     void (*on_thread_start)(void *ctx, const char *name);                  /* I */
@@ -175,6 +176,8 @@ struct due_queue {
     uint64_t tag;              /* I  in every id of this queue */
     uint64_t seed[2];          /* I  of names' hashes: shown nowhere */
     bool shows;                /* I  what is shown may be taken without the lock */
+    bool stored;               /* I  the journal is another than memory's, and is to be asked */
+    bool short_ways;           /* I  nobody has to be asked, or told, of a plain job */
     size_t capacity;           /* I  0: no limit but DUE_JOBS_MAX */
     int64_t spin_ns;           /* I */
     enum due_proxies proxies;  /* I */
@@ -296,7 +299,7 @@ struct due_queue {
     struct due__keys *keys;             /* A  K1 of key_table.c: of unique keys, or NULL */
     const struct due__life *life;       /* I  what the tenure leaves to the floor of jobs */
     const struct due__journal *journal; /* I  where changes land */
-    struct due__commits *commits;       /* I  of a stored queue, or NULL */
+    struct due__commits *commits;       /* I  what the journal of a stored queue has; or NULL */
     size_t payload_max;                 /* I */
     uint32_t changing;                  /* I  0: its address is the quit of who waits in update.c */
 };
@@ -582,18 +585,16 @@ void due__fd_again(struct due_queue *q);
 /* After leaving: make it so. */
 void due__fd_arm(struct due_queue *q);
 
-/* ---- The proxies ---- */
+/* ---- The proxies, and log.c ---- */
 
 void due__enqueue_proxy(struct due_queue *q);
 void due__worker_proxy(struct due_queue *q);
 void due__dequeue_proxy(struct due_queue *q);
 
-/* ---- log.c ---- */
-
 void due__log(struct due_queue *q, enum due_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#include "api/id.h"
 #include "queue/events.h"
+#include "queue/id.h"
 
 #endif

@@ -1,20 +1,32 @@
-/* stored.h - what is asked of a queue with a store before anything is done. */
+/* stored.h - what a queue's journal is asked before anything is done. */
 #ifndef DUE__STORED_H
 #define DUE__STORED_H
 
-#include "os/atomic.h"
 #include "queue/queue.h"
 
 /* What a call gets that needs the store: 0, or DUE_EFENCED. */
-static inline int due__commit_state(const struct due_queue *q)
+static inline int due__state_of(const struct due_queue *q)
 {
-    return due__load_seq(&q->commits->fenced) ? DUE_EFENCED : 0; /* G2 of sender.c */
+    return q->stored ? q->journal->state(q) : 0;
 }
 
 /* Is the store still being read? */
-static inline bool due__commit_loading(const struct due_queue *q)
+static inline bool due__loading(const struct due_queue *q)
 {
-    return due__reader_loads(q->commits);
+    return q->stored && q->journal->loading(q);
+}
+
+/* How many takes have landed whose taker did not wait; *@coming: others may come. */
+static inline uint32_t due__left_over(const struct due_queue *q, bool *coming)
+{
+    *coming = false;
+    return q->stored ? q->journal->left(q, coming) : 0;
+}
+
+/* May a lease go on, or begin? */
+static inline int due__held_until(struct due_queue *q, struct due__deadline *by)
+{
+    return q->stored ? q->journal->held(q, by) : 0;
 }
 
 #endif

@@ -138,6 +138,7 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     c->held_ns = c->info.held_ns;
     q->commits = c;
     q->journal = &due__stored_journal;
+    q->stored = true;
     due__gates_hold(q);
     return 0;
 }

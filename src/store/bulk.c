@@ -17,6 +17,7 @@
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "store/sender.h"
 
 /* ---- Cancel ---- */
 

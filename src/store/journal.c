@@ -1,7 +1,7 @@
 /* journal.c - the journal of a queue with a store: changes are sent, and applied when they have
  * landed.
  *
- * Edges      described elsewhere: G2 sender.c, J1 slab.h
+ * Edges      described elsewhere: G2 sender.c, J1 slab.h, Q7 takings.c
  */
 #include "queue/journal.h"
 
@@ -36,6 +36,67 @@ static void stored_given_up(struct due_queue *q)
     due__commit_given_up(q, 0);
 }
 
+static void stored_forget(struct due_queue *q, uint32_t number)
+{
+    due__index_remove(&q->commits->index, number);
+}
+
+static void stored_prefetch_end(struct due_queue *q, uint32_t number)
+{
+    due__index_prefetch(&q->commits->index, number);
+}
+
+static void stored_prefetch_id(struct due_queue *q, uint32_t number)
+{
+    __builtin_prefetch(due__stored_at(q->commits, number));
+}
+
+static due_id stored_id(const struct due_queue *q, uint32_t number)
+{
+    return due__stored_id(due__stored_at(q->commits, number));
+}
+
+static int stored_find(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
+                       uint32_t *generation)
+{
+    if (by != NULL)
+        return due__commit_find(q, id, by, number, generation);
+    return due__index_find(&q->commits->index, id, number, generation) ? 0 : DUE_ENOENT;
+}
+
+static int stored_state(const struct due_queue *q)
+{
+    return due__load_seq(&q->commits->fenced) ? DUE_EFENCED : 0; /* G2 */
+}
+
+static bool stored_loading(const struct due_queue *q)
+{
+    return due__reader_loads(q->commits);
+}
+
+static uint32_t stored_left(const struct due_queue *q, bool *coming)
+{
+    uint32_t ready = due__load_seq(&q->commits->takings_ready); /* Q7 */
+
+    *coming = due__load_seq(&q->commits->takings_under_way) > 0; /* Q7 */
+    return ready;
+}
+
+static uint64_t stored_landed(const struct due_queue *q)
+{
+    return due__load_seq(&q->commits->landed); /* Q7 */
+}
+
+static void stored_interrupt(struct due_queue *q)
+{
+    q->commits->store->verbs->interrupt(q->commits->store);
+}
+
+static bool stored_has(const struct due_queue *q, uint32_t number)
+{
+    return due__stored_at(q->commits, number)->stored != DUE__NOT_STORED;
+}
+
 static bool stored_closed(const struct due_queue *q)
 {
     return due__load_seq(&q->commits->stopped) != 0; /* G2 */
@@ -50,11 +111,25 @@ static bool stored_lacks(const struct due_queue *q, uint32_t number)
 
 const struct due__journal due__stored_journal = {
     .unsent = DUE__LINKED,
+    .keeps_keys = true,
     .change = due__commit_one,
     .leave = stored_leave,
     .end_unsent = stored_end_unsent,
     .given_up = stored_given_up,
     .flush = due__commit_flush,
+    .forget = stored_forget,
+    .prefetch_end = stored_prefetch_end,
+    .prefetch_id = stored_prefetch_id,
+    .id = stored_id,
+    .find = stored_find,
+    .put = due__leave_fresh,
+    .state = stored_state,
+    .loading = stored_loading,
+    .left = stored_left,
+    .landed = stored_landed,
+    .held = due__commit_held,
+    .interrupt = stored_interrupt,
+    .has = stored_has,
     .closed = stored_closed,
     .lacks = stored_lacks,
 };

@@ -140,7 +140,7 @@ static int submit_only(struct due_queue *q, uint32_t number, enum due__purpose p
 {
     if (due__load_seq(&q->commits->stopping)) /* G2: who comes too early is refused later */
         return DUE_ECLOSED;
-    if (due__commit_state(q) != 0)
+    if (due__state_of(q) != 0)
         return DUE_EFENCED;
     if (due__removes(purpose))
         due__key_gone(q, number, purpose == DUE__ACK);

@@ -84,7 +84,7 @@ int due__commit_held(struct due_queue *q, struct due__deadline *by)
     bool away = due__load_relaxed(&c->state) == DUE_ESTORE; /* no edge: a guess */
     if (rc == DUE_ETIMEDOUT && by->polls && !away)
         return DUE_EAGAIN;
-    return rc != 0 ? rc : due__commit_state(q);
+    return rc != 0 ? rc : due__state_of(q);
 }
 
 int due__commit_load_error(struct due_queue *q)
@@ -140,10 +140,10 @@ int due_flush(due_queue *q, int64_t timeout_ns)
         return DUE_EINVAL;
     uint64_t goal = c != NULL ? due__load_relaxed(&c->submitted) : 0; /* no edge: ours at least */
     if (goal == 0)
-        return c != NULL ? due__commit_state(q) : 0;
+        return c != NULL ? due__state_of(q) : 0;
     int rc =
         wait_until(q, is_settled, goal, false, due__time_add(due__monotonic_now(), timeout_ns));
-    return rc != 0 ? rc : due__commit_state(q);
+    return rc != 0 ? rc : due__state_of(q);
 }
 
 int due__commit_flush(struct due_queue *q, struct due__deadline *by)

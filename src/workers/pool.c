@@ -96,7 +96,7 @@ static struct due_workers *make(struct due_queue *q, const int *topics, size_t n
     pool->lease_ns = o->lease_ns != 0 ? o->lease_ns : LEASE_NS;
     pool->extend_max_ns = o->extend_max_ns != 0 ? o->extend_max_ns : EXTEND_MAX_NS;
     pool->batch_max = share == 0 || share > DUE__AHEAD_MAX ? DUE__AHEAD_MAX : (uint32_t)share;
-    pool->promises = q->commits == NULL && q->clock.manual == NULL && q->watch == NULL;
+    pool->promises = q->short_ways && q->clock.manual == NULL;
     pool->watch_ns = DUE_FOREVER;
     return pool;
 }

@@ -8,6 +8,7 @@
 #include "acts.h"
 #include "os/atomic.h"
 #include "shelf.h"
+#include "store/sender.h"
 
 #define PUTS 3u
 

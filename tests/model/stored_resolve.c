@@ -8,6 +8,7 @@
 #include "lab/crew.h"
 #include "lab/memory_disk.h"
 #include "model/stored_known.h"
+#include "store/sender.h"
 
 /* ---- One job ---- */
 

@@ -8,6 +8,7 @@
 #include "queue/queue.h"
 #include "queue/extras.h"
 #include "lab/memory_disk.h"
+#include "store/sender.h"
 
 /* What an enqueue does, if all that matters is known. */
 enum outcome { NEW, CHANGED, EXISTS };

@@ -1,6 +1,7 @@
 /* Where rooms meet: keys and gates, deaths and those who wait. */
 #include <pthread.h>
 
+#include "job/key_table.h"
 #include "queue/queue.h"
 #include "lab/gate_lab.h"
 #include "os/siphash.h"

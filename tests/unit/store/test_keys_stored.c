@@ -4,6 +4,7 @@
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "lab/shop.h"
+#include "store/sender.h"
 
 #define LEASE 100
 

@@ -20,8 +20,8 @@ static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_
     struct due__id_parts p = { .tag = q->tag, .generation = generation, .number = number };
     due_id id;
 
-    if (q->commits != NULL)
-        return due__stored_id(due__stored_at(q->commits, number));
+    if (q->stored)
+        return q->journal->id(q, number);
     memcpy(&id, &p, sizeof id);
     return id;
 }
@@ -32,9 +32,8 @@ static inline bool due__id_read(struct due_queue *q, due_id id, uint32_t *number
 {
     struct due__id_parts p;
 
-    if (q->commits != NULL)
-        return due__index_find(&q->commits->index, id, number, generation);
-
+    if (q->stored)
+        return q->journal->find(q, id, NULL, number, generation) == 0;
     memcpy(&p, &id, sizeof p);
     *number = p.number;
     *generation = p.generation;
@@ -46,8 +45,8 @@ static inline bool due__id_read(struct due_queue *q, due_id id, uint32_t *number
 static inline int due__id_find(struct due_queue *q, due_id id, struct due__deadline *by,
                                uint32_t *number, uint32_t *generation)
 {
-    if (q->commits != NULL)
-        return due__commit_find(q, id, by, number, generation);
+    if (q->stored)
+        return q->journal->find(q, id, by, number, generation);
     return due__id_read(q, id, number, generation) ? 0 : DUE_ENOENT;
 }
 
