@@ -219,6 +219,27 @@ class Trial(unittest.TestCase):
         self.assertAlmostEqual(row.score(), 400 / 11)
 
 
+class Reach(unittest.TestCase):
+    TEXT = """Contents of the .debug_line section:
+
+CU: /there/src/job/claim.c:
+File name                            Line number    Starting address    View    Stmt
+claim.c                                       32              0xfa71               x
+queue.h                                        7              0xfa7e               x
+
+CU: /there/persist/redis/claim.c:
+File name                            Line number    Starting address    View    Stmt
+claim.c                                       33              0xfa92               x
+stdio.h                                        9              0xfa9f               x
+"""
+
+    def test_files_of_one_name_are_told_apart(self):
+        files = ["persist/redis/claim.c", "src/job/claim.c", "src/queue/queue.h"]
+        self.assertEqual(list(reach.Blocks.rows(self.TEXT, files)),
+                         [(0xfa71, "src/job/claim.c", 32), (0xfa7e, "src/queue/queue.h", 7),
+                          (0xfa92, "persist/redis/claim.c", 33), (0xfa9f, "", 9)])
+
+
 class Explored(unittest.TestCase):
     def test_files_of_the_faults_planted_by_hand_have_their_scenarios(self):
         runner = explored.run_mutants()

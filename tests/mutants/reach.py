@@ -34,8 +34,8 @@ class Blocks:
     """Of a library: the lines of each basic block, by the place where the block tells itself."""
 
     def __init__(self, library, files):
-        by_name = {os.path.basename(file): file for file in files}
-        rows = sorted(self.rows(library, by_name))
+        rows = sorted(self.rows(building.output(
+            ["readelf", "-W", "--debug-dump=decodedline", library]), files))
         starts = [row[0] for row in rows]
         self.lines = {}
         sites, ends = self.sites(library)
@@ -46,11 +46,18 @@ class Blocks:
             self.lines[site] = {row[1:] for row in rows[first:last] if row[1]}
 
     @staticmethod
-    def rows(library, by_name):
-        text = building.output(["readelf", "-W", "--debug-dump=decodedline", library])
-        for match in re.finditer(r"^(\S+)\s+(\d+)\s+0x([0-9a-f]+)", text, re.M):
-            name = os.path.basename(match[1])
-            yield int(match[3], 16), by_name.get(name, ""), int(match[2])
+    def rows(text, files):
+        """Addresses with file and line.  A source is told by the path that stands over its rows,
+        since several have one name; a header by its name."""
+        headers = {os.path.basename(file): file for file in files if file.endswith(".h")}
+        unit = ""
+        for match in re.finditer(r"^(?:CU: (\S+):$|(\S+)\s+(\d+)\s+0x([0-9a-f]+))", text, re.M):
+            if match[1] is not None:
+                unit = next((file for file in files if match[1].endswith("/" + file)), "")
+                continue
+            name = os.path.basename(match[2])
+            file = unit if os.path.basename(unit) == name else headers.get(name, "")
+            yield int(match[4], 16), file, int(match[3])
 
     @staticmethod
     def sites(library):
