@@ -46,6 +46,50 @@ LAB_TEST(enqueue, refuses_negative_times)
     lab_close(&lab);
 }
 
+LAB_TEST(enqueue, refuses_what_only_some_jobs_have_if_it_makes_no_sense)
+{
+    static const due_retry odd = { .kind = DUE_RETRY_FIXED, .delay_ns = -1 };
+    static const char bytes[DUE_HEADERS_MAX + 1];
+    struct lab lab = lab_open(.start_ns = 10);
+
+    expect_invalid(&lab, .ttl_ns = -1);
+    expect_invalid(&lab, .expires_ns = -1);
+    expect_invalid(&lab, .ttl_ns = 5, .expires_ns = 15);
+    expect_invalid(&lab, .every_ns = -1);
+    expect_invalid(&lab, .repeat = DUE_REPEAT_ONCE);
+    expect_invalid(&lab, .every_ns = 5, .repeat = (enum due_repeat)(DUE_REPEAT_SKIP - 1));
+    expect_invalid(&lab, .every_ns = 5, .repeat = (enum due_repeat)(DUE_REPEAT_AFTER + 1));
+    expect_invalid(&lab, .retry = &odd);
+    expect_invalid(&lab, .headers = bytes, .headers_len = DUE_HEADERS_MAX + 1);
+    expect_invalid(&lab, .headers_len = 1);
+    expect_invalid(&lab, .group = bytes, .group_len = DUE_KEY_MAX + 1);
+    expect_invalid(&lab, .group = bytes, .group_len = 0);
+    expect_invalid(&lab, .key = bytes, .key_len = DUE_KEY_MAX + 1);
+    expect_invalid(&lab, .key = bytes, .key_len = 0);
+    expect_invalid(&lab, .key = bytes, .key_len = 1, .keep_key_ns = -1);
+    expect_invalid(&lab, .key = bytes, .key_len = 1, .on_key = (enum due_key_policy) - 1);
+    expect_invalid(&lab, .key = bytes, .key_len = 1,
+                   .on_key = (enum due_key_policy)(DUE_KEY_DEBOUNCE + 1));
+    lab_close(&lab);
+}
+
+LAB_TEST(enqueue, takes_what_only_some_jobs_have_up_to_its_bounds)
+{
+    static const char bytes[DUE_HEADERS_MAX];
+    struct lab lab = lab_open(.start_ns = 10);
+
+    lab_enqueue(&lab, "a", .headers = bytes, .headers_len = DUE_HEADERS_MAX);
+    lab_enqueue(&lab, "b", .headers = bytes, .headers_len = 0);
+    lab_enqueue(&lab, "c", .group = bytes, .group_len = DUE_KEY_MAX);
+    lab_enqueue(&lab, "d", .key = bytes, .key_len = DUE_KEY_MAX, .keep_key_ns = 0);
+    lab_enqueue(&lab, "e", .key = bytes, .key_len = 1, .on_key = DUE_KEY_DEBOUNCE);
+    lab_enqueue(&lab, "f", .every_ns = 1, .repeat = DUE_REPEAT_AFTER);
+    lab_enqueue(&lab, "g", .ttl_ns = 1);
+    lab_enqueue(&lab, "h", .expires_ns = 11);
+    cr_expect_eq(lab_stats(&lab).waiting, 8u);
+    lab_close(&lab);
+}
+
 LAB_TEST(enqueue, refuses_a_negative_timeout)
 {
     struct lab lab = lab_open();

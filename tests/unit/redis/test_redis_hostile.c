@@ -333,6 +333,31 @@ Test(hostile, what_a_server_has_not_begun_to_read_was_not_sent, .timeout = 60)
     fake_stop(&fake);
 }
 
+/* What has not left goes on leaving while the answer is waited for, for no longer than that may
+ * take, in however many calls. */
+Test(hostile, a_server_that_does_not_read_is_given_up, .timeout = 60)
+{
+    static char big[4 << 20];
+    struct due__link_limits limits = link_limits();
+    struct fake fake;
+    int rc = DUE_EAGAIN;
+
+    limits.answer_ns = DUE_MS(100);
+    fake_start(&fake, serve_deaf, NULL);
+    struct due__link *l = link_of(fake.url, limits);
+    link_is_up(l);
+    due__link_command(l, 1);
+    due__link_bytes(l, big, sizeof big);
+    cr_assert_eq(due__link_send(l, in_ns(DUE_MS(1))), 0);
+    for (int i = 0; i < 400 && rc == DUE_EAGAIN; i++)
+        rc = link_fails(l, in_ns(DUE_MS(2)));
+    cr_expect_eq(rc, DUE_ESTORE);
+    cr_expect_str_eq(due__link_trouble(l), "the server does not read");
+    due__link_free(l);
+    atomic_store(&given_up, true);
+    fake_stop(&fake);
+}
+
 /* ---- Error replies --------------------------------------------------------------------------- */
 
 static const struct {

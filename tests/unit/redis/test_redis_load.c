@@ -1,6 +1,8 @@
 /* test_redis_load.c - reading everything back. */
 #include "lab/redis/redis_store_lab.h"
 
+static unsigned shown_ahead[2];
+
 static void load_count(uint64_t n, int64_t step_ns, size_t max)
 {
     due_store *store = opened((due_redis_options){ 0 });
@@ -158,6 +160,37 @@ REDIS_TEST(redis_load, shows_about_as_many_a_call_as_was_asked_for)
         cr_expect_eq(seen.times[i], 1u, "%d: %u", (int)i, seen.times[i]);
     free(seen.times);
     free(seen.data);
+    finish(store);
+}
+
+/* Whether answers were on their way while a job was shown. */
+static int see_ahead(void *ctx, const due_record *record)
+{
+    struct due__redis *s = ctx;
+
+    (void)record;
+    shown_ahead[s->air.kind == DUE__FLIGHT_PAGE]++;
+    return 0;
+}
+
+/* But not what a batch that came meanwhile has made old. */
+REDIS_TEST(redis_load, asks_for_the_next_page_before_it_shows_one)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct due__redis *s = inside(store);
+    uint64_t number = fill(store, 3000, 1000000, 1000, 1);
+
+    cr_expect_eq(store->verbs->load(store, 1, 0, see_ahead, s, soon(LONG_NS)), 0);
+    cr_expect_gt(shown_ahead[true], 1000u);
+    cr_expect_gt(shown_ahead[false], 0u, "behind the last page there is none");
+    cr_expect_eq(shown_ahead[true] + shown_ahead[false], 3000u);
+    cr_assert_eq(store->verbs->load(store, 1, 1, see_ahead, s, soon(LONG_NS)), 1);
+    memset(shown_ahead, 0, sizeof shown_ahead);
+    for (int rc = 1; rc == 1; number++) {
+        cr_assert_eq(commit_one(store, put(4000 + number, 5), number), 0);
+        rc = store->verbs->load(store, 0, 1, see_ahead, s, soon(LONG_NS));
+    }
+    cr_expect_eq(shown_ahead[true], 0u);
     finish(store);
 }
 

@@ -219,6 +219,20 @@ REDIS_TEST(redis_refused, opening_waits_for_a_server_no_longer_than_it_was_told)
     cr_expect_str_empty(logged, "it was said: %s", logged);
 }
 
+/* Once for all the calls that an opening may take. */
+REDIS_TEST(redis_refused, opening_says_once_that_it_waits_for_a_server)
+{
+    char url[160];
+
+    snprintf(url, sizeof url, "unix://%s/nobody", server.dir);
+    due_store *store = make((due_redis_options){ 0 }, url);
+    inside(store)->awaits_server = true; /* it has said so */
+    logged[0] = '\0';
+    cr_expect_eq(take(store, DUE_MS(1050), &info, &error), DUE_ESTORE);
+    cr_expect_str_empty(logged, "it was said: %s", logged);
+    due_redis_free(store);
+}
+
 REDIS_TEST(redis_refused, opening_says_that_it_is_a_replica)
 {
     ASK("REPLICAOF", "127.0.0.1", "1");

@@ -140,14 +140,40 @@ REDIS_TEST(redis_store, needs_one_command_for_all_jobs_of_a_topic)
 REDIS_TEST(redis_store, keeps_few_numbers_of_writers)
 {
     uint64_t last = 0;
+    char writer[40][24];
 
     for (int i = 0; i < 40; i++) {
         due_store *store = opened((due_redis_options){ 0 });
         cr_expect_gt(info.writer, last);
         last = info.writer;
+        snprintf(writer[i], sizeof writer[i], "%llu", (unsigned long long)last);
         finish(store);
     }
     cr_expect_str_eq(ASK("HLEN", "due:{q}:writers"), ":17\r\n");
+    for (int i = 23; i < 40; i++)
+        cr_expect_str_eq(ASK("HEXISTS", "due:{q}:writers", writer[i]), ":1\r\n", "%d", i);
+}
+
+/* What may stand there besides is known once a job was shown, and taken back with it. */
+REDIS_TEST(redis_store, learns_from_a_job_that_it_shows_what_there_is)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct due__redis *s = inside(store);
+    due_change tried = put(3, 5000);
+    struct seen seen = { 0 };
+
+    tried.record.attempts = 1;
+    cr_assert_eq(commit_one(store, put(1, 5000), 1), 0);
+    cr_assert_eq(commit_one(store, dead(2, 6000), 2), 0);
+    cr_assert_eq(commit_one(store, tried, 3), 0);
+    for (uint64_t i = 1; i <= 3; i++) {
+        s->has_dead = s->has_entries = false;
+        cr_assert_eq(store->verbs->find(store, id_of(0, i), see, &seen, soon(LONG_NS)), 0);
+        cr_expect_eq(s->has_dead, i == 2, "%d", (int)i);
+        cr_expect_eq(s->has_entries, i != 1, "%d", (int)i);
+    }
+    free(seen.data);
+    finish(store);
 }
 
 /* When each of the kept keys, which are one byte, is free. */
