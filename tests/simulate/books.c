@@ -67,7 +67,8 @@ void books_life(void)
     memset(callers, 0, sizeof callers);
     for (uint64_t i = 0; i < count; i++) {
         rounds_life(&jobs[i]);
-        jobs[i].calls = 0;
+        jobs[i].calls = jobs[i].lent = 0;
+        jobs[i].revoked_event = 0; /* the mark is not stored */
         jobs[i].rule.running = jobs[i].rule.counted = false;
         deaths_life(&jobs[i]);
     }
@@ -200,6 +201,17 @@ void books_name(unsigned thread, struct book *b)
     c->serial = ++b->serial;
 }
 
+void books_looks_at(unsigned thread, struct book *b)
+{
+    struct caller *c = caller_of(thread);
+
+    if (c->replaced || stored())
+        return;
+    c->alone = b->calls++ == 0;
+    c->job = b;
+    c->serial = b->serial;
+}
+
 static bool others_call(const struct caller *c)
 {
     for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++)
@@ -258,8 +270,10 @@ void books_return(unsigned thread, int rc)
     if (c->wait == WAIT_ROOM)
         rules_puts(-1);
     rules_event();
-    if (c->job != NULL)
+    if (c->job != NULL) {
         c->job->calls--;
+        c->job->returned = rules_event();
+    }
     c->wait = WAIT_NONE;
     c->waited = false;
 }
@@ -291,10 +305,31 @@ void books_busy(unsigned thread)
     if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS) ||
         deaths_mortal(b)) /* or who finds that it has to die */
         return;           /* those have it for a moment */
+    if (b == NULL || b->lent > 0)
+        return;
     if (c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && b->lease_end_ns > 0 &&
         b->lease_end_ns <= c->clock_ns)
         machine_fail("job %llu is nobody's since %lld ns, and said to be somebody's", number_of(b),
                      (long long)(c->clock_ns - b->lease_end_ns));
+}
+
+/* Has it been in the queue all the while, dead or alive?  Nobody else may have had it out but who
+ * kicks it. */
+void books_unknown(unsigned thread)
+{
+    const struct caller *c = caller_of(thread);
+    const struct book *b = c->job;
+
+    if (b == NULL || others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS))
+        return;
+    if (b->told && b->told_event < c->rule.begun && !b->gone && !b->revoked && !b->keyed &&
+        b->calls == b->death.kicks && !rounds_repeats(b))
+        machine_fail("job %llu is there, and said not to be", number_of(b));
+}
+
+void books_let_go(struct book *b)
+{
+    b->lent = (uint8_t)(b->lent - (b->lent > 0));
 }
 
 void books_holder(struct book *b, int64_t lease_ns)
@@ -347,6 +382,7 @@ void books_put(struct book *b, int64_t due_by_ns)
         return;
     }
     b->told = true;
+    b->told_event = rules_event();
     bool stays = !deaths_last(b, 0); /* till somebody takes it */
     if (stays && !rounds_repeats(b))
         rules_in(b, due_by_ns);
@@ -398,6 +434,7 @@ void books_revoked(struct book *b)
         return;
     revoked += b->told && !b->gone && !b->revoked;
     b->revoked = true;
+    b->revoked_event = rules_event();
     rules_ends(b);
 }
 
@@ -413,8 +450,11 @@ void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, c
     if (!store_mine())
         return;
     b->serial++;
+    b->lent++;
     b->owner = store_taken();
     b->due_by_ns = DUE_FOREVER;
+    if (b->revoked_event != 0 && b->revoked_event < c->rule.begun && !stored())
+        machine_fail("job %llu comes, and was cancelled while somebody had it", number_of(b));
     int64_t end_ns = c->lease_ns == DUE_FOREVER ? DUE_FOREVER : clock_now() + c->lease_ns;
     if (end_ns > b->lease_end_ns) /* another's may be told of later, and have been before */
         b->lease_end_ns = end_ns;

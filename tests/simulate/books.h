@@ -33,13 +33,17 @@ struct book {
     bool met;  /* its id is known */
     int topic; /* number among the plan's */
     bool keyed;
-    bool told;       /* put, and told so */
-    bool gone;       /* left, and told so */
-    bool shown;      /* to on_discard, by a queue with a store */
-    bool revoked;    /* cancelled while somebody had it: it leaves when he gives it back */
-    uint8_t calls;   /* under way that name it */
-    uint32_t serial; /* of the last one that began */
-    uint64_t owner;  /* who was told of it last: store_taken() */
+    bool told; /* put, and told so */
+    uint64_t told_event;
+    bool gone;     /* left, and told so */
+    bool shown;    /* to on_discard, by a queue with a store */
+    bool revoked;  /* cancelled while somebody had it: it leaves when he gives it back */
+    uint8_t calls; /* under way that name it */
+    uint8_t lent;  /* to so many, who have its bytes */
+    uint64_t revoked_event;
+    uint64_t returned; /* event in which a call that names it was last answered */
+    uint32_t serial;   /* of the last one that began */
+    uint64_t owner;    /* who was told of it last: store_taken() */
     /* It is due by then unless somebody says otherwise; DUE_FOREVER: not known. */
     int64_t due_by_ns;
     uint64_t due_since;   /* event since which that is known */
@@ -80,14 +84,16 @@ void books_each_unmet(void (*what)(struct book *b)); /* whose id is not known */
 
 /* @thread calls: it may wait so long. */
 void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns);
-void books_lease(unsigned thread, int64_t lease_ns); /* and takes jobs for so long only */
-void books_name(unsigned thread, struct book *b);    /* and what it calls names this job */
+void books_lease(unsigned thread, int64_t lease_ns);  /* and takes jobs for so long only */
+void books_name(unsigned thread, struct book *b);     /* and what it calls names this job */
+void books_looks_at(unsigned thread, struct book *b); /* and moves it not */
 void books_return(unsigned thread, int rc);
 /* The job that was named does not run, if nobody has named it since. */
 void books_ended(unsigned thread);
 /* It is said not to be there; or to be somebody's. */
 void books_denied(unsigned thread);
 void books_busy(unsigned thread);
+void books_unknown(unsigned thread); /* to a call that would find it, be it dead */
 /* Whoever has it asks for something that concerns its lease, for so long from now on; 0: not. */
 void books_holder(struct book *b, int64_t lease_ns);
 void books_holder_told(struct book *b);
@@ -102,6 +108,7 @@ void books_discarded(struct book *b); /* it is about to be, so far as figures go
 void books_revoked(struct book *b);
 /* With bytes of @number. */
 void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, const due_job *job);
+void books_let_go(struct book *b); /* who was handed it has not its bytes any more */
 /* Taken for good, or acked, and told so: it has left, or waits for its next round. */
 void books_done(unsigned thread, struct book *b, int64_t deadline_ns, bool acked);
 void books_given_back(unsigned thread, uint32_t attempts);         /* the job that was named */

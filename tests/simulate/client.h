@@ -92,8 +92,8 @@ void client_put(struct client *c);
 void client_put_batch(struct client *c);
 /* What the bytes of a job, or its pointer, say it is; 0: not sound. */
 uint64_t client_number(const due_job *job);
-size_t client_payload(uint64_t number, unsigned char *bytes);
-#define CLIENT_PAYLOAD 4096u
+/* The bytes of a job, or what an update gives it; for memory_free(). */
+unsigned char *client_payload(const struct plan *p, uint64_t number, size_t *len);
 
 bool client_take(struct client *c, int64_t timeout_ns); /* true: it had one */
 bool client_reserve(struct client *c, int64_t timeout_ns, bool ack);

@@ -151,8 +151,8 @@ void client_move(struct client *c)
 
 void client_update(struct client *c)
 {
-    unsigned char bytes[CLIENT_PAYLOAD];
     size_t at;
+    size_t len;
     char id[DUE_ID_TEXT];
     struct book *b = draw_known(c, &at);
 
@@ -160,13 +160,17 @@ void client_update(struct client *c)
         return;
     uint64_t other = books_new();
     books_job(other)->round.of = books_number(b);
-    size_t len = client_payload(other, bytes);
+    unsigned char *bytes = client_payload(c->program->plan, other, &len);
     history_ask(c->thread, "update? %s %" PRIu64, due_id_format(b->id, id), other);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
-    books_holder(b, 0);
+    books_looks_at(c->thread, b);
     int rc = known(c, due_update(c->program->q, b->id, bytes, len));
+    memory_free(bytes);
     books_return(c->thread, rc);
-    books_holder_told(b);
+    if (rc == DUE_EBUSY)
+        books_busy(c->thread);
+    if (rc == DUE_ENOENT)
+        books_unknown(c->thread);
     history_tell(c->thread, "update! %s %s", id, due_error_name(rc));
     if (rc == DUE_ENOENT)
         forget(c, at);
@@ -211,12 +215,13 @@ static int list_dead(struct client *c, uint64_t *cursor, due_dead *dead)
 {
     char id[DUE_ID_TEXT];
 
+    uint64_t begun = rules_event();
     history_ask(c->thread, "list?");
     int n = due_list_dead(c->program->q, cursor, dead, LISTED);
     for (int i = 0; i < n; i++) {
         const struct book *b = books_find(dead[i].id);
 
-        deaths_listed(b, &dead[i]);
+        deaths_listed(b, &dead[i], begun);
         (rounds_maybe(b) ? history_note : history_tell)(c->thread, "dead %s",
                                                         due_id_format(dead[i].id, id));
     }

@@ -10,19 +10,40 @@
 
 /* ---- Payloads: the number, then bytes that follow from it ---- */
 
-size_t client_payload(uint64_t number, unsigned char *bytes)
-{
-    size_t len = number % 16 == 0 ? 3000 : 8 + number * 37 % 90;
+#define LARGE_BYTES 70000u
 
+static size_t payload(uint64_t number, size_t len, unsigned char *bytes)
+{
     memcpy(bytes, &number, 8);
     for (size_t i = 8; i < len; i++)
         bytes[i] = (unsigned char)(number * 31 + i);
     return len;
 }
 
+static size_t usual_bytes(uint64_t number)
+{
+    return number % 16 == 0 ? 3000 : 8 + number * 37 % 90;
+}
+
+/* One in four of those that may be large is. */
+static bool large(uint64_t number)
+{
+    return number % 4 == 1;
+}
+
+unsigned char *client_payload(const struct plan *p, uint64_t number, size_t *len)
+{
+    unsigned char *bytes;
+
+    *len = plan_has(p, KIND_LARGE) && large(number) ? LARGE_BYTES : usual_bytes(number);
+    bytes = memory_new(*len);
+    payload(number, *len, bytes);
+    return bytes;
+}
+
 uint64_t client_number(const due_job *job)
 {
-    unsigned char bytes[CLIENT_PAYLOAD];
+    static unsigned char bytes[LARGE_BYTES];
     uint64_t number = 0;
 
     if (job->ptr != NULL)
@@ -30,7 +51,9 @@ uint64_t client_number(const due_job *job)
     if (job->len < 8)
         return 0;
     memcpy(&number, job->data, 8);
-    if (job->len != client_payload(number, bytes) || memcmp(bytes, job->data, job->len) != 0)
+    if (job->len != usual_bytes(number) && (job->len != LARGE_BYTES || !large(number)))
+        return 0;
+    if (memcmp(bytes, job->data, payload(number, job->len, bytes)) != 0)
         return 0;
     return number;
 }
@@ -45,7 +68,7 @@ struct put {
     due_spec spec;
     char name[16];
     char group[16];
-    unsigned char bytes[CLIENT_PAYLOAD];
+    unsigned char *bytes; /* or NULL */
 };
 
 static int64_t draw_time(struct client *c, due_spec *spec)
@@ -113,6 +136,7 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     it->key = keys ? 1 + (unsigned)model_below(&c->random, PLAN_KEYS) : 0;
     uint64_t kind = it->key != 0 ? it->key : model_below(&c->random, PLAN_TOPICS * 3);
     it->topic = plan_has(p, KIND_TOPICS) ? (int)(kind % PLAN_TOPICS) : 0;
+    it->bytes = NULL;
     it->spec = (due_spec){ DUE_SPEC_INIT };
     it->spec.topic = c->program->topic[it->topic];
     it->spec.priority = plan_has(p, KIND_PRIORITIES) ? (int)(kind / PLAN_TOPICS % 3) * 100 : 0;
@@ -120,8 +144,8 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     if (it->key == 0 && random % 7 == 0 && !plan_has(p, KIND_STORED)) {
         it->spec.ptr = (void *)(uintptr_t)it->number;
     } else {
+        it->bytes = client_payload(p, it->number, &it->spec.len);
         it->spec.data = it->bytes;
-        it->spec.len = client_payload(it->number, it->bytes);
     }
     if (it->key != 0) {
         it->spec.key = it->name;
@@ -154,8 +178,9 @@ static void put_ask(unsigned thread, const struct put *it, int64_t at_ns)
         history_ask(thread, "mortal %" PRIu64, it->number);
 }
 
-static void put_tell(struct client *c, unsigned thread, const struct put *it, int rc, due_id id)
+static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, due_id id)
 {
+    memory_free(it->bytes);
     char text[DUE_ID_TEXT];
     int64_t due_by_ns = it->spec.at_ns != 0 ? it->spec.at_ns : books_now() + it->spec.delay_ns;
 

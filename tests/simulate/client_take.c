@@ -62,6 +62,7 @@ static void taken(struct client *c, struct book *b, due_job *job)
     if (!rounds_repeats(b))
         books_gone(b);
     due_job_done(job);
+    books_let_go(b);
     if (c == &c->program->own && rounds_repeats(b)) /* who takes everything out */
         client_end(c, b);
 }
@@ -240,6 +241,7 @@ static void answer(struct client *c, struct book *b, due_job *job, bool acked)
     else if (fate < 17 && plan_has(c->program->plan, KIND_BURY))
         bury(c, b, job);
     due_job_done(job); /* without an answer it comes back when the lease ends */
+    books_let_go(b);
 }
 
 /* The ledger takes no lease for granted whose time the wall clock decides. */

@@ -220,11 +220,14 @@ static void check_reason(const due_dead *dead)
                      dead->attempts);
 }
 
-void deaths_listed(const struct book *b, const due_dead *dead)
+void deaths_listed(const struct book *b, const due_dead *dead, uint64_t begun)
 {
     bool steps = plan->machine.clock_step_max_ns > 0;
 
     check_reason(dead);
+    if (b != NULL && b->revoked_event != 0 && b->calls == 0 && b->lent == 0 && exact() &&
+        b->revoked_event < begun && b->returned < begun && !plan_has(plan, KIND_STORED))
+        machine_fail("job %llu was cancelled, and is dead", number_of(b));
     if (b == NULL || b->death.vague)
         return;
     if (dead->cause == DUE_CAUSE_BURIED && !b->death.buried)

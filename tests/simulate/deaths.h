@@ -52,8 +52,8 @@ void deaths_given_back(struct book *b, const struct rule_call *c, uint32_t attem
 /* A kick of it begins, or has ended; NULL: of one whose name nobody was told. */
 void deaths_kick(struct book *b);
 void deaths_kicked(struct book *b);
-/* It is listed; NULL: as above. */
-void deaths_listed(const struct book *b, const due_dead *dead);
+/* It is listed, by a call that began in this event; NULL: as above. */
+void deaths_listed(const struct book *b, const due_dead *dead, uint64_t begun);
 /* A failure is the @failures-th: the least and the most that its policy lets it wait. */
 void deaths_delay(const struct book *b, uint32_t failures, int64_t *least_ns, int64_t *most_ns);
 

@@ -60,6 +60,7 @@
     X(SYSTEM, "system", 5, "threads and descriptors are refused")      \
     X(STANDBY, "standby", 4, "two programs want the stored queue")     \
     X(STOPS, "stops", 2, "one of them is stopped, and goes on later")  \
+    X(LARGE, "large", 5, "jobs of more than 64 KiB")                   \
     X(QUEUES, "queues", 4, "a program has two queues")                 \
     X(FREES, "frees", 2, "freed while those who waited are on their way out")
 
