@@ -12,6 +12,7 @@
 #include "job/dead_letter.h"
 #include "job/discard.h"
 #include "job/draft.h"
+#include "job/handover.h"
 #include "job/lease.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
@@ -56,16 +57,6 @@ static void answer(struct due__commits *c, struct due__asked *a, uint32_t number
         due__taking_told(c);
     else
         c->rings[(*rings)++] = a->waiter;
-}
-
-/* Under the calls' lock: with the batch is settled what was taken with it and needs not be sent, or
- * a flush would count that for what stands before it. */
-void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes)
-{
-    due__owed_back(c, bytes);
-    due__add_relaxed(&c->settled, changes + c->now->aside); /* no edge: read as a bound only */
-    c->now->aside = 0;
-    due__asked_ring_reached(c);
 }
 
 /* Under the calls' lock: of those who are to be rung, each rings two others when it leaves, so that
@@ -178,13 +169,6 @@ static struct due__asked *nobodys(struct due__commits *c, struct due__asked *a, 
     return NULL;
 }
 
-int due__refusal(struct due_queue *q, const struct due__asked *a)
-{
-    if (a == NULL || a->rc != DUE_EINDOUBT)
-        return a != NULL ? a->rc : 0;
-    return due__commit_excuse(q); /* this one was not sent */
-}
-
 /* N4, under the calls' lock: entries of @b, from @at to @end, were filled in before it was known
  * that jobs of the same calls are refused. */
 static void refuse_rest(struct due_queue *q, struct due__batch *b, uint32_t at, uint32_t end)
@@ -277,6 +261,16 @@ static uint32_t tell(struct due__commits *c)
 static bool nobodys_change(const struct due__entry *e)
 {
     return e->asked == NULL && !e->known;
+}
+
+void due__refused(struct due_queue *q, uint32_t number)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->refused++;
+    due__step(q, number, DUE__S_BACK, 0);
+    due__place_done(q, it, number);
+    due__shard_leave(it);
 }
 
 /* A job that was to be enqueued was refused, and is ours: as if it had never been.  If nobody waits

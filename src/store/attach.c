@@ -177,7 +177,8 @@ static bool stop(struct due_queue *q)
     due__commit_refuse(q);
     due__store_seq(&c->stopped, 1); /* G2 */
     due__commit_leave(q, false);
-    due__takings_end(q);
+    if (due__takings_end(q))
+        due__commit_go(q, NULL, 0); /* to be refused */
     return first;
 }
 

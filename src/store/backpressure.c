@@ -129,38 +129,6 @@ static void leave(struct due__commits *c, struct due__asked *a)
 
 /* ---- Taking it and giving it back ---- */
 
-int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns)
-{
-    struct due__commits *c = q->commits;
-    struct due__asked a;
-
-    if (due__owed_try(c, bytes))
-        return 0;
-    bool memory = due__asked_begin(q, &a, 1);
-    due__lock_acquire(&c->calls);
-    if (memory) {
-        a.bytes = bytes;
-        stand(c, &a);
-    }
-    let_in(c); /* N2 */
-    due__lock_release(&c->calls);
-    if (!memory)
-        return DUE_ENOMEM;
-    if (!due__asked_over(c, &a)) {
-        due__commit_go(q, &a, until_ns);
-        due__asked_wait(c, &a, until_ns);
-    }
-    due__lock_acquire(&c->calls);
-    bool in = a.left == 0;
-    if (!in) {
-        leave(c, &a);
-        let_in(c); /* who stood behind it may need less */
-    }
-    due__lock_release(&c->calls);
-    due__asked_end(q, &a);
-    return in ? 0 : due__commit_excuse(q);
-}
-
 void due__owed_back(struct due__commits *c, uint64_t bytes)
 {
     if (bytes == 0)
@@ -176,4 +144,39 @@ void due__owed_give(struct due__commits *c, uint64_t bytes)
     due__lock_acquire(&c->calls);
     due__owed_back(c, bytes);
     due__lock_release(&c->calls);
+}
+
+/* ---- A call in the line ---- */
+
+void due__owed_stand(struct due__commits *c, struct due__asked *a, uint64_t bytes)
+{
+    due__lock_acquire(&c->calls);
+    if (a != NULL) {
+        a->bytes = bytes;
+        stand(c, a);
+    }
+    let_in(c); /* N2 */
+    due__lock_release(&c->calls);
+}
+
+bool due__owed_leave(struct due__commits *c, struct due__asked *a)
+{
+    due__lock_acquire(&c->calls);
+    bool in = a->left == 0;
+    if (!in) {
+        leave(c, a);
+        let_in(c); /* who stood behind it may need less */
+    }
+    due__lock_release(&c->calls);
+    return in;
+}
+
+/* ---- What is settled ---- */
+
+void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes)
+{
+    due__owed_back(c, bytes);
+    due__add_relaxed(&c->settled, changes + c->now->aside); /* no edge: read as a bound only */
+    c->now->aside = 0;
+    due__asked_ring_reached(c);
 }

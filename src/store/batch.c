@@ -225,19 +225,6 @@ void due__batch_complete(struct due_queue *q, struct due__batch *b)
         b->prepared = false;
 }
 
-bool due__batch_names(const struct due__batch *b, size_t n, due_id id)
-{
-    for (size_t i = 0; i < n; i++)
-        if (due_id_equal(b->changes[i].record.id, id))
-            return true;
-    return false;
-}
-
-void due__batch_unwrite(struct due__batch *b)
-{
-    b->written = b->complete = b->prepared = false;
-}
-
 bool due__batch_shrink(struct due__batch *b)
 {
     bool some = false;

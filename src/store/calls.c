@@ -206,3 +206,10 @@ int due__commit_excuse(struct due_queue *q)
         return DUE_EFENCED;
     return due__load_seq(&c->stopping) ? DUE_ECLOSED : DUE_ETIMEDOUT; /* G2 */
 }
+
+int due__refusal(struct due_queue *q, const struct due__asked *a)
+{
+    if (a == NULL || a->rc != DUE_EINDOUBT)
+        return a != NULL ? a->rc : 0;
+    return due__commit_excuse(q); /* this one was not sent */
+}

@@ -52,16 +52,6 @@ static size_t limited_first(struct due_queue *q, struct due__slot *slots, size_t
     return first;
 }
 
-int due__lease_for(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
-                   size_t n)
-{
-    int rc = due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, r->jobs);
-
-    if (rc != 0)
-        due__put_back(q, slots, n);
-    return rc;
-}
-
 /* Those whose attempts need not be counted before are leased at once. */
 static int lease(struct due_queue *q, struct due__request *r, struct due__slot *slots, size_t n,
                  struct due__deadline *by)

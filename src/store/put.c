@@ -14,16 +14,6 @@
 #include "queue/queue.h"
 #include "store/sender.h"
 
-void due__refused(struct due_queue *q, uint32_t number)
-{
-    struct due__shard *it = due__shard_enter(&q->slab);
-
-    it->refused++;
-    due__step(q, number, DUE__S_BACK, 0);
-    due__place_done(q, it, number);
-    due__shard_leave(it);
-}
-
 static void unname(struct due_queue *q, const struct due__fresh *jobs, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -12,26 +12,10 @@
  * start (put_again of due_store_info).  Then the same is done as soon as all has been read, though
  * nothing is lost.
  *
- * What is read is one state:
- *
- *                 shown          shown
- *          jobs --------> keys --------> serving <--------------------------------.
- *           ^              |                |                                     |
- *           '--- again ----'                | again                               | shown
- *                                           v     rewritten               shown   |
- *                                       rewriting --------> deleting jobs ----> deleting keys
- *                                           ^                    |                |
- *                                           '------- again ------+----------------'
- *
- * When something is lost while the queue still loads, all is put again too, but what the store
- * shows that is not known is yet to be loaded.  Changes that a store refuses may be put again in
- * any state: how far that is says mirror_at, and for kept keys keep_shard.
- *
  * Guards     K  the key (sender.c)      O  its owner's alone      A  atomic, see Edges
  *
  * Edges      described elsewhere: G2 sender.c
  */
-#include <assert.h>
 #include <string.h>
 
 #include "job/dead_letter.h"
@@ -48,24 +32,6 @@
 
 #define PAGE_JOBS 512u /* shown between two batches */
 #define PLACES    64u  /* sorted in in one tenure */
-
-/* ---- What is read ---- */
-
-void due__reader_on(struct due__commits *c, enum due__reading_event event)
-{
-    enum { NO, JOBS, KEYS, SERVING, REWRITING, DELETING_JOBS, DELETING_KEYS }; /* plus 1; or not */
-    static const unsigned char after[DUE__READER_EVENTS][DUE__READER_STATES] = {
-        /* from: jobs, keys, serving, rewriting, deleting jobs, deleting keys */
-        [DUE__READER_SHOWN] = { KEYS, SERVING, NO, NO, DELETING_KEYS, SERVING },
-        [DUE__READER_AGAIN] = { JOBS, JOBS, REWRITING, REWRITING, REWRITING, REWRITING },
-        [DUE__READER_REWRITTEN] = { NO, NO, NO, DELETING_JOBS, NO, NO },
-    };
-    unsigned next = after[event][due__load_seq(&c->reader)]; /* G2: ours */
-
-    assert(next != NO);
-    due__store_seq(&c->reader, next - 1); /* G2 */
-    c->rewind = true;
-}
 
 /* ---- Loading ---- */
 

@@ -33,56 +33,22 @@
  *            N4  of the jobs of one call those that it is told to have landed are the first ones,
  *                and those in doubt stand behind them.  So once one is refused, none behind it is
  *                sent that the call still waits for.
- *            N5  the sender is in one of these states, and nothing else says how far the batch is:
- *
- *                         fill              send (pipeline.c)
- *                  idle --------> filled -----------------------> sent
- *                   ^               | ^                            |
- *                   |   unanswered, | | anew: the store is full,   | unanswered
- *                   |   or end      | |       or has lost it       |
- *                   |               v |                            v
- *                   '---- end ---- in doubt <----------------------'
- *
- *                A batch that ends in any of them makes room for the next one: then the sender is
- *                idle if that is empty, filled, or (if it was sent meanwhile) sent.
  */
 #include "store/sender.h"
 
-#include <assert.h>
+#include <pthread.h>
 
 #include "os/atomic.h"
 #include "queue/closing.h"
 #include "queue/queue.h"
 #include "store/retained_keys.h"
 
-#define SLICE_NS DUE_S(1)    /* how long the proxy lets the store block at a time */
-#define RETRY_NS DUE_MS(200) /* between two attempts while it refuses */
-#define DOUBT_NS DUE_MS(20)  /* the same of a batch whose end it does not tell */
-
-/* ---- How far the batch is: N5 ---- */
-
-void due__sender_on(struct due__commits *c, enum due__sender_event event)
-{
-    enum { NO, IDLE, FILLED, SENT, DOUBT }; /* NO: it cannot happen; else the state plus 1 */
-    static const unsigned char after[][DUE__SENDER_STATES] = {
-        /* from: idle, filled, sent, doubt */
-        [DUE__SENDER_FILL] = { FILLED, NO, NO, NO },
-        [DUE__SENDER_SEND] = { NO, SENT, NO, NO },
-        [DUE__SENDER_UNANSWERED] = { NO, DOUBT, DOUBT, DOUBT },
-        [DUE__SENDER_ANEW] = { IDLE, FILLED, FILLED, FILLED },
-        [DUE__SENDER_END] = { IDLE, IDLE, IDLE, IDLE },
-        [DUE__SENDER_END_REST] = { NO, FILLED, FILLED, FILLED },
-        [DUE__SENDER_END_FOLLOWED] = { NO, SENT, SENT, SENT },
-    };
-    unsigned next = after[event][c->sender];
-
-    assert(next != NO);
-    c->sender = (enum due__sender)(next - 1);
-}
+#define PIECES    2u  /* of a full batch, where a call has many changes */
+#define PIECE_MIN 64u /* changes */
 
 /* ---- One batch after another ---- */
 
-static void fence(struct due_queue *q)
+void due__commit_fence(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
@@ -106,7 +72,7 @@ static int ready(struct due_queue *q, int64_t until_ns)
         rc = 0;
     }
     if (rc == DUE_EFENCED)
-        fence(q);
+        due__commit_fence(q);
     due__store_relaxed(&c->state, rc == DUE_EAGAIN ? DUE_ESTORE : rc); /* no edge: for stats */
     return rc;
 }
@@ -158,13 +124,13 @@ static bool send(struct due_queue *q, int64_t until_ns)
             continue;
         }
         if (rc == DUE_EFENCED)
-            fence(q);
+            due__commit_fence(q);
         ended(q, rc == DUE_EFENCED && doubt ? DUE_EINDOUBT : rc, until_ns); /* it may have */
         return true;
     }
 }
 
-static bool anything(struct due__commits *c)
+bool due__commit_any(struct due__commits *c)
 {
     return c->sender != DUE__SENDER_IDLE || c->carry != 0 || c->mirror_at != DUE__NO_JOB ||
            due__kept_pending(c) || !due__inbox_quiet(&c->inbox);
@@ -220,17 +186,11 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
     return DUE_EAGAIN;
 }
 
-/* Are stored jobs being read, or looked through after a loss? */
-static bool reading(struct due__commits *c)
-{
-    return due__load_seq(&c->reader) != DUE__READER_SERVING; /* G2 */
-}
-
 /* Is it a page's turn?  There may always be another change to be sent, and what is put meanwhile
  * has to be read too: so reading gets twice the time that batches have. */
 static bool page_next(struct due__commits *c, int64_t began_ns)
 {
-    return reading(c) && due__monotonic_now() - began_ns >= c->page_ns / 2;
+    return due__reader_reads(c) && due__monotonic_now() - began_ns >= c->page_ns / 2;
 }
 
 bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
@@ -240,7 +200,7 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
     bool more;
 
     while (!due__load_seq(&c->stopping)) { /* G2 */
-        if (!anything(c))
+        if (!due__commit_any(c))
             return due__reader_resyncs(c);
         int rc = c->sender == DUE__SENDER_SENT ? 0 : begin(q, until_ns, &more);
 
@@ -251,7 +211,7 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
         else if (!send(q, until_ns))
             return true;
         if (a != NULL && due__asked_over(c, a))
-            return anything(c) || due__reader_resyncs(c);
+            return due__commit_any(c) || due__reader_resyncs(c);
         if (a == NULL && page_next(c, began_ns))
             return true;
     }
@@ -264,7 +224,7 @@ void due__commit_step(struct due_queue *q, int64_t until_ns)
     struct due__commits *c = q->commits;
     bool more;
 
-    if (!due__ahead_can(c) || due__load_seq(&c->stopping) || !anything(c)) /* G2 */
+    if (!due__ahead_can(c) || due__load_seq(&c->stopping) || !due__commit_any(c)) /* G2 */
         return;
     if (c->sender == DUE__SENDER_SENT) {
         send(q, until_ns);
@@ -297,125 +257,61 @@ void due__commit_leave(struct due_queue *q, bool more)
 
 /* ---- The proxy ---- */
 
-static void renew(struct due_queue *q, int64_t now_ns)
+/* ---- Callers that send ---- */
+
+/* Somebody is to commit: who has the key will look, or the proxy. */
+static void call_proxy(struct due_queue *q)
+{
+    due__bell_ring(&q->enqueue_bell);
+}
+
+void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
-    int64_t held;
 
-    if (c->renew_at_ns > now_ns || due__load_seq(&c->fenced)) /* G2 */
+    bool self = a != NULL && (q->proxies != DUE_PROXIES_ALWAYS || a->polls);
+    if (!self && !due__load_seq(&c->stopping)) { /* G2 */
+        if (!due__lock_held(&c->key))            /* G1: its holder will look */
+            call_proxy(q);
         return;
-    int rc = c->store->verbs->renew(c->store, &held, due__time_add(now_ns, SLICE_NS));
-    c->renew_at_ns = due__time_add(now_ns, RETRY_NS);
-    if (rc == 0) {
-        due__store_relaxed(&c->held_ns, held); /* no edge: it only grows */
-        c->renew_at_ns = due__time_add(now_ns, c->info.renew_ns);
-        due__asked_ring(c); /* who waits for it */
-    } else if (rc == DUE_ELOST) {
-        due__mirror_begin(q);
-    } else if (rc == DUE_EFENCED) {
-        fence(q);
     }
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* the store's calls may be points */
+    if (due__lock_try(&c->key))                              /* G1: else its holder will look */
+        due__commit_leave(q, due__commit_work(q, a, until_ns));
+    pthread_setcancelstate(cancel, NULL);
 }
 
-/* What came of a page.  What keeps the load from its end is said once, and whoever waits for that
- * is told; if the store is only away, it goes on. */
-static void note_load(struct due_queue *q, int rc)
+/* What can be sent without waiting. */
+void due__commit_try(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
+    int cancel;
 
-    if (rc == DUE_EAGAIN || rc == DUE_ESTORE || rc == DUE_EFENCED)
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
+    if (due__lock_try(&c->key))                              /* G1: as above */
+        due__commit_leave(q, due__commit_work(q, NULL, due__monotonic_now()));
+    pthread_setcancelstate(cancel, NULL);
+}
+
+size_t due__commit_piece(const struct due__commits *c)
+{
+    size_t part = c->info.batch_changes / PIECES;
+
+    return part > PIECE_MIN ? part : PIECE_MIN;
+}
+
+void due__commit_push(struct due_queue *q, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    int cancel;
+
+    if (q->proxies == DUE_PROXIES_ALWAYS)
         return;
-    due__store_seq(&c->load_error, due__reader_loads(c) ? rc : 0); /* G2 */
-    if (rc != 0 && rc != c->load_told) {
-        c->load_told = rc;
-        due__log(q, DUE_LOG_ERROR,
-                 "%s: not all that is stored can be read (%s: %s); it is tried again and again",
-                 q->name, due_error_name(rc), due_error_text(rc));
-        due__asked_ring(c);
-    }
-    if (c->load_told != 0 && rc == 0 && !reading(c)) {
-        c->load_told = 0;
-        due__log(q, DUE_LOG_INFO, "%s: all that is stored has been read after all", q->name);
-    }
-}
-
-/* One more page of what is stored, if that is being read.  0, or what keeps the store from it. */
-static int read_on(struct due_queue *q, int64_t until_ns)
-{
-    struct due__commits *c = q->commits;
-
-    if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
-        return 0;
-    if (!reading(c) || (!due__reader_loads(c) && c->later))
-        return 0;
-    int64_t began_ns = due__monotonic_now();
-    int rc = due__restore_page(q, until_ns);
-    c->page_ns = due__monotonic_now() - began_ns;
-    if (rc == DUE_EFENCED)
-        fence(q);
-    note_load(q, rc);
-    due__store_relaxed(&c->state, rc == DUE_EAGAIN ? DUE_ESTORE : rc); /* no edge: for stats */
-    return rc;
-}
-
-/* One turn with the key.  True: another one at once. */
-static bool turn(struct due_queue *q)
-{
-    struct due__commits *c = q->commits;
-    int64_t now = due__monotonic_now();
-    int64_t until = due__time_add(now, SLICE_NS);
-    int64_t retry = 0;
-
-    due__lock_acquire(&c->key); /* G1 */
-    c->later = false;
-    due__commit_finds(q);
-    if (!due__load_seq(&c->stopping)) /* G2 */
-        renew(q, now);
-    bool some = anything(c); /* else the store is not asked whether it is ready */
-    bool more = due__commit_work(q, NULL, until);
-    bool unsure = c->sender != DUE__SENDER_IDLE;
-    int rc = more && some ? due__load_relaxed(&c->state) : 0; /* no edge: ours, we have the key */
-    if (rc == 0)
-        rc = read_on(q, until);
-    if (rc != 0 || c->later)
-        retry = RETRY_NS;
-    else if (unsure)
-        retry = DOUBT_NS;
-    if (due__monotonic_now() >= until - SLICE_NS / 2)
-        retry = 0; /* it has waited */
-    more = more || reading(c) || c->sender != DUE__SENDER_IDLE;
-    bool over = due__load_seq(&c->fenced) || due__load_seq(&c->stopping); /* G2 */
-    if (due__load_seq(&c->stopping))                                      /* G2 */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
+    if (due__lock_try(&c->key)) {                            /* G1: as above */
+        due__commit_step(q, until_ns);
         due__commit_leave(q, false);
-    else
-        due__lock_release(&c->key); /* G1 */
-    c->retry_at_ns = retry > 0 && more ? due__time_add(now, retry) : 0;
-    bool knocked = due__inbox_knocked(&c->inbox); /* G1 */
-    if (over)
-        return knocked; /* to be refused */
-    if (c->retry_at_ns == 0)
-        return more || knocked;
-    return knocked && rc == 0 && !unsure; /* only what can wait was refused */
-}
-
-/* Until when the proxy sleeps, unless it is called. */
-static int64_t next_turn(const struct due__commits *c)
-{
-    if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping)) /* G2 */
-        return DUE_FOREVER;
-    bool retry = c->retry_at_ns != 0 && c->retry_at_ns < c->renew_at_ns;
-    return retry ? c->retry_at_ns : c->renew_at_ns;
-}
-
-void due__commit_proxy(struct due_queue *q)
-{
-    struct due__commits *c = q->commits;
-
-    for (;;) {
-        while (!(due__load_seq(&q->state) & DUE__STOPPED) && turn(q)) /* no edge: rung after it */
-            ;
-        if (due__load_seq(&q->state) & DUE__STOPPED)
-            return;
-        due__bell_wait(&q->enqueue_bell, next_turn(c), false);
     }
+    pthread_setcancelstate(cancel, NULL);
 }

@@ -90,7 +90,22 @@ struct due__batch {
     bool last;                  /* K  likewise, and there is nothing more of that */
 };
 
-/* How far the batch now is (drawing: sender.c). */
+/* Its changes are to be written anew. */
+static inline void due__batch_unwrite(struct due__batch *b)
+{
+    b->written = b->complete = b->prepared = false;
+}
+
+/* Is the job in one of its first @n changes? */
+static inline bool due__batch_names(const struct due__batch *b, size_t n, due_id id)
+{
+    for (size_t i = 0; i < n; i++)
+        if (due_id_equal(b->changes[i].record.id, id))
+            return true;
+    return false;
+}
+
+/* How far the batch now is (drawing: state.c). */
 enum due__sender {
     DUE__SENDER_IDLE = 0, /* there is nothing in it */
     DUE__SENDER_FILLED,   /* it is to be sent: the store does not have it */
@@ -110,7 +125,7 @@ enum due__sender_event {
     DUE__SENDER_END_FOLLOWED /* likewise, and that was sent already */
 };
 
-/* What is read from the store (drawing: restore.c). */
+/* What is read from the store (drawing: state.c). */
 enum due__reading {
     DUE__READER_JOBS = 0,      /* all jobs that are stored: the queue is loading */
     DUE__READER_KEYS,          /* then all keys that are kept */
@@ -198,6 +213,43 @@ struct due__commits {
     uint64_t mirrored; /* A  relaxed counter */
 };
 
+static inline struct due__stored *due__stored_at(const struct due__commits *c, uint32_t number)
+{
+    return due__side_at(&c->stored, number);
+}
+
+/* ---- state.c ---- */
+
+/* With the key: that has happened to the batch under way. */
+void due__sender_on(struct due__commits *c, enum due__sender_event event);
+
+/* May the batch under way have landed? */
+static inline bool due__sender_unsure(const struct due__commits *c)
+{
+    return c->sender >= DUE__SENDER_SENT;
+}
+
+/* With the key: that has happened to what is read. */
+void due__reader_on(struct due__commits *c, enum due__reading_event event);
+
+/* Is what is stored being read for the first time?  Anybody may ask. */
+static inline bool due__reader_loads(const struct due__commits *c)
+{
+    return due__load_seq(&c->reader) < DUE__READER_SERVING; /* G2 */
+}
+
+/* Is what is stored to be put again, or compared with what the queue knows? */
+static inline bool due__reader_resyncs(const struct due__commits *c)
+{
+    return due__load_seq(&c->reader) > DUE__READER_SERVING; /* G2: with the key */
+}
+
+/* Is anything read, or to be read? */
+static inline bool due__reader_reads(const struct due__commits *c)
+{
+    return due__load_seq(&c->reader) != DUE__READER_SERVING; /* G2: with the key */
+}
+
 /* ---- calls.c ---- */
 
 bool due__asked_over(struct due__commits *c, const struct due__asked *a);
@@ -226,6 +278,9 @@ void due__asked_detach(struct due__asked *a, struct due__asked **asked);
 void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results);
 /* What is left of the call is at its end: nothing of it waits for the store. */
 void due__asked_settle(struct due__commits *c, struct due__asked *a);
+/* Under the calls' lock: what the other jobs of the call are refused with, one of which was refused
+ * before them (N4 of sender.c); 0: none was. */
+int due__refusal(struct due_queue *q, const struct due__asked *a);
 /* What a caller is told for whom nothing has changed. */
 int due__commit_excuse(struct due_queue *q);
 
@@ -248,18 +303,17 @@ uint32_t due__owed_of(const struct due_queue *q, uint32_t number);
 bool due__owed_crowded(const struct due__commits *c);
 /* Room for @bytes, which are to be given back by whoever ends the change.  False: there is none. */
 bool due__owed_try(struct due__commits *c, uint64_t bytes);
-/* The same, waiting for it: 0, or why there is none. */
-int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns);
 void due__owed_give(struct due__commits *c, uint64_t bytes);
 /* The same under the calls' lock. */
 void due__owed_back(struct due__commits *c, uint64_t bytes);
-
-/* ---- put.c ---- */
-
-/* A job that was named is left in the inbox, for @a or nobody. */
-void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
-/* A job that did not come in after all: its place goes back. */
-void due__refused(struct due_queue *q, uint32_t number);
+/* A call that was begun for one change stands in line for so many bytes; NULL: none does, but
+ * others are let in. */
+void due__owed_stand(struct due__commits *c, struct due__asked *a, uint64_t bytes);
+/* And is done with that: whether it has them. */
+bool due__owed_leave(struct due__commits *c, struct due__asked *a);
+/* Under the calls' lock: with a batch is settled what was taken with it and needs not be sent, or a
+ * flush would count that for what stands before it.  @bytes: that were taken for the changes. */
+void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes);
 
 /* ---- encode.c: with the key ---- */
 
@@ -276,14 +330,10 @@ const struct due__job *due__content_of(const struct due_queue *q, uint32_t numbe
 due_change due__describe(struct due_queue *q, const struct due__batch *b,
                          const struct due__entry *e);
 
-/* ---- apply.c: under the calls' lock ---- */
+/* ---- apply.c ---- */
 
-/* What the other jobs of the call are refused with, one of which was refused before them (N4 of
- * sender.c); 0: none was. */
-int due__refusal(struct due_queue *q, const struct due__asked *a);
-/* With a batch is settled what was taken with it and needs not be sent, or a flush would count that
- * for what stands before it.  @bytes: that were taken for the changes. */
-void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes);
+/* A job that did not come in after all: its place goes back. */
+void due__refused(struct due_queue *q, uint32_t number);
 
 /* ---- batch.c: with the key ---- */
 
@@ -293,10 +343,6 @@ void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror);
 void due__batch_write(struct due_queue *q, struct due__batch *b);
 /* It is to be sent: behind its changes comes what belongs to no job. */
 void due__batch_complete(struct due_queue *q, struct due__batch *b);
-/* Its changes are to be written anew. */
-void due__batch_unwrite(struct due__batch *b);
-/* Is the job in one of its first @n changes? */
-bool due__batch_names(const struct due__batch *b, size_t n, due_id id);
 /* A full store takes removals still: everything else of the batch is refused.  False: there is
  * nothing else. */
 bool due__batch_shrink(struct due__batch *b);
@@ -315,7 +361,7 @@ void due__ahead_prepare(struct due_queue *q);
 /* It has landed: send the next one at once.  False: nothing was sent. */
 bool due__ahead_follow(struct due_queue *q, int64_t until_ns);
 
-/* ---- taking.c ---- */
+/* ---- takings_left.c ---- */
 
 #define DUE__LEFT 3 /* a result: the change ends for nobody */
 
@@ -326,21 +372,12 @@ void due__takings_landed(struct due_queue *q);
 /* What has landed so and nobody has had goes into the store again or, if the queue has stopped, to
  * on_discard.  True: there was something. */
 bool due__takings_return(struct due_queue *q);
-/* The queue has stopped: none is left. */
-void due__takings_end(struct due_queue *q);
+/* The queue has stopped: none is left.  True: something is to be refused. */
+bool due__takings_end(struct due_queue *q);
 /* With the queue, also in a forked child. */
 void due__takings_free(struct due_queue *q);
 
 /* ---- sender.c ---- */
-
-/* With the key: that has happened to the batch under way. */
-void due__sender_on(struct due__commits *c, enum due__sender_event event);
-
-/* May the batch under way have landed? */
-static inline bool due__sender_unsure(const struct due__commits *c)
-{
-    return c->sender >= DUE__SENDER_SENT;
-}
 
 /* With the key: send until @a is over (NULL: until nothing waits) or @until_ns.  True: something
  * is left to do. */
@@ -350,11 +387,26 @@ void due__commit_step(struct due_queue *q, int64_t until_ns);
 /* With the key, once the queue stops: what is left is refused. */
 void due__commit_refuse(struct due_queue *q);
 
-void due__commit_proxy(struct due_queue *q);
-
 /* Give the key back, and see that somebody goes on with what is left (@more), or was left
  * meanwhile. */
 void due__commit_leave(struct due_queue *q, bool more);
+
+/* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
+void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+/* Of a call with many changes that many are left at a time, and then pushed: the store has
+ * something to do while the call goes on.  At its end comes due__commit_go(). */
+size_t due__commit_piece(const struct due__commits *c);
+void due__commit_push(struct due_queue *q, int64_t until_ns);
+/* What can be sent without waiting. */
+void due__commit_try(struct due_queue *q);
+/* With the key: is anything to be sent? */
+bool due__commit_any(struct due__commits *c);
+/* With the key: another process owns the jobs. */
+void due__commit_fence(struct due_queue *q);
+
+/* ---- proxy.c ---- */
+
+void due__commit_proxy(struct due_queue *q);
 
 /* ---- journal.c ---- */
 
@@ -375,33 +427,33 @@ void due__commits_stats(struct due_queue *q, struct due_stats *s);
 
 /* ---- submit.c ---- */
 
-#define DUE__TAKEN_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
-
-/* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
-void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
-/* Of a call with many changes that many are left at a time, and then pushed: the store has
- * something to do while the call goes on.  At its end comes due__commit_go(). */
-size_t due__commit_piece(const struct due__commits *c);
-void due__commit_push(struct due_queue *q, int64_t until_ns);
-/* The same as the next, of many jobs. */
-void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
-                           int64_t until_ns);
 /* A change of a job of the caller's own (LENT) is to be sent; @a: who waits for it, or NULL. */
 void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                         int64_t want_ns, struct due__asked *a);
 
-static inline struct due__stored *due__stored_at(const struct due__commits *c, uint32_t number)
-{
-    return due__side_at(&c->stored, number);
-}
+/* The same of @n jobs. */
+void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                     enum due__purpose purpose, int64_t want_ns, struct due__asked *a);
 
+/* ---- commit.c ---- */
+
+#define DUE__TAKEN_AT_ONCE 256u /* jobs that leave the store in one batch of their taker's */
+
+/* The same as the next, of many jobs. */
+void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                           int64_t until_ns);
 /* What came of putting in several jobs, besides how many are in. */
 struct due__put {
     size_t room;  /* that take room: of so many the queue has seen the last, or will */
     size_t named; /* those that are in, the first ones, and behind them those in doubt */
     bool over;    /* the others are not to be tried again: some are in doubt, or time is up */
 };
+
+/* ---- put.c ---- */
+
+/* A job that was named is left in the inbox, for @a or nobody. */
+void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
 
 /* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
  * first ones (0: the first one's key is not to be had now), or an error if none was.  @ids has room
@@ -447,6 +499,8 @@ int due__commit_held(struct due_queue *q, struct due__deadline *by);
 /* Until the store has again what it had lost, or @until_ns: 0, or an error. */
 int due__commit_mended(struct due_queue *q, int64_t until_ns);
 
+/* Room for @bytes, as due__owed_try(), waiting for it: 0, or why there is none. */
+int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns);
 /* Until there is room for a change more: 0, or why there is none. */
 int due__owed_wait(struct due_queue *q, int64_t until_ns);
 /* As due_flush(), until @by. */
@@ -461,21 +515,6 @@ int due__commit_load_error(struct due_queue *q);
 int due__commit_why(struct due_queue *q, int rc);
 
 /* ---- restore.c: under the key ---- */
-
-/* That has happened to what is read. */
-void due__reader_on(struct due__commits *c, enum due__reading_event event);
-
-/* Is what is stored being read for the first time?  Anybody may ask. */
-static inline bool due__reader_loads(const struct due__commits *c)
-{
-    return due__load_seq(&c->reader) < DUE__READER_SERVING; /* G2 */
-}
-
-/* Is what is stored to be put again, or compared with what the queue knows? */
-static inline bool due__reader_resyncs(const struct due__commits *c)
-{
-    return due__load_seq(&c->reader) > DUE__READER_SERVING; /* G2: with the key */
-}
 
 /* The next page.  0, or what keeps the store from showing it. */
 int due__restore_page(struct due_queue *q, int64_t until_ns);

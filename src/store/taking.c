@@ -16,8 +16,6 @@
 #include "queue/queue.h"
 #include "store/taking_inside.h"
 
-#define PASSED_AT_ONCE 32u /* jobs */
-
 /* ---- Memory ---- */
 
 static size_t bytes_for(size_t room)
@@ -113,7 +111,7 @@ static void fill(struct due_queue *q, struct due__taking *t, const struct due__s
 
 /* NULL: no memory, and they wait again. */
 struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slot *slots, size_t n,
-                                      enum due__purpose purpose, int64_t until_ns)
+                                      enum due__purpose purpose)
 {
     struct due__taking *t = get(q, n);
 
@@ -131,9 +129,6 @@ struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slo
     for (size_t i = 0; i < n; i++)
         t->ids[i] = due__stored_id(due__stored_at(q->commits, t->numbers[i]));
     due__asked_each(&t->asked, t->numbers, n, t->results);
-    due__commit_leave_all(q, t->numbers, t->rounds, DUE__ROUND, 0, &t->asked, until_ns);
-    due__commit_leave_all(q, t->numbers + t->rounds, n - t->rounds, purpose, 0, &t->asked,
-                          until_ns);
     return t;
 }
 
@@ -261,87 +256,6 @@ void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i)
     due__commit_submit(q, number, DUE__RETURN,
                        due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns), /* J1 */
                        NULL);
-    due__commit_go(q, NULL, 0);
-}
-
-/* Was a job cancelled since its round was taken, which is held still? */
-static bool ended(const struct due_queue *q, uint32_t number)
-{
-    return !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
-           due__word_state(due__load_acquire(&due__job_at(&q->slab, number)->word)) ==
-               DUE__DONE; /* J1 */
-}
-
-/* Jobs that had an attempt counted: that may be long ago, and somebody else may own them now. */
-static int lease(struct due_queue *q, struct due__request *r, struct due__slot *some, size_t n,
-                 struct due__deadline *by)
-{
-    int rc = due__commit_held(q, by);
-
-    if (rc == 0)
-        return due__lease_for(q, r, some, n);
-    for (size_t i = 0; i < n; i++)
-        due__lease_uncount(q, due__slot_job(some[i]));
-    due__put_back(q, some, n);
-    return rc;
-}
-
-/* Jobs that have left the store, or had an attempt counted, go to the request.  0, or an error. */
-static int pass(struct due_queue *q, const struct due__taking *t, struct due__request *r,
-                struct due__slot *some, size_t n, struct due__deadline *by)
-{
-    if (n == 0)
-        return 0;
-    if (t->purpose == DUE__ATTEMPT)
-        return lease(q, r, some, n, by);
-    due__hand_over(q, some, n, 0, r->jobs);
-    return 0;
-}
-
-/* Of job @i, which has landed and is wanted: whether it is the request's, and no round. */
-static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__request *r, size_t i,
-                     size_t *rounds)
-{
-    due__taking_had(q->commits, t, i);
-    if (t->purpose != due__taking_purpose(r))
-        due__taking_give_back(q, t, i);
-    else if (i >= t->rounds)
-        return true;
-    else if (ended(q, t->numbers[i]))
-        due__round_drop(q, &t->jobs[i], t->numbers[i]);
-    else
-        r->jobs[(*rounds)++] = t->jobs[i];
-    return false;
-}
-
-int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
-                     struct due__deadline *by)
-{
-    struct due__slot some[PASSED_AT_ONCE];
-    struct due__request rest = *r;
-    bool fits = t->purpose == due__taking_purpose(r);
-    size_t rounds = 0;
-    size_t all = 0;
-    size_t n = 0;
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < t->n && rounds + all < r->max; i++) {
-        if (!due__taking_landed(q->commits, t, i) || !due__taking_wanted(q, r, t, i) ||
-            (!fits && i < t->rounds) || !hand_one(q, t, r, i, &rounds))
-            continue;
-        some[n++] = t->slots[i];
-        all++;
-        rest.jobs = r->jobs + rounds + all - n;
-        if (n < PASSED_AT_ONCE)
-            continue;
-        rc = pass(q, t, &rest, some, n, by);
-        n = 0;
-    }
-    due__rounds_end(q, rounds);
-    int last = rc == 0 ? pass(q, t, &rest, some, n, by) : 0;
-    if (rc != 0 || last != 0)
-        all -= rc != 0 ? PASSED_AT_ONCE : n;
-    return rounds + all > 0 ? (int)(rounds + all) : rc != 0 ? rc : last;
 }
 
 /* Nothing of it is under way, or has landed and is nobody's. */

@@ -27,9 +27,9 @@ struct due__taking {
 
 /* ---- taking.c ---- */
 
-/* The taken jobs are left in the inbox, to be sent.  NULL: no memory, and they wait again. */
+/* The taken jobs are to be left in the inbox.  NULL: no memory, and they wait again. */
 struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slot *slots, size_t n,
-                                      enum due__purpose purpose, int64_t until_ns);
+                                      enum due__purpose purpose);
 /* Nothing is left of it. */
 void due__taking_end(struct due_queue *q, struct due__taking *t);
 /* What was not sent waits again. */
@@ -46,16 +46,24 @@ bool due__taking_wanted(const struct due_queue *q, const struct due__request *r,
                         const struct due__taking *t, size_t i);
 /* What a taking for the request is about. */
 enum due__purpose due__taking_purpose(const struct due__request *r);
-/* A job that has left the store, or had an attempt counted, for nobody. */
+/* A job that has left the store, or had an attempt counted, for nobody: it goes back there, to be
+ * sent. */
 void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i);
-/* What has landed and is wanted goes to the request, rounds first: how many, or an error.  If it
- * wants such jobs otherwise, for good or on a lease, they are to be had again: but not a round,
- * which is in the store no more. */
-int due__taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
-                     struct due__deadline *by);
 /* Nothing of it is under way, or has landed and is nobody's. */
 bool due__taking_over(struct due__commits *c, const struct due__taking *t);
 /* All that stand in a list, and their memory. */
 void due__taking_drop_all(struct due_queue *q, struct due__taking *t);
+
+/* ---- takings_left.c ---- */
+
+/* Under the calls' lock: it is left in the list; or the one that @at points to is taken out, and is
+ * the caller's. */
+void due__takings_add(struct due__commits *c, struct due__taking *t);
+struct due__taking *due__takings_take(struct due__commits *c, struct due__taking **at);
+/* Something has landed that was left: all who take look. */
+void due__takings_call(struct due_queue *q);
+/* It is over, and what is left of it was for nobody: true: something goes back into the store, and
+ * is to be sent. */
+bool due__taking_return(struct due_queue *q, struct due__taking *t);
 
 #endif

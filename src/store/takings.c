@@ -22,8 +22,9 @@
  *
  * Always     N1  what stands in the list was sent, or the store did not say that it is away
  */
-#include <pthread.h>
-
+#include "job/claim.h"
+#include "job/handover.h"
+#include "job/lease.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
@@ -31,48 +32,8 @@
 #include "queue/queue.h"
 #include "store/taking_inside.h"
 
-#define SILENT_NS DUE_MS(100) /* what is not answered for so long is not answered soon */
-
-/* ---- The list ---- */
-
-/* Under the calls' lock. */
-static void list_add(struct due__commits *c, struct due__taking *t)
-{
-    bool done = t->asked.left == 0;
-
-    t->asked.in_list = true;
-    t->next = c->takings;
-    c->takings = t;
-    due__store_seq(&c->takings_ready, c->takings_ready + done);          /* Q7 */
-    due__store_seq(&c->takings_under_way, c->takings_under_way + !done); /* Q7 */
-}
-
-/* Under the calls' lock: the taking @at points to is the caller's. */
-static struct due__taking *list_take(struct due__commits *c, struct due__taking **at)
-{
-    struct due__taking *t = *at;
-    bool done = t->asked.left == 0;
-
-    *at = t->next;
-    t->next = NULL;
-    t->asked.in_list = false;
-    due__store_seq(&c->takings_ready, c->takings_ready - done);          /* Q7 */
-    due__store_seq(&c->takings_under_way, c->takings_under_way - !done); /* Q7 */
-    return t;
-}
-
-void due__taking_told(struct due__commits *c)
-{
-    due__store_seq(&c->takings_ready, c->takings_ready + 1);         /* Q7 */
-    due__store_seq(&c->takings_under_way, c->takings_under_way - 1); /* Q7 */
-    c->told = true;
-}
-
-static void call_all(struct due_queue *q)
-{
-    due__add_seq(&q->commits->landed, 1); /* Q7 */
-    due__wake_consumers(q);
-}
+#define PASSED_AT_ONCE 32u         /* jobs */
+#define SILENT_NS      DUE_MS(100) /* what is not answered for so long is not answered soon */
 
 /* The descriptor says what there is to do. */
 static void note(struct due_queue *q)
@@ -104,14 +65,14 @@ static bool leave(struct due_queue *q, struct due__taking *t)
     bool done = t->asked.left == 0;
     bool may = !c->takings_ended && (!done || t->asked.polls);
     if (may)
-        list_add(c, t);
+        due__takings_add(c, t);
     due__lock_release(&c->calls);
     if (!may) {
         due__asked_settle(c, &t->asked);
         return false;
     }
     if (done)
-        call_all(q); /* they may want what its last taker left */
+        due__takings_call(q); /* they may want what its last taker left */
     else
         note(q);
     due__inside_leave(q); /* C1 of inside.c */
@@ -208,35 +169,6 @@ static size_t name_rest(struct due_queue *q, const struct due__taking *t,
     return named + unknown;
 }
 
-/* A round that nobody has had. */
-static void discard_round(struct due_queue *q, struct due__taking *t, size_t i)
-{
-    int cancel;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    if (q->hooks.on_discard != NULL)
-        q->hooks.on_discard(q->hooks.ctx, &t->jobs[i]);
-    pthread_setcancelstate(cancel, NULL);
-    due__rounds_end(q, 1);
-    due_job_done(&t->jobs[i]);
-}
-
-/* It is over, and what is left of it was for nobody. */
-static void return_rest(struct due_queue *q, struct due__taking *t)
-{
-    (void)due__taking_sort_out(q, t);
-    for (size_t i = 0; i < t->n; i++) {
-        if (!due__taking_landed(q->commits, t, i))
-            continue;
-        due__taking_had(q->commits, t, i);
-        if (i < t->rounds)
-            discard_round(q, t, i);
-        else
-            due__taking_give_back(q, t, i);
-    }
-    due__taking_end(q, t);
-}
-
 /* Of a taking that is no longer waited for: 0, or the error if the request got nothing. */
 static int answer(struct due_queue *q, struct due__taking *t, struct due__request *r, bool left,
                   size_t unknown)
@@ -249,6 +181,105 @@ static int answer(struct due_queue *q, struct due__taking *t, struct due__reques
     return told ? t->asked.rc : due__commit_excuse(q);
 }
 
+/* ---- Who has it ---- */
+
+int due__lease_for(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
+                   size_t n)
+{
+    int rc = due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, r->jobs);
+
+    if (rc != 0)
+        due__put_back(q, slots, n);
+    return rc;
+}
+
+/* Was a job cancelled since its round was taken, which is held still? */
+static bool ended(const struct due_queue *q, uint32_t number)
+{
+    return !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
+           due__word_state(due__load_acquire(&due__job_at(&q->slab, number)->word)) ==
+               DUE__DONE; /* J1 */
+}
+
+/* Jobs that had an attempt counted: that may be long ago, and somebody else may own them now. */
+static int lease(struct due_queue *q, struct due__request *r, struct due__slot *some, size_t n,
+                 struct due__deadline *by)
+{
+    int rc = due__commit_held(q, by);
+
+    if (rc == 0)
+        return due__lease_for(q, r, some, n);
+    for (size_t i = 0; i < n; i++)
+        due__lease_uncount(q, due__slot_job(some[i]));
+    due__put_back(q, some, n);
+    return rc;
+}
+
+/* Jobs that have left the store, or had an attempt counted, go to the request.  0, or an error. */
+static int pass(struct due_queue *q, const struct due__taking *t, struct due__request *r,
+                struct due__slot *some, size_t n, struct due__deadline *by)
+{
+    if (n == 0)
+        return 0;
+    if (t->purpose == DUE__ATTEMPT)
+        return lease(q, r, some, n, by);
+    due__hand_over(q, some, n, 0, r->jobs);
+    return 0;
+}
+
+/* Of job @i, which has landed and is wanted: whether it is the request's, and no round. */
+static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__request *r, size_t i,
+                     size_t *rounds)
+{
+    due__taking_had(q->commits, t, i);
+    if (t->purpose != due__taking_purpose(r)) {
+        due__taking_give_back(q, t, i);
+        due__commit_go(q, NULL, 0);
+    } else if (i >= t->rounds) {
+        return true;
+    } else if (ended(q, t->numbers[i])) {
+        due__round_drop(q, &t->jobs[i], t->numbers[i]);
+    } else {
+        r->jobs[(*rounds)++] = t->jobs[i];
+    }
+    return false;
+}
+
+/* What has landed and is wanted goes to the request, rounds first: how many, or an error.  If it
+ * wants such jobs otherwise, for good or on a lease, they are to be had again: but not a round,
+ * which is in the store no more. */
+static int taking_hand(struct due_queue *q, struct due__taking *t, struct due__request *r,
+                       struct due__deadline *by)
+{
+    struct due__slot some[PASSED_AT_ONCE];
+    struct due__request rest = *r;
+    bool fits = t->purpose == due__taking_purpose(r);
+    size_t rounds = 0;
+    size_t all = 0;
+    size_t n = 0;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < t->n && rounds + all < r->max; i++) {
+        if (!due__taking_landed(q->commits, t, i) || !due__taking_wanted(q, r, t, i) ||
+            (!fits && i < t->rounds) || !hand_one(q, t, r, i, &rounds))
+            continue;
+        some[n++] = t->slots[i];
+        all++;
+        rest.jobs = r->jobs + rounds + all - n;
+        if (n < PASSED_AT_ONCE)
+            continue;
+        rc = pass(q, t, &rest, some, n, by);
+        n = 0;
+    }
+    due__rounds_end(q, rounds);
+    int last = rc == 0 ? pass(q, t, &rest, some, n, by) : 0;
+    if (rc != 0 || last != 0)
+        all -= rc != 0 ? PASSED_AT_ONCE : n;
+    return rounds + all > 0 ? (int)(rounds + all) : rc != 0 ? rc : last;
+}
+
+/* ---- Taking ---- */
+
 /* The caller's taking, as far as he waits for it. */
 static int conclude(struct due_queue *q, struct due__taking *t, struct due__request *r,
                     struct due__deadline *by)
@@ -257,7 +288,7 @@ static int conclude(struct due_queue *q, struct due__taking *t, struct due__requ
     due__commit_go(q, &t->asked, due__deadline_at(q, by));
     bool left = await_end(q, t, r, by);
     size_t unknown = due__taking_sort_out(q, t);
-    int rc = due__taking_hand(q, t, r, by);
+    int rc = taking_hand(q, t, r, by);
 
     if (rc == 0)
         rc = answer(q, t, r, left, unknown);
@@ -265,16 +296,22 @@ static int conclude(struct due_queue *q, struct due__taking *t, struct due__requ
         name_rest(q, t, r, (size_t)rc, unknown);
     if (!due__taking_over(q->commits, t) && leave(q, t))
         return rc;
-    return_rest(q, t);
+    if (due__taking_return(q, t))
+        due__commit_go(q, NULL, 0);
     return rc;
 }
 
 int due__take_stored(struct due_queue *q, struct due__request *r, const struct due__slot *slots,
                      size_t n, enum due__purpose purpose, struct due__deadline *by)
 {
-    struct due__taking *t = due__taking_begin(q, slots, n, purpose, due__deadline_at(q, by));
+    struct due__taking *t = due__taking_begin(q, slots, n, purpose);
+    int64_t until = due__deadline_at(q, by);
 
-    return t != NULL ? conclude(q, t, r, by) : DUE_ENOMEM;
+    if (t == NULL)
+        return DUE_ENOMEM;
+    due__commit_leave_all(q, t->numbers, t->rounds, DUE__ROUND, 0, &t->asked, until);
+    due__commit_leave_all(q, t->numbers + t->rounds, n - t->rounds, purpose, 0, &t->asked, until);
+    return conclude(q, t, r, by);
 }
 
 int due__take_left(struct due_queue *q, struct due__request *r, struct due__deadline *by)
@@ -288,7 +325,7 @@ int due__take_left(struct due_queue *q, struct due__request *r, struct due__dead
     due__lock_acquire(&c->calls);
     for (struct due__taking **at = &c->takings; *at != NULL && t == NULL;) {
         if (concerns(q, r, *at))
-            t = list_take(c, at);
+            t = due__takings_take(c, at);
         else
             at = &(*at)->next;
     }
@@ -301,79 +338,3 @@ int due__take_left(struct due_queue *q, struct due__request *r, struct due__dead
 }
 
 /* ---- What nobody comes back for ---- */
-
-/* One that has landed: any, or one that nobody comes back for. */
-static struct due__taking *list_landed(struct due__commits *c, bool any)
-{
-    struct due__taking **at = &c->takings;
-    struct due__taking *t = NULL;
-
-    due__lock_acquire(&c->calls);
-    while (*at != NULL && ((*at)->asked.left > 0 || ((*at)->asked.polls && !any)))
-        at = &(*at)->next;
-    if (*at != NULL)
-        t = list_take(c, at);
-    due__lock_release(&c->calls);
-    return t;
-}
-
-static void return_one(struct due_queue *q, struct due__taking *t)
-{
-    due__inside_enter(q); /* C1 of inside.c */
-    return_rest(q, t);
-}
-
-void due__takings_landed(struct due_queue *q)
-{
-    struct due__commits *c = q->commits;
-    struct due__taking *t;
-
-    if (!c->told)
-        return;
-    c->told = false;
-    while ((t = list_landed(c, false)) != NULL)
-        return_one(q, t);
-    call_all(q);
-}
-
-bool due__takings_return(struct due_queue *q)
-{
-    struct due__taking *t;
-    bool any = false;
-
-    while ((t = list_landed(q->commits, true)) != NULL) {
-        return_one(q, t);
-        any = true;
-    }
-    return any;
-}
-
-/* One that is under way. */
-static struct due__taking *list_first(struct due__commits *c)
-{
-    struct due__taking *t = NULL;
-
-    due__lock_acquire(&c->calls);
-    c->takings_ended = true;
-    if (c->takings != NULL)
-        t = list_take(c, &c->takings);
-    due__lock_release(&c->calls);
-    return t;
-}
-
-void due__takings_end(struct due_queue *q)
-{
-    struct due__commits *c = q->commits;
-    struct due__taking *t;
-
-    while ((t = list_first(c)) != NULL) {
-        due__asked_settle(c, &t->asked);
-        return_one(q, t);
-    }
-}
-
-void due__takings_free(struct due_queue *q)
-{
-    due__taking_drop_all(q, q->commits->takings);
-    due__taking_drop_all(q, q->commits->spare_taking);
-}

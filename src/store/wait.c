@@ -128,6 +128,27 @@ int due__owed_wait(struct due_queue *q, int64_t until_ns)
     return due__owed_crowded(q->commits) ? wait_until(q, has_room, 0, false, until_ns) : 0;
 }
 
+int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__asked a;
+
+    if (due__owed_try(c, bytes))
+        return 0;
+    if (!due__asked_begin(q, &a, 1)) {
+        due__owed_stand(c, NULL, 0);
+        return DUE_ENOMEM;
+    }
+    due__owed_stand(c, &a, bytes);
+    if (!due__asked_over(c, &a)) {
+        due__commit_go(q, &a, until_ns);
+        due__asked_wait(c, &a, until_ns);
+    }
+    int rc = due__owed_leave(c, &a) ? 0 : due__commit_excuse(q);
+    due__asked_end(q, &a);
+    return rc;
+}
+
 /* ---- Until something is settled ---- */
 
 int due_flush(due_queue *q, int64_t timeout_ns)
