@@ -241,7 +241,7 @@ static void settle_doubt(struct due__redis *s, const struct due__redis_survey *w
     if (w->numbered && w->number > s->landed && w->number <= s->sent) {
         s->landed = w->number;
         due__redis_count(s, 1, 0, 0);
-        due__redis_load_stale(s);
+        s->writes++;
         if (s->set.wait_replicas > 0)
             s->unconfirmed = w->number;
     }
@@ -259,8 +259,7 @@ static void note_loss(struct due__redis *s)
     s->unconfirmed = 0;
     s->has_entries = s->has_dead = s->lossy = true;
     due__redis_topics_forget(s);
-    due__redis_load_forget(s);
-    due__redis_kept_forget(s);
+    s->losses++;
 }
 
 /* Take what is left, under the same name as before.  0: done; 1: look again. */

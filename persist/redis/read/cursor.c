@@ -91,7 +91,7 @@ void due__redis_load_count(struct due__redis *s, const due_change *changes, size
         const due_change *c = &changes[i];
         if (c->kind < DUE_CHANGE_KEEP && count_change(s, c, number) &&
             !due__redis_load_stray(s, c->record.id)) {
-            due__redis_load_again(s);
+            l->begun = false;
             return;
         }
     }

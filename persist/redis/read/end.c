@@ -47,6 +47,8 @@ int due__redis_load_end(struct due__redis *s, size_t *shown, size_t max, due_sto
         if (max > 0 && *shown >= max)
             return MORE;
         int rc = due__redis_find(s, l->strays[l->stray].id, visit, ctx, until_ns);
+        if (l->losses != s->losses) /* what is left of it is another queue */
+            return DUE_ESTORE;
         if (rc != 0 && rc != DUE_ENOENT && rc != DUE_EVERSION)
             return rc;
         l->stray++;

@@ -42,21 +42,6 @@ static void page_free(struct due__redis_load *l)
     l->n_bad = l->bad_passed = 0;
 }
 
-void due__redis_load_stale(struct due__redis *s)
-{
-    s->load->stale = true;
-    s->load->calm = false;
-}
-
-void due__redis_load_again(struct due__redis *s)
-{
-    page_free(s->load);
-    s->load->topic = 0;
-    s->load->line = NULL;
-    s->load->blocked = 0;
-    s->pass++;
-}
-
 void due__redis_load_forget(struct due__redis *s)
 {
     struct due__redis_load *l = s->load;
@@ -157,6 +142,15 @@ static bool begin_topic(struct due__redis *s)
     return l->line != NULL;
 }
 
+/* Somebody else needs the air.  What was asked for ahead is given up, and found again. */
+static void give_up_ahead(struct due__redis *s)
+{
+    if (s->load->next_ids != NULL)
+        freeReplyObject(s->load->next_ids);
+    s->load->next_ids = NULL;
+    s->load->stale = true;
+}
+
 /* ---- The ids of the next page ---------------------------------------------------------------- */
 
 /* Members, and no more of them than were asked for. */
@@ -218,8 +212,10 @@ static int find_page(struct due__redis *s, int64_t until_ns)
         l->stale = false;
         ask_range(s, l->rank > l->passed ? l->rank - l->passed - 1 : 0, 1, true);
         ask_range(s, l->rank, l->page, false);
+        ready = due__flight_start(s, DUE__FLIGHT_IDS, 0, 0, 2, until_ns);
+        s->air.over = give_up_ahead;
     }
-    int rc = due__redis_fly(s, DUE__FLIGHT_IDS, 0, 2, ready, until_ns);
+    int rc = ready < 0 ? ready : due__flight_land(s, until_ns);
     if (rc != 0)
         return rc;
     if (!is_ids(s->air.kept[1], l->next_asked))
@@ -262,8 +258,10 @@ static int ask_page(struct due__redis *s, size_t max, int64_t until_ns)
         l->page = page_size(l, max);
         ask_range(s, behind, l->page, false);
     }
-    return due__flight_start(s, DUE__FLIGHT_PAGE, s->has_entries | (more ? 2 : 0), 0,
-                             1u + s->has_entries + more, until_ns);
+    int rc = due__flight_start(s, DUE__FLIGHT_PAGE, s->has_entries | (more ? 2 : 0), 0,
+                               1u + s->has_entries + more, until_ns);
+    s->air.over = give_up_ahead;
+    return rc;
 }
 
 /* The page that was asked for is there: it is the one to be shown next. */
@@ -296,15 +294,6 @@ static int take_page(struct due__redis *s)
     }
     due__flight_end(s);
     return 0;
-}
-
-/* Somebody else needs the air.  What was asked for ahead is given up, and found again. */
-void due__redis_load_over(struct due__redis *s)
-{
-    if (s->load->next_ids != NULL)
-        freeReplyObject(s->load->next_ids);
-    s->load->next_ids = NULL;
-    s->load->stale = true;
 }
 
 /* ---- Shown ----------------------------------------------------------------------------------- */
@@ -439,6 +428,20 @@ static int scan(struct due__redis *s, size_t *shown, size_t max, due_store_visit
     return rc;
 }
 
+/* What has happened since the last call. */
+static void look_around(struct due__redis *s)
+{
+    struct due__redis_load *l = s->load;
+
+    if (l->losses != s->losses)
+        l->begun = false;
+    if (l->writes != s->writes) {
+        l->stale = true;
+        l->calm = false;
+    }
+    l->writes = s->writes;
+}
+
 static int begin(struct due__redis *s, int64_t until_ns)
 {
     struct due__redis_load *l = s->load;
@@ -449,6 +452,8 @@ static int begin(struct due__redis *s, int64_t until_ns)
             return rc;
         due__redis_load_forget(s);
         l->begun = true;
+        l->losses = s->losses;
+        l->writes = s->writes;
         l->calm = true;
         s->pass++;
     }
@@ -531,8 +536,10 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
 {
     int rc = 0;
 
+    struct due__redis_load *l = s->load;
+
     if (rewind)
-        s->load->begun = false; /* also if this call does not come to it */
+        l->begun = false; /* also if this call does not come to it */
     for (;;) {
         rc = due__redis_up(s, until_ns);
         if (rc != 0 && rc != DUE_EDURABILITY)
@@ -541,20 +548,21 @@ int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visi
             s->lost = false;
             return DUE_ELOST;
         }
+        look_around(s);
         rc = begin(s, until_ns);
-        if (rc == 0 && s->load->ended)
+        if (rc == 0 && l->ended)
             return 0;
         if (rc == 0)
             rc = load_all(s, max, visit, ctx, until_ns);
         if (rc != DUE_ESTORE)
             break;
-        due__redis_load_over(s);
-        s->load->page /= 8; /* it may have been too large for one answer */
+        give_up_ahead(s);
+        l->page /= 8; /* it may have been too large for one answer */
         if (until_ns <= due__mono_ns())
             return DUE_EAGAIN;
     }
     if (rc == DUE_ECORRUPT)
-        due__redis_load_over(s); /* the link may be another one next time */
-    s->load->calm = true;
+        give_up_ahead(s); /* the link may be another one next time */
+    l->calm = true;
     return rc;
 }

@@ -41,6 +41,8 @@ struct due__redis_sweep {
 struct due__redis_load {
     bool begun;
     bool ended;
+    uint64_t losses;               /* those that had been when it began: since then, it is over */
+    uint64_t writes;               /* those that had been at the last call */
     bool stale;                    /* something was committed since the page was asked for */
     bool calm;                     /* nothing was committed during the last call */
     redisReply *topics;            /* their names */
@@ -90,6 +92,7 @@ struct due__redis_load {
 /* How far the showing of kept keys has come. */
 struct due__redis_kept {
     bool ended;
+    uint64_t losses;  /* as in the load */
     char cursor[24];  /* of the scan; empty: it begins */
     uint64_t link;    /* the connection that it is of: on another server it means nothing */
     uint64_t stamp;   /* of the last batch before the page */
@@ -100,9 +103,6 @@ struct due__redis_kept {
 /* ---- load.c */
 int due__redis_load(struct due__redis *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
                     int64_t until_ns);
-void due__redis_load_over(struct due__redis *s); /* a page that was in the air has come */
-void due__redis_load_stale(struct due__redis *s);
-void due__redis_load_again(struct due__redis *s); /* from its beginning */
 void due__redis_load_forget(struct due__redis *s);
 
 /* ---- show.c */

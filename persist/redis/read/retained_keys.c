@@ -23,7 +23,7 @@ static void page_free(struct due__redis_kept *k)
 void due__redis_kept_forget(struct due__redis *s)
 {
     page_free(s->kept);
-    *s->kept = (struct due__redis_kept){ .ended = false };
+    *s->kept = (struct due__redis_kept){ .losses = s->losses };
 }
 
 /* The time that a score stands for; DUE_FOREVER: none that can be told. */
@@ -165,6 +165,8 @@ int due__redis_kept(struct due__redis *s, int rewind, size_t max, due_store_visi
             s->lost = false;
             return DUE_ELOST;
         }
+        if (s->kept->losses != s->losses)
+            due__redis_kept_forget(s);
         if (s->kept->ended)
             return 0;
         rc = next_page(s, max, visit, ctx, until_ns);

@@ -105,10 +105,8 @@ static int clear_air(struct due__redis *s, int64_t until_ns)
     int rc = due__flight_land(s, until_ns);
     if (rc != 0)
         return rc;
-    if (s->air.kind == DUE__FLIGHT_BATCH)
-        due__redis_batch_over(s);
-    else if (s->air.kind == DUE__FLIGHT_PAGE || s->air.kind == DUE__FLIGHT_IDS)
-        due__redis_load_over(s);
+    if (s->air.over != NULL)
+        s->air.over(s);
     due__flight_end(s);
     return 0;
 }

@@ -64,6 +64,8 @@ enum due__flight_kind {
     DUE__FLIGHT_CLOSE
 };
 
+struct due__redis;
+
 struct due__flight {
     enum due__flight_kind kind;  /* */
     size_t statuses;             /* answers to come that only have to be no error: MULTI, QUEUED */
@@ -75,6 +77,8 @@ struct due__flight {
     uint64_t tag;                /* of what was asked */
     bool script;                 /* a batch as a script: no MULTI */
     int64_t sent_ns;             /* boottime, before it was sent */
+    /* What the asker does once it has landed, if somebody else needs the air; or NULL. */
+    void (*over)(struct due__redis *s);
     redisReply *kept[DUE__REDIS_KEPT];
 };
 
@@ -167,6 +171,8 @@ struct due__redis {
     unsigned char *scratch;          /* C */
     size_t scratch_room;             /* C */
     struct due__redis_load *load;    /* I: what it points to C */
+    uint64_t writes;                 /* C: rises when what is stored may have changed */
+    uint64_t losses;                 /* C: how often the server has lost data */
     uint64_t pass;                   /* C: of the load, from its beginning to its end */
     bool newer_told;                 /* C: that there are records of a newer version */
     bool unreadable_told;            /* C: that a key cannot be read */
@@ -241,12 +247,5 @@ void due__redis_bare(struct due__redis *s, const char *name);
 void due__redis_guard(struct due__redis *s);
 void due__redis_guarded(struct due__redis *s, size_t at);
 bool due__redis_is_our_fence(const struct due__redis *s, const redisReply *r);
-
-/* ---- Of floors above */
-void due__redis_batch_over(struct due__redis *s); /* the batch that was in the air has ended */
-void due__redis_load_over(struct due__redis *s);  /* a page that was in the air has come */
-void due__redis_load_stale(struct due__redis *s);
-void due__redis_load_forget(struct due__redis *s);
-void due__redis_kept_forget(struct due__redis *s);
 
 #endif

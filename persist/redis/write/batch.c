@@ -71,7 +71,7 @@ static void do_again(struct due__redis *s)
 }
 
 /* The answers of a batch are there. */
-void due__redis_batch_over(struct due__redis *s)
+static void batch_over(struct due__redis *s)
 {
     const redisReply *exec = s->air.kept[0];
     bool answered = s->air.script && exec->type == REDIS_REPLY_INTEGER;
@@ -128,11 +128,12 @@ int due__redis_launch(struct due__redis *s, uint64_t number, bool script, int64_
     bool again = s->sent >= number;
     bool waits = !script && s->set.wait_replicas > 0;
 
-    due__redis_load_stale(s);
+    s->writes++;
     due__link_owes(s->link);
     s->batch_ns = due__mono_ns();
     int rc = due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses, waits ? 4 : 3, until_ns);
     s->air.script = script;
+    s->air.over = batch_over;
     if (rc == 0 || (rc == DUE_ESTORE && !s->unsent)) {
         s->doubt = number > s->landed ? number : 0;
         s->sent = number > s->sent ? number : s->sent;
@@ -163,8 +164,10 @@ static int send_number(struct due__redis *s, uint64_t number, int64_t until_ns)
     if (rc != 0)
         return rc;
     due__format_number(s, number);
-    return due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses,
-                             s->set.wait_replicas > 0 ? 4 : 3, until_ns);
+    rc = due__flight_start(s, DUE__FLIGHT_BATCH, number, s->statuses,
+                           s->set.wait_replicas > 0 ? 4 : 3, until_ns);
+    s->air.over = batch_over;
+    return rc;
 }
 
 /* The answer of a batch under way.  0: it has landed; AGAIN; or an error. */
@@ -174,7 +177,7 @@ static int hear(struct due__redis *s, int64_t until_ns)
 
     if (rc != 0)
         return rc == DUE_EAGAIN ? DUE_EINDOUBT : AGAIN;
-    due__redis_batch_over(s);
+    batch_over(s);
     due__flight_end(s);
     return s->verdict == DUE_ESTORE ? AGAIN : s->verdict;
 }

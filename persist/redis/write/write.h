@@ -24,8 +24,6 @@ int due__redis_format(struct due__redis *s, const due_change *changes, size_t n,
 int due__redis_launch(struct due__redis *s, uint64_t number, bool script, int64_t until_ns);
 int due__redis_commit(struct due__redis *s, const due_change *changes, size_t n, uint64_t number,
                       int64_t until_ns);
-/* The batch that was in the air has landed or not. */
-void due__redis_batch_over(struct due__redis *s);
 
 /* ---- pipeline.c */
 /* Format it behind the one in the air.  DUE_EAGAIN: not now. */

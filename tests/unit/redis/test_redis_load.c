@@ -194,6 +194,43 @@ REDIS_TEST(redis_load, asks_for_the_next_page_before_it_shows_one)
     finish(store);
 }
 
+/* Sees the first of the jobs that were moved: then the server loses everything. */
+struct losing {
+    struct seen seen;
+    due_store *store;
+};
+
+static int see_and_lose(void *ctx, const due_record *record)
+{
+    struct losing *losing = ctx;
+
+    if (record->until_ns == 5 && losing->store != NULL) {
+        ASK("FLUSHALL");
+        due__link_down(inside(losing->store)->link);
+        losing->store = NULL;
+    }
+    return see(&losing->seen, record);
+}
+
+/* It is noticed while the next of them is asked for. */
+REDIS_TEST(redis_load, is_given_up_when_the_server_loses_everything_at_its_end)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct losing losing = { .store = store };
+    uint64_t number = fill(store, 100, 1000000, 1000, 1);
+
+    cr_expect_eq(store->verbs->load(store, 1, 10, see_and_lose, &losing, soon(LONG_NS)), 1);
+    for (uint64_t i = 99; i <= 100; i++)
+        cr_assert_eq(commit_one(store, move(i, 1000000 + (int64_t)(i - 1) * 1000, 5), number++), 0);
+    cr_expect_eq(store->verbs->load(store, 0, 0, see_and_lose, &losing, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_null(losing.store);
+    cr_expect_eq(commit_one(store, put(101, 5), number++), 0);
+    cr_expect_eq(store->verbs->load(store, 0, 0, see, &losing.seen, soon(LONG_NS)), 0);
+    cr_expect_eq(losing.seen.n, 100u, "99 until it was lost, and the one put since");
+    free(losing.seen.data);
+    finish(store);
+}
+
 /* All of one deadline: the order of their ids says what has been read, and what not. */
 REDIS_TEST(redis_load, is_exact_among_jobs_of_one_time)
 {
