@@ -231,23 +231,64 @@ class Rules(unittest.TestCase):
         self.finds(house(self.FLOORS + "include os/low.c queue/high.h\n", "int a;\n"), "9",
                    "src/floors.txt:2: include os/low.c queue/high.h: not any more")
 
+    def test_rule_9_wants_each_folder_on_a_floor(self):
+        files = {"src/floors.txt": self.FLOORS, "src/os/low.c": "int a;\n"}
+        self.finds({**files, "src/queue/deep/high.c": "int a;\n"}, "9",
+                   "src/queue/deep/high.c:1: its folder is no floor of src/floors.txt")
+        self.finds({**files, "src/top.c": "int a;\n"}, "9",
+                   "src/top.c:1: its folder is no floor of src/floors.txt")
+
+    def test_rule_9_knows_folders_in_folders_and_other_tops(self):
+        floors = "floors redis/os redis .\n"
+        self.finds({"persist/floors.txt": floors,
+                    "persist/redis/os/low.c": '#include "redis/store.h"\n',
+                    "persist/redis/store.h": '#include "redis/os/low.h"\n',
+                    "persist/redis/os/low.h": '#include "queue/high.h"\n',  # of another top
+                    "persist/all.h": '#include "redis/store.h"\n'}, "9",
+                   "persist/redis/os/low.c:1: includes redis/store.h")
+        self.finds({"tools/duectl/floors.txt": "floors base .\n",
+                    "tools/duectl/base/low.h": '#include "duectl.h"\n',
+                    "tools/duectl/duectl.h": '#include "base/low.h"\n'}, "9",
+                   "tools/duectl/base/low.h:1: includes duectl.h")
+
+    def with_objects(self, floors, sources, rules="9"):
+        """What is found in src where the objects of these sources are there too."""
+        with tempfile.TemporaryDirectory() as objects:
+            for path, text in sources.items():
+                there = os.path.join(objects, path + ".o")
+                os.makedirs(os.path.dirname(there), exist_ok=True)
+                subprocess.run(["cc", "-x", "c", "-c", "-o", there, "-"], input=text, text=True,
+                               check=True)
+            files = {"src/" + path: text for path, text in sources.items()}
+            return tidy({"src/floors.txt": floors, **files}, rules, "--objects", "src=" + objects)
+
     def test_rule_9_looks_at_the_symbols_of_objects(self):
         sources = {"os/low.c": "int above(void); int low(void) { return above(); }\n",
                    "queue/high.c": "int low(void); int above(void) { return 1; }\n"
                                    "int both(void) { return low() + above(); }\n"}
-        with tempfile.TemporaryDirectory() as objects:
-            for path, text in sources.items():
-                there = os.path.join(objects, path + ".o")
-                os.makedirs(os.path.dirname(there))
-                subprocess.run(["cc", "-x", "c", "-c", "-o", there, "-"], input=text, text=True,
-                               check=True)
-            files = {"src/" + path: text for path, text in sources.items()}
-            self.finds({"src/floors.txt": self.FLOORS, **files}, "9")  # without the objects
-            answer = tidy({"src/floors.txt": self.FLOORS, **files}, "9", "--objects", objects)
-            self.assertEqual(len(answer), 1, answer)
-            self.assertTrue(answer[0].startswith("src/os/low.c:1: calls above,"), answer)
-            known = self.FLOORS + "call os/low.c above\n"
-            self.assertEqual(tidy({"src/floors.txt": known, **files}, "9", "--objects", objects), [])
+        self.finds({"src/floors.txt": self.FLOORS,
+                    **{"src/" + path: text for path, text in sources.items()}}, "9")
+        answer = self.with_objects(self.FLOORS, sources)
+        self.assertEqual(len(answer), 1, answer)
+        self.assertTrue(answer[0].startswith("src/os/low.c:1: calls above,"), answer)
+        known = self.FLOORS + "call os/low.c above\n"
+        self.assertEqual(self.with_objects(known, sources), [])
+
+    def test_rule_9_wants_no_more_than_four_files_in_a_circle(self):
+        def ring(n):
+            return {f"os/f{i}.c": f"int g{(i + 1) % n}(void); int g{i}(void) "
+                                  f"{{ return g{(i + 1) % n}(); }}\n" for i in range(n)}
+        beside = {"os/h.c": "int g0(void); int h(void) { return g0(); }\n"}  # in none
+        self.assertEqual(self.with_objects(self.FLOORS, {**ring(4), **beside}), [])
+        answer = self.with_objects(self.FLOORS, {**ring(6), **beside})
+        self.assertEqual(len(answer), 1, answer)
+        self.assertTrue(answer[0].startswith("src/os/f0.c:1: calls in a circle of 6"), answer)
+        self.assertEqual(self.with_objects(self.FLOORS + "circle 6\n", {**ring(6), **beside}), [])
+        self.assertEqual(self.with_objects(self.FLOORS + "circle 6\n", ring(4)),
+                         ["src/floors.txt:2: circle 6: not any more [rule 9]"])
+        answer = self.with_objects(self.FLOORS + "circle 6\n", ring(5))  # it only shrinks
+        self.assertEqual(len(answer), 2, answer)
+        self.assertTrue(answer[1].startswith("src/os/f0.c:1: calls in a circle of 5"), answer)
 
 
 if __name__ == "__main__":
