@@ -6,6 +6,7 @@
 #include "acts.h"
 #include "os/atomic.h"
 #include "api/ack.h"
+#include "queue/job_records.h"
 
 #define LEASE   DUE_MS(1)
 #define LONG    DUE_S(1)
@@ -250,6 +251,16 @@ static void check_release_or_end(void)
     check_place();
 }
 
+/* A job may be copied, and one copy is done with: two who answer both hold it. */
+static void lend_again(void)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    due__handle_read(desk->held.place, &number, &generation);
+    due__add_seq(&due__lease_at(desk->q, number)->holders, 1);
+}
+
 /* ---- Scenarios ---- */
 
 static void end_ack_setup(void)
@@ -276,6 +287,7 @@ static void ack_extend_setup(void)
 static void ack_nack_setup(void)
 {
     open_reserved(0, LONG);
+    lend_again();
     explore_thread("holder", ack, NULL);
     explore_thread("other holder", nack, NULL);
 }

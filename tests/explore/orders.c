@@ -140,7 +140,8 @@ void orders_check(void)
     describe(&is, text, sizeof text);
     explore_check(orders_explain(p, &is), "in no order: %s", text);
     due_job_done(&ledger->taken);
-    if (p->x == RESERVED && is.job[X].place == RESERVED && !answered(ACK, DUE_EINDOUBT))
+    if (p->x == RESERVED && is.job[X].place == RESERVED && !answered(ACK, DUE_EINDOUBT) &&
+        !answered(NACK, 0) && !answered(NACK, DUE_EINDOUBT))
         due_job_done(&ledger->held);
     explore_check(due_stats(ledger->q, &s) == 0, "stats");
     explore_check(s.waiting == (is.owner == NONE && !is.kept) && s.dead + s.lent == 0,
