@@ -73,7 +73,7 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
         if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
             due__clock_passed(&q->clock, due__load_relaxed(&j->deadline_ns)))              /* J1 */
             return DUE_ESTALE;
-    } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__LENT)); /* J1, R1 */
+    } while (!due__word_claim(&j->word, w, DUE__LENT)); /* J1, R1 */
     due__count(q, number, DUE__F_LEASED, -1);
     if (due__load_relaxed(&l->token) == token) { /* R1 */
         due__answered(q, number);
@@ -378,8 +378,8 @@ static int hold_still(struct due_queue *q, uint32_t number, uint64_t token, int6
         if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
             due__load_relaxed(&j->deadline_ns) <= now_ns)                                  /* J1 */
             return DUE_ESTALE;
-    } while (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
-    *w = (*w & ~DUE__STATE_MASK) | DUE__MOVING;
+    } while (!due__word_claim(&j->word, w, DUE__MOVING)); /* J1 */
+    *w = due__word_as(*w, DUE__MOVING);
     return 0;
 }
 

@@ -34,7 +34,7 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job, struct du
         (due__facts_load(j).payload & DUE__FRONT)) /* so it may have a key */
         return due__cancel_any(q, number, generation, NULL, job, by);
     uint64_t ready = w & DUE__READY;
-    if (!due__cas_acq_rel(&j->word, &w, due__word(generation + 1, 0, DUE__FREE))) /* J1 */
+    if (!due__word_cancel(&j->word, &w)) /* J1 */
         return due__cancel_any(q, number, generation, NULL, job, by);
     due__job_release(&q->slab, j); /* still the caller's: it is in no magazine yet */
 

@@ -146,7 +146,7 @@ static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, str
     bool later = c->s->on_key == DUE_KEY_DEBOUNCE;
 
     if (earlier && c->at_ns >= at) {
-        due__store_release(&j->word, w); /* J1 */
+        due__word_set(&j->word, w); /* J1 */
         return;
     }
     if (!later || c->at_ns > at)
@@ -156,10 +156,9 @@ static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, str
     if (w & DUE__HELD)
         due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
     if (w & DUE__LINKED) /* it has no slot that bears its stamp: who looks sees that it changed */
-        w = due__word(due__word_generation(w), due__word_stamp(w) + 1,
-                      w & (DUE__STATE_MASK | DUE__FLAGS));
+        w = due__word_stamped(w, due__word_stamp(w) + 1);
     w = due__gate_left(q, number, w);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at);
+    due__replace(q, number, w, DUE__WAITING, at);
 }
 
 /* The same of a dead one, which waits again. */
@@ -187,7 +186,7 @@ static bool claim(struct due_queue *q, const struct holder *h, bool content, uin
         if (due__word_state(*w) == DUE__DEAD)
             ours = due__exhume(q, h->number, w, DUE__MOVING);
         else if (due__word_state(*w) == DUE__WAITING)
-            ours = due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__MOVING); /* J1 */
+            ours = due__word_claim(&j->word, w, DUE__MOVING); /* J1 */
         else
             break;
     }

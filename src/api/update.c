@@ -231,10 +231,9 @@ static void change(struct due_queue *q, uint32_t number, uint64_t w, const struc
         due__facts_store(j, f);
     }
     if (w & DUE__LINKED) /* no slot bears its stamp: who looks sees that something has changed */
-        w = due__word(due__word_generation(w), due__word_stamp(w) + 1,
-                      w & (DUE__STATE_MASK | DUE__FLAGS));
+        w = due__word_stamped(w, due__word_stamp(w) + 1);
     if (due__word_state(w) == DUE__DEAD || !(wish->what & (DUE_SET_TIME | DUE_SET_PRIORITY))) {
-        due__store_release(&j->word, w); /* J1: its slot stays */
+        due__word_set(&j->word, w); /* J1: its slot stays */
         return;
     }
     if (wish->what & DUE_SET_TIME) {
@@ -243,7 +242,7 @@ static void change(struct due_queue *q, uint32_t number, uint64_t w, const struc
             due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
         w = due__gate_left(q, number, w);
     }
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at);
+    due__replace(q, number, w, DUE__WAITING, at);
 }
 
 /* DUE_EAGAIN: not as planned; *p says how it is. */
@@ -258,7 +257,7 @@ static int rewrite_locked(struct due_queue *q, uint32_t number, uint32_t generat
         rc = obstacle(w, generation, wish);
         if (rc != 0)
             return rc;
-    } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
+    } while (!due__word_claim(&j->word, &w, DUE__MOVING)); /* J1 */
     struct plan now = plan_of(j, wish);
     rc = unfit(q, number, w, wish, &now);
     if (rc == 0 && !same(p, &now))
@@ -266,7 +265,7 @@ static int rewrite_locked(struct due_queue *q, uint32_t number, uint32_t generat
     if (rc == 0)
         change(q, number, w, wish, p, made);
     else
-        due__store_release(&j->word, w); /* J1: nothing has changed */
+        due__word_set(&j->word, w); /* J1: nothing has changed */
     *p = now;
     return rc;
 }

@@ -23,7 +23,7 @@ static int swap(struct due_queue *q, uint32_t number, uint32_t generation,
         if (shard == NULL)
             return DUE_ENOENT;
     }
-    bool ours = due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | as); /* J1 */
+    bool ours = due__word_claim(&j->word, w, as); /* J1 */
     if (shard != NULL)
         due__key_leave(q, shard);
     return ours ? 0 : DUE_EAGAIN;
@@ -128,10 +128,8 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation,
             .topic = f.topic,
             .priority = f.priority,
         };
-        uint64_t again = w;
-        if (due__cas_acq_rel(&j->word, &again, w)) /* J1: unchanged, and so was what was read */
+        if (due__word_unchanged(&j->word, &w)) /* J1: and so was what was read */
             return 0;
-        w = again;
     }
 }
 

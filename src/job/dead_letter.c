@@ -139,8 +139,7 @@ bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__st
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
-    if (due__word_state(*w) != DUE__DEAD ||
-        !due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | as)) /* J1 */
+    if (due__word_state(*w) != DUE__DEAD || !due__word_claim(&j->word, w, as)) /* J1 */
         return false;
     list_remove(q, number);
     return true;
@@ -154,8 +153,7 @@ bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w)
         if (!due__exhume(q, number, &w, DUE__LENT))
             return false;
     } else {
-        if (!due__lease_was_last(q, number) ||
-            !due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1 */
+        if (!due__lease_was_last(q, number) || !due__word_claim(&j->word, &w, DUE__LENT)) /* J1 */
             return false;
         due__lease_ended(q, number, false);
     }
@@ -188,7 +186,7 @@ static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
         until = from_ns;
     list_add(q, number);
     w = due__gate_left(q, number, w);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__DEAD, until);
+    due__replace(q, number, w, DUE__DEAD, until);
 }
 
 void due__bury_locked(struct due_queue *q, uint32_t number)
@@ -301,7 +299,7 @@ static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, en
         return DUE_ENOMEM;
     if (!(w & DUE__HELD)) {
         due__past_begin(q, number, deadline_ns);
-        due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+        due__word_keep(&j->word, w | DUE__HELD); /* J1 */
     }
     due__grave_open(q, number, due__clock_now(&q->clock), cause, reason);
     return 0;

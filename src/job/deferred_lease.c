@@ -48,7 +48,7 @@ static void promise_one(struct due_queue *q, struct due__slot s, int64_t now_ns,
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
-    due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__PROMISED); /* J1: likewise */
+    due__word_keep(&j->word, due__word_as(w, DUE__PROMISED)); /* J1: likewise */
     due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
     job->attempts = 1;
     job->token = 1;
@@ -121,8 +121,7 @@ void due__promise_keep(const due_job *job, int64_t until_ns)
     due__enter(q, &t);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     remember(q, number, job, limit);
-    w = (w & ~DUE__STATE_MASK) | DUE__HELD | DUE__MOVING;
-    due__replace(q, number, w, DUE__LEASED,
+    due__replace(q, number, w | DUE__HELD, DUE__LEASED,
                  until_ns > q->due_ns ? until_ns : due__time_add(q->due_ns, 1));
     due__leave(q, &t);
 }
@@ -146,7 +145,7 @@ void due__promise_return(due_job *job)
     it->unleased++;
     it->done++;
     due__shard_leave(it);
-    due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1: likewise */
+    due__word_keep(&j->word, due__word_as(w, DUE__LENT)); /* J1: likewise */
     due__unclaim(q, number, false);
     memset(job, 0, sizeof *job);
 }

@@ -93,7 +93,7 @@ void due__leases_discard(struct due_queue *q)
         if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD &&
             due__word_state(w) != DUE__WAITING)
             continue;
-        due__store_relaxed(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+        due__word_keep(&j->word, due__word_as(w, DUE__LENT)); /* J1 */
         due__keep_stored(q, at);
     }
 }

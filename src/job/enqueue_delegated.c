@@ -22,9 +22,8 @@ static struct due__key *key_of(const struct due__fresh *it)
 static inline void begin(const struct due__fresh *it)
 {
     due__facts_store(it->job, it->f);
-    due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
-    due__store_release(&it->job->word,                          /* J1 */
-                       due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
+    due__store_relaxed(&it->job->deadline_ns, it->deadline_ns);                    /* J1 */
+    due__word_begin(&it->job->word, it->generation, 0, DUE__WAITING, DUE__LINKED); /* J1 */
 }
 
 /* Leave a job in the inbox. */

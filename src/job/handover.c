@@ -109,9 +109,7 @@ static inline __attribute__((always_inline)) bool unhold(struct due_queue *q, ui
     if (w & DUE__PASSED)
         return unhold_passed(q, number, w);
     if (w & DUE__HELD) {
-        uint64_t ended = due__word(due__word_generation(w), 0, DUE__HELD | DUE__DONE);
-
-        due__store_release(&j->word, ended); /* J1 */
+        due__word_end(&j->word, w); /* J1 */
         return due__lease_let_go(q, number);
     }
     due__job_release(&q->slab, j);
@@ -131,7 +129,7 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
     if (q->stored)
         q->journal->forget(q, number); /* N1 of id_index.c */
     while (w & DUE__LINKED) {
-        if (due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__DONE)) /* J1 */
+        if (due__word_claim(&j->word, &w, DUE__DONE)) /* J1 */
             return;
     }
     due__slab_give_in(&q->slab, it, number);
@@ -156,10 +154,8 @@ void due__ack_at_once(due_job *job, uint32_t number)
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     bool last = true;
 
-    if (w & DUE__HELD) { /* the job's own life ends, and our hold of it: both at once */
-        uint64_t ended = due__word(due__word_generation(w), 0, DUE__HELD | DUE__DONE);
-
-        due__store_release(&j->word, ended);                             /* J1 */
+    if (w & DUE__HELD) {            /* the job's own life ends, and our hold of it: both at once */
+        due__word_end(&j->word, w); /* J1 */
         last = due__sub_seq(&due__lease_at(q, number)->holders, 2) == 2; /* R2 */
     }
     if (last)

@@ -86,7 +86,7 @@ static uint64_t hold(struct due_queue *q, uint32_t number, int64_t deadline_ns)
     if (w & DUE__HELD)
         return w;
     due__past_begin(q, number, deadline_ns);
-    due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+    due__word_keep(&j->word, w | DUE__HELD); /* J1 */
     return w | DUE__HELD;
 }
 
@@ -141,7 +141,7 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     due__add_seq(&l->holders, 1); /* R2 */
     due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
     job->token = token;
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until_ns);
+    due__replace(q, number, w, DUE__LEASED, until_ns);
 }
 
 void due__lease_begun(struct due_queue *q, const due_job *jobs, size_t n)
@@ -217,10 +217,10 @@ void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
     struct due__job *j = due__job_at(&q->slab, number);
 
     if (!due__revoked(q, number)) { /* R3 */
-        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+        due__replace(q, number, w, DUE__WAITING, at_ns);
         return;
     }
-    due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+    due__word_set(&j->word, due__word_as(w, DUE__LENT)); /* J1 */
     due__doom(q, number);
 }
 
@@ -276,11 +276,10 @@ bool due__lapse(struct due_queue *q, uint32_t number, struct due__deadline *by)
     if (!due__lapsed(q, number, w))
         return false;
     due__enter(q, &t);
-    w = due__load_acquire(&j->word);                    /* J1, R1 */
-    int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
-    if (due__lapsed(q, number, w) &&
-        due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) /* J1, R1 */
-        doomed = !lapse(q, number, (w & ~DUE__STATE_MASK) | DUE__LENT, until);
+    w = due__load_acquire(&j->word);                                           /* J1, R1 */
+    int64_t until = due__load_relaxed(&j->deadline_ns);                        /* J1 */
+    if (due__lapsed(q, number, w) && due__word_claim(&j->word, &w, DUE__LENT)) /* J1, R1 */
+        doomed = !lapse(q, number, due__word_as(w, DUE__LENT), until);
     due__leave(q, &t);
     wait_ended(q, doomed, by);
     return true;
@@ -313,7 +312,7 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
     if (until <= q->due_ns)
         lapse(q, number, w, until);
     else
-        due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, until);
+        due__replace(q, number, w, DUE__LEASED, until);
     due__leave(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w)); /* does nothing if it is leased */
 }
@@ -349,7 +348,7 @@ void due__revoke_later(struct due_queue *q, uint32_t number)
     due__shard_leave(it);
     due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__LEASED, due__later(q));
+    due__replace(q, number, w, DUE__LEASED, due__later(q));
     due__leave(q, &t);
 }
 

@@ -83,7 +83,7 @@ static void again(struct due_queue *q, uint32_t number, int64_t at_ns)
     due__store_relaxed(&l->failures, 0);        /* R1 */
     due__add_relaxed(&q->repeated, 1);          /* no edge: a counter */
     w = due__gate_left(q, number, w);           /* this round has ended */
-    due__replace(q, number, (w & ~DUE__STATE_MASK) | DUE__MOVING, DUE__WAITING, at_ns);
+    due__replace(q, number, w, DUE__WAITING, at_ns);
 }
 
 bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
@@ -128,7 +128,7 @@ static void hold(struct due_queue *q, struct due__slot s, due_job *job)
 
     if (!(w & DUE__HELD)) {
         due__past_begin(q, number, due__slot_deadline(s));
-        due__store_relaxed(&j->word, w | DUE__HELD); /* J1 */
+        due__word_keep(&j->word, w | DUE__HELD); /* J1 */
     }
     due__add_seq(&due__lease_at(q, number)->holders, 1); /* R2 */
     job->round = 1;

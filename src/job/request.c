@@ -39,7 +39,7 @@ static bool take_head(struct due_queue *q, const struct due__request *r, int64_t
             return false;
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
-        if (alive && due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__LENT)) { /* J1 */
+        if (alive && due__word_claim(&j->word, &w, DUE__LENT)) { /* J1 */
             due__note_taken(q, due__slot_job(*s), w);
             due__note_ready(q, *s);
             return true;

@@ -164,7 +164,7 @@ void due__slab_touch(struct due__slab *s, size_t n)
         uint32_t first = span << DUE__SPAN_SHIFT;
 
         for (uint32_t i = 0; i < DUE__SPAN_JOBS; i++)
-            due__store_relaxed(&due__job_at(s, first + i)->word, 0); /* no edge: not shared yet */
+            due__word_touch(&due__job_at(s, first + i)->word);
         touched += DUE__SPAN_JOBS;
     }
     due__lock_release(&s->depot);
@@ -184,8 +184,7 @@ static size_t span_take(struct due__slab *s, uint32_t span, uint32_t *number, si
     }
     for (; got < n && it->fresh < DUE__SPAN_JOBS; it->fresh++) {
         number[got] = (span << DUE__SPAN_SHIFT) + it->fresh;
-        due__store_relaxed(&due__job_at(s, number[got++])->word, /* no edge: unseen yet */
-                           due__word(it->floor + 1, 0, DUE__FREE));
+        due__word_fresh(&due__job_at(s, number[got++])->word, it->floor + 1);
     }
     return got;
 }
@@ -296,15 +295,8 @@ void due__slab_uncount(struct due__slab *s, size_t n)
 
 void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number)
 {
-    struct due__job *j = due__job_at(s, number);
-    uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* no edge: ours */
-
-    if (generation == UINT32_MAX) {
-        due__store_release(&j->word, due__word(generation, 0, DUE__DONE)); /* J1: retired */
-        return;
-    }
-    due__store_release(&j->word, due__word(generation + 1, 0, DUE__FREE)); /* J1 */
-    due__shard_push(s, it, number);
+    if (due__word_free(&due__job_at(s, number)->word)) /* J1 */
+        due__shard_push(s, it, number);
 }
 
 void due__slab_give(struct due__slab *s, uint32_t number)

@@ -1,14 +1,10 @@
 /* slab.h - the slab of jobs: one cache line each, found by number, recycled by generation.
  *
- * A job's word decides everything that can happen to it:
- *
- *   generation 32 | stamp 24 | flags 4 | state 4
- *
- * The generation counts the uses of the place; it is part of the job's id, so an id that outlived
- * its job is told from the job now in its place.  The stamp is the low part of the arrival number
- * of the one slot that now stands for the job; a slot with another stamp or another deadline is
- * dead.  Taking, cancelling, rescheduling and freeing are each one compare-and-swap of the whole
- * word.
+ * A job's word (word.h) decides everything that can happen to it.  Its generation counts the uses
+ * of the place; it is part of the job's id, so an id that outlived its job is told from the job now
+ * in its place.  Its stamp is the low part of the arrival number of the one slot that stands for
+ * the job now; a slot with another stamp or another deadline is dead.  Taking, cancelling,
+ * rescheduling and freeing are each one change of the whole word.
  */
 #ifndef DUE__SLAB_H
 #define DUE__SLAB_H
@@ -21,51 +17,8 @@
 #include "mem/inbox.h"
 #include "mem/payload.h"
 #include "mem/slot.h"
+#include "mem/word.h"
 #include "os/lock.h"
-
-enum due__state {
-    DUE__FREE = 0,      /* in no use, or filled by an enqueuer whose alone it still is */
-    DUE__WAITING = 1,   /* delayed or ready: anybody may take, cancel or reschedule it */
-    DUE__MOVING = 2,    /* its deadline is being changed, under the timeline lock */
-    DUE__LEASED = 3,    /* reserved: it stands in the timeline until the lease ends */
-    DUE__LENT = 4,      /* handed out or cancelled: its bytes are with a caller */
-    DUE__DEAD = 5,      /* it stands in the timeline until it is to be discarded */
-    DUE__DONE = 6,      /* done with, but the inbox still holds its node */
-    DUE__SENT = 8,      /* enqueued, on its way to the store: nobody can have it before that ends */
-    DUE__PROMISED = 10, /* as LENT, to a pool: its lease is only promised (deferred_lease.c) */
-    DUE__CHANGING = 12  /* as LENT, but for a change, after which it waits, or is dead, again */
-};
-
-#define DUE__SLOTTED UINT64_C(1) /* the bit of the states in which a slot stands for the job */
-
-#define DUE__STATE_MASK UINT64_C(0x0f)
-#define DUE__LINKED     UINT64_C(0x10) /* the job's node is in the inbox */
-#define DUE__READY      UINT64_C(0x20) /* its slot is in a topic's line */
-#define DUE__HELD       UINT64_C(0x40) /* it was reserved: see its lease (records.h) */
-#define DUE__PASSED     UINT64_C(0x80) /* it has a pass of a gate: see limit.h */
-#define DUE__FLAGS      UINT64_C(0xf0)
-#define DUE__STAMP_BITS 24
-#define DUE__STAMP_MASK ((UINT64_C(1) << DUE__STAMP_BITS) - 1)
-
-static inline uint64_t due__word(uint32_t generation, uint32_t stamp, uint64_t flags_and_state)
-{
-    return (uint64_t)generation << 32 | (stamp & DUE__STAMP_MASK) << 8 | flags_and_state;
-}
-
-static inline uint32_t due__word_generation(uint64_t w)
-{
-    return (uint32_t)(w >> 32);
-}
-
-static inline uint32_t due__word_stamp(uint64_t w)
-{
-    return (uint32_t)(w >> 8 & DUE__STAMP_MASK);
-}
-
-static inline enum due__state due__word_state(uint64_t w)
-{
-    return (enum due__state)(w & DUE__STATE_MASK);
-}
 
 /* What a handed-out copy of a job keeps of it: place plus 1 and use.  0: nothing. */
 static inline uint64_t due__handle(uint32_t number, uint32_t generation)

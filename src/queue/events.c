@@ -400,10 +400,10 @@ bool due__watch_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
-    if (!due__cas_acq_rel(&j->word, w, (*w & ~DUE__STATE_MASK) | DUE__MOVING)) /* J1 */
+    if (!due__word_claim(&j->word, w, DUE__MOVING)) /* J1 */
         return false;
     due__note(q, number, *w);
-    due__store_release(&j->word, ready); /* J1 */
+    due__word_set(&j->word, ready); /* J1 */
     return true;
 }
 

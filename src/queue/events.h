@@ -214,7 +214,7 @@ static inline bool due__become_ready(struct due_queue *q, uint32_t number, uint6
 {
     if (q->watch != NULL)
         return due__watch_ready(q, number, w, ready);
-    return due__cas_acq_rel(&due__job_at(&q->slab, number)->word, w, ready); /* J1 */
+    return due__word_swap(&due__job_at(&q->slab, number)->word, w, ready); /* J1 */
 }
 
 /* The caller has taken it from the timeline as it became due. */

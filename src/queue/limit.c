@@ -189,7 +189,7 @@ static void go_on(struct due_queue *q, struct due__slot s, const struct due__gat
         if (!due__slot_alive(&q->slab, s, &w) || due__word_state(w) != DUE__WAITING ||
             !(w & DUE__READY))
             return;
-    } while (!due__cas_acq_rel(&j->word, &w, (w & ~DUE__STATE_MASK) | DUE__MOVING)); /* J1 */
+    } while (!due__word_claim(&j->word, &w, DUE__MOVING)); /* J1 */
 
     struct due__topic *topic = due__topic_at(q, due__facts_load(j).topic);
     unsigned passes = passes_of(j, w, &front);
@@ -202,7 +202,7 @@ static void go_on(struct due_queue *q, struct due__slot s, const struct due__gat
         w |= DUE__PASSED;
         q->gates.passed++;
     }
-    due__store_release(&j->word, w); /* J1 */
+    due__word_set(&j->word, w); /* J1 */
     if (waits != NULL) {
         push(q, waits, s);
         return;
@@ -261,8 +261,8 @@ void due__gate_leave(struct due_queue *q, uint32_t number)
     struct due__tenure t;
 
     due__enter(q, &t);
-    uint64_t w = due__load_relaxed(&j->word);                     /* J1: the caller's own */
-    due__store_relaxed(&j->word, due__gate_return(q, number, w)); /* J1 */
+    uint64_t w = due__load_relaxed(&j->word);                 /* J1: the caller's own */
+    due__word_keep(&j->word, due__gate_return(q, number, w)); /* J1 */
     due__leave(q, &t);
 }
 

@@ -475,9 +475,9 @@ static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
 /* Sort in up to @max, and move what is due.  As due__move_due(). */
 bool due__catch_up(struct due_queue *q, uint32_t max);
 
-/* Give the slot of a job whose word is @moving, its state MOVING, another place, and make it
- * WAITING or, with a deadline later than due_ns, LEASED. */
-void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum due__state state,
+/* Give the slot of a job of the caller's own, or MOVING, another place, and make it WAITING or,
+ * with a deadline later than due_ns, LEASED or DEAD.  @w: its word, whatever its state. */
+void due__replace(struct due_queue *q, uint32_t number, uint64_t w, enum due__state state,
                   int64_t deadline_ns);
 
 /* Chunks and places for one more segment.  DUE_ENOMEM, DUE_ELIMIT. */

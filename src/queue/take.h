@@ -31,11 +31,9 @@ static inline bool due__take_slot(struct due_queue *q, const struct due__topic *
     while (due__slot_alive(&q->slab, s, &w) || due__was_moving(q, s, w)) {
         if (due__word_state(w) == DUE__MOVING)
             continue;
-        uint64_t lent = (w & ~(DUE__STATE_MASK | DUE__READY)) | DUE__LENT;
-
         if (!(w & DUE__READY) || due__facts_load(j).topic != t->number)
             return false;
-        if (due__cas_acq_rel(&j->word, &w, lent)) /* J1 */
+        if (due__word_take(&j->word, &w)) /* J1 */
             return true;
     }
     return false;

@@ -252,10 +252,7 @@ static void renumbered(void *ctx, struct due__slot old, struct due__slot now)
     uint64_t w;
 
     while (due__slot_alive(&q->slab, old, &w)) {
-        uint64_t stamped = due__word(due__word_generation(w), due__slot_arrival(now),
-                                     w & (DUE__STATE_MASK | DUE__FLAGS));
-
-        if (due__cas_acq_rel(&j->word, &w, stamped)) /* J1 */
+        if (due__word_restamp(&j->word, &w, due__slot_arrival(now))) /* J1 */
             return;
     }
 }
@@ -267,7 +264,7 @@ static void unready(struct due_queue *q, struct due__slot s)
     uint64_t w;
 
     while (due__slot_alive(&q->slab, s, &w)) {
-        if (due__cas_acq_rel(&j->word, &w, w & ~DUE__READY)) { /* J1 */
+        if (due__word_unready(&j->word, &w)) { /* J1 */
             q->unreadied++;
             due__count(q, due__slot_job(s), DUE__F_READY, -1);
             keep(q, s, due__facts_load(j), false);
@@ -341,7 +338,7 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
         due__word(due__word_generation(w), due__slot_arrival(s),
                   (w & (DUE__STATE_MASK | DUE__HELD | DUE__PASSED)) | (ready ? DUE__READY : 0));
     if (!(ready ? due__become_ready(q, number, &w, sorted)
-                : due__cas_acq_rel(&j->word, &w, sorted))) /* J1 */
+                : due__word_swap(&j->word, &w, sorted))) /* J1 */
         return false;
     keep(q, s, f, ready);
     return true;
@@ -359,9 +356,8 @@ static inline __attribute__((always_inline)) void place(struct due_queue *q,
     due__store_relaxed(&it->job->deadline_ns, deadline); /* J1 */
     if (ready)
         due__note(q, it->number, due__word(it->generation, 0, 0));
-    due__store_release(&it->job->word, /* J1: nobody else had it until here */
-                       due__word(it->generation, due__slot_arrival(s),
-                                 (uint64_t)DUE__WAITING | (ready ? DUE__READY : 0) | flags));
+    due__word_begin(&it->job->word, it->generation, due__slot_arrival(s), DUE__WAITING,
+                    (ready ? DUE__READY : 0) | flags); /* J1: nobody else had it until here */
     keep(q, s, it->f, ready);
 }
 
@@ -383,12 +379,12 @@ void due__sort_sent(struct due_queue *q, uint32_t number)
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
     q->direct++;
-    w = (w & ~DUE__STATE_MASK) | DUE__WAITING;
-    due__store_release(&j->word, w); /* J1 */
+    w = due__word_as(w, DUE__WAITING);
+    due__word_set(&j->word, w); /* J1 */
     sort_in(q, number, j, w, NULL);
 }
 
-void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum due__state state,
+void due__replace(struct due_queue *q, uint32_t number, uint64_t w, enum due__state state,
                   int64_t deadline_ns)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -397,13 +393,13 @@ void due__replace(struct due_queue *q, uint32_t number, uint64_t moving, enum du
     f.payload &= (uint8_t)~DUE__NOW;
     due__facts_store(j, f);
     due__store_relaxed(&j->deadline_ns, deadline_ns); /* J1 */
-    if (moving & DUE__READY) {
+    if (w & DUE__READY) {
         q->unreadied++;
         due__count(q, number, DUE__F_READY, -1);
     }
 
-    uint64_t w = (moving & ~(DUE__STATE_MASK | DUE__READY)) | state;
-    due__store_release(&j->word, w); /* J1 */
+    w = due__word_as(w & ~DUE__READY, state);
+    due__word_set(&j->word, w); /* J1 */
     if (!(w & DUE__LINKED))
         sort_in(q, number, j, w, NULL);
 }
@@ -413,7 +409,7 @@ void due__unlink_cancelled(struct due_queue *q, uint32_t number)
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-    while (!due__cas_acq_rel(&j->word, &w, w & ~DUE__LINKED)) /* J1 */
+    while (!due__word_unlink(&j->word, &w)) /* J1 */
         ;
     if (due__word_state(w) == DUE__DONE)
         due__slab_give(&q->slab, number);
@@ -484,7 +480,7 @@ static void make_ready(struct due_queue *q, struct due__slot s)
 
     while (due__slot_alive(&q->slab, s, &w)) {
         struct due__facts f = due__facts_load(j);
-        uint64_t ready = (w & ~DUE__STATE_MASK) | DUE__WAITING | DUE__READY;
+        uint64_t ready = due__word_as(w, DUE__WAITING) | DUE__READY;
 
         if (due__word_state(w) != DUE__WAITING && q->life->time_came(q, number, w))
             return;

@@ -112,7 +112,7 @@ static void apply_locked(struct due_queue *q, struct due__entry *e)
     if (e->rc == 0)
         apply_landed(q, e);
     else if (e->purpose == DUE__PUT)
-        due__store_release(&j->word, (w & ~DUE__STATE_MASK) | DUE__LENT); /* J1 */
+        due__word_set(&j->word, due__word_as(w, DUE__LENT)); /* J1 */
 }
 
 static void apply_all(struct due_queue *q)

@@ -28,9 +28,7 @@ static bool begin_put(struct due_queue *q, uint32_t number)
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     while (due__word_state(w) == DUE__WAITING && (w & DUE__LINKED)) {
-        uint64_t sent = (w & ~(DUE__STATE_MASK | DUE__LINKED)) | DUE__SENT;
-
-        if (due__cas_acq_rel(&j->word, &w, sent)) /* J1 */
+        if (due__word_send(&j->word, &w)) /* J1 */
             return true;
     }
     return false;

@@ -94,9 +94,8 @@ static inline struct cds_wfcq_node *begin(struct due_queue *q, const struct due_
     if (a != NULL)
         due__store_relaxed(&s->put_asked, a); /* G1: read once the node was taken */
     due__facts_store(it->job, it->f);
-    due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
-    due__store_release(&it->job->word,                          /* J1 */
-                       due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED));
+    due__store_relaxed(&it->job->deadline_ns, it->deadline_ns);                    /* J1 */
+    due__word_begin(&it->job->word, it->generation, 0, DUE__WAITING, DUE__LINKED); /* J1 */
     return &s->node;
 }
 
@@ -168,8 +167,7 @@ static size_t leave_jobs(struct due_queue *q, const struct due__fresh *jobs, siz
 static bool withdraw(const struct due__fresh *it, bool *gone)
 {
     uint64_t w = due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED);
-    uint64_t mine = (w & ~DUE__STATE_MASK) | DUE__LENT;
-    bool back = due__cas_acq_rel(&it->job->word, &w, mine); /* J1 */
+    bool back = due__word_claim(&it->job->word, &w, DUE__LENT); /* J1 */
 
     *gone = !back && due__word_generation(w) == it->generation && (w & DUE__LINKED);
     return back;

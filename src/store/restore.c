@@ -54,8 +54,7 @@ static void place_dead(struct due_queue *q, const struct due__fresh *it)
     shard->died++;
     due__shard_leave(shard);
     due__facts_store(it->job, it->f);
-    due__store_release(&it->job->word, /* J1: nobody else had it until here */
-                       due__word(it->generation, 0, (uint64_t)DUE__LENT | DUE__HELD));
+    due__word_begin(&it->job->word, it->generation, 0, DUE__LENT, DUE__HELD); /* J1: unseen yet */
     due__count(q, it->number, DUE__F_DEAD, 1);
     due__bury_locked(q, it->number);
 }

@@ -1,12 +1,13 @@
 /* explore.c - the interleaving explorer: runs scenarios, prints what was tried.
  *
  * usage: explore [--quick | --deep] [--scenario NAME] [--seed N] [--limit N] [--list]
- *                [--replay WAY]
+ *                [--words] [--replay WAY]
  *
  * For each scenario: everything within its bounds (S switches, H held stores, T early ticks, W
- * spurious wake-ups), "cut" if that is too much, then random walks.  The exit status is 1 if an
- * execution failed.  The model of memory and its limits: memory.c; of the system: system.c; the
- * search: engine.c, search.c.
+ * spurious wake-ups), "cut" if that is too much, then random walks.  After all of them, or with
+ * --words, the changes of a job's word that its table allows must have been seen.  The exit status
+ * is 1 if an execution failed, or one was not.  The model of memory and its limits: memory.c; of
+ * the system: system.c; the search: engine.c, search.c.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -16,6 +17,7 @@
 
 #include "arena.h"
 #include "engine.h"
+#include "words.h"
 
 static const struct explore_scenario *const rooms[] = {
     explore_scenarios_litmus,        /* the explorer itself */
@@ -33,6 +35,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_gates,         /* groups and limits */
     explore_scenarios_events,        /* a hook that is told of each step */
     explore_scenarios_stopping,      /* a pool of workers that is stopped */
+    explore_scenarios_transitions,   /* what seldom becomes of a job */
 };
 
 /* Executions of one search; quick bounds never hold as many. */
@@ -41,6 +44,7 @@ static const struct explore_scenario *const rooms[] = {
 struct options {
     bool deep;
     bool list;
+    bool words; /* although not all scenarios are run */
     const char *scenario;
     const char *replay;
     uint64_t seed;
@@ -133,6 +137,8 @@ static int run_all(const struct options *o)
         fprintf(stderr, "explore: no such scenario: %s\n", o->scenario);
         return 2;
     }
+    if (!o->list && o->replay == NULL && (o->words || o->scenario == NULL))
+        failed += words_report();
     if (!o->list)
         printf("%u scenarios, %llu executions, %u failed\n", scenarios,
                (unsigned long long)executions, failed);
@@ -142,7 +148,7 @@ static int run_all(const struct options *o)
 static int usage(void)
 {
     fprintf(stderr, "usage: explore [--quick | --deep] [--scenario NAME] [--seed N] [--limit N]\n"
-                    "               [--list] [--replay WAY]\n");
+                    "               [--list] [--words] [--replay WAY]\n");
     return 2;
 }
 
@@ -159,6 +165,8 @@ int main(int argc, char **argv)
             o.deep = true;
         } else if (strcmp(argv[i], "--list") == 0) {
             o.list = true;
+        } else if (strcmp(argv[i], "--words") == 0) {
+            o.words = true;
         } else if (value == NULL) {
             return usage();
         } else if (strcmp(argv[i], "--scenario") == 0) {

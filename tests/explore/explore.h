@@ -106,5 +106,6 @@ extern const struct explore_scenario explore_scenarios_stored_orders[];
 extern const struct explore_scenario explore_scenarios_gates[];
 extern const struct explore_scenario explore_scenarios_events[];
 extern const struct explore_scenario explore_scenarios_stopping[];
+extern const struct explore_scenario explore_scenarios_transitions[];
 
 #endif

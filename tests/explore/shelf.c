@@ -1,6 +1,8 @@
 /* shelf.c - the store of scenarios: a few words, and no more than one key. */
 #include "shelf.h"
 
+#include <string.h>
+
 #include "store/sender.h"
 #include "queue/queue.h"
 
@@ -174,6 +176,22 @@ static int shelf_send(due_store *s, uint64_t number, int64_t until_ns)
 static int shelf_load(due_store *s, int rewind, size_t max, due_store_visit *visit, void *ctx,
                       int64_t until_ns)
 {
+    const struct shelf *it = shelf_of(s);
+
+    (void)rewind, (void)max, (void)until_ns;
+    for (size_t i = 0; i < it->n_shown; i++) {
+        due_record r = it->shown[i];
+
+        memset(&r.id, 1 + (int)i, sizeof r.id);
+        int rc = visit(ctx, &r);
+        explore_check(rc == 0, "what is shown is refused: %d", rc);
+    }
+    return 0;
+}
+
+static int shelf_keys(due_store *s, int rewind, size_t max, due_store_visit_key *visit, void *ctx,
+                      int64_t until_ns)
+{
     (void)s, (void)rewind, (void)max, (void)visit, (void)ctx, (void)until_ns;
     return 0;
 }
@@ -211,6 +229,7 @@ static const struct due_store_verbs verbs = {
     .prepare = shelf_prepare,
     .send = shelf_send,
     .load = shelf_load,
+    .keys = shelf_keys,
     .find = shelf_find,
     .renew = shelf_renew,
     .close = shelf_close,

@@ -32,6 +32,8 @@ struct shelf {
     size_t room;      /* bytes that may be on their way to it; 0: any */
     uint64_t number;
     uint64_t answered;
+    const due_record *shown; /* what is loaded; ids are given by their order */
+    size_t n_shown;
     const due_change *prepared;
     size_t n_prepared;
     struct shelf_job job[SHELF_JOBS];

@@ -66,6 +66,19 @@ void due__measure_end(struct due_queue *q)
     (void)q;
 }
 
+/* Whenever the word of a job changes. */
+void due__word_moves(uint64_t from, uint64_t to)
+{
+    if (!due__word_may(from, to))
+        machine_fail("a job's word %llx becomes %llx, which is in no table",
+                     (unsigned long long)from, (unsigned long long)to);
+}
+
+uint64_t due__word_peek(const uint64_t *word)
+{
+    return *(const volatile uint64_t *)word; /* one's own stores are there at once */
+}
+
 static void entered(void)
 {
     world_enter(machine.queue);

@@ -220,6 +220,18 @@ class Rules(unittest.TestCase):
         self.finds(and_another("struct due__room *r;\nstruct due__room;\n"), "8")
         self.finds(and_another("struct due__room {\n", "tests/hall.c"), "8")
 
+    def test_rule_10_lets_one_header_change_the_word_of_a_job(self):
+        def change(path, line):
+            return {path: "void f(void)\n{\n    " + line + "\n}\n"}
+        store = "due__store_release(&it->job->word, /* J1 */\n        1);"
+        self.finds(change("src/mem/word.h", "due__store_release(word, 1);"), "10")
+        self.finds(change("src/os/lock.c", store), "10")
+        self.finds(change("src/job/a.c", "w = due__load_acquire(&j->word);"), "10")
+        self.finds(change("src/job/a.c", "due__store_relaxed(&l->token, j->word);"), "10")
+        for line in store, "x = due__cas_acq_rel(&due__job_at(s, n)->word, &w, 1);":
+            self.finds(change("src/job/a.c", line), "10",
+                       "src/job/a.c:3: the word of a job is changed outside src/mem/word.h")
+
     FLOORS = "floors os queue\n"
 
     def test_rule_9_wants_includes_to_run_down(self):
