@@ -207,7 +207,7 @@ LAB_TEST(update, arguments_are_checked)
         DUE_EINVAL);
     cr_expect_eq(amend(&lab, id, DUE_SET_LIMIT, .ttl_ns = 1, .expires_ns = 1), DUE_EINVAL);
     cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .retry = &bad), DUE_EINVAL);
-    cr_expect_eq(due_amend(lab.q, id, &(due_spec){ .size = 8 }, DUE_SET_TIME), DUE_EINVAL);
+    cr_expect_eq(due_amend(lab.q, id, &(due_spec){ .size = 4 }, DUE_SET_TIME), DUE_EINVAL);
     cr_expect_eq(due_amend(lab.q, (due_id){ { 1 } }, &none, DUE_SET_TIME), DUE_ENOENT);
     lab_turn_to(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "tea", "what was refused has changed nothing");
