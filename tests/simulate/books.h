@@ -37,6 +37,7 @@ struct book {
     uint64_t told_event;
     bool gone;     /* left, and told so */
     bool shown;    /* to on_discard, by a queue with a store */
+    bool ending;   /* it repeats, and a handler cancels it, at whatever time */
     bool revoked;  /* cancelled while somebody had it: it leaves when he gives it back */
     uint8_t calls; /* under way that name it */
     uint8_t lent;  /* to so many, who have its bytes */

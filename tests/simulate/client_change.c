@@ -82,7 +82,7 @@ void client_end(struct client *c, struct book *b)
 {
     bool there = b->told && !b->gone && !b->revoked && !b->round.doubt;
 
-    if (cancel(c, b, false) == DUE_ENOENT && there)
+    if (cancel(c, b, false) == DUE_ENOENT && there && !b->ending)
         machine_fail("job %" PRIu64 " comes again and again, and is not there", books_number(b));
 }
 

@@ -90,6 +90,7 @@ static void end_round(struct program *p, unsigned lane, const due_job *job)
     if (!rounds_repeats(b) || ++b->round.handled < ROUNDS_HANDLED)
         return;
     b->calls++;
+    b->ending = true;
     int rc = due_cancel(p->q, job->id, NULL);
     b->calls--;
     history_note(lane, "cancelled %s %s", due_id_format(job->id, id), due_error_name(rc));
