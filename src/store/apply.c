@@ -68,17 +68,23 @@ static uint32_t chain(struct due__commits *c, uint32_t rings)
     return rings < 2 ? rings : 2;
 }
 
+/* What has landed and was applied: its job may be another's already, so its times are not read. */
+static struct due__change change_applied(const struct due__entry *e)
+{
+    return (struct due__change){
+        .draft = e->draft, .number = e->number, .purpose = e->purpose, .waited = e->asked != NULL
+    };
+}
+
 /* What has landed, to be applied. */
 static struct due__change change_of(const struct due_queue *q, const struct due__entry *e)
 {
     const struct due__stored *s = due__stored_at(q->commits, e->number);
     bool round = e->purpose == DUE__REPEAT || e->purpose == DUE__ROUND;
+    struct due__change c = change_applied(e);
 
-    return (struct due__change){ .at_ns = round ? s->was_ns : s->want_ns,
-                                 .draft = e->draft,
-                                 .number = e->number,
-                                 .purpose = e->purpose,
-                                 .waited = e->asked != NULL };
+    c.at_ns = round ? s->was_ns : s->want_ns;
+    return c;
 }
 
 /* Under the timeline lock. */
@@ -354,7 +360,7 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
 static void end_landed(struct due_queue *q, const struct due__entry *e)
 {
     const struct due__job *j = due__job_at(&q->slab, e->number);
-    struct due__change c = change_of(q, e);
+    struct due__change c = change_applied(e);
 
     if (e->purpose == DUE__TAKE &&
         e->asked == NULL) { /* it left for nobody: back to where it was */
