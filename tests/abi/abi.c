@@ -88,7 +88,7 @@ static void many_jobs(due_queue *q)
     due_job jobs[4];
 
     for (int i = 0; i < 3; i++)
-        specs[i] = (due_spec){ DUE_SPEC_INIT, .data = "0123" + i, .len = 1, .at_ns = 1 + i };
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .data = &"0123"[i], .len = 1, .at_ns = 1 + i };
     CHECK(due_enqueue_batch(q, specs, 3, 0, NULL) == 3);
     CHECK(due_dequeue_batch(q, NULL, 0, jobs, 4, 0) == 3);
     for (int i = 0; i < 3; i++) {
