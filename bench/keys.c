@@ -73,7 +73,7 @@ static void at_full_size(due_queue *q, size_t n)
         at = now_ns();
         for (size_t k = i; k < i + 1000; k++) {
             make_key(key, k * 7919 % n + i);
-            if (due_find_key(q, key, 16, &id) != 0)
+            if (due_id_of_key(q, key, 16, &id) != 0)
                 fail("a find");
         }
         find += now_ns() - at;

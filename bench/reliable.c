@@ -62,7 +62,7 @@ static void answer(due_queue *q, enum then then)
 {
     due_job job;
 
-    must(due_reserve(q, &job, DUE_S(1000), 0), "a reserve");
+    must(due_reserve(q, &job, 0), "a reserve");
     if (then == GIVE_BACK)
         must(due_nack(&job, DUE_S(1000)), "a nack");
     else if (then == BURY)
@@ -97,7 +97,8 @@ static size_t measure(const struct kind *kind, size_t n, bool asked)
     size_t bytes;
     due_allocator allocator = measure_memory(&bytes);
     due_clock *clock = due_clock_manual(DUE_S(1));
-    due_options options = { DUE_OPTIONS_INIT, .manual = clock, .proxies = DUE_PROXIES_NEVER };
+    due_options options = { DUE_OPTIONS_INIT, .manual = clock, .proxies = DUE_PROXIES_NEVER,
+                            .lease_ns = DUE_S(1000) };
     due_queue *q = NULL;
 
     options.allocator = asked ? &allocator : NULL;

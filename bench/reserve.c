@@ -83,7 +83,7 @@ static void dequeue_many(struct work *w)
     uint64_t sum = 0;
     int n;
 
-    while ((n = due_dequeue_batch(w->q, NULL, 0, jobs, BATCH, 0)) > 0) {
+    while ((n = due_take(w->q, NULL, jobs, BATCH, 0)) > 0) {
         for (int i = 0; i < n; i++) {
             sum += number_of(&jobs[i]);
             due_job_done(&jobs[i]);
@@ -97,7 +97,7 @@ static void reserve_one(struct work *w)
     uint64_t sum = 0;
     due_job job;
 
-    while (due_reserve(w->q, &job, DUE_S(30), 0) == 0) {
+    while (due_reserve(w->q, &job, 0) == 0) {
         sum += number_of(&job);
         if (due_ack(&job) != 0)
             fail("due_ack", 0);
@@ -111,7 +111,8 @@ static void reserve_many(struct work *w)
     uint64_t sum = 0;
     int n;
 
-    while ((n = due_reserve_batch(w->q, NULL, 0, jobs, BATCH, DUE_S(30), 0)) > 0) {
+    while ((n = due_take(w->q, &(due_take_options){ DUE_TAKE_INIT, .lease_ns = DUE_S(30) }, jobs,
+                         BATCH, 0)) > 0) {
         for (int i = 0; i < n; i++)
             sum += number_of(&jobs[i]);
         if (due_ack_batch(jobs, (size_t)n, NULL) != n)
@@ -128,13 +129,13 @@ static struct {
 static unsigned threads_seen; /* atomic */
 static _Thread_local uint64_t *sum_here;
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)ctx;
     if (sum_here == NULL)
         sum_here = &sums[__atomic_fetch_add(&threads_seen, 1, __ATOMIC_RELAXED) % THREADS].sum;
     *sum_here += number_of(job);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static struct subject subjects[] = {
@@ -202,7 +203,7 @@ static int64_t threads_ns(struct work *w, size_t n)
 static struct due_workers_stats figures(due_workers *pool)
 {
     struct due_workers_stats s;
-    int rc = due_workers_stats(pool, &s);
+    int rc = due_workers_stats_read(pool, &s);
 
     if (rc != 0)
         fail("due_workers_stats", rc);

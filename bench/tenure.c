@@ -16,7 +16,7 @@ static uint64_t longest(due_queue *q)
 {
     struct due_stats s;
 
-    if (due_stats(q, &s) != 0)
+    if (due_stats_read(q, &s) != 0)
         exit(1);
     return s.tenure_max_ns;
 }
@@ -26,7 +26,7 @@ static void deliver(due_queue *q, due_clock *clock, size_t n, int64_t step_ns)
     due_job jobs[32];
 
     while (n > 0) {
-        int got = due_dequeue_batch(q, NULL, 0, jobs, 32, 0);
+        int got = due_take(q, NULL, jobs, 32, 0);
 
         if (got == DUE_EAGAIN && due_clock_advance(clock, step_ns) != 0)
             exit(1);

@@ -31,7 +31,7 @@ static void *reap(void *arg)
     due_job jobs[64];
     int n;
 
-    while ((n = due_dequeue_batch(tally->timers, NULL, 0, jobs, 64, DUE_FOREVER)) > 0) {
+    while ((n = due_take(tally->timers, NULL, jobs, 64, DUE_FOREVER)) > 0) {
         for (int i = 0; i < n; i++) {
             const struct connection *c = jobs[i].ptr;
             if (c->spoke)

@@ -40,7 +40,7 @@ static void go_round(due_queue *q)
 {
     due_job job;
 
-    while (due_reserve(q, &job, DUE_S(600), 0) == 0) {
+    while (due_reserve(q, &job, 0) == 0) {
         const char *why_not = deliver(&job);
 
         printf("day %2d: %.*s, attempt %u: %s\n", (int)(due_now(q) / DAY), (int)job.len,
@@ -50,7 +50,7 @@ static void go_round(due_queue *q)
         else if (*why_not != '\0')
             wrong += due_bury(&job, why_not) != 0; /* hopeless: dead at once */
         else
-            wrong += due_nack(&job, DUE_BY_POLICY) != 0; /* tomorrow, if an attempt is left */
+            wrong += due_nack(&job, DUE_DELAY_POLICY) != 0; /* tomorrow, if an attempt is left */
     }
 }
 
@@ -115,7 +115,7 @@ int main(void)
     due_options options = {
         DUE_OPTIONS_INIT, .manual = clock,
         .retry = { .kind = DUE_RETRY_FIXED, .delay_ns = DAY, .attempts_max = 3 },
-        .dead_keep_ns = 30 * DAY
+        .lease_ns = DUE_S(600), .dead_keep_ns = 30 * DAY
     };
     due_queue *q;
 

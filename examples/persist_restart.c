@@ -45,7 +45,7 @@ static void work(due_queue *q, const char *life)
 {
     due_job job;
 
-    if (due_reserve(q, &job, DUE_S(60), DUE_S(5)) != 0)
+    if (due_reserve(q, &job, DUE_S(5)) != 0)
         exit(1);
     printf("%s life: %.*s\n", life, (int)job.len, (const char *)job.data);
     fflush(stdout);
@@ -62,7 +62,7 @@ static void first_life(const char *url)
         put(q, i);
     work(q, "first");
     work(q, "first");
-    if (due_reserve(q, &job, DUE_S(60), DUE_S(5)) != 0)
+    if (due_reserve(q, &job, DUE_S(5)) != 0)
         exit(1);
     printf("first life: dies with %.*s in its hands\n", (int)job.len, (const char *)job.data);
     fflush(stdout);

@@ -18,7 +18,7 @@ static int back_up(due_queue *q, due_clock *clock, int fails)
 {
     due_job job;
 
-    if (due_reserve(q, &job, 10 * MINUTE, 0) != 0)
+    if (due_reserve(q, &job, 0) != 0)
         return 1;
     printf("%4lld  backup of %.*s, due at %lld, attempt %u\n",
            (long long)minutes(due_clock_now(clock)), (int)job.len, (const char *)job.data,
@@ -57,7 +57,7 @@ static int work(due_queue *q, due_clock *clock)
 int main(void)
 {
     due_clock *clock = due_clock_manual(0);
-    due_options options = { DUE_OPTIONS_INIT, .manual = clock };
+    due_options options = { DUE_OPTIONS_INIT, .manual = clock, .lease_ns = 10 * MINUTE };
     due_queue *q;
 
     if (clock == NULL || due_open(&q, &options, NULL) != 0)

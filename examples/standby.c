@@ -62,7 +62,7 @@ static int stand_by(const char *url)
 
     printf("the standby has taken over\n");
     for (int i = 0; i < 2; i++) {
-        if (due_reserve(q, &job, DUE_S(60), DUE_S(10)) != 0)
+        if (due_reserve(q, &job, DUE_S(10)) != 0)
             return 1;
         printf("the standby: %.*s is ready\n", (int)job.len, (const char *)job.data);
         if (due_ack(&job) != 0)

@@ -42,8 +42,9 @@ int main(void)
         put(q, reports, 0, at_ns, "visitors"))
         return 1;
 
+    due_take_options of_mail = { DUE_TAKE_INIT, .topics = &mail, .topic_count = 1 };
     printf("only mail, in its order:\n");
-    for (int i = 0; i < 2 && due_dequeue_from(q, &mail, 1, &job, DUE_S(5)) == 0; i++)
+    for (int i = 0; i < 2 && due_take(q, &of_mail, &job, 1, DUE_S(5)) == 1; i++)
         show(q, &job);
 
     printf("mail is paused, so any topic means the reports:\n");

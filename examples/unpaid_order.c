@@ -54,10 +54,10 @@ static void remind(due_queue *q)
 {
     due_job job;
 
-    while (due_reserve(q, &job, DUE_S(60), 0) == 0) {
+    while (due_reserve(q, &job, 0) == 0) {
         say(q, job.data, job.len);
         printf("is not paid: reminder %u\n", job.attempts);
-        expect(due_nack(&job, DUE_BY_POLICY) == 0, "it comes again, as the ladder says");
+        expect(due_nack(&job, DUE_DELAY_POLICY) == 0, "it comes again, as the ladder says");
     }
 }
 

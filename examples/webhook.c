@@ -57,23 +57,23 @@ static long post(CURL *curl, const due_job *job)
 }
 
 /* The handler.  A busy program would keep a CURL for each thread, and so its connections. */
-static due_answer deliver(void *ctx, const due_job *job)
+static void deliver(void *ctx, const due_job *job, due_answer *answer)
 {
     CURL *curl = curl_easy_init();
     char why[DUE_ANSWER_WHY];
 
     (void)ctx;
     if (curl == NULL)
-        return due_try_again();
+        return; /* it comes again, as without any answer */
     long status = post(curl, job);
     curl_easy_cleanup(curl);
 
-    if (status >= 200 && status < 300)
-        return due_done();
-    if (status == 0 || status >= 500)
-        return due_try_again();
     snprintf(why, sizeof why, "answered %ld", status);
-    return due_give_up(why);
+    *answer = due_answer_bury(why);
+    if (status >= 200 && status < 300)
+        *answer = due_answer_ack();
+    if (status == 0 || status >= 500)
+        *answer = due_answer_nack(DUE_DELAY_POLICY);
 }
 
 static int notify(due_queue *q, const char *url, const char *text, due_id *id)

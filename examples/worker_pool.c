@@ -11,20 +11,20 @@
 #include <string.h>
 #include <unistd.h>
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     const char *text = job->data;
     int len = (int)job->len;
 
     (void)ctx;
     printf("%.*s, attempt %u\n", len, text, (unsigned)job->attempts);
+    *answer = due_answer_ack();
     if (strncmp(text, "report", job->len) == 0 && job->attempts == 1)
-        return due_try_again_in(DUE_MS(20));
+        *answer = due_answer_nack(DUE_MS(20));
     if (strncmp(text, "letter", job->len) == 0)
-        return due_give_up("no such address");
+        *answer = due_answer_bury("no such address");
     if (strncmp(text, "the end", job->len) == 0)
         kill(getpid(), SIGTERM); /* as a service manager would */
-    return due_done();
 }
 
 static int put(due_queue *q, const char *text, int64_t delay_ns)
@@ -52,7 +52,7 @@ int main(void)
 
     printf("stopped by signal %d\n", due_signals_wait(signals, DUE_FOREVER));
     if (due_close(q, DUE_CLOSE_DRAIN, DUE_S(10)) != 0 || /* what is there is still handled */
-        due_workers_stats(workers, &stats) != 0)
+        due_workers_stats_read(workers, &stats) != 0)
         return 1;
     printf("%llu done, %llu tried again, %llu given up\n", (unsigned long long)stats.acked,
            (unsigned long long)stats.retried, (unsigned long long)stats.buried);

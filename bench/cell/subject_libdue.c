@@ -181,7 +181,7 @@ static size_t subject_dequeue_batch(void *q, unsigned thread, struct bench_job *
 {
     struct subject *s = q;
     due_job *from = s->lent[thread].jobs;
-    int rc = due_dequeue_batch(s->queue, NULL, 0, from, max, wait ? DUE_FOREVER : 0);
+    int rc = due_take(s->queue, NULL, from, max, wait ? DUE_FOREVER : 0);
 
     if (rc == DUE_EAGAIN)
         return 0;

@@ -408,8 +408,8 @@ static void *take_share(void *arg)
 
     for (size_t got = 0; got < s->jobs;) {
         size_t most = s->jobs - got < BATCH ? s->jobs - got : BATCH;
-        int n = s->reserve ? due_reserve_batch(s->q, NULL, 0, out, most, DUE_S(600), DUE_S(10))
-                           : due_dequeue_batch(s->q, NULL, 0, out, most, DUE_S(10));
+        due_take_options how = { DUE_TAKE_INIT, .lease_ns = s->reserve ? DUE_S(600) : 0 };
+        int n = due_take(s->q, &how, out, most, DUE_S(10));
         must(n);
         if (s->reserve)
             must(due_ack_batch(out, (size_t)n, NULL));
@@ -483,7 +483,8 @@ static void *work(void *arg)
     due_job out[AT_ONCE];
 
     while (atomic_load(&acked) < atomic_load(&wanted)) {
-        int n = due_reserve_batch(q, NULL, 0, out, AT_ONCE, DUE_S(600), DUE_MS(20));
+        int n = due_take(q, &(due_take_options){ DUE_TAKE_INIT, .lease_ns = DUE_S(600) }, out,
+                         AT_ONCE, DUE_MS(20));
 
         if (n == DUE_ETIMEDOUT || n == DUE_EINDOUBT)
             continue; /* another has the last ones, or they come with the next call */

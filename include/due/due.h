@@ -3,8 +3,8 @@
  * A queue holds jobs until their deadline, then hands each to exactly one caller.
  *
  *   Order    Per topic the earliest deadline leaves first; among equals the higher priority, then
- *            the earlier arrival (of one producer).  DUE_BY_PRIORITY: among jobs that are due, the
- *            higher priority first.
+ *            the earlier arrival (of one producer).  DUE_ORDER_PRIORITY: among jobs that are due,
+ *            the higher priority first.
  *   Time     int64_t nanoseconds, on the queue's clock.  A job is never handed out before its
  *            deadline.  Times too far ahead saturate at DUE_FOREVER, which never comes.
  *            Timeouts are counted on the monotonic clock, whatever the queue's clock (on a manual
@@ -149,7 +149,7 @@ DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int
 
 /**
  * Take a due job for good (at most once: a crash now loses it).  Topics with something due take
- * turns.  due_dequeue_from: only of these topics.
+ * turns.
  *
  * Threads:  any
  * Owner:    the job's bytes are lent until due_job_done(); a carried pointer is the caller's
@@ -160,19 +160,43 @@ DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int
  */
 DUE_API int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
-DUE_API int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job,
-                             int64_t timeout_ns) DUE_NONNULL(1, 2, 4) DUE_MUST_CHECK;
 
 /**
- * Take up to @max jobs at once, those due now; waits only for the first.  The answer is how many (1
- * to @max); with a store the ids behind them, up to one of zero, are in doubt.  @topics NULL: any.
+ * Take a due job on a lease of due_options.lease_ns: it leaves the queue with due_ack().  If the
+ * lease ends before that, or due_nack() gives it back, it is handed out again, to anybody; what the
+ * first holder then says is answered with DUE_ESTALE and changes nothing.  With a store this is at
+ * least once: the stored job stays until the ack.
  *
  * Threads:  any
- * Owner:    as due_dequeue(), for each
+ * Owner:    the job's bytes are lent until due_ack(), due_nack() or due_job_done()
  * Errors:   as due_dequeue()
  */
-DUE_API int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                              int64_t timeout_ns) DUE_NONNULL(1, 4) DUE_MUST_CHECK;
+DUE_API int due_reserve(due_queue *q, due_job *job, int64_t timeout_ns)
+    DUE_NONNULL(1, 2) DUE_MUST_CHECK;
+
+#define DUE_LEASE_DEFAULT (-1) /* as long as due_options.lease_ns says */
+
+/* What to take, and how.  Zero means default. */
+typedef struct due_take_options {
+    size_t size;        /* DUE_TAKE_INIT */
+    const int *topics;  /* only of these; NULL: of any */
+    size_t topic_count; /* */
+    int64_t lease_ns;   /* on a lease so long, or DUE_LEASE_DEFAULT; 0: for good */
+} due_take_options;
+
+#define DUE_TAKE_INIT .size = sizeof(due_take_options)
+
+/**
+ * Take up to @max jobs at once, those due now; waits only for the first.  @options NULL: for good,
+ * of any topic.  The answer is how many (1 to @max); with a store the ids behind them, up to one of
+ * zero, are in doubt.
+ *
+ * Threads:  any
+ * Owner:    as due_dequeue(), or as due_reserve(), for each
+ * Errors:   as due_dequeue(), of the first job; DUE_ENOTSUP (an option of a newer version)
+ */
+DUE_API int due_take(due_queue *q, const due_take_options *options, due_job *jobs, size_t max,
+                     int64_t timeout_ns) DUE_NONNULL(1, 3) DUE_MUST_CHECK;
 
 /**
  * Say that a job which was handed out is done with: its bytes go back to the queue, and @job is
@@ -183,34 +207,7 @@ DUE_API int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job
  */
 DUE_API void due_job_done(due_job *job) DUE_NONNULL(1);
 
-/* ---- Taking out for a while ------------------------------------------------------------------ */
-
-/**
- * Take a due job on a lease of @lease_ns (1 or more): it leaves the queue with due_ack().  If the
- * lease ends before that, or due_nack() gives it back, it is handed out again, to anybody; what the
- * first holder then says is answered with DUE_ESTALE and changes nothing.  With a store this is at
- * least once: the stored job stays until the ack.
- *
- * Threads:  any
- * Owner:    the job's bytes are lent until due_ack(), due_nack() or due_job_done()
- * Errors:   as due_dequeue(); DUE_EINVAL: no lease
- */
-DUE_API int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns)
-    DUE_NONNULL(1, 2) DUE_MUST_CHECK;
-DUE_API int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job,
-                             int64_t lease_ns, int64_t timeout_ns)
-    DUE_NONNULL(1, 2, 4) DUE_MUST_CHECK;
-
-/**
- * As due_dequeue_batch(), each on a lease of @lease_ns.
- *
- * Threads:  any
- * Owner:    as due_reserve(), for each
- * Errors:   as due_reserve()
- */
-DUE_API int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                              int64_t lease_ns, int64_t timeout_ns)
-    DUE_NONNULL(1, 4) DUE_MUST_CHECK;
+/* ---- Answering for reserved jobs ------------------------------------------------------------- */
 
 /**
  * The reserved job is done: it leaves the queue.  Its bytes go back and @job is zeroed, also with
@@ -232,11 +229,11 @@ DUE_API int due_ack(due_job *job) DUE_NONNULL(1);
  */
 DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
 
-#define DUE_BY_POLICY (-1)
+#define DUE_DELAY_POLICY (-1)
 
 /**
  * Give the reserved job back, to be handed out again no earlier than in @delay_ns (0: at once;
- * DUE_BY_POLICY: as its retry policy says).  If it was its last attempt, it is dead.
+ * DUE_DELAY_POLICY: as its retry policy says).  If it was its last attempt, it is dead.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   as due_ack(); DUE_ENOMEM: it should be dead, and nothing has changed
@@ -324,7 +321,7 @@ DUE_API int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *res
  * Threads:  any; with a store also waits until the stored jobs were read
  * Errors:   as due_cancel(); DUE_ENOENT (no live job has it), DUE_EINVAL (@len)
  */
-DUE_API int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
+DUE_API int due_id_of_key(due_queue *q, const void *key, size_t len, due_id *id)
     DUE_NONNULL(1, 2, 4) DUE_MUST_CHECK;
 DUE_API int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
     DUE_NONNULL(1, 2);
@@ -503,7 +500,7 @@ struct due_stats {
  * Threads:  any; waits for the timeline's lock
  * Errors:   DUE_EFORK
  */
-DUE_API int due_stats(due_queue *q, struct due_stats *stats) DUE_NONNULL(1, 2);
+DUE_API int due_stats_read(due_queue *q, struct due_stats *stats) DUE_NONNULL(1, 2);
 
 /* ---- Event loops and programs without threads ------------------------------------------------ */
 

@@ -1,8 +1,8 @@
 /* metrics.h - what a queue has done, how late it was, and what happens to its jobs.
  *
- *   Figures   due_metrics() and due_topic_stats() fill in structs; due_metrics_write() writes the
- *             same, and those of the pools of workers, as text that Prometheus and its kin read.
- *             docs/metrics.md names every line.
+ *   Figures   due_metrics_read() and due_topic_stats_read() fill in structs; due_metrics_write()
+ *             writes the same, and those of the pools of workers, as text that Prometheus and
+ *             its kin read.  docs/metrics.md names every line.
  *   Opt in    With due_options.metrics jobs are counted by topic, and lateness and handling time
  *             are measured; of a topic for which due_topic_measure() is called also by themselves.
  *             Without it a queue pays nothing for them, and they read as zero.
@@ -90,11 +90,11 @@ struct due_topic_stats {
  * Fill in @stats.
  *
  * Threads:  any; waits for the timeline's lock
- * Cost:     O(1); with DUE_BY_PRIORITY, and while a group or a limit holds jobs back, oldest_ns
+ * Cost:     O(1); with DUE_ORDER_PRIORITY, and while a group or a limit holds jobs back, oldest_ns
  *           takes a look at every job
  * Errors:   DUE_EINVAL (no such topic), DUE_EFORK
  */
-DUE_API int due_topic_stats(due_queue *q, int topic, struct due_topic_stats *stats)
+DUE_API int due_topic_stats_read(due_queue *q, int topic, struct due_topic_stats *stats)
     DUE_NONNULL(1, 3);
 
 /**
@@ -140,10 +140,10 @@ struct due_metrics {
  * Fill in @metrics.
  *
  * Threads:  any; waits for the timeline's lock
- * Cost:     a look at every topic; with DUE_BY_PRIORITY at every job
+ * Cost:     a look at every topic; with DUE_ORDER_PRIORITY at every job
  * Errors:   DUE_EFORK
  */
-DUE_API int due_metrics(due_queue *q, struct due_metrics *metrics) DUE_NONNULL(1, 2);
+DUE_API int due_metrics_read(due_queue *q, struct due_metrics *metrics) DUE_NONNULL(1, 2);
 
 #define DUE_METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8" /* its Content-Type */
 

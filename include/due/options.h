@@ -24,7 +24,7 @@ enum due_proxies {
     DUE_PROXIES_NEVER         /* no threads: the callers do everything */
 };
 
-enum due_order { DUE_BY_DEADLINE = 0, DUE_BY_PRIORITY };
+enum due_order { DUE_ORDER_DEADLINE = 0, DUE_ORDER_PRIORITY };
 
 enum due_log_level { DUE_LOG_INFO = 0, DUE_LOG_WARNING, DUE_LOG_ERROR };
 
@@ -59,7 +59,8 @@ typedef struct due_options {
     int metrics; /* 1: jobs are counted by topic, and timed */
     void (*on_event)(void *ctx, const struct due_event *event); /* told each step of each job */
 
-    /* What becomes of reserved jobs that are not acked, and of dead ones. */
+    /* Reserved jobs: for how long, what becomes of those that are not acked, and of dead ones. */
+    int64_t lease_ns;     /* of due_reserve(), and of pools that say no other; default 30 s */
     due_retry retry;      /* of topics and jobs that have none of their own */
     int64_t dead_keep_ns; /* dead jobs are discarded so long after their death; 0: never */
     size_t dead_max;      /* and the oldest of more than so many; 0: no limit */

@@ -136,7 +136,7 @@ typedef int due_store_visit(void *ctx, const due_record *record);
 typedef int due_store_visit_key(void *ctx, const void *key, size_t len, due_id id,
                                 int64_t until_ns);
 
-/* What due_stats() shows of a store. */
+/* What due_stats_read() shows of a store. */
 struct due_store_stats {
     uint64_t batches;               /* landed */
     uint64_t resent;                /* batches that were sent again because they had not landed */

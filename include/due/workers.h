@@ -1,8 +1,9 @@
 /* workers.h - threads that take jobs from a queue, hand them to a function, and answer for them.
  *
- *     static due_answer greet(void *ctx, const due_job *job)
+ *     static void greet(void *ctx, const due_job *job, due_answer *answer)
  *     {
- *         return say(ctx, job->data, job->len) ? due_done() : due_try_again();
+ *         *answer = say(ctx, job->data, job->len) ? due_answer_ack()
+ *                                                 : due_answer_nack(DUE_DELAY_POLICY);
  *     }
  *
  *     due_workers *w;
@@ -20,8 +21,8 @@
  *            order and at the same time.
  *
  * Before you start
- *   1. A handler answers with its return value.  It must not ack, nack, bury or be done with the
- *      job it was given; it may call anything else, on this queue too.
+ *   1. A handler answers through its last argument.  It must not ack, nack, bury or be done with
+ *      the job it was given; it may call anything else, on this queue too.
  *   2. From a handler due_close() of its own queue and due_workers_stop() of its own pool would
  *      wait for itself: they answer DUE_EDEADLK.
  *   3. Stop or close, then due_workers_free(), then due_free().
@@ -30,6 +31,8 @@
  */
 #ifndef DUE_WORKERS_H
 #define DUE_WORKERS_H
+
+#include <string.h>
 
 #include "due/due.h"
 
@@ -40,70 +43,59 @@ extern "C" {
 /* ---- What a handler answers ------------------------------------------------------------------ */
 
 enum due_answer_kind {
-    DUE_ANSWER_NONE = 0, /* of a zeroed answer: as DUE_ANSWER_RETRY, so that nothing is lost */
-    DUE_ANSWER_DONE,     /* due_ack() */
-    DUE_ANSWER_RETRY,    /* due_nack(), after the delay of the retry policy */
-    DUE_ANSWER_RETRY_IN, /* due_nack(), after this delay */
-    DUE_ANSWER_BURY      /* never again */
+    DUE_ANSWER_NONE = 0, /* none was given: as DUE_ANSWER_NACK with DUE_DELAY_POLICY, so that
+                            nothing is lost */
+    DUE_ANSWER_ACK,      /* due_ack() */
+    DUE_ANSWER_NACK,     /* due_nack() */
+    DUE_ANSWER_BURY      /* due_bury() */
 };
 
 #define DUE_ANSWER_WHY \
     DUE_REASON_BYTES /* bytes of a reason, its NUL included; longer ones are cut */
 
-/* Made by the functions below. */
+/* Made by the functions below, or filled in. */
 typedef struct due_answer {
     enum due_answer_kind kind;
-    int64_t delay_ns;         /* of DUE_ANSWER_RETRY_IN */
+    int64_t delay_ns;         /* of DUE_ANSWER_NACK: or DUE_DELAY_POLICY; less is 0 */
     char why[DUE_ANSWER_WHY]; /* of DUE_ANSWER_BURY */
+    uint64_t reserved[2];     /* zero */
 } due_answer;
 
 /* It is done. */
-static inline due_answer due_done(void)
+static inline due_answer due_answer_ack(void)
 {
     due_answer answer;
 
-    answer.kind = DUE_ANSWER_DONE;
-    answer.delay_ns = 0;
-    answer.why[0] = '\0';
+    memset(&answer, 0, sizeof answer);
+    answer.kind = DUE_ANSWER_ACK;
     return answer;
 }
 
-/* Not this time: again when the queue's retry policy says. */
-static inline due_answer due_try_again(void)
+/* Not this time: again in @delay_ns, or (DUE_DELAY_POLICY) when the retry policy says. */
+static inline due_answer due_answer_nack(int64_t delay_ns)
 {
-    due_answer answer = due_done();
+    due_answer answer = due_answer_ack();
 
-    answer.kind = DUE_ANSWER_RETRY;
-    return answer;
-}
-
-/* The same, but again in @delay_ns; less than 0 is 0. */
-static inline due_answer due_try_again_in(int64_t delay_ns)
-{
-    due_answer answer = due_done();
-
-    answer.kind = DUE_ANSWER_RETRY_IN;
-    answer.delay_ns = delay_ns > 0 ? delay_ns : 0;
+    answer.kind = DUE_ANSWER_NACK;
+    answer.delay_ns = delay_ns;
     return answer;
 }
 
 /* Never again, because of @why (NULL: no reason). */
-static inline due_answer due_give_up(const char *why)
+static inline due_answer due_answer_bury(const char *why)
 {
-    due_answer answer = due_done();
-    size_t n = 0;
+    due_answer answer = due_answer_ack();
+    size_t n;
 
     answer.kind = DUE_ANSWER_BURY;
-    while (why != NULL && why[n] != '\0' && n < DUE_ANSWER_WHY - 1) {
+    for (n = 0; why != NULL && why[n] != '\0' && n < DUE_ANSWER_WHY - 1; n++)
         answer.why[n] = why[n];
-        n++;
-    }
-    answer.why[n] = '\0';
     return answer;
 }
 
-/* Called in a thread of the pool.  The job and its bytes are valid until it returns. */
-typedef due_answer due_handler(void *ctx, const due_job *job);
+/* Called in a thread of the pool.  The job and its bytes are valid until it returns; *@answer, in
+ * which nothing was said yet, is what becomes of the job. */
+typedef void due_handler(void *ctx, const due_job *job, due_answer *answer);
 
 /* ---- A pool ---------------------------------------------------------------------------------- */
 
@@ -114,7 +106,7 @@ typedef struct due_workers due_workers;
 /* Zero means default. */
 typedef struct due_workers_options {
     size_t size;           /* DUE_WORKERS_INIT */
-    int64_t lease_ns;      /* default 30 s; on the queue's clock */
+    int64_t lease_ns;      /* default due_options.lease_ns */
     int64_t extend_max_ns; /* from the hand-over to the end of the last lease; default 10 minutes;
                               not more than lease_ns: never extended; DUE_FOREVER: as long as it
                               runs */
@@ -187,7 +179,7 @@ struct due_workers_stats {
  * Threads:  any
  * Errors:   DUE_EFORK
  */
-DUE_API int due_workers_stats(due_workers *workers, struct due_workers_stats *stats)
+DUE_API int due_workers_stats_read(due_workers *workers, struct due_workers_stats *stats)
     DUE_NONNULL(1, 2);
 
 /**

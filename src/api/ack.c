@@ -299,7 +299,7 @@ static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
             due__nacked(q, number);
         return rc;
     }
-    if (delay_ns == DUE_BY_POLICY)
+    if (delay_ns == DUE_DELAY_POLICY)
         delay_ns = due__retry_delay(q, r, due__load_relaxed(&l->failures) + 1); /* R1 */
     return give_back(q, number, due__time_add(due__clock_now(&q->clock), delay_ns));
 }
@@ -356,7 +356,7 @@ static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const ch
 
 int due_nack(due_job *job, int64_t delay_ns)
 {
-    return delay_ns >= DUE_BY_POLICY ? answer(job, delay_ns, 0, NULL) : DUE_EINVAL;
+    return delay_ns >= DUE_DELAY_POLICY ? answer(job, delay_ns, 0, NULL) : DUE_EINVAL;
 }
 
 int due_bury(due_job *job, const char *reason)

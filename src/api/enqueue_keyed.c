@@ -488,7 +488,7 @@ static int find(struct due_queue *q, const void *key, size_t len, struct due__de
     return 0;
 }
 
-int due_find_key(due_queue *q, const void *key, size_t len, due_id *id)
+int due_id_of_key(due_queue *q, const void *key, size_t len, due_id *id)
 {
     struct due__deadline by = { 0 };
     struct holder h;

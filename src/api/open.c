@@ -25,6 +25,8 @@
 #include "queue/queue.h"
 #include "store/sender.h"
 
+#define LEASE_NS DUE_S(30)
+
 /* ---- Options ---- */
 
 static int fail(due_error *error, int code, const char *text, const char *hint)
@@ -52,7 +54,7 @@ static int options_check(const due_options *o, due_error *error)
         return fail(error, DUE_EINVAL, "the capacity or the reserve is too large",
                     "at most DUE_JOBS_MAX");
     if (o->proxies < DUE_PROXIES_ADAPTIVE || o->proxies > DUE_PROXIES_NEVER ||
-        o->order < DUE_BY_DEADLINE || o->order > DUE_BY_PRIORITY || o->spin_ns < 0)
+        o->order < DUE_ORDER_DEADLINE || o->order > DUE_ORDER_PRIORITY || o->spin_ns < 0)
         return fail(error, DUE_EINVAL, "proxies, order or spin_ns is out of range", "");
     if (o->store != NULL && (o->proxies == DUE_PROXIES_NEVER || o->clock == DUE_CLOCK_BOOTTIME))
         return fail(error, DUE_EINVAL, "a stored queue has its proxies and the wall clock",
@@ -60,8 +62,8 @@ static int options_check(const due_options *o, due_error *error)
     if (o->confirm < DUE_CONFIRM_SYNC || o->confirm > DUE_CONFIRM_ASYNC ||
         o->store_timeout_ns < 0 || o->open_timeout_ns < 0)
         return fail(error, DUE_EINVAL, "confirm or a timeout is out of range", "");
-    if (due__retry_check(&o->retry) != 0 || o->dead_keep_ns < 0)
-        return fail(error, DUE_EINVAL, "the retry policy or dead_keep_ns is out of range",
+    if (due__retry_check(&o->retry) != 0 || o->dead_keep_ns < 0 || o->lease_ns < 0)
+        return fail(error, DUE_EINVAL, "the retry policy, lease_ns or dead_keep_ns is out of range",
                     "a ladder has 1 to DUE_RUNGS_MAX rungs, and no delay is negative");
     if (o->allocator != NULL && (o->allocator->alloc == NULL || o->allocator->free == NULL))
         return fail(error, DUE_EINVAL, "the allocator lacks a function", "give both, or none");
@@ -252,6 +254,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->tag = random_tag(q);
     due__siphash_seed(q->seed);
     q->retries.random = q->tag;
+    q->lease_ns = o->lease_ns > 0 ? o->lease_ns : LEASE_NS;
     q->dead_keep_ns = o->dead_keep_ns;
     q->dead_max = o->dead_max;
     q->attempts_lazy = o->attempts_lazy != 0;
@@ -271,7 +274,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->published_ns = -1;
     q->beat_ns = -1;
     q->armed = DUE__AWAKE;
-    q->shows = o->proxies != DUE_PROXIES_ALWAYS && o->order == DUE_BY_DEADLINE;
+    q->shows = o->proxies != DUE_PROXIES_ALWAYS && o->order == DUE_ORDER_DEADLINE;
     q->sweep_at = 2 * DUE__SWEEP_PIECE;
     q->worker.hand = DUE__NO_JOB;
     q->closer.hand = DUE__NO_JOB;
@@ -438,7 +441,8 @@ static bool busy(struct due_queue *q)
     due__enter(q, &t);
     bool pools = q->pools > 0;
     due__leave(q, &t);
-    if (pools || due_stats(q, &s) != 0 || s.lent > 0) /* which sees to leases that have ended */
+    if (pools || due_stats_read(q, &s) != 0 ||
+        s.lent > 0) /* which sees to leases that have ended */
         return true;
     return q->commits == NULL && due__waiting(q) > left_over(q);
 }

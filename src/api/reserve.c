@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/dequeue.h"
+#include "os/sized.h"
 #include "queue/queue.h"
 
 int due__one_or_none(due_job *job, int rc)
@@ -21,32 +22,24 @@ int due__one_or_named(due_job *job, int rc)
     return rc == DUE_EINDOUBT ? rc : due__one_or_none(job, rc);
 }
 
-int due_dequeue_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                      int64_t timeout_ns)
+int due_reserve(due_queue *q, due_job *job, int64_t timeout_ns)
 {
-    return due__take_out(q, topics, n, jobs, max, 0, timeout_ns, NULL);
+    return due__one_or_named(job, due__take_out(q, NULL, 0, job, 1, q->lease_ns, timeout_ns, NULL));
 }
 
-int due_dequeue_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t timeout_ns)
+int due_take(due_queue *q, const due_take_options *options, due_job *jobs, size_t max,
+             int64_t timeout_ns)
 {
-    return due__one_or_named(job, due__take_out(q, topics, n, job, 1, 0, timeout_ns, NULL));
-}
+    due_take_options o = { DUE_TAKE_INIT };
+    int rc = options != NULL ? due__sized_read(&o, sizeof o, options) : 0;
 
-int due_reserve_batch(due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
-                      int64_t lease_ns, int64_t timeout_ns)
-{
-    if (lease_ns <= 0)
-        return DUE_EINVAL;
-    return due__take_out(q, topics, n, jobs, max, lease_ns, timeout_ns, NULL);
-}
-
-int due_reserve_from(due_queue *q, const int *topics, size_t n, due_job *job, int64_t lease_ns,
-                     int64_t timeout_ns)
-{
-    return due__one_or_named(job, due_reserve_batch(q, topics, n, job, 1, lease_ns, timeout_ns));
-}
-
-int due_reserve(due_queue *q, due_job *job, int64_t lease_ns, int64_t timeout_ns)
-{
-    return due__one_or_named(job, due_reserve_batch(q, NULL, 0, job, 1, lease_ns, timeout_ns));
+    if (o.lease_ns == DUE_LEASE_DEFAULT)
+        o.lease_ns = q->lease_ns;
+    if (rc == 0 && o.lease_ns < 0)
+        rc = DUE_EINVAL;
+    if (rc == 0)
+        rc = due__take_out(q, o.topics, o.topic_count, jobs, max, o.lease_ns, timeout_ns, NULL);
+    if (rc < 0 && max > 0)
+        due__one_or_named(&jobs[0], rc);
+    return rc;
 }

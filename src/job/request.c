@@ -63,7 +63,7 @@ static bool head_alone(const struct due_queue *q, int64_t now_ns)
  * topic, or there is but one, in the order by deadline: the timeline has the same. */
 static inline bool needs_lines(const struct due_queue *q, const struct due__request *r)
 {
-    return q->order != DUE_BY_DEADLINE ||
+    return q->order != DUE_ORDER_DEADLINE ||
            (r->topic_count != 1 && due__load_relaxed(&q->topic_count) > 1); /* T1: a count */
 }
 

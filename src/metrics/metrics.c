@@ -76,7 +76,7 @@ static void oldest_by_look(struct due_queue *q, uint32_t first, size_t n, int64_
 static void oldest_each(struct due_queue *q, uint32_t first, size_t n, int64_t *oldest)
 {
     struct due__tenure t;
-    bool look = q->order == DUE_BY_PRIORITY;
+    bool look = q->order == DUE_ORDER_PRIORITY;
 
     for (size_t i = 0; i < n; i++)
         oldest[i] = DUE_FOREVER;
@@ -155,7 +155,7 @@ int due__topics_figures(struct due_queue *q, uint32_t n, struct due_topic_stats 
     return 0;
 }
 
-int due_topic_stats(due_queue *q, int topic, struct due_topic_stats *stats)
+int due_topic_stats_read(due_queue *q, int topic, struct due_topic_stats *stats)
 {
     if (due__forked(q))
         return DUE_EFORK;
@@ -204,7 +204,7 @@ static void sum_topics(struct due_queue *q, struct due_metrics *m)
     }
 }
 
-int due_metrics(due_queue *q, struct due_metrics *m)
+int due_metrics_read(due_queue *q, struct due_metrics *m)
 {
     struct due__tenure t;
 
@@ -214,7 +214,7 @@ int due_metrics(due_queue *q, struct due_metrics *m)
     due_poll(q, NULL); /* what is due is ready */
     memset(m, 0, sizeof *m);
     m->next_ns = due_next_deadline(q);
-    int rc = due_stats(q, &m->stats);
+    int rc = due_stats_read(q, &m->stats);
     m->oldest_ns = oldest_of_all(q);
     sum_topics(q, m);
     due__measured_sum(q, &m->late, &m->held);

@@ -535,7 +535,7 @@ struct gathered {
 
 static int gather(struct page *p, struct gathered *g, uint32_t shown)
 {
-    int rc = due_metrics(p->q, &g->m);
+    int rc = due_metrics_read(p->q, &g->m);
 
     if (rc != 0 || p->q->watch == NULL || !p->q->watch->counts)
         return rc;

@@ -47,7 +47,7 @@ static void count_jobs(struct due_queue *q, struct due_stats *s)
         s->ready = s->waiting;
 }
 
-int due_stats(due_queue *q, struct due_stats *stats)
+int due_stats_read(due_queue *q, struct due_stats *stats)
 {
     struct due__tenure t;
     struct due_stats s = { 0 };

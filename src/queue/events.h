@@ -100,7 +100,7 @@ void due__measured_free(struct due_queue *q, struct due__measured *measured);
  */
 bool due__topic_measured(const struct due__topic *t, bool held, due_histogram *h);
 
-/* As due_topic_stats(), of the first @n topics, without a look at what is due: metrics.c. */
+/* As due_topic_stats_read(), of the first @n topics, without a look at what is due: metrics.c. */
 int due__topics_figures(struct due_queue *q, uint32_t n, struct due_topic_stats *each);
 
 /* ---- The steps of a job of the caller's own, before it goes on; without the lock ---- */

@@ -125,7 +125,7 @@ static void push(struct due_queue *q, struct due__gate *g, struct due__slot s)
 {
     size_t before = g->line.count;
 
-    if (q->order == DUE_BY_PRIORITY)
+    if (q->order == DUE_ORDER_PRIORITY)
         s = due__slot_by_priority(s);
     while (g->len > 0 ? !due__line_push_aside(&g->line, &q->nodes, s)
                       : !due__line_push(&g->line, &q->nodes, s)) {

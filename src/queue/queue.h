@@ -285,6 +285,7 @@ struct due_queue {
     int64_t dead_keep_ns;        /* I  0: for ever */
     size_t dead_max;             /* I  0: no limit */
     bool attempts_lazy;          /* I */
+    int64_t lease_ns;            /* I  of a lease, unless its taker says otherwise */
     uint8_t retry;               /* I  the queue's policy */
     struct due__retries retries; /* A  Y1 of retry.c */
     uint64_t nacked;             /* A  relaxed counter */
@@ -551,7 +552,7 @@ bool due__topics_ready(struct due_queue *q);
 /* Turn a slot of a line into the timeline's form. */
 static inline struct due__slot due__slot_plain(const struct due_queue *q, struct due__slot s)
 {
-    return q->order == DUE_BY_PRIORITY ? due__slot_by_deadline(s) : s;
+    return q->order == DUE_ORDER_PRIORITY ? due__slot_by_deadline(s) : s;
 }
 
 /* ---- waiter.c ---- */

@@ -143,7 +143,7 @@ void due__topic_fresh(struct due_queue *q, struct due__topic *t)
 
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s)
 {
-    if (q->order == DUE_BY_PRIORITY)
+    if (q->order == DUE_ORDER_PRIORITY)
         s = due__slot_by_priority(s);
     if (due__slot_before(s, t->shown) && !due__topic_recall(q, t))
         return false;

@@ -19,7 +19,6 @@
 #include "queue/inside.h"
 #include "queue/timed_wait.h"
 
-#define LEASE_NS      DUE_S(30)
 #define EXTEND_MAX_NS DUE_S(600)
 
 /* ---- Whose handler runs ---- */
@@ -93,7 +92,7 @@ static struct due_workers *make(struct due_queue *q, const int *topics, size_t n
         memcpy(own, topics, n * sizeof *topics);
         pool->topics = own;
     }
-    pool->lease_ns = o->lease_ns != 0 ? o->lease_ns : LEASE_NS;
+    pool->lease_ns = o->lease_ns != 0 ? o->lease_ns : q->lease_ns;
     pool->extend_max_ns = o->extend_max_ns != 0 ? o->extend_max_ns : EXTEND_MAX_NS;
     pool->batch_max = share == 0 || share > DUE__AHEAD_MAX ? DUE__AHEAD_MAX : (uint32_t)share;
     pool->promises = q->short_ways && q->clock.manual == NULL;
@@ -326,7 +325,7 @@ int due_workers_free(due_workers *pool)
 
 /* ---- What it has done ---- */
 
-int due_workers_stats(due_workers *pool, struct due_workers_stats *stats)
+int due_workers_stats_read(due_workers *pool, struct due_workers_stats *stats)
 {
     struct due_workers_stats s = { 0 };
 

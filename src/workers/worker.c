@@ -294,18 +294,18 @@ static void count_up(uint64_t *count)
 static int answer_once(struct due__worker *me, const due_answer *answer, uint64_t **count)
 {
     switch (answer->kind) {
-    case DUE_ANSWER_DONE:
+    case DUE_ANSWER_ACK:
         *count = &me->acked;
         return due_ack(&me->job);
     case DUE_ANSWER_BURY:
         *count = &me->buried;
         return due_bury(&me->job, answer->why);
-    case DUE_ANSWER_RETRY_IN:
+    case DUE_ANSWER_NACK:
         *count = &me->retried;
-        return due_nack(&me->job, answer->delay_ns);
+        return due_nack(&me->job, answer->delay_ns < DUE_DELAY_POLICY ? 0 : answer->delay_ns);
     default:
         *count = &me->retried;
-        return due_nack(&me->job, DUE_BY_POLICY);
+        return due_nack(&me->job, DUE_DELAY_POLICY);
     }
 }
 
@@ -327,15 +327,17 @@ static void answer(struct due__worker *me, const due_answer *answer)
 static void handle(struct due__worker *me)
 {
     struct due_workers *pool = me->pool;
-    due_answer answered = pool->handler(pool->ctx, &me->job);
+    due_answer answered = { .kind = DUE_ANSWER_NONE };
 
+    pool->handler(pool->ctx, &me->job, &answered);
+    answered.why[DUE_ANSWER_WHY - 1] = '\0'; /* whoever filled it in */
     due__lock_acquire(&me->lock);
     me->running = false; /* from here on the keeper leaves the job alone */
     bool promised = me->promised;
-    if (promised && answered.kind != DUE_ANSWER_DONE)
+    if (promised && answered.kind != DUE_ANSWER_ACK)
         due__worker_keep(me, due__time_add(due__clock_now(&pool->q->clock), pool->lease_ns));
     due__lock_release(&me->lock);
-    if (promised && answered.kind == DUE_ANSWER_DONE) {
+    if (promised && answered.kind == DUE_ANSWER_ACK) {
         due__promise_ack(&me->job);
         count_up(&me->acked);
     } else {

@@ -90,7 +90,7 @@ static void many_jobs(due_queue *q)
     for (int i = 0; i < 3; i++)
         specs[i] = (due_spec){ DUE_SPEC_INIT, .data = &"0123"[i], .len = 1, .at_ns = 1 + i };
     CHECK(due_enqueue_batch(q, specs, 3, 0, NULL) == 3);
-    CHECK(due_dequeue_batch(q, NULL, 0, jobs, 4, 0) == 3);
+    CHECK(due_take(q, NULL, jobs, 4, 0) == 3);
     for (int i = 0; i < 3; i++) {
         CHECK(*(const char *)jobs[i].data == '0' + i);
         due_job_done(&jobs[i]);
@@ -122,11 +122,11 @@ static void changing(due_queue *q)
     CHECK(due_amend(q, id, &later, DUE_SET_TIME) == DUE_EINVAL);
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)job;
     *(int *)ctx += 1;
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static void working(due_queue *q)
@@ -148,7 +148,7 @@ static void working(due_queue *q)
     CHECK(due_enqueue(q, &spec, 0, NULL) == 0);
     CHECK(due_close(q, DUE_CLOSE_DRAIN, DUE_FOREVER) == 0);
     PREPARE(stats);
-    CHECK(due_workers_stats(w, &stats.is) == 0);
+    CHECK(due_workers_stats_read(w, &stats.is) == 0);
     CHECK(stats.is.handled == 1 && untouched(stats.behind));
     CHECK(due_workers_stop(w, DUE_FOREVER) == 0);
     CHECK(due_workers_free(w) == 0);
@@ -164,11 +164,11 @@ static void figures(due_queue *q)
     PREPARE(stats);
     PREPARE(topic);
     PREPARE(metrics);
-    CHECK(due_stats(q, &stats.is) == 0);
+    CHECK(due_stats_read(q, &stats.is) == 0);
     CHECK(stats.is.enqueued == 5 && untouched(stats.behind));
-    CHECK(due_topic_stats(q, 0, &topic.is) == 0);
+    CHECK(due_topic_stats_read(q, 0, &topic.is) == 0);
     CHECK(untouched(topic.behind));
-    CHECK(due_metrics(q, &metrics.is) == 0);
+    CHECK(due_metrics_read(q, &metrics.is) == 0);
     CHECK(metrics.is.stats.enqueued == 5 && untouched(metrics.behind));
 #ifdef ABI_NEWER
     CHECK(stats.is.newer == 0 && topic.is.newer == 0 && metrics.is.newer == 0);

@@ -16,6 +16,7 @@
 #include "lab/crew.h"
 #include "due/redis.h"
 #include "lab/redis/redis_server.h"
+#include "lab/take.h"
 
 #define THREADS 2
 #define BATCH   100
@@ -76,7 +77,7 @@ static int take(void *arg)
     struct due_stats stats;
 
     while (atomic_load(&board->taken) < enough) {
-        int n = due_dequeue_batch(q, NULL, 0, got, BATCH, DUE_MS(20));
+        int n = take_some(q, NULL, 0, got, BATCH, DUE_MS(20));
 
         for (int i = 0; i < n; i++) {
             uint32_t number;
@@ -89,7 +90,7 @@ static int take(void *arg)
         }
         if (n > 0)
             atomic_fetch_add(&board->taken, (unsigned)n);
-        CREW_CHECK(due_stats(q, &stats) == 0, "");
+        CREW_CHECK(due_stats_read(q, &stats) == 0, "");
         atomic_fetch_add(&board->loading, stats.loading && n > 0);
         if (n <= 0 && !stats.loading && stats.waiting == 0)
             break;
@@ -104,7 +105,7 @@ static void settle(due_queue *q)
 
     do {
         CREW_CHECK(due_flush(q, DUE_S(20)) == 0, "");
-        CREW_CHECK(due_stats(q, &stats) == 0, "");
+        CREW_CHECK(due_stats_read(q, &stats) == 0, "");
     } while (stats.unsettled > 0);
 }
 

@@ -16,6 +16,7 @@
 #include "lab/crew.h"
 #include "due/redis.h"
 #include "lab/redis/redis_server.h"
+#include "lab/take.h"
 
 #define LEASE    DUE_S(1) /* long against what a busy machine keeps a thread waiting */
 #define JOBS     20
@@ -94,7 +95,7 @@ static bool take(due_queue *q, int64_t timeout_ns)
     static atomic_uint turn;
     due_job job;
     bool lease = atomic_fetch_add(&turn, 1) % 2 == 0;
-    int rc = lease ? due_reserve(q, &job, DUE_S(60), timeout_ns) : due_dequeue(q, &job, timeout_ns);
+    int rc = lease ? take_leased(q, &job, DUE_S(60), timeout_ns) : due_dequeue(q, &job, timeout_ns);
 
     if (rc != 0)
         return false;
@@ -174,7 +175,7 @@ static int wait_for_a_job(void *arg)
     int topic = due_topic(q, "empty");
     due_job job;
 
-    return due_dequeue_from(q, &topic, 1, &job, DUE_FOREVER);
+    return take_from(q, &topic, 1, &job, DUE_FOREVER);
 }
 
 static enum due_confirm calm_confirm;
@@ -194,21 +195,21 @@ static void calm_owner(void)
     CREW_CHECK(due_flush(q, DUE_S(10)) == 0, "");
     CREW_CHECK(take(q, DUE_S(20)) && take(q, DUE_S(20)), "");
     CREW_CHECK(due_flush(q, DUE_S(10)) == 0, "");
-    CREW_CHECK(due_reserve(q, &held, DUE_S(3600), DUE_S(20)) == 0, "");
-    CREW_CHECK(due_reserve(q, &nacked, DUE_S(3600), DUE_S(20)) == 0, "");
+    CREW_CHECK(take_leased(q, &held, DUE_S(3600), DUE_S(20)) == 0, "");
+    CREW_CHECK(take_leased(q, &nacked, DUE_S(3600), DUE_S(20)) == 0, "");
     crew_go(&sleeper, wait_for_a_job, q);
     crew_until_asleep(&sleeper);
     atomic_store(&board->ready, 1);
     await(&board->go, "to go on"); /* stopped here */
-    expect_fenced(due_reserve(q, &job, DUE_S(1), DUE_S(5)), "reserve");
+    expect_fenced(take_leased(q, &job, DUE_S(1), DUE_S(5)), "reserve");
     expect_fenced(due_dequeue(q, &job, DUE_S(5)), "dequeue");
-    expect_fenced(due_dequeue_batch(q, NULL, 0, &job, 1, DUE_S(1)), "dequeue_batch");
+    expect_fenced(take_some(q, NULL, 0, &job, 1, DUE_S(1)), "dequeue_batch");
     expect_fenced(due_enqueue(q, &spec, 0, NULL), "enqueue");
     expect_fenced(due_cancel(q, far, NULL), "cancel");
     expect_fenced(due_reschedule(q, far, 1), "reschedule");
     expect_fenced(due_promote(q, far), "promote");
     expect_fenced(due_extend(&held, DUE_S(60)), "extend");
-    expect_fenced(due_reserve_batch(q, NULL, 0, &job, 1, DUE_S(1), DUE_S(5)), "reserve_batch");
+    expect_fenced(take_leased_some(q, NULL, 0, &job, 1, DUE_S(1), DUE_S(5)), "reserve_batch");
     expect_fenced(due_enqueue_batch(q, &spec, 1, 0, NULL), "enqueue_batch");
     expect_fenced(due_update(q, far, "new", 3), "update");
     expect_fenced(due_bury(&nacked, "why"), "bury");
@@ -227,7 +228,7 @@ static bool more_to_take(due_queue *q)
 {
     struct due_stats stats;
 
-    CREW_CHECK(due_stats(q, &stats) == 0, "");
+    CREW_CHECK(due_stats_read(q, &stats) == 0, "");
     return stats.loading || stats.unsettled > 0 || due_poll(q, NULL) != 0;
 }
 
@@ -377,7 +378,7 @@ static void killed_owner(void)
 
     for (uint32_t i = 0; i < JOBS; i++)
         put(q, i, 0);
-    CREW_CHECK(due_reserve(q, &job, DUE_S(3600), DUE_S(20)) == 0, "");
+    CREW_CHECK(take_leased(q, &job, DUE_S(3600), DUE_S(20)) == 0, "");
     atomic_store(&board->ready, 1);
     await(&board->go, "for nothing");
 }
@@ -447,7 +448,7 @@ static void same_number(void)
         CREW_CHECK(i < PATIENCE, ": it does not renew");
         crew_sleep(DUE_MS(1));
     }
-    CREW_CHECK(due_reserve(first, &job, DUE_S(60), DUE_S(20)) == 0 && due_ack(&job) == 0, "");
+    CREW_CHECK(take_leased(first, &job, DUE_S(60), DUE_S(20)) == 0 && due_ack(&job) == 0, "");
     put(first, 1, 0);
     char *fence = ask("GET", "due:{q}:fence");
     CREW_CHECK(strstr(fence, "100000000000001:") != NULL, ": %s", fence);
@@ -457,7 +458,7 @@ static void same_number(void)
     CREW_CHECK(strstr(fence, "100000000000001:") != NULL, ": %s", fence);
     int rc = due_dequeue(first, &job, DUE_S(5)); /* it was sent: or nobody knows any more */
     CREW_CHECK(rc == DUE_EFENCED || rc == DUE_EINDOUBT, "%s", due_error_name(rc));
-    expect_fenced(due_reserve(first, &job, DUE_S(1), DUE_S(5)), "the same, to reserve");
+    expect_fenced(take_leased(first, &job, DUE_S(1), DUE_S(5)), "the same, to reserve");
     while (!take(second, DUE_MS(10)))
         continue;
     CREW_CHECK(atomic_load(&board->handed[1]) == 1, "");

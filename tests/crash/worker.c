@@ -21,6 +21,7 @@
 
 #include "lab/crew.h"
 #include "due/redis.h"
+#include "lab/take.h"
 
 #define TAKE_NS DUE_S(3)
 #define THREADS 3
@@ -194,7 +195,7 @@ static void find(const struct hand *h, unsigned key)
     due_id id = { { 0 } };
 
     say(h->name, "find? %u", key);
-    int rc = due_find_key(queue, name, key_of(key, name), &id);
+    int rc = due_id_of_key(queue, name, key_of(key, name), &id);
     say(h->name, "find! %u %s %s", key, due_error_name(rc), text_of(id, text));
 }
 
@@ -276,7 +277,7 @@ static void reserve(struct hand *h)
     if (timeout == 0)
         return;
     say(h->name, "reserve? %" PRId64, lease);
-    int rc = due_reserve(queue, &job, lease, timeout);
+    int rc = take_leased(queue, &job, lease, timeout);
     say_taken(h, "reserve", rc, &job);
     if (rc != 0)
         return;
@@ -408,7 +409,7 @@ static struct due_stats stats(void)
 {
     struct due_stats s;
 
-    if (due_stats(queue, &s) != 0)
+    if (due_stats_read(queue, &s) != 0)
         exit(5);
     return s;
 }
@@ -432,7 +433,7 @@ static void take_waiting_out(struct hand *h)
             some = dequeue(h);
         } else {
             say(h->name, "reserve? %" PRId64, DUE_S(60));
-            int rc = due_reserve(queue, &job, DUE_S(60), DUE_MS(5));
+            int rc = take_leased(queue, &job, DUE_S(60), DUE_MS(5));
             say_taken(h, "reserve", rc, &job);
             some = rc == 0;
             if (some)

@@ -107,7 +107,7 @@ static void topics_setup(void)
 /* By priority nothing is taken without the lock. */
 static void priority_setup(void)
 {
-    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER, .order = DUE_BY_PRIORITY });
+    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER, .order = DUE_ORDER_PRIORITY });
     two_patient();
     explore_thread("producer", act_put_two, as_arg(0));
 }

@@ -6,6 +6,7 @@
 #include "acts.h"
 #include "os/atomic.h"
 #include "engine.h"
+#include "lab/take.h"
 
 #include <string.h>
 
@@ -74,7 +75,7 @@ static void check_places(uint64_t jobs)
     world->now_ns += DUE_S(1000);
     while (due_dequeue(shelf->q, &job, 0) == 0)
         due_job_done(&job);
-    explore_check(due_stats(shelf->q, &s) == 0, "stats");
+    explore_check(due_stats_read(shelf->q, &s) == 0, "stats");
     explore_check(s.waiting == 0, "%llu are due, and cannot be had", (unsigned long long)s.waiting);
     explore_check(s.lent == 0, "%llu lent", (unsigned long long)s.lent);
     explore_check(s.dequeued + s.cancelled == jobs, "%llu dequeued, %llu cancelled",
@@ -113,7 +114,7 @@ static void check_ended(void)
     world->now_ns += DUE_S(1000);
     explore_check(due_dequeue(shelf->q, &job, 0) == DUE_EAGAIN, "it comes again");
     struct due_stats s;
-    explore_check(due_stats(shelf->q, &s) == 0, "stats");
+    explore_check(due_stats_read(shelf->q, &s) == 0, "stats");
     explore_check(s.waiting + s.leased + s.lent == 0, "it is somewhere still");
     explore_check(s.acked + s.cancelled + s.dequeued == 1, "it has left %llu times",
                   (unsigned long long)(s.acked + s.cancelled + s.dequeued));
@@ -277,7 +278,7 @@ static void open_repeating(bool reserved)
 {
     open_shelf((due_spec){ DUE_SPEC_INIT, .delay_ns = 0, .every_ns = EVERY }, false);
     if (reserved)
-        explore_check(due_reserve(shelf->q, &shelf->held, LONG, 0) == 0, "reserve");
+        explore_check(take_leased(shelf->q, &shelf->held, LONG, 0) == 0, "reserve");
     else
         show();
 }

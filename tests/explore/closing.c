@@ -150,7 +150,7 @@ static void close_and_free(void *arg)
     bool any = due__inside_any(lab->q);
     explore_check(!any || g->closer, "closed, and somebody is inside");
     struct due_stats s = { .lent = 1 };
-    if (!any && due_stats(lab->q, &s) == 0 && s.lent == 0)
+    if (!any && due_stats_read(lab->q, &s) == 0 && s.lent == 0)
         explore_gone(lab->q, sizeof *lab->q);
 }
 

@@ -5,6 +5,7 @@
  */
 #include "acts.h"
 #include "os/atomic.h"
+#include "lab/take.h"
 
 #define LEASE   DUE_MS(1)
 #define LONG    DUE_S(1)
@@ -107,13 +108,13 @@ static void take(void *arg)
 {
     int topic = 0;
 
-    diary->other = due_dequeue_from(diary->q, &topic, 1, &diary->taken, DUE_MS((uintptr_t)arg));
+    diary->other = take_from(diary->q, &topic, 1, &diary->taken, DUE_MS((uintptr_t)arg));
 }
 
 static void reserve_within(void *arg)
 {
     (void)arg;
-    diary->other = due_reserve(diary->q, &diary->taken, LONG, DUE_MS(5));
+    diary->other = take_leased(diary->q, &diary->taken, LONG, DUE_MS(5));
 }
 
 static void ack(void *arg)
@@ -153,7 +154,7 @@ static void check_diary(void)
     struct due_topic_stats topic;
 
     at_rest();
-    explore_check(due_topic_stats(diary->q, 0, &topic) == 0, "topic");
+    explore_check(due_topic_stats_read(diary->q, 0, &topic) == 0, "topic");
     same("produced", told[DUE_EVENT_PRODUCED], 1);
     same("delivered", told[DUE_EVENT_DELIVERED],
          (uint64_t)(diary->held.queue != NULL) + (diary->other == 0));
@@ -195,7 +196,7 @@ static void open_with_job(int64_t at_ns)
 static void open_reserved(void)
 {
     open_with_job(0);
-    explore_check(due_reserve(diary->q, &diary->held, LEASE, 0) == 0, "reserve");
+    explore_check(take_leased(diary->q, &diary->held, LEASE, 0) == 0, "reserve");
 }
 
 static void take_cancel_setup(void)

@@ -6,6 +6,7 @@
  */
 #include "acts.h"
 #include "os/atomic.h"
+#include "lab/take.h"
 
 #define LONG    DUE_FOREVER /* no lease ends here */
 #define UNKNOWN 1           /* in answers: not asked */
@@ -57,13 +58,13 @@ static void cancel_second(void *arg)
 static void reserve_waiting(void *arg)
 {
     (void)arg;
-    door->taken = due_reserve(door->q, &door->got, LONG, DUE_FOREVER);
+    door->taken = take_leased(door->q, &door->got, LONG, DUE_FOREVER);
 }
 
 static void reserve_now(void *arg)
 {
     (void)arg;
-    door->taken = due_reserve(door->q, &door->got, LONG, 0);
+    door->taken = take_leased(door->q, &door->got, LONG, 0);
 }
 
 static void lift_limit(void *arg)
@@ -90,7 +91,7 @@ static void open_door(bool group, bool reserved)
         explore_check(due_enqueue(door->q, &spec, 0, &door->id[i]) == 0, "enqueue");
     explore_check(due_poll(door->q, NULL) == 1, "one is let through");
     if (reserved)
-        explore_check(due_reserve(door->q, &door->held, LONG, 0) == 0, "reserve");
+        explore_check(take_leased(door->q, &door->held, LONG, 0) == 0, "reserve");
     door->ended = door->cancel = door->taken = door->limit = UNKNOWN;
 }
 
@@ -134,10 +135,10 @@ static void check_end_or_cancel(void)
 
     explore_check(door->ended == 0, "ack: %d", door->ended);
     explore_check(door->cancel == 0, "cancel: %d", door->cancel);
-    explore_check(due_reserve(door->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
+    explore_check(take_leased(door->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
     check_passes();
-    explore_check(due_stats(door->q, &s) == 0 && s.passed == 0 && s.waiting == 0, "%llu passes",
-                  (unsigned long long)s.passed);
+    explore_check(due_stats_read(door->q, &s) == 0 && s.passed == 0 && s.waiting == 0,
+                  "%llu passes", (unsigned long long)s.passed);
     explore_check(door->q->gates.groups == 0, "a group is left");
 }
 
@@ -151,7 +152,7 @@ static void check_cancel_or_take(void)
         explore_check(door->taken == 0 && due_id_equal(door->got.id, door->id[0]), "who has it?");
     else if (door->taken == 0)
         explore_check(due_id_equal(door->got.id, door->id[1]), "it was cancelled");
-    int rc = due_reserve(door->q, &job, LONG, 0);
+    int rc = take_leased(door->q, &job, LONG, 0);
     explore_check(rc == (door->taken == 0 ? DUE_EAGAIN : 0), "another: %d", rc);
     check_passes();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "lab/take.h"
 
 struct lab *lab;
 
@@ -163,7 +164,7 @@ int lab_take(int topic, int64_t timeout_ns)
     begin_take(&b);
     lab->waiting[topic] += timeout_ns > 0;
     int rc = topic == 0 && !lab->named ? due_dequeue(lab->q, &job, timeout_ns)
-                                       : due_dequeue_from(lab->q, &topic, 1, &job, timeout_ns);
+                                       : take_from(lab->q, &topic, 1, &job, timeout_ns);
     lab->waiting[topic] -= timeout_ns > 0;
     if (rc != 0)
         explore_note("take: %s", due_error_name(rc));
@@ -185,7 +186,7 @@ int lab_take_batch(size_t max, int64_t timeout_ns)
     explore_note("take %zu", max);
     begin_take(&b);
     lab->waiting[0] += timeout_ns > 0;
-    int rc = due_dequeue_batch(lab->q, NULL, 0, jobs, max, timeout_ns);
+    int rc = take_some(lab->q, NULL, 0, jobs, max, timeout_ns);
     lab->waiting[0] -= timeout_ns > 0;
     explore_check(rc != 0 && rc <= (int)max, "take answers %d", rc);
     for (int i = 0; i < rc; i++)
@@ -324,7 +325,7 @@ static void check_stats(void)
     uint64_t discarded = 0;
     uint64_t left = 0;
 
-    explore_check(due_stats(lab->q, &s) == 0, "stats");
+    explore_check(due_stats_read(lab->q, &s) == 0, "stats");
     for (unsigned i = 0; i < LAB_JOBS; i++) {
         const struct lab_job *it = &lab->job[i];
 
@@ -366,7 +367,7 @@ void lab_check(void)
         lab->paused = false;
         explore_check(due_resume(lab->q, DUE_ALL_TOPICS) == 0, "resume");
         begin_take(&b);
-        while (!engine.failed && due_dequeue_from(lab->q, &(int){ 0 }, 1, &job, 0) == 0) {
+        while (!engine.failed && take_from(lab->q, &(int){ 0 }, 1, &job, 0) == 0) {
             explore_check(job.deadline_ns >= last, "out of order");
             last = job.deadline_ns;
             had(&job, &b);

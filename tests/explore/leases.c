@@ -7,6 +7,7 @@
 #include "os/atomic.h"
 #include "api/ack.h"
 #include "queue/job_records.h"
+#include "lab/take.h"
 
 #define LEASE   DUE_MS(1)
 #define LONG    DUE_S(1)
@@ -76,13 +77,13 @@ static void release(void *arg)
 static void reserve_within(void *arg)
 {
     (void)arg;
-    desk->other = due_reserve(desk->q, &desk->taken, LONG, DUE_MS(5));
+    desk->other = take_leased(desk->q, &desk->taken, LONG, DUE_MS(5));
 }
 
 static void reserve_now(void *arg)
 {
     (void)arg;
-    desk->other = due_reserve(desk->q, &desk->taken, LONG, 0);
+    desk->other = take_leased(desk->q, &desk->taken, LONG, 0);
 }
 
 static void reserve_and_give_back(void *arg)
@@ -119,7 +120,7 @@ static void open_desk(uint32_t attempts_max)
 static void open_reserved(uint32_t attempts_max, int64_t lease_ns)
 {
     open_desk(attempts_max);
-    explore_check(due_reserve(desk->q, &desk->held, lease_ns, 0) == 0, "reserve");
+    explore_check(take_leased(desk->q, &desk->held, lease_ns, 0) == 0, "reserve");
 }
 
 static void open_dead(void)
@@ -140,7 +141,7 @@ static void check_place(void)
 {
     struct due_stats s;
 
-    explore_check(due_stats(desk->q, &s) == 0, "stats");
+    explore_check(due_stats_read(desk->q, &s) == 0, "stats");
     uint64_t gone = s.acked + s.cancelled + s.discarded + s.dequeued;
     explore_check(s.waiting + s.leased + s.dead + gone == 1,
                   "%llu waiting, %llu leased, %llu dead, %llu gone", (unsigned long long)s.waiting,
@@ -202,7 +203,7 @@ static void check_cancel_or_reserve(void)
     due_job job;
 
     explore_check(one_of(desk->cancel, 0, DUE_EBUSY), "cancel: %d", desk->cancel);
-    explore_check(due_reserve(desk->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
+    explore_check(take_leased(desk->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
     check_place();
 }
 
@@ -213,7 +214,7 @@ static void check_revoked(void)
 
     explore_check(one_of(desk->cancel, 0, DUE_EBUSY), "cancel: %d", desk->cancel);
     explore_check(desk->nack == 0, "nack: %d", desk->nack);
-    explore_check(due_reserve(desk->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
+    explore_check(take_leased(desk->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
     check_place();
 }
 
@@ -225,8 +226,8 @@ static void check_dead_once(void)
     explore_check(one_of(desk->nack, 0, DUE_ESTALE), "nack: %d", desk->nack);
     explore_check(desk->other == DUE_ETIMEDOUT, "handed out after its last attempt");
     check_place();
-    explore_check(due_stats(desk->q, &s) == 0 && s.dead == 1 && s.buried == 1, "dead %llu times",
-                  (unsigned long long)s.buried);
+    explore_check(due_stats_read(desk->q, &s) == 0 && s.dead == 1 && s.buried == 1,
+                  "dead %llu times", (unsigned long long)s.buried);
 }
 
 static void check_kick_or_cancel(void)
@@ -235,7 +236,7 @@ static void check_kick_or_cancel(void)
 
     explore_check(desk->cancel == 0, "cancel: %d", desk->cancel);
     explore_check(one_of(desk->kick, 0, DUE_ENOENT), "kick: %d", desk->kick);
-    explore_check(due_reserve(desk->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
+    explore_check(take_leased(desk->q, &job, LONG, 0) == DUE_EAGAIN, "it came again");
     check_place();
 }
 

@@ -8,6 +8,7 @@
 #include "acts.h"
 #include "os/atomic.h"
 #include "engine.h"
+#include "lab/take.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -104,7 +105,7 @@ static struct outcome seen(void)
     memcpy(o.rc, ledger->rc, sizeof o.rc);
     for (unsigned n = 0; n < 2; n++)
         o.named[n] = number_of(ledger->id[n]);
-    if (due_find_key(ledger->q, ORDERS_KEY, sizeof ORDERS_KEY, &id) == 0)
+    if (due_id_of_key(ledger->q, ORDERS_KEY, sizeof ORDERS_KEY, &id) == 0)
         o.owner = number_of(id);
     else
         o.kept = due_enqueue(ledger->q, &probe, 0, NULL) == DUE_EEXIST;
@@ -143,7 +144,7 @@ void orders_check(void)
     if (p->x == RESERVED && is.job[X].place == RESERVED && !answered(ACK, DUE_EINDOUBT) &&
         !answered(NACK, 0) && !answered(NACK, DUE_EINDOUBT))
         due_job_done(&ledger->held);
-    explore_check(due_stats(ledger->q, &s) == 0, "stats");
+    explore_check(due_stats_read(ledger->q, &s) == 0, "stats");
     explore_check(s.waiting == (is.owner == NONE && !is.kept) && s.dead + s.lent == 0,
                   "%llu wait, %llu dead, %llu lent: %s", (unsigned long long)s.waiting,
                   (unsigned long long)s.dead, (unsigned long long)s.lent, text);
@@ -191,7 +192,7 @@ static int change(void)
 static int get(enum verb verb)
 {
     int rc = verb == TAKE ? due_dequeue(ledger->q, &ledger->taken, 0)
-                          : due_reserve(ledger->q, &ledger->taken, LEASE, 0);
+                          : take_leased(ledger->q, &ledger->taken, LEASE, 0);
 
     if (rc != 0)
         return rc;
@@ -268,7 +269,7 @@ static void make_x(const struct plan *p)
     explore_check(due_peek(ledger->q, &info) == 0, "nothing to show");
     if (p->x == WAITS)
         return;
-    explore_check(due_reserve(ledger->q, &ledger->held, LEASE, 0) == 0, "reserve");
+    explore_check(take_leased(ledger->q, &ledger->held, LEASE, 0) == 0, "reserve");
     if (p->x == DEAD)
         explore_check(due_bury(&ledger->held, NULL) == 0, "bury");
 }

@@ -350,7 +350,7 @@ static void put_three_of_topics(void *arg)
 
 static void passed_on_setup(void)
 {
-    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER, .order = DUE_BY_PRIORITY });
+    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER, .order = DUE_ORDER_PRIORITY });
     explore_thread("of any", act_take_within, as_arg(20));
     explore_thread("of any too", act_take_within, as_arg(20));
     explore_thread("of one", act_take_of_within, as_arg(1));

@@ -8,6 +8,7 @@
 #include "os/atomic.h"
 #include "due/workers.h"
 #include "workers/pool.h"
+#include "lab/take.h"
 
 #define JOBS   3u
 #define WITHIN DUE_MS(5)
@@ -31,13 +32,13 @@ static struct shift *shift;
 
 /* ---- Threads ---- */
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)ctx, (void)job;
     explore_check(shift->stop == 1, "a handler is called when the pool has stopped");
     shift->begun++;
     shift->done++;
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 /* All at once; what is put in setup, the pool handles before anything else begins. */
@@ -88,7 +89,7 @@ static void stop(void *arg)
 static void reserve_within(void *arg)
 {
     (void)arg;
-    shift->other = due_reserve(shift->q, &shift->got, DUE_FOREVER, WITHIN);
+    shift->other = take_leased(shift->q, &shift->got, DUE_FOREVER, WITHIN);
 }
 
 /* ---- Setup ---- */
@@ -121,7 +122,8 @@ static void check_stopped(void)
     struct due_workers_stats w;
 
     explore_check(shift->stop == 0, "stop: %d", shift->stop);
-    explore_check(due_stats(shift->q, &s) == 0 && due_workers_stats(shift->pool, &w) == 0, "stats");
+    explore_check(due_stats_read(shift->q, &s) == 0 && due_workers_stats_read(shift->pool, &w) == 0,
+                  "stats");
     explore_check(w.running == 0 && w.ahead == 0, "%llu run, %llu ahead",
                   (unsigned long long)w.running, (unsigned long long)w.ahead);
     explore_check(shift->begun == shift->done && w.handled == shift->done,
@@ -145,12 +147,12 @@ static void check_left(void)
     due_job job;
 
     check_stopped();
-    explore_check(due_stats(shift->q, &s) == 0, "stats");
+    explore_check(due_stats_read(shift->q, &s) == 0, "stats");
     for (uint64_t i = 0; i < s.waiting; i++) {
-        explore_check(due_reserve(shift->q, &job, DUE_FOREVER, 0) == 0, "it cannot be had");
+        explore_check(take_leased(shift->q, &job, DUE_FOREVER, 0) == 0, "it cannot be had");
         explore_check(job.attempts == 1, "%u attempts", job.attempts);
     }
-    explore_check(due_reserve(shift->q, &job, DUE_FOREVER, 0) == DUE_EAGAIN, "one more");
+    explore_check(take_leased(shift->q, &job, DUE_FOREVER, 0) == DUE_EAGAIN, "one more");
 }
 
 /* Whoever else waits has what the pool does not take any more. */
@@ -160,7 +162,7 @@ static void check_other(void)
 
     check_stopped();
     explore_check(shift->other == 0 || shift->other == DUE_ETIMEDOUT, "reserve: %d", shift->other);
-    explore_check(due_stats(shift->q, &s) == 0, "stats");
+    explore_check(due_stats_read(shift->q, &s) == 0, "stats");
     if (shift->last_ns < EXPLORE_START_NS + WITHIN)
         explore_check(s.waiting == 0, "it waits, and so did somebody");
 }
@@ -174,7 +176,7 @@ static void check_cancelled(void)
                   "cancel: %d", shift->cancel);
     explore_check((shift->cancel == 0) == (shift->done == 0), "cancel %d, done %u", shift->cancel,
                   shift->done);
-    explore_check(due_reserve(shift->q, &job, DUE_FOREVER, 0) == DUE_EAGAIN, "it came again");
+    explore_check(take_leased(shift->q, &job, DUE_FOREVER, 0) == DUE_EAGAIN, "it came again");
 }
 
 /* ---- Scenarios ---- */

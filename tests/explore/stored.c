@@ -103,7 +103,7 @@ static void stored_check(void)
         shelf_mend(&shop->shelf);
         explore_check(due_flush(shop->q, DUE_S(1)) == 0, "it cannot be flushed");
     }
-    explore_check(due_stats(shop->q, &s) == 0, "stats");
+    explore_check(due_stats_read(shop->q, &s) == 0, "stats");
     uint64_t waiting = 0;
     for (unsigned i = 0; i < PUTS; i++) {
         bool there = shelf_get(&shop->shelf, shop->id[i]) != NULL;
@@ -132,7 +132,7 @@ static void fenced_check(void)
 {
     struct due_stats s;
 
-    explore_check(due_stats(shop->q, &s) == 0, "stats");
+    explore_check(due_stats_read(shop->q, &s) == 0, "stats");
     explore_check(s.waiting == 0 && s.unsettled == 0 && s.unsettled_bytes == 0,
                   "%llu wait, and nobody will have them", (unsigned long long)s.waiting);
     for (unsigned i = 0; i < SHELF_JOBS; i++)

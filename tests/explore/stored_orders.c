@@ -22,7 +22,7 @@ static void check_key(void)
     const struct shelf *it = &ledger->shelf;
     due_spec spec = { DUE_SPEC_INIT, .key = ORDERS_KEY, .key_len = sizeof ORDERS_KEY };
     due_id id;
-    int rc = due_find_key(ledger->q, ORDERS_KEY, sizeof ORDERS_KEY, &id);
+    int rc = due_id_of_key(ledger->q, ORDERS_KEY, sizeof ORDERS_KEY, &id);
 
     explore_check((rc == 0) == (it->key == SHELF_KEY_OF_JOB),
                   "the key is a job's: %d, and %d there", rc, (int)it->key);
@@ -53,7 +53,7 @@ static void check_jobs(void)
         explore_check(rc != 0 || (info.len == job->len && info.deadline_ns == job->until_ns),
                       "it is another there: %zu bytes, not %zu", job->len, info.len);
     }
-    explore_check(due_stats(ledger->q, &s) == 0, "stats");
+    explore_check(due_stats_read(ledger->q, &s) == 0, "stats");
     explore_check(s.waiting + s.leased == jobs, "%llu wait and %llu are leased, and %llu there",
                   (unsigned long long)s.waiting, (unsigned long long)s.leased,
                   (unsigned long long)jobs);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "lab/take.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "shelf.h"
@@ -41,7 +42,7 @@ static due_job reserve(void)
 {
     due_job job;
 
-    explore_check(due_reserve(bench->q, &job, LONG, 0) == 0, "reserve");
+    explore_check(take_leased(bench->q, &job, LONG, 0) == 0, "reserve");
     return job;
 }
 
@@ -146,7 +147,7 @@ static void load(void *arg)
     (void)arg;
     explore_check(due_flush(bench->q, LONG) == 0, "flush");
     struct due_stats s;
-    for (unsigned i = 0; i < 10 && due_stats(bench->q, &s) == 0 && s.loading; i++)
+    for (unsigned i = 0; i < 10 && due_stats_read(bench->q, &s) == 0 && s.loading; i++)
         due__commit_work(bench->q, NULL, DUE_FOREVER);
     explore_check(s.waiting == 2 && s.dead == 1, "%llu wait, %llu are dead",
                   (unsigned long long)s.waiting, (unsigned long long)s.dead);
@@ -268,7 +269,7 @@ static void check(void)
     struct due_stats s;
 
     explore_check(due__gates_check(bench->q), "passes, lists or counts");
-    explore_check(due_stats(bench->q, &s) == 0, "stats");
+    explore_check(due_stats_read(bench->q, &s) == 0, "stats");
     explore_check(s.enqueued == s.waiting + s.leased + s.dead + s.dequeued + s.acked + s.cancelled +
                                     s.discarded,
                   "the stats do not add up");

@@ -1,6 +1,7 @@
 /* crew.c - threads that call a queue, and the frame of the programs that are made of them. */
 #define _GNU_SOURCE
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #include <dirent.h>
 #include <sched.h>
@@ -138,7 +139,7 @@ void crew_close(due_queue *q, enum due_close_mode mode)
     int rc = due_close(q, mode, DUE_FOREVER);
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
-    rc = due_stats(q, &s);
+    rc = due_stats_read(q, &s);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     CREW_CHECK(s.enqueued == s.dequeued + s.cancelled + s.discarded + s.acked,
                ": enqueued %llu dequeued %llu cancelled %llu discarded %llu acked %llu",
@@ -273,14 +274,14 @@ static int run_dequeue_from(void *arg)
 {
     struct crew_call *c = arg;
 
-    return due_dequeue_from(c->q, c->topics, c->n, &c->job, c->timeout_ns);
+    return take_from(c->q, c->topics, c->n, &c->job, c->timeout_ns);
 }
 
 static int run_dequeue_batch(void *arg)
 {
     struct crew_call *c = arg;
 
-    return due_dequeue_batch(c->q, NULL, 0, &c->job, 1, c->timeout_ns);
+    return take_some(c->q, NULL, 0, &c->job, 1, c->timeout_ns);
 }
 
 static int run_reserve(void *arg)
@@ -288,15 +289,15 @@ static int run_reserve(void *arg)
     struct crew_call *c = arg;
 
     if (c->topics == NULL)
-        return due_reserve(c->q, &c->job, c->lease_ns, c->timeout_ns);
-    return due_reserve_from(c->q, c->topics, c->n, &c->job, c->lease_ns, c->timeout_ns);
+        return take_leased(c->q, &c->job, c->lease_ns, c->timeout_ns);
+    return take_leased_from(c->q, c->topics, c->n, &c->job, c->lease_ns, c->timeout_ns);
 }
 
 static int run_reserve_batch(void *arg)
 {
     struct crew_call *c = arg;
 
-    return due_reserve_batch(c->q, c->topics, c->n, &c->job, 1, c->lease_ns, c->timeout_ns);
+    return take_leased_some(c->q, c->topics, c->n, &c->job, 1, c->lease_ns, c->timeout_ns);
 }
 
 static int run_enqueue(void *arg)

@@ -1,6 +1,7 @@
 /* deadline_verbs.c - the calls, and how long they take. */
 #if __has_include(<criterion/criterion.h>)
 #include "lab/deadline_verbs.h"
+#include "lab/take.h"
 
 typedef int verb(struct deadline_stand *s, int64_t timeout_ns);
 
@@ -36,7 +37,7 @@ static int do_dequeue(struct deadline_stand *s, int64_t timeout_ns)
 static int do_dequeue_batch(struct deadline_stand *s, int64_t timeout_ns)
 {
     due_job job[DEADLINE_JOBS];
-    int rc = due_dequeue_batch(s->q, NULL, 0, job, DEADLINE_JOBS, timeout_ns);
+    int rc = take_some(s->q, NULL, 0, job, DEADLINE_JOBS, timeout_ns);
     for (int i = 0; i < rc; i++)
         due_job_done(&job[i]);
     return rc;
@@ -45,7 +46,7 @@ static int do_dequeue_batch(struct deadline_stand *s, int64_t timeout_ns)
 static int do_reserve(struct deadline_stand *s, int64_t timeout_ns)
 {
     due_job job = { 0 };
-    int rc = due_reserve(s->q, &job, DUE_S(1), timeout_ns);
+    int rc = take_leased(s->q, &job, DUE_S(1), timeout_ns);
     if (rc == 0)
         due_job_done(&job);
     return rc;
@@ -117,7 +118,7 @@ static int do_find_key(struct deadline_stand *s, int64_t timeout_ns)
 {
     due_id id;
     (void)timeout_ns;
-    return due_find_key(s->q, "key", 3, &id);
+    return due_id_of_key(s->q, "key", 3, &id);
 }
 
 static int do_reschedule(struct deadline_stand *s, int64_t timeout_ns)
@@ -180,7 +181,7 @@ static int do_looks(struct deadline_stand *s, int64_t timeout_ns)
     rc |= due_topic(s->q, "tea");
     rc |= due_pause(s->q, 0);
     rc |= due_resume(s->q, 0);
-    rc |= due_stats(s->q, &stats);
+    rc |= due_stats_read(s->q, &stats);
     rc |= due_poll(s->q, NULL);
     return rc < 0 ? rc : 0;
 }
@@ -264,8 +265,8 @@ void deadline_fill(struct deadline_stand *s, struct lab *lab, bool lapsed)
     if (!lapsed)
         return;
     for (int n = 0; n < DEADLINE_JOBS / 2;) {
-        int rc = due_reserve_batch(lab->q, NULL, 0, job + n, (size_t)(DEADLINE_JOBS / 2 - n),
-                                   DUE_MS(1), DUE_S(5));
+        int rc = take_leased_some(lab->q, NULL, 0, job + n, (size_t)(DEADLINE_JOBS / 2 - n),
+                                  DUE_MS(1), DUE_S(5));
         cr_assert_gt(rc, 0);
         n += rc;
     }
@@ -280,7 +281,7 @@ void deadline_hold(struct deadline_stand *s, struct lab *lab)
         int rc = DUE_ETIMEDOUT; /* a server may be late even if it is well: then another job */
 
         for (int tries = 0; (rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT) && tries < 100; tries++)
-            rc = due_reserve(lab->q, &s->held[i], DUE_S(100), DUE_S(5));
+            rc = take_leased(lab->q, &s->held[i], DUE_S(100), DUE_S(5));
         cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     }
 }

@@ -4,6 +4,7 @@
 
 #include "queue/limit.h"
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #define OF(name) .group = (name), .group_len = sizeof(name) - 1
 
@@ -15,7 +16,7 @@
 static inline due_job gate_reserve(struct lab *lab)
 {
     due_job job = { 0 };
-    int rc = due_reserve(lab->q, &job, LEASE, 0);
+    int rc = take_leased(lab->q, &job, LEASE, 0);
 
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     return job;
@@ -26,7 +27,7 @@ static inline void gate_nothing(struct lab *lab)
 {
     due_job job;
 
-    cr_expect_eq(due_reserve(lab->q, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab->q, &job, LEASE, 0), DUE_EAGAIN);
 }
 
 /* At the end of a test: if nothing runs or waits, every pass is back. */

@@ -1,6 +1,7 @@
 /* lab.c - a queue on a clock turned by hand, whose memory is counted. */
 #if __has_include(<criterion/criterion.h>)
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,10 +127,10 @@ int lab_take(struct lab *lab, due_job *job)
 
 int lab_reserve(struct lab *lab, due_job *job, int64_t lease_ns)
 {
-    int rc = due_reserve(lab->q, job, lease_ns, 0);
+    int rc = take_leased(lab->q, job, lease_ns, 0);
 
     if (rc == DUE_EAGAIN && due_flush(lab->q, LAB_FLUSH_NS) == 0)
-        rc = due_reserve(lab->q, job, lease_ns, 0);
+        rc = take_leased(lab->q, job, lease_ns, 0);
     return rc;
 }
 
@@ -144,10 +145,10 @@ const char *lab_dequeue(struct lab *lab)
 const char *lab_dequeue_from(struct lab *lab, int topic)
 {
     due_job job;
-    int rc = due_dequeue_from(lab->q, &topic, 1, &job, 0);
+    int rc = take_from(lab->q, &topic, 1, &job, 0);
 
     if (rc == DUE_EAGAIN && due_flush(lab->q, LAB_FLUSH_NS) == 0)
-        rc = due_dequeue_from(lab->q, &topic, 1, &job, 0);
+        rc = take_from(lab->q, &topic, 1, &job, 0);
     return taken(lab, rc, &job);
 }
 
@@ -196,7 +197,7 @@ struct due_stats lab_stats(struct lab *lab)
 {
     struct due_stats s;
 
-    cr_assert_eq(due_stats(lab->q, &s), 0);
+    cr_assert_eq(due_stats_read(lab->q, &s), 0);
     return s;
 }
 

@@ -18,6 +18,7 @@
 #include "due/signals.h"
 #include "due/workers.h"
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define STACK ((size_t)16384)
 #define LEAST ((size_t)4096) /* of it is left for hooks, the C library and other compilers */
@@ -126,10 +127,10 @@ static void no_log(void *ctx, enum due_log_level level, const char *text)
     (void)text;
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)ctx;
-    return job->len == 1 ? due_give_up("one byte") : due_done();
+    *answer = job->len == 1 ? due_answer_bury("one byte") : due_answer_ack();
 }
 
 static void open_it(struct stack *s)
@@ -143,7 +144,7 @@ static void open_it(struct stack *s)
     };
     RIGHT(due_open(&w.q, &o, &w.error));
     do
-        CALL(due_stats(w.q, &w.stats));
+        CALL(due_stats_read(w.q, &w.stats));
     while (w.stats.loading);
 }
 
@@ -174,7 +175,7 @@ static void name_jobs(struct stack *s)
         w.q, w.topic, &(due_retry){ .kind = DUE_RETRY_LADDER, .rungs = 2, .rung_ns = { 1, 2 } }));
     spec = spec_of("k", DUE_S(5));
     RIGHT(due_enqueue(w.q, &spec, DUE_S(30), &w.id));
-    RIGHT(due_find_key(w.q, "k", 1, &w.key));
+    RIGHT(due_id_of_key(w.q, "k", 1, &w.key));
     RIGHT(due_find(w.q, w.id, &w.info));
     RIGHT(due_remaining(w.q, w.id, &w.ns));
     RIGHT(due_update(w.q, w.id, w.large, sizeof w.large));
@@ -210,9 +211,12 @@ static void take_jobs(struct stack *s)
     put_many(s);
     RIGHT(due_dequeue(w.q, &w.job, DUE_S(30)));
     CALL(due_job_done(&w.job));
-    RIGHT(due_dequeue_from(w.q, (int[]){ 0, w.topic }, 2, &w.job, DUE_S(30)));
+    RIGHT(due_take(
+        w.q,
+        &(due_take_options){ DUE_TAKE_INIT, .topics = (int[]){ 0, w.topic }, .topic_count = 2 },
+        &w.job, 1, DUE_S(30)));
     CALL(due_job_done(&w.job));
-    RIGHT((int)(w.n = (uint64_t)due_dequeue_batch(w.q, NULL, 0, w.jobs, MANY, DUE_S(30))));
+    RIGHT((int)(w.n = (uint64_t)take_some(w.q, NULL, 0, w.jobs, MANY, DUE_S(30))));
     for (unsigned i = 0; i < w.n; i++)
         due_job_done(&w.jobs[i]);
     RIGHT(due_clear(w.q, DUE_ALL_TOPICS, &w.n));
@@ -224,28 +228,27 @@ static void take_jobs(struct stack *s)
 static void reserve_jobs(struct stack *s)
 {
     put_many(s);
-    RIGHT(due_reserve(w.q, &w.job, DUE_S(5), DUE_S(30)));
+    RIGHT(due_reserve(w.q, &w.job, DUE_S(30)));
     RIGHT(due_extend(&w.job, DUE_S(6)));
     CALL(due_job_stopping(&w.job));
-    RIGHT(due_nack(&w.job, DUE_BY_POLICY));
-    RIGHT(due_reserve_from(w.q, &(int){ 0 }, 1, &w.job, DUE_S(5), DUE_S(30)));
+    RIGHT(due_nack(&w.job, DUE_DELAY_POLICY));
+    RIGHT(take_leased_from(w.q, &(int){ 0 }, 1, &w.job, DUE_S(5), DUE_S(30)));
     w.id = w.job.id;
     RIGHT(due_bury(&w.job, "a reason"));
     w.cursor = 0;
     RIGHT(due_list_dead(w.q, &w.cursor, w.dead, 8));
     RIGHT(due_kick(w.q, w.id));
-    RIGHT(due_reserve(w.q, &w.job, DUE_S(5), DUE_S(30)));
+    RIGHT(due_reserve(w.q, &w.job, DUE_S(30)));
     RIGHT(due_bury(&w.job, NULL));
     RIGHT(due_kick_all(w.q, DUE_ALL_TOPICS, &w.n));
     for (unsigned i = 0; i < 10; i++) { /* and some more than are kept */
-        RIGHT(due_reserve(w.q, &w.job, DUE_S(5), DUE_S(30)));
+        RIGHT(due_reserve(w.q, &w.job, DUE_S(30)));
         RIGHT(due_bury(&w.job, "a reason"));
     }
     RIGHT(due_clear_dead(w.q, DUE_ALL_TOPICS, &w.n));
-    RIGHT(due_reserve(w.q, &w.job, DUE_S(5), DUE_S(30)));
+    RIGHT(due_reserve(w.q, &w.job, DUE_S(30)));
     RIGHT(due_ack(&w.job));
-    RIGHT(
-        (int)(w.n = (uint64_t)due_reserve_batch(w.q, NULL, 0, w.jobs, MANY, DUE_S(5), DUE_S(30))));
+    RIGHT((int)(w.n = (uint64_t)take_leased_some(w.q, NULL, 0, w.jobs, MANY, DUE_S(5), DUE_S(30))));
     RIGHT(due_ack_batch(w.jobs, (size_t)w.n, w.results));
     RIGHT(due_clear(w.q, DUE_ALL_TOPICS, &w.n));
 }
@@ -256,13 +259,13 @@ static void look_at_all(struct stack *s)
     RIGHT(due_resume(w.q, DUE_ALL_TOPICS));
     RIGHT(due_trim(w.q));
     RIGHT(due_flush(w.q, DUE_S(30)));
-    RIGHT(due_stats(w.q, &w.stats));
+    RIGHT(due_stats_read(w.q, &w.stats));
     RIGHT(due_fd(w.q));
     RIGHT(due_poll(w.q, &w.ns));
     CALL(due_next_deadline(w.q));
     CALL(due_now(w.q));
-    RIGHT(due_metrics(w.q, &w.metrics));
-    RIGHT(due_topic_stats(w.q, w.topic, &w.topic_stats));
+    RIGHT(due_metrics_read(w.q, &w.metrics));
+    RIGHT(due_topic_stats_read(w.q, w.topic, &w.topic_stats));
     RIGHT(due_topic_durations(w.q, w.topic, &w.late, &w.held));
     CALL(due_histogram_add(&w.late, &w.held));
     CALL(due_histogram_quantile(&w.late, 0.5));
@@ -282,7 +285,7 @@ static void have_a_pool(struct stack *s)
     put_many(s);
     RIGHT(due_workers_start(&pool, w.q, NULL, 0, 2, handle, NULL, NULL));
     do
-        RIGHT(due_workers_stats(pool, &w.pool_stats));
+        RIGHT(due_workers_stats_read(pool, &w.pool_stats));
     while (w.pool_stats.handled < MANY / 2);
     RIGHT(due_metrics_write(w.q, w.page, sizeof w.page));
     RIGHT(due_workers_stop(pool, DUE_FOREVER));

@@ -3,7 +3,7 @@
  *     struct desk desk = desk_open_with(&lab, 2, .lease_ns = 100);
  *     lab_enqueue(&lab, "tea", .delay_ns = 0);
  *     desk_until_begun(&desk);
- *     desk_let_go(&desk, due_done());
+ *     desk_let_go(&desk, due_answer_ack());
  *     desk_close(&desk);
  */
 #ifndef WORKERS_LAB_H
@@ -37,7 +37,7 @@ struct desk_state {
     atomic_uint begun_count;
 };
 
-static inline due_answer desk_handle(void *ctx, const due_job *job)
+static inline void desk_handle(void *ctx, const due_job *job, due_answer *answer)
 {
     struct desk_state *s = ctx;
     size_t n = job->len < LAB_TEXT - 1 ? job->len : LAB_TEXT - 1;
@@ -50,7 +50,7 @@ static inline due_answer desk_handle(void *ctx, const due_job *job)
     sem_post(&s->begun);
     while (sem_wait(&s->go) != 0)
         continue;
-    return s->answer;
+    *answer = s->answer;
 }
 
 #define desk_open(lab, threads) desk_open_with((lab), (threads), .lease_ns = 0)
@@ -87,7 +87,7 @@ static inline void desk_let_go(struct desk *desk, due_answer answer)
 static inline struct due_workers_stats desk_stats(struct desk *desk)
 {
     struct due_workers_stats s;
-    int rc = due_workers_stats(desk->pool, &s);
+    int rc = due_workers_stats_read(desk->pool, &s);
 
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     return s;

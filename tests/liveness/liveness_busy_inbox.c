@@ -58,7 +58,7 @@ static void round_of(enum due_proxies proxies, int64_t ns)
         CREW_CHECK(rc == 0, ": %d", rc);
         calls++;
     }
-    int rc = due_stats(w.q, &stats);
+    int rc = due_stats_read(w.q, &stats);
     CREW_CHECK(rc == 0 && stats.memory_bytes < (UINT64_C(2) << 30), ": %llu bytes",
                (unsigned long long)stats.memory_bytes);
     atomic_store(&w.stop, true);

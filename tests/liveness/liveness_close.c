@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 static void dawdle(uint64_t *seed)
 {
@@ -15,14 +16,14 @@ static void dawdle(uint64_t *seed)
         __asm__ volatile("" ::: "memory");
 }
 
-static due_answer until_closed(void *ctx, const due_job *job)
+static void until_closed(void *ctx, const due_job *job, due_answer *answer)
 {
     int nothing = *(const int *)ctx;
     due_job other;
 
-    while (due_dequeue_from(job->queue, &nothing, 1, &other, 0) != DUE_ECLOSED)
+    while (take_from(job->queue, &nothing, 1, &other, 0) != DUE_ECLOSED)
         sched_yield();
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static void until_handled(due_workers *pool)
@@ -30,7 +31,7 @@ static void until_handled(due_workers *pool)
     struct due_workers_stats s = { .running = 0 };
 
     while (s.running == 0) {
-        int rc = due_workers_stats(pool, &s);
+        int rc = due_workers_stats_read(pool, &s);
 
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         sched_yield();

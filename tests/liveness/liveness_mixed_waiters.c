@@ -60,7 +60,7 @@ static unsigned round_of(enum due_proxies proxies, uint64_t *seed)
      * have got one job each. */
     crew_doing("waiting for those who can go on");
     do
-        must(due_stats(q, &stats));
+        must(due_stats_read(q, &stats));
     while (stats.waiting > 0 && stats.dequeued < 2 && crew_now_ns() < end &&
            (callers[0].timeout_ns == DUE_FOREVER || callers[1].timeout_ns == DUE_FOREVER) &&
            !atomic_load(&callers[0].thread.back));

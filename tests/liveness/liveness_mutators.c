@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define LATE_NS DUE_S(4)
 #define FAR_NS  DUE_S(1000)
@@ -88,7 +89,7 @@ static void take_one(struct scene *s, due_spec spec, int64_t lease_ns)
 {
     spec.topic = s->topic;
     put_spec(s->q, spec);
-    must(due_reserve(s->q, &s->out, lease_ns, DUE_S(30)));
+    must(take_leased(s->q, &s->out, lease_ns, DUE_S(30)));
 }
 
 /* Before anybody sleeps: nothing is due that may be taken. */
@@ -127,7 +128,7 @@ static void prepare(struct scene *s, int call)
         if (call == DONE)
             must(due_dequeue(s->q, &s->out, DUE_S(30)));
         else
-            must(due_reserve(s->q, &s->out, FAR_NS, DUE_S(30)));
+            must(take_leased(s->q, &s->out, FAR_NS, DUE_S(30)));
         put(s->q, s->topic, 0);
         break;
     default:

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define PLAYERS 3
 
@@ -27,7 +28,7 @@ static int play(void *arg)
 
     for (;;) {
         due_job ball;
-        int rc = due_dequeue_from(w->q, &w->topics[self], 1, &ball, DUE_S(5));
+        int rc = take_from(w->q, &w->topics[self], 1, &ball, DUE_S(5));
 
         if (rc == DUE_ECLOSED)
             return 0;

@@ -7,6 +7,7 @@
  */
 #include "queue/queue.h"
 #include "lab/model.h"
+#include "lab/take.h"
 
 #define TOPICS   3
 #define GROUPS   4 /* of each topic */
@@ -307,8 +308,7 @@ static bool do_take(struct world *w, uint32_t n, uint64_t value, bool reserve)
     int topic = (int)(n % TOPICS);
     struct held *h = &w->held[w->held_count];
     int64_t lease = 1 + (int64_t)(value % 40);
-    int rc = reserve ? due_reserve_from(w->q, &topic, 1, &h->job, lease, 0)
-                     : due_dequeue_from(w->q, &topic, 1, &h->job, 0);
+    int rc = take_leased_from(w->q, &topic, 1, &h->job, reserve ? lease : 0, 0);
     struct job *j = next_of(w, topic);
     uint32_t number;
 
@@ -336,7 +336,7 @@ static bool do_answer(struct world *w, uint32_t n, uint64_t value, enum verb ver
     struct held it = *h;
     struct job *j = it.j;
     bool good = j->state == LEASED && it.lease == j->leases;
-    int64_t delay = (int64_t)(value % 3) - 1; /* -1: DUE_BY_POLICY */
+    int64_t delay = (int64_t)(value % 3) - 1; /* -1: DUE_DELAY_POLICY */
     int rc = 0;
 
     *h = w->held[--w->held_count];
@@ -490,7 +490,7 @@ static bool agree(struct world *w, bool slowly)
 
     for (size_t i = 0; i < w->job_count; i++)
         passed += w->job[i].pass[0] || w->job[i].pass[1];
-    return due_poll(w->q, NULL) >= 0 && due_stats(w->q, &s) == 0 && s.passed == passed &&
+    return due_poll(w->q, NULL) >= 0 && due_stats_read(w->q, &s) == 0 && s.passed == passed &&
            s.waiting == count(w, WAITING) && s.ready == count(w, IN(READY)) &&
            s.leased == count(w, IN(LEASED)) && s.dead == count(w, IN(DEAD)) &&
            (!slowly || due__gates_check(w->q));
@@ -514,7 +514,7 @@ static bool world_open(struct world *w, size_t steps, unsigned pattern)
             w->group[t][g] = (struct gate){ .there = true, .limit = 1 };
     }
     options.manual = w->clock;
-    options.order = w->by_priority ? DUE_BY_PRIORITY : DUE_BY_DEADLINE;
+    options.order = w->by_priority ? DUE_ORDER_PRIORITY : DUE_ORDER_DEADLINE;
     options.proxies = DUE_PROXIES_NEVER; /* or the figures were in motion */
     return due_open(&w->q, &options, NULL) == 0 && due_topic(w->q, "a") == 1 &&
            due_topic(w->q, "b") == 2;
@@ -527,7 +527,7 @@ static bool world_close(struct world *w)
     while (w->held_count > 0)
         due_job_done(&w->held[--w->held_count].job);
     bool right = due_close(w->q, DUE_CLOSE_DISCARD, DUE_FOREVER) == 0;
-    right = due_stats(w->q, &s) == 0 && (s.leased > 0 || s.passed == 0) && right;
+    right = due_stats_read(w->q, &s) == 0 && (s.leased > 0 || s.passed == 0) && right;
     right = due__gates_check(w->q) && right;
     right = due_free(w->q) == 0 && right;
     right = due_clock_free(w->clock) == 0 && right;

@@ -8,6 +8,7 @@
 #include "lab/model.h"
 
 #include "model/lease_reference.h"
+#include "lab/take.h"
 
 enum verb {
     ENQUEUE,
@@ -103,7 +104,7 @@ static bool reserve(struct world *w, uint32_t n, uint64_t value)
         return true;
     struct job *j = next_of(w, topic);
     struct held *h = &w->held[w->held_count];
-    int rc = due_reserve_from(w->q, &topic, 1, &h->copy, lease, 0);
+    int rc = take_leased_from(w->q, &topic, 1, &h->copy, lease, 0);
     if (j == NULL)
         return rc == DUE_EAGAIN || wrong(w, "something was reserved, and nothing is due");
     if (rc != 0)
@@ -125,7 +126,7 @@ static bool dequeue(struct world *w, uint32_t n)
     int topic = (int)(n % TOPICS);
     struct job *j = next_of(w, topic);
     due_job copy;
-    int rc = due_dequeue_from(w->q, &topic, 1, &copy, 0);
+    int rc = take_from(w->q, &topic, 1, &copy, 0);
 
     if (j == NULL)
         return rc == DUE_EAGAIN || wrong(w, "something was taken, and nothing is due");
@@ -167,7 +168,7 @@ static bool ack(struct world *w, uint32_t n)
 
 static bool nack(struct world *w, uint32_t n, uint64_t value, bool by_policy)
 {
-    int64_t delay = by_policy ? DUE_BY_POLICY : (int64_t)(value & 0xf);
+    int64_t delay = by_policy ? DUE_DELAY_POLICY : (int64_t)(value & 0xf);
     due_job copy;
     bool valid;
     struct job *j = let_go(w, n, &copy, &valid);
@@ -360,7 +361,7 @@ static bool look(struct world *w)
 {
     struct due_stats s;
 
-    if (due_stats(w->q, &s) != 0)
+    if (due_stats_read(w->q, &s) != 0)
         return wrong(w, "no stats");
     if (s.waiting != count(w, WAITS) || s.leased != count(w, LEASED) || s.dead != count(w, DEAD))
         return wrong(w, "the stats count others");
@@ -393,7 +394,7 @@ static bool open_world(struct world *w, unsigned pattern)
     due_options o = {
         DUE_OPTIONS_INIT,
         .manual = w->clock,
-        .order = w->by_priority ? DUE_BY_PRIORITY : DUE_BY_DEADLINE,
+        .order = w->by_priority ? DUE_ORDER_PRIORITY : DUE_ORDER_DEADLINE,
         .proxies = DUE_PROXIES_NEVER, /* or a job may be dying while we look */
         .allocator = &w->memory.hooks,
         .on_discard = on_discard,

@@ -55,7 +55,7 @@ static bool world_open(struct world *w, unsigned pattern)
     w->clock = due_clock_manual(0);
     options.manual = w->clock;
     options.capacity = w->capacity;
-    options.order = w->by_priority ? DUE_BY_PRIORITY : DUE_BY_DEADLINE;
+    options.order = w->by_priority ? DUE_ORDER_PRIORITY : DUE_ORDER_DEADLINE;
     options.proxies = pattern & ALWAYS     ? DUE_PROXIES_ALWAYS
                       : pattern & ADAPTIVE ? DUE_PROXIES_ADAPTIVE
                                            : DUE_PROXIES_NEVER;

@@ -1,5 +1,6 @@
 /* queue_verbs.c - the steps of queue_model.c, on the queue and on its reference. */
 #include "model/queue_verbs.h"
+#include "lab/take.h"
 
 #define BATCHED 16
 
@@ -146,7 +147,7 @@ static bool verb_dequeue_from(struct world *w, uint32_t n)
 
     if (w->held_count == HELD)
         return true;
-    int rc = due_dequeue_from(w->q, &topic, 1, &job, 0);
+    int rc = take_from(w->q, &topic, 1, &job, 0);
     if (reference_head(w, topic) == NULL)
         return rc == DUE_EAGAIN;
     return rc == 0 && job.topic == topic && check_taken(w, &job);
@@ -161,7 +162,7 @@ static bool verb_dequeue_batch(struct world *w, uint32_t n)
 
     if (w->held_count + max > HELD)
         return true;
-    int rc = due_dequeue_batch(w->q, some ? topics : NULL, some ? 2 : 0, jobs, max, 0);
+    int rc = take_some(w->q, some ? topics : NULL, some ? 2 : 0, jobs, max, 0);
     bool due = some ? reference_head(w, topics[0]) != NULL || reference_head(w, topics[1]) != NULL
                     : reference_due(w);
     if (!due)
@@ -376,7 +377,7 @@ bool queue_stats(struct world *w)
 {
     struct due_stats s;
 
-    if (due_stats(w->q, &s) != 0)
+    if (due_stats_read(w->q, &s) != 0)
         return false;
     return s.enqueued == w->enqueued && s.dequeued == w->dequeued && s.cancelled == w->cancelled &&
            s.discarded == w->discarded && s.waiting == w->live_count && s.lent == w->held_count &&

@@ -246,7 +246,7 @@ bool stored_find_key(struct stored_world *w, uint32_t n, uint64_t value)
 
     (void)value;
     stored_note_refused(w);
-    rc = due_find_key(w->q, bytes, key_bytes(key, bytes), &id);
+    rc = due_id_of_key(w->q, bytes, key_bytes(key, bytes), &id);
     if (rc != 0 && rc != DUE_ENOENT)
         return refused(rc) || stored_wrong(w, "a key answers otherwise", NULL);
     if (rc == 0 && stored_find(w, id) == NULL)
@@ -303,7 +303,7 @@ static bool key_in_memory(struct stored_world *w, int key)
     struct stored_key *k = &w->key[key];
     unsigned char bytes[8];
     due_id id;
-    int rc = due_find_key(w->q, bytes, key_bytes(key, bytes), &id);
+    int rc = due_id_of_key(w->q, bytes, key_bytes(key, bytes), &id);
 
     if (!k->known) { /* one that might have died by then */
         const struct stored_job *j = rc == 0 ? stored_find(w, id) : NULL;
@@ -348,7 +348,7 @@ static bool resolve_key(struct stored_world *w, int key, bool *has)
         return key_in_memory(w, key);
     *has = memory_disk_key(w->disk, bytes, len, &id, &until);
     struct stored_job *j = *has && until == 0 ? stored_find(w, id) : NULL;
-    int rc = due_find_key(w->q, bytes, len, &found);
+    int rc = due_id_of_key(w->q, bytes, len, &found);
     if (*has && left_over(w, id, until, rc)) {
         for (int i = 0; i < w->made; i++)
             w->job[i].key = w->job[i].key == key + 1 ? 0 : w->job[i].key;

@@ -110,7 +110,7 @@ bool stored_nack(struct stored_world *w, uint32_t n, uint64_t value)
         return true;
     uint32_t limit = policy(w, j)->attempts_max;
     bool last = limit > 0 && job.attempts >= limit;
-    int rc = due_nack(&job, by_policy ? DUE_BY_POLICY : delay);
+    int rc = due_nack(&job, by_policy ? DUE_DELAY_POLICY : delay);
     if (answer(w, j, &job, rc, valid, &right))
         return right;
     if (j->revoked && !j->unsure) {

@@ -3,6 +3,7 @@
 #include "store/sender.h"
 #include "queue/queue.h"
 #include "model/stored_known.h"
+#include "lab/take.h"
 
 #define TRIES 3    /* to have what is on its way out of the store */
 #define LATE  1000 /* waits of a few milliseconds for a renewal */
@@ -211,9 +212,9 @@ bool stored_dequeue(struct stored_world *w, uint32_t n, bool many)
     int rc;
 
     do
-        rc = many        ? due_dequeue_batch(w->q, NULL, 0, job, 1 + n % 8, 0)
+        rc = many        ? take_some(w->q, NULL, 0, job, 1 + n % 8, 0)
              : topic < 0 ? due_dequeue(w->q, job, 0)
-                         : due_dequeue_from(w->q, &w->topic[topic], 1, job, 0);
+                         : take_from(w->q, &w->topic[topic], 1, job, 0);
     while (once_more(w, rc, &tries));
 
     stored_note_refused(w);
@@ -251,8 +252,8 @@ bool stored_reserve(struct stored_world *w, uint32_t n, uint64_t value)
     int rc;
 
     do
-        rc = n % 4 == 0 ? due_reserve_batch(w->q, NULL, 0, &job, 1, lease, 0)
-                        : due_reserve(w->q, &job, lease, 0);
+        rc = n % 4 == 0 ? take_leased_some(w->q, NULL, 0, &job, 1, lease, 0)
+                        : take_leased(w->q, &job, lease, 0);
     while ((rc == DUE_EAGAIN && was_late(w)) || once_more(w, rc, &tries));
     stored_note_refused(w);
     if (rc == DUE_EAGAIN)

@@ -102,7 +102,7 @@ struct due_stats stored_stats(struct stored_world *w)
 {
     struct due_stats s = { 0 };
 
-    if (due_stats(w->q, &s) != 0)
+    if (due_stats_read(w->q, &s) != 0)
         stored_wrong(w, "no stats", NULL);
     return s;
 }
@@ -130,7 +130,7 @@ bool stored_open(struct stored_world *w)
     o.proxies = w->pattern & STORED_NEVER    ? DUE_PROXIES_NEVER
                 : w->pattern & STORED_ALWAYS ? DUE_PROXIES_ALWAYS
                                              : DUE_PROXIES_ADAPTIVE;
-    o.order = w->pattern & STORED_URGENT ? DUE_BY_PRIORITY : DUE_BY_DEADLINE;
+    o.order = w->pattern & STORED_URGENT ? DUE_ORDER_PRIORITY : DUE_ORDER_DEADLINE;
     o.capacity = w->pattern & STORED_BOUNDED ? 60 : 0;
     o.dead_keep_ns = w->pattern & STORED_ROTS ? STORED_DEAD_KEEP_NS : 0;
     o.dead_max = w->pattern & STORED_CROWDS ? STORED_DEAD_MAX : 0;

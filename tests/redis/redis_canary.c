@@ -103,7 +103,7 @@ static void be_the_program(const struct redis_server *s)
     put(q);
     CREW_CHECK(due_dequeue(q, &job, DUE_S(5)) == 0, "");
     due_job_done(&job);
-    CREW_CHECK(due_stats(q, &stats) == 0 && stats.settled >= 3, "");
+    CREW_CHECK(due_stats_read(q, &stats) == 0 && stats.settled >= 3, "");
     raise(SIGSTOP); /* and here is looked at */
     CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)) == 0 && due_free(q) == 0, "");
     free(control);

@@ -14,6 +14,7 @@
 #include "lab/crew.h"
 #include "due/redis.h"
 #include "lab/redis/redis_server.h"
+#include "lab/take.h"
 
 enum { HEIRS = 8, EACH = 100, JOBS = (HEIRS + 1) * EACH, NONE = JOBS };
 
@@ -88,7 +89,7 @@ static void live_and_die(const struct redis_server *server, struct estate *e)
         take_again(q, e);
     for (unsigned i = 1; i < EACH; i++)
         (void)take(q, e);
-    int rc = due_reserve(q, &job, DUE_S(3600), DUE_S(30));
+    int rc = take_leased(q, &job, DUE_S(3600), DUE_S(30));
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     e->reserved = number_of(&job);
     e->kills++;

@@ -11,6 +11,7 @@
 #include "lab/crew.h"
 #include "due/redis.h"
 #include "lab/redis/redis_server.h"
+#include "lab/take.h"
 
 #define LARGEST    (((size_t)512 << 20) - 2048) /* a string of a server is at most 512 MiB */
 #define NEED_KB    (6l << 20)
@@ -77,7 +78,7 @@ static void take(const struct redis_server *server)
 {
     due_queue *q = open_it(server);
     due_job job;
-    int rc = due_reserve(q, &job, DUE_S(600), DUE_FOREVER);
+    int rc = take_leased(q, &job, DUE_S(600), DUE_FOREVER);
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     CREW_CHECK(job.len == LARGEST, ": %zu bytes", job.len);

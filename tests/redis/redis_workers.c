@@ -61,7 +61,7 @@ static void put(due_queue *q, uint32_t first, uint32_t end, due_id *ids)
     }
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     struct world *w = ctx;
     uint32_t number;
@@ -69,13 +69,15 @@ static due_answer handle(void *ctx, const due_job *job)
     memcpy(&number, job->data, sizeof number);
     if (w->crashes && number == DEADLY)
         raise(SIGKILL);
-    if (job->attempts == 1 && number % 50 == 1)
-        return due_try_again_in(DUE_MS(1));
+    if (job->attempts == 1 && number % 50 == 1) {
+        *answer = due_answer_nack(DUE_MS(1));
+        return;
+    }
     atomic_fetch_add(&w->again, job->attempts > 1);
     unsigned before = atomic_fetch_add(&w->seen[number], 1);
     CREW_CHECK(before == 0, ": job %u was done %u times", number, before + 1);
     atomic_fetch_add(&w->done, 1);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static due_workers *start_with(due_queue *q, size_t threads, due_handler *handler, void *ctx,
@@ -212,7 +214,7 @@ static enum kind kind_of(uint32_t number)
     return number % GROUP < SLEEPS ? (enum kind)(number % GROUP) : SLEEPS;
 }
 
-static due_answer meet(void *ctx, const due_job *job)
+static void meet(void *ctx, const due_job *job, due_answer *answer)
 {
     struct fates *f = ctx;
     uint32_t number;
@@ -231,15 +233,17 @@ static due_answer meet(void *ctx, const due_job *job)
     case OVERRUNS:
         while (!due_job_stopping(job))
             crew_sleep(DUE_MS(1));
-        return due_done(); /* too late */
+        *answer = due_answer_ack(); /* too late */
+        return;
     case FAILS:
-        return due_try_again();
+        *answer = due_answer_nack(DUE_DELAY_POLICY);
+        return;
     default:
         break;
     }
     crew_sleep(DUE_MS(2));
     atomic_fetch_add(&f->done[number], 1);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 /* A child: handles jobs until none is left but dead ones, unless it is killed before. */
@@ -255,7 +259,7 @@ static void live(const struct redis_server *server, struct fates *f, size_t thre
     due_workers *pool = start_with(q, threads, meet, f, &o);
     do {
         crew_sleep(DUE_MS(1));
-        CREW_CHECK(due_stats(q, &s) == 0, " is not so");
+        CREW_CHECK(due_stats_read(q, &s) == 0, " is not so");
     } while (s.loading || s.dead + s.acked < s.restored);
     end(q, pool, DUE_CLOSE_DISCARD);
     _exit(0);
@@ -287,7 +291,7 @@ static unsigned note_dead(due_queue *q, const struct fates *f, bool dead[MIXED])
     int rc;
 
     do
-        CREW_CHECK(due_stats(q, &s) == 0, " is not so");
+        CREW_CHECK(due_stats_read(q, &s) == 0, " is not so");
     while (s.loading);
     memset(dead, 0, MIXED * sizeof *dead);
     while ((rc = due_list_dead(q, &cursor, found, MIXED)) > 0) {

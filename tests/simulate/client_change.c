@@ -186,7 +186,7 @@ void client_find_key(struct client *c)
 
     history_ask(c->thread, "find? %u", key);
     books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
-    int rc = known(c, due_find_key(c->program->q, name, (size_t)n, &id));
+    int rc = known(c, due_id_of_key(c->program->q, name, (size_t)n, &id));
     books_return(c->thread, rc);
     history_tell(c->thread, "find! %u %s %s", key, due_error_name(rc), client_id(id, text));
 }
@@ -287,8 +287,8 @@ static uint64_t look_at_stats(const struct client *c)
     struct due_stats s;
     uint64_t left = books_left();
 
-    if (due_stats(c->program->q, &s) != 0)
-        machine_fail("due_stats fails");
+    if (due_stats_read(c->program->q, &s) != 0)
+        machine_fail("due_stats_read fails");
     if (s.ready > s.waiting || s.mended > 0)
         machine_fail("stats: %" PRIu64 " ready of %" PRIu64 " waiting, %" PRIu64 " mended", s.ready,
                      s.waiting, s.mended);

@@ -5,6 +5,7 @@
 #include "client.h"
 #include "history.h"
 #include "machine.h"
+#include "lab/take.h"
 
 /* ---- What was had ---- */
 
@@ -101,7 +102,7 @@ static uint32_t draw_topics(struct client *c, int topics[PLAN_TOPICS], size_t *n
 
 static int dequeue(struct client *c, due_job *job, const int *topics, size_t n, int64_t timeout_ns)
 {
-    return n > 0 ? due_dequeue_from(c->program->q, topics, n, job, timeout_ns)
+    return n > 0 ? take_from(c->program->q, topics, n, job, timeout_ns)
                  : due_dequeue(c->program->q, job, timeout_ns);
 }
 
@@ -166,7 +167,7 @@ static int64_t draw_delay(struct client *c, const struct book *b, const due_job 
     if (!plan_has(p, KIND_ATTEMPTS) || model_below(&c->random, 2) == 0)
         return delay;
     deaths_delay(b, job->failures + 1, least_ns, most_ns);
-    return DUE_BY_POLICY;
+    return DUE_DELAY_POLICY;
 }
 
 /* A queue that closes leaves a job to its store as it is. */
@@ -261,8 +262,8 @@ bool client_reserve(struct client *c, int64_t timeout_ns, bool acked)
     history_ask(c->thread, "reserve? %" PRId64, told_lease(c, lease));
     books_call(c->thread, WAIT_JOB, bits, timeout_ns);
     books_lease(c->thread, lease);
-    int rc = n > 0 ? due_reserve_from(c->program->q, topics, n, &job, lease, timeout_ns)
-                   : due_reserve(c->program->q, &job, lease, timeout_ns);
+    int rc = n > 0 ? take_leased_from(c->program->q, topics, n, &job, lease, timeout_ns)
+                   : take_leased(c->program->q, &job, lease, timeout_ns);
     books_return(c->thread, rc);
     if (rc != 0) {
         missed(c, c->thread, "reserve", rc);
@@ -343,8 +344,8 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
     books_call(c->thread, WAIT_JOB, bits, timeout);
     if (lease > 0)
         books_lease(c->thread, lease);
-    int rc = lease > 0 ? due_reserve_batch(q, n > 0 ? topics : NULL, n, jobs, max, lease, timeout)
-                       : due_dequeue_batch(q, n > 0 ? topics : NULL, n, jobs, max, timeout);
+    int rc = lease > 0 ? take_leased_some(q, n > 0 ? topics : NULL, n, jobs, max, lease, timeout)
+                       : take_some(q, n > 0 ? topics : NULL, n, jobs, max, timeout);
     books_return(c->thread, rc < 0 ? rc : 0);
     bool more = lease == 0 && (rc > 0 || rc == DUE_EINDOUBT); /* are named */
     for (unsigned i = 0; i < max; i++) {

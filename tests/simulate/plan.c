@@ -139,8 +139,8 @@ static void draw_queue(struct plan *p, uint64_t *random)
     p->proxies = plan_has(p, KIND_ALWAYS)  ? DUE_PROXIES_ALWAYS
                  : plan_has(p, KIND_NEVER) ? DUE_PROXIES_NEVER
                                            : DUE_PROXIES_ADAPTIVE;
-    p->order = plan_has(p, KIND_PRIORITIES) && model_below(random, 2) == 0 ? DUE_BY_PRIORITY
-                                                                           : DUE_BY_DEADLINE;
+    p->order = plan_has(p, KIND_PRIORITIES) && model_below(random, 2) == 0 ? DUE_ORDER_PRIORITY
+                                                                           : DUE_ORDER_DEADLINE;
     p->horizon_ns = horizons[n];
     p->grain_ns = 1 + (model_below(random, 2) == 0 ? p->horizon_ns / 4 : 0);
     p->lease_ns = 1 + p->horizon_ns / (int64_t)PICK(random, 1, 2, 10) + DUE_US(1);

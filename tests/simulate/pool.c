@@ -63,22 +63,22 @@ static due_answer draw_answer(struct program *p, unsigned lane, const due_job *j
     if (dice == 0 && plan_has(p->plan, KIND_ATTEMPTS)) {
         history_ask(lane, "nack? %s 0", id);
         history_tell(lane, "nack! %s DUE_EINDOUBT", id);
-        return due_try_again();
+        return due_answer_nack(DUE_DELAY_POLICY);
     }
     if (dice < 2) {
         history_ask(lane, "nack? %s %" PRId64, id, delay);
         history_tell(lane, "nack! %s DUE_EINDOUBT", id);
-        return due_try_again_in(delay);
+        return due_answer_nack(delay);
     }
     if (dice < 3 && plan_has(p->plan, KIND_BURY)) {
         books_find(job->id)->death.buried = true;
         history_ask(lane, "bury? %s", id);
         history_tell(lane, "bury! %s DUE_EINDOUBT", id);
-        return due_give_up(id);
+        return due_answer_bury(id);
     }
     history_ask(lane, "ack? %s", id);
     history_tell(lane, "ack! %s DUE_EINDOUBT", id);
-    return due_done();
+    return due_answer_ack();
 }
 
 /* Else a pool would never rest. */
@@ -97,7 +97,7 @@ static void end_round(struct program *p, unsigned lane, const due_job *job)
     client_cancelled(b, rc);
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     struct program *p = ctx;
     char id[DUE_ID_TEXT];
@@ -107,9 +107,8 @@ static due_answer handle(void *ctx, const due_job *job)
     end_round(p, lane, job);
     if (machine_below(2) == 0)
         machine_sleep(1 + (int64_t)machine_below(2 * (uint64_t)p->plan->lease_ns));
-    due_answer answer = draw_answer(p, lane, job, id);
+    *answer = draw_answer(p, lane, job, id);
     lane_end(p, lane);
-    return answer;
 }
 
 void pool_start(struct program *p)
@@ -151,8 +150,8 @@ void pool_drain(struct program *p)
     struct due_stats s;
 
     for (unsigned rounds = 0; p->pool != NULL; rounds++) {
-        if (due_stats(p->q, &s) != 0)
-            machine_fail("due_stats fails");
+        if (due_stats_read(p->q, &s) != 0)
+            machine_fail("due_stats_read fails");
         still = p->handled == begun ? still + 1 : 0;
         begun = p->handled;
         if (s.waiting + s.leased == 0 || (rounds >= 3 && ((still == 0 && !certain) || slow)) ||

@@ -155,8 +155,8 @@ static struct due_stats look(const struct program *p)
 {
     struct due_stats s;
 
-    if (due_stats(p->q, &s) != 0)
-        machine_fail("due_stats fails");
+    if (due_stats_read(p->q, &s) != 0)
+        machine_fail("due_stats_read fails");
     return s;
 }
 
@@ -279,7 +279,7 @@ static void check_stats(const struct program *p)
 /* One thread takes all, and the order is that of the deadlines. */
 bool program_orderly(const struct plan *p)
 {
-    return p->order == DUE_BY_DEADLINE && p->machine.clock_step_max_ns == 0 &&
+    return p->order == DUE_ORDER_DEADLINE && p->machine.clock_step_max_ns == 0 &&
            !plan_has(p, KIND_RESERVE) && p->limit == 0 && !plan_has(p, KIND_GROUPS);
 }
 

@@ -66,7 +66,7 @@ void rules_call(struct rule_call *c)
 
 static bool ordered(void)
 {
-    return plan->order == DUE_BY_DEADLINE && plan->machine.clock_step_max_ns == 0 &&
+    return plan->order == DUE_ORDER_DEADLINE && plan->machine.clock_step_max_ns == 0 &&
            plan->limit == 0 && !plan_has(plan, KIND_PAUSES) && !plan_has(plan, KIND_GROUPS) &&
            !plan_has(plan, KIND_STORED) && !plan_has(plan, KIND_WORKERS) &&
            plan->machine.no_memory_every == 0;

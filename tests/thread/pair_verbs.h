@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define LEASE 100
 #define BYTES 40 /* more than a job holds without an allocation */
@@ -185,7 +186,7 @@ static int reserve(struct world *w, int who)
     int rc;
 
     do
-        rc = due_reserve(w->q, &w->got[who][0], 7 * LEASE, 0);
+        rc = take_leased(w->q, &w->got[who][0], 7 * LEASE, 0);
     while (polls_again(w, who, rc));
     return rc;
 }
@@ -196,7 +197,7 @@ static int reserve_batch(struct world *w, int who)
     int rc;
 
     do
-        rc = due_reserve_batch(w->q, NULL, 0, w->got[who], TAKES, 7 * LEASE, 0);
+        rc = take_leased_some(w->q, NULL, 0, w->got[who], TAKES, 7 * LEASE, 0);
     while (polls_again(w, who, rc));
     return rc;
 }

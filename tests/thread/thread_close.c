@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 struct world {
     due_queue *q;
@@ -57,7 +58,7 @@ static int consume(void *arg)
 
     for (;;) {
         int rc = crew_below(&seed, 2) == 0 ? due_dequeue(w->q, &job, DUE_FOREVER)
-                                           : due_dequeue_from(w->q, &topic, 1, &job, DUE_FOREVER);
+                                           : take_from(w->q, &topic, 1, &job, DUE_FOREVER);
 
         if (rc == DUE_ECLOSED)
             return 0;
@@ -73,7 +74,7 @@ static int consume_nothing(void *arg)
     struct world *w = arg;
     int topic = 1;
     due_job job;
-    int rc = due_dequeue_from(w->q, &topic, 1, &job, DUE_FOREVER);
+    int rc = take_from(w->q, &topic, 1, &job, DUE_FOREVER);
 
     CREW_CHECK(rc == DUE_ECLOSED, ": %s", due_error_name(rc));
     return 0;
@@ -114,7 +115,7 @@ static void round_of(enum due_proxies proxies, uint64_t seed, bool drain)
         crew_join(&threads[i]);
 
     struct due_stats s;
-    int rc = due_stats(w.q, &s);
+    int rc = due_stats_read(w.q, &s);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     CREW_CHECK(s.enqueued == atomic_load(&w.given), ": %llu, not %llu",
                (unsigned long long)s.enqueued, (unsigned long long)atomic_load(&w.given));

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define PRODUCERS 2
 #define CONSUMERS 2
@@ -97,10 +98,10 @@ static int consume(void *arg)
 
         switch (crew_below(&seed, 3)) {
         case 0:
-            rc = due_dequeue_batch(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8), timeout);
+            rc = take_some(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8), timeout);
             break;
         case 1:
-            rc = due_dequeue_from(w->q, some, 2, jobs, timeout);
+            rc = take_from(w->q, some, 2, jobs, timeout);
             rc = rc == 0 ? 1 : rc;
             break;
         default:
@@ -207,7 +208,7 @@ static uint64_t round_of(enum due_proxies proxies, int64_t ns, uint64_t seed, bo
     crew_doing("joining");
     for (size_t i = PRODUCERS; i < n; i++)
         crew_join(&threads[i]);
-    rc = due_stats(w.q, &stats);
+    rc = due_stats_read(w.q, &stats);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     add_up(&w, &stats);
     crew_close(w.q, DUE_CLOSE_DISCARD);

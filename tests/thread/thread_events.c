@@ -6,6 +6,7 @@
 
 #include "lab/crew.h"
 #include "due/metrics.h"
+#include "lab/take.h"
 
 #define JOBS  (1u << 15) /* of one round, at most */
 #define IDS   512        /* of the last jobs, for those who name one */
@@ -161,7 +162,7 @@ static int consume(void *arg)
         bool reserve = crew_below(&seed, 3) > 0;
         int64_t timeout = crew_below(&seed, 2) == 0 ? 0 : 100000;
         due_job job;
-        int rc = reserve ? due_reserve(world.q, &job, 20000 + (int64_t)crew_below(&seed, 300000),
+        int rc = reserve ? take_leased(world.q, &job, 20000 + (int64_t)crew_below(&seed, 300000),
                                        timeout)
                          : due_dequeue(world.q, &job, timeout);
 
@@ -206,7 +207,7 @@ static int name(void *arg)
             CREW_CHECK(due_topic_measure(world.q, 1) == 0, ": refused");
             break;
         default:
-            CREW_CHECK(due_metrics(world.q, &m) == 0, ": refused");
+            CREW_CHECK(due_metrics_read(world.q, &m) == 0, ": refused");
         }
     }
     return 0;
@@ -219,7 +220,7 @@ static struct due_topic_stats sum_topics(void)
     for (int topic = 0; topic < 2; topic++) {
         struct due_topic_stats s;
 
-        CREW_CHECK(due_topic_stats(world.q, topic, &s) == 0, ": refused");
+        CREW_CHECK(due_topic_stats_read(world.q, topic, &s) == 0, ": refused");
         CREW_CHECK(s.enqueued == s.delayed + s.ready + s.leased + s.dead + s.dequeued + s.acked +
                                      s.cancelled + s.discarded + s.kept,
                    ": topic %d", topic);
@@ -264,7 +265,7 @@ static void check_figures(void)
 
         due_poll(world.q, NULL);
         struct due_topic_stats all = sum_topics();
-        CREW_CHECK(due_stats(world.q, &q) == 0, ": refused");
+        CREW_CHECK(due_stats_read(world.q, &q) == 0, ": refused");
         if (was_told(&all) && agree(&all, &q))
             return;
         CREW_CHECK(crew_now_ns() < until,
@@ -287,11 +288,11 @@ static void check_durations(void)
     uint64_t answers[2] = { 0 };
     struct due_topic_stats s[2];
 
-    CREW_CHECK(due_metrics(world.q, &m) == 0, ": refused");
+    CREW_CHECK(due_metrics_read(world.q, &m) == 0, ": refused");
     CREW_CHECK(m.late.count == m.delivered, ": %ju of %ju hand-overs", (uintmax_t)m.late.count,
                (uintmax_t)m.delivered);
     for (int topic = 0; topic < 2; topic++) {
-        CREW_CHECK(due_topic_stats(world.q, topic, &s[topic]) == 0, ": refused");
+        CREW_CHECK(due_topic_stats_read(world.q, topic, &s[topic]) == 0, ": refused");
         CREW_CHECK(due_topic_durations(world.q, topic, &late, &held) == 0, ": refused");
         CREW_CHECK(topic == 0 ? late.count == s[0].delivered : late.count <= s[1].delivered,
                    ": %ju of %ju hand-overs of topic %d", (uintmax_t)late.count,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 enum { TAKE, TAKE_WITHIN, TAKE_FROM, TAKE_BATCH, RESERVE, RESERVE_BATCH, PUT, PUT_BATCH, CALLS };
 
@@ -81,7 +82,7 @@ static int reserve_one(void *arg)
 {
     const struct consumer *c = arg;
     due_job job;
-    int rc = due_reserve(c->q, &job, DUE_S(1000), DUE_FOREVER);
+    int rc = take_leased(c->q, &job, DUE_S(1000), DUE_FOREVER);
 
     return rc == 0 ? due_ack(&job) : rc;
 }

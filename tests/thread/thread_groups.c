@@ -10,6 +10,7 @@
 
 #include "lab/crew.h"
 #include "queue/limit.h"
+#include "lab/take.h"
 
 #define GROUPS    100u
 #define PRODUCERS 2u
@@ -105,8 +106,8 @@ static int consume(void *arg)
     for (;;) {
         bool reserve = crew_below(&seed, 3) != 0;
         size_t max = 1 + (size_t)crew_below(&seed, 4);
-        int rc = reserve ? due_reserve_batch(w->q, NULL, 0, jobs, max, DUE_S(100), DUE_FOREVER)
-                         : due_dequeue_batch(w->q, NULL, 0, jobs, max, DUE_FOREVER);
+        int rc = reserve ? take_leased_some(w->q, NULL, 0, jobs, max, DUE_S(100), DUE_FOREVER)
+                         : take_some(w->q, NULL, 0, jobs, max, DUE_FOREVER);
 
         if (rc == DUE_ECLOSED)
             return 0;
@@ -170,7 +171,7 @@ static uint64_t round_of(enum due_proxies proxies, uint64_t seed)
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     for (unsigned i = 0; i < CONSUMERS; i++)
         crew_join(&consumers[i]);
-    rc = due_stats(w.q, &s);
+    rc = due_stats_read(w.q, &s);
     CREW_CHECK(rc == 0 && s.passed == 0, ": %llu passes are lost", (unsigned long long)s.passed);
     CREW_CHECK(due__gates_check(w.q), ": passes, lists or counts");
     CREW_CHECK(s.acked + s.dequeued + s.cancelled == PRODUCERS * w.each, ": some are lost");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define THREADS 8
 #define KEYS    5
@@ -76,7 +77,7 @@ static void handle(struct world *w, due_job *job, uint64_t *seed)
 
     if (w->refuse_only) {
         CREW_CHECK(atomic_fetch_add(&w->live[key], 1) == 0, ": two jobs of one key are live");
-        CREW_CHECK(due_find_key(w->q, &bytes, 1, &id) == 0 && due_id_equal(id, job->id),
+        CREW_CHECK(due_id_of_key(w->q, &bytes, 1, &id) == 0 && due_id_equal(id, job->id),
                    ": a job has lost its key");
         atomic_fetch_sub(&w->live[key], 1);
     }
@@ -89,7 +90,7 @@ static void take(struct world *w, uint64_t *seed)
     due_job job;
 
     if (crew_below(seed, 4) != 0) {
-        if (due_reserve(w->q, &job, DUE_S(100), 0) == 0)
+        if (take_leased(w->q, &job, DUE_S(100), 0) == 0)
             handle(w, &job, seed);
     } else if (due_dequeue(w->q, &job, 0) == 0) {
         due_job_done(&job);
@@ -100,7 +101,7 @@ static void name(struct world *w, uint64_t *seed)
 {
     uint8_t key = (uint8_t)crew_below(seed, KEYS);
     due_id id;
-    int rc = due_find_key(w->q, &key, 1, &id);
+    int rc = due_id_of_key(w->q, &key, 1, &id);
 
     CREW_CHECK(rc == 0 || rc == DUE_ENOENT, " %d", rc);
     rc = due_cancel_key(w->q, &key, 1, NULL);
@@ -148,12 +149,12 @@ static void check_at_rest(struct world *w)
     due_id ids[KEYS];
     size_t found = 0;
 
-    CREW_CHECK(due_stats(w->q, &s) == 0, "");
+    CREW_CHECK(due_stats_read(w->q, &s) == 0, "");
     uint64_t held = s.waiting + s.dead + s.leased;
     if (w->refuse_only)
         CREW_CHECK(held <= KEYS, ": %llu jobs", (unsigned long long)held);
     for (uint8_t key = 0; key < KEYS; key++)
-        found += due_find_key(w->q, &key, 1, &ids[found]) == 0;
+        found += due_id_of_key(w->q, &key, 1, &ids[found]) == 0;
     for (size_t i = 0; i < found; i++) {
         for (size_t k = 0; k < i; k++)
             CREW_CHECK(!due_id_equal(ids[i], ids[k]), ": two keys lead to one job");
@@ -167,7 +168,7 @@ static void close_and_count(due_queue *q)
     struct due_stats s;
 
     CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, DUE_S(30)) == 0, "");
-    CREW_CHECK(due_stats(q, &s) == 0, "");
+    CREW_CHECK(due_stats_read(q, &s) == 0, "");
     CREW_CHECK(s.enqueued == s.dequeued + s.cancelled + s.discarded + s.acked, "");
     CREW_CHECK(s.waiting == 0 && s.dead == 0 && s.leased == 0 && s.mended == 0, "");
     CREW_CHECK(due_free(q) == 0, "");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define CONSUMERS 4
 #define LATE_NS   DUE_S(4) /* less than a heartbeat: that must not be what helps */
@@ -49,7 +50,7 @@ static int consume(void *arg)
         if (self < 2)
             rc = due_dequeue(w->q, &job, timeout);
         else
-            rc = due_dequeue_from(w->q, w->topics + first, n, &job, timeout);
+            rc = take_from(w->q, w->topics + first, n, &job, timeout);
         if (rc == 0)
             taken(w, &job);
         CREW_CHECK(rc == 0 || rc == DUE_ETIMEDOUT || rc == DUE_ECLOSED || rc == DUE_EAGAIN, ": %s",

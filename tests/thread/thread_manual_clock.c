@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define QUEUES 3
 
@@ -133,7 +134,7 @@ static void free_leased(enum due_proxies proxies)
         int rc = due_enqueue(q, &spec, 0, NULL);
 
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
-        rc = due_reserve(q, &job, 1000, DUE_FOREVER);
+        rc = take_leased(q, &job, 1000, DUE_FOREVER);
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         due_job_done(&job);
     }

@@ -16,6 +16,7 @@
 
 #include "lab/memory_store.h"
 #include "thread/pair_verbs.h"
+#include "lab/take.h"
 
 #define LATE     DUE_S(15)
 #define STRIDE   1013u /* a prime that is no factor of the number of pairs */
@@ -41,7 +42,7 @@ static const char *const state_names[] = {
 static due_job take(struct world *w)
 {
     due_job job;
-    int rc = due_reserve(w->q, &job, LEASE, DUE_S(20));
+    int rc = take_leased(w->q, &job, LEASE, DUE_S(20));
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     return job;
@@ -148,7 +149,7 @@ static struct due_stats figures(struct world *w)
         rc = w->stored ? due_flush(w->q, DUE_S(100)) : 0;
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         uint64_t waiting = listed(w, &dead);
-        rc = due_stats(w->q, &s);
+        rc = due_stats_read(w->q, &s);
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         uint64_t ended = s.acked + s.dequeued + s.cancelled + s.discarded;
         if (s.waiting == waiting && s.dead == dead &&

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define JOBS 32
 
@@ -60,7 +61,7 @@ static int answer(void *arg)
     due_job job;
 
     while (crew_now_ns() < w->end_ns) {
-        if (due_reserve(w->q, &job, DUE_S(1000), DUE_MS(1)) != 0)
+        if (take_leased(w->q, &job, DUE_S(1000), DUE_MS(1)) != 0)
             continue;
         uint32_t n = had(w, &job);
         CREW_CHECK(atomic_fetch_add(&w->fate[n].holders, 1) == 0, ": job %u has two holders", n);
@@ -140,7 +141,7 @@ static uint64_t round_of(int mode, bool good, int64_t ns, uint64_t seed)
         crew_go(&threads[i], work[i], &w);
     for (int i = 0; i < THREADS; i++)
         CREW_CHECK(crew_join(&threads[i]) == 0, "");
-    CREW_CHECK(due_stats(w.q, &stats) == 0, "");
+    CREW_CHECK(due_stats_read(w.q, &stats) == 0, "");
     CREW_CHECK(stats.waiting >= JOBS / 2, ": %llu are left", (unsigned long long)stats.waiting);
     CREW_CHECK(stats.lent == 0 && stats.leased == 0, "");
     CREW_CHECK(due_close(w.q, DUE_CLOSE_DISCARD, DUE_FOREVER) == 0, "");

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define ROOM   8u
 #define TAKERS 3u
@@ -51,7 +52,7 @@ static int reserve(void *arg)
     due_job job;
 
     for (unsigned i = 0; !atomic_load(&w->over); i++) {
-        int rc = due_reserve(w->q, &job, DUE_S(1000), DUE_MS(1));
+        int rc = take_leased(w->q, &job, DUE_S(1000), DUE_MS(1));
 
         CREW_CHECK(rc == 0 || rc == DUE_ETIMEDOUT, ": %s", due_error_name(rc));
         if (rc == 0)
@@ -63,7 +64,7 @@ static int reserve(void *arg)
 static void look(due_queue *q)
 {
     struct due_stats s;
-    int rc = due_stats(q, &s);
+    int rc = due_stats_read(q, &s);
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     CREW_CHECK(s.waiting + s.leased <= ROOM, ": %llu wait, %llu are reserved",

@@ -7,6 +7,7 @@
 
 #include "lab/crew.h"
 #include "lab/memory_store.h"
+#include "lab/take.h"
 
 #define JOBS (1u << 14) /* of one round, at most */
 
@@ -143,8 +144,8 @@ static int consume(void *arg)
     int rc = 0;
 
     while (rc != DUE_ECLOSED) {
-        rc = due_dequeue_batch(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8),
-                               crew_below(&seed, 2) == 0 ? DUE_MS(5) : 0);
+        rc = take_some(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8),
+                       crew_below(&seed, 2) == 0 ? DUE_MS(5) : 0);
         CREW_CHECK(rc > 0 || away(rc) || rc == DUE_EAGAIN || rc == DUE_EINDOUBT, ": %s",
                    due_error_name(rc));
         /* What was sent when time was up is the next taker's, or put back, unless the queue closes
@@ -200,7 +201,7 @@ static int reserve(void *arg)
     int rc = 0;
 
     while (rc != DUE_ECLOSED) {
-        rc = due_reserve(w->q, &job, DUE_S(60), crew_below(&seed, 2) == 0 ? DUE_MS(5) : 0);
+        rc = take_leased(w->q, &job, DUE_S(60), crew_below(&seed, 2) == 0 ? DUE_MS(5) : 0);
         CREW_CHECK(rc == 0 || away(rc) || rc == DUE_EAGAIN, ": %s", due_error_name(rc));
         if (rc == 0)
             handle(w, &seed, &job);
@@ -296,7 +297,7 @@ static void add_up(struct world *w, uint32_t made)
 static void check_stats(struct world *w)
 {
     struct due_stats s;
-    int rc = due_stats(w->q, &s);
+    int rc = due_stats_read(w->q, &s);
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     uint64_t sum = s.dequeued + s.cancelled + s.discarded + s.acked + s.kept + s.leased;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define TOPICS 4
 #define EACH   4000u
@@ -51,9 +52,8 @@ static int consume(void *arg)
     due_job jobs[16];
 
     for (;;) {
-        int rc = self == 0
-                     ? due_dequeue_batch(w->q, w->topics + 2, 2, jobs, 16, DUE_FOREVER)
-                     : due_dequeue_batch(w->q, &w->topics[self - 1], 1, jobs, 16, DUE_FOREVER);
+        int rc = self == 0 ? take_some(w->q, w->topics + 2, 2, jobs, 16, DUE_FOREVER)
+                           : take_some(w->q, &w->topics[self - 1], 1, jobs, 16, DUE_FOREVER);
 
         if (rc == DUE_ECLOSED)
             return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lab/crew.h"
+#include "lab/take.h"
 
 #define JOBS     64
 #define VERSIONS 4096
@@ -162,7 +163,7 @@ static int take(void *arg)
     while (going(w, &seed, &n)) {
         bool good = crew_below(&seed, 40) == 0;
         int rc = good ? due_dequeue(w->q, &job, 0)
-                      : due_reserve_from(w->q, &(int){ 0 }, 1, &job,
+                      : take_leased_from(w->q, &(int){ 0 }, 1, &job,
                                          (int64_t)crew_below(&seed, 200000) + 1, 1000);
 
         if (rc != 0)
@@ -204,7 +205,7 @@ static void finish(struct world *w)
     struct due_stats stats;
     due_job job;
 
-    CREW_CHECK(due_stats(w->q, &stats) == 0, "");
+    CREW_CHECK(due_stats_read(w->q, &stats) == 0, "");
     while (stats.waiting > 0) {
         int rc = due_dequeue(w->q, &job, DUE_S(20));
 
@@ -212,7 +213,7 @@ static void finish(struct world *w)
         uint32_t n = check(w, &job);
         CREW_CHECK(atomic_fetch_add(&w->gone[n], 1) == 0, ": job %u is had twice", n);
         due_job_done(&job);
-        CREW_CHECK(due_stats(w->q, &stats) == 0, "");
+        CREW_CHECK(due_stats_read(w->q, &stats) == 0, "");
     }
 }
 

@@ -12,6 +12,7 @@
 #include "lab/crew.h"
 #include "due/workers.h"
 #include "lab/exposition.h"
+#include "lab/take.h"
 
 #if defined(__SANITIZE_THREAD__)
 #define MILLION 100000u
@@ -75,17 +76,18 @@ static int produce(void *arg)
     }
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     struct world *w = ctx;
 
     CREW_CHECK(job->attempts >= 1, " is not so");
     if (number_of(job) % 64 == 0 && job->attempts == 1) {
         atomic_fetch_add(&w->retried, 1);
-        return number_of(job) % 128 == 0 ? due_try_again_in(1000) : due_try_again_in(0);
+        *answer = number_of(job) % 128 == 0 ? due_answer_nack(1000) : due_answer_nack(0);
+        return;
     }
     done(w, job);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static int consume(void *arg)
@@ -94,7 +96,7 @@ static int consume(void *arg)
     due_job job;
 
     for (;;) {
-        int rc = due_reserve(w->q, &job, DUE_S(30), DUE_FOREVER);
+        int rc = take_leased(w->q, &job, DUE_S(30), DUE_FOREVER);
 
         if (rc == DUE_ECLOSED)
             return 0;
@@ -119,7 +121,7 @@ static void make(struct world *w, uint32_t jobs, const due_options *options)
 static struct due_workers_stats figures(due_workers *pool)
 {
     struct due_workers_stats s;
-    int rc = due_workers_stats(pool, &s);
+    int rc = due_workers_stats_read(pool, &s);
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     return s;

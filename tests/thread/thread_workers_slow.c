@@ -8,6 +8,7 @@
 
 #include "lab/crew.h"
 #include "due/workers.h"
+#include "lab/take.h"
 
 #define BACKLOG 15000u
 
@@ -46,7 +47,7 @@ static void enqueue(struct world *w, uint32_t number, int topic, int64_t delay_n
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     struct world *w = ctx;
 
@@ -60,7 +61,7 @@ static due_answer handle(void *ctx, const due_job *job)
         crew_sleep(w->takes_ns);
     }
     atomic_fetch_add(&w->done, 1);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static due_workers *start(struct world *w, size_t threads, const due_workers_options *options,
@@ -78,7 +79,7 @@ static due_workers *start(struct world *w, size_t threads, const due_workers_opt
 static struct due_workers_stats figures(due_workers *pool)
 {
     struct due_workers_stats s;
-    int rc = due_workers_stats(pool, &s);
+    int rc = due_workers_stats_read(pool, &s);
 
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     return s;
@@ -134,7 +135,7 @@ static void all_are_stuck(void)
     UNTIL(atomic_load(&w.stuck) == 1);
     uint32_t left = JOBS - 1 - atomic_load(&w.done);
     for (uint32_t i = 0; i < left; i++) {
-        rc = due_reserve(w.q, &job, DUE_S(60), DUE_FOREVER);
+        rc = take_leased(w.q, &job, DUE_S(60), DUE_FOREVER);
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         CREW_CHECK(job.attempts == 1, ": what was not begun counts as an attempt");
         CREW_CHECK(job.failures == 0, " is not so");
@@ -148,13 +149,13 @@ static void all_are_stuck(void)
 }
 
 /* Each is handled once, and a lease that ends would leave it dead. */
-static due_answer handle_once(void *ctx, const due_job *job)
+static void handle_once(void *ctx, const due_job *job, due_answer *answer)
 {
     struct world *w = ctx;
     unsigned before = atomic_fetch_add(&w->times[number_of(job)], 1);
 
     CREW_CHECK(before == 0, ": job %u for the second time", number_of(job));
-    return handle(ctx, job);
+    handle(ctx, job, answer);
 }
 
 /* 15,000 jobs of 3 ms that are due at once: more than @threads handle while one lease lasts, so who
@@ -180,7 +181,7 @@ static void more_than_a_lease_can_hold(size_t threads)
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     do {
         crew_sleep(DUE_MS(1));
-        rc = due_stats(w.q, &s);
+        rc = due_stats_read(w.q, &s);
         CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
         CREW_CHECK(s.lapsed == 0 && s.dead == 0, ": %llu leases ended, %llu jobs are dead",
                    (unsigned long long)s.lapsed, (unsigned long long)s.dead);
@@ -192,7 +193,7 @@ static void more_than_a_lease_can_hold(size_t threads)
 }
 
 /* A handler that goes on until it is told to stop. */
-static due_answer overrun(void *ctx, const due_job *job)
+static void overrun(void *ctx, const due_job *job, due_answer *answer)
 {
     struct world *w = ctx;
 
@@ -205,7 +206,7 @@ static due_answer overrun(void *ctx, const due_job *job)
     } else {
         atomic_fetch_add(&w->again, 1);
     }
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 /* It is told when its lease can be extended no more, the job is handed out again, and what it

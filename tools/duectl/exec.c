@@ -267,14 +267,14 @@ static bool again(struct ctl_run *run, due_job *due, enum ctl_outcome outcome)
 {
     if (!ctl_retries(run, due, outcome))
         return false;
-    return due_nack(due, ctl_was_stopped(&run->crew) ? 0 : DUE_BY_POLICY) == 0;
+    return due_nack(due, ctl_was_stopped(&run->crew) ? 0 : DUE_DELAY_POLICY) == 0;
 }
 
 /* For good or, where it may come again, until it is answered for. */
 static int take(struct ctl_run *run, due_job *due)
 {
     if (run->options->retries)
-        return due_reserve(run->queue, due, DUE_FOREVER, DUE_FOREVER);
+        return due_reserve(run->queue, due, DUE_FOREVER);
     return due_dequeue(run->queue, due, DUE_FOREVER);
 }
 

@@ -141,7 +141,7 @@ static void say_stored(struct ctl_run *run)
 {
     struct due_stats stats;
 
-    if (due_stats(run->queue, &stats) == 0)
+    if (due_stats_read(run->queue, &stats) == 0)
         ctl_say(&run->screen, "store      %llu restored, %llu batches, %llu put again\n",
                 (unsigned long long)stats.restored, (unsigned long long)stats.batches,
                 (unsigned long long)stats.mirrored);

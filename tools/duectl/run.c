@@ -54,8 +54,10 @@ static due_queue *open_queue(struct ctl_run *run, const due_options *options)
 /* A log is read only so far ahead; a schedule as it comes, since any line may be the next. */
 static bool open_queues(struct ctl_run *run)
 {
-    due_options queue = { DUE_OPTIONS_INIT, .name = "delays", .on_discard = discard };
-    due_options wall = { DUE_OPTIONS_INIT, .name = "dates", .on_discard = discard_of_wall };
+    due_options queue = { DUE_OPTIONS_INIT, .name = "delays", .lease_ns = DUE_FOREVER,
+                          .on_discard = discard };
+    due_options wall = { DUE_OPTIONS_INIT, .name = "dates", .lease_ns = DUE_FOREVER,
+                         .on_discard = discard_of_wall };
 
     queue.capacity = run->options->replay ? CTL_AHEAD : 0;
     queue.retry = run->options->retries ? run->options->retry : queue.retry;

@@ -68,7 +68,8 @@ static void warn(struct ctl_run *run)
 int ctl_stored_open(struct ctl_run *run, int signal_fd)
 {
     struct ctl_stored *s = &run->stored;
-    due_options options = { DUE_OPTIONS_INIT, .name = run->options->queue };
+    due_options options = { DUE_OPTIONS_INIT, .name = run->options->queue,
+                            .lease_ns = DUE_FOREVER };
     int status;
 
     pthread_mutex_init(&s->lock, NULL);
@@ -125,7 +126,7 @@ uint64_t ctl_stored_left(struct ctl_run *run)
 {
     struct due_stats stats;
 
-    return due_stats(run->queue, &stats) == 0 ? stats.waiting + stats.leased + stats.kept : 0;
+    return due_stats_read(run->queue, &stats) == 0 ? stats.waiting + stats.leased + stats.kept : 0;
 }
 
 /* ---- In -------------------------------------------------------------------------------------- */
@@ -368,7 +369,9 @@ void ctl_print_stored(struct ctl_run *run, int number)
 
     (void)number;
     while (rc == 0) {
-        int n = due_reserve_batch(run->queue, NULL, 0, due, CTL_BATCH, DUE_FOREVER, DUE_FOREVER);
+        int n = due_take(run->queue,
+                         &(due_take_options){ DUE_TAKE_INIT, .lease_ns = DUE_LEASE_DEFAULT }, due,
+                         CTL_BATCH, DUE_FOREVER);
 
         if (n <= 0) {
             end_taking(run, n);
@@ -437,7 +440,7 @@ static void give_up(struct ctl_run *run, due_job *due, const char *reason)
 static void answer(struct ctl_run *run, due_job *due, enum ctl_outcome outcome)
 {
     if (ctl_retries(run, due, outcome)) {
-        answered(run, due, due_nack(due, DUE_BY_POLICY));
+        answered(run, due, due_nack(due, DUE_DELAY_POLICY));
     } else if (outcome != CTL_DONE && run->options->retries) {
         give_up(run, due, "its command failed in the last attempt");
     } else {
@@ -469,7 +472,7 @@ void ctl_exec_stored(struct ctl_run *run, int number)
     int rc = 0;
 
     while (rc == 0) {
-        rc = due_reserve(run->queue, &due, DUE_FOREVER, DUE_FOREVER);
+        rc = due_reserve(run->queue, &due, DUE_FOREVER);
         if (rc != 0)
             break;
         if (!begin(run, &due, 1))

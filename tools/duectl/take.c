@@ -79,7 +79,7 @@ void ctl_print(struct ctl_run *run, int number)
 
     (void)number;
     while (rc == 0) {
-        int n = due_dequeue_batch(run->queue, NULL, 0, due, CTL_BATCH, DUE_FOREVER);
+        int n = due_take(run->queue, NULL, due, CTL_BATCH, DUE_FOREVER);
 
         if (n <= 0)
             return;

@@ -172,7 +172,7 @@ static void show_progress(struct watch *w)
 
     if (by_date < next)
         next = by_date;
-    if (run->options->store != NULL && due_stats(run->queue, &stats) == 0)
+    if (run->options->store != NULL && due_stats_read(run->queue, &stats) == 0)
         waiting = stats.waiting;
     len = snprintf(text, sizeof text, "%llu lines read, %llu %s", (unsigned long long)counts.lines,
                    (unsigned long long)counts.delivered,

@@ -57,15 +57,15 @@ static void place_give(struct work *w, int at)
     pthread_mutex_unlock(&w->lock);
 }
 
-static due_answer answer(struct work *w, const due_job *due, enum ctl_outcome outcome)
+static due_answer answer_of(struct work *w, const due_job *due, enum ctl_outcome outcome)
 {
     if (outcome == CTL_DONE)
-        return due_done();
+        return due_answer_ack();
     if (ctl_was_stopped(&w->run.crew))
-        return due_try_again_in(0);
+        return due_answer_nack(0);
     if (ctl_retries(&w->run, due, outcome))
-        return due_try_again();
-    return due_give_up("its command failed in the last attempt");
+        return due_answer_nack(DUE_DELAY_POLICY);
+    return due_answer_bury("its command failed in the last attempt");
 }
 
 /* Run its command, and say what becomes of the job. */
@@ -74,30 +74,24 @@ static due_answer attempt(struct work *w, const due_job *due)
     struct ctl_job *job = ctl_job_copy(due);
 
     if (job == NULL)
-        return due_try_again();
+        return due_answer_nack(DUE_DELAY_POLICY);
     int place = place_take(w);
     enum ctl_outcome outcome = ctl_exec_job(&w->run, place, job);
     place_give(w, place);
     free(job);
-    return answer(w, due, outcome);
+    return answer_of(w, due, outcome);
 }
 
-static due_answer handle(void *ctx, const due_job *due)
+static void handle(void *ctx, const due_job *due, due_answer *answer)
 {
     struct work *w = ctx;
     struct ctl_run *run = &w->run;
-    due_answer a;
 
-    if (ctl_is_fatal(run, due)) {
-        a = due_give_up(CTL_FATAL);
-    } else {
-        a = attempt(w, due);
-    }
-    if (a.kind == DUE_ANSWER_DONE || a.kind == DUE_ANSWER_BURY)
+    *answer = ctl_is_fatal(run, due) ? due_answer_bury(CTL_FATAL) : attempt(w, due);
+    if (answer->kind == DUE_ANSWER_ACK || answer->kind == DUE_ANSWER_BURY)
         ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
-    if (a.kind == DUE_ANSWER_BURY)
+    if (answer->kind == DUE_ANSWER_BURY)
         ctl_tally_add(&run->tally, &run->tally.counts.failed, 1);
-    return a;
 }
 
 /* ---- The end --------------------------------------------------------------------------------- */
@@ -222,7 +216,7 @@ static bool works(struct work *w)
 {
     struct due_workers_stats s;
 
-    return due_workers_stats(w->pool, &s) == 0 && s.threads > 0;
+    return due_workers_stats_read(w->pool, &s) == 0 && s.threads > 0;
 }
 
 /* Until a signal comes, or all workers have ended because the store has another owner.  That is

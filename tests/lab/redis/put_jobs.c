@@ -49,7 +49,7 @@ static due_job put_now(due_spec spec, const char *text)
 
     spec.delay_ns = 1;
     put(spec, text);
-    need(due_reserve(queue, &job, DUE_S(60), DUE_S(10)), text);
+    need(due_reserve(queue, &job, DUE_S(10)), text);
     return job;
 }
 

@@ -1,5 +1,6 @@
 /* Putting in many at once, and taking out many at once. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #include <limits.h>
 
@@ -126,12 +127,12 @@ LAB_TEST(dequeue_batch, takes_as_many_as_are_due_in_order)
     for (int i = 0; i < 10; i++)
         lab_enqueue(&lab, NULL, .at_ns = 10 - i, .priority = i);
     lab_turn_to(&lab, 6);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 10, 0), 6);
+    cr_assert_eq(take_some(lab.q, NULL, 0, jobs, 10, 0), 6);
     for (int i = 0; i < 6; i++) {
         cr_expect_eq(jobs[i].deadline_ns, i + 1);
         due_job_done(&jobs[i]);
     }
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 10, 0), DUE_EAGAIN);
+    cr_expect_eq(take_some(lab.q, NULL, 0, jobs, 10, 0), DUE_EAGAIN);
     lab_close(&lab);
 }
 
@@ -144,12 +145,12 @@ LAB_TEST(dequeue_batch, takes_no_more_than_was_asked_for)
     for (int i = 0; i < 10; i++)
         lab_enqueue(&lab, NULL, .delay_ns = 0);
     for (int round = 0; round < 5; round++) {
-        cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 2, 0), 2);
+        cr_assert_eq(take_some(lab.q, NULL, 0, jobs, 2, 0), 2);
         cr_expect_null(jobs[2].queue);
         due_job_done(&jobs[0]);
         due_job_done(&jobs[1]);
     }
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 2, 0), DUE_EAGAIN);
+    cr_expect_eq(take_some(lab.q, NULL, 0, jobs, 2, 0), DUE_EAGAIN);
     lab_close(&lab);
 }
 
@@ -161,7 +162,7 @@ LAB_TEST(dequeue_batch, takes_only_of_the_topics_named)
 
     for (int i = 0; i < 9; i++)
         lab_enqueue(&lab, NULL, .topic = topics[i % 3]);
-    int n = due_dequeue_batch(lab.q, topics, 2, jobs, 9, 0);
+    int n = take_some(lab.q, topics, 2, jobs, 9, 0);
     cr_assert_eq(n, 6, "%d", n);
     for (int i = 0; i < n; i++) {
         cr_expect_neq(jobs[i].topic, topics[2]);
@@ -180,7 +181,7 @@ LAB_TEST(dequeue_batch, takes_of_all_topics_when_none_is_named)
     for (int i = 0; i < 9; i++)
         lab_enqueue(&lab, NULL, .topic = topics[i % 3]);
     for (int left = 9; left > 0;) {
-        int n = due_dequeue_batch(lab.q, NULL, 0, jobs, 9, 0);
+        int n = take_some(lab.q, NULL, 0, jobs, 9, 0);
 
         cr_assert_gt(n, 0, "%d left: %s", left, due_error_name(n));
         for (int i = 0; i < n; i++) {
@@ -201,11 +202,11 @@ LAB_TEST(dequeue_batch, refuses_wrong_arguments)
     due_job job;
 
     lab_enqueue(&lab, "left alone", .delay_ns = 0);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, &job, 0, 0), DUE_EINVAL);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, &job, 1, -1), DUE_EINVAL);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 1, &job, 1, 0), DUE_EINVAL);
-    cr_expect_eq(due_dequeue_batch(lab.q, topics, 2, &job, 1, 0), DUE_EINVAL);
-    cr_expect_eq(due_dequeue_batch(lab.q, &topics[2], 1, &job, 1, 0), DUE_EINVAL);
+    cr_expect_eq(take_some(lab.q, NULL, 0, &job, 0, 0), DUE_EINVAL);
+    cr_expect_eq(take_some(lab.q, NULL, 0, &job, 1, -1), DUE_EINVAL);
+    cr_expect_eq(take_some(lab.q, NULL, 1, &job, 1, 0), DUE_EINVAL);
+    cr_expect_eq(take_some(lab.q, topics, 2, &job, 1, 0), DUE_EINVAL);
+    cr_expect_eq(take_some(lab.q, &topics[2], 1, &job, 1, 0), DUE_EINVAL);
     cr_expect_str_eq(lab_dequeue(&lab), "left alone");
     lab_close(&lab);
 }
@@ -223,7 +224,7 @@ LAB_TEST(dequeue_batch, drains_20000_due_at_once_in_order)
         lab_enqueue(&lab, NULL, .at_ns = 1 + (int64_t)i * 7919 % MANY);
     lab_turn_to(&lab, MANY);
     for (;;) {
-        int n = due_dequeue_batch(lab.q, NULL, 0, jobs, PIECE, 0);
+        int n = take_some(lab.q, NULL, 0, jobs, PIECE, 0);
 
         if (n == DUE_EAGAIN)
             break;
@@ -267,7 +268,7 @@ LAB_TEST(dequeue_batch, takes_more_than_is_shown_without_the_lock)
     due_poll(lab.q, NULL);
     cr_assert_eq(due_dequeue(lab.q, &jobs[0], 0), 0);
     due_job_done(&jobs[0]);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, WANTED, 0), WANTED);
+    cr_expect_eq(take_some(lab.q, NULL, 0, jobs, WANTED, 0), WANTED);
     for (int i = 0; i < WANTED; i++)
         due_job_done(&jobs[i]);
     lab_close(&lab);

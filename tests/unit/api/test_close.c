@@ -3,6 +3,7 @@
 
 #include "due/metrics.h"
 #include "lab/lab.h"
+#include "lab/take.h"
 
 LAB_TEST(close, of_an_empty_queue_is_done_at_once)
 {
@@ -215,15 +216,15 @@ LAB_TEST(close, by_draining_keeps_its_timeout)
 }
 
 /* A handler that goes on until its queue is closed, whatever else it is told. */
-static due_answer until_closed(void *ctx, const due_job *job)
+static void until_closed(void *ctx, const due_job *job, due_answer *answer)
 {
     due_queue *q = job->queue;
     int nothing = *(const int *)ctx;
     due_job other;
 
-    while (due_dequeue_from(q, &nothing, 1, &other, 0) != DUE_ECLOSED)
+    while (take_from(q, &nothing, 1, &other, 0) != DUE_ECLOSED)
         sched_yield();
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 /* The original's fourth defect, B7: close with callers blocked in every verb that can block */
@@ -315,21 +316,21 @@ LAB_TEST(close, leaves_every_call_a_definite_answer)
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
     cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ECLOSED);
     cr_expect_eq(due_dequeue(lab.q, &job, DUE_FOREVER), DUE_ECLOSED);
-    cr_expect_eq(due_dequeue_from(lab.q, &topic, 1, &job, DUE_FOREVER), DUE_ECLOSED);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, &job, 1, DUE_FOREVER), DUE_ECLOSED);
-    cr_expect_eq(due_reserve(lab.q, &job, 5, DUE_FOREVER), DUE_ECLOSED);
-    cr_expect_eq(due_reserve_from(lab.q, &topic, 1, &job, 5, DUE_FOREVER), DUE_ECLOSED);
-    cr_expect_eq(due_reserve_batch(lab.q, NULL, 0, &job, 1, 5, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(take_from(lab.q, &topic, 1, &job, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(take_some(lab.q, NULL, 0, &job, 1, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(take_leased(lab.q, &job, 5, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(take_leased_from(lab.q, &topic, 1, &job, 5, DUE_FOREVER), DUE_ECLOSED);
+    cr_expect_eq(take_leased_some(lab.q, NULL, 0, &job, 1, 5, DUE_FOREVER), DUE_ECLOSED);
     cr_expect_eq(due_enqueue(lab.q, &spec, DUE_FOREVER, NULL), DUE_ECLOSED);
     cr_expect_eq(due_enqueue_batch(lab.q, &spec, 1, DUE_FOREVER, NULL), DUE_ECLOSED);
     cr_expect_lt(due_kick(lab.q, id), 0);
     cr_expect_lt(due_update(lab.q, id, "new", 3), 0);
-    cr_expect_eq(due_find_key(lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(lab.q, "k", 1, &id), DUE_ENOENT);
     cr_expect_eq(due_list_dead(lab.q, &cursor, &dead, 1), 0);
     cr_expect_eq(due_clear_dead(lab.q, DUE_ALL_TOPICS, NULL), 0);
     cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
     cr_expect_eq(due_flush(lab.q, DUE_FOREVER), 0);
-    cr_expect_eq(due_metrics(lab.q, &metrics), 0);
+    cr_expect_eq(due_metrics_read(lab.q, &metrics), 0);
     cursor = 0;
     cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_ENOENT);
     cr_expect_eq(due_find(lab.q, id, &info), DUE_ENOENT);

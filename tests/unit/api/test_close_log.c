@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "lab/shop.h"
+#include "lab/take.h"
 
 static struct {
     unsigned left, discarded;
@@ -39,7 +40,7 @@ Test(close_log, of_a_stored_queue_says_that_its_jobs_are_left_in_the_store, .tim
     due_job job;
 
     lab_enqueue(&s.lab, "reserved", .at_ns = 0);
-    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(5), DUE_S(20)), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, DUE_S(5), DUE_S(20)), 0);
     lab_enqueue(&s.lab, "due", .at_ns = 0);
     lab_enqueue(&s.lab, "a", .delay_ns = 50);
     lab_enqueue(&s.lab, "b", .delay_ns = 60);

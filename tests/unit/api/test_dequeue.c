@@ -1,5 +1,6 @@
 /* Taking one job out, without waiting.  What waits: test_wait.c. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 /* C5 */
 LAB_TEST(dequeue, holds_a_job_until_its_deadline)
@@ -240,10 +241,10 @@ LAB_TEST(dequeue_from, takes_of_any_of_several_topics)
 
     lab_enqueue(&lab, NULL, .topic = 0);
     lab_enqueue(&lab, NULL, .topic = topics[1]);
-    cr_assert_eq(due_dequeue_from(lab.q, topics, 3, &job, 0), 0);
+    cr_assert_eq(take_from(lab.q, topics, 3, &job, 0), 0);
     cr_expect_eq(job.topic, topics[1]);
     due_job_done(&job);
-    cr_expect_eq(due_dequeue_from(lab.q, topics, 3, &job, 0), DUE_EAGAIN);
+    cr_expect_eq(take_from(lab.q, topics, 3, &job, 0), DUE_EAGAIN);
     lab_close(&lab);
 }
 
@@ -256,9 +257,9 @@ LAB_TEST(dequeue_from, refuses_wrong_arguments)
 
     lab_enqueue(&lab, "left alone", .delay_ns = 0);
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        cr_expect_eq(due_dequeue_from(lab.q, wrong[i], 2, &job, 0), DUE_EINVAL, "%zu", i);
-    cr_expect_eq(due_dequeue_from(lab.q, &topic, 0, &job, 0), DUE_EINVAL);
-    cr_expect_eq(due_dequeue_from(lab.q, &topic, 1, &job, -1), DUE_EINVAL);
+        cr_expect_eq(take_from(lab.q, wrong[i], 2, &job, 0), DUE_EINVAL, "%zu", i);
+    cr_expect_eq(take_from(lab.q, &topic, 0, &job, 0), DUE_EINVAL);
+    cr_expect_eq(take_from(lab.q, &topic, 1, &job, -1), DUE_EINVAL);
     cr_expect_str_eq(lab_dequeue(&lab), "left alone");
     lab_close(&lab);
 }
@@ -282,8 +283,8 @@ LAB_TEST(dequeue, has_a_ready_job_however_short_the_timeout)
 
             lab_enqueue(&lab, NULL, .topic = topic);
             int rc = n % 3 == 0   ? due_dequeue(lab.q, &job, timeout_ns)
-                     : n % 3 == 1 ? due_dequeue_from(lab.q, &topic, 1, &job, timeout_ns)
-                                  : due_dequeue_batch(lab.q, NULL, 0, &job, 1, timeout_ns);
+                     : n % 3 == 1 ? take_from(lab.q, &topic, 1, &job, timeout_ns)
+                                  : take_some(lab.q, NULL, 0, &job, 1, timeout_ns);
             cr_assert_eq(rc, n % 3 == 2, "clock %d, %d: %s", i, n, due_error_name(rc));
             due_job_done(&job);
             if (i == KINDS)

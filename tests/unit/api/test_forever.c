@@ -1,6 +1,7 @@
 /* Durations of DUE_FOREVER and just below it, from different times on: what they put off never
  * comes, and no sum overflows. */
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 #define LEASE   100
 #define THE_END (DUE_FOREVER - 1) /* the last that a clock shows */
@@ -33,7 +34,7 @@ static due_job reserve(struct lab *lab, int64_t lease_ns)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, lease_ns, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, lease_ns, 0), 0);
     return job;
 }
 
@@ -43,9 +44,9 @@ static void expect_put_off(struct lab *lab, const struct span *s)
     due_job job;
 
     lab_turn_to(lab, THE_END - 1);
-    cr_expect_eq(due_reserve(lab->q, &job, LEASE, 0), DUE_EAGAIN, SAYS(s));
+    cr_expect_eq(take_leased(lab->q, &job, LEASE, 0), DUE_EAGAIN, SAYS(s));
     lab_turn_to(lab, THE_END);
-    int rc = due_reserve(lab->q, &job, LEASE, 0);
+    int rc = take_leased(lab->q, &job, LEASE, 0);
     cr_expect_eq(rc, s->ends ? 0 : DUE_EAGAIN, SAYS(s));
     cr_expect_eq(lab_stats(lab).dead, 0u, SAYS(s));
     if (rc == 0)
@@ -64,7 +65,7 @@ static void nack_for(struct lab *lab, int way, int64_t ns)
 
     lab_enqueue(lab, "tea", .retry = way == BY_FIXED ? &fixed : way == BY_LADDER ? &ladder : NULL);
     due_job job = reserve(lab, LEASE);
-    cr_expect_eq(due_nack(&job, way == BY_NACK ? ns : DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, way == BY_NACK ? ns : DUE_DELAY_POLICY), 0);
 }
 
 LAB_TEST(forever, is_how_long_a_nack_puts_a_job_off)
@@ -99,7 +100,7 @@ LAB_TEST(forever, is_as_far_as_delays_are_doubled)
                 int64_t left;
                 due_job job = reserve(&lab, LEASE);
 
-                cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+                cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
                 cr_assert_eq(due_remaining(lab.q, id, &left), 0);
                 cr_expect_geq(left, 0, "%lld %lld %d", (long long)firsts[i], (long long)caps[k], n);
                 cr_expect_eq(due_promote(lab.q, id), 0);
@@ -142,11 +143,11 @@ LAB_TEST(forever, is_how_long_a_handler_may_take)
     desk_until_begun(&desk);
     lab_turn_to(&lab, THE_END - LEASE);
     cr_expect_eq(due_job_stopping(desk.state->at), 0);
-    desk_let_go(&desk, due_try_again_in(LEASE));
+    desk_let_go(&desk, due_answer_nack(LEASE));
     WAIT_UNTIL(desk_stats(&desk).retried == 1);
     lab_turn_to(&lab, THE_END);
     desk_until_begun(&desk);
-    desk_let_go(&desk, due_try_again_in(DUE_FOREVER));
+    desk_let_go(&desk, due_answer_nack(DUE_FOREVER));
     WAIT_UNTIL(desk_stats(&desk).retried == 2);
     cr_expect_eq(lab_stats(&lab).waiting, 1u);
     desk_close(&desk);

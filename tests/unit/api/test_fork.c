@@ -6,6 +6,7 @@
 #include "due/metrics.h"
 #include "lab/shop.h"
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 /* Run @test in a child; its exit status. */
 static int in_child(int (*test)(struct lab *lab), struct lab *lab)
@@ -50,12 +51,12 @@ static int putting_in_and_out(struct lab *lab)
     EXPECT_EFORK(due_enqueue_batch(lab->q, &spec, 1, 0, NULL));
     EXPECT_EFORK(due_dequeue(lab->q, &job, 0));
     EXPECT_EFORK(due_dequeue(lab->q, &job, DUE_FOREVER));
-    EXPECT_EFORK(due_dequeue_from(lab->q, &topic, 1, &job, DUE_FOREVER));
-    EXPECT_EFORK(due_dequeue_batch(lab->q, NULL, 0, &job, 1, DUE_FOREVER));
-    EXPECT_EFORK(due_reserve(lab->q, &job, 5, 0));
-    EXPECT_EFORK(due_reserve(lab->q, &job, 5, DUE_FOREVER));
-    EXPECT_EFORK(due_reserve_from(lab->q, &topic, 1, &job, 5, DUE_FOREVER));
-    EXPECT_EFORK(due_reserve_batch(lab->q, NULL, 0, &job, 1, 5, DUE_FOREVER));
+    EXPECT_EFORK(take_from(lab->q, &topic, 1, &job, DUE_FOREVER));
+    EXPECT_EFORK(take_some(lab->q, NULL, 0, &job, 1, DUE_FOREVER));
+    EXPECT_EFORK(take_leased(lab->q, &job, 5, 0));
+    EXPECT_EFORK(take_leased(lab->q, &job, 5, DUE_FOREVER));
+    EXPECT_EFORK(take_leased_from(lab->q, &topic, 1, &job, 5, DUE_FOREVER));
+    EXPECT_EFORK(take_leased_some(lab->q, NULL, 0, &job, 1, 5, DUE_FOREVER));
     spec.key = "new";
     spec.key_len = 3;
     EXPECT_EFORK(due_enqueue(lab->q, &spec, 0, NULL));
@@ -70,7 +71,7 @@ static int answering_for_a_job(struct lab *lab)
     (void)lab;
     EXPECT_EFORK(due_ack(&reserved[0]));
     EXPECT_EFORK(due_nack(&reserved[0], 0));
-    EXPECT_EFORK(due_nack(&reserved[0], DUE_BY_POLICY));
+    EXPECT_EFORK(due_nack(&reserved[0], DUE_DELAY_POLICY));
     EXPECT_EFORK(due_bury(&reserved[0], "why"));
     EXPECT_EFORK(due_extend(&reserved[0], 5));
     if (due_ack_batch(reserved, 2, results) != 0)
@@ -100,7 +101,7 @@ static int naming_a_job(struct lab *lab)
     EXPECT_EFORK(
         due_amend(lab->q, some_id, &(due_spec){ DUE_SPEC_INIT, .at_ns = 5 }, DUE_SET_TIME));
     EXPECT_EFORK(due_kick(lab->q, some_id));
-    EXPECT_EFORK(due_find_key(lab->q, "key", 3, &id));
+    EXPECT_EFORK(due_id_of_key(lab->q, "key", 3, &id));
     EXPECT_EFORK(due_cancel_key(lab->q, "key", 3, NULL));
     return 0;
 }
@@ -117,7 +118,7 @@ static int naming_the_queue(struct lab *lab)
     EXPECT_EFORK(due_pause(lab->q, 0));
     EXPECT_EFORK(due_resume(lab->q, 0));
     EXPECT_EFORK(due_trim(lab->q));
-    EXPECT_EFORK(due_stats(lab->q, &stats));
+    EXPECT_EFORK(due_stats_read(lab->q, &stats));
     EXPECT_EFORK(due_topic(lab->q, "new"));
     EXPECT_EFORK(due_topic_measure(lab->q, 0));
     EXPECT_EFORK(due_topic_durations(lab->q, 0, &some_histogram, &some_histogram));
@@ -144,8 +145,8 @@ static int naming_the_dead_and_more(struct lab *lab)
     EXPECT_EFORK(due_clear_dead(lab->q, DUE_ALL_TOPICS, NULL));
     EXPECT_EFORK(due_topic_limit(lab->q, 0, 1));
     EXPECT_EFORK(due_topic_retry(lab->q, 0, &retry));
-    EXPECT_EFORK(due_topic_stats(lab->q, 0, &of_topic));
-    EXPECT_EFORK(due_metrics(lab->q, &metrics));
+    EXPECT_EFORK(due_topic_stats_read(lab->q, 0, &of_topic));
+    EXPECT_EFORK(due_metrics_read(lab->q, &metrics));
     EXPECT_EFORK(due_metrics_write(lab->q, text, sizeof text));
     EXPECT_EFORK(due_metrics_write(lab->q, NULL, 0));
     EXPECT_EFORK(due_flush(lab->q, 0));
@@ -161,7 +162,7 @@ static int naming_its_workers(struct lab *lab)
     EXPECT_EFORK(due_workers_start(&pool, lab->q, NULL, 0, 1, desk_handle, NULL, NULL));
     EXPECT_EFORK(due_workers_stop(some_desk.pool, 0));
     EXPECT_EFORK(due_workers_stop(some_desk.pool, DUE_FOREVER));
-    EXPECT_EFORK(due_workers_stats(some_desk.pool, &stats));
+    EXPECT_EFORK(due_workers_stats_read(some_desk.pool, &stats));
     return due_workers_free(some_desk.pool); /* the child's copy */
 }
 
@@ -174,7 +175,7 @@ static void call_everything_in_children(struct lab *lab)
     for (int i = 0; i < 3; i++) {
         lab_enqueue(lab, "out", .delay_ns = 0);
         cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
-        cr_assert_eq(due_reserve(lab->q, i < 2 ? &reserved[i] : &job, DUE_S(100), 0), 0);
+        cr_assert_eq(take_leased(lab->q, i < 2 ? &reserved[i] : &job, DUE_S(100), 0), 0);
     }
     cr_assert_eq(due_bury(&job, NULL), 0);
     cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);

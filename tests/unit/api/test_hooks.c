@@ -11,6 +11,7 @@
 #include "job/key_table.h"
 #include "lab/shop.h"
 #include "queue/events.h"
+#include "lab/take.h"
 
 enum hook { ON_EVENT, ON_DISCARD, ON_SETTLED, ON_RESTORE, ON_LOG, ON_START, ON_ALLOC, HOOKS };
 
@@ -98,13 +99,13 @@ static void use(struct world *w, due_queue *q)
     check(w, due_enqueue(q, &later, 0, &id) == 0, "enqueue, delayed");
     check(w, due_cancel(q, id, NULL) == 0, "cancel");
     check(w, due_enqueue(q, &soon, 0, NULL) == 0, "enqueue");
-    int rc = due_reserve(q, &job, DUE_S(1), 0);
+    int rc = take_leased(q, &job, DUE_S(1), 0);
     check(w, rc == 0, "reserve");
     if (rc == 0) {
         check(w, due_ack(&job) == 0, "ack");
         due_job_done(&job);
     }
-    check(w, due_poll(q, NULL) >= 0 && due_stats(q, &s) == 0, "stats");
+    check(w, due_poll(q, NULL) >= 0 && due_stats_read(q, &s) == 0, "stats");
 }
 
 static void another(struct world *w, due_clock *clock, enum due_proxies proxies)
@@ -263,7 +264,7 @@ static due_job reserved(struct lab *lab, int64_t lease_ns)
 {
     due_job job = { .queue = NULL };
 
-    cr_assert_eq(due_reserve(lab->q, &job, lease_ns, DUE_S(1)), 0);
+    cr_assert_eq(take_leased(lab->q, &job, lease_ns, DUE_S(1)), 0);
     return job;
 }
 

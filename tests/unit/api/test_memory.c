@@ -129,7 +129,7 @@ static int enqueue_batch(due_queue *q)
         specs[i] = (due_spec){ DUE_SPEC_INIT, .delay_ns = DUE_S(1000), .data = LARGE,
                                .len = sizeof LARGE };
     int rc = due_enqueue_batch(q, specs, 8, 0, NULL);
-    cr_assert_eq(due_stats(q, &s), 0);
+    cr_assert_eq(due_stats_read(q, &s), 0);
     cr_assert_eq(s.enqueued, rc > 0 ? (uint64_t)rc : 0u, "answered %d, but %ju are in", rc,
                  (uintmax_t)s.enqueued);
     return rc;
@@ -268,7 +268,7 @@ static int change_and_look(due_queue *q)
     rc = due_promote(q, id);
     cr_assert(rc == 0 || rc == DUE_ENOMEM, "%s", due_error_name(rc));
     cr_assert_eq(due_find(q, id, &info), 0);
-    cr_assert_eq(due_stats(q, &stats), 0);
+    cr_assert_eq(due_stats_read(q, &stats), 0);
     cr_assert_eq(due_trim(q), 0);
     rc = due_fd(q);
     cr_assert(rc >= 0 || rc == DUE_ENOMEM, "%s", due_error_name(rc));

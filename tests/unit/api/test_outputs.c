@@ -37,10 +37,10 @@ static int open_queue(struct subject *s, void *out)
     return s->wrong ? due_open(out, &o, NULL) : 0;
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)ctx, (void)job;
-    return (due_answer){ .kind = DUE_ANSWER_DONE };
+    *answer = (due_answer){ .kind = DUE_ANSWER_ACK };
 }
 
 static int start_workers(struct subject *s, void *out)
@@ -73,35 +73,24 @@ static int dequeue(struct subject *s, void *out)
     return rc == 0 ? done(1, out) : rc;
 }
 
-static int dequeue_from(struct subject *s, void *out)
-{
-    int rc = due_dequeue_from(s->q, &(int){ 0 }, 1, out, s->timeout_ns);
-
-    return rc == 0 ? done(1, out) : rc;
-}
-
-static int dequeue_batch(struct subject *s, void *out)
-{
-    return done(due_dequeue_batch(s->q, NULL, 0, out, 4, s->timeout_ns), out);
-}
-
 static int reserve(struct subject *s, void *out)
 {
-    int rc = due_reserve(s->q, out, 5, s->timeout_ns);
+    int rc = due_reserve(s->q, out, s->timeout_ns);
 
     return rc == 0 ? done(1, out) : rc;
 }
 
-static int reserve_from(struct subject *s, void *out)
+static int take(struct subject *s, void *out)
 {
-    int rc = due_reserve_from(s->q, &(int){ 0 }, 1, out, 5, s->timeout_ns);
-
-    return rc == 0 ? done(1, out) : rc;
+    return done(due_take(s->q, NULL, out, 4, s->timeout_ns), out);
 }
 
-static int reserve_batch(struct subject *s, void *out)
+static int take_on_lease(struct subject *s, void *out)
 {
-    return done(due_reserve_batch(s->q, NULL, 0, out, 4, 5, s->timeout_ns), out);
+    due_take_options how = { DUE_TAKE_INIT, .topics = &(int){ 0 }, .topic_count = 1,
+                             .lease_ns = 5 };
+
+    return done(due_take(s->q, &how, out, 4, s->timeout_ns), out);
 }
 
 static int cancel(struct subject *s, void *out)
@@ -153,7 +142,7 @@ static int enqueue_batch(struct subject *s, void *out)
 
 static int find_key(struct subject *s, void *out)
 {
-    return due_find_key(s->q, "none", s->wrong ? 0 : 4, out);
+    return due_id_of_key(s->q, "none", s->wrong ? 0 : 4, out);
 }
 
 static int find(struct subject *s, void *out)
@@ -221,7 +210,7 @@ static int ack_batch(struct subject *s, void *out)
 
 static int stats(struct subject *s, void *out)
 {
-    return due_stats(s->q, out);
+    return due_stats_read(s->q, out);
 }
 
 static int poll(struct subject *s, void *out)
@@ -231,7 +220,7 @@ static int poll(struct subject *s, void *out)
 
 static int topic_stats(struct subject *s, void *out)
 {
-    return due_topic_stats(s->q, s->wrong ? 99 : 0, out);
+    return due_topic_stats_read(s->q, s->wrong ? 99 : 0, out);
 }
 
 static int durations(struct subject *s, void *out)
@@ -243,7 +232,7 @@ static int durations(struct subject *s, void *out)
 
 static int metrics(struct subject *s, void *out)
 {
-    return due_metrics(s->q, out);
+    return due_metrics_read(s->q, out);
 }
 
 static int metrics_write(struct subject *s, void *out)
@@ -271,25 +260,22 @@ static const struct call {
     { "due_signals_open", open_signals, sizeof(void *), IN(WRONG), false },
     { "due_dequeue", dequeue, sizeof(due_job), IN(EMPTY) | IN(TIMED) | IN(WRONG) | IN(CLOSED),
       true },
-    { "due_dequeue_from", dequeue_from, sizeof(due_job),
-      IN(EMPTY) | IN(TIMED) | IN(WRONG) | IN(CLOSED), true },
     { "due_reserve", reserve, sizeof(due_job), IN(EMPTY) | IN(TIMED) | IN(WRONG) | IN(CLOSED),
       true },
-    { "due_reserve_from", reserve_from, sizeof(due_job),
+    { "due_take", take, sizeof(due_job), IN(EMPTY) | IN(TIMED) | IN(WRONG) | IN(CLOSED), true },
+    { "due_take, on a lease", take_on_lease, sizeof(due_job),
       IN(EMPTY) | IN(TIMED) | IN(WRONG) | IN(CLOSED), true },
     { "due_cancel", cancel, sizeof(due_job), IN(EMPTY) | IN(BUSY) | IN(AWAY) | IN(FENCED), true },
     { "due_cancel_key", cancel_key, sizeof(due_job),
       IN(EMPTY) | IN(WRONG) | IN(BUSY) | IN(AWAY) | IN(FENCED), true },
     { "due_peek", peek, 0, IN(EMPTY), true },
-    { "due_dequeue_batch", dequeue_batch, 0, IN(EMPTY) | IN(TIMED) | IN(WRONG) | IN(CLOSED), true },
-    { "due_reserve_batch", reserve_batch, 0, IN(EMPTY) | IN(TIMED) | IN(WRONG) | IN(CLOSED), true },
     { "due_enqueue", enqueue, 0,
       IN(WRONG) | IN(FULL) | IN(CLOSED) | IN(NO_MEMORY) | IN(AWAY) | IN(FENCED), true },
     { "due_enqueue, a key", enqueue_key, 0,
       IN(WRONG) | IN(FULL) | IN(CLOSED) | IN(NO_MEMORY) | IN(AWAY) | IN(FENCED), true },
     { "due_enqueue_batch", enqueue_batch, 0,
       IN(WRONG) | IN(FULL) | IN(CLOSED) | IN(NO_MEMORY) | IN(AWAY) | IN(FENCED), true },
-    { "due_find_key", find_key, 0, IN(EMPTY) | IN(WRONG), true },
+    { "due_id_of_key", find_key, 0, IN(EMPTY) | IN(WRONG), true },
     { "due_find", find, 0, IN(EMPTY) | IN(BUSY), true },
     { "due_remaining", remaining, 0, IN(EMPTY) | IN(BUSY), true },
     { "due_list", list, 0, IN(WRONG), true },
@@ -300,11 +286,11 @@ static const struct call {
     { "due_kick_all", kick_all, 0, IN(WRONG) | IN(CLOSED), true },
     { "due_cancel_batch", cancel_batch, 0, IN(WRONG), true },
     { "due_ack_batch", ack_batch, 0, IN(WRONG), false },
-    { "due_stats", stats, 0, 0, true },
+    { "due_stats_read", stats, 0, 0, true },
     { "due_poll", poll, 0, 0, true },
-    { "due_topic_stats", topic_stats, 0, IN(WRONG), true },
+    { "due_topic_stats_read", topic_stats, 0, IN(WRONG), true },
     { "due_topic_durations", durations, 0, IN(WRONG), true },
-    { "due_metrics", metrics, 0, 0, true },
+    { "due_metrics_read", metrics, 0, 0, true },
     { "due_metrics_write", metrics_write, 0, 0, true },
     { "due_id_parse", parse, 0, IN(WRONG), false },
 };
@@ -369,7 +355,7 @@ Test(outputs, are_as_they_were_and_handles_zero_when_somebody_has_the_job, .time
     due_job job;
 
     s.id = lab_enqueue(&lab, "tea", .key = "k", .key_len = 1);
-    cr_assert_eq(due_reserve(lab.q, &job, 5, 0), 0);
+    cr_assert_eq(due_reserve(lab.q, &job, 0), 0);
     expect_rule(&s, BUSY);
     expect_rule(&s, FULL);
     due_job_done(&job);

@@ -1,5 +1,6 @@
 /* Looking: peek, find, remaining, list. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 /* DelayQueue: peek sees an undue head; beanstalkd: the shortest delay */
 LAB_TEST(peek, shows_the_next_job_although_it_is_not_due)
@@ -304,7 +305,7 @@ LAB_TEST(peek, tells_what_comes_next_and_not_what_a_pause_holds_back_also_behind
     lab_enqueue(&lab, "held back", .at_ns = 1, .topic = paused);
     lab_enqueue(&lab, "reserved", .at_ns = 2);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_peek(lab.q, &info), DUE_EAGAIN);
     lab_enqueue(&lab, "next", .at_ns = 500);
     cr_assert_eq(due_peek(lab.q, &info), 0);

@@ -1,5 +1,6 @@
 /* Running a waiting job now. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 LAB_TEST(promote, makes_a_delayed_job_due)
 {
@@ -45,7 +46,7 @@ LAB_TEST(promote, keeps_id_topic_priority_and_bytes)
     due_job job;
 
     cr_expect_eq(due_promote(lab.q, id), 0);
-    cr_assert_eq(due_dequeue_from(lab.q, &topic, 1, &job, 0), 0);
+    cr_assert_eq(take_from(lab.q, &topic, 1, &job, 0), 0);
     cr_expect(due_id_equal(job.id, id));
     cr_expect_eq(job.priority, 200);
     cr_expect_geq(job.lateness_ns, 0);

@@ -1,5 +1,6 @@
 /* A waiting job gets other content, or another time, in place. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -17,7 +18,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -293,14 +294,14 @@ LAB_TEST(amend, a_retry_policy_is_given_and_taken_away)
 
     cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .retry = &twice), 0);
     due_job job = reserve(&lab);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     lab_advance(&lab, 49);
-    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
     lab_advance(&lab, 1);
     cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .retry = NULL), 0);
     for (int i = 0; i < 5; i++) {
         job = reserve(&lab);
-        cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+        cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     }
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
     lab_close(&lab);

@@ -89,7 +89,7 @@ static struct due_stats stats(struct between *b)
 {
     struct due_stats s;
 
-    cr_assert_eq(due_stats(b->q, &s), 0);
+    cr_assert_eq(due_stats_read(b->q, &s), 0);
     return s;
 }
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -11,7 +12,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -75,7 +76,7 @@ LAB_TEST(dead, after_the_last_attempt_by_the_end_of_its_lease)
     cr_expect_eq(lab_stats(&lab).dead, 0u);
     lab_advance(&lab, 1);
     due_job third;
-    cr_expect_eq(due_reserve(lab.q, &third, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &third, LEASE, 0), DUE_EAGAIN);
     cr_expect_eq(only_dead(&lab).cause, DUE_CAUSE_ATTEMPTS);
     cr_expect_eq(only_dead(&lab).failures, 2u);
     cr_expect_eq(due_ack(&second), DUE_ESTALE);
@@ -108,16 +109,16 @@ LAB_TEST(dead, a_second_later_when_there_is_no_memory_at_the_end_of_the_last_lea
     due_job_done(&job);
     forbid_memory(&lab, true);
     lab_advance(&lab, LEASE);
-    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
     cr_expect_eq(lab_stats(&lab).dead, 0u);
     cr_expect_eq(lab_stats(&lab).waiting, 1u);
     for (int i = 0; i < 3; i++) {
         lab_advance(&lab, DUE_S(1));
-        cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_ENOMEM);
+        cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_ENOMEM);
         cr_expect_eq(lab_stats(&lab).ready, 1u);
     }
     forbid_memory(&lab, false);
-    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN, "it had one attempt");
+    cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN, "it had one attempt");
     due_dead dead = only_dead(&lab);
     cr_expect(due_id_equal(dead.id, id));
     cr_expect_eq(dead.cause, DUE_CAUSE_ATTEMPTS);
@@ -227,7 +228,7 @@ static void bury_all(struct lab *lab, const char *reason)
 {
     due_job job;
 
-    while (due_reserve(lab->q, &job, LEASE, 0) == 0)
+    while (take_leased(lab->q, &job, LEASE, 0) == 0)
         cr_assert_eq(due_bury(&job, reason), 0);
 }
 
@@ -378,7 +379,7 @@ LAB_TEST(ttl, may_be_an_instant)
     due_job job = reserve(&lab);
     cr_expect_eq(due_nack(&job, 1), 0);
     lab_turn_to(&lab, 205);
-    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN, "tried again after its time");
+    cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN, "tried again after its time");
     cr_expect_eq(only_dead(&lab).cause, DUE_CAUSE_EXPIRED);
     cr_expect_eq(due_kick(lab.q, only_dead(&lab).id), 0);
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
@@ -424,7 +425,7 @@ LAB_TEST(ttl, leaves_the_rest_of_a_batch)
     for (int i = 0; i < 6; i++)
         lab_enqueue(&lab, "tea", .at_ns = 100, .ttl_ns = i % 2 ? 10 : 0);
     lab_turn_to(&lab, 110);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 8, 0), 3);
+    cr_expect_eq(take_some(lab.q, NULL, 0, jobs, 8, 0), 3);
     for (int i = 0; i < 3; i++)
         due_job_done(&jobs[i]);
     cr_expect_eq(lab_stats(&lab).dead, 3u);
@@ -441,7 +442,7 @@ LAB_TEST(ttl, a_delay_far_longer_than_the_lease_is_delivered_once)
         due_job job;
 
         lab_advance(&lab, LEASE);
-        cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+        cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
     }
     lab_advance(&lab, LEASE);
     due_job job = reserve(&lab);
@@ -480,7 +481,7 @@ LAB_TEST(revoke, nor_when_the_lease_ends_nor_when_it_is_buried)
     cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_EBUSY);
     lab_advance(&lab, LEASE);
     due_job other;
-    cr_expect_eq(due_reserve(lab.q, &other, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &other, LEASE, 0), DUE_EAGAIN);
     cr_expect_eq(lab_stats(&lab).cancelled, 1u);
     cr_expect_eq(due_ack(&job), DUE_ESTALE);
 

@@ -4,6 +4,7 @@
 
 #include "queue/queue.h"
 #include "lab/gate_lab.h"
+#include "lab/take.h"
 
 /* ---- Groups ---- */
 
@@ -54,7 +55,7 @@ LAB_TEST(group, of_the_same_name_in_another_topic_is_another)
     lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
     lab_enqueue(&lab, "b", .at_ns = 2, OF("g"), .topic = mail);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(due_dequeue_from(lab.q, &(int){ 0 }, 1, &job, 0), 0);
+    cr_assert_eq(take_from(lab.q, &(int){ 0 }, 1, &job, 0), 0);
     cr_expect_str_eq(lab_dequeue_from(&lab, mail), "b");
     due_job_done(&job);
     gate_close(&lab);
@@ -69,7 +70,7 @@ LAB_TEST(group, names_are_bytes_of_any_value_and_length)
     for (size_t len = 1; len <= DUE_KEY_MAX; len += 127) /* zeroes, and all different */
         lab_enqueue(&lab, "x", .group = bytes, .group_len = len);
     lab_enqueue(&lab, "y", .group = bytes, .group_len = 1);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 8, 0), 3);
+    cr_assert_eq(take_some(lab.q, NULL, 0, jobs, 8, 0), 3);
     for (int i = 0; i < 3; i++)
         due_job_done(&jobs[i]);
     cr_expect_str_eq(lab_dequeue_all(&lab), "y");
@@ -89,7 +90,7 @@ LAB_TEST(group, keeps_strict_order_through_failures_and_delays)
             due_job job = gate_reserve(&lab);
 
             cr_expect_eq(memcmp(job.data, texts[i], 1), 0);
-            cr_expect_eq(due_nack(&job, failures == 1 ? 0 : DUE_BY_POLICY), 0);
+            cr_expect_eq(due_nack(&job, failures == 1 ? 0 : DUE_DELAY_POLICY), 0);
             if (failures != 1) {
                 gate_nothing(&lab); /* nobody overtakes while it waits to be tried again */
                 gate_right(&lab);
@@ -109,7 +110,7 @@ LAB_TEST(group, keeps_strict_order_through_failures_and_delays)
 
 LAB_TEST(group, takes_turns_by_the_order_of_the_topic)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
 
     lab_enqueue(&lab, "through", .at_ns = 1, .priority = 1, OF("g"));
     lab_turn_to(&lab, 5);

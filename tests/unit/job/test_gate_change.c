@@ -50,7 +50,7 @@ LAB_TEST(gate_change, of_the_time_gives_the_pass_back)
 
 LAB_TEST(gate_change, of_the_priority_gives_another_place_at_the_gate)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
     due_job job;
 
     lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -23,7 +24,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -32,7 +33,7 @@ static due_id holder(struct lab *lab, const char *key)
 {
     due_id id = { { 0 } };
 
-    cr_assert_eq(due_find_key(lab->q, key, strlen(key), &id), 0);
+    cr_assert_eq(due_id_of_key(lab->q, key, strlen(key), &id), 0);
     return id;
 }
 
@@ -40,7 +41,7 @@ static bool is_free(struct lab *lab, const char *key)
 {
     due_id id;
 
-    return due_find_key(lab->q, key, strlen(key), &id) == DUE_ENOENT;
+    return due_id_of_key(lab->q, key, strlen(key), &id) == DUE_ENOENT;
 }
 
 static const enum due_key_policy all[] = { DUE_KEY_REFUSE, DUE_KEY_REPLACE, DUE_KEY_EARLIEST,
@@ -451,10 +452,10 @@ LAB_TEST(keys, keys_of_all_lengths_and_bytes_are_told_apart)
         cr_assert_eq(due_enqueue(lab.q, &s, 0, NULL), DUE_EEXIST, "%zu", n);
     }
     for (size_t n = 1; n <= DUE_KEY_MAX; n++) {
-        cr_assert_eq(due_find_key(lab.q, bytes, n, &found), 0);
+        cr_assert_eq(due_id_of_key(lab.q, bytes, n, &found), 0);
         cr_assert(due_id_equal(found, id[n]));
         bytes[n - 1] = 0xff; /* in a longer key only */
-        cr_assert_eq(due_find_key(lab.q, bytes, n, &found), DUE_ENOENT);
+        cr_assert_eq(due_id_of_key(lab.q, bytes, n, &found), DUE_ENOENT);
         bytes[n - 1] = 0;
     }
     cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)DUE_KEY_MAX);
@@ -475,9 +476,9 @@ Test(keys, what_is_no_key_is_refused)
     cr_expect_eq(due_enqueue(lab.q, &empty, 0, NULL), DUE_EINVAL);
     cr_expect_eq(due_enqueue(lab.q, &none, 0, NULL), DUE_EINVAL);
     cr_expect_eq(due_enqueue(lab.q, &negative, 0, NULL), DUE_EINVAL);
-    cr_expect_eq(due_find_key(lab.q, bytes, 0, &id), DUE_EINVAL);
-    cr_expect_eq(due_find_key(lab.q, bytes, DUE_KEY_MAX + 1, &id), DUE_EINVAL);
-    cr_expect_eq(due_find_key(lab.q, bytes, 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(lab.q, bytes, 0, &id), DUE_EINVAL);
+    cr_expect_eq(due_id_of_key(lab.q, bytes, DUE_KEY_MAX + 1, &id), DUE_EINVAL);
+    cr_expect_eq(due_id_of_key(lab.q, bytes, 1, &id), DUE_ENOENT);
     cr_expect_eq(due_cancel_key(lab.q, bytes, 0, NULL), DUE_EINVAL);
     lab_close(&lab);
 }
@@ -493,7 +494,7 @@ LAB_TEST(keys, many_keys_are_found_while_the_table_grows_and_shrinks)
         snprintf(key, sizeof key, "%d", i);
         cr_assert_eq(put(&lab, key, "x", NULL, (due_spec){ .delay_ns = 1 }), 0);
         snprintf(key, sizeof key, "%d", i / 2);
-        cr_assert_eq(due_find_key(lab.q, key, strlen(key), &id), 0, "%d of %d", i / 2, i);
+        cr_assert_eq(due_id_of_key(lab.q, key, strlen(key), &id), 0, "%d of %d", i / 2, i);
     }
     for (int i = 0; i < N; i++) {
         snprintf(key, sizeof key, "%d", i);
@@ -501,7 +502,7 @@ LAB_TEST(keys, many_keys_are_found_while_the_table_grows_and_shrinks)
         if (i % 5000 == 0)
             cr_assert_eq(due_trim(lab.q), 0);
         snprintf(key, sizeof key, "%d", i + (N - i) / 2);
-        cr_assert_eq(due_find_key(lab.q, key, strlen(key), &id) == 0, i < N - 1, "%d", i);
+        cr_assert_eq(due_id_of_key(lab.q, key, strlen(key), &id) == 0, i < N - 1, "%d", i);
     }
     cr_expect_eq(lab_stats(&lab).waiting, 0u);
     lab_close(&lab);

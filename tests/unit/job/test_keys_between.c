@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define LEASE 100
 #define LARGE 70000 /* never from memory that is kept: each time it is asked for */
@@ -32,7 +33,7 @@ static void *take_over(void *arg)
     struct meanwhile *m = arg;
     due_job job;
 
-    cr_assert_eq(due_reserve(m->lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(m->lab->q, &job, LEASE, 0), 0);
     cr_assert_eq(put(m->lab, DUE_KEY_REPLACE, "jam", 3, &m->second), 0);
     if (m->lapses)
         lab_advance(m->lab, LEASE);
@@ -82,7 +83,7 @@ static void expect_second_is_changed(struct lab *lab, enum due_key_policy policy
     cr_expect_eq(due_flush(lab->q, DUE_S(30)), 0);
     cr_expect_eq(lab_find(lab, first).len, 3u, "and nothing else");
     cr_expect_eq(lab_find(lab, m.second).len, (size_t)LARGE);
-    cr_expect_eq(due_find_key(lab->q, "k", 1, &id), 0);
+    cr_expect_eq(due_id_of_key(lab->q, "k", 1, &id), 0);
     cr_expect(due_id_equal(id, m.second));
     lab_turn_to(lab, 5 + LEASE);
     cr_expect_str_eq(lab_dequeue_from(lab, 0), "tea");
@@ -126,7 +127,7 @@ static void *fill_up(void *arg)
     struct meanwhile *m = arg;
     due_job job;
 
-    cr_assert_eq(due_reserve(m->lab->q, &job, 10 * LEASE, 0), 0);
+    cr_assert_eq(take_leased(m->lab->q, &job, 10 * LEASE, 0), 0);
     lab_enqueue(m->lab, "other", .at_ns = 10000);
     lab_advance(m->lab, LEASE);
     due_job_done(&job);
@@ -277,11 +278,11 @@ static void expect_key_is_kept(struct lab *lab, unsigned reserved, bool batch)
     cr_expect_neq(put_large(lab, DUE_KEY_REPLACE, batch, &id), 0);
     lab->state->memory.on_alloc = NULL;
     cr_expect_eq(m.calls, 1, "this proves nothing");
-    cr_expect_eq(due_find_key(lab->q, "k", 1, &id), 0, "%u: nobody has the key", reserved);
+    cr_expect_eq(due_id_of_key(lab->q, "k", 1, &id), 0, "%u: nobody has the key", reserved);
     cr_expect(due_id_equal(id, has));
     for (unsigned i = reserved; i-- > 0;) { /* the last one first */
         cr_expect_eq(due_ack(&job[i]), 0);
-        cr_expect_eq(due_find_key(lab->q, "k", 1, &id), DUE_ENOENT, "%u: it is free", i);
+        cr_expect_eq(due_id_of_key(lab->q, "k", 1, &id), DUE_ENOENT, "%u: it is free", i);
     }
 }
 

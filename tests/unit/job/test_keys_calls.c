@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "lab/lab.h"
+#include "lab/take.h"
 
 static due_spec spec(const char *key, enum due_key_policy policy, int64_t at_ns, const char *text)
 {
@@ -83,7 +84,7 @@ LAB_TEST(keys_calls, in_a_full_queue_only_a_new_job_needs_room)
     cr_expect(due_id_equal(a, id));
     cr_expect_eq(due_enqueue(lab.q, &fresh, 0, NULL), DUE_EAGAIN);
     cr_expect_eq(due_enqueue_batch(lab.q, &replace, 1, 0, NULL), 1);
-    cr_expect_eq(due_find_key(lab.q, "b", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(lab.q, "b", 1, &id), DUE_ENOENT);
     lab_turn_to(&lab, 6);
     cr_expect_str_eq(lab_dequeue_all(&lab), "full");
     cr_expect_eq(due_enqueue(lab.q, &fresh, 0, NULL), 0);
@@ -100,7 +101,7 @@ LAB_TEST(keys_calls, a_dead_job_that_comes_back_takes_room)
     due_job job;
 
     cr_assert_eq(due_enqueue(lab.q, &s, 0, NULL), 0);
-    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, 100, 0), 0);
     cr_assert_eq(due_bury(&job, NULL), 0);
     cr_assert_eq(due_enqueue(lab.q, &s, 0, NULL), 0);
     cr_expect_eq(due_enqueue(lab.q, &plain, 0, NULL), DUE_EAGAIN);
@@ -132,10 +133,10 @@ static void each_failure(bool there, enum due_key_policy policy)
         lab.state->memory.fail_at = FLAKY_NEVER;
         cr_assert(rc == 0 || rc == DUE_ENOMEM, "%zu: %d", n, rc);
         if (rc != 0 && !there) {
-            cr_expect_eq(due_find_key(lab.q, "k", 1, &found), DUE_ENOENT);
+            cr_expect_eq(due_id_of_key(lab.q, "k", 1, &found), DUE_ENOENT);
             cr_expect_eq(lab_stats(&lab).waiting, 0u);
         } else if (rc != 0) {
-            cr_expect_eq(due_find_key(lab.q, "k", 1, &found), 0);
+            cr_expect_eq(due_id_of_key(lab.q, "k", 1, &found), 0);
             cr_expect(due_id_equal(found, id));
             cr_expect_eq(lab_find(&lab, id).deadline_ns, 9);
             cr_expect_eq(lab_find(&lab, id).len, 3u);
@@ -200,7 +201,7 @@ LAB_TEST(keys_calls, a_closed_queue_takes_no_keys)
     lab_enqueue(&lab, "had", .at_ns = 9, .key = "k", .key_len = 1, .keep_key_ns = 5);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, 0), 0);
     cr_expect_eq(due_enqueue(lab.q, &s, 0, NULL), DUE_ECLOSED);
-    cr_expect_eq(due_find_key(lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(lab.q, "k", 1, &id), DUE_ENOENT);
     lab_close(&lab);
 }
 
@@ -217,7 +218,7 @@ LAB_TEST(keys_calls, a_repeating_job_has_its_key_until_it_is_cancelled)
         cr_expect_eq(due_enqueue(lab.q, &s, 0, NULL), DUE_EEXIST);
     }
     cr_expect_eq(due_cancel_key(lab.q, "k", 1, NULL), 0);
-    cr_expect_eq(due_find_key(lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(lab.q, "k", 1, &id), DUE_ENOENT);
     lab_close(&lab);
 }
 
@@ -229,7 +230,7 @@ LAB_TEST(keys_calls, a_repeating_job_whose_key_was_taken_over_ends_with_its_roun
     due_job job;
 
     lab_enqueue(&lab, "tick", .at_ns = 1, .every_ns = 10, .key = "k", .key_len = 1);
-    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_enqueue(lab.q, &s, 0, NULL), 0);
     cr_expect_eq(due_ack(&job), 0);
     lab_turn_to(&lab, 100);

@@ -2,6 +2,7 @@
  * job waits again, or is dead if that was its last attempt.  On every clock, in every mode, with
  * and without a store, alone and behind more jobs than one tenure moves. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define LEASE_NS DUE_US(200)
 
@@ -42,7 +43,7 @@ static void begin_on(struct lapsed *it, bool stored, struct lab_options with, un
     int rest = others > 0 ? lab_topic(lab, "others") : 0;
     it->id = lab_enqueue(lab, "tea", .delay_ns = 0, .retry = attempts > 0 ? &limited : NULL,
                          .key = key, .key_len = sizeof key);
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE_NS, DUE_S(10)), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE_NS, DUE_S(10)), 0);
     for (unsigned i = 0; i < others; i++) /* due before the lease ends, and not looked at either */
         lab_enqueue(lab, "other", .delay_ns = LEASE_NS / 2, .topic = rest);
     let_pass(lab, 2 * LEASE_NS);
@@ -126,7 +127,7 @@ static void expect_had(struct lapsed *it, const char *text)
     struct lab *lab = &it->s.lab;
     due_job job;
 
-    int rc = due_dequeue_from(lab->q, &(int){ 0 }, 1, &job, DUE_S(10));
+    int rc = take_from(lab->q, &(int){ 0 }, 1, &job, DUE_S(10));
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     cr_expect_str_eq(lab_text(lab, &job), text);
     cr_expect_null(lab_dequeue_from(lab, 0));
@@ -162,7 +163,7 @@ LAPSED_TEST(is_found_and_listed_as_due, 0)
     cr_expect_eq(info.ready, 1);
     cr_assert_eq(due_remaining(lab->q, it->id, &left), 0);
     cr_expect_leq(left, 0);
-    cr_assert_eq(due_find_key(lab->q, key, sizeof key, &id), 0);
+    cr_assert_eq(due_id_of_key(lab->q, key, sizeof key, &id), 0);
     cr_expect(due_id_equal(id, it->id));
     expect_had(it, "tea");
 }
@@ -370,14 +371,14 @@ static void close_reserved(bool stored, struct lab_options with, bool look)
     else
         it.s.lab = lab_open_with(&with);
     lab_enqueue(lab, "tea", .delay_ns = 0);
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE_NS, DUE_S(10)), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE_NS, DUE_S(10)), 0);
     cr_assert_eq(due_close(lab->q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
     let_pass(lab, 2 * LEASE_NS);
     if (look) {
         due_job other;
 
         cr_expect_eq(due_dequeue(lab->q, &other, 0), DUE_ECLOSED);
-        cr_expect_eq(due_reserve(lab->q, &other, LEASE_NS, DUE_S(1)), DUE_ECLOSED);
+        cr_expect_eq(take_leased(lab->q, &other, LEASE_NS, DUE_S(1)), DUE_ECLOSED);
         cr_expect_eq(due_dequeue(lab->q, &other, 0), DUE_ECLOSED);
         struct due_stats s = lab_stats(lab);
         cr_expect_eq(s.leased, 0u);

@@ -4,6 +4,7 @@
 
 #include "queue/queue.h"
 #include "lab/gate_lab.h"
+#include "lab/take.h"
 
 #define TEXTS 8
 
@@ -25,7 +26,7 @@ LAB_TEST(limit, of_a_topic_holds_for_it_alone)
     enqueue_all(&lab, slow);
     lab_enqueue(&lab, "other", .at_ns = 1);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(due_dequeue_batch(lab.q, &slow, 1, job, 2, 0), 2);
+    cr_assert_eq(take_some(lab.q, &slow, 1, job, 2, 0), 2);
     cr_expect_null(lab_dequeue_from(&lab, slow));
     cr_expect_str_eq(lab_dequeue(&lab), "other");
     cr_expect_str_eq(lab_text(&lab, &job[0]), "a");
@@ -73,18 +74,18 @@ LAB_TEST(limit, is_raised_lowered_and_lifted_while_jobs_run)
     cr_expect_eq(due_topic_limit(lab.q, 0, 3), 0);
     enqueue_all(&lab, 0);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job, TEXTS, 0), 3);
+    cr_assert_eq(take_some(lab.q, NULL, 0, job, TEXTS, 0), 3);
     cr_expect_eq(due_topic_limit(lab.q, 0, 4), 0);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job + 3, TEXTS, 0), 1);
+    cr_assert_eq(take_some(lab.q, NULL, 0, job + 3, TEXTS, 0), 1);
     cr_expect_eq(due_topic_limit(lab.q, 0, 2), 0);
     due_job_done(&job[0]);
     due_job_done(&job[1]);
     cr_expect_null(lab_dequeue(&lab), "two of four are out still");
     gate_right(&lab);
     due_job_done(&job[2]);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job, TEXTS, 0), 1);
+    cr_assert_eq(take_some(lab.q, NULL, 0, job, TEXTS, 0), 1);
     cr_expect_eq(due_topic_limit(lab.q, 0, 0), 0);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job + 4, TEXTS, 0), 3);
+    cr_assert_eq(take_some(lab.q, NULL, 0, job + 4, TEXTS, 0), 3);
     cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
     lab_enqueue(&lab, "last", .delay_ns = 0);
     due_job_done(&job[0]);
@@ -128,7 +129,7 @@ LAB_TEST(limit, and_groups_hold_together)
     lab_enqueue(&lab, "i1", .at_ns = 4, OF("i"));
     lab_enqueue(&lab, "none", .at_ns = 5);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, job, 4, 0), 2);
+    cr_assert_eq(take_some(lab.q, NULL, 0, job, 4, 0), 2);
     gate_right(&lab);
     cr_expect_eq(lab_stats(&lab).passed, 3u, "i1 has its group's pass and waits for the topic's");
     cr_expect_str_eq(lab_text(&lab, &job[1]), "h1");
@@ -296,7 +297,7 @@ LAB_TEST(gate, has_room_for_thousands_of_groups)
     }
     lab_turn_to(&lab, 3 * GROUPS);
     for (int round = 0; round < 3; round++) {
-        got = due_dequeue_batch(lab.q, NULL, 0, jobs, GROUPS, 0);
+        got = take_some(lab.q, NULL, 0, jobs, GROUPS, 0);
         cr_expect_eq(got, GROUPS, "%d", got);
         gate_nothing(&lab);
         gate_right(&lab);

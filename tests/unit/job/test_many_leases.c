@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 #define JOBS  100000u
 #define BATCH 500u
@@ -41,7 +42,7 @@ static bool reserve_all(struct lab *lab, int topic, int64_t end_ns)
 
         if (lease <= 0)
             return false;
-        int got = due_reserve_batch(lab->q, &topic, 1, jobs, BATCH, lease, DUE_FOREVER);
+        int got = take_leased_some(lab->q, &topic, 1, jobs, BATCH, lease, DUE_FOREVER);
         cr_assert_gt(got, 0, "%s", due_error_name(got));
         n += (size_t)got;
         for (int i = 0; i < got; i++)
@@ -59,8 +60,8 @@ static void take_all(struct lab *lab, int topic)
     size_t n = 0;
     int got;
 
-    while ((got = due_reserve_batch(lab->q, &topic, 1, jobs, BATCH, DUE_S(600),
-                                    n < JOBS ? patience : 0)) > 0) {
+    while ((got = take_leased_some(lab->q, &topic, 1, jobs, BATCH, DUE_S(600),
+                                   n < JOBS ? patience : 0)) > 0) {
         n += (size_t)got;
         for (int i = 0; i < got; i++) {
             cr_assert_eq(jobs[i].attempts, 2u);
@@ -95,12 +96,12 @@ struct late {
     atomic_llong ns; /* -1: not yet */
 };
 
-static due_answer note(void *ctx, const due_job *job)
+static void note(void *ctx, const due_job *job, due_answer *answer)
 {
     struct late *late = ctx;
 
     atomic_store(&late->ns, job->lateness_ns);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 /* How late a job is that falls due in @ahead_ns, right after @leases ended; its handlers have

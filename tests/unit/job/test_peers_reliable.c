@@ -1,13 +1,14 @@
 /* What the suites of other queues hold about jobs that are answered for, and what their users have
  * met: docs/bugs-of-peers.md says whose. */
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
 static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
-    int rc = due_reserve(lab->q, &job, LEASE, 0);
+    int rc = take_leased(lab->q, &job, LEASE, 0);
 
     cr_assert_eq(rc, 0, "%s", due_error_name(rc));
     return job;
@@ -93,13 +94,12 @@ LAB_TEST(peers, a_lease_of_the_maximum_never_ends)
         due_job job, other;
 
         lab_enqueue(&lab, "tea", .delay_ns = 0);
-        cr_expect_eq(due_reserve(lab.q, &job, 0, 0), DUE_EINVAL, "a lease of none");
-        cr_expect_eq(due_reserve(lab.q, &job, -1, 0), DUE_EINVAL);
-        cr_assert_eq(due_reserve(lab.q, &job, leases[i], 0), 0);
+        cr_expect_eq(take_leased(lab.q, &job, -2, 0), DUE_EINVAL, "a lease of less than none");
+        cr_assert_eq(take_leased(lab.q, &job, leases[i], 0), 0);
         lab_turn_to(&lab, DUE_FOREVER - 2);
-        cr_expect_eq(due_reserve(lab.q, &other, LEASE, 0), DUE_EAGAIN, "its end has wrapped");
+        cr_expect_eq(take_leased(lab.q, &other, LEASE, 0), DUE_EAGAIN, "its end has wrapped");
         cr_expect_eq(due_extend(&job, leases[i]), 0);
-        cr_expect_eq(due_reserve(lab.q, &other, LEASE, 0), DUE_EAGAIN);
+        cr_expect_eq(take_leased(lab.q, &other, LEASE, 0), DUE_EAGAIN);
         cr_expect_eq(lab_stats(&lab).leased, 1u);
         cr_expect_eq(due_ack(&job), 0);
         lab_close(&lab);
@@ -122,7 +122,7 @@ LAB_TEST(peers, a_job_survives_all_failures_but_the_last)
             if (i == MAX && last == ACKED)
                 cr_expect_eq(due_ack(&job), 0);
             else if (i == MAX ? last == NACKED : i % 2 == 0)
-                cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+                cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
             else
                 due_job_done(&job);
             lab_advance(&lab, LEASE);
@@ -174,7 +174,7 @@ LAB_TEST(peers, odd_jobs_nacked_and_even_ones_acked_are_counted_exactly)
         cr_assert_eq(number_of(&job), i);
         cr_assert_eq(i % 2 ? due_nack(&job, 10) : due_ack(&job), 0);
     }
-    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
     struct due_stats s = lab_stats(&lab);
     cr_expect_eq(s.acked, (uint64_t)JOBS / 2);
     cr_expect_eq(s.nacked, (uint64_t)JOBS / 2);
@@ -204,17 +204,17 @@ LAB_TEST(peers, twenty_thousand_due_at_once_come_in_order_once_each)
 
     for (size_t i = 1; i <= JOBS; i++)
         put(&lab, i, 10);
-    cr_expect_eq(due_reserve_batch(lab.q, NULL, 0, jobs, MOST, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased_some(lab.q, NULL, 0, jobs, MOST, LEASE, 0), DUE_EAGAIN);
     lab_turn_to(&lab, 10);
     while (seen < JOBS) {
-        int n = due_reserve_batch(lab.q, NULL, 0, jobs, 1 + seen * 31 % MOST, LEASE, 0);
+        int n = take_leased_some(lab.q, NULL, 0, jobs, 1 + seen * 31 % MOST, LEASE, 0);
 
         cr_assert_gt(n, 0, "%s after %zu", due_error_name(n), seen);
         for (int i = 0; i < n; i++)
             cr_assert_eq(number_of(&jobs[i]), ++seen);
         cr_assert_eq(due_ack_batch(jobs, (size_t)n, NULL), n);
     }
-    cr_expect_eq(due_reserve_batch(lab.q, NULL, 0, jobs, MOST, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased_some(lab.q, NULL, 0, jobs, MOST, LEASE, 0), DUE_EAGAIN);
     cr_expect_eq(lab_stats(&lab).acked, (uint64_t)JOBS);
     expect_nothing_out(&lab);
     lab_close(&lab);
@@ -287,7 +287,7 @@ LAB_TEST(peers, a_job_that_always_fails_holds_nobody_up_and_dies)
     put(&lab, 1000, 0);
     for (size_t i = 1; i <= OTHERS; i++)
         put(&lab, i, 0);
-    while (due_reserve(lab.q, &job, LEASE, 0) == 0) {
+    while (take_leased(lab.q, &job, LEASE, 0) == 0) {
         bool poison = number_of(&job) == 1000;
 
         poisoned += poison;
@@ -437,13 +437,14 @@ struct crowd {
     unsigned stop_at;  /* jobs done when one handler stops its pool */
 };
 
-static due_answer count(void *ctx, const due_job *job)
+static void count(void *ctx, const due_job *job, due_answer *answer)
 {
     struct crowd *c = ctx;
     struct due_workers_stats of_pool;
     struct due_stats s;
 
-    if (c->looks && due_stats(c->q, &s) == 0 && due_workers_stats(c->pool, &of_pool) == 0) {
+    if (c->looks && due_stats_read(c->q, &s) == 0 &&
+        due_workers_stats_read(c->pool, &of_pool) == 0) {
         unsigned long long most = atomic_load(&c->most);
 
         atomic_fetch_add(&c->begun, 1);
@@ -457,7 +458,7 @@ static due_answer count(void *ctx, const due_job *job)
     atomic_fetch_add(&c->seen[number_of(job)], 1);
     if (atomic_fetch_add(&c->done, 1) + 1 == c->stop_at)
         atomic_store(&c->asked, due_workers_stop(c->pool, 0));
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static void crowd_start(struct crowd *c, struct lab *lab, size_t jobs, size_t threads)
@@ -527,7 +528,7 @@ LAB_TEST(peers, a_handler_may_stop_its_pool_and_what_is_left_stays)
 
     crowd_start(&c, &lab, JOBS, 1);
     do /* nobody else asks for it */
-        cr_assert_eq(due_workers_stats(c.pool, &s), 0);
+        cr_assert_eq(due_workers_stats_read(c.pool, &s), 0);
     while (s.threads > 0);
     cr_expect_eq(atomic_load(&c.asked), DUE_EAGAIN, "it runs itself");
     cr_expect_eq(atomic_load(&c.done), (unsigned)DONE);

@@ -2,6 +2,7 @@
 #include "queue/extras.h"
 #include "lab/lab.h"
 #include "job/repeat.h"
+#include "lab/take.h"
 
 #define LEASE 1000000
 
@@ -9,7 +10,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -150,7 +151,7 @@ LAB_TEST(repeat, failures_begin_anew_with_each_round)
 
             cr_expect_eq(job.attempts, i + 1);
             cr_expect_eq(job.failures, i);
-            cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+            cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
             lab_advance(&lab, 2);
         }
         due_job job = reserve(&lab);
@@ -282,7 +283,7 @@ LAB_TEST(repeat, in_a_batch_with_others)
         lab_enqueue(&lab, "again", .at_ns = 10, .every_ns = 10);
     }
     lab_turn_to(&lab, 10);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 40, 0), 40);
+    cr_expect_eq(take_some(lab.q, NULL, 0, jobs, 40, 0), 40);
     for (int i = 0; i < 40; i++)
         cr_expect_str_eq(lab_text(&lab, &jobs[i]), i % 2 ? "again" : "plain");
     struct due_stats s = lab_stats(&lab);
@@ -290,7 +291,7 @@ LAB_TEST(repeat, in_a_batch_with_others)
     cr_expect_eq(s.dequeued, 20u);
     cr_expect_eq(s.lent, 0u);
     lab_turn_to(&lab, 20);
-    cr_expect_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 40, 0), 20);
+    cr_expect_eq(take_some(lab.q, NULL, 0, jobs, 40, 0), 20);
     for (int i = 0; i < 20; i++)
         due_job_done(&jobs[i]);
     lab_close(&lab);

@@ -4,6 +4,7 @@
 #include "due/workers.h"
 #include "lab/lab.h"
 #include "queue/job_records.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -11,7 +12,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -27,7 +28,7 @@ LAB_TEST(reserve, an_ack_ends_it)
 
     lab_turn_to(&lab, 9);
     due_job job;
-    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
     lab_turn_to(&lab, 10);
     job = reserve(&lab);
     cr_expect(text_is(&job, "tea"));
@@ -56,7 +57,7 @@ LAB_TEST(reserve, a_lease_that_ends_gives_it_back_to_the_nanosecond)
     due_job first = reserve(&lab);
     lab_turn_to(&lab, 20 + LEASE - 1);
     due_job second;
-    cr_expect_eq(due_reserve(lab.q, &second, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &second, LEASE, 0), DUE_EAGAIN);
     lab_turn_to(&lab, 20 + LEASE);
     second = reserve(&lab);
     cr_expect(text_is(&second, "tea"));
@@ -168,7 +169,7 @@ LAB_TEST(reserve, a_lease_ends_at_its_time_on_each_clock_of_the_kernel)
         due_job job;
 
         lab_enqueue(&lab, "tea", .delay_ns = 0);
-        cr_assert_eq(due_reserve(lab.q, &job, DUE_US(50), DUE_S(10)), 0);
+        cr_assert_eq(take_leased(lab.q, &job, DUE_US(50), DUE_S(10)), 0);
         int64_t until = due_now(lab.q) + DUE_US(50); /* it began before */
         while (due_now(lab.q) < until)
             ;
@@ -189,7 +190,7 @@ LAB_TEST(reserve, a_nack_gives_it_back_after_its_delay)
     cr_expect_eq(due_nack(&job, 30), 0);
     cr_expect_null(job.queue);
     lab_turn_to(&lab, 79);
-    cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
     lab_turn_to(&lab, 80);
     job = reserve(&lab);
     cr_expect_eq(job.attempts, 2u);
@@ -290,9 +291,9 @@ LAB_TEST(reserve, in_batches_and_by_topic)
     for (int i = 0; i < 5; i++)
         lab_enqueue(&lab, "mail", .topic = mail);
     lab_enqueue(&lab, "other", .delay_ns = 0);
-    cr_expect_eq(due_reserve_batch(lab.q, &mail, 1, jobs, 8, 0, 0), DUE_EINVAL);
-    cr_assert_eq(due_reserve_batch(lab.q, &mail, 1, jobs, 8, LEASE, 0), 5);
-    cr_expect_eq(due_reserve_from(lab.q, &mail, 1, &jobs[5], LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased_some(lab.q, &mail, 1, jobs, 8, -2, 0), DUE_EINVAL);
+    cr_assert_eq(take_leased_some(lab.q, &mail, 1, jobs, 8, LEASE, 0), 5);
+    cr_expect_eq(take_leased_from(lab.q, &mail, 1, &jobs[5], LEASE, 0), DUE_EAGAIN);
     lab_advance(&lab, 1);
     cr_expect_eq(due_nack(&jobs[4], 0), 0);
     cr_expect_eq(due_ack_batch(jobs, 5, results), 4);
@@ -316,27 +317,27 @@ LAB_TEST(reserve, of_several_topics_at_once)
     for (int i = 0; i < 6; i++)
         lab_enqueue(&lab, "job", .topic = two[i / 3]);
     for (int i = 0; i < 4; i++) {
-        cr_assert_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), 0);
+        cr_assert_eq(take_leased_from(lab.q, two, 2, &job, LEASE, 0), 0);
         cr_assert(job.topic == two[0] || job.topic == two[1]);
         taken[job.topic == two[1]]++;
         cr_expect_eq(due_ack(&job), 0);
     }
     cr_expect_eq(taken[0], 2, "they take turns");
     for (int i = 0; i < 2; i++) { /* one comes again by a nack, one as its lease ends */
-        cr_assert_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), 0);
+        cr_assert_eq(take_leased_from(lab.q, two, 2, &job, LEASE, 0), 0);
         if (i == 0)
             cr_expect_eq(due_nack(&job, LEASE), 0);
         due_job_done(&job);
     }
-    cr_expect_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased_from(lab.q, two, 2, &job, LEASE, 0), DUE_EAGAIN);
     lab_advance(&lab, LEASE);
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), 0);
+        cr_assert_eq(take_leased_from(lab.q, two, 2, &job, LEASE, 0), 0);
         cr_expect_eq(job.attempts, 2u);
         cr_expect_eq(due_ack(&job), 0);
     }
-    cr_expect_eq(due_reserve_from(lab.q, two, 2, &job, LEASE, 0), DUE_EAGAIN);
-    cr_expect_eq(due_reserve_from(lab.q, (int[]){ two[0], third, 99 }, 3, &job, LEASE, 0),
+    cr_expect_eq(take_leased_from(lab.q, two, 2, &job, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased_from(lab.q, (int[]){ two[0], third, 99 }, 3, &job, LEASE, 0),
                  DUE_EINVAL);
     cr_expect_str_eq(lab_dequeue_all(&lab), "left alone");
     lab_close(&lab);
@@ -354,7 +355,7 @@ LAB_TEST(reserve, a_batch_of_several_topics_at_once)
     lab_enqueue(&lab, "also", .topic = 0);
     for (int i = 0; i < 5; i++)
         lab_enqueue(&lab, "job", .topic = two[i % 2]);
-    cr_assert_eq(due_reserve_batch(lab.q, two, 2, jobs, 8, LEASE, 0), 5);
+    cr_assert_eq(take_leased_some(lab.q, two, 2, jobs, 8, LEASE, 0), 5);
     for (int i = 0; i < 5; i++) {
         cr_assert(jobs[i].topic == two[0] || jobs[i].topic == two[1]);
         of[jobs[i].topic == two[1]]++;
@@ -362,7 +363,7 @@ LAB_TEST(reserve, a_batch_of_several_topics_at_once)
     cr_expect_eq(of[0], 3);
     cr_expect_eq(of[1], 2);
     cr_expect_eq(due_ack_batch(jobs, 5, NULL), 5);
-    cr_expect_eq(due_reserve_batch(lab.q, two, 2, jobs, 8, LEASE, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased_some(lab.q, two, 2, jobs, 8, LEASE, 0), DUE_EAGAIN);
     cr_expect_str_eq(lab_dequeue_from(&lab, third), "left alone");
     cr_expect_str_eq(lab_dequeue_all(&lab), "also");
     lab_close(&lab);
@@ -451,7 +452,7 @@ LAB_TEST(reserve, without_memory_the_job_waits_on)
     due_job job;
     lab.state->memory.fail_at = 0;
     lab.state->memory.fail_on = true;
-    int rc = due_reserve(lab.q, &job, LEASE, 0);
+    int rc = take_leased(lab.q, &job, LEASE, 0);
     lab.state->memory.fail_on = false;
     lab.state->memory.fail_at = FLAKY_NEVER;
     cr_expect_eq(rc, DUE_ENOMEM);

@@ -1,5 +1,6 @@
 /* How jobs that fail are tried again, and how often. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -9,7 +10,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -34,9 +35,9 @@ LAB_TEST(retry, fixed_delay_between_failures)
 
         cr_expect_eq(job.attempts, i);
         cr_expect_eq(job.failures, i - 1);
-        cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+        cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
         lab_advance(&lab, 49);
-        cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+        cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
         lab_advance(&lab, 1);
     }
     lab_close(&lab);
@@ -51,14 +52,14 @@ LAB_TEST(retry, a_ladder_has_one_attempt_more_than_rungs)
     for (uint32_t i = 0; i < 3; i++) {
         due_job job = reserve(&lab);
 
-        cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+        cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
         lab_advance(&lab, ladder.rung_ns[i] - 1);
-        cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN);
+        cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
         lab_advance(&lab, 1);
     }
     due_job last = reserve(&lab);
     cr_expect_eq(last.attempts, 4u);
-    cr_expect_eq(due_nack(&last, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&last, DUE_DELAY_POLICY), 0);
     cr_expect_eq(only_dead(&lab).cause, DUE_CAUSE_ATTEMPTS);
     lab_close(&lab);
 }
@@ -72,13 +73,13 @@ LAB_TEST(retry, the_named_ladder_is_what_it_says)
     for (size_t i = 0; i < 9; i++) {
         due_job job = reserve(&lab);
 
-        cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+        cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
         lab_advance(&lab, DUE_S(delay_s[i]) - 1);
-        cr_expect_eq(due_reserve(lab.q, &job, LEASE, 0), DUE_EAGAIN, "rung %zu is too short", i);
+        cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN, "rung %zu is too short", i);
         lab_advance(&lab, 1);
     }
     due_job job = reserve(&lab);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     cr_expect_eq(lab_stats(&lab).dead, 1u);
     lab_close(&lab);
 }
@@ -99,7 +100,7 @@ LAB_TEST(retry, exponential_with_full_jitter_stays_within_its_bounds)
             due_job job = reserve(&lab);
             int64_t before = due_now(lab.q);
 
-            cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+            cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
             int64_t wait = due_next_deadline(lab.q) - before;
             cr_expect(wait >= 0 && wait <= bound[i], "failure %zu: %lld", i, (long long)wait);
             low |= wait < bound[i] / 2;
@@ -125,7 +126,7 @@ LAB_TEST(retry, the_jobs_policy_before_the_topics_before_the_queues)
     for (int i = 0; i < 3; i++) {
         due_job job = reserve(&lab);
 
-        cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+        cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     }
     lab_advance(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "queue");

@@ -5,6 +5,7 @@
 #include "queue/queue.h"
 #include "lab/gate_lab.h"
 #include "os/siphash.h"
+#include "lab/take.h"
 
 #define KEYED(name, policy) .key = (name), .key_len = sizeof(name) - 1, .on_key = (policy)
 
@@ -58,8 +59,8 @@ Test(seams, who_waits_goes_on_when_what_was_due_had_expired, .timeout = 60)
 
     for (unsigned i = 0; i < 2; i++) {
         lab_enqueue(&lab, "expired", .at_ns = 1, .ttl_ns = 1);
-        int rc = i == 0 ? due_dequeue_from(lab.q, &(int){ 0 }, 1, &job, DUE_MS(20))
-                        : due_reserve(lab.q, &job, LEASE, DUE_MS(20));
+        int rc = i == 0 ? take_from(lab.q, &(int){ 0 }, 1, &job, DUE_MS(20))
+                        : take_leased(lab.q, &job, LEASE, DUE_MS(20));
         cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
         cr_expect_eq(lab_stats(&lab).dead, i + 1);
     }

@@ -5,12 +5,13 @@
 #include "due/metrics.h"
 #include "lab/exposition.h"
 #include "lab/lab.h"
+#include "lab/take.h"
 
 static struct due_metrics metrics(struct lab *lab)
 {
     struct due_metrics m;
 
-    cr_assert_eq(due_metrics(lab->q, &m), 0);
+    cr_assert_eq(due_metrics_read(lab->q, &m), 0);
     return m;
 }
 
@@ -38,7 +39,7 @@ LAB_TEST(durations, of_a_topic_count_for_the_queue_too)
         lab_enqueue(&lab, "later", .delay_ns = DUE_US(10), .topic = mail);
         lab_enqueue(&lab, "latest", .delay_ns = DUE_US(10), .topic = mail);
         lab_advance(&lab, DUE_US(110));
-        cr_assert_eq(due_reserve_batch(lab.q, NULL, 0, jobs, 4, DUE_S(1), 0), 3);
+        cr_assert_eq(take_leased_some(lab.q, NULL, 0, jobs, 4, DUE_S(1), 0), 3);
         lab_advance(&lab, DUE_MS(7));
         cr_assert_eq(due_ack_batch(jobs, 3, NULL), 3);
         cr_expect_eq(durations(&lab, mail).late.count, (uint64_t)i * 2);
@@ -119,7 +120,7 @@ LAB_TEST(exposition, has_durations_of_the_topics_that_are_measured_and_of_no_oth
     lab_enqueue(&lab, "b", .delay_ns = DUE_S(1));
     lab_advance(&lab, DUE_S(3));
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(due_reserve(lab.q, &job, DUE_S(9), 0), 0);
+        cr_assert_eq(take_leased(lab.q, &job, DUE_S(9), 0), 0);
         lab_advance(&lab, DUE_S(1));
         cr_assert_eq(due_ack(&job), 0);
     }

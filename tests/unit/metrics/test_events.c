@@ -6,6 +6,7 @@
 #include "due/workers.h"
 #include "lab/lab.h"
 #include "lab/memory_store.h"
+#include "lab/take.h"
 
 #define EVENTS 256
 #define LEASE  100
@@ -95,7 +96,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, DUE_S(20)), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, DUE_S(20)), 0);
     return job;
 }
 
@@ -134,7 +135,7 @@ LAB_TEST(events, say_ready_before_delivered_also_when_it_is_at_once)
 
     id[0] = lab_enqueue(&lab, "a", .delay_ns = 0);
     cr_assert_eq(due_enqueue_batch(lab.q, specs, 3, 0, id + 1), 3);
-    cr_assert_eq(due_dequeue_batch(lab.q, NULL, 0, jobs, 4, 0), 4);
+    cr_assert_eq(take_some(lab.q, NULL, 0, jobs, 4, 0), 4);
     for (int i = 0; i < 4; i++) {
         expect_life(id[i], "produced ready delivered");
         due_job_done(&jobs[i]);
@@ -154,7 +155,7 @@ LAB_TEST(events, of_jobs_that_are_answered_for)
     expect_life(id, "produced ready delivered");
     cr_expect_eq(last_of(id).attempts, 1u);
     cr_expect_eq(last_of(id).leased, 1);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     expect_life(id, "produced ready delivered retried");
     cr_expect_eq(last_of(id).deadline_ns, 10);
 
@@ -162,7 +163,7 @@ LAB_TEST(events, of_jobs_that_are_answered_for)
     job = reserve(&lab);
     cr_expect_eq(last_of(id).attempts, 2u);
     cr_expect_eq(last_of(id).failures, 1u);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     expect_life(id, "produced ready delivered retried ready delivered dead");
     cr_expect_eq(last_of(id).cause, DUE_CAUSE_ATTEMPTS);
 
@@ -315,7 +316,7 @@ static void expect_sum(struct lab *lab)
 {
     struct due_topic_stats s;
 
-    cr_assert_eq(due_topic_stats(lab->q, 0, &s), 0);
+    cr_assert_eq(due_topic_stats_read(lab->q, 0, &s), 0);
     cr_expect_eq(s.enqueued + s.restored, s.delayed + s.ready + s.leased + s.dead + s.dequeued +
                                               s.acked + s.cancelled + s.discarded + s.kept);
     struct due_stats all = lab_stats(lab);
@@ -495,10 +496,10 @@ LAB_TEST(events, of_jobs_of_a_group)
     lab_close(&lab);
 }
 
-static due_answer handle(void *ctx, const due_job *job)
+static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)ctx;
-    return job->attempts == 1 ? due_try_again() : due_done();
+    *answer = job->attempts == 1 ? due_answer_nack(DUE_DELAY_POLICY) : due_answer_ack();
 }
 
 /* A pool promises leases without beginning them; of a queue that is watched it begins each. */

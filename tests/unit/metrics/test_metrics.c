@@ -7,6 +7,7 @@
 #include "due/metrics.h"
 #include "lab/exposition.h"
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #define LEASE 1000
 
@@ -14,7 +15,7 @@ static struct due_topic_stats topic_stats(struct lab *lab, int topic)
 {
     struct due_topic_stats s;
 
-    cr_assert_eq(due_topic_stats(lab->q, topic, &s), 0);
+    cr_assert_eq(due_topic_stats_read(lab->q, topic, &s), 0);
     cr_expect_eq(s.enqueued + s.restored, s.delayed + s.ready + s.leased + s.dead + s.dequeued +
                                               s.acked + s.cancelled + s.discarded + s.kept);
     return s;
@@ -24,7 +25,7 @@ static struct due_metrics metrics(struct lab *lab)
 {
     struct due_metrics m;
 
-    cr_assert_eq(due_metrics(lab->q, &m), 0);
+    cr_assert_eq(due_metrics_read(lab->q, &m), 0);
     return m;
 }
 
@@ -32,7 +33,7 @@ static due_job reserve(struct lab *lab)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(lab->q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -152,7 +153,7 @@ static void at_the_end(struct lab *lab, int mail, due_job *held)
     due_job_done(held);
 
     due_job taken;
-    cr_assert_eq(due_dequeue_from(lab->q, &mail, 1, &taken, 0), 0);
+    cr_assert_eq(take_from(lab->q, &mail, 1, &taken, 0), 0);
     due_job_done(&taken);
     s = topic_stats(lab, mail);
     cr_expect_eq(s.dequeued, 1u);
@@ -187,7 +188,7 @@ LAB_TEST(topic_stats, add_up_whatever_becomes_of_the_jobs)
     cr_expect_eq(s.oldest_ns, 10);
 
     for (int i = 0; i < 4; i++)
-        cr_assert_eq(due_reserve_from(lab.q, &mail, 1, &job[i], LEASE, 0), 0);
+        cr_assert_eq(take_leased_from(lab.q, &mail, 1, &job[i], LEASE, 0), 0);
     s = topic_stats(&lab, mail);
     cr_expect_eq(s.leased, 4u);
     cr_expect_eq(s.ready, 1u);
@@ -252,11 +253,11 @@ Test(topic_stats, of_a_queue_that_did_not_ask_for_them_are_zero)
     struct due_topic_stats s;
 
     lab_enqueue(&lab, "tea", .delay_ns = 0);
-    cr_assert_eq(due_topic_stats(lab.q, 0, &s), 0);
+    cr_assert_eq(due_topic_stats_read(lab.q, 0, &s), 0);
     cr_expect_eq(s.enqueued + s.ready + s.delayed, 0u);
     cr_expect_eq(s.oldest_ns, 0);
-    cr_expect_eq(due_topic_stats(lab.q, 1, &s), DUE_EINVAL);
-    cr_expect_eq(due_topic_stats(lab.q, -1, &s), DUE_EINVAL);
+    cr_expect_eq(due_topic_stats_read(lab.q, 1, &s), DUE_EINVAL);
+    cr_expect_eq(due_topic_stats_read(lab.q, -1, &s), DUE_EINVAL);
     cr_expect_eq(metrics(&lab).late.count, 0u);
     lab_close(&lab);
 }
@@ -264,7 +265,7 @@ Test(topic_stats, of_a_queue_that_did_not_ask_for_them_are_zero)
 /* The oldest one also when dead slots stand before it, in a paused topic, and by priority. */
 LAB_TEST(metrics, know_the_oldest_job)
 {
-    for (int order = DUE_BY_DEADLINE; order <= DUE_BY_PRIORITY; order++) {
+    for (int order = DUE_ORDER_DEADLINE; order <= DUE_ORDER_PRIORITY; order++) {
         struct lab lab = lab_open(.with.order = (enum due_order)order);
         int slow = due_topic(lab.q, "slow");
         due_id gone[200];
@@ -292,7 +293,7 @@ LAB_TEST(metrics, know_the_oldest_job)
 /* A handler that hangs is what the figure is for. */
 LAB_TEST(metrics, know_the_oldest_job_that_is_kept_back)
 {
-    for (int order = DUE_BY_DEADLINE; order <= DUE_BY_PRIORITY; order++) {
+    for (int order = DUE_ORDER_DEADLINE; order <= DUE_ORDER_PRIORITY; order++) {
         struct lab lab = lab_open(.with.order = (enum due_order)order);
         int limited = due_topic(lab.q, "limited");
         due_job hung[2];
@@ -303,12 +304,12 @@ LAB_TEST(metrics, know_the_oldest_job_that_is_kept_back)
             lab_enqueue(&lab, "of a group", .at_ns = 20 + i, .group = "g", .group_len = 1);
         }
         lab_turn_to(&lab, 100);
-        cr_assert_eq(due_reserve_batch(lab.q, NULL, 0, hung, 2, DUE_S(30), 0), 2);
+        cr_assert_eq(take_leased_some(lab.q, NULL, 0, hung, 2, DUE_S(30), 0), 2);
         cr_expect_eq(metrics(&lab).oldest_ns, 11);
         struct due_topic_stats s;
-        cr_assert_eq(due_topic_stats(lab.q, 0, &s), 0);
+        cr_assert_eq(due_topic_stats_read(lab.q, 0, &s), 0);
         cr_expect_eq(s.oldest_ns, 21);
-        cr_assert_eq(due_topic_stats(lab.q, limited, &s), 0);
+        cr_assert_eq(due_topic_stats_read(lab.q, limited, &s), 0);
         cr_expect_eq(s.oldest_ns, 11);
         cr_expect_eq(due_ack_batch(hung, 2, NULL), 2);
         lab_close(&lab);
@@ -325,7 +326,7 @@ LAB_TEST(metrics, measure_lateness_and_handling)
     cr_expect_str_eq(lab_dequeue(&lab), "a"); /* 100 us late */
     lab_turn_to(&lab, DUE_US(1020));
     due_job job = { 0 };
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0); /* 1 ms late */
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 0), 0); /* 1 ms late */
     lab_advance(&lab, DUE_MS(7));
     cr_expect_eq(due_ack(&job), 0);
 
@@ -352,11 +353,11 @@ LAB_TEST(metrics, sum_up_what_is_counted_by_topic)
     lab_enqueue(&lab, "late", .at_ns = 10, .ttl_ns = 5, .topic = mail);
     lab_turn_to(&lab, 20);
     cr_expect_str_eq(lab_dequeue(&lab), "a");
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 0), 0);
     cr_expect_eq(due_nack(&job, 0), 0);
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 0), 0);
     cr_expect_eq(due_ack(&job), 0);
-    cr_expect_eq(due_reserve(lab.q, &job, DUE_S(1), 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(lab.q, &job, DUE_S(1), 0), DUE_EAGAIN);
     cr_expect_eq(metrics(&lab).delivered, 3u);
     cr_expect_eq(metrics(&lab).expired, 1u);
     lab_close(&lab);
@@ -447,7 +448,7 @@ LAB_TEST(exposition, shows_what_gates_hold_and_rounds_that_were_done)
     lab_enqueue(&lab, "tick", .at_ns = 5, .every_ns = DUE_S(1));
     lab_turn_to(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "tick");
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 0), 0);
     char *text = exposition_text(lab.q);
     cr_expect_eq(exposition_value(text, "due_passed_jobs{queue=\"orders\"}"), 1);
     cr_expect_eq(exposition_value(text, "due_kept_back_jobs{queue=\"orders\"}"), 2);

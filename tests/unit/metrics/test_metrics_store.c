@@ -14,12 +14,12 @@ static double value(const char *text, const char *name, const char *label)
     return exposition_value(text, line);
 }
 
-/* Each number beside the one that due_stats() and the store itself tell. */
+/* Each number beside the one that due_stats_read() and the store itself tell. */
 static void expect_page(struct shop *s, double answers, double loading)
 {
     struct due_metrics m;
 
-    cr_assert_eq(due_metrics(s->lab.q, &m), 0);
+    cr_assert_eq(due_metrics_read(s->lab.q, &m), 0);
     const struct {
         const char *name;
         double is;

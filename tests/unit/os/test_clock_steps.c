@@ -14,6 +14,7 @@
 #include "queue/queue.h"
 #include "due/workers.h"
 #include "lab/memory_store.h"
+#include "lab/take.h"
 
 static _Atomic int64_t step_s;     /* the threads of a stored queue read it too */
 static _Atomic int64_t stopped_ns; /* the realtime clock stands here; 0: it goes */
@@ -169,9 +170,9 @@ Test(clock_step, back_by_a_nanosecond_shows_no_job_early, .timeout = 20)
     cr_assert_eq(due_reschedule(q, id, at + DUE_S(2)), 0);
     stopped_ns = at - 1;
     cr_assert_eq(due_enqueue(q, &urgent, 0, NULL), 0);
-    cr_expect_eq(due_dequeue_from(q, &urgent.topic, 1, &job, 0), DUE_EAGAIN, "early by 1 ns");
+    cr_expect_eq(take_from(q, &urgent.topic, 1, &job, 0), DUE_EAGAIN, "early by 1 ns");
     stopped_ns = at;
-    cr_expect_eq(due_dequeue_from(q, &urgent.topic, 1, &job, 0), 0);
+    cr_expect_eq(take_from(q, &urgent.topic, 1, &job, 0), 0);
     due_job_done(&job);
     stopped_ns = 0;
     shut(q);
@@ -203,12 +204,12 @@ Test(clock_step, forward_ends_the_leases_of_a_stored_queue, .timeout = 20)
 
     cr_assert_eq(due_open(&q, &options, NULL), 0);
     put(q, 0, 0);
-    cr_assert_eq(due_reserve(q, &first, DUE_S(30), DUE_S(5)), 0);
-    cr_expect_eq(due_reserve(q, &second, DUE_S(30), 0), DUE_EAGAIN);
+    cr_assert_eq(take_leased(q, &first, DUE_S(30), DUE_S(5)), 0);
+    cr_expect_eq(take_leased(q, &second, DUE_S(30), 0), DUE_EAGAIN);
     cr_expect_eq(due_job_stopping(&first), 0);
     step_s = 31;
     cr_expect_eq(due_job_stopping(&first), 1);
-    cr_assert_eq(due_reserve(q, &second, DUE_S(30), 0), 0);
+    cr_assert_eq(take_leased(q, &second, DUE_S(30), 0), 0);
     cr_expect_eq(second.failures, 1u);
     cr_expect_eq(due_ack(&first), DUE_ESTALE);
     step_s = 0; /* set back: the second lease lasts so much longer */

@@ -5,6 +5,7 @@
 
 #include "due/workers.h"
 #include "lab/shop.h"
+#include "lab/take.h"
 
 enum { CLOCKS = 4, KINDS = CLOCKS + 2, AT_ONCE = 250 };
 
@@ -103,16 +104,16 @@ static int take(struct kind *k, enum way way, const int topics[2], int of[TAKEN_
         rc = due_dequeue(k->q, jobs, DUE_S(30));
         break;
     case DEQUEUE_FROM:
-        rc = due_dequeue_from(k->q, topics, 2, jobs, k->none_ns);
+        rc = take_from(k->q, topics, 2, jobs, k->none_ns);
         break;
     case DEQUEUE_BATCH:
-        rc = due_dequeue_batch(k->q, NULL, 0, jobs, TAKEN_MAX, k->none_ns);
+        rc = take_some(k->q, NULL, 0, jobs, TAKEN_MAX, k->none_ns);
         break;
     case RESERVE:
-        rc = due_reserve(k->q, jobs, DUE_S(60), k->none_ns);
+        rc = take_leased(k->q, jobs, DUE_S(60), k->none_ns);
         break;
     default:
-        rc = due_reserve_batch(k->q, NULL, 0, jobs, TAKEN_MAX, DUE_S(60), k->none_ns);
+        rc = take_leased_some(k->q, NULL, 0, jobs, TAKEN_MAX, DUE_S(60), k->none_ns);
     }
     cr_assert_geq(rc, 0, "%s: way %d: %s", k->name, way, due_error_name(rc));
     int n = rc == 0 ? 1 : rc;
@@ -153,7 +154,7 @@ LAB_TEST(burst, of_one_topic_leaves_another_its_turn)
         if (sizes[i % 3] == 10000 && i / 3 >= CLOCKS)
             continue;
         for (int way = 0; way < WAYS; way++) {
-            struct kind k = kind_open(i / 3, DUE_BY_DEADLINE);
+            struct kind k = kind_open(i / 3, DUE_ORDER_DEADLINE);
             int topics[] = { lab_topic(&k.shop.lab, "flooded"), lab_topic(&k.shop.lab, "quiet") };
 
             kind_fill(&k, sizes[i % 3], SPEC(.at_ns = DUE, .topic = topics[0]), 0);
@@ -169,7 +170,7 @@ LAB_TEST(burst, of_one_topic_leaves_another_its_turn)
 LAB_TEST(burst, leaves_their_turn_to_those_who_come_later)
 {
     for (int i = 0; i < kinds(); i++) {
-        struct kind k = kind_open(i, DUE_BY_DEADLINE);
+        struct kind k = kind_open(i, DUE_ORDER_DEADLINE);
         int topics[] = { lab_topic(&k.shop.lab, "flooded"), lab_topic(&k.shop.lab, "quiet") };
         int of[TAKEN_MAX];
 
@@ -195,7 +196,7 @@ LAB_TEST(burst, of_several_topics_is_taken_by_turns)
     enum { TOPICS = 5, EACH = 200 };
 
     for (int i = 0; i < kinds(); i++) {
-        struct kind k = kind_open(i, DUE_BY_DEADLINE);
+        struct kind k = kind_open(i, DUE_ORDER_DEADLINE);
         int topics[TOPICS];
         int taken[TOPICS + 1] = { 0 };
         int of[TAKEN_MAX];
@@ -223,7 +224,7 @@ LAB_TEST(burst, by_priority_leaves_from_the_highest_on)
 
     for (int i = 0; i < kinds() * 3; i++) {
         int size = sizes[i % 3];
-        struct kind k = kind_open(i / 3, DUE_BY_PRIORITY);
+        struct kind k = kind_open(i / 3, DUE_ORDER_PRIORITY);
         int before = 255;
         bool looks = true; /* before the take */
         due_info info;
@@ -254,7 +255,7 @@ LAB_TEST(burst, of_equal_deadlines_lets_a_higher_priority_pass)
     static const int after[] = { 0, 1, 2, 63, 64, 65, 200 };
 
     for (int i = 0; i < kinds(); i++) {
-        struct kind k = kind_open(i, DUE_BY_DEADLINE);
+        struct kind k = kind_open(i, DUE_ORDER_DEADLINE);
         int taken = 0;
         due_job job;
 
@@ -280,7 +281,7 @@ LAB_TEST(burst, of_equal_deadlines_lets_a_higher_priority_pass)
  * some were due before all were in, and the answer says nothing. */
 static bool gets_the_highest(int n, int64_t lead_ns)
 {
-    struct kind k = kind_open(n, DUE_BY_PRIORITY);
+    struct kind k = kind_open(n, DUE_ORDER_PRIORITY);
     int64_t at = due_now(k.q) + lead_ns;
     struct crew_call call;
 
@@ -321,13 +322,13 @@ static int take_batch(void *arg)
 {
     struct batch *b = arg;
 
-    return due_dequeue_batch(b->q, NULL, 0, b->jobs, TAKEN_MAX, DUE_S(30));
+    return take_some(b->q, NULL, 0, b->jobs, TAKEN_MAX, DUE_S(30));
 }
 
 LAB_TEST(burst, of_two_topics_is_had_of_both_by_who_waited)
 {
     for (int i = 0; i < kinds(); i++) {
-        struct kind k = kind_open(i, DUE_BY_DEADLINE);
+        struct kind k = kind_open(i, DUE_ORDER_DEADLINE);
         int topics[] = { lab_topic(&k.shop.lab, "a"), lab_topic(&k.shop.lab, "b") };
         struct batch b = { .q = k.q };
         int of[2] = { 0, 0 };
@@ -358,7 +359,7 @@ struct order {
     int quiet;
 };
 
-static due_answer slowly(void *ctx, const due_job *job)
+static void slowly(void *ctx, const due_job *job, due_answer *answer)
 {
     struct order *o = ctx;
     int at = atomic_fetch_add(&o->begun, 1);
@@ -367,13 +368,13 @@ static due_answer slowly(void *ctx, const due_job *job)
         atomic_store(&o->quiet_at, at);
     else
         crew_sleep(DUE_MS(1));
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 LAB_TEST(burst, leaves_another_topic_its_turn_with_slow_handlers)
 {
     for (int i = 0; i < 2 * kinds(); i++) {
-        struct kind k = kind_open(i / 2, DUE_BY_DEADLINE);
+        struct kind k = kind_open(i / 2, DUE_ORDER_DEADLINE);
         size_t threads = i % 2 ? 1 : 3;
         struct order o = { .quiet = lab_topic(&k.shop.lab, "quiet"), .quiet_at = -1 };
         due_workers *pool;

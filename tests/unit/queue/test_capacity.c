@@ -1,5 +1,6 @@
 /* A queue that can be full. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 static const due_spec one_more = { DUE_SPEC_INIT, .delay_ns = 5 };
 
@@ -214,16 +215,16 @@ LAB_TEST(capacity, keeps_the_room_of_a_reserved_job_until_it_is_done)
 
     lab_enqueue(&lab, "a", .delay_ns = 0);
     lab_enqueue(&lab, "b", .delay_ns = 0);
-    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN);
     cr_expect_eq(due_nack(&job, 0), 0, "it has no room to come back to");
     cr_expect_eq(lab_stats(&lab).waiting, 2u);
-    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, 100, 0), 0);
     lab_advance(&lab, 100);
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EAGAIN, "its lease has ended");
     cr_expect_eq(lab_stats(&lab).waiting, 2u);
     cr_expect_eq(due_ack(&job), DUE_ESTALE);
-    cr_assert_eq(due_reserve(lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), 0, "an ack gives room");
     lab_close(&lab);

@@ -43,7 +43,7 @@ LAB_TEST(priority, orders_every_value)
 
 LAB_TEST(by_priority, takes_the_highest_of_what_is_due)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
 
     lab_enqueue(&lab, "low", .at_ns = 1, .priority = 1);
     lab_enqueue(&lab, "high", .at_ns = 5, .priority = 9);
@@ -55,7 +55,7 @@ LAB_TEST(by_priority, takes_the_highest_of_what_is_due)
 
 LAB_TEST(by_priority, does_not_wait_for_what_is_not_due)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
 
     lab_enqueue(&lab, "high", .at_ns = 100, .priority = 255);
     lab_enqueue(&lab, "low", .at_ns = 5, .priority = 0);
@@ -69,7 +69,7 @@ LAB_TEST(by_priority, does_not_wait_for_what_is_not_due)
 
 LAB_TEST(by_priority, takes_by_deadline_then_arrival_among_equals)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
 
     lab_enqueue(&lab, "3", .at_ns = 5, .priority = 7);
     lab_enqueue(&lab, "4", .at_ns = 5, .priority = 7);
@@ -83,7 +83,7 @@ LAB_TEST(by_priority, takes_by_deadline_then_arrival_among_equals)
 LAB_TEST(by_priority, lets_a_newcomer_pass_everything_lower)
 {
     enum { JOBS = 300 };
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
     due_job job;
 
     for (int i = 0; i < JOBS; i++)
@@ -100,7 +100,7 @@ LAB_TEST(by_priority, lets_a_newcomer_pass_everything_lower)
 
 LAB_TEST(by_priority, holds_within_each_topic)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
     int topic = lab_topic(&lab, "mail");
 
     lab_enqueue(&lab, "b", .delay_ns = 0, .topic = topic, .priority = 1);
@@ -114,7 +114,7 @@ LAB_TEST(by_priority, holds_within_each_topic)
 
 LAB_TEST(by_priority, is_what_peek_shows)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
     due_info info;
 
     lab_enqueue(&lab, "low", .at_ns = 1, .priority = 1);

@@ -1,5 +1,6 @@
 /* Topics: names, numbers, turns. */
 #include "lab/lab.h"
+#include "lab/take.h"
 
 #include <stdio.h>
 
@@ -137,7 +138,7 @@ LAB_TEST(topics, take_turns_whoever_else_is_served_in_between)
     for (int i = 0; i < TOPICS * EACH; i++) {
         int timeout_s = i % 8 < 4 ? 0 : 30;
 
-        cr_assert_eq(due_dequeue_from(lab.q, topics + i % 2 * 2, 2, &job, DUE_S(timeout_s)), 0);
+        cr_assert_eq(take_from(lab.q, topics + i % 2 * 2, 2, &job, DUE_S(timeout_s)), 0);
         taken[job.topic]++;
         due_job_done(&job);
         for (int t = 0; t < TOPICS; t++)
@@ -179,7 +180,7 @@ LAB_TEST(topics, by_the_thousand_keep_their_jobs_apart)
     lab_turn_to(&lab, 3);
     for (int i = TOPICS - 1; i >= 0; i--)
         for (int k = 0; k < 3; k++) {
-            cr_assert_eq(due_dequeue_from(lab.q, &topics[i], 1, &job, 0), 0);
+            cr_assert_eq(take_from(lab.q, &topics[i], 1, &job, 0), 0);
             cr_assert_eq(job.topic, topics[i]);
             cr_assert_eq(job.deadline_ns, k + 1);
             due_job_done(&job);

@@ -6,6 +6,7 @@
 
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "lab/take.h"
 
 /* The next job to arrive will be one of the last before the numbers start again. */
 static void use_up_arrivals(struct lab *lab, uint32_t left)
@@ -92,7 +93,7 @@ LAB_TEST(wrap, of_arrival_numbers_keeps_delayed_ready_paused_and_cancelled_jobs_
 
 LAB_TEST(wrap, of_arrival_numbers_keeps_priorities)
 {
-    struct lab lab = lab_open(.with.order = DUE_BY_PRIORITY);
+    struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
 
     lab_enqueue(&lab, "low", .delay_ns = 0, .priority = 1);
     lab_enqueue(&lab, "high", .delay_ns = 0, .priority = 9);
@@ -147,7 +148,7 @@ static void end_last(struct lab *lab, enum last how, due_id id)
         cr_expect_eq(due_cancel(lab->q, id, &job), 0);
         break;
     case RESERVED:
-        cr_assert_eq(due_reserve(lab->q, &job, 100, 0), 0);
+        cr_assert_eq(take_leased(lab->q, &job, 100, 0), 0);
         cr_expect_eq(due_ack(&job), 0);
         break;
     default:

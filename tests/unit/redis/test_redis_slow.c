@@ -10,6 +10,7 @@
 
 #include "lab/redis/redis_link_lab.h"
 #include "lab/redis/stored_redis_lab.h"
+#include "lab/take.h"
 
 /* ---- A link ---------------------------------------------------------------------------------- */
 
@@ -197,7 +198,7 @@ STORED_TEST(slow, a_queue_gives_and_gets_what_takes_longer_than_a_call)
 
     lab = OPEN(.with.store = store_at(way.url, slow), .start_ns = 1000);
     cr_expect_eq(lab_stats(&lab).restored, (uint64_t)JOBS);
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(60), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(60), 0), 0);
     cr_expect_eq(job.len, (size_t)BYTES);
     due_job_done(&job);
     lab_close(&lab);

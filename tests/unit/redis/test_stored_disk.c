@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "lab/redis/stored_redis_lab.h"
+#include "lab/take.h"
 
 /* Files of the server may not grow any more: a write is answered as on a full disk, with another
  * errno.  What ignores SIGXFSZ is told so, and the server has inherited that. */
@@ -98,13 +99,13 @@ static void check_full_disk(const struct way *way)
     lab_enqueue(&lab, "done", .delay_ns = 0);
     lab_enqueue(&lab, "held", .delay_ns = 0);
     lab_enqueue(&lab, "later", .delay_ns = DUE_S(3600));
-    cr_assert_eq(due_reserve(lab.q, &done, DUE_S(60), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &done, DUE_S(60), 0), 0);
     fill_disk(way);
     cr_expect_eq(due_enqueue(lab.q, &sent, 0, NULL), DUE_EINDOUBT);
     cr_expect_eq(due_enqueue(lab.q, &refused, 0, NULL), DUE_ETIMEDOUT);
     cr_expect_eq(due_ack(&done), DUE_ETIMEDOUT);
     cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ESTORE);
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(60), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(60), 0), 0);
     cr_expect_str_eq(lab_text(&lab, &job), "held");
     cr_expect_str_eq(ASK("HLEN", "due:{queue}:j"), ":3\r\n");
     make_room(way);

@@ -10,6 +10,7 @@
 #include "lab/fault_proxy.h"
 #include "lab/redis/redis_replica.h"
 #include "lab/redis/stored_redis_lab.h"
+#include "lab/take.h"
 
 #define JOBS 40
 
@@ -96,7 +97,7 @@ static void owner_that_is_told(void)
         if (due_dequeue(q, &job, DUE_S(5)) != 0)
             _exit(3);
     for (unsigned i = 0; i < 15; i++) {
-        if (due_reserve(q, &job, DUE_S(60), 0) != 0)
+        if (take_leased(q, &job, DUE_S(60), 0) != 0)
             _exit(4);
         if ((i < 5    ? due_ack(&job)
              : i < 10 ? due_nack(&job, DUE_S(3600))
@@ -139,7 +140,7 @@ FAILOVER_TEST(stored_failover, is_nothing_to_an_owner_whose_replica_had_everythi
     for (int i = 0; i < JOBS; i++)
         lab_enqueue(&lab, "tea", .at_ns = 1);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(60), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(60), 0), 0);
     cr_expect_eq(entries(&replica, "due:{queue}:j"), JOBS);
     cr_assert_eq(redis_replica_start(&second, &replica, NULL), 0);
     fail_over();

@@ -5,6 +5,7 @@
 
 #include "lab/fault_proxy.h"
 #include "lab/redis/stored_redis_lab.h"
+#include "lab/take.h"
 
 /* ---- What comes back ---- */
 
@@ -118,7 +119,7 @@ static void meddle(struct lab *lab, uint64_t *seed)
         due_job job;
         int64_t delay = 30000 + (int64_t)crew_below(seed, 3000);
 
-        if (due_reserve(lab->q, &job, 100000, 0) != 0)
+        if (take_leased(lab->q, &job, 100000, 0) != 0)
             break;
         struct model *m = of_id(job.id);
         m->attempts++;
@@ -173,7 +174,7 @@ static void check_taken(struct lab *lab)
     size_t seen = 0;
     due_job job;
 
-    for (; due_reserve(lab->q, &job, 1000, 0) == 0; seen++) {
+    for (; take_leased(lab->q, &job, 1000, 0) == 0; seen++) {
         struct model *m = of_id(job.id);
 
         cr_expect(m->here);
@@ -307,7 +308,7 @@ static void cycle(struct lab *lab, due_spec specs[100], long figures[2])
         cr_assert_eq(due_reschedule(lab->q, ids[i], i < 10 ? 0 : 5000 + i), 0);
     cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
     for (int i = 0; i < 10; i++) {
-        cr_assert_eq(due_reserve(lab->q, &job, DUE_S(60), 0), 0);
+        cr_assert_eq(take_leased(lab->q, &job, DUE_S(60), 0), 0);
         cr_assert_eq(i % 2 == 0 ? due_nack(&job, 5000) : due_bury(&job, "why"), 0);
     }
     cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
@@ -360,10 +361,10 @@ static void put_every_kind(struct lab *lab)
     due_job job;
 
     lab_enqueue(lab, "back", .at_ns = 1);
-    cr_assert_eq(due_reserve(lab->q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, DUE_S(1), 0), 0);
     cr_assert_eq(due_nack(&job, DUE_S(1)), 0);
     lab_enqueue(lab, "dead", .at_ns = 1, .topic = lab_topic(lab, "mail"));
-    cr_assert_eq(due_reserve(lab->q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(lab->q, &job, DUE_S(1), 0), 0);
     cr_assert_eq(due_bury(&job, "why"), 0);
     lab_enqueue(lab, "kept", .at_ns = 1, .key = "k", .key_len = 1, .keep_key_ns = 2 * YEAR);
     cr_expect_str_eq(lab_dequeue(lab), "kept");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lab/redis/stored_redis_lab.h"
+#include "lab/take.h"
 
 static void serve_durably(void)
 {
@@ -68,7 +69,7 @@ STORED_TEST(stored_server, a_full_server_refuses_new_jobs_and_gives_the_old_ones
     for (int i = 0; i < 10; i++) {
         cr_assert_eq(lab_take(&lab, &job), 0);
         due_job_done(&job);
-        cr_assert_eq(due_reserve(lab.q, &job, DUE_S(60), 0), 0);
+        cr_assert_eq(take_leased(lab.q, &job, DUE_S(60), 0), 0);
         cr_expect_eq(due_ack(&job), 0);
     }
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_ENOSPC);
@@ -132,7 +133,7 @@ STORED_TEST(stored_server, a_living_owner_writes_again_what_a_killed_server_has_
     cr_expect_eq(due_reschedule(lab.q, moved, 90), 0);
     lab_turn_to(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(60), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(60), 0), 0);
     for (unsigned kill = 1; kill <= 3; kill++) {
         redis_server_kill(&server);
         cr_assert_eq(redis_server_run(&server), 0);
@@ -184,7 +185,7 @@ DURABLE_TEST(stored_server, reserve_goes_on_while_the_server_is_away_and_dequeue
     lab_enqueue(&lab, "one", .delay_ns = 0);
     lab_enqueue(&lab, "two", .delay_ns = 0);
     redis_server_kill(&server);
-    cr_assert_eq(due_reserve(lab.q, &job, DUE_S(60), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(60), 0), 0);
     int rc = due_dequeue(lab.q, &other, 0);
     cr_expect_eq(rc, DUE_ESTORE, "%s", due_error_name(rc));
     rc = due_ack(&job);

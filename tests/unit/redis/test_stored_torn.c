@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "lab/redis/stored_redis_lab.h"
+#include "lab/take.h"
 
 #define CUTS 64
 
@@ -98,7 +99,7 @@ static due_job reserve(due_queue *q)
 {
     due_job job = { 0 };
 
-    must(due_reserve(q, &job, DUE_S(600), DUE_S(5)));
+    must(take_leased(q, &job, DUE_S(600), DUE_S(5)));
     return job;
 }
 
@@ -129,7 +130,7 @@ static void live(void (*deed)(due_queue *q))
         if (deed == NULL)
             kill(getpid(), SIGKILL);
         while (stats.loading) {
-            must(due_stats(q, &stats));
+            must(due_stats_read(q, &stats));
             crew_sleep(DUE_MS(1));
         }
         deed(q);

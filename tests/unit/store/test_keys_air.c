@@ -1,6 +1,7 @@
 /* Keys that are taken over while a change of the job that had it is on its way to the store: what
  * the store has in the end is what the queue has, whichever of both changes it refuses. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 static struct shop shop_async(void)
 {
@@ -25,7 +26,7 @@ static due_job put_reserved(struct shop *s, int64_t keep_ns)
 
     cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "first", NULL, .keep_key_ns = keep_ns), 0);
     flush(s);
-    cr_assert_eq(due_reserve(s->lab.q, &job, DUE_S(1), 1), 0);
+    cr_assert_eq(take_leased(s->lab.q, &job, DUE_S(1), 1), 0);
     return job;
 }
 
@@ -133,7 +134,7 @@ static void expect_holder(struct shop *s, const due_id *id)
         cr_expect(due_id_equal(is, *id));
         cr_expect_eq(until, 0);
     }
-    cr_expect_eq(due_find_key(s->lab.q, "k", 1, &is), id != NULL ? 0 : DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(s->lab.q, "k", 1, &is), id != NULL ? 0 : DUE_ENOENT);
     if (id != NULL)
         cr_expect(due_id_equal(is, *id));
 }
@@ -155,7 +156,7 @@ static void expect_left(struct shop *s, bool keeps, due_id id)
 
     cr_expect_eq(memory_disk_key(s->disk, "k", 1, &is, &until), keeps, "on the disk");
     cr_expect(!keeps || (due_id_equal(is, id) && until == 5 + 50), "%d", (int)until);
-    cr_expect_eq(due_find_key(s->lab.q, "k", 1, &is), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(s->lab.q, "k", 1, &is), DUE_ENOENT);
 }
 
 /* Of the first one's removal and the second one's PUT, in one batch, the PUT is refused: the
@@ -255,7 +256,7 @@ Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
         fill(&s, 0);
         lab_enqueue(&s.lab, "other", .at_ns = 90);
         memory_gate_reached(gate, 1);
-        if (i == BATCHES - 1 || due_find_key(s.lab.q, "k", 1, &id) == DUE_ENOENT)
+        if (i == BATCHES - 1 || due_id_of_key(s.lab.q, "k", 1, &id) == DUE_ENOENT)
             cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "next", &id, .at_ns = 90), 0);
         go_on(&s, gate);
         expect_holder(&s, &id);
@@ -337,7 +338,7 @@ static void expect_same(struct shop *s, const struct way *w)
     due_id id;
     int64_t until = 0;
     bool there = memory_disk_key(s->disk, "k", 1, &is, &until);
-    int found = due_find_key(s->lab.q, "k", 1, &id);
+    int found = due_id_of_key(s->lab.q, "k", 1, &id);
     int rc = shop_put_as(s, DUE_KEY_REFUSE, "third", &id, .at_ns = 90);
 
     cr_expect_eq(found == 0, there && until == 0, "%d %d %d %d", w->cancelled, w->keeps,

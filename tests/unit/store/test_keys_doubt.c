@@ -25,7 +25,7 @@ static void expect_one(struct shop *s, due_id id)
     cr_expect_eq(memory_disk_jobs(s->disk), 1u);
     cr_expect_eq(memory_disk_keys(s->disk), 1u);
     cr_expect(memory_disk_find(s->disk, id, NULL), "it is another");
-    cr_expect_eq(due_find_key(s->lab.q, "k", 1, &other), 0);
+    cr_expect_eq(due_id_of_key(s->lab.q, "k", 1, &other), 0);
     cr_expect(due_id_equal(id, other));
     lab_turn_to(&s->lab, 50);
     cr_expect_str_eq(lab_dequeue_all(&s->lab), "tea");

@@ -1,6 +1,7 @@
 /* With DUE_CONFIRM_ASYNC: once a call has answered that a job is gone its key is nobody's, or is
  * kept, though the store has not heard of it yet. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define LEASE 1000
 
@@ -61,7 +62,7 @@ static due_id put_first(struct shop *s, bool reserved, int64_t keep_ns, due_job 
     cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "tea", &id, .keep_key_ns = keep_ns), 0);
     flush(s);
     if (reserved)
-        cr_assert_eq(due_reserve(s->lab.q, job, LEASE, 0), 0);
+        cr_assert_eq(take_leased(s->lab.q, job, LEASE, 0), 0);
     shop_fail(s, MEMORY_READY, MEMORY_ALWAYS, MEMORY_AWAY);
     return id;
 }
@@ -84,7 +85,7 @@ Test(keys_gone, a_key_is_free_when_its_job_was_answered_to_be_gone, .timeout = 6
             due_id id;
 
             cr_assert_eq(ways[way](&s, first, &job), 0, "%zu", way);
-            cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT, "%zu", way);
+            cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ENOENT, "%zu", way);
             cr_expect_eq(due_cancel_key(s.lab.q, "k", 1, NULL), DUE_ENOENT, "%zu", way);
             int rc = shop_put_as(&s, (enum due_key_policy)policy, "jam", &id, .at_ns = 90);
             cr_expect_eq(rc, 0, "%zu, %d: %s", way, policy, due_error_name(rc));
@@ -107,7 +108,7 @@ Test(keys_gone, a_key_is_kept_when_its_job_was_answered_to_be_acked, .timeout = 
             due_id id;
 
             cr_assert_eq(ways[way](&s, first, &job), 0);
-            cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
+            cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
             int rc = shop_put_as(&s, (enum due_key_policy)policy, "jam", &id, .at_ns = 90);
             cr_expect_eq(rc, DUE_EEXIST, "%s", due_error_name(rc));
             cr_expect(due_id_equal(id, first));
@@ -136,7 +137,7 @@ Test(keys_gone, a_key_stays_with_a_job_whose_end_is_refused, .timeout = 60)
                                                            .answer = DUE_EACCES });
         cr_assert_eq(ways[way](&s, first, &job), 0, "%zu", way);
         flush(&s);
-        cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0, "%zu", way);
+        cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), 0, "%zu", way);
         cr_expect(due_id_equal(id, first));
         cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", &id, .at_ns = 90), DUE_EEXIST);
         expect_on_disk(&s, first);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -12,7 +13,7 @@ static due_job give_up(struct shop *s, int64_t keep_ns, due_id *second)
     due_job job = { 0 };
 
     cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), 0);
-    cr_assert_eq(due_reserve(s->lab.q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(s->lab.q, &job, LEASE, 0), 0);
     cr_assert_eq(shop_put_as(s, DUE_KEY_REPLACE, "jam", second, .keep_key_ns = keep_ns), 0);
     return job;
 }
@@ -168,7 +169,7 @@ static void lose_many(struct shop *s)
 
     for (int i = 0; i < MANY; i++) {
         cr_assert_eq(shop_put(s, name(i, key), "tea", NULL, (due_spec){ .delay_ns = 0 }), 0);
-        cr_assert_eq(due_reserve(s->lab.q, &job[i], LEASE, 0), 0);
+        cr_assert_eq(take_leased(s->lab.q, &job[i], LEASE, 0), 0);
     }
     uint64_t before = memory_disk_batches(s->disk);
     keep_many(s, DUE_KEY_REPLACE);
@@ -206,7 +207,7 @@ Test(keys_lost, a_key_that_was_kept_long_enough_is_not_the_first_jobs_again, .ti
     cr_expect_eq(live_keys(&s), 0);
     shop_crash(&s, (struct lab_options){ .start_ns = 20 });
     for (int i = 0; i < MANY; i++)
-        cr_expect_eq(due_find_key(s.lab.q, name(i, key), KEY_LEN, &id), DUE_ENOENT);
+        cr_expect_eq(due_id_of_key(s.lab.q, name(i, key), KEY_LEN, &id), DUE_ENOENT);
     cr_expect_eq(memory_disk_jobs(s.disk), MANY + 1u);
     shop_close(&s);
 }
@@ -257,7 +258,7 @@ Test(keys_lost, of_two_jobs_that_come_back_with_a_key_the_later_one_has_it, .tim
         shop_begin(&s, (struct lab_options){ .kernel = false }, &verbs);
         shop_wait_loaded(&s);
         cr_expect_eq(lab_stats(&s.lab).restored, 2u);
-        cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0);
+        cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), 0);
         cr_expect(due_id_equal(id, later), "way %d", way);
         shop_close(&s);
     }

@@ -5,6 +5,7 @@
 #include "queue/queue.h"
 #include "lab/shop.h"
 #include "store/sender.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -21,7 +22,7 @@ static due_job reserve(struct shop *s)
 
     while (lab_stats(&s->lab).loading)
         crew_sleep(DUE_MS(1));
-    cr_assert_eq(due_reserve(s->lab.q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(s->lab.q, &job, LEASE, 0), 0);
     return job;
 }
 
@@ -54,7 +55,7 @@ Test(keys_stored, a_key_comes_back_with_its_job, .timeout = 60)
     shop_again(&s, 0);
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
     cr_expect(due_id_equal(id, other));
-    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &other), 0);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &other), 0);
     cr_expect_eq(due_cancel_key(s.lab.q, "k", 1, NULL), 0);
     cr_expect(disk_free_of(&s, "k"));
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), 0);
@@ -90,7 +91,7 @@ Test(keys_stored, a_kept_key_survives_a_restart_and_then_its_time_is_over, .time
         shop_again(&s, 104);
         cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &other, .delay_ns = 0), DUE_EEXIST);
         cr_expect(due_id_equal(id, other));
-        cr_expect_eq(due_find_key(s.lab.q, "k", 1, &other), DUE_ENOENT);
+        cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &other), DUE_ENOENT);
         lab_advance(&s.lab, 1);
         cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", &other, .delay_ns = 0), 0);
         cr_expect(due_id_equal(on_disk(&s, "k", &until), other));
@@ -166,7 +167,7 @@ Test(keys_stored, a_key_that_was_taken_over_is_the_later_jobs_after_a_restart, .
     cr_expect(due_id_equal(on_disk(&s, "k", NULL), second));
     due_job_done(&job); /* it dies with it */
     shop_again(&s, 0);
-    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), 0);
     cr_expect(due_id_equal(id, second));
     cr_expect_eq(lab_stats(&s.lab).restored, 2u);
 
@@ -192,7 +193,7 @@ static void expect_not_given_back(void (*ended)(struct shop *s, due_id second), 
     ended(&s, second);
     due_job_done(&job); /* it dies with it */
     shop_again(&s, 20);
-    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
     cr_expect(disk_free_of(&s, "k"));
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "ham", &second, .at_ns = 90), 0);
     job = reserve(&s);
@@ -242,7 +243,7 @@ Test(keys_stored, a_takeover_that_the_store_refuses_gives_the_key_back, .timeout
     memory_store_fault(s.store,
                        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &id, .at_ns = 9), DUE_ENOSPC);
-    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), 0);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), 0);
     cr_expect(due_id_equal(id, job.id));
     due_id first = job.id;
     cr_expect_eq(due_ack(&job), 0);
@@ -261,12 +262,12 @@ Test(keys_stored, a_job_that_the_store_refuses_has_no_key, .timeout = 60)
     memory_store_fault(s.store,
                        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), DUE_ENOSPC);
-    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
     memory_store_fault(
         s.store,
         (struct memory_fault){ .verb = MEMORY_READY, .kind = MEMORY_AWAY, .times = MEMORY_ALWAYS });
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .delay_ns = 0), DUE_ETIMEDOUT);
-    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ENOENT);
     memory_store_forgive(s.store);
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .delay_ns = 0), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "ham");
@@ -521,7 +522,7 @@ Test(keys_stored, a_key_to_be_kept_is_kept_though_its_removal_was_lost, .timeout
     memory_store_fault(
         s.store, (struct memory_fault){
                      .verb = MEMORY_COMMIT, .call = before + 2, .kind = MEMORY_LOSE, .count = 1 });
-    cr_expect_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, 6, 1), 6);
+    cr_expect_eq(take_some(s.lab.q, NULL, 0, jobs, 6, 1), 6);
     for (int i = 0; i < 6; i++)
         due_job_done(&jobs[i]);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
@@ -555,7 +556,7 @@ Test(keys_stored, while_stored_jobs_are_read_a_keyed_call_waits, .timeout = 60)
         (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_AWAY, .times = MEMORY_ALWAYS });
     s.lab = lab_open(.with.store = s.store, .with.store_timeout_ns = DUE_MS(30));
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "jam", NULL, .at_ns = 50), DUE_ETIMEDOUT);
-    cr_expect_eq(due_find_key(s.lab.q, "k", 1, &id), DUE_ETIMEDOUT);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ETIMEDOUT);
     memory_store_forgive(s.store);
     int rc;
     do

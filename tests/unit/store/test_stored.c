@@ -1,6 +1,7 @@
 /* A queue with a store: what is written through, and what comes back. */
 #include "due/metrics.h"
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define shop_again(s, ns) shop_crash((s), (struct lab_options){ .start_ns = (ns) })
 
@@ -62,10 +63,10 @@ Test(stored, a_reserved_job_comes_back_until_it_is_acked, .timeout = 60)
 
     lab_enqueue(&s.lab, "tea", .at_ns = 5);
     lab_turn_to(&s.lab, 5);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     due_job_done(&job); /* it dies with it */
     shop_again(&s, 5);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(job.deadline_ns, 5);
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
@@ -82,14 +83,14 @@ Test(stored, a_batch_leaves_and_is_acked_as_one_change, .timeout = 60)
     for (int i = 0; i < 2 * JOBS; i++)
         lab_enqueue(&s.lab, "tea", .at_ns = 5);
     uint64_t before = memory_disk_batches(s.disk);
-    cr_assert_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, JOBS, DUE_S(20)), JOBS);
+    cr_assert_eq(take_some(s.lab.q, NULL, 0, jobs, JOBS, DUE_S(20)), JOBS);
     cr_expect_leq(memory_disk_batches(s.disk), before + 4);
     for (int i = 0; i < JOBS; i++)
         due_job_done(&jobs[i]);
-    cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, JOBS, 100, 0), JOBS);
+    cr_assert_eq(take_leased_some(s.lab.q, NULL, 0, jobs, JOBS, 100, 0), JOBS);
     cr_expect_eq(due_nack(&jobs[7], 0), 0);
     due_job late = { 0 };
-    cr_assert_eq(due_reserve(s.lab.q, &late, 1, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &late, 1, 0), 0);
     lab_turn_to(&s.lab, 6);
     jobs[JOBS] = late;
     before = memory_disk_batches(s.disk);
@@ -109,7 +110,7 @@ Test(stored, acks_of_a_batch_that_are_refused_keep_their_leases, .timeout = 60)
 
     for (int i = 0; i < 3; i++)
         lab_enqueue(&s.lab, "tea", .at_ns = 5);
-    cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, 3, 100, 0), 3);
+    cr_assert_eq(take_leased_some(s.lab.q, NULL, 0, jobs, 3, 100, 0), 3);
     memory_store_fault(
         s.store,
         (struct memory_fault){ .verb = MEMORY_READY, .times = MEMORY_ALWAYS, .kind = MEMORY_AWAY });
@@ -131,13 +132,13 @@ Test(stored, a_nack_is_kept_with_its_time_and_its_count, .timeout = 60)
 
     lab_enqueue(&s.lab, "tea", .at_ns = 5);
     lab_turn_to(&s.lab, 5);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_nack(&job, 1000), 0);
     shop_again(&s, 5);
     lab_turn_to(&s.lab, 1004);
     cr_expect_null(lab_dequeue(&s.lab));
     lab_turn_to(&s.lab, 1005);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(job.attempts, 2u);
     cr_expect_eq(job.failures, 1u);
     cr_expect_eq(job.deadline_ns, 5);
@@ -171,7 +172,7 @@ Test(stored, a_nack_is_counted_when_it_has_landed, .timeout = 60)
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         cr_expect_eq(lab_stats(&s.lab).dead, (uint64_t)last);
         cr_expect_eq(lab_stats(&s.lab).nacked, (uint64_t)!async, "%d", i);
-        cr_expect_eq(due_topic_stats(s.lab.q, 0, &of_topic), 0);
+        cr_expect_eq(due_topic_stats_read(s.lab.q, 0, &of_topic), 0);
         cr_expect_eq(of_topic.nacked, (uint64_t)!async, "%d", i);
         memory_store_forgive(s.store);
         shop_close(&s);
@@ -325,7 +326,7 @@ Test(stored, a_full_store_refuses_jobs_and_can_be_drained, .timeout = 60)
                                                        .kind = MEMORY_FULL });
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ENOSPC);
     cr_expect_str_eq(lab_dequeue(&s.lab), "old");
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_eq(lab_stats(&s.lab).waiting, 0u);
     memory_store_forgive(s.store);
@@ -340,14 +341,14 @@ Test(stored, a_fenced_queue_hands_nothing_out, .timeout = 60)
     due_id id = lab_enqueue(&s.lab, "old", .delay_ns = 0);
     due_job job;
 
-    cr_assert_eq(due_reserve(s.lab.q, &job, 1000, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 1000, 0), 0);
     lab_enqueue(&s.lab, "other", .delay_ns = 0);
     memory_disk_fence(s.disk);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EFENCED);
     cr_expect_eq(due_ack(&job), DUE_EFENCED);
     due_job other;
     cr_expect_eq(due_dequeue(s.lab.q, &other, 0), DUE_EFENCED);
-    cr_expect_eq(due_reserve(s.lab.q, &other, 1000, DUE_FOREVER), DUE_EFENCED);
+    cr_expect_eq(take_leased(s.lab.q, &other, 1000, DUE_FOREVER), DUE_EFENCED);
     cr_expect_eq(due_reschedule(s.lab.q, id, 5), DUE_EBUSY);
     cr_expect_eq(due_extend(&job, 1000), DUE_EFENCED);
     cr_expect_eq(due_flush(s.lab.q, 0), DUE_EFENCED);
@@ -366,10 +367,10 @@ Test(stored, what_the_store_refuses_was_not_enqueued, .timeout = 60)
     shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, DUE_FOREVER, NULL), DUE_ENOSPC);
     cr_expect_eq(lab_stats(&s.lab).enqueued, 0u);
-    cr_assert_eq(due_topic_stats(s.lab.q, 0, &stats), 0);
+    cr_assert_eq(due_topic_stats_read(s.lab.q, 0, &stats), 0);
     cr_expect_eq(stats.enqueued, 0u);
     cr_expect_eq(due_enqueue(s.lab.q, &spec, DUE_FOREVER, NULL), 0);
-    cr_assert_eq(due_topic_stats(s.lab.q, 0, &stats), 0);
+    cr_assert_eq(due_topic_stats_read(s.lab.q, 0, &stats), 0);
     cr_expect_eq(stats.enqueued, 1u);
     cr_expect_eq(stats.delayed, 1u);
     shop_close(&s);
@@ -460,7 +461,7 @@ static int life(due_queue *q)
     if (rc == 0)
         rc = due_enqueue(q, &spec, 0, NULL);
     if (rc == 0)
-        rc = due_reserve(q, &job, 100, 1);
+        rc = take_leased(q, &job, 100, 1);
     if (rc == 0) {
         rc = due_nack(&job, 0);
         due_job_done(&job);
@@ -491,7 +492,7 @@ static size_t fail_each(struct memory_disk *disk, size_t reserve, size_t at, int
 
         *rc = life(q);
         cr_assert_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
-        cr_assert_eq(due_stats(q, &stats), 0);
+        cr_assert_eq(due_stats_read(q, &stats), 0);
         cr_expect_eq(stats.enqueued, stats.dequeued + stats.kept + stats.discarded);
         cr_assert_eq(due_free(q), 0);
     } else {

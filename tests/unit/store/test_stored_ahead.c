@@ -1,5 +1,6 @@
 /* What a stored queue does with the next batch while one is with the store. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 static struct shop shop_with(const struct due_store_verbs *verbs, struct lab_options with)
 {
@@ -123,7 +124,7 @@ Test(stored_ahead, a_store_need_not_have_it, .timeout = 60)
     cr_assert_eq(due_enqueue_batch(s.lab.q, spec, 200, 0, NULL), 200);
     cr_expect_eq(memory_disk_jobs(s.disk), 200u);
     lab_turn_to(&s.lab, 10);
-    cr_assert_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, 200, 1), 200);
+    cr_assert_eq(take_some(s.lab.q, NULL, 0, jobs, 200, 1), 200);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
     for (int i = 0; i < 200; i++)
         due_job_done(&jobs[i]);
@@ -148,7 +149,7 @@ Test(stored_ahead, a_large_batch_is_confirmed_as_a_whole, .timeout = 60)
         cr_expect(memory_disk_find(disk, id[i], NULL), "%d", i);
     cr_expect_geq(memory_store_calls(store, MEMORY_SEND), 2u);
     lab_turn_to(&lab, 10);
-    cr_assert_eq(due_reserve_batch(lab.q, NULL, 0, jobs, 256, DUE_S(60), 1), 256);
+    cr_assert_eq(take_leased_some(lab.q, NULL, 0, jobs, 256, DUE_S(60), 1), 256);
     cr_expect_eq(due_ack_batch(jobs, 256, results), 256);
     cr_expect_eq(memory_disk_jobs(disk), 0u);
     lab_close(&lab);

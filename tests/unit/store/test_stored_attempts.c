@@ -3,6 +3,7 @@
 
 #include "due/metrics.h"
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -37,7 +38,7 @@ static int take(void *arg)
 {
     struct taker *t = arg;
 
-    return due_reserve(t->q, &t->job, LEASE, DUE_S(20));
+    return take_leased(t->q, &t->job, LEASE, DUE_S(20));
 }
 
 static uint32_t stored_attempts(struct shop *s, due_id id)
@@ -89,12 +90,12 @@ Test(stored_attempts, that_nobody_waited_for_are_not_counted_twice, .timeout = 6
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
                                                        .gate = gate });
-    cr_expect_eq(due_reserve(s.lab.q, &job, LEASE, 1), DUE_EINDOUBT);
+    cr_expect_eq(take_leased(s.lab.q, &job, LEASE, 1), DUE_EINDOUBT);
     cr_expect(due_id_equal(job.id, id));
     cr_expect_eq(stored_attempts(&s, id), 1u);
     memory_gate_open(gate);
     for (uint32_t i = 1; i <= 2; i++) {
-        while (due_reserve(s.lab.q, &job, LEASE, 0) != 0) /* it is put back by who sends */
+        while (take_leased(s.lab.q, &job, LEASE, 0) != 0) /* it is put back by who sends */
             crew_sleep(DUE_MS(1));
         cr_expect_eq(job.attempts, i);
         cr_expect_eq(due_nack(&job, 0), 0);

@@ -1,6 +1,7 @@
 /* What due_enqueue_batch() answers when something goes wrong in its middle: how many jobs are in,
  * whatever became of those behind them; which of those are in doubt is seen by their ids. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define JOBS_MAX   1000
 #define TIMEOUT_NS DUE_MS(20)
@@ -197,7 +198,7 @@ Test(stored_batch, has_no_more_bytes_if_its_jobs_must_be_put_again, .timeout = 6
         } else {
             memory_disk_lose(s.disk, SIZE_MAX);
         }
-        int n = due_reserve_batch(s.lab.q, NULL, 0, jobs, 8, DUE_S(60), DUE_S(10));
+        int n = take_leased_some(s.lab.q, NULL, 0, jobs, 8, DUE_S(60), DUE_S(10));
         cr_expect_eq(n, 8, "%d", n);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(10)), 0);
         cr_expect_eq(memory_disk_jobs(s.disk), 8u);
@@ -315,7 +316,7 @@ static void await_six(struct held *h)
 {
     due_id id;
 
-    while (due_find_key(h->s.lab.q, "last", 4, &id) != 0)
+    while (due_id_of_key(h->s.lab.q, "last", 4, &id) != 0)
         crew_sleep(DUE_US(100));
 }
 

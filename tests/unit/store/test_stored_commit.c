@@ -1,5 +1,6 @@
 /* What a stored queue's callers are told when the store refuses, is away, or the queue closes. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 static const struct memory_disk_options small_batches = { .batch_changes = 2 };
 
@@ -279,7 +280,7 @@ Test(stored_commit, a_lease_may_be_answered_after_the_close, .timeout = 60)
         due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         lab_turn_to(&s.lab, 1);
-        cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+        cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
         cr_assert_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
         cr_expect_eq(due_ack(&job), DUE_ECLOSED);
         due_job_done(&job);

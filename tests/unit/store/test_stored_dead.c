@@ -13,7 +13,7 @@ BOTH_TEST(stored_retry, a_policy_of_its_own_comes_back_with_the_job)
 
     lab_enqueue(&s.lab, "tea", .retry = &twice);
     due_job job = reserve(&s);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     shop_crash(&s, AT(10));
     cr_expect_eq(try_reserve(&s), DUE_EAGAIN);
     lab_turn_to(&s.lab, 59);
@@ -22,7 +22,7 @@ BOTH_TEST(stored_retry, a_policy_of_its_own_comes_back_with_the_job)
     job = reserve(&s);
     cr_expect_eq(job.attempts, 2u);
     cr_expect_eq(job.failures, 1u);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     cr_expect_eq(only_dead(&s).cause, DUE_CAUSE_ATTEMPTS);
     shop_crash(&s, AT(1000));
     due_dead dead = only_dead(&s);
@@ -49,22 +49,22 @@ BOTH_TEST(stored_retry, every_kind_of_policy_comes_back)
     shop_crash(&s, AT(0));
     for (int i = 0; i < DUE_RUNGS_MAX; i++) {
         due_job job = reserve(&s);
-        cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+        cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
         lab_advance(&s.lab, 999 + i);
         cr_expect_eq(try_reserve(&s), DUE_EAGAIN, "rung %d is too short", i);
         lab_advance(&s.lab, 1);
     }
     due_job job = reserve(&s);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     cr_expect_eq(lab_stats(&s.lab).dead, 1u);
     lab_enqueue(&s.lab, "doubling", .retry = &doubling);
     int64_t now = due_now(s.lab.q);
     shop_crash(&s, AT(now));
     job = reserve(&s);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     lab_advance(&s.lab, 9);
     job = reserve(&s);
-    cr_expect_eq(due_nack(&job, DUE_BY_POLICY), 0);
+    cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     cr_expect_eq(lab_stats(&s.lab).dead, 2u);
     shop_close(&s);
 }

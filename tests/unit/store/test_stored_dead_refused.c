@@ -1,5 +1,6 @@
 /* Stored jobs that die while the store is full, in doubt, or has lost something. */
 #include "lab/redis/stored_both.h"
+#include "lab/take.h"
 
 static const due_retry twice = { .kind = DUE_RETRY_FIXED, .attempts_max = 2, .delay_ns = 50 };
 
@@ -257,7 +258,7 @@ Test(stored_attempts, in_doubt_are_not_handed_out_twice, .timeout = 60)
                                                            .times = MEMORY_ALWAYS,
                                                            .kind = landed ? MEMORY_DOUBT_LANDED
                                                                           : MEMORY_DOUBT_NOT });
-        cr_expect_eq(due_reserve(s.lab.q, &job, LEASE, 1), DUE_EINDOUBT);
+        cr_expect_eq(take_leased(s.lab.q, &job, LEASE, 1), DUE_EINDOUBT);
         memory_store_forgive(s.store);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         for (int i = 0; i < 3000 && lab_stats(&s.lab).waiting == 0; i++)

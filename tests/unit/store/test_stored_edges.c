@@ -1,12 +1,13 @@
 /* A queue with a store, where several things come together: dead jobs that are put back among the
  * dead, a cancel while the store is asked for something else, and room that nobody will give. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 static due_job reserve(struct shop *s)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(due_reserve(s->lab.q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(s->lab.q, &job, DUE_S(1), 0), 0);
     return job;
 }
 

@@ -2,6 +2,7 @@
  * after a restart only who is to be tried again has one. */
 #include "lab/gate_lab.h"
 #include "lab/shop.h"
+#include "lab/take.h"
 
 static void gated_open(struct shop *s)
 {
@@ -83,7 +84,7 @@ Test(stored_gate, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
 
     lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
     refuse(&s, 1);
-    cr_expect_eq(due_reserve(s.lab.q, &job, LEASE, DUE_S(20)), DUE_EACCES, "its attempt");
+    cr_expect_eq(take_leased(s.lab.q, &job, LEASE, DUE_S(20)), DUE_EACCES, "its attempt");
     cr_expect_eq(passed(&s), 1u);
     job = gate_reserve(&s.lab);
     cr_expect(due_id_equal(job.id, a));
@@ -109,14 +110,14 @@ Test(stored_gate, passes_begin_anew_after_a_crash, .timeout = 60)
 
     for (int i = 0; i < 4; i++)
         lab_enqueue(&s.lab, "x", .at_ns = 10 + i);
-    cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, 4, LEASE, DUE_S(20)), 2);
+    cr_assert_eq(take_leased_some(s.lab.q, NULL, 0, jobs, 4, LEASE, DUE_S(20)), 2);
     due_job_done(&jobs[0]);
     due_job_done(&jobs[1]);
     shop_die(&s);
     gated_open(&s);
     cr_expect_eq(lab_stats(&s.lab).waiting, 4u);
     cr_expect_eq(passed(&s), 2u, "of those that are ready");
-    cr_assert_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, 4, LEASE, DUE_S(20)), 2);
+    cr_assert_eq(take_leased_some(s.lab.q, NULL, 0, jobs, 4, LEASE, DUE_S(20)), 2);
     for (int i = 0; i < 2; i++)
         cr_expect_eq(due_ack(&jobs[i]), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "x x");

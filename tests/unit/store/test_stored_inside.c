@@ -2,6 +2,7 @@
  * told that the queue is closed may free it at once. */
 #include "queue/queue.h"
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #define LEASE_NS DUE_S(1)
 
@@ -21,7 +22,7 @@ static void begin(struct caller *c)
     c->gate = memory_gate_new(c->s.disk);
     for (int i = 0; i < 2; i++) {
         lab_enqueue(&c->s.lab, "tea", .retry = &once);
-        cr_assert_eq(due_reserve(c->s.lab.q, &c->jobs[i], LEASE_NS, DUE_S(10)), 0);
+        cr_assert_eq(take_leased(c->s.lab.q, &c->jobs[i], LEASE_NS, DUE_S(10)), 0);
     }
     memory_store_fault(
         c->s.store,

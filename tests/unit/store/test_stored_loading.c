@@ -1,6 +1,7 @@
 /* What a queue answers while its stored jobs are read, and that stands still after the first page:
  * the store is away for the next one, or says nothing to it, until it is told to go on. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -89,7 +90,7 @@ Test(stored_loading, what_has_been_read_is_handed_out, .timeout = 60)
 
     cr_expect_eq(take(&s), 0u);
     cr_expect_not(memory_disk_find(s.disk, ids[0], NULL), "it left the store first");
-    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(1), DUE_S(30)), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, DUE_S(1), DUE_S(30)), 0);
     cr_expect_eq(number_of(&job), 1u);
     cr_expect(memory_disk_find(s.disk, ids[1], NULL), "it stays until its ack");
     cr_expect_eq(due_ack(&job), 0);
@@ -170,7 +171,7 @@ Test(stored_loading, a_dequeue_without_time_says_that_there_is_nothing_yet, .tim
     for (uint32_t i = 0; i < restored; i++)
         cr_assert_eq(take(&s), i);
     cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
-    cr_expect_eq(due_reserve(s.lab.q, &job, DUE_S(1), 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(s.lab.q, &job, DUE_S(1), 0), DUE_EAGAIN);
     finish(&s, (uint32_t)restored, JOBS);
 }
 
@@ -186,7 +187,7 @@ Test(stored_loading, a_page_without_an_answer_holds_up_what_must_be_confirmed, .
     due_job job;
 
     memory_gate_reached(gate, 1);
-    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, DUE_S(1), 0), 0);
     cr_expect_eq(number_of(&job), 0u);
     cr_expect_eq(due_find(s.lab.q, ids[1], &info), 0, "it has been read");
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ETIMEDOUT, "and nothing has changed");

@@ -1,6 +1,7 @@
 /* Where rooms meet in a queue with a store. */
 #include "queue/queue.h"
 #include "lab/redis/stored_both.h"
+#include "lab/take.h"
 
 #define GROUP(name) .group = (name), .group_len = sizeof(name) - 1
 
@@ -97,14 +98,14 @@ Test(stored_seams, an_end_of_retention_is_not_tried_all_the_time, .timeout = 30)
     due_job none;
 
     lab_enqueue(&s.lab, "dead", .delay_ns = 0);
-    cr_assert_eq(due_reserve(s.lab.q, &job, DUE_S(50), 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, DUE_S(50), 0), 0);
     refuse_after_one(&s);
     cr_assert_eq(due_bury(&job, NULL), 0);
-    cr_expect_eq(due_reserve(s.lab.q, &none, LEASE, DUE_MS(300)), DUE_ETIMEDOUT);
+    cr_expect_eq(take_leased(s.lab.q, &none, LEASE, DUE_MS(300)), DUE_ETIMEDOUT);
     cr_expect_leq(lab_stats(&s.lab).settled, 20u, "it is tried all the time");
     cr_expect_eq(lab_stats(&s.lab).dead, 1u);
     memory_store_forgive(s.store);
-    cr_expect_eq(due_reserve(s.lab.q, &none, LEASE, DUE_MS(1500)), DUE_ETIMEDOUT);
+    cr_expect_eq(take_leased(s.lab.q, &none, LEASE, DUE_MS(1500)), DUE_ETIMEDOUT);
     cr_expect_eq(shop_stored(&s), 0u);
     shop_close(&s);
 }
@@ -126,7 +127,7 @@ Test(stored_seams, a_job_that_finds_no_memory_for_its_attempt_goes_back_once, .t
     uint64_t failed = 0;
     for (size_t n = 0; rc == DUE_ENOMEM; n++) {
         flaky_fail_in(memory, n);
-        rc = due_reserve(s.lab.q, &job, LEASE, DUE_S(20));
+        rc = take_leased(s.lab.q, &job, LEASE, DUE_S(20));
         memory->fail_at = FLAKY_NEVER;
         failed += rc == DUE_ENOMEM;
         cr_expect_leq(s.lab.q->unreadied, failed, "it went back twice");

@@ -2,6 +2,7 @@
 #include "store/sender.h"
 #include "queue/queue.h"
 #include "lab/shop.h"
+#include "lab/take.h"
 
 #include <poll.h>
 #include <time.h>
@@ -39,11 +40,11 @@ static int take(struct shop *s, enum way way, due_job *job, int64_t timeout_ns)
     case DEQUEUE:
         return due_dequeue(s->lab.q, job, timeout_ns);
     case DEQUEUE_FROM:
-        return due_dequeue_from(s->lab.q, &topic, 1, job, timeout_ns);
+        return take_from(s->lab.q, &topic, 1, job, timeout_ns);
     case DEQUEUE_BATCH:
-        return due_dequeue_batch(s->lab.q, NULL, 0, job, 1, timeout_ns);
+        return take_some(s->lab.q, NULL, 0, job, 1, timeout_ns);
     default:
-        return due_reserve(s->lab.q, job, 100, timeout_ns);
+        return take_leased(s->lab.q, job, 100, timeout_ns);
     }
 }
 
@@ -90,7 +91,7 @@ static void expect_names(int had, bool landed)
                                         .times = MEMORY_ALWAYS,
                                         .kind = landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT });
     memset(jobs, 0xa5, sizeof jobs);
-    cr_assert_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, 6, 1), had > 0 ? had : DUE_EINDOUBT);
+    cr_assert_eq(take_some(s.lab.q, NULL, 0, jobs, 6, 1), had > 0 ? had : DUE_EINDOUBT);
     for (int i = 0; i < had; i++)
         cr_expect(due_id_equal(jobs[i].id, ids[i]));
     cr_expect(due_id_equal(jobs[had].id, ids[had]), "%d: the one in doubt is not named", had);
@@ -302,7 +303,7 @@ Test(stored_taken, a_poll_right_after_the_opening_reserves, .timeout = 60)
     due_job job;
 
     lab_enqueue(&s.lab, "tea", .at_ns = 5);
-    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_ack(&job), 0);
     shop_close(&s);
 }
@@ -315,9 +316,9 @@ Test(stored_taken, a_poll_does_not_wait_to_own_the_jobs, .timeout = 60)
 
     lab_enqueue(&s.lab, "tea", .at_ns = 5);
     own(false);
-    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), DUE_EAGAIN);
     own(true);
-    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_ack(&job), 0);
     shop_close(&s);
 }
@@ -335,14 +336,14 @@ Test(stored_taken, what_a_poll_has_begun_is_not_reserved_once_another_may_own_it
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
                                                        .gate = gate });
-    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), DUE_EAGAIN);
     memory_gate_open(gate);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
     own(false);
-    cr_expect_eq(due_reserve(s.lab.q, &job, 100, 0), DUE_EAGAIN);
+    cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), DUE_EAGAIN);
     cr_expect_eq(lab_stats(&s.lab).waiting, 1u);
     own(true);
-    cr_expect_eq(due_reserve(s.lab.q, &job, 100, DUE_S(20)), 0);
+    cr_expect_eq(take_leased(s.lab.q, &job, 100, DUE_S(20)), 0);
     cr_expect_eq(job.attempts, 1u);
     cr_expect_eq(due_ack(&job), 0);
     shop_close(&s);
@@ -353,7 +354,7 @@ static int reserve_one(void *arg)
 {
     due_job job;
 
-    return due_reserve(arg, &job, 100, DUE_S(30));
+    return take_leased(arg, &job, 100, DUE_S(30));
 }
 
 static bool somebody_waits(struct due__commits *c)

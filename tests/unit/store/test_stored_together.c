@@ -1,6 +1,7 @@
 /* Many jobs of a stored queue cancelled or cleared by one call. */
 #include "lab/lab.h"
 #include "lab/memory_store.h"
+#include "lab/take.h"
 
 #define JOBS    600u
 #define BATCHES 6u /* at most: each call of the store's has half of 256 */
@@ -200,12 +201,12 @@ Test(stored_together, calls_go_on_without_memory_for_so_many, .timeout = 60)
     cr_expect_eq(due_enqueue_batch(s.lab.q, spec, 100, 0, NULL), 100);
     lab_turn_to(&s.lab, 1);
     flaky_fail_in(memory, 0);
-    int n = due_dequeue_batch(s.lab.q, NULL, 0, jobs, 100, DUE_S(20));
+    int n = take_some(s.lab.q, NULL, 0, jobs, 100, DUE_S(20));
     cr_expect(n > 0 && n < 100, "%d", n);
     for (int i = 0; i < n; i++)
         due_job_done(&jobs[i]);
     memory->fail_at = FLAKY_NEVER;
-    int some = due_reserve_batch(s.lab.q, NULL, 0, jobs, 100, DUE_S(1), 0);
+    int some = take_leased_some(s.lab.q, NULL, 0, jobs, 100, DUE_S(1), 0);
     cr_expect_eq(some, 100 - n);
     flaky_fail_in(memory, 0);
     cr_expect_eq(due_ack_batch(jobs, (size_t)some, results), some);

@@ -116,7 +116,7 @@ static void expect_told(struct lab *lab, int why)
     due_job job;
     due_id id;
 
-    cr_expect_eq(due_find_key(lab->q, "k", 1, &id), why);
+    cr_expect_eq(due_id_of_key(lab->q, "k", 1, &id), why);
     cr_expect_eq(due_enqueue(lab->q, &spec, 0, &id), why);
     cr_expect_lt(due__mono_ns() - began, DUE_S(10));
     cr_expect_eq(due_dequeue(lab->q, &job, 0), DUE_EAGAIN);

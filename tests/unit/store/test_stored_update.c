@@ -1,5 +1,6 @@
 /* Jobs of a queue with a store that are changed in place, come again, or are cancelled together. */
 #include "lab/shop.h"
+#include "lab/take.h"
 
 static int update(struct shop *s, due_id id, const char *text)
 {
@@ -198,7 +199,7 @@ Test(stored_update, a_dead_job_is_mended_there_and_kicked, .timeout = 60)
     due_id id = lab_enqueue(&s.lab, "{bad", .delay_ns = 0);
     due_job job;
 
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_bury(&job, "why"), 0);
     cr_expect_eq(update(&s, id, "{good}"), 0);
     cr_expect_eq(on_disk(&s, id).cause, DUE_CAUSE_BURIED);
@@ -232,7 +233,7 @@ Test(stored_update, a_dead_job_that_is_being_mended_is_not_kicked_meanwhile, .ti
     struct crew_thread thread;
     due_job job;
 
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_bury(&job, "why"), 0);
     memory_store_fault(s.store, (struct memory_fault){
                                     .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
@@ -274,10 +275,10 @@ Test(stored_repeat, an_ack_moves_it_to_its_next_round, .timeout = 60)
 
     for (int round = 0; round < 3; round++) {
         lab_turn_to(&s.lab, 10 + 100 * round);
-        cr_assert_eq(due_reserve(s.lab.q, &job, 50, 0), 0);
+        cr_assert_eq(take_leased(s.lab.q, &job, 50, 0), 0);
         cr_expect_eq(due_nack(&job, 5), 0);
         lab_advance(&s.lab, 5);
-        cr_assert_eq(due_reserve(s.lab.q, &job, 50, 0), 0);
+        cr_assert_eq(take_leased(s.lab.q, &job, 50, 0), 0);
         cr_expect_eq(job.attempts, 2u);
         cr_expect_eq(due_ack(&job), 0);
         due_record r = on_disk(&s, id);
@@ -441,7 +442,7 @@ Test(stored_repeat, in_a_batch_with_others, .timeout = 60)
     }
     lab_turn_to(&s.lab, 10);
     uint64_t before = commits(&s);
-    cr_expect_eq(due_dequeue_batch(s.lab.q, NULL, 0, jobs, 40, DUE_S(20)), 40);
+    cr_expect_eq(take_some(s.lab.q, NULL, 0, jobs, 40, DUE_S(20)), 40);
     cr_expect_leq(commits(&s), before + 2, "they are no one change, nor two");
     int again = 0;
     for (int i = 0; i < 40; i++)
@@ -451,7 +452,7 @@ Test(stored_repeat, in_a_batch_with_others, .timeout = 60)
     lab_turn_to(&s.lab, 20);
     for (int i = 0; i < 5; i++)
         lab_enqueue(&s.lab, "plain", .delay_ns = 0);
-    cr_expect_eq(due_reserve_batch(s.lab.q, NULL, 0, jobs, 40, 1000, 0), 25);
+    cr_expect_eq(take_leased_some(s.lab.q, NULL, 0, jobs, 40, 1000, 0), 25);
     before = commits(&s);
     cr_expect_eq(due_ack_batch(jobs, 25, NULL), 25);
     cr_expect_eq(commits(&s), before + 2);
@@ -469,7 +470,7 @@ Test(stored_repeat, a_refused_ack_leaves_the_lease, .timeout = 60)
     due_job job;
 
     lab_turn_to(&s.lab, 10);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 50, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 50, 0), 0);
     shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
     cr_expect_eq(due_ack(&job), DUE_ENOSPC);
     cr_expect_eq(on_disk(&s, id).until_ns, 10);
@@ -485,7 +486,7 @@ Test(stored_repeat, cancelled_while_reserved_it_leaves_with_the_ack, .timeout = 
     due_job job;
 
     lab_turn_to(&s.lab, 10);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 50, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 50, 0), 0);
     cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_EBUSY);
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
@@ -502,7 +503,7 @@ Test(stored_repeat, a_draining_close_leaves_it_in_the_store, .timeout = 60)
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
         lab_turn_to(&s.lab, 10);
         if (reserve)
-            cr_assert_eq(due_reserve(s.lab.q, &job, 50, 0), 0);
+            cr_assert_eq(take_leased(s.lab.q, &job, 50, 0), 0);
         else
             cr_assert_eq(lab_take(&s.lab, &job), 0);
         if (reserve)
@@ -529,7 +530,7 @@ Test(stored_cancel, many_are_one_change, .timeout = 60)
         ids[i] = lab_enqueue(&s.lab, "tea", .at_ns = 10 + i);
     lab_turn_to(&s.lab, 10);
     cr_expect_str_eq(lab_dequeue(&s.lab), "stays");
-    cr_assert_eq(due_reserve(s.lab.q, &job, 1000, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 1000, 0), 0);
     ids[97] = ids[50]; /* twice */
     ids[98] = (due_id){ { 0 } };
     ids[99] = job.id;

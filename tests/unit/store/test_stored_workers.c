@@ -2,6 +2,7 @@
  * has ended or comes again, without anybody's help, and the pool's figures say how it was. */
 #include "lab/shop.h"
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 #define LEASE      100
 #define DELAY      30
@@ -13,7 +14,9 @@ static const char *const names[ANSWERS] = { "ack", "nack", "bury" };
 
 static due_answer answer_of(int which)
 {
-    return which == ACK ? due_done() : which == NACK ? due_try_again_in(DELAY) : due_give_up("bad");
+    return which == ACK    ? due_answer_ack()
+           : which == NACK ? due_answer_nack(DELAY)
+                           : due_answer_bury("bad");
 }
 
 /* One job, and the one handler of a pool that has it. */
@@ -66,7 +69,7 @@ static void expect_heard(struct bench *b, int answer)
     desk_until_begun(&b->desk);
     cr_expect_eq(b->desk.state->job.attempts, 2u);
     cr_expect_eq(b->desk.state->job.failures, 1u);
-    desk_let_go(&b->desk, due_done());
+    desk_let_go(&b->desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&b->desk).acked == 1);
     cr_expect_eq(memory_disk_jobs(b->shop.disk), 0u);
 }
@@ -81,7 +84,7 @@ static void expect_again(struct bench *b, int answer)
     cr_expect_eq(b->desk.state->job.attempts, 2u, "%s", names[answer]);
     cr_expect_eq(b->desk.state->job.failures, 1u, "%s", names[answer]);
     cr_expect_eq(lab_stats(&b->shop.lab).lapsed, 1u, "%s", names[answer]);
-    desk_let_go(&b->desk, due_done());
+    desk_let_go(&b->desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&b->desk).acked == 1);
     cr_expect_eq(lab_stats(&b->shop.lab).lent, 0u, "%s", names[answer]);
     cr_expect_eq(memory_disk_jobs(b->shop.disk), 0u, "%s", names[answer]);
@@ -215,7 +218,7 @@ Test(stored_workers, an_answer_that_is_refused_when_nobody_waits_leaves_the_job_
         lab_advance(&s.lab, answer == NACK ? LEASE : DUE_S(1));
         desk_until_begun(&desk);
         cr_expect_eq(desk.state->job.attempts, 2u, "%s", names[answer]);
-        desk_let_go(&desk, due_done());
+        desk_let_go(&desk, due_answer_ack());
         WAIT_UNTIL(desk_stats(&desk).acked == 1);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         cr_expect_eq(memory_disk_jobs(s.disk), 0u);
@@ -264,11 +267,11 @@ Test(stored_workers, an_answer_in_which_the_program_dies_has_landed_or_the_job_c
             cr_expect_eq(s.dead, (uint64_t)(landed && answer == BURY), "%s", names[answer]);
             if (landed && answer == NACK) {
                 lab_turn_to(&b.shop.lab, DELAY - 1);
-                cr_expect_eq(due_reserve(b.shop.lab.q, &job, LEASE, 0), DUE_EAGAIN);
+                cr_expect_eq(take_leased(b.shop.lab.q, &job, LEASE, 0), DUE_EAGAIN);
                 lab_turn_to(&b.shop.lab, DELAY);
             }
             if (s.waiting > 0) {
-                cr_assert_eq(due_reserve(b.shop.lab.q, &job, LEASE, 0), 0);
+                cr_assert_eq(take_leased(b.shop.lab.q, &job, LEASE, 0), 0);
                 cr_expect_eq(due_ack(&job), 0);
             }
             shop_close(&b.shop);
@@ -284,18 +287,22 @@ static unsigned kind_of(const due_job *job)
     return *(const unsigned char *)job->data;
 }
 
-static due_answer answer_by_kind(void *ctx, const due_job *job)
+static void answer_by_kind(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)ctx;
     switch (kind_of(job)) {
     case 0:
-        return due_done();
+        *answer = due_answer_ack();
+        return;
     case 1:
-        return job->attempts > 2 ? due_done() : due_try_again_in(DUE_MS(1));
+        *answer = job->attempts > 2 ? due_answer_ack() : due_answer_nack(DUE_MS(1));
+        return;
     case 2:
-        return due_give_up("bad");
+        *answer = due_answer_bury("bad");
+        return;
     default:
-        return due_try_again(); /* until its last attempt */
+        *answer = due_answer_nack(DUE_DELAY_POLICY); /* until its last attempt */
+        return;
     }
 }
 
@@ -342,7 +349,7 @@ Test(stored_workers, nothing_stays_in_flight_however_the_store_fails, .timeout =
     memory_store_dice(s.store, &(struct memory_dice){ .seed = 1 });
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     cr_expect_eq(due_workers_stop(w, DUE_FOREVER), 0);
-    cr_expect_eq(due_workers_stats(w, &pool), 0);
+    cr_expect_eq(due_workers_stats_read(w, &pool), 0);
     cr_expect_eq(due_workers_free(w), 0);
 
     struct due_stats of = lab_stats(&s.lab);

@@ -7,6 +7,7 @@
 
 #include "due/metrics.h"
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -27,7 +28,7 @@ LAB_TEST(workers, a_job_that_is_done_is_acked)
     cr_expect_eq(desk_stats(&desk).running, 1u);
     cr_expect_eq(lab_stats(&lab).leased, 1u);
     cr_expect_eq(due_job_stopping(desk.state->at), 0);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
     cr_expect_eq(lab_stats(&lab).acked, 1u);
     desk_close(&desk);
@@ -45,7 +46,7 @@ LAB_TEST(workers, a_handler_is_not_called_early)
     cr_expect_eq(atomic_load(&desk.state->begun_count), 0u);
     lab_turn_to(&lab, 10);
     desk_until_begun(&desk);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     desk_close(&desk);
     lab_close(&lab);
 }
@@ -58,7 +59,7 @@ LAB_TEST(workers, a_retry_comes_again_after_its_delay)
     lab_enqueue(&lab, "tea", .at_ns = 10);
     lab_turn_to(&lab, 20);
     desk_until_begun(&desk);
-    desk_let_go(&desk, due_try_again_in(30));
+    desk_let_go(&desk, due_answer_nack(30));
     WAIT_UNTIL(desk_stats(&desk).retried == 1);
     lab_turn_to(&lab, 49);
     WAIT_UNTIL(desk_stats(&desk).idle == 1);
@@ -68,10 +69,10 @@ LAB_TEST(workers, a_retry_comes_again_after_its_delay)
     cr_expect_eq(desk.state->job.attempts, 2u);
     cr_expect_eq(desk.state->job.failures, 1u);
     cr_expect_eq(desk.state->job.deadline_ns, 10);
-    desk_let_go(&desk, due_try_again_in(-5));
+    desk_let_go(&desk, due_answer_nack(-5));
     desk_until_begun(&desk);
     cr_expect_eq(desk.state->job.attempts, 3u);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
     cr_expect_eq(desk_stats(&desk).handled, 3u);
     desk_close(&desk);
@@ -89,7 +90,7 @@ LAB_TEST(workers, an_answer_that_was_never_made_loses_nothing)
     WAIT_UNTIL(desk_stats(&desk).retried == 1);
     cr_expect_eq(lab_stats(&lab).acked, 0u);
     desk_until_begun(&desk);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     desk_close(&desk);
     lab_close(&lab);
 }
@@ -100,11 +101,11 @@ Test(workers, a_reason_is_cut_where_it_does_not_fit)
 
     memset(why, 'x', sizeof why - 1);
     why[sizeof why - 1] = '\0';
-    due_answer answer = due_give_up(why);
+    due_answer answer = due_answer_bury(why);
     cr_expect_eq(answer.kind, DUE_ANSWER_BURY);
     cr_expect_eq(strlen(answer.why), (size_t)DUE_ANSWER_WHY - 1);
-    cr_expect_str_eq(due_give_up("no such address").why, "no such address");
-    cr_expect_str_eq(due_give_up(NULL).why, "");
+    cr_expect_str_eq(due_answer_bury("no such address").why, "no such address");
+    cr_expect_str_eq(due_answer_bury(NULL).why, "");
 }
 
 LAB_TEST(workers, only_jobs_of_its_topics_are_taken)
@@ -120,7 +121,7 @@ LAB_TEST(workers, only_jobs_of_its_topics_are_taken)
     lab_enqueue(&lab, "a parcel", .topic = post);
     desk_until_begun(&desk);
     cr_expect_str_eq(desk.state->text, "a parcel");
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).idle == 2);
     cr_expect_eq(atomic_load(&desk.state->begun_count), 1u);
     cr_expect_str_eq(lab_dequeue(&lab), "a letter");
@@ -145,7 +146,7 @@ LAB_TEST(workers, jobs_of_each_of_its_topics_are_taken)
             desk_until_begun(&desk);
             cr_expect_eq(desk.state->job.topic, two[i % 2]);
             cr_expect_eq(desk.state->job.attempts, attempt);
-            desk_let_go(&desk, attempt == 1 ? due_try_again_in(0) : due_done());
+            desk_let_go(&desk, attempt == 1 ? due_answer_nack(0) : due_answer_ack());
         }
     }
     WAIT_UNTIL(desk_stats(&desk).acked == 6 && desk_stats(&desk).idle == 2);
@@ -170,7 +171,7 @@ LAB_TEST(workers, a_lease_is_extended_while_its_handler_runs)
         WAIT_UNTIL(desk_stats(&desk).extended == i);
     }
     cr_expect_eq(due_job_stopping(desk.state->at), 0);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
     cr_expect_eq(atomic_load(&desk.state->begun_count), 1u);
     desk_close(&desk);
@@ -192,13 +193,13 @@ LAB_TEST(workers, a_handler_that_overruns_is_told_and_its_answer_changes_nothing
     cr_expect_eq(due_job_stopping(desk.state->at), 1);
 
     due_job again;
-    cr_assert_eq(due_reserve(lab.q, &again, DUE_S(1), 0), 0);
+    cr_assert_eq(take_leased(lab.q, &again, DUE_S(1), 0), 0);
     cr_expect_eq(again.attempts, 2u);
     cr_expect_eq(again.failures, 1u);
     cr_expect_eq(due_job_stopping(&again), 0);
     cr_expect_eq(due_job_stopping(desk.state->at), 1);
     cr_expect(memcmp(desk.state->at->data, "tea", 3) == 0, "the handler lost the bytes");
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).lost == 1);
     cr_expect_eq(desk_stats(&desk).acked, 0u);
     cr_expect_eq(lab_stats(&lab).acked, 0u);
@@ -219,7 +220,7 @@ LAB_TEST(workers, a_lease_that_may_not_be_extended_ends)
     cr_expect_eq(due_job_stopping(desk.state->at), 1);
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
     cr_expect_eq(due_job_stopping(desk.state->at), 1);
-    desk_let_go(&desk, due_try_again_in(0));
+    desk_let_go(&desk, due_answer_nack(0));
     WAIT_UNTIL(desk_stats(&desk).lost == 1);
     cr_expect_eq(desk_stats(&desk).extended, 0u);
     desk_close(&desk);
@@ -240,7 +241,7 @@ Test(workers, a_handler_may_extend_its_own_lease_on_any_clock, .timeout = 60)
     cr_expect_eq(due_extend(&copy, DUE_S(70)), 0);
     cr_expect_eq(due_job_stopping(desk.state->at), 0);
     cr_expect_eq(lab_stats(&lab).leased, 1u);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
     cr_expect_eq(lab_stats(&lab).leased, 0u);
     desk_close(&desk);
@@ -256,12 +257,12 @@ Test(workers, what_a_pool_does_is_counted_by_topic, .timeout = 60)
 
     lab_enqueue(&lab, "tea", .delay_ns = 0);
     desk_until_begun(&desk);
-    cr_assert_eq(due_topic_stats(lab.q, 0, &s), 0);
+    cr_assert_eq(due_topic_stats_read(lab.q, 0, &s), 0);
     cr_expect_eq(s.delivered, 1u);
     cr_expect_eq(s.leased, 1u);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
-    cr_assert_eq(due_topic_stats(lab.q, 0, &s), 0);
+    cr_assert_eq(due_topic_stats_read(lab.q, 0, &s), 0);
     cr_expect_eq(s.acked, 1u);
     cr_expect_eq(s.leased, 0u);
     desk_close(&desk);
@@ -389,7 +390,7 @@ Test(workers, in_a_child_every_call_is_refused_and_the_memory_goes_back, .timeou
         due_workers *w;
         int wrong = due_workers_stop(desk.pool, 0) != DUE_EFORK;
 
-        wrong += due_workers_stats(desk.pool, &s) != DUE_EFORK;
+        wrong += due_workers_stats_read(desk.pool, &s) != DUE_EFORK;
         wrong += due_workers_start(&w, lab.q, NULL, 0, 1, desk_handle, NULL, NULL) != DUE_EFORK;
         wrong += due_workers_free(desk.pool) != 0;
         wrong += due_free(lab.q) != 0;

@@ -3,6 +3,7 @@
 #include "due/metrics.h"
 #include "lab/shop.h"
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 #define LONG  DUE_S(1000) /* nobody comes to the end of it */
 #define CALLS 192
@@ -59,7 +60,7 @@ static due_job take(struct caller *c)
 {
     due_job job = { 0 };
 
-    CALL(0, due_reserve_from(c->q, &c->topic, 1, &job, LONG, c->take_ns));
+    CALL(0, take_leased_from(c->q, &c->topic, 1, &job, LONG, c->take_ns));
     return job;
 }
 
@@ -99,9 +100,9 @@ static void call_for_its_job(struct caller *c)
     CALL(DUE_EBUSY, due_update(c->q, id, "y", 1));
     CALL(DUE_EBUSY, due_amend(c->q, id, &spec, DUE_SET_TIME));
     CALL(DUE_ENOENT, due_kick(c->q, id));
-    CALL(0, due_find_key(c->q, "own", 3, &found));
+    CALL(0, due_id_of_key(c->q, "own", 3, &found));
     CALL(1, due_id_equal(id, found));
-    CALL(0, due_workers_stats(c->pool, &stats));
+    CALL(0, due_workers_stats_read(c->pool, &stats));
     CALL(1, (int)stats.running);
     CALL(0, due_job_stopping(c->own));
 }
@@ -133,7 +134,7 @@ static void answer_for_others(struct caller *c)
     CALL(0, due_extend(&job, LONG));
     CALL(0, due_nack(&job, 0));
     job = take(c);
-    CALL(0, due_nack(&job, DUE_BY_POLICY));
+    CALL(0, due_nack(&job, DUE_DELAY_POLICY));
     job = take(c);
     CALL(3, (int)job.attempts);
     CALL(0, due_ack(&job));
@@ -141,10 +142,10 @@ static void answer_for_others(struct caller *c)
     due_spec spec = { DUE_SPEC_INIT, .topic = c->topic };
     const due_spec specs[] = { spec, spec, spec };
     CALL(3, due_enqueue_batch(c->q, specs, 3, 0, NULL));
-    CALL(3, due_reserve_batch(c->q, &c->topic, 1, some, 3, LONG, c->take_ns));
+    CALL(3, take_leased_some(c->q, &c->topic, 1, some, 3, LONG, c->take_ns));
     CALL(2, due_ack_batch(some, 2, results));
     CALL(0, due_nack(&some[2], LONG));
-    CALL(DUE_EAGAIN, due_reserve(c->q, &job, LONG, 0));
+    CALL(DUE_EAGAIN, take_leased(c->q, &job, LONG, 0));
     CALL(DUE_EAGAIN, due_dequeue(c->q, &job, 0));
     CALL(0, due_clear(c->q, c->topic, NULL));
 }
@@ -185,13 +186,13 @@ static void change_waiting_ones(struct caller *c)
     CALL(0, due_reschedule(c->q, id, due_now(c->q) + 2 * LONG));
     CALL(0, due_update(c->q, id, "new", 3));
     CALL(0, due_amend(c->q, id, &spec, DUE_SET_DATA | DUE_SET_TIME)); /* it is due now */
-    CALL(0, due_dequeue_from(c->q, &c->topic, 1, &job, c->take_ns));
+    CALL(0, take_from(c->q, &c->topic, 1, &job, c->take_ns));
     CALL(5, (int)job.len);
     due_job_done(&job);
 
     id = put(c, (due_spec){ .delay_ns = LONG });
     CALL(0, due_promote(c->q, id));
-    CALL(1, due_dequeue_batch(c->q, &c->topic, 1, &job, 1, c->take_ns));
+    CALL(1, take_some(c->q, &c->topic, 1, &job, 1, c->take_ns));
     due_job_done(&job);
 
     id = put(c, (due_spec){ .delay_ns = LONG });
@@ -212,14 +213,14 @@ static void put_with_keys(struct caller *c)
     CALL(0, due_enqueue(c->q, &spec, 0, &id));
     CALL(DUE_EEXIST, due_enqueue(c->q, &spec, 0, &other));
     CALL(1, due_id_equal(id, other));
-    CALL(0, due_find_key(c->q, "k", 1, &other));
+    CALL(0, due_id_of_key(c->q, "k", 1, &other));
     for (int policy = DUE_KEY_REPLACE; policy <= DUE_KEY_DEBOUNCE; policy++) {
         spec.on_key = (enum due_key_policy)policy;
         CALL(0, due_enqueue(c->q, &spec, 0, &other));
         CALL(1, due_id_equal(id, other));
     }
     CALL(0, due_cancel_key(c->q, "k", 1, NULL));
-    CALL(DUE_ENOENT, due_find_key(c->q, "k", 1, &other));
+    CALL(DUE_ENOENT, due_id_of_key(c->q, "k", 1, &other));
 
     spec.group = "g"; /* of its jobs one runs at a time */
     spec.group_len = 1;
@@ -231,7 +232,7 @@ static void put_with_keys(struct caller *c)
     CALL(2, due_enqueue_batch(c->q, two, 2, 0, NULL));
     due_job job = take(c);
     due_job none;
-    CALL(DUE_EAGAIN, due_reserve(c->q, &none, LONG, 0)); /* zeroed */
+    CALL(DUE_EAGAIN, take_leased(c->q, &none, LONG, 0)); /* zeroed */
     CALL(DUE_EINVAL, due_ack(&none));
     CALL(0, due_ack(&job));
     job = take(c);
@@ -254,9 +255,9 @@ static void look_at_the_queue(struct caller *c)
     CALL(0, due_peek(c->q, &info));
     CALL(1, due_id_equal(id, info.id));
     CALL(1, due_list(c->q, &cursor, &info, 1));
-    CALL(0, due_stats(c->q, &stats));
-    CALL(0, due_topic_stats(c->q, c->topic, &of_topic));
-    CALL(0, due_metrics(c->q, &metrics));
+    CALL(0, due_stats_read(c->q, &stats));
+    CALL(0, due_topic_stats_read(c->q, c->topic, &of_topic));
+    CALL(0, due_metrics_read(c->q, &metrics));
     CALL_SOME(due_metrics_write(c->q, text, sizeof text));
     CALL_SOME(due_fd(c->q));
     CALL_SOME(due_poll(c->q, &next));
@@ -281,12 +282,12 @@ static void steer_the_queue(struct caller *c)
     put(c, (due_spec){ .priority = 1 });
     CALL(0, due_pause(c->q, c->topic));
     CALL(0, due_pause(c->q, DUE_ALL_TOPICS));
-    CALL(DUE_EAGAIN, due_dequeue_from(c->q, &c->topic, 1, &job, 0));
+    CALL(DUE_EAGAIN, take_from(c->q, &c->topic, 1, &job, 0));
     CALL(0, due_resume(c->q, DUE_ALL_TOPICS));
     CALL(0, due_topic_limit(c->q, c->topic, 1));
     put(c, (due_spec){ .priority = 1 });
     due_job first = take(c);
-    CALL(DUE_EAGAIN, due_reserve_from(c->q, &c->topic, 1, &job, LONG, 0));
+    CALL(DUE_EAGAIN, take_leased_from(c->q, &c->topic, 1, &job, LONG, 0));
     CALL(0, due_topic_limit(c->q, c->topic, 0));
     job = take(c);
     CALL(0, due_ack(&job));
@@ -297,11 +298,11 @@ static void steer_the_queue(struct caller *c)
 
 /* ---- Other pools and queues ------------------------------------------------------------------ */
 
-static due_answer within(void *ctx, const due_job *job)
+static void within(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)job;
     sem_post(ctx);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 /* A pool of the same queue, and one of another: begun, at work, and ended. */
@@ -318,13 +319,13 @@ static void run_a_pool(struct caller *c, due_queue *q, int topic)
     while (sem_wait(&done) != 0)
         continue;
     CALL(0, due_workers_stop(pool, DUE_FOREVER));
-    CALL(0, due_workers_stats(pool, &stats));
+    CALL(0, due_workers_stats_read(pool, &stats));
     CALL(1, (int)stats.acked);
     CALL(0, due_workers_free(pool));
     sem_destroy(&done);
 }
 
-static due_answer call_everything(void *ctx, const due_job *job)
+static void call_everything(void *ctx, const due_job *job, due_answer *answer)
 {
     struct caller *c = ctx;
 
@@ -344,7 +345,7 @@ static due_answer call_everything(void *ctx, const due_job *job)
     call_off_its_job(c);
     CALL(DUE_EAGAIN, due_workers_stop(c->pool, 0)); /* asked, from within */
     sem_post(&c->ended);
-    return due_done();
+    *answer = due_answer_ack();
 }
 
 static void call_in(struct lab *lab, int64_t take_ns)

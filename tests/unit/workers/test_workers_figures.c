@@ -45,11 +45,11 @@ LAB_TEST(workers_figures, say_what_runs_and_how_it_ended)
     cr_expect_eq(value(&lab, "due_workers_idle_threads", "workers", NULL), 1);
     cr_expect_eq(value(&lab, "due_workers_jobs", "workers", "state=\"running\""), 1);
     cr_expect_eq(value(&lab, "due_workers_jobs", "workers", "state=\"ahead\""), 0);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).running == 0);
-    handle_one(&lab, &desk, due_give_up("no"));
-    handle_one(&lab, &desk, due_try_again_in(DUE_S(1000)));
-    handle_one(&lab, &desk, due_try_again_in(DUE_S(1000)));
+    handle_one(&lab, &desk, due_answer_bury("no"));
+    handle_one(&lab, &desk, due_answer_nack(DUE_S(1000)));
+    handle_one(&lab, &desk, due_answer_nack(DUE_S(1000)));
     cr_expect_eq(value(&lab, "due_workers_handled_total", "workers", "result=\"acked\""), 1);
     cr_expect_eq(value(&lab, "due_workers_handled_total", "workers", "result=\"buried\""), 1);
     cr_expect_eq(value(&lab, "due_workers_handled_total", "workers", "result=\"retried\""), 2);
@@ -73,7 +73,7 @@ Test(workers_figures, are_added_up_by_name_and_outlast_the_pool, .timeout = 60)
         struct desk twin = desk_open_on(&lab, 4, &mail, 1, &named);
 
         cr_expect_eq(value(&lab, "due_workers_threads", "mails", NULL), 5);
-        handle_one(&lab, &desk, due_done());
+        handle_one(&lab, &desk, due_answer_ack());
         cr_expect_eq(value(&lab, "due_workers_handled_total", "mails", "result=\"acked\""), i);
         desk_close(&desk);
         cr_expect_eq(value(&lab, "due_workers_threads", "mails", NULL), 4);
@@ -98,7 +98,7 @@ LAB_TEST(workers_figures, say_what_came_too_late)
     desk_until_begun(&desk);
     lab_advance(&lab, 200);
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).handled == 1);
     cr_expect_eq(value(&lab, "due_workers_handled_total", "workers", "result=\"lost\""), 1);
     cr_expect_eq(value(&lab, "due_workers_handled_total", "workers", "result=\"acked\""), 0);

@@ -1,5 +1,6 @@
 /* The end of a pool: stop and close, in whatever order, and what becomes of the jobs. */
 #include "lab/workers_lab.h"
+#include "lab/take.h"
 
 #define LEASE 100
 
@@ -23,16 +24,16 @@ LAB_TEST(workers_stop, waits_for_the_handlers_and_leaves_the_rest_in_the_queue)
     crew_go(&stopper, stop_now, desk.pool);
     crew_until_asleep(&stopper);
     cr_expect_eq(due_job_stopping(desk.state->at), 1, "the handler was not told");
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).acked == 1);
     crew_until_asleep(&stopper);
     cr_expect(!atomic_load(&stopper.back), "a handler runs still");
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     cr_expect_eq(crew_join(&stopper), 0);
     cr_expect_eq(desk_stats(&desk).threads, 0u);
     cr_expect_eq(lab_stats(&lab).waiting, 1u);
     due_job job;
-    cr_assert_eq(due_reserve(lab.q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, LEASE, 0), 0);
     cr_expect_eq(job.attempts, 1u, "what was not begun counts as an attempt");
     cr_expect_eq(job.failures, 0u);
     cr_expect_eq(due_ack(&job), 0);
@@ -57,11 +58,11 @@ LAB_TEST(workers_stop, a_handler_that_does_not_return_loses_nothing)
     crew_until_asleep(&stopper);
     lab_advance(&lab, LEASE / 2);
     WAIT_UNTIL(desk_stats(&desk).extended == 1); /* the lease is kept as long as a stop waits */
-    desk_let_go(&desk, due_try_again_in(10));
+    desk_let_go(&desk, due_answer_nack(10));
     cr_expect_eq(crew_join(&stopper), 0);
     cr_expect_eq(desk_stats(&desk).retried, 1u);
     lab_advance(&lab, 10);
-    cr_assert_eq(due_reserve(lab.q, &job, LEASE, 0), 0);
+    cr_assert_eq(take_leased(lab.q, &job, LEASE, 0), 0);
     cr_expect_eq(job.attempts, 2u);
     cr_expect_eq(due_ack(&job), 0);
     desk_close(&desk);
@@ -87,11 +88,11 @@ LAB_TEST(workers_stop, after_its_timeout_the_leases_run_out)
     lab_advance(&lab, LEASE / 4);
     cr_expect_eq(crew_join(&stopper), DUE_ETIMEDOUT);
     lab_advance(&lab, LEASE);
-    cr_assert_eq(due_reserve(lab.q, &job, LEASE, 0), 0, "the job was not handed out again");
+    cr_assert_eq(take_leased(lab.q, &job, LEASE, 0), 0, "the job was not handed out again");
     cr_expect_eq(job.attempts, 2u);
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_eq(desk_stats(&desk).extended, 0u);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     cr_expect_eq(due_workers_stop(desk.pool, DUE_FOREVER), 0);
     cr_expect_eq(desk_stats(&desk).lost, 1u);
     cr_expect_eq(lab_stats(&lab).acked, 1u);
@@ -115,18 +116,18 @@ LAB_TEST(workers_close, a_drain_delivers_what_is_left_and_what_is_tried_again)
     due_spec spec = { DUE_SPEC_INIT };
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_ECLOSED);
     cr_expect_eq(due_job_stopping(desk.state->at), 0, "a drain lets handlers finish");
-    desk_let_go(&desk, due_try_again_in(10));
+    desk_let_go(&desk, due_answer_nack(10));
     WAIT_UNTIL(desk_stats(&desk).retried == 1);
     lab_turn_to(&lab, 10);
     desk_until_begun(&desk);
     cr_expect_str_eq(desk.state->text, "now");
     cr_expect_eq(desk.state->job.attempts, 2u);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     WAIT_UNTIL(desk_stats(&desk).idle == 1);
     lab_turn_to(&lab, 50);
     desk_until_begun(&desk);
     cr_expect_str_eq(desk.state->text, "later");
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     cr_expect_eq(crew_call_answer(&close), 0);
     cr_expect_eq(lab_stats(&lab).acked, 2u);
     cr_expect_eq(desk_stats(&desk).threads, 0u, "who has closed can free the pool");
@@ -148,7 +149,7 @@ LAB_TEST(workers_close, waits_for_a_handler_as_long_as_it_was_told)
     cr_expect_eq(crew_call_answer(&close), DUE_ETIMEDOUT);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, 0), DUE_ETIMEDOUT);
     cr_expect_eq(due_job_stopping(desk.state->at), 1);
-    desk_let_go(&desk, due_done());
+    desk_let_go(&desk, due_answer_ack());
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
     cr_expect_eq(lab_stats(&lab).acked, 1u, "a handler that ends after the close is not heard");
     cr_expect_eq(lab_stats(&lab).discarded, 0u);
@@ -166,7 +167,7 @@ LAB_TEST(workers_close, what_is_tried_again_in_a_closed_queue_is_discarded)
     desk_until_begun(&desk);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, 0), DUE_ETIMEDOUT);
     cr_expect_eq(atomic_load(&lab.state->discarded), 1u);
-    desk_let_go(&desk, due_try_again_in(0));
+    desk_let_go(&desk, due_answer_nack(0));
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
     cr_expect_eq(atomic_load(&lab.state->discarded), 2u);
     cr_expect_str_eq(lab.state->discarded_text, "tea");
@@ -200,7 +201,7 @@ Test(workers_close, a_cancelled_job_is_told_to_its_handler_and_not_tried_again, 
         cr_expect_eq(due_job_stopping(desk.state->at), 0);
         cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_EBUSY);
         cr_expect_eq(due_job_stopping(desk.state->at), 1);
-        desk_let_go(&desk, due_try_again_in(0));
+        desk_let_go(&desk, due_answer_nack(0));
         WAIT_UNTIL(desk_stats(&desk).handled == 1);
         cr_expect_eq(lab_stats(&lab).cancelled, 1u);
         cr_expect_eq(lab_stats(&lab).waiting, 0u);
@@ -220,7 +221,7 @@ Test(workers_close, a_job_that_is_given_up_is_dead_and_says_why, .timeout = 60)
 
         lab_enqueue(&lab, "tea", .delay_ns = 0);
         desk_until_begun(&desk);
-        desk_let_go(&desk, due_give_up("no such address"));
+        desk_let_go(&desk, due_answer_bury("no such address"));
         WAIT_UNTIL(desk_stats(&desk).buried == 1);
         cr_assert_eq(due_list_dead(lab.q, &cursor, &dead, 1), 1);
         cr_expect_eq(dead.cause, DUE_CAUSE_BURIED);
@@ -243,7 +244,7 @@ Test(workers_close, a_job_that_fails_in_its_last_attempt_is_dead, .timeout = 60)
             desk_until_begun(&desk);
             cr_expect_eq(desk.state->job.attempts, i);
             cr_expect_eq(desk.state->job.failures, i - 1);
-            desk_let_go(&desk, due_try_again());
+            desk_let_go(&desk, due_answer_nack(DUE_DELAY_POLICY));
         }
         WAIT_UNTIL(lab_stats(&lab).dead == 1);
         desk_close(&desk);
