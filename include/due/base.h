@@ -91,10 +91,11 @@ typedef struct due_error {
 
 /* ---- Time ------------------------------------------------------------------------------------ */
 
+/* A time in nanoseconds.  @n may be a fraction: DUE_S(0.5). */
 #define DUE_NS(n)   ((int64_t)(n))
-#define DUE_US(n)   ((int64_t)(n)*1000)
-#define DUE_MS(n)   ((int64_t)(n)*1000000)
-#define DUE_S(n)    ((int64_t)(n)*1000000000)
+#define DUE_US(n)   ((int64_t)((n)*INT64_C(1000)))
+#define DUE_MS(n)   ((int64_t)((n)*INT64_C(1000000)))
+#define DUE_S(n)    ((int64_t)((n)*INT64_C(1000000000)))
 #define DUE_FOREVER INT64_MAX
 
 enum due_clock_kind {

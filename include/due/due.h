@@ -22,8 +22,8 @@
  *            fields, which read as zero.
  *
  * Before you start
- *   1. Not across fork(): in a child every call returns DUE_EFORK, and due_free() only gives the
- *      memory back.
+ *   1. Not across fork(): in a child every call that may answer an error returns DUE_EFORK, and
+ *      due_free() only gives the memory back.
  *   2. A job that was handed out stays the queue's memory until due_job_done(): call it for each.
  *   3. Close before you free: due_free() of an open queue answers DUE_EBUSY.
  *   4. The hooks (log, thread start, discard, event, settled, restore) must not call their queue,
@@ -104,10 +104,10 @@ DUE_API int due_topic(due_queue *q, const char *name) DUE_NONNULL(1, 2) DUE_MUST
 DUE_API const char *due_topic_name(due_queue *q, int topic) DUE_NONNULL(1);
 
 /**
- * What the queue's clock shows; in a child after fork DUE_EFORK.
+ * What the queue's clock shows, also in a child after fork.
  *
  * Threads:  any
- * Errors:   DUE_EFORK
+ * Errors:   none
  */
 DUE_API int64_t due_now(const due_queue *q) DUE_NONNULL(1);
 
@@ -292,9 +292,10 @@ DUE_API int due_clear_dead(due_queue *q, int topic, uint64_t *cleared) DUE_NONNU
 
 /**
  * Take a job back that has not been handed out, or is dead.  The answer is final: after 0 nobody
- * will get it; after DUE_EBUSY somebody has it, and has not yet called due_job_done(); a reserved
- * job is then not handed out again, also if its lease ends or it is given back, and a repeating one
- * does not come again.  With @job the cancelled job is lent to the caller as by a dequeue; without
+ * will get it; after DUE_EBUSY somebody has it, and has not yet called due_job_done().  That error
+ * alone has changed something: a reserved job will not be handed out again, also if its lease ends
+ * or it is given back, a repeating one does not come again, and due_job_stopping() tells who has
+ * it.  With @job the cancelled job is lent to the caller as by a dequeue; without
  * (NULL) its bytes are released and a carried pointer is the caller's.
  *
  * Threads:  any
@@ -527,10 +528,10 @@ DUE_API int due_poll(due_queue *q, int64_t *next_ns) DUE_NONNULL(1);
 
 /**
  * When the next job is due, on the queue's clock: not later than due_now() if one already is,
- * DUE_FOREVER if none is held.
+ * DUE_FOREVER if none is held, as in a child after fork.
  *
  * Threads:  any; waits for the timeline's lock
- * Errors:   DUE_EFORK
+ * Errors:   none
  */
 DUE_API int64_t due_next_deadline(due_queue *q) DUE_NONNULL(1);
 

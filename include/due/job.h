@@ -94,16 +94,22 @@ enum due_repeat {
     DUE_REPEAT_AFTER     /* every_ns after it was done */
 };
 
+/* What else a due_spec says. */
+enum due_spec_flag {
+    DUE_SPEC_AT = 1 /* its time is at_ns, also if that is 0: long ago */
+};
+
 /* A job to be enqueued.  Zero means default. */
 typedef struct due_spec {
     size_t size;      /* DUE_SPEC_INIT; all of a batch have the same */
     int64_t delay_ns; /* from now, or */
-    int64_t at_ns;    /* on the queue's clock; not both */
+    int64_t at_ns;    /* on the queue's clock; not both; 0 counts with DUE_SPEC_AT */
     const void *data; /* bytes, copied, or */
     size_t len;       /* */
     void *ptr;        /* a pointer, carried; not both */
     int topic;        /* from due_topic(); 0 is the default topic "" */
     int priority;     /* 0 to 255, higher first */
+    unsigned flags;   /* DUE_SPEC_* */
 
     const void *headers;        /* bytes beside the payload, copied: at most DUE_HEADERS_MAX */
     size_t headers_len;         /* */

@@ -53,7 +53,13 @@ typedef struct due_options {
     void (*on_thread_start)(void *ctx, const char *name); /* in each thread of the library */
     void (*on_discard)(void *ctx, const due_job *job);    /* its bytes are lent for the call; its
                                                              pointer is the hook's */
-    void *ctx;                                            /* of all hooks */
+    void *ctx;                                            /* of all hooks that have none here: */
+    void *log_ctx;                                        /* */
+    void *thread_ctx;                                     /* */
+    void *discard_ctx;                                    /* */
+    void *event_ctx;                                      /* */
+    void *settled_ctx;                                    /* */
+    void *restore_ctx;                                    /* */
 
     /* See due/metrics.h. */
     int metrics; /* 1: jobs are counted by topic, and timed */

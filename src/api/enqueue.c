@@ -29,7 +29,7 @@
 
 static int spec_check(const struct due_queue *q, const due_spec *s)
 {
-    if (s->delay_ns < 0 || s->at_ns < 0 || (s->delay_ns != 0 && s->at_ns != 0))
+    if (!due__time_ok(s))
         return DUE_EINVAL;
     if (s->priority < 0 || s->priority > 255)
         return DUE_EINVAL;
@@ -212,7 +212,7 @@ static __attribute__((noinline)) int enqueue_apart(struct due_queue *q, const du
 static inline int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
 {
     struct due__fresh job;
-    int64_t now = spec->at_ns == 0 ? due__clock_now(&q->clock) : 0;
+    int64_t now = due__timed(spec) ? 0 : due__clock_now(&q->clock);
 
     if (!enqueue_at_hand(q, spec, now, &job)) {
         int rc = enqueue_apart(q, spec, now, &job);
@@ -240,7 +240,7 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
     if (rc != 0)
         return rc;
     while (filled < got) {
-        if (specs[filled].at_ns == 0 && now == 0)
+        if (!due__timed(&specs[filled]) && now == 0)
             now = due__clock_now(&q->clock);
         rc = due__fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
         if (rc != 0)

@@ -110,7 +110,7 @@ struct change {
 
 static int64_t deadline(const due_spec *s, int64_t now_ns)
 {
-    return s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
+    return due__timed(s) ? s->at_ns : due__time_add(now_ns, s->delay_ns);
 }
 
 /* The caller's own job gets the new content, and the change has the old one. */
@@ -349,7 +349,7 @@ static void show_carried(struct due_queue *q, due_id id, void *carried)
     if (carried == NULL || q->hooks.on_discard == NULL)
         return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    q->hooks.on_discard(q->hooks.ctx, &job);
+    q->hooks.on_discard(q->hooks.discard_ctx, &job);
     pthread_setcancelstate(cancel, NULL);
 }
 

@@ -70,7 +70,7 @@ static int options_check(const due_options *o, due_error *error)
     return 0;
 }
 
-/* *@o as the caller's header had it; @given NULL: all defaults. */
+/* *@o as the caller's header had it, each hook with its ctx; @given NULL: all defaults. */
 static int options_read(due_options *o, const due_options *given, due_error *error)
 {
     int rc = given != NULL ? due__sized_read(o, sizeof *o, given) : 0;
@@ -80,6 +80,12 @@ static int options_read(due_options *o, const due_options *given, due_error *err
     if (rc != 0)
         return fail(error, rc, "an option is set that this version does not know",
                     "the program was built for a newer version");
+    void **ctx[] = { &o->log_ctx,   &o->thread_ctx,  &o->discard_ctx,
+                     &o->event_ctx, &o->settled_ctx, &o->restore_ctx };
+    for (size_t i = 0; i < sizeof ctx / sizeof ctx[0]; i++) {
+        if (*ctx[i] == NULL)
+            *ctx[i] = o->ctx;
+    }
     return 0;
 }
 
@@ -265,7 +271,9 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->hooks.on_log = o->on_log;
     q->hooks.on_thread_start = o->on_thread_start;
     q->hooks.on_discard = o->on_discard;
-    q->hooks.ctx = o->ctx;
+    q->hooks.log_ctx = o->log_ctx;
+    q->hooks.thread_ctx = o->thread_ctx;
+    q->hooks.discard_ctx = o->discard_ctx;
     q->payload_max = DUE_PAYLOAD_MAX;
     snprintf(q->name, sizeof q->name, "%s", o->name != NULL ? o->name : "queue");
     q->state = o->proxies == DUE_PROXIES_ALWAYS ? DUE__ACTIVE : 0;
@@ -491,5 +499,5 @@ int due_free(due_queue *q)
 
 int64_t due_now(const due_queue *q)
 {
-    return due__forked(q) ? DUE_EFORK : due__clock_now(&q->clock);
+    return due__clock_now(&q->clock);
 }

@@ -79,7 +79,7 @@ int64_t due_next_deadline(due_queue *q)
     due_info info;
 
     if (due__forked(q))
-        return DUE_EFORK;
+        return DUE_FOREVER;
     if (left_ready(q) > 0)
         return due__clock_now(&q->clock);
     due__enter(q, &t);
@@ -87,8 +87,5 @@ int64_t due_next_deadline(due_queue *q)
     due__leave(q, &t);
     if (found)
         return deadline;
-    int rc = due_peek(q, &info);
-    if (rc == DUE_EAGAIN)
-        return DUE_FOREVER;
-    return rc < 0 ? rc : info.deadline_ns;
+    return due_peek(q, &info) == 0 ? info.deadline_ns : DUE_FOREVER;
 }

@@ -467,12 +467,12 @@ int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
     int rc = due__sized_read(&given, sizeof given, spec);
     if (rc != 0)
         return rc;
-    if (s->delay_ns < 0 || s->at_ns < 0 || (s->delay_ns != 0 && s->at_ns != 0))
+    if (!due__time_ok(s))
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
     rc = due__id_find(q, id, &by, &number, &generation);
     int64_t at = s->at_ns;
-    if (at == 0 && (what & DUE_SET_TIME))
+    if (!due__timed(s) && (what & DUE_SET_TIME))
         at = due__time_add(due__clock_now(&q->clock), s->delay_ns);
     if (rc == 0)
         rc = due__rewrite(q, number, generation, s, what, at, &by);

@@ -29,7 +29,7 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
         due__job_fill(q, number, deadline, deadline, &job);
         job.queue = NULL; /* done with when the hook returns */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-        q->hooks.on_discard(q->hooks.ctx, &job);
+        q->hooks.on_discard(q->hooks.discard_ctx, &job);
         pthread_setcancelstate(cancel, NULL);
     }
     bool last = due__job_unhold(q, number, w);

@@ -51,10 +51,10 @@ static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *
     } else if (s->len > 0) {
         memcpy(j->payload.bytes, s->data, s->len);
     }
-    if (s->at_ns == 0 && s->delay_ns == 0)
+    if (s->delay_ns == 0 && !due__timed(s))
         payload |= DUE__NOW;
     it->job = j;
-    it->deadline_ns = s->at_ns != 0 ? s->at_ns : due__time_add(now_ns, s->delay_ns);
+    it->deadline_ns = due__timed(s) ? s->at_ns : due__time_add(now_ns, s->delay_ns);
     it->f = (struct due__facts){ .len = (uint32_t)s->len,
                                  .topic = (uint16_t)s->topic,
                                  .priority = (uint8_t)s->priority,

@@ -190,7 +190,7 @@ static void call_hook(struct due_queue *q, const due_event *event)
     int cancel;
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    q->watch->on_event(q->hooks.ctx, event);
+    q->watch->on_event(q->watch->event_ctx, event);
     pthread_setcancelstate(cancel, NULL);
 }
 
@@ -428,6 +428,7 @@ int due__watch_open(struct due_queue *q, const due_options *o)
     if (it == NULL)
         return DUE_ENOMEM;
     it->on_event = o->on_event;
+    it->event_ctx = o->event_ctx;
     it->counts = o->metrics != 0;
     due__side_init(&it->untold, sizeof(struct due__untold));
     due__side_init(&it->since, sizeof(struct due__since));

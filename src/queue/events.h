@@ -72,6 +72,7 @@ struct due__since {
 
 struct due__watch {
     void (*on_event)(void *ctx, const due_event *event); /* I  or NULL */
+    void *event_ctx;                                     /* I */
     bool counts;                                         /* I  by topic, and durations */
     struct due__side untold;                             /* A  its own edges; unused: no hook */
     struct due__side since;                              /* A  struct due__since; if it counts */

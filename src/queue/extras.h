@@ -31,6 +31,19 @@ struct due__front {
 
 #define DUE__FRONT_BYTES offsetof(struct due__front, bytes)
 
+/* Has it a time of its own, on the queue's clock? */
+static inline bool due__timed(const due_spec *s)
+{
+    return s->at_ns != 0 || (s->flags & DUE_SPEC_AT);
+}
+
+/* Is its time allowed, and are its flags known? */
+static inline bool due__time_ok(const due_spec *s)
+{
+    return s->delay_ns >= 0 && s->at_ns >= 0 && !(s->delay_ns != 0 && due__timed(s)) &&
+           !(s->flags & ~(unsigned)DUE_SPEC_AT);
+}
+
 /* Is anything asked for that needs one?  Looked at for every job, so without branches. */
 static inline bool due__front_needed(const due_spec *s)
 {

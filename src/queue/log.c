@@ -16,6 +16,6 @@ void due__log(struct due_queue *q, enum due_log_level level, const char *format,
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    q->hooks.on_log(q->hooks.ctx, level, text);
+    q->hooks.on_log(q->hooks.log_ctx, level, text);
     pthread_setcancelstate(cancel, NULL);
 }

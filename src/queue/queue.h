@@ -153,7 +153,7 @@ struct due__hooks {
     void (*on_log)(void *ctx, enum due_log_level level, const char *text); /* I */
     void (*on_thread_start)(void *ctx, const char *name);                  /* I */
     void (*on_discard)(void *ctx, const due_job *job);                     /* I */
-    void *ctx;                                                             /* I */
+    void *log_ctx, *thread_ctx, *discard_ctx;                              /* I */
 };
 
 /* What the tenure leaves to the floor of jobs, which it knows nothing of.
@@ -591,7 +591,6 @@ void due__fd_arm(struct due_queue *q);
 void due__enqueue_proxy(struct due_queue *q);
 void due__worker_proxy(struct due_queue *q);
 void due__dequeue_proxy(struct due_queue *q);
-
 void due__log(struct due_queue *q, enum due_log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -15,7 +15,7 @@ static void *begin(void *arg)
 
     pthread_setname_np(pthread_self(), t->name);
     if (q->hooks.on_thread_start != NULL)
-        q->hooks.on_thread_start(q->hooks.ctx, t->name);
+        q->hooks.on_thread_start(q->hooks.thread_ctx, t->name);
     t->run(t->arg);
     return NULL;
 }

@@ -308,7 +308,7 @@ static bool taken(const struct due__entry *e)
 static void settled(struct due_queue *q, due_id id, int rc)
 {
     if (q->commits->on_settled != NULL)
-        q->commits->on_settled(q->hooks.ctx, id, rc);
+        q->commits->on_settled(q->commits->settled_ctx, id, rc);
 }
 
 /* A queue that closes, or was replaced, cannot put a job back that had left the store for nobody.

@@ -36,6 +36,8 @@ static void settings(struct due__commits *c, const due_options *o)
         o->unsettled_bytes_max > 0 ? o->unsettled_bytes_max : UNSETTLED_BYTES_MAX;
     c->on_settled = o->on_settled;
     c->on_restore = o->on_restore;
+    c->settled_ctx = o->settled_ctx;
+    c->restore_ctx = o->restore_ctx;
     c->mirror_at = DUE__NO_JOB;
     c->keep_shard = DUE__KEY_SHARDS;
     c->now = &c->batch[0];

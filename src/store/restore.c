@@ -99,6 +99,7 @@ static due_spec spec_of(const due_record *r, int topic)
 {
     return (due_spec){ DUE_SPEC_INIT,
                        .at_ns = r->until_ns,
+                       .flags = DUE_SPEC_AT,
                        .data = r->data,
                        .len = r->len,
                        .topic = topic,
@@ -280,7 +281,8 @@ static void progress(struct due_queue *q, bool finished)
     struct due__commits *c = q->commits;
 
     if (c->on_restore != NULL)
-        c->on_restore(q->hooks.ctx, due__load_relaxed(&c->restored), finished); /* no edge: ours */
+        c->on_restore(c->restore_ctx, due__load_relaxed(&c->restored),
+                      finished); /* no edge: ours */
 }
 
 /* Everything that the queue holds is to be put again.  A batch under way ends as it would, and what

@@ -155,6 +155,8 @@ struct due__commits {
     struct due__index index;                          /* X */
     void (*on_settled)(void *ctx, due_id id, int rc); /* I */
     void (*on_restore)(void *ctx, uint64_t restored, int finished); /* I */
+    void *settled_ctx;                                              /* I */
+    void *restore_ctx;                                              /* I */
 
     struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  G1 */
     uint64_t sequence;                                           /* A  of the next id */

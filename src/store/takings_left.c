@@ -62,7 +62,7 @@ static void discard_round(struct due_queue *q, struct due__taking *t, size_t i)
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (q->hooks.on_discard != NULL)
-        q->hooks.on_discard(q->hooks.ctx, &t->jobs[i]);
+        q->hooks.on_discard(q->hooks.discard_ctx, &t->jobs[i]);
     pthread_setcancelstate(cancel, NULL);
     due__rounds_end(q, 1);
     due_job_done(&t->jobs[i]);

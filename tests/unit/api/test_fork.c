@@ -124,8 +124,8 @@ static int naming_the_queue(struct lab *lab)
     EXPECT_EFORK(due_topic_durations(lab->q, 0, &some_histogram, &some_histogram));
     EXPECT_EFORK(due_fd(lab->q));
     EXPECT_EFORK(due_poll(lab->q, NULL));
-    EXPECT_EFORK(due_next_deadline(lab->q));
-    EXPECT_EFORK(due_now(lab->q));
+    if (due_next_deadline(lab->q) != DUE_FOREVER || due_now(lab->q) < 0)
+        return 1;
     EXPECT_EFORK(due_close(lab->q, DUE_CLOSE_DISCARD, DUE_FOREVER));
     EXPECT_EFORK(due_close(lab->q, DUE_CLOSE_DRAIN, DUE_FOREVER));
     return 0;

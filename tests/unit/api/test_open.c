@@ -1,4 +1,6 @@
 /* Opening: what the options may be, and what they do. */
+#include <stdatomic.h>
+
 #include "lab/lab.h"
 
 #include <dirent.h>
@@ -267,4 +269,32 @@ LAB_TEST(open, and_free_leave_no_descriptor_behind)
         lab_close(&lab);
         cr_expect_eq(descriptors(), before, "clock %zu", i);
     }
+}
+
+static void count_thread(void *ctx, const char *name)
+{
+    (void)name;
+    atomic_fetch_add((atomic_int *)ctx, 1);
+}
+
+static void count_discarded(void *ctx, const due_job *job)
+{
+    (void)job;
+    atomic_fetch_add((atomic_int *)ctx, 1);
+}
+
+Test(open, a_hook_gets_its_own_ctx_or_that_of_all)
+{
+    static atomic_int shared, own;
+    due_options options = { DUE_OPTIONS_INIT, .on_thread_start = count_thread,
+                            .on_discard = count_discarded, .ctx = &shared, .discard_ctx = &own };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(1000) };
+    due_queue *q;
+
+    cr_assert_eq(due_open(&q, &options, NULL), 0);
+    cr_assert_eq(due_enqueue(q, &spec, 0, NULL), 0);
+    cr_assert_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    cr_assert_eq(due_free(q), 0);
+    cr_expect_eq(atomic_load(&own), 1, "discarded");
+    cr_expect_eq(atomic_load(&shared), 2, "threads");
 }

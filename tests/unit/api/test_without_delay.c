@@ -197,3 +197,23 @@ LAB_TEST(without_delay, ten_thousand_jobs_are_due_when_they_were_submitted_and_n
 {
     by_store_in_mode(MANY);
 }
+
+Test(without_delay, a_time_of_zero_is_said_by_a_flag, .timeout = 10)
+{
+    struct lab lab = lab_open(.start_ns = 1000);
+    due_info info;
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 0, .delay_ns = 0, .flags = DUE_SPEC_AT);
+
+    cr_assert_eq(due_find(lab.q, id, &info), 0);
+    cr_expect_eq(info.deadline_ns, 0);
+    due_spec both = { DUE_SPEC_INIT, .flags = DUE_SPEC_AT, .delay_ns = 1 };
+    due_spec unknown = { DUE_SPEC_INIT, .flags = 2 };
+    cr_expect_eq(due_enqueue(lab.q, &both, 0, NULL), DUE_EINVAL);
+    cr_expect_eq(due_enqueue(lab.q, &unknown, 0, NULL), DUE_EINVAL);
+    cr_expect_eq(due_amend(lab.q, id, &unknown, DUE_SET_TIME), DUE_EINVAL);
+    due_spec again = { DUE_SPEC_INIT, .flags = DUE_SPEC_AT };
+    cr_expect_eq(due_amend(lab.q, id, &again, DUE_SET_TIME), 0);
+    cr_assert_eq(due_find(lab.q, id, &info), 0);
+    cr_expect_eq(info.deadline_ns, 0);
+    lab_close(&lab);
+}

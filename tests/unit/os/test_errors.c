@@ -62,3 +62,16 @@ Test(version, is_that_of_the_headers_as_number_and_text)
              DUE_VERSION_PATCH);
     cr_expect_str_eq(due_version_text(), text);
 }
+
+Test(times, may_be_fractions)
+{
+    static const int64_t half = DUE_S(0.5);
+    unsigned three = 3;
+
+    cr_expect_eq(half, 500000000);
+    cr_expect_eq(DUE_MS(0.25), 250000);
+    cr_expect_eq(DUE_US(1.5), 1500);
+    cr_expect_eq(DUE_S(3 - 1), 2000000000);
+    cr_expect_eq(DUE_S(-1), -1000000000);
+    cr_expect_eq(DUE_S(three), 3000000000);
+}

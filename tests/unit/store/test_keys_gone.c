@@ -152,10 +152,10 @@ Test(keys_gone, other_content_of_a_key_begins_with_no_failures, .timeout = 60)
     due_job job;
 
     cr_assert_eq(shop_put_as(&s, DUE_KEY_REPLACE, "tea", NULL, .retry = &twice), 0);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_nack(&job, 50), 0);
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", NULL, .retry = &twice), 0);
-    cr_assert_eq(due_reserve(s.lab.q, &job, 100, 0), 0);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(job.attempts, 1u);
     cr_expect_eq(job.failures, 0u);
     cr_expect_str_eq(lab_text(&s.lab, &job), "jam");
