@@ -241,6 +241,16 @@ DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
 DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
 
 /**
+ * Give the reserved job back for @delay_ns as if it had not been handed out: it has not failed, and
+ * this attempt does not count.  For who cannot do it now, because a limit of somebody else's is
+ * reached.  It keeps what a limit or a group has let it through with.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   as due_ack()
+ */
+DUE_API int due_snooze(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
+
+/**
  * The reserved job is dead, for the @reason given (NULL: none): kept, not handed out until kicked.
  *
  * Threads:  any; waits for the timeline's lock
@@ -376,6 +386,19 @@ DUE_API int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned wh
 DUE_API int due_find(due_queue *q, due_id id, due_info *info) DUE_NONNULL(1, 3) DUE_MUST_CHECK;
 DUE_API int due_remaining(due_queue *q, due_id id, int64_t *ns) DUE_NONNULL(1, 3) DUE_MUST_CHECK;
 
+/**
+ * Copy the payload of a waiting or dead job, at most @size bytes from its beginning, to @buffer
+ * (NULL if @size is 0).  *@len, unless NULL, gets the length of the whole.  A job that carries a
+ * pointer has none: 0.  The job stays as it is, but if more than 4,096 bytes are copied it stands
+ * last among equals, and whoever wants it meanwhile gets DUE_EBUSY.
+ *
+ * Threads:  any; waits for the timeline's lock
+ * Errors:   DUE_EBUSY (somebody has it), DUE_ENOENT, DUE_EINVAL (no buffer), DUE_EFORK; with a
+ *           store as said above
+ */
+DUE_API int due_read(due_queue *q, due_id id, void *buffer, size_t size, size_t *len)
+    DUE_NONNULL(1) DUE_MUST_CHECK;
+
 /* ---- The whole queue ------------------------------------------------------------------------- */
 
 /**
@@ -481,7 +504,7 @@ struct due_stats {
     uint64_t kept;            /* jobs that due_close() left to the store */
     uint64_t acked;           /* jobs that left by due_ack() */
     uint64_t nacked;          /* times a job was given back by due_nack() */
-    uint64_t retried;         /* times a job waits again after a nack, or the end of a lease */
+    uint64_t retried;         /* times a job waits again after a nack, a snooze, or a lease */
     uint64_t lapsed;          /* leases that ended by themselves */
     uint64_t buried;          /* times a job died */
     uint64_t kicked;          /* times a dead job came back */

@@ -140,7 +140,8 @@ typedef struct due_job {
     int topic;           /* */
     int priority;        /* */
     due_queue *queue;    /* NULL: nothing to be done with */
-    uint32_t attempts;   /* times it was handed out by due_reserve(), this one included */
+    uint32_t attempts;   /* times it was handed out on a lease, this one included; a snooze
+                            takes one back */
     uint32_t failures;   /* times it was given back: by due_nack(), or because a lease ended */
     uint64_t token;      /* of the lease; 0: not reserved */
     const void *headers; /* lent as data is; NULL if there are none */

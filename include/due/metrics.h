@@ -70,7 +70,7 @@ struct due_topic_stats {
     uint64_t dequeued;    /* of those, for good */
     uint64_t acked;       /* */
     uint64_t nacked;      /* */
-    uint64_t retried;     /* times a job waits again after a nack, or the end of a lease */
+    uint64_t retried;     /* times a job waits again after a nack, a snooze, or a lease */
     uint64_t died;        /* times a job died */
     uint64_t expired;     /* of those, because its time had passed */
     uint64_t kicked;      /* times a dead job came back */
@@ -173,7 +173,7 @@ enum due_event_kind {
     DUE_EVENT_CANCELLED,    /* */
     DUE_EVENT_DISCARDED,    /* by a clear, a close, or because the queue closed meanwhile */
     DUE_EVENT_KEPT,         /* due_close() left it to the store */
-    DUE_EVENT_RETRIED,      /* it waits again after a nack, or because a lease has ended */
+    DUE_EVENT_RETRIED,      /* it waits again after a nack or a snooze, or a lease has ended */
     DUE_EVENT_DEAD,         /* cause says why */
     DUE_EVENT_KICKED,       /* it was dead, and waits again */
     DUE_EVENT_REPEATED      /* it was acked, or taken for good, and waits for its next round */

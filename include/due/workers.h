@@ -47,6 +47,7 @@ enum due_answer_kind {
                             nothing is lost */
     DUE_ANSWER_ACK,      /* due_ack() */
     DUE_ANSWER_NACK,     /* due_nack() */
+    DUE_ANSWER_SNOOZE,   /* due_snooze() */
     DUE_ANSWER_BURY      /* due_bury() */
 };
 
@@ -56,7 +57,7 @@ enum due_answer_kind {
 /* Made by the functions below, or filled in. */
 typedef struct due_answer {
     enum due_answer_kind kind;
-    int64_t delay_ns;         /* of DUE_ANSWER_NACK: or DUE_DELAY_POLICY; less is 0 */
+    int64_t delay_ns;         /* of _NACK (or DUE_DELAY_POLICY) and _SNOOZE; less is 0 */
     char why[DUE_ANSWER_WHY]; /* of DUE_ANSWER_BURY */
     uint64_t reserved[2];     /* zero */
 } due_answer;
@@ -78,6 +79,15 @@ static inline due_answer due_answer_nack(int64_t delay_ns)
 
     answer.kind = DUE_ANSWER_NACK;
     answer.delay_ns = delay_ns;
+    return answer;
+}
+
+/* Not now: again in @delay_ns, and this attempt does not count. */
+static inline due_answer due_answer_snooze(int64_t delay_ns)
+{
+    due_answer answer = due_answer_nack(delay_ns);
+
+    answer.kind = DUE_ANSWER_SNOOZE;
     return answer;
 }
 
@@ -163,7 +173,7 @@ struct due_workers_stats {
     uint64_t ahead;      /* now: reserved, not yet begun */
     uint64_t handled;    /* handlers that have returned; each is one of the next five */
     uint64_t acked;      /* */
-    uint64_t retried;    /* */
+    uint64_t retried;    /* snoozed ones too */
     uint64_t buried;     /* */
     uint64_t lost;       /* the lease had ended before the answer: it changed nothing */
     uint64_t unanswered; /* the answer was refused, as by a store that is away: the lease runs out;

@@ -1,4 +1,4 @@
-/* ack.c - what the holder of a lease says: ack, nack, bury, extend.
+/* ack.c - what the holder of a lease says: ack, nack, snooze, bury, extend.
  *
  * Whoever answers claims the job first (LENT): one swap decides between him, the end of his lease
  * and everybody else.  With a store the claim lasts until that has confirmed the answer.
@@ -260,12 +260,14 @@ int due_ack_batch(due_job *jobs, size_t n, int *results)
     return acked;
 }
 
-/* A claimed job waits again, until @at_ns. */
-static int give_back(struct due_queue *q, uint32_t number, int64_t at_ns)
+/* A claimed job waits again, for @delay_ns: it has failed, or its attempt does not count. */
+static int give_back(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                     int64_t delay_ns)
 {
     struct due__deadline by = { 0 };
 
-    return q->journal->change(q, number, DUE__GIVE_BACK, at_ns, &by);
+    return q->journal->change(q, number, purpose,
+                              due__time_add(due__clock_now(&q->clock), delay_ns), &by);
 }
 
 /* A claimed job dies. */
@@ -301,7 +303,7 @@ static int fail(struct due_queue *q, uint32_t number, int64_t delay_ns)
     }
     if (delay_ns == DUE_DELAY_POLICY)
         delay_ns = due__retry_delay(q, r, due__load_relaxed(&l->failures) + 1); /* R1 */
-    return give_back(q, number, due__time_add(due__clock_now(&q->clock), delay_ns));
+    return give_back(q, number, DUE__GIVE_BACK, delay_ns);
 }
 
 /* A claimed job that was cancelled meanwhile leaves. */
@@ -330,8 +332,22 @@ static bool gone(struct due_queue *q, uint32_t number, int *rc)
     return true;
 }
 
+/* What a claimed job is answered with; @reason: of a bury. */
+static int answer_claimed(struct due_queue *q, uint32_t number, enum due__purpose purpose,
+                          int64_t delay_ns, const char *reason)
+{
+    switch (purpose) {
+    case DUE__BURY:
+        return bury(q, number, DUE_CAUSE_BURIED, reason);
+    case DUE__SNOOZE:
+        return give_back(q, number, DUE__SNOOZE, delay_ns);
+    default:
+        return fail(q, number, delay_ns);
+    }
+}
+
 /* The job is answered for otherwise than by an ack. */
-static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const char *reason)
+static int answer(due_job *job, enum due__purpose purpose, int64_t delay_ns, const char *reason)
 {
     struct due_queue *q = job->queue;
     uint32_t number;
@@ -343,8 +359,8 @@ static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const ch
     rc = claim(q, number, job->token, &w);
     if (rc == 0) {
         if (!gone(q, number, &rc))
-            rc = cause != 0 ? bury(q, number, cause, reason) : fail(q, number, delay_ns);
-        else if (cause == 0 && answers(rc))
+            rc = answer_claimed(q, number, purpose, delay_ns, reason);
+        else if (purpose == DUE__GIVE_BACK && answers(rc))
             due__nacked(q, number);
         if (!answers(rc))
             due__lease_resume(q, number);
@@ -356,12 +372,17 @@ static int answer(due_job *job, int64_t delay_ns, enum due_cause cause, const ch
 
 int due_nack(due_job *job, int64_t delay_ns)
 {
-    return delay_ns >= DUE_DELAY_POLICY ? answer(job, delay_ns, 0, NULL) : DUE_EINVAL;
+    return delay_ns >= DUE_DELAY_POLICY ? answer(job, DUE__GIVE_BACK, delay_ns, NULL) : DUE_EINVAL;
+}
+
+int due_snooze(due_job *job, int64_t delay_ns)
+{
+    return delay_ns >= 0 ? answer(job, DUE__SNOOZE, delay_ns, NULL) : DUE_EINVAL;
 }
 
 int due_bury(due_job *job, const char *reason)
 {
-    return answer(job, 0, DUE_CAUSE_BURIED, reason);
+    return answer(job, DUE__BURY, 0, reason);
 }
 
 /* ---- While it is out ---- */

@@ -316,24 +316,24 @@ static int draft_new(struct due_queue *q, uint32_t number, const struct wish *wi
     return 0;
 }
 
-/* The job becomes the caller's own; if another is between the two looks, it is looked at anew. */
-static int own(struct due_queue *q, uint32_t number, uint32_t generation, const struct wish *wish)
+/* If another is between the two looks, it is looked at anew. */
+int due__own(struct due_queue *q, uint32_t number, uint32_t generation, bool lives,
+             struct due__deadline *by)
 {
     const struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w;
     int rc;
     do {
         w = due__load_acquire(&j->word); /* J1 */
-        rc = due__claim_sent(q, number, generation, NULL, wish->by);
-        if (rc == DUE_ENOENT && !(wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
+        rc = due__claim_sent(q, number, generation, NULL, by);
+        if (rc == DUE_ENOENT && !lives)
             rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
     } while (rc == DUE_ENOENT && due__word_generation(w) == generation &&
              due__load_acquire(&j->word) != w); /* J1 */
     return rc;
 }
 
-/* And is the queue's again, as it was. */
-static void disown(struct due_queue *q, uint32_t number)
+void due__disown(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
@@ -347,7 +347,8 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
                            const struct wish *wish)
 {
     struct due__draft *d = NULL;
-    int rc = own(q, number, generation, wish);
+    bool lives = (wish->what & (DUE_SET_TIME | DUE_SET_LIMIT)) != 0;
+    int rc = due__own(q, number, generation, lives, wish->by);
 
     if (rc != 0)
         return rc;
@@ -361,7 +362,7 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
         return rc; /* whoever applies it has seen, or sees, to the rest */
     if (d != NULL)
         due__draft_free(q, d);
-    disown(q, number);
+    due__disown(q, number);
     return rc;
 }
 

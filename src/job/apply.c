@@ -30,10 +30,10 @@ bool due__change_locks(enum due__purpose purpose)
 void due__change_tell(struct due_queue *q, const struct due__change *c)
 {
     static const enum due__step steps[DUE__LEAVE + 1] = {
-        [DUE__PUT] = DUE__S_PRODUCED,   [DUE__GIVE_BACK] = DUE__S_RETRIED,
-        [DUE__BURY] = DUE__S_DIED,      [DUE__KICK] = DUE__S_KICKED,
-        [DUE__REVIVE] = DUE__S_KICKED,  [DUE__REPEAT] = DUE__S_REPEATED,
-        [DUE__ROUND] = DUE__S_REPEATED,
+        [DUE__PUT] = DUE__S_PRODUCED,    [DUE__GIVE_BACK] = DUE__S_RETRIED,
+        [DUE__SNOOZE] = DUE__S_RETRIED,  [DUE__BURY] = DUE__S_DIED,
+        [DUE__KICK] = DUE__S_KICKED,     [DUE__REVIVE] = DUE__S_KICKED,
+        [DUE__REPEAT] = DUE__S_REPEATED, [DUE__ROUND] = DUE__S_REPEATED,
     };
 
     if (q->watch == NULL || steps[c->purpose] == 0)
@@ -71,6 +71,9 @@ void due__change_apply(struct due_queue *q, struct due__change *c)
         break;
     case DUE__GIVE_BACK:
         due__given_back(q, c->number, w, c->at_ns);
+        break;
+    case DUE__SNOOZE:
+        due__snoozed(q, c->number, w, c->at_ns);
         break;
     case DUE__ATTEMPT:
         if (c->waited)
@@ -128,6 +131,7 @@ void due__change_end(struct due_queue *q, const struct due__change *c)
         due__ack_end(q, c->number);
         break;
     case DUE__GIVE_BACK:
+    case DUE__SNOOZE:
         due__lease_answered(q);
         break;
     case DUE__CLEAR: /* who waits discards it */

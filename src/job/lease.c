@@ -380,6 +380,16 @@ void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
     due__wait_again(q, number, w, at_ns);
 }
 
+void due__snoozed(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns)
+{
+    struct due__lease *l = due__lease_at(q, number);
+    uint32_t attempts = due__load_relaxed(&l->attempts) - 1; /* R1 */
+
+    due__store_relaxed(&l->attempts, attempts); /* R1 */
+    due__add_relaxed(&q->retried, 1);           /* no edge: a counter */
+    due__wait_again(q, number, w, at_ns);
+}
+
 void due__nacked(struct due_queue *q, uint32_t number)
 {
     due__add_relaxed(&q->nacked, 1); /* no edge: a counter */

@@ -55,6 +55,8 @@ int64_t due__later(const struct due_queue *q);
 void due__wait_later(struct due_queue *q, uint32_t number);
 /* Under the lock: a claimed job has failed and waits again. */
 void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);
+/* The same of one whose attempt does not count. */
+void due__snoozed(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);
 /* A due_nack() has done what it was to do, also if its caller was not told: counted. */
 void due__nacked(struct due_queue *q, uint32_t number);
 /* A job that somebody has is not to be handed out again: DUE_EBUSY, or DUE_ENOMEM; DUE_EAGAIN:

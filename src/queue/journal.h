@@ -32,7 +32,8 @@ enum due__purpose {
     DUE__ACK,       /* it leaves, answered for */
     DUE__CLEAR,     /* it leaves, and is shown to on_discard */
     DUE__MOVE,      /* it gets another deadline */
-    DUE__GIVE_BACK, /* it is to be handed out again, later */
+    DUE__GIVE_BACK, /* it has failed, and is to be handed out again, later */
+    DUE__SNOOZE,    /* the same, but it has not failed, and its attempt does not count */
     DUE__ATTEMPT,   /* it is handed out once more */
     DUE__BURY,      /* it is dead */
     DUE__KICK,      /* it was dead, and is to be handed out */

@@ -345,7 +345,8 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
         due__wait_later(q, e->number);
     } else if (dead) {
         due__bury_again(q, e->number);
-    } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__REPEAT)
+    } else if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK ||
+               e->purpose == DUE__SNOOZE || e->purpose == DUE__REPEAT)
         due__lease_resume(q, e->number);
     else if (e->purpose == DUE__RETURN && e->rc != 0 &&
              (due__load_seq(&q->commits->stopping) || due__load_seq(&q->commits->fenced))) /* G2 */

@@ -101,6 +101,9 @@ static void describe_end(const struct due_queue *q, const struct due__entry *e, 
     case DUE__GIVE_BACK:
         r->failures++;
         break;
+    case DUE__SNOOZE:
+        r->attempts--;
+        break;
     case DUE__ATTEMPT:
         r->attempts++;
         break;
@@ -127,6 +130,7 @@ static bool moves(const struct due_queue *q, const struct due__entry *e)
     switch (e->purpose) {
     case DUE__MOVE:
     case DUE__GIVE_BACK:
+    case DUE__SNOOZE:
     case DUE__ATTEMPT:
     case DUE__REPEAT:
     case DUE__ROUND:
@@ -225,8 +229,8 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
     ch.record.until_ns = s->was_ns;
     if (e->purpose == DUE__PUT)
         ch.record.until_ns = due__load_relaxed(&j->deadline_ns); /* J1: it has no slot yet */
-    if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__KICK ||
-        e->purpose == DUE__REVIVE || e->purpose == DUE__RETURN)
+    if (e->purpose == DUE__MOVE || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__SNOOZE ||
+        e->purpose == DUE__KICK || e->purpose == DUE__REVIVE || e->purpose == DUE__RETURN)
         ch.record.until_ns = s->want_ns;
     bool kept = ch.record.until_ns == s->was_ns;
     describe_put(q, e->number, due__content_of(q, e->number, e->draft), &ch.record);

@@ -300,6 +300,9 @@ static int answer_once(struct due__worker *me, const due_answer *answer, uint64_
     case DUE_ANSWER_BURY:
         *count = &me->buried;
         return due_bury(&me->job, answer->why);
+    case DUE_ANSWER_SNOOZE:
+        *count = &me->retried;
+        return due_snooze(&me->job, answer->delay_ns < 0 ? 0 : answer->delay_ns);
     case DUE_ANSWER_NACK:
         *count = &me->retried;
         return due_nack(&me->job, answer->delay_ns < DUE_DELAY_POLICY ? 0 : answer->delay_ns);

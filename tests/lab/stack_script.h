@@ -178,6 +178,7 @@ static void name_jobs(struct stack *s)
     RIGHT(due_id_of_key(w.q, "k", 1, &w.key));
     RIGHT(due_find(w.q, w.id, &w.info));
     RIGHT(due_remaining(w.q, w.id, &w.ns));
+    RIGHT(due_read(w.q, w.id, NULL, 0, NULL));
     RIGHT(due_update(w.q, w.id, w.large, sizeof w.large));
     RIGHT(due_amend(w.q, w.id, &spec, DUE_SET_DATA | DUE_SET_TIME | DUE_SET_HEADERS));
     RIGHT(due_reschedule(w.q, w.id, DUE_S(1000)));
@@ -231,6 +232,8 @@ static void reserve_jobs(struct stack *s)
     RIGHT(due_reserve(w.q, &w.job, DUE_S(30)));
     RIGHT(due_extend(&w.job, DUE_S(6)));
     CALL(due_job_stopping(&w.job));
+    RIGHT(due_snooze(&w.job, 0));
+    RIGHT(due_reserve(w.q, &w.job, DUE_S(30)));
     RIGHT(due_nack(&w.job, DUE_DELAY_POLICY));
     RIGHT(take_leased_from(w.q, &(int){ 0 }, 1, &w.job, DUE_S(5), DUE_S(30)));
     w.id = w.job.id;

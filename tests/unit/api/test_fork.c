@@ -71,6 +71,8 @@ static int answering_for_a_job(struct lab *lab)
     (void)lab;
     EXPECT_EFORK(due_ack(&reserved[0]));
     EXPECT_EFORK(due_nack(&reserved[0], 0));
+    EXPECT_EFORK(due_snooze(&reserved[0], 0));
+    EXPECT_EFORK(due_read(lab->q, some_id, NULL, 0, NULL));
     EXPECT_EFORK(due_nack(&reserved[0], DUE_DELAY_POLICY));
     EXPECT_EFORK(due_bury(&reserved[0], "why"));
     EXPECT_EFORK(due_extend(&reserved[0], 5));

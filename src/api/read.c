@@ -1,0 +1,121 @@
+/* read.c - due_read(): the bytes of a job that is waiting or dead.
+ *
+ * Short ones are copied under the lock, while the job is MOVING, and its word is then what it was:
+ * it keeps its slot.  For long ones it becomes the caller's, and waits again after that.
+ *
+ * Edges      described elsewhere: J1 slab.h, C1 inside.c
+ */
+#include <string.h>
+
+#include "api/update.h"
+#include "job/lease.h"
+#include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/extras.h"
+#include "queue/inside.h"
+#include "queue/queue.h"
+
+#define UNDER_LOCK 4096u /* bytes copied there */
+
+struct excerpt {
+    void *buffer;
+    size_t size;
+    size_t len; /* of the whole payload */
+};
+
+/* Of a job of the caller's own. */
+static void excerpt_copy(const struct due__job *j, struct excerpt *e)
+{
+    struct due__facts f = due__facts_load(j);
+
+    e->len = f.len;
+    if (f.len > 0 && e->size > 0)
+        memcpy(e->buffer, due__job_bytes(j, f), f.len < e->size ? f.len : e->size);
+}
+
+static int excerpt_obstacle(uint64_t w, uint32_t generation)
+{
+    if (due__word_generation(w) != generation)
+        return DUE_ENOENT;
+    switch (due__word_state(w)) {
+    case DUE__WAITING:
+    case DUE__DEAD:
+        return 0;
+    case DUE__SENT:
+        return DUE_EAGAIN;
+    case DUE__LENT:
+    case DUE__PROMISED:
+    case DUE__CHANGING:
+    case DUE__LEASED:
+        return DUE_EBUSY;
+    default:
+        return DUE_ENOENT;
+    }
+}
+
+/* DUE_ELIMIT: it is too long for that. */
+static int read_locked(struct due_queue *q, uint32_t number, uint32_t generation, struct excerpt *e)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__tenure t;
+    int rc;
+
+    due__enter(q, &t);
+    due__drain_or_say(q, DUE__FOREIGN_MAX);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+    do {
+        rc = excerpt_obstacle(w, generation);
+    } while (rc == 0 && !due__word_claim(&j->word, &w, DUE__MOVING)); /* J1 */
+    if (rc == 0 && e->size > UNDER_LOCK && due__facts_load(j).len > UNDER_LOCK)
+        rc = DUE_ELIMIT;
+    else if (rc == 0)
+        excerpt_copy(j, e);
+    if (rc == 0 || rc == DUE_ELIMIT)
+        due__word_set(&j->word, w); /* J1: nothing has changed */
+    due__leave(q, &t);
+    return rc;
+}
+
+static int read_claimed(struct due_queue *q, uint32_t number, uint32_t generation,
+                        struct excerpt *e, struct due__deadline *by)
+{
+    due__inside_enter(q); /* C1 of inside.c */
+    int rc = due__own(q, number, generation, false, by);
+    if (rc == 0) {
+        excerpt_copy(due__job_at(&q->slab, number), e);
+        due__disown(q, number);
+    }
+    due__quit_ring(q, &q->changing);
+    due__inside_leave(q);
+    return rc;
+}
+
+int due_read(due_queue *q, due_id id, void *buffer, size_t size, size_t *len)
+{
+    struct excerpt e = { .buffer = buffer, .size = size };
+    struct due__deadline by = { 0 };
+    uint32_t number;
+    uint32_t generation;
+
+    if (due__forked(q))
+        return DUE_EFORK;
+    if (buffer == NULL && size > 0)
+        return DUE_EINVAL;
+    bool inside = due__inside_stored(q);
+    int rc = due__id_find(q, id, &by, &number, &generation);
+    if (rc == 0) {
+        due__lapse(q, number, &by);
+        rc = read_locked(q, number, generation, &e);
+    }
+    while (rc == DUE_EAGAIN) { /* it is on its way to the store */
+        rc = q->journal->flush(q, &by);
+        if (rc == 0)
+            rc = read_locked(q, number, generation, &e);
+    }
+    if (rc == DUE_ELIMIT)
+        rc = read_claimed(q, number, generation, &e, &by);
+    if (rc == 0 && len != NULL)
+        *len = e.len;
+    due__inside_end(q, inside);
+    return rc;
+}
