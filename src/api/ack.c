@@ -1,7 +1,7 @@
 /* ack.c - what the holder of a lease says: ack, nack, snooze, bury, extend.
  *
- * Whoever answers claims the job first (LENT): one swap decides between him, the end of his lease
- * and everybody else.  With a store the claim lasts until that has confirmed the answer.
+ * Whoever answers claims the job first (CLAIMED): one swap decides between him, the end of his
+ * lease and everybody else.  With a store the claim lasts until that has confirmed the answer.
  *
  * Guards     T  the timeline lock      A  atomic, see Edges      O  its owner's alone
  *
@@ -57,8 +57,8 @@ static int held(const due_job *job, uint32_t *number)
     return due__handle_read(job->place, number, &generation) ? 0 : DUE_EINVAL;
 }
 
-/* The leased job becomes the caller's own (LENT); *w gets its word from before.  DUE_ESTALE: it is
- * not the caller's any more, or time is up. */
+/* The leased job becomes the caller's own (CLAIMED); *w gets its word from before.  DUE_ESTALE: it
+ * is not the caller's any more, or time is up. */
 static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t *w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
@@ -73,7 +73,7 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
         if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
             due__clock_passed(&q->clock, due__load_relaxed(&j->deadline_ns)))              /* J1 */
             return DUE_ESTALE;
-    } while (!due__word_claim(&j->word, w, DUE__LENT)); /* J1, R1 */
+    } while (!due__word_claim(&j->word, w, DUE__CLAIMED)); /* J1, R1 */
     due__count(q, number, DUE__F_LEASED, -1);
     if (due__load_relaxed(&l->token) == token) { /* R1 */
         due__answered(q, number);
@@ -114,7 +114,7 @@ static int ack_claimed(struct due_queue *q, uint32_t number)
 static bool plain(const struct due_queue *q, uint32_t number, uint64_t w)
 {
     return q->short_ways && !(w & DUE__PASSED) &&
-           !(due__facts_load(due__job_at(&q->slab, number)).payload & DUE__FRONT);
+           !(due__facts_load(due__job_at(&q->slab, number)).payload & DUE__EXTRAS);
 }
 
 static int ack(due_job *job)
@@ -224,8 +224,8 @@ static size_t of_one_queue(const due_job *jobs, size_t n)
 static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__deadline *by,
                     int *results)
 {
-    bool together = n > 1 && q != NULL && !due__forked(q) && due__inside_stored(q);
-    struct acks *a = together ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
+    bool bulk = n > 1 && q != NULL && !due__forked(q) && due__inside_stored(q);
+    struct acks *a = bulk ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
     int acked = 0;
 
     if (a != NULL)
@@ -239,7 +239,7 @@ static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__de
     }
     if (a != NULL)
         due__alloc_free(&q->alloc, a, sizeof *a);
-    due__inside_end(q, together);
+    due__inside_end(q, bulk);
     return acked;
 }
 
@@ -422,7 +422,7 @@ int due__lease_extend(due_job *job, int64_t lease_ns)
     if (rc == 0)
         due__replace(q, number, w, DUE__LEASED,
                      due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns));
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return rc == 0 ? due__state_of(q) : rc;
 }
 
@@ -454,7 +454,7 @@ int due__lease_release(due_job *job)
         due__store_relaxed(&l->attempts, attempts); /* R1 */
         due__enter(q, &t);
         due__wait_again(q, number, w, due__load_relaxed(&l->deadline_ns)); /* R1 */
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
         due__lease_answered(q);
         due__keep_if_closed(q, number, due__word_generation(w));
     }

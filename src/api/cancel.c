@@ -31,7 +31,7 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job, struct du
     if (job != NULL || !q->short_ways || due__word_generation(w) != generation ||
         generation == UINT32_MAX ||
         (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
-        (due__facts_load(j).payload & DUE__FRONT)) /* so it may have a key */
+        (due__facts_load(j).payload & DUE__EXTRAS)) /* so it may have a key */
         return due__cancel_any(q, number, generation, NULL, job, by);
     uint64_t ready = w & DUE__READY;
     if (!due__word_cancel(&j->word, &w)) /* J1 */

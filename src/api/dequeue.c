@@ -31,7 +31,7 @@ static int hand_out(struct due_queue *q, const struct due__request *r, struct du
         due__lease_begun(q, jobs, n);
         return (int)n;
     }
-    n = due__vet(q, slots, n, NULL, &rc);
+    n = due__attempts_check(q, slots, n, NULL, &rc);
     if (n == 0)
         return rc;
     if (r->lease_ns == 0) {
@@ -39,7 +39,7 @@ static int hand_out(struct due_queue *q, const struct due__request *r, struct du
         return (int)n;
     }
     rc = r->lease_ns > 0 ? due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, jobs)
-                         : due__promise(q, slots, n, -r->lease_ns, r->now_ns, jobs);
+                         : due__lease_deferred(q, slots, n, -r->lease_ns, r->now_ns, jobs);
     if (rc != 0)
         due__put_back(q, slots, n);
     return rc == 0 ? (int)n : rc;
@@ -100,7 +100,7 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
     if (due__forked(q) || timeout_ns < 0)
         return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
     if (!q->short_ways || due__take_fast(q, NULL, 0, &s, 1) == 0 ||
-        due__vet(q, &s, 1, NULL, &rc) == 0)
+        due__attempts_check(q, &s, 1, NULL, &rc) == 0)
         rc = due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL);
     else
         due__hand_over(q, &s, 1, 0, job);

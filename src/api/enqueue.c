@@ -41,7 +41,7 @@ static int spec_check(const struct due_queue *q, const due_spec *s)
         return DUE_EINVAL; /* it would mean nothing in the next process */
     if (s->len > q->payload_max)
         return DUE_ELIMIT;
-    return due__front_needed(s) ? due__front_check(q, s) : 0;
+    return due__extras_needed(s) ? due__extras_check(q, s) : 0;
 }
 
 static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
         state = due__load_seq(&q->state);                  /* E3 */
         if (!(state & DUE__REFUSING))
             submit_locked(q, jobs, n, now_ns);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
         if (!(state & DUE__REFUSING))
             return n;
     }
@@ -99,9 +99,9 @@ static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
 /* Up to STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the way
  * there, into the store and then into the queue.  As enqueue_some(); those in doubt have their ids
  * too.  @jobs, @named: room for so many. */
-static int enqueue_together(struct due_queue *q, const due_spec *specs, size_t n,
-                            struct due__deadline *by, due_id *ids, struct due__put *put,
-                            struct due__fresh *jobs, due_id *named)
+static int enqueue_bulk(struct due_queue *q, const due_spec *specs, size_t n,
+                        struct due__deadline *by, due_id *ids, struct due__put *put,
+                        struct due__fresh *jobs, due_id *named)
 {
     int64_t now = due__clock_now(&q->clock);
     size_t filled = 0;
@@ -144,10 +144,9 @@ static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n,
     struct due__fresh *many = n > ON_STACK ? due__alloc_raw(&q->alloc, bytes) : NULL;
 
     if (many == NULL)
-        return enqueue_together(q, specs, n < ON_STACK ? n : ON_STACK, by, ids, put, few,
-                                few_named);
+        return enqueue_bulk(q, specs, n < ON_STACK ? n : ON_STACK, by, ids, put, few, few_named);
     due_id *named = (due_id *)(void *)(many + n);
-    int rc = enqueue_together(q, specs, n, by, ids, put, many, named);
+    int rc = enqueue_bulk(q, specs, n, by, ids, put, many, named);
     due__alloc_free(&q->alloc, many, bytes);
     return rc;
 }
@@ -169,7 +168,7 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
 {
     struct due__tenure t;
 
-    if (spec->len > DUE__INLINE_BYTES || due__front_needed(spec) || q->watch != NULL ||
+    if (spec->len > DUE__INLINE_BYTES || due__extras_needed(spec) || q->events != NULL ||
         (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
         !due__try_enter(q, &t))                     /* E1 */
         return false;
@@ -184,7 +183,7 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
         due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
         submit_locked(q, job, 1, now_ns);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return done;
 }
 
@@ -203,8 +202,8 @@ static __attribute__((noinline)) int enqueue_apart(struct due_queue *q, const du
         due__slab_untake(&q->slab, number);
         return rc;
     }
-    if (q->watch != NULL)
-        due__watch_enter(q, job, 1, true);
+    if (q->events != NULL)
+        due__events_enter(q, job, 1, true);
     return submit(q, job, 1, now_ns) == 1 ? 1 : DUE_ECLOSED;
 }
 
@@ -252,8 +251,8 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
         due__slab_untake(&q->slab, number[i]);
     if (filled == 0)
         return rc;
-    if (q->watch != NULL)
-        due__watch_enter(q, jobs, filled, true);
+    if (q->events != NULL)
+        due__events_enter(q, jobs, filled, true);
     size_t accepted = keyed ? due__submit_keyed(q, jobs, filled) : submit(q, jobs, filled, now);
     for (size_t i = 0; ids != NULL && i < accepted; i++)
         ids[i] = due__id(q, jobs[i].number, jobs[i].generation);
@@ -285,13 +284,13 @@ static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n,
 static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                         struct due__deadline *by, due_id *ids, struct due__put *put, bool *inside)
 {
-    int room = due__space_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, inside);
+    int room = due__capacity_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, inside);
 
     if (room < 0)
         return room;
     int rc = enqueue_any(q, specs, (size_t)room, by, ids, put);
     if (put->room < (size_t)room)
-        due__space_give(q, (size_t)room - put->room);
+        due__capacity_give(q, (size_t)room - put->room);
     return rc;
 }
 
@@ -392,8 +391,8 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
         return enqueue_resized(q, specs, n, timeout_ns, ids);
     int rc = check(q, specs, n, timeout_ns);
     bool alone =
-        q->capacity > 0 || q->watch != NULL; /* those with keys are seen to by themselves */
-    bool taken = alone;                      /* so is the next one */
+        q->capacity > 0 || q->events != NULL; /* those with keys are seen to by themselves */
+    bool taken = alone;                       /* so is the next one */
     struct due__put put = { .over = false };
     size_t done = 0;
 

@@ -102,8 +102,8 @@ static enum due__finding look(struct due_queue *q, const void *bytes, size_t len
 /* What a job is to become. */
 struct change {
     const due_spec *s;
-    struct due__front *front; /* its new content, and after the change its old one; or NULL */
-    size_t len;               /* of the payload there */
+    struct due__extras *extras; /* its new content, and after the change its old one; or NULL */
+    size_t len;                 /* of the payload there */
     int64_t at_ns;
     void *carried; /* by the old content: nobody's any more */
 };
@@ -117,20 +117,20 @@ static int64_t deadline(const due_spec *s, int64_t now_ns)
 static void exchange(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
 {
     struct due__job *j = due__job_at(&q->slab, number);
-    struct due__front *old = due__front_at(j);
+    struct due__extras *old = due__extras_at(j);
     struct due__facts f = due__facts_load(j);
 
-    due__front_inherit(c->front, old);
-    c->front->key->term_ns = c->s->keep_key_ns;
+    due__extras_inherit(c->extras, old);
+    c->extras->key->term_ns = c->s->keep_key_ns;
     c->carried = due__job_pointer(j, f);
     c->len = f.len;
     f.len = (uint32_t)c->s->len;
     f.priority = (uint8_t)c->s->priority;
-    f.payload = (uint8_t)((f.payload & DUE__GROUPED) | DUE__FRONT |
+    f.payload = (uint8_t)((f.payload & DUE__GROUPED) | DUE__EXTRAS |
                           (c->s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART));
     due__facts_store(j, f);
-    j->payload.ptr = c->front;
-    c->front = old;
+    j->payload.ptr = c->extras;
+    c->extras = old;
     if (w & DUE__HELD) {
         due__store_relaxed(&due__lease_at(q, number)->attempts, 0); /* R1 */
         due__store_relaxed(&due__lease_at(q, number)->failures, 0); /* R1 */
@@ -151,13 +151,13 @@ static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, str
     }
     if (!later || c->at_ns > at)
         at = c->at_ns;
-    if (c->front != NULL)
+    if (c->extras != NULL)
         exchange(q, number, w, c);
     if (w & DUE__HELD)
         due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
     if (w & DUE__LINKED) /* it has no slot that bears its stamp: who looks sees that it changed */
         w = due__word_stamped(w, due__word_stamp(w) + 1);
-    w = due__gate_left(q, number, w);
+    w = due__limiter_left(q, number, w);
     due__replace(q, number, w, DUE__WAITING, at);
 }
 
@@ -165,7 +165,7 @@ static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, str
 static void change_dead(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
 {
     due__store_relaxed(&due__lease_at(q, number)->deadline_ns, c->at_ns); /* R1 */
-    if (c->front == NULL) {
+    if (c->extras == NULL) {
         due__kick_locked(q, number, c->at_ns);
         return;
     }
@@ -182,9 +182,9 @@ static bool claim(struct due_queue *q, const struct holder *h, bool content, uin
 
     *w = due__load_acquire(&j->word); /* J1 */
     while (!ours && due__word_generation(*w) == h->generation &&
-           !(content && due__lent_still(q, h->number, *w))) {
+           !(content && due__key_held_by_lease(q, h->number, *w))) {
         if (due__word_state(*w) == DUE__DEAD)
-            ours = due__exhume(q, h->number, w, DUE__MOVING);
+            ours = due__dead_claim(q, h->number, w, DUE__MOVING);
         else if (due__word_state(*w) == DUE__WAITING)
             ours = due__word_claim(&j->word, w, DUE__MOVING); /* J1 */
         else
@@ -201,7 +201,7 @@ static int change_locked(struct due_queue *q, const struct holder *h, struct cha
 
     if (shard == NULL)
         return AGAIN;
-    bool ours = claim(q, h, c->front != NULL, &w);
+    bool ours = claim(q, h, c->extras != NULL, &w);
     due__key_leave(q, shard);
     if (!ours)
         return AGAIN;
@@ -209,7 +209,7 @@ static int change_locked(struct due_queue *q, const struct holder *h, struct cha
         change_dead(q, h->number, w, c);
         return 0;
     }
-    due__front_at(due__job_at(&q->slab, h->number))->key->changed = true;
+    due__extras_at(due__job_at(&q->slab, h->number))->key->changed = true;
     change_waiting(q, h->number, w, c);
     return 0;
 }
@@ -231,7 +231,7 @@ static int change_here(struct due_queue *q, const struct holder *h, struct chang
         rc = change_locked(q, h, c);
         due__move_due(q, now);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return rc;
 }
 
@@ -244,13 +244,13 @@ static int own(struct due_queue *q, const struct holder *h, struct due__deadline
     int rc = due__claim_sent(q, h->number, h->generation, &h->name, by);
 
     if (rc == DUE_ENOENT)
-        rc = due__exhume_one(q, h->number, h->generation, &h->name, DUE__CHANGING);
+        rc = due__dead_claim_one(q, h->number, h->generation, &h->name, DUE__CHANGING);
     return rc == DUE_ENOENT || rc == DUE_EBUSY ? AGAIN : rc;
 }
 
 static bool is_dead(const struct due_queue *q, uint32_t number, uint64_t w)
 {
-    return (w & DUE__HELD) && due__grave_is(q, number);
+    return (w & DUE__HELD) && due__is_dying(q, number);
 }
 
 /* It is the queue's again, as it was. */
@@ -271,14 +271,14 @@ static struct due__draft *draft(struct due_queue *q, uint32_t number, struct cha
 
     if (d == NULL)
         return NULL;
-    due__front_inherit(c->front, due__front_at(j));
+    due__extras_inherit(c->extras, due__extras_at(j));
     f.len = (uint32_t)c->s->len;
-    f.payload = DUE__FRONT | DUE__BYTES_APART;
+    f.payload = DUE__EXTRAS | DUE__BYTES_APART;
     d->what = (unsigned)DUE_SET_TIME | DUE__SET_ANEW;
     d->at_ns = c->at_ns;
-    d->made.payload.ptr = c->front;
+    d->made.payload.ptr = c->extras;
     due__facts_store(&d->made, f);
-    c->front = NULL; /* the draft's from here on */
+    c->extras = NULL; /* the draft's from here on */
     return d;
 }
 
@@ -286,7 +286,7 @@ static struct due__draft *draft(struct due_queue *q, uint32_t number, struct cha
 static int send_draft(struct due_queue *q, uint32_t number, struct change *c,
                       struct due__deadline *by)
 {
-    struct due__key *key = due__front_at(due__job_at(&q->slab, number))->key;
+    struct due__key *key = due__extras_at(due__job_at(&q->slab, number))->key;
     int64_t term = key->term_ns;
     struct due__draft *d = draft(q, number, c);
 
@@ -310,7 +310,7 @@ static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct 
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
         return DUE_ECLOSED;
     c->at_ns = deadline(c->s, due__clock_now(&q->clock));
-    if (c->front == NULL)
+    if (c->extras == NULL)
         return due__commit_one(q, number, dead ? DUE__REVIVE : DUE__MOVE, c->at_ns, by);
     if (c->s->on_key == DUE_KEY_DEBOUNCE && !dead && at > c->at_ns)
         c->at_ns = at;
@@ -328,9 +328,9 @@ static int change_stored(struct due_queue *q, const struct holder *h, struct cha
     uint64_t w = due__load_relaxed(&j->word);        /* J1: the caller's own */
     int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
     bool later = deadline(c->s, due__clock_now(&q->clock)) >= at;
-    if (c->front != NULL && due__lent_still(q, h->number, w))
+    if (c->extras != NULL && due__key_held_by_lease(q, h->number, w))
         rc = AGAIN;
-    bool keeps = c->front == NULL && later && !is_dead(q, h->number, w);
+    bool keeps = c->extras == NULL && later && !is_dead(q, h->number, w);
     if (rc == 0 && !keeps)
         rc = send_change(q, h->number, w, c, by);
     if ((rc != 0 && rc != DUE_EINDOUBT) || keeps)
@@ -363,12 +363,12 @@ static int change(struct due_queue *q, const due_spec *s, const struct holder *h
     content.group = NULL; /* the job's own stays */
     content.group_len = 0;
     if (s->on_key != DUE_KEY_EARLIEST)
-        rc = due__front_new(q, &content, &c.front);
+        rc = due__extras_new(q, &content, &c.extras);
     if (rc != 0)
         return rc;
     rc = q->commits == NULL ? change_here(q, h, &c) : change_stored(q, h, &c, by);
-    if (c.front != NULL)
-        due__front_drop(q, c.front, c.len);
+    if (c.extras != NULL)
+        due__extras_drop(q, c.extras, c.len);
     show_carried(q, h->id, c.carried);
     return rc;
 }
@@ -400,7 +400,7 @@ static bool wait_link(struct due_queue *q, uint32_t number, uint32_t generation,
     if (due__word_generation(is) != generation || due__word_state(is) != DUE__CHANGING)
         return false;
     w->quit = &q->changing;
-    due__nap_link(q, w, DUE_FOREVER);
+    due__timed_wait_link(q, w, DUE_FOREVER);
     return true;
 }
 
@@ -415,13 +415,13 @@ static int wait_changed(struct due_queue *q, uint32_t number, uint32_t generatio
     due__inside_once(q, inside); /* C1 of inside.c */
     due__enter(q, &t);
     bool waits = wait_link(q, number, generation, w);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (waits) {
         due__bell_wait(&w->bell, DUE_FOREVER, false);
         due__enter(q, &t);
-        due__nap_unlink(q, w);
+        due__timed_wait_unlink(q, w);
         w->quit = NULL;
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     }
     due__waiter_put(q, w);
     return 0;
@@ -434,7 +434,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
     struct holder h;
     int rc = q->commits != NULL ? due__commit_loaded(q, by) : 0;
 
-    if (rc == 0 && q->capacity == 0 && q->watch == NULL) /* most keys are new */
+    if (rc == 0 && q->capacity == 0 && q->events == NULL) /* most keys are new */
         rc = due__enqueue_new(q, s, timeout_ns, by, id, inside);
     if (rc != 0)
         return rc;

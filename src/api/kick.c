@@ -49,14 +49,14 @@ static int kick_now(struct due_queue *q, uint32_t number, uint32_t generation)
     due__catch_up(q, DUE__FOREIGN_MAX);
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes takes the lock after */
         rc = DUE_ECLOSED;
-    else if (due__word_generation(w) == generation && due__exhume(q, number, &w, DUE__MOVING)) {
+    else if (due__word_generation(w) == generation && due__dead_claim(q, number, &w, DUE__MOVING)) {
         due__note_kicked(q, number, w);
         due__kick_locked(q, number, now);
         rc = 0;
     } else {
         rc = due__not_dead(w, generation);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return rc;
 }
 
@@ -84,7 +84,7 @@ int due_kick(due_queue *q, due_id id)
     if (rc == 0 && q->commits == NULL)
         return kick_now(q, number, generation);
     if (rc == 0)
-        rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
+        rc = due__dead_claim_one(q, number, generation, NULL, DUE__CHANGING);
     if (rc == 0)
         rc = end_many(q, &number, 1, false, &by, &kicked);
     due__inside_end(q, inside);
@@ -106,15 +106,15 @@ static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *ge
 }
 
 /* Up to DEAD_AT_ONCE of them, become the caller's own. */
-static size_t exhume_some(struct due_queue *q, int topic, enum due__state as, uint32_t *at,
-                          uint32_t *numbers)
+static size_t dead_claim_some(struct due_queue *q, int topic, enum due__state as, uint32_t *at,
+                              uint32_t *numbers)
 {
     size_t n = 0;
     uint32_t generation;
 
     for (; n < DEAD_AT_ONCE && next_dead(q, topic, at, &generation); ++*at) {
         numbers[n] = *at;
-        n += due__exhume_one(q, *at, generation, NULL, as) == 0;
+        n += due__dead_claim_one(q, *at, generation, NULL, as) == 0;
     }
     return n;
 }
@@ -133,13 +133,13 @@ static bool any_dead(struct due_queue *q)
 
     due__enter(q, &t);
     bool any = q->dead_count > 0;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return any;
 }
 
 static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 {
-    enum due__state as = clear ? DUE__LENT : DUE__CHANGING;
+    enum due__state as = clear ? DUE__CLAIMED : DUE__CHANGING;
     uint32_t numbers[DEAD_AT_ONCE];
     struct due__deadline by = { 0 };
     uint32_t at = 0;
@@ -155,7 +155,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
     if (!clear && q->commits == NULL && any_dead(q))
         kick_all_now(q, topic, &ended);
     while (rc == 0 && any_dead(q)) {
-        size_t n = !clear && q->commits == NULL ? 0 : exhume_some(q, topic, as, &at, numbers);
+        size_t n = !clear && q->commits == NULL ? 0 : dead_claim_some(q, topic, as, &at, numbers);
 
         if (n == 0)
             break;

@@ -170,8 +170,8 @@ static int memory_init(struct due_queue *q, const due_retry *retry)
     due__pool_init(&q->pool, &q->alloc);
     q->nodes.pool = &q->pool;
     due__slab_init(&q->slab, &q->alloc);
-    due__side_init(&q->leases, sizeof(struct due__lease));
-    due__side_init(&q->graves, sizeof(struct due__grave));
+    due__records_init(&q->leases, sizeof(struct due__lease));
+    due__records_init(&q->dead_letters, sizeof(struct due__dead_letter));
     struct due__region *chunks = due__region_new(&q->alloc, DUE__CHUNKS_AT_OPEN);
     int rc = DUE_ENOMEM;
 
@@ -197,15 +197,15 @@ free_pool:
 
 static void memory_destroy(struct due_queue *q)
 {
-    due__gates_destroy(q);
+    due__limiters_destroy(q);
     due__topics_destroy(q);
     due__timeline_destroy(&q->timeline);
     due__retries_destroy(q);
-    due__side_destroy(&q->graves, &q->alloc);
-    due__side_destroy(&q->leases, &q->alloc);
+    due__records_destroy(&q->dead_letters, &q->alloc);
+    due__records_destroy(&q->leases, &q->alloc);
     due__slab_destroy(&q->slab);
     due__pool_destroy(&q->pool);
-    due__watch_free(q);
+    due__events_free(q);
 }
 
 /* Touch the memory of @n jobs and their slots, so that enqueues need not fault it in. */
@@ -293,7 +293,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     due__lock_init(&q->leaving);
     q->life = &due__jobs_life;
     q->journal = &due__memory_journal;
-    due__roster_init(&q->roster);
+    due__pool_stats_init(&q->pool_stats);
 }
 
 static int queue_make(struct due_queue *q, const due_options *o, due_error *error)
@@ -309,12 +309,12 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
         fail(error, rc, "no alarm for this clock", "descriptors may be used up: see ulimit -n");
         goto free_mark;
     }
-    rc = due__watch_open(q, o);
-    q->short_ways = o->store == NULL && q->watch == NULL;
+    rc = due__events_open(q, o);
+    q->short_ways = o->store == NULL && q->events == NULL;
     if (rc == 0) {
         rc = memory_init(q, &o->retry);
         if (rc != 0)
-            due__watch_free(q);
+            due__events_free(q);
     }
     if (rc == 0 && o->reserve > 0) {
         rc = reserve(q, o->reserve);
@@ -415,9 +415,9 @@ static void payloads_free(struct due_queue *q)
         struct due__facts f = due__facts_load(j);
 
         if (state != DUE__FREE && (state != DUE__DONE || (w & DUE__HELD)) &&
-            ((f.payload & DUE__FRONT) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)) {
-            if ((f.payload & DUE__FRONT) && due__front_at(j)->key != NULL)
-                due__key_drop_forked(q, due__front_at(j)->key);
+            ((f.payload & DUE__EXTRAS) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)) {
+            if ((f.payload & DUE__EXTRAS) && due__extras_at(j)->key != NULL)
+                due__key_drop_forked(q, due__extras_at(j)->key);
             due__payload_drop(&q->slab.payloads, j->payload.ptr, due__block_bytes(j, f));
         }
     }
@@ -448,7 +448,7 @@ static bool busy(struct due_queue *q)
         return true;
     due__enter(q, &t);
     bool pools = q->pools > 0;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (pools || due_stats_read(q, &s) != 0 ||
         s.lent > 0) /* which sees to leases that have ended */
         return true;
@@ -470,7 +470,7 @@ int due_free(due_queue *q)
             due__clock_leave(q->clock.manual, &q->turns, &q->dequeue_bell);
         due__enter(q, &t);
         due__drain(q, UINT32_MAX); /* what was cancelled in the inbox */
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
         if (q->commits != NULL)
             due__commit_refuse(q); /* what was taken back after the end */
         due__leases_discard(q);
@@ -487,7 +487,7 @@ int due_free(due_queue *q)
         close(q->fd);
     due__commits_free(q);
     waiters_destroy(q, forked);
-    due__roster_free(q);
+    due__pool_stats_free(q);
     memory_destroy(q);
     bells_destroy(q, forked);
     munmap((void *)(uintptr_t)q->mark, DUE__PAGE);

@@ -89,7 +89,7 @@ static enum found peek_all(struct due_queue *q, int64_t due_ns, due_info *info)
 
     for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
         if (due__info(q, at, NULL, NULL, &it) != 0 || it.deadline_ns <= due_ns)
-            continue; /* what was due is kept back: by a pause, or at a gate */
+            continue; /* what was due is kept back: by a pause, or at a limiter */
         if (found == NOTHING || it.deadline_ns < info->deadline_ns ||
             (it.deadline_ns == info->deadline_ns && it.priority > info->priority))
             *info = it;
@@ -117,7 +117,7 @@ int due_peek(due_queue *q, due_info *info)
                 found = peek_timeline(q, &first);
         }
         int64_t due = q->due_ns;
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
         if (found == BEHIND)
             found = peek_all(q, due, &first);
     } while (found == AGAIN);
@@ -138,11 +138,11 @@ static void sweep_all(struct due_queue *q)
 
     due__enter(q, &t);
     due__sweep_begin(q, true);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     do {
         due__enter(q, &t);
         done = due__sweep_piece(q, DUE__SWEEP_PIECE);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (!done);
 }
 
@@ -156,7 +156,7 @@ static void places_give(struct due_queue *q)
     while (q->place_count > 0)
         due__shard_push(&q->slab, it, q->place[--q->place_count]);
     due__shard_leave(it);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
 int due_trim(due_queue *q)
@@ -175,7 +175,7 @@ int due_trim(due_queue *q)
     do {
         due__enter(q, &t);
         done = due__pool_trim(&q->pool, DUE__MOVES_MAX);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (!done);
     return 0;
 }
@@ -188,7 +188,7 @@ static bool describe_dead(struct due_queue *q, uint32_t number, due_dead *dead)
 
     if (due__word_state(w) != DUE__DEAD)
         return false;
-    const struct due__grave *g = due__grave_at(q, number);
+    const struct due__dead_letter *g = due__dead_letter_at(q, number);
     const struct due__lease *l = due__lease_at(q, number);
     struct due__facts f = due__facts_load(j);
 
@@ -226,7 +226,7 @@ int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
             continue;
         due__enter(q, &t);
         got += describe_dead(q, (uint32_t)at, &dead[got]);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     }
     due__inside_end(q, inside);
     *cursor = at;

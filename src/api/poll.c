@@ -46,7 +46,7 @@ int due_poll(due_queue *q, int64_t *next_ns)
         due__enter(q, &t);
         done = due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q);
         shown = takeable(q);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (!done);
     if (next_ns != NULL)
         *next_ns = due_next_deadline(q);
@@ -84,7 +84,7 @@ int64_t due_next_deadline(due_queue *q)
         return due__clock_now(&q->clock);
     due__enter(q, &t);
     bool found = due__inbox_quiet(&q->inbox) && next_of_timeline(q, &deadline); /* I2 */
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (found)
         return deadline;
     return due_peek(q, &info) == 0 ? info.deadline_ns : DUE_FOREVER;

@@ -43,8 +43,8 @@ static int excerpt_obstacle(uint64_t w, uint32_t generation)
         return 0;
     case DUE__SENT:
         return DUE_EAGAIN;
-    case DUE__LENT:
-    case DUE__PROMISED:
+    case DUE__CLAIMED:
+    case DUE__DEFERRED:
     case DUE__CHANGING:
     case DUE__LEASED:
         return DUE_EBUSY;
@@ -72,7 +72,7 @@ static int read_locked(struct due_queue *q, uint32_t number, uint32_t generation
         excerpt_copy(j, e);
     if (rc == 0 || rc == DUE_ELIMIT)
         due__word_set(&j->word, w); /* J1: nothing has changed */
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return rc;
 }
 

@@ -36,7 +36,7 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns, bool now)
         rc = due__move_to(q, number, generation, now ? now_ns : at_ns);
         due__move_due(q, now_ns);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return rc;
 }
 

@@ -50,7 +50,7 @@ struct wish {
 /* What the job's content will be made of. */
 struct plan {
     bool anew; /* a block, or the bytes in the place, are to be exchanged */
-    bool front;
+    bool extras;
     size_t headers_len;
     size_t len;
     size_t bytes; /* of the block; 0: none */
@@ -64,7 +64,7 @@ static bool carries(const struct due__job *j)
 }
 
 /* For a job with the facts @f and the front @old, or without one. */
-static struct plan plan_for(struct due__facts f, const struct due__front *old,
+static struct plan plan_for(struct due__facts f, const struct due__extras *old,
                             const struct wish *wish)
 {
     struct plan p = { .len = f.len, .headers_len = old != NULL ? old->headers_len : 0 };
@@ -73,11 +73,11 @@ static struct plan plan_for(struct due__facts f, const struct due__front *old,
         p.len = wish->s.len;
     if (wish->what & DUE_SET_HEADERS)
         p.headers_len = wish->s.headers_len;
-    p.front = old != NULL || p.headers_len > 0 || wish->retry != 0 || wish->s.ttl_ns != 0 ||
-              wish->s.expires_ns != 0;
-    p.anew = (wish->what & (DUE_SET_DATA | DUE_SET_HEADERS)) || p.front != (old != NULL);
-    if (p.front)
-        p.bytes = DUE__FRONT_BYTES + p.headers_len + p.len;
+    p.extras = old != NULL || p.headers_len > 0 || wish->retry != 0 || wish->s.ttl_ns != 0 ||
+               wish->s.expires_ns != 0;
+    p.anew = (wish->what & (DUE_SET_DATA | DUE_SET_HEADERS)) || p.extras != (old != NULL);
+    if (p.extras)
+        p.bytes = DUE__EXTRAS_BYTES + p.headers_len + p.len;
     else if (p.len > DUE__INLINE_BYTES)
         p.bytes = p.len;
     return p;
@@ -86,7 +86,7 @@ static struct plan plan_for(struct due__facts f, const struct due__front *old,
 /* The job is the caller's own. */
 static struct plan plan_of(const struct due__job *j, const struct wish *wish)
 {
-    return plan_for(due__facts_load(j), due__front_of(j), wish);
+    return plan_for(due__facts_load(j), due__extras_of(j), wish);
 }
 
 /* Before the job may be looked at: as it probably is.  A front may come and go at any moment. */
@@ -94,20 +94,20 @@ static struct plan guess(const struct due__job *j, const struct wish *wish)
 {
     struct due__facts f = due__facts_load(j);
 
-    return f.payload & DUE__FRONT ? (struct plan){ .anew = false } : plan_for(f, NULL, wish);
+    return f.payload & DUE__EXTRAS ? (struct plan){ .anew = false } : plan_for(f, NULL, wish);
 }
 
 static bool same(const struct plan *a, const struct plan *b)
 {
-    return a->anew == b->anew && a->front == b->front && a->headers_len == b->headers_len &&
+    return a->anew == b->anew && a->extras == b->extras && a->headers_len == b->headers_len &&
            a->len == b->len && a->bytes == b->bytes;
 }
 
 /* Where the payload goes. */
 static unsigned char *payload_of(struct due__job *made, const struct plan *p)
 {
-    if (p->front)
-        return due__front_at(made)->bytes + p->headers_len;
+    if (p->extras)
+        return due__extras_at(made)->bytes + p->headers_len;
     return p->bytes > 0 ? made->payload.ptr : made->payload.bytes;
 }
 
@@ -115,9 +115,9 @@ static unsigned char *payload_of(struct due__job *made, const struct plan *p)
 static bool prepare(struct due_queue *q, const struct wish *wish, const struct plan *p,
                     struct due__job *made)
 {
-    unsigned kind = p->front || p->bytes > 0 ? DUE__BYTES_APART : DUE__BYTES_INLINE;
+    unsigned kind = p->extras || p->bytes > 0 ? DUE__BYTES_APART : DUE__BYTES_INLINE;
     struct due__facts f = { .len = (uint32_t)p->len,
-                            .payload = (uint8_t)(kind | (p->front ? DUE__FRONT : 0)) };
+                            .payload = (uint8_t)(kind | (p->extras ? DUE__EXTRAS : 0)) };
 
     memset(made, 0, sizeof *made);
     if (!p->anew)
@@ -128,24 +128,24 @@ static bool prepare(struct due_queue *q, const struct wish *wish, const struct p
             return false;
     }
     due__facts_store(made, f);
-    if (p->front) {
-        memset(due__front_at(made), 0, DUE__FRONT_BYTES);
-        due__front_at(made)->headers_len = (uint16_t)p->headers_len;
+    if (p->extras) {
+        memset(due__extras_at(made), 0, DUE__EXTRAS_BYTES);
+        due__extras_at(made)->headers_len = (uint16_t)p->headers_len;
     }
     if ((wish->what & DUE_SET_HEADERS) && p->headers_len > 0)
-        memcpy(due__front_at(made)->bytes, wish->s.headers, p->headers_len);
+        memcpy(due__extras_at(made)->bytes, wish->s.headers, p->headers_len);
     if ((wish->what & DUE_SET_DATA) && p->len > 0)
         memcpy(payload_of(made, p), wish->s.data, p->len);
     return true;
 }
 
-static void set_numbers(struct due__front *front, const struct wish *wish)
+static void set_numbers(struct due__extras *extras, const struct wish *wish)
 {
     if (wish->what & DUE_SET_RETRY)
-        front->retry = wish->retry;
+        extras->retry = wish->retry;
     if (wish->what & DUE_SET_LIMIT) {
-        front->ttl_ns = wish->s.ttl_ns;
-        front->expires_ns = wish->s.expires_ns;
+        extras->ttl_ns = wish->s.ttl_ns;
+        extras->expires_ns = wish->s.expires_ns;
     }
 }
 
@@ -156,17 +156,17 @@ static void complete(const struct due__job *j, const struct wish *wish, const st
     struct due__facts old = due__facts_load(j);
     struct due__facts f = due__facts_load(made);
 
-    if (p->front) {
-        struct due__front *front = due__front_at(made);
-        const struct due__front *was = (old.payload & DUE__FRONT) ? due__front_at(j) : NULL;
+    if (p->extras) {
+        struct due__extras *extras = due__extras_at(made);
+        const struct due__extras *was = (old.payload & DUE__EXTRAS) ? due__extras_at(j) : NULL;
 
         if (was != NULL)
-            memcpy(front, was, DUE__FRONT_BYTES);
-        front->ptr = due__job_pointer(j, old);
-        front->headers_len = (uint16_t)p->headers_len;
+            memcpy(extras, was, DUE__EXTRAS_BYTES);
+        extras->ptr = due__job_pointer(j, old);
+        extras->headers_len = (uint16_t)p->headers_len;
         if (!(wish->what & DUE_SET_HEADERS) && p->headers_len > 0)
-            memcpy(front->bytes, was->bytes, p->headers_len);
-        set_numbers(front, wish);
+            memcpy(extras->bytes, was->bytes, p->headers_len);
+        set_numbers(extras, wish);
     } else if (carries(j)) {
         made->payload.ptr = j->payload.ptr;
     }
@@ -192,8 +192,8 @@ static int obstacle(uint64_t w, uint32_t generation, const struct wish *wish)
         return 0;
     case DUE__DEAD: /* when it would be handed out is not asked any more */
         return wish->what & (DUE_SET_TIME | DUE_SET_LIMIT) ? DUE_ENOENT : 0;
-    case DUE__LENT:
-    case DUE__PROMISED:
+    case DUE__CLAIMED:
+    case DUE__DEFERRED:
     case DUE__CHANGING:
     case DUE__LEASED:
         return DUE_EBUSY;
@@ -223,8 +223,8 @@ static void change(struct due_queue *q, uint32_t number, uint64_t w, const struc
     if (p->anew) {
         complete(j, wish, p, made);
         due__draft_exchange(j, made);
-    } else if (f.payload & DUE__FRONT) {
-        set_numbers(due__front_at(j), wish);
+    } else if (f.payload & DUE__EXTRAS) {
+        set_numbers(due__extras_at(j), wish);
     }
     if (!p->anew && (wish->what & DUE_SET_PRIORITY)) {
         f.priority = (uint8_t)wish->s.priority;
@@ -240,7 +240,7 @@ static void change(struct due_queue *q, uint32_t number, uint64_t w, const struc
         at = wish->at_ns;
         if (w & DUE__HELD)
             due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
-        w = due__gate_left(q, number, w);
+        w = due__limiter_left(q, number, w);
     }
     due__replace(q, number, w, DUE__WAITING, at);
 }
@@ -286,7 +286,7 @@ static int try_once(struct due_queue *q, uint32_t number, uint32_t generation,
         rc = rewrite_locked(q, number, generation, wish, p, made);
         due__move_due(q, now_ns);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return rc;
 }
 
@@ -327,7 +327,7 @@ int due__own(struct due_queue *q, uint32_t number, uint32_t generation, bool liv
         w = due__load_acquire(&j->word); /* J1 */
         rc = due__claim_sent(q, number, generation, NULL, by);
         if (rc == DUE_ENOENT && !lives)
-            rc = due__exhume_one(q, number, generation, NULL, DUE__CHANGING);
+            rc = due__dead_claim_one(q, number, generation, NULL, DUE__CHANGING);
     } while (rc == DUE_ENOENT && due__word_generation(w) == generation &&
              due__load_acquire(&j->word) != w); /* J1 */
     return rc;
@@ -337,7 +337,7 @@ void due__disown(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
-    if ((w & DUE__HELD) && due__grave_is(q, number))
+    if ((w & DUE__HELD) && due__is_dying(q, number))
         due__bury_again(q, number);
     else
         due__unclaim(q, number, false);
@@ -396,7 +396,7 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
         wish->s.ttl_ns = s->ttl_ns;
         wish->s.expires_ns = s->expires_ns;
     }
-    int rc = due__front_check(q, &wish->s);
+    int rc = due__extras_check(q, &wish->s);
     if (rc == 0 && wish->s.retry != NULL)
         rc = due__retry_number(q, wish->s.retry, &wish->retry);
     return rc;

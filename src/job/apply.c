@@ -36,7 +36,7 @@ void due__change_tell(struct due_queue *q, const struct due__change *c)
         [DUE__REPEAT] = DUE__S_REPEATED, [DUE__ROUND] = DUE__S_REPEATED,
     };
 
-    if (q->watch == NULL || steps[c->purpose] == 0)
+    if (q->events == NULL || steps[c->purpose] == 0)
         return;
     if (c->purpose == DUE__ROUND && !c->waited)
         return; /* its taker has left */
@@ -50,7 +50,7 @@ static void apply_move(struct due_queue *q, const struct due__change *c, uint64_
 {
     if (w & DUE__HELD)
         due__store_relaxed(&due__lease_at(q, c->number)->deadline_ns, c->at_ns); /* R1 */
-    due__wait_again(q, c->number, due__gate_left(q, c->number, w), c->at_ns);
+    due__wait_again(q, c->number, due__limiter_left(q, c->number, w), c->at_ns);
 }
 
 void due__change_apply(struct due_queue *q, struct due__change *c)

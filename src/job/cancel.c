@@ -14,10 +14,10 @@
 #include "os/atomic.h"
 
 /* A claimed job that may have been dead goes. */
-static void leave_grave(struct due_queue *q, uint32_t number, uint64_t w)
+static void leave_dead(struct due_queue *q, uint32_t number, uint64_t w)
 {
-    if ((w & DUE__HELD) && due__grave_is(q, number))
-        due__grave_close(q, number);
+    if ((w & DUE__HELD) && due__is_dying(q, number))
+        due__dead_letter_close(q, number);
 }
 
 void due__cancel_end(struct due_queue *q, uint32_t number)
@@ -25,7 +25,7 @@ void due__cancel_end(struct due_queue *q, uint32_t number)
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
     due__key_end(q, number, false);
-    leave_grave(q, number, w);
+    leave_dead(q, number, w);
     due__step(q, number, DUE__S_CANCELLED, w);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -44,10 +44,10 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
     int64_t deadline = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1 */
 
     due__key_end(q, number, false);
-    leave_grave(q, number, w);
+    leave_dead(q, number, w);
     due__step(q, number, DUE__S_CANCELLED, w);
     if (w & DUE__PASSED)
-        due__gate_leave(q, number);
+        due__limiter_leave(q, number);
     due__job_fill(q, number, deadline, deadline, job);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of closing.c */
@@ -68,7 +68,7 @@ static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation,
                     due__word_generation(*w) == generation;
 
         if (dead) {
-            if (due__exhume_one(q, number, generation, name, DUE__LENT) == 0)
+            if (due__dead_claim_one(q, number, generation, name, DUE__CLAIMED) == 0)
                 return 0;
             if (name != NULL)
                 return DUE_ENOENT; /* the caller looks whose the key is now */
@@ -84,7 +84,7 @@ static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation,
 
 void due__give_up(struct due_queue *q, uint32_t number)
 {
-    if (due__grave_is(q, number))
+    if (due__is_dying(q, number))
         due__bury_again(q, number);
     else
         due__unclaim(q, number, false);

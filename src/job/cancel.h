@@ -16,7 +16,7 @@ struct due__key_name; /* key_table.h */
 static inline void due__cancelled(struct due_queue *q, uint64_t count)
 {
     if (q->capacity > 0)
-        due__space_give(q, 1);
+        due__capacity_give(q, 1);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
     if (count % DUE__SWEEP_EVERY == 0)

@@ -61,18 +61,18 @@ static int claim_as(struct due_queue *q, uint32_t number, uint32_t generation,
 int due__claim(struct due_queue *q, uint32_t number, uint32_t generation, struct due__deadline *by,
                uint64_t *w)
 {
-    return claim_as(q, number, generation, NULL, DUE__LENT, by, w);
+    return claim_as(q, number, generation, NULL, DUE__CLAIMED, by, w);
 }
 
 int due__claim_settled(struct due_queue *q, uint32_t number, uint32_t generation,
                        const struct due__key_name *name, struct due__deadline *by, uint64_t *w)
 {
-    int rc = claim_as(q, number, generation, name, DUE__LENT, by, w);
+    int rc = claim_as(q, number, generation, name, DUE__CLAIMED, by, w);
 
     while (rc == DUE_EAGAIN) {
         rc = q->journal->flush(q, by);
         if (rc == 0)
-            rc = claim_as(q, number, generation, name, DUE__LENT, by, w);
+            rc = claim_as(q, number, generation, name, DUE__CLAIMED, by, w);
     }
     return rc;
 }
@@ -151,7 +151,7 @@ void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
     due__enter(q, &t);
     due__wait_again(q, number, w | (taken ? DUE__READY : 0),
                     due__load_relaxed(&j->deadline_ns)); /* J1 */
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (due__word_state(w) == DUE__CHANGING)
         q->journal->given_up(q);
     due__keep_if_closed(q, number, due__word_generation(w));

@@ -16,8 +16,8 @@ static inline int due__obstacle(uint64_t w, uint32_t generation)
     case DUE__MOVING:
     case DUE__SENT:
         return 0;
-    case DUE__LENT:
-    case DUE__PROMISED:
+    case DUE__CLAIMED:
+    case DUE__DEFERRED:
     case DUE__CHANGING:
     case DUE__LEASED:
         return DUE_EBUSY;
@@ -49,11 +49,11 @@ int due__info(struct due_queue *q, uint32_t number, const uint32_t *generation,
 /* A job with word *@w is there, waits, and is of the topic, or any is meant.  A guess. */
 bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w);
 
-/* A job of the caller's own (LENT) waits again, or if a stored queue has closed meanwhile stays in
- * the store; @taken: it was taken from what was ready. */
+/* A job of the caller's own (CLAIMED) waits again, or if a stored queue has closed meanwhile stays
+ * in the store; @taken: it was taken from what was ready. */
 void due__unclaim(struct due_queue *q, uint32_t number, bool taken);
 
-/* Jobs of the caller's own (LENT), with their slots, wait again. */
+/* Jobs of the caller's own (CLAIMED), with their slots, wait again. */
 void due__put_back(struct due_queue *q, const struct due__slot *slots, size_t n);
 
 #endif

@@ -5,11 +5,11 @@
  *
  * Whoever holds the lock may find that a job has to die, or to be discarded: a lease has ended that
  * was the last one allowed, or a dead job's time is over.  That needs hooks, and perhaps the store.
- * So the job is made the finder's own (LENT), left in a list, and seen to after the release.
+ * So the job is made the finder's own (CLAIMED), left in a list, and seen to after the release.
  *
- * Few jobs die, so a grave is made when one does.  Who buries a job is told if there is no memory.
- * Where nobody is, because a lease has ended, the job waits for a second, and dies when somebody is
- * about to take it: he is told.
+ * Few jobs die, so a dead letter is made when one does.  Who buries a job is told if there is no
+ * memory. Where nobody is, because a lease has ended, the job waits for a second, and dies when
+ * somebody is about to take it: he is told.
  *
  * Guards     T  the timeline lock      O  whoever owns the job      A  atomic, see Edges
  *
@@ -17,7 +17,8 @@
  *
  * Always     N1  a job is in the list of the dead exactly while its state is DEAD
  *                in the order of death, nearly so if there are very many
- *            N2  a grave has a cause exactly while its job is dead, or its owner buries or ends it
+ *            N2  a dead letter has a cause exactly while its job is dead, or its owner buries or
+ *                ends it
  *
  * Not here   The calls that kick and clear: kick.c.
  */
@@ -39,23 +40,23 @@
 
 #define LOOKS 256u /* dead ones that are looked at, from either end, for where one belongs */
 
-/* ---- Graves ---- */
+/* ---- Dead letters ---- */
 
-bool due__grave_make(struct due_queue *q, uint32_t number)
+bool due__dead_letter_make(struct due_queue *q, uint32_t number)
 {
-    return due__side_make(&q->leases, &q->alloc, number) &&
-           due__side_make(&q->graves, &q->alloc, number);
+    return due__records_make(&q->leases, &q->alloc, number) &&
+           due__records_make(&q->dead_letters, &q->alloc, number);
 }
 
-bool due__grave_is(const struct due_queue *q, uint32_t number)
+bool due__is_dying(const struct due_queue *q, uint32_t number)
 {
-    return due__side_has(&q->graves, number) && due__grave_at(q, number)->cause != 0;
+    return due__records_has(&q->dead_letters, number) && due__dead_letter_at(q, number)->cause != 0;
 }
 
-void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum due_cause cause,
-                     const char *reason)
+void due__dead_letter_open(struct due_queue *q, uint32_t number, int64_t now_ns,
+                           enum due_cause cause, const char *reason)
 {
-    struct due__grave *g = due__grave_at(q, number);
+    struct due__dead_letter *g = due__dead_letter_at(q, number);
     size_t len = reason != NULL ? strnlen(reason, sizeof g->reason - 1) : 0;
 
     g->died_ns = now_ns;
@@ -76,8 +77,8 @@ static uint32_t first_after(const struct due_queue *q, int64_t died_ns)
     uint32_t at = q->dead_last;
     unsigned looks = 0;
 
-    for (; at != 0 && due__grave_at(q, at - 1)->died_ns > died_ns;
-         at = due__grave_at(q, at - 1)->prev) {
+    for (; at != 0 && due__dead_letter_at(q, at - 1)->died_ns > died_ns;
+         at = due__dead_letter_at(q, at - 1)->prev) {
         if (looks++ == LOOKS)
             break;
         next = at;
@@ -85,23 +86,24 @@ static uint32_t first_after(const struct due_queue *q, int64_t died_ns)
     if (looks <= LOOKS)
         return next;
     next = q->dead_first;
-    for (looks = 0; looks < LOOKS && due__grave_at(q, next - 1)->died_ns <= died_ns; looks++)
-        next = due__grave_at(q, next - 1)->next; /* the last is younger: it ends before that */
+    for (looks = 0; looks < LOOKS && due__dead_letter_at(q, next - 1)->died_ns <= died_ns; looks++)
+        next =
+            due__dead_letter_at(q, next - 1)->next; /* the last is younger: it ends before that */
     return next;
 }
 
 static void list_add(struct due_queue *q, uint32_t number)
 {
-    struct due__grave *g = due__grave_at(q, number);
+    struct due__dead_letter *g = due__dead_letter_at(q, number);
 
     g->next = first_after(q, g->died_ns);
-    g->prev = g->next != 0 ? due__grave_at(q, g->next - 1)->prev : q->dead_last;
+    g->prev = g->next != 0 ? due__dead_letter_at(q, g->next - 1)->prev : q->dead_last;
     if (g->prev != 0)
-        due__grave_at(q, g->prev - 1)->next = number + 1;
+        due__dead_letter_at(q, g->prev - 1)->next = number + 1;
     else
         q->dead_first = number + 1;
     if (g->next != 0)
-        due__grave_at(q, g->next - 1)->prev = number + 1;
+        due__dead_letter_at(q, g->next - 1)->prev = number + 1;
     else
         q->dead_last = number + 1;
     q->dead_count++;
@@ -109,33 +111,33 @@ static void list_add(struct due_queue *q, uint32_t number)
 
 static void list_remove(struct due_queue *q, uint32_t number)
 {
-    struct due__grave *g = due__grave_at(q, number);
+    struct due__dead_letter *g = due__dead_letter_at(q, number);
 
     if (g->prev != 0)
-        due__grave_at(q, g->prev - 1)->next = g->next;
+        due__dead_letter_at(q, g->prev - 1)->next = g->next;
     else
         q->dead_first = g->next;
     if (g->next != 0)
-        due__grave_at(q, g->next - 1)->prev = g->prev;
+        due__dead_letter_at(q, g->next - 1)->prev = g->prev;
     else
         q->dead_last = g->prev;
     q->dead_count--;
 }
 
-void due__doom(struct due_queue *q, uint32_t number)
+void due__dying_enlist(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
     j->link.next_free = 0;
-    if (q->doomed != 0)
-        due__job_at(&q->slab, q->doomed_last - 1)->link.next_free = number + 1;
+    if (q->dying != 0)
+        due__job_at(&q->slab, q->dying_last - 1)->link.next_free = number + 1;
     else
-        q->doomed = number + 1;
-    q->doomed_last = number + 1;
-    q->owed |= DUE__OWED_REAP;
+        q->dying = number + 1;
+    q->dying_last = number + 1;
+    q->debts |= DUE__DEBT_DYING;
 }
 
-bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as)
+bool due__dead_claim(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -145,19 +147,20 @@ bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__st
     return true;
 }
 
-bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w)
+bool due__dying_due(struct due_queue *q, uint32_t number, uint64_t w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
     if (due__word_state(w) == DUE__DEAD) {
-        if (!due__exhume(q, number, &w, DUE__LENT))
+        if (!due__dead_claim(q, number, &w, DUE__CLAIMED))
             return false;
     } else {
-        if (!due__lease_was_last(q, number) || !due__word_claim(&j->word, &w, DUE__LENT)) /* J1 */
+        if (!due__lease_was_last(q, number) ||
+            !due__word_claim(&j->word, &w, DUE__CLAIMED)) /* J1 */
             return false;
         due__lease_ended(q, number, false);
     }
-    due__doom(q, number);
+    due__dying_enlist(q, number);
     return true;
 }
 
@@ -168,41 +171,42 @@ static void crowd_out(struct due_queue *q)
         uint32_t oldest = q->dead_first - 1;
         uint64_t w = due__load_relaxed(&due__job_at(&q->slab, oldest)->word); /* J1: T */
 
-        if (!due__exhume(q, oldest, &w, DUE__LENT))
+        if (!due__dead_claim(q, oldest, &w, DUE__CLAIMED))
             return;
-        due__doom(q, oldest);
+        due__dying_enlist(q, oldest);
     }
 }
 
 /* It stands in the timeline until it is to be discarded: not before @from_ns, then if cancelled. */
-static void lay(struct due_queue *q, uint32_t number, int64_t from_ns)
+static void enter_dead(struct due_queue *q, uint32_t number, int64_t from_ns)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
     int64_t until = DUE_FOREVER;
 
     if (q->dead_keep_ns > 0)
-        until = due__time_add(due__grave_at(q, number)->died_ns, q->dead_keep_ns);
+        until = due__time_add(due__dead_letter_at(q, number)->died_ns, q->dead_keep_ns);
     if (until < from_ns || due__revoked(q, number)) /* R3: it goes */
         until = from_ns;
     list_add(q, number);
-    w = due__gate_left(q, number, w);
+    w = due__limiter_left(q, number, w);
     due__replace(q, number, w, DUE__DEAD, until);
 }
 
 void due__bury_locked(struct due_queue *q, uint32_t number)
 {
-    lay(q, number, due__time_add(q->due_ns, 1)); /* what is due already has left the timeline */
+    enter_dead(q, number,
+               due__time_add(q->due_ns, 1)); /* what is due already has left the timeline */
     crowd_out(q);
 }
 
 /* ---- Not handing out ---- */
 
 /* When the job's time is over; DUE_FOREVER: never.  @deadline_ns: its own. */
-static int64_t expiry(const struct due__front *front, int64_t deadline_ns)
+static int64_t expiry(const struct due__extras *extras, int64_t deadline_ns)
 {
-    if (front->expires_ns != 0)
-        return front->expires_ns;
-    return front->ttl_ns != 0 ? due__time_add(deadline_ns, front->ttl_ns) : DUE_FOREVER;
+    if (extras->expires_ns != 0)
+        return extras->expires_ns;
+    return extras->ttl_ns != 0 ? due__time_add(deadline_ns, extras->ttl_ns) : DUE_FOREVER;
 }
 
 /* Why a taken job is not to be handed out; 0: it is.  *@deadline_ns gets its own deadline. */
@@ -211,13 +215,13 @@ static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int
 {
     uint32_t number = due__slot_job(s);
     const struct due__job *j = due__job_at(&q->slab, number);
-    const struct due__front *front = due__front_of(j);
+    const struct due__extras *extras = due__extras_of(j);
     const struct due__lease *l = NULL;
 
     if (due__load_relaxed(&j->word) & DUE__HELD) /* J1: the caller's own */
         l = due__lease_at(q, number);
     *deadline_ns = l != NULL ? due__load_relaxed(&l->deadline_ns) : due__slot_deadline(s); /* R1 */
-    if (front != NULL && expiry(front, *deadline_ns) <= now_ns)
+    if (extras != NULL && expiry(extras, *deadline_ns) <= now_ns)
         return DUE_CAUSE_EXPIRED;
     if (l == NULL || !due__lease_limited(q, j))
         return 0;
@@ -226,8 +230,8 @@ static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int
                : 0;
 }
 
-size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n,
-                    struct due__deadline *by, int *rc)
+size_t due__attempts_check_all(struct due_queue *q, struct due__slot *slots, size_t n,
+                               struct due__deadline *by, int *rc)
 {
     int64_t now = due__clock_now(&q->clock);
     size_t kept = 0;
@@ -269,7 +273,7 @@ void due__buried(struct due_queue *q)
     due__shard_leave(it);
     due__add_relaxed(&q->buried, 1); /* no edge: a counter */
     if (q->capacity > 0)
-        due__space_give(q, 1);
+        due__capacity_give(q, 1);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
 }
@@ -283,8 +287,8 @@ void due__bury_again(struct due_queue *q, uint32_t number)
 
     due__enter(q, &t);
     t.rounds = DUE__ROUNDS_MAX; /* who sees to many jobs does not see to others' besides */
-    lay(q, number, due__later(q));
-    due__leave(q, &t);
+    enter_dead(q, number, due__later(q));
+    due__tenure_end(q, &t);
     if (due__word_state(w) == DUE__CHANGING)
         q->journal->given_up(q);
 }
@@ -295,13 +299,13 @@ static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, en
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
-    if (!due__grave_make(q, number))
+    if (!due__dead_letter_make(q, number))
         return DUE_ENOMEM;
     if (!(w & DUE__HELD)) {
         due__past_begin(q, number, deadline_ns);
         due__word_keep(&j->word, w | DUE__HELD); /* J1 */
     }
-    due__grave_open(q, number, due__clock_now(&q->clock), cause, reason);
+    due__dead_letter_open(q, number, due__clock_now(&q->clock), cause, reason);
     return 0;
 }
 
@@ -314,48 +318,48 @@ int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum du
         return rc;
     rc = q->journal->change(q, number, DUE__BURY, 0, by);
     if (rc != 0 && rc != DUE_EINDOUBT)
-        due__grave_at(q, number)->cause = 0;
+        due__dead_letter_at(q, number)->cause = 0;
     return rc;
 }
 
 /* ---- Going for good ---- */
 
-void due__grave_close(struct due_queue *q, uint32_t number)
+void due__dead_letter_close(struct due_queue *q, uint32_t number)
 {
     struct due__shard *it = due__shard_enter(&q->slab);
 
-    due__grave_at(q, number)->cause = 0;
+    due__dead_letter_at(q, number)->cause = 0;
     it->revived++; /* C2 of closing.c */
     due__shard_leave(it);
     due__count(q, number, DUE__F_DEAD, -1);
     if (q->capacity > 0)
-        due__space_force(q, 1);
+        due__capacity_force(q, 1);
 }
 
 /* One of those that were found under the lock. */
-static void reap(struct due_queue *q, uint32_t number)
+static void see_to_one(struct due_queue *q, uint32_t number)
 {
     if (due__revoked(q, number)) { /* dead or not */
         q->journal->leave(q, number, DUE__CANCEL);
     } else if (due__closed(q)) { /* nobody will take it any more, nor write it down */
         due__keep_stored(q, number);
-    } else if (due__grave_is(q, number)) {
+    } else if (due__is_dying(q, number)) {
         q->journal->leave(q, number, DUE__CLEAR);
-    } else if (!due__grave_make(q, number)) { /* not yet: see the head */
+    } else if (!due__dead_letter_make(q, number)) { /* not yet: see the head */
         due__wait_later(q, number);
     } else {
-        due__grave_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
+        due__dead_letter_open(q, number, due__clock_now(&q->clock), DUE_CAUSE_ATTEMPTS, NULL);
         q->journal->leave(q, number, DUE__BURY);
     }
 }
 
-void due__reap(struct due_queue *q, uint32_t first)
+void due__dying_bury(struct due_queue *q, uint32_t first)
 {
     while (first != 0) {
         uint32_t number = first - 1;
 
         first = due__job_at(&q->slab, number)->link.next_free;
-        reap(q, number);
+        see_to_one(q, number);
     }
 }
 
@@ -368,8 +372,8 @@ int due__not_dead(uint64_t w, uint32_t generation)
     return changing ? DUE_EBUSY : DUE_ENOENT;
 }
 
-int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name, enum due__state as)
+int due__dead_claim_one(struct due_queue *q, uint32_t number, uint32_t generation,
+                        const struct due__key_name *name, enum due__state as)
 {
     struct due__key_shard *shard = NULL;
     struct due__tenure t;
@@ -379,10 +383,10 @@ int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation,
     if (name != NULL)
         shard = due__key_enter_of(q, name, number, generation);
     bool ours = (name == NULL || shard != NULL) && due__word_generation(w) == generation &&
-                due__exhume(q, number, &w, as);
+                due__dead_claim(q, number, &w, as);
     if (shard != NULL)
         due__key_leave(q, shard);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return ours ? 0 : due__not_dead(w, generation);
 }
 
@@ -392,7 +396,7 @@ void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
     struct due__lease *l = due__lease_at(q, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
-    due__grave_close(q, number);         /* before anybody can take it: C2 of closing.c */
+    due__dead_letter_close(q, number);   /* before anybody can take it: C2 of closing.c */
     due__store_relaxed(&l->attempts, 0); /* R1 */
     due__store_relaxed(&l->failures, 0); /* R1 */
     due__add_relaxed(&q->kicked, 1);     /* no edge: a counter */
@@ -401,9 +405,9 @@ void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
 
 void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
 {
-    struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    struct due__extras *extras = due__extras_of(due__job_at(&q->slab, number));
 
-    if (front != NULL)
-        front->ttl_ns = front->expires_ns = 0;
+    if (extras != NULL)
+        extras->ttl_ns = extras->expires_ns = 0;
     due__revive_locked(q, number, at_ns);
 }

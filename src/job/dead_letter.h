@@ -14,14 +14,14 @@ static inline bool due__may_be_dead(uint64_t w)
 }
 
 /* What a job needs to die.  False: there is no memory. */
-bool due__grave_make(struct due_queue *q, uint32_t number);
+bool due__dead_letter_make(struct due_queue *q, uint32_t number);
 /* Is the caller's own job dead, or about to be? */
-bool due__grave_is(const struct due_queue *q, uint32_t number);
+bool due__is_dying(const struct due_queue *q, uint32_t number);
 /* Why and when it dies. */
-void due__grave_open(struct due_queue *q, uint32_t number, int64_t now_ns, enum due_cause cause,
-                     const char *reason);
+void due__dead_letter_open(struct due_queue *q, uint32_t number, int64_t now_ns,
+                           enum due_cause cause, const char *reason);
 /* A job of the caller's own that was dead goes, or waits again: counted. */
-void due__grave_close(struct due_queue *q, uint32_t number);
+void due__dead_letter_close(struct due_queue *q, uint32_t number);
 /* A job of the caller's own dies, with a store there first.  Otherwise as due__commit_one(). */
 int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
               const char *reason, struct due__deadline *by);
@@ -31,27 +31,28 @@ void due__bury_locked(struct due_queue *q, uint32_t number);
 void due__buried(struct due_queue *q);
 /* A job of the caller's own that was dead is dead still, for a second at least. */
 void due__bury_again(struct due_queue *q, uint32_t number);
-/* Under the lock: a dead job becomes the caller's own: LENT, if it goes; CHANGING, if not; MOVING,
- * if that is decided in this tenure.  *w is its word before, and after a failure its word now. */
-bool due__exhume(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as);
+/* Under the lock: a dead job becomes the caller's own: CLAIMED, if it goes; CHANGING, if not;
+ * MOVING, if that is decided in this tenure.  *w is its word before, and after a failure its word
+ * now. */
+bool due__dead_claim(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as);
 /* What a word is instead of a dead job's: DUE_EBUSY, as long as another call is changing it, or
  * DUE_ENOENT. */
 int due__not_dead(uint64_t w, uint32_t generation);
 /* The same without it, and with a name only if it has that key still.  DUE_ENOENT: it is not dead,
  * or has not; DUE_EBUSY: another call is changing it. */
-int due__exhume_one(struct due_queue *q, uint32_t number, uint32_t generation,
-                    const struct due__key_name *name, enum due__state as);
+int due__dead_claim_one(struct due_queue *q, uint32_t number, uint32_t generation,
+                        const struct due__key_name *name, enum due__state as);
 /* Under the lock: a job of the caller's own that was dead waits, until @at_ns; by a kick without
  * the limit of its time. */
 void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 void due__kick_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
 /* Under the lock: a job of the caller's own is to be seen to after the release. */
-void due__doom(struct due_queue *q, uint32_t number);
+void due__dying_enlist(struct due_queue *q, uint32_t number);
 /* Under the lock: the time of a leased or dead job has come.  False: it is to be handed out again,
  * or its word is not @w any more. */
-bool due__doom_due(struct due_queue *q, uint32_t number, uint64_t w);
+bool due__dying_due(struct due_queue *q, uint32_t number, uint64_t w);
 /* After the release: those that are. */
-void due__reap(struct due_queue *q, uint32_t first);
+void due__dying_bury(struct due_queue *q, uint32_t first);
 
 /* Has a job of the caller's own no past, and nothing beside its payload? */
 static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
@@ -59,23 +60,23 @@ static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
     const struct due__job *j = due__job_at(&q->slab, number);
 
     return !(due__load_relaxed(&j->word) & DUE__HELD) && /* J1: the caller's own */
-           !(due__facts_load(j).payload & DUE__FRONT);
+           !(due__facts_load(j).payload & DUE__EXTRAS);
 }
 
 /* Of taken jobs those that may not be handed out die; the others to the front.  How many; *rc: the
  * error, if there was one, and then those that it was about wait again. */
-size_t due__vet_all(struct due_queue *q, struct due__slot *slots, size_t n,
-                    struct due__deadline *by, int *rc);
+size_t due__attempts_check_all(struct due_queue *q, struct due__slot *slots, size_t n,
+                               struct due__deadline *by, int *rc);
 
 /* The same.  Plain jobs need not be looked at. */
-static inline size_t due__vet(struct due_queue *q, struct due__slot *slots, size_t n,
-                              struct due__deadline *by, int *rc)
+static inline size_t due__attempts_check(struct due_queue *q, struct due__slot *slots, size_t n,
+                                         struct due__deadline *by, int *rc)
 {
     bool plain = true;
 
     for (size_t i = 0; i < n; i++)
         plain &= due__is_plain(q, due__slot_job(slots[i]));
-    return plain ? n : due__vet_all(q, slots, n, by, rc);
+    return plain ? n : due__attempts_check_all(q, slots, n, by, rc);
 }
 
 #endif

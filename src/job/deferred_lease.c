@@ -3,7 +3,7 @@
  * A lease is a deadline in the timeline, and most are answered long before it comes: then its slot
  * was put in, left behind and swept out for nothing.  A pool of workers has somebody who looks
  * after its jobs anyway.  So it takes them as a dequeue does (nobody else can have them), but
- * says so (PROMISED), and only promises the lease: its keeper makes it a real one before
+ * says so (DEFERRED), and only promises the lease: its keeper makes it a real one before
  * half of it is over.  A job that is acked before that has cost what a dequeue costs.
  *
  * Only jobs that have nothing beside their payload, and no past, are promised: of them nothing has
@@ -38,45 +38,45 @@ static bool plain(struct due_queue *q, struct due__slot s)
     uint32_t number = due__slot_job(s);
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
-    return q->watch == NULL && /* who is told of jobs is told of their leases */
+    return q->events == NULL && /* who is told of jobs is told of their leases */
            due__is_plain(q, number) && !(w & DUE__PASSED);
 }
 
-static void promise_one(struct due_queue *q, struct due__slot s, int64_t now_ns, due_job *job)
+static void defer_one(struct due_queue *q, struct due__slot s, int64_t now_ns, due_job *job)
 {
     uint32_t number = due__slot_job(s);
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
-    due__word_keep(&j->word, due__word_as(w, DUE__PROMISED)); /* J1: likewise */
+    due__word_keep(&j->word, due__word_as(w, DUE__DEFERRED)); /* J1: likewise */
     due__job_fill(q, number, due__slot_deadline(s), now_ns, job);
     job->attempts = 1;
     job->token = 1;
 }
 
-int due__promise(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
-                 int64_t now_ns, due_job *jobs)
+int due__lease_deferred(struct due_queue *q, const struct due__slot *slots, size_t n,
+                        int64_t lease_ns, int64_t now_ns, due_job *jobs)
 {
     int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
-    size_t promised = 0;
+    size_t deferred = 0;
     int rc = due__lease_records(q, slots, n);
 
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < n; i++) {
         if (plain(q, slots[i])) {
-            promise_one(q, slots[i], now, &jobs[i]);
-            promised++;
+            defer_one(q, slots[i], now, &jobs[i]);
+            deferred++;
         } else {
             due__lease_start(q, &slots[i], 1, lease_ns, now, &jobs[i]);
         }
     }
-    if (promised == 0)
+    if (deferred == 0)
         return 0;
     struct due__shard *it = due__shard_enter(&q->slab);
-    it->leased += promised;
-    it->lent += promised;
-    it->unready += promised;
+    it->leased += deferred;
+    it->lent += deferred;
+    it->unready += deferred;
     due__shard_leave(it);
     return 0;
 }
@@ -86,16 +86,16 @@ bool due__promised(const due_job *job)
     uint32_t number;
 
     return due__word_state(due__load_relaxed(&place_of(job, &number)->word)) == /* J1 */
-           DUE__PROMISED;
+           DUE__DEFERRED;
 }
 
-bool due__promise_stopping(const due_job *job, bool *promised)
+bool due__deferred_stopping(const due_job *job, bool *deferred)
 {
     uint32_t number;
     struct due__job *j = place_of(job, &number);
 
-    *promised = due__word_state(due__load_acquire(&j->word)) == DUE__PROMISED; /* J1 */
-    return *promised && due__revoked(job->queue, number);                      /* R3 */
+    *deferred = due__word_state(due__load_acquire(&j->word)) == DUE__DEFERRED; /* J1 */
+    return *deferred && due__revoked(job->queue, number);                      /* R3 */
 }
 
 /* Under the lock: the record of a lease that is real from now on. */
@@ -110,7 +110,7 @@ static void remember(struct due_queue *q, uint32_t number, const due_job *job, u
     due__store_relaxed(&l->holders, 2); /* R2: the job's own life, and its holder */
 }
 
-void due__promise_keep(const due_job *job, int64_t until_ns)
+void due__deferred_keep(const due_job *job, int64_t until_ns)
 {
     struct due_queue *q = job->queue;
     struct due__tenure t;
@@ -123,10 +123,10 @@ void due__promise_keep(const due_job *job, int64_t until_ns)
     remember(q, number, job, limit);
     due__replace(q, number, w | DUE__HELD, DUE__LEASED,
                  until_ns > q->due_ns ? until_ns : due__time_add(q->due_ns, 1));
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
-void due__promise_ack(due_job *job)
+void due__deferred_ack(due_job *job)
 {
     uint32_t number;
 
@@ -134,7 +134,7 @@ void due__promise_ack(due_job *job)
     due__ack_at_once(job, number);
 }
 
-void due__promise_return(due_job *job)
+void due__deferred_return(due_job *job)
 {
     struct due_queue *q = job->queue;
     uint32_t number;
@@ -145,7 +145,7 @@ void due__promise_return(due_job *job)
     it->unleased++;
     it->done++;
     due__shard_leave(it);
-    due__word_keep(&j->word, due__word_as(w, DUE__LENT)); /* J1: likewise */
+    due__word_keep(&j->word, due__word_as(w, DUE__CLAIMED)); /* J1: likewise */
     due__unclaim(q, number, false);
     memset(job, 0, sizeof *job);
 }

@@ -18,8 +18,8 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
     struct due__job *j = due__job_at(&q->slab, number);
 
     due__key_end(q, number, false);
-    if ((w & DUE__HELD) && due__grave_is(q, number))
-        due__grave_close(q, number);
+    if ((w & DUE__HELD) && due__is_dying(q, number))
+        due__dead_letter_close(q, number);
     due__step(q, number, DUE__S_DISCARDED, w);
     if (q->hooks.on_discard != NULL) {
         int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
@@ -41,7 +41,7 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
         due__place_done(q, it, number);
     due__shard_leave(it);
     if (q->capacity > 0)
-        due__space_give(q, 1);
+        due__capacity_give(q, 1);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
 }
@@ -58,8 +58,8 @@ void due__keep_stored(struct due_queue *q, uint32_t number)
         return;
     }
     due__key_end(q, number, false);
-    if ((w & DUE__HELD) && due__grave_is(q, number))
-        due__grave_close(q, number);
+    if ((w & DUE__HELD) && due__is_dying(q, number))
+        due__dead_letter_close(q, number);
     due__step(q, number, DUE__S_KEPT, w);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -93,7 +93,7 @@ void due__leases_discard(struct due_queue *q)
         if (due__word_state(w) != DUE__LEASED && due__word_state(w) != DUE__DEAD &&
             due__word_state(w) != DUE__WAITING)
             continue;
-        due__word_keep(&j->word, due__word_as(w, DUE__LENT)); /* J1 */
+        due__word_keep(&j->word, due__word_as(w, DUE__CLAIMED)); /* J1 */
         due__keep_stored(q, at);
     }
 }

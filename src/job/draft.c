@@ -22,8 +22,8 @@ void due__draft_exchange(struct due__job *j, struct due__job *made)
     old.payload = j->payload;
     j->payload = made->payload;
     made->payload = old.payload;
-    if ((is.payload & DUE__FRONT) && (was.payload & DUE__FRONT)) {
-        due__front_inherit(due__front_at(j), due__front_at(made));
+    if ((is.payload & DUE__EXTRAS) && (was.payload & DUE__EXTRAS)) {
+        due__extras_inherit(due__extras_at(j), due__extras_at(made));
         is.payload |= was.payload & DUE__GROUPED; /* it has the group, and what it was has not */
         was.payload &= (uint8_t)~DUE__GROUPED;
     }
@@ -41,10 +41,10 @@ static void anew(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns
         due__store_relaxed(&l->attempts, 0);        /* R1 */
         due__store_relaxed(&l->failures, 0);        /* R1 */
     }
-    if (l != NULL && due__grave_is(q, number))
+    if (l != NULL && due__is_dying(q, number))
         due__revive_locked(q, number, at_ns);
     else
-        due__wait_again(q, number, due__gate_left(q, number, w), at_ns);
+        due__wait_again(q, number, due__limiter_left(q, number, w), at_ns);
 }
 
 void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d)
@@ -58,7 +58,7 @@ void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d
         anew(q, number, w, d->at_ns);
         return;
     }
-    if ((w & DUE__HELD) && due__grave_is(q, number)) {
+    if ((w & DUE__HELD) && due__is_dying(q, number)) {
         due__bury_locked(q, number);
         return;
     }
@@ -66,7 +66,7 @@ void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d
         at = d->at_ns;
         if (w & DUE__HELD)
             due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
-        w = due__gate_left(q, number, w);
+        w = due__limiter_left(q, number, w);
     }
     due__wait_again(q, number, w, at);
 }

@@ -15,7 +15,7 @@
 
 static struct due__key *key_of(const struct due__fresh *it)
 {
-    return (it->f.payload & DUE__FRONT) ? due__front_at(it->job)->key : NULL;
+    return (it->f.payload & DUE__EXTRAS) ? due__extras_at(it->job)->key : NULL;
 }
 
 /* The job waits from here on, and anybody may cancel it: its node is about to be put. */
@@ -68,11 +68,11 @@ void due__put_all(struct due_queue *q, const struct due__fresh *jobs, size_t n)
  * somebody may read it still; or it was changed, for somebody who was told that it is in. */
 static bool shared(const struct due__fresh *it, uint64_t w)
 {
-    const struct due__front *front = due__front_of(it->job);
+    const struct due__extras *extras = due__extras_of(it->job);
 
     if (w & DUE__HELD)
         return true;
-    return front != NULL && front->key != NULL && front->key->changed;
+    return extras != NULL && extras->key != NULL && extras->key->changed;
 }
 
 /* The queue closed after @n jobs were left in the inbox: take back what nobody has had yet, last
@@ -106,7 +106,7 @@ static size_t withdraw(struct due_queue *q, const struct due__fresh *jobs, size_
     }
     due__enter(q, &t);
     due__drain(q, DUE__PROXY_BATCH);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return accepted;
 }
 
@@ -122,7 +122,7 @@ static size_t see_to(struct due_queue *q, const struct due__fresh *jobs, size_t 
         due__bell_ring(&q->enqueue_bell);
     } else if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1, E2 */
         due__catch_up(q, DUE__FOREIGN_MAX);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     }
     return n;
 }
@@ -148,13 +148,13 @@ size_t due__submit_keyed(struct due_queue *q, const struct due__fresh *jobs, siz
     for (; left < n; left++) {
         if (key_of(&jobs[left]) == NULL)
             put(q, &jobs[left]);
-        else if (!due__keyed_leave(q, &jobs[left], NULL))
+        else if (!due__key_submit(q, &jobs[left], NULL))
             break;
     }
     if (left > 0 && q->shows && late(q, jobs, left))
         due__inbox_say_late(&q->inbox); /* I3 */
     for (size_t i = left; i < n; i++) {
-        if (q->watch != NULL)
+        if (q->events != NULL)
             due__tell_refused(q, &jobs[i], 0);
         due__job_release_fresh(q, &jobs[i]);
         due__slab_untake(&q->slab, jobs[i].number);

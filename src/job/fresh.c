@@ -25,7 +25,7 @@ int due__grow(struct due_queue *q)
         return DUE_ENOMEM;
     due__enter(q, &t);
     due__pool_adopt(&q->pool, region);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return due__slab_grow(&q->slab, places);
 }
 
@@ -39,7 +39,7 @@ static bool help(struct due_queue *q)
     uint64_t before = q->delegated;
     due__drain(q, DUE__PROXY_BATCH);
     bool some = q->delegated != before;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return some;
 }
 
@@ -62,29 +62,29 @@ int due__place_take(struct due_queue *q, uint32_t *number)
     return due__places_take(q, number, 1, &got);
 }
 
-int due__fill_front(struct due_queue *q, uint32_t number, const due_spec *s)
+int due__fill_extras(struct due_queue *q, uint32_t number, const due_spec *s)
 {
-    struct due__front *front;
+    struct due__extras *extras;
 
     if (s->every_ns != 0) { /* it will be given back, also by who takes it for good */
-        if (!due__side_make(&q->leases, &q->alloc, number))
+        if (!due__records_make(&q->leases, &q->alloc, number))
             return DUE_ENOMEM;
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it can be taken */
     }
-    int rc = due__front_new(q, s, &front);
+    int rc = due__extras_new(q, s, &extras);
 
     if (rc != 0)
         return rc;
     if (s->key != NULL) {
-        front->key = due__key_new(q, s);
-        if (front->key == NULL) {
-            if (front->gate != NULL)
-                due__group_part(front->gate);
-            due__front_drop(q, front, s->len);
+        extras->key = due__key_new(q, s);
+        if (extras->key == NULL) {
+            if (extras->limiter != NULL)
+                due__group_part(extras->limiter);
+            due__extras_drop(q, extras, s->len);
             return DUE_ENOMEM;
         }
     }
-    due__job_at(&q->slab, number)->payload.ptr = front;
+    due__job_at(&q->slab, number)->payload.ptr = extras;
     return 0;
 }
 
@@ -107,9 +107,9 @@ int due__fill(struct due_queue *q, uint32_t number, const due_spec *s, struct du
 
 void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it)
 {
-    if (it->f.payload & DUE__FRONT)
-        due__key_undo(q, due__front_at(it->job));
-    if ((it->f.payload & DUE__FRONT) || (it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+    if (it->f.payload & DUE__EXTRAS)
+        due__key_undo(q, due__extras_at(it->job));
+    if ((it->f.payload & DUE__EXTRAS) || (it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
         due__block_free(&q->slab, it->job, it->f);
 }
 
@@ -117,19 +117,19 @@ void due__tell_refused(struct due_queue *q, const struct due__fresh *it, uint64_
 {
     due__facts_store(it->job, it->f);                           /* it may not have got so far */
     due__store_relaxed(&it->job->deadline_ns, it->deadline_ns); /* J1 */
-    due__watch_step(q, it->number, DUE__S_REFUSED, w);
+    due__events_step(q, it->number, DUE__S_REFUSED, w);
 }
 
 void due__refuse(struct due_queue *q, const struct due__fresh *it, uint64_t w)
 {
-    if (q->watch != NULL)
+    if (q->events != NULL)
         due__tell_refused(q, it, w);
     if (w & DUE__PASSED)
-        due__gate_leave(q, it->number);
+        due__limiter_leave(q, it->number);
     if (w == 0) {
         due__job_release_fresh(q, it);
     } else { /* its content may be another by now */
-        due__key_undo(q, due__front_of(it->job));
+        due__key_undo(q, due__extras_of(it->job));
         due__job_release(&q->slab, it->job);
     }
 

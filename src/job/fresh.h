@@ -15,7 +15,7 @@
 int due__places_make(struct due_queue *q, uint32_t *number, size_t n, size_t *got);
 
 /* A job with a front: everything it has is in its block. */
-int due__fill_front(struct due_queue *q, uint32_t number, const due_spec *s);
+int due__fill_extras(struct due_queue *q, uint32_t number, const due_spec *s);
 
 /* More bytes than fit into a job. */
 bool due__fill_apart(struct due_queue *q, struct due__job *j, const due_spec *s);
@@ -29,16 +29,16 @@ static inline int due__places_take(struct due_queue *q, uint32_t *number, size_t
 /* Fill the place @number; @front: it needs one.  It stays private to the caller until it is
  * submitted. */
 static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *q, uint32_t number,
-                                                              const due_spec *s, bool front,
+                                                              const due_spec *s, bool extras,
                                                               int64_t now_ns, struct due__fresh *it)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     unsigned payload = DUE__BYTES_INLINE;
 
-    if (front) {
-        payload = DUE__FRONT | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
+    if (extras) {
+        payload = DUE__EXTRAS | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
         payload |= s->group_len > 0 ? DUE__GROUPED : 0;
-        int rc = due__fill_front(q, number, s);
+        int rc = due__fill_extras(q, number, s);
         if (rc != 0)
             return rc;
     } else if (s->data == NULL && s->ptr != NULL) {
@@ -68,9 +68,9 @@ static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *
 static inline int due__fill_watched(struct due_queue *q, uint32_t number, const due_spec *s,
                                     int64_t now_ns, struct due__fresh *it)
 {
-    if (q->watch != NULL && !due__watch_make(q, number))
+    if (q->events != NULL && !due__events_make(q, number))
         return DUE_ENOMEM;
-    return due__fill_in(q, number, s, due__front_needed(s), now_ns, it);
+    return due__fill_in(q, number, s, due__extras_needed(s), now_ns, it);
 }
 
 /* A free place, the caller's. */

@@ -24,7 +24,7 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
     struct due__facts f = due__facts_load(j);
 
     const struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
-    const struct due__front *front = (f.payload & DUE__FRONT) ? due__front_at(j) : NULL;
+    const struct due__extras *extras = (f.payload & DUE__EXTRAS) ? due__extras_at(j) : NULL;
 
     *job = (due_job){
         .id = due__id(q, number, due__word_generation(w)),
@@ -40,11 +40,11 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
         .queue = q,
         .place = due__handle(number, due__word_generation(w)),
     };
-    if (front != NULL && front->headers_len > 0) {
-        job->headers = front->bytes;
-        job->headers_len = front->headers_len;
+    if (extras != NULL && extras->headers_len > 0) {
+        job->headers = extras->bytes;
+        job->headers_len = extras->headers_len;
     }
-    return front != NULL && front->every_ns > 0;
+    return extras != NULL && extras->every_ns > 0;
 }
 
 void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
@@ -57,7 +57,7 @@ void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
 /* A job that was taken for good has no key any more. */
 static inline void end_key(struct due_queue *q, uint32_t number)
 {
-    if (due__facts_load(due__job_at(&q->slab, number)).payload & DUE__FRONT)
+    if (due__facts_load(due__job_at(&q->slab, number)).payload & DUE__EXTRAS)
         due__key_end(q, number, true);
 }
 
@@ -87,7 +87,7 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
     it->dequeued += n; /* C2 of closing.c */
     due__shard_leave(it);
     if (q->capacity > 0 && n > 0)
-        due__space_give(q, n);
+        due__capacity_give(q, n);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
 }
@@ -97,7 +97,7 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
 static __attribute__((noinline)) bool unhold_passed(struct due_queue *q, uint32_t number,
                                                     uint64_t w)
 {
-    due__gate_leave(q, number);
+    due__limiter_leave(q, number);
     return due__job_unhold(q, number, w & ~DUE__PASSED);
 }
 
@@ -139,7 +139,7 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
 static __attribute__((noinline)) void acked_for_others(struct due_queue *q)
 {
     if (q->capacity > 0)
-        due__space_give(q, 1);
+        due__capacity_give(q, 1);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -184,7 +184,7 @@ void due_job_done(due_job *job)
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
         bool reserved = job->token != 0 || job->round != 0;
-        bool lent = due__word_generation(w) == generation && due__word_state(w) == DUE__LENT;
+        bool lent = due__word_generation(w) == generation && due__word_state(w) == DUE__CLAIMED;
 
         if (reserved || lent) {
             bool last = reserved ? due__lease_let_go(q, number) : unhold(q, number, w);
@@ -214,7 +214,7 @@ void due__ack_end(struct due_queue *q, uint32_t number)
         due__place_done(q, it, number);
     due__shard_leave(it);
     if (q->capacity > 0)
-        due__space_give(q, 1);
+        due__capacity_give(q, 1);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
 }

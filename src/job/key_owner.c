@@ -34,7 +34,7 @@ static struct due__key *under(const struct due__key *key)
 
 /* Of the row that ends with @key, which is not in the table, the node right above; or NULL: the key
  * was taken over for good.  @first: the one in the table. */
-static struct due__key *heir_of(struct due__key *first, const struct due__key *key)
+static struct due__key *successor_of(struct due__key *first, const struct due__key *key)
 {
     while (first != NULL && under(first) != key)
         first = under(first);
@@ -46,18 +46,19 @@ static struct due__key *heir_of(struct due__key *first, const struct due__key *k
 static struct due__key *give_back(struct due__key_shard *it, struct due__key *key)
 {
     if (!key->linked) {
-        struct due__key *heir = heir_of(due__key_find(it, key->bytes, key->len, key->hash), key);
+        struct due__key *successor =
+            successor_of(due__key_find(it, key->bytes, key->len, key->hash), key);
 
-        if (heir != NULL) { /* it takes over from whom this one did */
-            heir->of = key->of;
-            heir->over_kept = key->over_kept;
-            heir->kept_ns = key->kept_ns;
+        if (successor != NULL) { /* it takes over from whom this one did */
+            successor->of = key->of;
+            successor->over_kept = key->over_kept;
+            successor->kept_ns = key->kept_ns;
         }
     } else if (key->over_kept) {
         key->term_ns = key->kept_ns; /* when that is over the store is told to forget it */
         key->over_kept = false;
         key->place = 0;
-        due__key_count_kept(it, 1);
+        due__key_count_retained(it, 1);
         return NULL;
     } else if (key->of.under != NULL) {
         due__key_link(it, key->of.under, key);
@@ -87,7 +88,7 @@ static struct due__key *keep(struct due__key_shard *it, struct due__key *key, in
 
     key->term_ns = due__time_add(now_ns, key->term_ns);
     key->place = 0;
-    due__key_count_kept(it, 1);
+    due__key_count_retained(it, 1);
     due__key_sweep(it, SWEEPS, UINT32_MAX, now_ns, &gone);
     return gone;
 }
@@ -118,32 +119,32 @@ static void end(struct due_queue *q, struct due__key *key, bool done, bool refus
     due__key_drop(q, gone);
 }
 
-static void end_of(struct due_queue *q, struct due__front *front, bool done, bool refused)
+static void end_of(struct due_queue *q, struct due__extras *extras, bool done, bool refused)
 {
-    struct due__key *key = front != NULL ? front->key : NULL;
+    struct due__key *key = extras != NULL ? extras->key : NULL;
 
     if (key == NULL)
         return;
-    front->key = NULL;
+    extras->key = NULL;
     end(q, key, done, refused);
 }
 
 void due__key_end(struct due_queue *q, uint32_t number, bool done)
 {
-    end_of(q, due__front_of(due__job_at(&q->slab, number)), done, false);
+    end_of(q, due__extras_of(due__job_at(&q->slab, number)), done, false);
 }
 
-void due__key_undo(struct due_queue *q, struct due__front *front)
+void due__key_undo(struct due_queue *q, struct due__extras *extras)
 {
-    end_of(q, front, false, true);
+    end_of(q, extras, false, true);
 }
 
 /* The shard of a job's key, entered; NULL: it has none.  The job is the caller's. */
 static struct due__key_shard *enter_of(struct due_queue *q, uint32_t number, struct due__key **key)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    const struct due__extras *extras = due__extras_of(due__job_at(&q->slab, number));
 
-    *key = front != NULL ? front->key : NULL;
+    *key = extras != NULL ? extras->key : NULL;
     if (*key == NULL)
         return NULL;
     return due__key_enter(due__load_acquire(&q->keys), (*key)->hash); /* K1 of key_table.c */
@@ -185,7 +186,7 @@ void due__key_stays(struct due_queue *q, uint32_t number)
     due__key_leave(q, it);
 }
 
-void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns)
+void due__key_retained(struct due_queue *q, uint32_t number, int64_t until_ns)
 {
     struct due__key *key;
     struct due__key_shard *it = enter_of(q, number, &key);
@@ -197,7 +198,7 @@ void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns)
     due__key_leave(q, it);
 }
 
-bool due__key_is_kept(const struct due_queue *q, const struct due__key *key)
+bool due__key_is_retained(const struct due_queue *q, const struct due__key *key)
 {
     if (key->place == 0)
         return true;
@@ -240,7 +241,7 @@ static bool may_be_kept(const struct due__key *key)
     return kept;
 }
 
-bool due__key_may_be_kept(struct due_queue *q, const void *bytes, size_t len)
+bool due__key_may_be_retained(struct due_queue *q, const void *bytes, size_t len)
 {
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 of key_table.c */
 
@@ -263,7 +264,7 @@ struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *k
     if (!key->linked) {
         struct due__key *first = due__key_find(it, key->bytes, key->len, key->hash);
 
-        if (heir_of(first, key) != NULL) /* N2: none but the first can be on its way */
+        if (successor_of(first, key) != NULL) /* N2: none but the first can be on its way */
             told.by = first->place;
         told.free = first == NULL;
     }

@@ -22,8 +22,9 @@ static enum due__finding judge_live(struct due_queue *q, uint32_t number, uint8_
     case DUE__DEAD:
         if (w & q->journal->unsent)
             return DUE__KEY_UNSETTLED;
-        return on_key != DUE_KEY_EARLIEST && due__lent_still(q, number, w) ? DUE__KEY_TO_BE_HAD
-                                                                           : DUE__KEY_TO_CHANGE;
+        return on_key != DUE_KEY_EARLIEST && due__key_held_by_lease(q, number, w)
+                   ? DUE__KEY_TO_BE_HAD
+                   : DUE__KEY_TO_CHANGE;
     case DUE__MOVING:
         return DUE__KEY_TO_CHANGE; /* when it has been moved */
     case DUE__LEASED:
@@ -44,9 +45,9 @@ enum due__finding due__key_judge(struct due_queue *q, const struct due__key *was
     return judge_live(q, was->place - 1, on_key);
 }
 
-bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
+bool due__key_submit(struct due_queue *q, const struct due__fresh *it, struct due__submission *a)
 {
-    struct due__key *key = due__front_at(it->job)->key;
+    struct due__key *key = due__extras_at(it->job)->key;
     struct due__key_shard *shard =
         due__key_enter(due__load_acquire(&q->keys), key->hash); /* K1 of key_table.c */
     struct due__key *was = due__key_find(shard, key->bytes, key->len, key->hash);

@@ -17,7 +17,7 @@ enum due__finding {
 };
 
 /* Would other content have to wait until somebody whose lease has ended lets go of this one's? */
-static inline bool due__lent_still(struct due_queue *q, uint32_t number, uint64_t w)
+static inline bool due__key_held_by_lease(struct due_queue *q, uint32_t number, uint64_t w)
 {
     return (w & DUE__HELD) && due__load_seq(&due__lease_at(q, number)->holders) > 1; /* R2 */
 }
@@ -27,6 +27,6 @@ enum due__finding due__key_judge(struct due_queue *q, const struct due__key *was
 
 /* A filled job is left in its inbox (@a: who waits for it, with a store), if it can have its key.
  * False: it is the caller's still. */
-bool due__keyed_leave(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
+bool due__key_submit(struct due_queue *q, const struct due__fresh *it, struct due__submission *a);
 
 #endif

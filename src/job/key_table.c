@@ -261,7 +261,7 @@ static void count(struct due__key_shard *it, uint32_t by)
     due__store_relaxed(&it->count, it->count + by); /* no edge: others read it as a bound */
 }
 
-void due__key_count_kept(struct due__key_shard *it, uint32_t by)
+void due__key_count_retained(struct due__key_shard *it, uint32_t by)
 {
     due__store_relaxed(&it->kept, it->kept + by); /* no edge: others read it as a bound */
 }
@@ -277,7 +277,7 @@ void due__key_unlink(struct due__key_shard *it, struct due__key *key)
     key->next = NULL;
     refilter(chain);
     key->linked = false;
-    due__key_count_kept(it, key->place == 0 ? UINT32_MAX : 0);
+    due__key_count_retained(it, key->place == 0 ? UINT32_MAX : 0);
     count(it, UINT32_MAX);
     move_on(it);
 }
@@ -288,7 +288,7 @@ void due__key_link(struct due__key_shard *it, struct due__key *key, struct due__
         due__key_unlink(it, was);
     push(chain_at(it, key->hash), key);
     key->linked = true;
-    due__key_count_kept(it, key->place == 0);
+    due__key_count_retained(it, key->place == 0);
     count(it, 1);
     move_on(it);
 }
@@ -311,7 +311,7 @@ uint32_t due__key_sweep(struct due__key_shard *it, uint32_t chains, uint32_t max
             }
             *at = key->next;
             key->linked = false;
-            due__key_count_kept(it, UINT32_MAX);
+            due__key_count_retained(it, UINT32_MAX);
             count(it, UINT32_MAX);
             key->next = *gone;
             *gone = key;
@@ -359,7 +359,7 @@ static bool least_kept(const struct due_queue *q, const struct due__key_chain *c
     bool any = false;
 
     for (const struct due__key *key = chain->first; key != NULL; key = key->next) {
-        if (key->hash < from || (any && key->hash >= *hash) || !due__key_is_kept(q, key))
+        if (key->hash < from || (any && key->hash >= *hash) || !due__key_is_retained(q, key))
             continue;
         *hash = key->hash;
         any = true;
@@ -367,7 +367,8 @@ static bool least_kept(const struct due_queue *q, const struct due__key_chain *c
     return any;
 }
 
-static void copy_one(struct due_queue *q, const struct due__key *key, struct due__kept_key *kept)
+static void copy_one(struct due_queue *q, const struct due__key *key,
+                     struct due__retained_key *kept)
 {
     bool leaves = key->place != 0;
 
@@ -381,12 +382,12 @@ static void copy_one(struct due_queue *q, const struct due__key *key, struct due
 
 /* Those with that hash, if there are at most @max: how many there are. */
 static uint32_t copy_alike(struct due_queue *q, const struct due__key_chain *chain, uint64_t hash,
-                           struct due__kept_key *kept, uint32_t max)
+                           struct due__retained_key *kept, uint32_t max)
 {
     uint32_t n = 0;
 
     for (const struct due__key *key = chain->first; key != NULL; key = key->next) {
-        if (key->hash != hash || !due__key_is_kept(q, key))
+        if (key->hash != hash || !due__key_is_retained(q, key))
             continue;
         if (n < max)
             copy_one(q, key, &kept[n]);
@@ -397,7 +398,7 @@ static uint32_t copy_alike(struct due_queue *q, const struct due__key_chain *cha
 
 /* Of one chain, as far as there is room for them: how many. */
 static uint32_t copy_chain(struct due_queue *q, const struct due__key_chain *chain,
-                           struct due__keys_at *at, struct due__kept_key *kept, uint32_t max,
+                           struct due__keys_at *at, struct due__retained_key *kept, uint32_t max,
                            bool *all)
 {
     uint32_t n = 0;
@@ -418,8 +419,8 @@ static uint32_t copy_chain(struct due_queue *q, const struct due__key_chain *cha
     return n;
 }
 
-uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, struct due__keys_at *at,
-                             struct due__kept_key *kept, uint32_t max, bool *all)
+uint32_t due__keys_copy_retained(struct due_queue *q, uint32_t shard, struct due__keys_at *at,
+                                 struct due__retained_key *kept, uint32_t max, bool *all)
 {
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 */
     uint32_t n = 0;

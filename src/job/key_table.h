@@ -15,7 +15,7 @@
 #include "mem/inbox.h"
 #include "os/lock.h"
 
-struct due__front;
+struct due__extras;
 struct due__job;
 
 #define DUE__KEY_SHARDS 64u
@@ -99,7 +99,7 @@ void due__key_link(struct due__key_shard *it, struct due__key *key, struct due__
 
 void due__key_unlink(struct due__key_shard *it, struct due__key *key);
 /* @by more of them are kept. */
-void due__key_count_kept(struct due__key_shard *it, uint32_t by);
+void due__key_count_retained(struct due__key_shard *it, uint32_t by);
 /* What need not be kept any more, of the next @chains chains and at most @max, is put before @gone;
  * how many. */
 uint32_t due__key_sweep(struct due__key_shard *it, uint32_t chains, uint32_t max, int64_t now_ns,
@@ -112,7 +112,7 @@ uint32_t due__key_sweep(struct due__key_shard *it, uint32_t chains, uint32_t max
 void due__key_end(struct due_queue *q, uint32_t number, bool done);
 
 /* A job did not come in after all: its key is whose it was before.  @front: its own, or NULL. */
-void due__key_undo(struct due_queue *q, struct due__front *front);
+void due__key_undo(struct due_queue *q, struct due__extras *extras);
 
 /* A job has come in, or is in the store again: nobody gets its key back. */
 void due__key_settled(struct due_queue *q, uint32_t number);
@@ -131,7 +131,7 @@ bool due__key_lost(const struct due_queue *q, const struct due__key *key);
 struct due__key_told due__key_tell(struct due_queue *q, const struct due__key *key);
 
 /* May the store keep the key, as far as the queue knows? */
-bool due__key_may_be_kept(struct due_queue *q, const void *bytes, size_t len);
+bool due__key_may_be_retained(struct due_queue *q, const void *bytes, size_t len);
 
 /* A call is about to answer that a job of the caller's has left, as soon as that is on its way to
  * the store: acked (@done), cancelled or cleared.  And: the store has refused it. */
@@ -139,11 +139,11 @@ void due__key_gone(struct due_queue *q, uint32_t number, bool done);
 void due__key_stays(struct due_queue *q, uint32_t number);
 
 /* A job of the sender's has left the store, which keeps its key until @until_ns. */
-void due__key_kept(struct due_queue *q, uint32_t number, int64_t until_ns);
+void due__key_retained(struct due_queue *q, uint32_t number, int64_t until_ns);
 /* With its shard, and with a store its key (K of sender.h): does the store keep it?  So also if the
  * removal of its job has landed, and whoever has taken that has not got it yet; but not if the job
  * is on its way back. */
-bool due__key_is_kept(const struct due_queue *q, const struct due__key *key);
+bool due__key_is_retained(const struct due_queue *q, const struct due__key *key);
 /* The job has left the store for nobody, and is put in again. */
 void due__key_returns(struct due_queue *q, uint32_t number);
 
@@ -162,7 +162,7 @@ uint32_t due__keys_take_expired(struct due_queue *q, uint32_t shard, uint32_t ch
 bool due__key_relink(struct due_queue *q, struct due__key *key);
 
 /* What is known of a kept key. */
-struct due__kept_key {
+struct due__retained_key {
     due_id id;
     int64_t until_ns;
     size_t len;
@@ -180,8 +180,8 @@ struct due__keys_at {
 /* Copies of at most @max of the shard's kept keys, from *@at on, which begins as zeroes.  How many.
  * There are more only if that comes to @max, or if the next ones, whose hashes are the same, are
  * more than that: *@all says that there are none. */
-uint32_t due__keys_copy_kept(struct due_queue *q, uint32_t shard, struct due__keys_at *at,
-                             struct due__kept_key *kept, uint32_t max, bool *all);
+uint32_t due__keys_copy_retained(struct due_queue *q, uint32_t shard, struct due__keys_at *at,
+                                 struct due__retained_key *kept, uint32_t max, bool *all);
 
 /* What need not be kept any more goes. */
 void due__keys_sweep(struct due_queue *q);

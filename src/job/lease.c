@@ -56,7 +56,7 @@ int due__lease_records(struct due_queue *q, const struct due__slot *slots, size_
     for (size_t i = 0; i < n; i++) {
         uint32_t number = due__slot_job(slots[i]);
 
-        if (!due__side_make(&q->leases, &q->alloc, number))
+        if (!due__records_make(&q->leases, &q->alloc, number))
             return DUE_ENOMEM;
         __builtin_prefetch(due__lease_at(q, number), 1); /* it is far from everything else */
         if (q->stored)
@@ -173,7 +173,7 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
     due__steps(q, slots, n, DUE__S_RESERVED);
     due__enter(q, &t);
     begin_all(q, slots, n, lease_ns, now_ns, jobs);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     due__lease_begun(q, jobs, n);
 }
 
@@ -195,7 +195,7 @@ bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size
     for (size_t i = 0; i < n; i++) {
         uint32_t number = due__slot_job(slots[i]);
 
-        if (!due__is_plain(q, number) || !due__side_has(&q->leases, number))
+        if (!due__is_plain(q, number) || !due__records_has(&q->leases, number))
             return false;
         __builtin_prefetch(due__lease_at(q, number), 1);
     }
@@ -207,7 +207,7 @@ bool due__revoked(const struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: ours, or under T */
 
-    return due__load_relaxed(&q->reserves) && due__side_has(&q->leases, number) && /* R3 */
+    return due__load_relaxed(&q->reserves) && due__records_has(&q->leases, number) && /* R3 */
            due__load_relaxed(&due__lease_at(q, number)->revoked) ==
                due__word_generation(w); /* R3 */
 }
@@ -220,8 +220,8 @@ void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
         due__replace(q, number, w, DUE__WAITING, at_ns);
         return;
     }
-    due__word_set(&j->word, due__word_as(w, DUE__LENT)); /* J1 */
-    due__doom(q, number);
+    due__word_set(&j->word, due__word_as(w, DUE__CLAIMED)); /* J1 */
+    due__dying_enlist(q, number);
 }
 
 bool due__lease_was_last(const struct due_queue *q, uint32_t number)
@@ -250,12 +250,12 @@ static bool lapse(struct due_queue *q, uint32_t number, uint64_t w, int64_t unti
     bool waits = !due__lease_was_last(q, number);
 
     due__lease_ended(q, number, waits);
-    if (waits && q->watch != NULL)
-        due__watch_note(q, number, w, DUE__TOLD_RETRIED);
+    if (waits && q->events != NULL)
+        due__events_note(q, number, w, DUE__TOLD_RETRIED);
     if (waits)
         due__wait_again(q, number, w, until_ns);
     else
-        due__doom(q, number);
+        due__dying_enlist(q, number);
     return waits;
 }
 
@@ -270,34 +270,34 @@ bool due__lapse(struct due_queue *q, uint32_t number, struct due__deadline *by)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
-    bool doomed = false;
+    bool dying = false;
     struct due__tenure t;
 
     if (!due__lapsed(q, number, w))
         return false;
     due__enter(q, &t);
-    w = due__load_acquire(&j->word);                                           /* J1, R1 */
-    int64_t until = due__load_relaxed(&j->deadline_ns);                        /* J1 */
-    if (due__lapsed(q, number, w) && due__word_claim(&j->word, &w, DUE__LENT)) /* J1, R1 */
-        doomed = !lapse(q, number, due__word_as(w, DUE__LENT), until);
-    due__leave(q, &t);
-    wait_ended(q, doomed, by);
+    w = due__load_acquire(&j->word);                                              /* J1, R1 */
+    int64_t until = due__load_relaxed(&j->deadline_ns);                           /* J1 */
+    if (due__lapsed(q, number, w) && due__word_claim(&j->word, &w, DUE__CLAIMED)) /* J1, R1 */
+        dying = !lapse(q, number, due__word_as(w, DUE__CLAIMED), until);
+    due__tenure_end(q, &t);
+    wait_ended(q, dying, by);
     return true;
 }
 
 void due__lapse_all(struct due_queue *q, struct due__deadline *by)
 {
     bool done = !due__load_relaxed(&q->reserves); /* R3 */
-    bool doomed = false;
+    bool dying = false;
     struct due__tenure t;
 
     while (!done) {
         due__enter(q, &t);
         done = due__catch_up(q, DUE__PROXY_BATCH) && !due__more_to_come(q);
-        doomed |= due__more_to_come(q);
-        due__leave(q, &t);
+        dying |= due__more_to_come(q);
+        due__tenure_end(q, &t);
     }
-    wait_ended(q, doomed, by);
+    wait_ended(q, dying, by);
 }
 
 void due__lease_resume(struct due_queue *q, uint32_t number)
@@ -313,7 +313,7 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
         lapse(q, number, w, until);
     else
         due__replace(q, number, w, DUE__LEASED, until);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w)); /* does nothing if it is leased */
 }
 
@@ -349,7 +349,7 @@ void due__revoke_later(struct due_queue *q, uint32_t number)
     due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
     due__replace(q, number, w, DUE__LEASED, due__later(q));
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
 void due__wait_later(struct due_queue *q, uint32_t number)
@@ -360,7 +360,7 @@ void due__wait_later(struct due_queue *q, uint32_t number)
     due__enter(q, &t);
     t.rounds = DUE__ROUNDS_MAX; /* there may be many: who sees to them sees to no others besides */
     due__wait_again(q, number, w, due__later(q));
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     due__keep_if_closed(q, number, due__word_generation(w));
 }
 
@@ -419,15 +419,16 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation,
                       q->stored ||                       /* whoever takes it may be refused */
                       due__word_state(seen) == DUE__CHANGING;
     if (!comes_back) {
-        bool lent = due__word_state(seen) == DUE__LENT && due__word_generation(seen) == generation;
+        bool lent =
+            due__word_state(seen) == DUE__CLAIMED && due__word_generation(seen) == generation;
         return lent ? DUE_EBUSY : DUE_EAGAIN; /* the change that was found is over: look anew */
     }
-    if (!due__side_make(&q->leases, &q->alloc, number))
+    if (!due__records_make(&q->leases, &q->alloc, number))
         return DUE_ENOMEM;
     due__enter(q, &t);
     uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
     enum due__state state = due__word_state(w);
-    bool had = state == DUE__LEASED || state == DUE__LENT || state == DUE__PROMISED ||
+    bool had = state == DUE__LEASED || state == DUE__CLAIMED || state == DUE__DEFERRED ||
                state == DUE__CHANGING;
     if (!has_key(q, number, generation, name)) {
         rc = DUE_ENOENT;
@@ -436,6 +437,6 @@ int due__lease_cancel(struct due_queue *q, uint32_t number, uint32_t generation,
         due__store_relaxed(&q->reserves, 1); /* R3: who changes it looks under T, too */
         rc = DUE_EBUSY;
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return rc;
 }

@@ -25,7 +25,7 @@ void due__lease_uncount(struct due_queue *q, uint32_t number);
 bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
                         int64_t lease_ns, int64_t now_ns, due_job *jobs);
 void due__lease_begun(struct due_queue *q, const due_job *jobs, size_t n);
-/* The lease of a job of the caller's own (LENT) goes on; if it has ended, the job waits. */
+/* The lease of a job of the caller's own (CLAIMED) goes on; if it has ended, the job waits. */
 void due__lease_resume(struct due_queue *q, uint32_t number);
 /* A lease was ended by its holder, otherwise than by an ack: counted. */
 void due__lease_answered(struct due_queue *q);
@@ -50,8 +50,8 @@ void due__lease_ended(struct due_queue *q, uint32_t number, bool waits);
 bool due__lease_was_last(const struct due_queue *q, uint32_t number);
 /* Under the lock: when to look again at a job that the store refused to change, in a second. */
 int64_t due__later(const struct due_queue *q);
-/* A job of the caller's own (LENT) that cannot be buried now waits a second, to be looked at again
- * when it would be handed out. */
+/* A job of the caller's own (CLAIMED) that cannot be buried now waits a second, to be looked at
+ * again when it would be handed out. */
 void due__wait_later(struct due_queue *q, uint32_t number);
 /* Under the lock: a claimed job has failed and waits again. */
 void due__given_back(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_ns);

@@ -12,8 +12,8 @@ static void lease_ended(struct due_queue *q, uint32_t number)
 }
 
 const struct due__life due__jobs_life = {
-    .time_came = due__doom_due,
+    .time_came = due__dying_due,
     .lease_ended = lease_ended,
-    .see_to = due__reap,
+    .see_to = due__dying_bury,
     .tidy_up = due__keys_sweep,
 };

@@ -25,7 +25,7 @@ static void memory_apply(struct due_queue *q, struct due__change *c)
     else if (c->purpose == DUE__UPDATE)
         due__catch_up(q, DUE__FOREIGN_MAX);
     due__change_apply(q, c);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     due__change_end(q, c);
     due__keep_if_closed(q, c->number, due__word_generation(w));
 }
@@ -87,7 +87,7 @@ static bool memory_closed(const struct due_queue *q)
     return (due__load_seq(&q->state) & DUE__CLOSING) != 0; /* E3 of tenure.c */
 }
 
-static void memory_put(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
+static void memory_put(struct due_queue *q, const struct due__fresh *it, struct due__submission *a)
 {
     (void)a;
     due__put_fresh(q, it);

@@ -26,37 +26,37 @@
 
 /* ---- When ---- */
 
-int64_t due__repeat_next(const struct due__front *front, int64_t deadline_ns, int64_t now_ns)
+int64_t due__repeat_next(const struct due__extras *extras, int64_t deadline_ns, int64_t now_ns)
 {
-    int64_t next = due__time_add(deadline_ns, front->every_ns);
+    int64_t next = due__time_add(deadline_ns, extras->every_ns);
 
-    if (front->repeat == DUE_REPEAT_AFTER)
-        return due__time_add(now_ns, front->every_ns);
+    if (extras->repeat == DUE_REPEAT_AFTER)
+        return due__time_add(now_ns, extras->every_ns);
     if (next >= now_ns)
         return next;
     int64_t past =
-        (now_ns - deadline_ns) % front->every_ns; /* since the last one that has passed */
-    if (past == 0 || front->repeat == DUE_REPEAT_ONCE)
+        (now_ns - deadline_ns) % extras->every_ns; /* since the last one that has passed */
+    if (past == 0 || extras->repeat == DUE_REPEAT_ONCE)
         return now_ns - past;
-    return due__time_add(now_ns, front->every_ns - past);
+    return due__time_add(now_ns, extras->every_ns - past);
 }
 
 bool due__repeats(const struct due_queue *q, uint32_t number)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    const struct due__extras *extras = due__extras_of(due__job_at(&q->slab, number));
 
-    if (front == NULL || front->every_ns == 0)
+    if (extras == NULL || extras->every_ns == 0)
         return false;
-    return front->key == NULL ||
-           !due__key_lost(q, front->key); /* else another job has taken over */
+    return extras->key == NULL ||
+           !due__key_lost(q, extras->key); /* else another job has taken over */
 }
 
 int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
+    const struct due__extras *extras = due__extras_of(due__job_at(&q->slab, number));
     int64_t was = due__load_relaxed(&due__lease_at(q, number)->deadline_ns); /* R1 */
 
-    return due__repeat_next(front, was, due__clock_now(&q->clock));
+    return due__repeat_next(extras, was, due__clock_now(&q->clock));
 }
 
 /* ---- Waiting again ---- */
@@ -82,14 +82,14 @@ static void again(struct due_queue *q, uint32_t number, int64_t at_ns)
     due__store_relaxed(&l->attempts, 0);        /* R1 */
     due__store_relaxed(&l->failures, 0);        /* R1 */
     due__add_relaxed(&q->repeated, 1);          /* no edge: a counter */
-    w = due__gate_left(q, number, w);           /* this round has ended */
+    w = due__limiter_left(q, number, w);        /* this round has ended */
     due__replace(q, number, w, DUE__WAITING, at_ns);
 }
 
 bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
 {
     if (due__revoked(q, number)) {
-        due__doom(q, number); /* it goes */
+        due__dying_enlist(q, number); /* it goes */
         return true;
     }
     if (refusing(q))
@@ -111,7 +111,7 @@ bool due__repeat_acked(struct due_queue *q, uint32_t number)
         due__note_repeated(q, number, false);
         again(q, number, due__repeat_at(q, number));
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (more)
         due__lease_answered(q);
     return more;
@@ -161,8 +161,8 @@ size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, siz
     struct due__tenure t;
     size_t more = 0;
 
-    for (size_t i = 0; q->watch != NULL && i < n; i++)
-        due__watch_flush(q, due__slot_job(slots[i]));
+    for (size_t i = 0; q->events != NULL && i < n; i++)
+        due__events_flush(q, due__slot_job(slots[i]));
     due__enter(q, &t);
     due__catch_up(q, DUE__FOREIGN_MAX);
     for (size_t i = 0; i < n && !refusing(q); i++) {
@@ -175,7 +175,7 @@ size_t due__repeat_taken(struct due_queue *q, const struct due__slot *slots, siz
         again(q, number, due__repeat_at(q, number));
         more++;
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     due__rounds_end(q, more);
     return more;
 }

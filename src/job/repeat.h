@@ -9,10 +9,10 @@
 #include "due/due.h"
 #include "mem/slot.h"
 
-struct due__front;
+struct due__extras;
 
 /* The deadline after @deadline_ns of a job that repeats, if that round was done at @now_ns. */
-int64_t due__repeat_next(const struct due__front *front, int64_t deadline_ns, int64_t now_ns);
+int64_t due__repeat_next(const struct due__extras *extras, int64_t deadline_ns, int64_t now_ns);
 
 /* Of a job of the caller's own: does it come again; and when, if its round is done now and it was
  * handed out (HELD)? */

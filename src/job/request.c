@@ -39,7 +39,7 @@ static bool take_head(struct due_queue *q, const struct due__request *r, int64_t
             return false;
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
-        if (alive && due__word_claim(&j->word, &w, DUE__LENT)) { /* J1 */
+        if (alive && due__word_claim(&j->word, &w, DUE__CLAIMED)) { /* J1 */
             due__note_taken(q, due__slot_job(*s), w);
             due__note_ready(q, *s);
             return true;
@@ -112,7 +112,7 @@ static size_t look(struct due_queue *q, struct due__request *r, struct due__slot
     } else {
         if (r->rounds == 0)
             r->last = due__last_in_inbox(q);
-        if (q->clock.steps && !q->gates.any) /* as in due__catch_up() */
+        if (q->clock.steps && !q->limiters.any) /* as in due__catch_up() */
             due__move_due(q, now);
         due__inbox_mark(&q->inbox, now);
         bool complete = due__drain_or_say(q, DUE__PROXY_BATCH);
@@ -224,7 +224,7 @@ static enum step look_or_sleep(struct due_queue *q, struct due__request *r, stru
     if (over || !done || w == NULL) {
         if (!over && done)
             due__inside_once(q, &r->inside); /* C1 of inside.c: before the next look */
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
         return over ? OVER : done ? NEEDS_WAITER : AGAIN;
     }
     w->topics = r->topics;
@@ -234,7 +234,7 @@ static enum step look_or_sleep(struct due_queue *q, struct due__request *r, stru
     due__park_job(q, &t, w);
     bool lead = q->lead == w;
     int64_t at_ns = w->on_alarm ? q->armed : w->wakes_ns;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     r->rounds = 0;
     r->now_ns = 0;
     r->woke_ns = due__sleep(q, w, lead, at_ns, r->until_ns);

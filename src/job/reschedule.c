@@ -23,7 +23,7 @@ int due__move_to(struct due_queue *q, uint32_t number, uint32_t generation, int6
     } while (!due__word_claim(&j->word, &w, DUE__MOVING)); /* J1 */
     if (w & DUE__HELD)
         due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at_ns); /* R1 of lease.c */
-    w = due__gate_left(q, number, w);
+    w = due__limiter_left(q, number, w);
     due__replace(q, number, w, DUE__WAITING, at_ns);
     return 0;
 }

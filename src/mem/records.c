@@ -7,24 +7,24 @@
 
 #include <string.h>
 
-void due__side_init(struct due__side *s, size_t size)
+void due__records_init(struct due__records *s, size_t size)
 {
     memset(s, 0, sizeof *s);
     s->size = size;
 }
 
-static size_t bytes(const struct due__side *s, uint32_t k)
+static size_t bytes(const struct due__records *s, uint32_t k)
 {
     return s->size * due__segment_places(k);
 }
 
-void due__side_destroy(struct due__side *s, struct due__alloc *alloc)
+void due__records_destroy(struct due__records *s, struct due__alloc *alloc)
 {
     for (uint32_t k = 0; k < DUE__SEGMENTS; k++)
         due__alloc_region_free(alloc, s->segment[k], bytes(s, k));
 }
 
-uint32_t due__side_number(const struct due__side *s, const void *record)
+uint32_t due__records_number(const struct due__records *s, const void *record)
 {
     const unsigned char *at = record;
 
@@ -37,21 +37,21 @@ uint32_t due__side_number(const struct due__side *s, const void *record)
     return DUE__NO_JOB;
 }
 
-bool due__side_reserve(struct due__side *s, struct due__alloc *alloc, uint32_t n)
+bool due__records_reserve(struct due__records *s, struct due__alloc *alloc, uint32_t n)
 {
     for (uint32_t i = 0; i < n;) {
         uint32_t k = due__segment_of(i);
         uint32_t places = due__segment_places(k);
 
-        if (!due__side_make(s, alloc, i))
+        if (!due__records_make(s, alloc, i))
             return false;
-        due__alloc_touch(due__side_at(s, i), s->size * (n - i < places ? n - i : places));
+        due__alloc_touch(due__records_at(s, i), s->size * (n - i < places ? n - i : places));
         i += places;
     }
     return true;
 }
 
-bool due__side_make(struct due__side *s, struct due__alloc *alloc, uint32_t number)
+bool due__records_make(struct due__records *s, struct due__alloc *alloc, uint32_t number)
 {
     uint32_t k = due__segment_of(number);
     void *none = NULL;

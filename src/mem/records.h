@@ -29,7 +29,7 @@ struct due__lease {
 _Static_assert(sizeof(struct due__lease) == 32, "a lease is half a cache line");
 
 /* Of a job that is dead, or on its way to be. */
-struct due__grave {
+struct due__dead_letter {
     int64_t died_ns;               /* O  its owner's until it is DEAD, then constant */
     uint32_t next;                 /* T  died after it: place plus 1 */
     uint32_t prev;                 /* T  died before it */
@@ -38,31 +38,31 @@ struct due__grave {
 };
 
 /* One kind of record, by place. */
-struct due__side {
+struct due__records {
     size_t size;                  /* I  of one record */
     void *segment[DUE__SEGMENTS]; /* A  L3: set once */
 };
 
-void due__side_init(struct due__side *s, size_t size);
-void due__side_destroy(struct due__side *s, struct due__alloc *alloc);
+void due__records_init(struct due__records *s, size_t size);
+void due__records_destroy(struct due__records *s, struct due__alloc *alloc);
 
 /* Have the record of place @number.  False: no memory. */
-bool due__side_make(struct due__side *s, struct due__alloc *alloc, uint32_t number);
+bool due__records_make(struct due__records *s, struct due__alloc *alloc, uint32_t number);
 
 /* Have the records of the first @n places, and their memory faulted in; before there are others who
  * might use them.  False: no memory. */
-bool due__side_reserve(struct due__side *s, struct due__alloc *alloc, uint32_t n);
+bool due__records_reserve(struct due__records *s, struct due__alloc *alloc, uint32_t n);
 
 /* The place of a record. */
-uint32_t due__side_number(const struct due__side *s, const void *record);
+uint32_t due__records_number(const struct due__records *s, const void *record);
 
-static inline bool due__side_has(const struct due__side *s, uint32_t number)
+static inline bool due__records_has(const struct due__records *s, uint32_t number)
 {
     return due__load_acquire(&s->segment[due__segment_of(number)]) != NULL; /* L3 */
 }
 
 /* The record of a place that was made before. */
-static inline void *due__side_at(const struct due__side *s, uint32_t number)
+static inline void *due__records_at(const struct due__records *s, uint32_t number)
 {
     uint32_t k = due__segment_of(number);
     unsigned char *base = due__load_acquire(&s->segment[k]); /* L3 */
@@ -71,7 +71,7 @@ static inline void *due__side_at(const struct due__side *s, uint32_t number)
 }
 
 /* The record of a place, if it was made, will be looked at, and written, soon. */
-static inline void due__side_prefetch(const struct due__side *s, uint32_t number)
+static inline void due__records_prefetch(const struct due__records *s, uint32_t number)
 {
     uint32_t k = due__segment_of(number);
     const unsigned char *base = due__load_acquire(&s->segment[k]); /* L3 */

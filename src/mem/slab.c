@@ -379,12 +379,12 @@ uint64_t due__slab_bytes(const struct due__slab *s)
 
 const void *due__job_bytes(const struct due__job *j, struct due__facts f)
 {
-    const struct due__front *front = due__front_at(j);
+    const struct due__extras *extras = due__extras_at(j);
 
     if (f.len == 0 || (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER)
         return NULL;
-    if (f.payload & DUE__FRONT)
-        return front->bytes + front->headers_len;
+    if (f.payload & DUE__EXTRAS)
+        return extras->bytes + extras->headers_len;
     return (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART ? j->payload.ptr : j->payload.bytes;
 }
 
@@ -392,18 +392,18 @@ void *due__job_pointer(const struct due__job *j, struct due__facts f)
 {
     if ((f.payload & DUE__PAYLOAD_MASK) != DUE__POINTER)
         return NULL;
-    return (f.payload & DUE__FRONT) ? due__front_at(j)->ptr : j->payload.ptr;
+    return (f.payload & DUE__EXTRAS) ? due__extras_at(j)->ptr : j->payload.ptr;
 }
 
 size_t due__block_bytes(const struct due__job *j, struct due__facts f)
 {
-    return (f.payload & DUE__FRONT) ? DUE__FRONT_BYTES + due__front_at(j)->headers_len + f.len
-                                    : f.len;
+    return (f.payload & DUE__EXTRAS) ? DUE__EXTRAS_BYTES + due__extras_at(j)->headers_len + f.len
+                                     : f.len;
 }
 
 void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f)
 {
     if (f.payload & DUE__GROUPED)
-        due__group_part(due__front_at(j)->gate);
+        due__group_part(due__extras_at(j)->limiter);
     due__payload_free(&s->payloads, j->payload.ptr, due__block_bytes(j, f));
 }

@@ -47,12 +47,12 @@ struct due__facts {
     uint32_t len;
     uint16_t topic;
     uint8_t priority;
-    uint8_t payload; /* enum due__payload, DUE__NOW, DUE__FRONT, DUE__GROUPED */
+    uint8_t payload; /* enum due__payload, DUE__NOW, DUE__EXTRAS, DUE__GROUPED */
 };
 
 #define DUE__PAYLOAD_MASK 0x0fu
 #define DUE__NOW          0x10u /* no delay: due at a moment of its call */
-#define DUE__FRONT        0x20u /* its block, wherever its payload is, begins as extras.h says */
+#define DUE__EXTRAS       0x20u /* its block, wherever its payload is, begins as extras.h says */
 #define DUE__GROUPED      0x80u /* and its front has a group */
 
 struct due__job {
@@ -246,8 +246,8 @@ void due__slab_uncount(struct due__slab *s, size_t n);
 uint32_t due__slab_next_places(const struct due__slab *s);
 int due__slab_grow(struct due__slab *s, uint32_t places);
 
-/* Give a place back: its generation ends.  The caller owns it (LENT or DONE, not LINKED).  Within
- * a shard, or entering one. */
+/* Give a place back: its generation ends.  The caller owns it (CLAIMED or DONE, not LINKED).
+ * Within a shard, or entering one. */
 void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number);
 void due__slab_give(struct due__slab *s, uint32_t number);
 
@@ -310,7 +310,7 @@ static inline void due__job_release(struct due__slab *s, struct due__job *j)
 {
     struct due__facts f = due__facts_load(j);
 
-    if ((f.payload & DUE__FRONT) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+    if ((f.payload & DUE__EXTRAS) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
         due__block_free(s, j, f);
 }
 

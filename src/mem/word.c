@@ -23,17 +23,17 @@ const uint16_t due__word_allowed[DUE__STATES][DUE__STATES] = {
         /* an enqueue: into an inbox, into its place, or loaded from a store */
         [DUE__WAITING]  = MAY | RESTAMP | SET(LINKED) | SET(READY) | SET(HELD) | SET(PASSED),
         /* loaded from a store, to be dead */
-        [DUE__LENT]     = MAY | SET(HELD),
+        [DUE__CLAIMED]     = MAY | SET(HELD),
     },
     [DUE__WAITING] = {
         /* cancelled at once */
         [DUE__FREE]     = MAY | RENEW | RESTAMP | CLEAR(READY),
         /* sorted in; come due; out of its line, to be numbered anew; numbered anew */
         [DUE__WAITING]  = MAY | RESTAMP | SET(READY) | CLEAR(LINKED) | CLEAR(READY),
-        /* moved, changed, or let through a gate, by who has the lock */
+        /* moved, changed, or let through a limiter, by who has the lock */
         [DUE__MOVING]   = MAY,
         /* taken (out of a line: not READY), or cancelled */
-        [DUE__LENT]     = MAY | CLEAR(READY),
+        [DUE__CLAIMED]     = MAY | CLEAR(READY),
         /* taken out of the inbox by the sender */
         [DUE__SENT]     = MAY | CLEAR(LINKED),
         /* claimed to be moved or changed */
@@ -56,9 +56,9 @@ const uint16_t due__word_allowed[DUE__STATES][DUE__STATES] = {
         /* sorted in */
         [DUE__LEASED]   = MAY | RESTAMP,
         /* answered for, or its lease has ended and it is to die */
-        [DUE__LENT]     = MAY,
+        [DUE__CLAIMED]     = MAY,
     },
-    [DUE__LENT] = {
+    [DUE__CLAIMED] = {
         /* done with */
         [DUE__FREE]     = MAY | RENEW | RESTAMP | CLEAR(READY),
         /* given back, revived, or to be taken again: nacked, repeated */
@@ -66,19 +66,19 @@ const uint16_t due__word_allowed[DUE__STATES][DUE__STATES] = {
         /* reserved */
         [DUE__LEASED]   = MAY | SET(HELD) | CLEAR(READY),
         /* its node has left the inbox; it has a record, or no pass, from now on */
-        [DUE__LENT]     = MAY | SET(READY) | SET(HELD) | CLEAR(LINKED) | CLEAR(PASSED),
+        [DUE__CLAIMED]     = MAY | SET(READY) | SET(HELD) | CLEAR(LINKED) | CLEAR(PASSED),
         /* it has failed for good */
         [DUE__DEAD]     = MAY | CLEAR(PASSED),
         /* its life is over, but its record is read, or its node is in the inbox */
         [DUE__DONE]     = MAY | RESTAMP | CLEAR(READY),
         /* handed to a pool of workers */
-        [DUE__PROMISED] = MAY,
+        [DUE__DEFERRED] = MAY,
     },
     [DUE__DEAD] = {
         /* changed, or to wait again, by who has the lock */
         [DUE__MOVING]   = MAY,
         /* cancelled, or not kept any longer */
-        [DUE__LENT]     = MAY,
+        [DUE__CLAIMED]     = MAY,
         /* sorted in */
         [DUE__DEAD]     = MAY | RESTAMP,
         /* claimed to be changed, or to wait again */
@@ -94,21 +94,21 @@ const uint16_t due__word_allowed[DUE__STATES][DUE__STATES] = {
         /* the store has it */
         [DUE__WAITING]  = MAY,
         /* the store has it not */
-        [DUE__LENT]     = MAY,
+        [DUE__CLAIMED]     = MAY,
     },
-    [DUE__PROMISED] = {
+    [DUE__DEFERRED] = {
         /* acked */
         [DUE__FREE]     = MAY | RENEW | RESTAMP,
         /* its lease is a real one from now on */
         [DUE__LEASED]   = MAY | SET(HELD),
         /* given back */
-        [DUE__LENT]     = MAY,
+        [DUE__CLAIMED]     = MAY,
     },
     [DUE__CHANGING] = {
         /* moved, changed, or as it was */
         [DUE__WAITING]  = MAY | CLEAR(READY) | CLEAR(PASSED),
         /* it was cancelled meanwhile, and goes */
-        [DUE__LENT]     = MAY | CLEAR(PASSED),
+        [DUE__CLAIMED]     = MAY | CLEAR(PASSED),
         /* changed, and dead as before */
         [DUE__DEAD]     = MAY,
         /* its node has left the inbox */

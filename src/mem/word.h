@@ -5,8 +5,8 @@
  * Who may change a word, and into what, is a table (due__word_may(), in word.c), which is looked up
  * at each change where asserts are compiled.  There are two ways to change one: whoever wants a job
  * that may be anybody's swaps the whole word, and exactly one swap wins; who has claimed the job
- * stores, since nobody else changes the word of a job that is LENT, CHANGING, PROMISED, MOVING or
- * its enqueuer's alone.
+ * stores, since nobody else changes the word of a job that is CLAIMED, CHANGING, DEFERRED, MOVING
+ * or its enqueuer's alone.
  *
  * Edges      described elsewhere: J1 slab.c
  */
@@ -24,12 +24,12 @@ enum due__state {
     DUE__WAITING = 1,   /* delayed or ready: anybody may take, cancel or reschedule it */
     DUE__MOVING = 2,    /* its deadline is being changed, under the timeline lock */
     DUE__LEASED = 3,    /* reserved: it stands in the timeline until the lease ends */
-    DUE__LENT = 4,      /* handed out or cancelled: its bytes are with a caller */
+    DUE__CLAIMED = 4,   /* handed out or cancelled: its bytes are with a caller */
     DUE__DEAD = 5,      /* it stands in the timeline until it is to be discarded */
     DUE__DONE = 6,      /* done with, but the inbox still holds its node */
     DUE__SENT = 8,      /* enqueued, on its way to the store: nobody can have it before that ends */
-    DUE__PROMISED = 10, /* as LENT, to a pool: its lease is only promised (deferred_lease.c) */
-    DUE__CHANGING = 12  /* as LENT, but for a change, after which it waits, or is dead, again */
+    DUE__DEFERRED = 10, /* as CLAIMED, to a pool: its lease is only promised (deferred_lease.c) */
+    DUE__CHANGING = 12  /* as CLAIMED, but for a change, after which it waits, or is dead, again */
 };
 
 #define DUE__SLOTTED UINT64_C(1) /* the bit of the states in which a slot stands for the job */
@@ -39,7 +39,7 @@ enum due__state {
 #define DUE__LINKED     UINT64_C(0x10) /* the job's node is in the inbox */
 #define DUE__READY      UINT64_C(0x20) /* its slot is in a topic's line */
 #define DUE__HELD       UINT64_C(0x40) /* it was reserved: see its lease (records.h) */
-#define DUE__PASSED     UINT64_C(0x80) /* it has a pass of a gate: see limit.h */
+#define DUE__PASSED     UINT64_C(0x80) /* it has a pass of a limiter: see limit.h */
 #define DUE__FLAGS      UINT64_C(0xf0)
 #define DUE__STAMP_BITS 24
 #define DUE__STAMP_MASK ((UINT64_C(1) << DUE__STAMP_BITS) - 1)
@@ -132,7 +132,8 @@ static inline bool due__word_swap(uint64_t *word, uint64_t *w, uint64_t to)
     return done;
 }
 
-/* The job becomes the caller's: LENT, CHANGING, or MOVING; whatever it stood in, it stands in. */
+/* The job becomes the caller's: CLAIMED, CHANGING, or MOVING; whatever it stood in, it stands
+ * in. */
 static inline bool due__word_claim(uint64_t *word, uint64_t *w, enum due__state as)
 {
     return due__word_swap(word, w, due__word_as(*w, as));
@@ -141,7 +142,7 @@ static inline bool due__word_claim(uint64_t *word, uint64_t *w, enum due__state 
 /* As a claim, of one that was taken out of its line. */
 static inline bool due__word_take(uint64_t *word, uint64_t *w)
 {
-    return due__word_swap(word, w, due__word_as(*w & ~DUE__READY, DUE__LENT));
+    return due__word_swap(word, w, due__word_as(*w & ~DUE__READY, DUE__CLAIMED));
 }
 
 /* The sender has taken its node out of the inbox. */

@@ -82,10 +82,10 @@ static void oldest_each(struct due_queue *q, uint32_t first, size_t n, int64_t *
         oldest[i] = DUE_FOREVER;
     for (size_t i = 0; i < n && !look;) {
         due__enter(q, &t);
-        look = q->gates.slots > 0;
+        look = q->limiters.slots > 0;
         for (size_t stop = i + TOPICS_AT_ONCE; i < n && i < stop; i++)
             oldest[i] = oldest_of(q, due__topic_at(q, first + (uint32_t)i));
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     }
     if (look)
         oldest_by_look(q, first, n, oldest);
@@ -173,7 +173,7 @@ int due_topic_measure(due_queue *q, int topic)
         return DUE_EFORK;
     if (due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
-    if (q->watch == NULL || !q->watch->counts)
+    if (q->events == NULL || !q->events->counts)
         return DUE_ENOTSUP;
     return due__topic_measure(q, due__topic_at(q, (uint32_t)topic));
 }
@@ -195,7 +195,7 @@ static void sum_topics(struct due_queue *q, struct due_metrics *m)
     uint32_t topics = due__load_acquire(&q->topic_count); /* T1 */
     uint64_t f[DUE__FIGURES];
 
-    if (q->watch == NULL || !q->watch->counts)
+    if (q->events == NULL || !q->events->counts)
         return;
     for (uint32_t i = 0; i < topics; i++) {
         due__tallies_sum(due__topic_at(q, i), f);
@@ -224,7 +224,7 @@ int due_metrics_read(due_queue *q, struct due_metrics *m)
     }
     due__enter(q, &t);
     m->heartbeat_ns = q->beat_ns;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     m->now_ns = due__clock_now(&q->clock);
     due__inside_end(q, inside);
     return rc;

@@ -486,10 +486,10 @@ static void put_pool_value(struct page *p, const struct figure *f, const struct 
 static void put_pools(struct page *p)
 {
     const struct figure *end = of_pool + sizeof of_pool / sizeof of_pool[0];
-    struct due__roster *r = &p->q->roster;
+    struct due__pool_stats *r = &p->q->pool_stats;
 
     due__lock_acquire(&r->lock);
-    due__roster_sum(r);
+    due__pool_stats_sum(r);
     for (const struct figure *next, *f = of_pool; r->rows != NULL && f < end; f = next) {
         for (next = f + 1; next < end && next->help == NULL;)
             next++;
@@ -537,7 +537,7 @@ static int gather(struct page *p, struct gathered *g, uint32_t shown)
 {
     int rc = due_metrics_read(p->q, &g->m);
 
-    if (rc != 0 || p->q->watch == NULL || !p->q->watch->counts)
+    if (rc != 0 || p->q->events == NULL || !p->q->events->counts)
         return rc;
     p->topics = g->each;
     p->topic_count = (int)shown;

@@ -37,7 +37,7 @@ static void count_jobs(struct due_queue *q, struct due_stats *s)
     s->discarded = all.discarded;
     s->acked = all.acked;
     s->kept = all.kept;
-    s->lent = due__sums_lent(&all);
+    s->lent = due__sums_leased(&all);
     s->leased = all.leased > over ? all.leased - over : 0;
     if (s->leased > due__sums_held(&all)) /* who has given one back has not counted that yet */
         s->leased = due__sums_held(&all);
@@ -67,12 +67,12 @@ int due_stats_read(due_queue *q, struct due_stats *stats)
     s.delegated = q->delegated;
     s.heartbeats = q->beats;
     s.mended = q->mended;
-    s.passed = q->gates.passed;
-    s.kept_back = q->gates.slots;
+    s.passed = q->limiters.passed;
+    s.kept_back = q->limiters.slots;
     s.slots = due__timeline_count(&q->timeline) + q->in_lines;
     s.memory_bytes = due__slab_bytes(&q->slab) + q->pool.total * DUE__CHUNK_BYTES;
     s.tenure_max_ns = q->tenure_max_ns;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     *stats = s;
     return 0;
 }

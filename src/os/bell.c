@@ -173,7 +173,7 @@ bool due__bell_ring(struct due__bell *b)
         return alarm_ring(b);
     if (due__xchg_seq(&b->word, RUNG) != SLEEPS) /* C1, C2 */
         return false;
-    due__unpark(&b->word);
+    due__futex_wake(&b->word);
     return true;
 }
 
@@ -192,7 +192,7 @@ bool due__bell_wait(struct due__bell *b, int64_t until_ns, bool precise)
         found = QUIET;
         due__cas_seq(&b->word, &found, SLEEPS); /* C2 */
         if (found != RUNG)
-            due__park(&b->word, SLEEPS, until_ns, precise);
+            due__futex_wait(&b->word, SLEEPS, until_ns, precise);
     }
 }
 

@@ -61,7 +61,7 @@ static bool park_exactly(const uint32_t *word, uint32_t value, const struct time
     return false;
 }
 
-void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
+void due__futex_wait(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
 {
     struct timespec until;
     struct timespec *limit = NULL;
@@ -82,7 +82,7 @@ void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool prec
         due__slack_restore(slack);
 }
 
-void due__unpark(const uint32_t *word)
+void due__futex_wake(const uint32_t *word)
 {
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -71,12 +71,12 @@ void due__lock_wait(struct due__lock *l)
     }
 #endif
     while (due__xchg_seq(&l->word, 2) != 0) /* L1 */
-        due__park(&l->word, 2, DUE_FOREVER, false);
+        due__futex_wait(&l->word, 2, DUE_FOREVER, false);
 }
 
 void due__lock_wake(struct due__lock *l)
 {
-    due__unpark(&l->word);
+    due__futex_wake(&l->word);
 }
 
 bool due__lock_held(struct due__lock *l)

@@ -33,28 +33,28 @@ static void call_first(struct due_queue *q, size_t n)
     struct due__waiter *w;
 
     due__enter(q, &t);
-    while (n-- > 0 && (w = q->space.first) != NULL && due__tenure_room(&t)) {
-        due__waiters_remove(&q->space, w);
+    while (n-- > 0 && (w = q->capacity_line.first) != NULL && due__tenure_room(&t)) {
+        due__waiters_remove(&q->capacity_line, w);
         w->linked = false;
         due__store_release(&w->called, 1); /* W2 of waiter.c */
         due__tenure_ring(&t, &w->bell);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
-void due__space_give(struct due_queue *q, size_t n)
+void due__capacity_give(struct due_queue *q, size_t n)
 {
-    due__sub_seq(&q->used, n);                /* S1 */
-    if (due__load_seq(&q->space_waiting) > 0) /* S1 */
+    due__sub_seq(&q->used, n);                   /* S1 */
+    if (due__load_seq(&q->capacity_waiting) > 0) /* S1 */
         call_first(q, n);
 }
 
-void due__space_force(struct due_queue *q, size_t n)
+void due__capacity_force(struct due_queue *q, size_t n)
 {
     due__add_seq(&q->used, n); /* S1: more than the capacity, until so many have gone */
 }
 
-/* One try and, if there is no room, one sleep.  Answers as due__space_take, or 0: again. */
+/* One try and, if there is no room, one sleep.  Answers as due__capacity_take, or 0: again. */
 static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, int64_t until_ns)
 {
     struct due__tenure t;
@@ -62,7 +62,7 @@ static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, in
 
     due__enter(q, &t);
     if (w->linked)
-        due__waiters_remove(&q->space, w);
+        due__waiters_remove(&q->capacity_line, w);
     w->linked = false;
     got = try_take(q, n); /* S1 */
     int rc = (int)got;
@@ -77,15 +77,15 @@ static int try_or_sleep(struct due_queue *q, struct due__waiter *w, size_t n, in
         w->timed_out = false;
         w->linked = true;
         due__store_relaxed(&w->called, 0); /* W2 of waiter.c: not in line yet */
-        due__waiters_add(&q->space, w);
+        due__waiters_add(&q->capacity_line, w);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (rc == 0)
         due__bell_wait(&w->bell, q->clock.manual != NULL ? DUE_FOREVER : until_ns, false);
     return rc;
 }
 
-int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *inside)
+int due__capacity_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *inside)
 {
     size_t got = try_take(q, n);
     int rc = 0;
@@ -100,10 +100,10 @@ int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *ins
 
     int64_t until = due__time_add(due__timeout_now(q), timeout_ns);
     due__inside_once(q, inside);
-    due__add_seq(&q->space_waiting, 1); /* S1 */
+    due__add_seq(&q->capacity_waiting, 1); /* S1 */
     while (rc == 0)
         rc = try_or_sleep(q, w, n, until);
-    due__sub_seq(&q->space_waiting, 1); /* S1 */
+    due__sub_seq(&q->capacity_waiting, 1); /* S1 */
     /* Called, but leaving without the room, or leaving some of it: the next one may have it. */
     if (due__load_acquire(&w->called) != 0 && (rc < 0 || due__load_seq(&q->used) < q->capacity))
         call_first(q, 1);

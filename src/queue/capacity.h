@@ -6,9 +6,9 @@
 
 /* Room for up to @n jobs, waiting up to @timeout_ns for the first: how many, or an error.  @inside:
  * as due__inside_once(). */
-int due__space_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *inside);
-void due__space_give(struct due_queue *q, size_t n);
+int due__capacity_take(struct due_queue *q, size_t n, int64_t timeout_ns, bool *inside);
+void due__capacity_give(struct due_queue *q, size_t n);
 /* Restored jobs take room also where there is none. */
-void due__space_force(struct due_queue *q, size_t n);
+void due__capacity_force(struct due_queue *q, size_t n);
 
 #endif

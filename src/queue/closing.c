@@ -19,8 +19,8 @@
 #include "queue/stored.h"
 #include "queue/timed_wait.h"
 
-/* Everyone who waits for room is called and, with @consumers, everyone who waits for a job or naps;
- * those who come later see the state. */
+/* Everyone who waits for room is called and, with @consumers, everyone who waits for a job or timed
+ * waits; those who come later see the state. */
 void due__wake_all(struct due_queue *q, bool consumers)
 {
     struct due__tenure t;
@@ -30,17 +30,17 @@ void due__wake_all(struct due_queue *q, bool consumers)
         due__enter(q, &t);
         while (consumers && q->all != NULL && due__tenure_room(&t))
             due__call(q, &t, q->all, NULL);
-        while (q->space.first != NULL && due__tenure_room(&t)) {
-            struct due__waiter *w = q->space.first;
+        while (q->capacity_line.first != NULL && due__tenure_room(&t)) {
+            struct due__waiter *w = q->capacity_line.first;
 
-            due__waiters_remove(&q->space, w);
+            due__waiters_remove(&q->capacity_line, w);
             w->linked = false;
             due__tenure_ring(&t, &w->bell);
         }
-        more = (consumers && q->all != NULL) || q->space.first != NULL;
-        if (consumers && !due__nap_ring(q, &t, NULL))
+        more = (consumers && q->all != NULL) || q->capacity_line.first != NULL;
+        if (consumers && !due__timed_wait_ring(q, &t, NULL))
             more = true;
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (more);
     due__closers_ring(q);
 }
@@ -57,7 +57,7 @@ void due__quit_ring(struct due_queue *q, const uint32_t *quit)
 
     do {
         due__enter(q, &t);
-        all = due__nap_ring(q, &t, quit);
+        all = due__timed_wait_ring(q, &t, quit);
         for (struct due__waiter *next, *w = q->all; all && w != NULL; w = next) {
             next = w->all_next;
             if (w->quit != quit)
@@ -66,7 +66,7 @@ void due__quit_ring(struct due_queue *q, const uint32_t *quit)
             if (all)
                 due__call(q, &t, w, NULL);
         }
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (!all);
 }
 

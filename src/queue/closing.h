@@ -11,7 +11,7 @@ void due__drained(struct due_queue *q);
 /* Everyone who waits for a job or for room looks again. */
 void due__wake_consumers(struct due_queue *q);
 
-/* Those who wait for a job, or nap, and have this @quit. */
+/* Those who wait for a job, or timed wait, and have this @quit. */
 void due__quit_ring(struct due_queue *q, const uint32_t *quit);
 
 /* End the proxies' threads, once. */

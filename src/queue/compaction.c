@@ -1,9 +1,9 @@
 /* compaction.c - dead slots: when to sweep them out, and who does it.
  *
- * A job that was cancelled or moved leaves its slot behind, in the timeline, a line or at a gate.
- * When there are more than twice as many slots as waiting jobs, a sweep begins.  The worker proxy
- * does it, a piece a tenure; if dead slots come faster than it can follow, everybody who holds the
- * lock does a little, and without proxies they do all of it.
+ * A job that was cancelled or moved leaves its slot behind, in the timeline, a line or at a
+ * limiter. When there are more than twice as many slots as waiting jobs, a sweep begins.  The
+ * worker proxy does it, a piece a tenure; if dead slots come faster than it can follow, everybody
+ * who holds the lock does a little, and without proxies they do all of it.
  *
  * Guards     T  the timeline lock
  *
@@ -42,7 +42,7 @@ void due__sweep_begin(struct due_queue *q, bool anyway)
 {
     size_t slots = due__timeline_count(&q->timeline) + q->in_lines;
 
-    if (q->owed & DUE__OWED_SWEEP)
+    if (q->debts & DUE__DEBT_SWEEP)
         return;
     if (!anyway) {
         size_t waiting = (size_t)due__waiting(q) + q->dead_count;
@@ -51,13 +51,13 @@ void due__sweep_begin(struct due_queue *q, bool anyway)
         q->sweep_at = worth > slots + DUE__SWEEP_PIECE / 4 ? worth : slots + DUE__SWEEP_PIECE / 4;
         if (slots <= worth)
             return;
-        q->owed |= DUE__OWED_WORKER;
+        q->debts |= DUE__DEBT_WORKER;
         q->help_at = q->proxies == DUE_PROXIES_NEVER ? 0 : worth + worth / 2;
         q->beating = DUE_HEARTBEAT; /* until the idle pages are given back */
     }
-    q->owed |= DUE__OWED_SWEEP;
+    q->debts |= DUE__DEBT_SWEEP;
     q->sweep_topic = 0;
-    due__gates_sweep_begin(q);
+    due__limiters_sweep_begin(q);
 }
 
 void due__sweep_help(struct due_queue *q, size_t budget)
@@ -70,7 +70,7 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
 {
     size_t dropped = 0;
 
-    if (!(q->owed & DUE__OWED_SWEEP))
+    if (!(q->debts & DUE__DEBT_SWEEP))
         return true;
     if (q->sweep_topic == 0) {
         if (due__timeline_sweep(&q->timeline, budget, &dropped))
@@ -86,9 +86,9 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
         q->in_lines -= before - t->line.count;
         return false;
     }
-    if (!due__gates_sweep(q, keep_live_in_line, budget))
+    if (!due__limiters_sweep(q, keep_live_in_line, budget))
         return false;
-    q->owed &= ~DUE__OWED_SWEEP;
+    q->debts &= ~DUE__DEBT_SWEEP;
     q->sweep_at = due__timeline_count(&q->timeline) + q->in_lines + DUE__SWEEP_PIECE / 4;
     return true;
 }
@@ -104,5 +104,5 @@ void due__sweep_sometimes(struct due_queue *q)
         return;
     due__sweep_begin(q, false);
     due__sweep_help(q, DUE__SWEEP_PIECE);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }

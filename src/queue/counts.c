@@ -67,7 +67,7 @@ uint64_t due__sums_held(const struct due__sums *all)
            all->discarded - all->acked - all->kept - all->died;
 }
 
-uint64_t due__sums_lent(const struct due__sums *all)
+uint64_t due__sums_leased(const struct due__sums *all)
 {
     uint64_t lent = all->lent + all->dequeued;
 
@@ -89,6 +89,6 @@ uint64_t due__ready_count(struct due_queue *q)
     due__enter(q, &t);
     struct due__sums all = due__sum_up(q);
     uint64_t ready = due__sums_ready(q, &all);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return ready;
 }

@@ -15,7 +15,7 @@ struct due__sums due__sum_up(struct due_queue *q);
 /* What has come and is not gone: it waits, or is reserved. */
 uint64_t due__sums_held(const struct due__sums *all);
 /* Who has one in hand, and is not done with it. */
-uint64_t due__sums_lent(const struct due__sums *all);
+uint64_t due__sums_leased(const struct due__sums *all);
 /* What is ready. */
 uint64_t due__sums_ready(const struct due_queue *q, const struct due__sums *all);
 

@@ -70,7 +70,7 @@ static bool hand_out(struct due_queue *q, struct awaited *a)
         w->hand = due__slot_job(s);
         due__call(q, &t, w, NULL); /* it comes for what is in its hand */
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return !moved || topic != NULL;
 }
 

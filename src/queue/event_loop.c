@@ -81,9 +81,9 @@ int due_fd(due_queue *q)
     if (other < 0) {
         due__store_release(&q->fd_want, DUE_FOREVER); /* P1 */
         due__store_release(&q->fd, fd);               /* P1 */
-        q->owed |= DUE__OWED_FD;
+        q->debts |= DUE__DEBT_FD;
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (other >= 0)
         close(fd);
     return other >= 0 ? other : fd;

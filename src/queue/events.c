@@ -1,6 +1,6 @@
 /* events.c - the steps of jobs, counted by topic and told to a hook.
  *
- * Who makes a step of a job that is his own (LENT, or not yet submitted) tells of it before the
+ * Who makes a step of a job that is his own (CLAIMED, or not yet submitted) tells of it before the
  * job goes on.  But jobs also become ready, and wait again when a lease ends, under the timeline's
  * lock, where no hook may be called; and from then on anybody may take them.  So whoever holds the
  * lock notes the step in a record of the place, before the word says that it is made, and tells of
@@ -69,7 +69,7 @@ static const struct meaning meanings[DUE__STEPS] = {
 
 static struct due__untold *untold_at(const struct due_queue *q, uint32_t number)
 {
-    return due__side_at(&q->watch->untold, number);
+    return due__records_at(&q->events->untold, number);
 }
 
 /* ---- Counting ---- */
@@ -84,7 +84,7 @@ static void count(const struct due_queue *q, uint32_t topic, enum due__figure fi
                          (uint64_t)by); /* no edge: a counter */
 }
 
-void due__watch_count(struct due_queue *q, uint32_t number, enum due__figure figure, int64_t by)
+void due__events_count(struct due_queue *q, uint32_t number, enum due__figure figure, int64_t by)
 {
     count(q, due__facts_load(due__job_at(&q->slab, number)).topic, figure, by);
 }
@@ -100,29 +100,29 @@ static struct due__measured *measured_of(struct due_queue *q, uint32_t topic)
 {
     struct due__measured *own = due__load_acquire(&due__topic_at(q, topic)->times); /* Z3 */
 
-    return &(own != NULL ? own : q->watch->measured)[due__thread_shard()];
+    return &(own != NULL ? own : q->events->measured)[due__thread_shard()];
 }
 
-void due__watch_late(struct due_queue *q, const due_job *jobs, size_t n)
+void due__events_late(struct due_queue *q, const due_job *jobs, size_t n)
 {
-    for (size_t i = 0; q->watch->counts && i < n; i++)
+    for (size_t i = 0; q->events->counts && i < n; i++)
         measure(&measured_of(q, (uint32_t)jobs[i].topic)->late, jobs[i].lateness_ns);
 }
 
 static struct due__since *since_at(const struct due_queue *q, uint32_t number)
 {
-    return due__side_at(&q->watch->since, number);
+    return due__records_at(&q->events->since, number);
 }
 
-void due__watch_reserved(struct due_queue *q, uint32_t number, int64_t now_ns)
+void due__events_reserved(struct due_queue *q, uint32_t number, int64_t now_ns)
 {
-    if (q->watch->counts)
+    if (q->events->counts)
         due__store_relaxed(&since_at(q, number)->ns, now_ns); /* R1 of lease.c */
 }
 
-void due__watch_answered(struct due_queue *q, uint32_t number)
+void due__events_answered(struct due_queue *q, uint32_t number)
 {
-    if (!q->watch->counts)
+    if (!q->events->counts)
         return;
     int64_t since = due__load_relaxed(&since_at(q, number)->ns); /* R1 of lease.c */
     uint32_t topic = due__facts_load(due__job_at(&q->slab, number)).topic;
@@ -162,10 +162,10 @@ void due__measured_sum(const struct due_queue *q, due_histogram *late, due_histo
     uint32_t topics = due__load_acquire(&q->topic_count); /* T1 of topic.c */
 
     *late = *held = (due_histogram){ .count = 0 };
-    if (q->watch == NULL || !q->watch->counts)
+    if (q->events == NULL || !q->events->counts)
         return;
-    shards_sum(q->watch->measured, false, late);
-    shards_sum(q->watch->measured, true, held);
+    shards_sum(q->events->measured, false, late);
+    shards_sum(q->events->measured, true, held);
     for (uint32_t i = 0; i < topics; i++) {
         const struct due__measured *own = due__load_acquire(&due__topic_at(q, i)->times); /* Z3 */
 
@@ -190,7 +190,7 @@ static void call_hook(struct due_queue *q, const due_event *event)
     int cancel;
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    q->watch->on_event(q->watch->event_ctx, event);
+    q->events->on_event(q->events->event_ctx, event);
     pthread_setcancelstate(cancel, NULL);
 }
 
@@ -262,11 +262,11 @@ static void tell(struct due_queue *q, uint32_t number, uint32_t generation, cons
     due__lock_release(&u->teller);
 }
 
-void due__watch_flush(struct due_queue *q, uint32_t number)
+void due__events_flush(struct due_queue *q, uint32_t number)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
-    if (q->watch->on_event == NULL)
+    if (q->events->on_event == NULL)
         return;
     struct due__untold *u = untold_at(q, number);
     due__lock_acquire(&u->teller);
@@ -274,7 +274,7 @@ void due__watch_flush(struct due_queue *q, uint32_t number)
     due__lock_release(&u->teller);
 }
 
-void due__watch_tell(struct due_queue *q, uint32_t first)
+void due__events_tell(struct due_queue *q, uint32_t first)
 {
     while (first != 0) {
         uint32_t number = first - 1;
@@ -304,19 +304,19 @@ static void step_count(struct due_queue *q, uint32_t number, const struct meanin
     count(q, topic, DUE__F_DEAD, m->dead);
 }
 
-void due__watch_step(struct due_queue *q, uint32_t number, enum due__step step, uint64_t w)
+void due__events_step(struct due_queue *q, uint32_t number, enum due__step step, uint64_t w)
 {
     const struct meaning *m = &meanings[step];
     enum due_cause cause = 0;
 
     if (step == DUE__S_DIED)
-        cause = (enum due_cause)due__grave_at(q, number)->cause;
-    if (q->watch->counts) {
+        cause = (enum due_cause)due__dead_letter_at(q, number)->cause;
+    if (q->events->counts) {
         step_count(q, number, m, w);
         if (cause == DUE_CAUSE_EXPIRED)
-            due__watch_count(q, number, DUE__F_EXPIRED, 1);
+            due__events_count(q, number, DUE__F_EXPIRED, 1);
     }
-    if (q->watch->on_event == NULL || m->event == 0)
+    if (q->events->on_event == NULL || m->event == 0)
         return;
     due_event e = describe(q, number, (enum due_event_kind)m->event);
     e.cause = cause;
@@ -338,11 +338,11 @@ static due_event describe_fresh(struct due_queue *q, const struct due__fresh *it
                         .deadline_ns = it->deadline_ns };
 }
 
-void due__watch_restored(struct due_queue *q, const struct due__fresh *it, bool held)
+void due__events_restored(struct due_queue *q, const struct due__fresh *it, bool held)
 {
-    if (q->watch->counts)
+    if (q->events->counts)
         count(q, it->f.topic, DUE__F_RESTORED, 1);
-    if (q->watch->on_event == NULL)
+    if (q->events->on_event == NULL)
         return;
     due_event e = describe_fresh(q, it, DUE_EVENT_RESTORED);
     if (held)
@@ -350,33 +350,33 @@ void due__watch_restored(struct due_queue *q, const struct due__fresh *it, bool 
     tell(q, it->number, it->generation, &e);
 }
 
-void due__watch_enter(struct due_queue *q, const struct due__fresh *jobs, size_t n, bool told)
+void due__events_enter(struct due_queue *q, const struct due__fresh *jobs, size_t n, bool told)
 {
     for (size_t i = 0; i < n; i++) {
         const struct due__fresh *it = &jobs[i];
 
-        if (q->watch->counts)
+        if (q->events->counts)
             count(q, it->f.topic, DUE__F_ENQUEUED, 1);
-        if (q->watch->on_event == NULL || !told)
+        if (q->events->on_event == NULL || !told)
             continue;
         due_event e = describe_fresh(q, it, DUE_EVENT_PRODUCED);
         tell(q, it->number, it->generation, &e);
     }
 }
 
-bool due__watch_make(struct due_queue *q, uint32_t number)
+bool due__events_make(struct due_queue *q, uint32_t number)
 {
-    struct due__watch *it = q->watch;
+    struct due__events *it = q->events;
 
-    return (it->on_event == NULL || due__side_make(&it->untold, &q->alloc, number)) &&
-           (!it->counts || due__side_make(&it->since, &q->alloc, number));
+    return (it->on_event == NULL || due__records_make(&it->untold, &q->alloc, number)) &&
+           (!it->counts || due__records_make(&it->since, &q->alloc, number));
 }
 
 /* ---- Under the timeline's lock ---- */
 
-void due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps)
+void due__events_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps)
 {
-    struct due__watch *it = q->watch;
+    struct due__events *it = q->events;
 
     if (it->on_event == NULL)
         return;
@@ -392,11 +392,11 @@ void due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t 
     if (!(note & DUE__TOLD_LISTED)) {
         due__store_relaxed(&u->next, it->list); /* Z2 */
         it->list = number + 1;
-        q->owed |= DUE__OWED_TELL;
+        q->debts |= DUE__DEBT_TELL;
     }
 }
 
-bool due__watch_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_t ready)
+bool due__events_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_t ready)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
@@ -407,45 +407,45 @@ bool due__watch_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_
     return true;
 }
 
-void due__watch_repeated(struct due_queue *q, uint32_t number, bool taken)
+void due__events_repeated(struct due_queue *q, uint32_t number, bool taken)
 {
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
     if (taken) {
-        due__watch_count(q, number, DUE__F_RESERVED, 1);
-        due__watch_count(q, number, DUE__F_READY, -1);
+        due__events_count(q, number, DUE__F_RESERVED, 1);
+        due__events_count(q, number, DUE__F_READY, -1);
     }
-    due__watch_note(q, number, w, DUE__TOLD_REPEATED | (taken ? DUE__TOLD_DELIVERED : 0));
+    due__events_note(q, number, w, DUE__TOLD_REPEATED | (taken ? DUE__TOLD_DELIVERED : 0));
 }
 
 /* ---- Opening ---- */
 
-int due__watch_open(struct due_queue *q, const due_options *o)
+int due__events_open(struct due_queue *q, const due_options *o)
 {
     if (o->metrics == 0 && o->on_event == NULL)
         return 0;
-    struct due__watch *it = due__alloc_region(&q->alloc, sizeof *it);
+    struct due__events *it = due__alloc_region(&q->alloc, sizeof *it);
     if (it == NULL)
         return DUE_ENOMEM;
     it->on_event = o->on_event;
     it->event_ctx = o->event_ctx;
     it->counts = o->metrics != 0;
-    due__side_init(&it->untold, sizeof(struct due__untold));
-    due__side_init(&it->since, sizeof(struct due__since));
-    q->watch = it;
+    due__records_init(&it->untold, sizeof(struct due__untold));
+    due__records_init(&it->since, sizeof(struct due__since));
+    q->events = it;
     return 0;
 }
 
-void due__watch_free(struct due_queue *q)
+void due__events_free(struct due_queue *q)
 {
-    struct due__watch *it = q->watch;
+    struct due__events *it = q->events;
 
     if (it == NULL)
         return;
-    due__side_destroy(&it->untold, &q->alloc);
-    due__side_destroy(&it->since, &q->alloc);
+    due__records_destroy(&it->untold, &q->alloc);
+    due__records_destroy(&it->since, &q->alloc);
     due__alloc_region_free(&q->alloc, it, sizeof *it);
-    q->watch = NULL;
+    q->events = NULL;
 }
 
 struct due__tally *due__tallies_new(struct due_queue *q)

@@ -70,19 +70,19 @@ struct due__since {
 #define DUE__TOLD_DELIVERED 16u
 #define DUE__TOLD_REPEATED  32u
 
-struct due__watch {
+struct due__events {
     void (*on_event)(void *ctx, const due_event *event); /* I  or NULL */
     void *event_ctx;                                     /* I */
     bool counts;                                         /* I  by topic, and durations */
-    struct due__side untold;                             /* A  its own edges; unused: no hook */
-    struct due__side since;                              /* A  struct due__since; if it counts */
+    struct due__records untold;                          /* A  its own edges; unused: no hook */
+    struct due__records since;                           /* A  struct due__since; if it counts */
     uint32_t list;                                       /* T  place plus 1: to be told of */
     struct due__measured measured[DUE__SHARDS];          /* A  its own: of topics that have none */
 };
 
 /* Asked for at open: made, and given back. */
-int due__watch_open(struct due_queue *q, const due_options *o);
-void due__watch_free(struct due_queue *q);
+int due__events_open(struct due_queue *q, const due_options *o);
+void due__events_free(struct due_queue *q);
 
 /* The figures of a new topic; NULL: no memory.  And back. */
 struct due__tally *due__tallies_new(struct due_queue *q);
@@ -115,7 +115,7 @@ enum due__step {
     DUE__S_RESERVED,  /* */
     DUE__S_ACKED,     /* */
     DUE__S_RETRIED,   /* after a nack */
-    DUE__S_DIED,      /* its grave says why */
+    DUE__S_DIED,      /* its dead letter says why */
     DUE__S_KICKED,    /* */
     DUE__S_ROUND,     /* it was taken for good, and comes again */
     DUE__S_REPEATED,  /* it was taken, or acked, and waits for its next round */
@@ -126,134 +126,134 @@ enum due__step {
 };
 
 /* @w: its word, if it may be ready still; else 0. */
-void due__watch_step(struct due_queue *q, uint32_t number, enum due__step step, uint64_t w);
+void due__events_step(struct due_queue *q, uint32_t number, enum due__step step, uint64_t w);
 
 static inline void due__step(struct due_queue *q, uint32_t number, enum due__step step, uint64_t w)
 {
-    if (q->watch != NULL)
-        due__watch_step(q, number, step, w);
+    if (q->events != NULL)
+        due__events_step(q, number, step, w);
 }
 
 /* The same of taken jobs, with their slots. */
 static inline void due__steps(struct due_queue *q, const struct due__slot *slots, size_t n,
                               enum due__step step)
 {
-    for (size_t i = 0; q->watch != NULL && i < n; i++)
-        due__watch_step(q, due__slot_job(slots[i]), step, 0);
+    for (size_t i = 0; q->events != NULL && i < n; i++)
+        due__events_step(q, due__slot_job(slots[i]), step, 0);
 }
 
 /* Jobs that are filled in and about to be submitted, or were refused then; @told: and told. */
-void due__watch_enter(struct due_queue *q, const struct due__fresh *jobs, size_t n, bool told);
+void due__events_enter(struct due_queue *q, const struct due__fresh *jobs, size_t n, bool told);
 
 /* The same of a job that was read from the store; @held: it has a lease record. */
-void due__watch_restored(struct due_queue *q, const struct due__fresh *it, bool held);
+void due__events_restored(struct due_queue *q, const struct due__fresh *it, bool held);
 
 /* Tell now what was noted of a job of the caller's own. */
-void due__watch_flush(struct due_queue *q, uint32_t number);
+void due__events_flush(struct due_queue *q, uint32_t number);
 
 /* Everything a step of place @number may need is there.  False: no memory. */
-bool due__watch_make(struct due_queue *q, uint32_t number);
+bool due__events_make(struct due_queue *q, uint32_t number);
 
 /* ---- With or without the lock: a figure of a job's topic changes ---- */
 
-void due__watch_count(struct due_queue *q, uint32_t number, enum due__figure figure, int64_t by);
+void due__events_count(struct due_queue *q, uint32_t number, enum due__figure figure, int64_t by);
 
 static inline void due__count(struct due_queue *q, uint32_t number, enum due__figure figure,
                               int64_t by)
 {
-    if (q->watch != NULL)
-        due__watch_count(q, number, figure, by);
+    if (q->events != NULL)
+        due__events_count(q, number, figure, by);
 }
 
 /* How late jobs were handed out; after how long a lease was answered. */
-void due__watch_late(struct due_queue *q, const due_job *jobs, size_t n);
-void due__watch_reserved(struct due_queue *q, uint32_t number, int64_t now_ns);
-void due__watch_answered(struct due_queue *q, uint32_t number);
+void due__events_late(struct due_queue *q, const due_job *jobs, size_t n);
+void due__events_reserved(struct due_queue *q, uint32_t number, int64_t now_ns);
+void due__events_answered(struct due_queue *q, uint32_t number);
 
 static inline void due__late(struct due_queue *q, const due_job *jobs, size_t n)
 {
-    if (q->watch != NULL)
-        due__watch_late(q, jobs, n);
+    if (q->events != NULL)
+        due__events_late(q, jobs, n);
 }
 
 static inline void due__reserved(struct due_queue *q, uint32_t number, int64_t now_ns)
 {
-    if (q->watch != NULL)
-        due__watch_reserved(q, number, now_ns);
+    if (q->events != NULL)
+        due__events_reserved(q, number, now_ns);
 }
 
 static inline void due__answered(struct due_queue *q, uint32_t number)
 {
-    if (q->watch != NULL)
-        due__watch_answered(q, number);
+    if (q->events != NULL)
+        due__events_answered(q, number);
 }
 
 /* ---- Under the timeline's lock ---- */
 
 /* The job @number whose word was @w is about to be ready, or (@steps) to wait again; to be told
  * after the release.  It is MOVING, or the caller's own. */
-void due__watch_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps);
-void due__watch_repeated(struct due_queue *q, uint32_t number, bool taken);
+void due__events_note(struct due_queue *q, uint32_t number, uint64_t w, uint32_t steps);
+void due__events_repeated(struct due_queue *q, uint32_t number, bool taken);
 
 /* The job @number, whose word was @w, is about to be ready. */
 static inline void due__note(struct due_queue *q, uint32_t number, uint64_t w)
 {
     uint32_t steps = DUE__TOLD_READY;
 
-    if (q->watch == NULL)
+    if (q->events == NULL)
         return;
     if (due__word_state(w) == DUE__LEASED) /* its lease has ended */
         steps |= DUE__TOLD_RETRIED;
-    due__watch_note(q, number, w, steps);
+    due__events_note(q, number, w, steps);
 }
 
 /* The same, and the word of the job, *@w, becomes @ready.  False: *@w is another by now. */
-bool due__watch_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_t ready);
+bool due__events_ready(struct due_queue *q, uint32_t number, uint64_t *w, uint64_t ready);
 
 static inline bool due__become_ready(struct due_queue *q, uint32_t number, uint64_t *w,
                                      uint64_t ready)
 {
-    if (q->watch != NULL)
-        return due__watch_ready(q, number, w, ready);
+    if (q->events != NULL)
+        return due__events_ready(q, number, w, ready);
     return due__word_swap(&due__job_at(&q->slab, number)->word, w, ready); /* J1 */
 }
 
 /* The caller has taken it from the timeline as it became due. */
 static inline void due__note_taken(struct due_queue *q, uint32_t number, uint64_t w)
 {
-    if (q->watch == NULL)
+    if (q->events == NULL)
         return;
-    due__watch_count(q, number, DUE__F_READY, 1);
-    due__watch_note(q, number, w, DUE__TOLD_READY);
+    due__events_count(q, number, DUE__F_READY, 1);
+    due__events_note(q, number, w, DUE__TOLD_READY);
 }
 
 /* The job @number, dead until now, is about to wait. */
 static inline void due__note_kicked(struct due_queue *q, uint32_t number, uint64_t w)
 {
-    if (q->watch == NULL)
+    if (q->events == NULL)
         return;
-    due__watch_count(q, number, DUE__F_KICKED, 1);
-    due__watch_note(q, number, w, DUE__TOLD_KICKED);
+    due__events_count(q, number, DUE__F_KICKED, 1);
+    due__events_note(q, number, w, DUE__TOLD_KICKED);
 }
 
 /* A job of the caller's own is about to wait for its next round; @taken: it was taken for good, and
  * what was noted before has been told. */
 static inline void due__note_repeated(struct due_queue *q, uint32_t number, bool taken)
 {
-    if (q->watch != NULL)
-        due__watch_repeated(q, number, taken);
+    if (q->events != NULL)
+        due__events_repeated(q, number, taken);
 }
 
 /* What is to be told of: place plus 1 of the first. */
-static inline uint32_t due__watch_list(struct due_queue *q)
+static inline uint32_t due__events_list(struct due_queue *q)
 {
-    uint32_t first = q->watch->list;
+    uint32_t first = q->events->list;
 
-    q->watch->list = 0;
+    q->events->list = 0;
     return first;
 }
 
 /* After the release: those of the list. */
-void due__watch_tell(struct due_queue *q, uint32_t first);
+void due__events_tell(struct due_queue *q, uint32_t first);
 
 #endif

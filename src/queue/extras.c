@@ -20,7 +20,7 @@ static bool repeat_ok(const due_spec *s)
     return s->every_ns > 0 || s->repeat == DUE_REPEAT_SKIP;
 }
 
-int due__front_check(const struct due_queue *q, const due_spec *s)
+int due__extras_check(const struct due_queue *q, const due_spec *s)
 {
     (void)q;
     if (!bytes_ok(s->headers, s->headers_len, DUE_HEADERS_MAX, true) ||
@@ -36,18 +36,18 @@ int due__front_check(const struct due_queue *q, const due_spec *s)
     return s->retry != NULL ? due__retry_check(s->retry) : 0;
 }
 
-int due__front_new(struct due_queue *q, const due_spec *s, struct due__front **front)
+int due__extras_new(struct due_queue *q, const due_spec *s, struct due__extras **extras)
 {
     uint8_t retry = 0;
     int rc = s->retry != NULL ? due__retry_number(q, s->retry, &retry) : 0;
 
     if (rc != 0)
         return rc;
-    struct due__front *f =
-        due__payload_new(&q->slab.payloads, DUE__FRONT_BYTES + s->headers_len + s->len);
+    struct due__extras *f =
+        due__payload_new(&q->slab.payloads, DUE__EXTRAS_BYTES + s->headers_len + s->len);
     if (f == NULL)
         return DUE_ENOMEM;
-    memset(f, 0, DUE__FRONT_BYTES);
+    memset(f, 0, DUE__EXTRAS_BYTES);
     f->ptr = s->ptr;
     f->ttl_ns = s->ttl_ns;
     f->expires_ns = s->expires_ns;
@@ -60,24 +60,24 @@ int due__front_new(struct due_queue *q, const due_spec *s, struct due__front **f
     if (s->len > 0)
         memcpy(f->bytes + s->headers_len, s->data, s->len);
     if (s->group_len > 0) {
-        rc = due__group_join(q, s->topic, s->group, s->group_len, &f->gate);
+        rc = due__group_join(q, s->topic, s->group, s->group_len, &f->limiter);
         if (rc != 0) {
-            due__payload_free(&q->slab.payloads, f, DUE__FRONT_BYTES + s->headers_len + s->len);
+            due__payload_free(&q->slab.payloads, f, DUE__EXTRAS_BYTES + s->headers_len + s->len);
             return rc;
         }
     }
-    *front = f;
+    *extras = f;
     return 0;
 }
 
-void due__front_inherit(struct due__front *front, const struct due__front *old)
+void due__extras_inherit(struct due__extras *extras, const struct due__extras *old)
 {
-    front->key = old->key;
-    front->gate = old->gate;
-    front->passes = old->passes;
+    extras->key = old->key;
+    extras->limiter = old->limiter;
+    extras->passes = old->passes;
 }
 
-void due__front_drop(struct due_queue *q, struct due__front *front, size_t len)
+void due__extras_drop(struct due_queue *q, struct due__extras *extras, size_t len)
 {
-    due__payload_free(&q->slab.payloads, front, DUE__FRONT_BYTES + front->headers_len + len);
+    due__payload_free(&q->slab.payloads, extras, DUE__EXTRAS_BYTES + extras->headers_len + len);
 }

@@ -1,6 +1,6 @@
 /* extras.h - what only some jobs have: headers, a key, a group, limits of their own.
  *
- * It stands in the job's block, before the payload, and the job's facts say so (DUE__FRONT).  So a
+ * It stands in the job's block, before the payload, and the job's facts say so (DUE__EXTRAS).  So a
  * plain job pays nothing for it, and it is released with the payload.
  */
 #ifndef DUE__EXTRAS_H
@@ -13,23 +13,23 @@
 #include "mem/slab.h"
 
 struct due__key;
-struct due__gate;
+struct due__limiter;
 
-struct due__front {
-    void *ptr;              /* O  carried */
-    struct due__key *key;   /* O  key_table.c */
-    struct due__gate *gate; /* O  limit.c: its group's */
-    int64_t ttl_ns;         /* O  0: none */
-    int64_t expires_ns;     /* O  0: never */
-    int64_t every_ns;       /* O  0: it does not come again */
-    uint16_t headers_len;   /* O */
-    uint8_t retry;          /* O  its policy: retry.c; 0: inherited */
-    uint8_t repeat;         /* O  enum due_repeat */
-    uint8_t passes;         /* O  limit.c: DUE__PASS_*; under the timeline lock */
-    unsigned char bytes[];  /* O  headers, then the payload */
+struct due__extras {
+    void *ptr;                    /* O  carried */
+    struct due__key *key;         /* O  key_table.c */
+    struct due__limiter *limiter; /* O  limit.c: its group's */
+    int64_t ttl_ns;               /* O  0: none */
+    int64_t expires_ns;           /* O  0: never */
+    int64_t every_ns;             /* O  0: it does not come again */
+    uint16_t headers_len;         /* O */
+    uint8_t retry;                /* O  its policy: retry.c; 0: inherited */
+    uint8_t repeat;               /* O  enum due_repeat */
+    uint8_t passes;               /* O  limit.c: DUE__PASS_*; under the timeline lock */
+    unsigned char bytes[];        /* O  headers, then the payload */
 };
 
-#define DUE__FRONT_BYTES offsetof(struct due__front, bytes)
+#define DUE__EXTRAS_BYTES offsetof(struct due__extras, bytes)
 
 /* Has it a time of its own, on the queue's clock? */
 static inline bool due__timed(const due_spec *s)
@@ -45,7 +45,7 @@ static inline bool due__time_ok(const due_spec *s)
 }
 
 /* Is anything asked for that needs one?  Looked at for every job, so without branches. */
-static inline bool due__front_needed(const due_spec *s)
+static inline bool due__extras_needed(const due_spec *s)
 {
     uint64_t numbers = (uint64_t)s->ttl_ns | (uint64_t)s->expires_ns | (uint64_t)s->every_ns |
                        (uint64_t)s->keep_key_ns | (uint64_t)s->headers_len | (uint64_t)s->key_len |
@@ -55,26 +55,26 @@ static inline bool due__front_needed(const due_spec *s)
 }
 
 /* What a call may ask for: 0 or DUE_EINVAL. */
-int due__front_check(const struct due_queue *q, const due_spec *s);
+int due__extras_check(const struct due_queue *q, const due_spec *s);
 
 /* The block of a job: front, headers and payload.  DUE_ENOMEM, DUE_ELIMIT (policies). */
-int due__front_new(struct due_queue *q, const due_spec *s, struct due__front **front);
+int due__extras_new(struct due_queue *q, const due_spec *s, struct due__extras **extras);
 
 /* The front of a job that gets other content: what of the old one stays. */
-void due__front_inherit(struct due__front *front, const struct due__front *old);
+void due__extras_inherit(struct due__extras *extras, const struct due__extras *old);
 /* One that no job has, with its block; @len: of its payload. */
-void due__front_drop(struct due_queue *q, struct due__front *front, size_t len);
+void due__extras_drop(struct due_queue *q, struct due__extras *extras, size_t len);
 
 /* Of a job whose facts say that it has one. */
-static inline struct due__front *due__front_at(const struct due__job *j)
+static inline struct due__extras *due__extras_at(const struct due__job *j)
 {
     return j->payload.ptr;
 }
 
 /* The job's, or NULL.  The caller owns the job. */
-static inline struct due__front *due__front_of(const struct due__job *j)
+static inline struct due__extras *due__extras_of(const struct due__job *j)
 {
-    return (due__facts_load(j).payload & DUE__FRONT) ? due__front_at(j) : NULL;
+    return (due__facts_load(j).payload & DUE__EXTRAS) ? due__extras_at(j) : NULL;
 }
 
 #endif

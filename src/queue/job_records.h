@@ -7,12 +7,13 @@
 
 static inline struct due__lease *due__lease_at(const struct due_queue *q, uint32_t number)
 {
-    return due__side_at(&q->leases, number);
+    return due__records_at(&q->leases, number);
 }
 
-static inline struct due__grave *due__grave_at(const struct due_queue *q, uint32_t number)
+static inline struct due__dead_letter *due__dead_letter_at(const struct due_queue *q,
+                                                           uint32_t number)
 {
-    return due__side_at(&q->graves, number);
+    return due__records_at(&q->dead_letters, number);
 }
 
 /* Has the store counted the attempt of a taken job, before its lease begins? */

@@ -17,8 +17,8 @@
 
 #include "due/due.h"
 
-struct due__asked; /* sender.h: a call that waits for its store */
-struct due__fresh; /* queue.h */
+struct due__submission; /* sender.h: a call that waits for its store */
+struct due__fresh;      /* queue.h */
 struct due_queue;
 
 /* What is to become of a job that its caller has made his own. */
@@ -84,7 +84,7 @@ struct due__journal {
     int (*find)(struct due_queue *q, due_id id, struct due__deadline *by, uint32_t *number,
                 uint32_t *generation);
     /* A job that was named is left, with the shard of its key, for @a or nobody. */
-    void (*put)(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
+    void (*put)(struct due_queue *q, const struct due__fresh *it, struct due__submission *a);
 
     /* Can anything be changed: 0, or DUE_EFENCED.  Is it all there, or still being read? */
     int (*state)(const struct due_queue *q);

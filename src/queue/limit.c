@@ -1,28 +1,28 @@
 /* limit.c - limits of topics, and groups: who may run, and who waits until another has ended.
  *
- * A job that is due goes first through the gate of its group, if it has one, then through that of
- * its topic, if that has a limit.  At an open gate it gets a pass; at one that is shut it waits, in
- * the topic's order.  Past both it stands in its topic's line, and nothing tells it from any other
- * job.  A pass is kept while the job is handed out, and while it waits to be tried again; it goes
- * back when the job ends, dies, or is given another deadline.  The word says that a job has one
- * (DUE__PASSED), so that its end, which for other jobs needs no lock, takes the lock.
+ * A job that is due goes first through the limiter of its group, if it has one, then through that
+ * of its topic, if that has a limit.  At an open limiter it gets a pass; at one that is shut it
+ * waits, in the topic's order.  Past both it stands in its topic's line, and nothing tells it from
+ * any other job.  A pass is kept while the job is handed out, and while it waits to be tried again;
+ * it goes back when the job ends, dies, or is given another deadline.  The word says that a job has
+ * one (DUE__PASSED), so that its end, which for other jobs needs no lock, takes the lock.
  *
- * While a store's jobs are being read the gates of groups are shut.  Jobs come in the order in
+ * While a store's jobs are being read the limiters of groups are shut.  Jobs come in the order in
  * which they are due, so one that had failed, and has its group's pass, may come after those that
  * must not overtake it.
  *
- * Whoever gives a pass back leaves the gate ajar: before the lock is released as many are let
- * through as there are passes, in pieces.
+ * Whoever gives a pass back leaves the limiter reopened: before the lock is released as many are
+ * let through as there are passes, in pieces.
  *
  * Guards     T  the timeline lock      O  the job's owner's      I  set once
  *
  * Edges      described elsewhere: J1 slab.h, E3 tenure.c
  *
- * Always     N1  running is the number of jobs that have the gate's pass; passed, of those that
+ * Always     N1  running is the number of jobs that have the limiter's pass; passed, of those that
  * (check)        have any
- *            N2  a gate is in the list of those waited at exactly while its line has slots
- *            N3  at a release: a gate that is open and waited at is ajar, and whoever released will
- *                come back for it
+ *            N2  a limiter is in the list of those waited at exactly while its line has slots
+ *            N3  at a release: a limiter that is open and waited at is reopened, and whoever
+ *                released will come back for it
  *
  * Not here   Names of groups: group.c.
  */
@@ -37,7 +37,7 @@
 
 /* ---- Lists ---- */
 
-static void link_in(struct due__gates *all, struct due__gate *g, enum due__gate_list k)
+static void link_in(struct due__limiters *all, struct due__limiter *g, enum due__limiter_list k)
 {
     g->prev[k] = NULL;
     g->next[k] = all->first[k];
@@ -46,7 +46,7 @@ static void link_in(struct due__gates *all, struct due__gate *g, enum due__gate_
     all->first[k] = g;
 }
 
-static void unlink_from(struct due__gates *all, struct due__gate *g, enum due__gate_list k)
+static void unlink_from(struct due__limiters *all, struct due__limiter *g, enum due__limiter_list k)
 {
     if (g->prev[k] != NULL)
         g->prev[k]->next[k] = g->next[k];
@@ -56,38 +56,38 @@ static void unlink_from(struct due__gates *all, struct due__gate *g, enum due__g
         g->next[k]->prev[k] = g->prev[k];
 }
 
-static bool open_now(const struct due__gate *g)
+static bool open_now(const struct due__limiter *g)
 {
-    if (g->len > 0 && g->queue->gates.reading)
+    if (g->len > 0 && g->queue->limiters.reading)
         return false;
     return g->limit == 0 || g->running < g->limit;
 }
 
-static void shut(struct due_queue *q, struct due__gate *g)
+static void shut(struct due_queue *q, struct due__limiter *g)
 {
-    if (g->ajar)
-        unlink_from(&q->gates, g, DUE__GATES_AJAR);
-    g->ajar = false;
+    if (g->reopened)
+        unlink_from(&q->limiters, g, DUE__LIMITERS_REOPENED);
+    g->reopened = false;
 }
 
 /* Its line has @before slots less, or more. */
-static void counted(struct due_queue *q, struct due__gate *g, size_t before)
+static void counted(struct due_queue *q, struct due__limiter *g, size_t before)
 {
-    struct due__gates *all = &q->gates;
+    struct due__limiters *all = &q->limiters;
 
     q->in_lines += g->line.count - before;
     all->slots += g->line.count - before;
     if (before == 0 && g->line.count > 0)
-        link_in(all, g, DUE__GATES_WAITED_AT);
+        link_in(all, g, DUE__LIMITERS_WAITED_AT);
     if (before == 0 || g->line.count > 0)
         return;
     if (all->sweep == g)
-        all->sweep = g->next[DUE__GATES_WAITED_AT];
-    unlink_from(all, g, DUE__GATES_WAITED_AT);
+        all->sweep = g->next[DUE__LIMITERS_WAITED_AT];
+    unlink_from(all, g, DUE__LIMITERS_WAITED_AT);
     shut(q, g);
 }
 
-struct due__slot due__gate_pop(struct due_queue *q, struct due__gate *g)
+struct due__slot due__limiter_pop(struct due_queue *q, struct due__limiter *g)
 {
     size_t before = g->line.count;
     struct due__slot s = due__line_pop(&g->line, &q->nodes);
@@ -98,30 +98,30 @@ struct due__slot due__gate_pop(struct due_queue *q, struct due__gate *g)
 
 /* Does anybody wait there?  Dead slots in front are dropped, or those who come would wait behind
  * them; of very many some are left, and passed over later. */
-static bool waited_at(struct due_queue *q, struct due__gate *g)
+static bool waited_at(struct due_queue *q, struct due__limiter *g)
 {
     struct due__slot s;
 
     for (uint32_t n = 0; n < DUE__MOVES_MAX && due__line_first(&g->line, &s); n++) {
         if (due__keep_live(q, &s, 1, true) == 1)
             return true;
-        due__gate_pop(q, g);
+        due__limiter_pop(q, g);
     }
     return g->line.count > 0;
 }
 
-/* If the gate is open and somebody waits there: before the release it is seen to. */
-static void look_at(struct due_queue *q, struct due__gate *g)
+/* If the limiter is open and somebody waits there: before the release it is seen to. */
+static void look_at(struct due_queue *q, struct due__limiter *g)
 {
-    if (g->ajar || !open_now(g) || !waited_at(q, g))
+    if (g->reopened || !open_now(g) || !waited_at(q, g))
         return;
-    g->ajar = true;
-    link_in(&q->gates, g, DUE__GATES_AJAR);
-    q->owed |= DUE__OWED_GATES;
+    g->reopened = true;
+    link_in(&q->limiters, g, DUE__LIMITERS_REOPENED);
+    q->debts |= DUE__DEBT_LIMITERS;
 }
 
 /* There may be very many groups, so they have no chunks of their own for a run. */
-static void push(struct due_queue *q, struct due__gate *g, struct due__slot s)
+static void push(struct due_queue *q, struct due__limiter *g, struct due__slot s)
 {
     size_t before = g->line.count;
 
@@ -139,18 +139,19 @@ static void push(struct due_queue *q, struct due__gate *g, struct due__slot s)
 /* ---- Passes ---- */
 
 /* The passes of a job that nobody else has; *front, unless it has no group. */
-static unsigned passes_of(struct due__job *j, uint64_t w, struct due__front **front)
+static unsigned passes_of(struct due__job *j, uint64_t w, struct due__extras **extras)
 {
     if (!(due__facts_load(j).payload & DUE__GROUPED)) {
-        *front = NULL;
+        *extras = NULL;
         return (w & DUE__PASSED) ? DUE__PASS_TOPIC : 0;
     }
-    *front = due__front_at(j);
-    return (*front)->passes;
+    *extras = due__extras_at(j);
+    return (*extras)->passes;
 }
 
 /* A job on its way, if it comes first: behind those who wait, unless it is one of them. */
-static bool let_through(struct due_queue *q, struct due__gate *g, const struct due__gate *from)
+static bool let_through(struct due_queue *q, struct due__limiter *g,
+                        const struct due__limiter *from)
 {
     if (!open_now(g) || (g != from && waited_at(q, g)))
         return false;
@@ -158,11 +159,11 @@ static bool let_through(struct due_queue *q, struct due__gate *g, const struct d
     return true;
 }
 
-/* A job that is MOVING gets what passes it needs, as far as there are any.  Answers the gate at
+/* A job that is MOVING gets what passes it needs, as far as there are any.  Answers the limiter at
  * which it has to wait, or NULL; *passes: what it has then. */
-static struct due__gate *go_through(struct due_queue *q, struct due__gate *group,
-                                    struct due__gate *topic, const struct due__gate *from,
-                                    unsigned *passes)
+static struct due__limiter *go_through(struct due_queue *q, struct due__limiter *group,
+                                       struct due__limiter *topic, const struct due__limiter *from,
+                                       unsigned *passes)
 {
     if (group != NULL && !(*passes & DUE__PASS_GROUP)) {
         if (!let_through(q, group, from))
@@ -179,10 +180,10 @@ static struct due__gate *go_through(struct due_queue *q, struct due__gate *group
 
 /* The job of slot @s goes as far as it can; it may have waited at @from.  It stands still (MOVING)
  * meanwhile, or somebody who cancels it would take its front away. */
-static void go_on(struct due_queue *q, struct due__slot s, const struct due__gate *from)
+static void go_on(struct due_queue *q, struct due__slot s, const struct due__limiter *from)
 {
     struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
-    struct due__front *front;
+    struct due__extras *extras;
     uint64_t w;
 
     do {
@@ -192,15 +193,15 @@ static void go_on(struct due_queue *q, struct due__slot s, const struct due__gat
     } while (!due__word_claim(&j->word, &w, DUE__MOVING)); /* J1 */
 
     struct due__topic *topic = due__topic_at(q, due__facts_load(j).topic);
-    unsigned passes = passes_of(j, w, &front);
-    struct due__gate *group = front != NULL ? front->gate : NULL;
-    struct due__gate *waits = go_through(q, group, topic->gate, from, &passes);
+    unsigned passes = passes_of(j, w, &extras);
+    struct due__limiter *group = extras != NULL ? extras->limiter : NULL;
+    struct due__limiter *waits = go_through(q, group, topic->limiter, from, &passes);
 
-    if (front != NULL)
-        front->passes = (uint8_t)passes;
+    if (extras != NULL)
+        extras->passes = (uint8_t)passes;
     if (passes != 0 && !(w & DUE__PASSED)) {
         w |= DUE__PASSED;
-        q->gates.passed++;
+        q->limiters.passed++;
     }
     due__word_set(&j->word, w); /* J1 */
     if (waits != NULL) {
@@ -211,70 +212,70 @@ static void go_on(struct due_queue *q, struct due__slot s, const struct due__gat
         due__make_room(q);
 }
 
-void due__gate_arrive(struct due_queue *q, struct due__slot s)
+void due__limiter_arrive(struct due_queue *q, struct due__slot s)
 {
     go_on(q, s, NULL);
 }
 
-bool due__gates_admit(struct due_queue *q)
+bool due__limiters_admit(struct due_queue *q)
 {
-    struct due__gate *g;
+    struct due__limiter *g;
 
-    for (uint32_t looked = 0; (g = q->gates.first[DUE__GATES_AJAR]) != NULL;) {
+    for (uint32_t looked = 0; (g = q->limiters.first[DUE__LIMITERS_REOPENED]) != NULL;) {
         if (!open_now(g)) {
             shut(q, g);
         } else if (looked++ == DUE__MOVES_MAX) {
             return false;
         } else {
-            go_on(q, due__slot_plain(q, due__gate_pop(q, g)), g); /* waited at: see look_at() */
+            go_on(q, due__slot_plain(q, due__limiter_pop(q, g)), g); /* waited at: see look_at() */
         }
     }
     return true;
 }
 
-static void take_back(struct due_queue *q, struct due__gate *g)
+static void take_back(struct due_queue *q, struct due__limiter *g)
 {
     assert(g->running > 0);
     g->running--;
     look_at(q, g);
 }
 
-uint64_t due__gate_return(struct due_queue *q, uint32_t number, uint64_t w)
+uint64_t due__limiter_return(struct due_queue *q, uint32_t number, uint64_t w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
-    struct due__front *front;
-    unsigned passes = passes_of(j, w, &front);
+    struct due__extras *extras;
+    unsigned passes = passes_of(j, w, &extras);
 
     if (passes & DUE__PASS_GROUP)
-        take_back(q, front->gate);
+        take_back(q, extras->limiter);
     if (passes & DUE__PASS_TOPIC)
-        take_back(q, due__topic_at(q, due__facts_load(j).topic)->gate);
-    if (front != NULL)
-        front->passes = 0;
-    q->gates.passed--;
+        take_back(q, due__topic_at(q, due__facts_load(j).topic)->limiter);
+    if (extras != NULL)
+        extras->passes = 0;
+    q->limiters.passed--;
     return w & ~DUE__PASSED;
 }
 
-void due__gate_leave(struct due_queue *q, uint32_t number)
+void due__limiter_leave(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     struct due__tenure t;
 
     due__enter(q, &t);
-    uint64_t w = due__load_relaxed(&j->word);                 /* J1: the caller's own */
-    due__word_keep(&j->word, due__gate_return(q, number, w)); /* J1 */
-    due__leave(q, &t);
+    uint64_t w = due__load_relaxed(&j->word);                    /* J1: the caller's own */
+    due__word_keep(&j->word, due__limiter_return(q, number, w)); /* J1 */
+    due__tenure_end(q, &t);
 }
 
 /* ---- Back from a store ---- */
 
-void due__gates_hold(struct due_queue *q)
+void due__limiters_hold(struct due_queue *q)
 {
-    q->gates.reading = true;
+    q->limiters.reading = true;
 }
 
 /* A bucket that is split meanwhile has its new part at the end. */
-void due__gates_open(struct due_queue *q)
+void due__limiters_open(struct due_queue *q)
 {
     uint32_t at = 0;
     bool more;
@@ -283,128 +284,128 @@ void due__gates_open(struct due_queue *q)
         struct due__tenure t;
 
         due__enter(q, &t);
-        q->gates.reading = false;
-        for (uint32_t n = 0; n < DUE__MOVES_MAX && at < q->gates.buckets; n++, at++) {
-            for (struct due__gate *g = due__group_first(q, at); g != NULL; g = g->chain)
+        q->limiters.reading = false;
+        for (uint32_t n = 0; n < DUE__MOVES_MAX && at < q->limiters.buckets; n++, at++) {
+            for (struct due__limiter *g = due__group_first(q, at); g != NULL; g = g->chain)
                 look_at(q, g);
         }
-        more = at < q->gates.buckets;
-        due__leave(q, &t);
+        more = at < q->limiters.buckets;
+        due__tenure_end(q, &t);
     } while (more);
 }
 
-uint64_t due__gate_resume(struct due_queue *q, struct due__job *j, struct due__facts f)
+uint64_t due__limiter_resume(struct due_queue *q, struct due__job *j, struct due__facts f)
 {
-    struct due__front *front = (f.payload & DUE__GROUPED) ? due__front_at(j) : NULL;
+    struct due__extras *extras = (f.payload & DUE__GROUPED) ? due__extras_at(j) : NULL;
 
-    if (front == NULL || front->gate->running > 0)
+    if (extras == NULL || extras->limiter->running > 0)
         return 0;
-    front->gate->running++;
-    front->passes = DUE__PASS_GROUP;
-    q->gates.passed++;
+    extras->limiter->running++;
+    extras->passes = DUE__PASS_GROUP;
+    q->limiters.passed++;
     return DUE__PASSED;
 }
 
-/* ---- All gates ---- */
+/* ---- All limiters ---- */
 
-bool due__gates_pop(struct due_queue *q, struct due__slot *s)
+bool due__limiters_pop(struct due_queue *q, struct due__slot *s)
 {
-    struct due__gate *g = q->gates.first[DUE__GATES_WAITED_AT];
+    struct due__limiter *g = q->limiters.first[DUE__LIMITERS_WAITED_AT];
 
     if (g == NULL)
         return false;
-    *s = due__gate_pop(q, g);
+    *s = due__limiter_pop(q, g);
     return true;
 }
 
-void due__gates_sweep_begin(struct due_queue *q)
+void due__limiters_sweep_begin(struct due_queue *q)
 {
-    q->gates.sweep = q->gates.first[DUE__GATES_WAITED_AT];
+    q->limiters.sweep = q->limiters.first[DUE__LIMITERS_WAITED_AT];
 }
 
-bool due__gates_sweep(struct due_queue *q, due__keep_fn *keep, size_t budget)
+bool due__limiters_sweep(struct due_queue *q, due__keep_fn *keep, size_t budget)
 {
-    for (size_t looked = 0; looked < budget && q->gates.sweep != NULL;) {
-        struct due__gate *g = q->gates.sweep;
+    for (size_t looked = 0; looked < budget && q->limiters.sweep != NULL;) {
+        struct due__limiter *g = q->limiters.sweep;
         size_t before = g->line.count;
 
         looked += 4 * before + 4; /* a heap's slots cost more than those in a row */
         if (due__line_sweep(&g->line, &q->nodes, keep, q, budget))
-            q->gates.sweep = g->next[DUE__GATES_WAITED_AT];
+            q->limiters.sweep = g->next[DUE__LIMITERS_WAITED_AT];
         counted(q, g, before);
     }
-    return q->gates.sweep == NULL;
+    return q->limiters.sweep == NULL;
 }
 
 /* ---- Limits of topics ---- */
 
-/* Its first limit: whoever is ready waits at the gate from now on, shown or not. */
-static void put_up(struct due_queue *q, struct due__topic *t, struct due__gate *g)
+/* Its first limit: whoever is ready waits at the limiter from now on, shown or not. */
+static void put_up(struct due_queue *q, struct due__topic *t, struct due__limiter *g)
 {
     while (!due__topic_recall(q, t))
         due__make_room(q);
     due__topic_unlist(q, t);
-    q->in_lines -= t->line.count; /* counted again as the gate's */
+    q->in_lines -= t->line.count; /* counted again as the limiter's */
     g->line = t->line;
     t->line = (struct due__line){ .count = 0 };
     counted(q, g, 0);
-    t->gate = g;
-    q->gates.any = true;
+    t->limiter = g;
+    q->limiters.any = true;
 }
 
-static size_t bytes_of(const struct due__gate *g)
+static size_t bytes_of(const struct due__limiter *g)
 {
     return sizeof *g + g->len;
 }
 
-void due__gate_free(struct due_queue *q, struct due__gate *g)
+void due__limiter_free(struct due_queue *q, struct due__limiter *g)
 {
     due__alloc_free(&q->alloc, g, bytes_of(g));
 }
 
-/* What a topic's gate needs: itself, and chunks for its line. */
-static int parts_make(struct due_queue *q, int topic, struct due__gate **gate,
+/* What a topic's limiter needs: itself, and chunks for its line. */
+static int parts_make(struct due_queue *q, int topic, struct due__limiter **limiter,
                       struct due__region **chunks)
 {
-    struct due__gate *g = due__alloc_new(&q->alloc, sizeof *g);
+    struct due__limiter *g = due__alloc_new(&q->alloc, sizeof *g);
 
     if (g == NULL)
         return DUE_ENOMEM;
     *chunks = due__region_new(&q->alloc, 1);
     if (*chunks == NULL) {
-        due__gate_free(q, g);
+        due__limiter_free(q, g);
         return DUE_ENOMEM;
     }
     g->queue = q;
     g->topic = (uint16_t)topic;
-    *gate = g;
+    *limiter = g;
     return 0;
 }
 
-/* True: the topic has a gate.  If it had none, it has *@made now. */
+/* True: the topic has a limiter.  If it had none, it has *@made now. */
 static bool set_limit(struct due_queue *q, struct due__topic *t, size_t max_running,
-                      struct due__gate **made, struct due__region *chunks)
+                      struct due__limiter **made, struct due__region *chunks)
 {
     struct due__tenure tenure;
 
     due__enter(q, &tenure);
-    if (t->gate == NULL && *made != NULL) {
+    if (t->limiter == NULL && *made != NULL) {
         due__pool_adopt(&q->pool, chunks);
         put_up(q, t, *made);
         *made = NULL;
     }
-    bool there = t->gate != NULL;
+    bool there = t->limiter != NULL;
     if (there) {
-        t->gate->limit = max_running;
-        look_at(q, t->gate);
+        t->limiter->limit = max_running;
+        look_at(q, t->limiter);
     }
-    due__leave(q, &tenure); /* in pieces, if many are let through */
+    due__tenure_end(q, &tenure); /* in pieces, if many are let through */
     return there;
 }
 
 int due_topic_limit(due_queue *q, int topic, size_t max_running)
 {
-    struct due__gate *made = NULL;
+    struct due__limiter *made = NULL;
     struct due__region *chunks = NULL;
 
     if (due__forked(q))
@@ -420,7 +421,7 @@ int due_topic_limit(due_queue *q, int topic, size_t max_running)
     set_limit(q, t, max_running, &made, chunks);
     if (made != NULL) { /* somebody else was quicker */
         due__region_free(&q->alloc, chunks);
-        due__gate_free(q, made);
+        due__limiter_free(q, made);
     }
     return 0;
 }
@@ -428,17 +429,17 @@ int due_topic_limit(due_queue *q, int topic, size_t max_running)
 /* ---- Checking ---- */
 
 struct tally {
-    size_t slots;   /* O */
-    size_t running; /* O */
-    size_t gates;   /* O */
+    size_t slots;    /* O */
+    size_t running;  /* O */
+    size_t limiters; /* O */
 };
 
-static bool gate_right(const struct due__gate *g, struct tally *sum)
+static bool limiter_right(const struct due__limiter *g, struct tally *sum)
 {
     sum->slots += g->line.count;
     sum->running += g->running;
-    sum->gates += g->line.count > 0;
-    return due__line_check(&g->line) && g->ajar == (open_now(g) && g->line.count > 0);
+    sum->limiters += g->line.count > 0;
+    return due__line_check(&g->line) && g->reopened == (open_now(g) && g->line.count > 0);
 }
 
 /* Passes by what the jobs say. */
@@ -449,12 +450,12 @@ static size_t passes_out(struct due_queue *q, size_t *passed)
     for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
         struct due__job *j = due__job_at(&q->slab, at);
         uint64_t w = due__load_acquire(&j->word); /* J1 */
-        struct due__front *front;
+        struct due__extras *extras;
 
         if (!(w & DUE__PASSED) || due__word_state(w) == DUE__FREE ||
             due__word_state(w) == DUE__DONE)
             continue;
-        unsigned passes = passes_of(j, w, &front);
+        unsigned passes = passes_of(j, w, &extras);
         out += (passes & DUE__PASS_GROUP) != 0;
         out += (passes & DUE__PASS_TOPIC) != 0;
         ++*passed;
@@ -462,7 +463,7 @@ static size_t passes_out(struct due_queue *q, size_t *passed)
     return out;
 }
 
-bool due__gates_check(struct due_queue *q)
+bool due__limiters_check(struct due_queue *q)
 {
     struct tally sum = { 0 };
     struct due__tenure t;
@@ -472,20 +473,20 @@ bool due__gates_check(struct due_queue *q)
 
     due__enter(q, &t);
     for (uint32_t i = 0; i < due__load_acquire(&q->topic_count); i++) { /* T1 of topic.c */
-        const struct due__gate *g = due__topic_at(q, i)->gate;
+        const struct due__limiter *g = due__topic_at(q, i)->limiter;
 
-        right = right && (g == NULL || gate_right(g, &sum));
+        right = right && (g == NULL || limiter_right(g, &sum));
     }
-    for (uint32_t i = 0; i < q->gates.buckets; i++) {
-        for (const struct due__gate *g = due__group_first(q, i); g != NULL; g = g->chain)
-            right = right && gate_right(g, &sum);
+    for (uint32_t i = 0; i < q->limiters.buckets; i++) {
+        for (const struct due__limiter *g = due__group_first(q, i); g != NULL; g = g->chain)
+            right = right && limiter_right(g, &sum);
     }
-    for (const struct due__gate *g = q->gates.first[DUE__GATES_WAITED_AT]; g != NULL;
-         g = g->next[DUE__GATES_WAITED_AT])
+    for (const struct due__limiter *g = q->limiters.first[DUE__LIMITERS_WAITED_AT]; g != NULL;
+         g = g->next[DUE__LIMITERS_WAITED_AT])
         listed++;
-    right = right && sum.running == passes_out(q, &passed) && passed == q->gates.passed; /* N1 */
-    right = right && listed == sum.gates && sum.slots == q->gates.slots;                 /* N2 */
-    right = right && q->gates.first[DUE__GATES_AJAR] == NULL;                            /* N3 */
-    due__leave(q, &t);
+    right = right && sum.running == passes_out(q, &passed) && passed == q->limiters.passed; /* N1 */
+    right = right && listed == sum.limiters && sum.slots == q->limiters.slots;              /* N2 */
+    right = right && q->limiters.first[DUE__LIMITERS_REOPENED] == NULL;                     /* N3 */
+    due__tenure_end(q, &t);
     return right;
 }

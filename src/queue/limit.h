@@ -1,8 +1,8 @@
 /* limit.h - what stands between "due" and a topic's line: limits of topics, and groups.
  *
- * A gate lets so many jobs through at a time: one of a group, or as many of a topic as its limit
- * says.  Each that is let through has a pass until it ends; the others wait at the gate, in their
- * topic's order.  Takers know nothing of it: what stands in a line may be taken.
+ * A limiter lets so many jobs through at a time: one of a group, or as many of a topic as its limit
+ * says.  Each that is let through has a pass until it ends; the others wait at the limiter, in
+ * their topic's order.  Takers know nothing of it: what stands in a line may be taken.
  *
  * Guards     I  set when it is made, then constant      T  the timeline lock      A  atomic
  */
@@ -19,42 +19,42 @@
 
 struct due__topic;
 
-/* Lists that a gate may be in. */
-enum due__gate_list {
-    DUE__GATES_WAITED_AT, /* slots wait there */
-    DUE__GATES_AJAR,      /* and it is open: before the release some are let through */
-    DUE__GATE_LISTS
+/* Lists that a limiter may be in. */
+enum due__limiter_list {
+    DUE__LIMITERS_WAITED_AT, /* slots wait there */
+    DUE__LIMITERS_REOPENED,  /* and it is open: before the release some are let through */
+    DUE__LIMITER_LISTS
 };
 
-struct due__gate {
-    struct due_queue *queue;                 /* I */
-    struct due__line line;                   /* T  who waits here */
-    size_t running;                          /* T  passes that are out */
-    size_t limit;                            /* T  how many may be; 0: any number */
-    struct due__gate *next[DUE__GATE_LISTS]; /* T */
-    struct due__gate *prev[DUE__GATE_LISTS]; /* T */
-    struct due__gate *chain;                 /* T  of a group: the next in its bucket */
-    uint32_t jobs;                           /* A  U1 of group.c: the group's, delayed ones too */
-    uint32_t hash;                           /* I */
-    uint16_t topic;                          /* I */
-    uint16_t len;                            /* I  of the group's name; 0: the topic's own gate */
-    bool ajar;                               /* T  in that list */
-    unsigned char name[];                    /* I */
+struct due__limiter {
+    struct due_queue *queue;                       /* I */
+    struct due__line line;                         /* T  who waits here */
+    size_t running;                                /* T  passes that are out */
+    size_t limit;                                  /* T  how many may be; 0: any number */
+    struct due__limiter *next[DUE__LIMITER_LISTS]; /* T */
+    struct due__limiter *prev[DUE__LIMITER_LISTS]; /* T */
+    struct due__limiter *chain;                    /* T  of a group: the next in its bucket */
+    uint32_t jobs;        /* A  U1 of group.c: the group's, delayed ones too */
+    uint32_t hash;        /* I */
+    uint16_t topic;       /* I */
+    uint16_t len;         /* I  of the group's name; 0: the topic's own limiter */
+    bool reopened;        /* T  in that list */
+    unsigned char name[]; /* I */
 };
 
-#define DUE__GATE_SEGMENTS 23u /* of buckets: 64, then as many as there are, for 2^28 groups */
+#define DUE__LIMITER_SEGMENTS 23u /* of buckets: 64, then as many as there are, for 2^28 groups */
 
-/* All gates of a queue. */
-struct due__gates {
-    struct due__gate **segment[DUE__GATE_SEGMENTS]; /* T  groups by name: linear hashing */
-    uint32_t buckets;                               /* T  in use */
-    size_t groups;                                  /* T */
-    struct due__gate *first[DUE__GATE_LISTS];       /* T */
-    struct due__gate *sweep;                        /* T  the next one a sweep looks at */
-    size_t slots;                                   /* T  that wait at gates, dead ones included */
-    size_t passed;                                  /* T  jobs with a pass */
-    bool any;                                       /* T  there has been one */
-    bool reading; /* T  the store's jobs are being read: groups let nobody through */
+/* All limiters of a queue. */
+struct due__limiters {
+    struct due__limiter **segment[DUE__LIMITER_SEGMENTS]; /* T  groups by name: linear hashing */
+    uint32_t buckets;                                     /* T  in use */
+    size_t groups;                                        /* T */
+    struct due__limiter *first[DUE__LIMITER_LISTS];       /* T */
+    struct due__limiter *sweep;                           /* T  the next one a sweep looks at */
+    size_t slots;  /* T  that wait at limiters, dead ones included */
+    size_t passed; /* T  jobs with a pass */
+    bool any;      /* T  there has been one */
+    bool reading;  /* T  the store's jobs are being read: groups let nobody through */
 };
 
 /* Of a job with a group: which passes it has.  Any other job has its topic's, or none. */
@@ -65,62 +65,62 @@ struct due__gates {
 
 /* The group of this name in @topic, with one job more.  DUE_ENOMEM.  Not under the lock. */
 int due__group_join(struct due_queue *q, int topic, const void *name, size_t len,
-                    struct due__gate **group);
+                    struct due__limiter **group);
 /* One job less.  Not under the lock. */
-void due__group_part(struct due__gate *group);
+void due__group_part(struct due__limiter *group);
 
 /* ---- On the way to a line: under the lock ---- */
 
-/* Slot @s, in the timeline's form, stands for a READY job that has a gate: to the gate, or past it
- * into the line of its topic. */
-void due__gate_arrive(struct due_queue *q, struct due__slot s);
+/* Slot @s, in the timeline's form, stands for a READY job that has a limiter: to the limiter, or
+ * past it into the line of its topic. */
+void due__limiter_arrive(struct due_queue *q, struct due__slot s);
 
-/* Through gates that have opened, up to a number.  False: more are to go. */
-bool due__gates_admit(struct due_queue *q);
+/* Through limiters that have opened, up to a number.  False: more are to go. */
+bool due__limiters_admit(struct due_queue *q);
 
 /* ---- Passes ---- */
 
 /* The caller's own job, with word @w, is not running any more: its passes go back, and its word is
  * to be the answer.  Under the lock. */
-uint64_t due__gate_return(struct due_queue *q, uint32_t number, uint64_t w);
+uint64_t due__limiter_return(struct due_queue *q, uint32_t number, uint64_t w);
 
-static inline uint64_t due__gate_left(struct due_queue *q, uint32_t number, uint64_t w)
+static inline uint64_t due__limiter_left(struct due_queue *q, uint32_t number, uint64_t w)
 {
-    return (w & DUE__PASSED) ? due__gate_return(q, number, w) : w;
+    return (w & DUE__PASSED) ? due__limiter_return(q, number, w) : w;
 }
 
-/* The same of a LENT job, without the lock; its word is changed. */
-void due__gate_leave(struct due_queue *q, uint32_t number);
+/* The same of a CLAIMED job, without the lock; its word is changed. */
+void due__limiter_leave(struct due_queue *q, uint32_t number);
 
 /* ---- Back from a store ---- */
 
 /* Before anybody else has the queue: it begins to read its jobs.  Not under the lock: it has. */
-void due__gates_hold(struct due_queue *q);
-void due__gates_open(struct due_queue *q);
+void due__limiters_hold(struct due_queue *q);
+void due__limiters_open(struct due_queue *q);
 
 /* Under the lock: a job that comes back had failed, and is to be tried again.  It has its group's
  * pass still, unless somebody else has.  What its word gets: DUE__PASSED, or 0. */
-uint64_t due__gate_resume(struct due_queue *q, struct due__job *j, struct due__facts f);
+uint64_t due__limiter_resume(struct due_queue *q, struct due__job *j, struct due__facts f);
 
-/* ---- All gates ---- */
+/* ---- All limiters ---- */
 
-/* Between limit.c and group.c: the first slot of a gate's line, under the lock; a gate that nobody
- * knows any more; the groups in a bucket. */
-struct due__slot due__gate_pop(struct due_queue *q, struct due__gate *g);
-void due__gate_free(struct due_queue *q, struct due__gate *g);
-struct due__gate *due__group_first(struct due_queue *q, uint32_t bucket);
+/* Between limit.c and group.c: the first slot of a limiter's line, under the lock; a limiter that
+ * nobody knows any more; the groups in a bucket. */
+struct due__slot due__limiter_pop(struct due_queue *q, struct due__limiter *g);
+void due__limiter_free(struct due_queue *q, struct due__limiter *g);
+struct due__limiter *due__group_first(struct due_queue *q, uint32_t bucket);
 
-/* Under the lock: any slot that waits at a gate, in its line's form.  False: none does. */
-bool due__gates_pop(struct due_queue *q, struct due__slot *s);
+/* Under the lock: any slot that waits at a limiter, in its line's form.  False: none does. */
+bool due__limiters_pop(struct due_queue *q, struct due__slot *s);
 
-/* Under the lock: a sweep of all the gates that are waited at now begins; a piece of it.  True: it
- * is over. */
-void due__gates_sweep_begin(struct due_queue *q);
-bool due__gates_sweep(struct due_queue *q, due__keep_fn *keep, size_t budget);
+/* Under the lock: a sweep of all the limiters that are waited at now begins; a piece of it.  True:
+ * it is over. */
+void due__limiters_sweep_begin(struct due_queue *q);
+bool due__limiters_sweep(struct due_queue *q, due__keep_fn *keep, size_t budget);
 
-void due__gates_destroy(struct due_queue *q);
+void due__limiters_destroy(struct due_queue *q);
 
 /* The slow way, for tests, when no call is running: are lists, counts and passes right? */
-bool due__gates_check(struct due_queue *q);
+bool due__limiters_check(struct due_queue *q);
 
 #endif

@@ -6,7 +6,7 @@
 #include "queue/queue.h"
 
 /* With the lock: the row of @name, or where it would be linked. */
-static struct due__row **find(struct due__roster *r, const char *name)
+static struct due__row **find(struct due__pool_stats *r, const char *name)
 {
     struct due__row **at = &r->rows;
 
@@ -29,9 +29,9 @@ void due__row_free(struct due_queue *q, struct due__row *row)
     due__alloc_free(&q->alloc, row, sizeof *row);
 }
 
-void due__roster_enter(struct due_queue *q, struct due__counted *pool, struct due__row *row)
+void due__pool_stats_enter(struct due_queue *q, struct due__counted *pool, struct due__row *row)
 {
-    struct due__roster *r = &q->roster;
+    struct due__pool_stats *r = &q->pool_stats;
 
     due__lock_acquire(&r->lock);
     struct due__row **at = find(r, row->name);
@@ -58,9 +58,9 @@ static void keep_counts(struct due_workers_stats *done, const struct due_workers
     done->given_back += s->given_back;
 }
 
-void due__roster_leave(struct due_queue *q, struct due__counted *pool)
+void due__pool_stats_leave(struct due_queue *q, struct due__counted *pool)
 {
-    struct due__roster *r = &q->roster;
+    struct due__pool_stats *r = &q->pool_stats;
     struct due_workers_stats s = { 0 };
 
     due__lock_acquire(&r->lock);
@@ -73,7 +73,7 @@ void due__roster_leave(struct due_queue *q, struct due__counted *pool)
     due__lock_release(&r->lock);
 }
 
-void due__roster_sum(struct due__roster *r)
+void due__pool_stats_sum(struct due__pool_stats *r)
 {
     for (struct due__row *row = r->rows; row != NULL; row = row->next) {
         row->sum = row->done;
@@ -82,14 +82,14 @@ void due__roster_sum(struct due__roster *r)
     }
 }
 
-void due__roster_init(struct due__roster *r)
+void due__pool_stats_init(struct due__pool_stats *r)
 {
     due__lock_init(&r->lock);
 }
 
-void due__roster_free(struct due_queue *q)
+void due__pool_stats_free(struct due_queue *q)
 {
-    struct due__row *row = q->roster.rows;
+    struct due__row *row = q->pool_stats.rows;
 
     while (row != NULL) {
         struct due__row *next = row->next;
@@ -97,5 +97,5 @@ void due__roster_free(struct due_queue *q)
         due__row_free(q, row);
         row = next;
     }
-    due__lock_destroy(&q->roster.lock);
+    due__lock_destroy(&q->pool_stats.lock);
 }

@@ -3,9 +3,9 @@
  * A pool is freed before its queue, and another of its name may follow.  What it has counted must
  * not be lost with it, since counters never fall.  So pools of one name share a row, which stays.
  *
- * Guards     I  set when it is made      P  the roster's lock
- * Lock order 1. the roster's lock   2. a worker's lock.  Nothing else is locked in it, and no hook
- *            is called.
+ * Guards     I  set when it is made      P  the lock of the pools' figures
+ * Lock order 1. the lock of the pools' figures   2. a worker's lock.  Nothing else is locked in it,
+ *            and no hook is called.
  */
 #ifndef DUE__POOL_STATS_H
 #define DUE__POOL_STATS_H
@@ -24,11 +24,11 @@ struct due__row {
     struct due__row *next;         /* P  in the order in which they were made */
     struct due__counted *pools;    /* P  those that were not freed */
     struct due_workers_stats done; /* P  what those have counted that were */
-    struct due_workers_stats sum;  /* P  of all, when due__roster_sum() looked */
+    struct due_workers_stats sum;  /* P  of all, when due__pool_stats_sum() looked */
     char name[65];                 /* I */
 };
 
-struct due__roster {
+struct due__pool_stats {
     struct due__lock lock; /* P */
     struct due__row *rows; /* P */
 };
@@ -39,13 +39,13 @@ void due__row_free(struct due_queue *q, struct due__row *row);
 
 /* The pool has begun: it is in the row of that name, which is @row if there was none; else @row is
  * freed.  It has ended: what it has counted stays. */
-void due__roster_enter(struct due_queue *q, struct due__counted *pool, struct due__row *row);
-void due__roster_leave(struct due_queue *q, struct due__counted *pool);
+void due__pool_stats_enter(struct due_queue *q, struct due__counted *pool, struct due__row *row);
+void due__pool_stats_leave(struct due_queue *q, struct due__counted *pool);
 
-/* With the roster's lock: fill in the sum of each row. */
-void due__roster_sum(struct due__roster *r);
+/* With the lock of the pools' figures: fill in the sum of each row. */
+void due__pool_stats_sum(struct due__pool_stats *r);
 
-void due__roster_init(struct due__roster *r);
-void due__roster_free(struct due_queue *q);
+void due__pool_stats_init(struct due__pool_stats *r);
+void due__pool_stats_free(struct due_queue *q);
 
 #endif

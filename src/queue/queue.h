@@ -58,17 +58,17 @@
 #define DUE__PROXY_BATCH 256u /* jobs sorted in in one tenure by who has nothing else to do */
 #endif
 
-/* What a tenure owes others before the lock is released: bits of a queue's owed. */
-#define DUE__OWED_CALLS  1u  /* to call waiters for new jobs */
-#define DUE__OWED_LEAD   2u  /* to ring the timer's owner: the head is earlier than it sleeps for */
-#define DUE__OWED_WORKER 4u  /* to call the worker proxy */
-#define DUE__OWED_SWEEP  8u  /* to go on with a sweep, until it ends */
-#define DUE__OWED_FD     16u /* to see to the descriptor, as long as there is one */
-#define DUE__OWED_TURN   32u /* to move what is due on a manual clock, once anybody waited */
-#define DUE__OWED_REAP   64u /* to see to jobs that are to die, or to go */
-#define DUE__OWED_TELL   128u /* to tell of jobs that have become ready, or wait again */
-#define DUE__OWED_GATES  256u /* to let jobs through gates that have opened */
-#define DUE__OWED_ALWAYS (DUE__OWED_SWEEP | DUE__OWED_FD | DUE__OWED_TURN)
+/* What a tenure owes others before the lock is released: bits of a queue's debts. */
+#define DUE__DEBT_CALLS    1u /* to call waiters for new jobs */
+#define DUE__DEBT_LEAD     2u /* to ring the timer's owner: the head is before what it sleeps for */
+#define DUE__DEBT_WORKER   4u /* to call the worker proxy */
+#define DUE__DEBT_SWEEP    8u /* to go on with a sweep, until it ends */
+#define DUE__DEBT_FD       16u  /* to see to the descriptor, as long as there is one */
+#define DUE__DEBT_TURN     32u  /* to move what is due on a manual clock, once anybody waited */
+#define DUE__DEBT_DYING    64u  /* to see to jobs that are to die, or to go */
+#define DUE__DEBT_TELL     128u /* to tell of jobs that have become ready, or wait again */
+#define DUE__DEBT_LIMITERS 256u /* to let jobs through limiters that have opened */
+#define DUE__DEBT_ALWAYS   (DUE__DEBT_SWEEP | DUE__DEBT_FD | DUE__DEBT_TURN)
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
 
@@ -123,7 +123,7 @@ struct due__topic {
     struct due__window window;     /* A  its own edges */
     struct due__line line;         /* T */
     struct due__slot shown;        /* T  the last slot published in the window */
-    struct due__gate *gate;        /* T  its limit's; NULL: it never had one */
+    struct due__limiter *limiter;  /* T  its limit's; NULL: it never had one */
     struct due__waiters waiters;   /* T  those who want this topic alone */
     struct due__topic *fresh_next; /* T  topics to be looked at before the release */
     struct due__topic *next;       /* T  topics with something ready, in a ring of turns */
@@ -172,21 +172,21 @@ struct due__life {
 
 struct due_queue {
     /* What everybody reads. */
-    const unsigned char *mark; /* I  a page that a fork wipes to zero */
-    uint64_t tag;              /* I  in every id of this queue */
-    uint64_t seed[2];          /* I  of names' hashes: shown nowhere */
-    bool shows;                /* I  what is shown may be taken without the lock */
-    bool stored;               /* I  the journal is another than memory's, and is to be asked */
-    bool short_ways;           /* I  nobody has to be asked, or told, of a plain job */
-    size_t capacity;           /* I  0: no limit but DUE_JOBS_MAX */
-    int64_t spin_ns;           /* I */
-    enum due_proxies proxies;  /* I */
-    enum due_order order;      /* I */
-    struct due__clock clock;   /* I */
-    struct due__alloc alloc;   /* I */
-    struct due__hooks hooks;   /* I */
-    struct due__watch *watch;  /* I  NULL: nobody asked for one */
-    char name[65];             /* I */
+    const unsigned char *mark;  /* I  a page that a fork wipes to zero */
+    uint64_t tag;               /* I  in every id of this queue */
+    uint64_t seed[2];           /* I  of names' hashes: shown nowhere */
+    bool shows;                 /* I  what is shown may be taken without the lock */
+    bool stored;                /* I  the journal is another than memory's, and is to be asked */
+    bool short_ways;            /* I  nobody has to be asked, or told, of a plain job */
+    size_t capacity;            /* I  0: no limit but DUE_JOBS_MAX */
+    int64_t spin_ns;            /* I */
+    enum due_proxies proxies;   /* I */
+    enum due_order order;       /* I */
+    struct due__clock clock;    /* I */
+    struct due__alloc alloc;    /* I */
+    struct due__hooks hooks;    /* I */
+    struct due__events *events; /* I  NULL: nobody asked for one */
+    char name[65];              /* I */
     struct due__topic **topics[DUE_TOPIC_MAX / DUE__TOPIC_PAGE + 1]; /* A  T1 of topic.c */
     uint32_t topic_count;                                            /* A  T1 of topic.c */
     struct due__names names;                                         /* N */
@@ -220,7 +220,7 @@ struct due_queue {
     uint32_t place[DUE__PLACES];   /* T */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
-    uint32_t owed;                 /* T  DUE__OWED_* */
+    uint32_t debts;                /* T  DUE__DEBT_* */
     size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
     size_t help_at;               /* T  slots from which on others help the worker proxy to sweep */
     uint32_t sweep_topic;         /* T  where the sweep is: 0 the timeline, then topics + 1 */
@@ -235,28 +235,28 @@ struct due_queue {
     struct due__waiter *deputy;   /* T  leads next: sleeps until the job after that is due */
     struct due__waiter *free;     /* T  waiters not in use */
     struct due__waiter *made;     /* T */
-    struct due__waiters space;    /* T  callers that wait for room */
-    struct due__waiters naps;     /* T  those who wait for a time (timed_wait.c) */
-    uint32_t pools;               /* T  worker pools that were not yet freed */
-    uint64_t tickets;             /* T */
-    uint64_t turns_had;           /* T  by topics that were asked for by name */
-    bool warming;                 /* T  the worker proxy is to touch fresh chunks */
-    bool fd_anew;                 /* T  the descriptor is to be set even to the same time */
-    bool beating;                 /* T  the worker proxy keeps its heartbeat */
-    uint32_t doomed;              /* T  place plus 1: the first to be seen to after the release */
-    uint32_t doomed_last;         /* T  and the last, if there is one */
-    uint32_t dead_first;          /* T  place plus 1: the oldest of the dead */
-    uint32_t dead_last;           /* T */
-    size_t dead_count;            /* T */
-    struct due__gates gates;      /* T  limits of topics, and groups */
-    uint64_t mended;              /* T */
-    uint64_t beats;               /* T */
-    int64_t beat_ns;              /* T  when the last one was, on the queue's clock; -1: never */
-    struct due__bell alarm;       /* A  its own edges; fd < 0: the clock is monotonic or manual */
+    struct due__waiters capacity_line; /* T  callers that wait for room */
+    struct due__waiters timed_waits;   /* T  those who wait for a time (timed_wait.c) */
+    uint32_t pools;                    /* T  worker pools that were not yet freed */
+    uint64_t tickets;                  /* T */
+    uint64_t turns_had;                /* T  by topics that were asked for by name */
+    bool warming;                      /* T  the worker proxy is to touch fresh chunks */
+    bool fd_anew;                      /* T  the descriptor is to be set even to the same time */
+    bool beating;                      /* T  the worker proxy keeps its heartbeat */
+    uint32_t dying;                /* T  place plus 1: the first to be seen to after the release */
+    uint32_t dying_last;           /* T  and the last, if there is one */
+    uint32_t dead_first;           /* T  place plus 1: the oldest of the dead */
+    uint32_t dead_last;            /* T */
+    size_t dead_count;             /* T */
+    struct due__limiters limiters; /* T  limits of topics, and groups */
+    uint64_t mended;               /* T */
+    uint64_t beats;                /* T */
+    int64_t beat_ns;               /* T  when the last one was, on the queue's clock; -1: never */
+    struct due__bell alarm;        /* A  its own edges; fd < 0: the clock is monotonic or manual */
 
     /* Capacity. */
     uint64_t used __attribute__((aligned(DUE__LINE))); /* A  S1 of capacity.c */
-    uint32_t space_waiting;                            /* A  S1 of capacity.c */
+    uint32_t capacity_waiting;                         /* A  S1 of capacity.c */
 
     /* Leaving, and closing. */
     uint32_t inside;          /* A  C1 of inside.c: callers in a call that may wait, and a flag */
@@ -273,13 +273,13 @@ struct due_queue {
     struct due__lock fdlock; /* A  its own guard; taken alone */
 
     /* The proxies. */
-    struct due__bell enqueue_bell; /* A  its own edges */
-    struct due__waiter worker;     /* A  its bell and T fields; in no list */
-    struct due__bell dequeue_bell; /* A  its own edges */
-    struct due__thread threads[3]; /* I */
-    struct due__roster roster;     /* A  its own lock */
-    uint64_t rings;                /* A  relaxed counter */
-    uint64_t proxy_calls;          /* A  relaxed counter */
+    struct due__bell enqueue_bell;     /* A  its own edges */
+    struct due__waiter worker;         /* A  its bell and T fields; in no list */
+    struct due__bell dequeue_bell;     /* A  its own edges */
+    struct due__thread threads[3];     /* I */
+    struct due__pool_stats pool_stats; /* A  its own lock */
+    uint64_t rings;                    /* A  relaxed counter */
+    uint64_t proxy_calls;              /* A  relaxed counter */
 
     /* What becomes of jobs that fail. */
     int64_t dead_keep_ns;        /* I  0: for ever */
@@ -295,8 +295,8 @@ struct due_queue {
     uint64_t repeated;           /* A  relaxed counter */
 
     struct due__slab slab;              /* A  its own edges */
-    struct due__side leases;            /* A  its own edges: struct due__lease */
-    struct due__side graves;            /* A  its own edges: struct due__grave */
+    struct due__records leases;         /* A  its own edges: struct due__lease */
+    struct due__records dead_letters;   /* A  its own edges: struct due__dead_letter */
     struct due__keys *keys;             /* A  K1 of key_table.c: of unique keys, or NULL */
     const struct due__life *life;       /* I  what the tenure leaves to the floor of jobs */
     const struct due__journal *journal; /* I  where changes land */
@@ -374,19 +374,19 @@ static inline bool due__try_enter(struct due_queue *q, struct due__tenure *t)
 
 /* End the tenure: call the waiters that new jobs are for, release the lock, ring, look at the
  * inbox again and, up to a budget, sort in what is found there. */
-void due__leave_all(struct due_queue *q, struct due__tenure *t);
-void due__leave_knocked(struct due_queue *q, struct due__tenure *t);
+void due__tenure_end_all(struct due_queue *q, struct due__tenure *t);
+void due__tenure_end_knocked(struct due_queue *q, struct due__tenure *t);
 
-static inline void due__leave(struct due_queue *q, struct due__tenure *t)
+static inline void due__tenure_end(struct due_queue *q, struct due__tenure *t)
 {
-    if (q->owed != 0 || q->pool.near || t->rings > 0) {
-        due__leave_all(q, t);
+    if (q->debts != 0 || q->pool.near || t->rings > 0) {
+        due__tenure_end_all(q, t);
         return;
     }
     due__measure_end(q);
     due__lock_release(&q->lock);       /* E1 */
     if (due__inbox_knocked(&q->inbox)) /* E1 */
-        due__leave_knocked(q, t);
+        due__tenure_end_knocked(q, t);
 }
 
 void due__tenure_ring(struct due__tenure *t, struct due__bell *b); /* there is room */
@@ -493,7 +493,7 @@ size_t due__keep_live(const struct due_queue *q, struct due__slot *slot, size_t 
 static inline void due__pop_prefetch(const struct due_queue *q, struct due__slot s)
 {
     due__job_prefetch(&q->slab, due__slot_job(s));
-    due__side_prefetch(&q->leases, due__slot_job(s));
+    due__records_prefetch(&q->leases, due__slot_job(s));
 }
 
 /* After a pop: the same of one further on. */

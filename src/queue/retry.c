@@ -115,7 +115,7 @@ const due_retry *due__retry_named(const struct due_queue *q, uint8_t number)
 const due_retry *due__retry_of(const struct due_queue *q, const struct due__job *j)
 {
     struct due__facts f = due__facts_load(j);
-    uint8_t number = (f.payload & DUE__FRONT) ? due__front_at(j)->retry : 0;
+    uint8_t number = (f.payload & DUE__EXTRAS) ? due__extras_at(j)->retry : 0;
 
     if (number == 0)
         number = due__load_acquire(&due__topic_at(q, f.topic)->retry); /* Y1 */

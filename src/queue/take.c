@@ -16,7 +16,7 @@ void due__wait_moved(struct due_queue *q)
     struct due__tenure t;
 
     due__enter(q, &t);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
 const struct due__job *due__last_in_inbox(const struct due_queue *q)

@@ -97,7 +97,7 @@ struct after {
     bool more;       /* another tenure: not everybody could be rung */
     bool fd;         /* arm the descriptor */
     void *cold;      /* touch these chunks */
-    uint32_t doomed; /* place plus 1: jobs to be seen to */
+    uint32_t dying;  /* place plus 1: jobs to be seen to */
     uint32_t untold; /* likewise: to be told of */
 };
 
@@ -108,39 +108,39 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
 
     /* On a manual clock nobody leads: whoever sorted in something due moves it, if that makes a
      * difference: to those who wait, or to whose turn it is. */
-    if (q->owed & DUE__OWED_TURN)
+    if (q->debts & DUE__DEBT_TURN)
         after->more = !due__catch_up(q, DUE__FOREIGN_MAX);
-    bool ajar = (q->owed & DUE__OWED_GATES) && !due__gates_admit(q);
-    after->more |= ajar;
+    bool reopened = (q->debts & DUE__DEBT_LIMITERS) && !due__limiters_admit(q);
+    after->more |= reopened;
 
-    uint32_t owed = q->owed;
-    q->owed = (owed & DUE__OWED_ALWAYS) | (ajar ? DUE__OWED_GATES : 0);
-    if ((owed & DUE__OWED_CALLS) && call_waiters(q, t)) {
-        q->owed |= DUE__OWED_CALLS;
+    uint32_t debts = q->debts;
+    q->debts = (debts & DUE__DEBT_ALWAYS) | (reopened ? DUE__DEBT_LIMITERS : 0);
+    if ((debts & DUE__DEBT_CALLS) && call_waiters(q, t)) {
+        q->debts |= DUE__DEBT_CALLS;
         after->more = true;
     }
-    if ((owed & DUE__OWED_LEAD) && q->lead != NULL &&
+    if ((debts & DUE__DEBT_LEAD) && q->lead != NULL &&
         due__timeline_bound(&q->timeline) < q->armed) {
         q->armed = DUE__AWAKE;
         due__tenure_ring(t, due__lead_bell(q));
     }
-    if (owed & DUE__OWED_WORKER)
+    if (debts & DUE__DEBT_WORKER)
         wake_worker(q, t);
-    if (owed & DUE__OWED_SWEEP)
+    if (debts & DUE__DEBT_SWEEP)
         due__sweep_help(q, DUE__SWEEP_STEP);
-    if (owed & DUE__OWED_REAP) {
-        after->doomed = q->doomed;
-        q->doomed = 0;
+    if (debts & DUE__DEBT_DYING) {
+        after->dying = q->dying;
+        q->dying = 0;
     }
-    if (owed & DUE__OWED_TELL)
-        after->untold = due__watch_list(q);
+    if (debts & DUE__DEBT_TELL)
+        after->untold = due__events_list(q);
     if (q->pool.near && q->proxies == DUE_PROXIES_NEVER) {
         due__pool_warm_claim(&q->pool, &after->cold);
     } else if (q->pool.near && !q->warming) {
         q->warming = true;
         wake_worker(q, t);
     }
-    if (owed & DUE__OWED_FD)
+    if (debts & DUE__DEBT_FD)
         after->fd = due__fd_note(q);
 }
 
@@ -187,9 +187,9 @@ static void leave_once(struct due_queue *q, struct due__tenure *t)
             due__fd_arm(q);
         if (after.cold != NULL)
             due__pool_warm(after.cold);
-        due__watch_tell(q, after.untold);
-        if (after.doomed != 0)
-            q->life->see_to(q, after.doomed);
+        due__events_tell(q, after.untold);
+        if (after.dying != 0)
+            q->life->see_to(q, after.dying);
         if (!after.more)
             return;
         due__lock_acquire(&q->lock);
@@ -197,16 +197,16 @@ static void leave_once(struct due_queue *q, struct due__tenure *t)
     }
 }
 
-void due__leave_knocked(struct due_queue *q, struct due__tenure *t)
+void due__tenure_end_knocked(struct due_queue *q, struct due__tenure *t)
 {
     while (due__inbox_knocked(&q->inbox) && second_look(q, t)) /* E1 */
         leave_once(q, t);
 }
 
-void due__leave_all(struct due_queue *q, struct due__tenure *t)
+void due__tenure_end_all(struct due_queue *q, struct due__tenure *t)
 {
     leave_once(q, t);
-    due__leave_knocked(q, t);
+    due__tenure_end_knocked(q, t);
 }
 
 /* ---- Sorting in ---- */
@@ -226,7 +226,7 @@ static inline void keep(struct due_queue *q, struct due__slot s, struct due__fac
         while (!due__timeline_insert(&q->timeline, s))
             due__make_room(q);
         if (due__slot_deadline(s) < q->armed)
-            q->owed |= DUE__OWED_LEAD;
+            q->debts |= DUE__DEBT_LEAD;
         if (due__slot_deadline(s) < due__load_relaxed(&q->sole_until)) /* W3: under the lock */
             due__sole_until(q);
     } else {
@@ -235,7 +235,7 @@ static inline void keep(struct due_queue *q, struct due__slot s, struct due__fac
         due__note_ready(q, s);
         due__count(q, due__slot_job(s), DUE__F_READY, 1);
         if (due__gated(t, f)) {
-            due__gate_arrive(q, s);
+            due__limiter_arrive(q, s);
         } else {
             while (!due__topic_push(q, t, s))
                 due__make_room(q);
@@ -290,7 +290,7 @@ static void renumber(struct due_queue *q)
             unready(q, due__slot_plain(q, due__line_pop(&t->line, &q->nodes)));
         }
     }
-    while (due__gates_pop(q, &s))
+    while (due__limiters_pop(q, &s))
         unready(q, due__slot_plain(q, s));
     q->due_ns = -1;
     q->moved = (struct due__slot){ 0, 0 };
@@ -328,7 +328,7 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
     if (moves != NULL && (f.payload & DUE__NOW)) {     /* what is behind it was put after that */
         q->inbox.after_ns = deadline;
-        if (*moves > 0 && !q->clock.steps && !q->gates.any && !move_within(q, deadline, moves))
+        if (*moves > 0 && !q->clock.steps && !q->limiters.any && !move_within(q, deadline, moves))
             *moves = 0;
     }
     struct due__slot s = due__slot_make(deadline, f.priority, next_arrival(q), number);
@@ -368,7 +368,7 @@ void due__place(struct due_queue *q, const struct due__fresh *it)
 
 void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held, bool failed)
 {
-    uint64_t pass = failed ? due__gate_resume(q, it->job, it->f) : 0;
+    uint64_t pass = failed ? due__limiter_resume(q, it->job, it->f) : 0;
 
     place(q, it, (held ? DUE__HELD : 0) | pass);
 }
@@ -455,7 +455,7 @@ void due__drain_all(struct due_queue *q)
     do { /* once in any case: E3 */
         due__enter(q, &t);
         help_sort(q, DUE__PROXY_BATCH);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (due__inbox_knocked(&q->inbox) && rounds-- > 0); /* E1: a gap is not waited for */
 }
 
@@ -539,8 +539,8 @@ static int64_t drain_until(struct due_queue *q, uint32_t max, bool all)
     if (due__inbox_quiet(&q->inbox)) /* I2 */
         return now;
     /* On a clock that can be set back this is what lets jobs go straight to their topic.  But who
-     * is at a gate first is let through. */
-    if (q->clock.steps && !q->gates.any)
+     * is at a limiter first is let through. */
+    if (q->clock.steps && !q->limiters.any)
         due__move_due(q, now);
     due__inbox_mark(&q->inbox, now);
     if (due__drain_or_say(q, max) || all || q->clock.steps || q->inbox.left != DUE__INBOX_NODE ||

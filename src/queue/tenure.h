@@ -7,13 +7,13 @@
 /* Is there anything between a due job and the line of its topic @t?  Under the lock. */
 static inline bool due__gated(const struct due__topic *t, struct due__facts f)
 {
-    return t->gate != NULL || (f.payload & DUE__GROUPED);
+    return t->limiter != NULL || (f.payload & DUE__GROUPED);
 }
 
-/* Will what is owed at the end of this tenure make jobs ready: by a death, or at a gate? */
+/* Will what is owed at the end of this tenure make jobs ready: by a death, or at a limiter? */
 static inline bool due__more_to_come(const struct due_queue *q)
 {
-    return (q->owed & (DUE__OWED_REAP | DUE__OWED_GATES)) != 0;
+    return (q->debts & (DUE__DEBT_DYING | DUE__DEBT_LIMITERS)) != 0;
 }
 
 #endif

@@ -34,11 +34,11 @@ void due__tick(void *queue)
     do {
         due__enter(q, &t);
         if (due__load_relaxed(&q->topic_count) > 1) /* T1 of topic.c */
-            q->owed |= DUE__OWED_TURN;
+            q->debts |= DUE__DEBT_TURN;
         done = ring_late(&t, q->all, now, true);
-        done = ring_late(&t, q->space.first, now, false) && done;
-        done = ring_late(&t, q->naps.first, now, false) && done;
-        due__leave(q, &t); /* and what is due is moved, if anybody waits for it */
+        done = ring_late(&t, q->capacity_line.first, now, false) && done;
+        done = ring_late(&t, q->timed_waits.first, now, false) && done;
+        due__tenure_end(q, &t); /* and what is due is moved, if anybody waits for it */
     } while (!done);
     due__closers_tick(q, now);
 }

@@ -14,7 +14,7 @@
 #include "queue/queue.h"
 
 /* Stand in the list, unless it is time already, or to quit. */
-static bool lie_down(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
+static bool begin_wait(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
 {
     struct due__tenure t;
 
@@ -23,41 +23,41 @@ static bool lie_down(struct due_queue *q, struct due__waiter *w, int64_t until_n
     if (w->quit != NULL && (due__load_seq(w->quit) || (due__load_seq(&q->state) & DUE__CLOSING)))
         early = false; /* E3, and F2 of worker.c: whoever says so rings the list */
     if (early)
-        due__nap_link(q, w, until_ns);
-    due__leave(q, &t);
+        due__timed_wait_link(q, w, until_ns);
+    due__tenure_end(q, &t);
     return early;
 }
 
-void due__nap(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
+void due__timed_wait(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
 {
     struct due__tenure t;
 
-    if (!lie_down(q, w, until_ns))
+    if (!begin_wait(q, w, until_ns))
         return;
     due__bell_wait(&w->bell, q->clock.manual != NULL ? DUE_FOREVER : until_ns, false);
     due__enter(q, &t);
-    due__nap_unlink(q, w);
-    due__leave(q, &t);
+    due__timed_wait_unlink(q, w);
+    due__tenure_end(q, &t);
 }
 
-void due__nap_link(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
+void due__timed_wait_link(struct due_queue *q, struct due__waiter *w, int64_t until_ns)
 {
     w->until_ns = until_ns;
     w->timed_out = false;
     w->linked = true;
-    due__waiters_add(&q->naps, w);
+    due__waiters_add(&q->timed_waits, w);
 }
 
-void due__nap_unlink(struct due_queue *q, struct due__waiter *w)
+void due__timed_wait_unlink(struct due_queue *q, struct due__waiter *w)
 {
     if (w->linked)
-        due__waiters_remove(&q->naps, w);
+        due__waiters_remove(&q->timed_waits, w);
     w->linked = false;
 }
 
-bool due__nap_ring(struct due_queue *q, struct due__tenure *t, const uint32_t *quit)
+bool due__timed_wait_ring(struct due_queue *q, struct due__tenure *t, const uint32_t *quit)
 {
-    for (struct due__waiter *w = q->naps.first; w != NULL; w = w->line_next) {
+    for (struct due__waiter *w = q->timed_waits.first; w != NULL; w = w->line_next) {
         if (w->timed_out || w->quit == NULL || (quit != NULL && w->quit != quit))
             continue;
         if (!due__tenure_room(t))

@@ -138,7 +138,7 @@ void due__topic_fresh(struct due_queue *q, struct due__topic *t)
     t->fresh = true;
     t->fresh_next = q->fresh;
     q->fresh = t;
-    q->owed |= DUE__OWED_CALLS;
+    q->debts |= DUE__DEBT_CALLS;
 }
 
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s)
@@ -194,7 +194,7 @@ static int set_paused(struct due_queue *q, int topic, bool paused)
             due__topic_list(q, it);
             due__topic_fresh(q, it);
         }
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (topic == DUE_ALL_TOPICS && topic_known(q, (int)++i));
     return 0;
 }
@@ -247,7 +247,7 @@ static bool chunks_supply(struct due_queue *q)
         return false;
     due__enter(q, &t);
     due__pool_adopt(&q->pool, chunks);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return true;
 }
 
@@ -259,7 +259,7 @@ static void several_begin(struct due_queue *q)
     due__enter(q, &t);
     q->several = true;
     due__sole_until(q);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
 static void parts_make(struct due_queue *q, struct parts *p, const char *name, uint32_t number,
@@ -271,7 +271,7 @@ static void parts_make(struct due_queue *q, struct parts *p, const char *name, u
     p->no_memory = p->topic == NULL;
     if (p->topic != NULL)
         memcpy(p->topic->name, name, length + 1);
-    if (p->topic != NULL && q->watch != NULL && q->watch->counts) {
+    if (p->topic != NULL && q->events != NULL && q->events->counts) {
         p->topic->tallies = due__tallies_new(q);
         p->no_memory |= p->topic->tallies == NULL;
     }

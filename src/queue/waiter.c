@@ -49,7 +49,7 @@ struct due__waiter *due__waiter_get(struct due_queue *q)
     w = q->free;
     if (w != NULL)
         q->free = w->line_next;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (w != NULL)
         return w;
 
@@ -64,7 +64,7 @@ struct due__waiter *due__waiter_get(struct due_queue *q)
     due__enter(q, &t);
     w->made_next = q->made;
     q->made = w;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     return w;
 }
 
@@ -80,7 +80,7 @@ void due__waiter_put(struct due_queue *q, struct due__waiter *w)
     due__enter(q, &t);
     w->line_next = q->free;
     q->free = w;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
 /* ---- Lines ---- */
@@ -240,13 +240,13 @@ void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waite
     w->ticket = q->tickets++;
     link_in(q, w);
     if (q->clock.manual != NULL)
-        q->owed |= DUE__OWED_TURN;
+        q->debts |= DUE__DEBT_TURN;
     arm(q, w);
     if (q->proxies == DUE_PROXIES_ALWAYS && due__tenure_room(t))
         due__tenure_ring(t, &q->dequeue_bell);
     if (!q->beating && DUE_HEARTBEAT) {
         q->beating = true;
-        q->owed |= DUE__OWED_WORKER;
+        q->debts |= DUE__DEBT_WORKER;
     }
 }
 
@@ -277,7 +277,7 @@ void due__unpark_job(struct due_queue *q, struct due__waiter *w)
 }
 
 /* Who is to lead next: the deputy, or who is first in line. */
-static struct due__waiter *heir(const struct due_queue *q)
+static struct due__waiter *successor(const struct due_queue *q)
 {
     return q->deputy != NULL ? q->deputy : q->all;
 }
@@ -314,7 +314,7 @@ void due__arrive(struct due_queue *q, struct due__waiter *w)
         return;
     due__enter(q, &tenure);
     due__unpark_job(q, w);
-    due__leave(q, &tenure);
+    due__tenure_end(q, &tenure);
 }
 
 /* Slots that wait in @t, dead ones included: takers without the lock may lower it meanwhile. */
@@ -376,7 +376,7 @@ void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w
     if (topic != NULL)
         mark(q, topic); /* W4: before it can come */
     if (q->lead == w) {
-        struct due__waiter *next = heir(q);
+        struct due__waiter *next = successor(q);
         int64_t armed = DUE__AWAKE;
 
         bell = due__lead_bell(q);
@@ -402,7 +402,7 @@ void due__arm_worker(struct due_queue *q)
 /* The lead leaves.  The next one is rung only if the head comes before it would wake by itself. */
 void due__pass_lead(struct due_queue *q, struct due__tenure *t)
 {
-    struct due__waiter *next = heir(q);
+    struct due__waiter *next = successor(q);
     int64_t armed = DUE__AWAKE; /* also when there is nobody: then a new head owes nothing */
 
     if (next != NULL && !wakes_in_time(q, next, &armed)) {

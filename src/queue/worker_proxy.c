@@ -87,7 +87,7 @@ static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t
     bool lead = q->lead == &q->worker;
     *armed = lead ? q->armed : DUE_FOREVER;
     *alarm = lead && q->worker.on_alarm;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (cold != NULL)
         due__pool_warm(cold);
     return more;
@@ -99,7 +99,7 @@ static int64_t next_beat(struct due_queue *q, int64_t beat_ns)
 
     due__enter(q, &t);
     bool beating = q->beating;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (!beating)
         return DUE_FOREVER;
     return beat_ns != DUE_FOREVER ? beat_ns : due__monotonic_now() + BEAT_NS;
@@ -112,7 +112,7 @@ static void tell(struct due_queue *q, uint64_t *told)
 
     due__enter(q, &t);
     uint64_t mended = q->mended;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     if (mended > *told)
         due__log(q, DUE_LOG_ERROR, "%s: the heartbeat mended %llu things that were left undone",
                  q->name, (unsigned long long)(mended - *told));

@@ -27,7 +27,7 @@
 
 /* Under the calls' lock: how the change of job @number ended, for a call that asks it of each.
  * They end in the order in which they were left, or nearly so. */
-static void note_result(struct due__asked *a, uint32_t number, int rc)
+static void note_result(struct due__submission *a, uint32_t number, int rc)
 {
     for (uint32_t i = 0; i < a->count; i++) {
         uint32_t at = (a->at + i) % a->count;
@@ -41,7 +41,7 @@ static void note_result(struct due__asked *a, uint32_t number, int rc)
 }
 
 /* Under the calls' lock: who waits for the change of job @number is told its end. */
-static void answer(struct due__commits *c, struct due__asked *a, uint32_t number, int rc,
+static void answer(struct due__commits *c, struct due__submission *a, uint32_t number, int rc,
                    uint32_t *rings)
 {
     if (a == NULL)
@@ -51,7 +51,7 @@ static void answer(struct due__commits *c, struct due__asked *a, uint32_t number
     a->doubt += rc == DUE_EINDOUBT;
     if (rc != 0 && a->rc == 0)
         a->rc = rc;
-    if (!due__asked_less(a))
+    if (!due__submission_less(a))
         return;
     if (a->in_list)
         due__taking_told(c);
@@ -71,9 +71,10 @@ static uint32_t chain(struct due__commits *c, uint32_t rings)
 /* What has landed and was applied: its job may be another's already, so its times are not read. */
 static struct due__change change_applied(const struct due__entry *e)
 {
-    return (struct due__change){
-        .draft = e->draft, .number = e->number, .purpose = e->purpose, .waited = e->asked != NULL
-    };
+    return (struct due__change){ .draft = e->draft,
+                                 .number = e->number,
+                                 .purpose = e->purpose,
+                                 .waited = e->submission != NULL };
 }
 
 /* What has landed, to be applied. */
@@ -101,7 +102,7 @@ static void tell_landed(struct due_queue *q)
 {
     const struct due__batch *b = q->commits->now;
 
-    for (uint32_t i = 0; q->watch != NULL && i < b->count; i++) {
+    for (uint32_t i = 0; q->events != NULL && i < b->count; i++) {
         struct due__change c = change_of(q, &b->entries[i]);
 
         if (b->entries[i].rc == 0)
@@ -118,7 +119,7 @@ static void apply_locked(struct due_queue *q, struct due__entry *e)
     if (e->rc == 0)
         apply_landed(q, e);
     else if (e->purpose == DUE__PUT)
-        due__word_set(&j->word, due__word_as(w, DUE__LENT)); /* J1 */
+        due__word_set(&j->word, due__word_as(w, DUE__CLAIMED)); /* J1 */
 }
 
 static void apply_all(struct due_queue *q)
@@ -132,7 +133,7 @@ static void apply_all(struct due_queue *q)
         due__move_due(q, due__clock_now(&q->clock));
         for (uint32_t end = i + PLACES; i < b->count && i < end; i++)
             apply_locked(q, &b->entries[i]);
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     }
 }
 
@@ -158,19 +159,20 @@ static void note(struct due_queue *q)
         const due_change *ch = &b->changes[at++];
         s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
         if (ch->key_kept_ns > 0)
-            due__key_kept(q, e->number, ch->key_kept_ns);
+            due__key_retained(q, e->number, ch->key_kept_ns);
         s->was_ns = ch->record.cause != 0 ? DUE__DEAD_THERE : ch->record.until_ns;
     }
 }
 
 /* Under the calls' lock: the taking that the change belongs to was left by all who waited for it.
  * So it ends for nobody. */
-static struct due__asked *nobodys(struct due__commits *c, struct due__asked *a, uint32_t number)
+static struct due__submission *nobodys(struct due__commits *c, struct due__submission *a,
+                                       uint32_t number)
 {
     if (a == NULL || !a->in_list || a->polls)
         return a;
     note_result(a, number, DUE__LEFT);
-    if (due__asked_less(a))
+    if (due__submission_less(a))
         due__taking_told(c);
     return NULL;
 }
@@ -181,7 +183,7 @@ static void refuse_rest(struct due_queue *q, struct due__batch *b, uint32_t at, 
 {
     for (; at < end; at++) {
         struct due__entry *e = &b->entries[at];
-        const struct due__asked *a = due__stored_at(q->commits, e->number)->put_asked;
+        const struct due__submission *a = due__stored_at(q->commits, e->number)->put_submission;
         int rc = e->purpose == DUE__PUT ? due__refusal(q, a) : 0;
 
         if (rc == 0)
@@ -196,10 +198,10 @@ static void refuse_rest(struct due_queue *q, struct due__batch *b, uint32_t at, 
 /* Who waits for a job that is put hears of a refusal now, before he may leave. */
 static void catch_put(struct due_queue *q, struct due__entry *e, struct due__stored *s)
 {
-    struct due__asked *a = s->put_asked;
+    struct due__submission *a = s->put_submission;
 
-    e->asked = a;
-    s->put_asked = NULL;
+    e->submission = a;
+    s->put_submission = NULL;
     if (a == NULL)
         return;
     if (e->purpose == DUE__UNSENT) {
@@ -212,7 +214,7 @@ static void catch_put(struct due_queue *q, struct due__entry *e, struct due__sto
 
 /* From here on a caller that leaves waits for the end, which is near.  @left: entries behind those
  * that have ended. */
-static void catch_asked(struct due_queue *q, uint32_t left)
+static void catch_submission(struct due_queue *q, uint32_t left)
 {
     struct due__commits *c = q->commits;
     struct due__batch *b = c->now;
@@ -227,8 +229,8 @@ static void catch_asked(struct due_queue *q, uint32_t left)
             catch_put(q, e, s);
             refused |= e->rc != 0;
         } else if (e->purpose != DUE__NO_CHANGE) {
-            e->asked = nobodys(c, s->asked, e->number);
-            s->asked = NULL;
+            e->submission = nobodys(c, s->submission, e->number);
+            s->submission = NULL;
             s->rc = e->rc;
         }
     }
@@ -255,7 +257,7 @@ static uint32_t tell(struct due__commits *c)
             continue;
         changes++;
         bytes += e->bytes;
-        answer(c, e->asked, e->number, e->rc, &rings);
+        answer(c, e->submission, e->number, e->rc, &rings);
     }
     due__settle(c, changes, bytes);
     rings = chain(c, rings);
@@ -266,7 +268,7 @@ static uint32_t tell(struct due__commits *c)
 /* Nobody has heard, or will hear, the end of a change from the call that made it. */
 static bool nobodys_change(const struct due__entry *e)
 {
-    return e->asked == NULL && !e->known;
+    return e->submission == NULL && !e->known;
 }
 
 void due__refused(struct due_queue *q, uint32_t number)
@@ -287,7 +289,7 @@ static void end_refused(struct due_queue *q, const struct due__entry *e)
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
     if (e->rc != DUE_EINDOUBT)
-        due__key_undo(q, due__front_of(j));
+        due__key_undo(q, due__extras_of(j));
     if (e->rc == DUE_EINDOUBT) {
         due__keep_stored(q, e->number);
     } else if (nobodys_change(e)) {
@@ -339,9 +341,9 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     }
     if (e->purpose == DUE__UPDATE)
         due__draft_free(q, e->draft);
-    bool dead = (w & DUE__HELD) && due__grave_is(q, e->number);
+    bool dead = (w & DUE__HELD) && due__is_dying(q, e->number);
     if (e->purpose == DUE__BURY) {
-        due__grave_at(q, e->number)->cause = 0;
+        due__dead_letter_at(q, e->number)->cause = 0;
         due__wait_later(q, e->number);
     } else if (dead) {
         due__bury_again(q, e->number);
@@ -364,14 +366,15 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
     struct due__change c = change_applied(e);
 
     if (e->purpose == DUE__TAKE &&
-        e->asked == NULL) { /* it left for nobody: back to where it was */
+        e->submission == NULL) { /* it left for nobody: back to where it was */
         due__key_returns(q, e->number);
         due__commit_submit(q, e->number, DUE__RETURN, due__stored_at(q->commits, e->number)->was_ns,
                            NULL);
-    } else if (e->purpose == DUE__ROUND && e->asked == NULL) { /* and has its next time already */
+    } else if (e->purpose == DUE__ROUND &&
+               e->submission == NULL) { /* and has its next time already */
         due__commit_submit(q, e->number, DUE__RETURN, due__load_relaxed(&j->deadline_ns),
                            NULL); /* J1: claimed */
-    } else if (e->purpose == DUE__RETURN || (e->purpose == DUE__ATTEMPT && e->asked == NULL)) {
+    } else if (e->purpose == DUE__RETURN || (e->purpose == DUE__ATTEMPT && e->submission == NULL)) {
         restore_claim(q, e);
     } else {
         if (e->purpose == DUE__LEAVE) /* it is put again by nobody, if the store loses it */
@@ -408,7 +411,7 @@ static void follow(struct due_queue *q, const struct due__entry *e)
         end_refused(q, e);
     else if (e->rc == DUE_EINDOUBT && may_be_gone(e))
         give_up(q, e);
-    else if (e->asked == NULL || (e->rc == DUE_EINDOUBT && !taken(e)))
+    else if (e->submission == NULL || (e->rc == DUE_EINDOUBT && !taken(e)))
         restore_claim(q, e);
     if (nobodys_change(e) && e->purpose != DUE__RETURN)
         settled(q, id, e->rc);
@@ -439,10 +442,10 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent)
         if (b->entries[i].sent)
             b->entries[i].rc = (int16_t)rc;
     }
-    due__kept_end(q, b, rc);
+    due__retained_end(q, b, rc);
     b->count = n;
     note(q);
-    catch_asked(q, left);
+    catch_submission(q, left);
     tell_landed(q);
     apply_all(q);
     for (uint32_t i = 0; i < n; i++)

@@ -109,7 +109,7 @@ static int store_open(struct due_queue *q, struct due__commits *c, const due_opt
 /* Memory for @n jobs. */
 static int reserve(struct due_queue *q, struct due__commits *c, size_t n)
 {
-    bool all = due__side_reserve(&c->stored, &q->alloc, (uint32_t)n);
+    bool all = due__records_reserve(&c->stored, &q->alloc, (uint32_t)n);
 
     return all && due__index_reserve(&c->index, n) ? 0 : DUE_ENOMEM;
 }
@@ -121,7 +121,7 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     if (c == NULL)
         return DUE_ENOMEM;
     settings(c, o);
-    due__side_init(&c->stored, sizeof(struct due__stored));
+    due__records_init(&c->stored, sizeof(struct due__stored));
     due__index_init(&c->index, &q->slab, &c->stored);
     int rc = o->reserve > 0 ? reserve(q, c, o->reserve) : 0;
     if (rc == 0)
@@ -133,7 +133,7 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     }
     if (rc != 0) {
         due__index_destroy(&c->index);
-        due__side_destroy(&c->stored, &q->alloc);
+        due__records_destroy(&c->stored, &q->alloc);
         due__alloc_region_free(&q->alloc, c, sizeof *c);
         return rc;
     }
@@ -141,7 +141,7 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     q->commits = c;
     q->journal = &due__stored_journal;
     q->stored = true;
-    due__gates_hold(q);
+    due__limiters_hold(q);
     return 0;
 }
 
@@ -173,7 +173,7 @@ static bool stop(struct due_queue *q)
     struct due__commits *c = q->commits;
     bool first = !due__xchg_seq(&c->stopping, 1); /* G2 */
 
-    due__asked_ring(c);
+    due__submission_ring(c);
     c->store->verbs->interrupt(c->store);
     due__lock_acquire(&c->key); /* G1, G2: whoever has it leaves soon */
     due__commit_refuse(q);
@@ -221,7 +221,7 @@ static void commits_free(struct due_queue *q)
         due__key_drop(q, c->batch[i].keeping);
     }
     due__index_destroy(&c->index);
-    due__side_destroy(&c->stored, &q->alloc);
+    due__records_destroy(&c->stored, &q->alloc);
     arrays_free(q, c);
     due__takings_free(q);
     due__lock_destroy(&c->calls);

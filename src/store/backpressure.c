@@ -24,24 +24,24 @@
 #include "queue/queue.h"
 #include "store/sender.h"
 
-uint32_t due__owed_front(const struct due__job *j)
+uint32_t due__unsettled_extras(const struct due__job *j)
 {
-    const struct due__front *front = due__front_at(j);
+    const struct due__extras *extras = due__extras_at(j);
 
-    return front->headers_len + (front->key != NULL ? front->key->len : 0u);
+    return extras->headers_len + (extras->key != NULL ? extras->key->len : 0u);
 }
 
-uint32_t due__owed_of(const struct due_queue *q, uint32_t number)
+uint32_t due__unsettled_of(const struct due_queue *q, uint32_t number)
 {
     const struct due__job *j = due__job_at(&q->slab, number);
 
-    return due__owed_bytes(j, due__facts_load(j));
+    return due__unsettled_bytes(j, due__facts_load(j));
 }
 
 /* ---- Changes ---- */
 
 /* A bound, not a count. */
-bool due__owed_crowded(const struct due__commits *c)
+bool due__unsettled_crowded(const struct due__commits *c)
 {
     uint64_t settled = due__load_relaxed(&c->settled); /* no edge: before what is never less */
 
@@ -71,7 +71,7 @@ static bool take(struct due__commits *c, uint64_t bytes)
     return false;
 }
 
-bool due__owed_try(struct due__commits *c, uint64_t bytes)
+bool due__unsettled_try(struct due__commits *c, uint64_t bytes)
 {
     if (bytes == 0)
         return true;
@@ -80,12 +80,12 @@ bool due__owed_try(struct due__commits *c, uint64_t bytes)
 
 /* ---- The line: under the calls' lock ---- */
 
-static struct due__asked *first(const struct due__commits *c)
+static struct due__submission *first(const struct due__commits *c)
 {
     return due__load_relaxed(&c->line); /* no edge: written under the lock */
 }
 
-static void first_is(struct due__commits *c, struct due__asked *a)
+static void first_is(struct due__commits *c, struct due__submission *a)
 {
     due__store_relaxed(&c->line, a); /* no edge: for others a hint */
 }
@@ -93,19 +93,19 @@ static void first_is(struct due__commits *c, struct due__asked *a)
 /* Who stands there, as long as there is room. */
 static void let_in(struct due__commits *c)
 {
-    struct due__asked *a;
+    struct due__submission *a;
 
     while ((a = first(c)) != NULL && take(c, a->bytes)) {
         first_is(c, a->behind);
-        due__asked_less(a);
+        due__submission_less(a);
         due__bell_ring(&a->waiter->bell);
     }
 }
 
 /* @a stands behind all others. */
-static void stand(struct due__commits *c, struct due__asked *a)
+static void stand(struct due__commits *c, struct due__submission *a)
 {
-    struct due__asked *last = first(c);
+    struct due__submission *last = first(c);
 
     while (last != NULL && last->behind != NULL)
         last = last->behind;
@@ -115,9 +115,9 @@ static void stand(struct due__commits *c, struct due__asked *a)
         first_is(c, a);
 }
 
-static void leave(struct due__commits *c, struct due__asked *a)
+static void leave(struct due__commits *c, struct due__submission *a)
 {
-    struct due__asked *before = first(c);
+    struct due__submission *before = first(c);
 
     while (before != a && before->behind != a)
         before = before->behind;
@@ -129,7 +129,7 @@ static void leave(struct due__commits *c, struct due__asked *a)
 
 /* ---- Taking it and giving it back ---- */
 
-void due__owed_back(struct due__commits *c, uint64_t bytes)
+void due__unsettled_back(struct due__commits *c, uint64_t bytes)
 {
     if (bytes == 0)
         return;
@@ -137,18 +137,18 @@ void due__owed_back(struct due__commits *c, uint64_t bytes)
     let_in(c);
 }
 
-void due__owed_give(struct due__commits *c, uint64_t bytes)
+void due__unsettled_give(struct due__commits *c, uint64_t bytes)
 {
     if (bytes == 0)
         return;
     due__lock_acquire(&c->calls);
-    due__owed_back(c, bytes);
+    due__unsettled_back(c, bytes);
     due__lock_release(&c->calls);
 }
 
 /* ---- A call in the line ---- */
 
-void due__owed_stand(struct due__commits *c, struct due__asked *a, uint64_t bytes)
+void due__unsettled_stand(struct due__commits *c, struct due__submission *a, uint64_t bytes)
 {
     due__lock_acquire(&c->calls);
     if (a != NULL) {
@@ -159,7 +159,7 @@ void due__owed_stand(struct due__commits *c, struct due__asked *a, uint64_t byte
     due__lock_release(&c->calls);
 }
 
-bool due__owed_leave(struct due__commits *c, struct due__asked *a)
+bool due__unsettled_leave(struct due__commits *c, struct due__submission *a)
 {
     due__lock_acquire(&c->calls);
     bool in = a->left == 0;
@@ -175,8 +175,8 @@ bool due__owed_leave(struct due__commits *c, struct due__asked *a)
 
 void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes)
 {
-    due__owed_back(c, bytes);
+    due__unsettled_back(c, bytes);
     due__add_relaxed(&c->settled, changes + c->now->aside); /* no edge: read as a bound only */
     c->now->aside = 0;
-    due__asked_ring_reached(c);
+    due__submission_ring_reached(c);
 }

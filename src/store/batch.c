@@ -48,7 +48,7 @@ static bool fits(const struct due_queue *q, struct due__batch *b, uint32_t numbe
 /* A PUT was taken from the inbox.  False: it does not fit into the batch. */
 static bool add_put(struct due_queue *q, struct due__batch *b, uint32_t number)
 {
-    const struct due__asked *a = due__stored_at(q->commits, number)->put_asked;
+    const struct due__submission *a = due__stored_at(q->commits, number)->put_submission;
     int refused = due__refusal(q, a);
 
     if (refused == 0 && !fits(q, b, number, NULL))
@@ -60,7 +60,7 @@ static bool add_put(struct due_queue *q, struct due__batch *b, uint32_t number)
         return true;
     }
     uint8_t purpose = begun ? DUE__PUT : DUE__UNSENT;
-    uint32_t bytes = begun ? due__owed_of(q, number) : 0;
+    uint32_t bytes = begun ? due__unsettled_of(q, number) : 0;
     b->entries[b->count++] = (struct due__entry){ .number = number,
                                                   .purpose = purpose,
                                                   .sent = begun && refused == 0,
@@ -143,7 +143,7 @@ static void take_nodes(struct due_queue *q, struct due__batch *b)
         if (found != DUE__INBOX_NODE)
             break;
         const struct due__stored *s = caa_container_of(node, struct due__stored, node);
-        uint32_t number = due__side_number(&c->stored, s);
+        uint32_t number = due__records_number(&c->stored, s);
         if (!add(q, b, number))
             c->carry = number + 1;
     }
@@ -189,7 +189,7 @@ void due__batch_write(struct due_queue *q, struct due__batch *b)
     if (b->complete)
         return;
     if (!b->written) {
-        due__kept_end(q, b, DUE_EAGAIN);
+        due__retained_end(q, b, DUE_EAGAIN);
         b->send = b->upto = 0;
         b->send_bytes = 0;
     }
@@ -217,7 +217,7 @@ void due__batch_complete(struct due_queue *q, struct due__batch *b)
 
     if (b->complete)
         return;
-    due__kept_write(q, b);
+    due__retained_write(q, b);
     b->complete = true;
     if (b->send > before)
         b->prepared = false;

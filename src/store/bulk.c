@@ -24,8 +24,8 @@
 /* What can be claimed at once leaves the store as one change.  What cannot, because somebody has
  * it, or because its PUT is under way, is seen to by itself; so is an id that is there twice, when
  * the first one has its answer. */
-static void cancel_together(struct due_queue *q, const due_id *ids, size_t n,
-                            struct due__deadline *by, int *results)
+static void cancel_bulk(struct due_queue *q, const due_id *ids, size_t n, struct due__deadline *by,
+                        int *results)
 {
     uint32_t number[DUE__TOGETHER];
     uint16_t which[DUE__TOGETHER];
@@ -44,7 +44,7 @@ static void cancel_together(struct due_queue *q, const due_id *ids, size_t n,
         if (results[i] == 0 && !(w & DUE__LINKED)) {
             which[claimed++] = (uint16_t)i;
         } else if (results[i] == 0) { /* it was not sent yet */
-            bytes += due__owed_of(q, number[claimed]);
+            bytes += due__unsettled_of(q, number[claimed]);
             due__cancel_end(q, number[claimed]);
             unsent = true;
         }
@@ -74,7 +74,7 @@ int due__cancel_all(struct due_queue *q, const due_id *ids, size_t n, int *resul
     for (size_t at = 0; at < n; at += DUE__TOGETHER) {
         size_t some = n - at < DUE__TOGETHER ? n - at : DUE__TOGETHER;
 
-        cancel_together(q, ids + at, some, &by, some_results);
+        cancel_bulk(q, ids + at, some, &by, some_results);
         for (size_t i = 0; i < some; i++)
             cancelled += some_results[i] == 0;
         if (results != NULL)
@@ -118,7 +118,7 @@ static bool refused_later(const struct due_queue *q, uint64_t w)
 static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
 {
     if (w & DUE__LINKED) { /* it was not sent yet */
-        uint64_t bytes = due__owed_of(q, number);
+        uint64_t bytes = due__unsettled_of(q, number);
 
         due__discard(q, number, w);
         due__commit_given_up(q, bytes);

@@ -17,7 +17,7 @@
 
 /* ---- The list of them ---- */
 
-static void asked_link(struct due__commits *c, struct due__asked *a)
+static void submission_link(struct due__commits *c, struct due__submission *a)
 {
     a->prev = NULL;
     a->next = c->first;
@@ -26,7 +26,7 @@ static void asked_link(struct due__commits *c, struct due__asked *a)
     c->first = a;
 }
 
-static void asked_unlink(struct due__commits *c, struct due__asked *a)
+static void submission_unlink(struct due__commits *c, struct due__submission *a)
 {
     if (a->prev != NULL)
         a->prev->next = a->next;
@@ -37,7 +37,7 @@ static void asked_unlink(struct due__commits *c, struct due__asked *a)
 }
 
 /* It is known, and has a waiter.  False: no memory. */
-static bool asked_enter(struct due_queue *q, struct due__asked *a)
+static bool asked_enter(struct due_queue *q, struct due__submission *a)
 {
     struct due__commits *c = q->commits;
 
@@ -56,31 +56,31 @@ static bool asked_enter(struct due_queue *q, struct due__asked *a)
         }
         due__lock_acquire(&c->calls);
     }
-    asked_link(c, a);
+    submission_link(c, a);
     due__lock_release(&c->calls);
     return true;
 }
 
-bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes)
+bool due__submission_begin(struct due_queue *q, struct due__submission *a, uint32_t changes)
 {
-    *a = (struct due__asked){ .over = changes == 0, .left = changes };
+    *a = (struct due__submission){ .over = changes == 0, .left = changes };
     return asked_enter(q, a);
 }
 
-bool due__asked_begin_until(struct due_queue *q, struct due__asked *a, due__reached *reached,
-                            uint64_t goal)
+bool due__submission_begin_until(struct due_queue *q, struct due__submission *a,
+                                 due__reached *reached, uint64_t goal)
 {
-    *a = (struct due__asked){ .reached = reached, .goal = goal };
+    *a = (struct due__submission){ .reached = reached, .goal = goal };
     return asked_enter(q, a);
 }
 
-void due__asked_end(struct due_queue *q, struct due__asked *a)
+void due__submission_end(struct due_queue *q, struct due__submission *a)
 {
     struct due__commits *c = q->commits;
     struct due__waiter *w = a->waiter;
 
     due__lock_acquire(&c->calls);
-    asked_unlink(c, a);
+    submission_unlink(c, a);
     struct due__waiter *after[2] = { w->after[0], w->after[1] };
     w->after[0] = c->spare;
     w->after[1] = NULL;
@@ -92,7 +92,7 @@ void due__asked_end(struct due_queue *q, struct due__asked *a)
 
 /* ---- What it waits for ---- */
 
-bool due__asked_over(struct due__commits *c, const struct due__asked *a)
+bool due__submission_over(struct due__commits *c, const struct due__submission *a)
 {
     if (a->reached == NULL)
         return due__load_acquire(&a->over); /* G3 */
@@ -102,7 +102,7 @@ bool due__asked_over(struct due__commits *c, const struct due__asked *a)
     return yes;
 }
 
-bool due__asked_less(struct due__asked *a)
+bool due__submission_less(struct due__submission *a)
 {
     assert(a->left > 0);
     if (--a->left > 0)
@@ -111,7 +111,7 @@ bool due__asked_less(struct due__asked *a)
     return true;
 }
 
-void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes)
+void due__submission_fewer(struct due__commits *c, struct due__submission *a, uint32_t changes)
 {
     due__lock_acquire(&c->calls);
     a->left -= changes;
@@ -120,14 +120,15 @@ void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t cha
     due__lock_release(&c->calls);
 }
 
-void due__asked_detach(struct due__asked *a, struct due__asked **asked)
+void due__submission_detach(struct due__submission *a, struct due__submission **of)
 {
-    *asked = NULL;
+    *of = NULL;
     if (a != NULL)
-        due__asked_less(a);
+        due__submission_less(a);
 }
 
-void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results)
+void due__submission_each(struct due__submission *a, const uint32_t *numbers, size_t n,
+                          int *results)
 {
     a->numbers = numbers;
     a->results = results;
@@ -144,17 +145,17 @@ void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, 
     }
 }
 
-void due__asked_ring(struct due__commits *c)
+void due__submission_ring(struct due__commits *c)
 {
     due__lock_acquire(&c->calls);
-    for (struct due__asked *a = c->first; a != NULL; a = a->next)
+    for (struct due__submission *a = c->first; a != NULL; a = a->next)
         due__bell_ring(&a->waiter->bell);
     due__lock_release(&c->calls);
 }
 
-void due__asked_ring_reached(struct due__commits *c)
+void due__submission_ring_reached(struct due__commits *c)
 {
-    for (struct due__asked *a = c->first; a != NULL; a = a->next) {
+    for (struct due__submission *a = c->first; a != NULL; a = a->next) {
         if (a->reached != NULL && a->reached(c, a))
             due__bell_ring(&a->waiter->bell);
     }
@@ -175,10 +176,10 @@ int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by)
 
 /* The one place where a call waits.  One that is to be @settled does so whatever happens: its end
  * is near. */
-static bool asked_await(struct due__commits *c, struct due__asked *a, bool settled,
+static bool asked_await(struct due__commits *c, struct due__submission *a, bool settled,
                         int64_t until_ns)
 {
-    while (!due__asked_over(c, a)) {
+    while (!due__submission_over(c, a)) {
         if (!settled && (due__load_seq(&c->stopping) || due__load_seq(&c->fenced) || /* G2 */
                          due__monotonic_now() >= until_ns))
             return false;
@@ -187,12 +188,12 @@ static bool asked_await(struct due__commits *c, struct due__asked *a, bool settl
     return true;
 }
 
-bool due__asked_wait(struct due__commits *c, struct due__asked *a, int64_t until_ns)
+bool due__submission_wait(struct due__commits *c, struct due__submission *a, int64_t until_ns)
 {
     return asked_await(c, a, false, until_ns);
 }
 
-void due__asked_settle(struct due__commits *c, struct due__asked *a)
+void due__submission_settle(struct due__commits *c, struct due__submission *a)
 {
     if (a != NULL)
         asked_await(c, a, true, DUE_FOREVER);
@@ -207,7 +208,7 @@ int due__commit_excuse(struct due_queue *q)
     return due__load_seq(&c->stopping) ? DUE_ECLOSED : DUE_ETIMEDOUT; /* G2 */
 }
 
-int due__refusal(struct due_queue *q, const struct due__asked *a)
+int due__refusal(struct due_queue *q, const struct due__submission *a)
 {
     if (a == NULL || a->rc != DUE_EINDOUBT)
         return a != NULL ? a->rc : 0;

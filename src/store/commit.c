@@ -15,21 +15,21 @@
 #include "store/sender.h"
 
 /* Give up a change that was not settled.  True: it had not been sent. */
-static bool give_up(struct due__commits *c, uint32_t number, struct due__asked *a, bool *doubt)
+static bool give_up(struct due__commits *c, uint32_t number, struct due__submission *a, bool *doubt)
 {
     struct due__stored *s = due__stored_at(c, number);
     bool back = false;
 
     *doubt = false;
-    if (due__asked_over(c, a))
+    if (due__submission_over(c, a))
         return false;
     due__lock_acquire(&c->calls);
-    if (s->asked == a) {
+    if (s->submission == a) {
         back = (s->purpose & DUE__QUEUED) != 0;
         *doubt = !back;
         if (back)
             s->purpose = DUE__QUEUED | DUE__NO_CHANGE; /* N3 of sender.c */
-        due__asked_detach(a, &s->asked);
+        due__submission_detach(a, &s->submission);
     }
     due__lock_release(&c->calls);
     return back;
@@ -55,19 +55,19 @@ static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpo
                            int64_t want_ns, int64_t until_ns, bool *back)
 {
     struct due__commits *c = q->commits;
-    struct due__asked a;
+    struct due__submission a;
     bool doubt;
 
     *back = true;
-    if (!due__asked_begin(q, &a, 1))
+    if (!due__submission_begin(q, &a, 1))
         return DUE_ENOMEM;
     due__commit_submit(q, number, purpose, want_ns, &a);
     due__commit_go(q, &a, until_ns);
-    due__asked_wait(c, &a, until_ns);
+    due__submission_wait(c, &a, until_ns);
     *back = give_up(c, number, &a, &doubt);
-    due__asked_settle(c, &a);
+    due__submission_settle(c, &a);
     int rc = *back ? due__commit_excuse(q) : doubt ? DUE_EINDOUBT : a.rc;
-    due__asked_end(q, &a);
+    due__submission_end(q, &a);
     return rc;
 }
 
@@ -84,7 +84,7 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
         until = due__deadline_at(q, by);
     if (purpose == DUE__UPDATE) {
         bytes = due__draft_bytes((struct due__draft *)(intptr_t)want_ns);
-        int rc = due__owed_take(q, bytes, until);
+        int rc = due__unsettled_take(q, bytes, until);
 
         if (rc != 0)
             return rc;
@@ -92,7 +92,7 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
     int rc = waits ? submit_and_wait(q, number, purpose, want_ns, until, &back)
                    : submit_only(q, number, purpose, want_ns);
     if (waits ? back : rc != 0)
-        due__owed_give(c, bytes);
+        due__unsettled_give(c, bytes);
     if (rc == 0 && by->polls)
         due__commit_try(q);
     return rc;
@@ -100,7 +100,7 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
 
 /* A piece at a time: the store works on one while the next is left. */
 void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                           enum due__purpose purpose, int64_t want_ns, struct due__submission *a,
                            int64_t until_ns)
 {
     size_t piece = due__commit_piece(q->commits);
@@ -117,7 +117,7 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      int *results)
 {
     struct due__commits *c = q->commits;
-    struct due__asked a;
+    struct due__submission a;
     bool waits = !c->async;
     bool doubt = false;
 
@@ -125,19 +125,19 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
         results[i] = submit_only(q, numbers[i], purpose, want_ns);
     for (size_t i = 0; waits && i < n; i++)
         results[i] = DUE_ENOMEM;
-    if (!waits || !due__asked_begin(q, &a, (uint32_t)n))
+    if (!waits || !due__submission_begin(q, &a, (uint32_t)n))
         return;
-    due__asked_each(&a, numbers, n, results);
+    due__submission_each(&a, numbers, n, results);
     int64_t until = due__deadline_at(q, by);
     due__commit_leave_all(q, numbers, n, purpose, want_ns, &a, until);
     due__commit_go(q, &a, until);
-    due__asked_wait(c, &a, until);
+    due__submission_wait(c, &a, until);
     for (size_t i = 0; i < n; i++) {
         bool back = give_up(c, numbers[i], &a, &doubt);
 
         if (back || doubt) /* else who sends says, or has said, how it ended */
             results[i] = back ? due__commit_excuse(q) : DUE_EINDOUBT;
     }
-    due__asked_settle(c, &a);
-    due__asked_end(q, &a);
+    due__submission_settle(c, &a);
+    due__submission_end(q, &a);
 }

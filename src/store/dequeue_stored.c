@@ -85,7 +85,7 @@ static int hand_out(struct due_queue *q, struct due__request *r, struct due__slo
 {
     int rc = 0;
 
-    n = due__vet(q, slots, n, by, &rc);
+    n = due__attempts_check(q, slots, n, by, &rc);
     if (n == 0)
         return rc;
     return r->lease_ns != 0 ? lease(q, r, slots, n, by)

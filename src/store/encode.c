@@ -21,29 +21,29 @@ const struct due__job *due__content_of(const struct due_queue *q, uint32_t numbe
 }
 
 /* What only some jobs have. */
-static void describe_front(struct due_queue *q, const struct due__job *j, due_record *r)
+static void describe_extras(struct due_queue *q, const struct due__job *j, due_record *r)
 {
-    const struct due__front *front = due__front_of(j);
+    const struct due__extras *extras = due__extras_of(j);
 
-    if (front == NULL)
+    if (extras == NULL)
         return;
-    r->headers = front->headers_len > 0 ? front->bytes : NULL;
-    r->headers_len = front->headers_len;
-    r->retry = due__retry_named(q, front->retry);
-    r->ttl_ns = front->ttl_ns;
-    r->expires_ns = front->expires_ns;
-    if (front->gate != NULL) {
-        r->group = front->gate->name;
-        r->group_len = front->gate->len;
+    r->headers = extras->headers_len > 0 ? extras->bytes : NULL;
+    r->headers_len = extras->headers_len;
+    r->retry = due__retry_named(q, extras->retry);
+    r->ttl_ns = extras->ttl_ns;
+    r->expires_ns = extras->expires_ns;
+    if (extras->limiter != NULL) {
+        r->group = extras->limiter->name;
+        r->group_len = extras->limiter->len;
     }
-    r->every_ns = front->every_ns;
-    r->repeat = (enum due_repeat)front->repeat;
+    r->every_ns = extras->every_ns;
+    r->repeat = (enum due_repeat)extras->repeat;
 }
 
 /* Why it is dead.  A job that is comes into the store so also after a loss. */
-static void describe_grave(const struct due_queue *q, uint32_t number, due_record *r)
+static void describe_death(const struct due_queue *q, uint32_t number, due_record *r)
 {
-    const struct due__grave *g = due__grave_at(q, number);
+    const struct due__dead_letter *g = due__dead_letter_at(q, number);
 
     r->cause = (enum due_cause)g->cause;
     r->died_ns = g->died_ns;
@@ -60,7 +60,7 @@ static void describe_put(struct due_queue *q, uint32_t number, const struct due_
     r->len = f.len;
     r->priority = f.priority;
     r->topic = due_topic_name(q, f.topic);
-    describe_front(q, content, r);
+    describe_extras(q, content, r);
     if (w & DUE__HELD) {
         const struct due__lease *l = due__lease_at(q, number);
 
@@ -79,8 +79,8 @@ static void describe_update(const struct due_queue *q, const struct due__entry *
         r->deadline_ns = r->until_ns = e->draft->at_ns;
     if (e->draft->what & DUE__SET_ANEW)
         r->attempts = r->failures = 0;
-    else if (due__grave_is(q, e->number))
-        describe_grave(q, e->number, r);
+    else if (due__is_dying(q, e->number))
+        describe_death(q, e->number, r);
 }
 
 /* What becomes of the job by the change. */
@@ -108,7 +108,7 @@ static void describe_end(const struct due_queue *q, const struct due__entry *e, 
         r->attempts++;
         break;
     case DUE__BURY:
-        describe_grave(q, e->number, r);
+        describe_death(q, e->number, r);
         break;
     case DUE__REVIVE:
         r->deadline_ns = r->until_ns;
@@ -125,7 +125,7 @@ static void describe_end(const struct due_queue *q, const struct due__entry *e, 
 /* Does it change only what a MOVE can? */
 static bool moves(const struct due_queue *q, const struct due__entry *e)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, e->number));
+    const struct due__extras *extras = due__extras_of(due__job_at(&q->slab, e->number));
 
     switch (e->purpose) {
     case DUE__MOVE:
@@ -137,7 +137,7 @@ static bool moves(const struct due_queue *q, const struct due__entry *e)
         return true;
     case DUE__KICK:
     case DUE__REVIVE: /* the limit of its time is part of the record */
-        return front == NULL || (front->ttl_ns == 0 && front->expires_ns == 0);
+        return extras == NULL || (extras->ttl_ns == 0 && extras->expires_ns == 0);
     default:
         return false;
     }
@@ -191,8 +191,8 @@ static bool has_meanwhile(const struct due_queue *q, const struct due__batch *b,
 static void describe_key(struct due_queue *q, const struct due__batch *b,
                          const struct due__entry *e, due_change *ch)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, e->number));
-    const struct due__key *key = front != NULL ? front->key : NULL;
+    const struct due__extras *extras = due__extras_of(due__job_at(&q->slab, e->number));
+    const struct due__key *key = extras != NULL ? extras->key : NULL;
 
     if (key == NULL)
         return;
@@ -224,7 +224,8 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
                       .record = { .id = due__stored_id(s) } };
 
     if (ch.was_dead)
-        ch.was_ns = due__grave_at(q, e->number)->died_ns; /* N2 of dead_letter.c: it has it still */
+        ch.was_ns =
+            due__dead_letter_at(q, e->number)->died_ns; /* N2 of dead_letter.c: it has it still */
     describe_key(q, b, e, &ch);
     ch.record.until_ns = s->was_ns;
     if (e->purpose == DUE__PUT)
@@ -239,7 +240,7 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
     if (ch.record.until_ns == DUE__DEAD_THERE)
         ch.record.until_ns = ch.record.deadline_ns; /* of no meaning for the dead */
     if (e->purpose == DUE__NO_CHANGE && ch.was_dead)
-        describe_grave(q, e->number, &ch.record); /* as it was there, whatever is on its way */
+        describe_death(q, e->number, &ch.record); /* as it was there, whatever is on its way */
     describe_end(q, e, &ch.record);
     return ch;
 }

@@ -33,9 +33,9 @@ static int look_for(struct due_queue *q, due_id id, int64_t until_ns)
 }
 
 /* Under the calls' lock: the next call that looks for a job; NULL: none does. */
-static struct due__asked *next_find(const struct due__commits *c)
+static struct due__submission *next_find(const struct due__commits *c)
 {
-    struct due__asked *a = c->first;
+    struct due__submission *a = c->first;
 
     while (a != NULL && a->find == NULL)
         a = a->next;
@@ -50,7 +50,7 @@ void due__commit_finds(struct due_queue *q)
 
     for (;;) {
         due__lock_acquire(&c->calls);
-        struct due__asked *a = next_find(c);
+        struct due__submission *a = next_find(c);
         if (a == NULL)
             break;
         due_id id = *a->find;
@@ -60,7 +60,7 @@ void due__commit_finds(struct due_queue *q)
         int rc = look_for(q, id, until);
         due__lock_acquire(&c->calls);
         a->rc = rc;
-        due__asked_less(a);
+        due__submission_less(a);
         due__bell_ring(&a->waiter->bell);
         due__lock_release(&c->calls);
     }
@@ -72,24 +72,24 @@ void due__commit_finds(struct due_queue *q)
 static int ask_for(struct due_queue *q, due_id id, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
-    struct due__asked a;
+    struct due__submission a;
 
-    if (!due__asked_begin(q, &a, 1))
+    if (!due__submission_begin(q, &a, 1))
         return DUE_ENOMEM;
     due__lock_acquire(&c->calls);
     a.find = &id;
     a.until_ns = until_ns;
     due__lock_release(&c->calls);
     due__bell_ring(&q->enqueue_bell);
-    due__asked_wait(c, &a, until_ns);
+    due__submission_wait(c, &a, until_ns);
     due__lock_acquire(&c->calls);
     bool looked = a.find == NULL;
     a.find = NULL;
     due__lock_release(&c->calls);
     if (looked)
-        due__asked_settle(c, &a);
+        due__submission_settle(c, &a);
     int rc = looked ? a.rc : due__commit_excuse(q);
-    due__asked_end(q, &a);
+    due__submission_end(q, &a);
     return rc;
 }
 

@@ -56,10 +56,10 @@ static uint32_t *chain_of(uint32_t *chain, uint32_t room, uint64_t h)
 
 static struct due__stored *record(const struct due__index *x, uint32_t place)
 {
-    return due__side_at(x->stored, place - 1);
+    return due__records_at(x->stored, place - 1);
 }
 
-void due__index_init(struct due__index *x, struct due__slab *slab, struct due__side *stored)
+void due__index_init(struct due__index *x, struct due__slab *slab, struct due__records *stored)
 {
     memset(x, 0, sizeof *x);
     x->alloc = slab->alloc;

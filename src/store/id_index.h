@@ -17,26 +17,27 @@
 #include "os/lock.h"
 #include "queue/journal.h"
 
-struct due__asked; /* sender.h: a call that waits for the store */
+struct due__submission; /* sender.h: a call that waits for the store */
 
 struct due__stored {
-    struct cds_wfcq_node node;    /* A  the commit inbox's, while a change waits there */
-    uint64_t id[2];               /* A  S2: the bytes of its id */
-    struct due__asked *put_asked; /* D  who waits for the PUT; A  relaxed, set before its node is */
-    struct due__asked *asked;     /* D  who waits for the change after it */
-    int64_t was_ns;               /* K  when it is to be handed out, as the store has it; or */
-    int64_t want_ns;              /* D  the same, as it is to be */
-    uint32_t next;                /* X  in its chain of the index: place plus 1 */
-    int16_t rc;                   /* D  how its last change ended, for who asked */
-    uint8_t purpose;              /* D  and DUE__QUEUED: its node is in the inbox for that */
-    uint8_t stored;               /* K  enum due__kept */
+    struct cds_wfcq_node node; /* A  the commit inbox's, while a change waits there */
+    uint64_t id[2];            /* A  S2: the bytes of its id */
+    struct due__submission
+        *put_submission; /* D  who waits for the PUT; A  relaxed, set before its node is */
+    struct due__submission *submission; /* D  who waits for the change after it */
+    int64_t was_ns;  /* K  when it is to be handed out, as the store has it; or */
+    int64_t want_ns; /* D  the same, as it is to be */
+    uint32_t next;   /* X  in its chain of the index: place plus 1 */
+    int16_t rc;      /* D  how its last change ended, for who asked */
+    uint8_t purpose; /* D  and DUE__QUEUED: its node is in the inbox for that */
+    uint8_t stored;  /* K  enum due__retained */
 };
 
 #define DUE__QUEUED     0x80u
 #define DUE__DEAD_THERE (-1) /* in was_ns: the store has it as dead */
 
 /* What is known of a job in the store. */
-enum due__kept {
+enum due__retained {
     DUE__NOT_STORED = 0,
     DUE__IS_STORED,
     DUE__WAS_STORED, /* the store has lost something: it may be there or not */
@@ -58,11 +59,11 @@ struct due__index_shard {
 struct due__index {
     struct due__alloc *alloc;                         /* I */
     struct due__slab *slab;                           /* I */
-    struct due__side *stored;                         /* I  struct due__stored */
+    struct due__records *stored;                      /* I  struct due__stored */
     struct due__index_shard shard[DUE__INDEX_SHARDS]; /* X  each its own */
 };
 
-void due__index_init(struct due__index *x, struct due__slab *slab, struct due__side *stored);
+void due__index_init(struct due__index *x, struct due__slab *slab, struct due__records *stored);
 void due__index_destroy(struct due__index *x);
 /* Room for @n jobs at least.  False: no memory. */
 bool due__index_reserve(struct due__index *x, size_t n);

@@ -25,7 +25,7 @@ static bool stored_end_unsent(struct due_queue *q, uint32_t number, uint64_t w,
 
     if (!(w & DUE__LINKED))
         return false;
-    uint64_t bytes = due__owed_of(q, number);
+    uint64_t bytes = due__unsettled_of(q, number);
     due__change_end(q, &c);
     due__commit_given_up(q, bytes);
     return true;
@@ -122,7 +122,7 @@ const struct due__journal due__stored_journal = {
     .prefetch_id = stored_prefetch_id,
     .id = stored_id,
     .find = stored_find,
-    .put = due__leave_fresh,
+    .put = due__submit_fresh,
     .state = stored_state,
     .loading = stored_loading,
     .left = stored_left,

@@ -21,7 +21,7 @@
 
 #define WORTH 4u /* a batch of so many parts of a full one is prepared before the answer is there */
 
-bool due__ahead_can(const struct due__commits *c)
+bool due__pipeline_can(const struct due__commits *c)
 {
     return c->store->verbs->prepare != NULL && c->store->verbs->send != NULL;
 }
@@ -34,11 +34,11 @@ static bool prepare(struct due__commits *c, struct due__batch *b, uint64_t numbe
     return b->prepared;
 }
 
-void due__ahead_send(struct due_queue *q, int64_t until_ns)
+void due__pipeline_send(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
-    if (c->sender != DUE__SENDER_FILLED || !due__ahead_can(c))
+    if (c->sender != DUE__SENDER_FILLED || !due__pipeline_can(c))
         return;
     due__batch_write(q, c->now);
     due__batch_complete(q, c->now);
@@ -52,7 +52,7 @@ void due__ahead_send(struct due_queue *q, int64_t until_ns)
 /* Nothing is lacking, so that what waits may go into the next batch. */
 static bool may(struct due__commits *c)
 {
-    return due__ahead_can(c) && !c->now->drops &&
+    return due__pipeline_can(c) && !c->now->drops &&
            !due__load_seq(&c->lacking); /* G2: with the key */
 }
 
@@ -60,9 +60,10 @@ static bool may(struct due__commits *c)
 static bool any_keyed(const struct due_queue *q, const struct due__batch *b, uint32_t before)
 {
     for (uint32_t i = before; i < b->count; i++) {
-        const struct due__front *front = due__front_of(due__job_at(&q->slab, b->entries[i].number));
+        const struct due__extras *extras =
+            due__extras_of(due__job_at(&q->slab, b->entries[i].number));
 
-        if (b->entries[i].purpose == DUE__PUT && front != NULL && front->key != NULL)
+        if (b->entries[i].purpose == DUE__PUT && extras != NULL && extras->key != NULL)
             return true;
     }
     return false;
@@ -83,7 +84,7 @@ static void fill(struct due_queue *q)
         due__batch_unwrite(b);
 }
 
-void due__ahead_prepare(struct due_queue *q)
+void due__pipeline_prepare(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
@@ -105,7 +106,7 @@ static bool much_came(struct due__commits *c)
     return left > (uint64_t)c->now->count + 2 * (uint64_t)c->next->count;
 }
 
-bool due__ahead_follow(struct due_queue *q, int64_t until_ns)
+bool due__pipeline_follow(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 

@@ -25,7 +25,7 @@ static void renew(struct due_queue *q, int64_t now_ns)
     if (rc == 0) {
         due__store_relaxed(&c->held_ns, held); /* no edge: it only grows */
         c->renew_at_ns = due__time_add(now_ns, c->info.renew_ns);
-        due__asked_ring(c); /* who waits for it */
+        due__submission_ring(c); /* who waits for it */
     } else if (rc == DUE_ELOST) {
         due__mirror_begin(q);
     } else if (rc == DUE_EFENCED) {
@@ -47,7 +47,7 @@ static void note_load(struct due_queue *q, int rc)
         due__log(q, DUE_LOG_ERROR,
                  "%s: not all that is stored can be read (%s: %s); it is tried again and again",
                  q->name, due_error_name(rc), due_error_text(rc));
-        due__asked_ring(c);
+        due__submission_ring(c);
     }
     if (c->load_told != 0 && rc == 0 && !due__reader_reads(c)) {
         c->load_told = 0;

@@ -25,7 +25,7 @@ static int name(struct due_queue *q, const struct due__fresh *it)
 {
     struct due__commits *c = q->commits;
 
-    if (!due__side_make(&c->stored, &q->alloc, it->number))
+    if (!due__records_make(&c->stored, &q->alloc, it->number))
         return DUE_ENOMEM;
     struct due__stored *s = due__stored_at(c, it->number);
     uint64_t sequence = due__add_relaxed(&c->sequence, 1); /* no edge: a counter */
@@ -70,7 +70,7 @@ static uint64_t bytes_of(const struct due__fresh *jobs, size_t n)
     uint64_t bytes = 0;
 
     for (size_t i = 0; i < n; i++)
-        bytes += due__owed_bytes(jobs[i].job, jobs[i].f);
+        bytes += due__unsettled_bytes(jobs[i].job, jobs[i].f);
     return bytes;
 }
 
@@ -80,26 +80,26 @@ static int refuse_all(struct due_queue *q, const struct due__fresh *jobs, size_t
     uint64_t bytes = bytes_of(jobs, n);
 
     drop_all(q, jobs, n, rc);
-    due__owed_give(q->commits, bytes);
+    due__unsettled_give(q->commits, bytes);
     return rc;
 }
 
 /* It can be sent from here on: its node, which is about to be put. */
 static inline struct cds_wfcq_node *begin(struct due_queue *q, const struct due__fresh *it,
-                                          struct due__asked *a)
+                                          struct due__submission *a)
 {
     struct due__stored *s = due__stored_at(q->commits, it->number);
 
     /* Who had the place before may still look, for itself: that is not us. */
     if (a != NULL)
-        due__store_relaxed(&s->put_asked, a); /* G1: read once the node was taken */
+        due__store_relaxed(&s->put_submission, a); /* G1: read once the node was taken */
     due__facts_store(it->job, it->f);
     due__store_relaxed(&it->job->deadline_ns, it->deadline_ns);                    /* J1 */
     due__word_begin(&it->job->word, it->generation, 0, DUE__WAITING, DUE__LINKED); /* J1 */
     return &s->node;
 }
 
-void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a)
+void due__submit_fresh(struct due_queue *q, const struct due__fresh *it, struct due__submission *a)
 {
     due__add_relaxed(&q->commits->submitted, 1); /* no edge: a flush counts what its thread left */
     due__inbox_put(&q->commits->inbox, begin(q, it, a)); /* G1 */
@@ -107,24 +107,24 @@ void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct d
 
 static bool keyed(const struct due__fresh *it)
 {
-    return (it->f.payload & DUE__FRONT) && due__front_at(it->job)->key != NULL;
+    return (it->f.payload & DUE__EXTRAS) && due__extras_at(it->job)->key != NULL;
 }
 
 /* Some of them have keys: how many were left, up to the first one that cannot have its key. */
 static size_t leave_keyed(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                          struct due__asked *a)
+                          struct due__submission *a)
 {
     for (size_t i = 0; i < n; i++) {
         if (!keyed(&jobs[i]))
-            due__leave_fresh(q, &jobs[i], a);
-        else if (!due__keyed_leave(q, &jobs[i], a))
+            due__submit_fresh(q, &jobs[i], a);
+        else if (!due__key_submit(q, &jobs[i], a))
             return i;
     }
     return n;
 }
 
 static size_t leave_plain(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                          struct due__asked *a)
+                          struct due__submission *a)
 {
     due__add_relaxed(&q->commits->submitted, n); /* no edge: a flush counts what its thread left */
     struct due__string all = { NULL, NULL };
@@ -148,12 +148,12 @@ static void give_back(struct due_queue *q, const struct due__fresh *jobs, size_t
 
 /* Leave jobs that are named: how many; the others are given back. */
 static size_t leave_jobs(struct due_queue *q, const struct due__fresh *jobs, size_t n,
-                         struct due__asked *a)
+                         struct due__submission *a)
 {
     bool plain = true;
 
-    if (q->watch != NULL)
-        due__watch_enter(q, jobs, n, false); /* told when they have landed */
+    if (q->events != NULL)
+        due__events_enter(q, jobs, n, false); /* told when they have landed */
     for (size_t i = 0; plain && i < n; i++)
         plain = !keyed(&jobs[i]);
     size_t left = plain ? leave_plain(q, jobs, n, a) : leave_keyed(q, jobs, n, a);
@@ -167,7 +167,7 @@ static size_t leave_jobs(struct due_queue *q, const struct due__fresh *jobs, siz
 static bool withdraw(const struct due__fresh *it, bool *gone)
 {
     uint64_t w = due__word(it->generation, 0, (uint64_t)DUE__WAITING | DUE__LINKED);
-    bool back = due__word_claim(&it->job->word, &w, DUE__LENT); /* J1 */
+    bool back = due__word_claim(&it->job->word, &w, DUE__CLAIMED); /* J1 */
 
     *gone = !back && due__word_generation(w) == it->generation && (w & DUE__LINKED);
     return back;
@@ -176,7 +176,7 @@ static bool withdraw(const struct due__fresh *it, bool *gone)
 /* No job is waited for any more, and what can be withdrawn is: how many, now the first of @jobs.
  * The others whose end is not told are on their way still, or have been: @put. */
 static size_t withdraw_all(struct due__commits *c, struct due__fresh *jobs, size_t n,
-                           struct due__asked *a, struct due__put *put)
+                           struct due__submission *a, struct due__put *put)
 {
     size_t backs = 0;
     size_t gone_before = 0; /* the next that was sent */
@@ -187,10 +187,10 @@ static size_t withdraw_all(struct due__commits *c, struct due__fresh *jobs, size
         struct due__stored *s = due__stored_at(c, jobs[i].number);
         bool gone;
 
-        if (due__load_relaxed(&s->put_asked) != a) /* no edge: written by us, or D */
+        if (due__load_relaxed(&s->put_submission) != a) /* no edge: written by us, or D */
             continue;
         bool back = withdraw(&jobs[i], &gone);
-        due__asked_detach(a, &s->put_asked);
+        due__submission_detach(a, &s->put_submission);
         put->room += gone || (!back && !refused);
         gone_before += gone;
         if (!back && !gone && !refused) {
@@ -206,21 +206,21 @@ static size_t withdraw_all(struct due__commits *c, struct due__fresh *jobs, size
 
 /* The caller does not wait any longer: what was not sent yet is taken back, and is as if it had
  * never been.  In @put is counted what was. */
-static void take_back(struct due_queue *q, struct due__fresh *jobs, size_t n, struct due__asked *a,
-                      struct due__put *put)
+static void take_back(struct due_queue *q, struct due__fresh *jobs, size_t n,
+                      struct due__submission *a, struct due__put *put)
 {
     uint64_t bytes = 0;
     size_t backs = withdraw_all(q->commits, jobs, n, a, put);
 
     for (size_t i = 0; i < backs; i++) {
-        bytes += due__owed_of(q, jobs[i].number);
-        due__key_undo(q, due__front_of(jobs[i].job));
+        bytes += due__unsettled_of(q, jobs[i].number);
+        due__key_undo(q, due__extras_of(jobs[i].job));
         due__job_release(&q->slab, jobs[i].job);
         due__refused(q, jobs[i].number);
     }
     if (backs > 0) /* their keys are free */
         due__commit_given_up(q, bytes);
-    due__asked_settle(q->commits, a);
+    due__submission_settle(q->commits, a);
 }
 
 /* Nobody waits for them; but if the queue stops, those that were not sent are taken back. */
@@ -245,7 +245,7 @@ static int put_only(struct due_queue *q, struct due__fresh *jobs, size_t n, due_
 /* Name and leave those behind the first @left, which were, a piece at a time: the store works on
  * one while the next is made ready.  *@rc: why not all of them.  Answers how many were left. */
 static size_t put_pieces(struct due_queue *q, const struct due__fresh *jobs, size_t left, size_t n,
-                         int64_t until_ns, struct due__asked *a, due_id *ids, int *rc)
+                         int64_t until_ns, struct due__submission *a, due_id *ids, int *rc)
 {
     size_t piece = due__commit_piece(q->commits);
 
@@ -271,12 +271,12 @@ static int put_and_wait(struct due_queue *q, struct due__fresh *jobs, size_t n, 
 {
     size_t piece = due__commit_piece(q->commits);
     size_t first = n < piece ? n : piece;
-    struct due__asked a;
+    struct due__submission a;
     int rc = name_all(q, jobs, first, ids);
 
     if (rc != 0)
         return refuse_all(q, jobs, n, rc);
-    if (!due__asked_begin(q, &a, (uint32_t)n)) {
+    if (!due__submission_begin(q, &a, (uint32_t)n)) {
         unname(q, jobs, first);
         return refuse_all(q, jobs, n, DUE_ENOMEM);
     }
@@ -286,16 +286,16 @@ static int put_and_wait(struct due_queue *q, struct due__fresh *jobs, size_t n, 
     else
         refuse_all(q, jobs + first, n - first, 0);
     if (left < n)
-        due__asked_fewer(q->commits, &a, (uint32_t)(n - left));
+        due__submission_fewer(q->commits, &a, (uint32_t)(n - left));
     if (left > 0) {
         due__commit_go(q, &a, until_ns);
-        due__asked_wait(q->commits, &a, until_ns);
+        due__submission_wait(q->commits, &a, until_ns);
     }
-    if (!due__asked_over(q->commits, &a))
+    if (!due__submission_over(q->commits, &a))
         take_back(q, jobs, left, &a, put);
     if (a.rc != 0)
         rc = a.rc;
-    due__asked_end(q, &a);
+    due__submission_end(q, &a);
     put->room += a.landed + a.gone;
     put->named += a.landed + a.doubt;
     if (left == 0)
@@ -313,14 +313,14 @@ int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
 {
     struct due__commits *c = q->commits;
     uint64_t bytes = bytes_of(jobs, n);
-    bool crowded = due__owed_crowded(c);
-    bool full = crowded || !due__owed_try(c, bytes);
+    bool crowded = due__unsettled_crowded(c);
+    bool full = crowded || !due__unsettled_try(c, bytes);
     int64_t until = !c->async || full ? due__deadline_at(q, by) : 0;
 
     *put = (struct due__put){ .room = 0 };
-    int rc = crowded ? due__owed_wait(q, until) : 0;
+    int rc = crowded ? due__unsettled_wait(q, until) : 0;
     if (rc == 0 && full)
-        rc = due__owed_take(q, bytes, until);
+        rc = due__unsettled_take(q, bytes, until);
     if (rc != 0)
         return drop_all(q, jobs, n, rc);
     if (c->async)

@@ -46,7 +46,7 @@ struct load_page {
     size_t dropped;                  /* O  jobs that are not known any more */
 };
 
-/* A job that is dead, with a grave that is filled in. */
+/* A job that is dead, with a dead letter that is filled in. */
 static void place_dead(struct due_queue *q, const struct due__fresh *it)
 {
     struct due__shard *shard = due__shard_enter(&q->slab);
@@ -54,7 +54,8 @@ static void place_dead(struct due_queue *q, const struct due__fresh *it)
     shard->died++;
     due__shard_leave(shard);
     due__facts_store(it->job, it->f);
-    due__word_begin(&it->job->word, it->generation, 0, DUE__LENT, DUE__HELD); /* J1: unseen yet */
+    due__word_begin(&it->job->word, it->generation, 0, DUE__CLAIMED,
+                    DUE__HELD); /* J1: unseen yet */
     due__count(q, it->number, DUE__F_DEAD, 1);
     due__bury_locked(q, it->number);
 }
@@ -66,8 +67,8 @@ static void sort_in_page(struct load_page *p)
 
     if (p->n == 0)
         return;
-    for (size_t i = 0; q->watch != NULL && i < p->n; i++)
-        due__watch_restored(q, &p->fresh[i], p->held[i]);
+    for (size_t i = 0; q->events != NULL && i < p->n; i++)
+        due__events_restored(q, &p->fresh[i], p->held[i]);
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
     for (size_t i = 0; i < p->n; i++) {
@@ -76,16 +77,16 @@ static void sort_in_page(struct load_page *p)
         else
             due__place_held(q, &p->fresh[i], p->held[i], p->failed[i]);
     }
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     due__add_relaxed(&q->commits->restored, p->n); /* no edge: a counter */
     p->n = 0;
 }
 
-/* A lease record for a job with a past, and room for the grave of a dead one. */
+/* A lease record for a job with a past, and room for the dead letter of a dead one. */
 static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
 {
-    if (!due__side_make(&q->leases, &q->alloc, number) ||
-        (r->cause != 0 && !due__grave_make(q, number)))
+    if (!due__records_make(&q->leases, &q->alloc, number) ||
+        (r->cause != 0 && !due__dead_letter_make(q, number)))
         return DUE_ENOMEM;
     struct due__lease *l = due__lease_at(q, number);
     due__past_begin(q, number, r->deadline_ns);    /* R1 of lease.c: the place is ours */
@@ -121,13 +122,13 @@ static due_spec spec_of(const due_record *r, int topic)
 /* A key is the job's, unless a later one has it. */
 static void restore_key(struct due_queue *q, const struct due__fresh *it, due_id id)
 {
-    struct due__front *front = (it->f.payload & DUE__FRONT) ? due__front_at(it->job) : NULL;
+    struct due__extras *extras = (it->f.payload & DUE__EXTRAS) ? due__extras_at(it->job) : NULL;
 
-    if (front == NULL || front->key == NULL)
+    if (extras == NULL || extras->key == NULL)
         return;
-    front->key->place = it->number + 1;
-    front->key->generation = it->generation;
-    due__key_restore(q, front->key, id);
+    extras->key->place = it->number + 1;
+    extras->key->generation = it->generation;
+    due__key_restore(q, extras->key, id);
 }
 
 /* Fill the place @number from the record, and make it known. */
@@ -142,7 +143,7 @@ static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
 
     if (topic < 0)
         return topic;
-    if (!due__side_make(&c->stored, &q->alloc, number))
+    if (!due__records_make(&c->stored, &q->alloc, number))
         return DUE_ENOMEM;
     int rc = past ? give_past(q, number, r) : 0;
     if (rc == 0)
@@ -161,7 +162,7 @@ static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
     s->stored = DUE__IS_STORED;
     s->was_ns = r->cause != 0 ? DUE__DEAD_THERE : r->until_ns;
     if (r->cause != 0)
-        due__grave_open(q, number, r->died_ns, r->cause, r->reason);
+        due__dead_letter_open(q, number, r->died_ns, r->cause, r->reason);
     restore_key(q, &p->fresh[p->n], r->id);
     p->held[p->n] = past;
     p->failed[p->n] =
@@ -177,7 +178,7 @@ static bool sane(const struct due_queue *q, const due_record *r)
     return r->until_ns >= 0 && r->deadline_ns >= 0 && r->priority >= 0 && r->priority <= 255 &&
            r->len <= DUE_PAYLOAD_MAX && (r->data != NULL || r->len == 0) && r->topic != NULL &&
            strlen(r->topic) <= DUE_TOPIC_LENGTH && r->cause <= DUE_CAUSE_EXPIRED &&
-           r->died_ns >= 0 && due__front_check(q, &spec) == 0;
+           r->died_ns >= 0 && due__extras_check(q, &spec) == 0;
 }
 
 /* The store shows a job. */
@@ -201,7 +202,7 @@ static int restore(void *ctx, const due_record *r)
         return rc == DUE_EBUSY ? 0 : rc;
     }
     if (q->capacity > 0 && r->cause == 0)
-        due__space_force(q, 1);
+        due__capacity_force(q, 1);
     if (p->n == PLACES)
         sort_in_page(p);
     return 0;
@@ -212,8 +213,8 @@ static int restore(void *ctx, const due_record *r)
 /* The key of a job that is stored, if another one has taken it over and it is nobody's by now. */
 static const struct due__key *given_up(struct due_queue *q, uint32_t number)
 {
-    const struct due__front *front = due__front_of(due__job_at(&q->slab, number));
-    const struct due__key *key = front != NULL ? front->key : NULL;
+    const struct due__extras *extras = due__extras_of(due__job_at(&q->slab, number));
+    const struct due__key *key = extras != NULL ? extras->key : NULL;
 
     if (key == NULL || due__stored_at(q->commits, number)->stored != DUE__IS_STORED)
         return NULL;
@@ -232,7 +233,7 @@ static int purge_key(struct load_page *p, due_id id, uint32_t number)
         return 0;
     if (p->dropped == c->info.batch_changes)
         return DUE_EAGAIN; /* it is shown again */
-    key = due__kept_copy(p->q, c->now, key->bytes, key->len);
+    key = due__retained_copy(p->q, c->now, key->bytes, key->len);
     if (key == NULL)
         return DUE_ENOMEM;
     c->now->changes[p->dropped++] =
@@ -262,7 +263,7 @@ static int purge(void *ctx, const due_record *r)
         return DUE_EAGAIN; /* as above */
     const char *topic = due_topic_name(p->q, due_topic(p->q, r->topic));
     if (topic == NULL ||
-        (r->key_len > 0 && (key = due__kept_copy(p->q, c->now, r->key, r->key_len)) == NULL))
+        (r->key_len > 0 && (key = due__retained_copy(p->q, c->now, r->key, r->key_len)) == NULL))
         return DUE_ENOMEM;
     due_change *ch = &c->now->changes[p->dropped++];
     *ch = (due_change){ .kind = DUE_CHANGE_DROP,
@@ -292,7 +293,7 @@ static void put_again(struct due_queue *q)
     struct due__commits *c = q->commits;
 
     for (uint32_t i = 0; i < due__slab_end(&q->slab); i++) {
-        if (!due__side_has(&c->stored, i))
+        if (!due__records_has(&c->stored, i))
             continue;
         struct due__stored *s = due__stored_at(c, i);
         if (s->stored == DUE__IS_STORED)
@@ -300,7 +301,7 @@ static void put_again(struct due_queue *q)
     }
     due__store_seq(&c->lacking, 1); /* G2 */
     c->mirror_at = 0;
-    due__kept_again(c);
+    due__retained_again(c);
     due__reader_on(c, DUE__READER_AGAIN);
     c->purged = 0;
 }
@@ -309,10 +310,10 @@ static void loaded(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    due__gates_open(q);
+    due__limiters_open(q);
     due__reader_on(c, DUE__READER_SHOWN);
     progress(q, true);
-    due__asked_ring(c);
+    due__submission_ring(c);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
     if (!c->info.put_again)
@@ -356,7 +357,7 @@ static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns
     size_t max = (c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS) / 2 + 1;
     int rc =
         page_shown(c, due__load_seq(&c->reader) == DUE__READER_DELETING_KEYS /* G2: ours */
-                          ? due__kept_purge(q, max, until_ns, &p->dropped)
+                          ? due__retained_purge(q, max, until_ns, &p->dropped)
                           : c->store->verbs->load(c->store, c->rewind, max, purge, p, until_ns));
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
@@ -401,7 +402,7 @@ int due__restore_page(struct due_queue *q, int64_t until_ns)
         return purge_page(q, &p, until_ns);
     bool keys = due__load_seq(&c->reader) == DUE__READER_KEYS; /* G2: ours */
     int rc = page_shown(
-        c, keys ? due__kept_load(q, until_ns)
+        c, keys ? due__retained_load(q, until_ns)
                 : c->store->verbs->load(c->store, c->rewind, PAGE_JOBS, restore, &p, until_ns));
     sort_in_page(&p);
     if (rc == DUE_ELOST) {
@@ -459,7 +460,7 @@ void due__mirror_over(struct due__commits *c)
         c->keep_shard < DUE__KEY_SHARDS)
         return;
     due__store_seq(&c->lacking, 0); /* G2 */
-    due__asked_ring(c);
+    due__submission_ring(c);
 }
 
 uint32_t due__mirror_next(struct due_queue *q)
@@ -469,7 +470,7 @@ uint32_t due__mirror_next(struct due_queue *q)
     for (; c->mirror_at < due__slab_end(&q->slab); c->mirror_at++) {
         uint32_t number = c->mirror_at;
 
-        if (!due__side_has(&c->stored, number) ||
+        if (!due__records_has(&c->stored, number) ||
             due__stored_at(c, number)->stored < DUE__WAS_STORED)
             continue;
         c->mirror_at++;

@@ -48,8 +48,8 @@ static void forget_some(struct due_queue *q, struct due__batch *b)
 
 /* ---- What was lost ---- */
 
-const struct due__key *due__kept_copy(struct due_queue *q, struct due__batch *b, const void *key,
-                                      size_t len)
+const struct due__key *due__retained_copy(struct due_queue *q, struct due__batch *b,
+                                          const void *key, size_t len)
 {
     due_spec spec = { DUE_SPEC_INIT, .key = key, .key_len = len };
     struct due__key *copy = due__key_new(q, &spec);
@@ -61,9 +61,9 @@ const struct due__key *due__kept_copy(struct due_queue *q, struct due__batch *b,
     return copy;
 }
 
-static bool keep(struct due_queue *q, struct due__batch *b, const struct due__kept_key *kept)
+static bool keep(struct due_queue *q, struct due__batch *b, const struct due__retained_key *kept)
 {
-    const struct due__key *copy = due__kept_copy(q, b, kept->bytes, kept->len);
+    const struct due__key *copy = due__retained_copy(q, b, kept->bytes, kept->len);
 
     if (copy == NULL)
         return false;
@@ -80,14 +80,14 @@ static bool keep(struct due_queue *q, struct due__batch *b, const struct due__ke
 static void keep_some(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
-    struct due__kept_key kept[COPIES];
+    struct due__retained_key kept[COPIES];
     uint32_t room = (uint32_t)c->info.batch_changes;
 
     while (c->keep_shard < DUE__KEY_SHARDS && room - b->send > 0) {
         uint32_t max = room - b->send < COPIES ? room - b->send : COPIES;
         struct due__keys_at before = c->keep_at;
         bool all;
-        uint32_t n = due__keys_copy_kept(q, c->keep_shard, &c->keep_at, kept, max, &all);
+        uint32_t n = due__keys_copy_retained(q, c->keep_shard, &c->keep_at, kept, max, &all);
 
         for (uint32_t i = 0; i < n; i++) {
             if (!keep(q, b, &kept[i])) {
@@ -105,7 +105,7 @@ static void keep_some(struct due_queue *q, struct due__batch *b)
     }
 }
 
-void due__kept_write(struct due_queue *q, struct due__batch *b)
+void due__retained_write(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
 
@@ -119,7 +119,7 @@ void due__kept_write(struct due_queue *q, struct due__batch *b)
         forget_some(q, b);
 }
 
-void due__kept_end(struct due_queue *q, struct due__batch *b, int rc)
+void due__retained_end(struct due_queue *q, struct due__batch *b, int rc)
 {
     struct due__commits *c = q->commits;
     struct due__key *key = b->forgot;
@@ -137,18 +137,18 @@ void due__kept_end(struct due_queue *q, struct due__batch *b, int rc)
         key = next;
     }
     if (rc != 0 && b->keeping != NULL)
-        due__kept_again(c);
+        due__retained_again(c);
     c->later |= rc != 0 && b->keeping != NULL;
     due__key_drop(q, b->keeping);
     b->keeping = NULL;
 }
 
-bool due__kept_pending(const struct due__commits *c)
+bool due__retained_pending(const struct due__commits *c)
 {
     return c->keep_shard < DUE__KEY_SHARDS && !c->later;
 }
 
-void due__kept_again(struct due__commits *c)
+void due__retained_again(struct due__commits *c)
 {
     c->keep_shard = 0;
     c->keep_at = (struct due__keys_at){ 0 };
@@ -171,7 +171,7 @@ static int visit(void *ctx, const void *key, size_t len, due_id id, int64_t unti
     return 0;
 }
 
-int due__kept_load(struct due_queue *q, int64_t until_ns)
+int due__retained_load(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 
@@ -194,13 +194,13 @@ static int purge(void *ctx, const void *key, size_t len, due_id id, int64_t unti
     struct due__batch *b = p->q->commits->now;
 
     (void)until_ns;
-    if (len == 0 || len > DUE_KEY_MAX || due__key_may_be_kept(p->q, key, len))
+    if (len == 0 || len > DUE_KEY_MAX || due__key_may_be_retained(p->q, key, len))
         return 0;
     if (due__batch_names(b, p->n, id)) /* as in restore.c */
         return 0;
     if (p->n == p->q->commits->info.batch_changes)
         return DUE_EAGAIN; /* it is shown again */
-    const struct due__key *copy = due__kept_copy(p->q, b, key, len);
+    const struct due__key *copy = due__retained_copy(p->q, b, key, len);
     if (copy == NULL)
         return DUE_ENOMEM;
     b->changes[p->n++] = (due_change){
@@ -210,7 +210,7 @@ static int purge(void *ctx, const void *key, size_t len, due_id id, int64_t unti
     return 0;
 }
 
-int due__kept_purge(struct due_queue *q, size_t max, int64_t until_ns, size_t *forgotten)
+int due__retained_purge(struct due_queue *q, size_t max, int64_t until_ns, size_t *forgotten)
 {
     struct due__commits *c = q->commits;
     struct purge p = { .q = q };

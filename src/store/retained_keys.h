@@ -17,22 +17,22 @@ struct due__key;
 
 /* Behind the changes that are written down for the batch @b, as many as there is room for.  With
  * the key, as all of this. */
-void due__kept_write(struct due_queue *q, struct due__batch *b);
+void due__retained_write(struct due_queue *q, struct due__batch *b);
 /* The batch has ended (or is written anew: any error). */
-void due__kept_end(struct due_queue *q, struct due__batch *b, int rc);
+void due__retained_end(struct due_queue *q, struct due__batch *b, int rc);
 /* Is there something to be told that does not wait for a batch? */
-bool due__kept_pending(const struct due__commits *c);
+bool due__retained_pending(const struct due__commits *c);
 /* The store has lost something. */
-void due__kept_again(struct due__commits *c);
+void due__retained_again(struct due__commits *c);
 
 /* Read the next kept keys from the store, as load() of store.h. */
-int due__kept_load(struct due_queue *q, int64_t until_ns);
+int due__retained_load(struct due_queue *q, int64_t until_ns);
 /* The same after a loss: what the queue does not know of is to be forgotten by the batch of drops,
  * *@forgotten changes. */
-int due__kept_purge(struct due_queue *q, size_t max, int64_t until_ns, size_t *forgotten);
+int due__retained_purge(struct due_queue *q, size_t max, int64_t until_ns, size_t *forgotten);
 
 /* A copy of a key, until the batch @b has ended.  NULL: no memory. */
-const struct due__key *due__kept_copy(struct due_queue *q, struct due__batch *b, const void *key,
-                                      size_t len);
+const struct due__key *due__retained_copy(struct due_queue *q, struct due__batch *b,
+                                          const void *key, size_t len);
 
 #endif

@@ -3,7 +3,7 @@
  * A job that is enqueued waits, with its node in the commit inbox (LINKED), and has no slot yet.
  * Until its PUT begins it can be taken back or cancelled; then it is SENT, and the sender's alone,
  * until the PUT has landed and it is sorted in.  Everything else changes a job that its caller has
- * made his own (LENT): its node goes into the same inbox, and what follows the batch is done by
+ * made his own (CLAIMED): its node goes into the same inbox, and what follows the batch is done by
  * whoever sent it, also if the caller has left by then.  So a change has exactly one end, whoever
  * waits for it.
  *
@@ -25,9 +25,9 @@
  *                return before who sends has let go of it.
  *            described elsewhere: J1 slab.h, E3 tenure.c, C1 C2 closing.c
  *
- * Always     N1  a job has one change under way at most, and is claimed for it (LENT) or SENT, from
- *                before its node is taken until the end of that change was done here.  So the next
- *                batch, filled before that end, has no job of the batch under way.
+ * Always     N1  a job has one change under way at most, and is claimed for it (CLAIMED) or SENT,
+ *                from before its node is taken until the end of that change was done here.  So the
+ *                next batch, filled before that end, has no job of the batch under way.
  *            N2  a batch names no job twice, and is the same as long as it is in doubt
  *            N3  a node in the inbox stands for the purpose its record has when it is taken
  *            N4  of the jobs of one call those that it is told to have landed are the first ones,
@@ -56,7 +56,7 @@ void due__commit_fence(struct due_queue *q)
         return;
     due__store_seq(&c->fenced, 1); /* G2 */
     due__log(q, DUE_LOG_ERROR, "%s: another process owns the stored jobs now", q->name);
-    due__asked_ring(c);
+    due__submission_ring(c);
     due__wake_consumers(q);
 }
 
@@ -90,7 +90,7 @@ static void ended(struct due_queue *q, int rc, int64_t until_ns)
     if (c->now->drops)
         due__purge_end(q, rc);
     else
-        due__batch_end(q, rc, c->now->upto, rc == 0 && due__ahead_follow(q, until_ns));
+        due__batch_end(q, rc, c->now->upto, rc == 0 && due__pipeline_follow(q, until_ns));
 }
 
 /* Send the batch under way, and see it through.  False: its end is not known yet. */
@@ -108,8 +108,8 @@ static bool send(struct due_queue *q, int64_t until_ns)
             due__batch_end(q, 0, b->count, false);
             return true;
         }
-        due__ahead_send(q, until_ns);
-        due__ahead_prepare(q);
+        due__pipeline_send(q, until_ns);
+        due__pipeline_prepare(q);
         bool doubt = due__sender_unsure(c);
         int rc = c->store->verbs->commit(c->store, b->changes, b->send, c->number, until_ns);
         if (rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && doubt))
@@ -133,7 +133,7 @@ static bool send(struct due_queue *q, int64_t until_ns)
 bool due__commit_any(struct due__commits *c)
 {
     return c->sender != DUE__SENDER_IDLE || c->carry != 0 || c->mirror_at != DUE__NO_JOB ||
-           due__kept_pending(c) || !due__inbox_quiet(&c->inbox);
+           due__retained_pending(c) || !due__inbox_quiet(&c->inbox);
 }
 
 /* The batch under way, if there is one, ends without the store. */
@@ -176,7 +176,7 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
     if (c->sender != DUE__SENDER_IDLE)
         return rc;
     due__batch_fill(q, c->now, rc == 0);
-    bool kept = due__kept_pending(c);
+    bool kept = due__retained_pending(c);
     if (c->now->count > 0 || (rc == 0 && kept)) {
         due__sender_on(c, DUE__SENDER_FILL);
         return rc;
@@ -193,7 +193,7 @@ static bool page_next(struct due__commits *c, int64_t began_ns)
     return due__reader_reads(c) && due__monotonic_now() - began_ns >= c->page_ns / 2;
 }
 
-bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
+bool due__commit_work(struct due_queue *q, const struct due__submission *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     int64_t began_ns = a == NULL ? due__monotonic_now() : 0;
@@ -210,7 +210,7 @@ bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t u
             end_without(q, rc);
         else if (!send(q, until_ns))
             return true;
-        if (a != NULL && due__asked_over(c, a))
+        if (a != NULL && due__submission_over(c, a))
             return due__commit_any(c) || due__reader_resyncs(c);
         if (a == NULL && page_next(c, began_ns))
             return true;
@@ -224,7 +224,7 @@ void due__commit_step(struct due_queue *q, int64_t until_ns)
     struct due__commits *c = q->commits;
     bool more;
 
-    if (!due__ahead_can(c) || due__load_seq(&c->stopping) || !due__commit_any(c)) /* G2 */
+    if (!due__pipeline_can(c) || due__load_seq(&c->stopping) || !due__commit_any(c)) /* G2 */
         return;
     if (c->sender == DUE__SENDER_SENT) {
         send(q, until_ns);
@@ -232,7 +232,7 @@ void due__commit_step(struct due_queue *q, int64_t until_ns)
     }
     int rc = begin(q, until_ns, &more);
     if (rc == 0)
-        due__ahead_send(q, until_ns);
+        due__pipeline_send(q, until_ns);
     else if (rc != 0 && rc != DUE_EAGAIN)
         end_without(q, rc);
 }
@@ -265,7 +265,7 @@ static void call_proxy(struct due_queue *q)
     due__bell_ring(&q->enqueue_bell);
 }
 
-void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns)
+void due__commit_go(struct due_queue *q, const struct due__submission *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
 

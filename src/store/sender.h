@@ -29,13 +29,13 @@ struct due__fresh;
 struct due__taking;
 struct due__waiter;
 
-struct due__asked;
+struct due__submission;
 struct due__commits;
 /* Under the calls' lock: is it so what the call waits for?  Who makes it so rings it. */
-typedef bool due__reached(const struct due__commits *c, const struct due__asked *a);
+typedef bool due__reached(const struct due__commits *c, const struct due__submission *a);
 
 /* One call that waits for its changes, or for something else, on its stack. */
-struct due__asked {
+struct due__submission {
     struct due__waiter *waiter; /* O  its bell is rung when nothing is left */
     uint32_t over;              /* A  G3: left has come to 0 */
     uint32_t left;              /* D  changes not yet settled */
@@ -50,25 +50,25 @@ struct due__asked {
     uint32_t count;             /* O  of them; 0: it is not */
     uint32_t at;                /* D  where the next one's is probably */
     uint64_t bytes;             /* D  backpressure.c: it waits for room for so many */
-    struct due__asked *behind;  /* D  who has come after it for that */
-    const due_id *find;         /* D  a job to be looked for in the store; NULL: none, or it is */
-    int64_t until_ns;           /* D  and until when */
-    bool polls;                 /* O  it waits for nobody, so also not for the proxy */
-    bool in_list;               /* D  nobody waits: a taking that was left (takings.c) */
-    struct due__asked *next;    /* D  all that wait */
-    struct due__asked *prev;    /* D */
+    struct due__submission *behind; /* D  who has come after it for that */
+    const due_id *find;           /* D  a job to be looked for in the store; NULL: none, or it is */
+    int64_t until_ns;             /* D  and until when */
+    bool polls;                   /* O  it waits for nobody, so also not for the proxy */
+    bool in_list;                 /* D  nobody waits: a taking that was left (takings.c) */
+    struct due__submission *next; /* D  all that wait */
+    struct due__submission *prev; /* D */
 };
 
 /* One change of a batch. */
 struct due__entry {
-    uint32_t number;          /* K */
-    uint8_t purpose;          /* K */
-    bool sent;                /* K  it is among the changes; otherwise there was nothing to send */
-    bool known;               /* K  its call knows that it is refused, also if it leaves: N4 */
-    int16_t rc;               /* K */
-    struct due__asked *asked; /* K  who waits, once its end is known */
-    struct due__draft *draft; /* K  of an UPDATE */
-    uint32_t bytes;           /* K  that were taken for it: backpressure.c */
+    uint32_t number; /* K */
+    uint8_t purpose; /* K */
+    bool sent;       /* K  it is among the changes; otherwise there was nothing to send */
+    bool known;      /* K  its call knows that it is refused, also if it leaves: N4 */
+    int16_t rc;      /* K */
+    struct due__submission *submission; /* K  who waits, once its end is known */
+    struct due__draft *draft;           /* K  of an UPDATE */
+    uint32_t bytes;                     /* K  that were taken for it: backpressure.c */
 };
 
 struct due__batch {
@@ -151,7 +151,7 @@ struct due__commits {
     int64_t timeout_ns;                               /* I */
     uint64_t unsettled_max;                           /* I */
     uint64_t unsettled_bytes_max;                     /* I */
-    struct due__side stored;                          /* A  its own edges: struct due__stored */
+    struct due__records stored;                       /* A  its own edges: struct due__stored */
     struct due__index index;                          /* X */
     void (*on_settled)(void *ctx, due_id id, int rc); /* I */
     void (*on_restore)(void *ctx, uint64_t restored, int finished); /* I */
@@ -184,13 +184,14 @@ struct due__commits {
     uint32_t keep_shard;         /* K  after a loss: the next one whose kept keys are to be told */
     struct due__keys_at keep_at; /* K  and how far they are */
 
-    struct due__lock calls;    /* D */
-    struct due__asked *first;  /* D  calls that wait */
-    struct due__waiter *spare; /* D  waiters of calls that have ended, by after[0] */
-    uint64_t settled;          /* D  changes; A  relaxed, for a bound */
-    uint64_t settled_bytes;    /* D  given back; A  relaxed, for a bound */
-    struct due__asked *line;   /* D  calls that wait for room, first come; A  relaxed, as a hint */
-    uint64_t given_up;         /* D  times that others may look at a job again for that */
+    struct due__lock calls;        /* D */
+    struct due__submission *first; /* D  calls that wait */
+    struct due__waiter *spare;     /* D  waiters of calls that have ended, by after[0] */
+    uint64_t settled;              /* D  changes; A  relaxed, for a bound */
+    uint64_t settled_bytes;        /* D  given back; A  relaxed, for a bound */
+    struct due__submission
+        *line;         /* D  calls that wait for room, first come; A  relaxed, as a hint */
+    uint64_t given_up; /* D  times that others may look at a job again for that */
 
     struct due__taking *takings;      /* D  left by their takers, the last one first: takings.c */
     struct due__taking *spare_taking; /* D */
@@ -217,7 +218,7 @@ struct due__commits {
 
 static inline struct due__stored *due__stored_at(const struct due__commits *c, uint32_t number)
 {
-    return due__side_at(&c->stored, number);
+    return due__records_at(&c->stored, number);
 }
 
 /* ---- state.c ---- */
@@ -254,35 +255,36 @@ static inline bool due__reader_reads(const struct due__commits *c)
 
 /* ---- calls.c ---- */
 
-bool due__asked_over(struct due__commits *c, const struct due__asked *a);
+bool due__submission_over(struct due__commits *c, const struct due__submission *a);
 /* Up to @n who wait look again; none where it is NULL. */
 void due__ring_waiters(struct due_queue *q, struct due__waiter *const *waiters, uint32_t n);
 /* Everyone who waits looks again. */
-void due__asked_ring(struct due__commits *c);
+void due__submission_ring(struct due__commits *c);
 /* Under the calls' lock: those that have got what they wait for, besides changes, look again. */
-void due__asked_ring_reached(struct due__commits *c);
+void due__submission_ring_reached(struct due__commits *c);
 /* A call begins to wait for @changes, or until it is so; and ends.  False: no memory. */
-bool due__asked_begin(struct due_queue *q, struct due__asked *a, uint32_t changes);
-bool due__asked_begin_until(struct due_queue *q, struct due__asked *a, due__reached *reached,
-                            uint64_t goal);
-void due__asked_end(struct due_queue *q, struct due__asked *a);
+bool due__submission_begin(struct due_queue *q, struct due__submission *a, uint32_t changes);
+bool due__submission_begin_until(struct due_queue *q, struct due__submission *a,
+                                 due__reached *reached, uint64_t goal);
+void due__submission_end(struct due_queue *q, struct due__submission *a);
 /* Under the calls' lock: it waits for one less.  True: for none any more. */
-bool due__asked_less(struct due__asked *a);
+bool due__submission_less(struct due__submission *a);
 /* It waits for @changes fewer: those were not left after all.  Never for more: whoever is rung by a
  * call that was over is rung when that returns. */
-void due__asked_fewer(struct due__commits *c, struct due__asked *a, uint32_t changes);
+void due__submission_fewer(struct due__commits *c, struct due__submission *a, uint32_t changes);
 /* Until the call is over (true), or @until_ns, or nobody is to wait any more. */
-bool due__asked_wait(struct due__commits *c, struct due__asked *a, int64_t until_ns);
+bool due__submission_wait(struct due__commits *c, struct due__submission *a, int64_t until_ns);
 /* Under the calls' lock: the caller is no longer concerned with a change. */
-void due__asked_detach(struct due__asked *a, struct due__asked **asked);
+void due__submission_detach(struct due__submission *a, struct due__submission **of);
 /* The call wants to know of each job how its change ended: also when the job is somebody else's by
  * then. */
-void due__asked_each(struct due__asked *a, const uint32_t *numbers, size_t n, int *results);
+void due__submission_each(struct due__submission *a, const uint32_t *numbers, size_t n,
+                          int *results);
 /* What is left of the call is at its end: nothing of it waits for the store. */
-void due__asked_settle(struct due__commits *c, struct due__asked *a);
+void due__submission_settle(struct due__commits *c, struct due__submission *a);
 /* Under the calls' lock: what the other jobs of the call are refused with, one of which was refused
  * before them (N4 of sender.c); 0: none was. */
-int due__refusal(struct due_queue *q, const struct due__asked *a);
+int due__refusal(struct due_queue *q, const struct due__submission *a);
 /* What a caller is told for whom nothing has changed. */
 int due__commit_excuse(struct due_queue *q);
 
@@ -292,27 +294,27 @@ int64_t due__deadline_at(const struct due_queue *q, struct due__deadline *by);
 /* ---- backpressure.c ---- */
 
 /* What the front of a job of the caller's adds to the next. */
-uint32_t due__owed_front(const struct due__job *j);
+uint32_t due__unsettled_extras(const struct due__job *j);
 
 /* The bytes that a job of the caller's, or a draft, takes on the way to the store. */
-static inline uint32_t due__owed_bytes(const struct due__job *j, struct due__facts f)
+static inline uint32_t due__unsettled_bytes(const struct due__job *j, struct due__facts f)
 {
-    return f.len + ((f.payload & DUE__FRONT) ? due__owed_front(j) : 0);
+    return f.len + ((f.payload & DUE__EXTRAS) ? due__unsettled_extras(j) : 0);
 }
 
-uint32_t due__owed_of(const struct due_queue *q, uint32_t number);
+uint32_t due__unsettled_of(const struct due_queue *q, uint32_t number);
 /* Are so many changes on their way that also a call waits that need not? */
-bool due__owed_crowded(const struct due__commits *c);
+bool due__unsettled_crowded(const struct due__commits *c);
 /* Room for @bytes, which are to be given back by whoever ends the change.  False: there is none. */
-bool due__owed_try(struct due__commits *c, uint64_t bytes);
-void due__owed_give(struct due__commits *c, uint64_t bytes);
+bool due__unsettled_try(struct due__commits *c, uint64_t bytes);
+void due__unsettled_give(struct due__commits *c, uint64_t bytes);
 /* The same under the calls' lock. */
-void due__owed_back(struct due__commits *c, uint64_t bytes);
+void due__unsettled_back(struct due__commits *c, uint64_t bytes);
 /* A call that was begun for one change stands in line for so many bytes; NULL: none does, but
  * others are let in. */
-void due__owed_stand(struct due__commits *c, struct due__asked *a, uint64_t bytes);
+void due__unsettled_stand(struct due__commits *c, struct due__submission *a, uint64_t bytes);
 /* And is done with that: whether it has them. */
-bool due__owed_leave(struct due__commits *c, struct due__asked *a);
+bool due__unsettled_leave(struct due__commits *c, struct due__submission *a);
 /* Under the calls' lock: with a batch is settled what was taken with it and needs not be sent, or a
  * flush would count that for what stands before it.  @bytes: that were taken for the changes. */
 void due__settle(struct due__commits *c, uint32_t changes, uint64_t bytes);
@@ -355,13 +357,13 @@ void due__batch_end(struct due_queue *q, int rc, uint32_t n, bool sent);
 /* ---- pipeline.c: with the key ---- */
 
 /* Can the store have a batch under way while the next is made ready? */
-bool due__ahead_can(const struct due__commits *c);
+bool due__pipeline_can(const struct due__commits *c);
 /* Send the batch under way, as far as that goes without an answer. */
-void due__ahead_send(struct due_queue *q, int64_t until_ns);
+void due__pipeline_send(struct due_queue *q, int64_t until_ns);
 /* While it is under way: fill and prepare the next one. */
-void due__ahead_prepare(struct due_queue *q);
+void due__pipeline_prepare(struct due_queue *q);
 /* It has landed: send the next one at once.  False: nothing was sent. */
-bool due__ahead_follow(struct due_queue *q, int64_t until_ns);
+bool due__pipeline_follow(struct due_queue *q, int64_t until_ns);
 
 /* ---- takings_left.c ---- */
 
@@ -383,7 +385,7 @@ void due__takings_free(struct due_queue *q);
 
 /* With the key: send until @a is over (NULL: until nothing waits) or @until_ns.  True: something
  * is left to do. */
-bool due__commit_work(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+bool due__commit_work(struct due_queue *q, const struct due__submission *a, int64_t until_ns);
 /* With the key: send what waits, or see what was sent through and send that after it. */
 void due__commit_step(struct due_queue *q, int64_t until_ns);
 /* With the key, once the queue stops: what is left is refused. */
@@ -394,7 +396,7 @@ void due__commit_refuse(struct due_queue *q);
 void due__commit_leave(struct due_queue *q, bool more);
 
 /* What was submitted is to be sent: by the caller, if it waits (@a) and nobody else sends. */
-void due__commit_go(struct due_queue *q, const struct due__asked *a, int64_t until_ns);
+void due__commit_go(struct due_queue *q, const struct due__submission *a, int64_t until_ns);
 /* Of a call with many changes that many are left at a time, and then pushed: the store has
  * something to do while the call goes on.  At its end comes due__commit_go(). */
 size_t due__commit_piece(const struct due__commits *c);
@@ -429,13 +431,13 @@ void due__commits_stats(struct due_queue *q, struct due_stats *s);
 
 /* ---- submit.c ---- */
 
-/* A change of a job of the caller's own (LENT) is to be sent; @a: who waits for it, or NULL. */
+/* A change of a job of the caller's own (CLAIMED) is to be sent; @a: who waits for it, or NULL. */
 void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
-                        int64_t want_ns, struct due__asked *a);
+                        int64_t want_ns, struct due__submission *a);
 
 /* The same of @n jobs. */
 void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                     enum due__purpose purpose, int64_t want_ns, struct due__asked *a);
+                     enum due__purpose purpose, int64_t want_ns, struct due__submission *a);
 
 /* ---- commit.c ---- */
 
@@ -443,7 +445,7 @@ void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
 
 /* The same as the next, of many jobs. */
 void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                           enum due__purpose purpose, int64_t want_ns, struct due__asked *a,
+                           enum due__purpose purpose, int64_t want_ns, struct due__submission *a,
                            int64_t until_ns);
 /* What came of putting in several jobs, besides how many are in. */
 struct due__put {
@@ -455,7 +457,7 @@ struct due__put {
 /* ---- put.c ---- */
 
 /* A job that was named is left in the inbox, for @a or nobody. */
-void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct due__asked *a);
+void due__submit_fresh(struct due_queue *q, const struct due__fresh *it, struct due__submission *a);
 
 /* Put @n filled places into the store and then into the queue.  Answers how many were accepted, the
  * first ones (0: the first one's key is not to be had now), or an error if none was.  @ids has room
@@ -463,8 +465,8 @@ void due__leave_fresh(struct due_queue *q, const struct due__fresh *it, struct d
 int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
                     struct due__deadline *by, due_id *ids, struct due__put *put);
 
-/* A job of the caller's own (LENT) is to leave the store or to move in it, to @want_ns.  0: it has,
- * and unless @purpose is LEND or CLEAR all that follows is done; DUE_ETIMEDOUT or a refusal:
+/* A job of the caller's own (CLAIMED) is to leave the store or to move in it, to @want_ns.  0: it
+ * has, and unless @purpose is LEND or CLEAR all that follows is done; DUE_ETIMEDOUT or a refusal:
  * nothing has changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                     int64_t want_ns, struct due__deadline *by);
@@ -501,10 +503,10 @@ int due__commit_held(struct due_queue *q, struct due__deadline *by);
 /* Until the store has again what it had lost, or @until_ns: 0, or an error. */
 int due__commit_mended(struct due_queue *q, int64_t until_ns);
 
-/* Room for @bytes, as due__owed_try(), waiting for it: 0, or why there is none. */
-int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns);
+/* Room for @bytes, as due__unsettled_try(), waiting for it: 0, or why there is none. */
+int due__unsettled_take(struct due_queue *q, uint64_t bytes, int64_t until_ns);
 /* Until there is room for a change more: 0, or why there is none. */
-int due__owed_wait(struct due_queue *q, int64_t until_ns);
+int due__unsettled_wait(struct due_queue *q, int64_t until_ns);
 /* As due_flush(), until @by. */
 int due__commit_flush(struct due_queue *q, struct due__deadline *by);
 /* Until all that is stored was read, or @by. */
@@ -536,7 +538,7 @@ uint32_t due__mirror_next(struct due_queue *q);
 /* What a draft takes on the way to the store. */
 static inline uint32_t due__draft_bytes(const struct due__draft *d)
 {
-    return due__owed_bytes(&d->made, due__facts_load(&d->made));
+    return due__unsettled_bytes(&d->made, due__facts_load(&d->made));
 }
 
 /* The draft of a job that is on its way to the store (DUE__UPDATE). */

@@ -11,7 +11,7 @@
 /* Changes of jobs that the caller owns.  If the node of a change that was given up is still in the
  * inbox, it now stands for this one. */
 void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
-                     enum due__purpose purpose, int64_t want_ns, struct due__asked *a)
+                     enum due__purpose purpose, int64_t want_ns, struct due__submission *a)
 {
     struct due__commits *c = q->commits;
     struct due__string all = { NULL, NULL };
@@ -24,7 +24,7 @@ void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
 
         s->purpose = (uint8_t)((unsigned)purpose | DUE__QUEUED);
         s->want_ns = want_ns;
-        s->asked = a;
+        s->submission = a;
         if (queued)
             continue;
         due__string_add(&all, &s->node);
@@ -36,7 +36,7 @@ void due__submit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
 }
 
 void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose purpose,
-                        int64_t want_ns, struct due__asked *a)
+                        int64_t want_ns, struct due__submission *a)
 {
     due__submit_all(q, &number, 1, purpose, want_ns, a);
 }

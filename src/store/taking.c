@@ -120,7 +120,7 @@ struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slo
         return NULL;
     }
     fill(q, t, slots, n, purpose);
-    if (!due__asked_begin(q, &t->asked, (uint32_t)n)) {
+    if (!due__submission_begin(q, &t->submission, (uint32_t)n)) {
         for (size_t i = 0; i < n; i++)
             undo(q, t, i);
         put(q, t);
@@ -128,14 +128,14 @@ struct due__taking *due__taking_begin(struct due_queue *q, const struct due__slo
     }
     for (size_t i = 0; i < n; i++)
         t->ids[i] = due__stored_id(due__stored_at(q->commits, t->numbers[i]));
-    due__asked_each(&t->asked, t->numbers, n, t->results);
+    due__submission_each(&t->submission, t->numbers, n, t->results);
     return t;
 }
 
 /* Nothing is left of it. */
 void due__taking_end(struct due_queue *q, struct due__taking *t)
 {
-    due__asked_end(q, &t->asked);
+    due__submission_end(q, &t->submission);
     put(q, t);
 }
 
@@ -144,7 +144,7 @@ void due__taking_end(struct due_queue *q, struct due__taking *t)
 /* While any of it is under way, who sends writes what becomes of it. */
 static bool enter(struct due__commits *c, const struct due__taking *t)
 {
-    bool shared = !due__load_acquire(&t->asked.over); /* G3 */
+    bool shared = !due__load_acquire(&t->submission.over); /* G3 */
 
     if (shared)
         due__lock_acquire(&c->calls);
@@ -162,11 +162,12 @@ static bool withdraw(struct due__commits *c, struct due__taking *t, size_t i)
 {
     struct due__stored *s = due__stored_at(c, t->numbers[i]);
 
-    if (t->results[i] != DUE__PENDING || s->asked != &t->asked || !(s->purpose & DUE__QUEUED))
+    if (t->results[i] != DUE__PENDING || s->submission != &t->submission ||
+        !(s->purpose & DUE__QUEUED))
         return false;
     s->purpose = DUE__QUEUED | DUE__NO_CHANGE; /* N3 of sender.c */
     t->results[i] = DUE__GONE;
-    due__asked_detach(&t->asked, &s->asked);
+    due__submission_detach(&t->submission, &s->submission);
     return true;
 }
 

@@ -12,17 +12,17 @@ enum {
 };
 
 struct due__taking {
-    struct due__asked asked;   /* D */
-    struct due__taking *next;  /* D */
-    enum due__purpose purpose; /* O  TAKE or ATTEMPT */
-    size_t room;               /* I  jobs */
-    size_t n;                  /* O */
-    size_t rounds;             /* O  so many, the first ones, repeat: of them a round is taken */
-    struct due__slot *slots;   /* O */
-    uint32_t *numbers;         /* O  their places */
-    int *results;              /* D  and what became of each */
-    due_id *ids;               /* O  and what they are called */
-    due_job *jobs;             /* O  of the rounds, filled in */
+    struct due__submission submission; /* D */
+    struct due__taking *next;          /* D */
+    enum due__purpose purpose;         /* O  TAKE or ATTEMPT */
+    size_t room;                       /* I  jobs */
+    size_t n;                          /* O */
+    size_t rounds;           /* O  so many, the first ones, repeat: of them a round is taken */
+    struct due__slot *slots; /* O */
+    uint32_t *numbers;       /* O  their places */
+    int *results;            /* D  and what became of each */
+    due_id *ids;             /* O  and what they are called */
+    due_job *jobs;           /* O  of the rounds, filled in */
 };
 
 /* ---- taking.c ---- */

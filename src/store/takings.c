@@ -1,11 +1,11 @@
 /* takings.c - whose takings are, and how long somebody waits for them.
  *
- * The jobs that one call has taken are its own (LENT), and it waits until the store has confirmed
- * that they have left it, or that one more attempt is counted there.  All that is a taking.  When
- * the call's time is up, what was not sent yet waits again.  What was sent cannot be undone: it
- * stays as it is, in the queue's list of takings, and whoever wants such jobs next takes that over,
- * before he takes any others.  So a call that may not wait at all gets its jobs too, when it is
- * made again, and only as many are under way as calls have asked for.
+ * The jobs that one call has taken are its own (CLAIMED), and it waits until the store has
+ * confirmed that they have left it, or that one more attempt is counted there.  All that is a
+ * taking.  When the call's time is up, what was not sent yet waits again.  What was sent cannot be
+ * undone: it stays as it is, in the queue's list of takings, and whoever wants such jobs next takes
+ * that over, before he takes any others.  So a call that may not wait at all gets its jobs too,
+ * when it is made again, and only as many are under way as calls have asked for.
  *
  * A taking is its caller's, or in the list.  There it is under way, and who finds it may wait for
  * it in his turn; or it has landed.  If it lands there and was left by a call that was not to wait,
@@ -41,7 +41,7 @@ static void note(struct due_queue *q)
     struct due__tenure t;
 
     due__enter(q, &t);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
 /* Is there a round among what has landed?  That cannot be put into the store again. */
@@ -60,15 +60,15 @@ static bool leave(struct due_queue *q, struct due__taking *t)
     struct due__commits *c = q->commits;
 
     if (any_round(c, t))
-        t->asked.polls = true;
+        t->submission.polls = true;
     due__lock_acquire(&c->calls);
-    bool done = t->asked.left == 0;
-    bool may = !c->takings_ended && (!done || t->asked.polls);
+    bool done = t->submission.left == 0;
+    bool may = !c->takings_ended && (!done || t->submission.polls);
     if (may)
         due__takings_add(c, t);
     due__lock_release(&c->calls);
     if (!may) {
-        due__asked_settle(c, &t->asked);
+        due__submission_settle(c, &t->submission);
         return false;
     }
     if (done)
@@ -115,9 +115,9 @@ static bool await_end(struct due_queue *q, struct due__taking *t, const struct d
 {
     struct due__commits *c = q->commits;
 
-    while (!due__asked_over(c, &t->asked)) {
-        due__asked_wait(c, &t->asked, due__deadline_at(q, by));
-        if (due__asked_over(c, &t->asked))
+    while (!due__submission_over(c, &t->submission)) {
+        due__submission_wait(c, &t->submission, due__deadline_at(q, by));
+        if (due__submission_over(c, &t->submission))
             break;
         if (!due__polls(r) || silent(c))
             due__taking_take_back(q, t);
@@ -128,7 +128,7 @@ static bool await_end(struct due_queue *q, struct due__taking *t, const struct d
             break;
         *by = (struct due__deadline){ 0 };
     }
-    return !due__asked_over(c, &t->asked);
+    return !due__submission_over(c, &t->submission);
 }
 
 /* The ids of @n jobs, instead of jobs. */
@@ -177,8 +177,9 @@ static int answer(struct due_queue *q, struct due__taking *t, struct due__reques
         return DUE_EAGAIN;
     if (name_rest(q, t, r, 0, unknown) > 0)
         return DUE_EINDOUBT;
-    bool told = t->asked.rc != 0 && t->asked.rc != DUE_EINDOUBT; /* that named its jobs before */
-    return told ? t->asked.rc : due__commit_excuse(q);
+    bool told =
+        t->submission.rc != 0 && t->submission.rc != DUE_EINDOUBT; /* that named its jobs before */
+    return told ? t->submission.rc : due__commit_excuse(q);
 }
 
 /* ---- Who has it ---- */
@@ -284,8 +285,8 @@ static int taking_hand(struct due_queue *q, struct due__taking *t, struct due__r
 static int conclude(struct due_queue *q, struct due__taking *t, struct due__request *r,
                     struct due__deadline *by)
 {
-    t->asked.polls = due__polls(r);
-    due__commit_go(q, &t->asked, due__deadline_at(q, by));
+    t->submission.polls = due__polls(r);
+    due__commit_go(q, &t->submission, due__deadline_at(q, by));
     bool left = await_end(q, t, r, by);
     size_t unknown = due__taking_sort_out(q, t);
     int rc = taking_hand(q, t, r, by);
@@ -309,8 +310,9 @@ int due__take_stored(struct due_queue *q, struct due__request *r, const struct d
 
     if (t == NULL)
         return DUE_ENOMEM;
-    due__commit_leave_all(q, t->numbers, t->rounds, DUE__ROUND, 0, &t->asked, until);
-    due__commit_leave_all(q, t->numbers + t->rounds, n - t->rounds, purpose, 0, &t->asked, until);
+    due__commit_leave_all(q, t->numbers, t->rounds, DUE__ROUND, 0, &t->submission, until);
+    due__commit_leave_all(q, t->numbers + t->rounds, n - t->rounds, purpose, 0, &t->submission,
+                          until);
     return conclude(q, t, r, by);
 }
 

@@ -18,9 +18,9 @@
 
 void due__takings_add(struct due__commits *c, struct due__taking *t)
 {
-    bool done = t->asked.left == 0;
+    bool done = t->submission.left == 0;
 
-    t->asked.in_list = true;
+    t->submission.in_list = true;
     t->next = c->takings;
     c->takings = t;
     due__store_seq(&c->takings_ready, c->takings_ready + done);          /* Q7 */
@@ -30,11 +30,11 @@ void due__takings_add(struct due__commits *c, struct due__taking *t)
 struct due__taking *due__takings_take(struct due__commits *c, struct due__taking **at)
 {
     struct due__taking *t = *at;
-    bool done = t->asked.left == 0;
+    bool done = t->submission.left == 0;
 
     *at = t->next;
     t->next = NULL;
-    t->asked.in_list = false;
+    t->submission.in_list = false;
     due__store_seq(&c->takings_ready, c->takings_ready - done);          /* Q7 */
     due__store_seq(&c->takings_under_way, c->takings_under_way - !done); /* Q7 */
     return t;
@@ -94,7 +94,7 @@ static struct due__taking *list_landed(struct due__commits *c, bool any)
     struct due__taking *t = NULL;
 
     due__lock_acquire(&c->calls);
-    while (*at != NULL && ((*at)->asked.left > 0 || ((*at)->asked.polls && !any)))
+    while (*at != NULL && ((*at)->submission.left > 0 || ((*at)->submission.polls && !any)))
         at = &(*at)->next;
     if (*at != NULL)
         t = due__takings_take(c, at);
@@ -153,7 +153,7 @@ bool due__takings_end(struct due_queue *q)
     bool back = false;
 
     while ((t = list_first(c)) != NULL) {
-        due__asked_settle(c, &t->asked);
+        due__submission_settle(c, &t->submission);
         back |= return_one(q, t);
     }
     return back;

@@ -19,36 +19,36 @@
 
 /* ---- What is waited for: under the calls' lock ---- */
 
-static bool is_settled(const struct due__commits *c, const struct due__asked *a)
+static bool is_settled(const struct due__commits *c, const struct due__submission *a)
 {
     return c->settled >= a->goal;
 }
 
-static bool is_news(const struct due__commits *c, const struct due__asked *a)
+static bool is_news(const struct due__commits *c, const struct due__submission *a)
 {
     return c->settled + c->given_up >= a->goal;
 }
 
-static bool has_room(const struct due__commits *c, const struct due__asked *a)
+static bool has_room(const struct due__commits *c, const struct due__submission *a)
 {
     (void)a;
-    return !due__owed_crowded(c);
+    return !due__unsettled_crowded(c);
 }
 
-static bool is_held(const struct due__commits *c, const struct due__asked *a)
+static bool is_held(const struct due__commits *c, const struct due__submission *a)
 {
     (void)a;
     return due__boottime_now() < due__load_relaxed(&c->held_ns); /* no edge: it only grows */
 }
 
-static bool is_mended(const struct due__commits *c, const struct due__asked *a)
+static bool is_mended(const struct due__commits *c, const struct due__submission *a)
 {
     (void)a;
     return !due__load_seq(&c->lacking); /* G2 */
 }
 
 /* Or cannot be. */
-static bool is_loaded(const struct due__commits *c, const struct due__asked *a)
+static bool is_loaded(const struct due__commits *c, const struct due__submission *a)
 {
     (void)a;
     return !due__reader_loads(c) || due__load_seq(&c->load_error); /* G2 */
@@ -61,16 +61,16 @@ static bool is_loaded(const struct due__commits *c, const struct due__asked *a)
 static int wait_until(struct due_queue *q, due__reached *reached, uint64_t goal, bool proxy,
                       int64_t until_ns)
 {
-    struct due__asked a;
+    struct due__submission a;
 
-    if (!due__asked_begin_until(q, &a, reached, goal))
+    if (!due__submission_begin_until(q, &a, reached, goal))
         return DUE_ENOMEM;
     if (proxy)
         due__bell_ring(&q->enqueue_bell);
     else
         due__commit_go(q, &a, until_ns);
-    int rc = due__asked_wait(q->commits, &a, until_ns) ? 0 : due__commit_excuse(q);
-    due__asked_end(q, &a);
+    int rc = due__submission_wait(q->commits, &a, until_ns) ? 0 : due__commit_excuse(q);
+    due__submission_end(q, &a);
     return rc;
 }
 
@@ -123,29 +123,29 @@ int due__commit_whole(struct due_queue *q, struct due__deadline *by)
 
 /* A job that was taken back, or cancelled before it was sent, keeps its place on the way until the
  * store is reached again: so this is also the bound of those. */
-int due__owed_wait(struct due_queue *q, int64_t until_ns)
+int due__unsettled_wait(struct due_queue *q, int64_t until_ns)
 {
-    return due__owed_crowded(q->commits) ? wait_until(q, has_room, 0, false, until_ns) : 0;
+    return due__unsettled_crowded(q->commits) ? wait_until(q, has_room, 0, false, until_ns) : 0;
 }
 
-int due__owed_take(struct due_queue *q, uint64_t bytes, int64_t until_ns)
+int due__unsettled_take(struct due_queue *q, uint64_t bytes, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
-    struct due__asked a;
+    struct due__submission a;
 
-    if (due__owed_try(c, bytes))
+    if (due__unsettled_try(c, bytes))
         return 0;
-    if (!due__asked_begin(q, &a, 1)) {
-        due__owed_stand(c, NULL, 0);
+    if (!due__submission_begin(q, &a, 1)) {
+        due__unsettled_stand(c, NULL, 0);
         return DUE_ENOMEM;
     }
-    due__owed_stand(c, &a, bytes);
-    if (!due__asked_over(c, &a)) {
+    due__unsettled_stand(c, &a, bytes);
+    if (!due__submission_over(c, &a)) {
         due__commit_go(q, &a, until_ns);
-        due__asked_wait(c, &a, until_ns);
+        due__submission_wait(c, &a, until_ns);
     }
-    int rc = due__owed_leave(c, &a) ? 0 : due__commit_excuse(q);
-    due__asked_end(q, &a);
+    int rc = due__unsettled_leave(c, &a) ? 0 : due__commit_excuse(q);
+    due__submission_end(q, &a);
     return rc;
 }
 
@@ -193,7 +193,7 @@ void due__commit_given_up(struct due_queue *q, uint64_t bytes)
 
     due__lock_acquire(&c->calls); /* N1 */
     c->given_up++;
-    due__asked_ring_reached(c);
-    due__owed_back(c, bytes);
+    due__submission_ring_reached(c);
+    due__unsettled_back(c, bytes);
     due__lock_release(&c->calls);
 }

@@ -17,14 +17,14 @@
 #include "queue/timed_wait.h"
 #include "workers/pool.h"
 
-void due__keep_watch(struct due_workers *pool, int64_t now_ns, int64_t in_ns)
+void due__keep_events(struct due_workers *pool, int64_t now_ns, int64_t in_ns)
 {
     int64_t by_ns = due__time_add(now_ns, in_ns);
 
     if (due__load_seq(&pool->watch_ns) <= by_ns) /* F3 */
         return;
     due__store_seq(&pool->watch_ns, by_ns); /* F3: the others need not ring too */
-    due__bell_ring(&pool->nap.bell);
+    due__bell_ring(&pool->rest.bell);
 }
 
 /* Until when the lease of @w goes if it is extended now: as long as it is, or not beyond its limit.
@@ -64,7 +64,7 @@ static int64_t extend(struct due__worker *w)
     if (left > 0)
         return left < half ? left : half;
     int64_t until = until_when(w, now);
-    if (w->promised)
+    if (w->deferred)
         due__worker_keep(w, until);
     else if (until > end && !extend_to(&w->job, until - now))
         w->lost = true;
@@ -131,7 +131,7 @@ static bool over(struct due_workers *pool)
 
     due__enter(pool->q, &t);
     bool none = pool->alive == 0;
-    due__leave(pool->q, &t);
+    due__tenure_end(pool->q, &t);
     return none;
 }
 
@@ -152,6 +152,6 @@ void due__keep(void *arg)
             first = stay_ns;
         due__store_seq(&pool->watch_ns, first); /* F3 */
         int64_t next = look(pool, due__timeout_now(q));
-        due__nap(q, &pool->nap, next < first ? next : first);
+        due__timed_wait(q, &pool->rest, next < first ? next : first);
     }
 }

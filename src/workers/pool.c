@@ -103,17 +103,17 @@ static struct due_workers *make(struct due_queue *q, const int *topics, size_t n
 /* Its locks and bells.  DUE_ESYS: nothing is left of them. */
 static int bells_init(struct due_workers *pool)
 {
-    int rc = due__bell_init(&pool->nap.bell);
+    int rc = due__bell_init(&pool->rest.bell);
     size_t made = 0;
 
     for (; rc == 0 && made < pool->threads; made++) {
         struct due__worker *w = &pool->worker[made];
 
         w->pool = pool;
-        w->nap.quit = &pool->quit;
+        w->rest.quit = &pool->quit;
         w->holder.settle = due__worker_settle;
         due__lock_init(&w->lock);
-        rc = due__bell_init(&w->nap.bell);
+        rc = due__bell_init(&w->rest.bell);
         if (rc != 0)
             due__lock_destroy(&w->lock);
     }
@@ -125,10 +125,10 @@ static void destroy(struct due_workers *pool, bool forked)
     struct due__alloc *alloc = &pool->q->alloc;
 
     for (size_t i = 0; i < pool->threads; i++) {
-        due__bell_destroy(&pool->worker[i].nap.bell, forked);
+        due__bell_destroy(&pool->worker[i].rest.bell, forked);
         due__lock_destroy(&pool->worker[i].lock);
     }
-    due__bell_destroy(&pool->nap.bell, forked);
+    due__bell_destroy(&pool->rest.bell, forked);
     due__alloc_free(alloc, pool, pool->bytes);
 }
 
@@ -143,10 +143,10 @@ static void dismiss(struct due_workers *pool, size_t started)
     due__enter(q, &t);
     due__sub_seq(&pool->alive, (uint32_t)(pool->threads - started)); /* no edge: as in leave() */
     pool->inside -= (uint32_t)(pool->threads - started);
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     for (size_t i = started; i < pool->threads; i++)
         due__inside_leave(q);
-    due__bell_ring(&pool->nap.bell);
+    due__bell_ring(&pool->rest.bell);
     for (size_t i = 0; i < started; i++)
         due__thread_join(&pool->worker[i].thread);
     due__thread_join(&pool->keeper);
@@ -181,7 +181,7 @@ static void count_pool(struct due_queue *q, bool more)
 
     due__enter(q, &t);
     q->pools = more ? q->pools + 1 : q->pools - 1;
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
 }
 
 int due_workers_start(due_workers **workers, due_queue *q, const int *topics, size_t topic_count,
@@ -224,7 +224,7 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
         goto free_row;
     }
     pool->counted.add_up = sum_up;
-    due__roster_enter(q, &pool->counted, row);
+    due__pool_stats_enter(q, &pool->counted, row);
     *workers = pool;
     return 0;
 
@@ -243,14 +243,14 @@ static int gone_or_sleep(struct due_workers *pool, struct due__waiter *w, int64_
     int rc = 0;
 
     due__enter(q, &t);
-    due__nap_unlink(q, w);
+    due__timed_wait_unlink(q, w);
     if (pool->inside == 0)
         rc = 1;
     else if (until_ns != DUE_FOREVER && due__timeout_now(q) >= until_ns)
         rc = DUE_ETIMEDOUT;
     else
-        due__nap_link(q, w, until_ns);
-    due__leave(q, &t);
+        due__timed_wait_link(q, w, until_ns);
+    due__tenure_end(q, &t);
     if (rc == 0)
         due__bell_wait(&w->bell, q->clock.manual != NULL ? DUE_FOREVER : until_ns, false);
     return rc;
@@ -295,7 +295,7 @@ static bool ended(struct due_workers *pool)
 
     due__enter(pool->q, &t);
     bool none = pool->alive == 0;
-    due__leave(pool->q, &t);
+    due__tenure_end(pool->q, &t);
     return none;
 }
 
@@ -317,7 +317,7 @@ int due_workers_free(due_workers *pool)
         due__thread_join(&pool->worker[i].thread);
     due__thread_join(&pool->keeper);
     pthread_setcancelstate(cancel, NULL);
-    due__roster_leave(pool->q, &pool->counted);
+    due__pool_stats_leave(pool->q, &pool->counted);
     destroy(pool, false);
     count_pool(q, false);
     return 0;
@@ -342,7 +342,7 @@ int due_job_stopping(const due_job *job)
 {
     const struct due__worker *w = job->pool;
     struct due_queue *q = job->queue;
-    bool promised;
+    bool deferred;
 
     if (q == NULL || job->token == 0 || due__forked(q))
         return 1;
@@ -350,9 +350,9 @@ int due_job_stopping(const due_job *job)
         (due__load_seq(&q->state) & DUE__CLOSING))      /* E3 */
         return 1;
     if (w != NULL && w->pool->promises) {
-        bool cancelled = due__promise_stopping(job, &promised);
+        bool cancelled = due__deferred_stopping(job, &deferred);
 
-        if (promised)
+        if (deferred)
             return cancelled;
     }
     return due__lease_stopping(job);

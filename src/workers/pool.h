@@ -2,9 +2,10 @@
  *
  * Guards     I  set at start, then constant      W  the worker's lock      A  atomic, see Edges
  *            T  the queue's timeline lock        O  its worker's alone     K  the keeper's alone
- *            P  the roster's lock
- * Lock order 1. the roster's lock   2. a worker's lock   3. the timeline lock.  One worker's lock
- *            at a time.  None is held in a handler, or in a call that may go to a store.
+ *            P  the lock of the pools' figures
+ * Lock order 1. the lock of the pools' figures   2. a worker's lock   3. the timeline lock.  One
+ *            worker's lock at a time.  None is held in a handler, or in a call that may go to a
+ *            store.
  *
  * The edges F1 to F4 are described in worker.c and keeper.c.
  */
@@ -28,7 +29,7 @@ struct due__worker {
     struct due__holder holder; /* I  first: what due_job.pool leads to */
     struct due__lock lock;     /* W */
     bool running;              /* W  the job is in a handler, and the keeper may extend its lease */
-    bool promised;             /* W  its lease stands in no timeline yet (deferred_lease.c) */
+    bool deferred;             /* W  its lease stands in no timeline yet (deferred_lease.c) */
     bool lost;                 /* W  it cannot be extended any more */
     int64_t renewed_ns;        /* W  when its lease began, or was extended; on the queue's clock */
     int64_t limit_ns;          /* W  it is not extended beyond this; likewise */
@@ -54,8 +55,8 @@ struct due__worker {
     int64_t fetched_ns;        /* O  when the jobs ahead came; monotonic */
     uint32_t fetched;          /* O  how many they were */
     uint32_t batch;            /* O  how many it asked for */
-    int64_t pause_ns;          /* O  how long it naps after an error */
-    struct due__waiter nap;    /* A  its bell and T fields: between two tries */
+    int64_t pause_ns;          /* O  how long it timed waits after an error */
+    struct due__waiter rest;   /* A  its bell and T fields: between two tries */
     struct due_workers *pool;  /* I */
     struct due__thread thread; /* I */
 };
@@ -79,7 +80,7 @@ struct due_workers {
     uint32_t abandoned;          /* A  no edge: 1: extend no lease any more */
     uint32_t idle;               /* A  F1: workers that wait for a job */
     int64_t watch_ns;            /* A  F3: when the keeper looks; on what timeouts are counted on */
-    struct due__waiter nap;      /* A  its bell and T fields: the keeper's */
+    struct due__waiter rest;     /* A  its bell and T fields: the keeper's */
     struct due__thread keeper;   /* I */
     struct due__worker worker[]; /* I */
 };
@@ -108,7 +109,7 @@ void due__worker_keep(struct due__worker *w, int64_t until_ns);
 void due__keep(void *pool); /* the keeper's thread */
 
 /* A worker has reserved something: the keeper must look within @in_ns. */
-void due__keep_watch(struct due_workers *pool, int64_t now_ns, int64_t in_ns);
+void due__keep_events(struct due_workers *pool, int64_t now_ns, int64_t in_ns);
 
 /* How long what stands with a worker may stand there untouched. */
 static inline int64_t due__patience(const struct due_workers *pool)

@@ -55,7 +55,7 @@ static void run(struct due__worker *me, int64_t reserved_ns)
     me->job.pool = me;
     me->renewed_ns = reserved_ns;
     me->limit_ns = due__time_add(reserved_ns, me->pool->extend_max_ns);
-    me->promised = me->pool->promises && due__promised(&me->job);
+    me->deferred = me->pool->promises && due__promised(&me->job);
     me->lost = false;
     me->running = true;
     due__store_relaxed(&me->busy, 1); /* no edge: for the figures */
@@ -111,9 +111,9 @@ static bool begin_any(struct due__worker *me)
 
 void due__worker_keep(struct due__worker *w, int64_t until_ns)
 {
-    due__promise_keep(&w->job, until_ns);
+    due__deferred_keep(&w->job, until_ns);
     w->renewed_ns = until_ns - w->pool->lease_ns;
-    w->promised = false;
+    w->deferred = false;
 }
 
 void due__worker_settle(const due_job *job)
@@ -121,7 +121,7 @@ void due__worker_settle(const due_job *job)
     struct due__worker *w = job->pool;
 
     due__lock_acquire(&w->lock);
-    if (w->running && w->promised && due_id_equal(w->job.id, job->id))
+    if (w->running && w->deferred && due_id_equal(w->job.id, job->id))
         due__worker_keep(w, due__time_add(w->renewed_ns, w->pool->lease_ns));
     due__lock_release(&w->lock);
 }
@@ -132,7 +132,7 @@ void due__worker_settle(const due_job *job)
 static void release(const struct due_workers *pool, due_job *job)
 {
     if (pool->promises && due__promised(job))
-        due__promise_return(job);
+        due__deferred_return(job);
     else if (due__lease_release(job) != 0)
         due_job_done(job); /* its lease runs out */
 }
@@ -231,11 +231,11 @@ static void stand(struct due__worker *me, uint32_t n)
     due__lock_release(&me->lock);
     if (n > 1 && due__load_seq(&pool->idle) > 0) /* F1 */
         due__worker_give_back(me);
-    due__keep_watch(pool, due__timeout_now(pool->q),
-                    n > 1 ? due__patience(pool) : pool->lease_ns / 2);
+    due__keep_events(pool, due__timeout_now(pool->q),
+                     n > 1 ? due__patience(pool) : pool->lease_ns / 2);
 }
 
-/* An error that may pass: nap, each time longer.  False: it will not. */
+/* An error that may pass: timed wait, each time longer.  False: it will not. */
 static bool pause_after(struct due__worker *me, int rc)
 {
     struct due_queue *q = me->pool->q;
@@ -248,7 +248,7 @@ static bool pause_after(struct due__worker *me, int rc)
     if (rc == DUE_ETIMEDOUT) /* called away; or the store is, and the call has waited for it */
         return true;
     me->pause_ns = me->pause_ns < PAUSE_MAX_NS / 2 ? me->pause_ns * 2 : PAUSE_MAX_NS;
-    due__nap(q, &me->nap, due__time_add(due__timeout_now(q), me->pause_ns));
+    due__timed_wait(q, &me->rest, due__time_add(due__timeout_now(q), me->pause_ns));
     return true;
 }
 
@@ -336,12 +336,12 @@ static void handle(struct due__worker *me)
     answered.why[DUE_ANSWER_WHY - 1] = '\0'; /* whoever filled it in */
     due__lock_acquire(&me->lock);
     me->running = false; /* from here on the keeper leaves the job alone */
-    bool promised = me->promised;
-    if (promised && answered.kind != DUE_ANSWER_ACK)
+    bool deferred = me->deferred;
+    if (deferred && answered.kind != DUE_ANSWER_ACK)
         due__worker_keep(me, due__time_add(due__clock_now(&pool->q->clock), pool->lease_ns));
     due__lock_release(&me->lock);
-    if (promised && answered.kind == DUE_ANSWER_ACK) {
-        due__promise_ack(&me->job);
+    if (deferred && answered.kind == DUE_ANSWER_ACK) {
+        due__deferred_ack(&me->job);
         count_up(&me->acked);
     } else {
         answer(me, &answered);
@@ -364,16 +364,16 @@ static void leave(struct due__worker *me)
     due__worker_give_back(me);
     due__enter(q, &t);
     due__sub_seq(&pool->alive, 1); /* no edge: atomic for the figures */
-    due__leave(q, &t);
+    due__tenure_end(q, &t);
     due__inside_leave(q); /* C1 of inside.c */
     do {
         due__enter(q, &t);
-        told = pool->inside > 1 || due__nap_ring(q, &t, &pool->quit);
+        told = pool->inside > 1 || due__timed_wait_ring(q, &t, &pool->quit);
         if (told)
             pool->inside--;
-        due__leave(q, &t);
+        due__tenure_end(q, &t);
     } while (!told);
-    due__bell_ring(&pool->nap.bell); /* the keeper may end too */
+    due__bell_ring(&pool->rest.bell); /* the keeper may end too */
 }
 
 void due__work(void *worker)

@@ -136,7 +136,7 @@ static void check_drained(void)
 static void at_rest(void)
 {
     explore_check(shelf->q->lock.word == 0, "everybody rests, and the lock is held");
-    explore_check(shelf->q->doomed == 0, "everybody rests, and a job is to be seen to");
+    explore_check(shelf->q->dying == 0, "everybody rests, and a job is to be seen to");
 }
 
 /* ---- Threads ---- */

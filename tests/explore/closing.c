@@ -135,7 +135,7 @@ static bool all_there(const struct guests *g)
 
     for (const struct due__waiter *w = lab->q->all; w != NULL; w = w->all_next)
         n++;
-    return n == g->jobs && (lab->q->space.first != NULL) == g->room &&
+    return n == g->jobs && (lab->q->capacity_line.first != NULL) == g->room &&
            (lab->q->closers.first != NULL) == g->closer;
 }
 
@@ -143,7 +143,7 @@ static void close_and_free(void *arg)
 {
     const struct guests *g = arg;
 
-    due__park(&g->word, 0, LAB_AT(DUE_MS(1)), false);
+    due__futex_wait(&g->word, 0, LAB_AT(DUE_MS(1)), false);
     bool there = all_there(g); /* if time stood still until nobody else could go on */
     if (lab_close(DUE_CLOSE_DISCARD, DUE_FOREVER) != 0 || !there)
         return;

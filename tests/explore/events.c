@@ -139,7 +139,7 @@ static void at_rest(void)
 {
     explore_check(diary->q->lock.word == 0, "everybody rests, and the lock is held");
     explore_check(diary->inside == 0, "everybody rests, and somebody tells");
-    explore_check(diary->q->watch->list == 0, "everybody rests, and a step is to be told");
+    explore_check(diary->q->events->list == 0, "everybody rests, and a step is to be told");
 }
 
 static void same(const char *what, uint64_t told, uint64_t made)

@@ -32,7 +32,7 @@ static const struct explore_scenario *const rooms[] = {
     explore_scenarios_changes,       /* jobs that are changed, or come again */
     explore_scenarios_orders,        /* one job, perhaps with a key, and several verbs */
     explore_scenarios_stored_orders, /* the same with a store */
-    explore_scenarios_gates,         /* groups and limits */
+    explore_scenarios_limiters,      /* groups and limits */
     explore_scenarios_events,        /* a hook that is told of each step */
     explore_scenarios_stopping,      /* a pool of workers that is stopped */
     explore_scenarios_transitions,   /* what seldom becomes of a job */

@@ -103,7 +103,7 @@ extern const struct explore_scenario explore_scenarios_leases[];
 extern const struct explore_scenario explore_scenarios_changes[];
 extern const struct explore_scenario explore_scenarios_orders[];
 extern const struct explore_scenario explore_scenarios_stored_orders[];
-extern const struct explore_scenario explore_scenarios_gates[];
+extern const struct explore_scenario explore_scenarios_limiters[];
 extern const struct explore_scenario explore_scenarios_events[];
 extern const struct explore_scenario explore_scenarios_stopping[];
 extern const struct explore_scenario explore_scenarios_transitions[];

@@ -237,7 +237,7 @@ int lab_close(enum due_close_mode mode, int64_t timeout_ns)
     explore_check(rc == 0 || rc == DUE_ETIMEDOUT, "close answers %s", due_error_name(rc));
     if (rc == 0) {
         lab->closed = true;
-        explore_check(lab->q->all == NULL && lab->q->space.first == NULL,
+        explore_check(lab->q->all == NULL && lab->q->capacity_line.first == NULL,
                       "closed, and somebody sleeps");
     }
     return rc;
@@ -283,9 +283,9 @@ void lab_idle(void)
     explore_check(!(q->state & DUE__ACTIVE) || (q->state & DUE__STOPPED) ||
                       q->proxies == DUE_PROXIES_ALWAYS,
                   "the enqueue proxy sleeps and is still active");
-    explore_check(q->used >= q->capacity || q->space.first == NULL,
+    explore_check(q->used >= q->capacity || q->capacity_line.first == NULL,
                   "there is room, and somebody sleeps for it");
-    explore_check(!(q->state & DUE__REFUSING) || q->space.first == NULL,
+    explore_check(!(q->state & DUE__REFUSING) || q->capacity_line.first == NULL,
                   "nobody may put, and somebody sleeps for room");
     for (uint32_t i = 0; i < q->topic_count; i++)
         explore_check(due__topic_at(q, i)->under_way == DUE__NOBODY,

@@ -154,7 +154,7 @@ static void check_place(void)
 static void at_rest(void)
 {
     explore_check(desk->q->lock.word == 0, "everybody rests, and the lock is held");
-    explore_check(desk->q->doomed == 0, "everybody rests, and a job is to be seen to");
+    explore_check(desk->q->dying == 0, "everybody rests, and a job is to be seen to");
 }
 
 /* An ack and somebody else who reserves when the lease ends: one of them has it. */

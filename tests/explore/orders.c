@@ -153,7 +153,7 @@ void orders_check(void)
 static void at_rest(void)
 {
     explore_check(ledger->q->lock.word == 0, "everybody rests, and the lock is held");
-    explore_check(ledger->q->doomed == 0, "everybody rests, and a job is to be seen to");
+    explore_check(ledger->q->dying == 0, "everybody rests, and a job is to be seen to");
 }
 
 /* ---- Threads ---- */

@@ -275,7 +275,7 @@ void shelf_loaded(due_queue *q)
 }
 
 /* Is there room for who stands in line for it?  A call of more bytes than the bound is alone. */
-static bool room_for(const struct due__commits *c, const struct due__asked *a)
+static bool room_for(const struct due__commits *c, const struct due__submission *a)
 {
     uint64_t owed = c->submitted_bytes - c->settled_bytes;
 
@@ -290,7 +290,7 @@ void shelf_at_rest(const due_queue *q)
     explore_check(c->inbox.tail.p == &c->inbox.head.node || c->retry_at_ns != 0,
                   "a change is forgotten in the inbox");
     explore_check(c->sender == DUE__SENDER_IDLE || c->retry_at_ns != 0, "a batch is forgotten");
-    for (const struct due__asked *a = c->first; a != NULL; a = a->next)
+    for (const struct due__submission *a = c->first; a != NULL; a = a->next)
         explore_check(a->reached != NULL ? a->goal == 0 || c->settled < a->goal
                                          : a->left > 0 || (a->in_list && a->polls),
                       "a call is over, and its caller sleeps");

@@ -1,7 +1,7 @@
 /* system.c - futexes, clocks, timers and threads, simulated.
  *
- * due__park() compares the word and falls asleep in one step, as futexes do: a wake-up before it is
- * lost, and so is one that finds nobody.  Its caller's store buffer is empty by then.
+ * due__futex_wait() compares the word and falls asleep in one step, as futexes do: a wake-up
+ * before it is lost, and so is one that finds nobody.  Its caller's store buffer is empty by then.
  *
  * All clocks show the same time, but for the wall clock, which explore_step_clock() sets; a look at
  * a clock is where the time may move on while threads could run.
@@ -109,7 +109,7 @@ static uint32_t word_now(const uint32_t *word)
     return *(const volatile uint32_t *)word;
 }
 
-void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
+void due__futex_wait(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
 {
     (void)precise;
     memory_empty();
@@ -118,7 +118,7 @@ void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool prec
         engine_park(word, until_ns, -1);
 }
 
-void due__unpark(const uint32_t *word)
+void due__futex_wake(const uint32_t *word)
 {
     if (!engine.running)
         return; /* at the end: only the library's own threads sleep */
@@ -309,7 +309,7 @@ int explore_pthread_mutex_lock(pthread_mutex_t *mutex)
     if (explore_swap(word, sizeof *word, &free, 1, &at))
         return 0;
     while (explore_change(word, sizeof *word, EXPLORE_XCHG, 2, &at) != 0)
-        due__park(word, 2, DUE_FOREVER, false);
+        due__futex_wait(word, 2, DUE_FOREVER, false);
     return 0;
 }
 
@@ -319,6 +319,6 @@ int explore_pthread_mutex_unlock(pthread_mutex_t *mutex)
     uint32_t *word = (uint32_t *)(void *)mutex;
 
     if (explore_change(word, sizeof *word, EXPLORE_XCHG, 0, &at) == 2)
-        due__unpark(word);
+        due__futex_wake(word);
     return 0;
 }

@@ -235,7 +235,7 @@ static void stored_one(const char *group)
 {
     open_bench(true, NULL, 0);
     shelf_loaded(bench->q);
-    due__gates_open(bench->q);
+    due__limiters_open(bench->q);
     bench->id = put(group, 3);
     explore_check(due_poll(bench->q, NULL) == 1, "it is ready");
 }
@@ -268,7 +268,7 @@ static void check(void)
 {
     struct due_stats s;
 
-    explore_check(due__gates_check(bench->q), "passes, lists or counts");
+    explore_check(due__limiters_check(bench->q), "passes, lists or counts");
     explore_check(due_stats_read(bench->q, &s) == 0, "stats");
     explore_check(s.enqueued == s.waiting + s.leased + s.dead + s.dequeued + s.acked + s.cancelled +
                                     s.discarded,

@@ -20,8 +20,8 @@ static const char *const bits[16] = {
 
 static const char *const states[DUE__STATES] = {
     [DUE__FREE] = "FREE",         [DUE__WAITING] = "WAITING", [DUE__MOVING] = "MOVING",
-    [DUE__LEASED] = "LEASED",     [DUE__LENT] = "LENT",       [DUE__DEAD] = "DEAD",
-    [DUE__DONE] = "DONE",         [DUE__SENT] = "SENT",       [DUE__PROMISED] = "PROMISED",
+    [DUE__LEASED] = "LEASED",     [DUE__CLAIMED] = "CLAIMED", [DUE__DEAD] = "DEAD",
+    [DUE__DONE] = "DONE",         [DUE__SENT] = "SENT",       [DUE__DEFERRED] = "DEFERRED",
     [DUE__CHANGING] = "CHANGING",
 };
 

@@ -445,31 +445,31 @@ void memory_store_until(due_store *store, enum memory_verb verb, uint64_t calls)
     pthread_mutex_unlock(&s->disk->lock);
 }
 
-struct memory_gate *memory_gate_new(struct memory_disk *disk)
+struct memory_limiter *memory_limiter_new(struct memory_disk *disk)
 {
-    struct memory_gate *gate = memory_need(calloc(1, sizeof *gate));
+    struct memory_limiter *limiter = memory_need(calloc(1, sizeof *limiter));
 
-    gate->disk = disk;
-    return gate;
+    limiter->disk = disk;
+    return limiter;
 }
 
-void memory_gate_open(struct memory_gate *gate)
+void memory_limiter_open(struct memory_limiter *limiter)
 {
-    pthread_mutex_lock(&gate->disk->lock);
-    gate->open = true;
-    memory_wake_all(gate->disk);
-    pthread_mutex_unlock(&gate->disk->lock);
+    pthread_mutex_lock(&limiter->disk->lock);
+    limiter->open = true;
+    memory_wake_all(limiter->disk);
+    pthread_mutex_unlock(&limiter->disk->lock);
 }
 
-void memory_gate_reached(struct memory_gate *gate, unsigned calls)
+void memory_limiter_reached(struct memory_limiter *limiter, unsigned calls)
 {
-    pthread_mutex_lock(&gate->disk->lock);
-    while (gate->reached < calls)
-        pthread_cond_wait(&gate->disk->test, &gate->disk->lock);
-    pthread_mutex_unlock(&gate->disk->lock);
+    pthread_mutex_lock(&limiter->disk->lock);
+    while (limiter->reached < calls)
+        pthread_cond_wait(&limiter->disk->test, &limiter->disk->lock);
+    pthread_mutex_unlock(&limiter->disk->lock);
 }
 
-void memory_gate_free(struct memory_gate *gate)
+void memory_limiter_free(struct memory_limiter *limiter)
 {
-    free(gate);
+    free(limiter);
 }

@@ -54,15 +54,15 @@ struct memory_call {
     enum memory_verb verb;
     int64_t until_ns;
     bool has[MEMORY_FAULTS];
-    struct memory_gate *gate;       /* of MEMORY_BLOCK */
-    struct memory_gate *after_gate; /* of MEMORY_BLOCK_AFTER */
+    struct memory_limiter *limiter;       /* of MEMORY_BLOCK */
+    struct memory_limiter *after_limiter; /* of MEMORY_BLOCK_AFTER */
     int answer;
     size_t slow_us;
     size_t lose;
     size_t repeat;
 };
 
-struct memory_gate {
+struct memory_limiter {
     struct memory_disk *disk; /* I */
     bool open;                /* D */
     unsigned reached;         /* D: calls that have come here */

@@ -5,11 +5,11 @@ static void add_fault(struct memory_call *call, const struct memory_fault *fault
 {
     call->has[fault->kind] = true;
     if (fault->kind == MEMORY_BLOCK)
-        call->gate = fault->gate;
+        call->limiter = fault->limiter;
     if (fault->kind == MEMORY_SLOW)
         call->slow_us = fault->count;
     if (fault->kind == MEMORY_BLOCK_AFTER)
-        call->after_gate = fault->gate;
+        call->after_limiter = fault->limiter;
     if (fault->kind == MEMORY_ANSWER)
         call->answer = fault->answer;
     if (fault->kind == MEMORY_LOSE)

@@ -1,4 +1,4 @@
-/* memory_store.c - the verbs of the store in memory, its faults, and its gates. */
+/* memory_store.c - the verbs of the store in memory, its faults, and its limiters. */
 #define _GNU_SOURCE
 #include "lab/memory_store.h"
 
@@ -72,18 +72,18 @@ static bool sleep_until(struct memory_store *s, int64_t until_ns)
     return pthread_cond_timedwait(&s->wake, &s->disk->lock, &t) == 0;
 }
 
-/* At a gate (NULL: one that never opens).  Whether it has opened. */
-static bool stand(struct memory_store *s, struct memory_gate *gate, int64_t until_ns)
+/* At a limiter (NULL: one that never opens).  Whether it has opened. */
+static bool stand(struct memory_store *s, struct memory_limiter *limiter, int64_t until_ns)
 {
-    if (gate != NULL) {
-        gate->reached++;
+    if (limiter != NULL) {
+        limiter->reached++;
         pthread_cond_broadcast(&s->disk->test);
     }
-    while (gate == NULL || !gate->open) {
+    while (limiter == NULL || !limiter->open) {
         if (interrupted(s))
             return false;
         if (!sleep_until(s, until_ns))
-            return gate != NULL && gate->open;
+            return limiter != NULL && limiter->open;
     }
     return true;
 }
@@ -103,7 +103,7 @@ static bool linger(struct memory_store *s, const struct memory_call *call)
 /* What goes wrong before anything is done; 0: nothing. */
 static int before(struct memory_store *s, struct memory_call *call)
 {
-    if (call->has[MEMORY_BLOCK] && !stand(s, call->gate, call->until_ns))
+    if (call->has[MEMORY_BLOCK] && !stand(s, call->limiter, call->until_ns))
         return DUE_EAGAIN;
     if (call->has[MEMORY_SLOW] && !linger(s, call))
         return DUE_EAGAIN;
@@ -146,7 +146,7 @@ static bool after(struct memory_store *s, struct memory_call *call)
         (void)stand(s, NULL, call->until_ns);
         return true;
     }
-    return call->has[MEMORY_BLOCK_AFTER] && !stand(s, call->after_gate, call->until_ns);
+    return call->has[MEMORY_BLOCK_AFTER] && !stand(s, call->after_limiter, call->until_ns);
 }
 
 /* ---- Open and close ---- */

@@ -46,7 +46,7 @@ enum memory_verb {
 /* What goes wrong in a call.  Several may meet in one: they happen in this order.  A commit that is
  * in doubt stays so while it is not reached. */
 enum memory_fault_kind {
-    MEMORY_BLOCK = 1, /* stands at .gate; none: until interrupted, or its time is up */
+    MEMORY_BLOCK = 1, /* stands at .limiter; none: until interrupted, or its time is up */
     MEMORY_SLOW,      /* does nothing for .count microseconds; if its time is up then, as BLOCK */
     MEMORY_LOSE,      /* the disk loses its last .count batches, as memory_disk_lose() */
     MEMORY_FENCE,     /* somebody else takes the jobs, as memory_disk_fence() */
@@ -58,14 +58,14 @@ enum memory_fault_kind {
     MEMORY_DOUBT_LANDED, /* commit: lands, DUE_EINDOUBT; send: lands at once, not with commit */
     MEMORY_REPEAT,       /* load: shows the jobs of the last .count shown once more */
     MEMORY_CRASH_AFTER,  /* done, and then dead: no answer comes */
-    MEMORY_BLOCK_AFTER,  /* done, and then stands at .gate before it answers */
+    MEMORY_BLOCK_AFTER,  /* done, and then stands at .limiter before it answers */
     MEMORY_FAULTS
 };
 
 #define MEMORY_ALWAYS UINT64_MAX
 
 /* A place where calls wait until the test opens it. */
-struct memory_gate;
+struct memory_limiter;
 
 struct memory_fault {
     enum memory_verb verb;
@@ -74,7 +74,7 @@ struct memory_fault {
     enum memory_fault_kind kind;
     int answer;
     size_t count;
-    struct memory_gate *gate;
+    struct memory_limiter *limiter;
 };
 
 /* Faults at random: of 1,000 calls of a verb that can fail so. */
@@ -84,10 +84,12 @@ struct memory_dice {
     size_t lose_max;                   /* most batches of one loss; 0 means 3 */
 };
 
-struct memory_gate *memory_gate_new(struct memory_disk *disk);
-void memory_gate_open(struct memory_gate *gate); /* for good: whoever stands there goes on */
-void memory_gate_reached(struct memory_gate *gate, unsigned calls); /* wait until so many have */
-void memory_gate_free(struct memory_gate *gate);                    /* nobody stands there */
+struct memory_limiter *memory_limiter_new(struct memory_disk *disk);
+void memory_limiter_open(
+    struct memory_limiter *limiter); /* for good: whoever stands there goes on */
+void memory_limiter_reached(struct memory_limiter *limiter,
+                            unsigned calls);              /* wait until so many have */
+void memory_limiter_free(struct memory_limiter *limiter); /* nobody stands there */
 
 /* ---- The disk ---- */
 

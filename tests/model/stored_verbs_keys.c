@@ -331,7 +331,7 @@ static bool left_over(const struct stored_world *w, due_id id, int64_t until_ns,
         return false;
     if (!due__index_find(&w->q->commits->index, id, &number, &generation))
         return true;
-    const struct due__front *front = due__front_of(due__job_at(&w->q->slab, number));
+    const struct due__extras *front = due__extras_of(due__job_at(&w->q->slab, number));
     return front == NULL || front->key == NULL;
 }
 

@@ -38,7 +38,7 @@ static bool in_order(struct stored_world *w, const struct stored_job *j)
 
         if (!k->in || k->dead || k->topic != j->topic || leased(w, k) || !stands(k) ||
             k->taken_step == w->steps /* taken by the same call */ || k->time[0].until > w->now ||
-            !stored_same_gates(w, k, j))
+            !stored_same_limiters(w, k, j))
             continue;
         if (before(w, k, j))
             return fprintf(

@@ -11,7 +11,7 @@
  *   stored_known.h          what may be said of a job
  *   stored_verbs.c          putting in, naming a job; the table of all verbs
  *   stored_verbs_take.c     taking out
- *   stored_gates.c          groups, and limits of topics
+ *   stored_limiters.c          groups, and limits of topics
  *   stored_verbs_topic.c    topics that are paused; their policies
  *   stored_verbs_leases.c   answering for a reserved job
  *   stored_verbs_dead.c     dead jobs
@@ -248,12 +248,12 @@ void stored_age(struct stored_world *w);
 bool stored_overdue(const struct stored_world *w, const struct stored_job *j);
 
 /* @j is handed out, @ends: for good: may it run?  If nothing is: may it be kept back?  @k was to be
- * handed out before @j: at the same gates, so that it had to be?  @topic, or with -1 each, has
+ * handed out before @j: at the same limiters, so that it had to be?  @topic, or with -1 each, has
  * nothing to give: true, if it counts right. */
 bool stored_let_through(struct stored_world *w, struct stored_job *j, bool ends);
 bool stored_kept_back(const struct stored_world *w, const struct stored_job *j);
-bool stored_same_gates(const struct stored_world *w, const struct stored_job *k,
-                       const struct stored_job *j);
+bool stored_same_limiters(const struct stored_world *w, const struct stored_job *k,
+                          const struct stored_job *j);
 bool stored_drained(struct stored_world *w, int topic);
 
 /* The job that stored_new_job() made is put in. */

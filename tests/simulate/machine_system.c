@@ -1,9 +1,9 @@
 /* machine_system.c - futexes, clocks, timers and threads, simulated: for the library, and for the
  * store in memory.
  *
- * due__park() compares the word and falls asleep in one step, as futexes do: a wake-up before it is
- * lost, and so is one that finds nobody.  The store's calls are no steps but where they wait: a
- * server that is alone with its disk.
+ * due__futex_wait() compares the word and falls asleep in one step, as futexes do: a wake-up
+ * before it is lost, and so is one that finds nobody.  The store's calls are no steps but where
+ * they wait: a server that is alone with its disk.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -100,7 +100,7 @@ static uint32_t word_now(const uint32_t *word)
     return *(const volatile uint32_t *)word;
 }
 
-void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
+void due__futex_wait(const uint32_t *word, uint32_t value, int64_t until_ns, bool precise)
 {
     (void)precise;
     memory_empty();
@@ -109,7 +109,7 @@ void due__park(const uint32_t *word, uint32_t value, int64_t until_ns, bool prec
         machine_park(word, until_ns, -1);
 }
 
-void due__unpark(const uint32_t *word)
+void due__futex_wake(const uint32_t *word)
 {
     memory_empty();
     machine_step();
@@ -321,7 +321,7 @@ int explore_pthread_mutex_lock(pthread_mutex_t *mutex)
     if (explore_swap(word, sizeof *word, &free_word, 1, NULL))
         return 0;
     while (explore_change(word, sizeof *word, EXPLORE_XCHG, 2, NULL) != 0)
-        due__park(word, 2, DUE_FOREVER, false);
+        due__futex_wait(word, 2, DUE_FOREVER, false);
     return 0;
 }
 
@@ -330,7 +330,7 @@ int explore_pthread_mutex_unlock(pthread_mutex_t *mutex)
     uint32_t *word = (uint32_t *)(void *)mutex;
 
     if (explore_change(word, sizeof *word, EXPLORE_XCHG, 0, NULL) == 2)
-        due__unpark(word);
+        due__futex_wake(word);
     return 0;
 }
 

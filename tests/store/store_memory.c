@@ -259,24 +259,24 @@ static int put_one(void *arg)
     return o->b->store->verbs->commit(o->b->store, &c, 1, 1, SOON);
 }
 
-static void a_gate_holds_a_call_before_or_after_it_is_done(void)
+static void a_limiter_holds_a_call_before_or_after_it_is_done(void)
 {
     for (int late = 0; late < 2; late++)
         for (int how = 0; how < 2; how++) {
             struct bench b = bench();
-            struct memory_gate *gate = memory_gate_new(b.disk);
+            struct memory_limiter *limiter = memory_limiter_new(b.disk);
             struct other other = { .b = &b };
 
             memory_store_fault(
                 b.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                 .kind = late ? MEMORY_BLOCK_AFTER : MEMORY_BLOCK,
-                                                .gate = gate });
+                                                .limiter = limiter });
             crew_go(&other.thread, put_one, &other);
             memory_store_until(b.store, MEMORY_COMMIT, 1);
-            memory_gate_reached(gate, 1);
+            memory_limiter_reached(limiter, 1);
             MUST(memory_disk_jobs(b.disk) == (size_t)late);
             if (how == 0)
-                memory_gate_open(gate);
+                memory_limiter_open(limiter);
             else
                 b.store->verbs->interrupt(b.store);
             int rc = crew_join(&other.thread);
@@ -285,7 +285,7 @@ static void a_gate_holds_a_call_before_or_after_it_is_done(void)
                                        : DUE_EAGAIN),
                        ": %s", due_error_name(rc));
             MUST(memory_disk_jobs(b.disk) == (how == 0 || late));
-            memory_gate_free(gate);
+            memory_limiter_free(limiter);
             put_away(&b);
         }
 }
@@ -442,7 +442,7 @@ int main(void)
     a_loss_is_told_only_if_it_had_been_confirmed();
     a_loss_brings_back_what_was();
     a_crashed_store_hands_over_at_once();
-    a_gate_holds_a_call_before_or_after_it_is_done();
+    a_limiter_holds_a_call_before_or_after_it_is_done();
     a_queue_that_is_wrong_is_noticed();
     a_queue_that_is_wrong_about_the_dead_or_keys_is_noticed();
     a_loss_brings_back_the_dead_and_the_keys();

@@ -140,7 +140,7 @@ struct suite_test {
 /* Each ends with a name of NULL. */
 extern const struct suite_test suite_open_tests[];
 extern const struct suite_test suite_commit_tests[];
-extern const struct suite_test suite_ahead_tests[];
+extern const struct suite_test suite_pipeline_tests[];
 extern const struct suite_test suite_load_tests[];
 extern const struct suite_test suite_call_tests[];
 extern const struct suite_test suite_dead_tests[];

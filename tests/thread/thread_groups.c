@@ -173,7 +173,7 @@ static uint64_t round_of(enum due_proxies proxies, uint64_t seed)
         crew_join(&consumers[i]);
     rc = due_stats_read(w.q, &s);
     CREW_CHECK(rc == 0 && s.passed == 0, ": %llu passes are lost", (unsigned long long)s.passed);
-    CREW_CHECK(due__gates_check(w.q), ": passes, lists or counts");
+    CREW_CHECK(due__limiters_check(w.q), ": passes, lists or counts");
     CREW_CHECK(s.acked + s.dequeued + s.cancelled == PRODUCERS * w.each, ": some are lost");
     CREW_CHECK(due_free(w.q) == 0, ": it is busy");
     pthread_mutex_destroy(&w.lock);

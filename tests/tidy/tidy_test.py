@@ -232,6 +232,16 @@ class Rules(unittest.TestCase):
             self.finds(change("src/job/a.c", line), "10",
                        "src/job/a.c:3: the word of a job is changed outside src/mem/word.h")
 
+    def test_rule_11_knows_the_words_that_went(self):
+        page = "# Glossary\n\n| reap | more |\n\n## Words that went\n\n| doom, doomed | dying |\n"
+
+        def beside(text, path="src/job/a.c"):
+            return {"docs/glossary.md": page, path: text}
+        self.finds(beside("int reap; /* predoomed */\n"), "11")
+        self.finds(beside("int doomed;\n", "tests/a.c"), "11")
+        self.finds(beside("int a;\nint all_doomed;\n"), "11", "src/job/a.c:2: doomed: dying")
+        self.finds(beside("int a; /* Doom. */\n"), "11", "src/job/a.c:1: Doom: dying")
+
     FLOORS = "floors os queue\n"
 
     def test_rule_9_wants_includes_to_run_down(self):

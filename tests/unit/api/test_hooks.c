@@ -70,7 +70,7 @@ static void no_lock_is_held(struct world *w)
     check(w, !stays_held(&q->lock), "the timeline's lock is held");
     check(w, !stays_held(&q->names.lock), "the names' lock is held");
     check(w, !stays_held(&q->fdlock), "the descriptor's lock is held");
-    check(w, !stays_held(&q->roster.lock), "the roster's lock is held");
+    check(w, !stays_held(&q->pool_stats.lock), "the roster's lock is held");
     check(w, !stays_held(&q->slab.depot), "the slab's depot is held");
     check(w, !stays_held(&q->slab.payloads.depot), "the payloads' depot is held");
     for (unsigned i = 0; i < DUE__SHARDS; i++) {

@@ -1,5 +1,5 @@
 /* test_timeline.c - of the timeline, of lines and of their chunks what the random scripts of
- * timeline_model and gate_model meet too seldom.
+ * timeline_model and limiter_model meet too seldom.
  */
 #include <criterion/criterion.h>
 

@@ -158,14 +158,15 @@ static void by_store(uint32_t rounds)
 {
     struct shop s = shop_make(.start_ns = 100, .with.confirm = DUE_CONFIRM_ASYNC);
     struct submission *moments = calloc(3 * (size_t)rounds, sizeof *moments);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
 
     cr_assert_not_null(moments);
     for (uint32_t i = 0; i < 3 * rounds; i += 3)
         moments[i + 2] = put(&s.lab, i + 2, 100 + (int64_t)i / 3 * 10 + 7);
     cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     for (uint32_t i = 0; i < 3 * rounds; i += 3) {
         int64_t now = due_now(s.lab.q);
 
@@ -174,11 +175,11 @@ static void by_store(uint32_t rounds)
         moments[i + 1] = put(&s.lab, i + 1, now + 5);
     }
     cr_assert_eq(due_poll(s.lab.q, NULL), (int)rounds);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     take_all(&s.lab, moments, 3 * rounds, 0);
     free(moments);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }
 

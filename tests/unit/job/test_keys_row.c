@@ -16,7 +16,7 @@ struct row {
 
 static const due_spec spec = { DUE_SPEC_INIT, .key = "k", .key_len = 1 };
 
-/* As due__keyed_leave() does it. */
+/* As due__key_submit() does it. */
 static void take_over(struct row *r, uint32_t number)
 {
     due_queue *q = r->s.lab.q;
@@ -44,7 +44,7 @@ static struct row row_make(void)
 /* The job, which is not in the store, ends. */
 static void end(struct row *r, uint32_t number)
 {
-    struct due__front front = { .key = r->node[number] };
+    struct due__extras front = { .key = r->node[number] };
 
     due__key_undo(r->s.lab.q, &front);
     cr_expect_null(front.key);

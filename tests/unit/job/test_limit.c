@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "queue/queue.h"
-#include "lab/gate_lab.h"
+#include "lab/limiter_lab.h"
 #include "lab/take.h"
 
 #define TEXTS 8
@@ -33,7 +33,7 @@ LAB_TEST(limit, of_a_topic_holds_for_it_alone)
     cr_expect_str_eq(lab_dequeue_from(&lab, slow), "c");
     cr_expect_str_eq(lab_text(&lab, &job[1]), "b");
     cr_expect_str_eq(lab_dequeue_all(&lab), "d e f g h");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(limit, of_a_topic_that_does_not_exist_is_refused)
@@ -42,7 +42,7 @@ LAB_TEST(limit, of_a_topic_that_does_not_exist_is_refused)
 
     cr_expect_eq(due_topic_limit(lab.q, 1, 1), DUE_EINVAL);
     cr_expect_eq(due_topic_limit(lab.q, -1, 1), DUE_EINVAL);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(limit, that_comes_late_holds_back_also_what_is_shown_already)
@@ -55,7 +55,7 @@ LAB_TEST(limit, that_comes_late_holds_back_also_what_is_shown_already)
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &before, 0), 0);
     cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
-    gate_right(&lab);
+    limiter_right(&lab);
     cr_expect_eq(lab_stats(&lab).ready, TEXTS - 1u);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0, "what was out before does not count");
     cr_expect_null(lab_dequeue(&lab));
@@ -63,7 +63,7 @@ LAB_TEST(limit, that_comes_late_holds_back_also_what_is_shown_already)
     cr_expect_null(lab_dequeue(&lab));
     cr_expect_str_eq(lab_text(&lab, &job), "b");
     cr_expect_str_eq(lab_dequeue_all(&lab), "c d e f g h");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(limit, is_raised_lowered_and_lifted_while_jobs_run)
@@ -81,7 +81,7 @@ LAB_TEST(limit, is_raised_lowered_and_lifted_while_jobs_run)
     due_job_done(&job[0]);
     due_job_done(&job[1]);
     cr_expect_null(lab_dequeue(&lab), "two of four are out still");
-    gate_right(&lab);
+    limiter_right(&lab);
     due_job_done(&job[2]);
     cr_assert_eq(take_some(lab.q, NULL, 0, job, TEXTS, 0), 1);
     cr_expect_eq(due_topic_limit(lab.q, 0, 0), 0);
@@ -95,7 +95,7 @@ LAB_TEST(limit, is_raised_lowered_and_lifted_while_jobs_run)
     }
     due_job_done(&job[6]);
     cr_expect_str_eq(lab_dequeue_all(&lab), "last");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(limit, lets_thousands_through_when_it_is_lifted)
@@ -110,11 +110,11 @@ LAB_TEST(limit, lets_thousands_through_when_it_is_lifted)
     cr_expect_eq(lab_stats(&lab).kept_back, 4999u);
     cr_expect_eq(due_topic_limit(lab.q, 0, 0), 0);
     cr_expect_eq(lab_stats(&lab).kept_back, 0u);
-    gate_right(&lab);
+    limiter_right(&lab);
     while (lab_dequeue(&lab) != NULL)
         n++;
     cr_expect_eq(n, 5000u);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(limit, and_groups_hold_together)
@@ -130,14 +130,14 @@ LAB_TEST(limit, and_groups_hold_together)
     lab_enqueue(&lab, "none", .at_ns = 5);
     lab_turn_to(&lab, 10);
     cr_assert_eq(take_some(lab.q, NULL, 0, job, 4, 0), 2);
-    gate_right(&lab);
+    limiter_right(&lab);
     cr_expect_eq(lab_stats(&lab).passed, 3u, "i1 has its group's pass and waits for the topic's");
     cr_expect_str_eq(lab_text(&lab, &job[1]), "h1");
     cr_expect_str_eq(lab_dequeue(&lab), "i1");
     cr_expect_str_eq(lab_dequeue(&lab), "none");
     cr_expect_str_eq(lab_text(&lab, &job[0]), "g1");
     cr_expect_str_eq(lab_dequeue_all(&lab), "g2");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(limit, is_given_up_by_one_that_waits_between_its_group_and_its_topic)
@@ -154,19 +154,19 @@ LAB_TEST(limit, is_given_up_by_one_that_waits_between_its_group_and_its_topic)
         cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
         cr_expect_eq(lab_stats(&lab).passed, 2u);
         cr_expect_eq(moved ? due_reschedule(lab.q, id, 500) : due_cancel(lab.q, id, NULL), 0);
-        gate_right(&lab);
+        limiter_right(&lab);
         cr_expect_eq(lab_stats(&lab).passed, 2u, "now the one behind it has the group's");
         due_job_done(&job);
         cr_expect_str_eq(lab_dequeue_all(&lab), "behind");
         lab_turn_to(&lab, 500);
         cr_expect_str_eq(lab_dequeue_all(&lab), moved ? "between" : "");
-        gate_close(&lab);
+        limiter_close(&lab);
     }
 }
 
 /* ---- Beside other calls ---- */
 
-LAB_TEST(gate, is_not_peeked_over)
+LAB_TEST(limiter, is_not_peeked_over)
 {
     struct lab lab = lab_open();
     int mail = lab_topic(&lab, "mail");
@@ -177,7 +177,7 @@ LAB_TEST(gate, is_not_peeked_over)
     lab_enqueue(&lab, "runs", .at_ns = 1, .topic = mail);
     lab_enqueue(&lab, "kept back", .at_ns = 2, .topic = mail);
     lab_turn_to(&lab, 10);
-    job = gate_reserve(&lab);
+    job = limiter_reserve(&lab);
     cr_expect_eq(due_peek(lab.q, &info), DUE_EAGAIN, "only a lease is ahead");
     cr_expect_eq(due_next_deadline(lab.q), 10 + LEASE);
     lab_enqueue(&lab, "later", .at_ns = 50000);
@@ -189,10 +189,10 @@ LAB_TEST(gate, is_not_peeked_over)
     cr_assert_eq(due_peek(lab.q, &info), 0);
     cr_expect_eq(info.deadline_ns, 2);
     cr_expect_eq(due_poll(lab.q, NULL), 1);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
-LAB_TEST(gate, shows_who_is_kept_back_as_ready)
+LAB_TEST(limiter, shows_who_is_kept_back_as_ready)
 {
     struct lab lab = lab_open();
     uint64_t cursor = 0;
@@ -208,10 +208,10 @@ LAB_TEST(gate, shows_who_is_kept_back_as_ready)
     cr_expect_eq(lab_stats(&lab).ready, 1u);
     cr_expect_eq(lab_stats(&lab).waiting, 1u);
     due_job_done(&job);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
-LAB_TEST(gate, goes_with_a_paused_topic)
+LAB_TEST(limiter, goes_with_a_paused_topic)
 {
     struct lab lab = lab_open();
 
@@ -225,10 +225,10 @@ LAB_TEST(gate, goes_with_a_paused_topic)
     cr_expect_null(lab_dequeue(&lab));
     cr_expect_eq(due_resume(lab.q, 0), 0);
     cr_expect_str_eq(lab_dequeue_all(&lab), "a b c d e f g h");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
-LAB_TEST(gate, calls_who_waits_when_a_pass_comes_back)
+LAB_TEST(limiter, calls_who_waits_when_a_pass_comes_back)
 {
     struct lab lab = lab_open();
     struct crew_call call;
@@ -243,10 +243,10 @@ LAB_TEST(gate, calls_who_waits_when_a_pass_comes_back)
     due_job_done(&job);
     cr_expect_eq(crew_call_answer(&call), 0);
     due_job_done(&call.job);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
-LAB_TEST(gate, is_drained_in_turn)
+LAB_TEST(limiter, is_drained_in_turn)
 {
     struct lab lab = lab_open();
 
@@ -257,10 +257,10 @@ LAB_TEST(gate, is_drained_in_turn)
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
     cr_expect_str_eq(lab_dequeue_all(&lab), "a b c d e f g h");
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), 0);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
-LAB_TEST(gate, outlives_the_end_of_the_arrival_numbers)
+LAB_TEST(limiter, outlives_the_end_of_the_arrival_numbers)
 {
     struct lab lab = lab_open();
     due_job job;
@@ -275,14 +275,14 @@ LAB_TEST(gate, outlives_the_end_of_the_arrival_numbers)
     due__lock_release(&lab.q->lock);
     lab_enqueue(&lab, "last", .at_ns = 5, OF("b"));
     cr_expect_eq(lab_stats(&lab).ready, TEXTS);
-    gate_right(&lab);
+    limiter_right(&lab);
     cr_expect_str_eq(lab_dequeue_all(&lab), "b d f h last", "who runs holds its group back");
     due_job_done(&job);
     cr_expect_str_eq(lab_dequeue_all(&lab), "c e g");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
-LAB_TEST(gate, has_room_for_thousands_of_groups)
+LAB_TEST(limiter, has_room_for_thousands_of_groups)
 {
     enum { GROUPS = 5000 };
     struct lab lab = lab_open();
@@ -299,16 +299,16 @@ LAB_TEST(gate, has_room_for_thousands_of_groups)
     for (int round = 0; round < 3; round++) {
         got = take_some(lab.q, NULL, 0, jobs, GROUPS, 0);
         cr_expect_eq(got, GROUPS, "%d", got);
-        gate_nothing(&lab);
-        gate_right(&lab);
+        limiter_nothing(&lab);
+        limiter_right(&lab);
         for (int i = 0; i < got; i++) {
             cr_expect_eq(jobs[i].deadline_ns, 1 + round * GROUPS + i);
             due_job_done(&jobs[i]);
         }
     }
-    cr_expect_eq(lab.q->gates.groups, 0u);
+    cr_expect_eq(lab.q->limiters.groups, 0u);
     free(jobs);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 /* ---- Memory ---- */
@@ -329,11 +329,11 @@ Test(limit, changes_nothing_whichever_allocation_fails, .timeout = 60)
         memory->fail_at = FLAKY_NEVER;
         cr_assert(rc == 0 || rc == DUE_ENOMEM);
         cr_expect_eq(due_poll(lab.q, NULL), rc == 0 ? 1 : 2);
-        gate_right(&lab);
+        limiter_right(&lab);
         failed += rc != 0;
     } while (rc != 0);
     cr_expect_geq(failed, 2u);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 Test(group, changes_nothing_whichever_allocation_fails, .timeout = 60)
@@ -350,10 +350,10 @@ Test(group, changes_nothing_whichever_allocation_fails, .timeout = 60)
         memory->fail_at = FLAKY_NEVER;
         cr_assert(rc == 0 || rc == DUE_ENOMEM);
         cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)(rc == 0));
-        cr_expect_eq(lab.q->gates.groups, (size_t)(rc == 0));
-        gate_right(&lab);
+        cr_expect_eq(lab.q->limiters.groups, (size_t)(rc == 0));
+        limiter_right(&lab);
         failed += rc != 0;
     } while (rc != 0);
     cr_expect_geq(failed, 3u);
-    gate_close(&lab);
+    limiter_close(&lab);
 }

@@ -462,7 +462,7 @@ LAB_TEST(repeat, in_a_group_each_round_stands_in_line)
 /* The next deadline follows from the last one, wherever the clock has gone. */
 Test(repeat, a_clock_that_was_set_back_changes_nothing_of_the_grid)
 {
-    struct due__front front = { .every_ns = 100, .repeat = DUE_REPEAT_SKIP };
+    struct due__extras front = { .every_ns = 100, .repeat = DUE_REPEAT_SKIP };
 
     cr_expect_eq(due__repeat_next(&front, 1000, 400), 1100);
     front.repeat = DUE_REPEAT_ONCE;

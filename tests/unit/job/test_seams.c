@@ -1,15 +1,15 @@
-/* Where rooms meet: keys and gates, deaths and those who wait. */
+/* Where rooms meet: keys and limiters, deaths and those who wait. */
 #include <pthread.h>
 
 #include "job/key_table.h"
 #include "queue/queue.h"
-#include "lab/gate_lab.h"
+#include "lab/limiter_lab.h"
 #include "os/siphash.h"
 #include "lab/take.h"
 
 #define KEYED(name, policy) .key = (name), .key_len = sizeof(name) - 1, .on_key = (policy)
 
-/* ---- Keys and gates ---- */
+/* ---- Keys and limiters ---- */
 
 LAB_TEST(seams, a_job_put_off_by_its_key_does_not_hold_its_group)
 {
@@ -21,14 +21,14 @@ LAB_TEST(seams, a_job_put_off_by_its_key_does_not_hold_its_group)
         lab_enqueue(&lab, "first", .at_ns = 1, OF("g"), KEYED("k", DUE_KEY_REFUSE));
         lab_enqueue(&lab, "second", .at_ns = 2, OF("g"));
         cr_expect_eq(due_poll(lab.q, NULL), 1);
-        gate_right(&lab);
+        limiter_right(&lab);
         lab_enqueue(&lab, "later", .at_ns = 1000, OF("g"), KEYED("k", policies[i]));
-        gate_right(&lab);
+        limiter_right(&lab);
         cr_expect_eq(lab_stats(&lab).passed, 1u);
         cr_expect_str_eq(lab_dequeue_all(&lab), "second", "a job that is not due holds the group");
         lab_turn_to(&lab, 1000);
         cr_expect_str_eq(lab_dequeue_all(&lab), "later");
-        gate_close(&lab);
+        limiter_close(&lab);
     }
 }
 
@@ -44,10 +44,10 @@ LAB_TEST(seams, a_group_goes_with_a_job_whose_key_found_no_memory)
         flaky_fail_in(memory, n);
         rc = due_enqueue(lab.q, &spec, 0, NULL);
         memory->fail_at = FLAKY_NEVER;
-        cr_expect_eq(lab.q->gates.groups, rc == 0 ? 1u : 0u, "allocation %zu", n);
+        cr_expect_eq(lab.q->limiters.groups, rc == 0 ? 1u : 0u, "allocation %zu", n);
     }
     cr_assert_eq(rc, 0);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 /* ---- Jobs that are not handed out ---- */
@@ -110,11 +110,11 @@ Test(seams, a_limit_that_comes_while_a_job_is_handed_out_is_kept_to, .timeout = 
 
     lab_enqueue(&lab, "tea", .delay_ns = 0);
     p.q = lab.q;
-    due_job job = gate_reserve(&lab);
+    due_job job = limiter_reserve(&lab);
     cr_assert_eq(p.rc, 0);
     due_job_done(&job);
     lab_advance(&lab, LEASE);
-    gate_nothing(&lab);
+    limiter_nothing(&lab);
     cr_expect_eq(lab_stats(&lab).dead, 1u, "it was its last attempt");
     lab_close(&lab);
 }

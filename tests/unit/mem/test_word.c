@@ -14,23 +14,23 @@ static uint64_t word(enum due__state state, uint64_t flags)
 
 Test(word, may_become_what_the_table_says)
 {
-    cr_expect(due__word_may(word(DUE__WAITING, DUE__READY), word(DUE__LENT, 0)));
-    cr_expect(due__word_may(word(DUE__LENT, 0), due__word(USE + 1, 0, DUE__FREE)));
-    cr_expect(due__word_may(word(DUE__DEAD, DUE__HELD), word(DUE__LENT, DUE__HELD)));
+    cr_expect(due__word_may(word(DUE__WAITING, DUE__READY), word(DUE__CLAIMED, 0)));
+    cr_expect(due__word_may(word(DUE__CLAIMED, 0), due__word(USE + 1, 0, DUE__FREE)));
+    cr_expect(due__word_may(word(DUE__DEAD, DUE__HELD), word(DUE__CLAIMED, DUE__HELD)));
 }
 
 Test(word, may_go_to_no_other_state)
 {
-    cr_expect_not(due__word_may(word(DUE__LENT, 0), word(DUE__MOVING, 0)));
+    cr_expect_not(due__word_may(word(DUE__CLAIMED, 0), word(DUE__MOVING, 0)));
     cr_expect_not(due__word_may(word(DUE__DEAD, 0), word(DUE__WAITING, 0)));
-    cr_expect_not(due__word_may(word(DUE__DONE, 0), word(DUE__LENT, 0)));
+    cr_expect_not(due__word_may(word(DUE__DONE, 0), word(DUE__CLAIMED, 0)));
 }
 
 Test(word, may_change_no_other_flag)
 {
-    cr_expect_not(due__word_may(word(DUE__WAITING, 0), word(DUE__LENT, DUE__READY)));
-    cr_expect_not(due__word_may(word(DUE__WAITING, DUE__HELD), word(DUE__LENT, 0)));
-    cr_expect_not(due__word_may(word(DUE__LENT, 0), word(DUE__LENT, DUE__LINKED)));
+    cr_expect_not(due__word_may(word(DUE__WAITING, 0), word(DUE__CLAIMED, DUE__READY)));
+    cr_expect_not(due__word_may(word(DUE__WAITING, DUE__HELD), word(DUE__CLAIMED, 0)));
+    cr_expect_not(due__word_may(word(DUE__CLAIMED, 0), word(DUE__CLAIMED, DUE__LINKED)));
 }
 
 Test(word, may_have_another_stamp_only_where_another_slot_stands_for_the_job)
@@ -38,14 +38,14 @@ Test(word, may_have_another_stamp_only_where_another_slot_stands_for_the_job)
     uint64_t later = due__word(USE, 6, DUE__WAITING);
 
     cr_expect(due__word_may(word(DUE__WAITING, 0), later));
-    cr_expect_not(due__word_may(word(DUE__WAITING, 0), due__word_as(later, DUE__LENT)));
+    cr_expect_not(due__word_may(word(DUE__WAITING, 0), due__word_as(later, DUE__CLAIMED)));
 }
 
 Test(word, may_skip_no_use_of_its_place)
 {
-    cr_expect_not(due__word_may(word(DUE__LENT, 0), due__word(USE + 2, 0, DUE__FREE)));
-    cr_expect_not(due__word_may(word(DUE__LENT, 0), due__word(USE - 1, 0, DUE__FREE)));
-    cr_expect_not(due__word_may(word(DUE__LENT, 0), due__word(USE + 1, 0, DUE__WAITING)));
+    cr_expect_not(due__word_may(word(DUE__CLAIMED, 0), due__word(USE + 2, 0, DUE__FREE)));
+    cr_expect_not(due__word_may(word(DUE__CLAIMED, 0), due__word(USE - 1, 0, DUE__FREE)));
+    cr_expect_not(due__word_may(word(DUE__CLAIMED, 0), due__word(USE + 1, 0, DUE__WAITING)));
 }
 
 Test(word, is_swapped_only_if_it_is_as_it_was_seen)
@@ -53,16 +53,16 @@ Test(word, is_swapped_only_if_it_is_as_it_was_seen)
     uint64_t shared = word(DUE__WAITING, 0);
     uint64_t seen = word(DUE__WAITING, DUE__READY);
 
-    cr_expect_not(due__word_claim(&shared, &seen, DUE__LENT));
+    cr_expect_not(due__word_claim(&shared, &seen, DUE__CLAIMED));
     cr_expect_eq(seen, word(DUE__WAITING, 0));
-    cr_expect(due__word_claim(&shared, &seen, DUE__LENT));
+    cr_expect(due__word_claim(&shared, &seen, DUE__CLAIMED));
     cr_expect_eq(seen, word(DUE__WAITING, 0));
-    cr_expect_eq(shared, word(DUE__LENT, 0));
+    cr_expect_eq(shared, word(DUE__CLAIMED, 0));
 }
 
 Test(word, has_no_use_after_the_last)
 {
-    uint64_t shared = due__word(UINT32_MAX, 9, DUE__LENT);
+    uint64_t shared = due__word(UINT32_MAX, 9, DUE__CLAIMED);
 
     cr_expect_not(due__word_free(&shared));
     cr_expect_eq(shared, due__word(UINT32_MAX, 0, DUE__DONE));
@@ -72,7 +72,7 @@ Test(word, has_no_use_after_the_last)
 /* In a release nothing is asked. */
 Test(word, stops_who_swaps_it_for_what_it_may_not_become, .signal = SIGABRT)
 {
-    uint64_t shared = word(DUE__LENT, 0);
+    uint64_t shared = word(DUE__CLAIMED, 0);
     uint64_t seen = shared;
 
     due__word_claim(&shared, &seen, DUE__MOVING);

@@ -16,9 +16,9 @@ struct told {
     due_event event[EVENTS];
     size_t count;
     due_queue *q;
-    sem_t gate;              /* READY of this topic waits here */
-    atomic_int gated_topic;  /* 0: none */
-    atomic_bool at_the_gate; /* */
+    sem_t limiter;              /* READY of this topic waits here */
+    atomic_int gated_topic;     /* 0: none */
+    atomic_bool at_the_limiter; /* */
 };
 
 static struct told told;
@@ -29,8 +29,8 @@ static void hook(void *ctx, const due_event *event)
 
     if (event->topic != 0 && event->topic == atomic_load(&t->gated_topic) &&
         event->kind == DUE_EVENT_READY) {
-        atomic_store(&t->at_the_gate, true);
-        sem_wait(&t->gate);
+        atomic_store(&t->at_the_limiter, true);
+        sem_wait(&t->limiter);
     }
     pthread_mutex_lock(&t->lock);
     if (t->count < EVENTS)
@@ -49,7 +49,7 @@ static void no_discard(void *ctx, const due_job *job)
 static void told_reset(void)
 {
     told = (struct told){ .lock = PTHREAD_MUTEX_INITIALIZER };
-    sem_init(&told.gate, 0, 0);
+    sem_init(&told.limiter, 0, 0);
 }
 
 /* What was told of a job, as words.  With the proxies a step may be told a little later. */
@@ -257,7 +257,7 @@ Test(events, hold_no_lock_that_others_need, .timeout = 30)
 
     atomic_store(&told.gated_topic, slow);
     crew_call_enqueue(&stuck, lab.q, (due_spec){ DUE_SPEC_INIT, .topic = slow }, 0);
-    while (!atomic_load(&told.at_the_gate))
+    while (!atomic_load(&told.at_the_limiter))
         crew_sleep(DUE_US(100));
     for (int i = 0; i < 30; i++) {
         due_id id = lab_enqueue(&lab, "quick", .delay_ns = 0);
@@ -269,7 +269,7 @@ Test(events, hold_no_lock_that_others_need, .timeout = 30)
         cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
         cr_expect_eq(lab_stats(&lab).ready, 1u);
     }
-    sem_post(&told.gate);
+    sem_post(&told.limiter);
     cr_expect_eq(crew_call_answer(&stuck), 0);
     atomic_store(&told.gated_topic, 0);
     cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);

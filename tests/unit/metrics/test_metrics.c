@@ -437,7 +437,7 @@ LAB_TEST(exposition, of_names_that_are_no_text_is_text)
     lab_close(&lab);
 }
 
-LAB_TEST(exposition, shows_what_gates_hold_and_rounds_that_were_done)
+LAB_TEST(exposition, shows_what_limiters_hold_and_rounds_that_were_done)
 {
     struct lab lab = lab_open(.with.name = "orders");
     due_job job;

@@ -64,10 +64,10 @@ static unsigned longest_chain(due_queue *q)
 {
     unsigned longest = 0;
 
-    for (uint32_t b = 0; b < q->gates.buckets; b++) {
+    for (uint32_t b = 0; b < q->limiters.buckets; b++) {
         unsigned n = 0;
 
-        for (struct due__gate *g = due__group_first(q, b); g != NULL; g = g->chain)
+        for (struct due__limiter *g = due__group_first(q, b); g != NULL; g = g->chain)
             n++;
         longest = n > longest ? n : longest;
     }
@@ -83,7 +83,7 @@ Test(siphash, groups_are_not_found_by_what_an_id_shows, .timeout = 60)
         name_that_met(lab.q, n, name);
         lab_enqueue(&lab, NULL, .at_ns = 5, .group = name, .group_len = sizeof name);
     }
-    cr_expect_eq(lab.q->gates.groups, GROUPS);
+    cr_expect_eq(lab.q->limiters.groups, GROUPS);
     cr_expect_lt(longest_chain(lab.q), 20u, "%u of %u in one bucket", longest_chain(lab.q), GROUPS);
     lab_close(&lab);
 }
@@ -98,7 +98,7 @@ Test(siphash, a_group_of_the_same_name_in_another_topic_is_elsewhere, .timeout =
         lab_enqueue(&lab, NULL, .at_ns = 5, .topic = lab_topic(&lab, topic), .group = "g",
                     .group_len = 1);
     }
-    cr_expect_eq(lab.q->gates.groups, 500u);
+    cr_expect_eq(lab.q->limiters.groups, 500u);
     cr_expect_lt(longest_chain(lab.q), 20u, "%u in one bucket", longest_chain(lab.q));
     lab_close(&lab);
 }

@@ -30,7 +30,7 @@ static void crowd_park(struct crowd *c, struct lab *lab, const int *topic)
         w->until_ns = DUE_FOREVER;
         due__enter(c->q, &t);
         due__park_job(c->q, &t, w);
-        due__leave(c->q, &t);
+        due__tenure_end(c->q, &t);
     }
 }
 
@@ -51,7 +51,7 @@ static void crowd_come(struct crowd *c, size_t i)
 
     due__enter(c->q, &t);
     due__unpark_job(c->q, c->w[i]);
-    due__leave(c->q, &t);
+    due__tenure_end(c->q, &t);
 }
 
 static void crowd_go(struct crowd *c)

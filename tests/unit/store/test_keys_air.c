@@ -30,16 +30,17 @@ static due_job put_reserved(struct shop *s, int64_t keep_ns)
     return job;
 }
 
-/* The commit after @more others stops at the gate. */
-static struct memory_gate *stop(struct shop *s, uint64_t more)
+/* The commit after @more others stops at the limiter. */
+static struct memory_limiter *stop(struct shop *s, uint64_t more)
 {
-    struct memory_gate *gate = memory_gate_new(s->disk);
+    struct memory_limiter *limiter = memory_limiter_new(s->disk);
     uint64_t call = memory_store_calls(s->store, MEMORY_COMMIT) + 1 + more;
 
-    memory_store_fault(
-        s->store, (struct memory_fault){
-                      .verb = MEMORY_COMMIT, .call = call, .kind = MEMORY_BLOCK, .gate = gate });
-    return gate;
+    memory_store_fault(s->store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                        .call = call,
+                                                        .kind = MEMORY_BLOCK,
+                                                        .limiter = limiter });
+    return limiter;
 }
 
 /* The commit after @more others finds the store full. */
@@ -51,11 +52,11 @@ static void fill(struct shop *s, uint64_t more)
                                      .verb = MEMORY_COMMIT, .call = call, .kind = MEMORY_FULL });
 }
 
-static void go_on(struct shop *s, struct memory_gate *gate)
+static void go_on(struct shop *s, struct memory_limiter *limiter)
 {
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     flush(s);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
 }
 
 /* ---- Calls that meet ---- */
@@ -92,33 +93,33 @@ static int put_second(void *arg)
     return shop_put_as(c->s, DUE_KEY_REPLACE, "second", &c->second_id, .at_ns = 90);
 }
 
-/* Both wait until the gate is open: the end of the first is with the store, or (@other) behind
+/* Both wait until the limiter is open: the end of the first is with the store, or (@other) behind
  * another job. */
-static void meet(struct calls *c, struct memory_gate *gate, bool other)
+static void meet(struct calls *c, struct memory_limiter *limiter, bool other)
 {
     if (other) {
         crew_go(&c->other, put_other, c);
-        memory_gate_reached(gate, 1);
+        memory_limiter_reached(limiter, 1);
     }
     crew_go(&c->first, end_first, c);
     if (other)
         crew_until_asleep(&c->first);
     else
-        memory_gate_reached(gate, 1);
+        memory_limiter_reached(limiter, 1);
     crew_go(&c->second, put_second, c);
     crew_until_asleep(&c->second);
 }
 
 /* What the second was answered. */
-static int part(struct calls *c, struct memory_gate *gate, bool other)
+static int part(struct calls *c, struct memory_limiter *limiter, bool other)
 {
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     if (other)
         cr_expect_eq(crew_join(&c->other), 0);
     cr_expect_eq(crew_join(&c->first), 0);
     int rc = crew_join(&c->second);
     flush(c->s);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     return rc;
 }
 
@@ -168,12 +169,12 @@ Test(keys_air, refused_in_the_batch_of_the_first_ones_ack_the_key_is_what_that_m
         struct shop s = shop_sync();
         due_job job = put_reserved(&s, keeps ? 50 : 0);
         due_id first = job.id;
-        struct memory_gate *gate = stop(&s, 0);
+        struct memory_limiter *limiter = stop(&s, 0);
         struct calls c = { .s = &s, .job = &job };
 
         fill(&s, 1);
-        meet(&c, gate, true);
-        cr_expect_eq(part(&c, gate, true), DUE_ENOSPC);
+        meet(&c, limiter, true);
+        cr_expect_eq(part(&c, limiter, true), DUE_ENOSPC);
         cr_expect_eq(memory_disk_jobs(s.disk), 1u);
         expect_left(&s, keeps, first);
         cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "third", NULL, .at_ns = 90),
@@ -189,11 +190,11 @@ Test(keys_air, landed_in_the_batch_of_the_first_ones_ack_it_is_the_second_ones, 
     for (int keeps = 0; keeps < 2; keeps++) {
         struct shop s = shop_sync();
         due_job job = put_reserved(&s, keeps ? 50 : 0);
-        struct memory_gate *gate = stop(&s, 0);
+        struct memory_limiter *limiter = stop(&s, 0);
         struct calls c = { .s = &s, .job = &job };
 
-        meet(&c, gate, true);
-        cr_expect_eq(part(&c, gate, true), 0);
+        meet(&c, limiter, true);
+        cr_expect_eq(part(&c, limiter, true), 0);
         goes_with(&s, c.second_id);
         shop_close(&s);
     }
@@ -204,11 +205,11 @@ Test(keys_air, taken_over_while_it_comes_to_be_kept_it_is_the_second_ones, .time
 {
     struct shop s = shop_sync();
     due_job job = put_reserved(&s, 50);
-    struct memory_gate *gate = stop(&s, 0);
+    struct memory_limiter *limiter = stop(&s, 0);
     struct calls c = { .s = &s, .job = &job };
 
-    meet(&c, gate, false);
-    cr_expect_eq(part(&c, gate, false), 0);
+    meet(&c, limiter, false);
+    cr_expect_eq(part(&c, limiter, false), 0);
     goes_with(&s, c.second_id);
     shop_close(&s);
 }
@@ -219,14 +220,14 @@ Test(keys_air, refused_over_one_that_came_to_be_kept_it_is_kept, .timeout = 60)
     struct shop s = shop_sync();
     due_job job = put_reserved(&s, 50);
     due_id first = job.id;
-    struct memory_gate *gate = stop(&s, 0);
+    struct memory_limiter *limiter = stop(&s, 0);
     struct calls c = { .s = &s, .job = &job };
     int64_t until = 0;
     due_id id;
 
     fill(&s, 1);
-    meet(&c, gate, false);
-    cr_expect_eq(part(&c, gate, false), DUE_ENOSPC);
+    meet(&c, limiter, false);
+    cr_expect_eq(part(&c, limiter, false), DUE_ENOSPC);
     cr_expect(memory_disk_key(s.disk, "k", 1, &id, &until));
     cr_expect_eq(until, 55);
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "third", &id, .at_ns = 90), DUE_EEXIST);
@@ -251,14 +252,14 @@ Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
     flush(&s);
     lab_turn_to(&s.lab, 60);
     for (int i = 0; i < BATCHES; i++) {
-        struct memory_gate *gate = stop(&s, 0);
+        struct memory_limiter *limiter = stop(&s, 0);
 
         fill(&s, 0);
         lab_enqueue(&s.lab, "other", .at_ns = 90);
-        memory_gate_reached(gate, 1);
+        memory_limiter_reached(limiter, 1);
         if (i == BATCHES - 1 || due_id_of_key(s.lab.q, "k", 1, &id) == DUE_ENOENT)
             cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "next", &id, .at_ns = 90), 0);
-        go_on(&s, gate);
+        go_on(&s, limiter);
         expect_holder(&s, &id);
         cr_expect_eq(due_cancel(s.lab.q, id, NULL), 0);
         flush(&s);
@@ -275,17 +276,17 @@ Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
 
 /* ---- A job that comes back into the store ---- */
 
-/* The next call of @verb stops at a gate of its own. */
-static struct memory_gate *stop_at(struct shop *s, enum memory_verb verb)
+/* The next call of @verb stops at a limiter of its own. */
+static struct memory_limiter *stop_at(struct shop *s, enum memory_verb verb)
 {
-    struct memory_gate *gate = memory_gate_new(s->disk);
+    struct memory_limiter *limiter = memory_limiter_new(s->disk);
 
     memory_store_fault(s->store,
                        (struct memory_fault){ .verb = verb,
                                               .call = memory_store_calls(s->store, verb) + 1,
                                               .kind = MEMORY_BLOCK,
-                                              .gate = gate });
-    return gate;
+                                              .limiter = limiter });
+    return limiter;
 }
 
 /* A job has left the store for a taker who has gone, and is put there again.  Before it is written
@@ -304,17 +305,17 @@ Test(keys_air, taken_over_on_the_way_back_and_refused_it_is_the_first_ones, .tim
     shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_AWAY);
     int rc = due_dequeue(s.lab.q, &job, 1);
     cr_assert(rc != 0 && rc != DUE_EAGAIN, "%s", due_error_name(rc));
-    struct memory_gate *before = stop_at(&s, MEMORY_READY);
-    memory_gate_reached(before, 1);
+    struct memory_limiter *before = stop_at(&s, MEMORY_READY);
+    memory_limiter_reached(before, 1);
     memory_store_forgive(s.store);
-    struct memory_gate *back = stop_at(&s, MEMORY_READY);
+    struct memory_limiter *back = stop_at(&s, MEMORY_READY);
     fill(&s, 2);
-    memory_gate_open(before);
-    memory_gate_reached(back, 1);
+    memory_limiter_open(before);
+    memory_limiter_reached(back, 1);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u, "this proves nothing");
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "second", NULL, .at_ns = 90), 0);
     go_on(&s, back);
-    memory_gate_free(before);
+    memory_limiter_free(before);
     cr_expect_eq(memory_disk_jobs(s.disk), 1u);
     expect_holder(&s, &first);
     shop_close(&s);
@@ -363,11 +364,11 @@ static void go(const struct way *w)
         job = put_reserved(&s, w->keeps ? 50 : 0);
         c.job = &job;
     }
-    struct memory_gate *gate = stop(&s, 0);
+    struct memory_limiter *limiter = stop(&s, 0);
     if (w->full >= 0)
         fill(&s, (uint64_t)w->full + !w->on_its_way);
-    meet(&c, gate, !w->on_its_way);
-    int rc = part(&c, gate, !w->on_its_way);
+    meet(&c, limiter, !w->on_its_way);
+    int rc = part(&c, limiter, !w->on_its_way);
     cr_expect(rc == 0 || (rc == DUE_ENOSPC && w->full >= 0), "%s", due_error_name(rc));
     expect_same(&s, w);
     due_job_done(&job);

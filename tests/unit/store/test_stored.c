@@ -249,21 +249,22 @@ Test(stored, async_changes_are_confirmed_by_a_flush, .timeout = 60)
 Test(stored, an_async_job_cancelled_before_it_was_sent_never_is, .timeout = 60)
 {
     struct shop s = shop_make(.with.confirm = DUE_CONFIRM_ASYNC);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
 
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     lab_enqueue(&s.lab, "first", .at_ns = 500);
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     due_id id = lab_enqueue(&s.lab, "second", .at_ns = 500);
     cr_expect_eq(due_cancel(s.lab.q, id, NULL), 0);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     struct memory_entry entry;
     for (size_t i = 0; memory_disk_entry(s.disk, i, &entry); i++)
         cr_expect_not(due_id_equal(entry.id, id), "it was sent");
     lab_close(&s.lab);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     cr_expect_null(memory_disk_wrong(s.disk));
     memory_disk_free(s.disk);
 }

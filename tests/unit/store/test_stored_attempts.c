@@ -82,18 +82,18 @@ Test(stored_attempts, that_were_lost_before_the_lease_began_are_counted_again, .
 Test(stored_attempts, that_nobody_waited_for_are_not_counted_twice, .timeout = 60)
 {
     struct shop s = shop_make(.start_ns = 10, .with.store_timeout_ns = DUE_MS(50));
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     due_id id = lab_enqueue(&s.lab, "tea", .retry = &twice);
     due_job job = { 0 };
 
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
-                                                       .gate = gate });
+                                                       .limiter = limiter });
     cr_expect_eq(take_leased(s.lab.q, &job, LEASE, 1), DUE_EINDOUBT);
     cr_expect(due_id_equal(job.id, id));
     cr_expect_eq(stored_attempts(&s, id), 1u);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     for (uint32_t i = 1; i <= 2; i++) {
         while (take_leased(s.lab.q, &job, LEASE, 0) != 0) /* it is put back by who sends */
             crew_sleep(DUE_MS(1));
@@ -101,6 +101,6 @@ Test(stored_attempts, that_nobody_waited_for_are_not_counted_twice, .timeout = 6
         cr_expect_eq(due_nack(&job, 0), 0);
     }
     cr_expect_eq(lab_stats(&s.lab).dead, 1u);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }

@@ -221,19 +221,19 @@ Test(stored_batch, answers_how_many_are_in_when_the_queue_closes, .timeout = 60)
     for (uint64_t from = 1; from < 4; from++) {
         struct shop s = shop_new(&(struct memory_disk_options){ .batch_changes = 4 },
                                  (struct lab_options){ .kernel = false });
-        struct memory_gate *gate = memory_gate_new(s.disk);
+        struct memory_limiter *limiter = memory_limiter_new(s.disk);
         struct crew_thread giver;
 
         memory_store_fault(s.store, (struct memory_fault){
                                         .verb = MEMORY_COMMIT,
                                         .call = memory_store_calls(s.store, MEMORY_COMMIT) + from,
                                         .kind = MEMORY_BLOCK_AFTER,
-                                        .gate = gate });
+                                        .limiter = limiter });
         crew_go(&giver, give_thirteen, &s);
-        memory_gate_reached(gate, 1);
+        memory_limiter_reached(limiter, 1);
         int closed = due_close(s.lab.q, DUE_CLOSE_DISCARD, TIMEOUT_NS);
         cr_expect(closed == 0 || closed == DUE_ETIMEDOUT);
-        memory_gate_open(gate);
+        memory_limiter_open(limiter);
         int rc = crew_join(&giver);
         size_t in = rc > 0 ? (size_t)rc : 0;
         size_t known = named(13);
@@ -241,16 +241,16 @@ Test(stored_batch, answers_how_many_are_in_when_the_queue_closes, .timeout = 60)
         cr_expect_geq(known, in);
         cr_expect_eq(on_disk(&s, known), memory_disk_jobs(s.disk), "all that are there are named");
         shop_close(&s);
-        memory_gate_free(gate);
+        memory_limiter_free(limiter);
     }
 }
 
 /* ---- Jobs behind a refused one ---- */
 
-/* A batch of one job stands at a gate, and meanwhile others leave what is to be sent next. */
+/* A batch of one job stands at a limiter, and meanwhile others leave what is to be sent next. */
 struct held {
     struct shop s;
-    struct memory_gate *gate;
+    struct memory_limiter *limiter;
     struct crew_thread first;
     uint64_t call; /* of the store: that batch */
 };
@@ -272,14 +272,14 @@ static void held_fault(struct held *h, uint64_t behind, struct memory_fault faul
 
 static void held_begin(struct held *h)
 {
-    h->gate = memory_gate_new(h->s.disk);
+    h->limiter = memory_limiter_new(h->s.disk);
     h->call = memory_store_calls(h->s.store, MEMORY_COMMIT) + 1;
-    held_fault(h, 0, (struct memory_fault){ .kind = MEMORY_BLOCK, .gate = h->gate });
+    held_fault(h, 0, (struct memory_fault){ .kind = MEMORY_BLOCK, .limiter = h->limiter });
     crew_go(&h->first, put_one, &h->s);
-    memory_gate_reached(h->gate, 1);
+    memory_limiter_reached(h->limiter, 1);
 }
 
-/* What comes next: @changes wait then, and the one at the gate. */
+/* What comes next: @changes wait then, and the one at the limiter. */
 static void held_leave(struct held *h, struct crew_thread *t, int (*run)(void *), uint64_t changes)
 {
     crew_go(t, run, &h->s);
@@ -289,14 +289,14 @@ static void held_leave(struct held *h, struct crew_thread *t, int (*run)(void *)
 
 static void held_go_on(struct held *h)
 {
-    memory_gate_open(h->gate);
+    memory_limiter_open(h->limiter);
     cr_expect_eq(crew_join(&h->first), 0);
 }
 
 static void held_end(struct held *h)
 {
     shop_close(&h->s);
-    memory_gate_free(h->gate);
+    memory_limiter_free(h->limiter);
 }
 
 static due_id other;
@@ -348,7 +348,7 @@ Test(stored_batch, names_none_in_doubt_behind_one_that_was_refused, .timeout = 6
 {
     struct held h = { .s = shop_new(&(struct memory_disk_options){ .batch_changes = 4 },
                                     (struct lab_options){ .with.store_timeout_ns = DUE_S(10) }) };
-    struct memory_gate *next = memory_gate_new(h.s.disk);
+    struct memory_limiter *next = memory_limiter_new(h.s.disk);
     struct crew_thread giver;
     struct crew_thread canceller;
     struct crew_thread closer;
@@ -359,18 +359,18 @@ Test(stored_batch, names_none_in_doubt_behind_one_that_was_refused, .timeout = 6
     await_six(&h);
     held_leave(&h, &canceller, cancel_other, 7);
     held_fault(&h, 1, (struct memory_fault){ .kind = MEMORY_FULL });
-    held_fault(&h, 2, (struct memory_fault){ .kind = MEMORY_BLOCK, .gate = next });
+    held_fault(&h, 2, (struct memory_fault){ .kind = MEMORY_BLOCK, .limiter = next });
     held_go_on(&h);
-    memory_gate_reached(next, 1);
+    memory_limiter_reached(next, 1);
     crew_go(&closer, close_now, &h.s);
     int rc = crew_join(&giver);
     cr_expect_eq(rc, DUE_ENOSPC, "%s", due_error_name(rc));
     cr_expect_eq(named(6), 0);
-    memory_gate_open(next);
+    memory_limiter_open(next);
     expect_closed(&canceller);
     expect_closed(&closer);
     held_end(&h);
-    memory_gate_free(next);
+    memory_limiter_free(next);
 }
 
 static int move_other(void *arg)
@@ -480,7 +480,7 @@ Test(stored_batch, names_none_in_doubt_that_was_taken_back, .timeout = 60)
     int rc = crew_join(&giver);
     cr_expect_eq(rc, DUE_ECLOSED, "%s", due_error_name(rc));
     cr_expect_eq(named(3), 0);
-    memory_gate_open(h.gate);
+    memory_limiter_open(h.limiter);
     expect_closed(&h.first);
     expect_closed(&closer);
     held_end(&h);

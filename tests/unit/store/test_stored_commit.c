@@ -94,11 +94,11 @@ static int dequeue_it(void *arg)
 
 /* A dequeued job leaves the store, and its caller does not hear of it: the way to the store is shut
  * for as long as he waits.  It is not put back either, because of @back. */
-static void take_for_nobody(struct shop *s, struct memory_gate *gates[2],
+static void take_for_nobody(struct shop *s, struct memory_limiter *limiters[2],
                             enum memory_fault_kind back)
 {
     struct memory_fault faults[] = {
-        { MEMORY_COMMIT, .call = 2, .kind = MEMORY_BLOCK, .gate = gates[0] },
+        { MEMORY_COMMIT, .call = 2, .kind = MEMORY_BLOCK, .limiter = limiters[0] },
         { MEMORY_COMMIT, .call = 2, .kind = MEMORY_DOUBT_LANDED },
         { MEMORY_COMMIT, .call = 4, .times = MEMORY_ALWAYS, .kind = back },
     };
@@ -107,12 +107,13 @@ static void take_for_nobody(struct shop *s, struct memory_gate *gates[2],
     for (size_t i = 0; i < 3; i++)
         memory_store_fault(s->store, faults[i]);
     crew_go(&taker, dequeue_it, s->lab.q);
-    memory_gate_reached(gates[0], 1);
-    memory_store_fault(s->store, (struct memory_fault){ MEMORY_READY, .times = MEMORY_ALWAYS,
-                                                        .kind = MEMORY_BLOCK, .gate = gates[1] });
-    memory_gate_open(gates[0]);
+    memory_limiter_reached(limiters[0], 1);
+    memory_store_fault(s->store,
+                       (struct memory_fault){ MEMORY_READY, .times = MEMORY_ALWAYS,
+                                              .kind = MEMORY_BLOCK, .limiter = limiters[1] });
+    memory_limiter_open(limiters[0]);
     cr_expect_eq(crew_join(&taker), DUE_EINDOUBT);
-    memory_gate_open(gates[1]);
+    memory_limiter_open(limiters[1]);
 }
 
 /* And then the queue closes. */
@@ -122,19 +123,20 @@ Test(stored_commit, a_take_that_is_not_put_in_again_for_a_close_is_shown_and_tol
         struct told told = { 0 };
         struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(300), .with.ctx = &told,
                                    .with.on_settled = on_settled, .with.on_discard = on_discard);
-        struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+        struct memory_limiter *limiters[2] = { memory_limiter_new(s.disk),
+                                               memory_limiter_new(s.disk) };
         due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 1);
 
         lab_turn_to(&s.lab, 1);
-        take_for_nobody(&s, gates, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
+        take_for_nobody(&s, limiters, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
         int rc = due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_MS(50));
         cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%s", due_error_name(rc));
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
         cr_expect_eq(atomic_load(&told.discarded), 1);
         cr_expect_eq(atomic_load(&told.settled), DUE_EINDOUBT);
         cr_expect_eq(memory_disk_find(s.disk, id, NULL), landed != 0);
-        memory_gate_free(gates[0]);
-        memory_gate_free(gates[1]);
+        memory_limiter_free(limiters[0]);
+        memory_limiter_free(limiters[1]);
         shop_close(&s);
     }
 }
@@ -152,18 +154,18 @@ Test(stored_commit, a_take_that_is_not_put_in_again_for_another_owner_is_shown_a
     struct told told = { 0 };
     struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(300), .with.ctx = &told,
                                .with.on_settled = on_settled, .with.on_discard = on_discard);
-    struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+    struct memory_limiter *limiters[2] = { memory_limiter_new(s.disk), memory_limiter_new(s.disk) };
 
     lab_enqueue(&s.lab, "tea", .at_ns = 1);
     lab_turn_to(&s.lab, 1);
-    take_for_nobody(&s, gates, MEMORY_FENCE);
+    take_for_nobody(&s, limiters, MEMORY_FENCE);
     wait_for(&told.discarded);
     cr_expect_eq(atomic_load(&told.discarded), 1);
     cr_expect_neq(atomic_load(&told.settled), 0);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
     shop_close(&s);
-    memory_gate_free(gates[0]);
-    memory_gate_free(gates[1]);
+    memory_limiter_free(limiters[0]);
+    memory_limiter_free(limiters[1]);
     cr_expect_eq(atomic_load(&told.discarded), 1);
 }
 
@@ -173,17 +175,17 @@ Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_by_a_close
     struct told told = { 0 };
     struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(300), .with.ctx = &told,
                                .with.on_settled = on_settled, .with.on_discard = on_discard);
-    struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+    struct memory_limiter *limiters[2] = { memory_limiter_new(s.disk), memory_limiter_new(s.disk) };
 
     lab_enqueue(&s.lab, "tea", .at_ns = 1);
     lab_turn_to(&s.lab, 1);
-    take_for_nobody(&s, gates, MEMORY_FULL);
+    take_for_nobody(&s, limiters, MEMORY_FULL);
     memory_store_until(s.store, MEMORY_COMMIT, 5); /* it waits, and is sent again and again */
     cr_expect_eq(atomic_load(&told.discarded), 0);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
     shop_close(&s);
-    memory_gate_free(gates[0]);
-    memory_gate_free(gates[1]);
+    memory_limiter_free(limiters[0]);
+    memory_limiter_free(limiters[1]);
     cr_expect_eq(atomic_load(&told.discarded), 1, "it is nowhere");
 }
 
@@ -199,14 +201,14 @@ Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_though_it_
     struct told told = { 0 };
     struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(100), .with.ctx = &told,
                                .with.on_settled = on_settled, .with.on_discard = on_discard);
-    struct memory_gate *gates[2] = { memory_gate_new(s.disk), memory_gate_new(s.disk) };
+    struct memory_limiter *limiters[2] = { memory_limiter_new(s.disk), memory_limiter_new(s.disk) };
     due_spec spec = { DUE_SPEC_INIT, .data = "rum", .len = 3 };
     struct crew_thread closer;
     due_job job;
 
     lab_enqueue(&s.lab, "tea", .at_ns = 1);
     lab_turn_to(&s.lab, 1);
-    take_for_nobody(&s, gates, MEMORY_FULL);
+    take_for_nobody(&s, limiters, MEMORY_FULL);
     memory_store_until(s.store, MEMORY_COMMIT, 4);
     while (lab_stats(&s.lab).ready == 0)
         crew_sleep(DUE_US(100));
@@ -221,8 +223,8 @@ Test(stored_commit, a_take_that_the_store_does_not_take_back_is_shown_though_it_
     memory_store_forgive(s.store);
     cr_expect_eq(crew_join(&closer), 0);
     size_t there = memory_disk_jobs(s.disk);
-    memory_gate_free(gates[0]);
-    memory_gate_free(gates[1]);
+    memory_limiter_free(limiters[0]);
+    memory_limiter_free(limiters[1]);
     shop_close(&s); /* what is still leased leaves now */
     cr_expect_eq(there + (size_t)atomic_load(&told.discarded), 1u, "%s", due_error_name(rc));
 }
@@ -336,27 +338,28 @@ LAB_TEST(stored_commit, each_of_many_callers_that_one_batch_tells_is_rung)
     if (lab_proxies == DUE_PROXIES_NEVER)
         return; /* a store has its proxies */
     struct shop s = shop_make(.with.store_timeout_ns = DUE_S(1000));
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_call calls[CALLERS];
 
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     for (unsigned i = 0; i < CALLERS; i++) {
         crew_call_enqueue(&calls[i], s.lab.q,
                           (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10 },
                           DUE_FOREVER);
         if (i == 0)
-            memory_gate_reached(gate, 1);
+            memory_limiter_reached(limiter, 1);
         else
             crew_call_asleep(&calls[i]);
     }
     uint64_t before = memory_disk_batches(s.disk);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(are_back(calls), CALLERS);
     cr_expect_eq(memory_disk_batches(s.disk) - before, 2u);
     cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
     for (unsigned i = 0; i < CALLERS; i++)
         cr_expect_eq(crew_call_answer(&calls[i]), 0);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }

@@ -284,17 +284,18 @@ static int bury_it(void *job)
 Test(stored_dead, one_that_is_cancelled_while_it_is_buried_goes, .timeout = 60)
 {
     struct shop s = shop_new(IN_MEMORY, AT(10));
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_thread burier;
     due_id id = lab_enqueue(&s.lab, "tea", .key = "k", .key_len = 1);
 
     due_job job = reserve(&s);
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     crew_go(&burier, bury_it, &job);
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_EBUSY);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(crew_join(&burier), 0);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     for (int i = 0; i < 1000 && lab_stats(&s.lab).cancelled == 0; i++)
@@ -306,6 +307,6 @@ Test(stored_dead, one_that_is_cancelled_while_it_is_buried_goes, .timeout = 60)
     cr_expect_eq(due_kick(s.lab.q, id), DUE_ENOENT);
     lab_enqueue(&s.lab, "milk", .key = "k", .key_len = 1);
     until_stored(&s, 1);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }

@@ -83,18 +83,19 @@ Test(stored_edges, cancelled_during_a_burial_that_is_refused_it_goes_with_the_ne
      .timeout = 60)
 {
     struct shop s = shop_make(.start_ns = 5);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_thread burier;
     due_id id = lab_enqueue(&s.lab, "tea", .delay_ns = 0);
     due_job job = reserve(&s);
 
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     shop_fail(&s, MEMORY_COMMIT, 1, MEMORY_FULL);
     crew_go(&burier, bury_it, &job);
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_EBUSY);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(crew_join(&burier), DUE_ENOSPC);
     cr_expect_eq(due_nack(&job, 0), 0);
     struct due_stats now = lab_stats(&s.lab);
@@ -102,7 +103,7 @@ Test(stored_edges, cancelled_during_a_burial_that_is_refused_it_goes_with_the_ne
     cr_expect_eq(now.buried, 0u);
     cr_expect_eq(now.dead + now.waiting + now.leased, 0u);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }
 

@@ -14,10 +14,11 @@ static int flush(void *arg)
     return due_flush(f->q, DUE_S(30));
 }
 
-static void block_commit(due_store *store, struct memory_gate *gate)
+static void block_commit(due_store *store, struct memory_limiter *limiter)
 {
     memory_store_fault(
-        store, (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+        store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
 }
 
 /* Changes that need not be sent, because their job was cancelled in time, are at their end before
@@ -26,15 +27,15 @@ Test(stored_flush, does_not_count_what_was_cancelled_after_it, .timeout = 60)
 {
     struct memory_disk *disk = memory_disk_new(NULL);
     due_store *store = memory_store_new(disk);
-    struct memory_gate *first = memory_gate_new(disk);
-    struct memory_gate *second = memory_gate_new(disk);
+    struct memory_limiter *first = memory_limiter_new(disk);
+    struct memory_limiter *second = memory_limiter_new(disk);
     struct lab lab = lab_open(.with.store = store, .with.confirm = DUE_CONFIRM_ASYNC);
     while (lab_stats(&lab).loading)
         crew_sleep(DUE_MS(1));
 
     block_commit(store, first);
     lab_enqueue(&lab, "under way", .at_ns = 500);
-    memory_gate_reached(first, 1);
+    memory_limiter_reached(first, 1);
     due_id id = lab_enqueue(&lab, "flushed", .at_ns = 500);
     struct flusher f = { .q = lab.q };
     crew_go(&f.thread, flush, &f);
@@ -44,17 +45,17 @@ Test(stored_flush, does_not_count_what_was_cancelled_after_it, .timeout = 60)
         cr_assert_eq(due_cancel(lab.q, later, NULL), 0);
     }
     block_commit(store, second);
-    memory_gate_open(first);
-    memory_gate_reached(second, 1);
+    memory_limiter_open(first);
+    memory_limiter_reached(second, 1);
     crew_until_asleep(&f.thread);
     cr_expect_not(memory_disk_find(disk, id, NULL));
     cr_expect_not(atomic_load(&f.thread.back), "flushed, and not in the store");
-    memory_gate_open(second);
+    memory_limiter_open(second);
     cr_expect_eq(crew_join(&f.thread), 0);
     cr_expect(memory_disk_find(disk, id, NULL));
     lab_close(&lab);
-    memory_gate_free(first);
-    memory_gate_free(second);
+    memory_limiter_free(first);
+    memory_limiter_free(second);
     const char *wrong = memory_disk_wrong(disk);
     cr_expect_null(wrong, "%s", wrong);
     memory_disk_free(disk);

@@ -9,7 +9,7 @@
 struct caller {
     struct crew_thread thread;
     struct shop s;
-    struct memory_gate *gate;
+    struct memory_limiter *limiter;
     due_job jobs[2];
 };
 
@@ -19,14 +19,14 @@ static void begin(struct caller *c)
     due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
 
     c->s = shop_make(.with.proxies = DUE_PROXIES_ADAPTIVE);
-    c->gate = memory_gate_new(c->s.disk);
+    c->limiter = memory_limiter_new(c->s.disk);
     for (int i = 0; i < 2; i++) {
         lab_enqueue(&c->s.lab, "tea", .retry = &once);
         cr_assert_eq(take_leased(c->s.lab.q, &c->jobs[i], LEASE_NS, DUE_S(10)), 0);
     }
-    memory_store_fault(
-        c->s.store,
-        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = c->gate });
+    memory_store_fault(c->s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                          .kind = MEMORY_BLOCK,
+                                                          .limiter = c->limiter });
 }
 
 /* It waits: besides its wait the call itself counts. */
@@ -35,11 +35,11 @@ static void expect_inside(struct caller *c, int (*call)(void *arg), int answer)
     const unsigned caller = 2;
 
     crew_go(&c->thread, call, c);
-    memory_gate_reached(c->gate, 1);
+    memory_limiter_reached(c->limiter, 1);
     crew_until_asleep(&c->thread);
     cr_expect_not(atomic_load(&c->thread.back));
     cr_expect_eq(due__load_seq(&c->s.lab.q->inside), 2 * caller);
-    memory_gate_open(c->gate);
+    memory_limiter_open(c->limiter);
     cr_expect_eq(crew_join(&c->thread), answer);
     cr_expect_eq(due__load_seq(&c->s.lab.q->inside), 0u);
 }
@@ -48,7 +48,7 @@ static void end(struct caller *c)
 {
     for (int i = 0; i < 2; i++)
         due_job_done(&c->jobs[i]);
-    memory_gate_free(c->gate);
+    memory_limiter_free(c->limiter);
     shop_close(&c->s);
 }
 

@@ -10,9 +10,9 @@
 #define UNREAD (JOBS - 1)
 
 /* Jobs 0, 1, ... are stored, due in this order, and all of them due; and a program has started that
- * is given the first page.  With @gate the call for the second one stands there, else the store is
- * away for it. */
-static struct shop filled(due_id *ids, struct memory_gate **gate, struct lab_options with)
+ * is given the first page.  With @limiter the call for the second one stands there, else the store
+ * is away for it. */
+static struct shop filled(due_id *ids, struct memory_limiter **limiter, struct lab_options with)
 {
     struct shop s = shop_make(.start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC);
 
@@ -26,10 +26,10 @@ static struct shop filled(due_id *ids, struct memory_gate **gate, struct lab_opt
     struct memory_fault fault = {
         .verb = MEMORY_LOAD, .call = 2, .times = MEMORY_ALWAYS, .kind = MEMORY_AWAY
     };
-    if (gate != NULL) {
+    if (limiter != NULL) {
         fault.times = 1;
         fault.kind = MEMORY_BLOCK;
-        fault.gate = *gate = memory_gate_new(s.disk);
+        fault.limiter = *limiter = memory_limiter_new(s.disk);
     }
     memory_store_fault(s.store, fault);
     with.start_ns = 10 + (int64_t)JOBS;
@@ -179,26 +179,27 @@ Test(stored_loading, a_dequeue_without_time_says_that_there_is_nothing_yet, .tim
 Test(stored_loading, a_page_without_an_answer_holds_up_what_must_be_confirmed, .timeout = 60)
 {
     due_id ids[JOBS];
-    struct memory_gate *gate;
-    struct shop s = filled(ids, &gate, (struct lab_options){ .with.store_timeout_ns = DUE_MS(30) });
+    struct memory_limiter *limiter;
+    struct shop s =
+        filled(ids, &limiter, (struct lab_options){ .with.store_timeout_ns = DUE_MS(30) });
     uint32_t late = JOBS;
     due_spec spec = { DUE_SPEC_INIT, .at_ns = 1, .data = &late, .len = sizeof late };
     due_info info;
     due_job job;
 
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     cr_assert_eq(take_leased(s.lab.q, &job, DUE_S(1), 0), 0);
     cr_expect_eq(number_of(&job), 0u);
     cr_expect_eq(due_find(s.lab.q, ids[1], &info), 0, "it has been read");
     cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_ETIMEDOUT, "and nothing has changed");
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     shop_wait_loaded(&s);
     cr_expect_eq(due_ack(&job), 0);
     due_job_done(&job);
     for (uint32_t i = 1; i < JOBS; i++)
         cr_assert_eq(take(&s), i);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }
 
@@ -261,7 +262,7 @@ static int clear_all(void *arg)
 Test(stored_loading, a_clear_takes_all_jobs, .timeout = 60)
 {
     struct shop s = shop_make(.start_ns = 5);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_thread thread;
 
     for (int i = 0; i < 30; i++)
@@ -269,20 +270,21 @@ Test(stored_loading, a_clear_takes_all_jobs, .timeout = 60)
     shop_die(&s);
     s.store = memory_store_new(s.disk);
     memory_store_fault(
-        s.store, (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_BLOCK, .gate = gate });
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_BLOCK, .limiter = limiter });
     s.lab = lab_open(.start_ns = 5, .with.store = s.store);
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     struct acts acts = { .q = s.lab.q };
     crew_go(&thread, clear_all, &acts);
     while (!atomic_load(&acts.begun))
         crew_sleep(DUE_US(100));
     crew_sleep(DUE_MS(10)); /* it may have looked */
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(crew_join(&thread), 0);
     cr_expect_eq(acts.cleared, 30u, "%llu", (unsigned long long)acts.cleared);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
     shop_close(&s);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
 }
 
 /* If they cannot all be read in time the call says so, and has done nothing by halves. */

@@ -137,22 +137,23 @@ Test(stored_room, is_had_by_a_larger_batch_bit_by_bit, .timeout = 60)
 Test(stored_room, wakes_who_waits_when_a_batch_has_landed, .timeout = 60)
 {
     struct shop s = room_make(DUE_CONFIRM_ASYNC);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_call c[3];
 
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     left(&s, BOUND);
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     for (int i = 0; i < 3; i++) {
         call_put(&s, &c[i], 30, DUE_S(30));
         crew_call_asleep(&c[i]);
     }
     cr_expect_eq(owed(&s), BOUND);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     for (int i = 0; i < 3; i++)
         cr_expect_eq(crew_call_answer(&c[i]), 0);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     arrive(&s, 4);
 }
 

@@ -180,22 +180,23 @@ static int reschedule(void *arg)
 Test(stored_seams, a_job_cancelled_while_it_is_rescheduled_is_not_handed_out, .timeout = 60)
 {
     struct shop s = shop_new(IN_MEMORY, AT(10));
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct mover m = { .q = s.lab.q, .id = lab_enqueue(&s.lab, "tea", .delay_ns = 5), .rc = -1 };
 
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     crew_go(&m.thread, reschedule, &m);
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     cr_expect_eq(due_cancel(s.lab.q, m.id, NULL), DUE_EBUSY);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     crew_join(&m.thread);
     cr_expect_eq(m.rc, 0);
     lab_turn_to(&s.lab, 20);
     cr_expect_null(lab_dequeue(&s.lab), "it was cancelled");
     until_stored(&s, 0);
     cr_expect_eq(lab_stats(&s.lab).cancelled, 1u);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }
 

@@ -148,7 +148,7 @@ Test(stored_taken, a_poll_begins_and_the_next_one_gets_it, .timeout = 60)
 {
     for (enum way way = 0; way < WAYS; way++) {
         struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
-        struct memory_gate *gate = memory_gate_new(s.disk);
+        struct memory_limiter *limiter = memory_limiter_new(s.disk);
         struct pollfd p = { .fd = due_fd(s.lab.q), .events = POLLIN };
         due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
         due_job job;
@@ -157,7 +157,7 @@ Test(stored_taken, a_poll_begins_and_the_next_one_gets_it, .timeout = 60)
         memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                            .times = MEMORY_ALWAYS,
                                                            .kind = MEMORY_BLOCK_AFTER,
-                                                           .gate = gate });
+                                                           .limiter = limiter });
         int64_t before = crew_now_ns();
         for (int i = 0; i < 10; i++)
             cr_expect_eq(take(&s, way, &job, 0), DUE_EAGAIN);
@@ -165,14 +165,14 @@ Test(stored_taken, a_poll_begins_and_the_next_one_gets_it, .timeout = 60)
         cr_expect_eq(poll(&p, 1, 0), 0, "a loop would spin");
         if (way != RESERVE)
             cr_expect_eq(memory_disk_jobs(s.disk), 1u, "more was taken than was asked for");
-        memory_gate_open(gate);
+        memory_limiter_open(limiter);
         cr_expect_eq(poll(&p, 1, 5000), 1, "nobody is told");
         int rc = take(&s, way, &job, 0);
         cr_expect_geq(rc, 0, "%d: %s", way, due_error_name(rc));
         cr_expect(due_id_equal(job.id, id));
         due_job_done(&job);
         shop_close(&s);
-        memory_gate_free(gate);
+        memory_limiter_free(limiter);
     }
 }
 
@@ -191,7 +191,7 @@ Test(stored_taken, what_a_poll_has_begun_is_anybodys, .timeout = 60)
 {
     for (int again = 0; again < 20; again++) {
         struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
-        struct memory_gate *gate = memory_gate_new(s.disk);
+        struct memory_limiter *limiter = memory_limiter_new(s.disk);
         struct crew_thread consumer;
         due_job job;
 
@@ -199,17 +199,17 @@ Test(stored_taken, what_a_poll_has_begun_is_anybodys, .timeout = 60)
         memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                            .times = MEMORY_ALWAYS,
                                                            .kind = MEMORY_BLOCK_AFTER,
-                                                           .gate = gate });
+                                                           .limiter = limiter });
         if (again % 2 == 0)
             cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
         crew_go(&consumer, dequeue_one, s.lab.q);
         if (again % 2 != 0)
             cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
-        memory_gate_open(gate);
+        memory_limiter_open(limiter);
         cr_expect_eq(crew_join(&consumer), 0);
         cr_expect_eq(memory_disk_jobs(s.disk), 0u);
         shop_close(&s);
-        memory_gate_free(gate);
+        memory_limiter_free(limiter);
     }
 }
 
@@ -218,16 +218,16 @@ Test(stored_taken, what_nobody_comes_back_for_stays_in_the_store, .timeout = 60)
 {
     for (int reserve = 0; reserve < 2; reserve++) {
         struct shop s = shop_make(.start_ns = 5);
-        struct memory_gate *gate = memory_gate_new(s.disk);
+        struct memory_limiter *limiter = memory_limiter_new(s.disk);
         due_job job;
 
         lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
         memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                            .times = MEMORY_ALWAYS,
                                                            .kind = MEMORY_BLOCK_AFTER,
-                                                           .gate = gate });
+                                                           .limiter = limiter });
         cr_expect_eq(take(&s, reserve ? RESERVE : DEQUEUE, &job, 0), DUE_EAGAIN);
-        memory_gate_open(gate);
+        memory_limiter_open(limiter);
         cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
         if (reserve) { /* who dequeues then has it too */
             cr_expect_eq(take(&s, DEQUEUE, &job, DUE_S(20)), 0);
@@ -237,7 +237,7 @@ Test(stored_taken, what_nobody_comes_back_for_stays_in_the_store, .timeout = 60)
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
         cr_expect_eq(memory_disk_jobs(s.disk), reserve ? 0u : 1u);
         shop_close(&s);
-        memory_gate_free(gate);
+        memory_limiter_free(limiter);
     }
 }
 
@@ -328,16 +328,16 @@ Test(stored_taken, a_poll_does_not_wait_to_own_the_jobs, .timeout = 60)
 Test(stored_taken, what_a_poll_has_begun_is_not_reserved_once_another_may_own_it, .timeout = 60)
 {
     struct shop s = shop_owned(true);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     due_job job;
 
     lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
-                                                       .gate = gate });
+                                                       .limiter = limiter });
     cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), DUE_EAGAIN);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
     own(false);
     cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), DUE_EAGAIN);
@@ -347,7 +347,7 @@ Test(stored_taken, what_a_poll_has_begun_is_not_reserved_once_another_may_own_it
     cr_expect_eq(job.attempts, 1u);
     cr_expect_eq(due_ack(&job), 0);
     shop_close(&s);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
 }
 
 static int reserve_one(void *arg)
@@ -388,7 +388,7 @@ Test(stored_taken, who_waits_to_own_the_jobs_hears_that_they_are_anothers, .time
 Test(stored_taken, the_descriptor_tells_of_a_single_one_that_a_poll_has_begun, .timeout = 60)
 {
     struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct pollfd p = { .fd = due_fd(s.lab.q), .events = POLLIN };
     due_job job;
 
@@ -396,15 +396,15 @@ Test(stored_taken, the_descriptor_tells_of_a_single_one_that_a_poll_has_begun, .
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
-                                                       .gate = gate });
+                                                       .limiter = limiter });
     cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
     cr_expect_eq(poll(&p, 1, 0), 0, "a loop would spin");
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(poll(&p, 1, 5000), 1, "nobody is told");
     cr_expect_eq(due_dequeue(s.lab.q, &job, 0), 0);
     due_job_done(&job);
     shop_close(&s);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
 }
 
 /* The queue closes before anybody has come for the round that a poll has begun. */
@@ -412,23 +412,23 @@ Test(stored_taken, a_round_that_nobody_came_for_is_shown_by_a_close, .timeout = 
 {
     struct shown shown = { 0 };
     struct shop s = shop_make(.start_ns = 5, .with.on_discard = on_discard, .with.ctx = &shown);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .every_ns = 100);
     due_job job;
 
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
-                                                       .gate = gate });
+                                                       .limiter = limiter });
     cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(20)), 0);
     cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
     cr_expect_eq(atomic_load(&shown.n), 1);
     cr_expect(due_id_equal(shown.id, id));
     cr_expect_eq(memory_disk_jobs(s.disk), 1u, "the next round is another's");
     shop_close(&s);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
 }
 
 static int dequeue_for_long(void *arg)
@@ -490,30 +490,32 @@ Test(stored_taken, a_wait_for_the_store_without_end_costs_no_processor, .timeout
     struct shop s = shop_new(NULL, (struct lab_options){ .kernel = true,
                                                          .with.confirm = DUE_CONFIRM_ASYNC,
                                                          .with.store_timeout_ns = DUE_MS(50) });
-    struct memory_gate *before = memory_gate_new(s.disk);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *before = memory_limiter_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_thread thread = { 0 };
     struct waiting w = { .s = &s };
 
     lab_enqueue(&s.lab, "tea", .delay_ns = 0);
     cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = before });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = before });
     lab_enqueue(&s.lab, "later", .delay_ns = DUE_S(3600)); /* so that it is not the caller's own */
-    memory_gate_reached(before, 1);
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_limiter_reached(before, 1);
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     crew_go(&thread, dequeue_measured, &w);
     crew_until_asleep(&thread);
-    memory_gate_open(before);
-    memory_gate_reached(gate, 1);
+    memory_limiter_open(before);
+    memory_limiter_reached(limiter, 1);
     crew_sleep(DUE_MS(200));
     cr_expect_not(atomic_load(&thread.back));
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     cr_assert_eq(crew_join(&thread), 0);
     due_job_done(&w.job);
     cr_expect_lt(atomic_load(&w.spent_ns), DUE_MS(10), "%lld us", atomic_load(&w.spent_ns) / 1000);
     shop_close(&s);
-    memory_gate_free(before);
-    memory_gate_free(gate);
+    memory_limiter_free(before);
+    memory_limiter_free(limiter);
 }

@@ -229,23 +229,24 @@ Test(stored_update, a_dead_job_that_is_being_mended_is_not_kicked_meanwhile, .ti
 {
     struct shop s = shop_make();
     struct mended it = { .s = &s, .id = lab_enqueue(&s.lab, "{bad", .delay_ns = 0), .rc = 1 };
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_thread thread;
     due_job job;
 
     cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_bury(&job, "why"), 0);
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = gate });
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = limiter });
     crew_go(&thread, mend, &it);
-    memory_gate_reached(gate, 1);
+    memory_limiter_reached(limiter, 1);
     cr_expect_eq(due_kick(s.lab.q, it.id), DUE_EBUSY);
-    memory_gate_open(gate);
+    memory_limiter_open(limiter);
     crew_join(&thread);
     cr_expect_eq(it.rc, 0);
     cr_expect_eq(due_kick(s.lab.q, it.id), 0);
     cr_expect_str_eq(lab_dequeue(&s.lab), "{good}");
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }
 
@@ -352,7 +353,7 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
     due_job job;
 
     lab_turn_to(&s.lab, 10);
-    struct memory_gate *gate = memory_gate_new(s.disk);
+    struct memory_limiter *limiter = memory_limiter_new(s.disk);
     uint64_t before = commits(&s);
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .call = before + 1,
@@ -361,7 +362,7 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
                                                        .call = before + 2,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK,
-                                                       .gate = gate });
+                                                       .limiter = limiter });
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .call = before + 2,
                                                        .times = MEMORY_ALWAYS,
@@ -369,7 +370,7 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
     int rc = due_dequeue(s.lab.q, &job, 1);
     cr_expect_eq(rc, DUE_EINDOUBT, "%s", due_error_name(rc));
     uint64_t left = commits(&s);
-    memory_gate_open(gate); /* nobody hears of it before */
+    memory_limiter_open(limiter); /* nobody hears of it before */
     memory_store_until(s.store, MEMORY_COMMIT, left + 3);
     cr_expect_eq(on_disk(&s, id).until_ns, 110);
     memory_store_forgive(s.store);
@@ -380,7 +381,7 @@ Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 6
     cr_assert_eq(lab_take(&s.lab, &job), 0);
     cr_expect_eq(job.deadline_ns, 10);
     due_job_done(&job);
-    memory_gate_free(gate);
+    memory_limiter_free(limiter);
     shop_close(&s);
 }
 

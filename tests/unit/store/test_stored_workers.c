@@ -120,20 +120,20 @@ Test(stored_workers, an_answer_that_the_store_is_away_for_leaves_the_job_to_its_
     EACH_ANSWER(mode, answer)
     {
         struct bench b = bench_open(mode);
-        struct memory_gate *gate = memory_gate_new(b.shop.disk);
+        struct memory_limiter *limiter = memory_limiter_new(b.shop.disk);
 
         memory_store_fault(b.shop.store, (struct memory_fault){ .verb = MEMORY_READY,
                                                                 .times = MEMORY_ALWAYS,
                                                                 .kind = MEMORY_BLOCK,
-                                                                .gate = gate });
+                                                                .limiter = limiter });
         desk_let_go(&b.desk, answer_of(answer));
-        memory_gate_reached(gate, 1);
+        memory_limiter_reached(limiter, 1);
         lab_advance(&b.shop.lab, LEASE);
         WAIT_UNTIL(desk_stats(&b.desk).unanswered == 1);
-        memory_gate_open(gate);
+        memory_limiter_open(limiter);
         expect_again(&b, answer);
         bench_close(&b);
-        memory_gate_free(gate);
+        memory_limiter_free(limiter);
     }
 }
 

@@ -1,4 +1,4 @@
-/* test_redis_sweep.c - records that stand nowhere are found, and nothing else is. */
+/* test_redis_orphans.c - records that stand nowhere are found, and nothing else is. */
 #include "lab/redis/redis_proxy_lab.h"
 
 #define REMOVE_FIRST                                                                               \
@@ -25,7 +25,7 @@ static uint64_t fill_topics(due_store *store)
     return number;
 }
 
-REDIS_TEST(redis_sweep, sets_aside_what_stands_nowhere)
+REDIS_TEST(redis_orphans, sets_aside_what_stands_nowhere)
 {
     due_store *store = opened((due_redis_options){ 0 });
     struct seen seen = { .times = calloc(2101, sizeof(unsigned)) };
@@ -53,7 +53,7 @@ REDIS_TEST(redis_sweep, sets_aside_what_stands_nowhere)
 }
 
 /* While batches come between, and the connection breaks. */
-REDIS_TEST(redis_sweep, sets_nothing_aside_that_comes_meanwhile)
+REDIS_TEST(redis_orphans, sets_nothing_aside_that_comes_meanwhile)
 {
     due_store *store = opened((due_redis_options){ 0 });
     struct seen seen = { .times = calloc(9000, sizeof(unsigned)) };
@@ -82,7 +82,7 @@ REDIS_TEST(redis_sweep, sets_nothing_aside_that_comes_meanwhile)
 
 /* Something else stands where its topic should: the server does what it can of the batch, and the
  * caller is told that the job was not put in.  It does not come when that is put right. */
-REDIS_TEST(redis_sweep, does_not_bring_back_what_was_refused)
+REDIS_TEST(redis_orphans, does_not_bring_back_what_was_refused)
 {
     due_store *store = opened((due_redis_options){ 0 });
     struct seen seen = { 0 };
@@ -143,7 +143,7 @@ static void gather(struct batch *b, uint64_t base)
 }
 
 /* One page a call, whatever comes between; every other batch is on its way meanwhile. */
-REDIS_TEST(redis_sweep, lets_batches_come_between_its_pages)
+REDIS_TEST(redis_orphans, lets_batches_come_between_its_pages)
 {
     due_store *store = opened((due_redis_options){ 0 });
     struct seen seen = { 0 };
@@ -179,7 +179,7 @@ REDIS_TEST(redis_sweep, lets_batches_come_between_its_pages)
 }
 
 /* What it shows may have gone with that batch. */
-REDIS_PROXY_TEST(redis_sweep, reads_a_page_anew_that_a_batch_overtook)
+REDIS_PROXY_TEST(redis_orphans, reads_a_page_anew_that_a_batch_overtook)
 {
     struct fault_cell stall = {
         .command = 1, .name = "HSCAN", .where = FAULT_SENT, .what = FAULT_STALL
@@ -216,7 +216,7 @@ REDIS_PROXY_TEST(redis_sweep, reads_a_page_anew_that_a_batch_overtook)
 }
 
 /* Else a load would never end, on a connection that is slow for it. */
-REDIS_TEST(redis_sweep, gives_up_a_page_that_is_broken_off_again_and_again)
+REDIS_TEST(redis_orphans, gives_up_a_page_that_is_broken_off_again_and_again)
 {
     due_store *store = opened((due_redis_options){ 0 });
     struct seen seen = { 0 };
@@ -250,7 +250,7 @@ static int load_logged(due_store *store, struct seen *seen)
 }
 
 /* The names of the topics are asked for twice: by the load, and by the count at its end. */
-REDIS_PROXY_TEST(redis_sweep, takes_nothing_for_a_name_that_is_none)
+REDIS_PROXY_TEST(redis_orphans, takes_nothing_for_a_name_that_is_none)
 {
     static const char *const says[] = { "*1\r\n:7", "*2\r\n$1\r\n0\r\n$-1",
                                         "*1\r\n*0", "*1\r\n*1\r\n$1\r\n0",

@@ -61,7 +61,7 @@ static void fail(struct shop *s, enum memory_verb verb, enum memory_fault_kind k
                        (struct memory_fault){ .verb = verb, .times = MEMORY_ALWAYS, .kind = kind });
 }
 
-Test(stored_together, clearing_many_jobs_is_a_few_batches, .timeout = 60)
+Test(stored_bulk, clearing_many_jobs_is_a_few_batches, .timeout = 60)
 {
     struct shop s;
     uint64_t cleared = 0;
@@ -79,7 +79,7 @@ Test(stored_together, clearing_many_jobs_is_a_few_batches, .timeout = 60)
     shop_close(&s);
 }
 
-Test(stored_together, cancelling_many_jobs_is_a_few_batches, .timeout = 60)
+Test(stored_bulk, cancelling_many_jobs_is_a_few_batches, .timeout = 60)
 {
     int results[JOBS + 2];
     due_id id[JOBS + 2];
@@ -101,7 +101,7 @@ Test(stored_together, cancelling_many_jobs_is_a_few_batches, .timeout = 60)
     shop_close(&s);
 }
 
-Test(stored_together, what_the_store_does_not_take_waits_as_before, .timeout = 60)
+Test(stored_bulk, what_the_store_does_not_take_waits_as_before, .timeout = 60)
 {
     for (int away = 0; away < 2; away++) {
         struct shop s;
@@ -136,7 +136,7 @@ Test(stored_together, what_the_store_does_not_take_waits_as_before, .timeout = 6
     }
 }
 
-Test(stored_together, what_is_in_doubt_is_seen_through_without_the_caller, .timeout = 60)
+Test(stored_bulk, what_is_in_doubt_is_seen_through_without_the_caller, .timeout = 60)
 {
     for (int clears = 0; clears < 2; clears++) {
         struct shop s;
@@ -160,7 +160,7 @@ Test(stored_together, what_is_in_doubt_is_seen_through_without_the_caller, .time
     }
 }
 
-Test(stored_together, nobody_waits_where_nobody_is_to, .timeout = 60)
+Test(stored_bulk, nobody_waits_where_nobody_is_to, .timeout = 60)
 {
     for (int clears = 0; clears < 2; clears++) {
         struct shop s;
@@ -186,7 +186,7 @@ Test(stored_together, nobody_waits_where_nobody_is_to, .timeout = 60)
 /* ---- Without memory for so many ---- */
 
 /* What a call has no memory to do together it does in smaller parts. */
-Test(stored_together, calls_go_on_without_memory_for_so_many, .timeout = 60)
+Test(stored_bulk, calls_go_on_without_memory_for_so_many, .timeout = 60)
 {
     struct shop s;
     due_job jobs[100];

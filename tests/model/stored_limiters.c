@@ -1,4 +1,5 @@
-/* stored_gates.c - groups and limits of topics in stored_model.c: who runs, who may be kept back.
+/* stored_limiters.c - groups and limits of topics in stored_model.c: who runs, who may be kept
+ * back.
  *
  * Who has been let through and not handed out yet cannot be seen.  So a job counts as one that runs
  * from its hand-over on, and that nothing is handed out is right as long as those who run, or may,
@@ -62,8 +63,8 @@ bool stored_kept_back(const struct stored_world *w, const struct stored_job *j)
     return false;
 }
 
-bool stored_same_gates(const struct stored_world *w, const struct stored_job *k,
-                       const struct stored_job *j)
+bool stored_same_limiters(const struct stored_world *w, const struct stored_job *k,
+                          const struct stored_job *j)
 {
     uint64_t k_since = k->arrival > k->ripened ? k->arrival : k->ripened;
     uint64_t j_since = j->arrival > j->ripened ? j->arrival : j->ripened;

@@ -97,7 +97,7 @@ static void catch_up_once(void)
 
     due__enter(lab->q, &t);
     due__catch_up(lab->q, explore_budget);
-    due__leave(lab->q, &t);
+    due__tenure_end(lab->q, &t);
 }
 
 static void put_two_and_look(void *arg)

@@ -1,4 +1,4 @@
-/* suite_ahead.c - batches that are prepared and sent while others are under way. */
+/* suite_pipeline.c - batches that are prepared and sent while others are under way. */
 #include "store/suite_frame.h"
 
 /* A batch of its own: the frame's is for the next one then. */
@@ -257,7 +257,7 @@ static void forgets_with_a_loss_what_was_sent(struct suite *t)
     CHECK(t, suite_same(t, 0), "");
 }
 
-const struct suite_test suite_ahead_tests[] = {
+const struct suite_test suite_pipeline_tests[] = {
     { "ahead sends each batch when the last one has landed",
       sends_each_batch_when_the_last_one_has_landed },
     { "ahead forgets what was prepared for another batch",

@@ -1,4 +1,4 @@
-/* gate_lab.h - what the tests of limits and groups have in common. */
+/* limiter_lab.h - what the tests of limits and groups have in common. */
 #ifndef GATE_LAB_H
 #define GATE_LAB_H
 
@@ -11,9 +11,10 @@
 #define LEASE 1000
 
 /* Everything adds up, as the inside sees it. */
-#define gate_right(lab) cr_expect(due__gates_check((lab)->q), "passes, lists or counts are wrong")
+#define limiter_right(lab) \
+    cr_expect(due__limiters_check((lab)->q), "passes, lists or counts are wrong")
 
-static inline due_job gate_reserve(struct lab *lab)
+static inline due_job limiter_reserve(struct lab *lab)
 {
     due_job job = { 0 };
     int rc = take_leased(lab->q, &job, LEASE, 0);
@@ -23,7 +24,7 @@ static inline due_job gate_reserve(struct lab *lab)
 }
 
 /* What cannot be had now is kept back. */
-static inline void gate_nothing(struct lab *lab)
+static inline void limiter_nothing(struct lab *lab)
 {
     due_job job;
 
@@ -31,17 +32,17 @@ static inline void gate_nothing(struct lab *lab)
 }
 
 /* At the end of a test: if nothing runs or waits, every pass is back. */
-static inline void gate_lost_nothing(struct lab *lab)
+static inline void limiter_lost_nothing(struct lab *lab)
 {
-    gate_right(lab);
+    limiter_right(lab);
     struct due_stats s = lab_stats(lab);
     if (s.waiting + s.leased + s.dead == 0)
         cr_expect_eq(s.passed, 0u, "%ju passes are lost", (uintmax_t)s.passed);
 }
 
-static inline void gate_close(struct lab *lab)
+static inline void limiter_close(struct lab *lab)
 {
-    gate_lost_nothing(lab);
+    limiter_lost_nothing(lab);
     lab_close(lab);
 }
 

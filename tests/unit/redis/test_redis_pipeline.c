@@ -1,4 +1,4 @@
-/* test_redis_ahead.c - batches that are formatted while another is in the air. */
+/* test_redis_pipeline.c - batches that are formatted while another is in the air. */
 #include "lab/redis/redis_proxy_lab.h"
 
 static int prepare_one(due_store *store, const due_change *change, uint64_t number)
@@ -20,7 +20,7 @@ static due_change put_to(const char *topic, uint64_t sequence)
 }
 
 /* Whatever has to be asked or mended first is done by commit(). */
-REDIS_TEST(redis_ahead, nothing_is_prepared_or_sent_unless_all_is_well)
+REDIS_TEST(redis_pipeline, nothing_is_prepared_or_sent_unless_all_is_well)
 {
     due_store *store = opened((due_redis_options){ 0 });
     struct due__redis *s = inside(store);
@@ -46,7 +46,7 @@ REDIS_TEST(redis_ahead, nothing_is_prepared_or_sent_unless_all_is_well)
     finish(store);
 }
 
-REDIS_TEST(redis_ahead, only_the_next_batch_is_sent_and_only_if_it_was_prepared)
+REDIS_TEST(redis_pipeline, only_the_next_batch_is_sent_and_only_if_it_was_prepared)
 {
     due_store *store = opened((due_redis_options){ 0 });
     struct due__redis *s = inside(store);
@@ -74,7 +74,7 @@ REDIS_TEST(redis_ahead, only_the_next_batch_is_sent_and_only_if_it_was_prepared)
     finish(store);
 }
 
-REDIS_TEST(redis_ahead, a_prepared_batch_does_nothing_once_the_fence_was_written)
+REDIS_TEST(redis_pipeline, a_prepared_batch_does_nothing_once_the_fence_was_written)
 {
     due_store *store = opened((due_redis_options){ .lease_ns = DUE_MS(100) });
     due_change one = put(1, 1);
@@ -100,7 +100,7 @@ REDIS_TEST(redis_ahead, a_prepared_batch_does_nothing_once_the_fence_was_written
 
 /* The guard behind the batch before it was set only after the fence was written, so that this one
  * would not be held back by it. */
-REDIS_PROXY_TEST(redis_ahead, a_prepared_batch_is_not_sent_behind_a_guard_that_came_too_late)
+REDIS_PROXY_TEST(redis_pipeline, a_prepared_batch_is_not_sent_behind_a_guard_that_came_too_late)
 {
     struct fault_cell cell = {
         .command = 1, .name = "WATCH", .where = FAULT_BEFORE, .what = FAULT_STALL
@@ -127,7 +127,7 @@ REDIS_PROXY_TEST(redis_ahead, a_prepared_batch_is_not_sent_behind_a_guard_that_c
     finish(other);
 }
 
-REDIS_TEST(redis_ahead, nothing_is_sent_that_was_prepared_for_a_lost_connection)
+REDIS_TEST(redis_pipeline, nothing_is_sent_that_was_prepared_for_a_lost_connection)
 {
     due_store *store = opened((due_redis_options){ 0 });
     due_change one = put(1, 1);
@@ -142,7 +142,7 @@ REDIS_TEST(redis_ahead, nothing_is_sent_that_was_prepared_for_a_lost_connection)
     finish(store);
 }
 
-REDIS_TEST(redis_ahead, a_call_of_another_kind_comes_first_and_alone)
+REDIS_TEST(redis_pipeline, a_call_of_another_kind_comes_first_and_alone)
 {
     due_store *store = opened((due_redis_options){ 0 });
     due_change one = put(1, 1);
@@ -163,7 +163,7 @@ REDIS_TEST(redis_ahead, a_call_of_another_kind_comes_first_and_alone)
 
 /* Its answer was read, and nobody has heard it, when the server lost it: after DUE_ELOST the queue
  * takes it for one that has not landed. */
-REDIS_TEST(redis_ahead, one_that_landed_unheard_and_was_lost_is_sent_again)
+REDIS_TEST(redis_pipeline, one_that_landed_unheard_and_was_lost_is_sent_again)
 {
     due_store *store = opened((due_redis_options){ 0 });
     due_change one = put(1, 1);
@@ -192,7 +192,7 @@ REDIS_TEST(redis_ahead, one_that_landed_unheard_and_was_lost_is_sent_again)
 }
 
 /* The list of topics must not lack one because a batch that would have entered it did not land. */
-REDIS_TEST(redis_ahead, a_topic_is_entered_by_a_batch_that_lands)
+REDIS_TEST(redis_pipeline, a_topic_is_entered_by_a_batch_that_lands)
 {
     due_store *store = opened((due_redis_options){ 0 });
     due_change a = put_to("a", 1);

@@ -1,6 +1,6 @@
 /* Limits and groups of a stored queue: what the store refuses changes no pass, what lands does, and
  * after a restart only who is to be tried again has one. */
-#include "lab/gate_lab.h"
+#include "lab/limiter_lab.h"
 #include "lab/shop.h"
 #include "lab/take.h"
 
@@ -24,7 +24,7 @@ static struct shop gated_new(void)
 
 static void gated_close(struct shop *s)
 {
-    gate_lost_nothing(&s->lab);
+    limiter_lost_nothing(&s->lab);
     shop_close(s);
 }
 
@@ -39,11 +39,11 @@ static void refuse(struct shop *s, uint64_t times)
 
 static uint64_t passed(struct shop *s)
 {
-    gate_right(&s->lab);
+    limiter_right(&s->lab);
     return lab_stats(&s->lab).passed;
 }
 
-Test(stored_gate, gets_passes_back_when_an_end_has_landed, .timeout = 60)
+Test(stored_limiter, gets_passes_back_when_an_end_has_landed, .timeout = 60)
 {
     struct shop s = gated_new();
     due_id ids[6];
@@ -51,15 +51,15 @@ Test(stored_gate, gets_passes_back_when_an_end_has_landed, .timeout = 60)
 
     for (int i = 0; i < 6; i++)
         ids[i] = lab_enqueue(&s.lab, "x", .at_ns = 10 + i, OF("g"));
-    job = gate_reserve(&s.lab);
-    gate_nothing(&s.lab);
+    job = limiter_reserve(&s.lab);
+    limiter_nothing(&s.lab);
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_eq(passed(&s), 1u);
     cr_expect_eq(due_cancel(s.lab.q, ids[1], NULL), 0);
     cr_expect_eq(passed(&s), 1u);
     cr_expect_eq(due_reschedule(s.lab.q, ids[2], 500), 0);
     cr_expect_eq(passed(&s), 1u);
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     cr_expect(due_id_equal(job.id, ids[3]));
     cr_expect_eq(due_cancel(s.lab.q, ids[3], NULL), DUE_EBUSY);
     cr_expect_eq(due_nack(&job, 0), 0);
@@ -67,7 +67,7 @@ Test(stored_gate, gets_passes_back_when_an_end_has_landed, .timeout = 60)
     cr_expect_eq(passed(&s), 1u);
     cr_expect_eq(due_cancel(s.lab.q, ids[4], &job), 0);
     cr_expect_eq(passed(&s), 1u);
-    due_job next = gate_reserve(&s.lab); /* while the bytes of the one before it are lent */
+    due_job next = limiter_reserve(&s.lab); /* while the bytes of the one before it are lent */
     cr_expect(due_id_equal(next.id, ids[5]));
     due_job_done(&job);
     cr_expect_eq(due_ack(&next), 0);
@@ -76,7 +76,7 @@ Test(stored_gate, gets_passes_back_when_an_end_has_landed, .timeout = 60)
     gated_close(&s);
 }
 
-Test(stored_gate, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
+Test(stored_limiter, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
 {
     struct shop s = gated_new();
     due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
@@ -86,14 +86,14 @@ Test(stored_gate, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
     refuse(&s, 1);
     cr_expect_eq(take_leased(s.lab.q, &job, LEASE, DUE_S(20)), DUE_EACCES, "its attempt");
     cr_expect_eq(passed(&s), 1u);
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     cr_expect(due_id_equal(job.id, a));
     refuse(&s, 3);
     cr_expect_eq(due_ack(&job), DUE_EACCES);
     cr_expect_eq(due_nack(&job, 0), DUE_EACCES);
     cr_expect_eq(due_bury(&job, NULL), DUE_EACCES);
     cr_expect_eq(passed(&s), 1u);
-    gate_nothing(&s.lab);
+    limiter_nothing(&s.lab);
     cr_expect_eq(due_nack(&job, 0), 0);
     refuse(&s, 2);
     cr_expect_eq(due_cancel(s.lab.q, a, NULL), DUE_EACCES);
@@ -103,7 +103,7 @@ Test(stored_gate, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
     gated_close(&s);
 }
 
-Test(stored_gate, passes_begin_anew_after_a_crash, .timeout = 60)
+Test(stored_limiter, passes_begin_anew_after_a_crash, .timeout = 60)
 {
     struct shop s = gated_new();
     due_job jobs[4];
@@ -124,7 +124,7 @@ Test(stored_gate, passes_begin_anew_after_a_crash, .timeout = 60)
     gated_close(&s);
 }
 
-Test(stored_gate, a_group_is_the_same_after_a_crash, .timeout = 60)
+Test(stored_limiter, a_group_is_the_same_after_a_crash, .timeout = 60)
 {
     struct shop s = gated_new();
     due_job job;
@@ -132,11 +132,11 @@ Test(stored_gate, a_group_is_the_same_after_a_crash, .timeout = 60)
     lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
     lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
     lab_enqueue(&s.lab, "h", .at_ns = 12, OF("h"));
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     due_job_done(&job);
     shop_die(&s);
     gated_open(&s);
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     cr_expect_eq(memcmp(job.data, "a", 1), 0);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "h");
     cr_expect_eq(due_ack(&job), 0);
@@ -145,32 +145,32 @@ Test(stored_gate, a_group_is_the_same_after_a_crash, .timeout = 60)
     gated_close(&s);
 }
 
-Test(stored_gate, a_failed_job_is_not_overtaken_after_a_crash, .timeout = 60)
+Test(stored_limiter, a_failed_job_is_not_overtaken_after_a_crash, .timeout = 60)
 {
     struct shop s = gated_new();
     due_job job;
 
     lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
     lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     cr_expect_eq(due_nack(&job, 500), 0);
     shop_die(&s);
     gated_open(&s);
     cr_expect_eq(passed(&s), 1u);
-    gate_nothing(&s.lab);
+    limiter_nothing(&s.lab);
     lab_turn_to(&s.lab, 600);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "a b");
     gated_close(&s);
 }
 
-Test(stored_gate, a_failed_job_that_was_moved_holds_up_nobody_after_a_crash, .timeout = 60)
+Test(stored_limiter, a_failed_job_that_was_moved_holds_up_nobody_after_a_crash, .timeout = 60)
 {
     struct shop s = gated_new();
     due_job job;
 
     due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
     lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     cr_expect_eq(due_nack(&job, 500), 0);
     cr_expect_eq(due_reschedule(s.lab.q, a, 9000), 0);
     shop_die(&s);
@@ -207,7 +207,7 @@ static int load_in_one_group(due_store *store, int rewind, size_t max, due_store
 }
 
 /* What a store has of two lives, if it lost the end of the first one. */
-Test(stored_gate, of_two_failed_jobs_of_a_group_one_runs_at_a_time_after_a_crash, .timeout = 60)
+Test(stored_limiter, of_two_failed_jobs_of_a_group_one_runs_at_a_time_after_a_crash, .timeout = 60)
 {
     struct shop s = gated_new();
     struct due_store_verbs verbs = *s.store->verbs;
@@ -219,19 +219,19 @@ Test(stored_gate, of_two_failed_jobs_of_a_group_one_runs_at_a_time_after_a_crash
     lab_enqueue(&s.lab, "b", .at_ns = 11, OF("b"));
     lab_enqueue(&s.lab, "c", .at_ns = 12, OF("b"));
     for (int i = 0; i < 2; i++) {
-        job = gate_reserve(&s.lab);
+        job = limiter_reserve(&s.lab);
         cr_expect_eq(due_nack(&job, 500 + i), 0);
     }
     shop_die(&s);
     shop_begin(&s, (struct lab_options){ .start_ns = 100 }, &verbs);
     shop_wait_loaded(&s);
     cr_expect_eq(passed(&s), 1u);
-    gate_nothing(&s.lab);
+    limiter_nothing(&s.lab);
     lab_turn_to(&s.lab, 1000);
     for (int i = 0; i < 3; i++) {
-        job = gate_reserve(&s.lab);
+        job = limiter_reserve(&s.lab);
         cr_expect_eq(memcmp(job.data, &"acb"[i], 1), 0, "%d: %.1s", i, (const char *)job.data);
-        gate_nothing(&s.lab);
+        limiter_nothing(&s.lab);
         cr_expect_eq(due_ack(&job), 0);
     }
     gated_close(&s);
@@ -255,7 +255,7 @@ static void stand(void *ctx, uint64_t restored, int finished)
         crew_sleep(DUE_MS(1));
 }
 
-Test(stored_gate, nobody_overtakes_a_failed_job_that_is_read_later, .timeout = 60)
+Test(stored_limiter, nobody_overtakes_a_failed_job_that_is_read_later, .timeout = 60)
 {
     struct shop s = shop_make(.start_ns = 100);
     due_job job;
@@ -265,20 +265,20 @@ Test(stored_gate, nobody_overtakes_a_failed_job_that_is_read_later, .timeout = 6
     lab_enqueue(&s.lab, "c", .at_ns = 12);
     for (int i = 0; i < A_PAGE; i++)
         lab_enqueue(&s.lab, "x", .at_ns = 500, .topic = due_topic(s.lab.q, "x"));
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     cr_expect_eq(due_nack(&job, 1000), 0);
     shop_die(&s);
     shop_begin(&s, (struct lab_options){ .start_ns = 100, .with.on_restore = stand }, NULL);
     while (!atomic_load(&reader.stands))
         crew_sleep(DUE_MS(1));
-    job = gate_reserve(&s.lab);
+    job = limiter_reserve(&s.lab);
     cr_expect_eq(memcmp(job.data, "c", 1), 0, "the others go on");
-    gate_nothing(&s.lab);
+    limiter_nothing(&s.lab);
     atomic_store(&reader.goes_on, true);
     shop_wait_loaded(&s);
     cr_expect_eq(due_ack(&job), 0);
     cr_expect_eq(due_clear(s.lab.q, due_topic(s.lab.q, "x"), NULL), 0);
-    gate_nothing(&s.lab);
+    limiter_nothing(&s.lab);
     lab_turn_to(&s.lab, 1100);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "a b");
     gated_close(&s);

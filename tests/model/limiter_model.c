@@ -1,4 +1,4 @@
-/* gate_model.c - random scripts of everything that begins, ends or moves jobs of groups and of
+/* limiter_model.c - random scripts of everything that begins, ends or moves jobs of groups and of
  * limited topics, on the queue and on a plain reference: who is let through when, who is handed out
  * next, and that every pass comes back.
  *
@@ -44,12 +44,12 @@ static const unsigned char weights[VERBS] = { VERB_LIST(VERB_WEIGHT) };
 
 enum state { DELAYED, READY, LEASED, OUT, DEAD, GONE };
 
-struct gate {
+struct limiter {
     bool there;
-    bool ajar;
+    bool reopened;
     size_t limit;
     size_t running;
-    struct gate *next; /* ajar */
+    struct limiter *next; /* reopened */
 };
 
 struct job {
@@ -58,8 +58,8 @@ struct job {
     int64_t until;
     int64_t ttl;
     uint64_t arrival;
-    struct gate *group;
-    struct gate *waits; /* READY: where; NULL: in the line */
+    struct limiter *group;
+    struct limiter *waits; /* READY: where; NULL: in the line */
     enum state state;
     int topic;
     int priority;
@@ -85,9 +85,9 @@ struct world {
     size_t held_count;
     bool by_priority;
     bool paused[TOPICS];
-    struct gate topic[TOPICS];
-    struct gate group[TOPICS][GROUPS];
-    struct gate *ajar;
+    struct limiter topic[TOPICS];
+    struct limiter group[TOPICS][GROUPS];
+    struct limiter *reopened;
     struct job *job;
     struct held *held;
 };
@@ -109,7 +109,7 @@ static bool before(const struct world *w, const struct job *a, const struct job 
 }
 
 /* The first that waits at @g, or with NULL in the line of @topic. */
-static struct job *first_at(struct world *w, const struct gate *g, int topic)
+static struct job *first_at(struct world *w, const struct limiter *g, int topic)
 {
     struct job *first = NULL;
 
@@ -123,28 +123,28 @@ static struct job *first_at(struct world *w, const struct gate *g, int topic)
     return first;
 }
 
-static bool is_open(const struct gate *g)
+static bool is_open(const struct limiter *g)
 {
     return g->limit == 0 || g->running < g->limit;
 }
 
-static void look_at(struct world *w, struct gate *g)
+static void look_at(struct world *w, struct limiter *g)
 {
-    if (g->ajar || !is_open(g) || first_at(w, g, 0) == NULL)
+    if (g->reopened || !is_open(g) || first_at(w, g, 0) == NULL)
         return;
-    g->ajar = true;
-    g->next = w->ajar;
-    w->ajar = g;
+    g->reopened = true;
+    g->next = w->reopened;
+    w->reopened = g;
 }
 
-static void arrive(struct world *w, struct job *j, const struct gate *from)
+static void arrive(struct world *w, struct job *j, const struct limiter *from)
 {
-    struct gate *gates[2] = { j->group, &w->topic[j->topic] };
+    struct limiter *limiters[2] = { j->group, &w->topic[j->topic] };
 
     j->state = READY;
     j->waits = NULL;
     for (int i = 0; i < 2; i++) {
-        struct gate *g = gates[i];
+        struct limiter *g = limiters[i];
 
         if (g == NULL || !g->there || j->pass[i])
             continue;
@@ -163,29 +163,29 @@ static void arrive(struct world *w, struct job *j, const struct gate *from)
 
 static void admit(struct world *w)
 {
-    while (w->ajar != NULL) {
-        struct gate *g = w->ajar;
+    while (w->reopened != NULL) {
+        struct limiter *g = w->reopened;
         struct job *j = is_open(g) ? first_at(w, g, 0) : NULL;
 
         if (j != NULL) {
             arrive(w, j, g);
             continue;
         }
-        g->ajar = false;
-        w->ajar = g->next;
+        g->reopened = false;
+        w->reopened = g->next;
     }
 }
 
 static void give_passes(struct world *w, struct job *j)
 {
-    struct gate *gates[2] = { j->group, &w->topic[j->topic] };
+    struct limiter *limiters[2] = { j->group, &w->topic[j->topic] };
 
     for (int i = 0; i < 2; i++) {
         if (!j->pass[i])
             continue;
         j->pass[i] = false;
-        gates[i]->running--;
-        look_at(w, gates[i]);
+        limiters[i]->running--;
+        look_at(w, limiters[i]);
     }
 }
 
@@ -411,7 +411,7 @@ static bool do_kick(struct world *w, uint32_t n)
 static bool do_limit(struct world *w, uint32_t n, uint64_t value)
 {
     int topic = (int)(n % TOPICS);
-    struct gate *g = &w->topic[topic];
+    struct limiter *g = &w->topic[topic];
     size_t limit = (size_t)(value % 5);
 
     if (!g->there && limit > 0) {
@@ -493,7 +493,7 @@ static bool agree(struct world *w, bool slowly)
     return due_poll(w->q, NULL) >= 0 && due_stats_read(w->q, &s) == 0 && s.passed == passed &&
            s.waiting == count(w, WAITING) && s.ready == count(w, IN(READY)) &&
            s.leased == count(w, IN(LEASED)) && s.dead == count(w, IN(DEAD)) &&
-           (!slowly || due__gates_check(w->q));
+           (!slowly || due__limiters_check(w->q));
 }
 
 static bool world_open(struct world *w, size_t steps, unsigned pattern)
@@ -511,7 +511,7 @@ static bool world_open(struct world *w, size_t steps, unsigned pattern)
         return false;
     for (int t = 0; t < TOPICS; t++) {
         for (int g = 0; g < GROUPS; g++)
-            w->group[t][g] = (struct gate){ .there = true, .limit = 1 };
+            w->group[t][g] = (struct limiter){ .there = true, .limit = 1 };
     }
     options.manual = w->clock;
     options.order = w->by_priority ? DUE_ORDER_PRIORITY : DUE_ORDER_DEADLINE;
@@ -528,7 +528,7 @@ static bool world_close(struct world *w)
         due_job_done(&w->held[--w->held_count].job);
     bool right = due_close(w->q, DUE_CLOSE_DISCARD, DUE_FOREVER) == 0;
     right = due_stats_read(w->q, &s) == 0 && (s.leased > 0 || s.passed == 0) && right;
-    right = due__gates_check(w->q) && right;
+    right = due__limiters_check(w->q) && right;
     right = due_free(w->q) == 0 && right;
     right = due_clock_free(w->clock) == 0 && right;
     free(w->job);
@@ -594,7 +594,7 @@ int main(int argc, char **argv)
             return 1;
         done += length;
     }
-    printf("gate_model: %llu operations in %llu scripts, seed %llu: as the arrays\n",
+    printf("limiter_model: %llu operations in %llu scripts, seed %llu: as the arrays\n",
            (unsigned long long)done, (unsigned long long)scripts, (unsigned long long)o.seed);
     return 0;
 }

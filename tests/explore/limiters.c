@@ -1,5 +1,5 @@
-/* gates.c - scenarios of a group of two jobs, and of a limited topic: the end of one lets the other
- * through.
+/* limiters.c - scenarios of a group of two jobs, and of a limited topic: the end of one lets the
+ * other through.
  *
  * Never are both out at once; who waits gets the one that is let through; and in the end every pass
  * is back, or with a job that is still there.
@@ -100,13 +100,13 @@ static void open_door(bool group, bool reserved)
 static void at_rest(void)
 {
     explore_check(door->q->lock.word == 0, "everybody rests, and the lock is held");
-    explore_check(door->q->gates.first[DUE__GATES_AJAR] == NULL,
-                  "everybody rests, and a gate is ajar");
+    explore_check(door->q->limiters.first[DUE__LIMITERS_REOPENED] == NULL,
+                  "everybody rests, and a limiter is reopened");
 }
 
 static void check_passes(void)
 {
-    explore_check(due__gates_check(door->q), "passes, lists or counts");
+    explore_check(due__limiters_check(door->q), "passes, lists or counts");
 }
 
 /* The holder's job ends, and who waits gets the other. */
@@ -139,7 +139,7 @@ static void check_end_or_cancel(void)
     check_passes();
     explore_check(due_stats_read(door->q, &s) == 0 && s.passed == 0 && s.waiting == 0,
                   "%llu passes", (unsigned long long)s.passed);
-    explore_check(door->q->gates.groups == 0, "a group is left");
+    explore_check(door->q->limiters.groups == 0, "a group is left");
 }
 
 /* The first is cancelled or taken; then the other is kept back as long as it is out. */
@@ -209,16 +209,16 @@ static void lift_setup(void)
         .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_, .walks = (walks_),           \
     }
 
-const struct explore_scenario explore_scenarios_gates[] = {
-    GATES("gate_next", "an ack, and who waits for the next of its group", next_setup, check_next,
+const struct explore_scenario explore_scenarios_limiters[] = {
+    GATES("limiter_next", "an ack, and who waits for the next of its group", next_setup, check_next,
           (2, 0, 0, 0), (3, 1, 0, 0), 10),
-    GATES("gate_again", "a nack, and who waits: nobody overtakes", again_setup, check_again,
+    GATES("limiter_again", "a nack, and who waits: nobody overtakes", again_setup, check_again,
           (2, 0, 0, 0), (3, 1, 0, 0), 10),
-    GATES("gate_end_cancel", "an ack, and a cancel of the next of its group", end_cancel_setup,
+    GATES("limiter_end_cancel", "an ack, and a cancel of the next of its group", end_cancel_setup,
           check_end_or_cancel, (3, 1, 0, 0), (4, 1, 0, 0), 10),
-    GATES("gate_cancel_take", "a cancel of what was let through, and its taker", cancel_take_setup,
-          check_cancel_or_take, (3, 0, 0, 0), (4, 1, 0, 0), 10),
-    GATES("gate_lift", "a limit is lifted while its job ends", lift_setup, check_lifted,
+    GATES("limiter_cancel_take", "a cancel of what was let through, and its taker",
+          cancel_take_setup, check_cancel_or_take, (3, 0, 0, 0), (4, 1, 0, 0), 10),
+    GATES("limiter_lift", "a limit is lifted while its job ends", lift_setup, check_lifted,
           (2, 0, 0, 0), (3, 0, 0, 0), 10),
     { .name = NULL },
 };

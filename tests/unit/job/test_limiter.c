@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "queue/queue.h"
-#include "lab/gate_lab.h"
+#include "lab/limiter_lab.h"
 #include "lab/take.h"
 
 /* ---- Groups ---- */
@@ -19,13 +19,13 @@ LAB_TEST(group, runs_one_job_after_another)
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     cr_expect_null(lab_dequeue(&lab), "a second one runs");
-    gate_right(&lab);
+    limiter_right(&lab);
     cr_expect_eq(lab_stats(&lab).passed, 1u);
     cr_expect_eq(lab_stats(&lab).kept_back, 2u);
     cr_expect_str_eq(lab_text(&lab, &job), "a");
     cr_expect_str_eq(lab_dequeue(&lab), "b");
     cr_expect_str_eq(lab_dequeue(&lab), "c");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(group, runs_beside_other_groups_and_jobs_of_none)
@@ -43,7 +43,7 @@ LAB_TEST(group, runs_beside_other_groups_and_jobs_of_none)
     cr_expect_str_eq(lab_dequeue_all(&lab), "h none i");
     due_job_done(&stuck);
     cr_expect_str_eq(lab_dequeue_all(&lab), "behind it");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(group, of_the_same_name_in_another_topic_is_another)
@@ -58,7 +58,7 @@ LAB_TEST(group, of_the_same_name_in_another_topic_is_another)
     cr_assert_eq(take_from(lab.q, &(int){ 0 }, 1, &job, 0), 0);
     cr_expect_str_eq(lab_dequeue_from(&lab, mail), "b");
     due_job_done(&job);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(group, names_are_bytes_of_any_value_and_length)
@@ -74,7 +74,7 @@ LAB_TEST(group, names_are_bytes_of_any_value_and_length)
     for (int i = 0; i < 3; i++)
         due_job_done(&jobs[i]);
     cr_expect_str_eq(lab_dequeue_all(&lab), "y");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(group, keeps_strict_order_through_failures_and_delays)
@@ -87,25 +87,25 @@ LAB_TEST(group, keeps_strict_order_through_failures_and_delays)
     lab_turn_to(&lab, 100);
     for (int i = 0; i < 4; i++) {
         for (int failures = 0; failures < 3; failures++) {
-            due_job job = gate_reserve(&lab);
+            due_job job = limiter_reserve(&lab);
 
             cr_expect_eq(memcmp(job.data, texts[i], 1), 0);
             cr_expect_eq(due_nack(&job, failures == 1 ? 0 : DUE_DELAY_POLICY), 0);
             if (failures != 1) {
-                gate_nothing(&lab); /* nobody overtakes while it waits to be tried again */
-                gate_right(&lab);
+                limiter_nothing(&lab); /* nobody overtakes while it waits to be tried again */
+                limiter_right(&lab);
                 lab_advance(&lab, 500);
             }
         }
-        due_job job = gate_reserve(&lab);
+        due_job job = limiter_reserve(&lab);
         lab_advance(&lab, LEASE); /* nor when its lease ends */
         cr_expect_eq(due_ack(&job), DUE_ESTALE);
-        job = gate_reserve(&lab);
+        job = limiter_reserve(&lab);
         cr_expect_eq(memcmp(job.data, texts[i], 1), 0);
         cr_expect_eq(due_ack(&job), 0);
     }
     cr_expect_eq(lab_stats(&lab).passed, 0u);
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(group, takes_turns_by_the_order_of_the_topic)
@@ -120,7 +120,7 @@ LAB_TEST(group, takes_turns_by_the_order_of_the_topic)
     lab_enqueue(&lab, "middle", .at_ns = 5, .priority = 5, OF("g"));
     cr_expect_str_eq(lab_dequeue_all(&lab), "through high middle low",
                      "who was let through stays before those who come later");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 /* What was put in before stands in the order, also if nobody has sorted it in yet. */
@@ -134,7 +134,7 @@ LAB_TEST(group, lets_nobody_through_before_who_was_left_in_the_inbox)
         lab_turn_to(&lab, at + 30);
         cr_assert_str_eq(lab_dequeue(&lab), "soon", "round %lld", (long long)at / 100);
         cr_expect_str_eq(lab_dequeue(&lab), "late");
-        gate_close(&lab);
+        limiter_close(&lab);
     }
 }
 
@@ -154,11 +154,11 @@ LAB_TEST(group, passes_over_those_that_were_cancelled_and_a_trim_sweeps_them_out
         cr_expect_eq(due_cancel(lab.q, ids[i], NULL), 0);
     cr_expect_eq(due_trim(lab.q), 0);
     cr_expect_eq(lab_stats(&lab).kept_back, 1u);
-    gate_right(&lab);
+    limiter_right(&lab);
     cr_expect_eq(due_reschedule(lab.q, ids[299], 1000), 0); /* leaves another dead one */
     due_job_done(&job);
     cr_expect_str_eq(lab_dequeue_all(&lab), "x");
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 LAB_TEST(group, is_forgotten_with_its_last_job_and_what_waits_dead_with_it)
@@ -171,14 +171,14 @@ LAB_TEST(group, is_forgotten_with_its_last_job_and_what_waits_dead_with_it)
             ids[i] = lab_enqueue(&lab, "x", .at_ns = 1, OF("g"));
         lab_turn_to(&lab, 10 + round);
         cr_expect_eq(lab_stats(&lab).kept_back, 1499u);
-        cr_expect_eq(lab.q->gates.groups, 1u);
+        cr_expect_eq(lab.q->limiters.groups, 1u);
         cr_expect_eq(due_cancel_batch(lab.q, ids + 1, 1499, NULL), 1499);
         cr_expect_eq(due_cancel(lab.q, ids[0], NULL), 0);
         cr_expect_eq(lab_stats(&lab).kept_back, 0u);
-        cr_expect_eq(lab.q->gates.groups, 0u);
-        gate_right(&lab);
+        cr_expect_eq(lab.q->limiters.groups, 0u);
+        limiter_right(&lab);
     }
-    gate_close(&lab);
+    limiter_close(&lab);
 }
 
 /* ---- Every end of a job gives its pass back ---- */
@@ -270,7 +270,7 @@ static void end(struct lab *lab, enum end how, due_id id)
         cr_assert_eq(due_topic_retry(lab->q, 0, &once), 0);
     if (end_ready(lab, how, id))
         return;
-    job = gate_reserve(lab);
+    job = limiter_reserve(lab);
     cr_assert(due_id_equal(job.id, id));
     if (how == CANCEL_RESERVED_NACK || how == CANCEL_RESERVED_LEASE)
         cr_assert_eq(due_cancel(lab->q, id, NULL), DUE_EBUSY);
@@ -284,7 +284,7 @@ static void end(struct lab *lab, enum end how, due_id id)
     if (how == MOVE_RETRY)
         cr_assert_eq(due_reschedule(lab->q, id, 9000), 0);
     if (how == LET_GO_LEASE) {
-        job = gate_reserve(lab);
+        job = limiter_reserve(lab);
         cr_assert(due_id_equal(job.id, id), "the end of a lease is not the end");
         cr_assert_eq(due_ack(&job), 0);
     }
@@ -307,37 +307,37 @@ static void every_end(bool group, bool limit)
         cr_expect_eq(due_poll(lab.q, NULL), 1, "end %d", how);
         cr_expect_eq(lab_stats(&lab).passed, 1u, "end %d", how);
         end(&lab, how, id);
-        due_job job = gate_reserve(&lab);
+        due_job job = limiter_reserve(&lab);
         cr_expect_eq(memcmp(job.data, "b", 1), 0, "end %d", how);
-        gate_right(&lab);
+        limiter_right(&lab);
         cr_expect_eq(lab_stats(&lab).passed, 1u, "end %d", how);
         cr_expect_eq(due_ack(&job), 0);
         cr_expect_eq(lab_stats(&lab).passed, 0u, "end %d", how);
-        gate_right(&lab);
+        limiter_right(&lab);
         lab_turn_to(&lab, 9000); /* what was moved comes in its turn */
         if (how == MOVE_READY || how == MOVE_RETRY)
             cr_expect_str_eq(lab_dequeue_all(&lab), "a", "end %d", how);
-        gate_close(&lab);
+        limiter_close(&lab);
     }
 }
 
-LAB_TEST(gate, gets_a_group_s_pass_back_at_every_end_of_a_job)
+LAB_TEST(limiter, gets_a_group_s_pass_back_at_every_end_of_a_job)
 {
     every_end(true, false);
 }
 
-LAB_TEST(gate, gets_a_limit_s_pass_back_at_every_end_of_a_job)
+LAB_TEST(limiter, gets_a_limit_s_pass_back_at_every_end_of_a_job)
 {
     every_end(false, true);
 }
 
-LAB_TEST(gate, gets_both_passes_back_at_every_end_of_a_job)
+LAB_TEST(limiter, gets_both_passes_back_at_every_end_of_a_job)
 {
     every_end(true, true);
 }
 
 /* A cancelled job has ended, however long its caller looks at its bytes. */
-LAB_TEST(gate, gets_a_pass_back_from_who_is_cancelled_while_its_bytes_are_lent)
+LAB_TEST(limiter, gets_a_pass_back_from_who_is_cancelled_while_its_bytes_are_lent)
 {
     for (int i = 0; i < 6; i++) {
         struct lab lab = lab_open();
@@ -351,23 +351,23 @@ LAB_TEST(gate, gets_a_pass_back_from_who_is_cancelled_while_its_bytes_are_lent)
         lab_turn_to(&lab, 20);
         cr_expect_eq(due_poll(lab.q, NULL), 1);
         if (i >= 3) { /* it has its pass while it waits to be tried again */
-            due_job failed = gate_reserve(&lab);
+            due_job failed = limiter_reserve(&lab);
             cr_assert_eq(due_nack(&failed, 300), 0);
-            gate_nothing(&lab);
+            limiter_nothing(&lab);
         }
         due_job lent;
         cr_assert_eq(due_cancel(lab.q, id, &lent), 0);
-        due_job next = gate_reserve(&lab);
+        due_job next = limiter_reserve(&lab);
         cr_expect_eq(memcmp(next.data, "b", 1), 0, "way %d", i);
         cr_expect_eq(memcmp(lent.data, "a", 1), 0, "way %d", i);
         cr_expect_eq(lab_stats(&lab).passed, 1u, "way %d", i);
         due_job_done(&lent);
         cr_expect_eq(due_ack(&next), 0);
-        gate_close(&lab);
+        limiter_close(&lab);
     }
 }
 
-LAB_TEST(gate, gets_passes_back_from_what_is_cleared_killed_and_discarded)
+LAB_TEST(limiter, gets_passes_back_from_what_is_cleared_killed_and_discarded)
 {
     struct lab lab = lab_open(.with.retry = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 });
 
@@ -381,7 +381,7 @@ LAB_TEST(gate, gets_passes_back_from_what_is_cleared_killed_and_discarded)
                 spec.group = NULL;
             lab_enqueue_spec(&lab, "x", spec);
         }
-        due_job job = gate_reserve(&lab);
+        due_job job = limiter_reserve(&lab);
         cr_expect_eq(lab_stats(&lab).passed, 4u, "one waits between its group and its topic");
         cr_expect_eq(due_nack(&job, 0), 0);
         cr_expect_eq(lab_stats(&lab).passed, 3u);
@@ -389,7 +389,7 @@ LAB_TEST(gate, gets_passes_back_from_what_is_cleared_killed_and_discarded)
             break;
         cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
         cr_expect_eq(lab_stats(&lab).passed, 0u);
-        gate_right(&lab);
+        limiter_right(&lab);
         cr_expect_eq(due_kick_all(lab.q, DUE_ALL_TOPICS, NULL), 0);
         cr_expect_eq(lab_stats(&lab).passed, 1u);
         cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
@@ -397,5 +397,5 @@ LAB_TEST(gate, gets_passes_back_from_what_is_cleared_killed_and_discarded)
     }
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
     cr_expect_eq(lab_stats(&lab).passed, 0u);
-    gate_close(&lab);
+    limiter_close(&lab);
 }

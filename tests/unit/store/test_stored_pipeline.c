@@ -21,7 +21,7 @@ static due_spec tea(void)
 
 /* The batch behind the refused one was filled before anybody knew.  due_enqueue_batch() tries again
  * with what is left, under other ids. */
-Test(stored_ahead, no_job_is_in_that_was_given_behind_a_refused_one, .timeout = 60)
+Test(stored_pipeline, no_job_is_in_that_was_given_behind_a_refused_one, .timeout = 60)
 {
     struct shop s = shop_small();
     struct memory_entry entry;
@@ -38,36 +38,38 @@ Test(stored_ahead, no_job_is_in_that_was_given_behind_a_refused_one, .timeout = 
     shop_close(&s);
 }
 
-Test(stored_ahead, the_next_batch_is_sent_before_the_last_one_is_worked_off, .timeout = 60)
+Test(stored_pipeline, the_next_batch_is_sent_before_the_last_one_is_worked_off, .timeout = 60)
 {
     struct shop s = shop_small(.with.confirm = DUE_CONFIRM_ASYNC);
-    struct memory_gate *first = memory_gate_new(s.disk);
-    struct memory_gate *second = memory_gate_new(s.disk);
+    struct memory_limiter *first = memory_limiter_new(s.disk);
+    struct memory_limiter *second = memory_limiter_new(s.disk);
 
-    memory_store_fault(s.store, (struct memory_fault){
-                                    .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .gate = first });
     memory_store_fault(
-        s.store, (struct memory_fault){
-                     .verb = MEMORY_SEND, .call = 2, .kind = MEMORY_BLOCK_AFTER, .gate = second });
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_BLOCK, .limiter = first });
+    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_SEND,
+                                                       .call = 2,
+                                                       .kind = MEMORY_BLOCK_AFTER,
+                                                       .limiter = second });
     lab_enqueue(&s.lab, "one", .at_ns = 10);
-    memory_gate_reached(first, 1);
+    memory_limiter_reached(first, 1);
     lab_enqueue(&s.lab, "two", .at_ns = 10);
     lab_enqueue(&s.lab, "three", .at_ns = 10);
-    memory_gate_open(first);
-    memory_gate_reached(second, 1);
+    memory_limiter_open(first);
+    memory_limiter_reached(second, 1);
     cr_expect_eq(memory_disk_jobs(s.disk), 1u, "the second batch lands when it is asked for");
     cr_expect_eq(lab_stats(&s.lab).settled, 0u);
-    memory_gate_open(second);
+    memory_limiter_open(second);
     cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
     cr_expect_eq(lab_stats(&s.lab).settled, 3u);
     cr_expect_eq(memory_disk_jobs(s.disk), 3u);
     shop_close(&s);
-    memory_gate_free(first);
-    memory_gate_free(second);
+    memory_limiter_free(first);
+    memory_limiter_free(second);
 }
 
 /* Batches that were sent are in doubt until the store has been heard. */
-Test(stored_ahead, what_was_sent_and_not_heard_is_seen_to, .timeout = 60)
+Test(stored_pipeline, what_was_sent_and_not_heard_is_seen_to, .timeout = 60)
 {
     for (int landed = 0; landed < 2; landed++) {
         struct shop s = shop_small(.with.store_timeout_ns = DUE_MS(20));
@@ -90,7 +92,7 @@ Test(stored_ahead, what_was_sent_and_not_heard_is_seen_to, .timeout = 60)
     }
 }
 
-Test(stored_ahead, what_is_not_sent_ahead_is_sent_all_the_same, .timeout = 60)
+Test(stored_pipeline, what_is_not_sent_ahead_is_sent_all_the_same, .timeout = 60)
 {
     struct shop s = shop_small();
     due_spec spec[9];
@@ -106,7 +108,7 @@ Test(stored_ahead, what_is_not_sent_ahead_is_sent_all_the_same, .timeout = 60)
     shop_close(&s);
 }
 
-Test(stored_ahead, a_store_need_not_have_it, .timeout = 60)
+Test(stored_pipeline, a_store_need_not_have_it, .timeout = 60)
 {
     struct memory_disk *disk = memory_disk_new(NULL);
     due_store *any = memory_store_new(disk);
@@ -132,7 +134,7 @@ Test(stored_ahead, a_store_need_not_have_it, .timeout = 60)
 }
 
 /* A call with many changes leaves them a piece at a time; each is in the store when it returns. */
-Test(stored_ahead, a_large_batch_is_confirmed_as_a_whole, .timeout = 60)
+Test(stored_pipeline, a_large_batch_is_confirmed_as_a_whole, .timeout = 60)
 {
     struct memory_disk *disk = memory_disk_new(NULL);
     due_store *store = memory_store_new(disk);
