@@ -129,7 +129,7 @@ void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number
     if (q->stored)
         q->journal->forget(q, number); /* N1 of id_index.c */
     while (w & DUE__LINKED) {
-        if (due__word_claim(&j->word, &w, DUE__DONE)) /* J1 */
+        if (due__word_end_linked(&j->word, &w)) /* J1 */
             return;
     }
     due__slab_give_in(&q->slab, it, number);

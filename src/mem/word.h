@@ -208,6 +208,12 @@ static inline void due__word_begin(uint64_t *word, uint32_t generation, uint32_t
     due__word_set(word, due__word(generation, stamp, flags | state));
 }
 
+/* Its own life is over; its node is in the inbox, where no slot bears its stamp. */
+static inline bool due__word_end_linked(uint64_t *word, uint64_t *w)
+{
+    return due__word_swap(word, w, due__word(due__word_generation(*w), 0, DUE__LINKED | DUE__DONE));
+}
+
 /* Its own life is over; those who hold its lease record still read it. */
 static inline void due__word_end(uint64_t *word, uint64_t w)
 {

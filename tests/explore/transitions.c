@@ -257,6 +257,37 @@ static void refused_setup(void)
     explore_thread("other canceller", cancel_it, (void *)(uintptr_t)1);
 }
 
+static due_id put_keyed(void)
+{
+    due_spec spec = { DUE_SPEC_INIT, .key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE };
+    due_id id;
+
+    explore_check(due_enqueue(bench->q, &spec, 0, &id) == 0, "enqueue");
+    return id;
+}
+
+static void put_change_and_cancel(void *arg)
+{
+    (void)arg;
+    put_keyed();
+    cancel(put_keyed());
+}
+
+static void put_one(void *arg)
+{
+    (void)arg;
+    put(NULL, 3);
+}
+
+/* A job is changed by its key, and cancelled, while its node is in the inbox, out of reach behind
+ * one that is being put there. */
+static void gap_setup(void)
+{
+    open_bench(false, NULL, 0);
+    explore_thread("who is slow", put_one, NULL);
+    explore_thread("who changes its own", put_change_and_cancel, NULL);
+}
+
 /* ---- What must hold ---- */
 
 static void at_rest(void)
@@ -292,5 +323,7 @@ const struct explore_scenario explore_scenarios_transitions[] = {
           (2, 0, 0, 0), (3, 1, 0, 0)),
     WORDS("word_refused", "two cancel a stored job, and are refused", refused_setup, (1, 0, 1, 0),
           (2, 1, 1, 0)),
+    WORDS("word_gap", "a job behind a gap of the inbox is changed, and cancelled", gap_setup,
+          (2, 0, 0, 0), (3, 0, 0, 0)),
     { .name = NULL },
 };
