@@ -79,11 +79,12 @@ static bool find(char path[PATH_MAX], bool help)
     return false;
 }
 
-int ctl_bench(char **argv)
+int ctl_bench(int argc, char **argv)
 {
     char path[PATH_MAX];
     bool help = asks_for_help(argv);
 
+    (void)argc; /* they end with NULL */
     if (!find(path, help))
         return !help ? CTL_USAGE : fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
     signal(SIGPIPE, SIG_DFL);

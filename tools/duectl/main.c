@@ -123,21 +123,32 @@ static int print_text(const char *text)
     return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
 }
 
-static int run_work_or_check(int argc, char **argv)
+/* A command reads its words itself, or has the options that are common to some. */
+struct command {
+    const char *name;
+    int (*of_words)(int argc, char **argv);
+    int (*of_options)(const struct ctl_options *options);
+    const char *usage;
+};
+
+static const struct command commands[] = {
+    { "run", NULL, ctl_run, usage_run },       { "work", NULL, ctl_work, usage_work },
+    { "check", NULL, ctl_check, usage_check }, { "restore", ctl_restore, NULL, NULL },
+    { "verify", ctl_verify, NULL, NULL },      { "doctor", ctl_doctor, NULL, NULL },
+    { "bench", ctl_bench, NULL, NULL },
+};
+
+static int carry_out(const struct command *c, int argc, char **argv)
 {
-    bool run = strcmp(argv[0], "run") == 0;
-    bool work = strcmp(argv[0], "work") == 0;
     struct ctl_options options;
 
+    if (c->of_words != NULL)
+        return c->of_words(argc, argv);
     if (!ctl_options_read(&options, argc, argv)) {
         fprintf(stderr, "duectl: `duectl %s --help` says more\n", argv[0]);
         return CTL_USAGE;
     }
-    if (options.help)
-        return print_text(run ? usage_run : work ? usage_work : usage_check);
-    if (work)
-        return ctl_work(&options);
-    return run ? ctl_run(&options) : ctl_check(&options);
+    return options.help ? print_text(c->usage) : c->of_options(&options);
 }
 
 int main(int argc, char **argv)
@@ -149,17 +160,10 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return say_usage();
-    if (strcmp(argv[1], "run") == 0 || strcmp(argv[1], "work") == 0 ||
-        strcmp(argv[1], "check") == 0)
-        return run_work_or_check(argc - 1, argv + 1);
-    if (strcmp(argv[1], "restore") == 0)
-        return ctl_restore(argc - 1, argv + 1);
-    if (strcmp(argv[1], "doctor") == 0)
-        return ctl_doctor(argc - 1, argv + 1);
-    if (strcmp(argv[1], "verify") == 0)
-        return ctl_verify(argc - 1, argv + 1);
-    if (strcmp(argv[1], "bench") == 0)
-        return ctl_bench(argv + 1);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return carry_out(&commands[i], argc - 1, argv + 1);
+    }
     if (strcmp(argv[1], "--version") == 0)
         return print_text(version);
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)

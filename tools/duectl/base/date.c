@@ -7,7 +7,7 @@
  * of day, and a blank may stand instead of the T and before the zone.  The common log format has
  * [10/Oct/2000:13:55:36 -0700] instead.  The second 60 is the first of the next minute.
  */
-#include "duectl.h"
+#include "base/base.h"
 
 #include <string.h>
 #include <time.h>

@@ -8,7 +8,7 @@
  *
  * Nothing is rounded towards early: a part of a nanosecond counts as a whole one.
  */
-#include "duectl.h"
+#include "base/base.h"
 
 #include <string.h>
 

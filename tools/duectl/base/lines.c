@@ -4,7 +4,7 @@
  * written.  A line ends with LF or CR LF, the last one also with the end of the input; no other
  * byte means anything here.  A line that is too long is given away once, cut, and then skipped.
  */
-#include "duectl.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* options.c - the command line of `run`, `work` and `check`. */
 #define _GNU_SOURCE
-#include "duectl.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <getopt.h>

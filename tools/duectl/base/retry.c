@@ -1,5 +1,5 @@
 /* retry.c - when a command that failed is run again: "5s", "1s..1h" or "1m,10m,1h". */
-#include "duectl.h"
+#include "base/base.h"
 
 #include <string.h>
 

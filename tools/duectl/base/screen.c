@@ -4,7 +4,7 @@
  * the next look of the watch.  Only then is standard output written under the lock: elsewhere a
  * reader who does not read must not keep anything from being said.
  */
-#include "duectl.h"
+#include "base/base.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* tally.c - counts and lateness. */
-#include "duectl.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <string.h>

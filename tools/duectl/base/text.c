@@ -1,5 +1,5 @@
 /* text.c - the bytes of others, made fit for a terminal. */
-#include "duectl.h"
+#include "base/base.h"
 
 #include <string.h>
 

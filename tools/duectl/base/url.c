@@ -6,7 +6,7 @@
  * DUE_STORE_URL is the better place.  The copies are in memory that a core dump leaves out.
  */
 #define _GNU_SOURCE
-#include "duectl.h"
+#include "base/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

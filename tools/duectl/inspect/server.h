@@ -11,7 +11,7 @@
 
 #include <hiredis.h>
 
-#include "duectl.h"
+#include "inspect/inspect.h"
 #include "record/record.h"
 #include "redis/link/link.h"
 #include "redis/read/read.h"

@@ -1,5 +1,5 @@
 /* store.c - the store of a run. */
-#include "duectl.h"
+#include "inspect/inspect.h"
 
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
 /* storeless.c - what is said where the library was built without its store. */
-#include "duectl.h"
+#include "inspect/inspect.h"
 
 #include <stdio.h>
 

@@ -9,7 +9,7 @@
  * been waited for, so no signal goes to a process that took its number.
  */
 #define _GNU_SOURCE
-#include "duectl.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -8,7 +8,7 @@
  * before it stands in order of time as long as its time has not come yet; else the line is
  * due at once.
  */
-#include "duectl.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <stdlib.h>

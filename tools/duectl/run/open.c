@@ -3,7 +3,7 @@
  * Both may wait for a server, and opening for the present owner, for ever if it is a standby.  So a
  * thread of its own does it, and the caller waits for that thread and for a signal.
  */
-#include "duectl.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <poll.h>

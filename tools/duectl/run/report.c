@@ -1,5 +1,5 @@
 /* report.c - what a run says at its end: what was left, and the statistics. */
-#include "duectl.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -193,4 +193,15 @@ void ctl_report(struct ctl_run *run, int signal)
         say_left(run, signal);
     if (run->options->stats)
         say_statistics(run);
+}
+
+int ctl_run_status(struct ctl_run *run, int signal)
+{
+    struct ctl_counts counts = ctl_tally_counts(&run->tally);
+
+    if (signal != 0)
+        return 128 + signal;
+    if (atomic_load(&run->broken) != 0)
+        return CTL_BROKEN;
+    return counts.faults + counts.failed > 0 ? CTL_FAULTS : CTL_FINE;
 }

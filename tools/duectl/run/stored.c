@@ -7,7 +7,7 @@
  * kills this process in between, the next one has the job again.  The lease has no end: it ends
  * with the process, and only one process owns the queue.
  */
-#include "duectl.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "inspect/inspect.h"
 
 /* ---- Opened and closed ----------------------------------------------------------------------- */
 

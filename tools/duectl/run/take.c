@@ -1,5 +1,5 @@
 /* take.c - due jobs are passed on and printed. */
-#include "duectl.h"
+#include "run/run.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
  * phase is up meanwhile, that has ten seconds more; another signal ends it.
  */
 #define _GNU_SOURCE
-#include "duectl.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -20,7 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,36 +39,6 @@ enum { LOOK_MS = 250 };                       /* how often the progress line is 
 static const int64_t QUIET_NS = DUE_MS(1500); /* until it is said what is waited for */
 static const int64_t KILL_NS = DUE_MS(300);   /* for what was killed to end */
 
-/* ---- Signals --------------------------------------------------------------------------------- */
-
-/* What was ignored when the program was started stays ignored. */
-int ctl_watch_open(void)
-{
-    static const int stops[] = { SIGINT, SIGTERM, SIGHUP };
-    sigset_t set;
-    int fd;
-
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof stops / sizeof stops[0]; i++) {
-        struct sigaction now;
-
-        if (sigaction(stops[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-            sigaddset(&set, stops[i]);
-    }
-    pthread_sigmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (fd < 0)
-        fprintf(stderr, "duectl: %s\n", strerror(errno));
-    return fd;
-}
-
-int ctl_signal_next(int signal_fd)
-{
-    struct signalfd_siginfo info;
-
-    return read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
-}
-
 /* ---- Phases ---------------------------------------------------------------------------------- */
 
 static int64_t now_ns(struct watch *w)
@@ -84,9 +53,16 @@ static void enter(struct watch *w, enum phase phase, int64_t for_ns)
         w->until_ns = DUE_FOREVER;
 }
 
+/* The queues are closed; what waits is counted as left. */
 static void stop(struct watch *w)
 {
-    ctl_run_stop(w->run);
+    struct ctl_run *run = w->run;
+
+    eventfd_write(run->stop_fd, 1);
+    if (run->options->store != NULL)
+        ctl_stored_stop(run);
+    else
+        ctl_queues_close(run);
     enter(w, GRACE, w->run->options->grace_ns);
 }
 

@@ -6,7 +6,7 @@
  * what runs has the grace to end, then it is sent SIGTERM and a second later SIGKILL, and its job
  * stays in the store.
  */
-#include "duectl.h"
+#include "run/run.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "inspect/inspect.h"
 #include "due/workers.h"
 
 enum { LOOK_MS = 1000 };                      /* after an error */
@@ -278,7 +279,7 @@ int ctl_work(const struct ctl_options *options)
     static struct work w;
     int status;
 
-    w.signal_fd = ctl_watch_open();
+    w.signal_fd = ctl_signals_open();
     if (w.signal_fd < 0)
         return CTL_BROKEN;
     w.run.options = options;

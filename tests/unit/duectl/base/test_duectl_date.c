@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "duectl.h"
+#include "base/base.h"
 
 /* 2026-12-01T08:00:00Z */
 static const int64_t MORNING = DUE_S(1796112000);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "duectl.h"
+#include "base/base.h"
 
 /* What the sink got: texts between bars, and how often bytes arrived. */
 struct got {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "duectl.h"
+#include "base/base.h"
 
 static struct ctl_histogram histogram;
 

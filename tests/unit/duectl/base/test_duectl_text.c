@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "duectl.h"
+#include "base/base.h"
 
 static void shows(const char *text, const char *wanted)
 {

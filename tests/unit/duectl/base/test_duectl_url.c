@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "duectl.h"
+#include "base/base.h"
 
 /* An argument of this text is shown as @shown, and read as it was. */
 static void expect_shown(const char *text, const char *shown)

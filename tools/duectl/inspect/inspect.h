@@ -1,0 +1,16 @@
+/* inspect.h - the store of the options, and the commands that look into one. */
+#ifndef DUECTL_INSPECT_H
+#define DUECTL_INSPECT_H
+
+#include "base/base.h"
+
+/* The store that the options ask for; NULL: said why there is none. */
+due_store *ctl_store_new(const struct ctl_options *options);
+void ctl_store_free(due_store *store); /* one that no queue took over */
+
+/* `duectl restore`, `doctor`, `verify`: the exit status; @argv[0] is that word. */
+int ctl_restore(int argc, char **argv);
+int ctl_doctor(int argc, char **argv);
+int ctl_verify(int argc, char **argv);
+
+#endif
