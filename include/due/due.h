@@ -271,7 +271,7 @@ DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1);
  * How jobs of @topic that have no policy of their own are tried again; it is asked when they fail.
  *
  * Threads:  any
- * Errors:   DUE_EINVAL, DUE_ELIMIT (255 different policies), DUE_EFORK
+ * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ELIMIT (65,535 different policies), DUE_EFORK
  */
 DUE_API int due_topic_retry(due_queue *q, int topic, const due_retry *retry) DUE_NONNULL(1, 3);
 

@@ -259,7 +259,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->alloc = *alloc;
     q->tag = random_tag(q);
     due__siphash_seed(q->seed);
-    q->retries.random = q->tag;
+    due__retries_init(q);
     q->lease_ns = o->lease_ns > 0 ? o->lease_ns : LEASE_NS;
     q->dead_keep_ns = o->dead_keep_ns;
     q->dead_max = o->dead_max;

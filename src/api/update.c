@@ -43,7 +43,7 @@ struct wish {
     due_spec s; /* only what is named in what */
     unsigned what;
     int64_t at_ns;
-    uint8_t retry;            /* the number of s.retry */
+    uint16_t retry;           /* the number of s.retry */
     struct due__deadline *by; /* with a store */
 };
 

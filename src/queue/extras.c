@@ -38,7 +38,7 @@ int due__extras_check(const struct due_queue *q, const due_spec *s)
 
 int due__extras_new(struct due_queue *q, const due_spec *s, struct due__extras **extras)
 {
-    uint8_t retry = 0;
+    uint16_t retry = 0;
     int rc = s->retry != NULL ? due__retry_number(q, s->retry, &retry) : 0;
 
     if (rc != 0)

@@ -23,7 +23,7 @@ struct due__extras {
     int64_t expires_ns;           /* O  0: never */
     int64_t every_ns;             /* O  0: it does not come again */
     uint16_t headers_len;         /* O */
-    uint8_t retry;                /* O  its policy: retry.c; 0: inherited */
+    uint16_t retry;               /* O  its policy: retry.c; 0: inherited */
     uint8_t repeat;               /* O  enum due_repeat */
     uint8_t passes;               /* O  limit.c: DUE__PASS_*; under the timeline lock */
     unsigned char bytes[];        /* O  headers, then the payload */

@@ -132,7 +132,7 @@ struct due__topic {
     bool listed;                   /* T  in the ring */
     bool fresh;                    /* T  in the list of topics to be looked at */
     bool paused;                   /* T */
-    uint8_t retry;                 /* A  Y1 of retry.c: its policy */
+    uint16_t retry;                /* A  Y1 of retry.c: its policy */
     struct due__tally *tallies;    /* I  events.h: one for each shard, or NULL */
     struct due__measured *times;   /* A  Z3 of events.c: likewise */
     uint64_t turn;                 /* T  when it was last served by name */
@@ -286,7 +286,7 @@ struct due_queue {
     size_t dead_max;             /* I  0: no limit */
     bool attempts_lazy;          /* I */
     int64_t lease_ns;            /* I  of a lease, unless its taker says otherwise */
-    uint8_t retry;               /* I  the queue's policy */
+    uint16_t retry;              /* I  the queue's policy */
     struct due__retries retries; /* A  Y1 of retry.c */
     uint64_t nacked;             /* A  relaxed counter */
     uint64_t retried;            /* A  relaxed counter */

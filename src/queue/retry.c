@@ -1,15 +1,18 @@
 /* retry.c - retry policies: kept once each, by number; and what they say.
  *
  * A job, a topic and the queue have the number of a policy; 0 is none.  What a job has comes before
- * what its topic has, and that before the queue's.  Policies stay until the queue is freed.
+ * what its topic has, and that before the queue's.  Policies stay until the queue is freed, so that
+ * nobody counts who has one: programs have a few, and there is room for 65,535.  They are found by
+ * their content in chains, one for each value of a hash, whose newest comes first.
  *
  * Guards     N  the lock of the topics' names      A  atomic, see Edges
  *
- * Edges      Y1  a policy is written, then their count -> whoever reads the count, or got a number
- *                from who did, sees the policy
+ * Edges      Y1  a policy is written, then the head of its chain -> whoever reads the head, or got
+ *                a number from who did, sees the policy
  */
 #include "queue/retry.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "os/atomic.h"
@@ -56,66 +59,101 @@ static due_retry normal(const due_retry *r)
     return n;
 }
 
-/* Under the names' lock, or before the count that was read. */
-static uint8_t find(const struct due__retries *all, uint32_t count, const due_retry *r)
+static struct due__policy *policy_at(const struct due__retries *all, uint32_t number)
 {
-    for (uint32_t i = count; i-- > 0;) { /* the last ones first: who enqueues uses few */
-        if (memcmp(all->policy[i], r, sizeof *r) == 0)
-            return (uint8_t)(i + 1);
-    }
+    return due__records_at(&all->policies, number - 1);
+}
+
+static uint16_t *chain_of(struct due__retries *all, const due_retry *r)
+{
+    uint64_t x = (uint64_t)r->delay_ns ^ (uint64_t)r->rung_ns[0];
+
+    x = x * 31 + (uint64_t)r->cap_ns;
+    x = x * 31 + r->attempts_max + ((uint64_t)r->kind << 32);
+    x *= UINT64_C(0x9e3779b97f4a7c15);
+    return &all->chain[x >> 32 & (DUE__RETRY_CHAINS - 1)];
+}
+
+/* @first: the head of its chain.  0: there is none. */
+static uint16_t find(const struct due__retries *all, uint16_t first, const due_retry *r)
+{
+    uint16_t number = first;
+
+    while (number != 0 && memcmp(&policy_at(all, number)->says, r, sizeof *r) != 0)
+        number = policy_at(all, number)->next;
+    return number;
+}
+
+/* Under the names' lock: its number, which it gets if it is new; 0 if no room was made for it. */
+static uint16_t find_or_append(struct due_queue *q, const due_retry *r, uint16_t *chain)
+{
+    struct due__retries *all = &q->retries;
+    uint16_t number = find(all, *chain, r);
+
+    if (number != 0 || all->count == UINT16_MAX || !due__records_has(&all->policies, all->count))
+        return number;
+    number = (uint16_t)(all->count + 1);
+    struct due__policy *made = policy_at(all, number);
+    made->says = *r;
+    made->next = *chain;
+    if (r->attempts_max > 0)
+        due__store_relaxed(&q->limits, 1);   /* Y1: before the head */
+    due__store_relaxed(&all->count, number); /* no edge: the lock's */
+    due__store_release(chain, number);       /* Y1 */
+    return number;
+}
+
+/* Room is made before the lock is taken, and another may take it. */
+static int add(struct due_queue *q, const due_retry *r, uint16_t *chain, uint16_t *number)
+{
+    struct due__retries *all = &q->retries;
+
+    do {
+        uint32_t count = due__load_relaxed(&all->count); /* no edge: a guess */
+
+        if (count < UINT16_MAX && !due__records_make(&all->policies, &q->alloc, count))
+            return DUE_ENOMEM;
+        due__lock_acquire(&q->names.lock);
+        *number = find_or_append(q, r, chain);
+        bool full = all->count == UINT16_MAX;
+        due__lock_release(&q->names.lock);
+        if (*number == 0 && full)
+            return DUE_ELIMIT;
+    } while (*number == 0);
     return 0;
 }
 
-static int add(struct due_queue *q, const due_retry *r, uint8_t *number)
-{
-    struct due__retries *all = &q->retries;
-    due_retry *made = due__alloc_raw(&q->alloc, sizeof *made);
-
-    if (made == NULL)
-        return DUE_ENOMEM;
-    *made = *r;
-    due__lock_acquire(&q->names.lock);
-    uint32_t count = all->count;
-    *number = find(all, count, r);
-    if (*number == 0 && count < DUE__RETRIES_MAX) {
-        if (r->attempts_max > 0)
-            due__store_relaxed(&q->limits, 1); /* Y1: before the count */
-        all->policy[count] = made;
-        due__store_release(&all->count, count + 1); /* Y1 */
-        *number = (uint8_t)(count + 1);
-        made = NULL;
-    }
-    due__lock_release(&q->names.lock);
-    if (made != NULL)
-        due__alloc_free(&q->alloc, made, sizeof *made);
-    return *number != 0 ? 0 : DUE_ELIMIT;
-}
-
-int due__retry_number(struct due_queue *q, const due_retry *r, uint8_t *number)
+int due__retry_number(struct due_queue *q, const due_retry *r, uint16_t *number)
 {
     *number = 0;
     if (r->kind == DUE_RETRY_INHERIT)
         return 0;
     due_retry n = normal(r);
-    *number = find(&q->retries, due__load_acquire(&q->retries.count), &n); /* Y1 */
-    return *number != 0 ? 0 : add(q, &n, number);
+    uint16_t *chain = chain_of(&q->retries, &n);
+    *number = find(&q->retries, due__load_acquire(chain), &n); /* Y1 */
+    return *number != 0 ? 0 : add(q, &n, chain, number);
+}
+
+void due__retries_init(struct due_queue *q)
+{
+    due__records_init(&q->retries.policies, sizeof(struct due__policy));
+    q->retries.random = q->tag;
 }
 
 void due__retries_destroy(struct due_queue *q)
 {
-    for (uint32_t i = 0; i < q->retries.count; i++)
-        due__alloc_free(&q->alloc, q->retries.policy[i], sizeof *q->retries.policy[i]);
+    due__records_destroy(&q->retries.policies, &q->alloc);
 }
 
-const due_retry *due__retry_named(const struct due_queue *q, uint8_t number)
+const due_retry *due__retry_named(const struct due_queue *q, uint16_t number)
 {
-    return number > 0 ? q->retries.policy[number - 1] : NULL; /* Y1 */
+    return number > 0 ? &policy_at(&q->retries, number)->says : NULL; /* Y1 */
 }
 
 const due_retry *due__retry_of(const struct due_queue *q, const struct due__job *j)
 {
     struct due__facts f = due__facts_load(j);
-    uint8_t number = (f.payload & DUE__EXTRAS) ? due__extras_at(j)->retry : 0;
+    uint16_t number = (f.payload & DUE__EXTRAS) ? due__extras_at(j)->retry : 0;
 
     if (number == 0)
         number = due__load_acquire(&due__topic_at(q, f.topic)->retry); /* Y1 */
@@ -168,7 +206,7 @@ int64_t due__retry_delay(struct due_queue *q, const due_retry *r, uint32_t failu
 
 int due_topic_retry(due_queue *q, int topic, const due_retry *retry)
 {
-    uint8_t number;
+    uint16_t number;
 
     if (due__forked(q))
         return DUE_EFORK;

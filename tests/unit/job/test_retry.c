@@ -139,23 +139,57 @@ LAB_TEST(retry, the_jobs_policy_before_the_topics_before_the_queues)
     lab_close(&lab);
 }
 
-LAB_TEST(retry, equal_policies_are_one_and_there_are_255)
+/* The same content, whatever stands in fields of no meaning, is one policy; and one more than there
+ * is room for is refused, which costs nothing of those that are known. */
+LAB_TEST(retry, equal_policies_are_one_and_there_are_65535)
 {
     struct lab lab = lab_open();
     due_retry policy = { .kind = DUE_RETRY_FIXED };
-    due_id id;
-
-    for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < 255; i++) {
-            policy.delay_ns = i;
-            policy.rung_ns[3] = round; /* of no meaning here */
-            due_spec spec = { DUE_SPEC_INIT, .retry = &policy };
-            cr_assert_eq(due_enqueue(lab.q, &spec, 0, &id), 0);
-        }
-    }
-    policy.delay_ns = 255;
     due_spec spec = { DUE_SPEC_INIT, .retry = &policy };
-    cr_expect_eq(due_enqueue(lab.q, &spec, 0, &id), DUE_ELIMIT);
+
+    for (int i = 0; i < UINT16_MAX; i++) {
+        policy.delay_ns = i;
+        cr_assert_eq(due_topic_retry(lab.q, 0, &policy), 0, "%d", i);
+    }
+    policy.delay_ns = UINT16_MAX;
+    cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_ELIMIT);
+    cr_expect_eq(due_topic_retry(lab.q, 0, &policy), DUE_ELIMIT);
+    policy.rung_ns[3] = 1; /* of no meaning here */
+    for (int i = 0; i < UINT16_MAX; i += 4095) {
+        policy.delay_ns = i;
+        cr_assert_eq(due_topic_retry(lab.q, 0, &policy), 0, "%d", i);
+        cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0, "%d", i);
+    }
+    lab_close(&lab);
+}
+
+/* Each job fails once, and comes again after its own delay. */
+LAB_TEST(retry, a_thousand_policies_say_each_its_own)
+{
+    enum { N = 1000 };
+    struct lab lab = lab_open();
+    due_retry policy = { .kind = DUE_RETRY_FIXED };
+    int64_t start = due_now(lab.q);
+    due_job job;
+
+    for (int i = N; i-- > 0;) {
+        policy.delay_ns = 10 * (i + 1);
+        due_spec spec = { DUE_SPEC_INIT, .data = &i, .len = sizeof i, .retry = &policy };
+        cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
+    }
+    for (int i = 0; i < N; i++) {
+        cr_assert_eq(due_reserve(lab.q, &job, 0), 0);
+        cr_assert_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
+    }
+    for (int i = 0; i < N; i++) {
+        int which;
+        cr_assert_eq(due_reserve(lab.q, &job, 0), DUE_EAGAIN, "early");
+        lab_turn_to(&lab, start + 10 * (i + 1));
+        cr_assert_eq(due_reserve(lab.q, &job, 0), 0);
+        memcpy(&which, job.data, sizeof which);
+        cr_assert_eq(which, i);
+        cr_assert_eq(due_ack(&job), 0);
+    }
     lab_close(&lab);
 }
 
