@@ -7,12 +7,10 @@
 #include <limits.h>
 
 #include "api/dequeue.h"
-#include "job/claim.h"
-#include "job/discard.h"
+#include "job/bulk.h"
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
-#include "store/bulk.h"
 
 /* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
  * free. The way to it is kept short, so that the processor can fetch the jobs of several cancels at
@@ -77,8 +75,13 @@ int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
         return DUE_EFORK;
     if (n > INT_MAX)
         return DUE_EINVAL;
-    if (q->commits != NULL)
-        return due__cancel_all(q, ids, n, results);
+    if (!q->short_ways) {
+        bool inside = due__inside_stored(q);
+
+        cancelled = due__cancel_all(q, ids, n, results);
+        due__inside_end(q, inside);
+        return cancelled;
+    }
     for (size_t i = 0; i < n && i < LOOK_AHEAD; i++)
         prefetch(q, ids[i]);
     for (size_t i = 0; i < n; i++) {
@@ -93,34 +96,16 @@ int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
     return cancelled;
 }
 
-static void clear(struct due_queue *q, int topic, uint64_t *cleared)
-{
-    for (uint32_t at = 0; at < due__slab_end(&q->slab); at++) {
-        uint64_t w;
-
-        if (!due__clearable(q, at, topic, &w) ||
-            due__claim(q, at, due__word_generation(w), NULL, &w) != 0)
-            continue;
-        due__discard(q, at, w);
-        if (++*cleared % DUE__SWEEP_EVERY == 0)
-            due__sweep_sometimes(q);
-    }
-}
-
 int due_clear(due_queue *q, int topic, uint64_t *cleared)
 {
     uint64_t n = 0;
-    int rc = 0;
 
     if (due__forked(q))
         return DUE_EFORK;
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
-    if (q->commits != NULL)
-        rc = due__clear_stored(q, topic, &n);
-    else
-        clear(q, topic, &n);
+    int rc = due__clear_all(q, topic, &n);
     due__inside_end(q, inside);
     if (cleared != NULL)
         *cleared = n;

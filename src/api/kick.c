@@ -6,7 +6,6 @@
  * Edges      described elsewhere: J1 slab.h, E3 tenure.c
  */
 #include "job/dead_letter.h"
-#include "job/discard.h"
 #include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/inside.h"
@@ -20,19 +19,15 @@ static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool
                     struct due__deadline *by, uint64_t *ended)
 {
     int64_t now = due__clock_now(&q->clock);
-    int results[DEAD_AT_ONCE] = { 0 };
+    int results[DEAD_AT_ONCE];
     int rc = 0;
 
-    if (q->commits != NULL)
-        due__commit_all(q, numbers, n, clear ? DUE__CLEAR : DUE__KICK, now, by, results);
+    q->journal->change_all(q, numbers, n, clear ? DUE__CLEAR : DUE__KICK, now, by, results);
     for (size_t i = 0; i < n; i++) {
         *ended += results[i] == 0;
         rc = results[i] != 0 ? results[i] : rc;
         if (results[i] != 0 && results[i] != DUE_EINDOUBT)
             due__bury_again(q, numbers[i]);
-        else if (q->commits == NULL || (clear && results[i] == 0 && !q->commits->async))
-            due__discard(q, numbers[i],
-                         due__load_relaxed(&due__job_at(&q->slab, numbers[i])->word)); /* J1 */
     }
     return rc;
 }
@@ -149,7 +144,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
-    rc = due__commit_whole(q, &by);
+    rc = q->journal->whole(q, &by);
     if (rc == 0)
         due__lapse_all(q, &by);
     if (!clear && q->commits == NULL && any_dead(q))

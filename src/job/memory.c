@@ -54,6 +54,17 @@ static int memory_change(struct due_queue *q, uint32_t number, enum due__purpose
     return 0;
 }
 
+static void memory_change_all(struct due_queue *q, const uint32_t *numbers, size_t n,
+                              enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
+                              int *results)
+{
+    (void)by;
+    for (size_t i = 0; i < n; i++) {
+        memory_land(q, numbers[i], purpose, want_ns, false);
+        results[i] = 0;
+    }
+}
+
 static void memory_leave(struct due_queue *q, uint32_t number, enum due__purpose purpose)
 {
     memory_land(q, number, purpose, 0, false);
@@ -115,10 +126,12 @@ const struct due__journal due__memory_journal = {
     .unsent = 0,
     .keeps_keys = false,
     .change = memory_change,
+    .change_all = memory_change_all,
     .leave = memory_leave,
     .end_unsent = memory_end_unsent,
     .given_up = memory_given_up,
     .flush = memory_flush,
+    .whole = memory_flush,
     .put = memory_put,
     .landed = memory_landed,
     .interrupt = memory_interrupt,

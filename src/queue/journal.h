@@ -64,6 +64,10 @@ struct due__journal {
      * other error: nothing has changed, and the job is the caller's still. */
     int (*change)(struct due_queue *q, uint32_t number, enum due__purpose purpose, int64_t want_ns,
                   struct due__deadline *by);
+    /* The same of @n jobs for one purpose, each with its answer in @results. */
+    void (*change_all)(struct due_queue *q, const uint32_t *numbers, size_t n,
+                       enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
+                       int *results);
     /* The same of one that nobody waits for. */
     void (*leave)(struct due_queue *q, uint32_t number, enum due__purpose purpose);
     /* The caller's own job, whose word was @w when he got it, is to leave for that purpose, and the
@@ -73,6 +77,8 @@ struct due__journal {
     void (*given_up)(struct due_queue *q);
     /* Until everything is settled that was left before, or @by: 0, or an error. */
     int (*flush)(struct due_queue *q, struct due__deadline *by);
+    /* The same until it is known what jobs there are; not once the queue stops. */
+    int (*whole)(struct due_queue *q, struct due__deadline *by);
 
     /* A job is done with: its id is nobody's any more.  And: that, or its id, is asked soon. */
     void (*forget)(struct due_queue *q, uint32_t number);

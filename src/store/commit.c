@@ -5,8 +5,9 @@
  *
  * Guards     D  the calls' lock      A  atomic, see Edges
  *
- * Edges      described elsewhere: G2 sender.c
+ * Edges      described elsewhere: G2 sender.c, J1 slab.h
  */
+#include "job/discard.h"
 #include "job/draft.h"
 #include "job/key_table.h"
 #include "os/atomic.h"
@@ -140,4 +141,10 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
     }
     due__submission_settle(c, &a);
     due__submission_end(q, &a);
+    for (size_t i = 0; purpose == DUE__CLEAR && i < n; i++) {
+        const struct due__job *j = due__job_at(&q->slab, numbers[i]);
+
+        if (results[i] == 0) /* its place is the caller's until he has shown it */
+            due__discard(q, numbers[i], due__load_relaxed(&j->word)); /* J1: the caller's own */
+    }
 }

@@ -466,13 +466,12 @@ int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
                     struct due__deadline *by, due_id *ids, struct due__put *put);
 
 /* A job of the caller's own (CLAIMED) is to leave the store or to move in it, to @want_ns.  0: it
- * has, and unless @purpose is LEND or CLEAR all that follows is done; DUE_ETIMEDOUT or a refusal:
+ * has, and unless @purpose is LEND all that follows is done; DUE_ETIMEDOUT or a refusal:
  * nothing has changed, and the job is the caller's still; DUE_EINDOUBT: it will be seen to. */
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                     int64_t want_ns, struct due__deadline *by);
 
-/* The same of @n jobs of the caller's own, as one change; each one's answer in @results.  What
- * follows a CLEAR or LEND that has landed is the caller's to do, if he has waited for it. */
+/* The same of @n jobs of the caller's own, as one change; each one's answer in @results. */
 void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
                      enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
                      int *results);
@@ -511,7 +510,7 @@ int due__unsettled_wait(struct due_queue *q, int64_t until_ns);
 int due__commit_flush(struct due_queue *q, struct due__deadline *by);
 /* Until all that is stored was read, or @by. */
 int due__commit_loaded(struct due_queue *q, struct due__deadline *by);
-/* The same for who acts on all jobs; not without a store, nor once the queue stops. */
+/* The same for who acts on all jobs; not once the queue stops. */
 int due__commit_whole(struct due_queue *q, struct due__deadline *by);
 /* Why the load cannot come to its end as things are; 0: nothing is in its way, or it is over. */
 int due__commit_load_error(struct due_queue *q);

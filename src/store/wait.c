@@ -116,9 +116,7 @@ int due__commit_loaded(struct due_queue *q, struct due__deadline *by)
 
 int due__commit_whole(struct due_queue *q, struct due__deadline *by)
 {
-    bool all = q->commits == NULL || due__load_seq(&q->commits->stopping); /* G2 */
-
-    return all ? 0 : due__commit_loaded(q, by);
+    return due__load_seq(&q->commits->stopping) ? 0 : due__commit_loaded(q, by); /* G2 */
 }
 
 /* A job that was taken back, or cancelled before it was sent, keeps its place on the way until the
