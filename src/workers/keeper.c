@@ -24,7 +24,7 @@ void due__keep_events(struct due_workers *pool, int64_t now_ns, int64_t in_ns)
     if (due__load_seq(&pool->watch_ns) <= by_ns) /* F3 */
         return;
     due__store_seq(&pool->watch_ns, by_ns); /* F3: the others need not ring too */
-    due__bell_ring(&pool->rest.bell);
+    due__bell_ring(&pool->rest->bell);
 }
 
 /* Until when the lease of @w goes if it is extended now: as long as it is, or not beyond its limit.
@@ -152,6 +152,6 @@ void due__keep(void *arg)
             first = stay_ns;
         due__store_seq(&pool->watch_ns, first); /* F3 */
         int64_t next = look(pool, due__timeout_now(q));
-        due__timed_wait(q, &pool->rest, next < first ? next : first);
+        due__timed_wait(q, pool->rest, next < first ? next : first);
     }
 }

@@ -97,38 +97,52 @@ static struct due_workers *make(struct due_queue *q, const int *topics, size_t n
     pool->batch_max = share == 0 || share > DUE__AHEAD_MAX ? DUE__AHEAD_MAX : (uint32_t)share;
     pool->promises = q->short_ways && q->clock.manual == NULL;
     pool->watch_ns = DUE_FOREVER;
+    for (size_t i = 0; i < threads; i++) {
+        pool->worker[i].pool = pool;
+        pool->worker[i].holder.settle = due__worker_settle;
+        due__lock_init(&pool->worker[i].lock);
+    }
     return pool;
 }
 
-/* Its locks and bells.  DUE_ESYS: nothing is left of them. */
-static int bells_init(struct due_workers *pool)
+/* The waiters are the queue's, and never freed before it: who has found one in the list rings it
+ * without the lock, perhaps when its thread has gone on already, and ended. */
+static int waiters_get(struct due_workers *pool)
 {
-    int rc = due__bell_init(&pool->rest.bell);
-    size_t made = 0;
+    pool->rest = due__waiter_get(pool->q);
+    if (pool->rest == NULL)
+        return DUE_ENOMEM;
+    for (size_t i = 0; i < pool->threads; i++) {
+        struct due__worker *w = &pool->worker[i];
 
-    for (; rc == 0 && made < pool->threads; made++) {
-        struct due__worker *w = &pool->worker[made];
-
-        w->pool = pool;
-        w->rest.quit = &pool->quit;
-        w->holder.settle = due__worker_settle;
-        due__lock_init(&w->lock);
-        rc = due__bell_init(&w->rest.bell);
-        if (rc != 0)
-            due__lock_destroy(&w->lock);
+        w->rest = due__waiter_get(pool->q);
+        if (w->rest == NULL)
+            return DUE_ENOMEM;
+        w->rest->quit = &pool->quit;
     }
-    return rc;
+    return 0;
 }
 
+static void waiter_put(struct due_queue *q, struct due__waiter *w)
+{
+    if (w == NULL)
+        return;
+    w->quit = NULL;
+    due__waiter_put(q, w);
+}
+
+/* In a child process the waiters are left to the queue: somebody may have held its lock. */
 static void destroy(struct due_workers *pool, bool forked)
 {
     struct due__alloc *alloc = &pool->q->alloc;
 
+    if (!forked)
+        waiter_put(pool->q, pool->rest);
     for (size_t i = 0; i < pool->threads; i++) {
-        due__bell_destroy(&pool->worker[i].rest.bell, forked);
+        if (!forked)
+            waiter_put(pool->q, pool->worker[i].rest);
         due__lock_destroy(&pool->worker[i].lock);
     }
-    due__bell_destroy(&pool->rest.bell, forked);
     due__alloc_free(alloc, pool, pool->bytes);
 }
 
@@ -146,7 +160,7 @@ static void dismiss(struct due_workers *pool, size_t started)
     due__tenure_end(q, &t);
     for (size_t i = started; i < pool->threads; i++)
         due__inside_leave(q);
-    due__bell_ring(&pool->rest.bell);
+    due__bell_ring(&pool->rest->bell);
     for (size_t i = 0; i < started; i++)
         due__thread_join(&pool->worker[i].thread);
     due__thread_join(&pool->keeper);
@@ -211,23 +225,22 @@ int due_workers_start(due_workers **workers, due_queue *q, const int *topics, si
         goto free_row;
     pool->handler = handler;
     pool->ctx = ctx;
-    rc = bells_init(pool);
-    if (rc != 0) {
-        due__alloc_free(&q->alloc, pool, pool->bytes);
-        goto free_row;
-    }
+    rc = waiters_get(pool);
+    if (rc != 0)
+        goto free_pool;
     count_pool(q, true);
     rc = threads_start(pool);
     if (rc != 0) {
         count_pool(q, false);
-        destroy(pool, false);
-        goto free_row;
+        goto free_pool;
     }
     pool->counted.add_up = sum_up;
     due__pool_stats_enter(q, &pool->counted, row);
     *workers = pool;
     return 0;
 
+free_pool:
+    destroy(pool, false);
 free_row:
     due__row_free(q, row);
     return rc;

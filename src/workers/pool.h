@@ -56,7 +56,7 @@ struct due__worker {
     uint32_t fetched;          /* O  how many they were */
     uint32_t batch;            /* O  how many it asked for */
     int64_t pause_ns;          /* O  how long it timed waits after an error */
-    struct due__waiter rest;   /* A  its bell and T fields: between two tries */
+    struct due__waiter *rest;  /* I  the queue's: it waits between two tries */
     struct due_workers *pool;  /* I */
     struct due__thread thread; /* I */
 };
@@ -80,7 +80,7 @@ struct due_workers {
     uint32_t abandoned;          /* A  no edge: 1: extend no lease any more */
     uint32_t idle;               /* A  F1: workers that wait for a job */
     int64_t watch_ns;            /* A  F3: when the keeper looks; on what timeouts are counted on */
-    struct due__waiter rest;     /* A  its bell and T fields: the keeper's */
+    struct due__waiter *rest;    /* I  the queue's: the keeper waits */
     struct due__thread keeper;   /* I */
     struct due__worker worker[]; /* I */
 };

@@ -248,7 +248,7 @@ static bool pause_after(struct due__worker *me, int rc)
     if (rc == DUE_ETIMEDOUT) /* called away; or the store is, and the call has waited for it */
         return true;
     me->pause_ns = me->pause_ns < PAUSE_MAX_NS / 2 ? me->pause_ns * 2 : PAUSE_MAX_NS;
-    due__timed_wait(q, &me->rest, due__time_add(due__timeout_now(q), me->pause_ns));
+    due__timed_wait(q, me->rest, due__time_add(due__timeout_now(q), me->pause_ns));
     return true;
 }
 
@@ -373,7 +373,7 @@ static void leave(struct due__worker *me)
             pool->inside--;
         due__tenure_end(q, &t);
     } while (!told);
-    due__bell_ring(&pool->rest.bell); /* the keeper may end too */
+    due__bell_ring(&pool->rest->bell); /* the keeper may end too */
 }
 
 void due__work(void *worker)

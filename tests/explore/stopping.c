@@ -2,7 +2,8 @@
  *
  * The pool is the library's own, with its threads.  Whoever stops it comes back, and no handler
  * runs after that; each job was handled to its end, or is in the queue as if it had never been
- * taken; and while somebody else waits for one, none lies idle with the pool.
+ * taken; and while somebody else waits for one, none lies idle with the pool.  When it is freed,
+ * nobody who rings its threads touches it any more.
  */
 #include "acts.h"
 #include "os/atomic.h"
@@ -16,11 +17,13 @@
 
 struct shift {
     due_queue *q;
+    due_clock *clock; /* turned by hand, or NULL */
     due_workers *pool;
     due_id id[JOBS];
     unsigned put;
     unsigned begun, done; /* handlers */
     int stop;             /* 1: has not answered */
+    int freed;            /* likewise */
     int cancel;
     int other; /* of a reserve that is not the pool's; 1: there is none */
     due_job got;
@@ -86,6 +89,22 @@ static void stop(void *arg)
     shift->last_ns = explore_now();
 }
 
+static void stop_and_free(void *arg)
+{
+    size_t bytes = shift->pool->bytes;
+
+    stop(arg);
+    shift->freed = due_workers_free(shift->pool);
+    explore_gone(shift->pool, bytes);
+}
+
+/* The keeper of a lease is rung. */
+static void turn(void *arg)
+{
+    (void)arg;
+    explore_check(due_clock_advance(shift->clock, LEASE) == 0, "advance");
+}
+
 static void reserve_within(void *arg)
 {
     (void)arg;
@@ -94,18 +113,24 @@ static void reserve_within(void *arg)
 
 /* ---- Setup ---- */
 
-static void open_shift(size_t threads)
+static void open_by(size_t threads, due_clock *clock)
 {
     shift = explore_new(sizeof *shift);
-    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator,
+    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator, .manual = clock,
                       .proxies = DUE_PROXIES_NEVER, .reserve = 1 };
 
     explore_check(due_open(&shift->q, &o, NULL) == 0, "open");
-    shift->stop = shift->cancel = shift->other = 1;
+    shift->clock = clock;
+    shift->stop = shift->freed = shift->cancel = shift->other = 1;
     shift->opened_ns = explore_now();
     explore_check(due_workers_start(&shift->pool, shift->q, NULL, 0, threads, handle, NULL, NULL) ==
                       0,
                   "start");
+}
+
+static void open_shift(size_t threads)
+{
+    open_by(threads, NULL);
 }
 
 /* ---- What must hold ---- */
@@ -153,6 +178,13 @@ static void check_left(void)
         explore_check(job.attempts == 1, "%u attempts", job.attempts);
     }
     explore_check(take_leased(shift->q, &job, DUE_FOREVER, 0) == DUE_EAGAIN, "one more");
+}
+
+static void check_freed(void)
+{
+    explore_check(shift->stop == 0 && shift->freed == 0, "stop: %d, free: %d", shift->stop,
+                  shift->freed);
+    explore_check(shift->done == 1, "%u done", shift->done);
 }
 
 /* Whoever else waits has what the pool does not take any more. */
@@ -217,6 +249,18 @@ static void cancel_setup(void)
     explore_thread("stopper", stop, NULL);
 }
 
+/* The keeper looks after the lease of a job for a while. */
+static void free_setup(void)
+{
+    due_clock *clock = due_clock_manual(EXPLORE_START_NS);
+
+    explore_check(clock != NULL, "no clock");
+    open_by(1, clock);
+    put_some(1);
+    explore_thread("turner", turn, NULL);
+    explore_thread("stopper", stop_and_free, NULL);
+}
+
 #define STOPPING(name_, about_, setup_, check_, quick_, deep_, walks_)                             \
     {                                                                                              \
         .name = (name_), .about = (about_), .setup = (setup_), .idle = at_rest, .check = (check_), \
@@ -234,5 +278,7 @@ const struct explore_scenario explore_scenarios_stopping[] = {
              check_other, (1, 0, 0, 0), (2, 1, 1, 0), 10),
     STOPPING("stop_cancel", "a pool is stopped, and its job is cancelled", cancel_setup,
              check_cancelled, (2, 0, 0, 0), (3, 1, 0, 0), 10),
+    STOPPING("stop_free", "a pool is freed, and its keeper was being rung", free_setup, check_freed,
+             (2, 0, 0, 0), (3, 1, 0, 0), 10),
     { .name = NULL },
 };
