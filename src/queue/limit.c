@@ -9,7 +9,10 @@
  *
  * While a store's jobs are being read the limiters of groups are shut.  Jobs come in the order in
  * which they are due, so one that had failed, and has its group's pass, may come after those that
- * must not overtake it.
+ * must not overtake it.  Once a queue is closed all limiters are shut: who gives back a pass then
+ * has not ended if there is a store, but stays in it, to be tried again before those that wait.
+ * Whoever gives a pass back because of that has seen the queue closed before he took the lock, and
+ * so does everybody who has the lock after him.
  *
  * Whoever gives a pass back leaves the limiter reopened: before the lock is released as many are
  * let through as there are passes, in pieces.
@@ -32,6 +35,7 @@
 #include <string.h>
 
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
 
@@ -60,7 +64,7 @@ static bool open_now(const struct due__limiter *g)
 {
     if (g->len > 0 && g->queue->limiters.reading)
         return false;
-    return g->limit == 0 || g->running < g->limit;
+    return (g->limit == 0 || g->running < g->limit) && !due__closed(g->queue);
 }
 
 static void shut(struct due_queue *q, struct due__limiter *g)

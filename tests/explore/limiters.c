@@ -2,10 +2,12 @@
  * other through.
  *
  * Never are both out at once; who waits gets the one that is let through; and in the end every pass
- * is back, or with a job that is still there.
+ * is back, or with a job that is still there.  Nor is a job overtaken that a closed queue leaves to
+ * its store, to be tried again.
  */
 #include "acts.h"
 #include "os/atomic.h"
+#include "shelf.h"
 #include "lab/take.h"
 
 #define LONG    DUE_FOREVER /* no lease ends here */
@@ -14,12 +16,15 @@
 /* Two jobs of one group: the first was let through, the second is kept back. */
 struct door {
     due_queue *q;
+    due_clock *clock; /* of a stored queue, and its store */
+    struct shelf shelf;
     due_id id[2];
     due_job held; /* the first, if it was reserved in setup */
     int ended;    /* of the ack, nack, or first cancel */
     int cancel;   /* of the second job */
     int taken;    /* of another reserve */
     int limit;
+    int closed;
     due_job got; /* what it got */
 };
 
@@ -73,18 +78,26 @@ static void lift_limit(void *arg)
     door->limit = due_topic_limit(door->q, 0, 0);
 }
 
+static void close_now(void *arg)
+{
+    (void)arg;
+    door->closed = due_close(door->q, DUE_CLOSE_DISCARD, DUE_FOREVER);
+}
+
 /* ---- Setup ---- */
 
-static void open_door(bool group, bool reserved)
+static void make_door(void)
 {
     door = explore_new(sizeof *door);
-    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator,
-                      .proxies = DUE_PROXIES_NEVER, .reserve = 1 };
+    door->ended = door->cancel = door->taken = door->limit = door->closed = UNKNOWN;
+}
+
+static void fill_door(bool group, bool reserved)
+{
     due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3 };
 
     spec.group = group ? "g" : NULL;
     spec.group_len = group;
-    explore_check(due_open(&door->q, &o, NULL) == 0, "open");
     if (!group)
         explore_check(due_topic_limit(door->q, 0, 1) == 0, "limit");
     for (int i = 0; i < 2; i++)
@@ -92,7 +105,29 @@ static void open_door(bool group, bool reserved)
     explore_check(due_poll(door->q, NULL) == 1, "one is let through");
     if (reserved)
         explore_check(take_leased(door->q, &door->held, LONG, 0) == 0, "reserve");
-    door->ended = door->cancel = door->taken = door->limit = UNKNOWN;
+}
+
+static void open_door(bool group, bool reserved)
+{
+    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator,
+                      .proxies = DUE_PROXIES_NEVER, .reserve = 1 };
+
+    make_door();
+    explore_check(due_open(&door->q, &o, NULL) == 0, "open");
+    fill_door(group, reserved);
+}
+
+static void open_stored_door(void)
+{
+    make_door();
+    shelf_make(&door->shelf, 2);
+    door->clock = due_clock_manual(EXPLORE_START_NS);
+    due_options o = { DUE_OPTIONS_INIT, .allocator = &explore_allocator, .manual = door->clock,
+                      .store = &door->shelf.head, .reserve = 1 };
+
+    explore_check(due_open(&door->q, &o, NULL) == 0, "open");
+    shelf_loaded(door->q);
+    fill_door(false, true);
 }
 
 /* ---- What must hold ---- */
@@ -157,6 +192,18 @@ static void check_cancel_or_take(void)
     check_passes();
 }
 
+/* Whatever the nack has answered, the holder's job is not done: nobody gets the other one. */
+static void check_closed(void)
+{
+    explore_check(door->closed == 0, "close: %d", door->closed);
+    explore_check(door->taken == 0 || door->taken == DUE_ECLOSED, "who waited: %d", door->taken);
+    if (door->taken == 0)
+        explore_check(due_id_equal(door->got.id, door->id[0]), "it was overtaken");
+    for (int i = 0; i < 2; i++)
+        explore_check(shelf_get(&door->shelf, door->id[i]) != NULL, "job %d is lost", i);
+    check_passes();
+}
+
 static void check_lifted(void)
 {
     explore_check(door->limit == 0 && door->ended == 0, "limit %d, ack %d", door->limit,
@@ -203,6 +250,14 @@ static void lift_setup(void)
     explore_thread("other", reserve_waiting, NULL);
 }
 
+static void close_setup(void)
+{
+    open_stored_door();
+    explore_thread("holder", nack, NULL);
+    explore_thread("other", reserve_waiting, NULL);
+    explore_thread("closer", close_now, NULL);
+}
+
 #define GATES(name_, about_, setup_, check_, quick_, deep_, walks_)                                \
     {                                                                                              \
         .name = (name_), .about = (about_), .setup = (setup_), .idle = at_rest, .check = (check_), \
@@ -220,5 +275,7 @@ const struct explore_scenario explore_scenarios_limiters[] = {
           cancel_take_setup, check_cancel_or_take, (3, 0, 0, 0), (4, 1, 0, 0), 10),
     GATES("limiter_lift", "a limit is lifted while its job ends", lift_setup, check_lifted,
           (2, 0, 0, 0), (3, 0, 0, 0), 10),
+    GATES("limiter_close", "a nack while a stored queue closes: nobody overtakes", close_setup,
+          check_closed, (1, 0, 0, 0), (2, 0, 0, 0), 10),
     { .name = NULL },
 };
