@@ -164,6 +164,7 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
     struct caller *c = caller_of(thread);
 
     *c = (struct caller){ .topics = topics, .begun_ns = timeout_now(), .timeout_ns = timeout_ns };
+    c->process = machine.me->process;
     c->clock_ns = clock_now();
     c->lease_ns = DUE_FOREVER;
     c->replaced = !store_mine();
@@ -559,8 +560,8 @@ void books_idle(void)
     for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++) {
         struct caller *c = &callers[i];
 
-        if (c->wait == WAIT_NONE)
-            continue;
+        if (c->wait == WAIT_NONE || machine_stopped(c->process))
+            continue; /* who is stopped may be anywhere in the call */
         c->waited = true;
         if (!stored() && c->timeout_ns != DUE_FOREVER && waited(c) > c->timeout_ns && !time_runs())
             machine_fail("thread %u waits for %lld ns, and was to wait for %lld", i,

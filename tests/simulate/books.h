@@ -58,10 +58,11 @@ struct book {
 /* A call under way. */
 struct caller {
     enum book_wait wait;
-    uint32_t topics; /* WAIT_JOB: a bit for each */
-    bool replaced;   /* another program owned the jobs when it began, */
-    bool fails;      /* and it must fail */
-    bool waited;     /* it has been asleep in the queue: it may be freed before the call returns */
+    unsigned process; /* the machine's, in which it runs */
+    uint32_t topics;  /* WAIT_JOB: a bit for each */
+    bool replaced;    /* another program owned the jobs when it began, */
+    bool fails;       /* and it must fail */
+    bool waited;      /* it has been asleep in the queue: it may be freed before the call returns */
     int64_t begun_ns;
     int64_t clock_ns; /* what the queue's clock showed then */
     int64_t timeout_ns;

@@ -254,9 +254,14 @@ static int64_t wakes_at(const struct fiber *f)
     return at;
 }
 
+bool machine_stopped(unsigned process)
+{
+    return machine.stopped_ns[process] > machine.now_ns;
+}
+
 static bool stopped(const struct fiber *f)
 {
-    return machine.stopped_ns[f->process] > machine.now_ns;
+    return machine_stopped(f->process);
 }
 
 static bool can_go(const struct fiber *f)

@@ -142,6 +142,7 @@ enum ending machine_run(void);
 void machine_kill(unsigned process); /* its fibres are no more */
 /* From now on processes are stopped now and then, and go on as if nothing had happened; or not. */
 void machine_stops(bool on);
+bool machine_stopped(unsigned process); /* now */
 /* No fibre of the process is left but ended ones. */
 bool machine_process_ended(unsigned process);
 /* The running fibre, or what the runner does, is of this queue from now on. */

@@ -103,9 +103,6 @@ static void exclude(struct plan *p)
     for (size_t i = 0; i < sizeof only_stored / sizeof only_stored[0]; i++)
         if (!plan_has(p, KIND_STORED))
             leave_out(p, only_stored[i]);
-    if (plan_has(
-            p, KIND_STORED)) /* what groups and limits promise of a job that was nacked and stays */
-        leave_out(p, KIND_DISCARD);  /* in the store, while the queue closes, no rule says so far */
     if (plan_has(p, KIND_STANDBY)) { /* what was told to whom of these is not kept apart */
         leave_out(p, KIND_ATTEMPTS);
         leave_out(p, KIND_EXPIRY);
