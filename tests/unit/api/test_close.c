@@ -215,6 +215,30 @@ LAB_TEST(close, by_draining_keeps_its_timeout)
     lab_close(&lab);
 }
 
+LAB_TEST(close, by_several_callers_keeps_the_timeout_of_each)
+{
+    struct lab lab = lab_open();
+    struct crew_call patient;
+    struct crew_call brief;
+
+    lab_enqueue(&lab, "a", .at_ns = DUE_FOREVER);
+    crew_call_close(&patient, lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
+    crew_call_asleep(&patient);
+    for (int i = 1; i <= 3; i++) {
+        crew_call_close(&brief, lab.q, DUE_CLOSE_DRAIN, 100);
+        crew_call_asleep(&brief);
+        lab_turn_to(&lab, i * 100 - 1);
+        crew_call_asleep(&brief);
+        cr_expect_not(atomic_load(&brief.thread.back));
+        lab_turn_to(&lab, i * 100);
+        cr_expect_eq(crew_call_answer(&brief), DUE_ETIMEDOUT);
+    }
+    cr_expect_not(atomic_load(&patient.thread.back));
+    cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_expect_eq(crew_call_answer(&patient), 0);
+    lab_close(&lab);
+}
+
 /* A handler that goes on until its queue is closed, whatever else it is told. */
 static void until_closed(void *ctx, const due_job *job, due_answer *answer)
 {

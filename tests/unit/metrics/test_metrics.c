@@ -247,6 +247,28 @@ LAB_TEST(topic_stats, follow_a_job_that_is_moved)
     lab_close(&lab);
 }
 
+LAB_TEST(topic_stats, count_each_round_of_a_job_that_repeats_once)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    int mail = lab_topic(&lab, "mail");
+
+    lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100, .topic = mail);
+    for (int round = 0; round < 3; round++) {
+        lab_turn_to(&lab, 10 + round * 200);
+        cr_expect_str_eq(lab_dequeue(&lab), "tea");
+        lab_turn_to(&lab, 110 + round * 200);
+        due_job job = reserve(&lab);
+        cr_expect_eq(due_ack(&job), 0);
+    }
+    struct due_topic_stats s = topic_stats(&lab, mail);
+    cr_expect_eq(s.delivered, 6u);
+    cr_expect_eq(s.enqueued, 1u);
+    cr_expect_eq(s.ready, 0u);
+    cr_expect_eq(s.delayed, 1u);
+    cr_expect_eq(metrics(&lab).delivered, 6u);
+    lab_close(&lab);
+}
+
 Test(topic_stats, of_a_queue_that_did_not_ask_for_them_are_zero)
 {
     struct lab lab = lab_open();

@@ -178,6 +178,35 @@ LAB_TEST(capacity, keeps_a_carried_pointer_with_the_caller_on_failure)
     lab_close(&lab);
 }
 
+/* A tenure rings 32 bells at most: whoever was let in lets in the next. */
+LAB_TEST(capacity, lets_more_in_than_one_tenure_can_ring)
+{
+    enum { CALLERS = 70 };
+    struct lab lab = lab_open(.with.capacity = CALLERS);
+    struct crew_call call[CALLERS];
+    due_job jobs[CALLERS];
+    size_t taken = 0;
+
+    for (int i = 0; i < CALLERS; i++)
+        lab_enqueue(&lab, NULL, .delay_ns = 0);
+    for (int i = 0; i < CALLERS; i++) {
+        crew_call_enqueue(&call[i], lab.q, one_more, DUE_FOREVER);
+        crew_call_asleep(&call[i]);
+    }
+    while (taken < CALLERS) {
+        int got = take_some(lab.q, NULL, 0, jobs, CALLERS - taken, 0);
+
+        cr_assert_gt(got, 0);
+        for (int i = 0; i < got; i++)
+            due_job_done(&jobs[i]);
+        taken += (size_t)got;
+    }
+    for (int i = 0; i < CALLERS; i++)
+        cr_expect_eq(crew_call_answer(&call[i]), 0);
+    cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)CALLERS);
+    lab_close(&lab);
+}
+
 LAB_TEST(capacity, wakes_a_waiting_enqueue_at_close)
 {
     struct lab lab = lab_open(.with.capacity = 1);

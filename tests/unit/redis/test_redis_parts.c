@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include "redis/link/backoff.h"
+#include "redis/link/link_inside.h"
 #include "redis/resp/bytes.h"
 #include "redis/os/secret.h"
 #include "redis/owner/owner.h"
 #include "redis/resp/reader.h"
+#include "redis/resp/reply.h"
 #include "redis/os/time.h"
 #include "redis/os/wait.h"
 
@@ -111,6 +113,72 @@ Test(backoff, is_never_nothing)
             }
         }
     }
+}
+
+/* ---- When to connect again ---- */
+
+/* How often it has failed, once a link goes down that was like this; *@pause_ns: until it may be
+ * made again. */
+static int failures_after(enum due__link_state state, uint64_t answers, bool owes,
+                          int64_t *pause_ns)
+{
+    struct due__link l = { .state = state, .answers = answers, .owes = owes };
+
+    due__backoff_init(&l.backoff, DUE_MS(10), DUE_S(1000), 7);
+    l.backoff.failures = 5;
+    l.up_ns = due__mono_ns();
+    due__link_plan_retry(&l);
+    *pause_ns = l.retry_ns - l.up_ns;
+    return l.backoff.failures;
+}
+
+Test(retry, begins_anew_after_a_link_that_answered_and_owes_nothing)
+{
+    int64_t pause;
+
+    cr_expect_eq(failures_after(DUE__LINK_UP, 1, false, &pause), 1);
+    cr_expect(pause >= DUE_MS(5) && pause <= DUE_S(1), "%lld ns", (long long)pause);
+    cr_expect_eq(failures_after(DUE__LINK_UP, 0, false, &pause), 6, "nothing was answered");
+    cr_expect_geq(pause, DUE_MS(160));
+    cr_expect_eq(failures_after(DUE__LINK_UP, 1, true, &pause), 6, "a write is not done");
+    cr_expect_eq(failures_after(DUE__LINK_GREETING, 1, false, &pause), 6, "it was not up");
+    cr_expect_geq(pause, DUE_MS(160));
+}
+
+Test(retry, is_at_once_after_a_link_that_lasted)
+{
+    struct due__link l = { .state = DUE__LINK_UP, .answers = 1 };
+
+    due__backoff_init(&l.backoff, DUE_MS(10), DUE_MS(20), 7);
+    l.up_ns = due__mono_ns() - DUE_MS(21);
+    due__link_plan_retry(&l);
+    cr_expect_leq(l.retry_ns, due__mono_ns());
+    cr_expect_eq(l.backoff.failures, 0);
+}
+
+/* ---- What a refusal says ---- */
+
+static const char *command_of(const char *text)
+{
+    static char name[DUE__REPLY_COMMAND];
+    char line[256];
+    redisReply reply = { .type = REDIS_REPLY_ERROR, .str = line };
+
+    reply.len = (size_t)snprintf(line, sizeof line, "%s", text);
+    due__reply_command(&reply, name);
+    return name;
+}
+
+Test(reply, names_the_command_that_it_quotes)
+{
+    cr_expect_str_eq(command_of("ERR unknown command 'ZADD', with"), "ZADD");
+    cr_expect_str_eq(command_of("ERR unknown command `config|get`"), "config|get");
+    cr_expect_str_eq(command_of("NOPERM the 'a' command"), "a");
+    cr_expect_str_eq(command_of("NOPERM the 'a b' command"), "", "no command has a blank");
+    cr_expect_str_eq(command_of("NOPERM the 'a` command"), "", "another mark ends it");
+    cr_expect_str_eq(command_of("NOPERM the 'zadd"), "");
+    cr_expect_str_eq(command_of("NOPERM ''"), "");
+    cr_expect_str_eq(command_of("NOPERM"), "");
 }
 
 Test(secret, is_empty_and_can_be_as_long_as_it_must)

@@ -1,0 +1,92 @@
+/* The queue's own threads: they sleep while there is nothing to do, and tidy up by themselves. */
+#include <dirent.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lab/lab.h"
+
+/* How many threads of the process, besides this one, do not sleep. */
+static unsigned awake(void)
+{
+    DIR *tasks = opendir("/proc/self/task");
+    unsigned n = 0;
+
+    cr_assert_not_null(tasks);
+    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
+        char path[300];
+        char state = 'S';
+
+        if (task->d_name[0] == '.' || atoi(task->d_name) == (int)getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/self/task/%s/stat", task->d_name);
+        FILE *f = fopen(path, "re");
+        if (f == NULL)
+            continue;
+        cr_assert_eq(fscanf(f, "%*d (%*[^)]) %c", &state), 1);
+        fclose(f);
+        n += state != 'S';
+    }
+    closedir(tasks);
+    return n;
+}
+
+/* Until nobody else was awake, so many times in a row. */
+static bool all_sleep(void)
+{
+    enum { LOOKS = 20 };
+    int asleep = 0;
+
+    for (int i = 0; i < 5000 && asleep < LOOKS; i++) {
+        asleep = awake() == 0 ? asleep + 1 : 0;
+        usleep(200);
+    }
+    return asleep == LOOKS;
+}
+
+static void check_sleep(bool kernel)
+{
+    struct lab lab = lab_open(.kernel = kernel);
+    struct crew_call call;
+
+    cr_expect(all_sleep(), "nothing was asked of them yet");
+    lab_enqueue(&lab, "later", .delay_ns = DUE_S(1000));
+    crew_call_dequeue(&call, lab.q, DUE_FOREVER);
+    crew_call_asleep(&call);
+    cr_expect(all_sleep(), "nothing is due");
+    lab_enqueue(&lab, "now", .delay_ns = 0);
+    cr_expect_eq(crew_call_answer(&call), 0);
+    due_job_done(&call.job);
+    cr_expect(all_sleep(), "what was due has gone");
+    lab_close(&lab);
+}
+
+LAB_TEST(proxies, sleep_while_there_is_nothing_to_do)
+{
+    check_sleep(false);
+    check_sleep(true);
+}
+
+/* Cancelled jobs leave slots behind.  The last ones were left while it could not be worth it yet to
+ * sweep out the first, so a few more than half of all may stay. */
+LAB_TEST(proxies, sweep_out_what_cancelled_jobs_leave_behind)
+{
+    enum { JOBS = 20000, CANCELLED = 13000 };
+    static due_id id[JOBS];
+    struct lab lab = lab_open();
+
+    for (int i = 0; i < JOBS; i++)
+        id[i] = lab_enqueue(&lab, NULL, .delay_ns = 1 + i * 7919 % JOBS);
+    due_poll(lab.q, NULL);
+    cr_expect_geq(lab_stats(&lab).slots, (uint64_t)JOBS);
+    for (int i = 0; i < CANCELLED; i++)
+        cr_assert_eq(due_cancel(lab.q, id[i], NULL), 0);
+    for (int i = 0; i < 5000 && lab_stats(&lab).slots > JOBS / 2; i++) {
+        if (lab_proxies == DUE_PROXIES_NEVER)
+            due_poll(lab.q, NULL);
+        else
+            usleep(1000);
+    }
+    cr_expect_leq(lab_stats(&lab).slots, (uint64_t)JOBS / 2);
+    cr_expect_geq(lab_stats(&lab).slots, (uint64_t)JOBS - CANCELLED);
+    lab_close(&lab);
+}
