@@ -218,7 +218,7 @@ DUE_API void due_job_done(due_job *job) DUE_NONNULL(1);
  * Errors:   DUE_ESTALE (the lease has ended), DUE_EINVAL (not reserved), DUE_EFORK; with a store
  *           also DUE_EINDOUBT, DUE_ETIMEDOUT, DUE_EFENCED, and what the store refused it with
  */
-DUE_API int due_ack(due_job *job) DUE_NONNULL(1);
+DUE_API int due_ack(due_job *job) DUE_NONNULL(1) DUE_MUST_CHECK;
 
 /**
  * Acks @n jobs, as due_ack() each; with a store those of one queue that stand together are one
@@ -238,7 +238,7 @@ DUE_API int due_ack_batch(due_job *jobs, size_t n, int *results) DUE_NONNULL(1);
  * Threads:  any; waits for the timeline's lock
  * Errors:   as due_ack(); DUE_ENOMEM: it should be dead, and nothing has changed
  */
-DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
+DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1) DUE_MUST_CHECK;
 
 /**
  * Give the reserved job back for @delay_ns as if it had not been handed out: it has not failed, and
@@ -248,7 +248,7 @@ DUE_API int due_nack(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
  * Threads:  any; waits for the timeline's lock
  * Errors:   as due_ack()
  */
-DUE_API int due_snooze(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
+DUE_API int due_snooze(due_job *job, int64_t delay_ns) DUE_NONNULL(1) DUE_MUST_CHECK;
 
 /**
  * The reserved job is dead, for the @reason given (NULL: none): kept, not handed out until kicked.
@@ -256,7 +256,7 @@ DUE_API int due_snooze(due_job *job, int64_t delay_ns) DUE_NONNULL(1);
  * Threads:  any; waits for the timeline's lock
  * Errors:   as due_ack(); DUE_ENOMEM: nothing has changed
  */
-DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1);
+DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1) DUE_MUST_CHECK;
 
 /**
  * The lease now ends @lease_ns from now.  @job stays as it is, whatever the answer.
@@ -265,7 +265,7 @@ DUE_API int due_bury(due_job *job, const char *reason) DUE_NONNULL(1);
  * Errors:   DUE_ESTALE, DUE_EINVAL, DUE_EFORK; with a store also DUE_EFENCED, and DUE_ETIMEDOUT (it
  *           is away for so long that somebody else may own the jobs)
  */
-DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1);
+DUE_API int due_extend(due_job *job, int64_t lease_ns) DUE_NONNULL(1) DUE_MUST_CHECK;
 
 /**
  * How jobs of @topic that have no policy of their own are tried again; it is asked when they fail.
