@@ -9,6 +9,7 @@
 #include "api/dequeue.h"
 #include "job/bulk.h"
 #include "os/atomic.h"
+#include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 

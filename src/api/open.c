@@ -12,6 +12,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "api/poll.h"
 #include "job/discard.h"
 #include "job/life.h"
 #include "job/memory.h"
@@ -442,15 +443,15 @@ static uint64_t left_over(const struct due_queue *q)
 static bool busy(struct due_queue *q)
 {
     struct due__tenure t;
-    struct due_stats s;
 
     if (due__inside_any(q))
         return true;
+    due__lapse_now(q);
     due__enter(q, &t);
-    bool pools = q->pools > 0;
+    struct due__sums all = due__sum_up(q);
+    bool out = q->pools > 0 || due__sums_leased(&all) > 0;
     due__tenure_end(q, &t);
-    if (pools || due_stats_read(q, &s) != 0 ||
-        s.lent > 0) /* which sees to leases that have ended */
+    if (out)
         return true;
     return q->commits == NULL && due__waiting(q) > left_over(q);
 }

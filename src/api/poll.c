@@ -2,8 +2,11 @@
  *
  * Edges      described elsewhere: I2 inbox.c, Q7 takings.c
  */
+#include "api/poll.h"
+
 #include <limits.h>
 
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/counts.h"
 #include "queue/inside.h"
@@ -54,6 +57,14 @@ int due_poll(due_queue *q, int64_t *next_ns)
     ready = (shown < ready ? shown : ready) + left_ready(q);
     due__inside_end(q, inside);
     return ready < INT_MAX ? (int)ready : INT_MAX;
+}
+
+void due__lapse_now(struct due_queue *q)
+{
+    if (q->clock.manual != NULL)
+        due_poll(q, NULL);
+    else
+        due__lapse_all(q, NULL);
 }
 
 /* The deadline of the timeline's head, if nothing is ready and it is alive: the usual case.  False:

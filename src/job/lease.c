@@ -36,6 +36,7 @@
 #include "job/key_table.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
+#include "queue/extras.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
 #include "queue/tenure.h"

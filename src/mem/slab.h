@@ -300,18 +300,4 @@ static inline bool due__slot_alive(const struct due__slab *slab, struct due__slo
            due__load_relaxed(&j->deadline_ns) == due__slot_deadline(s); /* J1 */
 }
 
-/* The bytes of a job of the caller's; what it carries, or NULL; and its block, if it has one. */
-const void *due__job_bytes(const struct due__job *j, struct due__facts f);
-void *due__job_pointer(const struct due__job *j, struct due__facts f);
-size_t due__block_bytes(const struct due__job *j, struct due__facts f);
-void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f);
-
-static inline void due__job_release(struct due__slab *s, struct due__job *j)
-{
-    struct due__facts f = due__facts_load(j);
-
-    if ((f.payload & DUE__EXTRAS) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
-        due__block_free(s, j, f);
-}
-
 #endif

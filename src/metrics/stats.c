@@ -4,7 +4,7 @@
  * lock: so all of it is of one moment.  A job that is just being taken is counted as waiting until
  * its taker has counted it.
  */
-#include "job/lease.h"
+#include "api/poll.h"
 #include "os/atomic.h"
 #include "queue/counts.h"
 #include "queue/queue.h"
@@ -54,10 +54,7 @@ int due_stats_read(due_queue *q, struct due_stats *stats)
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (q->clock.manual != NULL) /* turning it moves only what somebody waits for */
-        due_poll(q, NULL);
-    else
-        due__lapse_all(q, NULL);
+    due__lapse_now(q);
     apart(q, &s);
     due__enter(q, &t);
     count_jobs(q, &s);

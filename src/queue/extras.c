@@ -81,3 +81,36 @@ void due__extras_drop(struct due_queue *q, struct due__extras *extras, size_t le
 {
     due__payload_free(&q->slab.payloads, extras, DUE__EXTRAS_BYTES + extras->headers_len + len);
 }
+
+/* ---- The payload, wherever it stands ---- */
+
+const void *due__job_bytes(const struct due__job *j, struct due__facts f)
+{
+    const struct due__extras *extras = due__extras_at(j);
+
+    if (f.len == 0 || (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER)
+        return NULL;
+    if (f.payload & DUE__EXTRAS)
+        return extras->bytes + extras->headers_len;
+    return (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART ? j->payload.ptr : j->payload.bytes;
+}
+
+void *due__job_pointer(const struct due__job *j, struct due__facts f)
+{
+    if ((f.payload & DUE__PAYLOAD_MASK) != DUE__POINTER)
+        return NULL;
+    return (f.payload & DUE__EXTRAS) ? due__extras_at(j)->ptr : j->payload.ptr;
+}
+
+size_t due__block_bytes(const struct due__job *j, struct due__facts f)
+{
+    return (f.payload & DUE__EXTRAS) ? DUE__EXTRAS_BYTES + due__extras_at(j)->headers_len + f.len
+                                     : f.len;
+}
+
+void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f)
+{
+    if (f.payload & DUE__GROUPED)
+        due__group_part(due__extras_at(j)->limiter);
+    due__payload_free(&s->payloads, j->payload.ptr, due__block_bytes(j, f));
+}

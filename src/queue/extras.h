@@ -77,4 +77,18 @@ static inline struct due__extras *due__extras_of(const struct due__job *j)
     return (due__facts_load(j).payload & DUE__EXTRAS) ? due__extras_at(j) : NULL;
 }
 
+/* The bytes of a job of the caller's; what it carries, or NULL; and its block, if it has one. */
+const void *due__job_bytes(const struct due__job *j, struct due__facts f);
+void *due__job_pointer(const struct due__job *j, struct due__facts f);
+size_t due__block_bytes(const struct due__job *j, struct due__facts f);
+void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f);
+
+static inline void due__job_release(struct due__slab *s, struct due__job *j)
+{
+    struct due__facts f = due__facts_load(j);
+
+    if ((f.payload & DUE__EXTRAS) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+        due__block_free(s, j, f);
+}
+
 #endif
