@@ -24,6 +24,7 @@
 #include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/tenure.h"
 #include "store/sender.h"
 
 #define LEASE_NS DUE_S(30)
@@ -293,6 +294,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     due__lock_init(&q->fdlock);
     due__lock_init(&q->leaving);
     q->life = &due__jobs_life;
+    q->tenure_end = due__tenure_settle;
     q->journal = &due__memory_journal;
     due__pool_stats_init(&q->pool_stats);
 }

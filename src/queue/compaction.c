@@ -93,6 +93,13 @@ bool due__sweep_piece(struct due_queue *q, size_t budget)
     return true;
 }
 
+void due__make_room(struct due_queue *q)
+{
+    due__sweep_begin(q, true);
+    while (!due__sweep_piece(q, DUE__SWEEP_PIECE))
+        ;
+}
+
 /* The slots that cancelled jobs leave behind are swept out when there are more than twice as many
  * slots as waiting jobs: by the worker proxy, and if it does not keep up or there is none, also by
  * whoever cancels. */

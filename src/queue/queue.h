@@ -11,6 +11,7 @@
 #ifndef DUE__QUEUE_H
 #define DUE__QUEUE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -139,6 +140,8 @@ struct due__topic {
     uint16_t number;               /* I */
     char name[];                   /* I */
 };
+
+struct due__tenure;
 
 struct due__names {
     struct due__lock lock; /* N */
@@ -294,11 +297,12 @@ struct due_queue {
     uint64_t kicked;             /* A  relaxed counter */
     uint64_t repeated;           /* A  relaxed counter */
 
-    struct due__slab slab;              /* A  its own edges */
-    struct due__records leases;         /* A  its own edges: struct due__lease */
-    struct due__records dead_letters;   /* A  its own edges: struct due__dead_letter */
-    struct due__keys *keys;             /* A  K1 of key_table.c: of unique keys, or NULL */
-    const struct due__life *life;       /* I  what the tenure leaves to the floor of jobs */
+    struct due__slab slab;            /* A  its own edges */
+    struct due__records leases;       /* A  its own edges: struct due__lease */
+    struct due__records dead_letters; /* A  its own edges: struct due__dead_letter */
+    struct due__keys *keys;           /* A  K1 of key_table.c: of unique keys, or NULL */
+    const struct due__life *life;     /* I  what the tenure leaves to the floor of jobs */
+    void (*tenure_end)(struct due_queue *q, struct due__tenure *t, bool owing); /* I  tenure.c */
     const struct due__journal *journal; /* I  where changes land */
     struct due__commits *commits;       /* I  what the journal of a stored queue has; or NULL */
     size_t payload_max;                 /* I */
@@ -345,7 +349,15 @@ static inline void due__measure_end(struct due_queue *q)
 #endif
 
 /* The clock can be set back: if it was, wait on. */
-void due__look_back(struct due_queue *q);
+static inline void due__look_back(struct due_queue *q)
+{
+    int64_t now = due__clock_now(&q->clock);
+
+    if (now <= q->due_ns) { /* at due_ns too: moved is of the nanosecond after it */
+        q->due_ns = now;
+        q->moved = (struct due__slot){ 0, 0 };
+    }
+}
 
 /* The lock is ours. */
 static inline void due__begin(struct due_queue *q, struct due__tenure *t)
@@ -372,24 +384,25 @@ static inline bool due__try_enter(struct due_queue *q, struct due__tenure *t)
     return true;
 }
 
-/* End the tenure: call the waiters that new jobs are for, release the lock, ring, look at the
- * inbox again and, up to a budget, sort in what is found there. */
-void due__tenure_end_all(struct due_queue *q, struct due__tenure *t);
-void due__tenure_end_knocked(struct due_queue *q, struct due__tenure *t);
-
+/* Release the lock, and first and after that do what is owed to others (tenure.c). */
 static inline void due__tenure_end(struct due_queue *q, struct due__tenure *t)
 {
     if (q->debts != 0 || q->pool.near || t->rings > 0) {
-        due__tenure_end_all(q, t);
+        q->tenure_end(q, t, true);
         return;
     }
     due__measure_end(q);
     due__lock_release(&q->lock);       /* E1 */
     if (due__inbox_knocked(&q->inbox)) /* E1 */
-        due__tenure_end_knocked(q, t);
+        q->tenure_end(q, t, false);
 }
 
-void due__tenure_ring(struct due__tenure *t, struct due__bell *b); /* there is room */
+/* There is room for it. */
+static inline void due__tenure_ring(struct due__tenure *t, struct due__bell *b)
+{
+    assert(t->rings < DUE__RINGS);
+    t->ring[t->rings++] = b;
+}
 
 /* Can another waiter be rung, and the timer's owner and the worker proxy besides? */
 static inline bool due__tenure_room(const struct due__tenure *t)
@@ -527,56 +540,6 @@ void due__sweep_sometimes(struct due_queue *q);
 /* A manual clock was turned. */
 void due__tick(void *queue);
 
-/* ---- topic.c ---- */
-
-int due__topics_init(struct due_queue *q);
-void due__topics_destroy(struct due_queue *q);
-struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number); /* exists */
-/* Are these topics of the queue, or any (NULL, 0)? */
-bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
-bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);
-/* Jobs of @t may wait for which nobody is under way: the end of the tenure will see to it. */
-void due__topic_fresh(struct due_queue *q, struct due__topic *t);
-void due__topic_refill(struct due_queue *q, struct due__topic *t);
-void due__topic_list(struct due_queue *q, struct due__topic *t);
-void due__topic_unlist(struct due_queue *q, struct due__topic *t);
-void due__topic_last(struct due_queue *q, struct due__topic *t); /* it has had its turn */
-/* Jobs of several topics may be in the timeline, and its head has gone, or come: the only topic
- * with anything ready has all turns until it is due. */
-void due__sole_until(struct due_queue *q);
-bool due__topic_recall(struct due_queue *q, struct due__topic *t);
-/* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
- * may be, for all we know. */
-bool due__topics_ready(struct due_queue *q);
-
-/* Turn a slot of a line into the timeline's form. */
-static inline struct due__slot due__slot_plain(const struct due_queue *q, struct due__slot s)
-{
-    return q->order == DUE_ORDER_PRIORITY ? due__slot_by_deadline(s) : s;
-}
-
-/* ---- waiter.c ---- */
-
-struct due__waiter *due__waiter_get(struct due_queue *q); /* outside the lock; NULL: no memory */
-void due__waiter_put(struct due_queue *q, struct due__waiter *w); /* outside the lock */
-void due__waiters_add(struct due__waiters *list, struct due__waiter *w);
-void due__waiters_remove(struct due__waiters *list, struct due__waiter *w);
-void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waiter *w);
-void due__unpark_job(struct due_queue *q, struct due__waiter *w);
-void due__arrive(struct due_queue *q, struct due__waiter *w); /* outside the lock, with a job */
-/* @topic: what it is called for; NULL: not for a job that is shown. */
-void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w,
-               struct due__topic *topic);
-/* Call somebody for @topic if need be.  False: no more bells can be rung in this tenure. */
-bool due__call_for(struct due_queue *q, struct due__tenure *t, struct due__topic *topic);
-bool due__called_for(const struct due_queue *q, const struct due__topic *t); /* N4 of waiter.c */
-struct due__waiter *due__waiter_for(const struct due_queue *q, const struct due__topic *t);
-void due__pass_lead(struct due_queue *q, struct due__tenure *t);
-int64_t due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t at_ns,
-                   int64_t until_ns);
-void due__arm_worker(struct due_queue *q);
-struct due__bell *due__lead_bell(struct due_queue *q);
-
 /* ---- event_loop.c ---- */
 
 /* Under the lock, before leaving: has the descriptor's time changed? */
@@ -596,5 +559,7 @@ void due__log(struct due_queue *q, enum due_log_level level, const char *format,
 
 #include "queue/events.h"
 #include "queue/id.h"
+#include "queue/topic.h"
+#include "queue/waiter.h"
 
 #endif

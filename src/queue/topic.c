@@ -24,13 +24,6 @@
 #include "os/siphash.h"
 #include "queue/queue.h"
 
-struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number)
-{
-    struct due__topic **page = due__load_acquire(&q->topics[number / DUE__TOPIC_PAGE]); /* T1 */
-
-    return due__load_acquire(&page[number % DUE__TOPIC_PAGE]); /* T1 */
-}
-
 /* ---- The ring of turns ---- */
 
 void due__sole_until(struct due_queue *q)

@@ -1,0 +1,358 @@
+/* sort_in.c - jobs into the timeline and the lines, and what is due from the one to the others.
+ *
+ * Whoever holds the lock sorts in its own job and takes along what others left in the inbox.  What
+ * is due goes from the timeline to the line of its topic, through its limiters if it has any; never
+ * more in one tenure than a number, so that no tenure is long.
+ *
+ * Edges      described elsewhere: E1 E3 tenure.c, I2 I3 inbox.c, J1 slab.h, T1 W3 topic.c
+ *
+ * Always     N1  every job that waits and is not LINKED has exactly one live slot
+ * (check)    N2  everything with a deadline up to due_ns that waits is in a topic's line
+ */
+#include "queue/tenure.h"
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+
+/* ---- Sorting in ---- */
+
+static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves);
+
+static inline void keep(struct due_queue *q, struct due__slot s, struct due__facts f, bool ready)
+{
+    if (!ready) {
+        while (!due__timeline_insert(&q->timeline, s))
+            due__make_room(q);
+        if (due__slot_deadline(s) < q->armed)
+            q->debts |= DUE__DEBT_LEAD;
+        if (due__slot_deadline(s) < due__load_relaxed(&q->sole_until)) /* W3: under the lock */
+            due__sole_until(q);
+    } else {
+        struct due__topic *t = due__topic_at(q, f.topic);
+
+        due__note_ready(q, s);
+        due__count(q, due__slot_job(s), DUE__F_READY, 1);
+        if (due__gated(t, f)) {
+            due__limiter_arrive(q, s);
+        } else {
+            while (!due__topic_push(q, t, s))
+                due__make_room(q);
+        }
+    }
+    if (due__timeline_count(&q->timeline) + q->in_lines >= q->sweep_at)
+        due__sweep_begin(q, false);
+}
+
+static void renumbered(void *ctx, struct due__slot old, struct due__slot now)
+{
+    struct due_queue *q = ctx;
+    struct due__job *j = due__job_at(&q->slab, due__slot_job(old));
+    uint64_t w;
+
+    while (due__slot_alive(&q->slab, old, &w)) {
+        if (due__word_restamp(&j->word, &w, due__slot_arrival(now))) /* J1 */
+            return;
+    }
+}
+
+/* Back from a line into the timeline, to be numbered with the rest and moved again. */
+static void unready(struct due_queue *q, struct due__slot s)
+{
+    struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
+    uint64_t w;
+
+    while (due__slot_alive(&q->slab, s, &w)) {
+        if (due__word_unready(&j->word, &w)) { /* J1 */
+            q->unreadied++;
+            due__count(q, due__slot_job(s), DUE__F_READY, -1);
+            keep(q, s, due__facts_load(j), false);
+            return;
+        }
+    }
+}
+
+/* The arrival numbers are used up: give small ones to everything that waits, in order.  Happens
+ * once in 2^28 arrivals during which the queue was never empty, and takes as long as it takes. */
+static void renumber(struct due_queue *q)
+{
+    size_t dropped = 0;
+    struct due__slot s;
+
+    for (uint32_t i = 0; i < due__load_acquire(&q->topic_count); i++) { /* T1 of topic.c */
+        struct due__topic *t = due__topic_at(q, i);
+
+        while (!due__topic_recall(q, t))
+            due__make_room(q);
+        while (t->line.count > 0) {
+            q->in_lines--;
+            unready(q, due__slot_plain(q, due__line_pop(&t->line, &q->nodes)));
+        }
+    }
+    while (due__limiters_pop(q, &s))
+        unready(q, due__slot_plain(q, s));
+    q->due_ns = -1;
+    q->moved = (struct due__slot){ 0, 0 };
+    q->arrival = due__timeline_renumber(&q->timeline, 0, renumbered, q, &dropped);
+}
+
+static inline uint32_t next_arrival(struct due_queue *q)
+{
+    if (q->arrival >= DUE__ARRIVAL_MAX)
+        renumber(q);
+    return q->arrival++;
+}
+
+/* A job without delay is due when it is submitted, at whatever moment of that call: at @least_ns,
+ * if its clock was read before that and the call returned, or will return, after it. */
+static inline int64_t submitted(const struct due_queue *q, struct due__facts f, int64_t deadline_ns,
+                                int64_t least_ns)
+{
+    bool early = (f.payload & DUE__NOW) && deadline_ns < least_ns && !q->clock.steps;
+
+    return early ? least_ns : deadline_ns;
+}
+
+/* Sort in the job @number whose word was @w: it waits, or is leased until its deadline, which is
+ * later than due_ns.  @moves: it comes from the inbox, and so many jobs may move before it: one
+ * without delay goes to the end of its line then.  False: it was cancelled meanwhile. */
+static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, uint64_t w,
+                    uint32_t *moves)
+{
+    struct due__facts f = due__facts_load(j);
+    int64_t given = due__load_relaxed(&j->deadline_ns); /* J1 */
+    int64_t deadline = submitted(q, f, given, q->inbox.after_ns);
+
+    if (deadline != given)
+        due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
+    if (moves != NULL && (f.payload & DUE__NOW)) {     /* what is behind it was put after that */
+        q->inbox.after_ns = deadline;
+        if (*moves > 0 && !q->clock.steps && !q->limiters.any && !move_within(q, deadline, moves))
+            *moves = 0;
+    }
+    struct due__slot s = due__slot_make(deadline, f.priority, next_arrival(q), number);
+    bool ready = due__word_state(w) == DUE__WAITING && due__moved(q, s);
+
+    uint64_t sorted =
+        due__word(due__word_generation(w), due__slot_arrival(s),
+                  (w & (DUE__STATE_MASK | DUE__HELD | DUE__PASSED)) | (ready ? DUE__READY : 0));
+    if (!(ready ? due__become_ready(q, number, &w, sorted)
+                : due__word_swap(&j->word, &w, sorted))) /* J1 */
+        return false;
+    keep(q, s, f, ready);
+    return true;
+}
+
+static inline __attribute__((always_inline)) void place(struct due_queue *q,
+                                                        const struct due__fresh *it, uint64_t flags)
+{
+    int64_t deadline = submitted(q, it->f, it->deadline_ns, q->published_ns);
+    struct due__slot s = due__slot_make(deadline, it->f.priority, next_arrival(q), it->number);
+    bool ready = due__moved(q, s);
+
+    q->direct++;
+    due__facts_store(it->job, it->f);
+    due__store_relaxed(&it->job->deadline_ns, deadline); /* J1 */
+    if (ready)
+        due__note(q, it->number, due__word(it->generation, 0, 0));
+    due__word_begin(&it->job->word, it->generation, due__slot_arrival(s), DUE__WAITING,
+                    (ready ? DUE__READY : 0) | flags); /* J1: nobody else had it until here */
+    keep(q, s, it->f, ready);
+}
+
+void due__place(struct due_queue *q, const struct due__fresh *it)
+{
+    place(q, it, 0);
+}
+
+void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held, bool failed)
+{
+    uint64_t pass = failed ? due__limiter_resume(q, it->job, it->f) : 0;
+
+    place(q, it, (held ? DUE__HELD : 0) | pass);
+}
+
+void due__sort_sent(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+
+    q->direct++;
+    w = due__word_as(w, DUE__WAITING);
+    due__word_set(&j->word, w); /* J1 */
+    sort_in(q, number, j, w, NULL);
+}
+
+void due__replace(struct due_queue *q, uint32_t number, uint64_t w, enum due__state state,
+                  int64_t deadline_ns)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__facts f = due__facts_load(j);
+
+    f.payload &= (uint8_t)~DUE__NOW;
+    due__facts_store(j, f);
+    due__store_relaxed(&j->deadline_ns, deadline_ns); /* J1 */
+    if (w & DUE__READY) {
+        q->unreadied++;
+        due__count(q, number, DUE__F_READY, -1);
+    }
+
+    w = due__word_as(w & ~DUE__READY, state);
+    due__word_set(&j->word, w); /* J1 */
+    if (!(w & DUE__LINKED))
+        sort_in(q, number, j, w, NULL);
+}
+
+void due__unlink_cancelled(struct due_queue *q, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    while (!due__word_unlink(&j->word, &w)) /* J1 */
+        ;
+    if (due__word_state(w) == DUE__DONE)
+        due__slab_give(&q->slab, number);
+}
+
+/* One node from the inbox. */
+static void sort_in_node(struct due_queue *q, struct cds_wfcq_node *node, uint32_t *moves)
+{
+    struct due__job *j = caa_container_of(node, struct due__job, link.node);
+    uint32_t number = due__job_number(&q->slab, j);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+
+    q->delegated++;
+    if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w, moves))
+        due__unlink_cancelled(q, number);
+}
+
+bool due__drain_some(struct due_queue *q, uint32_t max)
+{
+    enum due__inbox_found found = DUE__INBOX_NODE;
+    uint32_t moves = DUE__MOVES_MAX;
+    struct cds_wfcq_node *node;
+
+    due__inbox_note(&q->inbox, q->published_ns);
+    due__inbox_answer(&q->inbox); /* E1 */
+    for (uint32_t i = 0; i < max; i++) {
+        found = due__inbox_take(&q->inbox, &node);
+        if (found != DUE__INBOX_NODE)
+            break;
+        due__inbox_prefetch(&q->inbox);
+        sort_in_node(q, node, &moves);
+    }
+    due__inbox_answered(&q->inbox, found); /* E1 */
+    return found == DUE__INBOX_EMPTY;
+}
+
+void due__drain_all(struct due_queue *q)
+{
+    /* No more nodes were there at the beginning than there are places. */
+    uint32_t rounds = due__slab_end(&q->slab) / DUE__PROXY_BATCH + 1;
+    struct due__tenure t;
+
+    do { /* once in any case: E3 */
+        due__enter(q, &t);
+        due__help_sort(q, DUE__PROXY_BATCH);
+        due__tenure_end(q, &t);
+    } while (due__inbox_knocked(&q->inbox) && rounds-- > 0); /* E1: a gap is not waited for */
+}
+
+/* ---- What is due ---- */
+
+bool due__head_load(struct due_queue *q)
+{
+    bool ready = due__timeline_ready(&q->timeline);
+    struct due__slot s;
+
+    for (uint32_t i = 0; i < DUE__PREFETCH_POPS && due__timeline_ahead(&q->timeline, i, &s); i++)
+        due__pop_prefetch(q, s);
+    return ready;
+}
+
+/* A slot that has left the timeline goes to its topic, if it is alive. */
+static void make_ready(struct due_queue *q, struct due__slot s)
+{
+    uint32_t number = due__slot_job(s);
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w;
+
+    while (due__slot_alive(&q->slab, s, &w)) {
+        struct due__facts f = due__facts_load(j);
+        uint64_t ready = due__word_as(w, DUE__WAITING) | DUE__READY;
+
+        if (due__word_state(w) != DUE__WAITING && q->life->time_came(q, number, w))
+            return;
+        if (due__word_state(w) != DUE__DEAD && due__become_ready(q, number, &w, ready)) {
+            if (due__word_state(w) == DUE__LEASED)
+                q->life->lease_ended(q, number);
+            keep(q, s, f, true);
+            return;
+        }
+    }
+}
+
+static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves)
+{
+    struct due__timeline *tl = &q->timeline;
+    struct due__slot s;
+
+    while (due__timeline_bound(tl) <= now_ns) {
+        if (!due__head_ready(q))
+            return false;
+        if (!due__timeline_head(tl, &s) || due__slot_deadline(s) > now_ns)
+            break;
+        if (*moves == 0) {
+            /* What comes in meanwhile must not stand behind what was moved. */
+            if (due__slot_deadline(s) > q->due_ns) {
+                q->due_ns = due__slot_deadline(s) - 1;
+                q->moved = s;
+            }
+            return false;
+        }
+        --*moves;
+        due__timeline_pop(tl);
+        due__prefetch_ahead(q);
+        make_ready(q, s);
+    }
+    if (now_ns > q->due_ns)
+        q->due_ns = now_ns;
+    if (due__timeline_count(tl) == 0 && q->in_lines == 0 && q->ring == NULL)
+        q->arrival = 0;
+    return true;
+}
+
+bool due__move_some(struct due_queue *q, int64_t now_ns)
+{
+    uint32_t moves = DUE__MOVES_MAX;
+
+    return move_within(q, now_ns, &moves);
+}
+
+/* Drain.  What is due by the answer is to be moved then: now, or unless @all is asked for before
+ * what had to be left in the inbox. */
+static int64_t drain_until(struct due_queue *q, uint32_t max, bool all)
+{
+    int64_t now = due__clock_now(&q->clock); /* I3: before the drain */
+
+    if (due__inbox_quiet(&q->inbox)) /* I2 */
+        return now;
+    /* On a clock that can be set back this is what lets jobs go straight to their topic.  But who
+     * is at a limiter first is let through. */
+    if (q->clock.steps && !q->limiters.any)
+        due__move_due(q, now);
+    due__inbox_mark(&q->inbox, now);
+    if (due__drain_or_say(q, max) || all || q->clock.steps || q->inbox.left != DUE__INBOX_NODE ||
+        q->inbox.after_ns > now)
+        return now;
+    return q->inbox.after_ns;
+}
+
+bool due__catch_up(struct due_queue *q, uint32_t max)
+{
+    return due__move_due(q, drain_until(q, max, true));
+}
+
+void due__help_sort(struct due_queue *q, uint32_t max)
+{
+    due__move_due(q, drain_until(q, max, false));
+}

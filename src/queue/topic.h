@@ -1,0 +1,42 @@
+/* topic.h - the topics of a queue, and which of them have jobs.  T1 is described in topic.c. */
+#ifndef DUE__TOPIC_H
+#define DUE__TOPIC_H
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+
+int due__topics_init(struct due_queue *q);
+void due__topics_destroy(struct due_queue *q);
+
+/* The topic @number, which exists. */
+static inline struct due__topic *due__topic_at(const struct due_queue *q, uint32_t number)
+{
+    struct due__topic **page = due__load_acquire(&q->topics[number / DUE__TOPIC_PAGE]); /* T1 */
+
+    return due__load_acquire(&page[number % DUE__TOPIC_PAGE]); /* T1 */
+}
+
+/* Are these topics of the queue, or any (NULL, 0)? */
+bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
+bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);
+/* Jobs of @t may wait for which nobody is under way: the end of the tenure will see to it. */
+void due__topic_fresh(struct due_queue *q, struct due__topic *t);
+void due__topic_refill(struct due_queue *q, struct due__topic *t);
+void due__topic_list(struct due_queue *q, struct due__topic *t);
+void due__topic_unlist(struct due_queue *q, struct due__topic *t);
+void due__topic_last(struct due_queue *q, struct due__topic *t); /* it has had its turn */
+/* Jobs of several topics may be in the timeline, and its head has gone, or come: the only topic
+ * with anything ready has all turns until it is due. */
+void due__sole_until(struct due_queue *q);
+bool due__topic_recall(struct due_queue *q, struct due__topic *t);
+/* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
+ * may be, for all we know. */
+bool due__topics_ready(struct due_queue *q);
+
+/* Turn a slot of a line into the timeline's form. */
+static inline struct due__slot due__slot_plain(const struct due_queue *q, struct due__slot s)
+{
+    return q->order == DUE_ORDER_PRIORITY ? due__slot_by_deadline(s) : s;
+}
+
+#endif
