@@ -19,6 +19,7 @@
 #include "job/discard.h"
 #include "job/handover.h"
 #include "job/lease.h"
+#include "job/release.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/closing.h"

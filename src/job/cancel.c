@@ -11,6 +11,7 @@
 #include "job/handover.h"
 #include "job/key_table.h"
 #include "job/lease.h"
+#include "job/release.h"
 #include "os/atomic.h"
 
 /* A claimed job that may have been dead goes. */

@@ -21,6 +21,7 @@
 #include "job/dead_letter.h"
 #include "job/handover.h"
 #include "job/lease.h"
+#include "job/release.h"
 #include "os/atomic.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"

@@ -9,6 +9,7 @@
 #include "job/dead_letter.h"
 #include "job/handover.h"
 #include "job/key_table.h"
+#include "job/release.h"
 #include "os/atomic.h"
 #include "queue/capacity.h"
 #include "queue/closing.h"

@@ -8,6 +8,7 @@
 
 #include "job/handover.h"
 #include "job/key_table.h"
+#include "job/release.h"
 #include "os/atomic.h"
 #include "queue/extras.h"
 #include "queue/queue.h"

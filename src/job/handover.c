@@ -1,4 +1,4 @@
-/* handover.c - a job while it is with a caller: what he sees of it, and giving it back.
+/* handover.c - taken jobs, for good, to their caller, and how he is done with them.
  *
  * Edges      described elsewhere: J1 slab.h, R2 lease.c
  */
@@ -8,6 +8,7 @@
 
 #include "job/key_table.h"
 #include "job/lease.h"
+#include "job/release.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/capacity.h"
@@ -15,37 +16,6 @@
 #include "queue/extras.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
-
-bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
-                   due_job *job)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
-    struct due__facts f = due__facts_load(j);
-
-    const struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
-    const struct due__extras *extras = (f.payload & DUE__EXTRAS) ? due__extras_at(j) : NULL;
-
-    *job = (due_job){
-        .id = due__id(q, number, due__word_generation(w)),
-        .data = due__job_bytes(j, f),
-        .len = f.len,
-        .ptr = due__job_pointer(j, f),
-        .deadline_ns = l == NULL ? deadline_ns : due__load_relaxed(&l->deadline_ns), /* R1 */
-        .attempts = l == NULL ? 0 : due__load_relaxed(&l->attempts),                 /* R1 */
-        .failures = l == NULL ? 0 : due__load_relaxed(&l->failures),                 /* R1 */
-        .lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0,
-        .topic = f.topic,
-        .priority = f.priority,
-        .queue = q,
-        .place = due__handle(number, due__word_generation(w)),
-    };
-    if (extras != NULL && extras->headers_len > 0) {
-        job->headers = extras->bytes;
-        job->headers_len = extras->headers_len;
-    }
-    return extras != NULL && extras->every_ns > 0;
-}
 
 void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
 {
@@ -90,49 +60,6 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
         due__capacity_give(q, n);
     if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
         due__drained(q);
-}
-
-/* One with a pass gives it back first: apart, so that the others need not save what they have at
- * hand for that call. */
-static __attribute__((noinline)) bool unhold_passed(struct due_queue *q, uint32_t number,
-                                                    uint64_t w)
-{
-    due__limiter_leave(q, number);
-    return due__job_unhold(q, number, w & ~DUE__PASSED);
-}
-
-static inline __attribute__((always_inline)) bool unhold(struct due_queue *q, uint32_t number,
-                                                         uint64_t w)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-
-    if (w & DUE__PASSED)
-        return unhold_passed(q, number, w);
-    if (w & DUE__HELD) {
-        due__word_end(&j->word, w); /* J1 */
-        return due__lease_let_go(q, number);
-    }
-    due__job_release(&q->slab, j);
-    return true;
-}
-
-bool due__job_unhold(struct due_queue *q, uint32_t number, uint64_t w)
-{
-    return unhold(q, number, w);
-}
-
-void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_acquire(&j->word); /* J1 */
-
-    if (q->stored)
-        q->journal->forget(q, number); /* N1 of id_index.c */
-    while (w & DUE__LINKED) {
-        if (due__word_end_linked(&j->word, &w)) /* J1 */
-            return;
-    }
-    due__slab_give_in(&q->slab, it, number);
 }
 
 /* Who waits for room or for the last job is told before the caller is done with his. */
@@ -187,7 +114,7 @@ void due_job_done(due_job *job)
         bool lent = due__word_generation(w) == generation && due__word_state(w) == DUE__CLAIMED;
 
         if (reserved || lent) {
-            bool last = reserved ? due__lease_let_go(q, number) : unhold(q, number, w);
+            bool last = reserved ? due__lease_let_go(q, number) : due__job_unhold(q, number, w);
             struct due__shard *it = due__shard_enter(&q->slab);
 
             it->done++;

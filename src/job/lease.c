@@ -34,6 +34,7 @@
 #include "job/discard.h"
 #include "job/handover.h"
 #include "job/key_table.h"
+#include "job/release.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
@@ -319,14 +320,6 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
 }
 
 /* ---- The end of one ---- */
-
-bool due__lease_let_go(struct due_queue *q, uint32_t number)
-{
-    if (due__sub_seq(&due__lease_at(q, number)->holders, 1) != 1) /* R2 */
-        return false;
-    due__job_release(&q->slab, due__job_at(&q->slab, number));
-    return true;
-}
 
 int64_t due__later(const struct due_queue *q)
 {

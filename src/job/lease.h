@@ -75,7 +75,5 @@ void due__revoke_later(struct due_queue *q, uint32_t number);
 bool due__lease_limited(const struct due_queue *q, const struct due__job *j);
 /* A job of the caller's own gets a lease record, as if it had never been reserved. */
 void due__past_begin(struct due_queue *q, uint32_t number, int64_t deadline_ns);
-/* One copy of a job that was reserved is let go.  As due__job_unhold(). */
-bool due__lease_let_go(struct due_queue *q, uint32_t number);
 
 #endif

@@ -18,6 +18,7 @@
 #include "job/handover.h"
 #include "job/key_table.h"
 #include "job/lease.h"
+#include "job/release.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
 #include "queue/extras.h"

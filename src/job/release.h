@@ -1,0 +1,38 @@
+/* release.h - what the holder of a job sees of it, and the end of a hold. */
+#ifndef DUE__RELEASE_H
+#define DUE__RELEASE_H
+
+#include "os/atomic.h"
+#include "queue/extras.h"
+#include "queue/queue.h"
+
+/* The taken job @number, for the caller.  True: it comes again. */
+bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
+                   due_job *job);
+/* One copy of a job that was reserved is let go.  As due__job_unhold(). */
+bool due__lease_let_go(struct due_queue *q, uint32_t number);
+/* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
+void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
+
+/* As due__job_unhold(), of a job with a pass: that goes back first. */
+bool due__job_unhold_passed(struct due_queue *q, uint32_t number, uint64_t w);
+
+/* The life of a job of the caller's own ends; @w is its word.  True: nobody else holds it, its
+ * bytes are released, and the place is the caller's to give back.  False: whoever lets go of it
+ * last does that. */
+static inline __attribute__((always_inline)) bool due__job_unhold(struct due_queue *q,
+                                                                  uint32_t number, uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (w & DUE__PASSED)
+        return due__job_unhold_passed(q, number, w);
+    if (w & DUE__HELD) {
+        due__word_end(&j->word, w); /* J1 */
+        return due__lease_let_go(q, number);
+    }
+    due__job_release(&q->slab, j);
+    return true;
+}
+
+#endif
