@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "base/name.h"
 #include "os/sized.h"
 #define LEASE_MIN     DUE_MS(20)
 #define TIME_MAX      DUE_S(86400 * 365)
@@ -18,8 +19,6 @@
 #define SKEW_NS       DUE_MS(100)
 #define REAL_CLOCK_NS DUE_S(1) /* a queue's clock that is so near the real one is it */
 #define PATIENCE      3u       /* calls that an interrupt may end before one goes on */
-
-static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
@@ -33,13 +32,6 @@ struct store {
 static struct due__redis *redis_of(due_store *store)
 {
     return (struct due__redis *)store;
-}
-
-static bool is_name(const char *name, size_t most)
-{
-    size_t len = strnlen(name, most + 1);
-
-    return len > 0 && len <= most && strspn(name, allowed) == len;
 }
 
 /* Random digits; where there are none, the time and our own address must do. */
@@ -100,7 +92,7 @@ static int open_store(due_store *store, const struct due_store_open *how,
 
     s->how = *how;
     s->trouble[0] = s->hint[0] = '\0';
-    if (!s->open && is_name(how->name, sizeof s->name - 1)) {
+    if (!s->open && due__is_name(how->name, sizeof s->name - 1)) {
         snprintf(s->name, sizeof s->name, "%s", how->name);
         s->how.name = s->name;
         due__redis_name_keys(s);
@@ -340,7 +332,7 @@ static bool is_printable(const char *text)
 
 static int check(const due_redis_options *o, due_error *error)
 {
-    if (o->prefix != NULL && !is_name(o->prefix, 32))
+    if (o->prefix != NULL && !due__is_name(o->prefix, 32))
         return refuse(error, "prefix: 1 to 32 of A-Z a-z 0-9 . _ -");
     if (o->client_name != NULL && !is_printable(o->client_name))
         return refuse(error, "client_name: printable, without spaces, at most 128 bytes");

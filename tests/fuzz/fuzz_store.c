@@ -19,7 +19,7 @@
 #include "hostile_server.h"
 #include "redis/link/backoff.h"
 #include "redis/link/socket.h"
-#include "redis/os/wait.h"
+#include "base/wait.h"
 
 #define BATCH   8
 #define STEP_NS 200000 /* each look at the clock */

@@ -11,7 +11,7 @@
 #include "lab/redis/redis_fake.h"
 #include "lab/redis/refusing_malloc.h"
 #include "redis/link/link.h"
-#include "redis/os/time.h"
+#include "base/time.h"
 
 #if !REFUSING_MALLOC
 

@@ -9,7 +9,7 @@
 
 #include "lab/redis/redis_fake.h"
 #include "redis/link/link.h"
-#include "redis/os/time.h"
+#include "base/time.h"
 
 static atomic_bool done;
 

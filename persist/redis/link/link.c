@@ -26,8 +26,8 @@
 #include <unistd.h>
 
 #include "redis/link/link_inside.h"
-#include "redis/os/time.h"
-#include "redis/os/wait.h"
+#include "base/time.h"
+#include "base/wait.h"
 
 #define INPUT_ROOM ((size_t)64 << 10) /* what one read takes; kept */
 #define INPUT_MAX  ((size_t)64 << 20) /* what may come in while we send */

@@ -6,7 +6,7 @@
  * once a write is under way, or was refused, only one that was done makes the pauses short again.
  */
 #include "redis/link/link_inside.h"
-#include "redis/os/time.h"
+#include "base/time.h"
 
 void due__link_plan_retry(struct due__link *l)
 {

@@ -18,7 +18,7 @@
 #include "due/redis.h"
 #include "record/record.h"
 #include "redis/link/link.h"
-#include "redis/os/time.h"
+#include "base/time.h"
 #include "redis/resp/reply.h"
 
 #define DUE__REDIS_FORMAT   1

@@ -10,7 +10,7 @@
 #include "lab/redis/redis_fake.h"
 #include "redis/link/link.h"
 #include "redis/resp/reply.h"
-#include "redis/os/time.h"
+#include "base/time.h"
 
 /* For what shall not fail: changed by tests of what does. */
 static inline struct due__link_limits link_limits(void)

@@ -15,8 +15,8 @@
 #include "redis/owner/owner.h"
 #include "redis/resp/reader.h"
 #include "redis/resp/reply.h"
-#include "redis/os/time.h"
-#include "redis/os/wait.h"
+#include "base/time.h"
+#include "base/wait.h"
 
 static void holds(const struct due__bytes *b, const char *text)
 {

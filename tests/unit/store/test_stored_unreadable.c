@@ -1,7 +1,7 @@
 /* A queue whose store cannot be read to its end: it serves what there is, says why once, and tells
  * whoever waits for the rest. */
 #include "lab/redis/redis_poke.h"
-#include "redis/os/time.h"
+#include "base/time.h"
 #include "lab/redis/stored_redis_lab.h"
 
 #define JOBS_KEY "due:{queue}:j"

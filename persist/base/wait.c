@@ -4,7 +4,7 @@
  * needs for one job.  Who stays awake asks again and again, and lets others run in between.
  */
 #define _GNU_SOURCE
-#include "redis/os/wait.h"
+#include "base/wait.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "redis/os/time.h"
+#include "base/time.h"
 
 static bool rung(int bell)
 {

@@ -1,6 +1,6 @@
 /* wait.h - waiting for a socket and for the bell that interrupts it. */
-#ifndef DUE__REDIS_WAIT_H
-#define DUE__REDIS_WAIT_H
+#ifndef DUE__BASE_WAIT_H
+#define DUE__BASE_WAIT_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* time.h - clocks in ns, and sums that do not wrap. */
-#ifndef DUE__REDIS_TIME_H
-#define DUE__REDIS_TIME_H
+#ifndef DUE__BASE_TIME_H
+#define DUE__BASE_TIME_H
 
 #include <stdint.h>
 #include <time.h>
