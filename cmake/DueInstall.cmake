@@ -1,14 +1,22 @@
-# What `cmake --install` puts where: headers, libraries, due.pc and due-redis.pc, find_package(due),
-# duectl.
+# What `cmake --install` puts where: headers, libraries, due.pc and those of the stores,
+# find_package(due), duectl.
 include(CMakePackageConfigHelpers)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/due")
 set(generated "${PROJECT_BINARY_DIR}/package")
 
+set(stores)
+foreach(store redis sqlite)
+    string(TOUPPER "${store}" upper)
+    if(DUE_${upper}_BUILT)
+        list(APPEND stores ${store})
+    endif()
+endforeach()
+
 set(headers base.h due.h job.h metrics.h options.h signals.h store.h workers.h)
-if(DUE_REDIS_BUILT)
-    list(APPEND headers redis.h)
-endif()
+foreach(store IN LISTS stores)
+    list(APPEND headers ${store}.h)
+endforeach()
 list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/include/due/")
 install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/due")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION
@@ -17,15 +25,15 @@ install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DES
 set(libraries)
 if(DUE_SHARED)
     list(APPEND libraries due)
-    if(DUE_REDIS_BUILT)
-        list(APPEND libraries due_redis)
-    endif()
+    foreach(store IN LISTS stores)
+        list(APPEND libraries due_${store})
+    endforeach()
 endif()
 if(DUE_STATIC)
     list(APPEND libraries due_static)
-    if(DUE_REDIS_BUILT)
-        list(APPEND libraries due_redis_static)
-    endif()
+    foreach(store IN LISTS stores)
+        list(APPEND libraries due_${store}_static)
+    endforeach()
 endif()
 install(TARGETS ${libraries} EXPORT due
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -52,9 +60,9 @@ foreach(dir LIBDIR INCLUDEDIR)
     string(REGEX REPLACE "/$" "" pc_${dir} "${pc_${dir}}")
 endforeach()
 set(pcs due)
-if(DUE_REDIS_BUILT)
-    list(APPEND pcs due-redis)
-endif()
+foreach(store IN LISTS stores)
+    list(APPEND pcs due-${store})
+endforeach()
 foreach(pc IN LISTS pcs)
     configure_file("${PROJECT_SOURCE_DIR}/cmake/${pc}.pc.in" "${generated}/${pc}.pc" @ONLY)
     install(FILES "${generated}/${pc}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -3,7 +3,7 @@
 
 # What every build needs; stored queues and the tests need more.
 packages_build="gcc libc6-dev cmake ninja-build make pkgconf liburcu-dev"
-packages_store="libhiredis-dev redis-server"
+packages_store="libsqlite3-dev libhiredis-dev redis-server"
 packages_tests="$packages_store libcriterion-dev python3 g++ libtbb-dev libevent-dev libev-dev
     libuv1-dev libcurl4-openssl-dev"
 

@@ -23,7 +23,7 @@ fi
 # Every word of capitals in quotes, of C or of a script, that is no error which a server answers;
 # CHANGE stands in what the command prints.
 errors=$(grep -oE '"[A-Z]{2,}"' persist/redis/resp/reply.c)
-said=$(grep -ohE "[\"'][A-Z]{2,}[\"']" $(find persist tools/duectl -name '*.c') |
+said=$(grep -ohE "[\"'][A-Z]{2,}[\"']" $(find persist/redis tools/duectl -name '*.c') |
     tr "'" '"' |
     grep -vxF "$errors" | grep -vx '"CHANGE"' | tr -d '"' | sort -u)
 named=$(grep -ohE '"[^"]*"' tests/lab/redis/redis_user.h | tr -d '"+' |
