@@ -122,7 +122,7 @@ Test(enqueue_delegated, jobs_that_come_later_are_not_waited_for, .timeout = 60)
 }
 
 /* A proxy sorts in 256 at a time, and another one hands out meanwhile. */
-LAB_TEST(enqueue_delegated, the_last_of_thousands_comes_first_if_it_was_due_first)
+LAB_TEST(dequeue_proxy, hands_out_the_last_of_thousands_first_if_it_was_due_first)
 {
     enum { JOBS = 10 * DUE__PROXY_BATCH };
     static due_spec specs[JOBS];

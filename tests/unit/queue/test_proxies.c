@@ -60,7 +60,7 @@ static void check_sleep(bool kernel)
     lab_close(&lab);
 }
 
-LAB_TEST(proxies, sleep_while_there_is_nothing_to_do)
+LAB_TEST(dequeue_proxy, sleeps_as_the_others_do_while_there_is_nothing_to_do)
 {
     check_sleep(false);
     check_sleep(true);
@@ -68,7 +68,7 @@ LAB_TEST(proxies, sleep_while_there_is_nothing_to_do)
 
 /* Cancelled jobs leave slots behind.  The last ones were left while it could not be worth it yet to
  * sweep out the first, so a few more than half of all may stay. */
-LAB_TEST(proxies, sweep_out_what_cancelled_jobs_leave_behind)
+LAB_TEST(compaction, sweeps_out_what_cancelled_jobs_leave_behind)
 {
     enum { JOBS = 20000, CANCELLED = 13000 };
     static due_id id[JOBS];

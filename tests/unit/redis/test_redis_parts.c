@@ -156,6 +156,18 @@ Test(retry, is_at_once_after_a_link_that_lasted)
     cr_expect_eq(l.backoff.failures, 0);
 }
 
+Test(retry, begins_anew_after_a_write_that_was_done)
+{
+    struct due__link l = { .state = DUE__LINK_UP, .owes = true, .backoff.failures = 5 };
+
+    cr_expect(due__link_is_owing(&l));
+    due__link_wrote(&l);
+    cr_expect_not(due__link_is_owing(&l));
+    cr_expect_eq(l.backoff.failures, 0);
+    due__link_owes(&l);
+    cr_expect(due__link_is_owing(&l));
+}
+
 /* ---- What a refusal says ---- */
 
 static const char *command_of(const char *text)

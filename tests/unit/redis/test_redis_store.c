@@ -263,12 +263,15 @@ REDIS_TEST(redis_open, refuses_less_durability_than_is_required)
     cr_expect_eq(open_with((due_redis_options){ .require = DUE_DURABLE_EVERYSEC }),
                  DUE_EDURABILITY);
     cr_expect_not_null(strstr(error.text, "in force is none"), "%s", error.text);
+    cr_expect_not_null(strstr(error.hint, "appendfsync everysec or always"), "%s", error.hint);
     cr_expect_eq(open_with((due_redis_options){ .require = DUE_DURABLE_EVERYSEC,
                                                 .assume = DUE_DURABLE_ALWAYS }),
                  DUE_EDURABILITY);
     ASK("CONFIG", "SET", "appendonly", "yes");
     cr_expect_eq(open_with((due_redis_options){ .require = DUE_DURABLE_EVERYSEC }), 0);
     cr_expect_eq(open_with((due_redis_options){ .require = DUE_DURABLE_ALWAYS }), DUE_EDURABILITY);
+    cr_expect_not_null(strstr(error.text, "in force is everysec"), "%s", error.text);
+    cr_expect_not_null(strstr(error.hint, "and appendfsync always"), "%s", error.hint);
     ASK("CONFIG", "SET", "appendfsync", "always");
     cr_expect_eq(open_with((due_redis_options){ .require = DUE_DURABLE_ALWAYS }), 0);
     cr_expect_eq(info.durability, DUE_DURABLE_ALWAYS);

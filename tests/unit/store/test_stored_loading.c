@@ -333,3 +333,23 @@ Test(stored_loading, a_drain_waits_for_what_was_not_read_yet, .timeout = 60)
         shop_close(&s);
     }
 }
+
+/* Who is first in a group is not known before all was read; how many jobs of a topic run is. */
+Test(stored_loading, a_limit_lets_jobs_of_its_topic_through_meanwhile, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    int mail = lab_topic(&s.lab, "mail");
+    due_job first;
+    due_job second;
+
+    cr_assert_eq(due_topic_limit(s.lab.q, mail, 1), 0);
+    lab_enqueue(&s.lab, "first", .delay_ns = 0, .topic = mail);
+    lab_enqueue(&s.lab, "second", .delay_ns = 0, .topic = mail);
+    cr_assert_eq(take_leased_from(s.lab.q, &mail, 1, &first, DUE_S(9), DUE_S(30)), 0);
+    cr_expect_neq(take_leased_from(s.lab.q, &mail, 1, &second, DUE_S(9), 0), 0);
+    cr_expect_eq(due_ack(&first), 0);
+    cr_assert_eq(take_leased_from(s.lab.q, &mail, 1, &second, DUE_S(9), DUE_S(30)), 0);
+    cr_expect_eq(due_ack(&second), 0);
+    finish(&s, 0, JOBS);
+}

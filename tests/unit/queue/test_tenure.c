@@ -1,0 +1,102 @@
+/* What whoever has the lock does for others: sort in what they left, and wake no more than it
+ * takes.  The test has the lock itself, so it knows what was left. */
+#include "lab/lab.h"
+#include "lab/take.h"
+
+#include "queue/queue.h"
+
+/* A caller sorts in some of what others have left, and no more: the proxy does the rest. */
+LAB_TEST(tenure, what_is_left_in_the_inbox_is_sorted_in_without_another_call)
+{
+    enum { JOBS = 10 * DUE__FOREIGN_MAX };
+    static due_spec specs[JOBS];
+    struct lab lab = lab_open();
+    struct due__tenure t;
+
+    for (int i = 0; i < JOBS; i++)
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .delay_ns = DUE_S(1) };
+    cr_expect_eq(due_enqueue_batch(lab.q, specs, JOBS, 0, NULL), JOBS); /* it has grown by then */
+    cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
+    due__enter(lab.q, &t);
+    cr_expect_eq(due_enqueue_batch(lab.q, specs, JOBS, 0, NULL), JOBS);
+    cr_expect(due__inbox_knocked(&lab.q->inbox));
+    due__tenure_end(lab.q, &t);
+    for (int i = 0; i < 5000 && !due__inbox_quiet(&lab.q->inbox); i++)
+        crew_sleep(DUE_MS(1));
+    cr_expect(due__inbox_quiet(&lab.q->inbox), "it is left until somebody calls");
+    cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)JOBS);
+    lab_close(&lab);
+}
+
+static uint64_t rings(struct lab *lab)
+{
+    return lab_stats(lab).rings;
+}
+
+/* On a clock of the kernel somebody sleeps until the head is due. */
+static void check_rings(enum due_proxies proxies)
+{
+    lab_proxies = (int)proxies;
+    struct lab lab = lab_open(.kernel = true);
+    struct crew_call leader;
+    struct crew_call brief;
+
+    lab_enqueue(&lab, "head", .delay_ns = DUE_S(1000));
+    crew_call_dequeue(&leader, lab.q, DUE_FOREVER);
+    crew_call_asleep(&leader);
+    crew_call_dequeue(&brief, lab.q, DUE_S(100));
+    crew_call_asleep(&brief);
+    uint64_t before = rings(&lab);
+    for (int i = 0; i < 10; i++)
+        lab_enqueue(&lab, "behind it", .delay_ns = DUE_S(2000 + i));
+    cr_expect_eq(rings(&lab), before, "a job behind the head wakes nobody");
+
+    lab_enqueue(&lab, "new head", .delay_ns = DUE_S(50));
+    cr_expect_eq(rings(&lab), before + 1, "the leader has to sleep for less");
+    crew_call_asleep(&leader);
+    crew_call_asleep(&brief);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_expect_eq(crew_call_answer(&leader), DUE_ECLOSED);
+    cr_expect_eq(crew_call_answer(&brief), DUE_ECLOSED);
+    lab_close(&lab);
+    lab_proxies = -1;
+}
+
+Test(tenure, wakes_no_more_than_it_takes, .timeout = 60)
+{
+    check_rings(DUE_PROXIES_ADAPTIVE);
+    check_rings(DUE_PROXIES_NEVER);
+}
+
+/* The next one sleeps for less than the head needs: nothing has changed for it. */
+static void check_lead(enum due_proxies proxies)
+{
+    lab_proxies = (int)proxies;
+    struct lab lab = lab_open(.kernel = true);
+    struct crew_call leader;
+    struct crew_call brief;
+
+    lab_enqueue(&lab, "head", .delay_ns = DUE_S(1000));
+    crew_call_dequeue(&leader, lab.q, DUE_FOREVER);
+    crew_call_asleep(&leader);
+    crew_call_dequeue(&brief, lab.q, DUE_S(100));
+    crew_call_asleep(&brief);
+    uint64_t before = rings(&lab);
+    lab_enqueue(&lab, "now", .delay_ns = 0);
+    cr_expect_eq(crew_call_answer(&leader), 0);
+    cr_expect_str_eq(lab_text(&lab, &leader.job), "now");
+    crew_call_asleep(&brief);
+    cr_expect_eq(rings(&lab), before + 1, "one who waits is woken for one job");
+    lab_enqueue(&lab, "now", .delay_ns = 0);
+    cr_expect_eq(crew_call_answer(&brief), 0);
+    cr_expect_eq(rings(&lab), before + 2);
+    due_job_done(&brief.job);
+    lab_close(&lab);
+    lab_proxies = -1;
+}
+
+Test(tenure, wakes_one_for_a_job_and_nobody_for_the_lead, .timeout = 60)
+{
+    check_lead(DUE_PROXIES_ADAPTIVE);
+    check_lead(DUE_PROXIES_NEVER);
+}

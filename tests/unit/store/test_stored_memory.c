@@ -1,0 +1,75 @@
+/* A queue with a store that finds no memory: the call says so, and nobody waits for it in vain. */
+#include "lab/shop.h"
+#include "lab/take.h"
+
+#include "job/draft.h"
+
+/* A reserve finds none for the records of leases. */
+Test(stored_memory, a_reserve_without_memory_says_so_and_takes_nothing, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5);
+    struct flaky *memory = &s.lab.state->memory;
+    due_job job;
+
+    lab_enqueue(&s.lab, "tea", .delay_ns = 0);
+    flaky_fail_in(memory, 0);
+    cr_expect_eq(take_leased(s.lab.q, &job, 100, 0), DUE_ENOMEM);
+    memory->fail_at = FLAKY_NEVER;
+    cr_expect_eq(lab_stats(&s.lab).ready, 1u);
+    cr_expect_eq(lab_stats(&s.lab).leased, 0u);
+    cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
+    cr_expect_eq(job.attempts, 1u);
+    cr_expect_eq(due_ack(&job), 0);
+    shop_close(&s);
+}
+
+/* ---- Two calls that want to change a job by its key ---- */
+
+static struct {
+    struct shop *shop;
+    struct crew_call second;
+    unsigned in; /* allocations as large as a draft until the one of the draft; 0: not armed */
+} between;
+
+/* The first has the job, and asks for memory for what it is to become: the second comes, and waits
+ * for it; then the first gets none. */
+static void second_comes(void *ctx, size_t size)
+{
+    struct flaky *memory = ctx;
+    size_t call = atomic_load(&memory->calls) - 1;
+
+    if (between.in == 0 || size != sizeof(struct due__draft) || --between.in > 0)
+        return;
+    crew_call_enqueue(&between.second, between.shop->lab.q,
+                      (due_spec){ DUE_SPEC_INIT, .at_ns = 20, .key = "k", .key_len = 1,
+                                  .on_key = DUE_KEY_REPLACE, .data = "second", .len = 6 },
+                      DUE_S(30));
+    crew_call_asleep(&between.second);
+    cr_expect_not(atomic_load(&between.second.thread.back));
+    memory->fail_at = call;
+}
+
+Test(stored_memory, who_waits_for_a_change_that_finds_none_goes_on, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5);
+    struct flaky *memory = &s.lab.state->memory;
+    char changed[300]; /* it asks for more than a draft */
+    due_id first;
+    due_id id;
+
+    memset(changed, 'c', sizeof changed);
+    changed[sizeof changed - 1] = '\0';
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "as it was", &first, .at_ns = 10), 0);
+    between.shop = &s;
+    between.in = 2; /* its key may be as large */
+    memory->on_alloc_ctx = memory;
+    memory->on_alloc = second_comes;
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, changed, &id, .at_ns = 15), DUE_ENOMEM);
+    cr_assert_eq(between.in, 0u, "nobody came in between");
+    int second = crew_call_answer(&between.second);
+    cr_expect_eq(second, 0, "%s", due_error_name(second));
+    memory->on_alloc = NULL;
+    lab_turn_to(&s.lab, 20);
+    cr_expect_str_eq(lab_dequeue_all(&s.lab), "second");
+    shop_close(&s);
+}
