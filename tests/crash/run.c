@@ -132,11 +132,9 @@ static void write_known(const struct run *r)
 
 static void exec_worker(const struct run *r, int in, int out, const char *flags)
 {
-    char url[160];
     char life[24];
     char seed[24];
 
-    snprintf(url, sizeof url, "unix://%s", r->proxy_path);
     snprintf(life, sizeof life, "%u", r->life);
     snprintf(seed, sizeof seed, "%" PRIu64, r->random % 1000000007);
     dup2(in, STDIN_FILENO);
@@ -144,7 +142,7 @@ static void exec_worker(const struct run *r, int in, int out, const char *flags)
     dup2(9, 3);
     close(9);
     signal(SIGPIPE, SIG_DFL);
-    execl(r->worker_path, r->worker_path, url, life, seed, flags, r->known_path, (char *)NULL);
+    execl(r->worker_path, r->worker_path, r->url, life, seed, flags, r->known_path, (char *)NULL);
     _exit(127);
 }
 
@@ -317,6 +315,7 @@ int run_start(struct run *r)
     if (rc != 0)
         return rc;
     snprintf(r->proxy_path, sizeof r->proxy_path, "%s/proxy", r->server.dir);
+    snprintf(r->url, sizeof r->url, "unix://%s", r->proxy_path);
     snprintf(r->known_path, sizeof r->known_path, "%s/known", r->server.dir);
     r->proxy = fault_proxy_start(r->proxy_path, r->server.socket);
     CREW_CHECK(r->proxy != NULL, ": no proxy");

@@ -36,6 +36,7 @@ struct run {
     struct redis_server server;
     struct fault_proxy *proxy;
     char proxy_path[112];
+    char url[160]; /* what the worker is told: the proxy, or the path of a file */
     char known_path[112];
     struct ledger *ledger;
     /* The worker. */

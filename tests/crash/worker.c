@@ -2,7 +2,8 @@
  *
  *     crash_worker URL LIFE SEED FLAGS KNOWN
  *
- * FLAGS are of: a async, d dequeues too, D takes all out, w waits until all has been read.
+ * URL is that of a server, or the path of a file.  FLAGS are of: a async, d dequeues too, D takes
+ * all out, w waits until all has been read; of a file: e level everysec, n none.
  *
  * It writes a line to descriptor 3 before and after each call (ledger.h), "0 TIME open! ANSWER"
  * when the queue is open, "0 TIME loaded N" when it has read what was stored, and its log as
@@ -20,8 +21,8 @@
 #include <unistd.h>
 
 #include "lab/crew.h"
-#include "due/redis.h"
 #include "lab/take.h"
+#include "worker_store.h"
 
 #define TAKE_NS DUE_S(3)
 #define THREADS 3
@@ -503,10 +504,8 @@ static void read_known(const char *path)
         fclose(file);
 }
 
-static void open_queue(const char *url)
+static void open_queue(const char *url, const char *flags)
 {
-    due_redis_options store_options = { DUE_REDIS_OPTIONS_INIT, .answer_ns = DUE_S(2),
-                                        .backoff_min_ns = DUE_MS(5), .backoff_max_ns = DUE_MS(50) };
     due_options options = { DUE_OPTIONS_INIT,
                             .name = "crash",
                             .confirm = async ? DUE_CONFIRM_ASYNC : DUE_CONFIRM_SYNC,
@@ -516,7 +515,7 @@ static void open_queue(const char *url)
                             .open_timeout_ns = DUE_S(20) };
     due_error error = { "", "" };
 
-    int rc = due_redis_open(&options.store, url, &store_options, &error);
+    int rc = worker_store(&options.store, url, flags, &error);
     if (rc == 0)
         rc = due_open(&queue, &options, &error);
     if (rc != 0) {
@@ -572,7 +571,7 @@ int main(int argc, char **argv)
         hands[i].random = strtoull(argv[3], NULL, 10) * THREADS + i + 1;
     }
     read_known(argv[5]);
-    open_queue(argv[1]);
+    open_queue(argv[1], argv[4]);
     while (strchr(argv[4], 'w') != NULL && stats().loading)
         crew_sleep(DUE_MS(1));
     if (strchr(argv[4], 'D') != NULL)
