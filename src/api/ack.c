@@ -28,9 +28,8 @@
 #include "queue/queue.h"
 #include "queue/stored.h"
 #include "queue/take.h"
-#include "store/sender.h"
 
-#define ACKS_AT_ONCE 256u /* sent to a store together */
+#define ACKS_AT_ONCE 256u /* handed to the journal together */
 
 /* A copy of a job is let go of; *job is zeroed. */
 static void let_go(struct due_queue *q, due_job *job, uint32_t number)
@@ -90,7 +89,7 @@ static bool answers(int rc)
     return rc == 0 || rc == DUE_ESTALE || rc == DUE_EINDOUBT;
 }
 
-/* What an ack is for the store. */
+/* What an ack is for the journal. */
 static enum due__purpose ends_by(const struct due_queue *q, uint32_t number)
 {
     return due__repeats(q, number) && !due__revoked(q, number) ? DUE__REPEAT : DUE__ACK;
@@ -100,12 +99,8 @@ static enum due__purpose ends_by(const struct due_queue *q, uint32_t number)
 static int ack_claimed(struct due_queue *q, uint32_t number)
 {
     struct due__deadline by = { 0 };
-    int rc = 0;
+    int rc = q->journal->change(q, number, ends_by(q, number), 0, &by);
 
-    if (q->commits != NULL)
-        rc = due__commit_one(q, number, ends_by(q, number), 0, &by);
-    else if (!due__repeat_acked(q, number))
-        due__ack_end(q, number);
     if (!answers(rc))
         due__lease_resume(q, number);
     return rc;
@@ -144,7 +139,7 @@ int due_ack(due_job *job)
     return ack(job);
 }
 
-/* Jobs of one stored queue that are acked as one change. */
+/* Jobs of one queue that are acked as one change. */
 struct acks {
     uint32_t number[ACKS_AT_ONCE];  /* O  their places */
     uint32_t claimed[ACKS_AT_ONCE]; /* O  of those that can be acked */
@@ -169,7 +164,7 @@ static void send_acks(struct due_queue *q, struct acks *a, size_t n, struct due_
                 a->chosen[count++] = a->claimed[i];
         }
         if (count > 0)
-            due__commit_all(q, a->chosen, count, which, 0, by, a->rc);
+            q->journal->change_all(q, a->chosen, count, which, 0, by, a->rc);
         count = 0;
         for (size_t i = 0; i < n; i++) {
             if (a->purpose[i] == which)
@@ -179,8 +174,8 @@ static void send_acks(struct due_queue *q, struct acks *a, size_t n, struct due_
 }
 
 /* What can be acked is claimed and sent together. */
-static void ack_stored(struct due_queue *q, struct acks *a, due_job *jobs, size_t n,
-                       struct due__deadline *by)
+static void ack_bulk(struct due_queue *q, struct acks *a, due_job *jobs, size_t n,
+                     struct due__deadline *by)
 {
     size_t count = 0;
     uint64_t w;
@@ -220,17 +215,18 @@ static size_t of_one_queue(const due_job *jobs, size_t n)
     return same;
 }
 
-/* Jobs of one queue, ACKS_AT_ONCE at most: how many were acked.  Without memory for it with a store
- * too one by one. */
+/* Jobs of one queue, ACKS_AT_ONCE at most: how many were acked.  One by one where that is short for
+ * plain jobs, or without memory for more. */
 static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__deadline *by,
                     int *results)
 {
-    bool bulk = n > 1 && q != NULL && !due__forked(q) && due__inside_stored(q);
+    bool bulk = n > 1 && q != NULL && !due__forked(q) && !q->short_ways;
+    bool inside = bulk && due__inside_stored(q);
     struct acks *a = bulk ? due__alloc_raw(&q->alloc, sizeof *a) : NULL;
     int acked = 0;
 
     if (a != NULL)
-        ack_stored(q, a, jobs, n, by);
+        ack_bulk(q, a, jobs, n, by);
     for (size_t i = 0; i < n; i++) {
         int rc = a != NULL ? a->results[i] : ack(&jobs[i]);
 
@@ -240,7 +236,7 @@ static int ack_some(struct due_queue *q, due_job *jobs, size_t n, struct due__de
     }
     if (a != NULL)
         due__alloc_free(&q->alloc, a, sizeof *a);
-    due__inside_end(q, bulk);
+    due__inside_end(q, inside);
     return acked;
 }
 

@@ -30,10 +30,10 @@ bool due__change_locks(enum due__purpose purpose)
 void due__change_tell(struct due_queue *q, const struct due__change *c)
 {
     static const enum due__step steps[DUE__LEAVE + 1] = {
-        [DUE__PUT] = DUE__S_PRODUCED,    [DUE__GIVE_BACK] = DUE__S_RETRIED,
-        [DUE__SNOOZE] = DUE__S_RETRIED,  [DUE__BURY] = DUE__S_DIED,
-        [DUE__KICK] = DUE__S_KICKED,     [DUE__REVIVE] = DUE__S_KICKED,
-        [DUE__REPEAT] = DUE__S_REPEATED, [DUE__ROUND] = DUE__S_REPEATED,
+        [DUE__PUT] = DUE__S_PRODUCED,   [DUE__GIVE_BACK] = DUE__S_RETRIED,
+        [DUE__SNOOZE] = DUE__S_RETRIED, [DUE__BURY] = DUE__S_DIED,
+        [DUE__KICK] = DUE__S_KICKED,    [DUE__REVIVE] = DUE__S_KICKED,
+        [DUE__ROUND] = DUE__S_REPEATED,
     };
 
     if (q->events == NULL || steps[c->purpose] == 0)
@@ -51,6 +51,19 @@ static void apply_move(struct due_queue *q, const struct due__change *c, uint64_
     if (w & DUE__HELD)
         due__store_relaxed(&due__lease_at(q, c->number)->deadline_ns, c->at_ns); /* R1 */
     due__wait_again(q, c->number, due__limiter_left(q, c->number, w), c->at_ns);
+}
+
+/* It waits for its next round, unless the queue ends. */
+static void apply_round(struct due_queue *q, struct due__change *c)
+{
+    bool acked = c->purpose == DUE__REPEAT;
+
+    if (!acked && !c->waited) /* its taker has left */
+        return;
+    if (!due__repeat_locked(q, c->number, c->at_ns, acked))
+        c->purpose = (uint8_t)q->journal->no_round;
+    if (acked && c->purpose != DUE__ACK) /* which counts that itself */
+        due__lease_answered(q);
 }
 
 void due__change_apply(struct due_queue *q, struct due__change *c)
@@ -95,11 +108,8 @@ void due__change_apply(struct due_queue *q, struct due__change *c)
         due__draft_apply(q, c->number, c->draft);
         break;
     case DUE__REPEAT:
-        due__lease_answered(q);
-        /* fall through */
     case DUE__ROUND:
-        if ((c->purpose == DUE__REPEAT || c->waited) && !due__repeat_locked(q, c->number, c->at_ns))
-            c->purpose = DUE__LEAVE;
+        apply_round(q, c);
         break;
     default:
         break;

@@ -9,6 +9,7 @@
 #include "job/discard.h"
 #include "job/draft.h"
 #include "job/enqueue_delegated.h"
+#include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 
@@ -22,7 +23,7 @@ static void memory_apply(struct due_queue *q, struct due__change *c)
     due__enter(q, &t);
     if (c->purpose == DUE__BURY)
         t.rounds = DUE__ROUNDS_MAX;
-    else if (c->purpose == DUE__UPDATE)
+    else if (c->purpose == DUE__UPDATE || c->purpose == DUE__REPEAT)
         due__catch_up(q, DUE__FOREIGN_MAX);
     due__change_apply(q, c);
     due__tenure_end(q, &t);
@@ -39,6 +40,8 @@ static void memory_land(struct due_queue *q, uint32_t number, enum due__purpose 
 
     if (purpose == DUE__UPDATE)
         c.draft = (struct due__draft *)(intptr_t)want_ns;
+    if (purpose == DUE__REPEAT)
+        c.at_ns = due__repeat_at(q, number);
     due__change_tell(q, &c);
     if (due__change_locks(purpose))
         memory_apply(q, &c);
@@ -124,6 +127,7 @@ static bool memory_lacks(const struct due_queue *q, uint32_t number)
 
 const struct due__journal due__memory_journal = {
     .unsent = 0,
+    .no_round = DUE__ACK,
     .keeps_keys = false,
     .change = memory_change,
     .change_all = memory_change_all,

@@ -66,11 +66,9 @@ int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
  * there meanwhile can be put again; but not in a queue that drains, which would not end. */
 static bool refusing(const struct due_queue *q)
 {
-    uint32_t state = due__load_seq(&q->state); /* C2 of closing.c, E3: under the lock */
-
-    if (q->commits != NULL && !(state & DUE__DRAINING))
-        return due__closed(q);
-    return (state & DUE__REFUSING) != 0;
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c, E3: under the lock */
+        return true;
+    return due__closed(q);
 }
 
 /* Under the lock: a job of the caller's own waits for its next round. */
@@ -87,7 +85,7 @@ static void again(struct due_queue *q, uint32_t number, int64_t at_ns)
     due__replace(q, number, w, DUE__WAITING, at_ns);
 }
 
-bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
+bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns, bool acked)
 {
     if (due__revoked(q, number)) {
         due__dying_enlist(q, number); /* it goes */
@@ -95,27 +93,10 @@ bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
     }
     if (refusing(q))
         return false;
+    if (acked)
+        due__note_repeated(q, number, false);
     again(q, number, at_ns);
     return true;
-}
-
-bool due__repeat_acked(struct due_queue *q, uint32_t number)
-{
-    struct due__tenure t;
-
-    if (!due__repeats(q, number))
-        return false;
-    due__enter(q, &t);
-    due__catch_up(q, DUE__FOREIGN_MAX);
-    bool more = !due__revoked(q, number) && !refusing(q);
-    if (more) {
-        due__note_repeated(q, number, false);
-        again(q, number, due__repeat_at(q, number));
-    }
-    due__tenure_end(q, &t);
-    if (more)
-        due__lease_answered(q);
-    return more;
 }
 
 /* ---- Taken for good ---- */

@@ -19,12 +19,9 @@ int64_t due__repeat_next(const struct due__extras *extras, int64_t deadline_ns, 
 bool due__repeats(const struct due_queue *q, uint32_t number);
 int64_t due__repeat_at(const struct due_queue *q, uint32_t number);
 
-/* A job of the caller's own whose lease was claimed is acked.  False: it does not come again. */
-bool due__repeat_acked(struct due_queue *q, uint32_t number);
-
-/* Under the lock: a job of the caller's own, whose next round the store has, waits for it, or goes
- * if it was cancelled.  False: the queue closes, or drains. */
-bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns);
+/* Under the lock: a job of the caller's own, whose next round is written down, waits for it, or
+ * goes if it was cancelled.  False: the queue closes, or drains.  @acked: which is told of. */
+bool due__repeat_locked(struct due_queue *q, uint32_t number, int64_t at_ns, bool acked);
 
 /* Of taken jobs, filled in, those that repeat wait again, and their bytes are lent besides: how
  * many.  The others are as they were. */

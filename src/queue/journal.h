@@ -42,7 +42,7 @@ enum due__purpose {
     DUE__UPDATE,    /* it is another: want_ns is its draft (draft.h) */
     DUE__REPEAT,    /* it was acked, and comes again */
     DUE__ROUND,     /* the same, but it was taken for good */
-    DUE__LEAVE      /* of one that was to come again: the queue drains, and it stays in the store */
+    DUE__LEAVE      /* of one that was to come again: the queue ends, and it stays in the store */
 };
 
 /* How long a call waits for its store, in all.  Begins when it may first have to wait. */
@@ -56,6 +56,8 @@ struct due__deadline {
 struct due__journal {
     /* The flag of the word of a job whose put it was not told of yet; 0: there are none. */
     uint64_t unsent;
+    /* What becomes of a job that was to come again, in a queue that ends: ACK, or LEAVE. */
+    enum due__purpose no_round;
     /* The keys of jobs that are done are kept by it, and the queue knows of them only. */
     bool keeps_keys;
 

@@ -111,6 +111,7 @@ static bool stored_lacks(const struct due_queue *q, uint32_t number)
 
 const struct due__journal due__stored_journal = {
     .unsent = DUE__LINKED,
+    .no_round = DUE__LEAVE,
     .keeps_keys = true,
     .change = due__commit_one,
     .change_all = due__commit_all,
