@@ -15,7 +15,8 @@
  *   Store    With a store, a call that changes something waits for it, for up to its own timeout or
  *            store_timeout_ns in all, and may also answer DUE_ETIMEDOUT, DUE_ENOSPC, DUE_EACCES,
  *            DUE_EDURABILITY, DUE_EFENCED: nothing has changed; or DUE_EINDOUBT, the one exception:
- *            it was sent, the answer did not come, and the queue sees it through.
+ *            it was sent, the answer did not come, and the queue sees it through.  Who names a job
+ *            of a queue that closes gets DUE_ECLOSED once it was left to the store.
  *   Structs  What you fill in begins with its size (DUE_SPEC_INIT and its kin): a library that is
  *            newer than your headers takes what they lack as zero, an older one answers DUE_ENOTSUP
  *            if a field is set that it does not know.  What the library fills in has room for more
@@ -86,7 +87,8 @@ DUE_API int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns
 /**
  * Give back a closed queue.  NULL is allowed.
  *
- * Threads:  one, after every other call has returned, but for those that waited when it was closed
+ * Threads:  one, after every other call has returned, but for those that waited when it was closed;
+ *           waits for who turns its manual clock just then
  * Errors:   DUE_EBUSY: not closed, one who waited or another due_close() still inside, a lent job
  *           not yet done with, or a pool of workers not yet freed.
  *           In a child after fork: 0, and the child's copy of the memory is given back.

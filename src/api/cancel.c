@@ -9,6 +9,7 @@
 #include "api/dequeue.h"
 #include "job/bulk.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
@@ -52,7 +53,7 @@ int due_cancel(due_queue *q, due_id id, due_job *job)
         return due__one_or_none(job, DUE_EFORK);
     struct due__deadline by = { 0 };
     bool inside = due__inside_stored(q);
-    int rc = cancel(q, id, job, &by);
+    int rc = due__named(q, cancel(q, id, job, &by));
     due__inside_end(q, inside);
     return due__one_or_none(job, rc);
 }

@@ -42,6 +42,7 @@
 #include "job/lease.h"
 #include "os/atomic.h"
 #include "os/siphash.h"
+#include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/job_records.h"
@@ -496,7 +497,7 @@ int due_id_of_key(due_queue *q, const void *key, size_t len, due_id *id)
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = find(q, key, len, &by, &h);
+    int rc = due__named(q, find(q, key, len, &by, &h));
     due__inside_end(q, inside);
     if (rc == 0)
         *id = h.id;
@@ -519,6 +520,7 @@ int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
         if (rc == DUE_ENOENT) /* it went meanwhile, or lost the key: is there another? */
             rc = find(q, key, len, &by, &h);
     }
+    rc = due__named(q, rc);
     due__inside_end(q, inside);
     return due__one_or_none(job, rc);
 }

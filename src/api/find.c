@@ -3,6 +3,7 @@
 
 #include "job/claim.h"
 #include "job/lease.h"
+#include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 
@@ -28,7 +29,7 @@ int due_find(due_queue *q, due_id id, due_info *info)
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = find(q, id, info);
+    int rc = due__named(q, find(q, id, info));
     due__inside_end(q, inside);
     return rc;
 }
@@ -40,7 +41,7 @@ int due_remaining(due_queue *q, due_id id, int64_t *ns)
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = find(q, id, &info);
+    int rc = due__named(q, find(q, id, &info));
     if (rc == 0)
         *ns = info.deadline_ns - due__clock_now(&q->clock);
     due__inside_end(q, inside);

@@ -8,6 +8,7 @@
 #include "job/dead_letter.h"
 #include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 #include "store/sender.h"
@@ -82,6 +83,7 @@ int due_kick(due_queue *q, due_id id)
         rc = due__dead_claim_one(q, number, generation, NULL, DUE__CHANGING);
     if (rc == 0)
         rc = end_many(q, &number, 1, false, &by, &kicked);
+    rc = due__named(q, rc);
     due__inside_end(q, inside);
     return rc;
 }

@@ -446,8 +446,6 @@ static bool busy(struct due_queue *q)
 {
     struct due__tenure t;
 
-    if (due__inside_any(q))
-        return true;
     due__lapse_now(q);
     due__enter(q, &t);
     struct due__sums all = due__sum_up(q);
@@ -456,6 +454,26 @@ static bool busy(struct due_queue *q)
     if (out)
         return true;
     return q->commits == NULL && due__waiting(q) > left_over(q);
+}
+
+/* Whoever turns its clock ends leases that are over, and discards their jobs: he is waited for, and
+ * comes no more.  If the queue cannot be freed he may come again, and what he would have seen to
+ * meanwhile is seen to now. */
+static int quiesce(struct due_queue *q)
+{
+    due_clock *clock = q->clock.manual;
+
+    if (due__inside_any(q))
+        return DUE_EBUSY;
+    if (clock != NULL)
+        due__clock_leave(clock, &q->turns, &q->dequeue_bell);
+    if (!busy(q))
+        return 0;
+    if (clock != NULL) {
+        due__clock_join(clock, &q->turns);
+        due__tick(q);
+    }
+    return DUE_EBUSY;
 }
 
 int due_free(due_queue *q)
@@ -467,10 +485,10 @@ int due_free(due_queue *q)
         return 0;
     bool forked = due__forked(q);
     if (!forked) {
-        if (busy(q))
-            return DUE_EBUSY;
-        if (q->clock.manual != NULL) /* first: whoever turns it ends leases that are over */
-            due__clock_leave(q->clock.manual, &q->turns, &q->dequeue_bell);
+        int rc = quiesce(q);
+
+        if (rc != 0)
+            return rc;
         due__enter(q, &t);
         due__drain(q, UINT32_MAX); /* what was cancelled in the inbox */
         due__tenure_end(q, &t);

@@ -116,6 +116,7 @@ int due_read(due_queue *q, due_id id, void *buffer, size_t size, size_t *len)
         rc = read_claimed(q, number, generation, &e, &by);
     if (rc == 0 && len != NULL)
         *len = e.len;
+    rc = due__named(q, rc);
     due__inside_end(q, inside);
     return rc;
 }

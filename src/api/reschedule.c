@@ -6,6 +6,7 @@
 
 #include "job/lease.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 
@@ -45,7 +46,7 @@ static int reschedule_inside(struct due_queue *q, due_id id, int64_t at_ns, bool
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = reschedule(q, id, at_ns, now);
+    int rc = due__named(q, reschedule(q, id, at_ns, now));
     due__inside_end(q, inside);
     return rc;
 }

@@ -477,6 +477,7 @@ int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
         at = due__time_add(due__clock_now(&q->clock), s->delay_ns);
     if (rc == 0)
         rc = due__rewrite(q, number, generation, s, what, at, &by);
+    rc = due__named(q, rc);
     due__inside_end(q, inside);
     return rc;
 }

@@ -48,7 +48,7 @@ static void cancel_bulk(struct due_queue *q, const due_id *ids, size_t n, struct
     }
     for (size_t i = 0; i < n; i++) {
         if (results[i] == DUE_EAGAIN || results[i] == DUE_EBUSY || results[i] == DUE_ENOENT)
-            results[i] = due__cancel(q, ids[i], NULL, by);
+            results[i] = due__named(q, due__cancel(q, ids[i], NULL, by));
     }
 }
 

@@ -185,6 +185,7 @@ int due_clock_free(due_clock *clock)
 void due__clock_join(due_clock *clock, struct due__listener *l)
 {
     pthread_mutex_lock(&clock->mutex);
+    l->left = NULL;
     l->next = clock->listeners;
     clock->listeners = l;
     pthread_mutex_unlock(&clock->mutex);

@@ -23,6 +23,13 @@ static inline bool due__closed(const struct due_queue *q)
     return q->journal->closed(q);
 }
 
+/* What a call that names a job answers, @rc so far: once a queue is closed it does not know any
+ * more what it has left to its store. */
+static inline int due__named(const struct due_queue *q, int rc)
+{
+    return rc == DUE_ENOENT && q->stored && due__closed(q) ? DUE_ECLOSED : rc;
+}
+
 /* Everyone who waits for room looks again and, with @consumers, everyone who waits for a job. */
 void due__wake_all(struct due_queue *q, bool consumers);
 

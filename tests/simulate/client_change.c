@@ -19,14 +19,6 @@ static struct book *draw_known(struct client *c, size_t *at)
     return c->known[*at];
 }
 
-/* A queue that closes no longer knows what it leaves to its store. */
-static int known(const struct client *c, int rc)
-{
-    bool left = c->program->closing && plan_has(c->program->plan, KIND_STORED);
-
-    return rc == DUE_ENOENT && left ? DUE_ECLOSED : rc;
-}
-
 static void forget(struct client *c, size_t at)
 {
     c->known[at] = c->known[--c->n_known];
@@ -53,7 +45,7 @@ static int cancel(struct client *c, struct book *b, bool back)
     rules_ends(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
-    int rc = known(c, due_cancel(c->program->q, b->id, back ? &job : NULL));
+    int rc = due_cancel(c->program->q, b->id, back ? &job : NULL);
     books_return(c->thread, rc);
     if (rc == 0 && back && client_number(&job) == 0)
         machine_fail("a job is cancelled, and its bytes make no sense");
@@ -137,7 +129,6 @@ void client_move(struct client *c)
     books_name(c->thread, b);
     int rc = promote ? due_promote(c->program->q, b->id) : due_reschedule(c->program->q, b->id, to);
 
-    rc = known(c, rc);
     books_return(c->thread, rc);
     rounds_named(b);
     if (rc == 0)
@@ -164,7 +155,7 @@ void client_update(struct client *c)
     history_ask(c->thread, "update? %s %" PRIu64, due_id_format(b->id, id), other);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_looks_at(c->thread, b);
-    int rc = known(c, due_update(c->program->q, b->id, bytes, len));
+    int rc = due_update(c->program->q, b->id, bytes, len);
     memory_free(bytes);
     books_return(c->thread, rc);
     if (rc == DUE_EBUSY)
@@ -186,7 +177,7 @@ void client_find_key(struct client *c)
 
     history_ask(c->thread, "find? %u", key);
     books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
-    int rc = known(c, due_id_of_key(c->program->q, name, (size_t)n, &id));
+    int rc = due_id_of_key(c->program->q, name, (size_t)n, &id);
     books_return(c->thread, rc);
     history_tell(c->thread, "find! %u %s %s", key, due_error_name(rc), client_id(id, text));
 }
@@ -203,7 +194,7 @@ static void kick(struct client *c, due_id dead)
     struct book *b = books_find(dead);
     if (b != NULL)
         books_holder(b, 0);
-    int rc = known(c, due_kick(c->program->q, dead));
+    int rc = due_kick(c->program->q, dead);
     books_return(c->thread, rc);
     if (b != NULL)
         books_holder_told(b);

@@ -211,15 +211,6 @@ static void wait_alone(const struct program *p)
         machine_sleep(1 + (int64_t)machine_below((uint64_t)p->plan->horizon_ns / 8 + 10));
 }
 
-/* May somebody have a job just then?  Who came back from a call that waited; or who turns the clock
- * of this queue and another one, and finds a lease that has ended. */
-static bool may_be_lent(const struct program *p)
-{
-    struct due_stats s = look(p);
-
-    return s.lent > 0 || plan_has(p->plan, KIND_MANUAL);
-}
-
 static void free_queue(struct program *p)
 {
     bool lent;
@@ -227,7 +218,7 @@ static void free_queue(struct program *p)
 
     do {
         wait_alone(p);
-        lent = may_be_lent(p);
+        lent = look(p).lent > 0; /* to who came back from a call that waited */
         rc = due_free(p->q);
         if (rc == DUE_EBUSY)
             machine_sleep(1);

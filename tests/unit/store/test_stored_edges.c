@@ -130,3 +130,32 @@ Test(stored_edges, who_waits_for_room_is_told_when_somebody_else_owns_the_jobs, 
     cr_expect_eq(crew_join(&producer), DUE_EFENCED);
     shop_close(&s);
 }
+
+/* ---- What a closed queue knows ---- */
+
+Test(stored_edges, a_closed_queue_says_so_of_what_it_has_left_to_its_store, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5);
+    due_spec spec = { DUE_SPEC_INIT, .priority = 5 };
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .key = "k", .key_len = 1);
+    due_info info;
+    int64_t ns;
+    char byte;
+    int rc = 1;
+
+    cr_assert_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+    cr_expect_eq(due_cancel(s.lab.q, id, NULL), DUE_ECLOSED);
+    cr_expect_eq(due_cancel_batch(s.lab.q, &id, 1, &rc), 0);
+    cr_expect_eq(rc, DUE_ECLOSED);
+    cr_expect_eq(due_reschedule(s.lab.q, id, 20), DUE_ECLOSED);
+    cr_expect_eq(due_promote(s.lab.q, id), DUE_ECLOSED);
+    cr_expect_eq(due_update(s.lab.q, id, "x", 1), DUE_ECLOSED);
+    cr_expect_eq(due_amend(s.lab.q, id, &spec, DUE_SET_PRIORITY), DUE_ECLOSED);
+    cr_expect_eq(due_kick(s.lab.q, id), DUE_ECLOSED);
+    cr_expect_eq(due_find(s.lab.q, id, &info), DUE_ECLOSED);
+    cr_expect_eq(due_remaining(s.lab.q, id, &ns), DUE_ECLOSED);
+    cr_expect_eq(due_read(s.lab.q, id, &byte, 1, NULL), DUE_ECLOSED);
+    cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ECLOSED);
+    cr_expect_eq(due_cancel_key(s.lab.q, "k", 1, NULL), DUE_ECLOSED);
+    shop_close(&s);
+}
