@@ -93,6 +93,8 @@ static uint64_t bytes_read(const volatile void *p, unsigned size)
     switch (size) {
     case 1:
         return *(const volatile uint8_t *)p;
+    case 2:
+        return *(const volatile uint16_t *)p;
     case 4:
         return *(const volatile uint32_t *)p;
     default:
@@ -105,6 +107,9 @@ static void bytes_write(volatile void *p, unsigned size, uint64_t value)
     switch (size) {
     case 1:
         *(volatile uint8_t *)p = (uint8_t)value;
+        break;
+    case 2:
+        *(volatile uint16_t *)p = (uint16_t)value;
         break;
     case 4:
         *(volatile uint32_t *)p = (uint32_t)value;
