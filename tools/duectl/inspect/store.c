@@ -11,6 +11,8 @@ due_store *ctl_store_new(const struct ctl_options *options)
     due_store *store = NULL;
     due_error error;
 
+    if (ctl_file_of(options->store) != NULL)
+        return ctl_file_store(options);
     redis.require = options->require;
     redis.assume = options->assume;
     redis.standby = options->standby;
@@ -22,5 +24,6 @@ due_store *ctl_store_new(const struct ctl_options *options)
 
 void ctl_store_free(due_store *store)
 {
-    due_redis_free(store);
+    if (store != NULL)
+        store->verbs->free(store);
 }

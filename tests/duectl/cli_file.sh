@@ -1,0 +1,60 @@
+#!/bin/sh
+# A run whose jobs are in a file: whatever kills it, every line that it has accepted comes out.
+. "$(dirname "$0")/cli_lib"
+cd "$dir" || exit 1
+
+cat >s.due <<'END'
+200ms second
+0s first
+@2001-01-01T00:00:00Z past
+1h never
+END
+echo '0s x' >one
+"$duectl" run --store probe.db one >probe 2>&1 || {
+    grep -q 'built without SQLite' probe && exit 77
+    fail "a run with a file"
+}
+
+# Accepted, and killed before it is due.
+"$duectl" run --store jobs.db --ack-lines s.due >first 2>acks &
+job=$!
+pids=$job
+tries=0
+until [ "$(grep -c '^ack ' acks)" = 4 ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 1000 ] || { fail "no lines were acknowledged"; break; }
+    sleep 0.01
+done
+kill -9 $job
+wait $job 2>/dev/null
+pids=
+
+# The next one has the rest, by either name, and says that it has the file.
+"$duectl" run --store sqlite:jobs.db </dev/null >second 2>/dev/null &
+job=$!
+pids=$job
+tries=0
+until [ "$(sort -u first second | wc -l)" = 3 ]; do
+    tries=$((tries + 1))
+    [ $tries -lt 1000 ] || { fail "not all lines came"; break; }
+    sleep 0.01
+done
+sort -u first second >came
+same came <<'END'
+first
+past
+second
+END
+has jobs.db-owner "^pid $job on "
+kill $job
+wait $job
+pids=
+
+# Files that are none of ours stay as they are.
+echo 'dear diary' >diary
+run 3 run --store diary one
+has err 'is no SQLite database'
+echo 'dear diary' | same diary
+run 3 run --store none/jobs.db one
+has err 'does its folder exist'
+finish

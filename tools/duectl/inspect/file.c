@@ -1,0 +1,46 @@
+/* file.c - a store that is a file: which name means one, and the store of a run. */
+#include "inspect/inspect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char scheme[] = "sqlite:";
+
+const char *ctl_file_of(const char *store)
+{
+    size_t len = sizeof scheme - 1;
+
+    if (strncmp(store, scheme, len) == 0)
+        return store + len;
+    return ctl_is_url(store) ? NULL : store;
+}
+
+#ifdef CTL_HAVE_SQLITE
+
+#include "due/sqlite.h"
+
+due_store *ctl_file_store(const struct ctl_options *options)
+{
+    due_sqlite_options sqlite = { DUE_SQLITE_OPTIONS_INIT, .durability = options->require,
+                                  .standby = options->standby };
+    due_store *store = NULL;
+    due_error error;
+
+    if (due_sqlite_open(&store, ctl_file_of(options->store), &sqlite, &error) == 0)
+        return store;
+    fprintf(stderr, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ", error.hint);
+    return NULL;
+}
+
+#else
+
+due_store *ctl_file_store(const struct ctl_options *options)
+{
+    (void)options;
+    fputs("duectl: this duectl was built without SQLite, and so without files; install "
+          "libsqlite3-dev and build it again\n",
+          stderr);
+    return NULL;
+}
+
+#endif
