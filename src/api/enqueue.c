@@ -122,6 +122,7 @@ static int enqueue_bulk(struct due_queue *q, const due_spec *specs, size_t n,
         rc = due__fill_watched(q, number, s, now, &jobs[filled]);
         if (rc != 0) {
             due__slab_untake(&q->slab, number);
+            due__left(q, 1);
             break;
         }
         jobs[filled].f.payload &= (uint8_t)~DUE__NOW; /* due as the store has it */
@@ -249,6 +250,8 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
     }
     for (size_t i = filled; i < got; i++)
         due__slab_untake(&q->slab, number[i]);
+    if (filled < got)
+        due__left(q, got - filled);
     if (filled == 0)
         return rc;
     if (q->events != NULL)
@@ -264,8 +267,7 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
 /* Jobs were refused, or had no room. */
 static int refused(struct due_queue *q, int rc)
 {
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, DUE__SOME);
     return rc;
 }
 

@@ -121,8 +121,6 @@ void due__change_end(struct due_queue *q, const struct due__change *c)
     switch (c->purpose) {
     case DUE__LEAVE:
         due__keep_stored(q, c->number);
-        if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-            due__drained(q);
         break;
     case DUE__UPDATE:
         due__draft_free(q, c->draft);

@@ -17,8 +17,7 @@ static inline void due__cancelled(struct due_queue *q, uint64_t count)
 {
     if (q->capacity > 0)
         due__capacity_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, 1);
     if (count % DUE__SWEEP_EVERY == 0)
         due__sweep_sometimes(q);
 }

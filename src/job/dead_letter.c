@@ -274,8 +274,7 @@ void due__buried(struct due_queue *q)
     due__add_relaxed(&q->buried, 1); /* no edge: a counter */
     if (q->capacity > 0)
         due__capacity_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, 1);
 }
 
 /* Nobody has died: so nobody has to go for it, or a store that refuses to drop one would be asked

@@ -43,8 +43,7 @@ void due__discard(struct due_queue *q, uint32_t number, uint64_t w)
     due__shard_leave(it);
     if (q->capacity > 0)
         due__capacity_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, 1);
 }
 
 /* Its room, in a queue with a capacity, is nobody's any more: the queue closes or drains, or
@@ -70,6 +69,7 @@ void due__keep_stored(struct due_queue *q, uint32_t number)
     if (last)
         due__place_done(q, it, number);
     due__shard_leave(it);
+    due__left(q, 1);
 }
 
 /* G2 of sender.c: who makes a job wait does so, then looks whether the queue stops; who closes says

@@ -10,6 +10,7 @@
 #include "job/fresh.h"
 #include "job/key_policy.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
 
@@ -159,5 +160,7 @@ size_t due__submit_keyed(struct due_queue *q, const struct due__fresh *jobs, siz
         due__job_release_fresh(q, &jobs[i]);
         due__slab_untake(&q->slab, jobs[i].number);
     }
+    if (left < n)
+        due__left(q, n - left);
     return left > 0 ? see_to(q, jobs, left) : 0;
 }

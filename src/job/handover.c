@@ -58,8 +58,7 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
     due__shard_leave(it);
     if (q->capacity > 0 && n > 0)
         due__capacity_give(q, n);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, n);
 }
 
 /* Who waits for room or for the last job is told before the caller is done with his. */
@@ -67,8 +66,7 @@ static __attribute__((noinline)) void acked_for_others(struct due_queue *q)
 {
     if (q->capacity > 0)
         due__capacity_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, 1);
     struct due__shard *it = due__shard_enter(&q->slab);
     it->done++;
     due__shard_leave(it);
@@ -142,6 +140,5 @@ void due__ack_end(struct due_queue *q, uint32_t number)
     due__shard_leave(it);
     if (q->capacity > 0)
         due__capacity_give(q, 1);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, 1);
 }

@@ -94,8 +94,10 @@ void due__slab_init(struct due__slab *s, struct due__alloc *alloc)
     memset(s, 0, sizeof *s);
     s->alloc = alloc;
     due__lock_init(&s->depot);
-    for (size_t i = 0; i < DUE__SHARDS; i++)
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
         due__lock_init(&s->shard[i].lock);
+        s->shard[i].spare = DUE__SPARE_ALL;
+    }
     due__payloads_init(&s->payloads, alloc);
     for (size_t i = 0; i < sizeof s->lists / sizeof s->lists[0]; i++)
         s->lists[i] = NO_SPAN;
@@ -280,14 +282,6 @@ void due__slab_untake(struct due__slab *s, uint32_t number)
 
     it->refused++;
     due__shard_push(s, it, number);
-    due__lock_release(&it->lock);
-}
-
-void due__slab_uncount(struct due__slab *s, size_t n)
-{
-    struct due__shard *it = due__shard_enter(s);
-
-    it->refused += n;
     due__lock_release(&it->lock);
 }
 

@@ -92,6 +92,8 @@ struct due__span {
     uint32_t list;       /* D  enum of slab.c */
 };
 
+#define DUE__SPARE_ALL UINT64_MAX /* of a shard: nobody has shared out yet */
+
 /* What a group of threads keeps for itself.  Two cache lines of counters, then its magazine. */
 struct due__shard {
     struct due__lock lock; /* S */
@@ -112,6 +114,7 @@ struct due__shard {
     uint64_t revived;      /* S  dead no more: they wait again, or go */
     void *spare_waiter;    /* A  W1 of waiter.c */
     uint32_t magazine[DUE__MAGAZINE] __attribute__((aligned(DUE__LINE))); /* S */
+    uint64_t spare; /* S  C2 of closing.c: so many may leave before anybody need sum */
 };
 
 struct due__slab {
@@ -237,9 +240,6 @@ static inline void due__shard_push(struct due__slab *s, struct due__shard *it, u
 
 /* A place that was taken and not used after all. */
 void due__slab_untake(struct due__slab *s, uint32_t number);
-
-/* Jobs that were counted as enqueued and then refused. */
-void due__slab_uncount(struct due__slab *s, size_t n);
 
 /* The next segment: how many places it will have (0: the limit is reached), and adding it.  Adding
  * may find that somebody else did: that is 0 too. */

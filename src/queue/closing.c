@@ -1,11 +1,22 @@
 /* closing.c - a queue that closes, or drains: who is told, and when nothing is left.
  *
  * Edges      C2  whoever takes a job out of the queue counts it in a shard, then looks at the
- *                state; close sets DRAINING, then sums the counts, each under its shard's lock.
- *                Whoever is later in a shard sees what the other wrote before: so of all who take
- *                and sum, the last one sees that nothing is left.  Jobs in places at hand are
- *                counted before their word is written; whoever takes one reads the word, then
- *                counts it as gone in a shard; what has come is summed after that.
+ *                state; close sets DRAINING, enters the timeline's lock once, and sums the counts,
+ *                with all shards' locks.  Whoever counted before is in the sum, and whoever counts
+ *                after it sees DRAINING.  If jobs are left, the sum shares all but one of them out
+ *                to the shards: so many may leave in each (SPARE) before anybody need sum again.
+ *                Whoever leaves pays from the spare of a shard after it has counted; who finds too
+ *                little there sums, and shares out anew.
+ *                A job in a place at hand is counted under the timeline's lock before its word is
+ *                written: so before close has the lock, and whoever counts it as gone does later.
+ *
+ * Always     N1  what the shards have to spare, less what is counted as gone and not yet paid, is
+ *                less than what waits.  So once all have paid and nothing is left, somebody found
+ *                too little after the latest sum, and he sums.  Jobs that come only add to what
+ *                waits.
+ *            N2  nobody sums before close has: until then the spare has no end.  A producer that
+ *                looked at the state before DRAINING was set may still place its job; close has the
+ *                lock after it.
  *            described elsewhere: E3 tenure.c, C1 inside.c
  *
  * Not here   What becomes of the jobs that are left: discard.c.
@@ -72,12 +83,24 @@ void due__quit_ring(struct due_queue *q, const uint32_t *quit)
 
 void due__drained(struct due_queue *q)
 {
-    if ((due__load_seq(&q->state) & DUE__CLOSING) || due__waiting(q) > 0) /* C2 */
+    if ((due__load_seq(&q->state) & DUE__CLOSING) || due__waiting_shared(q) > 0) /* C2 */
         return;
     if (due__loading(q)) /* what is stored is to be delivered too */
         return;
     if (!(due__or_seq(&q->state, DUE__CLOSING) & DUE__CLOSING)) /* C1 of inside.c, E3 */
         due__wake_all(q, true);
+}
+
+void due__left_draining(struct due_queue *q, uint64_t n)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+    bool enough = it->spare == DUE__SPARE_ALL || it->spare >= n; /* C2 */
+
+    if (enough && it->spare != DUE__SPARE_ALL)
+        it->spare -= n;
+    due__shard_leave(it);
+    if (!enough)
+        due__drained(q);
 }
 
 void due__stop_proxies(struct due_queue *q)

@@ -5,8 +5,19 @@
 #include "os/atomic.h"
 #include "queue/queue.h"
 
-/* While draining: if no job is left, close. */
+/* Draining has begun, and what was submitted before is in: if no job is left, close. */
 void due__drained(struct due_queue *q);
+
+#define DUE__SOME UINT64_MAX /* jobs, nobody knows how many */
+
+/* @n jobs were counted as gone, in whatever shard: if the queue drains, were they the last? */
+void due__left_draining(struct due_queue *q, uint64_t n);
+
+static inline void due__left(struct due_queue *q, uint64_t n)
+{
+    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
+        due__left_draining(q, n);
+}
 
 /* Everyone who waits for a job or for room looks again. */
 void due__wake_consumers(struct due_queue *q);

@@ -6,32 +6,8 @@
 
 #include "os/atomic.h"
 
-/* What is gone is summed first, and no count ever falls: so whatever is seen to have gone is seen
- * to have come, and the difference is 0 only if nothing waited at the turn between the two. */
-uint64_t due__waiting(struct due_queue *q)
-{
-    uint64_t gone = 0;
-    uint64_t come = 0;
-
-    for (size_t i = 0; i < DUE__SHARDS; i++) {
-        struct due__shard *it = &q->slab.shard[i];
-
-        due__lock_acquire(&it->lock);
-        gone += it->refused + it->dequeued + it->cancelled + it->discarded + it->acked + it->kept +
-                it->died; /* C2 of closing.c */
-        due__lock_release(&it->lock);
-    }
-    for (size_t i = 0; i < DUE__SHARDS; i++) {
-        struct due__shard *it = &q->slab.shard[i];
-
-        due__lock_acquire(&it->lock);
-        come += it->enqueued + it->revived;
-        due__lock_release(&it->lock);
-    }
-    return come + due__load_relaxed(&q->placed) - gone; /* C2 of closing.c */
-}
-
-struct due__sums due__sum_up(struct due_queue *q)
+/* @share: what waits, all but one job, is shared out to the shards. */
+static struct due__sums sum_up(struct due_queue *q, bool share)
 {
     struct due__sums all = { 0 };
 
@@ -56,9 +32,32 @@ struct due__sums due__sum_up(struct due_queue *q)
         all.revived += it->revived;
     }
     all.enqueued += due__load_relaxed(&q->placed); /* C2 of closing.c */
-    for (size_t i = DUE__SHARDS; i-- > 0;)
+    uint64_t held = share ? due__sums_held(&all) : 0;
+    for (size_t i = DUE__SHARDS; i-- > 0;) {
+        if (share) /* C2 of closing.c */
+            q->slab.shard[i].spare = held > 0 ? (held - 1) / DUE__SHARDS : 0;
         due__lock_release(&q->slab.shard[i].lock);
+    }
     return all;
+}
+
+struct due__sums due__sum_up(struct due_queue *q)
+{
+    return sum_up(q, false);
+}
+
+uint64_t due__waiting(struct due_queue *q)
+{
+    struct due__sums all = sum_up(q, false);
+
+    return due__sums_held(&all);
+}
+
+uint64_t due__waiting_shared(struct due_queue *q)
+{
+    struct due__sums all = sum_up(q, true);
+
+    return due__sums_held(&all);
 }
 
 uint64_t due__sums_held(const struct due__sums *all)

@@ -19,8 +19,9 @@ uint64_t due__sums_leased(const struct due__sums *all);
 /* What is ready. */
 uint64_t due__sums_ready(const struct due_queue *q, const struct due__sums *all);
 
-/* Jobs that wait, delayed or ready: exact when no call is running. */
+/* Jobs that wait, delayed or ready: of one moment.  The other shares them out (C2 of closing.c). */
 uint64_t due__waiting(struct due_queue *q);
+uint64_t due__waiting_shared(struct due_queue *q);
 
 /* Jobs that are ready: of one moment. */
 uint64_t due__ready_count(struct due_queue *q);

@@ -280,6 +280,7 @@ void due__refused(struct due_queue *q, uint32_t number)
     due__step(q, number, DUE__S_BACK, 0);
     due__place_done(q, it, number);
     due__shard_leave(it);
+    due__left(q, 1);
 }
 
 /* A job that was to be enqueued was refused, and is ours: as if it had never been.  If nobody waits

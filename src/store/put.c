@@ -10,6 +10,7 @@
 #include "job/handover.h"
 #include "job/key_policy.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
 #include "store/sender.h"
@@ -61,6 +62,7 @@ static int drop_all(struct due_queue *q, const struct due__fresh *jobs, size_t n
         due__job_release_fresh(q, &jobs[i]);
         due__slab_untake(&q->slab, jobs[i].number);
     }
+    due__left(q, n);
     return rc;
 }
 

@@ -314,8 +314,7 @@ static void loaded(struct due_queue *q)
     due__reader_on(c, DUE__READER_SHOWN);
     progress(q, true);
     due__submission_ring(c);
-    if (due__load_seq(&q->state) & DUE__DRAINING) /* C2 of closing.c */
-        due__drained(q);
+    due__left(q, DUE__SOME);
     if (!c->info.put_again)
         return;
     put_again(q);

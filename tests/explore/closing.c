@@ -209,6 +209,16 @@ static void drain_delayed_setup(void)
     explore_thread("closer", close_drain, NULL);
 }
 
+/* One takes what is there while another is about to put in: he was not refused yet. */
+static void drain_early_setup(void)
+{
+    open_without_proxies(0);
+    lab_put(0, 0, 0, 0);
+    explore_thread("taker", act_take_now, NULL);
+    explore_thread("producer", act_put_now, as_arg(1));
+    explore_thread("closer", close_patiently, NULL);
+}
+
 /* Nobody takes the last job: it is cancelled, or taken by somebody who does not wait. */
 static void drain_last_setup(void)
 {
@@ -324,6 +334,8 @@ const struct explore_scenario explore_scenarios_closing[] = {
         10),
     LAB("drain_push", "N: drain against two producers and one who waits", drain_push_setup,
         (1, 0, 0, 0), (3, 1, 0, 0), 20),
+    LAB("drain_early", "N: drain against one who takes and one who puts in", drain_early_setup,
+        (2, 0, 0, 0), (4, 1, 0, 0), 20),
     LAB("drain_delayed", "N: drain of delayed jobs, two wait", drain_delayed_setup, (1, 0, 1, 0),
         (3, 1, 1, 0), 20),
     LAB("drain_last", "N: drain, the last job is cancelled", drain_last_setup, (1, 0, 0, 0),

@@ -377,8 +377,7 @@ static void take_place_and_leave(void *arg)
     (void)arg;
     explore_check(due__slab_take(&lab->q->slab, &place, 1) == 1, "no place");
     due__slab_untake(&lab->q->slab, place);
-    if (due__load_seq(&lab->q->state) & DUE__DRAINING)
-        due__drained(lab->q);
+    due__left(lab->q, 1);
 }
 
 static void close_drain(void *arg)

@@ -401,3 +401,53 @@ LAB_TEST(close, by_draining_on_a_real_clock_ends_by_itself)
     cr_expect_str_eq(lab_text(&lab, &call.job), "soon");
     lab_close(&lab);
 }
+
+/* One job leaves, in the @n-th of the ways there are: taken, or cancelled, the last first. */
+static void leave(due_queue *q, size_t n, const due_id *ids, size_t *last)
+{
+    due_job job;
+
+    switch (n % 5) {
+    case 0:
+        cr_assert_eq(due_dequeue(q, &job, 0), 0);
+        due_job_done(&job);
+        break;
+    case 1:
+        cr_assert_eq(due_cancel(q, ids[--*last], NULL), 0);
+        break;
+    case 2:
+        cr_assert_eq(due_reserve(q, &job, 0), 0);
+        cr_assert_eq(due_ack(&job), 0);
+        break;
+    case 3:
+        cr_assert_eq(due_reserve(q, &job, 0), 0);
+        cr_assert_eq(due_bury(&job, NULL), 0);
+        break;
+    default:
+        cr_assert_eq(due_cancel(q, ids[--*last], &job), 0);
+        due_job_done(&job);
+    }
+}
+
+/* Those that are taken come from the front, those that are cancelled from the end. */
+LAB_TEST(close, drains_until_the_last_of_many_however_they_leave)
+{
+    enum { MOST = 150 };
+
+    for (size_t n = 1; n <= MOST; n += n < 40 ? 1 : 11) {
+        struct lab lab = lab_open();
+        due_id ids[MOST];
+        due_job job;
+
+        for (size_t i = 0; i < n; i++) {
+            due_spec s = { DUE_SPEC_INIT };
+
+            cr_assert_eq(due_enqueue(lab.q, &s, 0, &ids[i]), 0);
+        }
+        cr_assert_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+        for (size_t i = 0, last = n; i < n; i++)
+            leave(lab.q, i, ids, &last);
+        cr_expect_eq(due_dequeue(lab.q, &job, 0), DUE_ECLOSED, "%zu jobs", n);
+        lab_close(&lab);
+    }
+}
