@@ -9,7 +9,6 @@
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
-#include "store/sender.h"
 
 int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
 {
@@ -34,23 +33,20 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
         due__drained(q);
     } else {
         due__or_seq(&q->state, DUE__CLOSING); /* E3, C1 of inside.c */
-        if (q->commits != NULL)
-            due__commits_stop(q, due__time_add(due__monotonic_now(), timeout_ns));
+        q->journal->stop(q, due__time_add(due__monotonic_now(), timeout_ns));
         due__drain_all(q);
         due_clear(q, DUE_ALL_TOPICS, &discarded);
-        if (q->commits == NULL && due_clear_dead(q, DUE_ALL_TOPICS, &dead) == 0)
-            discarded += dead;
+        due_clear_dead(q, DUE_ALL_TOPICS, &dead);
+        discarded += dead;
         if (discarded > 0)
             due__log(q, DUE_LOG_INFO, "%s: closed with %llu jobs %s", q->name,
-                     (unsigned long long)discarded,
-                     q->commits != NULL ? "left in the store" : "discarded");
+                     (unsigned long long)discarded, q->journal->left_text);
         due__wake_all(q, true);
     }
     int rc = due__closer_wait(q, w, until, &ending);
     if (ending == DUE__ENDING) {
         due__stop_proxies(q);
-        if (q->commits != NULL)
-            due__commits_close(q);
+        q->journal->close(q);
     }
     due__closer_leave(q, w, ending == DUE__ENDING);
     return rc;

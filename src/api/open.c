@@ -248,8 +248,7 @@ static int threads_start(struct due_queue *q)
     if (rc == 0 && q->proxies == DUE_PROXIES_ALWAYS)
         rc = due__thread_start(&q->threads[2], q, 'd', due__dequeue_proxy);
     if (rc == 0)
-        rc = due__thread_start(&q->threads[0], q, 'e',
-                               q->commits != NULL ? due__commit_proxy : due__enqueue_proxy);
+        rc = due__thread_start(&q->threads[0], q, 'e', q->journal->proxy);
     if (rc != 0)
         due__stop_proxies(q);
     return rc;
@@ -340,8 +339,7 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
     if (rc != 0) {
         fail(error, rc, "a thread could not be started",
              "raise the limit of processes, or open with DUE_PROXIES_NEVER");
-        if (q->commits != NULL)
-            due__commits_undo(q);
+        q->journal->undo(q);
         goto free_memory;
     }
     return 0;
@@ -453,7 +451,7 @@ static bool busy(struct due_queue *q)
     due__tenure_end(q, &t);
     if (out)
         return true;
-    return q->commits == NULL && due__waiting(q) > left_over(q);
+    return !q->stored && due__waiting(q) > left_over(q);
 }
 
 /* Whoever turns its clock ends leases that are over, and discards their jobs: he is waited for, and
@@ -492,8 +490,7 @@ int due_free(due_queue *q)
         due__enter(q, &t);
         due__drain(q, UINT32_MAX); /* what was cancelled in the inbox */
         due__tenure_end(q, &t);
-        if (q->commits != NULL)
-            due__commit_refuse(q); /* what was taken back after the end */
+        q->journal->refuse(q); /* what was taken back after the end */
         due__leases_discard(q);
     } else {
         if (q->clock.manual != NULL)
@@ -506,7 +503,7 @@ int due_free(due_queue *q)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (q->fd >= 0)
         close(q->fd);
-    due__commits_free(q);
+    q->journal->free(q);
     waiters_destroy(q, forked);
     due__pool_stats_free(q);
     memory_destroy(q);

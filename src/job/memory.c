@@ -84,9 +84,28 @@ static bool memory_end_unsent(struct due_queue *q, uint32_t number, uint64_t w,
     return false;
 }
 
-static void memory_given_up(struct due_queue *q)
+static void memory_nothing(struct due_queue *q)
 {
     (void)q;
+}
+
+static void memory_stop(struct due_queue *q, int64_t until_ns)
+{
+    (void)q;
+    (void)until_ns;
+}
+
+static void memory_stats(struct due_queue *q, struct due_stats *s)
+{
+    (void)q;
+    (void)s;
+}
+
+static bool memory_store_stats(struct due_queue *q, struct due_store_stats *s)
+{
+    (void)q;
+    (void)s;
+    return false;
 }
 
 static int memory_flush(struct due_queue *q, struct due__deadline *by)
@@ -113,11 +132,6 @@ static uint64_t memory_landed(const struct due_queue *q)
     return 0;
 }
 
-static void memory_interrupt(struct due_queue *q)
-{
-    (void)q;
-}
-
 static bool memory_lacks(const struct due_queue *q, uint32_t number)
 {
     (void)q;
@@ -128,17 +142,26 @@ static bool memory_lacks(const struct due_queue *q, uint32_t number)
 const struct due__journal due__memory_journal = {
     .unsent = 0,
     .no_round = DUE__ACK,
+    .left_text = "discarded",
+    .proxy = due__enqueue_proxy,
     .keeps_keys = false,
     .change = memory_change,
     .change_all = memory_change_all,
     .leave = memory_leave,
     .end_unsent = memory_end_unsent,
-    .given_up = memory_given_up,
+    .given_up = memory_nothing,
+    .stop = memory_stop,
+    .close = memory_nothing,
+    .refuse = memory_nothing,
+    .free = memory_nothing,
+    .undo = memory_nothing,
+    .stats = memory_stats,
+    .store_stats = memory_store_stats,
     .flush = memory_flush,
     .whole = memory_flush,
     .put = memory_put,
     .landed = memory_landed,
-    .interrupt = memory_interrupt,
+    .interrupt = memory_nothing,
     .closed = memory_closed,
     .lacks = memory_lacks,
 };

@@ -9,7 +9,6 @@
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
-#include "store/sender.h"
 
 #define TOPICS_AT_ONCE 64u /* looked at in one tenure */
 
@@ -218,10 +217,7 @@ int due_metrics_read(due_queue *q, struct due_metrics *m)
     m->oldest_ns = oldest_of_all(q);
     sum_topics(q, m);
     due__measured_sum(q, &m->late, &m->held);
-    if (q->commits != NULL) {
-        m->stored = 1;
-        q->commits->store->verbs->stats(q->commits->store, &m->store);
-    }
+    m->stored = q->journal->store_stats(q, &m->store);
     due__enter(q, &t);
     m->heartbeat_ns = q->beat_ns;
     due__tenure_end(q, &t);

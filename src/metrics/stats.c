@@ -8,13 +8,11 @@
 #include "os/atomic.h"
 #include "queue/counts.h"
 #include "queue/queue.h"
-#include "store/sender.h"
 
 /* Without the lock: what has its own guards. */
 static void apart(struct due_queue *q, struct due_stats *s)
 {
-    if (q->commits != NULL)
-        due__commits_stats(q, s);
+    q->journal->stats(q, s);
     s->kept_bytes = due__payloads_bytes(&q->slab.payloads);
     s->proxy_calls = due__load_relaxed(&q->proxy_calls); /* no edge: a counter */
     s->rings = due__load_relaxed(&q->rings);             /* no edge: a counter */

@@ -20,6 +20,8 @@
 struct due__submission; /* sender.h: a call that waits for its store */
 struct due__fresh;      /* queue.h */
 struct due_queue;
+struct due_stats;
+struct due_store_stats;
 
 /* What is to become of a job that its caller has made his own. */
 enum due__purpose {
@@ -56,6 +58,9 @@ struct due__deadline {
 struct due__journal {
     /* The flag of the word of a job whose put it was not told of yet; 0: there are none. */
     uint64_t unsent;
+    /* What the enqueue proxy does; and what became of jobs that were there at the end. */
+    void (*proxy)(struct due_queue *q);
+    const char *left_text;
     /* What becomes of a job that was to come again, in a queue that ends: ACK, or LEAVE. */
     enum due__purpose no_round;
     /* The keys of jobs that are done are kept by it, and the queue knows of them only. */
@@ -109,6 +114,17 @@ struct due__journal {
     void (*interrupt)(struct due_queue *q);
     /* Does it have the job? */
     bool (*has)(const struct due_queue *q, uint32_t number);
+    /* The queue closes: what waits is written down until @until_ns (monotonic), and then nothing
+     * more; once its proxies have ended; what was taken back after that; and before it is freed, in
+     * a forked child too.  Or: as if it had not been opened. */
+    void (*stop)(struct due_queue *q, int64_t until_ns);
+    void (*close)(struct due_queue *q);
+    void (*refuse)(struct due_queue *q);
+    void (*free)(struct due_queue *q);
+    void (*undo)(struct due_queue *q);
+    /* What it has done, and its store; false: there is none. */
+    void (*stats)(struct due_queue *q, struct due_stats *s);
+    bool (*store_stats)(struct due_queue *q, struct due_store_stats *s);
     /* Does what comes back not wait any more, but stay in the store, or leave? */
     bool (*closed)(const struct due_queue *q);
     /* A job of the caller's own leaves memory for good.  Is it nowhere else?  Then it is shown. */

@@ -235,13 +235,10 @@ void due__commits_undo(struct due_queue *q)
 
     c->store->verbs->close(c->store, due__time_add(due__monotonic_now(), CLOSE_NS));
     commits_free(q);
-    q->commits = NULL;
 }
 
 void due__commits_free(struct due_queue *q)
 {
-    if (q->commits == NULL)
-        return;
     q->commits->store->verbs->free(q->commits->store);
     commits_free(q);
 }

@@ -92,6 +92,12 @@ static void stored_interrupt(struct due_queue *q)
     q->commits->store->verbs->interrupt(q->commits->store);
 }
 
+static bool stored_store_stats(struct due_queue *q, struct due_store_stats *s)
+{
+    q->commits->store->verbs->stats(q->commits->store, s);
+    return true;
+}
+
 static bool stored_has(const struct due_queue *q, uint32_t number)
 {
     return due__stored_at(q->commits, number)->stored != DUE__NOT_STORED;
@@ -112,12 +118,21 @@ static bool stored_lacks(const struct due_queue *q, uint32_t number)
 const struct due__journal due__stored_journal = {
     .unsent = DUE__LINKED,
     .no_round = DUE__LEAVE,
+    .left_text = "left in the store",
+    .proxy = due__commit_proxy,
     .keeps_keys = true,
     .change = due__commit_one,
     .change_all = due__commit_all,
     .leave = stored_leave,
     .end_unsent = stored_end_unsent,
     .given_up = stored_given_up,
+    .stop = due__commits_stop,
+    .close = due__commits_close,
+    .refuse = due__commit_refuse,
+    .free = due__commits_free,
+    .undo = due__commits_undo,
+    .stats = due__commits_stats,
+    .store_stats = stored_store_stats,
     .flush = due__commit_flush,
     .whole = due__commit_whole,
     .forget = stored_forget,
