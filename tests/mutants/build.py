@@ -1,5 +1,5 @@
 """build.py - the build that mutants are tried in: preset `mutants`, where the test programs use the
-two libraries as shared ones, and another can be put in their place.
+libraries as shared ones, and another can be put in their place.
 
 Nothing is said twice: how files are compiled and linked is asked of ninja, what the tests are of
 ctest.
@@ -13,7 +13,9 @@ import shlex
 import subprocess
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
-ROOMS = ("src", "persist")
+FOLDERS = ("src", "persist")
+LIBRARIES = {"src": "src/libdue.so", "redis": "persist/libdue-redis.so",
+             "sqlite": "persist/libdue-sqlite.so"}
 LABELS = ("unit", "model", "liveness", "thread", "store", "redis")  # as they are tried
 LEFT_OUT = re.compile(r"corpus_|symbols|consumer|redis_canary")
 
@@ -35,8 +37,8 @@ def digest(*paths):
 
 def sources(root=ROOT):
     """The files in which faults are planted."""
-    return sorted(os.path.relpath(os.path.join(folder, name), root) for room in ROOMS
-                  for folder, _, names in os.walk(os.path.join(root, room)) for name in names
+    return sorted(os.path.relpath(os.path.join(folder, name), root) for top in FOLDERS
+                  for folder, _, names in os.walk(os.path.join(root, top)) for name in names
                   if name.endswith((".c", ".h")))
 
 
@@ -52,7 +54,7 @@ class Build:
     def __init__(self, root=ROOT):
         self.root = root
         self.dir = os.path.join(root, "build", "mutants")
-        self.libraries = {}  # "src": the library's objects and how it is linked
+        self.libraries = {}  # "src": where it is, its objects, and how it is linked
         self.compiled = {}  # file: how it is compiled, without input and output
         self.includes = {}  # header: the files that include it
 
@@ -61,7 +63,7 @@ class Build:
         log = os.path.join(self.root, "build", "log")
         os.makedirs(log, exist_ok=True)
         with open(os.path.join(log, "mutants.log"), "w", encoding="utf-8") as out:
-            targets = ["--target", "due_static", "due_redis_static", *programs] if programs else []
+            targets = ["--target", "src/all", "persist/all", *programs] if programs else []
             for command in (["cmake", "--preset", "mutants"],
                             ["cmake", "--build", "--preset", "mutants", *targets]):
                 if subprocess.run(command, cwd=self.root, stdout=out, stderr=out,
@@ -70,18 +72,20 @@ class Build:
         self.look()
 
     def look(self):
-        for room in ROOMS:
-            name = {"src": "libdue.so", "persist": "libdue-redis.so"}[room]
+        for room, path in LIBRARIES.items():
+            if not os.path.exists(os.path.join(self.dir, path)):
+                continue
+            folder = path.split("/")[0]
             made = output(["ninja", "-C", self.dir, "--quiet", "-t", "commands",
-                           f"{room}/{name}"]).splitlines()
-            own = [shlex.split(line) for line in made if f" -c {self.root}/{room}/" in line]
+                           path]).splitlines()
+            own = [shlex.split(line) for line in made if f" -c {self.root}/{folder}/" in line]
             for words in own:
                 self.take_compile(words)
             link = shlex.split(made[-1].split("&&")[1])
             at = link.index("-o")
             objects = [w for w in link if w.endswith(".o")]
             self.libraries[room] = {
-                "name": name, "objects": {self.file_of(o, room): o for o in objects},
+                "path": path, "objects": {self.file_of(o, folder): o for o in objects},
                 "link": link[:at], "with": [w for w in link[at + 2:] if not w.endswith(".o")]}
         self.read_includes()
 
@@ -100,9 +104,9 @@ class Build:
         self.compiled[source] = kept
 
     @staticmethod
-    def file_of(path, room):
+    def file_of(path, folder):
         """src/CMakeFiles/due_objects.dir/os/clock.c.o is of src/os/clock.c."""
-        return re.sub(r".*CMakeFiles/\w+\.dir/", f"{room}/", path)[:-2]
+        return re.sub(r".*CMakeFiles/\w+\.dir/", f"{folder}/", path)[:-2]
 
     def read_includes(self):
         found = output(["ninja", "-C", self.dir, "--quiet", "-t", "deps"])
@@ -113,24 +117,25 @@ class Build:
                 file = f"{match[1]}/{match[2]}" if match else None
             elif file is not None:
                 header = os.path.relpath(os.path.join(self.dir, line.strip()), self.root)
-                if header.endswith(".h") and header.split(os.sep)[0] in ROOMS:
+                if header.endswith(".h") and header.split(os.sep)[0] in FOLDERS:
                     self.includes.setdefault(header, []).append(file)
 
     def affected(self, file):
         """What must be compiled again when it changes."""
         return [file] if file.endswith(".c") else sorted(self.includes.get(file, []))
 
-    def room_of(self, file):
-        return next(r for r in ROOMS if file in self.libraries[r]["objects"])
+    def name_of(self, room):
+        return os.path.basename(self.libraries[room]["path"])
 
-    def object_of(self, file):
-        return os.path.join(self.dir, self.libraries[self.room_of(file)]["objects"][file])
+    def holds(self, room, file):
+        """Is the file in this library?  What stores share is in each of theirs."""
+        return file in self.libraries[room]["objects"]
 
     def compile(self, file, to, tree=None, flags=()):
         """Compile a file, from the copy of the tree if there is one.  Is there an object now?"""
         command = list(self.compiled[file])
         if tree is not None:
-            moved = {f"-I{self.root}/{room}": f"-I{tree}/{room}" for room in ROOMS}
+            moved = {f"-I{self.root}/{top}": f"-I{tree}/{top}" for top in FOLDERS}
             command = [moved.get(word, word) for word in command]
         source = os.path.join(tree or self.root, file)
         done = subprocess.run([*command, "-w", *flags, "-o", to, "-c", source], cwd=self.dir,
@@ -167,9 +172,9 @@ class Build:
             if not self.compile(file, objects[file], flags=flags):
                 raise SystemExit(f"mutants: {file} does not compile with {' '.join(flags)}")
             stamps[file] = stamp
-        for room in ROOMS:
+        for room in self.libraries:
             extra = [beside(room, directory)] if beside is not None else []
-            self.link(room, os.path.join(directory, self.libraries[room]["name"]), objects,
+            self.link(room, os.path.join(directory, self.name_of(room)), objects,
                       [*extra, *flags])
         with open(stamps_path, "w", encoding="utf-8") as file:
             json.dump(stamps, file)

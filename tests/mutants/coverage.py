@@ -93,7 +93,7 @@ def read_counts(build, directory):
 
 def take_file(build, found, lines, texts):
     file = os.path.relpath(os.path.join(build.dir, found["file"]), build.root)
-    if file.split(os.sep)[0] not in building.ROOMS:
+    if file.split(os.sep)[0] not in building.FOLDERS:
         return
     if file not in texts:
         with open(os.path.join(build.root, file), encoding="utf-8") as opened:

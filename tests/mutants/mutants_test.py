@@ -138,22 +138,23 @@ class Tiny(building.Build):
     """Two small libraries and a test, as the preset would make them."""
 
     def make(self, programs=()):
-        for room in building.ROOMS:
-            os.makedirs(os.path.join(self.root, room))
-            os.makedirs(os.path.join(self.dir, room))
+        for folder in building.FOLDERS:
+            os.makedirs(os.path.join(self.root, folder))
+            os.makedirs(os.path.join(self.dir, folder))
         os.makedirs(os.path.join(self.root, "include", "due"))
         self.write("src/room.h", HEADER)
         self.write("src/room.c", LIBRARY)
         self.write("persist/other.c", "int other_room(void)\n{\n    return 2;\n}\n")
         self.write("test.c", TEST)
-        for room, file, name in (("src", "src/room.c", "libdue.so"),
-                                 ("persist", "persist/other.c", "libdue-redis.so")):
+        for room, path in building.LIBRARIES.items():
+            file = "src/room.c" if room == "src" else "persist/other.c"
+            name = os.path.basename(path)
             self.compiled[file] = ["gcc", "-O1", "-fPIC", f"-I{self.root}/src"]
-            self.libraries[room] = {"name": name, "objects": {file: f"{room}/it.o"},
+            self.libraries[room] = {"path": path, "objects": {file: f"{room}.o"},
                                     "link": ["gcc", "-shared", f"-Wl,-soname,{name}"],
                                     "with": []}
-            self.compile(file, self.object_of(file))
-            self.link(room, os.path.join(self.dir, room, name))
+            self.compile(file, os.path.join(self.dir, f"{room}.o"))
+            self.link(room, os.path.join(self.dir, path))
         subprocess.run(["gcc", "-I", f"{self.root}/src", "-o", f"{self.dir}/test_room",
                         f"{self.root}/test.c", f"{self.dir}/src/libdue.so"], check=True)
 

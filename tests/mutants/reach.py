@@ -90,11 +90,10 @@ class Mapper:
     def __init__(self, build):
         self.build = build
         self.dir = build.variant("reach", FLAGS, reach_object)
-        self.libraries = [os.path.join(self.dir, build.libraries[r]["name"])
-                          for r in building.ROOMS]
+        self.libraries = [os.path.join(self.dir, build.name_of(r)) for r in build.libraries]
         files = building.sources(build.root)
         self.blocks = {room: Blocks(library, files)
-                       for room, library in zip(building.ROOMS, self.libraries)}
+                       for room, library in zip(build.libraries, self.libraries)}
 
     def tests_of(self, program):
         """The commands of a program that can be run by themselves."""
@@ -119,7 +118,7 @@ class Mapper:
             outcome = running.run(command, self.dir, LIMIT_S,
                                   {"DUE_REACH": os.path.join(directory, "map")})
             lines = {}
-            for room in building.ROOMS:
+            for room in self.blocks:
                 self.add_lines(lines, os.path.join(directory, f"map.{room}"),
                                self.blocks[room].lines)
         return {"program": program, "name": name, "command": command, "how": outcome.how,

@@ -98,7 +98,9 @@ class Worker:
     # ---- The library with the fault ----
 
     def plant(self, mutant, flags=()):
-        """Compile and link it.  SAME: it is the same code; BROKEN: it is no code."""
+        """Compile and link it.  SAME: it is the same code; BROKEN: it is no code, or not built."""
+        if not all(file in self.build.compiled for file in self.build.affected(mutant.file)):
+            return BROKEN
         for file in self.build.affected(mutant.file):
             self.compile_plain(file)
         self.write(mutant.file, mutant.plant(self.texts[mutant.file]))
@@ -124,15 +126,14 @@ class Worker:
                 changed[file] = to
         if not changed:
             return SAME
-        for room in building.ROOMS:
-            name = self.build.libraries[room]["name"]
-            there = os.path.join(self.libraries, name)
+        for room, library in self.build.libraries.items():
+            there = os.path.join(self.libraries, self.build.name_of(room))
             if os.path.lexists(there):
                 os.unlink(there)
-            if any(self.build.room_of(file) == room for file in changed):
+            if any(self.build.holds(room, file) for file in changed):
                 self.build.link(room, there, changed, flags)
             else:
-                os.symlink(os.path.join(self.build.dir, room, name), there)
+                os.symlink(os.path.join(self.build.dir, library["path"]), there)
         return None
 
     # ---- Who sees it ----
@@ -207,7 +208,7 @@ class Worker:
         return running.run(command_of([test]), libraries, 10 + 10 * test.wall_s, extra)
 
     def plain_libraries(self):
-        return os.pathsep.join(os.path.join(self.build.dir, room) for room in building.ROOMS)
+        return os.pathsep.join(os.path.join(self.build.dir, top) for top in building.FOLDERS)
 
     def try_mutant(self, mutant, lines_of_constants, first=None):
         """What becomes of it.  first: the test that saw it the last time."""

@@ -1,0 +1,86 @@
+/* A queue that somebody else owns, and a server that nobody listens at: what is said while they are
+ * waited for, and what is left of it. */
+#include "lab/redis/redis_link_lab.h"
+#include "lab/redis/redis_store_lab.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "lab/crew.h"
+
+/* ---- An owner that stays for a while ---- */
+
+static unsigned told;
+
+static void count_waits(void *queue, enum due_log_level level, const char *text)
+{
+    (void)queue, (void)level;
+    told += strstr(text, "waits for its owner to go") != NULL;
+}
+
+#define STAYS ASK("PEXPIRE", "due:{q}:owner", "60")
+
+/* Its lease is renewed, so that who waits looks several times; then it ends. */
+static int stay_and_go(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 6; i++) {
+        crew_sleep(DUE_MS(25));
+        STAYS;
+    }
+    return 0;
+}
+
+Test(await, says_once_whom_it_waits_for, .init = serve_plainly, .fini = stop, .timeout = 60)
+{
+    due_store *owner = opened((due_redis_options){ 0 });
+    due_store *next = make((due_redis_options){ 0 }, NULL);
+    struct due_store_open how = { .name = "q", .until_ns = soon(LONG_NS), .log = count_waits };
+    struct crew_thread thread;
+
+    STAYS;
+    crew_go(&thread, stay_and_go, NULL);
+    cr_expect_eq(next->verbs->open(next, &how, &info, &error), 0, "%s", error.text);
+    cr_expect_eq(crew_join(&thread), 0);
+    cr_expect_eq(told, 1u);
+    due_redis_free(owner);
+    finish(next);
+}
+
+/* ---- A server that refuses ---- */
+
+static int descriptors(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    int n = 0;
+
+    cr_assert_not_null(dir);
+    while (readdir(dir) != NULL)
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* The port is somebody's, so that nobody else listens there. */
+Test(link, leaks_no_descriptor_where_it_is_refused, .timeout = 60)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof at;
+    char url[64];
+    bool fresh;
+
+    int taken = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(bind(taken, (struct sockaddr *)&at, len), 0);
+    cr_assert_eq(getsockname(taken, (struct sockaddr *)&at, &len), 0);
+    snprintf(url, sizeof url, "redis://127.0.0.1:%d", ntohs(at.sin_port));
+    struct due__link *l = link_to(url);
+    int before = descriptors();
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(due__link_up(l, &fresh, in_ns(DUE_MS(20))), DUE_EAGAIN);
+    cr_expect_str_eq(due__link_trouble(l), "the connection was refused");
+    cr_expect_eq(descriptors(), before);
+    due__link_free(l);
+    close(taken);
+}
