@@ -31,7 +31,7 @@ exists()
 }
 
 # "suite.name" of every Criterion test, one a line, however its lines are broken.
-cat tests/unit/*/test_*.c | tr -s '\n ' '  ' |
+find tests/unit -name "test_*.c" -exec cat {} + | tr -s '\n ' '  ' |
     grep -oE "\b([A-Z_]+_TEST|(Parameterized)?Test)\(([^,()]*, )?[a-z0-9_]+, [a-z0-9_]+" |
     sed -E 's/.*[(, ]([a-z0-9_]+), ([a-z0-9_]+)$/\1.\2/' >"$units"
 
