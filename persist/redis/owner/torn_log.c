@@ -52,17 +52,11 @@ static int write_server(struct due__redis *s, int64_t until_ns)
         due__redis_word(s, s->keys.meta, 2, "HSET");
         due__link_text(s->link, "server");
         due__link_text(s->link, due__redis_server(s));
-        due__redis_bare(s, "EXEC");
-        due__redis_guard(s);
-        s->armed = false; /* until its answer is seen */
-        rc = due__flight_start(s, DUE__FLIGHT_SURE, 0, 2, 3, until_ns);
     }
-    if (rc >= 0)
-        rc = due__flight_land(s, until_ns);
+    rc = due__redis_transact(s, DUE__FLIGHT_SURE, 1, rc, until_ns);
     if (rc != 0)
         return rc;
     /* If it was refused, because the server is full, the next owner is unsure for nothing. */
-    due__redis_guarded(s, 1);
     due__flight_end(s);
     return 0;
 }

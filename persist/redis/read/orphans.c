@@ -233,15 +233,13 @@ static int judge(struct due__redis *s, const redisReply *pairs, const redisReply
 static int look(struct due__redis *s, const redisReply *pairs, size_t *which, size_t *n,
                 int64_t until_ns)
 {
-    static const char *const multi[] = { "MULTI" };
-    static const char *const exec[] = { "EXEC" };
     size_t asked = 0;
     int ready = due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns);
 
     *n = 0;
     if (ready != 0)
         return ready;
-    due__link_words(s->link, 1, multi);
+    due__redis_bare(s, "MULTI");
     for (size_t i = 0; i < pairs->elements; i += 2) {
         struct due__redis_topic *t;
 
@@ -255,15 +253,9 @@ static int look(struct due__redis *s, const redisReply *pairs, size_t *which, si
         ask_score(s, s->keys.dead, strlen(s->keys.dead), pairs->element[i]);
         which[asked++] = i;
     }
-    due__link_words(s->link, 1, exec);
-    due__redis_guard(s);
-    s->armed = false; /* until its answer is seen */
-    int rc = due__flight_start(s, DUE__FLIGHT_SWEEP_LOOK, 0, 1 + 2 * asked, 3, until_ns);
-    if (rc == 0)
-        rc = due__flight_land(s, until_ns);
+    int rc = due__redis_transact(s, DUE__FLIGHT_SWEEP_LOOK, 2 * asked, 0, until_ns);
     if (rc != 0)
         return rc;
-    due__redis_guarded(s, 1);
     const redisReply *all = s->air.kept[0];
     if (!due__reply_is_fields(all, 2 * asked))
         return due__redis_mistaken(s);
@@ -288,13 +280,11 @@ static void put_ids(struct due__redis *s, const char *key, const redisReply *pai
 static int set_aside(struct due__redis *s, const redisReply *pairs, const size_t *which, size_t n,
                      int64_t until_ns)
 {
-    static const char *const multi[] = { "MULTI" };
-    static const char *const exec[] = { "EXEC" };
     int rc = due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns);
 
     if (rc != 0 || n == 0 || !s->armed) /* not armed: they stay */
         return rc;
-    due__link_words(s->link, 1, multi);
+    due__redis_bare(s, "MULTI");
     due__redis_word(s, s->keys.aside, 2 * n, "HSET");
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < 2; k++) {
@@ -305,23 +295,13 @@ static int set_aside(struct due__redis *s, const redisReply *pairs, const size_t
     }
     put_ids(s, s->keys.jobs, pairs, which, n);
     put_ids(s, s->keys.again, pairs, which, n);
-    due__link_words(s->link, 1, exec);
-    due__redis_guard(s);
-    s->armed = false; /* as above */
-    rc = due__flight_start(s, DUE__FLIGHT_ASIDE, 0, 4, 3, until_ns);
-    if (rc == 0)
-        rc = due__flight_land(s, until_ns);
+    rc = due__redis_transact(s, DUE__FLIGHT_ASIDE, 3, 0, until_ns);
     if (rc != 0)
         return rc;
-    if (due__flight_is_odd(s, s->air.kept[0])) {
-        due__flight_crash(s);
-        return DUE_ESTORE;
-    }
     if (s->air.kept[0]->type == REDIS_REPLY_ARRAY) { /* else full, or not ours any more */
         due__redis_count(s, 0, 0, n);
         s->load->sweep.found += n;
     }
-    due__redis_guarded(s, 1);
     due__flight_end(s);
     return 0;
 }

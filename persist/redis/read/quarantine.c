@@ -81,15 +81,13 @@ static void put_removals(struct due__redis *s, const char *command, const char *
  * members are. */
 static size_t ask(struct due__redis *s, size_t *damaged)
 {
-    static const char *const multi[] = { "MULTI" };
-    static const char *const exec[] = { "EXEC" };
     struct due__redis_load *l = s->load;
     struct due__record_room room;
     due_record record;
     size_t n = 1;
 
     *damaged = 0;
-    due__link_words(s->link, 1, multi);
+    due__redis_bare(s, "MULTI");
     for (size_t i = 0; i < l->n_bad; i++) {
         size_t some = 1;
 
@@ -107,8 +105,6 @@ static size_t ask(struct due__redis *s, size_t *damaged)
         put_removals(s, "HDEL", s->keys.again, strlen(s->keys.again), *damaged, true);
         n += 2;
     }
-    due__link_words(s->link, 1, exec);
-    due__redis_guard(s);
     return n;
 }
 
@@ -126,36 +122,21 @@ static bool show_again(struct due__redis *s, bool dead)
     return true;
 }
 
-/* Who waits is remembered before it is sent: if the answer is lost he can stand behind us. */
-static int send_aside(struct due__redis *s, int64_t until_ns)
-{
-    size_t queued = ask(s, &s->load->damaged);
-
-    if (queued == 0 || !show_again(s, false)) {
-        due__link_forget(s->link);
-        return DUE_ENOMEM;
-    }
-    s->armed = false; /* until its answer is seen */
-    return due__flight_start(s, DUE__FLIGHT_ASIDE, 0, 1 + queued, 3, until_ns);
-}
-
 int due__redis_set_aside(struct due__redis *s, int64_t until_ns)
 {
     struct due__redis_load *l = s->load;
     int rc = due__flight_ready(s, DUE__FLIGHT_ASIDE, 0, until_ns);
+    size_t queued = rc == 0 ? ask(s, &l->damaged) : 0;
 
-    if (rc == 0)
-        rc = send_aside(s, until_ns);
-    if (rc >= 0)
-        rc = due__flight_land(s, until_ns);
-    if (rc != 0)
-        return rc;
-    if (due__flight_is_odd(s, s->air.kept[0])) { /* how far the rank falls is not known */
-        due__flight_crash(s);
-        return DUE_ESTORE;
+    /* Who waits is remembered before it is sent: if the answer is lost he can stand behind us. */
+    if (rc == 0 && (queued == 0 || !show_again(s, false))) {
+        due__link_forget(s->link);
+        return DUE_ENOMEM;
     }
+    rc = due__redis_transact(s, DUE__FLIGHT_ASIDE, queued, rc, until_ns);
+    if (rc != 0) /* if it was odd, how far the rank falls is not known */
+        return rc;
     bool done = s->air.kept[0]->type == REDIS_REPLY_ARRAY;
-    due__redis_guarded(s, 1);
     due__flight_end(s);
     l->stale = true;
     if (done) { /* the dead come last, and are shown there */

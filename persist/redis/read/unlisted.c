@@ -62,21 +62,11 @@ int due__redis_enter_unlisted(struct due__redis *s, int64_t until_ns)
         return rc;
     due__redis_bare(s, "MULTI");
     size_t n = put_entering(s);
-    due__redis_bare(s, "EXEC");
-    due__redis_guard(s);
-    s->armed = false; /* until its answer is seen */
-    rc = due__flight_start(s, DUE__FLIGHT_ASIDE, 0, 1 + n, 3, until_ns);
-    if (rc == 0)
-        rc = due__flight_land(s, until_ns);
+    rc = due__redis_transact(s, DUE__FLIGHT_ASIDE, n, 0, until_ns);
     if (rc != 0)
         return rc;
-    if (due__flight_is_odd(s, s->air.kept[0])) {
-        due__flight_crash(s);
-        return DUE_ESTORE;
-    }
     for (size_t i = 0; s->air.kept[0]->type == REDIS_REPLY_ARRAY && i < l->n_unlisted; i++)
         l->unlisted[i]->entered = true;
-    due__redis_guarded(s, 1);
     due__flight_end(s);
     return 0;
 }

@@ -38,3 +38,27 @@ void due__redis_guarded(struct due__redis *s, size_t at)
     if (s->armed)
         s->checked_ns = s->air.sent_ns;
 }
+
+int due__redis_transact(struct due__redis *s, enum due__flight_kind kind, size_t queued, int ready,
+                        int64_t until_ns)
+{
+    int rc = ready;
+
+    if (rc == 0) {
+        due__redis_bare(s, "EXEC");
+        due__redis_guard(s);
+        s->armed = false; /* until its answer is seen */
+        rc = due__flight_start(s, kind, 0, 1 + queued, 3, until_ns);
+    }
+    if (rc >= 0)
+        rc = due__flight_land(s, until_ns);
+    if (rc != 0)
+        return rc;
+    /* A look answers with what it has found. */
+    if (kind != DUE__FLIGHT_SWEEP_LOOK && due__flight_is_odd(s, s->air.kept[0])) {
+        due__flight_crash(s);
+        return DUE_ESTORE;
+    }
+    due__redis_guarded(s, 1);
+    return 0;
+}

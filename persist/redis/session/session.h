@@ -246,6 +246,11 @@ void due__redis_bare(struct due__redis *s, const char *name);
  * sent next. */
 void due__redis_guard(struct due__redis *s);
 void due__redis_guarded(struct due__redis *s, size_t at);
+/* A transaction, of which MULTI and @queued commands were formatted if @ready is 0: EXEC and the
+ * guard of what comes next behind it, sent, and its answers read.  0: EXEC's is the first that is
+ * kept; or an error. */
+int due__redis_transact(struct due__redis *s, enum due__flight_kind kind, size_t queued, int ready,
+                        int64_t until_ns);
 bool due__redis_is_our_fence(const struct due__redis *s, const redisReply *r);
 
 #endif
