@@ -285,9 +285,10 @@ static void flush(struct program *p)
     } while (rc != 0 || look(p).unsettled > 0);
 }
 
+/* Not longer and longer: who reads may have no turn for a while, and time would run out. */
 static void wait_loaded(const struct program *p)
 {
-    for (int64_t ns = DUE_US(10); look(p).loading; ns *= 2)
+    for (int64_t ns = DUE_US(10); look(p).loading; ns += ns < DUE_S(10) ? ns : 0)
         machine_sleep(ns);
 }
 
