@@ -71,6 +71,7 @@ static const struct verb verbs[] = {
     { client_find_key, 3, KIND_KEYS },
     { client_move, 8, KIND_MOVE },
     { client_update, 6, KIND_UPDATE },
+    { client_read, 4, KIND_LOOKS },
     { client_kick_one, 4, KIND_BURY },
     { client_kick_one, 4, KIND_ATTEMPTS },
     { client_kick_one, 4, KIND_EXPIRY },

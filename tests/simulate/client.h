@@ -92,6 +92,7 @@ void client_put(struct client *c);
 void client_put_batch(struct client *c);
 /* What the bytes of a job, or its pointer, say it is; 0: not sound. */
 uint64_t client_number(const due_job *job);
+#define CLIENT_BYTES 70000u /* of a job, at most */
 /* The bytes of a job, or what an update gives it; for memory_free(). */
 unsigned char *client_payload(const struct plan *p, uint64_t number, size_t *len);
 
@@ -109,6 +110,7 @@ void client_end_rounds(struct client *c);          /* likewise all of them */
 void client_cancel_key(struct client *c);
 void client_move(struct client *c);
 void client_update(struct client *c);
+void client_read(struct client *c);
 void client_find_key(struct client *c);
 void client_kick_one(struct client *c);
 int client_kick_all(struct client *c); /* each that is listed; answers how many */

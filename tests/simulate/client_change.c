@@ -167,6 +167,47 @@ void client_update(struct client *c)
         forget(c, at);
 }
 
+/* Its bytes are those of one put or update, and of its own, unless a key has changed it. */
+static void check_bytes(const struct book *b, const unsigned char *bytes, size_t len)
+{
+    due_job job = { .data = bytes, .len = len };
+    uint64_t number = client_number(&job);
+    const struct book *from = books_job(number);
+
+    if (number == 0 || from == NULL)
+        machine_fail("a job is read, and its bytes make no sense");
+    if (!b->keyed && from != b && from->round.of != books_number(b))
+        machine_fail("job %" PRIu64 " is read, and has the bytes of %" PRIu64, books_number(b),
+                     number);
+}
+
+void client_read(struct client *c)
+{
+    static unsigned char buffers[PLAN_SEATS][PLAN_QUEUES][BOOKS_CALLERS][CLIENT_BYTES];
+    unsigned char *bytes = buffers[c->program->seat][c->program->queue][client_number_of(c)];
+    size_t at;
+    size_t len = 0;
+    char id[DUE_ID_TEXT];
+    struct book *b = draw_known(c, &at);
+
+    if (b == NULL)
+        return;
+    history_note(c->thread, "read? %s", due_id_format(b->id, id));
+    books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
+    books_looks_at(c->thread, b);
+    int rc = due_read(c->program->q, b->id, bytes, CLIENT_BYTES, &len);
+    books_return(c->thread, rc);
+    if (rc == DUE_EBUSY)
+        books_busy(c->thread);
+    if (rc == DUE_ENOENT)
+        books_unknown(c->thread);
+    if (rc == 0 && len > 0) /* else it has a pointer */
+        check_bytes(b, bytes, len);
+    history_note(c->thread, "read! %s %zu", due_error_name(rc), len);
+    if (rc == DUE_ENOENT)
+        forget(c, at);
+}
+
 void client_find_key(struct client *c)
 {
     char name[16];

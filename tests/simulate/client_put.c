@@ -10,7 +10,7 @@
 
 /* ---- Payloads: the number, then bytes that follow from it ---- */
 
-#define LARGE_BYTES 70000u
+#define LARGE_BYTES CLIENT_BYTES
 
 static size_t payload(uint64_t number, size_t len, unsigned char *bytes)
 {

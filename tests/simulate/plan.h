@@ -29,7 +29,7 @@
     X(LIMITS, "limits", 5, "few jobs of a topic run at a time")        \
     X(GROUPS, "groups", 5, "one job of a group runs at a time")        \
     X(CLEARS, "clears", 6, "all of a topic is cancelled")              \
-    X(LOOKS, "looks", 3, "stats, peek, list, poll, trim")              \
+    X(LOOKS, "looks", 3, "stats, peek, list, poll, trim, read")        \
     X(WAITS, "waits", 2, "calls that wait longer than a moment")       \
     X(READABLE, "readable", 5, "takes when the descriptor says so")    \
     X(WORKERS, "workers", 5, "a pool handles jobs too")                \
