@@ -50,6 +50,25 @@ kill $job
 wait $job
 pids=
 
+# What is in it, whether it is sound, and who has it.
+run 0 restore jobs.db
+has out '^jobs    1, 0 of them dead; 0 damaged records set aside$'
+run 0 restore --list jobs.db
+has out '  waiting  0  -  never$'
+run 0 verify jobs.db
+has out '^all is well$'
+run 0 doctor jobs.db
+has out '^owner   nobody$'
+has out '^queue   duectl, opened 2 times$'
+sqlite=$(command -v sqlite3) && {
+    "$sqlite" jobs.db "update job set record = x'00'; insert into key values (x'61', x'62', null)"
+    run 1 verify jobs.db
+    has out '^WRONG   1 jobs whose record is damaged$'
+    has out '^WRONG   1 keys of jobs that are not there$'
+}
+run 3 restore none.db
+run 3 verify none.db
+
 # Files that are none of ours stay as they are.
 echo 'dear diary' >diary
 run 3 run --store diary one

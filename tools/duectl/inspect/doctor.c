@@ -449,6 +449,8 @@ int ctl_doctor(int argc, char **argv)
         return CTL_USAGE;
     if (what.help)
         return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    if (ctl_file_of(what.url) != NULL)
+        return ctl_file_doctor(ctl_file_of(what.url));
     status = ctl_server_open(&d.server, what.url);
     if (status != 0)
         return status;

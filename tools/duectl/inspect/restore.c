@@ -161,6 +161,8 @@ int ctl_restore(int argc, char **argv)
         return CTL_USAGE;
     if (look.help)
         return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    if (ctl_file_of(look.url) != NULL)
+        return ctl_file_restore(ctl_file_of(look.url), look.own);
     status = ctl_server_open(&server, look.url);
     if (status != 0)
         return status;

@@ -572,6 +572,8 @@ int ctl_verify(int argc, char **argv)
         return CTL_USAGE;
     if (look.help)
         return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    if (ctl_file_of(look.url) != NULL)
+        return ctl_file_verify(ctl_file_of(look.url));
     status = ctl_server_open(&v.server, look.url);
     if (status != 0)
         return status;

@@ -1,0 +1,251 @@
+/* file_look.c - looking into a file of SQLite: `restore`, `verify` and `doctor` of one. */
+#include "inspect/inspect.h"
+
+#ifdef CTL_HAVE_SQLITE
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "record/record.h"
+
+#define APPLICATION "1685415217" /* as docs/sqlite-layout.md says */
+
+#define DATE(column)                                                 \
+    "CASE WHEN " column " = 9223372036854775807 THEN 'never' ELSE "  \
+    "strftime('%Y-%m-%dT%H:%M:%fZ', " column " / 1e9, 'unixepoch') " \
+    "END"
+
+static const char summary[] =
+    "SELECT count(*) || ', ' || count(died) || ' of them dead; ' || (SELECT count(*) FROM aside) ||"
+    " ' damaged records set aside' FROM job";
+static const char topics[] =
+    "SELECT printf('%-20s %9d  %-24s  %-24s %8d %8d', CASE WHEN length(name) = 0 THEN '-'"
+    " ELSE CAST(name AS TEXT) END, count(*), " DATE("min(until)") ", " DATE(
+        "max(until)") ","
+                      " sum(attempts > 0), max(attempts)) FROM job JOIN topic ON number = job.topic"
+                      " WHERE died IS NULL GROUP BY number ORDER BY name";
+static const char dead[] =
+    "SELECT printf('%-20s %9d  %-24s  %-24s %8d %8d', '(dead)', count(*), " DATE(
+        "min(died)") ","
+                     " " DATE("max(died)") ", sum(attempts > 0), max(attempts)) FROM job WHERE "
+                                           "died IS NOT NULL"
+                                           " HAVING count(*) > 0";
+static const char list[] =
+    "SELECT id || '  ' || deadline || '  ' || state || '  ' || attempts || '  ' ||"
+    " CASE topic WHEN '' THEN '-' ELSE topic END || '  ' || text || CASE WHEN reason IS NULL"
+    " THEN '' ELSE '  ' || reason END FROM jobs";
+
+/* ---- Questions ------------------------------------------------------------------------------- */
+
+static int broken(sqlite3 *db, const char *path)
+{
+    fprintf(stderr, "duectl: %s: %s\n", path, sqlite3_errmsg(db));
+    sqlite3_close(db);
+    return CTL_BROKEN;
+}
+
+/* The first column of each row, a line each, behind @label.  False: that cannot be read. */
+static bool print(sqlite3 *db, const char *label, const char *query)
+{
+    sqlite3_stmt *row = NULL;
+    int rc = sqlite3_prepare_v2(db, query, -1, &row, NULL);
+
+    while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        const char *text = (const char *)sqlite3_column_text(row, 0);
+        size_t len = (size_t)sqlite3_column_bytes(row, 0);
+
+        fputs(label, stdout);
+        for (size_t i = 0; i < len; i++) /* nothing that a terminal obeys */
+            putchar((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i]);
+        putchar('\n');
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(row);
+    return rc == SQLITE_DONE;
+}
+
+/* The first value of the first row; -1: there is none. */
+static int64_t number(sqlite3 *db, const char *query)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t value = -1;
+
+    if (sqlite3_prepare_v2(db, query, -1, &row, NULL) == SQLITE_OK &&
+        sqlite3_step(row) == SQLITE_ROW)
+        value = sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return value;
+}
+
+/* 0, or an exit status: said why not. */
+static int open_file(const char *path, sqlite3 **db)
+{
+    *db = NULL;
+    if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
+        return broken(*db, path);
+    sqlite3_busy_timeout(*db, 5000);
+    if (number(*db, "SELECT application_id = " APPLICATION " FROM pragma_application_id") == 1)
+        return 0;
+    if (sqlite3_errcode(*db) != SQLITE_OK)
+        return broken(*db, path);
+    fprintf(stderr, "duectl: %s holds no queue\n", path);
+    sqlite3_close(*db);
+    return CTL_FAULTS;
+}
+
+/* ---- The commands ---------------------------------------------------------------------------- */
+
+int ctl_file_restore(const char *path, bool each)
+{
+    sqlite3 *db;
+    int status = open_file(path, &db);
+
+    if (status != 0)
+        return status;
+    bool fine = print(db, "jobs    ", summary);
+    if (fine && each)
+        fine = print(db, "", list);
+    if (fine && !each) {
+        printf("%-20s %9s  %-24s  %-24s %8s %8s\n", "topic", "jobs", "first due", "last due",
+               "tried", "most");
+        fine = print(db, "", topics) && print(db, "", dead);
+    }
+    if (!fine)
+        return broken(db, path);
+    sqlite3_close(db);
+    return fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
+}
+
+/* Records whose check is wrong. */
+static int64_t damaged(sqlite3 *db)
+{
+    sqlite3_stmt *row = NULL;
+    int64_t wrong = 0;
+    int rc = sqlite3_prepare_v2(db, "SELECT id, record FROM job", -1, &row, NULL);
+
+    while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        struct due__record_room room;
+        due_record record = { .until_ns = 0 };
+        const void *id = sqlite3_column_blob(row, 0);
+        const void *bytes = sqlite3_column_blob(row, 1);
+
+        if (id != NULL && sqlite3_column_bytes(row, 0) == DUE_STORE_ID_BYTES)
+            memcpy(record.id.byte, id, DUE_STORE_ID_BYTES);
+        wrong += bytes == NULL ||
+                 due__record_read(&record, &room, bytes, (size_t)sqlite3_column_bytes(row, 1)) != 0;
+        rc = SQLITE_OK;
+    }
+    sqlite3_finalize(row);
+    return rc == SQLITE_DONE ? wrong : -1;
+}
+
+static bool counted(const char *what, int64_t count)
+{
+    if (count != 0)
+        printf("WRONG   %" PRId64 " %s\n", count, what);
+    return count == 0;
+}
+
+int ctl_file_verify(const char *path)
+{
+    sqlite3 *db;
+    int status = open_file(path, &db);
+
+    if (status != 0)
+        return status;
+    bool fine = number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check ="
+                           " 'ok'") == 1;
+    if (!fine)
+        (void)print(db, "WRONG   ", "PRAGMA integrity_check(20)");
+    fine &= counted("jobs whose record is damaged", damaged(db));
+    fine &= counted("jobs of a topic that is not there",
+                    number(db, "SELECT count(*) FROM job WHERE topic NOT IN"
+                               " (SELECT number FROM topic)"));
+    fine &= counted("keys of jobs that are not there",
+                    number(db, "SELECT count(*) FROM key WHERE kept IS NULL AND job NOT IN"
+                               " (SELECT id FROM job)"));
+    printf("%s\n", fine ? "all is well" : "not all is well: docs/sqlite-layout.md says what to do");
+    sqlite3_close(db);
+    if (fflush(stdout) != 0)
+        return CTL_BROKEN;
+    return fine ? CTL_FINE : CTL_FAULTS;
+}
+
+/* Who has it open, if anybody has. */
+static void say_owner(const char *path)
+{
+    struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+    char name[1100];
+    char text[160] = "";
+
+    snprintf(name, sizeof name, "%.1000s-owner", path);
+    int fd = open(name, O_RDWR | O_CLOEXEC);
+    bool held = fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+    ssize_t n = held ? pread(fd, text, sizeof text - 1, 0) : 0;
+    if (fd >= 0)
+        close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    printf("owner   %s\n", held ? text : "nobody");
+}
+
+static int64_t length_of(const char *path, const char *end)
+{
+    char name[1100];
+    struct stat file;
+
+    snprintf(name, sizeof name, "%.1000s%s", path, end);
+    return stat(name, &file) == 0 ? (int64_t)file.st_size : 0;
+}
+
+int ctl_file_doctor(const char *path)
+{
+    sqlite3 *db;
+    int status = open_file(path, &db);
+
+    if (status != 0)
+        return status;
+    say_owner(path);
+    bool fine =
+        print(db, "queue   ", "SELECT queue || ', opened ' || writer || ' times' FROM owner");
+    fine = fine && print(db, "format  ", "PRAGMA user_version");
+    printf("size    %" PRId64 " bytes, %" PRId64 " of them free; the log %" PRId64 "\n",
+           length_of(path, ""),
+           number(db, "SELECT freelist_count * page_size FROM pragma_freelist_count,"
+                      " pragma_page_size"),
+           length_of(path, "-wal"));
+    puts("kept    whatever is killed loses nothing; how much a loss of power takes is what its "
+         "owner asked for\n        (due_sqlite_options.durability, duectl run --require)");
+    if (!fine)
+        return broken(db, path);
+    sqlite3_close(db);
+    return fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
+}
+
+#else
+
+#include <stdio.h>
+
+int ctl_file_restore(const char *path, bool each)
+{
+    (void)each;
+    return ctl_file_verify(path);
+}
+
+int ctl_file_verify(const char *path)
+{
+    fprintf(stderr, "duectl: %s: built without SQLite, and so without files\n", path);
+    return CTL_USAGE;
+}
+
+int ctl_file_doctor(const char *path)
+{
+    return ctl_file_verify(path);
+}
+
+#endif
