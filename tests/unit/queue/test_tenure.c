@@ -28,6 +28,28 @@ LAB_TEST(tenure, what_is_left_in_the_inbox_is_sorted_in_without_another_call)
     lab_close(&lab);
 }
 
+/* Their numbers are used up after 2^28 only if the queue is never empty. */
+LAB_TEST(sort_in, numbers_arrivals_anew_when_nothing_waits)
+{
+    struct lab lab = lab_open();
+
+    for (int i = 0; i < 10; i++)
+        lab_enqueue(&lab, "job", .at_ns = 5 + i % 2);
+    due_poll(lab.q, NULL);
+    cr_expect_eq(lab.q->arrival, 10u);
+    lab_turn_to(&lab, 5);
+    for (int i = 0; i < 5; i++)
+        cr_expect_str_eq(lab_dequeue(&lab), "job");
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_eq(lab.q->arrival, 10u, "some wait");
+    lab_turn_to(&lab, 6);
+    for (int i = 0; i < 5; i++)
+        cr_expect_str_eq(lab_dequeue(&lab), "job");
+    cr_expect_null(lab_dequeue(&lab));
+    cr_expect_eq(lab.q->arrival, 0u);
+    lab_close(&lab);
+}
+
 static uint64_t rings(struct lab *lab)
 {
     return lab_stats(lab).rings;
