@@ -83,8 +83,7 @@ static enum due__finding look(struct due_queue *q, const void *bytes, size_t len
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 of key_table.c */
 
     *h = (struct holder){ .live = false };
-    if (q->commits != NULL)
-        h->news = due__commit_news(q->commits);
+    h->news = q->journal->news(q);
     if (keys == NULL)
         return DUE__KEY_TO_BE_HAD;
     uint64_t hash = due__siphash(keys->seed, bytes, len);
@@ -433,7 +432,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
 {
     int64_t until = 0;
     struct holder h;
-    int rc = q->commits != NULL ? due__commit_loaded(q, by) : 0;
+    int rc = q->journal->loaded(q, by);
 
     if (rc == 0 && q->capacity == 0 && q->events == NULL) /* most keys are new */
         rc = due__enqueue_new(q, s, timeout_ns, by, id, inside);
@@ -481,7 +480,7 @@ static int find(struct due_queue *q, const void *key, size_t len, struct due__de
 {
     if (len == 0 || len > DUE_KEY_MAX)
         return DUE_EINVAL;
-    int rc = q->commits != NULL ? due__commit_loaded(q, by) : 0;
+    int rc = q->journal->loaded(q, by);
     if (rc != 0)
         return rc;
     if (look(q, key, len, DUE_KEY_REFUSE, h) != DUE__KEY_TAKEN || !h->live)

@@ -84,7 +84,8 @@ struct due__journal {
     void (*given_up)(struct due_queue *q);
     /* Until everything is settled that was left before, or @by: 0, or an error. */
     int (*flush)(struct due_queue *q, struct due__deadline *by);
-    /* The same until it is known what jobs there are; not once the queue stops. */
+    /* The same until it is known what jobs there are; and that, but not once the queue stops. */
+    int (*loaded)(struct due_queue *q, struct due__deadline *by);
     int (*whole)(struct due_queue *q, struct due__deadline *by);
 
     /* A job is done with: its id is nobody's any more.  And: that, or its id, is asked soon. */
@@ -105,8 +106,9 @@ struct due__journal {
     /* How many takes have landed whose taker did not wait, and are there for the next one;
      * *@coming: others may come. */
     uint32_t (*left)(const struct due_queue *q, bool *coming);
-    /* How many of them have landed so far. */
+    /* How many of them have landed so far; and how many changes have ended, however. */
     uint64_t (*landed)(const struct due_queue *q);
+    uint64_t (*news)(const struct due_queue *q);
     /* A lease may be begun, or go on, only while nobody else can own the jobs: 0, or why it may
      * not, after having waited for that until @by. */
     int (*held)(struct due_queue *q, struct due__deadline *by);

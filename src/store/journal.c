@@ -87,6 +87,11 @@ static uint64_t stored_landed(const struct due_queue *q)
     return due__load_seq(&q->commits->landed); /* Q7 */
 }
 
+static uint64_t stored_news(const struct due_queue *q)
+{
+    return due__commit_news(q->commits);
+}
+
 static void stored_interrupt(struct due_queue *q)
 {
     q->commits->store->verbs->interrupt(q->commits->store);
@@ -134,6 +139,7 @@ const struct due__journal due__stored_journal = {
     .stats = due__commits_stats,
     .store_stats = stored_store_stats,
     .flush = due__commit_flush,
+    .loaded = due__commit_loaded,
     .whole = due__commit_whole,
     .forget = stored_forget,
     .prefetch_end = stored_prefetch_end,
@@ -145,6 +151,7 @@ const struct due__journal due__stored_journal = {
     .loading = stored_loading,
     .left = stored_left,
     .landed = stored_landed,
+    .news = stored_news,
     .held = due__commit_held,
     .interrupt = stored_interrupt,
     .has = stored_has,
