@@ -15,10 +15,9 @@
 
 #define APPLICATION "1685415217" /* as docs/sqlite-layout.md says */
 
-#define DATE(column)                                                 \
-    "CASE WHEN " column " = 9223372036854775807 THEN 'never' ELSE "  \
-    "strftime('%Y-%m-%dT%H:%M:%fZ', " column " / 1e9, 'unixepoch') " \
-    "END"
+#define DATE(column)                                                \
+    "CASE WHEN " column " = 9223372036854775807 THEN 'never' ELSE " \
+    "strftime('%Y-%m-%dT%H:%M:%fZ', " column " / 1e9, 'unixepoch') END"
 
 static const char summary[] =
     "SELECT count(*) || ', ' || count(died) || ' of them dead; ' || (SELECT count(*) FROM aside) ||"
