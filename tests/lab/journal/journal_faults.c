@@ -15,6 +15,7 @@
 #include "job/lease.h"
 #include "job/memory.h"
 #include "lab/crew.h"
+#include "os/atomic.h"
 #include "queue/queue.h"
 
 #define LATE     64u /* changes that wait for the end of a verb */
@@ -54,10 +55,12 @@ static void linger(void)
 }
 
 /* One that was cancelled while somebody had it goes when it is refused: no call for it can be made
- * again. */
+ * again.  And what is in an inbox still, a journal that refuses was never told of. */
 static bool refuses(const struct due_queue *q, uint32_t number)
 {
-    if (here.depth == 0 || here.refused == REFUSALS || due__revoked(q, number) || !chance(3))
+    if (here.depth == 0 || here.refused == REFUSALS || due__revoked(q, number) ||
+        (due__load_relaxed(&due__job_at(&q->slab, number)->word) & DUE__LINKED) || /* J1: ours */
+        !chance(3))
         return false;
     here.refused++;
     return true;
