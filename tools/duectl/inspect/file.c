@@ -6,13 +6,15 @@
 
 static const char scheme[] = "sqlite:";
 
+/* An address with a mistake is none the less no path: it may have a password in it, and paths are
+ * shown. */
 const char *ctl_file_of(const char *store)
 {
     size_t len = sizeof scheme - 1;
 
     if (strncmp(store, scheme, len) == 0)
         return store + len;
-    return ctl_is_url(store) ? NULL : store;
+    return store[strcspn(store, ":/")] == ':' ? NULL : store;
 }
 
 #ifdef CTL_HAVE_SQLITE

@@ -8,8 +8,8 @@
 due_store *ctl_store_new(const struct ctl_options *options);
 void ctl_store_free(due_store *store); /* one that no queue took over */
 
-/* The path that a store's name means, if it is a file: what is no URL, or begins with "sqlite:".
- * NULL: it is none. */
+/* The path that a store's name means, if it is a file: what has no colon before its first slash, or
+ * begins with "sqlite:".  NULL: it is none. */
 const char *ctl_file_of(const char *store);
 due_store *ctl_file_store(const struct ctl_options *options); /* as ctl_store_new() */
 
