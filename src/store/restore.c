@@ -30,8 +30,8 @@
 #include "store/retained_keys.h"
 #include "store/sender.h"
 
-#define PAGE_JOBS 512u /* shown between two batches */
-#define PLACES    64u  /* sorted in in one tenure */
+#define PLACES    64u   /* sorted in in one tenure */
+#define PAGE_MORE 4096u /* changes sent meanwhile for which a page is longer, at most */
 
 /* ---- Loading ---- */
 
@@ -353,7 +353,8 @@ static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns
         return 0;                                           /* first everything is put */
     if (due__load_seq(&c->reader) == DUE__READER_REWRITING) /* G2: ours */
         due__reader_on(c, DUE__READER_REWRITTEN);
-    size_t max = (c->info.batch_changes < PAGE_JOBS ? c->info.batch_changes : PAGE_JOBS) / 2 + 1;
+    size_t max =
+        (c->info.batch_changes < DUE__PAGE_JOBS ? c->info.batch_changes : DUE__PAGE_JOBS) / 2 + 1;
     int rc =
         page_shown(c, due__load_seq(&c->reader) == DUE__READER_DELETING_KEYS /* G2: ours */
                           ? due__retained_purge(q, max, until_ns, &p->dropped)
@@ -392,6 +393,14 @@ void due__purge_end(struct due_queue *q, int rc)
         purged(q);
 }
 
+/* More than was put meanwhile, which is shown too. */
+static size_t page_size(const struct due__commits *c)
+{
+    size_t since = due__load_relaxed(&c->since_page); /* no edge: with the key */
+
+    return DUE__PAGE_JOBS + 2 * (since < PAGE_MORE ? since : PAGE_MORE);
+}
+
 int due__restore_page(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
@@ -402,7 +411,7 @@ int due__restore_page(struct due_queue *q, int64_t until_ns)
     bool keys = due__load_seq(&c->reader) == DUE__READER_KEYS; /* G2: ours */
     int rc = page_shown(
         c, keys ? due__retained_load(q, until_ns)
-                : c->store->verbs->load(c->store, c->rewind, PAGE_JOBS, restore, &p, until_ns));
+                : c->store->verbs->load(c->store, c->rewind, page_size(c), restore, &p, until_ns));
     sort_in_page(&p);
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);

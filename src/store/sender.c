@@ -125,6 +125,8 @@ static bool send(struct due_queue *q, int64_t until_ns)
         }
         if (rc == DUE_EFENCED)
             due__commit_fence(q);
+        uint32_t since = due__load_relaxed(&c->since_page);  /* no edge: ours, with the key */
+        due__store_relaxed(&c->since_page, since + b->send); /* no edge: a guess */
         ended(q, rc == DUE_EFENCED && doubt ? DUE_EINDOUBT : rc, until_ns); /* it may have */
         return true;
     }
@@ -193,6 +195,14 @@ static bool page_next(struct due__commits *c, int64_t began_ns)
     return due__reader_reads(c) && due__monotonic_now() - began_ns >= c->page_ns / 2;
 }
 
+/* Do callers who would send leave the key to the proxy, which is to read first?  Else they could
+ * have it among themselves, and put more than is read. */
+static bool page_owed(const struct due_queue *q, const struct due__commits *c)
+{
+    return due__load_relaxed(&c->since_page) >= DUE__PAGE_JOBS / 2 && /* no edge: a guess */
+           q->proxies != DUE_PROXIES_NEVER && due__reader_reads(c);
+}
+
 bool due__commit_work(struct due_queue *q, const struct due__submission *a, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
@@ -212,7 +222,7 @@ bool due__commit_work(struct due_queue *q, const struct due__submission *a, int6
             return true;
         if (a != NULL && due__submission_over(c, a))
             return due__commit_any(c) || due__reader_resyncs(c);
-        if (a == NULL && page_next(c, began_ns))
+        if (a == NULL ? page_next(c, began_ns) : !a->polls && page_owed(q, c))
             return true;
     }
     due__commit_refuse(q);
@@ -269,7 +279,7 @@ void due__commit_go(struct due_queue *q, const struct due__submission *a, int64_
 {
     struct due__commits *c = q->commits;
 
-    bool self = a != NULL && (q->proxies != DUE_PROXIES_ALWAYS || a->polls);
+    bool self = a != NULL && (a->polls || (q->proxies != DUE_PROXIES_ALWAYS && !page_owed(q, c)));
     if (!self && !due__load_seq(&c->stopping)) { /* G2 */
         if (!due__lock_held(&c->key))            /* G1: its holder will look */
             call_proxy(q);
@@ -306,7 +316,7 @@ void due__commit_push(struct due_queue *q, int64_t until_ns)
     struct due__commits *c = q->commits;
     int cancel;
 
-    if (q->proxies == DUE_PROXIES_ALWAYS)
+    if (q->proxies == DUE_PROXIES_ALWAYS || page_owed(q, c))
         return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
     if (due__lock_try(&c->key)) {                            /* G1: as above */

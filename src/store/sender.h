@@ -175,6 +175,7 @@ struct due__commits {
     int64_t renew_at_ns;         /* O  the proxy's, monotonic */
     int64_t retry_at_ns;         /* O  likewise: not before that, after a refusal; or 0 */
     int64_t page_ns;             /* O  how long the last page of what is stored took */
+    uint32_t since_page;         /* A  relaxed: changes sent since then; written with the key */
     bool rewind;                 /* K  what is read is to be shown from its beginning */
     uint32_t mirror_at;          /* K  next place to put again, or DUE__NO_JOB */
     bool lost;                   /* K  it has lost something: a key may be again whose it was */
@@ -366,6 +367,8 @@ void due__pipeline_prepare(struct due_queue *q);
 bool due__pipeline_follow(struct due_queue *q, int64_t until_ns);
 
 /* ---- takings_left.c ---- */
+
+#define DUE__PAGE_JOBS 512u /* shown between two batches, at least */
 
 #define DUE__LEFT 3 /* a result: the change ends for nobody */
 
