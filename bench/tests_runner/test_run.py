@@ -67,6 +67,9 @@ class Run(unittest.TestCase):
             self.assertEqual(runner.returncode, 128 + number)
             self.assertIn(b"bench/run: stopped", said)
             self.assertTrue(cells)
+            for _ in range(500):  # it was killed, and may take a moment to be gone
+                if self.cells():
+                    time.sleep(0.01)
             self.assertEqual(self.cells(), [])
 
     def cells(self):

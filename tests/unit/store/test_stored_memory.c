@@ -3,6 +3,8 @@
 #include "lab/take.h"
 
 #include "job/draft.h"
+#include "os/atomic.h"
+#include "queue/queue.h"
 
 /* A reserve finds none for the records of leases. */
 Test(stored_memory, a_reserve_without_memory_says_so_and_takes_nothing, .timeout = 60)
@@ -28,8 +30,21 @@ Test(stored_memory, a_reserve_without_memory_says_so_and_takes_nothing, .timeout
 static struct {
     struct shop *shop;
     struct crew_call second;
-    unsigned in; /* allocations as large as a draft until the one of the draft; 0: not armed */
+    due_id job; /* the first's */
+    bool armed;
 } between;
+
+/* Others' memory may be as large as a draft: has the first claimed the job? */
+static bool is_changing(void)
+{
+    struct due_queue *q = between.shop->lab.q;
+    uint32_t number;
+    uint32_t generation;
+
+    return due__id_read(q, between.job, &number, &generation) &&
+           due__word_state(due__load_acquire(&due__job_at(&q->slab, number)->word)) ==
+               DUE__CHANGING;
+}
 
 /* The first has the job, and asks for memory for what it is to become: the second comes, and waits
  * for it; then the first gets none. */
@@ -38,8 +53,9 @@ static void second_comes(void *ctx, size_t size)
     struct flaky *memory = ctx;
     size_t call = atomic_load(&memory->calls) - 1;
 
-    if (between.in == 0 || size != sizeof(struct due__draft) || --between.in > 0)
+    if (!between.armed || size != sizeof(struct due__draft) || !is_changing())
         return;
+    between.armed = false;
     crew_call_enqueue(&between.second, between.shop->lab.q,
                       (due_spec){ DUE_SPEC_INIT, .at_ns = 20, .key = "k", .key_len = 1,
                                   .on_key = DUE_KEY_REPLACE, .data = "second", .len = 6 },
@@ -61,11 +77,12 @@ Test(stored_memory, who_waits_for_a_change_that_finds_none_goes_on, .timeout = 6
     changed[sizeof changed - 1] = '\0';
     cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "as it was", &first, .at_ns = 10), 0);
     between.shop = &s;
-    between.in = 2; /* its key may be as large */
+    between.job = first;
+    between.armed = true;
     memory->on_alloc_ctx = memory;
     memory->on_alloc = second_comes;
     cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, changed, &id, .at_ns = 15), DUE_ENOMEM);
-    cr_assert_eq(between.in, 0u, "nobody came in between");
+    cr_assert_not(between.armed, "nobody came in between");
     int second = crew_call_answer(&between.second);
     cr_expect_eq(second, 0, "%s", due_error_name(second));
     memory->on_alloc = NULL;
