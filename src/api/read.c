@@ -65,6 +65,8 @@ static int read_locked(struct due_queue *q, uint32_t number, uint32_t generation
     uint64_t w = due__load_acquire(&j->word); /* J1 */
     do {
         rc = excerpt_obstacle(w, generation);
+        if (rc == 0 && (w & q->journal->unsent))
+            rc = DUE_EAGAIN; /* its node is with whoever sends, without this lock */
     } while (rc == 0 && !due__word_claim(&j->word, &w, DUE__MOVING)); /* J1 */
     if (rc == 0 && e->size > UNDER_LOCK && due__facts_load(j).len > UNDER_LOCK)
         rc = DUE_ELIMIT;
