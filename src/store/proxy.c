@@ -63,13 +63,13 @@ static int read_on(struct due_queue *q, int64_t until_ns)
     if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
         return 0;
     if (!due__reader_reads(c) || (!due__reader_loads(c) && c->later)) {
-        due__store_relaxed(&c->since_page, 0); /* no edge: likewise */
+        due__store_relaxed(&c->since_page, 0); /* no edge: a guess */
         return 0;
     }
     int64_t began_ns = due__monotonic_now();
     int rc = due__restore_page(q, until_ns);
     c->page_ns = due__monotonic_now() - began_ns;
-    due__store_relaxed(&c->since_page, 0); /* no edge: a guess */
+    due__store_relaxed(&c->since_page, 0); /* no edge: likewise */
     if (rc == DUE_EFENCED)
         due__commit_fence(q);
     note_load(q, rc);
