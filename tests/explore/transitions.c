@@ -288,6 +288,26 @@ static void gap_setup(void)
     explore_thread("who changes its own", put_change_and_cancel, NULL);
 }
 
+/* The sender takes it out of the inbox, without the lock, while it is read. */
+static void put_and_read(void *arg)
+{
+    char bytes[4];
+    size_t len = 0;
+
+    (void)arg;
+    due_id id = put(NULL, 3);
+    int rc = due_read(bench->q, id, bytes, sizeof bytes, &len);
+    explore_check(rc == 0 && len == 3, "read answers %s, %zu", due_error_name(rc), len);
+}
+
+static void read_setup(void)
+{
+    open_bench(true, NULL, 0);
+    shelf_loaded(bench->q);
+    bench->q->commits->async = true; /* else it was sent when its enqueue answers */
+    explore_thread("who reads what it has put", put_and_read, NULL);
+}
+
 /* ---- What must hold ---- */
 
 static void at_rest(void)
@@ -325,5 +345,7 @@ const struct explore_scenario explore_scenarios_transitions[] = {
           (2, 1, 1, 0)),
     WORDS("word_gap", "a job behind a gap of the inbox is changed, and cancelled", gap_setup,
           (2, 0, 0, 0), (3, 0, 0, 0)),
+    WORDS("word_read", "a stored job that is being sent is read", read_setup, (2, 0, 0, 0),
+          (3, 0, 0, 0)),
     { .name = NULL },
 };
