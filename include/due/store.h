@@ -143,7 +143,7 @@ struct due_store_stats {
     uint64_t connects;              /* */
     uint64_t bytes_out;             /* */
     uint64_t bytes_in;              /* */
-    uint64_t quarantined;           /* damaged records set aside */
+    uint64_t quarantined;           /* damaged records set aside, as far as answers came */
     int64_t round_trip_ns;          /* of the last batch */
     enum due_durability durability; /* in force when last looked */
     int connected;                  /* 1: the last call found it so */

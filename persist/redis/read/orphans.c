@@ -277,6 +277,20 @@ static void put_ids(struct due__redis *s, const char *key, const redisReply *pai
     }
 }
 
+static void count_aside(struct due__redis *s, size_t n)
+{
+    if (s->air.kept[0]->type == REDIS_REPLY_ARRAY) { /* else full, or not ours any more */
+        due__redis_count(s, 0, 0, n);
+        s->load->sweep.found += n;
+    }
+}
+
+/* The call that asked ran out of time; the page is read again, without them. */
+static void aside_over(struct due__redis *s)
+{
+    count_aside(s, (size_t)s->air.tag);
+}
+
 static int set_aside(struct due__redis *s, const redisReply *pairs, const size_t *which, size_t n,
                      int64_t until_ns)
 {
@@ -296,12 +310,13 @@ static int set_aside(struct due__redis *s, const redisReply *pairs, const size_t
     put_ids(s, s->keys.jobs, pairs, which, n);
     put_ids(s, s->keys.again, pairs, which, n);
     rc = due__redis_transact(s, DUE__FLIGHT_ASIDE, 3, 0, until_ns);
+    if (rc == DUE_EAGAIN) {
+        s->air.tag = n;
+        s->air.over = aside_over;
+    }
     if (rc != 0)
         return rc;
-    if (s->air.kept[0]->type == REDIS_REPLY_ARRAY) { /* else full, or not ours any more */
-        due__redis_count(s, 0, 0, n);
-        s->load->sweep.found += n;
-    }
+    count_aside(s, n);
     due__flight_end(s);
     return 0;
 }
