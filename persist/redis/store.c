@@ -57,7 +57,7 @@ static void warn_of_skew(struct due__redis *s, int64_t server_ns)
         return;
     int64_t skew = server_ns - real;
     if (skew > SKEW_NS || skew < -SKEW_NS)
-        due__redis_log(s, DUE_LOG_WARNING,
+        due__store_log(&s->how, DUE_LOG_WARNING,
                        "the server's clock and ours differ by %" PRId64 " ms: due times are ours",
                        skew / 1000000);
 }
@@ -285,7 +285,7 @@ static void verb_free(due_store *store)
     due__link_free(s->link);
     pthread_mutex_destroy(&s->lock);
     free(s->order);
-    free(s->scratch);
+    due__scratch_free(&s->scratch);
     free(s);
 }
 

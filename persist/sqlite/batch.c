@@ -5,7 +5,6 @@
  * for the disk: it is in doubt, and done again.
  */
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sqlite/session.h"
@@ -44,24 +43,9 @@ static void bind_state(sqlite3_stmt *statement, const due_record *r)
 /* The record, in one piece. */
 static int write_record(struct due__sqlite *s, const due_record *r, size_t *front, size_t *len)
 {
-    size_t most = DUE__RECORD_FRONT + r->len;
-
     if (r->len > INT_MAX - DUE__RECORD_FRONT)
         return SQLITE_TOOBIG;
-    if (s->scratch_room < most) {
-        free(s->scratch);
-        s->scratch_room = most < 65536 ? 65536 : most;
-        s->scratch = malloc(s->scratch_room);
-        if (s->scratch == NULL)
-            s->scratch_room = 0;
-    }
-    if (s->scratch == NULL)
-        return SQLITE_NOMEM;
-    *front = due__record_front(r, s->scratch);
-    if (r->len > 0)
-        memcpy(s->scratch + *front, r->data, r->len);
-    *len = *front + r->len;
-    return 0;
+    return due__scratch_record(&s->scratch, r, front, len) == 0 ? 0 : SQLITE_NOMEM;
 }
 
 /* ---- Places ---------------------------------------------------------------------------------- */
@@ -131,7 +115,7 @@ static int put_as(struct due__sqlite *s, enum due__sqlite_statement which, const
         return rc;
     bind_state(statement, r);
     sqlite3_bind_int64(statement, 9, topic);
-    sqlite3_bind_blob(statement, 10, s->scratch, (int)len, SQLITE_STATIC);
+    sqlite3_bind_blob(statement, 10, s->scratch.bytes, (int)len, SQLITE_STATIC);
     sqlite3_bind_int64(statement, 11, (sqlite3_int64)front);
     return due__sqlite_run(s, which, NULL);
 }
@@ -264,6 +248,7 @@ int due__sqlite_commit(struct due__sqlite *s, const due_change *changes, size_t 
     if (number <= s->landed)
         return 0;
     int code = attempt(s, changes, n, number, &end);
+    due__scratch_shrink(&s->scratch);
     if ((code & 0xff) == SQLITE_FULL && only_removes(changes, n)) {
         /* What the log holds goes into the file, and its room is used once more: that was kept for
          * removals, since whatever else comes is refused. */

@@ -160,10 +160,10 @@ static void note_newer(struct due__sqlite *s, due_id id)
     char text[DUE_ID_TEXT];
 
     if (!s->newer_told)
-        due__sqlite_log(s, DUE_LOG_ERROR,
-                        "job %s was stored by a newer version (DUE_EVERSION): it stays in the "
-                        "store, and is not handed out here",
-                        due_id_format(id, text));
+        due__store_log(&s->how, DUE_LOG_ERROR,
+                       "job %s was stored by a newer version (DUE_EVERSION): it stays in the "
+                       "store, and is not handed out here",
+                       due_id_format(id, text));
     s->newer_told = true;
 }
 
@@ -191,8 +191,9 @@ static void set_aside(struct due__sqlite *s, due_id id)
     char text[DUE_ID_TEXT];
     bool aside = move_aside(s, id) == 0;
 
-    due__sqlite_log(s, DUE_LOG_ERROR, "job %s is damaged (DUE_ECORRUPT)%s", due_id_format(id, text),
-                    aside ? ": it was set aside, into the table aside" : "");
+    due__store_log(&s->how, DUE_LOG_ERROR, "job %s is damaged (DUE_ECORRUPT)%s",
+                   due_id_format(id, text),
+                   aside ? ": it was set aside, into the table aside" : "");
     pthread_mutex_lock(&s->counters);
     s->shown.quarantined += aside;
     pthread_mutex_unlock(&s->counters);

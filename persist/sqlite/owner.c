@@ -83,7 +83,7 @@ static int wait_for_lock(struct due__sqlite *s, int64_t until_ns)
         if (rc != DUE_EBUSY || now_ns >= until_ns)
             return rc;
         if (!told)
-            due__sqlite_log(s, DUE_LOG_INFO, "%.100s: waiting for %.100s", s->path, holder);
+            due__store_log(&s->how, DUE_LOG_INFO, "%.100s: waiting for %.100s", s->path, holder);
         told = true;
         pause_ns = due__ns_first(2 * pause_ns, LOOK_MAX_NS);
         int64_t end_ns = due__ns_first(due__ns_after(now_ns, pause_ns), until_ns);
@@ -174,7 +174,7 @@ int due__sqlite_take_over(struct due__sqlite *s, int64_t until_ns)
 static int fenced(struct due__sqlite *s, const char *why)
 {
     if (!s->fenced)
-        due__sqlite_log(s, DUE_LOG_ERROR, "%.150s %s", s->path, why);
+        due__store_log(&s->how, DUE_LOG_ERROR, "%.150s %s", s->path, why);
     s->fenced = true;
     return DUE_EFENCED;
 }
@@ -187,7 +187,7 @@ static int make_again(struct due__sqlite *s)
     int rc = 0;
 
     if (s->db != NULL)
-        due__sqlite_log(s, DUE_LOG_WARNING, "%.150s was removed", s->path);
+        due__store_log(&s->how, DUE_LOG_WARNING, "%.150s was removed", s->path);
     due__sqlite_disconnect(s);
     if (!due__file_lock_is_at(s->lock, s->owner_path)) {
         due__file_lock_drop(s->lock);

@@ -1,23 +1,10 @@
-/* session.c - the log, and what may be wrong with the file, for people. */
+/* session.c - what may be wrong with the file, for people. */
 #include "sqlite/session.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-void due__sqlite_log(struct due__sqlite *s, enum due_log_level level, const char *format, ...)
-{
-    char text[256];
-    va_list args;
-
-    if (s->how.log == NULL)
-        return;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    s->how.log(s->how.queue, level, text);
-}
 
 void due__sqlite_say(struct due__sqlite *s, const char *hint, const char *format, ...)
 {
@@ -123,10 +110,10 @@ void due__sqlite_tell(struct due__sqlite *s, int rc)
         return;
     if (!s->away && away && s->trouble[0] != '\0') {
         s->away = true;
-        due__sqlite_log(s, DUE_LOG_WARNING, "the store cannot be used: %s", s->trouble);
+        due__store_log(&s->how, DUE_LOG_WARNING, "the store cannot be used: %s", s->trouble);
     } else if (s->away && rc >= 0) {
         s->away = false;
-        due__sqlite_log(s, DUE_LOG_INFO, "the store at %.120s can be used again", s->path);
+        due__store_log(&s->how, DUE_LOG_INFO, "the store at %.120s can be used again", s->path);
     }
     if (rc >= 0)
         s->trouble[0] = '\0';

@@ -15,9 +15,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/log.h"
 #include "base/name.h"
 #include "due/sqlite.h"
-#include "record/record.h"
+#include "record/scratch.h"
 #include "sqlite/file_lock.h"
 
 #define DUE__SQLITE_TOPICS 256 /* numbers that are remembered, a power of two */
@@ -103,10 +104,9 @@ struct due__sqlite {
     bool unsynced;                                /* C: at level EVERYSEC: since the last renewal */
     bool newer_told;                              /* C: that there are jobs of a newer version */
     uint64_t writer;                              /* C */
-    uint64_t landed;        /* C: number of the last batch that is known to have */
-    int64_t until_ns;       /* C: of the call under way */
-    unsigned char *scratch; /* C: a record being written */
-    size_t scratch_room;    /* C */
+    uint64_t landed;             /* C: number of the last batch that is known to have */
+    int64_t until_ns;            /* C: of the call under way */
+    struct due__scratch scratch; /* C: a record being written */
     struct due__sqlite_topic topic[DUE__SQLITE_TOPICS]; /* C: by a hash of the name */
     struct due__sqlite_load load;                       /* C */
     struct due__sqlite_keys keys;                       /* C */
@@ -117,8 +117,6 @@ struct due__sqlite {
 };
 
 /* ---- session.c */
-void due__sqlite_log(struct due__sqlite *s, enum due_log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Remember what went wrong, for the error of open(). */
 void due__sqlite_say(struct due__sqlite *s, const char *hint, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -220,7 +220,7 @@ static void verb_free(due_store *store)
     due__sqlite_topics_forget(s);
     pthread_mutex_destroy(&s->counters);
     free(s->load.passed);
-    free(s->scratch);
+    due__scratch_free(&s->scratch);
     free(s);
 }
 

@@ -15,7 +15,7 @@ int due__redis_connect(struct due__redis *s, bool *fresh, int64_t until_ns)
     int rc = due__link_up(s->link, fresh, patient ? say_ns : until_ns);
 
     if (rc == DUE_EAGAIN && patient && due__mono_ns() >= say_ns) {
-        due__redis_log(s, DUE_LOG_INFO, "waits for the server at %.80s: %.80s", s->where,
+        due__store_log(&s->how, DUE_LOG_INFO, "waits for the server at %.80s: %.80s", s->where,
                        due__link_trouble(s->link));
         s->awaits_server = true;
         rc = due__link_up(s->link, fresh, until_ns);
@@ -38,7 +38,7 @@ int due__redis_await_owner(struct due__redis *s, const struct due__redis_survey 
     if (until_ns <= now)
         return DUE_EBUSY;
     if (strcmp(s->awaited, w->owner) != 0) {
-        due__redis_log(s, DUE_LOG_INFO, "waits for its owner to go: %s", who);
+        due__store_log(&s->how, DUE_LOG_INFO, "waits for its owner to go: %s", who);
         memcpy(s->awaited, w->owner, sizeof s->awaited);
     }
     bool enough = left < until_ns - now;

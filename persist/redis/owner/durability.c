@@ -85,9 +85,9 @@ static int check_durability(struct due__redis *s, enum due_durability now)
                        "durability in force is %s, required is %s", durability_name(now),
                        durability_name(s->set.require));
         if (!s->below && s->open)
-            due__redis_log(s, DUE_LOG_ERROR, "%s", s->trouble);
+            due__store_log(&s->how, DUE_LOG_ERROR, "%s", s->trouble);
     } else if (s->below) {
-        due__redis_log(s, DUE_LOG_INFO, "the durability required is in force again");
+        due__store_log(&s->how, DUE_LOG_INFO, "the durability required is in force again");
     }
     s->below = below;
     return below ? DUE_EDURABILITY : 0;
@@ -99,7 +99,7 @@ static int check_version(struct due__redis *s, const redisReply *info)
     char *end;
 
     if (!info_value(info, "redis_version", version, sizeof version)) {
-        due__redis_log(s, DUE_LOG_WARNING, "the server does not tell its version");
+        due__store_log(&s->how, DUE_LOG_WARNING, "the server does not tell its version");
         return 0;
     }
     long major = strtol(version, &end, 10);
@@ -116,7 +116,7 @@ static int check_eviction(struct due__redis *s, const redisReply *info)
     char policy[32];
 
     if (!info_value(info, "maxmemory_policy", policy, sizeof policy)) {
-        due__redis_log(s, DUE_LOG_WARNING, "the server does not tell whether it evicts keys");
+        due__store_log(&s->how, DUE_LOG_WARNING, "the server does not tell whether it evicts keys");
         return 0;
     }
     if (strcmp(policy, "noeviction") == 0 || s->set.allow_eviction)

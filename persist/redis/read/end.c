@@ -23,17 +23,17 @@ static void tell(struct due__redis *s)
     const struct due__redis_load *l = s->load;
 
     if (l->set_aside > 0)
-        due__redis_log(s, DUE_LOG_WARNING, "%zu damaged records were set aside in %s", l->set_aside,
-                       s->keys.aside);
+        due__store_log(&s->how, DUE_LOG_WARNING, "%zu damaged records were set aside in %s",
+                       l->set_aside, s->keys.aside);
     if (l->newer > 1)
-        due__redis_log(s, DUE_LOG_WARNING, "%zu jobs of a newer version stay in the store",
+        due__store_log(&s->how, DUE_LOG_WARNING, "%zu jobs of a newer version stay in the store",
                        l->newer);
     if (l->put_back > 0)
-        due__redis_log(s, DUE_LOG_WARNING,
+        due__store_log(&s->how, DUE_LOG_WARNING,
                        "%zu jobs stood in the wrong place, and were put where their records say",
                        l->put_back);
     if (l->hidden > 0)
-        due__redis_log(s, DUE_LOG_WARNING, "%zu jobs stood in topics that were missing in %s",
+        due__store_log(&s->how, DUE_LOG_WARNING, "%zu jobs stood in topics that were missing in %s",
                        l->hidden, s->keys.topics);
 }
 

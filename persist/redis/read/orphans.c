@@ -366,10 +366,11 @@ int due__redis_sweep(struct due__redis *s, int64_t until_ns)
     if (rc == 0 && !w->over)
         return MORE;
     if (rc != 0)
-        due__redis_log(s, DUE_LOG_WARNING, "records that stand in no topic were not looked for: %s",
+        due__store_log(&s->how, DUE_LOG_WARNING,
+                       "records that stand in no topic were not looked for: %s",
                        due_error_text(rc));
     if (w->found > 0)
-        due__redis_log(s, DUE_LOG_WARNING,
+        due__store_log(&s->how, DUE_LOG_WARNING,
                        "%zu records that stood in no topic were set aside in %s", w->found,
                        s->keys.aside);
     w->found = 0; /* said once */

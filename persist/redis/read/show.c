@@ -44,8 +44,8 @@ static void note_newer(struct due__redis *s, due_id id)
     if (s->newer_told)
         return;
     s->newer_told = true;
-    due__redis_log(
-        s, DUE_LOG_ERROR,
+    due__store_log(
+        &s->how, DUE_LOG_ERROR,
         "job %s was stored by a newer version (DUE_EVERSION): it stays in the store, and "
         "is not handed out here",
         due_id_format(id, text));

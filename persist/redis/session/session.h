@@ -15,10 +15,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "due/redis.h"
-#include "record/record.h"
-#include "redis/link/link.h"
+#include "base/log.h"
 #include "base/time.h"
+#include "due/redis.h"
+#include "record/scratch.h"
+#include "redis/link/link.h"
 #include "redis/resp/reply.h"
 
 #define DUE__REDIS_FORMAT   1
@@ -168,8 +169,7 @@ struct due__redis {
     struct due__redis_topic *first;  /* C: the topics of the batch formatted last */
     size_t *order;                   /* C: per change, the next of its topic and kind, + 1 */
     size_t order_room;               /* C */
-    unsigned char *scratch;          /* C */
-    size_t scratch_room;             /* C */
+    struct due__scratch scratch;     /* C: a record being written */
     struct due__redis_load *load;    /* I: what it points to C */
     uint64_t writes;                 /* C: rises when what is stored may have changed */
     uint64_t losses;                 /* C: how often the server has lost data */
@@ -190,8 +190,6 @@ struct due__redis {
 };
 
 /* ---- session.c */
-void due__redis_log(struct due__redis *s, enum due_log_level level, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside);
 
 /* ---- trouble.c */

@@ -105,7 +105,7 @@ int due__redis_unreached(struct due__redis *s)
 void due__redis_unreadable(struct due__redis *s, const char *key, int rc)
 {
     if (!s->unreadable_told)
-        due__redis_log(s, DUE_LOG_WARNING, "%.120s cannot be read: %s (%s)", key,
+        due__store_log(&s->how, DUE_LOG_WARNING, "%.120s cannot be read: %s (%s)", key,
                        rc == DUE_EACCES ? "the user must not" : "it holds something else",
                        due_error_name(rc));
     s->unreadable_told = true;
@@ -121,10 +121,10 @@ void due__redis_tell(struct due__redis *s, int rc)
         return;
     if (!s->away && ((away && !up) || rc == DUE_EACCES)) {
         s->away = true;
-        due__redis_log(s, DUE_LOG_WARNING, "the store at %.80s cannot be used: %.100s", s->where,
-                       rc == DUE_EACCES ? s->trouble : due__link_trouble(s->link));
+        due__store_log(&s->how, DUE_LOG_WARNING, "the store at %.80s cannot be used: %.100s",
+                       s->where, rc == DUE_EACCES ? s->trouble : due__link_trouble(s->link));
     } else if (s->away && rc >= 0 && up && s->armed && !due__link_is_owing(s->link)) {
         s->away = false;
-        due__redis_log(s, DUE_LOG_INFO, "the store at %.80s can be used again", s->where);
+        due__store_log(&s->how, DUE_LOG_INFO, "the store at %.80s can be used again", s->where);
     }
 }

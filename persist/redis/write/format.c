@@ -13,8 +13,7 @@
 
 #include "redis/write/write.h"
 
-#define SCRATCH_KEEP ((size_t)64 << 10)
-#define TABLE        32 /* entries of one batch */
+#define TABLE 32 /* entries of one batch */
 
 /* What a batch has of each kind. */
 struct counts {
@@ -107,29 +106,13 @@ static void put_id(struct due__redis *s, const due_change *c)
 
 static int put_record(struct due__redis *s, const due_record *r)
 {
-    size_t need = DUE__RECORD_FRONT + r->len;
+    size_t front = 0;
+    size_t len = 0;
+    int rc = due__scratch_record(&s->scratch, r, &front, &len);
 
-    if (need > s->scratch_room) {
-        unsigned char *bytes = realloc(s->scratch, need);
-        if (bytes == NULL)
-            return DUE_ENOMEM;
-        s->scratch = bytes;
-        s->scratch_room = need;
-    }
-    size_t front = due__record_front(r, s->scratch);
-    if (r->len > 0)
-        memcpy(s->scratch + front, r->data, r->len);
-    due__link_bytes(s->link, s->scratch, front + r->len);
-    return 0;
-}
-
-static void scratch_shrink(struct due__redis *s)
-{
-    if (s->scratch_room > SCRATCH_KEEP) {
-        free(s->scratch);
-        s->scratch = NULL;
-        s->scratch_room = 0;
-    }
+    if (rc == 0)
+        due__link_bytes(s->link, s->scratch.bytes, len);
+    return rc;
 }
 
 static int put_jobs(struct due__redis *s, const due_change *changes, size_t n,
@@ -439,7 +422,7 @@ int due__format_batch(struct due__redis *s, const due_change *changes, size_t n,
         put_anew(s, changes, n, &k);
     put_freed(s, changes, n, &k);
     rc = put_jobs(s, changes, n, &k);
-    scratch_shrink(s);
+    due__scratch_shrink(&s->scratch);
     if (rc != 0) {
         due__link_forget(s->link); /* the command that was begun cannot be taken back */
         return rc;
