@@ -9,23 +9,6 @@
 #include <sys/random.h>
 #include <time.h>
 
-static const char usage[] =
-    "usage: duectl doctor [OPTION]... [URL]\n"
-    "\n"
-    "Looks at a server: version, persistence and what survives which crash, eviction, latency, "
-    "the\n"
-    "clock, permissions; and says what to change.  It tries the commands that are needed on keys "
-    "of\n"
-    "its own, which it removes.  Without URL it is that of the environment variable "
-    "DUE_STORE_URL.\n"
-    "\n"
-    "  --store URL    the same as URL\n"
-    "  --queue NAME   the queue whose keys must be permitted (duectl)\n"
-    "  --assume WHAT  what a server keeps that does not say: none, everysec or always\n"
-    "  --help\n"
-    "\n"
-    "Exit status: 0 all is well; 1 something is to be changed; 2 wrong usage; 3 no connection.\n";
-
 enum { PINGS = 100 };
 #define SLOW_NS DUE_MS(20)
 #define SKEW_NS DUE_MS(100)
@@ -437,26 +420,17 @@ static bool look(struct doctor *d)
     return look_at_latency(d) && look_at_clock(d) && look_at_permissions(d);
 }
 
-int ctl_doctor(int argc, char **argv)
+int ctl_server_doctor(const struct ctl_look *what)
 {
     struct doctor d = { .changes = 0 };
-    struct ctl_look what;
+    int status = ctl_server_open(&d.server, what->url);
     bool answered;
 
-    int status;
-
-    if (!ctl_look_read(&what, argc, argv, "assume"))
-        return CTL_USAGE;
-    if (what.help)
-        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    if (ctl_file_of(what.url) != NULL)
-        return ctl_file_doctor(ctl_file_of(what.url));
-    status = ctl_server_open(&d.server, what.url);
     if (status != 0)
         return status;
     ctl_urls_forget();
-    d.queue = what.queue;
-    d.assume = what.assume;
+    d.queue = what->queue;
+    d.assume = what->assume;
     answered = look(&d);
     freeReplyObject(d.info);
     ctl_server_close(&d.server);

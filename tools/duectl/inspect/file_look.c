@@ -99,7 +99,7 @@ static int open_file(const char *path, sqlite3 **db)
 
 /* ---- The commands ---------------------------------------------------------------------------- */
 
-int ctl_file_restore(const char *path, bool each)
+int ctl_file_restore(const char *path, const struct ctl_look *look)
 {
     sqlite3 *db;
     int status = open_file(path, &db);
@@ -107,9 +107,9 @@ int ctl_file_restore(const char *path, bool each)
     if (status != 0)
         return status;
     bool fine = print(db, "jobs    ", summary);
-    if (fine && each)
+    if (fine && look->list)
         fine = print(db, "", list);
-    if (fine && !each) {
+    if (fine && !look->list) {
         printf("%-20s %9s  %-24s  %-24s %8s %8s\n", "topic", "jobs", "first due", "last due",
                "tried", "most");
         fine = print(db, "", topics) && print(db, "", dead);
@@ -150,11 +150,12 @@ static bool counted(const char *what, int64_t count)
     return count == 0;
 }
 
-int ctl_file_verify(const char *path)
+int ctl_file_verify(const char *path, const struct ctl_look *look)
 {
     sqlite3 *db;
     int status = open_file(path, &db);
 
+    (void)look;
     if (status != 0)
         return status;
     bool fine = number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check ="
@@ -202,11 +203,12 @@ static int64_t length_of(const char *path, const char *end)
     return stat(name, &file) == 0 ? (int64_t)file.st_size : 0;
 }
 
-int ctl_file_doctor(const char *path)
+int ctl_file_doctor(const char *path, const struct ctl_look *look)
 {
     sqlite3 *db;
     int status = open_file(path, &db);
 
+    (void)look;
     if (status != 0)
         return status;
     say_owner(path);
@@ -230,21 +232,28 @@ int ctl_file_doctor(const char *path)
 
 #include <stdio.h>
 
-int ctl_file_restore(const char *path, bool each)
-{
-    (void)each;
-    return ctl_file_verify(path);
-}
-
-int ctl_file_verify(const char *path)
+static int missing(const char *path)
 {
     fprintf(stderr, "duectl: %s: built without SQLite, and so without files\n", path);
     return CTL_USAGE;
 }
 
-int ctl_file_doctor(const char *path)
+int ctl_file_restore(const char *path, const struct ctl_look *look)
 {
-    return ctl_file_verify(path);
+    (void)look;
+    return missing(path);
+}
+
+int ctl_file_verify(const char *path, const struct ctl_look *look)
+{
+    (void)look;
+    return missing(path);
+}
+
+int ctl_file_doctor(const char *path, const struct ctl_look *look)
+{
+    (void)look;
+    return missing(path);
 }
 
 #endif

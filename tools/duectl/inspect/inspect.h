@@ -11,16 +11,48 @@ void ctl_store_free(due_store *store); /* one that no queue took over */
 /* The path that a store's name means, if it is a file: what has no colon before its first slash, or
  * begins with "sqlite:".  NULL: it is none. */
 const char *ctl_file_of(const char *store);
-due_store *ctl_file_store(const struct ctl_options *options); /* as ctl_store_new() */
+due_store *ctl_file_store(const struct ctl_options *options);   /* as ctl_store_new() */
+due_store *ctl_server_store(const struct ctl_options *options); /* likewise */
 
-/* `duectl restore`, `verify`, `doctor` of a file: the exit status.  Nothing is written. */
-int ctl_file_restore(const char *path, bool each);
-int ctl_file_verify(const char *path);
-int ctl_file_doctor(const char *path);
+/* ---- The command line ------------------------------------------------------------------------ */
 
-/* `duectl restore`, `doctor`, `verify`: the exit status; @argv[0] is that word. */
+struct ctl_look {
+    const char *command;
+    const char *url; /* or a path */
+    const char *queue;
+    bool help;
+    bool list;                  /* restore */
+    bool repair;                /* verify */
+    enum due_durability assume; /* doctor */
+};
+
+/* An option that one command has besides --queue, --store and --help. */
+struct ctl_look_option {
+    const char *name;
+    bool has_value;
+    bool (*take)(struct ctl_look *look, const char *value); /* false: said what is wrong */
+};
+
+/* Read the arguments: those options, @n of its own, and the URL.  False: said what is wrong. */
+bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const struct ctl_look_option *own,
+                   size_t n);
+/* Say what is wrong with @value, and where more is said.  Always false. */
+bool ctl_look_wrong(const struct ctl_look *look, const char *what, const char *value);
+
+/* ---- The commands: they answer their exit status; @argv[0] is the word ----------------------- */
+
 int ctl_restore(int argc, char **argv);
 int ctl_doctor(int argc, char **argv);
 int ctl_verify(int argc, char **argv);
+
+/* Of a file. */
+int ctl_file_restore(const char *path, const struct ctl_look *look);
+int ctl_file_verify(const char *path, const struct ctl_look *look);
+int ctl_file_doctor(const char *path, const struct ctl_look *look);
+
+/* Of a server. */
+int ctl_server_restore(const struct ctl_look *look);
+int ctl_server_verify(const struct ctl_look *look);
+int ctl_server_doctor(const struct ctl_look *look);
 
 #endif

@@ -5,25 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: duectl restore [OPTION]... [URL]\n"
-    "\n"
-    "Shows what a stored queue holds, without becoming its owner: jobs by topic, the times at "
-    "which\n"
-    "the first and the last of them are due (UTC), and how often they have been handed out; then "
-    "the\n"
-    "dead, with the times at which they died.\n"
-    "Without URL it is that of the environment variable DUE_STORE_URL.\n"
-    "\n"
-    "  --store URL    the same as URL\n"
-    "  --queue NAME   which queue (duectl)\n"
-    "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text;\n"
-    "                 of the dead: id, died, the same, and why\n"
-    "  --help\n"
-    "\n"
-    "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage; 3 no\n"
-    "connection, or the server refuses.\n";
-
 /* What one topic holds. */
 struct sum {
     bool list;
@@ -149,26 +130,18 @@ static int say_hidden(struct ctl_server *s, const struct ctl_keys *k, uint64_t b
     return CTL_FINE;
 }
 
-int ctl_restore(int argc, char **argv)
+int ctl_server_restore(const struct ctl_look *look)
 {
     struct ctl_server server;
-    struct ctl_look look;
     struct ctl_keys keys;
     struct ctl_head head;
-    int status;
+    int status = ctl_server_open(&server, look->url);
 
-    if (!ctl_look_read(&look, argc, argv, "list"))
-        return CTL_USAGE;
-    if (look.help)
-        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    if (ctl_file_of(look.url) != NULL)
-        return ctl_file_restore(ctl_file_of(look.url), look.own);
-    status = ctl_server_open(&server, look.url);
     if (status != 0)
         return status;
     ctl_urls_forget();
-    ctl_keys_make(&keys, look.queue);
-    status = ctl_head_read(&server, &keys, look.queue, &head);
+    ctl_keys_make(&keys, look->queue);
+    status = ctl_head_read(&server, &keys, look->queue, &head);
     if (status == 0) {
         printf("jobs    %" PRIu64 ", %" PRIu64 " of them dead; %" PRIu64
                " damaged records set aside\n",
@@ -176,7 +149,7 @@ int ctl_restore(int argc, char **argv)
         if (head.kept > 0)
             printf("keys    %" PRIu64 " kept after their job is gone\n", head.kept);
         uint64_t shown = 0;
-        status = show_topics(&server, &keys, look.own, &shown);
+        status = show_topics(&server, &keys, look->list, &shown);
         if (status == CTL_FINE)
             status = say_hidden(&server, &keys, head.jobs, shown);
     }

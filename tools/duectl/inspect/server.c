@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "inspect/server.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,65 +9,6 @@
 #define CONNECT_NS DUE_S(3)
 #define ANSWER_NS  DUE_S(30)
 #define QUIET_NS   DUE_S(1) /* until it is said what is waited for */
-
-enum { QUEUE = 256, STORE, ASSUME, OWN, HELP };
-
-/* ---- The command line ------------------------------------------------------------------------ */
-
-static bool wrong(const char *command, const char *what, const char *value)
-{
-    fprintf(stderr, "duectl: %s: %s\nduectl: `duectl %s --help` says more\n", value, what, command);
-    return false;
-}
-
-/* One that stands alone, or @option, that of --store. */
-static bool find_url(struct ctl_look *look, int argc, char **argv, const char *option)
-{
-    if (optind + (option == NULL) < argc)
-        return wrong(argv[0], "one URL at most", argv[optind + (option == NULL)]);
-    look->url = ctl_url_of(option != NULL ? option : argv[optind]);
-    if (look->url != NULL || look->help)
-        return true;
-    return wrong(argv[0],
-                 "give it after the command, with --store, or in the variable DUE_STORE_URL",
-                 "no URL of a server");
-}
-
-bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own)
-{
-    int takes = strcmp(own, "assume") == 0 ? required_argument : no_argument;
-    const struct option known[] = {
-        { "queue", required_argument, NULL, QUEUE },
-        { "store", required_argument, NULL, STORE },
-        { "help", no_argument, NULL, HELP },
-        { own, takes, NULL, takes == no_argument ? OWN : ASSUME },
-        { NULL, 0, NULL, 0 },
-    };
-    const char *url = NULL;
-    int option;
-
-    *look = (struct ctl_look){ .queue = "duectl" };
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
-        if (option == ':')
-            return wrong(argv[0], "an argument is missing", argv[optind - 1]);
-        if (option == '?')
-            return wrong(argv[0], "no such option", argv[optind - 1]);
-        look->help = look->help || option == HELP || option == 'h';
-        look->own = look->own || option == OWN;
-        if (option == QUEUE)
-            look->queue = optarg;
-        else if (option == STORE && url != NULL)
-            return wrong(argv[0], "one URL at most", optarg);
-        else if (option == STORE)
-            url = optarg;
-        else if (option == ASSUME && !ctl_durability_read("--assume", optarg, &look->assume))
-            return false;
-    }
-    if (!ctl_is_name(look->queue))
-        return wrong(argv[0], "--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", look->queue);
-    return find_url(look, argc, argv, url);
-}
 
 /* ---- Questions and answers ------------------------------------------------------------------- */
 

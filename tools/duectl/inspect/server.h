@@ -16,20 +16,6 @@
 #include "redis/link/link.h"
 #include "redis/read/read.h"
 
-/* ---- The command line ------------------------------------------------------------------------ */
-
-struct ctl_look {
-    const char *url;
-    const char *queue;
-    enum due_durability assume;
-    bool own;
-    bool help;
-};
-
-/* Read the arguments: --queue, --store, --help, the option called @own, which is a switch unless it
- * is `assume`, and the URL.  False: said what is wrong. */
-bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const char *own);
-
 /* ---- Questions and answers ------------------------------------------------------------------- */
 
 struct ctl_server {

@@ -1,4 +1,4 @@
-/* storeless.c - what is said where the library was built without the Redis store. */
+/* storeless.c - what is said of servers where the library was built without the Redis store. */
 #include "inspect/inspect.h"
 
 #include <stdio.h>
@@ -11,37 +11,27 @@ static int missing(void)
     return CTL_USAGE;
 }
 
-due_store *ctl_store_new(const struct ctl_options *options)
+due_store *ctl_server_store(const struct ctl_options *options)
 {
-    if (ctl_file_of(options->store) != NULL)
-        return ctl_file_store(options);
-    missing();
+    (void)options;
+    (void)missing();
     return NULL;
 }
 
-void ctl_store_free(due_store *store)
+int ctl_server_restore(const struct ctl_look *look)
 {
-    if (store != NULL)
-        store->verbs->free(store);
-}
-
-int ctl_restore(int argc, char **argv)
-{
-    (void)argc;
-    (void)argv;
+    (void)look;
     return missing();
 }
 
-int ctl_doctor(int argc, char **argv)
+int ctl_server_doctor(const struct ctl_look *look)
 {
-    (void)argc;
-    (void)argv;
+    (void)look;
     return missing();
 }
 
-int ctl_verify(int argc, char **argv)
+int ctl_server_verify(const struct ctl_look *look)
 {
-    (void)argc;
-    (void)argv;
+    (void)look;
     return missing();
 }

@@ -12,26 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char usage[] =
-    "usage: duectl verify [OPTION]... [URL]\n"
-    "\n"
-    "Looks whether a stored queue is whole: every job in exactly one topic or among the dead, "
-    "every\n"
-    "record there and readable, every time right, every key somebody's, nothing left over.  The\n"
-    "queue may be in use.\n"
-    "Without URL it is that of the environment variable DUE_STORE_URL.\n"
-    "\n"
-    "  --store URL    the same as URL\n"
-    "  --queue NAME   which queue (duectl)\n"
-    "  --repair       put every job whose record can be read where that says, set aside what\n"
-    "                 cannot be read, remove what is left over; only if nobody owns the queue\n"
-    "  --help\n"
-    "\n"
-    "Exit status: 0 whole, or repaired; 1 something is wrong, or there is no such queue; 2 wrong\n"
-    "usage; 3 it cannot be known: no connection, or the server refuses, or somebody else owns "
-    "what\n"
-    "is to be repaired.\n";
-
 enum { SHOWN_MAX = 20 }; /* findings that are told one by one */
 
 /* Ids, and how many. */
@@ -552,7 +532,7 @@ static int run(struct verify *v, const struct ctl_look *look)
 
     if (status != 0)
         return status;
-    if (look->own) {
+    if (look->repair) {
         if (!ctl_repair_begin(&repair, look->url, look->queue))
             return CTL_BROKEN;
         v->repair = &repair;
@@ -562,23 +542,15 @@ static int run(struct verify *v, const struct ctl_look *look)
     return status;
 }
 
-int ctl_verify(int argc, char **argv)
+int ctl_server_verify(const struct ctl_look *look)
 {
     struct verify v = { .wrong = 0 };
-    struct ctl_look look;
-    int status;
+    int status = ctl_server_open(&v.server, look->url);
 
-    if (!ctl_look_read(&look, argc, argv, "repair"))
-        return CTL_USAGE;
-    if (look.help)
-        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    if (ctl_file_of(look.url) != NULL)
-        return ctl_file_verify(ctl_file_of(look.url));
-    status = ctl_server_open(&v.server, look.url);
     if (status != 0)
         return status;
-    ctl_keys_make(&v.keys, look.queue);
-    status = run(&v, &look);
+    ctl_keys_make(&v.keys, look->queue);
+    status = run(&v, look);
     ctl_urls_forget();
     ctl_server_close(&v.server);
     lists_free(&v);

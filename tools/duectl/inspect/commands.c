@@ -1,0 +1,130 @@
+/* commands.c - `duectl restore`, `verify`, `doctor`: what they take; a file, or a server? */
+#include "inspect/inspect.h"
+
+#include <stdio.h>
+
+static const char usage_restore[] =
+    "usage: duectl restore [OPTION]... [URL]\n"
+    "\n"
+    "Shows what a stored queue holds, without becoming its owner: jobs by topic, the times at "
+    "which\n"
+    "the first and the last of them are due (UTC), and how often they have been handed out; then "
+    "the\n"
+    "dead, with the times at which they died.\n"
+    "Without URL it is that of the environment variable DUE_STORE_URL.\n"
+    "\n"
+    "  --store URL    the same as URL\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --list         list every job: id, due, priority, attempts, failures, bytes, topic, text;\n"
+    "                 of the dead: id, died, the same, and why\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 shown; 1 there is no such queue, or it cannot be read; 2 wrong usage; 3 no\n"
+    "connection, or the server refuses.\n";
+
+static const char usage_verify[] =
+    "usage: duectl verify [OPTION]... [URL]\n"
+    "\n"
+    "Looks whether a stored queue is whole: every job in exactly one topic or among the dead, "
+    "every\n"
+    "record there and readable, every time right, every key somebody's, nothing left over.  The\n"
+    "queue may be in use.\n"
+    "Without URL it is that of the environment variable DUE_STORE_URL.\n"
+    "\n"
+    "  --store URL    the same as URL\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --repair       put every job whose record can be read where that says, set aside what\n"
+    "                 cannot be read, remove what is left over; only if nobody owns the queue\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 whole, or repaired; 1 something is wrong, or there is no such queue; 2 wrong\n"
+    "usage; 3 it cannot be known: no connection, or the server refuses, or somebody else owns "
+    "what\n"
+    "is to be repaired.\n";
+
+static const char usage_doctor[] =
+    "usage: duectl doctor [OPTION]... [URL]\n"
+    "\n"
+    "Looks at a server: version, persistence and what survives which crash, eviction, latency, "
+    "the\n"
+    "clock, permissions; and says what to change.  It tries the commands that are needed on keys "
+    "of\n"
+    "its own, which it removes.  Without URL it is that of the environment variable "
+    "DUE_STORE_URL.\n"
+    "\n"
+    "  --store URL    the same as URL\n"
+    "  --queue NAME   the queue whose keys must be permitted (duectl)\n"
+    "  --assume WHAT  what a server keeps that does not say: none, everysec or always\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 all is well; 1 something is to be changed; 2 wrong usage; 3 no connection.\n";
+
+/* ---- Options --------------------------------------------------------------------------------- */
+
+static bool take_list(struct ctl_look *look, const char *value)
+{
+    (void)value;
+    look->list = true;
+    return true;
+}
+
+static bool take_repair(struct ctl_look *look, const char *value)
+{
+    (void)value;
+    look->repair = true;
+    return true;
+}
+
+static bool take_assume(struct ctl_look *look, const char *value)
+{
+    return ctl_durability_read("--assume", value, &look->assume);
+}
+
+/* ---- The commands ---------------------------------------------------------------------------- */
+
+/* A command that looks into a file in one way, and at a server in another. */
+struct way {
+    const char *usage;
+    struct ctl_look_option own;
+    int (*of_file)(const char *path, const struct ctl_look *look);
+    int (*of_server)(const struct ctl_look *look);
+};
+
+static int go(const struct way *way, int argc, char **argv)
+{
+    struct ctl_look look;
+
+    if (!ctl_look_read(&look, argc, argv, &way->own, 1))
+        return CTL_USAGE;
+    if (look.help)
+        return fputs(way->usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    const char *path = ctl_file_of(look.url);
+    return path != NULL ? way->of_file(path, &look) : way->of_server(&look);
+}
+
+int ctl_restore(int argc, char **argv)
+{
+    static const struct way way = {
+        usage_restore, { "list", false, take_list }, ctl_file_restore, ctl_server_restore
+    };
+
+    return go(&way, argc, argv);
+}
+
+int ctl_verify(int argc, char **argv)
+{
+    static const struct way way = {
+        usage_verify, { "repair", false, take_repair }, ctl_file_verify, ctl_server_verify
+    };
+
+    return go(&way, argc, argv);
+}
+
+int ctl_doctor(int argc, char **argv)
+{
+    static const struct way way = {
+        usage_doctor, { "assume", true, take_assume }, ctl_file_doctor, ctl_server_doctor
+    };
+
+    return go(&way, argc, argv);
+}
