@@ -110,7 +110,9 @@ struct due_store_open {
     void *clock;
     void (*log)(void *queue, enum due_log_level level, const char *text); /* one line, no secrets */
     void *queue;
-    uint64_t reserved[4]; /* zero */
+    uint64_t writer_min;  /* its writer is to be no lower than this, below 2^48: jobs are put whose
+                             ids another store has given */
+    uint64_t reserved[3]; /* zero */
 };
 
 /* What a store says of itself once it is open. */

@@ -8,9 +8,8 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "sqlite/row.h"
 #include "sqlite/session.h"
-
-enum column { ID, UNTIL, DEADLINE, ATTEMPTS, FAILURES, DIED, CAUSE, REASON, TOPIC, RECORD };
 
 /* ---- Places ---------------------------------------------------------------------------------- */
 
@@ -55,68 +54,6 @@ void due__sqlite_moved(struct due__sqlite *s, const struct due__sqlite_place *fr
 
 /* ---- A job ----------------------------------------------------------------------------------- */
 
-static bool read_id(sqlite3_stmt *row, int column, due_id *id)
-{
-    const void *bytes = sqlite3_column_blob(row, column);
-
-    if (sqlite3_column_bytes(row, column) != DUE_STORE_ID_BYTES || bytes == NULL)
-        return false;
-    *id = (due_id){ { 0 } };
-    memcpy(id->byte, bytes, DUE_STORE_ID_BYTES);
-    return true;
-}
-
-static bool read_count(sqlite3_stmt *row, int column, uint32_t *count)
-{
-    int64_t value = sqlite3_column_int64(row, column);
-
-    *count = (uint32_t)value;
-    return value >= 0 && value <= UINT32_MAX;
-}
-
-static int read_death(sqlite3_stmt *row, due_record *r, char reason[DUE_REASON_BYTES])
-{
-    const void *bytes = sqlite3_column_blob(row, REASON);
-    int len = sqlite3_column_bytes(row, REASON);
-    int cause = sqlite3_column_int(row, CAUSE);
-
-    r->died_ns = sqlite3_column_int64(row, DIED);
-    if (r->died_ns < 0 || cause <= 0 || len >= DUE_REASON_BYTES ||
-        (len > 0 && memchr(bytes, '\0', (size_t)len) != NULL))
-        return DUE_ECORRUPT;
-    if (cause > DUE_CAUSE_EXPIRED)
-        return DUE_EVERSION;
-    if (len > 0)
-        memcpy(reason, bytes, (size_t)len);
-    reason[len] = '\0';
-    r->cause = (enum due_cause)cause;
-    r->reason = reason;
-    return 0;
-}
-
-/* All but whose its key is.  DUE_ECORRUPT, DUE_EVERSION. */
-static int read_job(sqlite3_stmt *row, due_record *r, struct due__record_room *room)
-{
-    int len = sqlite3_column_bytes(row, RECORD);
-    const void *bytes = sqlite3_column_blob(row, RECORD);
-
-    if (bytes == NULL)
-        return DUE_ECORRUPT;
-    int rc = due__record_read(r, room, bytes, (size_t)len);
-    if (rc != 0)
-        return rc;
-    r->until_ns = sqlite3_column_int64(row, UNTIL);
-    r->deadline_ns = sqlite3_column_type(row, DEADLINE) == SQLITE_NULL
-                         ? r->until_ns
-                         : sqlite3_column_int64(row, DEADLINE);
-    if (r->until_ns < 0 || r->deadline_ns < 0 || !read_count(row, ATTEMPTS, &r->attempts) ||
-        !read_count(row, FAILURES, &r->failures))
-        return DUE_ECORRUPT;
-    if (sqlite3_column_type(row, DIED) != SQLITE_NULL)
-        rc = read_death(row, r, room->reason);
-    return rc;
-}
-
 /* A key that has gone over to another job is not shown. */
 static int judge_key(struct due__sqlite *s, due_record *r)
 {
@@ -144,7 +81,7 @@ static int show(struct due__sqlite *s, sqlite3_stmt *row, due_id id, due_store_v
 {
     struct due__record_room room;
     due_record record = { .id = id };
-    int rc = read_job(row, &record, &room);
+    int rc = due__sqlite_row_read(row, &record, &room);
 
     if (rc == 0)
         rc = judge_key(s, &record);
@@ -222,12 +159,12 @@ static int show_rows(struct due__sqlite *s, sqlite3_stmt *row, struct shown_page
     while (rc == 0 && !p->has_bad && (code = sqlite3_step(row)) == SQLITE_ROW) {
         struct due__sqlite_place at = { .dead = l->at.dead };
 
-        if (!read_id(row, ID, &at.id)) {
+        if (!due__sqlite_row_id(row, DUE__SQLITE_ID, &at.id)) {
             rc = due__sqlite_error(s, SQLITE_CORRUPT);
             break;
         }
-        at.topic = at.dead ? 0 : sqlite3_column_int64(row, TOPIC);
-        at.at_ns = sqlite3_column_int64(row, at.dead ? DIED : UNTIL);
+        at.topic = at.dead ? 0 : sqlite3_column_int64(row, DUE__SQLITE_TOPIC_NUMBER);
+        at.at_ns = sqlite3_column_int64(row, at.dead ? DUE__SQLITE_DIED : DUE__SQLITE_UNTIL);
         rc = show(s, row, at.id, p->visit, p->ctx);
         if (rc == DUE_EVERSION)
             note_newer(s, at.id);
@@ -341,7 +278,7 @@ static int show_key(struct due__sqlite_keys *k, sqlite3_stmt *row, due_store_vis
     int len = sqlite3_column_bytes(row, 0);
     due_id id;
 
-    if (key == NULL || len > DUE_KEY_MAX || !read_id(row, 1, &id))
+    if (key == NULL || len > DUE_KEY_MAX || !due__sqlite_row_id(row, 1, &id))
         return DUE_ECORRUPT;
     int rc = visit(ctx, key, (size_t)len, id, sqlite3_column_int64(row, 2));
     if (rc == 0) {

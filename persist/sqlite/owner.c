@@ -127,6 +127,8 @@ static int claim(struct due__sqlite *s)
     int rc = code != 0 ? due__sqlite_error(s, code) : read_owner(s, &last);
     uint64_t writer = (uint64_t)last + 1 > s->writer ? (uint64_t)last + 1 : s->writer;
 
+    if (writer < s->how.writer_min)
+        writer = s->how.writer_min;
     if (rc == 0 && (last < 0 || writer >= WRITERS))
         rc = due__sqlite_error(s, SQLITE_CORRUPT);
     if (rc == 0) {

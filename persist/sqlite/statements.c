@@ -1,7 +1,8 @@
 /* statements.c - everything that is asked of SQLite while a queue is open, prepared once. */
+#include "sqlite/row.h"
 #include "sqlite/session.h"
 
-#define COLUMNS "id, until, deadline, attempts, failures, died, cause, reason, topic, record"
+#define COLUMNS DUE__SQLITE_COLUMNS
 
 static const char *const texts[DUE__SQL_STATEMENTS] = {
     [DUE__SQL_BEGIN] = "BEGIN IMMEDIATE",

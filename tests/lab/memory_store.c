@@ -206,6 +206,8 @@ static int do_open(due_store *store, const struct due_store_open *how, struct du
         say_busy(error);
     if (rc != 0)
         return end(s, rc == DUE_EAGAIN ? DUE_ESTORE : rc);
+    if (how->writer_min > 0 && disk->writer < how->writer_min - 1)
+        disk->writer = how->writer_min - 1;
     memory_take_over(disk, s);
     s->opened = true;
     *info = (struct due_store_info){

@@ -111,9 +111,12 @@ due_store *suite_store(struct suite *t, int s)
 
 int suite_open_until(struct suite *t, int s, int64_t until_ns)
 {
-    struct due_store_open how = {
-        .name = t->queue, .until_ns = until_ns, .now = wall_clock, .log = log_line, .queue = t
-    };
+    struct due_store_open how = { .name = t->queue,
+                                  .until_ns = until_ns,
+                                  .now = wall_clock,
+                                  .log = log_line,
+                                  .queue = t,
+                                  .writer_min = t->writer_min };
     due_store *store = suite_store(t, s);
 
     memset(&t->error, 0, sizeof t->error);

@@ -36,6 +36,7 @@ struct suite {
     struct due_store_info info[SUITE_STORES];
     uint64_t number[SUITE_STORES]; /* of the last batch */
     due_error error;
+    uint64_t writer_min; /* what openings ask for */
     bool failed;
     unsigned told; /* things that are wrong: the first few are said */
     bool skipped;

@@ -29,6 +29,26 @@ static void gives_a_higher_writer_number_each_time(struct suite *t)
     }
 }
 
+/* Else ids of jobs that came from elsewhere would be given once more. */
+static void gives_a_writer_number_no_lower_than_asked(struct suite *t)
+{
+    ANSWERS(t, suite_open(t, 0), 0);
+    uint64_t asked = t->info[0].writer + 1000000;
+    suite_close(t, 0);
+    t->writer_min = asked;
+    ANSWERS(t, suite_open(t, 0), 0);
+    CHECK(t, t->info[0].writer >= asked, "at least what was asked for");
+    asked = t->info[0].writer;
+    suite_close(t, 0);
+    t->writer_min = 5;
+    ANSWERS(t, suite_open(t, 0), 0);
+    CHECK(t, t->info[0].writer > asked, "and never lower");
+    suite_close(t, 0);
+    t->writer_min = 0;
+    ANSWERS(t, suite_open(t, 0), 0);
+    CHECK(t, t->info[0].writer > asked, "nor later");
+}
+
 static void is_busy_while_owned(struct suite *t)
 {
     char pid[24];
@@ -248,6 +268,7 @@ static void belongs_to_who_renews(struct suite *t)
 const struct suite_test suite_open_tests[] = {
     { "open shows nothing when new", shows_nothing_when_new },
     { "open gives a higher writer number each time", gives_a_higher_writer_number_each_time },
+    { "open gives a writer number no lower than asked", gives_a_writer_number_no_lower_than_asked },
     { "open is busy while owned", is_busy_while_owned },
     { "open is busy at once if the time is up", is_busy_at_once_if_the_time_is_up },
     { "open is handed over at once when closed", is_handed_over_at_once_when_closed },

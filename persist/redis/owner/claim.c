@@ -157,6 +157,8 @@ static void be_writer(struct due__redis *s, const struct due__redis_survey *w)
     uint64_t ms = (uint64_t)(w->server_us / 1000);
 
     s->writer = w->last_writer + 1 > ms ? w->last_writer + 1 : ms;
+    if (s->writer < s->how.writer_min)
+        s->writer = s->how.writer_min;
     snprintf(s->fence, sizeof s->fence, "%" PRIu64 ":%s", s->writer, s->nonce);
     if (w->meta)
         memcpy(s->incarnation, w->incarnation, sizeof s->incarnation);

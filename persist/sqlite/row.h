@@ -1,0 +1,34 @@
+/* row.h - a job from a row of the table. */
+#ifndef DUE__SQLITE_ROW_H
+#define DUE__SQLITE_ROW_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+#include "record/record.h"
+
+/* The columns, in the order in which they are asked for. */
+#define DUE__SQLITE_COLUMNS \
+    "id, until, deadline, attempts, failures, died, cause, reason, topic, record"
+
+enum due__sqlite_column {
+    DUE__SQLITE_ID,
+    DUE__SQLITE_UNTIL,
+    DUE__SQLITE_DEADLINE,
+    DUE__SQLITE_ATTEMPTS,
+    DUE__SQLITE_FAILURES,
+    DUE__SQLITE_DIED,
+    DUE__SQLITE_CAUSE,
+    DUE__SQLITE_REASON,
+    DUE__SQLITE_TOPIC_NUMBER,
+    DUE__SQLITE_RECORD
+};
+
+/* False: it is none. */
+bool due__sqlite_row_id(sqlite3_stmt *row, int column, due_id *id);
+
+/* The job @record->id of the row: all but whose its key is.  What it points to is valid until the
+ * next step.  DUE_ECORRUPT, DUE_EVERSION. */
+int due__sqlite_row_read(sqlite3_stmt *row, due_record *record, struct due__record_room *room);
+
+#endif
