@@ -47,6 +47,7 @@
 #include "queue/inside.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "queue/timed_wait.h"
 #include "store/sender.h"
 
@@ -331,8 +332,8 @@ static int change_stored(struct due_queue *q, const struct holder *h, struct cha
     if (c->extras != NULL && due__key_held_by_lease(q, h->number, w))
         rc = AGAIN;
     bool keeps = c->extras == NULL && later && !is_dead(q, h->number, w);
-    if (rc == 0 && !keeps)
-        rc = send_change(q, h->number, w, c, by);
+    if (rc == 0)
+        rc = keeps ? due__held_until(q, by) : send_change(q, h->number, w, c, by);
     if ((rc != 0 && rc != DUE_EINDOUBT) || keeps)
         disown(q, h->number, w);
     return rc;

@@ -115,3 +115,25 @@ Test(keys_doubt, an_enqueue_tried_by_ten_lives_makes_one_job, .timeout = 60)
     for (int lands = 0; lands < TRIES; lands += 3)
         try_in_many_lives(lands);
 }
+
+/* ---- An owner who may have been replaced ----------------------------------------------------- */
+
+/* The job that has the key is left as it is, and so the store is told of nothing. */
+Test(keys_doubt, an_enqueue_that_changes_nothing_is_not_confirmed_by_who_may_own_nothing,
+     .timeout = 60)
+{
+    static const struct memory_disk_options disk = { .lease_ns = DUE_MS(30) };
+    struct shop s =
+        shop_new(&disk, (struct lab_options){ .start_ns = 5, .with.store_timeout_ns = TIMEOUT_NS });
+    due_id id;
+    due_id other = { { 0 } };
+
+    cr_assert_eq(put(&s, DUE_KEY_REFUSE, &id), 0);
+    cr_assert_eq(put(&s, DUE_KEY_EARLIEST, &other), 0);
+    cr_expect(due_id_equal(id, other));
+    shop_fail(&s, MEMORY_RENEW, MEMORY_ALWAYS, MEMORY_AWAY);
+    crew_sleep(DUE_MS(100)); /* its lease is over: another one may have handed the job out */
+    cr_expect_eq(put(&s, DUE_KEY_EARLIEST, &other), DUE_ETIMEDOUT);
+    memory_store_forgive(s.store);
+    shop_close(&s);
+}
