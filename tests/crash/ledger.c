@@ -139,19 +139,19 @@ static void want_other(struct job *j, const struct content *c)
 }
 
 /* An enqueue that is under way may change a job that comes in after it was asked for.  And one that
- * replaces may meet a job whose id nobody was told: then what it begins is that job. */
-static void want_others(struct ledger *l, struct job *j, uint32_t key, bool replaces)
+ * changes a job may meet one whose id nobody was told: then what it begins is that job. */
+static void want_others(struct ledger *l, struct job *j, uint32_t key, const struct content *c)
 {
     for (size_t i = 0; i < THREADS; i++) {
         const struct call *call = &l->calls[i];
 
-        if (call->key == key && call->replaces)
+        if (call->key == key && call->number != 0 && (call->changes || c->keeps))
             want_other(j, book_content(l, call->number));
     }
     for (uint32_t place = l->keys[key].first; place != 0; place = l->jobs[place - 1].of_key) {
         const struct job *it = &l->jobs[place - 1];
 
-        if (replaces && it->id[0] == '\0' && it->put == MAYBE)
+        if (c->changes && it->id[0] == '\0' && it->put == MAYBE)
             want_other(j, book_content(l, it->number));
     }
 }
@@ -172,7 +172,8 @@ static void want_enqueue(struct ledger *l, unsigned thread, const char *rest)
     struct content *c = book_add(l, number);
     struct job *j = &l->jobs[c->job];
     c->at_ns = at_ns;
-    c->replaces = strcmp(policy, "replace") == 0;
+    c->changes = strcmp(policy, "refuse") != 0;
+    c->keeps = strcmp(policy, "earliest") == 0;
     j->now = (struct state){ .bound_ns = at_ns, .current = number, .since = l->lines, .dead = NOT };
     j->kept = j->now;
     j->at_ns = j->least_ns = at_ns;
@@ -181,13 +182,13 @@ static void want_enqueue(struct ledger *l, unsigned thread, const char *rest)
     j->thread = thread;
     j->has_key = SURE;
     if (key != 0)
-        want_others(l, j, key, c->replaces);
+        want_others(l, j, key, c);
     l->calls[thread].number = number;
-    l->calls[thread].replaces = c->replaces;
+    l->calls[thread].changes = c->changes;
     l->calls[thread].key = key;
     if (key == 0)
         return;
-    if (c->replaces)
+    if (c->changes)
         want_replaced(l, key, at_ns);
     j->key = key;
     j->of_key = l->keys[key].first;
@@ -209,8 +210,26 @@ static void told_put(struct ledger *l, struct job *j, const char *answer)
     }
 }
 
+/* An enqueue has left the job what it carries, but for its time. */
+static void told_kept(struct ledger *l, unsigned thread, struct job *j, struct content *c,
+                      const char *answer, bool alone)
+{
+    const struct call *call = &l->calls[thread];
+
+    if (!told_ok(answer))
+        return;
+    j->mark = l->lines;
+    if (j->born_line != 0 && j->born_line < call->line)
+        refuse(l, c); /* nor has it begun the job */
+    if (!alone || j->handed_line > call->line)
+        return;
+    j->now.dead = NOT;
+    j->alive_line = l->lines;
+    settle(l, j);
+}
+
 /* The job has what an enqueue brought, be it new or another one's. */
-static void told_content(struct ledger *l, unsigned thread, struct job *j, const struct content *c,
+static void told_content(struct ledger *l, unsigned thread, struct job *j, struct content *c,
                          const char *answer, bool alone)
 {
     if (!told_ok(answer))
@@ -242,12 +261,12 @@ static void told_enqueue(struct ledger *l, unsigned thread, struct content *c, c
     } else if (j == NULL || j == own) {
         book_name(l, own, id);
         told_put(l, own, answer);
-        told_content(l, thread, own, c, answer, alone);
+        told_content(l, thread, own, c, answer, alone && !(c->keeps && keys_nameless(l, call)));
         j = own;
     } else if (book_may_be(l, j, c)) {
         book_merge(l, c, j);
         l->v.told += told_ok(answer) && !l->async;
-        told_content(l, thread, j, c, answer, alone);
+        (c->keeps ? told_kept : told_content)(l, thread, j, c, answer, alone);
     } else {
         l->v.phantom++;
         complain(l, "enqueued as another", j, id);
@@ -332,6 +351,16 @@ static void mortal(struct ledger *l, const char *rest)
 
     if (c != NULL)
         l->jobs[c->job].mortal = true;
+}
+
+static void ranked(struct ledger *l, const char *rest)
+{
+    const struct content *c = book_content(l, strtoull(rest, NULL, 10));
+
+    if (c == NULL)
+        return;
+    l->jobs[c->job].ranked = true;
+    l->jobs[c->job].plain = false;
 }
 
 /* Nobody need have been told of it before. */
@@ -519,6 +548,8 @@ void ledger_line(struct ledger *l, const char *line)
         discarded(l, rest);
     else if (strcmp(verb, "mortal") == 0)
         mortal(l, rest);
+    else if (strcmp(verb, "ranked") == 0)
+        ranked(l, rest);
     else if (strcmp(verb, "dead") == 0)
         told_dead(l, thread, rest);
     else if (verb[end] == '?')

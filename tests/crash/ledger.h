@@ -19,10 +19,12 @@
  *     THREAD TIME dead ID                between list? and list!, for each that is listed
  *     0 TIME settled ID ANSWER           a change nobody waited for was refused
  *     THREAD TIME mortal N               the job that was enqueued with N may die by itself
+ *     THREAD TIME ranked N               it may have any priority from now on
  *     0 TIME discarded ID N              it has left some time ago, carrying N, and nobody had it
  *
  * N is the number that a job carries, and its bytes follow from it; an update gives it another.
- * KEY is the number of a unique key, 0: none; POLICY is "refuse" or "replace".  Of an enqueue and a
+ * KEY is the number of a unique key, 0: none; POLICY is "refuse", "replace",
+ * "earliest" (the job that has the key keeps what it carries) or "debounce".  Of an enqueue and a
  * find, ID is that of the job which has the key, and "-" if there is none.  Times are ns of the
  * wall clock, leases and delays ns.  WHAT was handed out is N ID PRIORITY TOPIC SOUND, where SOUND
  * is 1 if the payload is that of N, byte for byte.

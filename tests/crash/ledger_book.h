@@ -34,7 +34,8 @@ struct content {
     int64_t at_ns; /* of an enqueue */
     uint32_t job;  /* place of whose it is */
     uint32_t own;  /* place of the job that the enqueue began */
-    bool replaces; /* likewise: it may change the job that has its key */
+    bool changes;  /* likewise: it may change the job that has its key, */
+    bool keeps;    /* and leaves it what it carries */
     bool refused;
     uint64_t refused_line;
 };
@@ -72,6 +73,7 @@ struct job {
     bool revoked;       /* cancelled while somebody had it: it leaves when he gives it back */
     unsigned leaving;   /* removals that have no answer yet */
     bool refused_late;  /* a change nobody waited for was refused */
+    bool ranked;        /* it may have any priority */
     bool mortal;        /* it may die by itself at any time */
     bool plain;         /* never moved, given back, dead, replaced or at risk: its order is known */
     bool risk;          /* a kill may have taken or brought back anything of it */
@@ -112,7 +114,7 @@ struct call {
     int64_t want_ns;  /* the job's new time */
     uint64_t number;  /* its new content */
     uint32_t key;     /* of an enqueue, or a find */
-    bool replaces;    /* */
+    bool changes;     /* */
     bool takes;       /* it takes jobs, for a while or for good */
     bool for_good;    /* */
     bool leaves;      /* it removes a job: */
@@ -207,6 +209,8 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
                    const struct job *j, const char *id);
 /* The job was there after line @line; and in the store, if it was put there in an earlier life. */
 void keys_seen(struct ledger *l, struct job *j, uint64_t line, const char *rest);
+/* Has a job been enqueued with the key whose id nobody was told? */
+bool keys_nameless(struct ledger *l, const struct call *call);
 
 /* ---- ledger_hands.c: what is handed out, and listed ---- */
 

@@ -115,7 +115,7 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
     struct job *j = c != NULL ? owner(l, c, id) : NULL;
     struct job none = { .number = number };
     l->v.handed++;
-    if (j == NULL || !sound || j->priority != priority || j->topic != topic) {
+    if (j == NULL || !sound || (j->priority != priority && !j->ranked) || j->topic != topic) {
         l->v.phantom++;
         complain(l, "phantom", j != NULL ? j : &none, rest);
         return;

@@ -75,8 +75,7 @@ static void taken_over(struct ledger *l, struct job *j, const struct call *call,
     }
 }
 
-/* Has a job been enqueued with the key whose id nobody was told? */
-static bool nameless(struct ledger *l, const struct call *call)
+bool keys_nameless(struct ledger *l, const struct call *call)
 {
     for (struct job *j = next(l, l->keys[call->key].first); j != NULL; j = next(l, j->of_key)) {
         const struct content *c = book_content(l, j->number);
@@ -95,7 +94,7 @@ static void had(struct ledger *l, const struct call *call, const char *id)
     struct job none = { .key = call->key };
 
     if (j == NULL) {
-        if (!nameless(l, call))
+        if (!keys_nameless(l, call))
             wrong(l, &none, id);
         return;
     }
@@ -120,7 +119,7 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
     for (it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key)) {
         if (it == j || it->gone || it->closed)
             continue;
-        if (call->replaces)
+        if (call->changes)
             taken_over(l, it, call, alone && what == KEY_NEW && !l->async, call->answer_ns);
         if (alone && other && it->has_key == SURE && !it->risk && it->born_line != 0 &&
             it->born_line < call->line)

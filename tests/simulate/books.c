@@ -8,34 +8,26 @@
 #include "store.h"
 #include "world.h"
 
-#define SLOTS (2 * BOOKS_JOBS)
-
 static const struct plan *plan;
 static int64_t (*clock_now)(void);
-static struct book all_jobs[PLAN_QUEUES][BOOKS_JOBS];
-static struct book *jobs; /* of these */
 static struct caller callers[PLAN_SEATS * BOOKS_CALLERS];
-static uint64_t count;
-static uint16_t all_by_id[PLAN_QUEUES][SLOTS];
-static uint16_t *by_id;  /* of these: number; 0: nothing */
-static uint64_t inside;  /* told to be in, and not told to have left */
-static uint64_t revoked; /* of those */
-static uint64_t asked;   /* to be put in */
-static uint64_t left;    /* of those: told to have left, or not to have come in */
+static uint64_t inside;    /* told to be in, and not told to have left */
+static uint64_t revoked;   /* of those */
+static uint64_t asked;     /* to be put in */
+static uint64_t left;      /* of those: told to have left, or not to have come in */
+static uint64_t last_take; /* event in which a call that takes began, or ended */
 static bool closed[PLAN_SEATS];
 
 static void keep(void)
 {
     WORLD_KEEP(plan);
     WORLD_KEEP(clock_now);
-    WORLD_KEEP(jobs);
     WORLD_KEEP(callers);
-    WORLD_KEEP(count);
-    WORLD_KEEP(by_id);
     WORLD_KEEP(inside);
     WORLD_KEEP(revoked);
     WORLD_KEEP(asked);
     WORLD_KEEP(left);
+    WORLD_KEEP(last_take);
     WORLD_KEEP(closed);
 }
 
@@ -44,16 +36,13 @@ void books_begin(const struct plan *p, int64_t (*now)(void))
     keep();
     plan = p;
     clock_now = now;
-    jobs = all_jobs[world_now()];
-    by_id = all_by_id[world_now()];
+    books_names_begin(p);
     rules_begin(p);
     deaths_begin(p);
     rounds_begin(p);
-    memset(jobs, 0, count * sizeof jobs[0]);
-    if (count > 0)
-        memset(by_id, 0, SLOTS * sizeof by_id[0]);
+    contents_begin(p);
     memset(callers, 0, sizeof callers);
-    count = inside = revoked = asked = left = 0;
+    inside = revoked = asked = left = last_take = 0;
     memset(closed, 0, sizeof closed);
 }
 
@@ -64,42 +53,19 @@ int64_t books_now(void)
 
 void books_life(void)
 {
+    struct book *b;
+
     memset(callers, 0, sizeof callers);
-    for (uint64_t i = 0; i < count; i++) {
-        rounds_life(&jobs[i]);
-        jobs[i].calls = jobs[i].lent = 0;
-        jobs[i].revoked_event = 0; /* the mark is not stored */
-        jobs[i].rule.running = jobs[i].rule.counted = false;
-        deaths_life(&jobs[i]);
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
+        rounds_life(b);
+        b->calls = b->lent = 0;
+        b->revoked_event = 0; /* the mark is not stored */
+        b->rule.running = b->rule.counted = false;
+        deaths_life(b);
     }
     rules_life();
+    contents_life();
     memset(closed, 0, sizeof closed);
-}
-
-uint64_t books_new(void)
-{
-    if (count == BOOKS_JOBS)
-        machine_fail("too many jobs for the books");
-    jobs[count].due_by_ns = DUE_FOREVER;
-    rounds_named(&jobs[count]);
-    return ++count;
-}
-
-struct book *books_job(uint64_t number)
-{
-    return number >= 1 && number <= count ? &jobs[number - 1] : NULL;
-}
-
-uint64_t books_number(const struct book *b)
-{
-    return (uint64_t)(b - jobs) + 1;
-}
-
-void books_each_unmet(void (*what)(struct book *b))
-{
-    for (uint64_t i = 0; i < count; i++)
-        if (!jobs[i].met)
-            what(&jobs[i]);
 }
 
 static unsigned long long number_of(const struct book *b)
@@ -110,40 +76,6 @@ static unsigned long long number_of(const struct book *b)
 static bool stored(void)
 {
     return plan_has(plan, KIND_STORED);
-}
-
-static uint16_t *slot_of(due_id id)
-{
-    uint64_t word;
-
-    memcpy(&word, id.byte + 6, sizeof word);
-    size_t at = (size_t)model_random(&word) % SLOTS;
-    while (by_id[at] != 0 && !due_id_equal(jobs[by_id[at] - 1].id, id))
-        at = (at + 1) % SLOTS;
-    return &by_id[at];
-}
-
-struct book *books_find(due_id id)
-{
-    return books_job(*slot_of(id));
-}
-
-struct book *books_meet(uint64_t number, due_id id)
-{
-    uint16_t *slot = slot_of(id);
-    struct book *b = books_job(number);
-
-    if (*slot != 0)
-        return books_job(*slot);
-    if (b != NULL && b->met && stored())
-        return b; /* the ledger knows more of what comes back */
-    if (b == NULL || b->met)
-        machine_fail("number %llu comes with an id that nobody was told",
-                     (unsigned long long)number);
-    b->met = true;
-    b->id = id;
-    *slot = (uint16_t)number;
-    return b;
 }
 
 /* ---- Calls ---- */
@@ -177,6 +109,8 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
     c->rule.lease_until_ns = DUE_FOREVER;
     if (wait == WAIT_ROOM)
         rules_puts(1);
+    if (wait == WAIT_JOB)
+        last_take = rules_event();
 }
 
 void books_lease(unsigned thread, int64_t lease_ns)
@@ -232,14 +166,14 @@ static bool others_take(const struct caller *c)
  * What was put behind a put that was under way may not be seen yet. */
 static void check_missed(unsigned thread, const struct caller *c)
 {
+    const struct book *b;
+
     if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0 ||
         plan_has(plan, KIND_CLEARS)) /* whoever clears has one for a moment */
         return;
     if (plan_has(plan, KIND_CLEARS))
         return; /* who clears a topic has claimed jobs that he has not shown yet */
-    for (uint64_t i = 0; i < count; i++) {
-        const struct book *b = &jobs[i];
-
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
         if (b->due_by_ns <= c->clock_ns && b->due_since < c->rule.begun && b->calls == 0 &&
             b->rule.group == 0 && (c->topics == BOOKS_ANY || (c->topics >> b->topic & 1) != 0))
             machine_fail("thread %u finds nothing, and job %llu has been due all the while", thread,
@@ -270,6 +204,8 @@ void books_return(unsigned thread, int rc)
         check_missed(thread, c);
     if (c->wait == WAIT_ROOM)
         rules_puts(-1);
+    if (c->wait == WAIT_JOB)
+        last_take = rules_event();
     rules_event();
     if (c->job != NULL) {
         c->job->calls--;
@@ -277,6 +213,71 @@ void books_return(unsigned thread, int rc)
     }
     c->wait = WAIT_NONE;
     c->waited = false;
+}
+
+void books_seen(unsigned thread, const struct book *b, const struct content *seen)
+{
+    const struct caller *c = caller_of(thread);
+
+    if (!c->replaced)
+        contents_seen(b, c->rule.begun, seen);
+}
+
+void books_remaining(unsigned thread, const struct book *b, int64_t least_ns, int64_t most_ns)
+{
+    const struct caller *c = caller_of(thread);
+
+    if (!c->replaced)
+        contents_remaining(b, c->rule.begun, least_ns, most_ns);
+}
+
+uint64_t books_bytes(unsigned thread, const struct book *b)
+{
+    const struct caller *c = caller_of(thread);
+
+    return c->replaced ? 0 : contents_bytes(b, c->rule.begun);
+}
+
+/* Nobody else had a job out, or may have one, since the call began. */
+static bool undisturbed(const struct caller *c)
+{
+    return !others_take(c) && last_take < c->rule.begun && !c->rule.gap &&
+           plan->close == CLOSE_QUIET && !plan_has(plan, KIND_CLEARS);
+}
+
+/* It has waited since before the call, for no later than that. */
+static bool has_waited(const struct caller *c, const struct book *b)
+{
+    return b->due_by_ns != DUE_FOREVER && b->due_since < c->rule.begun && b->calls == 0;
+}
+
+bool books_undisturbed(unsigned thread)
+{
+    return undisturbed(caller_of(thread));
+}
+
+void books_next(unsigned thread, int64_t next_ns)
+{
+    const struct caller *c = caller_of(thread);
+    const struct book *b;
+
+    if (!undisturbed(c) || plan_has(plan, KIND_PAUSES) || plan->limit > 0 || next_ns <= clock_now())
+        return;
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (has_waited(c, b) && b->due_by_ns < next_ns && b->rule.group == 0)
+            machine_fail("job %llu is due in %lld ns, and the next one said to be in %lld",
+                         number_of(b), (long long)(b->due_by_ns - c->clock_ns),
+                         (long long)(next_ns - c->clock_ns));
+}
+
+void books_listed(unsigned thread, const bool *listed)
+{
+    const struct caller *c = caller_of(thread);
+    const struct book *b;
+
+    for (uint64_t i = 1; undisturbed(c) && (b = books_job(i)) != NULL; i++)
+        if (has_waited(c, b) && !listed[i])
+            machine_fail("job %llu has waited all the while, and is not listed", number_of(b));
 }
 
 bool books_waits(unsigned thread)
@@ -452,6 +453,7 @@ void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, c
         return;
     b->serial++;
     b->lent++;
+    contents_moved(b);
     b->owner = store_taken();
     b->due_by_ns = DUE_FOREVER;
     if (b->revoked_event != 0 && b->revoked_event < c->rule.begun && !stored())
@@ -512,6 +514,7 @@ void books_handled(struct book *b, int topic, const due_job *job)
     rounds_handled(b, job->deadline_ns);
     rules_touched(b);
     rules_ends(b); /* it will be */
+    contents_moved(b);
     b->serial++;
     b->owner = store_taken();
     b->due_by_ns = DUE_FOREVER;
@@ -536,14 +539,14 @@ uint64_t books_inside_most(uint64_t left_before)
 
 static void check_wanted(unsigned thread, const struct caller *c)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        const struct book *b = &jobs[i];
+    const struct book *b;
 
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
         if (b->due_by_ns > clock_now() || !rules_free(b) ||
             (c->topics != BOOKS_ANY && (c->topics >> b->topic & 1) == 0))
             continue;
-        machine_fail("job %llu is due for %lld ns, and thread %u waits for it",
-                     (unsigned long long)i + 1, (long long)(clock_now() - b->due_by_ns), thread);
+        machine_fail("job %llu is due for %lld ns, and thread %u waits for it", number_of(b),
+                     (long long)(clock_now() - b->due_by_ns), thread);
     }
 }
 

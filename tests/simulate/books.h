@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "contents.h"
 #include "deaths.h"
 #include "plan.h"
 #include "rounds.h"
@@ -33,7 +34,8 @@ struct book {
     bool met;  /* its id is known */
     int topic; /* number among the plan's */
     bool keyed;
-    bool told; /* put, and told so */
+    bool carried; /* it is a pointer */
+    bool told;    /* put, and told so */
     uint64_t told_event;
     bool gone;     /* left, and told so */
     bool shown;    /* to on_discard, by a queue with a store */
@@ -53,6 +55,7 @@ struct book {
     struct rule_facts rule;
     struct death_facts death;
     struct round_facts round;
+    struct content_facts content;
 };
 
 /* A call under way. */
@@ -74,7 +77,8 @@ struct caller {
 };
 
 void books_begin(const struct plan *p, int64_t (*now)(void));
-int64_t books_now(void);  /* what the queue's clock shows, without a step */
+void books_names_begin(const struct plan *p); /* a part of that */
+int64_t books_now(void);                      /* what the queue's clock shows, without a step */
 void books_life(void);    /* the running program, or one that begins, owns the jobs: nobody has
                           called yet, nor has he a job */
 uint64_t books_new(void); /* the number of a new job, or of new bytes for one */
@@ -90,6 +94,15 @@ void books_lease(unsigned thread, int64_t lease_ns);  /* and takes jobs for so l
 void books_name(unsigned thread, struct book *b);     /* and what it calls names this job */
 void books_looks_at(unsigned thread, struct book *b); /* and moves it not */
 void books_return(unsigned thread, int rc);
+/* What it calls has shown the job. */
+void books_seen(unsigned thread, const struct book *b, const struct content *seen);
+void books_remaining(unsigned thread, const struct book *b, int64_t least_ns, int64_t most_ns);
+uint64_t books_bytes(unsigned thread, const struct book *b); /* contents_bytes() */
+/* It says that nothing is due before that; or that these are all that wait, by number. */
+void books_next(unsigned thread, int64_t next_ns);
+/* Nobody else has taken jobs since it began, and nobody does. */
+bool books_undisturbed(unsigned thread);
+void books_listed(unsigned thread, const bool *listed);
 /* The job that was named does not run, if nobody has named it since. */
 void books_ended(unsigned thread);
 /* It is said not to be there; or to be somebody's. */

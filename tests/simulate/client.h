@@ -72,6 +72,9 @@ bool program_orderly(const struct plan *p);
 void client_run(void *client);
 int client_topic(const struct program *p, int topic); /* its number in the plan; -1: none */
 void client_remember(struct client *c, struct book *b);
+/* One that this thread knows, and where; NULL: it knows none.  And not any more. */
+struct book *client_draw(struct client *c, size_t *at);
+void client_forget(struct client *c, size_t at);
 /* Its number in its program. */
 static inline unsigned client_number_of(const struct client *c)
 {
@@ -86,15 +89,24 @@ static inline unsigned client_lane(const struct client *c, unsigned i)
     return c->thread - number + 8 + number * CLIENT_BATCH + i;
 }
 
-/* ---- client_put.c, client_take.c, client_change.c: the verbs ---- */
+/* ---- client_bytes.c ---- */
+
+#define CLIENT_BYTES   70000u /* of a job, at most */
+#define CLIENT_HEADERS 64u    /* likewise */
+
+/* What the bytes of a job, or its pointer, say it is; 0: not sound. */
+uint64_t client_number(const due_job *job);
+/* The bytes of a job, or what an update gives it; for memory_free(). */
+unsigned char *client_payload(const struct plan *p, uint64_t number, size_t *len);
+size_t client_length(const struct plan *p, uint64_t number); /* of those */
+/* Likewise headers: their length; and the number they follow from, 0 if there are none. */
+size_t client_headers(uint64_t number, unsigned char bytes[CLIENT_HEADERS]);
+uint64_t client_headers_number(const due_job *job);
+
+/* ---- client_put.c, client_take.c, client_change.c, client_look.c: the verbs ---- */
 
 void client_put(struct client *c);
 void client_put_batch(struct client *c);
-/* What the bytes of a job, or its pointer, say it is; 0: not sound. */
-uint64_t client_number(const due_job *job);
-#define CLIENT_BYTES 70000u /* of a job, at most */
-/* The bytes of a job, or what an update gives it; for memory_free(). */
-unsigned char *client_payload(const struct plan *p, uint64_t number, size_t *len);
 
 bool client_take(struct client *c, int64_t timeout_ns); /* true: it had one */
 bool client_reserve(struct client *c, int64_t timeout_ns, bool ack);
@@ -110,7 +122,9 @@ void client_end_rounds(struct client *c);          /* likewise all of them */
 void client_cancel_key(struct client *c);
 void client_move(struct client *c);
 void client_update(struct client *c);
+void client_amend(struct client *c);
 void client_read(struct client *c);
+void client_find(struct client *c);
 void client_find_key(struct client *c);
 void client_kick_one(struct client *c);
 int client_kick_all(struct client *c); /* each that is listed; answers how many */

@@ -10,8 +10,7 @@
 
 #define LISTED 8
 
-/* One that this thread knows; NULL: it knows none. */
-static struct book *draw_known(struct client *c, size_t *at)
+struct book *client_draw(struct client *c, size_t *at)
 {
     if (c->n_known == 0)
         return NULL;
@@ -19,7 +18,7 @@ static struct book *draw_known(struct client *c, size_t *at)
     return c->known[*at];
 }
 
-static void forget(struct client *c, size_t at)
+void client_forget(struct client *c, size_t at)
 {
     c->known[at] = c->known[--c->n_known];
 }
@@ -62,12 +61,12 @@ static int cancel(struct client *c, struct book *b, bool back)
 void client_cancel(struct client *c)
 {
     size_t at;
-    struct book *b = draw_known(c, &at);
+    struct book *b = client_draw(c, &at);
 
     if (b == NULL)
         return;
     cancel(c, b, model_below(&c->random, 3) == 0);
-    forget(c, at);
+    client_forget(c, at);
 }
 
 void client_end(struct client *c, struct book *b)
@@ -114,30 +113,36 @@ void client_move(struct client *c)
     const struct plan *p = c->program->plan;
     size_t at;
     char id[DUE_ID_TEXT];
-    struct book *b = draw_known(c, &at);
+    struct book *b = client_draw(c, &at);
 
     if (b == NULL)
         return;
     int64_t now = due_now(c->program->q);
     bool promote = model_below(&c->random, 5) == 0;
+    struct content change = { .fields = CONTENT_TIME };
     int64_t to = promote ? now - 2 * p->machine.clock_step_max_ns
                          : now + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
     history_ask(c->thread, "move? %s %" PRId64, due_id_format(b->id, id), to);
     rules_ends(b);
     rounds_named(b);
+    contents_ask(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
     int rc = promote ? due_promote(c->program->q, b->id) : due_reschedule(c->program->q, b->id, to);
 
     books_return(c->thread, rc);
     rounds_named(b);
+    change.most_ns = promote ? books_now() : to;
+    change.least_ns = promote ? now : to;
+    change.timed = !promote;
+    contents_told(b, rc, &change);
     if (rc == 0)
         books_ended(c->thread);
     if (rc == 0)
         books_due_by(c->thread, promote ? books_now() : to);
     history_tell(c->thread, "move! %s %s", id, due_error_name(rc));
     if (rc == DUE_ENOENT)
-        forget(c, at);
+        client_forget(c, at);
 }
 
 void client_update(struct client *c)
@@ -145,85 +150,170 @@ void client_update(struct client *c)
     size_t at;
     size_t len;
     char id[DUE_ID_TEXT];
-    struct book *b = draw_known(c, &at);
+    struct book *b = client_draw(c, &at);
 
     if (b == NULL)
         return;
     uint64_t other = books_new();
     books_job(other)->round.of = books_number(b);
+    books_job(other)->content.never = true;
     unsigned char *bytes = client_payload(c->program->plan, other, &len);
     history_ask(c->thread, "update? %s %" PRIu64, due_id_format(b->id, id), other);
+    contents_ask(b);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_looks_at(c->thread, b);
     int rc = due_update(c->program->q, b->id, bytes, len);
     memory_free(bytes);
     books_return(c->thread, rc);
+    contents_told(b, rc, &(struct content){ .fields = CONTENT_BYTES, .bytes = other });
     if (rc == DUE_EBUSY)
         books_busy(c->thread);
     if (rc == DUE_ENOENT)
         books_unknown(c->thread);
     history_tell(c->thread, "update! %s %s", id, due_error_name(rc));
     if (rc == DUE_ENOENT)
-        forget(c, at);
+        client_forget(c, at);
 }
 
-/* Its bytes are those of one put or update, and of its own, unless a key has changed it. */
-static void check_bytes(const struct book *b, const unsigned char *bytes, size_t len)
-{
-    due_job job = { .data = bytes, .len = len };
-    uint64_t number = client_number(&job);
-    const struct book *from = books_job(number);
+/* ---- Several fields at once ---- */
 
-    if (number == 0 || from == NULL)
-        machine_fail("a job is read, and its bytes make no sense");
-    if (!b->keyed && from != b && from->round.of != books_number(b))
-        machine_fail("job %" PRIu64 " is read, and has the bytes of %" PRIu64, books_number(b),
-                     number);
-}
-
-void client_read(struct client *c)
-{
-    static unsigned char buffers[PLAN_SEATS][PLAN_QUEUES][BOOKS_CALLERS][CLIENT_BYTES];
-    unsigned char *bytes = buffers[c->program->seat][c->program->queue][client_number_of(c)];
-    size_t at;
-    size_t len = 0;
+/* What a job is to become, and the memory that is pointed to. */
+struct amendment {
+    struct book *b;
     char id[DUE_ID_TEXT];
-    struct book *b = draw_known(c, &at);
+    unsigned what;
+    uint64_t number; /* of its new bytes and headers */
+    due_spec spec;
+    unsigned char *bytes;
+    unsigned char headers[CLIENT_HEADERS];
+    unsigned retry;
+    bool vague; /* it was not known how it dies */
+};
 
-    if (b == NULL)
-        return;
-    history_note(c->thread, "read? %s", due_id_format(b->id, id));
-    books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
-    books_looks_at(c->thread, b);
-    int rc = due_read(c->program->q, b->id, bytes, CLIENT_BYTES, &len);
-    books_return(c->thread, rc);
-    if (rc == DUE_EBUSY)
-        books_busy(c->thread);
-    if (rc == DUE_ENOENT)
-        books_unknown(c->thread);
-    if (rc == 0 && len > 0) /* else it has a pointer */
-        check_bytes(b, bytes, len);
-    history_note(c->thread, "read! %s %zu", due_error_name(rc), len);
-    if (rc == DUE_ENOENT)
-        forget(c, at);
+static unsigned draw_fields(struct client *c)
+{
+    const struct plan *p = c->program->plan;
+    unsigned what = 1 + (unsigned)model_below(&c->random, 63);
+
+    if (plan_has(p, KIND_STORED) || !plan_has(p, KIND_PRIORITIES))
+        what &= ~(unsigned)DUE_SET_PRIORITY;
+    if (!plan_has(p, KIND_HEADERS))
+        what &= ~(unsigned)DUE_SET_HEADERS;
+    if (!plan_has(p, KIND_ATTEMPTS))
+        what &= ~(unsigned)DUE_SET_RETRY;
+    if (!plan_has(p, KIND_EXPIRY))
+        what &= ~(unsigned)DUE_SET_LIMIT;
+    return what;
 }
 
-void client_find_key(struct client *c)
+static void draw_amendment(struct client *c, struct amendment *a)
 {
-    char name[16];
-    char text[DUE_ID_TEXT];
-    unsigned key = 1 + (unsigned)model_below(&c->random, PLAN_KEYS);
-    int n = snprintf(name, sizeof name, "key-%u", key);
-    due_id id = { { 0 } };
+    const struct plan *p = c->program->plan;
+    int64_t now = due_now(c->program->q);
 
-    history_ask(c->thread, "find? %u", key);
-    books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
-    int rc = due_id_of_key(c->program->q, name, (size_t)n, &id);
+    a->number = books_new();
+    books_job(a->number)->round.of = books_number(a->b);
+    books_job(a->number)->content.never = true;
+    a->bytes = client_payload(p, a->number, &a->spec.len);
+    a->spec.data = a->bytes;
+    a->spec.headers = a->headers;
+    a->spec.headers_len = client_headers(a->number, a->headers);
+    a->spec.at_ns = now + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
+    a->spec.priority = (int)model_below(&c->random, 256);
+    a->retry = (unsigned)model_below(&c->random, PLAN_RETRIES);
+    a->spec.retry = &p->retry[a->retry];
+    a->spec.ttl_ns = (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 2);
+}
+
+static void amend_ask(struct client *c, struct amendment *a)
+{
+    due_id_format(a->b->id, a->id);
+    a->vague = a->b->death.vague;
+    if (a->what & (DUE_SET_RETRY | DUE_SET_LIMIT)) {
+        deaths_amend(a->b);
+        history_ask(c->thread, "mortal %" PRIu64, books_number(a->b));
+    }
+    if (a->what & DUE_SET_PRIORITY)
+        history_ask(c->thread, "ranked %" PRIu64, books_number(a->b));
+    if (a->what & DUE_SET_TIME) {
+        rounds_named(a->b);
+        history_ask(client_lane(c, 0), "move? %s %" PRId64, a->id, a->spec.at_ns);
+    }
+    if (a->what & DUE_SET_DATA)
+        history_ask(client_lane(c, 1), "update? %s %" PRIu64, a->id, a->number);
+    if (a->what & (DUE_SET_TIME | DUE_SET_RETRY | DUE_SET_LIMIT))
+        rules_ends(a->b);
+    contents_ask(a->b);
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_name(c->thread, a->b);
+}
+
+static void amend_tell(struct client *c, const struct amendment *a, int rc)
+{
+    struct content change = { .least_ns = a->spec.at_ns,
+                              .most_ns = a->spec.at_ns,
+                              .timed = true,
+                              .priority = a->spec.priority,
+                              .bytes = a->number,
+                              .headers = a->number };
+
     books_return(c->thread, rc);
-    history_tell(c->thread, "find! %u %s %s", key, due_error_name(rc), client_id(id, text));
+    change.fields = (a->what & DUE_SET_TIME ? CONTENT_TIME : 0u) |
+                    (a->what & DUE_SET_DATA ? CONTENT_BYTES : 0u) |
+                    (a->what & DUE_SET_HEADERS ? CONTENT_HEADERS : 0u) |
+                    (a->what & DUE_SET_PRIORITY ? CONTENT_PRIORITY : 0u);
+    bool alone = contents_told(a->b, rc, &change);
+    if (rc == 0 && alone && !a->vague)
+        deaths_amended(c->thread, a->b, a->what, a->retry, a->spec.ttl_ns);
+    if (a->what & DUE_SET_TIME) {
+        rounds_named(a->b);
+        if (rc == 0) {
+            books_ended(c->thread);
+            books_due_by(c->thread, a->spec.at_ns);
+        }
+        history_tell(client_lane(c, 0), "move! %s %s", a->id, due_error_name(rc));
+    }
+    if (rc == DUE_ENOENT && !(a->what & (DUE_SET_TIME | DUE_SET_LIMIT)))
+        books_unknown(c->thread);
+    if (a->what & DUE_SET_DATA)
+        history_tell(client_lane(c, 1), "update! %s %s", a->id, due_error_name(rc));
+    history_note(c->thread, "amend! %s %s", a->id, due_error_name(rc));
+}
+
+void client_amend(struct client *c)
+{
+    struct amendment a = { .spec = { DUE_SPEC_INIT } };
+    size_t at = 0;
+
+    a.b = client_draw(c, &at);
+    a.what = draw_fields(c);
+    if (a.b == NULL || a.what == 0)
+        return;
+    draw_amendment(c, &a);
+    history_note(c->thread, "amend? %u", a.what);
+    amend_ask(c, &a);
+    int rc = due_amend(c->program->q, a.b->id, &a.spec, a.what);
+    memory_free(a.bytes);
+    amend_tell(c, &a, rc);
+    if (rc == DUE_ENOENT)
+        client_forget(c, at);
 }
 
 /* ---- The dead ---- */
+
+static void kick_begins(struct book *b)
+{
+    books_holder(b, 0);
+    contents_ask(b);
+}
+
+/* It is due at once. */
+static void kick_ends(struct book *b, int rc)
+{
+    books_holder_told(b);
+    contents_told(b, rc, &(struct content){ .fields = 0 });
+    contents_moved(b);
+}
 
 static void kick(struct client *c, due_id dead)
 {
@@ -234,11 +324,11 @@ static void kick(struct client *c, due_id dead)
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     struct book *b = books_find(dead);
     if (b != NULL)
-        books_holder(b, 0);
+        kick_begins(b);
     int rc = due_kick(c->program->q, dead);
     books_return(c->thread, rc);
     if (b != NULL)
-        books_holder_told(b);
+        kick_ends(b, rc);
     deaths_kicked(books_find(dead));
     history_tell(c->thread, "kick! %s %s", id, due_error_name(rc));
 }
@@ -309,63 +399,4 @@ void client_clear(struct client *c)
     int rc = due_clear(c->program->q, topic, &cleared);
     books_return(c->thread, rc);
     history_note(c->thread, "clear! %s %" PRIu64, due_error_name(rc), cleared);
-}
-
-/* ---- Looks ---- */
-
-static uint64_t look_at_stats(const struct client *c)
-{
-    const struct plan *p = c->program->plan;
-    struct due_stats s;
-    uint64_t left = books_left();
-
-    if (due_stats_read(c->program->q, &s) != 0)
-        machine_fail("due_stats_read fails");
-    if (s.ready > s.waiting || s.mended > 0)
-        machine_fail("stats: %" PRIu64 " ready of %" PRIu64 " waiting, %" PRIu64 " mended", s.ready,
-                     s.waiting, s.mended);
-    /* Who buries a job counts it among the dead before it is no other any more; and so it may be
-     * kicked before that. */
-    bool exact = !plan_has(p, KIND_STORED) && !plan_has(p, KIND_BURY) &&
-                 !plan_has(p, KIND_ATTEMPTS) && !plan_has(p, KIND_EXPIRY);
-    if (exact && s.waiting + s.leased > books_inside_most(left))
-        machine_fail("stats: %" PRIu64 " waiting and %" PRIu64 " leased, and no more than %" PRIu64
-                     " can be inside",
-                     s.waiting, s.leased, books_inside_most(left));
-    return s.waiting;
-}
-
-void client_look(struct client *c)
-{
-    due_queue *q = c->program->q;
-    due_info infos[LISTED];
-    uint64_t cursor = 0;
-    int64_t next_ns = 0;
-    int rc = 0;
-    uint64_t n = 0;
-
-    books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
-    switch (model_below(&c->random, 6)) {
-    case 0:
-        n = look_at_stats(c);
-        break;
-    case 1:
-        rc = due_peek(q, infos);
-        break;
-    case 2:
-        while ((rc = due_list(q, &cursor, infos, LISTED)) > 0)
-            n += (uint64_t)rc;
-        break;
-    case 3:
-        rc = due_poll(q, &next_ns);
-        break;
-    case 4:
-        rc = due_trim(q);
-        break;
-    default:
-        n = (uint64_t)due_next_deadline(q);
-        break;
-    }
-    books_return(c->thread, 0);
-    history_note(c->thread, "look %d %" PRIu64, rc, n);
 }

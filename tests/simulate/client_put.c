@@ -1,62 +1,11 @@
 /* client_put.c - jobs are put in. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "books.h"
 #include "client.h"
 #include "history.h"
 #include "machine.h"
-
-/* ---- Payloads: the number, then bytes that follow from it ---- */
-
-#define LARGE_BYTES CLIENT_BYTES
-
-static size_t payload(uint64_t number, size_t len, unsigned char *bytes)
-{
-    memcpy(bytes, &number, 8);
-    for (size_t i = 8; i < len; i++)
-        bytes[i] = (unsigned char)(number * 31 + i);
-    return len;
-}
-
-static size_t usual_bytes(uint64_t number)
-{
-    return number % 16 == 0 ? 3000 : 8 + number * 37 % 90;
-}
-
-/* One in four of those that may be large is. */
-static bool large(uint64_t number)
-{
-    return number % 4 == 1;
-}
-
-unsigned char *client_payload(const struct plan *p, uint64_t number, size_t *len)
-{
-    unsigned char *bytes;
-
-    *len = plan_has(p, KIND_LARGE) && large(number) ? LARGE_BYTES : usual_bytes(number);
-    bytes = memory_new(*len);
-    payload(number, *len, bytes);
-    return bytes;
-}
-
-uint64_t client_number(const due_job *job)
-{
-    static unsigned char bytes[LARGE_BYTES];
-    uint64_t number = 0;
-
-    if (job->ptr != NULL)
-        return (uint64_t)(uintptr_t)job->ptr;
-    if (job->len < 8)
-        return 0;
-    memcpy(&number, job->data, 8);
-    if (job->len != usual_bytes(number) && (job->len != LARGE_BYTES || !large(number)))
-        return 0;
-    if (memcmp(bytes, job->data, payload(number, job->len, bytes)) != 0)
-        return 0;
-    return number;
-}
 
 /* ---- One ---- */
 
@@ -69,6 +18,8 @@ struct put {
     char name[16];
     char group[16];
     unsigned char *bytes; /* or NULL */
+    unsigned char headers[CLIENT_HEADERS];
+    struct content brought;
 };
 
 static int64_t draw_time(struct client *c, due_spec *spec)
@@ -124,6 +75,22 @@ static void draw_rounds(struct client *c, struct put *it)
     it->spec.repeat = r->kind;
 }
 
+static enum due_key_policy draw_policy(const struct plan *p, uint64_t drawn)
+{
+    if (plan_has(p, KIND_POLICIES))
+        return (enum due_key_policy)(drawn % 4);
+    return drawn % 2 == 0 ? DUE_KEY_REPLACE : DUE_KEY_REFUSE;
+}
+
+/* Half of them have some. */
+static void draw_headers(struct client *c, struct put *it)
+{
+    if (!plan_has(c->program->plan, KIND_HEADERS) || model_below(&c->random, 2) == 0)
+        return;
+    it->spec.headers = it->headers;
+    it->spec.headers_len = client_headers(it->number, it->headers);
+}
+
 /* One in three has a key, and its topic and priority follow from that: one that is replaced keeps
  * them. */
 static void put_make(struct client *c, struct put *it, bool may_have_key)
@@ -140,9 +107,10 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     it->spec = (due_spec){ DUE_SPEC_INIT };
     it->spec.topic = c->program->topic[it->topic];
     it->spec.priority = plan_has(p, KIND_PRIORITIES) ? (int)(kind / PLAN_TOPICS % 3) * 100 : 0;
-    it->spec.on_key = random / 3 % 2 == 0 ? DUE_KEY_REPLACE : DUE_KEY_REFUSE;
+    it->spec.on_key = draw_policy(p, random / 3);
     if (it->key == 0 && random % 7 == 0 && !plan_has(p, KIND_STORED)) {
         it->spec.ptr = (void *)(uintptr_t)it->number;
+        books_job(it->number)->carried = true;
     } else {
         it->bytes = client_payload(p, it->number, &it->spec.len);
         it->spec.data = it->bytes;
@@ -160,12 +128,35 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     }
     books_job(it->number)->topic = it->topic;
     books_job(it->number)->keyed = it->key != 0;
+    books_job(it->number)->content.key = it->key;
+    draw_headers(c, it);
     draw_limits(c, it);
     draw_rounds(c, it);
 }
 
-static void put_ask(unsigned thread, const struct put *it, int64_t at_ns)
+/* What it would be. */
+static struct content content_of(const struct put *it, int64_t at_ns)
 {
+    bool timed = it->spec.at_ns != 0;
+
+    return (struct content){ .fields = CONTENT_ALL,
+                             .least_ns = at_ns,
+                             .most_ns = at_ns,
+                             .timed = timed,
+                             .priority = it->spec.priority,
+                             .bytes = it->number,
+                             .headers = it->spec.headers_len > 0 ? it->number : 0 };
+}
+
+static void put_ask(unsigned thread, struct put *it, int64_t at_ns)
+{
+    static const char *const policies[] = { [DUE_KEY_REFUSE] = "refuse",
+                                            [DUE_KEY_REPLACE] = "replace",
+                                            [DUE_KEY_EARLIEST] = "earliest",
+                                            [DUE_KEY_DEBOUNCE] = "debounce" };
+
+    it->brought = content_of(it, at_ns);
+    contents_ask(books_job(it->number));
     if (it->spec.every_ns != 0) {
         history_note(thread, "enqueue? %" PRIu64 " %" PRId64 " %d every %" PRId64 " %d", it->number,
                      at_ns, it->topic, it->spec.every_ns, (int)it->spec.repeat);
@@ -173,9 +164,24 @@ static void put_ask(unsigned thread, const struct put *it, int64_t at_ns)
     }
     history_ask(thread, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s", it->number, at_ns,
                 it->spec.priority, it->topic, it->key,
-                it->key != 0 && it->spec.on_key == DUE_KEY_REPLACE ? "replace" : "refuse");
+                policies[it->key != 0 ? it->spec.on_key : DUE_KEY_REFUSE]);
     if (deaths_mortal(books_job(it->number)))
         history_ask(thread, "mortal %" PRIu64, it->number);
+}
+
+/* What the job @b, whose id was told, is now. */
+static void put_known(struct put *it, struct book *b, int rc)
+{
+    struct book *own = books_job(it->number);
+
+    if (!it->brought.timed)
+        it->brought.most_ns = books_now() + it->spec.delay_ns;
+    if (rc == 0) {
+        contents_enqueued(own, b, it->spec.on_key, &it->brought);
+        return;
+    }
+    contents_told(own, rc, &it->brought);
+    own->content.never = rc != DUE_EINDOUBT;
 }
 
 static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, due_id id)
@@ -189,9 +195,11 @@ static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, 
 
         if (rc == 0)
             books_put(b, due_by_ns);
+        put_known(it, b, rc);
         client_remember(c, b);
     } else {
         books_put_refused();
+        put_known(it, NULL, rc);
     }
     (it->spec.every_ns != 0 ? history_note : history_tell)(
         thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc), client_id(id, text));

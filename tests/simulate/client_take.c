@@ -20,6 +20,12 @@ static struct book *had(struct client *c, unsigned thread, const char *verb, con
         machine_fail("a job is handed out whose bytes make no sense");
     struct book *b = books_meet(number, job->id);
     books_handed(c->thread, b, number, topic, job);
+    books_seen(c->thread, b,
+               &(struct content){ .fields = CONTENT_ALL,
+                                  .least_ns = job->deadline_ns,
+                                  .priority = job->priority,
+                                  .bytes = number,
+                                  .headers = client_headers_number(job) });
     if (job->lateness_ns < 0)
         machine_fail("job %" PRIu64 ": negative lateness", number);
     due_id_format(job->id, text);
@@ -202,6 +208,27 @@ static void nack(struct client *c, struct book *b, due_job *job)
     history_tell(c->thread, "nack! %s %s", id, due_error_name(rc));
 }
 
+/* This attempt does not count. */
+static void snooze(struct client *c, struct book *b, due_job *job)
+{
+    int64_t delay = (int64_t)model_below(&c->random, (uint64_t)c->program->plan->lease_ns);
+    uint32_t attempts = job->attempts;
+    char id[DUE_ID_TEXT];
+
+    history_ask(c->thread, "nack? %s %" PRId64, due_id_format(job->id, id), delay);
+    deaths_snooze(b, attempts);
+    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
+    books_name(c->thread, b);
+    int rc = written(c, due_snooze(job, delay));
+    books_return(c->thread, rc);
+    if (rc == 0) {
+        deaths_snoozed(b, attempts);
+        books_due_by(c->thread, books_now() + delay);
+    }
+    history_tell(c->thread, "nack! %s %s", id, due_error_name(rc));
+    history_note(c->thread, "snoozed");
+}
+
 static void bury(struct client *c, struct book *b, due_job *job)
 {
     char id[DUE_ID_TEXT];
@@ -238,6 +265,8 @@ static void answer(struct client *c, struct book *b, due_job *job, bool acked)
     if (fate < 12)
         while (ack(c, b, job) == DUE_ETIMEDOUT && acked)
             ;
+    else if (fate < 14 && plan_has(c->program->plan, KIND_SNOOZE))
+        snooze(c, b, job);
     else if (fate < 15)
         nack(c, b, job);
     else if (fate < 17 && plan_has(c->program->plan, KIND_BURY))

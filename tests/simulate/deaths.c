@@ -56,13 +56,14 @@ bool deaths_limited(const struct book *b)
 bool deaths_last(const struct book *b, uint32_t attempts)
 {
     return b->death.vague || timed(&b->death) ||
-           (attempts_max(b) > 0 && attempts >= attempts_max(b));
+           (attempts_max(b) > 0 && (b->death.amended || attempts >= attempts_max(b)));
 }
 
 /* Are they on disk before anybody has the job? */
 static bool counted_there(const struct book *b)
 {
-    return attempts_max(b) > 0 && !plan->attempts_lazy && !plan_has(plan, KIND_LOSSES);
+    return attempts_max(b) > 0 && !plan->attempts_lazy && !b->death.vague && !b->death.amended &&
+           !plan_has(plan, KIND_LOSSES);
 }
 
 void deaths_life(struct book *b)
@@ -77,6 +78,7 @@ void deaths_life(struct book *b)
                 d->least = n;
     d->seen = d->maybe = 0;
     d->kicks = 0;
+    d->again = 0;
     d->all_seen = false;
 }
 
@@ -116,7 +118,7 @@ static uint64_t bit_of(uint32_t attempts)
     return UINT64_C(1) << attempts % ATTEMPTS_SEEN;
 }
 
-static void check_counts(struct book *b, const due_job *job, bool others)
+static void check_counts(struct book *b, const struct rule_call *c, const due_job *job, bool others)
 {
     struct death_facts *d = &b->death;
     uint64_t bit = bit_of(job->attempts);
@@ -128,6 +130,11 @@ static void check_counts(struct book *b, const due_job *job, bool others)
         return;
     if (d->seen & bit)
         machine_fail("job %llu has attempt %u twice", number_of(b), job->attempts);
+    if (d->again != 0 && c->begun > d->again_event && exact() && !others &&
+        !plan_has(plan, KIND_STORED) && job->attempts != d->again)
+        machine_fail("job %llu was put off, and has attempt %u and not %u", number_of(b),
+                     job->attempts, d->again);
+    d->again = 0;
     d->all_seen |= job->attempts == 1;
     if (d->all_seen && exact() && !others && ((bit - 2) & ~(d->seen | d->maybe)) != 0)
         machine_fail("job %llu has attempt %u, and one before it was nobody's", number_of(b),
@@ -154,7 +161,7 @@ void deaths_handed(struct book *b, const struct rule_call *c, const due_job *job
         machine_fail("job %llu has failed %u times, and has attempt %u", number_of(b),
                      job->failures, job->attempts);
     if (job->token != 0)
-        check_counts(b, job, others);
+        check_counts(b, c, job, others);
 }
 
 void deaths_handled(const struct book *b, const due_job *job)
@@ -172,6 +179,45 @@ void deaths_given_back(struct book *b, const struct rule_call *c, uint32_t attem
         d->failed = attempts;
 }
 
+void deaths_snooze(struct book *b, uint32_t attempts)
+{
+    b->death.seen &= ~bit_of(attempts);
+    b->death.maybe |= bit_of(attempts);
+    b->death.again = 0;
+}
+
+void deaths_snoozed(struct book *b, uint32_t attempts)
+{
+    struct death_facts *d = &b->death;
+
+    d->again = attempts;
+    d->again_event = rules_event();
+}
+
+void deaths_amend(struct book *b)
+{
+    b->death.vague = true;
+}
+
+/* Had it died before, by its old limits?  Then it says so. */
+void deaths_amended(unsigned thread, struct book *b, unsigned what, unsigned retry, int64_t ttl_ns)
+{
+    struct death_facts *d = &b->death;
+    bool waited = (what & (DUE_SET_TIME | DUE_SET_LIMIT)) != 0;
+
+    if (!books_undisturbed(thread) || !waited || d->kicks > 0 || d->kicked)
+        return;
+    d->vague = false;
+    if (what & DUE_SET_RETRY) {
+        d->retry = (uint8_t)retry;
+        d->amended = true;
+    }
+    if (what & DUE_SET_LIMIT) {
+        d->ttl_ns = ttl_ns;
+        d->expires_ns = 0;
+    }
+}
+
 static void begin_anew(struct book *b)
 {
     struct death_facts *d = &b->death;
@@ -183,7 +229,7 @@ static void begin_anew(struct book *b)
     d->all_seen = false;
     d->anew = rules_event();
     d->seen = d->maybe = 0;
-    d->failed = d->least = 0;
+    d->failed = d->least = d->again = 0;
 }
 
 void deaths_kick(struct book *b)

@@ -23,6 +23,7 @@ struct rule_call;
 struct death_facts {
     uint8_t retry;      /* its own policy, among the plan's; 0: none */
     bool vague;         /* its limits are not known: another job may have brought it others */
+    bool amended;       /* it may have had more attempts already than its policy allows */
     bool kicked;        /* perhaps: then it has no time limit any more */
     bool buried;        /* perhaps */
     bool all_seen;      /* each attempt, but for those that somebody is about to have */
@@ -33,7 +34,9 @@ struct death_facts {
     uint64_t seen;   /* a bit for each attempt since then that somebody had, */
     uint64_t maybe;  /* or of which that is not known */
     uint32_t failed; /* attempts that it had when it was last given back */
-    uint32_t least;  /* that it has had at least in earlier lives, by the store */
+    uint32_t again;  /* its next attempt is this one once more; 0: not, or not known */
+    uint64_t again_event; /* since then */
+    uint32_t least;       /* that it has had at least in earlier lives, by the store */
 };
 
 void deaths_begin(const struct plan *p);
@@ -44,11 +47,19 @@ bool deaths_limited(const struct book *b); /* in its attempts */
 /* Does it, if this attempt fails? */
 bool deaths_last(const struct book *b, uint32_t attempts);
 
+/* Its policy or its time limit is to be changed; by a call that was told so, and was the only one:
+ * what is set is of enum due_set. */
+void deaths_amend(struct book *b);
+void deaths_amended(unsigned thread, struct book *b, unsigned what, unsigned retry, int64_t ttl_ns);
+
 /* A call had it on a lease, or for good; @others take meanwhile. */
 void deaths_handed(struct book *b, const struct rule_call *c, const due_job *job, bool others);
 void deaths_handled(const struct book *b, const due_job *job); /* by a handler */
 /* So it was by a call, which is told so. */
 void deaths_given_back(struct book *b, const struct rule_call *c, uint32_t attempts);
+/* It is asked to be put off: this attempt will not count; and is told so. */
+void deaths_snooze(struct book *b, uint32_t attempts);
+void deaths_snoozed(struct book *b, uint32_t attempts);
 /* A kick of it begins, or has ended; NULL: of one whose name nobody was told. */
 void deaths_kick(struct book *b);
 void deaths_kicked(struct book *b);

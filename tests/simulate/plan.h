@@ -11,58 +11,62 @@
 #include "lab/memory_store.h"
 
 /* Name, one in so many seeds has it, what it is. */
-#define PLAN_KINDS(X)                                                  \
-    X(RESERVE, "reserve", 1, "jobs are taken on leases, and answered") \
-    X(CANCEL, "cancel", 2, "")                                         \
-    X(MOVE, "move", 2, "reschedule and promote")                       \
-    X(UPDATE, "update", 3, "other bytes")                              \
-    X(KEYS, "keys", 3, "unique keys: refuse and replace")              \
-    X(BURY, "bury", 3, "dead jobs, and kicks")                         \
-    X(ATTEMPTS, "attempts", 3, "retry policies, and only so often")    \
-    X(EXPIRY, "expiry", 3, "jobs have time limits")                    \
-    X(ROUNDS, "rounds", 3, "jobs come again")                          \
-    X(TOPICS, "topics", 2, "several topics")                           \
-    X(PRIORITIES, "priorities", 2, "")                                 \
-    X(BATCHES, "batches", 3, "calls of several jobs")                  \
-    X(CAPACITY, "capacity", 4, "few jobs fit in")                      \
-    X(PAUSES, "pauses", 5, "topics are paused and resumed")            \
-    X(LIMITS, "limits", 5, "few jobs of a topic run at a time")        \
-    X(GROUPS, "groups", 5, "one job of a group runs at a time")        \
-    X(CLEARS, "clears", 6, "all of a topic is cancelled")              \
-    X(LOOKS, "looks", 3, "stats, peek, list, poll, trim, read")        \
-    X(WAITS, "waits", 2, "calls that wait longer than a moment")       \
-    X(READABLE, "readable", 5, "takes when the descriptor says so")    \
-    X(WORKERS, "workers", 5, "a pool handles jobs too")                \
-    X(DISCARD, "discard", 3, "closed while calls are under way")       \
-    X(DRAIN, "drain", 5, "closed when all has been delivered")         \
-    X(ALWAYS, "always", 4, "everything goes through proxies")          \
-    X(NEVER, "never", 4, "no proxies")                                 \
-    X(REALTIME, "realtime", 3, "the wall clock")                       \
-    X(STEPS, "steps", 2, "which is set")                               \
-    X(BOOTTIME, "boottime", 4, "")                                     \
-    X(MANUAL, "manual", 5, "a clock turned by hand")                   \
-    X(JUMPS, "jumps", 2, "time passes although somebody could go on")  \
-    X(DRIFT, "drift", 2, "time passes while a clock is looked at")     \
-    X(SPURIOUS, "spurious", 3, "sleeps end for no reason")             \
-    X(INTERRUPTS, "interrupts", 3, "polls end with EINTR")             \
-    X(BUFFERS, "buffers", 2, "stores reach memory late")               \
-    X(RANKS, "ranks", 2, "the highest thread runs, not any")           \
-    X(STORED, "stored", 2, "a store, and several lives")               \
-    X(KILLS, "kills", 2, "which end by a kill")                        \
-    X(ASYNC, "async", 4, "confirmed later")                            \
-    X(LATENCY, "latency", 2, "the store takes its time")               \
-    X(AWAY, "away", 4, "it is not reached")                            \
-    X(DOUBT, "doubt", 4, "its answer does not come")                   \
-    X(FULL, "full", 6, "it takes removals only")                       \
-    X(LOSSES, "losses", 6, "it loses what it had confirmed")           \
-    X(REPEATS, "repeats", 4, "it shows jobs again while it is read")   \
-    X(MEMORY, "memory", 4, "allocations fail")                         \
-    X(SYSTEM, "system", 5, "threads and descriptors are refused")      \
-    X(STANDBY, "standby", 4, "two programs want the stored queue")     \
-    X(STOPS, "stops", 2, "one of them is stopped, and goes on later")  \
-    X(LARGE, "large", 5, "jobs of more than 64 KiB")                   \
-    X(QUEUES, "queues", 4, "a program has two queues")                 \
-    X(FREES, "frees", 2, "freed while those who waited are on their way out")
+#define PLAN_KINDS(X)                                                         \
+    X(RESERVE, "reserve", 1, "jobs are taken on leases, and answered")        \
+    X(CANCEL, "cancel", 2, "")                                                \
+    X(MOVE, "move", 2, "reschedule and promote")                              \
+    X(UPDATE, "update", 3, "other bytes")                                     \
+    X(KEYS, "keys", 3, "unique keys: refuse and replace")                     \
+    X(BURY, "bury", 3, "dead jobs, and kicks")                                \
+    X(ATTEMPTS, "attempts", 3, "retry policies, and only so often")           \
+    X(EXPIRY, "expiry", 3, "jobs have time limits")                           \
+    X(ROUNDS, "rounds", 3, "jobs come again")                                 \
+    X(TOPICS, "topics", 2, "several topics")                                  \
+    X(PRIORITIES, "priorities", 2, "")                                        \
+    X(BATCHES, "batches", 3, "calls of several jobs")                         \
+    X(CAPACITY, "capacity", 4, "few jobs fit in")                             \
+    X(PAUSES, "pauses", 5, "topics are paused and resumed")                   \
+    X(LIMITS, "limits", 5, "few jobs of a topic run at a time")               \
+    X(GROUPS, "groups", 5, "one job of a group runs at a time")               \
+    X(CLEARS, "clears", 6, "all of a topic is cancelled")                     \
+    X(LOOKS, "looks", 3, "stats, peek, list, poll, trim, read")               \
+    X(WAITS, "waits", 2, "calls that wait longer than a moment")              \
+    X(READABLE, "readable", 5, "takes when the descriptor says so")           \
+    X(WORKERS, "workers", 5, "a pool handles jobs too")                       \
+    X(DISCARD, "discard", 3, "closed while calls are under way")              \
+    X(DRAIN, "drain", 5, "closed when all has been delivered")                \
+    X(ALWAYS, "always", 4, "everything goes through proxies")                 \
+    X(NEVER, "never", 4, "no proxies")                                        \
+    X(REALTIME, "realtime", 3, "the wall clock")                              \
+    X(STEPS, "steps", 2, "which is set")                                      \
+    X(BOOTTIME, "boottime", 4, "")                                            \
+    X(MANUAL, "manual", 5, "a clock turned by hand")                          \
+    X(JUMPS, "jumps", 2, "time passes although somebody could go on")         \
+    X(DRIFT, "drift", 2, "time passes while a clock is looked at")            \
+    X(SPURIOUS, "spurious", 3, "sleeps end for no reason")                    \
+    X(INTERRUPTS, "interrupts", 3, "polls end with EINTR")                    \
+    X(BUFFERS, "buffers", 2, "stores reach memory late")                      \
+    X(RANKS, "ranks", 2, "the highest thread runs, not any")                  \
+    X(STORED, "stored", 2, "a store, and several lives")                      \
+    X(KILLS, "kills", 2, "which end by a kill")                               \
+    X(ASYNC, "async", 4, "confirmed later")                                   \
+    X(LATENCY, "latency", 2, "the store takes its time")                      \
+    X(AWAY, "away", 4, "it is not reached")                                   \
+    X(DOUBT, "doubt", 4, "its answer does not come")                          \
+    X(FULL, "full", 6, "it takes removals only")                              \
+    X(LOSSES, "losses", 6, "it loses what it had confirmed")                  \
+    X(REPEATS, "repeats", 4, "it shows jobs again while it is read")          \
+    X(MEMORY, "memory", 4, "allocations fail")                                \
+    X(SYSTEM, "system", 5, "threads and descriptors are refused")             \
+    X(STANDBY, "standby", 4, "two programs want the stored queue")            \
+    X(STOPS, "stops", 2, "one of them is stopped, and goes on later")         \
+    X(LARGE, "large", 5, "jobs of more than 64 KiB")                          \
+    X(QUEUES, "queues", 4, "a program has two queues")                        \
+    X(FREES, "frees", 2, "freed while those who waited are on their way out") \
+    X(POLICIES, "policies", 2, "unique keys: earliest and debounce too")      \
+    X(HEADERS, "headers", 3, "jobs have headers")                             \
+    X(AMEND, "amend", 3, "one or several fields of a job are changed")        \
+    X(SNOOZE, "snooze", 3, "jobs are put off by who has them")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,

@@ -35,8 +35,10 @@ static void on_settled(void *ctx, due_id id, int rc)
     machine_enter(p->queue);
     struct book *b = books_find(id);
 
-    if (rc != 0 && b != NULL)
+    if (rc != 0 && b != NULL) {
         rounds_doubt(b);
+        contents_forget(b);
+    }
     if (rc != 0)
         history_tell(p->own.thread, "settled %s %s", due_id_format(id, text), due_error_name(rc));
     machine_enter(was);
