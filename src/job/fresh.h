@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "os/atomic.h"
+#include "os/tsan.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
 
@@ -61,6 +62,7 @@ static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *
                                  .payload = (uint8_t)payload };
     it->number = number;
     it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
+    due__tsan_release(j);
     return 0;
 }
 

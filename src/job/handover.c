@@ -81,7 +81,7 @@ void due__ack_at_once(due_job *job, uint32_t number)
 
     if (w & DUE__HELD) {            /* the job's own life ends, and our hold of it: both at once */
         due__word_end(&j->word, w); /* J1 */
-        last = due__sub_seq(&due__lease_at(q, number)->holders, 2) == 2; /* R2 */
+        last = due__holders_leave(due__lease_at(q, number), 2);
     }
     if (last)
         due__job_release(&q->slab, j);

@@ -18,6 +18,7 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     struct due__facts f = due__facts_load(j);
 
+    due__tsan_acquire(j);
     const struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
     const struct due__extras *extras = (f.payload & DUE__EXTRAS) ? due__extras_at(j) : NULL;
 
@@ -44,7 +45,7 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
 
 bool due__lease_let_go(struct due_queue *q, uint32_t number)
 {
-    if (due__sub_seq(&due__lease_at(q, number)->holders, 1) != 1) /* R2 */
+    if (!due__holders_leave(due__lease_at(q, number), 1))
         return false;
     due__job_release(&q->slab, due__job_at(&q->slab, number));
     return true;

@@ -2,7 +2,9 @@
 #ifndef DUE__RELEASE_H
 #define DUE__RELEASE_H
 
+#include "mem/records.h"
 #include "os/atomic.h"
+#include "os/tsan.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
 
@@ -13,6 +15,16 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
 bool due__lease_let_go(struct due_queue *q, uint32_t number);
 /* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
 void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
+
+/* @n of a job's holders leave.  True: they were the last. */
+static inline bool due__holders_leave(struct due__lease *l, uint32_t n)
+{
+    due__tsan_release(l);
+    bool last = due__sub_seq(&l->holders, n) == n; /* R2 of lease.c */
+    if (last)
+        due__tsan_acquire(l);
+    return last;
+}
 
 /* As due__job_unhold(), of a job with a pass: that goes back first. */
 bool due__job_unhold_passed(struct due_queue *q, uint32_t number, uint64_t w);

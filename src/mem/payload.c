@@ -13,7 +13,8 @@
  *
  * Under AddressSanitizer nothing is kept, and the allocation is exactly as long as the payload: it
  * has to see a payload that is used after it was done with.  It is asked for at run time, because a
- * program that is checked may use a library that was not built for it.
+ * program that is checked may use a library that was not built for it.  Under ThreadSanitizer the
+ * same, which takes memory that was freed for another's.
  *
  * Guards     I  set at open      S  the shard's lock      D  the depot's lock      A  atomic
  * Lock order after all others: 1. shard   2. depot
@@ -27,6 +28,7 @@
 
 #include "mem/slab.h"
 #include "os/atomic.h"
+#include "os/tsan.h"
 
 /* There only if AddressSanitizer is. */
 extern void __asan_poison_memory_region(const volatile void *memory, size_t size)
@@ -300,7 +302,7 @@ void due__payloads_init(struct due__payloads *p, struct due__alloc *alloc)
 {
     memset(p, 0, sizeof *p);
     p->alloc = alloc;
-    p->keeps = __asan_poison_memory_region == NULL;
+    p->keeps = __asan_poison_memory_region == NULL && !due__tsan_blind();
     due__lock_init(&p->depot);
     for (size_t i = 0; i < DUE__SHARDS; i++)
         due__lock_init(&p->shard[i].lock);

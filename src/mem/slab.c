@@ -233,7 +233,7 @@ struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine
     for (size_t i = 1; i < DUE__SHARDS; i++) {
         struct due__shard *it = &s->shard[(at + i) % DUE__SHARDS];
 
-        if (due__lock_try(&it->lock))
+        if (due__lock_try_untold(&it->lock))
             return it;
     }
     due__lock_acquire(&mine->lock);
@@ -282,7 +282,7 @@ void due__slab_untake(struct due__slab *s, uint32_t number)
 
     it->refused++;
     due__shard_push(s, it, number);
-    due__lock_release(&it->lock);
+    due__shard_leave(it);
 }
 
 void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number)

@@ -191,12 +191,12 @@ static inline struct due__shard *due__shard_enter(struct due__slab *s)
 {
     struct due__shard *mine = due__shard_mine(s);
 
-    return due__lock_try(&mine->lock) ? mine : due__shard_other(s, mine);
+    return due__lock_try_untold(&mine->lock) ? mine : due__shard_other(s, mine);
 }
 
 static inline void due__shard_leave(struct due__shard *it)
 {
-    due__lock_release(&it->lock); /* S */
+    due__lock_release_untold(&it->lock); /* S */
 }
 
 /* Fill a shard's magazine up from the depot. */

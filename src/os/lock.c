@@ -72,6 +72,7 @@ void due__lock_wait(struct due__lock *l)
 #endif
     while (due__xchg_seq(&l->word, 2) != 0) /* L1 */
         due__futex_wait(&l->word, 2, DUE_FOREVER, false);
+    due__tsan_acquire(l);
 }
 
 void due__lock_wake(struct due__lock *l)

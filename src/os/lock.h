@@ -5,6 +5,9 @@
  * at the inbox after it, and that look must not pass the release (tenure.c, edge E1).  It is also
  * the last touch of the lock: who has it next may free it (a wake-up after it names only the
  * address).
+ *
+ * "untold" is a lock that guards nothing but a few numbers, and is entered so often that even to
+ * ask whether ThreadSanitizer wants to hear of it would cost something.
  */
 #ifndef DUE__LOCK_H
 #define DUE__LOCK_H
@@ -14,6 +17,7 @@
 #include <stdint.h>
 
 #include "os/atomic.h"
+#include "os/tsan.h"
 
 #ifdef DUE_BELL_COND
 #include <pthread.h>
@@ -25,6 +29,8 @@ struct due__lock {
 bool due__lock_try(struct due__lock *l);
 void due__lock_acquire(struct due__lock *l);
 void due__lock_release(struct due__lock *l);
+#define due__lock_try_untold     due__lock_try
+#define due__lock_release_untold due__lock_release
 
 #else
 
@@ -36,7 +42,7 @@ struct due__lock {
 void due__lock_wait(struct due__lock *l);
 void due__lock_wake(struct due__lock *l);
 
-static inline bool due__lock_try(struct due__lock *l)
+static inline bool due__lock_try_untold(struct due__lock *l)
 {
     uint32_t free = 0;
 
@@ -45,19 +51,34 @@ static inline bool due__lock_try(struct due__lock *l)
     return due__cas_seq(&l->word, &free, 1); /* L1, and E1 of tenure.c */
 }
 
+static inline bool due__lock_try(struct due__lock *l)
+{
+    bool got = due__lock_try_untold(l);
+
+    if (got)
+        due__tsan_acquire(l);
+    return got;
+}
+
 static inline void due__lock_acquire(struct due__lock *l)
 {
     if (!due__lock_try(l))
         due__lock_wait(l);
 }
 
-static inline void due__lock_release(struct due__lock *l)
+static inline void due__lock_release_untold(struct due__lock *l)
 {
     uint32_t was = due__xchg_seq(&l->word, 0); /* L1, and E1 of tenure.c: a full fence */
 
     assert(was != 0); /* else somebody did something that he had no right to */
     if (was == 2)
         due__lock_wake(l);
+}
+
+static inline void due__lock_release(struct due__lock *l)
+{
+    due__tsan_release(l);
+    due__lock_release_untold(l);
 }
 
 #endif

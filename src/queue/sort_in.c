@@ -12,6 +12,7 @@
 #include "queue/tenure.h"
 
 #include "os/atomic.h"
+#include "os/tsan.h"
 #include "queue/queue.h"
 
 /* ---- Sorting in ---- */
@@ -197,6 +198,7 @@ void due__replace(struct due_queue *q, uint32_t number, uint64_t w, enum due__st
     }
 
     w = due__word_as(w & ~DUE__READY, state);
+    due__tsan_release(j);       /* its last holder's */
     due__word_set(&j->word, w); /* J1 */
     if (!(w & DUE__LINKED))
         sort_in(q, number, j, w, NULL);
