@@ -171,7 +171,7 @@ static bool try_cell(struct place *p, struct pass *pass, size_t number, const st
                      const struct fault_cell *fault, bool last, bool *struck)
 {
     char what[128];
-    struct trial t = { .ctx = &kind->next,
+    struct trial t = { .ctx = (void *)&kind->next,
                        .replica = pass->replicas ? &pass->replica[p - pass->matrix.places] : NULL };
 
     trial_begin(&t, p, "fault", number);
