@@ -133,8 +133,7 @@ COUNTED counted_round_batch(struct cell *c)
             s[k] = (due_spec){ DUE_SPEC_INIT, .ptr = c };
         must(due_enqueue_batch(c->q, s, BATCH, 0, NULL), "due_enqueue_batch");
         must(due_take(c->q, NULL, jobs, BATCH, 0), "due_take");
-        for (size_t k = 0; k < BATCH; k++)
-            due_job_done(&jobs[k]);
+        due_jobs_done(jobs, BATCH);
     }
 }
 

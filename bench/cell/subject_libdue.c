@@ -196,8 +196,7 @@ static void subject_done(void *q, unsigned thread, struct bench_job *jobs, size_
     struct subject *s = q;
 
     (void)jobs;
-    for (size_t i = 0; i < n; i++)
-        due_job_done(&s->lent[thread].jobs[i]);
+    due_jobs_done(s->lent[thread].jobs, n);
 }
 
 static bool subject_cancel(void *q, unsigned thread, union bench_handle handle)

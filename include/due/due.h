@@ -209,6 +209,14 @@ DUE_API int due_take(due_queue *q, const due_take_options *options, due_job *job
  */
 DUE_API void due_job_done(due_job *job) DUE_NONNULL(1);
 
+/**
+ * The same of @n jobs, of whatever queues: cheaper than one by one.
+ *
+ * Threads:  any
+ * Errors:   none
+ */
+DUE_API void due_jobs_done(due_job *jobs, size_t n) DUE_NONNULL(1);
+
 /* ---- Answering for reserved jobs ------------------------------------------------------------- */
 
 /**

@@ -1,6 +1,6 @@
 /* dequeue.c - taking jobs out: from what is shown, from under the lock, or by waiting.
  *
- * Edges      described elsewhere: R3 lease.c
+ * Edges      described elsewhere: C2 closing.c, R3 lease.c
  *
  * Not here   How jobs are found, and waited for: request.c.
  */
@@ -14,8 +14,12 @@
 #include "job/deferred_lease.h"
 #include "job/handover.h"
 #include "job/lease.h"
+#include "job/release.h"
 #include "job/request.h"
+#include "job/take_next.h"
 #include "os/atomic.h"
+#include "queue/capacity.h"
+#include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 
@@ -92,17 +96,45 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
     return rc;
 }
 
+static __attribute__((noinline)) int dequeue_asking(due_queue *q, due_job *job, int64_t timeout_ns)
+{
+    return due__one_or_named(job, due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL));
+}
+
+/* A job that was taken by a short way, and may have to be looked at. */
+static __attribute__((noinline)) int dequeue_taken(due_queue *q, due_job *job, int64_t timeout_ns,
+                                                   struct due__slot s, int64_t now_ns)
+{
+    int rc = 0;
+
+    if (due__attempts_check(q, &s, 1, NULL, &rc) == 0)
+        return dequeue_asking(q, job, timeout_ns);
+    due__hand_over(q, &s, 1, now_ns, job);
+    return 0;
+}
+
 int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
 {
     struct due__slot s;
-    int rc = 0;
+    int64_t now;
+    bool counted;
 
     if (due__forked(q) || timeout_ns < 0)
         return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
-    if (!q->short_ways || due__take_fast(q, NULL, 0, &s, 1) == 0 ||
-        due__attempts_check(q, &s, 1, NULL, &rc) == 0)
-        rc = due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL);
-    else
-        due__hand_over(q, &s, 1, 0, job);
-    return due__one_or_named(job, rc);
+    if (!q->short_ways)
+        return dequeue_asking(q, job, timeout_ns);
+    if (due__take_fast(q, NULL, 0, &s, 1) > 0)
+        return dequeue_taken(q, job, timeout_ns, s, 0);
+    enum due__next next = due__take_next(q, &s, &now, &counted);
+    if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
+        return due__one_or_none(job, DUE_EAGAIN);
+    if (next != DUE__NEXT_TAKEN)
+        return dequeue_asking(q, job, timeout_ns);
+    if (!counted)
+        return dequeue_taken(q, job, timeout_ns, s, now);
+    due__job_fill_plain(q, due__slot_job(s), due__slot_deadline(s), now, job);
+    if (q->capacity > 0)
+        due__capacity_give(q, 1);
+    due__left(q, 1); /* C2 of closing.c: it was counted */
+    return 0;
 }

@@ -17,6 +17,8 @@
 #include "queue/job_records.h"
 #include "queue/queue.h"
 
+#define DONE_AT_ONCE 32u /* jobs that are done with in one visit to a shard */
+
 void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number)
 {
     __builtin_prefetch(job->data, 1);
@@ -98,30 +100,85 @@ void due__ack_at_once(due_job *job, uint32_t number)
     memset(job, 0, sizeof *job);
 }
 
+/* A copy of a job that is done with. */
+struct done {
+    uint32_t number; /* O  its place */
+    bool counts;     /* O  there was such a job */
+    bool last;       /* O  nobody else holds it: its place is to be given back */
+};
+
+/* Its bytes go back, unless somebody else holds it. */
+static inline __attribute__((always_inline)) struct done done_begin(struct due_queue *q,
+                                                                    const due_job *job)
+{
+    struct done d = { .counts = false };
+    uint32_t generation;
+
+    if (!due__handle_read(job->place, &d.number, &generation))
+        return d;
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, d.number)->word); /* J1 */
+    bool reserved = job->token != 0 || job->round != 0;
+
+    d.counts =
+        reserved || (due__word_generation(w) == generation && due__word_state(w) == DUE__CLAIMED);
+    if (d.counts)
+        d.last = reserved ? due__lease_let_go(q, d.number) : due__job_unhold(q, d.number, w);
+    return d;
+}
+
+/* Within a shard: it is counted, and its place is free. */
+static inline __attribute__((always_inline)) void done_end(struct due_queue *q,
+                                                           struct due__shard *it, struct done d)
+{
+    it->done += d.counts;
+    if (d.last)
+        due__place_done(q, it, d.number);
+}
+
 void due_job_done(due_job *job)
 {
     due_queue *q = job->queue;
-    uint32_t number;
-    uint32_t generation;
 
-    if (q != NULL && !due__forked(q) && due__handle_read(job->place, &number, &generation)) {
-        struct due__job *j = due__job_at(&q->slab, number);
-        uint64_t w = due__load_acquire(&j->word); /* J1 */
+    if (q != NULL && !due__forked(q)) {
+        struct done d = done_begin(q, job);
 
-        bool reserved = job->token != 0 || job->round != 0;
-        bool lent = due__word_generation(w) == generation && due__word_state(w) == DUE__CLAIMED;
-
-        if (reserved || lent) {
-            bool last = reserved ? due__lease_let_go(q, number) : due__job_unhold(q, number, w);
+        if (d.counts) {
             struct due__shard *it = due__shard_enter(&q->slab);
 
-            it->done++;
-            if (last)
-                due__place_done(q, it, number);
+            done_end(q, it, d);
             due__shard_leave(it);
         }
     }
     memset(job, 0, sizeof *job);
+}
+
+/* Some of @n jobs, those of one queue that stand first: how many. */
+static size_t some_done(due_job *jobs, size_t n)
+{
+    struct due_queue *q = jobs->queue;
+    bool there = q != NULL && !due__forked(q);
+    struct done d[DONE_AT_ONCE];
+    size_t count = 0;
+
+    for (; count < n && count < DONE_AT_ONCE && jobs[count].queue == q; count++) {
+        if (there)
+            d[count] = done_begin(q, &jobs[count]);
+        memset(&jobs[count], 0, sizeof jobs[count]);
+    }
+    if (there) {
+        struct due__shard *it = due__shard_enter(&q->slab);
+
+        for (size_t i = 0; i < count; i++)
+            done_end(q, it, d[i]);
+        due__shard_leave(it);
+    }
+    return count;
+}
+
+void due_jobs_done(due_job *jobs, size_t n)
+{
+    for (size_t at = 0; at < n;)
+        at += some_done(jobs + at, n - at);
 }
 
 void due__ack_end(struct due_queue *q, uint32_t number)

@@ -58,16 +58,14 @@ bool due__job_unhold_passed(struct due_queue *q, uint32_t number, uint64_t w)
     return due__job_unhold(q, number, w & ~DUE__PASSED);
 }
 
-void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
+bool due__place_linked(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-    if (q->stored)
-        q->journal->forget(q, number); /* N1 of id_index.c */
     while (w & DUE__LINKED) {
         if (due__word_end_linked(&j->word, &w)) /* J1 */
-            return;
+            return true;
     }
-    due__slab_give_in(&q->slab, it, number);
+    return false;
 }

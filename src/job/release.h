@@ -11,10 +11,49 @@
 /* The taken job @number, for the caller.  True: it comes again. */
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);
+/* The same of one that is plain, and was never reserved, in a queue without a store. */
+static inline void due__job_fill_plain(struct due_queue *q, uint32_t number, int64_t deadline_ns,
+                                       int64_t now_ns, due_job *job)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+    uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's */
+    struct due__facts f = due__facts_load(j);
+    bool pointer = (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER;
+    bool apart = (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
+    const void *bytes = apart ? j->payload.ptr : j->payload.bytes;
+
+    *job = (due_job){
+        .id = due__id_made(q, number, generation),
+        .data = pointer || f.len == 0 ? NULL : bytes,
+        .len = f.len,
+        .ptr = pointer ? j->payload.ptr : NULL,
+        .deadline_ns = deadline_ns,
+        .lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0,
+        .topic = f.topic,
+        .priority = f.priority,
+        .queue = q,
+        .place = due__handle(number, generation),
+    };
+}
+
 /* One copy of a job that was reserved is let go.  As due__job_unhold(). */
 bool due__lease_let_go(struct due_queue *q, uint32_t number);
+/* The life of a lent job is over, whose node the inbox held: does it still?  Then the place is free
+ * when it does not. */
+bool due__place_linked(struct due_queue *q, uint32_t number);
+
 /* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
-void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number);
+static inline void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (q->stored)
+        q->journal->forget(q, number); /* N1 of id_index.c */
+    if ((due__load_acquire(&j->word) & DUE__LINKED) && due__place_linked(q, number)) /* J1 */
+        return;
+    if (due__word_free(&j->word)) /* J1 */
+        due__shard_push(&q->slab, it, number);
+}
 
 /* @n of a job's holders leave.  True: they were the last. */
 static inline bool due__holders_leave(struct due__lease *l, uint32_t n)

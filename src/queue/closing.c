@@ -9,6 +9,9 @@
  *                little there sums, and shares out anew.
  *                A job in a place at hand is counted under the timeline's lock before its word is
  *                written: so before close has the lock, and whoever counts it as gone does later.
+ *                Who takes one under that lock counts it there (taken); the sum reads that before
+ *                it reads what was placed, and after the shards: so no job is gone in it that has
+ *                not come.
  *
  * Always     N1  what the shards have to spare, less what is counted as gone and not yet paid, is
  *                less than what waits.  So once all have paid and nothing is left, somebody found

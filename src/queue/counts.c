@@ -31,7 +31,8 @@ static struct due__sums sum_up(struct due_queue *q, bool share)
         all.died += it->died;
         all.revived += it->revived;
     }
-    all.enqueued += due__load_relaxed(&q->placed); /* C2 of closing.c */
+    all.dequeued += due__load_acquire(&q->taken);  /* C2 of closing.c: after what is in shards */
+    all.enqueued += due__load_relaxed(&q->placed); /* C2 of closing.c: after it */
     uint64_t held = share ? due__sums_held(&all) : 0;
     for (size_t i = DUE__SHARDS; i-- > 0;) {
         if (share) /* C2 of closing.c */

@@ -15,15 +15,19 @@ struct due__id_parts {
 
 _Static_assert(sizeof(struct due__id_parts) == sizeof(due_id), "an id is its parts");
 
-static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation)
+/* In a queue without a store. */
+static inline due_id due__id_made(const struct due_queue *q, uint32_t number, uint32_t generation)
 {
     struct due__id_parts p = { .tag = q->tag, .generation = generation, .number = number };
     due_id id;
 
-    if (q->stored)
-        return q->journal->id(q, number);
     memcpy(&id, &p, sizeof id);
     return id;
+}
+
+static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    return q->stored ? q->journal->id(q, number) : due__id_made(q, number, generation);
 }
 
 /* False: not an id of this queue.  The place may hold another job by now. */

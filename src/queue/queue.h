@@ -220,6 +220,7 @@ struct due_queue {
     uint64_t direct;               /* T  jobs sorted in by their caller */
     uint64_t delegated;            /* T  jobs that came through the inbox */
     uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
+    uint64_t taken;                /* A  C2 of closing.c: jobs taken for good and counted under T */
     uint32_t place[DUE__PLACES];   /* T */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */

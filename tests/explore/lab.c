@@ -308,7 +308,7 @@ void lab_idle(void)
 static void check_ready(uint64_t left)
 {
     const struct due_queue *q = lab->q;
-    int64_t ready = (int64_t)(q->readied - q->unreadied);
+    int64_t ready = (int64_t)(q->readied - q->unreadied - q->taken);
 
     for (unsigned i = 0; i < DUE__SHARDS; i++)
         ready -= (int64_t)(q->slab.shard[i].unready + q->slab.shard[i].dequeued);

@@ -273,3 +273,40 @@ LAB_TEST(dequeue_batch, takes_more_than_is_shown_without_the_lock)
         due_job_done(&jobs[i]);
     lab_close(&lab);
 }
+
+/* Of two queues, some reserved, some with bytes of their own, and more than a call does at once. */
+LAB_TEST(jobs_done, are_done_with_together_whatever_they_are)
+{
+    enum { JOBS = 100, LARGE = 300 };
+    static const char large[LARGE];
+    struct lab lab[2] = { lab_open(), lab_open() };
+    static due_job jobs[2 * JOBS + 1], none[2 * JOBS + 1];
+    size_t n = 0;
+
+    for (int i = 0; i < JOBS; i++) {
+        lab_enqueue(&lab[0], NULL, .data = large, .len = i % 3 == 0 ? LARGE : 8);
+        lab_enqueue(&lab[1], NULL, .delay_ns = 0);
+    }
+    for (int i = 0; i < JOBS; i++) {
+        if (i == JOBS / 2)
+            n++; /* a zeroed one */
+        for (int k = 0; k < (i < 40 ? 1 : 2); k++) {
+            int rc = i % 5 == 0 ? take_leased(lab[k].q, &jobs[n++], DUE_S(1), 0)
+                                : due_dequeue(lab[k].q, &jobs[n++], 0);
+
+            cr_assert_eq(rc, 0);
+        }
+    }
+    due_jobs_done(jobs, n);
+    cr_expect_arr_eq(jobs, none, sizeof jobs);
+    for (int k = 0; k < 2; k++) {
+        struct due_stats s = lab_stats(&lab[k]);
+
+        cr_expect_eq(s.lent, 0u);
+        cr_expect_eq(s.dequeued + s.leased, k == 0 ? JOBS : JOBS - 40);
+        cr_expect_eq(s.enqueued - s.dequeued, s.waiting + s.leased);
+    }
+    due_jobs_done(jobs, 0);
+    lab_close(&lab[0]);
+    lab_close(&lab[1]);
+}

@@ -1,0 +1,103 @@
+/* take_next.c - the next job in one tenure of the lock, when nothing is shown that could be taken
+ * without it.
+ *
+ * A queue with one topic, in the order by deadline, has what comes next in one of two places: first
+ * in the topic's line, or if that is empty at the head of the timeline.  So while nothing lies in
+ * the inbox, and nobody waits for what else is due, it is taken from there, and neither a line nor
+ * a turn has to be seen to.  In every other case the caller goes the usual way (request.c), which
+ * does the same with more looks.
+ *
+ * Guards     T  the timeline lock
+ *
+ * Edges      described elsewhere: E3 tenure.c, I2 I3 inbox.c, J1 slab.h, C2 closing.c
+ */
+#include "job/take_next.h"
+
+#include "job/dead_letter.h"
+#include "os/atomic.h"
+#include "queue/take.h"
+#include "queue/tenure.h"
+
+/* Under the lock: may the next job be taken from the line or from the timeline as they are? */
+static inline bool next_known(struct due_queue *q, const struct due__topic *topic)
+{
+    return q->shows && !q->several && !q->clock.steps && q->all == NULL &&
+           q->proxies != DUE_PROXIES_ALWAYS && !topic->paused &&
+           due__inbox_quiet(&q->inbox) && /* I2 */
+           due__window_count(&topic->window) == 0;
+}
+
+/* The first live job of the line.  False: there is none, or many dead ones stand before it. */
+static bool line_take(struct due_queue *q, struct due__topic *topic, struct due__slot *s)
+{
+    for (uint32_t looked = 0; topic->line.count > 0 && looked < DUE__DEAD_MAX; looked++) {
+        *s = due__line_pop(&topic->line, &q->nodes);
+        q->in_lines--;
+        if (due__take_slot(q, topic, *s)) {
+            due__topic_refill(q, topic);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The head of the timeline, if it waits and is due at @now_ns. */
+static enum due__next head_take(struct due_queue *q, const struct due__topic *topic, int64_t now_ns,
+                                struct due__slot *s)
+{
+    struct due__timeline *tl = &q->timeline;
+    uint64_t w;
+
+    for (uint32_t looked = 0; looked < DUE__MOVES_MAX; looked++) {
+        if (due__timeline_bound(tl) > now_ns)
+            return DUE__NEXT_NOTHING;
+        if (!due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > now_ns)
+            return DUE__NEXT_ASK;
+        struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
+        bool alive = due__slot_alive(&q->slab, *s, &w);
+
+        if (alive && (due__word_state(w) != DUE__WAITING || due__gated(topic, due__facts_load(j))))
+            return DUE__NEXT_ASK; /* a lease has ended, or there is a limiter */
+        due__timeline_pop(tl);
+        due__prefetch_ahead(q);
+        if (alive && due__word_claim(&j->word, &w, DUE__CLAIMED)) { /* J1 */
+            due__note_ready(q, *s);
+            return DUE__NEXT_TAKEN;
+        }
+    }
+    return DUE__NEXT_ASK;
+}
+
+/* Nothing is due: is that the answer, or does the queue close, or something come yet? */
+static inline enum due__next nothing(struct due_queue *q, int64_t now_ns)
+{
+    if ((due__load_seq(&q->state) & DUE__CLOSING) || due__more_to_come(q)) /* E3 */
+        return DUE__NEXT_ASK;
+    due__move_due(q, now_ns);
+    due__fd_again(q);
+    return DUE__NEXT_NOTHING;
+}
+
+enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
+                              bool *counted)
+{
+    struct due__topic *topic = due__topic_at(q, 0);
+    enum due__next next = DUE__NEXT_ASK;
+    struct due__tenure t;
+
+    due__enter(q, &t);
+    *now_ns = due__clock_now(&q->clock); /* I3: before the look at the inbox */
+    if (next_known(q, topic)) {
+        if (line_take(q, topic, s))
+            next = DUE__NEXT_TAKEN;
+        else if (topic->line.count == 0)
+            next = head_take(q, topic, *now_ns, s);
+        if (next == DUE__NEXT_NOTHING)
+            next = nothing(q, *now_ns);
+        *counted = next == DUE__NEXT_TAKEN && due__is_plain(q, due__slot_job(*s));
+        if (*counted)
+            due__store_release(&q->taken, q->taken + 1); /* C2 of closing.c */
+    }
+    due__tenure_end(q, &t);
+    return next;
+}

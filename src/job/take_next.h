@@ -1,0 +1,21 @@
+/* take_next.h - the next job in one tenure of the lock: the short way of a call that takes one. */
+#ifndef DUE__TAKE_NEXT_H
+#define DUE__TAKE_NEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "queue/queue.h"
+
+enum due__next {
+    DUE__NEXT_TAKEN,   /* the caller has it */
+    DUE__NEXT_NOTHING, /* nothing is due */
+    DUE__NEXT_ASK      /* that cannot be told here: by the usual way */
+};
+
+/* A job for good, of a queue that has short ways, for who takes any topic.  Taken: @s is its slot,
+ * and @now_ns the clock; @counted: it is plain, and was counted as dequeued. */
+enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
+                              bool *counted);
+
+#endif

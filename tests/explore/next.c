@@ -1,0 +1,130 @@
+/* next.c - scenarios of the next job of a queue with one topic, which is taken in one tenure: from
+ * the topic's line, or as the timeline's head.
+ *
+ * The books (lab.h) look whether anything was passed over.
+ */
+#include "acts.h"
+#include "engine.h"
+
+static void open_one_topic(void)
+{
+    lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER });
+}
+
+static void peek(void *arg)
+{
+    due_info info;
+
+    (void)arg;
+    int rc = due_peek(lab->q, &info);
+    explore_check(rc == 0 || rc == DUE_EAGAIN, "peek answers %s", due_error_name(rc));
+}
+
+static void take_something(void *arg)
+{
+    (void)arg;
+    int n = lab_take(0, 0);
+    explore_check(n >= 0, "something is due, and the answer is %s", due_error_name(n));
+}
+
+static void next_race_setup(void)
+{
+    open_one_topic();
+    lab_put(0, 0, LAB_AT(-5), 0);
+    explore_thread("taker", act_take_now, NULL);
+    explore_thread("canceller", act_cancel, as_arg(0));
+    explore_thread("mover", act_move_later, as_arg(0));
+}
+
+/* One's own job stands first, though another holds the lock when it is put. */
+static void put_first_and_take(void *arg)
+{
+    (void)arg;
+    lab_put(1, 0, LAB_AT(-5), 0);
+    int n = lab_take(0, 0);
+    explore_check(n == 1, "job %d was taken before an earlier one", n);
+}
+
+static void next_inbox_setup(void)
+{
+    open_one_topic();
+    lab_put(0, 0, LAB_AT(-3), 0);
+    lab_put(2, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_thread("taker", put_first_and_take, NULL);
+    explore_thread("mover", act_move_later, as_arg(2));
+}
+
+/* One that is due stands in the line, a later one is due in the timeline; somebody shows them. */
+static void next_line_setup(void)
+{
+    open_one_topic();
+    lab_put(2, 0, LAB_AT(DUE_MS(1)), 0);
+    lab_put(0, 0, 0, 0);
+    explore_instant(LAB_AT(DUE_MS(2)));
+    engine_clock_forward(LAB_AT(DUE_MS(2)));
+    explore_thread("taker", take_something, NULL);
+    explore_thread("looker", peek, NULL);
+}
+
+static void pause_and_take(void *arg)
+{
+    (void)arg;
+    lab->paused = true;
+    explore_check(due_pause(lab->q, 0) == 0, "pause");
+    int n = lab_take(0, 0);
+    explore_check(n < 0, "job %d of a paused topic is taken", n);
+    explore_check(due_resume(lab->q, 0) == 0, "resume");
+    lab->paused = false;
+}
+
+static void next_paused_setup(void)
+{
+    open_one_topic();
+    lab_put(0, 0, LAB_AT(-5), 0);
+    explore_thread("pauser", pause_and_take, NULL);
+    explore_thread("canceller", act_cancel, as_arg(0));
+}
+
+/* Of two that come due somebody takes one who does not wait: he who waits has the other. */
+static void next_waiting_setup(void)
+{
+    open_one_topic();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    lab_put(1, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_thread("consumer", act_take_one, NULL);
+    explore_thread("taker", act_take_now, NULL);
+    explore_thread("producer", act_put_now, as_arg(2));
+}
+
+static void close_drain(void *arg)
+{
+    (void)arg;
+    lab_close(DUE_CLOSE_DRAIN, DUE_FOREVER);
+}
+
+/* The last job is taken by somebody who does not wait. */
+static void next_last_setup(void)
+{
+    open_one_topic();
+    lab_put(0, 0, LAB_AT(-5), 0);
+    lab_put(1, 0, 0, 0);
+    explore_thread("taker", take_something, NULL);
+    explore_thread("canceller", act_cancel, as_arg(1));
+    explore_thread("closer", close_drain, NULL);
+}
+
+const struct explore_scenario explore_scenarios_next[] = {
+    LAB("next_race", "N: the next job is taken, cancelled and moved", next_race_setup, (2, 1, 0, 0),
+        (4, 2, 0, 0), 20),
+    LAB("next_inbox", "N: one's own job is next, while another holds the lock", next_inbox_setup,
+        (2, 1, 0, 0), (4, 2, 0, 0), 20),
+    LAB("next_line", "N: the next job stands in the line, and is shown", next_line_setup,
+        (3, 1, 0, 0), (5, 2, 0, 0), 20),
+    LAB("next_paused", "N: the next job is of a topic that is paused", next_paused_setup,
+        (2, 1, 0, 0), (4, 2, 0, 0), 20),
+    LAB("next_waiting", "N: the next job is taken beside one who waits", next_waiting_setup,
+        (1, 0, 1, 0), (3, 1, 1, 0), 20),
+    LAB("next_last", "N: drain, the last job is taken at once", next_last_setup, (1, 0, 0, 0),
+        (4, 1, 1, 0), 20),
+    { .name = NULL },
+};
