@@ -55,20 +55,26 @@ static uint64_t rings(struct lab *lab)
     return lab_stats(lab).rings;
 }
 
-/* On a clock of the kernel somebody sleeps until the head is due. */
+/* On a clock of the kernel: one sleeps until the head is due, and another who gives up before.
+ * Answers how many were rung until then. */
+static uint64_t two_asleep(struct lab *lab, struct crew_call *leader, struct crew_call *brief)
+{
+    lab_enqueue(lab, "head", .delay_ns = DUE_S(1000));
+    crew_call_dequeue(leader, lab->q, DUE_FOREVER);
+    crew_call_asleep(leader);
+    crew_call_dequeue(brief, lab->q, DUE_S(100));
+    crew_call_asleep(brief);
+    return rings(lab);
+}
+
 static void check_rings(enum due_proxies proxies)
 {
     lab_proxies = (int)proxies;
     struct lab lab = lab_open(.kernel = true);
     struct crew_call leader;
     struct crew_call brief;
+    uint64_t before = two_asleep(&lab, &leader, &brief);
 
-    lab_enqueue(&lab, "head", .delay_ns = DUE_S(1000));
-    crew_call_dequeue(&leader, lab.q, DUE_FOREVER);
-    crew_call_asleep(&leader);
-    crew_call_dequeue(&brief, lab.q, DUE_S(100));
-    crew_call_asleep(&brief);
-    uint64_t before = rings(&lab);
     for (int i = 0; i < 10; i++)
         lab_enqueue(&lab, "behind it", .delay_ns = DUE_S(2000 + i));
     cr_expect_eq(rings(&lab), before, "a job behind the head wakes nobody");
@@ -97,13 +103,8 @@ static void check_lead(enum due_proxies proxies)
     struct lab lab = lab_open(.kernel = true);
     struct crew_call leader;
     struct crew_call brief;
+    uint64_t before = two_asleep(&lab, &leader, &brief);
 
-    lab_enqueue(&lab, "head", .delay_ns = DUE_S(1000));
-    crew_call_dequeue(&leader, lab.q, DUE_FOREVER);
-    crew_call_asleep(&leader);
-    crew_call_dequeue(&brief, lab.q, DUE_S(100));
-    crew_call_asleep(&brief);
-    uint64_t before = rings(&lab);
     lab_enqueue(&lab, "now", .delay_ns = 0);
     cr_expect_eq(crew_call_answer(&leader), 0);
     cr_expect_str_eq(lab_text(&lab, &leader.job), "now");
