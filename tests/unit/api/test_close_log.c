@@ -5,7 +5,7 @@
 #include "lab/take.h"
 
 static struct {
-    unsigned left, discarded;
+    unsigned left, discarded, unconfirmed;
     char line[256];
 } said;
 
@@ -15,6 +15,7 @@ static void listen(void *ctx, enum due_log_level level, const char *text)
     (void)level;
     said.left += strstr(text, "left in the store") != NULL;
     said.discarded += strstr(text, "discarded") != NULL;
+    said.unconfirmed += strstr(text, "before the store had confirmed") != NULL;
     snprintf(said.line, sizeof said.line, "%s", text);
 }
 
@@ -48,6 +49,7 @@ Test(close_log, of_a_stored_queue_says_that_its_jobs_are_left_in_the_store, .tim
     memset(&said, 0, sizeof said);
     cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
     expect_line("closed with 3 jobs left in the store", 1, 0);
+    cr_expect_eq(said.unconfirmed, 0u);
     cr_expect_eq(discards, 0u);
     due_job_done(&job);
     cr_expect_eq(memory_disk_jobs(s.disk), 4u);

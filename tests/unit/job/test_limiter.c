@@ -181,6 +181,38 @@ LAB_TEST(group, is_forgotten_with_its_last_job_and_what_waits_dead_with_it)
     limiter_close(&lab);
 }
 
+/* A sweep that stands at a limiter goes on with the next when nobody waits there any more. */
+LAB_TEST(limiter, that_is_emptied_is_left_by_the_sweep_that_stands_at_it)
+{
+    struct lab lab = lab_open();
+    const struct due__limiter *at;
+    const struct due__limiter *next;
+    struct due__tenure t;
+    due_job first;
+    due_job second;
+
+    lab_enqueue(&lab, "g", .at_ns = 1, OF("g"));
+    lab_enqueue(&lab, "h", .at_ns = 2, OF("h"));
+    lab_enqueue(&lab, "g", .at_ns = 3, OF("g"));
+    lab_enqueue(&lab, "h", .at_ns = 4, OF("h"));
+    lab_turn_to(&lab, 5);
+    cr_assert_eq(due_dequeue(lab.q, &first, 0), 0);
+    cr_assert_eq(due_dequeue(lab.q, &second, 0), 0);
+    due__enter(lab.q, &t);
+    due__limiters_sweep_begin(lab.q);
+    at = lab.q->limiters.sweep;
+    cr_assert_not_null(at);
+    next = at->next[DUE__LIMITERS_WAITED_AT];
+    cr_assert_not_null(next);
+    due__tenure_end(lab.q, &t);
+    due_job_done(next->name[0] == 'g' ? &first : &second);
+    cr_expect_eq(lab.q->limiters.sweep, at, "it stands at the other one");
+    due_job_done(next->name[0] == 'g' ? &second : &first);
+    cr_expect_null(lab.q->limiters.sweep, "nobody waits anywhere");
+    cr_expect_str_eq(lab_dequeue_all(&lab), "g h");
+    limiter_close(&lab);
+}
+
 /* ---- Every end of a job gives its pass back ---- */
 
 enum end {

@@ -24,6 +24,8 @@ LAB_TEST(tenure, what_is_left_in_the_inbox_is_sorted_in_without_another_call)
     for (int i = 0; i < 5000 && !due__inbox_quiet(&lab.q->inbox); i++)
         crew_sleep(DUE_MS(1));
     cr_expect(due__inbox_quiet(&lab.q->inbox), "it is left until somebody calls");
+    if (lab_proxies == DUE_PROXIES_ADAPTIVE)
+        cr_expect_gt(lab_stats(&lab).proxy_calls, 0u);
     cr_expect_eq(lab_stats(&lab).waiting, (uint64_t)JOBS);
     lab_close(&lab);
 }
@@ -122,4 +124,43 @@ Test(tenure, wakes_one_for_a_job_and_nobody_for_the_lead, .timeout = 60)
 {
     check_lead(DUE_PROXIES_ADAPTIVE);
     check_lead(DUE_PROXIES_NEVER);
+}
+
+/* The deputy sleeps until the second job is due: who parks when there is one.  Who parked before
+ * stands in nobody's way. */
+Test(tenure, wakes_nobody_for_the_lead_if_one_sleeps_until_the_second_job, .timeout = 60)
+{
+    struct lab lab = lab_open(.kernel = true);
+    int others = lab_topic(&lab, "others");
+    int own = 0;
+    struct crew_call leader;
+    struct crew_call first;
+    struct crew_call deputy;
+
+    lab_enqueue(&lab, "second", .delay_ns = DUE_S(1000), .topic = others);
+    crew_call_dequeue_from(&leader, lab.q, &own, 1, DUE_FOREVER);
+    crew_call_asleep(&leader);
+    crew_call_dequeue_from(&first, lab.q, &others, 1, DUE_FOREVER);
+    crew_call_asleep(&first);
+    due_id head = lab_enqueue(&lab, "head", .delay_ns = DUE_S(500), .topic = others);
+    bool awake = true; /* the leader, to sleep for less */
+    while (awake) {
+        struct due__tenure t;
+
+        due__enter(lab.q, &t);
+        awake = lab.q->armed == DUE__AWAKE;
+        due__tenure_end(lab.q, &t);
+    }
+    crew_call_dequeue_from(&deputy, lab.q, &others, 1, DUE_FOREVER);
+    crew_call_asleep(&deputy);
+    cr_expect_eq(due_cancel(lab.q, head, NULL), 0);
+    uint64_t before = rings(&lab);
+    lab_enqueue(&lab, "now", .delay_ns = 0);
+    cr_expect_eq(crew_call_answer(&leader), 0);
+    cr_expect_eq(rings(&lab), before + 1);
+    due_job_done(&leader.job);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0);
+    cr_expect_eq(crew_call_answer(&first), DUE_ECLOSED);
+    cr_expect_eq(crew_call_answer(&deputy), DUE_ECLOSED);
+    lab_close(&lab);
 }
