@@ -199,6 +199,29 @@ Test(entry, is_read_as_it_was_written_and_refused_if_it_was_not)
     }
 }
 
+/* One that was written so, not one that was damaged. */
+Test(entry, with_a_reason_that_ends_before_its_last_byte_makes_no_sense)
+{
+    due_record r = sample("", NULL, 0);
+    struct due__record_room room;
+    unsigned char entry[DUE__ENTRY_MOST];
+
+    r.cause = DUE_CAUSE_BURIED;
+    r.reason = "why";
+    size_t n = due__entry_write(&r, entry);
+    for (size_t at = n - 3; at <= n; at++) {
+        due_record back = { .id = r.id };
+        unsigned char was = at < n ? entry[at] : 0;
+
+        if (at < n)
+            entry[at] = '\0';
+        due__bytes_put(entry + 2, due__record_check(r.id, entry, n), 2);
+        cr_expect_eq(due__entry_read(&back, &room, entry, n), at < n ? DUE_ECORRUPT : 0);
+        if (at < n)
+            entry[at] = was;
+    }
+}
+
 Test(entry, of_a_job_that_is_not_dead_has_28_bytes)
 {
     due_record r = sample("", NULL, 0);

@@ -358,3 +358,26 @@ REDIS_TEST(redis_format, of_many_entries_has_a_long_one)
     cr_expect_not_null(strstr(format(store, c, 32), " HSET a table ~ #1 ~ #2 ~"));
     finish(store);
 }
+
+/* However many topics a queue has, each is met once. */
+REDIS_TEST(redis_format, knows_each_of_many_topics_by_its_name)
+{
+    enum { TOPICS = 300 };
+    due_store *store = begun();
+    size_t before = inside(store)->topics.count;
+    const struct due__redis_topic *met[TOPICS];
+    char name[8];
+
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < TOPICS; i++) {
+            int len = snprintf(name, sizeof name, "%d", i);
+            const struct due__redis_topic *t = due__redis_topic(inside(store), name, (size_t)len);
+
+            cr_assert_not_null(t);
+            cr_assert(round == 0 || t == met[i], "%d", i);
+            met[i] = t;
+        }
+    }
+    cr_expect_eq(inside(store)->topics.count, before + TOPICS);
+    finish(store);
+}

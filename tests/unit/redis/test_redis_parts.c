@@ -10,6 +10,7 @@
 
 #include "redis/link/backoff.h"
 #include "redis/link/link_inside.h"
+#include "redis/read/read.h"
 #include "redis/resp/bytes.h"
 #include "redis/os/secret.h"
 #include "redis/owner/owner.h"
@@ -273,6 +274,52 @@ Test(reader, keeps_nothing_of_a_large_reply)
     due__reader_free(r);
 }
 
+static int read_integers(struct due__reader *r, int n)
+{
+    redisReply *reply = NULL;
+    char said[128];
+    size_t used;
+    int len = snprintf(said, sizeof said, "*%d\r\n", n);
+
+    for (int i = 0; i < n; i++)
+        len += snprintf(said + len, sizeof said - (size_t)len, ":1\r\n");
+    int rc = due__reader_take(r, said, (size_t)len, &used, &reply);
+    if (reply != NULL)
+        freeReplyObject(reply);
+    due__reader_clear(r);
+    return rc;
+}
+
+/* Whose bytes are few: an array of small integers takes far more memory than it has bytes. */
+Test(reader, counts_96_bytes_for_each_element_of_a_reply)
+{
+    struct due__reader *r = due__reader_new(1000, (size_t)10 * 96 + 64); /* and the bytes */
+
+    cr_expect_eq(read_integers(r, 10), 1);
+    cr_expect_eq(read_integers(r, 11), DUE_ECORRUPT);
+    due__reader_free(r);
+}
+
+/* A job's record names its key still when another job has that. */
+Test(key, is_a_jobs_own_only_if_the_server_says_so)
+{
+    char bytes[DUE_STORE_ID_BYTES] = { 0 };
+    redisReply nobody = { .type = REDIS_REPLY_NIL };
+    redisReply owner = { .type = REDIS_REPLY_STRING, .str = bytes, .len = sizeof bytes };
+    const redisReply *const told[] = { &owner, &owner, &owner, &nobody, NULL };
+
+    for (size_t i = 0; i < sizeof told / sizeof told[0]; i++) {
+        due_record record = { .key = "k", .key_len = 1, .keep_key_ns = 5 };
+
+        bytes[sizeof bytes - 1] = i == 1;
+        owner.len = i == 2 ? sizeof bytes - 1 : sizeof bytes;
+        due__redis_judge_key(&record, told[i]);
+        cr_expect_eq(record.key_len, i == 0 ? 1u : 0u, "%zu", i);
+        cr_expect_eq(record.key != NULL, i == 0, "%zu", i);
+        cr_expect_eq(record.keep_key_ns, i == 0 ? 5 : 0, "%zu", i);
+    }
+}
+
 static void ring(int bell)
 {
     uint64_t one = 1;
@@ -302,7 +349,9 @@ Test(wait, tells_the_socket_from_the_bell)
     cr_expect_eq(due__wait(&e, 0, INT64_MAX), DUE__WAIT_BELL);
     e.bell = -1;
     int64_t before = due__mono_ns();
+    errno = 0;
     cr_expect_eq(due__wait(&e, INT64_MAX, before + 2000000), DUE__WAIT_TIME);
+    cr_expect_geq(due__mono_ns(), before + 2000000, "it has spun till then");
     cr_expect_eq(due__wait(&e, 0, before + 4000000), DUE__WAIT_TIME);
     cr_expect_geq(due__mono_ns(), before + 4000000);
     close(ends[0]);

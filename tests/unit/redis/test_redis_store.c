@@ -55,6 +55,50 @@ REDIS_TEST(redis_store, keeps_every_byte)
     finish(store);
 }
 
+REDIS_TEST(redis_store, finds_a_job_with_the_key_that_it_has)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    due_change first = put(1, 5000);
+    due_change second = put(2, 5000);
+    struct seen seen = { 0 };
+
+    first.record.key = second.record.key = "a key";
+    first.record.key_len = second.record.key_len = 5;
+    cr_assert_eq(commit_one(store, first, 1), 0);
+    cr_assert_eq(store->verbs->find(store, id_of(0, 1), see, &seen, soon(LONG_NS)), 0);
+    cr_expect_eq(seen.record.key_len, 5u);
+    cr_assert_eq(commit_one(store, second, 2), 0); /* takes it over */
+    cr_assert_eq(store->verbs->find(store, id_of(0, 1), see, &seen, soon(LONG_NS)), 0);
+    cr_expect_eq(seen.record.key_len, 0u);
+    cr_assert_eq(store->verbs->find(store, id_of(0, 2), see, &seen, soon(LONG_NS)), 0);
+    cr_expect_eq(seen.record.key_len, 5u);
+    free(seen.data);
+    finish(store);
+}
+
+/* As if somebody had taken it over: the guard of the handing over holds that back. */
+REDIS_TEST(redis_store, is_not_handed_over_unless_the_server_says_so)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+
+    ASK("SET", "due:{q}:fence", "1:another");
+    cr_expect_eq(store->verbs->close(store, soon(LONG_NS)), DUE_ESTORE);
+    store->verbs->free(store);
+}
+
+REDIS_TEST(redis_store, takes_nothing_any_more_once_it_is_closed)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct seen seen = { 0 };
+
+    cr_assert_eq(store->verbs->close(store, soon(LONG_NS)), 0);
+    cr_expect_eq(commit_one(store, put(1, 5000), 1), DUE_ECLOSED);
+    cr_expect_eq(store->verbs->find(store, id_of(0, 1), see, &seen, soon(LONG_NS)), DUE_ECLOSED);
+    cr_expect_eq(store->verbs->close(store, soon(LONG_NS)), 0, "once more is nothing");
+    store->verbs->free(store);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:j"), ":0\r\n");
+}
+
 REDIS_TEST(redis_store, moves_and_replaces_a_job)
 {
     due_store *store = opened((due_redis_options){ 0 });
@@ -381,9 +425,12 @@ Test(redis_options, are_checked)
     bad[7].require = (enum due_durability)9;
     bad[8].batch_changes = 1000000;
     bad[9].spin_ns = -1;
-    for (size_t i = 0; i < 10; i++)
+    for (size_t i = 0; i < 10; i++) {
+        error.text[0] = '\0';
         cr_expect_eq(due_redis_open(&store, "redis://h", &bad[i], &error), DUE_EINVAL, "%d",
                      (int)i);
+        cr_expect_neq(error.text[0], '\0', "%d", (int)i);
+    }
     store = (due_store *)&error;
     cr_expect_eq(due_redis_open(&store, "nonsense", NULL, &error), DUE_EINVAL);
     cr_expect_null(store, "so that due_redis_free() does nothing");

@@ -396,6 +396,32 @@ STORED_TEST(stored_redis, nothing_of_a_job_expires_however_long_nobody_comes)
     lab_close(&lab);
 }
 
+/* Whose a key is, is asked for a page at a time: only of those that have one. */
+STORED_TEST(stored_redis, keys_come_back_whichever_job_of_a_page_has_one)
+{
+    for (unsigned keyed = 1; keyed < 8; keyed++) { /* a bit for each of the three */
+        struct lab lab = OPEN(.start_ns = 1);
+        char key[2] = "a";
+        due_id ids[3];
+        due_id id;
+
+        for (unsigned i = 0; i < 3; i++, key[0]++)
+            ids[i] = lab_enqueue(&lab, "job", .at_ns = 10 + i, .key = keyed >> i & 1 ? key : NULL,
+                                 .key_len = keyed >> i & 1);
+        lab_close(&lab);
+        lab = OPEN(.start_ns = 1);
+        key[0] = 'a';
+        for (unsigned i = 0; i < 3; i++, key[0]++) {
+            int rc = due_id_of_key(lab.q, key, 1, &id);
+
+            cr_expect_eq(rc, keyed >> i & 1 ? 0 : DUE_ENOENT, "keys %u, job %u", keyed, i);
+            cr_expect(rc != 0 || due_id_equal(id, ids[i]), "keys %u, job %u", keyed, i);
+        }
+        cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
+        lab_close(&lab);
+    }
+}
+
 static void hear_missing(void *ctx, enum due_log_level level, const char *text)
 {
     (void)level;
