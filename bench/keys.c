@@ -36,12 +36,13 @@ static void make_key(char key[16], uint64_t i)
 
 static int put(due_queue *q, enum kind kind, const char *key)
 {
+    due_extra more = { DUE_EXTRA_INIT };
     due_spec s = { DUE_SPEC_INIT, .at_ns = DUE_S(1000), .data = "sixteen bytes...", .len = 16 };
 
     if (kind == KEYS)
-        s.key = key, s.key_len = 16;
+        more.key = key, more.key_len = 16, s.more = &more;
     else if (kind == HEADERS)
-        s.headers = key, s.headers_len = 16;
+        more.headers = key, more.headers_len = 16, s.more = &more;
     return due_enqueue(q, &s, 0, NULL);
 }
 

@@ -48,12 +48,13 @@ static void put(due_queue *q, const struct kind *kind, uint64_t i)
 {
     const due_retry own = { .kind = DUE_RETRY_FIXED, .attempts_max = kind->attempts_max };
     uint64_t key[2] = { i * UINT64_C(0x9e3779b97f4a7c15), i };
+    due_extra more = { DUE_EXTRA_INIT };
     due_spec s = { DUE_SPEC_INIT, .at_ns = DUE_S(10), .data = "sixteen bytes...", .len = 16 };
 
     if (kind->own)
-        s.retry = &own;
+        more.retry = &own, s.more = &more;
     if (kind->key)
-        s.key = key, s.key_len = sizeof key;
+        more.key = key, more.key_len = sizeof key, s.more = &more;
     must(due_enqueue(q, &s, 0, NULL), "an enqueue");
 }
 

@@ -56,10 +56,11 @@ static void go_round(due_queue *q)
 
 static void post(due_queue *q, enum letter letter, due_id *id)
 {
+    due_extra today = { DUE_EXTRA_INIT, .ttl_ns = DAY - 1 };
     due_spec spec = { DUE_SPEC_INIT, .data = address[letter], .len = strlen(address[letter]) };
 
     if (letter == VOUCHER)
-        spec.ttl_ns = DAY - 1;
+        spec.more = &today;
     wrong += due_enqueue(q, &spec, 0, id) != 0;
 }
 

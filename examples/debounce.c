@@ -13,13 +13,10 @@
 
 static void saved(due_queue *q, const char *document, const char *text)
 {
-    due_spec spec = { DUE_SPEC_INIT,
-                      .delay_ns = DUE_S(2),
-                      .data = text,
-                      .len = strlen(text),
-                      .key = document,
-                      .key_len = strlen(document),
-                      .on_key = DUE_KEY_DEBOUNCE };
+    due_extra once = { DUE_EXTRA_INIT, .key = document, .key_len = strlen(document),
+                       .on_key = DUE_KEY_DEBOUNCE };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(2), .data = text, .len = strlen(text),
+                      .more = &once };
 
     if (due_enqueue(q, &spec, 0, NULL) != 0)
         printf("not saved: %s\n", document);
@@ -27,12 +24,9 @@ static void saved(due_queue *q, const char *document, const char *text)
 
 static const char *arrived(due_queue *q, const char *message)
 {
-    due_spec spec = { DUE_SPEC_INIT,
-                      .data = message,
-                      .len = strlen(message),
-                      .key = message,
-                      .key_len = strlen(message),
-                      .keep_key_ns = DUE_S(60) };
+    due_extra once = { DUE_EXTRA_INIT, .key = message, .key_len = strlen(message),
+                       .keep_key_ns = DUE_S(60) };
+    due_spec spec = { DUE_SPEC_INIT, .data = message, .len = strlen(message), .more = &once };
 
     return due_enqueue(q, &spec, 0, NULL) == DUE_EEXIST ? "seen already" : "new";
 }

@@ -28,8 +28,8 @@ static int back_up(due_queue *q, due_clock *clock, int fails)
 
 static int work(due_queue *q, due_clock *clock)
 {
-    due_spec spec = { DUE_SPEC_INIT,    .at_ns = HOUR, .every_ns = HOUR, .repeat = DUE_REPEAT_SKIP,
-                      .data = "/var/a", .len = 6 };
+    due_extra hourly = { DUE_EXTRA_INIT, .every_ns = HOUR, .repeat = DUE_REPEAT_SKIP };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = HOUR, .data = "/var/a", .len = 6, .more = &hourly };
     due_id backup;
     int wrong = due_enqueue(q, &spec, 0, &backup) != 0;
 

@@ -33,8 +33,9 @@ static void say(const due_queue *q, const char *text, size_t len)
 /* The first reminder goes out 15 minutes after the order. */
 static void ordered(due_queue *q, const char *order)
 {
-    due_spec spec = { DUE_SPEC_INIT,        .delay_ns = DUE_S(900), .data = order,
-                      .len = strlen(order), .key = order,           .key_len = strlen(order) };
+    due_extra once = { DUE_EXTRA_INIT, .key = order, .key_len = strlen(order) };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(900), .data = order, .len = strlen(order),
+                      .more = &once };
 
     expect(due_enqueue(q, &spec, 0, NULL) == 0, "an order is taken down");
 }

@@ -78,8 +78,8 @@ static void deliver(void *ctx, const due_job *job, due_answer *answer)
 
 static int notify(due_queue *q, const char *url, const char *text, due_id *id)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = text, .len = strlen(text), .headers = url,
-                      .headers_len = strlen(url) };
+    due_extra to = { DUE_EXTRA_INIT, .headers = url, .headers_len = strlen(url) };
+    due_spec spec = { DUE_SPEC_INIT, .data = text, .len = strlen(text), .more = &to };
 
     return due_enqueue(q, &spec, 0, id);
 }

@@ -357,14 +357,14 @@ DUE_API int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *j
 DUE_API int due_reschedule(due_queue *q, due_id id, int64_t at_ns) DUE_NONNULL(1);
 DUE_API int due_promote(due_queue *q, due_id id) DUE_NONNULL(1);
 
-/* What due_amend() changes; the fields of due_spec that say how. */
+/* What due_amend() changes; the fields of due_spec and due_extra that say how. */
 enum due_set {
     DUE_SET_DATA = 1,     /* data, len */
-    DUE_SET_HEADERS = 2,  /* headers, headers_len */
+    DUE_SET_HEADERS = 2,  /* more: headers, headers_len */
     DUE_SET_TIME = 4,     /* delay_ns or at_ns, as due_reschedule() */
     DUE_SET_PRIORITY = 8, /* priority: among equals it stands last; not with a store */
-    DUE_SET_RETRY = 16,   /* retry */
-    DUE_SET_LIMIT = 32    /* ttl_ns or expires_ns; both 0: none */
+    DUE_SET_RETRY = 16,   /* more: retry */
+    DUE_SET_LIMIT = 32    /* more: ttl_ns or expires_ns; both 0: none */
 };
 
 /**

@@ -99,18 +99,9 @@ enum due_spec_flag {
     DUE_SPEC_AT = 1 /* its time is at_ns, also if that is 0: long ago */
 };
 
-/* A job to be enqueued.  Zero means default. */
-typedef struct due_spec {
-    size_t size;      /* DUE_SPEC_INIT; all of a batch have the same */
-    int64_t delay_ns; /* from now, or */
-    int64_t at_ns;    /* on the queue's clock; not both; 0 counts with DUE_SPEC_AT */
-    const void *data; /* bytes, copied, or */
-    size_t len;       /* */
-    void *ptr;        /* a pointer, carried; not both */
-    int topic;        /* from due_topic(); 0 is the default topic "" */
-    int priority;     /* 0 to 255, higher first */
-    unsigned flags;   /* DUE_SPEC_* */
-
+/* What only some jobs have.  Zero means default. */
+typedef struct due_extra {
+    size_t size;                /* DUE_EXTRA_INIT */
     const void *headers;        /* bytes beside the payload, copied: at most DUE_HEADERS_MAX */
     size_t headers_len;         /* */
     const due_retry *retry;     /* copied; NULL: DUE_RETRY_INHERIT */
@@ -124,6 +115,22 @@ typedef struct due_spec {
     int64_t every_ns;           /* 0: it does not come again */
     const void *group;          /* copied: of a group's jobs, in one topic, one runs at a time; */
     size_t group_len;           /* the next comes when it has ended: at most DUE_KEY_MAX */
+} due_extra;
+
+#define DUE_EXTRA_INIT .size = sizeof(due_extra)
+
+/* A job to be enqueued.  Zero means default. */
+typedef struct due_spec {
+    size_t size;           /* DUE_SPEC_INIT; all of a batch have the same */
+    int64_t delay_ns;      /* from now, or */
+    int64_t at_ns;         /* on the queue's clock; not both; 0 counts with DUE_SPEC_AT */
+    const void *data;      /* bytes, copied, or */
+    size_t len;            /* */
+    void *ptr;             /* a pointer, carried; not both */
+    int topic;             /* from due_topic(); 0 is the default topic "" */
+    int priority;          /* 0 to 255, higher first */
+    unsigned flags;        /* DUE_SPEC_* */
+    const due_extra *more; /* read during the call, several jobs may share one; NULL: nothing */
 } due_spec;
 
 #define DUE_SPEC_INIT .size = sizeof(due_spec)

@@ -27,7 +27,15 @@
 #define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
 #define ON_STACK       16u  /* of them; for more memory is asked for */
 
-static int spec_check(const struct due_queue *q, const due_spec *s)
+#define OTHER_SIZE 1 /* of a check: the struct is from another header */
+
+static __attribute__((noinline)) int more_check(const due_extra *x)
+{
+    return x->size == sizeof *x ? due__extras_check(x) : OTHER_SIZE;
+}
+
+/* 0, an error or OTHER_SIZE. */
+static inline int spec_check(const struct due_queue *q, const due_spec *s)
 {
     if (!due__time_ok(s))
         return DUE_EINVAL;
@@ -41,7 +49,7 @@ static int spec_check(const struct due_queue *q, const due_spec *s)
         return DUE_EINVAL; /* it would mean nothing in the next process */
     if (s->len > q->payload_max)
         return DUE_ELIMIT;
-    return due__extras_needed(s) ? due__extras_check(q, s) : 0;
+    return s->more != NULL ? more_check(s->more) : 0;
 }
 
 static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
@@ -113,7 +121,9 @@ static int enqueue_bulk(struct due_queue *q, const due_spec *specs, size_t n,
         const due_spec *s = &specs[filled];
         uint32_t number;
 
-        bytes += s->len + s->headers_len + s->key_len;
+        bytes += s->len;
+        if (s->more != NULL)
+            bytes += s->more->headers_len + s->more->key_len;
         if (filled > 0 && bytes > q->commits->unsettled_bytes_max)
             break;
         rc = due__place_take(q, &number);
@@ -245,7 +255,7 @@ static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, du
         rc = due__fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
         if (rc != 0)
             break;
-        keyed |= specs[filled].key != NULL;
+        keyed |= due__spec_key(&specs[filled]) != NULL;
         filled++;
     }
     for (size_t i = filled; i < got; i++)
@@ -305,6 +315,7 @@ int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_
                            : enqueue_any(q, spec, 1, by, id, &put);
 }
 
+/* As spec_check(), of all. */
 static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
                                                        size_t n, int64_t timeout_ns)
 {
@@ -323,7 +334,8 @@ static inline __attribute__((always_inline)) int check(struct due_queue *q, cons
     return due__state_of(q);
 }
 
-/* Jobs described by structs of another size than ours, all of the same: from another header. */
+/* Jobs described by structs of another size than ours, the specs all of the same: from another
+ * header. */
 static __attribute__((noinline)) int enqueue_resized(due_queue *q, const due_spec *specs, size_t n,
                                                      int64_t timeout_ns, due_id *ids)
 {
@@ -335,15 +347,17 @@ static __attribute__((noinline)) int enqueue_resized(due_queue *q, const due_spe
         return DUE_EFORK;
     if (n > INT_MAX)
         return DUE_EINVAL;
-    due_spec *same = due__alloc_raw(&q->alloc, n * sizeof *same);
+    size_t bytes = n * (sizeof(due_spec) + sizeof(due_extra));
+    due_spec *same = due__alloc_raw(&q->alloc, bytes);
     if (same == NULL)
         return DUE_ENOMEM;
+    due_extra *more = (due_extra *)(void *)(same + n);
     for (size_t i = 0; i < n && rc == 0; i++, at += step)
-        rc = memcmp(at, &step, sizeof step) == 0 ? due__sized_read(&same[i], sizeof *same, at)
+        rc = memcmp(at, &step, sizeof step) == 0 ? due__spec_read(&same[i], &more[i], at)
                                                  : DUE_EINVAL;
     if (rc == 0)
         rc = due_enqueue_batch(q, same, n, timeout_ns, ids);
-    due__alloc_free(&q->alloc, same, n * sizeof *same);
+    due__alloc_free(&q->alloc, same, bytes);
     return rc;
 }
 
@@ -352,16 +366,15 @@ int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *
     struct due__deadline by = { .timeout_ns = timeout_ns };
     struct due__put put;
 
-    if (spec->size != sizeof *spec) {
-        int rc = enqueue_resized(q, spec, 1, timeout_ns, id);
-
+    int rc = spec->size == sizeof *spec ? check(q, spec, 1, timeout_ns) : OTHER_SIZE;
+    if (rc == OTHER_SIZE) {
+        rc = enqueue_resized(q, spec, 1, timeout_ns, id);
         return rc > 0 ? 0 : rc;
     }
-    int rc = check(q, spec, 1, timeout_ns);
     if (rc != 0)
         return rc;
     bool inside = due__inside_stored(q);
-    if (spec->key != NULL)
+    if (due__spec_key(spec) != NULL)
         rc = due__enqueue_keyed(q, spec, timeout_ns, &by, id, &inside);
     else if (q->capacity > 0)
         rc = enqueue_room(q, spec, 1, timeout_ns, &by, id, &put, &inside);
@@ -379,7 +392,7 @@ static size_t plain(const due_spec *specs, size_t n)
 {
     size_t i = 0;
 
-    while (i < n && specs[i].key == NULL)
+    while (i < n && due__spec_key(&specs[i]) == NULL)
         i++;
     return i;
 }
@@ -389,15 +402,15 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
 
-    if (n > 0 && specs->size != sizeof *specs)
-        return enqueue_resized(q, specs, n, timeout_ns, ids);
-    int rc = check(q, specs, n, timeout_ns);
+    int rc = n == 0 || specs->size == sizeof *specs ? check(q, specs, n, timeout_ns) : OTHER_SIZE;
     bool alone =
         q->capacity > 0 || q->events != NULL; /* those with keys are seen to by themselves */
     bool taken = alone;                       /* so is the next one */
     struct due__put put = { .over = false };
     size_t done = 0;
 
+    if (rc == OTHER_SIZE)
+        return enqueue_resized(q, specs, n, timeout_ns, ids);
     if (rc != 0)
         return rc;
     bool inside = due__inside_stored(q);
@@ -407,7 +420,7 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
         size_t some = alone ? plain(next, n - done) : n - done;
         int64_t wait_ns = q->capacity == 0 || done == 0 ? timeout_ns : 0;
 
-        if (taken && next->key != NULL)
+        if (taken && due__spec_key(next) != NULL)
             rc = due__enqueue_keyed(q, next, wait_ns, &by, some_ids, &inside);
         else if (q->capacity == 0)
             rc = enqueue_any(q, next, some, &by, some_ids, &put);

@@ -122,7 +122,7 @@ static void exchange(struct due_queue *q, uint32_t number, uint64_t w, struct ch
     struct due__facts f = due__facts_load(j);
 
     due__extras_inherit(c->extras, old);
-    c->extras->key->term_ns = c->s->keep_key_ns;
+    c->extras->key->term_ns = c->s->more->keep_key_ns;
     c->carried = due__job_pointer(j, f);
     c->len = f.len;
     f.len = (uint32_t)c->s->len;
@@ -143,8 +143,8 @@ static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, str
 {
     struct due__job *j = due__job_at(&q->slab, number);
     int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
-    bool earlier = c->s->on_key == DUE_KEY_EARLIEST;
-    bool later = c->s->on_key == DUE_KEY_DEBOUNCE;
+    bool earlier = c->s->more->on_key == DUE_KEY_EARLIEST;
+    bool later = c->s->more->on_key == DUE_KEY_DEBOUNCE;
 
     if (earlier && c->at_ns >= at) {
         due__word_set(&j->word, w); /* J1 */
@@ -293,7 +293,7 @@ static int send_draft(struct due_queue *q, uint32_t number, struct change *c,
 
     if (d == NULL)
         return DUE_ENOMEM;
-    key->term_ns = c->s->keep_key_ns;
+    key->term_ns = c->s->more->keep_key_ns;
     int rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d, by);
     if (rc == 0 || rc == DUE_EINDOUBT)
         return rc; /* whoever has sent it sees to the rest */
@@ -313,7 +313,7 @@ static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct 
     c->at_ns = deadline(c->s, due__clock_now(&q->clock));
     if (c->extras == NULL)
         return due__commit_one(q, number, dead ? DUE__REVIVE : DUE__MOVE, c->at_ns, by);
-    if (c->s->on_key == DUE_KEY_DEBOUNCE && !dead && at > c->at_ns)
+    if (c->s->more->on_key == DUE_KEY_DEBOUNCE && !dead && at > c->at_ns)
         c->at_ns = at;
     return send_draft(q, number, c, by);
 }
@@ -358,12 +358,14 @@ static int change(struct due_queue *q, const due_spec *s, const struct holder *h
                   struct due__deadline *by)
 {
     struct change c = { .s = s, .len = s->len };
+    due_extra more = *s->more;
     due_spec content = *s;
     int rc = 0;
 
-    content.group = NULL; /* the job's own stays */
-    content.group_len = 0;
-    if (s->on_key != DUE_KEY_EARLIEST)
+    more.group = NULL; /* the job's own stays */
+    more.group_len = 0;
+    content.more = &more;
+    if (more.on_key != DUE_KEY_EARLIEST)
         rc = due__extras_new(q, &content, &c.extras);
     if (rc != 0)
         return rc;
@@ -431,6 +433,7 @@ static int wait_changed(struct due_queue *q, uint32_t number, uint32_t generatio
 int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
                        struct due__deadline *by, due_id *id, bool *inside)
 {
+    const due_extra *x = s->more;
     int64_t until = 0;
     struct holder h;
     int rc = q->journal->loaded(q, by);
@@ -442,7 +445,7 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
     if (timeout_ns != 0)
         until = due__time_add(due__timeout_now(q), timeout_ns);
     for (;;) {
-        switch (look(q, s->key, s->key_len, (uint8_t)s->on_key, &h)) {
+        switch (look(q, x->key, x->key_len, (uint8_t)x->on_key, &h)) {
         case DUE__KEY_TO_BE_HAD:
             rc = put_new(q, s, timeout_ns, until, by, id, inside);
             if (rc != 0)

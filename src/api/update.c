@@ -40,10 +40,11 @@
 
 /* What is asked for. */
 struct wish {
-    due_spec s; /* only what is named in what */
+    due_spec s;     /* only what is named in what */
+    due_extra more; /* the same */
     unsigned what;
     int64_t at_ns;
-    uint16_t retry;           /* the number of s.retry */
+    uint16_t retry;           /* the number of more.retry */
     struct due__deadline *by; /* with a store */
 };
 
@@ -72,9 +73,9 @@ static struct plan plan_for(struct due__facts f, const struct due__extras *old,
     if (wish->what & DUE_SET_DATA)
         p.len = wish->s.len;
     if (wish->what & DUE_SET_HEADERS)
-        p.headers_len = wish->s.headers_len;
-    p.extras = old != NULL || p.headers_len > 0 || wish->retry != 0 || wish->s.ttl_ns != 0 ||
-               wish->s.expires_ns != 0;
+        p.headers_len = wish->more.headers_len;
+    p.extras = old != NULL || p.headers_len > 0 || wish->retry != 0 || wish->more.ttl_ns != 0 ||
+               wish->more.expires_ns != 0;
     p.anew = (wish->what & (DUE_SET_DATA | DUE_SET_HEADERS)) || p.extras != (old != NULL);
     if (p.extras)
         p.bytes = DUE__EXTRAS_BYTES + p.headers_len + p.len;
@@ -133,7 +134,7 @@ static bool prepare(struct due_queue *q, const struct wish *wish, const struct p
         due__extras_at(made)->headers_len = (uint16_t)p->headers_len;
     }
     if ((wish->what & DUE_SET_HEADERS) && p->headers_len > 0)
-        memcpy(due__extras_at(made)->bytes, wish->s.headers, p->headers_len);
+        memcpy(due__extras_at(made)->bytes, wish->more.headers, p->headers_len);
     if ((wish->what & DUE_SET_DATA) && p->len > 0)
         memcpy(payload_of(made, p), wish->s.data, p->len);
     return true;
@@ -144,8 +145,8 @@ static void set_numbers(struct due__extras *extras, const struct wish *wish)
     if (wish->what & DUE_SET_RETRY)
         extras->retry = wish->retry;
     if (wish->what & DUE_SET_LIMIT) {
-        extras->ttl_ns = wish->s.ttl_ns;
-        extras->expires_ns = wish->s.expires_ns;
+        extras->ttl_ns = wish->more.ttl_ns;
+        extras->expires_ns = wish->more.expires_ns;
     }
 }
 
@@ -372,7 +373,10 @@ static int rewrite_claimed(struct due_queue *q, uint32_t number, uint32_t genera
 static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int64_t at_ns,
                      struct due__deadline *by, struct wish *wish)
 {
-    *wish = (struct wish){ .s.size = sizeof(due_spec), .what = what, .at_ns = at_ns, .by = by };
+    const due_extra none = { DUE_EXTRA_INIT };
+    const due_extra *x = s->more != NULL ? s->more : &none;
+
+    *wish = (struct wish){ .what = what, .at_ns = at_ns, .by = by };
     if (what & DUE_SET_DATA) {
         wish->s.data = s->data;
         wish->s.len = s->len;
@@ -382,8 +386,8 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
             return DUE_ELIMIT;
     }
     if (what & DUE_SET_HEADERS) {
-        wish->s.headers = s->headers;
-        wish->s.headers_len = s->headers_len;
+        wish->more.headers = x->headers;
+        wish->more.headers_len = x->headers_len;
     }
     if (what & DUE_SET_PRIORITY) {
         wish->s.priority = s->priority;
@@ -391,14 +395,14 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
             return DUE_EINVAL;
     }
     if (what & DUE_SET_RETRY)
-        wish->s.retry = s->retry;
+        wish->more.retry = x->retry;
     if (what & DUE_SET_LIMIT) {
-        wish->s.ttl_ns = s->ttl_ns;
-        wish->s.expires_ns = s->expires_ns;
+        wish->more.ttl_ns = x->ttl_ns;
+        wish->more.expires_ns = x->expires_ns;
     }
-    int rc = due__extras_check(q, &wish->s);
-    if (rc == 0 && wish->s.retry != NULL)
-        rc = due__retry_number(q, wish->s.retry, &wish->retry);
+    int rc = due__extras_check(&wish->more);
+    if (rc == 0 && wish->more.retry != NULL)
+        rc = due__retry_number(q, wish->more.retry, &wish->retry);
     return rc;
 }
 
@@ -458,6 +462,7 @@ int due__rewrite(struct due_queue *q, uint32_t number, uint32_t generation, cons
 int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
 {
     due_spec given;
+    due_extra more;
     const due_spec *s = &given;
     struct due__deadline by = { 0 };
     uint32_t number;
@@ -465,7 +470,7 @@ int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
 
     if (due__forked(q))
         return DUE_EFORK;
-    int rc = due__sized_read(&given, sizeof given, spec);
+    int rc = due__spec_read(&given, &more, spec);
     if (rc != 0)
         return rc;
     if (!due__time_ok(s))

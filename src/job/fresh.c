@@ -67,7 +67,7 @@ int due__fill_extras(struct due_queue *q, uint32_t number, const due_spec *s)
 {
     struct due__extras *extras;
 
-    if (s->every_ns != 0) { /* it will be given back, also by who takes it for good */
+    if (s->more->every_ns != 0) { /* it will be given back, also by who takes it for good */
         if (!due__records_make(&q->leases, &q->alloc, number))
             return DUE_ENOMEM;
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it can be taken */
@@ -76,8 +76,8 @@ int due__fill_extras(struct due_queue *q, uint32_t number, const due_spec *s)
 
     if (rc != 0)
         return rc;
-    if (s->key != NULL) {
-        extras->key = due__key_new(q, s);
+    if (s->more->key != NULL) {
+        extras->key = due__key_new(q, s->more);
         if (extras->key == NULL) {
             if (extras->limiter != NULL)
                 due__group_part(extras->limiter);

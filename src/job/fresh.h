@@ -38,7 +38,7 @@ static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *
 
     if (extras) {
         payload = DUE__EXTRAS | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
-        payload |= s->group_len > 0 ? DUE__GROUPED : 0;
+        payload |= s->more->group_len > 0 ? DUE__GROUPED : 0;
         int rc = due__fill_extras(q, number, s);
         if (rc != 0)
             return rc;

@@ -127,7 +127,7 @@ static inline void fetch_chain(const struct due__key_shard *it, uint64_t hash)
                            1);
 }
 
-struct due__key *due__key_new(struct due_queue *q, const due_spec *s)
+struct due__key *due__key_new(struct due_queue *q, const due_extra *x)
 {
     struct due__keys *keys = due__load_acquire(&q->keys); /* K1 */
 
@@ -135,20 +135,20 @@ struct due__key *due__key_new(struct due_queue *q, const due_spec *s)
         keys = keys_make(q);
     if (keys == NULL)
         return NULL;
-    uint64_t hash = due__siphash(keys->seed, s->key, s->key_len);
+    uint64_t hash = due__siphash(keys->seed, x->key, x->key_len);
     if (!room_for(q, shard_of(keys, hash)))
         return NULL;
     fetch_chain(shard_of(keys, hash), hash);
     struct due__key *key =
-        due__payload_new(&q->slab.payloads, offsetof(struct due__key, bytes) + s->key_len);
+        due__payload_new(&q->slab.payloads, offsetof(struct due__key, bytes) + x->key_len);
     if (key == NULL)
         return NULL;
     memset(key, 0, offsetof(struct due__key, bytes));
     key->hash = hash;
-    key->term_ns = s->keep_key_ns;
-    key->len = (uint8_t)s->key_len;
-    key->on_key = (uint8_t)s->on_key;
-    memcpy(key->bytes, s->key, s->key_len);
+    key->term_ns = x->keep_key_ns;
+    key->len = (uint8_t)x->key_len;
+    key->on_key = (uint8_t)x->on_key;
+    memcpy(key->bytes, x->key, x->key_len);
     return key;
 }
 

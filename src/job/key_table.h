@@ -77,7 +77,7 @@ struct due__key_name {
 };
 
 /* A node that is in no table; NULL: no memory.  The first one makes the table. */
-struct due__key *due__key_new(struct due_queue *q, const due_spec *s);
+struct due__key *due__key_new(struct due_queue *q, const due_extra *x);
 /* Nodes that are in no table, through next, go back. */
 void due__key_drop(struct due_queue *q, struct due__key *first);
 

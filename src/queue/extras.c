@@ -13,56 +13,56 @@ static bool bytes_ok(const void *bytes, size_t len, size_t max, bool empty_allow
     return len <= max && (len > 0 || empty_allowed);
 }
 
-static bool repeat_ok(const due_spec *s)
+static bool repeat_ok(const due_extra *x)
 {
-    if (s->every_ns < 0 || s->repeat < DUE_REPEAT_SKIP || s->repeat > DUE_REPEAT_AFTER)
+    if (x->every_ns < 0 || x->repeat < DUE_REPEAT_SKIP || x->repeat > DUE_REPEAT_AFTER)
         return false;
-    return s->every_ns > 0 || s->repeat == DUE_REPEAT_SKIP;
+    return x->every_ns > 0 || x->repeat == DUE_REPEAT_SKIP;
 }
 
-int due__extras_check(const struct due_queue *q, const due_spec *s)
+int due__extras_check(const due_extra *x)
 {
-    (void)q;
-    if (!bytes_ok(s->headers, s->headers_len, DUE_HEADERS_MAX, true) ||
-        !bytes_ok(s->key, s->key_len, DUE_KEY_MAX, false) ||
-        !bytes_ok(s->group, s->group_len, DUE_KEY_MAX, false))
+    if (!bytes_ok(x->headers, x->headers_len, DUE_HEADERS_MAX, true) ||
+        !bytes_ok(x->key, x->key_len, DUE_KEY_MAX, false) ||
+        !bytes_ok(x->group, x->group_len, DUE_KEY_MAX, false))
         return DUE_EINVAL;
-    if (s->ttl_ns < 0 || s->expires_ns < 0 || (s->ttl_ns != 0 && s->expires_ns != 0))
+    if (x->ttl_ns < 0 || x->expires_ns < 0 || (x->ttl_ns != 0 && x->expires_ns != 0))
         return DUE_EINVAL;
-    if (s->keep_key_ns < 0 || s->on_key < DUE_KEY_REFUSE || s->on_key > DUE_KEY_DEBOUNCE)
+    if (x->keep_key_ns < 0 || x->on_key < DUE_KEY_REFUSE || x->on_key > DUE_KEY_DEBOUNCE)
         return DUE_EINVAL;
-    if (!repeat_ok(s))
+    if (!repeat_ok(x))
         return DUE_EINVAL;
-    return s->retry != NULL ? due__retry_check(s->retry) : 0;
+    return x->retry != NULL ? due__retry_check(x->retry) : 0;
 }
 
 int due__extras_new(struct due_queue *q, const due_spec *s, struct due__extras **extras)
 {
+    const due_extra *x = s->more;
     uint16_t retry = 0;
-    int rc = s->retry != NULL ? due__retry_number(q, s->retry, &retry) : 0;
+    int rc = x->retry != NULL ? due__retry_number(q, x->retry, &retry) : 0;
 
     if (rc != 0)
         return rc;
     struct due__extras *f =
-        due__payload_new(&q->slab.payloads, DUE__EXTRAS_BYTES + s->headers_len + s->len);
+        due__payload_new(&q->slab.payloads, DUE__EXTRAS_BYTES + x->headers_len + s->len);
     if (f == NULL)
         return DUE_ENOMEM;
     memset(f, 0, DUE__EXTRAS_BYTES);
     f->ptr = s->ptr;
-    f->ttl_ns = s->ttl_ns;
-    f->expires_ns = s->expires_ns;
-    f->every_ns = s->every_ns;
-    f->headers_len = (uint16_t)s->headers_len;
+    f->ttl_ns = x->ttl_ns;
+    f->expires_ns = x->expires_ns;
+    f->every_ns = x->every_ns;
+    f->headers_len = (uint16_t)x->headers_len;
     f->retry = retry;
-    f->repeat = (uint8_t)s->repeat;
-    if (s->headers_len > 0)
-        memcpy(f->bytes, s->headers, s->headers_len);
+    f->repeat = (uint8_t)x->repeat;
+    if (x->headers_len > 0)
+        memcpy(f->bytes, x->headers, x->headers_len);
     if (s->len > 0)
-        memcpy(f->bytes + s->headers_len, s->data, s->len);
-    if (s->group_len > 0) {
-        rc = due__group_join(q, s->topic, s->group, s->group_len, &f->limiter);
+        memcpy(f->bytes + x->headers_len, s->data, s->len);
+    if (x->group_len > 0) {
+        rc = due__group_join(q, s->topic, x->group, x->group_len, &f->limiter);
         if (rc != 0) {
-            due__payload_free(&q->slab.payloads, f, DUE__EXTRAS_BYTES + s->headers_len + s->len);
+            due__payload_free(&q->slab.payloads, f, DUE__EXTRAS_BYTES + x->headers_len + s->len);
             return rc;
         }
     }

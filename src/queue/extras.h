@@ -11,6 +11,7 @@
 
 #include "due/due.h"
 #include "mem/slab.h"
+#include "os/sized.h"
 
 struct due__key;
 struct due__limiter;
@@ -44,20 +45,43 @@ static inline bool due__time_ok(const due_spec *s)
            !(s->flags & ~(unsigned)DUE_SPEC_AT);
 }
 
-/* Is anything asked for that needs one?  Looked at for every job, so without branches. */
+/* *@from as of this header, with *@more behind it unless it has none: as due__sized_read(). */
+static inline int due__spec_read(due_spec *to, due_extra *more, const void *from)
+{
+    int rc = due__sized_read(to, sizeof *to, from);
+
+    if (rc == 0 && to->more != NULL) {
+        rc = due__sized_read(more, sizeof *more, to->more);
+        to->more = more;
+    }
+    return rc;
+}
+
+/* Is anything asked for that needs one? */
 static inline bool due__extras_needed(const due_spec *s)
 {
-    uint64_t numbers = (uint64_t)s->ttl_ns | (uint64_t)s->expires_ns | (uint64_t)s->every_ns |
-                       (uint64_t)s->keep_key_ns | (uint64_t)s->headers_len | (uint64_t)s->key_len |
-                       (uint64_t)s->group_len | (uint64_t)s->on_key | (uint64_t)s->repeat;
+    const due_extra *x = s->more;
 
-    return (numbers | (uintptr_t)s->retry | (uintptr_t)s->key | (uintptr_t)s->group) != 0;
+    if (x == NULL)
+        return false;
+    uint64_t numbers = (uint64_t)x->ttl_ns | (uint64_t)x->expires_ns | (uint64_t)x->every_ns |
+                       (uint64_t)x->keep_key_ns | (uint64_t)x->headers_len | (uint64_t)x->key_len |
+                       (uint64_t)x->group_len | (uint64_t)x->on_key | (uint64_t)x->repeat;
+
+    return (numbers | (uintptr_t)x->retry | (uintptr_t)x->key | (uintptr_t)x->group) != 0;
+}
+
+/* The unique key that is asked for, or NULL. */
+static inline const void *due__spec_key(const due_spec *s)
+{
+    return s->more != NULL ? s->more->key : NULL;
 }
 
 /* What a call may ask for: 0 or DUE_EINVAL. */
-int due__extras_check(const struct due_queue *q, const due_spec *s);
+int due__extras_check(const due_extra *x);
 
-/* The block of a job: front, headers and payload.  DUE_ENOMEM, DUE_ELIMIT (policies). */
+/* The block of a job that has s->more: front, headers and payload.  DUE_ENOMEM, DUE_ELIMIT
+ * (policies). */
 int due__extras_new(struct due_queue *q, const due_spec *s, struct due__extras **extras);
 
 /* The front of a job that gets other content: what of the old one stays. */

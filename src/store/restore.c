@@ -95,28 +95,22 @@ static int give_past(struct due_queue *q, uint32_t number, const due_record *r)
     return 0;
 }
 
-/* What to enqueue to have the job again. */
-static due_spec spec_of(const due_record *r, int topic)
+/* What to enqueue to have the job again; @more: what is rare of it. */
+static due_spec spec_of(const due_record *r, int topic, const due_extra *more)
 {
-    return (due_spec){ DUE_SPEC_INIT,
-                       .at_ns = r->until_ns,
-                       .flags = DUE_SPEC_AT,
-                       .data = r->data,
-                       .len = r->len,
-                       .topic = topic,
-                       .priority = r->priority,
-                       .headers = r->headers,
-                       .headers_len = r->headers_len,
-                       .retry = r->retry,
-                       .ttl_ns = r->ttl_ns,
-                       .expires_ns = r->expires_ns,
-                       .key = r->key,
-                       .key_len = r->key_len,
-                       .keep_key_ns = r->keep_key_ns,
-                       .group = r->group,
-                       .group_len = r->group_len,
-                       .every_ns = r->every_ns,
-                       .repeat = r->repeat };
+    return (due_spec){ DUE_SPEC_INIT,           .at_ns = r->until_ns, .flags = DUE_SPEC_AT,
+                       .data = r->data,         .len = r->len,        .topic = topic,
+                       .priority = r->priority, .more = more };
+}
+
+static due_extra extra_of(const due_record *r)
+{
+    return (
+        due_extra){ DUE_EXTRA_INIT,     .headers = r->headers,     .headers_len = r->headers_len,
+                    .retry = r->retry,  .ttl_ns = r->ttl_ns,       .expires_ns = r->expires_ns,
+                    .key = r->key,      .key_len = r->key_len,     .keep_key_ns = r->keep_key_ns,
+                    .group = r->group,  .group_len = r->group_len, .every_ns = r->every_ns,
+                    .repeat = r->repeat };
 }
 
 /* A key is the job's, unless a later one has it. */
@@ -139,7 +133,8 @@ static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
     bool past =
         r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns || r->cause != 0;
     int topic = due_topic(q, r->topic);
-    due_spec spec = spec_of(r, topic);
+    due_extra more = extra_of(r);
+    due_spec spec = spec_of(r, topic, &more);
 
     if (topic < 0)
         return topic;
@@ -171,14 +166,14 @@ static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
     return 0;
 }
 
-static bool sane(const struct due_queue *q, const due_record *r)
+static bool sane(const due_record *r)
 {
-    due_spec spec = spec_of(r, 0);
+    due_extra more = extra_of(r);
 
     return r->until_ns >= 0 && r->deadline_ns >= 0 && r->priority >= 0 && r->priority <= 255 &&
            r->len <= DUE_PAYLOAD_MAX && (r->data != NULL || r->len == 0) && r->topic != NULL &&
            strlen(r->topic) <= DUE_TOPIC_LENGTH && r->cause <= DUE_CAUSE_EXPIRED &&
-           r->died_ns >= 0 && due__extras_check(q, &spec) == 0;
+           r->died_ns >= 0 && due__extras_check(&more) == 0;
 }
 
 /* The store shows a job. */
@@ -189,7 +184,7 @@ static int restore(void *ctx, const due_record *r)
     uint32_t number;
     uint32_t generation;
 
-    if (!sane(q, r))
+    if (!sane(r))
         return DUE_ECORRUPT;
     if (due__index_find(&q->commits->index, r->id, &number, &generation))
         return 0;

@@ -51,8 +51,8 @@ static void forget_some(struct due_queue *q, struct due__batch *b)
 const struct due__key *due__retained_copy(struct due_queue *q, struct due__batch *b,
                                           const void *key, size_t len)
 {
-    due_spec spec = { DUE_SPEC_INIT, .key = key, .key_len = len };
-    struct due__key *copy = due__key_new(q, &spec);
+    due_extra its = { DUE_EXTRA_INIT, .key = key, .key_len = len };
+    struct due__key *copy = due__key_new(q, &its);
 
     if (copy != NULL) {
         copy->next = b->keeping;
@@ -159,11 +159,11 @@ void due__retained_again(struct due__commits *c)
 static int visit(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
 {
     struct due_queue *q = ctx;
-    due_spec spec = { DUE_SPEC_INIT, .key = key, .key_len = len, .keep_key_ns = until_ns };
+    due_extra its = { DUE_EXTRA_INIT, .key = key, .key_len = len, .keep_key_ns = until_ns };
 
     if (len == 0 || len > DUE_KEY_MAX || until_ns < 0)
         return DUE_ECORRUPT;
-    struct due__key *kept = due__key_new(q, &spec);
+    struct due__key *kept = due__key_new(q, &its);
     if (kept == NULL)
         return DUE_ENOMEM;
     kept->of.id = id;

@@ -122,6 +122,38 @@ static void changing(due_queue *q)
     CHECK(due_amend(q, id, &later, DUE_SET_TIME) == DUE_EINVAL);
 }
 
+#ifndef ABI_OLDER
+/* What only some jobs have: a struct of its own, which several jobs may share. */
+static void jobs_with_more(due_queue *q)
+{
+    due_extra more = { DUE_EXTRA_INIT, .headers = "h", .headers_len = 1 };
+    due_spec specs[2] = { { DUE_SPEC_INIT, .at_ns = 1, .more = &more },
+                          { DUE_SPEC_INIT, .at_ns = 1, .more = &more } };
+    due_extra bare = { DUE_EXTRA_INIT };
+    due_spec none = { DUE_SPEC_INIT, .more = &bare };
+    due_job jobs[2];
+    due_id ids[2];
+
+    CHECK(due_enqueue_batch(q, specs, 2, 0, ids) == 2);
+    CHECK(due_amend(q, ids[1], &none, DUE_SET_HEADERS) == 0);
+    CHECK(due_take(q, NULL, jobs, 2, 0) == 2);
+    CHECK(jobs[0].headers_len + jobs[1].headers_len == 1);
+    due_job_done(&jobs[0]);
+    due_job_done(&jobs[1]);
+    more.size = 0;
+    CHECK(due_enqueue(q, specs, 0, NULL) == DUE_EINVAL);
+    CHECK(due_enqueue_batch(q, specs, 2, 0, NULL) == DUE_EINVAL);
+    CHECK(due_amend(q, ids[0], specs, DUE_SET_HEADERS) == DUE_EINVAL);
+#ifdef ABI_NEWER
+    more = (due_extra){ DUE_EXTRA_INIT, .beyond = { 1 } };
+    CHECK(due_enqueue(q, specs, 0, NULL) == DUE_ENOTSUP);
+    CHECK(due_enqueue_batch(q, specs, 2, 0, NULL) == DUE_ENOTSUP);
+    CHECK(due_amend(q, ids[0], specs, DUE_SET_HEADERS) == DUE_ENOTSUP);
+#endif
+    CHECK(due_dequeue(q, &jobs[0], 0) == DUE_EAGAIN);
+}
+#endif
+
 static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)job;
@@ -190,6 +222,9 @@ int main(void)
     many_jobs(q);
     changing(q);
     figures(q);
+#ifndef ABI_OLDER
+    jobs_with_more(q);
+#endif
     working(q);
     CHECK(due_free(q) == 0);
     CHECK(due_clock_free(clock) == 0);

@@ -12,7 +12,8 @@ mkdir -p "$2/due"
 for header in "$1"/include/due/*.h; do
     awk -v age="$3" '
         BEGIN {
-            first["due_spec"] = "headers"
+            first["due_spec"] = "more"
+            first["due_extra"] = "every_ns"
             first["due_options"] = "retry"
             first["due_workers_options"] = "name"
             first["due_redis_options"] = "batch_changes"

@@ -177,9 +177,9 @@ static void enqueue(struct hand *h)
                       .priority = (int)(kind / TOPICS % 3) * 100,
                       .data = bytes,
                       .len = payload_of(number, bytes),
-                      .key = key != 0 ? name : NULL,
-                      .key_len = key != 0 ? key_of(key, name) : 0,
-                      .on_key = replaces ? DUE_KEY_REPLACE : DUE_KEY_REFUSE };
+                      .more = EXTRA(.key = key != 0 ? name : NULL,
+                                    .key_len = key != 0 ? key_of(key, name) : 0,
+                                    .on_key = replaces ? DUE_KEY_REPLACE : DUE_KEY_REFUSE) };
     say(h->name, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s", number, at, spec.priority, t, key,
         replaces ? "replace" : "refuse");
     int rc = due_enqueue(queue, &spec, 0, &id);

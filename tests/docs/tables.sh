@@ -50,8 +50,8 @@ fields()
         grep -vx 'reserved' | grep . || true
 }
 
-for pair in due_options:options.h:guide due_spec:job.h:reference due_job:job.h:reference \
-    due_stats:due.h:reference due_workers_options:workers.h:reference \
+for pair in due_options:options.h:guide due_spec:job.h:reference due_extra:job.h:reference \
+    due_job:job.h:reference due_stats:due.h:reference due_workers_options:workers.h:reference \
     due_redis_options:redis.h:reference due_sqlite_options:sqlite.h:reference; do
     struct=${pair%%:*}
     header=${pair#*:}

@@ -276,7 +276,7 @@ static void amend_look_setup(void)
 
 static void open_repeating(bool reserved)
 {
-    open_shelf((due_spec){ DUE_SPEC_INIT, .delay_ns = 0, .every_ns = EVERY }, false);
+    open_shelf((due_spec){ DUE_SPEC_INIT, .delay_ns = 0, .more = EXTRA(.every_ns = EVERY) }, false);
     if (reserved)
         explore_check(take_leased(shelf->q, &shelf->held, LONG, 0) == 0, "reserve");
     else

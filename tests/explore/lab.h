@@ -19,6 +19,7 @@
 
 #include "queue/queue.h"
 #include "explore.h"
+#include "lab/extra.h"
 
 #define LAB_JOBS 6u
 

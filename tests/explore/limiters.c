@@ -94,10 +94,9 @@ static void make_door(void)
 
 static void fill_door(bool group, bool reserved)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3,
+                      .more = group ? EXTRA(.group = "g", .group_len = 1) : NULL };
 
-    spec.group = group ? "g" : NULL;
-    spec.group_len = group;
     if (!group)
         explore_check(due_topic_limit(door->q, 0, 1) == 0, "limit");
     for (int i = 0; i < 2; i++)

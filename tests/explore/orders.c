@@ -98,7 +98,8 @@ static enum place x_is(const struct plan *p)
 static struct outcome seen(void)
 {
     struct outcome o = { .owner = NONE, .named = { NONE, NONE } };
-    due_spec probe = { DUE_SPEC_INIT, .key = ORDERS_KEY, .key_len = sizeof ORDERS_KEY,
+    due_spec probe = { DUE_SPEC_INIT,
+                       .more = EXTRA(.key = ORDERS_KEY, .key_len = sizeof ORDERS_KEY),
                        .at_ns = DUE_S(1000000) };
     due_id id;
 
@@ -169,22 +170,19 @@ static const char *text_of(size_t len)
 static int put(enum verb verb)
 {
     unsigned n = verb == PUT_SECOND;
-    due_spec spec = { DUE_SPEC_INIT,
-                      .data = text_of(TEXT_PUT + n),
-                      .len = TEXT_PUT + n,
+    due_spec spec = { DUE_SPEC_INIT, .data = text_of(TEXT_PUT + n), .len = TEXT_PUT + n,
                       .at_ns = order_at(&ledger->plan, verb),
-                      .key = ORDERS_KEY,
-                      .key_len = sizeof ORDERS_KEY,
-                      .on_key = ledger->plan.policy[n] };
+                      .more = EXTRA(.key = ORDERS_KEY, .key_len = sizeof ORDERS_KEY,
+                                    .on_key = ledger->plan.policy[n]) };
 
     return due_enqueue(ledger->q, &spec, 0, &ledger->id[n]);
 }
 
 static int change(void)
 {
-    due_spec spec = { DUE_SPEC_INIT,       .data = text_of(TEXT_CHANGED),
-                      .len = TEXT_CHANGED, .at_ns = order_at(&ledger->plan, CHANGE),
-                      .headers = "h",      .headers_len = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .data = text_of(TEXT_CHANGED), .len = TEXT_CHANGED,
+                      .at_ns = order_at(&ledger->plan, CHANGE),
+                      .more = EXTRA(.headers = "h", .headers_len = 1) };
 
     return due_amend(ledger->q, ledger->x, &spec, ledger->plan.what);
 }
@@ -255,13 +253,10 @@ static void write_texts(void)
 static void make_x(const struct plan *p)
 {
     size_t len = p->large ? LARGE : TEXT_X;
-    due_spec spec = { DUE_SPEC_INIT,
-                      .data = text_of(len),
-                      .len = len,
-                      .at_ns = EXPLORE_START_NS,
-                      .key = p->plain ? NULL : ORDERS_KEY,
-                      .key_len = p->plain ? 0 : sizeof ORDERS_KEY,
-                      .keep_key_ns = p->keep ? KEEP : 0 };
+    due_spec spec = { DUE_SPEC_INIT, .data = text_of(len), .len = len, .at_ns = EXPLORE_START_NS,
+                      .more = EXTRA(.key = p->plain ? NULL : ORDERS_KEY,
+                                    .key_len = p->plain ? 0 : sizeof ORDERS_KEY,
+                                    .keep_key_ns = p->keep ? KEEP : 0) };
     due_info info;
 
     explore_check(due_enqueue(ledger->q, &spec, 0, &ledger->x) == 0, "enqueue");

@@ -20,7 +20,8 @@ static void at_rest(void)
 static void check_key(void)
 {
     const struct shelf *it = &ledger->shelf;
-    due_spec spec = { DUE_SPEC_INIT, .key = ORDERS_KEY, .key_len = sizeof ORDERS_KEY };
+    due_spec spec = { DUE_SPEC_INIT,
+                      .more = EXTRA(.key = ORDERS_KEY, .key_len = sizeof ORDERS_KEY) };
     due_id id;
     int rc = due_id_of_key(ledger->q, ORDERS_KEY, sizeof ORDERS_KEY, &id);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "explore.h"
+#include "lab/extra.h"
 #include "lab/take.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
@@ -29,11 +30,11 @@ static char large[LARGE];
 
 static due_id put(const char *group, size_t len)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = large, .len = len };
+    due_extra more = { DUE_EXTRA_INIT, .group = group,
+                       .group_len = group != NULL ? strlen(group) : 0 };
+    due_spec spec = { DUE_SPEC_INIT, .data = large, .len = len, .more = &more };
     due_id id;
 
-    spec.group = group;
-    spec.group_len = group != NULL ? strlen(group) : 0;
     explore_check(due_enqueue(bench->q, &spec, 0, &id) == 0, "enqueue");
     return id;
 }
@@ -63,7 +64,8 @@ static void cancel(due_id id)
 /* A round of a repeating job of a group is over. */
 static void round_done(void)
 {
-    due_spec spec = { DUE_SPEC_INIT, .group = "g", .group_len = 1, .every_ns = LONG };
+    due_spec spec = { DUE_SPEC_INIT,
+                      .more = EXTRA(.group = "g", .group_len = 1, .every_ns = LONG) };
     due_id id;
 
     explore_check(due_enqueue(bench->q, &spec, 0, &id) == 0, "enqueue");
@@ -74,7 +76,8 @@ static void round_done(void)
 
 static void amend(due_id id, unsigned what)
 {
-    due_spec spec = { DUE_SPEC_INIT, .headers = "h", .headers_len = 1, .delay_ns = LONG };
+    due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.headers = "h", .headers_len = 1),
+                      .delay_ns = LONG };
 
     if (!(what & DUE_SET_TIME))
         spec.delay_ns = 0;
@@ -259,7 +262,8 @@ static void refused_setup(void)
 
 static due_id put_keyed(void)
 {
-    due_spec spec = { DUE_SPEC_INIT, .key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE };
+    due_spec spec = { DUE_SPEC_INIT,
+                      .more = EXTRA(.key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE) };
     due_id id;
 
     explore_check(due_enqueue(bench->q, &spec, 0, &id) == 0, "enqueue");

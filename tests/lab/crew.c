@@ -375,15 +375,24 @@ void crew_call_reserve_batch(struct crew_call *c, due_queue *q, const int *topic
     call_reserve(c, q, topics, n, lease_ns, timeout_ns, run_reserve_batch);
 }
 
+static void call_copy(struct crew_call *c, const due_spec *spec)
+{
+    c->spec = *spec;
+    if (spec->more == NULL)
+        return;
+    c->more = *spec->more;
+    c->spec.more = &c->more;
+}
+
 void crew_call_enqueue(struct crew_call *c, due_queue *q, due_spec spec, int64_t timeout_ns)
 {
-    c->spec = spec;
+    call_copy(c, &spec);
     call(c, q, timeout_ns, run_enqueue);
 }
 
 void crew_call_enqueue_batch(struct crew_call *c, due_queue *q, due_spec spec, int64_t timeout_ns)
 {
-    c->spec = spec;
+    call_copy(c, &spec);
     call(c, q, timeout_ns, run_enqueue_batch);
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "due/workers.h"
+#include "lab/extra.h"
 
 /* ---- The program ---- */
 
@@ -83,6 +84,7 @@ struct crew_call {
     due_workers *pool;        /* to be stopped */
     due_job job;              /* what was taken */
     due_spec spec;            /* what is to be put in */
+    due_extra more;           /* a copy of what the spec had */
     enum due_close_mode mode; /* how to close */
 };
 

@@ -21,7 +21,8 @@ static int do_enqueue_batch(struct deadline_stand *s, int64_t timeout_ns)
 
 static int do_enqueue_keyed(struct deadline_stand *s, int64_t timeout_ns)
 {
-    due_spec spec = { DUE_SPEC_INIT, .key = "key", .key_len = 3, .on_key = DUE_KEY_REPLACE };
+    due_spec spec = { DUE_SPEC_INIT,
+                      .more = EXTRA(.key = "key", .key_len = 3, .on_key = DUE_KEY_REPLACE) };
     return due_enqueue(s->q, &spec, timeout_ns, NULL);
 }
 
@@ -141,7 +142,7 @@ static int do_update(struct deadline_stand *s, int64_t timeout_ns)
 
 static int do_amend(struct deadline_stand *s, int64_t timeout_ns)
 {
-    due_spec spec = { DUE_SPEC_INIT, .headers = "h", .headers_len = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.headers = "h", .headers_len = 1) };
     (void)timeout_ns;
     return due_amend(s->q, s->id[DEADLINE_JOBS - 6], &spec, DUE_SET_HEADERS);
 }
@@ -249,6 +250,7 @@ static const struct {
 void deadline_fill(struct deadline_stand *s, struct lab *lab, bool lapsed)
 {
     due_retry retry = { .kind = DUE_RETRY_FIXED, .attempts_max = lapsed ? 1 : 2 };
+    due_extra more = { DUE_EXTRA_INIT, .retry = &retry };
     due_spec spec[DEADLINE_JOBS];
     due_job job[DEADLINE_JOBS / 2];
 
@@ -256,11 +258,11 @@ void deadline_fill(struct deadline_stand *s, struct lab *lab, bool lapsed)
     s->dead = lab_enqueue(lab, "dead", .delay_ns = 0);
     cr_assert_eq(lab_reserve(lab, &job[0], DUE_S(100)), 0);
     cr_assert_eq(due_bury(&job[0], NULL), 0);
-    lab_enqueue(lab, "key", .delay_ns = DUE_S(3600), .key = "key", .key_len = 3);
+    lab_enqueue(lab, "key", .delay_ns = DUE_S(3600), .more = EXTRA(.key = "key", .key_len = 3));
     for (int i = 0; i < DEADLINE_JOBS; i++)
         spec[i] = (due_spec){ DUE_SPEC_INIT, .data = "tea", .len = 3,
                               .delay_ns = i < DEADLINE_JOBS / 2 ? 0 : DUE_S(3600),
-                              .retry = lapsed || i % 2 == 0 ? &retry : NULL };
+                              .more = lapsed || i % 2 == 0 ? &more : NULL };
     cr_assert_eq(due_enqueue_batch(s->q, spec, DEADLINE_JOBS, DUE_S(5), s->id), DEADLINE_JOBS);
     if (!lapsed)
         return;

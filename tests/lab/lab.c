@@ -95,6 +95,21 @@ due_id lab_enqueue_spec(struct lab *lab, const char *text, due_spec spec)
     return id;
 }
 
+int lab_put_key(struct lab *lab, const char *key, enum due_key_policy policy, const char *text,
+                due_id *id, due_spec spec)
+{
+    due_extra more = spec.more != NULL ? *spec.more : (due_extra){ DUE_EXTRA_INIT };
+
+    more.key = key;
+    more.key_len = strlen(key);
+    more.on_key = policy;
+    spec.size = sizeof spec;
+    spec.more = &more;
+    spec.data = text;
+    spec.len = strlen(text);
+    return due_enqueue(lab->q, &spec, 0, id);
+}
+
 const char *lab_text(struct lab *lab, due_job *job)
 {
     char *answer = lab->state->answer[lab->state->answers++ % LAB_ANSWERS];

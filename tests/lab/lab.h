@@ -21,6 +21,7 @@
 
 #include "lab/crew.h"
 #include "due/due.h"
+#include "lab/extra.h"
 #include "lab/flaky.h"
 
 #define LAB_TEXT    128 /* bytes of a text that lab_dequeue() can give, its NUL included */
@@ -60,6 +61,13 @@ void lab_close(struct lab *lab);
 #define lab_enqueue(lab, text, ...) \
     lab_enqueue_spec((lab), (text), (due_spec){ DUE_SPEC_INIT, __VA_ARGS__ })
 due_id lab_enqueue_spec(struct lab *lab, const char *text, due_spec spec);
+
+/* What an enqueue of a text under a key answers, without waiting. */
+int lab_put_key(struct lab *lab, const char *key, enum due_key_policy policy, const char *text,
+                due_id *id, due_spec spec);
+/* Under the key "k": lab_put_as(&lab, DUE_KEY_REPLACE, "tea", NULL, .delay_ns = 5). */
+#define lab_put_as(lab, policy, text, id, ...) \
+    lab_put_key((lab), "k", (policy), (text), (id), (due_spec){ DUE_SPEC_INIT, __VA_ARGS__ })
 
 /* The text of a job that is due now, done with; NULL if there is none. */
 /* As due_dequeue() and due_reserve() with timeout 0; where there is a store, they wait for what is

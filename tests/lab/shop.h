@@ -81,17 +81,14 @@ static inline void shop_crash(struct shop *s, struct lab_options with)
 static inline int shop_put(struct shop *s, const char *key, const char *text, due_id *id,
                            due_spec spec)
 {
-    spec.size = sizeof(due_spec);
-    spec.key = key;
-    spec.key_len = strlen(key);
-    spec.data = text;
-    spec.len = strlen(text);
-    return due_enqueue(s->lab.q, &spec, 0, id);
+    return lab_put_key(&s->lab, key, DUE_KEY_REFUSE, text, id, spec);
 }
 
+/* Its key is kept so long after it is done. */
+#define KEEPS(ns) .more = EXTRA(.keep_key_ns = (ns))
+
 /* Under the key "k". */
-#define shop_put_as(s, policy, text, id, ...) \
-    shop_put((s), "k", (text), (id), (due_spec){ .on_key = (policy), __VA_ARGS__ })
+#define shop_put_as(s, policy, text, id, ...) lab_put_as(&(s)->lab, policy, text, id, __VA_ARGS__)
 
 /* The next @times calls of @verb fail, so or so. */
 static inline void shop_fail(struct shop *s, enum memory_verb verb, uint64_t times,

@@ -90,6 +90,7 @@ static struct {
     due_id id, key;
     due_job job, jobs[MANY];
     due_id ids[MANY];
+    due_extra more;
     due_spec specs[MANY];
     int results[MANY];
     due_info info, infos[8];
@@ -150,17 +151,16 @@ static void open_it(struct stack *s)
 
 static due_spec spec_of(const char *key, int64_t delay_ns)
 {
-    return (due_spec){ DUE_SPEC_INIT,
-                       .data = w.large,
-                       .len = 200,
-                       .delay_ns = delay_ns,
-                       .headers = "a: b",
-                       .headers_len = 4,
-                       .group = "group",
-                       .group_len = 5,
-                       .key = key,
-                       .key_len = key != NULL ? strlen(key) : 0,
-                       .ttl_ns = DUE_S(100000) };
+    w.more = (due_extra){ DUE_EXTRA_INIT,
+                          .headers = "a: b",
+                          .headers_len = 4,
+                          .group = "group",
+                          .group_len = 5,
+                          .key = key,
+                          .key_len = key != NULL ? strlen(key) : 0,
+                          .ttl_ns = DUE_S(100000) };
+    return (due_spec){ DUE_SPEC_INIT, .data = w.large, .len = 200, .delay_ns = delay_ns,
+                       .more = &w.more };
 }
 
 static void name_jobs(struct stack *s)
@@ -182,7 +182,7 @@ static void name_jobs(struct stack *s)
     RIGHT(due_update(w.q, w.id, w.large, sizeof w.large));
     RIGHT(due_amend(w.q, w.id, &spec, DUE_SET_DATA | DUE_SET_TIME | DUE_SET_HEADERS));
     RIGHT(due_reschedule(w.q, w.id, DUE_S(1000)));
-    spec.on_key = DUE_KEY_REPLACE;
+    w.more.on_key = DUE_KEY_REPLACE;
     RIGHT(due_enqueue(w.q, &spec, DUE_S(30), NULL));
     RIGHT(due_promote(w.q, w.id));
     RIGHT(due_peek(w.q, &w.info));
@@ -199,11 +199,10 @@ static void name_jobs(struct stack *s)
 
 static void put_many(struct stack *s)
 {
-    for (unsigned i = 0; i < MANY; i++) {
+    for (unsigned i = 0; i < MANY; i++)
         w.specs[i] = spec_of(NULL, 0);
-        w.specs[i].group = NULL;
-        w.specs[i].group_len = 0;
-    }
+    w.more.group = NULL;
+    w.more.group_len = 0;
     RIGHT(due_enqueue_batch(w.q, w.specs, MANY, DUE_S(30), w.ids));
 }
 

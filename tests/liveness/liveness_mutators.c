@@ -95,8 +95,11 @@ static void take_one(struct scene *s, due_spec spec, int64_t lease_ns)
 /* Before anybody sleeps: nothing is due that may be taken. */
 static void prepare(struct scene *s, int call)
 {
-    due_spec late = { .topic = s->topic, .delay_ns = FAR_NS, .key = "late", .key_len = 4 };
-    due_spec grouped = { .topic = s->topic, .group = "one at a time", .group_len = 13 };
+    due_spec late = { .topic = s->topic,
+                      .delay_ns = FAR_NS,
+                      .more = EXTRA(.key = "late", .key_len = 4) };
+    due_spec grouped = { .topic = s->topic,
+                         .more = EXTRA(.group = "one at a time", .group_len = 13) };
 
     s->far = put_spec(s->q, late);
     switch (call) {
@@ -169,9 +172,7 @@ static void make_due(struct scene *s, int call)
         put(s->q, s->topic, DUE_MS(3));
         break;
     case EARLIEST:
-        early.key = "late";
-        early.key_len = 4;
-        early.on_key = DUE_KEY_EARLIEST;
+        early.more = EXTRA(.key = "late", .key_len = 4, .on_key = DUE_KEY_EARLIEST);
         must(due_enqueue(s->q, &early, 0, NULL));
         break;
     default:

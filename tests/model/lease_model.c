@@ -7,6 +7,7 @@
  */
 #include "lab/model.h"
 
+#include "lab/extra.h"
 #include "model/lease_reference.h"
 #include "lab/take.h"
 
@@ -79,8 +80,8 @@ static bool enqueue(struct world *w, uint32_t n, uint64_t value)
                       .len = value >> 20 & 0x1f,
                       .topic = j->topic,
                       .priority = j->priority,
-                      .ttl_ns = j->ttl,
-                      .expires_ns = j->expires == DUE_FOREVER ? 0 : j->expires };
+                      .more = EXTRA(.ttl_ns = j->ttl,
+                                    .expires_ns = j->expires == DUE_FOREVER ? 0 : j->expires) };
     if (due_enqueue(w->q, &spec, 0, &j->id) != 0)
         return wrong(w, "an enqueue failed");
     return true;

@@ -289,13 +289,13 @@ static bool do_enqueue(struct world *w, uint32_t n, uint64_t value)
                        .ttl = (value >> 32 & 7) == 0 ? 20 : 0 };
     if (j->deadline < 1)
         j->deadline = 1;
+    due_extra more = { DUE_EXTRA_INIT, .ttl_ns = j->ttl };
     due_spec spec = { DUE_SPEC_INIT,       .at_ns = j->deadline,    .topic = j->topic,
-                      .ttl_ns = j->ttl,    .priority = j->priority, .data = &number,
+                      .more = &more,       .priority = j->priority, .data = &number,
                       .len = sizeof number };
     if (group < GROUPS) {
         j->group = &w->group[j->topic][group];
-        spec.group = &name;
-        spec.group_len = 1;
+        more.group = &name, more.group_len = 1;
     }
     if (due_enqueue(w->q, &spec, 0, &j->id) != 0)
         return false;

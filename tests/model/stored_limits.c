@@ -9,7 +9,7 @@
  */
 #include "model/stored_known.h"
 
-void stored_limit_life(const struct stored_world *w, struct stored_job *j, due_spec *spec,
+void stored_limit_life(const struct stored_world *w, struct stored_job *j, due_extra *more,
                        uint64_t value)
 {
     struct stored_limit limit = { .ttl = 0 };
@@ -18,8 +18,8 @@ void stored_limit_life(const struct stored_world *w, struct stored_job *j, due_s
         limit.ttl = (value & 7) == 1 ? 1 + (int64_t)(value >> 3 & 0x3f) : 0;
         limit.expires = (value & 7) == 2 ? w->now + 1 + (int64_t)(value >> 3 & 0xff) : 0;
     }
-    spec->ttl_ns = limit.ttl;
-    spec->expires_ns = limit.expires;
+    more->ttl_ns = limit.ttl;
+    more->expires_ns = limit.expires;
     add_limit(j, limit, true);
 }
 

@@ -6,16 +6,19 @@
 
 /* ---- Putting in ---- */
 
-struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_spec *spec,
-                                  unsigned char *bytes)
+struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, struct stored_draft *d)
 {
+    due_spec *spec = &d->spec;
+    due_extra *more = &d->more;
     struct stored_job *j = &w->job[w->made];
     int64_t delay = (int64_t)(value >> 8 & 0xff);
 
     *j = (struct stored_job){ .number = w->made, .leased_until = INT64_MIN, .plain = true };
     j->topic = (int)(value % STORED_TOPICS);
     j->priority = (int)(value >> 4 & 3);
-    *spec = (due_spec){ DUE_SPEC_INIT, .topic = w->topic[j->topic], .priority = j->priority };
+    *spec = (due_spec){ DUE_SPEC_INIT, .topic = w->topic[j->topic], .priority = j->priority,
+                        .more = more };
+    *more = (due_extra){ DUE_EXTRA_INIT };
     if (value >> 16 & 1)
         spec->at_ns = 1 + w->now / 2 + delay;
     else
@@ -24,21 +27,21 @@ struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_sp
         j->retry = (due_retry){ .kind = DUE_RETRY_FIXED,
                                 .attempts_max = 1 + (uint32_t)(value >> 19 & 1),
                                 .delay_ns = 7 };
-        spec->retry = &j->retry;
+        more->retry = &j->retry;
     }
     if ((w->pattern & STORED_GATES) && (value >> 22 & 7) < 3) {
         j->group = 1 + (int)(value >> 22 & 7);
-        bytes[112] = (unsigned char)j->group;
-        spec->group = bytes + 112;
-        spec->group_len = 1;
+        d->bytes[112] = (unsigned char)j->group;
+        more->group = d->bytes + 112;
+        more->group_len = 1;
     }
-    stored_limit_life(w, j, spec, value >> 32);
+    stored_limit_life(w, j, more, value >> 32);
     add_content(j, j->number, true);
     add_head(j, (value >> 26 & 3) == 0 ? j->number % 256 : 0, true);
-    stored_headers(j->head[0], bytes + 128, &spec->headers_len);
-    spec->headers = spec->headers_len > 0 ? bytes + 128 : NULL;
-    stored_payload(j->number, bytes, &spec->len);
-    spec->data = bytes;
+    stored_headers(j->head[0], d->bytes + 128, &more->headers_len);
+    more->headers = more->headers_len > 0 ? d->bytes + 128 : NULL;
+    stored_payload(j->number, d->bytes, &spec->len);
+    spec->data = d->bytes;
     j->loose = spec->at_ns == 0 && delay == 0 && !storeless(w);
     int64_t at = spec->at_ns != 0 ? spec->at_ns : w->now + delay;
     add_time(j, at, at, true);
@@ -79,19 +82,18 @@ bool stored_put(struct stored_world *w, const due_spec *spec)
 
 static bool enqueue(struct stored_world *w, uint64_t value)
 {
-    unsigned char bytes[STORED_BYTES];
-    due_spec spec;
+    struct stored_draft d;
 
     if (w->made == STORED_ROOM)
         return true;
-    stored_new_job(w, value, &spec, bytes);
-    return stored_put(w, &spec);
+    stored_new_job(w, value, &d);
+    return stored_put(w, &d.spec);
 }
 
 static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
 {
     static const due_id none;
-    unsigned char bytes[20][STORED_BYTES];
+    struct stored_draft draft[20];
     due_spec spec[20];
     due_id id[20];
     int count = 2 + (int)(n % 19);
@@ -100,8 +102,10 @@ static bool batch(struct stored_world *w, uint32_t n, uint64_t value)
         return true;
     memset(id, 0, sizeof id);
     int first = w->made;
-    for (int i = 0; i < count; i++, w->made++)
-        stored_new_job(w, value * (uint64_t)(i + 3), &spec[i], bytes[i]);
+    for (int i = 0; i < count; i++, w->made++) {
+        stored_new_job(w, value * (uint64_t)(i + 3), &draft[i]);
+        spec[i] = draft[i].spec;
+    }
     w->made = first;
     int rc = due_enqueue_batch(w->q, spec, (size_t)count, 0, id);
     if (rc == DUE_EAGAIN && (w->pattern & STORED_BOUNDED))

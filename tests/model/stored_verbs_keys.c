@@ -162,22 +162,24 @@ static void changed(struct stored_world *w, struct stored_job *j, enum due_key_p
     }
 }
 
-static struct stored_job *fill(struct stored_world *w, int key, uint64_t value, due_spec *spec,
-                               unsigned char bytes[STORED_BYTES])
+static struct stored_job *fill(struct stored_world *w, int key, uint64_t value,
+                               struct stored_draft *d)
 {
-    struct stored_job *j = stored_new_job(w, value, spec, bytes);
+    struct stored_job *j = stored_new_job(w, value, d);
+    due_spec *spec = &d->spec;
+    due_extra *more = &d->more;
     int64_t delay = 1 + (int64_t)(value >> 8 & 0x3f);
 
-    spec->key_len = key_bytes(key, bytes + 120);
-    spec->key = bytes + 120;
-    spec->keep_key_ns = term(w, key);
-    spec->on_key = (enum due_key_policy)(value >> 20 & 3);
+    more->key_len = key_bytes(key, d->bytes + 120);
+    more->key = d->bytes + 120;
+    more->keep_key_ns = term(w, key);
+    more->on_key = (enum due_key_policy)(value >> 20 & 3);
     spec->at_ns = value >> 16 & 1 ? 1 + w->now / 2 + delay : 0;
     spec->delay_ns = spec->at_ns == 0 ? delay : 0;
     j->retry = (due_retry){ .kind = key % 4 == 0 ? DUE_RETRY_FIXED : DUE_RETRY_INHERIT,
                             .attempts_max = key % 4 == 0 ? 2 : 0,
                             .delay_ns = key % 4 == 0 ? 7 : 0 };
-    spec->retry = key % 4 == 0 ? &j->retry : NULL;
+    more->retry = key % 4 == 0 ? &j->retry : NULL;
     j->loose = false;
     add_time(j, spec->at_ns != 0 ? spec->at_ns : w->now + delay,
              spec->at_ns != 0 ? spec->at_ns : w->now + delay, true);
@@ -187,24 +189,23 @@ static struct stored_job *fill(struct stored_world *w, int key, uint64_t value, 
 bool stored_put_keyed(struct stored_world *w, uint32_t n, uint64_t value)
 {
     int key = (int)(n % STORED_KEYS);
-    unsigned char bytes[STORED_BYTES];
-    due_spec spec;
+    struct stored_draft d;
     due_id id = { { 0 } };
     due_id has;
 
     if (w->made == STORED_ROOM)
         return true;
     stored_note_refused(w);
-    struct stored_job *j = fill(w, key, value, &spec, bytes);
+    struct stored_job *j = fill(w, key, value, &d);
     bool known = certain(w, key);
     enum outcome outcome;
 
-    outcome = expected(w, key, spec.on_key, &has);
+    outcome = expected(w, key, d.more.on_key, &has);
     if (!(w->pattern & STORED_TAKES) && (!known || (outcome == NEW && w->key[key].owner != 0))) {
-        spec.on_key = DUE_KEY_REFUSE; /* it might take the key over */
-        outcome = expected(w, key, spec.on_key, &has);
+        d.more.on_key = DUE_KEY_REFUSE; /* it might take the key over */
+        outcome = expected(w, key, d.more.on_key, &has);
     }
-    int rc = due_enqueue(w->q, &spec, 0, &id);
+    int rc = due_enqueue(w->q, &d.spec, 0, &id);
     struct stored_job *old = due_id_equal(id, (due_id){ { 0 } }) ? NULL : stored_find(w, id);
     bool sure = rc == 0 && !asynchronous(w);
     bool right = !known || refused(rc) ||
@@ -228,7 +229,7 @@ bool stored_put_keyed(struct stored_world *w, uint32_t n, uint64_t value)
     if (old->key != key + 1)
         return stored_wrong(w, "a job without this key was changed", old);
     if (!refused(rc)) {
-        changed(w, old, spec.on_key, j, sure);
+        changed(w, old, d.more.on_key, j, sure);
         owned(w, old, key, sure);
     }
     return true;

@@ -61,18 +61,17 @@ void stored_next_round(struct stored_world *w, struct stored_job *j, bool sure)
 
 bool stored_put_repeating(struct stored_world *w, uint32_t n, uint64_t value)
 {
-    unsigned char bytes[STORED_BYTES];
-    due_spec spec;
+    struct stored_draft d;
 
     if (w->made == STORED_ROOM)
         return true;
-    struct stored_job *j = stored_new_job(w, value, &spec, bytes);
-    if (j->loose || (spec.at_ns == 0 && spec.delay_ns == 0)) {
+    struct stored_job *j = stored_new_job(w, value, &d);
+    if (j->loose || (d.spec.at_ns == 0 && d.spec.delay_ns == 0)) {
         j->loose = false;
-        spec.delay_ns = 1;
+        d.spec.delay_ns = 1;
         add_time(j, w->now + 1, w->now + 1, true);
     }
-    spec.every_ns = j->every = 1 + (int64_t)(n % 64);
-    spec.repeat = j->repeat = (enum due_repeat)(n / 64 % 3);
-    return stored_put(w, &spec);
+    d.more.every_ns = j->every = 1 + (int64_t)(n % 64);
+    d.more.repeat = j->repeat = (enum due_repeat)(n / 64 % 3);
+    return stored_put(w, &d.spec);
 }

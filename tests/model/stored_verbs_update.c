@@ -90,12 +90,13 @@ static int amend(struct stored_world *w, const struct stored_job *j, const struc
 {
     unsigned char bytes[STORED_BYTES];
     unsigned char head[STORED_BYTES];
-    due_spec spec = { DUE_SPEC_INIT, .data = bytes, .headers = head, .retry = &a->retry };
+    due_extra more = { DUE_EXTRA_INIT, .headers = head, .retry = &a->retry,
+                       .ttl_ns = a->limit.ttl };
+    due_spec spec = { DUE_SPEC_INIT, .data = bytes, .more = &more };
 
     stored_payload(a->content, bytes, &spec.len);
-    stored_headers(a->head, head, &spec.headers_len);
+    stored_headers(a->head, head, &more.headers_len);
     spec.at_ns = a->what & DUE_SET_TIME ? a->at : 0;
-    spec.ttl_ns = a->limit.ttl;
     return a->what == DUE_SET_DATA ? due_update(w->q, j->id, spec.data, spec.len)
                                    : due_amend(w->q, j->id, &spec, a->what);
 }

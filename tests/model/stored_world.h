@@ -224,6 +224,13 @@ bool stored_close(struct stored_world *w, bool crash, int64_t timeout_ns);
 /* @dice: the store fails again after it. */
 bool stored_resolve(struct stored_world *w, bool dice);
 
+/* A job to be put in, with what it points to. */
+struct stored_draft {
+    due_spec spec;
+    due_extra more;
+    unsigned char bytes[STORED_BYTES];
+};
+
 /* Before the jobs are resolved, and after. */
 void stored_keys_begin(struct stored_world *w);
 bool stored_keys_resolve(struct stored_world *w);
@@ -240,7 +247,7 @@ bool stored_round_may_be(const struct stored_world *w, const struct stored_job *
  * to take jobs, of @topic or with -1 of any: those whose time is over are dead by now, or may be;
  * if @all, nothing else was there.  Of the dead some may have been discarded, because it is long
  * ago, or there are too many.  Has @j died so long ago, or perhaps? */
-void stored_limit_life(const struct stored_world *w, struct stored_job *j, due_spec *spec,
+void stored_limit_life(const struct stored_world *w, struct stored_job *j, due_extra *more,
                        uint64_t value);
 bool stored_expired(const struct stored_world *w, const struct stored_job *j, bool surely);
 bool stored_expire(struct stored_world *w, int topic, bool all);
@@ -260,8 +267,7 @@ bool stored_drained(struct stored_world *w, int topic);
 bool stored_put(struct stored_world *w, const due_spec *spec);
 
 /* What becomes of the next job to be put in, and of one that was cancelled with this answer. */
-struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, due_spec *spec,
-                                  unsigned char *bytes);
+struct stored_job *stored_new_job(struct stored_world *w, uint64_t value, struct stored_draft *d);
 void stored_keep_job(struct stored_world *w, due_id id, bool in, bool unsure);
 bool stored_cancelled(struct stored_world *w, struct stored_job *j, int rc, bool lent);
 

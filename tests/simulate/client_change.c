@@ -184,6 +184,7 @@ struct amendment {
     unsigned what;
     uint64_t number; /* of its new bytes and headers */
     due_spec spec;
+    due_extra more;
     unsigned char *bytes;
     unsigned char headers[CLIENT_HEADERS];
     unsigned retry;
@@ -216,13 +217,13 @@ static void draw_amendment(struct client *c, struct amendment *a)
     books_job(a->number)->content.never = true;
     a->bytes = client_payload(p, a->number, &a->spec.len);
     a->spec.data = a->bytes;
-    a->spec.headers = a->headers;
-    a->spec.headers_len = client_headers(a->number, a->headers);
+    a->more.headers = a->headers;
+    a->more.headers_len = client_headers(a->number, a->headers);
     a->spec.at_ns = now + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1);
     a->spec.priority = (int)model_below(&c->random, 256);
     a->retry = (unsigned)model_below(&c->random, PLAN_RETRIES);
-    a->spec.retry = &p->retry[a->retry];
-    a->spec.ttl_ns = (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 2);
+    a->more.retry = &p->retry[a->retry];
+    a->more.ttl_ns = (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 2);
 }
 
 static void amend_ask(struct client *c, struct amendment *a)
@@ -264,7 +265,7 @@ static void amend_tell(struct client *c, const struct amendment *a, int rc)
                     (a->what & DUE_SET_PRIORITY ? CONTENT_PRIORITY : 0u);
     bool alone = contents_told(a->b, rc, &change);
     if (rc == 0 && alone && !a->vague)
-        deaths_amended(c->thread, a->b, a->what, a->retry, a->spec.ttl_ns);
+        deaths_amended(c->thread, a->b, a->what, a->retry, a->more.ttl_ns);
     if (a->what & DUE_SET_TIME) {
         rounds_named(a->b);
         if (rc == 0) {
@@ -282,7 +283,7 @@ static void amend_tell(struct client *c, const struct amendment *a, int rc)
 
 void client_amend(struct client *c)
 {
-    struct amendment a = { .spec = { DUE_SPEC_INIT } };
+    struct amendment a = { .spec = { DUE_SPEC_INIT, .more = &a.more }, .more = { DUE_EXTRA_INIT } };
     size_t at = 0;
 
     a.b = client_draw(c, &at);

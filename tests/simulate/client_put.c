@@ -15,6 +15,7 @@ struct put {
     unsigned key; /* 0: none */
     int topic;    /* of the plan */
     due_spec spec;
+    due_extra more;
     char name[16];
     char group[16];
     unsigned char *bytes; /* or NULL */
@@ -49,14 +50,14 @@ static void draw_limits(struct client *c, struct put *it)
     d->vague = it->key != 0 && (plan_has(p, KIND_ATTEMPTS) || plan_has(p, KIND_EXPIRY));
     if (plan_has(p, KIND_ATTEMPTS) && model_below(&c->random, 2) == 0) {
         d->retry = (uint8_t)model_below(&c->random, PLAN_RETRIES);
-        it->spec.retry = &p->retry[d->retry];
+        it->more.retry = &p->retry[d->retry];
     }
     if (!plan_has(p, KIND_EXPIRY) || model_below(&c->random, 2) == 0)
         return;
     if (model_below(&c->random, 2) == 0)
-        d->ttl_ns = it->spec.ttl_ns = span;
+        d->ttl_ns = it->more.ttl_ns = span;
     else
-        d->expires_ns = it->spec.expires_ns = due_now(c->program->q) + span;
+        d->expires_ns = it->more.expires_ns = due_now(c->program->q) + span;
 }
 
 /* One in four comes again. */
@@ -71,8 +72,8 @@ static void draw_rounds(struct client *c, struct put *it)
     if (plan_has(p, KIND_WORKERS)) /* a pool never rests */
         r->every_ns += DUE_MS(1);
     r->kind = (enum due_repeat)model_below(&c->random, 3);
-    it->spec.every_ns = r->every_ns;
-    it->spec.repeat = r->kind;
+    it->more.every_ns = r->every_ns;
+    it->more.repeat = r->kind;
 }
 
 static enum due_key_policy draw_policy(const struct plan *p, uint64_t drawn)
@@ -87,8 +88,8 @@ static void draw_headers(struct client *c, struct put *it)
 {
     if (!plan_has(c->program->plan, KIND_HEADERS) || model_below(&c->random, 2) == 0)
         return;
-    it->spec.headers = it->headers;
-    it->spec.headers_len = client_headers(it->number, it->headers);
+    it->more.headers = it->headers;
+    it->more.headers_len = client_headers(it->number, it->headers);
 }
 
 /* One in three has a key, and its topic and priority follow from that: one that is replaced keeps
@@ -104,10 +105,11 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     uint64_t kind = it->key != 0 ? it->key : model_below(&c->random, PLAN_TOPICS * 3);
     it->topic = plan_has(p, KIND_TOPICS) ? (int)(kind % PLAN_TOPICS) : 0;
     it->bytes = NULL;
-    it->spec = (due_spec){ DUE_SPEC_INIT };
+    it->more = (due_extra){ DUE_EXTRA_INIT };
+    it->spec = (due_spec){ DUE_SPEC_INIT, .more = &it->more };
     it->spec.topic = c->program->topic[it->topic];
     it->spec.priority = plan_has(p, KIND_PRIORITIES) ? (int)(kind / PLAN_TOPICS % 3) * 100 : 0;
-    it->spec.on_key = draw_policy(p, random / 3);
+    it->more.on_key = draw_policy(p, random / 3);
     if (it->key == 0 && random % 7 == 0 && !plan_has(p, KIND_STORED)) {
         it->spec.ptr = (void *)(uintptr_t)it->number;
         books_job(it->number)->carried = true;
@@ -116,14 +118,14 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
         it->spec.data = it->bytes;
     }
     if (it->key != 0) {
-        it->spec.key = it->name;
-        it->spec.key_len = (size_t)snprintf(it->name, sizeof it->name, "key-%u", it->key);
+        it->more.key = it->name;
+        it->more.key_len = (size_t)snprintf(it->name, sizeof it->name, "key-%u", it->key);
     }
     if (plan_has(p, KIND_GROUPS) && random / 7 % 2 == 0) {
         int group = 1 + (int)model_below(&c->random, PLAN_GROUPS);
 
-        it->spec.group = it->group;
-        it->spec.group_len = (size_t)snprintf(it->group, sizeof it->group, "g%d", group);
+        it->more.group = it->group;
+        it->more.group_len = (size_t)snprintf(it->group, sizeof it->group, "g%d", group);
         books_job(it->number)->rule.group = group;
     }
     books_job(it->number)->topic = it->topic;
@@ -145,7 +147,7 @@ static struct content content_of(const struct put *it, int64_t at_ns)
                              .timed = timed,
                              .priority = it->spec.priority,
                              .bytes = it->number,
-                             .headers = it->spec.headers_len > 0 ? it->number : 0 };
+                             .headers = it->more.headers_len > 0 ? it->number : 0 };
 }
 
 static void put_ask(unsigned thread, struct put *it, int64_t at_ns)
@@ -157,14 +159,14 @@ static void put_ask(unsigned thread, struct put *it, int64_t at_ns)
 
     it->brought = content_of(it, at_ns);
     contents_ask(books_job(it->number));
-    if (it->spec.every_ns != 0) {
+    if (it->more.every_ns != 0) {
         history_note(thread, "enqueue? %" PRIu64 " %" PRId64 " %d every %" PRId64 " %d", it->number,
-                     at_ns, it->topic, it->spec.every_ns, (int)it->spec.repeat);
+                     at_ns, it->topic, it->more.every_ns, (int)it->more.repeat);
         return;
     }
     history_ask(thread, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s", it->number, at_ns,
                 it->spec.priority, it->topic, it->key,
-                policies[it->key != 0 ? it->spec.on_key : DUE_KEY_REFUSE]);
+                policies[it->key != 0 ? it->more.on_key : DUE_KEY_REFUSE]);
     if (deaths_mortal(books_job(it->number)))
         history_ask(thread, "mortal %" PRIu64, it->number);
 }
@@ -177,7 +179,7 @@ static void put_known(struct put *it, struct book *b, int rc)
     if (!it->brought.timed)
         it->brought.most_ns = books_now() + it->spec.delay_ns;
     if (rc == 0) {
-        contents_enqueued(own, b, it->spec.on_key, &it->brought);
+        contents_enqueued(own, b, it->more.on_key, &it->brought);
         return;
     }
     contents_told(own, rc, &it->brought);
@@ -201,7 +203,7 @@ static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, 
         books_put_refused();
         put_known(it, NULL, rc);
     }
-    (it->spec.every_ns != 0 ? history_note : history_tell)(
+    (it->more.every_ns != 0 ? history_note : history_tell)(
         thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc), client_id(id, text));
     /* Who does not wait for a confirmation may be told so after it was shown to be out. */
     if (rc == 0 && books_find(id)->shown && plan_has(c->program->plan, KIND_ASYNC))

@@ -125,8 +125,8 @@ static int amend_time(struct world *w, int who)
 
 static int enqueue(struct world *w, int who, enum due_key_policy policy)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = "other",       .len = 5,        .delay_ns = LEASE / 3,
-                      .key = KEY,    .key_len = sizeof KEY, .on_key = policy };
+    due_spec spec = { DUE_SPEC_INIT, .data = "other", .len = 5, .delay_ns = LEASE / 3,
+                      .more = EXTRA(.key = KEY, .key_len = sizeof KEY, .on_key = policy) };
 
     return due_enqueue(w->q, &spec, 0, &w->named[who]);
 }

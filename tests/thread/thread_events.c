@@ -112,6 +112,7 @@ static int produce(void *arg)
     uint32_t n;
 
     while (goes_on() && (n = atomic_fetch_add(&world.next, 4)) < JOBS - 4) {
+        const due_extra mortal = { DUE_EXTRA_INIT, .ttl_ns = 100000 };
         due_spec specs[4];
         due_id ids[4];
 
@@ -120,7 +121,7 @@ static int produce(void *arg)
                 (due_spec){ DUE_SPEC_INIT, .topic = (int)crew_below(&seed, 2),
                             .delay_ns =
                                 crew_below(&seed, 3) == 0 ? 0 : (int64_t)crew_below(&seed, 200000),
-                            .ttl_ns = crew_below(&seed, 8) == 0 ? 100000 : 0 };
+                            .more = crew_below(&seed, 8) == 0 ? &mortal : NULL };
         bool batch = crew_below(&seed, 2) == 0;
         int rc = batch ? due_enqueue_batch(world.q, specs, 4, 0, ids)
                        : due_enqueue(world.q, specs, 0, ids);

@@ -48,11 +48,8 @@ static int produce(void *arg)
     for (uint32_t n = 1; n <= w->each; n++) {
         uint32_t group = (uint32_t)crew_below(&seed, GROUPS / PRODUCERS) * PRODUCERS + self;
         struct text text = { group, n };
-        due_spec spec = { DUE_SPEC_INIT,
-                          .data = &text,
-                          .len = sizeof text,
-                          .group = &group,
-                          .group_len = sizeof group,
+        due_spec spec = { DUE_SPEC_INIT, .data = &text, .len = sizeof text,
+                          .more = EXTRA(.group = &group, .group_len = sizeof group),
                           .topic = (int)(group & 1) };
         due_id id;
         int rc = due_enqueue(w->q, &spec, 0, &id);

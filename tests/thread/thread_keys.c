@@ -29,25 +29,27 @@ struct actor {
 };
 
 /* The key of a job is its payload, so that whoever has the job knows. */
-static due_spec spec_of(uint8_t *key, uint64_t *seed, bool refuse_only)
+static due_spec spec_of(uint8_t *key, due_extra *more, uint64_t *seed, bool refuse_only)
 {
-    due_spec s = { DUE_SPEC_INIT, .data = key, .len = 1, .key = key, .key_len = 1 };
+    due_spec s = { DUE_SPEC_INIT, .data = key, .len = 1, .more = more };
 
+    *more = (due_extra){ DUE_EXTRA_INIT, .key = key, .key_len = 1 };
     *key = (uint8_t)crew_below(seed, KEYS);
     s.delay_ns = crew_below(seed, 3) == 0 ? DUE_US(20) : 0;
     if (!refuse_only)
-        s.on_key = (enum due_key_policy)crew_below(seed, 4);
+        more->on_key = (enum due_key_policy)crew_below(seed, 4);
     return s;
 }
 
 static void put(struct world *w, uint64_t *seed)
 {
     uint8_t key;
-    due_spec s = spec_of(&key, seed, w->refuse_only);
+    due_extra more;
+    due_spec s = spec_of(&key, &more, seed, w->refuse_only);
     due_id id;
     int rc = due_enqueue(w->q, &s, 0, &id);
 
-    CREW_CHECK(rc == 0 || (rc == DUE_EEXIST && s.on_key == DUE_KEY_REFUSE), " %d", rc);
+    CREW_CHECK(rc == 0 || (rc == DUE_EEXIST && more.on_key == DUE_KEY_REFUSE), " %d", rc);
     if (rc == DUE_EEXIST) {
         atomic_fetch_add(&w->refused, 1);
         return;
@@ -58,10 +60,11 @@ static void put(struct world *w, uint64_t *seed)
 static void put_batch(struct world *w, uint64_t *seed)
 {
     uint8_t keys[6];
+    due_extra more[6];
     due_spec s[6];
 
     for (int i = 0; i < 6; i++)
-        s[i] = spec_of(&keys[i], seed, w->refuse_only);
+        s[i] = spec_of(&keys[i], &more[i], seed, w->refuse_only);
     int rc = due_enqueue_batch(w->q, s, 6, 0, NULL);
     CREW_CHECK(rc > 0 || rc == DUE_EEXIST, " %d", rc);
 }

@@ -77,13 +77,10 @@ static void make(struct world *w, enum state state, bool keyed)
 {
     char bytes[BYTES] = { 0 };
     due_retry thrice = { .kind = DUE_RETRY_FIXED, .attempts_max = 3 };
-    due_spec spec = { DUE_SPEC_INIT,
-                      .data = bytes,
-                      .len = sizeof bytes,
+    due_spec spec = { DUE_SPEC_INIT, .data = bytes, .len = sizeof bytes,
                       .delay_ns = state == DELAYED ? LEASE / 2 : 0,
-                      .retry = state == LAST ? &thrice : NULL,
-                      .key = keyed ? KEY : NULL,
-                      .key_len = keyed ? sizeof KEY : 0 };
+                      .more = EXTRA(.retry = state == LAST ? &thrice : NULL,
+                                    .key = keyed ? KEY : NULL, .key_len = keyed ? sizeof KEY : 0) };
     int rc = due_enqueue(w->q, &spec, 0, &w->id);
 
     CREW_CHECK(rc == 0, ": %s, %s and %s, %s", due_error_name(rc), w->verb[0]->name,

@@ -130,11 +130,11 @@ static uint64_t round_of(int mode, bool good, int64_t ns, uint64_t seed)
 
     w.end_ns = crew_now_ns() + ns;
     for (uint32_t n = 0; n < JOBS; n++) {
-        due_spec spec = { DUE_SPEC_INIT, .data = bytes, .len = sizeof bytes,
-                          .every_ns = 1 + n * 1000 };
+        due_extra more = { DUE_EXTRA_INIT, .every_ns = 1 + n * 1000,
+                           .repeat = n % 3 ? DUE_REPEAT_SKIP : DUE_REPEAT_ONCE };
+        due_spec spec = { DUE_SPEC_INIT, .data = bytes, .len = sizeof bytes, .more = &more };
 
         memcpy(bytes, &n, sizeof n);
-        spec.repeat = n % 3 ? DUE_REPEAT_SKIP : DUE_REPEAT_ONCE;
         CREW_CHECK(due_enqueue(w.q, &spec, 0, &w.id[n]) == 0, "");
     }
     for (int i = 0; i < THREADS; i++)

@@ -32,6 +32,7 @@ struct content {
     unsigned char data[BYTES];
     unsigned char headers[4];
     due_spec spec;
+    due_extra more;
 };
 
 static size_t len_of(uint32_t version)
@@ -50,13 +51,11 @@ static void make(const struct world *w, uint32_t n, uint32_t version, struct con
     memcpy(c->data, &n, 4);
     memcpy(c->data + 4, &version, 4);
     memcpy(c->headers, &version, 4);
-    c->spec = (due_spec){ DUE_SPEC_INIT,
-                          .at_ns = deadline_of(w, version),
-                          .data = c->data,
-                          .len = len_of(version),
-                          .headers = c->headers,
-                          .headers_len = version % 3 ? sizeof c->headers : 0,
-                          .priority = (int)(version % 7) };
+    c->more = (due_extra){ DUE_EXTRA_INIT, .headers = c->headers,
+                           .headers_len = version % 3 ? sizeof c->headers : 0 };
+    c->spec = (due_spec){ DUE_SPEC_INIT,    .at_ns = deadline_of(w, version),
+                          .data = c->data,  .len = len_of(version),
+                          .more = &c->more, .priority = (int)(version % 7) };
 }
 
 /* All of a job that was handed out is of one version. */
@@ -74,7 +73,7 @@ static uint32_t check(struct world *w, const due_job *job)
     CREW_CHECK(due_id_equal(job->id, w->id[n]), ": another job's content");
     CREW_CHECK(job->len == c.spec.len, ": %zu bytes of version %u", job->len, version);
     CREW_CHECK(memcmp(job->data, c.data, job->len) == 0, ": torn, version %u", version);
-    CREW_CHECK(job->headers_len == c.spec.headers_len, ": headers of version %u", version);
+    CREW_CHECK(job->headers_len == c.more.headers_len, ": headers of version %u", version);
     CREW_CHECK(job->headers_len == 0 || memcmp(job->headers, c.headers, 4) == 0,
                ": headers of another version than %u", version);
     CREW_CHECK(job->priority == c.spec.priority, ": priority of another version");

@@ -11,6 +11,7 @@
 
 #include "due/due.h"
 #include "due/redis.h"
+#include "lab/extra.h"
 
 #define DAY DUE_S(86400)
 
@@ -66,14 +67,14 @@ static void put_kinds(void)
     put((due_spec){ .topic = topic("mail") }, "a letter");
     put((due_spec){ .topic = topic("mail") }, "a parcel");
     put((due_spec){ .topic = topic("fax") }, "a drawing");
-    put((due_spec){ .headers = "h: 1", .headers_len = 4 }, "with headers");
-    put((due_spec){ .retry = &fixed }, "with a fixed retry");
-    put((due_spec){ .retry = &growing }, "with a growing retry");
-    put((due_spec){ .retry = &ladder, .topic = topic("mail") }, "with a ladder");
-    put((due_spec){ .ttl_ns = DAY }, "with a time to live");
-    put((due_spec){ .key = "green", .key_len = 5 }, "with a key");
-    put((due_spec){ .group = "g", .group_len = 1 }, "of a group");
-    put((due_spec){ .every_ns = DAY, .repeat = DUE_REPEAT_AFTER }, "every day");
+    put((due_spec){ .more = EXTRA(.headers = "h: 1", .headers_len = 4) }, "with headers");
+    put((due_spec){ .more = EXTRA(.retry = &fixed) }, "with a fixed retry");
+    put((due_spec){ .more = EXTRA(.retry = &growing) }, "with a growing retry");
+    put((due_spec){ .more = EXTRA(.retry = &ladder), .topic = topic("mail") }, "with a ladder");
+    put((due_spec){ .more = EXTRA(.ttl_ns = DAY) }, "with a time to live");
+    put((due_spec){ .more = EXTRA(.key = "green", .key_len = 5) }, "with a key");
+    put((due_spec){ .more = EXTRA(.group = "g", .group_len = 1) }, "of a group");
+    put((due_spec){ .more = EXTRA(.every_ns = DAY, .repeat = DUE_REPEAT_AFTER) }, "every day");
     put((due_spec){ .delay_ns = DAY }, "");
     put((due_spec){ .delay_ns = DAY }, "\033[31m\x7f\n\xc2\x9b\xe2\x80\xae");
 }
@@ -82,8 +83,10 @@ static void put_kinds(void)
 static void put_past(void)
 {
     due_job tried = put_now((due_spec){ .topic = topic("mail") }, "tried");
-    due_job dead = put_now((due_spec){ .topic = topic("fax"), .key = "red", .key_len = 3 }, "dead");
-    due_job done = put_now((due_spec){ .key = "blue", .key_len = 4, .keep_key_ns = DAY }, "done");
+    due_job dead = put_now(
+        (due_spec){ .topic = topic("fax"), .more = EXTRA(.key = "red", .key_len = 3) }, "dead");
+    due_job done = put_now(
+        (due_spec){ .more = EXTRA(.key = "blue", .key_len = 4, .keep_key_ns = DAY) }, "done");
 
     need(due_nack(&tried, DAY), "tried");
     need(due_bury(&dead, "no such tea"), "dead");

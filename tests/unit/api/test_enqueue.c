@@ -52,24 +52,27 @@ LAB_TEST(enqueue, refuses_what_only_some_jobs_have_if_it_makes_no_sense)
     static const char bytes[DUE_HEADERS_MAX + 1];
     struct lab lab = lab_open(.start_ns = 10);
 
-    expect_invalid(&lab, .ttl_ns = -1);
-    expect_invalid(&lab, .expires_ns = -1);
-    expect_invalid(&lab, .ttl_ns = 5, .expires_ns = 15);
-    expect_invalid(&lab, .every_ns = -1);
-    expect_invalid(&lab, .repeat = DUE_REPEAT_ONCE);
-    expect_invalid(&lab, .every_ns = 5, .repeat = (enum due_repeat)(DUE_REPEAT_SKIP - 1));
-    expect_invalid(&lab, .every_ns = 5, .repeat = (enum due_repeat)(DUE_REPEAT_AFTER + 1));
-    expect_invalid(&lab, .retry = &odd);
-    expect_invalid(&lab, .headers = bytes, .headers_len = DUE_HEADERS_MAX + 1);
-    expect_invalid(&lab, .headers_len = 1);
-    expect_invalid(&lab, .group = bytes, .group_len = DUE_KEY_MAX + 1);
-    expect_invalid(&lab, .group = bytes, .group_len = 0);
-    expect_invalid(&lab, .key = bytes, .key_len = DUE_KEY_MAX + 1);
-    expect_invalid(&lab, .key = bytes, .key_len = 0);
-    expect_invalid(&lab, .key = bytes, .key_len = 1, .keep_key_ns = -1);
-    expect_invalid(&lab, .key = bytes, .key_len = 1, .on_key = (enum due_key_policy) - 1);
-    expect_invalid(&lab, .key = bytes, .key_len = 1,
-                   .on_key = (enum due_key_policy)(DUE_KEY_DEBOUNCE + 1));
+    expect_invalid(&lab, .more = EXTRA(.ttl_ns = -1));
+    expect_invalid(&lab, .more = EXTRA(.expires_ns = -1));
+    expect_invalid(&lab, .more = EXTRA(.ttl_ns = 5, .expires_ns = 15));
+    expect_invalid(&lab, .more = EXTRA(.every_ns = -1));
+    expect_invalid(&lab, .more = EXTRA(.repeat = DUE_REPEAT_ONCE));
+    expect_invalid(&lab,
+                   .more = EXTRA(.every_ns = 5, .repeat = (enum due_repeat)(DUE_REPEAT_SKIP - 1)));
+    expect_invalid(&lab,
+                   .more = EXTRA(.every_ns = 5, .repeat = (enum due_repeat)(DUE_REPEAT_AFTER + 1)));
+    expect_invalid(&lab, .more = EXTRA(.retry = &odd));
+    expect_invalid(&lab, .more = EXTRA(.headers = bytes, .headers_len = DUE_HEADERS_MAX + 1));
+    expect_invalid(&lab, .more = EXTRA(.headers_len = 1));
+    expect_invalid(&lab, .more = EXTRA(.group = bytes, .group_len = DUE_KEY_MAX + 1));
+    expect_invalid(&lab, .more = EXTRA(.group = bytes, .group_len = 0));
+    expect_invalid(&lab, .more = EXTRA(.key = bytes, .key_len = DUE_KEY_MAX + 1));
+    expect_invalid(&lab, .more = EXTRA(.key = bytes, .key_len = 0));
+    expect_invalid(&lab, .more = EXTRA(.key = bytes, .key_len = 1, .keep_key_ns = -1));
+    expect_invalid(&lab,
+                   .more = EXTRA(.key = bytes, .key_len = 1, .on_key = (enum due_key_policy) - 1));
+    expect_invalid(&lab, .more = EXTRA(.key = bytes, .key_len = 1,
+                                       .on_key = (enum due_key_policy)(DUE_KEY_DEBOUNCE + 1)));
     lab_close(&lab);
 }
 
@@ -78,14 +81,14 @@ LAB_TEST(enqueue, takes_what_only_some_jobs_have_up_to_its_bounds)
     static const char bytes[DUE_HEADERS_MAX];
     struct lab lab = lab_open(.start_ns = 10);
 
-    lab_enqueue(&lab, "a", .headers = bytes, .headers_len = DUE_HEADERS_MAX);
-    lab_enqueue(&lab, "b", .headers = bytes, .headers_len = 0);
-    lab_enqueue(&lab, "c", .group = bytes, .group_len = DUE_KEY_MAX);
-    lab_enqueue(&lab, "d", .key = bytes, .key_len = DUE_KEY_MAX, .keep_key_ns = 0);
-    lab_enqueue(&lab, "e", .key = bytes, .key_len = 1, .on_key = DUE_KEY_DEBOUNCE);
-    lab_enqueue(&lab, "f", .every_ns = 1, .repeat = DUE_REPEAT_AFTER);
-    lab_enqueue(&lab, "g", .ttl_ns = 1);
-    lab_enqueue(&lab, "h", .expires_ns = 11);
+    lab_enqueue(&lab, "a", .more = EXTRA(.headers = bytes, .headers_len = DUE_HEADERS_MAX));
+    lab_enqueue(&lab, "b", .more = EXTRA(.headers = bytes, .headers_len = 0));
+    lab_enqueue(&lab, "c", .more = EXTRA(.group = bytes, .group_len = DUE_KEY_MAX));
+    lab_enqueue(&lab, "d", .more = EXTRA(.key = bytes, .key_len = DUE_KEY_MAX, .keep_key_ns = 0));
+    lab_enqueue(&lab, "e", .more = EXTRA(.key = bytes, .key_len = 1, .on_key = DUE_KEY_DEBOUNCE));
+    lab_enqueue(&lab, "f", .more = EXTRA(.every_ns = 1, .repeat = DUE_REPEAT_AFTER));
+    lab_enqueue(&lab, "g", .more = EXTRA(.ttl_ns = 1));
+    lab_enqueue(&lab, "h", .more = EXTRA(.expires_ns = 11));
     cr_expect_eq(lab_stats(&lab).waiting, 8u);
     lab_close(&lab);
 }
@@ -153,6 +156,50 @@ LAB_TEST(enqueue, refuses_a_spec_without_its_size)
 
     expect_refused(&lab, &(due_spec){ .delay_ns = 1 }, 0, DUE_EINVAL);
     expect_refused(&lab, &(due_spec){ .size = 7, .delay_ns = 1 }, 0, DUE_EINVAL);
+    expect_invalid(&lab, .more = &(due_extra){ .ttl_ns = 1 });
+    expect_invalid(&lab, .more = &(due_extra){ .size = sizeof(due_extra) + 4 });
+    lab_close(&lab);
+}
+
+/* As an older header has it: what stands behind its end is not looked at. */
+LAB_TEST(enqueue, takes_what_a_shorter_extra_lacks_as_zero)
+{
+    struct lab lab = lab_open(.start_ns = 10);
+    due_extra old = {
+        .size = offsetof(due_extra, ttl_ns), .ttl_ns = -1, .headers = "h", .headers_len = 1
+    };
+    due_spec specs[2] = { { DUE_SPEC_INIT, .at_ns = 5, .more = &old }, { DUE_SPEC_INIT } };
+    due_id ids[2];
+    due_job job;
+
+    cr_assert_eq(due_enqueue(lab.q, &specs[0], 0, NULL), 0);
+    cr_assert_eq(due_enqueue_batch(lab.q, specs, 2, 0, ids), 2);
+    cr_expect_eq(due_amend(lab.q, ids[1], &specs[0], DUE_SET_HEADERS), 0);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+        cr_expect_eq(job.headers_len, 1u);
+        due_job_done(&job);
+    }
+    lab_close(&lab);
+}
+
+/* As a newer header has it. */
+LAB_TEST(enqueue, refuses_a_field_of_a_longer_extra_that_it_does_not_know)
+{
+    struct lab lab = lab_open(.start_ns = 10);
+    struct {
+        due_extra known;
+        uint64_t beyond;
+    } more = { .known.size = sizeof more };
+    due_spec specs[2] = { { DUE_SPEC_INIT }, { DUE_SPEC_INIT, .more = &more.known } };
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 20);
+
+    cr_expect_eq(due_enqueue_batch(lab.q, specs, 2, 0, NULL), 2);
+    more.beyond = 1;
+    expect_refused(&lab, &specs[1], 0, DUE_ENOTSUP);
+    cr_expect_eq(due_enqueue_batch(lab.q, specs, 2, 0, NULL), DUE_ENOTSUP);
+    cr_expect_eq(due_amend(lab.q, id, &specs[1], DUE_SET_HEADERS), DUE_ENOTSUP);
+    cr_expect_eq(lab_stats(&lab).waiting, 3u);
     lab_close(&lab);
 }
 

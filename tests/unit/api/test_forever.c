@@ -63,7 +63,10 @@ static void nack_for(struct lab *lab, int way, int64_t ns)
     const due_retry fixed = { .kind = DUE_RETRY_FIXED, .delay_ns = ns };
     const due_retry ladder = { .kind = DUE_RETRY_LADDER, .rungs = 2, .rung_ns = { ns, ns } };
 
-    lab_enqueue(lab, "tea", .retry = way == BY_FIXED ? &fixed : way == BY_LADDER ? &ladder : NULL);
+    lab_enqueue(lab, "tea",
+                .more = EXTRA(.retry = way == BY_FIXED    ? &fixed
+                                       : way == BY_LADDER ? &ladder
+                                                          : NULL));
     due_job job = reserve(lab, LEASE);
     cr_expect_eq(due_nack(&job, way == BY_NACK ? ns : DUE_DELAY_POLICY), 0);
 }
@@ -162,8 +165,8 @@ LAB_TEST(forever, is_how_long_a_job_may_wait)
     {
         struct lab lab = lab_open(.start_ns = s->start_ns);
 
-        due_id id = lab_enqueue(&lab, "tea", .at_ns = s->start_ns, .ttl_ns = s->ns);
-        lab_enqueue(&lab, "milk", .at_ns = s->start_ns, .expires_ns = DUE_FOREVER);
+        due_id id = lab_enqueue(&lab, "tea", .at_ns = s->start_ns, .more = EXTRA(.ttl_ns = s->ns));
+        lab_enqueue(&lab, "milk", .at_ns = s->start_ns, .more = EXTRA(.expires_ns = DUE_FOREVER));
         cr_expect_eq(due_reschedule(lab.q, id, s->start_ns), 0);
         lab_turn_to(&lab, THE_END - 1);
         cr_expect_eq(lab_stats(&lab).ready, 2u, SAYS(s));
@@ -179,9 +182,9 @@ LAB_TEST(forever, is_a_time_limit_of_a_job_that_never_comes)
 {
     struct lab lab = lab_open(.start_ns = 1000);
 
-    lab_enqueue(&lab, "tea", .at_ns = DUE_FOREVER, .ttl_ns = DUE_FOREVER);
-    lab_enqueue(&lab, "milk", .delay_ns = DUE_FOREVER, .ttl_ns = 1);
-    lab_enqueue(&lab, "jam", .at_ns = THE_END, .ttl_ns = 1);
+    lab_enqueue(&lab, "tea", .at_ns = DUE_FOREVER, .more = EXTRA(.ttl_ns = DUE_FOREVER));
+    lab_enqueue(&lab, "milk", .delay_ns = DUE_FOREVER, .more = EXTRA(.ttl_ns = 1));
+    lab_enqueue(&lab, "jam", .at_ns = THE_END, .more = EXTRA(.ttl_ns = 1));
     lab_turn_to(&lab, THE_END);
     cr_expect_str_eq(lab_dequeue_all(&lab), "jam");
     cr_expect_eq(lab_stats(&lab).waiting, 2u);
@@ -216,7 +219,8 @@ LAB_TEST(forever, is_how_long_a_key_is_kept)
     EACH_SPAN(s)
     {
         struct lab lab = lab_open(.start_ns = s->start_ns);
-        due_spec spec = { DUE_SPEC_INIT, .key = "k", .key_len = 1, .keep_key_ns = s->ns };
+        due_spec spec = { DUE_SPEC_INIT,
+                          .more = EXTRA(.key = "k", .key_len = 1, .keep_key_ns = s->ns) };
 
         cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
         due_job job = reserve(&lab, LEASE);

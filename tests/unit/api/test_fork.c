@@ -57,8 +57,7 @@ static int putting_in_and_out(struct lab *lab)
     EXPECT_EFORK(take_leased(lab->q, &job, 5, DUE_FOREVER));
     EXPECT_EFORK(take_leased_from(lab->q, &topic, 1, &job, 5, DUE_FOREVER));
     EXPECT_EFORK(take_leased_some(lab->q, NULL, 0, &job, 1, 5, DUE_FOREVER));
-    spec.key = "new";
-    spec.key_len = 3;
+    spec.more = EXTRA(.key = "new", .key_len = 3);
     EXPECT_EFORK(due_enqueue(lab->q, &spec, 0, NULL));
     return 0;
 }
@@ -181,7 +180,7 @@ static void call_everything_in_children(struct lab *lab)
     }
     cr_assert_eq(due_bury(&job, NULL), 0);
     cr_assert_eq(due_flush(lab->q, DUE_S(30)), 0);
-    some_id = lab_enqueue(lab, "job", .delay_ns = 5, .key = "key", .key_len = 3);
+    some_id = lab_enqueue(lab, "job", .delay_ns = 5, .more = EXTRA(.key = "key", .key_len = 3));
     some_desk = desk_open_on(lab, 2, &topic, 1, &(due_workers_options){ DUE_WORKERS_INIT });
     WAIT_UNTIL(desk_stats(&some_desk).idle == 2);
     cr_expect_eq(in_child(putting_in_and_out, lab), 0, "in or out");

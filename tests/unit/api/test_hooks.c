@@ -294,7 +294,7 @@ static void turn_through_everything(struct world *w, struct lab *lab)
     CALLS(w, ON_EVENT, lab_advance(lab, 20));
     cr_assert_eq(due_cancel(lab->q, id, NULL), 0);
 
-    put(w, lab, "expires", .delay_ns = 10, .ttl_ns = 1);
+    put(w, lab, "expires", .delay_ns = 10, .more = EXTRA(.ttl_ns = 1));
     lab_advance(lab, 100);
     CALLS(w, ON_EVENT, cr_expect_null(lab_dequeue(lab)));
     cr_expect_gt(lab_stats(lab).dead, 0u);
@@ -319,12 +319,14 @@ static void name_and_answer(struct world *w, struct lab *lab)
     CALLS(w, ON_EVENT, cr_assert_eq(due_kick(lab->q, id), 0));
     job = reserved(lab, DUE_S(1));
     CALLS(w, ON_EVENT, answered(w, &job, due_ack(&job)));
-    put(w, lab, "tea", .delay_ns = 0, .every_ns = 5);
+    put(w, lab, "tea", .delay_ns = 0, .more = EXTRA(.every_ns = 5));
     job = reserved(lab, DUE_S(1));
     CALLS(w, ON_EVENT, answered(w, &job, due_ack(&job)));
     CALLS(w, ON_DISCARD, cr_assert_eq(due_clear(lab->q, DUE_ALL_TOPICS, NULL), 0));
-    CALLS(w, ON_EVENT, put(w, lab, "keyed", .delay_ns = 500, .key = "k", .key_len = 1));
-    put(w, lab, "keyed too", .delay_ns = 0, .key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE);
+    CALLS(w, ON_EVENT,
+          put(w, lab, "keyed", .delay_ns = 500, .more = EXTRA(.key = "k", .key_len = 1)));
+    put(w, lab, "keyed too", .delay_ns = 0,
+        .more = EXTRA(.key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE));
     job = reserved(lab, DUE_S(1));
     answered(w, &job, due_bury(&job, NULL));
     CALLS(w, ON_DISCARD, cr_assert_eq(due_clear_dead(lab->q, DUE_ALL_TOPICS, NULL), 0));
@@ -351,11 +353,12 @@ LAB_TEST(hooks, may_open_use_and_free_other_queues_wherever_they_are_called)
     name_and_answer(&w, &lab);
     turn_through_everything(&w, &lab);
     int carried = 0;
-    due_spec ptr = { DUE_SPEC_INIT, .delay_ns = 900, .ptr = &carried, .key = "p", .key_len = 1 };
+    due_spec ptr = { DUE_SPEC_INIT, .delay_ns = 900, .ptr = &carried,
+                     .more = EXTRA(.key = "p", .key_len = 1) };
     cr_assert_eq(due_enqueue(lab.q, &ptr, 0, NULL), 0);
     CALLS(&w, ON_DISCARD,
-          lab_enqueue(&lab, "no pointer", .delay_ns = 900, .key = "p", .key_len = 1,
-                      .on_key = DUE_KEY_REPLACE));
+          lab_enqueue(&lab, "no pointer", .delay_ns = 900,
+                      .more = EXTRA(.key = "p", .key_len = 1, .on_key = DUE_KEY_REPLACE)));
     lab_enqueue(&lab, "held", .delay_ns = 0);
     job = reserved(&lab, DUE_S(1000));
     CALLS(&w, ON_DISCARD, cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_FOREVER), 0));
@@ -455,8 +458,9 @@ static void grow(struct lab *lab)
 
     for (unsigned i = 0; i < 300; i++) {
         snprintf(name, sizeof name, "%u", i);
-        lab_enqueue(lab, "x", .delay_ns = (int64_t)(i % 3), .group = name, .group_len = sizeof name,
-                    .key = name, .key_len = sizeof name, .headers = name, .headers_len = 3,
+        lab_enqueue(lab, "x", .delay_ns = (int64_t)(i % 3),
+                    .more = EXTRA(.group = name, .group_len = sizeof name, .key = name,
+                                  .key_len = sizeof name, .headers = name, .headers_len = 3),
                     .topic = lab_topic(lab, i % 10 == 0 ? name : ""));
     }
     for (unsigned i = 0; i < 4200; i++) {

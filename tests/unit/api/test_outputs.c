@@ -127,9 +127,7 @@ static int enqueue_key(struct subject *s, void *out)
 {
     due_spec spec = spec_of(s);
 
-    spec.key = "k";
-    spec.key_len = 1;
-    spec.on_key = DUE_KEY_REPLACE;
+    spec.more = EXTRA(.key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE);
     return due_enqueue(s->q, &spec, s->wrong ? 0 : s->timeout_ns, out);
 }
 
@@ -354,7 +352,7 @@ Test(outputs, are_as_they_were_and_handles_zero_when_somebody_has_the_job, .time
     struct subject s = subject_of(&lab);
     due_job job;
 
-    s.id = lab_enqueue(&lab, "tea", .key = "k", .key_len = 1);
+    s.id = lab_enqueue(&lab, "tea", .more = EXTRA(.key = "k", .key_len = 1));
     cr_assert_eq(due_reserve(lab.q, &job, 0), 0);
     expect_rule(&s, BUSY);
     expect_rule(&s, FULL);

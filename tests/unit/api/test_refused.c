@@ -152,9 +152,10 @@ static struct memory_disk *written_disk(void)
 
     for (int i = 0; i < 20; i++) {
         char key[] = { (char)('a' + i) };
-        due_spec spec = { DUE_SPEC_INIT,    .data = large,  .len = sizeof large, .headers = "h",
-                          .headers_len = 1, .key = key,     .key_len = 1,        .group = "g",
-                          .group_len = 1,   .at_ns = 1 + i, .every_ns = i % 2 };
+        due_spec spec = { DUE_SPEC_INIT, .data = large, .len = sizeof large,
+                          .more = EXTRA(.headers = "h", .headers_len = 1, .key = key, .key_len = 1,
+                                        .group = "g", .group_len = 1, .every_ns = i % 2),
+                          .at_ns = 1 + i };
         cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
     }
     lab_close(&s.lab);

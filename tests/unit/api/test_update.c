@@ -56,8 +56,9 @@ LAB_TEST(update, of_any_length_to_any_length)
     for (size_t from = 0; from < 3; from++) {
         for (size_t to = 0; to < 3; to++) {
             for (size_t headers = 0; headers < 2; headers++) {
-                due_id id = lab_enqueue(&lab, texts[from], .delay_ns = 0,
-                                        .headers = headers ? "h" : NULL, .headers_len = headers);
+                due_id id = lab_enqueue(
+                    &lab, texts[from], .delay_ns = 0,
+                    .more = EXTRA(.headers = headers ? "h" : NULL, .headers_len = headers));
                 due_job job;
 
                 cr_expect_eq(update(&lab, id, texts[to]), 0);
@@ -154,8 +155,9 @@ LAB_TEST(update, a_carried_pointer_is_not_lost)
     cr_assert_eq(due_enqueue(lab.q, &spec, 0, &id), 0);
     cr_expect_eq(update(&lab, id, "tea"), DUE_EINVAL);
     cr_expect_eq(amend(&lab, id, DUE_SET_DATA, .ptr = &spec), DUE_EINVAL);
-    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS, .headers = "h", .headers_len = 1), 0);
-    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS | DUE_SET_LIMIT, .ttl_ns = 5), 0);
+    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS, .more = EXTRA(.headers = "h", .headers_len = 1)),
+                 0);
+    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS | DUE_SET_LIMIT, .more = EXTRA(.ttl_ns = 5)), 0);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     cr_expect_eq(job.ptr, &thing);
     cr_expect_eq(job.headers_len, 0u);
@@ -177,7 +179,8 @@ LAB_TEST(update, a_dead_job_is_mended_and_kicked)
     }
     cr_expect_eq(update(&lab, id, "{good}"), 0);
     cr_expect_eq(amend(&lab, id, DUE_SET_TIME, .at_ns = 7), DUE_ENOENT);
-    cr_expect_eq(amend(&lab, id, DUE_SET_DATA | DUE_SET_LIMIT, .ttl_ns = 7), DUE_ENOENT);
+    cr_expect_eq(amend(&lab, id, DUE_SET_DATA | DUE_SET_LIMIT, .more = EXTRA(.ttl_ns = 7)),
+                 DUE_ENOENT);
     cr_expect_eq(due_list_dead(lab.q, &cursor, dead, 3), 2);
     const due_dead *mended = &dead[due_id_equal(dead[1].id, id)];
     cr_expect_eq(mended->len, 6u);
@@ -203,11 +206,12 @@ LAB_TEST(update, arguments_are_checked)
     cr_expect_eq(amend(&lab, id, DUE_SET_TIME, .at_ns = 1, .delay_ns = 1), DUE_EINVAL);
     cr_expect_eq(amend(&lab, id, DUE_SET_TIME, .at_ns = -1), DUE_EINVAL);
     cr_expect_eq(amend(&lab, id, DUE_SET_PRIORITY, .priority = 256), DUE_EINVAL);
-    cr_expect_eq(
-        amend(&lab, id, DUE_SET_HEADERS, .headers = headers, .headers_len = sizeof headers),
-        DUE_EINVAL);
-    cr_expect_eq(amend(&lab, id, DUE_SET_LIMIT, .ttl_ns = 1, .expires_ns = 1), DUE_EINVAL);
-    cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .retry = &bad), DUE_EINVAL);
+    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS,
+                       .more = EXTRA(.headers = headers, .headers_len = sizeof headers)),
+                 DUE_EINVAL);
+    cr_expect_eq(amend(&lab, id, DUE_SET_LIMIT, .more = EXTRA(.ttl_ns = 1, .expires_ns = 1)),
+                 DUE_EINVAL);
+    cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .more = EXTRA(.retry = &bad)), DUE_EINVAL);
     cr_expect_eq(due_amend(lab.q, id, &(due_spec){ .size = 4 }, DUE_SET_TIME), DUE_EINVAL);
     cr_expect_eq(due_amend(lab.q, (due_id){ { 1 } }, &none, DUE_SET_TIME), DUE_ENOENT);
     lab_turn_to(&lab, 10);
@@ -275,12 +279,12 @@ LAB_TEST(amend, a_limit_is_given_and_taken_away)
 {
     struct lab lab = lab_open();
     due_id a = lab_enqueue(&lab, "a", .at_ns = 10);
-    due_id b = lab_enqueue(&lab, "b", .at_ns = 10, .ttl_ns = 5);
-    due_id c = lab_enqueue(&lab, "c", .at_ns = 10, .expires_ns = 5);
+    due_id b = lab_enqueue(&lab, "b", .at_ns = 10, .more = EXTRA(.ttl_ns = 5));
+    due_id c = lab_enqueue(&lab, "c", .at_ns = 10, .more = EXTRA(.expires_ns = 5));
 
-    cr_expect_eq(amend(&lab, a, DUE_SET_LIMIT, .ttl_ns = 5), 0);
-    cr_expect_eq(amend(&lab, b, DUE_SET_LIMIT, .ttl_ns = 0), 0);
-    cr_expect_eq(amend(&lab, c, DUE_SET_LIMIT, .expires_ns = 16), 0);
+    cr_expect_eq(amend(&lab, a, DUE_SET_LIMIT, .more = EXTRA(.ttl_ns = 5)), 0);
+    cr_expect_eq(amend(&lab, b, DUE_SET_LIMIT, .more = EXTRA(.ttl_ns = 0)), 0);
+    cr_expect_eq(amend(&lab, c, DUE_SET_LIMIT, .more = EXTRA(.expires_ns = 16)), 0);
     lab_turn_to(&lab, 15);
     cr_expect_str_eq(lab_dequeue_all(&lab), "b c");
     cr_expect_eq(lab_stats(&lab).dead, 1u);
@@ -292,13 +296,13 @@ LAB_TEST(amend, a_retry_policy_is_given_and_taken_away)
     struct lab lab = lab_open();
     due_id id = lab_enqueue(&lab, "tea", .delay_ns = 0);
 
-    cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .retry = &twice), 0);
+    cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .more = EXTRA(.retry = &twice)), 0);
     due_job job = reserve(&lab);
     cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     lab_advance(&lab, 49);
     cr_expect_eq(take_leased(lab.q, &job, LEASE, 0), DUE_EAGAIN);
     lab_advance(&lab, 1);
-    cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .retry = NULL), 0);
+    cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .more = EXTRA(.retry = NULL)), 0);
     for (int i = 0; i < 5; i++) {
         job = reserve(&lab);
         cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
@@ -311,12 +315,14 @@ LAB_TEST(amend, a_retry_policy_is_given_and_taken_away)
 LAB_TEST(amend, only_what_is_named_changes)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .headers = "old", .headers_len = 3,
-                            .priority = 3, .ttl_ns = 100);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10,
+                            .more = EXTRA(.headers = "old", .headers_len = 3, .ttl_ns = 100),
+                            .priority = 3);
     due_job job;
 
-    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS, .headers = "newer", .headers_len = 5, .at_ns = 99,
-                       .data = "x", .len = 1, .priority = 900, .ttl_ns = -1),
+    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS,
+                       .more = EXTRA(.headers = "newer", .headers_len = 5, .ttl_ns = -1),
+                       .at_ns = 99, .data = "x", .len = 1, .priority = 900),
                  0);
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
@@ -339,12 +345,13 @@ LAB_TEST(amend, headers_for_a_large_payload)
     for (size_t i = 0; i < sizeof large; i++)
         large[i] = (unsigned char)(i * 7 + i / 256);
     cr_assert_eq(due_enqueue(lab.q, &spec, 0, &id), 0);
-    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS | DUE_SET_TIME, .headers = "h", .headers_len = 1,
-                       .at_ns = 20),
+    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS | DUE_SET_TIME,
+                       .more = EXTRA(.headers = "h", .headers_len = 1), .at_ns = 20),
                  0);
     lab_turn_to(&lab, 19);
     cr_expect_null(lab_dequeue(&lab));
-    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS, .headers = "hh", .headers_len = 2), 0);
+    cr_expect_eq(amend(&lab, id, DUE_SET_HEADERS, .more = EXTRA(.headers = "hh", .headers_len = 2)),
+                 0);
     cr_expect_eq(lab_find(&lab, id).deadline_ns, 20);
     lab_turn_to(&lab, 20);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
@@ -384,9 +391,10 @@ LAB_TEST(amend, without_memory_nothing_has_changed)
 
         cr_assert_eq(due_bury(&job, NULL), 0);
         flaky_fail_in(&lab.state->memory, n);
-        int rc = amend(&lab, id, DUE_SET_DATA | DUE_SET_HEADERS | DUE_SET_TIME | DUE_SET_RETRY,
-                       .data = long_text(), .len = LAB_TEXT - 1, .headers = "h", .headers_len = 1,
-                       .at_ns = 20, .retry = &twice);
+        int rc =
+            amend(&lab, id, DUE_SET_DATA | DUE_SET_HEADERS | DUE_SET_TIME | DUE_SET_RETRY,
+                  .data = long_text(), .len = LAB_TEXT - 1,
+                  .more = EXTRA(.headers = "h", .headers_len = 1, .retry = &twice), .at_ns = 20);
         int rc_dead = update(&lab, dead, long_text());
         lab.state->memory.fail_at = FLAKY_NEVER;
         cr_expect(rc == 0 || rc == DUE_ENOMEM, "%s", due_error_name(rc));
@@ -411,14 +419,14 @@ LAB_TEST(amend, without_memory_nothing_has_changed)
 LAB_TEST(amend, a_job_stays_in_its_group)
 {
     struct lab lab = lab_open();
-    due_id a = lab_enqueue(&lab, "a", .at_ns = 10, .group = "g", .group_len = 1);
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
 
-    lab_enqueue(&lab, "b", .at_ns = 10, .group = "g", .group_len = 1);
+    lab_enqueue(&lab, "b", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
     cr_expect_eq(update(&lab, a, "a2"), 0);
     lab_turn_to(&lab, 10);
     due_poll(lab.q, NULL);
     cr_expect_eq(amend(&lab, a, DUE_SET_DATA | DUE_SET_HEADERS, .data = long_text(), .len = 9,
-                       .headers = "h", .headers_len = 1),
+                       .more = EXTRA(.headers = "h", .headers_len = 1)),
                  0);
     due_job job = reserve(&lab);
     cr_expect_eq(job.len, 9u);
@@ -432,9 +440,9 @@ LAB_TEST(amend, a_job_stays_in_its_group)
 LAB_TEST(amend, put_off_it_lets_its_group_go_on)
 {
     struct lab lab = lab_open();
-    due_id a = lab_enqueue(&lab, "a", .at_ns = 10, .group = "g", .group_len = 1);
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
 
-    lab_enqueue(&lab, "b", .at_ns = 10, .group = "g", .group_len = 1);
+    lab_enqueue(&lab, "b", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
     lab_turn_to(&lab, 10);
     due_poll(lab.q, NULL);
     cr_expect_eq(amend(&lab, a, DUE_SET_DATA | DUE_SET_TIME, .data = "A", .len = 1, .at_ns = 20),

@@ -76,7 +76,7 @@ static void put(struct between *b, due_spec spec)
 /* It gets headers; meanwhile the other one comes. */
 static int give_headers(struct between *b)
 {
-    due_spec spec = { DUE_SPEC_INIT, .headers = "h", .headers_len = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.headers = "h", .headers_len = 1) };
 
     b->armed = true;
     int rc = due_amend(b->q, b->id, &spec, DUE_SET_HEADERS);
@@ -104,7 +104,7 @@ static int enqueue_with_key(void *arg)
 {
     struct between *b = arg;
     due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3,
-                      .key = "k",    .key_len = 1,  .on_key = DUE_KEY_REPLACE };
+                      .more = EXTRA(.key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE) };
 
     return due_enqueue(b->q, &spec, 0, &b->got);
 }
@@ -145,7 +145,7 @@ Test(update_large, its_key_is_not_taken_over_meanwhile, .timeout = 60)
     due_job job;
 
     between_open(&b, enqueue_with_key);
-    put(&b, (due_spec){ .key = "k", .key_len = 1 });
+    put(&b, (due_spec){ .more = EXTRA(.key = "k", .key_len = 1) });
     cr_expect_eq(give_headers(&b), 0);
     cr_expect_eq(b.rc, 0);
     cr_expect(due_id_equal(b.got, b.id), "it is the same job, changed");
@@ -173,12 +173,12 @@ Test(update_large, another_change_is_told_that_it_is_busy, .timeout = 60)
 }
 
 /* It died of its age, so nobody ever reserved anything. */
-static void put_dead(struct between *b, due_spec spec)
+static void put_dead(struct between *b, due_extra more)
 {
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 1, .more = &more };
     due_job job;
 
-    spec.at_ns = 1;
-    spec.ttl_ns = 1;
+    more.ttl_ns = 1;
     put(b, spec);
     cr_assert_eq(due_dequeue(b->q, &job, 0), DUE_EAGAIN);
     cr_assert_eq(stats(b).dead, 1u);
@@ -190,7 +190,7 @@ Test(update_large, a_dead_one_cancelled_meanwhile_cannot_be_kicked, .timeout = 6
     due_job job;
 
     between_open(&b, cancel);
-    put_dead(&b, (due_spec){ .delay_ns = 0 });
+    put_dead(&b, (due_extra){ DUE_EXTRA_INIT });
     cr_expect_eq(give_headers(&b), 0);
     cr_expect_eq(b.rc, DUE_EBUSY);
     int rc = due_kick(b.q, b.id);
@@ -206,7 +206,7 @@ Test(update_large, a_dead_one_is_not_kicked_meanwhile_and_not_said_to_be_alive, 
     struct between b = { .rc = 1 };
 
     between_open(&b, kick);
-    put_dead(&b, (due_spec){ .delay_ns = 0 });
+    put_dead(&b, (due_extra){ DUE_EXTRA_INIT });
     cr_expect_eq(give_headers(&b), 0);
     cr_expect_eq(b.rc, DUE_EBUSY);
     cr_expect_eq(stats(&b).dead, 1u);
@@ -220,7 +220,7 @@ Test(update_large, the_key_of_a_dead_one_is_not_taken_over_meanwhile, .timeout =
     struct between b = { .rc = 1 };
 
     between_open(&b, enqueue_with_key);
-    put_dead(&b, (due_spec){ .key = "k", .key_len = 1 });
+    put_dead(&b, (due_extra){ DUE_EXTRA_INIT, .key = "k", .key_len = 1 });
     cr_expect_eq(give_headers(&b), 0);
     cr_expect_eq(b.rc, 0);
     cr_expect(due_id_equal(b.got, b.id), "it is the same job, and waits again");

@@ -358,8 +358,8 @@ LAB_TEST(ttl, counts_from_the_deadline)
 {
     struct lab lab = lab_open();
 
-    lab_enqueue(&lab, "tea", .at_ns = 1000000, .ttl_ns = 10);
-    lab_enqueue(&lab, "milk", .at_ns = 1000000, .ttl_ns = 11);
+    lab_enqueue(&lab, "tea", .at_ns = 1000000, .more = EXTRA(.ttl_ns = 10));
+    lab_enqueue(&lab, "milk", .at_ns = 1000000, .more = EXTRA(.ttl_ns = 11));
     lab_turn_to(&lab, 1000010);
     cr_expect_str_eq(lab_dequeue(&lab), "milk");
     cr_expect_null(lab_dequeue(&lab));
@@ -374,7 +374,7 @@ LAB_TEST(ttl, may_be_an_instant)
 {
     struct lab lab = lab_open(.start_ns = 100);
 
-    lab_enqueue(&lab, "tea", .at_ns = 200, .expires_ns = 205);
+    lab_enqueue(&lab, "tea", .at_ns = 200, .more = EXTRA(.expires_ns = 205));
     lab_turn_to(&lab, 204);
     due_job job = reserve(&lab);
     cr_expect_eq(due_nack(&job, 1), 0);
@@ -390,7 +390,7 @@ LAB_TEST(ttl, may_be_an_instant)
 LAB_TEST(ttl, is_looked_at_when_somebody_is_about_to_take_the_job)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 100, .ttl_ns = 10);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 100, .more = EXTRA(.ttl_ns = 10));
     due_info info;
 
     lab_turn_to(&lab, 1000);
@@ -408,7 +408,7 @@ LAB_TEST(ttl, is_looked_at_when_somebody_is_about_to_take_the_job)
 LAB_TEST(ttl, moves_with_the_deadline)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 100, .ttl_ns = 10);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 100, .more = EXTRA(.ttl_ns = 10));
 
     cr_expect_eq(due_reschedule(lab.q, id, 1000), 0);
     lab_turn_to(&lab, 1009);
@@ -423,7 +423,7 @@ LAB_TEST(ttl, leaves_the_rest_of_a_batch)
     due_job jobs[8];
 
     for (int i = 0; i < 6; i++)
-        lab_enqueue(&lab, "tea", .at_ns = 100, .ttl_ns = i % 2 ? 10 : 0);
+        lab_enqueue(&lab, "tea", .at_ns = 100, .more = EXTRA(.ttl_ns = i % 2 ? 10 : 0));
     lab_turn_to(&lab, 110);
     cr_expect_eq(take_some(lab.q, NULL, 0, jobs, 8, 0), 3);
     for (int i = 0; i < 3; i++)

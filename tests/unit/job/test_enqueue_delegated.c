@@ -94,7 +94,7 @@ LAB_TEST(enqueue_delegated, one_with_a_key_that_was_due_before_comes_first)
     struct lab lab = open_showing(false, 2);
 
     hold(&lab);
-    lab_enqueue(&lab, "earlier", .at_ns = 7, .key = "k", .key_len = 1);
+    lab_enqueue(&lab, "earlier", .at_ns = 7, .more = EXTRA(.key = "k", .key_len = 1));
     expect_first(&lab, "earlier");
     cr_expect_str_eq(lab_dequeue_all(&lab), "shown");
     lab_close(&lab);
@@ -109,7 +109,7 @@ Test(enqueue_delegated, jobs_that_come_later_are_not_waited_for, .timeout = 60)
     hold(&lab);
     lab_enqueue(&lab, "later", .at_ns = 11);
     lab_enqueue(&lab, "now", .delay_ns = 0);
-    lab_enqueue(&lab, "with a key", .at_ns = 11, .key = "k", .key_len = 1);
+    lab_enqueue(&lab, "with a key", .at_ns = 11, .more = EXTRA(.key = "k", .key_len = 1));
     crew_call_dequeue(&call, lab.q, 0);
     crew_call_asleep(&call);
     cr_expect(atomic_load(&call.thread.back), "it waits for the lock");

@@ -15,7 +15,8 @@ LAB_TEST(headers, come_with_the_job_byte_for_byte)
     const char *texts[] = { "", "tea", long_text };
     for (size_t n = 0; n <= sizeof headers; n += 64) {
         for (size_t i = 0; i < 3; i++) {
-            lab_enqueue(&lab, texts[i], .delay_ns = 0, .headers = headers, .headers_len = n);
+            lab_enqueue(&lab, texts[i], .delay_ns = 0,
+                        .more = EXTRA(.headers = headers, .headers_len = n));
             cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
             cr_expect_eq(job.headers_len, n);
             cr_expect(n == 0 || memcmp(job.headers, headers, n) == 0);
@@ -31,7 +32,8 @@ LAB_TEST(headers, beside_a_pointer)
 {
     struct lab lab = lab_open();
     int thing = 1;
-    due_spec spec = { DUE_SPEC_INIT, .ptr = &thing, .headers = "text/plain", .headers_len = 10 };
+    due_spec spec = { DUE_SPEC_INIT, .ptr = &thing,
+                      .more = EXTRA(.headers = "text/plain", .headers_len = 10) };
     due_job job;
 
     cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
@@ -47,11 +49,12 @@ LAB_TEST(headers, too_many_are_refused)
 {
     struct lab lab = lab_open();
     char headers[DUE_HEADERS_MAX + 1] = { 0 };
-    due_spec spec = { DUE_SPEC_INIT, .headers = headers, .headers_len = sizeof headers };
+    due_extra more = { DUE_EXTRA_INIT, .headers = headers, .headers_len = sizeof headers };
+    due_spec spec = { DUE_SPEC_INIT, .more = &more };
 
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EINVAL);
-    spec.headers = NULL;
-    spec.headers_len = 1;
+    more.headers = NULL;
+    more.headers_len = 1;
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), DUE_EINVAL);
     lab_close(&lab);
 }

@@ -14,8 +14,8 @@ static char large[LARGE];
 static int put(struct lab *lab, enum due_key_policy policy, const char *data, size_t len,
                due_id *id)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = data, .len = len,      .at_ns = 5,
-                      .key = "k",    .key_len = 1, .on_key = policy };
+    due_spec spec = { DUE_SPEC_INIT, .data = data, .len = len, .at_ns = 5,
+                      .more = EXTRA(.key = "k", .key_len = 1, .on_key = policy) };
 
     return due_enqueue(lab->q, &spec, 0, id);
 }
@@ -56,8 +56,8 @@ static void on_alloc(void *ctx, size_t size)
 
 static int put_large(struct lab *lab, enum due_key_policy policy, bool batch, due_id *id)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = large, .len = LARGE,    .at_ns = 900,
-                      .key = "k",    .key_len = 1,  .on_key = policy };
+    due_spec spec = { DUE_SPEC_INIT, .data = large, .len = LARGE, .at_ns = 900,
+                      .more = EXTRA(.key = "k", .key_len = 1, .on_key = policy) };
 
     if (!batch)
         return due_enqueue(lab->q, &spec, 0, id);
@@ -151,13 +151,8 @@ LAB_TEST(keys_between, who_was_to_wait_for_room_and_has_no_time_left_is_told_so)
     for (int batch = 0; batch < 2; batch++) {
         struct lab lab = lab_open(.start_ns = 1, .with.capacity = 2);
         struct meanwhile m = { .lab = &lab };
-        due_spec spec = { DUE_SPEC_INIT,
-                          .data = large,
-                          .len = LARGE,
-                          .at_ns = 900,
-                          .key = "k",
-                          .key_len = 1,
-                          .on_key = DUE_KEY_REPLACE };
+        due_spec spec = { DUE_SPEC_INIT, .data = large, .len = LARGE, .at_ns = 900,
+                          .more = EXTRA(.key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE) };
 
         cr_assert_eq(put(&lab, DUE_KEY_REFUSE, "tea", 3, &m.second), 0);
         lab_turn_to(&lab, 5);

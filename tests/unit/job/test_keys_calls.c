@@ -4,11 +4,11 @@
 #include "lab/lab.h"
 #include "lab/take.h"
 
-static due_spec spec(const char *key, enum due_key_policy policy, int64_t at_ns, const char *text)
-{
-    return (due_spec){ DUE_SPEC_INIT, .at_ns = at_ns,         .data = text,    .len = strlen(text),
-                       .key = key,    .key_len = strlen(key), .on_key = policy };
-}
+#define SPEC(name, policy, at, text)                                                             \
+    {                                                                                            \
+        DUE_SPEC_INIT, .at_ns = (at), .data = (text), .len = strlen(text),                       \
+                       .more = EXTRA(.key = (name), .key_len = strlen(name), .on_key = (policy)) \
+    }
 
 static const due_spec plain = { DUE_SPEC_INIT };
 
@@ -17,10 +17,10 @@ static const due_spec plain = { DUE_SPEC_INIT };
 LAB_TEST(keys_calls, a_batch_ends_at_the_first_job_that_is_refused)
 {
     struct lab lab = lab_open(.start_ns = 1);
-    due_id had = lab_enqueue(&lab, "had", .at_ns = 1, .key = "b", .key_len = 1);
+    due_id had = lab_enqueue(&lab, "had", .at_ns = 1, .more = EXTRA(.key = "b", .key_len = 1));
     due_id ids[3] = { { { 0 } } };
-    const due_spec specs[] = { spec("a", DUE_KEY_REFUSE, 1, "A"), spec("b", DUE_KEY_REFUSE, 1, "B"),
-                               spec("c", DUE_KEY_REFUSE, 1, "C") };
+    const due_spec specs[] = { SPEC("a", DUE_KEY_REFUSE, 1, "A"), SPEC("b", DUE_KEY_REFUSE, 1, "B"),
+                               SPEC("c", DUE_KEY_REFUSE, 1, "C") };
 
     cr_expect_eq(due_enqueue_batch(lab.q, specs, 3, 0, ids), 1);
     cr_expect(due_id_equal(ids[1], had), "whose key it is");
@@ -34,14 +34,15 @@ LAB_TEST(keys_calls, a_batch_goes_on_after_jobs_that_are_changed)
 {
     struct lab lab = lab_open(.start_ns = 1);
     enum { N = 300 };
-    due_id had = lab_enqueue(&lab, "had", .at_ns = 1, .key = "k", .key_len = 1);
+    due_id had = lab_enqueue(&lab, "had", .at_ns = 1, .more = EXTRA(.key = "k", .key_len = 1));
+    const due_spec replacing = SPEC("k", DUE_KEY_REPLACE, 1, "new");
     due_spec specs[N];
     due_id ids[N];
 
     for (int i = 0; i < N; i++) {
-        specs[i] = spec("k", DUE_KEY_REPLACE, 1, "new");
+        specs[i] = replacing;
         if (i % 3 != 0)
-            specs[i].key_len = 0, specs[i].key = NULL, specs[i].on_key = DUE_KEY_REFUSE;
+            specs[i].more = NULL;
     }
     cr_expect_eq(due_enqueue_batch(lab.q, specs, N, 0, ids), N);
     for (int i = 0; i < N; i += 3)
@@ -53,9 +54,9 @@ LAB_TEST(keys_calls, a_batch_goes_on_after_jobs_that_are_changed)
 LAB_TEST(keys_calls, one_batch_may_name_a_key_twice)
 {
     struct lab lab = lab_open(.start_ns = 1);
-    const due_spec specs[] = { spec("k", DUE_KEY_DEBOUNCE, 5, "A"),
-                               spec("k", DUE_KEY_DEBOUNCE, 9, "B"),
-                               spec("k", DUE_KEY_DEBOUNCE, 7, "C") };
+    const due_spec specs[] = { SPEC("k", DUE_KEY_DEBOUNCE, 5, "A"),
+                               SPEC("k", DUE_KEY_DEBOUNCE, 9, "B"),
+                               SPEC("k", DUE_KEY_DEBOUNCE, 7, "C") };
 
     cr_expect_eq(due_enqueue_batch(lab.q, specs, 3, 0, NULL), 3);
     cr_expect_eq(lab_stats(&lab).waiting, 1u);
@@ -71,10 +72,10 @@ LAB_TEST(keys_calls, one_batch_may_name_a_key_twice)
 LAB_TEST(keys_calls, in_a_full_queue_only_a_new_job_needs_room)
 {
     struct lab lab = lab_open(.start_ns = 1, .with.capacity = 2);
-    due_id a = lab_enqueue(&lab, "a", .at_ns = 5, .key = "a", .key_len = 1);
-    due_spec replace = spec("a", DUE_KEY_REPLACE, 7, "new");
-    due_spec refuse = spec("a", DUE_KEY_REFUSE, 7, "new");
-    due_spec fresh = spec("b", DUE_KEY_REPLACE, 7, "b");
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 5, .more = EXTRA(.key = "a", .key_len = 1));
+    due_spec replace = SPEC("a", DUE_KEY_REPLACE, 7, "new");
+    due_spec refuse = SPEC("a", DUE_KEY_REFUSE, 7, "new");
+    due_spec fresh = SPEC("b", DUE_KEY_REPLACE, 7, "b");
     due_id id;
 
     lab_enqueue(&lab, "full", .at_ns = 6);
@@ -97,7 +98,7 @@ LAB_TEST(keys_calls, in_a_full_queue_only_a_new_job_needs_room)
 LAB_TEST(keys_calls, a_dead_job_that_comes_back_takes_room)
 {
     struct lab lab = lab_open(.start_ns = 1, .with.capacity = 1);
-    due_spec s = spec("a", DUE_KEY_REPLACE, 1, "a");
+    due_spec s = SPEC("a", DUE_KEY_REPLACE, 1, "a");
     due_job job;
 
     cr_assert_eq(due_enqueue(lab.q, &s, 0, NULL), 0);
@@ -122,11 +123,11 @@ static void each_failure(bool there, enum due_key_policy policy)
         due_id found;
 
         memset(text, 'x', sizeof text);
-        due_spec s = { DUE_SPEC_INIT,      .at_ns = 5,      .data = text,
-                       .len = sizeof text, .headers = text, .headers_len = 50,
-                       .key = "k",         .key_len = 1,    .on_key = policy };
+        due_spec s = { DUE_SPEC_INIT, .at_ns = 5, .data = text, .len = sizeof text,
+                       .more = EXTRA(.headers = text, .headers_len = 50, .key = "k", .key_len = 1,
+                                     .on_key = policy) };
         if (there)
-            id = lab_enqueue(&lab, "had", .at_ns = 9, .key = "k", .key_len = 1);
+            id = lab_enqueue(&lab, "had", .at_ns = 9, .more = EXTRA(.key = "k", .key_len = 1));
         flaky_fail_in(&lab.state->memory, n);
         int rc = due_enqueue(lab.q, &s, 0, NULL);
         bool reached = lab.state->memory.calls > lab.state->memory.fail_at;
@@ -169,8 +170,8 @@ LAB_TEST(keys_calls, a_pointer_that_is_replaced_is_shown)
 {
     struct lab lab = lab_open(.start_ns = 1, .with.on_discard = show);
     int old, new;
-    due_spec s = { DUE_SPEC_INIT, .ptr = &old, .key = "k", .key_len = 1,
-                   .on_key = DUE_KEY_REPLACE };
+    due_extra more = { DUE_EXTRA_INIT, .key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE };
+    due_spec s = { DUE_SPEC_INIT, .ptr = &old, .more = &more };
     due_job job;
 
     shown = NULL;
@@ -181,7 +182,7 @@ LAB_TEST(keys_calls, a_pointer_that_is_replaced_is_shown)
     cr_expect_eq(lab_stats(&lab).discarded, 0u, "the job is there still");
     shown = NULL;
     s.ptr = NULL;
-    s.on_key = DUE_KEY_EARLIEST;
+    more.on_key = DUE_KEY_EARLIEST;
     cr_assert_eq(due_enqueue(lab.q, &s, 0, NULL), 0);
     cr_expect_null(shown);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
@@ -195,10 +196,10 @@ LAB_TEST(keys_calls, a_pointer_that_is_replaced_is_shown)
 LAB_TEST(keys_calls, a_closed_queue_takes_no_keys)
 {
     struct lab lab = lab_open(.start_ns = 1);
-    due_spec s = spec("k", DUE_KEY_REPLACE, 9, "x");
+    due_spec s = SPEC("k", DUE_KEY_REPLACE, 9, "x");
     due_id id;
 
-    lab_enqueue(&lab, "had", .at_ns = 9, .key = "k", .key_len = 1, .keep_key_ns = 5);
+    lab_enqueue(&lab, "had", .at_ns = 9, .more = EXTRA(.key = "k", .key_len = 1, .keep_key_ns = 5));
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, 0), 0);
     cr_expect_eq(due_enqueue(lab.q, &s, 0, NULL), DUE_ECLOSED);
     cr_expect_eq(due_id_of_key(lab.q, "k", 1, &id), DUE_ENOENT);
@@ -208,10 +209,10 @@ LAB_TEST(keys_calls, a_closed_queue_takes_no_keys)
 LAB_TEST(keys_calls, a_repeating_job_has_its_key_until_it_is_cancelled)
 {
     struct lab lab = lab_open(.start_ns = 1);
-    due_spec s = spec("k", DUE_KEY_REFUSE, 5, "x");
+    due_spec s = SPEC("k", DUE_KEY_REFUSE, 5, "x");
     due_id id;
 
-    lab_enqueue(&lab, "tick", .at_ns = 5, .every_ns = 10, .key = "k", .key_len = 1);
+    lab_enqueue(&lab, "tick", .at_ns = 5, .more = EXTRA(.every_ns = 10, .key = "k", .key_len = 1));
     for (int i = 0; i < 3; i++) {
         lab_turn_to(&lab, 5 + 10 * i);
         cr_expect_str_eq(lab_dequeue_all(&lab), "tick");
@@ -226,10 +227,10 @@ LAB_TEST(keys_calls, a_repeating_job_has_its_key_until_it_is_cancelled)
 LAB_TEST(keys_calls, a_repeating_job_whose_key_was_taken_over_ends_with_its_round)
 {
     struct lab lab = lab_open(.start_ns = 1);
-    due_spec s = spec("k", DUE_KEY_REPLACE, 50, "new");
+    due_spec s = SPEC("k", DUE_KEY_REPLACE, 50, "new");
     due_job job;
 
-    lab_enqueue(&lab, "tick", .at_ns = 1, .every_ns = 10, .key = "k", .key_len = 1);
+    lab_enqueue(&lab, "tick", .at_ns = 1, .more = EXTRA(.every_ns = 10, .key = "k", .key_len = 1));
     cr_assert_eq(take_leased(lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_enqueue(lab.q, &s, 0, NULL), 0);
     cr_expect_eq(due_ack(&job), 0);

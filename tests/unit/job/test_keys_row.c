@@ -14,13 +14,13 @@ struct row {
     struct due__key *node[JOBS]; /* NULL: its job has ended */
 };
 
-static const due_spec spec = { DUE_SPEC_INIT, .key = "k", .key_len = 1 };
+static const due_extra named = { DUE_EXTRA_INIT, .key = "k", .key_len = 1 };
 
 /* As due__key_submit() does it. */
 static void take_over(struct row *r, uint32_t number)
 {
     due_queue *q = r->s.lab.q;
-    struct due__key *key = due__key_new(q, &spec);
+    struct due__key *key = due__key_new(q, &named);
 
     cr_assert_not_null(key);
     struct due__key_shard *shard = due__key_enter(q->keys, key->hash);
@@ -55,9 +55,9 @@ static void end(struct row *r, uint32_t number)
 static int holder(struct row *r)
 {
     due_queue *q = r->s.lab.q;
-    uint64_t hash = due__siphash(q->keys->seed, spec.key, spec.key_len);
+    uint64_t hash = due__siphash(q->keys->seed, named.key, named.key_len);
     struct due__key_shard *shard = due__key_enter(q->keys, hash);
-    const struct due__key *key = due__key_find(shard, spec.key, spec.key_len, hash);
+    const struct due__key *key = due__key_find(shard, named.key, named.key_len, hash);
     int place = key != NULL ? (int)key->place - 1 : -1;
 
     due__key_leave(q, shard);
@@ -104,7 +104,7 @@ Test(keys_row, what_was_kept_before_them_is_to_be_forgotten, .timeout = 60)
     cr_expect(r.node[2]->over_kept);
     end(&r, 2);
     cr_expect_eq(holder(&r), -1, "kept, by no job");
-    uint64_t hash = due__siphash(r.s.lab.q->keys->seed, spec.key, spec.key_len);
+    uint64_t hash = due__siphash(r.s.lab.q->keys->seed, named.key, named.key_len);
     cr_expect_eq(r.s.lab.q->keys->shard[hash % DUE__KEY_SHARDS].kept, 1u);
     shop_close(&r.s);
 }

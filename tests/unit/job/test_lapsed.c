@@ -41,8 +41,9 @@ static void begin_on(struct lapsed *it, bool stored, struct lab_options with, un
         it->s.lab = lab_open_with(&with);
     struct lab *lab = &it->s.lab;
     int rest = others > 0 ? lab_topic(lab, "others") : 0;
-    it->id = lab_enqueue(lab, "tea", .delay_ns = 0, .retry = attempts > 0 ? &limited : NULL,
-                         .key = key, .key_len = sizeof key);
+    it->id = lab_enqueue(
+        lab, "tea", .delay_ns = 0,
+        .more = EXTRA(.retry = attempts > 0 ? &limited : NULL, .key = key, .key_len = sizeof key));
     cr_assert_eq(take_leased(lab->q, &job, LEASE_NS, DUE_S(10)), 0);
     for (unsigned i = 0; i < others; i++) /* due before the lease ends, and not looked at either */
         lab_enqueue(lab, "other", .delay_ns = LEASE_NS / 2, .topic = rest);
@@ -260,7 +261,7 @@ LAPSED_TEST(can_be_updated, 0)
 
 LAPSED_TEST(can_be_amended, 0)
 {
-    due_spec spec = { DUE_SPEC_INIT, .headers = "milk", .headers_len = 4 };
+    due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.headers = "milk", .headers_len = 4) };
 
     cr_expect_eq(due_amend(it->s.lab.q, it->id, &spec, DUE_SET_HEADERS), 0);
     expect_had(it, "tea");
@@ -279,8 +280,8 @@ LAPSED_TEST(is_cleared, 0)
 /* What is enqueued with its key meets a job that waits. */
 static due_id again(struct lapsed *it, enum due_key_policy policy, int64_t delay_ns, int wanted)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = "new",         .len = 3,        .delay_ns = delay_ns,
-                      .key = key,    .key_len = sizeof key, .on_key = policy };
+    due_spec spec = { DUE_SPEC_INIT, .data = "new", .len = 3, .delay_ns = delay_ns,
+                      .more = EXTRA(.key = key, .key_len = sizeof key, .on_key = policy) };
     due_id id = { { 0 } };
 
     int rc = due_enqueue(it->s.lab.q, &spec, 0, &id);

@@ -123,10 +123,10 @@ LAB_TEST(limit, and_groups_hold_together)
     due_job job[4];
 
     cr_expect_eq(due_topic_limit(lab.q, 0, 2), 0);
-    lab_enqueue(&lab, "g1", .at_ns = 1, OF("g"));
-    lab_enqueue(&lab, "g2", .at_ns = 2, OF("g"));
-    lab_enqueue(&lab, "h1", .at_ns = 3, OF("h"));
-    lab_enqueue(&lab, "i1", .at_ns = 4, OF("i"));
+    lab_enqueue(&lab, "g1", .at_ns = 1, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "g2", .at_ns = 2, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "h1", .at_ns = 3, .more = EXTRA(OF("h")));
+    lab_enqueue(&lab, "i1", .at_ns = 4, .more = EXTRA(OF("i")));
     lab_enqueue(&lab, "none", .at_ns = 5);
     lab_turn_to(&lab, 10);
     cr_assert_eq(take_some(lab.q, NULL, 0, job, 4, 0), 2);
@@ -148,8 +148,8 @@ LAB_TEST(limit, is_given_up_by_one_that_waits_between_its_group_and_its_topic)
 
         cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
         lab_enqueue(&lab, "runs", .at_ns = 1);
-        due_id id = lab_enqueue(&lab, "between", .at_ns = 2, OF("g"));
-        lab_enqueue(&lab, "behind", .at_ns = 3, OF("g"));
+        due_id id = lab_enqueue(&lab, "between", .at_ns = 2, .more = EXTRA(OF("g")));
+        lab_enqueue(&lab, "behind", .at_ns = 3, .more = EXTRA(OF("g")));
         lab_turn_to(&lab, 10);
         cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
         cr_expect_eq(lab_stats(&lab).passed, 2u);
@@ -199,8 +199,8 @@ LAB_TEST(limiter, shows_who_is_kept_back_as_ready)
     due_info infos[4];
     due_job job;
 
-    lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
-    due_id id = lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
+    lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(OF("g")));
+    due_id id = lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     cr_expect(lab_find(&lab, id).ready);
@@ -235,8 +235,8 @@ LAB_TEST(limiter, calls_who_waits_when_a_pass_comes_back)
     due_job job;
 
     cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
-    lab_enqueue(&lab, "a", .delay_ns = 0, OF("g"));
-    lab_enqueue(&lab, "b", .delay_ns = 0, OF("g"));
+    lab_enqueue(&lab, "a", .delay_ns = 0, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "b", .delay_ns = 0, .more = EXTRA(OF("g")));
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     crew_call_dequeue(&call, lab.q, DUE_FOREVER);
     crew_call_asleep(&call);
@@ -252,7 +252,8 @@ LAB_TEST(limiter, is_drained_in_turn)
 
     cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
     for (int i = 0; i < TEXTS; i++)
-        lab_enqueue(&lab, texts[i], .at_ns = 1 + i, .group = texts[i % 2], .group_len = 1);
+        lab_enqueue(&lab, texts[i], .at_ns = 1 + i,
+                    .more = EXTRA(.group = texts[i % 2], .group_len = 1));
     lab_turn_to(&lab, 10);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
     cr_expect_str_eq(lab_dequeue_all(&lab), "a b c d e f g h");
@@ -267,13 +268,14 @@ LAB_TEST(limiter, outlives_the_end_of_the_arrival_numbers)
 
     cr_expect_eq(due_topic_limit(lab.q, 0, 2), 0);
     for (int i = 0; i < TEXTS; i++)
-        lab_enqueue(&lab, texts[i], .at_ns = 5, .group = texts[i % 2], .group_len = 1);
+        lab_enqueue(&lab, texts[i], .at_ns = 5,
+                    .more = EXTRA(.group = texts[i % 2], .group_len = 1));
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     due__lock_acquire(&lab.q->lock);
     lab.q->arrival = DUE__ARRIVAL_MAX;
     due__lock_release(&lab.q->lock);
-    lab_enqueue(&lab, "last", .at_ns = 5, OF("b"));
+    lab_enqueue(&lab, "last", .at_ns = 5, .more = EXTRA(OF("b")));
     cr_expect_eq(lab_stats(&lab).ready, TEXTS);
     limiter_right(&lab);
     cr_expect_str_eq(lab_dequeue_all(&lab), "b d f h last", "who runs holds its group back");
@@ -293,7 +295,8 @@ LAB_TEST(limiter, has_room_for_thousands_of_groups)
     for (int i = 0; i < 3 * GROUPS; i++) {
         int group = i % GROUPS;
 
-        lab_enqueue(&lab, "x", .at_ns = 1 + i, .group = &group, .group_len = sizeof group);
+        lab_enqueue(&lab, "x", .at_ns = 1 + i,
+                    .more = EXTRA(.group = &group, .group_len = sizeof group));
     }
     lab_turn_to(&lab, 3 * GROUPS);
     for (int round = 0; round < 3; round++) {
@@ -340,7 +343,7 @@ Test(group, changes_nothing_whichever_allocation_fails, .timeout = 60)
 {
     struct lab lab = lab_open();
     struct flaky *memory = &lab.state->memory;
-    due_spec spec = { DUE_SPEC_INIT, OF("g"), .at_ns = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(OF("g")), .at_ns = 1 };
     size_t failed = 0;
     int rc;
 

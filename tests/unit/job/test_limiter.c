@@ -13,9 +13,9 @@ LAB_TEST(group, runs_one_job_after_another)
     struct lab lab = lab_open();
     due_job job;
 
-    lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
-    lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
-    lab_enqueue(&lab, "c", .at_ns = 3, OF("g"));
+    lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "c", .at_ns = 3, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     cr_expect_null(lab_dequeue(&lab), "a second one runs");
@@ -33,11 +33,11 @@ LAB_TEST(group, runs_beside_other_groups_and_jobs_of_none)
     struct lab lab = lab_open();
     due_job stuck;
 
-    lab_enqueue(&lab, "stuck", .at_ns = 1, OF("g"));
-    lab_enqueue(&lab, "behind it", .at_ns = 2, OF("g"));
-    lab_enqueue(&lab, "h", .at_ns = 3, OF("h"));
+    lab_enqueue(&lab, "stuck", .at_ns = 1, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "behind it", .at_ns = 2, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "h", .at_ns = 3, .more = EXTRA(OF("h")));
     lab_enqueue(&lab, "none", .at_ns = 4);
-    lab_enqueue(&lab, "i", .at_ns = 5, OF("i"));
+    lab_enqueue(&lab, "i", .at_ns = 5, .more = EXTRA(OF("i")));
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &stuck, 0), 0);
     cr_expect_str_eq(lab_dequeue_all(&lab), "h none i");
@@ -52,8 +52,8 @@ LAB_TEST(group, of_the_same_name_in_another_topic_is_another)
     int mail = lab_topic(&lab, "mail");
     due_job job;
 
-    lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
-    lab_enqueue(&lab, "b", .at_ns = 2, OF("g"), .topic = mail);
+    lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")), .topic = mail);
     lab_turn_to(&lab, 10);
     cr_assert_eq(take_from(lab.q, &(int){ 0 }, 1, &job, 0), 0);
     cr_expect_str_eq(lab_dequeue_from(&lab, mail), "b");
@@ -68,8 +68,8 @@ LAB_TEST(group, names_are_bytes_of_any_value_and_length)
     due_job jobs[8];
 
     for (size_t len = 1; len <= DUE_KEY_MAX; len += 127) /* zeroes, and all different */
-        lab_enqueue(&lab, "x", .group = bytes, .group_len = len);
-    lab_enqueue(&lab, "y", .group = bytes, .group_len = 1);
+        lab_enqueue(&lab, "x", .more = EXTRA(.group = bytes, .group_len = len));
+    lab_enqueue(&lab, "y", .more = EXTRA(.group = bytes, .group_len = 1));
     cr_assert_eq(take_some(lab.q, NULL, 0, jobs, 8, 0), 3);
     for (int i = 0; i < 3; i++)
         due_job_done(&jobs[i]);
@@ -83,7 +83,7 @@ LAB_TEST(group, keeps_strict_order_through_failures_and_delays)
     static const char *const texts[] = { "a", "b", "c", "d" };
 
     for (int i = 0; i < 4; i++)
-        lab_enqueue(&lab, texts[i], .at_ns = 1 + i, OF("g"));
+        lab_enqueue(&lab, texts[i], .at_ns = 1 + i, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 100);
     for (int i = 0; i < 4; i++) {
         for (int failures = 0; failures < 3; failures++) {
@@ -112,12 +112,12 @@ LAB_TEST(group, takes_turns_by_the_order_of_the_topic)
 {
     struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
 
-    lab_enqueue(&lab, "through", .at_ns = 1, .priority = 1, OF("g"));
+    lab_enqueue(&lab, "through", .at_ns = 1, .priority = 1, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 5);
     cr_expect_eq(due_poll(lab.q, NULL), 1);
-    lab_enqueue(&lab, "low", .at_ns = 5, .priority = 2, OF("g"));
-    lab_enqueue(&lab, "high", .at_ns = 5, .priority = 9, OF("g"));
-    lab_enqueue(&lab, "middle", .at_ns = 5, .priority = 5, OF("g"));
+    lab_enqueue(&lab, "low", .at_ns = 5, .priority = 2, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "high", .at_ns = 5, .priority = 9, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "middle", .at_ns = 5, .priority = 5, .more = EXTRA(OF("g")));
     cr_expect_str_eq(lab_dequeue_all(&lab), "through high middle low",
                      "who was let through stays before those who come later");
     limiter_close(&lab);
@@ -129,8 +129,9 @@ LAB_TEST(group, lets_nobody_through_before_who_was_left_in_the_inbox)
     for (int64_t at = 0; at < 50 * 100; at += 100) {
         struct lab lab = lab_open(.start_ns = at);
 
-        lab_enqueue(&lab, "late", .at_ns = at + 20, OF("g"));
-        lab_enqueue(&lab, "soon", .at_ns = at + 10, OF("g"), .key = "k", .key_len = 1);
+        lab_enqueue(&lab, "late", .at_ns = at + 20, .more = EXTRA(OF("g")));
+        lab_enqueue(&lab, "soon", .at_ns = at + 10,
+                    .more = EXTRA(OF("g"), .key = "k", .key_len = 1));
         lab_turn_to(&lab, at + 30);
         cr_assert_str_eq(lab_dequeue(&lab), "soon", "round %lld", (long long)at / 100);
         cr_expect_str_eq(lab_dequeue(&lab), "late");
@@ -144,9 +145,9 @@ LAB_TEST(group, passes_over_those_that_were_cancelled_and_a_trim_sweeps_them_out
     due_id ids[300];
     due_job job;
 
-    lab_enqueue(&lab, "first", .at_ns = 1, OF("g"));
+    lab_enqueue(&lab, "first", .at_ns = 1, .more = EXTRA(OF("g")));
     for (int i = 0; i < 300; i++)
-        ids[i] = lab_enqueue(&lab, "x", .at_ns = 2 + i, OF("g"));
+        ids[i] = lab_enqueue(&lab, "x", .at_ns = 2 + i, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 1000);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     cr_expect_eq(lab_stats(&lab).kept_back, 300u);
@@ -168,7 +169,7 @@ LAB_TEST(group, is_forgotten_with_its_last_job_and_what_waits_dead_with_it)
 
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 1500; i++)
-            ids[i] = lab_enqueue(&lab, "x", .at_ns = 1, OF("g"));
+            ids[i] = lab_enqueue(&lab, "x", .at_ns = 1, .more = EXTRA(OF("g")));
         lab_turn_to(&lab, 10 + round);
         cr_expect_eq(lab_stats(&lab).kept_back, 1499u);
         cr_expect_eq(lab.q->limiters.groups, 1u);
@@ -191,10 +192,10 @@ LAB_TEST(limiter, that_is_emptied_is_left_by_the_sweep_that_stands_at_it)
     due_job first;
     due_job second;
 
-    lab_enqueue(&lab, "g", .at_ns = 1, OF("g"));
-    lab_enqueue(&lab, "h", .at_ns = 2, OF("h"));
-    lab_enqueue(&lab, "g", .at_ns = 3, OF("g"));
-    lab_enqueue(&lab, "h", .at_ns = 4, OF("h"));
+    lab_enqueue(&lab, "g", .at_ns = 1, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "h", .at_ns = 2, .more = EXTRA(OF("h")));
+    lab_enqueue(&lab, "g", .at_ns = 3, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "h", .at_ns = 4, .more = EXTRA(OF("h")));
     lab_turn_to(&lab, 5);
     cr_assert_eq(due_dequeue(lab.q, &first, 0), 0);
     cr_assert_eq(due_dequeue(lab.q, &second, 0), 0);
@@ -326,11 +327,13 @@ static void every_end(bool group, bool limit)
 {
     for (enum end how = DONE; how < ENDS; how++) {
         struct lab lab = lab_open();
-        due_spec a = { DUE_SPEC_INIT, .at_ns = 10, .ttl_ns = how == EXPIRES ? 500 : 0 };
-        due_spec b = { DUE_SPEC_INIT, .at_ns = 11 };
+        const char *name = group ? "g" : NULL;
+        due_spec a = { DUE_SPEC_INIT, .at_ns = 10,
+                       .more = EXTRA(.ttl_ns = how == EXPIRES ? 500 : 0, .group = name,
+                                     .group_len = group) };
+        due_spec b = { DUE_SPEC_INIT, .at_ns = 11,
+                       .more = EXTRA(.group = name, .group_len = group) };
 
-        a.group = b.group = group ? "g" : NULL;
-        a.group_len = b.group_len = group;
         if (limit)
             cr_assert_eq(due_topic_limit(lab.q, 0, 1), 0);
         due_id id = lab_enqueue_spec(&lab, "a", a);
@@ -373,9 +376,8 @@ LAB_TEST(limiter, gets_a_pass_back_from_who_is_cancelled_while_its_bytes_are_len
 {
     for (int i = 0; i < 6; i++) {
         struct lab lab = lab_open();
-        due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .group = i % 3 != 1 ? "g" : NULL };
+        due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .more = i % 3 != 1 ? EXTRA(OF("g")) : NULL };
 
-        spec.group_len = spec.group != NULL;
         if (i % 3 != 0)
             cr_assert_eq(due_topic_limit(lab.q, 0, 1), 0);
         due_id id = lab_enqueue_spec(&lab, "a", spec);
@@ -407,10 +409,9 @@ LAB_TEST(limiter, gets_passes_back_from_what_is_cleared_killed_and_discarded)
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < 9; i++) {
             char group = (char)('a' + i % 3);
-            due_spec spec = { DUE_SPEC_INIT, .group = &group, .group_len = i % 4 != 0 };
+            due_spec spec = { DUE_SPEC_INIT,
+                              .more = i % 4 != 0 ? EXTRA(.group = &group, .group_len = 1) : NULL };
 
-            if (spec.group_len == 0)
-                spec.group = NULL;
             lab_enqueue_spec(&lab, "x", spec);
         }
         due_job job = limiter_reserve(&lab);

@@ -8,9 +8,9 @@ LAB_TEST(limiter_change, of_the_content_leaves_a_job_in_its_group)
     static const char more[] = "a payload that is longer than what fits into the place of a job";
     due_job job;
 
-    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
-    due_id b = lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
-    due_id c = lab_enqueue(&lab, "c", .at_ns = 500, OF("g"));
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(OF("g")));
+    due_id b = lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")));
+    due_id c = lab_enqueue(&lab, "c", .at_ns = 500, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 10);
     cr_expect_eq(due_poll(lab.q, NULL), 1);
     cr_expect_eq(due_update(lab.q, a, "A", 1), 0, "let through already");
@@ -34,8 +34,8 @@ LAB_TEST(limiter_change, of_the_time_gives_the_pass_back)
 {
     struct lab lab = lab_open();
 
-    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
-    lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 10);
     cr_expect_eq(due_poll(lab.q, NULL), 1);
     due_spec later = { DUE_SPEC_INIT, .at_ns = 50, .data = "A", .len = 1 };
@@ -53,9 +53,9 @@ LAB_TEST(limiter_change, of_the_priority_gives_another_place_at_the_limiter)
     struct lab lab = lab_open(.with.order = DUE_ORDER_PRIORITY);
     due_job job;
 
-    lab_enqueue(&lab, "a", .at_ns = 1, OF("g"));
-    lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
-    due_id c = lab_enqueue(&lab, "c", .at_ns = 3, OF("g"));
+    lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(OF("g")));
+    lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")));
+    due_id c = lab_enqueue(&lab, "c", .at_ns = 3, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     due_spec urgent = { DUE_SPEC_INIT, .priority = 9 };
@@ -70,8 +70,8 @@ LAB_TEST(limiter_change, to_the_next_round_lets_others_of_the_group_through)
 {
     struct lab lab = lab_open();
 
-    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, .every_ns = 100, OF("g"));
-    lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(.every_ns = 100, OF("g")));
+    lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")));
     cr_expect_eq(due_topic_limit(lab.q, 0, 1), 0);
     lab_turn_to(&lab, 10);
     due_job job = limiter_reserve(&lab);
@@ -97,8 +97,8 @@ LAB_TEST(limiter_change, to_the_next_round_comes_at_once_when_it_is_taken_for_go
     struct lab lab = lab_open();
     due_job job;
 
-    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, .every_ns = 100, OF("g"));
-    lab_enqueue(&lab, "b", .at_ns = 2, OF("g"));
+    due_id a = lab_enqueue(&lab, "a", .at_ns = 1, .more = EXTRA(.every_ns = 100, OF("g")));
+    lab_enqueue(&lab, "b", .at_ns = 2, .more = EXTRA(OF("g")));
     lab_turn_to(&lab, 10);
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     cr_expect(due_id_equal(job.id, a));

@@ -330,11 +330,11 @@ enum end { ACK, NACK, BURY, LAPSE, LAPSE_AND_ACK, CANCEL, CANCEL_AND_LAPSE, CLEA
 /* One job comes in and leaves, one way or another. */
 static void come_and_end(struct lab *lab, enum end end)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3,
+                      .more = EXTRA(.ttl_ns = end == EXPIRE ? LEASE / 2 : 0) };
     due_id id;
     uint64_t cleared;
 
-    spec.ttl_ns = end == EXPIRE ? LEASE / 2 : 0;
     cr_assert_eq(due_enqueue(lab->q, &spec, 0, &id), 0, "no room after end %d", (int)end);
     due_job job = reserve(lab);
     if (end == CANCEL || end == CANCEL_AND_LAPSE)

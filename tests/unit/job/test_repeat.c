@@ -37,8 +37,8 @@ LAB_TEST(repeat, comes_again_after_each_ack)
 {
     for (int kind = DUE_REPEAT_SKIP; kind <= DUE_REPEAT_AFTER; kind++) {
         struct lab lab = lab_open();
-        due_id id =
-            lab_enqueue(&lab, "tea", .at_ns = 5, .every_ns = 10, .repeat = (enum due_repeat)kind);
+        due_id id = lab_enqueue(&lab, "tea", .at_ns = 5,
+                                .more = EXTRA(.every_ns = 10, .repeat = (enum due_repeat)kind));
 
         for (int round = 0; round < 5; round++) {
             lab_turn_to(&lab, 4 + 10 * round);
@@ -71,8 +71,8 @@ LAB_TEST(repeat, what_was_missed_is_left_out_or_made_up_for_once_or_moves_the_re
 
     for (int kind = DUE_REPEAT_SKIP; kind <= DUE_REPEAT_AFTER; kind++) {
         struct lab lab = lab_open();
-        due_id id =
-            lab_enqueue(&lab, "tea", .at_ns = 100, .every_ns = 10, .repeat = (enum due_repeat)kind);
+        due_id id = lab_enqueue(&lab, "tea", .at_ns = 100,
+                                .more = EXTRA(.every_ns = 10, .repeat = (enum due_repeat)kind));
 
         lab_turn_to(&lab, 127);
         for (int round = 0; round < 3; round++) {
@@ -92,8 +92,8 @@ LAB_TEST(repeat, a_round_that_is_due_now_is_not_missed)
     for (int kind = DUE_REPEAT_SKIP; kind <= DUE_REPEAT_ONCE; kind++) {
         for (int64_t now = 110; now <= 120; now += 10) {
             struct lab lab = lab_open();
-            due_id id = lab_enqueue(&lab, "tea", .at_ns = 100, .every_ns = 10,
-                                    .repeat = (enum due_repeat)kind);
+            due_id id = lab_enqueue(&lab, "tea", .at_ns = 100,
+                                    .more = EXTRA(.every_ns = 10, .repeat = (enum due_repeat)kind));
 
             lab_turn_to(&lab, now);
             cr_expect_eq(ack_one(&lab), 0);
@@ -109,8 +109,8 @@ LAB_TEST(repeat, far_behind_is_not_counted_up)
     for (int kind = DUE_REPEAT_SKIP; kind <= DUE_REPEAT_AFTER; kind++) {
         struct lab lab = lab_open();
         int64_t later = DUE_S(3155760000);
-        due_id id =
-            lab_enqueue(&lab, "tea", .at_ns = 1, .every_ns = 1, .repeat = (enum due_repeat)kind);
+        due_id id = lab_enqueue(&lab, "tea", .at_ns = 1,
+                                .more = EXTRA(.every_ns = 1, .repeat = (enum due_repeat)kind));
 
         lab_turn_to(&lab, later);
         cr_expect_eq(ack_one(&lab), 0);
@@ -124,8 +124,9 @@ LAB_TEST(repeat, the_end_of_time_saturates)
 {
     for (int kind = DUE_REPEAT_SKIP; kind <= DUE_REPEAT_AFTER; kind++) {
         struct lab lab = lab_open();
-        due_id id = lab_enqueue(&lab, "tea", .at_ns = DUE_FOREVER - 10, .every_ns = DUE_FOREVER - 1,
-                                .repeat = (enum due_repeat)kind);
+        due_id id = lab_enqueue(
+            &lab, "tea", .at_ns = DUE_FOREVER - 10,
+            .more = EXTRA(.every_ns = DUE_FOREVER - 1, .repeat = (enum due_repeat)kind));
 
         lab_turn_to(&lab, DUE_FOREVER - 5);
         cr_expect_eq(ack_one(&lab), 0);
@@ -142,7 +143,8 @@ LAB_TEST(repeat, failures_begin_anew_with_each_round)
 {
     const due_retry policy = { .kind = DUE_RETRY_FIXED, .attempts_max = 3, .delay_ns = 2 };
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100, .retry = &policy);
+    due_id id =
+        lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100, .retry = &policy));
 
     for (int round = 0; round < 4; round++) {
         lab_turn_to(&lab, 10 + 100 * round);
@@ -167,7 +169,7 @@ LAB_TEST(repeat, failures_begin_anew_with_each_round)
 LAB_TEST(repeat, a_dead_one_does_not_come_again_until_it_is_kicked)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
 
     lab_turn_to(&lab, 10);
     due_job job = reserve(&lab);
@@ -183,7 +185,8 @@ LAB_TEST(repeat, a_dead_one_does_not_come_again_until_it_is_kicked)
 LAB_TEST(repeat, each_round_has_the_time_limit_anew)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 1000000, .every_ns = 100, .ttl_ns = 20);
+    due_id id =
+        lab_enqueue(&lab, "tea", .at_ns = 1000000, .more = EXTRA(.every_ns = 100, .ttl_ns = 20));
 
     lab_turn_to(&lab, 1000019);
     cr_expect_eq(ack_one(&lab), 0);
@@ -199,7 +202,7 @@ LAB_TEST(repeat, each_round_has_the_time_limit_anew)
 LAB_TEST(repeat, who_is_late_does_not_end_the_next_round)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 4 * LEASE);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 4 * LEASE));
 
     lab_turn_to(&lab, 10);
     due_job late = reserve(&lab);
@@ -217,7 +220,7 @@ LAB_TEST(repeat, who_is_late_does_not_end_the_next_round)
 LAB_TEST(repeat, a_reschedule_moves_the_grid)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
 
     cr_expect_eq(due_reschedule(lab.q, id, 33), 0);
     lab_turn_to(&lab, 40);
@@ -229,7 +232,7 @@ LAB_TEST(repeat, a_reschedule_moves_the_grid)
 LAB_TEST(repeat, can_be_changed_between_two_rounds)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
 
     lab_turn_to(&lab, 10);
     cr_expect_eq(ack_one(&lab), 0);
@@ -247,7 +250,7 @@ LAB_TEST(repeat, can_be_changed_between_two_rounds)
 LAB_TEST(repeat, waits_again_while_its_bytes_are_lent)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 10);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 10));
 
     lab_turn_to(&lab, 10);
     due_job first = take(&lab);
@@ -280,7 +283,7 @@ LAB_TEST(repeat, in_a_batch_with_others)
 
     for (int i = 0; i < 20; i++) {
         lab_enqueue(&lab, "plain", .at_ns = 10);
-        lab_enqueue(&lab, "again", .at_ns = 10, .every_ns = 10);
+        lab_enqueue(&lab, "again", .at_ns = 10, .more = EXTRA(.every_ns = 10));
     }
     lab_turn_to(&lab, 10);
     cr_expect_eq(take_some(lab.q, NULL, 0, jobs, 40, 0), 40);
@@ -301,7 +304,7 @@ LAB_TEST(repeat, with_every_shape_of_content)
 {
     struct lab lab = lab_open();
     int thing = 1;
-    due_spec spec = { DUE_SPEC_INIT, .ptr = &thing, .at_ns = 10, .every_ns = 10 };
+    due_spec spec = { DUE_SPEC_INIT, .ptr = &thing, .at_ns = 10, .more = EXTRA(.every_ns = 10) };
 
     cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
     for (int round = 1; round < 4; round++) {
@@ -318,7 +321,7 @@ LAB_TEST(repeat, with_every_shape_of_content)
 LAB_TEST(repeat, cancelled_while_reserved_it_ends_with_the_ack)
 {
     struct lab lab = lab_open();
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 10);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 10));
 
     lab_turn_to(&lab, 10);
     due_job job = reserve(&lab);
@@ -337,8 +340,8 @@ LAB_TEST(repeat, a_draining_close_ends)
     struct lab lab = lab_open();
     due_job job;
 
-    lab_enqueue(&lab, "acked", .at_ns = 10, .every_ns = 10);
-    lab_enqueue(&lab, "taken", .at_ns = 10, .every_ns = 10);
+    lab_enqueue(&lab, "acked", .at_ns = 10, .more = EXTRA(.every_ns = 10));
+    lab_enqueue(&lab, "taken", .at_ns = 10, .more = EXTRA(.every_ns = 10));
     lab_turn_to(&lab, 5);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
     lab_turn_to(&lab, 10);
@@ -357,7 +360,7 @@ LAB_TEST(repeat, a_discarding_close_shows_it_once)
 {
     struct lab lab = lab_open();
 
-    lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 10);
+    lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 10));
     lab_turn_to(&lab, 10);
     due_job job = take(&lab);
     cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, 0), 0);
@@ -371,7 +374,7 @@ LAB_TEST(repeat, keeps_its_room)
 {
     struct lab lab = lab_open(.with.capacity = 2);
     due_spec spec = { DUE_SPEC_INIT, .at_ns = 5 };
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 10);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 10));
 
     cr_expect_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
     for (int round = 1; round < 5; round++) {
@@ -399,7 +402,7 @@ LAB_TEST(repeat, a_round_needs_no_memory)
 {
     struct lab lab = lab_open();
 
-    lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 10);
+    lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 10));
     lab.state->memory.fail_on = true;
     flaky_fail_in(&lab.state->memory, 0);
     for (int round = 1; round < 5; round++) {
@@ -420,7 +423,8 @@ LAB_TEST(repeat, enqueued_without_memory_nothing_has_changed)
 
     for (size_t n = 0; n < 6; n++) {
         struct lab lab = lab_open();
-        due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10, .every_ns = 10 };
+        due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3, .at_ns = 10,
+                          .more = EXTRA(.every_ns = 10) };
 
         flaky_fail_in(&lab.state->memory, n);
         int rc = due_enqueue(lab.q, &spec, 0, NULL);
@@ -442,8 +446,9 @@ LAB_TEST(repeat, in_a_group_each_round_stands_in_line)
 {
     struct lab lab = lab_open();
 
-    lab_enqueue(&lab, "again", .at_ns = 10, .every_ns = 10, .group = "g", .group_len = 1);
-    lab_enqueue(&lab, "plain", .at_ns = 11, .group = "g", .group_len = 1);
+    lab_enqueue(&lab, "again", .at_ns = 10,
+                .more = EXTRA(.every_ns = 10, .group = "g", .group_len = 1));
+    lab_enqueue(&lab, "plain", .at_ns = 11, .more = EXTRA(.group = "g", .group_len = 1));
     lab_turn_to(&lab, 11);
     due_job job = reserve(&lab);
     cr_expect_null(lab_dequeue(&lab), "two of one group");

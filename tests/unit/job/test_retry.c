@@ -48,7 +48,7 @@ LAB_TEST(retry, a_ladder_has_one_attempt_more_than_rungs)
     struct lab lab = lab_open();
     const due_retry ladder = { .kind = DUE_RETRY_LADDER, .rungs = 3, .rung_ns = { 10, 200, 50 } };
 
-    lab_enqueue(&lab, "tea", .retry = &ladder);
+    lab_enqueue(&lab, "tea", .more = EXTRA(.retry = &ladder));
     for (uint32_t i = 0; i < 3; i++) {
         due_job job = reserve(&lab);
 
@@ -122,7 +122,7 @@ LAB_TEST(retry, the_jobs_policy_before_the_topics_before_the_queues)
     cr_assert_eq(due_topic_retry(lab.q, mail, &of_topic), 0);
     lab_enqueue(&lab, "queue", .delay_ns = 0);
     lab_enqueue(&lab, "topic", .delay_ns = 0, .topic = mail);
-    lab_enqueue(&lab, "job", .delay_ns = 0, .topic = mail, .retry = &of_job);
+    lab_enqueue(&lab, "job", .delay_ns = 0, .topic = mail, .more = EXTRA(.retry = &of_job));
     for (int i = 0; i < 3; i++) {
         due_job job = reserve(&lab);
 
@@ -145,7 +145,7 @@ LAB_TEST(retry, equal_policies_are_one_and_there_are_65535)
 {
     struct lab lab = lab_open();
     due_retry policy = { .kind = DUE_RETRY_FIXED };
-    due_spec spec = { DUE_SPEC_INIT, .retry = &policy };
+    due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.retry = &policy) };
 
     for (int i = 0; i < UINT16_MAX; i++) {
         policy.delay_ns = i;
@@ -174,7 +174,8 @@ LAB_TEST(retry, a_thousand_policies_say_each_its_own)
 
     for (int i = N; i-- > 0;) {
         policy.delay_ns = 10 * (i + 1);
-        due_spec spec = { DUE_SPEC_INIT, .data = &i, .len = sizeof i, .retry = &policy };
+        due_spec spec = { DUE_SPEC_INIT, .data = &i, .len = sizeof i,
+                          .more = EXTRA(.retry = &policy) };
         cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
     }
     for (int i = 0; i < N; i++) {
@@ -206,7 +207,7 @@ LAB_TEST(retry, what_makes_no_sense_is_refused)
     };
 
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        due_spec spec = { DUE_SPEC_INIT, .retry = &wrong[i] };
+        due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.retry = &wrong[i]) };
         due_options options = { DUE_OPTIONS_INIT, .retry = wrong[i] };
         due_queue *q;
 

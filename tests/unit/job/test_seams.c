@@ -18,11 +18,11 @@ LAB_TEST(seams, a_job_put_off_by_its_key_does_not_hold_its_group)
     for (size_t i = 0; i < 2; i++) {
         struct lab lab = lab_open(.start_ns = 10);
 
-        lab_enqueue(&lab, "first", .at_ns = 1, OF("g"), KEYED("k", DUE_KEY_REFUSE));
-        lab_enqueue(&lab, "second", .at_ns = 2, OF("g"));
+        lab_enqueue(&lab, "first", .at_ns = 1, .more = EXTRA(OF("g"), KEYED("k", DUE_KEY_REFUSE)));
+        lab_enqueue(&lab, "second", .at_ns = 2, .more = EXTRA(OF("g")));
         cr_expect_eq(due_poll(lab.q, NULL), 1);
         limiter_right(&lab);
-        lab_enqueue(&lab, "later", .at_ns = 1000, OF("g"), KEYED("k", policies[i]));
+        lab_enqueue(&lab, "later", .at_ns = 1000, .more = EXTRA(OF("g"), KEYED("k", policies[i])));
         limiter_right(&lab);
         cr_expect_eq(lab_stats(&lab).passed, 1u);
         cr_expect_str_eq(lab_dequeue_all(&lab), "second", "a job that is not due holds the group");
@@ -37,7 +37,8 @@ LAB_TEST(seams, a_group_goes_with_a_job_whose_key_found_no_memory)
 {
     struct lab lab = lab_open();
     struct flaky *memory = &lab.state->memory;
-    due_spec spec = { DUE_SPEC_INIT, .at_ns = 5, OF("g"), KEYED("k", DUE_KEY_REFUSE) };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 5,
+                      .more = EXTRA(OF("g"), KEYED("k", DUE_KEY_REFUSE)) };
     int rc = DUE_ENOMEM;
 
     for (size_t n = 0; rc == DUE_ENOMEM; n++) {
@@ -58,7 +59,7 @@ Test(seams, who_waits_goes_on_when_what_was_due_had_expired, .timeout = 60)
     due_job job;
 
     for (unsigned i = 0; i < 2; i++) {
-        lab_enqueue(&lab, "expired", .at_ns = 1, .ttl_ns = 1);
+        lab_enqueue(&lab, "expired", .at_ns = 1, .more = EXTRA(.ttl_ns = 1));
         int rc = i == 0 ? take_from(lab.q, &(int){ 0 }, 1, &job, DUE_MS(20))
                         : take_leased(lab.q, &job, LEASE, DUE_MS(20));
         cr_expect_eq(rc, DUE_ETIMEDOUT, "%s", due_error_name(rc));
@@ -131,8 +132,9 @@ static int enqueue_two(void *arg)
 {
     struct batch *b = arg;
     const due_spec specs[2] = { { DUE_SPEC_INIT, .at_ns = 1, .data = "round", .len = 5,
-                                  .every_ns = DUE_S(1000) },
-                                { DUE_SPEC_INIT, .at_ns = 1, KEYED("b", DUE_KEY_REFUSE) } };
+                                  .more = EXTRA(.every_ns = DUE_S(1000)) },
+                                { DUE_SPEC_INIT, .at_ns = 1,
+                                  .more = EXTRA(KEYED("b", DUE_KEY_REFUSE)) } };
 
     b->rc = due_enqueue_batch(b->q, specs, 2, 0, NULL);
     return 0;
@@ -143,7 +145,7 @@ Test(seams, a_job_that_somebody_holds_is_not_taken_back_by_its_producer, .timeou
 {
     struct lab lab = lab_open(.kernel = true);
     struct batch b = { .q = lab.q };
-    due_id id = lab_enqueue(&lab, "x", .at_ns = 1, KEYED("b", DUE_KEY_REFUSE));
+    due_id id = lab_enqueue(&lab, "x", .at_ns = 1, .more = EXTRA(KEYED("b", DUE_KEY_REFUSE)));
     due_job job;
     int rc = DUE_EAGAIN;
 

@@ -203,7 +203,7 @@ LAB_TEST(events, of_jobs_that_are_not_handed_out)
     struct lab lab = lab_open(LISTEN);
     due_id buried = lab_enqueue(&lab, "buried", .delay_ns = 0);
     due_job job = reserve(&lab);
-    due_id expired = lab_enqueue(&lab, "expired", .at_ns = 10, .ttl_ns = 5);
+    due_id expired = lab_enqueue(&lab, "expired", .at_ns = 10, .more = EXTRA(.ttl_ns = 5));
     due_id cancelled = lab_enqueue(&lab, "cancelled", .at_ns = 1000);
     due_id taken_back = lab_enqueue(&lab, "taken back", .at_ns = 1000);
     due_id marked = lab_enqueue(&lab, "marked", .delay_ns = 0);
@@ -412,7 +412,7 @@ LAB_TEST(events, of_a_job_that_comes_again)
 {
     told_reset();
     struct lab lab = lab_open(LISTEN, .with.metrics = 1);
-    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
 
     lab_turn_to(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "tea");
@@ -447,7 +447,7 @@ Test(events, of_stored_jobs_that_die_come_back_and_repeat, .timeout = 60)
     cr_expect_str_eq(lab_dequeue(&lab), "kicked");
     expect_life(kicked, "produced ready delivered dead kicked ready delivered");
     expect_sum(&lab);
-    due_id round = lab_enqueue(&lab, "round", .delay_ns = 0, .every_ns = 100);
+    due_id round = lab_enqueue(&lab, "round", .delay_ns = 0, .more = EXTRA(.every_ns = 100));
     cr_expect_str_eq(lab_dequeue(&lab), "round");
     expect_life(round, "produced ready delivered repeated");
     expect_sum(&lab);
@@ -479,8 +479,10 @@ LAB_TEST(events, of_jobs_of_a_group)
 {
     told_reset();
     struct lab lab = lab_open(LISTEN, .with.metrics = 1);
-    due_id first = lab_enqueue(&lab, "first", .at_ns = 10, .group = "g", .group_len = 1);
-    due_id second = lab_enqueue(&lab, "second", .at_ns = 10, .group = "g", .group_len = 1);
+    due_id first =
+        lab_enqueue(&lab, "first", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
+    due_id second =
+        lab_enqueue(&lab, "second", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
 
     lab_turn_to(&lab, 10);
     due_job job = reserve(&lab);

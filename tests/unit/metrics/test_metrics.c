@@ -204,7 +204,7 @@ LAB_TEST(topic_stats, know_who_died_of_age_and_what_is_ready_after_that)
 {
     struct lab lab = lab_open(.with.metrics = 1);
 
-    lab_enqueue(&lab, "old", .at_ns = 10, .ttl_ns = 5);
+    lab_enqueue(&lab, "old", .at_ns = 10, .more = EXTRA(.ttl_ns = 5));
     lab_enqueue(&lab, "young", .at_ns = 12);
     lab_turn_to(&lab, 20);
     cr_expect_str_eq(lab_dequeue(&lab), "young");
@@ -252,7 +252,7 @@ LAB_TEST(topic_stats, count_each_round_of_a_job_that_repeats_once)
     struct lab lab = lab_open(.with.metrics = 1);
     int mail = lab_topic(&lab, "mail");
 
-    lab_enqueue(&lab, "tea", .at_ns = 10, .every_ns = 100, .topic = mail);
+    lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100), .topic = mail);
     for (int round = 0; round < 3; round++) {
         lab_turn_to(&lab, 10 + round * 200);
         cr_expect_str_eq(lab_dequeue(&lab), "tea");
@@ -323,7 +323,8 @@ LAB_TEST(metrics, know_the_oldest_job_that_is_kept_back)
         cr_assert_eq(due_topic_limit(lab.q, limited, 1), 0);
         for (int i = 0; i < 3; i++) {
             lab_enqueue(&lab, "one", .at_ns = 10 + i, .topic = limited);
-            lab_enqueue(&lab, "of a group", .at_ns = 20 + i, .group = "g", .group_len = 1);
+            lab_enqueue(&lab, "of a group", .at_ns = 20 + i,
+                        .more = EXTRA(.group = "g", .group_len = 1));
         }
         lab_turn_to(&lab, 100);
         cr_assert_eq(take_leased_some(lab.q, NULL, 0, hung, 2, DUE_S(30), 0), 2);
@@ -372,7 +373,7 @@ LAB_TEST(metrics, sum_up_what_is_counted_by_topic)
 
     lab_enqueue(&lab, "a", .at_ns = 10);
     lab_enqueue(&lab, "b", .at_ns = 10, .topic = mail);
-    lab_enqueue(&lab, "late", .at_ns = 10, .ttl_ns = 5, .topic = mail);
+    lab_enqueue(&lab, "late", .at_ns = 10, .more = EXTRA(.ttl_ns = 5), .topic = mail);
     lab_turn_to(&lab, 20);
     cr_expect_str_eq(lab_dequeue(&lab), "a");
     cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 0), 0);
@@ -464,10 +465,10 @@ LAB_TEST(exposition, shows_what_limiters_hold_and_rounds_that_were_done)
     struct lab lab = lab_open(.with.name = "orders");
     due_job job;
 
-    lab_enqueue(&lab, "1", .at_ns = 10, .group = "g", .group_len = 1);
-    lab_enqueue(&lab, "2", .at_ns = 10, .group = "g", .group_len = 1);
-    lab_enqueue(&lab, "3", .at_ns = 10, .group = "g", .group_len = 1);
-    lab_enqueue(&lab, "tick", .at_ns = 5, .every_ns = DUE_S(1));
+    lab_enqueue(&lab, "1", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
+    lab_enqueue(&lab, "2", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
+    lab_enqueue(&lab, "3", .at_ns = 10, .more = EXTRA(.group = "g", .group_len = 1));
+    lab_enqueue(&lab, "tick", .at_ns = 5, .more = EXTRA(.every_ns = DUE_S(1)));
     lab_turn_to(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "tick");
     cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 0), 0);

@@ -194,7 +194,7 @@ LAB_TEST(stats, do_not_count_as_ready_what_has_died_of_age)
 {
     struct lab lab = lab_open();
 
-    lab_enqueue(&lab, "tea", .at_ns = 10, .ttl_ns = 5);
+    lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.ttl_ns = 5));
     lab_turn_to(&lab, 20);
     cr_expect_null(lab_dequeue(&lab));
     cr_expect_eq(lab_stats(&lab).dead, 1u);

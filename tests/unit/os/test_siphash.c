@@ -81,7 +81,7 @@ Test(siphash, groups_are_not_found_by_what_an_id_shows, .timeout = 60)
 
     for (uint32_t n = 0; n < GROUPS; n++) {
         name_that_met(lab.q, n, name);
-        lab_enqueue(&lab, NULL, .at_ns = 5, .group = name, .group_len = sizeof name);
+        lab_enqueue(&lab, NULL, .at_ns = 5, .more = EXTRA(.group = name, .group_len = sizeof name));
     }
     cr_expect_eq(lab.q->limiters.groups, GROUPS);
     cr_expect_lt(longest_chain(lab.q), 20u, "%u of %u in one bucket", longest_chain(lab.q), GROUPS);
@@ -95,8 +95,8 @@ Test(siphash, a_group_of_the_same_name_in_another_topic_is_elsewhere, .timeout =
 
     for (int n = 0; n < 500; n++) {
         snprintf(topic, sizeof topic, "%d", n);
-        lab_enqueue(&lab, NULL, .at_ns = 5, .topic = lab_topic(&lab, topic), .group = "g",
-                    .group_len = 1);
+        lab_enqueue(&lab, NULL, .at_ns = 5, .topic = lab_topic(&lab, topic),
+                    .more = EXTRA(.group = "g", .group_len = 1));
     }
     cr_expect_eq(lab.q->limiters.groups, 500u);
     cr_expect_lt(longest_chain(lab.q), 20u, "%u in one bucket", longest_chain(lab.q));

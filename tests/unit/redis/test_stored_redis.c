@@ -327,6 +327,7 @@ static void cycle(struct lab *lab, due_spec specs[100], long figures[2])
 STORED_TEST(stored_redis, a_hundred_thousand_cycles_leave_keys_and_bytes_as_they_were)
 {
     struct lab lab = OPEN(.with.confirm = DUE_CONFIRM_ASYNC);
+    due_extra more[100];
     due_spec specs[100];
     char keys[100];
     long before[2] = { 0, 0 };
@@ -334,11 +335,9 @@ STORED_TEST(stored_redis, a_hundred_thousand_cycles_leave_keys_and_bytes_as_they
 
     for (int i = 0; i < 100; i++) {
         keys[i] = (char)i;
+        more[i] = (due_extra){ DUE_EXTRA_INIT, .key = &keys[i], .key_len = 1 };
         specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 1000 + i, .data = "payload", .len = 7 };
-        if (i % 4 == 0) {
-            specs[i].key = &keys[i];
-            specs[i].key_len = 1;
-        }
+        specs[i].more = i % 4 == 0 ? &more[i] : NULL;
     }
     for (int i = 0; i < 1000; i++) {
         cycle(&lab, specs, i < 10 ? before : after);
@@ -366,10 +365,11 @@ static void put_every_kind(struct lab *lab)
     lab_enqueue(lab, "dead", .at_ns = 1, .topic = lab_topic(lab, "mail"));
     cr_assert_eq(take_leased(lab->q, &job, DUE_S(1), 0), 0);
     cr_assert_eq(due_bury(&job, "why"), 0);
-    lab_enqueue(lab, "kept", .at_ns = 1, .key = "k", .key_len = 1, .keep_key_ns = 2 * YEAR);
+    lab_enqueue(lab, "kept", .at_ns = 1,
+                .more = EXTRA(.key = "k", .key_len = 1, .keep_key_ns = 2 * YEAR));
     cr_expect_str_eq(lab_dequeue(lab), "kept");
-    lab_enqueue(lab, "tea", .at_ns = DUE_S(5), .key = "t", .key_len = 1, .headers = "h",
-                .headers_len = 1);
+    lab_enqueue(lab, "tea", .at_ns = DUE_S(5),
+                .more = EXTRA(.key = "t", .key_len = 1, .headers = "h", .headers_len = 1));
 }
 
 STORED_TEST(stored_redis, nothing_of_a_job_expires_however_long_nobody_comes)
@@ -406,8 +406,8 @@ STORED_TEST(stored_redis, keys_come_back_whichever_job_of_a_page_has_one)
         due_id id;
 
         for (unsigned i = 0; i < 3; i++, key[0]++)
-            ids[i] = lab_enqueue(&lab, "job", .at_ns = 10 + i, .key = keyed >> i & 1 ? key : NULL,
-                                 .key_len = keyed >> i & 1);
+            ids[i] = lab_enqueue(&lab, "job", .at_ns = 10 + i,
+                                 .more = keyed >> i & 1 ? EXTRA(.key = key, .key_len = 1) : NULL);
         lab_close(&lab);
         lab = OPEN(.start_ns = 1);
         key[0] = 'a';
@@ -452,7 +452,7 @@ STORED_TEST(stored_redis, jobs_come_back_though_the_list_of_topics_is_gone)
 /* As half a batch may leave them: nobody's, but in the list of those that are kept. */
 STORED_TEST(stored_redis, keys_of_which_only_half_is_kept_are_free_and_go)
 {
-    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .key = "half", .key_len = 4 };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .more = EXTRA(.key = "half", .key_len = 4) };
     struct lab lab = OPEN(.start_ns = 1);
 
     lab_enqueue(&lab, "tea", .at_ns = 10);

@@ -158,8 +158,8 @@ STORED_TEST(stored_server, keys_of_an_older_copy_are_kept_only_as_the_owner_know
     struct lab lab = open_with((struct lab_options){ .kernel = false }, often);
     due_job job;
 
-    lab_enqueue(&lab, "tea", .at_ns = 90, .key = "live", .key_len = 4);
-    lab_enqueue(&lab, "jam", .key = "kept", .key_len = 4, .keep_key_ns = DUE_S(9));
+    lab_enqueue(&lab, "tea", .at_ns = 90, .more = EXTRA(.key = "live", .key_len = 4));
+    lab_enqueue(&lab, "jam", .more = EXTRA(.key = "kept", .key_len = 4, .keep_key_ns = DUE_S(9)));
     cr_assert_eq(lab_take(&lab, &job), 0);
     due_job_done(&job);
     ASK("FLUSHALL");

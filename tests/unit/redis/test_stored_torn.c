@@ -336,14 +336,14 @@ TORN_TEST(after_a_torn_update_the_job_is_there, update, "one|new", "two")
 
 static void replace(due_queue *q)
 {
-    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10,  .data = "one",
-                      .len = 3,      .key = "key", .key_len = 3 };
+    due_extra more = { DUE_EXTRA_INIT, .key = "key", .key_len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .data = "one", .len = 3, .more = &more };
 
     spec.topic = due_topic(q, "mail");
     must(due_enqueue(q, &spec, 0, NULL));
     put(q, "two");
     spec.data = "new";
-    spec.on_key = DUE_KEY_REPLACE;
+    more.on_key = DUE_KEY_REPLACE;
     must(due_enqueue(q, &spec, 0, NULL));
 }
 

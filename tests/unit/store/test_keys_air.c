@@ -24,7 +24,7 @@ static due_job put_reserved(struct shop *s, int64_t keep_ns)
 {
     due_job job = { 0 };
 
-    cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "first", NULL, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "first", NULL, KEEPS(keep_ns)), 0);
     flush(s);
     cr_assert_eq(take_leased(s->lab.q, &job, DUE_S(1), 1), 0);
     return job;
@@ -264,7 +264,7 @@ Test(keys_air, got_while_the_store_was_to_forget_it_and_did_not, .timeout = 60)
         cr_expect_eq(due_cancel(s.lab.q, id, NULL), 0);
         flush(&s);
         expect_holder(&s, NULL);
-        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "again", NULL, .keep_key_ns = 1), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "again", NULL, KEEPS(1)), 0);
         flush(&s);
         cr_assert_eq(due_dequeue(s.lab.q, &job, 1), 0);
         due_job_done(&job);

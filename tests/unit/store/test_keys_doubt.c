@@ -8,12 +8,12 @@
 
 static int put(struct shop *s, enum due_key_policy policy, due_id *id)
 {
-    due_spec spec = { DUE_SPEC_INIT, .key = "k", .key_len = 1, .on_key = policy };
+    due_spec spec = { DUE_SPEC_INIT, .more = EXTRA(.key = "k", .key_len = 1, .on_key = policy,
+                                                   .keep_key_ns = KEEP_NS) };
 
     spec.data = "tea";
     spec.len = 3;
     spec.at_ns = 50;
-    spec.keep_key_ns = KEEP_NS;
     return due_enqueue(s->lab.q, &spec, 0, id);
 }
 

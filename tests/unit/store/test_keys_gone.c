@@ -59,7 +59,7 @@ static due_id put_first(struct shop *s, bool reserved, int64_t keep_ns, due_job 
 {
     due_id id;
 
-    cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "tea", &id, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "tea", &id, KEEPS(keep_ns)), 0);
     flush(s);
     if (reserved)
         cr_assert_eq(take_leased(s->lab.q, job, LEASE, 0), 0);
@@ -151,10 +151,10 @@ Test(keys_gone, other_content_of_a_key_begins_with_no_failures, .timeout = 60)
     struct shop s = shop_make();
     due_job job;
 
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REPLACE, "tea", NULL, .retry = &twice), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REPLACE, "tea", NULL, .more = EXTRA(.retry = &twice)), 0);
     cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(due_nack(&job, 50), 0);
-    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", NULL, .retry = &twice), 0);
+    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", NULL, .more = EXTRA(.retry = &twice)), 0);
     cr_assert_eq(take_leased(s.lab.q, &job, 100, 0), 0);
     cr_expect_eq(job.attempts, 1u);
     cr_expect_eq(job.failures, 0u);

@@ -14,7 +14,7 @@ static due_job give_up(struct shop *s, int64_t keep_ns, due_id *second)
 
     cr_assert_eq(shop_put_as(s, DUE_KEY_REFUSE, "tea", NULL, .delay_ns = 0), 0);
     cr_assert_eq(take_leased(s->lab.q, &job, LEASE, 0), 0);
-    cr_assert_eq(shop_put_as(s, DUE_KEY_REPLACE, "jam", second, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(s, DUE_KEY_REPLACE, "jam", second, KEEPS(keep_ns)), 0);
     return job;
 }
 
@@ -122,9 +122,9 @@ static void keep_many(struct shop *s, enum due_key_policy policy)
     due_job job = { 0 };
 
     for (int i = 0; i < MANY; i++) {
-        due_spec spec = { .on_key = policy, .keep_key_ns = 10 };
+        due_spec spec = { KEEPS(10) };
 
-        cr_assert_eq(shop_put(s, name(i, key), "jam", NULL, spec), 0);
+        cr_assert_eq(lab_put_key(&s->lab, name(i, key), policy, "jam", NULL, spec), 0);
         cr_assert_eq(lab_take(&s->lab, &job), 0);
         due_job_done(&job);
     }

@@ -49,7 +49,7 @@ Test(keys_stored, a_key_comes_back_with_its_job, .timeout = 60)
     due_id other;
     int64_t until = -1;
 
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50, .keep_key_ns = 7), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 50, KEEPS(7)), 0);
     cr_expect(due_id_equal(on_disk(&s, "k", &until), id));
     cr_expect_eq(until, 0);
     shop_again(&s, 0);
@@ -84,7 +84,7 @@ Test(keys_stored, a_kept_key_survives_a_restart_and_then_its_time_is_over, .time
         due_id other;
         int64_t until;
 
-        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .keep_key_ns = 100), 0);
+        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, KEEPS(100)), 0);
         done(&s, ack);
         cr_expect(due_id_equal(on_disk(&s, "k", &until), id));
         cr_expect_eq(until, 105);
@@ -112,14 +112,14 @@ Test(keys_stored, what_is_not_kept_leaves_with_its_job, .timeout = 60)
     cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "acked", NULL, .delay_ns = 0), 0);
     done(&s, true);
     cr_expect(disk_free_of(&s, "k"));
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "cancelled", &id, .keep_key_ns = 9), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "cancelled", &id, KEEPS(9)), 0);
     cr_assert_eq(due_cancel(s.lab.q, id, NULL), 0);
     cr_expect(disk_free_of(&s, "k"));
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "lent", &id, .keep_key_ns = 9), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "lent", &id, KEEPS(9)), 0);
     cr_assert_eq(due_cancel(s.lab.q, id, &job), 0);
     due_job_done(&job);
     cr_expect(disk_free_of(&s, "k"));
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "cleared", NULL, .keep_key_ns = 9), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "cleared", NULL, KEEPS(9)), 0);
     cr_assert_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
     cr_expect(disk_free_of(&s, "k"));
     cr_expect_eq(memory_disk_keys(s.disk), 0u);
@@ -136,7 +136,7 @@ Test(keys_stored, the_store_does_not_keep_keys_for_ever, .timeout = 60)
     for (int round = 0; round < 4; round++) {
         for (int i = 0; i < KEYS; i++) {
             snprintf(key, sizeof key, "%d.%d", round, i);
-            cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+            cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ KEEPS(10) }), 0);
             done(&s, false);
         }
         lab_advance(&s.lab, 10);
@@ -145,7 +145,7 @@ Test(keys_stored, the_store_does_not_keep_keys_for_ever, .timeout = 60)
     shop_again(&s, 1000);
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "5.%d", i);
-        cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
+        cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ KEEPS(10) }), 0);
         done(&s, true);
     }
     cr_expect_leq(memory_disk_keys(s.disk), KEYS + KEYS / 2u);
@@ -187,9 +187,9 @@ static void expect_not_given_back(void (*ended)(struct shop *s, due_id second), 
     due_id second;
     due_id id;
 
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, KEEPS(keep_ns)), 0);
     due_job job = reserve(&s);
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &second, .keep_key_ns = keep_ns), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REPLACE, "jam", &second, KEEPS(keep_ns)), 0);
     ended(&s, second);
     due_job_done(&job); /* it dies with it */
     shop_again(&s, 20);
@@ -238,7 +238,7 @@ Test(keys_stored, a_takeover_that_the_store_refuses_gives_the_key_back, .timeout
     struct shop s = shop_make();
     due_id id;
 
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .keep_key_ns = 50), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, KEEPS(50)), 0);
     due_job job = reserve(&s);
     memory_store_fault(s.store,
                        (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
@@ -303,9 +303,8 @@ Test(keys_stored, a_waiting_job_is_changed_in_the_store_and_after_a_restart, .ti
         due_id other;
 
         cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .priority = 3), 0);
-        cr_expect_eq(shop_put_as(&s, cases[i].policy, "jam", &other, .at_ns = cases[i].at_ns,
-                                 .keep_key_ns = 9),
-                     0);
+        cr_expect_eq(
+            shop_put_as(&s, cases[i].policy, "jam", &other, .at_ns = cases[i].at_ns, KEEPS(9)), 0);
         cr_expect(due_id_equal(id, other));
         cr_expect_eq(lab_find(&s.lab, id).deadline_ns, cases[i].then_ns, "%zu", i);
         cr_expect_eq(stored(&s, id).deadline_ns, cases[i].then_ns, "%zu", i);
@@ -328,7 +327,7 @@ Test(keys_stored, a_change_that_the_store_refuses_has_not_been, .timeout = 60)
     struct shop s = shop_make();
     due_id id;
 
-    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, .keep_key_ns = 7), 0);
+    cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .at_ns = 20, KEEPS(7)), 0);
     for (int policy = DUE_KEY_REPLACE; policy <= DUE_KEY_DEBOUNCE; policy++) {
         memory_store_fault(s.store,
                            (struct memory_fault){ .verb = MEMORY_COMMIT, .kind = MEMORY_FULL });
@@ -380,7 +379,8 @@ Test(keys_stored, the_new_deadline_of_a_dead_job_is_its_own, .timeout = 60)
         struct shop s = shop_make(.start_ns = 10);
         due_id id;
 
-        cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .ttl_ns = i < 3 ? 0 : 5), 0);
+        cr_assert_eq(
+            shop_put_as(&s, DUE_KEY_REFUSE, "tea", &id, .more = EXTRA(.ttl_ns = i < 3 ? 0 : 5)), 0);
         due_job job = reserve(&s);
         cr_assert_eq(due_bury(&job, "bad"), 0);
         cr_expect_eq(shop_put_as(&s, policy, "jam", NULL, .at_ns = 50), 0);
@@ -429,7 +429,7 @@ static void lose_and_put_again(size_t batch)
 
     for (int i = 0; i < KEYS; i++) {
         snprintf(key, sizeof key, "kept %d", i);
-        cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ .keep_key_ns = 1000 + i }), 0);
+        cr_assert_eq(shop_put(&s, key, "x", NULL, (due_spec){ KEEPS(1000 + i) }), 0);
     }
     for (int i = 0; i < KEYS; i++)
         done(&s, true);
@@ -486,8 +486,8 @@ Test(keys_stored, a_kept_key_that_came_back_with_a_loss_is_forgotten_again, .tim
     int64_t until = 0;
     uint64_t before;
 
-    cr_assert_eq(shop_put(&s, "k", "tea", NULL, (due_spec){ .keep_key_ns = 10 }), 0);
-    cr_assert_eq(shop_put(&s, "l", "jam", NULL, (due_spec){ .keep_key_ns = 500 }), 0);
+    cr_assert_eq(shop_put(&s, "k", "tea", NULL, (due_spec){ KEEPS(10) }), 0);
+    cr_assert_eq(shop_put(&s, "l", "jam", NULL, (due_spec){ KEEPS(500) }), 0);
     done(&s, true);
     done(&s, false);
     lab_turn_to(&s.lab, 20);
@@ -517,7 +517,7 @@ Test(keys_stored, a_key_to_be_kept_is_kept_though_its_removal_was_lost, .timeout
     due_job jobs[6];
 
     for (int i = 0; i < 6; i++)
-        cr_assert_eq(shop_put(&s, key[i], "tea", NULL, (due_spec){ .keep_key_ns = 100 }), 0);
+        cr_assert_eq(shop_put(&s, key[i], "tea", NULL, (due_spec){ KEEPS(100) }), 0);
     uint64_t before = memory_store_calls(s.store, MEMORY_COMMIT);
     memory_store_fault(
         s.store, (struct memory_fault){
@@ -573,12 +573,14 @@ Test(keys_stored, new_keys_of_a_batch_are_one_change, .timeout = 60)
     enum { JOBS = 200 };
     struct shop s = shop_make();
     unsigned char keys[JOBS];
+    due_extra more[JOBS];
     due_spec specs[JOBS];
     due_id ids[JOBS];
 
     for (int i = 0; i < JOBS; i++) {
         keys[i] = (unsigned char)i;
-        specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 9, .key = &keys[i], .key_len = 1 };
+        more[i] = (due_extra){ DUE_EXTRA_INIT, .key = &keys[i], .key_len = 1 };
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 9, .more = &more[i] };
     }
     (void)lab_stats(&s.lab);
     cr_assert_eq(due_enqueue_batch(s.lab.q, specs, JOBS, 0, ids), JOBS);

@@ -162,7 +162,7 @@ Test(stored, a_nack_is_counted_when_it_has_landed, .timeout = 60)
         struct due_topic_stats of_topic;
         due_job job;
 
-        lab_enqueue(&s.lab, "tea", .retry = last ? &once : NULL);
+        lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = last ? &once : NULL));
         cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
         cr_assert_eq(lab_reserve(&s.lab, &job, 100), 0);
         shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, kind);

@@ -52,7 +52,7 @@ static uint32_t stored_attempts(struct shop *s, due_id id)
 Test(stored_attempts, that_were_lost_before_the_lease_began_are_counted_again, .timeout = 60)
 {
     struct shop s = shop_make(.start_ns = 10, .with.on_event = stand);
-    due_id id = lab_enqueue(&s.lab, "tea", .retry = &twice);
+    due_id id = lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &twice));
     struct taker taker = { .q = s.lab.q };
 
     crew_go(&taker.thread, take, &taker);
@@ -83,7 +83,7 @@ Test(stored_attempts, that_nobody_waited_for_are_not_counted_twice, .timeout = 6
 {
     struct shop s = shop_make(.start_ns = 10, .with.store_timeout_ns = DUE_MS(50));
     struct memory_limiter *limiter = memory_limiter_new(s.disk);
-    due_id id = lab_enqueue(&s.lab, "tea", .retry = &twice);
+    due_id id = lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &twice));
     due_job job = { 0 };
 
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,

@@ -306,8 +306,7 @@ static int give_six(void *arg)
     struct shop *s = arg;
 
     make(6);
-    specs[5].key = "last";
-    specs[5].key_len = 4;
+    specs[5].more = EXTRA(.key = "last", .key_len = 4);
     return due_enqueue_batch(s->lab.q, specs, 6, 0, ids);
 }
 

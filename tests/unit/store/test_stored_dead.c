@@ -11,7 +11,7 @@ BOTH_TEST(stored_retry, a_policy_of_its_own_comes_back_with_the_job)
 {
     struct shop s = shop_new(where, AT(10));
 
-    lab_enqueue(&s.lab, "tea", .retry = &twice);
+    lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &twice));
     due_job job = reserve(&s);
     cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     shop_crash(&s, AT(10));
@@ -45,7 +45,7 @@ BOTH_TEST(stored_retry, every_kind_of_policy_comes_back)
 
     for (int i = 0; i < DUE_RUNGS_MAX; i++)
         ladder.rung_ns[i] = 1000 + i;
-    lab_enqueue(&s.lab, "ladder", .retry = &ladder);
+    lab_enqueue(&s.lab, "ladder", .more = EXTRA(.retry = &ladder));
     shop_crash(&s, AT(0));
     for (int i = 0; i < DUE_RUNGS_MAX; i++) {
         due_job job = reserve(&s);
@@ -57,7 +57,7 @@ BOTH_TEST(stored_retry, every_kind_of_policy_comes_back)
     due_job job = reserve(&s);
     cr_expect_eq(due_nack(&job, DUE_DELAY_POLICY), 0);
     cr_expect_eq(lab_stats(&s.lab).dead, 1u);
-    lab_enqueue(&s.lab, "doubling", .retry = &doubling);
+    lab_enqueue(&s.lab, "doubling", .more = EXTRA(.retry = &doubling));
     int64_t now = due_now(s.lab.q);
     shop_crash(&s, AT(now));
     job = reserve(&s);
@@ -75,7 +75,7 @@ BOTH_TEST(stored_attempts, are_counted_before_the_hand_over)
 {
     struct shop s = shop_new(where, AT(10));
 
-    lab_enqueue(&s.lab, "poison", .retry = &twice);
+    lab_enqueue(&s.lab, "poison", .more = EXTRA(.retry = &twice));
     lab_enqueue(&s.lab, "other", .delay_ns = 1);
     for (uint32_t i = 1; i <= 2; i++) {
         due_job job = reserve(&s);
@@ -98,7 +98,7 @@ BOTH_TEST(stored_attempts, are_not_counted_at_once_if_that_is_not_wanted)
 {
     struct shop s = shop_new(where, AT(10, .with.attempts_lazy = 1));
 
-    lab_enqueue(&s.lab, "tea", .retry = &twice);
+    lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &twice));
     for (int i = 0; i < 4; i++) {
         due_job job = reserve(&s);
         cr_expect_eq(job.attempts, 1u);
@@ -169,7 +169,7 @@ BOTH_TEST(stored_dead, are_kicked_and_cleared_by_topic)
     uint64_t n;
 
     for (int i = 0; i < 2 * EACH; i++)
-        lab_enqueue(&s.lab, "x", .topic = i % 2 == 0 ? tea : egg, .ttl_ns = 5);
+        lab_enqueue(&s.lab, "x", .topic = i % 2 == 0 ? tea : egg, .more = EXTRA(.ttl_ns = 5));
     lab_turn_to(&s.lab, 15);
     cr_expect_eq(try_reserve(&s), DUE_EAGAIN);
     cr_expect_eq(lab_stats(&s.lab).dead, 2 * EACH);
@@ -269,8 +269,8 @@ BOTH_TEST(stored_limits, hold_after_a_crash)
 {
     struct shop s = shop_new(where, AT(10));
 
-    lab_enqueue(&s.lab, "ttl", .at_ns = 20, .ttl_ns = 30);
-    lab_enqueue(&s.lab, "expires", .at_ns = 21, .expires_ns = 50);
+    lab_enqueue(&s.lab, "ttl", .at_ns = 20, .more = EXTRA(.ttl_ns = 30));
+    lab_enqueue(&s.lab, "expires", .at_ns = 21, .more = EXTRA(.expires_ns = 50));
     lab_enqueue(&s.lab, "neither", .at_ns = 22);
     shop_crash(&s, AT(49));
     due_job job = reserve(&s);
@@ -291,7 +291,8 @@ BOTH_TEST(stored_limits, hold_after_a_crash)
 BOTH_TEST(stored_limits, are_lifted_by_a_kick)
 {
     struct shop s = shop_new(where, AT(10));
-    due_id id = lab_enqueue(&s.lab, "late", .expires_ns = 11, .headers = "h", .headers_len = 1);
+    due_id id = lab_enqueue(&s.lab, "late",
+                            .more = EXTRA(.expires_ns = 11, .headers = "h", .headers_len = 1));
 
     lab_turn_to(&s.lab, 11);
     cr_expect_null(lab_dequeue(&s.lab));
@@ -312,12 +313,9 @@ BOTH_TEST(stored_headers, come_back_byte_by_byte)
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (unsigned char)i;
     for (size_t i = 0; i < 4; i++) {
-        due_spec spec = { DUE_SPEC_INIT,
-                          .at_ns = 20 + (int64_t)i,
-                          .headers = bytes,
-                          .headers_len = lengths[i],
-                          .data = i % 2 == 0 ? NULL : bytes,
-                          .len = i % 2 == 0 ? 0 : 200 };
+        due_spec spec = { DUE_SPEC_INIT, .at_ns = 20 + (int64_t)i,
+                          .more = EXTRA(.headers = bytes, .headers_len = lengths[i]),
+                          .data = i % 2 == 0 ? NULL : bytes, .len = i % 2 == 0 ? 0 : 200 };
         cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
     }
     shop_crash(&s, AT(100));

@@ -32,7 +32,7 @@ BOTH_TEST(stored_dead, are_not_buried_without_memory_but_a_second_later)
     struct shop s = shop_new(where, AT(DUE_S(10)));
     const due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
 
-    lab_enqueue(&s.lab, "tea", .retry = &once);
+    lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &once));
     due_job job = reserve(&s);
     due_job_done(&job);
     struct flaky *memory = &s.lab.state->memory;
@@ -62,7 +62,7 @@ BOTH_TEST(stored_dead, are_not_buried_by_a_full_store_but_a_second_later)
     struct shop s = shop_new(where, AT(DUE_S(10)));
     const due_retry once = { .kind = DUE_RETRY_FIXED, .attempts_max = 1 };
 
-    lab_enqueue(&s.lab, "tea", .retry = &once);
+    lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &once));
     due_job job = reserve(&s);
     due_job_done(&job);
     shop_fill(&s, true);
@@ -95,7 +95,7 @@ BOTH_TEST(stored_dead, do_not_block_what_is_behind_them_in_a_full_store)
 {
     struct shop s = shop_new(where, AT(DUE_S(10)));
 
-    lab_enqueue(&s.lab, "expired", .delay_ns = 0, .ttl_ns = 5);
+    lab_enqueue(&s.lab, "expired", .delay_ns = 0, .more = EXTRA(.ttl_ns = 5));
     lab_enqueue(&s.lab, "good", .delay_ns = 1);
     lab_enqueue(&s.lab, "fine", .delay_ns = 2);
     lab_advance(&s.lab, 10);
@@ -253,7 +253,7 @@ Test(stored_attempts, in_doubt_are_not_handed_out_twice, .timeout = 60)
         struct shop s = shop_new(IN_MEMORY, AT(10, .with.store_timeout_ns = DUE_MS(50)));
         due_job job;
 
-        lab_enqueue(&s.lab, "tea", .retry = &twice);
+        lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &twice));
         memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                            .times = MEMORY_ALWAYS,
                                                            .kind = landed ? MEMORY_DOUBT_LANDED
@@ -286,7 +286,7 @@ Test(stored_dead, one_that_is_cancelled_while_it_is_buried_goes, .timeout = 60)
     struct shop s = shop_new(IN_MEMORY, AT(10));
     struct memory_limiter *limiter = memory_limiter_new(s.disk);
     struct crew_thread burier;
-    due_id id = lab_enqueue(&s.lab, "tea", .key = "k", .key_len = 1);
+    due_id id = lab_enqueue(&s.lab, "tea", .more = EXTRA(.key = "k", .key_len = 1));
 
     due_job job = reserve(&s);
     memory_store_fault(
@@ -305,7 +305,7 @@ Test(stored_dead, one_that_is_cancelled_while_it_is_buried_goes, .timeout = 60)
     cr_expect_eq(now.buried, 1u);
     cr_expect_eq(now.dead, 0u);
     cr_expect_eq(due_kick(s.lab.q, id), DUE_ENOENT);
-    lab_enqueue(&s.lab, "milk", .key = "k", .key_len = 1);
+    lab_enqueue(&s.lab, "milk", .more = EXTRA(.key = "k", .key_len = 1));
     until_stored(&s, 1);
     memory_limiter_free(limiter);
     shop_close(&s);

@@ -137,7 +137,7 @@ Test(stored_edges, a_closed_queue_says_so_of_what_it_has_left_to_its_store, .tim
 {
     struct shop s = shop_make(.start_ns = 5);
     due_spec spec = { DUE_SPEC_INIT, .priority = 5 };
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .key = "k", .key_len = 1);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.key = "k", .key_len = 1));
     due_info info;
     int64_t ns;
     char byte;

@@ -8,7 +8,8 @@
 
 static int put_key(struct shop *s, const char *key, int64_t keep_ns)
 {
-    due_spec spec = { DUE_SPEC_INIT, .key = key, .key_len = strlen(key), .keep_key_ns = keep_ns };
+    due_spec spec = { DUE_SPEC_INIT,
+                      .more = EXTRA(.key = key, .key_len = strlen(key), .keep_key_ns = keep_ns) };
 
     return due_enqueue(s->lab.q, &spec, 0, NULL);
 }
@@ -50,10 +51,10 @@ BOTH_TEST(stored_forever, is_as_long_after_a_restart)
     keep_key(&s, "to the end", THE_END - START_NS - ROUNDED_NS);
     nack(&s, "never", DUE_FOREVER);
     nack(&s, "at the end", THE_END - START_NS);
-    lab_enqueue(&s.lab, "tea", .at_ns = START_NS, .ttl_ns = DUE_FOREVER);
-    lab_enqueue(&s.lab, "milk", .at_ns = START_NS, .expires_ns = DUE_FOREVER);
-    lab_enqueue(&s.lab, "nor this", .at_ns = DUE_FOREVER, .ttl_ns = DUE_FOREVER);
-    lab_enqueue(&s.lab, "jam", .at_ns = THE_END - 1, .ttl_ns = 2);
+    lab_enqueue(&s.lab, "tea", .at_ns = START_NS, .more = EXTRA(.ttl_ns = DUE_FOREVER));
+    lab_enqueue(&s.lab, "milk", .at_ns = START_NS, .more = EXTRA(.expires_ns = DUE_FOREVER));
+    lab_enqueue(&s.lab, "nor this", .at_ns = DUE_FOREVER, .more = EXTRA(.ttl_ns = DUE_FOREVER));
+    lab_enqueue(&s.lab, "jam", .at_ns = THE_END - 1, .more = EXTRA(.ttl_ns = 2));
     expect_as_it_was(&s);
     shop_crash(&s, with);
     expect_as_it_was(&s);

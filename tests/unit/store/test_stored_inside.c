@@ -21,7 +21,7 @@ static void begin(struct caller *c)
     c->s = shop_make(.with.proxies = DUE_PROXIES_ADAPTIVE);
     c->limiter = memory_limiter_new(c->s.disk);
     for (int i = 0; i < 2; i++) {
-        lab_enqueue(&c->s.lab, "tea", .retry = &once);
+        lab_enqueue(&c->s.lab, "tea", .more = EXTRA(.retry = &once));
         cr_assert_eq(take_leased(c->s.lab.q, &c->jobs[i], LEASE_NS, DUE_S(10)), 0);
     }
     memory_store_fault(c->s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,

@@ -50,7 +50,7 @@ Test(stored_limiter, gets_passes_back_when_an_end_has_landed, .timeout = 60)
     due_job job;
 
     for (int i = 0; i < 6; i++)
-        ids[i] = lab_enqueue(&s.lab, "x", .at_ns = 10 + i, OF("g"));
+        ids[i] = lab_enqueue(&s.lab, "x", .at_ns = 10 + i, .more = EXTRA(OF("g")));
     job = limiter_reserve(&s.lab);
     limiter_nothing(&s.lab);
     cr_expect_eq(due_ack(&job), 0);
@@ -79,10 +79,10 @@ Test(stored_limiter, gets_passes_back_when_an_end_has_landed, .timeout = 60)
 Test(stored_limiter, keeps_the_pass_of_a_job_whose_end_was_refused, .timeout = 60)
 {
     struct shop s = gated_new();
-    due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
+    due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, .more = EXTRA(OF("g")));
     due_job job;
 
-    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, .more = EXTRA(OF("g")));
     refuse(&s, 1);
     cr_expect_eq(take_leased(s.lab.q, &job, LEASE, DUE_S(20)), DUE_EACCES, "its attempt");
     cr_expect_eq(passed(&s), 1u);
@@ -129,9 +129,9 @@ Test(stored_limiter, a_group_is_the_same_after_a_crash, .timeout = 60)
     struct shop s = gated_new();
     due_job job;
 
-    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
-    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
-    lab_enqueue(&s.lab, "h", .at_ns = 12, OF("h"));
+    lab_enqueue(&s.lab, "a", .at_ns = 10, .more = EXTRA(OF("g")));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, .more = EXTRA(OF("g")));
+    lab_enqueue(&s.lab, "h", .at_ns = 12, .more = EXTRA(OF("h")));
     job = limiter_reserve(&s.lab);
     due_job_done(&job);
     shop_die(&s);
@@ -150,8 +150,8 @@ Test(stored_limiter, a_failed_job_is_not_overtaken_after_a_crash, .timeout = 60)
     struct shop s = gated_new();
     due_job job;
 
-    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
-    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    lab_enqueue(&s.lab, "a", .at_ns = 10, .more = EXTRA(OF("g")));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, .more = EXTRA(OF("g")));
     job = limiter_reserve(&s.lab);
     cr_expect_eq(due_nack(&job, 500), 0);
     shop_die(&s);
@@ -168,8 +168,8 @@ Test(stored_limiter, a_failed_job_that_was_moved_holds_up_nobody_after_a_crash, 
     struct shop s = gated_new();
     due_job job;
 
-    due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
-    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    due_id a = lab_enqueue(&s.lab, "a", .at_ns = 10, .more = EXTRA(OF("g")));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, .more = EXTRA(OF("g")));
     job = limiter_reserve(&s.lab);
     cr_expect_eq(due_nack(&job, 500), 0);
     cr_expect_eq(due_reschedule(s.lab.q, a, 9000), 0);
@@ -215,9 +215,9 @@ Test(stored_limiter, of_two_failed_jobs_of_a_group_one_runs_at_a_time_after_a_cr
 
     memory_verbs = s.store->verbs;
     verbs.load = load_in_one_group;
-    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("a"));
-    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("b"));
-    lab_enqueue(&s.lab, "c", .at_ns = 12, OF("b"));
+    lab_enqueue(&s.lab, "a", .at_ns = 10, .more = EXTRA(OF("a")));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, .more = EXTRA(OF("b")));
+    lab_enqueue(&s.lab, "c", .at_ns = 12, .more = EXTRA(OF("b")));
     for (int i = 0; i < 2; i++) {
         job = limiter_reserve(&s.lab);
         cr_expect_eq(due_nack(&job, 500 + i), 0);
@@ -260,8 +260,8 @@ Test(stored_limiter, nobody_overtakes_a_failed_job_that_is_read_later, .timeout 
     struct shop s = shop_make(.start_ns = 100);
     due_job job;
 
-    lab_enqueue(&s.lab, "a", .at_ns = 10, OF("g"));
-    lab_enqueue(&s.lab, "b", .at_ns = 11, OF("g"));
+    lab_enqueue(&s.lab, "a", .at_ns = 10, .more = EXTRA(OF("g")));
+    lab_enqueue(&s.lab, "b", .at_ns = 11, .more = EXTRA(OF("g")));
     lab_enqueue(&s.lab, "c", .at_ns = 12);
     for (int i = 0; i < A_PAGE; i++)
         lab_enqueue(&s.lab, "x", .at_ns = 500, .topic = due_topic(s.lab.q, "x"));

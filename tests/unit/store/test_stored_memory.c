@@ -56,10 +56,12 @@ static void second_comes(void *ctx, size_t size)
     if (!between.armed || size != sizeof(struct due__draft) || !is_changing())
         return;
     between.armed = false;
-    crew_call_enqueue(&between.second, between.shop->lab.q,
-                      (due_spec){ DUE_SPEC_INIT, .at_ns = 20, .key = "k", .key_len = 1,
-                                  .on_key = DUE_KEY_REPLACE, .data = "second", .len = 6 },
-                      DUE_S(30));
+    crew_call_enqueue(
+        &between.second, between.shop->lab.q,
+        (due_spec){ DUE_SPEC_INIT, .at_ns = 20,
+                    .more = EXTRA(.key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE),
+                    .data = "second", .len = 6 },
+        DUE_S(30));
     crew_call_asleep(&between.second);
     cr_expect_not(atomic_load(&between.second.thread.back));
     memory->fail_at = call;

@@ -20,7 +20,8 @@ static due_id put_long(struct lab *lab)
 static void read_all(struct lab *lab)
 {
     static unsigned char got[LONG + 1];
-    due_id tea = lab_enqueue(lab, "tea", .at_ns = 10, .headers = "head", .headers_len = 4);
+    due_id tea =
+        lab_enqueue(lab, "tea", .at_ns = 10, .more = EXTRA(.headers = "head", .headers_len = 4));
     due_id large = put_long(lab);
     due_id none = lab_enqueue(lab, "", .at_ns = 10);
     size_t len = 99;

@@ -175,11 +175,13 @@ Test(stored_restore, a_job_that_is_shown_again_is_there_once, .timeout = 60)
     memory_verbs = s.store->verbs;
     verbs.load = load_twice;
     for (unsigned i = 0; i < JOBS; i++) {
-        due_spec spec = { DUE_SPEC_INIT, .data = &i, .len = sizeof i, .at_ns = 10 + (int64_t)i };
+        due_extra more = { DUE_EXTRA_INIT };
+        due_spec spec = { DUE_SPEC_INIT, .data = &i, .len = sizeof i, .at_ns = 10 + (int64_t)i,
+                          .more = &more };
         if (i % KINDS == 1)
-            spec.key = &i, spec.key_len = sizeof i;
+            more.key = &i, more.key_len = sizeof i;
         if (i % KINDS == 2)
-            spec.group = &i, spec.group_len = sizeof i;
+            more.group = &i, more.group_len = sizeof i;
         cr_assert_eq(due_enqueue(s.lab.q, &spec, DUE_S(10), NULL), 0);
     }
     lab_turn_to(&s.lab, 13);
@@ -289,8 +291,7 @@ Test(stored_restore, a_kept_key_that_is_shown_again_is_forgotten_once_after_a_lo
     struct shop s = shop_twice(&verbs);
 
     for (int i = 0; i < 2; i++) {
-        cr_assert_eq(shop_put(&s, i == 0 ? "k" : "l", "tea", NULL, (due_spec){ .keep_key_ns = 10 }),
-                     0);
+        cr_assert_eq(shop_put(&s, i == 0 ? "k" : "l", "tea", NULL, (due_spec){ KEEPS(10) }), 0);
         cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
     }
     cr_assert_eq(memory_disk_keys(s.disk), 2u);

@@ -88,8 +88,10 @@ Test(stored_room, is_bounded_in_bytes_while_the_store_is_away, .timeout = 60)
 Test(stored_room, is_taken_by_headers_and_keys_too, .timeout = 60)
 {
     struct shop s = room_make(DUE_CONFIRM_ASYNC);
-    due_spec spec = { DUE_SPEC_INIT,     .data = bytes, .len = 10,    .headers = bytes,
-                      .headers_len = 30, .key = "keys", .key_len = 4, .at_ns = 500 };
+    due_spec spec = { DUE_SPEC_INIT, .data = bytes, .len = 10,
+                      .more =
+                          EXTRA(.headers = bytes, .headers_len = 30, .key = "keys", .key_len = 4),
+                      .at_ns = 500 };
 
     cut_off(&s);
     cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
@@ -276,9 +278,9 @@ Test(stored_room, is_given_back_by_jobs_that_cannot_have_their_key, .timeout = 6
     due_spec specs[3];
 
     for (size_t i = 0; i < 3; i++)
-        specs[i] = (due_spec){ DUE_SPEC_INIT, .data = bytes, .len = 9,
-                               .at_ns = 500,  .key = "k",    .key_len = 1 };
-    specs[0].key = "j";
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .data = bytes, .len = 9, .at_ns = 500 };
+    specs[0].more = EXTRA(.key = "j", .key_len = 1);
+    specs[1].more = specs[2].more = EXTRA(.key = "k", .key_len = 1);
     cut_off(&s);
     cr_expect_eq(due_enqueue_batch(s.lab.q, specs, 3, 0, NULL), 2);
     cr_expect_eq(owed(&s), 20u);
@@ -332,13 +334,8 @@ Test(stored_room, is_given_back_by_updates_that_are_given_up, .timeout = 60)
 {
     struct shop s =
         shop_make(.with.unsettled_bytes_max = BOUND, .with.store_timeout_ns = DUE_MS(100));
-    due_spec spec = { DUE_SPEC_INIT,
-                      .data = bytes,
-                      .len = 10,
-                      .at_ns = 500,
-                      .key = "k",
-                      .key_len = 1,
-                      .on_key = DUE_KEY_REPLACE };
+    due_spec spec = { DUE_SPEC_INIT, .data = bytes, .len = 10, .at_ns = 500,
+                      .more = EXTRA(.key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE) };
     due_id id;
 
     while (due_enqueue(s.lab.q, &spec, 0, &id) != 0)

@@ -11,10 +11,11 @@ Test(stored_seams, a_job_put_off_by_its_key_does_not_hold_its_group, .timeout = 
 {
     struct shop s = shop_new(IN_MEMORY, AT(10));
 
-    lab_enqueue(&s.lab, "first", .at_ns = 1, GROUP("g"), KEYED("k", DUE_KEY_REFUSE));
-    lab_enqueue(&s.lab, "second", .at_ns = 2, GROUP("g"));
+    lab_enqueue(&s.lab, "first", .at_ns = 1, .more = EXTRA(GROUP("g"), KEYED("k", DUE_KEY_REFUSE)));
+    lab_enqueue(&s.lab, "second", .at_ns = 2, .more = EXTRA(GROUP("g")));
     cr_expect_eq(due_poll(s.lab.q, NULL), 1);
-    lab_enqueue(&s.lab, "later", .at_ns = 1000, GROUP("g"), KEYED("k", DUE_KEY_DEBOUNCE));
+    lab_enqueue(&s.lab, "later", .at_ns = 1000,
+                .more = EXTRA(GROUP("g"), KEYED("k", DUE_KEY_DEBOUNCE)));
     cr_expect_eq(lab_stats(&s.lab).passed, 1u);
     cr_expect_str_eq(lab_dequeue_all(&s.lab), "second", "a job that is not due holds the group");
     lab_turn_to(&s.lab, 1000);
@@ -121,7 +122,7 @@ Test(stored_seams, a_job_that_finds_no_memory_for_its_attempt_goes_back_once, .t
     int rc = DUE_ENOMEM;
     due_job job;
 
-    lab_enqueue(&s.lab, "tea", .retry = &twice);
+    lab_enqueue(&s.lab, "tea", .more = EXTRA(.retry = &twice));
     for (int i = 0; i < 3000 && lab_stats(&s.lab).waiting + lab_stats(&s.lab).unsettled != 1; i++)
         crew_sleep(DUE_MS(1));
     uint64_t failed = 0;
@@ -205,7 +206,7 @@ Test(stored_seams, a_job_cancelled_while_it_is_rescheduled_is_not_handed_out, .t
 Test(stored_seams, a_round_left_to_the_store_is_there_after_a_loss_too, .timeout = 60)
 {
     struct shop s = shop_new(IN_MEMORY, AT(0));
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100, GROUP("g"));
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100, GROUP("g")));
     due_id stays = lab_enqueue(&s.lab, "stays", .at_ns = 1000);
     due_id other = lab_enqueue(&s.lab, "other", .at_ns = 1000);
     due_record r = { .len = 0 };

@@ -22,7 +22,7 @@ static void snooze_ten_times(struct lab *lab)
 {
     int64_t now = 10;
 
-    lab_enqueue(lab, "tea", .at_ns = 10, .retry = &once);
+    lab_enqueue(lab, "tea", .at_ns = 10, .more = EXTRA(.retry = &once));
     for (int i = 0; i < 10; i++) {
         lab_turn_to(lab, now);
         due_job job = reserve(lab);
@@ -125,7 +125,7 @@ Test(snooze, is_an_answer_of_a_handler_too, .timeout = 60)
     struct lab lab = lab_open();
     struct desk desk = desk_open(&lab, 1);
 
-    lab_enqueue(&lab, "tea", .at_ns = 10, .retry = &once);
+    lab_enqueue(&lab, "tea", .at_ns = 10, .more = EXTRA(.retry = &once));
     lab_turn_to(&lab, 20);
     desk_until_begun(&desk);
     desk_let_go(&desk, due_answer_snooze(30));

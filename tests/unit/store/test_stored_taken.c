@@ -54,7 +54,7 @@ Test(stored_taken, what_may_have_left_is_in_doubt_and_named, .timeout = 60)
     for (enum way way = 0; way < WAYS; way++) {
         for (int landed = 0; landed < 2; landed++) {
             struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_MS(20));
-            due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+            due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .more = EXTRA(.retry = &twice));
             due_job job = { .len = 1 };
 
             doubt(&s, landed ? MEMORY_DOUBT_LANDED : MEMORY_DOUBT_NOT);
@@ -150,10 +150,10 @@ Test(stored_taken, a_poll_begins_and_the_next_one_gets_it, .timeout = 60)
         struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
         struct memory_limiter *limiter = memory_limiter_new(s.disk);
         struct pollfd p = { .fd = due_fd(s.lab.q), .events = POLLIN };
-        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .more = EXTRA(.retry = &twice));
         due_job job;
 
-        lab_enqueue(&s.lab, "egg", .at_ns = 5, .retry = &twice);
+        lab_enqueue(&s.lab, "egg", .at_ns = 5, .more = EXTRA(.retry = &twice));
         memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                            .times = MEMORY_ALWAYS,
                                                            .kind = MEMORY_BLOCK_AFTER,
@@ -221,7 +221,7 @@ Test(stored_taken, what_nobody_comes_back_for_stays_in_the_store, .timeout = 60)
         struct memory_limiter *limiter = memory_limiter_new(s.disk);
         due_job job;
 
-        lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+        lab_enqueue(&s.lab, "tea", .at_ns = 5, .more = EXTRA(.retry = &twice));
         memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                            .times = MEMORY_ALWAYS,
                                                            .kind = MEMORY_BLOCK_AFTER,
@@ -331,7 +331,7 @@ Test(stored_taken, what_a_poll_has_begun_is_not_reserved_once_another_may_own_it
     struct memory_limiter *limiter = memory_limiter_new(s.disk);
     due_job job;
 
-    lab_enqueue(&s.lab, "tea", .at_ns = 5, .retry = &twice);
+    lab_enqueue(&s.lab, "tea", .at_ns = 5, .more = EXTRA(.retry = &twice));
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
                                                        .times = MEMORY_ALWAYS,
                                                        .kind = MEMORY_BLOCK_AFTER,
@@ -413,7 +413,7 @@ Test(stored_taken, a_round_that_nobody_came_for_is_shown_by_a_close, .timeout = 
     struct shown shown = { 0 };
     struct shop s = shop_make(.start_ns = 5, .with.on_discard = on_discard, .with.ctx = &shown);
     struct memory_limiter *limiter = memory_limiter_new(s.disk);
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 5, .more = EXTRA(.every_ns = 100));
     due_job job;
 
     memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,

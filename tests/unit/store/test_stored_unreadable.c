@@ -41,12 +41,9 @@ static void store_three(due_id ids[3])
     struct lab lab = OPEN(.start_ns = 100);
 
     for (int i = 0; i < 3; i++) {
-        due_spec spec = { DUE_SPEC_INIT, .at_ns = 10 + i, .data = &"012"[i], .len = 1 };
+        due_spec spec = { DUE_SPEC_INIT, .at_ns = 10 + i, .data = &"012"[i], .len = 1,
+                          .more = i == 1 ? EXTRA(.key = "k", .key_len = 1) : NULL };
 
-        if (i == 1) {
-            spec.key = "k";
-            spec.key_len = 1;
-        }
         cr_assert_eq(due_enqueue(lab.q, &spec, 0, &ids[i]), 0);
     }
     lab_close(&lab);
@@ -111,7 +108,8 @@ STORED_TEST(stored_unreadable, a_job_that_makes_no_sense_is_set_aside)
 /* Whoever waits for what cannot be read is told why, and does not wait for the store's timeout. */
 static void expect_told(struct lab *lab, int why)
 {
-    due_spec spec = { DUE_SPEC_INIT, .data = "x", .len = 1, .key = "k", .key_len = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .data = "x", .len = 1,
+                      .more = EXTRA(.key = "k", .key_len = 1) };
     int64_t began = due__mono_ns();
     due_job job;
     due_id id;

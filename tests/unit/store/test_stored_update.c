@@ -255,7 +255,7 @@ Test(stored_update, a_dead_job_that_is_being_mended_is_not_kicked_meanwhile, .ti
 Test(stored_repeat, goes_on_after_a_crash, .timeout = 60)
 {
     struct shop s = shop_make();
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
 
     lab_turn_to(&s.lab, 10);
     cr_expect_str_eq(lab_dequeue(&s.lab), "tea");
@@ -271,7 +271,7 @@ Test(stored_repeat, goes_on_after_a_crash, .timeout = 60)
 Test(stored_repeat, an_ack_moves_it_to_its_next_round, .timeout = 60)
 {
     struct shop s = shop_make();
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
     due_job job;
 
     for (int round = 0; round < 3; round++) {
@@ -298,7 +298,7 @@ Test(stored_repeat, an_ack_moves_it_to_its_next_round, .timeout = 60)
 Test(stored_repeat, taken_for_good_it_is_moved_before_it_is_handed_out, .timeout = 60)
 {
     struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
     due_job job;
 
     lab_turn_to(&s.lab, 10);
@@ -324,7 +324,7 @@ Test(stored_repeat, in_doubt_the_round_is_not_lost, .timeout = 60)
 {
     for (int landed = 0; landed < 2; landed++) {
         struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
-        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
         due_job job;
 
         lab_turn_to(&s.lab, 10);
@@ -349,7 +349,7 @@ Test(stored_repeat, in_doubt_the_round_is_not_lost, .timeout = 60)
 Test(stored_repeat, refused_on_its_way_back_the_round_is_put_again, .timeout = 60)
 {
     struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50));
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
     due_job job;
 
     lab_turn_to(&s.lab, 10);
@@ -397,7 +397,7 @@ static void on_discard(void *ctx, const due_job *job)
 static bool cancelled_on_its_way_back(void)
 {
     struct shop s = shop_make(.with.store_timeout_ns = DUE_MS(50), .with.on_discard = on_discard);
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
     due_job job;
 
     lab_turn_to(&s.lab, 10);
@@ -439,7 +439,7 @@ Test(stored_repeat, in_a_batch_with_others, .timeout = 60)
 
     for (int i = 0; i < 20; i++) {
         lab_enqueue(&s.lab, "plain", .at_ns = 10);
-        lab_enqueue(&s.lab, "again", .at_ns = 10, .every_ns = 10);
+        lab_enqueue(&s.lab, "again", .at_ns = 10, .more = EXTRA(.every_ns = 10));
     }
     lab_turn_to(&s.lab, 10);
     uint64_t before = commits(&s);
@@ -467,7 +467,7 @@ Test(stored_repeat, in_a_batch_with_others, .timeout = 60)
 Test(stored_repeat, a_refused_ack_leaves_the_lease, .timeout = 60)
 {
     struct shop s = shop_make();
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
     due_job job;
 
     lab_turn_to(&s.lab, 10);
@@ -483,7 +483,7 @@ Test(stored_repeat, a_refused_ack_leaves_the_lease, .timeout = 60)
 Test(stored_repeat, cancelled_while_reserved_it_leaves_with_the_ack, .timeout = 60)
 {
     struct shop s = shop_make();
-    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+    due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
     due_job job;
 
     lab_turn_to(&s.lab, 10);
@@ -498,7 +498,7 @@ Test(stored_repeat, a_draining_close_leaves_it_in_the_store, .timeout = 60)
 {
     for (int reserve = 0; reserve < 2; reserve++) {
         struct shop s = shop_make();
-        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .every_ns = 100);
+        due_id id = lab_enqueue(&s.lab, "tea", .at_ns = 10, .more = EXTRA(.every_ns = 100));
         due_job job;
 
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);

@@ -335,9 +335,9 @@ Test(stored_workers, nothing_stays_in_flight_however_the_store_fails, .timeout =
     due_workers *w;
 
     for (int i = 0; i < JOBS; i++) {
-        due_spec spec = { DUE_SPEC_INIT, .data = &kinds[i % 4], .len = 1 };
+        due_spec spec = { DUE_SPEC_INIT, .data = &kinds[i % 4], .len = 1,
+                          .more = EXTRA(.retry = i % 4 == 3 ? &thrice : NULL) };
 
-        spec.retry = i % 4 == 3 ? &thrice : NULL;
         cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
     }
     dice.per_mille[MEMORY_AWAY] = dice.per_mille[MEMORY_FULL] = 100;

@@ -205,7 +205,8 @@ static void change_waiting_ones(struct caller *c)
 
 static void put_with_keys(struct caller *c)
 {
-    due_spec spec = { DUE_SPEC_INIT, .topic = c->topic, .key = "k", .key_len = 1 };
+    due_extra more = { DUE_EXTRA_INIT, .key = "k", .key_len = 1 };
+    due_spec spec = { DUE_SPEC_INIT, .topic = c->topic, .more = &more };
     due_id id;
     due_id other;
 
@@ -215,18 +216,14 @@ static void put_with_keys(struct caller *c)
     CALL(1, due_id_equal(id, other));
     CALL(0, due_id_of_key(c->q, "k", 1, &other));
     for (int policy = DUE_KEY_REPLACE; policy <= DUE_KEY_DEBOUNCE; policy++) {
-        spec.on_key = (enum due_key_policy)policy;
+        more.on_key = (enum due_key_policy)policy;
         CALL(0, due_enqueue(c->q, &spec, 0, &other));
         CALL(1, due_id_equal(id, other));
     }
     CALL(0, due_cancel_key(c->q, "k", 1, NULL));
     CALL(DUE_ENOENT, due_id_of_key(c->q, "k", 1, &other));
 
-    spec.group = "g"; /* of its jobs one runs at a time */
-    spec.group_len = 1;
-    spec.key = NULL;
-    spec.key_len = 0;
-    spec.on_key = DUE_KEY_REFUSE;
+    spec.more = EXTRA(.group = "g", .group_len = 1); /* of its jobs one runs at a time */
     spec.delay_ns = 0;
     const due_spec two[] = { spec, spec };
     CALL(2, due_enqueue_batch(c->q, two, 2, 0, NULL));
@@ -357,7 +354,7 @@ static void call_in(struct lab *lab, int64_t take_ns)
     cr_assert_eq(due_open(&c.other, NULL, NULL), 0);
     sem_init(&c.ended, 0, 0);
     cr_assert_eq(due_workers_start(&c.pool, lab->q, &own, 1, 1, call_everything, &c, NULL), 0);
-    lab_enqueue(lab, NULL, .topic = own, .key = "own", .key_len = 3);
+    lab_enqueue(lab, NULL, .topic = own, .more = EXTRA(.key = "own", .key_len = 3));
     while (sem_wait(&c.ended) != 0)
         continue;
     cr_expect_eq(due_workers_stop(c.pool, DUE_FOREVER), 0);
