@@ -513,7 +513,7 @@ int due__unsettled_wait(struct due_queue *q, int64_t until_ns);
 int due__commit_flush(struct due_queue *q, struct due__deadline *by);
 /* Until all that is stored was read, or @by. */
 int due__commit_loaded(struct due_queue *q, struct due__deadline *by);
-/* The same for who acts on all jobs; not once the queue stops. */
+/* The same for who acts on all jobs, and nobody else owns them; not once the queue stops. */
 int due__commit_whole(struct due_queue *q, struct due__deadline *by);
 /* Why the load cannot come to its end as things are; 0: nothing is in its way, or it is over. */
 int due__commit_load_error(struct due_queue *q);

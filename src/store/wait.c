@@ -116,7 +116,10 @@ int due__commit_loaded(struct due_queue *q, struct due__deadline *by)
 
 int due__commit_whole(struct due_queue *q, struct due__deadline *by)
 {
-    return due__load_seq(&q->commits->stopping) ? 0 : due__commit_loaded(q, by); /* G2 */
+    if (due__load_seq(&q->commits->stopping)) /* G2 */
+        return 0;
+    int rc = due__commit_loaded(q, by);
+    return rc == 0 ? due__commit_held(q, by) : rc;
 }
 
 /* A job that was taken back, or cancelled before it was sent, keeps its place on the way until the

@@ -183,6 +183,28 @@ Test(stored_bulk, nobody_waits_where_nobody_is_to, .timeout = 60)
     }
 }
 
+/* ---- An owner who may have been replaced ---- */
+
+/* What there is he has read long ago, and there is nothing that the store would be told. */
+Test(stored_bulk, nothing_to_clear_or_kick_is_not_confirmed_by_who_may_own_nothing, .timeout = 60)
+{
+    struct shop s = { .disk = memory_disk_new(
+                          &(struct memory_disk_options){ .lease_ns = DUE_MS(30) }) };
+
+    s.store = memory_store_new(s.disk);
+    s.lab = lab_open(.with.store = s.store, .with.store_timeout_ns = DUE_MS(50));
+    cr_expect_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_expect_eq(due_clear_dead(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_expect_eq(due_kick_all(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
+    fail(&s, MEMORY_RENEW, MEMORY_AWAY);
+    crew_sleep(DUE_MS(100)); /* his lease is over */
+    cr_expect_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), DUE_ETIMEDOUT);
+    cr_expect_eq(due_clear_dead(s.lab.q, DUE_ALL_TOPICS, NULL), DUE_ETIMEDOUT);
+    cr_expect_eq(due_kick_all(s.lab.q, DUE_ALL_TOPICS, NULL), DUE_ETIMEDOUT);
+    memory_store_forgive(s.store);
+    shop_close(&s);
+}
+
 /* ---- Without memory for so many ---- */
 
 /* What a call has no memory to do together it does in smaller parts. */
