@@ -40,7 +40,8 @@ static void want_time(struct ledger *l, unsigned thread, struct job *j, int64_t 
 static bool told_change(struct ledger *l, unsigned thread, struct job *j, const char *answer)
 {
     const struct call *call = &l->calls[thread];
-    bool alone = lane_leave(book_lane(l, j)) && j->handed_line < call->line;
+    bool alone = lane_leave(book_lane(l, j)) && j->handed_line < call->line && l->revivals == 0 &&
+                 l->revived_line < call->line;
 
     if (told_ok(answer)) {
         j->mark = l->lines;
@@ -490,6 +491,30 @@ static void want_find(struct ledger *l, unsigned thread, const char *rest)
     lane_enter(&l->keys[key].lane);
 }
 
+/* Any job that may be dead comes at once. */
+static void want_revival(struct ledger *l, unsigned thread)
+{
+    l->calls[thread].revives = true;
+    l->revivals++;
+    l->revived_line = l->lines;
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        if (j->now.dead == NOT && j->kept.dead == NOT && !j->mortal)
+            continue;
+        j->touched = l->lines;
+        j->plain = false;
+        book_maybe_dead(j);
+        book_sooner(j, l->calls[thread].now_ns);
+    }
+}
+
+static void told_revival(struct ledger *l, const struct call *call)
+{
+    l->revivals -= call->revives;
+    l->revived_line = l->lines;
+}
+
 static void want_taking(struct ledger *l, unsigned thread, const char *rest, bool for_good)
 {
     struct call *call = &l->calls[thread];
@@ -510,6 +535,10 @@ static void asked(struct ledger *l, unsigned thread, int64_t now_ns, const char 
         want_taking(l, thread, rest, verb[0] == 'd');
     else if (strcmp(verb, "find?") == 0)
         want_find(l, thread, rest);
+    else if (strcmp(verb, "revive?") == 0)
+        want_revival(l, thread);
+    else if (strcmp(verb, "clear?") == 0)
+        l->calls[thread].clears = true;
     else
         want(l, thread, verb, rest);
 }
@@ -524,6 +553,10 @@ static void answered(struct ledger *l, unsigned thread, int64_t now_ns, const ch
         told_taking(l, thread, now_ns, rest);
     else if (strcmp(verb, "flush!") == 0)
         told_flush(l, thread, rest);
+    else if (strcmp(verb, "clear!") == 0 && l->calls[thread].clears && !told_ok(rest))
+        book_doubt_all(l); /* those that were shown are in doubt as well */
+    else if (strcmp(verb, "revive!") == 0)
+        told_revival(l, &l->calls[thread]);
     else
         told(l, thread, verb, rest);
     l->calls[thread] = (struct call){ 0 };

@@ -15,6 +15,8 @@
  *     THREAD TIME update? ID N                                THREAD TIME update! ID ANSWER
  *     THREAD TIME find? KEY                                   THREAD TIME find! KEY ANSWER ID
  *     THREAD TIME list?                                       THREAD TIME list! ANSWER
+ *     THREAD TIME clear?                                  THREAD TIME clear! ANSWER
+ *     THREAD TIME revive?                                 THREAD TIME revive!
  *     THREAD TIME flush?                                      THREAD TIME flush! ANSWER
  *     THREAD TIME dead ID                between list? and list!, for each that is listed
  *     0 TIME settled ID ANSWER           a change nobody waited for was refused

@@ -37,6 +37,14 @@ void ledger_hush(struct ledger *l)
     l->shown = SHOWN;
 }
 
+void book_doubt_all(struct ledger *l)
+{
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        l->jobs[i].doubt = true;
+        l->jobs[i].doubted = l->lines;
+    }
+}
+
 /* Nor did it take one that is reserved, or dead: those are nobody else's, and stay in the store. */
 void book_cut(struct ledger *l, int64_t ns)
 {

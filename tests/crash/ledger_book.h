@@ -117,6 +117,8 @@ struct call {
     bool changes;     /* */
     bool takes;       /* it takes jobs, for a while or for good */
     bool for_good;    /* */
+    bool clears;      /* it removes any jobs */
+    bool revives;     /* it kicks all that are dead */
     bool leaves;      /* it removes a job: */
     uint32_t place;   /* plus 1, of the job that it changes or removes; 0: none */
     struct state now; /* of the job, before */
@@ -150,11 +152,13 @@ struct ledger {
     size_t n_lives; /* of the worker, so far */
     size_t first;   /* the first job that is not closed or gone for good */
     bool async;
-    bool ordered;        /* one thread takes everything out, and all its answers were sure */
-    uint64_t lines;      /* read so far */
-    uint64_t life_line;  /* of these, before this life */
-    bool left_out;       /* in this life a take was in doubt: what it had may be out still */
-    uint64_t taken_line; /* the last in which a thread wanted to take jobs, or was answered */
+    bool ordered;          /* one thread takes everything out, and all its answers were sure */
+    uint64_t lines;        /* read so far */
+    uint64_t life_line;    /* of these, before this life */
+    bool left_out;         /* in this life a take was in doubt: what it had may be out still */
+    uint64_t taken_line;   /* the last in which a thread wanted to take jobs, or was answered */
+    unsigned revivals;     /* calls under way that kick all that are dead */
+    uint64_t revived_line; /* the last in which one began, or ended */
     struct call calls[THREADS];
     struct job last[TOPICS]; /* handed over last, in an ordered life */
     bool any_last[TOPICS];
@@ -173,6 +177,8 @@ void book_name(struct ledger *l, struct job *j, const char *id);
 /* A job with this content has this id: if nobody knew, it is the one that it was enqueued with. */
 void book_meet(struct ledger *l, uint64_t number, const char *id);
 void book_forget(struct ledger *l);
+/* Any job may have left. */
+void book_doubt_all(struct ledger *l);
 /* A dequeue ended in this line, at @ns, and it is not known whether it took a job. */
 void book_cut(struct ledger *l, int64_t ns);
 

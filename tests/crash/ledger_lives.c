@@ -17,6 +17,7 @@ void ledger_life(struct ledger *l, bool async, bool alone)
 {
     begin_life(l, async);
     l->ordered = alone;
+    l->revivals = 0;
     memset(l->calls, 0, sizeof l->calls);
 }
 
@@ -30,6 +31,9 @@ static void may_have_taken(struct ledger *l, struct call *call, int64_t time_ns)
 /* A call that has no answer, and will have none. */
 static void cut_off(struct ledger *l, struct call *call, int64_t time_ns)
 {
+    l->revivals -= call->revives;
+    if (call->clears)
+        book_doubt_all(l);
     if (call->takes && call->for_good)
         book_cut(l, time_ns);
     if (call->key != 0) {

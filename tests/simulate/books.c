@@ -37,6 +37,7 @@ void books_begin(const struct plan *p, int64_t (*now)(void))
     plan = p;
     clock_now = now;
     books_names_begin(p);
+    books_looks_begin(p);
     rules_begin(p);
     deaths_begin(p);
     rounds_begin(p);
@@ -51,10 +52,23 @@ int64_t books_now(void)
     return clock_now();
 }
 
+/* A call that clears was cut off: it may have had any job. */
+static void doubt_cleared(void)
+{
+    bool cleared = false;
+    struct book *b;
+
+    for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++)
+        cleared |= callers[i].wait == WAIT_CLEAR;
+    for (uint64_t i = 1; cleared && (b = books_job(i)) != NULL; i++)
+        rounds_doubt(b);
+}
+
 void books_life(void)
 {
     struct book *b;
 
+    doubt_cleared();
     memset(callers, 0, sizeof callers);
     for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
         rounds_life(b);
@@ -64,6 +78,7 @@ void books_life(void)
         deaths_life(b);
     }
     rules_life();
+    deaths_begin(plan);
     contents_life();
     memset(closed, 0, sizeof closed);
 }
@@ -86,21 +101,21 @@ static int64_t timeout_now(void)
     return plan_has(plan, KIND_MANUAL) ? clock_now() : machine.now_ns;
 }
 
-static struct caller *caller_of(unsigned thread)
+struct caller *books_caller(unsigned thread)
 {
     return &callers[thread / HISTORY_LANES * BOOKS_CALLERS + thread % HISTORY_LANES];
 }
 
 void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns)
 {
-    struct caller *c = caller_of(thread);
+    struct caller *c = books_caller(thread);
 
     *c = (struct caller){ .topics = topics, .begun_ns = timeout_now(), .timeout_ns = timeout_ns };
     c->process = machine.me->process;
     c->clock_ns = clock_now();
     c->lease_ns = DUE_FOREVER;
     c->replaced = !store_mine();
-    c->fails = wait == WAIT_OTHER || wait == WAIT_ROOM;
+    c->fails = wait == WAIT_OTHER || wait == WAIT_ROOM || wait == WAIT_CLEAR;
     if (c->replaced)
         return;
     c->wait = wait;
@@ -109,14 +124,14 @@ void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t t
     c->rule.lease_until_ns = DUE_FOREVER;
     if (wait == WAIT_ROOM)
         rules_puts(1);
-    if (wait == WAIT_JOB)
-        last_take = rules_event();
+    if (wait == WAIT_JOB || wait == WAIT_CLEAR)
+        last_take = c->rule.begun;
 }
 
 void books_lease(unsigned thread, int64_t lease_ns)
 {
     bool steps = plan->machine.clock_step_max_ns > 0;
-    struct caller *c = caller_of(thread);
+    struct caller *c = books_caller(thread);
 
     c->fails = true;
     c->lease_ns = lease_ns;
@@ -125,7 +140,7 @@ void books_lease(unsigned thread, int64_t lease_ns)
 
 void books_name(unsigned thread, struct book *b)
 {
-    struct caller *c = caller_of(thread);
+    struct caller *c = books_caller(thread);
 
     if (c->replaced)
         return;
@@ -136,9 +151,28 @@ void books_name(unsigned thread, struct book *b)
     c->serial = ++b->serial;
 }
 
+void books_name_too(unsigned thread, struct book *b)
+{
+    struct caller *c = books_caller(thread);
+
+    if (c->replaced)
+        return;
+    rules_touched(b);
+    b->calls++;
+    b->due_by_ns = DUE_FOREVER;
+    b->serial++;
+    c->others[c->n_others++] = b;
+}
+
+void books_not_there(struct book *b)
+{
+    if (!stored())
+        b->denied = rules_event();
+}
+
 void books_looks_at(unsigned thread, struct book *b)
 {
-    struct caller *c = caller_of(thread);
+    struct caller *c = books_caller(thread);
 
     if (c->replaced || stored())
         return;
@@ -150,7 +184,7 @@ void books_looks_at(unsigned thread, struct book *b)
 static bool others_call(const struct caller *c)
 {
     for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++)
-        if (&callers[i] != c && callers[i].wait == WAIT_JOB)
+        if (&callers[i] != c && (callers[i].wait == WAIT_JOB || callers[i].wait == WAIT_CLEAR))
             return true;
     return false;
 }
@@ -188,7 +222,7 @@ static int64_t waited(const struct caller *c)
 
 void books_return(unsigned thread, int rc)
 {
-    struct caller *c = caller_of(thread);
+    struct caller *c = books_caller(thread);
 
     /* Who does not wait for a confirmation has none; but for what he takes. */
     if (c->replaced && c->fails && rc == 0 && !plan_has(plan, KIND_ASYNC))
@@ -204,90 +238,44 @@ void books_return(unsigned thread, int rc)
         check_missed(thread, c);
     if (c->wait == WAIT_ROOM)
         rules_puts(-1);
-    if (c->wait == WAIT_JOB)
+    if (c->wait == WAIT_JOB || c->wait == WAIT_CLEAR)
         last_take = rules_event();
     rules_event();
     if (c->job != NULL) {
         c->job->calls--;
         c->job->returned = rules_event();
     }
+    for (unsigned i = 0; i < c->n_others; i++) {
+        c->others[i]->calls--;
+        c->others[i]->returned = rules_event();
+    }
+    c->n_others = 0;
     c->wait = WAIT_NONE;
     c->waited = false;
 }
 
-void books_seen(unsigned thread, const struct book *b, const struct content *seen)
+bool books_alone(unsigned thread)
 {
-    const struct caller *c = caller_of(thread);
+    bool alone = true;
 
-    if (!c->replaced)
-        contents_seen(b, c->rule.begun, seen);
+    for (unsigned i = 0; i < PLAN_SEATS * BOOKS_CALLERS; i++)
+        alone &= &callers[i] == books_caller(thread) || callers[i].wait == WAIT_NONE;
+    return alone;
 }
 
-void books_remaining(unsigned thread, const struct book *b, int64_t least_ns, int64_t most_ns)
+bool books_taken_since(const struct caller *c)
 {
-    const struct caller *c = caller_of(thread);
-
-    if (!c->replaced)
-        contents_remaining(b, c->rule.begun, least_ns, most_ns);
-}
-
-uint64_t books_bytes(unsigned thread, const struct book *b)
-{
-    const struct caller *c = caller_of(thread);
-
-    return c->replaced ? 0 : contents_bytes(b, c->rule.begun);
-}
-
-/* Nobody else had a job out, or may have one, since the call began. */
-static bool undisturbed(const struct caller *c)
-{
-    return !others_take(c) && last_take < c->rule.begun && !c->rule.gap &&
-           plan->close == CLOSE_QUIET && !plan_has(plan, KIND_CLEARS);
-}
-
-/* It has waited since before the call, for no later than that. */
-static bool has_waited(const struct caller *c, const struct book *b)
-{
-    return b->due_by_ns != DUE_FOREVER && b->due_since < c->rule.begun && b->calls == 0;
-}
-
-bool books_undisturbed(unsigned thread)
-{
-    return undisturbed(caller_of(thread));
-}
-
-void books_next(unsigned thread, int64_t next_ns)
-{
-    const struct caller *c = caller_of(thread);
-    const struct book *b;
-
-    if (!undisturbed(c) || plan_has(plan, KIND_PAUSES) || plan->limit > 0 || next_ns <= clock_now())
-        return;
-    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
-        if (has_waited(c, b) && b->due_by_ns < next_ns && b->rule.group == 0)
-            machine_fail("job %llu is due in %lld ns, and the next one said to be in %lld",
-                         number_of(b), (long long)(b->due_by_ns - c->clock_ns),
-                         (long long)(next_ns - c->clock_ns));
-}
-
-void books_listed(unsigned thread, const bool *listed)
-{
-    const struct caller *c = caller_of(thread);
-    const struct book *b;
-
-    for (uint64_t i = 1; undisturbed(c) && (b = books_job(i)) != NULL; i++)
-        if (has_waited(c, b) && !listed[i])
-            machine_fail("job %llu has waited all the while, and is not listed", number_of(b));
+    return others_take(c) || last_take > c->rule.begun;
 }
 
 bool books_waits(unsigned thread)
 {
-    return caller_of(thread)->waited;
+    return books_caller(thread)->waited;
 }
 
 void books_ended(unsigned thread)
 {
-    const struct caller *c = caller_of(thread);
+    const struct caller *c = books_caller(thread);
 
     if (c->job != NULL && c->job->serial == c->serial)
         rules_ended(c->job);
@@ -296,12 +284,12 @@ void books_ended(unsigned thread)
 void books_denied(unsigned thread)
 {
     if (!stored())
-        caller_of(thread)->job->denied = rules_event();
+        books_caller(thread)->job->denied = rules_event();
 }
 
 void books_busy(unsigned thread)
 {
-    const struct caller *c = caller_of(thread);
+    const struct caller *c = books_caller(thread);
     const struct book *b = c->job;
 
     if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS) ||
@@ -319,10 +307,11 @@ void books_busy(unsigned thread)
  * kicks it. */
 void books_unknown(unsigned thread)
 {
-    const struct caller *c = caller_of(thread);
+    const struct caller *c = books_caller(thread);
     const struct book *b = c->job;
 
-    if (b == NULL || others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS))
+    if (b == NULL || others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS) ||
+        plan_has(plan, KIND_CROWDS) || deaths_kicking())
         return;
     if (b->told && b->told_event < c->rule.begun && !b->gone && !b->revoked && !b->keyed &&
         b->calls == b->death.kicks && !rounds_repeats(b))
@@ -357,7 +346,7 @@ static bool may_die(const struct book *b)
 
 void books_due_by(unsigned thread, int64_t due_by_ns)
 {
-    const struct caller *c = caller_of(thread);
+    const struct caller *c = books_caller(thread);
     struct book *b = c->job;
 
     if (b != NULL && c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && !b->gone &&
@@ -442,7 +431,7 @@ void books_revoked(struct book *b)
 
 void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, const due_job *job)
 {
-    const struct caller *c = caller_of(thread);
+    const struct caller *c = books_caller(thread);
     bool others = others_call(c);
 
     if (b->topic != topic)
@@ -493,12 +482,12 @@ void books_done(unsigned thread, struct book *b, int64_t deadline_ns, bool acked
     else if (b->revoked && acked && !b->gone)
         books_gone(b);
     else
-        again(caller_of(thread), b, deadline_ns, acked);
+        again(books_caller(thread), b, deadline_ns, acked);
 }
 
 void books_given_back(unsigned thread, uint32_t attempts)
 {
-    const struct caller *c = caller_of(thread);
+    const struct caller *c = books_caller(thread);
 
     if (c->job != NULL) /* else another program owns the jobs */
         deaths_given_back(c->job, &c->rule, attempts);

@@ -24,9 +24,10 @@
 #define BOOKS_JOBS    16384u
 #define BOOKS_ANY     UINT32_MAX /* any topic */
 #define BOOKS_CALLERS 8u
+#define BOOKS_NAMED   6u /* by one call */
 
-/* What a call waits for.  WAIT_LOOK: it changes nothing. */
-enum book_wait { WAIT_NONE, WAIT_JOB, WAIT_ROOM, WAIT_OTHER, WAIT_LOOK };
+/* What a call waits for.  WAIT_LOOK: it changes nothing; WAIT_CLEAR: it may have any job. */
+enum book_wait { WAIT_NONE, WAIT_JOB, WAIT_ROOM, WAIT_OTHER, WAIT_LOOK, WAIT_CLEAR };
 
 /* A job; it may come to carry the number of another one, which has replaced what it carried. */
 struct book {
@@ -37,12 +38,14 @@ struct book {
     bool carried; /* it is a pointer */
     bool told;    /* put, and told so */
     uint64_t told_event;
-    bool gone;     /* left, and told so */
-    bool shown;    /* to on_discard, by a queue with a store */
-    bool ending;   /* it repeats, and a handler cancels it, at whatever time */
-    bool revoked;  /* cancelled while somebody had it: it leaves when he gives it back */
-    uint8_t calls; /* under way that name it */
-    uint8_t lent;  /* to so many, who have its bytes */
+    bool gone;             /* left, and told so */
+    bool shown;            /* to on_discard, by a queue with a store: */
+    uint64_t shown_event;  /* last in this one; 0: not, or the ledger knows it */
+    uint64_t shown_number; /* of its bytes */
+    bool ending;           /* it repeats, and a handler cancels it, at whatever time */
+    bool revoked;          /* cancelled while somebody had it: it leaves when he gives it back */
+    uint8_t calls;         /* under way that name it */
+    uint8_t lent;          /* to so many, who have its bytes */
     uint64_t revoked_event;
     uint64_t returned; /* event in which a call that names it was last answered */
     uint32_t serial;   /* of the last one that began */
@@ -69,19 +72,23 @@ struct caller {
     int64_t begun_ns;
     int64_t clock_ns; /* what the queue's clock showed then */
     int64_t timeout_ns;
-    int64_t lease_ns; /* for which it takes jobs; DUE_FOREVER: for good */
-    struct book *job; /* that is named; or NULL */
+    int64_t lease_ns;                 /* for which it takes jobs; DUE_FOREVER: for good */
+    struct book *job;                 /* that is named; or NULL */
+    struct book *others[BOOKS_NAMED]; /* that are named too */
+    unsigned n_others;
     uint32_t serial;
     bool alone; /* no other call that names it was under way when this one began */
     struct rule_call rule;
 };
 
 void books_begin(const struct plan *p, int64_t (*now)(void));
-void books_names_begin(const struct plan *p); /* a part of that */
+void books_names_begin(const struct plan *p); /* parts of that */
+void books_looks_begin(const struct plan *p); /* */
 int64_t books_now(void);                      /* what the queue's clock shows, without a step */
-void books_life(void);    /* the running program, or one that begins, owns the jobs: nobody has
+void books_life(void); /* the running program, or one that begins, owns the jobs: nobody has
                           called yet, nor has he a job */
-uint64_t books_new(void); /* the number of a new job, or of new bytes for one */
+uint64_t books_count(void);
+uint64_t books_new(void);                /* the number of a new job, or of new bytes for one */
 struct book *books_job(uint64_t number); /* that began with it; NULL: none */
 uint64_t books_number(const struct book *b);
 struct book *books_find(due_id id);                  /* NULL: nobody has seen it */
@@ -92,6 +99,7 @@ void books_each_unmet(void (*what)(struct book *b)); /* whose id is not known */
 void books_call(unsigned thread, enum book_wait wait, uint32_t topics, int64_t timeout_ns);
 void books_lease(unsigned thread, int64_t lease_ns);  /* and takes jobs for so long only */
 void books_name(unsigned thread, struct book *b);     /* and what it calls names this job */
+void books_name_too(unsigned thread, struct book *b); /* one of several */
 void books_looks_at(unsigned thread, struct book *b); /* and moves it not */
 void books_return(unsigned thread, int rc);
 /* What it calls has shown the job. */
@@ -102,11 +110,17 @@ uint64_t books_bytes(unsigned thread, const struct book *b); /* contents_bytes()
 void books_next(unsigned thread, int64_t next_ns);
 /* Nobody else has taken jobs since it began, and nobody does. */
 bool books_undisturbed(unsigned thread);
+/* The call of a thread; and have others taken jobs since it began, or may they be about to? */
+struct caller *books_caller(unsigned thread);
+bool books_taken_since(const struct caller *c);
+/* Nobody else is in a call. */
+bool books_alone(unsigned thread);
 void books_listed(unsigned thread, const bool *listed);
 /* The job that was named does not run, if nobody has named it since. */
 void books_ended(unsigned thread);
 /* It is said not to be there; or to be somebody's. */
 void books_denied(unsigned thread);
+void books_not_there(struct book *b); /* likewise, one of several */
 void books_busy(unsigned thread);
 void books_unknown(unsigned thread); /* to a call that would find it, be it dead */
 /* Whoever has it asks for something that concerns its lease, for so long from now on; 0: not. */
@@ -114,6 +128,10 @@ void books_holder(struct book *b, int64_t lease_ns);
 void books_holder_told(struct book *b);
 /* It is due by then, if nobody else has named it meanwhile. */
 void books_due_by(unsigned thread, int64_t due_by_ns);
+
+/* A call that clears this topic, -1: any, begins or ends; and is told that it has done so. */
+void books_clears(int topic);
+void books_cleared(unsigned thread, int topic);
 
 void books_put_asked(void);
 void books_put_refused(void);

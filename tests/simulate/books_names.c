@@ -30,6 +30,11 @@ void books_names_begin(const struct plan *p)
     count = 0;
 }
 
+uint64_t books_count(void)
+{
+    return count;
+}
+
 uint64_t books_new(void)
 {
     if (count == BOOKS_JOBS)

@@ -67,6 +67,7 @@ static const struct verb verbs[] = {
     { client_take_batch, 6, KIND_BATCHES },
     { client_take_readable, 6, KIND_READABLE },
     { client_cancel, 8, KIND_CANCEL },
+    { client_cancel_batch, 3, KIND_CANCEL },
     { client_cancel_key, 2, KIND_KEYS },
     { client_find_key, 3, KIND_KEYS },
     { client_move, 8, KIND_MOVE },
@@ -80,6 +81,8 @@ static const struct verb verbs[] = {
     { client_look, 6, KIND_LOOKS },
     { client_pause, 3, KIND_PAUSES },
     { client_clear, 1, KIND_CLEARS },
+    { client_clear_dead, 1, KIND_CLEARS },
+    { client_kick_topic, 2, KIND_KICKS },
     { client_sleep, 8, KINDS },
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])

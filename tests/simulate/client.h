@@ -9,6 +9,7 @@
 #define CLIENT_KNOWN 24u /* jobs that a thread remembers */
 
 #define CLIENT_BATCH 6u
+#define CLIENT_HOOK  7u /* in the history, of what hooks are told */
 
 struct book;
 struct program;
@@ -21,6 +22,7 @@ struct client {
     struct book *known[CLIENT_KNOWN];
     size_t n_known;
     bool stopped;        /* the queue is closed */
+    unsigned n_shown;    /* so many were discarded in the call under way */
     struct fiber *fiber; /* until it is joined */
 };
 
@@ -130,7 +132,15 @@ void client_kick_one(struct client *c);
 int client_kick_all(struct client *c); /* each that is listed; answers how many */
 void client_look(struct client *c);
 void client_pause(struct client *c);
+
+/* ---- client_batch.c ---- */
+
+void client_ack_batch(struct client *c, struct book **books, due_job *jobs, unsigned n);
+void client_cancel_batch(struct client *c);
 void client_clear(struct client *c);
+void client_clear_dead(struct client *c);
+void client_kick_topic(struct client *c);
+
 int64_t client_timeout(struct client *c);                 /* how long to wait, at random */
 const char *client_id(due_id id, char text[DUE_ID_TEXT]); /* "-": none */
 

@@ -389,15 +389,3 @@ void client_pause(struct client *c)
     rules_pause_ends(n, pause && rc == 0);
     history_note(c->thread, "%s! %s", pause ? "pause" : "resume", due_error_name(rc));
 }
-
-void client_clear(struct client *c)
-{
-    uint64_t cleared = 0;
-    int topic = c->program->topic[model_below(&c->random, PLAN_TOPICS)];
-
-    history_note(c->thread, "clear? %d", topic);
-    books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
-    int rc = due_clear(c->program->q, topic, &cleared);
-    books_return(c->thread, rc);
-    history_note(c->thread, "clear! %s %" PRIu64, due_error_name(rc), cleared);
-}

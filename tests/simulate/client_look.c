@@ -129,6 +129,8 @@ static uint64_t look_at_stats(const struct client *c)
     if (s.ready > s.waiting || s.mended > 0)
         machine_fail("stats: %" PRIu64 " ready of %" PRIu64 " waiting, %" PRIu64 " mended", s.ready,
                      s.waiting, s.mended);
+    if (p->dead_max > 0 && s.dead > p->dead_max + 2 * BOOKS_CALLERS) /* who dies is on his way */
+        machine_fail("stats: %" PRIu64 " dead, and %zu are kept", s.dead, p->dead_max);
     /* Who buries a job counts it among the dead before it is no other any more; and so it may be
      * kicked before that. */
     bool exact = !plan_has(p, KIND_STORED) && !plan_has(p, KIND_BURY) &&

@@ -205,8 +205,8 @@ static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, 
     }
     (it->more.every_ns != 0 ? history_note : history_tell)(
         thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc), client_id(id, text));
-    /* Who does not wait for a confirmation may be told so after it was shown to be out. */
-    if (rc == 0 && books_find(id)->shown && plan_has(c->program->plan, KIND_ASYNC))
+    /* It may be told so after it was shown to be out: if it was cleared, or not confirmed. */
+    if (rc == 0 && books_find(id)->shown)
         history_doubt(thread, text);
     c->stopped |= rc == DUE_ECLOSED && c->program->plan->close != CLOSE_DRAIN;
 }

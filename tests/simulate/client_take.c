@@ -219,10 +219,12 @@ static void snooze(struct client *c, struct book *b, due_job *job)
     deaths_snooze(b, attempts);
     books_call(c->thread, WAIT_OTHER, 0, DUE_FOREVER);
     books_name(c->thread, b);
+    uint32_t serial = b->serial;
     int rc = written(c, due_snooze(job, delay));
     books_return(c->thread, rc);
     if (rc == 0) {
-        deaths_snoozed(b, attempts);
+        if (b->serial == serial) /* else somebody has had it since */
+            deaths_snoozed(b, attempts);
         books_due_by(c->thread, books_now() + delay);
     }
     history_tell(c->thread, "nack! %s %s", id, due_error_name(rc));
@@ -384,7 +386,10 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
         else if (!more || !(more = named(c, client_lane(c, i), &jobs[i])))
             missed(c, client_lane(c, i), verb, rc < 0 ? rc : DUE_EAGAIN);
     }
-    for (int i = 0; i < rc; i++) {
+    bool at_once = lease > 0 && rc > 0 && model_below(&c->random, 3) == 0;
+    if (at_once)
+        client_ack_batch(c, books, jobs, (unsigned)rc);
+    for (int i = 0; i < rc && !at_once; i++) {
         if (lease > 0) {
             answer(c, books[i], &jobs[i], false);
             continue;
@@ -406,6 +411,13 @@ void client_take_batch(struct client *c)
 
 /* ---- What nobody had ---- */
 
+/* By whose call. */
+static void count_shown(struct program *p)
+{
+    for (unsigned i = 0; i < p->threads; i++)
+        p->client[i].n_shown += p->client[i].fiber == machine.me;
+}
+
 /* Shown by a store's queue, it may have left the store, or not. */
 void client_discarded(struct program *p, const due_job *job)
 {
@@ -415,12 +427,15 @@ void client_discarded(struct program *p, const due_job *job)
     if (number == 0)
         machine_fail("a job is discarded whose bytes make no sense");
     due_id_format(job->id, id);
+    count_shown(p);
     if (plan_has(p->plan, KIND_STORED)) {
         struct book *shown = books_meet(number, job->id);
 
         rounds_doubt(shown);
         shown->shown = true;
-        history_doubt(p->own.thread, id);
+        shown->shown_event = rules_event();
+        shown->shown_number = number;
+        history_doubt(p->own.thread + CLIENT_HOOK, id);
         return;
     }
     struct book *b = books_meet(number, job->id);

@@ -153,7 +153,7 @@ static int64_t more(int64_t a, int64_t b)
 
 bool contents_timed(const struct book *b)
 {
-    return (b->content.is.fields & CONTENT_TIME) != 0 && !b->content.moved &&
+    return (b->content.is.fields & CONTENT_TIME) != 0 && !b->content.moved && !deaths_kicking() &&
            b->content.is.least_ns > books_now() && plan->machine.clock_step_max_ns == 0;
 }
 

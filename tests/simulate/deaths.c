@@ -10,11 +10,14 @@
 #define ATTEMPTS_SEEN 64u
 
 static const struct plan *plan;
+static unsigned kicking; /* calls under way that kick all they find */
 
 void deaths_begin(const struct plan *p)
 {
     WORLD_KEEP(plan);
+    WORLD_KEEP(kicking);
     plan = p;
+    kicking = 0;
 }
 
 static unsigned long long number_of(const struct book *b)
@@ -36,6 +39,11 @@ static uint32_t attempts_max(const struct book *b)
     const due_retry *r = policy_of(b);
 
     return r->kind == DUE_RETRY_LADDER && r->attempts_max == 0 ? r->rungs + 1 : r->attempts_max;
+}
+
+static bool kicked_now(const struct death_facts *d)
+{
+    return d->kicks > 0 || kicking > 0;
 }
 
 static bool timed(const struct death_facts *d)
@@ -72,7 +80,7 @@ void deaths_life(struct book *b)
 
     if (d->failed > d->least)
         d->least = d->failed;
-    if (counted_there(b) && !b->keyed && !rounds_repeats(b) && d->kicks == 0)
+    if (counted_there(b) && !b->keyed && !rounds_repeats(b) && !kicked_now(d))
         for (uint32_t n = 1; n < ATTEMPTS_SEEN; n++)
             if (d->seen >> n & 1 && n > d->least)
                 d->least = n;
@@ -86,7 +94,7 @@ void deaths_life(struct book *b)
 
 static int64_t expiry(const struct death_facts *d, int64_t deadline_ns)
 {
-    if (d->kicked || d->vague || !timed(d))
+    if (d->kicked || kicking > 0 || d->vague || !timed(d))
         return DUE_FOREVER;
     if (d->expires_ns != 0)
         return d->expires_ns;
@@ -113,12 +121,25 @@ static bool exact(void)
     return !faults && !plan_has(plan, KIND_WORKERS);
 }
 
+/* Whoever has it next after it was put off has the same attempt. */
+static void check_again(struct book *b, const struct rule_call *c, const due_job *job, bool others)
+{
+    struct death_facts *d = &b->death;
+
+    if (d->again != 0 && c->begun > d->again_event && exact() && !others && !b->keyed &&
+        !rounds_repeats(b) && !kicked_now(d) && !plan_has(plan, KIND_STORED) && job->token != 0 &&
+        job->attempts != d->again)
+        machine_fail("job %llu was put off, and has attempt %u and not %u", number_of(b),
+                     job->attempts, d->again);
+    d->again = 0;
+}
+
 static uint64_t bit_of(uint32_t attempts)
 {
     return UINT64_C(1) << attempts % ATTEMPTS_SEEN;
 }
 
-static void check_counts(struct book *b, const struct rule_call *c, const due_job *job, bool others)
+static void check_counts(struct book *b, const due_job *job, bool others)
 {
     struct death_facts *d = &b->death;
     uint64_t bit = bit_of(job->attempts);
@@ -130,11 +151,6 @@ static void check_counts(struct book *b, const struct rule_call *c, const due_jo
         return;
     if (d->seen & bit)
         machine_fail("job %llu has attempt %u twice", number_of(b), job->attempts);
-    if (d->again != 0 && c->begun > d->again_event && exact() && !others &&
-        !plan_has(plan, KIND_STORED) && job->attempts != d->again)
-        machine_fail("job %llu was put off, and has attempt %u and not %u", number_of(b),
-                     job->attempts, d->again);
-    d->again = 0;
     d->all_seen |= job->attempts == 1;
     if (d->all_seen && exact() && !others && ((bit - 2) & ~(d->seen | d->maybe)) != 0)
         machine_fail("job %llu has attempt %u, and one before it was nobody's", number_of(b),
@@ -148,11 +164,12 @@ void deaths_handed(struct book *b, const struct rule_call *c, const due_job *job
     bool steps = plan->machine.clock_step_max_ns > 0;
 
     check_limits(b, job);
+    check_again(b, c, job, others);
     if (!steps && !plan_has(plan, KIND_STORED) && c->clock_ns >= expiry(d, job->deadline_ns))
         machine_fail("job %llu comes, and its time is over", number_of(b));
     if (b->keyed || rounds_repeats(b)) /* it may begin anew at any time */
         return;
-    if (c->begun < d->anew || d->kicks > 0) {
+    if (c->begun < d->anew || kicked_now(d)) {
         d->maybe |= bit_of(job->attempts);
         return;
     }
@@ -161,7 +178,7 @@ void deaths_handed(struct book *b, const struct rule_call *c, const due_job *job
         machine_fail("job %llu has failed %u times, and has attempt %u", number_of(b),
                      job->failures, job->attempts);
     if (job->token != 0)
-        check_counts(b, c, job, others);
+        check_counts(b, job, others);
 }
 
 void deaths_handled(const struct book *b, const due_job *job)
@@ -174,7 +191,7 @@ void deaths_given_back(struct book *b, const struct rule_call *c, uint32_t attem
     struct death_facts *d = &b->death;
     bool sync = plan->confirm == DUE_CONFIRM_SYNC && !plan_has(plan, KIND_LOSSES);
 
-    if (sync && !b->keyed && d->kicks == 0 && c->begun > d->anew && attempts > d->failed &&
+    if (sync && !b->keyed && !kicked_now(d) && c->begun > d->anew && attempts > d->failed &&
         !rounds_repeats(b))
         d->failed = attempts;
 }
@@ -205,7 +222,7 @@ void deaths_amended(unsigned thread, struct book *b, unsigned what, unsigned ret
     struct death_facts *d = &b->death;
     bool waited = (what & (DUE_SET_TIME | DUE_SET_LIMIT)) != 0;
 
-    if (!books_undisturbed(thread) || !waited || d->kicks > 0 || d->kicked)
+    if (!books_undisturbed(thread) || !waited || kicked_now(d) || d->kicked)
         return;
     d->vague = false;
     if (what & DUE_SET_RETRY) {
@@ -252,6 +269,34 @@ void deaths_kicked(struct book *b)
     begin_anew(b);
 }
 
+bool deaths_kicking(void)
+{
+    return kicking > 0;
+}
+
+/* Those too that come meanwhile. */
+void deaths_kick_all(int topic)
+{
+    struct book *b;
+
+    kicking++;
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (topic < 0 || b->topic == topic)
+            begin_anew(b);
+}
+
+void deaths_kicked_all(int topic)
+{
+    struct book *b;
+
+    kicking -= kicking > 0;
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (topic < 0 || b->topic == topic) {
+            begin_anew(b);
+            contents_moved(b);
+        }
+}
+
 /* ---- Dead ---- */
 
 static void check_reason(const due_dead *dead)
@@ -282,7 +327,7 @@ void deaths_listed(const struct book *b, const due_dead *dead, uint64_t begun)
         (attempts_max(b) == 0 || dead->attempts < attempts_max(b)))
         machine_fail("job %llu is dead after %u attempts of %u", number_of(b), dead->attempts,
                      attempts_max(b));
-    if (dead->cause != DUE_CAUSE_EXPIRED || b->death.kicked)
+    if (dead->cause != DUE_CAUSE_EXPIRED || b->death.kicked || kicking > 0)
         return;
     int64_t end_ns = expiry(&b->death, dead->deadline_ns);
     if (end_ns == DUE_FOREVER || (!steps && dead->died_ns < end_ns))

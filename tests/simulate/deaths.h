@@ -63,6 +63,10 @@ void deaths_snoozed(struct book *b, uint32_t attempts);
 /* A kick of it begins, or has ended; NULL: of one whose name nobody was told. */
 void deaths_kick(struct book *b);
 void deaths_kicked(struct book *b);
+/* A call that kicks all of a topic, -1: any, begins or has ended. */
+void deaths_kick_all(int topic);
+void deaths_kicked_all(int topic);
+bool deaths_kicking(void);
 /* It is listed, by a call that began in this event; NULL: as above. */
 void deaths_listed(const struct book *b, const due_dead *dead, uint64_t begun);
 /* A failure is the @failures-th: the least and the most that its policy lets it wait. */

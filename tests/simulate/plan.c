@@ -87,7 +87,7 @@ static void leave_out(struct plan *p, enum plan_kind kind)
 static void exclude(struct plan *p)
 {
     static const enum plan_kind not_stored[] = { KIND_BOOTTIME, KIND_NEVER, KIND_DRAIN,
-                                                 KIND_CAPACITY, KIND_CLEARS };
+                                                 KIND_CAPACITY };
     static const enum plan_kind only_stored[] = {
         KIND_KILLS, KIND_ASYNC, KIND_LATENCY, KIND_AWAY,
         KIND_DOUBT, KIND_FULL,  KIND_LOSSES,  KIND_REPEATS
@@ -116,8 +116,6 @@ static void exclude(struct plan *p)
         leave_out(p, KIND_ASYNC); /* shown to on_discard, before on_settled says so */
     if (plan_has(p, KIND_WORKERS))
         leave_out(p, KIND_KEYS); /* of a job that it has not begun the key is taken over, unseen */
-    if (plan_has(p, KIND_LIMITS) || plan_has(p, KIND_GROUPS))
-        leave_out(p, KIND_CLEARS); /* it ends who runs, and does not say when */
     if (plan_has(p, KIND_DRAIN) && !plan_has(p, KIND_DISCARD))
         leave_out(p, KIND_PAUSES);
 }
@@ -177,6 +175,10 @@ static void draw_retries(struct plan *p, uint64_t *random)
     for (unsigned i = 0; i < PLAN_TOPICS; i++)
         p->topic_retry[i] = (unsigned)model_below(random, PLAN_RETRIES);
     p->attempts_lazy = model_below(random, 3) == 0;
+    p->dead_max = (size_t)PICK(random, 0, 1, 3);
+    p->dead_keep_ns = (int64_t)PICK(random, 0, 1, 1000, 1000000) * (p->horizon_ns / 1000 + 1);
+    if (!plan_has(p, KIND_CROWDS))
+        p->dead_max = 0, p->dead_keep_ns = 0;
     if (plan_has(p, KIND_ATTEMPTS))
         return;
     p->queue_retry = 0;

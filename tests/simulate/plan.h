@@ -66,7 +66,9 @@
     X(POLICIES, "policies", 2, "unique keys: earliest and debounce too")      \
     X(HEADERS, "headers", 3, "jobs have headers")                             \
     X(AMEND, "amend", 3, "one or several fields of a job are changed")        \
-    X(SNOOZE, "snooze", 3, "jobs are put off by who has them")
+    X(SNOOZE, "snooze", 3, "jobs are put off by who has them")                \
+    X(KICKS, "kicks", 4, "all the dead are kicked at once")                   \
+    X(CROWDS, "crowds", 4, "few dead jobs are kept, or not for long")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,
@@ -108,9 +110,11 @@ struct plan {
     enum due_order order;
     enum plan_close close;
     size_t capacity;
-    unsigned limit;     /* most jobs of a topic that run; 0: any */
-    int64_t horizon_ns; /* deadlines lie no farther ahead */
-    int64_t grain_ns;   /* and are multiples of this: many are equal */
+    size_t dead_max;      /* as in due_options */
+    int64_t dead_keep_ns; /* */
+    unsigned limit;       /* most jobs of a topic that run; 0: any */
+    int64_t horizon_ns;   /* deadlines lie no farther ahead */
+    int64_t grain_ns;     /* and are multiples of this: many are equal */
     int64_t lease_ns;
     int64_t open_ns;      /* closed after that, unless it is closed when all have ended */
     unsigned lives;       /* of the program */

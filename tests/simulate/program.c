@@ -106,6 +106,8 @@ static void open_queue(struct program *p)
                       .allocator = &allocator,
                       .retry = plan->retry[plan->queue_retry],
                       .attempts_lazy = plan->attempts_lazy,
+                      .dead_max = plan->dead_max,
+                      .dead_keep_ns = plan->dead_keep_ns,
                       .confirm = plan->confirm,
                       .store_timeout_ns = plan->store_timeout_ns,
                       .unsettled_max = plan->unsettled_max,
