@@ -21,6 +21,8 @@ static const char usage[] =
     "       duectl restore [OPTION]... [URL] show what a stored queue holds\n"
     "       duectl verify [OPTION]... [URL]  look whether a stored queue is whole\n"
     "       duectl doctor [OPTION]... [URL]  say what a server keeps, and what to change there\n"
+    "       duectl export [OPTION]... [URL]  write a stored queue to standard output\n"
+    "       duectl import [OPTION]... [URL]  put that into another store\n"
     "       duectl bench [OPTION]...         compare libdue with other queues, on this machine\n"
     "       duectl --version | --help\n"
     "\n"
@@ -135,6 +137,7 @@ static const struct command commands[] = {
     { "run", NULL, ctl_run, usage_run },       { "work", NULL, ctl_work, usage_work },
     { "check", NULL, ctl_check, usage_check }, { "restore", ctl_restore, NULL, NULL },
     { "verify", ctl_verify, NULL, NULL },      { "doctor", ctl_doctor, NULL, NULL },
+    { "export", ctl_export, NULL, NULL },      { "import", ctl_import, NULL, NULL },
     { "bench", ctl_bench, NULL, NULL },
 };
 

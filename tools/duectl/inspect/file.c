@@ -21,28 +21,55 @@ const char *ctl_file_of(const char *store)
 
 #include "due/sqlite.h"
 
-due_store *ctl_file_store(const struct ctl_options *options)
+static due_store *store_at(const char *path, const due_sqlite_options *sqlite)
 {
-    due_sqlite_options sqlite = { DUE_SQLITE_OPTIONS_INIT, .durability = options->require,
-                                  .standby = options->standby };
     due_store *store = NULL;
     due_error error;
 
-    if (due_sqlite_open(&store, ctl_file_of(options->store), &sqlite, &error) == 0)
+    if (due_sqlite_open(&store, path, sqlite, &error) == 0)
         return store;
     fprintf(stderr, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ", error.hint);
     return NULL;
 }
 
-#else
-
 due_store *ctl_file_store(const struct ctl_options *options)
 {
-    (void)options;
+    due_sqlite_options sqlite = { DUE_SQLITE_OPTIONS_INIT, .durability = options->require,
+                                  .standby = options->standby };
+
+    return store_at(ctl_file_of(options->store), &sqlite);
+}
+
+due_store *ctl_file_store_of(const char *path, bool must_exist, int *status)
+{
+    due_sqlite_options sqlite = { DUE_SQLITE_OPTIONS_INIT, .must_exist = must_exist };
+
+    *status = CTL_USAGE;
+    return store_at(path, &sqlite);
+}
+
+#else
+
+static due_store *missing(void)
+{
     fputs("duectl: this duectl was built without SQLite, and so without files; install "
           "libsqlite3-dev and build it again\n",
           stderr);
     return NULL;
+}
+
+due_store *ctl_file_store(const struct ctl_options *options)
+{
+    (void)options;
+    return missing();
+}
+
+due_store *ctl_file_store_of(const char *path, bool must_exist, int *status)
+{
+    (void)path;
+    (void)must_exist;
+    *status = CTL_USAGE;
+    return missing();
 }
 
 #endif

@@ -23,8 +23,16 @@ struct ctl_look {
     bool help;
     bool list;                  /* restore */
     bool repair;                /* verify */
+    bool again;                 /* import */
+    bool check;                 /* import: no store is needed */
     enum due_durability assume; /* doctor */
 };
+
+/* The store of a command that is to own the queue; @must_exist: one that is not there is not made.
+ * NULL: said why not, and *@status is the exit status. */
+due_store *ctl_store_of(const struct ctl_look *look, bool must_exist, int *status);
+due_store *ctl_file_store_of(const char *path, bool must_exist, int *status);
+due_store *ctl_server_store_of(const struct ctl_look *look, bool must_exist, int *status);
 
 /* An option that one command has besides --queue, --store and --help. */
 struct ctl_look_option {

@@ -22,7 +22,7 @@ static bool find_url(struct ctl_look *look, int argc, char **argv, const char *o
     if (optind + (option == NULL) < argc)
         return ctl_look_wrong(look, "one URL at most", argv[optind + (option == NULL)]);
     look->url = ctl_url_of(option != NULL ? option : argv[optind]);
-    if (look->url != NULL || look->help)
+    if (look->url != NULL || look->help || look->check)
         return true;
     return ctl_look_wrong(
         look, "give it after the command, with --store, or in the variable DUE_STORE_URL",

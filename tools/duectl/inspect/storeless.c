@@ -18,6 +18,14 @@ due_store *ctl_server_store(const struct ctl_options *options)
     return NULL;
 }
 
+due_store *ctl_server_store_of(const struct ctl_look *look, bool must_exist, int *status)
+{
+    (void)look;
+    (void)must_exist;
+    *status = missing();
+    return NULL;
+}
+
 int ctl_server_restore(const struct ctl_look *look)
 {
     (void)look;

@@ -1,0 +1,262 @@
+/* dump_write.c - a job, or a kept key, as a line of JSON.
+ *
+ * Fields stand in one order, and those that say nothing are left out, so that the same job always
+ * is the same bytes.  docs/export.md says what each means.
+ */
+#include "move/move.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+/* How many bytes the character at @at has; 0: it is no UTF-8. */
+static size_t utf8_length(const unsigned char *at, size_t left)
+{
+    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+    size_t n = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
+    uint32_t code = at[0] & (0xffu >> (n + 1));
+
+    if (n <= 1)
+        return n;
+    if (n > left || at[0] > 0xf4)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((at[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | (at[i] & 0x3f);
+    }
+    return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
+}
+
+static bool is_control(unsigned char byte)
+{
+    return (byte < ' ' && byte != '\n' && byte != '\t' && byte != '\r') || byte == 0x7f;
+}
+
+static bool is_text(const unsigned char *at, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        size_t n = utf8_length(at + i, len - i);
+
+        if (n == 0 || is_control(at[i]))
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+/* The letter behind the backslash; 0: it stands as it is. */
+static char escape_of(unsigned char byte)
+{
+    switch (byte) {
+    case '\n':
+        return 'n';
+    case '\t':
+        return 't';
+    case '\r':
+        return 'r';
+    case '"':
+    case '\\':
+        return (char)byte;
+    default:
+        return 0;
+    }
+}
+
+static void add_string(struct ctl_buffer *b, const unsigned char *at, size_t len)
+{
+    size_t from = 0;
+
+    ctl_buffer_add(b, "\"", 1);
+    for (size_t i = 0; i < len; i++) {
+        char letter = escape_of(at[i]);
+
+        if (letter == 0)
+            continue;
+        ctl_buffer_add(b, at + from, i - from);
+        ctl_buffer_add(b, (char[]){ '\\', letter }, 2);
+        from = i + 1;
+    }
+    if (len > from)
+        ctl_buffer_add(b, at + from, len - from);
+    ctl_buffer_add(b, "\"", 1);
+}
+
+static void add_base64(struct ctl_buffer *b, const unsigned char *at, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    ctl_buffer_text(b, "{\"base64\":\"");
+    for (size_t i = 0; i < len; i += 3) {
+        uint32_t word = (uint32_t)at[i] << 16 | (i + 1 < len ? (uint32_t)at[i + 1] << 8 : 0) |
+                        (i + 2 < len ? at[i + 2] : 0);
+        char four[] = { digits[word >> 18], digits[word >> 12 & 63],
+                        i + 1 < len ? digits[word >> 6 & 63] : '=',
+                        i + 2 < len ? digits[word & 63] : '=' };
+
+        ctl_buffer_add(b, four, sizeof four);
+    }
+    ctl_buffer_text(b, "\"}");
+}
+
+static void add_bytes(struct ctl_buffer *b, const char *name, const void *bytes, size_t len)
+{
+    ctl_buffer_text(b, ",\"%s\":", name);
+    if (is_text(bytes, len))
+        add_string(b, bytes, len);
+    else
+        add_base64(b, bytes, len);
+}
+
+void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len)
+{
+    const unsigned char *at = bytes;
+
+    ctl_buffer_add(b, "\"", 1);
+    for (size_t i = 0; i < len;) {
+        size_t n = utf8_length(at + i, len - i);
+        char letter = escape_of(at[i]);
+
+        if (n == 0 || is_control(at[i]))
+            ctl_buffer_add(b, "?", 1);
+        else if (letter != 0)
+            ctl_buffer_add(b, (char[]){ '\\', letter }, 2);
+        else
+            ctl_buffer_add(b, at + i, n);
+        i += n == 0 ? 1 : n;
+    }
+    ctl_buffer_add(b, "\"", 1);
+}
+
+/* ---- Times ----------------------------------------------------------------------------------- */
+
+const char *ctl_dump_date(char text[CTL_DUMP_DATE], int64_t ns)
+{
+    time_t seconds = (time_t)(ns / DUE_S(1));
+    struct tm date;
+    size_t n;
+
+    if (ns == DUE_FOREVER || gmtime_r(&seconds, &date) == NULL) {
+        memcpy(text, "never", sizeof "never");
+        return text;
+    }
+    n = strftime(text, CTL_DUMP_DATE, "%Y-%m-%dT%H:%M:%S", &date);
+    snprintf(text + n, CTL_DUMP_DATE - n, ".%09dZ", (int)(ns % DUE_S(1)));
+    return text;
+}
+
+static void add_date(struct ctl_buffer *b, const char *name, int64_t ns)
+{
+    char text[CTL_DUMP_DATE];
+
+    ctl_buffer_text(b, ",\"%s\":\"%s\"", name, ctl_dump_date(text, ns));
+}
+
+static void add_number(struct ctl_buffer *b, const char *name, int64_t value)
+{
+    if (value != 0)
+        ctl_buffer_text(b, ",\"%s\":%" PRId64, name, value);
+}
+
+int64_t ctl_dump_kept(int64_t until_ns)
+{
+    return until_ns > DUE_FOREVER - 999 ? until_ns : (until_ns + 999) / 1000 * 1000;
+}
+
+/* ---- What only some jobs have ---------------------------------------------------------------- */
+
+static void add_retry(struct ctl_buffer *b, const due_retry *r)
+{
+    static const char *const kinds[] = { "", "fixed", "exponential", "ladder" };
+
+    if (r == NULL || r->kind == DUE_RETRY_INHERIT)
+        return;
+    ctl_buffer_text(b, ",\"retry\":{\"kind\":\"%s\"", kinds[r->kind]);
+    add_number(b, "attempts_max", r->attempts_max);
+    if (r->kind == DUE_RETRY_LADDER) {
+        for (uint32_t i = 0; i < r->rungs && i < DUE_RUNGS_MAX; i++)
+            ctl_buffer_text(b, "%s%" PRId64, i == 0 ? ",\"rungs_ns\":[" : ",", r->rung_ns[i]);
+        ctl_buffer_text(b, "]");
+    } else {
+        add_number(b, "delay_ns", r->delay_ns);
+        add_number(b, "cap_ns", r->cap_ns);
+    }
+    ctl_buffer_text(b, "}");
+}
+
+static void add_death(struct ctl_buffer *b, const due_record *r)
+{
+    static const char *const causes[] = { "", "buried", "attempts", "expired" };
+    char text[CTL_DUMP_DATE];
+
+    if (r->cause == 0)
+        return;
+    ctl_buffer_text(b, ",\"dead\":{\"cause\":\"%s\",\"at\":\"%s\"", causes[r->cause],
+                    ctl_dump_date(text, r->died_ns));
+    if (r->reason != NULL && r->reason[0] != '\0')
+        add_bytes(b, "reason", r->reason, strnlen(r->reason, DUE_REASON_BYTES - 1));
+    ctl_buffer_text(b, "}");
+}
+
+static void add_rare(struct ctl_buffer *b, const due_record *r)
+{
+    static const char *const repeats[] = { "skip", "once", "after" };
+
+    if (r->headers_len > 0)
+        add_bytes(b, "headers", r->headers, r->headers_len);
+    if (r->key_len > 0)
+        add_bytes(b, "key", r->key, r->key_len);
+    add_number(b, "keep_key_ns", r->keep_key_ns);
+    if (r->group_len > 0)
+        add_bytes(b, "group", r->group, r->group_len);
+    add_retry(b, r->retry);
+    add_number(b, "ttl_ns", r->ttl_ns);
+    if (r->expires_ns != 0)
+        add_date(b, "expires", r->expires_ns);
+    add_number(b, "every_ns", r->every_ns);
+    if (r->repeat != DUE_REPEAT_SKIP)
+        ctl_buffer_text(b, ",\"repeat\":\"%s\"", repeats[r->repeat]);
+    add_death(b, r);
+}
+
+/* ---- Lines ----------------------------------------------------------------------------------- */
+
+void ctl_dump_head(struct ctl_buffer *b)
+{
+    ctl_buffer_text(b, "{\"due_export\":%d}\n", CTL_DUMP_VERSION);
+}
+
+void ctl_dump_job(struct ctl_buffer *b, const due_record *r)
+{
+    char id[DUE_ID_TEXT];
+
+    ctl_buffer_text(b, "{\"id\":\"%s\"", due_id_format(r->id, id));
+    add_bytes(b, "topic", r->topic, strlen(r->topic));
+    add_date(b, "deadline", r->deadline_ns);
+    if (r->until_ns != r->deadline_ns)
+        add_date(b, "until", r->until_ns);
+    add_number(b, "priority", r->priority);
+    add_number(b, "attempts", r->attempts);
+    add_number(b, "failures", r->failures);
+    add_rare(b, r);
+    add_bytes(b, "data", r->len > 0 ? r->data : "", r->len);
+    ctl_buffer_text(b, "}\n");
+}
+
+void ctl_dump_key(struct ctl_buffer *b, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    char text[DUE_ID_TEXT];
+
+    ctl_buffer_text(b, "{\"kept_for\":\"%s\"", due_id_format(id, text));
+    add_date(b, "until", ctl_dump_kept(until_ns));
+    add_bytes(b, "key", key, len);
+    ctl_buffer_text(b, "}\n");
+}
+
+void ctl_dump_end(struct ctl_buffer *b, uint64_t jobs, uint64_t keys)
+{
+    ctl_buffer_text(b, "{\"jobs\":%" PRIu64 ",\"kept_keys\":%" PRIu64 "}\n", jobs, keys);
+}

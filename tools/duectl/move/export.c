@@ -1,0 +1,105 @@
+/* export.c - `duectl export`: all that a store holds, as lines. */
+#include "move/move.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const char usage[] =
+    "usage: duectl export [OPTION]... [URL] >FILE\n"
+    "\n"
+    "Writes all that a stored queue holds to standard output, a line of JSON a job: what waits, "
+    "what\n"
+    "is dead, and the keys that are kept.  `duectl import` puts it into another store, byte for "
+    "byte.\n"
+    "It owns the queue for that time, so nobody else may have it open.  URL is a Redis, or the "
+    "path\n"
+    "of a file; without one it is that of the environment variable DUE_STORE_URL.\n"
+    "\n"
+    "  --store URL    the same as URL\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 all of it is written; 1 some of it cannot be read, or there is no such queue; "
+    "2\n"
+    "wrong usage; 3 no connection, or the queue is somebody else's, or the output fails.\n";
+
+struct export
+{
+    struct ctl_hold hold;
+    struct ctl_buffer line;
+    uint64_t jobs, keys;
+    uint64_t strange; /* jobs that no line can say */
+};
+
+/* Write the line.  0, or what ends the call. */
+static int put(struct export *e)
+{
+    bool fine = !e->line.failed && fwrite(e->line.bytes, 1, e->line.len, stdout) == e->line.len;
+
+    if (e->line.failed)
+        fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
+    e->hold.stopped = !fine;
+    return fine ? 0 : DUE_ESTORE;
+}
+
+static int put_job(void *ctx, const due_record *record)
+{
+    struct export *e = ctx;
+    char id[DUE_ID_TEXT];
+
+    if (record->until_ns < 0 || record->deadline_ns < 0 || record->expires_ns < 0) {
+        fprintf(stderr, "duectl: job %s has a time before 1970: it is left out\n",
+                due_id_format(record->id, id));
+        e->strange++;
+        return 0;
+    }
+    e->line.len = 0;
+    ctl_dump_job(&e->line, record);
+    e->jobs++;
+    return put(e);
+}
+
+static int put_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    struct export *e = ctx;
+
+    e->line.len = 0;
+    ctl_dump_key(&e->line, key, len, id, until_ns);
+    e->keys++;
+    return put(e);
+}
+
+static int write_all(struct export *e)
+{
+    ctl_dump_head(&e->line);
+    if (put(e) != 0 || ctl_hold_load(&e->hold, put_job, e) != 0 ||
+        ctl_hold_keys(&e->hold, put_key, e) != 0)
+        return CTL_BROKEN;
+    e->line.len = 0;
+    ctl_dump_end(&e->line, e->jobs, e->keys);
+    if (put(e) != 0)
+        return CTL_BROKEN;
+    if (e->jobs >= e->hold.info.jobs)
+        return e->strange > 0 ? CTL_FAULTS : CTL_FINE;
+    fprintf(stderr, "duectl: %" PRIu64 " stored jobs cannot be read: they are left out\n",
+            e->hold.info.jobs - e->jobs);
+    return CTL_FAULTS;
+}
+
+int ctl_export(int argc, char **argv)
+{
+    struct export e = { .jobs = 0 };
+    struct ctl_look look;
+
+    if (!ctl_look_read(&look, argc, argv, NULL, 0))
+        return CTL_USAGE;
+    if (look.help)
+        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    int status = ctl_hold_open(&e.hold, &look, true, 0);
+    ctl_urls_forget();
+    if (status == 0)
+        status = write_all(&e);
+    ctl_hold_close(&e.hold);
+    ctl_buffer_free(&e.line);
+    return fflush(stdout) != 0 ? CTL_BROKEN : status;
+}

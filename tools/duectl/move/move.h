@@ -1,0 +1,142 @@
+/* move.h - jobs out of a store and into one, as lines of JSON: docs/export.md.
+ *
+ *   buffer.c      bytes that grow
+ *   dump_write.c  a job, or a kept key, as a line
+ *   json.c        what stands in a line, piece by piece
+ *   dump_read.c   a line as a job, or a kept key
+ *   digest.c      whether two sets of lines are the same
+ *   hold.c        a store that a command owns for a while
+ *   export.c      duectl export
+ *   import.c      duectl import
+ *
+ * Threads  one
+ */
+#ifndef DUECTL_MOVE_H
+#define DUECTL_MOVE_H
+
+#include "inspect/inspect.h"
+
+#define CTL_DUMP_VERSION 1
+
+/* ---- Bytes ----------------------------------------------------------------------------------- */
+
+/* Zero: empty. */
+struct ctl_buffer {
+    char *bytes;
+    size_t len;
+    size_t room;
+    bool failed; /* no memory: what was added last is not there */
+};
+
+/* Make room for @more bytes.  False: no memory. */
+bool ctl_buffer_grow(struct ctl_buffer *b, size_t more);
+void ctl_buffer_add(struct ctl_buffer *b, const void *bytes, size_t len);
+void ctl_buffer_text(struct ctl_buffer *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void ctl_buffer_free(struct ctl_buffer *b);
+
+/* ---- Lines, written -------------------------------------------------------------------------- */
+
+/* Each is a whole line, with its line feed; all ways to write the same job have the same bytes. */
+void ctl_dump_head(struct ctl_buffer *b);
+void ctl_dump_job(struct ctl_buffer *b, const due_record *record);
+void ctl_dump_key(struct ctl_buffer *b, const void *key, size_t len, due_id id, int64_t until_ns);
+void ctl_dump_end(struct ctl_buffer *b, uint64_t jobs, uint64_t keys);
+
+/* A time at which a kept key ends, as a line has it: stores know it in whole microseconds. */
+int64_t ctl_dump_kept(int64_t until_ns);
+
+/* A string of JSON: bytes that are none are shown as question marks. */
+void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len);
+/* "2026-12-01T08:00:00.250000000Z", or "never". */
+enum { CTL_DUMP_DATE = 40 };
+const char *ctl_dump_date(char text[CTL_DUMP_DATE], int64_t ns);
+
+/* ---- Lines, read ----------------------------------------------------------------------------- */
+
+/* A line being read: its strings are decoded in place, where they stand. */
+struct ctl_json {
+    char *line;
+    size_t len;
+    size_t at;
+    const char *fault; /* NULL: none so far */
+};
+
+/* Each answers false if that is not what stands there: @j->fault says what was expected, and @j->at
+ * is where. */
+bool ctl_json_fault(struct ctl_json *j, const char *fault);
+bool ctl_json_sign(struct ctl_json *j, char sign); /* blanks before it are passed over */
+bool ctl_json_is(struct ctl_json *j, char sign);   /* the same; but it is no fault if not */
+bool ctl_json_end(struct ctl_json *j);             /* the same: nothing is left */
+bool ctl_json_string(struct ctl_json *j, char **text, size_t *len);
+bool ctl_json_number(struct ctl_json *j, int64_t most, int64_t *value); /* whole, from 0 */
+bool ctl_json_bytes(struct ctl_json *j, char **bytes, size_t *len);     /* string, or base64 */
+
+enum ctl_dump_kind { CTL_DUMP_HEAD, CTL_DUMP_JOB, CTL_DUMP_KEY, CTL_DUMP_END };
+
+/* What a line says. */
+struct ctl_dump {
+    enum ctl_dump_kind kind;
+    due_record record;     /* JOB; KEY: id and key */
+    int64_t kept_until_ns; /* KEY */
+    int64_t version;       /* HEAD */
+    int64_t jobs, keys;    /* END */
+    due_retry retry;
+    char topic[DUE_TOPIC_LENGTH + 1];
+    char reason[DUE_REASON_BYTES];
+};
+
+/* Read a line without its line feed.  @dump points into it and into itself.  False: @j->fault says
+ * what is wrong, at the byte @j->at. */
+bool ctl_dump_read(struct ctl_dump *dump, struct ctl_json *j);
+
+/* ---- Sets of lines --------------------------------------------------------------------------- */
+
+/* Of lines, in whatever order. */
+struct ctl_digest {
+    uint64_t lines, sum, mixed;
+};
+
+uint64_t ctl_hash(const void *bytes, size_t len);
+void ctl_digest_add(struct ctl_digest *d, const struct ctl_buffer *line);
+bool ctl_digest_same(const struct ctl_digest *a, const struct ctl_digest *b);
+
+/* What came before, of which it may say so falsely; never falsely that it did not. */
+struct ctl_filter {
+    uint64_t *bits; /* NULL: no memory */
+};
+
+void ctl_filter_open(struct ctl_filter *f);
+bool ctl_filter_add(struct ctl_filter *f, uint64_t hash); /* true: perhaps it was there already */
+void ctl_filter_close(struct ctl_filter *f);
+
+/* ---- A store that a command owns ------------------------------------------------------------- */
+
+struct ctl_hold {
+    const struct ctl_look *look;
+    due_store *store; /* NULL: not open */
+    struct due_store_info info;
+    int64_t renewed_ns;
+    bool stopped; /* a visit has ended its call, and said why */
+};
+
+/* Own the queue.  @must_exist: one that is not there is not made; @writer_min as in store.h.  0, or
+ * an exit status: said why not. */
+int ctl_hold_open(struct ctl_hold *h, const struct ctl_look *look, bool must_exist,
+                  uint64_t writer_min);
+void ctl_hold_close(struct ctl_hold *h);
+
+/* Calls of the store, until they are answered or 30 s are over; its ownership is renewed.  0, what
+ * the visit has answered, or an error: said what. */
+int ctl_hold_load(struct ctl_hold *h, due_store_visit *visit, void *ctx);
+int ctl_hold_keys(struct ctl_hold *h, due_store_visit_key *visit, void *ctx);
+int ctl_hold_find(struct ctl_hold *h, due_id id, due_store_visit *visit,
+                  void *ctx); /* DUE_ENOENT */
+int ctl_hold_commit(struct ctl_hold *h, const due_change *changes, size_t n, uint64_t number);
+
+/* ---- The commands ---------------------------------------------------------------------------- */
+
+int ctl_export(int argc, char **argv);
+int ctl_import(int argc, char **argv);
+
+#endif
