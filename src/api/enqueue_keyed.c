@@ -28,13 +28,10 @@
  * Edges      described elsewhere: E3 tenure.c, G2 sender.c, J1 slab.h, K1 key_table.c, and of
  *            lease.c R1 R2
  */
-#include <pthread.h>
-#include <string.h>
-
 #include "api/dequeue.h"
 #include "api/enqueue.h"
+#include "job/amend.h"
 #include "job/cancel.h"
-#include "job/claim.h"
 #include "job/dead_letter.h"
 #include "job/draft.h"
 #include "job/key_policy.h"
@@ -48,10 +45,6 @@
 #include "queue/job_records.h"
 #include "queue/queue.h"
 #include "queue/stored.h"
-#include "queue/timed_wait.h"
-#include "store/sender.h"
-
-#define AGAIN 1 /* of a change: look anew */
 
 /* Who has a key. */
 struct holder {
@@ -100,280 +93,105 @@ static enum due__finding look(struct due_queue *q, const void *bytes, size_t len
 
 /* ---- Changing the job that has the key ---- */
 
-/* What a job is to become. */
-struct change {
+struct rekeyed {
+    struct due__amendment a; /* first: it is what the journal knows of */
     const due_spec *s;
-    struct due__extras *extras; /* its new content, and after the change its old one; or NULL */
-    size_t len;                 /* of the payload there */
-    int64_t at_ns;
-    void *carried; /* by the old content: nobody's any more */
+    struct due__draft *draft; /* its new content; NULL: that stays */
+    struct due__deadline *by;
 };
 
-static int64_t deadline(const due_spec *s, int64_t now_ns)
+/* What the job is to become, as far as it does not depend on what it is.  DUE_ENOMEM. */
+static int rekeyed_draft(struct due_queue *q, const struct holder *h, struct rekeyed *r)
 {
-    return due__timed(s) ? s->at_ns : due__time_add(now_ns, s->delay_ns);
-}
-
-/* The caller's own job gets the new content, and the change has the old one. */
-static void exchange(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    struct due__extras *old = due__extras_at(j);
-    struct due__facts f = due__facts_load(j);
-
-    due__extras_inherit(c->extras, old);
-    c->extras->key->term_ns = c->s->more->keep_key_ns;
-    c->carried = due__job_pointer(j, f);
-    c->len = f.len;
-    f.len = (uint32_t)c->s->len;
-    f.priority = (uint8_t)c->s->priority;
-    f.payload = (uint8_t)((f.payload & DUE__GROUPED) | DUE__EXTRAS |
-                          (c->s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART));
-    due__facts_store(j, f);
-    j->payload.ptr = c->extras;
-    c->extras = old;
-    if (w & DUE__HELD) {
-        due__store_relaxed(&due__lease_at(q, number)->attempts, 0); /* R1 */
-        due__store_relaxed(&due__lease_at(q, number)->failures, 0); /* R1 */
-    }
-}
-
-/* Under the lock: the job, which is the caller's own and was WAITING with word @w, is changed. */
-static void change_waiting(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
-{
-    struct due__job *j = due__job_at(&q->slab, number);
-    int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
-    bool earlier = c->s->more->on_key == DUE_KEY_EARLIEST;
-    bool later = c->s->more->on_key == DUE_KEY_DEBOUNCE;
-
-    if (earlier && c->at_ns >= at) {
-        due__word_set(&j->word, w); /* J1 */
-        return;
-    }
-    if (!later || c->at_ns > at)
-        at = c->at_ns;
-    if (c->extras != NULL)
-        exchange(q, number, w, c);
-    if (w & DUE__HELD)
-        due__store_relaxed(&due__lease_at(q, number)->deadline_ns, at); /* R1 */
-    if (w & DUE__LINKED) /* it has no slot that bears its stamp: who looks sees that it changed */
-        w = due__word_stamped(w, due__word_stamp(w) + 1);
-    w = due__limiter_left(q, number, w);
-    due__replace(q, number, w, DUE__WAITING, at);
-}
-
-/* The same of a dead one, which waits again. */
-static void change_dead(struct due_queue *q, uint32_t number, uint64_t w, struct change *c)
-{
-    due__store_relaxed(&due__lease_at(q, number)->deadline_ns, c->at_ns); /* R1 */
-    if (c->extras == NULL) {
-        due__kick_locked(q, number, c->at_ns);
-        return;
-    }
-    exchange(q, number, w, c);
-    due__revive_locked(q, number, c->at_ns);
-}
-
-/* With the shard of its key: the job becomes the caller's own (MOVING), if it waits or is dead and
- * can be changed; *@w is its word before. */
-static bool claim(struct due_queue *q, const struct holder *h, bool content, uint64_t *w)
-{
-    struct due__job *j = due__job_at(&q->slab, h->number);
-    bool ours = false;
-
-    *w = due__load_acquire(&j->word); /* J1 */
-    while (!ours && due__word_generation(*w) == h->generation &&
-           !(content && due__key_held_by_lease(q, h->number, *w))) {
-        if (due__word_state(*w) == DUE__DEAD)
-            ours = due__dead_claim(q, h->number, w, DUE__MOVING);
-        else if (due__word_state(*w) == DUE__WAITING)
-            ours = due__word_claim(&j->word, w, DUE__MOVING); /* J1 */
-        else
-            break;
-    }
-    return ours;
-}
-
-/* Under the lock.  AGAIN: it is not as it was, or the key is another's. */
-static int change_locked(struct due_queue *q, const struct holder *h, struct change *c)
-{
-    struct due__key_shard *shard = due__key_enter_of(q, &h->name, h->number, h->generation);
-    uint64_t w;
-
-    if (shard == NULL)
-        return AGAIN;
-    bool ours = claim(q, h, c->extras != NULL, &w);
-    due__key_leave(q, shard);
-    if (!ours)
-        return AGAIN;
-    if (due__word_state(w) == DUE__DEAD) {
-        change_dead(q, h->number, w, c);
-        return 0;
-    }
-    due__extras_at(due__job_at(&q->slab, h->number))->key->changed = true;
-    change_waiting(q, h->number, w, c);
-    return 0;
-}
-
-/* In a queue of memory. */
-static int change_here(struct due_queue *q, const struct holder *h, struct change *c)
-{
-    struct due__tenure t;
-    int rc = DUE_ECLOSED;
-
-    due__drain_all(q); /* what the caller put in before stands before it */
-    due__enter(q, &t);
-    if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
-        int64_t now = due__clock_now(&q->clock);
-
-        due__drain_or_say(q, DUE__FOREIGN_MAX);
-        due__move_due(q, now);
-        c->at_ns = deadline(c->s, now);
-        rc = change_locked(q, h, c);
-        due__move_due(q, now);
-    }
-    due__tenure_end(q, &t);
-    return rc;
-}
-
-/* ---- The same in a queue with a store ---- */
-
-/* A job that waits or is dead becomes the caller's own.  AGAIN: it is not as it was, or the key is
- * another's. */
-static int own(struct due_queue *q, const struct holder *h, struct due__deadline *by)
-{
-    int rc = due__claim_sent(q, h->number, h->generation, &h->name, by);
-
-    if (rc == DUE_ENOENT)
-        rc = due__dead_claim_one(q, h->number, h->generation, &h->name, DUE__CHANGING);
-    return rc == DUE_ENOENT || rc == DUE_EBUSY ? AGAIN : rc;
-}
-
-static bool is_dead(const struct due_queue *q, uint32_t number, uint64_t w)
-{
-    return (w & DUE__HELD) && due__is_dying(q, number);
-}
-
-/* It is the queue's again, as it was. */
-static void disown(struct due_queue *q, uint32_t number, uint64_t w)
-{
-    if (is_dead(q, number, w))
-        due__bury_again(q, number);
-    else
-        due__unclaim(q, number, false);
-}
-
-/* What the caller's own job is to become.  NULL: no memory. */
-static struct due__draft *draft(struct due_queue *q, uint32_t number, struct change *c)
-{
-    const struct due__job *j = due__job_at(&q->slab, number);
-    struct due__draft *d = due__alloc_new(&q->alloc, sizeof *d);
-    struct due__facts f = due__facts_load(j);
-
-    if (d == NULL)
-        return NULL;
-    due__extras_inherit(c->extras, due__extras_at(j));
-    f.len = (uint32_t)c->s->len;
-    f.payload = DUE__EXTRAS | DUE__BYTES_APART;
-    d->what = (unsigned)DUE_SET_TIME | DUE__SET_ANEW;
-    d->at_ns = c->at_ns;
-    d->made.payload.ptr = c->extras;
-    due__facts_store(&d->made, f);
-    c->extras = NULL; /* the draft's from here on */
-    return d;
-}
-
-/* A job of the caller's own gets other content. */
-static int send_draft(struct due_queue *q, uint32_t number, struct change *c,
-                      struct due__deadline *by)
-{
-    struct due__key *key = due__extras_at(due__job_at(&q->slab, number))->key;
-    int64_t term = key->term_ns;
-    struct due__draft *d = draft(q, number, c);
-
-    if (d == NULL)
-        return DUE_ENOMEM;
-    key->term_ns = c->s->more->keep_key_ns;
-    int rc = due__commit_one(q, number, DUE__UPDATE, (int64_t)(intptr_t)d, by);
-    if (rc == 0 || rc == DUE_EINDOUBT)
-        return rc; /* whoever has sent it sees to the rest */
-    key->term_ns = term;
-    due__draft_free(q, d);
-    return rc;
-}
-
-static int send_change(struct due_queue *q, uint32_t number, uint64_t w, struct change *c,
-                       struct due__deadline *by)
-{
-    int64_t at = due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns); /* J1: ours */
-    bool dead = is_dead(q, number, w);
-
-    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
-        return DUE_ECLOSED;
-    c->at_ns = deadline(c->s, due__clock_now(&q->clock));
-    if (c->extras == NULL)
-        return due__commit_one(q, number, dead ? DUE__REVIVE : DUE__MOVE, c->at_ns, by);
-    if (c->s->more->on_key == DUE_KEY_DEBOUNCE && !dead && at > c->at_ns)
-        c->at_ns = at;
-    return send_draft(q, number, c, by);
-}
-
-static int change_stored(struct due_queue *q, const struct holder *h, struct change *c,
-                         struct due__deadline *by)
-{
-    int rc = own(q, h, by);
-
-    if (rc != 0)
-        return rc;
-    struct due__job *j = due__job_at(&q->slab, h->number);
-    uint64_t w = due__load_relaxed(&j->word);        /* J1: the caller's own */
-    int64_t at = due__load_relaxed(&j->deadline_ns); /* J1 */
-    bool later = deadline(c->s, due__clock_now(&q->clock)) >= at;
-    if (c->extras != NULL && due__key_held_by_lease(q, h->number, w))
-        rc = AGAIN;
-    bool keeps = c->extras == NULL && later && !is_dead(q, h->number, w);
-    if (rc == 0)
-        rc = keeps ? due__held_until(q, by) : send_change(q, h->number, w, c, by);
-    if ((rc != 0 && rc != DUE_EINDOUBT) || keeps)
-        disown(q, h->number, w);
-    return rc;
-}
-
-/* ---- Either ---- */
-
-/* A pointer that no job carries any more is shown to the hook for what is discarded. */
-static void show_carried(struct due_queue *q, due_id id, void *carried)
-{
-    due_job job = { .id = id, .ptr = carried };
-    int cancel;
-
-    if (carried == NULL || q->hooks.on_discard == NULL)
-        return;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    q->hooks.on_discard(q->hooks.discard_ctx, &job);
-    pthread_setcancelstate(cancel, NULL);
-}
-
-static int change(struct due_queue *q, const due_spec *s, const struct holder *h,
-                  struct due__deadline *by)
-{
-    struct change c = { .s = s, .len = s->len };
-    due_extra more = *s->more;
-    due_spec content = *s;
-    int rc = 0;
+    due_extra more = *r->s->more;
+    due_spec content = *r->s;
+    struct due__extras *extras;
+    struct due__facts f = { .len = (uint32_t)content.len, .priority = (uint8_t)content.priority };
 
     more.group = NULL; /* the job's own stays */
     more.group_len = 0;
     content.more = &more;
-    if (more.on_key != DUE_KEY_EARLIEST)
-        rc = due__extras_new(q, &content, &c.extras);
+    int rc = due__extras_new(q, &content, &extras);
     if (rc != 0)
         return rc;
-    rc = q->commits == NULL ? change_here(q, h, &c) : change_stored(q, h, &c, by);
-    if (c.extras != NULL)
-        due__extras_drop(q, c.extras, c.len);
-    show_carried(q, h->id, c.carried);
-    return rc;
+    r->draft = due__alloc_new(&q->alloc, sizeof *r->draft);
+    if (r->draft == NULL) {
+        due__extras_drop(q, extras, content.len);
+        return DUE_ENOMEM;
+    }
+    f.payload = (uint8_t)(DUE__EXTRAS | (content.ptr != NULL ? DUE__POINTER : DUE__BYTES_APART));
+    r->draft->made.payload.ptr = extras;
+    due__facts_store(&r->draft->made, f);
+    r->draft->what = (unsigned)DUE_SET_TIME | DUE__SET_ANEW;
+    r->draft->whole = true;
+    r->draft->id = h->id;
+    r->draft->keep_key_ns = more.keep_key_ns;
+    return 0;
+}
+
+/* The draft has what stays. */
+static void rekeyed_complete(const struct due_queue *q, const struct due__job *j,
+                             struct due__draft *d)
+{
+    struct due__facts is = due__facts_load(j);
+    struct due__facts f = due__facts_load(&d->made);
+
+    f.topic = is.topic;
+    if (q->journal->fixed_priority)
+        f.priority = is.priority;
+    due__facts_store(&d->made, f);
+    due__extras_inherit(due__extras_at(&d->made), due__extras_at(j));
+}
+
+/* DUE__AGAIN: it counts as reserved.  One that stays as it is can only be confirmed by who may own
+ * it still. */
+static int rekeyed_decide(struct due_queue *q, struct due__amendment *a, uint64_t w, int64_t now_ns)
+{
+    struct rekeyed *r = (struct rekeyed *)(void *)a;
+    const due_spec *s = r->s;
+    const struct due__job *j = due__job_at(&q->slab, a->number);
+    int64_t was = due__load_relaxed(&j->deadline_ns); /* J1: the caller's own */
+    bool dead = (w & DUE__HELD) && due__is_dying(q, a->number);
+    int64_t at = due__timed(s) ? s->at_ns : due__time_add(now_ns, s->delay_ns);
+
+    if (r->draft != NULL && due__key_held_by_lease(q, a->number, w))
+        return DUE__AGAIN;
+    due__extras_at(j)->key->changed = true;
+    if (!dead && s->more->on_key == DUE_KEY_EARLIEST && at >= was)
+        return due__held_until(q, r->by);
+    if (!dead && s->more->on_key == DUE_KEY_DEBOUNCE && at < was)
+        at = was;
+    a->purpose = dead ? DUE__REVIVE : DUE__MOVE;
+    a->want_ns = at;
+    if (r->draft == NULL)
+        return 0;
+    rekeyed_complete(q, j, r->draft);
+    r->draft->at_ns = at;
+    a->purpose = DUE__UPDATE;
+    a->want_ns = (int64_t)(intptr_t)r->draft;
+    return 0;
+}
+
+/* DUE__AGAIN: it is not as it was, or the key is another's. */
+static int change(struct due_queue *q, const due_spec *s, const struct holder *h,
+                  struct due__deadline *by)
+{
+    struct rekeyed r = { .a = { .number = h->number,
+                                .generation = h->generation,
+                                .name = &h->name,
+                                .of = DUE__IF_WAITING | DUE__IF_DEAD,
+                                .last = true,
+                                .decide = rekeyed_decide },
+                         .s = s,
+                         .by = by };
+    int rc = s->more->on_key != DUE_KEY_EARLIEST ? rekeyed_draft(q, h, &r) : 0;
+
+    if (rc != 0)
+        return rc;
+    rc = q->journal->amend(q, &r.a, by);
+    if (r.draft != NULL && rc != 0 && rc != DUE_EINDOUBT)
+        due__draft_free(q, r.draft);
+    return rc == DUE_ENOENT || rc == DUE_EBUSY ? DUE__AGAIN : rc;
 }
 
 /* ---- Enqueue ---- */
@@ -392,42 +210,6 @@ static int put_new(struct due_queue *q, const due_spec *s, int64_t timeout_ns, i
         return DUE_ETIMEDOUT;
     int rc = due__enqueue_new(q, s, 0, by, id, inside);
     return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;
-}
-
-/* Under the lock: does the caller have to wait?  Then it stands in line. */
-static bool wait_link(struct due_queue *q, uint32_t number, uint32_t generation,
-                      struct due__waiter *w)
-{
-    uint64_t is = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
-
-    if (due__word_generation(is) != generation || due__word_state(is) != DUE__CHANGING)
-        return false;
-    w->quit = &q->changing;
-    due__timed_wait_link(q, w, DUE_FOREVER);
-    return true;
-}
-
-/* Without a store: as long as another call is changing that job (CHANGING).  0, or DUE_ENOMEM. */
-static int wait_changed(struct due_queue *q, uint32_t number, uint32_t generation, bool *inside)
-{
-    struct due__waiter *w = due__waiter_get(q);
-    struct due__tenure t;
-
-    if (w == NULL)
-        return DUE_ENOMEM;
-    due__inside_once(q, inside); /* C1 of inside.c */
-    due__enter(q, &t);
-    bool waits = wait_link(q, number, generation, w);
-    due__tenure_end(q, &t);
-    if (waits) {
-        due__bell_wait(&w->bell, DUE_FOREVER, false);
-        due__enter(q, &t);
-        due__timed_wait_unlink(q, w);
-        w->quit = NULL;
-        due__tenure_end(q, &t);
-    }
-    due__waiter_put(q, w);
-    return 0;
 }
 
 int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
@@ -459,14 +241,11 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
             rc = change(q, s, &h, by);
             if ((rc == 0 || rc == DUE_EINDOUBT) && id != NULL)
                 *id = h.id;
-            if (rc != AGAIN)
+            if (rc != DUE__AGAIN)
                 return rc == 0 ? 1 : rc;
             break;
         case DUE__KEY_UNSETTLED:
-            if (q->commits == NULL)
-                rc = wait_changed(q, h.number, h.generation, inside);
-            else
-                rc = due__commit_await(q, h.news + 1, by);
+            rc = q->journal->unsettled(q, h.number, h.generation, h.news, by, inside);
             if (rc != 0)
                 return rc;
             break;

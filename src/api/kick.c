@@ -1,10 +1,11 @@
 /* kick.c - the calls that take dead jobs back, or clear them.
  *
- * With a store they become the caller's own, some hundred at a time, and the store is told of all
- * of them together; without one each is kicked under the lock.
+ * Those that are cleared become the caller's own, some hundred at a time, and the journal is told
+ * of all of them together; so it is of those that are kicked, if it has to be told at all.
  *
  * Edges      described elsewhere: J1 slab.h, E3 tenure.c
  */
+#include "job/amend.h"
 #include "job/dead_letter.h"
 #include "job/discard.h"
 #include "job/lease.h"
@@ -13,54 +14,16 @@
 #include "queue/inside.h"
 #include "queue/queue.h"
 
-#define DEAD_AT_ONCE 256u /* sent to a store together */
-
-/* Jobs of the caller's own that were dead wait again (with a store), or are discarded. */
-static int end_many(struct due_queue *q, const uint32_t *numbers, size_t n, bool clear,
-                    struct due__deadline *by, uint64_t *ended)
+static int kick_decide(struct due_queue *q, struct due__amendment *a, uint64_t w, int64_t now_ns)
 {
-    int64_t now = due__clock_now(&q->clock);
-    int results[DEAD_AT_ONCE];
-    int rc = 0;
-
-    if (clear && due__closed(q)) { /* nobody writes that down any more */
-        for (size_t i = 0; i < n; i++)
-            due__keep_stored(q, numbers[i]);
-        *ended += n;
-        return 0;
-    }
-    q->journal->change_all(q, numbers, n, clear ? DUE__CLEAR : DUE__KICK, now, by, results);
-    for (size_t i = 0; i < n; i++) {
-        *ended += results[i] == 0;
-        rc = results[i] != 0 ? results[i] : rc;
-        if (results[i] != 0 && results[i] != DUE_EINDOUBT)
-            due__bury_again(q, numbers[i]);
-    }
-    return rc;
+    (void)q;
+    (void)w;
+    a->purpose = DUE__KICK;
+    a->want_ns = now_ns;
+    return 0;
 }
 
-/* Without a store: in one tenure, so that nobody sees it as somebody else's. */
-static int kick_now(struct due_queue *q, uint32_t number, uint32_t generation)
-{
-    struct due__tenure t;
-    int rc;
-
-    due__enter(q, &t);
-    int64_t now = due__clock_now(&q->clock);
-    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
-    due__catch_up(q, DUE__FOREIGN_MAX);
-    if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: whoever closes takes the lock after */
-        rc = DUE_ECLOSED;
-    else if (due__word_generation(w) == generation && due__dead_claim(q, number, &w, DUE__MOVING)) {
-        due__note_kicked(q, number, w);
-        due__kick_locked(q, number, now);
-        rc = 0;
-    } else {
-        rc = due__not_dead(w, generation);
-    }
-    due__tenure_end(q, &t);
-    return rc;
-}
+static const struct due__amendment kick = { .of = DUE__IF_DEAD, .decide = kick_decide };
 
 /* May dead jobs wait again? */
 static int kickable(struct due_queue *q)
@@ -70,64 +33,67 @@ static int kickable(struct due_queue *q)
 
 int due_kick(due_queue *q, due_id id)
 {
+    struct due__amendment a = kick;
     struct due__deadline by = { 0 };
-    uint64_t kicked = 0;
-    uint32_t number;
-    uint32_t generation;
 
     if (due__forked(q))
         return DUE_EFORK;
     bool inside = due__inside_stored(q);
-    int rc = due__id_find(q, id, &by, &number, &generation);
+    int rc = due__id_find(q, id, &by, &a.number, &a.generation);
     if (rc == 0)
         rc = kickable(q);
-    if (rc == 0)
-        due__lapse(q, number, &by); /* it may be dead */
-    if (rc == 0 && q->commits == NULL)
-        return kick_now(q, number, generation);
-    if (rc == 0)
-        rc = due__dead_claim_one(q, number, generation, NULL, DUE__CHANGING);
-    if (rc == 0)
-        rc = end_many(q, &number, 1, false, &by, &kicked);
+    if (rc == 0) {
+        due__lapse(q, a.number, &by); /* it may be dead */
+        rc = q->journal->amend(q, &a, &by);
+    }
     rc = due__named(q, rc);
     due__inside_end(q, inside);
     return rc;
 }
 
-/* The next job of a topic that may be dead, from place *@at on.  False: there is none. */
-static bool next_dead(struct due_queue *q, int topic, uint32_t *at, uint32_t *generation)
+/* Of a topic, the next jobs that may be dead, from place *@at on. */
+static size_t dead_some(struct due_queue *q, int topic, uint32_t *at, struct due__use *jobs)
 {
-    for (; *at < due__slab_end(&q->slab); ++*at) {
+    size_t n = 0;
+
+    for (; n < DUE__AMEND_MOST && *at < due__slab_end(&q->slab); ++*at) {
         const struct due__job *j = due__job_at(&q->slab, *at);
         uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-        *generation = due__word_generation(w);
-        if (due__may_be_dead(w) && (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic))
-            return true;
-    }
-    return false;
-}
-
-/* Up to DEAD_AT_ONCE of them, become the caller's own. */
-static size_t dead_claim_some(struct due_queue *q, int topic, enum due__state as, uint32_t *at,
-                              uint32_t *numbers)
-{
-    size_t n = 0;
-    uint32_t generation;
-
-    for (; n < DEAD_AT_ONCE && next_dead(q, topic, at, &generation); ++*at) {
-        numbers[n] = *at;
-        n += due__dead_claim_one(q, *at, generation, NULL, as) == 0;
+        jobs[n] = (struct due__use){ .number = *at, .generation = due__word_generation(w) };
+        n += due__may_be_dead(w) && (topic == DUE_ALL_TOPICS || due__facts_load(j).topic == topic);
     }
     return n;
 }
 
-static void kick_all_now(struct due_queue *q, int topic, uint64_t *kicked)
+/* The dead ones of them are discarded. */
+static int clear_some(struct due_queue *q, const struct due__use *jobs, size_t n,
+                      struct due__deadline *by, uint64_t *ended)
 {
-    uint32_t generation;
+    uint32_t numbers[DUE__AMEND_MOST];
+    int results[DUE__AMEND_MOST];
+    size_t own = 0;
+    int rc = 0;
 
-    for (uint32_t at = 0; next_dead(q, topic, &at, &generation); at++)
-        *kicked += kick_now(q, at, generation) == 0;
+    for (size_t i = 0; i < n; i++) {
+        numbers[own] = jobs[i].number;
+        own += due__dead_claim_one(q, jobs[i].number, jobs[i].generation, NULL, DUE__CLAIMED) == 0;
+    }
+    bool closed = due__closed(q); /* then nobody writes that down any more */
+    for (size_t i = 0; closed && i < own; i++)
+        due__keep_stored(q, numbers[i]);
+    if (closed)
+        *ended += own;
+    if (closed || own == 0)
+        return 0;
+    q->journal->change_all(q, numbers, own, DUE__CLEAR, 0, by, results);
+    for (size_t i = 0; i < own; i++) {
+        *ended += results[i] == 0;
+        rc = results[i] != 0 ? results[i] : rc;
+        if (results[i] != 0 && results[i] != DUE_EINDOUBT)
+            due__bury_again(q, numbers[i]);
+    }
+    return rc;
 }
 
 static bool any_dead(struct due_queue *q)
@@ -142,27 +108,22 @@ static bool any_dead(struct due_queue *q)
 
 static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
 {
-    enum due__state as = clear ? DUE__CLAIMED : DUE__CHANGING;
-    uint32_t numbers[DEAD_AT_ONCE];
+    struct due__use jobs[DUE__AMEND_MOST];
     struct due__deadline by = { 0 };
     uint32_t at = 0;
     uint64_t ended = 0;
-    int rc = 0;
+    size_t n = 1;
 
     if (topic != DUE_ALL_TOPICS && due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
-    rc = q->journal->whole(q, &by);
+    int rc = q->journal->whole(q, &by);
     if (rc == 0)
         due__lapse_all(q, &by);
-    if (!clear && q->commits == NULL && any_dead(q))
-        kick_all_now(q, topic, &ended);
-    while (rc == 0 && any_dead(q)) {
-        size_t n = !clear && q->commits == NULL ? 0 : dead_claim_some(q, topic, as, &at, numbers);
-
-        if (n == 0)
-            break;
-        rc = end_many(q, numbers, n, clear, &by, &ended);
+    while (rc == 0 && n > 0 && any_dead(q)) {
+        n = dead_some(q, topic, &at, jobs);
+        rc = clear ? clear_some(q, jobs, n, &by, &ended)
+                   : q->journal->amend_all(q, &kick, jobs, n, &by, &ended);
     }
     due__inside_end(q, inside);
     if (count != NULL)

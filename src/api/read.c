@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "api/update.h"
+#include "job/amend.h"
 #include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
@@ -18,6 +18,7 @@
 #define UNDER_LOCK 4096u /* bytes copied there */
 
 struct excerpt {
+    struct due__amendment a; /* first: of a long one */
     void *buffer;
     size_t size;
     size_t len; /* of the whole payload */
@@ -78,18 +79,15 @@ static int read_locked(struct due_queue *q, uint32_t number, uint32_t generation
     return rc;
 }
 
-static int read_claimed(struct due_queue *q, uint32_t number, uint32_t generation,
-                        struct excerpt *e, struct due__deadline *by)
+/* Nothing becomes of it. */
+static int read_decide(struct due_queue *q, struct due__amendment *a, uint64_t w, int64_t now_ns)
 {
-    due__inside_enter(q); /* C1 of inside.c */
-    int rc = due__own(q, number, generation, false, by);
-    if (rc == 0) {
-        excerpt_copy(due__job_at(&q->slab, number), e);
-        due__disown(q, number);
-    }
-    due__quit_ring(q, &q->changing);
-    due__inside_leave(q);
-    return rc;
+    struct excerpt *e = (struct excerpt *)(void *)a;
+
+    (void)w;
+    (void)now_ns;
+    excerpt_copy(due__job_at(&q->slab, a->number), e);
+    return 0;
 }
 
 int due_read(due_queue *q, due_id id, void *buffer, size_t size, size_t *len)
@@ -114,8 +112,14 @@ int due_read(due_queue *q, due_id id, void *buffer, size_t size, size_t *len)
         if (rc == 0)
             rc = read_locked(q, number, generation, &e);
     }
-    if (rc == DUE_ELIMIT)
-        rc = read_claimed(q, number, generation, &e, &by);
+    if (rc == DUE_ELIMIT) {
+        e.a = (struct due__amendment){ .number = number,
+                                       .generation = generation,
+                                       .of = DUE__IF_WAITING | DUE__IF_DEAD,
+                                       .lengthy = true,
+                                       .decide = read_decide };
+        rc = q->journal->amend(q, &e.a, &by);
+    }
     if (rc == 0 && len != NULL)
         *len = e.len;
     rc = due__named(q, rc);

@@ -123,6 +123,7 @@ void due__change_end(struct due_queue *q, const struct due__change *c)
         due__keep_stored(q, c->number);
         break;
     case DUE__UPDATE:
+        due__draft_show(q, c->draft);
         due__draft_free(q, c->draft);
         break;
     case DUE__BURY:

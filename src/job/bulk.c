@@ -10,6 +10,7 @@
 
 #include "job/cancel.h"
 #include "job/claim.h"
+#include "job/dead_letter.h"
 #include "job/discard.h"
 #include "job/lease.h"
 #include "queue/closing.h"

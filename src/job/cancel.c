@@ -83,14 +83,6 @@ static int claim_any(struct due_queue *q, uint32_t number, uint32_t generation,
     }
 }
 
-void due__give_up(struct due_queue *q, uint32_t number)
-{
-    if (due__is_dying(q, number))
-        due__bury_again(q, number);
-    else
-        due__unclaim(q, number, false);
-}
-
 /* Any job that waits or is dead, with its bytes lent to the caller or not. */
 int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
                     const struct due__key_name *name, due_job *job, struct due__deadline *by)

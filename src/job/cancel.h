@@ -27,9 +27,6 @@ static inline void due__cancelled(struct due_queue *q, uint64_t count)
 int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
                     const struct due__key_name *name, due_job *job, struct due__deadline *by);
 
-/* A job of the caller's own is the queue's again, waiting or dead. */
-void due__give_up(struct due_queue *q, uint32_t number);
-
 /* A job of the caller's own is cancelled: counted, and gone. */
 void due__cancel_end(struct due_queue *q, uint32_t number);
 

@@ -15,8 +15,8 @@
  *
  * Edges      described elsewhere: J1 slab.h, R1 R3 lease.c, C2 closing.c
  *
- * Always     N1  a job is in the list of the dead exactly while its state is DEAD
- *                in the order of death, nearly so if there are very many
+ * Always     N1  a job is in the list of the dead exactly while its state is DEAD, or MOVING from
+ *                that, in the order of death, nearly so if there are very many
  *            N2  a dead letter has a cause exactly while its job is dead, or its owner buries or
  *                ends it
  *
@@ -141,6 +141,7 @@ bool due__dead_claim(struct due_queue *q, uint32_t number, uint64_t *w, enum due
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
+    assert(as != DUE__MOVING);                                                 /* N1 */
     if (due__word_state(*w) != DUE__DEAD || !due__word_claim(&j->word, w, as)) /* J1 */
         return false;
     list_remove(q, number);
@@ -292,6 +293,14 @@ void due__bury_again(struct due_queue *q, uint32_t number)
         q->journal->given_up(q);
 }
 
+void due__give_up(struct due_queue *q, uint32_t number)
+{
+    if (due__is_dying(q, number))
+        due__bury_again(q, number);
+    else
+        due__unclaim(q, number, false);
+}
+
 static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum due_cause cause,
                    const char *reason)
 {
@@ -395,6 +404,8 @@ void due__revive_locked(struct due_queue *q, uint32_t number, int64_t at_ns)
     struct due__lease *l = due__lease_at(q, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
+    if (due__word_state(w) == DUE__MOVING)
+        list_remove(q, number);          /* N1: else who claimed it has done so */
     due__dead_letter_close(q, number);   /* before anybody can take it: C2 of closing.c */
     due__store_relaxed(&l->attempts, 0); /* R1 */
     due__store_relaxed(&l->failures, 0); /* R1 */

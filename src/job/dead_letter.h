@@ -31,9 +31,10 @@ void due__bury_locked(struct due_queue *q, uint32_t number);
 void due__buried(struct due_queue *q);
 /* A job of the caller's own that was dead is dead still, for a second at least. */
 void due__bury_again(struct due_queue *q, uint32_t number);
-/* Under the lock: a dead job becomes the caller's own: CLAIMED, if it goes; CHANGING, if not;
- * MOVING, if that is decided in this tenure.  *w is its word before, and after a failure its word
- * now. */
+/* A job of the caller's own is the queue's again, waiting or dead. */
+void due__give_up(struct due_queue *q, uint32_t number);
+/* Under the lock: a dead job becomes the caller's own: CLAIMED, if it goes, or CHANGING.  *w is
+ * its word before, and after a failure its word now. */
 bool due__dead_claim(struct due_queue *q, uint32_t number, uint64_t *w, enum due__state as);
 /* What a word is instead of a dead job's: DUE_EBUSY, as long as another call is changing it, or
  * DUE_ENOENT. */

@@ -1,16 +1,19 @@
 /* memory.c - the journal of a queue without a store: what is handed to it has landed, and is
  * applied by the caller, at once.
  *
- * Edges      described elsewhere: J1 slab.h, E3 tenure.c
+ * Edges      described elsewhere: C1 inside.c, E3 tenure.c, J1 slab.h
  */
 #include "job/memory.h"
 
+#include "job/amend.h"
 #include "job/apply.h"
 #include "job/discard.h"
 #include "job/draft.h"
 #include "job/enqueue_delegated.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
+#include "queue/closing.h"
+#include "queue/inside.h"
 #include "queue/queue.h"
 
 /* Under the lock.  There may be many that die at a time: who sees to them sees to no others
@@ -38,8 +41,7 @@ static void memory_land(struct due_queue *q, uint32_t number, enum due__purpose 
         .at_ns = want_ns, .number = number, .purpose = (uint8_t)purpose, .waited = waited
     };
 
-    if (purpose == DUE__UPDATE)
-        c.draft = (struct due__draft *)(intptr_t)want_ns;
+    c.draft = due__draft_wanted(purpose, want_ns);
     if (purpose == DUE__REPEAT)
         c.at_ns = due__repeat_at(q, number);
     due__change_tell(q, &c);
@@ -55,6 +57,35 @@ static int memory_change(struct due_queue *q, uint32_t number, enum due__purpose
     (void)by;
     memory_land(q, number, purpose, want_ns, true);
     return 0;
+}
+
+/* Who waits for the end of a lengthy one looks again: he has seen the job CHANGING under the lock,
+ * and under the lock that ends before this. */
+static int memory_amend(struct due_queue *q, struct due__amendment *a, struct due__deadline *by)
+{
+    if (!a->lengthy)
+        return due__amend_at_once(q, a);
+    due__inside_enter(q); /* C1 of inside.c */
+    int rc = due__amend_claimed(q, a, by);
+    due__quit_ring(q, &q->changing);
+    due__inside_leave(q);
+    return rc;
+}
+
+static int memory_amend_all(struct due_queue *q, const struct due__amendment *as,
+                            const struct due__use *jobs, size_t n, struct due__deadline *by,
+                            uint64_t *done)
+{
+    (void)by;
+    return due__amend_each(q, as, jobs, n, done);
+}
+
+static int memory_unsettled(struct due_queue *q, uint32_t number, uint32_t generation,
+                            uint64_t news, struct due__deadline *by, bool *inside)
+{
+    (void)news;
+    (void)by;
+    return due__amend_wait(q, number, generation, inside);
 }
 
 static void memory_change_all(struct due_queue *q, const uint32_t *numbers, size_t n,
@@ -144,9 +175,13 @@ const struct due__journal due__memory_journal = {
     .no_round = DUE__ACK,
     .left_text = "discarded",
     .proxy = due__enqueue_proxy,
+    .fixed_priority = false,
     .keeps_keys = false,
     .change = memory_change,
     .change_all = memory_change_all,
+    .amend = memory_amend,
+    .amend_all = memory_amend_all,
+    .unsettled = memory_unsettled,
     .leave = memory_leave,
     .end_unsent = memory_end_unsent,
     .given_up = memory_nothing,

@@ -17,6 +17,8 @@
 
 #include "due/due.h"
 
+struct due__amendment;  /* amend.h: a change that its job stays after */
+struct due__use;        /* amend.h */
 struct due__submission; /* sender.h: a call that waits for its store */
 struct due__fresh;      /* queue.h */
 struct due_queue;
@@ -63,6 +65,8 @@ struct due__journal {
     const char *left_text;
     /* What becomes of a job that was to come again, in a queue that ends: ACK, or LEAVE. */
     enum due__purpose no_round;
+    /* A job's priority is part of its id, so that it stays. */
+    bool fixed_priority;
     /* The keys of jobs that are done are kept by it, and the queue knows of them only. */
     bool keeps_keys;
 
@@ -75,7 +79,17 @@ struct due__journal {
     void (*change_all)(struct due_queue *q, const uint32_t *numbers, size_t n,
                        enum due__purpose purpose, int64_t want_ns, struct due__deadline *by,
                        int *results);
-    /* The same of one that nobody waits for. */
+    /* A job that waits, or is dead, is claimed, decided upon and changed, as one step for who looks
+     * on where that is possible: amend.h.  And: each of several. */
+    int (*amend)(struct due_queue *q, struct due__amendment *a, struct due__deadline *by);
+    int (*amend_all)(struct due_queue *q, const struct due__amendment *as,
+                     const struct due__use *jobs, size_t n, struct due__deadline *by,
+                     uint64_t *done);
+    /* Until a job that was on its way, or CHANGING, when @news were told, may be another: 0, or an
+     * error.  @inside: as in due__inside_once(). */
+    int (*unsettled)(struct due_queue *q, uint32_t number, uint32_t generation, uint64_t news,
+                     struct due__deadline *by, bool *inside);
+    /* The same as change of one that nobody waits for. */
     void (*leave)(struct due_queue *q, uint32_t number, enum due__purpose purpose);
     /* The caller's own job, whose word was @w when he got it, is to leave for that purpose, and the
      * journal was never told of it: so it leaves.  False: it was told. */

@@ -84,7 +84,7 @@ int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purp
     if (waits || purpose == DUE__UPDATE)
         until = due__deadline_at(q, by);
     if (purpose == DUE__UPDATE) {
-        bytes = due__draft_bytes((struct due__draft *)(intptr_t)want_ns);
+        bytes = due__draft_bytes(due__draft_wanted(purpose, want_ns));
         int rc = due__unsettled_take(q, bytes, until);
 
         if (rc != 0)

@@ -206,7 +206,8 @@ static void describe_key(struct due_queue *q, const struct due__batch *b,
         return;
     ch->record.key = key->bytes;
     ch->record.key_len = key->len;
-    ch->record.keep_key_ns = key->term_ns;
+    bool anew = e->draft != NULL && (e->draft->what & DUE__SET_ANEW);
+    ch->record.keep_key_ns = anew ? e->draft->keep_key_ns : key->term_ns;
     ch->was_kept = ch->kind == DUE_CHANGE_PUT && told.was_kept;
     if (done && (told.has || told.by != 0) && key->term_ns > 0)
         ch->key_kept_ns = due__time_add(due__clock_now(&q->clock), key->term_ns);

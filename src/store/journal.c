@@ -5,10 +5,20 @@
  */
 #include "queue/journal.h"
 
+#include "job/amend.h"
 #include "job/apply.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+
+static int stored_unsettled(struct due_queue *q, uint32_t number, uint32_t generation,
+                            uint64_t news, struct due__deadline *by, bool *inside)
+{
+    (void)number;
+    (void)generation;
+    (void)inside;
+    return due__commit_await(q, news + 1, by);
+}
 
 static void stored_leave(struct due_queue *q, uint32_t number, enum due__purpose purpose)
 {
@@ -125,9 +135,13 @@ const struct due__journal due__stored_journal = {
     .no_round = DUE__LEAVE,
     .left_text = "left in the store",
     .proxy = due__commit_proxy,
+    .fixed_priority = true,
     .keeps_keys = true,
     .change = due__commit_one,
     .change_all = due__commit_all,
+    .amend = due__amend_claimed,
+    .amend_all = due__amend_all_claimed,
+    .unsettled = stored_unsettled,
     .leave = stored_leave,
     .end_unsent = stored_end_unsent,
     .given_up = stored_given_up,

@@ -2,9 +2,10 @@
 #include "lab/shop.h"
 #include "lab/take.h"
 
-#include "job/draft.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
+
+#define LARGE ((size_t)300)
 
 /* A reserve finds none for the records of leases. */
 Test(stored_memory, a_reserve_without_memory_says_so_and_takes_nothing, .timeout = 60)
@@ -34,7 +35,7 @@ static struct {
     bool armed;
 } between;
 
-/* Others' memory may be as large as a draft: has the first claimed the job? */
+/* Others ask for much memory too: has the first claimed the job? */
 static bool is_changing(void)
 {
     struct due_queue *q = between.shop->lab.q;
@@ -46,14 +47,17 @@ static bool is_changing(void)
                DUE__CHANGING;
 }
 
-/* The first has the job, and asks for memory for what it is to become: the second comes, and waits
- * for it; then the first gets none. */
+/* The first has the job, and asks for memory for what it is to become, which it could not tell
+ * before: the second comes, and waits for it; then the first gets none. */
 static void second_comes(void *ctx, size_t size)
 {
     struct flaky *memory = ctx;
     size_t call = atomic_load(&memory->calls) - 1;
 
-    if (!between.armed || size != sizeof(struct due__draft) || !is_changing())
+    if (size < LARGE || !is_changing())
+        return;
+    memory->fail_at = call; /* it asks again, once it has given back what it keeps */
+    if (!between.armed)
         return;
     between.armed = false;
     crew_call_enqueue(
@@ -64,26 +68,24 @@ static void second_comes(void *ctx, size_t size)
         DUE_S(30));
     crew_call_asleep(&between.second);
     cr_expect_not(atomic_load(&between.second.thread.back));
-    memory->fail_at = call;
 }
 
 Test(stored_memory, who_waits_for_a_change_that_finds_none_goes_on, .timeout = 60)
 {
     struct shop s = shop_make(.start_ns = 5);
     struct flaky *memory = &s.lab.state->memory;
-    char changed[300]; /* it asks for more than a draft */
+    char changed[LARGE];
     due_id first;
-    due_id id;
 
     memset(changed, 'c', sizeof changed);
-    changed[sizeof changed - 1] = '\0';
     cr_assert_eq(shop_put_as(&s, DUE_KEY_REFUSE, "as it was", &first, .at_ns = 10), 0);
     between.shop = &s;
     between.job = first;
     between.armed = true;
     memory->on_alloc_ctx = memory;
     memory->on_alloc = second_comes;
-    cr_expect_eq(shop_put_as(&s, DUE_KEY_REPLACE, changed, &id, .at_ns = 15), DUE_ENOMEM);
+    int rc = due_update(s.lab.q, first, changed, sizeof changed);
+    cr_expect_eq(rc, DUE_ENOMEM, "%s", due_error_name(rc));
     cr_assert_not(between.armed, "nobody came in between");
     int second = crew_call_answer(&between.second);
     cr_expect_eq(second, 0, "%s", due_error_name(second));

@@ -1,0 +1,11 @@
+/* reschedule.h - a waiting job gets another deadline. */
+#ifndef DUE__RESCHEDULE_H
+#define DUE__RESCHEDULE_H
+
+#include "queue/queue.h"
+
+/* As due_reschedule(), of the job @number in that use of its place. */
+int due__reschedule(struct due_queue *q, uint32_t number, uint32_t generation, int64_t at_ns,
+                    struct due__deadline *by);
+
+#endif
