@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "job/amend.h"
 #include "job/lease.h"
 #include "job/memory.h"
 #include "lab/crew.h"
@@ -118,6 +119,61 @@ static void faulty_change_all(struct due_queue *q, const uint32_t *numbers, size
     }
 }
 
+/* An amendment that is refused once it was decided upon; and its owner's. */
+struct refused {
+    struct due__amendment a; /* first: it is what the journal knows of */
+    struct due__amendment *of;
+};
+
+static int decide_refused(struct due_queue *q, struct due__amendment *a, uint64_t w, int64_t now_ns)
+{
+    const struct refused *r = (const struct refused *)(const void *)a;
+
+    r->of->lengthy = a->lengthy;
+    int rc = r->of->decide(q, r->of, w, now_ns);
+    a->purpose = r->of->purpose;
+    a->want_ns = r->of->want_ns;
+    return rc != 0 || due__revoked(q, a->number) ? rc : DUE_ESTORE;
+}
+
+/* What gets another place in any case may also be CHANGING for a while, as if it had to be sent. */
+static int faulty_amend(struct due_queue *q, struct due__amendment *a, struct due__deadline *by)
+{
+    struct refused r = { .a = *a, .of = a };
+    bool moves = a->of == DUE__IF_DEAD || (a->of == DUE__IF_WAITING && a->last);
+    bool away = !a->lengthy && moves && chance(2);
+
+    if (chance(2))
+        land_late();
+    a->lengthy |= away;
+    if (away || here.depth == 0 || here.refused == REFUSALS || !chance(3))
+        return real->amend(q, a, by);
+    r.a.decide = decide_refused;
+    int rc = real->amend(q, &r.a, by);
+    here.refused += rc == DUE_ESTORE;
+    return rc;
+}
+
+static int faulty_amend_all(struct due_queue *q, const struct due__amendment *as,
+                            const struct due__use *jobs, size_t n, struct due__deadline *by,
+                            uint64_t *done)
+{
+    size_t first = n > 0 && chance(2) ? n / 2 : 0;
+    int failed = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        struct due__amendment a = *as;
+
+        a.number = jobs[(first + k) % n].number;
+        a.generation = jobs[(first + k) % n].generation;
+        int rc = faulty_amend(q, &a, by);
+        *done += rc == 0;
+        if (rc != 0 && rc != DUE_ENOENT && rc != DUE_EBUSY)
+            failed = rc;
+    }
+    return failed;
+}
+
 static int late_flush(struct due_queue *q, struct due__deadline *by)
 {
     land_late();
@@ -134,6 +190,8 @@ __attribute__((constructor)) static void fill_in(void)
     seed = strtoull(text, NULL, 10) + 1;
     __wrap_due__memory_journal.change = faulty_change;
     __wrap_due__memory_journal.change_all = faulty_change_all;
+    __wrap_due__memory_journal.amend = faulty_amend;
+    __wrap_due__memory_journal.amend_all = faulty_amend_all;
     __wrap_due__memory_journal.leave = late_leave;
     __wrap_due__memory_journal.flush = late_flush;
 }
@@ -173,6 +231,18 @@ static int verb_end(int rc)
         return verb_end(rc);              \
     }
 
+/* Plain jobs go the long way too. */
+int __real_due_open(due_queue **q, const due_options *options, due_error *error);
+int __wrap_due_open(due_queue **q, const due_options *options, due_error *error);
+int __wrap_due_open(due_queue **q, const due_options *options, due_error *error)
+{
+    int rc = __real_due_open(q, options, error);
+
+    if (rc == 0 && seed != 0)
+        (*q)->short_ways = false;
+    return rc;
+}
+
 VERB(due_ack, (due_job * job), (job))
 VERB(due_nack, (due_job * job, int64_t delay_ns), (job, delay_ns))
 VERB(due_snooze, (due_job * job, int64_t delay_ns), (job, delay_ns))
@@ -182,6 +252,8 @@ VERB(due_cancel, (due_queue * q, due_id id, due_job *job), (q, id, job))
 VERB(due_cancel_key, (due_queue * q, const void *key, size_t len, due_job *job), (q, key, len, job))
 VERB(due_reschedule, (due_queue * q, due_id id, int64_t at_ns), (q, id, at_ns))
 VERB(due_promote, (due_queue * q, due_id id), (q, id))
+VERB(due_enqueue, (due_queue * q, const due_spec *spec, int64_t timeout_ns, due_id *id),
+     (q, spec, timeout_ns, id))
 VERB(due_update, (due_queue * q, due_id id, const void *data, size_t len), (q, id, data, len))
 VERB(due_amend, (due_queue * q, due_id id, const due_spec *spec, unsigned what),
      (q, id, spec, what))
