@@ -100,6 +100,19 @@ COUNTED counted_far_delay(struct cell *c)
     }
 }
 
+/* The short verbs. */
+COUNTED counted_far_at(struct cell *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        must(due_enqueue_at(c->q, far(c), c, &c->ids[i]), "due_enqueue_at");
+}
+
+COUNTED counted_far_after(struct cell *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        must(due_enqueue_after(c->q, far(c), c, &c->ids[i]), "due_enqueue_after");
+}
+
 COUNTED counted_far_batch(struct cell *c)
 {
     for (size_t i = 0; i + BATCH <= c->n; i += BATCH) {
@@ -270,13 +283,13 @@ static const struct {
     void (*run)(struct cell *c);
     enum before before; /* what the queue holds */
 } cells[] = {
-    { counted_far, NONE },       { counted_far_delay, NONE },   { counted_far_batch, NONE },
-    { counted_round, NONE },     { counted_round_batch, NONE }, { counted_hold, HELD },
-    { counted_timeout, FAR },    { counted_cancel, FAR },       { counted_cancel_batch, FAR },
-    { counted_reschedule, FAR }, { counted_reserve, DUE },      { counted_reserve_batch, DUE },
-    { counted_nothing, NONE },   { counted_drain, DUE },        { counted_drain_acked, DUE },
-    { counted_discard, FAR },    { counted_clear, FAR },        { counted_pause, DUE },
-    { counted_trim, CANCELLED },
+    { counted_far, NONE },         { counted_far_delay, NONE },    { counted_far_batch, NONE },
+    { counted_far_at, NONE },      { counted_far_after, NONE },    { counted_round, NONE },
+    { counted_round_batch, NONE }, { counted_hold, HELD },         { counted_timeout, FAR },
+    { counted_cancel, FAR },       { counted_cancel_batch, FAR },  { counted_reschedule, FAR },
+    { counted_reserve, DUE },      { counted_reserve_batch, DUE }, { counted_nothing, NONE },
+    { counted_drain, DUE },        { counted_drain_acked, DUE },   { counted_discard, FAR },
+    { counted_clear, FAR },        { counted_pause, DUE },         { counted_trim, CANCELLED },
 };
 
 static void prepare(struct cell *c, enum before before)

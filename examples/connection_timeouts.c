@@ -50,9 +50,8 @@ static int serve(due_queue *timers, struct connection *c)
     int ended = 0;
 
     for (int i = 0; i < CONNECTIONS; i++) {
-        due_spec spec = { DUE_SPEC_INIT, .delay_ns = IDLE_NS, .ptr = &c[i] };
         c[i].spoke = i % 10 == 8;
-        if (due_enqueue(timers, &spec, 0, &c[i].timer) != 0)
+        if (due_enqueue_after(timers, IDLE_NS, &c[i], &c[i].timer) != 0)
             exit(1);
     }
     for (int i = 0; i < CONNECTIONS; i++) {

@@ -3,12 +3,11 @@
 
 int main(void)
 {
-    due_spec tea = { DUE_SPEC_INIT, .delay_ns = DUE_MS(300), .ptr = "the tea" };
-    due_spec egg = { DUE_SPEC_INIT, .delay_ns = DUE_MS(150), .ptr = "the egg" };
     due_queue *q;
     due_job job;
 
-    if (due_open(&q, NULL, NULL) || due_enqueue(q, &tea, 0, NULL) || due_enqueue(q, &egg, 0, NULL))
+    if (due_open(&q, NULL, NULL) || due_enqueue_after(q, DUE_MS(300), "the tea", NULL) ||
+        due_enqueue_after(q, DUE_MS(150), "the egg", NULL))
         return 1;
     for (int i = 0; i < 2 && due_dequeue(q, &job, DUE_S(5)) == 0; i++) {
         printf("%s is ready\n", (char *)job.ptr);

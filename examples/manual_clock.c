@@ -20,10 +20,8 @@ struct log_in {
 
 static int log_in_begin(struct log_in *l, due_queue *q)
 {
-    due_spec spec = { DUE_SPEC_INIT, .delay_ns = LOG_IN_LASTS, .ptr = l };
-
     l->q = q;
-    l->active = due_enqueue(q, &spec, 0, &l->timer) == 0;
+    l->active = due_enqueue_after(q, LOG_IN_LASTS, l, &l->timer) == 0;
     return l->active;
 }
 

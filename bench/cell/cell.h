@@ -55,6 +55,7 @@ struct cell_options {
     unsigned percent;
     int64_t think_ns;
     int64_t spin_ns;
+    bool spec;
 };
 
 /* What came out, at one thread. */

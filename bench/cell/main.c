@@ -139,6 +139,10 @@ static const char *options(struct cell_options *o, int argc, char **argv)
             o->pin = true;
             continue;
         }
+        if (strcmp(argv[i], "--spec") == 0) {
+            o->spec = true;
+            continue;
+        }
         if (i + 1 == argc)
             cell_die(CELL_USAGE, "%s: no value", argv[i]);
         if (strcmp(argv[i], "--subject") == 0)
@@ -240,6 +244,8 @@ static void qualify(const struct cell *c, const struct cell_workload *w)
         cell_die(CELL_CANNOT, "%s has no topics", name);
     if (o->payload > 0 && !(can & BENCH_PAYLOAD))
         cell_die(CELL_CANNOT, "%s carries no payload", name);
+    if (o->spec && !(can & BENCH_SPEC))
+        cell_die(CELL_CANNOT, "%s has no other way to put in", name);
     if (o->spin_ns > 0 && !(can & BENCH_SPIN_NS))
         cell_die(CELL_CANNOT, "%s cannot take early and spin", name);
 }

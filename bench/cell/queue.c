@@ -16,6 +16,7 @@ void cell_open(struct cell *c, size_t held, unsigned consumers, bool turned)
         .virtual_clock = turned && (c->s->can & BENCH_VIRTUAL) != 0,
         .spin_ns = c->o.spin_ns,
         .lean = c->lean,
+        .spec = c->o.spec,
     };
 
     if (setup.virtual_clock)

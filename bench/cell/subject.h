@@ -42,6 +42,7 @@ struct bench_setup {
     bool virtual_clock; /* bench_now() stands still until it is turned */
     int64_t spin_ns;    /* wake this much early and spin, if the subject can; 0: no */
     bool lean;          /* memory is measured: reserve nothing, where that is a choice */
+    bool spec;          /* put each job in by the call that can say everything of it */
 };
 
 enum bench_can {
@@ -49,10 +50,11 @@ enum bench_can {
     BENCH_CANCEL = 2,     /* cancel */
     BENCH_VIRTUAL = 4,    /* goes by bench_now() also where the clock is virtual */
     BENCH_TOPICS = 8,
-    BENCH_PAYLOAD = 16, /* carries bytes, more than the number */
-    BENCH_NO_TIME = 32, /* knows no deadlines: a priority queue */
-    BENCH_SPINS = 64,   /* blocking takes burn the processor */
-    BENCH_SPIN_NS = 128 /* honours spin_ns */
+    BENCH_PAYLOAD = 16,  /* carries bytes, more than the number */
+    BENCH_NO_TIME = 32,  /* knows no deadlines: a priority queue */
+    BENCH_SPINS = 64,    /* blocking takes burn the processor */
+    BENCH_SPIN_NS = 128, /* honours spin_ns */
+    BENCH_SPEC = 256     /* has a short call to put a job in, and honours spec */
 };
 
 struct bench_subject {

@@ -1,7 +1,8 @@
 /* subject_libdue.c - libdue, as its users call it.
  *
- * Without payload a job carries its number as a pointer; with payload its number is the first 8 of
- * its bytes.  A job due at once is given no time at all: that is a delay of 0, "now".
+ * Without payload a job carries its number as a pointer, and goes in by the short verbs unless the
+ * cell asks for a spec; with payload its number is the first 8 of its bytes.  A job due at once is
+ * given no time at all: that is a delay of 0, "now".
  */
 #include <due/due.h>
 
@@ -26,6 +27,7 @@ struct subject {
     int *topic_back;  /* and back */
     unsigned topic_count;
     unsigned consumers;
+    bool timers; /* a job is a pointer with a time: the short verbs say it */
     struct lent *lent;
 };
 
@@ -75,6 +77,7 @@ static void *subject_open(const struct bench_setup *setup)
         must(s->clock != NULL ? 0 : DUE_ENOMEM, "clock");
         options.manual = s->clock;
     }
+    s->timers = !setup->spec && setup->payload == 0 && setup->topics <= 1;
     must(due_open(&s->queue, &options, NULL), "open");
     make_topics(s, setup->topics);
     s->consumers = setup->consumers;
@@ -118,12 +121,21 @@ static void subject_enqueue(void *q, unsigned thread, const struct bench_job *jo
                             union bench_handle *handle)
 {
     struct subject *s = q;
-    due_spec spec;
     due_id id;
+    due_id *to = handle != NULL ? &id : NULL;
+    void *number = (void *)(uintptr_t)job->number;
 
     (void)thread;
-    fill(s, &spec, job);
-    must(due_enqueue(s->queue, &spec, 0, handle != NULL ? &id : NULL), "enqueue");
+    if (s->timers && job->at_ns != 0) {
+        must(due_enqueue_at(s->queue, job->at_ns, number, to), "enqueue");
+    } else if (s->timers) {
+        must(due_enqueue_after(s->queue, 0, number, to), "enqueue");
+    } else {
+        due_spec spec;
+
+        fill(s, &spec, job);
+        must(due_enqueue(s->queue, &spec, 0, to), "enqueue");
+    }
     if (handle != NULL)
         memcpy(handle->byte, id.byte, sizeof id.byte);
 }
@@ -231,7 +243,7 @@ static void subject_trim(void *q)
 const struct bench_subject bench_libdue = {
     .name = "libdue",
     .about = "libdue " VERSION,
-    .can = BENCH_CANCEL | BENCH_VIRTUAL | BENCH_TOPICS | BENCH_PAYLOAD | BENCH_SPIN_NS,
+    .can = BENCH_CANCEL | BENCH_VIRTUAL | BENCH_TOPICS | BENCH_PAYLOAD | BENCH_SPIN_NS | BENCH_SPEC,
     .open = subject_open,
     .close = subject_close,
     .enqueue = subject_enqueue,

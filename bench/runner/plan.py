@@ -61,7 +61,7 @@ def group(name, workload, words, level=QUICK, **params):
 def enqueue(size):
     """By threads, then by shape."""
     for width, level in size.widths:
-        alone, rest = (f"{LOOPS} limit {BOTH}", REST) if width == 1 else ("", "")
+        alone, rest = (f"libdue/spec {LOOPS} limit {BOTH}", REST) if width == 1 else ("", "")
         foreign = "rust-mutex-heap" if width <= 8 else ""
         yield group(f"enqueue {width}", "enqueue",
                     f"{C_QUEUES} {BATCH} {alone} | {foreign} | {rest}",

@@ -134,6 +134,22 @@ DUE_API int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, 
     DUE_NONNULL(1, 2) DUE_MUST_CHECK;
 
 /**
+ * A timer: give @q the pointer @ptr, to be handed out at @at_ns on the queue's clock, or @delay_ns
+ * from now.  As due_enqueue() with timeout 0 of a job that has nothing else: in topic 0, with
+ * priority 0; at once if the time has passed, also at 0.  @ptr and @id may be NULL.
+ *
+ * Threads:  any
+ * Owner:    @ptr is the queue's on success, the caller's on any error
+ * Cost:     O(1); the shortest way in
+ * Errors:   DUE_EINVAL (a negative time; with a store, a pointer), DUE_EAGAIN (full), and those of
+ *           due_enqueue()
+ */
+DUE_API int due_enqueue_at(due_queue *q, int64_t at_ns, void *ptr, due_id *id)
+    DUE_NONNULL(1) DUE_MUST_CHECK;
+DUE_API int due_enqueue_after(due_queue *q, int64_t delay_ns, void *ptr, due_id *id)
+    DUE_NONNULL(1) DUE_MUST_CHECK;
+
+/**
  * Give @n jobs at once.  @ids may be NULL, or has room for @n.  Waits for room as above; jobs are
  * taken in order, and the call answers how many were (1 to @n), or an error if none was.  One whose
  * key is taken ends it; its place in @ids then has the id of who has the key.  With a store so do

@@ -172,15 +172,19 @@ static __attribute__((noinline)) bool places_fetch(struct due_queue *q)
     return q->place_count > 0;
 }
 
-/* The usual case, a job whose bytes need no memory of their own while nobody has the lock: a place
- * is at hand there.  False: it is not, or the queue closes; nothing was done. */
-static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, int64_t now_ns,
-                                   struct due__fresh *job)
+/* The plain way of one job, which its caller has checked: it brings a pointer or a few bytes, the
+ * lock is free, a place is at hand there, and nobody has to be asked, told or waited for.
+ * False: it is not so, or the queue closes; nothing was done. */
+static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue *q,
+                                                                const due_spec *s, due_id *id)
 {
     struct due__tenure t;
+    struct due__fresh job;
 
-    if (spec->len > DUE__INLINE_BYTES || due__extras_needed(spec) || q->events != NULL ||
-        (due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
+    if (!q->short_ways || q->capacity > 0 || due__forked(q))
+        return false;
+    int64_t now = due__timed(s) ? 0 : due__clock_now(&q->clock);
+    if ((due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
         !due__try_enter(q, &t))                     /* E1 */
         return false;
     bool refused = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3 */
@@ -190,46 +194,36 @@ static inline bool enqueue_at_hand(struct due_queue *q, const due_spec *spec, in
 
         if (q->place_count >= 4)
             due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
-        due__fill_in(q, number, spec, false, now_ns, job);
+        due__fill_plain(q, number, s, now, &job);
         due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
-        submit_locked(q, job, 1, now_ns);
+        submit_locked(q, &job, 1, now);
     }
     due__tenure_end(q, &t);
+    if (done && id != NULL)
+        *id = due__id_made(q, job.number, job.generation);
     return done;
 }
 
-/* Any other case.  1, or an error. */
-static __attribute__((noinline)) int enqueue_apart(struct due_queue *q, const due_spec *spec,
-                                                   int64_t now_ns, struct due__fresh *job)
+/* One job in any other way, in a queue of memory.  1, or an error. */
+static int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
 {
+    struct due__fresh job;
     uint32_t number;
     size_t got;
+    int64_t now = due__timed(spec) ? 0 : due__clock_now(&q->clock);
     int rc = due__places_take(q, &number, 1, &got);
 
     if (rc != 0)
         return rc;
-    rc = due__fill_watched(q, number, spec, now_ns, job);
+    rc = due__fill_watched(q, number, spec, now, &job);
     if (rc != 0) {
         due__slab_untake(&q->slab, number);
         return rc;
     }
     if (q->events != NULL)
-        due__events_enter(q, job, 1, true);
-    return submit(q, job, 1, now_ns) == 1 ? 1 : DUE_ECLOSED;
-}
-
-/* One job.  1, or an error. */
-static inline int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
-{
-    struct due__fresh job;
-    int64_t now = due__timed(spec) ? 0 : due__clock_now(&q->clock);
-
-    if (!enqueue_at_hand(q, spec, now, &job)) {
-        int rc = enqueue_apart(q, spec, now, &job);
-
-        if (rc < 0)
-            return rc;
-    }
+        due__events_enter(q, &job, 1, true);
+    if (submit(q, &job, 1, now) == 0)
+        return DUE_ECLOSED;
     if (id != NULL)
         *id = due__id(q, job.number, job.generation);
     return 1;
@@ -361,7 +355,9 @@ static __attribute__((noinline)) int enqueue_resized(due_queue *q, const due_spe
     return rc;
 }
 
-int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
+/* Any job, in any queue. */
+static __attribute__((noinline)) int enqueue_checked(struct due_queue *q, const due_spec *spec,
+                                                     int64_t timeout_ns, due_id *id)
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
     struct due__put put;
@@ -385,6 +381,53 @@ int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *
     rc = rc > 0 ? 0 : refused(q, rc);
     due__inside_end(q, inside);
     return rc;
+}
+
+/* Is it a job for the plain way?  One that is wrong is not. */
+static inline bool is_plain(const struct due_queue *q, const due_spec *s, int64_t timeout_ns)
+{
+    bool timed = due__timed(s);
+
+    return s->size == sizeof *s && s->more == NULL && (s->delay_ns | s->at_ns | timeout_ns) >= 0 &&
+           !(timed && s->delay_ns != 0) && s->flags <= DUE_SPEC_AT &&
+           (unsigned)s->priority <= 255 &&
+           (s->data != NULL ? s->ptr == NULL && s->len <= DUE__INLINE_BYTES : s->len == 0) &&
+           (uint32_t)s->topic < due__load_acquire(&q->topic_count); /* T1 */
+}
+
+int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
+{
+    if (is_plain(q, spec, timeout_ns) && enqueue_plain(q, spec, id))
+        return 0;
+    return enqueue_checked(q, spec, timeout_ns, id);
+}
+
+static __attribute__((noinline)) int enqueue_pointer(struct due_queue *q, int64_t delay_ns,
+                                                     int64_t at_ns, unsigned flags, void *ptr,
+                                                     due_id *id)
+{
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = delay_ns, .at_ns = at_ns, .ptr = ptr };
+
+    spec.flags = flags;
+    return enqueue_checked(q, &spec, 0, id);
+}
+
+int due_enqueue_at(due_queue *q, int64_t at_ns, void *ptr, due_id *id)
+{
+    const due_spec plain = { .at_ns = at_ns, .flags = DUE_SPEC_AT, .ptr = ptr };
+
+    if (at_ns >= 0 && enqueue_plain(q, &plain, id))
+        return 0;
+    return enqueue_pointer(q, 0, at_ns, DUE_SPEC_AT, ptr, id);
+}
+
+int due_enqueue_after(due_queue *q, int64_t delay_ns, void *ptr, due_id *id)
+{
+    const due_spec plain = { .delay_ns = delay_ns, .ptr = ptr };
+
+    if (delay_ns >= 0 && enqueue_plain(q, &plain, id))
+        return 0;
+    return enqueue_pointer(q, delay_ns, 0, 0, ptr, id);
 }
 
 /* How many of the jobs have no key, up to the first that has. */

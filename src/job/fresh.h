@@ -27,31 +27,15 @@ static inline int due__places_take(struct due_queue *q, uint32_t *number, size_t
     return *got > 0 ? 0 : due__places_make(q, number, n, got);
 }
 
-/* Fill the place @number; @front: it needs one.  It stays private to the caller until it is
- * submitted. */
-static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *q, uint32_t number,
-                                                              const due_spec *s, bool extras,
-                                                              int64_t now_ns, struct due__fresh *it)
+/* What is to be known of the job beside its content, of the kind @payload. */
+static inline __attribute__((always_inline)) void due__fill_facts(struct due_queue *q,
+                                                                  uint32_t number,
+                                                                  const due_spec *s,
+                                                                  unsigned payload, int64_t now_ns,
+                                                                  struct due__fresh *it)
 {
     struct due__job *j = due__job_at(&q->slab, number);
-    unsigned payload = DUE__BYTES_INLINE;
 
-    if (extras) {
-        payload = DUE__EXTRAS | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
-        payload |= s->more->group_len > 0 ? DUE__GROUPED : 0;
-        int rc = due__fill_extras(q, number, s);
-        if (rc != 0)
-            return rc;
-    } else if (s->data == NULL && s->ptr != NULL) {
-        payload = DUE__POINTER;
-        j->payload.ptr = s->ptr;
-    } else if (s->len > DUE__INLINE_BYTES) {
-        payload = DUE__BYTES_APART;
-        if (!due__fill_apart(q, j, s))
-            return DUE_ENOMEM;
-    } else if (s->len > 0) {
-        memcpy(j->payload.bytes, s->data, s->len);
-    }
     if (s->delay_ns == 0 && !due__timed(s))
         payload |= DUE__NOW;
     it->job = j;
@@ -62,7 +46,46 @@ static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *
                                  .payload = (uint8_t)payload };
     it->number = number;
     it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
-    due__tsan_release(j);
+}
+
+/* Fill the place @number with a job that brings a pointer, or at most DUE__INLINE_BYTES.  It stays
+ * private to the caller until it is submitted. */
+static inline __attribute__((always_inline)) void due__fill_plain(struct due_queue *q,
+                                                                  uint32_t number,
+                                                                  const due_spec *s, int64_t now_ns,
+                                                                  struct due__fresh *it)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+    bool carries = s->data == NULL && s->ptr != NULL;
+
+    if (carries)
+        j->payload.ptr = s->ptr;
+    else if (s->len > 0)
+        memcpy(j->payload.bytes, s->data, s->len);
+    due__fill_facts(q, number, s, carries ? DUE__POINTER : DUE__BYTES_INLINE, now_ns, it);
+}
+
+/* The same with any job; @extras: it needs some. */
+static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *q, uint32_t number,
+                                                              const due_spec *s, bool extras,
+                                                              int64_t now_ns, struct due__fresh *it)
+{
+    unsigned payload = DUE__BYTES_APART;
+
+    if (!extras && s->len <= DUE__INLINE_BYTES) {
+        due__fill_plain(q, number, s, now_ns, it);
+        return 0;
+    }
+    if (extras) {
+        payload = DUE__EXTRAS | (unsigned)(s->ptr != NULL ? DUE__POINTER : DUE__BYTES_APART);
+        payload |= s->more->group_len > 0 ? DUE__GROUPED : 0;
+        int rc = due__fill_extras(q, number, s);
+        if (rc != 0)
+            return rc;
+    } else if (!due__fill_apart(q, due__job_at(&q->slab, number), s)) {
+        return DUE_ENOMEM;
+    }
+    due__fill_facts(q, number, s, payload, now_ns, it);
     return 0;
 }
 

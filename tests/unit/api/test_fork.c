@@ -49,6 +49,8 @@ static int putting_in_and_out(struct lab *lab)
     EXPECT_EFORK(due_enqueue(lab->q, &spec, 0, NULL));
     EXPECT_EFORK(due_enqueue(lab->q, &spec, DUE_FOREVER, NULL));
     EXPECT_EFORK(due_enqueue_batch(lab->q, &spec, 1, 0, NULL));
+    EXPECT_EFORK(due_enqueue_at(lab->q, 1, NULL, NULL));
+    EXPECT_EFORK(due_enqueue_after(lab->q, 1, NULL, NULL));
     EXPECT_EFORK(due_dequeue(lab->q, &job, 0));
     EXPECT_EFORK(due_dequeue(lab->q, &job, DUE_FOREVER));
     EXPECT_EFORK(take_from(lab->q, &topic, 1, &job, DUE_FOREVER));
