@@ -360,3 +360,27 @@ Test(group, changes_nothing_whichever_allocation_fails, .timeout = 60)
     cr_expect_geq(failed, 3u);
     limiter_close(&lab);
 }
+
+/* The place is there already, so what fails is what a job of a group needs besides. */
+Test(group, leaves_no_payload_behind_that_it_found_no_memory_for, .timeout = 60)
+{
+    static const char large[1 << 20];
+    struct lab lab = lab_open();
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 1, .data = large, .len = sizeof large };
+    due_spec grouped = { DUE_SPEC_INIT, .at_ns = 1, .data = large, .len = sizeof large,
+                         .more = EXTRA(OF("g")) };
+    int rc = DUE_ENOMEM;
+    size_t n = 0;
+
+    cr_assert_eq(due_enqueue(lab.q, &spec, 0, NULL), 0);
+    size_t live = atomic_load(&lab.state->memory.live);
+    for (; rc == DUE_ENOMEM; n++) {
+        flaky_fail_in(&lab.state->memory, n);
+        rc = due_enqueue(lab.q, &grouped, 0, NULL);
+        lab.state->memory.fail_at = FLAKY_NEVER;
+        cr_expect(rc == 0 || atomic_load(&lab.state->memory.live) == live, "allocation %zu", n);
+    }
+    cr_assert_eq(rc, 0);
+    cr_expect_geq(n, 4u, "the payload, the group, its table");
+    limiter_close(&lab);
+}

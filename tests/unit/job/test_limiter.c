@@ -139,6 +139,27 @@ LAB_TEST(group, lets_nobody_through_before_who_was_left_in_the_inbox)
     }
 }
 
+/* On a clock that can be set back what is due is moved before the inbox is emptied; but not to a
+ * limiter. */
+LAB_TEST(limiter, lets_nobody_through_before_who_was_left_on_a_clock_with_steps)
+{
+    struct lab lab = lab_open(.kernel = true, .with.clock = DUE_CLOCK_REALTIME);
+    int64_t at = due_now(lab.q) + DUE_MS(30);
+    struct due__tenure t;
+
+    cr_assert_eq(due_topic_limit(lab.q, 0, 1), 0);
+    lab_enqueue(&lab, "late", .at_ns = at);
+    due__drain_all(lab.q);
+    due__enter(lab.q, &t);
+    lab_enqueue(&lab, "soon", .at_ns = at - 1);
+    while (due_now(lab.q) <= at)
+        ;
+    due__tenure_end(lab.q, &t);
+    cr_expect_str_eq(lab_dequeue(&lab), "soon");
+    cr_expect_str_eq(lab_dequeue(&lab), "late");
+    limiter_close(&lab);
+}
+
 LAB_TEST(group, passes_over_those_that_were_cancelled_and_a_trim_sweeps_them_out)
 {
     struct lab lab = lab_open();

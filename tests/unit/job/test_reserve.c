@@ -138,6 +138,19 @@ static bool goes_on(due_job *job)
     return !due_job_stopping(job);
 }
 
+LAB_TEST(reserve, who_has_no_lease_is_told_to_stop)
+{
+    struct lab lab = lab_open();
+    due_job job;
+
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_expect_eq(due_job_stopping(&job), 1, "it was taken for good");
+    due_job_done(&job);
+    cr_expect_eq(due_job_stopping(&job), 1, "it was done with");
+    lab_close(&lab);
+}
+
 /* Nobody looks at the queue before that. */
 LAB_TEST(reserve, a_lease_ends_for_each_answer_at_its_nanosecond)
 {

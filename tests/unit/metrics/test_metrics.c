@@ -441,6 +441,7 @@ LAB_TEST(exposition, of_names_that_are_no_text_is_text)
         { "\xc1\xbf", "\\\\xc1\\\\xbf" },
         { "\xf0\x8f\xbf\xbf", "\\\\xf0\\\\x8f\\\\xbf\\\\xbf" },
         { "\xe2\x82", "\\\\xe2\\\\x82" }, /* cut off */
+        { "\xc3\xc3\xa4", "\\\\xc3\xc3\xa4" },
     };
     struct lab lab = lab_open(.with.metrics = 1, .with.name = "orders");
 

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "os/atomic.h"
+#include "queue/queue.h"
+
 LAB_TEST(stats, of_a_new_queue_are_zero)
 {
     struct lab lab = lab_open();
@@ -199,5 +202,30 @@ LAB_TEST(stats, do_not_count_as_ready_what_has_died_of_age)
     cr_expect_null(lab_dequeue(&lab));
     cr_expect_eq(lab_stats(&lab).dead, 1u);
     cr_expect_eq(lab_stats(&lab).ready, 0u);
+    lab_close(&lab);
+}
+
+/* Places that nobody has are counted, in whole spans, as long as they have their pages.  No proxy
+ * gives them back meanwhile. */
+Test(memory, that_was_given_back_is_neither_counted_as_idle_nor_lost, .timeout = 60)
+{
+    enum { JOBS = 20000 };
+    static due_spec specs[JOBS];
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    size_t bytes = 0;
+
+    for (int i = 0; i < JOBS; i++)
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 5 + INT64_C(1000000) * i };
+    for (int round = 0; round < 5; round++) {
+        cr_assert_eq(due_enqueue_batch(lab.q, specs, JOBS, 0, NULL), JOBS);
+        cr_expect_eq(due_clear(lab.q, DUE_ALL_TOPICS, NULL), 0);
+        due__slab_trim(&lab.q->slab, UINT32_MAX, true);
+        cr_expect_gt(due__load_relaxed(&lab.q->slab.idle), 0u);
+        cr_expect_eq(due_trim(lab.q), 0);
+        cr_expect_eq(due__load_relaxed(&lab.q->slab.idle), 0u);
+        if (round == 1)
+            bytes = atomic_load(&lab.state->memory.bytes);
+    }
+    cr_expect_leq(atomic_load(&lab.state->memory.bytes), bytes, "it is used again");
     lab_close(&lab);
 }

@@ -1,6 +1,8 @@
 /* The descriptor for event loops. */
 #include "lab/lab.h"
 
+#include "queue/queue.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -69,6 +71,21 @@ LAB_TEST(fd, stays_readable_until_everything_is_taken)
         cr_expect_not_null(lab_dequeue(&lab));
     }
     cr_expect_null(lab_dequeue(&lab));
+    cr_expect_not(readable(fd, 0));
+    lab_close(&lab);
+}
+
+/* Nobody has looked in vain yet. */
+LAB_TEST(fd, is_not_left_readable_by_the_last_job_that_was_taken)
+{
+    struct lab lab = lab_open();
+    int fd = fd_of(&lab);
+
+    lab_enqueue(&lab, "job", .delay_ns = 0);
+    cr_expect(readable(fd, 5000));
+    cr_expect_not_null(lab_dequeue(&lab));
+    lab_enqueue(&lab, "later", .at_ns = 1000);
+    due__drain_all(lab.q);
     cr_expect_not(readable(fd, 0));
     lab_close(&lab);
 }

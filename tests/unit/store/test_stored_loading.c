@@ -353,3 +353,22 @@ Test(stored_loading, a_limit_lets_jobs_of_its_topic_through_meanwhile, .timeout 
     cr_expect_eq(due_ack(&second), 0);
     finish(&s, 0, JOBS);
 }
+
+/* Who reads hears it before anybody has written. */
+Test(stored_loading, by_who_is_no_owner_any_more_ends_all_calls, .timeout = 60)
+{
+    struct shop s = { .disk = memory_disk_new(NULL) };
+    struct lab_options with = { .with.size = sizeof(due_options) };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 5 };
+
+    s.store = memory_store_new(s.disk);
+    memory_store_fault(
+        s.store,
+        (struct memory_fault){ .verb = MEMORY_LOAD, .kind = MEMORY_ANSWER, .answer = DUE_EFENCED });
+    with.with.store = s.store;
+    s.lab = lab_open_with(&with);
+    while (memory_store_calls(s.store, MEMORY_LOAD) == 0 || lab_stats(&s.lab).store_state == 0)
+        crew_sleep(DUE_MS(1));
+    cr_expect_eq(due_enqueue(s.lab.q, &spec, 0, NULL), DUE_EFENCED);
+    shop_close(&s);
+}

@@ -176,13 +176,16 @@ Test(stored_taken, a_poll_begins_and_the_next_one_gets_it, .timeout = 60)
     }
 }
 
+/* How many bytes the job has, or why there is none. */
 static int dequeue_one(void *arg)
 {
-    due_job job;
+    due_job job = { 0 };
     int rc = due_dequeue(arg, &job, DUE_FOREVER);
 
-    if (rc == 0)
+    if (rc == 0) {
+        rc = (int)job.len;
         due_job_done(&job);
+    }
     return rc;
 }
 
@@ -206,7 +209,34 @@ Test(stored_taken, what_a_poll_has_begun_is_anybodys, .timeout = 60)
         if (again % 2 != 0)
             cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
         memory_limiter_open(limiter);
-        cr_expect_eq(crew_join(&consumer), 0);
+        cr_expect_eq(crew_join(&consumer), 3, "it has the tea");
+        cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+        shop_close(&s);
+        memory_limiter_free(limiter);
+    }
+}
+
+/* Most times the poll is quicker than he who is woken. */
+Test(stored_taken, what_a_poll_has_begun_goes_to_who_waited_before, .timeout = 60)
+{
+    for (int again = 0; again < 20; again++) {
+        struct shop s = shop_make(.start_ns = 5, .with.store_timeout_ns = DUE_S(20));
+        struct memory_limiter *limiter = memory_limiter_new(s.disk);
+        struct crew_thread consumer;
+        due_job job;
+
+        lab_enqueue(&s.lab, "tea", .at_ns = 10);
+        crew_go(&consumer, dequeue_one, s.lab.q);
+        crew_until_asleep(&consumer);
+        memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                           .times = MEMORY_ALWAYS,
+                                                           .kind = MEMORY_BLOCK_AFTER,
+                                                           .limiter = limiter });
+        lab_turn_to(&s.lab, 10);
+        cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
+        crew_until_asleep(&consumer);
+        memory_limiter_open(limiter);
+        cr_expect_eq(crew_join(&consumer), 3, "it has the tea");
         cr_expect_eq(memory_disk_jobs(s.disk), 0u);
         shop_close(&s);
         memory_limiter_free(limiter);
@@ -518,4 +548,30 @@ Test(stored_taken, a_wait_for_the_store_without_end_costs_no_processor, .timeout
     shop_close(&s);
     memory_limiter_free(before);
     memory_limiter_free(limiter);
+}
+
+/* What it has waited for a job it has not left for the store.  Tried again: the machine may be
+ * busy. */
+Test(stored_taken, a_job_that_comes_late_leaves_the_store_no_more_than_the_rest, .timeout = 60)
+{
+    int64_t least = INT64_MAX;
+
+    for (int i = 0; i < 5 && least > DUE_MS(450); i++) {
+        struct shop s = shop_new(
+            NULL, (struct lab_options){ .kernel = true, .with.store_timeout_ns = DUE_S(20) });
+        due_job job;
+
+        lab_enqueue(&s.lab, "tea", .delay_ns = DUE_MS(280));
+        memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
+                                                           .times = MEMORY_ALWAYS,
+                                                           .kind = MEMORY_BLOCK });
+        int64_t before = crew_now_ns();
+        cr_expect_lt(due_dequeue(s.lab.q, &job, DUE_MS(300)), 0);
+        int64_t took = crew_now_ns() - before;
+        cr_expect_geq(took, DUE_MS(300));
+        least = took < least ? took : least;
+        memory_store_forgive(s.store);
+        shop_close(&s);
+    }
+    cr_expect_leq(least, DUE_MS(450));
 }
