@@ -199,6 +199,15 @@ Test(entry, is_read_as_it_was_written_and_refused_if_it_was_not)
     }
 }
 
+/* As docs/redis-layout.md says, and examples/read_queue.py computes it: what is stored already has
+ * to be read. */
+Test(record, has_the_check_that_it_always_had)
+{
+    static const unsigned char bytes[] = "what was stored by an earlier program";
+
+    cr_expect_eq(due__record_check(sample("", NULL, 0).id, bytes, sizeof bytes - 1), 31202u);
+}
+
 /* One that was written so, not one that was damaged. */
 Test(entry, with_a_reason_that_ends_before_its_last_byte_makes_no_sense)
 {

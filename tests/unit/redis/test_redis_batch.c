@@ -134,6 +134,19 @@ REDIS_TEST(redis_batch, of_a_stalled_server_gives_the_connection_up_and_goes_on)
     finish(store);
 }
 
+/* After a loss what was not told yet is sent again. */
+REDIS_TEST(redis_batch, that_has_landed_and_was_told_is_counted_as_told)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+
+    for (uint64_t number = 1; number <= 3; number++) {
+        cr_expect_eq(commit_one(store, put(number, 1), number), 0);
+        cr_expect_eq(inside(store)->told, number);
+        cr_expect_eq(inside(store)->counted, number);
+    }
+    finish(store);
+}
+
 REDIS_TEST(redis_batch, waits_for_replicas)
 {
     due_store *store =

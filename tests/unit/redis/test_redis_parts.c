@@ -194,6 +194,17 @@ Test(reply, names_the_command_that_it_quotes)
     cr_expect_str_eq(command_of("NOPERM"), "");
 }
 
+Test(reply, is_an_array_of_so_many_or_none)
+{
+    redisReply array = { .type = REDIS_REPLY_ARRAY, .elements = 3 };
+    redisReply other = { .type = REDIS_REPLY_STRING, .elements = 3 };
+
+    cr_expect(due__reply_is_array(&array, 3));
+    cr_expect_not(due__reply_is_array(&array, 2));
+    cr_expect_not(due__reply_is_array(&other, 3));
+    cr_expect_not(due__reply_is_array(NULL, 0));
+}
+
 Test(secret, is_empty_and_can_be_as_long_as_it_must)
 {
     char *secret = due__secret_new(100000);
