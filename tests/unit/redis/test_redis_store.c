@@ -76,6 +76,21 @@ REDIS_TEST(redis_store, finds_a_job_with_the_key_that_it_has)
     finish(store);
 }
 
+/* Two that take over in the same millisecond may have one number: then this tells them apart. */
+REDIS_TEST(redis_store, has_another_nonce_at_each_opening)
+{
+    char nonce[2][sizeof(((struct due__redis *)0)->nonce)];
+
+    for (int i = 0; i < 2; i++) {
+        due_store *store = opened((due_redis_options){ 0 });
+
+        memcpy(nonce[i], inside(store)->nonce, sizeof nonce[i]);
+        cr_expect_eq(strlen(nonce[i]), sizeof nonce[i] - 1);
+        finish(store);
+    }
+    cr_expect_str_neq(nonce[0], nonce[1]);
+}
+
 /* As if somebody had taken it over: the guard of the handing over holds that back. */
 REDIS_TEST(redis_store, is_not_handed_over_unless_the_server_says_so)
 {

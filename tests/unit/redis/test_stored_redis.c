@@ -396,6 +396,24 @@ STORED_TEST(stored_redis, nothing_of_a_job_expires_however_long_nobody_comes)
     lab_close(&lab);
 }
 
+/* With a limit of its time it is put whole: then it must leave the dead by name. */
+STORED_TEST(stored_redis, a_dead_job_of_an_earlier_life_that_comes_back_leaves_the_dead)
+{
+    struct lab lab = OPEN(.start_ns = 1);
+    due_job job;
+    due_id id = lab_enqueue(&lab, "tea", .at_ns = 1, .more = EXTRA(.ttl_ns = DUE_S(100)));
+
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(1), 0), 0);
+    cr_assert_eq(due_bury(&job, "why"), 0);
+    lab_close(&lab);
+    cr_expect_str_eq(ASK("ZCARD", "due:{queue}:dead"), ":1\r\n");
+    lab = OPEN(.start_ns = 2);
+    cr_expect_eq(due_kick(lab.q, id), 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{queue}:dead"), ":0\r\n");
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    lab_close(&lab);
+}
+
 /* Whose a key is, is asked for a page at a time: only of those that have one. */
 STORED_TEST(stored_redis, keys_come_back_whichever_job_of_a_page_has_one)
 {
