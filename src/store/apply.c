@@ -161,6 +161,8 @@ static void note(struct due_queue *q)
         s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
         if (ch->key_kept_ns > 0)
             due__key_retained(q, e->number, ch->key_kept_ns);
+        else if (ch->kind == DUE_CHANGE_PUT && ch->record.key != NULL)
+            due__key_settled(q, e->number); /* whatever it was put for */
         s->was_ns = ch->record.cause != 0 ? DUE__DEAD_THERE : ch->record.until_ns;
     }
 }
