@@ -146,8 +146,13 @@ static void want_others(struct ledger *l, struct job *j, uint32_t key, const str
     for (size_t i = 0; i < THREADS; i++) {
         const struct call *call = &l->calls[i];
 
-        if (call->key == key && call->number != 0 && (call->changes || c->keeps))
-            want_other(j, book_content(l, call->number));
+        if (call->key != key || call->number == 0)
+            continue;
+        const struct content *other = book_content(l, call->number);
+        if (call->changes || c->keeps)
+            want_other(j, other);
+        if (other->keeps) /* it may meet the job, and be told its id first */
+            want_other(&l->jobs[other->own], c);
     }
     for (uint32_t place = l->keys[key].first; place != 0; place = l->jobs[place - 1].of_key) {
         const struct job *it = &l->jobs[place - 1];
@@ -165,9 +170,10 @@ static void want_enqueue(struct ledger *l, unsigned thread, const char *rest)
     int topic;
     unsigned key;
     char policy[16];
+    int64_t keep_ns = 0;
 
-    if (sscanf(rest, "%" SCNu64 " %" SCNd64 " %d %d %u %15s", &number, &at_ns, &priority, &topic,
-               &key, policy) != 6 ||
+    if (sscanf(rest, "%" SCNu64 " %" SCNd64 " %d %d %u %15s %" SCNd64, &number, &at_ns, &priority,
+               &topic, &key, policy, &keep_ns) < 6 ||
         key > KEYS)
         return;
     struct content *c = book_add(l, number);
@@ -182,6 +188,7 @@ static void want_enqueue(struct ledger *l, unsigned thread, const char *rest)
     j->topic = topic;
     j->thread = thread;
     j->has_key = SURE;
+    j->keep_ns = keep_ns;
     if (key != 0)
         want_others(l, j, key, c);
     l->calls[thread].number = number;
@@ -340,6 +347,7 @@ static void settled(struct ledger *l, const char *rest)
     if (j == NULL)
         return;
     j->refused_late = true;
+    j->usurped = 0; /* so nobody need have had its key */
     j->now.since = j->kept.since = 0;
     book_maybe_dead(j);
     book_sooner(j, j->least_ns);
@@ -380,7 +388,7 @@ static void discarded(struct ledger *l, const char *rest)
         complain(l, "phantom", &none, rest);
         return;
     }
-    if (j->gone) {
+    if (j->gone && !j->risk) {
         l->v.doubled++;
         complain(l, "doubled", j, rest);
     }
@@ -445,6 +453,8 @@ static void told(struct ledger *l, unsigned thread, const char *verb, const char
         j->revoked = true;
     if (strcmp(verb, "ack!") == 0 || strcmp(verb, "cancel!") == 0)
         told_removal(l, thread, j, answer);
+    if (strcmp(verb, "ack!") == 0 && told_ok(answer))
+        keys_done(l, j, l->calls[thread].now_ns, l->calls[thread].answer_ns);
     if (strcmp(verb, "nack!") == 0 || strcmp(verb, "bury!") == 0)
         told_back(l, thread, j, answer);
     if (strcmp(verb, "nack!") == 0 || strcmp(verb, "move!") == 0)
@@ -491,30 +501,6 @@ static void want_find(struct ledger *l, unsigned thread, const char *rest)
     lane_enter(&l->keys[key].lane);
 }
 
-/* Any job that may be dead comes at once. */
-static void want_revival(struct ledger *l, unsigned thread)
-{
-    l->calls[thread].revives = true;
-    l->revivals++;
-    l->revived_line = l->lines;
-    for (size_t i = l->first; i < l->n_jobs; i++) {
-        struct job *j = &l->jobs[i];
-
-        if (j->now.dead == NOT && j->kept.dead == NOT && !j->mortal)
-            continue;
-        j->touched = l->lines;
-        j->plain = false;
-        book_maybe_dead(j);
-        book_sooner(j, l->calls[thread].now_ns);
-    }
-}
-
-static void told_revival(struct ledger *l, const struct call *call)
-{
-    l->revivals -= call->revives;
-    l->revived_line = l->lines;
-}
-
 static void want_taking(struct ledger *l, unsigned thread, const char *rest, bool for_good)
 {
     struct call *call = &l->calls[thread];
@@ -536,9 +522,9 @@ static void asked(struct ledger *l, unsigned thread, int64_t now_ns, const char 
     else if (strcmp(verb, "find?") == 0)
         want_find(l, thread, rest);
     else if (strcmp(verb, "revive?") == 0)
-        want_revival(l, thread);
+        all_want_revival(l, thread);
     else if (strcmp(verb, "clear?") == 0)
-        l->calls[thread].clears = true;
+        all_want_clear(l, thread);
     else
         want(l, thread, verb, rest);
 }
@@ -556,7 +542,7 @@ static void answered(struct ledger *l, unsigned thread, int64_t now_ns, const ch
     else if (strcmp(verb, "clear!") == 0 && l->calls[thread].clears && !told_ok(rest))
         book_doubt_all(l); /* those that were shown are in doubt as well */
     else if (strcmp(verb, "revive!") == 0)
-        told_revival(l, &l->calls[thread]);
+        all_told_revival(l, &l->calls[thread]);
     else
         told(l, thread, verb, rest);
     l->calls[thread] = (struct call){ 0 };

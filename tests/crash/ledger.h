@@ -3,7 +3,8 @@
  * It knows nothing of the library but the names of its errors.  A worker writes a line before and
  * after each call; the ledger reads them in the order in which they were written:
  *
- *     THREAD TIME enqueue? N AT PRIORITY TOPIC KEY POLICY     THREAD TIME enqueue! N ANSWER ID
+ *     THREAD TIME enqueue? N AT PRIORITY TOPIC KEY POLICY [KEEP]
+ *                                                         THREAD TIME enqueue! N ANSWER ID
  *     THREAD TIME dequeue?                                    THREAD TIME dequeue! ANSWER [WHAT]
  *     THREAD TIME reserve? LEASE                              THREAD TIME reserve! ANSWER [WHAT]
  *     THREAD TIME ack? ID                                     THREAD TIME ack! ID ANSWER
@@ -25,6 +26,7 @@
  *     0 TIME discarded ID N              it has left some time ago, carrying N, and nobody had it
  *
  * N is the number that a job carries, and its bytes follow from it; an update gives it another.
+ * KEEP is for how long the key stays taken when the job is done, the same for all jobs of the key.
  * KEY is the number of a unique key, 0: none; POLICY is "refuse", "replace",
  * "earliest" (the job that has the key keeps what it carries) or "debounce".  Of an enqueue and a
  * find, ID is that of the job which has the key, and "-" if there is none.  Times are ns of the

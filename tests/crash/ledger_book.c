@@ -175,8 +175,11 @@ struct content *book_add_to(struct ledger *l, uint64_t number, uint32_t place)
 struct content *book_add(struct ledger *l, uint64_t number)
 {
     room_for_job(l);
-    l->jobs[l->n_jobs] =
-        (struct job){ .number = number, .life = (unsigned)l->n_lives - 1, .plain = true };
+    l->jobs[l->n_jobs] = (struct job){ .number = number,
+                                       .life = (unsigned)l->n_lives - 1,
+                                       .plain = true,
+                                       .done_ns = INT64_MIN,
+                                       .done_by_ns = INT64_MAX };
     l->jobs[l->n_jobs].safe_line = l->lines;
     return book_add_to(l, number, (uint32_t)l->n_jobs++);
 }

@@ -69,6 +69,7 @@ struct job {
     bool put_soon;      /* an answer said so; sure with the next flush */
     bool gone;          /* it has left, surely */
     bool gone_soon;     /* an answer said so; sure with the next flush */
+    bool cleared_soon;  /* it may have been cleared, and that not be confirmed */
     bool doubt;         /* it may have left: the end of a removal is not known */
     bool revoked;       /* cancelled while somebody had it: it leaves when he gives it back */
     unsigned leaving;   /* removals that have no answer yet */
@@ -92,6 +93,9 @@ struct job {
     int64_t lease_end_ns; /* in this life, at the earliest; 0: not leased */
 
     uint32_t key;       /* 0: none */
+    int64_t keep_ns;    /* it stays taken so long after the job is done, */
+    int64_t done_ns;    /* which was not before this; INT64_MIN: not known to be */
+    int64_t done_by_ns; /* nor after this */
     uint32_t of_key;    /* place plus 1 of the next job of that key */
     enum sure has_key;  /* SURE until it may have been taken over */
     uint64_t lost_line; /* NOT: since then */
@@ -215,8 +219,16 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
                    const struct job *j, const char *id);
 /* The job was there after line @line; and in the store, if it was put there in an earlier life. */
 void keys_seen(struct ledger *l, struct job *j, uint64_t line, const char *rest);
+/* The job is done, in this time: its key may stay taken. */
+void keys_done(const struct ledger *l, struct job *j, int64_t from_ns, int64_t to_ns);
 /* Has a job been enqueued with the key whose id nobody was told? */
 bool keys_nameless(struct ledger *l, const struct call *call);
+
+/* ---- ledger_lives.c: what concerns all jobs ---- */
+
+void all_want_clear(struct ledger *l, unsigned thread);
+void all_want_revival(struct ledger *l, unsigned thread);
+void all_told_revival(struct ledger *l, const struct call *call);
 
 /* ---- ledger_hands.c: what is handed out, and listed ---- */
 

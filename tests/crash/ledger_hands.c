@@ -135,6 +135,7 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
     if (call->for_good) {
         j->gone = true;
         j->gone_line = l->lines;
+        keys_done(l, j, call->now_ns, now_ns);
     } else {
         j->lent |= j->out;
         j->out = true;

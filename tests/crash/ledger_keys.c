@@ -99,11 +99,30 @@ static void had(struct ledger *l, const struct call *call, const char *id)
         return;
     }
     bool ended = (j->gone && j->gone_line < call->line) || j->closed;
+    bool kept = call->number != 0 && j->keep_ns > 0 &&
+                (j->gone || j->gone_soon || j->doubt || j->closed) &&
+                call->now_ns - j->keep_ns <= j->done_by_ns;
     bool lost = j->has_key == NOT && j->lost_line < call->line;
-    if (j->key != call->key || (!j->risk && (ended || lost)))
+    if (j->key != call->key || (!j->risk && ((ended && !kept) || lost)))
         wrong(l, j, id);
-    else
+    else if (!kept)
         keys_seen(l, j, call->line, id);
+}
+
+void keys_done(const struct ledger *l, struct job *j, int64_t from_ns, int64_t to_ns)
+{
+    j->done_by_ns = to_ns;
+    if (!l->async && j->has_key == SURE)
+        j->done_ns = from_ns;
+}
+
+/* The key of a job that is done was still taken, and somebody else got it. */
+static void check_kept(struct ledger *l, const struct call *call, const char *id)
+{
+    for (struct job *it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key))
+        if (it->gone && it->gone_line < call->line && it->done_ns != INT64_MIN && !it->risk &&
+            it->keep_ns > 0 && call->answer_ns - it->keep_ns < it->done_ns)
+            wrong(l, it, id);
 }
 
 void keys_answered(struct ledger *l, const struct call *call, bool alone, enum key_answer what,
@@ -114,6 +133,8 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
 
     if (what == KEY_HAD)
         had(l, call, id);
+    if (what == KEY_NEW)
+        check_kept(l, call, id);
     if (what == KEY_HAD || what == KEY_REFUSED)
         return;
     for (it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key)) {

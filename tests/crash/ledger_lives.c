@@ -67,7 +67,7 @@ static void fall_back(struct ledger *l)
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
 
-        if (j->gone_soon)
+        if (j->gone_soon || j->cleared_soon)
             j->usurped = 0; /* whose key it was then hung on a removal that is not sure */
         j->out = j->lent = false;
         j->lease_end_ns = 0;
@@ -127,6 +127,38 @@ void ledger_half(struct ledger *l)
             j->has_key = MAYBE;
         j->usurped = 0;
     }
+}
+
+/* Any job may leave, and with its key. */
+void all_want_clear(struct ledger *l, unsigned thread)
+{
+    l->calls[thread].clears = true;
+    for (size_t i = l->first; i < l->n_jobs; i++)
+        l->jobs[i].cleared_soon |= l->async;
+}
+
+/* Any job that may be dead comes at once. */
+void all_want_revival(struct ledger *l, unsigned thread)
+{
+    l->calls[thread].revives = true;
+    l->revivals++;
+    l->revived_line = l->lines;
+    for (size_t i = l->first; i < l->n_jobs; i++) {
+        struct job *j = &l->jobs[i];
+
+        if (j->now.dead == NOT && j->kept.dead == NOT && !j->mortal)
+            continue;
+        j->touched = l->lines;
+        j->plain = false;
+        book_maybe_dead(j);
+        book_sooner(j, l->calls[thread].now_ns);
+    }
+}
+
+void all_told_revival(struct ledger *l, const struct call *call)
+{
+    l->revivals -= call->revives;
+    l->revived_line = l->lines;
 }
 
 /* A dequeue that a kill cut short may have had it.  The first that may, since what may have had the

@@ -80,6 +80,8 @@ static const struct verb verbs[] = {
     { client_kick_one, 4, KIND_EXPIRY },
     { client_look, 6, KIND_LOOKS },
     { client_pause, 3, KIND_PAUSES },
+    { client_limit, 3, KIND_RELIMITS },
+    { client_flush, 3, KIND_FLUSHES },
     { client_clear, 1, KIND_CLEARS },
     { client_clear_dead, 1, KIND_CLEARS },
     { client_kick_topic, 2, KIND_KICKS },

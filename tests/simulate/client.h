@@ -132,6 +132,8 @@ void client_kick_one(struct client *c);
 int client_kick_all(struct client *c); /* each that is listed; answers how many */
 void client_look(struct client *c);
 void client_pause(struct client *c);
+void client_limit(struct client *c);
+void client_flush(struct client *c);
 
 /* ---- client_batch.c ---- */
 

@@ -194,7 +194,7 @@ static uint64_t count_dead(const struct client *c)
                 !plan_has(p, KIND_EXPIRY) && !plan_has(p, KIND_ATTEMPTS) &&
                 !plan_has(p, KIND_CROWDS);
 
-    if (!sure || due_stats_read(c->program->q, &s) != 0 || !books_alone(c->thread))
+    if (!sure || !books_alone(c->thread) || due_stats_read(c->program->q, &s) != 0)
         return UINT64_MAX;
     return s.dead;
 }
@@ -208,8 +208,8 @@ void client_kick_topic(struct client *c)
     history_ask(c->thread, "revive?");
     deaths_kick_all(number);
     books_call(c->thread, WAIT_CLEAR, 0, DUE_FOREVER);
-    uint64_t dead = count_dead(c);
     uint64_t begun = rules_event();
+    uint64_t dead = count_dead(c);
     int rc = due_kick_all(c->program->q, topic, &kicked);
     if (rules_event() == begun + 1 && rc == 0 && topic == DUE_ALL_TOPICS && dead != UINT64_MAX &&
         kicked != dead)

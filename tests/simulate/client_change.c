@@ -377,6 +377,30 @@ int client_kick_all(struct client *c)
 
 /* ---- All of a topic ---- */
 
+/* What is confirmed later is so from then on. */
+void client_flush(struct client *c)
+{
+    int64_t timeout_ns = client_timeout(c);
+
+    history_ask(c->thread, "flush?");
+    books_call(c->thread, WAIT_LOOK, 0, timeout_ns);
+    int rc = due_flush(c->program->q, timeout_ns);
+    books_return(c->thread, rc == DUE_ETIMEDOUT ? 0 : rc);
+    history_tell(c->thread, "flush! %s", due_error_name(rc));
+}
+
+void client_limit(struct client *c)
+{
+    int n = (int)model_below(&c->random, PLAN_TOPICS);
+    unsigned limit = (unsigned)model_below(&c->random, 5);
+
+    history_note(c->thread, "limit? %d %u", n, limit);
+    rules_limit_begins(n, limit);
+    int rc = due_topic_limit(c->program->q, c->program->topic[n], limit);
+    rules_limit_ends(n, limit, rc == 0);
+    history_note(c->thread, "limit! %s", due_error_name(rc));
+}
+
 void client_pause(struct client *c)
 {
     int n = (int)model_below(&c->random, PLAN_TOPICS);

@@ -13,7 +13,8 @@
 struct put {
     uint64_t number;
     unsigned key; /* 0: none */
-    int topic;    /* of the plan */
+    int64_t keep_ns;
+    int topic; /* of the plan */
     due_spec spec;
     due_extra more;
     char name[16];
@@ -76,6 +77,13 @@ static void draw_rounds(struct client *c, struct put *it)
     it->more.repeat = r->kind;
 }
 
+/* How long a key stays taken when its job is done: always the same. */
+static int64_t draw_keep(const struct plan *p, unsigned key)
+{
+    return plan_has(p, KIND_RETAIN) && key % 3 != 0 ? (int64_t)(key % 4) * (p->horizon_ns / 3 + 10)
+                                                    : 0;
+}
+
 static enum due_key_policy draw_policy(const struct plan *p, uint64_t drawn)
 {
     if (plan_has(p, KIND_POLICIES))
@@ -101,6 +109,7 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
     bool keys = may_have_key && plan_has(p, KIND_KEYS) && random % 3 == 0;
 
     it->number = books_new();
+    it->keep_ns = 0;
     it->key = keys ? 1 + (unsigned)model_below(&c->random, PLAN_KEYS) : 0;
     uint64_t kind = it->key != 0 ? it->key : model_below(&c->random, PLAN_TOPICS * 3);
     it->topic = plan_has(p, KIND_TOPICS) ? (int)(kind % PLAN_TOPICS) : 0;
@@ -118,6 +127,8 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
         it->spec.data = it->bytes;
     }
     if (it->key != 0) {
+        it->keep_ns = draw_keep(p, it->key);
+        it->more.keep_key_ns = it->keep_ns;
         it->more.key = it->name;
         it->more.key_len = (size_t)snprintf(it->name, sizeof it->name, "key-%u", it->key);
     }
@@ -129,6 +140,7 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
         books_job(it->number)->rule.group = group;
     }
     books_job(it->number)->topic = it->topic;
+    rules_new(books_job(it->number));
     books_job(it->number)->keyed = it->key != 0;
     books_job(it->number)->content.key = it->key;
     draw_headers(c, it);
@@ -164,9 +176,9 @@ static void put_ask(unsigned thread, struct put *it, int64_t at_ns)
                      at_ns, it->topic, it->more.every_ns, (int)it->more.repeat);
         return;
     }
-    history_ask(thread, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s", it->number, at_ns,
+    history_ask(thread, "enqueue? %" PRIu64 " %" PRId64 " %d %d %u %s %" PRId64, it->number, at_ns,
                 it->spec.priority, it->topic, it->key,
-                policies[it->key != 0 ? it->more.on_key : DUE_KEY_REFUSE]);
+                policies[it->key != 0 ? it->more.on_key : DUE_KEY_REFUSE], it->keep_ns);
     if (deaths_mortal(books_job(it->number)))
         history_ask(thread, "mortal %" PRIu64, it->number);
 }

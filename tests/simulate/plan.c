@@ -93,6 +93,8 @@ static void exclude(struct plan *p)
         KIND_DOUBT, KIND_FULL,  KIND_LOSSES,  KIND_REPEATS
     };
 
+    if (!plan_has(p, KIND_LIMITS))
+        leave_out(p, KIND_RELIMITS);
     if (!plan_has(p, KIND_STORED))
         leave_out(p, KIND_STANDBY);
     if (!plan_has(p, KIND_STANDBY))
@@ -107,6 +109,9 @@ static void exclude(struct plan *p)
         leave_out(p, KIND_ATTEMPTS);
         leave_out(p, KIND_EXPIRY);
         leave_out(p, KIND_ROUNDS);
+        leave_out(p, KIND_RELIMITS);
+        if (plan_has(p, KIND_MANUAL)) /* each has a clock of its own */
+            leave_out(p, KIND_RETAIN);
     }
     if (plan_has(p, KIND_READABLE)) /* who sleeps for that is not in the queue */
         leave_out(p, KIND_FREES);

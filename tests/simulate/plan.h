@@ -68,7 +68,11 @@
     X(AMEND, "amend", 3, "one or several fields of a job are changed")        \
     X(SNOOZE, "snooze", 3, "jobs are put off by who has them")                \
     X(KICKS, "kicks", 4, "all the dead are kicked at once")                   \
-    X(CROWDS, "crowds", 4, "few dead jobs are kept, or not for long")
+    X(CROWDS, "crowds", 4, "few dead jobs are kept, or not for long")         \
+    X(RELIMITS, "relimits", 2, "limits change")                               \
+    X(RETAIN, "retain", 3, "keys stay taken for a while")                     \
+    X(FLUSHES, "flushes", 3, "callers wait for all to be confirmed")          \
+    X(HOOKS, "hooks", 3, "hooks are told of each step, and of the log")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,

@@ -37,6 +37,7 @@ static void on_settled(void *ctx, due_id id, int rc)
 
     if (rc != 0 && b != NULL) {
         rounds_doubt(b);
+        b->round.ended = 0; /* it may have been that cancel */
         contents_forget(b);
     }
     if (rc != 0)
@@ -264,6 +265,8 @@ static void check_stats(const struct program *p)
         inside = plan_has(p->plan, KIND_CANCEL) || plan_has(p->plan, KIND_ROUNDS)
                      ? 0
                      : inside - (s.acked - p->acked); /* the pool's */
+    if (plan_has(p->plan, KIND_STORED) && !plan_has(p->plan, KIND_RETAIN) && store_keys() > 0)
+        machine_fail("%zu keys are in the store, and no job", store_keys());
     if (s.waiting + s.leased + s.dead + s.ready + s.lent + s.mended + s.unsettled + inside != 0)
         machine_fail("stats at the end: %" PRIu64 " waiting, %" PRIu64 " leased, %" PRIu64
                      " dead, %" PRIu64 " ready, %" PRIu64 " lent, %" PRIu64 " mended, %" PRIu64

@@ -1,6 +1,7 @@
 /* rules.c - order, pauses and limits of what is handed out. */
 #include "rules.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "books.h"
@@ -15,6 +16,15 @@ struct pause {
     uint64_t since; /* event in which it was told to be paused; 0: it may not be */
 };
 
+/* Likewise.  UINT_MAX: any number. */
+struct limit {
+    unsigned least; /* that it may be now */
+    unsigned most;
+    unsigned changes; /* so often it was changed */
+    unsigned calls;   /* that do so, under way */
+    bool overlap;     /* two of them were so at a time */
+};
+
 static const struct plan *plan;
 static uint64_t events;
 static unsigned puts_under_way;
@@ -22,6 +32,12 @@ static struct book *first; /* of those whose order is known */
 static struct pause pauses[PLAN_TOPICS];
 static unsigned running[PLAN_TOPICS][PLAN_GROUPS + 1]; /* 0: all of the topic */
 static unsigned counted[PLAN_TOPICS][PLAN_GROUPS + 1];
+static struct limit limits[PLAN_TOPICS];
+
+static unsigned limit_of(unsigned limit)
+{
+    return limit == 0 ? UINT_MAX : limit;
+}
 
 void rules_begin(const struct plan *p)
 {
@@ -32,6 +48,7 @@ void rules_begin(const struct plan *p)
     WORLD_KEEP(pauses);
     WORLD_KEEP(running);
     WORLD_KEEP(counted);
+    WORLD_KEEP(limits);
     plan = p;
     events = 0;
     first = NULL;
@@ -44,6 +61,10 @@ void rules_life(void)
     memset(pauses, 0, sizeof pauses);
     memset(running, 0, sizeof running);
     memset(counted, 0, sizeof counted);
+    for (int i = 0; i < (int)PLAN_TOPICS; i++)
+        limits[i] = (struct limit){ .least = limit_of(plan->limit),
+                                    .most = limit_of(plan->limit),
+                                    .changes = limits[i].changes + 1 };
 }
 
 uint64_t rules_event(void)
@@ -150,6 +171,47 @@ static void change(unsigned of[PLAN_TOPICS][PLAN_GROUPS + 1], const struct book 
         *group = (unsigned)((int)*group + by);
 }
 
+void rules_new(struct book *b)
+{
+    b->rule.since = limits[b->topic].changes;
+}
+
+void rules_limit_begins(int topic, unsigned limit)
+{
+    struct limit *l = &limits[topic];
+
+    l->overlap |= l->calls++ > 0;
+    if (limit_of(limit) > l->most)
+        l->most = limit_of(limit);
+    if (limit_of(limit) < l->least)
+        l->least = limit_of(limit);
+}
+
+void rules_limit_ends(int topic, unsigned limit, bool done)
+{
+    struct limit *l = &limits[topic];
+
+    l->calls -= l->calls > 0;
+    if (l->calls > 0)
+        return;
+    if (done && !l->overlap) {
+        l->least = l->most = limit_of(limit);
+        l->changes++;
+    }
+    l->overlap = false;
+}
+
+/* Was one of those that run asked for when the limit was what it is now? */
+static bool some_since(int topic)
+{
+    const struct book *b;
+
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (b->topic == topic && b->rule.running && b->rule.since == limits[topic].changes)
+            return true;
+    return false;
+}
+
 static void check_limits(struct book *b, const struct rule_call *c, int64_t now_ns)
 {
     struct rule_facts *f = &b->rule;
@@ -165,9 +227,9 @@ static void check_limits(struct book *b, const struct rule_call *c, int64_t now_
         change(running, b, 1);
     f->counted = true;
     f->running |= sure;
-    if (plan->limit > 0 && running[b->topic][0] > plan->limit)
+    if (running[b->topic][0] > limits[b->topic].most && some_since(b->topic))
         machine_fail("%u jobs of topic %d run, and only %u may", running[b->topic][0], b->topic,
-                     plan->limit);
+                     limits[b->topic].most);
     if (f->group > 0 && running[b->topic][f->group] > 1)
         machine_fail("two jobs of a group run");
 }
@@ -201,7 +263,7 @@ void rules_ended(struct book *b)
 
 bool rules_free(const struct book *b)
 {
-    if (plan->limit > 0 && counted[b->topic][0] >= plan->limit)
+    if (counted[b->topic][0] >= limits[b->topic].least)
         return false;
     return b->rule.group == 0 || counted[b->topic][b->rule.group] == 0;
 }

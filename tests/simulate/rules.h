@@ -7,7 +7,8 @@
  *           not where calls give back what they have taken because there is no memory.
  *   Pauses  A call that began when a topic was paused gets none of its jobs until it is resumed.
  *   Limits  A job runs from its hand-over until somebody says that it has ended: of a topic with a
- *           limit no more than so many run at a time, of a group one.
+ *           limit no more than so many run at a time, of a group one.  If the limit was changed
+ *           that is so as soon as one of them came in after that.
  *
  * Events are numbered: calls that begin and end.
  */
@@ -29,6 +30,7 @@ struct rule_facts {
     uint64_t in;     /* event in which it was told to be in; 0: not, or touched since */
     uint64_t passed; /* event in which somebody had a later one instead; 0: none */
     int group;       /* 0: none */
+    unsigned since;  /* so often its topic's limit had been changed when it was asked for */
     bool running;    /* surely: handed out, and nobody has asked for its end */
     bool counted;    /* perhaps: nobody has been told of its end */
 };
@@ -57,6 +59,12 @@ void rules_ends(struct book *b);  /* somebody asks for its end */
 void rules_ended(struct book *b); /* and is told of it */
 /* May one more of its topic and group be let through, as far as is known? */
 bool rules_free(const struct book *b);
+
+/* It is asked for. */
+void rules_new(struct book *b);
+/* A call that gives the topic this limit, 0: none, begins; or ends: has it done so? */
+void rules_limit_begins(int topic, unsigned limit);
+void rules_limit_ends(int topic, unsigned limit, bool done);
 
 void rules_pause_begins(int topic);
 void rules_pause_ends(int topic, bool paused);

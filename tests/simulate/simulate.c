@@ -126,6 +126,15 @@ static bool read_arguments(struct arguments *a, int argc, char **argv)
 
 /* ---- Runs ---- */
 
+static void print_kinds(const struct plan *p)
+{
+    printf("kinds left:");
+    for (unsigned k = 0; k < KINDS; k++)
+        if (plan_has(p, (enum plan_kind)k))
+            printf(" %s", plan_names[k]);
+    printf("\n");
+}
+
 static int show_failure(const struct arguments *a, uint64_t seed, const struct run_result *failed)
 {
     static struct plan plan;
@@ -136,8 +145,9 @@ static int show_failure(const struct arguments *a, uint64_t seed, const struct r
            failed->failure);
     if (!a->whole) {
         shorten(seed, &w, failed->failure);
-        printf("shortest history:\n");
         plan_draw(&plan, seed, &w);
+        print_kinds(&plan);
+        printf("shortest history:\n");
         run(&plan, true, &r);
         printf("FAILED    %s\n", r.failure);
     }

@@ -353,3 +353,8 @@ size_t store_jobs(void)
 {
     return memory_disk_jobs(disk);
 }
+
+size_t store_keys(void)
+{
+    return memory_disk_keys(disk);
+}

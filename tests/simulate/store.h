@@ -27,5 +27,6 @@ bool store_mine(void);
 /* Fails the run if a queue did not keep its side. */
 void store_judge(void);
 size_t store_jobs(void);
+size_t store_keys(void);
 
 #endif
