@@ -20,8 +20,8 @@
 #include "lab/shop.h"
 #include "lab/take.h"
 
-#define STACK ((size_t)16384)
-#define LEAST ((size_t)4096) /* of it is left for hooks, the C library and other compilers */
+#define STACK ((size_t)16384) /* unless a store needs more */
+#define LEAST ((size_t)4096)  /* of it is left for hooks, the C library and other compilers */
 #define FILL  0xa5
 #define NEAR  512u /* below the script's own frame: not filled */
 
@@ -337,37 +337,47 @@ static void *stack_run(void *arg)
 /* ---- In such a thread ---- */
 
 /* From now on every thread has such a stack, unless who starts it says otherwise. */
-static inline void threads_are_small(void)
+static inline void threads_have(size_t stack)
 {
     pthread_attr_t attr;
 
     cr_assert_eq(pthread_attr_init(&attr), 0);
-    cr_assert_eq(pthread_attr_setstacksize(&attr, STACK), 0);
+    cr_assert_eq(pthread_attr_setstacksize(&attr, stack), 0);
     cr_assert_eq(pthread_setattr_default_np(&attr), 0);
     pthread_attr_destroy(&attr);
 }
 
-static inline void on_a_small_stack(enum due_proxies proxies, due_store *store)
+static inline void threads_are_small(void)
+{
+    threads_have(STACK);
+}
+
+static inline void on_a_stack(size_t stack, enum due_proxies proxies, due_store *store)
 {
     struct stack s = { .left = SIZE_MAX, .proxies = proxies };
     pthread_attr_t attr;
     pthread_t thread;
 
     unsigned char *memory =
-        mmap(NULL, 4096 + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, 4096 + stack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     cr_assert_neq(memory, MAP_FAILED);
     cr_assert_eq(mprotect(memory, 4096, PROT_NONE), 0);
     s.low = memory + 4096;
     s.clock = due_clock_manual(DUE_S(1));
     s.store = store;
     cr_assert_eq(pthread_attr_init(&attr), 0);
-    cr_assert_eq(pthread_attr_setstack(&attr, s.low, STACK), 0);
+    cr_assert_eq(pthread_attr_setstack(&attr, s.low, stack), 0);
     cr_assert_eq(pthread_create(&thread, &attr, stack_run, &s), 0);
     pthread_join(thread, NULL);
     pthread_attr_destroy(&attr);
-    munmap(memory, 4096 + STACK);
+    munmap(memory, 4096 + stack);
     cr_expect_eq(due_clock_free(s.clock), 0);
     cr_expect_geq(s.left, LEAST, "%zu bytes are left by %s", s.left, s.who);
+}
+
+static inline void on_a_small_stack(enum due_proxies proxies, due_store *store)
+{
+    on_a_stack(STACK, proxies, store);
 }
 
 /* Their frames are larger. */
