@@ -49,6 +49,7 @@ void memory_take_over(struct memory_disk *disk, struct memory_store *by)
     disk->writer++;
     disk->landed = 0;
     if (by != NULL) {
+        memory_behind_reopen(disk->behind, disk);
         by->writer = disk->writer;
         disk->owned_until_ns = memory_boottime_ns() + disk->options.lease_ns;
     }
@@ -132,6 +133,7 @@ void memory_lose(struct memory_disk *disk, size_t batches)
         disk->landed = 0;
         told = true;
     }
+    memory_behind_lose(disk->behind, disk);
     if (told && disk->owner != NULL)
         disk->owner->lost = true;
 }
@@ -243,8 +245,29 @@ void memory_land(struct memory_store *s, const due_change *changes, size_t n, ui
         land_key(disk, &changes[i], &undo->key[i]);
         write_down(s, &changes[i], number);
     }
+    memory_behind_land(disk->behind, changes, n);
     disk->landed = number;
     disk->batches++;
+}
+
+/* Is the key that the record names the job's still? */
+static bool has_key(const struct memory_disk *disk, const due_record *r)
+{
+    const struct memory_key *key = memory_keys_find(&disk->keys, r->key, r->key_len);
+
+    return key != NULL && key->until_ns == 0 && memcmp(&key->id, &r->id, sizeof r->id) == 0;
+}
+
+due_record memory_disk_shown(const struct memory_disk *disk, const struct memory_job *job)
+{
+    due_record record = memory_job_record(&disk->jobs, job);
+
+    if (record.key_len > 0 && !has_key(disk, &record)) {
+        record.key = NULL;
+        record.key_len = 0;
+        record.keep_key_ns = 0;
+    }
+    return record;
 }
 
 /* ---- For tests: the disk ---- */
@@ -260,6 +283,7 @@ struct memory_disk *memory_disk_new(const struct memory_disk_options *options)
     if (disk->options.batch_bytes == 0)
         disk->options.batch_bytes = (size_t)16 << 20;
     disk->writer = disk->options.writer;
+    disk->behind = memory_behind_new();
     pthread_mutex_init(&disk->lock, NULL);
     pthread_cond_init(&disk->test, NULL);
     return disk;
@@ -273,6 +297,7 @@ void memory_disk_free(struct memory_disk *disk)
         memory_wrong(disk, "the disk is freed before its stores");
     for (size_t i = 0; i < disk->n_undo; i++)
         undo_free(&disk->undo[i]);
+    memory_behind_free(disk->behind);
     free(disk->undo);
     free(disk->log);
     memory_jobs_free(&disk->jobs);

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "lab/memory_behind.h"
 #include "lab/memory_jobs.h"
 #include "lab/memory_keys.h"
 #include "lab/memory_store.h"
@@ -46,6 +47,7 @@ struct memory_disk {
     struct memory_entry *log;           /* D */
     size_t n_log;                       /* D */
     size_t log_room;                    /* D */
+    struct memory_behind *behind;       /* D: NULL: none */
     char wrong[256];                    /* D */
 };
 
@@ -115,6 +117,9 @@ static inline struct memory_store *memory_store_lock(due_store *store)
     pthread_mutex_lock(&memory_store_of(store)->disk->lock);
     return memory_store_of(store);
 }
+
+/* A job as it is shown: without its key, if that has gone over to another one. */
+due_record memory_disk_shown(const struct memory_disk *disk, const struct memory_job *job);
 
 /* All of these with the disk's lock held. */
 void memory_wrong(struct memory_disk *disk, const char *format, ...)

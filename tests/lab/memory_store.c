@@ -368,26 +368,14 @@ static int do_send(due_store *store, uint64_t number, int64_t until_ns)
 
 /* ---- Load and find ---- */
 
-/* Is the key that the record names the job's still? */
-static bool has_key(const struct memory_disk *disk, const due_record *r)
-{
-    const struct memory_key *key = memory_keys_find(&disk->keys, r->key, r->key_len);
-
-    return key != NULL && key->until_ns == 0 && memcmp(&key->id, &r->id, sizeof r->id) == 0;
-}
-
 /* Show a copy, without the lock. */
 static int show(struct memory_store *s, const struct memory_job *job, due_store_visit *visit,
                 void *ctx)
 {
     struct memory_job *copy = memory_job_copy(&s->disk->jobs, job);
-    due_record record = memory_job_record(&s->disk->jobs, copy);
+    due_record record = memory_disk_shown(s->disk, copy);
 
-    if (record.key_len > 0 && !has_key(s->disk, &record)) {
-        record.key = NULL;
-        record.key_len = 0;
-        record.keep_key_ns = 0;
-    }
+    memory_behind_check(s->disk->behind, &record);
     unlock(s);
     int rc = visit(ctx, &record);
     pthread_mutex_lock(&s->disk->lock);
