@@ -51,23 +51,24 @@ DUE_STORE_URL=$url "$duectl" verify --repair >>all 2>&1 || fail "verify from the
 # In what is said of mistakes.
 for bad in "$url/x?db=a" "redis://:$secret@/0" "redis://u:$secret@host:99999" \
     "redis:/$secret@host" "unix://:$secret%00@/x"; do
-    for command in restore verify doctor export import; do
+    for command in restore verify doctor ls export import; do
         echo '{"due_export":1}' | timeout 20 "$duectl" "$command" "$bad" >>all 2>&1
         [ $? = 2 ] || fail "$command with a wrong address"
     done
 done
 "$duectl" export "$url" >>all 2>&1 || fail "export"
+"$duectl" ls "$url" >>all 2>&1 || fail "ls"
 "$duectl" export "$url" 2>>all | "$duectl" import --queue copy "$url" >>all 2>&1 || fail "import"
 bad=unix://:$secret-wrong@$REDIS_SOCKET
 echo '{"due_export":1}' | timeout 20 "$duectl" import "$bad" >>all 2>&1
 [ $? = 3 ] || fail "import with a wrong password"
-for command in restore verify doctor export 'work --exec true' run; do
+for command in restore verify doctor ls export 'work --exec true' run; do
     timeout 20 "$duectl" $command "$bad" >>all 2>&1 </dev/null
     [ $? = 3 ] || fail "$command with a wrong password"
 done
 timeout 20 "$duectl" run --store "$url" --stroe x >>all 2>&1
 for option in --stroe --stor --url; do # two mistakes, and what getopt takes for --store
-    for command in 'run /dev/null' 'work --exec true' verify restore doctor export; do
+    for command in 'run /dev/null' 'work --exec true' verify restore doctor ls export; do
         timeout 2 "$duectl" $command "$option=redis://u:$secret@[bad" >>all 2>&1
         [ $? = 2 ] || fail "$command with $option"
     done

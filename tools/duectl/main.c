@@ -19,6 +19,7 @@ static const char usage[] =
     "       duectl work [OPTION]... [URL]    hand the jobs of a stored queue to a command\n"
     "       duectl check [FILE]              only say which lines cannot be read\n"
     "       duectl restore [OPTION]... [URL] show what a stored queue holds\n"
+    "       duectl ls [OPTION]... [URL]      list the jobs of a stored queue\n"
     "       duectl verify [OPTION]... [URL]  look whether a stored queue is whole\n"
     "       duectl doctor [OPTION]... [URL]  say what a server keeps, and what to change there\n"
     "       duectl export [OPTION]... [URL]  write a stored queue to standard output\n"
@@ -134,10 +135,15 @@ struct command {
 };
 
 static const struct command commands[] = {
-    { "run", NULL, ctl_run, usage_run },       { "work", NULL, ctl_work, usage_work },
-    { "check", NULL, ctl_check, usage_check }, { "restore", ctl_restore, NULL, NULL },
-    { "verify", ctl_verify, NULL, NULL },      { "doctor", ctl_doctor, NULL, NULL },
-    { "export", ctl_export, NULL, NULL },      { "import", ctl_import, NULL, NULL },
+    { "run", NULL, ctl_run, usage_run },
+    { "work", NULL, ctl_work, usage_work },
+    { "check", NULL, ctl_check, usage_check },
+    { "restore", ctl_restore, NULL, NULL },
+    { "verify", ctl_verify, NULL, NULL },
+    { "doctor", ctl_doctor, NULL, NULL },
+    { "ls", ctl_ls, NULL, NULL },
+    { "export", ctl_export, NULL, NULL },
+    { "import", ctl_import, NULL, NULL },
     { "bench", ctl_bench, NULL, NULL },
 };
 

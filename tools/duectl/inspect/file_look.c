@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "inspect/file.h"
 #include "record/record.h"
 
 #define APPLICATION "1685415217" /* as docs/sqlite-layout.md says */
@@ -41,7 +42,7 @@ static const char list[] =
 
 /* ---- Questions ------------------------------------------------------------------------------- */
 
-static int broken(sqlite3 *db, const char *path)
+int ctl_file_broken(sqlite3 *db, const char *path)
 {
     fprintf(stderr, "duectl: %s: %s\n", path, sqlite3_errmsg(db));
     sqlite3_close(db);
@@ -69,7 +70,7 @@ static bool print(sqlite3 *db, const char *label, const char *query)
 }
 
 /* The first value of the first row; -1: there is none. */
-static int64_t number(sqlite3 *db, const char *query)
+int64_t ctl_file_number(sqlite3 *db, const char *query)
 {
     sqlite3_stmt *row = NULL;
     int64_t value = -1;
@@ -82,16 +83,17 @@ static int64_t number(sqlite3 *db, const char *query)
 }
 
 /* 0, or an exit status: said why not. */
-static int open_file(const char *path, sqlite3 **db)
+int ctl_file_open(const char *path, sqlite3 **db)
 {
     *db = NULL;
     if (sqlite3_open_v2(path, db, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK)
-        return broken(*db, path);
+        return ctl_file_broken(*db, path);
     sqlite3_busy_timeout(*db, 5000);
-    if (number(*db, "SELECT application_id = " APPLICATION " FROM pragma_application_id") == 1)
+    if (ctl_file_number(*db,
+                        "SELECT application_id = " APPLICATION " FROM pragma_application_id") == 1)
         return 0;
     if (sqlite3_errcode(*db) != SQLITE_OK)
-        return broken(*db, path);
+        return ctl_file_broken(*db, path);
     fprintf(stderr, "duectl: %s holds no queue\n", path);
     sqlite3_close(*db);
     return CTL_FAULTS;
@@ -102,7 +104,7 @@ static int open_file(const char *path, sqlite3 **db)
 int ctl_file_restore(const char *path, const struct ctl_look *look)
 {
     sqlite3 *db;
-    int status = open_file(path, &db);
+    int status = ctl_file_open(path, &db);
 
     if (status != 0)
         return status;
@@ -115,7 +117,7 @@ int ctl_file_restore(const char *path, const struct ctl_look *look)
         fine = print(db, "", topics) && print(db, "", dead);
     }
     if (!fine)
-        return broken(db, path);
+        return ctl_file_broken(db, path);
     sqlite3_close(db);
     return fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
 }
@@ -153,22 +155,23 @@ static bool counted(const char *what, int64_t count)
 int ctl_file_verify(const char *path, const struct ctl_look *look)
 {
     sqlite3 *db;
-    int status = open_file(path, &db);
+    int status = ctl_file_open(path, &db);
 
     (void)look;
     if (status != 0)
         return status;
-    bool fine = number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check ="
-                           " 'ok'") == 1;
+    bool fine =
+        ctl_file_number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check ="
+                            " 'ok'") == 1;
     if (!fine)
         (void)print(db, "WRONG   ", "PRAGMA integrity_check(20)");
     fine &= counted("jobs whose record is damaged", damaged(db));
     fine &= counted("jobs of a topic that is not there",
-                    number(db, "SELECT count(*) FROM job WHERE topic NOT IN"
-                               " (SELECT number FROM topic)"));
+                    ctl_file_number(db, "SELECT count(*) FROM job WHERE topic NOT IN"
+                                        " (SELECT number FROM topic)"));
     fine &= counted("keys of jobs that are not there",
-                    number(db, "SELECT count(*) FROM key WHERE kept IS NULL AND job NOT IN"
-                               " (SELECT id FROM job)"));
+                    ctl_file_number(db, "SELECT count(*) FROM key WHERE kept IS NULL AND job NOT IN"
+                                        " (SELECT id FROM job)"));
     printf("%s\n", fine ? "all is well" : "not all is well: docs/sqlite-layout.md says what to do");
     sqlite3_close(db);
     if (fflush(stdout) != 0)
@@ -206,7 +209,7 @@ static int64_t length_of(const char *path, const char *end)
 int ctl_file_doctor(const char *path, const struct ctl_look *look)
 {
     sqlite3 *db;
-    int status = open_file(path, &db);
+    int status = ctl_file_open(path, &db);
 
     (void)look;
     if (status != 0)
@@ -217,13 +220,13 @@ int ctl_file_doctor(const char *path, const struct ctl_look *look)
     fine = fine && print(db, "format  ", "PRAGMA user_version");
     printf("size    %" PRId64 " bytes, %" PRId64 " of them free; the log %" PRId64 "\n",
            length_of(path, ""),
-           number(db, "SELECT freelist_count * page_size FROM pragma_freelist_count,"
-                      " pragma_page_size"),
+           ctl_file_number(db, "SELECT freelist_count * page_size FROM pragma_freelist_count,"
+                               " pragma_page_size"),
            length_of(path, "-wal"));
     puts("kept    whatever is killed loses nothing; how much a loss of power takes is what its "
          "owner asked for\n        (due_sqlite_options.durability, duectl run --require)");
     if (!fine)
-        return broken(db, path);
+        return ctl_file_broken(db, path);
     sqlite3_close(db);
     return fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
 }

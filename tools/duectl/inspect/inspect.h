@@ -23,6 +23,10 @@ struct ctl_look {
     bool help;
     bool list;                  /* restore */
     bool repair;                /* verify */
+    bool json;                  /* ls */
+    const char *topic;          /* ls: only this; NULL: all */
+    const char *state;          /* ls: likewise */
+    uint64_t limit;             /* ls */
     bool again;                 /* import */
     bool check;                 /* import: no store is needed */
     enum due_durability assume; /* doctor */
@@ -46,6 +50,15 @@ bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const struct ct
                    size_t n);
 /* Say what is wrong with @value, and where more is said.  Always false. */
 bool ctl_look_wrong(const struct ctl_look *look, const char *what, const char *value);
+
+/* ---- Jobs ------------------------------------------------------------------------------------ */
+
+/* Shows each job by topic and time, then the dead; in a queue in use one may be shown twice, or not
+ * at all.  @rc is 0, or why it cannot be read.  The visit answers false to end it.  Each answers an
+ * exit status. */
+typedef bool ctl_jobs_visit(void *ctx, due_id id, int rc, const due_record *record);
+int ctl_file_jobs(const char *path, ctl_jobs_visit *visit, void *ctx);
+int ctl_server_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx);
 
 /* ---- The commands: they answer their exit status; @argv[0] is the word ----------------------- */
 

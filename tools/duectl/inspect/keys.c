@@ -150,6 +150,19 @@ int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *qu
     return status;
 }
 
+int ctl_queue_is_there(struct ctl_server *s, const struct ctl_keys *k, const char *queue)
+{
+    redisReply *there = CTL_ASK(s, "EXISTS", k->meta);
+    int status = ctl_answer_is(there, REDIS_REPLY_INTEGER, "meta") ? 0 : CTL_BROKEN;
+
+    if (status == 0 && there->integer == 0) {
+        fprintf(stderr, "duectl: there is no queue %s at %s\n", queue, s->where);
+        status = CTL_FAULTS;
+    }
+    freeReplyObject(there);
+    return status;
+}
+
 /* ---- The walk -------------------------------------------------------------------------------- */
 
 void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic)

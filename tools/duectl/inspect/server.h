@@ -60,6 +60,9 @@ struct ctl_keys {
 
 void ctl_keys_make(struct ctl_keys *k, const char *queue);
 
+/* 0, or an exit status: said that there is no such queue. */
+int ctl_queue_is_there(struct ctl_server *s, const struct ctl_keys *k, const char *queue);
+
 /* Say what stands in the queue's own keys, and whether it can be read.  0, or an exit status. */
 struct ctl_head {
     uint64_t jobs, again, aside, dead, kept;

@@ -36,14 +36,7 @@ static int is_there(const struct ctl_look *look)
     if (status != 0)
         return status;
     ctl_keys_make(&keys, look->queue);
-    redisReply *there = CTL_ASK(&server, "EXISTS", keys.meta);
-    if (!ctl_answer_is(there, REDIS_REPLY_INTEGER, "meta")) {
-        status = CTL_BROKEN;
-    } else if (there->integer == 0) {
-        fprintf(stderr, "duectl: there is no queue %s at %s\n", look->queue, server.where);
-        status = CTL_FAULTS;
-    }
-    freeReplyObject(there);
+    status = ctl_queue_is_there(&server, &keys, look->queue);
     ctl_server_close(&server);
     return status;
 }

@@ -26,6 +26,14 @@ due_store *ctl_server_store_of(const struct ctl_look *look, bool must_exist, int
     return NULL;
 }
 
+int ctl_server_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx)
+{
+    (void)look;
+    (void)visit;
+    (void)ctx;
+    return missing();
+}
+
 int ctl_server_restore(const struct ctl_look *look)
 {
     (void)look;

@@ -8,6 +8,7 @@
  *   hold.c        a store that a command owns for a while
  *   export.c      duectl export
  *   import.c      duectl import
+ *   ls.c          duectl ls
  *
  * Threads  one
  */
@@ -136,6 +137,7 @@ int ctl_hold_commit(struct ctl_hold *h, const due_change *changes, size_t n, uin
 
 /* ---- The commands ---------------------------------------------------------------------------- */
 
+int ctl_ls(int argc, char **argv);
 int ctl_export(int argc, char **argv);
 int ctl_import(int argc, char **argv);
 

@@ -1,0 +1,100 @@
+/* file_jobs.c - the jobs of a file, one after another. */
+#include "inspect/inspect.h"
+
+#ifdef CTL_HAVE_SQLITE
+
+#include <stdio.h>
+#include <string.h>
+
+#include "inspect/file.h"
+#include "sqlite/row.h"
+
+#define PAGE "256"
+
+static const char waiting[] = "SELECT " DUE__SQLITE_COLUMNS
+                              " FROM job WHERE died IS NULL AND (topic, until, id) > (?1, ?2, ?3)"
+                              " ORDER BY topic, until, id LIMIT " PAGE;
+static const char dead[] = "SELECT " DUE__SQLITE_COLUMNS
+                           " FROM job WHERE died IS NOT NULL AND ?1 = ?1 AND (died, id) > (?2, ?3)"
+                           " ORDER BY died, id LIMIT " PAGE;
+
+/* Where the last page has ended. */
+struct place {
+    int64_t topic, at_ns;
+    due_id id;
+};
+
+/* The rows of a page.  How many; -1: the visit has ended it; -2: it cannot be read. */
+static int show_page(sqlite3_stmt *row, bool is_dead, struct place *from, ctl_jobs_visit *visit,
+                     void *ctx)
+{
+    int column = is_dead ? DUE__SQLITE_DIED : DUE__SQLITE_UNTIL;
+    bool more = true;
+    int n = 0;
+    int rc = SQLITE_ROW;
+
+    sqlite3_bind_int64(row, 1, from->topic);
+    sqlite3_bind_int64(row, 2, from->at_ns);
+    sqlite3_bind_blob(row, 3, from->id.byte, DUE_STORE_ID_BYTES, SQLITE_TRANSIENT);
+    while (more && (rc = sqlite3_step(row)) == SQLITE_ROW) {
+        struct due__record_room room;
+        due_record record = { .topic = "" };
+        due_id id = { { 0 } };
+
+        if (!due__sqlite_row_id(row, DUE__SQLITE_ID, &id))
+            return -2;
+        record.id = from->id = id;
+        from->topic = sqlite3_column_int64(row, DUE__SQLITE_TOPIC_NUMBER);
+        from->at_ns = sqlite3_column_int64(row, column);
+        more = visit(ctx, id, due__sqlite_row_read(row, &record, &room), &record);
+        n++;
+    }
+    sqlite3_reset(row);
+    return !more ? -1 : rc == SQLITE_DONE ? n : -2;
+}
+
+/* What a query shows, page by page: no transaction stays open meanwhile.  As show_page(). */
+static int show(sqlite3 *db, const char *query, bool is_dead, ctl_jobs_visit *visit, void *ctx)
+{
+    struct place from = { .topic = INT64_MIN, .at_ns = INT64_MIN };
+    sqlite3_stmt *row = NULL;
+    int n = -2;
+
+    if (sqlite3_prepare_v2(db, query, -1, &row, NULL) == SQLITE_OK) {
+        do
+            n = show_page(row, is_dead, &from, visit, ctx);
+        while (n > 0);
+    }
+    sqlite3_finalize(row);
+    return n;
+}
+
+int ctl_file_jobs(const char *path, ctl_jobs_visit *visit, void *ctx)
+{
+    sqlite3 *db;
+    int status = ctl_file_open(path, &db);
+
+    if (status != 0)
+        return status;
+    int n = show(db, waiting, false, visit, ctx);
+    if (n == 0)
+        n = show(db, dead, true, visit, ctx);
+    if (n == -2)
+        return ctl_file_broken(db, path);
+    sqlite3_close(db);
+    return CTL_FINE;
+}
+
+#else
+
+#include <stdio.h>
+
+int ctl_file_jobs(const char *path, ctl_jobs_visit *visit, void *ctx)
+{
+    (void)visit;
+    (void)ctx;
+    fprintf(stderr, "duectl: %s: built without SQLite, and so without files\n", path);
+    return CTL_USAGE;
+}
+
+#endif

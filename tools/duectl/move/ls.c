@@ -1,0 +1,163 @@
+/* ls.c - `duectl ls`: the jobs of a stored queue, a line each. */
+#include "move/move.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: duectl ls [OPTION]... [URL]\n"
+    "\n"
+    "Lists the jobs of a stored queue, which may be in use: id, state, when each is due next (of "
+    "a\n"
+    "dead one: when it died), topic (- is the default topic), bytes, and the beginning of its "
+    "text.\n"
+    "They come by topic and time, the dead at the end.  URL is a Redis, or the path of a file; "
+    "without\n"
+    "one it is that of the environment variable DUE_STORE_URL.\n"
+    "\n"
+    "  --topic NAME   only those of this topic\n"
+    "  --state STATE  only those that are waiting, reserved or dead\n"
+    "  --limit N      no more than N\n"
+    "  --json         a line of JSON each, with all that is known of it, as `duectl export` has "
+    "it\n"
+    "  --store URL    the same as URL\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 listed; 1 some cannot be read, or there is no such queue; 2 wrong usage; 3 no\n"
+    "connection, or the server refuses.\n";
+
+struct listing {
+    const struct ctl_look *look;
+    struct ctl_buffer line;
+    uint64_t shown;
+    uint64_t unreadable;
+    bool failed; /* the output, or the memory */
+};
+
+/* A job is out on a lease while it was handed out more often than given back. */
+static const char *state_of(const due_record *r)
+{
+    return r->cause != 0 ? "dead" : r->attempts > r->failures ? "reserved" : "waiting";
+}
+
+static bool is_wanted(const struct ctl_look *look, const due_record *r)
+{
+    return (look->topic == NULL || strcmp(look->topic, r->topic) == 0) &&
+           (look->state == NULL || strcmp(look->state, state_of(r)) == 0);
+}
+
+static void add_plain(struct ctl_buffer *b, const due_record *r)
+{
+    char id[DUE_ID_TEXT];
+    char date[CTL_DUMP_DATE];
+    char topic[2 * CTL_EXCERPT];
+    char text[CTL_EXCERPT];
+    size_t len = strlen(r->topic);
+
+    ctl_buffer_text(b, "%s  %-8s  %-30s  ", due_id_format(r->id, id), state_of(r),
+                    ctl_dump_date(date, r->cause != 0 ? r->died_ns : r->until_ns));
+    ctl_buffer_text(b, "%-12s  %8zu  ",
+                    len == 0 ? "-" : ctl_text_show(topic, sizeof topic, r->topic, len), r->len);
+    ctl_buffer_text(b, "%s\n",
+                    r->len == 0 ? "" : ctl_text_show(text, sizeof text, r->data, r->len));
+}
+
+/* The line of an export, and the state in front of all else. */
+static void add_json(struct ctl_buffer *b, const due_record *r)
+{
+    struct ctl_buffer rest = { 0 };
+
+    ctl_dump_job(&rest, r);
+    ctl_buffer_text(b, "{\"state\":\"%s\",", state_of(r));
+    if (rest.len > 0)
+        ctl_buffer_add(b, rest.bytes + 1, rest.len - 1);
+    b->failed = b->failed || rest.failed;
+    ctl_buffer_free(&rest);
+}
+
+static bool show(void *ctx, due_id id, int rc, const due_record *record)
+{
+    struct listing *l = ctx;
+    char text[DUE_ID_TEXT];
+
+    if (rc != 0) {
+        if (l->unreadable++ == 0)
+            fprintf(stderr, "duectl: job %s cannot be read: %s\n", due_id_format(id, text),
+                    due_error_text(rc));
+        return true;
+    }
+    if (!is_wanted(l->look, record))
+        return true;
+    l->line.len = 0;
+    if (l->look->json)
+        add_json(&l->line, record);
+    else
+        add_plain(&l->line, record);
+    l->failed = l->line.failed || fwrite(l->line.bytes, 1, l->line.len, stdout) != l->line.len;
+    l->shown++;
+    return !l->failed && l->shown < l->look->limit;
+}
+
+/* ---- The command line ------------------------------------------------------------------------ */
+
+static bool take_topic(struct ctl_look *look, const char *value)
+{
+    look->topic = value;
+    return true;
+}
+
+static bool take_state(struct ctl_look *look, const char *value)
+{
+    look->state = value;
+    return strcmp(value, "waiting") == 0 || strcmp(value, "reserved") == 0 ||
+           strcmp(value, "dead") == 0 ||
+           ctl_look_wrong(look, "--state takes waiting, reserved or dead", value);
+}
+
+static bool take_limit(struct ctl_look *look, const char *value)
+{
+    struct ctl_cursor c = { .text = value, .len = strlen(value) };
+    int64_t limit = 0;
+
+    if (ctl_digits_read(&c, 18, &limit) == 0 || c.at < c.len || limit < 1)
+        return ctl_look_wrong(look, "--limit takes a number from 1 on", value);
+    look->limit = (uint64_t)limit;
+    return true;
+}
+
+static bool take_json(struct ctl_look *look, const char *value)
+{
+    (void)value;
+    look->json = true;
+    return true;
+}
+
+int ctl_ls(int argc, char **argv)
+{
+    static const struct ctl_look_option own[] = { { "topic", true, take_topic },
+                                                  { "state", true, take_state },
+                                                  { "limit", true, take_limit },
+                                                  { "json", false, take_json } };
+    struct ctl_look look;
+    struct listing l = { .look = &look };
+
+    if (!ctl_look_read(&look, argc, argv, own, sizeof own / sizeof own[0]))
+        return CTL_USAGE;
+    if (look.help)
+        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
+    if (look.limit == 0)
+        look.limit = UINT64_MAX;
+    const char *path = ctl_file_of(look.url);
+    int status = path != NULL ? ctl_file_jobs(path, show, &l) : ctl_server_jobs(&look, show, &l);
+    ctl_urls_forget();
+    ctl_buffer_free(&l.line);
+    if (l.unreadable > 0)
+        fprintf(stderr, "duectl: %" PRIu64 " jobs cannot be read: duectl verify says more\n",
+                l.unreadable);
+    if (fflush(stdout) != 0 || l.failed)
+        return CTL_BROKEN;
+    return status == 0 && l.unreadable > 0 ? CTL_FAULTS : status;
+}
