@@ -13,4 +13,7 @@ int ctl_file_broken(sqlite3 *db, const char *path);
 /* The first value of the first row; -1: there is none. */
 int64_t ctl_file_number(sqlite3 *db, const char *query);
 
+/* The first column of each row, a line each, behind @label.  False: that cannot be read. */
+bool ctl_file_print(sqlite3 *db, const char *label, const char *query);
+
 #endif

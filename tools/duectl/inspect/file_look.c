@@ -1,4 +1,4 @@
-/* file_look.c - looking into a file of SQLite: `restore`, `verify` and `doctor` of one. */
+/* file_look.c - looking into a file of SQLite: `restore` and `doctor` of one. */
 #include "inspect/inspect.h"
 
 #ifdef CTL_HAVE_SQLITE
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "inspect/file.h"
-#include "record/record.h"
 
 #define APPLICATION "1685415217" /* as docs/sqlite-layout.md says */
 
@@ -50,7 +49,7 @@ int ctl_file_broken(sqlite3 *db, const char *path)
 }
 
 /* The first column of each row, a line each, behind @label.  False: that cannot be read. */
-static bool print(sqlite3 *db, const char *label, const char *query)
+bool ctl_file_print(sqlite3 *db, const char *label, const char *query)
 {
     sqlite3_stmt *row = NULL;
     int rc = sqlite3_prepare_v2(db, query, -1, &row, NULL);
@@ -108,75 +107,18 @@ int ctl_file_restore(const char *path, const struct ctl_look *look)
 
     if (status != 0)
         return status;
-    bool fine = print(db, "jobs    ", summary);
+    bool fine = ctl_file_print(db, "jobs    ", summary);
     if (fine && look->list)
-        fine = print(db, "", list);
+        fine = ctl_file_print(db, "", list);
     if (fine && !look->list) {
         printf("%-20s %9s  %-24s  %-24s %8s %8s\n", "topic", "jobs", "first due", "last due",
                "tried", "most");
-        fine = print(db, "", topics) && print(db, "", dead);
+        fine = ctl_file_print(db, "", topics) && ctl_file_print(db, "", dead);
     }
     if (!fine)
         return ctl_file_broken(db, path);
     sqlite3_close(db);
     return fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
-}
-
-/* Records whose check is wrong. */
-static int64_t damaged(sqlite3 *db)
-{
-    sqlite3_stmt *row = NULL;
-    int64_t wrong = 0;
-    int rc = sqlite3_prepare_v2(db, "SELECT id, record FROM job", -1, &row, NULL);
-
-    while (rc == SQLITE_OK && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        struct due__record_room room;
-        due_record record = { .until_ns = 0 };
-        const void *id = sqlite3_column_blob(row, 0);
-        const void *bytes = sqlite3_column_blob(row, 1);
-
-        if (id != NULL && sqlite3_column_bytes(row, 0) == DUE_STORE_ID_BYTES)
-            memcpy(record.id.byte, id, DUE_STORE_ID_BYTES);
-        wrong += bytes == NULL ||
-                 due__record_read(&record, &room, bytes, (size_t)sqlite3_column_bytes(row, 1)) != 0;
-        rc = SQLITE_OK;
-    }
-    sqlite3_finalize(row);
-    return rc == SQLITE_DONE ? wrong : -1;
-}
-
-static bool counted(const char *what, int64_t count)
-{
-    if (count != 0)
-        printf("WRONG   %" PRId64 " %s\n", count, what);
-    return count == 0;
-}
-
-int ctl_file_verify(const char *path, const struct ctl_look *look)
-{
-    sqlite3 *db;
-    int status = ctl_file_open(path, &db);
-
-    (void)look;
-    if (status != 0)
-        return status;
-    bool fine =
-        ctl_file_number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check ="
-                            " 'ok'") == 1;
-    if (!fine)
-        (void)print(db, "WRONG   ", "PRAGMA integrity_check(20)");
-    fine &= counted("jobs whose record is damaged", damaged(db));
-    fine &= counted("jobs of a topic that is not there",
-                    ctl_file_number(db, "SELECT count(*) FROM job WHERE topic NOT IN"
-                                        " (SELECT number FROM topic)"));
-    fine &= counted("keys of jobs that are not there",
-                    ctl_file_number(db, "SELECT count(*) FROM key WHERE kept IS NULL AND job NOT IN"
-                                        " (SELECT id FROM job)"));
-    printf("%s\n", fine ? "all is well" : "not all is well: docs/sqlite-layout.md says what to do");
-    sqlite3_close(db);
-    if (fflush(stdout) != 0)
-        return CTL_BROKEN;
-    return fine ? CTL_FINE : CTL_FAULTS;
 }
 
 /* Who has it open, if anybody has. */
@@ -215,9 +157,9 @@ int ctl_file_doctor(const char *path, const struct ctl_look *look)
     if (status != 0)
         return status;
     say_owner(path);
-    bool fine =
-        print(db, "queue   ", "SELECT queue || ', opened ' || writer || ' times' FROM owner");
-    fine = fine && print(db, "format  ", "PRAGMA user_version");
+    bool fine = ctl_file_print(db, "queue   ",
+                               "SELECT queue || ', opened ' || writer || ' times' FROM owner");
+    fine = fine && ctl_file_print(db, "format  ", "PRAGMA user_version");
     printf("size    %" PRId64 " bytes, %" PRId64 " of them free; the log %" PRId64 "\n",
            length_of(path, ""),
            ctl_file_number(db, "SELECT freelist_count * page_size FROM pragma_freelist_count,"
@@ -242,12 +184,6 @@ static int missing(const char *path)
 }
 
 int ctl_file_restore(const char *path, const struct ctl_look *look)
-{
-    (void)look;
-    return missing(path);
-}
-
-int ctl_file_verify(const char *path, const struct ctl_look *look)
 {
     (void)look;
     return missing(path);
