@@ -27,6 +27,7 @@ struct ctl_look {
     const char *topic;          /* ls: only this; NULL: all */
     const char *state;          /* ls: likewise */
     uint64_t limit;             /* ls */
+    bool salvage;               /* export */
     bool again;                 /* import */
     bool check;                 /* import: no store is needed */
     enum due_durability assume; /* doctor */
@@ -58,6 +59,11 @@ bool ctl_look_wrong(const struct ctl_look *look, const char *what, const char *v
  * exit status. */
 typedef bool ctl_jobs_visit(void *ctx, due_id id, int rc, const due_record *record);
 int ctl_file_jobs(const char *path, ctl_jobs_visit *visit, void *ctx);
+/* Of a file whose pages are damaged, also the kept keys; *@all: whatever else is lost was told.  A
+ * visit is told
+ * of each job whose id is known, with an error if nothing else is. */
+int ctl_file_salvage(const char *path, ctl_jobs_visit *visit, due_store_visit_key *visit_key,
+                     void *ctx, bool *all);
 int ctl_server_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx);
 
 /* ---- The commands: they answer their exit status; @argv[0] is the word ----------------------- */

@@ -15,6 +15,8 @@ static const char usage[] =
     "path\n"
     "of a file; without one it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
+    "  --salvage      of a file whose pages are damaged: whatever can be read; it says what is\n"
+    "                 lost.  The file stays as it is, and nobody need own it\n"
     "  --store URL    the same as URL\n"
     "  --queue NAME   which queue (duectl)\n"
     "  --help\n"
@@ -86,18 +88,67 @@ static int write_all(struct export *e)
     return CTL_FAULTS;
 }
 
+/* ---- Of a damaged file ----------------------------------------------------------------------- */
+
+static bool salvage_job(void *ctx, due_id id, int rc, const due_record *record)
+{
+    struct export *e = ctx;
+    char text[DUE_ID_TEXT];
+
+    if (rc == 0)
+        return put_job(e, record) == 0;
+    fprintf(stderr, "duectl: job %s is lost: %s\n", due_id_format(id, text), due_error_text(rc));
+    e->strange++;
+    return true;
+}
+
+static int salvage(struct export *e, const char *path)
+{
+    bool all = false;
+
+    ctl_dump_head(&e->line);
+    int status = put(e) == 0 ? ctl_file_salvage(path, salvage_job, put_key, e, &all) : CTL_BROKEN;
+    if (status != 0)
+        return status;
+    e->line.len = 0;
+    ctl_dump_end(&e->line, e->jobs, e->keys);
+    if (put(e) != 0)
+        return CTL_BROKEN;
+    fprintf(stderr,
+            "duectl: %" PRIu64 " jobs and %" PRIu64 " kept keys are saved; %" PRIu64
+            " jobs are lost that are known\n",
+            e->jobs, e->keys, e->strange);
+    if (!all)
+        fputs("duectl: perhaps more is lost: an index, or the keys, cannot be read to the end\n",
+              stderr);
+    return e->strange > 0 || !all ? CTL_FAULTS : CTL_FINE;
+}
+
+static bool take_salvage(struct ctl_look *look, const char *value)
+{
+    (void)value;
+    look->salvage = true;
+    return true;
+}
+
 int ctl_export(int argc, char **argv)
 {
+    static const struct ctl_look_option own = { "salvage", false, take_salvage };
     struct export e = { .jobs = 0 };
     struct ctl_look look;
 
-    if (!ctl_look_read(&look, argc, argv, NULL, 0))
+    if (!ctl_look_read(&look, argc, argv, &own, 1))
         return CTL_USAGE;
     if (look.help)
         return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    int status = ctl_hold_open(&e.hold, &look, true, 0);
+    const char *path = ctl_file_of(look.url);
+    if (look.salvage && path == NULL) {
+        (void)ctl_look_wrong(&look, "goes with a file", "--salvage");
+        return CTL_USAGE;
+    }
+    int status = look.salvage ? salvage(&e, path) : ctl_hold_open(&e.hold, &look, true, 0);
     ctl_urls_forget();
-    if (status == 0)
+    if (status == 0 && !look.salvage)
         status = write_all(&e);
     ctl_hold_close(&e.hold);
     ctl_buffer_free(&e.line);
