@@ -206,7 +206,7 @@ static int put_new(struct due_queue *q, const due_spec *s, int64_t timeout_ns, i
     int64_t now = due__timeout_now(q);
     if (until_ns > now)
         return due__enqueue_new(q, s, until_ns - now, by, id, inside);
-    if (q->commits != NULL)
+    if (q->journal->takes_time)
         return DUE_ETIMEDOUT;
     int rc = due__enqueue_new(q, s, 0, by, id, inside);
     return rc == DUE_EAGAIN ? DUE_ETIMEDOUT : rc;

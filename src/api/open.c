@@ -451,7 +451,7 @@ static bool busy(struct due_queue *q)
     due__tenure_end(q, &t);
     if (out)
         return true;
-    return !q->stored && due__waiting(q) > left_over(q);
+    return !q->journal->keeps_jobs && due__waiting(q) > left_over(q);
 }
 
 /* Whoever turns its clock ends leases that are over, and discards their jobs: he is waited for, and

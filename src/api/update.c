@@ -265,7 +265,7 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
     const due_extra none = { DUE_EXTRA_INIT };
     const due_extra *x = s->more != NULL ? s->more : &none;
 
-    *wish = (struct wish){ .s.size = sizeof(due_spec), .what = what, .at_ns = at_ns };
+    *wish = (struct wish){ .what = what, .at_ns = at_ns };
     if (what & DUE_SET_DATA) {
         wish->s.data = s->data;
         wish->s.len = s->len;

@@ -38,7 +38,7 @@ static inline bool due__closed(const struct due_queue *q)
  * more what it has left to its store. */
 static inline int due__named(const struct due_queue *q, int rc)
 {
-    return rc == DUE_ENOENT && q->stored && due__closed(q) ? DUE_ECLOSED : rc;
+    return rc == DUE_ENOENT && q->journal->keeps_jobs && due__closed(q) ? DUE_ECLOSED : rc;
 }
 
 /* Everyone who waits for room looks again and, with @consumers, everyone who waits for a job. */

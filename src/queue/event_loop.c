@@ -21,7 +21,7 @@ static int64_t wanted(struct due_queue *q)
 {
     int64_t bound = due__timeline_bound(&q->timeline);
 
-    if (q->stored && !(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3 of tenure.c */
+    if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3 of tenure.c */
         bool coming;
 
         if (due__left_over(q, &coming) > 0)

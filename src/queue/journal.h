@@ -65,6 +65,10 @@ struct due__journal {
     const char *left_text;
     /* What becomes of a job that was to come again, in a queue that ends: ACK, or LEAVE. */
     enum due__purpose no_round;
+    /* What waits when the queue ends stays where it is: not lost, only not known any more. */
+    bool keeps_jobs;
+    /* Whatever is handed to it takes time, so a call that has none left can do nothing more. */
+    bool takes_time;
     /* A job's priority is part of its id, so that it stays. */
     bool fixed_priority;
     /* The keys of jobs that are done are kept by it, and the queue knows of them only. */
