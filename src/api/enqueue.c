@@ -205,7 +205,8 @@ static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue
 }
 
 /* One job in any other way, in a queue of memory.  1, or an error. */
-static int enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id)
+static __attribute__((noinline)) int enqueue_one(struct due_queue *q, const due_spec *spec,
+                                                 due_id *id)
 {
     struct due__fresh job;
     uint32_t number;
@@ -300,8 +301,9 @@ static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, in
     return rc;
 }
 
-int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns,
-                     struct due__deadline *by, due_id *id, bool *inside)
+__attribute__((noinline)) int due__enqueue_new(struct due_queue *q, const due_spec *spec,
+                                               int64_t timeout_ns, struct due__deadline *by,
+                                               due_id *id, bool *inside)
 {
     struct due__put put;
 
@@ -360,7 +362,6 @@ static __attribute__((noinline)) int enqueue_checked(struct due_queue *q, const 
                                                      int64_t timeout_ns, due_id *id)
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
-    struct due__put put;
 
     int rc = spec->size == sizeof *spec ? check(q, spec, 1, timeout_ns) : OTHER_SIZE;
     if (rc == OTHER_SIZE) {
@@ -372,10 +373,8 @@ static __attribute__((noinline)) int enqueue_checked(struct due_queue *q, const 
     bool inside = due__inside_stored(q);
     if (due__spec_key(spec) != NULL)
         rc = due__enqueue_keyed(q, spec, timeout_ns, &by, id, &inside);
-    else if (q->capacity > 0)
-        rc = enqueue_room(q, spec, 1, timeout_ns, &by, id, &put, &inside);
-    else if (q->commits != NULL)
-        rc = enqueue_stored(q, spec, 1, &by, id, &put);
+    else if (q->capacity > 0 || q->commits != NULL)
+        rc = due__enqueue_new(q, spec, timeout_ns, &by, id, &inside);
     else
         rc = enqueue_one(q, spec, id);
     rc = rc > 0 ? 0 : refused(q, rc);

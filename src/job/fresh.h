@@ -46,6 +46,7 @@ static inline __attribute__((always_inline)) void due__fill_facts(struct due_que
                                  .payload = (uint8_t)payload };
     it->number = number;
     it->generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's own */
+    due__tsan_release(j);
 }
 
 /* Fill the place @number with a job that brings a pointer, or at most DUE__INLINE_BYTES.  It stays

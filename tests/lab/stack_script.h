@@ -192,6 +192,10 @@ static void name_jobs(struct stack *s)
     CALL(due_job_done(&w.job));
     RIGHT(due_enqueue(w.q, &spec, DUE_S(30), &w.id));
     RIGHT(due_cancel_key(w.q, "k", 1, NULL));
+    RIGHT(due_enqueue_at(w.q, DUE_FOREVER, NULL, &w.id));
+    RIGHT(due_cancel(w.q, w.id, NULL));
+    RIGHT(due_enqueue_after(w.q, DUE_S(9), NULL, &w.id));
+    RIGHT(due_cancel(w.q, w.id, NULL));
     CALL(due_id_format(w.id, w.text));
     RIGHT(due_id_parse(w.text, &w.key));
     CALL(due_id_equal(w.id, w.key));
