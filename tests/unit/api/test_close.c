@@ -451,3 +451,19 @@ LAB_TEST(close, drains_until_the_last_of_many_however_they_leave)
         lab_close(&lab);
     }
 }
+
+/* What a call needs to wait is used again by the next. */
+LAB_TEST(close, that_is_tried_again_and_again_takes_no_more_memory)
+{
+    struct lab lab = lab_open();
+    size_t live = 0;
+
+    lab_enqueue(&lab, "tea", .at_ns = 1000);
+    for (int i = 0; i < 20; i++) {
+        cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
+        if (i == 0)
+            live = atomic_load(&lab.state->memory.live);
+    }
+    cr_expect_leq(atomic_load(&lab.state->memory.live), live);
+    lab_close(&lab);
+}

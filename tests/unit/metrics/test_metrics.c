@@ -573,3 +573,27 @@ Test(metrics, gives_back_everything_whichever_allocation_fails)
         cr_assert_eq(atomic_load(&flaky.live), 0u);
     }
 }
+
+/* Nine digits behind the point, so that a reader does not take them for another number. */
+Test(exposition, names_each_bucket_by_the_last_nanosecond_that_is_in_it)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    char *text = exposition_text(lab.q);
+    unsigned named = 0;
+
+    for (const char *at = strstr(text, "le=\""); at != NULL; at = strstr(at + 1, "le=\"")) {
+        char *point;
+        char *end;
+        long long s = strtoll(at + 4, &point, 10);
+
+        if (*point != '.')
+            continue; /* +Inf */
+        int64_t ns = DUE_S(s) + strtoll(point + 1, &end, 10);
+        cr_expect_eq(end - point, 10);
+        cr_expect_eq(due_histogram_bound(due_histogram_bucket(ns)), ns + 1, "%.24s", at);
+        named++;
+    }
+    cr_expect_gt(named, 10u);
+    free(text);
+    lab_close(&lab);
+}

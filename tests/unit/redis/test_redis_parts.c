@@ -311,6 +311,15 @@ Test(reader, counts_96_bytes_for_each_element_of_a_reply)
     due__reader_free(r);
 }
 
+Test(reader, takes_as_many_elements_as_it_may_and_no_more)
+{
+    struct due__reader *r = due__reader_new(10, 1 << 20);
+
+    cr_expect_eq(read_integers(r, 10), 1);
+    cr_expect_eq(read_integers(r, 11), DUE_ECORRUPT);
+    due__reader_free(r);
+}
+
 /* A job's record names its key still when another job has that. */
 Test(key, is_a_jobs_own_only_if_the_server_says_so)
 {

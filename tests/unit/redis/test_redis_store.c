@@ -446,6 +446,11 @@ Test(redis_options, are_checked)
                      (int)i);
         cr_expect_neq(error.text[0], '\0', "%d", (int)i);
     }
+    good.prefix = "a-prefix_of.32-letters-0123456789"; /* and one more */
+    cr_expect_eq(due_redis_open(&store, "redis://h", &good, &error), DUE_EINVAL);
+    good.prefix++;
+    cr_assert_eq(due_redis_open(&store, "redis://h", &good, &error), 0);
+    due_redis_free(store);
     store = (due_store *)&error;
     cr_expect_eq(due_redis_open(&store, "nonsense", NULL, &error), DUE_EINVAL);
     cr_expect_null(store, "so that due_redis_free() does nothing");
