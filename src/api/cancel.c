@@ -15,27 +15,25 @@
 #include "queue/queue.h"
 
 /* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
- * free. The way to it is kept short, so that the processor can fetch the jobs of several cancels at
- * a time. */
-static inline int cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)
+ * free.  The way to it is kept short, so that the processor can fetch the jobs of several cancels
+ * at a time.  False: nothing was done. */
+static inline bool cancel_plain(struct due_queue *q, due_id id)
 {
     uint32_t number;
     uint32_t generation;
 
-    int rc = due__id_find(q, id, by, &number, &generation);
-    if (rc != 0)
-        return rc;
+    if (!due__id_read_made(q, id, &number, &generation))
+        return false;
     struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
-    if (job != NULL || !q->short_ways || due__word_generation(w) != generation ||
-        generation == UINT32_MAX ||
+    if (due__word_generation(w) != generation || generation == UINT32_MAX ||
         (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
         (due__facts_load(j).payload & DUE__EXTRAS)) /* so it may have a key */
-        return due__cancel_any(q, number, generation, NULL, job, by);
+        return false;
     uint64_t ready = w & DUE__READY;
     if (!due__word_cancel(&j->word, &w)) /* J1 */
-        return due__cancel_any(q, number, generation, NULL, job, by);
+        return false;
     due__job_release(&q->slab, j); /* still the caller's: it is in no magazine yet */
 
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -44,18 +42,27 @@ static inline int cancel(struct due_queue *q, due_id id, due_job *job, struct du
     due__shard_push(&q->slab, it, number);
     due__shard_leave(it);
     due__cancelled(q, count);
-    return 0;
+    return true;
+}
+
+/* Any other. */
+static __attribute__((noinline)) int cancel_any(due_queue *q, due_id id, due_job *job)
+{
+    struct due__deadline by = { 0 };
+
+    if (due__forked(q))
+        return due__one_or_none(job, DUE_EFORK);
+    bool inside = due__inside_stored(q);
+    int rc = due__named(q, due__cancel(q, id, job, &by));
+    due__inside_end(q, inside);
+    return due__one_or_none(job, rc);
 }
 
 int due_cancel(due_queue *q, due_id id, due_job *job)
 {
-    if (due__forked(q))
-        return due__one_or_none(job, DUE_EFORK);
-    struct due__deadline by = { 0 };
-    bool inside = due__inside_stored(q);
-    int rc = due__named(q, cancel(q, id, job, &by));
-    due__inside_end(q, inside);
-    return due__one_or_none(job, rc);
+    if (job == NULL && q->short_ways && !due__forked(q) && cancel_plain(q, id))
+        return 0;
+    return cancel_any(q, id, job);
 }
 
 #define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */
@@ -89,7 +96,7 @@ int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
     for (size_t i = 0; i < n; i++) {
         if (i + LOOK_AHEAD < n)
             prefetch(q, ids[i + LOOK_AHEAD]);
-        int rc = cancel(q, ids[i], NULL, NULL); /* which waits for no store */
+        int rc = cancel_plain(q, ids[i]) ? 0 : cancel_any(q, ids[i], NULL);
 
         cancelled += rc == 0;
         if (results != NULL)

@@ -31,10 +31,8 @@ static int hand_out(struct due_queue *q, const struct due__request *r, struct du
     due_job *jobs = r->jobs;
     int rc = 0;
 
-    if (r->leased) {
-        due__lease_begun(q, jobs, n);
+    if (r->leased)
         return (int)n;
-    }
     n = due__attempts_check(q, slots, n, NULL, &rc);
     if (n == 0)
         return rc;
@@ -96,45 +94,87 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
     return rc;
 }
 
-static __attribute__((noinline)) int dequeue_asking(due_queue *q, due_job *job, int64_t timeout_ns)
+/* One job, by the usual way. */
+static __attribute__((noinline)) int one_by_asking(due_queue *q, due_job *job, int64_t lease_ns,
+                                                   int64_t timeout_ns)
 {
-    return due__one_or_named(job, due__take_out(q, NULL, 0, job, 1, 0, timeout_ns, NULL));
+    return due__one_or_named(job, due__take_out(q, NULL, 0, job, 1, lease_ns, timeout_ns, NULL));
 }
 
 /* A job that was taken by a short way, and may have to be looked at. */
-static __attribute__((noinline)) int dequeue_taken(due_queue *q, due_job *job, int64_t timeout_ns,
-                                                   struct due__slot s, int64_t now_ns)
+static __attribute__((noinline)) int one_taken(due_queue *q, due_job *job, int64_t lease_ns,
+                                               int64_t timeout_ns, struct due__slot s,
+                                               int64_t now_ns)
 {
-    int rc = 0;
+    struct due__request r = { .jobs = job, .max = 1, .lease_ns = lease_ns, .now_ns = now_ns };
+    int rc = hand_out(q, &r, &s, 1);
 
-    if (due__attempts_check(q, &s, 1, NULL, &rc) == 0)
-        return dequeue_asking(q, job, timeout_ns);
-    due__hand_over(q, &s, 1, now_ns, job);
+    return rc == 0 ? one_by_asking(q, job, lease_ns, timeout_ns) : due__one_or_named(job, rc);
+}
+
+/* One that was shown. */
+static __attribute__((noinline)) int one_shown(due_queue *q, due_job *job, int64_t timeout_ns,
+                                               struct due__slot s)
+{
+    if (!due__is_plain(q, due__slot_job(s)))
+        return one_taken(q, job, 0, timeout_ns, s, 0);
+    due__job_fill_plain(q, due__slot_job(s), due__slot_deadline(s), due__clock_now(&q->clock), job);
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->dequeued++; /* C2 of closing.c */
+    due__shard_leave(it);
+    if (q->capacity > 0)
+        due__capacity_give(q, 1);
+    due__left(q, 1);
     return 0;
+}
+
+/* A look for one has ended without a job that needs nothing more. */
+static __attribute__((noinline)) int one_not_done(due_queue *q, due_job *job, int64_t lease_ns,
+                                                  int64_t timeout_ns, enum due__next next,
+                                                  struct due__slot s, int64_t now_ns)
+{
+    return next == DUE__NEXT_TAKEN ? one_taken(q, job, lease_ns, timeout_ns, s, now_ns)
+                                   : one_by_asking(q, job, lease_ns, timeout_ns);
 }
 
 int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
 {
     struct due__slot s;
+    bool counted = false;
     int64_t now;
-    bool counted;
 
     if (due__forked(q) || timeout_ns < 0)
         return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
     if (!q->short_ways)
-        return dequeue_asking(q, job, timeout_ns);
+        return one_by_asking(q, job, 0, timeout_ns);
     if (due__take_fast(q, NULL, 0, &s, 1) > 0)
-        return dequeue_taken(q, job, timeout_ns, s, 0);
+        return one_shown(q, job, timeout_ns, s);
     enum due__next next = due__take_next(q, &s, &now, &counted);
     if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
         return due__one_or_none(job, DUE_EAGAIN);
-    if (next != DUE__NEXT_TAKEN)
-        return dequeue_asking(q, job, timeout_ns);
     if (!counted)
-        return dequeue_taken(q, job, timeout_ns, s, now);
+        return one_not_done(q, job, 0, timeout_ns, next, s, now);
     due__job_fill_plain(q, due__slot_job(s), due__slot_deadline(s), now, job);
     if (q->capacity > 0)
         due__capacity_give(q, 1);
     due__left(q, 1); /* C2 of closing.c: it was counted */
     return 0;
+}
+
+int due_reserve(due_queue *q, due_job *job, int64_t timeout_ns)
+{
+    struct due__slot s;
+    bool leased = false;
+    int64_t now;
+
+    if (!q->short_ways || due__forked(q) || timeout_ns < 0 ||
+        !due__load_relaxed(&q->reserves)) /* R3 of lease.c: the usual way says so */
+        return one_by_asking(q, job, q->lease_ns, timeout_ns);
+    if (due__take_fast(q, NULL, 0, &s, 1) > 0)
+        return one_taken(q, job, q->lease_ns, timeout_ns, s, 0);
+    enum due__next next = due__reserve_next(q, &s, &now, job, &leased);
+    if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
+        return due__one_or_none(job, DUE_EAGAIN);
+    return leased ? 0 : one_not_done(q, job, q->lease_ns, timeout_ns, next, s, now);
 }

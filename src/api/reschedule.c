@@ -1,6 +1,6 @@
 /* reschedule.c - due_reschedule(), due_promote().
  *
- * Edges      described elsewhere: E3 tenure.c, J1 slab.h, R1 lease.c
+ * Edges      described elsewhere: E3 tenure.c, I2 inbox.c, J1 slab.h, R1 lease.c
  */
 #include "api/reschedule.h"
 
@@ -53,15 +53,20 @@ static int reschedule_short(struct due_queue *q, uint32_t number, uint32_t gener
     struct due__tenure t;
     int rc = DUE_ECLOSED;
 
-    due__drain_all(q); /* what the caller put in before stands before it */
     due__enter(q, &t);
+    if (!due__inbox_quiet(&q->inbox)) { /* I2: what the caller put in before stands before it */
+        due__tenure_end(q, &t);
+        due__drain_all(q);
+        due__enter(q, &t);
+    }
     if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
         int64_t now_ns = due__clock_now(&q->clock);
 
         due__drain_or_say(q, DUE__FOREIGN_MAX);
         due__move_due(q, now_ns);
         rc = move_locked(q, number, generation, at_ns == AT_NOW ? now_ns : at_ns);
-        due__move_due(q, now_ns);
+        if (at_ns <= now_ns) /* AT_NOW too */
+            due__move_due(q, now_ns);
     }
     due__tenure_end(q, &t);
     return rc;

@@ -22,11 +22,6 @@ int due__one_or_named(due_job *job, int rc)
     return rc == DUE_EINDOUBT ? rc : due__one_or_none(job, rc);
 }
 
-int due_reserve(due_queue *q, due_job *job, int64_t timeout_ns)
-{
-    return due__one_or_named(job, due__take_out(q, NULL, 0, job, 1, q->lease_ns, timeout_ns, NULL));
-}
-
 int due_take(due_queue *q, const due_take_options *options, due_job *jobs, size_t max,
              int64_t timeout_ns)
 {

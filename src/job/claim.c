@@ -12,8 +12,10 @@
 
 /* The swap of a claim; with a name, if the job has that key still, in the same step: once it is
  * claimed another may take the key over.  DUE_ENOENT: it has not; DUE_EAGAIN: @w has changed. */
-static int swap(struct due_queue *q, uint32_t number, uint32_t generation,
-                const struct due__key_name *name, enum due__state as, uint64_t *w)
+static inline __attribute__((always_inline)) int swap(struct due_queue *q, uint32_t number,
+                                                      uint32_t generation,
+                                                      const struct due__key_name *name,
+                                                      enum due__state as, uint64_t *w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     struct due__key_shard *shard = NULL;

@@ -146,7 +146,8 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     due__replace(q, number, w, DUE__LEASED, until_ns);
 }
 
-void due__lease_begun(struct due_queue *q, const due_job *jobs, size_t n)
+/* After the release: leases have begun that were not counted under the lock. */
+static void leases_count(struct due_queue *q, const due_job *jobs, size_t n)
 {
     due__late(q, jobs, n);
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -176,7 +177,7 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
     due__enter(q, &t);
     begin_all(q, slots, n, lease_ns, now_ns, jobs);
     due__tenure_end(q, &t);
-    due__lease_begun(q, jobs, n);
+    leases_count(q, jobs, n);
 }
 
 int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t lease_ns,
@@ -202,6 +203,7 @@ bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size
         __builtin_prefetch(due__lease_at(q, number), 1);
     }
     begin_all(q, slots, n, lease_ns, now_ns, jobs);
+    due__store_relaxed(&q->reserved, q->reserved + n); /* no edge: a figure, written under T */
     return true;
 }
 

@@ -20,11 +20,10 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
 void due__lease_count(struct due_queue *q, uint32_t number);
 /* The same job is not handed out after all. */
 void due__lease_uncount(struct due_queue *q, uint32_t number);
-/* The same under the lock, if nothing has to be asked, told or made for any of them; to be counted
- * after the release (due__lease_begun).  False: nothing was done. */
+/* The same under the lock, if nothing has to be asked, told or made for any of them; they
+ * are counted.  False: nothing was done. */
 bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
                         int64_t lease_ns, int64_t now_ns, due_job *jobs);
-void due__lease_begun(struct due_queue *q, const due_job *jobs, size_t n);
 /* The lease of a job of the caller's own (CLAIMED) goes on; if it has ended, the job waits. */
 void due__lease_resume(struct due_queue *q, uint32_t number);
 /* A lease was ended by its holder, otherwise than by an ack: counted. */

@@ -14,6 +14,7 @@
 #include "job/take_next.h"
 
 #include "job/dead_letter.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/take.h"
 #include "queue/tenure.h"
@@ -28,7 +29,9 @@ static inline bool next_known(struct due_queue *q, const struct due__topic *topi
 }
 
 /* The first live job of the line.  False: there is none, or many dead ones stand before it. */
-static bool line_take(struct due_queue *q, struct due__topic *topic, struct due__slot *s)
+static inline __attribute__((always_inline)) bool line_take(struct due_queue *q,
+                                                            struct due__topic *topic,
+                                                            struct due__slot *s)
 {
     for (uint32_t looked = 0; topic->line.count > 0 && looked < DUE__DEAD_MAX; looked++) {
         *s = due__line_pop(&topic->line, &q->nodes);
@@ -42,8 +45,8 @@ static bool line_take(struct due_queue *q, struct due__topic *topic, struct due_
 }
 
 /* The head of the timeline, if it waits and is due at @now_ns. */
-static enum due__next head_take(struct due_queue *q, const struct due__topic *topic, int64_t now_ns,
-                                struct due__slot *s)
+static inline __attribute__((always_inline)) enum due__next head_take(
+    struct due_queue *q, const struct due__topic *topic, int64_t now_ns, struct due__slot *s)
 {
     struct due__timeline *tl = &q->timeline;
     uint64_t w;
@@ -78,8 +81,23 @@ static inline enum due__next nothing(struct due_queue *q, int64_t now_ns)
     return DUE__NEXT_NOTHING;
 }
 
-enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
-                              bool *counted)
+/* A taken job is counted if it is plain, and begins its lease. */
+static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot s, int64_t now_ns,
+                         due_job *job)
+{
+    if (lease_ns != 0)
+        return due__lease_at_once(q, &s, 1, lease_ns, now_ns, job);
+    bool plain = due__is_plain(q, due__slot_job(s));
+    if (plain)
+        due__store_release(&q->taken, q->taken + 1); /* C2 of closing.c */
+    return plain;
+}
+
+static inline __attribute__((always_inline)) enum due__next take_next(struct due_queue *q,
+                                                                      int64_t lease_ns,
+                                                                      struct due__slot *s,
+                                                                      int64_t *now_ns, due_job *job,
+                                                                      bool *done)
 {
     struct due__topic *topic = due__topic_at(q, 0);
     enum due__next next = DUE__NEXT_ASK;
@@ -92,12 +110,22 @@ enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t 
             next = DUE__NEXT_TAKEN;
         else if (topic->line.count == 0)
             next = head_take(q, topic, *now_ns, s);
-        if (next == DUE__NEXT_NOTHING)
+        if (next == DUE__NEXT_TAKEN)
+            *done = taken(q, lease_ns, *s, *now_ns, job);
+        else if (next == DUE__NEXT_NOTHING)
             next = nothing(q, *now_ns);
-        *counted = next == DUE__NEXT_TAKEN && due__is_plain(q, due__slot_job(*s));
-        if (*counted)
-            due__store_release(&q->taken, q->taken + 1); /* C2 of closing.c */
     }
     due__tenure_end(q, &t);
     return next;
+}
+
+enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns, bool *done)
+{
+    return take_next(q, 0, s, now_ns, NULL, done);
+}
+
+enum due__next due__reserve_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
+                                 due_job *job, bool *done)
+{
+    return take_next(q, q->lease_ns, s, now_ns, job, done);
 }

@@ -13,9 +13,12 @@ enum due__next {
     DUE__NEXT_ASK      /* that cannot be told here: by the usual way */
 };
 
-/* A job for good, of a queue that has short ways, for who takes any topic.  Taken: @s is its slot,
- * and @now_ns the clock; @counted: it is plain, and was counted as dequeued. */
+/* One job of a queue that has short ways, for who takes any topic, for good.  Taken: @s is its
+ * slot, and @now_ns the clock; @done: it is plain, and was counted as dequeued. */
 enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
-                              bool *counted);
+                              bool *done);
+/* The same on a lease; @done: it has begun, and the job is filled in. */
+enum due__next due__reserve_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
+                                 due_job *job, bool *done);
 
 #endif

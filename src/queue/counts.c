@@ -31,6 +31,10 @@ static struct due__sums sum_up(struct due_queue *q, bool share)
         all.died += it->died;
         all.revived += it->revived;
     }
+    uint64_t reserved = due__load_relaxed(&q->reserved); /* no edge: a figure */
+    all.leased += reserved;
+    all.lent += reserved;
+    all.unready += reserved;
     all.dequeued += due__load_acquire(&q->taken);  /* C2 of closing.c: after what is in shards */
     all.enqueued += due__load_relaxed(&q->placed); /* C2 of closing.c: after it */
     uint64_t held = share ? due__sums_held(&all) : 0;

@@ -30,18 +30,25 @@ static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_
     return q->stored ? q->journal->id(q, number) : due__id_made(q, number, generation);
 }
 
-/* False: not an id of this queue.  The place may hold another job by now. */
-static inline bool due__id_read(struct due_queue *q, due_id id, uint32_t *number,
-                                uint32_t *generation)
+/* False: not an id of this queue, which has no store. */
+static inline bool due__id_read_made(const struct due_queue *q, due_id id, uint32_t *number,
+                                     uint32_t *generation)
 {
     struct due__id_parts p;
 
-    if (q->stored)
-        return q->journal->find(q, id, NULL, number, generation) == 0;
     memcpy(&p, &id, sizeof p);
     *number = p.number;
     *generation = p.generation;
     return p.tag == q->tag && due__slab_has(&q->slab, p.number);
+}
+
+/* False: not an id of this queue.  The place may hold another job by now. */
+static inline bool due__id_read(struct due_queue *q, due_id id, uint32_t *number,
+                                uint32_t *generation)
+{
+    if (q->stored)
+        return q->journal->find(q, id, NULL, number, generation) == 0;
+    return due__id_read_made(q, id, number, generation);
 }
 
 /* The same for who names a job: it may have to be looked for in the store.  DUE_ENOENT, or why that

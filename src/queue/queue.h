@@ -221,6 +221,7 @@ struct due_queue {
     uint64_t delegated;            /* T  jobs that came through the inbox */
     uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
     uint64_t taken;                /* A  C2 of closing.c: jobs taken for good and counted under T */
+    uint64_t reserved;             /* A  relaxed: jobs reserved and counted under T */
     uint32_t place[DUE__PLACES];   /* T */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
@@ -472,6 +473,13 @@ static inline bool due__moved(const struct due_queue *q, struct due__slot s)
     return due__slot_deadline(s) <= q->due_ns || due__slot_before(s, q->moved);
 }
 
+/* Arrivals are numbered from the beginning whenever nothing waits. */
+static inline void due__arrivals_anew(struct due_queue *q)
+{
+    if (due__timeline_count(&q->timeline) == 0 && q->in_lines == 0 && q->ring == NULL)
+        q->arrival = 0;
+}
+
 /* Move what is due at @now_ns from the timeline to the topics, at most DUE__MOVES_MAX.  True: all
  * of it, and the timeline's head is exact.  @now_ns was read before the last drain (I3). */
 bool due__move_some(struct due_queue *q, int64_t now_ns);
@@ -480,10 +488,12 @@ static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
 {
     int64_t bound = due__timeline_bound(&q->timeline);
 
-    if (bound <= now_ns || bound == DUE_FOREVER)
+    if (bound <= now_ns)
         return due__move_some(q, now_ns);
     if (now_ns > q->due_ns)
         q->due_ns = now_ns;
+    if (bound == DUE_FOREVER)
+        due__arrivals_anew(q);
     return true;
 }
 

@@ -206,7 +206,8 @@ bool due__line_unpop(struct due__line *l, struct due__nodes *n, struct due__slot
 }
 
 /* Where the first slot of the line is: one of the heaps, or NULL for the run. */
-static struct due__node *const *front(const struct due__line *l, struct due__slot *s)
+static inline __attribute__((always_inline)) struct due__node *const *front(
+    const struct due__line *l, struct due__slot *s)
 {
     struct due__node *const *at = NULL;
     bool found = l->head != NULL;

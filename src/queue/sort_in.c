@@ -318,8 +318,7 @@ static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves)
     }
     if (now_ns > q->due_ns)
         q->due_ns = now_ns;
-    if (due__timeline_count(tl) == 0 && q->in_lines == 0 && q->ring == NULL)
-        q->arrival = 0;
+    due__arrivals_anew(q);
     return true;
 }
 

@@ -22,8 +22,9 @@ bool due__was_moving(struct due_queue *q, struct due__slot s, uint64_t w);
 
 /* The job of @s becomes the caller's, unless somebody was quicker.  Being ready and the topic are
  * asked as well: a slot taken long ago may look alive again in a place that was used anew. */
-static inline bool due__take_slot(struct due_queue *q, const struct due__topic *t,
-                                  struct due__slot s)
+static inline __attribute__((always_inline)) bool due__take_slot(struct due_queue *q,
+                                                                 const struct due__topic *t,
+                                                                 struct due__slot s)
 {
     struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
     uint64_t w;
@@ -49,8 +50,9 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
                        size_t max);
 
 /* As due__take_shown() of one job. */
-static inline bool due__take_one_shown(struct due_queue *q, struct due__topic *t,
-                                       struct due__slot *slot)
+static inline __attribute__((always_inline)) bool due__take_one_shown(struct due_queue *q,
+                                                                      struct due__topic *t,
+                                                                      struct due__slot *slot)
 {
     struct due__slot soon;
 

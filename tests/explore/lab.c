@@ -308,7 +308,7 @@ void lab_idle(void)
 static void check_ready(uint64_t left)
 {
     const struct due_queue *q = lab->q;
-    int64_t ready = (int64_t)(q->readied - q->unreadied - q->taken);
+    int64_t ready = (int64_t)(q->readied - q->unreadied - q->taken - q->reserved);
 
     for (unsigned i = 0; i < DUE__SHARDS; i++)
         ready -= (int64_t)(q->slab.shard[i].unready + q->slab.shard[i].dequeued);
@@ -338,8 +338,8 @@ static void check_stats(void)
     }
     explore_check(s.enqueued == accepted, "stats: %llu enqueued, not %llu",
                   (unsigned long long)s.enqueued, (unsigned long long)accepted);
-    explore_check(s.dequeued == handed_out, "stats: %llu dequeued, not %llu",
-                  (unsigned long long)s.dequeued, (unsigned long long)handed_out);
+    explore_check(s.dequeued + s.acked == handed_out, "stats: %llu dequeued or acked, not %llu",
+                  (unsigned long long)(s.dequeued + s.acked), (unsigned long long)handed_out);
     explore_check(s.cancelled == cancelled, "stats: %llu cancelled, not %llu",
                   (unsigned long long)s.cancelled, (unsigned long long)cancelled);
     explore_check(s.discarded == discarded, "stats: %llu discarded, not %llu",

@@ -36,6 +36,37 @@ static void next_race_setup(void)
     explore_thread("mover", act_move_later, as_arg(0));
 }
 
+static void reserve_and_ack(void *arg)
+{
+    due_job job;
+
+    (void)arg;
+    int rc = due_reserve(lab->q, &job, 0);
+    explore_check(rc == 0 || rc == DUE_EAGAIN, "reserve answers %s", due_error_name(rc));
+    if (rc != 0)
+        return;
+    explore_check(lab_gone(0) == 0, "reserved after it has left");
+    explore_check(job.token != 0 && job.attempts == 1, "it has no lease");
+    lab->job[0].handed_out++;
+    rc = due_ack(&job);
+    explore_check(rc == 0, "ack answers %s", due_error_name(rc));
+}
+
+/* The same on a lease.  Somebody has reserved before, so everything is there that one needs. */
+static void next_reserved_setup(void)
+{
+    due_job job;
+
+    open_one_topic();
+    lab_put(1, 0, LAB_AT(-5), 0);
+    explore_check(due_reserve(lab->q, &job, 0) == 0 && due_ack(&job) == 0, "reserve and ack");
+    lab->job[1].handed_out++;
+    lab_put(0, 0, LAB_AT(-5), 0);
+    explore_thread("reserver", reserve_and_ack, NULL);
+    explore_thread("taker", act_take_now, NULL);
+    explore_thread("mover", act_move_later, as_arg(0));
+}
+
 /* One's own job stands first, though another holds the lock when it is put. */
 static void put_first_and_take(void *arg)
 {
@@ -113,9 +144,21 @@ static void next_last_setup(void)
     explore_thread("closer", close_drain, NULL);
 }
 
+/* The last job is shown, and taken by somebody who does not wait. */
+static void next_shown_setup(void)
+{
+    open_one_topic();
+    lab_put(0, 0, LAB_AT(-5), 0);
+    lab_show();
+    explore_thread("taker", take_something, NULL);
+    explore_thread("closer", close_drain, NULL);
+}
+
 const struct explore_scenario explore_scenarios_next[] = {
     LAB("next_race", "N: the next job is taken, cancelled and moved", next_race_setup, (2, 1, 0, 0),
         (4, 2, 0, 0), 20),
+    LAB("next_reserved", "N: the next job is reserved, taken and moved", next_reserved_setup,
+        (1, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("next_inbox", "N: one's own job is next, while another holds the lock", next_inbox_setup,
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("next_line", "N: the next job stands in the line, and is shown", next_line_setup,
@@ -124,6 +167,8 @@ const struct explore_scenario explore_scenarios_next[] = {
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("next_waiting", "N: the next job is taken beside one who waits", next_waiting_setup,
         (1, 0, 1, 0), (3, 1, 1, 0), 20),
+    LAB("next_shown", "N: drain, the last job is shown and taken", next_shown_setup, (2, 0, 0, 0),
+        (4, 1, 1, 0), 20),
     LAB("next_last", "N: drain, the last job is taken at once", next_last_setup, (1, 0, 0, 0),
         (4, 1, 1, 0), 20),
     { .name = NULL },
