@@ -18,6 +18,10 @@ bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, in
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     struct due__facts f = due__facts_load(j);
 
+    if (!q->stored && !(w & DUE__HELD) && !(f.payload & DUE__EXTRAS)) {
+        due__job_fill_plain(q, number, deadline_ns, now_ns, job);
+        return false;
+    }
     due__tsan_acquire(j);
     const struct due__lease *l = (w & DUE__HELD) ? due__lease_at(q, number) : NULL;
     const struct due__extras *extras = (f.payload & DUE__EXTRAS) ? due__extras_at(j) : NULL;

@@ -22,6 +22,7 @@ static inline void due__job_fill_plain(struct due_queue *q, uint32_t number, int
     bool apart = (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
     const void *bytes = apart ? j->payload.ptr : j->payload.bytes;
 
+    due__tsan_acquire(j);
     *job = (due_job){
         .id = due__id_made(q, number, generation),
         .data = pointer || f.len == 0 ? NULL : bytes,

@@ -93,6 +93,39 @@ static void *consume(void *arg)
     return NULL;
 }
 
+/* It never waits, so it takes jobs from the timeline as they stand. */
+static void *poll_until_closed(void *arg)
+{
+    due_job job;
+    int rc;
+
+    (void)arg;
+    while ((rc = due_dequeue(q, &job, 0)) != DUE_ECLOSED) {
+        if (rc != 0)
+            continue;
+        void *ptr = job.ptr;
+
+        use(&job);
+        due_job_done(&job);
+        free(ptr);
+    }
+    return NULL;
+}
+
+static void run_polled(void)
+{
+    due_options o = { DUE_OPTIONS_INIT, .proxies = DUE_PROXIES_NEVER };
+    pthread_t thread[2];
+
+    must(due_open(&q, &o, NULL) == 0, "open");
+    must(pthread_create(&thread[0], NULL, produce, NULL) == 0, "thread");
+    must(pthread_create(&thread[1], NULL, poll_until_closed, NULL) == 0, "thread");
+    pthread_join(thread[0], NULL);
+    must(due_close(q, DUE_CLOSE_DRAIN, DUE_S(100)) == 0, "close");
+    pthread_join(thread[1], NULL);
+    must(due_free(q) == 0, "free");
+}
+
 static void handle(void *ctx, const due_job *job, due_answer *answer)
 {
     (void)ctx;
@@ -123,5 +156,6 @@ int main(int argc, char **argv)
         must(due_workers_free(workers) == 0, "workers_free");
         must(due_free(q) == 0, "free");
     }
+    run_polled();
     return 0;
 }
