@@ -76,7 +76,7 @@ static bool add_change(struct due_queue *q, struct due__batch *b, uint32_t numbe
 {
     struct due__stored *s = due__stored_at(q->commits, number);
     enum due__purpose purpose = (enum due__purpose)(s->purpose & ~DUE__QUEUED);
-    struct due__draft *draft = purpose == DUE__UPDATE ? due__draft_of(s) : NULL;
+    struct due__draft *draft = due__draft_wanted(purpose, s->want_ns);
     bool whole = !due__removes(purpose) && (s->stored != DUE__IS_STORED || draft != NULL);
 
     if (purpose != DUE__NO_CHANGE && whole && !fits(q, b, number, draft))

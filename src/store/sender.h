@@ -543,10 +543,4 @@ static inline uint32_t due__draft_bytes(const struct due__draft *d)
     return due__unsettled_bytes(&d->made, due__facts_load(&d->made));
 }
 
-/* The draft of a job that is on its way to the store (DUE__UPDATE). */
-static inline struct due__draft *due__draft_of(const struct due__stored *s)
-{
-    return (struct due__draft *)(intptr_t)s->want_ns;
-}
-
 #endif

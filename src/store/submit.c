@@ -40,5 +40,3 @@ void due__commit_submit(struct due_queue *q, uint32_t number, enum due__purpose 
 {
     due__submit_all(q, &number, 1, purpose, want_ns, a);
 }
-
-/* ---- Everything else ---- */
