@@ -74,6 +74,21 @@ static void taken(struct client *c, struct book *b, due_job *job)
         client_end(c, b);
 }
 
+/* Who does not wait for the store is in doubt only of what he began before somebody else came to
+ * own it, and out of time only if it may be away.  What he has begun to take goes on by itself. */
+static int polled(const struct client *c, int64_t timeout_ns, int rc)
+{
+    const struct plan *p = c->program->plan;
+    bool away = plan_has(p, KIND_AWAY) || plan_has(p, KIND_DOUBT) || plan_has(p, KIND_FULL) ||
+                plan_has(p, KIND_LOSSES);
+
+    if (timeout_ns != 0 || !plan_has(p, KIND_STORED))
+        return rc;
+    if ((rc == DUE_EINDOUBT && !plan_has(p, KIND_STANDBY)) || (rc == DUE_ETIMEDOUT && !away))
+        machine_fail("thread %u: a poll is answered with %s", c->thread, due_error_name(rc));
+    return rc;
+}
+
 static void missed(struct client *c, unsigned thread, const char *verb, int rc)
 {
     history_tell(thread, "%s! %s", verb, due_error_name(rc));
@@ -121,8 +136,12 @@ bool client_take(struct client *c, int64_t timeout_ns)
 
     history_ask(c->thread, "dequeue?");
     books_call(c->thread, WAIT_JOB, bits, timeout_ns);
-    int rc = dequeue(c, &job, topics, n, timeout_ns);
+    int rc = polled(c, timeout_ns, dequeue(c, &job, topics, n, timeout_ns));
     books_return(c->thread, rc);
+    if (rc == DUE_EAGAIN && timeout_ns == 0 && plan_has(c->program->plan, KIND_STORED)) {
+        history_tell(c->thread, "dequeue! DUE_EINDOUBT");
+        return false;
+    }
     if (rc == DUE_EINDOUBT) {
         in_doubt(c->thread, &job);
         return false;
@@ -296,6 +315,7 @@ bool client_reserve(struct client *c, int64_t timeout_ns, bool acked)
     books_lease(c->thread, lease);
     int rc = n > 0 ? take_leased_from(c->program->q, topics, n, &job, lease, timeout_ns)
                    : take_leased(c->program->q, &job, lease, timeout_ns);
+    rc = polled(c, timeout_ns, rc);
     books_return(c->thread, rc);
     if (rc != 0) {
         missed(c, c->thread, "reserve", rc);
@@ -319,6 +339,8 @@ static bool draw_patience(struct client *c, int64_t *timeout_ns)
         return true;
     if (*timeout_ns == 0 && due_poll(c->program->q, NULL) == 0)
         return false;
+    if (*timeout_ns == 0 && plan_has(p, KIND_POLLS))
+        return true;
     if (*timeout_ns == 0)
         *timeout_ns = p->store_timeout_ns;
     return true;
@@ -405,7 +427,8 @@ void client_take_batch(struct client *c)
 
     int64_t timeout_ns;
 
-    if (draw_patience(c, &timeout_ns))
+    if (draw_patience(c, &timeout_ns) &&
+        (timeout_ns != 0 || !plan_has(c->program->plan, KIND_STORED)))
         take_batch(c, leased ? draw_lease(c) : 0, timeout_ns);
 }
 

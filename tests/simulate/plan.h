@@ -72,7 +72,7 @@
     X(RELIMITS, "relimits", 2, "limits change")                               \
     X(RETAIN, "retain", 3, "keys stay taken for a while")                     \
     X(FLUSHES, "flushes", 3, "callers wait for all to be confirmed")          \
-    X(HOOKS, "hooks", 3, "hooks are told of each step, and of the log")
+    X(POLLS, "polls", 3, "takes from a store that do not wait for it")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,
