@@ -163,6 +163,16 @@ DUE_API int due_enqueue_after(due_queue *q, int64_t delay_ns, void *ptr, due_id 
 DUE_API int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
                               due_id *ids) DUE_NONNULL(1, 2) DUE_MUST_CHECK;
 
+/**
+ * Why an enqueue of @spec answers DUE_EINVAL, DUE_ENOTSUP, or DUE_ELIMIT for its length: what is
+ * wrong with it, in words that name the field.  NULL: nothing is.
+ *
+ * Threads:  any
+ * Owner:    the text is the library's, and constant
+ * Errors:   none
+ */
+DUE_API const char *due_spec_error(const due_queue *q, const due_spec *spec) DUE_NONNULL(1, 2);
+
 /* ---- Taking out ------------------------------------------------------------------------------ */
 
 /**

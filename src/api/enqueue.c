@@ -31,7 +31,9 @@
 
 static __attribute__((noinline)) int more_check(const due_extra *x)
 {
-    return x->size == sizeof *x ? due__extras_check(x) : OTHER_SIZE;
+    if (x->size != sizeof *x)
+        return OTHER_SIZE;
+    return due__extras_wrong(x) != NULL ? DUE_EINVAL : 0;
 }
 
 /* 0, an error or OTHER_SIZE. */

@@ -64,7 +64,7 @@ static int options_check(const due_options *o, due_error *error)
     if (o->confirm < DUE_CONFIRM_SYNC || o->confirm > DUE_CONFIRM_ASYNC ||
         o->store_timeout_ns < 0 || o->open_timeout_ns < 0)
         return fail(error, DUE_EINVAL, "confirm or a timeout is out of range", "");
-    if (due__retry_check(&o->retry) != 0 || o->dead_keep_ns < 0 || o->lease_ns < 0)
+    if (due__retry_wrong(&o->retry) != NULL || o->dead_keep_ns < 0 || o->lease_ns < 0)
         return fail(error, DUE_EINVAL, "the retry policy, lease_ns or dead_keep_ns is out of range",
                     "a ladder has 1 to DUE_RUNGS_MAX rungs, and no delay is negative");
     if (o->allocator != NULL && (o->allocator->alloc == NULL || o->allocator->free == NULL))

@@ -289,7 +289,7 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
         wish->more.ttl_ns = x->ttl_ns;
         wish->more.expires_ns = x->expires_ns;
     }
-    int rc = due__extras_check(&wish->more);
+    int rc = due__extras_wrong(&wish->more) != NULL ? DUE_EINVAL : 0;
     if (rc == 0 && wish->more.retry != NULL)
         rc = due__retry_number(q, wish->more.retry, &wish->retry);
     return rc;

@@ -5,34 +5,46 @@
 
 #include "queue/queue.h"
 
-/* The bytes of a headers, key or group: there or not, and how many. */
-static bool bytes_ok(const void *bytes, size_t len, size_t max, bool empty_allowed)
+static const char *key_wrong(const due_extra *x)
 {
-    if (bytes == NULL)
-        return len == 0;
-    return len <= max && (len > 0 || empty_allowed);
+    if ((x->key != NULL) != (x->key_len > 0) || x->key_len > DUE_KEY_MAX)
+        return "a key has 1 to DUE_KEY_MAX bytes; without key, key_len is 0";
+    if (x->keep_key_ns < 0)
+        return "keep_key_ns is negative";
+    if (x->on_key < DUE_KEY_REFUSE || x->on_key > DUE_KEY_DEBOUNCE)
+        return "on_key is none of DUE_KEY_*";
+    return NULL;
 }
 
-static bool repeat_ok(const due_extra *x)
+static const char *repeat_wrong(const due_extra *x)
 {
-    if (x->every_ns < 0 || x->repeat < DUE_REPEAT_SKIP || x->repeat > DUE_REPEAT_AFTER)
-        return false;
-    return x->every_ns > 0 || x->repeat == DUE_REPEAT_SKIP;
+    if (x->every_ns < 0)
+        return "every_ns is negative";
+    if (x->repeat < DUE_REPEAT_SKIP || x->repeat > DUE_REPEAT_AFTER)
+        return "repeat is none of DUE_REPEAT_*";
+    if (x->every_ns == 0 && x->repeat != DUE_REPEAT_SKIP)
+        return "repeat without every_ns";
+    return NULL;
 }
 
-int due__extras_check(const due_extra *x)
+const char *due__extras_wrong(const due_extra *x)
 {
-    if (!bytes_ok(x->headers, x->headers_len, DUE_HEADERS_MAX, true) ||
-        !bytes_ok(x->key, x->key_len, DUE_KEY_MAX, false) ||
-        !bytes_ok(x->group, x->group_len, DUE_KEY_MAX, false))
-        return DUE_EINVAL;
-    if (x->ttl_ns < 0 || x->expires_ns < 0 || (x->ttl_ns != 0 && x->expires_ns != 0))
-        return DUE_EINVAL;
-    if (x->keep_key_ns < 0 || x->on_key < DUE_KEY_REFUSE || x->on_key > DUE_KEY_DEBOUNCE)
-        return DUE_EINVAL;
-    if (!repeat_ok(x))
-        return DUE_EINVAL;
-    return x->retry != NULL ? due__retry_check(x->retry) : 0;
+    const char *wrong;
+
+    if (x->headers == NULL ? x->headers_len > 0 : x->headers_len > DUE_HEADERS_MAX)
+        return "headers have at most DUE_HEADERS_MAX bytes; without headers, headers_len is 0";
+    if ((x->group != NULL) != (x->group_len > 0) || x->group_len > DUE_KEY_MAX)
+        return "a group has 1 to DUE_KEY_MAX bytes; without group, group_len is 0";
+    if (x->ttl_ns < 0 || x->expires_ns < 0)
+        return "ttl_ns or expires_ns is negative";
+    if (x->ttl_ns != 0 && x->expires_ns != 0)
+        return "both ttl_ns and expires_ns are set";
+    wrong = key_wrong(x);
+    if (wrong == NULL)
+        wrong = repeat_wrong(x);
+    if (wrong == NULL && x->retry != NULL)
+        wrong = due__retry_wrong(x->retry);
+    return wrong;
 }
 
 int due__extras_new(struct due_queue *q, const due_spec *s, struct due__extras **extras)

@@ -77,8 +77,8 @@ static inline const void *due__spec_key(const due_spec *s)
     return s->more != NULL ? s->more->key : NULL;
 }
 
-/* What a call may ask for: 0 or DUE_EINVAL. */
-int due__extras_check(const due_extra *x);
+/* What is wrong with what a call asks for, in words; NULL: nothing, else it is DUE_EINVAL. */
+const char *due__extras_wrong(const due_extra *x);
 
 /* The block of a job that has s->more: front, headers and payload.  DUE_ENOMEM, DUE_ELIMIT
  * (policies). */

@@ -19,23 +19,24 @@
 #include "queue/extras.h"
 #include "queue/queue.h"
 
-static int ladder_check(const due_retry *r)
+static const char *ladder_wrong(const due_retry *r)
 {
     if (r->rungs == 0 || r->rungs > DUE_RUNGS_MAX)
-        return DUE_EINVAL;
+        return "retry->rungs of a ladder is not 1 to DUE_RUNGS_MAX";
     for (uint32_t i = 0; i < r->rungs; i++) {
         if (r->rung_ns[i] < 0)
-            return DUE_EINVAL;
+            return "a retry->rung_ns is negative";
     }
-    return 0;
+    return NULL;
 }
 
-int due__retry_check(const due_retry *r)
+const char *due__retry_wrong(const due_retry *r)
 {
-    if (r->kind < DUE_RETRY_INHERIT || r->kind > DUE_RETRY_LADDER || r->delay_ns < 0 ||
-        r->cap_ns < 0)
-        return DUE_EINVAL;
-    return r->kind == DUE_RETRY_LADDER ? ladder_check(r) : 0;
+    if (r->kind < DUE_RETRY_INHERIT || r->kind > DUE_RETRY_LADDER)
+        return "retry->kind is none of DUE_RETRY_*";
+    if (r->delay_ns < 0 || r->cap_ns < 0)
+        return "retry->delay_ns or retry->cap_ns is negative";
+    return r->kind == DUE_RETRY_LADDER ? ladder_wrong(r) : NULL;
 }
 
 /* Without what has no meaning for its kind, so that equal ones have equal bytes. */
@@ -210,7 +211,7 @@ int due_topic_retry(due_queue *q, int topic, const due_retry *retry)
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (due_topic_name(q, topic) == NULL || due__retry_check(retry) != 0)
+    if (due_topic_name(q, topic) == NULL || due__retry_wrong(retry) != NULL)
         return DUE_EINVAL;
     int rc = due__retry_number(q, retry, &number);
     if (rc == 0)

@@ -22,8 +22,8 @@ struct due__retries {
     uint64_t random;                   /* A  relaxed: where the next random number comes from */
 };
 
-/* DUE_EINVAL unless it makes sense. */
-int due__retry_check(const due_retry *r);
+/* What is wrong with it, in words; NULL: nothing, else it is DUE_EINVAL. */
+const char *due__retry_wrong(const due_retry *r);
 
 /* The number of a policy, kept from now on; 0 for DUE_RETRY_INHERIT.  DUE_ENOMEM, DUE_ELIMIT. */
 int due__retry_number(struct due_queue *q, const due_retry *r, uint16_t *number);

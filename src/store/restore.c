@@ -173,7 +173,7 @@ static bool sane(const due_record *r)
     return r->until_ns >= 0 && r->deadline_ns >= 0 && r->priority >= 0 && r->priority <= 255 &&
            r->len <= DUE_PAYLOAD_MAX && (r->data != NULL || r->len == 0) && r->topic != NULL &&
            strlen(r->topic) <= DUE_TOPIC_LENGTH && r->cause <= DUE_CAUSE_EXPIRED &&
-           r->died_ns >= 0 && due__extras_check(&more) == 0;
+           r->died_ns >= 0 && due__extras_wrong(&more) == NULL;
 }
 
 /* The store shows a job. */

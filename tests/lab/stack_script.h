@@ -176,6 +176,7 @@ static void name_jobs(struct stack *s)
     spec = spec_of("k", DUE_S(5));
     RIGHT(due_enqueue(w.q, &spec, DUE_S(30), &w.id));
     RIGHT(due_id_of_key(w.q, "k", 1, &w.key));
+    CALL(due_spec_error(w.q, w.specs));
     RIGHT(due_find(w.q, w.id, &w.info));
     RIGHT(due_remaining(w.q, w.id, &w.ns));
     RIGHT(due_read(w.q, w.id, NULL, 0, NULL));

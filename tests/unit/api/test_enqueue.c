@@ -16,6 +16,8 @@ static void expect_refused(struct lab *lab, const due_spec *spec, int64_t timeou
     size_t live = atomic_load(&lab->state->memory.live);
 
     cr_expect_eq(due_enqueue(lab->q, spec, timeout_ns, &id), error);
+    if (error == DUE_EINVAL && timeout_ns == 0)
+        cr_expect_not_null(due_spec_error(lab->q, spec));
     struct due_stats is = lab_stats(lab);
     cr_expect_eq(is.enqueued, was.enqueued);
     cr_expect_eq(is.waiting, was.waiting);

@@ -152,7 +152,7 @@ int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *qu
 
 int ctl_queue_is_there(struct ctl_server *s, const struct ctl_keys *k, const char *queue)
 {
-    redisReply *there = CTL_ASK(s, "EXISTS", k->meta);
+    redisReply *there = CTL_ASK(s, "HLEN", k->meta);
     int status = ctl_answer_is(there, REDIS_REPLY_INTEGER, "meta") ? 0 : CTL_BROKEN;
 
     if (status == 0 && there->integer == 0) {
