@@ -85,6 +85,7 @@ enum due_change_kind {
 /* One change of one job. */
 typedef struct due_change {
     enum due_change_kind kind;
+    int is_new;          /* PUT: 1: the store has no job of this id; 0: it may have */
     int64_t was_ns;      /* MOVE, BURY, DROP: until_ns as the store has it; died_ns if it is dead */
     int was_dead;        /* MOVE, BURY, DROP: 1: the store has it as dead */
     int was_kept;        /* PUT: 1: the store may have its key as kept, for a job that is gone */

@@ -12,6 +12,7 @@
  */
 #include "record/record.h"
 
+#include <endian.h>
 #include <string.h>
 
 #define HAS_TTL      0x01u
@@ -32,6 +33,10 @@ uint64_t due__bytes_get(const unsigned char *at, size_t bytes)
 {
     uint64_t value = 0;
 
+    if (bytes == sizeof value) {
+        memcpy(&value, at, sizeof value);
+        return le64toh(value);
+    }
     for (size_t i = 0; i < bytes; i++)
         value |= (uint64_t)at[i] << (8 * i);
     return value;

@@ -48,37 +48,6 @@ static int write_record(struct due__sqlite *s, const due_record *r, size_t *fron
     return due__scratch_record(&s->scratch, r, front, len) == 0 ? 0 : SQLITE_NOMEM;
 }
 
-/* ---- Places ---------------------------------------------------------------------------------- */
-
-static struct due__sqlite_place place_of(const due_record *r, int64_t topic)
-{
-    bool dead = r->cause != 0;
-
-    return (struct due__sqlite_place){ .dead = dead,
-                                       .topic = dead ? 0 : topic,
-                                       .at_ns = dead ? r->died_ns : r->until_ns,
-                                       .id = r->id };
-}
-
-/* A load under way must not pass it over. */
-static int note_move(struct due__sqlite *s, const due_change *change)
-{
-    int64_t topic = 0;
-
-    if (!s->load.active)
-        return 0;
-    int rc = due__sqlite_topic(s, change->record.topic, &topic);
-    if (rc != 0)
-        return rc;
-    struct due__sqlite_place to = place_of(&change->record, topic);
-    struct due__sqlite_place from = { .dead = change->was_dead != 0,
-                                      .topic = change->was_dead ? 0 : topic,
-                                      .at_ns = change->was_ns,
-                                      .id = change->record.id };
-    due__sqlite_moved(s, &from, &to);
-    return 0;
-}
-
 /* ---- Changes --------------------------------------------------------------------------------- */
 
 static int put_key(struct due__sqlite *s, const due_record *r, int64_t kept_ns)
@@ -103,60 +72,93 @@ static int free_key(struct due__sqlite *s, const due_record *r)
     return due__sqlite_run(s, DUE__SQL_KEY_FREE, NULL);
 }
 
-static int put_as(struct due__sqlite *s, enum due__sqlite_statement which, const due_record *r,
-                  int64_t topic)
+/* Take the job out of where it is told to lie; if it does not, it is looked for. */
+static int take_out(struct due__sqlite *s, due_id id, int64_t slice, bool look)
 {
-    sqlite3_stmt *statement = s->statement[which];
-    size_t front = 0;
-    size_t len = 0;
-    int rc = write_record(s, r, &front, &len);
+    sqlite3_stmt *statement = s->statement[DUE__SQL_DROP];
+    int changed = 0;
 
-    if (rc != 0)
+    bind_id(statement, 1, &id);
+    sqlite3_bind_int64(statement, 2, slice);
+    int rc = due__sqlite_run(s, DUE__SQL_DROP, &changed);
+    s->balance -= changed;
+    if (rc != 0 || changed > 0 || !look)
         return rc;
-    bind_state(statement, r);
-    sqlite3_bind_int64(statement, 9, topic);
-    sqlite3_bind_blob(statement, 10, s->scratch.bytes, (int)len, SQLITE_STATIC);
-    sqlite3_bind_int64(statement, 11, (sqlite3_int64)front);
-    return due__sqlite_run(s, which, NULL);
+    rc = due__sqlite_locate(s, id, &slice);
+    if (rc != 0)
+        return rc == SQLITE_DONE ? 0 : rc;
+    return take_out(s, id, slice, false);
 }
 
-/* Nearly always it is new. */
+/* It comes where its time says, whatever was stored of it before. */
 static int put(struct due__sqlite *s, const due_change *change)
 {
+    sqlite3_stmt *statement = s->statement[DUE__SQL_PUT];
     const due_record *r = &change->record;
+    bool dead = r->cause != 0;
+    int64_t slice = due__sqlite_slice(dead, r->until_ns);
     int64_t topic = 0;
+    size_t front = 0;
+    size_t len = 0;
     int rc = due__sqlite_topic(s, r->topic, &topic);
 
     if (rc == 0)
-        rc = put_as(s, DUE__SQL_PUT, r, topic);
-    if ((rc & 0xff) == SQLITE_CONSTRAINT) {
-        struct due__sqlite_place to = place_of(r, topic);
-
-        rc = put_as(s, DUE__SQL_REPLACE, r, topic);
-        due__sqlite_moved(s, NULL, &to);
+        rc = write_record(s, r, &front, &len);
+    if (rc == 0 && !change->is_new) {
+        rc = take_out(s, r->id, slice, true);
+        due__sqlite_moved(s, dead, dead ? r->died_ns : r->until_ns, r->id);
     }
-    if (rc == 0 && r->key_len > 0)
-        rc = put_key(s, r, 0);
-    return rc;
+    if (rc != 0)
+        return rc;
+    bind_state(statement, r);
+    sqlite3_bind_int64(statement, 9, slice);
+    sqlite3_bind_int64(statement, 10, topic);
+    sqlite3_bind_blob(statement, 11, s->scratch.bytes, (int)len, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 12, (sqlite3_int64)front);
+    rc = due__sqlite_run(s, DUE__SQL_PUT, NULL);
+    s->balance += rc == 0;
+    return rc == 0 && r->key_len > 0 ? put_key(s, r, 0) : rc;
+}
+
+/* Within its slice, or into another. */
+static int move_from(struct due__sqlite *s, const due_record *r, int64_t from, int *changed)
+{
+    int64_t to = due__sqlite_slice(r->cause != 0, r->until_ns);
+    enum due__sqlite_statement which = from == to ? DUE__SQL_MOVE : DUE__SQL_MOVE_FAR;
+
+    bind_state(s->statement[which], r);
+    sqlite3_bind_int64(s->statement[which], 9, from);
+    if (from != to)
+        sqlite3_bind_int64(s->statement[which], 10, to);
+    return due__sqlite_run(s, which, changed);
 }
 
 static int move(struct due__sqlite *s, const due_change *change)
 {
     due_record r = change->record;
+    int64_t from = due__sqlite_slice(change->was_dead, change->was_ns);
+    int changed = 0;
 
     if (change->kind == DUE_CHANGE_MOVE)
         r.cause = 0;
-    bind_state(s->statement[DUE__SQL_MOVE], &r);
-    int rc = due__sqlite_run(s, DUE__SQL_MOVE, NULL);
-    return rc == 0 ? note_move(s, change) : rc;
+    int rc = move_from(s, &r, from, &changed);
+    if (rc == 0 && changed == 0) {
+        rc = due__sqlite_locate(s, r.id, &from);
+        if (rc == 0)
+            rc = move_from(s, &r, from, &changed);
+        else if (rc == SQLITE_DONE)
+            rc = 0;
+    }
+    if (rc == 0)
+        due__sqlite_moved(s, r.cause != 0, r.cause != 0 ? r.died_ns : r.until_ns, r.id);
+    return rc;
 }
 
 static int drop(struct due__sqlite *s, const due_change *change)
 {
     const due_record *r = &change->record;
+    int rc = take_out(s, r->id, due__sqlite_slice(change->was_dead, change->was_ns), true);
 
-    bind_id(s->statement[DUE__SQL_DROP], 1, &r->id);
-    int rc = due__sqlite_run(s, DUE__SQL_DROP, NULL);
     if (rc == 0 && r->key_len > 0)
         rc = change->key_kept_ns != 0 ? put_key(s, r, change->key_kept_ns) : free_key(s, r);
     return rc;
@@ -185,14 +187,26 @@ static int make(struct due__sqlite *s, const due_change *change)
 
 enum end { MADE, LANDED_BEFORE, REFUSED, UNKNOWN };
 
+/* By how much there will be more jobs, nearly always. */
+static int64_t balance_of(const due_change *changes, size_t n)
+{
+    int64_t balance = 0;
+
+    for (size_t i = 0; i < n; i++)
+        balance += (changes[i].kind == DUE_CHANGE_PUT && changes[i].is_new) -
+                   (changes[i].kind == DUE_CHANGE_DROP);
+    return balance;
+}
+
 /* Write its number down: only its owner can, and only once. */
-static int number_it(struct due__sqlite *s, uint64_t number, enum end *end)
+static int number_it(struct due__sqlite *s, uint64_t number, int64_t balance, enum end *end)
 {
     sqlite3_stmt *statement = s->statement[DUE__SQL_NUMBER];
     int changed = 0;
 
     sqlite3_bind_int64(statement, 1, (sqlite3_int64)number);
     sqlite3_bind_int64(statement, 2, (sqlite3_int64)s->writer);
+    sqlite3_bind_int64(statement, 3, balance);
     int rc = due__sqlite_run(s, DUE__SQL_NUMBER, &changed);
     if (rc == 0 && changed == 0)
         *end = LANDED_BEFORE;
@@ -203,12 +217,19 @@ static int number_it(struct due__sqlite *s, uint64_t number, enum end *end)
 static int attempt(struct due__sqlite *s, const due_change *changes, size_t n, uint64_t number,
                    enum end *end)
 {
+    int64_t balance = balance_of(changes, n);
+
     *end = MADE;
+    s->balance = 0;
     int rc = due__sqlite_run(s, DUE__SQL_BEGIN, NULL);
     if (rc == 0)
-        rc = number_it(s, number, end);
+        rc = number_it(s, number, balance, end);
     for (size_t i = 0; i < n && rc == 0 && *end == MADE; i++)
         rc = make(s, &changes[i]);
+    if (rc == 0 && *end == MADE && s->balance != balance) {
+        sqlite3_bind_int64(s->statement[DUE__SQL_ADD], 1, s->balance - balance);
+        rc = due__sqlite_run(s, DUE__SQL_ADD, NULL);
+    }
     if (rc == 0 && *end == MADE) {
         rc = due__sqlite_run(s, DUE__SQL_COMMIT, NULL);
         if (rc != 0)

@@ -11,6 +11,11 @@
 #define DUE__SQLITE_COLUMNS \
     "id, until, deadline, attempts, failures, died, cause, reason, topic, record"
 
+/* The slices that there are, each found from the one before: there are few. */
+#define DUE__SQLITE_SLICES                                             \
+    "WITH RECURSIVE one (number) AS (SELECT min(slice) FROM job UNION" \
+    " SELECT (SELECT min(slice) FROM job WHERE slice > number) FROM one WHERE number IS NOT NULL)"
+
 enum due__sqlite_column {
     DUE__SQLITE_ID,
     DUE__SQLITE_UNTIL,

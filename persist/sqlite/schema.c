@@ -17,17 +17,18 @@
 /* docs/sqlite-layout.md shows the same. */
 static const char schema[] =
     "CREATE TABLE owner (one INTEGER PRIMARY KEY CHECK (one = 1), queue TEXT NOT NULL,"
-    " writer INTEGER NOT NULL, batch INTEGER NOT NULL) STRICT;"
+    " writer INTEGER NOT NULL, batch INTEGER NOT NULL, jobs INTEGER NOT NULL) STRICT;"
     "CREATE TABLE topic (number INTEGER PRIMARY KEY, name BLOB NOT NULL UNIQUE) STRICT;"
-    "CREATE TABLE job (id BLOB NOT NULL PRIMARY KEY CHECK (length(id) = 14),"
+    "CREATE TABLE job (slice INTEGER NOT NULL, id BLOB NOT NULL CHECK (length(id) = 14),"
     " until INTEGER NOT NULL, deadline INTEGER, attempts INTEGER NOT NULL,"
     " failures INTEGER NOT NULL, died INTEGER, cause INTEGER, reason BLOB,"
-    " topic INTEGER NOT NULL, front INTEGER NOT NULL, record BLOB NOT NULL) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX job_waiting ON job (topic, until) WHERE died IS NULL;"
+    " topic INTEGER NOT NULL, front INTEGER NOT NULL, record BLOB NOT NULL,"
+    " PRIMARY KEY (slice, id)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX job_dead ON job (died) WHERE died IS NOT NULL;"
     "CREATE TABLE key (key BLOB NOT NULL PRIMARY KEY, job BLOB NOT NULL, kept INTEGER)"
     " STRICT, WITHOUT ROWID;"
-    "CREATE TABLE aside (id BLOB NOT NULL PRIMARY KEY, until ANY, deadline ANY, attempts ANY,"
+    "CREATE TABLE aside (slice ANY, id BLOB NOT NULL PRIMARY KEY, until ANY, deadline ANY,"
+    " attempts ANY,"
     " failures ANY, died ANY, cause ANY, reason ANY, topic ANY, front ANY, record ANY)"
     " STRICT, WITHOUT ROWID;"
     "CREATE VIEW jobs AS SELECT hex(id) AS id,"
@@ -151,7 +152,8 @@ static int make_tables(struct due__sqlite *s)
     if (rc == 0)
         rc = tell(s, schema);
     if (rc == 0)
-        rc = sqlite3_prepare_v2(s->db, "INSERT INTO owner VALUES (1, ?1, 0, 0)", -1, &owner, NULL);
+        rc = sqlite3_prepare_v2(s->db, "INSERT INTO owner VALUES (1, ?1, 0, 0, 0)", -1, &owner,
+                                NULL);
     if (rc == 0) {
         sqlite3_bind_text(owner, 1, s->name, -1, SQLITE_STATIC);
         rc = sqlite3_step(owner);

@@ -32,18 +32,21 @@ enum due__sqlite_statement {
     DUE__SQL_CLAIM,
     DUE__SQL_OWNER,
     DUE__SQL_NUMBER,
+    DUE__SQL_ADD,
     DUE__SQL_COUNT,
     DUE__SQL_PUT,
-    DUE__SQL_REPLACE,
     DUE__SQL_MOVE,
+    DUE__SQL_MOVE_FAR,
     DUE__SQL_DROP,
+    DUE__SQL_LOCATE,
     DUE__SQL_KEY_PUT,
     DUE__SQL_KEY_FREE,
     DUE__SQL_KEY_OWNER,
     DUE__SQL_KEYS,
     DUE__SQL_TOPIC,
     DUE__SQL_TOPIC_ADD,
-    DUE__SQL_PAGE,
+    DUE__SQL_SLICE,
+    DUE__SQL_TIMES,
     DUE__SQL_DEAD,
     DUE__SQL_FIND,
     DUE__SQL_ASIDE,
@@ -53,21 +56,49 @@ enum due__sqlite_statement {
     DUE__SQL_STATEMENTS
 };
 
-/* A place in the order of a load: what waits by topic, time, id; then the dead by time, id. */
+/* A job lies in the slice of its time, and a dead one in that of the dead: so what is put in lies
+ * where something was put in lately, and what is due together lies together. */
+#define DUE__SQLITE_DEAD  (-1)
+#define DUE__SQLITE_SLICE 40 /* bits: 2^40 ns, 18 minutes */
+
+static inline int64_t due__sqlite_slice(bool dead, int64_t until_ns)
+{
+    return dead || until_ns < 0 ? DUE__SQLITE_DEAD : until_ns >> DUE__SQLITE_SLICE;
+}
+
+static inline int64_t due__sqlite_slice_end(int64_t slice)
+{
+    return slice >= INT64_MAX >> DUE__SQLITE_SLICE
+               ? INT64_MAX
+               : (slice + 1) * ((int64_t)1 << DUE__SQLITE_SLICE) - 1;
+}
+
+/* A place in the order of a load: what waits by time and id, then the dead by that. */
 struct due__sqlite_place {
-    bool dead;
-    int64_t topic;
     int64_t at_ns;
     due_id id;
 };
 
-/* Where a load stands. */
+struct due__sqlite_passed {
+    bool dead;
+    struct due__sqlite_place place;
+};
+
+/* Where a load stands.  Of what waits, everything up to @at was gathered; then that of the dead. */
 struct due__sqlite_load {
-    bool active;                 /* C: it has begun, and not come to its end */
-    struct due__sqlite_place at; /* C: what was shown last */
-    due_id *passed;              /* C: jobs that moved from behind it to before it */
-    size_t n_passed;             /* C */
-    size_t passed_room;          /* C */
+    bool active;                        /* C: it has begun, and not come to its end */
+    bool dead;                          /* C: what waits was gathered */
+    bool scans;                         /* C: a slice was not read to its end yet */
+    bool cut;                           /* C: some of the slice are left: there were too many */
+    int64_t slice;                      /* C: of those gathered */
+    struct due__sqlite_place at;        /* C */
+    struct due__sqlite_place floor;     /* C: of the slice, what stands behind this */
+    due_id last;                        /* C: of the slice, the id that was read last, */
+    size_t scanned;                     /* C: and its length; 0: none */
+    struct due__sqlite_place *gathered; /* C: in order, unless scans */
+    size_t n, next, room;               /* C: next: that is shown next */
+    struct due__sqlite_passed *passed;  /* C: jobs that came to a place up to @at */
+    size_t n_passed, passed_room;       /* C */
 };
 
 /* The same of the retained keys: the one that was shown last. */
@@ -102,14 +133,17 @@ struct due__sqlite {
     bool lost;                                    /* C: to be said by ready(), renew() or load() */
     bool away;                                    /* C: it was told that the store cannot be used */
     bool unsynced;                                /* C: at level EVERYSEC: since the last renewal */
+    int64_t balance;                              /* C: jobs that the batch under way added */
     bool newer_told;                              /* C: that there are jobs of a newer version */
     uint64_t writer;                              /* C */
     uint64_t landed;             /* C: number of the last batch that is known to have */
     int64_t until_ns;            /* C: of the call under way */
     struct due__scratch scratch; /* C: a record being written */
     struct due__sqlite_topic topic[DUE__SQLITE_TOPICS]; /* C: by a hash of the name */
-    struct due__sqlite_load load;                       /* C */
-    struct due__sqlite_keys keys;                       /* C */
+    size_t gather_max; /* I: places in memory; of a larger slice the earliest, and so on */
+    size_t scan_max;   /* I: rows read in one call to gather them */
+    struct due__sqlite_load load; /* C */
+    struct due__sqlite_keys keys; /* C */
     char trouble[192];            /* C: the text for the error of open, or the log */
     char hint[192];               /* C */
     pthread_mutex_t counters;     /* I */
@@ -162,10 +196,17 @@ int due__sqlite_load(struct due__sqlite *s, int rewind, size_t max, due_store_vi
 int due__sqlite_find(struct due__sqlite *s, due_id id, due_store_visit *visit, void *ctx);
 int due__sqlite_keys(struct due__sqlite *s, int rewind, size_t max, due_store_visit_key *visit,
                      void *ctx);
-/* A job has come to @to, from @from unless that is NULL: if the load would pass it over so, it is
- * shown yet. */
-void due__sqlite_moved(struct due__sqlite *s, const struct due__sqlite_place *from,
-                       const struct due__sqlite_place *to);
+/* The slice of a job.  0, SQLITE_DONE: there is no such job, or an error of SQLite. */
+int due__sqlite_locate(struct due__sqlite *s, due_id id, int64_t *slice);
+
+/* ---- cursor.c */
+void due__sqlite_cursor_begin(struct due__sqlite_load *l);
+void due__sqlite_cursor_end(struct due__sqlite_load *l);
+/* Gather what is to be shown next, if all that was gathered has been shown.  1: there may be some;
+ * 0: that was all; or DUE_*. */
+int due__sqlite_gather(struct due__sqlite *s);
+/* A job has come to this place: if the load would pass it over so, it is shown yet. */
+void due__sqlite_moved(struct due__sqlite *s, bool dead, int64_t at_ns, due_id id);
 
 /* ---- topics.c */
 /* The number of a topic, which is written down if it is new.  0 or an error of SQLite. */

@@ -10,16 +10,20 @@ static const char *const texts[DUE__SQL_STATEMENTS] = {
     [DUE__SQL_ROLLBACK] = "ROLLBACK",
     [DUE__SQL_CLAIM] = "UPDATE owner SET writer = ?1, batch = 0",
     [DUE__SQL_OWNER] = "SELECT writer FROM owner",
-    [DUE__SQL_NUMBER] = "UPDATE owner SET batch = ?1 WHERE writer = ?2 AND batch < ?1",
-    [DUE__SQL_COUNT] = "SELECT count(*) FROM job",
-    [DUE__SQL_PUT] = "INSERT INTO job (" COLUMNS ", front)"
-                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    [DUE__SQL_REPLACE] = "UPDATE job SET until = ?2, deadline = ?3, attempts = ?4, failures = ?5,"
-                         " died = ?6, cause = ?7, reason = ?8, topic = ?9, record = ?10,"
-                         " front = ?11 WHERE id = ?1",
+    [DUE__SQL_NUMBER] = "UPDATE owner SET batch = ?1, jobs = jobs + ?3"
+                        " WHERE writer = ?2 AND batch < ?1",
+    [DUE__SQL_ADD] = "UPDATE owner SET jobs = jobs + ?1",
+    [DUE__SQL_COUNT] = "SELECT jobs FROM owner",
+    [DUE__SQL_PUT] = "INSERT INTO job (" COLUMNS ", front, slice)"
+                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?10, ?11, ?12, ?9)",
     [DUE__SQL_MOVE] = "UPDATE job SET until = ?2, deadline = ?3, attempts = ?4, failures = ?5,"
-                      " died = ?6, cause = ?7, reason = ?8 WHERE id = ?1",
-    [DUE__SQL_DROP] = "DELETE FROM job WHERE id = ?1",
+                      " died = ?6, cause = ?7, reason = ?8 WHERE slice = ?9 AND id = ?1",
+    [DUE__SQL_MOVE_FAR] = "UPDATE job SET until = ?2, deadline = ?3, attempts = ?4, failures = ?5,"
+                          " died = ?6, cause = ?7, reason = ?8, slice = ?10"
+                          " WHERE slice = ?9 AND id = ?1",
+    [DUE__SQL_DROP] = "DELETE FROM job WHERE slice = ?2 AND id = ?1",
+    [DUE__SQL_LOCATE] =
+        DUE__SQLITE_SLICES " SELECT slice FROM one JOIN job ON slice = number AND id = ?1",
     [DUE__SQL_KEY_PUT] =
         "INSERT INTO key (key, job, kept) VALUES (?1, ?2, ?3)"
         " ON CONFLICT (key) DO UPDATE SET job = excluded.job, kept = excluded.kept",
@@ -29,12 +33,13 @@ static const char *const texts[DUE__SQL_STATEMENTS] = {
                       " ORDER BY key LIMIT ?2",
     [DUE__SQL_TOPIC] = "SELECT number FROM topic WHERE name = ?1",
     [DUE__SQL_TOPIC_ADD] = "INSERT INTO topic (name) VALUES (?1)",
-    [DUE__SQL_PAGE] = "SELECT " COLUMNS " FROM job WHERE died IS NULL"
-                      " AND (topic, until, id) > (?1, ?2, ?3) ORDER BY topic, until, id LIMIT ?4",
-    [DUE__SQL_DEAD] = "SELECT " COLUMNS " FROM job WHERE died IS NOT NULL"
-                      " AND (died, id) > (?2, ?3) ORDER BY died, id LIMIT ?4",
-    [DUE__SQL_FIND] = "SELECT " COLUMNS " FROM job WHERE id = ?1",
-    [DUE__SQL_ASIDE] = "INSERT OR REPLACE INTO aside SELECT * FROM job WHERE id = ?1",
+    [DUE__SQL_SLICE] = "SELECT slice FROM job WHERE slice > ?1 ORDER BY slice LIMIT 1",
+    [DUE__SQL_TIMES] = "SELECT id, until FROM job WHERE slice = ?1 AND id > ?2 ORDER BY id",
+    [DUE__SQL_DEAD] = "SELECT died, id FROM job WHERE died IS NOT NULL"
+                      " AND (died, slice, id) > (?1, -1, ?2) ORDER BY died, slice, id LIMIT ?3",
+    [DUE__SQL_FIND] = "SELECT " COLUMNS " FROM job WHERE slice = ?2 AND id = ?1",
+    [DUE__SQL_ASIDE] =
+        "INSERT OR REPLACE INTO aside SELECT * FROM job WHERE slice = ?2 AND id = ?1",
     [DUE__SQL_FREE_PAGES] = "PRAGMA freelist_count",
     [DUE__SQL_PAGES] = "PRAGMA page_count",
     [DUE__SQL_VACUUM] = "PRAGMA incremental_vacuum(256)",

@@ -12,6 +12,8 @@
 #include "sqlite/session.h"
 
 #define CHANGES_MAX 16384
+#define GATHER_MAX  ((size_t)1 << 19)
+#define SCAN_MAX    ((size_t)1 << 16)
 #define CACHE_MAX   ((size_t)1 << 40)
 #define RENEW_NS    DUE_S(10) /* only to look, and to give pages back */
 #define SYNC_NS     DUE_S(1)  /* at level EVERYSEC */
@@ -219,7 +221,7 @@ static void verb_free(due_store *store)
     close(s->bell);
     due__sqlite_topics_forget(s);
     pthread_mutex_destroy(&s->counters);
-    free(s->load.passed);
+    due__sqlite_cursor_end(&s->load);
     due__scratch_free(&s->scratch);
     free(s);
 }
@@ -304,6 +306,8 @@ static struct due__sqlite *make(void)
     if (s == NULL)
         return NULL;
     s->base.verbs = &verbs;
+    s->gather_max = GATHER_MAX;
+    s->scan_max = SCAN_MAX;
     s->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->bell >= 0 && pthread_mutex_init(&s->counters, NULL) == 0)
         return s;

@@ -220,6 +220,7 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
     struct due__stored *s = due__stored_at(q->commits, e->number);
     const struct due__job *j = due__job_at(&q->slab, e->number);
     due_change ch = { .kind = kind_of(q, e),
+                      .is_new = e->purpose == DUE__PUT,
                       .was_ns = s->was_ns,
                       .was_dead = e->purpose != DUE__PUT && s->was_ns == DUE__DEAD_THERE,
                       .record = { .id = due__stored_id(s) } };

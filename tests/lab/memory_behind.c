@@ -101,7 +101,7 @@ void memory_behind_land(struct memory_behind *b, const due_change *changes, size
 
 static int behind_put(void *ctx, const due_record *record)
 {
-    due_change change = { .kind = DUE_CHANGE_PUT, .record = *record };
+    due_change change = { .kind = DUE_CHANGE_PUT, .is_new = 1, .record = *record };
 
     memory_behind_land(ctx, &change, 1);
     return 0;

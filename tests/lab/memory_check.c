@@ -166,15 +166,16 @@ static const char *key_wrong(const struct memory_store *s, const due_change *cha
     }
 }
 
-/* What is wrong with a MOVE, BURY or DROP of what the disk holds, or NULL. */
+/* What is wrong with a change beside what the disk holds, or NULL. */
 static const char *target_wrong(const struct memory_store *s, const due_change *change)
 {
     const struct memory_disk *disk = s->disk;
 
-    if (change->kind == DUE_CHANGE_PUT || change->kind >= DUE_CHANGE_KEEP ||
-        (change->kind == DUE_CHANGE_DROP && s->told))
+    if (change->kind >= DUE_CHANGE_KEEP || (change->kind == DUE_CHANGE_DROP && s->told))
         return NULL;
     const struct memory_job *job = memory_jobs_find(&disk->jobs, change->record.id);
+    if (change->kind == DUE_CHANGE_PUT)
+        return change->is_new && job != NULL ? "a PUT of a new job that is there" : NULL;
     if (job == NULL)
         return "a change of a job that is not there";
     if (job->place.until_ns != change->was_ns)

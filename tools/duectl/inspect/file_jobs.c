@@ -9,18 +9,20 @@
 #include "inspect/file.h"
 #include "sqlite/row.h"
 
-#define PAGE "256"
+#define PAGE  "256"
+#define SLICE (DUE__SQLITE_RECORD + 1)
 
-static const char waiting[] = "SELECT " DUE__SQLITE_COLUMNS
-                              " FROM job WHERE died IS NULL AND (topic, until, id) > (?1, ?2, ?3)"
-                              " ORDER BY topic, until, id LIMIT " PAGE;
-static const char dead[] = "SELECT " DUE__SQLITE_COLUMNS
-                           " FROM job WHERE died IS NOT NULL AND ?1 = ?1 AND (died, id) > (?2, ?3)"
-                           " ORDER BY died, id LIMIT " PAGE;
+static const char waiting[] = "SELECT " DUE__SQLITE_COLUMNS ", slice FROM job WHERE died IS NULL"
+                              " AND (slice, until, id) > (?1, ?2, ?3)"
+                              " ORDER BY slice, until, id LIMIT " PAGE;
+static const char dead[] =
+    "SELECT " DUE__SQLITE_COLUMNS ", slice FROM job WHERE died IS NOT NULL AND ?1 = ?1"
+    " AND (died, slice, id) > (?2, -1, ?3)"
+    " ORDER BY died, slice, id LIMIT " PAGE;
 
 /* Where the last page has ended. */
 struct place {
-    int64_t topic, at_ns;
+    int64_t slice, at_ns;
     due_id id;
 };
 
@@ -33,7 +35,7 @@ static int show_page(sqlite3_stmt *row, bool is_dead, struct place *from, ctl_jo
     int n = 0;
     int rc = SQLITE_ROW;
 
-    sqlite3_bind_int64(row, 1, from->topic);
+    sqlite3_bind_int64(row, 1, from->slice);
     sqlite3_bind_int64(row, 2, from->at_ns);
     sqlite3_bind_blob(row, 3, from->id.byte, DUE_STORE_ID_BYTES, SQLITE_TRANSIENT);
     while (more && (rc = sqlite3_step(row)) == SQLITE_ROW) {
@@ -44,7 +46,7 @@ static int show_page(sqlite3_stmt *row, bool is_dead, struct place *from, ctl_jo
         if (!due__sqlite_row_id(row, DUE__SQLITE_ID, &id))
             return -2;
         record.id = from->id = id;
-        from->topic = sqlite3_column_int64(row, DUE__SQLITE_TOPIC_NUMBER);
+        from->slice = sqlite3_column_int64(row, SLICE);
         from->at_ns = sqlite3_column_int64(row, column);
         more = visit(ctx, id, due__sqlite_row_read(row, &record, &room), &record);
         n++;
@@ -56,7 +58,7 @@ static int show_page(sqlite3_stmt *row, bool is_dead, struct place *from, ctl_jo
 /* What a query shows, page by page: no transaction stays open meanwhile.  As show_page(). */
 static int show(sqlite3 *db, const char *query, bool is_dead, ctl_jobs_visit *visit, void *ctx)
 {
-    struct place from = { .topic = INT64_MIN, .at_ns = INT64_MIN };
+    struct place from = { .slice = INT64_MIN, .at_ns = INT64_MIN };
     sqlite3_stmt *row = NULL;
     int n = -2;
 

@@ -1,9 +1,9 @@
 /* file_salvage.c - what can be read of a file whose pages are damaged.
  *
- * The table is walked by its ids from both ends, as far as that goes.  What lies between is found
- * by way of the indexes, which are trees of pages of their own, from both ends likewise.  Each job
- * is then looked up by its id.  So what a damaged page of the table held is known by name, and only
- * what a page above others has led to may be missed.
+ * The table is walked by its slices and ids from both ends, as far as that goes.  Which of the dead
+ * lie between is found by way of their index, which is a tree of pages of its own, from both ends
+ * likewise.  Each job is then looked up where it lies.  What waits has no index: of that which lies
+ * between, some may be missed, and that is said.
  */
 #include "inspect/inspect.h"
 
@@ -15,14 +15,20 @@
 #include "inspect/file.h"
 #include "sqlite/row.h"
 
+/* Where a walk has come: slice and id; or along the index, the time of death and the id. */
+struct step {
+    int64_t at;
+    due_id id;
+};
+
 struct salvage {
     sqlite3 *db;
-    sqlite3_stmt *job, *owner; /* a job by its id; whether a key is still its */
+    sqlite3_stmt *job, *owner; /* a job by its place; whether a key is still its */
     ctl_jobs_visit *visit;
     void *ctx;
-    due_id low, high; /* what lies between was not reached yet */
-    bool ended;       /* by the visit */
-    bool missed;      /* an index cannot be read to its end either */
+    struct step low, high; /* of the table, what lies between was not reached yet */
+    bool ended;            /* by the visit */
+    bool missed;           /* an index cannot be read to its end either */
 };
 
 /* ---- One job --------------------------------------------------------------------------------- */
@@ -44,13 +50,14 @@ static void judge_key(struct salvage *s, due_record *r)
     }
 }
 
-static void show(struct salvage *s, due_id id)
+static void show(struct salvage *s, int64_t slice, due_id id)
 {
     struct due__record_room room;
     due_record record = { .id = id, .topic = "" };
     int rc = DUE_ECORRUPT;
 
     sqlite3_bind_blob(s->job, 1, id.byte, DUE_STORE_ID_BYTES, SQLITE_STATIC);
+    sqlite3_bind_int64(s->job, 2, slice);
     if (sqlite3_step(s->job) == SQLITE_ROW)
         rc = due__sqlite_row_read(s->job, &record, &room);
     if (rc == 0)
@@ -61,25 +68,16 @@ static void show(struct salvage *s, due_id id)
 
 /* ---- Walks ----------------------------------------------------------------------------------- */
 
-static bool is_between(const struct salvage *s, const due_id *id)
-{
-    return memcmp(id->byte, s->low.byte, DUE_STORE_ID_BYTES) > 0 &&
-           memcmp(id->byte, s->high.byte, DUE_STORE_ID_BYTES) < 0;
-}
-
-/* Where a walk along an index has come: topic, or time of death; time; id. */
-struct step {
-    int64_t a, b;
-    due_id id;
-};
-
 static int compare(const struct step *x, const struct step *y)
 {
-    if (x->a != y->a)
-        return x->a < y->a ? -1 : 1;
-    if (x->b != y->b)
-        return x->b < y->b ? -1 : 1;
+    if (x->at != y->at)
+        return x->at < y->at ? -1 : 1;
     return memcmp(x->id.byte, y->id.byte, DUE_STORE_ID_BYTES);
+}
+
+static bool is_between(const struct salvage *s, const struct step *place)
+{
+    return compare(place, &s->low) > 0 && compare(place, &s->high) < 0;
 }
 
 /* Show the job of each row that lies between; *@at is the last row.  With @until, up to there.
@@ -92,7 +90,8 @@ static bool walk(struct salvage *s, const char *query, struct step *at, const st
     if (rc == SQLITE_OK)
         rc = SQLITE_ROW;
     while (rc == SQLITE_ROW && !s->ended && (rc = sqlite3_step(row)) == SQLITE_ROW) {
-        struct step now = { .a = sqlite3_column_int64(row, 1), .b = sqlite3_column_int64(row, 2) };
+        struct step now = { .at = sqlite3_column_int64(row, 1) };
+        struct step place = { .at = sqlite3_column_int64(row, 2) };
 
         if (!due__sqlite_row_id(row, 0, &now.id))
             continue;
@@ -101,53 +100,49 @@ static bool walk(struct salvage *s, const char *query, struct step *at, const st
             break;
         }
         *at = now;
-        if (is_between(s, &now.id))
-            show(s, now.id);
+        place.id = now.id;
+        if (is_between(s, &place))
+            show(s, place.at, place.id);
     }
     sqlite3_finalize(row);
     return rc == SQLITE_DONE;
 }
 
-static const struct step before_all = { .a = INT64_MIN, .b = INT64_MIN };
+static const struct step before_all = { .at = INT64_MIN };
 
-/* The ids, from both ends.  True: that was all. */
+/* All places, from both ends.  True: that was all. */
 static bool walk_table(struct salvage *s)
 {
-    struct step up = { .a = 0 };
-    struct step down = { .a = 0 };
-    bool all = walk(s, "SELECT id, 0, 0 FROM job NOT INDEXED ORDER BY id", &up, NULL);
+    struct step up = before_all;
+    struct step down = { .at = INT64_MAX };
+    bool all =
+        walk(s, "SELECT id, slice, slice FROM job NOT INDEXED ORDER BY slice, id", &up, NULL);
 
     if (all || s->ended)
         return all;
-    s->low = up.id;
+    s->low = up;
     memset(down.id.byte, 0xff, DUE_STORE_ID_BYTES);
-    all = walk(s, "SELECT id, 0, 0 FROM job NOT INDEXED ORDER BY id DESC", &down, &up);
-    s->high = down.id;
+    all = walk(s, "SELECT id, slice, slice FROM job NOT INDEXED ORDER BY slice DESC, id DESC",
+               &down, &up);
+    s->high = down;
     return all;
 }
 
-static void walk_index(struct salvage *s, const char *up_query, const char *down_query)
+#define DEAD "SELECT id, died, slice FROM job INDEXED BY job_dead WHERE died IS NOT NULL"
+
+static void walk_all(struct salvage *s)
 {
     struct step up = before_all;
     struct step down = before_all;
 
-    if (s->ended || walk(s, up_query, &up, NULL))
-        return;
-    if (!walk(s, down_query, &down, &up))
-        s->missed = true;
-}
-
-#define WAITING "SELECT id, topic, until FROM job INDEXED BY job_waiting WHERE died IS NULL"
-#define DEAD    "SELECT id, died, 0 FROM job INDEXED BY job_dead WHERE died IS NOT NULL"
-
-static void walk_all(struct salvage *s)
-{
-    memset(s->high.byte, 0xff, DUE_STORE_ID_BYTES);
+    s->low = before_all;
+    s->high.at = INT64_MAX;
+    memset(s->high.id.byte, 0xff, DUE_STORE_ID_BYTES);
     if (walk_table(s) || s->ended)
         return;
-    walk_index(s, WAITING " ORDER BY topic, until, id",
-               WAITING " ORDER BY topic DESC, until DESC, id DESC");
-    walk_index(s, DEAD " ORDER BY died, id", DEAD " ORDER BY died DESC, id DESC");
+    s->missed = true;
+    if (!walk(s, DEAD " ORDER BY died, slice, id", &up, NULL) && !s->ended)
+        (void)walk(s, DEAD " ORDER BY died DESC, slice DESC, id DESC", &down, &up);
 }
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
@@ -183,8 +178,9 @@ int ctl_file_salvage(const char *path, ctl_jobs_visit *visit, due_store_visit_ke
 
     if (status != 0)
         return status;
-    if (sqlite3_prepare_v2(s.db, "SELECT " DUE__SQLITE_COLUMNS " FROM job WHERE id = ?1", -1,
-                           &s.job, NULL) != SQLITE_OK ||
+    if (sqlite3_prepare_v2(s.db,
+                           "SELECT " DUE__SQLITE_COLUMNS " FROM job WHERE slice = ?2 AND id = ?1",
+                           -1, &s.job, NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(s.db, "SELECT kept IS NULL FROM key WHERE key = ?1 AND job = ?2", -1,
                            &s.owner, NULL) != SQLITE_OK) {
         sqlite3_finalize(s.job);

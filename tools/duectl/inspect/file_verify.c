@@ -20,7 +20,7 @@
 #define OPEN_NS DUE_S(1)
 
 enum { PAGE = 256 };
-enum { FRONT = DUE__SQLITE_RECORD + 1, NAME };
+enum { FRONT = DUE__SQLITE_RECORD + 1, NAME, SLICE };
 
 enum wrong { FINE, DAMAGED, NEWER, TOPIC, TEXT_AT, NOBODYS_KEY, OTHERS_KEY, WRONGS };
 
@@ -114,22 +114,28 @@ static enum wrong judge(sqlite3_stmt *row, struct finding *f)
     return sqlite3_column_int64(row, FRONT) == f->front ? FINE : TEXT_AT;
 }
 
-/* The rows behind the id @from, which goes on with them.  How many; -1: they cannot be read. */
-static int look_at_page(struct check *c, sqlite3_stmt *row, due_id *from, struct finding *found,
-                        size_t *n)
+struct place {
+    int64_t slice;
+    due_id id;
+};
+
+/* The rows behind @from, which goes on with them.  How many; -1: they cannot be read. */
+static int look_at_page(struct check *c, sqlite3_stmt *row, struct place *from,
+                        struct finding *found, size_t *n)
 {
     int rows = 0;
     int rc;
 
     *n = 0;
-    sqlite3_bind_blob(row, 1, from->byte, DUE_STORE_ID_BYTES, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(row, 1, from->slice);
+    sqlite3_bind_blob(row, 2, from->id.byte, DUE_STORE_ID_BYTES, SQLITE_TRANSIENT);
     while ((rc = sqlite3_step(row)) == SQLITE_ROW) {
         struct finding *f = &found[*n];
 
         *f = (struct finding){ .front = 0 };
         if (!due__sqlite_row_id(row, DUE__SQLITE_ID, &f->id))
             return -1;
-        *from = f->id;
+        *from = (struct place){ .slice = sqlite3_column_int64(row, SLICE), .id = f->id };
         f->wrong = judge(row, f);
         c->found[f->wrong]++;
         *n += f->wrong != FINE;
@@ -151,14 +157,14 @@ static bool look_at_jobs(struct check *c)
 {
     static struct finding found[PAGE];
     sqlite3_stmt *row = NULL;
-    due_id from = { { 0 } };
+    struct place from = { .slice = INT64_MIN };
     size_t n;
     int rows = -1;
 
     if (sqlite3_prepare_v2(c->db,
                            "SELECT " DUE__SQLITE_COLUMNS ", front,"
-                           " (SELECT name FROM topic WHERE number = job.topic) FROM job"
-                           " WHERE id > ?1 ORDER BY id LIMIT 256",
+                           " (SELECT name FROM topic WHERE number = job.topic), slice FROM job"
+                           " WHERE (slice, id) > (?1, ?2) ORDER BY slice, id LIMIT 256",
                            -1, &row, NULL) == SQLITE_OK) {
         do
             rows = look_at_page(c, row, &from, found, &n);
@@ -230,7 +236,9 @@ static bool look_at_keys(struct check *c)
     if (c->repair && count > 0 && !run(c, text, &last))
         return false;
     if (sqlite3_prepare_v2(c->db,
-                           "SELECT key.key, job.record FROM key JOIN job ON job.id = key.job"
+                           DUE__SQLITE_SLICES
+                           " SELECT key.key, job.record FROM key CROSS JOIN one CROSS JOIN job"
+                           " ON job.slice = one.number AND job.id = key.job"
                            " WHERE kept IS NULL AND key.key > ?1 ORDER BY key.key LIMIT 256",
                            -1, &row, NULL) == SQLITE_OK) {
         do
@@ -295,7 +303,8 @@ static int verify(struct check *c)
     look_at_pages(c);
     readable = readable && look_at_jobs(c) && look_at_keys(c);
     if (c->repair && readable)
-        readable = sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL) == 0;
+        readable = sqlite3_exec(c->db, "UPDATE owner SET jobs = (SELECT count(*) FROM job); COMMIT",
+                                NULL, NULL, NULL) == 0;
     uint64_t left = tell(c, readable);
     return left == 0 ? CTL_FINE : CTL_FAULTS;
 }

@@ -165,9 +165,10 @@ static int wait_for_batch(struct import *im, const struct ctl_dump *d, char *lin
 
     slot->line = line;
     slot->dump = *d;
-    *change = (due_change){ .kind = DUE_CHANGE_PUT, .was_kept = im->look.again };
+    *change = (due_change){ .kind = DUE_CHANGE_PUT, .is_new = 1, .was_kept = im->look.again };
     if (d->kind == CTL_DUMP_KEY) {
         change->kind = DUE_CHANGE_KEEP;
+        change->is_new = 0;
         change->key_kept_ns = d->kept_until_ns;
     }
     change->record = d->record;
