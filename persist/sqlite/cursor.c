@@ -113,6 +113,7 @@ static int begin_slice(struct due__sqlite *s)
     struct due__sqlite_place floor = { .at_ns = INT64_MIN };
     int64_t slice = l->slice;
 
+    /* Whatever a damaged file answers with, what goes on only forwards comes to its end. */
     if (l->cut) {
         floor = l->at;
     } else {
@@ -120,6 +121,8 @@ static int begin_slice(struct due__sqlite *s)
         int rc = due__sqlite_number(s, DUE__SQL_SLICE, &slice);
         if (rc != 0)
             return rc;
+        if (slice <= l->slice)
+            return SQLITE_CORRUPT;
     }
     l->slice = slice;
     l->floor = floor;
@@ -145,8 +148,9 @@ static int scan_slice(struct due__sqlite *s)
     while (rc == 0 && rows < s->scan_max && (code = sqlite3_step(row)) == SQLITE_ROW) {
         struct due__sqlite_place place = { .at_ns = sqlite3_column_int64(row, 1) };
 
-        rc = due__sqlite_row_id(row, 0, &place.id) ? gather_place(l, s->gather_max, &place)
-                                                   : SQLITE_CORRUPT;
+        bool forwards = due__sqlite_row_id(row, 0, &place.id) &&
+                        (l->scanned == 0 || memcmp(place.id.byte, l->last.byte, l->scanned) > 0);
+        rc = forwards ? gather_place(l, s->gather_max, &place) : SQLITE_CORRUPT;
         if (rc == 0) {
             l->last = place.id;
             l->scanned = DUE_STORE_ID_BYTES;
@@ -181,8 +185,8 @@ static int gather_dead(struct due__sqlite *s)
     while (rc == 0 && (code = sqlite3_step(row)) == SQLITE_ROW) {
         struct due__sqlite_place place = { .at_ns = sqlite3_column_int64(row, 0) };
 
-        rc = due__sqlite_row_id(row, 1, &place.id) ? gather_place(l, s->gather_max, &place)
-                                                   : SQLITE_CORRUPT;
+        bool forwards = due__sqlite_row_id(row, 1, &place.id) && compare_places(&place, &l->at) > 0;
+        rc = forwards ? gather_place(l, s->gather_max, &place) : SQLITE_CORRUPT;
         if (rc == 0)
             l->at = place;
     }

@@ -215,16 +215,25 @@ int due__sqlite_find(struct due__sqlite *s, due_id id, due_store_visit *visit, v
 
 /* ---- Keys ------------------------------------------------------------------------------------ */
 
-/* Show the key of the row, and go on behind it. */
-static int show_key(struct due__sqlite_keys *k, sqlite3_stmt *row, due_store_visit_key *visit,
-                    void *ctx)
+/* Keys come in their order: in a damaged file too, so that there is an end to them. */
+static bool is_behind(const struct due__sqlite_keys *k, const void *key, size_t len)
 {
+    int order = memcmp(key, k->at, len < k->len ? len : k->len);
+
+    return order > 0 || (order == 0 && len > k->len);
+}
+
+/* Show the key of the row, and go on behind it. */
+static int show_key(struct due__sqlite *s, sqlite3_stmt *row, due_store_visit_key *visit, void *ctx)
+{
+    struct due__sqlite_keys *k = &s->keys;
     const void *key = sqlite3_column_blob(row, 0);
     int len = sqlite3_column_bytes(row, 0);
     due_id id;
 
-    if (key == NULL || len > DUE_KEY_MAX || !due__sqlite_row_id(row, 1, &id))
-        return DUE_ECORRUPT;
+    if (key == NULL || len > DUE_KEY_MAX || !due__sqlite_row_id(row, 1, &id) ||
+        !is_behind(k, key, (size_t)len))
+        return due__sqlite_error(s, SQLITE_CORRUPT);
     int rc = visit(ctx, key, (size_t)len, id, sqlite3_column_int64(row, 2));
     if (rc == 0) {
         memcpy(k->at, key, (size_t)len);
@@ -251,7 +260,7 @@ int due__sqlite_keys(struct due__sqlite *s, int rewind, size_t max, due_store_vi
     sqlite3_bind_blob(row, 1, from.at, (int)from.len, SQLITE_STATIC);
     sqlite3_bind_int64(row, 2, (sqlite3_int64)(max > 0 ? max : 1));
     while (rc == 0 && (code = sqlite3_step(row)) == SQLITE_ROW) {
-        rc = show_key(k, row, visit, ctx);
+        rc = show_key(s, row, visit, ctx);
         shown += rc == 0;
     }
     sqlite3_reset(row);
