@@ -127,11 +127,16 @@ static void left_behind_setup(void)
     explore_thread("producer", put_two_and_look, NULL);
 }
 
-/* One's own job is the second in the inbox, and a tenure sorts in one. */
-static void put_two_and_take(void *arg)
+/* One's own job is the last of five in the inbox, a tenure sorts in one, and a call sorts in a few
+ * on its way to the look that finds something. */
+static void put_behind_and_take(void *arg)
 {
     (void)arg;
-    put_into_inbox(1, LAB_AT(DUE_MS(5)), 2, LAB_AT(-5));
+    due__lock_acquire(&lab->q->lock);
+    for (unsigned n = 2; n < LAB_JOBS; n++)
+        lab_put(n, 0, LAB_AT(DUE_MS(5)), 0);
+    lab_put(1, 0, LAB_AT(-5), 0);
+    due__lock_release(&lab->q->lock);
     lab_take(0, 0);
 }
 
@@ -140,7 +145,7 @@ static void left_own_setup(void)
     explore_budget = 1;
     open_without_proxies();
     lab_put(0, 0, 0, 0);
-    explore_thread("producer", put_two_and_take, NULL);
+    explore_thread("producer", put_behind_and_take, NULL);
     explore_thread("looker", peek, NULL);
 }
 
