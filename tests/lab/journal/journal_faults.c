@@ -301,14 +301,34 @@ VERB_ALL(due_kick_all)
         for (size_t i = 0; done >= 0 && i < n; i++) {   \
             if (results[i] != DUE_ESTORE)               \
                 continue;                               \
-            results[i] = again;                         \
-            done += results[i] == 0;                    \
+            done += again == 0;                         \
         }                                               \
         free(own);                                      \
         return done;                                    \
     }
 
+/* One that was refused, and is named once more further on, was cancelled there: the answers are
+ * those of the other order. */
+static int cancel_again(due_queue *q, const due_id *ids, int *results, size_t i, size_t n)
+{
+    for (size_t k = i + 1; k < n; k++) {
+        if (results[k] != 0 || !due_id_equal(ids[i], ids[k]))
+            continue;
+        results[i] = 0;
+        results[k] = __wrap_due_cancel(q, ids[k], NULL);
+        return results[k];
+    }
+    results[i] = __wrap_due_cancel(q, ids[i], NULL);
+    return results[i];
+}
+
+static int ack_again(due_job *jobs, int *results, size_t i)
+{
+    results[i] = __wrap_due_ack(&jobs[i]);
+    return results[i];
+}
+
 VERB_EACH(due_cancel_batch, (due_queue * q, const due_id *ids, size_t n, int *results),
-          (q, ids, n, results), __wrap_due_cancel(q, ids[i], NULL))
+          (q, ids, n, results), cancel_again(q, ids, results, i, n))
 VERB_EACH(due_ack_batch, (due_job * jobs, size_t n, int *results), (jobs, n, results),
-          __wrap_due_ack(&jobs[i]))
+          ack_again(jobs, results, i))
