@@ -113,7 +113,10 @@ static void handle(void *ctx, const due_job *job, due_answer *answer)
 
 void pool_start(struct program *p)
 {
-    due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = p->plan->lease_ns + DUE_US(1),
+    /* Long enough for an answer: else a job is handled again every few microseconds, for as many
+     * steps as others wait for a store. */
+    int64_t least_ns = plan_has(p->plan, KIND_DRIFT) ? DUE_US(100) : DUE_US(1);
+    due_workers_options o = { DUE_WORKERS_INIT, .lease_ns = p->plan->lease_ns + least_ns,
                               .extend_max_ns = p->plan->lease_ns * (int64_t)(1 + machine_below(4)),
                               .in_flight_max = 8 };
     int rc;
