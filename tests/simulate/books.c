@@ -232,7 +232,7 @@ void books_return(unsigned thread, int rc)
                      (long long)c->timeout_ns);
     if (rc == DUE_ETIMEDOUT && !stored() && c->timeout_ns == 0 && c->wait != WAIT_OTHER)
         machine_fail("thread %u: timed out without waiting", thread);
-    if (rc == DUE_EAGAIN && !stored() && c->timeout_ns > 0 && c->wait != WAIT_OTHER)
+    if (rc == DUE_EAGAIN && c->timeout_ns > 0)
         machine_fail("thread %u: was to wait, and is told to come again", thread);
     if (rc == DUE_ETIMEDOUT && c->wait == WAIT_JOB)
         check_missed(thread, c);
