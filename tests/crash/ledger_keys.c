@@ -109,10 +109,11 @@ static void had(struct ledger *l, const struct call *call, const char *id)
         keys_seen(l, j, call->line, id);
 }
 
+/* A take that was in doubt may have had it before, and its key is kept from then on. */
 void keys_done(const struct ledger *l, struct job *j, int64_t from_ns, int64_t to_ns)
 {
     j->done_by_ns = to_ns;
-    if (!l->async && j->has_key == SURE)
+    if (!l->async && !l->left_out && j->has_key == SURE)
         j->done_ns = from_ns;
 }
 
