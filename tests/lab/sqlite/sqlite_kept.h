@@ -80,7 +80,9 @@ static inline due_record kept_record(unsigned job, struct kept_bytes *b)
         b->data[i] = (unsigned char)(kept_number(job, 4) >> (i % 7 * 8));
     if (r.len == 0)
         r.data = NULL;
-    snprintf(b->topic, sizeof b->topic, job % 2 == 0 ? "" : "topic %u", job % 4);
+    b->topic[0] = '\0';
+    if (job % 2 != 0)
+        snprintf(b->topic, sizeof b->topic, "topic %u", job % 4);
     kept_more(job, b, &r);
     return r;
 }

@@ -21,8 +21,8 @@ static const char *const lines[] = {
     "{" JOB ",\"priority\":15,\"retry\":{\"kind\":\"exponential\",\"delay_ns\":1,\"cap_ns\":2},"
     "\"expires\":\"2262-04-11T23:47:16.000000000Z\",\"data\":{\"base64\":\"AP+A\"}}",
     "{" JOB ",\"priority\":15,\"retry\":{\"kind\":\"fixed\",\"delay_ns\":1},\"data\":\"\"}",
-    "{\"kept_for\":\"ff0000000001000000000000002a0000\","
-    "\"until\":\"2030-01-01T00:00:00.000001000Z\",\"key\":\"k\"}",
+    ("{\"kept_for\":\"ff0000000001000000000000002a0000\","
+     "\"until\":\"2030-01-01T00:00:00.000001000Z\",\"key\":\"k\"}"),
     "{\"jobs\":12,\"kept_keys\":0}",
 };
 
