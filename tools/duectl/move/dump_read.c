@@ -121,8 +121,8 @@ static bool read_bytes(struct ctl_json *j, size_t least, size_t most, const void
 /* Bytes that are copied, as a text: @room with its NUL. */
 static bool read_text(struct ctl_json *j, char *text, size_t room)
 {
-    const void *bytes;
-    size_t len;
+    const void *bytes = NULL;
+    size_t len = 0;
     size_t from = j->at;
 
     if (!read_bytes(j, 0, room - 1, &bytes, &len))
