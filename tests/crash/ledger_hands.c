@@ -135,7 +135,7 @@ static void handed(struct ledger *l, unsigned thread, int64_t now_ns, const char
     if (call->for_good) {
         j->gone = true;
         j->gone_line = l->lines;
-        keys_done(l, j, call->now_ns, now_ns);
+        keys_done(l, j, INT64_MIN, INT64_MAX); /* whenever he says so */
     } else {
         j->lent |= j->out;
         j->out = true;

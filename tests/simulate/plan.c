@@ -119,6 +119,8 @@ static void exclude(struct plan *p)
         leave_out(p, KIND_READABLE); /* a poll may leave what it has begun; and time is another */
     if (plan_has(p, KIND_FULL))   /* what it refuses although that was confirmed is had again, or */
         leave_out(p, KIND_ASYNC); /* shown to on_discard, before on_settled says so */
+    if (plan_has(p, KIND_KILLS))  /* who is crowded out leaves the store first, and is shown then */
+        leave_out(p, KIND_CROWDS);
     if (plan_has(p, KIND_FULL))   /* what a poll has taken, and nobody came for, it does not take */
         leave_out(p, KIND_POLLS); /* back: whoever reserves it then has a job that is not stored */
     if (plan_has(p, KIND_WORKERS))
