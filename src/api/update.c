@@ -288,6 +288,7 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
     if (what & DUE_SET_LIMIT) {
         wish->more.ttl_ns = x->ttl_ns;
         wish->more.expires_ns = x->expires_ns;
+        due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: who takes it may find it dead */
     }
     int rc = due__extras_wrong(&wish->more) != NULL ? DUE_EINVAL : 0;
     if (rc == 0 && wish->more.retry != NULL)

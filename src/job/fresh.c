@@ -72,6 +72,8 @@ int due__fill_extras(struct due_queue *q, uint32_t number, const due_spec *s)
             return DUE_ENOMEM;
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it can be taken */
     }
+    if (s->more->ttl_ns != 0 || s->more->expires_ns != 0) /* who takes it may find it dead */
+        due__store_relaxed(&q->reserves, 1);              /* R3: before it can be taken */
     int rc = due__extras_new(q, s, &extras);
 
     if (rc != 0)

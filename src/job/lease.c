@@ -20,9 +20,10 @@
  *                word, the record, and then swaps the unchanged word, has read what belongs to it.
  *                Who sends to a store writes attempts under T, before it tells the taker (G3).
  *            R2  each who holds a job counts itself out; whoever is last sees what the others did
- *            R3  whoever reserves says so (reserves) before it takes -> who cancels and finds a job
- *                taken sees that it may come back (with a store it always may), and marks it,
- *                under T.  Who makes a job wait again does it under T, and looks for the mark.
+ *            R3  whoever reserves says so (reserves) before it takes, and who gives a job a time
+ *                limit, since it may be taken and found dead -> who cancels and finds a job taken
+ *                sees that it may come back (with a store it always may), and marks it, under T.
+ *                Who makes a job wait again, or dead, does it under T, and looks for the mark.
  *            described elsewhere: J1 slab.h, G3 sender.c
  *
  * Not here   What holders answer: ack.c.
