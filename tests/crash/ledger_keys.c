@@ -99,9 +99,9 @@ static void had(struct ledger *l, const struct call *call, const char *id)
         return;
     }
     bool ended = (j->gone && j->gone_line < call->line) || j->closed;
+    bool unsure = !j->gone && (j->gone_soon || j->doubt || j->closed); /* when it was done */
     bool kept = call->number != 0 && j->keep_ns > 0 &&
-                (j->gone || j->gone_soon || j->doubt || j->closed) &&
-                call->now_ns - j->keep_ns <= j->done_by_ns;
+                (unsure || (j->gone && call->now_ns - j->keep_ns <= j->done_by_ns));
     bool lost = j->has_key == NOT && j->lost_line < call->line;
     if (j->key != call->key || (!j->risk && ((ended && !kept) || lost)))
         wrong(l, j, id);
