@@ -316,7 +316,8 @@ DUE_API int due_topic_retry(due_queue *q, int topic, const due_retry *retry) DUE
 /**
  * Hand a dead job out again, at once, as if it never had been: no attempts, no failures, and of its
  * time limit only what it was given anew.  due_kick_all: all of @topic (or DUE_ALL_TOPICS), and
- * *@kicked, unless NULL, gets their number, also if a store fails when some are back.
+ * *@kicked, unless NULL, gets their number, also if a store fails when some are back, but not if it
+ * fails when none is.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   DUE_ENOENT (not dead), DUE_EBUSY (being changed), DUE_EINVAL, DUE_ECLOSED, DUE_EFORK
@@ -462,8 +463,9 @@ DUE_API int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max
 
 /**
  * Cancel every waiting job of @topic (or DUE_ALL_TOPICS), each shown to on_discard.  *@cleared,
- * unless NULL, gets their number, also if a store fails when some are gone.  Jobs that come
- * meanwhile may or may not be among them.  With a store all are read first, as for dead ones.
+ * unless NULL, gets their number, also if a store fails when some are gone, but not if it fails
+ * when none is.  Jobs that come meanwhile may or may not be among them.  With a store all are read
+ * first, as for dead ones.
  *
  * Threads:  any; without a lock
  * Errors:   DUE_EINVAL, DUE_EFORK; with a store as said above

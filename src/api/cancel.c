@@ -116,7 +116,7 @@ int due_clear(due_queue *q, int topic, uint64_t *cleared)
     bool inside = due__inside_stored(q);
     int rc = due__clear_all(q, topic, &n);
     due__inside_end(q, inside);
-    if (cleared != NULL)
+    if (cleared != NULL && (rc == 0 || n > 0))
         *cleared = n;
     return rc;
 }

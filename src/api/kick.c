@@ -118,8 +118,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
     int rc = q->journal->whole(q, &by);
-    bool begun = rc == 0;
-    if (begun)
+    if (rc == 0)
         due__lapse_all(q, &by);
     while (rc == 0 && n > 0 && any_dead(q)) {
         n = dead_some(q, topic, &at, jobs);
@@ -127,7 +126,7 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
                    : q->journal->amend_all(q, &kick, jobs, n, &by, &ended);
     }
     due__inside_end(q, inside);
-    if (count != NULL && begun)
+    if (count != NULL && (rc == 0 || ended > 0))
         *count = ended;
     return rc;
 }
