@@ -63,17 +63,20 @@ int due__place_take(struct due_queue *q, uint32_t *number)
     return due__places_take(q, number, 1, &got);
 }
 
+/* Also if it is taken for good: its next round does, or it is found dead, and kicked. */
+static bool may_come_back(const due_extra *x)
+{
+    return x->every_ns != 0 || x->ttl_ns != 0 || x->expires_ns != 0;
+}
+
 int due__fill_extras(struct due_queue *q, uint32_t number, const due_spec *s)
 {
     struct due__extras *extras;
 
-    if (s->more->every_ns != 0) { /* it will be given back, also by who takes it for good */
-        if (!due__records_make(&q->leases, &q->alloc, number))
-            return DUE_ENOMEM;
+    if (s->more->every_ns != 0 && !due__records_make(&q->leases, &q->alloc, number))
+        return DUE_ENOMEM;
+    if (may_come_back(s->more))
         due__store_relaxed(&q->reserves, 1); /* R3 of lease.c: before it can be taken */
-    }
-    if (s->more->ttl_ns != 0 || s->more->expires_ns != 0) /* who takes it may find it dead */
-        due__store_relaxed(&q->reserves, 1);              /* R3: before it can be taken */
     int rc = due__extras_new(q, s, &extras);
 
     if (rc != 0)
