@@ -71,10 +71,12 @@ static void draft_anew(struct due_queue *q, uint32_t number, uint64_t w, const s
         due__store_relaxed(&l->attempts, 0);           /* R1 */
         due__store_relaxed(&l->failures, 0);           /* R1 */
     }
-    if (l != NULL && due__is_dying(q, number))
+    if (l != NULL && due__is_dying(q, number)) {
+        due__note_kicked(q, number, w);
         due__revive_locked(q, number, d->at_ns);
-    else
+    } else {
         due__wait_again(q, number, due__limiter_left(q, number, w), d->at_ns);
+    }
 }
 
 void due__draft_apply(struct due_queue *q, uint32_t number, struct due__draft *d)

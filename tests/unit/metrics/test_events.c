@@ -474,6 +474,46 @@ Test(events, of_stored_jobs_that_die_come_back_and_repeat, .timeout = 60)
     memory_disk_free(disk);
 }
 
+/* Dead, it is brought back by an enqueue under its key. */
+static void expect_revived(struct lab *lab)
+{
+    for (int policy = DUE_KEY_REPLACE; policy <= DUE_KEY_DEBOUNCE; policy++) {
+        due_id id;
+
+        cr_assert_eq(lab_put_as(lab, DUE_KEY_REFUSE, "tea", &id, .delay_ns = 0), 0);
+        due_job job = reserve(lab);
+        cr_expect_eq(due_bury(&job, "no"), 0);
+        expect_life(id, "produced ready delivered dead");
+        cr_expect_eq(lab_put_as(lab, (enum due_key_policy)policy, "jam", NULL, .delay_ns = 0), 0);
+        job = reserve(lab);
+        cr_expect(due_id_equal(job.id, id));
+        cr_expect_eq(due_ack(&job), 0);
+        expect_life(id, "produced ready delivered dead kicked ready delivered acked");
+        expect_sum(lab);
+    }
+}
+
+LAB_TEST(events, of_a_dead_job_that_an_enqueue_with_its_key_brings_back)
+{
+    told_reset();
+    struct lab lab = lab_open(LISTEN, .with.metrics = 1);
+
+    expect_revived(&lab);
+    lab_close(&lab);
+}
+
+Test(events, of_a_dead_stored_job_that_an_enqueue_with_its_key_brings_back, .timeout = 60)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *store;
+
+    told_reset();
+    struct lab lab = open_stored(disk, &store);
+    expect_revived(&lab);
+    lab_close(&lab);
+    memory_disk_free(disk);
+}
+
 /* A job that its group holds back is ready, and counted so. */
 LAB_TEST(events, of_jobs_of_a_group)
 {

@@ -82,6 +82,33 @@ Test(keys_doubt, an_enqueue_in_doubt_that_is_refused_leaves_the_key_to_the_next_
     shop_close(&s);
 }
 
+/* A change of the job that has the key, which had not landed, and is refused when it is sent again:
+ * the key is kept for as long as was said before it. */
+Test(keys_doubt, a_change_in_doubt_that_is_refused_leaves_how_long_the_key_is_kept, .timeout = 60)
+{
+    const int64_t keep_ns[][2] = { { KEEP_NS, 0 }, { 0, KEEP_NS } };
+
+    for (int i = 0; i < 2; i++) {
+        struct shop s = shop_make(.with.store_timeout_ns = TIMEOUT_NS);
+
+        cr_assert_eq(
+            shop_put_as(&s, DUE_KEY_REFUSE, "tea", NULL, .at_ns = 50, KEEPS(keep_ns[i][0])), 0);
+        shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_DOUBT_NOT);
+        cr_expect_eq(
+            shop_put_as(&s, DUE_KEY_REPLACE, "jam", NULL, .at_ns = 50, KEEPS(keep_ns[i][1])),
+            DUE_EINDOUBT);
+        memory_store_forgive(s.store);
+        shop_fail(&s, MEMORY_COMMIT, MEMORY_ALWAYS, MEMORY_FULL);
+        cr_expect_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+        memory_store_forgive(s.store);
+        lab_turn_to(&s.lab, 50);
+        cr_expect_str_eq(lab_dequeue_all(&s.lab), "tea");
+        cr_expect_eq(shop_put_as(&s, DUE_KEY_REFUSE, "ham", NULL, .at_ns = 90),
+                     keep_ns[i][0] > 0 ? DUE_EEXIST : 0);
+        shop_close(&s);
+    }
+}
+
 /* Each try is of another life of the program, which dies in it.  That of number @lands has landed,
  * and was not heard of. */
 static void try_in_many_lives(int lands)
