@@ -1,7 +1,9 @@
 /* What one thread waits for: a bell, an alarm on another clock, and the lock beside them. */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "lab/crew.h"
 #include "os/bell.h"
@@ -60,6 +62,19 @@ Test(bell, as_an_alarm_ends_at_its_time_and_when_it_is_rung, .timeout = 30)
     cr_expect(due__alarm_wait(&b, DUE_FOREVER, DUE_FOREVER), "it was rung before");
     cr_expect_not(due__alarm_wait(&b, DUE_FOREVER, due__monotonic_now() + SOON_NS));
     due__bell_destroy(&b, false);
+}
+
+/* Whoever has closed its standard input gets that one. */
+Test(bell, as_an_alarm_may_have_the_descriptor_0, .timeout = 30)
+{
+    close(0);
+    struct due__bell b = alarm_on(CLOCK_REALTIME);
+
+    cr_assert_eq(b.fd, 0);
+    cr_expect(due__bell_ring(&b), "it is an alarm");
+    cr_expect(due__alarm_wait(&b, DUE_FOREVER, DUE_FOREVER));
+    due__bell_destroy(&b, false);
+    cr_expect_eq(fcntl(0, F_GETFD), -1);
 }
 
 static struct due__bell waited_for;

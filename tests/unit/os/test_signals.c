@@ -1,8 +1,12 @@
 /* Signals as something to wait for. */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/poll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -93,6 +97,32 @@ Test(signals, what_was_not_taken_does_what_it_does_by_default, .timeout = 10)
     }
     cr_assert_eq(waitpid(pid, &status, 0), pid);
     cr_expect(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM, "%d", status);
+}
+
+static bool no_descriptors;
+
+int signalfd(int fd, const sigset_t *mask, int flags)
+{
+    if (!no_descriptors)
+        return (int)syscall(SYS_signalfd4, fd, mask, (size_t)_NSIG / 8, flags);
+    errno = EMFILE;
+    return -1;
+}
+
+Test(signals, without_a_descriptor_nothing_has_happened)
+{
+    due_signals *s;
+    int refused = 0;
+
+    no_descriptors = true;
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 100; i++)
+        refused += due_signals_open(&s, (const int[]){ SIGTERM }, 1) == DUE_ESYS;
+    size_t after = mallinfo2().uordblks;
+    cr_expect_eq(refused, 100);
+    cr_expect_lt(after - before, 1000u, "%zu bytes did not go back", after - before);
+    cr_expect(!blocked(SIGTERM));
+    cr_expect_null(s);
 }
 
 Test(signals, what_makes_no_sense_is_refused)

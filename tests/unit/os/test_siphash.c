@@ -1,10 +1,17 @@
 /* Names come from outside: nobody can choose them so that they meet in one place of a table, even
  * who knows everything that an id shows. */
+#define _GNU_SOURCE
 #include "os/siphash.h"
 #include "queue/queue.h"
 #include "lab/lab.h"
 
+#include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 /* ---- The hash ---- */
 
@@ -29,6 +36,67 @@ Test(siphash, is_the_one_that_was_looked_into)
         cr_skip_test("the other byte order has other numbers");
     for (size_t n = 0; n < 16; n++)
         cr_expect_eq(due__siphash(seed, bytes, n), expected[n], "of %zu bytes", n);
+}
+
+/* ---- The seed ---- */
+
+static enum { RANDOM, KNOWN, NONE } bytes_are; /* what the kernel answers with */
+static bool clock_stands;                      /* every clock */
+static int cancel_state;                       /* of the thread, in the call */
+
+ssize_t getrandom(void *to, size_t len, unsigned flags)
+{
+    if (bytes_are == RANDOM)
+        return syscall(SYS_getrandom, to, len, flags);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
+    pthread_setcancelstate(cancel_state, NULL);
+    errno = EAGAIN;
+    if (bytes_are == NONE)
+        return -1;
+    memset(to, 0x5a, len);
+    return (ssize_t)len;
+}
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    if (!clock_stands)
+        return (int)syscall(SYS_clock_gettime, id, t);
+    *t = (struct timespec){ .tv_sec = 12345 };
+    return 0;
+}
+
+Test(siphash, a_seed_is_what_the_kernel_gives)
+{
+    uint64_t seed[3] = { 1, 2, 3 };
+    int state;
+
+    bytes_are = KNOWN;
+    due__siphash_seed(seed);
+    cr_expect_eq(seed[0], UINT64_C(0x5a5a5a5a5a5a5a5a));
+    cr_expect_eq(seed[1], UINT64_C(0x5a5a5a5a5a5a5a5a));
+    cr_expect_eq(seed[2], 3u);
+    cr_expect_eq(cancel_state, PTHREAD_CANCEL_DISABLE);
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    cr_expect_eq(state, PTHREAD_CANCEL_ENABLE, "it is as it was");
+}
+
+/* Even at one moment, or at one place. */
+Test(siphash, a_seed_is_another_each_time_where_the_kernel_gives_none)
+{
+    uint64_t seed[3][2] = { { 0 } };
+
+    bytes_are = NONE;
+    clock_stands = true;
+    due__siphash_seed(seed[0]);
+    due__siphash_seed(seed[1]);
+    cr_expect_neq(seed[0][0], seed[1][0]);
+    cr_expect_neq(seed[0][1], seed[1][1]);
+    cr_expect_neq(seed[0][0], seed[0][1]);
+    memcpy(seed[2], seed[0], sizeof seed[2]);
+    clock_stands = false;
+    due__siphash_seed(seed[0]);
+    cr_expect_neq(seed[0][0], seed[2][0]);
+    cr_expect_neq(seed[0][1], seed[2][1]);
 }
 
 /* ---- Groups ---- */
