@@ -17,6 +17,7 @@ FOLDERS = ("src", "persist")
 LIBRARIES = {"src": "src/libdue.so", "redis": "persist/libdue-redis.so",
              "sqlite": "persist/libdue-sqlite.so"}
 LABELS = ("unit", "model", "liveness", "thread", "store", "redis")  # as they are tried
+VARIANT = re.compile(r"^(test_\w+|stored_model)_(?:journal|plain|sqlite)$")  # a program once more
 LEFT_OUT = re.compile(r"corpus_|symbols|consumer|redis_canary")
 
 
@@ -43,10 +44,11 @@ def sources(root=ROOT):
 
 
 class Program:
-    """A test program as ctest runs it."""
+    """A test program as ctest runs it, in the environment that it is given there."""
 
-    def __init__(self, name, label, command):
-        self.name, self.label, self.command = name, label, command
+    def __init__(self, name, label, command, environment=()):
+        self.name, self.label, self.file = name, label, command[0]
+        self.command = [*(["env", *environment] if environment else []), *command]
         self.is_criterion = label == "unit"
 
 
@@ -63,7 +65,8 @@ class Build:
         log = os.path.join(self.root, "build", "log")
         os.makedirs(log, exist_ok=True)
         with open(os.path.join(log, "mutants.log"), "w", encoding="utf-8") as out:
-            targets = ["--target", "src/all", "persist/all", *programs] if programs else []
+            files = {VARIANT.sub(r"\1", name) for name in programs}
+            targets = ["--target", "src/all", "persist/all", *sorted(files)] if programs else []
             for command in (["cmake", "--preset", "mutants"],
                             ["cmake", "--build", "--preset", "mutants", *targets]):
                 if subprocess.run(command, cwd=self.root, stdout=out, stderr=out,
@@ -154,7 +157,7 @@ class Build:
             raise RuntimeError(done.stderr)
 
     def variant(self, name, flags, beside=None):
-        """Both libraries compiled once more with these flags.  beside(room): another object."""
+        """All libraries compiled once more with these flags.  beside(room): another object."""
         directory = os.path.join(self.dir, name)
         os.makedirs(directory, exist_ok=True)
         stamps_path = os.path.join(directory, "stamps.json")
@@ -163,9 +166,8 @@ class Build:
         public = os.path.join(self.root, "include", "due")
         common = digest(*(os.path.join(self.root, f) for f in headers),
                         *sorted(os.path.join(public, f) for f in os.listdir(public)))
-        objects = {}
+        objects = self.variant_objects(name)
         for file in self.compiled:
-            objects[file] = os.path.join(directory, file.replace("/", "_")[:-2] + ".o")
             stamp = digest(os.path.join(self.root, file)) + common + " ".join(flags)
             if stamps.get(file) == stamp and os.path.exists(objects[file]):
                 continue
@@ -180,15 +182,22 @@ class Build:
             json.dump(stamps, file)
         return directory
 
+    def variant_objects(self, name):
+        """What a variant is made of."""
+        directory = os.path.join(self.dir, name)
+        return {file: os.path.join(directory, file.replace("/", "_")[:-2] + ".o")
+                for file in self.compiled}
+
     def programs(self):
         """The tests that mutants are tried with."""
         known = json.loads(output(["ctest", "--test-dir", self.dir, "--show-only=json-v1"]))
         found = []
         for test in known["tests"]:
-            labels = [p["value"] for p in test.get("properties", []) if p["name"] == "LABELS"]
-            label = labels[0][0] if labels else ""
+            properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+            label = properties.get("LABELS", [""])[0]
             if label in LABELS and "command" in test and not LEFT_OUT.search(test["name"]):
-                found.append(Program(test["name"], label, test["command"]))
+                found.append(Program(test["name"], label, test["command"],
+                                     properties.get("ENVIRONMENT", ())))
         return found
 
 

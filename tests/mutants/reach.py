@@ -99,7 +99,7 @@ class Mapper:
         """The commands of a program that can be run by themselves."""
         if not program.is_criterion:
             return [(program.name, program.command)]
-        listed = building.output([program.command[0], "--list"],
+        listed = building.output([program.file, "--list"],
                                  env=dict(os.environ, LC_ALL="C"), stderr=subprocess.DEVNULL)
         found, suite = [], None
         for line in listed.splitlines():
@@ -152,7 +152,7 @@ def read_map(build, programs, jobs, tell, stale=False):
     path = os.path.join(build.dir, "reach.json")
     known = building.read_json(path)
     library = building.digest(*MAPPER.libraries)
-    stamps = {p.name: library + building.digest(p.command[0]) + " ".join(p.command[1:])
+    stamps = {p.name: library + building.digest(p.file) + " ".join(p.command)
               for p in programs}
     ignored = len(library) if stale else 0
     missing = [p for p in programs

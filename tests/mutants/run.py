@@ -24,7 +24,7 @@ def limits():
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
 
 
-def no_core():  # AddressSanitizer reserves far more than it uses
+def no_core():  # sanitizers reserve far more than they use
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
@@ -75,7 +75,7 @@ def run(command, libraries, limit_s, extra=None):
     with open(log, "wb") as out:
         child = subprocess.Popen(command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out,
                                  stderr=out, start_new_session=True,
-                                 preexec_fn=no_core if "ASAN_OPTIONS" in env else limits)
+                                 preexec_fn=no_core if "LD_PRELOAD" in env else limits)
         status, usage = wait(child, began + limit_s)
     wall_s = time.monotonic() - began
     sweep()

@@ -6,7 +6,8 @@ or reach little else, one at a time; then the models, then the others of each pr
 last those that take long.  The first that fails ends it, if the library without the fault passes
 the same test at once after it.  What nobody sees so is compiled once more with AddressSanitizer and
 UBSan, as every test is run in tools/check, for the nearest; a call that is left out may also lose
-memory.  Last comes the explorer, for what threads share.
+memory.  Then come ThreadSanitizer, with the nearest programs of many threads, and the explorer, for
+what threads share.
 """
 
 import contextlib
@@ -22,6 +23,10 @@ import run as running
 KILLED, SAME, SURVIVED, UNREACHED, BROKEN = "killed", "same", "survived", "unreached", "broken"
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 SANITIZED = 4  # so many tests are tried with sanitizers
+THREADS = ("-fsanitize=thread",)
+RACE = "WARNING: ThreadSanitizer: "
+THREAD_VARIANT = "threads"  # the libraries as ThreadSanitizer wants them
+THREADED = 3  # so many programs of many threads are run with ThreadSanitizer
 LEAKING = 4  # so many programs are looked at for memory that nobody has any more
 LEAK = "ERROR: LeakSanitizer: "
 LONG_S = 10  # so long a model may take, and a program that is looked at for leaks
@@ -37,12 +42,13 @@ def room_name(file):
 
 
 def is_named_like(test, room):
-    """test_heap.c and heap_model.c are of heap.c, test_redis_link.c of link.c; and so are
-    those whose suite is."""
+    """test_heap.c and heap_model.c are of heap.c, test_redis_link.c and test_sqlite_load.c of
+    link.c and load.c; and so are those whose suite is."""
     name = re.sub(r"^(test|thread|store|liveness)_|_model$", "", test.program.name)
     suite = test.name.split("/")[0]
     room = os.path.basename(room)
-    return bool({room, "redis_" + room} & {name, suite}) or name == room.rsplit("_", 1)[0]
+    return (bool({room, "redis_" + room, "sqlite_" + room} & {name, suite}) or
+            name == room.rsplit("_", 1)[0])
 
 
 def spread(tests):
@@ -72,6 +78,7 @@ class Worker:
         self.plain = {}  # file: its object without a fault
         self.spent_s = {}  # this mutant's time by what it was spent on
         self.runtime = building.output(["gcc", "-print-file-name=libasan.so"]).strip()
+        self.thread_runtime = building.output(["gcc", "-print-file-name=libtsan.so"]).strip()
         running.adopt()
         self.dir = tempfile.mkdtemp(prefix="due_mutants_")
         self.tree = os.path.join(self.dir, "tree")
@@ -97,15 +104,16 @@ class Worker:
 
     # ---- The library with the fault ----
 
-    def plant(self, mutant, flags=()):
-        """Compile and link it.  SAME: it is the same code; BROKEN: it is no code, or not built."""
+    def plant(self, mutant, flags=(), among=None):
+        """Compile and link it, among other objects than the plain ones if there are some.  SAME: it
+        is the same code; BROKEN: it is no code, or not built."""
         if not all(file in self.build.compiled for file in self.build.affected(mutant.file)):
             return BROKEN
         for file in self.build.affected(mutant.file):
             self.compile_plain(file)
         self.write(mutant.file, mutant.plant(self.texts[mutant.file]))
         try:
-            return self.make(mutant, flags)
+            return self.make(mutant, flags, among)
         finally:
             self.write(mutant.file, self.texts[mutant.file])
 
@@ -116,7 +124,7 @@ class Worker:
             if not self.build.compile(file, self.plain[file], self.tree):
                 raise RuntimeError(f"{file} does not compile")
 
-    def make(self, mutant, flags=()):
+    def make(self, mutant, flags, among):
         changed = {}
         for file in self.build.affected(mutant.file):
             to = os.path.join(self.dir, file.replace("/", "_") + ".o")
@@ -130,8 +138,8 @@ class Worker:
             there = os.path.join(self.libraries, self.build.name_of(room))
             if os.path.lexists(there):
                 os.unlink(there)
-            if any(self.build.holds(room, file) for file in changed):
-                self.build.link(room, there, changed, flags)
+            if among is not None or any(self.build.holds(room, file) for file in changed):
+                self.build.link(room, there, {**(among or {}), **changed}, flags)
             else:
                 os.symlink(os.path.join(self.build.dir, library["path"]), there)
         return None
@@ -207,6 +215,27 @@ class Worker:
                  "ASAN_OPTIONS": f"detect_leaks={int(leaks)}:hard_rss_limit_mb=4096"}
         return running.run(command_of([test]), libraries, 10 + 10 * test.wall_s, extra)
 
+    def races(self, mutant, tests):
+        """Which program of many threads shows ThreadSanitizer a race that is not there without the
+        fault."""
+        programs = [t for t in tests if t.program.label == "thread"][:THREADED]
+        if not programs:
+            return None, ""
+        if self.plant(mutant, THREADS, self.build.variant_objects(THREAD_VARIANT)) is not None:
+            return None, ""
+        for test in programs:
+            outcome = self.run_threads(test, self.libraries)
+            if (RACE in outcome.output and RACE not in
+                    self.run_threads(test, os.path.join(self.build.dir, THREAD_VARIANT)).output):
+                return full_name(test) + ", ThreadSanitizer", outcome.output
+        return None, ""
+
+    def run_threads(self, test, libraries):
+        """At addresses that do not change: not every ThreadSanitizer copes with others."""
+        extra = {"LD_PRELOAD": self.thread_runtime, "TSAN_OPTIONS": "halt_on_error=1"}
+        return running.run(["setarch", "-R", *command_of([test])], libraries,
+                           10 + 10 * test.wall_s, extra)
+
     def plain_libraries(self):
         return os.pathsep.join(os.path.join(self.build.dir, top) for top in building.FOLDERS)
 
@@ -238,6 +267,8 @@ class Worker:
                 break
         with self.spending("sanitizers"):
             by, output = self.sanitizer_sees(mutant, tests)
+            if by is None:
+                by, output = self.races(mutant, tests)
         if by is not None:
             return Verdict(KILLED, by, output, spent, tried)
         if self.explorer is not None and self.explorer.knows(mutant):
