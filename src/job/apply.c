@@ -93,6 +93,7 @@ void due__change_apply(struct due_queue *q, struct due__change *c)
             due__lease_count(q, c->number);
         break;
     case DUE__BURY:
+        due__dead_letter_count(q);
         if (due__revoked(q, c->number)) /* cancelled on its way here: it goes */
             due__wait_again(q, c->number, w, DUE_FOREVER);
         else

@@ -193,6 +193,14 @@ static void enter_dead(struct due_queue *q, uint32_t number, int64_t from_ns)
     due__replace(q, number, w, DUE__DEAD, until);
 }
 
+void due__dead_letter_count(struct due_queue *q)
+{
+    struct due__shard *it = due__shard_enter(&q->slab);
+
+    it->died++; /* C2 of closing.c */
+    due__shard_leave(it);
+}
+
 void due__bury_locked(struct due_queue *q, uint32_t number)
 {
     enter_dead(q, number,
@@ -268,10 +276,6 @@ size_t due__attempts_check_all(struct due_queue *q, struct due__slot *slots, siz
 
 void due__buried(struct due_queue *q)
 {
-    struct due__shard *it = due__shard_enter(&q->slab);
-
-    it->died++; /* C2 of closing.c */
-    due__shard_leave(it);
     due__add_relaxed(&q->buried, 1); /* no edge: a counter */
     if (q->capacity > 0)
         due__capacity_give(q, 1);

@@ -20,6 +20,8 @@ bool due__is_dying(const struct due_queue *q, uint32_t number);
 /* Why and when it dies. */
 void due__dead_letter_open(struct due_queue *q, uint32_t number, int64_t now_ns,
                            enum due_cause cause, const char *reason);
+/* Under the lock: a job dies, and is counted among the dead before anybody can revive it. */
+void due__dead_letter_count(struct due_queue *q);
 /* A job of the caller's own that was dead goes, or waits again: counted. */
 void due__dead_letter_close(struct due_queue *q, uint32_t number);
 /* A job of the caller's own dies, with a store there first.  Otherwise as due__commit_one(). */
@@ -27,7 +29,7 @@ int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum du
               const char *reason, struct due__deadline *by);
 /* Under the lock: the same, once everything is ready. */
 void due__bury_locked(struct due_queue *q, uint32_t number);
-/* After it, without the lock: counted. */
+/* After it, without the lock: its room is free, and who waits for the last job is told. */
 void due__buried(struct due_queue *q);
 /* A job of the caller's own that was dead is dead still, for a second at least. */
 void due__bury_again(struct due_queue *q, uint32_t number);

@@ -35,6 +35,7 @@ static void count_jobs(struct due_queue *q, struct due_stats *s)
     s->discarded = all.discarded;
     s->acked = all.acked;
     s->kept = all.kept;
+    s->dead = due__sums_dead(&all);
     s->lent = due__sums_leased(&all);
     s->leased = all.leased > over ? all.leased - over : 0;
     if (s->leased > due__sums_held(&all)) /* who has given one back has not counted that yet */
@@ -57,7 +58,6 @@ int due_stats_read(due_queue *q, struct due_stats *stats)
     due__enter(q, &t);
     count_jobs(q, &s);
     s.lapsed = q->lapsed;
-    s.dead = q->dead_count;
     s.direct = q->direct;
     s.delegated = q->delegated;
     s.heartbeats = q->beats;

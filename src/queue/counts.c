@@ -71,6 +71,11 @@ uint64_t due__sums_held(const struct due__sums *all)
            all->discarded - all->acked - all->kept - all->died;
 }
 
+uint64_t due__sums_dead(const struct due__sums *all)
+{
+    return all->died - all->revived;
+}
+
 uint64_t due__sums_leased(const struct due__sums *all)
 {
     uint64_t lent = all->lent + all->dequeued;

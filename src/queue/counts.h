@@ -14,6 +14,8 @@ struct due__sums {
 struct due__sums due__sum_up(struct due_queue *q);
 /* What has come and is not gone: it waits, or is reserved. */
 uint64_t due__sums_held(const struct due__sums *all);
+/* What is dead: nothing is counted there and among what is held, nor in neither. */
+uint64_t due__sums_dead(const struct due__sums *all);
 /* Who has one in hand, and is not done with it. */
 uint64_t due__sums_leased(const struct due__sums *all);
 /* What is ready. */

@@ -49,10 +49,7 @@ struct load_page {
 /* A job that is dead, with a dead letter that is filled in. */
 static void place_dead(struct due_queue *q, const struct due__fresh *it)
 {
-    struct due__shard *shard = due__shard_enter(&q->slab);
-
-    shard->died++;
-    due__shard_leave(shard);
+    due__dead_letter_count(q);
     due__facts_store(it->job, it->f);
     due__word_begin(&it->job->word, it->generation, 0, DUE__CLAIMED,
                     DUE__HELD); /* J1: unseen yet */

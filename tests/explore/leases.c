@@ -66,6 +66,14 @@ static void kick(void *arg)
     desk->kick = due_kick(desk->q, desk->id);
 }
 
+static void bury_and_cancel(void *arg)
+{
+    due_job job = desk->held;
+
+    explore_check(due_bury(&job, "why") == 0, "bury");
+    cancel(arg);
+}
+
 static void release(void *arg)
 {
     due_job job = desk->held;
@@ -136,17 +144,27 @@ static bool one_of(int rc, int a, int b)
     return rc == a || rc == b;
 }
 
-/* At the end: who has it, or has it gone?  Each job is in one place. */
+/* Who has it, or has it gone?  Whoever looks, and whenever, counts the job in one place. */
+static void check_counted(void *arg)
+{
+    struct due_stats s;
+
+    (void)arg;
+    explore_check(due_stats_read(desk->q, &s) == 0, "stats");
+    uint64_t gone = s.acked + s.cancelled + s.discarded + s.dequeued;
+    explore_check(s.waiting + s.leased + s.dead + gone == 1 && s.dead <= 1,
+                  "%llu waiting, %llu leased, %llu dead, %llu gone", (unsigned long long)s.waiting,
+                  (unsigned long long)s.leased, (unsigned long long)s.dead,
+                  (unsigned long long)gone);
+}
+
+/* At the end. */
 static void check_place(void)
 {
     struct due_stats s;
 
+    check_counted(NULL);
     explore_check(due_stats_read(desk->q, &s) == 0, "stats");
-    uint64_t gone = s.acked + s.cancelled + s.discarded + s.dequeued;
-    explore_check(s.waiting + s.leased + s.dead + gone == 1,
-                  "%llu waiting, %llu leased, %llu dead, %llu gone", (unsigned long long)s.waiting,
-                  (unsigned long long)s.leased, (unsigned long long)s.dead,
-                  (unsigned long long)gone);
     explore_check(s.enqueued == 1, "%llu enqueued", (unsigned long long)s.enqueued);
     explore_check(s.dead == desk->q->dead_count, "dead ones");
 }
@@ -240,6 +258,14 @@ static void check_kick_or_cancel(void)
     check_place();
 }
 
+/* Kicked before it was cancelled, or not; it is gone. */
+static void check_buried_and_cancelled(void)
+{
+    explore_check(desk->cancel == 0, "cancel: %d", desk->cancel);
+    explore_check(one_of(desk->kick, 0, DUE_ENOENT), "kick: %d", desk->kick);
+    check_place();
+}
+
 /* Given back uncounted, or its lease has ended: somebody else has it. */
 static void check_release_or_end(void)
 {
@@ -321,6 +347,19 @@ static void kick_cancel_setup(void)
     explore_thread("kicker", kick, NULL);
 }
 
+static void kick_and_count(void *arg)
+{
+    kick(arg);
+    check_counted(arg);
+}
+
+static void counted_setup(void)
+{
+    open_reserved(0, LONG);
+    explore_thread("holder", bury_and_cancel, NULL);
+    explore_thread("kicker", kick_and_count, NULL);
+}
+
 static void release_setup(void)
 {
     open_reserved(0, LEASE);
@@ -351,6 +390,8 @@ const struct explore_scenario explore_scenarios_leases[] = {
            (3, 1, 1, 0), 10),
     LEASES("dead_kick_cancel", "a dead job is kicked and cancelled", kick_cancel_setup,
            check_kick_or_cancel, (3, 1, 0, 0), (4, 1, 0, 0), 10),
+    LEASES("dead_counted", "a job dies and goes, and is kicked and counted", counted_setup,
+           check_buried_and_cancelled, (2, 0, 0, 0), (3, 1, 0, 0), 10),
     LEASES("lease_release", "a pool gives back, and the lease ends", release_setup,
            check_release_or_end, (2, 0, 1, 0), (3, 1, 1, 0), 10),
     { .name = NULL },

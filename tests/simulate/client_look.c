@@ -131,14 +131,10 @@ static uint64_t look_at_stats(const struct client *c)
                      s.waiting, s.mended);
     if (p->dead_max > 0 && s.dead > p->dead_max + 2 * BOOKS_CALLERS) /* who dies is on his way */
         machine_fail("stats: %" PRIu64 " dead, and %zu are kept", s.dead, p->dead_max);
-    /* Who buries a job counts it among the dead before it is no other any more; and so it may be
-     * kicked before that. */
-    bool exact = !plan_has(p, KIND_STORED) && !plan_has(p, KIND_BURY) &&
-                 !plan_has(p, KIND_ATTEMPTS) && !plan_has(p, KIND_EXPIRY);
-    if (exact && s.waiting + s.leased > books_inside_most(left))
-        machine_fail("stats: %" PRIu64 " waiting and %" PRIu64 " leased, and no more than %" PRIu64
-                     " can be inside",
-                     s.waiting, s.leased, books_inside_most(left));
+    if (!plan_has(p, KIND_STORED) && s.waiting + s.leased + s.dead > books_inside_most(left))
+        machine_fail("stats: %" PRIu64 " waiting, %" PRIu64 " leased and %" PRIu64
+                     " dead, and no more than %" PRIu64 " can be inside",
+                     s.waiting, s.leased, s.dead, books_inside_most(left));
     return s.waiting;
 }
 
