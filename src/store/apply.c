@@ -234,7 +234,6 @@ static void catch_submission(struct due_queue *q, uint32_t left)
         } else if (e->purpose != DUE__NO_CHANGE) {
             e->submission = nobodys(c, s->submission, e->number);
             s->submission = NULL;
-            s->rc = e->rc;
         }
     }
     if (refused) {

@@ -5,11 +5,12 @@
  *
  * Guards     D  the calls' lock      A  atomic, see Edges
  *
- * Edges      described elsewhere: G2 sender.c, J1 slab.h
+ * Edges      described elsewhere: G2 sender.c, J1 slab.h, Q7 takings.c
  */
 #include "job/discard.h"
 #include "job/draft.h"
 #include "job/key_table.h"
+#include "job/repeat.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "queue/stored.h"
@@ -72,11 +73,23 @@ static int submit_and_wait(struct due_queue *q, uint32_t number, enum due__purpo
     return rc;
 }
 
+/* May a round of the job that leaves have landed for a poll, which nobody came for yet?  Then the
+ * removal is waited for: once it was answered nobody gets the round (taking_hand()). */
+static bool round_left(const struct due_queue *q, uint32_t number, enum due__purpose purpose)
+{
+    const struct due__commits *c = q->commits;
+
+    return due__removes(purpose) && due__repeats(q, number) &&
+           (due__load_seq(&c->takings_ready) > 0 ||
+            due__load_seq(&c->takings_under_way) > 0); /* Q7 */
+}
+
 int due__commit_one(struct due_queue *q, uint32_t number, enum due__purpose purpose,
                     int64_t want_ns, struct due__deadline *by)
 {
     struct due__commits *c = q->commits;
-    bool waits = (!c->async && !by->polls) || purpose == DUE__LEND;
+    bool waits =
+        (!c->async && !by->polls) || purpose == DUE__LEND || round_left(q, number, purpose);
     uint64_t bytes = 0;
     int64_t until = 0;
     bool back;
@@ -121,6 +134,9 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
     struct due__submission a;
     bool waits = !c->async;
     bool doubt = false;
+
+    for (size_t i = 0; !waits && i < n; i++)
+        waits = round_left(q, numbers[i], purpose);
 
     for (size_t i = 0; !waits && i < n; i++)
         results[i] = submit_only(q, numbers[i], purpose, want_ns);

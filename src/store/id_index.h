@@ -28,7 +28,6 @@ struct due__stored {
     int64_t was_ns;  /* K  when it is to be handed out, as the store has it; or */
     int64_t want_ns; /* D  the same, as it is to be */
     uint32_t next;   /* X  in its chain of the index: place plus 1 */
-    int16_t rc;      /* D  how its last change ended, for who asked */
     uint8_t purpose; /* D  and DUE__QUEUED: its node is in the inbox for that */
     uint8_t stored;  /* K  enum due__retained */
 };

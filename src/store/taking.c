@@ -101,6 +101,7 @@ static void fill(struct due_queue *q, struct due__taking *t, const struct due__s
     memcpy(t->slots, slots, n * sizeof *slots);
     t->n = n;
     t->purpose = purpose;
+    t->was_left = false;
     t->rounds = purpose == DUE__TAKE ? due__rounds_begin(q, t->slots, n, t->jobs) : 0;
     for (size_t i = 0; i < n; i++) {
         t->numbers[i] = due__slot_job(t->slots[i]);
@@ -249,14 +250,20 @@ void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i)
     uint32_t number = t->numbers[i];
 
     if (t->purpose == DUE__ATTEMPT) {
-        due__lease_uncount(q, number);
-        due__unclaim(q, number, true);
+        due__taking_revoke(q, t, i);
         return;
     }
     due__key_returns(q, number);
     due__commit_submit(q, number, DUE__RETURN,
                        due__load_relaxed(&due__job_at(&q->slab, number)->deadline_ns), /* J1 */
                        NULL);
+}
+
+void due__taking_revoke(struct due_queue *q, struct due__taking *t, size_t i)
+{
+    if (t->purpose == DUE__ATTEMPT)
+        due__lease_uncount(q, t->numbers[i]);
+    due__unclaim(q, t->numbers[i], true);
 }
 
 /* Nothing of it is under way, or has landed and is nobody's. */

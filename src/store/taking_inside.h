@@ -16,6 +16,7 @@ struct due__taking {
     struct due__taking *next;          /* D */
     enum due__purpose purpose;         /* O  TAKE or ATTEMPT */
     size_t room;                       /* I  jobs */
+    bool was_left;                     /* O  the call that began it has gone */
     size_t n;                          /* O */
     size_t rounds;           /* O  so many, the first ones, repeat: of them a round is taken */
     struct due__slot *slots; /* O */
@@ -49,6 +50,8 @@ enum due__purpose due__taking_purpose(const struct due__request *r);
 /* A job that has left the store, or had an attempt counted, for nobody: it goes back there, to be
  * sent. */
 void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i);
+/* The same of one that was cancelled meanwhile: it goes. */
+void due__taking_revoke(struct due_queue *q, struct due__taking *t, size_t i);
 /* Nothing of it is under way, or has landed and is nobody's. */
 bool due__taking_over(struct due__commits *c, const struct due__taking *t);
 /* All that stand in a list, and their memory. */

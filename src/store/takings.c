@@ -194,12 +194,20 @@ int due__lease_for(struct due_queue *q, const struct due__request *r, struct due
     return rc;
 }
 
+/* Was job @i marked as cancelled, and perhaps while nobody had the taking?  Who cancelled it was
+ * told that it is not handed out again. */
+static bool cancelled(const struct due_queue *q, const struct due__taking *t, size_t i)
+{
+    return t->was_left && due__revoked(q, t->numbers[i]);
+}
+
 /* Was a job cancelled since its round was taken, which is held still? */
-static bool ended(const struct due_queue *q, uint32_t number)
+static bool ended(const struct due_queue *q, const struct due__taking *t, size_t i)
 {
     return !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
-           due__word_state(due__load_acquire(&due__job_at(&q->slab, number)->word)) ==
-               DUE__DONE; /* J1 */
+           (due__word_state(due__load_acquire(&due__job_at(&q->slab, t->numbers[i])->word)) ==
+                DUE__DONE || /* J1 */
+            cancelled(q, t, i));
 }
 
 /* Jobs that had an attempt counted: that may be long ago, and somebody else may own them now. */
@@ -232,13 +240,17 @@ static int pass(struct due_queue *q, const struct due__taking *t, struct due__re
 static bool hand_one(struct due_queue *q, struct due__taking *t, struct due__request *r, size_t i,
                      size_t *rounds)
 {
+    bool round = i < t->rounds;
+
     due__taking_had(q->commits, t, i);
-    if (t->purpose != due__taking_purpose(r)) {
+    if (!round && cancelled(q, t, i)) {
+        due__taking_revoke(q, t, i);
+    } else if (t->purpose != due__taking_purpose(r)) {
         due__taking_give_back(q, t, i);
         due__commit_go(q, NULL, 0);
-    } else if (i >= t->rounds) {
+    } else if (!round) {
         return true;
-    } else if (ended(q, t->numbers[i])) {
+    } else if (ended(q, t, i)) {
         due__round_drop(q, &t->jobs[i], t->numbers[i]);
     } else {
         r->jobs[(*rounds)++] = t->jobs[i];

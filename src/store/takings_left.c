@@ -35,6 +35,7 @@ struct due__taking *due__takings_take(struct due__commits *c, struct due__taking
     *at = t->next;
     t->next = NULL;
     t->submission.in_list = false;
+    t->was_left = true;
     due__store_seq(&c->takings_ready, c->takings_ready - done);          /* Q7 */
     due__store_seq(&c->takings_under_way, c->takings_under_way - !done); /* Q7 */
     return t;

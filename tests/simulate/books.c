@@ -445,7 +445,7 @@ void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, c
     contents_moved(b);
     b->owner = store_taken();
     b->due_by_ns = DUE_FOREVER;
-    if (b->revoked_event != 0 && b->revoked_event < c->rule.begun && !stored())
+    if (b->revoked_event != 0 && b->revoked_event < c->rule.begun)
         machine_fail("job %llu comes, and was cancelled while somebody had it", number_of(b));
     int64_t end_ns = c->lease_ns == DUE_FOREVER ? DUE_FOREVER : clock_now() + c->lease_ns;
     if (end_ns > b->lease_end_ns) /* another's may be told of later, and have been before */
