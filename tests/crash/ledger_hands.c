@@ -167,7 +167,10 @@ void told_taking(struct ledger *l, unsigned thread, int64_t now_ns, const char *
     l->taken_line = l->lines;
     if (sscanf(rest, "%39s %n", answer, &used) != 1)
         return;
-    l->left_out |= told_in_doubt(answer) || strcmp(answer, "DUE_ESTORE") == 0;
+    bool left_out = told_in_doubt(answer) || strcmp(answer, "DUE_ESTORE") == 0;
+
+    l->left_out |= left_out;
+    l->ordered &= !left_out; /* what it had taken waits again, behind others */
     if (told_ok(answer)) {
         handed(l, thread, now_ns, rest + used);
     } else if (call->for_good && strcmp(answer, "DUE_EAGAIN") != 0) {
