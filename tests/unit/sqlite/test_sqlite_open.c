@@ -1,7 +1,10 @@
 /* Opening a file: which are refused and stay as they are, and who has it. */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "lab/sqlite/sqlite_desk.h"
@@ -59,6 +62,31 @@ Test(sqlite_open, refuses_paths_and_options_that_make_no_sense)
     odd.size = 0;
     cr_expect_eq(tried("jobs.db", odd), DUE_EINVAL);
     due_sqlite_free(NULL);
+}
+
+Test(sqlite_open, takes_options_up_to_their_bounds_and_none_at_all)
+{
+    due_sqlite_options most = { DUE_SQLITE_OPTIONS_INIT };
+    due_sqlite_options more;
+    char path[1024];
+    due_store *store;
+
+    cr_expect_eq(due_sqlite_open(&store, "jobs.db", NULL, NULL), 0);
+    due_sqlite_free(store);
+    most.batch_changes = 16384;
+    most.cache_bytes = (size_t)1 << 40;
+    most.durability = DUE_DURABLE_ALWAYS;
+    cr_expect_eq(tried("jobs.db", most), 0);
+    more = most;
+    more.cache_bytes++;
+    cr_expect_eq(tried("jobs.db", more), DUE_EINVAL);
+    memset(path, 'x', sizeof path);
+    path[0] = '/';
+    path[sizeof path - 1] = '\0';
+    cr_expect_eq(tried(path, most), 0, "with its end it just fits");
+    cr_assert_eq(chdir("/usr"), 0);
+    cr_expect_eq(tried(path + strlen("/usr/"), most), 0);
+    cr_expect_eq(tried(path + strlen("/usr/") - 1, most), DUE_ELIMIT);
 }
 
 /* ---- Files that are none of ours ------------------------------------------------------------- */
@@ -135,6 +163,41 @@ Test(sqlite_open, says_why_a_file_cannot_be_made)
     cr_expect_eq(access(desk.place.path, F_OK), -1);
 }
 
+/* No text names it as "//". */
+Test(sqlite_open, names_a_file_in_the_root_folder_as_it_is_called)
+{
+    char before[96];
+
+    memcpy(before, desk.place.path, sizeof before);
+    snprintf(desk.place.path, sizeof desk.place.path, "/none-%ld.db", (long)getpid());
+    desk.place.options.must_exist = 1;
+    cr_expect_neq(sqlite_desk_open(&desk), 0);
+    cr_expect_eq(strncmp(desk.error.text, "/none-", 6), 0, "%s", desk.error.text);
+    sqlite_place_unlink(&desk.place, "-owner");
+    memcpy(desk.place.path, before, sizeof before);
+}
+
+/* A store that was refused may be opened once more. */
+Test(sqlite_open, says_nothing_of_what_was_wrong_before)
+{
+    struct sqlite_desk second = desk;
+    struct due_store_open how = {
+        .name = "queue", .now = sqlite_desk_now, .log = sqlite_desk_log, .queue = &second
+    };
+
+    cr_assert_eq(sqlite_desk_open(&desk), 0);
+    second.store = sqlite_place_store(&second.place);
+    const struct due_store_verbs *verbs = second.store->verbs;
+    cr_expect_eq(verbs->open(second.store, &how, &second.info, &second.error), DUE_EBUSY);
+    cr_expect_neq(second.error.text[0], '\0');
+    cr_expect_neq(second.error.hint[0], '\0');
+    how.name = "no/name";
+    cr_expect_eq(verbs->open(second.store, &how, &second.info, &second.error), DUE_EINVAL);
+    cr_expect_str_eq(second.error.text, "");
+    cr_expect_str_eq(second.error.hint, "");
+    due_sqlite_free(second.store);
+}
+
 /* ---- Who has it ------------------------------------------------------------------------------ */
 
 Test(sqlite_open, finds_the_owner_by_every_name_of_the_file)
@@ -149,6 +212,46 @@ Test(sqlite_open, finds_the_owner_by_every_name_of_the_file)
     cr_expect_eq(sqlite_desk_open(&second), DUE_EBUSY);
     cr_expect(strstr(second.error.text, "this process") != NULL, "%s", second.error.text);
     unlink(link_path);
+}
+
+Test(sqlite_open, that_is_refused_costs_no_memory)
+{
+    struct sqlite_desk second = desk;
+    int refused = 0;
+
+    cr_assert_eq(sqlite_desk_open(&desk), 0);
+    refused += sqlite_desk_open(&second) == DUE_EBUSY;
+    size_t before = mallinfo2().uordblks;
+    for (int i = 0; i < 100; i++)
+        refused += sqlite_desk_open(&second) == DUE_EBUSY;
+    size_t after = mallinfo2().uordblks;
+    cr_expect_eq(refused, 101);
+    cr_expect_lt(after - before, 1000u, "%zu bytes did not go back", after - before);
+}
+
+static bool no_room;
+
+ssize_t pwrite(int fd, const void *bytes, size_t len, off_t at)
+{
+    if (!no_room)
+        return syscall(SYS_pwrite64, fd, bytes, len, at);
+    errno = ENOSPC;
+    return -1;
+}
+
+/* A file beside that says a half of it would name somebody else. */
+Test(sqlite_open, names_nobody_where_there_is_no_room_for_it)
+{
+    char path[128];
+    struct stat file;
+
+    snprintf(path, sizeof path, "%s-owner", desk.place.path);
+    no_room = true;
+    cr_assert_eq(sqlite_desk_open(&desk), 0);
+    no_room = false;
+    cr_assert_eq(stat(path, &file), 0);
+    cr_expect_eq(file.st_size, 0);
+    cr_expect_eq(sqlite_desk_put(&desk, 1, DUE_S(5)), 0);
 }
 
 /* A process that opens the file and tells so through the pipe; then it does as @then says. */

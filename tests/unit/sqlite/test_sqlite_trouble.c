@@ -55,6 +55,22 @@ Test(sqlite_trouble, who_writes_is_waited_for_until_the_time_is_up)
     sqlite3_close(db);
 }
 
+/* A file that was removed is told of as such, not by what was wrong before. */
+Test(sqlite_trouble, that_has_passed_is_not_told_again)
+{
+    sqlite3 *db = sqlite_desk_other(&desk);
+
+    sqlite_desk_ask(db, "BEGIN IMMEDIATE");
+    cr_expect_eq(sqlite_desk_put(&desk, 1, DUE_MS(5)), DUE_EAGAIN);
+    sqlite_desk_ask(db, "ROLLBACK");
+    sqlite3_close(db);
+    cr_expect_eq(sqlite_desk_put(&desk, 1, DUE_S(5)), 0);
+    cr_expect(strstr(desk.log, "can be used again") != NULL, "%s", desk.log);
+    sqlite_place_unlink(&desk.place, NULL);
+    cr_expect_eq(sqlite_desk_put(&desk, 2, DUE_S(5)), DUE_EAGAIN);
+    cr_expect(strstr(desk.log, "was removed") != NULL, "%s", desk.log);
+}
+
 static void *interrupt(void *store)
 {
     struct timespec pause = { .tv_nsec = 20000000 };
