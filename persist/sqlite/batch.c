@@ -213,6 +213,28 @@ static int number_it(struct due__sqlite *s, uint64_t number, int64_t balance, en
     return rc;
 }
 
+/* Does it only make room? */
+static bool only_removes(const due_change *changes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (changes[i].kind != DUE_CHANGE_DROP && changes[i].kind != DUE_CHANGE_FORGET)
+            return false;
+    return true;
+}
+
+/* The file gets room for what the log holds: then the log can always be written into it, and used
+ * once more for removals, though the disk is full. */
+static int reserve_room(struct due__sqlite *s)
+{
+    int64_t pages = 0;
+    int rc = due__sqlite_number(s, DUE__SQL_PAGES, &pages);
+    sqlite3_int64 bytes = pages * s->page_bytes;
+
+    if (rc == 0 && sqlite3_file_control(s->db, NULL, SQLITE_FCNTL_SIZE_HINT, &bytes) != 0)
+        rc = SQLITE_FULL;
+    return rc;
+}
+
 /* One attempt.  Answers an error of SQLite. */
 static int attempt(struct due__sqlite *s, const due_change *changes, size_t n, uint64_t number,
                    enum end *end)
@@ -230,6 +252,8 @@ static int attempt(struct due__sqlite *s, const due_change *changes, size_t n, u
         sqlite3_bind_int64(s->statement[DUE__SQL_ADD], 1, s->balance - balance);
         rc = due__sqlite_run(s, DUE__SQL_ADD, NULL);
     }
+    if (rc == 0 && *end == MADE && !only_removes(changes, n))
+        rc = reserve_room(s);
     if (rc == 0 && *end == MADE) {
         rc = due__sqlite_run(s, DUE__SQL_COMMIT, NULL);
         if (rc != 0)
@@ -240,15 +264,6 @@ static int attempt(struct due__sqlite *s, const due_change *changes, size_t n, u
     if (*end != MADE)
         due__sqlite_rollback(s);
     return rc;
-}
-
-/* Does it only make room? */
-static bool only_removes(const due_change *changes, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (changes[i].kind != DUE_CHANGE_DROP && changes[i].kind != DUE_CHANGE_FORGET)
-            return false;
-    return true;
 }
 
 /* What the caller is told of an attempt that failed.  A commit may have failed behind its last

@@ -13,6 +13,7 @@
 #define PROGRESS_STEPS 20000 /* of SQLite's machine, between two looks at the clock */
 #define BUSY_MIN_NS    DUE_MS(1)
 #define BUSY_MAX_NS    DUE_MS(25)
+#define CHUNK          65536 /* bytes by which the file grows, and shrinks */
 
 /* docs/sqlite-layout.md shows the same. */
 static const char schema[] =
@@ -176,6 +177,7 @@ static int settings(struct due__sqlite *s)
                                           [DUE_DURABLE_EVERYSEC] = "PRAGMA synchronous = NORMAL",
                                           [DUE_DURABLE_ALWAYS] = "PRAGMA synchronous = FULL" };
     char cache[64];
+    int chunk = CHUNK;
     int rc = tell(s, levels[s->set.durability]);
 
     snprintf(cache, sizeof cache, "PRAGMA cache_size = -%zu", s->set.cache_bytes / 1024 + 1);
@@ -184,6 +186,10 @@ static int settings(struct due__sqlite *s)
     if (rc == 0)
         rc = tell(s, "PRAGMA wal_autocheckpoint = 4096; PRAGMA journal_size_limit = 67108864;"
                      "PRAGMA temp_store = MEMORY; PRAGMA cell_size_check = ON");
+    if (rc == 0)
+        rc = ask(s, "PRAGMA page_size", &s->page_bytes);
+    if (rc == 0)
+        rc = sqlite3_file_control(s->db, NULL, SQLITE_FCNTL_CHUNK_SIZE, &chunk);
     return rc != 0 ? due__sqlite_error(s, rc) : 0;
 }
 

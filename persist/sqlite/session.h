@@ -127,6 +127,7 @@ struct due__sqlite {
     sqlite3_stmt *statement[DUE__SQL_STATEMENTS]; /* C */
     dev_t device;                                 /* C: of the file that is open */
     ino_t inode;                                  /* C */
+    int64_t page_bytes;                           /* C: of its pages */
     bool open;                                    /* C: we became the owner */
     bool closed;                                  /* C */
     bool fenced;                                  /* C: for good */

@@ -1,8 +1,8 @@
 /* disk_vfs.h - a disk that fails and that loses its power, between SQLite and the system.
  *
  * It is the default VFS from disk_begin() on, and passes everything on.  It counts the writes,
- * syncs, truncations and locks, and can make one of them fail; and it writes down the first three,
- * so that disk_cut() can make a folder as a disk may be found after a loss of power: of what was
+ * syncs, truncations and locks, and can make one of them fail, or all that need more room; and it
+ * writes down the first three, so that disk_cut() can make a folder as a disk may be found after a loss of power: of what was
  * not synced then each sector of a write is there or not, whatever the order.
  *
  * Threads  one
@@ -19,10 +19,11 @@
 
 #include "lab/crew.h"
 
-#define DISK_FILES  4   /* with their suffixes */
+#define DISK_FILES  4   /* with their suffixes, */
+#define DISK_LOG    1   /* of which this is the log */
 #define DISK_SECTOR 512 /* bytes that are there as a whole, or not */
 
-enum disk_kind { DISK_WRITE, DISK_SYNC, DISK_TRUNCATE, DISK_DELETE };
+enum disk_kind { DISK_WRITE, DISK_SYNC, DISK_TRUNCATE, DISK_DELETE, DISK_LOCK, DISK_KINDS };
 
 struct disk_step {
     enum disk_kind kind;
@@ -43,6 +44,9 @@ struct disk {
     unsigned long fails; /* this one does; 0: none */
     int code;            /* with this */
     bool failed;
+    bool next[DISK_KINDS]; /* the next one of these fails, once */
+    bool full;             /* the database's file cannot grow, */
+    sqlite3_int64 log_end; /* nor the log beyond what was written last before that */
 };
 
 static struct disk disk;
@@ -66,12 +70,28 @@ static sqlite3_file *disk_real(sqlite3_file *file)
 }
 
 /* Whether this call fails. */
-static bool disk_fails(void)
+static bool disk_fails(enum disk_kind kind)
 {
+    bool fails = disk.next[kind];
+
+    disk.next[kind] = false;
     if (++disk.calls != disk.fails)
-        return false;
+        return fails;
     disk.failed = true;
     return true;
+}
+
+/* Is there no room for what ends there? */
+static bool disk_lacks(sqlite3_file *file, sqlite3_int64 end)
+{
+    bool log = disk_file_of(file)->number == DISK_LOG;
+    sqlite3_int64 size = 0;
+
+    if (log && !disk.full)
+        disk.log_end = end;
+    if (!disk.full || disk_real(file)->pMethods->xFileSize(disk_real(file), &size) != SQLITE_OK)
+        return false;
+    return end > (log ? disk.log_end : size);
 }
 
 static void disk_note(struct disk_step step)
@@ -106,7 +126,9 @@ static int disk_read(sqlite3_file *file, void *to, int len, sqlite3_int64 at)
 
 static int disk_write(sqlite3_file *file, const void *from, int len, sqlite3_int64 at)
 {
-    if (disk_fails())
+    if (disk_lacks(file, at + len))
+        return SQLITE_FULL;
+    if (disk_fails(DISK_WRITE))
         return disk.code;
     disk_note((struct disk_step){ .kind = DISK_WRITE,
                                   .file = disk_file_of(file)->number,
@@ -118,7 +140,7 @@ static int disk_write(sqlite3_file *file, const void *from, int len, sqlite3_int
 
 static int disk_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
-    if (disk_fails())
+    if (disk_fails(DISK_TRUNCATE))
         return disk.code;
     disk_note((struct disk_step){
         .kind = DISK_TRUNCATE, .file = disk_file_of(file)->number, .at = size });
@@ -127,7 +149,7 @@ static int disk_truncate(sqlite3_file *file, sqlite3_int64 size)
 
 static int disk_sync(sqlite3_file *file, int flags)
 {
-    if (disk_fails())
+    if (disk_fails(DISK_SYNC))
         return disk.code == SQLITE_FULL ? SQLITE_FULL : SQLITE_IOERR_FSYNC;
     disk_note((struct disk_step){ .kind = DISK_SYNC, .file = disk_file_of(file)->number });
     return disk_real(file)->pMethods->xSync(disk_real(file), flags);
@@ -140,7 +162,7 @@ static int disk_size(sqlite3_file *file, sqlite3_int64 *size)
 
 static int disk_lock(sqlite3_file *file, int level)
 {
-    if (disk_fails())
+    if (disk_fails(DISK_LOCK))
         return SQLITE_IOERR_LOCK;
     return disk_real(file)->pMethods->xLock(disk_real(file), level);
 }
@@ -157,6 +179,8 @@ static int disk_reserved(sqlite3_file *file, int *out)
 
 static int disk_control(sqlite3_file *file, int op, void *arg)
 {
+    if (op == SQLITE_FCNTL_SIZE_HINT && disk_lacks(file, *(sqlite3_int64 *)arg))
+        return SQLITE_IOERR_WRITE;
     return disk_real(file)->pMethods->xFileControl(disk_real(file), op, arg);
 }
 
@@ -179,7 +203,7 @@ static int disk_shm_map(sqlite3_file *file, int page, int size, int extend, void
 
 static int disk_shm_lock(sqlite3_file *file, int offset, int n, int flags)
 {
-    if ((flags & SQLITE_SHM_LOCK) != 0 && disk_fails())
+    if ((flags & SQLITE_SHM_LOCK) != 0 && disk_fails(DISK_LOCK))
         return SQLITE_IOERR_SHMLOCK;
     return disk_real(file)->pMethods->xShmLock(disk_real(file), offset, n, flags);
 }
@@ -245,9 +269,11 @@ static int disk_delete(sqlite3_vfs *vfs, const char *path, int sync)
 }
 
 /* @path: of the database. */
-static void disk_begin(const char *path)
+static inline void disk_begin(const char *path)
 {
-    disk = (struct disk){ .real = sqlite3_vfs_find("unix"), .prefix = strlen(path) };
+    disk = (struct disk){ .real = sqlite3_vfs_find("unix"),
+                          .prefix = strlen(path),
+                          .code = SQLITE_IOERR_WRITE };
     CREW_CHECK(disk.real != NULL, "");
     disk.vfs = *disk.real;
     disk.vfs.zName = "disk";
@@ -258,7 +284,7 @@ static void disk_begin(const char *path)
     CREW_CHECK(sqlite3_vfs_register(&disk.vfs, 1) == SQLITE_OK, "");
 }
 
-static void disk_forget(void)
+static inline void disk_forget(void)
 {
     for (size_t i = 0; i < disk.n; i++)
         free(disk.steps[i].bytes);
@@ -267,7 +293,7 @@ static void disk_forget(void)
     disk.n = disk.room = 0;
 }
 
-static void disk_end(void)
+static inline void disk_end(void)
 {
     sqlite3_vfs_unregister(&disk.vfs);
     disk_forget();
@@ -276,7 +302,7 @@ static void disk_end(void)
 /* ---- A loss of power ---- */
 
 /* Is what step @i did on the disk for sure after @n steps? */
-static bool disk_is_safe(size_t i, size_t n)
+static inline bool disk_is_safe(size_t i, size_t n)
 {
     for (size_t k = i + 1; k < n; k++)
         if (disk.steps[k].file == disk.steps[i].file && disk.steps[k].kind == DISK_SYNC)
@@ -284,7 +310,7 @@ static bool disk_is_safe(size_t i, size_t n)
     return false;
 }
 
-static void disk_replay_write(int fd, const struct disk_step *s, bool safe, uint64_t *random)
+static inline void disk_replay_write(int fd, const struct disk_step *s, bool safe, uint64_t *random)
 {
     for (int from = 0; from < s->len;) {
         int to = (int)((s->at + from) / DISK_SECTOR * DISK_SECTOR + DISK_SECTOR - s->at);
@@ -298,7 +324,7 @@ static void disk_replay_write(int fd, const struct disk_step *s, bool safe, uint
 
 /* Make the file at @path, and those beside it, as the disk may have them after the first @n steps.
  * Deletions are done: SQLite's next opening makes nothing of a log that belongs to no database. */
-static void disk_cut(const char *path, size_t n, uint64_t *random)
+static inline void disk_cut(const char *path, size_t n, uint64_t *random)
 {
     char name[160];
     int fd[DISK_FILES];
