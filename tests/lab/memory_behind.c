@@ -1,9 +1,11 @@
 /* memory_behind.c - the real store behind a memory disk. */
 #include "lab/memory_behind.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lab/memory_disk.h"
 
@@ -20,10 +22,12 @@
         }                                                                 \
     } while (0)
 
-const struct memory_behind_maker *memory_behind_maker;
+static const struct memory_behind_maker *makers;
 
 struct memory_behind {
+    const struct memory_behind_maker *maker;
     void *place;
+    char queue[64];   /* another one after each loss */
     due_store *store; /* NULL: not open */
     size_t most;      /* changes of a batch */
     uint64_t number;  /* of the last batch */
@@ -44,15 +48,29 @@ static void behind_log(void *queue, enum due_log_level level, const char *text)
 
 /* ---- Opening --------------------------------------------------------------------------------- */
 
+void memory_behind_offer(struct memory_behind_maker *maker)
+{
+    maker->next = makers;
+    makers = maker;
+}
+
+/* Of all programs that may have the same place, and all disks of this one. */
+static void behind_name(struct memory_behind *b)
+{
+    static atomic_uint disks;
+
+    snprintf(b->queue, sizeof b->queue, "behind-%d-%u", (int)getpid(), atomic_fetch_add(&disks, 1));
+}
+
 static void behind_open(struct memory_behind *b)
 {
     struct due_store_open how = {
-        .name = "behind", .until_ns = DUE_FOREVER, .now = behind_now, .log = behind_log
+        .name = b->queue, .until_ns = DUE_FOREVER, .now = behind_now, .log = behind_log
     };
     struct due_store_info info;
     due_error error = { .text = "" };
 
-    b->store = memory_behind_maker->make(b->place);
+    b->store = b->maker->make(b->place);
     int rc = b->store->verbs->open(b->store, &how, &info, &error);
     BEHIND_CHECK(rc == 0, ": %s", error.text);
     b->most = info.batch_changes < BEHIND_BATCH ? info.batch_changes : BEHIND_BATCH;
@@ -70,10 +88,18 @@ static void behind_close(struct memory_behind *b)
 
 struct memory_behind *memory_behind_new(void)
 {
-    if (memory_behind_maker == NULL || getenv("LAB_STORE") == NULL)
+    const struct memory_behind_maker *maker = makers;
+    const char *wanted = getenv("LAB_STORE");
+
+    if (maker == NULL || wanted == NULL)
         return NULL;
+    while (maker != NULL && strcmp(maker->name, wanted) != 0)
+        maker = maker->next;
+    BEHIND_CHECK(maker != NULL, ": no store is called %s", wanted);
     struct memory_behind *b = memory_need(calloc(1, sizeof *b));
-    b->place = memory_behind_maker->place();
+    b->maker = maker;
+    b->place = maker->place();
+    behind_name(b);
     behind_open(b);
     return b;
 }
@@ -83,7 +109,7 @@ void memory_behind_free(struct memory_behind *b)
     if (b == NULL)
         return;
     behind_close(b);
-    memory_behind_maker->remove(b->place);
+    b->maker->remove(b->place);
     free(b);
 }
 
@@ -130,7 +156,9 @@ void memory_behind_lose(struct memory_behind *b, struct memory_disk *disk)
     if (b == NULL)
         return;
     behind_close(b);
-    memory_behind_maker->fresh(b->place);
+    if (b->maker->fresh != NULL)
+        b->maker->fresh(b->place);
+    behind_name(b);
     behind_open(b);
     for (job = memory_jobs_first(&disk->jobs); job != NULL;
          job = memory_jobs_behind(&disk->jobs, &job->place)) {
@@ -184,12 +212,36 @@ static int behind_compare(void *ctx, const due_record *b)
     return 0;
 }
 
-void memory_behind_check(struct memory_behind *b, const due_record *record)
+struct behind_find {
+    const struct memory_disk *disk;
+    due_record want;
+};
+
+/* A key that is kept for a job is one of a job that is gone.  If a loss has brought that back, it
+ * may be shown with it or not until it is dropped again. */
+static int behind_found(void *ctx, const due_record *record)
+{
+    struct behind_find *f = ctx;
+    due_record shown = *record;
+    const struct memory_key *key = NULL;
+
+    if (f->want.key_len == 0 && shown.key_len > 0)
+        key = memory_keys_find(&f->disk->keys, shown.key, shown.key_len);
+    if (key != NULL && key->until_ns != 0 && due_id_equal(key->id, shown.id)) {
+        shown.key = NULL;
+        shown.key_len = 0;
+        shown.keep_key_ns = 0;
+    }
+    return behind_compare(&f->want, &shown);
+}
+
+void memory_behind_check(struct memory_behind *b, const struct memory_disk *disk,
+                         const due_record *record)
 {
     if (b == NULL)
         return;
-    due_record copy = *record;
-    int rc = b->store->verbs->find(b->store, record->id, behind_compare, &copy, DUE_FOREVER);
+    struct behind_find f = { .disk = disk, .want = *record };
+    int rc = b->store->verbs->find(b->store, record->id, behind_found, &f, DUE_FOREVER);
     BEHIND_CHECK(rc == 0, ": the store behind answers %s", due_error_name(rc));
 }
 

@@ -375,7 +375,7 @@ static int show(struct memory_store *s, const struct memory_job *job, due_store_
     struct memory_job *copy = memory_job_copy(&s->disk->jobs, job);
     due_record record = memory_disk_shown(s->disk, copy);
 
-    memory_behind_check(s->disk->behind, &record);
+    memory_behind_check(s->disk->behind, s->disk, &record);
     unlock(s);
     int rc = visit(ctx, &record);
     pthread_mutex_lock(&s->disk->lock);

@@ -1,4 +1,4 @@
-/* behind_sqlite.c - a store in a file behind every memory disk, if LAB_STORE is set. */
+/* behind_sqlite.c - a store in a file behind every memory disk, with LAB_STORE=sqlite. */
 #include <stdlib.h>
 
 #include "lab/memory_behind.h"
@@ -20,12 +20,13 @@ static void behind_remove(void *place)
     free(place);
 }
 
-static const struct memory_behind_maker behind_sqlite = { .place = behind_place,
-                                                          .make = sqlite_place_store,
-                                                          .fresh = sqlite_place_fresh,
-                                                          .remove = behind_remove };
+static struct memory_behind_maker behind_sqlite = { .name = "sqlite",
+                                                    .place = behind_place,
+                                                    .make = sqlite_place_store,
+                                                    .fresh = sqlite_place_fresh,
+                                                    .remove = behind_remove };
 
 __attribute__((constructor)) static void behind_begin(void)
 {
-    memory_behind_maker = &behind_sqlite;
+    memory_behind_offer(&behind_sqlite);
 }

@@ -2,8 +2,9 @@
  *
  * It is the default VFS from disk_begin() on, and passes everything on.  It counts the writes,
  * syncs, truncations and locks, and can make one of them fail, or all that need more room; and it
- * writes down the first three, so that disk_cut() can make a folder as a disk may be found after a loss of power: of what was
- * not synced then each sector of a write is there or not, whatever the order.
+ * writes down the first three, so that disk_cut() can make a folder as a disk may be found after
+ * a loss of power: of what was not synced then each sector of a write is there or not, whatever
+ * the order.
  *
  * Threads  one
  */
