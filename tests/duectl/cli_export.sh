@@ -78,6 +78,8 @@ has err 'there is no queue none'
 
 # Ids that another store has given are not given once more.
 run 0 import e.db <"$all"
+run 0 doctor e.db
+has out '; its last opening has the number 528$'
 put_later e.db
 kill $pids
 wait $pids

@@ -59,7 +59,7 @@ run 0 verify jobs.db
 has out '^all is well$'
 run 0 doctor jobs.db
 has out '^owner   nobody$'
-has out '^queue   duectl, opened 2 times$'
+has out '^queue   duectl; its last opening has the number 2$'
 sqlite=$(command -v sqlite3) && {
     "$sqlite" jobs.db "update job set record = x'00'; insert into key values (x'61', x'62', null)"
     run 1 verify jobs.db

@@ -157,8 +157,9 @@ int ctl_file_doctor(const char *path, const struct ctl_look *look)
     if (status != 0)
         return status;
     say_owner(path);
-    bool fine = ctl_file_print(db, "queue   ",
-                               "SELECT queue || ', opened ' || writer || ' times' FROM owner");
+    bool fine =
+        ctl_file_print(db, "queue   ",
+                       "SELECT queue || '; its last opening has the number ' || writer FROM owner");
     fine = fine && ctl_file_print(db, "format  ", "PRAGMA user_version");
     printf("size    %" PRId64 " bytes, %" PRId64 " of them free; the log %" PRId64 "\n",
            length_of(path, ""),
