@@ -1,5 +1,6 @@
 /* A pool of workers: what a handler is given, what it may do, and what its answers mean. */
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -154,6 +155,50 @@ LAB_TEST(workers, jobs_of_each_of_its_topics_are_taken)
     cr_expect_eq(lab_stats(&lab).waiting, 2u);
     cr_expect_str_eq(lab_dequeue_from(&lab, third), "left alone");
     desk_close(&desk);
+    lab_close(&lab);
+}
+
+/* However many come while it waits: for the others somebody else may be free sooner. */
+LAB_TEST(workers, a_worker_that_waits_takes_one_job)
+{
+    struct lab lab = lab_open();
+    struct desk desk = desk_open(&lab, 1);
+    due_spec specs[2] = { { DUE_SPEC_INIT }, { DUE_SPEC_INIT } };
+
+    for (int i = 0; i < 5; i++) {
+        WAIT_UNTIL(desk_stats(&desk).idle == 1);
+        cr_assert_eq(due_enqueue_batch(lab.q, specs, 2, 0, NULL), 2);
+        desk_until_begun(&desk);
+        cr_expect_eq(desk_stats(&desk).ahead, 0u);
+        cr_expect_eq(lab_stats(&lab).leased, 1u);
+        desk_let_go(&desk, due_answer_ack());
+        desk_until_begun(&desk);
+        desk_let_go(&desk, due_answer_ack());
+    }
+    desk_close(&desk);
+    lab_close(&lab);
+}
+
+static bool cancellable(void)
+{
+    int state;
+
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    return state == PTHREAD_CANCEL_ENABLE;
+}
+
+Test(workers, its_calls_leave_their_thread_as_cancellable_as_it_was, .timeout = 60)
+{
+    struct lab lab = lab_open();
+    due_workers_options options = { DUE_WORKERS_INIT };
+    struct desk desk = desk_open_on(&lab, 1, NULL, 0, &options);
+
+    cr_expect(cancellable(), "after the start");
+    cr_expect_eq(due_workers_stop(desk.pool, DUE_FOREVER), 0);
+    cr_expect(cancellable(), "after the stop");
+    cr_expect_eq(due_workers_free(desk.pool), 0);
+    cr_expect(cancellable(), "after it was freed");
+    free(desk.state);
     lab_close(&lab);
 }
 
