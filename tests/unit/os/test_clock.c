@@ -1,9 +1,26 @@
 /* Clocks: one that is turned by hand, and those of the kernel. */
+#define _GNU_SOURCE
 #include "lab/lab.h"
 
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "os/clock.h"
+
+/* The kernel's clocks, of which one may be ahead, as after a suspend. */
+static time_t boottime_ahead_s;
+static unsigned exact_reads; /* of a clock that is no note */
+
+int clock_gettime(clockid_t id, struct timespec *t)
+{
+    int rc = (int)syscall(SYS_clock_gettime, id, t);
+
+    if (id == CLOCK_BOOTTIME)
+        t->tv_sec += boottime_ahead_s;
+    exact_reads += id == CLOCK_MONOTONIC || id == CLOCK_REALTIME;
+    return rc;
+}
 
 Test(manual_clock, shows_what_it_was_set_to)
 {
@@ -92,6 +109,34 @@ Test(time, has_passed_or_not_on_every_clock)
     cr_expect(due__clock_passed(&clock, 1000));
     cr_expect_not(due__clock_passed(&clock, 1001));
     cr_expect_eq(due_clock_free(manual), 0);
+}
+
+/* The monotonic clock stood still meanwhile, and so did what the kernel notes of it. */
+Test(time, has_passed_where_the_machine_was_suspended)
+{
+    struct due__clock clock;
+
+    cr_assert_eq(due__clock_init(&clock, DUE_CLOCK_BOOTTIME, NULL), 0);
+    int64_t now = due__clock_now(&clock);
+    cr_expect_not(due__clock_passed(&clock, now + DUE_S(3600)));
+    boottime_ahead_s = 3600;
+    cr_expect(due__clock_passed(&clock, now + DUE_S(3600)));
+}
+
+Test(time, that_is_far_is_told_by_the_note_alone)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_REALTIME };
+    struct due__clock clock;
+
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(due__clock_init(&clock, kinds[i], NULL), 0);
+        int64_t now = due__clock_now(&clock);
+        exact_reads = 0;
+        bool far = due__clock_passed(&clock, now + DUE_S(60));
+        unsigned reads = exact_reads;
+        cr_expect_not(far);
+        cr_expect_eq(reads, 0u, "clock %zu was read", i);
+    }
 }
 
 LAB_TEST(manual_clock, cannot_be_freed_while_a_queue_is_on_it)
