@@ -81,8 +81,6 @@ int due__amend_at_once(struct due_queue *q, struct due__amendment *a)
     struct due__tenure t;
     int rc = DUE_ECLOSED;
 
-    if (a->last)
-        due__drain_all(q);
     due__enter(q, &t);
     if (!(due__load_seq(&q->state) & DUE__CLOSING)) { /* E3: whoever closes takes the lock after */
         int64_t now_ns = due__clock_now(&q->clock);

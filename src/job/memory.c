@@ -59,10 +59,18 @@ static int memory_change(struct due_queue *q, uint32_t number, enum due__purpose
     return 0;
 }
 
+/* What is to stand last stands behind what its caller has put in before. */
+static void before_last(struct due_queue *q, const struct due__amendment *a)
+{
+    if (a->last)
+        due__drain_all(q);
+}
+
 /* Who waits for the end of a lengthy one looks again: he has seen the job CHANGING under the lock,
  * and under the lock that ends before this. */
 static int memory_amend(struct due_queue *q, struct due__amendment *a, struct due__deadline *by)
 {
+    before_last(q, a);
     if (!a->lengthy)
         return due__amend_at_once(q, a);
     due__inside_enter(q); /* C1 of inside.c */
@@ -77,6 +85,7 @@ static int memory_amend_all(struct due_queue *q, const struct due__amendment *as
                             uint64_t *done)
 {
     (void)by;
+    before_last(q, as);
     return due__amend_each(q, as, jobs, n, done);
 }
 

@@ -228,3 +228,33 @@ Test(update_large, the_key_of_a_dead_one_is_not_taken_over_meanwhile, .timeout =
     cr_expect_eq(stats(&b).dead, 0u);
     between_close(&b);
 }
+
+/* It stands behind its equals, also those that its caller has left for somebody else to sort in. */
+LAB_TEST(update_large, puts_the_job_last_among_equals_that_have_just_come)
+{
+    enum { JOBS = 300 };
+    static due_spec specs[JOBS];
+    static due_id ids[JOBS];
+
+    for (int round = 0; round < 10; round++) {
+        struct lab lab = lab_open();
+        due_spec change = { DUE_SPEC_INIT, .at_ns = 10,
+                            .more = EXTRA(.headers = "h", .headers_len = 1) };
+        due_id last = { { 0 } };
+        due_job job;
+
+        for (int i = 0; i < JOBS; i++)
+            specs[i] = (due_spec){ DUE_SPEC_INIT, .at_ns = 10 };
+        specs[0].data = payload;
+        specs[0].len = LARGE;
+        cr_assert_eq(due_enqueue_batch(lab.q, specs, JOBS, 0, ids), JOBS);
+        cr_assert_eq(due_amend(lab.q, ids[0], &change, DUE_SET_HEADERS | DUE_SET_TIME), 0);
+        lab_turn_to(&lab, 10);
+        while (due_dequeue(lab.q, &job, 0) == 0) {
+            last = job.id;
+            due_job_done(&job);
+        }
+        cr_assert(due_id_equal(last, ids[0]), "round %d: not the last", round);
+        lab_close(&lab);
+    }
+}
