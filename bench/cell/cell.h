@@ -250,8 +250,8 @@ void cell_fill(struct cell_thread *t, size_t from, size_t step, size_t end,
  * must not come; or NULL. */
 void cell_drain(struct cell_thread *t, bool dated, const bool *gone);
 
-/* Take once, waiting.  True: the thread has got its end.  @now_ns: the time just after, unless it
- * is NULL; then what is early is counted. */
+/* Take once, waiting.  True: the thread has got its end, or nothing is left to drain.  @now_ns: the
+ * time just after, unless it is NULL; then what is early is counted. */
 bool cell_consume(struct cell_thread *t, int64_t *now_ns);
 
 /* A producer has put in all of its jobs.  The last puts in an end for each consumer. */
@@ -294,6 +294,7 @@ void work_mixed(struct cell *c);
 void work_memory(struct cell *c);
 void work_through(struct cell *c);
 void work_slow(struct cell *c);
+void work_drain(struct cell *c);
 void work_burst(struct cell *c);
 void work_lateness(struct cell *c);
 void work_handoff(struct cell *c);

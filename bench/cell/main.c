@@ -40,6 +40,8 @@ const struct cell_workload cell_workloads[] = {
       work_burst, NULL },
     { "slow", "putting in while the consumers are busy", "M/s", 1000000, 0, 0, BENCH_ONE_THREAD,
       work_slow, NULL },
+    { "drain", "putting in, then taking until nothing is left", "M/s", 1000000, 20000000, 0,
+      BENCH_ONE_THREAD | BENCH_NO_TIME, work_drain, NULL },
     { 0 },
 };
 
@@ -240,6 +242,8 @@ static void qualify(const struct cell *c, const struct cell_workload *w)
     if (can & BENCH_ONE_THREAD &&
         (o->producers > 1 || (w->run == work_lateness && o->consumers > 1)))
         cell_die(CELL_CANNOT, "%s is of one thread", name);
+    if (w->run == work_drain && c->s->drain == NULL)
+        cell_die(CELL_CANNOT, "%s cannot drain", name);
     if (o->topics > 1 && !(can & BENCH_TOPICS))
         cell_die(CELL_CANNOT, "%s has no topics", name);
     if (o->payload > 0 && !(can & BENCH_PAYLOAD))

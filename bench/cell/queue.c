@@ -130,7 +130,7 @@ bool cell_consume(struct cell_thread *t, int64_t *now_ns)
     cell_done(t, n);
     if (ends > 1)
         cell_put_ends(t, ends - 1, end_ns);
-    return ends > 0;
+    return ends > 0 || n == 0;
 }
 
 void cell_put_ends(struct cell_thread *t, unsigned n, int64_t at_ns)

@@ -130,6 +130,7 @@ const bench_subject bench_std_pq = {
     nullptr, /* dequeue_batch */
     nullptr, /* done */
     nullptr, /* cancel */
+    nullptr, /* drain */
     nullptr, /* turned */
     nullptr, /* trim */
     0,

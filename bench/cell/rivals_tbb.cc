@@ -80,6 +80,7 @@ const bench_subject bench_tbb = {
     nullptr, /* dequeue_batch */
     nullptr, /* done */
     nullptr, /* cancel */
+    nullptr, /* drain */
     nullptr, /* turned */
     nullptr, /* trim */
     0,

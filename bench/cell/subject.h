@@ -71,7 +71,8 @@ struct bench_subject {
     void (*enqueue_batch)(void *q, unsigned thread, const struct bench_job *jobs, size_t n,
                           union bench_handle *handles);
 
-    /* The first due job.  @wait: until there is one.  False: none is due, and not asked to wait. */
+    /* The first due job.  @wait: until there is one.  False: none is due, and not asked to wait; or
+     * nothing is left to drain. */
     bool (*dequeue)(void *q, unsigned thread, struct bench_job *job, bool wait);
 
     /* Up to @max that are due.  NULL: the cell takes one at a time. */
@@ -83,6 +84,10 @@ struct bench_subject {
 
     /* True: nobody will get it. */
     bool (*cancel)(void *q, unsigned thread, union bench_handle handle);
+
+    /* No more will be put in: who waits gets what is left, each at its time, and then false.  NULL:
+     * it cannot be told that. */
+    void (*drain)(void *q);
 
     /* The virtual clock was turned (bench_now() shows the new time).  May be NULL. */
     void (*turned)(void *q, int64_t now_ns);

@@ -181,7 +181,7 @@ static bool subject_dequeue(void *q, unsigned thread, struct bench_job *job, boo
     due_job *from = s->lent[thread].jobs;
     int rc = due_dequeue(s->queue, from, wait ? DUE_FOREVER : 0);
 
-    if (rc == DUE_EAGAIN)
+    if (rc == DUE_EAGAIN || rc == DUE_ECLOSED)
         return false;
     must(rc, "dequeue");
     show(s, from, job);
@@ -195,7 +195,7 @@ static size_t subject_dequeue_batch(void *q, unsigned thread, struct bench_job *
     due_job *from = s->lent[thread].jobs;
     int rc = due_take(s->queue, NULL, from, max, wait ? DUE_FOREVER : 0);
 
-    if (rc == DUE_EAGAIN)
+    if (rc == DUE_EAGAIN || rc == DUE_ECLOSED)
         return 0;
     must(rc, "dequeue");
     for (int i = 0; i < rc; i++)
@@ -219,6 +219,14 @@ static bool subject_cancel(void *q, unsigned thread, union bench_handle handle)
     (void)thread;
     memcpy(id.byte, handle.byte, sizeof id.byte);
     return due_cancel(s->queue, id, NULL) == 0;
+}
+
+static void subject_drain(void *q)
+{
+    struct subject *s = q;
+    int rc = due_close(s->queue, DUE_CLOSE_DRAIN, 0);
+
+    must(rc == DUE_ETIMEDOUT ? 0 : rc, "drain");
 }
 
 static void subject_turned(void *q, int64_t now_ns)
@@ -252,6 +260,7 @@ const struct bench_subject bench_libdue = {
     .dequeue_batch = subject_dequeue_batch,
     .done = subject_done,
     .cancel = subject_cancel,
+    .drain = subject_drain,
     .turned = subject_turned,
     .trim = subject_trim,
 };

@@ -41,6 +41,7 @@ struct queue {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     unsigned waiting; /* threads in a wait */
+    bool draining;    /* no more will be put in */
     struct slot *slot;
     size_t count;
     size_t room;
@@ -259,7 +260,7 @@ static bool head_is_due(struct queue *q, bool wait, int64_t now)
     for (;;) {
         if (q->count > 0 && (q->slot[0].at_ns <= now || q->slot[0].at_ns <= bench_now()))
             return true;
-        if (!wait)
+        if (!wait || (q->draining && q->count == 0))
             return false;
         wait_for_head(q);
     }
@@ -291,8 +292,11 @@ bool mutex_heap_dequeue(void *queue, unsigned thread, struct bench_job *out, boo
     else
         *lent = job;
     bool wake = q->count > 0 && q->waiting > 0;
+    bool over = q->draining && q->count == 0;
     pthread_mutex_unlock(&q->lock);
-    if (wake)
+    if (over)
+        pthread_cond_broadcast(&q->changed);
+    else if (wake)
         pthread_cond_signal(&q->changed);
     if (out->len > 0)
         out->data = out->len > INLINE_BYTES ? apart(job) : job->bytes;
@@ -329,6 +333,16 @@ bool mutex_heap_cancel(void *queue, unsigned thread, union bench_handle handle)
     return found;
 }
 
+void mutex_heap_drain(void *queue)
+{
+    struct queue *q = queue;
+
+    pthread_mutex_lock(&q->lock);
+    q->draining = true;
+    pthread_cond_broadcast(&q->changed);
+    pthread_mutex_unlock(&q->lock);
+}
+
 const struct bench_subject bench_mutex_heap = {
     .name = "mutex-heap",
     .about = "a mutex, a condition variable and a binary heap, by hand",
@@ -339,4 +353,5 @@ const struct bench_subject bench_mutex_heap = {
     .dequeue = mutex_heap_dequeue,
     .done = mutex_heap_done,
     .cancel = mutex_heap_cancel,
+    .drain = mutex_heap_drain,
 };

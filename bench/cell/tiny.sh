@@ -44,6 +44,7 @@ for more in "" "--producers 3" "--batch 32" "--payload 8" "--payload 100 --topic
     cell 1100 timeout --jobs 1000 $more
     cell 1000 through --jobs 1000 $more
     cell 1000 through --jobs 1000 --spread-ns 1000000 --consumers 3 $more
+    cell 1000 drain --jobs 1000 --consumers 3 $more
     cell 1000 slow --jobs 1000 --think-ns 100000 $more
     cell 20 lateness --jobs 20 $more
     cell 1000 memory --jobs 1000 $more

@@ -1,4 +1,4 @@
-/* work_through.c - producers put in while consumers take: through, slow, burst. */
+/* work_through.c - producers put in while consumers take: through, drain, slow, burst. */
 #include <stdlib.h>
 
 #include "cell.h"
@@ -21,7 +21,8 @@ static void prepare(struct cell *c, unsigned producers, unsigned consumers)
     }
 }
 
-static void produce(struct cell_thread *t)
+/* A producer's part of the stream. */
+static void put_in(struct cell_thread *t)
 {
     const struct cell *c = t->cell;
     size_t batch = c->o.batch > 0 ? c->o.batch : 1;
@@ -44,7 +45,12 @@ static void produce(struct cell_thread *t)
         cell_put(t, n, NULL);
         n = 0;
     }
-    cell_finished(t, c->o.producers, c->o.consumers);
+}
+
+static void produce(struct cell_thread *t)
+{
+    put_in(t);
+    cell_finished(t, t->cell->o.producers, t->cell->o.consumers);
 }
 
 static void think(int64_t ns)
@@ -107,6 +113,33 @@ static void through(struct cell *c, int64_t think_ns)
 void work_through(struct cell *c)
 {
     through(c, 0);
+}
+
+static void put_in_and_drain(struct cell_thread *t)
+{
+    struct cell *c = t->cell;
+
+    if (t->index >= c->o.producers) {
+        consume(t);
+        return;
+    }
+    put_in(t);
+    if (atomic_fetch_add(&c->finished, 1) + 1 == c->o.producers)
+        c->s->drain(c->q);
+}
+
+void work_drain(struct cell *c)
+{
+    int64_t think_ns = 0;
+
+    c->own = &think_ns;
+    c->lean = true;
+    prepare(c, c->o.producers, c->o.consumers);
+    cell_stream(c, (size_t)c->o.jobs);
+    cell_open(c, c->count, c->o.consumers, false);
+    cell_threads(c, put_in_and_drain);
+    c->value = (double)c->count / c->wall_s / 1e6;
+    close_and_check(c, c->count);
 }
 
 void work_slow(struct cell *c)

@@ -95,6 +95,13 @@ def delayed(size):
                     shape=shape)
 
 
+def drain(size):
+    """With delays up to 20 ms, by threads a side; then taken until nothing is left."""
+    for width in (1, 2, 4):
+        yield group(f"drain {width}", "drain", "libdue mutex-heap", CHECK, jobs=size.through,
+                    producers=width, consumers=width, spread_ns=20_000_000)
+
+
 def late(size):
     """How late, and what a hand-over costs."""
     for consumers in (1, 4):
@@ -167,7 +174,7 @@ def breadth(size):
 def every_group(size_name):
     """All groups there are in this size."""
     size = SIZES[size_name]
-    return [one for part in (enqueue, through, delayed, late, cancel, hold, breadth)
+    return [one for part in (enqueue, through, delayed, drain, late, cancel, hold, breadth)
             for one in part(size)]
 
 

@@ -62,6 +62,14 @@ def through():
                  ("delayed 1", "libdue", "value"), ("delayed 1", "std-pq pin", "value"), ">=", 1.0)
 
 
+def drain():
+    """Put in with delays, then drained, beside a mutex, a heap and malloc."""
+    for width in (1, 2, 4):
+        name = f"drain {width}"
+        yield Target(f"put in by {width} and drained: 1.2 times a mutex, a heap and malloc",
+                     (name, "libdue", "value"), (name, "mutex-heap", "value"), ">=", 1.2)
+
+
 def late():
     """Lateness, and the hand-over to one that waits."""
     limit = ("lateness 1", "limit")
@@ -129,7 +137,7 @@ def generality(size):
 
 def every_target(size):
     """All of them, the general rule last."""
-    return [one for part in (enqueue(), through(), late(), names(), generality(size))
+    return [one for part in (enqueue(), through(), drain(), late(), names(), generality(size))
             for one in part]
 
 
