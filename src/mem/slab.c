@@ -85,6 +85,7 @@ static void list_add(struct due__slab *s, uint32_t span, uint32_t list)
     if (it->next != NO_SPAN)
         span_at(s, it->next)->prev = span;
     s->lists[list] = span;
+    due__store_relaxed(&s->bare, 0); /* no edge: others only guess by it */
     if (list == LIST_IDLE)
         due__store_relaxed(&s->idle, s->idle + 1); /* no edge: others only guess by it */
 }
@@ -220,6 +221,7 @@ static size_t depot_take(struct due__slab *s, uint32_t *number, size_t n)
         if (span_empty(span_at(s, span)))
             list_remove(s, span);
     }
+    due__store_relaxed(&s->bare, span_choose(s) == NO_SPAN); /* no edge: others guess by it */
     due__lock_release(&s->depot);
     return got;
 }
@@ -242,6 +244,8 @@ struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine
 
 void due__shard_refill(struct due__slab *s, struct due__shard *it)
 {
+    if (it->count > 0 && due__load_relaxed(&s->bare)) /* no edge: some are better than none */
+        return;
     it->count += (uint32_t)depot_take(s, it->magazine + it->count, DUE__MAGAZINE / 2);
 }
 
@@ -283,12 +287,6 @@ void due__slab_untake(struct due__slab *s, uint32_t number)
     it->refused++;
     due__shard_push(s, it, number);
     due__shard_leave(it);
-}
-
-void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number)
-{
-    if (due__word_free(&due__job_at(s, number)->word)) /* J1 */
-        due__shard_push(s, it, number);
 }
 
 void due__slab_give(struct due__slab *s, uint32_t number)

@@ -127,6 +127,7 @@ struct due__slab {
     uint32_t end;                            /* A  J2: one past the highest place there is */
     uint32_t lists[4];                       /* D  heads: fresh, partial, idle, none */
     uint32_t idle;                           /* A  spans in the idle list; written under D */
+    uint32_t bare;                           /* A  the depot has no places; written under D */
     struct due__shard shard[DUE__SHARDS] __attribute__((aligned(128))); /* S  each its own */
     struct due__payloads payloads;                                      /* A  its own guards */
 };
@@ -248,7 +249,12 @@ int due__slab_grow(struct due__slab *s, uint32_t places);
 
 /* Give a place back: its generation ends.  The caller owns it (CLAIMED or DONE, not LINKED).
  * Within a shard, or entering one. */
-void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number);
+static inline void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number)
+{
+    if (due__word_free(&due__job_at(s, number)->word)) /* J1 */
+        due__shard_push(s, it, number);
+}
+
 void due__slab_give(struct due__slab *s, uint32_t number);
 
 /* Touch the memory of @n places that will be taken first, if so many are free. */
@@ -287,17 +293,22 @@ static inline void due__facts_store(struct due__job *j, struct due__facts f)
     due__store_relaxed(&j->facts, all); /* J1 */
 }
 
-/* Does this slot still stand for its job?  @word gets the word that says so.  No slot stands for a
- * job whose node is in an inbox: its stamp is 0, which may also be a dead slot's arrival. */
-static inline bool due__slot_alive(const struct due__slab *slab, struct due__slot s, uint64_t *word)
+/* Does this slot still stand for its job, which is @j?  @word gets the word that says so.  No slot
+ * stands for a job whose node is in an inbox: its stamp is 0, which may also be a dead slot's
+ * arrival. */
+static inline bool due__slot_alive_of(const struct due__job *j, struct due__slot s, uint64_t *word)
 {
-    const struct due__job *j = due__job_at(slab, due__slot_job(s));
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     *word = w;
     return (w & (DUE__SLOTTED | DUE__LINKED)) == DUE__SLOTTED &&
            due__word_stamp(w) == (due__slot_arrival(s) & DUE__STAMP_MASK) &&
            due__load_relaxed(&j->deadline_ns) == due__slot_deadline(s); /* J1 */
+}
+
+static inline bool due__slot_alive(const struct due__slab *slab, struct due__slot s, uint64_t *word)
+{
+    return due__slot_alive_of(due__job_at(slab, due__slot_job(s)), s, word);
 }
 
 #endif

@@ -38,6 +38,23 @@ static inline bool due__bag_full(const struct due__bag *b)
     return b->chunk == NULL || b->fill == DUE__CHUNK_SLOTS;
 }
 
+/* A bag that is not full gets one more. */
+static inline void due__bag_append(struct due__bag *b, struct due__slot s)
+{
+    struct due__slot *to = &b->chunk->slot[b->fill++];
+
+    due__slot_store(to, s);
+    __builtin_prefetch((const char *)to + 64, 1); /* behind the last one it does no harm */
+    if (b->count++ == 0) {
+        due__slot_store(&b->min, s);
+        due__slot_store(&b->max, s);
+    } else if (due__slot_before(s, b->min)) {
+        due__slot_store(&b->min, s);
+    } else if (due__slot_before(b->max, s)) {
+        due__slot_store(&b->max, s);
+    }
+}
+
 /* False only if a chunk is needed and the pool is used up. */
 static inline bool due__bag_put(struct due__bag *b, struct due__pool *pool, struct due__slot s)
 {
@@ -52,17 +69,7 @@ static inline bool due__bag_put(struct due__bag *b, struct due__pool *pool, stru
         b->chunk = c;
         b->fill = 0;
     }
-    uint32_t at = b->fill++;
-    due__slot_store(&b->chunk->slot[at], s);
-    __builtin_prefetch(&b->chunk->slot[at + 4 < DUE__CHUNK_SLOTS ? at + 4 : 0], 1);
-    if (b->count++ == 0) {
-        due__slot_store(&b->min, s);
-        due__slot_store(&b->max, s);
-    } else if (due__slot_before(s, b->min)) {
-        due__slot_store(&b->min, s);
-    } else if (due__slot_before(b->max, s)) {
-        due__slot_store(&b->max, s);
-    }
+    due__bag_append(b, s);
     return true;
 }
 

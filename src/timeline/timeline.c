@@ -349,22 +349,16 @@ static bool thin(struct due__timeline *tl, struct due__rung *r, struct due__bag 
     return true;
 }
 
-static bool insert_behind(struct due__timeline *tl, struct due__slot s)
+/* Into a bag that is full, or new.  False: the pool is used up. */
+static __attribute__((noinline)) bool insert_into_full(struct due__timeline *tl,
+                                                       struct due__rung *r, struct due__bag *bag,
+                                                       struct due__slot s)
 {
-    due__key key = due__slot_key(s);
-    uint32_t i = 0;
-    struct due__rung *r;
-    struct due__bag *bag;
-    bool full;
+    bool full = bag->chunk == NULL || !thin(tl, r, bag);
 
-    for (uint32_t k = 1; k < tl->rungs; k++) /* to the end: which rung it is, nobody can predict */
-        i += key < tl->end[k];
-    r = tl->rung[i];
-    bag = due__rung_bag(r, s);
-    full = due__bag_full(bag) && (bag->chunk == NULL || !thin(tl, r, bag));
     if (full && chunks_left(tl, DUE__TIMELINE_RESERVE) == 0) {
         if (bag->count == 0)
-            due__rung_clear(r, due__rung_index(r, key));
+            due__rung_clear(r, due__rung_index(r, due__slot_key(s)));
         return false;
     }
     due__bag_put(bag, tl->pool, s);
@@ -374,19 +368,41 @@ static bool insert_behind(struct due__timeline *tl, struct due__slot s)
     return true;
 }
 
+static inline bool insert_behind(struct due__timeline *tl, struct due__slot s)
+{
+    due__key key = due__slot_key(s);
+    uint32_t i = 0;
+
+    for (uint32_t k = 1; k < tl->rungs; k++) /* to the end: which rung it is, nobody can predict */
+        i += key < tl->end[k];
+    struct due__rung *r = tl->rung[i];
+    struct due__bag *bag = due__rung_bag(r, s);
+    if (due__bag_full(bag))
+        return insert_into_full(tl, r, bag, s);
+    due__bag_append(bag, s);
+    r->count++;
+    return true;
+}
+
+/* Before the edge, which comes nearer if the heap is full.  False: the pool is used up. */
+static __attribute__((noinline)) bool insert_in_front(struct due__timeline *tl, struct due__slot s)
+{
+    while (tl->heap.count == tl->heap.room) {
+        if (!spill(tl))
+            return false;
+        if (due__slot_key(s) >= tl->edge)
+            return insert_behind(tl, s);
+    }
+    due__heap_push(&tl->heap, s);
+    return true;
+}
+
 bool due__timeline_insert(struct due__timeline *tl, struct due__slot s)
 {
-    if (due__slot_key(s) >= tl->edge) {
-        if (!insert_behind(tl, s))
-            return false;
-    } else {
-        if (tl->heap.count == tl->heap.room) {
-            if (!spill(tl))
-                return false;
-            return due__timeline_insert(tl, s);
-        }
-        due__heap_push(&tl->heap, s);
-    }
+    bool done = due__slot_key(s) >= tl->edge ? insert_behind(tl, s) : insert_in_front(tl, s);
+
+    if (!done)
+        return false;
     tl->count++;
     if (tl->unsettled > 0)
         settle_nearest(tl, PACE);
@@ -396,20 +412,6 @@ bool due__timeline_insert(struct due__timeline *tl, struct due__slot s)
 bool due__timeline_ready(struct due__timeline *tl)
 {
     return due__timeline_front(tl) > 0 || tl->count == 0 || supply(tl);
-}
-
-static inline struct due__slot head(const struct due__timeline *tl)
-{
-    return due__timeline_in_run(tl) ? tl->run[tl->run_at] : due__heap_top(&tl->heap);
-}
-
-bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out)
-{
-    assert(due__timeline_front(tl) > 0 || tl->count == 0);
-    if (tl->count == 0)
-        return false;
-    *out = head(tl);
-    return true;
 }
 
 bool due__timeline_second(const struct due__timeline *tl, struct due__slot *out)
@@ -437,7 +439,7 @@ static inline struct due__slot take(struct due__timeline *tl)
     return due__timeline_in_run(tl) ? tl->run[tl->run_at++] : due__heap_pop(&tl->heap);
 }
 
-struct due__slot due__timeline_pop(struct due__timeline *tl)
+struct due__slot due__timeline_pop_working(struct due__timeline *tl)
 {
     struct due__slot s = take(tl);
 

@@ -7,6 +7,7 @@
 #ifndef DUE__TIMELINE_H
 #define DUE__TIMELINE_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -68,10 +69,6 @@ bool due__timeline_insert(struct due__timeline *tl, struct due__slot s);
  * the timeline is empty), until the next call but insert. */
 bool due__timeline_ready(struct due__timeline *tl);
 
-/* Only when ready.  The head may be dead.  False: the timeline is empty. */
-bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out);
-struct due__slot due__timeline_pop(struct due__timeline *tl); /* not when empty */
-
 /* A slot that will be at the head in about @pops pops, if that can be told.  False: it cannot. */
 static inline bool due__timeline_ahead(const struct due__timeline *tl, uint32_t pops,
                                        struct due__slot *out)
@@ -102,6 +99,27 @@ static inline bool due__timeline_in_run(const struct due__timeline *tl)
 {
     return tl->run_at != tl->run_end &&
            (tl->heap.count == 0 || due__slot_before(tl->run[tl->run_at], tl->heap.slot[0]));
+}
+
+/* Only when ready.  The head may be dead.  False: the timeline is empty. */
+static inline bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out)
+{
+    assert(due__timeline_front(tl) > 0 || tl->count == 0);
+    if (tl->count == 0)
+        return false;
+    *out = due__timeline_in_run(tl) ? tl->run[tl->run_at] : tl->heap.slot[0];
+    return true;
+}
+
+/* Takes the head out; only when ready, and not when empty. */
+struct due__slot due__timeline_pop_working(struct due__timeline *tl);
+
+static inline struct due__slot due__timeline_pop(struct due__timeline *tl)
+{
+    if (tl->unsettled > 0 || !due__timeline_in_run(tl))
+        return due__timeline_pop_working(tl);
+    tl->count--;
+    return tl->run[tl->run_at++];
 }
 
 /* A deadline not later than the head's, also when not ready; INT64_MAX when empty. */

@@ -52,7 +52,7 @@ Test(timeline, is_in_order_without_memory_to_split, .timeout = 60)
     size_t n = 0;
     int64_t last = 0;
     for (uint32_t i = 0; i < held; i++) {
-        struct due__slot head;
+        struct due__slot head = { 0, 0 };
         while (c.pool.free_count > 0) /* all that popping gives back */
             taken[n++] = due__pool_take(&c.pool);
         while (!due__timeline_ready(&tl))
