@@ -150,12 +150,11 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
         return one_by_asking(q, job, 0, timeout_ns);
     if (due__take_fast(q, NULL, 0, &s, 1) > 0)
         return one_shown(q, job, timeout_ns, s);
-    enum due__next next = due__take_next(q, &s, &now, &counted);
+    enum due__next next = due__take_next(q, &s, &now, job, &counted);
     if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
         return due__one_or_none(job, DUE_EAGAIN);
     if (!counted)
         return one_not_done(q, job, 0, timeout_ns, next, s, now);
-    due__job_fill_plain(q, due__slot_job(s), due__slot_deadline(s), now, job);
     if (q->capacity > 0)
         due__capacity_give(q, 1);
     due__left(q, 1); /* C2 of closing.c: it was counted */

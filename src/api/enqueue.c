@@ -19,8 +19,10 @@
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/inside.h"
+#include "queue/place.h"
 #include "queue/queue.h"
 #include "queue/stored.h"
+#include "queue/tenure.h"
 #include "store/sender.h"
 
 #define AT_ONCE        64u  /* jobs submitted in one tenure */
@@ -174,20 +176,43 @@ static __attribute__((noinline)) bool places_fetch(struct due_queue *q)
     return q->place_count > 0;
 }
 
+/* As submit_locked(), if there is anything in the inbox.  True: nothing is left there. */
+static __attribute__((noinline)) bool drain_others(struct due_queue *q)
+{
+    return due__drain(q, q->proxies == DUE_PROXIES_NEVER ? UINT32_MAX : DUE__FOREIGN_MAX);
+}
+
+/* As submit_locked() of one job. */
+static inline __attribute__((always_inline)) void place_one(struct due_queue *q,
+                                                            const struct due__fresh *job,
+                                                            int64_t now_ns)
+{
+    bool nothing = due__inbox_quiet(&q->inbox) && !due__inbox_late(&q->inbox); /* I2, I3 */
+
+    if (!nothing && !drain_others(q)) {
+        struct due__fresh left = *job; /* so that the other may be in registers */
+
+        due__put_all(q, &left, 1);
+        return;
+    }
+    if (now_ns != 0 && job->deadline_ns <= now_ns)
+        due__move_due(q, now_ns); /* so that a job without delay goes straight to its topic */
+    due__place_now(q, job, 0);
+}
+
 /* The plain way of one job, which its caller has checked: it brings a pointer or a few bytes, the
  * lock is free, a place is at hand there, and nobody has to be asked, told or waited for.
  * False: it is not so, or the queue closes; nothing was done. */
 static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue *q,
                                                                 const due_spec *s, due_id *id)
 {
-    struct due__tenure t;
     struct due__fresh job;
 
-    if (!q->short_ways || q->capacity > 0 || due__forked(q))
+    if (!q->short_puts || due__forked(q))
         return false;
     int64_t now = due__timed(s) ? 0 : due__clock_now(&q->clock);
     if ((due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
-        !due__try_enter(q, &t))                     /* E1 */
+        !due__short_try(q))                         /* E1 */
         return false;
     bool refused = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3 */
     bool done = !refused && (q->place_count > 0 || places_fetch(q));
@@ -198,9 +223,9 @@ static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue
             due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
         due__fill_plain(q, number, s, now, &job);
         due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
-        submit_locked(q, &job, 1, now);
+        place_one(q, &job, now);
     }
-    due__tenure_end(q, &t);
+    due__short_end(q);
     if (done && id != NULL)
         *id = due__id_made(q, job.number, job.generation);
     return done;

@@ -115,7 +115,7 @@ void due__job_release_fresh(struct due_queue *q, const struct due__fresh *it)
 {
     if (it->f.payload & DUE__EXTRAS)
         due__key_undo(q, due__extras_at(it->job));
-    if ((it->f.payload & DUE__EXTRAS) || (it->f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+    if (due__job_has_block(it->f))
         due__block_free(&q->slab, it->job, it->f);
 }
 

@@ -4,8 +4,6 @@
  */
 #include "job/handover.h"
 
-#include <string.h>
-
 #include "job/key_table.h"
 #include "job/lease.h"
 #include "job/release.h"
@@ -97,7 +95,7 @@ void due__ack_at_once(due_job *job, uint32_t number)
     due__shard_leave(it);
     if (more)
         acked_for_others(q);
-    memset(job, 0, sizeof *job);
+    due__job_clear(job);
 }
 
 /* A copy of a job that is done with. */
@@ -135,21 +133,48 @@ static inline __attribute__((always_inline)) void done_end(struct due_queue *q,
         due__place_done(q, it, d.number);
 }
 
+/* The usual case: a plain job in a queue of memory, taken for good.  False: nothing was done. */
+static inline bool done_plain(struct due_queue *q, const due_job *job)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (q->stored || (job->token | job->round) != 0 ||
+        !due__handle_read(job->place, &number, &generation))
+        return false;
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t w = due__load_acquire(&j->word); /* J1 */
+    if (due__word_generation(w) != generation ||
+        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__CLAIMED ||
+        due__job_has_block(due__facts_load(j)))
+        return false;
+
+    struct due__shard *it = due__shard_enter(&q->slab);
+    it->done++;
+    due__slab_give_in(&q->slab, it, number);
+    due__shard_leave(it);
+    return true;
+}
+
+/* Any other. */
+static __attribute__((noinline)) void done_any(struct due_queue *q, const due_job *job)
+{
+    struct done d = done_begin(q, job);
+
+    if (!d.counts)
+        return;
+    struct due__shard *it = due__shard_enter(&q->slab);
+    done_end(q, it, d);
+    due__shard_leave(it);
+}
+
 void due_job_done(due_job *job)
 {
     due_queue *q = job->queue;
 
-    if (q != NULL && !due__forked(q)) {
-        struct done d = done_begin(q, job);
-
-        if (d.counts) {
-            struct due__shard *it = due__shard_enter(&q->slab);
-
-            done_end(q, it, d);
-            due__shard_leave(it);
-        }
-    }
-    memset(job, 0, sizeof *job);
+    if (q != NULL && !due__forked(q) && !done_plain(q, job))
+        done_any(q, job);
+    due__job_clear(job);
 }
 
 /* Some of @n jobs, those of one queue that stand first: how many. */
@@ -163,7 +188,7 @@ static size_t some_done(due_job *jobs, size_t n)
     for (; count < n && count < DONE_AT_ONCE && jobs[count].queue == q; count++) {
         if (there)
             d[count] = done_begin(q, &jobs[count]);
-        memset(&jobs[count], 0, sizeof jobs[count]);
+        due__job_clear(&jobs[count]);
     }
     if (there) {
         struct due__shard *it = due__shard_enter(&q->slab);

@@ -2,11 +2,36 @@
 #ifndef DUE__RELEASE_H
 #define DUE__RELEASE_H
 
+#include <string.h>
+
 #include "mem/records.h"
 #include "os/atomic.h"
 #include "os/tsan.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
+
+/* A copy of a job that nothing is to be done with any more.  (In two halves, since gcc clears up to
+ * 80 bytes without a loop.) */
+static inline void due__job_clear(due_job *job)
+{
+    memset(job, 0, sizeof *job / 2);
+    memset((char *)job + sizeof *job / 2, 0, sizeof *job - sizeof *job / 2);
+}
+
+/* What a plain job has not: zero.  (Field by field it is half as many instructions as a struct that
+ * is cleared and then filled in.) */
+static inline void due__job_fill_rest(due_job *job)
+{
+    job->attempts = 0;
+    job->failures = 0;
+    job->token = 0;
+    job->headers = NULL;
+    job->headers_len = 0;
+    job->pool = NULL;
+    job->round = 0;
+    job->reserved[0] = 0;
+    job->reserved[1] = 0;
+}
 
 /* The taken job @number, for the caller.  True: it comes again. */
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
@@ -23,18 +48,17 @@ static inline void due__job_fill_plain(struct due_queue *q, uint32_t number, int
     const void *bytes = apart ? j->payload.ptr : j->payload.bytes;
 
     due__tsan_acquire(j);
-    *job = (due_job){
-        .id = due__id_made(q, number, generation),
-        .data = pointer || f.len == 0 ? NULL : bytes,
-        .len = f.len,
-        .ptr = pointer ? j->payload.ptr : NULL,
-        .deadline_ns = deadline_ns,
-        .lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0,
-        .topic = f.topic,
-        .priority = f.priority,
-        .queue = q,
-        .place = due__handle(number, generation),
-    };
+    job->id = due__id_made(q, number, generation);
+    job->data = pointer || f.len == 0 ? NULL : bytes;
+    job->len = f.len;
+    job->ptr = pointer ? j->payload.ptr : NULL;
+    job->deadline_ns = deadline_ns;
+    job->lateness_ns = now_ns > deadline_ns ? now_ns - deadline_ns : 0;
+    job->topic = f.topic;
+    job->priority = f.priority;
+    job->queue = q;
+    job->place = due__handle(number, generation);
+    due__job_fill_rest(job);
 }
 
 /* One copy of a job that was reserved is let go.  As due__job_unhold(). */

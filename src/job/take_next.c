@@ -15,6 +15,7 @@
 
 #include "job/dead_letter.h"
 #include "job/lease.h"
+#include "job/release.h"
 #include "os/atomic.h"
 #include "queue/take.h"
 #include "queue/tenure.h"
@@ -22,8 +23,7 @@
 /* Under the lock: may the next job be taken from the line or from the timeline as they are? */
 static inline bool next_known(struct due_queue *q, const struct due__topic *topic)
 {
-    return q->shows && !q->several && !q->clock.steps && q->all == NULL &&
-           q->proxies != DUE_PROXIES_ALWAYS && !topic->paused &&
+    return q->short_takes && !q->several && q->all == NULL && !topic->paused &&
            due__inbox_quiet(&q->inbox) && /* I2 */
            due__window_count(&topic->window) == 0;
 }
@@ -57,7 +57,7 @@ static inline __attribute__((always_inline)) enum due__next head_take(
         if (!due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > now_ns)
             return DUE__NEXT_ASK;
         struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
-        bool alive = due__slot_alive(&q->slab, *s, &w);
+        bool alive = due__slot_alive_of(j, *s, &w);
 
         if (alive && (due__word_state(w) != DUE__WAITING || due__gated(topic, due__facts_load(j))))
             return DUE__NEXT_ASK; /* a lease has ended, or there is a limiter */
@@ -81,7 +81,7 @@ static inline enum due__next nothing(struct due_queue *q, int64_t now_ns)
     return DUE__NEXT_NOTHING;
 }
 
-/* A taken job is counted if it is plain, and begins its lease. */
+/* A taken job is counted if it is plain; or begins its lease. */
 static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot s, int64_t now_ns,
                          due_job *job)
 {
@@ -101,9 +101,8 @@ static inline __attribute__((always_inline)) enum due__next take_next(struct due
 {
     struct due__topic *topic = due__topic_at(q, 0);
     enum due__next next = DUE__NEXT_ASK;
-    struct due__tenure t;
 
-    due__enter(q, &t);
+    due__short_enter(q);
     *now_ns = due__clock_now(&q->clock); /* I3: before the look at the inbox */
     if (next_known(q, topic)) {
         if (line_take(q, topic, s))
@@ -115,13 +114,24 @@ static inline __attribute__((always_inline)) enum due__next take_next(struct due
         else if (next == DUE__NEXT_NOTHING)
             next = nothing(q, *now_ns);
     }
-    due__tenure_end(q, &t);
+    due__short_end(q);
     return next;
 }
 
-enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns, bool *done)
+enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
+                              due_job *job, bool *done)
 {
-    return take_next(q, 0, s, now_ns, NULL, done);
+    struct due__slot slot;
+    int64_t now;
+    bool counted = false;
+    enum due__next next = take_next(q, 0, &slot, &now, NULL, &counted);
+
+    if (counted)
+        due__job_fill_plain(q, due__slot_job(slot), due__slot_deadline(slot), now, job);
+    *s = slot;
+    *now_ns = now;
+    *done = counted;
+    return next;
 }
 
 enum due__next due__reserve_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,

@@ -107,11 +107,16 @@ void *due__job_pointer(const struct due__job *j, struct due__facts f);
 size_t due__block_bytes(const struct due__job *j, struct due__facts f);
 void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts f);
 
+static inline bool due__job_has_block(struct due__facts f)
+{
+    return (f.payload & DUE__EXTRAS) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
+}
+
 static inline void due__job_release(struct due__slab *s, struct due__job *j)
 {
     struct due__facts f = due__facts_load(j);
 
-    if ((f.payload & DUE__EXTRAS) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART)
+    if (due__job_has_block(f))
         due__block_free(s, j, f);
 }
 

@@ -181,6 +181,8 @@ struct due_queue {
     bool shows;                 /* I  what is shown may be taken without the lock */
     bool stored;                /* I  the journal is another than memory's, and is to be asked */
     bool short_ways;            /* I  nobody has to be asked, or told, of a plain job */
+    bool short_puts;            /* I  nor has room to be found for one */
+    bool short_takes;           /* I  and who takes one may take it himself, by deadline */
     size_t capacity;            /* I  0: no limit but DUE_JOBS_MAX */
     int64_t spin_ns;            /* I */
     enum due_proxies proxies;   /* I */

@@ -9,39 +9,30 @@
  * Always     N1  every job that waits and is not LINKED has exactly one live slot
  * (check)    N2  everything with a deadline up to due_ns that waits is in a topic's line
  */
-#include "queue/tenure.h"
+#include "queue/place.h"
 
 #include "os/atomic.h"
 #include "os/tsan.h"
 #include "queue/queue.h"
+#include "queue/tenure.h"
 
 /* ---- Sorting in ---- */
 
 static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves);
 
-static inline void keep(struct due_queue *q, struct due__slot s, struct due__facts f, bool ready)
+void due__keep_ready(struct due_queue *q, struct due__slot s, struct due__facts f)
 {
-    if (!ready) {
-        while (!due__timeline_insert(&q->timeline, s))
-            due__make_room(q);
-        if (due__slot_deadline(s) < q->armed)
-            q->debts |= DUE__DEBT_LEAD;
-        if (due__slot_deadline(s) < due__load_relaxed(&q->sole_until)) /* W3: under the lock */
-            due__sole_until(q);
-    } else {
-        struct due__topic *t = due__topic_at(q, f.topic);
+    struct due__topic *t = due__topic_at(q, f.topic);
 
-        due__note_ready(q, s);
-        due__count(q, due__slot_job(s), DUE__F_READY, 1);
-        if (due__gated(t, f)) {
-            due__limiter_arrive(q, s);
-        } else {
-            while (!due__topic_push(q, t, s))
-                due__make_room(q);
-        }
+    due__note_ready(q, s);
+    due__count(q, due__slot_job(s), DUE__F_READY, 1);
+    if (due__gated(t, f)) {
+        due__limiter_arrive(q, s);
+    } else {
+        while (!due__topic_push(q, t, s))
+            due__make_room(q);
     }
-    if (due__timeline_count(&q->timeline) + q->in_lines >= q->sweep_at)
-        due__sweep_begin(q, false);
+    due__sweep_if_many(q);
 }
 
 static void renumbered(void *ctx, struct due__slot old, struct due__slot now)
@@ -66,7 +57,7 @@ static void unready(struct due_queue *q, struct due__slot s)
         if (due__word_unready(&j->word, &w)) { /* J1 */
             q->unreadied++;
             due__count(q, due__slot_job(s), DUE__F_READY, -1);
-            keep(q, s, due__facts_load(j), false);
+            due__keep_waiting(q, s);
             return;
         }
     }
@@ -74,7 +65,7 @@ static void unready(struct due_queue *q, struct due__slot s)
 
 /* The arrival numbers are used up: give small ones to everything that waits, in order.  Happens
  * once in 2^28 arrivals during which the queue was never empty, and takes as long as it takes. */
-static void renumber(struct due_queue *q)
+void due__renumber(struct due_queue *q)
 {
     size_t dropped = 0;
     struct due__slot s;
@@ -96,23 +87,6 @@ static void renumber(struct due_queue *q)
     q->arrival = due__timeline_renumber(&q->timeline, 0, renumbered, q, &dropped);
 }
 
-static inline uint32_t next_arrival(struct due_queue *q)
-{
-    if (q->arrival >= DUE__ARRIVAL_MAX)
-        renumber(q);
-    return q->arrival++;
-}
-
-/* A job without delay is due when it is submitted, at whatever moment of that call: at @least_ns,
- * if its clock was read before that and the call returned, or will return, after it. */
-static inline int64_t submitted(const struct due_queue *q, struct due__facts f, int64_t deadline_ns,
-                                int64_t least_ns)
-{
-    bool early = (f.payload & DUE__NOW) && deadline_ns < least_ns && !q->clock.steps;
-
-    return early ? least_ns : deadline_ns;
-}
-
 /* Sort in the job @number whose word was @w: it waits, or is leased until its deadline, which is
  * later than due_ns.  @moves: it comes from the inbox, and so many jobs may move before it: one
  * without delay goes to the end of its line then.  False: it was cancelled meanwhile. */
@@ -121,7 +95,7 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
 {
     struct due__facts f = due__facts_load(j);
     int64_t given = due__load_relaxed(&j->deadline_ns); /* J1 */
-    int64_t deadline = submitted(q, f, given, q->inbox.after_ns);
+    int64_t deadline = due__submitted(q, f, given, q->inbox.after_ns);
 
     if (deadline != given)
         due__store_relaxed(&j->deadline_ns, deadline); /* J1: linked, so the place stays its own */
@@ -130,7 +104,7 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
         if (*moves > 0 && !q->clock.steps && !q->limiters.any && !move_within(q, deadline, moves))
             *moves = 0;
     }
-    struct due__slot s = due__slot_make(deadline, f.priority, next_arrival(q), number);
+    struct due__slot s = due__slot_make(deadline, f.priority, due__next_arrival(q), number);
     bool ready = due__word_state(w) == DUE__WAITING && due__moved(q, s);
 
     uint64_t sorted =
@@ -139,37 +113,23 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
     if (!(ready ? due__become_ready(q, number, &w, sorted)
                 : due__word_swap(&j->word, &w, sorted))) /* J1 */
         return false;
-    keep(q, s, f, ready);
-    return true;
-}
-
-static inline __attribute__((always_inline)) void place(struct due_queue *q,
-                                                        const struct due__fresh *it, uint64_t flags)
-{
-    int64_t deadline = submitted(q, it->f, it->deadline_ns, q->published_ns);
-    struct due__slot s = due__slot_make(deadline, it->f.priority, next_arrival(q), it->number);
-    bool ready = due__moved(q, s);
-
-    q->direct++;
-    due__facts_store(it->job, it->f);
-    due__store_relaxed(&it->job->deadline_ns, deadline); /* J1 */
     if (ready)
-        due__note(q, it->number, due__word(it->generation, 0, 0));
-    due__word_begin(&it->job->word, it->generation, due__slot_arrival(s), DUE__WAITING,
-                    (ready ? DUE__READY : 0) | flags); /* J1: nobody else had it until here */
-    keep(q, s, it->f, ready);
+        due__keep_ready(q, s, f);
+    else
+        due__keep_waiting(q, s);
+    return true;
 }
 
 void due__place(struct due_queue *q, const struct due__fresh *it)
 {
-    place(q, it, 0);
+    due__place_now(q, it, 0);
 }
 
 void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held, bool failed)
 {
     uint64_t pass = failed ? due__limiter_resume(q, it->job, it->f) : 0;
 
-    place(q, it, (held ? DUE__HELD : 0) | pass);
+    due__place_now(q, it, (held ? DUE__HELD : 0) | pass);
 }
 
 void due__sort_sent(struct due_queue *q, uint32_t number)
@@ -287,7 +247,7 @@ static void make_ready(struct due_queue *q, struct due__slot s)
         if (due__word_state(w) != DUE__DEAD && due__become_ready(q, number, &w, ready)) {
             if (due__word_state(w) == DUE__LEASED)
                 q->life->lease_ended(q, number);
-            keep(q, s, f, true);
+            due__keep_ready(q, s, f);
             return;
         }
     }
