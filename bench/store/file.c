@@ -183,8 +183,8 @@ static void run_restore(void)
     must(due_enqueue(q, &spec, 0, NULL));
     double accepted = now() - begin;
     loaded();
-    note("restore", "jobs/s", (double)put / (now() - begin),
-         bare(READ, "NORMAL", true, jobs, BATCH));
+    double took = now() - begin;
+    note("restore", "jobs/s", (double)put / took, bare(READ, "NORMAL", true, jobs, BATCH));
     note("open, until the call returns", "ms", opened * 1e3, 0);
     note("open, until a job is confirmed", "ms", accepted * 1e3, 0);
     queue_close(q);
