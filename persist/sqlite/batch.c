@@ -82,6 +82,8 @@ static int take_out(struct due__sqlite *s, due_id id, int64_t slice, bool look)
     sqlite3_bind_int64(statement, 2, slice);
     int rc = due__sqlite_run(s, DUE__SQL_DROP, &changed);
     s->balance -= changed;
+    if (changed > 0)
+        due__sqlite_changed(s, slice, id);
     if (rc != 0 || changed > 0 || !look)
         return rc;
     rc = due__sqlite_locate(s, id, &slice);
@@ -130,7 +132,10 @@ static int move_from(struct due__sqlite *s, const due_record *r, int64_t from, i
     sqlite3_bind_int64(s->statement[which], 9, from);
     if (from != to)
         sqlite3_bind_int64(s->statement[which], 10, to);
-    return due__sqlite_run(s, which, changed);
+    int rc = due__sqlite_run(s, which, changed);
+    if (*changed > 0)
+        due__sqlite_changed(s, from, r->id);
+    return rc;
 }
 
 static int move(struct due__sqlite *s, const due_change *change)

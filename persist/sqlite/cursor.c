@@ -1,8 +1,8 @@
 /* cursor.c - in which order a load shows the jobs, and which of them it would pass over.
  *
- * Jobs lie in slices of time, by id in each.  So the times of a slice are read and sorted, and then
- * its jobs are shown one by one; the dead have an index.  No transaction is left open meanwhile:
- * what comes to a place that was gathered already is noted, and shown besides.
+ * Jobs lie in slices of time, by id in each.  So a slice is read, sorted by time, and then shown
+ * (prefetch.h); the dead have an index.  No transaction is left open meanwhile: what comes to a
+ * place that was gathered already is noted, and shown besides.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,10 @@ static int compare_places(const struct due__sqlite_place *a, const struct due__s
 
 static int compare_for_sort(const void *a, const void *b)
 {
-    return compare_places(a, b);
+    const struct due__sqlite_gathered *x = a;
+    const struct due__sqlite_gathered *y = b;
+
+    return compare_places(&x->place, &y->place);
 }
 
 /* Was everything up to @place gathered? */
@@ -45,8 +48,15 @@ void due__sqlite_cursor_begin(struct due__sqlite_load *l)
 void due__sqlite_cursor_end(struct due__sqlite_load *l)
 {
     free(l->gathered);
+    due__sqlite_prefetch_free(&l->prefetch);
     free(l->passed);
     *l = (struct due__sqlite_load){ .active = false };
+}
+
+void due__sqlite_changed(struct due__sqlite *s, int64_t slice, due_id id)
+{
+    if (s->load.active && slice == s->load.slice)
+        due__sqlite_prefetch_changed(&s->load.prefetch, id);
 }
 
 void due__sqlite_moved(struct due__sqlite *s, bool dead, int64_t at_ns, due_id id)
@@ -84,24 +94,26 @@ static void keep_earliest(struct due__sqlite_load *l, size_t most)
 }
 
 static int gather_place(struct due__sqlite_load *l, size_t most,
-                        const struct due__sqlite_place *place)
+                        const struct due__sqlite_place *place, sqlite3_stmt *row)
 {
     if (compare_places(place, &l->floor) <= 0)
         return 0;
     if (l->n == 2 * most)
         keep_earliest(l, most);
-    if (l->cut && compare_places(place, &l->gathered[most - 1]) > 0)
+    if (l->cut && compare_places(place, &l->gathered[most - 1].place) > 0)
         return 0;
     if (l->n == l->room) {
         size_t room = l->room == 0 ? 1024 : 2 * l->room;
-        struct due__sqlite_place *more = realloc(l->gathered, room * sizeof *more);
+        struct due__sqlite_gathered *more = realloc(l->gathered, room * sizeof *more);
 
         if (more == NULL)
             return SQLITE_NOMEM;
         l->gathered = more;
         l->room = room;
     }
-    l->gathered[l->n++] = *place;
+    l->gathered[l->n++] = (struct due__sqlite_gathered){
+        .place = *place, .kept = row != NULL ? due__sqlite_prefetch_add(&l->prefetch, row) : 0
+    };
     return 0;
 }
 
@@ -130,6 +142,7 @@ static int begin_slice(struct due__sqlite *s)
     memset(l->at.id.byte, 0xff, DUE_STORE_ID_BYTES);
     l->scanned = 0;
     l->cut = false;
+    due__sqlite_prefetch_begin(&l->prefetch, s->prefetch_max);
     l->scans = true;
     return 0;
 }
@@ -138,19 +151,20 @@ static int begin_slice(struct due__sqlite *s)
 static int scan_slice(struct due__sqlite *s)
 {
     struct due__sqlite_load *l = &s->load;
-    sqlite3_stmt *row = s->statement[DUE__SQL_TIMES];
+    sqlite3_stmt *row = s->statement[DUE__SQL_ROWS];
     size_t rows = 0;
     int code = SQLITE_ROW;
     int rc = 0;
 
     sqlite3_bind_int64(row, 1, l->slice);
     sqlite3_bind_blob(row, 2, l->last.byte, (int)l->scanned, SQLITE_TRANSIENT);
+    sqlite3_bind_int64(row, 3, (sqlite3_int64)due__sqlite_prefetch_room(&l->prefetch));
     while (rc == 0 && rows < s->scan_max && (code = sqlite3_step(row)) == SQLITE_ROW) {
-        struct due__sqlite_place place = { .at_ns = sqlite3_column_int64(row, 1) };
+        struct due__sqlite_place place = { .at_ns = sqlite3_column_int64(row, DUE__SQLITE_UNTIL) };
 
-        bool forwards = due__sqlite_row_id(row, 0, &place.id) &&
+        bool forwards = due__sqlite_row_id(row, DUE__SQLITE_ID, &place.id) &&
                         (l->scanned == 0 || memcmp(place.id.byte, l->last.byte, l->scanned) > 0);
-        rc = forwards ? gather_place(l, s->gather_max, &place) : SQLITE_CORRUPT;
+        rc = forwards ? gather_place(l, s->gather_max, &place, row) : SQLITE_CORRUPT;
         if (rc == 0) {
             l->last = place.id;
             l->scanned = DUE_STORE_ID_BYTES;
@@ -164,7 +178,7 @@ static int scan_slice(struct due__sqlite *s)
         return code;
     keep_earliest(l, s->gather_max);
     if (l->cut)
-        l->at = l->gathered[l->n - 1];
+        l->at = l->gathered[l->n - 1].place;
     l->scans = false;
     return 0;
 }
@@ -186,7 +200,7 @@ static int gather_dead(struct due__sqlite *s)
         struct due__sqlite_place place = { .at_ns = sqlite3_column_int64(row, 0) };
 
         bool forwards = due__sqlite_row_id(row, 1, &place.id) && compare_places(&place, &l->at) > 0;
-        rc = forwards ? gather_place(l, s->gather_max, &place) : SQLITE_CORRUPT;
+        rc = forwards ? gather_place(l, s->gather_max, &place, NULL) : SQLITE_CORRUPT;
         if (rc == 0)
             l->at = place;
     }

@@ -1,7 +1,7 @@
 /* load.c - showing what is stored: all of it in pages, one job, the retained keys.
  *
  * No transaction is left open between two pages, and each job is shown as it is stored when its
- * turn comes; in which order they come says cursor.c.
+ * turn comes, whenever it was read; in which order they come says cursor.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +33,13 @@ static int judge_key(struct due__sqlite *s, due_record *r)
     return 0;
 }
 
+static int show_record(struct due__sqlite *s, due_record *record, due_store_visit *visit, void *ctx)
+{
+    int rc = judge_key(s, record);
+
+    return rc == 0 ? visit(ctx, record) : rc;
+}
+
 /* Show the job of the row.  DUE_ECORRUPT, DUE_EVERSION: it makes no sense, or not here. */
 static int show(struct due__sqlite *s, sqlite3_stmt *row, due_id id, due_store_visit *visit,
                 void *ctx)
@@ -41,11 +48,7 @@ static int show(struct due__sqlite *s, sqlite3_stmt *row, due_id id, due_store_v
     due_record record = { .id = id };
     int rc = due__sqlite_row_read(row, &record, &room);
 
-    if (rc == 0)
-        rc = judge_key(s, &record);
-    if (rc == 0)
-        rc = visit(ctx, &record);
-    return rc;
+    return rc == 0 ? show_record(s, &record, visit, ctx) : rc;
 }
 
 /* ---- What cannot be shown -------------------------------------------------------------------- */
@@ -62,9 +65,17 @@ static void note_newer(struct due__sqlite *s, due_id id)
     s->newer_told = true;
 }
 
+/* The end of what a load reads in one transaction. */
+static void read_end(struct due__sqlite *s)
+{
+    if (!sqlite3_get_autocommit(s->db) && due__sqlite_run(s, DUE__SQL_COMMIT, NULL) != 0)
+        due__sqlite_rollback(s);
+}
+
 static int move_aside(struct due__sqlite *s, int64_t slice, due_id id)
 {
     static const enum due__sqlite_statement steps[] = { DUE__SQL_ASIDE, DUE__SQL_DROP };
+    read_end(s);
     int rc = due__sqlite_run(s, DUE__SQL_BEGIN, NULL);
     int owner = rc == 0 ? due__sqlite_fence(s) : 0;
 
@@ -117,12 +128,10 @@ static int show_at(struct due__sqlite *s, int64_t slice, due_id id, due_store_vi
     return code == SQLITE_ROW || code == SQLITE_DONE ? rc : due__sqlite_error(s, code);
 }
 
-/* The same for a load: what cannot be shown is seen to, and what is gone holds up nothing. */
-static int show_next(struct due__sqlite *s, int64_t slice, due_id id, due_store_visit *visit,
-                     void *ctx)
+/* A load has shown a job, with @rc: what cannot be shown is seen to, and what is gone holds up
+ * nothing. */
+static int shown_next(struct due__sqlite *s, int64_t slice, due_id id, int rc)
 {
-    int rc = show_at(s, slice, id, visit, ctx);
-
     if (rc == DUE_EVERSION)
         note_newer(s, id);
     else if (rc == DUE_ECORRUPT && sqlite3_errcode(s->db) != SQLITE_CORRUPT)
@@ -132,6 +141,24 @@ static int show_next(struct due__sqlite *s, int64_t slice, due_id id, due_store_
     return 0;
 }
 
+/* Show a job of the slice from what was read of it, or look it up. */
+static int show_next(struct due__sqlite *s, const struct due__sqlite_gathered *it,
+                     due_store_visit *visit, void *ctx)
+{
+    const struct due__sqlite_load *l = &s->load;
+    due_id id = it->place.id;
+    due_record record = { .id = id };
+    struct due__record_room room;
+    struct due__sqlite_row row;
+
+    if (!due__sqlite_prefetch_get(&l->prefetch, it->kept, id, &row))
+        return shown_next(s, l->slice, id, show_at(s, l->slice, id, visit, ctx));
+    int rc = due__sqlite_row_job(&row, &record, &room);
+    if (rc == 0)
+        rc = show_record(s, &record, visit, ctx);
+    return shown_next(s, l->slice, id, rc);
+}
+
 /* Those that came to where the load had been. */
 static int show_passed(struct due__sqlite *s, size_t *left, due_store_visit *visit, void *ctx)
 {
@@ -139,9 +166,11 @@ static int show_passed(struct due__sqlite *s, size_t *left, due_store_visit *vis
     int rc = 0;
 
     while (l->n_passed > 0 && *left > 0) {
-        struct due__sqlite_passed *it = &l->passed[l->n_passed - 1];
+        const struct due__sqlite_passed *it = &l->passed[l->n_passed - 1];
+        int64_t slice = due__sqlite_slice(it->dead, it->place.at_ns);
+        due_id id = it->place.id;
 
-        rc = show_next(s, due__sqlite_slice(it->dead, it->place.at_ns), it->place.id, visit, ctx);
+        rc = shown_next(s, slice, id, show_at(s, slice, id, visit, ctx));
         if (rc != 0)
             break;
         l->n_passed--;
@@ -156,7 +185,7 @@ static int show_gathered(struct due__sqlite *s, size_t *left, due_store_visit *v
     int rc = 0;
 
     while (l->next<l->n && * left> 0) {
-        rc = show_next(s, l->slice, l->gathered[l->next].id, visit, ctx);
+        rc = show_next(s, &l->gathered[l->next], visit, ctx);
         if (rc != 0)
             break;
         l->next++;
@@ -167,16 +196,11 @@ static int show_gathered(struct due__sqlite *s, size_t *left, due_store_visit *v
     return rc;
 }
 
-int due__sqlite_load(struct due__sqlite *s, int rewind, size_t max, due_store_visit *visit,
-                     void *ctx)
+static int load_page(struct due__sqlite *s, size_t left, due_store_visit *visit, void *ctx)
 {
     struct due__sqlite_load *l = &s->load;
-    size_t left = max > 0 ? max : 1;
-    int rc;
+    int rc = due__sqlite_fence(s);
 
-    if (rewind || !l->active)
-        due__sqlite_cursor_begin(l);
-    rc = due__sqlite_fence(s);
     if (rc == 0)
         rc = show_passed(s, &left, visit, ctx);
     while (rc == 0 && left > 0) {
@@ -193,6 +217,18 @@ int due__sqlite_load(struct due__sqlite *s, int rewind, size_t max, due_store_vi
             break;
     }
     return rc >= 0 ? 1 : rc;
+}
+
+/* In one transaction, which ends before anything is written, and with the call. */
+int due__sqlite_load(struct due__sqlite *s, int rewind, size_t max, due_store_visit *visit,
+                     void *ctx)
+{
+    if (rewind || !s->load.active)
+        due__sqlite_cursor_begin(&s->load);
+    int rc = due__sqlite_run(s, DUE__SQL_READ, NULL);
+    rc = rc == 0 ? load_page(s, max > 0 ? max : 1, visit, ctx) : due__sqlite_error(s, rc);
+    read_end(s);
+    return rc;
 }
 
 /* ---- One job --------------------------------------------------------------------------------- */

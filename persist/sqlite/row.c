@@ -14,11 +14,8 @@ bool due__sqlite_row_id(sqlite3_stmt *row, int column, due_id *id)
     return true;
 }
 
-static bool read_count(sqlite3_stmt *row, int column, uint32_t *count)
+static bool is_count(int64_t value)
 {
-    int64_t value = sqlite3_column_int64(row, column);
-
-    *count = (uint32_t)value;
     return value >= 0 && value <= UINT32_MAX;
 }
 
@@ -42,25 +39,44 @@ static int read_death(sqlite3_stmt *row, due_record *r, char reason[DUE_REASON_B
     return 0;
 }
 
-int due__sqlite_row_read(sqlite3_stmt *row, due_record *r, struct due__record_room *room)
+struct due__sqlite_row due__sqlite_row_of(sqlite3_stmt *row)
 {
-    int len = sqlite3_column_bytes(row, DUE__SQLITE_RECORD);
-    const void *bytes = sqlite3_column_blob(row, DUE__SQLITE_RECORD);
+    struct due__sqlite_row to = { .until_ns = sqlite3_column_int64(row, DUE__SQLITE_UNTIL),
+                                  .attempts = sqlite3_column_int64(row, DUE__SQLITE_ATTEMPTS),
+                                  .failures = sqlite3_column_int64(row, DUE__SQLITE_FAILURES) };
 
-    if (bytes == NULL)
+    to.deadline_ns = sqlite3_column_type(row, DUE__SQLITE_DEADLINE) == SQLITE_NULL
+                         ? to.until_ns
+                         : sqlite3_column_int64(row, DUE__SQLITE_DEADLINE);
+    to.record = sqlite3_column_blob(row, DUE__SQLITE_RECORD);
+    to.len = (size_t)sqlite3_column_bytes(row, DUE__SQLITE_RECORD);
+    return to;
+}
+
+int due__sqlite_row_job(const struct due__sqlite_row *from, due_record *r,
+                        struct due__record_room *room)
+{
+    if (from->record == NULL)
         return DUE_ECORRUPT;
-    int rc = due__record_read(r, room, bytes, (size_t)len);
+    int rc = due__record_read(r, room, from->record, from->len);
     if (rc != 0)
         return rc;
-    r->until_ns = sqlite3_column_int64(row, DUE__SQLITE_UNTIL);
-    r->deadline_ns = sqlite3_column_type(row, DUE__SQLITE_DEADLINE) == SQLITE_NULL
-                         ? r->until_ns
-                         : sqlite3_column_int64(row, DUE__SQLITE_DEADLINE);
-    if (r->until_ns < 0 || r->deadline_ns < 0 ||
-        !read_count(row, DUE__SQLITE_ATTEMPTS, &r->attempts) ||
-        !read_count(row, DUE__SQLITE_FAILURES, &r->failures))
+    if (from->until_ns < 0 || from->deadline_ns < 0 || !is_count(from->attempts) ||
+        !is_count(from->failures))
         return DUE_ECORRUPT;
-    if (sqlite3_column_type(row, DUE__SQLITE_DIED) != SQLITE_NULL)
+    r->until_ns = from->until_ns;
+    r->deadline_ns = from->deadline_ns;
+    r->attempts = (uint32_t)from->attempts;
+    r->failures = (uint32_t)from->failures;
+    return 0;
+}
+
+int due__sqlite_row_read(sqlite3_stmt *row, due_record *r, struct due__record_room *room)
+{
+    struct due__sqlite_row from = due__sqlite_row_of(row);
+    int rc = due__sqlite_row_job(&from, r, room);
+
+    if (rc == 0 && sqlite3_column_type(row, DUE__SQLITE_DIED) != SQLITE_NULL)
         rc = read_death(row, r, room->reason);
     return rc;
 }

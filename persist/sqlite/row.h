@@ -29,11 +29,24 @@ enum due__sqlite_column {
     DUE__SQLITE_RECORD
 };
 
+/* What a row says of a job that waits, but its id. */
+struct due__sqlite_row {
+    int64_t until_ns, deadline_ns, attempts, failures;
+    const void *record; /* NULL: none */
+    size_t len;
+};
+
 /* False: it is none. */
 bool due__sqlite_row_id(sqlite3_stmt *row, int column, due_id *id);
 
 /* The job @record->id of the row: all but whose its key is.  What it points to is valid until the
  * next step.  DUE_ECORRUPT, DUE_EVERSION. */
 int due__sqlite_row_read(sqlite3_stmt *row, due_record *record, struct due__record_room *room);
+
+/* The same in two steps: what the row says, which is valid until the next step, and the job of it,
+ * which is not dead. */
+struct due__sqlite_row due__sqlite_row_of(sqlite3_stmt *row);
+int due__sqlite_row_job(const struct due__sqlite_row *from, due_record *record,
+                        struct due__record_room *room);
 
 #endif

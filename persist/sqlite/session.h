@@ -20,6 +20,7 @@
 #include "due/sqlite.h"
 #include "record/scratch.h"
 #include "sqlite/file_lock.h"
+#include "sqlite/prefetch.h"
 
 #define DUE__SQLITE_TOPICS 256 /* numbers that are remembered, a power of two */
 #define DUE__SQLITE_PATH   1024
@@ -27,6 +28,7 @@
 /* The statements; their text is in statements.c. */
 enum due__sqlite_statement {
     DUE__SQL_BEGIN,
+    DUE__SQL_READ,
     DUE__SQL_COMMIT,
     DUE__SQL_ROLLBACK,
     DUE__SQL_CLAIM,
@@ -46,7 +48,7 @@ enum due__sqlite_statement {
     DUE__SQL_TOPIC,
     DUE__SQL_TOPIC_ADD,
     DUE__SQL_SLICE,
-    DUE__SQL_TIMES,
+    DUE__SQL_ROWS,
     DUE__SQL_DEAD,
     DUE__SQL_FIND,
     DUE__SQL_ASIDE,
@@ -79,6 +81,11 @@ struct due__sqlite_place {
     due_id id;
 };
 
+struct due__sqlite_gathered {
+    struct due__sqlite_place place;
+    size_t kept; /* prefetch.h: where; 0: it is not */
+};
+
 struct due__sqlite_passed {
     bool dead;
     struct due__sqlite_place place;
@@ -86,19 +93,20 @@ struct due__sqlite_passed {
 
 /* Where a load stands.  Of what waits, everything up to @at was gathered; then that of the dead. */
 struct due__sqlite_load {
-    bool active;                        /* C: it has begun, and not come to its end */
-    bool dead;                          /* C: what waits was gathered */
-    bool scans;                         /* C: a slice was not read to its end yet */
-    bool cut;                           /* C: some of the slice are left: there were too many */
-    int64_t slice;                      /* C: of those gathered */
-    struct due__sqlite_place at;        /* C */
-    struct due__sqlite_place floor;     /* C: of the slice, what stands behind this */
-    due_id last;                        /* C: of the slice, the id that was read last, */
-    size_t scanned;                     /* C: and its length; 0: none */
-    struct due__sqlite_place *gathered; /* C: in order, unless scans */
-    size_t n, next, room;               /* C: next: that is shown next */
-    struct due__sqlite_passed *passed;  /* C: jobs that came to a place up to @at */
-    size_t n_passed, passed_room;       /* C */
+    bool active;                           /* C: it has begun, and not come to its end */
+    bool dead;                             /* C: what waits was gathered */
+    bool scans;                            /* C: a slice was not read to its end yet */
+    bool cut;                              /* C: some of the slice are left: there were too many */
+    int64_t slice;                         /* C: of those gathered */
+    struct due__sqlite_place at;           /* C */
+    struct due__sqlite_place floor;        /* C: of the slice, what stands behind this */
+    due_id last;                           /* C: of the slice, the id that was read last, */
+    size_t scanned;                        /* C: and its length; 0: none */
+    struct due__sqlite_gathered *gathered; /* C: in order, unless scans */
+    size_t n, next, room;                  /* C: next: that is shown next */
+    struct due__sqlite_prefetch prefetch;  /* C: of those gathered, but the dead */
+    struct due__sqlite_passed *passed;     /* C: jobs that came to a place up to @at */
+    size_t n_passed, passed_room;          /* C */
 };
 
 /* The same of the retained keys: the one that was shown last. */
@@ -141,8 +149,9 @@ struct due__sqlite {
     int64_t until_ns;            /* C: of the call under way */
     struct due__scratch scratch; /* C: a record being written */
     struct due__sqlite_topic topic[DUE__SQLITE_TOPICS]; /* C: by a hash of the name */
-    size_t gather_max; /* I: places in memory; of a larger slice the earliest, and so on */
-    size_t scan_max;   /* I: rows read in one call to gather them */
+    size_t gather_max;   /* I: places in memory; of a larger slice the earliest, and so on */
+    size_t scan_max;     /* I: rows read in one call to gather them */
+    size_t prefetch_max; /* I: bytes kept of them */
     struct due__sqlite_load load; /* C */
     struct due__sqlite_keys keys; /* C */
     char trouble[192];            /* C: the text for the error of open, or the log */
@@ -206,6 +215,8 @@ void due__sqlite_cursor_end(struct due__sqlite_load *l);
 /* Gather what is to be shown next, if all that was gathered has been shown.  1: there may be some;
  * 0: that was all; or DUE_*. */
 int due__sqlite_gather(struct due__sqlite *s);
+/* A job of the slice was changed, or is gone: what was read of it before does not hold. */
+void due__sqlite_changed(struct due__sqlite *s, int64_t slice, due_id id);
 /* A job has come to this place: if the load would pass it over so, it is shown yet. */
 void due__sqlite_moved(struct due__sqlite *s, bool dead, int64_t at_ns, due_id id);
 

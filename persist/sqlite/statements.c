@@ -6,6 +6,7 @@
 
 static const char *const texts[DUE__SQL_STATEMENTS] = {
     [DUE__SQL_BEGIN] = "BEGIN IMMEDIATE",
+    [DUE__SQL_READ] = "BEGIN",
     [DUE__SQL_COMMIT] = "COMMIT",
     [DUE__SQL_ROLLBACK] = "ROLLBACK",
     [DUE__SQL_CLAIM] = "UPDATE owner SET writer = ?1, batch = 0",
@@ -34,7 +35,9 @@ static const char *const texts[DUE__SQL_STATEMENTS] = {
     [DUE__SQL_TOPIC] = "SELECT number FROM topic WHERE name = ?1",
     [DUE__SQL_TOPIC_ADD] = "INSERT INTO topic (name) VALUES (?1)",
     [DUE__SQL_SLICE] = "SELECT slice FROM job WHERE slice > ?1 ORDER BY slice LIMIT 1",
-    [DUE__SQL_TIMES] = "SELECT id, until FROM job WHERE slice = ?1 AND id > ?2 ORDER BY id",
+    [DUE__SQL_ROWS] = "SELECT id, until, deadline, attempts, failures, died, cause, reason, topic,"
+                      " CASE WHEN length(record) <= ?3 THEN record END"
+                      " FROM job WHERE slice = ?1 AND id > ?2 ORDER BY id",
     [DUE__SQL_DEAD] = "SELECT died, id FROM job WHERE died IS NOT NULL"
                       " AND (died, slice, id) > (?1, -1, ?2) ORDER BY died, slice, id LIMIT ?3",
     [DUE__SQL_FIND] = "SELECT " COLUMNS " FROM job WHERE slice = ?2 AND id = ?1",

@@ -11,12 +11,13 @@
 #include "os/sized.h"
 #include "sqlite/session.h"
 
-#define CHANGES_MAX 16384
-#define GATHER_MAX  ((size_t)1 << 19)
-#define SCAN_MAX    ((size_t)1 << 16)
-#define CACHE_MAX   ((size_t)1 << 40)
-#define RENEW_NS    DUE_S(10) /* only to look, and to give pages back */
-#define SYNC_NS     DUE_S(1)  /* at level EVERYSEC */
+#define CHANGES_MAX  16384
+#define GATHER_MAX   ((size_t)1 << 19)
+#define SCAN_MAX     ((size_t)1 << 14)
+#define PREFETCH_MAX ((size_t)32 << 20)
+#define CACHE_MAX    ((size_t)1 << 40)
+#define RENEW_NS     DUE_S(10) /* only to look, and to give pages back */
+#define SYNC_NS      DUE_S(1)  /* at level EVERYSEC */
 
 static struct due__sqlite *sqlite_of(due_store *store)
 {
@@ -308,6 +309,7 @@ static struct due__sqlite *make(void)
     s->base.verbs = &verbs;
     s->gather_max = GATHER_MAX;
     s->scan_max = SCAN_MAX;
+    s->prefetch_max = PREFETCH_MAX;
     s->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->bell >= 0 && pthread_mutex_init(&s->counters, NULL) == 0)
         return s;

@@ -80,7 +80,8 @@ static void load_change(struct load_script *l, bool told)
     cr_assert_eq(sqlite_desk_commit(&l->desk, &c, DUE_S(5)), 0);
 }
 
-/* Windows and reads so small that each load cuts slices and comes back to them. */
+/* Windows and reads so small that each load cuts slices and comes back to them; of what was read
+ * nothing, some or all is kept. */
 static void load_begin(struct load_script *l, uint64_t seed)
 {
     *l = (struct load_script){ .random = seed };
@@ -90,6 +91,7 @@ static void load_begin(struct load_script *l, uint64_t seed)
     struct due__sqlite *inside = (struct due__sqlite *)(void *)l->desk.store;
     inside->gather_max = 1 + seed % 7;
     inside->scan_max = 1 + seed % 23;
+    inside->prefetch_max = (size_t[]){ 0, 6000, 1 << 20 }[seed % 3];
     for (int i = 0; i < 3 * JOBS; i++)
         load_change(l, true);
     for (int i = 0; i < JOBS; i++)
