@@ -271,6 +271,16 @@ static int attempt(struct due__sqlite *s, const due_change *changes, size_t n, u
     return rc;
 }
 
+int due__sqlite_writable(struct due__sqlite *s)
+{
+    int code = due__sqlite_run(s, DUE__SQL_BEGIN, NULL);
+    int rc = code != 0 ? due__sqlite_error(s, code) : 0;
+
+    if (code == 0 && due__sqlite_run(s, DUE__SQL_COMMIT, NULL) != 0)
+        due__sqlite_rollback(s);
+    return rc == DUE_EAGAIN ? rc : 0; /* any other is the batch's to find out */
+}
+
 /* What the caller is told of an attempt that failed.  A commit may have failed behind its last
  * write: whether that reached the disk only a later opening would show. */
 static int failure(struct due__sqlite *s, int code, enum end end)

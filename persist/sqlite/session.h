@@ -198,6 +198,9 @@ int due__sqlite_renew(struct due__sqlite *s, int64_t *held_ns);
 void due__sqlite_leave(struct due__sqlite *s);
 
 /* ---- batch.c */
+/* Could a batch be written now?  While somebody else writes, it could not: that is waited for here,
+ * so that what the batch would be about is nobody's yet.  DUE_EAGAIN. */
+int due__sqlite_writable(struct due__sqlite *s);
 int due__sqlite_commit(struct due__sqlite *s, const due_change *changes, size_t n, uint64_t number);
 
 /* ---- load.c */

@@ -112,8 +112,9 @@ static int begin(struct due__sqlite *s, int64_t until_ns)
 static int verb_ready(due_store *store, int64_t until_ns)
 {
     struct due__sqlite *s = sqlite_of(store);
+    int rc = begin(s, until_ns);
 
-    return show(s, begin(s, until_ns));
+    return show(s, rc == 0 ? due__sqlite_writable(s) : rc);
 }
 
 /* It cannot tell a loss: that is left to ready(). */
