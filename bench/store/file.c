@@ -1,9 +1,11 @@
-/* file.c - a queue with a store in a file, beside what SQLite does by itself on the same disk.
+/* file.c - a queue with a store in a file, beside what SQLite does by itself on the same disk, and
+ * beside beanstalkd.
  *
- * bench_file [--jobs N] [--rounds N] [--tiny] [--only always|everysec|removal|restore|size]: makes
- * its files in a folder of its own in $TMPDIR, or else in /var/tmp, which should be a disk; runs
- * each row as often as there are rounds, and prints medians.  "of bare" is the ratio to a loop over
- * a table with an index by time in the same round.
+ * bench_file [--jobs N] [--rounds N] [--tiny] [--only PART]: makes its files in a folder of its own
+ * in $TMPDIR, or else in /var/tmp, which should be a disk; runs each row as often as there are
+ * rounds, and prints medians.  "of bare" is the ratio to a loop over a table with an index by time
+ * in the same round; in the rows that name it, to beanstalkd, which waits for the disk with each
+ * job (-b -f0).
  */
 #include <sys/stat.h>
 
@@ -12,6 +14,7 @@
 #include <unistd.h>
 
 #include "bare_file.h"
+#include "beanstalkd.h"
 #include "common.h"
 #include "due/sqlite.h"
 
@@ -191,6 +194,34 @@ static void run_restore(void)
     bench_store_empty();
 }
 
+/* ---- Beside beanstalkd ---- */
+
+static void run_beanstalkd(void)
+{
+    struct beanstalkd b;
+    size_t few = jobs / 100 > 100 ? jobs / 100 : 100;
+    size_t some = jobs / 10 / BATCH * BATCH;
+
+    if (some < BATCH)
+        some = BATCH;
+    if (!beanstalkd_start(&b, folder, 0)) {
+        fprintf(stderr, "beanstalkd is not installed: it is left out\n");
+        return;
+    }
+    double one = (double)few / beanstalkd_put(&b, 1, few, 1, PAYLOAD, 3600);
+    double many = (double)some / beanstalkd_put(&b, 64, some, 1, PAYLOAD, 3600);
+    double ahead = (double)some / beanstalkd_put(&b, 1, some, BATCH, PAYLOAD, 3600);
+    (void)beanstalkd_put(&b, 1, some, BATCH, PAYLOAD, 0);
+    double take = (double)some / beanstalkd_take(&b, some, BATCH);
+    beanstalkd_stop(&b);
+
+    level = DUE_DURABLE_ALWAYS;
+    note("beanstalkd: enqueue, one caller", "jobs/s", callers(1, few, 0), one);
+    note("beanstalkd: enqueue, 64 callers", "jobs/s", callers(64, jobs / 4, 0), many);
+    note("beanstalkd: enqueue, 256 ahead", "jobs/s", batches(), ahead);
+    note("beanstalkd: reserve and ack, 256 ahead", "jobs/s", removal(true), take);
+}
+
 /* ---- Room ---- */
 
 static void run_size(void)
@@ -215,11 +246,9 @@ static void run_size(void)
     bench_store_empty();
 }
 
-static const struct part parts[] = { { "always", run_always },
-                                     { "everysec", run_everysec },
-                                     { "removal", run_removal },
-                                     { "restore", run_restore },
-                                     { "size", run_size } };
+static const struct part parts[] = { { "always", run_always },         { "everysec", run_everysec },
+                                     { "removal", run_removal },       { "restore", run_restore },
+                                     { "beanstalkd", run_beanstalkd }, { "size", run_size } };
 
 int main(int argc, char **argv)
 {
