@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <time.h>
 #include <unistd.h>
+
+#define SAME_NS DUE_MS(250)
 
 /* What was ignored when the program was started stays ignored. */
 int ctl_signals_open(void)
@@ -30,9 +33,23 @@ int ctl_signals_open(void)
     return fd;
 }
 
+/* Who stops a process and its group, as timeout(1) does, sends the same signal twice. */
 int ctl_signal_next(int signal_fd)
 {
+    static int last;
+    static int64_t last_ns;
     struct signalfd_siginfo info;
 
-    return read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info ? (int)info.ssi_signo : 0;
+    while (read(signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        struct timespec now;
+
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        int64_t now_ns = DUE_S(now.tv_sec) + now.tv_nsec;
+        if ((int)info.ssi_signo == last && now_ns - last_ns < SAME_NS)
+            continue;
+        last = (int)info.ssi_signo;
+        last_ns = now_ns;
+        return last;
+    }
+    return 0;
 }

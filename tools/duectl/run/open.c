@@ -58,10 +58,16 @@ static int call_wait(struct call *c, int signal_fd, int ms, bool *returned)
         { .fd = signal_fd, .events = POLLIN },
     };
 
-    if (poll(ready, 2, ms) < 0)
-        return 0;
-    *returned = ready[0].revents != 0;
-    return *returned ? 0 : ctl_signal_next(signal_fd);
+    int signal = 0;
+
+    do {
+        if (poll(ready, 2, ms) < 0)
+            return 0;
+        *returned = ready[0].revents != 0;
+        if (!*returned && ready[1].revents != 0)
+            signal = ctl_signal_next(signal_fd);
+    } while (!*returned && signal == 0 && ready[1].revents != 0);
+    return signal;
 }
 
 static void call_end(struct call *c)
