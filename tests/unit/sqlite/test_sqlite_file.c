@@ -1,0 +1,119 @@
+/* How the file is used: with which settings, how many descriptors, how many free pages. */
+#include <criterion/criterion.h>
+#include <dirent.h>
+
+#include "lab/sqlite/sqlite_desk.h"
+#include "sqlite/session.h"
+
+static struct sqlite_desk desk;
+
+static void begin(void)
+{
+    sqlite_desk_begin(&desk);
+}
+
+static void end(void)
+{
+    sqlite_desk_end(&desk);
+}
+
+TestSuite(sqlite_file, .init = begin, .fini = end, .timeout = 20);
+
+/* What the store's own connection answers. */
+static int file_setting(const char *pragma)
+{
+    const struct due__sqlite *inside = (const struct due__sqlite *)(void *)desk.store;
+
+    return atoi(sqlite_desk_ask(inside->db, pragma));
+}
+
+Test(sqlite_file, has_the_settings_that_the_options_ask_for)
+{
+    static const struct {
+        enum due_durability level;
+        int synchronous;
+    } levels[] = { { DUE_DURABLE_NONE, 0 },
+                   { DUE_DURABLE_EVERYSEC, 1 },
+                   { DUE_DURABLE_ALWAYS, 2 } };
+
+    for (size_t i = 0; i < 3; i++) {
+        desk.place.options.durability = levels[i].level;
+        desk.place.options.cache_bytes = (size_t)1 << 20;
+        cr_assert_eq(sqlite_desk_open(&desk), 0);
+        cr_expect_eq(file_setting("PRAGMA synchronous"), levels[i].synchronous);
+        cr_expect_eq(file_setting("PRAGMA cache_size"), -1025, "KiB");
+        cr_expect_eq(file_setting("PRAGMA wal_autocheckpoint"), 4096);
+        cr_expect_eq(file_setting("PRAGMA journal_size_limit"), 64 << 20);
+        cr_expect_eq(file_setting("PRAGMA temp_store"), 2, "in memory");
+        cr_expect_eq(file_setting("PRAGMA cell_size_check"), 1);
+        cr_expect_eq(file_setting("PRAGMA auto_vacuum"), 2, "when it is asked for");
+        sqlite_desk_shut(&desk);
+    }
+}
+
+/* Free pages go back when the store is renewed, but for some that are kept to be used again. */
+Test(sqlite_file, gives_back_what_a_large_job_took)
+{
+    enum { LEN = 16 << 20 };
+    due_change c = { .kind = DUE_CHANGE_PUT, .record = sqlite_desk_record(1), .is_new = 1 };
+    void *payload = calloc(1, LEN);
+    int64_t held_ns;
+
+    cr_assert_not_null(payload);
+    desk.place.options.durability = DUE_DURABLE_NONE;
+    cr_assert_eq(sqlite_desk_open(&desk), 0);
+    c.record.data = payload;
+    c.record.len = LEN;
+    cr_assert_eq(sqlite_desk_commit(&desk, &c, DUE_S(10)), 0);
+    c.kind = DUE_CHANGE_DROP;
+    c.was_ns = c.record.until_ns;
+    cr_assert_eq(sqlite_desk_commit(&desk, &c, DUE_S(10)), 0);
+    free(payload);
+    int before = file_setting("PRAGMA freelist_count");
+    int after = before;
+    cr_assert_gt(before, 3000);
+    for (int i = 0; i < 1000 && after >= 1024 + 256; i++) {
+        cr_assert_eq(desk.store->verbs->renew(desk.store, &held_ns, crew_now_ns() + DUE_S(10)), 0);
+        after = file_setting("PRAGMA freelist_count");
+    }
+    cr_expect_lt(after, 1024 + 256);
+    cr_assert_eq(desk.store->verbs->renew(desk.store, &held_ns, crew_now_ns() + DUE_S(10)), 0);
+    cr_expect_geq(file_setting("PRAGMA freelist_count"), 1024, "some are kept");
+}
+
+static int file_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    int n = 0;
+
+    cr_assert_not_null(folder);
+    while (readdir(folder) != NULL)
+        n++;
+    closedir(folder);
+    return n;
+}
+
+/* Removed with its lock, too. */
+Test(sqlite_file, that_is_made_again_and_again_costs_no_descriptor)
+{
+    cr_assert_eq(sqlite_desk_open(&desk), 0);
+    int before = file_descriptors();
+    for (int i = 0; i < 5; i++) {
+        sqlite_place_unlink(&desk.place, NULL);
+        cr_expect_eq(desk.store->verbs->ready(desk.store, crew_now_ns() + DUE_S(5)), DUE_ELOST);
+    }
+    cr_expect_eq(file_descriptors(), before);
+}
+
+Test(sqlite_file, whose_path_is_too_long_costs_no_descriptor)
+{
+    char path[2000];
+    due_store *store;
+
+    memset(path, 'x', sizeof path - 1);
+    path[sizeof path - 1] = '\0';
+    int before = file_descriptors();
+    for (int i = 0; i < 5; i++)
+        cr_expect_eq(due_sqlite_open(&store, path, NULL, NULL), DUE_ELIMIT);
+    cr_expect_eq(file_descriptors(), before);
+}
