@@ -458,3 +458,35 @@ Test(redis_options, are_checked)
     due_redis_free(store);
     due_redis_free(NULL);
 }
+
+static int options_tried(due_redis_options o)
+{
+    due_store *store = NULL;
+    int rc = due_redis_open(&store, "redis://h", &o, &error);
+
+    due_redis_free(store);
+    return rc;
+}
+
+Test(redis_options, may_be_as_large_as_their_bounds_and_no_larger)
+{
+    static char name[130]; /* of one more than there may be */
+    due_redis_options good = { DUE_REDIS_OPTIONS_INIT,      .batch_changes = 16384,
+                               .lease_ns = DUE_MS(20),      .answer_ns = DUE_S(86400 * 365),
+                               .client_name = name + 1,     .require = DUE_DURABLE_ALWAYS,
+                               .assume = DUE_DURABLE_ALWAYS };
+    due_redis_options bad[6];
+
+    memset(name, 'x', sizeof name - 1);
+    cr_expect_eq(options_tried(good), 0, "%s", error.text);
+    for (size_t i = 0; i < 6; i++)
+        bad[i] = good;
+    bad[0].batch_changes++;
+    bad[1].lease_ns--;
+    bad[2].answer_ns++;
+    bad[3].client_name = name;
+    bad[4].require = (enum due_durability)(DUE_DURABLE_ALWAYS + 1);
+    bad[5].assume = (enum due_durability)(DUE_DURABLE_ALWAYS + 1);
+    for (size_t i = 0; i < 6; i++)
+        cr_expect_eq(options_tried(bad[i]), DUE_EINVAL, "%zu", i);
+}
