@@ -47,8 +47,28 @@ Test(sqlite_file, has_the_settings_that_the_options_ask_for)
         cr_expect_eq(file_setting("PRAGMA temp_store"), 2, "in memory");
         cr_expect_eq(file_setting("PRAGMA cell_size_check"), 1);
         cr_expect_eq(file_setting("PRAGMA auto_vacuum"), 2, "when it is asked for");
+        const struct due__sqlite *inside = (const struct due__sqlite *)(void *)desk.store;
+        cr_expect_eq(inside->page_bytes, file_setting("PRAGMA page_size"));
         sqlite_desk_shut(&desk);
     }
+}
+
+/* Else a disk that is full would hold up what only removes. */
+Test(sqlite_file, has_room_for_what_the_log_holds)
+{
+    due_change c = { .kind = DUE_CHANGE_PUT, .record = sqlite_desk_record(1), .is_new = 1 };
+    static char payload[1 << 20];
+    struct stat file;
+
+    cr_assert_eq(sqlite_desk_open(&desk), 0);
+    c.record.data = payload;
+    c.record.len = sizeof payload;
+    cr_assert_eq(sqlite_desk_commit(&desk, &c, DUE_S(5)), 0);
+    cr_assert_eq(stat(desk.place.path, &file), 0);
+    cr_expect_geq(file.st_size, (off_t)sizeof payload);
+    cr_expect_geq(file.st_size,
+                  (off_t)file_setting("PRAGMA page_count") * file_setting("PRAGMA page_size"));
+    cr_expect_eq(file.st_size % 65536, 0, "it grows by pieces");
 }
 
 /* Free pages go back when the store is renewed, but for some that are kept to be used again. */

@@ -154,3 +154,60 @@ Test(sqlite_load, finds_jobs_that_lie_elsewhere_than_was_said, .timeout = 30)
     sqlite3_close(db);
     sqlite_desk_end(&l.desk);
 }
+
+/* ---- Kept keys ---- */
+
+struct load_keys {
+    char shown[64];
+    int stop; /* what the visit answers at the second of a page; 0: nothing */
+    int n;    /* of this page */
+};
+
+static int load_visit_key(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
+{
+    struct load_keys *l = ctx;
+    size_t used = strlen(l->shown);
+
+    if (++l->n == 2 && l->stop != 0)
+        return l->stop;
+    snprintf(l->shown + used, sizeof l->shown - used, "%.*s%d.%d ", (int)len, (const char *)key,
+             id.byte[13], (int)until_ns);
+    return 0;
+}
+
+static int load_keys(struct sqlite_desk *d, struct load_keys *l, int rewind, size_t max)
+{
+    l->n = 0;
+    return d->store->verbs->keys(d->store, rewind, max, load_visit_key, l,
+                                 crew_now_ns() + DUE_S(5));
+}
+
+/* In pages, from where the last one was left; and not those of jobs that are there. */
+Test(sqlite_load, shows_each_kept_key_once_and_none_that_was_refused, .timeout = 30)
+{
+    static const char *const keys[] = { "a", "aa", "b", "c", "d" };
+    struct load_keys l = { .stop = 0 };
+    struct sqlite_desk desk;
+
+    sqlite_desk_begin(&desk);
+    cr_assert_eq(sqlite_desk_open(&desk), 0);
+    for (unsigned char i = 0; i < 5; i++) {
+        due_change c = { .kind = i == 3 ? DUE_CHANGE_PUT : DUE_CHANGE_KEEP,
+                         .record = sqlite_desk_record(i),
+                         .key_kept_ns = 10 + i };
+
+        c.record.key = keys[i];
+        c.record.key_len = strlen(keys[i]);
+        cr_assert_eq(sqlite_desk_commit(&desk, &c, DUE_S(5)), 0);
+    }
+    cr_expect_eq(load_keys(&desk, &l, 1, 3), 1);
+    cr_expect_eq(load_keys(&desk, &l, 0, 3), 0);
+    cr_expect_str_eq(l.shown, "a0.10 aa1.11 b2.12 d4.14 ");
+    l = (struct load_keys){ .stop = DUE_ENOMEM };
+    cr_expect_eq(load_keys(&desk, &l, 1, 3), DUE_ENOMEM);
+    l.stop = 0;
+    cr_expect_eq(load_keys(&desk, &l, 0, 3), 1);
+    cr_expect_eq(load_keys(&desk, &l, 0, 3), 0);
+    cr_expect_str_eq(l.shown, "a0.10 aa1.11 b2.12 d4.14 ");
+    sqlite_desk_end(&desk);
+}
