@@ -1,11 +1,12 @@
 /* What a worker has fetched ahead goes back if it does not come to it. */
 #include "lab/workers_lab.h"
 
-#define JOBS 200u
+#define JOBS 100u /* that are there at least, until the pool has fetched some ahead */
 
 struct ahead {
     struct lab lab;
     due_workers *pool;
+    unsigned put;        /* jobs, so far */
     atomic_bool open;    /* the pool can be asked */
     atomic_bool stands;  /* in the handler, with jobs ahead of it */
     atomic_uint handled; /* handlers that were called */
@@ -36,17 +37,19 @@ static void ahead_open(struct ahead *a)
 
     *a = (struct ahead){ .lab = lab_open(.kernel = true) };
     sem_init(&a->go, 0, 0);
-    for (unsigned i = 0; i < JOBS; i++)
-        lab_enqueue(&a->lab, "job", .delay_ns = 0);
     cr_assert_eq(due_workers_start(&a->pool, a->lab.q, NULL, 0, 1, ahead_handle, a, &options), 0);
     atomic_store(&a->open, true);
-    WAIT_UNTIL(atomic_load(&a->stands));
+    while (!atomic_load(&a->stands)) {
+        for (; a->put < atomic_load(&a->handled) + JOBS; a->put++)
+            lab_enqueue(&a->lab, "job", .delay_ns = 0);
+        sched_yield();
+    }
 }
 
 /* All that is not with the handler is there for whoever asks. */
 static void ahead_take_the_rest(struct ahead *a)
 {
-    unsigned left = JOBS - atomic_load(&a->handled);
+    unsigned left = a->put - atomic_load(&a->handled);
     due_job job;
 
     for (; left > 0; left--) {
