@@ -6,8 +6,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define JOBS   600u /* more than two pages */
-#define UNREAD (JOBS - 1)
+#define JOBS    600u /* more than two pages */
+#define UNREAD  (JOBS - 1)
+#define AT_ONCE 64u
 
 /* Jobs 0, 1, ... are stored, due in this order, and all of them due; and a program has started that
  * is given the first page.  With @limiter the call for the second one stands there, else the store
@@ -67,16 +68,33 @@ static uint32_t take(struct shop *s)
     return number;
 }
 
+/* The jobs from @next on come in this order, up to @end, but the one that @gone has.  Many at a
+ * time: each take waits for the store. */
+static void take_up_to(struct shop *s, uint32_t next, uint32_t end, uint32_t gone)
+{
+    due_job jobs[AT_ONCE];
+    uint32_t left = end - next - (gone >= next && gone < end);
+
+    while (left > 0) {
+        int n = take_some(s->lab.q, NULL, 0, jobs, left < AT_ONCE ? left : AT_ONCE, DUE_S(30));
+
+        cr_assert_gt(n, 0);
+        for (int i = 0; i < n; i++) {
+            next += next == gone;
+            cr_assert_eq(number_of(&jobs[i]), next++);
+        }
+        left -= (uint32_t)n;
+        due_jobs_done(jobs, (size_t)n);
+    }
+}
+
 /* It reads on: what is left comes once each, from @next on, but the one that @gone has. */
 static void finish(struct shop *s, uint32_t next, uint32_t gone)
 {
     cr_expect_eq(lab_stats(&s->lab).loading, 1, "it did not stand still");
     memory_store_forgive(s->store);
     shop_wait_loaded(s);
-    for (uint32_t i = next; i < JOBS; i++) {
-        if (i != gone)
-            cr_assert_eq(take(s), i);
-    }
+    take_up_to(s, next, JOBS, gone);
     cr_expect_eq(lab_stats(&s->lab).waiting, 0u);
     cr_expect_eq(memory_disk_jobs(s->disk), 0u);
     shop_close(s);
@@ -165,14 +183,13 @@ Test(stored_loading, a_dequeue_without_time_says_that_there_is_nothing_yet, .tim
 {
     due_id ids[JOBS];
     struct shop s = half_read(ids);
-    uint64_t restored = lab_stats(&s.lab).restored;
+    uint32_t restored = (uint32_t)lab_stats(&s.lab).restored;
     due_job job;
 
-    for (uint32_t i = 0; i < restored; i++)
-        cr_assert_eq(take(&s), i);
+    take_up_to(&s, 0, restored, JOBS);
     cr_expect_eq(due_dequeue(s.lab.q, &job, 0), DUE_EAGAIN);
     cr_expect_eq(take_leased(s.lab.q, &job, DUE_S(1), 0), DUE_EAGAIN);
-    finish(&s, (uint32_t)restored, JOBS);
+    finish(&s, restored, JOBS);
 }
 
 /* Whoever has to wait for the store waits for the page; what needs no answer of it goes on. */
@@ -196,8 +213,7 @@ Test(stored_loading, a_page_without_an_answer_holds_up_what_must_be_confirmed, .
     shop_wait_loaded(&s);
     cr_expect_eq(due_ack(&job), 0);
     due_job_done(&job);
-    for (uint32_t i = 1; i < JOBS; i++)
-        cr_assert_eq(take(&s), i);
+    take_up_to(&s, 1, JOBS, JOBS);
     cr_expect_eq(memory_disk_jobs(s.disk), 0u);
     memory_limiter_free(limiter);
     shop_close(&s);
@@ -312,20 +328,17 @@ Test(stored_loading, a_drain_waits_for_what_was_not_read_yet, .timeout = 60)
         struct crew_call closer;
         struct shop s = half_read(ids);
         uint32_t read = (uint32_t)lab_stats(&s.lab).restored;
-        uint32_t next = 0;
+        uint32_t next = read - !empty;
 
-        while (next < read - !empty)
-            cr_assert_eq(take(&s), next++);
+        take_up_to(&s, 0, next, JOBS);
         cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DRAIN, 0), DUE_ETIMEDOUT);
         crew_call_close(&closer, s.lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
         crew_call_asleep(&closer);
-        while (next < read)
-            cr_assert_eq(take(&s), next++);
+        take_up_to(&s, next, read, JOBS);
         crew_call_asleep(&closer);
         cr_assert_not(atomic_load(&closer.thread.back), "%u of %u jobs were read", read, JOBS);
         memory_store_forgive(s.store);
-        while (next < JOBS)
-            cr_assert_eq(take(&s), next++);
+        take_up_to(&s, read, JOBS, JOBS);
         cr_expect_eq(crew_call_answer(&closer), 0);
         cr_expect_eq(memory_disk_jobs(s.disk), 0u);
         shop_close(&s);
