@@ -16,6 +16,7 @@
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 /* ---- Cancel ---- */
 
@@ -37,7 +38,7 @@ static void cancel_bulk(struct due_queue *q, const due_id *ids, size_t n, struct
         results[i] = due__id_find(q, ids[i], by, &number[claimed], &generation);
         if (results[i] == 0)
             results[i] = due__claim(q, number[claimed], generation, by, &w);
-        if (results[i] == 0 && !q->journal->end_unsent(q, number[claimed], w, DUE__CANCEL))
+        if (results[i] == 0 && !due__end_unsent(q, number[claimed], w, DUE__CANCEL))
             which[claimed++] = (uint16_t)i;
     }
     if (claimed > 0)
@@ -100,7 +101,7 @@ static bool refused_later(const struct due_queue *q, uint64_t w)
 /* A claimed job that needs not be removed from anywhere: it was not sent yet, or stays there. */
 static bool clear_alone(struct due_queue *q, uint32_t number, uint64_t w)
 {
-    if (q->journal->end_unsent(q, number, w, DUE__CLEAR))
+    if (due__end_unsent(q, number, w, DUE__CLEAR))
         return true;
     if (!due__closed(q))
         return false;

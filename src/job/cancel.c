@@ -13,6 +13,7 @@
 #include "job/lease.h"
 #include "job/release.h"
 #include "os/atomic.h"
+#include "queue/stored.h"
 
 /* A claimed job that may have been dead goes. */
 static void leave_dead(struct due_queue *q, uint32_t number, uint64_t w)
@@ -93,7 +94,7 @@ int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
     if (rc != 0)
         return rc;
     enum due__purpose purpose = job != NULL ? DUE__LEND : DUE__CANCEL;
-    if (!q->journal->end_unsent(q, number, w, purpose))
+    if (!due__end_unsent(q, number, w, purpose))
         rc = q->journal->change(q, number, purpose, 0, by);
     if (rc != 0 && rc != DUE_EINDOUBT)
         due__give_up(q, number);

@@ -120,17 +120,6 @@ static void memory_leave(struct due_queue *q, uint32_t number, enum due__purpose
     memory_land(q, number, purpose, 0, false);
 }
 
-/* Everything was, at once. */
-static bool memory_end_unsent(struct due_queue *q, uint32_t number, uint64_t w,
-                              enum due__purpose purpose)
-{
-    (void)q;
-    (void)number;
-    (void)w;
-    (void)purpose;
-    return false;
-}
-
 static void memory_nothing(struct due_queue *q)
 {
     (void)q;
@@ -201,7 +190,6 @@ const struct due__journal due__memory_journal = {
     .amend_all = memory_amend_all,
     .unsettled = memory_unsettled,
     .leave = memory_leave,
-    .end_unsent = memory_end_unsent,
     .given_up = memory_nothing,
     .stop = memory_stop,
     .close = memory_nothing,

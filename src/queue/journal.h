@@ -95,9 +95,8 @@ struct due__journal {
                      struct due__deadline *by, bool *inside);
     /* The same as change of one that nobody waits for. */
     void (*leave)(struct due_queue *q, uint32_t number, enum due__purpose purpose);
-    /* The caller's own job, whose word was @w when he got it, is to leave for that purpose, and the
-     * journal was never told of it: so it leaves.  False: it was told. */
-    bool (*end_unsent)(struct due_queue *q, uint32_t number, uint64_t w, enum due__purpose purpose);
+    /* A job of the caller's own that it was never told of (unsent) leaves for that purpose. */
+    void (*end_unsent)(struct due_queue *q, uint32_t number, enum due__purpose purpose);
     /* The caller's own job is as it was, and he has let go of it: who waits for that looks anew. */
     void (*given_up)(struct due_queue *q);
     /* Until everything is settled that was left before, or @by: 0, or an error. */

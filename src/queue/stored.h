@@ -23,6 +23,18 @@ static inline uint32_t due__left_over(const struct due_queue *q, bool *coming)
     return q->stored ? q->journal->left(q, coming) : 0;
 }
 
+/* The caller's own job, whose word was @w when he got it, is to leave for that purpose.  If the
+ * journal was never told of it, it leaves.  False: it was told. */
+static inline bool due__end_unsent(struct due_queue *q, uint32_t number, uint64_t w,
+                                   enum due__purpose purpose)
+{
+    bool unsent = (w & q->journal->unsent) != 0;
+
+    if (unsent)
+        q->journal->end_unsent(q, number, purpose);
+    return unsent;
+}
+
 /* May a lease go on, or begin? */
 static inline int due__held_until(struct due_queue *q, struct due__deadline *by)
 {

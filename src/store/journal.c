@@ -26,19 +26,15 @@ static void stored_leave(struct due_queue *q, uint32_t number, enum due__purpose
     due__commit_go(q, NULL, 0);
 }
 
-static bool stored_end_unsent(struct due_queue *q, uint32_t number, uint64_t w,
-                              enum due__purpose purpose)
+static void stored_end_unsent(struct due_queue *q, uint32_t number, enum due__purpose purpose)
 {
     struct due__change c = { .number = number,
                              .purpose = (uint8_t)purpose,
                              .waited = purpose == DUE__LEND };
-
-    if (!(w & DUE__LINKED))
-        return false;
     uint64_t bytes = due__unsettled_of(q, number);
+
     due__change_end(q, &c);
     due__commit_given_up(q, bytes);
-    return true;
 }
 
 static void stored_given_up(struct due_queue *q)
