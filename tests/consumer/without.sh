@@ -1,0 +1,44 @@
+#!/bin/sh
+# without.sh SOURCE BUILD - duectl builds where hiredis or SQLite is missing, without a warning; it
+# does what is left, and says of the rest why not.
+set -eu
+source=$1
+generator=$(sed -n 's/^CMAKE_GENERATOR:INTERNAL=//p' "$2/CMakeCache.txt")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+# build NAME OPTION...: a duectl of its own.
+build()
+{
+    name=$1
+    shift
+    cmake -G "$generator" -S "$source" -B "$name" -DCMAKE_BUILD_TYPE=Debug -DDUE_WERROR=ON \
+        -DCMAKE_C_FLAGS_DEBUG=-O0 -DDUE_TESTS=OFF -DDUE_BENCH=OFF -DDUE_EXAMPLES=OFF \
+        -DDUE_SHARED=OFF "$@" >"$name.log"
+    cmake --build "$name" --target duectl -j 2 >>"$name.log" || { cat "$name.log"; exit 1; }
+}
+
+# says STATUS TEXT COMMAND...
+says()
+{
+    wanted=$1
+    text=$2
+    shift 2
+    status=0
+    "$@" >out 2>&1 </dev/null || status=$?
+    [ $status = "$wanted" ] && grep -q "$text" out && return
+    echo "without: $*: status $status, wanted $wanted and \"$text\":"
+    cat out
+    exit 1
+}
+
+echo '0s tea' >due
+build no_hiredis -DDUE_REDIS=OFF -DDUE_SQLITE=ON
+says 0 '^tea$' no_hiredis/duectl run --store jobs.db due
+says 0 'all is well' no_hiredis/duectl verify jobs.db
+says 2 'without hiredis' no_hiredis/duectl doctor redis://127.0.0.1:1
+build no_sqlite -DDUE_REDIS=ON -DDUE_SQLITE=OFF
+says 0 '^tea$' no_sqlite/duectl run due
+says 2 'without SQLite' no_sqlite/duectl run --store jobs.db due
+says 3 '.' no_sqlite/duectl doctor redis://127.0.0.1:1
