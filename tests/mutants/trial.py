@@ -24,7 +24,8 @@ KILLED, SAME, SURVIVED, UNREACHED, BROKEN = "killed", "same", "survived", "unrea
 SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 SANITIZED = 4  # so many tests are tried with sanitizers
 THREADS = ("-fsanitize=thread",)
-RACE = "WARNING: ThreadSanitizer: "
+RACE = re.compile("WARNING: ThreadSanitizer: (?:data race|thread leak)")
+HANGS = ": hangs; it was "  # by the watchdog of a program, whose threads leak in any case
 THREAD_VARIANT = "threads"  # the libraries as ThreadSanitizer wants them
 THREADED = 3  # so many programs of many threads are run with ThreadSanitizer
 LEAKING = 4  # so many programs are looked at for memory that nobody has any more
@@ -225,8 +226,9 @@ class Worker:
             return None, ""
         for test in programs:
             outcome = self.run_threads(test, self.libraries)
-            if (RACE in outcome.output and RACE not in
-                    self.run_threads(test, os.path.join(self.build.dir, THREAD_VARIANT)).output):
+            plain = os.path.join(self.build.dir, THREAD_VARIANT)
+            if (RACE.search(outcome.output) and HANGS not in outcome.output and
+                    not RACE.search(self.run_threads(test, plain).output)):
                 return full_name(test) + ", ThreadSanitizer", outcome.output
         return None, ""
 
