@@ -17,7 +17,7 @@
 /* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
  * free.  The way to it is kept short, so that the processor can fetch the jobs of several cancels
  * at a time.  False: nothing was done. */
-static inline bool cancel_plain(struct due_queue *q, due_id id)
+static inline __attribute__((always_inline)) bool cancel_plain(struct due_queue *q, due_id id)
 {
     uint32_t number;
     uint32_t generation;

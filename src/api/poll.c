@@ -1,6 +1,6 @@
 /* poll.c - due_poll(), due_next_deadline(): one's own turn, for programs without threads.
  *
- * Edges      described elsewhere: I2 inbox.c, Q7 takings.c
+ * Edges      described elsewhere: I2 I3 inbox.c, Q7 takings.c
  */
 #include "api/poll.h"
 
@@ -67,15 +67,15 @@ void due__lapse_now(struct due_queue *q)
         due__lapse_all(q, NULL);
 }
 
-/* The deadline of the timeline's head, if nothing is ready and it is alive: the usual case.  False:
- * look at everything.  *@deadline_ns stays if nothing is held. */
-static bool next_of_timeline(struct due_queue *q, int64_t *deadline_ns)
+/* The deadline of the timeline's head, if nothing is ready at @now_ns and it is alive: the usual
+ * case.  False: look at everything.  *@deadline_ns stays if nothing is held. */
+static bool next_of_timeline(struct due_queue *q, int64_t now_ns, int64_t *deadline_ns)
 {
     struct due__slot s;
     uint64_t w;
 
-    if (!due__catch_up(q, DUE__PROXY_BATCH) || due__more_to_come(q) || due__topics_ready(q) ||
-        !due__head_ready(q))
+    if (!due__move_due(q, now_ns) || due__more_to_come(q) ||
+        (q->ring != NULL && due__topics_ready(q)) || !due__head_ready(q))
         return false;
     if (!due__timeline_head(&q->timeline, &s))
         return true;
@@ -85,7 +85,6 @@ static bool next_of_timeline(struct due_queue *q, int64_t *deadline_ns)
 
 int64_t due_next_deadline(due_queue *q)
 {
-    struct due__tenure t;
     int64_t deadline = DUE_FOREVER;
     due_info info;
 
@@ -93,9 +92,10 @@ int64_t due_next_deadline(due_queue *q)
         return DUE_FOREVER;
     if (left_ready(q) > 0)
         return due__clock_now(&q->clock);
-    due__enter(q, &t);
-    bool found = due__inbox_quiet(&q->inbox) && next_of_timeline(q, &deadline); /* I2 */
-    due__tenure_end(q, &t);
+    due__short_enter(q);
+    int64_t now = due__clock_now(&q->clock);                                         /* I3 */
+    bool found = due__inbox_quiet(&q->inbox) && next_of_timeline(q, now, &deadline); /* I2 */
+    due__short_end(q);
     if (found)
         return deadline;
     return due_peek(q, &info) == 0 ? info.deadline_ns : DUE_FOREVER;

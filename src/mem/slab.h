@@ -138,7 +138,9 @@ void due__slab_destroy(struct due__slab *s);
 /* The segment that place @number lies in, its places, and the number of its first. */
 static inline uint32_t due__segment_of(uint32_t number)
 {
-    return 31u - (uint32_t)__builtin_clz(number | DUE__SPAN_JOBS / 2) - (DUE__SPAN_SHIFT - 1);
+    uint32_t top = 31u ^ (uint32_t)__builtin_clz(number | DUE__SPAN_JOBS / 2); /* its highest bit */
+
+    return top - (DUE__SPAN_SHIFT - 1);
 }
 
 static inline uint32_t due__segment_places(uint32_t k)

@@ -375,13 +375,6 @@ bool due__line_check(const struct due__line *l)
 
 /* ---- The window ---- */
 
-uint32_t due__window_count(const struct due__window *w)
-{
-    uint64_t now = due__load_acquire(&w->ends); /* V1 */
-
-    return (uint32_t)(now >> 32) - (uint32_t)now;
-}
-
 void due__window_publish(struct due__window *w, const struct due__slot *slots, uint32_t n)
 {
     uint64_t now = due__load_acquire(&w->ends); /* V1: the places' takers are through */

@@ -62,7 +62,13 @@ struct due__window {
 
 /* Under the lock: slots published and not taken, and @n more behind them, for which there is room.
  */
-uint32_t due__window_count(const struct due__window *w);
+static inline uint32_t due__window_count(const struct due__window *w)
+{
+    uint64_t now = due__load_acquire(&w->ends); /* V1 */
+
+    return (uint32_t)(now >> 32) - (uint32_t)now;
+}
+
 void due__window_publish(struct due__window *w, const struct due__slot *slots, uint32_t n);
 
 /* Under the lock: take all back, in order; answers how many. */
