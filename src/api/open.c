@@ -313,6 +313,8 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
     }
     rc = due__events_open(q, o);
     q->short_ways = o->store == NULL && q->events == NULL;
+    q->counter.trusted =
+        q->clock.manual == NULL && q->clock.id == CLOCK_MONOTONIC && due__counter_trusted();
     q->short_puts = q->short_ways && q->capacity == 0;
     q->short_takes = q->short_ways && q->shows && !q->clock.steps;
     if (rc == 0) {

@@ -28,6 +28,17 @@ static inline bool next_known(struct due_queue *q, const struct due__topic *topi
            due__window_count(&topic->window) == 0;
 }
 
+/* Under the lock: the time, or a little less, if that makes no difference: whether the head is due,
+ * and when a lease begins, is told by the exact one. */
+static inline int64_t look(struct due_queue *q, int64_t lease_ns)
+{
+    if (lease_ns != 0 || !q->counter.trusted)
+        return due__clock_now(&q->clock);
+    int64_t now = due__clock_about(&q->clock, &q->counter);
+    int64_t bound = due__timeline_bound(&q->timeline);
+    return bound > now && bound - now <= DUE__COUNTER_LAG_NS ? due__clock_now(&q->clock) : now;
+}
+
 /* The first live job of the line.  False: there is none, or many dead ones stand before it. */
 static inline __attribute__((always_inline)) bool line_take(struct due_queue *q,
                                                             struct due__topic *topic,
@@ -52,8 +63,8 @@ static inline __attribute__((always_inline)) enum due__next head_take(
     uint64_t w;
 
     for (uint32_t looked = 0; looked < DUE__MOVES_MAX; looked++) {
-        if (due__timeline_bound(tl) > now_ns)
-            return DUE__NEXT_NOTHING;
+        if (due__timeline_bound(tl) > now_ns) /* after dead ones the clock must be exact */
+            return looked == 0 ? DUE__NEXT_NOTHING : DUE__NEXT_ASK;
         if (!due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > now_ns)
             return DUE__NEXT_ASK;
         struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
@@ -103,7 +114,7 @@ static inline __attribute__((always_inline)) enum due__next take_next(struct due
     enum due__next next = DUE__NEXT_ASK;
 
     due__short_enter(q);
-    *now_ns = due__clock_now(&q->clock); /* I3: before the look at the inbox */
+    *now_ns = look(q, lease_ns); /* I3: before the look at the inbox */
     if (next_known(q, topic)) {
         if (line_take(q, topic, s))
             next = DUE__NEXT_TAKEN;

@@ -55,6 +55,22 @@ int64_t due__monotonic_now(void)
     return due__kernel_now(CLOCK_MONOTONIC);
 }
 
+/* Whoever looks seldom would pay for anchors that nobody uses. */
+#define SELDOM_NS INT64_C(50000)
+
+int64_t due__clock_anchor(const struct due__clock *c, struct due__counter *counter)
+{
+    uint64_t before = due__counter_read();
+    int64_t now = due__clock_now(c);
+    if (now - counter->at_ns > SELDOM_NS) {
+        counter->at_ns = now;
+        counter->width = 0;
+        return now;
+    }
+    due__counter_anchor(counter, before, now, due__counter_read_after());
+    return now;
+}
+
 /* The kernel notes the time at each of its ticks, a few milliseconds apart; to read the note costs
  * a fifth of reading the clock.  It lies behind, by far less than a second. */
 bool due__clock_passed(const struct due__clock *c, int64_t at_ns)

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "due/due.h"
+#include "os/counter.h"
 
 struct due__bell;
 
@@ -24,6 +25,17 @@ int64_t due__kernel_now(clockid_t id);
 static inline int64_t due__clock_now(const struct due__clock *c)
 {
     return c->manual != NULL ? due_clock_now(c->manual) : due__kernel_now(c->id);
+}
+
+/* The time, where the counter is not good; a look soon after another makes it so. */
+int64_t due__clock_anchor(const struct due__clock *c, struct due__counter *counter);
+
+/* The time, or up to DUE__COUNTER_LAG_NS less, by a counter that is trusted. */
+static inline int64_t due__clock_about(const struct due__clock *c, struct due__counter *counter)
+{
+    int64_t ns;
+
+    return due__counter_ns(counter, due__counter_read(), &ns) ? ns : due__clock_anchor(c, counter);
 }
 
 /* Has it come to @at_ns?  Cheaper than reading the clock while that is more than a second ahead. */

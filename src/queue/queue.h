@@ -228,6 +228,7 @@ struct due_queue {
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
     uint32_t debts;                /* T  DUE__DEBT_* */
+    struct due__counter counter;   /* T  what is left out of looks at the clock */
     size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
     size_t help_at;               /* T  slots from which on others help the worker proxy to sweep */
     uint32_t sweep_topic;         /* T  where the sweep is: 0 the timeline, then topics + 1 */

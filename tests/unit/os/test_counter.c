@@ -1,0 +1,117 @@
+/* The processor's counter instead of a look at the kernel's clock. */
+#include "lab/lab.h"
+
+#include <time.h>
+
+#include "os/clock.h"
+
+#define MS INT64_C(1000000)
+
+/* Counts three times in a nanosecond. */
+#define COUNT(ns) ((uint64_t)(ns)*3)
+
+/* The clock shows @ns, and the counter @count. */
+static void anchor(struct due__counter *c, int64_t ns, uint64_t count)
+{
+    due__counter_anchor(c, count - 60, ns, count);
+}
+
+/* Anchors until the rate has been measured twice; the last one is at @ns. */
+static void settle(struct due__counter *c, int64_t ns)
+{
+    for (int64_t at = ns - 20 * MS; at <= ns; at += 10 * MS)
+        anchor(c, at, COUNT(at));
+}
+
+Test(counter, tells_nothing_before_two_measurements_agree)
+{
+    struct due__counter c = { .trusted = true };
+    int64_t ns;
+
+    anchor(&c, 1000 * MS, COUNT(1000 * MS));
+    cr_expect_not(due__counter_ns(&c, COUNT(1000 * MS + 10), &ns));
+    anchor(&c, 1010 * MS, COUNT(1010 * MS));
+    cr_expect_not(due__counter_ns(&c, COUNT(1010 * MS + 10), &ns));
+    anchor(&c, 1020 * MS, COUNT(1020 * MS));
+    cr_expect(due__counter_ns(&c, COUNT(1020 * MS + 10), &ns));
+}
+
+Test(counter, is_never_later_than_the_clock_and_a_little_earlier)
+{
+    struct due__counter c = { .trusted = true };
+    int64_t ns = 0;
+
+    settle(&c, 1000 * MS);
+    for (int64_t passed = 0; passed < 24900; passed++) {
+        cr_assert(due__counter_ns(&c, COUNT(1000 * MS + passed), &ns));
+        cr_assert_leq(ns, 1000 * MS + passed);
+        cr_assert_geq(ns, 1000 * MS + passed - 60);
+    }
+}
+
+Test(counter, is_good_for_25_microseconds_and_not_before_its_anchor)
+{
+    struct due__counter c = { .trusted = true };
+    int64_t ns;
+
+    settle(&c, 1000 * MS);
+    cr_expect(due__counter_ns(&c, COUNT(1000 * MS + 24990), &ns));
+    cr_expect_not(due__counter_ns(&c, COUNT(1000 * MS + 25010), &ns));
+    cr_expect_not(due__counter_ns(&c, COUNT(1000 * MS) - 1, &ns));
+    cr_expect_not(due__counter_ns(&c, 0, &ns));
+}
+
+Test(counter, has_no_anchor_from_who_lost_the_processor_between_the_looks)
+{
+    struct due__counter c = { .trusted = true };
+    int64_t ns;
+
+    settle(&c, 1000 * MS);
+    due__counter_anchor(&c, COUNT(1001 * MS), 1001 * MS, COUNT(1001 * MS + 2000));
+    cr_expect_not(due__counter_ns(&c, COUNT(1001 * MS + 2010), &ns));
+    due__counter_anchor(&c, COUNT(1001 * MS), 1001 * MS, COUNT(1900 * MS));
+    cr_expect_not(due__counter_ns(&c, COUNT(1900 * MS + 10), &ns));
+    anchor(&c, 1002 * MS, COUNT(1002 * MS));
+    cr_expect(due__counter_ns(&c, COUNT(1002 * MS + 10), &ns));
+}
+
+/* As when the machine sleeps: the counter goes on, the clock does not; or the other way round. */
+Test(counter, is_not_used_while_it_runs_at_another_rate_than_before)
+{
+    struct due__counter c = { .trusted = true };
+    int64_t ns;
+
+    settle(&c, 1000 * MS);
+    anchor(&c, 1010 * MS, COUNT(1030 * MS));
+    cr_expect_not(due__counter_ns(&c, COUNT(1030 * MS + 10), &ns));
+    anchor(&c, 1020 * MS, COUNT(1040 * MS));
+    cr_expect_not(due__counter_ns(&c, COUNT(1040 * MS + 10), &ns));
+    anchor(&c, 1030 * MS, COUNT(1050 * MS));
+    cr_expect(due__counter_ns(&c, COUNT(1050 * MS + 10), &ns));
+    anchor(&c, 1040 * MS, 17); /* it begins anew */
+    cr_expect_not(due__counter_ns(&c, 20, &ns));
+    anchor(&c, 5000 * MS, COUNT(5000 * MS)); /* long after */
+    cr_expect_not(due__counter_ns(&c, COUNT(5000 * MS + 10), &ns));
+}
+
+Test(counter, agrees_with_the_kernels_clock)
+{
+    struct due__counter c = { .trusted = due__counter_trusted() };
+    struct due__clock clock;
+    int64_t until;
+    uint64_t good = 0;
+
+    if (!c.trusted)
+        cr_skip_test("the kernel does not tell the time by it");
+    cr_assert_eq(due__clock_init(&clock, DUE_CLOCK_MONOTONIC, NULL), 0);
+    until = due__clock_now(&clock) + 60 * MS;
+    for (int64_t before = 0; before < until;) {
+        before = due__clock_now(&clock);
+        good += c.width > 0;
+        int64_t about = due__clock_about(&clock, &c);
+        int64_t after = due__clock_now(&clock);
+        cr_assert_leq(about, after);
+        cr_assert_geq(about, before - DUE__COUNTER_LAG_NS);
+    }
+    cr_expect(good > 0, "it was never used");
+}
