@@ -306,7 +306,8 @@ static int put_and_wait(struct due_queue *q, struct due__fresh *jobs, size_t n, 
         rc = DUE_EINDOUBT;
     else if (a.landed < left && rc == 0)
         rc = due__commit_excuse(q);
-    put->over = rc == DUE_EINDOUBT || rc == DUE_ETIMEDOUT;
+    /* One that was shown to on_discard behind a refused one is not to be put again. */
+    put->over = rc == DUE_EINDOUBT || rc == DUE_ETIMEDOUT || a.gone > 0;
     return a.landed > 0 ? (int)a.landed : rc;
 }
 

@@ -454,7 +454,8 @@ void due__commit_leave_all(struct due_queue *q, const uint32_t *numbers, size_t 
 struct due__put {
     size_t room;  /* that take room: of so many the queue has seen the last, or will */
     size_t named; /* those that are in, the first ones, and behind them those in doubt */
-    bool over;    /* the others are not to be tried again: some are in doubt, or time is up */
+    bool over;    /* the others are not to be tried again: some are in doubt, or were shown to
+                     on_discard, or time is up */
 };
 
 /* ---- put.c ---- */

@@ -434,7 +434,7 @@ static int give_three(void *arg)
     return due_enqueue_batch(s->lab.q, specs, 3, 0, ids);
 }
 
-static void clear_the_second(struct held *h)
+static void clear_one_of(struct held *h)
 {
     uint64_t cleared = 0;
 
@@ -452,7 +452,7 @@ Test(stored_batch, has_none_in_behind_a_refused_one_though_it_was_cleared, .time
 
     held_begin(&h);
     held_leave(&h, &giver, give_three, 3);
-    clear_the_second(&h);
+    clear_one_of(&h);
     held_fault(&h, 1, (struct memory_fault){ .kind = MEMORY_FULL });
     held_go_on(&h);
     int rc = crew_join(&giver);
@@ -461,6 +461,33 @@ Test(stored_batch, has_none_in_behind_a_refused_one_though_it_was_cleared, .time
     for (int i = 0; i < 3; i++)
         cr_expect_eq(put_one(&h.s), 0, "there is room for it");
     cr_expect_eq(put_one(&h.s), DUE_EAGAIN);
+    held_end(&h);
+}
+
+static int give_four(void *arg)
+{
+    struct shop *s = arg;
+
+    make(4);
+    specs[2].topic = lab_topic(&s->lab, "cleared");
+    return due_enqueue_batch(s->lab.q, specs, 4, 0, ids);
+}
+
+/* Which was shown to on_discard then, and would come as another one. */
+Test(stored_batch, puts_none_again_that_was_cleared_behind_a_refused_one, .timeout = 60)
+{
+    struct held h = { .s = shop_new(&(struct memory_disk_options){ .batch_changes = 1 },
+                                    (struct lab_options){ .with.store_timeout_ns = DUE_S(10) }) };
+    struct crew_thread giver;
+
+    held_begin(&h);
+    held_leave(&h, &giver, give_four, 4);
+    clear_one_of(&h);
+    held_fault(&h, 2, (struct memory_fault){ .kind = MEMORY_FULL });
+    held_go_on(&h);
+    cr_expect_eq(crew_join(&giver), 1, "the first");
+    cr_expect_eq(named(4), 1);
+    cr_expect_eq(memory_disk_jobs(h.s.disk), 2u);
     held_end(&h);
 }
 
@@ -474,7 +501,7 @@ Test(stored_batch, names_none_in_doubt_that_was_taken_back, .timeout = 60)
 
     held_begin(&h);
     held_leave(&h, &giver, give_three, 3);
-    clear_the_second(&h);
+    clear_one_of(&h);
     crew_go(&closer, close_now, &h.s);
     int rc = crew_join(&giver);
     cr_expect_eq(rc, DUE_ECLOSED, "%s", due_error_name(rc));
