@@ -40,7 +40,7 @@ uint64_t books_new(void)
     if (count == BOOKS_JOBS)
         machine_fail("too many jobs for the books");
     jobs[count].due_by_ns = DUE_FOREVER;
-    rounds_named(&jobs[count]);
+    rounds_new(&jobs[count]);
     return ++count;
 }
 

@@ -63,6 +63,12 @@ void rounds_named(struct book *b)
     b->round.known = false;
 }
 
+void rounds_new(struct book *b)
+{
+    rounds_named(b);
+    b->round.told = b->round.anew;
+}
+
 void rounds_life(struct book *b)
 {
     struct round_facts *r = &b->round;
@@ -148,6 +154,8 @@ void rounds_handed(struct book *b, const struct rule_call *c, const due_job *job
     if (!rounds_repeats(b))
         return;
     check_bytes(b, number);
+    r->late = job->token == 0 && plan_has(plan, KIND_STORED) && r->anew > r->told;
+    r->told = rules_event();
     if (now_ns < job->deadline_ns && !steps())
         machine_fail("job %llu comes for %lld already at %lld", number_of(b),
                      (long long)job->deadline_ns, (long long)now_ns);
@@ -195,7 +203,7 @@ bool rounds_done(struct book *b, const struct rule_call *c, int64_t deadline_ns,
     int64_t from_ns = plan_has(plan, KIND_STORED) ? deadline_ns : c->clock_ns;
     bool last = deadline_ns >= r->done_most_ns && deadline_ns >= r->handed_most_ns;
 
-    if (c->begun < r->anew || b->calls > 0) {
+    if (c->begun < r->anew || b->calls > 0 || r->late) {
         r->known = false;
         return false;
     }

@@ -43,9 +43,12 @@ struct round_facts {
     int64_t next_most_ns;   /* and the latest */
     uint64_t ended;         /* event in which it was told to have been cancelled; 0: not */
     bool doubt;             /* it may have been, or not be there at all */
+    uint64_t told;          /* event in which somebody was last told to have a round */
+    bool late;              /* that was taken for good, perhaps before the job was named */
 };
 
 void rounds_begin(const struct plan *p);
+void rounds_new(struct book *b);
 void rounds_life(struct book *b);
 bool rounds_repeats(const struct book *b);
 /* May the job of this id be one that comes again?  @b: its book; NULL: nobody has seen it. */
