@@ -39,6 +39,17 @@ int64_t client_timeout(struct client *c)
     return (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns + 1000);
 }
 
+/* Others may have turned it further. */
+static void turn_to(due_clock *clock, int64_t to_ns)
+{
+    int rc = due_clock_turn_to(clock, to_ns);
+
+    if (rc != 0 && (rc != DUE_EINVAL || due_clock_now(clock) <= to_ns))
+        machine_fail("the clock cannot be turned to a time");
+    if (due_clock_now(clock) < to_ns)
+        machine_fail("the clock was turned, and shows less");
+}
+
 static void client_sleep(struct client *c)
 {
     struct program *p = c->program;
@@ -49,7 +60,9 @@ static void client_sleep(struct client *c)
         return;
     }
     history_note(c->thread, "turn? %lld", (long long)ns);
-    if (due_clock_advance(p->manual, ns) != 0)
+    if (plan_has(p->plan, KIND_SHORT))
+        turn_to(p->manual, due_clock_now(p->manual) + ns);
+    else if (due_clock_advance(p->manual, ns) != 0)
         machine_fail("the clock cannot be turned");
     history_note(c->thread, "turn!");
 }
@@ -63,6 +76,7 @@ struct verb {
 static const struct verb verbs[] = {
     { client_put, 30, KINDS },
     { client_put_batch, 6, KIND_BATCHES },
+    { client_put_timer, 12, KIND_SHORT },
     { client_take_some, 24, KINDS },
     { client_take_batch, 6, KIND_BATCHES },
     { client_take_readable, 6, KIND_READABLE },
@@ -79,6 +93,7 @@ static const struct verb verbs[] = {
     { client_kick_one, 4, KIND_ATTEMPTS },
     { client_kick_one, 4, KIND_EXPIRY },
     { client_look, 6, KIND_LOOKS },
+    { client_measure, 3, KIND_METRICS },
     { client_pause, 3, KIND_PAUSES },
     { client_limit, 3, KIND_RELIMITS },
     { client_flush, 3, KIND_FLUSHES },

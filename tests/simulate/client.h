@@ -109,6 +109,7 @@ uint64_t client_headers_number(const due_job *job);
 
 void client_put(struct client *c);
 void client_put_batch(struct client *c);
+void client_put_timer(struct client *c);
 
 bool client_take(struct client *c, int64_t timeout_ns); /* true: it had one */
 bool client_reserve(struct client *c, int64_t timeout_ns, bool ack);
@@ -131,6 +132,7 @@ void client_find_key(struct client *c);
 void client_kick_one(struct client *c);
 int client_kick_all(struct client *c); /* each that is listed; answers how many */
 void client_look(struct client *c);
+void client_measure(struct client *c);
 void client_pause(struct client *c);
 void client_limit(struct client *c);
 void client_flush(struct client *c);

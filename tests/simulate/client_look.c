@@ -6,6 +6,7 @@
 #include "books.h"
 #include "client.h"
 #include "history.h"
+#include "due/metrics.h"
 #include "machine.h"
 
 #define LISTED 8
@@ -164,6 +165,52 @@ static int list(struct client *c, uint64_t *n)
     if (rc == 0)
         books_listed(c->thread, listed);
     return rc;
+}
+
+/* ---- Figures ---- */
+
+/* A topic's are not more than there can be. */
+static void look_at_topic(const struct client *c, int topic)
+{
+    struct due_topic_stats s;
+    due_histogram late;
+    due_histogram held;
+
+    if (due_topic_stats_read(c->program->q, topic, &s) != 0)
+        machine_fail("due_topic_stats_read fails");
+    if (s.enqueued > books_count() || s.expired > s.died)
+        machine_fail("a topic: %" PRIu64 " enqueued, %" PRIu64 " expired of %" PRIu64 " that died",
+                     s.enqueued, s.expired, s.died);
+    if (due_topic_durations(c->program->q, topic, &late, &held) != 0)
+        machine_fail("due_topic_durations fails");
+}
+
+void client_measure(struct client *c)
+{
+    due_queue *q = c->program->q;
+    int topic = c->program->topic[model_below(&c->random, PLAN_TOPICS)];
+    struct due_metrics m;
+    int rc = 0;
+
+    books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
+    switch (model_below(&c->random, 3)) {
+    case 0:
+        rc = due_topic_measure(q, topic);
+        break;
+    case 1:
+        look_at_topic(c, topic);
+        break;
+    default:
+        rc = due_metrics_read(q, &m);
+        if (rc == 0 && m.stats.ready > m.stats.waiting)
+            machine_fail("metrics: %" PRIu64 " ready of %" PRIu64 " waiting", m.stats.ready,
+                         m.stats.waiting);
+        break;
+    }
+    if (rc != 0 && rc != DUE_ENOMEM)
+        machine_fail("a look at the figures: %s", due_error_name(rc));
+    books_return(c->thread, 0);
+    history_note(c->thread, "measure %d", rc);
 }
 
 static int peek(const struct client *c)

@@ -198,6 +198,13 @@ static void put_known(struct put *it, struct book *b, int rc)
     own->content.never = rc != DUE_EINDOUBT;
 }
 
+static bool shown(due_id id)
+{
+    const struct book *b = books_find(id);
+
+    return b != NULL && b->shown;
+}
+
 static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, due_id id)
 {
     memory_free(it->bytes);
@@ -207,6 +214,8 @@ static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, 
     if (rc == 0 || rc == DUE_EINDOUBT) {
         struct book *b = books_meet(it->number, id);
 
+        if (rc == 0 && !due_id_equal(b->id, id))
+            machine_fail("job %" PRIu64 " is told to have another id", books_number(b));
         if (rc == 0)
             books_put(b, due_by_ns);
         put_known(it, b, rc);
@@ -218,9 +227,18 @@ static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, 
     (it->more.every_ns != 0 ? history_note : history_tell)(
         thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc), client_id(id, text));
     /* It may be told so after it was shown to be out: if it was cleared, or not confirmed. */
-    if (rc == 0 && books_find(id)->shown)
+    if (rc == 0 && shown(id))
         history_doubt(thread, text);
     c->stopped |= rc == DUE_ECLOSED && c->program->plan->close != CLOSE_DRAIN;
+}
+
+/* What was cleared before it was sent asks the store for nothing. */
+static int confirmed(int rc, const due_id *ids, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rc == 0 && shown(ids[i]))
+            return 1;
+    return rc;
 }
 
 static int64_t room_timeout(struct client *c)
@@ -240,6 +258,29 @@ void client_put(struct client *c)
     put_ask(c->thread, &it, at_ns);
     books_call(c->thread, WAIT_ROOM, 0, timeout);
     int rc = due_enqueue(c->program->q, &it.spec, timeout, &id);
+    books_return(c->thread, confirmed(rc, &id, 1));
+    put_tell(c, c->thread, &it, rc, id);
+}
+
+/* A pointer and a time, and nothing else. */
+void client_put_timer(struct client *c)
+{
+    struct put it = { .spec = { DUE_SPEC_INIT }, .more = { DUE_EXTRA_INIT } };
+    due_queue *q = c->program->q;
+    due_id id = { { 0 } };
+
+    if (plan_has(c->program->plan, KIND_STORED))
+        return;
+    it.number = books_new();
+    it.spec.ptr = (void *)(uintptr_t)it.number;
+    books_job(it.number)->carried = true;
+    rules_new(books_job(it.number));
+    books_put_asked();
+    int64_t at_ns = draw_time(c, &it.spec);
+    put_ask(c->thread, &it, at_ns);
+    books_call(c->thread, WAIT_ROOM, 0, 0);
+    int rc = it.spec.at_ns != 0 ? due_enqueue_at(q, it.spec.at_ns, it.spec.ptr, &id)
+                                : due_enqueue_after(q, it.spec.delay_ns, it.spec.ptr, &id);
     books_return(c->thread, rc);
     put_tell(c, c->thread, &it, rc, id);
 }
@@ -277,7 +318,7 @@ void client_put_batch(struct client *c)
     }
     books_call(c->thread, WAIT_ROOM, 0, timeout);
     int rc = due_enqueue_batch(c->program->q, specs, n, timeout, ids);
-    books_return(c->thread, rc < 0 ? rc : 0);
+    books_return(c->thread, rc < 0 ? rc : confirmed(0, ids, (size_t)rc));
     for (unsigned i = 0; i < n; i++)
         put_tell(c, client_lane(c, i), &it[i], answer_of(rc, i, ids[i], stored), ids[i]);
 }

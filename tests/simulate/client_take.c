@@ -273,6 +273,15 @@ static int64_t draw_lease(struct client *c)
     return 1 + (int64_t)model_below(&c->random, (uint64_t)c->program->plan->lease_ns);
 }
 
+/* Who has a job that was cancelled is told to end. */
+static void check_stopping(const struct client *c, const struct book *b, const due_job *job)
+{
+    bool revoked = b->revoked_event != 0 && !b->keyed && !plan_has(c->program->plan, KIND_STORED);
+
+    if (plan_has(c->program->plan, KIND_SHORT) && due_job_stopping(job) == 0 && revoked)
+        machine_fail("job %" PRIu64 " was cancelled, and who has it may go on", books_number(b));
+}
+
 /* What becomes of a job that is had on a lease. */
 static void answer(struct client *c, struct book *b, due_job *job, bool acked)
 {
@@ -285,6 +294,7 @@ static void answer(struct client *c, struct book *b, due_job *job, bool acked)
         (void)rc; /* it may have ended, or a store may be away */
         books_holder_told(b);
     }
+    check_stopping(c, b, job);
     if (fate < 12)
         while (ack(c, b, job) == DUE_ETIMEDOUT && acked)
             ;
@@ -309,14 +319,17 @@ bool client_reserve(struct client *c, int64_t timeout_ns, bool acked)
     int topics[PLAN_TOPICS];
     due_job job;
     size_t n = 0;
-    int64_t lease = acked ? DUE_S(100000) : draw_lease(c);
-    uint32_t bits = acked ? BOOKS_ANY : draw_topics(c, topics, &n);
+    bool plain =
+        !acked && plan_has(c->program->plan, KIND_SHORT) && model_below(&c->random, 2) == 0;
+    int64_t lease = acked ? DUE_S(100000) : plain ? c->program->plan->lease_ns : draw_lease(c);
+    uint32_t bits = acked || plain ? BOOKS_ANY : draw_topics(c, topics, &n);
 
     history_ask(c->thread, "reserve? %" PRId64, told_lease(c, lease));
     books_call(c->thread, WAIT_JOB, bits, timeout_ns);
     books_lease(c->thread, lease);
-    int rc = n > 0 ? take_leased_from(c->program->q, topics, n, &job, lease, timeout_ns)
-                   : take_leased(c->program->q, &job, lease, timeout_ns);
+    int rc = plain   ? due_reserve(c->program->q, &job, timeout_ns)
+             : n > 0 ? take_leased_from(c->program->q, topics, n, &job, lease, timeout_ns)
+                     : take_leased(c->program->q, &job, lease, timeout_ns);
     rc = polled(c, timeout_ns, rc);
     books_return(c->thread, rc);
     if (rc != 0) {
@@ -384,6 +397,17 @@ void client_take_readable(struct client *c)
 
 /* ---- Several ---- */
 
+static void taken_all(struct client *c, struct book **books, due_job *jobs, size_t n)
+{
+    handle(c);
+    for (size_t i = 0; i < n; i++)
+        if (!rounds_repeats(books[i]))
+            books_gone(books[i]);
+    due_jobs_done(jobs, n);
+    for (size_t i = 0; i < n; i++)
+        books_let_go(books[i]);
+}
+
 static void take_batch(struct client *c, int64_t lease, int64_t timeout)
 {
     const char *verb = lease > 0 ? "reserve" : "dequeue";
@@ -413,6 +437,10 @@ static void take_batch(struct client *c, int64_t lease, int64_t timeout)
     bool at_once = lease > 0 && rc > 0 && model_below(&c->random, 3) == 0;
     if (at_once)
         client_ack_batch(c, books, jobs, (unsigned)rc);
+    if (lease == 0 && rc > 0 && plan_has(c->program->plan, KIND_SHORT)) {
+        taken_all(c, books, jobs, (size_t)rc);
+        return;
+    }
     for (int i = 0; i < rc && !at_once; i++) {
         if (lease > 0) {
             answer(c, books[i], &jobs[i], false);

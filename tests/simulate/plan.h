@@ -72,7 +72,9 @@
     X(RELIMITS, "relimits", 2, "limits change")                               \
     X(RETAIN, "retain", 3, "keys stay taken for a while")                     \
     X(FLUSHES, "flushes", 3, "callers wait for all to be confirmed")          \
-    X(POLLS, "polls", 3, "takes from a store that do not wait for it")
+    X(POLLS, "polls", 3, "takes from a store that do not wait for it")        \
+    X(METRICS, "metrics", 3, "jobs are counted by topic, and timed")          \
+    X(SHORT, "short", 2, "the short forms of verbs")
 
 enum plan_kind {
 #define PLAN_ENUM(kind, name, every, about) KIND_##kind,

@@ -180,6 +180,20 @@ void pool_free(struct program *p)
     p->pool = NULL;
 }
 
+/* Nobody is in a handler, and each that has returned has come to its end. */
+static void check_figures(const struct program *p)
+{
+    struct due_workers_stats s;
+
+    if (due_workers_stats_read(p->pool, &s) != 0)
+        machine_fail("due_workers_stats_read fails");
+    uint64_t ends = s.acked + s.retried + s.buried + s.lost + s.unanswered;
+    if (s.running + s.ahead + s.idle != 0 || s.handled != ends)
+        machine_fail("a pool that has stopped: %" PRIu64 " run, %" PRIu64 " ahead, %" PRIu64
+                     " idle; %" PRIu64 " handled, and %" PRIu64 " have ended",
+                     s.running, s.ahead, s.idle, s.handled, ends);
+}
+
 void pool_stop(struct program *p)
 {
     int64_t most_ns = p->plan->lease_ns;
@@ -195,6 +209,7 @@ void pool_stop(struct program *p)
     } while (rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN || rc == DUE_ENOMEM);
     if (rc != 0)
         machine_fail("due_workers_stop: %s", due_error_name(rc));
+    check_figures(p);
     if (machine_below(2) == 0)
         pool_free(p);
 }

@@ -5,6 +5,7 @@
 
 #include "books.h"
 #include "client.h"
+#include "due/metrics.h"
 #include "history.h"
 #include "machine.h"
 #include "pool.h"
@@ -104,6 +105,8 @@ static void open_queue(struct program *p)
                       .manual = p->manual,
                       .proxies = plan->proxies,
                       .order = plan->order,
+                      .metrics = plan_has(plan, KIND_METRICS),
+                      .lease_ns = plan->lease_ns,
                       .allocator = &allocator,
                       .retry = plan->retry[plan->queue_retry],
                       .attempts_lazy = plan->attempts_lazy,
@@ -256,6 +259,22 @@ static void take_waiting_out(struct program *p)
     }
 }
 
+/* What has come to a topic has left it. */
+static void check_topics(const struct program *p)
+{
+    for (int i = 0; i < (int)PLAN_TOPICS; i++) {
+        struct due_topic_stats s;
+
+        if (due_topic_stats_read(p->q, p->topic[i], &s) != 0)
+            machine_fail("due_topic_stats_read fails");
+        uint64_t left = s.dequeued + s.acked + s.cancelled + s.discarded + s.kept;
+        if (s.enqueued + s.restored != left || s.ready + s.leased + s.dead != 0)
+            machine_fail("topic %d at the end: %" PRIu64 " enqueued, %" PRIu64 " restored; %" PRIu64
+                         " ready, %" PRIu64 " leased, %" PRIu64 " dead, %" PRIu64 " have left",
+                         i, s.enqueued, s.restored, s.ready, s.leased, s.dead, left);
+    }
+}
+
 static void check_stats(const struct program *p)
 {
     struct due_stats s = look(p);
@@ -272,6 +291,8 @@ static void check_stats(const struct program *p)
                      " dead, %" PRIu64 " ready, %" PRIu64 " lent, %" PRIu64 " mended, %" PRIu64
                      " unsettled; and %" PRIu64 " by the books",
                      s.waiting, s.leased, s.dead, s.ready, s.lent, s.mended, s.unsettled, inside);
+    if (plan_has(p->plan, KIND_METRICS))
+        check_topics(p);
 }
 
 /* One thread takes all, and the order is that of the deadlines. */
@@ -326,6 +347,9 @@ static void take_all_out(struct program *p)
         for (int i = 0; i < 20 && store_jobs() > 0; i++)
             machine_sleep(DUE_S(1));
     }
+    /* Who has found that a dead job is to go may not have shown it yet. */
+    for (int i = 0; i < 20 && !stored && plan_has(p->plan, KIND_CROWDS) && books_inside() > 0; i++)
+        machine_sleep(DUE_MS(1));
     check_stats(p);
 }
 
