@@ -89,6 +89,11 @@ void due__events_count(struct due_queue *q, uint32_t number, enum due__figure fi
     count(q, due__facts_load(due__job_at(&q->slab, number)).topic, figure, by);
 }
 
+void due__events_count_in(struct due_queue *q, uint32_t topic, enum due__figure figure, int64_t by)
+{
+    count(q, topic, figure, by);
+}
+
 static void measure(struct due__gauge *g, int64_t ns)
 {
     due__add_relaxed(&g->sum_ns, ns > 0 ? (uint64_t)ns : 0);   /* no edge: a counter */

@@ -165,6 +165,17 @@ static inline void due__count(struct due_queue *q, uint32_t number, enum due__fi
         due__events_count(q, number, figure, by);
 }
 
+/* Of a topic: of a job that may be somebody's already, and its place another job's. */
+void due__events_count_in(struct due_queue *q, uint32_t topic, enum due__figure figure,
+                          int64_t by);
+
+static inline void due__count_in(struct due_queue *q, uint32_t topic, enum due__figure figure,
+                                 int64_t by)
+{
+    if (q->events != NULL)
+        due__events_count_in(q, topic, figure, by);
+}
+
 /* How late jobs were handed out; after how long a lease was answered. */
 void due__events_late(struct due_queue *q, const due_job *jobs, size_t n);
 void due__events_reserved(struct due_queue *q, uint32_t number, int64_t now_ns);

@@ -25,7 +25,7 @@ void due__keep_ready(struct due_queue *q, struct due__slot s, struct due__facts 
     struct due__topic *t = due__topic_at(q, f.topic);
 
     due__note_ready(q, s);
-    due__count(q, due__slot_job(s), DUE__F_READY, 1);
+    due__count_in(q, f.topic, DUE__F_READY, 1);
     if (due__gated(t, f)) {
         due__limiter_arrive(q, s);
     } else {
@@ -54,9 +54,11 @@ static void unready(struct due_queue *q, struct due__slot s)
     uint64_t w;
 
     while (due__slot_alive(&q->slab, s, &w)) {
-        if (due__word_unready(&j->word, &w)) { /* J1 */
+        struct due__facts f = due__facts_load(j);
+
+        if (due__word_unready(&j->word, &w)) { /* J1: so the facts are its own */
             q->unreadied++;
-            due__count(q, due__slot_job(s), DUE__F_READY, -1);
+            due__count_in(q, f.topic, DUE__F_READY, -1);
             due__keep_waiting(q, s);
             return;
         }
