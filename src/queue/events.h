@@ -166,8 +166,7 @@ static inline void due__count(struct due_queue *q, uint32_t number, enum due__fi
 }
 
 /* Of a topic: of a job that may be somebody's already, and its place another job's. */
-void due__events_count_in(struct due_queue *q, uint32_t topic, enum due__figure figure,
-                          int64_t by);
+void due__events_count_in(struct due_queue *q, uint32_t topic, enum due__figure figure, int64_t by);
 
 static inline void due__count_in(struct due_queue *q, uint32_t topic, enum due__figure figure,
                                  int64_t by)
