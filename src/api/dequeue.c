@@ -142,7 +142,6 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
 {
     struct due__slot s;
     bool counted = false;
-    int64_t now;
 
     if (due__forked(q) || timeout_ns < 0)
         return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
@@ -150,11 +149,11 @@ int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
         return one_by_asking(q, job, 0, timeout_ns);
     if (due__take_fast(q, NULL, 0, &s, 1) > 0)
         return one_shown(q, job, timeout_ns, s);
-    enum due__next next = due__take_next(q, &s, &now, job, &counted);
+    enum due__next next = due__take_next(q, &s, job, &counted);
     if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
         return due__one_or_none(job, DUE_EAGAIN);
     if (!counted)
-        return one_not_done(q, job, 0, timeout_ns, next, s, now);
+        return one_not_done(q, job, 0, timeout_ns, next, s, 0);
     if (q->capacity > 0)
         due__capacity_give(q, 1);
     due__left(q, 1); /* C2 of closing.c: it was counted */

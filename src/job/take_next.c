@@ -28,15 +28,20 @@ static inline bool next_known(struct due_queue *q, const struct due__topic *topi
            due__window_count(&topic->window) == 0;
 }
 
-/* Under the lock: the time, or a little less, if that makes no difference: whether the head is due,
- * and when a lease begins, is told by the exact one. */
-static inline int64_t look(struct due_queue *q, int64_t lease_ns)
+/* Under the lock: the time to tell how late a job is, which may be by the counter.  What is due is
+ * told by the clock alone, at *@due_ns: now, or when it was looked at last if that makes no
+ * difference, because the next job is in the line, was due even then, or is not due for a while. */
+static inline int64_t look(struct due_queue *q, int64_t lease_ns, bool in_line, int64_t *due_ns)
 {
-    if (lease_ns != 0 || !q->counter.trusted)
-        return due__clock_now(&q->clock);
-    int64_t now = due__clock_about(&q->clock, &q->counter);
-    int64_t bound = due__timeline_bound(&q->timeline);
-    return bound > now && bound - now <= DUE__COUNTER_LAG_NS ? due__clock_now(&q->clock) : now;
+    if (lease_ns == 0 && q->counter.trusted) {
+        int64_t now = due__clock_about(&q->clock, &q->counter);
+        int64_t bound = due__timeline_bound(&q->timeline);
+
+        *due_ns = q->counter.at_ns;
+        if (in_line || bound <= *due_ns || bound - DUE__COUNTER_LAG_NS > now)
+            return now;
+    }
+    return *due_ns = due__clock_now(&q->clock);
 }
 
 /* The first live job of the line.  False: there is none, or many dead ones stand before it. */
@@ -55,17 +60,17 @@ static inline __attribute__((always_inline)) bool line_take(struct due_queue *q,
     return false;
 }
 
-/* The head of the timeline, if it waits and is due at @now_ns. */
+/* The head of the timeline, if it waits and is due at @due_ns. */
 static inline __attribute__((always_inline)) enum due__next head_take(
-    struct due_queue *q, const struct due__topic *topic, int64_t now_ns, struct due__slot *s)
+    struct due_queue *q, const struct due__topic *topic, int64_t due_ns, struct due__slot *s)
 {
     struct due__timeline *tl = &q->timeline;
     uint64_t w;
 
     for (uint32_t looked = 0; looked < DUE__MOVES_MAX; looked++) {
-        if (due__timeline_bound(tl) > now_ns) /* after dead ones the clock must be exact */
+        if (due__timeline_bound(tl) > due_ns) /* after dead ones it may have been a while ago */
             return looked == 0 ? DUE__NEXT_NOTHING : DUE__NEXT_ASK;
-        if (!due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > now_ns)
+        if (!due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > due_ns)
             return DUE__NEXT_ASK;
         struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
         bool alive = due__slot_alive_of(j, *s, &w);
@@ -83,11 +88,11 @@ static inline __attribute__((always_inline)) enum due__next head_take(
 }
 
 /* Nothing is due: is that the answer, or does the queue close, or something come yet? */
-static inline enum due__next nothing(struct due_queue *q, int64_t now_ns)
+static inline enum due__next nothing(struct due_queue *q, int64_t due_ns)
 {
     if ((due__load_seq(&q->state) & DUE__CLOSING) || due__more_to_come(q)) /* E3 */
         return DUE__NEXT_ASK;
-    due__move_due(q, now_ns);
+    due__move_due(q, due_ns);
     due__fd_again(q);
     return DUE__NEXT_NOTHING;
 }
@@ -112,25 +117,26 @@ static inline __attribute__((always_inline)) enum due__next take_next(struct due
 {
     struct due__topic *topic = due__topic_at(q, 0);
     enum due__next next = DUE__NEXT_ASK;
+    int64_t due_ns;
 
     due__short_enter(q);
-    *now_ns = look(q, lease_ns); /* I3: before the look at the inbox */
+    bool in_line = topic->line.count > 0;
+    *now_ns = look(q, lease_ns, in_line, &due_ns); /* I3: before the look at the inbox */
     if (next_known(q, topic)) {
-        if (line_take(q, topic, s))
+        if (!in_line)
+            next = head_take(q, topic, due_ns, s);
+        else if (line_take(q, topic, s))
             next = DUE__NEXT_TAKEN;
-        else if (topic->line.count == 0)
-            next = head_take(q, topic, *now_ns, s);
         if (next == DUE__NEXT_TAKEN)
             *done = taken(q, lease_ns, *s, *now_ns, job);
         else if (next == DUE__NEXT_NOTHING)
-            next = nothing(q, *now_ns);
+            next = nothing(q, due_ns);
     }
     due__short_end(q);
     return next;
 }
 
-enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
-                              due_job *job, bool *done)
+enum due__next due__take_next(struct due_queue *q, struct due__slot *s, due_job *job, bool *done)
 {
     struct due__slot slot;
     int64_t now;
@@ -140,7 +146,6 @@ enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t 
     if (counted)
         due__job_fill_plain(q, due__slot_job(slot), due__slot_deadline(slot), now, job);
     *s = slot;
-    *now_ns = now;
     *done = counted;
     return next;
 }

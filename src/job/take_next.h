@@ -14,10 +14,10 @@ enum due__next {
 };
 
 /* One job of a queue that has short ways, for who takes any topic, for good.  Taken: @s is its
- * slot, and @now_ns the clock; @done: it is plain, was counted as dequeued, and is filled in. */
-enum due__next due__take_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
-                              due_job *job, bool *done);
-/* The same on a lease; @done: that has begun, and the job is filled in. */
+ * slot; @done: it is plain, was counted as dequeued, and is filled in. */
+enum due__next due__take_next(struct due_queue *q, struct due__slot *s, due_job *job, bool *done);
+/* The same on a lease, with the clock at @now_ns; @done: the lease has begun, and the job is filled
+ * in. */
 enum due__next due__reserve_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
                                  due_job *job, bool *done);
 

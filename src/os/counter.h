@@ -2,7 +2,9 @@
  *
  * A look at the kernel's clock takes 22 ns, one at the counter 10.  Where the kernel itself tells
  * the time by the counter, it tells us what has passed since we looked at both (the anchor).  What
- * we say so is never later than CLOCK_MONOTONIC, and at most DUE__COUNTER_LAG_NS earlier:
+ * we say so is not later than CLOCK_MONOTONIC, and at most DUE__COUNTER_LAG_NS earlier, unless
+ * somebody changes the clock's rate by over a thousandth at that moment; so it must not tell
+ * whether a job is due:
  *
  *   - the counter of an anchor is read after the clock, and soon after it, or it is none: who lost
  *     the processor in between would lag for as long
