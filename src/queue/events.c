@@ -131,7 +131,8 @@ void due__events_answered(struct due_queue *q, uint32_t number)
         return;
     int64_t since = due__load_relaxed(&since_at(q, number)->ns); /* R1 of lease.c */
     uint32_t topic = due__facts_load(due__job_at(&q->slab, number)).topic;
-    measure(&measured_of(q, topic)->held, due__clock_now(&q->clock) - since);
+    int64_t held = due__clock_now(&q->clock) - since;
+    measure(&measured_of(q, topic)->held, held);
 }
 
 void due__tallies_sum(const struct due__topic *t, uint64_t sums[DUE__FIGURES])
@@ -214,12 +215,13 @@ static due_event describe(struct due_queue *q, uint32_t number, enum due_event_k
     const struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
     struct due__facts f = due__facts_load(j);
+    int64_t deadline = due__load_relaxed(&j->deadline_ns); /* J1 */
     due_event e = { .kind = kind,
                     .id = due__id(q, number, due__word_generation(w)),
                     .topic = f.topic,
                     .priority = f.priority,
                     .at_ns = due__clock_now(&q->clock),
-                    .deadline_ns = due__load_relaxed(&j->deadline_ns) }; /* J1 */
+                    .deadline_ns = deadline };
 
     if (w & DUE__HELD)
         describe_past(q, number, &e);
