@@ -99,20 +99,20 @@ static void close_and_check(struct cell *c, uint64_t count)
     cell_check(c, count);
 }
 
-static void through(struct cell *c, int64_t think_ns)
+static void through(struct cell *c, int64_t think_ns, void (*body)(struct cell_thread *t))
 {
     c->own = &think_ns;
     prepare(c, c->o.producers, c->o.consumers);
     cell_stream(c, (size_t)c->o.jobs);
     cell_open(c, c->count, c->o.consumers, false);
-    cell_threads(c, both);
+    cell_threads(c, body);
     c->value = (double)c->count / c->wall_s / 1e6;
     close_and_check(c, c->count);
 }
 
 void work_through(struct cell *c)
 {
-    through(c, 0);
+    through(c, 0, both);
 }
 
 static void put_in_and_drain(struct cell_thread *t)
@@ -130,16 +130,8 @@ static void put_in_and_drain(struct cell_thread *t)
 
 void work_drain(struct cell *c)
 {
-    int64_t think_ns = 0;
-
-    c->own = &think_ns;
     c->lean = true;
-    prepare(c, c->o.producers, c->o.consumers);
-    cell_stream(c, (size_t)c->o.jobs);
-    cell_open(c, c->count, c->o.consumers, false);
-    cell_threads(c, put_in_and_drain);
-    c->value = (double)c->count / c->wall_s / 1e6;
-    close_and_check(c, c->count);
+    through(c, 0, put_in_and_drain);
 }
 
 void work_slow(struct cell *c)
@@ -147,7 +139,7 @@ void work_slow(struct cell *c)
     int64_t first = INT64_MAX;
     int64_t last = 0;
 
-    through(c, c->o.think_ns);
+    through(c, c->o.think_ns, both);
     for (unsigned i = 0; i < c->o.producers; i++) {
         const struct cell_thread *t = &c->threads[i];
 

@@ -184,7 +184,7 @@ static int show_gathered(struct due__sqlite *s, size_t *left, due_store_visit *v
     struct due__sqlite_load *l = &s->load;
     int rc = 0;
 
-    while (l->next<l->n && * left> 0) {
+    while (*left > 0 && l->next < l->n) {
         rc = show_next(s, &l->gathered[l->next], visit, ctx);
         if (rc != 0)
             break;

@@ -313,10 +313,10 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
     }
     rc = due__events_open(q, o);
     q->short_ways = o->store == NULL && q->events == NULL;
-    q->counter.trusted =
-        q->clock.manual == NULL && q->clock.id == CLOCK_MONOTONIC && due__counter_trusted();
     q->short_puts = q->short_ways && q->capacity == 0;
     q->short_takes = q->short_ways && q->shows && !q->clock.steps;
+    q->counter.trusted = q->short_takes && q->clock.manual == NULL &&
+                         q->clock.id == CLOCK_MONOTONIC && due__counter_trusted();
     if (rc == 0) {
         rc = memory_init(q, &o->retry);
         if (rc != 0)

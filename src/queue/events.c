@@ -74,7 +74,7 @@ static struct due__untold *untold_at(const struct due_queue *q, uint32_t number)
 
 /* ---- Counting ---- */
 
-static void count(const struct due_queue *q, uint32_t topic, enum due__figure figure, int64_t by)
+void due__events_count_in(struct due_queue *q, uint32_t topic, enum due__figure figure, int64_t by)
 {
     if (by == 0)
         return;
@@ -86,12 +86,7 @@ static void count(const struct due_queue *q, uint32_t topic, enum due__figure fi
 
 void due__events_count(struct due_queue *q, uint32_t number, enum due__figure figure, int64_t by)
 {
-    count(q, due__facts_load(due__job_at(&q->slab, number)).topic, figure, by);
-}
-
-void due__events_count_in(struct due_queue *q, uint32_t topic, enum due__figure figure, int64_t by)
-{
-    count(q, topic, figure, by);
+    due__events_count_in(q, due__facts_load(due__job_at(&q->slab, number)).topic, figure, by);
 }
 
 static void measure(struct due__gauge *g, int64_t ns)
@@ -305,10 +300,10 @@ static void step_count(struct due_queue *q, uint32_t number, const struct meanin
     uint32_t topic = due__facts_load(due__job_at(&q->slab, number)).topic;
 
     if (m->figure >= 0)
-        count(q, topic, (enum due__figure)m->figure, m->by);
-    count(q, topic, DUE__F_READY, m->ready - ((w & DUE__READY) != 0));
-    count(q, topic, DUE__F_LEASED, m->leased);
-    count(q, topic, DUE__F_DEAD, m->dead);
+        due__events_count_in(q, topic, (enum due__figure)m->figure, m->by);
+    due__events_count_in(q, topic, DUE__F_READY, m->ready - ((w & DUE__READY) != 0));
+    due__events_count_in(q, topic, DUE__F_LEASED, m->leased);
+    due__events_count_in(q, topic, DUE__F_DEAD, m->dead);
 }
 
 void due__events_step(struct due_queue *q, uint32_t number, enum due__step step, uint64_t w)
@@ -348,7 +343,7 @@ static due_event describe_fresh(struct due_queue *q, const struct due__fresh *it
 void due__events_restored(struct due_queue *q, const struct due__fresh *it, bool held)
 {
     if (q->events->counts)
-        count(q, it->f.topic, DUE__F_RESTORED, 1);
+        due__events_count_in(q, it->f.topic, DUE__F_RESTORED, 1);
     if (q->events->on_event == NULL)
         return;
     due_event e = describe_fresh(q, it, DUE_EVENT_RESTORED);
@@ -363,7 +358,7 @@ void due__events_enter(struct due_queue *q, const struct due__fresh *jobs, size_
         const struct due__fresh *it = &jobs[i];
 
         if (q->events->counts)
-            count(q, it->f.topic, DUE__F_ENQUEUED, 1);
+            due__events_count_in(q, it->f.topic, DUE__F_ENQUEUED, 1);
         if (q->events->on_event == NULL || !told)
             continue;
         due_event e = describe_fresh(q, it, DUE_EVENT_PRODUCED);

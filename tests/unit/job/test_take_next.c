@@ -1,0 +1,71 @@
+/* The next job in one tenure: what is due is told by the clock, whatever the counter says. */
+#include "lab/lab.h"
+
+#include "queue/queue.h"
+
+#define FAR_NS DUE_MS(500)
+
+/* The counter says that a second has passed since the clock was looked at. */
+static void lie(struct due_queue *q)
+{
+    q->counter = (struct due__counter){ .trusted = true,
+                                        .at = due__counter_read() - (UINT64_C(1) << 22),
+                                        .at_ns = due_now(q),
+                                        .width = UINT64_MAX,
+                                        .rate = UINT64_C(1) << 40 };
+}
+
+/* Takes while the counter lies; a job may come only if the clock has come to its deadline. */
+static void expect_none_early(struct lab *lab)
+{
+    due_job job;
+
+    lie(lab->q);
+    int rc = due_dequeue(lab->q, &job, 0);
+    if (rc == DUE_EAGAIN)
+        return;
+    cr_assert_eq(rc, 0);
+    cr_expect_leq(job.deadline_ns, due_now(lab->q), "early");
+    due_job_done(&job);
+}
+
+Test(take_next, hands_out_nothing_early_though_the_counter_runs_ahead)
+{
+    struct lab lab = lab_open(.kernel = true);
+
+    cr_assert(lab.q->short_takes);
+    lab_enqueue(&lab, "later", .delay_ns = FAR_NS);
+    for (int i = 0; i < 100; i++)
+        expect_none_early(&lab);
+    lab_close(&lab);
+}
+
+/* What was in the line and is not alive any more says nothing of what waits behind it. */
+Test(take_next, hands_out_nothing_early_behind_what_was_cancelled_in_the_line)
+{
+    struct lab lab = lab_open(.kernel = true);
+
+    for (int i = 0; i < 100; i++) {
+        due_id ready = lab_enqueue(&lab, "now", .delay_ns = 0);
+
+        lab_enqueue(&lab, "later", .delay_ns = FAR_NS);
+        cr_assert_eq(due_cancel(lab.q, ready, NULL), 0);
+        expect_none_early(&lab);
+    }
+    lab_close(&lab);
+}
+
+Test(take_next, tells_no_negative_lateness_though_the_counter_lags)
+{
+    struct lab lab = lab_open(.kernel = true);
+    due_job job;
+
+    lab_enqueue(&lab, "now", .delay_ns = 0);
+    lie(lab.q);
+    lab.q->counter.rate = 0;
+    lab.q->counter.at_ns = 0;
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_expect_geq(job.lateness_ns, 0);
+    due_job_done(&job);
+    lab_close(&lab);
+}
