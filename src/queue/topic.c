@@ -395,15 +395,20 @@ void due__topics_destroy(struct due_queue *q)
     due__lock_destroy(&q->names.lock);
 }
 
+int due__topic_named(struct due_queue *q, const char *name)
+{
+    if (strnlen(name, DUE_TOPIC_LENGTH + 1) > DUE_TOPIC_LENGTH)
+        return DUE_EINVAL;
+    return name[0] == '\0' ? 0 : topic_find_or_add(q, name);
+}
+
 int due_topic(due_queue *q, const char *name)
 {
     if (due__forked(q))
         return DUE_EFORK;
-    if (strnlen(name, DUE_TOPIC_LENGTH + 1) > DUE_TOPIC_LENGTH)
-        return DUE_EINVAL;
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: nothing hangs on it */
         return DUE_ECLOSED;
-    return name[0] == '\0' ? 0 : topic_find_or_add(q, name);
+    return due__topic_named(q, name);
 }
 
 const char *due_topic_name(due_queue *q, int topic)

@@ -16,6 +16,10 @@ static inline struct due__topic *due__topic_at(const struct due_queue *q, uint32
     return due__load_acquire(&page[number % DUE__TOPIC_PAGE]); /* T1 */
 }
 
+/* As due_topic(), but also in a queue that drains: its store shows jobs of topics that nobody has
+ * named yet. */
+int due__topic_named(struct due_queue *q, const char *name);
+
 /* Are these topics of the queue, or any (NULL, 0)? */
 bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
 bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);

@@ -129,7 +129,7 @@ static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
     struct due__commits *c = q->commits;
     bool past =
         r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns || r->cause != 0;
-    int topic = due_topic(q, r->topic);
+    int topic = due__topic_named(q, r->topic);
     due_extra more = extra_of(r);
     due_spec spec = spec_of(r, topic, &more);
 
@@ -253,7 +253,7 @@ static int purge(void *ctx, const due_record *r)
         return 0; /* it may have left the queue for its next round */
     if (p->dropped == c->info.batch_changes)
         return DUE_EAGAIN; /* as above */
-    const char *topic = due_topic_name(p->q, due_topic(p->q, r->topic));
+    const char *topic = due_topic_name(p->q, due__topic_named(p->q, r->topic));
     if (topic == NULL ||
         (r->key_len > 0 && (key = due__retained_copy(p->q, c->now, r->key, r->key_len)) == NULL))
         return DUE_ENOMEM;

@@ -3,6 +3,8 @@
 #include "lab/shop.h"
 #include "lab/take.h"
 
+#include <due/metrics.h>
+
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -343,6 +345,63 @@ Test(stored_loading, a_drain_waits_for_what_was_not_read_yet, .timeout = 60)
         cr_expect_eq(memory_disk_jobs(s.disk), 0u);
         shop_close(&s);
     }
+}
+
+/* The first job of a page is known, and who has read it goes on when the queue closes. */
+struct meanwhile {
+    due_queue *_Atomic q;
+    atomic_uint told;
+    atomic_uint errors; /* that were logged */
+};
+
+static void wait_for_close(void *ctx, const due_event *event)
+{
+    struct meanwhile *m = ctx;
+
+    if (event->kind != DUE_EVENT_RESTORED || atomic_fetch_add(&m->told, 1) > 0)
+        return;
+    while (atomic_load(&m->q) == NULL || due_topic(atomic_load(&m->q), "") != DUE_ECLOSED)
+        crew_sleep(DUE_US(100));
+}
+
+static void count_error(void *ctx, enum due_log_level level, const char *text)
+{
+    struct meanwhile *m = ctx;
+
+    (void)text;
+    atomic_fetch_add(&m->errors, level == DUE_LOG_ERROR);
+}
+
+static void ignore_discarded(void *ctx, const due_job *job)
+{
+    (void)ctx;
+    (void)job;
+}
+
+/* Behind it the page has a job of a topic that is new to the queue: no reason to say that something
+ * is wrong with what is stored. */
+Test(stored_loading, a_close_meanwhile_is_no_error_of_the_store, .timeout = 60)
+{
+    struct shop s = shop_make(.start_ns = 5);
+    struct meanwhile m = { .q = NULL };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10 };
+
+    for (int i = 0; i < 100; i++)
+        cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
+    spec.topic = lab_topic(&s.lab, "mail");
+    cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, NULL), 0);
+    shop_die(&s);
+    s.store = memory_store_new(s.disk);
+    s.lab = lab_open(.start_ns = 20, .with.store = s.store, .with.on_log = count_error,
+                     .with.on_event = wait_for_close, .with.on_discard = ignore_discarded,
+                     .with.ctx = &m);
+    atomic_store(&m.q, s.lab.q);
+    while (atomic_load(&m.told) == 0)
+        crew_sleep(DUE_US(100));
+    cr_expect_eq(due_close(s.lab.q, DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+    cr_expect_eq(atomic_load(&m.told), 101u, "the page was shown to its end");
+    shop_close(&s);
+    cr_expect_eq(atomic_load(&m.errors), 0u);
 }
 
 /* Who is first in a group is not known before all was read; how many jobs of a topic run is. */
