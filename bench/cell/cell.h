@@ -56,6 +56,8 @@ struct cell_options {
     int64_t think_ns;
     int64_t spin_ns;
     bool spec;
+    bool real;   /* hold: the clock is the machine's, not turned */
+    size_t line; /* bytes between the words of the limit of cancel */
 };
 
 /* What came out, at one thread. */
@@ -98,6 +100,7 @@ struct cell {
     int64_t grain_ns; /* rounded up to a multiple of this; 0: not */
     int64_t *delays;  /* by number, where they are costly to make; or NULL */
     bool lean;        /* open it without reserving */
+    bool empty;       /* the subject does nothing: the cell's own cost is measured */
     struct cell_thread *threads;
     unsigned thread_count;
     pthread_barrier_t barrier;
@@ -270,7 +273,8 @@ void cell_begin(struct cell *c); /* measuring in the calling thread; may be done
 void cell_end(struct cell *c);
 void cell_collect(struct cell *c); /* add up what the threads have tallied */
 
-bool cell_pin(const unsigned *cores, size_t n);     /* the calling thread */
+void cell_idle_thread(void);                    /* one that does nothing, until the process ends */
+bool cell_pin(const unsigned *cores, size_t n); /* the calling thread */
 unsigned cell_cores(unsigned *cores, unsigned max); /* those allowed: how many were written */
 void cell_nap(int64_t ns);
 int64_t cell_resident(void);
@@ -290,6 +294,8 @@ void work_enqueue(struct cell *c);
 void work_cancel(struct cell *c);
 void work_timeout(struct cell *c);
 void work_hold(struct cell *c);
+void work_reschedule(struct cell *c);
+void work_nothing(struct cell *c);
 void work_mixed(struct cell *c);
 void work_memory(struct cell *c);
 void work_through(struct cell *c);
@@ -305,5 +311,7 @@ void limit_through(struct cell *c);
 void limit_lateness(struct cell *c);
 void limit_handoff(struct cell *c);
 void limit_cancel(struct cell *c);
+
+void work_empty(struct cell *c, const struct cell_workload *w); /* what the cell costs (empty.c) */
 
 #endif

@@ -3,7 +3,7 @@
  *   enqueue, hold   a raw binary heap of 16-byte slots, without a lock
  *   through         a mutex and a ring, in the order put in
  *   handoff         a bare futex
- *   cancel          one compare-and-swap
+ *   cancel          one compare-and-swap, of a word in 8 bytes or in a line of 64
  *   lateness        an absolute sleep: see work_lateness.c
  *
  * Each is a subject of one workload, so that it bears the same cost of the cell as any other.
@@ -231,18 +231,28 @@ void limit_handoff(struct cell *c)
 
 /* ---- A compare-and-swap ---------------------------------------------------------------------- */
 
+/* In lines of their own, as jobs are, or as dense as can be. */
+struct swap_words {
+    atomic_ullong *word;
+    size_t step;
+};
+
 static void *swap_open(const struct bench_setup *setup)
 {
-    return cell_alloc(setup->jobs, sizeof(atomic_ullong));
+    struct swap_words *w = cell_alloc(1, sizeof *w);
+
+    w->step = setup->line / sizeof *w->word;
+    w->word = cell_alloc(setup->jobs * w->step, sizeof *w->word);
+    return w;
 }
 
 static void swap_enqueue(void *q, unsigned thread, const struct bench_job *job,
                          union bench_handle *handle)
 {
-    atomic_ullong *words = q;
+    struct swap_words *w = q;
 
     (void)thread;
-    atomic_store_explicit(&words[job->number], 1, memory_order_relaxed);
+    atomic_store_explicit(&w->word[job->number * w->step], 1, memory_order_relaxed);
     handle->number = job->number;
 }
 
@@ -257,11 +267,11 @@ static bool swap_dequeue(void *q, unsigned thread, struct bench_job *job, bool w
 
 static bool swap_cancel(void *q, unsigned thread, union bench_handle handle)
 {
-    atomic_ullong *words = q;
+    struct swap_words *w = q;
     unsigned long long waiting = 1;
 
     (void)thread;
-    return atomic_compare_exchange_strong(&words[handle.number], &waiting, 0);
+    return atomic_compare_exchange_strong(&w->word[handle.number * w->step], &waiting, 0);
 }
 
 void limit_cancel(struct cell *c)

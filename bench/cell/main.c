@@ -42,6 +42,10 @@ const struct cell_workload cell_workloads[] = {
       work_slow, NULL },
     { "drain", "putting in, then taking until nothing is left", "M/s", 1000000, 20000000, 0,
       BENCH_ONE_THREAD | BENCH_NO_TIME, work_drain, NULL },
+    { "reschedule", "giving a waiting job another deadline", "ns", 1000000, HOUR, BENCH_VIRTUAL,
+      BENCH_NO_TIME, work_reschedule, NULL },
+    { "nothing", "a look while nothing is due", "ns", 1000000, HOUR, 0, BENCH_NO_TIME, work_nothing,
+      NULL },
     { 0 },
 };
 
@@ -126,6 +130,8 @@ static void option(struct cell_options *o, const char *name, const char *value)
         o->percent = (unsigned)number(name, value, 0, 100);
     else if (strcmp(name, "--think-ns") == 0)
         o->think_ns = number(name, value, 0, 60 * CELL_S);
+    else if (strcmp(name, "--line") == 0)
+        o->line = (size_t)number(name, value, 8, 64);
     else if (strcmp(name, "--spin-ns") == 0)
         o->spin_ns = number(name, value, 0, CELL_S);
     else
@@ -143,6 +149,10 @@ static const char *options(struct cell_options *o, int argc, char **argv)
         }
         if (strcmp(argv[i], "--spec") == 0) {
             o->spec = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--real") == 0) {
+            o->real = true;
             continue;
         }
         if (i + 1 == argc)
@@ -181,7 +191,8 @@ static int list_subjects(void)
         puts("");
     }
     if (bench_has_limits)
-        puts("limit\tthe machine's own limit: what could be had at most\tlimit");
+        puts("limit\tthe machine's own limit: what could be had at most\tlimit\n"
+             "empty\tdoes nothing: what the cell itself costs\tempty");
     return CELL_OK;
 }
 
@@ -242,6 +253,8 @@ static void qualify(const struct cell *c, const struct cell_workload *w)
     if (can & BENCH_ONE_THREAD &&
         (o->producers > 1 || (w->run == work_lateness && o->consumers > 1)))
         cell_die(CELL_CANNOT, "%s is of one thread", name);
+    if (w->run == work_reschedule && c->s->reschedule == NULL)
+        cell_die(CELL_CANNOT, "%s cannot give a job another deadline", name);
     if (w->run == work_drain && c->s->drain == NULL)
         cell_die(CELL_CANNOT, "%s cannot drain", name);
     if (o->topics > 1 && !(can & BENCH_TOPICS))
@@ -258,6 +271,7 @@ static void run(struct cell *c, const struct cell_workload *w, const char *subje
 {
     unsigned core;
 
+    cell_idle_thread(); /* who has no other thread is spared a mutex's locked instructions */
     if (c->o.jobs == CELL_DEFAULT)
         c->o.jobs = w->jobs;
     if (c->o.spread_ns == CELL_DEFAULT)
@@ -268,6 +282,10 @@ static void run(struct cell *c, const struct cell_workload *w, const char *subje
         if (w->limit == NULL)
             cell_die(CELL_CANNOT, "no limit is known for %s", w->name);
         w->limit(c);
+        return;
+    }
+    if (bench_has_limits && strcmp(subject, "empty") == 0) {
+        work_empty(c, w);
         return;
     }
     c->s = subject_named(subject);
@@ -282,6 +300,7 @@ int main(int argc, char **argv)
                                     .consumers = 1,
                                     .spread_ns = CELL_DEFAULT,
                                     .topics = 1,
+                                    .line = 8,
                                     .seed = 42,
                                     .live = 100000,
                                     .gap_ns = 1000000,

@@ -17,6 +17,7 @@ void cell_open(struct cell *c, size_t held, unsigned consumers, bool turned)
         .spin_ns = c->o.spin_ns,
         .lean = c->lean,
         .spec = c->o.spec,
+        .line = c->o.line,
     };
 
     if (setup.virtual_clock)

@@ -134,4 +134,6 @@ const bench_subject bench_std_pq = {
     nullptr, /* turned */
     nullptr, /* trim */
     0,
+    nullptr, /* cancel_batch */
+    nullptr, /* reschedule */
 };

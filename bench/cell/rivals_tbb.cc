@@ -84,4 +84,6 @@ const bench_subject bench_tbb = {
     nullptr, /* turned */
     nullptr, /* trim */
     0,
+    nullptr, /* cancel_batch */
+    nullptr, /* reschedule */
 };

@@ -43,6 +43,7 @@ struct bench_setup {
     int64_t spin_ns;    /* wake this much early and spin, if the subject can; 0: no */
     bool lean;          /* memory is measured: reserve nothing, where that is a choice */
     bool spec;          /* put each job in by the call that can say everything of it */
+    size_t line;        /* of the limit of cancel: bytes from word to word */
 };
 
 enum bench_can {
@@ -97,6 +98,12 @@ struct bench_subject {
 
     /* Its unit of time: deadlines on a virtual clock are whole multiples of it.  0: 1 ns. */
     int64_t grain_ns;
+
+    /* As cancel, several.  False: one of them could not be.  NULL: the cell calls cancel. */
+    bool (*cancel_batch)(void *q, unsigned thread, const union bench_handle *handles, size_t n);
+
+    /* A waiting job gets another deadline; its handle stays.  NULL: it cannot. */
+    bool (*reschedule)(void *q, unsigned thread, union bench_handle handle, int64_t at_ns);
 };
 
 /* Every subject of this program, in the order of the table; ends with NULL. */

@@ -110,6 +110,14 @@ static bool bytes_dequeue(void *q, unsigned thread, struct bench_job *out, bool 
     return got;
 }
 
+static bool order_reschedule(void *q, unsigned thread, union bench_handle handle, int64_t at_ns)
+{
+    static unsigned calls;
+
+    return __atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) == VICTIM ||
+           mutex_heap_reschedule(q, thread, handle, at_ns);
+}
+
 #define BROKEN(NAME, WHAT, ENQUEUE, DEQUEUE, DONE, CANCEL)   \
     const struct bench_subject NAME = {                      \
         .name = WHAT,                                        \
@@ -121,6 +129,7 @@ static bool bytes_dequeue(void *q, unsigned thread, struct bench_job *out, bool 
         .dequeue = DEQUEUE,                                  \
         .done = DONE,                                        \
         .cancel = CANCEL,                                    \
+        .reschedule = order_reschedule,                      \
     }
 
 BROKEN(bench_broken_lost, "broken-lost", mutex_heap_enqueue, lost_dequeue, mutex_heap_done,

@@ -221,6 +221,33 @@ static bool subject_cancel(void *q, unsigned thread, union bench_handle handle)
     return due_cancel(s->queue, id, NULL) == 0;
 }
 
+static bool subject_cancel_batch(void *q, unsigned thread, const union bench_handle *handles,
+                                 size_t n)
+{
+    struct subject *s = q;
+    due_id ids[MOST_AT_ONCE];
+
+    (void)thread;
+    for (size_t at = 0, some; at < n; at += some) {
+        some = n - at < MOST_AT_ONCE ? n - at : MOST_AT_ONCE;
+        for (size_t i = 0; i < some; i++)
+            memcpy(ids[i].byte, handles[at + i].byte, sizeof ids[i].byte);
+        if (due_cancel_batch(s->queue, ids, some, NULL) != (int)some)
+            return false;
+    }
+    return true;
+}
+
+static bool subject_reschedule(void *q, unsigned thread, union bench_handle handle, int64_t at_ns)
+{
+    struct subject *s = q;
+    due_id id;
+
+    (void)thread;
+    memcpy(id.byte, handle.byte, sizeof id.byte);
+    return due_reschedule(s->queue, id, at_ns) == 0;
+}
+
 static void subject_drain(void *q)
 {
     struct subject *s = q;
@@ -260,6 +287,8 @@ const struct bench_subject bench_libdue = {
     .dequeue_batch = subject_dequeue_batch,
     .done = subject_done,
     .cancel = subject_cancel,
+    .cancel_batch = subject_cancel_batch,
+    .reschedule = subject_reschedule,
     .drain = subject_drain,
     .turned = subject_turned,
     .trim = subject_trim,

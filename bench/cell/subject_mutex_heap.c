@@ -333,6 +333,27 @@ bool mutex_heap_cancel(void *queue, unsigned thread, union bench_handle handle)
     return found;
 }
 
+bool mutex_heap_reschedule(void *queue, unsigned thread, union bench_handle handle, int64_t at_ns)
+{
+    struct queue *q = queue;
+    struct name name;
+
+    (void)thread;
+    memcpy(&name, handle.byte, sizeof name);
+    pthread_mutex_lock(&q->lock);
+    size_t i = name.job->index;
+    bool found = i != NOWHERE && name.job->number == name.number;
+    if (found && i > 0 && at_ns < q->slot[(i - 1) / 2].at_ns)
+        sift_up(q, i, (struct slot){ at_ns, name.job });
+    else if (found)
+        sift_down(q, i, (struct slot){ at_ns, name.job });
+    bool wake = found && name.job->index == 0 && q->waiting > 0;
+    pthread_mutex_unlock(&q->lock);
+    if (wake)
+        pthread_cond_signal(&q->changed);
+    return found;
+}
+
 void mutex_heap_drain(void *queue)
 {
     struct queue *q = queue;
@@ -354,4 +375,5 @@ const struct bench_subject bench_mutex_heap = {
     .done = mutex_heap_done,
     .cancel = mutex_heap_cancel,
     .drain = mutex_heap_drain,
+    .reschedule = mutex_heap_reschedule,
 };

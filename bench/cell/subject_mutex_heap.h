@@ -13,6 +13,7 @@ void mutex_heap_enqueue(void *q, unsigned thread, const struct bench_job *in,
 bool mutex_heap_dequeue(void *q, unsigned thread, struct bench_job *out, bool wait);
 void mutex_heap_done(void *q, unsigned thread, struct bench_job *jobs, size_t n);
 void mutex_heap_drain(void *q);
+bool mutex_heap_reschedule(void *q, unsigned thread, union bench_handle handle, int64_t at_ns);
 bool mutex_heap_cancel(void *q, unsigned thread, union bench_handle handle);
 
 #endif

@@ -12,6 +12,22 @@
 
 enum { MOST_THREADS = 1024 };
 
+static void *sleep_for_good(void *arg)
+{
+    for (;;)
+        pause();
+    return arg;
+}
+
+void cell_idle_thread(void)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, sleep_for_good, NULL) != 0)
+        cell_die(CELL_WRONG, "the system refused a thread");
+    pthread_detach(thread);
+}
+
 void cell_prepare(struct cell *c, unsigned threads)
 {
     size_t batch = c->o.batch > 0 ? c->o.batch : 1;

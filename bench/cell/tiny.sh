@@ -48,12 +48,15 @@ for more in "" "--producers 3" "--batch 32" "--payload 8" "--payload 100 --topic
     cell 1000 slow --jobs 1000 --think-ns 100000 $more
     cell 20 lateness --jobs 20 $more
     cell 1000 memory --jobs 1000 $more
+    cell 100 reschedule --jobs 1000 $more
+    cell 0 nothing --jobs 1000 $more
 done
 for more in "--payload 100" "--topics 7" "--shape exponential" "--shape clustered" "--shape heavy" \
     "--shape sawtooth" "--shape equal" "--shape decades"; do
     cell 2100 hold --jobs 1000 $more
     cell 1000 mixed --jobs 1000 $more
 done
+cell 2100 hold --jobs 1000 --real
 cell 20 lateness --jobs 20 --consumers 2
 cell 20 lateness --jobs 20 --spin-ns 50000
 cell 400 burst --jobs 400

@@ -31,6 +31,8 @@ void work_enqueue(struct cell *c)
     cell_open(c, c->count, 1, true);
     cell_threads(c, put_own);
     c->value = (double)c->count / c->wall_s / 1e6;
+    if (c->empty)
+        return;
     none_is_due(c);
     turn_past_all(c);
     cell_drain(&c->threads[0], true, NULL);
@@ -80,11 +82,30 @@ static void doomed_shuffle(struct cell *c, struct doomed *d)
         d->shuffled[i] = d->handles[d->order[i]];
 }
 
+static void cancel_batches(struct cell_thread *t)
+{
+    const struct cell *c = t->cell;
+    const struct doomed *d = t->own;
+    size_t batch = c->o.batch;
+
+    for (size_t i = 0; i < d->many; i += batch) {
+        size_t n = d->many - i < batch ? d->many - i : batch;
+
+        if (!c->s->cancel_batch(c->q, t->producer, d->shuffled + i, n))
+            cell_die(CELL_WRONG, "some of the jobs from %zu on of thread %u could not be cancelled",
+                     i, t->producer);
+    }
+}
+
 static void cancel_own(struct cell_thread *t)
 {
     const struct cell *c = t->cell;
     const struct doomed *d = t->own;
 
+    if (c->o.batch > 0 && c->s->cancel_batch != NULL) {
+        cancel_batches(t);
+        return;
+    }
     for (size_t i = 0; i < d->many; i++) {
         if (!c->s->cancel(c->q, t->producer, d->shuffled[i]))
             cell_die(CELL_WRONG, "the job put in as %u of thread %u could not be cancelled",
@@ -124,6 +145,8 @@ void work_cancel(struct cell *c)
     }
     cell_threads(c, cancel_own);
     c->value = (double)c->count / c->wall_s / 1e6;
+    if (c->empty)
+        return;
     doomed_tally(c, all, producers, gone);
     turn_past_all(c);
     cell_drain(&c->threads[0], true, gone);

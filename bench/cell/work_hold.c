@@ -3,11 +3,19 @@
  * Where the clock must stand for the next head is told beforehand by a heap of the cell's own: the
  * deadlines do not depend on which of several equal jobs is taken, for the job put back is always
  * the next number.
+ *
+ * On a virtual clock each hold begins with turning it.  On the machine's own (--real) the thread
+ * waits until the head is due, and only what comes after that is measured: a look at the clock is
+ * then the subject's part.
  */
 #include <stdlib.h>
 
 #include "cell.h"
 #include "heap.h"
+
+#define REAL_GAP_NS  1000 /* between two heads on the machine's clock: longer than a hold */
+#define REAL_LATE_NS 500  /* how late one is asked for; a subject's clock may be that coarse */
+#define REAL_FILL_NS 500  /* in which a job is put in beforehand */
 
 /* ---- hold ------------------------------------------------------------------------------------ */
 
@@ -27,10 +35,20 @@ static int64_t *foretell(const struct cell *c, size_t live, size_t holds)
     return head;
 }
 
-static void holds(struct cell *c, const int64_t *head, size_t from, size_t to, size_t live)
+/* The job that was taken comes again, as hold @i. */
+static inline void put_back(struct cell *c, struct bench_job *job, int64_t head_ns, uint64_t number)
 {
     struct cell_thread *t = &c->threads[0];
-    struct bench_job *job = t->jobs;
+
+    cell_tally(t, job);
+    cell_done(t, 1);
+    cell_job(c, job, number, cell_grain(c, head_ns + cell_delay(c, number)), t->bytes);
+    c->s->enqueue(c->q, 0, job, NULL);
+}
+
+static void holds(struct cell *c, const int64_t *head, size_t from, size_t to, size_t live)
+{
+    struct bench_job *job = c->threads[0].jobs;
 
     for (size_t i = from; i < to; i++) {
         cell_turn(c, head[i]);
@@ -39,11 +57,65 @@ static void holds(struct cell *c, const int64_t *head, size_t from, size_t to, s
         if (job->at_ns != head[i])
             cell_die(CELL_WRONG, "job %llu came, due at %lld, instead of that due at %lld",
                      (unsigned long long)job->number, (long long)job->at_ns, (long long)head[i]);
-        cell_tally(t, job);
-        cell_done(t, 1);
-        cell_job(c, job, live + i, cell_grain(c, head[i] + cell_delay(c, live + i)), t->bytes);
-        c->s->enqueue(c->q, 0, job, NULL);
+        put_back(c, job, head[i], live + i);
     }
+}
+
+/* On the machine's clock, which several heads may have passed: their order is not looked at. */
+static int64_t holds_real(struct cell *c, const int64_t *head, size_t from, size_t to, size_t live)
+{
+    struct cell_thread *t = &c->threads[0];
+    struct bench_job *job = t->jobs;
+    int64_t busy_ns = 0;
+
+    for (size_t i = from; i < to; i++) {
+        int64_t start;
+
+        while ((start = bench_clock_real()) < head[i] + REAL_LATE_NS)
+            ;
+        while (!c->s->dequeue(c->q, 0, job, false)) {
+            if (bench_clock_real() > start + CELL_S)
+                cell_die(CELL_WRONG, "no job a second after a deadline");
+        }
+        int64_t at_ns = job->at_ns;
+        put_back(c, job, head[i], live + i);
+        int64_t end = bench_clock_real();
+        t->tally.early += at_ns > end;
+        busy_ns += end - start;
+    }
+    return busy_ns;
+}
+
+/* The heads come due from now on, one in REAL_GAP_NS on average. */
+static void work_hold_real(struct cell *c, size_t live, size_t jobs)
+{
+    c->o.spread_ns = cell_mean_spread(c->o.shape) / CELL_S * (int64_t)live * REAL_GAP_NS;
+    cell_prepare(c, 1);
+    cell_stream(c, live + 2 * jobs);
+    cell_open(c, live, 1, false);
+    c->base_ns = 0;
+    int64_t *head = foretell(c, live, 2 * jobs);
+    c->base_ns = bench_clock_real() + (int64_t)live * REAL_FILL_NS;
+    for (size_t i = 0; i < 2 * jobs; i++)
+        head[i] += c->base_ns;
+    cell_fill(&c->threads[0], 0, 1, live, NULL);
+    holds_real(c, head, 0, jobs, live);
+    cell_begin(c);
+    int64_t busy_ns = holds_real(c, head, jobs, 2 * jobs, live);
+    cell_end(c);
+    c->wall_s = (double)busy_ns / 1e9;
+    c->cpu_s = c->wall_s; /* the waiting between is the cell's */
+    c->value = (double)busy_ns / (double)jobs;
+    if (c->empty)
+        return;
+    cell_nap(head[2 * jobs - 1] + c->o.spread_ns + CELL_S / 100 - bench_clock_real());
+    while (cell_take(&c->threads[0], false) > 0) {
+        cell_tally(&c->threads[0], c->threads[0].jobs);
+        cell_done(&c->threads[0], 1);
+    }
+    cell_collect(c);
+    cell_close(c);
+    cell_check(c, live + 2 * jobs);
 }
 
 void work_hold(struct cell *c)
@@ -52,6 +124,10 @@ void work_hold(struct cell *c)
     size_t jobs = (size_t)c->o.jobs;
 
     c->o.batch = 0;
+    if (c->o.real) {
+        work_hold_real(c, live, jobs);
+        return;
+    }
     if (c->o.spread_ns == CELL_DEFAULT)
         c->o.spread_ns = cell_mean_spread(c->o.shape);
     cell_prepare(c, 1);
@@ -65,6 +141,8 @@ void work_hold(struct cell *c)
     holds(c, head, jobs, 2 * jobs, live);
     cell_end(c);
     c->value = c->wall_s * 1e9 / (double)jobs;
+    if (c->empty)
+        return;
     cell_turn(c, head[2 * jobs - 1] + c->o.spread_ns + CELL_S);
     cell_drain(&c->threads[0], false, NULL);
     cell_collect(c);
@@ -127,6 +205,8 @@ void work_timeout(struct cell *c)
     }
     cell_threads(c, pairs);
     c->value = (double)c->o.jobs / c->wall_s / 1e6;
+    if (c->empty)
+        return;
     for (unsigned p = 0; p < producers; p++) {
         for (all[p].oldest = 0; all[p].oldest < all[p].count; all[p].oldest++)
             cancel_oldest(&c->threads[p], &all[p]);

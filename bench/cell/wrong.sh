@@ -32,6 +32,14 @@ for fault in lost double; do
         fine $workload
     done
 done
+for fault in lost double; do
+    wrong $fault hold --real
+    wrong $fault reschedule
+done
+for workload in "hold --real" reschedule nothing; do
+    fine $workload
+done
+wrong order reschedule
 wrong double burst
 for workload in enqueue hold "mixed --percent 0" "lateness --gap-ns 1000"; do
     wrong early $workload $dense
@@ -41,7 +49,7 @@ for workload in enqueue hold "mixed --percent 0" "lateness --gap-ns 1000"; do
     wrong order $workload $dense
     fine $workload $dense
 done
-for workload in cancel timeout "mixed --percent 100" memory; do
+for workload in cancel "cancel --batch 32" timeout "mixed --percent 100" memory; do
     wrong cancel $workload
     fine $workload
 done

@@ -163,6 +163,10 @@ fn main() {
     if o.pin {
         system::pin(&system::cores()[..1]);
     }
+    // As in C's cells: in a process with one thread locks and memory of the system cost less.
+    std::thread::spawn(|| loop {
+        std::thread::park();
+    });
     let mut c = Cell::new(o);
     (s.run)(&mut c, w);
     c.print(w.name, s.name, w.unit);
