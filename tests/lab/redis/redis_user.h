@@ -11,6 +11,11 @@
     "+hmget", "+hdel", "+hlen", "+hkeys", "+zadd", "+zrem", "+zrange", "+zcount", "+zscan", \
     "+hscan", "+zscore", "+eval"
 
+/* What a shared queue needs besides, and its channels. */
+#define REDIS_SHARED_MAY \
+    "+evalsha", "+script|load", "+publish", "+subscribe", "+zmscore", "+zrangebyscore", "+zcard", \
+    "+exists"
+
 /* What needs no permission, what may be refused, and what only the command duectl says. */
 #define REDIS_USER_BESIDES "auth", "config|get", "hgetall", "scan", "zcard"
 

@@ -1,0 +1,34 @@
+# cmake -DFROM=DIR -DTO=FILE -P Scripts.cmake: the scripts of DIR as a file of C.
+#
+# Each is put together of the parts it needs, without comments and indentation, and stands there
+# with the SHA-1 by which a server knows it.
+set(put head wake tail put)
+set(work head wake tail work)
+set(edit head wake tail edit)
+set(beat fence wake beat)
+set(leave fence wake leave)
+set(join join)
+set(census census)
+
+set(code "/* Made of the scripts in persist/redis/scripts by cmake/Scripts.cmake. */\n")
+string(APPEND code "#include \"redis/share/scripts.h\"\n")
+foreach(script put work edit join leave beat census)
+    set(text "\n")
+    foreach(part IN LISTS ${script})
+        file(READ "${FROM}/${part}.lua" lines)
+        string(APPEND text "${lines}")
+    endforeach()
+    string(REGEX REPLACE "\n *--[^\n]*" "" text "\n${text}")
+    string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")
+    string(REGEX REPLACE "^\n" "" text "${text}")
+    string(SHA1 sha "${text}")
+    string(LENGTH "${text}" length)
+    string(HEX "${text}" bytes)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+    string(REPEAT "." 80 line)
+    string(REGEX REPLACE "(${line})" "\\1\n" bytes "${bytes}")
+    string(APPEND code "\nstatic const char ${script}_text[] = {\n${bytes}0};\n"
+        "const struct due__script due__script_${script} = { \"${script}\", ${script}_text,"
+        " ${length}, \"${sha}\" };\n")
+endforeach()
+file(WRITE "${TO}" "${code}")

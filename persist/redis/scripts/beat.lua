@@ -1,0 +1,15 @@
+-- beat.lua - a writer lives, and looks whether somebody should have come.
+--
+-- ARGV  after the topics' names: what `p` is to say of the writer, how long the owner's key stays
+--       (ms)
+-- Answers stamp, time, the head of all topics ('': none), how many were rung; and 1 if what is due
+-- was overdue by more than the grace, so that a ring must have been lost.
+local at = 7 + topics
+local head, late = first_head(), 0
+call('PEXPIRE', KEYS[12], ARGV[at + 1])
+call('HSET', KEYS[11], ARGV[6], form('%s %.0f', ARGV[at], clock))
+cover_all(1)
+if rang > 0 and head and head < clock - GRACE then
+    late = 1
+end
+return {stamp, clock, head and form('%.0f', head) or '', rang, late}

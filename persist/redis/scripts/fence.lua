@@ -1,0 +1,18 @@
+-- fence.lua - how beat and leave begin, which have no number: done twice they do no harm.  KEYS and
+-- ARGV as in head.lua.
+local call, form = redis.call, string.format
+local fence = call('GET', KEYS[1])
+if fence ~= ARGV[1] then
+    return {fence and 'F' or 'L'}
+end
+local lane = call('HGET', KEYS[2], ARGV[2])
+if not lane then
+    return {'L'}
+end
+if lane == 'X' then
+    return {'F'}
+end
+local time = call('TIME')
+local clock = time[1] * 1000000 + time[2]
+local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
+local topics = (#KEYS - 12) / 3

@@ -1,0 +1,55 @@
+-- join.lua - one more writer of a shared queue, which is made if there is none.
+--
+-- KEYS  1 fence  2 writers  3 c  4 meta  5 w  6 p  7 owner
+-- ARGV  1 nonce for a fence, 2 incarnation of a new queue, 3 format of this library, 4 how long the
+--       owner's key stays (ms), 5 what `p` is to say of the writer, 6 the lowest writer it may be;
+--       then writers that were not seen for long, and what `p` said of each
+-- Answers {'J', writer, fence, stamp, time}, or nothing was done: {'O', who}: an owner lives;
+-- {'M'}: the queue belongs to one process at a time; {'V', least}: a newer format;
+-- {'N', partitions}.  Removing the owner's key is the first write: a full server does not refuse
+-- what follows, so somebody can come who works it off.
+local call, form = redis.call, string.format
+local meta = call('HMGET', KEYS[4], 'format', 'mode', 'least_reader', 'partitions', 'writer')
+local owner = call('GET', KEYS[7])
+if owner and string.sub(owner, 1, 8) ~= '2 shared' then
+    return {'O', owner}
+end
+if meta[1] then
+    if tonumber(meta[3] or 1) > tonumber(ARGV[3]) then
+        return {'V', meta[3]}
+    end
+    if meta[2] ~= 'shared' then
+        return {'M'}
+    end
+    if (meta[4] or '1') ~= '1' then
+        return {'N', meta[4]}
+    end
+end
+call('DEL', KEYS[7])
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+local writer = math.max(tonumber(meta[5] or 0) + 1, math.floor(now / 1000), tonumber(ARGV[6]))
+local name = form('%.0f', writer)
+local fence = call('GET', KEYS[1])
+if not fence or string.sub(fence, 1, 2) ~= 's:' then
+    fence = 's:' .. ARGV[1]
+    call('SET', KEYS[1], fence)
+end
+if not meta[1] then
+    call('HSET', KEYS[4], 'format', '2', 'least_reader', '2', 'mode', 'shared', 'partitions', '1',
+        'clock', 'realtime', 'order', 'deadline', 'incarnation', ARGV[2])
+end
+for i = 7, #ARGV, 2 do
+    if call('HGET', KEYS[6], ARGV[i]) == ARGV[i + 1] then
+        call('HDEL', KEYS[2], ARGV[i] .. ':p', ARGV[i] .. ':w')
+        call('HDEL', KEYS[3], ARGV[i] .. ':p', ARGV[i] .. ':w')
+        call('HDEL', KEYS[6], ARGV[i])
+        call('ZREM', KEYS[5], ARGV[i])
+    end
+end
+call('SET', KEYS[7], '2 shared', 'PX', ARGV[4])
+call('HSET', KEYS[4], 'writer', name)
+call('HSET', KEYS[6], name, form('%s %.0f', ARGV[5], now))
+call('HSET', KEYS[2], name .. ':p', '0 0 0', name .. ':w', '0 0 0')
+local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
+return {'J', name, fence, stamp, now}

@@ -1,0 +1,87 @@
+-- wake.lua - who waits is written down in `w` (for any topic) and in `w:TOPIC`, and one is rung.
+--
+-- A member's score says what it does: -t, it was rung at t; below SLEEP, it sleeps until then; from
+-- SLEEP on, it sleeps until it is rung, and has since score - SLEEP.  What lies more than GRACE
+-- back does not count: whoever should have come may be stopped or gone.
+--
+-- A head, the next time at which something is due, is covered when it is not due yet and two will
+-- look by themselves: one at the head, one GRACE after it at the latest.
+local GRACE, SLEEP = 20000, 6e15
+local rang = 0
+
+local function recent()
+    return form('(%.0f', clock - GRACE)
+end
+
+-- The alarms that count, up to `until_`: at most two, as member, score, member, score.
+local function alarms(w, until_)
+    return call('ZRANGEBYSCORE', w, recent(), form('%.0f', until_), 'WITHSCORES', 'LIMIT', 0, 2)
+end
+
+-- Rings one who sleeps longest, or has the earliest alarm after `after`.  Who does not hear it any
+-- more is struck off, and the next is rung.
+local function ring(w, after)
+    for _ = 1, 4 do
+        local who = call('ZRANGEBYSCORE', w, form('%.0f', SLEEP), '+inf', 'LIMIT', 0, 1)[1] or
+            call('ZRANGEBYSCORE', w, form('(%.0f', after), form('(%.0f', SLEEP), 'LIMIT', 0, 1)[1]
+        if not who then
+            return
+        end
+        if call('PUBLISH', ARGV[5] .. who, form('%.0f', stamp)) > 0 then
+            call('ZADD', w, form('%.0f', -clock), who)
+            rang = rang + 1
+            return
+        end
+        call('ZREM', w, who)
+    end
+end
+
+-- Sees to it that `head` is covered, or that `most` were rung less than GRACE ago.
+local function cover(w, head, most)
+    if not head or head >= SLEEP then
+        return
+    end
+    local under_way = call('ZCOUNT', w, '-inf', form('(%.0f', GRACE - clock))
+    if under_way >= most then
+        return
+    end
+    local after = clock
+    if head > clock then
+        local set = alarms(w, head + GRACE)
+        if set[2] and tonumber(set[2]) <= head then
+            if set[4] then
+                return
+            end
+            after = head + GRACE
+        else
+            after = head
+        end
+        most = 1
+    end
+    for _ = under_way + 1, most do
+        ring(w, after)
+    end
+end
+
+-- The head of all topics, a lower bound: nil if nothing waits.
+local function first_head()
+    return tonumber(call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2])
+end
+
+local function topic_head(topic)
+    return tonumber(call('ZSCORE', KEYS[4], ARGV[6 + topic]) or nil)
+end
+
+-- Every script that writes ends with this: whom it covers, and answers how many it rang.
+local function cover_all(most)
+    if call('EXISTS', KEYS[5]) == 1 then
+        cover(KEYS[5], first_head(), most)
+    end
+    for topic = 1, topics do
+        local w = KEYS[12 + 3 * topic]
+        if call('EXISTS', w) == 1 then
+            cover(w, topic_head(topic), most)
+        end
+    end
+    return rang
+end

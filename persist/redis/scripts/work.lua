@@ -1,0 +1,333 @@
+-- work.lua - what becomes of jobs that were claimed, then the next claim (lane w).
+--
+-- ARGV  how many groups; of each: kind, topic (1 is the first), how many jobs, their ids, the end
+--       of lease with which each was claimed, and
+--         a  the job is done
+--         n  it waits again        id, entry of each; score, id of each
+--         b  it is dead            the same; the score is the time of its death
+--         r  it was not begun      score, id of each
+--         t  an attempt begins     id, entry of each
+--         e  a new end of lease    how long, in us
+--       then the claim: how many are needed, how many more are welcome, how long a lease is (us),
+--       and who waits if that many are not due: '' nobody, 'a' for any topic, 't' for those named
+-- Answers stamp, time, statuses (a letter for each job in turn, d done or s stale; '': all done),
+-- end of the new leases, alarm (-1 does not wait, 0 until it is rung), 1 if a topic that was not
+-- named has something due, how many were rung, how many were claimed; of each: topic, id, the end
+-- of the lease that another let pass or '', record ('': long, to be read by itself; nil: missing),
+-- entry or ''; then, if it came back short and waits for any topic, up to eight topics and heads.
+--
+-- An end of lease is the token: it is compared first.  A job whose lease is over is due again like
+-- any other.  Removing ourselves from `w` is the first write, so a full server does not refuse what
+-- follows.
+local me = ARGV[6]
+call('ZREM', KEYS[5], me)
+for topic = 1, topics do
+    call('ZREM', KEYS[12 + 3 * topic], me)
+end
+
+-- The words of a group's jobs, `width` of each; of those in `good` only, if that is given.
+local function words(first, width, n, good)
+    if not good then
+        return unpack(ARGV, first, first + width * n - 1)
+    end
+    local some = {}
+    for i = 1, n do
+        if good[i] then
+            for j = first + (i - 1) * width, first + i * width - 1 do
+                some[#some + 1] = ARGV[j]
+            end
+        end
+    end
+    return unpack(some)
+end
+
+-- Which of the jobs are still ours.  Answers how many, and nil or a table of those that are.
+local function ours(l, n)
+    local ends = call('ZMSCORE', l, unpack(ARGV, at + 3, at + 2 + n))
+    local good, count = {}, 0
+    for i = 1, n do
+        good[i] = ends[i] and tonumber(ends[i]) == tonumber(ARGV[at + 2 + n + i])
+        if good[i] then
+            count = count + 1
+        end
+    end
+    if count == n then
+        return n, nil
+    end
+    return count, good
+end
+
+local function done(t, l, n, good)
+    call('ZREM', l, words(at + 3, 1, n, good))
+    call('HDEL', KEYS[6], words(at + 3, 1, n, good))
+    for _, key in ipairs({KEYS[7], KEYS[9]}) do
+        if call('EXISTS', key) == 1 then
+            call('HDEL', key, words(at + 3, 1, n, good))
+        end
+    end
+end
+
+local function entries(t, l, n, good)
+    call('HSET', KEYS[7], words(at + 3 + 2 * n, 2, n, good))
+end
+
+local function waits(t, l, n, good)
+    entries(t, l, n, good)
+    call('ZADD', t, words(at + 3 + 4 * n, 2, n, good))
+    call('ZREM', l, words(at + 3, 1, n, good))
+end
+
+local function dead(t, l, n, good)
+    entries(t, l, n, good)
+    call('ZADD', KEYS[8], words(at + 3 + 4 * n, 2, n, good))
+    call('ZREM', l, words(at + 3, 1, n, good))
+end
+
+local function released(t, l, n, good)
+    call('ZADD', t, words(at + 3 + 2 * n, 2, n, good))
+    call('ZREM', l, words(at + 3, 1, n, good))
+end
+
+local function extended(t, l, n, good)
+    local args, lease = {}, form('%.0f', now + ARGV[at + 3 + 2 * n])
+    for i = 1, n do
+        if not good or good[i] then
+            args[#args + 1] = lease
+            args[#args + 1] = ARGV[at + 2 + i]
+        end
+    end
+    call('ZADD', l, 'XX', unpack(args))
+end
+
+local kinds = {a = done, n = waits, b = dead, r = released, t = entries, e = extended}
+local length = {a = 2, n = 6, b = 6, r = 4, t = 4, e = 2}
+local status, stale, touched = {}, false, {}
+local groups = tonumber(ARGV[at])
+at = at + 1
+for _ = 1, groups do
+    local kind, topic, n = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+    if not again then
+        local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
+        local count, good = ours(l, n)
+        if count > 0 then
+            kinds[kind](t, l, n, good)
+            touched[topic] = touched[topic] or kind == 'n' or kind == 'r'
+        end
+        if good then
+            stale = true
+            for i = 1, n do
+                status[#status + 1] = good[i] and 'd' or 's'
+            end
+        else
+            status[#status + 1] = string.rep('d', n)
+        end
+    end
+    at = at + 3 + length[kind] * n + (kind == 'e' and 1 or 0)
+end
+local need, extra, lease, wait =
+    tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3]
+local wanted, ends = need, now + lease
+local claimed, lines, more, many = {}, {}, 0, 1
+
+-- Appends to the answer what is known of the claimed jobs `ids` of a topic; those that were not
+-- claimed from a lease that ended have no `over`.
+local function tell(topic, ids, over)
+    local records = call('HMGET', KEYS[6], unpack(ids))
+    local has = call('EXISTS', KEYS[7]) == 1 and call('HMGET', KEYS[7], unpack(ids)) or {}
+    for i = 1, #ids do
+        local line = #lines
+        lines[line + 1] = topic
+        lines[line + 2] = ids[i]
+        lines[line + 3] = over[i] or ''
+        lines[line + 4] = records[i]
+        lines[line + 5] = has[i] or ''
+    end
+end
+
+-- The same without what is long, which would be copied here several times.
+local function tell_short(topic, ids, over)
+    if call('EXISTS', KEYS[9]) == 0 then
+        return tell(topic, ids, over)
+    end
+    local long = call('HMGET', KEYS[9], unpack(ids))
+    for i = 1, #ids do
+        if not long[i] then
+            tell(topic, {ids[i]}, {over[i]})
+        else
+            local entry = call('HGET', KEYS[7], ids[i]) or ''
+            for _, word in ipairs({topic, ids[i], over[i] or '', '', entry}) do
+                lines[#lines + 1] = word
+            end
+        end
+    end
+end
+
+-- Leases that are over.  A job that half of a torn script has left in `t` too is waiting there.
+local function lapsed(t, l, at_most)
+    local found, ids, over = call('ZRANGEBYSCORE', l, '-inf', form('%.0f', clock), 'WITHSCORES',
+        'LIMIT', 0, at_most), {}, {}
+    if #found == 0 then
+        return ids, over
+    end
+    for i = 1, #found, 2 do
+        if call('ZSCORE', t, found[i]) then
+            call('ZREM', l, found[i])
+        else
+            ids[#ids + 1] = found[i]
+            over[#over + 1] = form('%.0f', tonumber(found[i + 1]))
+        end
+    end
+    return ids, over
+end
+
+-- Moves what is due from `t` to `l`, whose score is the end of the lease.
+local function claim(topic, at_most)
+    local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
+    local ids, over = lapsed(t, l, at_most)
+    local due = #ids < at_most and call('ZRANGEBYSCORE', t, '-inf', form('%.0f', clock), 'LIMIT', 0,
+        at_most - #ids) or {}
+    local args, score = {}, form('%.0f', ends)
+    for i = 1, #due do
+        ids[#ids + 1] = due[i]
+    end
+    if #ids == 0 then
+        return 0
+    end
+    for i = 1, #ids do
+        args[2 * i - 1] = score
+        args[2 * i] = ids[i]
+        claimed[#claimed + 1] = topic
+        claimed[#claimed + 1] = ids[i]
+        claimed[#claimed + 1] = over[i] or ''
+    end
+    call('ZADD', l, unpack(args))
+    if #due > 0 then
+        call('ZREM', t, unpack(due))
+    end
+    tell_short(topic, ids, over)
+    return #ids
+end
+
+-- The same answer once more: of what was claimed, that which is still ours.
+local function remember()
+    local kept = call('HGET', KEYS[3], ARGV[2])
+    kept = kept and cmsgpack.unpack(kept)
+    if not kept or kept[1] ~= number then
+        return
+    end
+    status, ends, claimed = {kept[2]}, kept[3], kept[4]
+    stale = kept[2] ~= ''
+    for i = 1, #claimed, 3 do
+        local score = call('ZSCORE', KEYS[11 + 3 * claimed[i]], claimed[i + 1])
+        if score and tonumber(score) == ends then
+            tell_short(claimed[i], {claimed[i + 1]}, {claimed[i + 2]})
+        end
+    end
+end
+
+-- The lower bound of a topic's head as it is now.
+local function set_head(topic)
+    local first = tonumber(call('ZRANGE', KEYS[10 + 3 * topic], 0, 0, 'WITHSCORES')[2])
+    local lease_over = tonumber(call('ZRANGE', KEYS[11 + 3 * topic], 0, 0, 'WITHSCORES')[2])
+    first = math.min(first or math.huge, lease_over or math.huge)
+    if first == math.huge then
+        call('ZREM', KEYS[4], ARGV[6 + topic])
+    else
+        call('ZADD', KEYS[4], form('%.0f', first), ARGV[6 + topic])
+    end
+    return first
+end
+
+-- Somebody else waits, and has the first call on what is due.
+local function others_wait()
+    for topic = 0, topics do
+        local w = topic == 0 and KEYS[5] or KEYS[12 + 3 * topic]
+        if call('EXISTS', w) == 1 and call('ZCOUNT', w, recent(), '+inf') > 0 then
+            return true
+        end
+    end
+    return false
+end
+
+-- Writes down in `w` that we wait for `head`.  Answers until when: 0, until we are rung.
+local function enter(w, head)
+    local alarm
+    if head < SLEEP then
+        local set = alarms(w, head + GRACE)
+        if not set[2] or tonumber(set[2]) > head then
+            alarm = head
+        elseif not set[4] then
+            alarm = head + GRACE
+        end
+    end
+    call('ZADD', w, form('%.0f', alarm or SLEEP + clock), me)
+    return alarm or 0
+end
+
+local function enter_all()
+    local alarm = 0
+    if wait == 'a' then
+        local head = first_head() or SLEEP
+        if head <= clock then
+            more = 1
+            return -1
+        end
+        return enter(KEYS[5], head)
+    end
+    for topic = 1, topics do
+        local set = enter(KEYS[12 + 3 * topic], topic_head(topic) or SLEEP)
+        if set > 0 and (alarm == 0 or set < alarm) then
+            alarm = set
+        end
+    end
+    return alarm
+end
+
+local left, alarm = 0, -1
+if again then
+    remember()
+    left = math.max(0, need - #lines / 5)
+elseif need + extra > 0 then
+    wanted = (extra == 0 or others_wait()) and need or need + extra
+    left = wanted
+    for topic = 1, topics do
+        if left > 0 then
+            left = left - claim(topic, left)
+        end
+        touched[topic] = true
+    end
+end
+for topic = 1, topics do
+    if touched[topic] or again then
+        local head = set_head(topic)
+        if left == 0 and head <= clock and call('ZCOUNT', KEYS[10 + 3 * topic], '-inf',
+            form('%.0f', clock)) > 2 * wanted then
+            many = 2
+        end
+    end
+end
+local count = #lines / 5
+if wait ~= '' and (count < need or need == 0) then
+    alarm = enter_all()
+end
+cover_all(many)
+if not again then
+    status = stale and table.concat(status) or ''
+    if stale or count > 0 then
+        call('HSET', KEYS[3], ARGV[2], cmsgpack.pack({number, status, ends, claimed}))
+    end
+    served()
+else
+    status = table.concat(status)
+end
+local answer = {stamp, now, status, ends, alarm, more, rang, count}
+for i = 1, #lines do
+    answer[8 + i] = lines[i]
+end
+if alarm ~= -1 or more == 1 then
+    local heads = wait == 'a' and call('ZRANGE', KEYS[4], 0, 7, 'WITHSCORES') or {}
+    for i = 1, #heads do
+        answer[#answer + 1] = heads[i]
+    end
+end
+return answer

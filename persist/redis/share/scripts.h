@@ -1,0 +1,21 @@
+/* scripts.h - the scripts of a shared queue, as they are sent to a server.
+ *
+ * They lie in persist/redis/scripts; their heads say what keys and words each takes, and what it
+ * answers.  cmake/Scripts.cmake puts them together.
+ */
+#ifndef DUE__SHARE_SCRIPTS_H
+#define DUE__SHARE_SCRIPTS_H
+
+#include <stddef.h>
+
+struct due__script {
+    const char *name; /* */
+    const char *text; /* for SCRIPT LOAD */
+    size_t len;       /* */
+    char sha[41];     /* for EVALSHA */
+};
+
+extern const struct due__script due__script_put, due__script_work, due__script_edit,
+    due__script_join, due__script_leave, due__script_beat, due__script_census;
+
+#endif

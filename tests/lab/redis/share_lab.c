@@ -1,0 +1,506 @@
+/* share_lab.c - writers of a shared queue, for tests of its scripts by themselves. */
+#include "lab/redis/share_lab.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORDS 4096
+
+/* The words of one command.  Numbers are written into `text`. */
+struct words {
+    const char *at[WORDS];
+    size_t len[WORDS];
+    int n;
+    char text[WORDS * 8];
+    size_t used;
+};
+
+static struct words words;
+
+static void share_fail(const char *what)
+{
+    fprintf(stderr, "share_lab: %s\n", what);
+    abort();
+}
+
+static void word_bytes(const char *at, size_t len)
+{
+    if (words.n == WORDS)
+        share_fail("too many words");
+    words.at[words.n] = at;
+    words.len[words.n++] = len;
+}
+
+static void word(const char *text)
+{
+    word_bytes(text, strlen(text));
+}
+
+static void word_id(const char *id)
+{
+    word_bytes(id, SHARE_ID);
+}
+
+static void word_number(int64_t n)
+{
+    char *at = words.text + words.used;
+    int len = snprintf(at, sizeof words.text - words.used, "%" PRId64, n);
+
+    words.used += (size_t)len + 1;
+    if (words.used >= sizeof words.text)
+        share_fail("too many numbers");
+    word_bytes(at, (size_t)len);
+}
+
+static void word_key(const struct share *s, const char *end, const char *more)
+{
+    char *at = words.text + words.used;
+    int len = snprintf(at, sizeof words.text - words.used, "%s%s%s", s->queue, end, more);
+
+    words.used += (size_t)len + 1;
+    if (words.used >= sizeof words.text)
+        share_fail("too many keys");
+    word_bytes(at, (size_t)len);
+}
+
+/* ---- The link -------------------------------------------------------------------------------- */
+
+static const struct due__script *const scripts[7] = { &due__script_put,   &due__script_work,
+                                                      &due__script_edit,  &due__script_join,
+                                                      &due__script_leave, &due__script_beat,
+                                                      &due__script_census };
+
+enum { PUT, WORK, EDIT, JOIN, LEAVE, BEAT, CENSUS };
+
+/* The script's text, with another clock. */
+static char *text_of(const struct due__script *script, const char *clock, size_t *len)
+{
+    static const char time[] = "call('TIME')";
+    char *text = malloc(script->len + 64);
+    const char *found = strstr(script->text, time);
+
+    if (text == NULL || found == NULL)
+        share_fail("a script reads no clock");
+    memcpy(text, script->text, script->len + 1);
+    if (clock != NULL) {
+        size_t at = (size_t)(found - script->text);
+        int n = snprintf(text + at, 64, "call('LRANGE','%s',0,1)", clock);
+        memcpy(text + at + n, found + sizeof time - 1, script->len + 1 - at - (sizeof time - 1));
+    }
+    *len = strlen(text);
+    return text;
+}
+
+void share_begin(struct share *s, const char *socket, const char *queue, const char *clock)
+{
+    memset(s, 0, sizeof *s);
+    snprintf(s->socket, sizeof s->socket, "%s", socket);
+    snprintf(s->queue, sizeof s->queue, "due:{%s}:", queue);
+    snprintf(s->prefix, sizeof s->prefix, "%sr:", s->queue);
+    s->link = redisConnectUnix(socket);
+    if (s->link == NULL || s->link->err != 0)
+        share_fail("no connection");
+    for (int i = 0; i < 7; i++) {
+        size_t len;
+        char *text = text_of(scripts[i], clock, &len);
+        redisReply *r = redisCommand(s->link, "SCRIPT LOAD %b", text, len);
+
+        if (r == NULL || r->type != REDIS_REPLY_STRING || r->len != 40)
+            share_fail(r != NULL && r->str != NULL ? r->str : "script load");
+        memcpy(s->sha[i], r->str, 41);
+        if (clock == NULL && strcmp(r->str, scripts[i]->sha) != 0)
+            share_fail("the server's name of a script is another");
+        freeReplyObject(r);
+        free(text);
+    }
+}
+
+void share_end(struct share *s)
+{
+    if (s->reply != NULL)
+        freeReplyObject(s->reply);
+    if (s->bell != NULL)
+        redisFree(s->bell);
+    redisFree(s->link);
+    memset(s, 0, sizeof *s);
+}
+
+redisReply *share_ask(struct share *s, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    redisReply *r = redisvCommand(s->link, format, args);
+    va_end(args);
+    if (r == NULL)
+        share_fail("connection lost");
+    return r;
+}
+
+void share_turn(struct share *s, const char *clock, int64_t us)
+{
+    freeReplyObject(share_ask(s, "DEL %s", clock));
+    freeReplyObject(
+        share_ask(s, "RPUSH %s %" PRId64 " %" PRId64, clock, us / 1000000, us % 1000000));
+}
+
+void share_topics(struct share *s, ...)
+{
+    va_list args;
+    const char *name;
+
+    va_start(args, s);
+    for (s->topics = 0; (name = va_arg(args, const char *)) != NULL; s->topics++)
+        snprintf(s->topic[s->topics], sizeof s->topic[0], "%s", name);
+    va_end(args);
+}
+
+/* ---- Sending --------------------------------------------------------------------------------- */
+
+static void begin(struct share *s, int script, int keys)
+{
+    words.n = 0;
+    words.used = 0;
+    word("EVALSHA");
+    word(s->sha[script]);
+    word_number(keys);
+}
+
+static void begin_exchange(struct share *s, int script, int lane)
+{
+    static const char *const fixed[12] = { "fence", "writers", "c", "h",      "w", "j",
+                                           "a",     "dead",    "b", "topics", "p", "owner" };
+
+    begin(s, script, 12 + 3 * s->topics);
+    for (int i = 0; i < 12; i++)
+        word_key(s, fixed[i], "");
+    for (int i = 0; i < s->topics; i++) {
+        word_key(s, "t:", s->topic[i]);
+        word_key(s, "l:", s->topic[i]);
+        word_key(s, "w:", s->topic[i]);
+    }
+    word(s->fence);
+    word(s->lane[lane]);
+    word_number(script == PUT || script == WORK || script == EDIT ? ++s->number[lane] : 0);
+    word_number(s->stamp);
+    word(s->prefix);
+    word(s->writer);
+    for (int i = 0; i < s->topics; i++)
+        word(s->topic[i]);
+}
+
+static const redisReply *element(const struct share *s, size_t i)
+{
+    if (s->reply->type != REDIS_REPLY_ARRAY || i >= s->reply->elements)
+        share_fail("an answer is too short");
+    return s->reply->element[i];
+}
+
+static int64_t number_at(const struct share *s, size_t i)
+{
+    const redisReply *r = element(s, i);
+
+    if (r->type == REDIS_REPLY_STRING)
+        return strtoll(r->str, NULL, 10);
+    if (r->type != REDIS_REPLY_INTEGER)
+        share_fail("an answer has no number");
+    return r->integer;
+}
+
+/* Sends it.  1: done, and begins with stamp and time. */
+static int send_words(struct share *s)
+{
+    struct share_answer *a = &s->answer;
+
+    if (s->reply != NULL)
+        freeReplyObject(s->reply);
+    memset(a, 0, sizeof *a);
+    s->reply = redisCommandArgv(s->link, words.n, words.at, words.len);
+    if (s->reply == NULL)
+        share_fail("connection lost");
+    a->code = 'E';
+    if (s->reply->type == REDIS_REPLY_ERROR)
+        snprintf(a->error, sizeof a->error, "%s", s->reply->str);
+    if (s->reply->type != REDIS_REPLY_ARRAY)
+        return 0;
+    if (element(s, 0)->type == REDIS_REPLY_STRING) {
+        a->code = element(s, 0)->str[0];
+        return 0;
+    }
+    a->code = 'D';
+    a->stamp = number_at(s, 0);
+    a->now = number_at(s, 1);
+    if (a->stamp > s->stamp)
+        s->stamp = a->stamp;
+    return 1;
+}
+
+static void status_at(struct share *s, size_t i)
+{
+    snprintf(s->answer.status, sizeof s->answer.status, "%s", element(s, i)->str);
+}
+
+void share_join(struct share *s)
+{
+    static const char *const fixed[7] = { "fence", "writers", "c", "meta", "w", "p", "owner" };
+
+    begin(s, JOIN, 7);
+    for (int i = 0; i < 7; i++)
+        word_key(s, fixed[i], "");
+    word("nonce");
+    word("incarnation");
+    word_number(2);
+    word_number(60000);
+    word("host 1");
+    word_number(0);
+    send_words(s);
+    if (s->answer.code != 'J')
+        return;
+    snprintf(s->writer, sizeof s->writer, "%s", element(s, 1)->str);
+    snprintf(s->fence, sizeof s->fence, "%s", element(s, 2)->str);
+    snprintf(s->lane[0], sizeof s->lane[0], "%s:p", s->writer);
+    snprintf(s->lane[1], sizeof s->lane[1], "%s:w", s->writer);
+    s->number[0] = s->number[1] = 0;
+    s->answer.stamp = s->stamp = number_at(s, 3);
+    s->answer.now = number_at(s, 4);
+}
+
+void share_put(struct share *s, const struct share_job *jobs, int n)
+{
+    int entries = 0;
+    int longs = 0;
+
+    begin_exchange(s, PUT, 0);
+    word_number(n);
+    for (int i = 0; i < n; i++) {
+        word_id(jobs[i].id);
+        word(jobs[i].record != NULL ? jobs[i].record : "record");
+        entries += jobs[i].entry != NULL;
+        longs += jobs[i].is_long;
+    }
+    word_number(entries);
+    for (int i = 0; i < n; i++) {
+        if (jobs[i].entry != NULL) {
+            word_id(jobs[i].id);
+            word(jobs[i].entry);
+        }
+    }
+    word_number(longs);
+    for (int i = 0; i < n; i++) {
+        if (jobs[i].is_long) {
+            word_id(jobs[i].id);
+            word_number((int64_t)strlen(jobs[i].record));
+        }
+    }
+    for (int t = 1; t <= s->topics; t++) {
+        int64_t first = INT64_MAX;
+        int of = 0;
+
+        for (int i = 0; i < n; i++) {
+            if (jobs[i].topic == t || (jobs[i].topic == 0 && t == 1)) {
+                first = jobs[i].score < first ? jobs[i].score : first;
+                of++;
+            }
+        }
+        word("1");
+        word_number(first);
+        word_number(of);
+        for (int i = 0; i < n; i++) {
+            if (jobs[i].topic == t || (jobs[i].topic == 0 && t == 1)) {
+                word_number(jobs[i].score);
+                word_id(jobs[i].id);
+            }
+        }
+    }
+    if (send_words(s)) {
+        status_at(s, 2);
+        s->answer.rang = number_at(s, 3);
+    }
+}
+
+/* Those of one kind and topic stand together; each share_outcome keeps its place in the order. */
+static int run_of(const struct share_outcome *done, int n)
+{
+    int same = 1;
+
+    while (same < n && done[same].kind == done[0].kind && done[same].topic == done[0].topic &&
+           (done[0].kind != 'e' || done[same].score == done[0].score))
+        same++;
+    return same;
+}
+
+static void outcome_words(const struct share_outcome *done, int n)
+{
+    const char kind = done[0].kind;
+    static char kinds[256][2];
+
+    kinds[(unsigned char)kind][0] = kind;
+    word(kinds[(unsigned char)kind]);
+    word_number(done[0].topic);
+    word_number(n);
+    for (int i = 0; i < n; i++)
+        word_id(done[i].id);
+    for (int i = 0; i < n; i++)
+        word_number(done[i].lease);
+    if (kind == 'e')
+        word_number(done[0].score);
+    for (int i = 0; i < n && strchr("nbt", kind) != NULL; i++) {
+        word_id(done[i].id);
+        word(done[i].entry);
+    }
+    for (int i = 0; i < n && strchr("nbr", kind) != NULL; i++) {
+        word_number(done[i].score);
+        word_id(done[i].id);
+    }
+}
+
+static void read_jobs(struct share *s)
+{
+    struct share_answer *a = &s->answer;
+    size_t at = 8;
+
+    for (int i = 0; i < a->count; i++, at += 5) {
+        struct share_job *job = &a->job[i];
+
+        job->topic = (int)number_at(s, at);
+        memcpy(job->id, element(s, at + 1)->str, SHARE_ID);
+        job->over = number_at(s, at + 2);
+        job->record = element(s, at + 3)->str;
+        job->entry = element(s, at + 4)->str;
+    }
+    for (; at + 1 < s->reply->elements; at += 2, a->heads++) {
+        snprintf(a->name[a->heads], sizeof a->name[0], "%s", element(s, at)->str);
+        a->head[a->heads] = number_at(s, at + 1);
+    }
+}
+
+void share_work(struct share *s, const struct share_outcome *done, int n, struct share_claim claim)
+{
+    struct share_answer *a = &s->answer;
+    int groups = 0;
+
+    begin_exchange(s, WORK, 1);
+    for (int i = 0; i < n; i += run_of(done + i, n - i))
+        groups++;
+    word_number(groups);
+    for (int i = 0; i < n; i += run_of(done + i, n - i))
+        outcome_words(done + i, run_of(done + i, n - i));
+    word_number(claim.need);
+    word_number(claim.extra);
+    word_number(claim.lease_us);
+    word(claim.wait != NULL ? claim.wait : "");
+    if (!send_words(s))
+        return;
+    status_at(s, 2);
+    a->lease = number_at(s, 3);
+    a->alarm = number_at(s, 4);
+    a->more = number_at(s, 5);
+    a->rang = number_at(s, 6);
+    a->count = (int)number_at(s, 7);
+    read_jobs(s);
+}
+
+void share_edit(struct share *s, const struct share_change *changes, int n)
+{
+    static char kinds[256][2];
+
+    begin_exchange(s, EDIT, 0);
+    word_number(n);
+    for (int i = 0; i < n; i++) {
+        const struct share_change *c = &changes[i];
+
+        kinds[(unsigned char)c->kind][0] = c->kind;
+        word(kinds[(unsigned char)c->kind]);
+        word_number(c->topic);
+        word_id(c->id);
+        if (c->believed >= 0)
+            word_number(c->believed);
+        else
+            word("");
+        word(c->was != NULL ? c->was : "");
+        word_number(c->score);
+        word(c->entry != NULL ? c->entry : "");
+    }
+    if (send_words(s)) {
+        status_at(s, 2);
+        s->answer.rang = number_at(s, 3);
+    }
+}
+
+void share_beat(struct share *s)
+{
+    begin_exchange(s, BEAT, 1);
+    word("host 1");
+    word_number(60000);
+    if (send_words(s)) {
+        s->answer.alarm = number_at(s, 2);
+        s->answer.rang = number_at(s, 3);
+        s->answer.late = number_at(s, 4);
+    }
+}
+
+void share_leave(struct share *s)
+{
+    begin_exchange(s, LEAVE, 1);
+    word(s->lane[0]);
+    if (send_words(s)) {
+        s->answer.left = number_at(s, 2);
+        s->answer.rang = number_at(s, 3);
+    }
+}
+
+redisReply *share_census(struct share *s)
+{
+    static const char *const fixed[4] = { "j", "dead", "p", "h" };
+
+    begin(s, CENSUS, 4 + 2 * s->topics);
+    for (int i = 0; i < 4; i++)
+        word_key(s, fixed[i], "");
+    for (int i = 0; i < s->topics; i++) {
+        word_key(s, "t:", s->topic[i]);
+        word_key(s, "l:", s->topic[i]);
+    }
+    redisReply *r = redisCommandArgv(s->link, words.n, words.at, words.len);
+    if (r == NULL)
+        share_fail("connection lost");
+    return r;
+}
+
+void share_again(struct share *s, int lane)
+{
+    s->number[lane]--;
+}
+
+/* ---- The bell -------------------------------------------------------------------------------- */
+
+void share_listen(struct share *s)
+{
+    s->bell = redisConnectUnix(s->socket);
+    if (s->bell == NULL || s->bell->err != 0)
+        share_fail("no connection");
+    redisReply *r = redisCommand(s->bell, "SUBSCRIBE %s%s", s->prefix, s->writer);
+    if (r == NULL || r->type != REDIS_REPLY_ARRAY)
+        share_fail("subscribe");
+    freeReplyObject(r);
+}
+
+int share_rung(struct share *s)
+{
+    int rings = 0;
+
+    redisAppendCommand(s->bell, "PING");
+    for (;;) {
+        void *got = NULL;
+        if (redisGetReply(s->bell, &got) != REDIS_OK)
+            share_fail("the bell's connection is lost");
+        redisReply *r = got;
+        int message = r->type == REDIS_REPLY_ARRAY && strcmp(r->element[0]->str, "message") == 0;
+        freeReplyObject(r);
+        if (!message)
+            return rings;
+        rings++;
+    }
+}

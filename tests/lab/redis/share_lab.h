@@ -1,0 +1,118 @@
+/* share_lab.h - writers of a shared queue, for tests of its scripts by themselves.
+ *
+ *     struct share s;
+ *     share_begin(&s, server.socket, "q", 0);
+ *     share_join(&s);
+ *     share_topics(&s, "mail", NULL);
+ *     share_put(&s, &(struct share_job){ .id = "...", .score = now }, 1);
+ *     share_work(&s, NULL, 0, (struct share_claim){ .need = 1, .lease_us = 1000000, .wait = "a" });
+ *     ... s.answer ...
+ *     share_end(&s);
+ *
+ * Nothing here decides: each call is one EVALSHA, whose answer lies in s.answer.
+ */
+#ifndef SHARE_LAB_H
+#define SHARE_LAB_H
+
+#include <hiredis.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "redis/share/scripts.h"
+
+#define SHARE_ID     14
+#define SHARE_MOST   256
+#define SHARE_TOPICS 8
+
+/* A job as it is put, and as a claim tells it. */
+struct share_job {
+    char id[SHARE_ID + 1];
+    int topic;          /* 1 is the first of those named */
+    int64_t score;      /* put: when, in us */
+    int64_t over;       /* claimed: the end of the lease that another let pass; 0: none */
+    const char *record; /* NULL put: "record"; claimed: missing */
+    const char *entry;  /* NULL or "": none */
+    int is_long;        /* put: enter it in `b` */
+};
+
+/* What becomes of a job that was claimed: see work.lua. */
+struct share_outcome {
+    char kind;
+    int topic;
+    const char *id;
+    int64_t lease;     /* the end with which it was claimed */
+    int64_t score;     /* n b r: its score; e: how long, in us */
+    const char *entry; /* n b t */
+};
+
+struct share_change {
+    char kind;
+    int topic;
+    const char *id;
+    int64_t believed; /* its score; -1: whichever */
+    const char *was;  /* its entry */
+    int64_t score;
+    const char *entry;
+};
+
+struct share_claim {
+    int need, extra;
+    int64_t lease_us;
+    const char *wait;
+};
+
+struct share_answer {
+    char code;       /* D done; F fenced, L lost, P passed; J joined, others of join; E an error */
+    char error[160]; /* */
+    int64_t stamp, now;
+    char status[SHARE_MOST + 1];
+    int64_t lease, alarm, more, rang;
+    int count;
+    struct share_job job[SHARE_MOST];
+    int heads;                   /* of work, what follows the jobs */
+    char name[SHARE_TOPICS][64]; /* */
+    int64_t head[SHARE_TOPICS];  /* */
+    int64_t left, late;          /* leave: writers; beat: overdue */
+};
+
+struct share {
+    redisContext *link;
+    redisContext *bell; /* NULL: does not listen */
+    char socket[96];
+    char queue[64];  /* what the keys begin with: due:{NAME}: */
+    char prefix[80]; /* of channels */
+    char sha[7][41];
+    char fence[80];
+    char writer[24];
+    char lane[2][32];  /* p, w */
+    int64_t number[2]; /* of the last exchange */
+    int64_t stamp;     /* highest seen */
+    char topic[SHARE_TOPICS][64];
+    int topics;
+    struct share_answer answer;
+    redisReply *reply; /* the answer's bytes */
+};
+
+/* Connects and loads the scripts.  @clock: they read the time from a list of that name instead of
+ * the server's clock (share_turn). */
+void share_begin(struct share *s, const char *socket, const char *queue, const char *clock);
+void share_end(struct share *s);
+void share_turn(struct share *s, const char *clock, int64_t us);
+void share_topics(struct share *s, ...); /* those that the next calls name, ended by NULL */
+
+void share_join(struct share *s); /* and takes what it is told: fence, writer; numbers begin anew */
+void share_put(struct share *s, const struct share_job *jobs, int n);
+void share_work(struct share *s, const struct share_outcome *done, int n, struct share_claim claim);
+void share_edit(struct share *s, const struct share_change *changes, int n);
+void share_beat(struct share *s);
+void share_leave(struct share *s);
+redisReply *share_census(struct share *s);   /* the caller's */
+void share_again(struct share *s, int lane); /* the next exchange of this lane repeats its number */
+
+void share_listen(struct share *s);
+int share_rung(struct share *s); /* how many rings came since it was last asked */
+
+/* One command of words, for looking and for spoiling.  The caller's reply. */
+redisReply *share_ask(struct share *s, const char *format, ...);
+
+#endif

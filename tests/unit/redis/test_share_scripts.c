@@ -1,0 +1,347 @@
+/* test_share_scripts.c - the scripts of a shared queue by themselves: jobs come, are handed out
+ * once, and end; what is sent twice happens once.
+ */
+#include "lab/redis/share_case.h"
+
+TestSuite(put, .init = serve, .fini = stop, .timeout = 60);
+TestSuite(work, .init = serve, .fini = stop, .timeout = 60);
+
+Test(put, stores_a_job_where_its_topic_and_the_head_say)
+{
+    put(&one, 1, T0 + 500);
+
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:t:a %s", id(1)), T0 + 500);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 500);
+    cr_expect_eq(COUNT("HEXISTS due:{q}:topics a"), 1);
+}
+
+Test(put, gives_a_repeated_number_the_same_answer_and_does_nothing)
+{
+    put(&one, 1, T0 + 500);
+    int64_t stamp = one.answer.stamp;
+    int64_t now = one.answer.now;
+
+    turn(T0 + 77);
+    share_again(&one, 0);
+    put(&one, 2, T0 + 400);
+
+    cr_expect_eq(one.answer.stamp, stamp);
+    cr_expect_eq(one.answer.now, now);
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+}
+
+Test(work, hands_out_in_order_of_time_then_id_and_never_early)
+{
+    put(&one, 3, T0 + 20);
+    put(&one, 1, T0 + 20);
+    put(&one, 2, T0 + 10);
+    put(&one, 4, T0 + 21);
+
+    turn(T0 + 20);
+    struct share_answer *a = claim(&two, 10);
+    cr_assert_eq(a->count, 3);
+    cr_expect_str_eq(a->job[0].id, id(2));
+    cr_expect_str_eq(a->job[1].id, id(1));
+    cr_expect_str_eq(a->job[2].id, id(3));
+    cr_expect_eq(a->lease, T0 + 20 + LEASE);
+    cr_expect_str_eq(a->job[0].record, "record");
+    cr_expect_eq(claim(&one, 10)->count, 0);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 21);
+}
+
+Test(work, takes_lapsed_jobs_first_and_says_whose_lease_it_was)
+{
+    put(&one, 1, T0);
+    put(&one, 2, T0 - 5);
+    cr_assert_eq(claim(&one, 1)->count, 1);
+    int64_t lease = one.answer.lease;
+
+    turn(lease - 1);
+    cr_expect_str_eq(claim(&two, 1)->job[0].id, id(1));
+    cr_expect_eq(two.answer.job[0].over, 0);
+    turn(lease);
+    cr_assert_eq(claim(&two, 1)->count, 1);
+    cr_expect_str_eq(two.answer.job[0].id, id(2));
+    cr_expect_eq(two.answer.job[0].over, lease);
+    cr_expect_gt(two.answer.lease, lease);
+}
+
+Test(work, refuses_whoever_lost_the_lease_and_spares_the_new_holder)
+{
+    static const char kinds[] = "anbret";
+
+    put(&one, 1, T0);
+    claim(&one, 1);
+    int64_t lease = one.answer.lease;
+    turn(lease);
+    claim(&two, 1);
+    for (const char *k = kinds; *k != '\0'; k++) {
+        const char *status = finish(
+            &one, (struct share_outcome){
+                      .kind = *k, .id = id(1), .lease = lease, .score = T0, .entry = "late" });
+        cr_expect_str_eq(status, "s", "%c", *k);
+    }
+    cr_expect_eq(COUNT("ZSCORE due:{q}:l:a %s", id(1)), two.answer.lease);
+    cr_expect_eq(COUNT("HLEN due:{q}:a"), 0);
+    cr_expect_str_empty(finish(
+        &two, (struct share_outcome){ .kind = 'a', .id = id(1), .lease = two.answer.lease }));
+    cr_expect_eq(COUNT("EXISTS due:{q}:j due:{q}:l:a due:{q}:t:a due:{q}:a"), 0);
+}
+
+Test(work, accepts_a_late_ack_when_nobody_else_has_had_the_job)
+{
+    put(&one, 1, T0);
+    claim(&one, 1);
+    turn(one.answer.lease + 5);
+
+    cr_expect_str_empty(finish(
+        &one, (struct share_outcome){ .kind = 'a', .id = id(1), .lease = one.answer.lease }));
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 0);
+}
+
+Test(work, puts_back_what_failed_and_buries_what_is_dead)
+{
+    put(&one, 1, T0);
+    put(&one, 2, T0);
+    claim(&one, 2);
+    int64_t lease = one.answer.lease;
+    struct share_outcome done[] = {
+        { .kind = 'n', .topic = 1, .id = id(1), .lease = lease, .score = T0 + 9, .entry = "e1" },
+        { .kind = 'b', .topic = 1, .id = id(2), .lease = lease, .score = T0 + 3, .entry = "e2" }
+    };
+
+    share_work(&one, done, 2, (struct share_claim){ 0 });
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:t:a %s", id(1)), T0 + 9);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:dead %s", id(2)), T0 + 3);
+    cr_expect_eq(COUNT("EXISTS due:{q}:l:a"), 0);
+    cr_expect_eq(COUNT("HLEN due:{q}:a"), 2);
+    turn(T0 + 9);
+    cr_assert_eq(claim(&two, 5)->count, 1);
+    cr_expect_str_eq(two.answer.job[0].entry, "e1");
+}
+
+Test(work, extends_a_lease_counts_an_attempt_and_gives_back_what_was_not_begun)
+{
+    put(&one, 1, T0);
+    put(&one, 2, T0);
+    claim(&one, 2);
+    int64_t lease = one.answer.lease;
+    struct share_outcome done[] = {
+        { .kind = 'e', .topic = 1, .id = id(1), .lease = lease, .score = 3 * LEASE },
+        { .kind = 'r', .topic = 1, .id = id(2), .lease = lease, .score = T0 }
+    };
+
+    turn(T0 + 10);
+    share_work(&one, done, 2, (struct share_claim){ 0 });
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:l:a %s", id(1)), T0 + 10 + 3 * LEASE);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:t:a %s", id(2)), T0);
+    cr_expect_str_empty(finish(
+        &one, (struct share_outcome){
+                  .kind = 't', .id = id(1), .lease = T0 + 10 + 3 * LEASE, .entry = "began" }));
+    cr_expect_eq(COUNT("HEXISTS due:{q}:a %s", id(1)), 1);
+}
+
+Test(work, answers_for_each_job_of_a_group_by_itself)
+{
+    for (int i = 1; i <= 3; i++)
+        put(&one, i, T0);
+    claim(&one, 3);
+    int64_t lease = one.answer.lease;
+    struct share_outcome done[] = { { 'a', 1, id(1), lease, 0, NULL },
+                                    { 'a', 1, id(2), lease - 1, 0, NULL },
+                                    { 'a', 1, id(3), lease, 0, NULL },
+                                    { 'a', 1, id(9), lease, 0, NULL } };
+
+    share_work(&one, done, 4, (struct share_claim){ 0 });
+    cr_expect_str_eq(one.answer.status, "dsds");
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+    share_again(&one, 1);
+    share_work(&one, done, 4, (struct share_claim){ 0 });
+    cr_expect_str_eq(one.answer.status, "dsds");
+}
+
+Test(work, hands_the_same_jobs_to_whoever_asks_again_but_not_those_that_lapsed)
+{
+    put(&one, 1, T0);
+    put(&one, 2, T0);
+    claim(&one, 2);
+    struct share_answer first = one.answer;
+
+    put(&two, 3, T0);
+    share_again(&one, 1);
+    claim(&one, 2);
+    cr_expect_eq(one.answer.count, 2);
+    cr_expect_eq(one.answer.lease, first.lease);
+    cr_expect_eq(one.answer.stamp, first.stamp);
+    cr_expect_str_eq(one.answer.job[1].id, id(2));
+    turn(first.lease);
+    claim(&two, 1);
+    share_again(&one, 1);
+    claim(&one, 2);
+    cr_assert_eq(one.answer.count, 1);
+    cr_expect_str_eq(one.answer.job[0].id, id(2));
+}
+
+Test(work, tells_a_number_that_was_passed_from_one_that_the_server_lost)
+{
+    claim(&one, 1);
+    claim(&one, 1);
+    share_again(&one, 1);
+    share_again(&one, 1);
+    share_work(&one, NULL, 0, (struct share_claim){ .need = 1, .lease_us = LEASE });
+    cr_expect_eq(one.answer.code, 'P');
+    one.number[1] = 7;
+    share_work(&one, NULL, 0, (struct share_claim){ .need = 1, .lease_us = LEASE });
+    cr_expect_eq(one.answer.code, 'L');
+}
+
+Test(work, raises_stamps_also_over_a_clock_that_was_set_back)
+{
+    claim(&one, 1);
+    int64_t stamp = one.answer.stamp;
+
+    turn(T0 - 5000000);
+    cr_expect_gt(claim(&two, 1)->stamp, stamp);
+    two.stamp = T0 + 9000000;
+    cr_expect_geq(claim(&two, 1)->stamp, T0 + 9000000);
+    cr_expect_gt(claim(&one, 1)->stamp, T0 + 9000000);
+}
+
+Test(work, leaves_out_what_is_long_and_says_what_is_missing)
+{
+    struct share_job jobs[] = { job(1, T0), job(2, T0), job(3, T0) };
+
+    jobs[0].is_long = 1;
+    jobs[0].record = "long";
+    share_put(&one, jobs, 3);
+    freeReplyObject(share_ask(&one, "HDEL due:{q}:j %s", id(2)));
+    claim(&one, 3);
+    cr_assert_eq(one.answer.count, 3);
+    cr_expect_str_empty(one.answer.job[0].record);
+    cr_expect_null(one.answer.job[1].record);
+    cr_expect_str_eq(one.answer.job[2].record, "record");
+}
+
+Test(work, believes_t_of_a_job_that_half_a_script_has_left_in_both)
+{
+    put(&one, 1, T0 + 100);
+    freeReplyObject(share_ask(&one, "ZADD due:{q}:l:a %lld %s", (long long)T0 - 1, id(1)));
+
+    cr_expect_eq(claim(&one, 1)->count, 0);
+    turn(T0 + 100);
+    cr_expect_eq(claim(&one, 2)->count, 1);
+    cr_expect_eq(one.answer.job[0].over, 0);
+}
+
+Test(work, prefetches_only_while_nobody_else_waits)
+{
+    share_listen(&two);
+    wait_for(&two, 1);
+    for (int i = 1; i <= 4; i++)
+        put(&one, i, T0);
+    share_work(&one, NULL, 0, (struct share_claim){ 1, 2, LEASE, NULL });
+    cr_expect_eq(one.answer.count, 3, "who was rung counts no more: %d", one.answer.count);
+    wait_for(&two, 2);
+    share_work(&one, NULL, 0, (struct share_claim){ 1, 2, LEASE, NULL });
+    cr_expect_eq(one.answer.count, 0);
+    put(&one, 5, T0 + 9);
+    put(&one, 6, T0 + 9);
+    cr_expect_eq(wait_for(&two, 2)->alarm, T0 + 9);
+    turn(T0 + 9);
+    share_work(&one, NULL, 0, (struct share_claim){ 1, 2, LEASE, NULL });
+    cr_expect_eq(one.answer.count, 1);
+}
+
+Test(work, names_a_topic_with_something_due_that_was_not_asked)
+{
+    share_topics(&one, "b", NULL);
+    put(&one, 1, T0);
+    wait_for(&two, 1);
+    cr_expect_eq(two.answer.more, 1);
+    cr_expect_eq(two.answer.alarm, -1);
+    cr_assert_eq(two.answer.heads, 1);
+    cr_expect_str_eq(two.answer.name[0], "b");
+    cr_expect_eq(COUNT("EXISTS due:{q}:w"), 0);
+}
+
+TestSuite(edit, .init = serve, .fini = stop, .timeout = 60);
+
+static const char *edit(struct share *s, struct share_change c)
+{
+    share_edit(s, &c, 1);
+    cr_assert_eq(s->answer.code, 'D', "%s", s->answer.error);
+    return s->answer.status;
+}
+
+Test(edit, cancels_what_waits_wherever_it_waits)
+{
+    share_topics(&one, "b", "a", NULL);
+    struct share_job jobs[] = { job(1, T0 + 5), job(2, T0 + 5) };
+    jobs[0].topic = 2;
+    jobs[1].topic = 1;
+    share_put(&one, jobs, 2);
+
+    cr_expect_str_empty(edit(&one, (struct share_change){ 'c', 0, id(1), -1, NULL, 0, NULL }));
+    cr_expect_str_eq(edit(&one, (struct share_change){ 'c', 0, id(1), -1, NULL, 0, NULL }), "u");
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+    cr_expect_eq(COUNT("EXISTS due:{q}:t:a"), 0);
+}
+
+Test(edit, says_of_a_job_that_is_out_that_it_is)
+{
+    put(&one, 1, T0);
+    claim(&two, 1);
+    cr_expect_str_eq(edit(&one, (struct share_change){ 'c', 0, id(1), -1, NULL, 0, NULL }), "o");
+    cr_expect_str_eq(edit(&one, (struct share_change){ 'm', 1, id(1), T0, "", 1, "e" }), "o");
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+}
+
+Test(edit, moves_a_job_only_if_it_is_as_believed)
+{
+    put(&one, 1, T0 + 5);
+    cr_expect_str_eq(edit(&one, (struct share_change){ 'm', 1, id(1), T0 + 6, "", T0 + 2, "e" }),
+                     "c");
+    cr_expect_str_eq(edit(&one, (struct share_change){ 'm', 1, id(1), T0 + 5, "x", T0 + 2, "e" }),
+                     "c");
+    cr_expect_str_empty(
+        edit(&one, (struct share_change){ 'm', 1, id(1), T0 + 5, "", T0 + 2, "e" }));
+    cr_expect_eq(COUNT("ZSCORE due:{q}:t:a %s", id(1)), T0 + 2);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 2);
+    share_again(&one, 0);
+    cr_expect_str_empty(
+        edit(&one, (struct share_change){ 'm', 1, id(1), T0 + 5, "", T0 + 2, "e" }));
+}
+
+Test(edit, lets_the_dead_wait_again_or_drops_them)
+{
+    for (int i = 1; i <= 2; i++) {
+        put(&one, i, T0);
+        claim(&one, 1);
+        finish(&one, (struct share_outcome){ 'b', 1, id(i), one.answer.lease, T0 + 1, "dead" });
+    }
+    cr_expect_str_empty(
+        edit(&one, (struct share_change){ 'k', 1, id(1), T0 + 1, "dead", T0 + 7, "again" }));
+    cr_expect_str_empty(edit(&one, (struct share_change){ 'x', 1, id(2), -1, NULL, 0, NULL }));
+    cr_expect_str_eq(edit(&one, (struct share_change){ 'k', 1, id(2), -1, NULL, 0, "" }), "u");
+    cr_expect_eq(COUNT("EXISTS due:{q}:dead"), 0);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:t:a %s", id(1)), T0 + 7);
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+    cr_expect_eq(COUNT("HLEN due:{q}:a"), 1);
+}
+
+Test(edit, repeats_what_it_answered)
+{
+    struct share_change two_of[] = { { 'c', 1, id(1), -1, NULL, 0, NULL },
+                                     { 'c', 1, id(2), -1, NULL, 0, NULL } };
+
+    put(&one, 1, T0 + 5);
+    share_edit(&one, two_of, 2);
+    cr_expect_str_eq(one.answer.status, "du");
+    share_again(&one, 0);
+    share_edit(&one, two_of, 2);
+    cr_expect_str_eq(one.answer.status, "du");
+}

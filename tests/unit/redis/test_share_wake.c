@@ -1,0 +1,191 @@
+/* test_share_wake.c - who is rung when something is due: exactly one, and who looks by itself. */
+#include "lab/redis/share_case.h"
+
+static struct share more[6];
+
+static void serve_many(void)
+{
+    serve();
+    for (int i = 0; i < 6; i++)
+        writer(&more[i]);
+    share_listen(&one);
+    share_listen(&two);
+    for (int i = 0; i < 6; i++)
+        share_listen(&more[i]);
+}
+
+static void stop_many(void)
+{
+    for (int i = 0; i < 6; i++) {
+        if (more[i].link != NULL)
+            share_end(&more[i]);
+    }
+    stop();
+}
+
+TestSuite(wake, .init = serve_many, .fini = stop_many, .timeout = 60);
+
+/* How many of the six were rung; the last of them in *who. */
+static int rung(int *who)
+{
+    int n = 0;
+
+    for (int i = 0; i < 6; i++) {
+        int rings = share_rung(&more[i]);
+        n += rings;
+        if (rings > 0 && who != NULL)
+            *who = i;
+    }
+    return n;
+}
+
+/* The six sleep, one after the other. */
+static void all_sleep(void)
+{
+    for (int i = 0; i < 6; i++) {
+        turn(T0 + i);
+        cr_assert_eq(wait_for(&more[i], 1)->alarm, 0);
+    }
+}
+
+Test(wake, rings_the_longest_sleeper_and_nobody_else_for_a_job_that_is_due)
+{
+    int who = -1;
+
+    all_sleep();
+    put(&one, 1, T0);
+    cr_expect_eq(one.answer.rang, 1);
+    cr_expect_eq(rung(&who), 1);
+    cr_expect_eq(who, 0);
+    put(&one, 2, T0);
+    cr_expect_eq(rung(NULL), 0, "one is under way, and will ring the next");
+    cr_expect_eq(wait_for(&more[0], 1)->count, 1);
+    cr_expect_eq(rung(&who), 1);
+    cr_expect_eq(who, 1);
+    cr_expect_eq(wait_for(&more[1], 1)->count, 1);
+    cr_expect_eq(rung(&who), 1, "for the end of the first lease, which is the next head");
+    cr_expect_eq(who, 2);
+    cr_expect_eq(wait_for(&more[2], 1)->alarm, T0 + LEASE + 5);
+}
+
+Test(wake, has_a_leader_and_a_deputy_for_a_new_head_and_no_more)
+{
+    int who = -1;
+
+    all_sleep();
+    put(&one, 1, T0 + 1000);
+    cr_expect_eq(rung(&who), 1);
+    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 1000);
+    cr_expect_eq(rung(&who), 1);
+    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 1000 + GRACE);
+    cr_expect_eq(rung(NULL), 0);
+    put(&one, 2, T0 + 1001);
+    cr_expect_eq(rung(NULL), 0, "covered twice");
+    put(&one, 3, T0 + 999);
+    cr_expect_eq(rung(&who), 1, "an earlier head");
+    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 999);
+}
+
+Test(wake, wakes_the_deputy_alone_when_the_leader_does_not_come)
+{
+    all_sleep();
+    put(&one, 1, T0 + 1000);
+    for (int i = 0; i < 2; i++)
+        wait_for(&more[i], 1);
+    rung(NULL);
+    turn(T0 + 1000 + GRACE);
+    cr_expect_eq(wait_for(&more[1], 1)->count, 1);
+}
+
+Test(wake, does_not_count_on_whoever_was_rung_and_did_not_come)
+{
+    int who = -1;
+
+    all_sleep();
+    put(&one, 1, T0);
+    cr_expect_eq(rung(&who), 1);
+    turn(T0 + 5 + GRACE - 1);
+    share_beat(&one);
+    cr_expect_eq(one.answer.rang, 0);
+    turn(T0 + 5 + GRACE);
+    share_beat(&one);
+    cr_expect_eq(one.answer.rang, 1);
+    cr_expect_eq(one.answer.late, 1);
+    cr_expect_eq(rung(&who), 1);
+    cr_expect_eq(who, 1);
+}
+
+Test(wake, strikes_off_whoever_is_gone_and_rings_the_next)
+{
+    int who = -1;
+
+    all_sleep();
+    for (int i = 0; i < 3; i++) {
+        redisFree(more[i].bell);
+        more[i].bell = NULL;
+    }
+    while (COUNT("PUBSUB NUMPAT") != 0)
+        continue;
+    put(&one, 1, T0);
+    for (int i = 3; i < 6; i++) {
+        if (share_rung(&more[i]) > 0)
+            who = i;
+    }
+    cr_expect_eq(who, 3);
+    cr_expect_eq(COUNT("ZCARD due:{q}:w"), 3);
+}
+
+Test(wake, rings_two_while_far_more_is_due_than_was_asked)
+{
+    all_sleep();
+    for (int i = 1; i <= 9; i++)
+        put(&one, i, T0);
+    cr_expect_eq(rung(NULL), 1);
+    cr_expect_eq(wait_for(&more[0], 1)->count, 1);
+    cr_expect_eq(rung(NULL), 2);
+}
+
+Test(wake, covers_those_who_wait_for_one_topic_by_its_head)
+{
+    struct share_claim want = { .need = 1, .lease_us = LEASE, .wait = "t" };
+
+    share_topics(&more[0], "a", "b", NULL);
+    share_topics(&more[1], "b", NULL);
+    share_work(&more[0], NULL, 0, want);
+    share_work(&more[1], NULL, 0, want);
+    put(&one, 1, T0);
+    cr_expect_eq(share_rung(&more[0]), 1);
+    cr_expect_eq(share_rung(&more[1]), 0);
+    share_topics(&one, "b", NULL);
+    put(&one, 2, T0);
+    cr_expect_eq(share_rung(&more[0]) + share_rung(&more[1]), 1);
+    share_work(&more[0], NULL, 0, want);
+    cr_expect_eq(more[0].answer.count, 1);
+    cr_expect_eq(COUNT("ZCARD due:{q}:w:a"), 0, "who has enough waits nowhere");
+    cr_expect_eq(COUNT("ZCARD due:{q}:w:b"), 1);
+}
+
+Test(wake, leaves_the_next_head_covered_when_somebody_goes)
+{
+    int who = -1;
+
+    all_sleep();
+    put(&one, 1, T0 + 1000);
+    rung(&who);
+    wait_for(&more[who], 1);
+    rung(NULL);
+    wait_for(&more[1], 1);
+    share_leave(&more[0]);
+    cr_expect_eq(more[0].answer.code, 'D');
+    cr_expect_eq(rung(&who), 1);
+    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 1000);
+    share_leave(&more[0]);
+    cr_expect_eq(more[0].answer.code, 'L');
+}
+
+Test(wake, asks_nobody_for_a_deadline_that_never_comes)
+{
+    put(&one, 1, INT64_C(9007199254740991));
+    cr_expect_eq(wait_for(&more[0], 1)->alarm, 0);
+    cr_expect_eq(rung(NULL), 0);
+}
