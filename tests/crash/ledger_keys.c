@@ -99,7 +99,7 @@ static void had(struct ledger *l, const struct call *call, const char *id)
         return;
     }
     bool ended = (j->gone && j->gone_line < call->line) || j->closed;
-    bool unsure = !j->gone && (j->gone_soon || j->doubt || j->closed); /* when it was done */
+    bool unsure = !j->gone && (j->gone_soon || j->leaving > 0 || j->doubt || j->closed); /* when */
     bool kept = call->number != 0 && j->keep_ns > 0 &&
                 (unsure || (j->gone && call->now_ns - j->keep_ns <= j->done_by_ns));
     bool lost = j->has_key == NOT && j->lost_line < call->line;
@@ -139,6 +139,8 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
     if (what == KEY_HAD || what == KEY_REFUSED)
         return;
     for (it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key)) {
+        if (it != j && it->gone && it->gone_line > call->line && call->changes)
+            it->done_ns = INT64_MIN; /* it may have lost it before it was done */
         if (it == j || it->gone || it->closed)
             continue;
         if (call->changes)

@@ -15,11 +15,22 @@ int client_topic(const struct program *p, int topic)
     return -1;
 }
 
-void client_remember(struct client *c, struct book *b)
+static void remember(struct client *c, struct book *b, uint64_t drawn)
 {
-    size_t at = c->n_known < CLIENT_KNOWN ? c->n_known++ : model_below(&c->random, CLIENT_KNOWN);
+    size_t at = c->n_known < CLIENT_KNOWN ? c->n_known++ : drawn % CLIENT_KNOWN;
 
     c->known[at] = b;
+}
+
+/* Another thread knows it too: two that change one job meet. */
+void client_remember(struct client *c, struct book *b)
+{
+    struct program *p = c->program;
+    uint64_t drawn = model_random(&c->random);
+
+    remember(c, b, drawn / 8);
+    if (drawn % 8 < 4 && p->threads > 0)
+        remember(&p->client[drawn / 8 % p->threads], b, drawn / 64);
 }
 
 const char *client_id(due_id id, char text[DUE_ID_TEXT])
@@ -104,19 +115,27 @@ static const struct verb verbs[] = {
 };
 #define VERBS (sizeof verbs / sizeof verbs[0])
 
+/* Of those that the seed favours the most are done. */
+static unsigned weight(const struct client *c, const struct verb *v)
+{
+    bool favoured = c->program->plan->favoured >> (v - verbs) & 1;
+
+    return favoured ? 8 * v->weight + 20 : v->weight;
+}
+
 /* Again if it is one that is not there, a few times; NULL: nothing is done, then. */
 static const struct verb *draw_verb(struct client *c)
 {
     unsigned sum = 0;
 
     for (size_t i = 0; i < VERBS; i++)
-        sum += verbs[i].weight;
+        sum += weight(c, &verbs[i]);
     for (int tries = 0; tries < 4; tries++) {
         unsigned n = (unsigned)model_below(&c->random, sum);
         const struct verb *v = verbs;
 
-        while (n >= v->weight)
-            n -= (v++)->weight;
+        while (n >= weight(c, v))
+            n -= weight(c, v++);
         if (v->kind == KINDS || plan_has(c->program->plan, v->kind))
             return v;
     }

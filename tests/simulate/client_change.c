@@ -14,7 +14,7 @@ struct book *client_draw(struct client *c, size_t *at)
 {
     if (c->n_known == 0)
         return NULL;
-    *at = model_below(&c->random, c->n_known);
+    *at = model_below(&c->random, 3) == 0 ? c->n_known - 1 : model_below(&c->random, c->n_known);
     return c->known[*at];
 }
 
@@ -53,8 +53,11 @@ static int cancel(struct client *c, struct book *b, bool back)
     if (rc == DUE_EBUSY)
         books_busy(c->thread);
     client_cancelled(b, rc);
+    b->lent = (uint8_t)(b->lent + (rc == 0)); /* to who has cancelled it */
     history_tell(c->thread, "cancel! %s %s", id, due_error_name(rc));
     due_job_done(&job); /* a kill may come in it */
+    if (rc == 0)
+        books_let_go(b);
     return rc;
 }
 
@@ -98,7 +101,7 @@ void client_cancel_key(struct client *c)
 {
     char name[16];
     char id[DUE_ID_TEXT];
-    unsigned key = 1 + (unsigned)model_below(&c->random, PLAN_KEYS);
+    unsigned key = 1 + (unsigned)model_below(&c->random, c->program->plan->keys);
     due_job job = { .queue = NULL };
     int n = snprintf(name, sizeof name, "key-%u", key);
 

@@ -58,7 +58,7 @@ void client_find_key(struct client *c)
 {
     char name[16];
     char text[DUE_ID_TEXT];
-    unsigned key = 1 + (unsigned)model_below(&c->random, PLAN_KEYS);
+    unsigned key = 1 + (unsigned)model_below(&c->random, c->program->plan->keys);
     int n = snprintf(name, sizeof name, "key-%u", key);
     due_id id = { { 0 } };
 

@@ -110,7 +110,7 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
 
     it->number = books_new();
     it->keep_ns = 0;
-    it->key = keys ? 1 + (unsigned)model_below(&c->random, PLAN_KEYS) : 0;
+    it->key = keys ? 1 + (unsigned)model_below(&c->random, c->program->plan->keys) : 0;
     uint64_t kind = it->key != 0 ? it->key : model_below(&c->random, PLAN_TOPICS * 3);
     it->topic = plan_has(p, KIND_TOPICS) ? (int)(kind % PLAN_TOPICS) : 0;
     it->bytes = NULL;
@@ -133,7 +133,7 @@ static void put_make(struct client *c, struct put *it, bool may_have_key)
         it->more.key_len = (size_t)snprintf(it->name, sizeof it->name, "key-%u", it->key);
     }
     if (plan_has(p, KIND_GROUPS) && random / 7 % 2 == 0) {
-        int group = 1 + (int)model_below(&c->random, PLAN_GROUPS);
+        int group = 1 + (int)model_below(&c->random, c->program->plan->groups);
 
         it->more.group = it->group;
         it->more.group_len = (size_t)snprintf(it->group, sizeof it->group, "g%d", group);

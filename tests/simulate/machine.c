@@ -3,7 +3,6 @@
 #include "machine.h"
 
 #include <link.h>
-#include <signal.h>
 #include <stdarg.h>
 
 struct machine machine;
@@ -100,43 +99,6 @@ void machine_fail(const char *format, ...)
     }
 }
 
-/* The library's assertions are checks. */
-void __assert_fail(const char *what, const char *file, unsigned line, const char *function)
-{
-    const char *slash = strrchr(file, '/');
-
-    machine_fail("%s:%u: %s: assertion failed: %s", slash != NULL ? slash + 1 : file, line,
-                 function, what);
-    fprintf(stderr, "simulate: %s\n", machine.failure);
-    exit(2);
-}
-
-/* Who touches what is not there fails, as an assertion does: the run ends, not the program. */
-static void on_signal(int number)
-{
-    if (machine.me == NULL) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    machine_fail("%s: signal %d", machine.me->name, number);
-}
-
-static void catch_signals(void)
-{
-    static const int numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
-    static char memory[1u << 16];
-    static bool caught;
-    const stack_t stack = { .ss_sp = memory, .ss_size = sizeof memory };
-    struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_ONSTACK | SA_NODEFER };
-
-    if (caught)
-        return;
-    caught = true;
-    sigaltstack(&stack, NULL);
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)
-        sigaction(numbers[i], &action, NULL);
-}
-
 static void draw_next(void)
 {
     uint64_t far = 1 + machine_below(2 * (uint64_t)machine.o.switch_every);
@@ -153,7 +115,7 @@ static void draw_next(void)
 void machine_begin(const struct machine_options *o)
 {
     tls_begin();
-    catch_signals();
+    machine_catch_signals();
     for (unsigned i = 0; i < FIBERS_MAX; i++) {
         struct stack stack = machine.fiber[i].stack;
 
@@ -296,8 +258,8 @@ int64_t machine_next_wake(void)
     return next;
 }
 
-/* One that can; NULL: nobody. */
-static struct fiber *choose(void)
+/* One that can; NULL: nobody.  Of those that are held back only if @back. */
+static struct fiber *choose_of(bool back)
 {
     struct fiber *can[FIBERS_MAX];
     struct fiber *first = NULL;
@@ -306,7 +268,7 @@ static struct fiber *choose(void)
     for (unsigned i = 0; i < machine.fibers; i++) {
         struct fiber *f = &machine.fiber[i];
 
-        if (f->state == ENDED || !can_go(f))
+        if (f->state == ENDED || (f->back_until > machine.steps && !back) || !can_go(f))
             continue;
         can[n++] = f;
         if (first == NULL || f->rank > first->rank)
@@ -315,6 +277,24 @@ static struct fiber *choose(void)
     if (n <= 1 || machine.o.by_rank)
         return first;
     return can[machine_below(n)];
+}
+
+/* Where time passes although somebody could go on, it may do so rather than that he goes on who is
+ * held back. */
+static struct fiber *choose(void)
+{
+    struct fiber *f;
+
+    while ((f = choose_of(false)) == NULL) {
+        int64_t next = machine_next_wake();
+
+        f = choose_of(true);
+        if (f == NULL || machine.o.jump_every == 0 || next == DUE_FOREVER || machine_below(4) != 0)
+            break;
+        if (next > machine.now_ns)
+            machine.now_ns = next;
+    }
+    return f;
 }
 
 void machine_enter(unsigned queue)
@@ -472,6 +452,14 @@ static void change_ranks(void)
     machine.me->rank = (uint32_t)machine_below(1000);
     if (machine_below(32) == 0)
         machine.fiber[machine_below(machine.fibers)].rank = 1000;
+}
+
+void machine_give_way(void)
+{
+    struct fiber *f = choose();
+
+    if (f != NULL)
+        change_to(f);
 }
 
 void machine_point(void)

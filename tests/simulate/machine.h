@@ -6,6 +6,8 @@
  * from the seed: the same seed gives the same run, step by step.
  *
  *   machine.c         fibres: who goes on, who sleeps on what, what the clocks show
+ *   machine_fail.c    assertions and signals
+ *   machine_back.c    fibres that stand still for a while
  *   machine_memory.c  the atomic operations of the library, each a step; store buffers; allocations
  *   machine_system.c  the system calls of the library, and those of the store in memory
  *
@@ -53,6 +55,8 @@ struct fiber {
     unsigned process;
     unsigned queue;       /* of its program: the one that it uses now */
     uint32_t rank;        /* by rank: the highest that can goes on */
+    uint64_t back_until;  /* the step till which it is held back, if anybody else can go on */
+    bool back_next;       /* it is to be at its next step */
     const void *word;     /* PARKED: on this */
     int64_t until_ns;     /* PARKED: no longer than this */
     int timer;            /* PARKED: or until this timer is over; -1: none */
@@ -81,6 +85,11 @@ struct machine_options {
     uint64_t steps_max;
     uint32_t switch_every; /* on the average a switch in so many steps */
     bool by_rank;          /* not to anybody, but by ranks that change now and then */
+    uint32_t back_every;   /* who changes memory is held back; so often, */
+    bool back_after;       /* after that or before, */
+    uint32_t back_kinds;   /* at one of so many kinds of such steps, */
+    uint64_t back_kind;    /* this, */
+    uint64_t back_steps;   /* and for so many steps */
     uint32_t jump_every;   /* of switches: time passes although somebody could go on */
     int64_t jump_max_ns;
     uint32_t drift_every; /* of looks at a clock: it moves on by a few nanoseconds */
@@ -111,7 +120,7 @@ struct machine {
     struct fiber *me;  /* NULL: the runner itself */
     struct stack home; /* the runner's own */
     bool running;      /* steps are taken under the scheduler */
-    bool plenty;       /* nothing is refused */
+    bool plenty;       /* nothing is refused, and nobody held back */
     uint64_t random;
     uint64_t steps;
     uint64_t next;    /* the step at which something is to happen */
@@ -150,11 +159,12 @@ void machine_enter(unsigned queue);
 
 /* The first failure ends the run, unless the runner itself has found it. */
 void machine_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void machine_catch_signals(void); /* from now on they are failures */
 
 uint64_t machine_below(uint64_t n);  /* at random */
 bool machine_chance(uint32_t every); /* one in @every; 0: never */
 void machine_mix(uint64_t value);    /* into the hash */
-void machine_plenty(bool on);        /* on: memory, threads and descriptors are not refused */
+void machine_plenty(bool on);        /* on: as above */
 
 /* A step begins: another fibre may go on first. */
 void machine_point(void);
@@ -163,6 +173,10 @@ static inline void machine_step(void)
     if (++machine.steps >= machine.next)
         machine_point();
 }
+
+void machine_give_way(void); /* anybody that can goes on */
+/* The running fibre is about to change what @at says, or, NULL, to read: it may be held back. */
+void machine_hold_back(const struct explore_site *at);
 
 void machine_park(const void *word, int64_t until_ns, int timer);
 void machine_unpark(const void *word);     /* one of those who sleep on it */

@@ -105,12 +105,21 @@ static void show_all(const volatile void *p)
 
 /* ---- The operations ---- */
 
+/* @at: what is about to be changed; NULL: it is only read, and which of two places is read first
+ * may be up to the compiler. */
+static void step(const struct explore_site *at)
+{
+    machine_step();
+    if (machine.o.back_every != 0)
+        machine_hold_back(at);
+}
+
 uint64_t explore_load(const volatile void *p, unsigned size, const struct explore_site *at)
 {
     unsigned place;
 
     (void)at;
-    machine_step();
+    step(NULL);
     look_at(p);
     if (machine.held == 0)
         return bytes_read(p, size);
@@ -124,8 +133,7 @@ void explore_store(volatile void *p, unsigned size, uint64_t value, const struct
 {
     struct fiber *me = machine.me;
 
-    (void)at;
-    machine_step();
+    step(at);
     look_at(p);
     if (machine.held > 0)
         show_all(p);
@@ -158,8 +166,7 @@ static uint64_t changed(enum explore_op op, uint64_t old, uint64_t value)
 uint64_t explore_change(volatile void *p, unsigned size, enum explore_op op, uint64_t value,
                         const struct explore_site *at)
 {
-    (void)at;
-    machine_step();
+    step(at);
     look_at(p);
     if (machine.held > 0) {
         if (op != EXPLORE_ADD_RELAXED)
@@ -175,8 +182,7 @@ uint64_t explore_change(volatile void *p, unsigned size, enum explore_op op, uin
 bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t value,
                   const struct explore_site *at)
 {
-    (void)at;
-    machine_step();
+    step(at);
     look_at(p);
     if (machine.held > 0) {
         memory_empty();

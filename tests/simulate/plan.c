@@ -39,6 +39,51 @@ uint64_t plan_stream(const struct plan *p, unsigned life, unsigned thread, unsig
     return model_random(&state);
 }
 
+/* ---- Which kinds ---- */
+
+#define BIT(kind) (UINT64_C(1) << KIND_##kind)
+
+/* Kinds whose faults need each other: two of these at a time are favoured over all else. */
+static const uint64_t themes[] = {
+    BIT(DISCARD) | BIT(FREES) | BIT(WAITS),
+    BIT(MANUAL) | BIT(DISCARD) | BIT(FREES),
+    BIT(WORKERS) | BIT(DISCARD) | BIT(FREES),
+    BIT(STORED) | BIT(DISCARD) | BIT(LATENCY) | BIT(REPEATS),
+    BIT(STORED) | BIT(LOSSES) | BIT(DOUBT) | BIT(AWAY) | BIT(LATENCY) | BIT(REPEATS),
+    BIT(STORED) | BIT(KILLS) | BIT(FULL) | BIT(LATENCY) | BIT(LOSSES),
+    BIT(STORED) | BIT(ASYNC) | BIT(AWAY) | BIT(LOSSES) | BIT(FLUSHES),
+    BIT(STORED) | BIT(STANDBY) | BIT(STOPS) | BIT(LATENCY) | BIT(POLLS),
+    BIT(KEYS) | BIT(POLICIES) | BIT(RETAIN),
+    BIT(LIMITS) | BIT(GROUPS) | BIT(RELIMITS) | BIT(TOPICS),
+    BIT(BURY) | BIT(ATTEMPTS) | BIT(EXPIRY) | BIT(KICKS) | BIT(CROWDS),
+    BIT(CANCEL) | BIT(MOVE) | BIT(UPDATE) | BIT(AMEND),
+    BIT(BATCHES) | BIT(CLEARS) | BIT(KICKS) | BIT(TOPICS),
+    BIT(REALTIME) | BIT(STEPS) | BIT(DRIFT) | BIT(JUMPS),
+    BIT(CAPACITY) | BIT(WAITS) | BIT(BATCHES),
+    BIT(ALWAYS) | BIT(WAITS) | BIT(BUFFERS),
+    BIT(ROUNDS) | BIT(SNOOZE) | BIT(CANCEL),
+    BIT(MEMORY) | BIT(SYSTEM),
+    BIT(LOOKS) | BIT(METRICS) | BIT(SHORT),
+};
+#define THEMES (sizeof themes / sizeof themes[0])
+
+/* Two of three seeds have themes, and of other kinds half as many. */
+static uint64_t draw_kinds(uint64_t *random)
+{
+    uint64_t favoured = 0;
+    uint64_t on = 0;
+
+    if (model_below(random, 3) != 0)
+        favoured = themes[model_below(random, THEMES)] | themes[model_below(random, THEMES)];
+    for (unsigned k = 0; k < KINDS; k++) {
+        uint64_t of_six = favoured == 0 ? 6 : favoured >> k & 1 ? 4 * (uint64_t)every[k] : 3;
+
+        if (model_below(random, 6 * (uint64_t)every[k]) < of_six || every[k] == 1)
+            on |= UINT64_C(1) << k;
+    }
+    return on;
+}
+
 static uint64_t pick(uint64_t *random, const uint64_t *of, size_t n)
 {
     return of[model_below(random, n)];
@@ -60,6 +105,11 @@ static void draw_machine(struct plan *p, uint64_t *random)
     m->steps_max = 20000000;
     m->switch_every = (uint32_t)PICK(random, 2, 5, 10, 30, 100, 1000);
     m->by_rank = plan_has(p, KIND_RANKS);
+    m->back_every = rate(p, KIND_BACK, PICK(random, 1, 4, 20));
+    m->back_after = model_below(random, 2) == 0;
+    m->back_kinds = (uint32_t)PICK(random, 16, 64, 256);
+    m->back_kind = model_random(random);
+    m->back_steps = PICK(random, 100, 1000, 10000);
     m->jump_every = rate(p, KIND_JUMPS, PICK(random, 10, 100, 1000));
     m->jump_max_ns = (int64_t)PICK(random, 1, 1000, 1000000, 100000000);
     m->drift_every = rate(p, KIND_DRIFT, PICK(random, 1, 3, 20));
@@ -249,13 +299,17 @@ void plan_draw(struct plan *p, uint64_t seed, const struct plan_wishes *w)
 
     memset(p, 0, sizeof *p);
     p->seed = seed;
-    for (unsigned k = 0; k < KINDS; k++)
-        if (model_below(&random, every[k]) == 0)
-            p->on |= UINT64_C(1) << k;
-    p->on &= ~w->without;
+    p->on = draw_kinds(&random) & ~w->without;
     exclude(p);
     p->threads = 1 + (unsigned)model_below(&random, PLAN_THREADS_MAX);
-    p->verbs = (unsigned)PICK(&random, 5, 20, 60, PLAN_VERBS_MAX);
+    p->verbs = (unsigned)PICK(&random, 3, 6, 10, 15, 20, 40, 60, PLAN_VERBS_MAX);
+    p->keys = (unsigned)PICK(&random, 1, 2, PLAN_KEYS);
+    p->groups = (unsigned)PICK(&random, 1, PLAN_GROUPS);
+    if (plan_has(p, KIND_STANDBY) &&
+        p->verbs > 40) /* it takes long enough until it owns the jobs */
+        p->verbs = 40;
+    p->favoured = model_random(&random) & model_random(&random) & model_random(&random);
+    p->favoured &= model_below(&random, 3) == 0 ? 0 : UINT64_MAX;
     draw_queue(p, &random);
     draw_machine(p, &random);
     draw_store(p, &random);

@@ -47,6 +47,7 @@
     X(INTERRUPTS, "interrupts", 3, "polls end with EINTR")                    \
     X(BUFFERS, "buffers", 2, "stores reach memory late")                      \
     X(RANKS, "ranks", 2, "the highest thread runs, not any")                  \
+    X(BACK, "back", 2, "threads are held back where they do the same")        \
     X(STORED, "stored", 2, "a store, and several lives")                      \
     X(KILLS, "kills", 2, "which end by a kill")                               \
     X(ASYNC, "async", 4, "confirmed later")                                   \
@@ -109,6 +110,9 @@ struct plan {
     uint64_t on; /* a bit for each kind */
     unsigned threads;
     unsigned verbs;
+    uint64_t favoured; /* verbs of client.c: bits */
+    unsigned keys;     /* names that there are */
+    unsigned groups;   /* likewise, of each topic */
     const unsigned char *skip;
     struct machine_options machine;
     enum due_clock_kind clock;
