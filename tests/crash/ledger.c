@@ -315,11 +315,17 @@ static void told_removal(struct ledger *l, unsigned thread, struct job *j, const
 
 static void told_flush(struct ledger *l, unsigned thread, const char *answer)
 {
+    bool clearing = false;
+
     if (!told_ok(answer))
         return;
+    for (size_t i = 0; i < THREADS; i++)
+        clearing |= l->calls[i].clears;
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
 
+        if (j->cleared < l->calls[thread].line && !clearing)
+            j->cleared = 0; /* else it has been shown */
         if (j->refused_late || j->mark == 0 || j->mark > l->calls[thread].line)
             continue;
         if (j->put_soon && j->put == MAYBE) {
@@ -539,8 +545,8 @@ static void answered(struct ledger *l, unsigned thread, int64_t now_ns, const ch
         told_taking(l, thread, now_ns, rest);
     else if (strcmp(verb, "flush!") == 0)
         told_flush(l, thread, rest);
-    else if (strcmp(verb, "clear!") == 0 && l->calls[thread].clears && !told_ok(rest))
-        book_doubt_all(l); /* those that were shown are in doubt as well */
+    else if (strcmp(verb, "clear!") == 0)
+        all_told_clear(l, &l->calls[thread], rest);
     else if (strcmp(verb, "revive!") == 0)
         all_told_revival(l, &l->calls[thread]);
     else

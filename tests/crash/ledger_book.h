@@ -69,7 +69,6 @@ struct job {
     bool put_soon;      /* an answer said so; sure with the next flush */
     bool gone;          /* it has left, surely */
     bool gone_soon;     /* an answer said so; sure with the next flush */
-    bool cleared_soon;  /* it may have been cleared, and that not be confirmed */
     bool doubt;         /* it may have left: the end of a removal is not known */
     bool revoked;       /* cancelled while somebody had it: it leaves when he gives it back */
     unsigned leaving;   /* removals that have no answer yet */
@@ -89,7 +88,8 @@ struct job {
     uint64_t doubted;   /* a removal of it last ended in doubt */
     uint64_t back_line; /* it was last given back, or its removal answered */
     uint64_t gone_line;
-    uint64_t safe_line;   /* no dequeue that ended until then has had it */
+    uint64_t cleared;   /* a clear that is not confirmed was last asked for, or answered; 0: none */
+    uint64_t safe_line; /* no dequeue that ended until then has had it */
     int64_t lease_end_ns; /* in this life, at the earliest; 0: not leased */
 
     uint32_t key;       /* 0: none */
@@ -227,6 +227,7 @@ bool keys_nameless(struct ledger *l, const struct call *call);
 /* ---- ledger_lives.c: what concerns all jobs ---- */
 
 void all_want_clear(struct ledger *l, unsigned thread);
+void all_told_clear(struct ledger *l, const struct call *call, const char *answer);
 void all_want_revival(struct ledger *l, unsigned thread);
 void all_told_revival(struct ledger *l, const struct call *call);
 

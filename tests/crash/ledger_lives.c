@@ -67,13 +67,17 @@ static void fall_back(struct ledger *l)
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
 
-        if (j->gone_soon || j->cleared_soon)
+        if (j->gone_soon || j->cleared != 0)
             j->usurped = 0; /* whose key it was then hung on a removal that is not sure */
+        if (j->cleared != 0) {
+            j->doubt = true; /* it may have left, and not have been shown */
+            j->doubted = l->lines;
+        }
         j->out = j->lent = false;
         j->lease_end_ns = 0;
         j->now = j->kept;
         j->put_soon = j->gone_soon = j->refused_late = false;
-        j->mark = 0;
+        j->mark = j->cleared = 0;
     }
 }
 
@@ -129,12 +133,29 @@ void ledger_half(struct ledger *l)
     }
 }
 
+/* Without a confirmation; who waits for one has none of those that are cleared left. */
+static void may_be_cleared(struct ledger *l)
+{
+    for (size_t i = l->first; l->async && i < l->n_jobs; i++)
+        l->jobs[i].cleared = l->lines;
+}
+
 /* Any job may leave, and with its key. */
 void all_want_clear(struct ledger *l, unsigned thread)
 {
     l->calls[thread].clears = true;
-    for (size_t i = l->first; i < l->n_jobs; i++)
-        l->jobs[i].cleared_soon |= l->async;
+    may_be_cleared(l);
+}
+
+/* Those that were shown are in doubt as well, unless it has cleared all. */
+void all_told_clear(struct ledger *l, const struct call *call, const char *answer)
+{
+    if (!call->clears)
+        return;
+    if (told_ok(answer))
+        may_be_cleared(l); /* those too that came meanwhile */
+    else
+        book_doubt_all(l);
 }
 
 /* Any job that may be dead comes at once. */

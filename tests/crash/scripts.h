@@ -32,6 +32,7 @@ struct script {
 #define HAS(n, id)         "2 6 reserve? 90\n2 7 reserve! DUE_OK " n " " id " 0 0 1\n"
 #define HELD               "2 6 reserve? 5000\n2 7 reserve! DUE_OK 1 id1 0 0 1\n"
 #define FLUSH              "3 8 flush?\n3 9 flush! DUE_OK\n"
+#define CLEAR              "2 6 clear? -1\n2 7 clear! DUE_OK\n"
 #define FIND(answer)       "1 8 find? 7\n1 9 find! 7 " answer "\n"
 #define OUT(n, id, t)      "1 1500 dequeue?\n1 " t " dequeue! DUE_OK " n " " id " 0 0 1\n"
 #define OUT_1(t)           OUT("1", "id1", t)
