@@ -528,14 +528,15 @@ uint64_t books_inside_most(uint64_t left_before)
 
 static void check_wanted(unsigned thread, const struct caller *c)
 {
+    int64_t now_ns = clock_now();
     const struct book *b;
 
     for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
-        if (b->due_by_ns > clock_now() || !rules_free(b) ||
+        if (b->due_by_ns > now_ns || !rules_free(b) ||
             (c->topics != BOOKS_ANY && (c->topics >> b->topic & 1) == 0))
             continue;
         machine_fail("job %llu is due for %lld ns, and thread %u waits for it", number_of(b),
-                     (long long)(clock_now() - b->due_by_ns), thread);
+                     (long long)(now_ns - b->due_by_ns), thread);
     }
 }
 

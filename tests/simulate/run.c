@@ -43,6 +43,7 @@ static int64_t clock_of(const struct program *program)
 {
     const struct plan *p = program->plan;
     bool running = machine.running;
+    uint64_t steps = machine.steps;
 
     machine.running = false;
     int64_t now =
@@ -52,6 +53,7 @@ static int64_t clock_of(const struct program *program)
         : p->clock == DUE_CLOCK_BOOTTIME ? machine.now_ns + machine.boot_ns
                                          : machine.now_ns;
     machine.running = running;
+    machine.steps = steps;
     return now;
 }
 
