@@ -14,7 +14,7 @@
 
 #include "measure.h"
 
-enum { BATCH = 32, MANY = 8192, LIVE = 1000 };
+enum { BATCH = 32, MANY = 8192, LIVE = 1000, TOPICS = 4 };
 
 struct cell {
     due_queue *q;
@@ -152,6 +152,35 @@ COUNTED counted_round_batch(struct cell *c)
     }
 }
 
+/* Of several topics, by who takes any. */
+COUNTED counted_topics(struct cell *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        due_spec s = { DUE_SPEC_INIT, .ptr = c, .topic = (int)(i % TOPICS) };
+        due_job job;
+
+        must(due_enqueue(c->q, &s, 0, NULL), "due_enqueue");
+        must(due_dequeue(c->q, &job, 0), "due_dequeue");
+        due_job_done(&job);
+    }
+}
+
+/* Of one of several topics. */
+COUNTED counted_topic(struct cell *c)
+{
+    int topic = 1;
+    due_take_options o = { DUE_TAKE_INIT, .topics = &topic, .topic_count = 1 };
+
+    for (size_t i = 0; i < c->n; i++) {
+        due_spec s = { DUE_SPEC_INIT, .ptr = c, .topic = topic };
+        due_job job;
+
+        must(due_enqueue(c->q, &s, 0, NULL), "due_enqueue");
+        must(due_take(c->q, &o, &job, 1, 0), "due_take");
+        due_job_done(&job);
+    }
+}
+
 /* The clock is turned to the next deadline; its job is taken and comes again. */
 COUNTED counted_hold(struct cell *c)
 {
@@ -279,7 +308,7 @@ COUNTED counted_trim(struct cell *c)
 
 /* ---- The table ------------------------------------------------------------------------------- */
 
-enum before { NONE, FAR, DUE, HELD, CANCELLED };
+enum before { NONE, FAR, DUE, HELD, CANCELLED, NAMED };
 
 static const struct {
     void (*run)(struct cell *c);
@@ -292,6 +321,7 @@ static const struct {
     { counted_reserve, DUE },      { counted_reserve_batch, DUE }, { counted_nothing, NONE },
     { counted_drain, DUE },        { counted_drain_acked, DUE },   { counted_discard, FAR },
     { counted_clear, FAR },        { counted_pause, DUE },         { counted_trim, CANCELLED },
+    { counted_topics, NAMED },     { counted_topic, NAMED },
 };
 
 static void prepare(struct cell *c, enum before before)
@@ -301,6 +331,8 @@ static void prepare(struct cell *c, enum before before)
 
         must(due_enqueue(c->q, &s, 0, NULL), "due_enqueue");
     }
+    for (int i = 1; before == NAMED && i < TOPICS; i++)
+        must(due_topic(c->q, (char[]){ 'a' + (char)i, 0 }), "due_topic");
     if (before == FAR || before == DUE || before == CANCELLED)
         fill(c, c->n, before == DUE);
     for (size_t i = 0; before == CANCELLED && i < c->n; i++)

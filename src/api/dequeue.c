@@ -73,8 +73,7 @@ static int dequeue(struct due_queue *q, struct due__request *r)
 int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *jobs, size_t max,
                   int64_t lease_ns, int64_t timeout_ns, const uint32_t *quit)
 {
-    struct due__request r = { .topics = topics,
-                              .topic_count = n,
+    struct due__request r = { .wanted = { .topics = topics, .count = n },
                               .jobs = jobs,
                               .max = max < INT_MAX ? max : INT_MAX,
                               .lease_ns = lease_ns,
@@ -95,29 +94,33 @@ int due__take_out(struct due_queue *q, const int *topics, size_t n, due_job *job
 }
 
 /* One job, by the usual way. */
-static __attribute__((noinline)) int one_by_asking(due_queue *q, due_job *job, int64_t lease_ns,
+static __attribute__((noinline)) int one_by_asking(due_queue *q, const struct due__wanted *wanted,
+                                                   due_job *job, int64_t lease_ns,
                                                    int64_t timeout_ns)
 {
-    return due__one_or_named(job, due__take_out(q, NULL, 0, job, 1, lease_ns, timeout_ns, NULL));
+    return due__one_or_named(
+        job, due__take_out(q, wanted->topics, wanted->count, job, 1, lease_ns, timeout_ns, NULL));
 }
 
 /* A job that was taken by a short way, and may have to be looked at. */
-static __attribute__((noinline)) int one_taken(due_queue *q, due_job *job, int64_t lease_ns,
-                                               int64_t timeout_ns, struct due__slot s,
-                                               int64_t now_ns)
+static __attribute__((noinline)) int one_taken(due_queue *q, const struct due__wanted *wanted,
+                                               due_job *job, int64_t lease_ns, int64_t timeout_ns,
+                                               struct due__slot s, int64_t now_ns)
 {
     struct due__request r = { .jobs = job, .max = 1, .lease_ns = lease_ns, .now_ns = now_ns };
     int rc = hand_out(q, &r, &s, 1);
 
-    return rc == 0 ? one_by_asking(q, job, lease_ns, timeout_ns) : due__one_or_named(job, rc);
+    return rc == 0 ? one_by_asking(q, wanted, job, lease_ns, timeout_ns)
+                   : due__one_or_named(job, rc);
 }
 
 /* One that was shown. */
-static __attribute__((noinline)) int one_shown(due_queue *q, due_job *job, int64_t timeout_ns,
+static __attribute__((noinline)) int one_shown(due_queue *q, const struct due__wanted *wanted,
+                                               due_job *job, int64_t lease_ns, int64_t timeout_ns,
                                                struct due__slot s)
 {
-    if (!due__is_plain(q, due__slot_job(s)))
-        return one_taken(q, job, 0, timeout_ns, s, 0);
+    if (lease_ns != 0 || !due__is_plain(q, due__slot_job(s)))
+        return one_taken(q, wanted, job, lease_ns, timeout_ns, s, 0);
     due__job_fill_plain(q, due__slot_job(s), due__slot_deadline(s), due__clock_now(&q->clock), job);
 
     struct due__shard *it = due__shard_enter(&q->slab);
@@ -130,49 +133,62 @@ static __attribute__((noinline)) int one_shown(due_queue *q, due_job *job, int64
 }
 
 /* A look for one has ended without a job that needs nothing more. */
-static __attribute__((noinline)) int one_not_done(due_queue *q, due_job *job, int64_t lease_ns,
+static __attribute__((noinline)) int one_not_done(due_queue *q, const struct due__wanted *wanted,
+                                                  due_job *job, int64_t lease_ns,
                                                   int64_t timeout_ns, enum due__next next,
                                                   struct due__slot s, int64_t now_ns)
 {
-    return next == DUE__NEXT_TAKEN ? one_taken(q, job, lease_ns, timeout_ns, s, now_ns)
-                                   : one_by_asking(q, job, lease_ns, timeout_ns);
+    return next == DUE__NEXT_TAKEN ? one_taken(q, wanted, job, lease_ns, timeout_ns, s, now_ns)
+                                   : one_by_asking(q, wanted, job, lease_ns, timeout_ns);
 }
 
-int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
+/* One job, by the shortest way that there is. */
+static inline __attribute__((always_inline)) int one(due_queue *q, const struct due__wanted *wanted,
+                                                     due_job *job, int64_t lease_ns,
+                                                     int64_t timeout_ns)
 {
     struct due__slot s;
-    bool counted = false;
+    bool done = false;
+    int64_t now = 0;
 
-    if (due__forked(q) || timeout_ns < 0)
-        return due__one_or_none(job, due__forked(q) ? DUE_EFORK : DUE_EINVAL);
-    if (!q->short_ways)
-        return one_by_asking(q, job, 0, timeout_ns);
-    if (due__take_fast(q, NULL, 0, &s, 1) > 0)
-        return one_shown(q, job, timeout_ns, s);
-    enum due__next next = due__take_next(q, &s, job, &counted);
+    if (!q->short_ways || due__forked(q) || timeout_ns < 0 ||
+        ((wanted->topics != NULL || wanted->count > 0) &&
+         !due__topics_there(q, wanted->topics, wanted->count)) ||
+        (lease_ns != 0 && !due__load_relaxed(&q->reserves))) /* R3 of lease.c: the usual way says */
+        return one_by_asking(q, wanted, job, lease_ns, timeout_ns);
+    if (due__take_fast(q, wanted, &s, 1) > 0)
+        return one_shown(q, wanted, job, lease_ns, timeout_ns, s);
+    enum due__next next = lease_ns == 0
+                              ? due__take_next(q, wanted, &s, job, &done)
+                              : due__reserve_next(q, wanted, lease_ns, &s, &now, job, &done);
     if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
         return due__one_or_none(job, DUE_EAGAIN);
-    if (!counted)
-        return one_not_done(q, job, 0, timeout_ns, next, s, 0);
+    if (!done)
+        return one_not_done(q, wanted, job, lease_ns, timeout_ns, next, s, now);
+    if (lease_ns != 0)
+        return 0;
     if (q->capacity > 0)
         due__capacity_give(q, 1);
     due__left(q, 1); /* C2 of closing.c: it was counted */
     return 0;
 }
 
+static const struct due__wanted any = { .topics = NULL };
+
+int due_dequeue(due_queue *q, due_job *job, int64_t timeout_ns)
+{
+    return one(q, &any, job, 0, timeout_ns);
+}
+
 int due_reserve(due_queue *q, due_job *job, int64_t timeout_ns)
 {
-    struct due__slot s;
-    bool leased = false;
-    int64_t now;
+    return one(q, &any, job, q->lease_ns, timeout_ns);
+}
 
-    if (!q->short_ways || due__forked(q) || timeout_ns < 0 ||
-        !due__load_relaxed(&q->reserves)) /* R3 of lease.c: the usual way says so */
-        return one_by_asking(q, job, q->lease_ns, timeout_ns);
-    if (due__take_fast(q, NULL, 0, &s, 1) > 0)
-        return one_taken(q, job, q->lease_ns, timeout_ns, s, 0);
-    enum due__next next = due__reserve_next(q, &s, &now, job, &leased);
-    if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
-        return due__one_or_none(job, DUE_EAGAIN);
-    return leased ? 0 : one_not_done(q, job, q->lease_ns, timeout_ns, next, s, now);
+int due__take_one(struct due_queue *q, const int *topics, size_t n, due_job *job, int64_t lease_ns,
+                  int64_t timeout_ns)
+{
+    const struct due__wanted wanted = { .topics = topics, .count = n };
+
+    return one(q, &wanted, job, lease_ns, timeout_ns);
 }

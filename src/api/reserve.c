@@ -26,12 +26,21 @@ int due_take(due_queue *q, const due_take_options *options, due_job *jobs, size_
              int64_t timeout_ns)
 {
     due_take_options o = { DUE_TAKE_INIT };
-    int rc = options != NULL ? due__sized_read(&o, sizeof o, options) : 0;
+    int rc = 0;
+
+    if (options != NULL && options->size == sizeof o)
+        o = *options;
+    else if (options != NULL)
+        rc = due__sized_read(&o, sizeof o, options);
 
     if (o.lease_ns == DUE_LEASE_DEFAULT)
         o.lease_ns = q->lease_ns;
     if (rc == 0 && o.lease_ns < 0)
         rc = DUE_EINVAL;
+    if (rc == 0 && max == 1) {
+        rc = due__take_one(q, o.topics, o.topic_count, jobs, o.lease_ns, timeout_ns);
+        return rc == 0 ? 1 : rc;
+    }
     if (rc == 0)
         rc = due__take_out(q, o.topics, o.topic_count, jobs, max, o.lease_ns, timeout_ns, NULL);
     if (rc < 0 && max > 0)

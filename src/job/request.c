@@ -35,7 +35,7 @@ static bool take_head(struct due_queue *q, const struct due__request *r, int64_t
 
         const struct due__topic *t = due__topic_at(q, f.topic);
         if (alive && (due__word_state(w) != DUE__WAITING || /* a lease has ended: by the line */
-                      t->paused || due__gated(t, f) || !due__request_wants(r, f.topic)))
+                      t->paused || due__gated(t, f) || !due__wants(&r->wanted, f.topic)))
             return false;
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
@@ -48,23 +48,12 @@ static bool take_head(struct due_queue *q, const struct due__request *r, int64_t
     return false;
 }
 
-/* Is nothing due but the head, as far as can be told at once? */
-static bool head_alone(const struct due_queue *q, int64_t now_ns)
-{
-    const struct due__timeline *tl = &q->timeline;
-    struct due__slot second;
-
-    if (due__timeline_second(tl, &second))
-        return due__slot_deadline(second) > now_ns;
-    return due__timeline_front(tl) == 1 && due__timeline_bound_behind(tl) > now_ns;
-}
-
 /* Is what this taker gets known only when all that is due stands in its line?  Not if it wants one
  * topic, or there is but one, in the order by deadline: the timeline has the same. */
 static inline bool needs_lines(const struct due_queue *q, const struct due__request *r)
 {
     return q->order != DUE_ORDER_DEADLINE ||
-           (r->topic_count != 1 && due__load_relaxed(&q->topic_count) > 1); /* T1: a count */
+           (r->wanted.count != 1 && due__load_relaxed(&q->topic_count) > 1); /* T1: a count */
 }
 
 /* Nothing is ready in any line: up to @max jobs from the timeline, as they stand.  They need no
@@ -76,7 +65,7 @@ static size_t take_heads(struct due_queue *q, const struct due__request *r, int6
 
     if (!q->shows || due__timeline_bound(&q->timeline) > now_ns || due__topics_ready(q))
         return 0;
-    if (needs_lines(q, r) && !head_alone(q, now_ns))
+    if (needs_lines(q, r) && !due__head_alone(q, now_ns))
         return 0;
     while (got < max && take_head(q, r, now_ns, &slots[got]))
         got++;
@@ -133,8 +122,7 @@ static size_t look(struct due_queue *q, struct due__request *r, struct due__slot
         return 0; /* the dequeue proxy takes */
     while (got < max) {
         size_t more;
-        enum due__found found =
-            due__take_ready(q, r->topics, r->topic_count, slots + got, max - got, &more);
+        enum due__found found = due__take_ready(q, &r->wanted, slots + got, max - got, &more);
 
         got += more;
         if (found != DUE__FOUND) {
@@ -227,8 +215,8 @@ static enum step look_or_sleep(struct due_queue *q, struct due__request *r, stru
         due__tenure_end(q, &t);
         return over ? OVER : done ? NEEDS_WAITER : AGAIN;
     }
-    w->topics = r->topics;
-    w->topic_count = r->topic_count;
+    w->topics = r->wanted.topics;
+    w->topic_count = r->wanted.count;
     w->quit = r->quit;
     w->until_ns = r->until_ns;
     due__park_job(q, &t, w);
@@ -285,7 +273,7 @@ static size_t take_slow(struct due_queue *q, struct due__request *r, struct due_
 /* All that is taken at once, by whatever way. */
 size_t due__take_some(struct due_queue *q, struct due__request *r, struct due__slot *slots, int *rc)
 {
-    size_t got = due__take_fast(q, r->topics, r->topic_count, slots, r->max);
+    size_t got = due__take_fast(q, &r->wanted, slots, r->max);
 
     r->now_ns = 0;
     r->leased = false;

@@ -12,8 +12,7 @@
 #include "queue/take.h"
 
 struct due__request {
-    const int *topics;
-    size_t topic_count;
+    struct due__wanted wanted;
     due_job *jobs;
     size_t max; /* at most INT_MAX */
     int64_t timeout_ns;
@@ -34,14 +33,6 @@ struct due__request {
 
 #define DUE__LANDED 1 /* why nothing was taken: a taking has landed (takings.c), to be looked at */
 
-static inline bool due__request_wants(const struct due__request *r, int topic)
-{
-    for (size_t i = 0; i < r->topic_count; i++) {
-        if (r->topics[i] == topic)
-            return true;
-    }
-    return r->topics == NULL;
-}
 /* All that is taken at once, by whatever way, or waited for: how many; if none, *@rc. */
 size_t due__take_some(struct due_queue *q, struct due__request *r, struct due__slot *slots,
                       int *rc);
@@ -63,17 +54,19 @@ static inline uint32_t due__sole(struct due_queue *q)
 }
 
 /* What is shown, without the lock: up to @max jobs of these topics, or of any. */
-static inline __attribute__((always_inline)) size_t due__take_fast(
-    struct due_queue *q, const int *topics, size_t topic_count, struct due__slot *slots, size_t max)
+static inline __attribute__((always_inline)) size_t due__take_fast(struct due_queue *q,
+                                                                   const struct due__wanted *wanted,
+                                                                   struct due__slot *slots,
+                                                                   size_t max)
 {
     uint32_t topic;
 
     if (!due__shown_is_next(q))
         return 0;
-    if (topics == NULL)
+    if (wanted->topics == NULL)
         topic = due__sole(q);
     else
-        topic = topic_count == 1 ? (uint32_t)topics[0] + 1 : 0;
+        topic = wanted->count == 1 ? (uint32_t)wanted->topics[0] + 1 : 0;
     if (topic == 0)
         return 0;
     if (max == 1)

@@ -4,12 +4,13 @@
  * A queue with one topic, in the order by deadline, has what comes next in one of two places: first
  * in the topic's line, or if that is empty at the head of the timeline.  So while nothing lies in
  * the inbox, and nobody waits for what else is due, it is taken from there, and neither a line nor
- * a turn has to be seen to.  In every other case the caller goes the usual way (request.c), which
- * does the same with more looks.
+ * a turn has to be seen to.  With several topics what is due is moved to their lines, and whose
+ * turn it is has one; unless the head alone is due, which needs no line.  In every other case the
+ * caller goes the usual way (request.c), which does the same with more looks.
  *
  * Guards     T  the timeline lock
  *
- * Edges      described elsewhere: E3 tenure.c, I2 I3 inbox.c, J1 slab.h, C2 closing.c
+ * Edges      described elsewhere: E3 tenure.c, I2 I3 inbox.c, J1 slab.h, C2 closing.c, W3 topic.c
  */
 #include "job/take_next.h"
 
@@ -20,12 +21,10 @@
 #include "queue/take.h"
 #include "queue/tenure.h"
 
-/* Under the lock: may the next job be taken from the line or from the timeline as they are? */
-static inline bool next_known(struct due_queue *q, const struct due__topic *topic)
+/* Under the lock: may the next job be taken from the lines or from the timeline as they are? */
+static inline bool next_known(struct due_queue *q)
 {
-    return q->short_takes && !q->several && q->all == NULL && !topic->paused &&
-           due__inbox_quiet(&q->inbox) && /* I2 */
-           due__window_count(&topic->window) == 0;
+    return q->short_takes && q->all == NULL && due__inbox_quiet(&q->inbox); /* I2 */
 }
 
 /* Under the lock: the time to tell how late a job is, which may be by the counter.  What is due is
@@ -60,9 +59,11 @@ static inline __attribute__((always_inline)) bool line_take(struct due_queue *q,
     return false;
 }
 
-/* The head of the timeline, if it waits and is due at @due_ns. */
+/* The head of the timeline, if it waits, is due at @due_ns, and is of this topic or, with several,
+ * of one that is wanted. */
 static inline __attribute__((always_inline)) enum due__next head_take(
-    struct due_queue *q, const struct due__topic *topic, int64_t due_ns, struct due__slot *s)
+    struct due_queue *q, const struct due__topic *topic, const struct due__wanted *wanted,
+    int64_t due_ns, struct due__slot *s)
 {
     struct due__timeline *tl = &q->timeline;
     uint64_t w;
@@ -75,8 +76,13 @@ static inline __attribute__((always_inline)) enum due__next head_take(
         struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
         bool alive = due__slot_alive_of(j, *s, &w);
 
-        if (alive && (due__word_state(w) != DUE__WAITING || due__gated(topic, due__facts_load(j))))
-            return DUE__NEXT_ASK; /* a lease has ended, or there is a limiter */
+        struct due__facts f = due__facts_load(j);
+
+        if (wanted != NULL)
+            topic = due__topic_at(q, f.topic);
+        if (alive && (due__word_state(w) != DUE__WAITING || due__gated(topic, f) ||
+                      (wanted != NULL && (topic->paused || !due__wants(wanted, f.topic)))))
+            return DUE__NEXT_ASK; /* a lease has ended, or it has to go through a line */
         due__timeline_pop(tl);
         due__prefetch_ahead(q);
         if (alive && due__word_claim(&j->word, &w, DUE__CLAIMED)) { /* J1 */
@@ -97,6 +103,46 @@ static inline enum due__next nothing(struct due_queue *q, int64_t due_ns)
     return DUE__NEXT_NOTHING;
 }
 
+/* Of the only topic. */
+static inline __attribute__((always_inline)) enum due__next take_of_one(struct due_queue *q,
+                                                                        struct due__topic *topic,
+                                                                        int64_t due_ns,
+                                                                        struct due__slot *s)
+{
+    if (topic->paused || due__window_count(&topic->window) > 0)
+        return DUE__NEXT_ASK;
+    if (topic->line.count == 0)
+        return head_take(q, topic, NULL, due_ns, s);
+    return line_take(q, topic, s) ? DUE__NEXT_TAKEN : DUE__NEXT_ASK;
+}
+
+/* Of several topics: whose turn it is. */
+static __attribute__((noinline)) enum due__next take_of_several(struct due_queue *q,
+                                                                const struct due__wanted *wanted,
+                                                                int64_t due_ns, struct due__slot *s)
+{
+    size_t got;
+
+    if (due__timeline_bound(&q->timeline) <= due_ns) {
+        if (due__head_ready(q) && !due__topics_ready(q) &&
+            (wanted->count == 1 || due__head_alone(q, due_ns)) &&
+            head_take(q, NULL, wanted, due_ns, s) == DUE__NEXT_TAKEN)
+            return DUE__NEXT_TAKEN;
+        if (!due__move_due(q, due_ns))
+            return DUE__NEXT_ASK;
+    }
+    if (due__load_relaxed(&q->sole_until) <= due_ns) /* W3: under the lock */
+        due__sole_until(q);
+    switch (due__take_ready(q, wanted, s, 1, &got)) {
+    case DUE__FOUND:
+        return DUE__NEXT_TAKEN;
+    case DUE__NOTHING:
+        return DUE__NEXT_NOTHING;
+    default:
+        return DUE__NEXT_ASK;
+    }
+}
+
 /* A taken job is counted if it is plain; or begins its lease. */
 static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot s, int64_t now_ns,
                          due_job *job)
@@ -109,24 +155,20 @@ static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot
     return plain;
 }
 
-static inline __attribute__((always_inline)) enum due__next take_next(struct due_queue *q,
-                                                                      int64_t lease_ns,
-                                                                      struct due__slot *s,
-                                                                      int64_t *now_ns, due_job *job,
-                                                                      bool *done)
+static inline __attribute__((always_inline)) enum due__next take_next(
+    struct due_queue *q, const struct due__wanted *wanted, int64_t lease_ns, struct due__slot *s,
+    int64_t *now_ns, due_job *job, bool *done)
 {
     struct due__topic *topic = due__topic_at(q, 0);
     enum due__next next = DUE__NEXT_ASK;
     int64_t due_ns;
 
     due__short_enter(q);
-    bool in_line = topic->line.count > 0;
+    bool in_line = topic->line.count > 0 && !q->several;
     *now_ns = look(q, lease_ns, in_line, &due_ns); /* I3: before the look at the inbox */
-    if (next_known(q, topic)) {
-        if (!in_line)
-            next = head_take(q, topic, due_ns, s);
-        else if (line_take(q, topic, s))
-            next = DUE__NEXT_TAKEN;
+    if (next_known(q)) {
+        next =
+            q->several ? take_of_several(q, wanted, due_ns, s) : take_of_one(q, topic, due_ns, s);
         if (next == DUE__NEXT_TAKEN)
             *done = taken(q, lease_ns, *s, *now_ns, job);
         else if (next == DUE__NEXT_NOTHING)
@@ -136,12 +178,13 @@ static inline __attribute__((always_inline)) enum due__next take_next(struct due
     return next;
 }
 
-enum due__next due__take_next(struct due_queue *q, struct due__slot *s, due_job *job, bool *done)
+enum due__next due__take_next(struct due_queue *q, const struct due__wanted *wanted,
+                              struct due__slot *s, due_job *job, bool *done)
 {
     struct due__slot slot;
     int64_t now;
     bool counted = false;
-    enum due__next next = take_next(q, 0, &slot, &now, NULL, &counted);
+    enum due__next next = take_next(q, wanted, 0, &slot, &now, NULL, &counted);
 
     if (counted)
         due__job_fill_plain(q, due__slot_job(slot), due__slot_deadline(slot), now, job);
@@ -150,8 +193,9 @@ enum due__next due__take_next(struct due_queue *q, struct due__slot *s, due_job 
     return next;
 }
 
-enum due__next due__reserve_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
+enum due__next due__reserve_next(struct due_queue *q, const struct due__wanted *wanted,
+                                 int64_t lease_ns, struct due__slot *s, int64_t *now_ns,
                                  due_job *job, bool *done)
 {
-    return take_next(q, q->lease_ns, s, now_ns, job, done);
+    return take_next(q, wanted, lease_ns, s, now_ns, job, done);
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "queue/queue.h"
+#include "queue/take.h"
 
 enum due__next {
     DUE__NEXT_TAKEN,   /* the caller has it */
@@ -13,12 +14,14 @@ enum due__next {
     DUE__NEXT_ASK      /* that cannot be told here: by the usual way */
 };
 
-/* One job of a queue that has short ways, for who takes any topic, for good.  Taken: @s is its
- * slot; @done: it is plain, was counted as dequeued, and is filled in. */
-enum due__next due__take_next(struct due_queue *q, struct due__slot *s, due_job *job, bool *done);
+/* One job of a queue that has short ways, of these topics, for good.  Taken: @s is its slot; @done:
+ * it is plain, was counted as dequeued, and is filled in. */
+enum due__next due__take_next(struct due_queue *q, const struct due__wanted *wanted,
+                              struct due__slot *s, due_job *job, bool *done);
 /* The same on a lease, with the clock at @now_ns; @done: the lease has begun, and the job is filled
  * in. */
-enum due__next due__reserve_next(struct due_queue *q, struct due__slot *s, int64_t *now_ns,
+enum due__next due__reserve_next(struct due_queue *q, const struct due__wanted *wanted,
+                                 int64_t lease_ns, struct due__slot *s, int64_t *now_ns,
                                  due_job *job, bool *done);
 
 #endif

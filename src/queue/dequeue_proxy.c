@@ -59,9 +59,10 @@ static bool hand_out(struct due_queue *q, struct awaited *a)
         a->rounds = 0;
     while (moved && (topic = choose(q, &w)) != NULL && due__tenure_room(&t)) {
         int number = topic->number;
+        struct due__wanted wanted = { .topics = &number, .count = 1 };
         size_t got;
 
-        enum due__found found = due__take_ready(q, &number, 1, &s, 1, &got);
+        enum due__found found = due__take_ready(q, &wanted, &s, 1, &got);
         if (found == DUE__AGAIN)
             break;
         if (found == DUE__NOTHING)

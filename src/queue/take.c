@@ -67,10 +67,27 @@ size_t due__take_shown(struct due_queue *q, struct due__topic *t, struct due__sl
     return got;
 }
 
+/* The first live job of @t: one that is shown, or the first behind that. */
+static size_t take_one_of(struct due_queue *q, struct due__topic *t, struct due__slot *s)
+{
+    bool got = due__take_one_shown(q, t, s);
+
+    for (size_t looked = 0; !got && t->line.count > 0 && looked < DUE__DEAD_MAX; looked++) {
+        *s = due__slot_plain(q, due__line_pop(&t->line, &q->nodes));
+        q->in_lines--;
+        got = due__take_slot(q, t, *s);
+    }
+    if (t->line.count > 0)
+        due__topic_refill(q, t);
+    return got;
+}
+
 /* Up to @max live jobs of @t: what is shown, then what stands behind it. */
 static size_t take_of(struct due_queue *q, struct due__topic *t, struct due__slot *slots,
                       size_t max)
 {
+    if (max == 1)
+        return take_one_of(q, t, slots);
     size_t got = due__take_shown(q, t, slots, max);
     size_t looked = 0;
 
@@ -101,6 +118,16 @@ static enum due__found take_if_any(struct due_queue *q, struct due__topic *t,
     return DUE__NOTHING;
 }
 
+bool due__head_alone(const struct due_queue *q, int64_t now_ns)
+{
+    const struct due__timeline *tl = &q->timeline;
+    struct due__slot second;
+
+    if (due__timeline_second(tl, &second))
+        return due__slot_deadline(second) > now_ns;
+    return due__timeline_front(tl) == 1 && due__timeline_bound_behind(tl) > now_ns;
+}
+
 /* Any topic: the one whose turn it is, and then the next one's.  One job at a time, if there is
  * more than one topic. */
 static enum due__found take_any(struct due_queue *q, struct due__slot *slots, size_t max,
@@ -119,12 +146,12 @@ static enum due__found take_any(struct due_queue *q, struct due__slot *slots, si
 }
 
 /* Of these topics, with something in the ring: the one that had its last turn first. */
-static struct due__topic *next_of(const struct due_queue *q, const int *topics, size_t n)
+static struct due__topic *next_of(const struct due_queue *q, const struct due__wanted *wanted)
 {
     struct due__topic *next = NULL;
 
-    for (size_t i = 0; i < n; i++) {
-        struct due__topic *t = due__topic_at(q, (uint32_t)topics[i]);
+    for (size_t i = 0; i < wanted->count; i++) {
+        struct due__topic *t = due__topic_at(q, (uint32_t)wanted->topics[i]);
 
         if (t->listed && (next == NULL || t->turn < next->turn))
             next = t;
@@ -132,16 +159,16 @@ static struct due__topic *next_of(const struct due_queue *q, const int *topics, 
     return next;
 }
 
-enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
+enum due__found due__take_ready(struct due_queue *q, const struct due__wanted *wanted,
                                 struct due__slot *slots, size_t max, size_t *got)
 {
     struct due__topic *t;
 
     *got = 0;
-    if (topics == NULL)
+    if (wanted->topics == NULL)
         return take_any(q, slots, max, got);
-    while ((t = next_of(q, topics, n)) != NULL) {
-        enum due__found found = take_if_any(q, t, slots, n == 1 ? max : 1, got);
+    while ((t = next_of(q, wanted)) != NULL) {
+        enum due__found found = take_if_any(q, t, slots, wanted->count == 1 ? max : 1, got);
 
         if (found == DUE__FOUND)
             t->turn = ++q->turns_had;

@@ -10,6 +10,24 @@
 
 #define DUE__TAKE_MAX 32u /* slots taken by one swap */
 
+/* The topics that a call takes jobs of: NULL and 0, any. */
+struct due__wanted {
+    const int *topics;
+    size_t count;
+};
+
+static inline bool due__wants(const struct due__wanted *w, int topic)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        if (w->topics[i] == topic)
+            return true;
+    }
+    return w->topics == NULL;
+}
+
+/* Under the lock: is nothing due but the head of the timeline, as far as can be told at once? */
+bool due__head_alone(const struct due_queue *q, int64_t now_ns);
+
 /* Somebody is changing a job (MOVING), under the lock: wait for that. */
 void due__wait_moved(struct due_queue *q);
 
@@ -71,10 +89,10 @@ static inline bool due__shown_is_next(struct due_queue *q)
     return q->shows && !due__inbox_late(&q->inbox); /* I3 of inbox.c */
 }
 
-/* Under the lock: up to @max live jobs for a taker of these topics, or of any (NULL); *@got of
- * them. AGAIN: there may be some behind many cancelled ones. */
+/* Under the lock: up to @max live jobs for a taker of these topics; *@got of them.  AGAIN: there
+ * may be some behind many cancelled ones. */
 enum due__found { DUE__NOTHING, DUE__FOUND, DUE__AGAIN };
-enum due__found due__take_ready(struct due_queue *q, const int *topics, size_t n,
+enum due__found due__take_ready(struct due_queue *q, const struct due__wanted *wanted,
                                 struct due__slot *slots, size_t max, size_t *got);
 
 #endif

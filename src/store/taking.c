@@ -236,7 +236,7 @@ void due__taking_had(struct due__commits *c, struct due__taking *t, size_t i)
 bool due__taking_wanted(const struct due_queue *q, const struct due__request *r,
                         const struct due__taking *t, size_t i)
 {
-    return due__request_wants(r, due__facts_load(due__job_at(&q->slab, t->numbers[i])).topic);
+    return due__wants(&r->wanted, due__facts_load(due__job_at(&q->slab, t->numbers[i])).topic);
 }
 
 enum due__purpose due__taking_purpose(const struct due__request *r)

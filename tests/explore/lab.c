@@ -158,13 +158,21 @@ static int had(due_job *job, const struct begun *b)
 int lab_take(int topic, int64_t timeout_ns)
 {
     struct begun b;
+    due_job jobs[2];
     due_job job;
+    int rc;
 
     explore_note("take");
     begin_take(&b);
     lab->waiting[topic] += timeout_ns > 0;
-    int rc = topic == 0 && !lab->named ? due_dequeue(lab->q, &job, timeout_ns)
-                                       : take_from(lab->q, &topic, 1, &job, timeout_ns);
+    if (topic == 0 && !lab->named) {
+        rc = due_dequeue(lab->q, &job, timeout_ns);
+    } else {
+        rc = take_some(lab->q, &topic, 1, jobs, lab->roomy ? 2 : 1, timeout_ns);
+        explore_check(rc < 2, "two jobs came, and there is but one");
+        job = jobs[0];
+        rc = rc > 0 ? 0 : rc;
+    }
     lab->waiting[topic] -= timeout_ns > 0;
     if (rc != 0)
         explore_note("take: %s", due_error_name(rc));

@@ -51,6 +51,7 @@ struct lab {
     bool closed;         /* a close has answered 0 */
     bool paused;         /* some topic may be paused: nobody need be served */
     bool named;          /* who takes of topic 0 says so, instead of any */
+    bool roomy;          /* who takes by name has room for two, where there is but one */
     unsigned events;     /* beginnings and ends of takes so far */
 };
 extern struct lab *lab;

@@ -232,6 +232,13 @@ static void race_head_setup(void)
     explore_thread("mover", act_move_later, as_arg(0));
 }
 
+/* By who has room for more: by the usual way. */
+static void race_head_roomy_setup(void)
+{
+    race_head_setup();
+    lab->roomy = true;
+}
+
 static void pause_and_take(void *arg)
 {
     (void)arg;
@@ -260,6 +267,12 @@ static void pause_head_setup(void)
     explore_thread("canceller", act_cancel, as_arg(0));
 }
 
+static void pause_head_roomy_setup(void)
+{
+    pause_head_setup();
+    lab->roomy = true;
+}
+
 /* A line has something earlier than the head. */
 static void put_ahead_and_take(void *arg)
 {
@@ -280,6 +293,19 @@ static void head_behind_line_setup(void)
     explore_instant(LAB_AT(DUE_MS(2)));
     explore_thread("taker", put_ahead_and_take, NULL);
     explore_thread("looker", peek, NULL);
+}
+
+/* Somebody waits for another topic, so who takes goes the usual way (request.c). */
+static void wait_for_two(void *arg)
+{
+    (void)arg;
+    lab_take(2, DUE_MS(20));
+}
+
+static void head_behind_line_waited_setup(void)
+{
+    head_behind_line_setup();
+    explore_thread("waiter", wait_for_two, NULL);
 }
 
 /* ---- Turns: W3 ---- */
@@ -423,6 +449,12 @@ const struct explore_scenario explore_scenarios_ahead[] = {
         (2, 0, 0, 0), (3, 1, 0, 0), 20),
     LAB("head_behind_line", "N: the timeline's head is due, and so is a line's",
         head_behind_line_setup, (2, 0, 1, 0), (3, 1, 1, 0), 20),
+    LAB("race_head_roomy", "N: the same by who has room for more", race_head_roomy_setup,
+        (2, 1, 0, 0), (5, 2, 0, 0), 20),
+    LAB("pause_head_roomy", "N: take of the head by who has room for more, cancel and pause",
+        pause_head_roomy_setup, (2, 0, 0, 0), (3, 1, 0, 0), 20),
+    LAB("head_behind_line_waited", "N: head and line are due, and somebody waits",
+        head_behind_line_waited_setup, (1, 0, 1, 0), (3, 1, 1, 0), 20),
     LAB("turn_of_another", "N: a job comes due beside what one topic shows", turn_of_another_setup,
         (2, 0, 0, 0), (3, 1, 0, 0), 20),
     LAB("race_shown", "N: take, cancel and reschedule of one job that is shown", race_shown_setup,

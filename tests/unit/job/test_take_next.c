@@ -1,6 +1,8 @@
 /* The next job in one tenure: what is due is told by the clock, whatever the counter says. */
 #include "lab/lab.h"
 
+#include "job/take_next.h"
+#include "lab/take.h"
 #include "queue/queue.h"
 
 #define FAR_NS DUE_MS(500)
@@ -66,6 +68,51 @@ Test(take_next, tells_no_negative_lateness_though_the_counter_lags)
     lab.q->counter.at_ns = 0;
     cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
     cr_expect_geq(job.lateness_ns, 0);
+    due_job_done(&job);
+    lab_close(&lab);
+}
+
+/* With several topics: whose turn it is, or of the one that is asked for, and no other. */
+Test(take_next, serves_several_topics_in_one_tenure)
+{
+    struct lab lab = lab_open(.start_ns = 1);
+    int topic = due_topic(lab.q, "other");
+    struct due__wanted any = { .topics = NULL };
+    struct due__wanted other = { .topics = &topic, .count = 1 };
+    struct due__slot s;
+    due_job job;
+    bool done;
+
+    lab_enqueue(&lab, "first", .at_ns = 1);
+    lab_enqueue(&lab, "second", .at_ns = 1);
+    lab_enqueue(&lab, "other", .at_ns = 1, .topic = topic);
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(due__take_next(lab.q, &any, &s, &job, &done), DUE__NEXT_TAKEN);
+        cr_assert(done);
+        cr_expect_eq(job.topic, i == 1 ? topic : 0, "job %d", i);
+        due_job_done(&job);
+    }
+    lab_enqueue(&lab, "first", .at_ns = 1);
+    cr_expect_eq(due__take_next(lab.q, &other, &s, &job, &done), DUE__NEXT_NOTHING);
+    lab_enqueue(&lab, "other", .at_ns = 1, .topic = topic);
+    cr_assert_eq(due__take_next(lab.q, &other, &s, &job, &done), DUE__NEXT_TAKEN);
+    cr_assert(done);
+    cr_expect_eq(job.topic, topic);
+    due_job_done(&job);
+    lab_close(&lab);
+}
+
+Test(take_next, takes_one_of_the_topics_that_are_there_and_no_other)
+{
+    struct lab lab = lab_open(.start_ns = 1);
+    int topics[] = { 0, 7 };
+    due_job job;
+
+    lab_enqueue(&lab, "now", .at_ns = 1);
+    cr_expect_eq(take_from(lab.q, topics, 2, &job, 0), DUE_EINVAL);
+    cr_expect_eq(take_from(lab.q, NULL, 1, &job, 0), DUE_EINVAL);
+    cr_expect_eq(take_from(lab.q, topics, 0, &job, 0), DUE_EINVAL);
+    cr_assert_eq(take_from(lab.q, topics, 1, &job, 0), 0);
     due_job_done(&job);
     lab_close(&lab);
 }
