@@ -209,7 +209,10 @@ static void select_first(struct due__timeline *tl, struct due__rung *r, uint32_t
     struct due__bag *bag = due__rung_bucket(r, n);
     struct due__heap *heap = &tl->heap;
 
-    tl->sweep.bag = tl->sweep.bag == bag ? NULL : tl->sweep.bag;
+    if (tl->sweep.bag == bag) { /* what stays in it is still to be swept */
+        tl->sweep.bag = NULL;
+        r->unswept = n + 1;
+    }
     tl->looked += bag->count;
     while (heap->count < LOAD_MAX && bag->count > 0) {
         due__heap_push(heap, mirrored(bag->chunk->slot[--bag->fill]));

@@ -6,8 +6,8 @@
  * nearer ones, that is, to where the pass has yet to come.
  *
  * Each rung knows how far it has been swept (unswept counts down).  A bucket that is loaded or
- * split while the pass stands in it is abandoned: what it held is met again, nearer.  A split
- * under way is first brought to its end.
+ * split while the pass stands in it is abandoned: what it held is met again, nearer.  A bucket that
+ * only its first slots leave is begun again.  A split under way is first brought to its end.
  *
  * Guards     T  timeline lock
  *

@@ -48,6 +48,8 @@ struct lab {
     int64_t high;
     unsigned pattern;
     size_t chunks; /* to supply */
+    size_t died;   /* since the pass began that is under way, or was the last */
+    bool spilled;  /* since then a full heap has put slots back, perhaps behind the pass */
 };
 
 static struct lab lab;
@@ -187,9 +189,11 @@ static bool put(uint32_t job, uint64_t value)
     unsigned priority = lab.pattern == DENSE ? (unsigned)(value % 3) : 0;
     struct due__slot s = due__slot_make(deadline(value), priority, lab.arrival, job);
     size_t at = position(s);
+    due__key edge = lab.tl.edge;
 
     if (!due__timeline_insert(&lab.tl, s))
         return false;
+    lab.spilled |= lab.tl.edge < edge;
     if (due__timeline_count(&lab.tl) > lab.slots + 1)
         return false;
     lab.slots = due__timeline_count(&lab.tl); /* dead ones may have gone */
@@ -206,6 +210,7 @@ static uint32_t kill_at(size_t at)
 
     lab.stamp[job] = UINT32_MAX;
     lab.live--;
+    lab.died++;
     memmove(lab.sorted + at, lab.sorted + at + 1, (lab.live - at) * sizeof *lab.sorted);
     return job;
 }
@@ -248,6 +253,7 @@ static bool pop(void)
         if (due__slot_deadline(s) > lab.now)
             lab.now = due__slot_deadline(s) < INT64_C(1) << 50 ? due__slot_deadline(s) : lab.now;
         lab.free_job[lab.free_jobs++] = kill_at(0);
+        lab.died--; /* its slot is gone */
         return true;
     }
 }
@@ -279,6 +285,7 @@ static bool renumber(void)
     return true;
 }
 
+/* After a pass nothing is left of what was dead when it began. */
 static bool sweep(size_t budget, bool whole)
 {
     bool done;
@@ -286,10 +293,12 @@ static bool sweep(size_t budget, bool whole)
     do {
         size_t dropped = 0;
 
+        if (!lab.tl.sweep.on)
+            lab.died = lab.spilled = 0;
         done = due__timeline_sweep(&lab.tl, budget, &dropped);
         lab.slots -= dropped;
     } while (whole && !done);
-    return true;
+    return !done || lab.spilled || lab.slots <= lab.live + lab.died;
 }
 
 static bool step(const struct model_step *s)

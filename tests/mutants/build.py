@@ -17,7 +17,8 @@ FOLDERS = ("src", "persist")
 LIBRARIES = {"src": "src/libdue.so", "redis": "persist/libdue-redis.so",
              "sqlite": "persist/libdue-sqlite.so"}
 LABELS = ("unit", "model", "liveness", "thread", "store", "redis")  # as they are tried
-VARIANT = re.compile(r"^(test_\w+|stored_model)_(?:journal|plain|sqlite)$")  # a program once more
+# A program once more, in another environment.
+VARIANT = re.compile(r"^(test_\w+|stored_model)_(?:journal|plain|on_sqlite|on_redis)$")
 LEFT_OUT = re.compile(r"corpus_|symbols|consumer|redis_canary")
 
 

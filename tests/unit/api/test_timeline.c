@@ -68,6 +68,84 @@ Test(timeline, is_in_order_without_memory_to_split, .timeout = 60)
     due__pool_destroy(&c.pool);
 }
 
+/* ---- A pass that is not alone ---- */
+
+/* Of every two of these the second is dead. */
+static size_t keep_even(const void *ctx, struct due__slot *slot, size_t n)
+{
+    const uint32_t *mortal = ctx; /* those with a higher number live */
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        slot[kept] = slot[i];
+        kept += due__slot_job(slot[i]) >= *mortal || due__slot_job(slot[i]) % 2 == 0;
+    }
+    return kept;
+}
+
+struct pass {
+    struct chunks c;
+    struct due__timeline tl;
+    uint32_t mortal;
+};
+
+static void pass_insert(struct pass *p, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        int64_t when = 1000 + (int64_t)(i * UINT64_C(2654435761) % 100003);
+        cr_assert(due__timeline_insert(&p->tl, due__slot_make(when, 0, i, i)));
+    }
+}
+
+/* Half of 1,000 are dead, and a pass stands among them. */
+static void pass_begin(struct pass *p)
+{
+    size_t dropped = 0;
+
+    chunks_make(&p->c);
+    p->mortal = 1000;
+    cr_assert_eq(due__timeline_init(&p->tl, &p->c.alloc, &p->c.pool, keep_even, &p->mortal), 0);
+    pass_insert(p, 0, 1000);
+    cr_assert_not(due__timeline_sweep(&p->tl, 1, &dropped));
+    cr_assert_not_null(p->tl.sweep.bag);
+}
+
+static void pass_end(struct pass *p, size_t live)
+{
+    size_t dropped = 0;
+
+    cr_expect_null(p->tl.sweep.bag, "the bucket is not there as it was");
+    while (!due__timeline_sweep(&p->tl, 500, &dropped))
+        ;
+    cr_expect_eq(due__timeline_count(&p->tl), live);
+    due__timeline_destroy(&p->tl);
+    due__pool_destroy(&p->c.pool);
+}
+
+Test(sweep, meets_what_was_split_while_it_stood_there)
+{
+    struct pass p;
+
+    pass_begin(&p);
+    pass_insert(&p, 1000, SLOTS);
+    cr_expect_gt(p.tl.rungs, 1u);
+    pass_end(&p, SLOTS - 500);
+}
+
+/* No rung is left to split it into: its first slots are selected. */
+Test(sweep, meets_what_stayed_when_the_first_slots_were_selected)
+{
+    struct pass p;
+
+    pass_begin(&p);
+    uint32_t spares = p.tl.spares;
+    p.tl.spares = 0;
+    while (!due__timeline_ready(&p.tl))
+        ;
+    p.tl.spares = spares;
+    pass_end(&p, 500);
+}
+
 /* One in fifty is alive. */
 static size_t keep_few(const void *ctx, struct due__slot *slot, size_t n)
 {

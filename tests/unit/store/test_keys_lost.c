@@ -263,3 +263,27 @@ Test(keys_lost, of_two_jobs_that_come_back_with_a_key_the_later_one_has_it, .tim
         shop_close(&s);
     }
 }
+
+/* The same of many, wherever the latest of them is read: each place that it may get is a place. */
+Test(keys_lost, of_many_jobs_that_come_back_with_a_key_the_latest_has_it, .timeout = 60)
+{
+    enum { JOBS = 70 };
+
+    for (int way = 0; way < JOBS; way++) {
+        struct shop s = shop_make();
+        struct due_store_verbs verbs = *s.store->verbs;
+        due_id id;
+
+        memory_verbs = s.store->verbs;
+        verbs.load = load_with_key;
+        for (int i = 0; i < JOBS - 1; i++)
+            lab_enqueue(&s.lab, "tea", .at_ns = 1000 + 10 * i);
+        due_id latest = lab_enqueue(&s.lab, "jam", .at_ns = 995 + 10 * way);
+        shop_die(&s);
+        shop_begin(&s, (struct lab_options){ .kernel = false }, &verbs);
+        shop_wait_loaded(&s);
+        cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), 0);
+        cr_expect(due_id_equal(id, latest), "read as number %d", way);
+        shop_close(&s);
+    }
+}
