@@ -224,6 +224,25 @@ Test(payload, that_finds_no_memory_gets_what_is_kept_for_others)
     shelf_close(s);
 }
 
+/* As where a checker of memory is at work: what is given back goes back. */
+Test(payload, that_is_not_kept_leaves_nothing_to_trim)
+{
+    struct shelf *s = NULL;
+
+    cr_assert_eq(posix_memalign((void **)&s, 128, sizeof *s), 0);
+    flaky_init(&s->memory, FLAKY_NEVER);
+    due__alloc_init(&s->alloc, &s->memory.hooks);
+    due__payloads_init(&s->payloads, &s->alloc);
+    s->payloads.keeps = false;
+    void *memory = filled(s, 100);
+    cr_expect_eq(atomic_load(&s->memory.bytes), 100u);
+    due__payload_free(&s->payloads, memory, 100);
+    cr_expect_eq(atomic_load(&s->memory.live), 0u);
+    cr_expect_eq(due__payloads_bytes(&s->payloads), 0u);
+    due__payloads_trim(&s->payloads, 0, true);
+    shelf_close(s);
+}
+
 /* ---- The same, seen from outside ---- */
 
 static unsigned char bytes[DUE__PAYLOAD_KEPT + 2];

@@ -312,3 +312,22 @@ Test(slab, retires_a_place_after_its_last_use)
     cr_expect_eq(shelf_take(s, ALL), (size_t)FIRST - 1);
     shelf_close(s);
 }
+
+static int shard_of(void *arg)
+{
+    (void)arg;
+    return (int)due__thread_shard();
+}
+
+Test(slab, spreads_threads_over_all_shards)
+{
+    unsigned seen = 0;
+
+    for (size_t i = 0; i < DUE__SHARDS; i++) {
+        struct crew_thread thread;
+
+        crew_go(&thread, shard_of, NULL);
+        seen |= 1u << crew_join(&thread);
+    }
+    cr_expect_eq(seen, (1u << DUE__SHARDS) - 1);
+}
