@@ -138,6 +138,17 @@ COUNTED counted_round(struct cell *c)
     }
 }
 
+COUNTED counted_round_short(struct cell *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        due_job job;
+
+        must(due_enqueue_after(c->q, 0, c, NULL), "due_enqueue_after");
+        must(due_dequeue(c->q, &job, 0), "due_dequeue");
+        due_job_done(&job);
+    }
+}
+
 COUNTED counted_round_batch(struct cell *c)
 {
     for (size_t i = 0; i + BATCH <= c->n; i += BATCH) {
@@ -198,6 +209,21 @@ COUNTED counted_hold(struct cell *c)
     }
 }
 
+COUNTED counted_hold_short(struct cell *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        int64_t next = due_next_deadline(c->q);
+        due_job job;
+
+        must(due_clock_turn_to(c->clock, next), "due_clock_turn_to");
+        must(due_dequeue(c->q, &job, 0), "due_dequeue");
+        int64_t at_ns = next + (int64_t)(measure_random(&c->random) % 1000000);
+        void *ptr = job.ptr;
+        due_job_done(&job);
+        must(due_enqueue_at(c->q, at_ns, ptr, NULL), "due_enqueue_at");
+    }
+}
+
 /* A timeout is set and, long before its time, no longer needed. */
 COUNTED counted_timeout(struct cell *c)
 {
@@ -207,6 +233,16 @@ COUNTED counted_timeout(struct cell *c)
 
         must(due_cancel(c->q, c->ids[at], NULL), "due_cancel");
         must(due_enqueue(c->q, &s, 0, &c->ids[at]), "due_enqueue");
+    }
+}
+
+COUNTED counted_timeout_short(struct cell *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        size_t at = measure_random(&c->random) % c->n;
+
+        must(due_cancel(c->q, c->ids[at], NULL), "due_cancel");
+        must(due_enqueue_at(c->q, far(c), c, &c->ids[at]), "due_enqueue_at");
     }
 }
 
@@ -317,6 +353,7 @@ static const struct {
     { counted_far, NONE },         { counted_far_delay, NONE },    { counted_far_batch, NONE },
     { counted_far_at, NONE },      { counted_far_after, NONE },    { counted_round, NONE },
     { counted_round_batch, NONE }, { counted_hold, HELD },         { counted_timeout, FAR },
+    { counted_round_short, NONE }, { counted_hold_short, HELD },   { counted_timeout_short, FAR },
     { counted_cancel, FAR },       { counted_cancel_batch, FAR },  { counted_reschedule, FAR },
     { counted_reserve, DUE },      { counted_reserve_batch, DUE }, { counted_nothing, NONE },
     { counted_drain, DUE },        { counted_drain_acked, DUE },   { counted_discard, FAR },

@@ -46,7 +46,9 @@ static inline void put_back(struct cell *c, struct bench_job *job, int64_t head_
     c->s->enqueue(c->q, 0, job, NULL);
 }
 
-static void holds(struct cell *c, const int64_t *head, size_t from, size_t to, size_t live)
+/* Apart, for instructions are counted by function. */
+static __attribute__((noinline)) void holds(struct cell *c, const int64_t *head, size_t from,
+                                            size_t to, size_t live)
 {
     struct bench_job *job = c->threads[0].jobs;
 

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-from runner.results import best, is_libdue, is_limit
+from runner.results import best, is_empty, is_libdue, is_limit, on_terms
 from runner.statistic import advantages, spread
 from runner.table import number
 
@@ -31,12 +31,17 @@ def head(path, title, height=520, width=920):
 
 
 def colours(labels):
-    """A colour for each label: blues for libdue, grey for limits."""
+    """A colour for each label: blues for libdue, grey for limits and the empty cell."""
     ours, others, found = iter(OURS * 9), iter(OTHERS * 9), {}
     for label in sorted(labels):
         found[label] = next(ours) if is_libdue(label) else \
-            LIMIT_COLOUR if is_limit(label) else next(others)
+            LIMIT_COLOUR if is_aside(label) else next(others)
     return found
+
+
+def is_aside(label):
+    """Is this no queue?"""
+    return is_limit(label) or is_empty(label)
 
 
 def spread_labels(places, gap):
@@ -84,8 +89,9 @@ def dot(x, y, size, shade):
            'fillstyle solid noborder front\n'
 
 
-def lines(path, title, x_title, y_title, found, ticks=None):
-    """Curves with their names at their right ends; both axes logarithmic."""
+def lines(path, title, x_title, y_title, found, ticks=None, counted=None):
+    """Curves with their names at their right ends, and instructions where they are known; both axes
+    logarithmic.  @counted: {label: instructions}."""
     points = [point for curve in found.values() for point in curve if point[1] > 0]
     low, high = min(y for _, y in points) / 1.2, max(y for _, y in points) * 1.2
     last = max(x for x, _ in points)
@@ -95,7 +101,7 @@ def lines(path, title, x_title, y_title, found, ticks=None):
 set xrange [{first}:{last if last > first else last * 2}]
 set yrange [{low}:{high}]
 set ytics ({log_ticks(low, high)})
-set rmargin 24
+set rmargin {36 if counted else 24}
 set xlabel "{x_title}" textcolor rgb "{INK}"
 set ylabel "{y_title}" textcolor rgb "{INK}"
 """
@@ -108,11 +114,12 @@ set ylabel "{y_title}" textcolor rgb "{INK}"
         data = "\n".join(f"{x} {y}" for x, y in found[label])
         script += f"$d{count} << EOD\n{data}\nEOD\n"
         wide = 3.5 if is_libdue(label) else 1.6
-        dash = " dashtype 2" if is_limit(label) else ""
+        dash = " dashtype 2" if is_aside(label) else ""
+        beside = f"  {counted[label]:.0f} instr." if counted and label in counted else ""
         plots.append(f'$d{count} with linespoints linewidth {wide} pointtype 7 pointsize '
                      f'{wide / 10 + 0.3:.2f} linecolor rgb "{colour[label]}"{dash}')
         weight = ":Bold" if is_libdue(label) else ""
-        script += f'set label "{label}" at first {found[label][-1][0]}, ' \
+        script += f'set label "{label}{beside}" at first {found[label][-1][0]}, ' \
                   f'graph {places[label]:.4f} left offset 1,0 ' \
                   f'textcolor rgb "{colour[label]}" font "Helvetica{weight},12"\n'
     return script + "plot " + ", \\\n    ".join(plots) + "\n"
@@ -187,12 +194,37 @@ def lateness(path, title, rows):
     return script + "plot NaN\n"
 
 
+def terms(params):
+    """What on_terms() says of a group with these parameters."""
+    return lambda one: on_terms(one, params)
+
+
+def counts(path, title, counted):
+    """A bar for each subject that was counted, workload by workload.  @counted: {(workload,
+    subject): instructions}."""
+    workloads = list(dict.fromkeys(workload for workload, _ in counted))
+    rows = [(workload, subject, n) for workload in workloads
+            for (kind, subject), n in sorted(counted.items(), key=lambda item: item[1])
+            if kind == workload]
+    shade = colours({subject for _, subject, _ in rows})
+    script = rows_frame(path, title, "instructions of one operation, those of the cell included",
+                        [f"{workload}: {subject}" for workload, subject, _ in rows],
+                        f"set xrange [0:{max(n for _, _, n in rows) * 1.12}]\n")
+    for at, (_, subject, n) in enumerate(rows):
+        y = len(rows) - at
+        fill = shade[subject] if is_libdue(subject) else "#c9ced4"
+        script += f'set object rectangle from 0,{y - 0.34} to {n},{y + 0.34} ' \
+                  f'fillcolor rgb "{fill}" fillstyle solid noborder\n'
+        script += f'set label "{n:.0f}" at {n},{y} left offset 0.6,0 textcolor rgb "{INK}"\n'
+    return script + "plot NaN\n"
+
+
 def costs(results):
     """(group, cost of libdue as a multiple of the best rival's, low, high, the rival)."""
     found = []
     for name, result in results.items():
         ours = next((one for one in ok_rows(results, name) if one["label"] == "libdue"), None)
-        rival = best(result["rows"], allowed=lambda one: not one["params"].get("pin"))
+        rival = best(result["rows"], allowed=terms(result["params"]))
         if ours and rival:
             multiple = spread(advantages(rival["series"]["value"], ours["series"]["value"],
                                          ours["unit"]))
@@ -223,8 +255,8 @@ def breadth(path, title, found):
     return script + "plot NaN\n"
 
 
-def scripts(results, directory):
-    """{path: script} of every picture that the results are enough for."""
+def scripts(results, directory, counted=None):
+    """{path: script} of every picture that the results are enough for.  @counted: instructions."""
     found = {}
 
     def add(name, draw, *words):
@@ -246,8 +278,10 @@ def scripts(results, directory):
         data = curves(results, prefix)
         widths = sorted({x_value for curve in data.values() for x_value, _ in curve})
         if len(widths) > 1:
+            beside = {subject: n for (workload, subject), n in (counted or {}).items()
+                      if workload == prefix}
             add(prefix, lines, title, x, unit, data,
-                [(width, f"{width:,}") for width in widths])
+                [(width, f"{width:,}") for width in widths], beside)
     for group, who in (("lateness 1", "one consumer"), ("lateness 4", "four consumers")):
         if ok_rows(results, group):
             add(group.replace(" ", "-"), lateness, "How late: " + who, ok_rows(results, group))
@@ -255,20 +289,22 @@ def scripts(results, directory):
         if ok_rows(results, group):
             add(group.replace(" ", "-"), bars, f"Memory of a job, payload {group.split()[1]} bytes",
                 "bytes", ok_rows(results, group))
+    if counted:
+        add("instructions", counts, "Instructions, which do not depend on the day", counted)
     multiples = costs(results)
     if multiples:
         add("breadth", breadth, "libdue next to the best rival of each workload", multiples)
     return found
 
 
-def draw(results, directory, say):
+def draw(results, counted, directory, say):
     """Write the pictures; what cannot be is said."""
     program = shutil.which("gnuplot")
     if program is None:
         say("no pictures: there is no gnuplot here")
         return
     os.makedirs(directory, exist_ok=True)
-    for path, script in scripts(results, directory).items():
+    for path, script in scripts(results, directory, counted).items():
         answer = subprocess.run([program], input=script, capture_output=True, text=True,
                                 check=False)
         if answer.returncode != 0 or not os.path.isfile(path):

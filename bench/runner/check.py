@@ -1,7 +1,7 @@
 """Whether libdue reaches what it must: each target, its figure, its bound."""
 
 from runner import targets
-from runner.results import best
+from runner.results import best, on_terms
 from runner.statistic import more_is_better, ratios, spread
 from runner.table import number
 
@@ -27,7 +27,7 @@ def rival(result, choice, series, abilities):
     """The row that a target compares with: by its label, or the best of a kind; or None."""
     def allowed(one):
         """May this row be chosen?"""
-        if one["params"].get("pin") and not result["params"].get("pin"):
+        if not on_terms(one, result["params"]):
             return False
         if choice == targets.IDS:
             return "cancel" in abilities.get(one["subject"], ())
@@ -39,10 +39,27 @@ def rival(result, choice, series, abilities):
     return found if found and found["status"] == "ok" else None
 
 
-def verdict(target, state, said, figure=(None, None, None), versus=""):
-    """A line of the check."""
+def verdict(target, state, said, figure=(None, None, None), versus="", net=None):
+    """A line of the check.  @net: the ratio without the cell's own cost, where it is known."""
     return {"text": target.text, "state": state, "said": said, "figure": figure,
-            "sign": target.sign, "bound": target.bound, "versus": versus}
+            "sign": target.sign, "bound": target.bound, "goal": target.goal, "versus": versus,
+            "net": net}
+
+
+def reaches(target, figure, bound):
+    """Is it good enough?"""
+    return figure >= bound if target.sign == ">=" else figure <= bound
+
+
+def net_ratio(target, ours, other):
+    """The ratio of two rows of a group without the cell's own cost: its median, or None."""
+    if not other or target.ours[0] != target.theirs[0] or target.ours[2] not in ("value", "cost"):
+        return None
+    both = [one["series"].get("net_ns") for one in (ours, other)]
+    if None in both:
+        return None
+    over, under = both if target.sign == "<=" else reversed(both)
+    return spread(ratios(over, under))[0]
 
 
 def judge(target, results, abilities):
@@ -56,7 +73,7 @@ def judge(target, results, abilities):
     values = series_of(ours, series)
     if values is None:
         return verdict(target, MISSED, f"{label} says nothing of {series}")
-    versus = ""
+    versus, net = "", None
     if target.theirs:
         other_group, choice, other_series = target.theirs
         other = rival(results[other_group], choice, other_series, abilities) \
@@ -66,16 +83,18 @@ def judge(target, results, abilities):
             return verdict(target, OPEN, f"nothing to compare with: {choice}")
         versus = other["label"]
         values = ratios(values, theirs)
+        net = net_ratio(target, ours, other)
     figure = spread(values)
     if figure[0] is None:
         return verdict(target, OPEN, "no round has both", versus=versus)
-    good = figure[0] >= target.bound if target.sign == ">=" else figure[0] <= target.bound
-    return verdict(target, MET if good else MISSED, "", figure, versus)
+    good = reaches(target, figure[0], target.bound)
+    return verdict(target, MET if good else MISSED, "", figure, versus, net)
 
 
 def judge_all(size, results, abilities):
-    """Every target of this size.  @results: {group: result}."""
-    return [judge(one, results, abilities) for one in targets.every_target(size)]
+    """Every target of this size, in two parts.  @results: {group: result}."""
+    return {"Owed": [judge(one, results, abilities) for one in targets.owed()],
+            "Kept": [judge(one, results, abilities) for one in targets.kept(size)]}
 
 
 def line(one):
@@ -83,16 +102,23 @@ def line(one):
     if one["figure"][0] is None:
         return f"  {one['state']:12}  {one['text']}: {one['said']}"
     middle, low, high = one["figure"]
-    versus = f" against {one['versus']}" if one["versus"] else ""
+    versus = f", against {one['versus']}" if one["versus"] else ""
+    goal = f", goal {number(one['goal'])}" if one["goal"] else ""
+    net = f"; without the cell {number(one['net'])}" if one["net"] else ""
     return f"  {one['state']:12}  {one['text']}: {number(middle)} ({number(low)} .. " \
-           f"{number(high)}), bound {one['sign']} {number(one['bound'])}{versus}"
+           f"{number(high)}), owed {one['sign']} {number(one['bound'])}{goal}{versus}{net}"
 
 
-def report(verdicts):
+def counts(verdicts):
+    """How many are met and not, for people."""
+    return ", ".join(f"{sum(one['state'] == state for one in verdicts)} {state}"
+                     for state in (MET, OPEN, MISSED))
+
+
+def report(parts):
     """The check as text, and whether a target was missed."""
-    counts = {state: sum(one["state"] == state for one in verdicts)
-              for state in (MET, OPEN, MISSED)}
-    lines = ["Targets: ratio of each round, its median (p10 .. p90); those not met come last"]
-    lines += [line(one) for state in counts for one in verdicts if one["state"] == state]
-    lines.append(", ".join(f"{count} {state}" for state, count in counts.items()))
-    return "\n".join(lines) + "\n", counts[MISSED] > 0
+    lines = ["Targets: the ratio of each round, its median (p10 .. p90)"]
+    for name, verdicts in parts.items():
+        lines += [f"{name}: {counts(verdicts)}"] + [line(one) for one in verdicts]
+    every = [one for verdicts in parts.values() for one in verdicts]
+    return "\n".join(lines) + "\n", any(one["state"] == MISSED for one in every)

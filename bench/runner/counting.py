@@ -60,6 +60,14 @@ def count(build):
             for n, name in sorted(found, key=itemgetter(1))}
 
 
+def as_result(group, cells):
+    """What count() has found, in the form of the result of a group: a row for each."""
+    rows = [{"label": name, "subject": "libdue", "params": {}, "status": "ok", "reason": "",
+             "unit": "instructions", "median": n, "series": {"value": [n]}}
+            for name, n in cells.items()]
+    return {"group": group, "params": {}, "rows": rows, "unit": "instructions"}
+
+
 def read_known():
     """The numbers in the tree, and the compiler that they are of."""
     if not os.path.exists(KNOWN):

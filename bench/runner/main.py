@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 
-from runner import charts, check, environment, plan, programs, table, targets
+from runner import (cell_counting, charts, check, counting, document, environment, plan, programs,
+                    records, table, targets)
 from runner.records import Files
 from runner.rounds import Progress, run_group
 
@@ -27,7 +28,7 @@ def parser():
     size.add_argument("--quick", dest="size", action="store_const", const="quick",
                       help="a subset with smaller sizes, about two minutes (the default)")
     size.add_argument("--full", dest="size", action="store_const", const="full",
-                      help="everything, with larger sizes: about twenty minutes")
+                      help="everything, with larger sizes, and instructions: about twenty minutes")
     size.add_argument("--tiny", dest="size", action="store_const", const="tiny",
                       help="one run of the smallest sizes: shows that it works, measures nothing")
     add("--workload", action="append", default=[], metavar="W", help="only this; may be repeated")
@@ -41,6 +42,10 @@ def parser():
     add("--csv", metavar="FILE")
     add("--markdown", metavar="FILE", help="write the tables as markdown")
     add("--svg", metavar="DIR", help="draw pictures, with gnuplot")
+    add("--document", metavar="FILE", help="write the figures between the marks of this page")
+    add("--count", action="store_true", help="count instructions of the cells too, with valgrind")
+    add("--from", dest="earlier", metavar="FILE", help="run nothing: check, draw and write what "
+        "--json has written")
     add("--no-build", action="store_true", help="do not build the rivals in other languages")
     add("--list", action="store_true", help="say which subjects and groups there are, run nothing")
     made.set_defaults(size="quick")
@@ -105,27 +110,67 @@ def measure(options, groups, subjects, absent, files):
     return results
 
 
-def conclude(options, lines, results, subjects):
-    """Pictures, markdown, errors and the check: the exit status."""
+def count_all(options, build, subjects, say_it):
+    """Instructions: those of the cells, and those that targets are about, as a group."""
+    cells = {}
+    if options.count or options.size == "full":
+        cells = cell_counting.count(subjects, say_it)
+    group = {}
+    if options.check:
+        try:
+            group = counting.as_result(targets.COUNTED, counting.count(build))
+        except (SystemExit, OSError, ValueError, KeyError, subprocess.SubprocessError) as error:
+            say_it(f"no instructions of bench/instructions: {str(error)[:200]}")
+    return cells, group
+
+
+def written(what, action):
+    """Do it; what goes wrong is said, and the rest goes on.  Did it go well?"""
+    try:
+        action()
+        return True
+    except Exception as error:  # pylint: disable=broad-except
+        say(f"bench/run: error: {what}: {type(error).__name__}: {error}")
+        return False
+
+
+def conclude(options, surroundings, lines, results, counted):
+    """Pictures, markdown, errors and the check: the exit status.  @counted: see count_all()."""
+    cells, group = counted
+    fine = True
+    parts = {}
+    if options.check or options.document:
+        known = {**results, **({targets.COUNTED: group} if group else {})}
+        parts = check.judge_all(options.size, known, surroundings["abilities"])
     if options.markdown:
-        write_markdown(options.markdown, lines, results.values())
+        fine &= written(options.markdown,
+                        lambda: write_markdown(options.markdown, lines, results.values()))
+    if options.document:
+        text = document.figures(surroundings, results, parts, cells)
+        fine &= written(options.document, lambda: document.rewrite(options.document, text))
     if options.svg:
-        charts.draw(results, options.svg, say)
+        fine &= written(options.svg, lambda: charts.draw(results, cells, options.svg, say))
     disturbed = [name for name, one in results.items() if one["disturbed"]]
     if disturbed:
         print(f"Disturbed by other programs, measure again: {', '.join(disturbed)}\n")
-    status = FINE
+    missed = False
     if options.check:
-        abilities = {name: one["abilities"] for name, one in subjects.items()}
-        text, missed = check.report(check.judge_all(options.size, results, abilities))
+        text, missed = check.report(parts)
         print(text, end="")
         if options.size != "full":
             print(f"The targets were set at the sizes of --full; this was --{options.size}.")
-        status = WRONG if missed else FINE
     errors = [error for one in results.values() for error in one["errors"]]
     for error in errors:
         say(f"bench/run: error: {error}")
-    return WRONG if errors else status
+    return FINE if fine and not errors and not missed else WRONG
+
+
+def run_again(options):
+    """Check, draw and write the results of an earlier run."""
+    surroundings, results, cells, group = records.load(options.earlier)
+    options.size = surroundings["size"]
+    lines = table.environment_lines(surroundings, {})
+    return conclude(options, surroundings, lines, results, (cells, group))
 
 
 def run(options, sources, build):
@@ -152,15 +197,18 @@ def run_groups(options, sources, build, groups, subjects, absent):
     taking_part = {member.subject for one in groups for member in one.contenders}
     part = {name: one for name, one in subjects.items() if name in taking_part}
     surroundings = environment.describe(build, sources, part, options.size)
+    surroundings["abilities"] = {name: one["abilities"] for name, one in subjects.items()}
     lines = table.environment_lines(surroundings, absent) + [""] + table.subject_lines(part)
     print("\n".join(lines) + "\n", flush=True)
     files = Files(options.json, options.csv, surroundings)
-    results = {}
+    results, counted = {}, ({}, {})
     try:
         results = measure(options, groups, subjects, absent, files)
+        counted = count_all(options, build, part, say)
+        files.count(*counted)
     finally:
         files.close()
-    return conclude(options, lines, results, subjects)
+    return conclude(options, surroundings, lines, results, counted)
 
 
 class Stopped(KeyboardInterrupt):
@@ -189,7 +237,7 @@ def main(words, sources, place):
     heed_signals()
     build = os.path.abspath(options.build or programs.default_build(place))
     try:
-        return run(options, sources, build)
+        return run_again(options) if options.earlier else run(options, sources, build)
     except Stopped as stopped:
         say("\nbench/run: stopped")
         return 128 + stopped.args[0]

@@ -12,19 +12,21 @@ QUICK, CHECK, FULL = 0, 1, 2  # from which kind of run on a group or a contender
 
 Contender = namedtuple("Contender", "label subject params")
 Group = namedtuple("Group", "name workload params contenders level")
-Size = namedtuple("Size", "runs jobs through some lateness handoff bursts live widths hold")
+Size = namedtuple("Size",
+                  "runs jobs through some lateness handoff bursts live looks widths hold")
 
 # jobs: of most groups; through: of those with consumers; some: where only the breadth is looked
-# at.  widths, hold: threads, and jobs that wait, each with the level of its group.
+# at; looks: of the cells whose thread waits for each.  widths, hold: threads, and jobs that wait,
+# each with the level of its group.
 SIZES = {
     "tiny": Size(runs=1, jobs=1000, through=1000, some=1000, lateness=20, handoff=20, bursts=200,
-                 live=1000, widths=((1, QUICK), (2, QUICK)), hold=((1000, QUICK),)),
+                 live=1000, looks=1000, widths=((1, QUICK), (2, QUICK)), hold=((1000, QUICK),)),
     "quick": Size(runs=5, jobs=300_000, through=200_000, some=100_000, lateness=400, handoff=500,
-                  bursts=20_000, live=100_000,
+                  bursts=20_000, live=100_000, looks=100_000,
                   widths=((1, QUICK), (2, QUICK), (4, QUICK), (8, CHECK), (64, CHECK)),
                   hold=((1000, QUICK), (10_000, CHECK), (100_000, QUICK), (1_000_000, QUICK))),
     "full": Size(runs=5, jobs=1_000_000, through=600_000, some=300_000, lateness=1500,
-                 handoff=1000, bursts=100_000, live=100_000,
+                 handoff=1000, bursts=20_000, live=100_000, looks=200_000,
                  widths=tuple((width, QUICK) for width in (1, 2, 4, 8, 64)),
                  hold=tuple((10 ** power, QUICK) for power in (3, 4, 5, 6, 7))),
 }
@@ -61,34 +63,37 @@ def group(name, workload, words, level=QUICK, **params):
 def enqueue(size):
     """By threads, then by shape."""
     for width, level in size.widths:
-        alone, rest = (f"libdue/spec {LOOPS} limit {BOTH}", REST) if width == 1 else ("", "")
+        alone, rest = (f"libdue/spec {LOOPS} limit empty {BOTH}", REST) if width == 1 else ("", "")
         foreign = "rust-mutex-heap" if width <= 8 else ""
         yield group(f"enqueue {width}", "enqueue",
                     f"{C_QUEUES} {BATCH} {alone} | {foreign} | {rest}",
                     level, jobs=size.jobs, producers=width)
     for shape in SHAPES:
-        yield group(f"enqueue {shape}", "enqueue", "libdue mutex-heap std-pq libev | tbb", CHECK,
-                    jobs=size.some, producers=1, shape=shape)
+        yield group(f"enqueue {shape}", "enqueue", "libdue mutex-heap std-pq libev empty | tbb",
+                    CHECK, jobs=size.some, producers=1, shape=shape)
 
 
 def through(size):
     """Due at once, by threads."""
     for width, level in size.widths:
-        pinned, rest = (f"std-pq/pin libdue/pin limit limit/batch=32 {BOTH}", REST) \
-            if width == 1 else ("", "")
-        yield group(f"through {width}", "through", f"{C_QUEUES} {BATCH} {pinned} | {BOTH} | {rest}",
+        alone, rest = (f"libdue/spec limit limit/batch=32 {BOTH}", REST) if width == 1 else ("", "")
+        yield group(f"through {width}", "through", f"{C_QUEUES} {BATCH} {alone} | {BOTH} | {rest}",
                     level, jobs=size.through, producers=width, consumers=width, spread_ns=0)
+    yield group("through pinned", "through", "libdue libdue/spec mutex-heap std-pq", QUICK,
+                jobs=size.some, producers=1, consumers=1, spread_ns=0, pin=True)
 
 
 def delayed(size):
     """With delays, by threads, then by shape."""
     for width, level in size.widths:
-        pinned, rest = ("std-pq/pin libdue/pin", REST) if width == 1 else ("", "")
+        alone, rest = ("libdue/spec", REST) if width == 1 else ("", "")
         some = "java-delayqueue go-ekit" if width <= 8 else "java-delayqueue"
         yield group(f"delayed {width}", "through",
-                    f"libdue {BATCH} mutex-heap std-pq {pinned} | {some} | {rest}", level,
+                    f"libdue {BATCH} mutex-heap std-pq {alone} | {some} | {rest}", level,
                     jobs=size.through, producers=width, consumers=width,
                     spread_ns=size.through * DELAY_NS)
+    yield group("delayed pinned", "through", "libdue libdue/spec mutex-heap std-pq", QUICK,
+                jobs=size.some, producers=1, consumers=1, spread_ns=size.some * DELAY_NS, pin=True)
     for shape in SHAPES:
         yield group(f"delayed {shape}", "through", "libdue mutex-heap std-pq", CHECK,
                     jobs=size.some, producers=1, consumers=1, spread_ns=size.some * DELAY_NS,
@@ -118,30 +123,46 @@ def late(size):
 
 
 def cancel(size):
-    """Cancelling, alone and after an enqueue."""
+    """Cancelling, alone and after an enqueue; and what else is done to jobs that wait."""
+    limits = "limit limit/line=64 empty"
     for width, level in ((1, QUICK), (2, CHECK), (4, FULL)):
-        alone = f"{LOOPS} limit" if width == 1 else ""
+        alone = f"{LOOPS} {limits}" if width == 1 else ""
         rest = CANCELLERS if width == 1 else ""
-        yield group(f"cancel {width}", "cancel", f"libdue mutex-heap {alone} | {rest}",
+        yield group(f"cancel {width}", "cancel", f"libdue {BATCH} mutex-heap {alone} | {rest}",
                     level, jobs=size.jobs, producers=width)
-    for width, level in ((1, QUICK), (2, QUICK), (4, CHECK)):
-        loops = LOOPS if width == 1 else ""
-        rest = CANCELLERS if width == 1 else "go-timers"
-        yield group(f"timeout {width}", "timeout", f"libdue mutex-heap {loops} | {rest}", level,
-                    jobs=size.jobs, producers=width, live=size.live)
+    yield group("cancel pinned", "cancel", f"libdue {BATCH} mutex-heap {limits}", CHECK,
+                jobs=size.jobs, producers=1, pin=True)
+    for name, live in (("timeout", size.live), ("timeout-10k", size.live // 10)):
+        for width, level in ((1, QUICK), (2, QUICK), (4, CHECK)):
+            alone = f"libdue/spec {LOOPS} empty" if width == 1 else ""
+            rest = CANCELLERS if width == 1 else "go-timers"
+            rest = rest if live == size.live else ""
+            yield group(f"{name} {width}", "timeout", f"libdue mutex-heap {alone} | {rest}",
+                        level if live == size.live else CHECK, jobs=size.jobs, producers=width,
+                        live=live)
+    yield group("timeout pinned", "timeout", "libdue mutex-heap libev empty", CHECK,
+                jobs=size.jobs, producers=1, live=size.live, pin=True)
+    yield group("reschedule 1", "reschedule", "libdue mutex-heap empty", CHECK, jobs=size.some,
+                live=size.live)
+    yield group("nothing 1", "nothing", "libdue mutex-heap std-pq empty", CHECK, jobs=size.some,
+                live=size.live)
 
 
 def hold(size):
-    """By the number that wait, then by shape."""
+    """By the number that wait, on a clock turned by hand and on the machine's, then by shape."""
     for live, level in size.hold:
         # Filling it with millions takes longer than what is measured: fewer rivals there.
         more = "mutex-heap tbb | libev libevent libuv | java-delayqueue rust-mutex-heap go-ekit"
         if live > 100_000:
             more = "mutex-heap tbb | | libev java-delayqueue" if live <= 1_000_000 else ""
-        yield group(f"hold {live}", "hold", f"libdue std-pq limit {more}", level, jobs=size.jobs,
-                    live=live, shape="exponential")
+        spec = "libdue/spec" if live == 1000 else ""
+        yield group(f"hold {live}", "hold", f"libdue {spec} std-pq limit empty {more}", level,
+                    jobs=size.jobs, live=live, shape="exponential")
+    for live in sorted({1000, size.live}):
+        yield group(f"hold-real {live}", "hold", "libdue mutex-heap std-pq tbb limit empty", CHECK,
+                    jobs=size.looks, live=live, shape="exponential", real=True)
     for shape in ("uniform",) + SHAPES[1:]:
-        yield group(f"hold {shape}", "hold", "libdue mutex-heap std-pq | tbb libev", CHECK,
+        yield group(f"hold {shape}", "hold", "libdue mutex-heap std-pq empty | tbb libev", CHECK,
                     jobs=size.some, live=size.live, shape=shape)
 
 

@@ -1,9 +1,9 @@
 """What the runs of a group come to: a row for each contender, and what was wrong."""
 
-from runner.statistic import advantages, more_is_better, spread
+from runner.statistic import advantages, more_is_better, ratios, spread
 
 DISTURBED_PERCENT = 10
-LIMIT = "limit"
+LIMIT, EMPTY = "limit", "empty"
 
 
 def is_libdue(label):
@@ -14,6 +14,16 @@ def is_libdue(label):
 def is_limit(label):
     """Is this a limit, and so no rival?"""
     return label.split()[0] == LIMIT
+
+
+def is_empty(label):
+    """Is this the cell around nothing?"""
+    return label.split()[0] == EMPTY
+
+
+def is_rival(label):
+    """Is this somebody else's queue?"""
+    return not (is_libdue(label) or is_limit(label) or is_empty(label))
 
 
 def per_job(lines, jobs, names, factor):
@@ -56,8 +66,9 @@ def unequal(rows):
     """What is wrong if not all rows have the same count and hash; or None."""
     seen = {}
     for one in rows:
-        # A limit whose jobs are no jobs has nothing to be compared.
-        if one["status"] == "ok" and not (is_limit(one["label"]) and not one["count"]):
+        # A limit whose jobs are no jobs has nothing to be compared, nor has the empty cell.
+        aside = is_empty(one["label"]) or (is_limit(one["label"]) and not one["count"])
+        if one["status"] == "ok" and not aside:
             for outcome in one["outcomes"]:
                 seen.setdefault(outcome, []).append(one["label"])
     if len(seen) <= 1:
@@ -69,8 +80,8 @@ def unequal(rows):
 
 def best(rows, series="value", unit=None, allowed=lambda one: True):
     """The row with the best median among those that may be compared with libdue; or None."""
-    rivals = [one for one in rows if one["status"] == "ok" and not is_libdue(one["label"])
-              and not is_limit(one["label"]) and series in one["series"] and allowed(one)]
+    rivals = [one for one in rows if one["status"] == "ok" and is_rival(one["label"])
+              and series in one["series"] and allowed(one)]
     rivals = [one for one in rivals if spread(one["series"][series])[0] is not None]
     if not rivals:
         return None
@@ -81,35 +92,67 @@ def best(rows, series="value", unit=None, allowed=lambda one: True):
 
 
 def limit_of(rows, params):
-    """The limit's row: the one with the same batch and spin, else the plain one; or None."""
+    """The limit's row: the one with the same batch and spin, else the plain one; or None.  Where
+    there are several, jobs are lines: that with a line for each word."""
     def kind(of):
         """What tells limits of a group apart."""
         return of.get("batch", 0), of.get("spin_ns", 0)
 
-    limits = {kind(one["params"]): one for one in rows
+    limits = {kind(one["params"]): one
+              for one in sorted(rows, key=lambda one: one["params"].get("line", 0))
               if one["status"] == "ok" and is_limit(one["label"])}
     return limits.get(kind(params)) or limits.get((0, 0))
 
 
-def compared(rows):
+def cost_ns(value, unit):
+    """What one operation takes, of a figure in this unit; or None."""
+    if value is None or value <= 0:
+        return None
+    return 1000 / value if more_is_better(unit) else value
+
+
+def without_cell(rows):
+    """Add to each row the ns of an operation without those of the cell itself, by round."""
+    empty = next((one for one in rows if is_empty(one["label"]) and one["status"] == "ok"), None)
+    if empty is None:
+        return
+    for one in rows:
+        if one["status"] == "ok" and one is not empty:
+            pairs = [[cost_ns(value, one["unit"]) for value in both]
+                     for both in zip(one["series"]["value"], empty["series"]["value"])]
+            one["series"]["net_ns"] = [whole - cell if whole and cell and whole > cell else None
+                                       for whole, cell in pairs]
+
+
+def on_terms(one, params):
+    """May this row be compared in a group with these parameters?"""
+    return bool(params.get("pin")) or not one["params"].get("pin")
+
+
+def compared(rows, params):
     """Add to each row how it stands to the best rival and to the limit, by medians of rounds."""
-    rival = best(rows, allowed=lambda one: not one["params"].get("pin"))
+    rival = best(rows, allowed=lambda one: on_terms(one, params))
+    without_cell(rows)
     for one in rows:
         if one["status"] != "ok":
             continue
         limit = limit_of(rows, one["params"])
         for name, other in (("of_best", rival), ("of_limit", limit)):
-            ratios = advantages(one["series"]["value"], other["series"]["value"],
-                                one["unit"]) if other else []
-            one[name] = spread(ratios)[0]
+            found = advantages(one["series"]["value"], other["series"]["value"],
+                               one["unit"]) if other else []
+            one[name] = spread(found)[0]
         one["best_rival"] = rival["label"] if rival else None
+        if "net_ns" in one["series"]:
+            one["net_ns"] = spread(one["series"]["net_ns"])[0]
+            one["net_of_best"] = spread(ratios(rival["series"]["net_ns"],
+                                               one["series"]["net_ns"]))[0] if rival else None
 
 
 def summary(group, outcomes, neighbours, typical):
     """The result of a group.  @outcomes: {label: [outcome by round]}; @neighbours: the percentage
     by round, and @typical: that of all rounds together."""
     rows = [row(member, outcomes[member.label], group.params) for member in group.contenders]
-    compared(rows)
+    compared(rows, group.params)
     errors = [f"{group.name}: {one['label']}: {one['reason']}" for one in rows
               if one["status"] == "error"]
     wrong = unequal(rows)

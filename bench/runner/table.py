@@ -1,10 +1,10 @@
 """The results as text and as markdown."""
 
-from runner.results import DISTURBED_PERCENT, is_libdue, is_limit
+from runner.results import DISTURBED_PERCENT, is_empty, is_libdue, is_limit
 from runner.statistic import more_is_better
 
 HEAD = ("subject", "median", "p10 .. p90", "cpu us/job", "switches/1000", "x best rival",
-        "of limit")
+        "of limit", "ns less cell", "x best less cell")
 
 
 def number(value):
@@ -27,13 +27,14 @@ def params_text(params):
 
 
 def ordered(result):
-    """libdue's rows, then the others from the best to the worst, then the limits, then who could
-    not."""
+    """libdue's rows, then the others from the best to the worst, then the limits and the empty
+    cell."""
     sign = -1 if more_is_better(result["unit"]) else 1
 
     def place(one):
         """What a row is sorted by."""
-        rank = 0 if is_libdue(one["label"]) else 2 if is_limit(one["label"]) else 1
+        rank = 0 if is_libdue(one["label"]) else 2 if is_limit(one["label"]) \
+            else 3 if is_empty(one["label"]) else 1
         return (rank, sign * one["median"], one["label"])
 
     return sorted((one for one in result["rows"] if one["status"] == "ok"), key=place)
@@ -47,7 +48,8 @@ def cells(one):
     middle = {name: values[len(values) // 2] for name, values in middle.items()}
     return (one["label"], number(one["median"]), f"{number(one['p10'])} .. {number(one['p90'])}",
             number(middle["cpu_us_job"]), number(middle["switches_1000"]),
-            number(one["of_best"]), number(one["of_limit"]))
+            number(one["of_best"]), number(one["of_limit"]), number(one.get("net_ns")),
+            number(one.get("net_of_best")))
 
 
 def heading(result):

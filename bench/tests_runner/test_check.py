@@ -61,20 +61,40 @@ class Check(unittest.TestCase):
         self.assertEqual(judged(at_least(1, ANY), made)["state"], check.OPEN)
         self.assertEqual(judged(at_least(1, ANY))["state"], check.OPEN)
 
+    def test_without_the_cell_the_ratio_is_that_of_what_the_queues_take(self):
+        made = result("g", {"libdue": [100.0], "std-pq": [60.0], "empty": [20.0]}, unit="ns")
+        target = Target("t", ("g", "libdue", "cost"), ("g", ANY, "cost"), "<=", 1.3, 1.0)
+        found = judged(target, made)
+        self.assertAlmostEqual(found["figure"][0], 100 / 60)
+        self.assertAlmostEqual(found["net"], 2.0)
+        self.assertIn("owed <= 1.30, goal 1.00, against std-pq; without the cell 2.00",
+                      check.line(found))
+        made = result("g", {"libdue": [10.0], "std-pq": [20.0], "empty": [40.0]})
+        found = judged(at_least(1, ANY), made)
+        self.assertAlmostEqual(found["net"], 25 / 75)
+
+    def test_a_group_on_one_core_is_compared_on_that_core(self):
+        made = result("g", {"libdue": [10], "std-pq": [30]}, pin=True)
+        self.assertEqual(judged(at_least(0.3, ANY), made)["versus"], "std-pq")
+
     def test_the_report_fails_if_one_is_missed(self):
         made = result("g", {"libdue": [10], "std-pq": [30]})
         for bound, missed in ((0.3, False), (0.5, True)):
-            text, failed = check.report([judged(at_least(bound, ANY), made)])
+            text, failed = check.report({"Owed": [judged(at_least(bound, ANY), made)]})
             self.assertEqual(failed, missed)
             self.assertIn("1 NOT MET" if missed else "1 met, 0 not measured, 0 NOT", text)
 
     def test_there_are_targets_for_each_row_of_the_table_and_the_general_rule(self):
         texts = [one.text for one in targets.every_target("full")]
         self.assertEqual(len(texts), len(set(texts)))
-        for word in ("enqueue,", "enqueue by 32", "through at once", "through with delays",
-                     "lateness p50", "hand-over", "cost of that enqueue", "cancel", "timeout",
-                     "hold", "memory", "topics 1000", "mixed 90", "burst", "slow", "payload 4096",
-                     "hold decades", "through 64"):
+        for word in ("enqueue, 1 producer, equal", "enqueue, 64", "enqueue by 32",
+                     "through at once, 64/64", "through at once, one core", "through by 32, 8/8",
+                     "through with delays, 8/8", "through with delays, one core", "hold, 1e7",
+                     "hold, 1e5 waiting, equal", "timeout pairs, 10,000 live, on 4",
+                     "cancel at random, by 32", "lateness p50 with spin_ns", "burst of 100, 4",
+                     "slow consumer, 8", "a look with nothing due", "instructions: timeout pair",
+                     "put in by 4 and drained", "reschedule", "memory", "lateness p50:",
+                     "hand-over", "topics 1000", "mixed 90", "payload 4096"):
             self.assertTrue(any(text.startswith(word) for text in texts), word)
 
 

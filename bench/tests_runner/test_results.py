@@ -15,6 +15,9 @@ def row(made, label):
     return next(one for one in made["rows"] if one["label"] == label)
 
 
+COUNTED = {("enqueue", "libdue"): 400.0, ("enqueue", "std-pq"): 200.0, ("hold", "libdue"): 900.0}
+
+
 class Results(unittest.TestCase):
     def test_medians_and_ratios_are_those_of_rounds(self):
         made = result("g", {"libdue": [20, 30, 100], "std-pq": [10, 10, 100],
@@ -37,6 +40,20 @@ class Results(unittest.TestCase):
         made = result("g", {"libdue": [5], "libdue batch 32": [50], "limit": [99], "a pin": [40],
                             "b": [1]})
         self.assertEqual(row(made, "libdue")["best_rival"], "b")
+
+    def test_without_the_cell_only_the_queue_is_compared(self):
+        made = result("g", {"libdue": [100.0, 90.0], "a": [60.0, 60.0], "empty": [20.0, 10.0]},
+                      unit="ns")
+        self.assertEqual(row(made, "libdue")["net_ns"], 80.0)
+        self.assertAlmostEqual(row(made, "libdue")["net_of_best"], (40 / 80 + 50 / 80) / 2)
+        self.assertEqual(row(made, "libdue")["best_rival"], "a")
+        self.assertEqual(made["errors"], [])
+        made = result("g", {"libdue": [10.0], "a": [20.0], "empty": [50.0]})
+        self.assertAlmostEqual(row(made, "libdue")["net_ns"], 80.0)
+
+    def test_jobs_are_held_to_the_limit_of_lines(self):
+        made = result("g", {"libdue": [5], "limit": [100], "limit line 64": [50]})
+        self.assertEqual(row(made, "libdue")["of_limit"], 0.1)
 
     def test_a_batch_is_held_to_the_limit_of_batches(self):
         made = result("g", {"libdue": [5], "libdue batch 32": [50], "limit": [10],
@@ -131,15 +148,21 @@ class Pictures(unittest.TestCase):
                                  "breadth.svg"})
         self.assertEqual(charts.scripts({}, "d"), {})
 
+    def test_instructions_stand_beside_the_curves_and_in_a_picture(self):
+        scripts = charts.scripts(self.all, "d", COUNTED)
+        self.assertIn('"libdue  400 instr."', scripts["d/enqueue.svg"])
+        self.assertIn('"limit"', scripts["d/enqueue.svg"])
+        self.assertIn("hold: libdue", scripts["d/instructions.svg"])
+
     @unittest.skipUnless(shutil.which("gnuplot"), "there is no gnuplot")
     def test_gnuplot_draws_them(self):
         said = []
         with tempfile.TemporaryDirectory() as folder:
-            charts.draw(self.all, folder, said.append)
+            charts.draw(self.all, COUNTED, folder, said.append)
             for name in os.listdir(folder):
                 with open(os.path.join(folder, name), encoding="utf-8") as file:
                     self.assertIn("libdue", file.read())
-            self.assertEqual(len(os.listdir(folder)), 4)
+            self.assertEqual(len(os.listdir(folder)), 5)
         self.assertTrue(all(text.startswith("drew ") for text in said), said)
 
     def test_labels_are_moved_apart(self):

@@ -113,11 +113,42 @@ class Run(unittest.TestCase):
                                  "mutex-heap"])
 
     def test_a_check_says_what_is_missed_and_fails(self):
-        answer = self.run_it("--check", "--tiny", "--workload", "through")
+        answer = self.run_it("--check", "--tiny", "--workload", "through", "--workload", "cancel")
         self.assertEqual(answer.returncode, 1)
         self.assertIn("Targets: ", answer.stdout)
         self.assertIn("met           through by 32, 2/2: 12 M/s", answer.stdout)
-        self.assertIn("  NOT MET       through at once, 1/1: 1.5 times the best", answer.stdout)
+        self.assertIn("  met           through at once, 1/1: beside the best: 1.45", answer.stdout)
+        self.assertIn("  NOT MET       cancel at random, one by one", answer.stdout)
+        self.assertIn("  not measured  instructions: hold", answer.stdout)
+
+    def test_the_figures_of_a_run_come_into_a_page_also_afterwards(self):
+        pages = [self.path("a.md"), self.path("b.md")]
+        for page in pages:
+            with open(page, "w", encoding="utf-8") as file:
+                file.write("before\n<!-- figures: begin -->\nformer figures\n"
+                           "<!-- figures: end -->\nafter\n")
+        self.run_it("--check", "--tiny", "--workload", "through", "--workload", "cancel",
+                    "--json", self.path("j"), "--document", pages[0])
+        again = self.run_it("--check", "--from", self.path("j"), "--document", pages[1])
+        self.assertEqual(again.returncode, 1, again.stderr)
+        texts = []
+        for page in pages:
+            with open(page, encoding="utf-8") as file:
+                texts.append(file.read())
+        first, second = texts
+        self.assertEqual(first, second)
+        self.assertTrue(first.startswith("before\n<!-- figures: begin -->\n\nMeasured on "))
+        self.assertTrue(first.endswith("\n<!-- figures: end -->\nafter\n"))
+        self.assertIn("| through 1 batch 32 | M/s | 58.0 (58.0 to 58.0) | ", first)
+        self.assertIn("| through pinned | M/s | 29.0 (29.0 to 29.0) | std-pq 20.0, mutex-heap 10.0 "
+                      "| 1.45 |", first)
+        self.assertIn("**not met**", first)
+        self.assertNotIn("former figures", first)
+        with open(pages[0], "w", encoding="utf-8") as file:
+            file.write("no marks\n")
+        answer = self.run_it("--from", self.path("j"), "--document", pages[0])
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("has not the marks", answer.stderr)
 
     def test_the_list_runs_nothing(self):
         answer = self.run_it("--list")
