@@ -118,6 +118,7 @@ Test(work, puts_back_what_failed_and_buries_what_is_dead)
     cr_expect_eq(COUNT("ZSCORE due:{q}:dead %s", id(2)), T0 + 3);
     cr_expect_eq(COUNT("EXISTS due:{q}:l:a"), 0);
     cr_expect_eq(COUNT("HLEN due:{q}:a"), 2);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 9);
     turn(T0 + 9);
     cr_assert_eq(claim(&two, 5)->count, 1);
     cr_expect_str_eq(two.answer.job[0].entry, "e1");

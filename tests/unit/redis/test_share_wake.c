@@ -48,6 +48,15 @@ static void all_sleep(void)
     }
 }
 
+/* They wait for that head: one leads, one is the deputy, four sleep. */
+static void all_sleep_behind(int64_t head)
+{
+    for (int i = 0; i < 6; i++) {
+        int64_t alarm = i == 0 ? head : i == 1 ? head + GRACE : 0;
+        cr_assert_eq(wait_for(&more[i], 1)->alarm, alarm);
+    }
+}
+
 Test(wake, rings_the_longest_sleeper_and_nobody_else_for_a_job_that_is_due)
 {
     int who = -1;
@@ -188,4 +197,26 @@ Test(wake, asks_nobody_for_a_deadline_that_never_comes)
     put(&one, 1, INT64_C(9007199254740991));
     cr_expect_eq(wait_for(&more[0], 1)->alarm, 0);
     cr_expect_eq(rung(NULL), 0);
+}
+
+Test(wake, rings_for_a_job_that_was_moved_to_an_earlier_time)
+{
+    int who = -1;
+
+    put(&one, 1, T0 + 9000);
+    all_sleep_behind(T0 + 9000);
+    struct share_change sooner = { 'm', 1, id(1), T0 + 9000, "", T0 + 500, "e" };
+    share_edit(&one, &sooner, 1);
+    cr_expect_eq(one.answer.rang, 1);
+    cr_expect_eq(rung(&who), 1);
+    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 500);
+}
+
+Test(wake, does_not_count_on_alarms_that_are_long_over)
+{
+    put(&one, 1, T0 + 1000);
+    all_sleep_behind(T0 + 1000);
+    turn(T0 + 1000 + 3 * GRACE);
+    cr_assert_eq(claim(&two, 1)->count, 1);
+    cr_expect_eq(two.answer.rang, 1, "for the end of this lease, which nobody looks at");
 }

@@ -1,0 +1,468 @@
+/* redis_share_model.c - several writers of a shared queue, by the real scripts on a real server,
+ * against a model that is obviously right; the time is turned by hand.
+ *
+ * Each script (model.h) puts, cancels and moves jobs and lets time pass; the writers come when they
+ * are rung, when their alarm says so, and when their work is done.  Checked are, after each step:
+ *
+ *   Claims   each gets just the jobs that the model says, in its order; an end is stale if the
+ *            model says that somebody else has had the job since; a number sent twice is answered
+ *            twice the same.
+ *   Waking   without a fault nobody waits while something is due.  After one writer was killed, or
+ *            stopped for a while, nothing is overdue by more than the grace while another waits.
+ *
+ *     redis_share_model [--ops N] [--seed S]
+ */
+#include <inttypes.h>
+#include <stdbool.h>
+
+#include "lab/model.h"
+#include "lab/redis/redis_server.h"
+#include "lab/redis/share_lab.h"
+
+#define T0      INT64_C(1800000000000000)
+#define MS      INT64_C(1000)
+#define GRACE   (20 * MS)
+#define WRITERS 5
+#define JOBS    512
+#define STEPS   60
+
+enum job_state { GONE, WAITS, OUT };
+
+struct job {
+    char id[SHARE_ID + 1];
+    enum job_state state;
+    int topic;     /* 1 or 2 */
+    int64_t score; /* when it is due; OUT: the end of its lease */
+    int64_t since; /* no earlier than this it could be claimed */
+    bool entry;    /* it has one, "moved" */
+};
+
+struct writer {
+    struct share s;
+    bool alive, stopped;
+    bool waits;           /* its last claim came back short */
+    bool picky;           /* it takes the second topic only */
+    int64_t alarm;        /* 0: until it is rung */
+    int64_t until, guard; /* its work is done; it asks whether somebody came; 0: none */
+    int held[JOBS];
+    int64_t lease[JOBS]; /* of those */
+    int n_held;
+};
+
+static struct redis_server server;
+static struct writer writer[WRITERS];
+static struct job job[JOBS];
+static int n_jobs, n_writers;
+static int64_t now;
+static bool fault;
+static uint64_t random_state;
+static char why[600];
+
+static uint64_t below(uint64_t n)
+{
+    return model_below(&random_state, n);
+}
+
+#define WRONG(...) (snprintf(why, sizeof why, __VA_ARGS__), false)
+
+/* ---- The model ------------------------------------------------------------------------------- */
+
+static bool takes(const struct writer *w, const struct job *j)
+{
+    return !w->picky || j->topic == 2;
+}
+
+/* The job that a claim of the topic gets next, or -1. */
+static int next_of(int topic)
+{
+    int best = -1;
+
+    for (int pass = 0; pass < 2 && best < 0; pass++) {
+        for (int i = 0; i < n_jobs; i++) {
+            const struct job *j = &job[i];
+            if (j->topic != topic || j->state != (pass == 0 ? OUT : WAITS) || j->score > now)
+                continue;
+            if (best < 0 || j->score < job[best].score ||
+                (j->score == job[best].score && strcmp(j->id, job[best].id) < 0))
+                best = i;
+        }
+    }
+    return best;
+}
+
+/* The claim of the writer's last answer is what it should be; the model does the same. */
+static bool claimed(struct writer *w, int need)
+{
+    const struct share_answer *a = &w->s.answer;
+    int got = 0;
+
+    for (int topic = w->picky ? 2 : 1; topic <= 2; topic++) {
+        /* What was claimed is not next again: its lease ends later. */
+        for (int i; got < need && (i = next_of(topic)) >= 0; got++) {
+            struct job *j = &job[i];
+            if (got >= a->count || strcmp(a->job[got].id, j->id) != 0)
+                return WRONG("claim %d is %s instead of %s", got,
+                             got < a->count ? a->job[got].id : "none", j->id);
+            if (a->job[got].over != (j->state == OUT ? j->score : 0))
+                return WRONG("%s was let pass at %" PRId64, j->id, a->job[got].over);
+            j->state = OUT;
+            j->score = j->since = a->lease;
+            w->held[w->n_held] = i;
+            w->lease[w->n_held++] = a->lease;
+        }
+    }
+    return got == a->count || WRONG("%d claimed instead of %d", a->count, got);
+}
+
+/* ---- The writers ----------------------------------------------------------------------------- */
+
+static bool said(struct writer *w)
+{
+    if (w->s.answer.code != 'D')
+        return WRONG("answer %c %s", w->s.answer.code, w->s.answer.error);
+    if (w->s.answer.rang > 0)
+        w->guard = now + GRACE;
+    return true;
+}
+
+/* What becomes of all that it holds. */
+static int outcomes(struct writer *w, struct share_outcome *done, char *expected)
+{
+    for (int i = 0; i < w->n_held; i++) {
+        const struct job *j = &job[w->held[i]];
+        static const char kinds[] = "aaaanr";
+
+        done[i] = (struct share_outcome){ .kind = kinds[below(6)],
+                                          .topic = w->picky ? 1 : j->topic,
+                                          .id = j->id,
+                                          .lease = w->lease[i],
+                                          .entry = "moved" };
+        done[i].score = done[i].kind == 'r' ? now : now + (int64_t)below(60) * MS;
+        expected[i] = j->state == OUT && j->score == w->lease[i] ? 'd' : 's';
+    }
+    expected[w->n_held] = '\0';
+    return w->n_held;
+}
+
+static void ended(struct writer *w, const struct share_outcome *done, const char *expected)
+{
+    for (int i = 0; i < w->n_held; i++) {
+        struct job *j = &job[w->held[i]];
+
+        if (expected[i] == 's')
+            continue;
+        j->state = done[i].kind == 'a' ? GONE : WAITS;
+        j->score = done[i].score;
+        j->since = done[i].score;
+        j->entry = j->entry || done[i].kind == 'n';
+    }
+    w->n_held = 0;
+}
+
+/* An exchange of lane w: what it holds is ended if its work is done, then it claims. */
+static bool work(struct writer *w, bool is_done)
+{
+    static struct share_outcome done[JOBS];
+    static char expected[JOBS + 1];
+    static char ids[JOBS][SHARE_ID + 1];
+    struct share_claim claim = { .need = 1 + (int)below(3),
+                                 .lease_us = (int64_t)(20 + below(80)) * MS,
+                                 .wait = w->picky ? "t" : "a" };
+    int n = is_done ? outcomes(w, done, expected) : 0;
+    bool plain = n == 0 || strchr(expected, 's') == NULL;
+
+    share_topics(&w->s, w->picky ? "b" : "a", w->picky ? NULL : "b", NULL);
+    share_work(&w->s, done, n, claim);
+    if (!said(w))
+        return false;
+    if (strcmp(w->s.answer.status, plain ? "" : expected) != 0)
+        return WRONG("statuses %.200s instead of %.200s", w->s.answer.status, expected);
+    if (is_done)
+        ended(w, done, expected);
+    if (w->s.answer.more != 0 || !claimed(w, claim.need))
+        return w->s.answer.more == 0 ? false : WRONG("more is due in a topic that was named");
+    if (below(8) == 0) {
+        struct share_answer first = w->s.answer;
+        for (int i = 0; i < first.count; i++)
+            memcpy(ids[i], first.job[i].id, sizeof ids[i]);
+        share_again(&w->s, 1);
+        share_work(&w->s, done, n, claim);
+        if (!said(w) || w->s.answer.stamp != first.stamp || w->s.answer.count != first.count ||
+            strcmp(w->s.answer.status, first.status) != 0)
+            return WRONG("a number sent twice is answered differently");
+        for (int i = 0; i < first.count; i++) {
+            if (strcmp(ids[i], w->s.answer.job[i].id) != 0)
+                return WRONG("a number sent twice claims other jobs");
+        }
+    }
+    w->waits = w->s.answer.count < claim.need;
+    w->alarm = w->s.answer.alarm;
+    if (w->waits != (w->alarm >= 0))
+        return WRONG("alarm %" PRId64 " after %d of %d", w->alarm, w->s.answer.count, claim.need);
+    w->until = w->n_held > 0 ? now + (int64_t)below(150) * MS : 0;
+    return true;
+}
+
+static bool beat(struct writer *w)
+{
+    w->guard = 0;
+    share_beat(&w->s);
+    bool fine = said(w);
+    w->guard = 0;
+    return fine;
+}
+
+/* Everybody who has something to do at this moment does it, until nobody has. */
+static bool settle(void)
+{
+    int rounds = 0;
+
+    for (bool moved = true; moved; rounds++) {
+        if (rounds > JOBS)
+            return WRONG("the writers ring each other for ever");
+        moved = false;
+        for (int i = 0; i < n_writers; i++) {
+            struct writer *w = &writer[i];
+            if (!w->alive || w->stopped)
+                continue;
+            bool rung = share_rung(&w->s) > 0;
+            if (w->until != 0 && w->until <= now)
+                moved = true;
+            else if (w->waits && (rung || (w->alarm > 0 && w->alarm <= now)))
+                moved = true;
+            else if (w->guard != 0 && w->guard <= now) {
+                if (!beat(w))
+                    return false;
+                continue;
+            } else
+                continue;
+            if (!work(w, w->until != 0 && w->until <= now))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool check(void)
+{
+    int64_t late = fault ? GRACE : -1;
+
+    for (int k = 0; k < n_writers; k++) {
+        const struct writer *w = &writer[k];
+        for (int i = 0; i < n_jobs && w->alive && !w->stopped && w->waits; i++) {
+            const struct job *j = &job[i];
+            if (j->state != GONE && takes(w, j) && j->score <= now && now - j->since > late)
+                return WRONG("writer %d waits while %s is overdue by %" PRId64 " us", k, j->id,
+                             now - j->since);
+        }
+    }
+    return true;
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+static struct writer *somebody(uint32_t n)
+{
+    for (int i = 0; i < n_writers; i++) {
+        struct writer *w = &writer[(n + (uint32_t)i) % (uint32_t)n_writers];
+        if (w->alive && !w->stopped)
+            return w;
+    }
+    return &writer[0];
+}
+
+static bool put(struct writer *w)
+{
+    static const int64_t offset[] = { -3, 0, 1, 20, 50, 51, 90, 400 };
+    struct share_job put[3] = { { .score = 0 } };
+    int topic = 1 + (int)below(2);
+    int n = 1 + (int)below(3);
+
+    if (n_jobs + n > JOBS)
+        return true;
+    for (int i = 0; i < n; i++) {
+        struct job *j = &job[n_jobs++];
+        snprintf(j->id, sizeof j->id, "%014" PRIu64, below(1000000) * 1000 + (uint64_t)n_jobs);
+        j->state = WAITS;
+        j->topic = topic;
+        j->score = now + offset[below(8)] * MS;
+        j->since = j->score > now ? j->score : now;
+        j->entry = false;
+        memcpy(put[i].id, j->id, sizeof put[i].id);
+        put[i].score = j->score;
+    }
+    share_topics(&w->s, topic == 1 ? "a" : "b", NULL);
+    share_put(&w->s, put, n);
+    return said(w);
+}
+
+static bool edit(struct writer *w)
+{
+    if (n_jobs == 0)
+        return true;
+    struct job *j = &job[below((uint64_t)n_jobs)];
+    bool move = below(2) == 0;
+    struct share_change c = { .kind = move ? 'm' : 'c',
+                              .id = j->id,
+                              .believed = move ? j->score : -1,
+                              .was = j->entry ? "moved" : "",
+                              .score = now + (int64_t)below(100) * MS,
+                              .entry = "moved" };
+    const char *expected = j->state == WAITS ? "" : j->state == OUT ? "o" : "u";
+
+    share_topics(&w->s, "a", "b", NULL);
+    share_edit(&w->s, &c, 1);
+    if (!said(w))
+        return false;
+    if (strcmp(w->s.answer.status, expected) != 0)
+        return WRONG("edit of %s answers '%s' instead of '%s'", j->id, w->s.answer.status,
+                     expected);
+    if (j->state == WAITS) {
+        j->state = move ? WAITS : GONE;
+        j->score = j->since = c.score;
+        j->entry = true;
+    }
+    return true;
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return b > now && b < a ? b : a;
+}
+
+/* To the next moment at which something may have to happen. */
+static void pass_time(void)
+{
+    int64_t to = now + 100 * MS;
+
+    for (int i = 0; i < n_writers; i++) {
+        const struct writer *w = &writer[i];
+        if (w->alive && !w->stopped) {
+            to = sooner(to, w->alarm);
+            to = sooner(to, w->until);
+            to = sooner(to, w->guard);
+        }
+    }
+    for (int i = 0; i < n_jobs; i++) {
+        if (job[i].state != GONE) {
+            to = sooner(to, job[i].score);
+            to = sooner(to, job[i].since + GRACE + 1);
+        }
+    }
+    now = to;
+    share_turn(&writer[0].s, "clock", now);
+}
+
+/* Its connections are closed, or it just does not come any more. */
+static void fail(struct writer *w, bool kill)
+{
+    fault = true;
+    w->stopped = true;
+    if (!kill)
+        return;
+    w->alive = false;
+    redisFree(w->s.bell);
+    w->s.bell = NULL;
+    for (long long left = 1; left > 0;) {
+        redisReply *r = share_ask(&writer[0].s, "PUBSUB NUMSUB %s%s", w->s.prefix, w->s.writer);
+        left = r->element[1]->integer;
+        freeReplyObject(r);
+    }
+}
+
+static bool take_step(const struct model_step *step, unsigned pattern)
+{
+    struct writer *w = somebody(step->n);
+
+    random_state = step->value;
+    switch (step->verb % 12) {
+    case 0:
+    case 1:
+    case 2:
+        return put(w);
+    case 3:
+        return edit(w);
+    case 4:
+        if (pattern % 3 != 0 && !fault && n_writers > 1)
+            fail(w, pattern % 3 == 1);
+        return true;
+    case 5:
+        for (int i = 0; i < n_writers; i++)
+            writer[i].stopped = writer[i].stopped && !writer[i].alive;
+        return true;
+    default:
+        pass_time();
+        return true;
+    }
+}
+
+static void begin(unsigned pattern)
+{
+    redisContext *c = redisConnectUnix(server.socket);
+
+    freeReplyObject(redisCommand(c, "FLUSHALL"));
+    redisFree(c);
+    n_jobs = 0;
+    fault = false;
+    now = T0;
+    n_writers = 2 + (int)(pattern / 3 % (WRITERS - 1));
+    if (n_writers > WRITERS)
+        n_writers = WRITERS;
+    for (int i = 0; i < n_writers; i++) {
+        struct writer *w = &writer[i];
+        memset(w, 0, sizeof *w);
+        share_begin(&w->s, server.socket, "q", "clock");
+        if (i == 0)
+            share_turn(&w->s, "clock", now);
+        share_join(&w->s);
+        share_listen(&w->s);
+        w->alive = true;
+        w->picky = i == 3;
+    }
+}
+
+/* Runs a script from an empty server; answers the step that failed. */
+static size_t run(const struct model_step *step, size_t count, unsigned pattern)
+{
+    size_t at = 0;
+    bool fine = true;
+
+    begin(pattern);
+    random_state = pattern;
+    for (int i = 0; i < n_writers && fine; i++)
+        fine = work(&writer[i], false);
+    for (; at < count && fine; at += fine)
+        fine = take_step(&step[at], pattern) && settle() && check();
+    for (int i = 0; i < n_writers; i++)
+        share_end(&writer[i].s);
+    return at;
+}
+
+int main(int argc, char **argv)
+{
+    struct model_options o = model_options(argc, argv, 200000);
+    struct model_step step[STEPS];
+    uint64_t seed = o.seed;
+    int rc = redis_server_start(&server, NULL);
+
+    if (rc != 0)
+        return rc == REDIS_SERVER_MISSING ? 77 : 1;
+    for (uint64_t round = 0; round * STEPS < o.ops / 100 && rc == 0; round++) {
+        for (size_t i = 0; i < STEPS; i++) {
+            step[i].verb = (uint32_t)model_below(&seed, 1 << 30);
+            step[i].n = (uint32_t)model_below(&seed, 1 << 30);
+            step[i].value = model_random(&seed);
+        }
+        if (run(step, STEPS, (unsigned)round) == STEPS)
+            continue;
+        size_t left = model_shrink(step, STEPS, (unsigned)round, run);
+        size_t at = run(step, left, (unsigned)round);
+        printf("seed %" PRIu64 ", round %" PRIu64 ": step %zu of %zu: %s\n", o.seed, round, at,
+               left, why);
+        for (size_t i = 0; i < left; i++)
+            printf("  %u by %u, %016" PRIx64 "\n", step[i].verb % 12, step[i].n, step[i].value);
+        rc = 1;
+    }
+    redis_server_stop(&server);
+    return rc;
+}
