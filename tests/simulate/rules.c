@@ -123,6 +123,12 @@ void rules_touched(struct book *b)
         f->next->rule.last = f->last;
 }
 
+/* Somebody may have had it for a moment since then: who reads many bytes of it, or changes it. */
+static bool named_since(const struct book *b, uint64_t event)
+{
+    return b->calls > 0 || b->returned > event;
+}
+
 static void check_order(struct book *b, const struct rule_call *c, const due_job *job)
 {
     bool had_before = job->attempts > (job->token != 0);
@@ -132,7 +138,7 @@ static void check_order(struct book *b, const struct rule_call *c, const due_job
     rules_touched(b);
     for (struct book *it = first; it != NULL && !c->gap; it = it->rule.next)
         if (it->topic == b->topic && it->rule.in < c->begun && it->rule.at_ns < job->deadline_ns &&
-            it->rule.passed == 0)
+            it->rule.passed == 0 && !named_since(it, c->begun))
             it->rule.passed = events;
 }
 

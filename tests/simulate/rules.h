@@ -3,8 +3,9 @@
  *
  *   Order   Whoever takes gets no job that is later than another of its topic which was in the
  *           queue when he began, if that one is then had by somebody who began when he had ended.
- *           It may have been in somebody's hand meanwhile: so not if it was reserved before, and
- *           not where calls give back what they have taken because there is no memory.
+ *           It may have been in somebody's hand meanwhile: so not if it was reserved before, or
+ *           looked at meanwhile, and not where calls give back what they have taken because there
+ *           is no memory.
  *   Pauses  A call that began when a topic was paused gets none of its jobs until it is resumed.
  *   Limits  A job runs from its hand-over until somebody says that it has ended: of a topic with a
  *           limit no more than so many run at a time, of a group one.  If the limit was changed
