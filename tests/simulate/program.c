@@ -320,6 +320,14 @@ static void wait_loaded(const struct program *p)
         machine_sleep(ns);
 }
 
+/* Who has found that a dead job is to go may not have shown it yet, or not have counted it. */
+static bool is_clearing_away(const struct program *p)
+{
+    if (plan_has(p->plan, KIND_STORED) || !plan_has(p->plan, KIND_CROWDS))
+        return false;
+    return books_inside() > 0 || look(p).waiting > 0;
+}
+
 static void take_all_out(struct program *p)
 {
     bool stored = plan_has(p->plan, KIND_STORED);
@@ -347,8 +355,7 @@ static void take_all_out(struct program *p)
         for (int i = 0; i < 20 && store_jobs() > 0; i++)
             machine_sleep(DUE_S(1));
     }
-    /* Who has found that a dead job is to go may not have shown it yet. */
-    for (int i = 0; i < 20 && !stored && plan_has(p->plan, KIND_CROWDS) && books_inside() > 0; i++)
+    for (int i = 0; i < 20 && is_clearing_away(p); i++)
         machine_sleep(DUE_MS(1));
     check_stats(p);
 }
