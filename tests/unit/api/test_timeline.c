@@ -68,6 +68,34 @@ Test(timeline, is_in_order_without_memory_to_split, .timeout = 60)
     due__pool_destroy(&c.pool);
 }
 
+/* A split that is under way is brought to its end by work alone, a piece at a time. */
+Test(timeline, work_ahead_of_need_sorts_as_much_as_it_is_told_and_comes_to_an_end)
+{
+    struct chunks c;
+    struct due__timeline tl;
+    uint32_t held = 0;
+    unsigned calls = 0;
+
+    chunks_make(&c);
+    cr_assert_eq(due__timeline_init(&tl, &c.alloc, &c.pool, keep_all, NULL), 0);
+    cr_expect(due__timeline_work(&tl, 1), "there is nothing to do");
+    for (; tl.unsettled == 0 && held < SLOTS; held++)
+        cr_assert(
+            due__timeline_insert(&tl, due__slot_make(1 + held * 7919 % 100003, 0, held, held)));
+    cr_assert_eq(tl.unsettled, 1u);
+    size_t looked = tl.looked;
+    cr_expect_not(due__timeline_work(&tl, 64));
+    cr_expect_eq(tl.looked - looked, 64u);
+    while (!due__timeline_work(&tl, 64))
+        cr_assert_lt(++calls, held / 64 + 2);
+    cr_expect_gt(calls, held / 64 - 3);
+    size_t chunks;
+    cr_expect(due__timeline_check(&tl, &chunks));
+    cr_expect_eq(due__timeline_count(&tl), held);
+    due__timeline_destroy(&tl);
+    due__pool_destroy(&c.pool);
+}
+
 /* ---- A pass that is not alone ---- */
 
 /* Of every two of these the second is dead. */
