@@ -95,8 +95,9 @@ same_runs()
 {
     for preset in release clang; do
         "build/$preset/tests/simulate/simulate" --each --seed "$1" --seeds "$2" |
-            sed 's/  [0-9.]* million a second//' >"build/log/same_runs.$preset"
+            sed 's/  [0-9.]* million a second//' >"build/log/same_runs.$preset" &
     done
+    wait
     cmp build/log/same_runs.release build/log/same_runs.clang || {
         diff build/log/same_runs.release build/log/same_runs.clang | head -n 20
         return 1

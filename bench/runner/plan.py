@@ -152,9 +152,11 @@ def hold(size):
     """By the number that wait, on a clock turned by hand and on the machine's, then by shape."""
     for live, level in size.hold:
         # Filling it with millions takes longer than what is measured: fewer rivals there.
-        more = "mutex-heap tbb | libev libevent libuv | java-delayqueue rust-mutex-heap go-ekit"
+        more = "mutex-heap tbb | libev libevent libuv | java-delayqueue rust-mutex-heap"
+        if live < 100_000:
+            more += " go-ekit"
         if live > 100_000:
-            more = "mutex-heap tbb | | libev java-delayqueue" if live <= 1_000_000 else ""
+            more = "mutex-heap tbb | | libev" if live <= 1_000_000 else ""
         spec = "libdue/spec" if live == 1000 else ""
         yield group(f"hold {live}", "hold", f"libdue {spec} std-pq limit empty {more}", level,
                     jobs=size.jobs, live=live, shape="exponential")
