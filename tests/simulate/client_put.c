@@ -224,10 +224,13 @@ static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, 
         books_put_refused();
         put_known(it, NULL, rc);
     }
+    /* It may be told so after it was shown to be out: if it was not confirmed, or cleared before it
+     * was sent.  Then the store knows nothing of it, and its key is whose it was. */
+    bool out = rc == 0 && shown(id);
     (it->more.every_ns != 0 ? history_note : history_tell)(
-        thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(rc), client_id(id, text));
-    /* It may be told so after it was shown to be out: if it was cleared, or not confirmed. */
-    if (rc == 0 && shown(id))
+        thread, "enqueue! %" PRIu64 " %s %s", it->number, due_error_name(out ? DUE_EINDOUBT : rc),
+        client_id(id, text));
+    if (out)
         history_doubt(thread, text);
     c->stopped |= rc == DUE_ECLOSED && c->program->plan->close != CLOSE_DRAIN;
 }
