@@ -12,7 +12,7 @@ import tempfile
 from collections import namedtuple
 
 TIMEOUT_S = 60
-JOBS, LIVE = 20_000, 1000
+JOBS, LIVE = 10_000, 1000
 
 Count = namedtuple("Count", "workload function jobs options")  # jobs: operations that count
 
@@ -49,6 +49,7 @@ def count(subjects, say):
         say("no instructions: there is no valgrind here")
         return {}
     found = {}
+    say("counting instructions")
     with tempfile.TemporaryDirectory() as folder:
         for cell in CELLS:
             for subject in SUBJECTS:

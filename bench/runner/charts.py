@@ -101,7 +101,7 @@ def lines(path, title, x_title, y_title, found, ticks=None, counted=None):
 set xrange [{first}:{last if last > first else last * 2}]
 set yrange [{low}:{high}]
 set ytics ({log_ticks(low, high)})
-set rmargin {36 if counted else 24}
+set rmargin {30 if counted else 24}
 set xlabel "{x_title}" textcolor rgb "{INK}"
 set ylabel "{y_title}" textcolor rgb "{INK}"
 """

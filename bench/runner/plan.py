@@ -161,7 +161,7 @@ def hold(size):
         yield group(f"hold {live}", "hold", f"libdue {spec} std-pq limit empty {more}", level,
                     jobs=size.jobs, live=live, shape="exponential")
     for live in sorted({1000, size.live}):
-        yield group(f"hold-real {live}", "hold", "libdue mutex-heap std-pq tbb limit empty", CHECK,
+        yield group(f"hold-real {live}", "hold", "libdue mutex-heap std-pq limit empty", CHECK,
                     jobs=size.looks, live=live, shape="exponential", real=True)
     for shape in ("uniform",) + SHAPES[1:]:
         yield group(f"hold {shape}", "hold", "libdue mutex-heap std-pq empty | tbb libev", CHECK,

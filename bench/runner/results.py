@@ -4,6 +4,7 @@ from runner.statistic import advantages, more_is_better, ratios, spread
 
 DISTURBED_PERCENT = 10
 LIMIT, EMPTY = "limit", "empty"
+FOREIGN = ("java", "go", "rust")  # whose cells are programs of their own
 
 
 def is_libdue(label):
@@ -112,12 +113,14 @@ def cost_ns(value, unit):
 
 
 def without_cell(rows):
-    """Add to each row the ns of an operation without those of the cell itself, by round."""
+    """Add to each row the ns of an operation without those of the cell itself, by round; but not
+    where the cell is written in another language."""
     empty = next((one for one in rows if is_empty(one["label"]) and one["status"] == "ok"), None)
     if empty is None:
         return
     for one in rows:
-        if one["status"] == "ok" and one is not empty:
+        if one["status"] == "ok" and one is not empty \
+                and one["subject"].split("-")[0] not in FOREIGN:
             pairs = [[cost_ns(value, one["unit"]) for value in both]
                      for both in zip(one["series"]["value"], empty["series"]["value"])]
             one["series"]["net_ns"] = [whole - cell if whole and cell and whole > cell else None
@@ -144,8 +147,9 @@ def compared(rows, params):
         one["best_rival"] = rival["label"] if rival else None
         if "net_ns" in one["series"]:
             one["net_ns"] = spread(one["series"]["net_ns"])[0]
-            one["net_of_best"] = spread(ratios(rival["series"]["net_ns"],
-                                               one["series"]["net_ns"]))[0] if rival else None
+            theirs = rival["series"].get("net_ns") if rival else None
+            one["net_of_best"] = spread(ratios(theirs, one["series"]["net_ns"]))[0] \
+                if theirs else None
 
 
 def summary(group, outcomes, neighbours, typical):

@@ -50,6 +50,9 @@ class Results(unittest.TestCase):
         self.assertEqual(made["errors"], [])
         made = result("g", {"libdue": [10.0], "a": [20.0], "empty": [50.0]})
         self.assertAlmostEqual(row(made, "libdue")["net_ns"], 80.0)
+        made = result("g", {"libdue": [10.0], "rust-a": [20.0], "empty": [50.0]})
+        self.assertNotIn("net_ns", row(made, "rust-a"))
+        self.assertIsNone(row(made, "libdue")["net_of_best"])
 
     def test_jobs_are_held_to_the_limit_of_lines(self):
         made = result("g", {"libdue": [5], "limit": [100], "limit line 64": [50]})
