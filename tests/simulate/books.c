@@ -295,7 +295,7 @@ void books_busy(unsigned thread)
     if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS) ||
         deaths_mortal(b)) /* or who finds that it has to die */
         return;           /* those have it for a moment */
-    if (b == NULL || b->lent > 0)
+    if (b == NULL || b->lent > 0 || b->revoked)
         return;
     if (c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && b->lease_end_ns > 0 &&
         b->lease_end_ns <= c->clock_ns)
@@ -455,6 +455,8 @@ void books_handed(unsigned thread, struct book *b, uint64_t number, int topic, c
     if (c->topics != BOOKS_ANY && (c->topics >> topic & 1) == 0)
         machine_fail("job %llu is of topic %d, which was not asked for", number_of(b), topic);
     rules_handed(b, &c->rule, job, clock_now());
+    if (!others_take(c) && !plan_has(plan, KIND_CLEARS))
+        rules_turn(b, &c->rule, c->topics);
     deaths_handed(b, &c->rule, job, others);
     rounds_handed(b, &c->rule, job, number, clock_now(), others);
 }

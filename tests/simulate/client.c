@@ -15,22 +15,24 @@ int client_topic(const struct program *p, int topic)
     return -1;
 }
 
-static void remember(struct client *c, struct book *b, uint64_t drawn)
+void client_know(struct client *c, struct book *b)
 {
-    size_t at = c->n_known < CLIENT_KNOWN ? c->n_known++ : drawn % CLIENT_KNOWN;
+    size_t at = c->n_known < CLIENT_KNOWN ? c->n_known++ : model_below(&c->random, CLIENT_KNOWN);
 
-    c->known[at] = b;
+    c->known[at] = c->known[c->n_known - 1];
+    c->known[c->n_known - 1] = b;
 }
 
 /* Another thread knows it too: two that change one job meet. */
 void client_remember(struct client *c, struct book *b)
 {
     struct program *p = c->program;
-    uint64_t drawn = model_random(&c->random);
+    uint64_t drawn = model_below(&c->random, 2 * PLAN_THREADS_MAX);
 
-    remember(c, b, drawn / 8);
-    if (drawn % 8 < 4 && p->threads > 0)
-        remember(&p->client[drawn / 8 % p->threads], b, drawn / 64);
+    client_know(c, b);
+    if (drawn < p->threads)
+        client_know(&p->client[drawn], b);
+    p->hot = b;
 }
 
 const char *client_id(due_id id, char text[DUE_ID_TEXT])

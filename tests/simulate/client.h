@@ -56,6 +56,7 @@ struct program {
     bool ended;        /* nobody uses the queue any more */
     bool last;         /* its last life: all is taken out in the end */
     unsigned threads;  /* in this life */
+    struct book *hot;  /* the job that was named last; or NULL */
     struct client own; /* thread 0 */
     struct client client[PLAN_THREADS_MAX];
 };
@@ -74,6 +75,7 @@ bool program_orderly(const struct plan *p);
 void client_run(void *client);
 int client_topic(const struct program *p, int topic); /* its number in the plan; -1: none */
 void client_remember(struct client *c, struct book *b);
+void client_know(struct client *c, struct book *b); /* only this thread */
 /* One that this thread knows, and where; NULL: it knows none.  And not any more. */
 struct book *client_draw(struct client *c, size_t *at);
 void client_forget(struct client *c, size_t at);

@@ -10,12 +10,19 @@
 
 #define LISTED 8
 
+/* One of three is that which all have named last: so several name it at a time. */
 struct book *client_draw(struct client *c, size_t *at)
 {
+    struct program *p = c->program;
+    uint64_t dice = model_below(&c->random, 3);
+
+    if (dice == 0 && p->hot != NULL)
+        client_know(c, p->hot);
     if (c->n_known == 0)
         return NULL;
-    *at = model_below(&c->random, 3) == 0 ? c->n_known - 1 : model_below(&c->random, c->n_known);
-    return c->known[*at];
+    *at = dice < 2 ? c->n_known - 1 : model_below(&c->random, c->n_known);
+    p->hot = c->known[*at];
+    return p->hot;
 }
 
 void client_forget(struct client *c, size_t at)

@@ -192,18 +192,20 @@ void client_measure(struct client *c)
     int rc = 0;
 
     books_call(c->thread, WAIT_LOOK, 0, DUE_FOREVER);
-    switch (model_below(&c->random, 3)) {
-    case 0:
-        rc = due_topic_measure(q, topic);
-        break;
-    case 1:
-        look_at_topic(c, topic);
-        break;
-    default:
+    switch (model_below(&c->random, 24)) {
+    case 0: /* tens of thousands of steps */
         rc = due_metrics_read(q, &m);
         if (rc == 0 && m.stats.ready > m.stats.waiting)
             machine_fail("metrics: %" PRIu64 " ready of %" PRIu64 " waiting", m.stats.ready,
                          m.stats.waiting);
+        break;
+    case 1:
+    case 2:
+    case 3:
+        look_at_topic(c, topic);
+        break;
+    default:
+        rc = due_topic_measure(q, topic);
         break;
     }
     if (rc != 0 && rc != DUE_ENOMEM)

@@ -69,7 +69,8 @@ static void draw_rounds(struct client *c, struct put *it)
 
     if (!plan_has(p, KIND_ROUNDS) || it->key != 0 || model_below(&c->random, 4) != 0)
         return;
-    r->every_ns = 1 + (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns / 2 + 100);
+    r->every_ns = 1 + p->horizon_ns / 1000; /* else there are too many of them until a close */
+    r->every_ns += (int64_t)model_below(&c->random, (uint64_t)p->horizon_ns / 2 + 100);
     if (plan_has(p, KIND_WORKERS)) /* a pool never rests */
         r->every_ns += DUE_MS(1);
     r->kind = (enum due_repeat)model_below(&c->random, 3);

@@ -77,6 +77,20 @@ static bool late_answer(char *text, size_t size)
     return true;
 }
 
+/* Where nobody waits for a confirmation it may not have left, nor had its key any more. */
+static void has_left(unsigned thread, int64_t time_ns, char *text, size_t size)
+{
+    char asked[48];
+    char id[40] = "-";
+
+    snprintf(asked, sizeof asked, "%u %" PRId64 " dequeue?", thread, time_ns);
+    ledger_line(ledger, asked);
+    sscanf(text, "%*u %*d %*s %*s %*s %39s", id);
+    if (plan_has(plan, KIND_ASYNC))
+        snprintf(text, size, "%u %" PRId64 " dequeue! DUE_EINDOUBT %s", thread, time_ns, id);
+    ledger_line(ledger, text);
+}
+
 static void line(unsigned thread, enum to_ledger to, int64_t time_ns, const char *format,
                  va_list args)
 {
@@ -96,13 +110,8 @@ static void line(unsigned thread, enum to_ledger to, int64_t time_ns, const char
     if (plan->machine.plant == PLANT_WRONG_MODEL && strstr(text, "dequeue! DUE_OK") != NULL &&
         machine.hash % 64 == 0)
         return;
-    if (to == LEDGER_OUT && strstr(text, "dequeue! DUE_OK") != NULL) {
-        char asked[48];
-
-        snprintf(asked, sizeof asked, "%u %" PRId64 " dequeue?", thread, time_ns);
-        ledger_line(ledger, asked);
-        ledger_line(ledger, text);
-    }
+    if (to == LEDGER_OUT && strstr(text, "dequeue! DUE_OK") != NULL)
+        has_left(thread, time_ns, text, sizeof text);
     if (to == LEDGER_ALL || (to == LEDGER_LATE && late_answer(text, sizeof text)))
         ledger_line(ledger, text);
 }

@@ -107,7 +107,7 @@ static void draw_machine(struct plan *p, uint64_t *random)
     m->by_rank = plan_has(p, KIND_RANKS);
     m->back_every = rate(p, KIND_BACK, PICK(random, 1, 4, 20));
     m->back_after = model_below(random, 2) == 0;
-    m->back_kinds = (uint32_t)PICK(random, 16, 64, 256);
+    m->back_kinds = (uint32_t)PICK(random, 4, 16, 64, 200);
     m->back_kind = model_random(random);
     m->back_steps = PICK(random, 100, 1000, 10000);
     m->jump_every = rate(p, KIND_JUMPS, PICK(random, 10, 100, 1000));

@@ -9,6 +9,7 @@
 #include "history.h"
 #include "machine.h"
 #include "pool.h"
+#include "queue/queue.h"
 #include "store.h"
 
 const char *const program_names[PLAN_QUEUES] = { "simulated", "another" };
@@ -291,6 +292,9 @@ static void check_stats(const struct program *p)
                      " dead, %" PRIu64 " ready, %" PRIu64 " lent, %" PRIu64 " mended, %" PRIu64
                      " unsettled; and %" PRIu64 " by the books",
                      s.waiting, s.leased, s.dead, s.ready, s.lent, s.mended, s.unsettled, inside);
+    if (p->q->limiters.groups + p->q->limiters.passed > 0)
+        machine_fail("at the end there are %zu groups, and %zu jobs have a pass",
+                     p->q->limiters.groups, p->q->limiters.passed);
     if (plan_has(p->plan, KIND_METRICS))
         check_topics(p);
 }

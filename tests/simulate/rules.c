@@ -9,6 +9,8 @@
 #include "store.h"
 #include "world.h"
 
+#define TURNS_MOST (2 * PLAN_TOPICS) /* that another topic may have before it is this one's */
+
 /* Of a topic. */
 struct pause {
     unsigned calls; /* that pause or resume it, under way */
@@ -25,6 +27,12 @@ struct limit {
     bool overlap;     /* two of them were so at a time */
 };
 
+/* Likewise. */
+struct turns {
+    unsigned passed; /* so many calls in a row have taken of another topic */
+    uint64_t call;   /* the last of these: when it began */
+};
+
 static const struct plan *plan;
 static uint64_t events;
 static unsigned puts_under_way;
@@ -33,6 +41,7 @@ static struct pause pauses[PLAN_TOPICS];
 static unsigned running[PLAN_TOPICS][PLAN_GROUPS + 1]; /* 0: all of the topic */
 static unsigned counted[PLAN_TOPICS][PLAN_GROUPS + 1];
 static struct limit limits[PLAN_TOPICS];
+static struct turns turns[PLAN_TOPICS];
 
 static unsigned limit_of(unsigned limit)
 {
@@ -49,6 +58,7 @@ void rules_begin(const struct plan *p)
     WORLD_KEEP(running);
     WORLD_KEEP(counted);
     WORLD_KEEP(limits);
+    WORLD_KEEP(turns);
     plan = p;
     events = 0;
     first = NULL;
@@ -59,6 +69,7 @@ void rules_life(void)
 {
     puts_under_way = 0;
     memset(pauses, 0, sizeof pauses);
+    memset(turns, 0, sizeof turns);
     memset(running, 0, sizeof running);
     memset(counted, 0, sizeof counted);
     for (int i = 0; i < (int)PLAN_TOPICS; i++)
@@ -88,9 +99,8 @@ void rules_call(struct rule_call *c)
 static bool ordered(void)
 {
     return plan->order == DUE_ORDER_DEADLINE && plan->machine.clock_step_max_ns == 0 &&
-           plan->limit == 0 && !plan_has(plan, KIND_PAUSES) && !plan_has(plan, KIND_GROUPS) &&
-           !plan_has(plan, KIND_STORED) && !plan_has(plan, KIND_WORKERS) &&
-           plan->machine.no_memory_every == 0;
+           plan->limit == 0 && !plan_has(plan, KIND_PAUSES) && !plan_has(plan, KIND_STORED) &&
+           !plan_has(plan, KIND_WORKERS) && plan->machine.no_memory_every == 0;
 }
 
 void rules_in(struct book *b, int64_t at_ns)
@@ -98,6 +108,8 @@ void rules_in(struct book *b, int64_t at_ns)
     struct rule_facts *f = &b->rule;
 
     if (!ordered() || b->keyed || b->gone || b->serial != 0)
+        return;
+    if (plan_has(plan, KIND_GROUPS) && at_ns <= books_now()) /* it may have its pass already */
         return;
     f->in = ++events;
     f->at_ns = at_ns;
@@ -137,9 +149,40 @@ static void check_order(struct book *b, const struct rule_call *c, const due_job
         machine_fail("a job was passed over by one that is due later");
     rules_touched(b);
     for (struct book *it = first; it != NULL && !c->gap; it = it->rule.next)
-        if (it->topic == b->topic && it->rule.in < c->begun && it->rule.at_ns < job->deadline_ns &&
-            it->rule.passed == 0 && !named_since(it, c->begun))
+        if (it->topic == b->topic && it->rule.group == b->rule.group && it->rule.in < c->begun &&
+            it->rule.at_ns < job->deadline_ns && it->rule.passed == 0 && !named_since(it, c->begun))
             it->rule.passed = events;
+}
+
+/* ---- Turns ---- */
+
+/* One of the topic was due before the call began, and nobody has named it since. */
+static bool was_due(int topic, const struct rule_call *c)
+{
+    const struct book *b;
+
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (b->topic == topic && b->due_by_ns <= c->clock_ns && b->due_since < c->begun &&
+            b->calls == 0 && b->rule.group == 0 && !rounds_repeats(b))
+            return true;
+    return false;
+}
+
+void rules_turn(const struct book *b, const struct rule_call *c, uint32_t topics)
+{
+    /* One that is found to be dead has had its topic's turn. */
+    bool mortal = plan_has(plan, KIND_EXPIRY) || plan_has(plan, KIND_ATTEMPTS);
+
+    for (int i = 0; i < (int)PLAN_TOPICS && ordered() && !mortal && !c->gap; i++) {
+        struct turns *t = &turns[i];
+
+        if (i == b->topic || t->call == c->begun || (topics >> i & 1) == 0 || !was_due(i, c))
+            continue;
+        t->call = c->begun;
+        if (++t->passed > TURNS_MOST)
+            machine_fail("%u calls took of other topics, and jobs of topic %d were due", t->passed,
+                         i);
+    }
 }
 
 /* ---- Pauses ---- */
@@ -246,6 +289,7 @@ void rules_handed(struct book *b, const struct rule_call *c, const due_job *job,
 
     if (paused != 0 && c->begun > paused)
         machine_fail("a job of a topic comes that is paused");
+    turns[b->topic].passed = 0;
     check_order(b, c, job);
     check_limits(b, c, now_ns);
 }

@@ -10,6 +10,8 @@
  *   Limits  A job runs from its hand-over until somebody says that it has ended: of a topic with a
  *           limit no more than so many run at a time, of a group one.  If the limit was changed
  *           that is so as soon as one of them came in after that.
+ *   Turns   A topic of which a job is due is not passed over by call after call, if nobody else
+ *           takes.
  *
  * Events are numbered: calls that begin and end.
  */
@@ -56,6 +58,8 @@ void rules_in(struct book *b, int64_t at_ns); /* told to be in, due at @at_ns */
 /* Somebody names it, has it, or it is gone: its order is not known any more. */
 void rules_touched(struct book *b);
 void rules_handed(struct book *b, const struct rule_call *c, const due_job *job, int64_t now_ns);
+/* By a call that took of these topics, and no other took meanwhile. */
+void rules_turn(const struct book *b, const struct rule_call *c, uint32_t topics);
 void rules_ends(struct book *b);  /* somebody asks for its end */
 void rules_ended(struct book *b); /* and is told of it */
 /* May one more of its topic and group be let through, as far as is known? */
