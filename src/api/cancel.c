@@ -14,35 +14,91 @@
 #include "queue/inside.h"
 #include "queue/queue.h"
 
-/* The usual case, a job that was sorted in and is not wanted back, in one step from waiting to
- * free.  The way to it is kept short, so that the processor can fetch the jobs of several cancels
- * at a time.  False: nothing was done. */
-static inline __attribute__((always_inline)) bool cancel_plain(struct due_queue *q, due_id id)
+/* A job that is nobody's any more, and is to be counted. */
+struct cancelled {
+    uint32_t number; /* O */
+    bool ready;      /* O  it stood in a line */
+    bool apart;      /* O  its bytes are in a block */
+};
+
+/* The usual case, a job that was sorted in and is not wanted back, goes in one step from waiting to
+ * free.  The way to it, and on to the end of the call, is kept short, so that the processor can
+ * fetch the jobs of several cancels at a time: whatever is rare is a call at the end, for which
+ * nothing need be saved.  False: nothing was done. */
+static inline __attribute__((always_inline)) bool cancel_swap(struct due_queue *q, due_id id,
+                                                              struct cancelled *c)
 {
-    uint32_t number;
     uint32_t generation;
 
-    if (!due__id_read_made(q, id, &number, &generation))
+    if (!due__id_read_made(q, id, &c->number, &generation))
         return false;
-    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__job *j = due__job_at(&q->slab, c->number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
+    unsigned payload = due__facts_load(j).payload;
+    uint64_t differs = w ^ due__word(generation, 0, DUE__WAITING);
 
-    if (due__word_generation(w) != generation || generation == UINT32_MAX ||
-        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__WAITING ||
-        (due__facts_load(j).payload & DUE__EXTRAS)) /* so it may have a key */
+    if ((differs & ~(uint64_t)(DUE__STAMP_MASK << 8 | DUE__READY)) != 0 ||
+        generation == UINT32_MAX || (payload & DUE__EXTRAS)) /* so it may have a key */
         return false;
-    uint64_t ready = w & DUE__READY;
-    if (!due__word_cancel(&j->word, &w)) /* J1 */
-        return false;
-    due__job_release(&q->slab, j); /* still the caller's: it is in no magazine yet */
+    c->ready = (w & DUE__READY) != 0;
+    c->apart = (payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
+    return due__word_cancel(&j->word, &w); /* J1: so that was its payload */
+}
 
-    struct due__shard *it = due__shard_enter(&q->slab);
-    uint64_t count = ++it->cancelled; /* C2 of closing.c */
-    it->unready += ready != 0;
-    due__shard_push(&q->slab, it, number);
-    due__shard_leave(it);
+/* Who was counted as the @count-th in a shard, whose lock had @waiter. */
+static __attribute__((noinline)) int cancel_after(struct due_queue *q, struct due__shard *it,
+                                                  uint64_t count, bool waiter)
+{
+    if (waiter)
+        due__lock_wake(&it->lock);
     due__cancelled(q, count);
-    return true;
+    return 0;
+}
+
+/* Within a shard: it is counted, and its place is free. */
+static inline __attribute__((always_inline)) int cancel_in(struct due_queue *q,
+                                                           struct due__shard *it,
+                                                           const struct cancelled *c)
+{
+    uint64_t count = ++it->cancelled; /* C2 of closing.c */
+
+    it->unready += c->ready;
+    it->magazine[it->count++] = c->number;
+    bool waiter = due__lock_release_waiter(&it->lock);               /* S */
+    bool draining = (due__load_seq(&q->state) & DUE__DRAINING) != 0; /* C2 of closing.c */
+    if (waiter || draining || count % DUE__SWEEP_EVERY == 0 || q->capacity > 0)
+        return cancel_after(q, it, count, waiter);
+    return 0;
+}
+
+/* The same of a shard whose magazine is full. */
+static __attribute__((noinline)) int cancel_full(struct due_queue *q, struct due__shard *it,
+                                                 struct cancelled c)
+{
+    due__shard_spill(&q->slab, it);
+    return cancel_in(q, it, &c);
+}
+
+/* Any, whatever the shard. */
+static __attribute__((noinline)) int cancel_anywhere(struct due_queue *q, struct cancelled c)
+{
+    if (c.apart)
+        due__job_release(
+            &q->slab,
+            due__job_at(&q->slab, c.number)); /* still the caller's: it is in no magazine yet */
+    struct due__shard *it = due__shard_enter(&q->slab);
+    return it->count == DUE__MAGAZINE ? cancel_full(q, it, c) : cancel_in(q, it, &c);
+}
+
+/* 0. */
+static inline __attribute__((always_inline)) int cancel_count(struct due_queue *q,
+                                                              const struct cancelled *c)
+{
+    struct due__shard *it = &q->slab.shard[due__thread_number % DUE__SHARDS];
+
+    if (c->apart || due__thread_number == 0 || !due__lock_try_untold(&it->lock))
+        return cancel_anywhere(q, *c);
+    return it->count == DUE__MAGAZINE ? cancel_full(q, it, *c) : cancel_in(q, it, c);
 }
 
 /* Any other. */
@@ -60,12 +116,15 @@ static __attribute__((noinline)) int cancel_any(due_queue *q, due_id id, due_job
 
 int due_cancel(due_queue *q, due_id id, due_job *job)
 {
-    if (job == NULL && q->short_ways && !due__forked(q) && cancel_plain(q, id))
-        return 0;
+    struct cancelled c;
+
+    if (job == NULL && q->short_ways && !due__forked(q) && cancel_swap(q, id, &c))
+        return cancel_count(q, &c);
     return cancel_any(q, id, job);
 }
 
-#define LOOK_AHEAD 8u /* ids of a batch whose jobs are on their way into the cache */
+#define LOOK_AHEAD    8u  /* ids of a batch whose jobs are on their way into the cache */
+#define COUNT_AT_ONCE 32u /* of a batch, before a shard is entered */
 
 static void prefetch(struct due_queue *q, due_id id)
 {
@@ -76,10 +135,59 @@ static void prefetch(struct due_queue *q, due_id id)
         due__job_prefetch(&q->slab, number);
 }
 
+/* Jobs of a batch that are to be counted. */
+struct uncounted {
+    uint32_t number[COUNT_AT_ONCE]; /* O */
+    size_t n;                       /* O */
+    uint64_t ready;                 /* O  so many stood in a line */
+};
+
+static void count_all(struct due_queue *q, struct uncounted *u)
+{
+    if (u->n == 0)
+        return;
+    struct due__shard *it = due__shard_enter(&q->slab);
+    uint64_t before = it->cancelled;
+
+    it->cancelled = before + u->n; /* C2 of closing.c */
+    it->unready += u->ready;
+    for (size_t i = 0; i < u->n; i++)
+        due__shard_push(&q->slab, it, u->number[i]);
+    due__shard_leave(it);
+    if (q->capacity > 0)
+        due__capacity_give(q, u->n);
+    due__left(q, u->n);
+    if (before / DUE__SWEEP_EVERY != (before + u->n) / DUE__SWEEP_EVERY)
+        due__sweep_sometimes(q);
+    u->n = 0;
+    u->ready = 0;
+}
+
+/* One of a batch.  As due_cancel(). */
+static inline int cancel_one(struct due_queue *q, due_id id, struct uncounted *u)
+{
+    struct cancelled c;
+
+    if (!cancel_swap(q, id, &c)) {
+        count_all(q, u); /* the other may have to wait */
+        return cancel_any(q, id, NULL);
+    }
+    if (c.apart)
+        due__job_release(&q->slab, due__job_at(&q->slab, c.number)); /* the caller's until then */
+    u->number[u->n++] = c.number;
+    u->ready += c.ready;
+    if (u->n == COUNT_AT_ONCE)
+        count_all(q, u);
+    return 0;
+}
+
 int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
 {
+    struct uncounted u;
     int cancelled = 0;
 
+    u.n = 0;
+    u.ready = 0;
     if (due__forked(q))
         return DUE_EFORK;
     if (n > INT_MAX)
@@ -96,12 +204,13 @@ int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *results)
     for (size_t i = 0; i < n; i++) {
         if (i + LOOK_AHEAD < n)
             prefetch(q, ids[i + LOOK_AHEAD]);
-        int rc = cancel_plain(q, ids[i]) ? 0 : cancel_any(q, ids[i], NULL);
+        int rc = cancel_one(q, ids[i], &u);
 
         cancelled += rc == 0;
         if (results != NULL)
             results[i] = rc;
     }
+    count_all(q, &u);
     return cancelled;
 }
 

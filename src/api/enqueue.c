@@ -200,6 +200,13 @@ static inline __attribute__((always_inline)) void place_one(struct due_queue *q,
     due__place_now(q, job, 0);
 }
 
+/* Nothing is done in the tenure that the caller has begun.  False. */
+static __attribute__((noinline)) bool end_undone(struct due_queue *q)
+{
+    due__short_end(q);
+    return false;
+}
+
 /* The plain way of one job, which its caller has checked: it brings a pointer or a few bytes, the
  * lock is free, a place is at hand there, and nobody has to be asked, told or waited for.
  * False: it is not so, or the queue closes; nothing was done. */
@@ -214,21 +221,20 @@ static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue
     if ((due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
         !due__short_try(q))                         /* E1 */
         return false;
-    bool refused = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* E3 */
-    bool done = !refused && (q->place_count > 0 || places_fetch(q));
-    if (done) {
-        uint32_t number = q->place[--q->place_count];
+    if ((due__load_seq(&q->state) & DUE__REFUSING) || /* E3 */
+        (q->place_count == 0 && !places_fetch(q)))
+        return end_undone(q);
+    uint32_t number = q->place[--q->place_count];
 
-        if (q->place_count >= 4)
-            due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
-        due__fill_plain(q, number, s, now, &job);
-        due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
-        place_one(q, &job, now);
-    }
+    if (q->place_count >= 4)
+        due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
+    due__fill_plain(q, number, s, now, &job);
+    if (id != NULL) /* here, since what is not needed any more need not be kept */
+        *id = due__id_made(q, number, job.generation);
+    due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
+    place_one(q, &job, now);
     due__short_end(q);
-    if (done && id != NULL)
-        *id = due__id_made(q, job.number, job.generation);
-    return done;
+    return true;
 }
 
 /* One job in any other way, in a queue of memory.  1, or an error. */

@@ -82,7 +82,10 @@ int due__reschedule(struct due_queue *q, uint32_t number, uint32_t generation, i
                                 .decide = reschedule_decide,
                                 .want_ns = at_ns };
 
-    due__lapse(q, number, by);
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+
+    if (due__lapsed(q, number, w))
+        due__lapse(q, number, by);
     if (q->short_ways)
         return reschedule_short(q, number, generation, at_ns);
     return q->journal->amend(q, &a, by);

@@ -28,14 +28,12 @@ static inline int due__places_take(struct due_queue *q, uint32_t *number, size_t
 }
 
 /* What is to be known of the job beside its content, of the kind @payload. */
-static inline __attribute__((always_inline)) void due__fill_facts(struct due_queue *q,
+static inline __attribute__((always_inline)) void due__fill_facts(struct due__job *j,
                                                                   uint32_t number,
                                                                   const due_spec *s,
                                                                   unsigned payload, int64_t now_ns,
                                                                   struct due__fresh *it)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
-
     if (s->delay_ns == 0 && !due__timed(s))
         payload |= DUE__NOW;
     it->job = j;
@@ -63,7 +61,7 @@ static inline __attribute__((always_inline)) void due__fill_plain(struct due_que
         j->payload.ptr = s->ptr;
     else if (s->len > 0)
         memcpy(j->payload.bytes, s->data, s->len);
-    due__fill_facts(q, number, s, carries ? DUE__POINTER : DUE__BYTES_INLINE, now_ns, it);
+    due__fill_facts(j, number, s, carries ? DUE__POINTER : DUE__BYTES_INLINE, now_ns, it);
 }
 
 /* The same with any job; @extras: it needs some. */
@@ -86,7 +84,7 @@ static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *
     } else if (!due__fill_apart(q, due__job_at(&q->slab, number), s)) {
         return DUE_ENOMEM;
     }
-    due__fill_facts(q, number, s, payload, now_ns, it);
+    due__fill_facts(due__job_at(&q->slab, number), number, s, payload, now_ns, it);
     return 0;
 }
 

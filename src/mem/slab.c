@@ -244,8 +244,6 @@ struct due__shard *due__shard_other(struct due__slab *s, struct due__shard *mine
 
 void due__shard_refill(struct due__slab *s, struct due__shard *it)
 {
-    if (it->count > 0 && due__load_relaxed(&s->bare)) /* no edge: some are better than none */
-        return;
     it->count += (uint32_t)depot_take(s, it->magazine + it->count, DUE__MAGAZINE / 2);
 }
 

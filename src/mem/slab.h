@@ -210,8 +210,8 @@ void due__shard_refill(struct due__slab *s, struct due__shard *it);
 static inline size_t due__shard_take(struct due__slab *s, struct due__shard *it, uint32_t *number,
                                      size_t n)
 {
-    if (it->count < n)
-        due__shard_refill(s, it);
+    if (it->count < n && (it->count == 0 || !due__load_relaxed(&s->bare))) /* no edge: a guess */
+        due__shard_refill(s, it); /* else some are better than none */
     size_t got = n < it->count ? n : it->count;
     for (size_t i = 0; i < got; i++)
         number[i] = it->magazine[--it->count];

@@ -65,6 +65,11 @@ static inline due__key due__slot_key(struct due__slot s)
     return (due__key)s.hi << 64 | s.lo;
 }
 
+static inline struct due__slot due__slot_of(due__key key)
+{
+    return (struct due__slot){ .hi = (uint64_t)(key >> 64), .lo = (uint64_t)key };
+}
+
 /* As one number: the compiler makes it a compare and a subtract with borrow, without branches. */
 static inline bool due__slot_before(struct due__slot a, struct due__slot b)
 {

@@ -32,6 +32,13 @@ void due__lock_release(struct due__lock *l);
 #define due__lock_try_untold     due__lock_try
 #define due__lock_release_untold due__lock_release
 
+static inline bool due__lock_release_waiter(struct due__lock *l)
+{
+    due__lock_release(l);
+    return false;
+}
+void due__lock_wake(struct due__lock *l);
+
 #else
 
 struct due__lock {
@@ -66,12 +73,18 @@ static inline void due__lock_acquire(struct due__lock *l)
         due__lock_wait(l);
 }
 
-static inline void due__lock_release_untold(struct due__lock *l)
+/* An untold one, for who wakes himself whoever may sleep: true, if somebody may. */
+static inline bool due__lock_release_waiter(struct due__lock *l)
 {
     uint32_t was = due__xchg_seq(&l->word, 0); /* L1, and E1 of tenure.c: a full fence */
 
     assert(was != 0); /* else somebody did something that he had no right to */
-    if (was == 2)
+    return was == 2;
+}
+
+static inline void due__lock_release_untold(struct due__lock *l)
+{
+    if (due__lock_release_waiter(l))
         due__lock_wake(l);
 }
 

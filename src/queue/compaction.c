@@ -17,18 +17,24 @@
 
 size_t due__keep_live(const struct due_queue *q, struct due__slot *slot, size_t n, bool line)
 {
+    const struct due__job *job[LOOK_AHEAD];
     size_t kept = 0;
     uint64_t w;
 
-    for (size_t i = 0; i < n && i < LOOK_AHEAD; i++)
-        __builtin_prefetch(due__job_at(&q->slab, due__slot_job(slot[i])));
+    for (size_t i = 0; i < n && i < LOOK_AHEAD; i++) {
+        job[i] = due__job_at(&q->slab, due__slot_job(slot[i]));
+        __builtin_prefetch(job[i]);
+    }
     for (size_t i = 0; i < n; i++) {
+        const struct due__job *j = job[i % LOOK_AHEAD];
         struct due__slot s = slot[i];
 
-        if (i + LOOK_AHEAD < n)
-            __builtin_prefetch(due__job_at(&q->slab, due__slot_job(slot[i + LOOK_AHEAD])));
-        slot[kept] = s;
-        kept += due__slot_alive(&q->slab, line ? due__slot_plain(q, s) : s, &w);
+        if (i + LOOK_AHEAD < n) {
+            job[i % LOOK_AHEAD] = due__job_at(&q->slab, due__slot_job(slot[i + LOOK_AHEAD]));
+            __builtin_prefetch(job[i % LOOK_AHEAD]);
+        }
+        due__slot_store(&slot[kept], s);
+        kept += due__slot_alive_of(j, line ? due__slot_plain(q, s) : s, &w);
     }
     return kept;
 }

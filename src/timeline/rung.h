@@ -49,33 +49,42 @@ static inline void due__rung_clear(struct due__rung *r, uint32_t n)
     r->used[n / 64] &= ~(UINT64_C(1) << (n % 64));
 }
 
-/* The bucket for a key before the rung's end.  Nearly always a bucket is wider than a nanosecond;
- * then the start is a whole one, and half of the key says all. */
-static inline uint32_t due__rung_index(const struct due__rung *r, due__key key)
+static inline uint32_t due__rung_clamp(const struct due__rung *r, uint64_t index)
 {
-    uint64_t index;
-
-    if (r->buckets == 1)
-        return 0;
-    if (r->shift >= 64) {
-        uint64_t start = (uint64_t)(r->start >> 64);
-        uint64_t deadline = (uint64_t)(key >> 64);
-
-        index = deadline < start ? 0 : (deadline - start) >> (r->shift - 64);
-    } else {
-        due__key wide = key < r->start ? 0 : (key - r->start) >> r->shift;
-
-        index = wide < DUE__RUNG_BUCKETS ? (uint64_t)wide : DUE__RUNG_BUCKETS;
-    }
     if (index >= r->buckets)
         index = r->buckets - 1;
     return (uint32_t)index < r->current ? r->current : (uint32_t)index;
 }
 
-/* The bag in which a slot before the rung's end belongs. */
-static inline struct due__bag *due__rung_bag(struct due__rung *r, struct due__slot s)
+/* Nearly always a bucket is wider than a nanosecond; then the start is a whole one, and half of a
+ * key says all. */
+static inline bool due__rung_coarse(const struct due__rung *r)
 {
-    uint32_t n = due__rung_index(r, due__slot_key(s));
+    return r->shift >= 64;
+}
+
+/* The bucket for a deadline before the end of such a rung. */
+static inline uint32_t due__rung_index_coarse(const struct due__rung *r, uint64_t deadline)
+{
+    uint64_t start = (uint64_t)(r->start >> 64);
+
+    return due__rung_clamp(r, deadline < start ? 0 : (deadline - start) >> (r->shift - 64));
+}
+
+/* The bucket for a key before the rung's end. */
+static inline uint32_t due__rung_index(const struct due__rung *r, due__key key)
+{
+    if (r->buckets == 1)
+        return 0;
+    if (due__rung_coarse(r))
+        return due__rung_index_coarse(r, (uint64_t)(key >> 64));
+    due__key wide = key < r->start ? 0 : (key - r->start) >> r->shift;
+    return due__rung_clamp(r, wide < DUE__RUNG_BUCKETS ? (uint64_t)wide : DUE__RUNG_BUCKETS);
+}
+
+/* The bag of bucket @n, in which a slot will be. */
+static inline struct due__bag *due__rung_bag_at(struct due__rung *r, uint32_t n)
+{
     struct due__bag *b = due__rung_bucket(r, n);
     uint64_t bit = UINT64_C(1) << (n % 64);
 
@@ -84,6 +93,12 @@ static inline struct due__bag *due__rung_bag(struct due__rung *r, struct due__sl
         due__bag_init(b);
     }
     return b;
+}
+
+/* The bag in which a slot before the rung's end belongs. */
+static inline struct due__bag *due__rung_bag(struct due__rung *r, struct due__slot s)
+{
+    return due__rung_bag_at(r, due__rung_index(r, due__slot_key(s)));
 }
 
 /* A rung of one bucket without end.  False: the pool is used up. */

@@ -327,6 +327,13 @@ static bool spill(struct due__timeline *tl)
     return true;
 }
 
+/* With splits under way, each insert sorts a few slots.  True. */
+static __attribute__((noinline)) bool pace(struct due__timeline *tl)
+{
+    settle_nearest(tl, PACE);
+    return true;
+}
+
 /* ---- The calls ------------------------------------------------------------------------------- */
 
 /* The newest chunk is full: what died in it since is dropped, if that seems to be half of it or
@@ -352,64 +359,83 @@ static bool thin(struct due__timeline *tl, struct due__rung *r, struct due__bag 
     return true;
 }
 
+/* An insert has come into @r; NULL: into the heap.  True. */
+static inline bool inserted(struct due__timeline *tl, struct due__rung *r)
+{
+    if (r != NULL)
+        r->count++;
+    tl->count++;
+    return tl->unsettled == 0 || pace(tl);
+}
+
 /* Into a bag that is full, or new.  False: the pool is used up. */
 static __attribute__((noinline)) bool insert_into_full(struct due__timeline *tl,
                                                        struct due__rung *r, struct due__bag *bag,
-                                                       struct due__slot s)
+                                                       due__key key)
 {
     bool full = bag->chunk == NULL || !thin(tl, r, bag);
 
     if (full && chunks_left(tl, DUE__TIMELINE_RESERVE) == 0) {
         if (bag->count == 0)
-            due__rung_clear(r, due__rung_index(r, due__slot_key(s)));
+            due__rung_clear(r, due__rung_index(r, key));
         return false;
     }
-    due__bag_put(bag, tl->pool, s);
-    r->count++;
+    due__bag_put(bag, tl->pool, due__slot_of(key));
+    inserted(tl, r);
     if (full && bag->count > AHEAD_MIN)
         plan(tl);
     return true;
 }
 
-static inline bool insert_behind(struct due__timeline *tl, struct due__slot s)
+static inline __attribute__((always_inline)) bool insert_into(struct due__timeline *tl,
+                                                              struct due__rung *r,
+                                                              struct due__bag *bag, due__key key)
 {
-    due__key key = due__slot_key(s);
+    if (due__bag_full(bag))
+        return insert_into_full(tl, r, bag, key);
+    due__bag_append(bag, due__slot_of(key));
+    return inserted(tl, r);
+}
+
+static __attribute__((noinline)) bool insert_fine(struct due__timeline *tl, struct due__rung *r,
+                                                  due__key key)
+{
+    return insert_into(tl, r, due__rung_bag_at(r, due__rung_index(r, key)), key);
+}
+
+static inline __attribute__((always_inline)) bool insert_behind(struct due__timeline *tl,
+                                                                due__key key)
+{
     uint32_t i = 0;
 
     for (uint32_t k = 1; k < tl->rungs; k++) /* to the end: which rung it is, nobody can predict */
         i += key < tl->end[k];
     struct due__rung *r = tl->rung[i];
-    struct due__bag *bag = due__rung_bag(r, s);
-    if (due__bag_full(bag))
-        return insert_into_full(tl, r, bag, s);
-    due__bag_append(bag, s);
-    r->count++;
-    return true;
+    if (!due__rung_coarse(r))
+        return insert_fine(tl, r, key);
+    uint32_t n = due__rung_index_coarse(r, (uint64_t)(key >> 64));
+    return insert_into(tl, r, due__rung_bag_at(r, n), key);
 }
 
 /* Before the edge, which comes nearer if the heap is full.  False: the pool is used up. */
-static __attribute__((noinline)) bool insert_in_front(struct due__timeline *tl, struct due__slot s)
+static __attribute__((noinline)) bool insert_in_front(struct due__timeline *tl, due__key key)
 {
     while (tl->heap.count == tl->heap.room) {
         if (!spill(tl))
             return false;
-        if (due__slot_key(s) >= tl->edge)
-            return insert_behind(tl, s);
+        if (key >= tl->edge)
+            return insert_behind(tl, key);
     }
-    due__heap_push(&tl->heap, s);
-    return true;
+    due__heap_push(&tl->heap, due__slot_of(key));
+    return inserted(tl, NULL);
 }
 
+/* What is rare is a call at the end, for which nothing need be saved. */
 bool due__timeline_insert(struct due__timeline *tl, struct due__slot s)
 {
-    bool done = due__slot_key(s) >= tl->edge ? insert_behind(tl, s) : insert_in_front(tl, s);
+    due__key key = due__slot_key(s);
 
-    if (!done)
-        return false;
-    tl->count++;
-    if (tl->unsettled > 0)
-        settle_nearest(tl, PACE);
-    return true;
+    return key >= tl->edge ? insert_behind(tl, key) : insert_in_front(tl, key);
 }
 
 bool due__timeline_ready(struct due__timeline *tl)

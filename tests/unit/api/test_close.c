@@ -147,6 +147,24 @@ LAB_TEST(close, by_draining_ends_when_the_last_job_is_cancelled)
     lab_close(&lab);
 }
 
+LAB_TEST(close, by_draining_ends_when_the_last_jobs_are_cancelled_together)
+{
+    struct lab lab = lab_open();
+    struct crew_call call;
+    due_id ids[MANY];
+
+    for (int i = 0; i < MANY; i++) /* more than are counted at a time */
+        ids[i] = lab_enqueue(&lab, "job", .at_ns = 10 + i);
+    crew_call_close(&call, lab.q, DUE_CLOSE_DRAIN, DUE_FOREVER);
+    crew_call_asleep(&call);
+    lab_turn_to(&lab, 20);
+    cr_expect_eq(due_cancel_batch(lab.q, ids, MANY, NULL), MANY);
+    cr_expect_eq(crew_call_answer(&call), 0);
+    cr_expect_eq(lab_stats(&lab).cancelled, (uint64_t)MANY);
+    cr_expect_eq(lab_stats(&lab).ready, 0u);
+    lab_close(&lab);
+}
+
 LAB_TEST(close, by_draining_ends_when_the_last_job_is_taken)
 {
     struct lab lab = lab_open();
