@@ -206,40 +206,41 @@ struct due_queue {
     struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  E1 */
     struct due__lock lock __attribute__((aligned(DUE__LINE)));   /* T */
 
-    /* What the lock guards. */
-    struct due__pool pool;         /* T */
-    struct due__nodes nodes;       /* T */
-    struct due__timeline timeline; /* T */
+    /* What the lock guards.  First what each enqueue and each take writes, or looks at: lines move
+     * from core to core with the lock. */
+    int64_t due_ns __attribute__((aligned(DUE__LINE))); /* T  up to here all left the timeline */
+    struct due__slot moved;        /* T  so has, of the deadline after that, what is before this */
     uint32_t arrival;              /* T  the next arrival number */
     uint32_t place_count;          /* T  free places at hand, in place */
-    int64_t due_ns;                /* T  everything up to here has left the timeline */
-    struct due__slot moved;        /* T  so has, of the deadline after that, what is before this */
-    int64_t published_ns;          /* T  the latest deadline among what has left it */
+    uint64_t direct;               /* T  jobs sorted in by their caller */
+    uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
+    size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
     size_t in_lines;               /* T  slots in lines, dead ones included; not those shown */
+    int64_t armed;                 /* T  the deadline the lead sleeps for, or DUE__AWAKE */
+    uint32_t debts;                /* T  DUE__DEBT_* */
+    bool several;                  /* T  there is more than one topic, or will be at once */
+    int64_t published_ns;          /* T  the latest deadline among what has left it */
     uint64_t readied;              /* T  jobs that were ever marked ready */
     uint64_t unreadied;            /* T  of those, rescheduled */
-    uint64_t lapsed;               /* T  leases that ended by themselves */
-    uint64_t direct;               /* T  jobs sorted in by their caller */
-    uint64_t delegated;            /* T  jobs that came through the inbox */
-    uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
     uint64_t taken;                /* A  C2 of closing.c: jobs taken for good and counted under T */
     uint64_t reserved;             /* A  relaxed: jobs reserved and counted under T */
+    struct due__topic *ring;       /* T  topics with something ready; the next in turn */
     uint32_t place[DUE__PLACES];   /* T */
+    struct due__pool pool;         /* T */
+    struct due__timeline timeline; /* T */
+    struct due__nodes nodes;       /* T */
+    uint64_t lapsed;               /* T  leases that ended by themselves */
+    uint64_t delegated;            /* T  jobs that came through the inbox */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
-    uint32_t debts;                /* T  DUE__DEBT_* */
     struct due__counter counter;   /* T  what is left out of looks at the clock */
-    size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
     size_t help_at;               /* T  slots from which on others help the worker proxy to sweep */
     uint32_t sweep_topic;         /* T  where the sweep is: 0 the timeline, then topics + 1 */
-    bool several;                 /* T  there is more than one topic, or will be at once */
-    struct due__topic *ring;      /* T  topics with something ready; the next in turn */
     struct due__topic *fresh;     /* T  topics for which somebody may have to be called */
     struct due__waiters waiters;  /* T  those who take any topic, or several */
     struct due__waiter *all;      /* T  first of everyone who waits for a job */
     struct due__waiter *all_last; /* T */
     struct due__waiter *lead;     /* T  owns the timer; NULL: nobody */
-    int64_t armed;                /* T  the deadline it sleeps for, or DUE__AWAKE */
     struct due__waiter *deputy;   /* T  leads next: sleeps until the job after that is due */
     struct due__waiter *free;     /* T  waiters not in use */
     struct due__waiter *made;     /* T */

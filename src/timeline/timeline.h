@@ -34,19 +34,20 @@ struct due__sweep {
     bool on;                /* T  a pass has begun */
 };
 
+/* First what each insert and each take looks at: a line and a half. */
 struct due__timeline {
     struct due__slot *run;                       /* T  slots before the edge, in order, as loaded */
     uint32_t run_at;                             /* T  first that is left */
     uint32_t run_end;                            /* T */
     struct due__heap heap;                       /* T  every other slot before the edge */
     due__key edge;                               /* T */
-    struct due__rung *rung[DUE__TIMELINE_RUNGS]; /* T  farthest in time first; 0 has no end */
-    due__key end[DUE__TIMELINE_RUNGS];           /* T  of each of them */
     uint32_t rungs;                              /* T */
     uint32_t unsettled;                          /* T  rungs with a source still to be sorted */
+    size_t count;                                /* T  slots held, dead ones included */
+    struct due__rung *rung[DUE__TIMELINE_RUNGS]; /* T  farthest in time first; 0 has no end */
+    due__key end[DUE__TIMELINE_RUNGS];           /* T  of each of them */
     uint32_t spares;                             /* T */
     struct due__rung *spare[DUE__TIMELINE_RUNGS]; /* T  rungs not in use */
-    size_t count;                                 /* T  slots held, dead ones included */
     size_t owed;                                  /* T  chunks that splits under way may take */
     size_t looked;                                /* T  slots moved or looked at in pieces so far */
     struct due__sweep sweep;                      /* T */
