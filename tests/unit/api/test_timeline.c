@@ -96,6 +96,26 @@ Test(timeline, work_ahead_of_need_sorts_as_much_as_it_is_told_and_comes_to_an_en
     due__pool_destroy(&c.pool);
 }
 
+/* What is later than all that was loaded lies behind the front, unsorted. */
+Test(timeline, loads_no_more_than_there_was)
+{
+    struct chunks c;
+    struct due__timeline tl;
+
+    chunks_make(&c);
+    cr_assert_eq(due__timeline_init(&tl, &c.alloc, &c.pool, keep_all, NULL), 0);
+    for (uint32_t i = 0; i < 10; i++)
+        cr_assert(due__timeline_insert(&tl, due__slot_make(1000 + i, 0, i, i)));
+    cr_assert(due__timeline_ready(&tl));
+    cr_expect_eq(due__timeline_front(&tl), 10u);
+    cr_assert(due__timeline_insert(&tl, due__slot_make(5000, 0, 10, 10)));
+    cr_expect_eq(due__timeline_front(&tl), 10u);
+    cr_assert(due__timeline_insert(&tl, due__slot_make(1005, 0, 11, 11)));
+    cr_expect_eq(due__timeline_front(&tl), 11u);
+    due__timeline_destroy(&tl);
+    due__pool_destroy(&c.pool);
+}
+
 /* ---- A pass that is not alone ---- */
 
 /* Of every two of these the second is dead. */

@@ -224,6 +224,23 @@ Test(payload, that_finds_no_memory_gets_what_is_kept_for_others)
     shelf_close(s);
 }
 
+Test(payload, memory_that_may_be_kept_is_kept_to_the_last_byte)
+{
+    struct shelf *s = shelf_open();
+
+    if (s == NULL)
+        return;
+    for (size_t n = 200; due__payloads_idle(&s->payloads) == 0 && n < 20000; n *= 2)
+        rise_and_fall(s, n, 4096);
+    size_t idle = due__payloads_idle(&s->payloads);
+    cr_assert_gt(idle, 0u);
+    due__payloads_trim(&s->payloads, idle, false);
+    cr_expect_eq(due__payloads_idle(&s->payloads), idle);
+    due__payloads_trim(&s->payloads, idle - 1, false);
+    cr_expect_lt(due__payloads_idle(&s->payloads), idle);
+    shelf_close(s);
+}
+
 /* As where a checker of memory is at work: what is given back goes back. */
 Test(payload, that_is_not_kept_leaves_nothing_to_trim)
 {
