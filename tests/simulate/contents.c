@@ -119,11 +119,19 @@ static void apply(struct book *b, const struct content *change)
     is->fields |= change->fields & ~(unsigned)CONTENT_TIME;
 }
 
+/* May a change that was answered be given up by a close, or a new owner?  Then the job waits again
+ * as it was, and may be had so, before on_settled says it. */
+static bool may_be_given_up(void)
+{
+    return plan_has(plan, KIND_ASYNC) &&
+           (plan_has(plan, KIND_DISCARD) || plan_has(plan, KIND_STANDBY));
+}
+
 bool contents_told(struct book *b, int rc, const struct content *change)
 {
     bool alone = leave(lane_of(b));
 
-    if (!alone || rc == DUE_EINDOUBT)
+    if (!alone || rc == DUE_EINDOUBT || (rc == 0 && may_be_given_up()))
         forget_lane(b);
     else if (rc == 0)
         apply(b, change);
