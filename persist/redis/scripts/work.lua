@@ -21,9 +21,15 @@
 -- follows.
 local me = ARGV[6]
 call('ZREM', KEYS[5], me)
+local waiters = {KEYS[5]}
 for topic = 1, topics do
-    call('ZREM', KEYS[12 + 3 * topic], me)
+    waiters[1 + topic] = KEYS[12 + 3 * topic]
 end
+local others = call('EXISTS', unpack(waiters)) > 0
+for i = 2, others and #waiters or 1 do
+    call('ZREM', waiters[i], me)
+end
+local has_entries, has_long = call('EXISTS', KEYS[7]) == 1, call('EXISTS', KEYS[9]) == 1
 
 -- The words of a group's jobs, `width` of each; of those in `good` only, if that is given.
 local function words(first, width, n, good)
@@ -60,15 +66,17 @@ end
 local function done(t, l, n, good)
     call('ZREM', l, words(at + 3, 1, n, good))
     call('HDEL', KEYS[6], words(at + 3, 1, n, good))
-    for _, key in ipairs({KEYS[7], KEYS[9]}) do
-        if call('EXISTS', key) == 1 then
-            call('HDEL', key, words(at + 3, 1, n, good))
-        end
+    if has_entries then
+        call('HDEL', KEYS[7], words(at + 3, 1, n, good))
+    end
+    if has_long then
+        call('HDEL', KEYS[9], words(at + 3, 1, n, good))
     end
 end
 
 local function entries(t, l, n, good)
     call('HSET', KEYS[7], words(at + 3 + 2 * n, 2, n, good))
+    has_entries = true
 end
 
 local function waits(t, l, n, good)
@@ -133,7 +141,7 @@ local claimed, lines, more, many = {}, {}, 0, 1
 -- claimed from a lease that ended have no `over`.
 local function tell(topic, ids, over)
     local records = call('HMGET', KEYS[6], unpack(ids))
-    local has = call('EXISTS', KEYS[7]) == 1 and call('HMGET', KEYS[7], unpack(ids)) or {}
+    local has = has_entries and call('HMGET', KEYS[7], unpack(ids)) or {}
     for i = 1, #ids do
         local line = #lines
         lines[line + 1] = topic
@@ -146,7 +154,7 @@ end
 
 -- The same without what is long, which would be copied here several times.
 local function tell_short(topic, ids, over)
-    if call('EXISTS', KEYS[9]) == 0 then
+    if not has_long then
         return tell(topic, ids, over)
     end
     local long = call('HMGET', KEYS[9], unpack(ids))
@@ -240,9 +248,8 @@ end
 
 -- Somebody else waits, and has the first call on what is due.
 local function others_wait()
-    for topic = 0, topics do
-        local w = topic == 0 and KEYS[5] or KEYS[12 + 3 * topic]
-        if call('EXISTS', w) == 1 and call('ZCOUNT', w, recent(), '+inf') > 0 then
+    for i = 1, others and #waiters or 0 do
+        if call('ZCOUNT', waiters[i], recent(), '+inf') > 0 then
             return true
         end
     end
@@ -309,8 +316,11 @@ end
 local count = #lines / 5
 if wait ~= '' and (count < need or need == 0) then
     alarm = enter_all()
+    others = true
 end
-cover_all(many)
+if others then
+    cover_all(many)
+end
 if not again then
     status = stale and table.concat(status) or ''
     if stale or count > 0 then
