@@ -99,7 +99,9 @@ static void had(struct ledger *l, const struct call *call, const char *id)
         return;
     }
     bool ended = (j->gone && j->gone_line < call->line) || j->closed;
-    bool unsure = !j->gone && (j->gone_soon || j->leaving > 0 || j->doubt || j->closed); /* when */
+    /* When it was done; or somebody is about to say that he has taken it. */
+    bool unsure =
+        !j->gone && (j->gone_soon || j->closed || may_be_out(l, j, j->usurped, call->answer_ns));
     bool kept = call->number != 0 && j->keep_ns > 0 &&
                 (unsure || (j->gone && call->now_ns - j->keep_ns <= j->done_by_ns));
     bool lost = j->has_key == NOT && j->lost_line < call->line;
