@@ -1,29 +1,29 @@
 /* clock.c - clocks of the kernel, and one that is turned by hand.
  *
- * Turning calls each listener of a manual clock with the mutex released, so what a listener calls
+ * Turning calls each listener of a manual clock with the lock released, so what a listener calls
  * may turn other clocks, and open and free queues of this one.  A call counts itself in its entry
  * of the list, and the entry stays until the calls in it have returned.
  *
- * Guards     I  set once      M  the manual clock's mutex      A  atomic, see Edges
- * Lock order The mutex is held for a look at the list only, and no other lock is taken under it.
+ * Guards     I  set once      M  the manual clock's lock      A  atomic, see Edges
+ * Lock order It is held for a look at the list only, and no other lock is taken under it.
  *
  * Edges      K1  turning stores now -> due_clock_now loads it
  */
 #define _GNU_SOURCE
 #include "os/clock.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 
 #include "os/atomic.h"
 #include "os/bell.h"
+#include "os/lock.h"
 
 #define NS_PER_S INT64_C(1000000000)
 
 struct due_clock {
     int64_t now_ns;                  /* A  K1; written under M */
-    pthread_mutex_t mutex;           /* M */
+    struct due__lock lock;           /* M */
     struct due__listener *listeners; /* M */
     uint32_t turns;                  /* M  calls that turn it now */
 };
@@ -128,10 +128,7 @@ due_clock *due_clock_manual(int64_t start_ns)
     due_clock *clock = calloc(1, sizeof *clock);
     if (clock == NULL)
         return NULL;
-    if (pthread_mutex_init(&clock->mutex, NULL) != 0) {
-        free(clock);
-        return NULL;
-    }
+    due__lock_init(&clock->lock);
     clock->now_ns = start_ns < DUE_FOREVER ? start_ns : DUE_FOREVER - 1;
     return clock;
 }
@@ -141,7 +138,7 @@ int64_t due_clock_now(const due_clock *clock)
     return due__load_acquire(&clock->now_ns); /* K1 */
 }
 
-/* Called with the mutex held, which is released while a listener is called.  Who begins to listen
+/* Called with the lock held, which is released while a listener is called.  Who begins to listen
  * meanwhile reads the new time. */
 static void turn(due_clock *clock, int64_t to_ns)
 {
@@ -151,11 +148,11 @@ static void turn(due_clock *clock, int64_t to_ns)
         if (l->left != NULL)
             continue;
         l->calls++;
-        pthread_mutex_unlock(&clock->mutex);
+        due__lock_release(&clock->lock);
         l->turned(l->arg);
-        pthread_mutex_lock(&clock->mutex);
+        due__lock_acquire(&clock->lock);
         if (--l->calls == 0 && l->left != NULL)
-            due__bell_ring(l->left); /* who leaves goes on with the mutex: after us */
+            due__bell_ring(l->left); /* who leaves goes on with the lock: after us */
     }
     clock->turns--;
 }
@@ -164,9 +161,9 @@ int due_clock_advance(due_clock *clock, int64_t by_ns)
 {
     if (by_ns < 0)
         return DUE_EINVAL;
-    pthread_mutex_lock(&clock->mutex);
+    due__lock_acquire(&clock->lock);
     turn(clock, due__time_add(clock->now_ns, by_ns));
-    pthread_mutex_unlock(&clock->mutex);
+    due__lock_release(&clock->lock);
     return 0;
 }
 
@@ -174,12 +171,12 @@ int due_clock_turn_to(due_clock *clock, int64_t to_ns)
 {
     int rc = DUE_EINVAL;
 
-    pthread_mutex_lock(&clock->mutex);
+    due__lock_acquire(&clock->lock);
     if (to_ns >= clock->now_ns) {
         turn(clock, to_ns);
         rc = 0;
     }
-    pthread_mutex_unlock(&clock->mutex);
+    due__lock_release(&clock->lock);
     return rc;
 }
 
@@ -187,24 +184,24 @@ int due_clock_free(due_clock *clock)
 {
     if (clock == NULL)
         return 0;
-    if (pthread_mutex_trylock(&clock->mutex) != 0) /* somebody turns it, here or before a fork */
+    if (!due__lock_try(&clock->lock)) /* somebody turns it, here or before a fork */
         return DUE_EBUSY;
     int busy = clock->listeners != NULL || clock->turns > 0;
-    pthread_mutex_unlock(&clock->mutex);
+    due__lock_release(&clock->lock);
     if (busy)
         return DUE_EBUSY;
-    pthread_mutex_destroy(&clock->mutex);
+    due__lock_destroy(&clock->lock);
     free(clock);
     return 0;
 }
 
 void due__clock_join(due_clock *clock, struct due__listener *l)
 {
-    pthread_mutex_lock(&clock->mutex);
+    due__lock_acquire(&clock->lock);
     l->left = NULL;
     l->next = clock->listeners;
     clock->listeners = l;
-    pthread_mutex_unlock(&clock->mutex);
+    due__lock_release(&clock->lock);
 }
 
 void due__clock_forget(due_clock *clock, struct due__listener *l)
@@ -219,13 +216,13 @@ void due__clock_forget(due_clock *clock, struct due__listener *l)
 
 void due__clock_leave(due_clock *clock, struct due__listener *l, struct due__bell *bell)
 {
-    pthread_mutex_lock(&clock->mutex);
+    due__lock_acquire(&clock->lock);
     l->left = bell;
     while (l->calls > 0) {
-        pthread_mutex_unlock(&clock->mutex);
+        due__lock_release(&clock->lock);
         due__bell_wait(bell, DUE_FOREVER, false);
-        pthread_mutex_lock(&clock->mutex);
+        due__lock_acquire(&clock->lock);
     }
     due__clock_forget(clock, l);
-    pthread_mutex_unlock(&clock->mutex);
+    due__lock_release(&clock->lock);
 }

@@ -195,7 +195,7 @@ struct due_queue {
     struct due__topic **topics[DUE_TOPIC_MAX / DUE__TOPIC_PAGE + 1]; /* A  T1 of topic.c */
     uint32_t topic_count;                                            /* A  T1 of topic.c */
     struct due__names names;                                         /* N */
-    struct due__listener turns; /* A  guarded by its manual clock's mutex (clock.c) */
+    struct due__listener turns; /* A  guarded by its manual clock's lock (clock.c) */
     uint32_t reserves;          /* A  R3 of lease.c: somebody has reserved, or may have */
     uint32_t limits;            /* A  relaxed: set once a policy has a limit of attempts */
 
