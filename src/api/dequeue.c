@@ -148,7 +148,6 @@ static inline __attribute__((always_inline)) int one(due_queue *q, const struct 
                                                      int64_t timeout_ns)
 {
     struct due__slot s;
-    bool done = false;
     int64_t now = 0;
 
     if (!q->short_ways || due__forked(q) || timeout_ns < 0 ||
@@ -158,12 +157,11 @@ static inline __attribute__((always_inline)) int one(due_queue *q, const struct 
         return one_by_asking(q, wanted, job, lease_ns, timeout_ns);
     if (due__take_fast(q, wanted, &s, 1) > 0)
         return one_shown(q, wanted, job, lease_ns, timeout_ns, s);
-    enum due__next next = lease_ns == 0
-                              ? due__take_next(q, wanted, &s, job, &done)
-                              : due__reserve_next(q, wanted, lease_ns, &s, &now, job, &done);
+    enum due__next next = lease_ns == 0 ? due__take_next(q, wanted, &s, job)
+                                        : due__reserve_next(q, wanted, lease_ns, &s, &now, job);
     if (next == DUE__NEXT_NOTHING && timeout_ns == 0)
         return due__one_or_none(job, DUE_EAGAIN);
-    if (!done)
+    if (next != DUE__NEXT_DONE)
         return one_not_done(q, wanted, job, lease_ns, timeout_ns, next, s, now);
     if (lease_ns != 0)
         return 0;

@@ -40,6 +40,7 @@
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/job_records.h"
+#include "queue/place.h"
 #include "queue/queue.h"
 #include "queue/tenure.h"
 
@@ -147,6 +148,44 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
     due__replace(q, number, w, DUE__LEASED, until_ns);
 }
 
+/* The same of a plain job that was never reserved, when nobody is told: everything is known of its
+ * record, and it is sorted in with the store that makes it LEASED. */
+static void begin_first(struct due_queue *q, struct due__slot s, int64_t now_ns, int64_t until_ns,
+                        due_job *job)
+{
+    uint32_t number = due__slot_job(s);
+    struct due__job *j = due__job_at(&q->slab, number);
+    struct due__lease *l = due__lease_at(q, number);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
+    struct due__facts f = due__facts_load(j);
+    struct due__slot end = due__slot_make(until_ns, f.priority, due__next_arrival(q), number);
+
+    due__store_relaxed(&l->deadline_ns, due__slot_deadline(s)); /* R1 */
+    due__store_relaxed(&l->token, 1);                           /* R1 */
+    due__store_relaxed(&l->attempts, 1);                        /* R1 */
+    due__store_relaxed(&l->failures, 0);                        /* R1 */
+    due__store_relaxed(&l->holders, 2); /* R2: its own life, and the caller */
+    due__store_relaxed(&l->limit, 0);   /* R1 */
+    due__job_fill_plain(q, number, due__slot_deadline(s), now_ns, job);
+    job->attempts = 1;
+    job->token = 1;
+    f.payload &= (uint8_t)~DUE__NOW;
+    due__facts_store(j, f);
+    due__store_relaxed(&j->deadline_ns, until_ns); /* J1 */
+    due__tsan_release(j);
+    due__word_set(&j->word, due__word(due__word_generation(w), due__slot_arrival(end),
+                                      DUE__LEASED | DUE__HELD)); /* J1 */
+    due__keep_waiting(q, end);
+}
+
+/* Is it such a job, of the caller's own? */
+static inline bool leased_first(const struct due_queue *q, uint32_t number)
+{
+    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+
+    return (w & (DUE__STATE_MASK | DUE__FLAGS)) == DUE__CLAIMED;
+}
+
 /* After the release: leases have begun that were not counted under the lock. */
 static void leases_count(struct due_queue *q, const due_job *jobs, size_t n)
 {
@@ -158,15 +197,19 @@ static void leases_count(struct due_queue *q, const due_job *jobs, size_t n)
     due__shard_leave(it);
 }
 
-/* Under the lock. */
+/* Under the lock.  @plain: jobs that have nothing beside their payload, when nobody is told. */
 static void begin_all(struct due_queue *q, const struct due__slot *slots, size_t n,
-                      int64_t lease_ns, int64_t now_ns, due_job *jobs)
+                      int64_t lease_ns, int64_t now_ns, bool plain, due_job *jobs)
 {
     int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
     int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
 
-    for (size_t i = 0; i < n; i++)
-        begin_one(q, slots[i], now, until, &jobs[i]);
+    for (size_t i = 0; i < n; i++) {
+        if (plain && leased_first(q, due__slot_job(slots[i])))
+            begin_first(q, slots[i], now, until, &jobs[i]);
+        else
+            begin_one(q, slots[i], now, until, &jobs[i]);
+    }
 }
 
 void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t n,
@@ -176,7 +219,7 @@ void due__lease_start(struct due_queue *q, const struct due__slot *slots, size_t
 
     due__steps(q, slots, n, DUE__S_RESERVED);
     due__enter(q, &t);
-    begin_all(q, slots, n, lease_ns, now_ns, jobs);
+    begin_all(q, slots, n, lease_ns, now_ns, false, jobs);
     due__tenure_end(q, &t);
     leases_count(q, jobs, n);
 }
@@ -203,7 +246,7 @@ bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size
             return false;
         __builtin_prefetch(due__lease_at(q, number), 1);
     }
-    begin_all(q, slots, n, lease_ns, now_ns, jobs);
+    begin_all(q, slots, n, lease_ns, now_ns, true, jobs);
     due__store_relaxed(&q->reserved, q->reserved + n); /* no edge: a figure, written under T */
     return true;
 }

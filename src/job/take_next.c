@@ -52,7 +52,8 @@ static inline __attribute__((always_inline)) bool line_take(struct due_queue *q,
         *s = due__line_pop(&topic->line, &q->nodes);
         q->in_lines--;
         if (due__take_slot(q, topic, *s)) {
-            due__topic_refill(q, topic);
+            if (topic->line.count > 0)
+                due__topic_refill(q, topic);
             return true;
         }
     }
@@ -157,7 +158,7 @@ static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot
 
 static inline __attribute__((always_inline)) enum due__next take_next(
     struct due_queue *q, const struct due__wanted *wanted, int64_t lease_ns, struct due__slot *s,
-    int64_t *now_ns, due_job *job, bool *done)
+    int64_t *now_ns, due_job *job)
 {
     struct due__topic *topic = due__topic_at(q, 0);
     enum due__next next = DUE__NEXT_ASK;
@@ -169,8 +170,8 @@ static inline __attribute__((always_inline)) enum due__next take_next(
     if (next_known(q)) {
         next =
             q->several ? take_of_several(q, wanted, due_ns, s) : take_of_one(q, topic, due_ns, s);
-        if (next == DUE__NEXT_TAKEN)
-            *done = taken(q, lease_ns, *s, *now_ns, job);
+        if (next == DUE__NEXT_TAKEN && taken(q, lease_ns, *s, *now_ns, job))
+            next = DUE__NEXT_DONE;
         else if (next == DUE__NEXT_NOTHING)
             next = nothing(q, due_ns);
     }
@@ -179,23 +180,22 @@ static inline __attribute__((always_inline)) enum due__next take_next(
 }
 
 enum due__next due__take_next(struct due_queue *q, const struct due__wanted *wanted,
-                              struct due__slot *s, due_job *job, bool *done)
+                              struct due__slot *s, due_job *job)
 {
     struct due__slot slot;
     int64_t now;
-    bool counted = false;
-    enum due__next next = take_next(q, wanted, 0, &slot, &now, NULL, &counted);
+    enum due__next next = take_next(q, wanted, 0, &slot, &now, NULL);
 
-    if (counted)
+    if (next == DUE__NEXT_DONE)
         due__job_fill_plain(q, due__slot_job(slot), due__slot_deadline(slot), now, job);
-    *s = slot;
-    *done = counted;
+    else
+        *s = slot;
     return next;
 }
 
 enum due__next due__reserve_next(struct due_queue *q, const struct due__wanted *wanted,
                                  int64_t lease_ns, struct due__slot *s, int64_t *now_ns,
-                                 due_job *job, bool *done)
+                                 due_job *job)
 {
-    return take_next(q, wanted, lease_ns, s, now_ns, job, done);
+    return take_next(q, wanted, lease_ns, s, now_ns, job);
 }

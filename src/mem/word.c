@@ -64,7 +64,7 @@ const uint16_t due__word_allowed[DUE__STATES][DUE__STATES] = {
         /* given back, revived, or to be taken again: nacked, repeated */
         [DUE__WAITING]  = MAY | CLEAR(READY) | CLEAR(PASSED),
         /* reserved */
-        [DUE__LEASED]   = MAY | SET(HELD) | CLEAR(READY),
+        [DUE__LEASED]   = MAY | RESTAMP | SET(HELD) | CLEAR(READY),
         /* its node has left the inbox; it has a record, or no pass, from now on */
         [DUE__CLAIMED]     = MAY | SET(READY) | SET(HELD) | CLEAR(LINKED) | CLEAR(PASSED),
         /* it has failed for good */

@@ -20,18 +20,25 @@
 
 static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves);
 
+/* Into its line when the chunks are used up. */
+static __attribute__((noinline)) void push_making_room(struct due_queue *q, struct due__topic *t,
+                                                       struct due__slot s)
+{
+    do
+        due__make_room(q);
+    while (!due__topic_push(q, t, s));
+}
+
 void due__keep_ready(struct due_queue *q, struct due__slot s, struct due__facts f)
 {
     struct due__topic *t = due__topic_at(q, f.topic);
 
     due__note_ready(q, s);
     due__count_in(q, f.topic, DUE__F_READY, 1);
-    if (due__gated(t, f)) {
+    if (due__gated(t, f))
         due__limiter_arrive(q, s);
-    } else {
-        while (!due__topic_push(q, t, s))
-            due__make_room(q);
-    }
+    else if (!due__topic_push(q, t, s))
+        push_making_room(q, t, s);
     due__sweep_if_many(q);
 }
 

@@ -124,28 +124,14 @@ void due__topic_refill(struct due_queue *q, struct due__topic *t)
 
 void due__topic_fresh(struct due_queue *q, struct due__topic *t)
 {
-    if (t->fresh || t->paused || (q->all == NULL && q->proxies != DUE_PROXIES_ALWAYS))
-        return;                                           /* nobody is to be called */
+    if (t->fresh || t->paused || !due__anybody_to_call(q))
+        return;
     if (due__load_relaxed(&t->under_way) == DUE__AWAITED) /* W4: until it has the lock */
         return;
     t->fresh = true;
     t->fresh_next = q->fresh;
     q->fresh = t;
     q->debts |= DUE__DEBT_CALLS;
-}
-
-bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s)
-{
-    if (q->order == DUE_ORDER_PRIORITY)
-        s = due__slot_by_priority(s);
-    if (due__slot_before(s, t->shown) && !due__topic_recall(q, t))
-        return false;
-    if (!due__line_push(&t->line, &q->nodes, s))
-        return false;
-    q->in_lines++;
-    due__topic_list(q, t);
-    due__topic_fresh(q, t);
-    return true;
 }
 
 bool due__topics_ready(struct due_queue *q)

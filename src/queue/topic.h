@@ -22,7 +22,12 @@ int due__topic_named(struct due_queue *q, const char *name);
 
 /* Are these topics of the queue, or any (NULL, 0)? */
 bool due__topics_there(const struct due_queue *q, const int *topics, size_t n);
-bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s);
+/* Is there anybody to be called for new jobs: one who waits, or the proxy that hands out? */
+static inline bool due__anybody_to_call(const struct due_queue *q)
+{
+    return q->all != NULL || q->proxies == DUE_PROXIES_ALWAYS;
+}
+
 /* Jobs of @t may wait for which nobody is under way: the end of the tenure will see to it. */
 void due__topic_fresh(struct due_queue *q, struct due__topic *t);
 void due__topic_refill(struct due_queue *q, struct due__topic *t);
@@ -36,6 +41,23 @@ bool due__topic_recall(struct due_queue *q, struct due__topic *t);
 /* Is anything shown, or about to be?  Topics found empty leave the ring; after a number of them it
  * may be, for all we know. */
 bool due__topics_ready(struct due_queue *q);
+
+/* A due job into the line of its topic.  False: no chunks. */
+static inline bool due__topic_push(struct due_queue *q, struct due__topic *t, struct due__slot s)
+{
+    if (q->order == DUE_ORDER_PRIORITY)
+        s = due__slot_by_priority(s);
+    if (due__slot_before(s, t->shown) && !due__topic_recall(q, t))
+        return false;
+    if (!due__line_push(&t->line, &q->nodes, s))
+        return false;
+    q->in_lines++;
+    if (!t->listed)
+        due__topic_list(q, t);
+    if (due__anybody_to_call(q))
+        due__topic_fresh(q, t);
+    return true;
+}
 
 /* Turn a slot of a line into the timeline's form. */
 static inline struct due__slot due__slot_plain(const struct due_queue *q, struct due__slot s)
