@@ -47,7 +47,7 @@ typedef struct due_options {
     enum due_proxies proxies;       /* */
     enum due_order order;           /* of due jobs, in every topic */
     int64_t spin_ns;                /* wake this much early and spin: less late, more CPU;
-                                       on the monotonic clock */
+                                       on the monotonic clock; due_dequeue() gains most */
     const due_allocator *allocator; /* copied; default malloc, free and the kernel's pages */
     void (*on_log)(void *ctx, enum due_log_level level, const char *text);
     void (*on_thread_start)(void *ctx, const char *name); /* in each thread of the library */

@@ -16,6 +16,7 @@
 #include "job/lease.h"
 #include "job/release.h"
 #include "job/request.h"
+#include "job/spin_take.h"
 #include "job/take_next.h"
 #include "os/atomic.h"
 #include "queue/capacity.h"
@@ -102,6 +103,22 @@ static __attribute__((noinline)) int one_by_asking(due_queue *q, const struct du
         job, due__take_out(q, wanted->topics, wanted->count, job, 1, lease_ns, timeout_ns, NULL));
 }
 
+/* The same of one for good that may have to be spun for: that is done here, close to the caller. */
+static __attribute__((noinline)) int one_by_spinning(due_queue *q, due_job *job, int64_t timeout_ns)
+{
+    struct due__request r = {
+        .jobs = job, .max = 1, .timeout_ns = timeout_ns, .until_ns = DUE_FOREVER, .spins = true
+    };
+    int rc;
+
+    while ((rc = dequeue(q, &r)) == DUE__SPINS) {
+        if (due__spin_take(q, &r))
+            return 0;
+    }
+    due__inside_end(q, r.inside);
+    return due__one_or_named(job, rc);
+}
+
 /* A job that was taken by a short way, and may have to be looked at. */
 static __attribute__((noinline)) int one_taken(due_queue *q, const struct due__wanted *wanted,
                                                due_job *job, int64_t lease_ns, int64_t timeout_ns,
@@ -138,8 +155,11 @@ static __attribute__((noinline)) int one_not_done(due_queue *q, const struct due
                                                   int64_t timeout_ns, enum due__next next,
                                                   struct due__slot s, int64_t now_ns)
 {
-    return next == DUE__NEXT_TAKEN ? one_taken(q, wanted, job, lease_ns, timeout_ns, s, now_ns)
-                                   : one_by_asking(q, wanted, job, lease_ns, timeout_ns);
+    if (next == DUE__NEXT_TAKEN)
+        return one_taken(q, wanted, job, lease_ns, timeout_ns, s, now_ns);
+    if (q->spin_ns > 0 && lease_ns == 0 && wanted->topics == NULL)
+        return one_by_spinning(q, job, timeout_ns);
+    return one_by_asking(q, wanted, job, lease_ns, timeout_ns);
 }
 
 /* One job, by the shortest way that there is. */

@@ -159,7 +159,14 @@ static int verdict(struct due_queue *q, struct due__request *r, bool *done)
     return 0;
 }
 
-enum step { OVER, AGAIN, NEEDS_WAITER };
+enum step { OVER, AGAIN, NEEDS_WAITER, SPINS };
+
+/* Is the caller, who leads, to spin from now on until a job is due @at_ns? */
+static bool spins_now(const struct due_queue *q, const struct due__request *r, int64_t at_ns)
+{
+    return r->spins && q->short_takes && q->clock.manual == NULL && q->alarm.fd < 0 &&
+           at_ns < r->until_ns && due__monotonic_now() >= at_ns - q->spin_ns;
+}
 
 /* Under the lock: what the dequeue proxy has put into the waiter's hand, or a look of one's own. */
 static int look_or_hand(struct due_queue *q, struct due__request *r, struct due__waiter *w,
@@ -193,7 +200,8 @@ static size_t at_once(const struct due_queue *q, const struct due__request *r)
     return r->max < most ? r->max : most;
 }
 
-/* One look under the lock and, if there is nothing, one sleep.  OVER: *@got jobs, or *@rc. */
+/* One look under the lock and, if there is nothing, one sleep.  OVER: *@got jobs, or *@rc.  SPINS:
+ * @w stands in line. */
 static enum step look_or_sleep(struct due_queue *q, struct due__request *r, struct due__waiter *w,
                                struct due__slot *slots, size_t *got, int *rc)
 {
@@ -225,6 +233,12 @@ static enum step look_or_sleep(struct due_queue *q, struct due__request *r, stru
     due__tenure_end(q, &t);
     r->rounds = 0;
     r->now_ns = 0;
+    if (lead && spins_now(q, r, at_ns)) {
+        r->waiter = w;
+        r->spin_until_ns = at_ns;
+        *rc = DUE__SPINS;
+        return SPINS;
+    }
     r->woke_ns = due__sleep(q, w, lead, at_ns, r->until_ns);
 
     /* Called for a topic, and not the leader by then: take what is shown, without the lock. */
@@ -238,11 +252,12 @@ static enum step look_or_sleep(struct due_queue *q, struct due__request *r, stru
     return OVER;
 }
 
-/* Nothing was there: wait.  As take_slow(). */
+/* Nothing was there, or it was spun for in vain: wait.  As take_slow(). */
 static size_t take_waiting(struct due_queue *q, struct due__request *r, struct due__slot *slots,
                            int *rc)
 {
-    struct due__waiter *w = due__waiter_get(q);
+    struct due__waiter *w = r->waiter != NULL ? r->waiter : due__waiter_get(q);
+    enum step step;
     size_t got = 0;
 
     if (w == NULL) {
@@ -251,9 +266,12 @@ static size_t take_waiting(struct due_queue *q, struct due__request *r, struct d
     }
     if (r->until_ns == DUE_FOREVER) /* else it goes on: what was taken was not to be handed out */
         r->until_ns = due__time_add(due__timeout_now(q), r->timeout_ns);
-    while (look_or_sleep(q, r, w, slots, &got, rc) != OVER)
-        ;
-    due__waiter_put(q, w);
+    r->waiter = NULL;
+    do {
+        step = look_or_sleep(q, r, w, slots, &got, rc);
+    } while (step == AGAIN);
+    if (step == OVER)
+        due__waiter_put(q, w);
     return got;
 }
 
@@ -273,6 +291,8 @@ static size_t take_slow(struct due_queue *q, struct due__request *r, struct due_
 /* All that is taken at once, by whatever way. */
 size_t due__take_some(struct due_queue *q, struct due__request *r, struct due__slot *slots, int *rc)
 {
+    if (r->waiter != NULL)
+        return take_waiting(q, r, slots, rc);
     size_t got = due__take_fast(q, &r->wanted, slots, r->max);
 
     r->now_ns = 0;

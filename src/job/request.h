@@ -2,6 +2,7 @@
 #ifndef DUE__REQUEST_H
 #define DUE__REQUEST_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,16 +22,20 @@ struct due__request {
     int64_t woke_ns;  /* the clock as it was read since the last sleep; 0: not yet */
     int64_t now_ns;   /* the clock as the last look read it, if little was done since; else 0 */
     bool leased;      /* what was taken has begun its lease */
+    bool spins;       /* its caller can spin for it (spin_take.c) */
     bool inside;      /* the call has begun to wait, or may wait for a store: until it returns */
     bool last_look;   /* its time is up: it takes what is there also if a proxy is to */
     uint32_t rounds;  /* tenures that ended with jobs left in the inbox */
     const struct due__job *last; /* the last job in the inbox when the first of them began */
     const uint32_t *quit;        /* not 0: do not wait, DUE_ETIMEDOUT; or NULL */
+    struct due__waiter *waiter;  /* what it waits as while its caller spins; else NULL */
+    int64_t spin_until_ns;       /* the deadline that it spins for */
     uint64_t landed;             /* with a store: takings that have landed, as it has seen them */
 };
 
 /* ---- dequeue.c ---- */
 
+#define DUE__SPINS  INT_MIN /* why nothing was taken: its caller is to spin, and ask again */
 #define DUE__LANDED 1 /* why nothing was taken: a taking has landed (takings.c), to be looked at */
 
 /* All that is taken at once, by whatever way, or waited for: how many; if none, *@rc. */

@@ -47,4 +47,14 @@ static inline void due__relax(void)
 #endif
 }
 
+/* Between two looks of a thread that spins for long; @idle: it has time. */
+static inline void due__spin_pause(bool idle)
+{
+#ifdef DUE__EXPLORE
+    explore_spin();
+#endif
+    if (idle)
+        due__relax();
+}
+
 #endif

@@ -143,10 +143,12 @@ bool due__bell_wait(struct due__bell *b, int64_t until_ns, bool precise)
     return rung;
 }
 
-bool due__bell_rung(struct due__bell *b)
+bool due__bell_take(struct due__bell *b)
 {
     pthread_mutex_lock(&b->mutex);
     bool rung = b->word == RUNG;
+    if (rung)
+        b->word = QUIET;
     pthread_mutex_unlock(&b->mutex);
     return rung;
 }
@@ -196,9 +198,11 @@ bool due__bell_wait(struct due__bell *b, int64_t until_ns, bool precise)
     }
 }
 
-bool due__bell_rung(struct due__bell *b)
+bool due__bell_take(struct due__bell *b)
 {
-    return due__load_seq(&b->word) == RUNG; /* C1: only looked at, not taken */
+    uint32_t rung = RUNG;
+
+    return due__load_seq(&b->word) == RUNG && due__cas_seq(&b->word, &rung, QUIET); /* C1 */
 }
 
 #endif

@@ -41,7 +41,7 @@ bool due__bell_wait(struct due__bell *b, int64_t until_ns, bool precise);
 /* The alarm's wait: until rung, @at_ns on the alarm's clock, or @until_ns on the monotonic one. */
 bool due__alarm_wait(struct due__bell *b, int64_t at_ns, int64_t until_ns);
 
-/* Has it rung?  The ring stays. */
-bool due__bell_rung(struct due__bell *b);
+/* Has it rung?  Then the ring is used up. */
+bool due__bell_take(struct due__bell *b);
 
 #endif

@@ -417,8 +417,8 @@ static int64_t spin(struct due__waiter *w, int64_t at_ns)
 {
     int64_t now = due__monotonic_now();
 
-    while (now < at_ns && !due__bell_rung(&w->bell)) {
-        due__relax();
+    while (now < at_ns && !due__bell_take(&w->bell)) {
+        due__spin_pause(true);
         now = due__monotonic_now();
     }
     return now >= at_ns ? now : 0;

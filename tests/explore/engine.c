@@ -308,14 +308,23 @@ static void change_to(struct fiber *f)
     stack_change(&me->stack, &f->stack);
 }
 
+/* It lets others go on, and looks again. */
+static bool spins(const struct fiber *f)
+{
+    return f->state == PARKED && f->word == NULL && f->timer < 0;
+}
+
 /* Nobody can go on.  Those who wake first by themselves are added to @w. */
 static void let_time_pass(struct ways *w)
 {
     bool over = true;
+    bool rest = true;
 
-    for (unsigned i = 0; i < engine.fibers; i++)
+    for (unsigned i = 0; i < engine.fibers; i++) {
         over = over && (engine.fiber[i].daemon || engine.fiber[i].state == ENDED);
-    if (engine.scenario->idle != NULL) {
+        rest = rest && !spins(&engine.fiber[i]);
+    }
+    if (rest && engine.scenario->idle != NULL) {
         engine.running = false;
         engine.scenario->idle();
         engine.running = true;

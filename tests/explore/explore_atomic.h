@@ -44,6 +44,9 @@ uint64_t explore_change(volatile void *p, unsigned size, enum explore_op op, uin
 bool explore_swap(volatile void *p, unsigned size, uint64_t *expected, uint64_t value,
                   const struct explore_site *at);
 
+/* Who spins: others go on, and if nobody can, a nanosecond passes. */
+void explore_spin(void);
+
 #define EXPLORE_SITE(name, place_text) \
     static const struct explore_site explore_at = { __FILE__, __LINE__, (name), (place_text) }
 

@@ -1,5 +1,5 @@
 /* next.c - scenarios of the next job of a queue with one topic, which is taken in one tenure: from
- * the topic's line, or as the timeline's head.
+ * the topic's line, or as the timeline's head; and of a consumer that spins until it is due.
  *
  * The books (lab.h) look whether anything was passed over.
  */
@@ -9,6 +9,12 @@
 static void open_one_topic(void)
 {
     lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER });
+}
+
+/* Who waits wakes a nanosecond early, and spins. */
+static void open_spinning(void)
+{
+    lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER, .spin_ns = 1 });
 }
 
 static void peek(void *arg)
@@ -154,7 +160,77 @@ static void next_shown_setup(void)
     explore_thread("closer", close_drain, NULL);
 }
 
+/* ---- A consumer that spins ---- */
+
+static void spin_race_setup(void)
+{
+    open_spinning();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    lab_put(1, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_instant(LAB_AT(DUE_MS(1)) - 1);
+    explore_instant(LAB_AT(DUE_MS(1)));
+    explore_thread("spinner", act_take_one, NULL);
+    explore_thread("canceller", act_cancel, as_arg(0));
+    explore_thread("mover", act_move_later, as_arg(0));
+}
+
+/* It waits for job 1, and job 0 comes before that. */
+static void spin_earlier_setup(void)
+{
+    open_spinning();
+    lab_put(1, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_instant(LAB_AT(DUE_MS(2)) - 1);
+    explore_instant(LAB_AT(DUE_MS(2)));
+    explore_thread("spinner", act_take_one, NULL);
+    explore_thread("producer", act_put_later, as_arg(0));
+    explore_thread("mover", act_move_later, as_arg(1));
+}
+
+/* Others take what comes due with it, or wait for it. */
+static void spin_beside_setup(void)
+{
+    open_spinning();
+    lab_put(2, 0, LAB_AT(DUE_MS(2)), 0);
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    lab_put(1, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_instant(LAB_AT(DUE_MS(1)) - 1);
+    explore_instant(LAB_AT(DUE_MS(1)));
+    explore_thread("spinner", act_take_one, NULL);
+    explore_thread("consumer", act_take_one, NULL);
+    explore_thread("taker", act_take_now, NULL);
+}
+
+static void spin_paused_setup(void)
+{
+    open_spinning();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_instant(LAB_AT(DUE_MS(1)) - 1);
+    explore_instant(LAB_AT(DUE_MS(1)));
+    explore_thread("spinner", act_take_one, NULL);
+    explore_thread("pauser", pause_and_take, NULL);
+}
+
+static void spin_close_setup(void)
+{
+    open_spinning();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_instant(LAB_AT(DUE_MS(1)) - 1);
+    explore_instant(LAB_AT(DUE_MS(1)));
+    explore_thread("spinner", act_take_one, NULL);
+    explore_thread("closer", close_drain, NULL);
+}
+
 const struct explore_scenario explore_scenarios_next[] = {
+    LAB("spin_race", "N: who spins for a job, beside cancel and move", spin_race_setup,
+        (1, 0, 2, 0), (3, 1, 3, 0), 10),
+    LAB("spin_earlier", "N: who spins for a job, and an earlier one comes", spin_earlier_setup,
+        (1, 0, 2, 0), (3, 1, 3, 0), 10),
+    LAB("spin_beside", "N: who spins for a job, beside others who take", spin_beside_setup,
+        (1, 0, 1, 0), (3, 1, 3, 0), 10),
+    LAB("spin_paused", "N: who spins for a job of a topic that is paused", spin_paused_setup,
+        (1, 1, 2, 0), (4, 1, 3, 0), 10),
+    LAB("spin_close", "N: who spins for the last job of a drain", spin_close_setup, (1, 0, 2, 0),
+        (4, 1, 3, 0), 10),
     LAB("next_race", "N: the next job is taken, cancelled and moved", next_race_setup, (2, 1, 0, 0),
         (4, 2, 0, 0), 20),
     LAB("next_reserved", "N: the next job is reserved, taken and moved", next_reserved_setup,

@@ -175,6 +175,13 @@ int explore_clock_gettime(clockid_t id, struct timespec *t)
     return 0;
 }
 
+void explore_spin(void)
+{
+    memory_empty();
+    memory_step(world, false);
+    engine_park(NULL, world->now_ns + 1, -1);
+}
+
 /* ---- Timers ---- */
 
 int64_t system_timer_over(int n)

@@ -164,6 +164,14 @@ int explore_clock_gettime(clockid_t id, struct timespec *t)
     return 0;
 }
 
+/* Who spins: others go on for a microsecond. */
+void explore_spin(void)
+{
+    memory_empty();
+    machine_step();
+    machine_park(NULL, machine.now_ns + 1000, -1);
+}
+
 /* ---- Timers ---- */
 
 int64_t system_timer_over(int n)

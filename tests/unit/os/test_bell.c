@@ -25,11 +25,13 @@ Test(bell, remembers_a_ring_once, .timeout = 30)
     struct due__bell b;
 
     cr_assert_eq(due__bell_init(&b), 0);
-    cr_expect_not(due__bell_rung(&b));
+    cr_expect_not(due__bell_take(&b));
     cr_expect_not(due__bell_ring(&b), "nobody slept");
-    cr_expect(due__bell_rung(&b));
     cr_expect(due__bell_wait(&b, DUE_FOREVER, false));
-    cr_expect_not(due__bell_rung(&b), "it is used up");
+    cr_expect_not(due__bell_take(&b), "it is used up");
+    cr_expect_not(due__bell_ring(&b), "nobody slept");
+    cr_expect(due__bell_take(&b));
+    cr_expect_not(due__bell_take(&b), "it is used up");
     int64_t until = due__monotonic_now() + SOON_NS;
     cr_expect_not(due__bell_wait(&b, until, true));
     cr_expect_geq(due__monotonic_now(), until);

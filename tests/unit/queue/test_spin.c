@@ -1,0 +1,179 @@
+/* Dequeues that spin (spin_ns) until their job is due, on the clock that they spin on. */
+#include "lab/lab.h"
+
+#define SPIN .kernel = true, .with.spin_ns = DUE_S(10000)
+
+/* A consumer has had time to begin to spin.  (If it has not, the test shows less.) */
+static void call_spinning(struct crew_call *call, struct lab *lab)
+{
+    crew_call_dequeue(call, lab->q, DUE_FOREVER);
+    crew_sleep(DUE_MS(2));
+}
+
+/* What it has is done with. */
+static const char *answer_of(struct crew_call *call, struct lab *lab)
+{
+    return crew_call_answer(call) == 0 ? lab_text(lab, &call->job) : NULL;
+}
+
+LAB_TEST(spin, takes_a_job_when_it_is_due)
+{
+    struct lab lab = lab_open(SPIN);
+
+    for (int i = 0; i < 3; i++) {
+        due_job job;
+
+        due_id id = lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1));
+        cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+        cr_expect_geq(due_now(lab.q), job.deadline_ns, "early");
+        cr_expect_geq(job.lateness_ns, 0);
+        cr_expect_arr_eq(job.id.byte, id.byte, sizeof id.byte);
+        cr_expect_eq(due_cancel(lab.q, id, NULL), DUE_EBUSY);
+        cr_expect_str_eq(lab_text(&lab, &job), "tea");
+    }
+    cr_expect_eq(lab_stats(&lab).dequeued, 3u);
+    cr_expect_eq(lab_stats(&lab).waiting, 0u);
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, is_in_vain_for_a_job_that_is_cancelled)
+{
+    struct lab lab = lab_open(SPIN);
+    struct crew_call call;
+    due_id id = lab_enqueue(&lab, "cancelled", .delay_ns = DUE_S(1000));
+
+    call_spinning(&call, &lab);
+    cr_expect_eq(due_cancel(lab.q, id, NULL), 0);
+    lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1));
+    cr_expect_str_eq(answer_of(&call, &lab), "tea");
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, ends_for_an_earlier_job_that_came_later)
+{
+    struct lab lab = lab_open(SPIN);
+    struct crew_call call;
+
+    lab_enqueue(&lab, "later", .delay_ns = DUE_S(1000));
+    call_spinning(&call, &lab);
+    lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1));
+    cr_expect_str_eq(answer_of(&call, &lab), "tea");
+    cr_expect_eq(lab_stats(&lab).waiting, 1u);
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, ends_for_its_job_when_that_is_moved)
+{
+    struct lab lab = lab_open(SPIN);
+    struct crew_call call;
+    due_id id = lab_enqueue(&lab, "tea", .delay_ns = DUE_S(1000));
+
+    call_spinning(&call, &lab);
+    cr_expect_eq(due_reschedule(lab.q, id, due_now(lab.q)), 0);
+    cr_expect_str_eq(answer_of(&call, &lab), "tea");
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, ends_when_the_queue_closes)
+{
+    struct lab lab = lab_open(SPIN);
+    struct crew_call call;
+
+    lab_enqueue(&lab, "later", .delay_ns = DUE_S(1000));
+    call_spinning(&call, &lab);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+    cr_expect_eq(crew_call_answer(&call), DUE_ECLOSED);
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, ends_a_drain_with_the_last_job)
+{
+    struct lab lab = lab_open(SPIN);
+    struct crew_call call;
+
+    lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(5));
+    call_spinning(&call, &lab);
+    cr_expect_eq(due_close(lab.q, DUE_CLOSE_DRAIN, DUE_S(10)), 0);
+    cr_expect_str_eq(answer_of(&call, &lab), "tea");
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, is_no_longer_than_the_timeout)
+{
+    struct lab lab = lab_open(SPIN);
+    due_job job;
+
+    lab_enqueue(&lab, "later", .delay_ns = DUE_S(1000));
+    int64_t before = crew_now_ns();
+    cr_expect_eq(due_dequeue(lab.q, &job, DUE_MS(1)), DUE_ETIMEDOUT);
+    cr_expect_lt(crew_now_ns() - before, DUE_S(5));
+    lab_close(&lab);
+}
+
+LAB_TEST(spin, gives_room_to_who_waits_for_it)
+{
+    struct lab lab = lab_open(SPIN, .with.capacity = 1);
+    struct crew_call call;
+    due_spec spec = { DUE_SPEC_INIT, .data = "milk", .len = 4 };
+
+    lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(5));
+    call_spinning(&call, &lab);
+    cr_expect_eq(due_enqueue(lab.q, &spec, DUE_S(10), NULL), 0);
+    cr_expect_str_eq(answer_of(&call, &lab), "tea");
+    cr_expect_str_eq(lab_dequeue(&lab), "milk");
+    lab_close(&lab);
+}
+
+/* As far as it was paused in time. */
+LAB_TEST(spin, gives_no_job_of_a_topic_that_is_paused)
+{
+    struct lab lab = lab_open(SPIN);
+    struct crew_call call;
+    int64_t at = due_now(lab.q) + DUE_MS(20);
+
+    lab_enqueue(&lab, "tea", .at_ns = at);
+    call_spinning(&call, &lab);
+    cr_expect_eq(due_pause(lab.q, 0), 0);
+    bool in_time = due_now(lab.q) < at;
+    while (due_now(lab.q) < at + DUE_MS(5))
+        crew_sleep(DUE_MS(1));
+    cr_expect(!in_time || !atomic_load(&call.thread.back));
+    cr_expect_eq(due_resume(lab.q, 0), 0);
+    cr_expect_str_eq(answer_of(&call, &lab), "tea");
+    lab_close(&lab);
+}
+
+/* Each of several that spin gets one; who does not lead sleeps until it does. */
+LAB_TEST(spin, serves_several)
+{
+    struct lab lab = lab_open(SPIN);
+    struct crew_call call[3];
+
+    for (int i = 0; i < 3; i++)
+        lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(2 + 2 * (i / 2)));
+    for (int i = 0; i < 3; i++)
+        crew_call_dequeue(&call[i], lab.q, DUE_FOREVER);
+    for (int i = 0; i < 3; i++)
+        cr_expect_str_eq(answer_of(&call[i], &lab), "tea");
+    lab_close(&lab);
+}
+
+/* What is not plain takes the usual way. */
+LAB_TEST(spin, takes_any_job)
+{
+    struct lab lab = lab_open(SPIN);
+    due_extra more = { DUE_EXTRA_INIT, .group = "g", .group_len = 1, .headers = "h",
+                       .headers_len = 1 };
+    due_job job;
+
+    lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1), .more = &more);
+    cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+    cr_expect_eq(job.headers_len, 1u);
+    cr_expect_str_eq(lab_text(&lab, &job), "tea");
+    int topic = lab_topic(&lab, "other");
+    lab_enqueue(&lab, "milk", .delay_ns = DUE_MS(1), .topic = topic);
+    cr_assert_eq(due_dequeue(lab.q, &job, DUE_FOREVER), 0);
+    cr_expect_eq(job.topic, topic);
+    cr_expect_str_eq(lab_text(&lab, &job), "milk");
+    lab_close(&lab);
+}
