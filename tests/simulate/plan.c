@@ -102,7 +102,7 @@ static void draw_machine(struct plan *p, uint64_t *random)
 {
     struct machine_options *m = &p->machine;
 
-    m->steps_max = 20000000;
+    m->steps_max = 200000000;
     m->switch_every = (uint32_t)PICK(random, 2, 5, 10, 30, 100, 1000);
     m->by_rank = plan_has(p, KIND_RANKS);
     m->back_every = rate(p, KIND_BACK, PICK(random, 1, 4, 20));
