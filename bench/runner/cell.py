@@ -8,6 +8,7 @@ import subprocess
 import time
 
 TIMEOUT_S = 60
+STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 NUMBERS = ("value", "count", "wall_s", "cpu_s", "voluntary", "involuntary")
 
 
@@ -62,19 +63,19 @@ def outcome(status, reason, seconds, line=None):
 def run(program, workload, subject, params, timeout=TIMEOUT_S):
     """Run a cell once.  A child that is still there after @timeout is killed, with its own."""
     began = time.monotonic()
+    child = None
     try:
-        child = subprocess.Popen([program] + arguments(workload, subject, params), text=True,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, start_new_session=True)
+        with Held() as mask:
+            child = start([program] + arguments(workload, subject, params), mask)
+        out, err = child.communicate(timeout=timeout)
     except OSError as error:
         return outcome("error", f"cannot be started: {error.strerror}", 0.0)
-    try:
-        out, err = child.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         kill(child)
         return outcome("error", f"took more than {timeout:g} s", time.monotonic() - began)
     except BaseException:
-        kill(child)
+        if child is not None:
+            kill(child)
         raise
     seconds = time.monotonic() - began
     reason = first_line(err)
@@ -84,6 +85,24 @@ def run(program, workload, subject, params, timeout=TIMEOUT_S):
         return outcome("error", f"{ending(child.returncode)}: {reason}", seconds)
     line, wrong = parse(out, workload, subject)
     return outcome("error", wrong, seconds) if wrong else outcome("ok", "", seconds, line)
+
+
+class Held:
+    """A signal that would end us is heard behind this, when what was started is known."""
+
+    def __enter__(self):
+        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPS)
+        return self.mask
+
+    def __exit__(self, *_):
+        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+
+
+def start(words, mask):
+    """A child that hears the signals which @mask lets through."""
+    return subprocess.Popen(words, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, start_new_session=True,
+                            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, mask))
 
 
 def kill(child):

@@ -6,8 +6,8 @@ import signal
 import subprocess
 import sys
 
-from runner import (cell_counting, charts, check, counting, document, environment, plan, programs,
-                    records, table, targets)
+from runner import (cell, cell_counting, charts, check, counting, document, environment, plan,
+                    programs, records, table, targets)
 from runner.records import Files
 from runner.rounds import Progress, run_group
 
@@ -222,7 +222,7 @@ def stop(number, _):
 
 def heed_signals():
     """What was ignored from the beginning stays so."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in cell.STOPS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, stop)
 

@@ -2,6 +2,8 @@
 
 import json
 import os
+import signal
+import subprocess
 import unittest
 from unittest import mock
 
@@ -54,6 +56,27 @@ class Running(unittest.TestCase):
             found = self.run_with(how)
             self.assertEqual(found["status"], "error")
             self.assertIn(reason, found["reason"])
+
+    def test_a_signal_that_comes_while_a_program_is_started_ends_that_too(self):
+        started = []
+
+        def start(*words, **how):
+            started.append(really(*words, **how))
+            os.kill(os.getpid(), signal.SIGTERM)
+            return started[0]
+
+        def stop(*_):
+            raise KeyboardInterrupt
+
+        really, before = subprocess.Popen, signal.signal(signal.SIGTERM, stop)
+        try:
+            with mock.patch.object(subprocess, "Popen", start):
+                self.assertRaises(KeyboardInterrupt, self.run_with, "hang")
+            self.assertEqual(started[0].poll(), -signal.SIGKILL)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+            started[0].kill()
+            started[0].wait()
 
     def test_a_program_that_hangs_is_ended(self):
         found = self.run_with("hang", timeout=0.5)
