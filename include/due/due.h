@@ -553,7 +553,9 @@ struct due_stats {
     int32_t store_state;      /* the last answer of the store: 0, or a DUE_E* code */
     uint64_t repeated;        /* rounds of repeating jobs that are followed by another */
     uint64_t unsettled_bytes; /* of the jobs and updates among those */
-    uint64_t reserved[5];
+    uint64_t counter;         /* 1: between two looks at the kernel's clock the processor's counter
+                                 may tell how late a job is; what is due, the clock alone */
+    uint64_t reserved[4];
 };
 
 /**

@@ -18,7 +18,7 @@
 struct cancelled {
     uint32_t number; /* O */
     bool ready;      /* O  it stood in a line */
-    bool apart;      /* O  its bytes are in a block */
+    bool block;      /* O  it has one: bytes, headers or a policy */
 };
 
 /* The usual case, a job that was sorted in and is not wanted back, goes in one step from waiting to
@@ -34,15 +34,18 @@ static inline __attribute__((always_inline)) bool cancel_swap(struct due_queue *
         return false;
     struct due__job *j = due__job_at(&q->slab, c->number);
     uint64_t w = due__load_acquire(&j->word); /* J1 */
-    unsigned payload = due__facts_load(j).payload;
     uint64_t differs = w ^ due__word(generation, 0, DUE__WAITING);
 
     if ((differs & ~(uint64_t)(DUE__STAMP_MASK << 8 | DUE__READY)) != 0 ||
-        generation == UINT32_MAX || (payload & DUE__EXTRAS)) /* so it may have a key */
+        generation == UINT32_MAX ||
+        (due__facts_load(j).payload & DUE__EXTRAS)) /* so it may have a key, now and later */
         return false;
     c->ready = (w & DUE__READY) != 0;
-    c->apart = (payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
-    return due__word_cancel(&j->word, &w); /* J1: so that was its payload */
+    if (!due__word_cancel(&j->word, &w)) /* J1 */
+        return false;
+    c->block = due__job_has_block(due__facts_load(j)); /* since a change may leave the word as it
+                                                          was, but not what was read before */
+    return true;
 }
 
 /* Who was counted as the @count-th in a shard, whose lock had @waiter. */
@@ -82,7 +85,7 @@ static __attribute__((noinline)) int cancel_full(struct due_queue *q, struct due
 /* Any, whatever the shard. */
 static __attribute__((noinline)) int cancel_anywhere(struct due_queue *q, struct cancelled c)
 {
-    if (c.apart)
+    if (c.block)
         due__job_release(
             &q->slab,
             due__job_at(&q->slab, c.number)); /* still the caller's: it is in no magazine yet */
@@ -96,7 +99,7 @@ static inline __attribute__((always_inline)) int cancel_count(struct due_queue *
 {
     struct due__shard *it = &q->slab.shard[due__thread_number % DUE__SHARDS];
 
-    if (c->apart || due__thread_number == 0 || !due__lock_try_untold(&it->lock))
+    if (c->block || due__thread_number == 0 || !due__lock_try_untold(&it->lock))
         return cancel_anywhere(q, *c);
     return it->count == DUE__MAGAZINE ? cancel_full(q, it, *c) : cancel_in(q, it, c);
 }
@@ -172,7 +175,7 @@ static inline int cancel_one(struct due_queue *q, due_id id, struct uncounted *u
         count_all(q, u); /* the other may have to wait */
         return cancel_any(q, id, NULL);
     }
-    if (c.apart)
+    if (c.block)
         due__job_release(&q->slab, due__job_at(&q->slab, c.number)); /* the caller's until then */
     u->number[u->n++] = c.number;
     u->ready += c.ready;

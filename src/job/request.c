@@ -8,6 +8,7 @@
 #include "job/request.h"
 
 #include "job/lease.h"
+#include "job/spin_take.h"
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
@@ -161,10 +162,12 @@ static int verdict(struct due_queue *q, struct due__request *r, bool *done)
 
 enum step { OVER, AGAIN, NEEDS_WAITER, SPINS };
 
-/* Is the caller, who leads, to spin from now on until a job is due @at_ns? */
-static bool spins_now(const struct due_queue *q, const struct due__request *r, int64_t at_ns)
+/* Is the caller, who leads, to spin from now on until a job is due @at_ns?  @alone: as told under
+ * the lock by due__spin_serves(). */
+static bool spins_now(const struct due_queue *q, const struct due__request *r, bool alone,
+                      int64_t at_ns)
 {
-    return r->spins && q->short_takes && q->clock.manual == NULL && q->alarm.fd < 0 &&
+    return r->spins && alone && q->short_takes && q->clock.manual == NULL && q->alarm.fd < 0 &&
            at_ns < r->until_ns && due__monotonic_now() >= at_ns - q->spin_ns;
 }
 
@@ -229,11 +232,12 @@ static enum step look_or_sleep(struct due_queue *q, struct due__request *r, stru
     w->until_ns = r->until_ns;
     due__park_job(q, &t, w);
     bool lead = q->lead == w;
+    bool alone = due__spin_serves(q);
     int64_t at_ns = w->on_alarm ? q->armed : w->wakes_ns;
     due__tenure_end(q, &t);
     r->rounds = 0;
     r->now_ns = 0;
-    if (lead && spins_now(q, r, at_ns)) {
+    if (lead && spins_now(q, r, alone, at_ns)) {
         r->waiter = w;
         r->spin_until_ns = at_ns;
         *rc = DUE__SPINS;

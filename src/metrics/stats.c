@@ -62,6 +62,7 @@ int due_stats_read(due_queue *q, struct due_stats *stats)
     s.delegated = q->delegated;
     s.heartbeats = q->beats;
     s.mended = q->mended;
+    s.counter = q->counter.trusted;
     s.passed = q->limiters.passed;
     s.kept_back = q->limiters.slots;
     s.slots = due__timeline_count(&q->timeline) + q->in_lines;

@@ -62,7 +62,7 @@ struct due__listener {
 void due__clock_join(due_clock *clock, struct due__listener *l);
 /* Nobody is in turned() any more, nor will be.  Waits on the caller's @bell for those who are. */
 void due__clock_leave(due_clock *clock, struct due__listener *l, struct due__bell *bell);
-/* In a child after fork: without the mutex, and nobody is waited for. */
+/* In a child after fork: without the lock, and nobody is waited for. */
 void due__clock_forget(due_clock *clock, struct due__listener *l);
 
 /* Never less than 0 nor more than DUE_FOREVER. */

@@ -70,7 +70,7 @@ static inline __attribute__((always_inline)) void due__place_now(struct due_queu
     due__word_begin(&it->job->word, it->generation, due__slot_arrival(s), DUE__WAITING,
                     (ready ? DUE__READY : 0) | flags); /* J1: nobody else had it until here */
     if (ready)
-        due__keep_ready(q, s, due__facts_load(it->job)); /* so that they need not be kept */
+        due__keep_ready(q, s, it->f); /* its place may be another job's by now */
     else
         due__keep_waiting(q, s);
 }

@@ -84,6 +84,8 @@ static void check_places(uint64_t jobs)
 
 static void check_update(void)
 {
+    struct due_stats s;
+
     explore_check(shelf->update == 0 || shelf->update == DUE_EBUSY || shelf->update == DUE_ENOENT,
                   "update: %d", shelf->update);
     for (unsigned i = 0; i < TAKERS; i++)
@@ -91,6 +93,8 @@ static void check_update(void)
     explore_check(shelf->cancel == UNKNOWN || shelf->cancel == 0 || shelf->cancel == DUE_EBUSY,
                   "cancel: %d", shelf->cancel);
     check_places(shelf->took[1] == UNKNOWN ? 1 : 2);
+    explore_check(due_stats_read(shelf->q, &s) == 0, "stats");
+    explore_check(shelf->update != 0 || s.kept_bytes > 0, "the block of the new text is nobody's");
 }
 
 static void check_seen(void)

@@ -141,6 +141,7 @@ static int consume(void *arg)
     struct world *w = arg;
     uint64_t seed = own_seed(w, 2);
     due_job jobs[8];
+    bool left = false;
     int rc = 0;
 
     while (rc != DUE_ECLOSED) {
@@ -150,7 +151,9 @@ static int consume(void *arg)
                    due_error_name(rc));
         /* What was sent when time was up is the next taker's, or put back, unless the queue closes
          * before its end is known. */
-        atomic_fetch_add(&w->doubtful, w->hasty && rc == DUE_EINDOUBT ? 8u : 0u);
+        bool lost = rc == DUE_EINDOUBT || (rc == DUE_ECLOSED && left);
+        atomic_fetch_add(&w->doubtful, w->hasty && lost ? 8u : 0u);
+        left = rc == DUE_ETIMEDOUT || rc == DUE_EAGAIN;
         for (int i = 0; i < rc; i++) {
             struct fate *f = fate_of(jobs[i].data, jobs[i].len);
 
@@ -291,8 +294,9 @@ static void add_up(struct world *w, uint32_t made)
         if (sure && (ends == 0 || (shown && ends == 2)) && doubtful > 0)
             doubtful--;
         else if (sure)
-            CREW_CHECK(ends == 1, ": job %u gone %u on disk %d discarded %u", n,
-                       atomic_load(&f->gone), f->on_disk, atomic_load(&f->discarded));
+            CREW_CHECK(ends == 1, ": job %u gone %u on disk %d discarded %u%s%s", n,
+                       atomic_load(&f->gone), f->on_disk, atomic_load(&f->discarded),
+                       w->hasty ? ", hasty" : "", w->async ? ", async" : "");
     }
 }
 

@@ -113,3 +113,22 @@ Test(take_next, takes_one_of_the_topics_that_are_there_and_no_other)
     due_job_done(&job);
     lab_close(&lab);
 }
+
+/* Where there is no short way, or the kernel does not tell its time by the counter, or the time is
+ * not its, nobody looks at the counter. */
+Test(take_next, says_whether_it_has_the_counter)
+{
+    struct lab kernel = lab_open(.kernel = true);
+    struct lab turned = lab_open(.start_ns = 5);
+    struct lab other = lab_open(.kernel = true, .with.clock = DUE_CLOCK_BOOTTIME);
+    struct lab timed = lab_open(.kernel = true, .with.metrics = 1);
+
+    cr_expect_eq(lab_stats(&kernel).counter, due__counter_trusted());
+    cr_expect_eq(lab_stats(&turned).counter, 0u);
+    cr_expect_eq(lab_stats(&other).counter, 0u);
+    cr_expect_eq(lab_stats(&timed).counter, 0u);
+    lab_close(&timed);
+    lab_close(&other);
+    lab_close(&turned);
+    lab_close(&kernel);
+}
