@@ -1,6 +1,8 @@
 # What `cmake --install` puts where: headers, libraries, due.pc and those of the stores,
-# find_package(due), duectl.
+# find_package(due), duectl, manual pages and documents.  Components are named as the packages of
+# Debian that tools/packages makes of them; what names none is the developer's.
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME libdue-dev)
 
 set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/due")
 set(generated "${PROJECT_BINARY_DIR}/package")
@@ -13,14 +15,24 @@ foreach(store redis sqlite)
     endif()
 endforeach()
 
-set(headers base.h due.h job.h metrics.h options.h signals.h store.h workers.h)
+set(headers base.h cron.h due.h job.h loop.h loop_glib.h loop_libev.h loop_libevent.h loop_libuv.h
+    loop_systemd.h figures.h metrics.h options.h signals.h store.h workers.h)
 foreach(store IN LISTS stores)
     list(APPEND headers ${store}.h)
 endforeach()
 list(TRANSFORM headers PREPEND "${PROJECT_SOURCE_DIR}/include/due/")
 install(FILES ${headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/due")
+install(FILES "${PROJECT_SOURCE_DIR}/include/due/due.hpp" DESTINATION
+    "${CMAKE_INSTALL_INCLUDEDIR}/due")
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/due/cpp" DESTINATION
+    "${CMAKE_INSTALL_INCLUDEDIR}/due" FILES_MATCHING PATTERN "*.hpp")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/NOTICE" DESTINATION
     "${CMAKE_INSTALL_DOCDIR}")
+foreach(page README.md CHANGELOG.md)
+    install(FILES "${PROJECT_SOURCE_DIR}/${page}" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endforeach()
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" "${PROJECT_SOURCE_DIR}/examples" DESTINATION
+    "${CMAKE_INSTALL_DOCDIR}" PATTERN "CMakeLists.txt" EXCLUDE)
 
 set(libraries)
 if(DUE_SHARED)
@@ -35,14 +47,35 @@ if(DUE_STATIC)
         list(APPEND libraries due_${store}_static)
     endforeach()
 endif()
-install(TARGETS ${libraries} EXPORT due
-    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
-    INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+foreach(library IN LISTS libraries)
+    get_target_property(name ${library} OUTPUT_NAME)
+    install(TARGETS ${library} EXPORT due
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+            COMPONENT lib${name}${PROJECT_VERSION_MAJOR} NAMELINK_COMPONENT libdue-dev
+        ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT libdue-dev
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+endforeach()
 install(EXPORT due NAMESPACE due:: FILE dueTargets.cmake DESTINATION "${package_dir}")
 
+if(TARGET due_manpages)
+    set(man "${PROJECT_BINARY_DIR}/man")
+    install(DIRECTORY "${man}/man3" "${man}/man7" DESTINATION "${CMAKE_INSTALL_MANDIR}")
+    if(man_program)
+        install(DIRECTORY "${man}/man1" DESTINATION "${CMAKE_INSTALL_MANDIR}" COMPONENT duectl)
+    endif()
+endif()
+
 if(TARGET duectl)
-    install(TARGETS duectl DESTINATION "${CMAKE_INSTALL_BINDIR}")
+    install(TARGETS duectl DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT duectl)
+endif()
+if(TARGET duectl_completions)
+    foreach(to bash:bash-completion/completions zsh:zsh/site-functions
+            fish:fish/vendor_completions.d)
+        string(REGEX REPLACE ":.*" "" shell "${to}")
+        string(REGEX REPLACE ".*:" "" directory "${to}")
+        install(DIRECTORY "${PROJECT_BINARY_DIR}/completions/${shell}/"
+            DESTINATION "${CMAKE_INSTALL_DATAROOTDIR}/${directory}" OPTIONAL)
+    endforeach()
 endif()
 
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/dueConfig.cmake.in"

@@ -1,5 +1,7 @@
 """The figures of a run as docs/performance.md shows them: written between two marks of the page."""
 
+import textwrap
+
 from runner.check import MET, counts
 from runner.results import best, is_libdue, is_limit, on_terms
 from runner.statistic import more_is_better
@@ -80,9 +82,10 @@ def instruction_rows(counted):
 
 def figures(environment, results, parts, counted):
     """Everything between the marks, as text."""
-    lines = [f"Measured on {environment['date'][:10]}: {environment['cpu']}, "
-             f"{environment['cores']} cores, {environment['kernel']}, "
-             f"{environment['compiler']}, load {environment['load']}.", ""]
+    lines = textwrap.wrap(
+        f"Measured on {environment['date'][:10]}: {environment['cpu']}, "
+        f"{environment['cores']} cores, {environment['kernel']}, "
+        f"{environment['compiler']}, load {environment['load']}.", 100) + [""]
     lines += table(HEAD, [row for one in results.values() for row in rows_of(one)])
     if counted:
         subjects = list(dict.fromkeys(subject for _, subject in counted))

@@ -77,7 +77,7 @@ def describe(build, directory, subjects, size):
         "commit": commit(directory),
         "cpu": model,
         "cores": cores(),
-        "kernel": f"{platform.system()} {platform.release()}",
+        "kernel": f"{platform.system()} {platform.release().partition('-')[0]}",
         "compiler": compiler(build),
         "load": round(os.getloadavg()[0], 2),
         "size": size,

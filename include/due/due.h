@@ -58,7 +58,9 @@ extern "C" {
  * Owner:    the caller, until due_close() and due_free()
  * Cost:     two threads (three with DUE_PROXIES_ALWAYS, none with DUE_PROXIES_NEVER); a descriptor
  *           on the realtime and boottime clocks
- * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ESYS (thread or descriptor refused), DUE_ENOTSUP (clock);
+ * Errors:   DUE_EINVAL, DUE_ENOMEM, DUE_ESYS (thread or descriptor refused), DUE_ENOTSUP (clock;
+ *           of DUE_SHARED an option or a store that cannot be shared, as later of other verbs that
+ *           such a queue does not have);
  *           with a store those of its open(), see due/store.h: DUE_EBUSY, DUE_ESTORE, DUE_EACCES,
  *           DUE_EVERSION, DUE_EDURABILITY, DUE_ECORRUPT, DUE_ELIMIT, DUE_ENOSPC
  */
@@ -454,7 +456,7 @@ DUE_API int due_peek(due_queue *q, due_info *info) DUE_NONNULL(1, 2) DUE_MUST_CH
  * that come or go meanwhile may or may not be.
  *
  * Threads:  any; without a lock but for leases that just ended: a store is told of what dies then
- * Errors:   DUE_EINVAL, DUE_EFORK
+ * Errors:   DUE_EINVAL (also, of a shared queue, a cursor that was left for long), DUE_EFORK
  */
 DUE_API int due_list(due_queue *q, uint64_t *cursor, due_info *infos, size_t max)
     DUE_NONNULL(1, 2, 3) DUE_MUST_CHECK;
@@ -477,7 +479,7 @@ DUE_API int due_clear(due_queue *q, int topic, uint64_t *cleared) DUE_NONNULL(1)
  * become due meanwhile, and keep their order.  A consumer that is already taking may still get one.
  *
  * Threads:  any; waits for the timeline's lock
- * Errors:   DUE_EINVAL (no such topic), DUE_EFORK
+ * Errors:   DUE_EINVAL (no such topic), DUE_EFORK; of a shared queue as said above
  */
 DUE_API int due_pause(due_queue *q, int topic) DUE_NONNULL(1);
 DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
@@ -488,7 +490,8 @@ DUE_API int due_resume(due_queue *q, int topic) DUE_NONNULL(1);
  * cancel, or its death; so also while it waits to be tried again.  A new deadline ends that too.
  * The others are kept back in their order; one that was let through stands before any that comes
  * later, also of higher priority.  The limit may change at any time: a lower one waits for jobs to
- * end.  Jobs that were handed out before the topic had its first limit do not count.
+ * end.  Jobs that were handed out before the topic had its first limit do not count.  Of a shared
+ * queue it counts the jobs that any process holds on a lease, and no others.
  *
  * Threads:  any; waits for the timeline's lock
  * Errors:   DUE_EINVAL (no such topic), DUE_ENOMEM, DUE_EFORK

@@ -162,6 +162,77 @@ DUE_API int due_metrics_read(due_queue *q, struct due_metrics *metrics) DUE_NONN
 DUE_API int due_metrics_write(due_queue *q, char *buffer, size_t size)
     DUE_NONNULL(1) DUE_MUST_CHECK;
 
+/* ---- The whole of a queue, whoever shares it ------------------------------------------------- */
+
+/* How much a queue holds.  Of a shared one the figures are the store's, of what all processes have;
+ * of any other they are this process's. */
+struct due_queue_census {
+    uint64_t delayed;   /* */
+    uint64_t ready;     /* due, and not taken; with those whose lease is over */
+    uint64_t leased;    /* */
+    uint64_t dead;      /* of all topics, whichever was asked for; and so are head_ns, processes */
+    int64_t now_ns;     /* the time of what follows: the store's, or the queue's clock */
+    int64_t oldest_ns;  /* the earliest time of what is ready; DUE_FOREVER: nothing is */
+    int64_t head_ns;    /* the next job is due no earlier; DUE_FOREVER: nothing waits */
+    uint64_t processes; /* that have the queue open; who died with it open, or was evicted, is
+                             counted for a day */
+    uint64_t reserved[6]; /* */
+};
+
+/**
+ * Count the jobs of @topic (or DUE_ALL_TOPICS).  The topics of a shared queue have numbers here
+ * once all of them were counted.
+ *
+ * Threads:  any; waits for the timeline's lock; with a store until that has answered, or the stored
+ *           jobs were read, up to @timeout_ns, and due_options.store_timeout_ns at most
+ * Cost:     for one topic a look at every job; of a shared queue a script of the store, which does
+ *           not depend on how many jobs there are
+ * Errors:   DUE_EINVAL (no such topic; @timeout_ns below 0), DUE_EAGAIN (@timeout_ns is 0, and the
+ *           store would have to be waited for), DUE_ETIMEDOUT, DUE_EFENCED, DUE_ECLOSED (a shared
+ *           queue that is closed), DUE_ENOMEM, DUE_EFORK
+ */
+DUE_API int due_census(due_queue *q, int topic, struct due_queue_census *census, int64_t timeout_ns)
+    DUE_NONNULL(1, 3) DUE_MUST_CHECK;
+
+#define DUE_HOST_BYTES 128 /* with its NUL; a longer name is cut */
+
+/* One who has a queue open. */
+typedef struct due_process {
+    uint64_t number; /* it has it in the store, and `duectl evict` names it so; 0: not shared */
+    char host[DUE_HOST_BYTES]; /* */
+    int64_t pid;               /* on that host */
+    int64_t started_ns;        /* when it joined; 0: the queue is not shared */
+    int64_t seen_ns;      /* when it was last heard of, as it is with every beat: each 10 s, and
+                             2 s for each process if there are more than five */
+    uint64_t held;        /* jobs that it had on a lease then */
+    int32_t waits;        /* 1: it waits for jobs, or to be told of some */
+    int32_t self;         /* 1: it is this one, as this queue */
+    uint64_t reserved[4]; /* */
+} due_process;
+
+/**
+ * List who has the queue open.  *@cursor starts at 0 and is moved; the answer is how many were
+ * written (0: the end).  Times are as in a census.  A queue that is not shared has one, this one.
+ *
+ * Threads:  any; as due_census()
+ * Cost:     of a shared queue a command of the store for each topic
+ * Errors:   DUE_EINVAL (@max is 0 or over INT_MAX; @timeout_ns below 0); else as due_census()
+ */
+DUE_API int due_processes(due_queue *q, uint64_t *cursor, due_process *processes, size_t max,
+                          int64_t timeout_ns) DUE_NONNULL(1, 2, 3) DUE_MUST_CHECK;
+
+/**
+ * Write what the whole queue holds, and what this process has of it, as text; docs/metrics.md has
+ * the names.  The text and the answer are as those of due_metrics_write(), whose text may follow.
+ * Topics are those with the lowest numbers, up to DUE_METRICS_TOPICS.
+ *
+ * Threads:  any; as due_census()
+ * Cost:     of a shared queue those of due_census() and due_processes(); else a look at every job
+ * Errors:   as due_census()
+ */
+DUE_API int due_census_write(due_queue *q, char *buffer, size_t size, int64_t timeout_ns)
+    DUE_NONNULL(1) DUE_MUST_CHECK;
+
 /* ---- Events ---------------------------------------------------------------------------------- */
 
 enum due_event_kind {

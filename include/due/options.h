@@ -36,6 +36,11 @@ enum due_confirm {
     DUE_CONFIRM_ASYNC     /* it returns at once; see due_flush() and on_settled */
 };
 
+enum due_share {
+    DUE_OWNED = 0, /* one process has the jobs of a store, and reads them when it opens */
+    DUE_SHARED     /* any number of processes: each takes what is due, and the store has the rest */
+};
+
 /* How to open a queue.  Zero means default. */
 typedef struct due_options {
     size_t size;                    /* DUE_OPTIONS_INIT */
@@ -85,6 +90,11 @@ typedef struct due_options {
     void (*on_settled)(void *ctx, due_id id, int rc); /* a change nobody waits for has come to its
                                                          end: 0 or why the store refused it */
     void (*on_restore)(void *ctx, uint64_t restored, int finished); /* while stored jobs come */
+
+    /* One queue, many processes; a store that cannot do that answers DUE_ENOTSUP. */
+    enum due_share share; /* */
+    size_t prefetch_max;  /* most jobs that one claim takes ahead of those who wait for one; 0: 256;
+                             1: none */
 } due_options;
 
 #define DUE_OPTIONS_INIT .size = sizeof(due_options)

@@ -68,7 +68,10 @@ typedef struct due_record {
     enum due_cause cause; /* it is dead, and why; 0: it is not */
     int64_t died_ns;      /* */
     const char *reason;   /* at most DUE_REASON_BYTES with its NUL; NULL or "": none */
-    uint32_t reserved[4]; /* zero */
+
+    /* Shared, by find(): what the store knows its content by, whatever that is. */
+    const void *mark;
+    size_t mark_len;
 } due_record;
 
 enum due_change_kind {
@@ -79,20 +82,35 @@ enum due_change_kind {
     DUE_CHANGE_BURY,    /* the job is dead: the same, and cause, died_ns and reason */
     DUE_CHANGE_DROP,    /* the job is gone */
     DUE_CHANGE_KEEP,    /* a key is taken until key_kept_ns, by the job of this id, which is gone */
-    DUE_CHANGE_FORGET   /* a key that was kept for the job of this id is free */
+    DUE_CHANGE_FORGET,  /* a key that was kept for the job of this id is free */
+
+    /* Of a shared queue only: what its holder says of a job that he does not end. */
+    DUE_CHANGE_BEGIN,   /* an attempt begins: attempts and failures; he holds it still */
+    DUE_CHANGE_EXTEND,  /* he holds it for lease_ns more, from now on */
+    DUE_CHANGE_RELEASE, /* it was not begun: it waits again, as if it had not been claimed */
+
+    DUE_CHANGE_AMEND, /* of a shared queue, and nobody's: the job, whole, in place of what it was */
+    DUE_CHANGE_TOPIC  /* of a shared queue, and of no job: what holds back those of record.topic */
 };
 
 /* One change of one job. */
 typedef struct due_change {
     enum due_change_kind kind;
     int is_new;          /* PUT: 1: the store has no job of this id; 0: it may have */
-    int64_t was_ns;      /* MOVE, BURY, DROP: until_ns as the store has it; died_ns if it is dead */
-    int was_dead;        /* MOVE, BURY, DROP: 1: the store has it as dead */
+    int64_t was_ns;      /* MOVE, BURY, DROP, AMEND: until_ns as the store has it; died_ns if it is
+                            dead */
+    int was_dead;        /* MOVE, BURY, DROP, AMEND: 1: the store has it as dead */
     int was_kept;        /* PUT: 1: the store may have its key as kept, for a job that is gone */
     int64_t key_kept_ns; /* KEEP; DROP: the key stays taken until then; 0: it is free */
-    due_record record;   /* PUT: all; MOVE, BURY: all but data and len; DROP: id, topic, priority,
-                            and its key if that is to be free, or kept; KEEP, FORGET: id and key */
-    uint64_t reserved[2]; /* zero */
+    due_record
+        record;    /* PUT, AMEND: all; MOVE, BURY: all but data and len; DROP: id, topic, priority,
+                            and its key if that is to be free, or kept; KEEP, FORGET: id and key.
+                            Shared, DROP and MOVE of what nobody holds: the topic may be NULL, if it
+                            is not known */
+    uint64_t held; /* shared: the lease with which the job was claimed; 0: nobody holds it */
+    int64_t lease_ns; /* EXTEND */
+    int64_t paused;   /* TOPIC: 1: none of its jobs is claimed; 0; -1: as it is */
+    int64_t held_max; /* TOPIC: so many are held at a time; 0: any number; -1: as it is */
 } due_change;
 
 /* How sure it is that a change that landed stays. */
@@ -154,6 +172,208 @@ struct due_store_stats {
 };
 
 typedef struct due_store due_store;
+
+/* ---- One queue for many processes ---- */
+
+/* The jobs stay in the store, and nothing is loaded.  Each process claims what is due, with a
+ * lease, and says what became of it.  The store has the clock: deadlines are on it, and a lease
+ * that ends makes its job due again, for everybody.
+ *
+ * Changes are as above, with these meanings:
+ *
+ *   PUT             a new job, for whoever comes
+ *   DROP            held: it is done.  Not held: cancelled, or with was_dead struck off the dead
+ *   MOVE            held: it waits again.  Not held: it gets another time; was_dead: it waits again
+ *   BURY            held
+ *   BEGIN EXTEND RELEASE   held
+ *   AMEND           not held: it gets other content, and waits until until_ns.  was_dead: the same,
+ *                   if the record has no cause any more; else it stays dead as it is
+ *   TOPIC           for all that share the queue, and stays; who waits for what it lets go is rung
+ *
+ * A change of a job that is held takes effect only if the lease is still that of @held; of one that
+ * is not, only if nobody holds it and it is as was_ns and the counts in record say (MOVE, AMEND; of
+ * a dead job only was_ns is looked at, the counts are new), or whatever it is (DROP).  An AMEND
+ * only if its content is what it was when it was shown with the mark in record, too.
+ *
+ * A lease keeps its name: after BEGIN and EXTEND the job is held by the same one.  When its time is
+ * up its holder may still say what became of the job, until somebody has claimed it. */
+
+/* A claim. */
+struct due_claim {
+    const char *const *topics; /* names; NULL: any */
+    size_t topic_count;        /* at most DUE_CLAIM_TOPICS */
+    size_t need;               /* so many callers wait for a job each */
+    size_t extra;              /* so many more are welcome, if nobody else waits for them */
+    int64_t lease_ns;          /* from the time of the answer */
+    int waits;                 /* 1: if it comes back short we wait: see alarm_ns, and listen().
+                                  Any exchange of lane work ends what an earlier one waits for; a
+                                  claim of nothing that waits begins it anew, one that does not
+                                  passes a ring on to somebody else */
+};
+
+#define DUE_CLAIM_TOPICS 8
+
+/* A job that was claimed. */
+typedef struct due_claimed {
+    due_record record;    /* valid during the call */
+    uint64_t held;        /* its lease, in every change of it */
+    int64_t lapsed_ns;    /* a lease ended then that nobody had answered for; 0: there was none */
+    uint64_t reserved[2]; /* zero */
+} due_claimed;
+
+typedef int due_store_visit_claimed(void *ctx, const due_claimed *job);
+
+/* What came of an exchange.  Times are those of the store. */
+struct due_exchange {
+    uint64_t stamp;       /* higher than that of every exchange before it, of any process */
+    int64_t now_ns;       /* when it took effect */
+    uint64_t claimed;     /* jobs shown */
+    int more;             /* 1: more is due */
+    int64_t alarm_ns;     /* claim again then; 0: when rung; -1: it is not waited for */
+    uint32_t rang;        /* others that were rung; if nothing is heard of them, beat() */
+    uint64_t reserved[3]; /* zero */
+};
+
+/* How much there is. */
+struct due_census_topic {
+    const char *topic;    /* valid during the call */
+    uint64_t delayed;     /* */
+    uint64_t ready;       /* due, with those whose lease is over */
+    uint64_t leased;      /* */
+    int64_t oldest_ns;    /* deadline of the one that is due longest; DUE_FOREVER: none */
+    uint64_t reserved[2]; /* zero */
+};
+
+struct due_census_all {
+    int64_t now_ns;       /* the store's time */
+    uint64_t jobs;        /* stored, with the dead */
+    uint64_t dead;        /* */
+    uint64_t processes;   /* that have joined */
+    int64_t head_ns;      /* a lower bound of when the next job is due; DUE_FOREVER: none */
+    uint64_t reserved[3]; /* zero */
+};
+
+/* How far somebody has looked through the jobs of a topic, or the dead. */
+struct due_page {
+    const char *topic;    /* its name; NULL: the dead */
+    int64_t from_ns;      /* the next page begins behind this time and this id; INT64_MIN: at the */
+    due_id from;          /* beginning.  Valid for the store that has written them */
+    uint64_t reserved[2]; /* zero */
+};
+
+/* A process that has joined. */
+struct due_process_seen {
+    uint64_t writer;    /* */
+    const char *host;   /* valid during the call */
+    int64_t pid;        /* */
+    int64_t started_ns; /* */
+    int64_t seen_ns;    /* its last beat */
+    uint64_t held;      /* jobs that it had claimed then */
+    int64_t waits;      /* 1: it waits to be rung, or for a time */
+};
+
+/* In two lanes: put, that is exchanges with PUTs or with changes of jobs that nobody holds, join(),
+ * leave(), beat(), find() and all that only looks; and work, exchanges with changes of jobs that
+ * are held, and claims.  An exchange that has both is of work.  In each lane one call is made at a
+ * time; listen() is a third, for one thread.  wake() and interrupt() may come at any moment;
+ * interrupt() is for the calls under way in the first two. */
+struct due_shared_verbs {
+    size_t size; /* sizeof(struct due_shared_verbs) */
+
+    /**
+     * Be one of those who share the queue, which is made if there is none.  After DUE_ELOST once
+     * more: it is another process then, with a writer number of its own, and numbers begin anew.
+     *
+     * Errors:   as open(); DUE_EBUSY: one process owns it, alone
+     */
+    int (*join)(due_store *s, const struct due_store_open *how, struct due_store_info *info,
+                due_error *error);
+
+    /**
+     * Make these changes, each with its own answer in @results, and then claim, if @claim is not
+     * NULL.  Numbered from 1 without gaps, in each lane.  After DUE_EINDOUBT the queue calls again
+     * with the same number and the same arguments until another answer comes: it has one effect,
+     * and shows the same jobs, without those whose lease has ended meanwhile.  Likewise after what
+     * @visit answered that was not 0, which is the answer of the call.  No two changes name one
+     * job.
+     *
+     * Results:  0; DUE_ESTALE: another lease, or none; DUE_EBUSY: somebody holds it; DUE_ENOENT;
+     *           DUE_EAGAIN: it has changed; DUE_ENOSPC: of a PUT, the store is full
+     * Errors:   DUE_EAGAIN: nothing was sent; DUE_EINDOUBT; DUE_EFENCED; DUE_ELOST: the store has
+     *           lost what came after an earlier exchange, or this process: nothing was done; any
+     *           other: refused, nothing was done
+     */
+    int (*exchange)(due_store *s, const due_change *changes, size_t n, uint64_t number,
+                    int *results, const struct due_claim *claim, due_store_visit_claimed *visit,
+                    void *ctx, struct due_exchange *answer, int64_t until_ns);
+
+    /**
+     * Show dead jobs, the first to die first, from the @from-th on, at most @max.
+     *
+     * Answers:  how many were shown
+     * Errors:   as find()
+     */
+    int (*dead)(due_store *s, size_t from, size_t max, due_store_visit *visit, void *ctx,
+                int64_t until_ns);
+
+    /**
+     * Show at most @max jobs of a topic that nobody holds, or dead ones, by time and then by id:
+     * those behind @at, which moves behind the last one looked at.  So one that stays as it is
+     * during all pages is shown once, whatever comes and goes beside it.  One that changes during
+     * the call may be shown as it was, as it is, or not at all.
+     *
+     * Answers:  1: there may be more; 0: that was the end
+     * Errors:   as find(); what @visit answered: @at is as it was
+     */
+    int (*page)(due_store *s, struct due_page *at, size_t max, due_store_visit *visit, void *ctx,
+                int64_t until_ns);
+
+    /**
+     * Count.  @visit is called for each topic.
+     *
+     * Errors:   as find()
+     */
+    int (*census)(due_store *s, struct due_census_all *all,
+                  int (*visit)(void *ctx, const struct due_census_topic *topic), void *ctx,
+                  int64_t until_ns);
+
+    /**
+     * Show who has joined.
+     *
+     * Errors:   as find()
+     */
+    int (*processes)(due_store *s, int (*visit)(void *ctx, const struct due_process_seen *process),
+                     void *ctx, int64_t until_ns);
+
+    /**
+     * Live, and see whether a ring was lost.  To be called every info.renew_ns, and DUE_RING_NS
+     * after an exchange that rang somebody and of which nothing newer was heard.
+     *
+     * Answers:  1: somebody was rung who should have come before; 0
+     * Errors:   as exchange()
+     */
+    int (*beat)(due_store *s, int64_t until_ns);
+
+    /**
+     * Until we are rung, or @until_ns, or wake().
+     *
+     * Answers:  1: rung, or it may be that a ring was missed; 0: not
+     * Errors:   DUE_EAGAIN: it cannot hear, as things are; call again
+     */
+    int (*listen)(due_store *s, int64_t until_ns);
+
+    /* listen() returns; if nobody is in it, the next one does. */
+    void (*wake)(due_store *s);
+
+    /**
+     * Go.  What is held stays so until its lease ends.
+     *
+     * Errors:   none that matter
+     */
+    int (*leave)(due_store *s, int64_t until_ns);
+};
+
+#define DUE_RING_NS DUE_MS(20)
 
 struct due_store_verbs {
     size_t size; /* sizeof(struct due_store_verbs); a shorter one, from an older header, is refused
@@ -267,6 +487,8 @@ struct due_store_verbs {
 
     void (*stats)(due_store *s, struct due_store_stats *stats); /* any thread */
     void (*free)(due_store *s);                                 /* @forked children too: no I/O */
+
+    const struct due_shared_verbs *shared; /* NULL: it cannot be shared */
 };
 
 /* A store begins with this. */

@@ -1,6 +1,6 @@
 /* store.c - the Redis store: opening, and the table of its verbs. */
 #define _GNU_SOURCE
-#include "redis/write/write.h"
+#include "redis/share/share.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -27,23 +27,12 @@ struct store {
     struct due__redis redis; /* first: it is what the verbs get */
     struct due__redis_load load;
     struct due__redis_kept kept;
+    struct due__share share;
 };
 
 static struct due__redis *redis_of(due_store *store)
 {
     return (struct due__redis *)store;
-}
-
-/* Random digits; where there are none, the time and our own address must do. */
-static void random_digits(char *text, size_t words)
-{
-    for (size_t i = 0; i < words; i++) {
-        uint64_t word = 0;
-        if (getrandom(&word, sizeof word, GRND_NONBLOCK) != (ssize_t)sizeof word)
-            word = (uint64_t)due__clock_ns(CLOCK_REALTIME) * UINT64_C(0x9e3779b97f4a7c15) ^
-                   (uint64_t)(uintptr_t)text;
-        snprintf(text + 16 * i, 17, "%016" PRIx64, word);
-    }
 }
 
 static void warn_of_skew(struct due__redis *s, int64_t server_ns)
@@ -62,46 +51,15 @@ static void warn_of_skew(struct due__redis *s, int64_t server_ns)
                        skew / 1000000);
 }
 
-static int probe(struct due__redis *s, int64_t until_ns)
-{
-    int rc = DUE_ESTORE;
-
-    while (rc == DUE_ESTORE) {
-        bool fresh = false;
-        rc = due__redis_connect(s, &fresh, until_ns);
-        if (rc == 0)
-            rc = due__redis_probe(s, true, until_ns);
-        if (rc == DUE_ESTORE && until_ns <= due__mono_ns())
-            rc = DUE_EAGAIN;
-    }
-    if (rc == DUE_EAGAIN) {
-        rc = due__redis_unreached(s);
-    } else if (rc == DUE_EACCES && s->trouble[0] == '\0') {
-        due__redis_say(s, "check user and password", "the server at %.80s: %.90s", s->where,
-                       due__link_trouble(s->link));
-    }
-    return rc;
-}
-
 static int open_store(due_store *store, const struct due_store_open *how,
                       struct due_store_info *info, due_error *error)
 {
     struct due__redis *s = redis_of(store);
     int64_t until_ns = s->set.standby ? DUE_FOREVER : how->until_ns;
-    int rc = DUE_EINVAL;
+    int rc = s->share->joined ? DUE_EINVAL : due__redis_begin(s, how);
 
-    s->how = *how;
-    s->trouble[0] = s->hint[0] = '\0';
-    if (!s->open && due__is_name(how->name, sizeof s->name - 1)) {
-        snprintf(s->name, sizeof s->name, "%s", how->name);
-        s->how.name = s->name;
-        due__redis_name_keys(s);
-        random_digits(s->nonce, 1);
-        random_digits(s->incarnation, 2);
-        rc = due__owner_write(s->owner);
-    }
     if (rc == 0)
-        rc = probe(s, until_ns);
+        rc = due__redis_reach(s, until_ns);
     if (rc == 0)
         rc = due__redis_take_over(s, until_ns);
     if (rc != 0) {
@@ -130,26 +88,10 @@ static int open_store(due_store *store, const struct due_store_open *how,
 
 /* ---- The verbs ------------------------------------------------------------------------------- */
 
-/* What stats() shows is copied at the end of each call: the rest belongs to the call under way. */
-static int show(struct due__redis *s, int rc)
-{
-    struct due__link_counts counts = due__link_count(s->link);
-
-    pthread_mutex_lock(&s->lock);
-    s->shown.connects = counts.connects;
-    s->shown.bytes_in = counts.bytes_in;
-    s->shown.bytes_out = counts.bytes_out;
-    s->shown.durability = s->durability;
-    s->shown.connected = due__link_is_up(s->link);
-    pthread_mutex_unlock(&s->lock);
-    due__redis_tell(s, rc);
-    return rc;
-}
-
 static int verb_open(due_store *store, const struct due_store_open *how,
                      struct due_store_info *info, due_error *error)
 {
-    return show(redis_of(store), open_store(store, how, info, error));
+    return due__redis_show(redis_of(store), open_store(store, how, info, error));
 }
 
 /* What the server has lost is said once, by whichever call comes first. */
@@ -167,7 +109,7 @@ static int verb_ready(due_store *store, int64_t until_ns)
 
     due__link_look(s->link); /* has the server closed the connection? */
     int rc = due__redis_up(s, until_ns);
-    return show(s, say_loss(s, rc));
+    return due__redis_show(s, say_loss(s, rc));
 }
 
 static int verb_prepare(due_store *store, const due_change *changes, size_t n, uint64_t number)
@@ -179,7 +121,7 @@ static int verb_send(due_store *store, uint64_t number, int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
 
-    return show(s, due__redis_send(s, number, until_ns));
+    return due__redis_show(s, due__redis_send(s, number, until_ns));
 }
 
 static int verb_commit(due_store *store, const due_change *changes, size_t n, uint64_t number,
@@ -193,7 +135,7 @@ static int verb_commit(due_store *store, const due_change *changes, size_t n, ui
         s->shown.round_trip_ns = due__mono_ns() - s->batch_ns;
         pthread_mutex_unlock(&s->lock);
     }
-    return show(s, rc);
+    return due__redis_show(s, rc);
 }
 
 /* Reading back takes several answers one after another, which a batch in between makes worthless.
@@ -220,15 +162,17 @@ static int verb_load(due_store *store, int rewind, size_t max, due_store_visit *
 
     begin_reading(s);
     int rc = due__redis_load(s, rewind, max, visit, ctx, until_ns);
-    return show(s, end_reading(s, rc, until_ns));
+    return due__redis_show(s, end_reading(s, rc, until_ns));
 }
 
 static int verb_find(due_store *store, due_id id, due_store_visit *visit, void *ctx,
                      int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
+    int rc = s->share->joined ? due__share_verb_find(s, id, visit, ctx, until_ns)
+                              : due__redis_find(s, id, visit, ctx, until_ns);
 
-    return show(s, due__redis_find(s, id, visit, ctx, until_ns));
+    return due__redis_show(s, rc);
 }
 
 static int verb_keys(due_store *store, int rewind, size_t max, due_store_visit_key *visit,
@@ -238,14 +182,14 @@ static int verb_keys(due_store *store, int rewind, size_t max, due_store_visit_k
 
     begin_reading(s);
     int rc = due__redis_kept(s, rewind, max, visit, ctx, until_ns);
-    return show(s, end_reading(s, rc, until_ns));
+    return due__redis_show(s, end_reading(s, rc, until_ns));
 }
 
 static int verb_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
 
-    return show(s, say_loss(s, due__redis_renew(s, held_ns, until_ns)));
+    return due__redis_show(s, say_loss(s, due__redis_renew(s, held_ns, until_ns)));
 }
 
 static int verb_close(due_store *store, int64_t until_ns)
@@ -257,7 +201,7 @@ static int verb_close(due_store *store, int64_t until_ns)
         rc = due__redis_hand_over(s, until_ns);
         s->closed = rc == 0 || rc == DUE_EFENCED;
     }
-    return show(s, rc);
+    return due__redis_show(s, rc);
 }
 
 static void verb_interrupt(due_store *store)
@@ -282,6 +226,7 @@ static void verb_free(due_store *store)
     due__redis_load_forget(s);
     due__redis_kept_forget(s);
     due__redis_topics_free(s);
+    due__share_free(s);
     due__link_free(s->link);
     pthread_mutex_destroy(&s->lock);
     free(s->order);
@@ -302,7 +247,8 @@ static const struct due_store_verbs verbs = { .size = sizeof(struct due_store_ve
                                               .close = verb_close,
                                               .interrupt = verb_interrupt,
                                               .stats = verb_stats,
-                                              .free = verb_free };
+                                              .free = verb_free,
+                                              .shared = &due__share_verbs };
 
 /* ---- The object ------------------------------------------------------------------------------ */
 
@@ -385,6 +331,7 @@ static struct due__redis *make(struct due__address *address, const due_redis_opt
     s->base.verbs = &verbs;
     s->load = &store->load;
     s->kept = &store->kept;
+    s->share = &store->share;
     fill_in(s, o);
     due__address_show(address, s->where, sizeof s->where);
     struct due__link_limits limits = { .connect_ns = s->set.connect_ns,

@@ -59,9 +59,9 @@ static int held(const due_job *job, uint32_t *number)
 
 /* The leased job becomes the caller's own (CLAIMED); *w gets its word from before.  DUE_ESTALE: it
  * is not the caller's any more, or time is up. */
-static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t *w)
+static inline int claim_once(struct due_queue *q, struct due__job *j, uint32_t number,
+                             uint32_t token, uint64_t *w)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
     const struct due__lease *l = due__lease_at(q, number);
 
     *w = due__load_acquire(&j->word); /* J1, R1 */
@@ -81,6 +81,42 @@ static int claim(struct due_queue *q, uint32_t number, uint64_t token, uint64_t 
     }
     due__lease_resume(q, number); /* the same word, of a later lease: stamps come again */
     return DUE_ESTALE;
+}
+
+/* The lease of the job that could not be claimed is being extended: wait for that.  0: look anew;
+ * DUE_ESTALE: it is not; or an error: how that ended is not known in time. */
+static int extended(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    const struct due__job *j = due__job_at(&q->slab, number);
+    struct due__deadline by = { 0 };
+
+    if (!q->shared || due__word_state(w) != DUE__CLAIMED)
+        return DUE_ESTALE;
+    uint64_t news = q->journal->news(q);
+    if (!q->journal->extending(q, number))                        /* X1 of share.c */
+        return due__load_acquire(&j->word) != w ? 0 : DUE_ESTALE; /* J1 */
+    return q->journal->unsettled(q, number, 0, news, &by, NULL);
+}
+
+/* As claim_once() again and again; @j: that job. */
+static inline __attribute__((always_inline)) int claim_of(struct due_queue *q, struct due__job *j,
+                                                          uint32_t number, uint64_t token,
+                                                          uint64_t *w)
+{
+    int rc;
+
+    while ((rc = claim_once(q, j, number, due__token_of(token), w)) == DUE_ESTALE) {
+        rc = extended(q, number, *w);
+        if (rc != 0)
+            break;
+    }
+    return rc;
+}
+
+static __attribute__((noinline)) int claim(struct due_queue *q, uint32_t number, uint64_t token,
+                                           uint64_t *w)
+{
+    return claim_of(q, due__job_at(&q->slab, number), number, token, w);
 }
 
 /* Has the call answered for the job, so that its copy is let go of? */
@@ -107,10 +143,21 @@ static int ack_claimed(struct due_queue *q, uint32_t number)
 }
 
 /* A claimed job whose ack concerns nobody else: it has no key, no group, no further rounds. */
-static bool plain(const struct due_queue *q, uint32_t number, uint64_t w)
+static inline bool plain(const struct due_queue *q, const struct due__job *j, uint64_t w)
 {
-    return q->short_ways && !(w & DUE__PASSED) &&
-           !(due__facts_load(due__job_at(&q->slab, number)).payload & DUE__EXTRAS);
+    return q->short_ways && !(w & DUE__PASSED) && !(due__facts_load(j).payload & DUE__EXTRAS);
+}
+
+/* A job that was claimed, or could not be: @rc. */
+static __attribute__((noinline)) int ack_in_full(due_job *job, uint32_t number, int rc)
+{
+    struct due_queue *q = job->queue;
+
+    if (rc == 0)
+        rc = ack_claimed(q, number);
+    if (answers(rc))
+        let_go(q, job, number);
+    return rc;
 }
 
 static int ack(due_job *job)
@@ -122,16 +169,13 @@ static int ack(due_job *job)
 
     if (rc != 0)
         return rc;
-    rc = claim(q, number, job->token, &w);
-    if (rc == 0 && plain(q, number, w)) {
-        due__ack_at_once(job, number);
+    struct due__job *j = due__job_at(&q->slab, number);
+    rc = claim_of(q, j, number, job->token, &w);
+    if (rc == 0 && plain(q, j, w)) {
+        due__ack_at_once(job, j, number);
         return 0;
     }
-    if (rc == 0)
-        rc = ack_claimed(q, number);
-    if (answers(rc))
-        let_go(q, job, number);
-    return rc;
+    return ack_in_full(job, number, rc);
 }
 
 int due_ack(due_job *job)
@@ -263,8 +307,7 @@ static int give_back(struct due_queue *q, uint32_t number, enum due__purpose pur
 {
     struct due__deadline by = { 0 };
 
-    return q->journal->change(q, number, purpose,
-                              due__time_add(due__clock_now(&q->clock), delay_ns), &by);
+    return q->journal->change(q, number, purpose, due__time_add(due__jobs_now(q), delay_ns), &by);
 }
 
 /* A claimed job dies. */
@@ -277,7 +320,7 @@ static int bury(struct due_queue *q, uint32_t number, enum due_cause cause, cons
 
     due__add_relaxed(failures, failed); /* no edge: a counter; the job is ours */
     int rc = due__bury(q, number, deadline, cause, reason, &by);
-    if (rc == 0 || rc == DUE_EINDOUBT)
+    if (answers(rc))
         due__lease_answered(q);
     else
         due__add_relaxed(failures, 0 - failed); /* no edge: likewise */
@@ -385,8 +428,8 @@ int due_bury(due_job *job, const char *reason)
 /* ---- While it is out ---- */
 
 /* Under the lock: the leased job of this token, made MOVING; *w gets that word.  DUE_ESTALE. */
-static int hold_still(struct due_queue *q, uint32_t number, uint64_t token, int64_t now_ns,
-                      uint64_t *w)
+static int hold_still(struct due_queue *q, uint32_t number, uint32_t token, int64_t now_ns,
+                      enum due__state as, uint64_t *w)
 {
     struct due__job *j = due__job_at(&q->slab, number);
     const struct due__lease *l = due__lease_at(q, number);
@@ -396,12 +439,37 @@ static int hold_still(struct due_queue *q, uint32_t number, uint64_t token, int6
         if (due__word_state(*w) != DUE__LEASED || due__load_relaxed(&l->token) != token || /* R1 */
             due__load_relaxed(&j->deadline_ns) <= now_ns)                                  /* J1 */
             return DUE_ESTALE;
-    } while (!due__word_claim(&j->word, w, DUE__MOVING)); /* J1 */
-    *w = due__word_as(*w, DUE__MOVING);
+    } while (!due__word_claim(&j->word, w, as)); /* J1 */
+    *w = due__word_as(*w, as);
     return 0;
 }
 
-int due__lease_extend(due_job *job, int64_t lease_ns)
+/* Of a shared queue: the lease is extended in the store first.  If @by polls nobody waits. */
+static int extend_shared(const due_job *job, uint32_t number, int64_t lease_ns,
+                         struct due__deadline *by)
+{
+    struct due_queue *q = job->queue;
+    struct due__tenure t;
+    uint64_t w;
+
+    due__enter(q, &t);
+    bool other = q->journal->extending(q, number); /* X1 of share.c */
+    q->journal->extend_mark(q, number, true);      /* X1: before the word */
+    int rc = hold_still(q, number, due__token_of(job->token), due__clock_now(&q->clock),
+                        DUE__CLAIMED, &w);
+    if (rc != 0)
+        q->journal->extend_mark(q, number, other);
+    due__tenure_end(q, &t);
+    if (rc != 0)
+        return rc;
+    due__count(q, number, DUE__F_LEASED, -1);
+    rc = q->journal->change(q, number, DUE__EXTEND, lease_ns, by);
+    if (!answers(rc))
+        q->journal->extend_undo(q, number);
+    return rc;
+}
+
+static int lease_extend(due_job *job, int64_t lease_ns, struct due__deadline *by)
 {
     struct due_queue *q = job->queue;
     struct due__tenure t;
@@ -413,9 +481,11 @@ int due__lease_extend(due_job *job, int64_t lease_ns)
         return rc;
     if (job->pool != NULL)
         ((const struct due__holder *)job->pool)->settle(job);
+    if (q->shared)
+        return extend_shared(job, number, lease_ns, by);
     due__enter(q, &t);
     int64_t now = due__clock_now(&q->clock);
-    rc = hold_still(q, number, job->token, now, &w);
+    rc = hold_still(q, number, due__token_of(job->token), now, DUE__MOVING, &w);
     if (rc == 0)
         due__replace(q, number, w, DUE__LEASED,
                      due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns));
@@ -423,12 +493,19 @@ int due__lease_extend(due_job *job, int64_t lease_ns)
     return rc == 0 ? due__state_of(q) : rc;
 }
 
+int due__lease_extend(due_job *job, int64_t lease_ns)
+{
+    struct due__deadline by = { .polls = true };
+
+    return lease_extend(job, lease_ns, &by);
+}
+
 /* A lease that goes on is as much a promise as one that begins: nobody else has the job. */
 int due_extend(due_job *job, int64_t lease_ns)
 {
     struct due_queue *q = job->queue;
     struct due__deadline by = { 0 };
-    int rc = due__lease_extend(job, lease_ns);
+    int rc = lease_extend(job, lease_ns, &by);
 
     return rc == 0 ? due__held_until(q, &by) : rc;
 }
@@ -474,8 +551,11 @@ bool due__lease_stopping(const due_job *job)
     uint64_t w = due__load_acquire(&j->word); /* J1, R1 */
     enum due__state state = due__word_state(w);
 
+    if (state == DUE__CLAIMED && q->shared && q->journal->extending(q, number)) /* X1 of share.c */
+        return due__load_relaxed(&l->revoked) == due__word_generation(w) ||     /* R3 */
+               due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
     return (state != DUE__LEASED && state != DUE__MOVING) ||
-           due__load_relaxed(&l->token) != job->token ||                    /* R1 */
+           due__load_relaxed(&l->token) != due__token_of(job->token) ||     /* R1 */
            due__load_relaxed(&l->revoked) == due__word_generation(w) ||     /* R3 */
            due__load_relaxed(&j->deadline_ns) <= due__clock_now(&q->clock); /* J1 */
 }

@@ -7,12 +7,14 @@
 #include <limits.h>
 
 #include "api/dequeue.h"
+#include "api/pages.h"
 #include "job/bulk.h"
 #include "os/atomic.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 /* A job that is nobody's any more, and is to be counted. */
 struct cancelled {
@@ -227,6 +229,8 @@ int due_clear(due_queue *q, int topic, uint64_t *cleared)
         return DUE_EINVAL;
     bool inside = due__inside_stored(q);
     int rc = due__clear_all(q, topic, &n);
+    if (rc == 0 && due__in_store(q))
+        rc = due__pages_clear(q, topic, &n);
     due__inside_end(q, inside);
     if (cleared != NULL && (rc == 0 || n > 0))
         *cleared = n;

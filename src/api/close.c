@@ -1,6 +1,6 @@
 /* close.c - closing a queue: refuse, deliver or discard, let everybody go.
  *
- * Edges      described elsewhere: C2 closing.c, E3 tenure.c, C1 inside.c, G2 sender.c, J1 slab.h
+ * Edges      described elsewhere: C2 closing.c, E3 tenure.c, C1 C5 inside.c, G2 sender.c, J1 slab.h
  *
  * Not here   Who is inside, and waiting for the last of them: inside.c.
  */
@@ -28,7 +28,7 @@ int due_close(due_queue *q, enum due_close_mode mode, int64_t timeout_ns)
         return DUE_ENOMEM;
     if (mode == DUE_CLOSE_DRAIN) {
         due__or_seq(&q->state, DUE__DRAINING); /* E3, C2 of closing.c */
-        due__drain_all(q);                     /* as far as it can be reached */
+        due__drain_all(q); /* as far as it can be reached; C5 of inside.c, as below */
         due__wake_all(q, false);
         due__drained(q);
     } else {

@@ -31,10 +31,16 @@
 
 #define OTHER_SIZE 1 /* of a check: the struct is from another header */
 
-static __attribute__((noinline)) int more_check(const due_extra *x)
+static __attribute__((noinline)) int more_check(const struct due_queue *q, const due_extra *x)
 {
     if (x->size != sizeof *x)
         return OTHER_SIZE;
+    if (x->key != NULL || x->group_len > 0 || x->every_ns != 0) {
+        int rc = due__not_shared(q);
+
+        if (rc != 0)
+            return rc;
+    }
     return due__extras_wrong(x) != NULL ? DUE_EINVAL : 0;
 }
 
@@ -53,7 +59,7 @@ static inline int spec_check(const struct due_queue *q, const due_spec *s)
         return DUE_EINVAL; /* it would mean nothing in the next process */
     if (s->len > q->payload_max)
         return DUE_ELIMIT;
-    return s->more != NULL ? more_check(s->more) : 0;
+    return s->more != NULL ? more_check(q, s->more) : 0;
 }
 
 static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
@@ -115,7 +121,7 @@ static int enqueue_bulk(struct due_queue *q, const due_spec *specs, size_t n,
                         struct due__deadline *by, due_id *ids, struct due__put *put,
                         struct due__fresh *jobs, due_id *named)
 {
-    int64_t now = due__clock_now(&q->clock);
+    int64_t now = due__jobs_now(q);
     size_t filled = 0;
     uint64_t bytes = 0;
     int rc = 0;
@@ -237,6 +243,50 @@ static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue
     return true;
 }
 
+/* With the lock: place plain jobs one after another, as long as there are places at hand.  How
+ * many.  @now_ns: 0 unless one of them was given a delay. */
+static size_t place_simple(struct due_queue *q, const due_spec *specs, size_t n, int64_t now_ns,
+                           due_id *ids)
+{
+    struct due__fresh job;
+    bool moved = now_ns == 0;
+    size_t i;
+
+    for (i = 0; i < n && (q->place_count > 0 || places_fetch(q)); i++) {
+        uint32_t number = q->place[--q->place_count];
+
+        if (q->place_count >= 4)
+            due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
+        due__fill_plain(q, number, &specs[i], now_ns, &job);
+        if (ids != NULL)
+            ids[i] = due__id_made(q, number, job.generation);
+        due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
+        if (!moved && job.deadline_ns <= now_ns) {
+            moved = true;
+            due__move_due(q, now_ns); /* so that those without delay go straight to their topic */
+        }
+        due__place_now(q, &job, 0);
+    }
+    return i;
+}
+
+/* Up to AT_ONCE plain jobs in one tenure, as enqueue_plain().  How many; 0: it cannot be done so
+ * now.  @timed: all of them have a time. */
+static __attribute__((noinline)) size_t enqueue_simple(struct due_queue *q, const due_spec *specs,
+                                                       size_t n, bool timed, due_id *ids)
+{
+    int64_t now = timed ? 0 : due__clock_now(&q->clock);
+    if ((due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
+        !due__short_try(q))                         /* E1 */
+        return 0;
+    bool quiet = due__inbox_quiet(&q->inbox) && !due__inbox_late(&q->inbox); /* I2, I3 */
+    size_t placed = 0;
+    if (!(due__load_seq(&q->state) & DUE__REFUSING) && (quiet || drain_others(q))) /* E3 */
+        placed = place_simple(q, specs, n < AT_ONCE ? n : AT_ONCE, now, ids);
+    due__short_end(q);
+    return placed;
+}
+
 /* One job in any other way, in a queue of memory.  1, or an error. */
 static __attribute__((noinline)) int enqueue_one(struct due_queue *q, const due_spec *spec,
                                                  due_id *id)
@@ -344,15 +394,15 @@ __attribute__((noinline)) int due__enqueue_new(struct due_queue *q, const due_sp
                            : enqueue_any(q, spec, 1, by, id, &put);
 }
 
-/* As spec_check(), of all. */
+/* As spec_check(), of all but the first @known. */
 static inline __attribute__((always_inline)) int check(struct due_queue *q, const due_spec *specs,
-                                                       size_t n, int64_t timeout_ns)
+                                                       size_t n, size_t known, int64_t timeout_ns)
 {
     if (due__forked(q))
         return DUE_EFORK;
     if (timeout_ns < 0 || n == 0 || n > INT_MAX)
         return DUE_EINVAL;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = known; i < n; i++) {
         int rc = specs[i].size == sizeof specs[i] ? spec_check(q, &specs[i]) : DUE_EINVAL;
 
         if (rc != 0)
@@ -396,7 +446,7 @@ static __attribute__((noinline)) int enqueue_checked(struct due_queue *q, const 
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
 
-    int rc = spec->size == sizeof *spec ? check(q, spec, 1, timeout_ns) : OTHER_SIZE;
+    int rc = spec->size == sizeof *spec ? check(q, spec, 1, 0, timeout_ns) : OTHER_SIZE;
     if (rc == OTHER_SIZE) {
         rc = enqueue_resized(q, spec, 1, timeout_ns, id);
         return rc > 0 ? 0 : rc;
@@ -462,6 +512,19 @@ int due_enqueue_after(due_queue *q, int64_t delay_ns, void *ptr, due_id *id)
     return enqueue_pointer(q, delay_ns, 0, 0, ptr, id);
 }
 
+/* How many of the jobs may go the plain way, up to the first that may not.  @timed: all of these
+ * have a time. */
+static inline size_t simple_ones(const struct due_queue *q, const due_spec *specs, size_t n,
+                                 bool *timed)
+{
+    size_t i = 0;
+
+    *timed = true;
+    for (; q->short_puts && i < n && is_plain(q, &specs[i], 0); i++)
+        *timed &= due__timed(&specs[i]);
+    return i;
+}
+
 /* How many of the jobs have no key, up to the first that has. */
 static size_t plain(const due_spec *specs, size_t n)
 {
@@ -476,11 +539,14 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
                       due_id *ids)
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
+    bool timed;
+    size_t simple = simple_ones(q, specs, n, &timed);
 
-    int rc = n == 0 || specs->size == sizeof *specs ? check(q, specs, n, timeout_ns) : OTHER_SIZE;
+    int rc = n == 0 || specs->size == sizeof *specs ? check(q, specs, n, simple, timeout_ns)
+                                                    : OTHER_SIZE;
     bool alone =
-        q->capacity > 0 || q->events != NULL; /* those with keys are seen to by themselves */
-    bool taken = alone;                       /* so is the next one */
+        q->capacity > 0 || q->events != NULL || due__loading(q); /* with keys: each apart */
+    bool taken = alone;                                          /* so is the next one */
     struct due__put put = { .over = false };
     size_t done = 0;
 
@@ -492,6 +558,12 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
     while (rc >= 0 && !put.over && done < n) {
         const due_spec *next = specs + done;
         due_id *some_ids = ids != NULL ? ids + done : NULL;
+        size_t placed = done < simple ? enqueue_simple(q, next, simple - done, timed, some_ids) : 0;
+
+        if (placed > 0) {
+            done += placed;
+            continue;
+        }
         size_t some = alone ? plain(next, n - done) : n - done;
         int64_t wait_ns = q->capacity == 0 || done == 0 ? timeout_ns : 0;
 

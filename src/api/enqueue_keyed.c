@@ -278,6 +278,8 @@ int due_id_of_key(due_queue *q, const void *key, size_t len, due_id *id)
 
     if (due__forked(q))
         return DUE_EFORK;
+    if (due__not_shared(q) != 0)
+        return DUE_ENOTSUP;
     bool inside = due__inside_stored(q);
     int rc = due__named(q, find(q, key, len, &by, &h));
     due__inside_end(q, inside);
@@ -293,6 +295,8 @@ int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
 
     if (due__forked(q))
         return due__one_or_none(job, DUE_EFORK);
+    if (due__not_shared(q) != 0)
+        return due__one_or_none(job, DUE_ENOTSUP);
     bool inside = due__inside_stored(q);
     int rc = find(q, key, len, &by, &h);
     while (rc == 0) {

@@ -5,6 +5,7 @@
  *
  * Edges      described elsewhere: J1 slab.h, E3 tenure.c
  */
+#include "api/pages.h"
 #include "job/amend.h"
 #include "job/dead_letter.h"
 #include "job/discard.h"
@@ -13,6 +14,7 @@
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 static int kick_decide(struct due_queue *q, struct due__amendment *a, uint64_t w, int64_t now_ns)
 {
@@ -45,6 +47,11 @@ int due_kick(due_queue *q, due_id id)
     if (rc == 0) {
         due__lapse(q, a.number, &by); /* it may be dead */
         rc = q->journal->amend(q, &a, &by);
+    }
+    if (due__is_elsewhere(q, rc)) {
+        struct due__ask ask = { .kind = DUE__ASK_KICK, .id = id, .at_ns = due__jobs_now(q) };
+
+        rc = q->journal->ask(q, &ask, &by);
     }
     rc = due__named(q, rc);
     due__inside_end(q, inside);
@@ -120,6 +127,10 @@ static int end_all(struct due_queue *q, int topic, bool clear, uint64_t *count)
     int rc = q->journal->whole(q, &by);
     if (rc == 0)
         due__lapse_all(q, &by);
+    if (rc == 0 && due__in_store(q)) {
+        rc = clear ? due__pages_clear_dead(q, topic, &ended) : due__pages_kick(q, topic, &ended);
+        n = 0;
+    }
     while (rc == 0 && n > 0 && any_dead(q)) {
         n = dead_some(q, topic, &at, jobs);
         rc = clear ? clear_some(q, jobs, n, &by, &ended)
@@ -141,5 +152,7 @@ int due_kick_all(due_queue *q, int topic, uint64_t *kicked)
 
 int due_clear_dead(due_queue *q, int topic, uint64_t *cleared)
 {
-    return due__forked(q) ? DUE_EFORK : end_all(q, topic, true, cleared);
+    if (due__forked(q))
+        return DUE_EFORK;
+    return end_all(q, topic, true, cleared);
 }

@@ -19,6 +19,7 @@
 #include "os/atomic.h"
 #include "os/siphash.h"
 #include "os/sized.h"
+#include "queue/board.h"
 #include "queue/closing.h"
 #include "queue/counts.h"
 #include "queue/extras.h"
@@ -507,6 +508,8 @@ int due_free(due_queue *q)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     if (q->fd >= 0)
         close(q->fd);
+    if (q->board != NULL)
+        q->board->free(q, q->board, forked);
     q->journal->free(q);
     waiters_destroy(q, forked);
     due__pool_stats_free(q);

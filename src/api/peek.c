@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "api/pages.h"
 #include "job/claim.h"
 #include "job/dead_letter.h"
 #include "job/key_table.h"
@@ -13,6 +14,7 @@
 #include "queue/inside.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "queue/tenure.h"
 
 enum found { NOTHING, SOMETHING, AGAIN, BEHIND /* what stands there until a lease ends */ };
@@ -121,7 +123,13 @@ int due_peek(due_queue *q, due_info *info)
         if (found == BEHIND)
             found = peek_all(q, due, &first);
     } while (found == AGAIN);
-    int64_t now = due__clock_now(&q->clock);
+    if (found == NOTHING && due__in_store(q)) {
+        int rc = due__pages_peek(q, info);
+
+        due__inside_end(q, inside);
+        return rc;
+    }
+    int64_t now = due__jobs_now(q);
     due__inside_end(q, inside);
     if (found == NOTHING)
         return DUE_EAGAIN;
@@ -205,6 +213,23 @@ static bool describe_dead(struct due_queue *q, uint32_t number, due_dead *dead)
     return true;
 }
 
+/* Those of a shared queue are in the store. */
+static int list_shared(struct due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
+{
+    struct due__ask ask = {
+        .kind = DUE__ASK_DEAD, .dead = dead, .from = (size_t)*cursor, .max = max
+    };
+    struct due__deadline by = { 0 };
+    bool inside = due__inside_stored(q);
+    int rc = q->journal->ask(q, &ask, &by);
+
+    due__inside_end(q, inside);
+    if (rc != 0)
+        return rc;
+    *cursor += ask.got;
+    return (int)ask.got;
+}
+
 int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
 {
     struct due__tenure t;
@@ -215,6 +240,8 @@ int due_list_dead(due_queue *q, uint64_t *cursor, due_dead *dead, size_t max)
         return DUE_EFORK;
     if (max == 0 || max > INT_MAX)
         return DUE_EINVAL;
+    if (q->shared)
+        return list_shared(q, cursor, dead, max);
     bool inside = due__inside_stored(q);
     uint64_t at = *cursor;
     if (at == 0)

@@ -1,6 +1,6 @@
 /* poll.c - due_poll(), due_next_deadline(): one's own turn, for programs without threads.
  *
- * Edges      described elsewhere: I2 I3 inbox.c, Q7 takings.c
+ * Edges      described elsewhere: I2 I3 inbox.c, Q7 takings.c, V1 ready_line.c
  */
 #include "api/poll.h"
 
@@ -67,20 +67,53 @@ void due__lapse_now(struct due_queue *q)
         due__lapse_all(q, NULL);
 }
 
-/* The deadline of the timeline's head, if nothing is ready at @now_ns and it is alive: the usual
- * case.  False: look at everything.  *@deadline_ns stays if nothing is held. */
-static bool next_of_timeline(struct due_queue *q, int64_t now_ns, int64_t *deadline_ns)
+/* The deadline of the first that is ready, in the topic whose turn it is, if it is alive: what is
+ * shown need not be taken back for that.  Nobody publishes meanwhile, so what is read of the window
+ * is a slot; a taker may be quicker, and then its job is not ready any more. */
+static bool next_of_ready(const struct due_queue *q, int64_t *deadline_ns)
 {
+    const struct due__topic *t = q->ring;
     struct due__slot s;
     uint64_t w;
 
-    if (!due__move_due(q, now_ns) || due__more_to_come(q) ||
-        (q->ring != NULL && due__topics_ready(q)) || !due__head_ready(q))
+    uint64_t ends = due__load_acquire(&t->window.ends); /* V1 */
+    if ((uint32_t)ends != (uint32_t)(ends >> 32))
+        s = due__window_slot(&t->window, (uint32_t)ends); /* V1 */
+    else if (!due__line_first(&t->line, &s))
         return false;
-    if (!due__timeline_head(&q->timeline, &s))
-        return true;
+    s = due__slot_plain(q, s);
     *deadline_ns = due__slot_deadline(s);
-    return due__slot_alive(&q->slab, s, &w);
+    return due__slot_alive(&q->slab, s, &w) && (w & DUE__READY);
+}
+
+/* The deadline of the first that is ready at @now_ns, or else of the timeline's head, if it is
+ * alive: the usual case.  False: look at everything.  *@deadline_ns stays if nothing is held. */
+static bool next_of_all(struct due_queue *q, int64_t now_ns, int64_t *deadline_ns)
+{
+    uint64_t w;
+
+    const struct due__slot *first = due__timeline_first(&q->timeline);
+    bool ahead = first != NULL && due__slot_deadline(*first) > now_ns;
+
+    if (ahead)
+        due__all_moved(q, now_ns);
+    else if (!due__move_due(q, now_ns))
+        return false;
+    if (due__more_to_come(q))
+        return false;
+    if (q->ring != NULL && due__topics_ready(q))
+        return next_of_ready(q, deadline_ns);
+    if (!ahead)
+        first = due__timeline_first(&q->timeline);
+    if (first == NULL) {
+        if (due__timeline_count(&q->timeline) > 0 && !due__head_load(q))
+            return false;
+        first = due__timeline_first(&q->timeline);
+        if (first == NULL)
+            return true;
+    }
+    *deadline_ns = due__slot_deadline(*first);
+    return due__slot_alive(&q->slab, *first, &w);
 }
 
 int64_t due_next_deadline(due_queue *q)
@@ -93,8 +126,8 @@ int64_t due_next_deadline(due_queue *q)
     if (left_ready(q) > 0)
         return due__clock_now(&q->clock);
     due__short_enter(q);
-    int64_t now = due__clock_now(&q->clock);                                         /* I3 */
-    bool found = due__inbox_quiet(&q->inbox) && next_of_timeline(q, now, &deadline); /* I2 */
+    int64_t now = due__clock_now(&q->clock);                                    /* I3 */
+    bool found = due__inbox_quiet(&q->inbox) && next_of_all(q, now, &deadline); /* I2 */
     due__short_end(q);
     if (found)
         return deadline;

@@ -14,6 +14,7 @@
 #include "queue/extras.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 #define UNDER_LOCK 4096u /* bytes copied there */
 
@@ -119,6 +120,12 @@ int due_read(due_queue *q, due_id id, void *buffer, size_t size, size_t *len)
                                        .lengthy = true,
                                        .decide = read_decide };
         rc = q->journal->amend(q, &e.a, &by);
+    }
+    if (due__is_elsewhere(q, rc)) {
+        struct due__ask ask = { .kind = DUE__ASK_READ, .id = id, .buffer = buffer, .size = size };
+
+        rc = q->journal->ask(q, &ask, &by);
+        e.len = ask.got;
     }
     if (rc == 0 && len != NULL)
         *len = e.len;

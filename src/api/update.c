@@ -28,6 +28,7 @@
 #include "queue/inside.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 #define KEPT_UNDER_LOCK ((size_t)64 << 10) /* bytes that are copied from block to block there */
 
@@ -266,6 +267,8 @@ static int wish_make(struct due_queue *q, const due_spec *s, unsigned what, int6
     const due_extra *x = s->more != NULL ? s->more : &none;
 
     *wish = (struct wish){ .what = what, .at_ns = at_ns };
+    if (what == 0 || (what & ~SET_ALL) != 0 || at_ns < 0)
+        return DUE_EINVAL;
     if (what & DUE_SET_DATA) {
         wish->s.data = s->data;
         wish->s.len = s->len;
@@ -300,10 +303,8 @@ static int amend(struct due_queue *q, uint32_t number, uint32_t generation, cons
                  unsigned what, int64_t at_ns, struct due__deadline *by)
 {
     struct wish wish;
-
-    if (what == 0 || (what & ~SET_ALL) != 0 || at_ns < 0)
-        return DUE_EINVAL;
     int rc = wish_make(q, s, what, at_ns, &wish);
+
     if (rc != 0)
         return rc;
     if ((what & DUE_SET_PRIORITY) && q->journal->fixed_priority)
@@ -311,6 +312,47 @@ static int amend(struct due_queue *q, uint32_t number, uint32_t generation, cons
     return what == DUE_SET_TIME ? due__reschedule(q, number, generation, at_ns, by)
                                 : rewrite(q, number, generation, &wish, by);
 }
+
+/* ---- Of a shared queue ---- */
+
+static int release_decide(struct due_queue *q, struct due__amendment *a, uint64_t w, int64_t now_ns)
+{
+    (void)q;
+    (void)w;
+    (void)now_ns;
+    a->purpose = DUE__RELEASE;
+    return 0;
+}
+
+/* A job that was claimed ahead goes back into the store, where it is changed. */
+static int release(struct due_queue *q, uint32_t number, uint32_t generation,
+                   struct due__deadline *by)
+{
+    struct due__amendment a = {
+        .number = number, .generation = generation, .of = DUE__IF_WAITING, .decide = release_decide
+    };
+    int rc = q->journal->amend(q, &a, by);
+
+    return rc == 0 ? DUE_ENOENT : rc;
+}
+
+static int amend_in_store(struct due_queue *q, due_id id, const due_spec *s, unsigned what,
+                          int64_t at_ns, struct due__deadline *by)
+{
+    struct due__ask ask = { .kind = what == DUE_SET_TIME ? DUE__ASK_MOVE : DUE__ASK_AMEND,
+                            .id = id,
+                            .at_ns = at_ns,
+                            .spec = s,
+                            .what = what };
+    struct wish wish;
+    int rc = wish_make(q, s, what, at_ns, &wish); /* for what is wrong with it */
+
+    if (rc == 0 && (what & DUE_SET_PRIORITY))
+        rc = DUE_ENOTSUP;
+    return rc == 0 ? q->journal->ask(q, &ask, by) : rc;
+}
+
+/* ---- The calls ---- */
 
 int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
 {
@@ -332,8 +374,12 @@ int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
     rc = due__id_find(q, id, &by, &number, &generation);
     int64_t at = s->at_ns;
     if (!due__timed(s) && (what & DUE_SET_TIME))
-        at = due__time_add(due__clock_now(&q->clock), s->delay_ns);
-    if (rc == 0)
+        at = due__time_add(due__jobs_now(q), s->delay_ns);
+    if (rc == 0 && due__in_store(q) && what != DUE_SET_TIME)
+        rc = release(q, number, generation, &by);
+    if (due__is_elsewhere(q, rc))
+        rc = amend_in_store(q, id, s, what, at, &by);
+    else if (rc == 0)
         rc = amend(q, number, generation, s, what, at, &by);
     rc = due__named(q, rc);
     due__inside_end(q, inside);

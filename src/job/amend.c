@@ -14,6 +14,7 @@
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 #include "queue/timed_wait.h"
 
 /* ---- In one tenure ---- */
@@ -146,13 +147,13 @@ static int amend_decide(struct due_queue *q, struct due__amendment *a)
     if (due__load_seq(&q->state) & DUE__CLOSING) /* E3: the one who closes will find it again */
         return DUE_ECLOSED;
     a->lengthy = true;
-    return a->decide(q, a, w, due__clock_now(&q->clock));
+    return a->decide(q, a, w, due__jobs_now(q));
 }
 
 /* It was not changed, or is going to be: then whoever applies that sees to the rest. */
 static void amend_end(struct due_queue *q, uint32_t number, int rc, enum due__purpose purpose)
 {
-    if ((rc != 0 && rc != DUE_EINDOUBT) || purpose == DUE__NO_CHANGE)
+    if ((rc != 0 && rc != DUE_EINDOUBT && rc != DUE_ESTALE) || purpose == DUE__NO_CHANGE)
         due__give_up(q, number);
 }
 

@@ -29,7 +29,7 @@ bool due__change_locks(enum due__purpose purpose)
 
 void due__change_tell(struct due_queue *q, const struct due__change *c)
 {
-    static const enum due__step steps[DUE__LEAVE + 1] = {
+    static const enum due__step steps[DUE__RELEASE + 1] = {
         [DUE__PUT] = DUE__S_PRODUCED,   [DUE__GIVE_BACK] = DUE__S_RETRIED,
         [DUE__SNOOZE] = DUE__S_RETRIED, [DUE__BURY] = DUE__S_DIED,
         [DUE__KICK] = DUE__S_KICKED,    [DUE__REVIVE] = DUE__S_KICKED,

@@ -45,11 +45,12 @@ static void cancel_bulk(struct due_queue *q, const due_id *ids, size_t n, struct
         q->journal->change_all(q, number, claimed, DUE__CANCEL, 0, by, rc);
     for (size_t k = 0; k < claimed; k++) {
         results[which[k]] = rc[k];
-        if (rc[k] != 0 && rc[k] != DUE_EINDOUBT)
+        if (rc[k] != 0 && rc[k] != DUE_EINDOUBT && rc[k] != DUE_ESTALE)
             due__give_up(q, number[k]);
     }
     for (size_t i = 0; i < n; i++) {
-        if (results[i] == DUE_EAGAIN || results[i] == DUE_EBUSY || results[i] == DUE_ENOENT)
+        if (results[i] == DUE_EAGAIN || results[i] == DUE_EBUSY || results[i] == DUE_ENOENT ||
+            results[i] == DUE_ESTALE)
             results[i] = due__named(q, due__cancel(q, ids[i], NULL, by));
     }
 }

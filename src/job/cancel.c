@@ -13,6 +13,7 @@
 #include "job/lease.h"
 #include "job/release.h"
 #include "os/atomic.h"
+#include "os/probe.h"
 #include "queue/stored.h"
 
 /* A claimed job that may have been dead goes. */
@@ -29,6 +30,7 @@ void due__cancel_end(struct due_queue *q, uint32_t number)
     due__key_end(q, number, false);
     leave_dead(q, number, w);
     due__step(q, number, DUE__S_CANCELLED, w);
+    DUE__PROBE2(cancel, q, number);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);
     uint64_t count = ++it->cancelled; /* C2 of closing.c */
@@ -48,6 +50,7 @@ static void lend(struct due_queue *q, uint32_t number, uint64_t w, due_job *job)
     due__key_end(q, number, false);
     leave_dead(q, number, w);
     due__step(q, number, DUE__S_CANCELLED, w);
+    DUE__PROBE2(cancel, q, number);
     if (w & DUE__PASSED)
         due__limiter_leave(q, number);
     due__job_fill(q, number, deadline, deadline, job);
@@ -96,7 +99,7 @@ int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
     enum due__purpose purpose = job != NULL ? DUE__LEND : DUE__CANCEL;
     if (!due__end_unsent(q, number, w, purpose))
         rc = q->journal->change(q, number, purpose, 0, by);
-    if (rc != 0 && rc != DUE_EINDOUBT)
+    if (rc != 0 && rc != DUE_EINDOUBT && rc != DUE_ESTALE)
         due__give_up(q, number);
     if (rc == 0 && job != NULL)
         lend(q, number, w, job);
@@ -107,7 +110,12 @@ int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadli
 {
     uint32_t number;
     uint32_t generation;
+    struct due__ask ask = { .kind = DUE__ASK_CANCEL, .id = id };
     int rc = due__id_find(q, id, by, &number, &generation);
 
-    return rc != 0 ? rc : due__cancel_any(q, number, generation, NULL, job, by);
+    if (rc == 0)
+        rc = due__cancel_any(q, number, generation, NULL, job, by);
+    if (!due__is_elsewhere(q, rc))
+        return rc;
+    return job == NULL ? q->journal->ask(q, &ask, by) : DUE_ENOTSUP;
 }

@@ -147,10 +147,12 @@ bool due__clearable(struct due_queue *q, uint32_t number, int topic, uint64_t *w
 void due__unclaim(struct due_queue *q, uint32_t number, bool taken)
 {
     struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     struct due__tenure t;
 
     due__enter(q, &t);
+    /* Under the lock: before, its node may be in the inbox, and whoever takes that out says so in
+     * the word.  A job that is said to be in it and is not would never be sorted in. */
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     due__wait_again(q, number, w | (taken ? DUE__READY : 0),
                     due__load_relaxed(&j->deadline_ns)); /* J1 */
     due__tenure_end(q, &t);

@@ -32,11 +32,13 @@
 #include "job/key_table.h"
 #include "job/lease.h"
 #include "os/atomic.h"
+#include "os/probe.h"
 #include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 #define LOOKS 256u /* dead ones that are looked at, from either end, for where one belongs */
 
@@ -64,6 +66,7 @@ void due__dead_letter_open(struct due_queue *q, uint32_t number, int64_t now_ns,
     if (len > 0)
         memcpy(g->reason, reason, len);
     g->reason[len] = '\0';
+    DUE__PROBE3(die, q, number, cause);
 }
 
 /* ---- The list, under the lock ---- */
@@ -128,6 +131,7 @@ void due__dying_enlist(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
+    assert(!(due__load_relaxed(&j->word) & DUE__LINKED)); /* J1: its link is the inbox's */
     j->link.next_free = 0;
     if (q->dying != 0)
         due__job_at(&q->slab, q->dying_last - 1)->link.next_free = number + 1;
@@ -161,6 +165,21 @@ bool due__dying_due(struct due_queue *q, uint32_t number, uint64_t w)
             return false;
         due__lease_ended(q, number, false);
     }
+    due__dying_enlist(q, number);
+    return true;
+}
+
+bool due__dying_unlinked(struct due_queue *q, uint32_t number, uint64_t w)
+{
+    struct due__job *j = due__job_at(&q->slab, number);
+
+    if (!due__revoked(q, number)) /* R3 */
+        return false;
+    do {
+        if (due__word_state(w) != DUE__WAITING)
+            return false;
+    } while (!due__word_claim(&j->word, &w, DUE__CLAIMED)); /* J1 */
+    due__unlink_cancelled(q, number);
     due__dying_enlist(q, number);
     return true;
 }
@@ -242,7 +261,7 @@ static enum due_cause verdict(const struct due_queue *q, struct due__slot s, int
 size_t due__attempts_check_all(struct due_queue *q, struct due__slot *slots, size_t n,
                                struct due__deadline *by, int *rc)
 {
-    int64_t now = due__clock_now(&q->clock);
+    int64_t now = due__jobs_now(q);
     size_t kept = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -259,7 +278,7 @@ size_t due__attempts_check_all(struct due_queue *q, struct due__slot *slots, siz
             due__wait_later(q, due__slot_job(slots[i]));
             failed = 0;
         }
-        if (failed == 0 || failed == DUE_EINDOUBT) {
+        if (failed == 0 || failed == DUE_EINDOUBT || failed == DUE_ESTALE) {
             struct due__shard *it = due__shard_enter(&q->slab);
             it->unready++; /* taken from what is ready, and not handed out */
             due__shard_leave(it);
@@ -317,7 +336,7 @@ static int prepare(struct due_queue *q, uint32_t number, int64_t deadline_ns, en
         due__past_begin(q, number, deadline_ns);
         due__word_keep(&j->word, w | DUE__HELD); /* J1 */
     }
-    due__dead_letter_open(q, number, due__clock_now(&q->clock), cause, reason);
+    due__dead_letter_open(q, number, due__jobs_now(q), cause, reason);
     return 0;
 }
 
@@ -329,7 +348,7 @@ int due__bury(struct due_queue *q, uint32_t number, int64_t deadline_ns, enum du
     if (rc != 0)
         return rc;
     rc = q->journal->change(q, number, DUE__BURY, 0, by);
-    if (rc != 0 && rc != DUE_EINDOUBT)
+    if (rc != 0 && rc != DUE_EINDOUBT && rc != DUE_ESTALE)
         due__dead_letter_at(q, number)->cause = 0;
     return rc;
 }
@@ -355,6 +374,8 @@ static void see_to_one(struct due_queue *q, uint32_t number)
         q->journal->leave(q, number, DUE__CANCEL);
     } else if (due__closed(q)) { /* nobody will take it any more, nor write it down */
         due__keep_stored(q, number);
+    } else if (q->shared) {
+        q->journal->lapse(q, number);
     } else if (due__is_dying(q, number)) {
         q->journal->leave(q, number, DUE__CLEAR);
     } else if (!due__dead_letter_make(q, number)) { /* not yet: see the head */

@@ -54,16 +54,22 @@ void due__dying_enlist(struct due_queue *q, uint32_t number);
 /* Under the lock: the time of a leased or dead job has come.  False: it is to be handed out again,
  * or its word is not @w any more. */
 bool due__dying_due(struct due_queue *q, uint32_t number, uint64_t w);
+/* Under the lock: a job that waits comes out of the inbox.  True: it was cancelled while another
+ * call was changing it there, and is to be seen to. */
+bool due__dying_unlinked(struct due_queue *q, uint32_t number, uint64_t w);
 /* After the release: those that are. */
 void due__dying_bury(struct due_queue *q, uint32_t first);
 
 /* Has a job of the caller's own no past, and nothing beside its payload? */
-static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
+static inline bool due__is_plain_of(const struct due__job *j)
 {
-    const struct due__job *j = due__job_at(&q->slab, number);
-
     return !(due__load_relaxed(&j->word) & DUE__HELD) && /* J1: the caller's own */
            !(due__facts_load(j).payload & DUE__EXTRAS);
+}
+
+static inline bool due__is_plain(const struct due_queue *q, uint32_t number)
+{
+    return due__is_plain_of(due__job_at(&q->slab, number));
 }
 
 /* Of taken jobs those that may not be handed out die; the others to the front.  How many; *rc: the

@@ -131,8 +131,8 @@ void due__deferred_ack(due_job *job)
 {
     uint32_t number;
 
-    (void)place_of(job, &number);
-    due__ack_at_once(job, number);
+    struct due__job *j = place_of(job, &number);
+    due__ack_at_once(job, j, number);
 }
 
 void due__deferred_return(due_job *job)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "os/atomic.h"
+#include "os/probe.h"
 #include "os/tsan.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
@@ -62,6 +63,7 @@ static inline __attribute__((always_inline)) void due__fill_plain(struct due_que
     else if (s->len > 0)
         memcpy(j->payload.bytes, s->data, s->len);
     due__fill_facts(j, number, s, carries ? DUE__POINTER : DUE__BYTES_INLINE, now_ns, it);
+    DUE__PROBE3(enqueue, q, number, it->deadline_ns);
 }
 
 /* The same with any job; @extras: it needs some. */
@@ -85,6 +87,7 @@ static inline __attribute__((always_inline)) int due__fill_in(struct due_queue *
         return DUE_ENOMEM;
     }
     due__fill_facts(due__job_at(&q->slab, number), number, s, payload, now_ns, it);
+    DUE__PROBE3(enqueue, q, number, it->deadline_ns);
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "job/release.h"
 #include "job/repeat.h"
 #include "os/atomic.h"
+#include "os/probe.h"
 #include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
@@ -49,6 +50,7 @@ void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n
             continue;
         end_key(q, due__slot_job(slots[i]));
         due__step(q, due__slot_job(slots[i]), DUE__S_DEQUEUED, 0);
+        DUE__PROBE3(dequeue, q, due__slot_job(slots[i]), jobs[i].lateness_ns);
     }
     due__late(q, jobs, n);
     n -= repeating; /* they have not left */
@@ -72,10 +74,9 @@ static __attribute__((noinline)) void acked_for_others(struct due_queue *q)
     due__shard_leave(it);
 }
 
-void due__ack_at_once(due_job *job, uint32_t number)
+void due__ack_at_once(due_job *job, struct due__job *j, uint32_t number)
 {
     struct due_queue *q = job->queue;
-    struct due__job *j = due__job_at(&q->slab, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     bool last = true;
 
@@ -89,7 +90,7 @@ void due__ack_at_once(due_job *job, uint32_t number)
     it->acked++; /* C2 of closing.c */
     it->unleased++;
     if (last)
-        due__place_done(q, it, number);
+        due__place_done_of(q, it, j, number);
     bool more = q->capacity > 0 || (due__load_seq(&q->state) & DUE__DRAINING); /* C2 of closing.c */
     it->done += !more; /* from here on the queue may be freed */
     due__shard_leave(it);
@@ -151,7 +152,7 @@ static inline bool done_plain(struct due_queue *q, const due_job *job)
 
     struct due__shard *it = due__shard_enter(&q->slab);
     it->done++;
-    due__slab_give_in(&q->slab, it, number);
+    due__slab_give_of(&q->slab, it, j, number);
     due__shard_leave(it);
     return true;
 }
@@ -211,6 +212,7 @@ void due__ack_end(struct due_queue *q, uint32_t number)
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
 
     due__step(q, number, DUE__S_ACKED, 0);
+    DUE__PROBE2(ack, q, number);
     due__key_end(q, number, true);
     bool last = due__job_unhold(q, number, w);
     struct due__shard *it = due__shard_enter(&q->slab);

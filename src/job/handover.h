@@ -8,9 +8,9 @@
 void due__hand_over(struct due_queue *q, const struct due__slot *slots, size_t n, int64_t now_ns,
                     due_job *jobs);
 
-/* Without a store: the claimed job of place @number, a plain one, is acked, and the caller's copy
- * let go of. */
-void due__ack_at_once(due_job *job, uint32_t number);
+/* Without a store: the claimed job @j of place @number, a plain one, is acked, and the caller's
+ * copy let go of. */
+void due__ack_at_once(due_job *job, struct due__job *j, uint32_t number);
 
 /* What its end will need, into the cache. */
 void due__prefetch_end(struct due_queue *q, const due_job *job, uint32_t number);

@@ -37,6 +37,7 @@
 #include "job/key_table.h"
 #include "job/release.h"
 #include "os/atomic.h"
+#include "os/probe.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/job_records.h"
@@ -150,11 +151,12 @@ static void begin_one(struct due_queue *q, struct due__slot s, int64_t now_ns, i
 
 /* The same of a plain job that was never reserved, when nobody is told: everything is known of its
  * record, and it is sorted in with the store that makes it LEASED. */
-static void begin_first(struct due_queue *q, struct due__slot s, int64_t now_ns, int64_t until_ns,
-                        due_job *job)
+static inline __attribute__((always_inline)) void begin_first(struct due_queue *q,
+                                                              struct due__slot s,
+                                                              struct due__job *j, int64_t now_ns,
+                                                              int64_t until_ns, due_job *job)
 {
     uint32_t number = due__slot_job(s);
-    struct due__job *j = due__job_at(&q->slab, number);
     struct due__lease *l = due__lease_at(q, number);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     struct due__facts f = due__facts_load(j);
@@ -166,7 +168,7 @@ static void begin_first(struct due_queue *q, struct due__slot s, int64_t now_ns,
     due__store_relaxed(&l->failures, 0);                        /* R1 */
     due__store_relaxed(&l->holders, 2); /* R2: its own life, and the caller */
     due__store_relaxed(&l->limit, 0);   /* R1 */
-    due__job_fill_plain(q, number, due__slot_deadline(s), now_ns, job);
+    due__job_fill_plain_of(q, j, number, due__slot_deadline(s), now_ns, job);
     job->attempts = 1;
     job->token = 1;
     f.payload &= (uint8_t)~DUE__NOW;
@@ -179,9 +181,9 @@ static void begin_first(struct due_queue *q, struct due__slot s, int64_t now_ns,
 }
 
 /* Is it such a job, of the caller's own? */
-static inline bool leased_first(const struct due_queue *q, uint32_t number)
+static inline bool leased_first(const struct due__job *j)
 {
-    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
 
     return (w & (DUE__STATE_MASK | DUE__FLAGS)) == DUE__CLAIMED;
 }
@@ -197,18 +199,31 @@ static void leases_count(struct due_queue *q, const due_job *jobs, size_t n)
     due__shard_leave(it);
 }
 
+/* Until when a lease lasts that begins at @now_ns: not before what has been looked at.  That of a
+ * shared queue ends no later than in the store, whatever was looked at since @now_ns. */
+static inline int64_t lease_until(const struct due_queue *q, int64_t now_ns, int64_t lease_ns)
+{
+    int64_t from = now_ns > q->due_ns || q->shared ? now_ns : q->due_ns;
+    int64_t until = due__time_add(from, lease_ns);
+
+    return until > q->due_ns ? until : due__time_add(q->due_ns, 1);
+}
+
 /* Under the lock.  @plain: jobs that have nothing beside their payload, when nobody is told. */
 static void begin_all(struct due_queue *q, const struct due__slot *slots, size_t n,
                       int64_t lease_ns, int64_t now_ns, bool plain, due_job *jobs)
 {
     int64_t now = now_ns != 0 ? now_ns : due__clock_now(&q->clock);
-    int64_t until = due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns);
+    int64_t until = lease_until(q, now, lease_ns);
 
     for (size_t i = 0; i < n; i++) {
-        if (plain && leased_first(q, due__slot_job(slots[i])))
-            begin_first(q, slots[i], now, until, &jobs[i]);
+        struct due__job *j = due__job_at(&q->slab, due__slot_job(slots[i]));
+
+        if (plain && leased_first(j))
+            begin_first(q, slots[i], j, now, until, &jobs[i]);
         else
             begin_one(q, slots[i], now, until, &jobs[i]);
+        DUE__PROBE3(reserve, q, due__slot_job(slots[i]), jobs[i].lateness_ns);
     }
 }
 
@@ -232,6 +247,21 @@ int due__lease_begin(struct due_queue *q, const struct due__slot *slots, size_t 
     if (rc == 0)
         due__lease_start(q, slots, n, lease_ns, now_ns, jobs);
     return rc;
+}
+
+bool due__lease_one_at_once(struct due_queue *q, struct due__slot s, struct due__job *j,
+                            int64_t lease_ns, int64_t now_ns, due_job *job)
+{
+    if (due__load_relaxed(&q->limits) || /* Y1 of retry.c */
+        !due__is_plain_of(j) || !due__records_has(&q->leases, due__slot_job(s)))
+        return false;
+    int64_t until = lease_until(q, now_ns, lease_ns);
+    if (leased_first(j))
+        begin_first(q, s, j, now_ns, until, job);
+    else
+        begin_one(q, s, now_ns, until, job);
+    due__store_relaxed(&q->reserved, q->reserved + 1); /* no edge: a figure, written under T */
+    return true;
 }
 
 bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
@@ -264,7 +294,10 @@ void due__wait_again(struct due_queue *q, uint32_t number, uint64_t w, int64_t a
 {
     struct due__job *j = due__job_at(&q->slab, number);
 
-    if (!due__revoked(q, number)) { /* R3 */
+    bool goes = due__revoked(q, number); /* R3 */
+    if (goes && (w & DUE__LINKED))       /* its link is the inbox's: see due__dying_unlinked() */
+        q->revoked_linked = true;
+    if (!goes || (w & DUE__LINKED)) {
         due__replace(q, number, w, DUE__WAITING, at_ns);
         return;
     }
@@ -278,12 +311,13 @@ bool due__lease_was_last(const struct due_queue *q, uint32_t number)
     uint32_t limit = due__load_relaxed(&l->limit); /* R1 */
 
     return (limit > 0 && due__load_relaxed(&l->attempts) >= limit) || /* R1 */
-           due__revoked(q, number) || due__closed(q);
+           due__revoked(q, number) || due__closed(q) || q->shared;
 }
 
 void due__lease_ended(struct due_queue *q, uint32_t number, bool waits)
 {
     q->lapsed++;
+    DUE__PROBE2(lapse, q, number);
     due__count(q, number, DUE__F_LEASED, -1);
     due__count(q, number, DUE__F_RETRIED, waits);
     due__add_relaxed(&due__lease_at(q, number)->failures, 1); /* no edge: a counter */
@@ -351,12 +385,12 @@ void due__lapse_all(struct due_queue *q, struct due__deadline *by)
 void due__lease_resume(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word);           /* J1: the caller's own */
     int64_t until = due__load_relaxed(&j->deadline_ns); /* J1 */
     struct due__tenure t;
 
     due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     if (until <= q->due_ns)
         lapse(q, number, w, until);
     else
@@ -377,27 +411,27 @@ int64_t due__later(const struct due_queue *q)
 void due__revoke_later(struct due_queue *q, uint32_t number)
 {
     struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     struct due__tenure t;
 
-    if (!(w & DUE__HELD))
+    if (!(due__load_relaxed(&j->word) & DUE__HELD))                     /* J1: the caller's own */
         due__past_begin(q, number, due__load_relaxed(&j->deadline_ns)); /* J1 */
-    w |= DUE__HELD;
     struct due__shard *it = due__shard_enter(&q->slab);
     it->leased++;
     due__shard_leave(it);
     due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
+    uint64_t w = due__load_relaxed(&j->word) | DUE__HELD; /* J1: the caller's own */
     due__replace(q, number, w, DUE__LEASED, due__later(q));
     due__tenure_end(q, &t);
 }
 
 void due__wait_later(struct due_queue *q, uint32_t number)
 {
-    uint64_t w = due__load_relaxed(&due__job_at(&q->slab, number)->word); /* J1: the caller's own */
+    const struct due__job *j = due__job_at(&q->slab, number);
     struct due__tenure t;
 
     due__enter(q, &t);
+    uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     t.rounds = DUE__ROUNDS_MAX; /* there may be many: who sees to them sees to no others besides */
     due__wait_again(q, number, w, due__later(q));
     due__tenure_end(q, &t);
@@ -433,6 +467,7 @@ void due__snoozed(struct due_queue *q, uint32_t number, uint64_t w, int64_t at_n
 void due__nacked(struct due_queue *q, uint32_t number)
 {
     due__add_relaxed(&q->nacked, 1); /* no edge: a counter */
+    DUE__PROBE2(nack, q, number);
     due__count(q, number, DUE__F_NACKED, 1);
 }
 

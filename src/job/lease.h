@@ -24,6 +24,9 @@ void due__lease_uncount(struct due_queue *q, uint32_t number);
  * are counted.  False: nothing was done. */
 bool due__lease_at_once(struct due_queue *q, const struct due__slot *slots, size_t n,
                         int64_t lease_ns, int64_t now_ns, due_job *jobs);
+/* The same of one, which is @j. */
+bool due__lease_one_at_once(struct due_queue *q, struct due__slot s, struct due__job *j,
+                            int64_t lease_ns, int64_t now_ns, due_job *job);
 /* The lease of a job of the caller's own (CLAIMED) goes on; if it has ended, the job waits. */
 void due__lease_resume(struct due_queue *q, uint32_t number);
 /* A lease was ended by its holder, otherwise than by an ack: counted. */

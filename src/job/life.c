@@ -14,6 +14,7 @@ static void lease_ended(struct due_queue *q, uint32_t number)
 const struct due__life due__jobs_life = {
     .time_came = due__dying_due,
     .lease_ended = lease_ended,
+    .unlinked = due__dying_unlinked,
     .see_to = due__dying_bury,
     .tidy_up = due__keys_sweep,
 };

@@ -36,11 +36,12 @@ static inline void due__job_fill_rest(due_job *job)
 /* The taken job @number, for the caller.  True: it comes again. */
 bool due__job_fill(struct due_queue *q, uint32_t number, int64_t deadline_ns, int64_t now_ns,
                    due_job *job);
-/* The same of one that is plain, and was never reserved, in a queue without a store. */
-static inline void due__job_fill_plain(struct due_queue *q, uint32_t number, int64_t deadline_ns,
-                                       int64_t now_ns, due_job *job)
+/* The same of one that is plain, and was never reserved, in a queue without a store; which is
+ * @j. */
+static inline void due__job_fill_plain_of(struct due_queue *q, const struct due__job *j,
+                                          uint32_t number, int64_t deadline_ns, int64_t now_ns,
+                                          due_job *job)
 {
-    const struct due__job *j = due__job_at(&q->slab, number);
     uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* J1: the caller's */
     struct due__facts f = due__facts_load(j);
     bool pointer = (f.payload & DUE__PAYLOAD_MASK) == DUE__POINTER;
@@ -61,6 +62,12 @@ static inline void due__job_fill_plain(struct due_queue *q, uint32_t number, int
     due__job_fill_rest(job);
 }
 
+static inline void due__job_fill_plain(struct due_queue *q, uint32_t number, int64_t deadline_ns,
+                                       int64_t now_ns, due_job *job)
+{
+    due__job_fill_plain_of(q, due__job_at(&q->slab, number), number, deadline_ns, now_ns, job);
+}
+
 /* One copy of a job that was reserved is let go.  As due__job_unhold(). */
 bool due__lease_let_go(struct due_queue *q, uint32_t number);
 /* The life of a lent job is over, whose node the inbox held: does it still?  Then the place is free
@@ -68,16 +75,20 @@ bool due__lease_let_go(struct due_queue *q, uint32_t number);
 bool due__place_linked(struct due_queue *q, uint32_t number);
 
 /* Within a shard: a lent job's place is free, unless the inbox still holds its node. */
-static inline void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
+static inline void due__place_done_of(struct due_queue *q, struct due__shard *it,
+                                      struct due__job *j, uint32_t number)
 {
-    struct due__job *j = due__job_at(&q->slab, number);
-
     if (q->stored)
         q->journal->forget(q, number); /* N1 of id_index.c */
     if ((due__load_acquire(&j->word) & DUE__LINKED) && due__place_linked(q, number)) /* J1 */
         return;
     if (due__word_free(&j->word)) /* J1 */
         due__shard_push(&q->slab, it, number);
+}
+
+static inline void due__place_done(struct due_queue *q, struct due__shard *it, uint32_t number)
+{
+    due__place_done_of(q, it, due__job_at(&q->slab, number), number);
 }
 
 /* @n of a job's holders leave.  True: they were the last. */

@@ -43,15 +43,18 @@ static inline int64_t look(struct due_queue *q, int64_t lease_ns, bool in_line, 
     return *due_ns = due__clock_now(&q->clock);
 }
 
-/* The first live job of the line.  False: there is none, or many dead ones stand before it. */
+/* The first live job of the line, which is *@job.  False: there is none, or many dead ones stand
+ * before it. */
 static inline __attribute__((always_inline)) bool line_take(struct due_queue *q,
                                                             struct due__topic *topic,
-                                                            struct due__slot *s)
+                                                            struct due__slot *s,
+                                                            struct due__job **job)
 {
     for (uint32_t looked = 0; topic->line.count > 0 && looked < DUE__DEAD_MAX; looked++) {
         *s = due__line_pop(&topic->line, &q->nodes);
         q->in_lines--;
-        if (due__take_slot(q, topic, *s)) {
+        *job = due__job_at(&q->slab, due__slot_job(*s));
+        if (due__take_slot_of(q, topic, *job, *s)) {
             if (topic->line.count > 0)
                 due__topic_refill(q, topic);
             return true;
@@ -60,21 +63,35 @@ static inline __attribute__((always_inline)) bool line_take(struct due_queue *q,
     return false;
 }
 
+/* Nothing is due at the head, before which so many dead ones were: that may have taken a while. */
+static inline enum due__next none(uint32_t dead)
+{
+    return dead == 0 ? DUE__NEXT_NOTHING : DUE__NEXT_ASK;
+}
+
 /* The head of the timeline, if it waits, is due at @due_ns, and is of this topic or, with several,
  * of one that is wanted. */
 static inline __attribute__((always_inline)) enum due__next head_take(
     struct due_queue *q, const struct due__topic *topic, const struct due__wanted *wanted,
-    int64_t due_ns, struct due__slot *s)
+    int64_t due_ns, struct due__slot *s, struct due__job **job)
 {
     struct due__timeline *tl = &q->timeline;
     uint64_t w;
 
-    for (uint32_t looked = 0; looked < DUE__MOVES_MAX; looked++) {
-        if (due__timeline_bound(tl) > due_ns) /* after dead ones it may have been a while ago */
-            return looked == 0 ? DUE__NEXT_NOTHING : DUE__NEXT_ASK;
-        if (!due__head_ready(q) || !due__timeline_head(tl, s) || due__slot_deadline(*s) > due_ns)
-            return DUE__NEXT_ASK;
-        struct due__job *j = due__job_at(&q->slab, due__slot_job(*s));
+    for (uint32_t dead = 0; dead < DUE__MOVES_MAX; dead++) {
+        if (due__timeline_count(tl) == 0)
+            return none(dead);
+        const struct due__slot *first = due__timeline_first(tl);
+        if (first == NULL) {
+            if (due__timeline_bound_behind(tl) > due_ns)
+                return none(dead);
+            if (!due__head_load(q) || (first = due__timeline_first(tl)) == NULL)
+                return DUE__NEXT_ASK;
+        }
+        if (due__slot_deadline(*first) > due_ns)
+            return none(dead);
+        *s = *first;
+        struct due__job *j = *job = due__job_at(&q->slab, due__slot_job(*s));
         bool alive = due__slot_alive_of(j, *s, &w);
 
         struct due__facts f = due__facts_load(j);
@@ -84,7 +101,7 @@ static inline __attribute__((always_inline)) enum due__next head_take(
         if (alive && (due__word_state(w) != DUE__WAITING || due__gated(topic, f) ||
                       (wanted != NULL && (topic->paused || !due__wants(wanted, f.topic)))))
             return DUE__NEXT_ASK; /* a lease has ended, or it has to go through a line */
-        due__timeline_pop(tl);
+        due__timeline_pop_first(tl, first);
         due__prefetch_ahead(q);
         if (alive && due__word_claim(&j->word, &w, DUE__CLAIMED)) { /* J1 */
             due__note_ready(q, *s);
@@ -94,12 +111,13 @@ static inline __attribute__((always_inline)) enum due__next head_take(
     return DUE__NEXT_ASK;
 }
 
-/* Nothing is due: is that the answer, or does the queue close, or something come yet? */
+/* Nothing is due, or everything has been moved: is that the answer, or does the queue close, or
+ * something come yet? */
 static inline enum due__next nothing(struct due_queue *q, int64_t due_ns)
 {
     if ((due__load_seq(&q->state) & DUE__CLOSING) || due__more_to_come(q)) /* E3 */
         return DUE__NEXT_ASK;
-    due__move_due(q, due_ns);
+    due__all_moved(q, due_ns);
     due__fd_again(q);
     return DUE__NEXT_NOTHING;
 }
@@ -108,26 +126,28 @@ static inline enum due__next nothing(struct due_queue *q, int64_t due_ns)
 static inline __attribute__((always_inline)) enum due__next take_of_one(struct due_queue *q,
                                                                         struct due__topic *topic,
                                                                         int64_t due_ns,
-                                                                        struct due__slot *s)
+                                                                        struct due__slot *s,
+                                                                        struct due__job **job)
 {
     if (topic->paused || due__window_count(&topic->window) > 0)
         return DUE__NEXT_ASK;
     if (topic->line.count == 0)
-        return head_take(q, topic, NULL, due_ns, s);
-    return line_take(q, topic, s) ? DUE__NEXT_TAKEN : DUE__NEXT_ASK;
+        return head_take(q, topic, NULL, due_ns, s, job);
+    return line_take(q, topic, s, job) ? DUE__NEXT_TAKEN : DUE__NEXT_ASK;
 }
 
 /* Of several topics: whose turn it is. */
 static __attribute__((noinline)) enum due__next take_of_several(struct due_queue *q,
                                                                 const struct due__wanted *wanted,
-                                                                int64_t due_ns, struct due__slot *s)
+                                                                int64_t due_ns, struct due__slot *s,
+                                                                struct due__job **job)
 {
     size_t got;
 
     if (due__timeline_bound(&q->timeline) <= due_ns) {
         if (due__head_ready(q) && !due__topics_ready(q) &&
             (wanted->count == 1 || due__head_alone(q, due_ns)) &&
-            head_take(q, NULL, wanted, due_ns, s) == DUE__NEXT_TAKEN)
+            head_take(q, NULL, wanted, due_ns, s, job) == DUE__NEXT_TAKEN)
             return DUE__NEXT_TAKEN;
         if (!due__move_due(q, due_ns))
             return DUE__NEXT_ASK;
@@ -136,6 +156,7 @@ static __attribute__((noinline)) enum due__next take_of_several(struct due_queue
         due__sole_until(q);
     switch (due__take_ready(q, wanted, s, 1, &got)) {
     case DUE__FOUND:
+        *job = due__job_at(&q->slab, due__slot_job(*s));
         return DUE__NEXT_TAKEN;
     case DUE__NOTHING:
         return DUE__NEXT_NOTHING;
@@ -145,12 +166,12 @@ static __attribute__((noinline)) enum due__next take_of_several(struct due_queue
 }
 
 /* A taken job is counted if it is plain; or begins its lease. */
-static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot s, int64_t now_ns,
-                         due_job *job)
+static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot s,
+                         struct due__job *j, int64_t now_ns, due_job *job)
 {
     if (lease_ns != 0)
-        return due__lease_at_once(q, &s, 1, lease_ns, now_ns, job);
-    bool plain = due__is_plain(q, due__slot_job(s));
+        return due__lease_one_at_once(q, s, j, lease_ns, now_ns, job);
+    bool plain = due__is_plain_of(j);
     if (plain)
         due__store_release(&q->taken, q->taken + 1); /* C2 of closing.c */
     return plain;
@@ -158,7 +179,7 @@ static inline bool taken(struct due_queue *q, int64_t lease_ns, struct due__slot
 
 static inline __attribute__((always_inline)) enum due__next take_next(
     struct due_queue *q, const struct due__wanted *wanted, int64_t lease_ns, struct due__slot *s,
-    int64_t *now_ns, due_job *job)
+    struct due__job **j, int64_t *now_ns, due_job *job)
 {
     struct due__topic *topic = due__topic_at(q, 0);
     enum due__next next = DUE__NEXT_ASK;
@@ -168,9 +189,9 @@ static inline __attribute__((always_inline)) enum due__next take_next(
     bool in_line = topic->line.count > 0 && !q->several;
     *now_ns = look(q, lease_ns, in_line, &due_ns); /* I3: before the look at the inbox */
     if (next_known(q)) {
-        next =
-            q->several ? take_of_several(q, wanted, due_ns, s) : take_of_one(q, topic, due_ns, s);
-        if (next == DUE__NEXT_TAKEN && taken(q, lease_ns, *s, *now_ns, job))
+        next = q->several ? take_of_several(q, wanted, due_ns, s, j)
+                          : take_of_one(q, topic, due_ns, s, j);
+        if (next == DUE__NEXT_TAKEN && taken(q, lease_ns, *s, *j, *now_ns, job))
             next = DUE__NEXT_DONE;
         else if (next == DUE__NEXT_NOTHING)
             next = nothing(q, due_ns);
@@ -183,11 +204,12 @@ enum due__next due__take_next(struct due_queue *q, const struct due__wanted *wan
                               struct due__slot *s, due_job *job)
 {
     struct due__slot slot;
+    struct due__job *j = NULL;
     int64_t now;
-    enum due__next next = take_next(q, wanted, 0, &slot, &now, NULL);
+    enum due__next next = take_next(q, wanted, 0, &slot, &j, &now, NULL);
 
     if (next == DUE__NEXT_DONE)
-        due__job_fill_plain(q, due__slot_job(slot), due__slot_deadline(slot), now, job);
+        due__job_fill_plain_of(q, j, due__slot_job(slot), due__slot_deadline(slot), now, job);
     else
         *s = slot;
     return next;
@@ -197,5 +219,7 @@ enum due__next due__reserve_next(struct due_queue *q, const struct due__wanted *
                                  int64_t lease_ns, struct due__slot *s, int64_t *now_ns,
                                  due_job *job)
 {
-    return take_next(q, wanted, lease_ns, s, now_ns, job);
+    struct due__job *j = NULL;
+
+    return take_next(q, wanted, lease_ns, s, &j, now_ns, job);
 }

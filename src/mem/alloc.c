@@ -112,3 +112,18 @@ void due__alloc_touch(void *part, size_t size)
 {
     madvise(part, size, MADV_POPULATE_WRITE);
 }
+
+#define HUGE_PAGE \
+    ((uintptr_t)2 << 20) /* where they are larger none lies wholly in a part: no harm */
+
+void due__alloc_touch_large(struct due__alloc *a, void *part, size_t size)
+{
+    uintptr_t from = ((uintptr_t)part + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    uintptr_t to = ((uintptr_t)part + size) & ~(HUGE_PAGE - 1);
+    bool asked =
+        a->hooks.alloc == NULL && from < to && madvise((void *)from, to - from, MADV_HUGEPAGE) == 0;
+
+    due__alloc_touch(part, size);
+    if (asked) /* or what was given back would be made one again */
+        madvise((void *)from, to - from, MADV_NOHUGEPAGE);
+}

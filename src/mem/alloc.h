@@ -36,6 +36,11 @@ void due__alloc_region_free(struct due__alloc *a, void *region, size_t size);
 /* Have the pages of a part of a region there before they are needed; its content stays. */
 void due__alloc_touch(void *part, size_t size);
 
+/* The same of a large part, before there are others who might use it: in huge pages, where they lie
+ * wholly in it and the kernel has them for who asks.  Later faults get small ones again, so what is
+ * given back stays so. */
+void due__alloc_touch_large(struct due__alloc *a, void *part, size_t size);
+
 /* Give the pages of a part of a region back; it reads as zero afterwards.  False: they stay as
  * they are (a user's allocator). */
 bool due__alloc_give_back(struct due__alloc *a, void *part, size_t size);

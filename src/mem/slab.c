@@ -155,18 +155,33 @@ int due__slab_grow(struct due__slab *s, uint32_t places)
     return 0;
 }
 
+/* Of @spans spans of one segment, the memory. */
+static void spans_touch(struct due__slab *s, uint32_t span, uint32_t spans)
+{
+    uint32_t first = span << DUE__SPAN_SHIFT;
+    uint32_t places = spans << DUE__SPAN_SHIFT;
+
+    due__alloc_touch_large(s->alloc, due__job_at(s, first), places * sizeof(struct due__job));
+    for (uint32_t i = 0; i < places; i++) /* if the kernel could not */
+        due__word_touch(&due__job_at(s, first + i)->word);
+}
+
 void due__slab_touch(struct due__slab *s, size_t n)
 {
     size_t touched = 0;
+    uint32_t next;
 
     due__lock_acquire(&s->depot);
-    for (uint32_t span = s->lists[LIST_FRESH]; span != NO_SPAN && touched < n;
-         span = span_at(s, span)->next) {
-        uint32_t first = span << DUE__SPAN_SHIFT;
+    for (uint32_t span = s->lists[LIST_FRESH]; span != NO_SPAN && touched < n; span = next) {
+        uint32_t segment = due__segment_of(span << DUE__SPAN_SHIFT);
+        uint32_t spans = 0;
 
-        for (uint32_t i = 0; i < DUE__SPAN_JOBS; i++)
-            due__word_touch(&due__job_at(s, first + i)->word);
-        touched += DUE__SPAN_JOBS;
+        do {
+            next = span_at(s, span + spans++)->next;
+            touched += DUE__SPAN_JOBS;
+        } while (next == span + spans && touched < n &&
+                 due__segment_of(next << DUE__SPAN_SHIFT) == segment);
+        spans_touch(s, span, spans);
     }
     due__lock_release(&s->depot);
 }

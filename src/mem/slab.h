@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "mem/alloc.h"
 #include "mem/inbox.h"
@@ -213,8 +214,13 @@ static inline size_t due__shard_take(struct due__slab *s, struct due__shard *it,
     if (it->count < n && (it->count == 0 || !due__load_relaxed(&s->bare))) /* no edge: a guess */
         due__shard_refill(s, it); /* else some are better than none */
     size_t got = n < it->count ? n : it->count;
-    for (size_t i = 0; i < got; i++)
-        number[i] = it->magazine[--it->count];
+    it->count -= (uint32_t)got;
+    const uint32_t *from = it->magazine + it->count;
+    if (__builtin_constant_p(n) && got == n)
+        memcpy(number, from, n * sizeof *number); /* without a loop */
+    else
+        for (size_t i = 0; i < got; i++)
+            number[i] = from[i];
     if (it->count >= 4)
         due__job_prefetch(s, it->magazine[it->count - 4]);
     return got;
@@ -251,10 +257,16 @@ int due__slab_grow(struct due__slab *s, uint32_t places);
 
 /* Give a place back: its generation ends.  The caller owns it (CLAIMED or DONE, not LINKED).
  * Within a shard, or entering one. */
+static inline void due__slab_give_of(struct due__slab *s, struct due__shard *it, struct due__job *j,
+                                     uint32_t number)
+{
+    if (due__word_free(&j->word)) /* J1 */
+        due__shard_push(s, it, number);
+}
+
 static inline void due__slab_give_in(struct due__slab *s, struct due__shard *it, uint32_t number)
 {
-    if (due__word_free(&due__job_at(s, number)->word)) /* J1 */
-        due__shard_push(s, it, number);
+    due__slab_give_of(s, it, due__job_at(s, number), number);
 }
 
 void due__slab_give(struct due__slab *s, uint32_t number);

@@ -4,7 +4,7 @@
  *
  * Edges      described elsewhere: J1 slab.h, T1 topic.c
  */
-#include "due/metrics.h"
+#include "metrics/read.h"
 
 #include "os/atomic.h"
 #include "queue/inside.h"
@@ -90,8 +90,7 @@ static void oldest_each(struct due_queue *q, uint32_t first, size_t n, int64_t *
         oldest_by_look(q, first, n, oldest);
 }
 
-/* Of all topics. */
-static int64_t oldest_of_all(struct due_queue *q)
+int64_t due__oldest_of_all(struct due_queue *q)
 {
     uint32_t topics = due__load_acquire(&q->topic_count); /* T1 */
     int64_t first = DUE_FOREVER;
@@ -214,7 +213,7 @@ int due_metrics_read(due_queue *q, struct due_metrics *m)
     memset(m, 0, sizeof *m);
     m->next_ns = due_next_deadline(q);
     int rc = due_stats_read(q, &m->stats);
-    m->oldest_ns = oldest_of_all(q);
+    m->oldest_ns = due__oldest_of_all(q);
     sum_topics(q, m);
     due__measured_sum(q, &m->late, &m->held);
     m->stored = q->journal->store_stats(q, &m->store);

@@ -5,86 +5,19 @@
  */
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "due/metrics.h"
+#include "metrics/text.h"
 #include "os/atomic.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 
-/* The text so far: all of it is counted, and as much written as there is room for. */
-struct text {
-    char *at;    /* O */
-    size_t size; /* O */
-    size_t len;  /* O */
-};
-
-static void put_bytes(struct text *t, const char *bytes, size_t n)
-{
-    for (size_t i = 0; i < n; i++, t->len++) {
-        if (t->len + 1 < t->size)
-            t->at[t->len] = bytes[i];
-    }
-}
-
-static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* A short piece. */
-static void put(struct text *t, const char *format, ...)
-{
-    char piece[256];
-    va_list args;
-
-    va_start(args, format);
-    int n = vsnprintf(piece, sizeof piece, format, args);
-    va_end(args);
-    put_bytes(t, piece, n < (int)sizeof piece ? (size_t)n : sizeof piece - 1);
-}
-
-/* ---- Labels ---- */
-
-/* How many bytes of UTF-8 begin here; 0: it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-
-    if (s[0] > 0xf4)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) /* also at the end of the text */
-            return 0;
-    }
-    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
-        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
-        return 0; /* longer than need be, a surrogate, or beyond the last */
-    return n;
-}
-
-/* The text of a label.  Bytes that are no UTF-8 stand there as \xff would. */
-static void put_escaped(struct text *t, const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-
-    while (*s != '\0') {
-        size_t n = utf8_length(s);
-
-        if (n == 0)
-            put(t, "\\\\x%02x", *s++);
-        else if (*s == '\n')
-            put_bytes(t, "\\n", 2), s++;
-        else if (*s == '\\' || *s == '"')
-            put(t, "\\%c", *s++);
-        else
-            put_bytes(t, (const char *)s, n), s += n;
-    }
-}
-
 /* ---- Lines ---- */
 
 struct page {
-    struct text text;                     /* O */
+    struct due__text text;                /* O */
     due_queue *q;                         /* O */
     const struct due_metrics *m;          /* O */
     const struct due_topic_stats *topics; /* O  of the first ones */
@@ -94,36 +27,36 @@ struct page {
 
 static void put_head(struct page *p, const char *name, const char *type, const char *help)
 {
-    put(&p->text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+    due__text_add(&p->text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
 /* Up to the value; @more: a label besides the queue's, or NULL. */
 static void put_name(struct page *p, const char *name, const char *suffix, const char *more)
 {
-    put(&p->text, "%s%s{queue=\"%s\"%s%s} ", name, suffix, p->q->name, more != NULL ? "," : "",
-        more != NULL ? more : "");
+    due__text_add(&p->text, "%s%s{queue=\"%s\"%s%s} ", name, suffix, p->q->name,
+                  more != NULL ? "," : "", more != NULL ? more : "");
 }
 
 /* The same of a topic. */
 static void put_topic_name(struct page *p, const char *name, const char *suffix, int topic,
                            const char *more)
 {
-    put(&p->text, "%s%s{queue=\"%s\",topic=\"", name, suffix, p->q->name);
-    put_escaped(&p->text, due_topic_name(p->q, topic));
-    put(&p->text, "\"%s%s} ", more != NULL ? "," : "", more != NULL ? more : "");
+    due__text_add(&p->text, "%s%s{queue=\"%s\",topic=\"", name, suffix, p->q->name);
+    due__text_label(&p->text, due_topic_name(p->q, topic));
+    due__text_add(&p->text, "\"%s%s} ", more != NULL ? "," : "", more != NULL ? more : "");
 }
 
 static void put_count(struct page *p, uint64_t n)
 {
-    put(&p->text, "%" PRIu64 "\n", n);
+    due__text_add(&p->text, "%" PRIu64 "\n", n);
 }
 
 static void put_seconds(struct page *p, int64_t ns)
 {
     if (ns == DUE_FOREVER)
-        put(&p->text, "+Inf\n");
+        due__text_add(&p->text, "+Inf\n");
     else
-        put(&p->text, "%" PRId64 ".%09" PRId64 "\n", ns / DUE_S(1), ns % DUE_S(1));
+        due__text_add(&p->text, "%" PRId64 ".%09" PRId64 "\n", ns / DUE_S(1), ns % DUE_S(1));
 }
 
 /* ---- The queue ---- */
@@ -284,8 +217,8 @@ static void put_durations(struct page *p, const char *name, int topic, const due
     put_name_of(p, name, "_bucket", topic, "le=\"+Inf\"");
     put_count(p, h->count);
     put_name_of(p, name, "_sum", topic, NULL);
-    put(&p->text, "%" PRIu64 ".%09" PRIu64 "\n", h->sum_ns / (uint64_t)DUE_S(1),
-        h->sum_ns % (uint64_t)DUE_S(1));
+    due__text_add(&p->text, "%" PRIu64 ".%09" PRIu64 "\n", h->sum_ns / (uint64_t)DUE_S(1),
+                  h->sum_ns % (uint64_t)DUE_S(1));
     put_name_of(p, name, "_count", topic, NULL);
     put_count(p, h->count);
 }
@@ -477,8 +410,9 @@ static void put_pool_value(struct page *p, const struct figure *f, const struct 
     uint64_t value;
 
     memcpy(&value, (const char *)&row->sum + f->at, sizeof value);
-    put(&p->text, "%s{queue=\"%s\",pool=\"%s\"", f->name, p->q->name, row->name);
-    put(&p->text, "%s%s} ", f->label != NULL ? "," : "", f->label != NULL ? f->label : "");
+    due__text_add(&p->text, "%s{queue=\"%s\",pool=\"%s\"", f->name, p->q->name, row->name);
+    due__text_add(&p->text, "%s%s} ", f->label != NULL ? "," : "",
+                  f->label != NULL ? f->label : "");
     put_count(p, value);
 }
 

@@ -4,6 +4,8 @@
  * lock: so all of it is of one moment.  A job that is just being taken is counted as waiting until
  * its taker has counted it.
  */
+#include "metrics/read.h"
+
 #include "api/poll.h"
 #include "os/atomic.h"
 #include "queue/counts.h"
@@ -46,14 +48,11 @@ static void count_jobs(struct due_queue *q, struct due_stats *s)
         s->ready = s->waiting;
 }
 
-int due_stats_read(due_queue *q, struct due_stats *stats)
+void due__stats_fill(struct due_queue *q, struct due_stats *stats)
 {
     struct due__tenure t;
     struct due_stats s = { 0 };
 
-    if (due__forked(q))
-        return DUE_EFORK;
-    due__lapse_now(q);
     apart(q, &s);
     due__enter(q, &t);
     count_jobs(q, &s);
@@ -70,5 +69,13 @@ int due_stats_read(due_queue *q, struct due_stats *stats)
     s.tenure_max_ns = q->tenure_max_ns;
     due__tenure_end(q, &t);
     *stats = s;
+}
+
+int due_stats_read(due_queue *q, struct due_stats *stats)
+{
+    if (due__forked(q))
+        return DUE_EFORK;
+    due__lapse_now(q);
+    due__stats_fill(q, stats);
     return 0;
 }

@@ -28,15 +28,6 @@ struct due_clock {
     uint32_t turns;                  /* M  calls that turn it now */
 };
 
-int64_t due__time_add(int64_t a, int64_t b)
-{
-    int64_t sum;
-
-    if (__builtin_add_overflow(a, b, &sum))
-        return b > 0 ? DUE_FOREVER : 0;
-    return sum < 0 ? 0 : sum;
-}
-
 struct timespec due__timespec(int64_t ns)
 {
     return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
@@ -60,12 +51,17 @@ int64_t due__monotonic_now(void)
 
 int64_t due__clock_anchor(const struct due__clock *c, struct due__counter *counter)
 {
-    uint64_t before = due__counter_read();
+    bool in_use = counter->agreed;
+    uint64_t before = in_use ? due__counter_read() : 0;
     int64_t now = due__clock_now(c);
-    if (now - counter->at_ns > SELDOM_NS) {
+    if (now - counter->at_ns > SELDOM_NS || (!in_use && due__counter_measuring(counter, now))) {
         counter->at_ns = now;
         counter->width = 0;
         return now;
+    }
+    if (!in_use) { /* it is time for the counter too */
+        before = due__counter_read_after();
+        now = due__clock_now(c);
     }
     due__counter_anchor(counter, before, now, due__counter_read_after());
     return now;

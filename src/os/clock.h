@@ -66,7 +66,14 @@ void due__clock_leave(due_clock *clock, struct due__listener *l, struct due__bel
 void due__clock_forget(due_clock *clock, struct due__listener *l);
 
 /* Never less than 0 nor more than DUE_FOREVER. */
-int64_t due__time_add(int64_t a, int64_t b);
+static inline int64_t due__time_add(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    if (__builtin_add_overflow(a, b, &sum))
+        return b > 0 ? DUE_FOREVER : 0;
+    return sum < 0 ? 0 : sum;
+}
 
 struct timespec due__timespec(int64_t ns);
 

@@ -103,6 +103,11 @@ bool due__topic_measured(const struct due__topic *t, bool held, due_histogram *h
 
 /* As due_topic_stats_read(), of the first @n topics, without a look at what is due: metrics.c. */
 int due__topics_figures(struct due_queue *q, uint32_t n, struct due_topic_stats *each);
+/* The earliest deadline of what is ready, of all topics; DUE_FOREVER: nothing is. */
+int64_t due__oldest_of_all(struct due_queue *q);
+/* As due_census(): of all topics, and of each of @n topics from @first on: census.c. */
+int due__census_each(struct due_queue *q, struct due_queue_census *all,
+                     struct due_queue_census *each, size_t first, size_t n, int64_t timeout_ns);
 
 /* ---- The steps of a job of the caller's own, before it goes on; without the lock ---- */
 

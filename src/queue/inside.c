@@ -17,6 +17,10 @@
  *                close if it is the last; close looks at the count with the lock.  So when it finds
  *                nobody inside, whoever was has released the lock, and the release is the last
  *                thing that touches the queue.
+ *            C5  who closes sets its bit, then has the timeline's lock, then looks at a manual
+ *                clock and is in line; who turns that stores the time, then has the lock, and looks
+ *                at the state there.  If close had it first, the bit is seen, and the line is
+ *                looked at; else close sees the new time.
  */
 #include "queue/inside.h"
 
@@ -134,7 +138,7 @@ int due__closer_wait(struct due_queue *q, struct due__waiter *w, int64_t until_n
         if (w->linked)
             due__waiters_remove(&q->closers, w);
         *ending = look(q);
-        w->linked = *ending == DUE__NOT_ENDED &&
+        w->linked = *ending == DUE__NOT_ENDED && /* C5 */
                     (until_ns == DUE_FOREVER || due__timeout_now(q) < until_ns);
         w->until_ns = until_ns;
         if (w->linked)

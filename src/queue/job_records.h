@@ -16,6 +16,13 @@ static inline struct due__dead_letter *due__dead_letter_at(const struct due_queu
     return due__records_at(&q->dead_letters, number);
 }
 
+/* What a lease record keeps of the token in a due_job: of another lease of the same place it
+ * differs. */
+static inline uint32_t due__token_of(uint64_t token)
+{
+    return (uint32_t)token;
+}
+
 /* Has the store counted the attempt of a taken job, before its lease begins? */
 static inline bool due__lease_counted(const struct due_queue *q, uint32_t number)
 {

@@ -22,6 +22,8 @@ struct due__use;        /* amend.h */
 struct due__submission; /* sender.h: a call that waits for its store */
 struct due__fresh;      /* queue.h */
 struct due_queue;
+struct due_queue_census;
+struct due_process;
 struct due_stats;
 struct due_store_stats;
 
@@ -46,7 +48,65 @@ enum due__purpose {
     DUE__UPDATE,    /* it is another: want_ns is its draft (draft.h) */
     DUE__REPEAT,    /* it was acked, and comes again */
     DUE__ROUND,     /* the same, but it was taken for good */
-    DUE__LEAVE      /* of one that was to come again: the queue ends, and it stays in the store */
+    DUE__LEAVE,     /* of one that was to come again: the queue ends, and it stays in the store */
+    DUE__EXTEND,    /* of a shared queue: its lease goes on, for want_ns more */
+    DUE__HOLD,      /* likewise: it was taken, and is to be held for so long */
+    DUE__RELEASE    /* likewise: nobody here takes it, and others may */
+};
+
+/* What a call of a shared queue asks of the store: of a job that is not here, or of many, a page at
+ * a time. */
+enum due__asked {
+    DUE__ASK_NOTHING, /* but that what is under way has ended */
+    DUE__ASK_FIND,
+    DUE__ASK_READ,
+    DUE__ASK_CANCEL,
+    DUE__ASK_MOVE,
+    DUE__ASK_KICK,
+    DUE__ASK_AMEND,
+    DUE__ASK_HOLD_BACK, /* a topic, for all who share the queue */
+    DUE__ASK_DEAD,
+    DUE__ASK_TOPICS, /* those that the store has are topics of the queue from then on */
+    DUE__ASK_LIST,   /* of those that wait */
+    DUE__ASK_PAGE,   /* of a topic's that wait */
+    DUE__ASK_CLEAR,  /* the same: they are cancelled, and shown to on_discard */
+    DUE__ASK_CLEAR_DEAD,
+    DUE__ASK_KICK_ALL,
+    DUE__ASK_CENSUS, /* of all that there is */
+    DUE__ASK_PROCESSES
+};
+
+/* How far the pages of a topic have come; or those of the dead, of which one topic is wanted. */
+struct due__pages {
+    int topic;       /* O  DUE_ALL_TOPICS: of all, of the dead */
+    bool over;       /* O  that was the end */
+    int64_t from_ns; /* O  as in struct due_page */
+    due_id from;     /* O */
+};
+
+struct due__ask {
+    enum due__asked kind; /* O */
+    due_id id;            /* O  of one job */
+    int64_t at_ns;  /* O  MOVE, KICK, AMEND: its time; KICK_ALL: of those that died until then */
+    due_info *info; /* O  FIND, LIST, PAGE: what is known, but for ready */
+    const due_spec *spec;     /* O  AMEND: the new content, */
+    unsigned what;            /* O  as far as DUE_SET_* says */
+    void *buffer;             /* O  READ: room for so many bytes */
+    size_t size;              /* O */
+    due_dead *dead;           /* O  DEAD: room for @max, from the @from-th on */
+    size_t from;              /* O */
+    size_t max;               /* O  DEAD, LIST, PAGE */
+    size_t got;               /* O  shown; changed; READ: how long it is */
+    uint64_t cursor;          /* O  LIST: whose, 0: a new one's; told then */
+    struct due__pages *pages; /* O  PAGE, CLEAR and so on: moved */
+    bool more;                /* O  LIST: there may be more, though nothing was shown */
+    int topic;        /* O  HOLD_BACK; TOPICS: that of what is due longest; -1: nothing is */
+    int64_t paused;   /* O  HOLD_BACK: as in due_change */
+    int64_t held_max; /* O */
+    struct due_queue_census *census; /* O  CENSUS: of all topics */
+    struct due_queue_census *each;   /* O  and of each of @max, from @from on */
+    struct due_process *processes;   /* O  PROCESSES: room for @max, whose numbers are over @from */
+    struct due_queue *queue;         /* O */
 };
 
 /* How long a call waits for its store, in all.  Begins when it may first have to wait. */
@@ -146,6 +206,23 @@ struct due__journal {
     bool (*store_stats)(struct due_queue *q, struct due_store_stats *s);
     /* Does what comes back not wait any more, but stay in the store, or leave? */
     bool (*closed)(const struct due_queue *q);
+    /* Of a shared queue: somebody has begun to wait for a job, or a manual clock was turned. */
+    void (*wanted)(struct due_queue *q);
+    /* Likewise: the lease of a job of the caller's own has ended here, and others may have it. */
+    void (*lapse)(struct due_queue *q, uint32_t number);
+    /* Likewise: is the lease of a job, which is CLAIMED for that, being extended? */
+    bool (*extending)(const struct due_queue *q, uint32_t number);
+    /* Likewise: the store is asked, until @by.  0, or an error: DUE_ENOENT; DUE_EBUSY: somebody has
+     * the job. */
+    int (*ask)(struct due_queue *q, struct due__ask *ask, struct due__deadline *by);
+    /* Likewise: what holds back the jobs of a topic, or of all topics that there are, for all who
+     * share the queue; as in due_change. */
+    int (*hold_back)(struct due_queue *q, int topic, int64_t paused, int64_t held_max);
+    /* Under the lock: it is going to be, or not.  And: it was not, and is leased as before. */
+    void (*extend_mark)(struct due_queue *q, uint32_t number, bool extends);
+    void (*extend_undo)(struct due_queue *q, uint32_t number);
+    /* With a store: the time that its deadlines are counted on; never before they are. */
+    int64_t (*now)(const struct due_queue *q);
     /* A job of the caller's own leaves memory for good.  Is it nowhere else?  Then it is shown. */
     bool (*lacks)(const struct due_queue *q, uint32_t number);
 };

@@ -38,6 +38,9 @@
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
+
+#define HELD_MOST INT64_C(1000000000000) /* of a shared queue: as good as any number */
 
 /* ---- Lists ---- */
 
@@ -416,6 +419,9 @@ int due_topic_limit(due_queue *q, int topic, size_t max_running)
         return DUE_EFORK;
     if (due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
+    if (due__in_store(q))
+        return q->journal->hold_back(q, topic, -1,
+                                     max_running < HELD_MOST ? (int64_t)max_running : HELD_MOST);
     struct due__topic *t = due__topic_at(q, (uint32_t)topic);
     if (set_limit(q, t, max_running, &made, NULL) || max_running == 0)
         return 0;

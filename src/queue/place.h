@@ -13,8 +13,9 @@
 #include "queue/queue.h"
 
 /* A slot that has left the timeline, or needs not go there, goes to the line of its topic, through
- * the topic's limiters if it has any. */
-void due__keep_ready(struct due_queue *q, struct due__slot s, struct due__facts f);
+ * the topic's limiters if it has any.  Two of its facts, since a struct of small parts would be put
+ * together in memory. */
+void due__keep_ready(struct due_queue *q, struct due__slot s, unsigned topic, unsigned payload);
 
 /* The arrival numbers are used up: everything gets another. */
 void due__renumber(struct due_queue *q);
@@ -70,7 +71,8 @@ static inline __attribute__((always_inline)) void due__place_now(struct due_queu
     due__word_begin(&it->job->word, it->generation, due__slot_arrival(s), DUE__WAITING,
                     (ready ? DUE__READY : 0) | flags); /* J1: nobody else had it until here */
     if (ready)
-        due__keep_ready(q, s, it->f); /* its place may be another job's by now */
+        due__keep_ready(q, s, it->f.topic,
+                        it->f.payload); /* its place may be another job's by now */
     else
         due__keep_waiting(q, s);
 }

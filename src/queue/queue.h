@@ -69,7 +69,8 @@
 #define DUE__DEBT_DYING    64u  /* to see to jobs that are to die, or to go */
 #define DUE__DEBT_TELL     128u /* to tell of jobs that have become ready, or wait again */
 #define DUE__DEBT_LIMITERS 256u /* to let jobs through limiters that have opened */
-#define DUE__DEBT_ALWAYS   (DUE__DEBT_SWEEP | DUE__DEBT_FD | DUE__DEBT_TURN)
+#define DUE__DEBT_WANTS    512u /* of a shared queue: to say that somebody has begun to wait */
+#define DUE__DEBT_ALWAYS   (DUE__DEBT_SWEEP | DUE__DEBT_FD | DUE__DEBT_TURN | DUE__DEBT_WANTS)
 
 #define DUE__AWAKE INT64_MIN /* armed: the timer's owner is up, and will look before it sleeps */
 
@@ -167,6 +168,9 @@ struct due__life {
     bool (*time_came)(struct due_queue *q, uint32_t number, uint64_t w);
     /* Under the lock: a lease has ended by itself, and the job is handed out again. */
     void (*lease_ended)(struct due_queue *q, uint32_t number);
+    /* Under the lock: a job that waits comes out of the inbox, and its word was @w.  True: it was
+     * cancelled there by who could not have it, and goes. */
+    bool (*unlinked)(struct due_queue *q, uint32_t number, uint64_t w);
     /* After the release: jobs that are to be seen to. */
     void (*see_to)(struct due_queue *q, uint32_t first);
     /* Now and then, by the worker proxy: what nobody else comes to. */
@@ -180,6 +184,7 @@ struct due_queue {
     uint64_t seed[2];           /* I  of names' hashes: shown nowhere */
     bool shows;                 /* I  what is shown may be taken without the lock */
     bool stored;                /* I  the journal is another than memory's, and is to be asked */
+    bool shared;                /* I  and others have the same jobs (store/share.c) */
     bool short_ways;            /* I  nobody has to be asked, or told, of a plain job */
     bool short_puts;            /* I  nor has room to be found for one */
     bool short_takes;           /* I  and who takes one may take it himself, by deadline */
@@ -248,10 +253,13 @@ struct due_queue {
     struct due__waiters timed_waits;   /* T  those who wait for a time (timed_wait.c) */
     uint32_t pools;                    /* T  worker pools that were not yet freed */
     uint64_t tickets;                  /* T */
+    uint64_t tickets_told;             /* T  of a shared queue: of so many the journal knows */
     uint64_t turns_had;                /* T  by topics that were asked for by name */
     bool warming;                      /* T  the worker proxy is to touch fresh chunks */
     bool fd_anew;                      /* T  the descriptor is to be set even to the same time */
     bool beating;                      /* T  the worker proxy keeps its heartbeat */
+    struct due__board *board;          /* T  board.h: where figures are shown; NULL: nowhere */
+    bool revoked_linked;               /* T  one that is to go may have been left in the inbox */
     uint32_t dying;                /* T  place plus 1: the first to be seen to after the release */
     uint32_t dying_last;           /* T  and the last, if there is one */
     uint32_t dead_first;           /* T  place plus 1: the oldest of the dead */
@@ -488,16 +496,20 @@ static inline void due__arrivals_anew(struct due_queue *q)
  * of it, and the timeline's head is exact.  @now_ns was read before the last drain (I3). */
 bool due__move_some(struct due_queue *q, int64_t now_ns);
 
-static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
+/* What was due at @now_ns has been moved. */
+static inline void due__all_moved(struct due_queue *q, int64_t now_ns)
 {
-    int64_t bound = due__timeline_bound(&q->timeline);
-
-    if (bound <= now_ns)
-        return due__move_some(q, now_ns);
     if (now_ns > q->due_ns)
         q->due_ns = now_ns;
-    if (bound == DUE_FOREVER)
+    if (due__timeline_count(&q->timeline) == 0)
         due__arrivals_anew(q);
+}
+
+static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
+{
+    if (due__timeline_bound(&q->timeline) <= now_ns)
+        return due__move_some(q, now_ns);
+    due__all_moved(q, now_ns);
     return true;
 }
 

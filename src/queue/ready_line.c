@@ -157,8 +157,8 @@ static bool run_append(struct due__line *l, struct due__pool *pool, struct due__
             l->tail->next = c;
         l->tail = c;
     }
-    c->slot[c->count++] = s;
-    l->last = s;
+    due__slot_store(&c->slot[c->count++], s);
+    due__slot_store(&l->last, s);
     return true;
 }
 
@@ -173,7 +173,7 @@ bool due__line_push_aside(struct due__line *l, struct due__nodes *n, struct due_
     return true;
 }
 
-bool due__line_push(struct due__line *l, struct due__nodes *n, struct due__slot s)
+bool due__line_push_any(struct due__line *l, struct due__nodes *n, struct due__slot s)
 {
     if (l->head == NULL || !due__slot_before(s, l->last)) {
         if (!run_append(l, n->pool, s))
@@ -234,7 +234,18 @@ bool due__line_first(const struct due__line *l, struct due__slot *s)
     return true;
 }
 
-struct due__slot due__line_pop(struct due__line *l, struct due__nodes *n)
+void due__line_shorten(struct due__line *l, struct due__nodes *n)
+{
+    struct due__chunk *c = l->head;
+
+    l->head = c->next;
+    if (l->head == NULL)
+        l->tail = NULL;
+    l->broom = NULL;
+    due__pool_give(n->pool, c);
+}
+
+struct due__slot due__line_pop_any(struct due__line *l, struct due__nodes *n)
 {
     struct due__slot s = { 0, 0 };
     struct due__node *const *at = front(l, &s);
@@ -244,14 +255,8 @@ struct due__slot due__line_pop(struct due__line *l, struct due__nodes *n)
     if (at != NULL)
         return heap_pop(at == &l->side ? &l->side : &l->swept, n);
 
-    struct due__chunk *c = l->head;
-    if (++c->first == c->count) {
-        l->head = c->next;
-        if (l->head == NULL)
-            l->tail = NULL;
-        l->broom = NULL;
-        due__pool_give(n->pool, c);
-    }
+    if (++l->head->first == l->head->count)
+        due__line_shorten(l, n);
     return s;
 }
 

@@ -36,14 +36,44 @@ struct due__line {
     size_t count;             /* T  slots, dead ones included */
 };
 
+/* The rare halves of the calls below: into a new chunk, or beside the run; from beside it; and the
+ * first chunk of the run is used up. */
+bool due__line_push_any(struct due__line *l, struct due__nodes *n, struct due__slot s);
+struct due__slot due__line_pop_any(struct due__line *l, struct due__nodes *n);
+void due__line_shorten(struct due__line *l, struct due__nodes *n);
+
 /* False: the pool is used up, and nothing has changed. */
-bool due__line_push(struct due__line *l, struct due__nodes *n, struct due__slot s);
+static inline bool due__line_push(struct due__line *l, struct due__nodes *n, struct due__slot s)
+{
+    struct due__chunk *c = l->tail;
+
+    if (c == NULL || c->count == DUE__CHUNK_SLOTS || due__slot_before(s, l->last))
+        return due__line_push_any(l, n, s);
+    due__slot_store(&c->slot[c->count++], s);
+    due__slot_store(&l->last, s);
+    l->count++;
+    return true;
+}
+
 /* The same for a line that may be one of very many: 40 bytes, in a chunk shared with others. */
 bool due__line_push_aside(struct due__line *l, struct due__nodes *n, struct due__slot s);
 /* @s stands before everything in the line. */
 bool due__line_unpop(struct due__line *l, struct due__nodes *n, struct due__slot s);
 bool due__line_first(const struct due__line *l, struct due__slot *s);
-struct due__slot due__line_pop(struct due__line *l, struct due__nodes *n);
+
+/* Only of one that is not empty. */
+static inline struct due__slot due__line_pop(struct due__line *l, struct due__nodes *n)
+{
+    if (l->side != NULL || l->swept != NULL)
+        return due__line_pop_any(l, n);
+    struct due__chunk *c = l->head;
+    struct due__slot s = c->slot[c->first++];
+
+    l->count--;
+    if (c->first == c->count)
+        due__line_shorten(l, n);
+    return s;
+}
 
 /* Drop dead slots, looking at about @budget.  True: a whole pass is complete. */
 bool due__line_sweep(struct due__line *l, struct due__nodes *n, due__keep_fn *keep, const void *ctx,

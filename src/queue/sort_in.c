@@ -29,13 +29,13 @@ static __attribute__((noinline)) void push_making_room(struct due_queue *q, stru
     while (!due__topic_push(q, t, s));
 }
 
-void due__keep_ready(struct due_queue *q, struct due__slot s, struct due__facts f)
+void due__keep_ready(struct due_queue *q, struct due__slot s, unsigned topic, unsigned payload)
 {
-    struct due__topic *t = due__topic_at(q, f.topic);
+    struct due__topic *t = due__topic_at(q, topic);
 
     due__note_ready(q, s);
-    due__count_in(q, f.topic, DUE__F_READY, 1);
-    if (due__gated(t, f))
+    due__count_in(q, topic, DUE__F_READY, 1);
+    if (due__gated(t, (struct due__facts){ .payload = (uint8_t)payload }))
         due__limiter_arrive(q, s);
     else if (!due__topic_push(q, t, s))
         push_making_room(q, t, s);
@@ -123,7 +123,7 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
                 : due__word_swap(&j->word, &w, sorted))) /* J1 */
         return false;
     if (ready)
-        due__keep_ready(q, s, f);
+        due__keep_ready(q, s, f.topic, f.payload);
     else
         due__keep_waiting(q, s);
     return true;
@@ -192,6 +192,8 @@ static void sort_in_node(struct due_queue *q, struct cds_wfcq_node *node, uint32
     uint64_t w = due__load_acquire(&j->word); /* J1 */
 
     q->delegated++;
+    if (q->revoked_linked && q->life->unlinked(q, number, w))
+        return;
     if (due__word_state(w) != DUE__WAITING || !sort_in(q, number, j, w, moves))
         due__unlink_cancelled(q, number);
 }
@@ -256,7 +258,7 @@ static void make_ready(struct due_queue *q, struct due__slot s)
         if (due__word_state(w) != DUE__DEAD && due__become_ready(q, number, &w, ready)) {
             if (due__word_state(w) == DUE__LEASED)
                 q->life->lease_ended(q, number);
-            due__keep_ready(q, s, f);
+            due__keep_ready(q, s, f.topic, f.payload);
             return;
         }
     }

@@ -41,4 +41,35 @@ static inline int due__held_until(struct due_queue *q, struct due__deadline *by)
     return q->stored ? q->journal->held(q, by) : 0;
 }
 
+/* The time that the deadlines of its jobs are counted on. */
+static inline int64_t due__jobs_now(const struct due_queue *q)
+{
+    return q->stored ? q->journal->now(q) : due__clock_now(&q->clock);
+}
+
+/* A call that names a job has the answer @rc: is the store to be asked, as the job is not here? */
+static inline bool due__is_elsewhere(const struct due_queue *q, int rc)
+{
+    return q->shared && (rc == DUE_ENOENT || rc == DUE_ESTALE) && !q->journal->closed(q);
+}
+
+/* Are there jobs that are not here, for a call about all of them? */
+static inline bool due__in_store(const struct due_queue *q)
+{
+    return q->shared && !q->journal->closed(q);
+}
+
+/* What a verb answers first that a shared queue does not have.  These are, and no others:
+ *
+ *   due_cancel_key() due_id_of_key()
+ *   enqueues of jobs with a key, a group or rounds
+ *   due_cancel() with room for the job, of one that is not claimed here
+ *   due_open() with a capacity, by priority, or with dead_keep_ns or dead_max
+ *
+ * Once it is closed what is left here may be cleared: it stays in the store. */
+static inline int due__not_shared(const struct due_queue *q)
+{
+    return q->shared && !q->journal->closed(q) ? DUE_ENOTSUP : 0;
+}
+
 #endif

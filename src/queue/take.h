@@ -38,16 +38,17 @@ const struct due__job *due__last_in_inbox(const struct due_queue *q);
  * that?  Then that was waited for.  With the lock ourselves there is none. */
 bool due__was_moving(struct due_queue *q, struct due__slot s, uint64_t w);
 
-/* The job of @s becomes the caller's, unless somebody was quicker.  Being ready and the topic are
- * asked as well: a slot taken long ago may look alive again in a place that was used anew. */
-static inline __attribute__((always_inline)) bool due__take_slot(struct due_queue *q,
-                                                                 const struct due__topic *t,
-                                                                 struct due__slot s)
+/* The job of @s, which is @j, becomes the caller's, unless somebody was quicker.  Being ready and
+ * the topic are asked as well: a slot taken long ago may look alive again in a place that was used
+ * anew. */
+static inline __attribute__((always_inline)) bool due__take_slot_of(struct due_queue *q,
+                                                                    const struct due__topic *t,
+                                                                    struct due__job *j,
+                                                                    struct due__slot s)
 {
-    struct due__job *j = due__job_at(&q->slab, due__slot_job(s));
     uint64_t w;
 
-    while (due__slot_alive(&q->slab, s, &w) || due__was_moving(q, s, w)) {
+    while (due__slot_alive_of(j, s, &w) || due__was_moving(q, s, w)) {
         if (due__word_state(w) == DUE__MOVING)
             continue;
         if (!(w & DUE__READY) || due__facts_load(j).topic != t->number)
@@ -56,6 +57,13 @@ static inline __attribute__((always_inline)) bool due__take_slot(struct due_queu
             return true;
     }
     return false;
+}
+
+static inline __attribute__((always_inline)) bool due__take_slot(struct due_queue *q,
+                                                                 const struct due__topic *t,
+                                                                 struct due__slot s)
+{
+    return due__take_slot_of(q, t, due__job_at(&q->slab, due__slot_job(s)), s);
 }
 
 /* Of @n slots that were taken out of @t's line or window, those whose jobs become the caller's, in

@@ -79,6 +79,7 @@ struct after {
     void *cold;      /* touch these chunks */
     uint32_t dying;  /* place plus 1: jobs to be seen to */
     uint32_t untold; /* likewise: to be told of */
+    bool wants;      /* somebody has begun to wait: the journal is to know */
 };
 
 /* What is owed to others before the lock is released. */
@@ -114,6 +115,10 @@ static void settle(struct due_queue *q, struct due__tenure *t, struct after *aft
     }
     if (debts & DUE__DEBT_TELL)
         after->untold = due__events_list(q);
+    if (debts & DUE__DEBT_WANTS) {
+        after->wants = q->tickets != q->tickets_told;
+        q->tickets_told = q->tickets;
+    }
     if (q->pool.near && q->proxies == DUE_PROXIES_NEVER) {
         due__pool_warm_claim(&q->pool, &after->cold);
     } else if (q->pool.near && !q->warming) {
@@ -165,6 +170,8 @@ static void leave_once(struct due_queue *q, struct due__tenure *t)
             due__fd_arm(q);
         if (after.cold != NULL)
             due__pool_warm(after.cold);
+        if (after.wants)
+            q->journal->wanted(q); /* X3 of share_claim.c */
         due__events_tell(q, after.untold);
         if (after.dying != 0)
             q->life->see_to(q, after.dying);

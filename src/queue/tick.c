@@ -1,6 +1,6 @@
 /* tick.c - a manual clock was turned: who waits for a time that has come is rung.
  *
- * Edges      described elsewhere: I2 inbox.c, T1 topic.c
+ * Edges      described elsewhere: I2 inbox.c, T1 topic.c, C5 inside.c
  */
 #include "os/atomic.h"
 #include "queue/inside.h"
@@ -24,7 +24,7 @@ void due__tick(void *queue)
 {
     struct due_queue *q = queue;
     struct due__tenure t;
-    bool done;
+    bool closing, done;
 
     if (due__forked(q))
         return;
@@ -33,12 +33,16 @@ void due__tick(void *queue)
         due__drain_all(q);
     do {
         due__enter(q, &t);
-        if (due__load_relaxed(&q->topic_count) > 1) /* T1 of topic.c */
+        closing = (due__load_seq(&q->state) & DUE__REFUSING) != 0; /* C5: under the lock */
+        if (due__load_relaxed(&q->topic_count) > 1)                /* T1 of topic.c */
             q->debts |= DUE__DEBT_TURN;
         done = ring_late(&t, q->all, now, true);
         done = ring_late(&t, q->capacity_line.first, now, false) && done;
         done = ring_late(&t, q->timed_waits.first, now, false) && done;
         due__tenure_end(q, &t); /* and what is due is moved, if anybody waits for it */
     } while (!done);
-    due__closers_tick(q, now);
+    if (q->shared)
+        q->journal->wanted(q);
+    if (closing)
+        due__closers_tick(q, now);
 }

@@ -23,6 +23,7 @@
 #include "os/atomic.h"
 #include "os/siphash.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 /* ---- The ring of turns ---- */
 
@@ -180,11 +181,15 @@ static int set_paused(struct due_queue *q, int topic, bool paused)
 
 int due_pause(due_queue *q, int topic)
 {
+    if (!due__forked(q) && due__in_store(q))
+        return q->journal->hold_back(q, topic, 1, -1);
     return set_paused(q, topic, true);
 }
 
 int due_resume(due_queue *q, int topic)
 {
+    if (!due__forked(q) && due__in_store(q))
+        return q->journal->hold_back(q, topic, 0, -1);
     return set_paused(q, topic, false);
 }
 

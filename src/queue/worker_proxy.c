@@ -3,8 +3,10 @@
  * With DUE_PROXIES_ALWAYS it leads all the time.  Otherwise consumers lead, and this thread sleeps:
  * it is called for sweeps, and keeps one heartbeat of ten seconds while somebody waits or memory is
  * idle.  A heartbeat looks at everything, mends what it finds undone, and counts that as a bug.
+ * It also shows the figures of a queue that is to (board.h), now and then and when it is closed.
  */
 #include "os/atomic.h"
+#include "queue/board.h"
 #include "queue/queue.h"
 
 #define BEAT_NS     DUE_S(10)
@@ -93,16 +95,27 @@ static bool work(struct due_queue *q, bool beats, struct memory *before, int64_t
     return more;
 }
 
-static int64_t next_beat(struct due_queue *q, int64_t beat_ns)
+static int64_t next_beat(struct due_queue *q, int64_t beat_ns, struct due__board **board)
 {
     struct due__tenure t;
 
     due__enter(q, &t);
     bool beating = q->beating;
+    *board = q->board;
     due__tenure_end(q, &t);
     if (!beating)
         return DUE_FOREVER;
     return beat_ns != DUE_FOREVER ? beat_ns : due__monotonic_now() + BEAT_NS;
+}
+
+/* Show the figures, if it is time; when it is again. */
+static int64_t show(struct due_queue *q, struct due__board *board)
+{
+    if (board == NULL)
+        return DUE_FOREVER;
+    if (due__monotonic_now() >= board->next_ns)
+        board->next_ns = board->write(q, board, false);
+    return board->next_ns;
 }
 
 /* What was mended is said once. */
@@ -122,6 +135,7 @@ static void tell(struct due_queue *q, uint64_t *told)
 void due__worker_proxy(struct due_queue *q)
 {
     struct memory before = { false, 0 };
+    struct due__board *board = NULL;
     int64_t beat_ns = DUE_FOREVER;
     uint64_t told = 0;
     int64_t armed;
@@ -141,10 +155,15 @@ void due__worker_proxy(struct due_queue *q)
             due__payloads_trim(&q->slab.payloads, due__payloads_idle(&q->slab.payloads) / 2, false);
             beat_ns = DUE_FOREVER;
         }
-        beat_ns = next_beat(q, beat_ns);
+        beat_ns = next_beat(q, beat_ns, &board);
+        int64_t show_ns = show(q, board);
+        int64_t wakes_ns = beat_ns < show_ns ? beat_ns : show_ns;
         if (alarm)
-            due__alarm_wait(&q->alarm, armed, beat_ns);
+            due__alarm_wait(&q->alarm, armed, wakes_ns);
         else
-            due__bell_wait(&q->worker.bell, armed < beat_ns ? armed : beat_ns, true);
+            due__bell_wait(&q->worker.bell, armed < wakes_ns ? armed : wakes_ns, true);
     }
+    (void)next_beat(q, beat_ns, &board);
+    if (board != NULL && board->next_ns != DUE_FOREVER)
+        (void)board->write(q, board, true);
 }

@@ -23,6 +23,7 @@
 #include "queue/queue.h"
 #include "store/retained_keys.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 #define PLACES 64u /* jobs sorted in in one tenure */
 
@@ -94,6 +95,12 @@ static void apply_landed(struct due_queue *q, struct due__entry *e)
 {
     struct due__change c = change_of(q, e);
 
+    if (q->shared &&
+        (due__sharing_leaves((enum due__purpose)e->purpose) || e->purpose == DUE__EXTEND ||
+         e->purpose == DUE__HOLD || e->purpose == DUE__TAKE)) {
+        due__sharing_apply(q, e);
+        return;
+    }
     due__change_apply(q, &c);
     e->purpose = c.purpose;
 }
@@ -153,11 +160,13 @@ static void note(struct due_queue *q)
             due__mirror_later(c, e->number);
         if (!e->sent && e->rc == 0) /* it was to be removed, and was not there */
             s->stored = DUE__NOT_STORED;
-        if (!e->sent || e->rc != 0)
+        if (!e->sent)
+            continue;
+        const due_change *ch = &b->changes[at++];
+        if (e->rc != 0)
             continue;
         if (e->purpose == DUE__NO_CHANGE)
             due__add_relaxed(&c->mirrored, 1); /* no edge: a counter */
-        const due_change *ch = &b->changes[at++];
         s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
         if (ch->key_kept_ns > 0)
             due__key_retained(q, e->number, ch->key_kept_ns);
@@ -309,6 +318,19 @@ static bool taken(const struct due__entry *e)
     return e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT || e->purpose == DUE__ROUND;
 }
 
+/* A job of a shared queue that left the store for nobody is in memory alone, and is not put in
+ * again now. */
+static bool returns_later(struct due_queue *q, const struct due__entry *e)
+{
+    const struct due__commits *c = q->commits;
+
+    if (!q->shared || e->purpose != DUE__RETURN || due__load_seq(&c->stopping) || /* G2 */
+        due__load_seq(&c->fenced))                                                /* G2 */
+        return false;
+    due__sharing_return(q, e->number);
+    return true;
+}
+
 /* A change nobody waits for has come to its end. */
 static void settled(struct due_queue *q, due_id id, int rc)
 {
@@ -331,7 +353,9 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: ours */
 
     due__key_stays(q, e->number);
-    if (e->purpose == DUE__RETURN && e->rc != 0) {
+    if (returns_later(q, e))
+        return;
+    if (e->purpose == DUE__RETURN && e->rc != 0 && !q->shared) {
         struct due__stored *s = due__stored_at(q->commits, e->number);
 
         if (s->stored == DUE__NOT_STORED) {
@@ -344,6 +368,10 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     }
     if (e->purpose == DUE__UPDATE)
         due__draft_free(q, e->draft);
+    if (e->purpose == DUE__EXTEND) {
+        due__sharing_extend_undo(q, e->number);
+        return;
+    }
     bool dead = (w & DUE__HELD) && due__is_dying(q, e->number);
     if (e->purpose == DUE__BURY) {
         due__dead_letter_at(q, e->number)->cause = 0;
@@ -359,7 +387,8 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     else if (e->purpose == DUE__CANCEL && due__revoked(q, e->number))
         due__revoke_later(q, e->number);
     else
-        due__unclaim(q, e->number, taken(e) || e->purpose == DUE__RETURN);
+        due__unclaim(q, e->number,
+                     taken(e) || e->purpose == DUE__RETURN || e->purpose == DUE__HOLD);
 }
 
 /* What follows a change that has landed, besides what was done under the lock. */
@@ -368,8 +397,12 @@ static void end_landed(struct due_queue *q, const struct due__entry *e)
     const struct due__job *j = due__job_at(&q->slab, e->number);
     struct due__change c = change_applied(e);
 
-    if (e->purpose == DUE__TAKE &&
-        e->submission == NULL) { /* it left for nobody: back to where it was */
+    if (q->shared && due__sharing_leaves((enum due__purpose)e->purpose)) {
+        due__sharing_left(q, e);
+    } else if (e->purpose == DUE__HOLD && e->submission == NULL) {
+        due__unclaim(q, e->number, true);
+    } else if (e->purpose == DUE__TAKE &&
+               e->submission == NULL) { /* it left for nobody: back to where it was */
         due__key_returns(q, e->number);
         due__commit_submit(q, e->number, DUE__RETURN, due__stored_at(q->commits, e->number)->was_ns,
                            NULL);
@@ -410,6 +443,8 @@ static void follow(struct due_queue *q, const struct due__entry *e)
     due_id id = due__stored_id(due__stored_at(q->commits, e->number));
     if (e->rc == 0)
         end_landed(q, e);
+    else if (e->rc == DUE_ESTALE)
+        due__sharing_stale(q, e);
     else if (e->purpose == DUE__PUT)
         end_refused(q, e);
     else if (e->rc == DUE_EINDOUBT && may_be_gone(e))

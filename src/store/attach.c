@@ -6,10 +6,12 @@
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 #define STORE_TIMEOUT_NS    DUE_S(5)
 #define OPEN_TIMEOUT_NS     DUE_S(15)
 #define CLOSE_NS            DUE_MS(250) /* for telling the store that we are gone */
+#define SETTLE_NS           DUE_S(1)    /* for a claim in doubt to be seen through */
 #define UNSETTLED_MAX       100000u
 #define UNSETTLED_BYTES_MAX ((uint64_t)256 << 20)
 #define CHANGES_MAX         65536u /* of one batch, whatever the store says */
@@ -73,10 +75,23 @@ static int arrays_make(struct due_queue *q, struct due__commits *c)
         all = all && b->entries != NULL && b->changes != NULL;
     }
     c->rings = due__alloc_new(&q->alloc, n * sizeof(struct due__waiter *));
+    if (c->share != NULL)
+        all = due__sharing_room(q, c) && all;
     if (all && c->rings != NULL)
         return 0;
     arrays_free(q, c);
     return DUE_ENOMEM;
+}
+
+/* The store is its opener's again. */
+static void store_close(struct due__commits *c)
+{
+    int64_t until = due__time_add(due__monotonic_now(), CLOSE_NS);
+
+    if (c->share != NULL)
+        due__sharing_leave(c, until);
+    else
+        c->store->verbs->close(c->store, until);
 }
 
 static int store_open(struct due_queue *q, struct due__commits *c, const due_options *o,
@@ -96,7 +111,10 @@ static int store_open(struct due_queue *q, struct due__commits *c, const due_opt
             snprintf(error->text, sizeof error->text, "the store was built for an older version");
         return DUE_EINVAL;
     }
-    int rc = c->store->verbs->open(c->store, &how, &c->info, error != NULL ? error : &own);
+    if (error == NULL)
+        error = &own;
+    int rc = o->share == DUE_SHARED ? due__sharing_join(q, c, o, &how, error)
+                                    : c->store->verbs->open(c->store, &how, &c->info, error);
     if (rc == 0 && (c->info.batch_changes == 0 || c->info.batch_bytes == 0))
         rc = DUE_EINVAL;
     if (c->info.batch_changes > CHANGES_MAX)
@@ -129,9 +147,10 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     if (rc == 0) {
         rc = arrays_make(q, c);
         if (rc != 0)
-            c->store->verbs->close(c->store, due__time_add(due__monotonic_now(), CLOSE_NS));
+            store_close(c);
     }
     if (rc != 0) {
+        due__sharing_free(q, c);
         due__index_destroy(&c->index);
         due__records_destroy(&c->stored, &q->alloc);
         due__alloc_region_free(&q->alloc, c, sizeof *c);
@@ -141,7 +160,11 @@ int due__commits_open(struct due_queue *q, const due_options *o, due_error *erro
     q->commits = c;
     q->journal = &due__stored_journal;
     q->stored = true;
-    due__limiters_hold(q);
+    q->shared = c->share != NULL;
+    if (q->shared)
+        q->debts |= DUE__DEBT_WANTS;
+    else
+        due__limiters_hold(q);
     return 0;
 }
 
@@ -174,7 +197,7 @@ static bool stop(struct due_queue *q)
     bool first = !due__xchg_seq(&c->stopping, 1); /* G2 */
 
     due__submission_ring(c);
-    c->store->verbs->interrupt(c->store);
+    q->journal->interrupt(q);
     due__lock_acquire(&c->key); /* G1, G2: whoever has it leaves soon */
     due__commit_refuse(q);
     due__store_seq(&c->stopped, 1); /* G2 */
@@ -184,13 +207,30 @@ static bool stop(struct due_queue *q)
     return first;
 }
 
+/* What was claimed and not taken goes back.  No claim begins any more (due__sharing_want()), but
+ * one that is under way may bring jobs still: that is waited for, for a while. */
+static void give_back(struct due_queue *q, int64_t until_ns)
+{
+    int64_t patience = due__time_add(due__monotonic_now(), SETTLE_NS);
+
+    due__sharing_quiesce(q, until_ns < patience ? until_ns : patience);
+    due__drain_all(q); /* what it has brought may not be sorted in yet */
+    due__sharing_release_all(q);
+}
+
 void due__commits_stop(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     int cancel;
 
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* hooks and the store may be points */
-    int rc = due__load_seq(&c->stopping) ? 0 : send_all(q, until_ns); /* G2 */
+    bool first = !due__load_seq(&c->stopping);               /* G2 */
+    int rc = 0;
+    for (int times = 0; first && rc == 0 && times < 1 + q->shared; times++) {
+        if (q->shared) /* and once more what came with the last batch */
+            give_back(q, until_ns);
+        rc = send_all(q, until_ns);
+    }
     if (stop(q) && rc != 0)
         due__log(q, DUE_LOG_WARNING, "%s: closed before the store had confirmed everything",
                  q->name);
@@ -206,7 +246,7 @@ void due__commits_close(struct due_queue *q)
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* as above */
     due__lock_acquire(&c->key);                              /* G1 */
     if (!c->closed)
-        c->store->verbs->close(c->store, due__time_add(due__monotonic_now(), CLOSE_NS));
+        store_close(c);
     c->closed = true;
     due__commit_leave(q, false);
     pthread_setcancelstate(cancel, NULL);
@@ -224,6 +264,7 @@ static void commits_free(struct due_queue *q)
     due__records_destroy(&c->stored, &q->alloc);
     arrays_free(q, c);
     due__takings_free(q);
+    due__sharing_free(q, c);
     due__lock_destroy(&c->calls);
     due__lock_destroy(&c->key);
     due__alloc_region_free(&q->alloc, c, sizeof *c);
@@ -233,7 +274,7 @@ void due__commits_undo(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
 
-    c->store->verbs->close(c->store, due__time_add(due__monotonic_now(), CLOSE_NS));
+    store_close(c);
     commits_free(q);
 }
 

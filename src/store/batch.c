@@ -9,6 +9,7 @@
 #include "queue/queue.h"
 #include "store/retained_keys.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 /* ---- Filling a batch: with the key ---- */
 
@@ -200,6 +201,11 @@ void due__batch_write(struct due_queue *q, struct due__batch *b)
         if (due__removes((enum due__purpose)e->purpose) &&
             (stored == DUE__NOT_STORED || stored == DUE__TO_STORE))
             e->sent = false;
+        if (e->sent && q->shared && due__sharing_lost(q, e)) {
+            e->sent = false;
+            e->rc = DUE_ESTALE;
+            b->refused = true;
+        }
         if (!e->sent)
             continue;
         due_change ch = due__describe(q, b, e);

@@ -11,9 +11,11 @@
 #include <assert.h>
 
 #include "os/atomic.h"
+#include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 /* ---- The list of them ---- */
 
@@ -213,4 +215,27 @@ int due__refusal(struct due_queue *q, const struct due__submission *a)
     if (a == NULL || a->rc != DUE_EINDOUBT)
         return a != NULL ? a->rc : 0;
     return due__commit_excuse(q); /* this one was not sent */
+}
+
+/* ---- Those who are to look ---- */
+
+void due__proxy_call(struct due_queue *q)
+{
+    struct due__commits *c = q->commits;
+
+    due__bell_ring(&q->enqueue_bell);
+    if (c->share != NULL)
+        c->share->verbs->wake(c->store); /* X3 of share_claim.c */
+}
+
+void due__commit_fence(struct due_queue *q, const char *why)
+{
+    struct due__commits *c = q->commits;
+
+    if (due__load_seq(&c->fenced)) /* G2 */
+        return;
+    due__store_seq(&c->fenced, 1); /* G2 */
+    due__log(q, DUE_LOG_ERROR, "%s: %s", q->name, why);
+    due__submission_ring(c);
+    due__wake_consumers(q);
 }

@@ -132,7 +132,7 @@ void due__commit_all(struct due_queue *q, const uint32_t *numbers, size_t n,
 {
     struct due__commits *c = q->commits;
     struct due__submission a;
-    bool waits = !c->async;
+    bool waits = !c->async || purpose == DUE__HOLD; /* it is handed out by the answer */
     bool doubt = false;
 
     for (size_t i = 0; !waits && i < n; i++)

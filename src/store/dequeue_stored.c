@@ -12,6 +12,7 @@
 #include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "store/share.h"
 #include "store/taking.h"
 
 #define ON_STACK 32u /* jobs; without memory for more, so many at a time */
@@ -85,7 +86,10 @@ static int hand_out(struct due_queue *q, struct due__request *r, struct due__slo
 {
     int rc = 0;
 
-    n = due__attempts_check(q, slots, n, by, &rc);
+    if (q->shared)
+        n = due__sharing_fit(q, r, slots, n, by, &rc);
+    if (n > 0)
+        n = due__attempts_check(q, slots, n, by, &rc);
     if (n == 0)
         return rc;
     return r->lease_ns != 0 ? lease(q, r, slots, n, by)
@@ -119,6 +123,8 @@ static int dequeue(struct due_queue *q, struct due__request *r, struct due__slot
 {
     for (;;) {
         struct due__deadline by = deadline_of(q, r);
+        if (q->shared)
+            due__sharing_asked(q, r);
         int rc = due__take_left(q, r, &by);
 
         if (rc == 0) {
@@ -126,11 +132,15 @@ static int dequeue(struct due_queue *q, struct due__request *r, struct due__slot
 
             if (got == 0 && rc == DUE__LANDED)
                 continue;
+            if (got == 0 && rc == DUE_EAGAIN && q->shared)
+                due__sharing_polled(q, r);
             if (got == 0) /* a worker just goes on */
                 return r->quit == NULL ? due__commit_why(q, rc) : rc;
             by = deadline_of(q, r);
             rc = hand_out(q, r, slots, got, &by);
         }
+        if (rc == DUE_ESTALE) /* another has it by now */
+            continue;
         if (rc == DUE_ETIMEDOUT && r->quit != NULL && due__load_seq(r->quit)) /* E3 */
             return rc;
         if (rc == DUE_ETIMEDOUT && r->timeout_ns != DUE_FOREVER)

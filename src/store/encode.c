@@ -12,6 +12,7 @@
 #include "queue/job_records.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 /* What a change is to say of the job: as it is or, with a draft, is to be. */
 const struct due__job *due__content_of(const struct due_queue *q, uint32_t number,
@@ -244,5 +245,7 @@ due_change due__describe(struct due_queue *q, const struct due__batch *b,
     if (e->purpose == DUE__NO_CHANGE && ch.was_dead)
         describe_death(q, e->number, &ch.record); /* as it was there, whatever is on its way */
     describe_end(q, e, &ch.record);
+    if (q->shared)
+        due__sharing_describe(q, e, &ch);
     return ch;
 }

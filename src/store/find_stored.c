@@ -7,6 +7,7 @@
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 /* The job @id is known to the index; is it sorted in, or was it?  A page that is under way has not
  * given its jobs a state yet. */
@@ -37,34 +38,55 @@ static struct due__submission *next_find(const struct due__commits *c)
 {
     struct due__submission *a = c->first;
 
-    while (a != NULL && a->find == NULL)
+    while (a != NULL && a->find == NULL && a->ask == NULL)
         a = a->next;
     return a;
 }
 
+/* Under the calls' lock: what a call asks cannot be answered as things are, and it has time left:
+ * it asks still, at the next turn.  If the queue stops meanwhile there is one: who closes wakes
+ * the proxy after that (stop() of attach.c), and the call may wait for an end that only a turn
+ * brings. */
+static bool asks_still(struct due__submission *a, struct due__ask *ask, int rc)
+{
+    if (ask == NULL || rc != DUE_EAGAIN || due__monotonic_now() >= a->until_ns)
+        return false;
+    a->ask = ask;
+    return true;
+}
+
 /* A call whose job is being looked for waits for that: it may be looked for a while longer than it
- * has time, if somebody else waits longer. */
+ * has time, if somebody else waits longer.  Of a shared queue none is served behind one that asks
+ * still: what keeps it waiting, an exchange whose end is not known, keeps the others too. */
 void due__commit_finds(struct due_queue *q)
 {
     struct due__commits *c = q->commits;
+    bool again = false;
 
-    for (;;) {
+    while (!again) {
         due__lock_acquire(&c->calls);
         struct due__submission *a = next_find(c);
-        if (a == NULL)
-            break;
-        due_id id = *a->find;
+        if (a == NULL) {
+            due__lock_release(&c->calls);
+            return;
+        }
+        const due_id *id = a->find;
+        struct due__ask *ask = a->ask;
+        due_id copy = id != NULL ? *id : (due_id){ { 0 } };
         int64_t until = a->until_ns;
         a->find = NULL;
+        a->ask = NULL;
         due__lock_release(&c->calls);
-        int rc = look_for(q, id, until);
+        int rc = ask != NULL ? due__sharing_answer(q, ask, until) : look_for(q, copy, until);
         due__lock_acquire(&c->calls);
-        a->rc = rc;
-        due__submission_less(a);
-        due__bell_ring(&a->waiter->bell);
+        again = asks_still(a, ask, rc);
+        if (!again) {
+            a->rc = rc;
+            due__submission_less(a);
+            due__bell_ring(&a->waiter->bell);
+        }
         due__lock_release(&c->calls);
     }
-    due__lock_release(&c->calls);
 }
 
 /* Who has the key may be about something else that takes long: then the proxy looks, as soon as it
@@ -80,7 +102,7 @@ static int ask_for(struct due_queue *q, due_id id, int64_t until_ns)
     a.find = &id;
     a.until_ns = until_ns;
     due__lock_release(&c->calls);
-    due__bell_ring(&q->enqueue_bell);
+    due__proxy_call(q);
     due__submission_wait(c, &a, until_ns);
     due__lock_acquire(&c->calls);
     bool looked = a.find == NULL;

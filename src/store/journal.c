@@ -10,6 +10,7 @@
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 static int stored_unsettled(struct due_queue *q, uint32_t number, uint32_t generation,
                             uint64_t news, struct due__deadline *by, bool *inside)
@@ -101,6 +102,8 @@ static uint64_t stored_news(const struct due_queue *q)
 static void stored_interrupt(struct due_queue *q)
 {
     q->commits->store->verbs->interrupt(q->commits->store);
+    if (q->shared)
+        q->commits->share->verbs->wake(q->commits->store); /* X3 of share_claim.c */
 }
 
 static bool stored_store_stats(struct due_queue *q, struct due_store_stats *s)
@@ -124,6 +127,11 @@ static bool stored_closed(const struct due_queue *q)
 static bool stored_lacks(const struct due_queue *q, uint32_t number)
 {
     return stored_closed(q) && due__stored_at(q->commits, number)->stored >= DUE__TO_STORE;
+}
+
+static int64_t stored_now(const struct due_queue *q)
+{
+    return q->shared ? due__sharing_now(q) : due__clock_now(&q->clock);
 }
 
 const struct due__journal due__stored_journal = {
@@ -167,6 +175,14 @@ const struct due__journal due__stored_journal = {
     .held = due__commit_held,
     .interrupt = stored_interrupt,
     .has = stored_has,
+    .wanted = due__proxy_call,
+    .lapse = due__sharing_lapse,
+    .extending = due__sharing_extending,
+    .ask = due__sharing_ask,
+    .hold_back = due__sharing_hold_back,
+    .extend_mark = due__sharing_extend_mark,
+    .extend_undo = due__sharing_extend_undo,
+    .now = stored_now,
     .closed = stored_closed,
     .lacks = stored_lacks,
 };

@@ -23,7 +23,7 @@
 
 bool due__pipeline_can(const struct due__commits *c)
 {
-    return c->store->verbs->prepare != NULL && c->store->verbs->send != NULL;
+    return c->share == NULL && c->store->verbs->prepare != NULL && c->store->verbs->send != NULL;
 }
 
 /* Give the store the changes of @b, which is to be batch @number, as far as they are written. */

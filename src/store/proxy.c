@@ -8,6 +8,7 @@
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 #define SLICE_NS DUE_S(1)    /* how long the proxy lets the store block at a time */
 #define RETRY_NS DUE_MS(200) /* between two attempts while it refuses */
@@ -29,7 +30,7 @@ static void renew(struct due_queue *q, int64_t now_ns)
     } else if (rc == DUE_ELOST) {
         due__mirror_begin(q);
     } else if (rc == DUE_EFENCED) {
-        due__commit_fence(q);
+        due__commit_fence(q, DUE__OWNED_BY_ANOTHER);
     }
 }
 
@@ -71,7 +72,7 @@ static int read_on(struct due_queue *q, int64_t until_ns)
     c->page_ns = due__monotonic_now() - began_ns;
     due__store_relaxed(&c->since_page, 0); /* no edge: likewise */
     if (rc == DUE_EFENCED)
-        due__commit_fence(q);
+        due__commit_fence(q, DUE__OWNED_BY_ANOTHER);
     note_load(q, rc);
     due__store_relaxed(&c->state, rc == DUE_EAGAIN ? DUE_ESTORE : rc); /* no edge: for stats */
     return rc;
@@ -87,12 +88,17 @@ static bool turn(struct due_queue *q)
 
     due__lock_acquire(&c->key); /* G1 */
     c->later = false;
+    if (c->share != NULL)
+        c->share->sleeps_ns = INT64_MIN;
     due__commit_finds(q);
-    if (!due__load_seq(&c->stopping)) /* G2 */
+    if (!due__load_seq(&c->stopping) && c->share != NULL) /* G2 */
+        due__sharing_beat(q, now, until);
+    else if (!due__load_seq(&c->stopping)) /* G2 */
         renew(q, now);
     bool some = due__commit_any(c); /* else the store is not asked whether it is ready */
     bool more = due__commit_work(q, NULL, until);
-    bool unsure = c->sender != DUE__SENDER_IDLE;
+    bool claims = c->share != NULL && due__sharing_turn(q, until);
+    bool unsure = c->sender != DUE__SENDER_IDLE || claims;
     int rc = more && some ? due__load_relaxed(&c->state) : 0; /* no edge: ours, we have the key */
     if (rc == 0)
         rc = read_on(q, until);
@@ -102,9 +108,11 @@ static bool turn(struct due_queue *q)
         retry = DOUBT_NS;
     if (due__monotonic_now() >= until - SLICE_NS / 2)
         retry = 0; /* it has waited */
-    more = more || due__reader_reads(c) || c->sender != DUE__SENDER_IDLE;
+    more = more || due__reader_reads(c) || unsure;
     bool over = due__load_seq(&c->fenced) || due__load_seq(&c->stopping); /* G2 */
-    if (due__load_seq(&c->stopping))                                      /* G2 */
+    if (c->share != NULL)
+        c->share->sleeps_ns = due__sharing_next(q);
+    if (due__load_seq(&c->stopping)) /* G2 */
         due__commit_leave(q, false);
     else
         due__lock_release(&c->key); /* G1 */
@@ -118,12 +126,16 @@ static bool turn(struct due_queue *q)
 }
 
 /* Until when the proxy sleeps, unless it is called. */
-static int64_t next_turn(const struct due__commits *c)
+static int64_t next_turn(const struct due_queue *q)
 {
+    const struct due__commits *c = q->commits;
+
     if (due__load_seq(&c->fenced) || due__load_seq(&c->stopping)) /* G2 */
         return DUE_FOREVER;
     bool retry = c->retry_at_ns != 0 && c->retry_at_ns < c->renew_at_ns;
-    return retry ? c->retry_at_ns : c->renew_at_ns;
+    int64_t next = retry ? c->retry_at_ns : c->renew_at_ns;
+    int64_t claim = c->share != NULL ? c->share->sleeps_ns : DUE_FOREVER; /* written by us alone */
+    return claim < next ? claim : next;
 }
 
 void due__commit_proxy(struct due_queue *q)
@@ -135,6 +147,9 @@ void due__commit_proxy(struct due_queue *q)
             ;
         if (due__load_seq(&q->state) & DUE__STOPPED)
             return;
-        due__bell_wait(&q->enqueue_bell, next_turn(c), false);
+        if (c->share != NULL)
+            due__sharing_sleep(q, next_turn(q));
+        else
+            due__bell_wait(&q->enqueue_bell, next_turn(q), false);
     }
 }

@@ -29,6 +29,7 @@
 #include "queue/queue.h"
 #include "store/retained_keys.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 #define PLACES    64u   /* sorted in in one tenure */
 #define PAGE_MORE 4096u /* changes sent meanwhile for which a page is longer, at most */
@@ -69,6 +70,8 @@ static void sort_in_page(struct load_page *p)
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
     for (size_t i = 0; i < p->n; i++) {
+        if (q->shared && p->fresh[i].deadline_ns > q->due_ns) /* the store says that it is due */
+            p->fresh[i].deadline_ns = q->due_ns;
         if (p->dead[i])
             place_dead(q, &p->fresh[i]);
         else
@@ -127,8 +130,8 @@ static int fill_place(struct load_page *p, uint32_t number, const due_record *r)
 {
     struct due_queue *q = p->q;
     struct due__commits *c = q->commits;
-    bool past =
-        r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns || r->cause != 0;
+    bool past = q->shared || r->attempts > 0 || r->failures > 0 || r->until_ns != r->deadline_ns ||
+                r->cause != 0;
     int topic = due__topic_named(q, r->topic);
     due_extra more = extra_of(r);
     due_spec spec = spec_of(r, topic, &more);
@@ -197,6 +200,62 @@ static int restore(void *ctx, const due_record *r)
         due__capacity_force(q, 1);
     if (p->n == PLACES)
         sort_in_page(p);
+    return 0;
+}
+
+/* ---- Claiming ---- */
+
+/* Another place of ours had the job by an earlier claim: it has it no more. */
+static void forget_hold(struct due_queue *q, due_id id)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    if (!due__index_find(&q->commits->index, id, &number, &generation))
+        return;
+    if (due__records_has(&q->commits->share->holds, number))
+        due__store_relaxed(&due__hold_at(q, number)->held, 0); /* X2 of share.c */
+    due__index_remove(&q->commits->index, number);
+}
+
+/* Fill the place @number with what was claimed; a lease that nobody had answered for was a failure,
+ * if it is known to have begun an attempt. */
+static int fill_claimed(struct load_page *p, uint32_t number, const due_claimed *job)
+{
+    struct due_queue *q = p->q;
+    struct due__sharing *sh = q->commits->share;
+    due_record r = job->record;
+
+    if (!due__records_make(&sh->holds, &q->alloc, number))
+        return DUE_ENOMEM;
+    if (job->lapsed_ns != 0 && r.attempts > r.failures)
+        r.failures++;
+    forget_hold(q, r.id);
+    struct due__hold *h = due__hold_at(q, number);
+    due__store_relaxed(&h->held, job->held); /* X2 of share.c */
+    due__store_relaxed(&h->until_ns, due__time_add(sh->began_ns, sh->claim.lease_ns)); /* X2 */
+    due__store_relaxed(&h->extending, 0); /* X1 of share.c: nobody has it yet */
+    h->since_ns = due__sharing_clock(q);
+    h->returns = false;
+    return fill_place(p, number, &r);
+}
+
+/* Without memory for it, it comes again when its lease is over. */
+int due__restore_claimed(void *queue, const due_claimed *job)
+{
+    struct due_queue *q = queue;
+    struct load_page p = { .q = q };
+    uint32_t number;
+
+    if (!sane(&job->record) || job->record.cause != 0 || due__place_take(q, &number) != 0)
+        return 0;
+    if (fill_claimed(&p, number, job) != 0) {
+        due__slab_untake(&q->slab, number);
+        due__left(q, 1);
+        return 0;
+    }
+    sort_in_page(&p);
+    q->commits->share->placed++;
     return 0;
 }
 

@@ -39,40 +39,35 @@
 #include <pthread.h>
 
 #include "os/atomic.h"
+#include "os/probe.h"
 #include "queue/closing.h"
 #include "queue/queue.h"
 #include "store/retained_keys.h"
+#include "store/share.h"
 
 #define PIECES    2u  /* of a full batch, where a call has many changes */
 #define PIECE_MIN 64u /* changes */
 
 /* ---- One batch after another ---- */
 
-void due__commit_fence(struct due_queue *q)
-{
-    struct due__commits *c = q->commits;
-
-    if (due__load_seq(&c->fenced)) /* G2 */
-        return;
-    due__store_seq(&c->fenced, 1); /* G2 */
-    due__log(q, DUE_LOG_ERROR, "%s: another process owns the stored jobs now", q->name);
-    due__submission_ring(c);
-    due__wake_consumers(q);
-}
-
 /* Is the store to be used?  Remembers its answer. */
 static int ready(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     bool fenced = due__load_seq(&c->fenced) != 0; /* G2 */
-    int rc = fenced ? DUE_EFENCED : c->store->verbs->ready(c->store, until_ns);
+    int rc = fenced ? DUE_EFENCED : 0;
+
+    if (rc == 0 && c->share != NULL)
+        rc = due__sharing_settle(q, until_ns) ? 0 : DUE_EAGAIN;
+    else if (rc == 0)
+        rc = c->store->verbs->ready(c->store, until_ns);
 
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
         rc = 0;
     }
     if (rc == DUE_EFENCED)
-        due__commit_fence(q);
+        due__commit_fence(q, DUE__OWNED_BY_ANOTHER);
     due__store_relaxed(&c->state, rc == DUE_EAGAIN ? DUE_ESTORE : rc); /* no edge: for stats */
     return rc;
 }
@@ -93,6 +88,18 @@ static void ended(struct due_queue *q, int rc, int64_t until_ns)
         due__batch_end(q, rc, c->now->upto, rc == 0 && due__pipeline_follow(q, until_ns));
 }
 
+static int commit(struct due_queue *q, struct due__batch *b, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+
+    DUE__PROBE3(commit, q, c->number, b->send);
+    int rc = c->share != NULL
+                 ? due__sharing_send(q, b, until_ns)
+                 : c->store->verbs->commit(c->store, b->changes, b->send, c->number, until_ns);
+    DUE__PROBE3(committed, q, c->number, rc);
+    return rc;
+}
+
 /* Send the batch under way, and see it through.  False: its end is not known yet. */
 static bool send(struct due_queue *q, int64_t until_ns)
 {
@@ -111,7 +118,7 @@ static bool send(struct due_queue *q, int64_t until_ns)
         due__pipeline_send(q, until_ns);
         due__pipeline_prepare(q);
         bool doubt = due__sender_unsure(c);
-        int rc = c->store->verbs->commit(c->store, b->changes, b->send, c->number, until_ns);
+        int rc = commit(q, b, until_ns);
         if (rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && doubt))
             due__sender_on(c, DUE__SENDER_UNANSWERED);
         if (rc == DUE_EAGAIN || rc == DUE_EINDOUBT) {
@@ -124,7 +131,7 @@ static bool send(struct due_queue *q, int64_t until_ns)
             continue;
         }
         if (rc == DUE_EFENCED)
-            due__commit_fence(q);
+            due__commit_fence(q, DUE__OWNED_BY_ANOTHER);     /* if that was not said before */
         uint32_t since = due__load_relaxed(&c->since_page);  /* no edge: ours, with the key */
         due__store_relaxed(&c->since_page, since + b->send); /* no edge: a guess */
         ended(q, rc == DUE_EFENCED && doubt ? DUE_EINDOUBT : rc, until_ns); /* it may have */
@@ -254,7 +261,7 @@ void due__commit_leave(struct due_queue *q, bool more)
     due__lock_release(&c->key);                     /* G1 */
     while (more || due__inbox_knocked(&c->inbox)) { /* G1 */
         if (!due__load_seq(&c->stopping)) {         /* G2 */
-            due__bell_ring(&q->enqueue_bell);
+            due__proxy_call(q);
             return;
         }
         if (!due__lock_try(&c->key)) /* G1: who has it will look */
@@ -265,15 +272,7 @@ void due__commit_leave(struct due_queue *q, bool more)
     }
 }
 
-/* ---- The proxy ---- */
-
 /* ---- Callers that send ---- */
-
-/* Somebody is to commit: who has the key will look, or the proxy. */
-static void call_proxy(struct due_queue *q)
-{
-    due__bell_ring(&q->enqueue_bell);
-}
 
 void due__commit_go(struct due_queue *q, const struct due__submission *a, int64_t until_ns)
 {
@@ -282,7 +281,7 @@ void due__commit_go(struct due_queue *q, const struct due__submission *a, int64_
     bool self = a != NULL && (a->polls || (q->proxies != DUE_PROXIES_ALWAYS && !page_owed(q, c)));
     if (!self && !due__load_seq(&c->stopping)) { /* G2 */
         if (!due__lock_held(&c->key))            /* G1: its holder will look */
-            call_proxy(q);
+            due__proxy_call(q);
         return;
     }
     int cancel;

@@ -29,6 +29,7 @@ struct due__fresh;
 struct due__taking;
 struct due__waiter;
 
+struct due__sharing;
 struct due__submission;
 struct due__commits;
 /* Under the calls' lock: is it so what the call waits for?  Who makes it so rings it. */
@@ -52,6 +53,7 @@ struct due__submission {
     uint64_t bytes;             /* D  backpressure.c: it waits for room for so many */
     struct due__submission *behind; /* D  who has come after it for that */
     const due_id *find;           /* D  a job to be looked for in the store; NULL: none, or it is */
+    struct due__ask *ask;         /* D  what is to be asked there; NULL: nothing, or it is */
     int64_t until_ns;             /* D  and until when */
     bool polls;                   /* O  it waits for nobody, so also not for the proxy */
     bool in_list;                 /* D  nobody waits: a taking that was left (takings.c) */
@@ -153,6 +155,7 @@ struct due__commits {
     uint64_t unsettled_bytes_max;                     /* I */
     struct due__records stored;                       /* A  its own edges: struct due__stored */
     struct due__index index;                          /* X */
+    struct due__sharing *share;                       /* I  it shares its jobs: share.h; or NULL */
     void (*on_settled)(void *ctx, due_id id, int rc); /* I */
     void (*on_restore)(void *ctx, uint64_t restored, int finished); /* I */
     void *settled_ctx;                                              /* I */
@@ -255,6 +258,12 @@ static inline bool due__reader_reads(const struct due__commits *c)
 }
 
 /* ---- calls.c ---- */
+
+/* The proxy is to look, or to commit. */
+void due__proxy_call(struct due_queue *q);
+/* With the key: nothing is to be done there any more. */
+#define DUE__OWNED_BY_ANOTHER "another process owns the stored jobs now"
+void due__commit_fence(struct due_queue *q, const char *why);
 
 bool due__submission_over(struct due__commits *c, const struct due__submission *a);
 /* Up to @n who wait look again; none where it is NULL. */
@@ -408,8 +417,6 @@ void due__commit_push(struct due_queue *q, int64_t until_ns);
 void due__commit_try(struct due_queue *q);
 /* With the key: is anything to be sent? */
 bool due__commit_any(struct due__commits *c);
-/* With the key: another process owns the jobs. */
-void due__commit_fence(struct due_queue *q);
 
 /* ---- proxy.c ---- */
 

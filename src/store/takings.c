@@ -30,6 +30,7 @@
 #include "queue/closing.h"
 #include "queue/inside.h"
 #include "queue/queue.h"
+#include "store/share.h"
 #include "store/taking_inside.h"
 
 #define PASSED_AT_ONCE 32u         /* jobs */
@@ -187,10 +188,20 @@ static int answer(struct due_queue *q, struct due__taking *t, struct due__reques
 int due__lease_for(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
                    size_t n)
 {
-    int rc = due__lease_begin(q, slots, n, r->lease_ns, r->now_ns, r->jobs);
+    int64_t now = r->now_ns;
+    int64_t lease = r->lease_ns;
+    int rc = DUE_ETIMEDOUT; /* the claim is over */
 
+    if (q->shared) { /* it begins before what is left of the claim is looked at */
+        now = due__clock_now(&q->clock);
+        lease = due__sharing_lease(q, slots, n, lease);
+    }
+    if (!q->shared || lease > 0)
+        rc = due__lease_begin(q, slots, n, lease, now, r->jobs);
     if (rc != 0)
         due__put_back(q, slots, n);
+    else if (q->shared)
+        due__sharing_tokens(q, slots, n, r->jobs);
     return rc;
 }
 

@@ -66,7 +66,7 @@ static int wait_until(struct due_queue *q, due__reached *reached, uint64_t goal,
     if (!due__submission_begin_until(q, &a, reached, goal))
         return DUE_ENOMEM;
     if (proxy)
-        due__bell_ring(&q->enqueue_bell);
+        due__proxy_call(q);
     else
         due__commit_go(q, &a, until_ns);
     int rc = due__submission_wait(q->commits, &a, until_ns) ? 0 : due__commit_excuse(q);

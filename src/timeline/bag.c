@@ -18,7 +18,7 @@ void due__bag_drop_chunk(struct due__bag *b, struct due__pool *pool)
 
     assert(c != NULL);
     b->chunk = c->next;
-    b->fill = b->chunk != NULL ? b->chunk->count : 0;
+    b->fill = b->chunk != NULL ? b->chunk->count : DUE__CHUNK_SLOTS;
     due__pool_give(pool, c);
 }
 
@@ -92,5 +92,5 @@ bool due__bag_check(const struct due__bag *b, size_t *chunks)
         count += n;
         ++*chunks;
     }
-    return count == b->count && (b->count > 0 || b->chunk == NULL);
+    return count == b->count && (b->chunk != NULL ? count > 0 : b->fill == DUE__CHUNK_SLOTS);
 }

@@ -2,6 +2,7 @@
  *
  * Guard: the timeline lock.  A bag is one cache line: an append touches it and the line that the
  * slot goes to.  Only the newest chunk grows, so the bag counts it and the others count their own.
+ * An empty bag counts as if that were full, so that one look tells whether there is room.
  * The next line of slots is fetched ahead: the lock's release waits until all that was written has
  * arrived, and so would wait for memory on every fourth append.
  */
@@ -19,7 +20,7 @@ typedef size_t due__keep_fn(const void *ctx, struct due__slot *slot, size_t n);
 
 struct due__bag {
     _Alignas(64) struct due__chunk *chunk; /* T  newest first; NULL: empty */
-    uint32_t fill;                         /* T  slots in the newest chunk */
+    uint32_t fill;                         /* T  slots in the newest chunk; empty: as if full */
     uint32_t count;                        /* T  slots in all */
     struct due__slot min;                  /* T  no slot is before this one */
     struct due__slot max;                  /* T  no slot is after this one */
@@ -28,31 +29,28 @@ struct due__bag {
 static inline void due__bag_init(struct due__bag *b)
 {
     b->chunk = NULL;
-    b->fill = 0;
+    b->fill = DUE__CHUNK_SLOTS;
     b->count = 0;
 }
 
 /* Must a chunk be taken for the next slot? */
 static inline bool due__bag_full(const struct due__bag *b)
 {
-    return b->chunk == NULL || b->fill == DUE__CHUNK_SLOTS;
+    return b->fill == DUE__CHUNK_SLOTS;
 }
 
-/* A bag that is not full gets one more. */
+/* A bag that is neither full nor empty gets one more. */
 static inline void due__bag_append(struct due__bag *b, struct due__slot s)
 {
     struct due__slot *to = &b->chunk->slot[b->fill++];
 
     due__slot_store(to, s);
     __builtin_prefetch((const char *)to + 64, 1); /* behind the last one it does no harm */
-    if (b->count++ == 0) {
+    b->count++;
+    if (due__slot_before(s, b->min))
         due__slot_store(&b->min, s);
+    else if (due__slot_before(b->max, s))
         due__slot_store(&b->max, s);
-    } else if (due__slot_before(s, b->min)) {
-        due__slot_store(&b->min, s);
-    } else if (due__slot_before(b->max, s)) {
-        due__slot_store(&b->max, s);
-    }
 }
 
 /* False only if a chunk is needed and the pool is used up. */
@@ -69,6 +67,8 @@ static inline bool due__bag_put(struct due__bag *b, struct due__pool *pool, stru
         b->chunk = c;
         b->fill = 0;
     }
+    if (b->count == 0)
+        b->min = b->max = s;
     due__bag_append(b, s);
     return true;
 }

@@ -23,6 +23,8 @@ static bool take_pages(struct due__rung *r, struct due__pool *pool)
         return false;
     for (uint32_t i = 0; i < pages(r); i++)
         r->page[i] = (struct due__bag *)(void *)due__pool_take(pool);
+    for (uint32_t n = 0; n < r->buckets; n++)
+        due__bag_init(due__rung_bucket(r, n));
     return true;
 }
 
@@ -32,6 +34,7 @@ bool due__rung_open(struct due__rung *r, struct due__pool *pool)
     r->buckets = 1;
     r->shift = 127;
     r->end = ~(due__key)0;
+    due__bag_init(&r->source);
     return take_pages(r, pool);
 }
 
@@ -72,14 +75,8 @@ size_t due__rung_settle(struct due__rung *r, struct due__pool *pool, size_t budg
         if (c->next != NULL)
             __builtin_prefetch(&c->next->slot[DUE__CHUNK_SLOTS - 1]);
         while (source->fill > stop) {
-            struct due__slot s = c->slot[source->fill - 1];
-            struct due__bag *b = due__rung_bag(r, s);
-
-            if (!due__bag_put(b, pool, s)) {
-                if (b->count == 0)
-                    due__rung_clear(r, due__rung_index(r, due__slot_key(s)));
+            if (!due__rung_put(r, pool, c->slot[source->fill - 1]))
                 return done;
-            }
             source->fill--;
             source->count--;
             done++;
@@ -150,14 +147,17 @@ bool due__rung_check(struct due__rung *r, due__key edge, size_t *chunks)
     if (!due__bag_check(&r->source, chunks) || !check_bag(r, &r->source, DUE__RUNG_NONE, edge))
         return false;
     for (uint32_t n = 0; n < DUE__RUNG_BUCKETS; n++) {
+        bool used = due__rung_used(r, n);
         struct due__bag *b;
 
-        if (!due__rung_used(r, n))
+        if (n >= r->buckets) {
+            if (used)
+                return false;
             continue;
-        if (n < r->current || n >= r->buckets)
-            return false;
+        }
         b = due__rung_bucket(r, n);
-        if (b->count == 0 || !due__bag_check(b, chunks) || !check_bag(r, b, n, edge))
+        if (used != (b->count > 0) || (used && n < r->current) || !due__bag_check(b, chunks) ||
+            !check_bag(r, b, n, edge))
             return false;
         count += b->count;
     }

@@ -6,12 +6,13 @@
  * The bag is then sorted into the buckets piece by piece (settling); new slots go to their bucket
  * at once meanwhile.
  *
- * The buckets stand in chunks of the pool, sixteen in each, and are written when first used: a map
- * tells which are.
+ * The buckets stand in chunks of the pool, sixteen in each, and are empty from the beginning, so an
+ * insert looks at nothing but the bag.  A map tells which are not.
  */
 #ifndef DUE__RUNG_H
 #define DUE__RUNG_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,11 @@ static inline bool due__rung_used(const struct due__rung *r, uint32_t n)
     return (r->used[n / 64] >> (n % 64) & 1) != 0;
 }
 
+static inline void due__rung_mark(struct due__rung *r, uint32_t n)
+{
+    r->used[n / 64] |= UINT64_C(1) << (n % 64);
+}
+
 static inline void due__rung_clear(struct due__rung *r, uint32_t n)
 {
     r->used[n / 64] &= ~(UINT64_C(1) << (n % 64));
@@ -51,8 +57,7 @@ static inline void due__rung_clear(struct due__rung *r, uint32_t n)
 
 static inline uint32_t due__rung_clamp(const struct due__rung *r, uint64_t index)
 {
-    if (index >= r->buckets)
-        index = r->buckets - 1;
+    assert(index < r->buckets); /* of a key before the end */
     return (uint32_t)index < r->current ? r->current : (uint32_t)index;
 }
 
@@ -79,26 +84,24 @@ static inline uint32_t due__rung_index(const struct due__rung *r, due__key key)
     if (due__rung_coarse(r))
         return due__rung_index_coarse(r, (uint64_t)(key >> 64));
     due__key wide = key < r->start ? 0 : (key - r->start) >> r->shift;
-    return due__rung_clamp(r, wide < DUE__RUNG_BUCKETS ? (uint64_t)wide : DUE__RUNG_BUCKETS);
+    return due__rung_clamp(r, (uint64_t)wide);
 }
 
-/* The bag of bucket @n, in which a slot will be. */
-static inline struct due__bag *due__rung_bag_at(struct due__rung *r, uint32_t n)
+/* A slot before the rung's end to where it belongs.  False: its bag is full, or empty, and the pool
+ * used up; then nothing has changed. */
+static inline bool due__rung_put(struct due__rung *r, struct due__pool *pool, struct due__slot s)
 {
+    uint32_t n = due__rung_index(r, due__slot_key(s));
     struct due__bag *b = due__rung_bucket(r, n);
-    uint64_t bit = UINT64_C(1) << (n % 64);
 
-    if ((r->used[n / 64] & bit) == 0) {
-        r->used[n / 64] |= bit;
-        due__bag_init(b);
+    if (due__bag_full(b)) {
+        if (!due__bag_put(b, pool, s))
+            return false;
+        due__rung_mark(r, n);
+    } else {
+        due__bag_append(b, s);
     }
-    return b;
-}
-
-/* The bag in which a slot before the rung's end belongs. */
-static inline struct due__bag *due__rung_bag(struct due__rung *r, struct due__slot s)
-{
-    return due__rung_bag_at(r, due__rung_index(r, due__slot_key(s)));
+    return true;
 }
 
 /* A rung of one bucket without end.  False: the pool is used up. */

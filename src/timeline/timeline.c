@@ -189,6 +189,7 @@ static void load(struct due__timeline *tl, struct due__rung *r, uint32_t n)
         tl->run_end += bag->fill;
         due__bag_drop_chunk(bag, tl->pool);
     }
+    bag->count = 0;
     due__rung_clear(r, n);
     if (tl->sweep.bag == bag)
         tl->sweep.bag = NULL;
@@ -296,7 +297,7 @@ static bool supply(struct due__timeline *tl)
 static void put_back(struct due__timeline *tl, struct due__slot s)
 {
     struct due__rung *r = tl->rung[tl->rungs - 1];
-    bool put = due__bag_put(due__rung_bag(r, s), tl->pool, s);
+    bool put = due__rung_put(r, tl->pool, s);
 
     assert(put);
     (void)put;
@@ -368,19 +369,18 @@ static inline bool inserted(struct due__timeline *tl, struct due__rung *r)
     return tl->unsettled == 0 || pace(tl);
 }
 
-/* Into a bag that is full, or new.  False: the pool is used up. */
+/* Into bucket @n, which is full, or empty.  False: the pool is used up. */
 static __attribute__((noinline)) bool insert_into_full(struct due__timeline *tl,
-                                                       struct due__rung *r, struct due__bag *bag,
+                                                       struct due__rung *r, uint32_t n,
                                                        due__key key)
 {
+    struct due__bag *bag = due__rung_bucket(r, n);
     bool full = bag->chunk == NULL || !thin(tl, r, bag);
 
-    if (full && chunks_left(tl, DUE__TIMELINE_RESERVE) == 0) {
-        if (bag->count == 0)
-            due__rung_clear(r, due__rung_index(r, key));
+    if (full && chunks_left(tl, DUE__TIMELINE_RESERVE) == 0)
         return false;
-    }
     due__bag_put(bag, tl->pool, due__slot_of(key));
+    due__rung_mark(r, n);
     inserted(tl, r);
     if (full && bag->count > AHEAD_MIN)
         plan(tl);
@@ -388,11 +388,13 @@ static __attribute__((noinline)) bool insert_into_full(struct due__timeline *tl,
 }
 
 static inline __attribute__((always_inline)) bool insert_into(struct due__timeline *tl,
-                                                              struct due__rung *r,
-                                                              struct due__bag *bag, due__key key)
+                                                              struct due__rung *r, uint32_t n,
+                                                              due__key key)
 {
+    struct due__bag *bag = due__rung_bucket(r, n);
+
     if (due__bag_full(bag))
-        return insert_into_full(tl, r, bag, key);
+        return insert_into_full(tl, r, n, key);
     due__bag_append(bag, due__slot_of(key));
     return inserted(tl, r);
 }
@@ -400,7 +402,7 @@ static inline __attribute__((always_inline)) bool insert_into(struct due__timeli
 static __attribute__((noinline)) bool insert_fine(struct due__timeline *tl, struct due__rung *r,
                                                   due__key key)
 {
-    return insert_into(tl, r, due__rung_bag_at(r, due__rung_index(r, key)), key);
+    return insert_into(tl, r, due__rung_index(r, key), key);
 }
 
 static inline __attribute__((always_inline)) bool insert_behind(struct due__timeline *tl,
@@ -413,8 +415,7 @@ static inline __attribute__((always_inline)) bool insert_behind(struct due__time
     struct due__rung *r = tl->rung[i];
     if (!due__rung_coarse(r))
         return insert_fine(tl, r, key);
-    uint32_t n = due__rung_index_coarse(r, (uint64_t)(key >> 64));
-    return insert_into(tl, r, due__rung_bag_at(r, n), key);
+    return insert_into(tl, r, due__rung_index_coarse(r, (uint64_t)(key >> 64)), key);
 }
 
 /* Before the edge, which comes nearer if the heap is full.  False: the pool is used up. */
@@ -547,7 +548,8 @@ uint32_t due__timeline_renumber(struct due__timeline *tl, uint32_t first, due__r
             sorted.min = c->slot[i]; /* the last one that is met is the first in order */
         }
     sorted.max = sorted.chunk->slot[sorted.fill - 1];
-    *due__rung_bag(tl->rung[0], sorted.min) = sorted;
+    *due__rung_bucket(tl->rung[0], 0) = sorted;
+    due__rung_mark(tl->rung[0], 0);
     tl->rung[0]->count = tl->count = sorted.count;
     return first + sorted.count;
 }

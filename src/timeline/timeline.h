@@ -102,35 +102,64 @@ static inline bool due__timeline_in_run(const struct due__timeline *tl)
            (tl->heap.count == 0 || due__slot_before(tl->run[tl->run_at], tl->heap.slot[0]));
 }
 
+/* The head, which may be dead, until the next call that changes anything.  NULL: nothing is in
+ * front. */
+static inline const struct due__slot *due__timeline_first(const struct due__timeline *tl)
+{
+    const struct due__slot *first = tl->run + tl->run_at;
+
+    if (tl->heap.count == 0)
+        return tl->run_at != tl->run_end ? first : NULL;
+    return due__timeline_in_run(tl) ? first : tl->heap.slot;
+}
+
 /* Only when ready.  The head may be dead.  False: the timeline is empty. */
 static inline bool due__timeline_head(const struct due__timeline *tl, struct due__slot *out)
 {
-    assert(due__timeline_front(tl) > 0 || tl->count == 0);
-    if (tl->count == 0)
+    const struct due__slot *first = due__timeline_first(tl);
+
+    assert(first != NULL || tl->count == 0);
+    if (first == NULL)
         return false;
-    *out = due__timeline_in_run(tl) ? tl->run[tl->run_at] : tl->heap.slot[0];
+    *out = *first;
     return true;
 }
 
 /* Takes the head out; only when ready, and not when empty. */
 struct due__slot due__timeline_pop_working(struct due__timeline *tl);
 
-static inline struct due__slot due__timeline_pop(struct due__timeline *tl)
+/* The same of @first, which due__timeline_first() has just answered. */
+static inline void due__timeline_pop_first(struct due__timeline *tl, const struct due__slot *first)
 {
-    if (tl->unsettled > 0 || !due__timeline_in_run(tl))
-        return due__timeline_pop_working(tl);
+    if (tl->unsettled > 0 || first == tl->heap.slot) {
+        due__timeline_pop_working(tl);
+        return;
+    }
     tl->count--;
-    return tl->run[tl->run_at++];
+    tl->run_at++;
 }
 
-/* A deadline not later than the head's, also when not ready; INT64_MAX when empty. */
+static inline struct due__slot due__timeline_pop(struct due__timeline *tl)
+{
+    const struct due__slot *first = due__timeline_first(tl);
+    struct due__slot head = *first;
+
+    due__timeline_pop_first(tl, first);
+    return head;
+}
+
+/* A deadline not later than the head's, also when not ready; INT64_MAX when empty.  The former:
+ * with nothing in front. */
 int64_t due__timeline_bound_behind(const struct due__timeline *tl);
 
 static inline int64_t due__timeline_bound(const struct due__timeline *tl)
 {
-    if (due__timeline_front(tl) == 0)
-        return due__timeline_bound_behind(tl);
-    return due__slot_deadline(due__timeline_in_run(tl) ? tl->run[tl->run_at] : tl->heap.slot[0]);
+    const struct due__slot *first;
+
+    if (tl->count == 0)
+        return INT64_MAX;
+    first = due__timeline_first(tl);
+    return first != NULL ? due__slot_deadline(*first) : due__timeline_bound_behind(tl);
 }
 
 /* Ahead of need: sort about @budget slots.  True: nothing is pending. */

@@ -202,9 +202,19 @@ static void figures(due_queue *q)
     CHECK(untouched(topic.behind));
     CHECK(due_metrics_read(q, &metrics.is) == 0);
     CHECK(metrics.is.stats.enqueued == 5 && untouched(metrics.behind));
+    FILLED(struct due_queue_census) census;
+    FILLED(due_process) process;
+    uint64_t cursor = 0;
+
+    PREPARE(census);
+    PREPARE(process);
+    CHECK(due_census(q, 0, &census.is, 0) == 0 && census.is.processes == 1);
+    CHECK(untouched(census.behind));
+    CHECK(due_processes(q, &cursor, &process.is, 1, 0) == 1 && process.is.self == 1);
+    CHECK(untouched(process.behind));
 #ifdef ABI_NEWER
     CHECK(stats.is.newer == 0 && topic.is.newer == 0 && metrics.is.newer == 0);
-    CHECK(metrics.is.store.newer == 0);
+    CHECK(metrics.is.store.newer == 0 && census.is.newer == 0 && process.is.newer == 0);
 #endif
 }
 

@@ -39,16 +39,30 @@ for how in shared static; do
     "./c_$how"
     "./cpp_$how"
 done
+strict c++ -std=c++17 "$source/examples/cpp_orders.cpp" $shared -o cpp_orders
+./cpp_orders | diff - "$source/examples/cpp_orders.expected"
 
 say "find_package"
 cmake -G "$generator" -S "$here" -B found -DCMAKE_PREFIX_PATH="$work/moved" >found.log
 cmake --build found >>found.log || { cat found.log; exit 1; }
 (cd found && ctest --output-on-failure)
 
-say "add_subdirectory"
-cmake -G "$generator" -S "$here" -B within -DDUE_SOURCE="$source" -DCMAKE_BUILD_TYPE=Release \
-    >within.log
-cmake --build within -j 2 >>within.log || { cat within.log; exit 1; }
-(cd within && ctest --output-on-failure)
-cmake --install within --prefix "$work/none" >within.log
+say "FetchContent, add_subdirectory"
+for fetch in ON OFF; do
+    cmake -G "$generator" -S "$here" -B within.$fetch -DDUE_SOURCE="$source" -DDUE_FETCH=$fetch \
+        -DCMAKE_BUILD_TYPE=Release >within.log 2>&1 || { cat within.log; exit 1; }
+done
+cmake --build within.ON -j 2 >>within.log || { cat within.log; exit 1; }
+(cd within.ON && ctest --output-on-failure)
+cmake --install within.ON --prefix "$work/none" >within.log
 [ ! -e none ] || { say "a project that contains libdue installs it too"; exit 1; }
+
+say "uninstall"
+cmake --install "$build" --prefix "$work/again" >install.log
+mkdir -p again/include/other
+touch again/bin/other again/lib/other
+(cd "$(dirname "$build")" && cmake -DBUILD="$(basename "$build")" -DPREFIX="$work/again" \
+    -P "$source/cmake/Uninstall.cmake") >uninstall.log
+left=$(find again ! -type d | sort | tr '\n' ' ')
+[ "$left" = "again/bin/other again/lib/other " ] || { say "left behind: $left"; exit 1; }
+[ -z "$(find again -name '*due*')" ] || { find again -name '*due*'; exit 1; }

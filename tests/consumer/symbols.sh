@@ -8,7 +8,7 @@ library=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-for header in base due job metrics signals workers; do
+for header in base cron due figures job metrics signals workers; do
     cat "$source/include/due/$header.h"
 done >"$work/headers"
 sed -n 's/^DUE_API [^(]*[ *]\(due_[a-z_]*\)(.*/\1/p' "$work/headers" |

@@ -38,6 +38,10 @@ build no_hiredis -DDUE_REDIS=OFF -DDUE_SQLITE=ON
 says 0 '^tea$' no_hiredis/duectl run --store jobs.db due
 says 0 'all is well' no_hiredis/duectl verify jobs.db
 says 2 'without hiredis' no_hiredis/duectl doctor redis://127.0.0.1:1
+says 2 'without hiredis' no_hiredis/duectl import --from asynq --source redis://127.0.0.1:1 a.db
+build no_page -DDUE_REDIS=OFF -DDUE_SQLITE=ON -DDUE_WEB=OFF
+says 2 'without libmicrohttpd' no_page/duectl web jobs.db
+says 0 'allow-writes' no_page/duectl web --help
 build no_sqlite -DDUE_REDIS=ON -DDUE_SQLITE=OFF
 says 0 '^tea$' no_sqlite/duectl run due
 says 2 'without SQLite' no_sqlite/duectl run --store jobs.db due

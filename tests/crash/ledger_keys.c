@@ -51,14 +51,19 @@ void keys_seen(struct ledger *l, struct job *j, uint64_t line, const char *rest)
         came(l, j, rest);
 }
 
-/* May somebody have had the job since line @from, so that another one could take its key over? */
+/* May somebody have had the job since line @from, so that another one could take its key over?  A
+ * clear has what it finds until its store has answered, and gives back what that refuses. */
 static bool may_be_out(const struct ledger *l, const struct job *j, uint64_t from, int64_t now_ns)
 {
     bool taken = l->taken_line > from || l->left_out;
+    bool cleared = j->cleared > from;
 
-    for (size_t i = 0; i < THREADS; i++)
+    for (size_t i = 0; i < THREADS; i++) {
         taken |= l->calls[i].takes;
-    return j->out || j->lent || j->leaving > 0 || j->doubt || j->revoked || j->back_line > from ||
+        cleared |= l->calls[i].clears;
+    }
+    return cleared || j->out || j->lent || j->leaving > 0 || j->doubt || j->revoked ||
+           j->back_line > from ||
            ((taken || j->mortal) && j->now.bound_ns <= now_ns); /* its death may be on its way */
 }
 
@@ -119,9 +124,13 @@ void keys_done(const struct ledger *l, struct job *j, int64_t from_ns, int64_t t
         j->done_ns = from_ns;
 }
 
-/* The key of a job that is done was still taken, and somebody else got it. */
+/* The key of a job that is done was still taken, and somebody else got it.  Unless it had been
+ * replaced before it was done, by a call that is not answered yet, whose job this call has changed.
+ */
 static void check_kept(struct ledger *l, const struct call *call, const char *id)
 {
+    if (call->changes && keys_nameless(l, call))
+        return;
     for (struct job *it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key))
         if (it->gone && it->gone_line < call->line && it->done_ns != INT64_MIN && !it->risk &&
             it->keep_ns > 0 && call->answer_ns - it->keep_ns < it->done_ns)

@@ -26,6 +26,9 @@ struct script {
 #define PUT(n, at)                 BARE(n, at) "1 2 enqueue! " n " DUE_OK id" n "\n"
 #define ADD(n, at, policy, answer) ASK(n, at, policy) "1 2 enqueue! " n " " answer "\n"
 #define KEYED(n, at)               ADD(n, at, "refuse", "DUE_OK id" n)
+/* The same of a key that is kept for long after its job. */
+#define KEEPS(n, at, policy, id) \
+    "1 8 enqueue? " n " " at " 0 0 7 " policy " 5000\n1 8 enqueue! " n " DUE_OK " id "\n"
 /* Thread 2 asks and is told, of job id1 unless it is said. */
 #define SAYS(verb, answer) "2 6 " verb "? id1\n2 7 " verb "! id1 " answer "\n"
 #define UPDATE(n, answer)  "2 6 update? id1 " n "\n2 7 update! id1 " answer "\n"

@@ -14,7 +14,7 @@ wrong()
     failed=1
 }
 
-for file in [0-9]*.md; do
+for file in $(ls | grep "^[0-9].*\.md$" | sort -n); do
     expected=$((expected + 1))
     number=$(echo "$file" | sed 's/-.*//; s/^0*//')
     [ "$number" = $expected ] || wrong "$file: number $expected is missing or double"

@@ -7,9 +7,10 @@ export LC_ALL=C
 cd "$1"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+sources="src/metrics/prometheus.c src/metrics/census_text.c"
 
 # "name type" of every family: in the source the two stand side by side, or a macro's name says it.
-tr -s '\n ' '  ' <src/metrics/prometheus.c >"$work/source"
+cat $sources | tr -s '\n ' '  ' >"$work/source"
 {
     grep -oE '"due_[a-z_]+", "(counter|gauge)"' "$work/source" | tr -d '",'
     grep -oE '(STORE|METRIC)\("due_[a-z_]+"' "$work/source" | sed 's/.*"\(.*\)"/\1 counter/'
@@ -17,7 +18,7 @@ tr -s '\n ' '  ' <src/metrics/prometheus.c >"$work/source"
     grep -oE 'put_(topic_)?histogram\(p, "due_[a-z_]+"' "$work/source" |
         sed 's/.*"\(.*\)"/\1 histogram/'
 } | sort -u >"$work/written"
-grep -oE '"due_[a-z_]+"' src/metrics/prometheus.c | tr -d '"' | sort -u >"$work/names"
+grep -ohE '"due_[a-z_]+"' $sources | tr -d '"' | sort -u >"$work/names"
 cut -d ' ' -f 1 "$work/written" | diff -u "$work/names" -
 
 sed -n 's/^| `\(due_[a-z_]*\)` | \([a-z]*\) |.*/\1 \2/p' docs/metrics.md | sort >"$work/page"

@@ -36,7 +36,7 @@ s.due:9:1: too far ahead: a delay is less than 292 years
 s.due:10:1: too far ahead: a delay is less than 292 years
 s.due:11:10: no such day in this month
 s.due:12:22: no such offset
-s.due:13:2: expected a date: YYYY-MM-DD, and a time as in T08:00:00Z
+s.due:13:1: expected a date, or @hourly @daily @weekly @monthly @yearly
 END
 
 # Standard input is called "-".
@@ -47,7 +47,7 @@ has err '^-:1:1: a line begins'
 mv err was
 run 1 check s.due
 same out </dev/null
-has err '^s.due:13:2: expected a date'
+has err '^s.due:13:1: expected a date'
 has err '^s.due: 14 lines, 2 jobs, 12 cannot be read$'
 
 # A line of 1 MiB is read, a longer one is not; neither are zero bytes in a time.

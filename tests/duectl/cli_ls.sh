@@ -46,6 +46,14 @@ awk 'BEGIN {
 run 0 import b.db <many
 run 0 ls b.db
 [ "$(cut -c 1-32 out | sort -u | wc -l)" = 700 ] || fail "not 700 jobs"
+
+# Many at one instant, more than the largest page: each once, in order.
+seq 40000 | sed 's/.*/@2030-01-01T00:00:00Z &/' >in.txt
+run 0 push crowd.db in.txt
+run 0 ls crowd.db
+cut -c 1-32 out >ids
+[ "$(wc -l <ids)" = 40000 ] || fail "not 40,000 jobs"
+LC_ALL=C sort -c -u ids || fail "not in order, or one twice"
 if command -v sqlite3 >none; then
     sqlite3 b.db "update job set record = x'00' where id = (select min(id) from job)"
     run 1 ls b.db

@@ -1,7 +1,10 @@
 #!/bin/sh
-# docs/duectl.md against --help: every option has its place there, and none is there that is not.
+# docs/duectl.md, with its schedules.md and watching.md, against --help: every option has its place
+# there, and none is there that is not.
 . "$(dirname "$0")/cli_lib"
-page=$(dirname "$0")/../../docs/duectl.md
+docs=$(dirname "$0")/../../docs
+page=$dir/page
+cat "$docs/duectl.md" "$docs/schedules.md" "$docs/watching.md" >"$page"
 
 options()
 {

@@ -12,6 +12,18 @@ has "$dir/out" '^  --replay'
 run 0 check --help
 has "$dir/out" '^usage: duectl check'
 
+for command in push show cancel reschedule kick 'dead ls' 'dead kick' 'dead drop' clear stats \
+    metrics; do
+    run 0 $command --help
+    has "$dir/out" "^usage: duectl $command \\[OPTION\\]"
+    has "$dir/out" '^Exit status: 0 '
+    timeout 10 "$duectl" $command --help >/dev/full
+    [ $? = 3 ] || fail "$command --help, to a full disk"
+    run 2 $command --no-such-option a.db
+    run 2 $command
+    run 2 $command --queue 'a b' a.db
+done
+
 for command in restore verify doctor; do
     if "$duectl" $command --help >"$dir/out" 2>"$dir/err"; then
         has "$dir/out" "^usage: duectl $command"

@@ -72,6 +72,8 @@ static void on_event(void *ctx, const due_event *e)
     explore_check(to != NOWHERE, "%s, when it %s", due_event_name(e->kind),
                   place_names[diary->place]);
     explore_check(++diary->told <= TOLD, "so many steps were not made");
+    if (e->kind == DUE_EVENT_PRODUCED)
+        diary->id = e->id;
     diary->place = to;
     diary->kinds[e->kind]++;
     due__sub_seq(&diary->inside, 1);
@@ -102,6 +104,20 @@ static void put_other(void *arg)
 {
     (void)arg;
     explore_check(put(OTHER, 0, NULL) == 0, "enqueue");
+}
+
+/* Which job was told of is known before its enqueue is back, so it can be gone before that, and its
+ * place another's, of another topic. */
+static void put_unnamed(void *arg)
+{
+    (void)arg;
+    diary->put = put(0, 0, NULL);
+}
+
+static void cancel_and_put_other(void *arg)
+{
+    cancel(arg);
+    put_other(arg);
 }
 
 static void take(void *arg)
@@ -170,6 +186,16 @@ static void check_diary(void)
     explore_check(diary->cancel != 0 || told[DUE_EVENT_CANCELLED] == 1, "cancelled, and not told");
 }
 
+/* Whose place another has by now is counted in its own topic, and the other in the other. */
+static void check_both(void)
+{
+    struct due_topic_stats other;
+
+    check_diary();
+    explore_check(due_topic_stats_read(diary->q, OTHER, &other) == 0, "topic");
+    same("ready in the other topic", 1, other.ready);
+}
+
 /* ---- Scenarios ---- */
 
 static void open_diary(void)
@@ -214,6 +240,13 @@ static void put_take_setup(void)
     explore_thread("taker", take, as_arg(0));
 }
 
+static void told_cancel_setup(void)
+{
+    open_diary();
+    explore_thread("producer", put_unnamed, NULL);
+    explore_thread("canceller", cancel_and_put_other, NULL);
+}
+
 static void ready_cancel_setup(void)
 {
     open_with_job(EXPLORE_START_NS + DUE_MS(1));
@@ -236,18 +269,23 @@ static void lease_cancel_setup(void)
     explore_thread("other", reserve_within, NULL);
 }
 
-#define EVENTS(name_, about_, setup_, quick_, deep_)                                        \
-    {                                                                                       \
-        .name = (name_), .about = (about_), .setup = (setup_), .idle = at_rest,             \
-        .check = check_diary, .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_, \
-        .walks = 10,                                                                        \
+#define EVENTS_CHECKED(name_, about_, setup_, check_, quick_, deep_)                               \
+    {                                                                                              \
+        .name = (name_), .about = (about_), .setup = (setup_), .idle = at_rest, .check = (check_), \
+        .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_, .walks = 10,                 \
     }
+
+#define EVENTS(name_, about_, setup_, quick_, deep_) \
+    EVENTS_CHECKED(name_, about_, setup_, check_diary, quick_, deep_)
 
 const struct explore_scenario explore_scenarios_events[] = {
     EVENTS("event_take_cancel", "who tells of a job that is taken and cancelled", take_cancel_setup,
            (3, 0, 0, 0), (4, 1, 0, 0)),
     EVENTS("event_put_take", "of one that is put, perhaps by another, cancelled and taken",
            put_take_setup, (2, 0, 0, 0), (3, 1, 0, 0)),
+    EVENTS_CHECKED("event_told_cancel",
+                   "of one that is gone before its enqueue is back, and its place another's",
+                   told_cancel_setup, check_both, (2, 0, 0, 0), (3, 1, 0, 0)),
     EVENTS("event_ready_cancel", "of one that becomes due and is cancelled", ready_cancel_setup,
            (3, 0, 1, 0), (4, 1, 1, 0)),
     EVENTS("event_lease_end", "of the end of a lease and its ack", lease_end_setup, (2, 0, 1, 0),

@@ -298,6 +298,9 @@ void lab_idle(void)
     for (uint32_t i = 0; i < q->topic_count; i++)
         explore_check(due__topic_at(q, i)->under_way == DUE__NOBODY,
                       "everybody rests, and one is said to be under way");
+    for (const struct due__waiter *w = q->closers.first; w != NULL; w = w->line_next)
+        explore_check(lab->clock == NULL || w->until_ns > lab_now(),
+                      "who closes sleeps, and his time has passed");
     for (unsigned i = 0; i < LAB_JOBS; i++) {
         const struct lab_job *it = &lab->job[i];
 

@@ -170,12 +170,18 @@ static void offer_writes(const struct fiber *owner, const volatile void *p)
     }
 }
 
+/* Before another's store to the same place that goes first there may go one of @f's own. */
 void memory_write(struct fiber *f, unsigned n)
 {
-    for (; n > 0; n--) {
+    unsigned goal = f->held_count - n;
+
+    while (f->held_count > goal) {
         struct held oldest = f->held[0];
+        unsigned left = f->held_count;
 
         offer_writes(f, oldest.p);
+        if (f->held_count != left)
+            continue;
         f->held_count--;
         engine.held--;
         memmove(f->held, f->held + 1, f->held_count * sizeof f->held[0]);

@@ -150,6 +150,60 @@ static void next_last_setup(void)
     explore_thread("closer", close_drain, NULL);
 }
 
+static void take_until_closed(void *arg)
+{
+    (void)arg;
+    while (lab_take(0, DUE_FOREVER) >= 0)
+        ;
+}
+
+static void put_two(void *arg)
+{
+    due_spec specs[2];
+    due_id ids[2];
+
+    (void)arg;
+    for (unsigned i = 0; i < 2; i++) {
+        lab->job[i].now = true;
+        lab->job[i].deadline_ns = lab_now();
+        specs[i] = (due_spec){ DUE_SPEC_INIT, .ptr = (void *)(uintptr_t)(i + 1) };
+    }
+    int rc = due_enqueue_batch(lab->q, specs, 2, 0, ids);
+    explore_check(rc > 0 || rc == DUE_ECLOSED, "put two answers %s", due_error_name(rc));
+    for (unsigned i = 0; i < 2 && (int)i < rc; i++) {
+        lab->job[i].id = ids[i];
+        lab->job[i].latest_ns = lab_now();
+        lab->job[i].accepted = true;
+    }
+}
+
+/* Two are put in together, while it closes and somebody takes. */
+static void next_batch_setup(void)
+{
+    open_one_topic();
+    explore_thread("producer", put_two, NULL);
+    explore_thread("taker", take_until_closed, NULL);
+    explore_thread("closer", close_drain, NULL);
+}
+
+static void put_three_and_take(void *arg)
+{
+    (void)arg;
+    lab_put(2, 0, 0, 0);
+    put_two(NULL);
+    int n = lab_take(0, 0);
+    explore_check(n == 2, "job %d was taken before one that was put earlier", n);
+}
+
+/* Two are put in together, while one that the same thread has put is in the inbox yet. */
+static void next_batch_inbox_setup(void)
+{
+    open_one_topic();
+    lab_put(3, 0, LAB_AT(DUE_MS(2)), 0);
+    explore_thread("producer", put_three_and_take, NULL);
+    explore_thread("mover", act_move_later, as_arg(3));
+}
+
 /* The last job is shown, and taken by somebody who does not wait. */
 static void next_shown_setup(void)
 {
@@ -243,6 +297,10 @@ const struct explore_scenario explore_scenarios_next[] = {
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
     LAB("next_waiting", "N: the next job is taken beside one who waits", next_waiting_setup,
         (1, 0, 1, 0), (3, 1, 1, 0), 20),
+    LAB("next_batch", "N: two are put in together, while it closes", next_batch_setup, (2, 0, 0, 0),
+        (4, 1, 0, 0), 20),
+    LAB("next_batch_inbox", "N: two are put in together, behind one in the inbox",
+        next_batch_inbox_setup, (2, 1, 0, 0), (4, 1, 0, 0), 20),
     LAB("next_shown", "N: drain, the last job is shown and taken", next_shown_setup, (2, 0, 0, 0),
         (4, 1, 1, 0), 20),
     LAB("next_last", "N: drain, the last job is taken at once", next_last_setup, (1, 0, 0, 0),

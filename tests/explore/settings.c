@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "acts.h"
+#include "engine.h"
 
 /* ---- Every operation goes through its proxy ---- */
 
@@ -111,6 +112,30 @@ static void turn_and_put(void *arg)
     lab_put(0, 0, 0, 0);
 }
 
+/* When everybody rests, who closes must not sleep though his time has passed (lab_idle()); then the
+ * drain comes to its end. */
+static void turn_rest_and_take(void *arg)
+{
+    (void)arg;
+    explore_check(due_clock_advance(lab->clock, DUE_MS(2)) == 0, "advance");
+    engine_park(lab, explore_now() + 1, -1); /* as on a futex that nobody wakes */
+    lab_take(0, 0);
+}
+
+static void close_within(void *arg)
+{
+    (void)arg;
+    lab_close(DUE_CLOSE_DRAIN, DUE_MS(1));
+}
+
+static void manual_close_setup(void)
+{
+    open_manual();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_thread("closer", close_within, NULL);
+    explore_thread("turner", turn_rest_and_take, NULL);
+}
+
 static void manual_setup(void)
 {
     open_manual();
@@ -187,6 +212,8 @@ const struct explore_scenario explore_scenarios_settings[] = {
         (1, 0, 0, 0), (4, 1, 0, 0), 20),
     LAB("manual_within", "N, a clock turned by hand: two wait", manual_within_setup, (0, 0, 0, 0),
         (2, 1, 0, 0), 20),
+    LAB("manual_close", "N, a clock turned by hand: a close that waits for a while",
+        manual_close_setup, (2, 1, 0, 0), (3, 1, 0, 0), 20),
     LAB("descriptor", "N: an event loop, two put", descriptor_setup, (2, 0, 0, 0), (3, 1, 1, 0),
         20),
     LAB("descriptor_shared", "N: an event loop, jobs are cancelled and moved",

@@ -292,6 +292,36 @@ static void gap_setup(void)
     explore_thread("who changes its own", put_change_and_cancel, NULL);
 }
 
+/* Its node is in the inbox, behind one that is being put there if that began before: then nobody
+ * can take it out. */
+static void put_and_read_large(void *arg)
+{
+    (void)arg;
+    static char bytes[LARGE];
+    size_t len = 0;
+
+    bench->id = put(NULL, LARGE);
+    due__lock_release(&bench->q->lock); /* L1 of lock.c */
+    int rc = due_read(bench->q, bench->id, bytes, sizeof bytes, &len);
+    explore_check((rc == 0 && len == LARGE) || rc == DUE_EBUSY || rc == DUE_ENOENT,
+                  "read answers %s, %zu", due_error_name(rc), len);
+}
+
+static void large_setup(void)
+{
+    open_bench(false, NULL, 0);
+    explore_check(due__lock_try(&bench->q->lock), "the lock is free");
+    explore_thread("who is slow", put_one, NULL);
+    explore_thread("who reads its own", put_and_read_large, NULL);
+}
+
+/* And it is cancelled before it waits again. */
+static void large_cancel_setup(void)
+{
+    large_setup();
+    explore_thread("canceller", cancel_it, NULL);
+}
+
 /* The sender takes it out of the inbox, without the lock, while it is read. */
 static void put_and_read(void *arg)
 {
@@ -330,11 +360,27 @@ static void check(void)
                   "the stats do not add up");
 }
 
-#define WORDS(name_, about_, setup_, quick_, deep_)                                             \
-    {                                                                                           \
-        .name = (name_), .about = (about_), .setup = (setup_), .idle = at_rest, .check = check, \
-        .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_                            \
+/* Nothing is left in the inbox for good: each job that waits can be taken. */
+static void check_all_taken(void)
+{
+    struct due_stats s;
+    due_job job;
+
+    explore_budget = 0;
+    while (due_dequeue(bench->q, &job, 0) == 0)
+        due_job_done(&job);
+    explore_check(due_stats_read(bench->q, &s) == 0 && s.waiting == 0, "%llu jobs wait for ever",
+                  (unsigned long long)s.waiting);
+    check();
+}
+
+#define CHECKED(name_, about_, setup_, check_, quick_, deep_)                                      \
+    {                                                                                              \
+        .name = (name_), .about = (about_), .setup = (setup_), .idle = at_rest, .check = (check_), \
+        .quick = EXPLORE_BOUNDS quick_, .deep = EXPLORE_BOUNDS deep_                               \
     }
+#define WORDS(name_, about_, setup_, quick_, deep_) \
+    CHECKED(name_, about_, setup_, check, quick_, deep_)
 
 const struct explore_scenario explore_scenarios_transitions[] = {
     WORDS("word_pass", "jobs with a pass are moved, changed, given back", passes_setup, (0), (0)),
@@ -349,6 +395,10 @@ const struct explore_scenario explore_scenarios_transitions[] = {
           (2, 1, 1, 0)),
     WORDS("word_gap", "a job behind a gap of the inbox is changed, and cancelled", gap_setup,
           (2, 0, 0, 0), (3, 0, 0, 0)),
+    CHECKED("word_unlinked", "a large job behind a gap of the inbox is read, and sorted in",
+            large_setup, check_all_taken, (2, 0, 0, 0), (3, 1, 0, 0)),
+    CHECKED("word_revoked", "a large job behind a gap of the inbox is read, and cancelled",
+            large_cancel_setup, check_all_taken, (2, 0, 0, 0), (3, 1, 0, 0)),
     WORDS("word_read", "a stored job that is being sent is read", read_setup, (2, 0, 0, 0),
           (3, 0, 0, 0)),
     { .name = NULL },

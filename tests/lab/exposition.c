@@ -216,17 +216,32 @@ const char *exposition_check(const char *text)
     return bad;
 }
 
-char *exposition_text(due_queue *q)
+static char *text_of(due_queue *q, int (*write)(due_queue *q, char *text, size_t size))
 {
-    int need = due_metrics_write(q, NULL, 0);
+    int need = write(q, NULL, 0);
     size_t size = need > 0 ? (size_t)need + 4096 : 0; /* figures may have grown by a digit */
     char *text = size > 0 ? malloc(size) : NULL;
-    int len = text != NULL ? due_metrics_write(q, text, size) : 0;
+    int len = text != NULL ? write(q, text, size) : 0;
 
     if (len > 0 && strlen(text) == (size_t)len)
         return text;
     free(text);
     return NULL;
+}
+
+char *exposition_text(due_queue *q)
+{
+    return text_of(q, due_metrics_write);
+}
+
+static int census_write(due_queue *q, char *text, size_t size)
+{
+    return due_census_write(q, text, size, DUE_S(10));
+}
+
+char *exposition_census(due_queue *q)
+{
+    return text_of(q, census_write);
 }
 
 double exposition_value(const char *text, const char *name_and_labels)

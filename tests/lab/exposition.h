@@ -15,6 +15,9 @@
 /* What a queue writes, for free(); NULL if it writes none, or not as long as it says. */
 char *exposition_text(due_queue *q);
 
+/* The same of due_census_write(). */
+char *exposition_census(due_queue *q);
+
 /* NULL, or what is wrong, with the line in it.  Valid until the next call. */
 const char *exposition_check(const char *text);
 

@@ -31,6 +31,7 @@ struct memory_behind {
     due_store *store; /* NULL: not open */
     size_t most;      /* changes of a batch */
     uint64_t number;  /* of the last batch */
+    bool lost;        /* something, ever */
 };
 
 static int64_t behind_now(void *clock)
@@ -155,6 +156,7 @@ void memory_behind_lose(struct memory_behind *b, struct memory_disk *disk)
 
     if (b == NULL)
         return;
+    b->lost = true;
     behind_close(b);
     if (b->maker->fresh != NULL)
         b->maker->fresh(b->place);
@@ -215,22 +217,25 @@ static int behind_compare(void *ctx, const due_record *b)
 struct behind_find {
     const struct memory_disk *disk;
     due_record want;
+    bool lost;
 };
 
 /* A key that is kept for a job is one of a job that is gone.  If a loss has brought that back, it
- * may be shown with it or not until it is dropped again. */
+ * may be shown with it or not until it is dropped again.  And a removal whose job a loss has taken
+ * away may find its key with a job that had it before: this has it still, or not any more. */
 static int behind_found(void *ctx, const due_record *record)
 {
     struct behind_find *f = ctx;
     due_record shown = *record;
-    const struct memory_key *key = NULL;
 
-    if (f->want.key_len == 0 && shown.key_len > 0)
-        key = memory_keys_find(&f->disk->keys, shown.key, shown.key_len);
-    if (key != NULL && key->until_ns != 0 && due_id_equal(key->id, shown.id)) {
-        shown.key = NULL;
-        shown.key_len = 0;
-        shown.keep_key_ns = 0;
+    if (f->lost && f->want.key_len == 0 && shown.key_len > 0) {
+        const struct memory_key *key = memory_keys_find(&f->disk->keys, shown.key, shown.key_len);
+
+        if (key == NULL || (key->until_ns != 0 && due_id_equal(key->id, shown.id))) {
+            shown.key = NULL;
+            shown.key_len = 0;
+            shown.keep_key_ns = 0;
+        }
     }
     return behind_compare(&f->want, &shown);
 }
@@ -240,7 +245,7 @@ void memory_behind_check(struct memory_behind *b, const struct memory_disk *disk
 {
     if (b == NULL)
         return;
-    struct behind_find f = { .disk = disk, .want = *record };
+    struct behind_find f = { .disk = disk, .want = *record, .lost = b->lost };
     int rc = b->store->verbs->find(b->store, record->id, behind_found, &f, DUE_FOREVER);
     BEHIND_CHECK(rc == 0, ": the store behind answers %s", due_error_name(rc));
 }
@@ -248,6 +253,7 @@ void memory_behind_check(struct memory_behind *b, const struct memory_disk *disk
 struct behind_load {
     struct memory_disk *disk;
     size_t shown;
+    bool lost;
 };
 
 static int behind_shown(void *ctx, const due_record *record)
@@ -256,9 +262,11 @@ static int behind_shown(void *ctx, const due_record *record)
     const struct memory_job *job = memory_jobs_find(&l->disk->jobs, record->id);
 
     BEHIND_CHECK(job != NULL, ": the store behind shows a job that is not there");
-    due_record want = memory_disk_shown(l->disk, job);
+    struct behind_find f = { .disk = l->disk,
+                             .want = memory_disk_shown(l->disk, job),
+                             .lost = l->lost };
     l->shown++;
-    return behind_compare(&want, record);
+    return behind_found(&f, record);
 }
 
 static int behind_kept(void *ctx, const void *key, size_t len, due_id id, int64_t until_ns)
@@ -280,6 +288,7 @@ void memory_behind_reopen(struct memory_behind *b, struct memory_disk *disk)
 
     if (b == NULL)
         return;
+    l.lost = b->lost;
     behind_close(b);
     behind_open(b);
     for (int rewind = 1; rc == 1; rewind = 0)

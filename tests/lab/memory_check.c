@@ -40,8 +40,10 @@ uint64_t memory_hash(const due_change *changes, size_t n)
         hash = hash_bytes(hash, &changes[i].key_kept_ns, sizeof changes[i].key_kept_ns);
         hash = hash_bytes(hash, r->id.byte, sizeof r->id.byte);
         hash = hash_bytes(hash, r->key, r->key_len);
-        if (changes[i].kind <= DUE_CHANGE_BURY)
-            hash = hash_record(hash, r, changes[i].kind == DUE_CHANGE_PUT);
+        bool whole = changes[i].kind == DUE_CHANGE_PUT || changes[i].kind == DUE_CHANGE_AMEND;
+        if (whole || changes[i].kind <= DUE_CHANGE_BURY)
+            hash = hash_record(hash, r, whole);
+        hash = hash_bytes(hash, r->mark, r->mark_len);
     }
     return hash;
 }
@@ -51,9 +53,9 @@ static int compare_ids(const void *a, const void *b)
     return memcmp(a, b, sizeof(due_id));
 }
 
-static bool any_id_twice(const due_change *changes, size_t n)
+bool memory_any_id_twice(const due_change *changes, size_t n)
 {
-    due_id *ids = memory_need(calloc(n, sizeof *ids));
+    due_id *ids = memory_need(calloc(n + 1, sizeof *ids));
     bool twice = false;
 
     for (size_t i = 0; i < n; i++)
@@ -79,7 +81,7 @@ static const char *id_wrong(const struct memory_store *s, const due_record *r)
         writer = writer << 8 | r->id.byte[i];
     if (r->id.byte[14] != 0 || r->id.byte[15] != 0)
         return "an id is longer than 14 bytes";
-    return writer > s->writer ? "an id is of a writer that is yet to come" : NULL;
+    return writer > s->disk->writer ? "an id is of a writer that is yet to come" : NULL;
 }
 
 /* The same of a job that is to stay. */
@@ -100,29 +102,33 @@ static const char *live_wrong(const due_change *change)
 }
 
 /* What is wrong with a record whatever the disk holds, or NULL. */
-static const char *record_wrong(const struct memory_store *s, const due_change *change)
+const char *memory_record_wrong(const struct memory_store *s, const due_change *change)
 {
     const due_record *r = &change->record;
 
-    if (change->kind < DUE_CHANGE_PUT || change->kind > DUE_CHANGE_FORGET)
+    if (change->kind < DUE_CHANGE_PUT || change->kind > DUE_CHANGE_TOPIC)
         return "a change of no known kind";
-    for (size_t i = 0; i < sizeof r->reserved / sizeof r->reserved[0]; i++)
-        if (r->reserved[i] != 0)
-            return "a reserved word is not zero";
+    if ((change->kind == DUE_CHANGE_AMEND) != (r->mark_len > 0))
+        return "a mark, or none";
     if (pair_wrong(r->key, r->key_len, DUE_KEY_MAX))
         return "key and key_len do not agree";
-    if (change->kind >= DUE_CHANGE_KEEP)
+    if (change->kind == DUE_CHANGE_KEEP || change->kind == DUE_CHANGE_FORGET)
         return r->key == NULL ? "a KEEP or FORGET of no key" : id_wrong(s, r);
+    if (r->topic == NULL && s->joined && change->kind != DUE_CHANGE_PUT)
+        return id_wrong(s, r); /* by whoever knows its id only */
     if (r->priority != 255 - r->id.byte[0])
         return "a priority is not that of the id";
     if (r->topic == NULL || strlen(r->topic) > DUE_TOPIC_LENGTH)
         return "a topic is missing or too long";
-    if (change->kind == DUE_CHANGE_PUT &&
-        ((r->data == NULL) != (r->len == 0) ||
-         pair_wrong(r->headers, r->headers_len, DUE_HEADERS_MAX) ||
-         pair_wrong(r->group, r->group_len, DUE_KEY_MAX)))
+    bool whole = change->kind == DUE_CHANGE_PUT || change->kind == DUE_CHANGE_AMEND;
+    if (whole && ((r->data == NULL) != (r->len == 0) ||
+                  pair_wrong(r->headers, r->headers_len, DUE_HEADERS_MAX) ||
+                  pair_wrong(r->group, r->group_len, DUE_KEY_MAX)))
         return "bytes and their length do not agree";
-    const char *wrong = change->kind == DUE_CHANGE_DROP ? NULL : live_wrong(change);
+    const char *wrong =
+        !whole && (change->kind == DUE_CHANGE_DROP || change->kind > DUE_CHANGE_FORGET)
+            ? NULL
+            : live_wrong(change);
     return wrong != NULL ? wrong : id_wrong(s, r);
 }
 
@@ -212,10 +218,12 @@ bool memory_check_batch(struct memory_store *s, const due_change *changes, size_
 
     if (wrong == NULL && (n == 0 || n > disk->options.batch_changes))
         wrong = "a batch of none, or of too many changes";
-    if (wrong == NULL && any_id_twice(changes, n))
+    if (wrong == NULL && memory_any_id_twice(changes, n))
         wrong = "two changes of one job";
     for (size_t i = 0; i < n && wrong == NULL; i++) {
-        wrong = record_wrong(s, &changes[i]);
+        wrong = changes[i].kind >= DUE_CHANGE_BEGIN || changes[i].held != 0
+                    ? "a lease, of a queue that is not shared"
+                    : memory_record_wrong(s, &changes[i]);
         if (wrong == NULL && !s->lost && !s->fenced && !s->crashed && disk->landed < number)
             wrong = target_wrong(s, &changes[i]);
         if (wrong == NULL && !s->lost && !s->fenced && !s->crashed && disk->landed < number)

@@ -45,6 +45,10 @@ void memory_take_over(struct memory_disk *disk, struct memory_store *by)
 {
     if (disk->owner != NULL)
         disk->owner->fenced = true;
+    for (struct memory_process *p = disk->share.processes; p != NULL; p = p->next)
+        if (p->store != NULL)
+            p->store->fenced = true;
+    memory_share_fold(disk);
     disk->owner = by;
     disk->writer++;
     disk->landed = 0;
@@ -59,6 +63,9 @@ void memory_take_over(struct memory_disk *disk, struct memory_store *by)
 void memory_crash(struct memory_store *s)
 {
     s->crashed = true;
+    for (struct memory_process *p = s->disk->share.processes; p != NULL; p = p->next)
+        if (p->store == s)
+            p->store = NULL;
     if (s->disk->owner == s)
         s->disk->owner = NULL;
     memory_wake_all(s->disk);
@@ -133,14 +140,30 @@ void memory_lose(struct memory_disk *disk, size_t batches)
         disk->landed = 0;
         told = true;
     }
+    memory_share_lose(disk, batches);
     memory_behind_lose(disk->behind, disk);
     if (told && disk->owner != NULL)
         disk->owner->lost = true;
 }
 
+void memory_join(struct memory_disk *disk, struct memory_store *s, uint64_t writer_min)
+{
+    if (disk->owner != NULL || disk->writer == 0)
+        memory_take_over(disk, NULL); /* its lease is over */
+    if (writer_min > 0 && disk->writer < writer_min - 1)
+        disk->writer = writer_min - 1;
+    while (disk->n_undo > 0)
+        undo_free(&disk->undo[--disk->n_undo]);
+    s->writer = ++disk->writer;
+    s->opened = s->joined = true;
+    for (int lane = 0; lane < MEMORY_LANES; lane++)
+        s->lanes[lane].given = s->lanes[lane].acked = s->lanes[lane].doubt = 0;
+    disk->owned_until_ns = memory_boottime_ns() + disk->options.lease_ns;
+}
+
 /* ---- A batch ---- */
 
-static void write_down(struct memory_store *s, const due_change *change, uint64_t number)
+void memory_write_down(struct memory_store *s, const due_change *change, uint64_t number)
 {
     struct memory_disk *disk = s->disk;
     const due_record *r = &change->record;
@@ -243,7 +266,7 @@ void memory_land(struct memory_store *s, const due_change *changes, size_t n, ui
             land_job(s, &changes[i], &undo->was[i]);
         }
         land_key(disk, &changes[i], &undo->key[i]);
-        write_down(s, &changes[i], number);
+        memory_write_down(s, &changes[i], number);
     }
     memory_behind_land(disk->behind, changes, n);
     disk->landed = number;
@@ -298,6 +321,7 @@ void memory_disk_free(struct memory_disk *disk)
     for (size_t i = 0; i < disk->n_undo; i++)
         undo_free(&disk->undo[i]);
     memory_behind_free(disk->behind);
+    memory_share_free(disk);
     free(disk->undo);
     free(disk->log);
     memory_jobs_free(&disk->jobs);
@@ -340,7 +364,7 @@ void memory_disk_fence(struct memory_disk *disk)
 size_t memory_disk_jobs(struct memory_disk *disk)
 {
     pthread_mutex_lock(&disk->lock);
-    size_t n = disk->jobs.count;
+    size_t n = disk->jobs.count + disk->share.leased.count;
     pthread_mutex_unlock(&disk->lock);
     return n;
 }
@@ -348,7 +372,7 @@ size_t memory_disk_jobs(struct memory_disk *disk)
 bool memory_disk_find(struct memory_disk *disk, due_id id, due_record *record)
 {
     pthread_mutex_lock(&disk->lock);
-    const struct memory_job *job = memory_jobs_find(&disk->jobs, id);
+    const struct memory_job *job = memory_disk_job(disk, id);
     if (job != NULL && record != NULL) {
         *record = memory_job_record(&disk->jobs, job);
         record->data = record->headers = record->key = record->group = NULL;
@@ -450,6 +474,31 @@ void memory_store_crash(due_store *store)
 
     memory_crash(s);
     pthread_mutex_unlock(&s->disk->lock);
+}
+
+void memory_store_evict(due_store *store)
+{
+    struct memory_store *s = memory_store_lock(store);
+
+    s->fenced = true;
+    pthread_mutex_unlock(&s->disk->lock);
+}
+
+void memory_store_swallow(due_store *store, bool swallows)
+{
+    struct memory_store *s = memory_store_lock(store);
+
+    s->swallows = swallows;
+    pthread_mutex_unlock(&s->disk->lock);
+}
+
+uint64_t memory_store_rings(due_store *store)
+{
+    struct memory_store *s = memory_store_lock(store);
+    uint64_t rings = s->rings;
+
+    pthread_mutex_unlock(&s->disk->lock);
+    return rings;
 }
 
 uint64_t memory_store_calls(due_store *store, enum memory_verb verb)

@@ -12,6 +12,7 @@
 #include "lab/memory_behind.h"
 #include "lab/memory_jobs.h"
 #include "lab/memory_keys.h"
+#include "lab/memory_share.h"
 #include "lab/memory_store.h"
 
 #define MEMORY_RECENT 64 /* ids shown last, for MEMORY_REPEAT */
@@ -48,12 +49,31 @@ struct memory_disk {
     size_t n_log;                       /* D */
     size_t log_room;                    /* D */
     struct memory_behind *behind;       /* D: NULL: none */
+    struct memory_share share;          /* D */
     char wrong[256];                    /* D */
+};
+
+/* Calls of one lane come one at a time.  Who owns the jobs has one lane only, the first. */
+enum memory_lane_of {
+    MEMORY_LANE_PUT,
+    MEMORY_LANE_WORK,
+    MEMORY_LANE_LISTEN, /* interrupted by wake() */
+    MEMORY_LANES
+};
+
+struct memory_lane {
+    atomic_bool inside;  /* A: a call is under way */
+    bool interrupted;    /* D */
+    uint64_t given;      /* D: shared: the last number seen, */
+    uint64_t given_hash; /* D: what was in it, */
+    uint64_t acked;      /* D: the last one answered, */
+    bool doubt;          /* D: and the one behind it is in doubt */
 };
 
 /* What goes wrong in one call. */
 struct memory_call {
     enum memory_verb verb;
+    enum memory_lane_of lane;
     int64_t until_ns;
     bool has[MEMORY_FAULTS];
     struct memory_limiter *limiter;       /* of MEMORY_BLOCK */
@@ -71,13 +91,19 @@ struct memory_limiter {
 };
 
 struct memory_store {
-    due_store head;                  /* I */
-    struct memory_disk *disk;        /* I */
-    struct memory_store *next;       /* D: of the disk */
-    pthread_cond_t wake;             /* I: a call of this object waits here */
-    pid_t pid;                       /* I */
-    atomic_bool inside;              /* A: a call is under way */
-    bool interrupted;                /* D */
+    due_store head;            /* I */
+    struct memory_disk *disk;  /* I */
+    struct memory_store *next; /* D: of the disk */
+    pthread_cond_t wake;       /* I: a call of this object waits here */
+    pid_t pid;                 /* I */
+    struct memory_lane lanes[MEMORY_LANES];
+    bool joined;                     /* D: it shares the jobs */
+    bool rung;                       /* D */
+    bool deaf;                       /* D: it cannot be rung, and knows */
+    bool swallows;                   /* D: it cannot be rung, and nobody knows */
+    uint64_t rings;                  /* D: times it was rung */
+    int64_t (*now)(void *clock);     /* D: of its queue, shared */
+    void *clock;                     /* D */
     bool opened;                     /* D */
     bool closed;                     /* D */
     bool crashed;                    /* D */
@@ -129,13 +155,48 @@ void memory_take_over(struct memory_disk *disk, struct memory_store *by);
 void memory_crash(struct memory_store *s);
 void memory_wake_all(struct memory_disk *disk);
 /* What goes wrong in the store's call @number of its verb. */
+void memory_write_down(struct memory_store *s, const due_change *change, uint64_t number);
+/* @s is one of those who share the jobs, under a new number. */
+void memory_join(struct memory_disk *disk, struct memory_store *s, uint64_t writer_min);
 void memory_choose_faults(struct memory_store *s, struct memory_call *call, uint64_t number);
 /* Whether the queue may give this batch now; if not, memory_wrong() has been told. */
+const char *memory_record_wrong(const struct memory_store *s, const due_change *change);
+bool memory_any_id_twice(const due_change *changes, size_t n);
 bool memory_check_batch(struct memory_store *s, const due_change *changes, size_t n,
                         uint64_t number);
 uint64_t memory_hash(const due_change *changes, size_t n);
 void memory_land(struct memory_store *s, const due_change *changes, size_t n, uint64_t number);
 
 int64_t memory_boottime_ns(void);
+int64_t memory_monotonic_ns(void);
+
+/* ---- A call ---- */
+
+struct memory_call memory_call_begin(struct memory_store *s, enum memory_verb verb,
+                                     enum memory_lane_of lane, int64_t until_ns);
+int memory_call_end(struct memory_store *s, enum memory_lane_of lane, int rc); /* and unlocks */
+/* What goes wrong before anything is done; 0: nothing. */
+int memory_before(struct memory_store *s, struct memory_call *call);
+/* What goes wrong once everything is done: whether the answer never comes. */
+bool memory_after(struct memory_store *s, struct memory_call *call);
+/* An interrupt is good for one call. */
+bool memory_interrupted(struct memory_store *s, enum memory_lane_of lane);
+/* Until woken, or (false) the time is up. */
+bool memory_sleep_until(struct memory_store *s, int64_t until_ns);
+/* Until nobody owns the jobs any more, or those who share them have gone; false: interrupted, or
+ * the time is up. */
+bool memory_wait_for_owner(struct memory_store *s, int64_t until_ns, bool shares, due_error *error);
+void memory_store_info(struct memory_store *s, struct due_store_info *info);
+
+/* ---- Shared ---- */
+
+extern const struct due_shared_verbs memory_shared_verbs;
+
+bool memory_share_lost(const struct memory_store *s); /* it had joined, and the disk forgot it */
+enum memory_lane_of memory_exchange_lane(const due_change *changes, size_t n,
+                                         const struct due_claim *claim);
+/* Whether the queue may give this exchange now; if not, memory_wrong() has been told. */
+bool memory_check_exchange(struct memory_store *s, const due_change *changes, size_t n,
+                           uint64_t number, const struct due_claim *claim);
 
 #endif

@@ -33,16 +33,18 @@ static bool can_fail_so(enum memory_verb verb, int kind)
     case MEMORY_FULL:
     case MEMORY_DOUBT_NOT:
     case MEMORY_CRASH_AFTER:
-        return verb == MEMORY_COMMIT;
+        return verb == MEMORY_COMMIT || verb == MEMORY_PUT || verb == MEMORY_WORK;
     case MEMORY_DOUBT_LANDED:
-        return verb == MEMORY_COMMIT || verb == MEMORY_SEND;
+        return verb == MEMORY_COMMIT || verb == MEMORY_SEND || verb == MEMORY_PUT ||
+               verb == MEMORY_WORK;
     case MEMORY_REPEAT:
         return verb == MEMORY_LOAD;
     case MEMORY_LOSE:
     case MEMORY_FENCE:
     case MEMORY_CRASH:
     case MEMORY_AWAY:
-        return verb != MEMORY_OPEN && verb != MEMORY_CLOSE;
+        return verb != MEMORY_OPEN && verb != MEMORY_CLOSE && verb != MEMORY_JOIN &&
+               verb != MEMORY_LEAVE;
     default:
         return false;
     }

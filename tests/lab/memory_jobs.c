@@ -229,6 +229,9 @@ struct memory_job *memory_job_new(struct memory_jobs *jobs, const due_record *re
     if (record->retry != NULL)
         job->retry = *record->retry;
     r->retry = record->retry != NULL ? &job->retry : NULL;
+    r->mark = NULL;
+    r->mark_len = 0;
+    job->content = ++jobs->contents;
     job->place.id = record->id;
     memory_job_change(job, record);
     return job;
@@ -239,7 +242,10 @@ struct memory_job *memory_job_copy(struct memory_jobs *jobs, const struct memory
     due_record record = memory_job_record(jobs, job);
     struct memory_job *copy = memory_job_new(jobs, &record);
 
+    copy->content = job->content;
     copy->shown = job->shown;
+    copy->held = job->held;
+    copy->place = job->place;
     return copy;
 }
 
@@ -248,6 +254,8 @@ due_record memory_job_record(const struct memory_jobs *jobs, const struct memory
     due_record record = job->record;
 
     record.topic = jobs->topics[job->topic];
+    record.mark = &job->content;
+    record.mark_len = sizeof job->content;
     return record;
 }
 

@@ -28,7 +28,10 @@ struct memory_job {
     due_retry retry;               /* of the record */
     char reason[DUE_REASON_BYTES]; /* of the record */
     void *bytes;                   /* of the record: payload, headers, key and group */
+    uint64_t content;              /* another one for each content: its mark */
     uint64_t shown;                /* the last load that showed it */
+    uint64_t held;                 /* its lease, which ends at its place's time; 0: nobody's */
+    uint64_t holder;               /* the writer that has it on that lease */
     uint32_t weight;               /* of its node: the heaviest is the root */
     struct memory_job *left;
     struct memory_job *right;
@@ -44,6 +47,7 @@ struct memory_jobs {
     size_t n_topics;
     size_t last_topic; /* the one asked for last */
     uint64_t random;   /* for the weights */
+    uint64_t contents; /* that there were */
 };
 
 /* Memory, or the end of the program. */

@@ -15,120 +15,24 @@ static void unlock(struct memory_store *s)
     pthread_mutex_unlock(&s->disk->lock);
 }
 
-/* ---- A call ---- */
-
 static struct memory_call begin(struct memory_store *s, enum memory_verb verb, int64_t until_ns)
 {
-    struct memory_call call = { .verb = verb, .until_ns = until_ns };
-    uint64_t number = ++s->calls[verb];
-
-    if (atomic_exchange(&s->inside, true))
-        memory_wrong(s->disk, "two calls at once");
-    if (s->closed && verb != MEMORY_CLOSE)
-        memory_wrong(s->disk, "a call after close");
-    if (!s->opened && verb != MEMORY_OPEN && verb != MEMORY_CLOSE)
-        memory_wrong(s->disk, "a call before open");
-    memory_choose_faults(s, &call, number);
-    pthread_cond_broadcast(&s->disk->test);
-    return call;
+    return memory_call_begin(s, verb, MEMORY_LANE_PUT, until_ns);
 }
 
 static int end(struct memory_store *s, int rc)
 {
-    atomic_store(&s->inside, false);
-    unlock(s);
-    return rc;
+    return memory_call_end(s, MEMORY_LANE_PUT, rc);
 }
 
-/* ---- Waiting ---- */
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return DUE_S(t.tv_sec) + t.tv_nsec;
-}
-
-/* An interrupt is good for one call. */
-static bool interrupted(struct memory_store *s)
-{
-    bool was = s->interrupted;
-
-    s->interrupted = false;
-    return was;
-}
-
-/* Until woken, or (false) the time is up. */
-static bool sleep_until(struct memory_store *s, int64_t until_ns)
-{
-    struct timespec t = { .tv_sec = (time_t)(until_ns / DUE_S(1)),
-                          .tv_nsec = (long)(until_ns % DUE_S(1)) };
-
-    if (until_ns <= 0)
-        return false;
-    if (until_ns == DUE_FOREVER)
-        return pthread_cond_wait(&s->wake, &s->disk->lock) == 0;
-    return pthread_cond_timedwait(&s->wake, &s->disk->lock, &t) == 0;
-}
-
-/* At a limiter (NULL: one that never opens).  Whether it has opened. */
-static bool stand(struct memory_store *s, struct memory_limiter *limiter, int64_t until_ns)
-{
-    if (limiter != NULL) {
-        limiter->reached++;
-        pthread_cond_broadcast(&s->disk->test);
-    }
-    while (limiter == NULL || !limiter->open) {
-        if (interrupted(s))
-            return false;
-        if (!sleep_until(s, until_ns))
-            return limiter != NULL && limiter->open;
-    }
-    return true;
-}
-
-/* False: interrupted, or the time is up before that. */
-static bool linger(struct memory_store *s, const struct memory_call *call)
-{
-    int64_t end_ns = monotonic_ns() + DUE_US((int64_t)call->slow_us);
-    bool in_time = end_ns <= call->until_ns;
-
-    while (!interrupted(s))
-        if (!sleep_until(s, in_time ? end_ns : call->until_ns))
-            return in_time;
-    return false;
-}
-
-/* What goes wrong before anything is done; 0: nothing. */
-static int before(struct memory_store *s, struct memory_call *call)
-{
-    if (call->has[MEMORY_BLOCK] && !stand(s, call->limiter, call->until_ns))
-        return DUE_EAGAIN;
-    if (call->has[MEMORY_SLOW] && !linger(s, call))
-        return DUE_EAGAIN;
-    if (call->has[MEMORY_LOSE])
-        memory_lose(s->disk, call->lose);
-    if (call->has[MEMORY_FENCE])
-        memory_take_over(s->disk, NULL);
-    if (call->has[MEMORY_CRASH])
-        memory_crash(s);
-    if (s->crashed) {
-        (void)stand(s, NULL, call->until_ns);
-        return DUE_EAGAIN;
-    }
-    if (call->has[MEMORY_AWAY])
-        return DUE_EAGAIN;
-    if (call->has[MEMORY_ANSWER])
-        return call->answer;
-    return s->fenced ? DUE_EFENCED : 0;
-}
-
-/* The same for the verbs that may tell of a loss.  Telling it writes the number again. */
+/* What goes wrong before it is done, of the verbs that may tell of a loss.  Telling it writes the
+ * number again. */
 static int before_as_ready(struct memory_store *s, struct memory_call *call)
 {
-    int rc = before(s, call);
+    int rc = memory_before(s, call);
 
+    if (rc == 0 && memory_share_lost(s))
+        return DUE_ELOST;
     if (rc != 0 || !s->lost)
         return rc;
     s->lost = false;
@@ -136,17 +40,6 @@ static int before_as_ready(struct memory_store *s, struct memory_call *call)
     s->doubt = 0;
     s->disk->landed = s->acked;
     return DUE_ELOST;
-}
-
-/* What goes wrong once everything is done: whether the answer never comes. */
-static bool after(struct memory_store *s, struct memory_call *call)
-{
-    if (call->has[MEMORY_CRASH_AFTER]) {
-        memory_crash(s);
-        (void)stand(s, NULL, call->until_ns);
-        return true;
-    }
-    return call->has[MEMORY_BLOCK_AFTER] && !stand(s, call->after_limiter, call->until_ns);
 }
 
 /* ---- Open and close ---- */
@@ -166,28 +59,49 @@ static void say_busy(due_error *error)
 /* Whether somebody owns the jobs, and until when to wait for an end of that (monotonic clock). */
 static bool owned(const struct memory_disk *disk, int64_t *wait_ns)
 {
-    if (disk->owner == NULL || disk->owned_until_ns == INT64_MIN)
+    if ((disk->owner == NULL && !memory_share_alive(disk)) || disk->owned_until_ns == INT64_MIN)
         return false;
     if (disk->options.lease_ns == 0)
         return true;
     int64_t left = disk->owned_until_ns - memory_boottime_ns();
-    int64_t end_ns = monotonic_ns() + left;
+    int64_t end_ns = memory_monotonic_ns() + left;
     if (end_ns < *wait_ns)
         *wait_ns = end_ns;
     return left > 0;
 }
 
-/* Until nobody owns the jobs any more; false: interrupted, or the time is up. */
-static bool wait_for_owner(struct memory_store *s, int64_t until_ns)
+bool memory_wait_for_owner(struct memory_store *s, int64_t until_ns, bool shares, due_error *error)
 {
     for (;;) {
         int64_t wait_ns = until_ns;
 
+        if ((shares && s->disk->owner == NULL) || !owned(s->disk, &wait_ns))
+            return true;
+        if (!memory_interrupted(s, MEMORY_LANE_PUT) &&
+            (memory_sleep_until(s, wait_ns) || wait_ns != until_ns))
+            continue;
         if (!owned(s->disk, &wait_ns))
             return true;
-        if (interrupted(s) || (!sleep_until(s, wait_ns) && wait_ns == until_ns))
-            return !owned(s->disk, &wait_ns);
+        say_busy(error);
+        return false;
     }
+}
+
+void memory_store_info(struct memory_store *s, struct due_store_info *info)
+{
+    const struct memory_disk_options *o = &s->disk->options;
+
+    *info = (struct due_store_info){
+        .writer = s->writer,
+        .batch_changes = o->batch_changes,
+        .batch_bytes = o->batch_bytes,
+        .renew_ns = o->lease_ns == 0 ? DUE_FOREVER : o->lease_ns / 3,
+        .durability = o->durability,
+        .put_again = o->put_again && !s->joined,
+        .jobs = s->disk->jobs.count + s->disk->share.leased.count,
+        .held_ns = o->lease_ns == 0 ? DUE_FOREVER : s->disk->owned_until_ns,
+    };
+    s->counters.durability = o->durability;
 }
 
 static int do_open(due_store *store, const struct due_store_open *how, struct due_store_info *info,
@@ -199,29 +113,17 @@ static int do_open(due_store *store, const struct due_store_open *how, struct du
 
     if (s->opened)
         memory_wrong(disk, "opened twice");
-    int rc = before(s, &call);
-    if (rc == 0 && !wait_for_owner(s, how->until_ns))
+    int rc = memory_before(s, &call);
+    if (rc == 0 && !memory_wait_for_owner(s, how->until_ns, false, error))
         rc = DUE_EBUSY;
-    if (rc == DUE_EBUSY)
-        say_busy(error);
     if (rc != 0)
         return end(s, rc == DUE_EAGAIN ? DUE_ESTORE : rc);
     if (how->writer_min > 0 && disk->writer < how->writer_min - 1)
         disk->writer = how->writer_min - 1;
     memory_take_over(disk, s);
     s->opened = true;
-    *info = (struct due_store_info){
-        .writer = s->writer,
-        .batch_changes = disk->options.batch_changes,
-        .batch_bytes = disk->options.batch_bytes,
-        .renew_ns = disk->options.lease_ns == 0 ? DUE_FOREVER : disk->options.lease_ns / 3,
-        .durability = disk->options.durability,
-        .put_again = disk->options.put_again,
-        .jobs = disk->jobs.count,
-        .held_ns = disk->options.lease_ns == 0 ? DUE_FOREVER : disk->owned_until_ns,
-    };
-    s->counters.durability = disk->options.durability;
-    (void)after(s, &call);
+    memory_store_info(s, info);
+    (void)memory_after(s, &call);
     return end(s, 0);
 }
 
@@ -231,7 +133,7 @@ static int do_ready(due_store *store, int64_t until_ns)
     struct memory_call call = begin(s, MEMORY_READY, until_ns);
     int rc = before_as_ready(s, &call);
 
-    (void)after(s, &call);
+    (void)memory_after(s, &call);
     return end(s, rc);
 }
 
@@ -245,7 +147,7 @@ static int do_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
         s->disk->owned_until_ns = memory_boottime_ns() + s->disk->options.lease_ns;
         *held_ns = s->disk->options.lease_ns == 0 ? DUE_FOREVER : s->disk->owned_until_ns;
     }
-    (void)after(s, &call);
+    (void)memory_after(s, &call);
     return end(s, rc);
 }
 
@@ -253,14 +155,14 @@ static int do_close(due_store *store, int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
     struct memory_call call = begin(s, MEMORY_CLOSE, until_ns);
-    int rc = before(s, &call);
+    int rc = memory_before(s, &call);
 
     if (rc == 0 && s->disk->owner == s) {
         s->disk->owner = NULL;
         memory_wake_all(s->disk);
     }
     s->closed = true;
-    (void)after(s, &call);
+    (void)memory_after(s, &call);
     return end(s, rc);
 }
 
@@ -277,7 +179,7 @@ static bool only_removals(const due_change *changes, size_t n)
 static int make_batch(struct memory_store *s, struct memory_call *call, const due_change *changes,
                       size_t n, uint64_t number)
 {
-    int rc = before(s, call);
+    int rc = memory_before(s, call);
 
     if (rc == DUE_EAGAIN && s->doubt != 0)
         return DUE_EINDOUBT;
@@ -294,7 +196,7 @@ static int make_batch(struct memory_store *s, struct memory_call *call, const du
         memory_land(s, changes, n, number);
         s->counters.batches++;
     }
-    if (after(s, call) || call->has[MEMORY_DOUBT_LANDED] || call->has[MEMORY_DOUBT_NOT])
+    if (memory_after(s, call) || call->has[MEMORY_DOUBT_LANDED] || call->has[MEMORY_DOUBT_NOT])
         return DUE_EINDOUBT;
     return 0;
 }
@@ -322,7 +224,7 @@ static int do_prepare(due_store *store, const due_change *changes, size_t n, uin
 {
     struct memory_store *s = memory_store_lock(store);
 
-    if (atomic_exchange(&s->inside, true))
+    if (atomic_exchange(&s->lanes[MEMORY_LANE_PUT].inside, true))
         memory_wrong(s->disk, "two calls at once");
     if (number != s->acked + 1 && number != s->acked + 2)
         memory_wrong(s->disk, "a batch is prepared that is not the next");
@@ -338,7 +240,7 @@ static int send_batch(struct memory_store *s, struct memory_call *call, uint64_t
     const due_change *changes = s->prepared;
     size_t n = s->n_prepared;
 
-    if (before(s, call) != 0 || s->lost || changes == NULL || s->prepared_number != number)
+    if (memory_before(s, call) != 0 || s->lost || changes == NULL || s->prepared_number != number)
         return DUE_EAGAIN;
     if (s->doubt != 0)
         memory_wrong(s->disk, "a batch is sent while another is in doubt");
@@ -352,7 +254,7 @@ static int send_batch(struct memory_store *s, struct memory_call *call, uint64_t
         memory_land(s, changes, n, number);
         s->counters.batches++;
     }
-    (void)after(s, call);
+    (void)memory_after(s, call);
     return 0;
 }
 
@@ -375,7 +277,8 @@ static int show(struct memory_store *s, const struct memory_job *job, due_store_
     struct memory_job *copy = memory_job_copy(&s->disk->jobs, job);
     due_record record = memory_disk_shown(s->disk, copy);
 
-    memory_behind_check(s->disk->behind, s->disk, &record);
+    if (!s->joined)
+        memory_behind_check(s->disk->behind, s->disk, &record);
     unlock(s);
     int rc = visit(ctx, &record);
     pthread_mutex_lock(&s->disk->lock);
@@ -447,7 +350,7 @@ static int do_load(due_store *store, int rewind, size_t max, due_store_visit *vi
         rc = show_again(s, call.repeat, visit, ctx);
     if (rc == 0)
         rc = show_page(s, max, visit, ctx);
-    (void)after(s, &call);
+    (void)memory_after(s, &call);
     return end(s, rc);
 }
 
@@ -458,11 +361,11 @@ static int do_find(due_store *store, due_id id, due_store_visit *visit, void *ct
     int rc = before_as_ready(s, &call);
 
     if (rc == 0) {
-        const struct memory_job *job = memory_jobs_find(&s->disk->jobs, id);
+        const struct memory_job *job = memory_disk_job(s->disk, id);
 
         rc = job == NULL ? DUE_ENOENT : show(s, job, visit, ctx);
     }
-    (void)after(s, &call);
+    (void)memory_after(s, &call);
     return end(s, rc);
 }
 
@@ -502,7 +405,7 @@ static int do_keys(due_store *store, int rewind, size_t max, due_store_visit_key
     }
     if (rc == 0)
         rc = memory_keys_behind(&s->disk->keys, s->keys_at) != NULL;
-    (void)after(s, &call);
+    (void)memory_after(s, &call);
     return end(s, rc);
 }
 
@@ -514,7 +417,8 @@ static void do_interrupt(due_store *store)
     if (memory_store_of(store)->pid != getpid())
         return;
     struct memory_store *s = memory_store_lock(store);
-    s->interrupted = true;
+    for (int lane = 0; lane < MEMORY_LANE_LISTEN; lane++)
+        s->lanes[lane].interrupted = true;
     pthread_cond_broadcast(&s->wake);
     unlock(s);
 }
@@ -535,9 +439,10 @@ static void do_free(due_store *store)
     if (s->pid == getpid()) {
         struct memory_store **at = &memory_store_lock(store)->disk->stores;
 
-        if (atomic_load(&s->inside))
-            memory_wrong(s->disk, "freed during a call");
-        if (s->disk->owner == s)
+        for (int lane = 0; lane < MEMORY_LANES; lane++)
+            if (atomic_load(&s->lanes[lane].inside))
+                memory_wrong(s->disk, "freed during a call");
+        if (s->disk->owner == s || s->joined)
             memory_crash(s);
         while (*at != s)
             at = &(*at)->next;
@@ -564,6 +469,7 @@ static const struct due_store_verbs verbs = {
     .interrupt = do_interrupt,
     .stats = do_stats,
     .free = do_free,
+    .shared = &memory_shared_verbs,
 };
 
 due_store *memory_store_new(struct memory_disk *disk)

@@ -40,6 +40,16 @@ enum memory_verb {
     MEMORY_KEYS,
     MEMORY_RENEW,
     MEMORY_CLOSE,
+    MEMORY_JOIN,
+    MEMORY_PUT,  /* exchanges with no claim, of jobs that nobody holds */
+    MEMORY_WORK, /* the other exchanges */
+    MEMORY_DEAD_JOBS,
+    MEMORY_PAGE,
+    MEMORY_CENSUS,
+    MEMORY_PROCESSES,
+    MEMORY_BEAT,
+    MEMORY_LISTEN,
+    MEMORY_LEAVE,
     MEMORY_VERBS
 };
 
@@ -53,9 +63,10 @@ enum memory_fault_kind {
     MEMORY_CRASH,     /* the object is dead from here on, as memory_store_crash() */
     MEMORY_AWAY,      /* not reached: DUE_EAGAIN; open: DUE_ESTORE */
     MEMORY_ANSWER,    /* does nothing and answers .answer */
-    MEMORY_FULL,      /* commit: DUE_ENOSPC, unless all its changes are removals */
-    MEMORY_DOUBT_NOT, /* commit: does not land, DUE_EINDOUBT */
-    MEMORY_DOUBT_LANDED, /* commit: lands, DUE_EINDOUBT; send: lands at once, not with commit */
+    MEMORY_FULL,      /* commit: DUE_ENOSPC, unless all its changes are removals; an exchange: so
+                         are its PUTs answered */
+    MEMORY_DOUBT_NOT, /* commit, an exchange: does not land, DUE_EINDOUBT */
+    MEMORY_DOUBT_LANDED, /* the same, and it lands; send: lands at once, not with commit */
     MEMORY_REPEAT,       /* load: shows the jobs of the last .count shown once more */
     MEMORY_CRASH_AFTER,  /* done, and then dead: no answer comes */
     MEMORY_BLOCK_AFTER,  /* done, and then stands at .limiter before it answers */
@@ -101,6 +112,8 @@ struct memory_disk_options {
     enum due_durability durability; /* */
     uint64_t writer;                /* the last writer number given; 0 is the default */
     bool put_again;                 /* its owners are to write everything again */
+    int64_t (*now)(void *clock);    /* shared: the disk's clock; NULL: that of who calls */
+    void *clock;                    /* */
 };
 
 /* One change that landed. */
@@ -120,8 +133,8 @@ void memory_disk_free(struct memory_disk *disk); /* NULL is allowed */
 /* The first thing that a queue did against store.h, or NULL.  Valid until the disk is freed. */
 const char *memory_disk_wrong(struct memory_disk *disk);
 
-/* Forget the last batches (SIZE_MAX: everything).  If one of them had been confirmed to the present
- * owner, it is told DUE_ELOST. */
+/* Forget the last batches or exchanges (SIZE_MAX: everything).  If one of them had been confirmed
+ * to the present owner, or to one who shares the jobs, it is told DUE_ELOST. */
 void memory_disk_lose(struct memory_disk *disk, size_t batches);
 void memory_disk_end_lease(struct memory_disk *disk); /* as if the owner had not renewed */
 void memory_disk_fence(struct memory_disk *disk);     /* another program opens it, and leaves */
@@ -149,6 +162,12 @@ void memory_store_dice(due_store *store, const struct memory_dice *dice);
  * back with DUE_EAGAIN or DUE_EINDOUBT when they are interrupted or their time is up, and the next
  * one may own the jobs at once. */
 void memory_store_crash(due_store *store);
+
+/* Shared: it has been told to go, and will find out. */
+void memory_store_evict(due_store *store);
+/* Shared: rings to it are lost, and nobody sees that. */
+void memory_store_swallow(due_store *store, bool swallows);
+uint64_t memory_store_rings(due_store *store); /* times it was rung */
 
 uint64_t memory_store_calls(due_store *store, enum memory_verb verb);             /* begun so far */
 void memory_store_until(due_store *store, enum memory_verb verb, uint64_t calls); /* wait */

@@ -14,7 +14,9 @@
 #include <stdio.h>
 #include <sys/mman.h>
 
+#include "due/figures.h"
 #include "due/metrics.h"
+#include "due/cron.h"
 #include "due/signals.h"
 #include "due/workers.h"
 #include "lab/shop.h"
@@ -98,6 +100,8 @@ static struct {
     struct due_stats stats;
     struct due_metrics metrics;
     struct due_topic_stats topic_stats;
+    struct due_queue_census census;
+    due_process processes[4];
     struct due_workers_stats pool_stats;
     due_histogram late, held;
     due_error error;
@@ -272,6 +276,11 @@ static void look_at_all(struct stack *s)
     CALL(due_now(w.q));
     RIGHT(due_metrics_read(w.q, &w.metrics));
     RIGHT(due_topic_stats_read(w.q, w.topic, &w.topic_stats));
+    RIGHT(due_census(w.q, DUE_ALL_TOPICS, &w.census, DUE_S(1)));
+    RIGHT(due_census(w.q, w.topic, &w.census, DUE_S(1)));
+    RIGHT(due_census_write(w.q, w.page, sizeof w.page, DUE_S(1)));
+    w.cursor = 0;
+    RIGHT(due_processes(w.q, &w.cursor, w.processes, 4, DUE_S(1)));
     RIGHT(due_topic_durations(w.q, w.topic, &w.late, &w.held));
     CALL(due_histogram_add(&w.late, &w.held));
     CALL(due_histogram_quantile(&w.late, 0.5));
@@ -282,6 +291,11 @@ static void look_at_all(struct stack *s)
     CALL(due_version());
     CALL(due_version_text());
     RIGHT(due_metrics_write(w.q, w.page, sizeof w.page));
+    snprintf(w.text, sizeof w.text, "/tmp/due_stack_%d", (int)getpid());
+    if (s->proxies == DUE_PROXIES_NEVER)
+        CALL(ignore(due_figures_open(w.q, w.text)));
+    else
+        RIGHT(due_figures_open(w.q, w.text));
 }
 
 static void have_a_pool(struct stack *s)
@@ -322,6 +336,15 @@ static void have_signals(struct stack *s)
     CALL(due_signals_close(signals));
 }
 
+static void ask_the_calendar(struct stack *s)
+{
+    int64_t next;
+
+    RIGHT(due_cron_next("30 2 * * *", "CET-1CEST,M3.5.0,M10.5.0/3", 0, &next));
+    CALL(ignore(due_cron_next("30 2 29 2 *", "Europe/Berlin", 0, &next)));
+    CALL((void)!due_cron_error("30 2 30 2 *", "Europe/Berlin", NULL));
+}
+
 static void *stack_run(void *arg)
 {
     struct stack *s = arg;
@@ -334,6 +357,7 @@ static void *stack_run(void *arg)
     have_a_pool(s);
     turn_the_clock(s);
     have_signals(s);
+    ask_the_calendar(s);
     RIGHT(due_close(w.q, DUE_CLOSE_DISCARD, DUE_FOREVER));
     RIGHT(due_free(w.q));
     return NULL;

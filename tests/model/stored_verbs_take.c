@@ -204,6 +204,20 @@ static bool was_late(struct stored_world *w)
     return false;
 }
 
+/* A reserve that was answered that nothing is there may have had an attempt counted at the store
+ * that it did not come back for: the queue takes that back, and tells the store with what is next
+ * said of the job. */
+static void attempted(struct stored_world *w)
+{
+    for (int i = 0; !storeless(w) && i < w->made; i++) {
+        struct stored_job *j = &w->job[i];
+
+        if ((j->in || j->unsure) && ripe(w, j, false) &&
+            ((!j->dead && !leased(w, j)) || restless(j)))
+            j->attempts += policy(w, j)->attempts_max > 0;
+    }
+}
+
 bool stored_dequeue(struct stored_world *w, uint32_t n, bool many)
 {
     due_job job[8];
@@ -249,13 +263,17 @@ bool stored_reserve(struct stored_world *w, uint32_t n, uint64_t value)
     if (w->held_count == STORED_HELD)
         return true;
     int tries = 0;
+    bool none = false;
     int rc;
 
-    do
+    do {
         rc = n % 4 == 0 ? take_leased_some(w->q, NULL, 0, &job, 1, lease, 0)
                         : take_leased(w->q, &job, lease, 0);
-    while ((rc == DUE_EAGAIN && was_late(w)) || once_more(w, rc, &tries));
+        none |= rc == DUE_EAGAIN;
+    } while ((rc == DUE_EAGAIN && was_late(w)) || once_more(w, rc, &tries));
     stored_note_refused(w);
+    if (none)
+        attempted(w);
     if (rc == DUE_EAGAIN)
         return nothing(w, -1);
     if (rc < 0) {

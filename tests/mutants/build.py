@@ -166,7 +166,8 @@ class Build:
         headers = [f for f in sources(self.root) if f.endswith(".h")]
         public = os.path.join(self.root, "include", "due")
         common = digest(*(os.path.join(self.root, f) for f in headers),
-                        *sorted(os.path.join(public, f) for f in os.listdir(public)))
+                        *sorted(os.path.join(public, f) for f in os.listdir(public)
+                                if f.endswith(".h")))
         objects = self.variant_objects(name)
         for file in self.compiled:
             stamp = digest(os.path.join(self.root, file)) + common + " ".join(flags)

@@ -35,6 +35,7 @@ SLOW_S = 0.5  # who takes longer goes last
 NEAREST = 8  # so many first: they are named like the room, or reach little else
 ALONE = 4  # so many tests are tried one at a time
 BATCH = 40  # so many of a program together
+BEFORE = 8  # so many lines a statement may have before one that has no code of its own
 
 
 def room_name(file):
@@ -154,9 +155,11 @@ class Worker:
             wanted = lines_of_constants(mutant)
         found = [t for t in self.tests
                  if any(t.lines.get(file, 0) & bits for file, bits in wanted.items())]
-        if not found and mutant.constant is None:  # no code of its own, as a label
-            bits = range_bits(mutant.line - 1, mutant.last + 1)
-            found = [t for t in self.tests if t.lines.get(mutant.file, 0) & bits]
+        if not found:  # no code of its own, as a label; a constant: within an initializer
+            before = 1 if mutant.constant is None else BEFORE
+            found = [t for t in self.tests
+                     if any(t.lines.get(file, 0) & around(bits, before)
+                            for file, bits in wanted.items())]
         room = room_name(mutant.file)
         found.sort(key=lambda t: (t.wall_s > SLOW_S, not is_named_like(t, room),
                                   t.program.label == "thread", round(t.wall_s, 1), t.all_lines))
@@ -284,6 +287,14 @@ class Worker:
 
 def range_bits(first, last):
     return (1 << (last + 1)) - (1 << first)
+
+
+def around(bits, before):
+    """The line behind too, and those before, in which the statement may have begun."""
+    wide = bits << 1
+    for n in range(before + 1):
+        wide |= bits >> n
+    return wide
 
 
 def same_bytes(one, other):

@@ -35,6 +35,13 @@ static const char *const commands[][WORDS] = {
     { "verify", "--queue", "QUEUE", "URL" },
     { "verify", "--queue", "QUEUE", "--repair" },
     { "doctor", "--queue", "QUEUE", "URL" },
+    { "stats", "--queue", "QUEUE", "URL" },
+    { "show", "--queue", "QUEUE", "URL", "ff000000000001000000000000010000" },
+    { "cancel", "--queue", "QUEUE", "ff000000000001000000000000010000", "--store=URL" },
+    { "push", "--queue", "QUEUE" },
+    { "push", "--shared", "--queue", "QUEUE" },
+    { "ps", "--queue", "QUEUE", "URL" },
+    { "evict", "--yes", "--queue", "QUEUE", "URL", "17" },
 };
 
 /* The commands on their way to the server at which it is looked. */

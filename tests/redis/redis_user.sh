@@ -21,12 +21,15 @@ if [ -z "$page" ] || [ "$page" != "$header" ]; then
 fi
 
 # Every word of capitals in quotes, of C or of a script, that is no error which a server answers;
-# CHANGE stands in what the command prints.  Files of the command that ask SQLite are not looked at.
+# CHANGE and FILE stand in what the command prints, TERM and TZ are of the environment, UTC is a
+# zone.  Files of the command that ask SQLite, or the server of another library, or speak HTTP, are
+# not looked at.
 errors=$(grep -oE '"[A-Z]{2,}"' persist/redis/resp/reply.c)
 said=$(grep -ohE "[\"'][A-Z]{2,}[\"']" $(find persist/redis tools/duectl -name '*.c' |
+    grep -vE '/(web|foreign)/' |
     xargs grep -LE '<sqlite3.h>|inspect/file.h') |
     tr "'" '"' |
-    grep -vxF "$errors" | grep -vx '"CHANGE"' | tr -d '"' | sort -u)
+    grep -vxF "$errors" | grep -vxE '"(CHANGE|FILE|TERM|TZ|UTC)"' | tr -d '"' | sort -u)
 named=$(grep -ohE '"[^"]*"' tests/lab/redis/redis_user.h | tr -d '"+' |
     tr '| a-z' '\n\nA-Z' | sort -u)
 unnamed=$(printf '%s\n' "$said" | grep -vxF "$named")

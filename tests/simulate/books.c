@@ -203,10 +203,8 @@ static void check_missed(unsigned thread, const struct caller *c)
     const struct book *b;
 
     if (others_take(c) || c->rule.gap || plan_has(plan, KIND_PAUSES) || plan->limit > 0 ||
-        plan_has(plan, KIND_CLEARS)) /* whoever clears has one for a moment */
+        plan_has(plan, KIND_CLEARS)) /* who clears a topic has claimed jobs that it has not shown */
         return;
-    if (plan_has(plan, KIND_CLEARS))
-        return; /* who clears a topic has claimed jobs that he has not shown yet */
     for (uint64_t i = 1; (b = books_job(i)) != NULL; i++) {
         if (b->due_by_ns <= c->clock_ns && b->due_since < c->rule.begun && b->calls == 0 &&
             b->rule.group == 0 && (c->topics == BOOKS_ANY || (c->topics >> b->topic & 1) != 0))
@@ -292,11 +290,11 @@ void books_busy(unsigned thread)
     const struct caller *c = books_caller(thread);
     const struct book *b = c->job;
 
-    if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS) ||
-        deaths_mortal(b)) /* or who finds that it has to die */
-        return;           /* those have it for a moment */
     if (b == NULL || b->lent > 0 || b->revoked)
         return;
+    if (others_take(c) || plan->close != CLOSE_QUIET || plan_has(plan, KIND_CLEARS) ||
+        deaths_mortal(b) || deaths_crowded_out(b)) /* or who finds that it has to die, or to go */
+        return;                                    /* those have it for a moment */
     if (c->alone && b->calls == 0 && b->serial == c->serial && !b->keyed && b->lease_end_ns > 0 &&
         b->lease_end_ns <= c->clock_ns)
         machine_fail("job %llu is nobody's since %lld ns, and said to be somebody's", number_of(b),

@@ -122,6 +122,7 @@ void books_ended(unsigned thread);
 void books_denied(unsigned thread);
 void books_not_there(struct book *b); /* likewise, one of several */
 void books_busy(unsigned thread);
+void books_key_taken(unsigned thread, const struct book *own); /* to what would be a job of it */
 void books_unknown(unsigned thread); /* to a call that would find it, be it dead */
 /* Whoever has it asks for something that concerns its lease, for so long from now on; 0: not. */
 void books_holder(struct book *b, int64_t lease_ns);

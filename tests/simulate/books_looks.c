@@ -1,6 +1,7 @@
 /* books_looks.c - what calls say that look at jobs, against what the books have of these. */
 #include "books.h"
 #include "machine.h"
+#include "store.h"
 #include "world.h"
 
 static const struct plan *plan;
@@ -78,6 +79,29 @@ void books_listed(unsigned thread, const bool *listed)
     for (uint64_t i = 1; undisturbed(c) && (b = books_job(i)) != NULL; i++)
         if (has_waited(c, b) && !listed[i])
             machine_fail("job %llu has waited all the while, and is not listed", number_of(b));
+}
+
+/* May the job have been there since the call began, and have its key? */
+static bool may_have_key(const struct caller *c, const struct book *b)
+{
+    bool out = b->gone && b->calls == 0 && b->returned < c->rule.begun && b->lent == 0;
+
+    return !out && !b->content.never;
+}
+
+/* In a later life, or after a loss, what had left may be there again. */
+void books_key_taken(unsigned thread, const struct book *own)
+{
+    const struct caller *c = books_caller(thread);
+    bool stored = plan_has(plan, KIND_STORED);
+    const struct book *b;
+
+    if (stored && (store_taken() != 1 || store_has_lost() || plan_has(plan, KIND_STANDBY)))
+        return;
+    for (uint64_t i = 1; (b = books_job(i)) != NULL; i++)
+        if (b != own && b->content.key == own->content.key && may_have_key(c, b))
+            return;
+    machine_fail("key %u is said to be taken, and no job has it", own->content.key);
 }
 
 /* Who has run there and waits to be tried again may be ended. */

@@ -79,18 +79,11 @@ void client_cancel(struct client *c)
     client_forget(c, at);
 }
 
-/* Where only so many dead are kept, or not for long, one that dies goes by itself, and a call may
- * miss it before on_discard is told. */
-static bool crowded_out(const struct client *c, const struct book *b)
-{
-    return plan_has(c->program->plan, KIND_CROWDS) && (b->death.buried || deaths_mortal(b));
-}
-
 void client_end(struct client *c, struct book *b)
 {
     bool there = b->told && !b->gone && !b->revoked && !b->round.doubt;
 
-    if (cancel(c, b, false) == DUE_ENOENT && there && !b->ending && !crowded_out(c, b))
+    if (cancel(c, b, false) == DUE_ENOENT && there && !b->ending && !deaths_crowded_out(b))
         machine_fail("job %" PRIu64 " comes again and again, and is not there", books_number(b));
 }
 

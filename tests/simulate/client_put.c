@@ -185,7 +185,7 @@ static void put_ask(unsigned thread, struct put *it, int64_t at_ns)
 }
 
 /* What the job @b, whose id was told, is now. */
-static void put_known(struct put *it, struct book *b, int rc)
+static void put_known(const struct client *c, struct put *it, struct book *b, int rc)
 {
     struct book *own = books_job(it->number);
 
@@ -195,8 +195,10 @@ static void put_known(struct put *it, struct book *b, int rc)
         contents_enqueued(own, b, it->more.on_key, &it->brought);
         return;
     }
-    contents_told(own, rc, &it->brought);
+    bool alone = contents_told(own, rc, &it->brought);
     own->content.never = rc != DUE_EINDOUBT;
+    if (alone && rc == DUE_EEXIST && it->more.on_key == DUE_KEY_REFUSE && it->keep_ns == 0)
+        books_key_taken(c->thread, own);
 }
 
 static bool shown(due_id id)
@@ -219,11 +221,11 @@ static void put_tell(struct client *c, unsigned thread, struct put *it, int rc, 
             machine_fail("job %" PRIu64 " is told to have another id", books_number(b));
         if (rc == 0)
             books_put(b, due_by_ns);
-        put_known(it, b, rc);
+        put_known(c, it, b, rc);
         client_remember(c, b);
     } else {
         books_put_refused();
-        put_known(it, NULL, rc);
+        put_known(c, it, NULL, rc);
     }
     /* It may be told so after it was shown to be out: if it was not confirmed, or cleared before it
      * was sent.  Then the store knows nothing of it, and its key is whose it was. */
@@ -250,6 +252,43 @@ static int64_t room_timeout(struct client *c)
     return plan_has(c->program->plan, KIND_CAPACITY) ? client_timeout(c) : 0;
 }
 
+/* Of what is on its way to a store: at a moment, and what had come to its end by then. */
+struct crowd {
+    uint64_t settled;
+    uint64_t unsettled;
+};
+
+static struct crowd crowd_now(const struct client *c)
+{
+    struct due_stats s;
+
+    if (due_stats_read(c->program->q, &s) != 0)
+        machine_fail("due_stats_read fails");
+    return (struct crowd){ .settled = s.settled, .unsettled = s.unsettled };
+}
+
+/* It was told that it is in: was more on its way than may be, all the while? */
+static void crowd_check(const struct client *c, struct crowd first, struct crowd before)
+{
+    struct crowd after = crowd_now(c);
+
+    if (before.unsettled > c->program->plan->unsettled_max && first.settled == after.settled)
+        machine_fail("%" PRIu64 " changes are on their way to the store, and one more is let in",
+                     before.unsettled);
+}
+
+/* A call that puts one, where much may be on its way. */
+static int put_beside_many(struct client *c, const struct put *it, int64_t timeout_ns, due_id *id)
+{
+    struct crowd first = crowd_now(c);
+    struct crowd before = crowd_now(c); /* with what had settled when @first was read, or more */
+    int rc = due_enqueue(c->program->q, &it->spec, timeout_ns, id);
+
+    if (rc == 0 && !books_waits(c->thread)) /* else the queue may be gone */
+        crowd_check(c, first, before);
+    return rc;
+}
+
 void client_put(struct client *c)
 {
     struct put it;
@@ -261,7 +300,10 @@ void client_put(struct client *c)
     int64_t timeout = room_timeout(c);
     put_ask(c->thread, &it, at_ns);
     books_call(c->thread, WAIT_ROOM, 0, timeout);
-    int rc = due_enqueue(c->program->q, &it.spec, timeout, &id);
+    bool plain = it.key == 0; /* by a key it may be a change of another, which asks for no room */
+    int rc = plan_has(c->program->plan, KIND_ASYNC) && plain && it.number % 4 == 0
+                 ? put_beside_many(c, &it, timeout, &id)
+                 : due_enqueue(c->program->q, &it.spec, timeout, &id);
     books_return(c->thread, confirmed(rc, &id, 1));
     put_tell(c, c->thread, &it, rc, id);
 }

@@ -56,6 +56,11 @@ bool deaths_mortal(const struct book *b)
     return timed(&b->death) || attempts_max(b) > 0 || b->death.vague;
 }
 
+bool deaths_crowded_out(const struct book *b)
+{
+    return plan_has(plan, KIND_CROWDS) && (b->death.buried || deaths_mortal(b));
+}
+
 bool deaths_limited(const struct book *b)
 {
     return b->death.vague || attempts_max(b) > 0;

@@ -43,6 +43,9 @@ void deaths_begin(const struct plan *p);
 void deaths_life(struct book *b); /* a program begins */
 /* May it die by itself? */
 bool deaths_mortal(const struct book *b);
+/* May it be dead, and go by itself?  Where only so many dead are kept, or not for long, whoever
+ * finds that has it for a moment, and a call may miss it before on_discard is told. */
+bool deaths_crowded_out(const struct book *b);
 bool deaths_limited(const struct book *b); /* in its attempts */
 /* Does it, if this attempt fails? */
 bool deaths_last(const struct book *b, uint32_t attempts);

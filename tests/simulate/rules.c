@@ -311,9 +311,24 @@ void rules_ended(struct book *b)
     b->rule.counted = false;
 }
 
+/* May one of those that are counted have the group of this job?  Several calls put jobs by one key,
+ * and which of them said the group of what is there now the books do not know. */
+static bool group_taken(const struct book *b)
+{
+    const struct book *other;
+
+    if (b->rule.group > 0 && counted[b->topic][b->rule.group] > 0)
+        return true;
+    if (b->rule.group == 0 && !b->keyed)
+        return false;
+    for (uint64_t i = 1; (other = books_job(i)) != NULL; i++)
+        if (other->topic == b->topic && other->rule.counted &&
+            (other->keyed || (b->keyed && other->rule.group > 0)))
+            return true;
+    return false;
+}
+
 bool rules_free(const struct book *b)
 {
-    if (counted[b->topic][0] >= limits[b->topic].least)
-        return false;
-    return b->rule.group == 0 || counted[b->topic][b->rule.group] == 0;
+    return counted[b->topic][0] < limits[b->topic].least && !group_taken(b);
 }

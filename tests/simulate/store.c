@@ -20,6 +20,7 @@ struct slow {
     bool interrupted;
     bool read_jobs; /* all of them */
     bool read_keys;
+    bool reading;     /* a load has begun, and goes on with the next call */
     uint64_t skipped; /* batches that were confirmed and did not land: PLANT_LOST_CONFIRMATION */
 };
 
@@ -83,6 +84,7 @@ static struct slow *begin(due_store *store, int64_t until_ns)
 
 static int end(struct slow *s, int rc, int64_t until_ns)
 {
+    s->reading &= rc != DUE_ELOST;
     travel(s, until_ns);
     s->inside = s->interrupted = false;
     return rc;
@@ -155,7 +157,10 @@ static int slow_load(due_store *store, int rewind, size_t max, due_store_visit *
 {
     struct slow *s = begin(store, until_ns);
 
+    if (rewind && s->reading)
+        machine_fail("the store: a load that goes on is begun anew");
     int rc = s->inner->verbs->load(s->inner, rewind, max, visit, ctx, until_ns);
+    s->reading = rc == 1 || rc == DUE_EAGAIN;
     s->read_jobs |= rc == 0;
     return end(s, rc, until_ns);
 }

@@ -201,6 +201,16 @@ class Rules(unittest.TestCase):
         self.finds(tree(more={"docs/guide.md": page.replace("acquire", "relaxed"), **style}), "7",
                    "docs/guide.md:3: this block is not the text of a compiled file")
 
+    def test_rule_7_looks_into_files_of_the_language_of_the_block(self):
+        style = {".clang-format": "DisableFormat: true\n"}
+        for language, path in ("cpp", "tests/a.cpp"), ("cpp", "include/due/a.hpp"), \
+                ("python", "python/a.py"):
+            page = f"```{language}\nuse(a)\n```\n"
+            files = {"docs/guide.md": page, path: "use(a)\n", **style}
+            self.finds(files, "7")
+            self.finds({**files, path: "use(b)\n", "src/room.c": "use(a)\n"}, "7",
+                       "docs/guide.md:1: this block is not the text of a compiled file")
+
     @unittest.skipUnless(shutil.which("clang-format-14") or shutil.which("clang-format"),
                          "there is no clang-format here")
     def test_rule_7_wants_the_format(self):

@@ -14,21 +14,6 @@
 static const char version[] =
     "duectl " TEXT(DUE_VERSION_MAJOR) "." TEXT(DUE_VERSION_MINOR) "." TEXT(DUE_VERSION_PATCH) "\n";
 
-static const char usage[] =
-    "usage: duectl run [OPTION]... [FILE]    print each line of a schedule at its time\n"
-    "       duectl work [OPTION]... [URL]    hand the jobs of a stored queue to a command\n"
-    "       duectl check [FILE]              only say which lines cannot be read\n"
-    "       duectl restore [OPTION]... [URL] show what a stored queue holds\n"
-    "       duectl ls [OPTION]... [URL]      list the jobs of a stored queue\n"
-    "       duectl verify [OPTION]... [URL]  look whether a stored queue is whole\n"
-    "       duectl doctor [OPTION]... [URL]  say what a server keeps, and what to change there\n"
-    "       duectl export [OPTION]... [URL]  write a stored queue to standard output\n"
-    "       duectl import [OPTION]... [URL]  put that into another store\n"
-    "       duectl bench [OPTION]...         compare libdue with other queues, on this machine\n"
-    "       duectl --version | --help\n"
-    "\n"
-    "`duectl COMMAND --help` has the options.\n";
-
 static const char usage_run[] =
     "usage: duectl run [OPTION]... [FILE]\n"
     "\n"
@@ -39,8 +24,14 @@ static const char usage_run[] =
     "  1.5s text                     after a delay, counted from the reading of the line;\n"
     "  1m30s text                    units: ns us ms s m h d\n"
     "  @2026-12-01T08:00:00Z text    on a date (ISO 8601; without a zone: local time)\n"
+    "  every 5m text                 again and again; and as a cron line says, in a time zone:\n"
+    "  30 8 * * MON-FRI text         five fields, or @hourly @daily @weekly @monthly @yearly\n"
     "  # a comment\n"
     "\n"
+    "Before the time may stand topic= priority= key= group= ttl= headers= zone=, each with a\n"
+    "value without blanks or in quotation marks.\n"
+    "\n"
+    "  --zone NAME    the time zone of cron lines that name none (that of TZ)\n"
     "  --exec CMD     hand each text to sh -c CMD: on its standard input, and in DUE_TEXT\n"
     "  --workers N    run up to N commands at a time (1)\n"
     "  --retry WHEN   run failed commands again: after 5s; after 1s..1h, longer each time; or "
@@ -58,6 +49,8 @@ static const char usage_run[] =
     "                 unix:///PATH; also as an argument of its own); or as the variable\n"
     "                 DUE_STORE_URL says.  Jobs that are there come out too, each at least once\n"
     "  --queue NAME   the name of the stored queue (duectl)\n"
+    "  --control PATH open a socket by which duectl cancel, kick, reschedule, dead, clear, pause,\n"
+    "                 resume, stats and metrics reach this process\n"
     "  --ack-lines    say \"ack N\" on standard error when line N is stored\n"
     "  --standby      wait until the present owner of the queue is gone\n"
     "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
@@ -88,9 +81,13 @@ static const char usage_work[] =
     "  --topic NAME   only jobs of this topic; may be given more than once\n"
     "  --grace TIME   when stopped, how long running commands may take to end (5s)\n"
     "  --stats        say at the end, on standard error, how many there were\n"
+    "  --control PATH open a socket by which duectl cancel, kick, reschedule, dead, clear, pause,\n"
+    "                 resume, stats and metrics reach this process\n"
     "  --store URL    the Redis, or the path of a file; or the same as URL, or the variable\n"
     "                 DUE_STORE_URL\n"
     "  --queue NAME   the name of the stored queue (duectl)\n"
+    "  --shared       be one of many processes that share the queue, which is made so if there is "
+    "none\n"
     "  --standby      wait until the present owner of the queue is gone\n"
     "  --require WHAT refuse a server that keeps less than WHAT: none, everysec or always\n"
     "  --assume WHAT  what a server keeps that does not say (CONFIG or INFO are forbidden there)\n"
@@ -98,9 +95,11 @@ static const char usage_work[] =
     "\n"
     "Exit status: 2 wrong usage; 3 the store fails; 128 and its number: stopped by a signal.\n";
 
-static const char usage_check[] = "usage: duectl check [FILE]\n"
+static const char usage_check[] = "usage: duectl check [--zone NAME] [FILE]\n"
                                   "\n"
                                   "Reads a schedule and says which lines cannot be read, and why.\n"
+                                  "\n"
+                                  "  --zone NAME  as of `run`\n"
                                   "\n"
                                   "Exit status: 0 none; 1 some; 2 wrong usage, or no such input.\n";
 
@@ -113,45 +112,112 @@ static void hold_standard_descriptors(void)
     }
 }
 
-static int say_usage(void)
-{
-    fputs(usage, stderr);
-    return CTL_USAGE;
-}
-
 /* Print a text that was asked for. */
 static int print_text(const char *text)
 {
     return fputs(text, stdout) < 0 || fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
 }
 
-/* A command reads its words itself, or has the options that are common to some. */
-struct command {
-    const char *name;
-    int (*of_words)(int argc, char **argv);
-    int (*of_options)(const struct ctl_options *options);
-    const char *usage;
-};
+static const char usage_completion[] = "usage: duectl completion bash|zsh|fish\n"
+                                       "\n"
+                                       "Writes a script by which that shell completes the words of "
+                                       "a duectl command.  An installation\n"
+                                       "has put them where the shells look for them.\n"
+                                       "\n"
+                                       "Exit status: 0 it is written; 2 wrong usage.\n";
 
-static const struct command commands[] = {
-    { "run", NULL, ctl_run, usage_run },
-    { "work", NULL, ctl_work, usage_work },
-    { "check", NULL, ctl_check, usage_check },
-    { "restore", ctl_restore, NULL, NULL },
-    { "verify", ctl_verify, NULL, NULL },
-    { "doctor", ctl_doctor, NULL, NULL },
-    { "ls", ctl_ls, NULL, NULL },
-    { "export", ctl_export, NULL, NULL },
-    { "import", ctl_import, NULL, NULL },
-    { "bench", ctl_bench, NULL, NULL },
+static const struct ctl_listed commands[] = {
+    { "run", "[OPTION]... [FILE]", "print each line of a schedule at its time", ctl_run, usage_run,
+      NULL, NULL },
+    { "work", "[OPTION]... [URL]", "hand the jobs of a stored queue to a command", ctl_work,
+      usage_work, NULL, NULL },
+    { "check", "[OPTION]... [FILE]", "only say which lines cannot be read", ctl_check, usage_check,
+      NULL, NULL },
+    { "push", "[OPTION]... [URL] [FILE]", "put jobs into a stored queue", NULL, NULL, &ctl_push,
+      NULL },
+    { "ls", "[OPTION]... [URL]", "list its jobs", NULL, NULL, &ctl_ls, NULL },
+    { "show", "[OPTION]... [URL] ID...", "show all that is known of a job", NULL, NULL, &ctl_show,
+      NULL },
+    { "cancel", "[OPTION]... [URL] ID...", "take jobs out", NULL, NULL, &ctl_cancel, NULL },
+    { "reschedule", "[OPTION]... [URL] ID... TIME", "give jobs another time", NULL, NULL,
+      &ctl_reschedule, NULL },
+    { "kick", "[OPTION]... [URL] ID...", "dead jobs are due again", NULL, NULL, &ctl_kick, NULL },
+    { "dead ls", "[OPTION]... [URL]", "list the dead, and why they died", NULL, NULL, &ctl_dead_ls,
+      NULL },
+    { "dead kick", "[OPTION]... [URL] ID...|--all", "they are due again", NULL, NULL,
+      &ctl_dead_kick, NULL },
+    { "dead drop", "[OPTION]... [URL] ID...|--all", "they are gone for good", NULL, NULL,
+      &ctl_dead_drop, NULL },
+    { "clear", "[OPTION]... [URL]", "take all jobs out that wait", NULL, NULL, &ctl_clear, NULL },
+    { "pause", "--control PATH [OPTION]...", "its owner hands out no more jobs", NULL, NULL,
+      &ctl_pause, NULL },
+    { "resume", "--control PATH [OPTION]...", "and goes on", NULL, NULL, &ctl_resume, NULL },
+    { "stats", "[OPTION]... [URL]", "what a stored queue holds, by topic", NULL, NULL, &ctl_stats,
+      NULL },
+    { "metrics", "[OPTION]... [URL]", "the same for Prometheus", NULL, NULL, &ctl_metrics, NULL },
+    { "ps", "[OPTION]... [URL]", "list the processes that share it", NULL, NULL, &ctl_ps, NULL },
+    { "evict", "[OPTION]... [URL] NUMBER...", "turn processes out of it", NULL, NULL, &ctl_evict,
+      NULL },
+    { "top", "[OPTION]... [URL]", "what a queue does, again and again", NULL, NULL, &ctl_top,
+      NULL },
+    { "web", "[OPTION]... [URL]", "the same as a page in a browser", NULL, NULL, &ctl_web_command,
+      NULL },
+    { "restore", "[OPTION]... [URL]", "the same, and who owns it", NULL, NULL, &ctl_restore, NULL },
+    { "verify", "[OPTION]... [URL]", "look whether a stored queue is whole", NULL, NULL,
+      &ctl_verify, NULL },
+    { "doctor", "[OPTION]... [URL]", "say what a server keeps, and what to change there", NULL,
+      NULL, &ctl_doctor, NULL },
+    { "export", "[OPTION]... [URL]", "write a stored queue to standard output", NULL, NULL,
+      &ctl_export, NULL },
+    { "import", "[OPTION]... [URL]", "put that into another store", NULL, NULL, &ctl_import, NULL },
+    { "bench", "[OPTION]...", "compare libdue with other queues, on this machine", NULL, NULL, NULL,
+      ctl_bench },
+    { "completion", "bash|zsh|fish", "write a script for a shell", NULL, usage_completion, NULL,
+      NULL },
 };
+enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
-static int carry_out(const struct command *c, int argc, char **argv)
+/* All commands, a line each. */
+static void print_usage(FILE *to)
+{
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const struct ctl_listed *c = &commands[i];
+        int n = fprintf(to, "%s duectl %s %s", i == 0 ? "usage:" : "      ", c->name, c->takes);
+
+        fprintf(to, "%*s%s\n", n < 48 ? 48 - n : 2, "", c->about);
+    }
+    fputs("       duectl --version | --help\n"
+          "\n"
+          "`duectl COMMAND --help` has the options.\n",
+          to);
+}
+
+static int say_usage(void)
+{
+    print_usage(stderr);
+    return CTL_USAGE;
+}
+
+static int complete(int argc, char **argv)
+{
+    if (argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0))
+        return print_text(usage_completion);
+    if (argc == 2 && ctl_complete(argv[1], commands, COMMANDS))
+        return fflush(stdout) != 0 || ferror(stdout) ? CTL_BROKEN : CTL_FINE;
+    fputs(usage_completion, stderr);
+    return CTL_USAGE;
+}
+
+static int carry_out(const struct ctl_listed *c, int argc, char **argv)
 {
     struct ctl_options options;
 
+    if (c->command != NULL)
+        return ctl_command_go(c->command, argc, argv);
     if (c->of_words != NULL)
         return c->of_words(argc, argv);
+    if (c->of_options == NULL)
+        return complete(argc, argv);
     if (!ctl_options_read(&options, argc, argv)) {
         fprintf(stderr, "duectl: `duectl %s --help` says more\n", argv[0]);
         return CTL_USAGE;
@@ -168,14 +234,18 @@ int main(int argc, char **argv)
 
     if (argc < 2)
         return say_usage();
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+    for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
             return carry_out(&commands[i], argc - 1, argv + 1);
     }
+    if (strcmp(argv[1], "dead") == 0)
+        return ctl_dead(argc - 1, argv + 1);
     if (strcmp(argv[1], "--version") == 0)
         return print_text(version);
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
-        return print_text(usage);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_usage(stdout);
+        return fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
+    }
     fprintf(stderr, "duectl: %s: no such command\n", argv[1]);
     return say_usage();
 }

@@ -56,6 +56,8 @@ struct due__link_limits {
 struct due__link *due__link_new(struct due__address *address, const struct due__link_limits *limits,
                                 const char *client_name);
 void due__link_free(struct due__link *l); /* no I/O: also in a forked child */
+/* One more to the same place, not connected yet.  NULL: no memory, or no descriptor. */
+struct due__link *due__link_twin(const struct due__link *l);
 
 /* Connected, authenticated, on its database and named: 0.  *@fresh: it has been connected anew in
  * this call.  Waits out the backoff, and connects as often as @until_ns allows; a connection that
@@ -99,6 +101,10 @@ int due__link_send(struct due__link *l, int64_t until_ns);
 int due__link_reply(struct due__link *l, struct redisReply **reply, int64_t until_ns);
 /* Replies that are still to come. */
 size_t due__link_pending(const struct due__link *l);
+
+/* Something may come unasked, no matter when: due__link_reply() waits for it, and this is said
+ * before each call of it, unless an answer is waited for. */
+void due__link_expect(struct due__link *l);
 
 /* A look that does not wait: a link that was closed, or on which something came unasked, goes down.
  * Saves due__link_send() its own. */

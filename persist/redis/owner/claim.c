@@ -138,6 +138,14 @@ static int examine(struct due__redis *s, const struct due__redis_survey *w)
     }
     if (!w->meta)
         return 0;
+    if (w->shared && w->owned) {
+        due__redis_say(s, "share it, or end them first", "the queue is shared by others");
+        return DUE_EBUSY;
+    }
+    if (w->shared) {
+        due__redis_say(s, "share it", "the stored queue is one that processes share");
+        return DUE_ENOTSUP;
+    }
     if (w->least_reader > DUE__REDIS_FORMAT) {
         due__redis_say(s, "use the version of libdue that wrote it, or a newer one",
                        "the stored queue has format %" PRId64 ", for readers from %" PRId64
@@ -145,8 +153,8 @@ static int examine(struct due__redis *s, const struct due__redis_survey *w)
                        w->format, w->least_reader, DUE__REDIS_FORMAT);
         return DUE_EVERSION;
     }
-    if (w->shared || w->partitions != 1) {
-        due__redis_say(s, "", "the stored queue is in shared mode, or in several partitions");
+    if (w->partitions != 1) {
+        due__redis_say(s, "", "the stored queue is in several partitions");
         return DUE_ENOTSUP;
     }
     return 0;

@@ -130,6 +130,18 @@ enum due__owner_life due__owner_life(const char *text)
     return runs == 0 || start != o.start ? DUE__OWNER_DEAD : DUE__OWNER_LIVES;
 }
 
+bool due__owner_name(const char *text, char *host, size_t room, int64_t *pid)
+{
+    struct owner o;
+
+    if (!owner_read(&o, text))
+        return false;
+    keep_graphs(o.host);
+    snprintf(host, room, "%s", o.host);
+    *pid = o.pid;
+    return true;
+}
+
 void due__owner_show(const char *text, char *shown, size_t room)
 {
     struct owner o;

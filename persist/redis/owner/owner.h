@@ -29,12 +29,21 @@ struct due__redis_survey {
     uint64_t stale_writer[DUE__REDIS_WRITERS]; /* others, to be forgotten */
 };
 
+/* ---- begin.c */
+/* The queue's names, and ours.  DUE_EINVAL: no name, or it is open. */
+int due__redis_begin(struct due__redis *s, const struct due_store_open *how);
+/* A nonce and an incarnation that nobody has had. */
+void due__redis_draw(struct due__redis *s);
+/* Connected to a server that can be used; else an error, and s->trouble says why. */
+int due__redis_reach(struct due__redis *s, int64_t until_ns);
 /* ---- owner.c */
 int due__owner_write(char text[DUE__REDIS_OWNER]);
 enum due__owner_life { DUE__OWNER_UNKNOWN, DUE__OWNER_LIVES, DUE__OWNER_DEAD };
 enum due__owner_life due__owner_life(const char *text);
 /* "process 12 on host a"; for people. */
 void due__owner_show(const char *text, char *shown, size_t room);
+/* The same apart.  False: it is of an unknown kind. */
+bool due__owner_name(const char *text, char *host, size_t room, int64_t *pid);
 
 /* ---- survey.c */
 /* 0; DUE_EAGAIN: under way; DUE_ESTORE: the link is down; or what is wrong with the answers. */

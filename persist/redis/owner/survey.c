@@ -54,6 +54,8 @@ static bool read_fence(struct due__redis *s, struct due__redis_survey *w, const 
     memcpy(w->fence, r->str, (size_t)r->len);
     w->fenced = true;
     w->ours = s->writer != 0 && due__redis_is_our_fence(s, r);
+    if (strncmp(r->str, "s:", 2) == 0) /* a shared queue's, of no writer */
+        return true;
     const char *colon = memchr(r->str, ':', (size_t)r->len);
     return colon != NULL && due__reply_digits(r->str, (size_t)(colon - r->str), &w->fence_writer);
 }

@@ -6,7 +6,9 @@
 -- was overdue by more than the grace, so that a ring must have been lost.
 local at = 7 + topics
 local head, late = first_head(), 0
-call('PEXPIRE', KEYS[12], ARGV[at + 1])
+if call('PEXPIRE', KEYS[12], ARGV[at + 1]) == 0 then
+    call('SET', KEYS[12], '2 shared', 'PX', ARGV[at + 1])
+end
 call('HSET', KEYS[11], ARGV[6], form('%s %.0f', ARGV[at], clock))
 cover_all(1)
 if rang > 0 and head and head < clock - GRACE then

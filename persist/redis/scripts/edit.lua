@@ -1,10 +1,16 @@
 -- edit.lua - jobs that nobody holds are changed by those who know their id (lane p).
 --
 -- ARGV  how many changes; of each: kind, topic (0: any of those named), id, the score it is
---       believed to have ('': whichever), the entry it is believed to have ('': none; not looked at
---       without a score), new score, new entry
+--       believed to have ('': whichever), attempts and failures it is believed to have, as an entry
+--       has them ('': none; not looked at without a score, nor of the dead), new score, new entry
 --         c  cancelled                m  moved to another time
 --         k  dead, waits again        x  dead, is dropped
+--       and with other content
+--         u  waits still     v  stays dead, as it is     w  dead, waits again
+--       of which three words more: the record as it is believed to be, the new one, its length if
+--       it is long, else ''.  There a new entry of '' is none.  And of a topic
+--         s  in place of score and entry 1 if it is to be paused, and how many of its jobs may be
+--            held at a time; '' as it is
 -- Answers stamp, time, statuses (d done, c it has changed, o somebody holds it, u unknown; '': all
 -- done), how many were rung, as put.  Forgetting the lane's last answer is the first write: a full
 -- server does not refuse what follows.
@@ -14,6 +20,8 @@ if again then
     return {stamp, now, kept and kept[1] == number and kept[2] or '', 1}
 end
 local status, plain = {}, true
+local NONE = string.rep('\0', 8)
+local wide = {u = true, v = true, w = true}
 
 local function drop(zset, id)
     call('ZREM', zset, id)
@@ -24,7 +32,7 @@ end
 
 -- The zset in which the job stands, its score and topic; or a status.
 local function find(kind, topic, id)
-    if kind == 'k' or kind == 'x' then
+    if string.find('kxvw', kind) then
         local score = call('ZSCORE', KEYS[8], id)
         if score then
             return KEYS[8], score, topic
@@ -44,30 +52,68 @@ local function find(kind, topic, id)
     return nil, out
 end
 
-local function unchanged(score, id)
+local function unchanged(kind, score, id)
     if ARGV[at + 3] == '' then
         return true
     end
-    return tonumber(score) == tonumber(ARGV[at + 3]) and
-        (call('HGET', KEYS[7], id) or '') == ARGV[at + 4]
+    if tonumber(score) ~= tonumber(ARGV[at + 3]) then
+        return false
+    end
+    if wide[kind] and call('HGET', KEYS[6], id) ~= ARGV[at + 7] then
+        return false
+    end
+    if string.find('kvw', kind) then
+        return true
+    end
+    local counts = string.sub(call('HGET', KEYS[7], id) or '', 21, 28)
+    return (counts == NONE and '' or counts) == ARGV[at + 4]
+end
+
+local function set(hash, id, value)
+    if value == '' then
+        call('HDEL', hash, id)
+    else
+        call('HSET', hash, id, value)
+    end
+end
+
+-- What holds back a topic is another; what can be claimed now is to be.
+local function set_topic(topic, paused, limit)
+    local was_paused, was_limit = setting(topic)
+    paused = paused ~= '' and paused or was_paused and '1' or '0'
+    limit = limit ~= '' and limit or was_limit and form('%.0f', was_limit) or '0'
+    settings[topic] = (paused ~= '0' or limit ~= '0') and paused .. ' ' .. limit or '0'
+    call('HSET', KEYS[10], ARGV[6 + topic], settings[topic])
+    set_exact_head(topic)
+    return 'd'
 end
 
 local function edit(kind, topic, id)
+    if kind == 's' then
+        return set_topic(topic, ARGV[at + 5], ARGV[at + 6])
+    end
     local zset, score, where = find(kind, topic, id)
     if not zset then
         return score
     end
-    if not unchanged(score, id) then
+    if not unchanged(kind, score, id) then
         return 'c'
     end
     if kind == 'c' or kind == 'x' then
         drop(zset, id)
         return 'd'
     end
-    call('HSET', KEYS[7], id, ARGV[at + 6])
+    if wide[kind] then
+        call('HSET', KEYS[6], id, ARGV[at + 8])
+        set(KEYS[9], id, ARGV[at + 9])
+    end
+    if kind == 'v' then
+        return 'd'
+    end
+    set(KEYS[7], id, ARGV[at + 6])
     call('ZADD', KEYS[10 + 3 * where], ARGV[at + 5], id)
-    call('ZADD', KEYS[4], 'LT', ARGV[at + 5], ARGV[6 + where])
-    if kind == 'k' then
+    lower_head(where, ARGV[at + 5])
+    if kind == 'k' or kind == 'w' then
         call('ZREM', KEYS[8], id)
     end
     return 'd'
@@ -79,7 +125,7 @@ call('HDEL', KEYS[3], ARGV[2])
 for i = 1, changes do
     status[i] = edit(ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2])
     plain = plain and status[i] == 'd'
-    at = at + 7
+    at = at + (wide[ARGV[at]] and 10 or 7)
 end
 cover_all(1)
 status = plain and '' or table.concat(status)

@@ -3,7 +3,7 @@
 local call, form = redis.call, string.format
 local fence = call('GET', KEYS[1])
 if fence ~= ARGV[1] then
-    return {fence and 'F' or 'L'}
+    return {fence and string.sub(fence, 1, 2) ~= 's:' and 'F' or 'L'}
 end
 local lane = call('HGET', KEYS[2], ARGV[2])
 if not lane then

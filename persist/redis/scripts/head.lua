@@ -6,13 +6,14 @@
 --       5 what its channels begin with  6 writer, then the name of each topic
 --
 -- Answers {'F'}: fenced for good.  {'L', last}: the server has lost this writer, or what came after
--- the number `last`.  {'P'}: a later number was served already.
+-- the number `last`; another fence of a shared queue is that of one made anew.  {'P'}: a later
+-- number was served already.
 -- Behind this: `again`, a number that was served is sent once more and must get the same answer;
 -- `stamp` and `now` (in us) of this exchange, or of the one that is repeated.
 local call, form = redis.call, string.format
 local fence = call('GET', KEYS[1])
 if fence ~= ARGV[1] then
-    return {fence and 'F' or 'L'}
+    return {fence and string.sub(fence, 1, 2) ~= 's:' and 'F' or 'L'}
 end
 local writer = call('HMGET', KEYS[2], ARGV[2], 'stamp')
 if not writer[1] then

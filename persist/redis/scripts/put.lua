@@ -29,7 +29,7 @@ for topic = 1, topics do
         call('HSETNX', KEYS[10], name, '0')
     end
     call('ZADD', KEYS[10 + 3 * topic], unpack(ARGV, at + 3, at + 2 + 2 * jobs))
-    call('ZADD', KEYS[4], 'LT', ARGV[at + 1], name)
+    lower_head(topic, ARGV[at + 1])
     at = at + 3 + 2 * jobs
 end
 cover_all(1)

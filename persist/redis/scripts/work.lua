@@ -9,27 +9,35 @@
 --         t  an attempt begins     id, entry of each
 --         e  a new end of lease    how long, in us
 --       then the claim: how many are needed, how many more are welcome, how long a lease is (us),
---       and who waits if that many are not due: '' nobody, 'a' for any topic, 't' for those named
+--       and who waits if that many are not due: 'a' for any topic, 't' for those named; or nobody:
+--       'h' and any topic would do, 'n' or ''.  Behind t and n stands how many of the topics the
+--       claim is for, which come first
 -- Answers stamp, time, statuses (a letter for each job in turn, d done or s stale; '': all done),
--- end of the new leases, alarm (-1 does not wait, 0 until it is rung), 1 if a topic that was not
--- named has something due, how many were rung, how many were claimed; of each: topic, id, the end
--- of the lease that another let pass or '', record ('': long, to be read by itself; nil: missing),
--- entry or ''; then, if it came back short and waits for any topic, up to eight topics and heads.
+-- end of the new leases, alarm (-1 does not wait, 0 until it is rung), 1 if more is due, how many
+-- were rung, how many were claimed; of each: topic, id, the end of the lease that another let pass
+-- or '', record ('': long, to be read by itself; nil: missing), entry or ''; then, if any topic
+-- would do, and the claim came back short or its number is one in eight: up to eight topics and
+-- heads.
 --
 -- An end of lease is the token: it is compared first.  A job whose lease is over is due again like
--- any other.  Removing ourselves from `w` is the first write, so a full server does not refuse what
--- follows.
+-- any other.  The first write removes something: ourselves from `w`, or a job that is done.  So a
+-- full server does not refuse what follows.
 local me = ARGV[6]
-call('ZREM', KEYS[5], me)
 local waiters = {KEYS[5]}
 for topic = 1, topics do
     waiters[1 + topic] = KEYS[12 + 3 * topic]
 end
-local others = call('EXISTS', unpack(waiters)) > 0
-for i = 2, others and #waiters or 1 do
-    call('ZREM', waiters[i], me)
+local others, has_entries, has_long = false, false, false
+if call('EXISTS', KEYS[7], KEYS[9], unpack(waiters)) > 0 then
+    has_entries, has_long = call('EXISTS', KEYS[7]) == 1, call('EXISTS', KEYS[9]) == 1
+    others = call('EXISTS', unpack(waiters)) > 0
+    for i = 1, others and #waiters or 0 do
+        call('ZREM', waiters[i], me)
+    end
 end
-local has_entries, has_long = call('EXISTS', KEYS[7]) == 1, call('EXISTS', KEYS[9]) == 1
+if not others and (again or ARGV[at] == '0' or ARGV[at + 1] ~= 'a') then
+    call('ZREM', KEYS[5], me)
+end
 
 -- The words of a group's jobs, `width` of each; of those in `good` only, if that is given.
 local function words(first, width, n, good)
@@ -119,7 +127,10 @@ for _ = 1, groups do
         local count, good = ours(l, n)
         if count > 0 then
             kinds[kind](t, l, n, good)
-            touched[topic] = touched[topic] or kind == 'n' or kind == 'r'
+            local _, limit = setting(topic)
+            touched[topic] = touched[topic] or limit or kind == 'n' or kind == 'r' or kind == 'e'
+        else
+            call('ZREM', KEYS[5], me)
         end
         if good then
             stale = true
@@ -134,8 +145,11 @@ for _ = 1, groups do
 end
 local need, extra, lease, wait =
     tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), ARGV[at + 3]
+local named = tonumber(string.sub(wait, 2)) or topics
+wait = string.sub(wait, 1, 1)
 local wanted, ends = need, now + lease
 local claimed, lines, more, many = {}, {}, 0, 1
+local now_text, first_lease = form('%.0f', clock), {}
 
 -- Appends to the answer what is known of the claimed jobs `ids` of a topic; those that were not
 -- claimed from a lease that ended have no `over`.
@@ -170,13 +184,14 @@ local function tell_short(topic, ids, over)
     end
 end
 
--- Leases that are over.  A job that half of a torn script has left in `t` too is waiting there.
-local function lapsed(t, l, at_most)
-    local found, ids, over = call('ZRANGEBYSCORE', l, '-inf', form('%.0f', clock), 'WITHSCORES',
-        'LIMIT', 0, at_most), {}, {}
-    if #found == 0 then
+-- Leases that are over, if the first of them is.  A job that half of a torn script has left in `t`
+-- too is waiting there.
+local function lapsed(t, l, at_most, first)
+    local ids, over = {}, {}
+    if not first or first > clock then
         return ids, over
     end
+    local found = call('ZRANGEBYSCORE', l, '-inf', now_text, 'WITHSCORES', 'LIMIT', 0, at_most)
     for i = 1, #found, 2 do
         if call('ZSCORE', t, found[i]) then
             call('ZREM', l, found[i])
@@ -191,10 +206,21 @@ end
 -- Moves what is due from `t` to `l`, whose score is the end of the lease.
 local function claim(topic, at_most)
     local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
-    local ids, over = lapsed(t, l, at_most)
-    local due = #ids < at_most and call('ZRANGEBYSCORE', t, '-inf', form('%.0f', clock), 'LIMIT', 0,
-        at_most - #ids) or {}
+    local paused, limit = setting(topic)
+    if paused then
+        return 0
+    end
+    local first = first_of(l)
+    local ids, over = lapsed(t, l, at_most, first)
+    local left = at_most - #ids
+    if limit then
+        left = math.min(left, limit - call('ZCARD', l))
+    end
+    local due = left > 0 and call('ZRANGEBYSCORE', t, '-inf', now_text, 'LIMIT', 0, left) or {}
     local args, score = {}, form('%.0f', ends)
+    if not first or first > clock then
+        first_lease[topic] = #due > 0 and math.min(first or ends, ends) or first or math.huge
+    end
     for i = 1, #due do
         ids[#ids + 1] = due[i]
     end
@@ -235,9 +261,12 @@ end
 
 -- The lower bound of a topic's head as it is now.
 local function set_head(topic)
-    local first = tonumber(call('ZRANGE', KEYS[10 + 3 * topic], 0, 0, 'WITHSCORES')[2])
-    local lease_over = tonumber(call('ZRANGE', KEYS[11 + 3 * topic], 0, 0, 'WITHSCORES')[2])
-    first = math.min(first or math.huge, lease_over or math.huge)
+    local paused, limit = setting(topic)
+    if paused or limit then
+        return set_exact_head(topic) or math.huge
+    end
+    local lease_over = first_lease[topic] or first_of(KEYS[11 + 3 * topic]) or math.huge
+    local first = math.min(first_of(KEYS[10 + 3 * topic]) or math.huge, lease_over)
     if first == math.huge then
         call('ZREM', KEYS[4], ARGV[6 + topic])
     else
@@ -276,12 +305,11 @@ local function enter_all()
     if wait == 'a' then
         local head = first_head() or SLEEP
         if head <= clock then
-            more = 1
             return -1
         end
         return enter(KEYS[5], head)
     end
-    for topic = 1, topics do
+    for topic = 1, named do
         local set = enter(KEYS[12 + 3 * topic], topic_head(topic) or SLEEP)
         if set > 0 and (alarm == 0 or set < alarm) then
             alarm = set
@@ -297,26 +325,32 @@ if again then
 elseif need + extra > 0 then
     wanted = (extra == 0 or others_wait()) and need or need + extra
     left = wanted
-    for topic = 1, topics do
+    for topic = 1, named do
         if left > 0 then
             left = left - claim(topic, left)
+            touched[topic] = true
         end
-        touched[topic] = true
     end
 end
 for topic = 1, topics do
     if touched[topic] or again then
         local head = set_head(topic)
-        if left == 0 and head <= clock and call('ZCOUNT', KEYS[10 + 3 * topic], '-inf',
-            form('%.0f', clock)) > 2 * wanted then
+        if head <= clock then
+            more = 1
+        end
+        if left == 0 and others and head <= clock and not select(2, setting(topic)) and
+            call('ZCOUNT', KEYS[10 + 3 * topic], '-inf', now_text) > 2 * wanted then
             many = 2
         end
     end
 end
 local count = #lines / 5
-if wait ~= '' and (count < need or need == 0) then
-    alarm = enter_all()
-    others = true
+local short = count < need or need == 0
+if short and (wait == 'a' or wait == 't') then
+    alarm, others = enter_all(), true
+    more = alarm == -1 and 1 or 0
+elseif short and wait == 'h' and (first_head() or SLEEP) <= clock then
+    more = 1
 end
 if others then
     cover_all(many)
@@ -334,8 +368,8 @@ local answer = {stamp, now, status, ends, alarm, more, rang, count}
 for i = 1, #lines do
     answer[8 + i] = lines[i]
 end
-if alarm ~= -1 or more == 1 then
-    local heads = wait == 'a' and call('ZRANGE', KEYS[4], 0, 7, 'WITHSCORES') or {}
+if (wait == 'a' or wait == 'h') and (short or number % 8 == 0) then
+    local heads = call('ZRANGE', KEYS[4], 0, 7, 'WITHSCORES')
     for i = 1, #heads do
         answer[#answer + 1] = heads[i]
     end

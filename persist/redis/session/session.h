@@ -102,6 +102,7 @@ struct due__redis_keys {
 struct due__redis_topic;
 struct due__redis_load;
 struct due__redis_kept;
+struct due__share;
 
 struct due__redis_topics {
     struct due__redis_topic **bucket;
@@ -177,6 +178,7 @@ struct due__redis {
     bool newer_told;                 /* C: that there are records of a newer version */
     bool unreadable_told;            /* C: that a key cannot be read */
     struct due__redis_kept *kept;    /* I: likewise */
+    struct due__share *share;        /* I: likewise */
     struct due__redis_topic *dead;   /* C: the dead, as if they were a topic; or NULL yet */
     char trouble[192];               /* C: the text for the error of open */
     char hint[192];                  /* C */
@@ -191,6 +193,9 @@ struct due__redis {
 
 /* ---- session.c */
 void due__redis_count(struct due__redis *s, uint64_t batches, uint64_t resent, uint64_t aside);
+/* A verb ends with @rc, which it answers: what stats() shows is copied then, as the rest belongs to
+ * the call under way. */
+int due__redis_show(struct due__redis *s, int rc);
 
 /* ---- trouble.c */
 /* Remember what went wrong, for the error of open(). */

@@ -403,31 +403,50 @@ void share_work(struct share *s, const struct share_outcome *done, int n, struct
     read_jobs(s);
 }
 
-void share_edit(struct share *s, const struct share_change *changes, int n)
+static void words_of_change(const struct share_change *c)
 {
     static char kinds[256][2];
 
-    begin_exchange(s, EDIT, 0);
-    word_number(n);
-    for (int i = 0; i < n; i++) {
-        const struct share_change *c = &changes[i];
+    kinds[(unsigned char)c->kind][0] = c->kind;
+    word(kinds[(unsigned char)c->kind]);
+    word_number(c->topic);
+    word_id(c->id);
+    if (c->believed >= 0)
+        word_number(c->believed);
+    else
+        word("");
+    word(c->was != NULL ? c->was : "");
+    word_number(c->score);
+    word(c->entry != NULL ? c->entry : "");
+}
 
-        kinds[(unsigned char)c->kind][0] = c->kind;
-        word(kinds[(unsigned char)c->kind]);
-        word_number(c->topic);
-        word_id(c->id);
-        if (c->believed >= 0)
-            word_number(c->believed);
-        else
-            word("");
-        word(c->was != NULL ? c->was : "");
-        word_number(c->score);
-        word(c->entry != NULL ? c->entry : "");
-    }
+static void send_edit(struct share *s)
+{
     if (send_words(s)) {
         status_at(s, 2);
         s->answer.rang = number_at(s, 3);
     }
+}
+
+void share_edit(struct share *s, const struct share_change *changes, int n)
+{
+    begin_exchange(s, EDIT, 0);
+    word_number(n);
+    for (int i = 0; i < n; i++)
+        words_of_change(&changes[i]);
+    send_edit(s);
+}
+
+void share_amend(struct share *s, struct share_change change, const char *was, const char *record,
+                 int is_long)
+{
+    begin_exchange(s, EDIT, 0);
+    word_number(1);
+    words_of_change(&change);
+    word(was);
+    word(record);
+    word(is_long ? "99999" : "");
+    send_edit(s);
 }
 
 void share_beat(struct share *s)

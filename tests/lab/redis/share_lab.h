@@ -50,7 +50,7 @@ struct share_change {
     int topic;
     const char *id;
     int64_t believed; /* its score; -1: whichever */
-    const char *was;  /* its entry */
+    const char *was;  /* its attempts and failures, as in an entry; NULL or "": none */
     int64_t score;
     const char *entry;
 };
@@ -104,6 +104,9 @@ void share_join(struct share *s); /* and takes what it is told: fence, writer; n
 void share_put(struct share *s, const struct share_job *jobs, int n);
 void share_work(struct share *s, const struct share_outcome *done, int n, struct share_claim claim);
 void share_edit(struct share *s, const struct share_change *changes, int n);
+/* One of u v w: the record that it is believed to have, and the one that it gets. */
+void share_amend(struct share *s, struct share_change change, const char *was, const char *record,
+                 int is_long);
 void share_beat(struct share *s);
 void share_leave(struct share *s);
 redisReply *share_census(struct share *s);   /* the caller's */

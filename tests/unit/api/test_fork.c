@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "due/figures.h"
 #include "due/metrics.h"
 #include "lab/shop.h"
 #include "lab/workers_lab.h"
@@ -139,6 +140,8 @@ static int naming_the_dead_and_more(struct lab *lab)
     static const due_retry retry = { .kind = DUE_RETRY_FIXED };
     struct due_topic_stats of_topic;
     struct due_metrics metrics;
+    struct due_queue_census census;
+    due_process process;
     uint64_t cursor = 0;
     char text[64];
     due_dead dead;
@@ -150,8 +153,12 @@ static int naming_the_dead_and_more(struct lab *lab)
     EXPECT_EFORK(due_topic_retry(lab->q, 0, &retry));
     EXPECT_EFORK(due_topic_stats_read(lab->q, 0, &of_topic));
     EXPECT_EFORK(due_metrics_read(lab->q, &metrics));
+    EXPECT_EFORK(due_census(lab->q, 0, &census, 0));
+    EXPECT_EFORK(due_census_write(lab->q, text, sizeof text, 0));
+    EXPECT_EFORK(due_processes(lab->q, &cursor, &process, 1, 0));
     EXPECT_EFORK(due_metrics_write(lab->q, text, sizeof text));
     EXPECT_EFORK(due_metrics_write(lab->q, NULL, 0));
+    EXPECT_EFORK(due_figures_open(lab->q, "/dev/null"));
     EXPECT_EFORK(due_flush(lab->q, 0));
     EXPECT_EFORK(due_flush(lab->q, DUE_FOREVER));
     return due_topic_name(lab->q, 0) != NULL ? 0 : 2;

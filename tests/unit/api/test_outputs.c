@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "due/metrics.h"
+#include "due/cron.h"
 #include "due/signals.h"
 #include "lab/shop.h"
 
@@ -57,6 +58,11 @@ static int start_workers(struct subject *s, void *out)
 static int open_signals(struct subject *s, void *out)
 {
     return s->wrong ? due_signals_open(out, &(int){ SIGKILL }, 1) : 0;
+}
+
+static int cron_next(struct subject *s, void *out)
+{
+    return due_cron_next(s->wrong ? "0 0 30 2 *" : "@daily", "UTC", 0, out);
 }
 
 static int done(int rc, due_job *jobs)
@@ -233,6 +239,23 @@ static int metrics(struct subject *s, void *out)
     return due_metrics_read(s->q, out);
 }
 
+static int census(struct subject *s, void *out)
+{
+    return due_census(s->q, s->wrong ? 99 : 0, out, DUE_S(1));
+}
+
+static int processes(struct subject *s, void *out)
+{
+    uint64_t cursor = 0;
+
+    return due_processes(s->q, &cursor, out, s->wrong ? 0 : 2, DUE_S(1));
+}
+
+static int census_write(struct subject *s, void *out)
+{
+    return due_census_write(s->q, out, BYTES, s->wrong ? -1 : DUE_S(1));
+}
+
 static int metrics_write(struct subject *s, void *out)
 {
     return due_metrics_write(s->q, out, BYTES);
@@ -289,7 +312,11 @@ static const struct call {
     { "due_topic_stats_read", topic_stats, 0, IN(WRONG), true },
     { "due_topic_durations", durations, 0, IN(WRONG), true },
     { "due_metrics_read", metrics, 0, 0, true },
+    { "due_census", census, 0, IN(WRONG), true },
+    { "due_census_write", census_write, 0, IN(WRONG), true },
+    { "due_processes", processes, 0, IN(WRONG), true },
     { "due_metrics_write", metrics_write, 0, 0, true },
+    { "due_cron_next", cron_next, 0, IN(WRONG), false },
     { "due_id_parse", parse, 0, IN(WRONG), false },
 };
 #define CALLS (sizeof calls / sizeof calls[0])

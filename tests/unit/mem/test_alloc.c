@@ -161,3 +161,59 @@ Test(alloc, touches_the_pages_that_it_is_told)
     }
     due__alloc_region_free(&alloc, region, 4 * DUE__PAGE);
 }
+
+/* How many bytes of the process's memory are in huge pages. */
+static size_t huge_bytes(void)
+{
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    char line[256];
+    size_t kib = 0;
+
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        sscanf(line, "AnonHugePages: %zu", &kib);
+    if (f != NULL)
+        fclose(f);
+    return kib * 1024;
+}
+
+/* Does the kernel have any for who asks, at this moment? */
+static bool huge_pages_there(size_t size)
+{
+    size_t before = huge_bytes();
+    unsigned char *at =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    cr_assert_neq(at, MAP_FAILED);
+    bool asked = madvise(at, size, MADV_HUGEPAGE) == 0;
+    memset(at, 1, size);
+    bool there = asked && huge_bytes() > before;
+    munmap(at, size);
+    return there;
+}
+
+/* What is given back of one is gone, and comes again as small ones. */
+Test(alloc, touches_large_parts_in_huge_pages_that_go_back_in_part)
+{
+    enum { LARGE = 8 << 20, PART = 256 << 10 };
+    struct due__alloc alloc;
+    unsigned char there[PART / DUE__PAGE];
+    bool offered = huge_pages_there(LARGE);
+
+    due__alloc_init(&alloc, NULL);
+    size_t before = huge_bytes();
+    unsigned char *region = due__alloc_region_raw(&alloc, LARGE);
+    cr_assert_not_null(region);
+    due__alloc_touch_large(&alloc, region, LARGE);
+    if (offered)
+        cr_expect_gt(huge_bytes(), before);
+    cr_expect(is_zero(region, LARGE));
+    memset(region, 1, LARGE);
+    cr_assert(due__alloc_give_back(&alloc, region + LARGE / 2, PART));
+    cr_assert_eq(mincore(region + LARGE / 2, PART, there), 0);
+    for (size_t i = 0; i < sizeof there; i++)
+        cr_expect_eq(there[i] & 1, 0);
+    cr_expect(is_zero(region + LARGE / 2, PART));
+    cr_expect_eq(region[LARGE / 2 - 1], 1);
+    cr_expect_eq(region[LARGE / 2 + PART], 1);
+    due__alloc_region_free(&alloc, region, LARGE);
+}

@@ -36,6 +36,38 @@ Test(counter, tells_nothing_before_two_measurements_agree)
     cr_expect(due__counter_ns(&c, COUNT(1020 * MS + 10), &ns));
 }
 
+Test(counter, is_known_after_two_milliseconds_and_measured_every_ten_from_then_on)
+{
+    struct due__counter c = { .trusted = true };
+    int64_t ns;
+
+    for (int64_t at = 1000 * MS; at < 1002 * MS; at += MS / 10) {
+        anchor(&c, at, COUNT(at));
+        cr_expect_not(due__counter_ns(&c, COUNT(at + 10), &ns));
+    }
+    anchor(&c, 1002 * MS, COUNT(1002 * MS));
+    cr_expect(due__counter_ns(&c, COUNT(1002 * MS + 10), &ns));
+    cr_expect(due__counter_measuring(&c, 1011 * MS));
+    cr_expect_not(due__counter_measuring(&c, 1012 * MS));
+}
+
+/* Whoever loses the processor for a moment at two looks, and not at the third, finds the counter
+ * slow, and so its time too late: by as much in both measurements. */
+Test(counter, believes_no_measurement_whose_looks_took_long)
+{
+    struct due__counter c = { .trusted = true };
+    int64_t ns;
+
+    due__counter_anchor(&c, COUNT(1000 * MS), 1000 * MS, COUNT(1000 * MS + 900));
+    due__counter_anchor(&c, COUNT(1001 * MS), 1001 * MS, COUNT(1001 * MS + 900));
+    anchor(&c, 1002 * MS, COUNT(1002 * MS));
+    cr_expect_not(due__counter_ns(&c, COUNT(1002 * MS + 10), &ns));
+    anchor(&c, 1003 * MS, COUNT(1003 * MS));
+    cr_expect_not(due__counter_ns(&c, COUNT(1003 * MS + 10), &ns));
+    anchor(&c, 1004 * MS, COUNT(1004 * MS));
+    cr_expect(due__counter_ns(&c, COUNT(1004 * MS + 10), &ns));
+}
+
 Test(counter, is_never_later_than_the_clock_and_a_little_earlier)
 {
     struct due__counter c = { .trusted = true };

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "lab/crew.h"
+#include "redis/owner/owner.h"
 
 /* ---- An owner that stays for a while ---- */
 
@@ -47,6 +48,48 @@ Test(await, says_once_whom_it_waits_for, .init = serve_plainly, .fini = stop, .t
     cr_expect_eq(told, 1u);
     due_redis_free(owner);
     finish(next);
+}
+
+/* ---- A server that is not there ---- */
+
+static unsigned told_of_server;
+
+static void count_servers(void *queue, enum due_log_level level, const char *text)
+{
+    (void)queue, (void)level;
+    told_of_server += strstr(text, "waits for the server at /nowhere/redis.sock") != NULL;
+}
+
+/* After a second, and not again by the next connection that takes as long; nor by one that has less
+ * time, which is not lengthened for it. */
+Test(await, says_once_that_a_server_is_not_there, .timeout = 60)
+{
+    due_store *store = make((due_redis_options){ 0 }, "unix:///nowhere/redis.sock");
+    struct due__redis *s = inside(store);
+    bool fresh;
+
+    s->how.log = count_servers;
+    cr_expect_eq(due__redis_connect(s, &fresh, soon(DUE_MS(100))), DUE_EAGAIN);
+    cr_expect_eq(told_of_server, 0u);
+    cr_expect_eq(due__redis_connect(s, &fresh, soon(DUE_MS(1020))), DUE_EAGAIN);
+    cr_expect_eq(told_of_server, 1u);
+    cr_expect_eq(due__redis_connect(s, &fresh, soon(DUE_MS(1020))), DUE_EAGAIN);
+    cr_expect_eq(told_of_server, 1u);
+    due_redis_free(store);
+}
+
+/* Once it was there, it is said anew. */
+Test(await, forgets_that_it_waited_when_the_server_is_there, .init = serve_plainly, .fini = stop,
+     .timeout = 60)
+{
+    due_store *store = make((due_redis_options){ 0 }, NULL);
+    bool fresh;
+
+    inside(store)->awaits_server = true;
+    cr_expect_eq(due__redis_connect(inside(store), &fresh, soon(LONG_NS)), 0);
+    cr_expect(fresh);
+    cr_expect_not(inside(store)->awaits_server);
+    due_redis_free(store);
 }
 
 /* ---- A server that refuses ---- */

@@ -1,6 +1,7 @@
 /* Servers that break off, stall, lie, or want our memory. */
 #include "lab/redis/redis_link_lab.h"
 
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -331,6 +332,31 @@ Test(hostile, what_a_server_has_not_begun_to_read_was_not_sent, .timeout = 60)
     due__link_free(l);
     atomic_store(&given_up, true);
     fake_stop(&fake);
+}
+
+/* A send is not ended by an interrupt, which the next call that waits hears; nor by what another
+ * file of the program says, the first of all. */
+Test(hostile, a_send_that_waits_for_room_hears_nobody, .timeout = 60)
+{
+    static char big[4 << 20];
+    struct fake fake;
+    int rung = eventfd(1, EFD_NONBLOCK);
+
+    cr_assert_eq(dup2(rung, STDIN_FILENO), STDIN_FILENO);
+    fake_start(&fake, serve_deaf, NULL);
+    struct due__link *l = link_to(fake.url);
+    link_is_up(l);
+    due__link_interrupt(l);
+    due__link_command(l, 1);
+    due__link_bytes(l, big, sizeof big);
+    int64_t began = due__mono_ns();
+    cr_expect_eq(due__link_send(l, in_ns(DUE_MS(30))), 0);
+    cr_expect_geq(due__mono_ns() - began, DUE_MS(30));
+    cr_expect_eq(due__link_pause(l, in_ns(DUE_S(20))), DUE_EAGAIN);
+    due__link_free(l);
+    atomic_store(&given_up, true);
+    fake_stop(&fake);
+    close(rung);
 }
 
 /* What has not left goes on leaving while the answer is waited for, for no longer than that may

@@ -5,8 +5,9 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 
-#include "lab/redis/redis_store_lab.h"
+#include "lab/redis/redis_proxy_lab.h"
 #include "lab/redis/refusing_malloc.h"
 
 #if !REFUSING_MALLOC
@@ -203,6 +204,117 @@ REDIS_TEST(redis_memory, may_be_short_for_a_moment_in_any_verb)
             n++;
         cr_expect(n > 15 && n < 1000, "%ld allocations", n);
     }
+}
+
+/* ---- What has no memory does without, or is given back --------------------------------------- */
+
+static void watch_begin(void)
+{
+    refusing.live = 0;
+    refusing.watching = true;
+}
+
+/* A call has ended with one of its answers there and another still to come. */
+REDIS_PROXY_TEST(redis_memory, of_answers_that_nobody_has_looked_at_is_given_back)
+{
+    struct fault_cell second = { .command = 2, .where = FAULT_BEFORE, .what = FAULT_STALL };
+    struct seen seen = { 0 };
+
+    watch_begin();
+    due_store *store = opened_by_proxy((due_redis_options){ 0 });
+    cr_assert_eq(commit_one(store, put(1, 5000), 1), 0);
+    fault_proxy_plan(proxy, &second, 1);
+    cr_expect_eq(store->verbs->find(store, id_of(0, 1), see, &seen, soon(DUE_MS(300))), DUE_EAGAIN);
+    cr_assert_gt(inside(store)->air.got, 0u, "there is no answer yet");
+    due_redis_free(store);
+    refusing.watching = false;
+    cr_expect_eq(refusing.live, 0, "%ld blocks are still out", refusing.live);
+}
+
+static bool no_mutex;
+
+REFUSING_SHOWN int pthread_mutex_init(pthread_mutex_t *m, const pthread_mutexattr_t *how)
+{
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+    (void)how;
+    *m = fresh;
+    return no_mutex ? ENOMEM : 0;
+}
+
+static int descriptors(void)
+{
+    int n = 0;
+
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+Test(redis_memory, is_given_back_where_there_is_no_lock_to_be_had)
+{
+    due_store *store = NULL;
+    int before = descriptors();
+
+    no_mutex = true;
+    watch_begin();
+    cr_expect_eq(due_redis_open(&store, "unix:///nowhere/s", NULL, &error), DUE_ENOMEM);
+    refusing.watching = false;
+    no_mutex = false;
+    cr_expect_null(store);
+    cr_expect_str_eq(error.text, "no memory, or no descriptor");
+    cr_expect_eq(refusing.live, 0, "%ld blocks are still out", refusing.live);
+    cr_expect_eq(descriptors(), before);
+}
+
+/* A link has taken its address over, whatever comes of it: above all the password. */
+Test(redis_memory, for_a_link_may_be_short_and_its_address_is_gone_all_the_same)
+{
+    const struct due__link_limits limits = { .reply_elements = 10, .reply_bytes = 1000 };
+    long refused = 1;
+
+    for (long n = 0; refused > 0; n++) {
+        struct due__address address;
+
+        cr_assert_eq(due__address_parse(&address, "unix://u:secret@/nobody?db=0", NULL), 0);
+        refusing.left = n;
+        refusing.refused = 0;
+        refusing.spares = is_of_others;
+        refusing.counting = true;
+        struct due__link *l = due__link_new(&address, &limits, "t");
+        refusing.counting = false;
+        refused = refusing.refused;
+        cr_expect_eq(l == NULL, refused > 0, "%ld", n);
+        cr_expect_null(address.password, "%ld", n);
+        cr_expect_null(address.path, "%ld", n);
+        due__link_free(l);
+    }
+}
+
+/* Then topics are found more slowly, and found. */
+Test(redis_memory, is_not_needed_for_a_larger_table_of_topics)
+{
+    enum { FIRST = 64 }; /* so many that the table is to grow */
+    due_store *store = make((due_redis_options){ 0 }, "unix:///nowhere/s");
+    struct due__redis *s = inside(store);
+    struct due__redis_topic *met[FIRST + 1];
+    char name[16];
+
+    due__redis_name_keys(s);
+    for (int i = 0; i <= FIRST; i++) {
+        refusing.left = refusing.refused = 0;
+        refusing.counting = i == FIRST;
+        int len = snprintf(name, sizeof name, "topic%d", i);
+        met[i] = due__redis_topic(s, name, (size_t)len);
+        refusing.counting = false;
+        cr_assert_not_null(met[i], "%d", i);
+    }
+    cr_expect_eq(refusing.refused, 1, "it was not to grow");
+    for (int i = 0; i <= FIRST; i++) {
+        int len = snprintf(name, sizeof name, "topic%d", i);
+        cr_expect_eq(due__redis_topic(s, name, (size_t)len), met[i], "%d", i);
+    }
+    due_redis_free(store);
 }
 
 #endif

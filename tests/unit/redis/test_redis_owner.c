@@ -1,21 +1,53 @@
 /* test_redis_owner.c - who owns a stored queue, and what a server loses.
  *
- * This program stands between the library and the system: its own readlink() fails on demand.
+ * This program stands between the library and the system: its own readlink(), open() and access()
+ * fail on demand.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <sys/syscall.h>
 
 #include "lab/redis/redis_proxy_lab.h"
+#include "redis/owner/owner.h"
 
 static bool no_links;
+static size_t link_length; /* of a name that is none; 0: it is what it is */
 
 ssize_t readlink(const char *path, char *text, size_t room)
 {
+    if (link_length > 0) {
+        memset(text, 'x', link_length < room ? link_length : room);
+        return (ssize_t)link_length;
+    }
     if (!no_links)
         return (ssize_t)syscall(SYS_readlinkat, AT_FDCWD, path, text, room);
     errno = EACCES;
+    return -1;
+}
+
+static bool no_files;  /* of a process may be opened, */
+static bool no_access; /* or seen */
+
+__attribute__((visibility("default"))) int open(const char *path, int flags, ...)
+{
+    va_list args;
+
+    va_start(args, flags);
+    int mode = va_arg(args, int);
+    va_end(args);
+    if (!no_files || strstr(path, "/stat") == NULL)
+        return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+    errno = EACCES;
+    return -1;
+}
+
+__attribute__((visibility("default"))) int access(const char *path, int how)
+{
+    if (!no_access || strstr(path, "/stat") == NULL)
+        return (int)syscall(SYS_faccessat, AT_FDCWD, path, how);
+    errno = ENOENT;
     return -1;
 }
 
@@ -86,6 +118,63 @@ Test(redis_owner, is_not_known_where_namespaces_are_not)
     cr_assert_eq(due__owner_write(text), 0);
     cr_expect_eq(due__owner_life(text), DUE__OWNER_UNKNOWN, "%s", text);
     no_links = false;
+}
+
+/* It is written down whole, or not at all. */
+Test(redis_owner, is_not_known_where_the_name_of_a_namespace_is_too_long)
+{
+    char text[DUE__REDIS_OWNER];
+
+    for (link_length = 31; link_length <= 32; link_length++) {
+        cr_assert_eq(due__owner_write(text), 0);
+        cr_expect_eq(strstr(text, " xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx ") != NULL, link_length == 31);
+        cr_expect_eq(due__owner_life(text),
+                     link_length == 31 ? DUE__OWNER_LIVES : DUE__OWNER_UNKNOWN, "%s", text);
+    }
+    link_length = 0;
+}
+
+/* Where a process can be seen and not be looked at, nobody knows whether it is another one; nor
+ * where nothing can be seen at all. */
+Test(redis_owner, is_not_known_where_processes_are_not)
+{
+    const char *own = owner_with(NO_PART, "");
+    char written[DUE__REDIS_OWNER];
+
+    no_files = true;
+    cr_expect_eq(due__owner_life(own), DUE__OWNER_UNKNOWN);
+    cr_assert_eq(due__owner_write(written), 0);
+    no_access = true;
+    cr_expect_eq(due__owner_life(own), DUE__OWNER_UNKNOWN);
+    no_files = no_access = false;
+    cr_expect_eq(due__owner_life(own), DUE__OWNER_LIVES);
+    cr_expect_eq(due__owner_life(written), DUE__OWNER_UNKNOWN, "%s", written);
+}
+
+static const char *shown_of(const char *text)
+{
+    static char shown[80];
+
+    due__owner_show(text, shown, sizeof shown);
+    return shown;
+}
+
+/* The first process of a container is one. */
+Test(redis_owner, is_a_process_of_a_host_and_nothing_else)
+{
+    static const char *const wrong[] = { "",
+                                         "2 h boot ns 12 34",
+                                         "1 h boot ns 0 34",
+                                         "1 h boot ns -1 34",
+                                         "1 h boot ns 12",
+                                         "1 h boot ns 12 34 5",
+                                         "1 h boot ns x 34" };
+
+    cr_expect_str_eq(shown_of("1 h boot ns 1 34"), "process 1 on host h");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_str_eq(shown_of(wrong[i]), "an owner of an unknown kind", "%s", wrong[i]);
+        cr_expect_eq(due__owner_life(wrong[i]), DUE__OWNER_UNKNOWN, "%s", wrong[i]);
+    }
 }
 
 REDIS_TEST(redis_owner, is_replaced_at_once_if_its_number_is_another_processs)
@@ -284,6 +373,59 @@ REDIS_PROXY_TEST(redis_owner, comes_back_to_a_server_that_has_become_full)
     cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner"), ":1\r\n");
     cr_expect_eq(commit_one(store, put(1, 5), 1), 0);
     finish(store);
+}
+
+/* A log may be torn: all is read, put again, and read again, before what the server has is sure.
+ * Then it is, and the second reading is over with that. */
+REDIS_TEST(redis_owner, is_sure_of_what_is_stored_when_all_was_read_twice)
+{
+    due_store *store = opened((due_redis_options){ 0 });
+    struct due__redis *s = inside(store);
+
+    s->unsure = true;
+    s->read_once = false;
+    ASK("HSET", "due:{q}:meta", "server", "?");
+    cr_expect_eq(due__redis_all_read(s, soon(LONG_NS)), 0);
+    cr_expect(s->unsure);
+    cr_expect_str_eq(due__redis_server(s), "?");
+    cr_expect_eq(due__redis_all_read(s, soon(LONG_NS)), 0);
+    cr_expect_not(s->unsure);
+    cr_expect_str_neq(due__redis_server(s), "?");
+    cr_expect_null(strstr(ASK("HGET", "due:{q}:meta", "server"), "?"));
+    finish(store);
+}
+
+/* Only after a start of the server that the last owner did not see, and where anything is kept
+ * over that. */
+Test(redis_owner, is_unsure_of_a_log_that_a_start_may_have_cut)
+{
+    static const struct {
+        const char *was, *is; /* the start of the server, then and now */
+        enum due_durability durability;
+        bool unsure;
+    } cases[] = { { "one", "one", DUE_DURABLE_ALWAYS, false },
+                  { "one", "two", DUE_DURABLE_ALWAYS, true },
+                  { "one", "two", DUE_DURABLE_EVERYSEC, true },
+                  { "one", "two", DUE_DURABLE_NONE, false },
+                  { "one", "", DUE_DURABLE_ALWAYS, true },  /* it does not tell */
+                  { "", "two", DUE_DURABLE_ALWAYS, false }, /* it was closed */
+                  { "?", "two", DUE_DURABLE_ALWAYS, true } };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (int before = 0; before < 2; before++) {
+            struct due__redis s = { .durability = cases[i].durability, .unsure = before != 0 };
+            struct due__redis_survey was = { .meta = true };
+            bool unsure = cases[i].unsure || before != 0;
+
+            snprintf(s.server, sizeof s.server, "%s", cases[i].is);
+            snprintf(was.server, sizeof was.server, "%s", cases[i].was);
+            due__redis_suspect(&s, &was);
+            cr_expect_eq(s.unsure, unsure, "%zu", i);
+            cr_expect(s.lossy == unsure && s.has_entries == unsure && s.has_dead == unsure);
+            cr_expect_str_eq(due__redis_server(&s),
+                             unsure || cases[i].is[0] == '\0' ? "?" : cases[i].is);
+        }
+    }
 }
 
 /* ---- What a server loses --------------------------------------------------------------------- */

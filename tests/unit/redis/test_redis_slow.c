@@ -11,6 +11,7 @@
 #include "lab/redis/redis_link_lab.h"
 #include "lab/redis/stored_redis_lab.h"
 #include "lab/take.h"
+#include "redis/link/link_inside.h"
 
 /* ---- A link ---------------------------------------------------------------------------------- */
 
@@ -85,6 +86,30 @@ Test(slow, what_is_left_of_a_command_dies_with_its_connection, .timeout = 60)
     fake_stop(&fake);
     fake_start(&fake, serve_slow_reader, NULL); /* at another place: so nobody answers */
     cr_expect_eq(due__link_send(l, in_ns(0)), DUE_EAGAIN);
+    due__link_free(l);
+    fake_stop(&fake);
+    free(large);
+}
+
+/* Nor does it send what is left of another, or give an answer more time. */
+Test(slow, a_send_of_nothing_is_nothing, .timeout = 60)
+{
+    struct fake fake;
+    char *large = calloc(1, LARGE);
+
+    fake_start(&fake, serve_slow_reader, NULL);
+    struct due__link *l = link_to(fake.url);
+    link_is_up(l);
+    due__link_command(l, 1);
+    due__link_bytes(l, large, LARGE);
+    cr_assert_eq(due__link_send(l, in_ns(0)), 0);
+    int64_t answer_ns = l->answer_ns;
+    size_t sent = l->rest_sent;
+    cr_assert_gt(l->rest.len, sent);
+    cr_expect_eq(due__link_send(l, in_ns(DUE_MS(20))), 0);
+    cr_expect_eq(l->answer_ns, answer_ns);
+    cr_expect_eq(l->rest_sent, sent);
+    cr_expect_eq(due__link_pending(l), 1u);
     due__link_free(l);
     fake_stop(&fake);
     free(large);

@@ -325,13 +325,40 @@ Test(edit, lets_the_dead_wait_again_or_drops_them)
         finish(&one, (struct share_outcome){ 'b', 1, id(i), one.answer.lease, T0 + 1, "dead" });
     }
     cr_expect_str_empty(
-        edit(&one, (struct share_change){ 'k', 1, id(1), T0 + 1, "dead", T0 + 7, "again" }));
+        edit(&one, (struct share_change){ 'k', 1, id(1), T0 + 1, "", T0 + 7, "again" }));
     cr_expect_str_empty(edit(&one, (struct share_change){ 'x', 1, id(2), -1, NULL, 0, NULL }));
     cr_expect_str_eq(edit(&one, (struct share_change){ 'k', 1, id(2), -1, NULL, 0, "" }), "u");
     cr_expect_eq(COUNT("EXISTS due:{q}:dead"), 0);
     cr_expect_eq(COUNT("ZSCORE due:{q}:t:a %s", id(1)), T0 + 7);
     cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
     cr_expect_eq(COUNT("HLEN due:{q}:a"), 1);
+}
+
+/* It is entered among the long ones, and off that list again; and an entry goes that is none. */
+Test(edit, exchanges_the_content_of_a_job)
+{
+    const struct share_change still = { 'u', 1, id(1), T0 + 5, "", T0 + 5, "entry" };
+    const struct share_change plain = { 'u', 1, id(1), T0 + 5, "", T0 + 5, "" };
+
+    put(&one, 1, T0 + 5);
+    share_amend(&one, still, "not this", "new", 1);
+    cr_expect_str_eq(one.answer.status, "c");
+    cr_expect_eq(COUNT("EXISTS due:{q}:b"), 0);
+    share_amend(&one, still, "record", "new", 1);
+    cr_expect_str_empty(one.answer.status, "%s", one.answer.error);
+    cr_expect_eq(COUNT("HLEN due:{q}:b"), 1);
+    cr_expect_eq(COUNT("HLEN due:{q}:a"), 1);
+    share_amend(&one, plain, "record", "newer", 0);
+    cr_expect_str_eq(one.answer.status, "c", "it is not that any more");
+    freeReplyObject(share_ask(&one, "DEL due:{q}:a"));
+    share_amend(&one, plain, "new", "newer", 0);
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_eq(COUNT("EXISTS due:{q}:b"), 0);
+    cr_expect_eq(COUNT("EXISTS due:{q}:a"), 0);
+    cr_expect_eq(COUNT("HSTRLEN due:{q}:j %s", id(1)), 5);
+    share_again(&one, 0);
+    share_amend(&one, plain, "new", "newer", 0);
+    cr_expect_str_empty(one.answer.status, "the same answer again");
 }
 
 Test(edit, repeats_what_it_answered)

@@ -2,6 +2,8 @@
  * dead, a cancel while the store is asked for something else, and room that nobody will give. */
 #include "lab/shop.h"
 #include "lab/take.h"
+#include "queue/queue.h"
+#include "store/sender.h"
 
 static due_job reserve(struct shop *s)
 {
@@ -158,4 +160,61 @@ Test(stored_edges, a_closed_queue_says_so_of_what_it_has_left_to_its_store, .tim
     cr_expect_eq(due_id_of_key(s.lab.q, "k", 1, &id), DUE_ECLOSED);
     cr_expect_eq(due_cancel_key(s.lab.q, "k", 1, NULL), DUE_ECLOSED);
     shop_close(&s);
+}
+
+/* ---- A store that is another than it should be ---- */
+
+static const struct due_store_verbs *own_verbs;
+static size_t told_changes; /* what it says that a batch may have */
+
+static int open_and_tell(due_store *store, const struct due_store_open *how,
+                         struct due_store_info *info, due_error *error)
+{
+    int rc = own_verbs->open(store, how, info, error);
+
+    info->batch_changes = told_changes;
+    return rc;
+}
+
+/* What comes of a queue whose store has verbs of this size, and tells of that many changes; *@most:
+ * how many it is believed to take. */
+static int opened_on(size_t size, size_t changes, size_t *most, due_error *error)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *store = memory_store_new(disk);
+    struct due_store_verbs verbs = *store->verbs;
+    due_queue *q;
+
+    own_verbs = store->verbs;
+    told_changes = changes;
+    verbs.open = open_and_tell;
+    verbs.size = size;
+    store->verbs = &verbs;
+    int rc = due_open(&q, &(due_options){ DUE_OPTIONS_INIT, .store = store }, error);
+    if (rc == 0) {
+        *most = q->commits->info.batch_changes;
+        cr_expect_eq(due_flush(q, -1), DUE_EINVAL);
+        cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+        due_free(q);
+    } else {
+        own_verbs->free(store);
+    }
+    memory_disk_free(disk);
+    return rc;
+}
+
+Test(stored_edges, a_store_of_an_older_version_or_without_room_is_refused, .timeout = 60)
+{
+    const size_t size = sizeof(struct due_store_verbs);
+    due_error error = { "", "" };
+    size_t most = 0;
+
+    cr_expect_eq(opened_on(size - 1, 256, &most, &error), DUE_EINVAL);
+    cr_expect_str_eq(error.text, "the store was built for an older version");
+    cr_expect_eq(opened_on(size - 1, 256, &most, NULL), DUE_EINVAL);
+    cr_expect_eq(opened_on(size, 0, &most, &error), DUE_EINVAL);
+    cr_expect_eq(opened_on(size, 65536, &most, &error), 0, "%s", error.text);
+    cr_expect_eq(most, 65536u);
+    cr_expect_eq(opened_on(size, 65537, &most, &error), 0, "%s", error.text);
+    cr_expect_eq(most, 65536u);
 }

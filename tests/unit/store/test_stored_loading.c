@@ -18,9 +18,11 @@
 static struct shop filled(due_id *ids, struct memory_limiter **limiter, struct lab_options with)
 {
     struct shop s = shop_make(.start_ns = 5, .with.confirm = DUE_CONFIRM_ASYNC);
+    due_extra keyed = { DUE_EXTRA_INIT, .key = "k", .key_len = 1 };
 
     for (uint32_t i = 0; i < JOBS; i++) {
         due_spec spec = { DUE_SPEC_INIT, .at_ns = 10 + (int64_t)i, .data = &i, .len = sizeof i };
+        spec.more = i == JOBS - 1 ? &keyed : NULL;
         cr_assert_eq(due_enqueue(s.lab.q, &spec, 0, &ids[i]), 0);
     }
     cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
@@ -151,6 +153,27 @@ Test(stored_loading, one_that_was_not_read_yet_is_found_and_cancelled_by_its_id,
     cr_expect_not(memory_disk_find(s.disk, ids[UNREAD - 1], NULL));
     cr_expect_eq(due_cancel(s.lab.q, ids[UNREAD - 1], NULL), DUE_ENOENT);
     finish(&s, 0, UNREAD - 1);
+}
+
+/* Whose a key is cannot be known before. */
+Test(stored_loading, a_batch_with_a_key_waits_until_all_is_read, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = half_read(ids);
+    due_extra keyed = { DUE_EXTRA_INIT, .key = "k", .key_len = 1 };
+    due_spec specs[] = { { DUE_SPEC_INIT, .at_ns = 1, .more = &keyed },
+                         { DUE_SPEC_INIT, .at_ns = 1 } };
+    due_id id;
+
+    int rc = due_enqueue(s.lab.q, &specs[0], 0, &id);
+    cr_assert_lt(rc, 0);
+    cr_expect_eq(due_enqueue_batch(s.lab.q, specs, 2, 0, NULL), rc);
+    memory_store_forgive(s.store);
+    cr_expect_eq(due_enqueue_batch(s.lab.q, specs, 2, 0, &id), DUE_EEXIST);
+    cr_expect(due_id_equal(id, ids[JOBS - 1]));
+    take_up_to(&s, 0, JOBS, JOBS);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    shop_close(&s);
 }
 
 /* It is handed out as soon as it is known, and comes no second time when the reading has come to

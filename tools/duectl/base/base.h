@@ -41,13 +41,16 @@ struct ctl_options {
     int workers;
     bool replay;
     double speed;
+    const char *zone; /* of cron lines that name none */
     bool stats;
     bool help;
     int64_t grace_ns;
     const char *store;           /* a URL, or NULL: nothing is stored */
     const char *queue;           /* its name in the store */
+    const char *control;         /* the path of a socket to be opened, or NULL */
     bool ack_lines;              /* */
     bool standby;                /* */
+    bool shared;                 /* it is one of many that share the queue */
     enum due_durability require; /* */
     enum due_durability assume;  /* what a server keeps that does not say */
     bool retries;                /* failed commands are run again: */
@@ -65,6 +68,10 @@ due_retry ctl_retry_stored(const struct ctl_options *o);
 /* Read the arguments of `run`, `work` or `check`; @argv[0] is that word.  False: said what is
  * wrong. */
 bool ctl_options_read(struct ctl_options *options, int argc, char **argv);
+
+/* Show each option of `run`, `work` or `check`. */
+typedef void ctl_option_visit(void *ctx, const char *name, bool has_value, const char *values);
+void ctl_options_show(const char *command, ctl_option_visit *visit, void *ctx);
 
 /* Note what URLs the arguments and the environment hold, and overwrite their users and passwords
  * where other processes can see them.  First of all in main(). */
@@ -95,21 +102,60 @@ struct ctl_cursor {
     const char *reason; /* NULL: no fault */
 };
 
-enum ctl_kind { CTL_NOTHING, CTL_DELAY, CTL_DATE, CTL_FAULT };
+enum ctl_kind { CTL_NOTHING, CTL_DELAY, CTL_DATE, CTL_EVERY, CTL_CRON, CTL_FAULT };
+
+enum {
+    CTL_CRON_MAX = 200, /* bytes of a cron expression, */
+    CTL_ZONE_MAX = 64,  /* and of the name of a time zone */
+};
+
+/* Bytes that a line gives a job. */
+struct ctl_value {
+    bool given;
+    size_t len;
+    char bytes[DUE_HEADERS_MAX]; /* a topic has a NUL behind them */
+};
+
+/* What stands before the time. */
+struct ctl_fields {
+    bool any; /* is anything there? */
+    bool has_priority;
+    int priority;
+    int64_t ttl_ns; /* 0: none */
+    struct ctl_value topic, key, group, headers, zone;
+};
 
 /* A line of a schedule. */
 struct ctl_entry {
     enum ctl_kind kind;
-    int64_t ns;         /* the delay; or nanoseconds since 1970, rounded up */
+    int64_t ns;         /* the delay, or how often; or nanoseconds since 1970, rounded up */
     size_t text;        /* where the text begins; it ends with the line */
     size_t column;      /* of the fault, from 1 */
     const char *reason; /* of the fault */
+    struct ctl_fields fields;
+    char cron[CTL_CRON_MAX + 1]; /* of CTL_CRON: the expression */
 };
 
 /* Read "1m30s" or "1.5s" at the cursor, rounded up to nanoseconds. */
 bool ctl_delay_read(struct ctl_cursor *c, int64_t *ns);
 
 void ctl_entry_read(struct ctl_entry *entry, const char *line, size_t len);
+
+/* The delay or date at the cursor, up to a blank or the end. */
+bool ctl_once_read(struct ctl_cursor *c, struct ctl_entry *entry);
+
+/* Does it come again and again? */
+bool ctl_comes_again(const struct ctl_entry *entry);
+
+/* The time zone of lines that name none: @name, or with NULL that of the environment.  NULL: it is
+ * none. */
+const char *ctl_zone_of(const char *name);
+
+/* Read a time that stands alone: kind and ns of @entry, or its fault. */
+bool ctl_time_read(struct ctl_entry *entry, const char *text);
+/* The same on the wall clock; a delay is from now, and a date before 1970 is the beginning of
+ * that. */
+int64_t ctl_at_ns(const struct ctl_entry *entry);
 
 /* Note a fault at the cursor.  Always false. */
 bool ctl_fault(struct ctl_cursor *c, const char *reason);
@@ -179,6 +225,19 @@ void ctl_screen_progress(struct ctl_screen *s, const char *text);
  * is no UTF-8 becomes a question mark.  What does not fit into @room is cut: at least 4. */
 const char *ctl_text_show(char *shown, size_t room, const void *text, size_t len);
 
+/* Lines of standard output for somebody at a terminal. */
+struct ctl_paint {
+    bool terminal, coloured;
+    int columns; /* 0: not known */
+};
+enum ctl_colour { CTL_PLAIN, CTL_HEADING, CTL_NOTABLE, CTL_BAD };
+
+void ctl_paint_open(struct ctl_paint *p);
+/* Print a line that ends with a line feed; on a terminal cut to its width.  False: it cannot be
+ * written. */
+bool ctl_paint_line(const struct ctl_paint *p, enum ctl_colour colour, const char *line,
+                    size_t len);
+
 /* ---- Counts ---------------------------------------------------------------------------------- */
 
 enum { CTL_FIRST_LEFT = 3, CTL_EXCERPT = 60, CTL_BUCKETS = 59 * 32 };
@@ -195,11 +254,16 @@ void ctl_histogram_add(struct ctl_histogram *h, int64_t ns);
 /* The duration that @percent of all do not exceed, rounded up to its bucket's end. */
 int64_t ctl_histogram_percentile(const struct ctl_histogram *h, double percent);
 
+struct ctl_more;
+
 /* What a queue carries: one line. */
 struct ctl_job {
-    int64_t late_ns; /* how late the wall clock's queue has handed it out */
-    uint64_t line;   /* 0: of a stored job it is not known any more, */
-    due_id id;       /* but this */
+    int64_t late_ns;       /* how late the wall clock's queue has handed it out */
+    int64_t wall_ns;       /* what its time was there; 0: it did not wait there */
+    uint64_t line;         /* 0: of a stored job it is not known any more, */
+    due_id id;             /* but this */
+    struct ctl_more *more; /* NULL: its line says nothing besides time and text */
+    bool has_key;          /* its key is taken, in a run without a store */
     size_t len;
     char text[]; /* and after it a line feed */
 };

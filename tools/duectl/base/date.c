@@ -1,6 +1,7 @@
 /* date.c - dates of ISO 8601, and timestamps in the lines of a log.
  *
  *     date   = YYYY-MM-DD ["T" HH:MM [":" SS [("." | ",") digits]] [zone]]
+ *            | nine or more digits [("." | ",") digits], seconds since 1970
  *     zone   = "Z" | ("+" | "-") HH [[":"] MM]
  *
  * Without a zone it is local time, as the system's rules (TZ) have it.  In a log a date has a time
@@ -184,10 +185,40 @@ static bool zone_read(struct ctl_cursor *c, struct date *d)
     return true;
 }
 
+/* Are these seconds since 1970?  A date has four digits in a row, or eight by mistake. */
+static bool is_seconds(const struct ctl_cursor *c)
+{
+    size_t n = 0;
+
+    while (digit_at(c, c->at + n))
+        n++;
+    return n >= 9;
+}
+
+/* Nine digits or more, and a fraction, which is rounded up. */
+static bool seconds_read(struct ctl_cursor *c, int64_t *unix_ns)
+{
+    size_t begin = c->at;
+    struct date d = { .ns = 0 };
+    int64_t seconds;
+
+    (void)ctl_digits_read(c, 18, &seconds);
+    if (!digit_at(c, c->at))
+        fraction_read(c, &d);
+    if (!digit_at(c, c->at) && !__builtin_mul_overflow(seconds, SECOND, unix_ns) &&
+        !__builtin_add_overflow(*unix_ns, d.ns, unix_ns))
+        return true;
+    c->at = begin;
+    return ctl_fault(c, "a date outside the years 1678 to 2261");
+}
+
 bool ctl_date_read(struct ctl_cursor *c, int64_t *unix_ns)
 {
     size_t begin = c->at;
     struct date d = { .ns = 0 };
+
+    if (is_seconds(c))
+        return seconds_read(c, unix_ns);
 
     if (!day_read(c, &d))
         return false;

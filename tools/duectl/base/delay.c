@@ -1,6 +1,5 @@
-/* delay.c - delays, and the lines of a schedule.
+/* delay.c - delays, and times that stand alone.
  *
- *     line   = blanks | blanks "#" anything | blanks time blanks text
  *     time   = delay | "@" date
  *     delay  = (number unit)+         units from large to small, each at most once
  *     number = digits ["." digits] | "." digits
@@ -11,6 +10,7 @@
 #include "base/base.h"
 
 #include <string.h>
+#include <time.h>
 
 __extension__ typedef __int128 wide;
 
@@ -142,14 +142,7 @@ static bool blank_at(const struct ctl_cursor *c)
     return c->text[c->at] == ' ' || c->text[c->at] == '\t';
 }
 
-static void skip_blanks(struct ctl_cursor *c)
-{
-    while (c->at < c->len && blank_at(c))
-        c->at++;
-}
-
-/* The time at the beginning of a line, up to a blank or the end. */
-static bool time_read(struct ctl_cursor *c, struct ctl_entry *entry)
+bool ctl_once_read(struct ctl_cursor *c, struct ctl_entry *entry)
 {
     char first = c->text[c->at];
 
@@ -170,25 +163,31 @@ static bool time_read(struct ctl_cursor *c, struct ctl_entry *entry)
     return ctl_delay_read(c, &entry->ns);
 }
 
-void ctl_entry_read(struct ctl_entry *entry, const char *line, size_t len)
+bool ctl_time_read(struct ctl_entry *entry, const char *text)
 {
-    struct ctl_cursor c = { .text = line, .len = len };
+    struct ctl_cursor c = { .text = text, .len = strlen(text) };
 
     memset(entry, 0, sizeof *entry);
-    entry->kind = CTL_NOTHING;
-    skip_blanks(&c);
-    if (c.at == len || line[c.at] == '#')
-        return;
+    if (c.len == 0)
+        ctl_fault(&c, "expected a time");
+    else if (ctl_once_read(&c, entry) && c.at < c.len)
+        ctl_fault(&c, "the time does not end here");
+    if (c.reason == NULL)
+        return true;
+    entry->kind = CTL_FAULT;
+    entry->column = c.at + 1;
+    entry->reason = c.reason;
+    return false;
+}
 
-    if (time_read(&c, entry)) {
-        skip_blanks(&c);
-        if (c.at == len)
-            ctl_fault(&c, "no text after the time");
-    }
-    entry->text = c.at;
-    if (c.reason != NULL) {
-        entry->kind = CTL_FAULT;
-        entry->column = c.at + 1;
-        entry->reason = c.reason;
-    }
+int64_t ctl_at_ns(const struct ctl_entry *entry)
+{
+    struct timespec now;
+    int64_t at_ns;
+
+    if (entry->kind == CTL_DATE)
+        return entry->ns < 0 ? 0 : entry->ns;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return __builtin_add_overflow(DUE_S(now.tv_sec) + now.tv_nsec, entry->ns, &at_ns) ? DUE_FOREVER
+                                                                                      : at_ns;
 }

@@ -24,6 +24,9 @@ enum {
     RETRY,
     ATTEMPTS,
     TOPIC,
+    CONTROL,
+    ZONE,
+    SHARED,
     HELP
 };
 
@@ -32,11 +35,13 @@ static const struct option run_options[] = {
     { "workers", required_argument, NULL, WORKERS },
     { "grace", required_argument, NULL, GRACE },
     { "replay", no_argument, NULL, REPLAY },
+    { "zone", required_argument, NULL, ZONE },
     { "speed", required_argument, NULL, SPEED },
     { "stats", no_argument, NULL, STATS },
     { "store", required_argument, NULL, STORE },
     { "queue", required_argument, NULL, QUEUE },
     { "ack-lines", no_argument, NULL, ACK_LINES },
+    { "control", required_argument, NULL, CONTROL },
     { "standby", no_argument, NULL, STANDBY },
     { "require", required_argument, NULL, REQUIRE },
     { "assume", required_argument, NULL, ASSUME },
@@ -59,11 +64,14 @@ static const struct option work_options[] = {
     { "retry", required_argument, NULL, RETRY },
     { "attempts", required_argument, NULL, ATTEMPTS },
     { "topic", required_argument, NULL, TOPIC },
+    { "control", required_argument, NULL, CONTROL },
+    { "shared", no_argument, NULL, SHARED },
     { "help", no_argument, NULL, HELP },
     { NULL, 0, NULL, 0 },
 };
 
 static const struct option check_options[] = {
+    { "zone", required_argument, NULL, ZONE },
     { "help", no_argument, NULL, HELP },
     { NULL, 0, NULL, 0 },
 };
@@ -111,6 +119,12 @@ static bool take_topic(const char *text, struct ctl_options *options)
         return wrong("--topic takes a name of up to 255 bytes, at most 64 times", text);
     options->topics[options->topic_count++] = text;
     return true;
+}
+
+static bool read_zone(const char *text, struct ctl_options *options)
+{
+    options->zone = ctl_zone_of(text);
+    return options->zone != NULL || wrong("--zone takes the name of a time zone", text);
 }
 
 static bool read_speed(const char *text, double *speed)
@@ -169,11 +183,17 @@ static bool take_store_option(struct ctl_options *options, int option, const cha
     case QUEUE:
         options->queue = value;
         return ctl_is_name(value) || wrong("--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", value);
+    case CONTROL:
+        options->control = value;
+        return true;
     case ACK_LINES:
         options->ack_lines = true;
         return true;
     case STANDBY:
         options->standby = true;
+        return true;
+    case SHARED:
+        options->shared = true;
         return true;
     case ASSUME:
         return ctl_durability_read("--assume", value, &options->assume);
@@ -206,6 +226,8 @@ static bool take_option(struct ctl_options *options, int option, const char *val
         return read_attempts(value, &options->attempts);
     case TOPIC:
         return take_topic(value, options);
+    case ZONE:
+        return read_zone(value, options);
     case HELP:
         options->help = true;
         return true;
@@ -220,11 +242,9 @@ static bool belong_together(const struct ctl_options *options, const bool *given
     static const struct {
         int option;
         const char *name;
-    } of_store[] = { { QUEUE, "--queue" },
-                     { ACK_LINES, "--ack-lines" },
-                     { STANDBY, "--standby" },
-                     { REQUIRE, "--require" },
-                     { ASSUME, "--assume" } };
+    } of_store[] = { { QUEUE, "--queue" },     { ACK_LINES, "--ack-lines" },
+                     { CONTROL, "--control" }, { STANDBY, "--standby" },
+                     { REQUIRE, "--require" }, { ASSUME, "--assume" } };
 
     if (given[WORKERS - EXEC] && options->exec == NULL)
         return wrong("goes with --exec", "--workers");
@@ -252,6 +272,8 @@ static bool for_work(struct ctl_options *options)
         return wrong("needs a URL, or the variable DUE_STORE_URL", "work");
     if (options->file != NULL)
         return wrong("work takes no file", options->file);
+    if (options->shared && options->standby)
+        return wrong("goes without --shared: nobody has to go first", "--standby");
     return true;
 }
 
@@ -261,6 +283,7 @@ static void set_defaults(struct ctl_options *options, const char *command)
 
     *options = (struct ctl_options){ .workers = 1, .speed = 1, .grace_ns = DUE_S(5) };
     options->queue = "duectl";
+    options->zone = ctl_zone_of(NULL);
     options->attempts = CTL_ATTEMPTS;
     options->store = work || strcmp(command, "run") == 0 ? ctl_url_of(NULL) : NULL;
     options->retries = work;
@@ -288,12 +311,33 @@ static bool take_operands(struct ctl_options *options, char **operands, bool che
     return true;
 }
 
+static const struct option *known_to(const char *command)
+{
+    if (strcmp(command, "run") == 0)
+        return run_options;
+    return strcmp(command, "work") == 0 ? work_options : check_options;
+}
+
+/* What a value may be: words, or a file; NULL: anything. */
+static const char *values_of(int option)
+{
+    if (option == REQUIRE || option == ASSUME)
+        return "none everysec always";
+    return option == STORE || option == CONTROL ? "FILE" : NULL;
+}
+
+void ctl_options_show(const char *command, ctl_option_visit *visit, void *ctx)
+{
+    for (const struct option *o = known_to(command); o->name != NULL; o++)
+        visit(ctx, o->name, o->has_arg == required_argument, values_of(o->val));
+}
+
 bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
 {
     bool work = strcmp(argv[0], "work") == 0;
     bool run = strcmp(argv[0], "run") == 0;
     bool check = !run && !work;
-    const struct option *known = run ? run_options : work ? work_options : check_options;
+    const struct option *known = known_to(argv[0]);
     bool given[HELP - EXEC + 1] = { false };
     int option;
 

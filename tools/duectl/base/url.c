@@ -161,7 +161,9 @@ static char *value_of(char *argument)
     if (value == NULL || of_text)
         return NULL;
     value++;
-    return begins(argument, "--store=") || begins_as_url(value) ? value : NULL;
+    return begins(argument, "--store=") || begins(argument, "--source=") || begins_as_url(value)
+               ? value
+               : NULL;
 }
 
 /* As getenv(). */
@@ -186,6 +188,7 @@ void ctl_urls_hide(int argc, char **argv)
         if (url != NULL)
             hide(argv[i], url);
         else if ((begins(argv[i - 1], "--store") && argv[i - 1][7] == '\0') ||
+                 (begins(argv[i - 1], "--source") && argv[i - 1][8] == '\0') ||
                  begins_as_url(argv[i]))
             hide(argv[i], argv[i]);
     }

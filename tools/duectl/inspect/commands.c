@@ -85,49 +85,38 @@ static bool take_assume(struct ctl_look *look, const char *value)
 
 /* ---- The commands ---------------------------------------------------------------------------- */
 
-/* A command that looks into a file in one way, and at a server in another. */
-struct way {
-    const char *usage;
-    struct ctl_look_option own;
-    int (*of_file)(const char *path, const struct ctl_look *look);
-    int (*of_server)(const struct ctl_look *look);
+static int restore_go(struct ctl_look *look)
+{
+    const char *path = ctl_file_of(look->url);
+
+    return path != NULL ? ctl_file_restore(path, look) : ctl_server_restore(look);
+}
+
+static int verify_go(struct ctl_look *look)
+{
+    const char *path = ctl_file_of(look->url);
+
+    return path != NULL ? ctl_file_verify(path, look) : ctl_server_verify(look);
+}
+
+static int doctor_go(struct ctl_look *look)
+{
+    const char *path = ctl_file_of(look->url);
+
+    return path != NULL ? ctl_file_doctor(path, look) : ctl_server_doctor(look);
+}
+
+static const struct ctl_look_option list[] = { { "list", false, take_list, NULL } };
+static const struct ctl_look_option repair[] = { { "repair", false, take_repair, NULL } };
+static const struct ctl_look_option assume[] = { { "assume", true, take_assume,
+                                                   "none everysec always" } };
+
+const struct ctl_command ctl_restore = {
+    "restore", usage_restore, CTL_URL_ONLY, list, 1, restore_go
 };
-
-static int go(const struct way *way, int argc, char **argv)
-{
-    struct ctl_look look;
-
-    if (!ctl_look_read(&look, argc, argv, &way->own, 1))
-        return CTL_USAGE;
-    if (look.help)
-        return fputs(way->usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    const char *path = ctl_file_of(look.url);
-    return path != NULL ? way->of_file(path, &look) : way->of_server(&look);
-}
-
-int ctl_restore(int argc, char **argv)
-{
-    static const struct way way = {
-        usage_restore, { "list", false, take_list }, ctl_file_restore, ctl_server_restore
-    };
-
-    return go(&way, argc, argv);
-}
-
-int ctl_verify(int argc, char **argv)
-{
-    static const struct way way = {
-        usage_verify, { "repair", false, take_repair }, ctl_file_verify, ctl_server_verify
-    };
-
-    return go(&way, argc, argv);
-}
-
-int ctl_doctor(int argc, char **argv)
-{
-    static const struct way way = {
-        usage_doctor, { "assume", true, take_assume }, ctl_file_doctor, ctl_server_doctor
-    };
-
-    return go(&way, argc, argv);
-}
+const struct ctl_command ctl_verify = {
+    "verify", usage_verify, CTL_URL_ONLY, repair, 1, verify_go
+};
+const struct ctl_command ctl_doctor = {
+    "doctor", usage_doctor, CTL_URL_ONLY, assume, 1, doctor_go
+};

@@ -16,6 +16,33 @@ due_store *ctl_server_store(const struct ctl_options *options); /* likewise */
 
 /* ---- The command line ------------------------------------------------------------------------ */
 
+/* What `push` is told of the jobs that it makes; zero: nothing. */
+struct ctl_push {
+    const char *file; /* NULL: standard input */
+    const char *key, *group, *zone;
+    int64_t ttl_ns;
+    int priority;
+    enum due_key_policy on_key;
+};
+
+/* Of `top`; zero: not said. */
+struct ctl_top {
+    int64_t pid;         /* instead of a store, */
+    const char *figures; /* and so is this */
+    int64_t every_ns;
+    int64_t count;
+    bool named; /* --queue was given */
+};
+
+/* What `import` reads from, if that is another library's: a kind of NULL: none is. */
+struct ctl_from {
+    const char *kind;
+    const char *url;
+    const char *prefix; /* of its keys; NULL: the usual one */
+    const char *queues[CTL_TOPICS_MAX];
+    size_t queue_count;
+};
+
 struct ctl_look {
     const char *command;
     const char *url; /* or a path */
@@ -24,13 +51,27 @@ struct ctl_look {
     bool list;                  /* restore */
     bool repair;                /* verify */
     bool json;                  /* ls */
-    const char *topic;          /* ls: only this; NULL: all */
+    const char *topic;          /* only this, or of this; NULL: all, or the default topic */
     const char *state;          /* ls: likewise */
     uint64_t limit;             /* ls */
+    const char *control;        /* instead of url: the owner's socket */
+    bool shared;                /* push: a queue that is made is one that many share */
+    bool ack_lines;             /* push */
+    bool yes;                   /* what destroys does not ask */
+    bool all;                   /* dead: instead of ids */
+    bool data;                  /* show: the payload's bytes */
+    char **words;               /* ids, and "-" for those on standard input */
+    size_t word_count;          /* */
+    const char *time;           /* reschedule, push --at */
+    struct ctl_push push;       /* */
+    struct ctl_top top;         /* */
     bool salvage;               /* export */
     bool again;                 /* import */
     bool check;                 /* import: no store is needed */
+    struct ctl_from from;       /* import */
     enum due_durability assume; /* doctor */
+    uint16_t port;              /* web; 0: any */
+    bool writes;                /* web: it may change the queue */
 };
 
 /* The store of a command that is to own the queue; @must_exist: one that is not there is not made.
@@ -39,25 +80,63 @@ due_store *ctl_store_of(const struct ctl_look *look, bool must_exist, int *statu
 due_store *ctl_file_store_of(const char *path, bool must_exist, int *status);
 due_store *ctl_server_store_of(const struct ctl_look *look, bool must_exist, int *status);
 
+/* Is it a queue that many processes share?  0, or an exit status: said why that cannot be told. */
+int ctl_is_shared(const struct ctl_look *look, bool *shared);
+int ctl_server_is_shared(const struct ctl_look *look, bool *shared);
+
 /* An option that one command has besides --queue, --store and --help. */
 struct ctl_look_option {
     const char *name;
     bool has_value;
     bool (*take)(struct ctl_look *look, const char *value); /* false: said what is wrong */
+    const char *values; /* words it may be, or "FILE"; NULL: anything */
 };
 
-/* Read the arguments: those options, @n of its own, and the URL.  False: said what is wrong. */
-bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const struct ctl_look_option *own,
-                   size_t n);
+/* What may stand alone, besides the URL. */
+enum ctl_operands {
+    CTL_URL_ONLY,
+    CTL_IDS,      /* of 32 hexadecimal digits, and "-" */
+    CTL_IDS_TIME, /* the same, and a time behind them */
+    CTL_NUMBERS,  /* of processes */
+    CTL_SOCKET,   /* nothing, nor a URL: it is for a control socket */
+    CTL_EITHER,   /* the URL, a control socket, or both */
+    CTL_INPUT     /* a file, behind the URL if both stand alone */
+};
+
+/* A command, and its options. */
+struct ctl_command {
+    const char *name;
+    const char *usage;
+    enum ctl_operands operands;
+    const struct ctl_look_option *own;
+    size_t own_count;
+    int (*go)(struct ctl_look *look); /* the exit status */
+};
+
+/* Read the arguments, and do it, or print its help: the exit status. */
+int ctl_command_go(const struct ctl_command *command, int argc, char **argv);
+/* Show each option that it takes. */
+void ctl_command_options(const struct ctl_command *command, ctl_option_visit *visit, void *ctx);
+
 /* Say what is wrong with @value, and where more is said.  Always false. */
 bool ctl_look_wrong(const struct ctl_look *look, const char *what, const char *value);
 
 /* ---- Jobs ------------------------------------------------------------------------------------ */
 
+/* A record that is shown has as its mark whether its job is on a lease, where the store says so of
+ * a shared queue. */
+enum ctl_lease { CTL_LEASE_UNSAID, CTL_LEASED, CTL_NOT_LEASED };
+
+static inline enum ctl_lease ctl_lease_of(const due_record *r)
+{
+    return r->mark != NULL ? *(const enum ctl_lease *)r->mark : CTL_LEASE_UNSAID;
+}
+
 /* Shows each job by topic and time, then the dead; in a queue in use one may be shown twice, or not
  * at all.  @rc is 0, or why it cannot be read.  The visit answers false to end it.  Each answers an
  * exit status. */
 typedef bool ctl_jobs_visit(void *ctx, due_id id, int rc, const due_record *record);
+int ctl_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx);
 int ctl_file_jobs(const char *path, ctl_jobs_visit *visit, void *ctx);
 /* Of a file whose pages are damaged, also the kept keys; *@all: whatever else is lost was told.  A
  * visit is told
@@ -66,11 +145,41 @@ int ctl_file_salvage(const char *path, ctl_jobs_visit *visit, due_store_visit_ke
                      void *ctx, bool *all);
 int ctl_server_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx);
 
-/* ---- The commands: they answer their exit status; @argv[0] is the word ----------------------- */
+/* The same of those jobs alone that are named, in this order; @rc is DUE_ENOENT: there is none. */
+int ctl_jobs_named(const struct ctl_look *look, const due_id *ids, size_t n, ctl_jobs_visit *visit,
+                   void *ctx);
+int ctl_file_jobs_named(const char *path, const due_id *ids, size_t n, ctl_jobs_visit *visit,
+                        void *ctx);
+int ctl_server_jobs_named(const struct ctl_look *look, const due_id *ids, size_t n,
+                          ctl_jobs_visit *visit, void *ctx);
 
-int ctl_restore(int argc, char **argv);
-int ctl_doctor(int argc, char **argv);
-int ctl_verify(int argc, char **argv);
+/* ---- Processes ------------------------------------------------------------------------------- */
+
+/* One who has a queue open. */
+struct ctl_process {
+    uint64_t number; /* 0: it owns the queue alone */
+    char host[128];
+    int64_t pid;
+    int64_t started_ns, seen_ns; /* 0: not known */
+    uint64_t held;
+    bool waits;
+    bool evicted;
+};
+
+/* Show them; the visit answers false to end it.  An exit status. */
+typedef bool ctl_process_visit(void *ctx, const struct ctl_process *process);
+int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx);
+int ctl_server_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx);
+/* Turn those out whose numbers these are.  @done is told of each: 0, or DUE_ENOENT. */
+typedef void ctl_evict_done(void *ctx, const char *number, int rc);
+int ctl_evict_all(const struct ctl_look *look, ctl_evict_done *done, void *ctx);
+int ctl_server_evict(const struct ctl_look *look, ctl_evict_done *done, void *ctx);
+
+/* ---- The commands ---------------------------------------------------------------------------- */
+
+extern const struct ctl_command ctl_restore;
+extern const struct ctl_command ctl_doctor;
+extern const struct ctl_command ctl_verify;
 
 /* Of a file. */
 int ctl_file_restore(const char *path, const struct ctl_look *look);

@@ -17,10 +17,11 @@ void ctl_keys_make(struct ctl_keys *k, const char *queue)
     const struct {
         char *key;
         const char *end;
-    } all[] = { { k->meta, "meta" }, { k->fence, "fence" }, { k->owner, "owner" },
-                { k->jobs, "j" },    { k->again, "a" },     { k->topics, "topics" },
-                { k->aside, "q" },   { k->dead, "dead" },   { k->unique, "k" },
-                { k->kept, "kx" } };
+    } all[] = { { k->meta, "meta" }, { k->fence, "fence" },     { k->owner, "owner" },
+                { k->jobs, "j" },    { k->again, "a" },         { k->topics, "topics" },
+                { k->aside, "q" },   { k->dead, "dead" },       { k->unique, "k" },
+                { k->kept, "kx" },   { k->writers, "writers" }, { k->people, "p" },
+                { k->waits, "w" },   { k->rings, "r:" } };
 
     snprintf(k->base, sizeof k->base, "due:{%s}:", queue);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -165,28 +166,36 @@ int ctl_queue_is_there(struct ctl_server *s, const struct ctl_keys *k, const cha
 
 /* ---- The walk -------------------------------------------------------------------------------- */
 
-void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic)
+void ctl_key_of_topic(struct ctl_server *s, const struct ctl_keys *k, char of,
+                      struct ctl_text topic)
 {
     char key[sizeof k->base + 2 + DUE_TOPIC_LENGTH];
-    int n = snprintf(key, sizeof key, "%st:", k->base);
+    int n = snprintf(key, sizeof key, "%s%c:", k->base, of);
     size_t len = topic.len <= DUE_TOPIC_LENGTH ? topic.len : DUE_TOPIC_LENGTH;
 
-    if (topic.at == NULL) {
-        due__link_text(s->link, k->dead);
-        return;
-    }
     memcpy(key + n, topic.at, len);
     due__link_bytes(s->link, key, (size_t)n + len);
 }
 
+void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic)
+{
+    if (topic.at == NULL)
+        due__link_text(s->link, k->dead);
+    else
+        ctl_key_of_topic(s, k, 't', topic);
+}
+
 static redisReply *page_ids(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
-                            int64_t from)
+                            bool claimed, int64_t from)
 {
     redisReply *ids = NULL;
 
     due__link_command(s->link, 5);
     due__link_text(s->link, "ZRANGE");
-    ctl_topic_key(s, k, topic);
+    if (claimed)
+        ctl_key_of_topic(s, k, 'l', topic);
+    else
+        ctl_topic_key(s, k, topic);
     due__link_number(s->link, from);
     due__link_number(s->link, from + PAGE - 1);
     due__link_text(s->link, "WITHSCORES");
@@ -245,14 +254,14 @@ static bool all_texts(const redisReply *ids)
     return true;
 }
 
-bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
-              ctl_visit *visit, void *ctx)
+static bool walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
+                 bool claimed, ctl_visit *visit, void *ctx)
 {
     bool fine = true;
     size_t n = PAGE;
 
     for (int64_t from = 0; fine && n == PAGE; from += PAGE) {
-        redisReply *ids = page_ids(s, k, topic, from);
+        redisReply *ids = page_ids(s, k, topic, claimed, from);
         redisReply *answers[2];
 
         if (ids == NULL)
@@ -273,6 +282,18 @@ bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text to
         freeReplyObject(ids);
     }
     return fine;
+}
+
+bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
+              ctl_visit *visit, void *ctx)
+{
+    return walk(s, k, topic, false, visit, ctx);
+}
+
+bool ctl_walk_claimed(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
+                      ctl_visit *visit, void *ctx)
+{
+    return walk(s, k, topic, true, visit, ctx);
 }
 
 bool ctl_scan(struct ctl_server *s, const char *command, const char *key, const char *match,

@@ -6,8 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OWN_MAX = 8, COMMON = 3 };
+enum { OWN_MAX = 16, COMMON = 3, ID_DIGITS = DUE_ID_TEXT - 1, NUMBER_DIGITS = 15 };
 enum { QUEUE = 256, STORE, HELP, OWN };
+
+static const char any_queue[] = "duectl"; /* where none is named */
 
 bool ctl_look_wrong(const struct ctl_look *look, const char *what, const char *value)
 {
@@ -16,18 +18,93 @@ bool ctl_look_wrong(const struct ctl_look *look, const char *what, const char *v
     return false;
 }
 
-/* One that stands alone, or @option, that of --store. */
-static bool find_url(struct ctl_look *look, int argc, char **argv, const char *option)
+/* ---- What stands alone ----------------------------------------------------------------------- */
+
+static bool is_id(const char *word)
 {
-    if (optind + (option == NULL) < argc)
-        return ctl_look_wrong(look, "one URL at most", argv[optind + (option == NULL)]);
-    look->url = ctl_url_of(option != NULL ? option : argv[optind]);
-    if (look->url != NULL || look->help || look->check)
+    return strcmp(word, "-") == 0 ||
+           (strlen(word) == ID_DIGITS && strspn(word, "0123456789abcdefABCDEF") == ID_DIGITS);
+}
+
+/* Of a process. */
+static bool is_number(const char *word)
+{
+    size_t n = strspn(word, "0123456789");
+
+    return n > 0 && n <= NUMBER_DIGITS && word[n] == '\0' && word[0] != '0';
+}
+
+/* The ids, or numbers, go to the front of @words; another word is the URL, of which there is one at
+ * most. */
+static bool take_ids(struct ctl_look *look, bool numbers, char **words, size_t n, const char **url)
+{
+    look->words = words;
+    for (size_t i = 0; i < n; i++) {
+        if (numbers ? is_number(words[i]) : is_id(words[i]))
+            words[look->word_count++] = words[i];
+        else if (*url != NULL)
+            return ctl_look_wrong(look,
+                                  numbers ? "one URL at most, and duectl ps has the numbers"
+                                          : "one URL at most, and an id has 32 hexadecimal digits",
+                                  words[i]);
+        else
+            *url = words[i];
+    }
+    return true;
+}
+
+/* A single word is the file, unless it is a URL, or there is no other store. */
+static bool take_input(struct ctl_look *look, char **words, size_t n, const char **url)
+{
+    bool first =
+        *url == NULL && n > 0 && (n > 1 || ctl_is_url(words[0]) || ctl_url_of(NULL) == NULL);
+
+    if (first)
+        *url = words[0];
+    if (n > 1 + (size_t)first)
+        return ctl_look_wrong(look, "one file at most", words[1 + first]);
+    if (n > first)
+        look->push.file = words[first];
+    return true;
+}
+
+/* @url is that of --store, or NULL. */
+static bool take_words(struct ctl_look *look, enum ctl_operands operands, char **words, size_t n,
+                       const char *url)
+{
+    bool fine = true;
+
+    if (operands == CTL_IDS_TIME && n > 0)
+        look->time = words[--n];
+    if (operands == CTL_INPUT)
+        fine = take_input(look, words, n, &url);
+    else if (operands == CTL_IDS || operands == CTL_IDS_TIME || operands == CTL_NUMBERS)
+        fine = take_ids(look, operands == CTL_NUMBERS, words, n, &url);
+    else if (n > (url == NULL))
+        fine = ctl_look_wrong(look, "one URL at most", words[url == NULL]);
+    else if (url == NULL && n > 0)
+        url = words[0];
+    if (!fine)
+        return false;
+    if (look->control != NULL && operands != CTL_EITHER &&
+        (url != NULL || look->queue != any_queue))
+        return ctl_look_wrong(look, "goes without a URL and without --queue", "--control");
+    if (look->control == NULL && operands == CTL_SOCKET && !look->help)
+        return ctl_look_wrong(look, "only the owner can: it needs --control", look->command);
+    if (look->top.figures != NULL || look->top.pid != 0)
+        return (url == NULL && look->topic == NULL &&
+                (look->top.figures == NULL || look->top.pid == 0)) ||
+               ctl_look_wrong(look, "one of the two alone, and no URL or --topic besides",
+                              "--pid and --figures");
+    look->url = ctl_url_of(url);
+    if (look->control != NULL || look->url != NULL || look->help || look->check)
         return true;
     return ctl_look_wrong(
         look, "give it after the command, with --store, or in the variable DUE_STORE_URL",
         "no store");
 }
+
+/* ---- Options --------------------------------------------------------------------------------- */
 
 /* Those that all have, then @own. */
 static void options_fill(struct option known[COMMON + OWN_MAX + 1],
@@ -43,14 +120,13 @@ static void options_fill(struct option known[COMMON + OWN_MAX + 1],
     known[COMMON + n] = (struct option){ NULL, 0, NULL, 0 };
 }
 
-bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const struct ctl_look_option *own,
-                   size_t n)
+static bool look_read(struct ctl_look *look, int argc, char **argv,
+                      const struct ctl_look_option *own, size_t n, enum ctl_operands operands)
 {
     struct option known[COMMON + OWN_MAX + 1];
     const char *url = NULL;
     int option;
 
-    *look = (struct ctl_look){ .command = argv[0], .queue = "duectl" };
     options_fill(known, own, n);
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
@@ -59,6 +135,7 @@ bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const struct ct
         if (option == '?')
             return ctl_look_wrong(look, "no such option", argv[optind - 1]);
         look->help = look->help || option == HELP || option == 'h';
+        look->top.named = look->top.named || option == QUEUE;
         if (option == QUEUE)
             look->queue = optarg;
         else if (option == STORE && url != NULL)
@@ -70,5 +147,27 @@ bool ctl_look_read(struct ctl_look *look, int argc, char **argv, const struct ct
     }
     if (!ctl_is_name(look->queue))
         return ctl_look_wrong(look, "--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", look->queue);
-    return find_url(look, argc, argv, url);
+    return take_words(look, operands, argv + optind, (size_t)(argc - optind), url);
+}
+
+void ctl_command_options(const struct ctl_command *command, ctl_option_visit *visit, void *ctx)
+{
+    if (command->operands != CTL_SOCKET) {
+        visit(ctx, "queue", true, NULL);
+        visit(ctx, "store", true, "FILE");
+    }
+    visit(ctx, "help", false, NULL);
+    for (size_t i = 0; i < command->own_count; i++)
+        visit(ctx, command->own[i].name, command->own[i].has_value, command->own[i].values);
+}
+
+int ctl_command_go(const struct ctl_command *command, int argc, char **argv)
+{
+    struct ctl_look look = { .command = command->name, .queue = any_queue };
+
+    if (!look_read(&look, argc, argv, command->own, command->own_count, command->operands))
+        return CTL_USAGE;
+    if (look.help)
+        return fputs(command->usage, stdout) < 0 || fflush(stdout) != 0 ? CTL_BROKEN : CTL_FINE;
+    return command->go(&look);
 }

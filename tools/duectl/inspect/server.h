@@ -2,6 +2,7 @@
  *
  *   server.c    questions and answers
  *   keys.c      the keys of a queue, and its jobs page by page
+ *   sharing.c   whether many processes share a queue, and who they are
  *   repair.c    the only one that writes
  *
  * Threads  one
@@ -56,6 +57,7 @@ struct ctl_keys {
     char base[128]; /* what all begin with */
     char meta[136], fence[136], owner[136], jobs[136], again[136], topics[136], aside[136];
     char dead[136], unique[136], kept[136];
+    char writers[136], people[136], waits[136], rings[136]; /* of a shared queue */
 };
 
 void ctl_keys_make(struct ctl_keys *k, const char *queue);
@@ -81,6 +83,12 @@ struct ctl_text {
 
 /* One argument of the command being formatted: the key of a topic. */
 void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic);
+/* The same of a key that is named by a letter: l or w of a topic of a shared queue. */
+void ctl_key_of_topic(struct ctl_server *s, const struct ctl_keys *k, char of,
+                      struct ctl_text topic);
+
+/* Do many processes share it?  0, or an exit status: said why that cannot be told. */
+int ctl_shared_read(struct ctl_server *s, const struct ctl_keys *k, bool *shared);
 
 /* A member of a topic, as the walk found it. */
 struct ctl_found {
@@ -96,6 +104,9 @@ struct ctl_found {
 typedef bool ctl_visit(void *ctx, const struct ctl_found *found);
 bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
               ctl_visit *visit, void *ctx);
+/* The same of those of a shared queue that are out; a score is the end of a lease. */
+bool ctl_walk_claimed(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
+                      ctl_visit *visit, void *ctx);
 
 /* Every element of a hash or zset, or (@key NULL) every key that matches, as *SCAN shows them; in
  * pages of them.  @add answers false to end it.  False: ended, or said what went wrong. */

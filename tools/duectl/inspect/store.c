@@ -1,5 +1,7 @@
-/* store.c - the store of a run, or of a command that is to own it. */
+/* store.c - the store of a run, of a command that is to own it, or of one that looks into it. */
 #include "inspect/inspect.h"
+
+#include <stdio.h>
 
 due_store *ctl_store_new(const struct ctl_options *options)
 {
@@ -13,6 +15,45 @@ due_store *ctl_store_of(const struct ctl_look *look, bool must_exist, int *statu
 
     return path != NULL ? ctl_file_store_of(path, must_exist, status)
                         : ctl_server_store_of(look, must_exist, status);
+}
+
+/* A file belongs to one process at a time. */
+int ctl_is_shared(const struct ctl_look *look, bool *shared)
+{
+    *shared = false;
+    return ctl_file_of(look->url) != NULL ? 0 : ctl_server_is_shared(look, shared);
+}
+
+static int refuse_file(void)
+{
+    fputs("duectl: a file is not shared: it belongs to one process at a time\n", stderr);
+    return CTL_FAULTS;
+}
+
+int ctl_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx)
+{
+    return ctl_file_of(look->url) != NULL ? refuse_file() : ctl_server_processes(look, visit, ctx);
+}
+
+int ctl_evict_all(const struct ctl_look *look, ctl_evict_done *done, void *ctx)
+{
+    return ctl_file_of(look->url) != NULL ? refuse_file() : ctl_server_evict(look, done, ctx);
+}
+
+int ctl_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ctx)
+{
+    const char *path = ctl_file_of(look->url);
+
+    return path != NULL ? ctl_file_jobs(path, visit, ctx) : ctl_server_jobs(look, visit, ctx);
+}
+
+int ctl_jobs_named(const struct ctl_look *look, const due_id *ids, size_t n, ctl_jobs_visit *visit,
+                   void *ctx)
+{
+    const char *path = ctl_file_of(look->url);
+
+    return path != NULL ? ctl_file_jobs_named(path, ids, n, visit, ctx)
+                        : ctl_server_jobs_named(look, ids, n, visit, ctx);
 }
 
 void ctl_store_free(due_store *store)

@@ -34,6 +34,40 @@ int ctl_server_jobs(const struct ctl_look *look, ctl_jobs_visit *visit, void *ct
     return missing();
 }
 
+int ctl_server_jobs_named(const struct ctl_look *look, const due_id *ids, size_t n,
+                          ctl_jobs_visit *visit, void *ctx)
+{
+    (void)look;
+    (void)ids;
+    (void)n;
+    (void)visit;
+    (void)ctx;
+    return missing();
+}
+
+int ctl_server_is_shared(const struct ctl_look *look, bool *shared)
+{
+    (void)look;
+    (void)shared;
+    return missing();
+}
+
+int ctl_server_processes(const struct ctl_look *look, ctl_process_visit *visit, void *ctx)
+{
+    (void)look;
+    (void)visit;
+    (void)ctx;
+    return missing();
+}
+
+int ctl_server_evict(const struct ctl_look *look, ctl_evict_done *done, void *ctx)
+{
+    (void)look;
+    (void)done;
+    (void)ctx;
+    return missing();
+}
+
 int ctl_server_restore(const struct ctl_look *look)
 {
     (void)look;

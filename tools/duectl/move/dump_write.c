@@ -12,9 +12,9 @@
 
 /* ---- Bytes ----------------------------------------------------------------------------------- */
 
-/* How many bytes the character at @at has; 0: it is no UTF-8. */
-static size_t utf8_length(const unsigned char *at, size_t left)
+size_t ctl_utf8_length(const void *bytes, size_t left)
 {
+    const unsigned char *at = bytes;
     static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
     size_t n = at[0] < 0x80 ? 1 : at[0] < 0xc2 ? 0 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
     uint32_t code = at[0] & (0xffu >> (n + 1));
@@ -39,7 +39,7 @@ static bool is_control(unsigned char byte)
 static bool is_text(const unsigned char *at, size_t len)
 {
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_length(at + i, len - i);
+        size_t n = ctl_utf8_length(at + i, len - i);
 
         if (n == 0 || is_control(at[i]))
             return false;
@@ -102,13 +102,18 @@ static void add_base64(struct ctl_buffer *b, const unsigned char *at, size_t len
     ctl_buffer_text(b, "\"}");
 }
 
-static void add_bytes(struct ctl_buffer *b, const char *name, const void *bytes, size_t len)
+void ctl_dump_bytes(struct ctl_buffer *b, const void *bytes, size_t len)
 {
-    ctl_buffer_text(b, ",\"%s\":", name);
     if (is_text(bytes, len))
         add_string(b, bytes, len);
     else
         add_base64(b, bytes, len);
+}
+
+static void add_bytes(struct ctl_buffer *b, const char *name, const void *bytes, size_t len)
+{
+    ctl_buffer_text(b, ",\"%s\":", name);
+    ctl_dump_bytes(b, bytes, len);
 }
 
 void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len)
@@ -117,7 +122,7 @@ void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len)
 
     ctl_buffer_add(b, "\"", 1);
     for (size_t i = 0; i < len;) {
-        size_t n = utf8_length(at + i, len - i);
+        size_t n = ctl_utf8_length(at + i, len - i);
         char letter = escape_of(at[i]);
 
         if (n == 0 || is_control(at[i]))

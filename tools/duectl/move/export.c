@@ -131,26 +131,24 @@ static bool take_salvage(struct ctl_look *look, const char *value)
     return true;
 }
 
-int ctl_export(int argc, char **argv)
+static int export_go(struct ctl_look *look)
 {
-    static const struct ctl_look_option own = { "salvage", false, take_salvage };
     struct export e = { .jobs = 0 };
-    struct ctl_look look;
+    const char *path = ctl_file_of(look->url);
 
-    if (!ctl_look_read(&look, argc, argv, &own, 1))
-        return CTL_USAGE;
-    if (look.help)
-        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    const char *path = ctl_file_of(look.url);
-    if (look.salvage && path == NULL) {
-        (void)ctl_look_wrong(&look, "goes with a file", "--salvage");
+    if (look->salvage && path == NULL) {
+        (void)ctl_look_wrong(look, "goes with a file", "--salvage");
         return CTL_USAGE;
     }
-    int status = look.salvage ? salvage(&e, path) : ctl_hold_open(&e.hold, &look, true, 0);
+    int status = look->salvage ? salvage(&e, path) : ctl_hold_open(&e.hold, look, true, 0);
     ctl_urls_forget();
-    if (status == 0 && !look.salvage)
+    if (status == 0 && !look->salvage)
         status = write_all(&e);
     ctl_hold_close(&e.hold);
     ctl_buffer_free(&e.line);
     return fflush(stdout) != 0 ? CTL_BROKEN : status;
 }
+
+static const struct ctl_look_option own[] = { { "salvage", false, take_salvage, NULL } };
+
+const struct ctl_command ctl_export = { "export", usage, CTL_URL_ONLY, own, 1, export_go };

@@ -1,6 +1,7 @@
-/* import.c - `duectl import`: lines into a store.
+/* import.c - lines into a store, for `duectl import`.
  *
- * They are put in batches, as they come.  Jobs keep their ids, and an id belongs to the opening
+ * They come from standard input, or from a source that makes them.  They are put in batches, as
+ * they come.  Jobs keep their ids, and an id belongs to the opening
  * that gave it: so the store is opened once more, with a higher number, where a line has a higher
  * one than ours.  At the end the store is read back, and must show exactly what the lines say.
  */
@@ -19,31 +20,6 @@
 #define LINE_MAX_BYTES (((size_t)1 << 31) + READ)
 #define SLACK          16 /* writers that are passed over when the store is opened yet again */
 
-static const char usage[] =
-    "usage: duectl import [OPTION]... [URL] <FILE\n"
-    "\n"
-    "Puts what `duectl export` has written into a store, byte for byte, ids and all, and looks at "
-    "the\n"
-    "end whether all of it is there.  The queue must be empty, and nobody may have it open.  URL "
-    "is "
-    "a\n"
-    "Redis, or the path of a file, which is made; without one it is that of the environment "
-    "variable\n"
-    "DUE_STORE_URL.\n"
-    "\n"
-    "  --again        the queue holds what an import of the same lines has left that was "
-    "interrupted:\n"
-    "                 put what is missing\n"
-    "  --check        only say which lines cannot be read; no store is needed\n"
-    "  --store URL    the same as URL\n"
-    "  --queue NAME   which queue (duectl)\n"
-    "  --help\n"
-    "\n"
-    "Exit status: 0 all is there; 1 a line cannot be put, or the queue is not empty; 2 wrong "
-    "usage; "
-    "3\n"
-    "no connection, or the queue is somebody else's, or it is full.\n";
-
 /* A line that waits for its batch. */
 struct slot {
     char *line; /* what its job points into */
@@ -52,6 +28,7 @@ struct slot {
 
 struct import {
     struct ctl_look look;
+    struct ctl_source *source; /* NULL: standard input */
     struct ctl_hold hold;
     struct ctl_buffer input; /* what was read and is no line yet */
     struct ctl_buffer text;  /* a line, written anew */
@@ -75,7 +52,10 @@ struct import {
 
 static int fault(const struct import *im, size_t at, const char *reason)
 {
-    fprintf(stderr, "-:%" PRIu64 ":%zu: %s\n", im->number, at + 1, reason);
+    if (im->source != NULL)
+        fprintf(stderr, "duectl: %s: %s\n", im->source->at, reason);
+    else
+        fprintf(stderr, "-:%" PRIu64 ":%zu: %s\n", im->number, at + 1, reason);
     return CTL_FAULTS;
 }
 
@@ -148,11 +128,34 @@ static int look_up(struct import *im, const struct ctl_dump *d, bool maybe)
     int rc = ctl_hold_find(&im->hold, d->record.id, visit_same, im);
     if (rc == DUE_ENOENT)
         return 0;
-    if (rc == DUE_EEXIST && im->hold.stopped)
-        return -fault(im, 0, "another job of this id is there already");
-    if (rc != 0)
+    bool differs = rc == DUE_EEXIST && im->hold.stopped;
+    if (rc != 0 && !differs)
         return -CTL_BROKEN;
+    if (im->source != NULL && (differs || !im->look.again))
+        return -fault(im, 0,
+                      im->look.again ? "it is there already, and was another then"
+                                     : "it was met before: its queues are in use");
+    if (differs)
+        return -fault(im, 0, "another job of this id is there already");
     return im->look.again ? 1 : -fault(im, 0, "the same job stood in a line before");
+}
+
+static int visit_deadline(void *ctx, const due_record *record)
+{
+    *(int64_t *)ctx = record->deadline_ns;
+    return 0;
+}
+
+/* For a source: the job of this id is in the store, with this deadline: 1; it is not: 0; or an exit
+ * status, negative. */
+static int find_deadline(void *ctx, due_id id, int64_t *deadline_ns)
+{
+    struct import *im = ctx;
+
+    if (!im->look.again || im->look.check)
+        return 0;
+    int rc = ctl_hold_find(&im->hold, id, visit_deadline, deadline_ns);
+    return rc == 0 ? 1 : rc == DUE_ENOENT ? 0 : -CTL_BROKEN;
 }
 
 /* ---- A line ---------------------------------------------------------------------------------- */
@@ -280,6 +283,12 @@ static int copy_and_take(struct import *im, const char *at, size_t len)
     int status = take_line(im, &line, len);
     free(line);
     return status;
+}
+
+/* The same for a source. */
+static int take_made(void *ctx, const char *line, size_t len)
+{
+    return copy_and_take(ctx, line, len);
 }
 
 /* More of the input: 1; 0: it has ended; or a negative exit status. */
@@ -451,6 +460,24 @@ static int import(struct import *im)
     return status == 0 ? read_back(im) : status;
 }
 
+/* The source has been opened; it says itself what it cannot give. */
+static int import_from(struct import *im)
+{
+    struct ctl_lines lines = { take_made, find_deadline, im };
+    int status = 0;
+
+    im->begun = true;
+    if (!im->look.check)
+        status = ctl_hold_open(&im->hold, &im->look, false, 0);
+    if (status == 0 && !im->look.check && !im->look.again)
+        status = check_empty(im);
+    if (status == 0)
+        status = im->source->read(im->source, &lines);
+    if (status == 0 && !im->look.check)
+        status = flush(im);
+    return status == 0 && !im->look.check ? read_back(im) : status;
+}
+
 static void say_end(const struct import *im, int status)
 {
     if (status == 0 && im->look.check)
@@ -464,35 +491,19 @@ static void say_end(const struct import *im, int status)
         fprintf(stderr, "duectl: the import is not complete: --again goes on with it\n");
 }
 
-static bool take_again(struct ctl_look *look, const char *value)
+int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source)
 {
-    (void)value;
-    look->again = true;
-    return true;
-}
+    struct import im = { .look = *look, .source = source };
 
-static bool take_check(struct ctl_look *look, const char *value)
-{
-    (void)value;
-    look->check = true;
-    return true;
-}
-
-int ctl_import(int argc, char **argv)
-{
-    static const struct ctl_look_option own[] = { { "again", false, take_again },
-                                                  { "check", false, take_check } };
-    struct import im = { .number = 0 };
-
-    if (!ctl_look_read(&im.look, argc, argv, own, sizeof own / sizeof own[0]))
-        return CTL_USAGE;
-    if (im.look.help)
-        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
     im.slots = calloc(BATCH, sizeof *im.slots);
     im.changes = calloc(BATCH, sizeof *im.changes);
     ctl_filter_open(&im.filter);
-    int status = im.slots == NULL || im.changes == NULL || im.filter.bits == NULL ? no_memory()
-                                                                                  : import(&im);
+    int status;
+
+    if (im.slots == NULL || im.changes == NULL || im.filter.bits == NULL)
+        status = no_memory();
+    else
+        status = source != NULL ? import_from(&im) : import(&im);
     say_end(&im, status);
     ctl_urls_forget();
     ctl_hold_close(&im.hold);

@@ -31,22 +31,31 @@ static const char usage[] =
 
 struct listing {
     const struct ctl_look *look;
+    const struct ctl_form *form;
+    struct ctl_paint paint;
     struct ctl_buffer line;
     uint64_t shown;
     uint64_t unreadable;
     bool failed; /* the output, or the memory */
 };
 
-/* A job is out on a lease while it was handed out more often than given back. */
-static const char *state_of(const due_record *r)
+/* A job is out on a lease while the store says so; or, where it does not say, while it was handed
+ * out more often than given back. */
+static bool is_reserved(const due_record *r)
 {
-    return r->cause != 0 ? "dead" : r->attempts > r->failures ? "reserved" : "waiting";
+    return ctl_lease_of(r) == CTL_LEASED ||
+           (ctl_lease_of(r) == CTL_LEASE_UNSAID && r->attempts > r->failures);
+}
+
+const char *ctl_state_of(const due_record *r)
+{
+    return r->cause != 0 ? "dead" : is_reserved(r) ? "reserved" : "waiting";
 }
 
 static bool is_wanted(const struct ctl_look *look, const due_record *r)
 {
     return (look->topic == NULL || strcmp(look->topic, r->topic) == 0) &&
-           (look->state == NULL || strcmp(look->state, state_of(r)) == 0);
+           (look->state == NULL || strcmp(look->state, ctl_state_of(r)) == 0);
 }
 
 static void add_plain(struct ctl_buffer *b, const due_record *r)
@@ -57,7 +66,7 @@ static void add_plain(struct ctl_buffer *b, const due_record *r)
     char text[CTL_EXCERPT];
     size_t len = strlen(r->topic);
 
-    ctl_buffer_text(b, "%s  %-8s  %-30s  ", due_id_format(r->id, id), state_of(r),
+    ctl_buffer_text(b, "%s  %-8s  %-30s  ", due_id_format(r->id, id), ctl_state_of(r),
                     ctl_dump_date(date, r->cause != 0 ? r->died_ns : r->until_ns));
     ctl_buffer_text(b, "%-12s  %8zu  ",
                     len == 0 ? "-" : ctl_text_show(topic, sizeof topic, r->topic, len), r->len);
@@ -65,17 +74,32 @@ static void add_plain(struct ctl_buffer *b, const due_record *r)
                     r->len == 0 ? "" : ctl_text_show(text, sizeof text, r->data, r->len));
 }
 
-/* The line of an export, and the state in front of all else. */
-static void add_json(struct ctl_buffer *b, const due_record *r)
+void ctl_dump_listed(struct ctl_buffer *b, const due_record *r)
 {
     struct ctl_buffer rest = { 0 };
 
     ctl_dump_job(&rest, r);
-    ctl_buffer_text(b, "{\"state\":\"%s\",", state_of(r));
+    ctl_buffer_text(b, "{\"state\":\"%s\",", ctl_state_of(r));
     if (rest.len > 0)
         ctl_buffer_add(b, rest.bytes + 1, rest.len - 1);
     b->failed = b->failed || rest.failed;
     ctl_buffer_free(&rest);
+}
+
+static bool put(const struct ctl_buffer *line)
+{
+    return fwrite(line->bytes, 1, line->len, stdout) == line->len;
+}
+
+/* The heading goes before the first line. */
+static bool paint(struct listing *l, const due_record *r)
+{
+    enum ctl_colour colour = r->cause != 0 ? CTL_BAD : is_reserved(r) ? CTL_NOTABLE : CTL_PLAIN;
+
+    if (l->shown == 0 && l->paint.terminal &&
+        !ctl_paint_line(&l->paint, CTL_HEADING, l->form->heading, strlen(l->form->heading)))
+        return false;
+    return ctl_paint_line(&l->paint, colour, l->line.bytes, l->line.len);
 }
 
 static bool show(void *ctx, due_id id, int rc, const due_record *record)
@@ -93,12 +117,31 @@ static bool show(void *ctx, due_id id, int rc, const due_record *record)
         return true;
     l->line.len = 0;
     if (l->look->json)
-        add_json(&l->line, record);
+        ctl_dump_listed(&l->line, record);
     else
-        add_plain(&l->line, record);
-    l->failed = l->line.failed || fwrite(l->line.bytes, 1, l->line.len, stdout) != l->line.len;
+        l->form->add(&l->line, record);
+    l->failed = l->line.failed || !(l->look->json ? put(&l->line) : paint(l, record));
     l->shown++;
     return !l->failed && l->shown < l->look->limit;
+}
+
+int ctl_list(const struct ctl_look *look, const struct ctl_form *form)
+{
+    struct ctl_look wanted = *look;
+    struct listing l = { .look = &wanted, .form = form };
+
+    ctl_paint_open(&l.paint);
+    if (wanted.limit == 0)
+        wanted.limit = UINT64_MAX;
+    int status = ctl_jobs(look, show, &l);
+    ctl_urls_forget();
+    ctl_buffer_free(&l.line);
+    if (l.unreadable > 0)
+        fprintf(stderr, "duectl: %" PRIu64 " jobs cannot be read: duectl verify says more\n",
+                l.unreadable);
+    if (fflush(stdout) != 0 || l.failed)
+        return CTL_BROKEN;
+    return status == 0 && l.unreadable > 0 ? CTL_FAULTS : status;
 }
 
 /* ---- The command line ------------------------------------------------------------------------ */
@@ -135,29 +178,22 @@ static bool take_json(struct ctl_look *look, const char *value)
     return true;
 }
 
-int ctl_ls(int argc, char **argv)
+static int ls_go(struct ctl_look *look)
 {
-    static const struct ctl_look_option own[] = { { "topic", true, take_topic },
-                                                  { "state", true, take_state },
-                                                  { "limit", true, take_limit },
-                                                  { "json", false, take_json } };
-    struct ctl_look look;
-    struct listing l = { .look = &look };
+    static const struct ctl_form form = {
+        "id                                state     due                             topic         "
+        "   bytes  text\n",
+        add_plain
+    };
 
-    if (!ctl_look_read(&look, argc, argv, own, sizeof own / sizeof own[0]))
-        return CTL_USAGE;
-    if (look.help)
-        return fputs(usage, stdout) < 0 ? CTL_BROKEN : CTL_FINE;
-    if (look.limit == 0)
-        look.limit = UINT64_MAX;
-    const char *path = ctl_file_of(look.url);
-    int status = path != NULL ? ctl_file_jobs(path, show, &l) : ctl_server_jobs(&look, show, &l);
-    ctl_urls_forget();
-    ctl_buffer_free(&l.line);
-    if (l.unreadable > 0)
-        fprintf(stderr, "duectl: %" PRIu64 " jobs cannot be read: duectl verify says more\n",
-                l.unreadable);
-    if (fflush(stdout) != 0 || l.failed)
-        return CTL_BROKEN;
-    return status == 0 && l.unreadable > 0 ? CTL_FAULTS : status;
+    return ctl_list(look, &form);
 }
+
+static const struct ctl_look_option own[] = {
+    { "topic", true, take_topic, NULL },
+    { "state", true, take_state, "waiting reserved dead" },
+    { "limit", true, take_limit, NULL },
+    { "json", false, take_json, NULL },
+};
+
+const struct ctl_command ctl_ls = { "ls", usage, CTL_URL_ONLY, own, 4, ls_go };

@@ -7,8 +7,9 @@
  *   digest.c      whether two sets of lines are the same
  *   hold.c        a store that a command owns for a while
  *   export.c      duectl export
- *   import.c      duectl import
+ *   import.c      lines into a store, for duectl import
  *   ls.c          duectl ls
+ *   rounds.c      what a line of a schedule says of its job; lines that come again
  *
  * Threads  one
  */
@@ -46,6 +47,11 @@ void ctl_dump_end(struct ctl_buffer *b, uint64_t jobs, uint64_t keys);
 
 /* A time at which a kept key ends, as a line has it: stores know it in whole microseconds. */
 int64_t ctl_dump_kept(int64_t until_ns);
+
+/* A string of JSON; or, if it is no text, {"base64":...}. */
+void ctl_dump_bytes(struct ctl_buffer *b, const void *bytes, size_t len);
+/* How many bytes the character at @at has, of @left; 0: it is no UTF-8. */
+size_t ctl_utf8_length(const void *at, size_t left);
 
 /* A string of JSON: bytes that are none are shown as question marks. */
 void ctl_dump_shown(struct ctl_buffer *b, const void *bytes, size_t len);
@@ -135,10 +141,78 @@ int ctl_hold_find(struct ctl_hold *h, due_id id, due_store_visit *visit,
                   void *ctx); /* DUE_ENOENT */
 int ctl_hold_commit(struct ctl_hold *h, const due_change *changes, size_t n, uint64_t number);
 
+/* ---- Lines into a store ---------------------------------------------------------------------- */
+
+/* What gets the lines of a source. */
+struct ctl_lines {
+    /* 0, or an exit status with which the source is to end. */
+    int (*take)(void *ctx, const char *line, size_t len);
+    /* An import that is done again: the job is there already, and that is its deadline: 1; it is
+     * not: 0; or an exit status, negative. */
+    int (*find)(void *ctx, due_id id, int64_t *deadline_ns);
+    void *ctx;
+};
+
+/* Where lines of jobs come from, other than standard input. */
+struct ctl_source {
+    int (*read)(struct ctl_source *source, struct ctl_lines *lines);
+    char at[200]; /* which job the present line is of, for what is said */
+};
+
+/* Put them, all or none of a batch, and read the store back: the exit status.  @source is NULL:
+ * those of an export, on standard input. */
+int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source);
+
+/* ---- Lists ----------------------------------------------------------------------------------- */
+
+/* "waiting", "reserved" or "dead". */
+const char *ctl_state_of(const due_record *record);
+/* The line of an export, and the state in front of all else. */
+void ctl_dump_listed(struct ctl_buffer *b, const due_record *record);
+/* How a list is written for people: what stands above it on a terminal, and each line. */
+struct ctl_form {
+    const char *heading;
+    void (*add)(struct ctl_buffer *line, const due_record *record);
+};
+/* Print those jobs that the options want, in that form or with --json.  The exit status. */
+int ctl_list(const struct ctl_look *look, const struct ctl_form *form);
+
 /* ---- The commands ---------------------------------------------------------------------------- */
 
-int ctl_ls(int argc, char **argv);
-int ctl_export(int argc, char **argv);
-int ctl_import(int argc, char **argv);
+extern const struct ctl_command ctl_ls;
+extern const struct ctl_command ctl_export;
+
+/* ---- Lines of a schedule --------------------------------------------------------------------- */
+
+/* What a line says of its job besides its time and text. */
+struct ctl_more {
+    due_extra extra;
+    const char *topic; /* NULL: none is named */
+    bool has_priority;
+    bool again; /* it comes again and again */
+    bool named; /* the line has a key of its own */
+    int priority;
+    int64_t ttl_ns; /* also of one that comes again, which extra does not say */
+    char bytes[];
+};
+
+/* Make it, with @zone for a line that names none; NULL: there is nothing to be said.  It is freed
+ * by free().  False: why not. */
+bool ctl_more_new(struct ctl_more **more, struct ctl_entry *entry, const char *zone,
+                  const char *text, size_t len, const char **why);
+
+/* Read the line of a job that comes again: false: it does not. */
+bool ctl_round_read(struct ctl_entry *entry, const void *headers, size_t len);
+
+/* When such a line comes next, if it came at @last_ns: 0, or an error of due_cron_next(). */
+int ctl_round_next(const struct ctl_entry *entry, int64_t last_ns, int64_t now_ns,
+                   int64_t *next_ns);
+
+/* Before a job is acked or buried: if its line comes again, the next one is put in.  0, or why it
+ * is not: then the job has to stay. */
+int ctl_round_follow(const due_job *due);
+
+/* Has the time limit of such a line passed? */
+bool ctl_round_is_over(const due_job *due);
 
 #endif

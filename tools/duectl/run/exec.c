@@ -285,15 +285,19 @@ void ctl_exec(struct ctl_run *run, int number)
     while (take(run, &due) == 0) {
         struct ctl_job *job = due.ptr;
 
-        if (due.attempts <= 1)
-            ctl_job_taken(run, &due);
-        enum ctl_outcome outcome = ctl_exec_job(run, number, job);
-        if (again(run, &due, outcome))
-            continue;
-        ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
-        ctl_tally_add(&run->tally, &run->tally.counts.failed, outcome != CTL_DONE);
-        free(job);
+        int64_t deadline_ns = due.deadline_ns;
+
+        if (due.attempts > 1 || !ctl_job_is_over(run, &due)) {
+            if (due.attempts <= 1)
+                ctl_job_taken(run, &due);
+            enum ctl_outcome outcome = ctl_exec_job(run, number, job);
+            if (again(run, &due, outcome))
+                continue;
+            ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
+            ctl_tally_add(&run->tally, &run->tally.counts.failed, outcome != CTL_DONE);
+        }
         if (!run->options->retries || due_ack(&due) != 0)
             due_job_done(&due);
+        ctl_job_end(run, job, deadline_ns);
     }
 }

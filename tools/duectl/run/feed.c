@@ -1,7 +1,7 @@
 /* feed.c - lines become jobs.
  *
- * A delay counts from the reading of its line: the clock is read when the line has come, not when
- * it is looked at.  A date that has passed is due at once.
+ * A delay, and what comes again each so often, counts from the reading of its line: the clock is
+ * read when the line has come, not when it is looked at.  A date that has passed is due at once.
  *
  * In a log the first timestamp is now, and the others keep their distance from it, divided by the
  * speed.  A line without a timestamp goes with the line before it.  A timestamp earlier than one
@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "due/cron.h"
 
 struct feed {
     struct ctl_run *run; /* NULL: only look for faults */
@@ -41,29 +43,25 @@ static struct ctl_job *job_of(const struct ctl_line *line, size_t from)
 
     if (job == NULL)
         return NULL;
-    job->late_ns = 0;
-    job->line = line->number;
-    job->len = len;
+    *job = (struct ctl_job){ .line = line->number, .len = len };
     if (len > 0)
         memcpy(job->text, line->bytes + from, len);
     job->text[len] = '\n';
     return job;
 }
 
-/* Put a text in.  False: the run has been stopped. */
-static bool put(struct feed *f, enum ctl_clock clock, int64_t at_ns, const struct ctl_line *line,
-                size_t from)
+/* A job goes in, or is no more.  False: the run has been stopped. */
+static bool put_job(struct feed *f, enum ctl_clock clock, int64_t at_ns, struct ctl_job *job)
 {
     struct ctl_tally *t = f->tally;
-    due_queue *q = clock == CTL_WALL ? f->run->wall : f->run->queue;
-    struct ctl_job *job = job_of(line, from);
-    due_spec spec = { DUE_SPEC_INIT, .at_ns = at_ns, .ptr = job };
-    int rc = job == NULL ? DUE_ENOMEM : 0;
+    int rc = 0;
 
-    if (rc == 0 && f->run->options->store != NULL)
+    if (f->run->options->store != NULL)
         return ctl_stored_put(f->run, job, at_ns);
+    if (!ctl_key_take(f->run, job))
+        rc = DUE_EEXIST;
     if (rc == 0)
-        rc = due_enqueue(q, &spec, DUE_FOREVER, NULL);
+        rc = ctl_job_put(f->run, clock, at_ns, job);
     if (rc == 0) {
         ctl_tally_add(t, &t->counts.jobs, 1);
         return true;
@@ -71,9 +69,28 @@ static bool put(struct feed *f, enum ctl_clock clock, int64_t at_ns, const struc
     if (rc == DUE_ECLOSED)
         ctl_tally_left(t, clock, at_ns, job);
     else
-        fault(f, line->number, 1, due_error_text(rc));
-    free(job);
+        fault(f, job->line, 1, due_error_text(rc));
+    ctl_job_free(f->run, job);
     return rc != DUE_ECLOSED;
+}
+
+/* Put a text in, with what its line says besides; @entry NULL: it is of a log. */
+static bool put(struct feed *f, enum ctl_clock clock, int64_t at_ns, const struct ctl_line *line,
+                size_t from, struct ctl_entry *entry)
+{
+    struct ctl_job *job = job_of(line, from);
+    const char *why = job == NULL ? due_error_text(DUE_ENOMEM) : NULL;
+
+    if (job != NULL && entry != NULL)
+        (void)ctl_more_new(&job->more, entry, f->run->options->zone, job->text, job->len, &why);
+    if (why != NULL) {
+        fault(f, line->number, 1, why);
+        free(job);
+        return true;
+    }
+    if (job->more != NULL && job->more->again)
+        atomic_store(&f->run->again, true);
+    return put_job(f, clock, at_ns, job);
 }
 
 static void arrived(void *ctx)
@@ -100,16 +117,32 @@ static int64_t later(int64_t ns, int64_t by_ns)
     return __builtin_add_overflow(ns, by_ns, &sum) ? DUE_FOREVER : sum;
 }
 
-static bool put_entry(struct feed *f, const struct ctl_line *line, const struct ctl_entry *entry)
+static bool put_cron(struct feed *f, const struct ctl_line *line, struct ctl_entry *entry)
 {
-    if (entry->kind == CTL_DELAY)
-        return put(f, CTL_MONOTONIC, later(f->now_ns, entry->ns), line, entry->text);
+    bool stored = f->run->options->store != NULL;
+    const char *zone = entry->fields.zone.given ? entry->fields.zone.bytes : f->run->options->zone;
+    int64_t now_ns = stored ? f->now_ns : due_now(f->run->wall);
+    int64_t at_ns = 0;
+    int rc = due_cron_next(entry->cron, zone, now_ns, &at_ns);
+
+    if (rc == 0)
+        return put(f, stored ? CTL_MONOTONIC : CTL_WALL, at_ns, line, entry->text, entry);
+    fault(f, line->number, 1, due_error_text(rc));
+    return true;
+}
+
+static bool put_entry(struct feed *f, const struct ctl_line *line, struct ctl_entry *entry)
+{
+    if (entry->kind == CTL_CRON)
+        return put_cron(f, line, entry);
+    if (entry->kind != CTL_DATE)
+        return put(f, CTL_MONOTONIC, later(f->now_ns, entry->ns), line, entry->text, entry);
     if (f->run->options->store != NULL && entry->ns > f->now_ns)
-        return put(f, CTL_MONOTONIC, entry->ns, line, entry->text);
+        return put(f, CTL_MONOTONIC, entry->ns, line, entry->text, entry);
     if (f->run->wall != NULL && entry->ns > due_now(f->run->wall))
-        return put(f, CTL_WALL, entry->ns, line, entry->text);
+        return put(f, CTL_WALL, entry->ns, line, entry->text, entry);
     ctl_tally_add(f->tally, &f->tally->counts.past, 1);
-    return put(f, CTL_MONOTONIC, f->now_ns, line, entry->text);
+    return put(f, CTL_MONOTONIC, f->now_ns, line, entry->text, entry);
 }
 
 /* Some editors put a mark of three bytes before the first line. */
@@ -198,7 +231,7 @@ static bool log_line(void *ctx, const struct ctl_line *line)
         ctl_tally_add(t, &t->counts.unstamped, 1);
     if (f->last_ns < f->now_ns)
         f->last_ns = f->now_ns;
-    return put(f, CTL_MONOTONIC, f->last_ns, line, 0);
+    return put(f, CTL_MONOTONIC, f->last_ns, line, 0, NULL);
 }
 
 /* ---- The reader ------------------------------------------------------------------------------ */
@@ -233,11 +266,16 @@ void ctl_read(struct ctl_run *run, int number)
     (void)number;
     if (rc != 0)
         atomic_store(&run->unread, true);
-    if (rc <= 0 && run->options->store != NULL && !ctl_stored_loaded(run))
+    if (rc > 0)
         return;
-    /* At the end everything is still delivered at its time.  The passer closes the other queue. */
-    if (rc <= 0)
+    if (run->options->store != NULL) {
+        if (ctl_stored_loaded(run))
+            ctl_stored_finish(run);
+    } else if (!atomic_load(&run->again)) {
+        /* At the end everything is still delivered at its time.  The passer closes the other
+         * queue.  What comes again has no end. */
         ctl_run_drain(run, run->wall != NULL ? run->wall : run->queue);
+    }
 }
 
 int ctl_check(const struct ctl_options *options)

@@ -12,7 +12,7 @@ static void count_left(struct ctl_run *run, enum ctl_clock clock, const due_job 
     struct ctl_job *job = due->ptr;
 
     ctl_tally_left(&run->tally, clock, due->deadline_ns, job);
-    free(job);
+    ctl_job_free(run, job);
 }
 
 static void discard(void *ctx, const due_job *due)

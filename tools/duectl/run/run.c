@@ -1,5 +1,6 @@
 /* run.c - what a run consists of: opened, started, ended. */
 #include "run/run.h"
+#include "verbs/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -56,8 +57,13 @@ static void close_run(struct ctl_run *run)
 /* Start, watch, and wait for all: the exit status. */
 static int carry_out(struct ctl_run *run, int signal_fd)
 {
-    int rc = start_threads(run);
+    const struct ctl_options *o = run->options;
+    struct ctl_control *control = NULL;
     int signal;
+
+    if (o->control != NULL && ctl_control_open(&control, o->control, run->queue, o->queue) != 0)
+        return CTL_BROKEN;
+    int rc = start_threads(run);
 
     if (rc != 0) {
         ctl_say(&run->screen, "duectl: a thread cannot be started: %s\n", strerror(rc));
@@ -66,6 +72,7 @@ static int carry_out(struct ctl_run *run, int signal_fd)
     signal = ctl_watch(run, signal_fd);
     for (int i = 0; i < run->thread_count; i++)
         pthread_join(run->threads[i].id, NULL);
+    ctl_control_close(control);
     ctl_report(run, signal);
     return ctl_run_status(run, signal);
 }
@@ -108,9 +115,11 @@ int ctl_run(const struct ctl_options *options)
     run.stop_fd = -1;
     run.event_fd = -1;
     run.stored.loaded_fd = -1;
+    run.stored.ended_fd = -1;
     ctl_tally_open(&run.tally);
     ctl_screen_open(&run.screen, true, options->exec != NULL);
     pthread_mutex_init(&run.crew.lock, NULL);
+    pthread_mutex_init(&run.keys_lock, NULL);
     if (!ctl_input_open(&run.in, input_of(options)))
         return CTL_USAGE;
     if (open_descriptors(&run))

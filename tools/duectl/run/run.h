@@ -15,7 +15,7 @@
 #ifndef DUECTL_RUN_H
 #define DUECTL_RUN_H
 
-#include "base/base.h"
+#include "move/move.h"
 
 /* ---- A run ----------------------------------------------------------------------------------- */
 
@@ -43,6 +43,7 @@ struct ctl_refusal {
 struct ctl_stored {
     due_store *store;                        /* I  the queue's */
     int loaded_fd;                           /* I  readable once everything stored has been read */
+    int ended_fd;                            /* I  readable when a job has been answered for */
     int handling;                            /* L  how many are at a due job */
     bool stopping;                           /* L  no due job is to be begun with */
     atomic_bool putting;                     /* A  lines are being stored */
@@ -67,6 +68,9 @@ struct ctl_run {
     int64_t start_ns;                  /* I  */
     atomic_int busy;                   /* A  threads that have not ended */
     atomic_int broken;                 /* A  why it cannot go on: errno, CTL_SAID, or 0: it can */
+    atomic_bool again;                 /* A  lines have been read that come again */
+    void *keys;                        /* K  jobs with a key, of a run without a store */
+    pthread_mutex_t keys_lock;         /* I  K */
     atomic_bool unread;                /* A  the input was not read to its end */
     atomic_bool opening;               /* A  whatever is logged is said */
     atomic_bool closing;               /* A  the stored queue is being closed */
@@ -124,6 +128,21 @@ void ctl_run_broken(struct ctl_run *run, int error);
 /* Open the queues of a run without a store: false: said why not. */
 bool ctl_queues_open(struct ctl_run *run);
 void ctl_queues_free(struct ctl_run *run);
+/* One that has left both, or never was in one. */
+void ctl_job_free(struct ctl_run *run, struct ctl_job *job);
+
+/* Put a job into a queue of a run without a store: 0 or a DUE_E* code. */
+int ctl_job_put(struct ctl_run *run, enum ctl_clock clock, int64_t at_ns, struct ctl_job *job);
+
+/* It has been handed out, or its time limit had passed: it comes again, or is freed. */
+void ctl_job_end(struct ctl_run *run, struct ctl_job *job, int64_t deadline_ns);
+
+/* Has its time limit passed, since nobody took it?  Then this is said, and counted. */
+bool ctl_job_is_over(struct ctl_run *run, const due_job *due);
+
+/* Have the key of a job, until it is freed.  False: another job has it. */
+bool ctl_key_take(struct ctl_run *run, struct ctl_job *job);
+
 /* Close both: what waits is left. */
 void ctl_queues_close(struct ctl_run *run);
 
@@ -173,6 +192,9 @@ bool ctl_stored_put(struct ctl_run *run, struct ctl_job *job, int64_t at_ns);
 
 /* Store what has been put, and wait until it is safe there. */
 bool ctl_stored_flush(struct ctl_run *run);
+
+/* Nothing more is put: close the queue when all has been delivered, or the run was stopped. */
+void ctl_stored_finish(struct ctl_run *run);
 
 /* Wait until everything stored has been read: false: the run was stopped before. */
 bool ctl_stored_loaded(struct ctl_run *run);

@@ -70,13 +70,18 @@ static void warn(struct ctl_run *run)
 int ctl_stored_open(struct ctl_run *run, int signal_fd)
 {
     struct ctl_stored *s = &run->stored;
-    due_options options = { DUE_OPTIONS_INIT, .name = run->options->queue,
-                            .lease_ns = DUE_FOREVER };
+    due_options options = { DUE_OPTIONS_INIT, .name = run->options->queue, .lease_ns = DUE_FOREVER,
+                            .metrics = run->options->control != NULL };
     int status;
 
     pthread_mutex_init(&s->lock, NULL);
     s->loaded_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (s->loaded_fd < 0) {
+        ctl_say(&run->screen, "duectl: %s\n", strerror(errno));
+        return CTL_BROKEN;
+    }
+    s->ended_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (s->ended_fd < 0) {
         ctl_say(&run->screen, "duectl: %s\n", strerror(errno));
         return CTL_BROKEN;
     }
@@ -107,8 +112,10 @@ void ctl_stored_close(struct ctl_run *run)
 {
     if (run->stored.loaded_fd >= 0)
         close(run->stored.loaded_fd);
+    if (run->stored.ended_fd >= 0)
+        close(run->stored.ended_fd);
     for (size_t i = 0; i < run->stored.n; i++)
-        free(run->stored.jobs[i]);
+        ctl_job_free(run, run->stored.jobs[i]);
     run->stored.n = 0;
 }
 
@@ -173,6 +180,14 @@ static bool sort_refusals(struct ctl_run *run)
     return fine;
 }
 
+/* A line that comes again was put in by an earlier run. */
+static bool is_there(const struct ctl_stored *s, size_t i)
+{
+    const struct ctl_more *m = s->jobs[i]->more;
+
+    return s->results[i] == DUE_EEXIST && m != NULL && m->again;
+}
+
 /* Say which lines are safe and which are not. */
 static void tell(struct ctl_run *run)
 {
@@ -184,7 +199,7 @@ static void tell(struct ctl_run *run)
     for (size_t i = 0; i < s->n; i++) {
         unsigned long long line = s->jobs[i]->line;
 
-        if (s->results[i] != 0) {
+        if (s->results[i] != 0 && !is_there(s, i)) {
             ctl_tally_add(&run->tally, &run->tally.counts.faults, 1);
             ctl_say(&run->screen, "%s:%llu:1: not stored: %s\n", run->in.name, line,
                     due_error_text(s->results[i]));
@@ -241,19 +256,36 @@ bool ctl_stored_flush(struct ctl_run *run)
         ctl_run_broken(run, CTL_SAID);
     }
     for (size_t i = 0; i < s->n; i++)
-        free(s->jobs[i]);
+        ctl_job_free(run, s->jobs[i]);
     s->n = 0;
     s->bytes = 0;
     return rc == 0;
 }
 
+/* The topic of a line, which is made; less than 0: why not. */
+static int topic_of(struct ctl_run *run, const struct ctl_more *m)
+{
+    return m == NULL || m->topic == NULL ? 0 : due_topic(run->queue, m->topic);
+}
+
 bool ctl_stored_put(struct ctl_run *run, struct ctl_job *job, int64_t at_ns)
 {
     struct ctl_stored *s = &run->stored;
+    int topic = topic_of(run, job->more);
 
+    if (topic < 0) {
+        ctl_tally_add(&run->tally, &run->tally.counts.faults, 1);
+        ctl_say(&run->screen, "%s:%llu:1: not stored: %s\n", run->in.name,
+                (unsigned long long)job->line, due_error_text(topic));
+        ctl_job_free(run, job);
+        return true;
+    }
     s->jobs[s->n] = job;
     s->specs[s->n] = (due_spec){ DUE_SPEC_INIT, .at_ns = at_ns, .data = job->text };
     s->specs[s->n].len = job->len;
+    s->specs[s->n].topic = topic;
+    s->specs[s->n].priority = job->more == NULL ? 0 : job->more->priority;
+    s->specs[s->n].more = job->more == NULL ? NULL : &job->more->extra;
     s->bytes += job->len;
     s->n++;
     return (s->n < CTL_PUT && s->bytes < CTL_PUT_BYTES) || ctl_stored_flush(run);
@@ -296,8 +328,29 @@ static void end(struct ctl_run *run)
     pthread_mutex_lock(&s->lock);
     last = --s->handling == 0 && s->stopping;
     pthread_mutex_unlock(&s->lock);
+    eventfd_write(s->ended_fd, 1);
     if (last)
         ctl_run_close(run);
+}
+
+enum { FINISH_MS = 200 }; /* what an answer changes may land a little later */
+
+/* It is no drain: that would let nothing come again. */
+void ctl_stored_finish(struct ctl_run *run)
+{
+    struct pollfd ready[] = {
+        { .fd = run->stored.ended_fd, .events = POLLIN },
+        { .fd = run->stop_fd, .events = POLLIN },
+    };
+    eventfd_t ended;
+
+    while (ctl_stored_left(run) > 0) {
+        (void)poll(ready, 2, FINISH_MS);
+        if (ready[1].revents != 0)
+            return;
+        eventfd_read(run->stored.ended_fd, &ended);
+    }
+    ctl_stored_stop(run);
 }
 
 static void close_now(struct ctl_run *run, int number)
@@ -327,10 +380,31 @@ static void count_taken(struct ctl_run *run, const due_job *due)
     ctl_tally_lateness(&run->tally, due->lateness_ns, due_now(run->queue) < due->deadline_ns);
 }
 
+/* If its line comes again the next one is stored before this one goes.  False: it is not; then this
+ * one stays, and is handed out once more by who runs next. */
+static bool follow(struct ctl_run *run, due_job *due)
+{
+    struct ctl_entry e;
+    int rc = 0;
+
+    if (ctl_round_read(&e, due->headers, due->headers_len)) {
+        rc = ctl_round_follow(due);
+        if (rc == 0)
+            rc = due_flush(run->queue, DUE_FOREVER);
+        if (rc == 0 && atomic_load(&run->broken) != 0) /* it was refused, which has been said */
+            rc = DUE_ECLOSED;
+    }
+    if (rc == 0)
+        return true;
+    due_job_done(due);
+    end_taking(run, rc);
+    return false;
+}
+
 /* The text is out: it leaves the store.  What cannot be acked comes again. */
 static void ack(struct ctl_run *run, due_job *due)
 {
-    int rc = due_ack(due);
+    int rc = follow(run, due) ? due_ack(due) : 0;
 
     if (rc == 0 || rc == DUE_EINDOUBT)
         return;
@@ -338,23 +412,40 @@ static void ack(struct ctl_run *run, due_job *due)
     end_taking(run, rc);
 }
 
+/* Has the time limit of a line that comes again passed?  Then this is said. */
+static bool is_over(struct ctl_run *run, const due_job *due)
+{
+    char id[DUE_ID_TEXT];
+
+    if (!ctl_round_is_over(due))
+        return false;
+    ctl_tally_add(&run->tally, &run->tally.counts.failed, 1);
+    ctl_say(&run->screen, "duectl: job %s: its time limit had passed\n",
+            due_id_format(due->id, id));
+    return true;
+}
+
 /* Print what is due, and let go of it: 0 or -errno. */
 static int print(struct ctl_run *run, due_job *due, int n)
 {
     static char feed[] = "\n";
     struct iovec pieces[2 * CTL_BATCH];
+    int printed = 0;
     int rc;
 
     for (int i = 0; i < n; i++) {
         void *text = (void *)(uintptr_t)due[i].data; /* writev() only reads it */
 
+        if (is_over(run, &due[i]))
+            continue;
         count_taken(run, &due[i]);
-        pieces[2 * i] = (struct iovec){ .iov_base = text, .iov_len = due[i].len };
-        pieces[2 * i + 1] = (struct iovec){ .iov_base = feed, .iov_len = 1 };
+        pieces[2 * printed] = (struct iovec){ .iov_base = text, .iov_len = due[i].len };
+        pieces[2 * printed + 1] = (struct iovec){ .iov_base = feed, .iov_len = 1 };
+        printed++;
     }
-    rc = ctl_screen_write(&run->screen, pieces, 2 * n);
+    rc = printed == 0 ? 0 : ctl_screen_write(&run->screen, pieces, 2 * printed);
     if (rc == 0)
-        ctl_tally_add(&run->tally, &run->tally.counts.delivered, (uint64_t)n);
+        ctl_tally_add(&run->tally, &run->tally.counts.delivered, (uint64_t)printed);
     for (int i = 0; i < n; i++) {
         if (rc == 0)
             ack(run, &due[i]);
@@ -393,10 +484,7 @@ struct ctl_job *ctl_job_copy(const due_job *due)
 
     if (job == NULL)
         return NULL;
-    job->late_ns = 0;
-    job->line = 0;
-    job->id = due->id;
-    job->len = due->len;
+    *job = (struct ctl_job){ .id = due->id, .len = due->len };
     if (due->len > 0)
         memcpy(job->text, due->data, due->len);
     job->text[due->len] = '\n';
@@ -435,7 +523,8 @@ static void answered(struct ctl_run *run, due_job *due, int rc)
 static void give_up(struct ctl_run *run, due_job *due, const char *reason)
 {
     count_end(run, true);
-    answered(run, due, due_bury(due, reason));
+    if (follow(run, due))
+        answered(run, due, due_bury(due, reason));
 }
 
 /* The command has ended: the job leaves the store, or comes again, or is dead. */
@@ -458,6 +547,10 @@ static int attempt(struct ctl_run *run, int number, due_job *due)
 
     if (run->options->retries && ctl_is_fatal(run, due)) {
         give_up(run, due, CTL_FATAL);
+        return 0;
+    }
+    if (is_over(run, due)) {
+        ack(run, due);
         return 0;
     }
     int rc = exec_one(run, number, due, &outcome);

@@ -7,11 +7,11 @@
 static void pass(struct ctl_run *run, due_job *due)
 {
     struct ctl_job *job = due->ptr;
-    due_spec spec = { DUE_SPEC_INIT, .ptr = job };
     int rc;
 
     job->late_ns = due->lateness_ns;
-    rc = due_enqueue(run->queue, &spec, DUE_FOREVER, NULL);
+    job->wall_ns = due->deadline_ns;
+    rc = ctl_job_put(run, CTL_MONOTONIC, 0, job);
     if (rc == 0)
         return;
     if (rc == DUE_ECLOSED) {
@@ -21,7 +21,7 @@ static void pass(struct ctl_run *run, due_job *due)
         ctl_say(&run->screen, "%s:%llu:1: %s\n", run->in.name, (unsigned long long)job->line,
                 due_error_text(rc));
     }
-    free(job);
+    ctl_job_free(run, job);
 }
 
 void ctl_pass(struct ctl_run *run, int number)
@@ -50,25 +50,31 @@ void ctl_job_taken(struct ctl_run *run, const due_job *due)
 static int print(struct ctl_run *run, due_job *due, int n)
 {
     struct iovec pieces[CTL_BATCH];
+    int printed = 0;
     int rc;
 
     for (int i = 0; i < n; i++) {
         struct ctl_job *job = due[i].ptr;
 
+        if (ctl_job_is_over(run, &due[i]))
+            continue;
         ctl_job_taken(run, &due[i]);
-        pieces[i] = (struct iovec){ .iov_base = job->text, .iov_len = job->len + 1 };
+        pieces[printed++] = (struct iovec){ .iov_base = job->text, .iov_len = job->len + 1 };
     }
-    rc = ctl_screen_write(&run->screen, pieces, n);
+    rc = printed == 0 ? 0 : ctl_screen_write(&run->screen, pieces, printed);
     for (int i = 0; i < n; i++) {
         struct ctl_job *job = due[i].ptr;
 
-        if (rc != 0)
-            ctl_tally_left(&run->tally, CTL_MONOTONIC, due[i].deadline_ns, job);
-        free(job);
         due_job_done(&due[i]);
+        if (rc == 0) {
+            ctl_job_end(run, job, due[i].deadline_ns);
+            continue;
+        }
+        ctl_tally_left(&run->tally, CTL_MONOTONIC, due[i].deadline_ns, job);
+        ctl_job_free(run, job);
     }
     if (rc == 0)
-        ctl_tally_add(&run->tally, &run->tally.counts.delivered, (uint64_t)n);
+        ctl_tally_add(&run->tally, &run->tally.counts.delivered, (uint64_t)printed);
     return rc;
 }
 

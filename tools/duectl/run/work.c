@@ -17,7 +17,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "inspect/inspect.h"
+#include "verbs/verbs.h"
 #include "due/workers.h"
 
 enum { LOOK_MS = 1000 };                      /* after an error */
@@ -25,7 +25,7 @@ static const int64_t LOOK_NS = DUE_MS(20);    /* while it ends */
 static const int64_t KILL_NS = DUE_MS(300);   /* for what was killed to end */
 static const int64_t QUIET_NS = DUE_MS(1500); /* until it is said what is waited for */
 
-enum ended { ENDED, TIME_IS_UP, SIGNALLED };
+enum how_ended { ENDED, TIME_IS_UP, SIGNALLED };
 
 struct work {
     struct ctl_run run;
@@ -34,6 +34,7 @@ struct work {
     bool place[CTL_WORKERS_MAX]; /* L  of the commands that run */
     pthread_mutex_t lock;
     int topics[CTL_TOPICS_MAX];
+    struct ctl_control *control; /* NULL: none */
 };
 
 /* ---- Handlers -------------------------------------------------------------------------------- */
@@ -58,15 +59,26 @@ static void place_give(struct work *w, int at)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* The answer that lets it go, once the next one is stored if its line comes again. */
+static due_answer ended(struct work *w, const due_job *due, due_answer answer)
+{
+    int rc = ctl_round_follow(due);
+
+    if (rc == 0)
+        return answer;
+    ctl_say(&w->run.screen, "duectl: the next round is not stored: %s\n", due_error_text(rc));
+    return due_answer_nack(DUE_DELAY_POLICY);
+}
+
 static due_answer answer_of(struct work *w, const due_job *due, enum ctl_outcome outcome)
 {
     if (outcome == CTL_DONE)
-        return due_answer_ack();
+        return ended(w, due, due_answer_ack());
     if (ctl_was_stopped(&w->run.crew))
         return due_answer_nack(0);
     if (ctl_retries(&w->run, due, outcome))
         return due_answer_nack(DUE_DELAY_POLICY);
-    return due_answer_bury("its command failed in the last attempt");
+    return ended(w, due, due_answer_bury("its command failed in the last attempt"));
 }
 
 /* Run its command, and say what becomes of the job. */
@@ -88,7 +100,12 @@ static void handle(void *ctx, const due_job *due, due_answer *answer)
     struct work *w = ctx;
     struct ctl_run *run = &w->run;
 
-    *answer = ctl_is_fatal(run, due) ? due_answer_bury(CTL_FATAL) : attempt(w, due);
+    if (ctl_round_is_over(due))
+        *answer = ended(w, due, due_answer_ack());
+    else if (ctl_is_fatal(run, due))
+        *answer = ended(w, due, due_answer_bury(CTL_FATAL));
+    else
+        *answer = attempt(w, due);
     if (answer->kind == DUE_ANSWER_ACK || answer->kind == DUE_ANSWER_BURY)
         ctl_tally_add(&run->tally, &run->tally.counts.delivered, 1);
     if (answer->kind == DUE_ANSWER_BURY)
@@ -110,7 +127,7 @@ static bool runs_any(struct work *w)
 
 /* Nothing new is begun; wait until all commands have ended and been answered for.  When none runs
  * any more, it is the server that is waited for. */
-static enum ended wait_for_end(struct work *w, int64_t within_ns)
+static enum how_ended wait_for_end(struct work *w, int64_t within_ns)
 {
     int64_t left = within_ns;
     int64_t quiet = 0;
@@ -137,7 +154,7 @@ static enum ended wait_for_end(struct work *w, int64_t within_ns)
  * take. */
 static bool end(struct work *w)
 {
-    enum ended how = wait_for_end(w, w->run.options->grace_ns);
+    enum how_ended how = wait_for_end(w, w->run.options->grace_ns);
 
     if (how == TIME_IS_UP) {
         ctl_crew_signal(&w->run.crew, SIGTERM);
@@ -188,7 +205,10 @@ static int open_queue(struct work *w)
     if (options.store == NULL)
         return CTL_USAGE;
     options.retry = ctl_retry_stored(o);
+    options.share = o->shared ? DUE_SHARED : DUE_OWNED;
+    options.prefetch_max = 1; /* a command is slow: others take what is due meanwhile */
     options.open_timeout_ns = o->standby ? DUE_FOREVER : 0;
+    options.metrics = o->control != NULL;
     options.on_log = log_text;
     options.ctx = w;
     status = ctl_queue_open(run, &options, w->signal_fd);
@@ -249,6 +269,14 @@ static void report(struct work *w)
                 (unsigned long long)counts.delivered, (unsigned long long)counts.failed);
 }
 
+static int open_control(struct work *w)
+{
+    const struct ctl_options *o = w->run.options;
+
+    return o->control == NULL ? 0
+                              : ctl_control_open(&w->control, o->control, w->run.queue, o->queue);
+}
+
 static int work(struct work *w)
 {
     struct ctl_run *run = &w->run;
@@ -258,8 +286,14 @@ static int work(struct work *w)
 
     if (status != CTL_FINE)
         return status;
+    status = open_control(w);
+    if (status != CTL_FINE) {
+        close_queue(w);
+        return status;
+    }
     rc = start(w);
     if (rc != 0) {
+        ctl_control_close(w->control);
         ctl_say(&run->screen, "duectl: %s\n", due_error_text(rc));
         close_queue(w);
         return CTL_BROKEN;
@@ -267,6 +301,7 @@ static int work(struct work *w)
     status = serve(w);
     ended = end(w);
     report(w);
+    ctl_control_close(w->control);
     if (!ended || !close_queue(w)) {
         ctl_say(&run->screen, "duectl: left behind: the server does not answer\n");
         _exit(status);

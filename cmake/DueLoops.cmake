@@ -1,0 +1,23 @@
+# The libraries of event loops that are here, each as a target of its own: for
+# tests and examples of the headers due/loop_NAME.h, which themselves need none of them.
+function(due_loop_library name library header)
+    string(TOUPPER "DUE_${name}" upper)
+    find_library(${upper}_LIBRARY ${library})
+    find_path(${upper}_INCLUDE ${header} PATH_SUFFIXES ${ARGN})
+    mark_as_advanced(${upper}_LIBRARY ${upper}_INCLUDE)
+    if(${upper}_LIBRARY AND ${upper}_INCLUDE)
+        add_library(due_loop_${name} INTERFACE)
+        target_include_directories(due_loop_${name} SYSTEM INTERFACE "${${upper}_INCLUDE}")
+        target_link_libraries(due_loop_${name} INTERFACE "${${upper}_LIBRARY}")
+    endif()
+endfunction()
+
+due_loop_library(libuv uv uv.h)
+due_loop_library(libevent event_core event2/event.h)
+due_loop_library(libev ev ev.h libev)
+due_loop_library(systemd systemd systemd/sd-event.h)
+pkg_check_modules(DUE_GLIB QUIET IMPORTED_TARGET glib-2.0)
+if(DUE_GLIB_FOUND)
+    add_library(due_loop_glib INTERFACE)
+    target_link_libraries(due_loop_glib INTERFACE PkgConfig::DUE_GLIB)
+endif()

@@ -1,0 +1,174 @@
+/* answer.c - what the parts of an exchange have answered, told change by change. */
+#include <string.h>
+
+#include "redis/share/share.h"
+
+/* ---- Do they make sense? --------------------------------------------------------------------- */
+
+static bool is_status(const redisReply *r, size_t changes, const char *letters)
+{
+    if (!due__reply_is_text(r) || (r->len != 0 && (size_t)r->len != changes))
+        return false;
+    return strspn(r->str, letters) == (size_t)r->len;
+}
+
+/* What stands behind the status of work: see work.lua. */
+static bool is_claim(const struct due__share_part *part, const redisReply *r)
+{
+    int64_t word[5]; /* end of the leases, alarm, more, rung, claimed */
+
+    for (size_t i = 0; i < 5; i++)
+        if (r->element[3 + i]->type != REDIS_REPLY_INTEGER ||
+            !due__share_number(r->element[3 + i], i == 1 ? -1 : 0, &word[i]))
+            return false;
+    if (word[4] > DUE__SHARE_CLAIM || r->elements < 8 + 5 * (size_t)word[4] ||
+        (r->elements - 8 - 5 * (size_t)word[4]) % 2 != 0)
+        return false;
+    for (size_t i = 8; i < 8 + 5 * (size_t)word[4]; i += 5) {
+        int64_t topic;
+        int64_t over;
+
+        if (r->element[i]->type != REDIS_REPLY_INTEGER ||
+            !due__share_number(r->element[i], 1, &topic) || (size_t)topic > part->topics ||
+            !due__reply_is_text(r->element[i + 1]) ||
+            r->element[i + 1]->len != DUE_STORE_ID_BYTES ||
+            !due__reply_is_text(r->element[i + 2]) ||
+            (r->element[i + 2]->len > 0 && !due__share_number(r->element[i + 2], 0, &over)) ||
+            !due__reply_is_text(r->element[i + 4]))
+            return false;
+    }
+    return true;
+}
+
+bool due__share_sane(struct due__redis *s, const struct due__share_part *part)
+{
+    const redisReply *r = part->answer;
+    int64_t rang;
+
+    if (!due__share_stamp(s, r, part->kind == DUE__SHARE_WORK ? 8 : 4))
+        return false;
+    if (part->kind == DUE__SHARE_WORK)
+        return is_status(r->element[2], part->changes, "ds") && is_claim(part, r);
+    return r->elements == 4 && is_status(r->element[2], part->voids ? 1 : part->changes, "dcou") &&
+           due__share_number(r->element[3], 0, &rang);
+}
+
+/* ---- Change by change ------------------------------------------------------------------------ */
+
+static int result_of(char letter)
+{
+    switch (letter) {
+    case 's':
+        return DUE_ESTALE;
+    case 'c':
+        return DUE_EAGAIN;
+    case 'o':
+        return DUE_EBUSY;
+    case 'u':
+        return DUE_ENOENT;
+    default:
+        return 0;
+    }
+}
+
+/* What is known of a job that was held, after its change. */
+static void note_end(struct due__redis *s, const due_change *c, int result, int64_t now_us)
+{
+    struct due__share_holds *holds = &s->share->holds;
+    struct due__share_hold *hold = due__hold_find(holds, c->record.id);
+
+    if (hold == NULL || hold->held != c->held)
+        return;
+    if (result == 0 && c->kind == DUE_CHANGE_EXTEND)
+        hold->end_us = now_us + (c->lease_ns + 999) / 1000;
+    else if (result != 0 || c->kind != DUE_CHANGE_BEGIN)
+        due__hold_remove(holds, c->record.id);
+}
+
+static void tell_changes(struct due__redis *s, const struct due__share_lane *lane, size_t p,
+                         int *results)
+{
+    const struct due__share_plan *plan = &lane->plan;
+    const struct due__share_part *part = &lane->part[p];
+    const redisReply *status = part->rc == 0 ? part->answer->element[2] : NULL;
+    int64_t now_us = 0;
+    size_t letter = 0;
+
+    if (part->rc == 0)
+        (void)due__share_number(part->answer->element[1], 0, &now_us);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1)) {
+        for (size_t i = 0; i < plan->group[g].n; i++, letter++) {
+            size_t at = plan->order[plan->group[g].first + i];
+            int result = part->rc;
+            if (status != NULL && status->len > 0 && !part->voids)
+                result = result_of(status->str[letter]);
+            results[at] = result;
+            if (part->rc == 0 && plan->changes[at].held != 0)
+                note_end(s, &plan->changes[at], result, now_us);
+        }
+    }
+}
+
+/* Topics that were entered with what was put. */
+static void note_topics(struct due__redis *s, const struct due__share_part *part)
+{
+    for (size_t i = 0; i < part->topics; i++) {
+        struct due__redis_topic *t = due__redis_topic(s, part->topic[i], strlen(part->topic[i]));
+        if (t != NULL)
+            t->entered = true;
+        due__share_note_topic(s->share, part->topic[i], strlen(part->topic[i]));
+    }
+}
+
+static void note_part(struct due__redis *s, const struct due__share_part *part,
+                      struct due_exchange *answer)
+{
+    const redisReply *r = part->answer;
+    int64_t stamp = 0;
+    int64_t now_us = 0;
+    int64_t rang = 0;
+
+    (void)due__share_number(r->element[0], 0, &stamp);
+    (void)due__share_number(r->element[1], 0, &now_us);
+    (void)due__share_number(r->element[part->kind == DUE__SHARE_WORK ? 6 : 3], 0, &rang);
+    if (part->claims || (uint64_t)stamp > answer->stamp) {
+        answer->stamp = (uint64_t)stamp;
+        answer->now_ns = now_us * 1000;
+    }
+    answer->rang += (uint32_t)rang;
+    if (part->kind == DUE__SHARE_PUT && !part->voids)
+        note_topics(s, part);
+}
+
+/* The order of parts is that in which they are sent: the claim's, which is last, is made first. */
+int due__share_tell(struct due__redis *s, struct due__share_lane *lane, int *results,
+                    due_store_visit_claimed *visit, void *ctx, struct due_exchange *answer,
+                    int64_t until_ns)
+{
+    struct due__share *h = s->share;
+    int rc = 0;
+    bool done = lane->plan.parts == 0;
+
+    *answer = (struct due_exchange){ .alarm_ns = -1 };
+    for (size_t p = 0; p < lane->plan.parts; p++) {
+        const struct due__share_part *part = &lane->part[p];
+        done = done || part->rc == 0 || part->rc == DUE_ENOSPC;
+        if (part->rc == 0)
+            note_part(s, part, answer);
+        else if (rc == 0)
+            rc = part->rc;
+    }
+    if (!done)
+        return rc;
+    if (answer->stamp == 0) {
+        answer->stamp = h->stamp;
+        answer->now_ns = h->now_us * 1000;
+    }
+    rc = 0;
+    if (lane->plan.parts > 0 && lane->part[0].claims && lane->part[0].rc == 0)
+        rc = due__share_show(s, &lane->part[0], visit, ctx, answer, until_ns);
+    for (size_t p = 0; p < lane->plan.parts && rc != DUE_EINDOUBT; p++)
+        tell_changes(s, lane, p, results);
+    return rc;
+}

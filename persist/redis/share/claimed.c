@@ -1,0 +1,187 @@
+/* claimed.c - the jobs of a claim, shown one by one.
+ *
+ * A record that is long does not stand in the claim's answer and is read by itself.  What cannot be
+ * shown, since its record is missing or damaged, is set aside, as when an owner loads; what a newer
+ * version has written stays, and is due again when its lease is over.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "redis/share/share.h"
+
+#define OLD_US (INT64_C(3600) * 1000000) /* a lease that ended before then is forgotten in time */
+
+/* ---- Topics ---------------------------------------------------------------------------------- */
+
+static void note_first(struct due__share *h, const char *name, size_t len, size_t at)
+{
+    char text[DUE__SHARE_NAME];
+    size_t i = 0;
+
+    if (len >= sizeof text || memchr(name, '\0', len) != NULL)
+        return;
+    memcpy(text, name, len);
+    text[len] = '\0';
+    while (i < h->n_recent && strcmp(h->recent[i], text) != 0)
+        i++;
+    if (i < at)
+        return;
+    if (i == h->n_recent) {
+        i = h->n_recent < DUE__SHARE_TOPICS ? h->n_recent++ : DUE__SHARE_TOPICS - 1;
+        if (i < at)
+            return;
+    }
+    memmove(h->recent[at + 1], h->recent[at], (i - at) * sizeof h->recent[0]);
+    memcpy(h->recent[at], text, sizeof text);
+}
+
+void due__share_note_heads(struct due__share *h, redisReply *const *at, size_t n)
+{
+    for (size_t i = 0; i + 1 < n && i / 2 < DUE__SHARE_TOPICS; i += 2)
+        if (due__reply_is_text(at[i]))
+            note_first(h, at[i]->str, (size_t)at[i]->len,
+                       i / 2 < h->n_recent ? i / 2 : h->n_recent);
+}
+
+/* It comes last, if there is room. */
+void due__share_note_topic(struct due__share *h, const char *name, size_t len)
+{
+    if (h->n_recent < DUE__SHARE_TOPICS)
+        note_first(h, name, len, h->n_recent);
+}
+
+/* ---- What is long ---------------------------------------------------------------------------- */
+
+/* The records that the answer leaves out, in the order of their jobs.  DUE_EINDOUBT: not now. */
+static int read_long(struct due__redis *s, redisReply *const *jobs, size_t n, redisReply **got,
+                     int64_t until_ns)
+{
+    size_t asked = 0;
+
+    for (size_t i = 0; i < n; i++)
+        asked += due__reply_is_text(jobs[5 * i + 3]) && jobs[5 * i + 3]->len == 0;
+    if (asked == 0)
+        return 0;
+    int rc = due__share_up(s, until_ns);
+    if (rc != 0 && rc != DUE_EDURABILITY)
+        return DUE_EINDOUBT;
+    for (size_t i = 0; i < n; i++) {
+        if (due__reply_is_text(jobs[5 * i + 3]) && jobs[5 * i + 3]->len == 0) {
+            due__redis_word(s, s->keys.jobs, 1, "HGET");
+            due__link_bytes(s->link, jobs[5 * i + 1]->str, DUE_STORE_ID_BYTES);
+        }
+    }
+    return due__share_talk(s, asked, got, until_ns) == 0 ? 0 : DUE_EINDOUBT;
+}
+
+/* ---- What cannot be shown -------------------------------------------------------------------- */
+
+static void set_aside(struct due__redis *s, const char *topic, const redisReply *id,
+                      const redisReply *record, int64_t until_ns)
+{
+    redisReply *got[5];
+    char text[DUE_ID_TEXT];
+    due_id job = { { 0 } };
+    bool there = due__reply_is_text(record);
+
+    memcpy(job.byte, id->str, DUE_STORE_ID_BYTES);
+    due__store_log(&s->how, DUE_LOG_ERROR, "job %s is %s in the store, and was set aside",
+                   due_id_format(job, text), there ? "damaged" : "missing");
+    due__redis_count(s, 0, 0, 1);
+    int rc = due__share_up(s, until_ns);
+    if (rc != 0 && rc != DUE_EDURABILITY)
+        return;
+    due__redis_word(s, s->keys.aside, 2, there ? "HSET" : "HSETNX");
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    due__link_bytes(s->link, there ? record->str : "", there ? (size_t)record->len : 0);
+    due__link_command(s->link, 3);
+    due__link_text(s->link, "ZREM");
+    due__share_key(s, "l:", topic);
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    due__redis_word(s, s->keys.jobs, 1, "HDEL");
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    due__redis_word(s, s->keys.again, 1, "HDEL");
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    due__link_command(s->link, 3);
+    due__link_text(s->link, "HDEL");
+    due__share_key(s, "b", "");
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    if (due__share_talk(s, 5, got, until_ns) == 0)
+        due__share_forget(got, 5);
+}
+
+/* ---- Showing --------------------------------------------------------------------------------- */
+
+struct claim {
+    const struct due__share_part *part;
+    uint64_t stamp;
+    int64_t end_us;
+    due_store_visit_claimed *visit;
+    void *ctx;
+    int64_t until_ns;
+};
+
+/* One job: of five words, and @record where the claim leaves that out. */
+static int show_one(struct due__redis *s, const struct claim *claim, redisReply *const *word,
+                    const redisReply *record, uint64_t *shown)
+{
+    const char *topic = claim->part->topic[word[0]->integer - 1];
+    redisReply nothing = { .type = REDIS_REPLY_NIL };
+    const redisReply *entry = word[4]->len > 0 ? word[4] : &nothing;
+    struct due__record_room room;
+    due_claimed job = { .held = claim->stamp };
+    int64_t over_us = 0;
+    int rc = due__redis_read_job(s, NULL, &job.record, &room, word[1], record, entry);
+
+    if (rc == 0 && (job.record.cause != 0 || strcmp(job.record.topic, topic) != 0))
+        rc = DUE_ECORRUPT;
+    if (rc == DUE_EVERSION)
+        return 0;
+    if (rc != 0) {
+        set_aside(s, topic, word[1], record, claim->until_ns);
+        return 0;
+    }
+    if (word[2]->len > 0)
+        (void)due__share_number(word[2], 0, &over_us);
+    job.lapsed_ns = over_us * 1000;
+    struct due__share_hold hold = { job.record.id, job.held, claim->end_us,
+                                    due__redis_score(job.record.until_ns) };
+    if (!due__hold_add(&s->share->holds, hold, s->share->now_us - OLD_US))
+        return 0; /* no memory: it is due again when its lease is over */
+    ++*shown;
+    return claim->visit(claim->ctx, &job);
+}
+
+int due__share_show(struct due__redis *s, const struct due__share_part *part,
+                    due_store_visit_claimed *visit, void *ctx, struct due_exchange *answer,
+                    int64_t until_ns)
+{
+    redisReply *const *word = part->answer->element;
+    struct claim claim = { part, answer->stamp, 0, visit, ctx, until_ns };
+    int64_t number[4]; /* alarm, more, rung, claimed */
+    redisReply **longs = NULL;
+    size_t at_long = 0;
+
+    (void)due__share_number(word[3], 0, &claim.end_us);
+    for (size_t i = 0; i < 4; i++)
+        (void)due__share_number(word[4 + i], -1, &number[i]);
+    size_t n = (size_t)number[3];
+    longs = calloc(n + 1, sizeof *longs);
+    if (longs == NULL)
+        return DUE_EINDOUBT;
+    int rc = read_long(s, word + 8, n, longs, until_ns);
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        redisReply *const *job = word + 8 + 5 * i;
+        bool is_long = due__reply_is_text(job[3]) && job[3]->len == 0;
+        rc = show_one(s, &claim, job, is_long ? longs[at_long] : job[3], &answer->claimed);
+        at_long += is_long;
+    }
+    due__share_forget(longs, n);
+    free(longs);
+    if (rc == DUE_EINDOUBT)
+        return rc;
+    answer->alarm_ns = number[0] > 0 ? number[0] * 1000 : number[0];
+    answer->more = number[1] != 0;
+    due__share_note_heads(s->share, word + 8 + 5 * n, part->answer->elements - 8 - 5 * n);
+    return rc;
+}

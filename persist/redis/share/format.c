@@ -1,0 +1,381 @@
+/* format.c - a part of an exchange as the words of its script. */
+#include <stdio.h>
+#include <string.h>
+
+#include "redis/share/share.h"
+
+/* What a part has of each kind of word. */
+struct put_counts {
+    size_t entries, longs;
+};
+
+static const due_change *change_at(const struct due__share_plan *plan, size_t at)
+{
+    return &plan->changes[plan->order[at]];
+}
+
+static void put_id(struct due__redis *s, due_id id)
+{
+    due__link_bytes(s->link, id.byte, DUE_STORE_ID_BYTES);
+}
+
+static void put_entry(struct due__redis *s, const due_change *c)
+{
+    unsigned char entry[DUE__ENTRY_MOST];
+
+    due__link_bytes(s->link, entry, due__entry_write(&c->record, entry));
+}
+
+static int64_t score_of(const due_change *c)
+{
+    return due__redis_score(c->record.until_ns);
+}
+
+/* The group's changes, one after the other, by what @put writes of each. */
+static void put_group(struct due__redis *s, const struct due__share_plan *plan,
+                      const struct due__share_group *g,
+                      void (*put)(struct due__redis *s, const due_change *c))
+{
+    for (size_t i = 0; i < g->n; i++)
+        put(s, change_at(plan, g->first + i));
+}
+
+/* ---- New jobs -------------------------------------------------------------------------------- */
+
+/* How long its record is, if that is long; else 0. */
+static size_t long_of(const due_record *r)
+{
+    unsigned char front[DUE__RECORD_FRONT];
+
+    if (r->len + DUE__RECORD_FRONT <= DUE__SHARE_LONG)
+        return 0;
+    size_t len = due__record_front(r, front) + r->len;
+    return len > DUE__SHARE_LONG ? len : 0;
+}
+
+static struct put_counts count_puts(const struct due__share_plan *plan, size_t part)
+{
+    struct put_counts k = { 0 };
+
+    for (size_t g = due__share_next_group(plan, part, 0); g < plan->groups;
+         g = due__share_next_group(plan, part, g + 1)) {
+        for (size_t i = 0; i < plan->group[g].n; i++) {
+            const due_record *r = &change_at(plan, plan->group[g].first + i)->record;
+            k.entries += due__record_has_entry(r);
+            k.longs += long_of(r) != 0;
+        }
+    }
+    return k;
+}
+
+static int put_record(struct due__redis *s, const due_change *c)
+{
+    size_t front = 0;
+    size_t len = 0;
+    int rc = due__scratch_record(&s->scratch, &c->record, &front, &len);
+
+    if (rc != 0)
+        return rc;
+    put_id(s, c->record.id);
+    due__link_bytes(s->link, s->scratch.bytes, len);
+    return 0;
+}
+
+static void put_its_entry(struct due__redis *s, const due_change *c)
+{
+    if (due__record_has_entry(&c->record)) {
+        put_id(s, c->record.id);
+        put_entry(s, c);
+    }
+}
+
+static void put_its_length(struct due__redis *s, const due_change *c)
+{
+    size_t len = long_of(&c->record);
+
+    if (len != 0) {
+        put_id(s, c->record.id);
+        due__link_number(s->link, (int64_t)len);
+    }
+}
+
+static void put_score(struct due__redis *s, const due_change *c)
+{
+    due__link_number(s->link, score_of(c));
+    put_id(s, c->record.id);
+}
+
+/* One topic: its group is the only one of its kind in the part. */
+static void put_topic(struct due__redis *s, const struct due__share_plan *plan,
+                      const struct due__share_part *part, const struct due__share_group *g)
+{
+    const char *name = part->topic[g->topic - 1];
+    const struct due__redis_topic *known = due__redis_topic(s, name, strlen(name));
+    int64_t first = INT64_MAX;
+
+    for (size_t i = 0; i < g->n; i++) {
+        int64_t score = score_of(change_at(plan, g->first + i));
+        first = score < first ? score : first;
+    }
+    due__link_number(s->link, known == NULL || !known->entered);
+    due__link_number(s->link, first);
+    due__link_number(s->link, (int64_t)g->n);
+    put_group(s, plan, g, put_score);
+}
+
+static int format_put(struct due__redis *s, const struct due__share_lane *lane, size_t p)
+{
+    const struct due__share_plan *plan = &lane->plan;
+    const struct due__share_part *part = &lane->part[p];
+    struct put_counts k = count_puts(plan, p);
+    int rc = 0;
+
+    due__share_call_as(s, &due__script_put, lane, part->number, part->topic, part->topics,
+                       3 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * part->topics);
+    due__link_number(s->link, (int64_t)part->changes);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1))
+        for (size_t i = 0; i < plan->group[g].n && rc == 0; i++)
+            rc = put_record(s, change_at(plan, plan->group[g].first + i));
+    due__scratch_shrink(&s->scratch);
+    if (rc != 0)
+        return rc;
+    due__link_number(s->link, (int64_t)k.entries);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.entries > 0;
+         g = due__share_next_group(plan, p, g + 1))
+        put_group(s, plan, &plan->group[g], put_its_entry);
+    due__link_number(s->link, (int64_t)k.longs);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.longs > 0;
+         g = due__share_next_group(plan, p, g + 1))
+        put_group(s, plan, &plan->group[g], put_its_length);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1))
+        put_topic(s, plan, part, &plan->group[g]);
+    return 0;
+}
+
+/* ---- What nobody holds ----------------------------------------------------------------------- */
+
+/* Attempts and failures as an entry has them, or nothing for none: what the script compares. */
+static void put_attempts(struct due__redis *s, const due_record *r)
+{
+    unsigned char counts[8];
+
+    due__bytes_put(counts, r->attempts, 4);
+    due__bytes_put(counts + 4, r->failures, 4);
+    due__link_bytes(s->link, counts, r->attempts != 0 || r->failures != 0 ? sizeof counts : 0);
+}
+
+static void put_setting(struct due__redis *s, int64_t setting)
+{
+    if (setting < 0)
+        due__link_text(s->link, "");
+    else
+        due__link_number(s->link, setting);
+}
+
+static bool amends(char letter)
+{
+    return strchr("uvw", letter) != NULL;
+}
+
+/* What it is believed to have been, what it is to be, and how long that is, if it is long. */
+static int put_content(struct due__redis *s, const due_change *c)
+{
+    size_t front = 0;
+    size_t len = 0;
+    int rc = due__scratch_record(&s->scratch, &c->record, &front, &len);
+
+    if (rc != 0)
+        return rc;
+    due__link_bytes(s->link, c->record.mark, c->record.mark_len);
+    due__link_bytes(s->link, s->scratch.bytes, len);
+    if (len > DUE__SHARE_LONG)
+        due__link_number(s->link, (int64_t)len);
+    else
+        due__link_text(s->link, "");
+    return 0;
+}
+
+static int put_edit(struct due__redis *s, const due_change *c, char letter, size_t topic)
+{
+    bool moves = letter == 'm' || letter == 'k';
+
+    due__link_bytes(s->link, &letter, 1);
+    due__link_number(s->link, (int64_t)topic);
+    put_id(s, c->record.id);
+    if (letter == 's') {
+        due__link_text(s->link, "");
+        due__link_text(s->link, "");
+        put_setting(s, c->paused);
+        put_setting(s, c->held_max);
+        return 0;
+    }
+    if (!moves && !amends(letter)) {
+        for (int i = 0; i < 4; i++)
+            due__link_text(s->link, "");
+        return 0;
+    }
+    due__link_number(s->link, due__redis_score(c->was_ns));
+    put_attempts(s, &c->record);
+    due__link_number(s->link, score_of(c));
+    if (moves || due__record_has_entry(&c->record))
+        put_entry(s, c);
+    else
+        due__link_text(s->link, "");
+    return amends(letter) ? put_content(s, c) : 0;
+}
+
+static int format_edit(struct due__redis *s, const struct due__share_lane *lane, size_t p)
+{
+    const struct due__share_plan *plan = &lane->plan;
+    const struct due__share_part *part = &lane->part[p];
+    size_t words = 0;
+    int rc = 0;
+
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1))
+        words += plan->group[g].n * (amends(plan->group[g].letter) ? 10 : 7);
+    due__share_call_as(s, &due__script_edit, lane, part->number, part->topic, part->topics,
+                       1 + words);
+    due__link_number(s->link, (int64_t)part->changes);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && rc == 0;
+         g = due__share_next_group(plan, p, g + 1))
+        for (size_t i = 0; i < plan->group[g].n && rc == 0; i++)
+            rc = put_edit(s, change_at(plan, plan->group[g].first + i), plan->group[g].letter,
+                          plan->group[g].topic);
+    due__scratch_shrink(&s->scratch);
+    return rc;
+}
+
+/* A number is used up by a cancel of a job that there is not: its answer tells that from what may
+ * have come of the number before. */
+static int format_void(struct due__redis *s, const struct due__share_lane *lane, size_t p)
+{
+    static const due_id none;
+
+    due__share_call_as(s, &due__script_edit, lane, lane->part[p].number, NULL, 0, 8);
+    due__link_number(s->link, 1);
+    due__link_text(s->link, "c");
+    due__link_number(s->link, 0);
+    put_id(s, none);
+    for (int i = 0; i < 4; i++)
+        due__link_text(s->link, "");
+    return 0;
+}
+
+/* ---- What is held ---------------------------------------------------------------------------- */
+
+static void put_its_id(struct due__redis *s, const due_change *c)
+{
+    put_id(s, c->record.id);
+}
+
+/* The end of the lease with which the queue holds it; one that we do not know is none. */
+static void put_end(struct due__redis *s, const due_change *c)
+{
+    const struct due__share_hold *hold = due__hold_find(&s->share->holds, c->record.id);
+
+    due__link_number(s->link, hold != NULL && hold->held == c->held ? hold->end_us : 0);
+}
+
+/* Not when the change says: its holder need not know. */
+static void put_release(struct due__redis *s, const due_change *c)
+{
+    const struct due__share_hold *hold = due__hold_find(&s->share->holds, c->record.id);
+
+    due__link_number(s->link, hold != NULL ? hold->until_us : score_of(c));
+    put_id(s, c->record.id);
+}
+
+static void put_new_entry(struct due__redis *s, const due_change *c)
+{
+    put_id(s, c->record.id);
+    put_entry(s, c);
+}
+
+static void put_death(struct due__redis *s, const due_change *c)
+{
+    due__link_number(s->link, due__redis_score(c->record.died_ns));
+    put_id(s, c->record.id);
+}
+
+/* Words of each job, as work.lua has them. */
+static size_t words_of(char letter)
+{
+    return letter == 'n' || letter == 'b' ? 6 : letter == 'r' || letter == 't' ? 4 : 2;
+}
+
+static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
+                     const struct due__share_group *g)
+{
+    char letter = g->letter;
+
+    due__link_bytes(s->link, &letter, 1);
+    due__link_number(s->link, (int64_t)g->topic);
+    due__link_number(s->link, (int64_t)g->n);
+    put_group(s, plan, g, put_its_id);
+    put_group(s, plan, g, put_end);
+    if (letter == 'e')
+        due__link_number(s->link, g->lease_us);
+    if (letter == 'n' || letter == 'b' || letter == 't')
+        put_group(s, plan, g, put_new_entry);
+    if (letter == 'n')
+        put_group(s, plan, g, put_score);
+    if (letter == 'r')
+        put_group(s, plan, g, put_release);
+    if (letter == 'b')
+        put_group(s, plan, g, put_death);
+}
+
+static void put_claim(struct due__redis *s, const struct due_claim *claim)
+{
+    char waits[24] = "";
+    size_t need = claim != NULL ? claim->need : 0;
+    size_t extra = claim != NULL ? claim->extra : 0;
+
+    if (claim != NULL && claim->topics == NULL)
+        snprintf(waits, sizeof waits, "%c", claim->waits ? 'a' : 'h');
+    else if (claim != NULL)
+        snprintf(waits, sizeof waits, "%c%zu", claim->waits ? 't' : 'n', claim->topic_count);
+    need = need < DUE__SHARE_CLAIM ? need : DUE__SHARE_CLAIM;
+    extra = extra < DUE__SHARE_CLAIM - need ? extra : DUE__SHARE_CLAIM - need;
+    due__link_number(s->link, (int64_t)need);
+    due__link_number(s->link, (int64_t)extra);
+    due__link_number(s->link, claim != NULL ? (claim->lease_ns + 999) / 1000 : 0);
+    due__link_text(s->link, waits);
+}
+
+static int format_work(struct due__redis *s, const struct due__share_lane *lane, size_t p)
+{
+    const struct due__share_plan *plan = &lane->plan;
+    const struct due__share_part *part = &lane->part[p];
+    size_t groups = 0;
+    size_t words = 0;
+
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1)) {
+        const struct due__share_group *group = &plan->group[g];
+        groups++;
+        words += 3 + (size_t)(group->letter == 'e') + words_of(group->letter) * group->n;
+    }
+    due__share_call_as(s, &due__script_work, lane, part->number, part->topic, part->topics,
+                       1 + words + 4);
+    due__link_number(s->link, (int64_t)groups);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
+         g = due__share_next_group(plan, p, g + 1))
+        put_ends(s, plan, &plan->group[g]);
+    put_claim(s, part->claims ? plan->claim : NULL);
+    return 0;
+}
+
+int due__share_format(struct due__redis *s, struct due__share_lane *lane, size_t p)
+{
+    const struct due__share_part *part = &lane->part[p];
+
+    if (part->voids)
+        return format_void(s, lane, p);
+    if (part->kind == DUE__SHARE_PUT)
+        return format_put(s, lane, p);
+    return part->kind == DUE__SHARE_EDIT ? format_edit(s, lane, p) : format_work(s, lane, p);
+}

@@ -1,0 +1,129 @@
+/* script.c - calls of scripts: the words with which all begin, and what all may answer. */
+#include <string.h>
+
+#include "redis/share/share.h"
+
+void due__share_key(struct due__redis *s, const char *name, const char *more)
+{
+    const struct due__share *h = s->share;
+    char key[DUE__REDIS_KEY];
+    size_t name_len = strlen(name);
+    size_t more_len = strlen(more);
+
+    /* base is 112 at most, a name 7, a topic 255. */
+    memcpy(key, h->base, h->base_len);
+    memcpy(key + h->base_len, name, name_len);
+    memcpy(key + h->base_len + name_len, more, more_len);
+    due__link_bytes(s->link, key, h->base_len + name_len + more_len);
+}
+
+void due__share_call(struct due__redis *s, const struct due__script *script, size_t keys,
+                     size_t args)
+{
+    due__link_command(s->link, 3 + keys + args);
+    due__link_text(s->link, "EVALSHA");
+    due__link_bytes(s->link, script->sha, sizeof script->sha - 1);
+    due__link_number(s->link, (int64_t)keys);
+}
+
+void due__share_call_as(struct due__redis *s, const struct due__script *script,
+                        const struct due__share_lane *lane, uint64_t number,
+                        const char *const *topics, size_t n_topics, size_t args)
+{
+    static const char *const fixed[DUE__SHARE_FIXED] = { "fence", "writers", "c", "h",
+                                                         "w",     "j",       "a", "dead",
+                                                         "b",     "topics",  "p", "owner" };
+    const struct due__share *h = s->share;
+
+    due__share_call(s, script, DUE__SHARE_FIXED + 3 * n_topics, 6 + n_topics + args);
+    for (size_t i = 0; i < DUE__SHARE_FIXED; i++)
+        due__share_key(s, fixed[i], "");
+    for (size_t i = 0; i < n_topics; i++) {
+        due__share_key(s, "t:", topics[i]);
+        due__share_key(s, "l:", topics[i]);
+        due__share_key(s, "w:", topics[i]);
+    }
+    due__link_text(s->link, s->fence);
+    due__link_text(s->link, lane->name);
+    due__link_number(s->link, (int64_t)number);
+    due__link_number(s->link, (int64_t)h->stamp);
+    due__share_key(s, "r:", "");
+    due__link_text(s->link, h->writer);
+    for (size_t i = 0; i < n_topics; i++)
+        due__link_text(s->link, topics[i]);
+}
+
+/* ---- Answers --------------------------------------------------------------------------------- */
+
+/* Redis 6.2 puts the error of a command in a script behind words of its own, and both say of a
+ * command that the user must not run something of theirs. */
+enum due__reply_class due__share_classify(struct due__redis *s, const redisReply *r)
+{
+    static const char *const known[] = { "-OOM ", "-READONLY ", "-MISCONF ", "-NOREPLICAS ",
+                                         "-NOPERM " };
+    enum due__reply_class class = due__redis_classify(s, r);
+
+    if (class != DUE__REPLY_WRONG)
+        return class;
+    if (strstr(r->str, "The user executing the script can't") != NULL) {
+        s->denied[0] = '\0';
+        s->unknown = false;
+        return DUE__REPLY_DENIED;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        const char *at = strstr(r->str, known[i]);
+        if (at == NULL)
+            continue;
+        redisReply inner = *r;
+        inner.str = (char *)at + 1;
+        inner.len = r->len - (size_t)(inner.str - r->str);
+        return due__redis_classify(s, &inner);
+    }
+    return class;
+}
+
+int due__share_verdict(struct due__redis *s, const redisReply *r)
+{
+    if (r->type != REDIS_REPLY_ARRAY || r->elements == 0 || !due__reply_is_text(r->element[0]) ||
+        r->element[0]->len != 1)
+        return 0;
+    switch (r->element[0]->str[0]) {
+    case 'F':
+        s->fenced = true;
+        return DUE_EFENCED;
+    case 'L':
+    case 'P':
+        return DUE_ELOST;
+    default:
+        return 0;
+    }
+}
+
+bool due__share_number(const redisReply *r, int64_t least, int64_t *number)
+{
+    uint64_t digits;
+
+    if (r->type == REDIS_REPLY_INTEGER)
+        *number = r->integer;
+    else if (due__reply_is_text(r) && due__reply_digits(r->str, (size_t)r->len, &digits) &&
+             digits <= INT64_MAX)
+        *number = (int64_t)digits;
+    else
+        return false;
+    return *number >= least && *number <= INT64_MAX / 1000;
+}
+
+bool due__share_stamp(struct due__redis *s, const redisReply *r, size_t least)
+{
+    int64_t stamp;
+    int64_t now_us;
+
+    if (r->type != REDIS_REPLY_ARRAY || r->elements < least || least < 2 ||
+        !due__share_number(r->element[0], 0, &stamp) ||
+        !due__share_number(r->element[1], 0, &now_us))
+        return false;
+    if ((uint64_t)stamp > s->share->stamp)
+        s->share->stamp = (uint64_t)stamp;
+    s->share->now_us = now_us;
+    return true;
+}

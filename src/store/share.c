@@ -1,0 +1,286 @@
+/* share.c - a queue that many processes share: joining it, and exchanges.
+ *
+ * The journal is that of a stored queue, and its changes go the same way.  What differs: the jobs
+ * are the store's.  A job that was put leaves memory when it has landed; what is due is claimed
+ * (share_claim.c), and leaves memory again by whatever becomes of it (share_end.c).  A batch is an
+ * exchange: each of its changes has an answer of its own, and a claim may go with it.  Nothing is
+ * sent ahead of an answer, nothing is loaded, and nothing is put again.
+ *
+ * Guards     K  the key (sender.c)      T  the timeline lock      D  the calls' lock
+ *            A  atomic, see Edges       I  set at open            O  its owner's alone
+ *
+ * Edges      X1  who extends a lease says so in its hold and makes it CLAIMED, under T; who sends
+ *                makes it LEASED again, and then takes that back, under T.  So whoever answers for
+ *                it and finds it CLAIMED, with that said, waits; and if it is not said, and the
+ *                job is CLAIMED still, it is not for that.
+ *            X2  a hold is written before the word of its job is (J1), or by who sends while
+ *                somebody waits for it (G3 of sender.c); a look without either sees one of both,
+ *                and the store has the last word
+ *            described elsewhere: G2 G3 sender.c, J1 slab.h
+ *
+ * Always     N1  what a hold says ends no later than in the store, as long as clocks run alike
+ *            N2  one exchange is under way at most, and is the same until it is answered
+ */
+#include "store/share.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "os/atomic.h"
+#include "queue/queue.h"
+
+#define PREFETCH    256u
+#define CHANGES_MAX 65536u /* of one batch, whatever the store says */
+#define LEAVE_NS    DUE_MS(250)
+#define BEAT_AGAIN  DUE_MS(200) /* after one that was not answered */
+
+/* ---- Joining, and leaving ---- */
+
+static int wrong(due_error *error, int rc, const char *text, const char *hint)
+{
+    if (error != NULL) {
+        snprintf(error->text, sizeof error->text, "%s", text);
+        snprintf(error->hint, sizeof error->hint, "%s", hint);
+    }
+    return rc;
+}
+
+/* What a shared queue does not have: the list is in stored.h. */
+static int options_check(const due_options *o, due_error *error)
+{
+    const struct due_shared_verbs *verbs = o->store->verbs->shared;
+
+    if (verbs == NULL || verbs->size < sizeof *verbs)
+        return wrong(error, DUE_ENOTSUP, "this store cannot be shared", "open it with DUE_OWNED");
+    if (o->capacity > 0 || o->order != DUE_ORDER_DEADLINE || o->dead_keep_ns > 0 || o->dead_max > 0)
+        return wrong(error, DUE_ENOTSUP, "a shared queue does not have this option",
+                     "neither capacity, order by priority, dead_keep_ns nor dead_max");
+    return 0;
+}
+
+static int look_at_none(void *ctx, const struct due_census_topic *topic)
+{
+    (void)ctx;
+    (void)topic;
+    return 0;
+}
+
+/* What the store's clock shows, before the first job is given a delay.  If that cannot be learnt
+ * now it is taken for the wall clock. */
+static void first_look(struct due_queue *q, struct due__commits *c, int64_t until_ns)
+{
+    struct due__sharing *sh = c->share;
+    struct due_census_all all;
+
+    sh->behind_ns = due__clock_now(&q->clock) - due__boottime_now();
+    due__store_relaxed(&sh->ahead_ns, sh->behind_ns); /* no edge: nobody else is there yet */
+    if (q->clock.manual != NULL)
+        return;
+    int64_t from = due__boottime_now();
+    if (sh->verbs->census(c->store, &all, look_at_none, NULL, until_ns) == 0)
+        due__sharing_measure(sh, from, due__boottime_now(), all.now_ns);
+}
+
+int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_options *o,
+                      const struct due_store_open *how, due_error *error)
+{
+    int rc = options_check(o, error);
+    struct due__sharing *sh = rc == 0 ? due__alloc_new(&q->alloc, sizeof *sh) : NULL;
+
+    if (sh == NULL)
+        return rc != 0 ? rc : DUE_ENOMEM;
+    *sh = (struct due__sharing){ .verbs = o->store->verbs->shared,
+                                 .prefetch_max = o->prefetch_max > 0 ? o->prefetch_max : PREFETCH,
+                                 .lease_ns = due__sharing_lease_fit(q->lease_ns),
+                                 .sleeps_ns = INT64_MIN,
+                                 .guard_ns = DUE_FOREVER,
+                                 .again_ns = DUE_FOREVER,
+                                 .tidy_ns = DUE_FOREVER };
+    due__records_init(&sh->holds, sizeof(struct due__hold));
+    rc = sh->verbs->join(c->store, how, &c->info, error);
+    if (rc != 0) {
+        due__alloc_free(&q->alloc, sh, sizeof *sh);
+        return rc;
+    }
+    c->share = sh;
+    c->info.held_ns = DUE_FOREVER; /* each job is held for itself */
+    c->info.put_again = 0;
+    due__store_seq(&c->reader, DUE__READER_SERVING); /* G2: nobody else is there yet */
+    first_look(q, c, how->until_ns);
+    return 0;
+}
+
+bool due__sharing_room(struct due_queue *q, struct due__commits *c)
+{
+    struct due__sharing *sh = c->share;
+
+    sh->room = c->info.batch_changes;
+    sh->results = due__alloc_new(&q->alloc, sh->room * sizeof *sh->results);
+    return sh->results != NULL;
+}
+
+void due__sharing_leave(struct due__commits *c, int64_t until_ns)
+{
+    c->share->verbs->leave(c->store, until_ns);
+}
+
+void due__sharing_edit_forget(struct due_queue *q)
+{
+    struct due__sharing *sh = q->commits->share;
+
+    if (sh->edit_bytes != NULL)
+        due__alloc_free(&q->alloc, sh->edit_bytes, sh->edit_size);
+    sh->edit_bytes = NULL;
+}
+
+void due__sharing_free(struct due_queue *q, struct due__commits *c)
+{
+    struct due__sharing *sh = c->share;
+
+    if (sh == NULL)
+        return;
+    due__records_destroy(&sh->holds, &q->alloc);
+    due__sharing_edit_forget(q);
+    if (sh->many != NULL)
+        due__alloc_free(&q->alloc, sh->many, sh->room * sizeof *sh->many);
+    if (sh->results != NULL)
+        due__alloc_free(&q->alloc, sh->results, sh->room * sizeof *sh->results);
+    due__alloc_free(&q->alloc, sh, sizeof *sh);
+    c->share = NULL;
+}
+
+/* ---- Exchanges: with the key ---- */
+
+/* Somebody was rung: he is looked for, if nothing else is heard of it. */
+static void guard(struct due__sharing *sh, int64_t in_ns)
+{
+    int64_t at = due__time_add(due__monotonic_now(), in_ns);
+
+    if (at < sh->guard_ns)
+        sh->guard_ns = at;
+}
+
+/* The lane of an exchange: 1 is that of work. */
+static size_t lane_of(const due_change *changes, size_t n, const struct due_claim *claim)
+{
+    bool work = claim != NULL;
+
+    for (size_t i = 0; i < n && !work; i++)
+        work = changes[i].held != 0;
+    return work;
+}
+
+static int exchange(struct due_queue *q, const due_change *changes, size_t n,
+                    const struct due_claim *claim, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__sharing *sh = c->share;
+    size_t lane = lane_of(changes, n, claim);
+    struct due_exchange answer = { .alarm_ns = -1 };
+
+    if (sh->sent_ns == 0) {
+        sh->sent_ns = due__sharing_clock(q);
+        sh->placed = 0;
+    }
+    sh->began_ns = sh->sent_ns;
+    int rc = sh->verbs->exchange(c->store, changes, n, sh->number[lane] + 1, sh->results, claim,
+                                 due__restore_claimed, q, &answer, until_ns);
+    sh->doubt = rc == DUE_EINDOUBT || (rc == DUE_EAGAIN && sh->doubt);
+    if (sh->doubt)
+        return rc;
+    sh->sent_ns = 0; /* it has ended, or was not sent at all */
+    if (rc != 0)
+        return rc;
+    sh->number[lane]++;
+    if (q->clock.manual == NULL)
+        due__sharing_measure(sh, sh->began_ns, due__sharing_clock(q), answer.now_ns);
+    if (answer.rang > 0)
+        guard(sh, DUE_RING_NS);
+    if (lane == 1)
+        sh->waits = false; /* whoever comes for work does not wait any more, unless it says so */
+    if (claim != NULL)
+        due__sharing_claimed(q, &answer);
+    if (due__sharing_next(q) < sh->sleeps_ns)
+        due__proxy_call(q);
+    return 0;
+}
+
+/* The answers of a batch, to its entries. */
+static void note_results(const struct due__sharing *sh, struct due__batch *b)
+{
+    size_t at = 0;
+
+    for (uint32_t i = 0; i < b->upto; i++) {
+        if (!b->entries[i].sent)
+            continue;
+        b->entries[i].rc = (int16_t)sh->results[at++];
+        b->refused |= b->entries[i].rc != 0;
+    }
+}
+
+int due__sharing_send(struct due_queue *q, struct due__batch *b, int64_t until_ns)
+{
+    struct due__sharing *sh = q->commits->share;
+    bool work = lane_of(b->changes, b->send, NULL) == 1;
+
+    if (sh->sent_ns == 0) {
+        bool waited = sh->waits;
+
+        sh->waits = sh->waits && !work;
+        sh->riding = work && due__sharing_want(q);
+        sh->waits = waited;
+    }
+    int rc = exchange(q, b->changes, b->send, sh->riding ? &sh->claim : NULL, until_ns);
+    if (rc == DUE_EAGAIN || rc == DUE_EINDOUBT)
+        return rc;
+    sh->riding = false;
+    if (rc == 0)
+        note_results(sh, b);
+    if (rc == DUE_ELOST || rc == DUE_EFENCED)
+        due__sharing_over(q, rc);
+    return rc == DUE_ELOST ? DUE_EFENCED : rc;
+}
+
+int due__sharing_claim(struct due_queue *q, int64_t until_ns)
+{
+    struct due__sharing *sh = q->commits->share;
+    int rc = exchange(q, NULL, 0, &sh->claim, until_ns);
+
+    if (rc == DUE_ELOST || rc == DUE_EFENCED)
+        due__sharing_over(q, rc);
+    return rc;
+}
+
+int due__sharing_edit(struct due_queue *q, int64_t until_ns)
+{
+    struct due__sharing *sh = q->commits->share;
+    int rc = exchange(q, sh->edits, sh->n_edits, NULL, until_ns);
+
+    if (rc == DUE_ELOST || rc == DUE_EFENCED)
+        due__sharing_over(q, rc);
+    return rc == DUE_ELOST ? DUE_EFENCED : rc;
+}
+
+void due__sharing_over(struct due_queue *q, int rc)
+{
+    due__commit_fence(q, rc == DUE_ELOST ? "the store has lost what this process had done there"
+                                         : DUE__OWNED_BY_ANOTHER ", or this one was evicted");
+}
+
+/* ---- Living ---- */
+
+void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
+{
+    struct due__commits *c = q->commits;
+    struct due__sharing *sh = c->share;
+
+    if ((c->renew_at_ns > now_ns && sh->guard_ns > now_ns) || due__load_seq(&c->fenced)) /* G2 */
+        return;
+    int rc = sh->verbs->beat(c->store, until_ns);
+    sh->guard_ns = DUE_FOREVER;
+    c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : c->info.renew_ns);
+    if (rc > 0)
+        guard(sh, DUE_RING_NS);
+    if (rc == DUE_EFENCED || rc == DUE_ELOST)
+        due__sharing_over(q, rc);
+}

@@ -1,0 +1,233 @@
+/* share.h - a queue whose jobs many processes have: what it knows besides a stored queue's.
+ *
+ * Its journal is that of a stored queue: a commit inbox, one sender, batches.  What differs is
+ * written down here and in the files share*.c, and begins with a look at due__commits.share.
+ */
+#ifndef DUE__SHARE_H
+#define DUE__SHARE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "due/store.h"
+#include "queue/queue.h"
+#include "store/sender.h"
+
+struct due__request;
+
+/* Of a job that this process has claimed. */
+struct due__hold {
+    uint64_t held;      /* A  X2: its lease in the store; 0: another claim has the job */
+    int64_t until_ns;   /* A  X2: until then nobody else can have it, on due__sharing_clock() */
+    int64_t since_ns;   /* K  when it was claimed */
+    uint32_t extending; /* A  X1: it is CLAIMED to be extended, and leased else; written under T */
+    bool returns;       /* K  it left the store for nobody, and is to be put in again */
+};
+
+/* Topics that somebody wants; none: any. */
+struct due__sharing_topics {
+    uint32_t number[DUE_CLAIM_TOPICS]; /* O */
+    size_t count;                      /* O */
+    bool any;                          /* O */
+    bool more;                         /* O  others are wanted besides, and come next */
+};
+
+/* One who lists jobs: known by its cursor. */
+struct due__listing {
+    uint64_t cursor;         /* K  0: nobody */
+    uint64_t used;           /* K  when last, in calls */
+    bool over;               /* K  it has come to its end */
+    struct due__pages pages; /* K */
+};
+
+#define DUE__LISTINGS 16u /* of which the one used least lately is forgotten */
+
+struct due__sharing {
+    const struct due_shared_verbs *verbs; /* I */
+    struct due__records holds;            /* A  its own edges: struct due__hold */
+    size_t prefetch_max;                  /* I */
+    size_t room;                          /* I  results */
+    int *results;                         /* K  of the exchange under way */
+
+    uint64_t number[2]; /* K  of the last exchange of each lane: puts, and work */
+
+    /* Time. */
+    bool doubt;        /* K  it may have been sent, and is not answered */
+    int64_t sent_ns;   /* K  before the exchange was first sent, on due__sharing_clock(); 0: not */
+    int64_t began_ns;  /* K  the same of the one that has ended last */
+    int64_t ahead_ns;  /* A  relaxed: the store's clock is at most so much before ours */
+    int64_t behind_ns; /* K  and at least so much */
+    int64_t measured_ns; /* K  when that was measured; 0: not yet */
+
+    /* The claim. */
+    struct due_claim claim;              /* K */
+    const char *names[DUE_CLAIM_TOPICS]; /* K */
+    struct due__sharing_topics wanted;   /* K  the topics of that claim */
+    bool claiming;                       /* K  it was sent alone, and is not answered */
+    due_change *edits;                   /* K  changes of jobs that are not here, */
+    size_t n_edits;                      /* K  so many, */
+    due_change edit;                     /* K  either this one, */
+    due_retry edit_retry;                /* K  to what its record points, */
+    unsigned char *edit_bytes;           /* K  the same; NULL: nothing */
+    size_t edit_size;                    /* K */
+    due_change *many;                    /* K  or these, of room for results; NULL: not yet */
+    bool asking;                         /* K  it was sent, and is not answered */
+    bool riding;                         /* K  it goes with the batch under way */
+    bool waits;                          /* K  the store will ring us for those topics */
+    bool rung;                           /* O  the proxy's: it has been rung since it last looked */
+    size_t placed;                       /* K  jobs that claim has brought */
+    int64_t alarm_ns;                  /* K  claim again then, on the store's clock; 0: when rung */
+    int64_t claimed_ns;                /* K  when the last one was answered, monotonic */
+    uint32_t turn;                     /* K  whose topics are asked for first */
+    uint64_t taken;                    /* A  relaxed: jobs ever taken from the lines */
+    uint64_t taken_then;               /* K  so many at the last claim */
+    int64_t lease_ns;                  /* K  of the last claim */
+    int64_t asked_ns;                  /* A  relaxed: the longest lease asked for since then */
+    struct due__sharing_topics polled; /* D  what a call would have that did not wait */
+    bool polls;                        /* D  there was one, and nothing has come since */
+
+    /* What is to be done when; monotonic. */
+    int64_t guard_ns;  /* K  see whether somebody came who was rung; DUE_FOREVER: nobody was */
+    int64_t again_ns;  /* K  claim of the topics that were left out; DUE_FOREVER: none was */
+    int64_t sleeps_ns; /* K  the proxy looks again then; INT64_MIN: it is about to look */
+    int64_t tidy_ns;   /* K  look at what lies untaken; DUE_FOREVER: nothing does */
+
+    struct due__listing listings[DUE__LISTINGS]; /* K */
+    uint64_t listing;                            /* K  calls of those who list */
+    uint64_t cursor;                             /* K  the last that was given */
+};
+
+/* A lease is no longer than that, so that its end can be told in us in any store: 100 years. */
+#define DUE__SHARING_LEASE_MAX (DUE_S(86400) * 36525)
+
+static inline int64_t due__sharing_lease_fit(int64_t lease_ns)
+{
+    return lease_ns < DUE__SHARING_LEASE_MAX ? lease_ns : DUE__SHARING_LEASE_MAX;
+}
+
+static inline struct due__hold *due__hold_at(const struct due_queue *q, uint32_t number)
+{
+    return due__records_at(&q->commits->share->holds, number);
+}
+
+/* ---- share_time.c ---- */
+
+/* The clock of holds: it counts while the machine sleeps, and nobody sets it. */
+int64_t due__sharing_clock(const struct due_queue *q);
+/* The store's time, never before it. */
+int64_t due__sharing_now(const struct due_queue *q);
+/* The same, neither before it nor after it, as far as is known. */
+int64_t due__sharing_mid(const struct due_queue *q);
+/* With the key: an exchange that was sent at @from_ns, and answered at @to_ns, took effect at
+ * @now_ns of the store's clock. */
+void due__sharing_measure(struct due__sharing *sh, int64_t from_ns, int64_t to_ns, int64_t now_ns);
+
+/* ---- share.c ---- */
+
+/* As open() of the store: join those who have its jobs. */
+int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_options *o,
+                      const struct due_store_open *how, due_error *error);
+/* Room for the answers of a batch.  False: no memory. */
+bool due__sharing_room(struct due_queue *q, struct due__commits *c);
+void due__sharing_leave(struct due__commits *c, int64_t until_ns);
+void due__sharing_free(struct due_queue *q, struct due__commits *c);
+/* With the key: the batch under way, as commit() of the store; its entries get their results. */
+int due__sharing_send(struct due_queue *q, struct due__batch *b, int64_t until_ns);
+/* The same: a claim alone, that is in sh->claim.  As exchange() of the store. */
+int due__sharing_claim(struct due_queue *q, int64_t until_ns);
+/* The same of the changes in sh->edits; their results are the first. */
+int due__sharing_edit(struct due_queue *q, int64_t until_ns);
+/* What those point to, and was made for them, is not needed any more. */
+void due__sharing_edit_forget(struct due_queue *q);
+/* With the key: live, and see whether somebody came who was rung, if it is time for that. */
+void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns);
+/* With the key: the store will not have us any more. */
+void due__sharing_over(struct due_queue *q, int rc);
+
+/* ---- share_claim.c ---- */
+
+/* With the key: what is wanted now is in sh->claim.  False: nothing, or the store will ring. */
+bool due__sharing_want(struct due_queue *q);
+/* The claim is answered, and what it has brought is placed. */
+void due__sharing_claimed(struct due_queue *q, const struct due_exchange *answer);
+/* With the key: a claim, or a change, in doubt is seen through.  False: it is in doubt still. */
+bool due__sharing_settle(struct due_queue *q, int64_t until_ns);
+bool due__sharing_settled(const struct due_queue *q);
+/* With the key: claim what is wanted.  True: it is to be tried again soon. */
+bool due__sharing_turn(struct due_queue *q, int64_t until_ns);
+/* When there may be something to do, monotonic; and until then, or the proxy is called. */
+int64_t due__sharing_next(struct due_queue *q);
+void due__sharing_sleep(struct due_queue *q, int64_t until_ns);
+/* A call takes jobs; or it found none, and does not wait. */
+void due__sharing_asked(struct due_queue *q, const struct due__request *r);
+void due__sharing_polled(struct due_queue *q, const struct due__request *r);
+/* With the key: what lies untaken for long goes back. */
+void due__sharing_tidy(struct due_queue *q);
+/* Without it, when the queue is closing: whatever lies untaken does. */
+void due__sharing_release_all(struct due_queue *q);
+
+/* ---- share_ask.c ---- */
+
+/* As in journal.h.  And with the key: 0, or an error; DUE_EAGAIN: not now. */
+int due__sharing_ask(struct due_queue *q, struct due__ask *ask, struct due__deadline *by);
+int due__sharing_hold_back(struct due_queue *q, int topic, int64_t paused, int64_t held_max);
+/* Without it: what the store was asked has been answered, or @until_ns has come. */
+void due__sharing_quiesce(struct due_queue *q, int64_t until_ns);
+int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until_ns);
+/* With the key: the changes in sh->edits, whose results are the first. */
+int due__sharing_ask_edits(struct due_queue *q, int64_t until_ns);
+/* What a job that is dead is to become, to wait again at @at_ns.  False: its time is limited, so
+ * its content is to be another. */
+bool due__sharing_kick(const due_record *r, int64_t at_ns, due_change *ch);
+/* With the key: sh->edit, and its answer. */
+int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns);
+
+/* ---- share_amend.c ---- */
+
+/* With the key: a job that is not here gets other content, or is kicked without its limit. */
+int due__sharing_amend(struct due_queue *q, const struct due__ask *ask, int64_t until_ns);
+
+/* ---- share_pages.c ---- */
+
+/* With the key: what is asked of many jobs. */
+int due__sharing_answer_many(struct due_queue *q, struct due__ask *ask, int64_t until_ns);
+
+/* ---- share_end.c ---- */
+
+/* With the key: what a change of a shared queue says besides. */
+void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_change *ch);
+/* Does the job leave memory once that has landed, and stay in the store? */
+bool due__sharing_leaves(enum due__purpose purpose);
+/* Under the timeline lock: it has landed. */
+void due__sharing_apply(struct due_queue *q, const struct due__entry *e);
+/* After it: it leaves; somebody else has it; what was refused is to be tried again. */
+void due__sharing_left(struct due_queue *q, const struct due__entry *e);
+void due__sharing_stale(struct due_queue *q, const struct due__entry *e);
+/* Has another claim the job of the entry?  Then its change is not sent. */
+bool due__sharing_lost(const struct due_queue *q, const struct due__entry *e);
+/* A lease that is to be extended: as in journal.h. */
+bool due__sharing_extending(const struct due_queue *q, uint32_t number);
+void due__sharing_extend_mark(struct due_queue *q, uint32_t number, bool extends);
+void due__sharing_extend_undo(struct due_queue *q, uint32_t number);
+/* With the key: it was to be put in again, and is to be tried later. */
+void due__sharing_return(struct due_queue *q, uint32_t number);
+/* A job whose lease has ended is let go of.  And: one that was taken. */
+void due__sharing_lapse(struct due_queue *q, uint32_t number);
+void due__sharing_let_go(struct due_queue *q, uint32_t number);
+/* Of taken jobs those that are ours for long enough to the front: how many.  The others are let go
+ * of, or wait again: *@rc. */
+size_t due__sharing_fit(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
+                        size_t n, struct due__deadline *by, int *rc);
+/* How much of a lease they may have; at most 0: they are not to be handed out. */
+int64_t due__sharing_lease(const struct due_queue *q, const struct due__slot *slots, size_t n,
+                           int64_t lease_ns);
+/* Their leases have begun: in the store they are called so. */
+void due__sharing_tokens(struct due_queue *q, const struct due__slot *slots, size_t n,
+                         due_job *jobs);
+
+/* ---- restore.c ---- */
+
+/* As due_store_visit_claimed, with the queue as @ctx: the job is placed, due at once. */
+int due__restore_claimed(void *queue, const due_claimed *job);
+
+#endif

@@ -1,0 +1,199 @@
+#!/bin/sh
+# A queue that many processes share: every command works on it while others do.
+. "$(dirname "$0")/cli_lib"
+serve
+cd "$dir" || exit 1
+
+# soon PATTERN ARG...: duectl ARG... says a line like that before long.
+soon()
+{
+    pattern=$1
+    shift
+    tries=0
+    until timeout 20 "$duectl" "$@" >out 2>err && grep -q -e "$pattern" out; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || { fail "duectl $*: never a line like $pattern"; return; }
+        sleep 0.02
+    done
+}
+
+# It is made by whoever comes first; after that nobody has to say so.
+printf '0s one\n1h later\nx\n2h much later\n' >in.txt
+run 1 push --shared --ack-lines --queue q "$url" <in.txt
+[ "$(wc -l <out)" = 3 ] || fail "not 3 ids"
+has err '^ack 1$'
+has err '^ack 4$'
+has_not err '^ack 3$'
+has err '^-:3:1: a line begins with a time'
+cp out ids
+echo '0s two' >in.txt
+run 0 push --queue q --json "$url" <in.txt
+fits out pushed 1
+has_not err ack
+[ "$(redis HGET 'due:{q}:meta' mode)" = shared ] || fail "it is not shared"
+run 0 ls --json --queue q "$url"
+fits out listed 4
+has_not out '"state":"reserved"'
+run 0 stats --json --queue q "$url"
+fits out counts 2
+has out '^{"queue":"q","waiting":4,"due":2,"reserved":0,"dead":0,'
+
+# Jobs go to whoever works there; meanwhile they are looked at and changed.
+until_go="while [ ! -e '$dir/go' ]; do sleep 0.02; done"
+timeout 60 "$duectl" work --shared --queue q --exec "cat; $until_go" "$url" >worked 2>said &
+pid=$!
+pids=$pid
+soon '"evicted":false' ps --json --queue q "$url"
+fits out processes 1
+has out "\"pid\":[0-9]*,.*\"evicted\":false}$"
+soon 'reserved .* one$' ls --queue q "$url"
+soon '"reserved":[12],"dead":0' stats --json --queue q "$url"
+run 0 ls --json --state reserved --queue q "$url"
+fits out listed
+id=$(sed -n 1p ids)
+run 0 show --queue q "$url" "$id"
+has out '^state      reserved$'
+run 1 cancel --queue q "$url" "$id"
+has err "^duectl: job $id: "
+id=$(sed -n 2p ids)
+run 0 show --json --queue q "$url" "$id"
+fits out listed 1
+has out '"state":"waiting",.*"data":"later"'
+run 0 reschedule --queue q "$url" "$id" 3h
+run 0 cancel --json --queue q "$url" "$(sed -n 3p ids)"
+fits out answers:cancelled 2
+run 0 ls --queue q "$url"
+has_not out 'much later'
+run 1 cancel --queue q "$url" "$(sed -n 3p ids)"
+run 0 reschedule --queue q "$url" "$id" 0s
+: >go
+soon '"waiting":0,"due":0,"reserved":0,"dead":0' stats --json --queue q "$url"
+[ "$(sort worked | tr '\n' ' ')" = 'later one two ' ] || fail "worked: $(cat worked)"
+
+# Dead ones: listed, handed out again, and gone.
+run 0 ps --queue q "$url"
+number=$(cut -d ' ' -f 1 out)
+kill -TERM "$pid"
+wait "$pid"
+[ $? = 143 ] || fail "work, stopped by a signal"
+run 0 ps --queue q "$url"
+same out </dev/null
+printf '0s bad\n0s worse\n' | run 0 push --queue q "$url"
+timeout 60 "$duectl" work --shared --queue q --attempts 1 --exec false "$url" >worked 2>said &
+pid=$!
+pids=$pid
+soon '"dead":2' stats --json --queue q "$url"
+run 0 dead ls --json --queue q "$url"
+fits out listed 2
+run 0 dead ls --queue q "$url"
+id=$(grep bad out | cut -d ' ' -f 1)
+other=$(grep worse out | cut -d ' ' -f 1)
+run 0 dead drop --queue q "$url" "$other"
+run 1 dead drop --queue q "$url" "$other"
+run 0 dead kick --queue q "$url" "$id"
+soon "^$id" dead ls --queue q "$url"
+
+# Who is turned out: it is asked before, and then what he says is refused.
+run 0 ps --queue q "$url"
+fresh=$(cut -d ' ' -f 1 out)
+[ "$fresh" != "$number" ] || fail "another process has the number of one that is gone"
+run 2 evict --queue q "$url" "$fresh" </dev/null
+has err 'nothing was done: without a terminal'
+run 1 evict --queue q --yes "$url" 17
+has err '^duectl: 17: no such process'
+echo '0s after' >in.txt
+run 1 evict --json --queue q --yes "$url" 17 "$fresh"
+fits out answers:evicted 3
+wait "$pid"
+[ $? = 3 ] || fail "work, evicted"
+has said 'or this one was evicted'
+run 0 ps --queue q "$url"
+has out "^$fresh .* evicted$"
+run 0 push --queue q "$url" <in.txt
+run 0 ls --queue q "$url"
+has out 'waiting .* after$'
+
+# He hears of it at once, on the channel on which he is rung.
+redis HSET 'due:{q}:p' 17 'elsewhere 3 12 1600000000000000 1600000000000000' >none
+redis HSET 'due:{q}:writers' 17:p '1 1 1' 17:w '1 1 1' >none
+redis-cli -s "$REDIS_SOCKET" SUBSCRIBE 'due:{q}:r:17' >heard 2>&1 &
+pids="$pids $!"
+tries=0
+until grep -q '^subscribe' heard || [ $tries = 300 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+run 0 ps --queue q --json "$url"
+fits out processes 2
+has out '"number":17,"host":"elsewhere","pid":12,.*"held":3,"waits":false,"evicted":false}$'
+run 0 evict --queue q --yes "$url" 17
+until grep -q '^message' heard || [ $tries = 600 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+has heard '^message'
+[ "$(redis HMGET 'due:{q}:writers' 17:p 17:w | tr '\n' ' ')" = 'X X ' ] || fail "not both lanes"
+
+# What is owned stays so, and a file is owned.
+run 0 push --queue own "$url" <in.txt
+run 3 push --shared --queue own "$url" <in.txt
+has err 'belongs to one process at a time'
+run 1 evict --yes --queue own "$url" 5
+has err 'owned by one process, alone'
+run 0 ps --queue own "$url"
+same out </dev/null
+timeout 60 "$duectl" work --queue own --exec 'sleep 60' "$url" >worked 2>said &
+pid=$!
+pids=$pid
+soon '"pid"' ps --json --queue own "$url"
+fits out processes 1
+run 0 ps --queue own "$url"
+has out "^- .* $pid .*owns it alone$\|^- .*owns it alone$"
+run 3 work --shared --queue own --exec cat "$url"
+kill -KILL "$pid"
+run 3 push --shared a.db <in.txt
+has err 'cannot be shared'
+run 3 work --shared --exec cat --store a.db
+run 1 ps a.db
+run 1 evict --yes a.db 5
+has err 'a file is not shared'
+
+# Nothing there; wrong words; nobody reads; nobody answers.
+run 1 ps --queue none "$url"
+run 1 evict --yes --queue none "$url" 5
+run 2 evict --yes "$url"
+has err 'which process'
+run 2 evict --yes "$url" 0 1
+run 2 evict --yes "$url" 12345678901234567890
+run 2 ps "$url" more
+run 2 ps
+run 2 work --shared --standby --exec cat "$url"
+has err 'goes without --shared'
+unread 3 ps --queue q "$url"
+unread 3 ps --json --queue q "$url"
+timeout 20 "$duectl" ps --queue q "$url" >/dev/full 2>err
+[ $? = 3 ] || fail "ps, to a full disk"
+unread 3 evict --yes --queue q "$url" "$fresh"
+for command in 'ps' 'evict --yes' 'push --shared' 'work --shared --exec cat' 'cancel'; do
+    set -- "unix://$dir/nobody.sock"
+    [ "${command%% *}" = evict ] && set -- "$@" 5
+    [ "$command" = cancel ] && set -- "$@" "$id"
+    run 3 $command --queue q "$@" <in.txt
+    has err 'connect\|reached'
+done
+redis SET 'due:{odd}:meta' text >none
+run 3 ps --queue odd "$url"
+has err 'makes no sense\|WRONGTYPE'
+redis HSET 'due:{odd2}:meta' mode shared >none
+redis SET 'due:{odd2}:p' text >none
+run 1 ps --queue odd2 "$url"
+run 1 evict --yes --queue odd2 "$url" 5
+redis CONFIG SET requirepass secret >none
+run 3 ps --queue q "unix://:wrong@$REDIS_SOCKET"
+has_not err wrong
+run 3 evict --yes --queue q "unix://:wrong@$REDIS_SOCKET" "$fresh"
+has_not err wrong
+run 3 cancel --queue q "unix://:wrong@$REDIS_SOCKET" "$id"
+has_not err wrong
+run 0 ps --queue q "unix://:secret@$REDIS_SOCKET"
+finish

@@ -1,0 +1,68 @@
+/* shared_shelf.h - the store of scenarios whose jobs many processes share: the queue that is
+ * explored is one of them, and what the others do is up to the scenario.
+ *
+ * It knows who holds each job, under which lease and until when, and one process that waits: ours.
+ * A call of it takes effect in one step, as a script of a server does.
+ */
+#ifndef DUE__EXPLORE_SHARED_SHELF_H
+#define DUE__EXPLORE_SHARED_SHELF_H
+
+#include "due/store.h"
+#include "explore.h"
+#include "os/bell.h"
+
+#define SHARED_JOBS 3u
+
+enum shared_state { SHARED_NONE, SHARED_WAITS, SHARED_HELD, SHARED_DONE };
+
+struct shared_job {
+    due_id id;
+    enum shared_state state;
+    int64_t due_ns;   /* WAITS: from then on */
+    uint64_t held;    /* HELD: by this lease; else by the last one; 0: there was none */
+    int64_t until_ns; /* HELD: until then */
+    bool elsewhere;   /* HELD: by another process */
+    uint32_t attempts;
+    uint32_t failures;
+};
+
+/* What the last exchange of a lane was answered. */
+struct shared_answer {
+    uint64_t number;
+    int results[SHARED_JOBS];
+    uint64_t held[SHARED_JOBS]; /* of each job: the lease of our claim; 0: not claimed */
+    int64_t lapsed_ns[SHARED_JOBS];
+};
+
+struct shared_shelf {
+    due_store head;
+    struct due__bell bell; /* of listen() */
+    bool rung;             /* and it has not said so yet */
+    bool waits;            /* we are written down as those who wait, */
+    int64_t alarm_ns;      /* until then; 0: until we are rung */
+    bool left;
+    unsigned away;   /* exchanges that answer DUE_EAGAIN still, and did nothing */
+    unsigned doubt;  /* exchanges that answer in doubt still, having taken effect */
+    unsigned unsent; /* the first of these, of those with changes */
+    unsigned unsure; /* and the second */
+    unsigned resent; /* exchanges that came once more */
+    uint64_t leases; /* so many there have been */
+    struct shared_answer lane[2];
+    struct shared_job job[SHARED_JOBS];
+};
+
+/* It is memory of the scenario. */
+void shared_make(struct shared_shelf *it);
+
+/* Another process puts job @n, due at @due_ns; claims all that is due, for so long. */
+void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns);
+void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns);
+
+/* NULL: it was never there. */
+struct shared_job *shared_get(struct shared_shelf *it, due_id id);
+unsigned shared_number(const struct shared_shelf *it, const struct shared_job *job);
+
+/* Something is due in the store, or a lease is over: anybody might claim it now. */
+bool shared_due(const struct shared_shelf *it);
+
+#endif

@@ -1,0 +1,454 @@
+/* memory_share.c - the jobs of a memory disk that many stores share, and how to take back what was
+ * done to them.
+ */
+#include "lab/memory_share.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/memory_disk.h"
+
+#define UNDO_MOST 512 /* exchanges that can be taken back */
+
+struct memory_job *memory_disk_job(struct memory_disk *disk, due_id id)
+{
+    struct memory_job *job = memory_jobs_find(&disk->jobs, id);
+
+    return job != NULL ? job : memory_jobs_find(&disk->share.leased, id);
+}
+
+/* ---- Taking back ---- */
+
+static void answer_free(struct memory_answer *answer)
+{
+    free(answer->results);
+    free(answer->claimed);
+    *answer = (struct memory_answer){ 0 };
+}
+
+static void undo_free(struct memory_share_undo *undo)
+{
+    for (size_t i = 0; i < undo->n; i++)
+        memory_job_free(undo->was[i]);
+    free(undo->was);
+    free(undo->ids);
+    free(undo->settings);
+    answer_free(&undo->answer);
+}
+
+void memory_share_undo_begin(struct memory_disk *disk, const struct memory_process *p, int lane)
+{
+    struct memory_share *share = &disk->share;
+    const struct memory_answer *was = &p->lane[lane];
+
+    if (share->undo == NULL)
+        share->undo = memory_need(calloc(UNDO_MOST, sizeof *share->undo));
+    if (share->n_undo == UNDO_MOST) {
+        undo_free(&share->undo[0]);
+        share->n_undo--;
+        memmove(&share->undo[0], &share->undo[1], share->n_undo * sizeof *share->undo);
+    }
+    struct memory_share_undo *undo = &share->undo[share->n_undo++];
+    *undo = (struct memory_share_undo){ .writer = p->writer, .lane = lane, .answer = *was };
+    undo->n_settings = share->n_settings;
+    undo->settings = memory_need(calloc(share->n_settings + 1, sizeof *undo->settings));
+    if (share->n_settings > 0)
+        memcpy(undo->settings, share->settings, share->n_settings * sizeof *undo->settings);
+    undo->answer.results = memory_need(calloc(was->n + 1, sizeof *was->results));
+    undo->answer.claimed = memory_need(calloc(was->n_claimed + 1, sizeof *was->claimed));
+    if (was->n > 0)
+        memcpy(undo->answer.results, was->results, was->n * sizeof *was->results);
+    if (was->n_claimed > 0)
+        memcpy(undo->answer.claimed, was->claimed, was->n_claimed * sizeof *was->claimed);
+}
+
+/* The job is about to be changed, or made. */
+static void note(struct memory_disk *disk, due_id id)
+{
+    struct memory_share_undo *undo = &disk->share.undo[disk->share.n_undo - 1];
+    const struct memory_job *job = memory_disk_job(disk, id);
+
+    if (undo->n == undo->room) {
+        undo->room = undo->room == 0 ? 8 : 2 * undo->room;
+        undo->ids = memory_need(realloc(undo->ids, undo->room * sizeof *undo->ids));
+        undo->was = memory_need(realloc(undo->was, undo->room * sizeof(struct memory_job *)));
+    }
+    undo->ids[undo->n] = id;
+    undo->was[undo->n++] = job != NULL ? memory_job_copy(&disk->jobs, job) : NULL;
+}
+
+/* Out of where it is. */
+static void take(struct memory_disk *disk, struct memory_job *job)
+{
+    memory_jobs_take(job->held != 0 ? &disk->share.leased : &disk->jobs, job);
+}
+
+static void add(struct memory_disk *disk, struct memory_job *job)
+{
+    memory_jobs_add(job->held != 0 ? &disk->share.leased : &disk->jobs, job);
+}
+
+static void take_back(struct memory_disk *disk, struct memory_share_undo *undo)
+{
+    struct memory_process *p = memory_process_of(disk, undo->writer);
+
+    for (size_t i = undo->n; i-- > 0;) {
+        struct memory_job *job = memory_disk_job(disk, undo->ids[i]);
+
+        if (job != NULL) {
+            take(disk, job);
+            memory_job_free(job);
+        }
+        if (undo->was[i] != NULL)
+            add(disk, undo->was[i]);
+        undo->was[i] = NULL;
+    }
+    free(disk->share.settings);
+    disk->share.settings = undo->settings;
+    disk->share.n_settings = undo->n_settings;
+    undo->settings = NULL;
+    if (p != NULL) {
+        answer_free(&p->lane[undo->lane]);
+        p->lane[undo->lane] = undo->answer;
+        undo->answer = (struct memory_answer){ 0 };
+    }
+    undo_free(undo);
+}
+
+void memory_share_lose(struct memory_disk *disk, size_t exchanges)
+{
+    struct memory_share *share = &disk->share;
+
+    for (size_t i = 0; i < exchanges && share->n_undo > 0; i++)
+        take_back(disk, &share->undo[--share->n_undo]);
+    if (exchanges != SIZE_MAX)
+        return;
+    memory_jobs_clear(&share->leased);
+    share->n_settings = 0;
+    while (share->processes != NULL)
+        memory_process_remove(disk, share->processes);
+}
+
+/* ---- Changes ---- */
+
+static struct memory_setting setting_of(const struct memory_disk *disk, size_t topic)
+{
+    return topic < disk->share.n_settings ? disk->share.settings[topic]
+                                          : (struct memory_setting){ .paused = false };
+}
+
+static int set_topic(struct memory_disk *disk, const due_change *change)
+{
+    struct memory_share *share = &disk->share;
+    size_t topic = memory_jobs_topic(&disk->jobs, change->record.topic);
+
+    if (topic >= share->n_settings) {
+        share->settings =
+            memory_need(realloc(share->settings, (topic + 1) * sizeof *share->settings));
+        memset(share->settings + share->n_settings, 0,
+               (topic + 1 - share->n_settings) * sizeof *share->settings);
+        share->n_settings = topic + 1;
+    }
+    if (change->paused >= 0)
+        share->settings[topic].paused = change->paused != 0;
+    if (change->held_max >= 0)
+        share->settings[topic].held_max = change->held_max;
+    return 0;
+}
+
+/* Of a job that is held. */
+static int change_held(struct memory_disk *disk, const due_change *change, int64_t now_ns)
+{
+    struct memory_job *job = memory_jobs_find(&disk->share.leased, change->record.id);
+    due_record record = change->record;
+
+    if (job == NULL || job->held != change->held)
+        return DUE_ESTALE;
+    note(disk, job->place.id);
+    take(disk, job);
+    switch (change->kind) {
+    case DUE_CHANGE_DROP:
+        memory_job_free(job);
+        return 0;
+    case DUE_CHANGE_BEGIN:
+        job->record.attempts = record.attempts;
+        job->record.failures = record.failures;
+        break;
+    case DUE_CHANGE_EXTEND:
+        job->place.until_ns = now_ns + change->lease_ns;
+        break;
+    case DUE_CHANGE_RELEASE:
+        job->held = 0;
+        job->place.until_ns = job->record.until_ns;
+        break;
+    default: /* MOVE, BURY */
+        if (change->kind == DUE_CHANGE_MOVE)
+            record.cause = 0;
+        job->held = 0;
+        memory_job_change(job, &record);
+    }
+    add(disk, job);
+    return 0;
+}
+
+static int put_new(struct memory_disk *disk, const due_change *change, bool full)
+{
+    if (full)
+        return DUE_ENOSPC;
+    note(disk, change->record.id);
+    add(disk, memory_job_new(&disk->jobs, &change->record));
+    return 0;
+}
+
+/* Is a job what the change says that it was? */
+static bool unchanged(const struct memory_job *job, const due_change *change)
+{
+    const due_record *r = &change->record;
+
+    if (change->kind == DUE_CHANGE_DROP)
+        return true;
+    if (job->place.until_ns != change->was_ns)
+        return false;
+    if (!change->was_dead &&
+        (job->record.attempts != r->attempts || job->record.failures != r->failures))
+        return false;
+    return change->kind == DUE_CHANGE_MOVE ||
+           (r->mark_len == sizeof job->content &&
+            memcmp(r->mark, &job->content, sizeof job->content) == 0);
+}
+
+/* Other content, in place of the job; one that stays dead is so as before. */
+static void amend(struct memory_disk *disk, struct memory_job *job, const due_record *record)
+{
+    due_record now = *record;
+
+    if (now.cause != 0) {
+        now.cause = job->record.cause;
+        now.died_ns = job->record.died_ns;
+        now.reason = job->record.reason;
+    }
+    add(disk, memory_job_new(&disk->jobs, &now));
+    memory_job_free(job);
+}
+
+/* Of a job that nobody holds. */
+int memory_share_change(struct memory_disk *disk, const due_change *change, int64_t now_ns,
+                        bool full)
+{
+    due_record record = change->record;
+
+    if (change->held != 0)
+        return change_held(disk, change, now_ns);
+    if (change->kind == DUE_CHANGE_PUT)
+        return put_new(disk, change, full);
+    if (change->kind == DUE_CHANGE_TOPIC)
+        return set_topic(disk, change);
+    struct memory_job *job = memory_disk_job(disk, record.id);
+    if (job == NULL || (job->record.cause != 0) != (change->was_dead != 0))
+        return DUE_ENOENT;
+    if (job->held != 0)
+        return DUE_EBUSY;
+    if (!unchanged(job, change))
+        return DUE_EAGAIN;
+    note(disk, record.id);
+    take(disk, job);
+    if (change->kind == DUE_CHANGE_DROP) {
+        memory_job_free(job);
+        return 0;
+    }
+    if (change->kind == DUE_CHANGE_AMEND) {
+        amend(disk, job, &record);
+        return 0;
+    }
+    record.cause = 0;
+    memory_job_change(job, &record);
+    add(disk, job);
+    return 0;
+}
+
+/* ---- Claims ---- */
+
+static struct memory_job *first_of(const struct memory_jobs *jobs, size_t topic)
+{
+    struct memory_place place = { .topic = topic, .until_ns = INT64_MIN };
+    struct memory_job *job = memory_jobs_behind(jobs, &place);
+
+    return job != NULL && job->place.topic == topic ? job : NULL;
+}
+
+static int64_t first_time(const struct memory_jobs *jobs, size_t topic)
+{
+    const struct memory_job *job = first_of(jobs, topic);
+
+    return job != NULL ? job->place.until_ns : DUE_FOREVER;
+}
+
+/* How many more of a topic's jobs may be held. */
+static size_t room_in(struct memory_disk *disk, size_t topic)
+{
+    struct memory_setting setting = setting_of(disk, topic);
+    struct memory_job *job = first_of(&disk->share.leased, topic);
+    size_t held = 0;
+
+    if (setting.paused || setting.held_max == 0)
+        return setting.paused ? 0 : SIZE_MAX;
+    for (; job != NULL && job->place.topic == topic && held < (size_t)setting.held_max; held++)
+        job = memory_jobs_behind(&disk->share.leased, &job->place);
+    return (size_t)setting.held_max - held;
+}
+
+int64_t memory_share_head(struct memory_disk *disk, size_t topic)
+{
+    int64_t head_ns = DUE_FOREVER;
+
+    for (size_t i = 0; i < disk->jobs.n_topics; i++) {
+        int64_t waits_ns = first_time(&disk->jobs, i);
+        int64_t over_ns = first_time(&disk->share.leased, i);
+
+        if ((topic != MEMORY_ANY && topic != i) || setting_of(disk, i).paused)
+            continue;
+        if (room_in(disk, i) > 0)
+            head_ns = waits_ns < head_ns ? waits_ns : head_ns;
+        head_ns = over_ns < head_ns ? over_ns : head_ns;
+    }
+    return head_ns;
+}
+
+/* Leases that are over come first: such a job has waited longest. */
+size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer, size_t topic,
+                          size_t most, int64_t lease_ns)
+{
+    struct memory_jobs *from[] = { &disk->share.leased, &disk->jobs };
+    size_t n = 0;
+
+    for (int i = 0; i < 2 && !setting_of(disk, topic).paused; i++)
+        while (n < most) {
+            struct memory_job *job = first_of(from[i], topic);
+
+            if (job == NULL || job->place.until_ns > answer->now_ns ||
+                (i == 1 && room_in(disk, topic) == 0))
+                break;
+            note(disk, job->place.id);
+            take(disk, job);
+            answer->claimed[answer->n_claimed++] = (struct memory_claimed){
+                .id = job->place.id,
+                .held = answer->stamp,
+                .lapsed_ns = job->held != 0 ? job->place.until_ns : 0,
+            };
+            job->held = answer->stamp;
+            job->place.until_ns = answer->now_ns + lease_ns;
+            add(disk, job);
+            n++;
+        }
+    return n;
+}
+
+size_t memory_share_due(struct memory_disk *disk, size_t topic, int64_t now_ns, size_t most)
+{
+    struct memory_job *job = first_of(&disk->jobs, topic);
+    size_t n = 0;
+
+    if (room_in(disk, topic) != SIZE_MAX)
+        return 0;
+    while (n < most && job != NULL && job->place.topic == topic && job->place.until_ns <= now_ns) {
+        n++;
+        job = memory_jobs_behind(&disk->jobs, &job->place);
+    }
+    return n;
+}
+
+void memory_share_census(struct memory_disk *disk, size_t topic, int64_t now_ns,
+                         struct due_census_topic *count)
+{
+    const struct memory_jobs *in[] = { &disk->jobs, &disk->share.leased };
+
+    *count =
+        (struct due_census_topic){ .topic = disk->jobs.topics[topic], .oldest_ns = DUE_FOREVER };
+    for (int i = 0; i < 2; i++) {
+        struct memory_job *job = first_of(in[i], topic);
+
+        if (job != NULL && job->place.until_ns <= now_ns && job->place.until_ns < count->oldest_ns)
+            count->oldest_ns = job->place.until_ns;
+        for (; job != NULL && job->place.topic == topic;
+             job = memory_jobs_behind(in[i], &job->place)) {
+            count->ready += job->place.until_ns <= now_ns;
+            count->delayed += i == 0 && job->place.until_ns > now_ns;
+            count->leased += i == 1 && job->place.until_ns > now_ns;
+        }
+    }
+}
+
+void memory_share_fold(struct memory_disk *disk)
+{
+    struct memory_job *job;
+
+    while ((job = memory_jobs_first(&disk->share.leased)) != NULL) {
+        take(disk, job);
+        job->held = 0;
+        job->place.until_ns = job->record.until_ns;
+        add(disk, job);
+    }
+    while (disk->share.processes != NULL)
+        memory_process_remove(disk, disk->share.processes);
+    while (disk->share.n_undo > 0)
+        undo_free(&disk->share.undo[--disk->share.n_undo]);
+}
+
+/* ---- Processes ---- */
+
+struct memory_process *memory_process_new(struct memory_disk *disk, struct memory_store *s,
+                                          int64_t now_ns)
+{
+    struct memory_process *p = memory_need(calloc(1, sizeof *p));
+
+    *p = (struct memory_process){ .next = disk->share.processes,
+                                  .store = s,
+                                  .writer = s->writer,
+                                  .started_ns = now_ns,
+                                  .seen_ns = now_ns };
+    return disk->share.processes = p;
+}
+
+struct memory_process *memory_process_of(struct memory_disk *disk, uint64_t writer)
+{
+    struct memory_process *p = disk->share.processes;
+
+    while (p != NULL && p->writer != writer)
+        p = p->next;
+    return p;
+}
+
+void memory_process_remove(struct memory_disk *disk, struct memory_process *p)
+{
+    struct memory_process **at = &disk->share.processes;
+
+    memory_wait_remove(disk, p);
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    answer_free(&p->lane[0]);
+    answer_free(&p->lane[1]);
+    free(p);
+}
+
+bool memory_share_alive(const struct memory_disk *disk)
+{
+    for (const struct memory_process *p = disk->share.processes; p != NULL; p = p->next)
+        if (p->store != NULL)
+            return true;
+    return false;
+}
+
+void memory_share_free(struct memory_disk *disk)
+{
+    struct memory_share *share = &disk->share;
+
+    while (share->processes != NULL)
+        memory_process_remove(disk, share->processes);
+    while (share->n_undo > 0)
+        undo_free(&share->undo[--share->n_undo]);
+    free(share->undo);
+    free(share->waits);
+    free(share->settings);
+    memory_jobs_free(&share->leased);
+}

@@ -1,0 +1,138 @@
+/* memory_share.h - a memory disk whose jobs many stores share: what it keeps besides the jobs.
+ *
+ * What is claimed lies in a heap of its own, where a job's time is the end of its lease; when that
+ * is over it is due again like any other.  Nothing here waits, and no thread runs.
+ *
+ * Guards  all of it is guarded by the disk's lock.
+ */
+#ifndef MEMORY_SHARE_H
+#define MEMORY_SHARE_H
+
+#include "lab/memory_jobs.h"
+
+struct memory_disk;
+struct memory_store;
+
+#define MEMORY_ANY (SIZE_MAX - 1) /* the topic of who waits for whichever comes */
+
+/* One job that was claimed. */
+struct memory_claimed {
+    due_id id;
+    uint64_t held;
+    int64_t lapsed_ns;
+};
+
+/* What a lane was answered last. */
+struct memory_answer {
+    uint64_t number; /* 0: nothing yet */
+    uint64_t stamp;
+    int64_t now_ns;
+    int *results;
+    size_t n;
+    struct memory_claimed *claimed;
+    size_t n_claimed;
+};
+
+/* One who has joined.  Stays when its store is gone, unless that has left. */
+struct memory_process {
+    struct memory_process *next;
+    struct memory_store *store; /* NULL: killed, or gone without leaving */
+    uint64_t writer;
+    int64_t started_ns;
+    int64_t seen_ns;
+    struct memory_answer lane[2];
+};
+
+/* What holds back the jobs of a topic. */
+struct memory_setting {
+    bool paused;
+    int64_t held_max; /* 0: any number */
+};
+
+enum memory_wait_kind {
+    MEMORY_RUNG,  /* then, and has not come since */
+    MEMORY_ALARM, /* comes by itself then */
+    MEMORY_SLEEPS /* since then, and until it is rung */
+};
+
+/* One who waits, in the order in which they came. */
+struct memory_wait {
+    struct memory_process *who;
+    size_t topic;
+    enum memory_wait_kind kind;
+    int64_t at_ns;
+};
+
+/* How to take one exchange back. */
+struct memory_share_undo {
+    uint64_t writer;
+    int lane;
+    struct memory_answer answer;     /* the one before it */
+    struct memory_setting *settings; /* as they were */
+    size_t n_settings;
+    size_t n;
+    size_t room;
+    due_id *ids;
+    struct memory_job **was; /* NULL: was not there */
+};
+
+struct memory_share {
+    struct memory_jobs leased; /* a job's place: its topic, the end of its lease */
+    struct memory_process *processes;
+    uint64_t stamp;
+    struct memory_wait *waits;
+    size_t n_waits;
+    size_t waits_room;
+    struct memory_share_undo *undo;
+    size_t n_undo;
+    struct memory_setting *settings; /* by topic; those behind the end hold back nothing */
+    size_t n_settings;
+};
+
+/* ---- Jobs ---- */
+
+/* A job wherever it is; NULL: there is none. */
+struct memory_job *memory_disk_job(struct memory_disk *disk, due_id id);
+/* One change at this time.  Its answer; *full: no more jobs are taken. */
+int memory_share_change(struct memory_disk *disk, const due_change *change, int64_t now_ns,
+                        bool full);
+/* Up to @most due jobs of a topic, with a lease, added to the answer. */
+size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer, size_t topic,
+                          size_t most, int64_t lease_ns);
+/* When the next job of a topic (MEMORY_ANY: of all) is due; DUE_FOREVER: never. */
+int64_t memory_share_head(struct memory_disk *disk, size_t topic);
+/* How many of a topic's jobs that nobody holds are due; counts no further than @most. */
+size_t memory_share_due(struct memory_disk *disk, size_t topic, int64_t now_ns, size_t most);
+void memory_share_census(struct memory_disk *disk, size_t topic, int64_t now_ns,
+                         struct due_census_topic *count);
+/* Leases and processes are forgotten: somebody owns the jobs alone. */
+void memory_share_fold(struct memory_disk *disk);
+
+/* ---- Taking back ---- */
+
+void memory_share_undo_begin(struct memory_disk *disk, const struct memory_process *p, int lane);
+void memory_share_lose(struct memory_disk *disk, size_t exchanges);
+
+/* ---- Processes ---- */
+
+struct memory_process *memory_process_new(struct memory_disk *disk, struct memory_store *s,
+                                          int64_t now_ns);
+/* Its own; NULL: the disk has lost it. */
+struct memory_process *memory_process_of(struct memory_disk *disk, uint64_t writer);
+void memory_process_remove(struct memory_disk *disk, struct memory_process *p);
+bool memory_share_alive(const struct memory_disk *disk); /* anybody is there */
+void memory_share_free(struct memory_disk *disk);
+
+/* ---- Who waits ---- */
+
+void memory_wait_remove(struct memory_disk *disk, const struct memory_process *who);
+/* Somebody waits who can be counted on. */
+bool memory_wait_others(const struct memory_disk *disk, size_t topic, int64_t now_ns);
+/* @who waits for a topic whose head is that.  Answers its alarm; 0: until rung. */
+int64_t memory_wait_enter(struct memory_disk *disk, struct memory_process *who, size_t topic,
+                          int64_t head_ns, int64_t now_ns);
+/* Sees to it that somebody comes for each head, but rings no more than so many for one.  Answers
+ * how many were rung. */
+uint32_t memory_wait_cover(struct memory_disk *disk, int64_t now_ns, size_t most);
+
+#endif

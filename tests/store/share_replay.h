@@ -1,0 +1,47 @@
+/* share_replay.h - a history of a shared store, and whether a model gives the same answers.
+ *
+ * Each exchange is written down with what was asked and answered.  Stamps are the store's own
+ * order: the exchanges of all processes, sorted by them, are run through a model that is simple
+ * enough to be right, which must answer each change in the same way and have the same jobs to be
+ * claimed.  No search: one pass.
+ *
+ * Threads  one history each; replay_add() brings several together
+ */
+#ifndef SHARE_REPLAY_H
+#define SHARE_REPLAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "due/store.h"
+
+struct replay_exchange;
+
+struct replay {
+    struct replay_exchange *exchanges;
+    size_t n;
+    size_t room;
+    uint64_t seen;    /* the content of the job that was looked at last */
+    int64_t grain_ns; /* times are rounded up to that; 0: exact */
+};
+
+/* A job was looked at: an AMEND that follows believes that it is so. */
+void replay_seen(struct replay *r, const due_record *record);
+/* An exchange begins; what is asked for is copied. */
+void replay_asked(struct replay *r, const due_change *changes, size_t n,
+                  const struct due_claim *claim);
+/* It shows a claimed job; forgotten when it is asked for once more. */
+void replay_shown(struct replay *r, const due_claimed *job);
+void replay_again(struct replay *r);
+/* It was answered.  An exchange that never is has to be taken out: nobody knows about it. */
+void replay_answered(struct replay *r, const int *results, const struct due_exchange *answer);
+void replay_unanswered(struct replay *r);
+
+/* What the other one has written down, too; it is empty then. */
+void replay_add(struct replay *r, struct replay *other);
+/* NULL: the model gave the same answers; else what differs, valid until the next call. */
+const char *replay_check(struct replay *r);
+void replay_free(struct replay *r);
+
+#endif

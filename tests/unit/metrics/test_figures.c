@@ -1,0 +1,376 @@
+/* The file in which a queue shows its figures. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "due/figures.h"
+#include "lab/lab.h"
+#include "lab/take.h"
+
+static char dir[] = "/tmp/due_figures_XXXXXX";
+static char path[64];
+
+static void make_dir(void)
+{
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/figures", dir);
+}
+
+static void remove_dir(void)
+{
+    unlink(path);
+    rmdir(dir);
+}
+
+TestSuite(figures, .init = make_dir, .fini = remove_dir, .timeout = 60);
+
+static bool is_there(void)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0;
+}
+
+/* The set that was written last; it is whole. */
+static const struct due_figures *read_set_of(int fd)
+{
+    static struct due_figures f;
+    struct due_figures_head head;
+    uint64_t number;
+
+    do {
+        cr_assert_eq(pread(fd, &head, sizeof head, 0), (ssize_t)sizeof head);
+        cr_assert_eq(
+            pread(fd, &f, sizeof f, (off_t)(head.head_bytes + (head.number % 2) * head.set_bytes)),
+            (ssize_t)sizeof f);
+        cr_assert_eq(pread(fd, &number, sizeof number, offsetof(struct due_figures_head, number)),
+                     (ssize_t)sizeof number);
+    } while (number != head.number);
+    cr_assert_str_eq(head.magic, DUE_FIGURES_MAGIC);
+    cr_assert_eq(head.version, (uint32_t)DUE_FIGURES_VERSION);
+    cr_assert_eq(head.set_bytes, sizeof f);
+    cr_assert_eq(f.number, number);
+    return &f;
+}
+
+static const struct due_figures *read_set(void)
+{
+    int fd = open(path, O_RDONLY);
+
+    cr_assert_geq(fd, 0);
+    const struct due_figures *f = read_set_of(fd);
+    close(fd);
+    return f;
+}
+
+/* Until the worker proxy has written a set after this one. */
+static const struct due_figures *read_next(void)
+{
+    uint64_t number = read_set()->number;
+
+    /* The next was begun before now, perhaps; the one after it was not. */
+    while (read_set()->number < number + 2)
+        crew_sleep(DUE_MS(10));
+    return read_set();
+}
+
+static struct lab open_with_figures(enum due_proxies proxies)
+{
+    struct lab lab = lab_open(.with.name = "orders", .with.metrics = 1, .with.proxies = proxies);
+
+    cr_assert_eq(due_figures_open(lab.q, path), 0);
+    return lab;
+}
+
+Test(figures, are_there_as_soon_as_they_are_asked_for)
+{
+    struct lab lab = lab_open(.with.name = "orders", .with.metrics = 1, .start_ns = 7);
+
+    lab_enqueue(&lab, "tea", .delay_ns = 5);
+    cr_assert_eq(due_figures_open(lab.q, path), 0);
+    const struct due_figures *f = read_set();
+    cr_expect_eq(f->pid, getpid());
+    cr_expect_str_eq(f->queue, "orders");
+    cr_expect_eq(f->now_ns, 7);
+    cr_expect_eq(f->measured, 1u);
+    cr_expect_eq(f->closed, 0u);
+    cr_expect_eq(f->stats.enqueued, 1u);
+    cr_expect_eq(f->stats.waiting, 1u);
+    cr_expect_eq(f->oldest_ns, DUE_FOREVER);
+    lab_close(&lab);
+}
+
+static void follow(enum due_proxies proxies)
+{
+    struct lab lab = open_with_figures(proxies);
+    int other = lab_topic(&lab, "other");
+    due_job job;
+
+    lab_enqueue(&lab, "tea", .delay_ns = 5);
+    lab_enqueue(&lab, "milk", .delay_ns = 1000, .topic = other);
+    lab_turn_to(&lab, 10);
+    cr_assert_eq(take_leased(lab.q, &job, DUE_S(1000), 0), 0);
+    cr_assert_eq(due_ack(&job), 0);
+    lab_turn_to(&lab, 1500);
+    const struct due_figures *f = read_next();
+    cr_expect_eq(f->stats.enqueued, 2u);
+    cr_expect_eq(f->stats.acked, 1u);
+    cr_expect_eq(f->stats.waiting, 1u);
+    cr_expect_eq(f->stats.ready, 1u, "what is due is ready though nobody asks");
+    cr_expect_eq(f->oldest_ns, 1000);
+    cr_expect_eq(f->now_ns, 1500);
+    cr_expect_eq(f->late.count, 1u);
+    cr_expect_eq(f->late.sum_ns, 5u);
+    cr_expect_eq(f->topics, 2u);
+    cr_expect_eq(f->topics_here, 2u);
+    cr_expect_str_eq(f->topic[0].name, "");
+    cr_expect_eq(f->topic[0].stats.acked, 1u);
+    cr_expect_str_eq(f->topic[1].name, "other");
+    cr_expect_eq(f->topic[1].stats.ready, 1u);
+    cr_expect_eq(f->topic[1].stats.oldest_ns, 1000);
+    lab_close(&lab);
+}
+
+Test(figures, follow_what_happens)
+{
+    follow(DUE_PROXIES_ADAPTIVE);
+}
+
+Test(figures, follow_what_happens_where_proxies_do_everything)
+{
+    follow(DUE_PROXIES_ALWAYS);
+}
+
+static void handle(void *ctx, const due_job *job, due_answer *answer)
+{
+    (void)ctx;
+    (void)job;
+    *answer = due_answer_ack();
+}
+
+Test(figures, have_the_pools_of_workers)
+{
+    struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+    due_workers_options options = { DUE_WORKERS_INIT, .name = "cooks" };
+    due_workers *pool;
+
+    cr_assert_eq(due_workers_start(&pool, lab.q, NULL, 0, 2, handle, NULL, &options), 0);
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    const struct due_figures *f;
+    do
+        f = read_next();
+    while (f->pools_here == 0 || f->pool[0].stats.handled == 0);
+    cr_expect_eq(f->pools_here, 1u);
+    cr_expect_str_eq(f->pool[0].name, "cooks");
+    cr_expect_eq(f->pool[0].stats.threads, 2u);
+    cr_expect_eq(f->pool[0].stats.acked, 1u);
+    cr_assert_eq(due_workers_stop(pool, DUE_FOREVER), 0);
+    cr_assert_eq(due_workers_free(pool), 0);
+    lab_close(&lab);
+}
+
+Test(figures, of_more_topics_than_there_is_room_for_are_of_the_first)
+{
+    struct lab lab = lab_open(.with.metrics = 1);
+    char name[16];
+
+    for (int i = 0; i < DUE_FIGURES_TOPICS + 9; i++) {
+        snprintf(name, sizeof name, "topic %d", i);
+        lab_enqueue(&lab, "tea", .topic = lab_topic(&lab, name),
+                    .delay_ns = i == DUE_FIGURES_TOPICS + 5 ? 1 : 2);
+    }
+    lab_turn_to(&lab, 3);
+    cr_assert_eq(due_figures_open(lab.q, path), 0);
+    const struct due_figures *f = read_set();
+    cr_expect_eq(f->topics, DUE_FIGURES_TOPICS + 10u);
+    cr_expect_eq(f->topics_here, (uint32_t)DUE_FIGURES_TOPICS);
+    cr_expect_eq(f->oldest_ns, 1, "the oldest is that of all");
+    cr_expect_eq(f->topic[1].stats.ready, 1u);
+    lab_close(&lab);
+}
+
+Test(figures, end_with_a_set_that_says_so_and_the_file_goes_with_the_queue)
+{
+    for (int i = 0; i < 50; i++) { /* the worker proxy hears of the file and of the end at once */
+        struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+
+        lab_enqueue(&lab, "tea", .delay_ns = 5);
+        cr_assert_eq(due_close(lab.q, DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+        const struct due_figures *f = read_set();
+        cr_assert_eq(f->closed, 1u);
+        cr_assert_eq(f->stats.discarded, 1u);
+        lab_close(&lab);
+        cr_assert_not(is_there());
+    }
+}
+
+Test(figures, count_what_is_due_as_ready_though_nobody_takes)
+{
+    struct lab lab = lab_open(.kernel = true);
+
+    cr_assert_eq(due_figures_open(lab.q, path), 0);
+    lab_enqueue(&lab, "tea", .delay_ns = DUE_MS(1));
+    int64_t began = crew_now_ns();
+    while (read_next()->stats.ready == 0)
+        cr_assert_lt(crew_now_ns() - began, DUE_S(8), "the heartbeat comes after 10 s");
+    lab_close(&lab);
+}
+
+Test(figures, are_of_one_queue_and_one_file)
+{
+    struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+    struct lab other = lab_open();
+
+    cr_expect_eq(due_figures_open(lab.q, "/dev/null"), DUE_EEXIST);
+    cr_expect_eq(due_figures_open(other.q, path), DUE_EBUSY);
+    cr_expect_eq(due_figures_open(lab.q, path), DUE_EEXIST);
+    lab_close(&other);
+    cr_expect(is_there());
+    lab_close(&lab);
+}
+
+static void write_file(const char *text)
+{
+    FILE *file = fopen(path, "w");
+
+    cr_assert_not_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+Test(figures, are_refused_where_they_cannot_be)
+{
+    struct lab lab = lab_open();
+    char name[PATH_MAX + 2];
+    char text[16] = "";
+
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    cr_expect_eq(due_figures_open(lab.q, name), DUE_EINVAL);
+    cr_expect_eq(due_figures_open(lab.q, ""), DUE_EINVAL);
+    cr_expect_eq(due_figures_open(lab.q, dir), DUE_EINVAL);
+    cr_expect_eq(due_figures_open(lab.q, "/dev/null"), DUE_EINVAL);
+    snprintf(name, sizeof name, "%s/none/figures", dir);
+    cr_expect_eq(due_figures_open(lab.q, name), DUE_ENOENT);
+
+    write_file("somebody's, and it is longer than the head of a file of figures would be");
+    cr_expect_eq(due_figures_open(lab.q, path), DUE_EINVAL);
+    write_file("somebody's");
+    cr_expect_eq(due_figures_open(lab.q, path), DUE_EINVAL);
+    FILE *file = fopen(path, "r");
+    cr_assert_not_null(file);
+    cr_expect_not_null(fgets(text, sizeof text, file));
+    cr_expect_str_eq(text, "somebody's", "what is another's is left alone");
+    fclose(file);
+    lab_close(&lab);
+
+    lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+    cr_expect_eq(due_figures_open(lab.q, path), DUE_ENOTSUP);
+    lab_close(&lab);
+}
+
+/* In a child that dies with the file open. */
+static void die_with_figures(void)
+{
+    pid_t child = fork();
+
+    if (child == 0) {
+        due_queue *q;
+
+        if (due_open(&q, &(due_options){ DUE_OPTIONS_INIT, .name = "dead" }, NULL) != 0 ||
+            due_figures_open(q, path) != 0)
+            _exit(1);
+        _exit(0);
+    }
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_assert_eq(status, 0);
+}
+
+Test(figures, of_a_program_that_has_died_are_written_on)
+{
+    die_with_figures();
+    const struct due_figures *f = read_set();
+    uint64_t number = f->number;
+    cr_expect_str_eq(f->queue, "dead");
+    cr_expect_eq(f->closed, 0u);
+
+    struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+    f = read_set();
+    cr_expect_str_eq(f->queue, "orders");
+    cr_expect_gt(f->number, number, "no number comes twice");
+    lab_close(&lab);
+    cr_expect_not(is_there());
+}
+
+Test(figures, stay_the_parents_in_a_child)
+{
+    struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+    pid_t child = fork();
+
+    if (child == 0)
+        _exit(due_figures_open(lab.q, path) != DUE_EFORK || due_free(lab.q) != 0);
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect_eq(status, 0);
+    cr_expect(is_there());
+    cr_expect_eq(read_next()->pid, getpid());
+    lab_close(&lab);
+}
+
+static atomic_uint logged;
+
+static void ignore_discard(void *ctx, const due_job *job)
+{
+    (void)ctx;
+    (void)job;
+}
+
+static void count_lines(void *ctx, enum due_log_level level, const char *text)
+{
+    (void)ctx;
+    if (level == DUE_LOG_WARNING && strstr(text, "shorter") != NULL)
+        atomic_fetch_add(&logged, 1);
+}
+
+Test(figures, are_given_up_if_somebody_makes_the_file_shorter)
+{
+    struct lab lab = lab_open(.with.on_log = count_lines, .with.on_discard = ignore_discard);
+
+    atomic_store(&logged, 0);
+    cr_assert_eq(due_figures_open(lab.q, path), 0);
+    cr_assert_eq(truncate(path, 0), 0);
+    while (atomic_load(&logged) == 0)
+        crew_sleep(DUE_MS(10));
+    lab_enqueue(&lab, "tea", .delay_ns = 0);
+    cr_expect_str_eq(lab_dequeue(&lab), "tea");
+    lab_close(&lab);
+    cr_expect_eq(atomic_load(&logged), 1u);
+}
+
+Test(figures, leave_a_file_alone_that_has_taken_the_place)
+{
+    struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+
+    cr_assert_eq(unlink(path), 0);
+    write_file("somebody's");
+    lab_close(&lab);
+    cr_expect(is_there());
+}
+
+Test(figures, give_back_everything_whichever_allocation_fails)
+{
+    for (size_t n = 0; n < 3; n++) {
+        struct lab lab = lab_open();
+
+        flaky_fail_in(&lab.state->memory, n);
+        int rc = due_figures_open(lab.q, path);
+        cr_expect(rc == 0 || rc == DUE_ENOMEM);
+        cr_expect(n > 0 || rc == DUE_ENOMEM);
+        cr_expect_eq(is_there(), rc == 0);
+        lab_close(&lab);
+    }
+}

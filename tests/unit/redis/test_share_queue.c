@@ -1,0 +1,357 @@
+/* test_share_queue.c - the shared face of the Redis store: many processes, their topics, the bell,
+ * who is there, and what has become of the server.
+ */
+#include "lab/redis/share_store_lab.h"
+
+#include <pthread.h>
+
+/* ---- Jobs ------------------------------------------------------------------------------------ */
+
+SHARE_TEST(share_queue, puts_and_claims_more_topics_than_one_script_names)
+{
+    struct sharer s = joined();
+    struct sharer other = joined();
+    static due_change puts[20];
+    static char names[20][16];
+    size_t got = 0;
+
+    for (int i = 0; i < 20; i++) {
+        snprintf(names[i], sizeof names[i], "topic-%d", i);
+        puts[i] = put((uint64_t)i + 1, 5 + i);
+        puts[i].record.topic = names[i];
+    }
+    cr_assert_eq(exchange(&s, puts, 20, NULL), 0);
+    for (int tries = 0; tries < 20 && got < 20; tries++) {
+        cr_assert_eq(claim(&other, 20), 0);
+        got += other.n_held;
+        cr_expect(other.n_held == 20 - got + other.n_held || other.answer.more == 1);
+        static due_change ends[20];
+        for (size_t i = 0; i < other.n_held; i++)
+            ends[i] = of_held(&other, i, DUE_CHANGE_DROP);
+        cr_assert_eq(exchange(&other, ends, other.n_held, NULL), 0);
+    }
+    cr_expect_eq(got, 20u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":0\r\n");
+    go(&s);
+    go(&other);
+}
+
+/* One topic never runs dry; what is due in another gets its turn. */
+SHARE_TEST(share_queue, forgets_no_topic_while_another_has_more_than_it_takes)
+{
+    struct sharer s = joined();
+    static due_change puts[256];
+    due_change rare = put(999, 50);
+    size_t claims = 0;
+
+    for (uint64_t i = 0; i < 256; i++)
+        puts[i] = put(i + 1, DUE_MS(1));
+    cr_assert_eq(exchange(&s, puts, 256, NULL), 0);
+    cr_assert_eq(claim(&s, 1), 0);
+    struct sharer other = joined();
+    rare.record.topic = "rare";
+    cr_assert_eq(exchange(&other, &rare, 1, NULL), 0);
+    do
+        cr_assert_eq(claim(&s, 1), 0);
+    while (strcmp(s.topic[0], "rare") != 0 && ++claims < 30);
+    cr_expect_lt(claims, 10u);
+    go(&s);
+    go(&other);
+}
+
+SHARE_TEST(share_queue, reads_what_is_long_by_itself)
+{
+    struct sharer s = joined();
+    static char bytes[200000];
+    due_change puts[] = { put(1, 5), put(2, 6), put(3, 7) };
+
+    memset(bytes, 'x', sizeof bytes);
+    puts[1].record.data = bytes;
+    puts[1].record.len = sizeof bytes;
+    cr_assert_eq(exchange(&s, puts, 3, NULL), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:b"), ":1\r\n");
+    cr_assert_eq(claim(&s, 3), 0);
+    cr_assert_eq(s.n_held, 3u);
+    cr_expect_eq(s.len[1], sizeof bytes);
+    cr_expect_eq(s.len[0] + s.len[2], 2u);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect_eq(say(&s, of_held(&s, i, DUE_CHANGE_DROP)), 0);
+    go(&s);
+}
+
+SHARE_TEST(share_queue, sets_aside_what_is_damaged_or_missing)
+{
+    struct sharer s = joined();
+    due_change puts[] = { put(1, 5), put(2, 6), put(3, 7) };
+
+    cr_assert_eq(exchange(&s, puts, 3, NULL), 0);
+    redisContext *c = redisConnectUnix(server.socket);
+    freeReplyObject(
+        redisCommand(c, "HSET due:{q}:j %b garbage", puts[0].record.id.byte, (size_t)14));
+    freeReplyObject(redisCommand(c, "HDEL due:{q}:j %b", puts[1].record.id.byte, (size_t)14));
+    redisFree(c);
+    cr_assert_eq(claim(&s, 3), 0);
+    cr_expect_eq(s.n_held, 1u);
+    cr_expect_eq(s.answer.claimed, 1u);
+    cr_expect_eq(s.sequence[0], 3u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":2\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:l:"), ":1\r\n");
+    cr_expect_eq(stats_of(s.store).quarantined, 2u);
+    go(&s);
+}
+
+/* Who cancels or moves by id need not know the topic; the counts are looked at. */
+SHARE_TEST(share_queue, finds_the_topic_of_a_job_that_is_changed_by_its_id)
+{
+    struct sharer s = joined();
+    due_change puts[] = { put(1, 100), put(2, 100) };
+
+    puts[0].record.topic = "a";
+    puts[1].record.topic = "b";
+    cr_assert_eq(exchange(&s, puts, 2, NULL), 0);
+    due_change moves[] = { move(1, 100, 5), drop(2, 100), drop(3, 0) };
+    for (int i = 0; i < 3; i++)
+        moves[i].record.topic = NULL;
+    cr_assert_eq(exchange(&s, moves, 3, NULL), 0);
+    cr_expect(s.results[0] == 0 && s.results[1] == 0 && s.results[2] == DUE_ENOENT);
+    due_change again = move(1, 5, 9);
+    again.record.topic = NULL;
+    again.record.attempts = 1;
+    cr_expect_eq(say(&s, again), DUE_EAGAIN, "it has no attempts");
+    again.record.attempts = 0;
+    again.was_ns = 4000;
+    cr_expect_eq(say(&s, again), DUE_EAGAIN, "another time");
+    again.was_ns = 5;
+    cr_expect_eq(say(&s, again), 0);
+    cr_assert_eq(claim(&s, 1), 0);
+    cr_expect_eq(s.held[0].record.until_ns, 9);
+    cr_expect_eq(say(&s, drop(1, 0)), DUE_ENOENT, "in the topic that is said it is not");
+    again = drop(1, 0);
+    again.record.topic = NULL;
+    cr_expect_eq(say(&s, again), DUE_EBUSY);
+    go(&s);
+}
+
+SHARE_TEST(share_queue, takes_no_change_that_is_not_of_a_shared_queue)
+{
+    struct sharer s = joined();
+    due_change c = put(1, 5);
+    int result;
+
+    c.record.key = "k";
+    c.record.key_len = 1;
+    cr_expect_eq(say(&s, c), DUE_ENOTSUP);
+    c = drop(1, 5);
+    c.kind = DUE_CHANGE_KEEP;
+    cr_expect_eq(say(&s, c), DUE_ENOTSUP);
+    c.kind = DUE_CHANGE_BURY;
+    cr_expect_eq(say(&s, c), DUE_ENOTSUP);
+    cr_expect_eq(s.verbs->exchange(s.store, &c, 257, 1, &result, NULL, see_claimed, &s, &s.answer,
+                                   soon(LONG_NS)),
+                 DUE_EINVAL);
+    cr_expect_eq(say(&s, put(1, 5)), 0);
+    go(&s);
+}
+
+/* ---- The bell -------------------------------------------------------------------------------- */
+
+static int listen_for(struct sharer *s, int64_t ns)
+{
+    int rc;
+
+    do
+        rc = s->verbs->listen(s->store, soon(ns));
+    while (rc == DUE_EAGAIN);
+    return rc;
+}
+
+REDIS_PROXY_TEST(share_bell, rings_and_may_have_rung_after_each_connection)
+{
+    struct sharer s = joined_by_proxy();
+    struct sharer other = joined();
+
+    cr_assert_eq(await(&s, 1), 0);
+    cr_expect_eq(s.answer.alarm_ns, 0);
+    cr_expect_eq(listen_for(&s, DUE_MS(20)), 0, "nobody has rung");
+    cr_assert_eq(say(&other, put(1, 5)), 0);
+    cr_expect_eq(other.answer.rang, 1u);
+    cr_expect_eq(listen_for(&s, LONG_NS), 1);
+    cr_expect_eq(listen_for(&s, DUE_MS(20)), 0, "once");
+    s.verbs->wake(s.store);
+    cr_expect_eq(listen_for(&s, LONG_NS), 0, "woken");
+    fault_proxy_cut(proxy);
+    cr_expect_eq(listen_for(&s, LONG_NS), 1, "cut: a ring may have been missed");
+    cr_assert_eq(await(&s, 1), 0);
+    cr_expect_eq(s.n_held, 1u);
+    go(&s);
+    go(&other);
+}
+
+REDIS_PROXY_TEST(share_bell, sees_by_itself_that_nobody_is_there_any_more)
+{
+    struct sharer s = joined_by_proxy();
+    struct fault_cell cell = {
+        .command = 1, .name = "PING", .where = FAULT_BEFORE, .what = FAULT_STALL
+    };
+
+    inside(s.store)->share->renew_ns = DUE_MS(30);
+    fault_proxy_plan(proxy, NULL, 0);
+    for (int64_t end = soon(DUE_MS(150)); due__mono_ns() < end;)
+        cr_expect_eq(listen_for(&s, DUE_MS(20)), 0, "it is asked, and answers");
+    cr_expect_geq(fault_proxy_commands(proxy), 1u);
+    fault_proxy_plan(proxy, &cell, 1);
+    int64_t end = soon(LONG_NS);
+    while (s.verbs->listen(s.store, soon(DUE_MS(50))) >= 0 && due__mono_ns() < end)
+        ;
+    cr_expect_lt(due__mono_ns(), end, "it does not answer");
+    fault_proxy_go_on(proxy);
+    cr_expect_eq(listen_for(&s, LONG_NS), 1);
+    go(&s);
+}
+
+/* Who waits for topics by name stands in those and in no other. */
+SHARE_TEST(share_bell, waits_only_where_the_last_claim_says)
+{
+    static const char *const a[] = { "a" }, *const b[] = { "b" };
+    struct sharer s = joined();
+    struct due_claim c = { .topics = a, .topic_count = 1, .need = 1, .lease_ns = 5, .waits = 1 };
+
+    cr_assert_eq(exchange(&s, NULL, 0, &c), 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:w:a"), ":1\r\n");
+    c.topics = b;
+    cr_assert_eq(exchange(&s, NULL, 0, &c), 0);
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:w:a"), ":0\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:w:b"), ":1\r\n");
+    cr_assert_eq(await(&s, 1), 0);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:w:a", "due:{q}:w:b"), ":0\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:w"), ":1\r\n");
+    c.topics = a;
+    cr_assert_eq(exchange(&s, NULL, 0, &c), 0);
+    go(&s);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:w:a", "due:{q}:w", "due:{q}:writers"), ":1\r\n");
+}
+
+/* ---- Who is there ---------------------------------------------------------------------------- */
+
+static int count_process(void *ctx, const struct due_process_seen *seen)
+{
+    size_t *n = ctx;
+
+    cr_expect_eq(seen->pid, getpid());
+    cr_expect_gt(seen->seen_ns, DUE_S(1700000000));
+    cr_expect_leq(seen->started_ns, seen->seen_ns);
+    cr_expect_gt(strlen(seen->host), 0u);
+    (*n)++;
+    return 0;
+}
+
+SHARE_TEST(share_people, are_shown_and_forgotten_after_a_day)
+{
+    struct sharer s = joined();
+    size_t n = 0;
+
+    ASK("HSET", "due:{q}:p", "17", "old 1 1600000000000000 1600000000000000");
+    ASK("HSET", "due:{q}:writers", "17:p", "1 1 1", "17:w", "1 1 1");
+    ASK("ZADD", "due:{q}:w", "6000000000000001", "17");
+    struct sharer other = joined();
+    cr_expect_eq(s.verbs->processes(s.store, count_process, &n, soon(LONG_NS)), 0);
+    cr_expect_eq(n, 2u);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:w"), ":0\r\n");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:writers"), ":4\r\n");
+    go(&other);
+    n = 0;
+    cr_expect_eq(s.verbs->processes(s.store, count_process, &n, soon(LONG_NS)), 0);
+    cr_expect_eq(n, 1u);
+    ASK("DEL", "due:{q}:owner");
+    int beat = s.verbs->beat(s.store, soon(LONG_NS));
+    cr_expect_eq(beat, 0, "%s", due_error_name(beat));
+    cr_expect_str_eq(ASK("GET", "due:{q}:owner"), "$8\r\n2 shared\r\n", "a beat puts it back");
+    go(&s);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:owner"), ":0\r\n");
+}
+
+SHARE_TEST(share_people, keep_away_from_an_owner_and_an_owner_from_them)
+{
+    due_store *owner = opened((due_redis_options){ 0 });
+    struct sharer s = { .n_held = 0 };
+    due_store *store = make((due_redis_options){ 0 }, NULL);
+
+    cr_expect_eq(join_as(&s, store, LONG_NS), DUE_EBUSY);
+    cr_expect_not_null(strstr(error.text, "owned by process"), "%s", error.text);
+    finish(owner);
+    cr_expect_eq(join_as(&s, store, LONG_NS), DUE_ENOTSUP, "%s", error.text);
+    ASK("FLUSHALL");
+    cr_expect_eq(join_as(&s, store, LONG_NS), 0, "%s", error.text);
+    due_store *late = make((due_redis_options){ 0 }, NULL);
+    int rc = take(late, DUE_MS(50), &info, &error);
+    cr_expect_eq(rc, DUE_EBUSY, "%s: %s", due_error_name(rc), error.text);
+    go(&s);
+    rc = take(late, DUE_MS(50), &info, &error);
+    cr_expect_eq(rc, DUE_ENOTSUP, "%s: %s", due_error_name(rc), error.text);
+    due_redis_free(late);
+}
+
+SHARE_TEST(share_people, know_when_they_are_lost_fenced_or_evicted)
+{
+    struct sharer s = joined();
+    struct sharer other = joined();
+    struct sharer third = joined();
+
+    ASK("FLUSHALL");
+    cr_expect_eq(say(&s, put(1, 5)), DUE_ELOST);
+    cr_expect_eq(s.verbs->beat(s.store, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(join_as(&s, s.store, LONG_NS), 0);
+    cr_expect_eq(say(&s, put(1, 5)), 0);
+    cr_expect_eq(listen_for(&s, LONG_NS), 1, "subscribed by its new name");
+    cr_expect_eq(claim(&other, 1), DUE_ELOST, "the queue was made anew");
+    cr_expect_eq(join_as(&other, other.store, LONG_NS), 0);
+    cr_expect_eq(claim(&other, 1), 0);
+    cr_expect_eq(other.n_held, 1u);
+    const struct due__share *h = inside(other.store)->share;
+    ASK("HSET", "due:{q}:writers", h->lane[0].name, "X", h->lane[1].name, "X");
+    cr_expect_eq(say(&other, of_held(&other, 0, DUE_CHANGE_DROP)), DUE_EFENCED);
+    cr_expect_eq(claim(&other, 1), DUE_EFENCED);
+    ASK("SET", "due:{q}:fence", "7:owner");
+    cr_expect_eq(claim(&s, 1), DUE_EFENCED);
+    cr_expect_eq(s.verbs->beat(s.store, soon(LONG_NS)), DUE_EFENCED);
+    go(&s);
+    go(&other);
+    go(&third);
+}
+
+/* ---- Two lanes ------------------------------------------------------------------------------- */
+
+#define MANY 60
+
+static void *put_many(void *arg)
+{
+    for (uint64_t i = 1; i <= MANY; i++)
+        cr_expect_eq(say(arg, put(i, 5)), 0);
+    return NULL;
+}
+
+/* One thread puts, another claims and ends: as a queue does. */
+SHARE_TEST(share_lanes, are_used_by_two_threads_at_a_time)
+{
+    static struct sharer putter, worker;
+    pthread_t thread;
+    size_t done = 0;
+    int64_t end = soon(LONG_NS);
+
+    worker = joined();
+    putter = worker;
+    cr_assert_eq(pthread_create(&thread, NULL, put_many, &putter), 0);
+    while (done < MANY && due__mono_ns() < end) {
+        static due_change ends[100];
+        cr_assert_eq(claim(&worker, 100), 0);
+        for (size_t i = 0; i < worker.n_held; i++)
+            ends[i] = of_held(&worker, i, DUE_CHANGE_DROP);
+        done += worker.n_held;
+        if (worker.n_held > 0)
+            cr_assert_eq(exchange(&worker, ends, worker.n_held, NULL), 0);
+    }
+    pthread_join(thread, NULL);
+    cr_expect_eq(done, (size_t)MANY);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":0\r\n");
+    go(&worker);
+}

@@ -1,0 +1,314 @@
+/* test_share_store.c - the shared face of the Redis store: what is said happens once, whatever
+ * becomes of the connection.
+ */
+#include "lab/redis/share_store_lab.h"
+
+/* ---- In doubt -------------------------------------------------------------------------------- */
+
+/* Three jobs are put; two are claimed, one of them done and one given back, and what is left is
+ * worked off.  Nothing may be done twice, and nothing is lost. */
+static void one_life(struct sharer *s)
+{
+    due_change puts[3];
+    due_change ends[2];
+    unsigned seen[4] = { 0 };
+    struct due_claim one = { .need = 2, .lease_ns = DUE_S(600) };
+
+    for (uint64_t i = 0; i < 3; i++)
+        puts[i] = put(i + 1, 5);
+    cr_assert_eq(exchange(s, puts, 3, NULL), 0);
+    cr_expect(s->results[0] == 0 && s->results[1] == 0 && s->results[2] == 0);
+    cr_assert_eq(exchange(s, NULL, 0, &one), 0);
+    cr_assert_eq(s->n_held, 2u);
+    for (size_t i = 0; i < 2; i++)
+        seen[s->sequence[i]]++;
+    ends[0] = of_held(s, 0, DUE_CHANGE_DROP);
+    ends[1] = of_held(s, 1, DUE_CHANGE_MOVE);
+    uint64_t back = s->sequence[1];
+    uint64_t first = s->answer.stamp;
+    cr_assert_eq(exchange(s, ends, 2, &one), 0);
+    cr_expect(s->results[0] == 0 && s->results[1] == 0);
+    cr_expect_gt(s->answer.stamp, first);
+    cr_assert_eq(s->n_held, 2u);
+    for (size_t i = 0; i < 2; i++)
+        seen[s->sequence[i]]++;
+    for (uint64_t i = 1; i <= 3; i++)
+        cr_expect_eq(seen[i], i == back ? 2u : 1u, "job %d: %u", (int)i, seen[i]);
+    ends[0] = of_held(s, 0, DUE_CHANGE_DROP);
+    ends[1] = of_held(s, 1, DUE_CHANGE_DROP);
+    cr_assert_eq(exchange(s, ends, 2, NULL), 0);
+    cr_expect(s->results[0] == 0 && s->results[1] == 0);
+    due_change cancel = drop(9, 0);
+    cr_expect_eq(say(s, cancel), DUE_ENOENT);
+}
+
+REDIS_PROXY_TEST(share_doubt, leaves_one_effect_and_one_answer_wherever_the_connection_breaks)
+{
+    struct sharer s = joined_by_proxy();
+
+    fault_proxy_plan(proxy, NULL, 0);
+    one_life(&s);
+    uint64_t commands = fault_proxy_commands(proxy);
+    cr_assert_geq(commands, 5u);
+    for (uint64_t i = 1; i <= commands; i++) {
+        for (int where = FAULT_BEFORE; where <= FAULT_MID_REPLY; where++) {
+            struct fault_cell cell = { .command = i,
+                                       .where = (enum fault_where)where,
+                                       .what = FAULT_RESET };
+            fault_proxy_plan(proxy, &cell, 1);
+            one_life(&s);
+            cr_expect_eq(fault_proxy_struck(proxy), 1u, "command %d", (int)i);
+            cr_expect_str_eq(ASK("EXISTS", "due:{q}:j", "due:{q}:t:", "due:{q}:l:", "due:{q}:a"),
+                             ":0\r\n");
+        }
+    }
+    go(&s);
+}
+
+/* The answer comes after the call's time, or never: the connection is given up then. */
+REDIS_PROXY_TEST(share_doubt, waits_for_an_answer_that_is_late)
+{
+    struct sharer s = joined_by_proxy();
+    struct fault_cell cell = { .command = 1, .where = FAULT_SENT, .what = FAULT_STALL };
+    due_change c = put(1, 5);
+    due_change other = put(2, 5);
+
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(call_once(&s, &c, 1, NULL, DUE_MS(20)), DUE_EINDOUBT);
+    cr_expect_eq(
+        call_once(&s, NULL, 0, &(struct due_claim){ .need = 1, .lease_ns = 1 }, DUE_MS(20)),
+        DUE_EAGAIN, "the other lane waits, and has sent nothing");
+    fault_proxy_go_on(proxy);
+    cr_expect_eq(exchange(&s, &c, 1, NULL), 0);
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(exchange(&s, &other, 1, NULL), 0, "answer_ns gives it up");
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+    go(&s);
+}
+
+/* What was given up arrives after its number was passed. */
+REDIS_PROXY_TEST(share_doubt, does_nothing_when_it_comes_late)
+{
+    struct sharer s = joined_by_proxy();
+    struct fault_cell cell = { .command = 1, .where = FAULT_BEFORE, .what = FAULT_STALL };
+    due_change c = put(1, 5);
+
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_expect_eq(call_once(&s, &c, 1, NULL, DUE_MS(20)), DUE_EINDOUBT);
+    cr_assert(fault_proxy_wait(proxy, 1, 5000));
+    due__link_down(inside(s.store)->link);
+    cr_expect_eq(exchange(&s, &c, 1, NULL), 0);
+    cr_assert_eq(claim(&s, 1), 0);
+    cr_assert_eq(s.n_held, 1u);
+    cr_expect_eq(say(&s, of_held(&s, 0, DUE_CHANGE_DROP)), 0);
+    cr_assert(fault_proxy_settle(proxy, 5000));
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":0\r\n");
+    go(&s);
+}
+
+/* Told by the same number again: also after it was answered. */
+SHARE_TEST(share_doubt, shows_the_same_jobs_again_when_the_visitor_could_not_take_them)
+{
+    struct sharer s = joined();
+    struct sharer other = joined();
+    due_change puts[] = { put(1, 5), put(2, 5) };
+
+    cr_assert_eq(exchange(&s, puts, 2, NULL), 0);
+    s.refuse = DUE_ENOMEM;
+    cr_expect_eq(claim(&s, 2), DUE_ENOMEM);
+    s.refuse = 0;
+    cr_expect_eq(claim(&other, 2), 0);
+    cr_expect_eq(other.n_held, 0u);
+    cr_expect_eq(claim(&s, 2), 0);
+    cr_expect_eq(s.n_held, 2u);
+    go(&s);
+    go(&other);
+}
+
+/* ---- Refused --------------------------------------------------------------------------------- */
+
+/* Its script cache is emptied at any moment. */
+SHARE_TEST(share_refused, loads_the_scripts_again)
+{
+    struct sharer s = joined();
+
+    for (int i = 0; i < 3; i++) {
+        ASK("SCRIPT", "FLUSH");
+        one_life(&s);
+        ASK("SCRIPT", "FLUSH");
+        cr_expect_eq(s.verbs->beat(s.store, soon(LONG_NS)), 0);
+    }
+    ASK("SCRIPT", "FLUSH");
+    go(&s);
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:p"), ":0\r\n", "it has left");
+}
+
+/* What passes by is waited for. */
+REDIS_PROXY_TEST(share_refused, goes_on_when_the_server_can_again)
+{
+    static const char *const says[] = {
+        "-LOADING Redis is loading the dataset in memory",
+        "-BUSY Redis is busy running a script",
+        "-READONLY You can't write against a read only replica.",
+        "-MISCONF Redis is configured to save RDB snapshots",
+        "-NOREPLICAS Not enough good replicas to write.",
+        "-NOSCRIPT No matching script. Please use EVAL.",
+        "-ERR Error running script (call to f_1): @user_script:4: -READONLY You can't write"
+    };
+    struct sharer s = joined_by_proxy();
+
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        for (uint64_t at = 1; at <= 5; at++) {
+            struct fault_cell cell = { .command = at,
+                                       .name = "EVALSHA",
+                                       .where = FAULT_BEFORE,
+                                       .what = FAULT_REPLACE,
+                                       .text = says[i] };
+            fault_proxy_plan(proxy, &cell, 1);
+            one_life(&s);
+            cr_expect_eq(fault_proxy_struck(proxy), 1u, "%s", says[i]);
+        }
+    }
+    go(&s);
+}
+
+SHARE_TEST(share_refused, puts_nothing_into_a_full_server_and_works_it_off)
+{
+    struct sharer s = joined();
+    due_change puts[] = { put(1, 5), put(2, 5) };
+    due_change more = put(3, 5);
+
+    cr_assert_eq(exchange(&s, puts, 2, NULL), 0);
+    ASK("CONFIG", "SET", "maxmemory", "1");
+    cr_expect_eq(say(&s, more), DUE_ENOSPC);
+    cr_expect_eq(claim(&s, 2), 0);
+    cr_assert_eq(s.n_held, 2u);
+    due_change ends[] = { of_held(&s, 0, DUE_CHANGE_DROP), of_held(&s, 1, DUE_CHANGE_MOVE) };
+    cr_expect_eq(exchange(&s, ends, 2, NULL), 0);
+    cr_expect_eq(s.verbs->beat(s.store, soon(LONG_NS)), 0);
+    cr_expect_eq(say(&s, drop(2, 5)) + say(&s, drop(1, 5)), DUE_ENOENT, "one of them was left");
+    ASK("CONFIG", "SET", "maxmemory", "0");
+    cr_expect_eq(say(&s, more), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    go(&s);
+}
+
+/* It was in doubt before the server was full: what may still arrive must not land, or be known to
+ * have landed. */
+REDIS_PROXY_TEST(share_refused, uses_a_number_up_that_was_in_doubt_when_the_server_was_full)
+{
+    struct sharer s = joined_by_proxy();
+    struct fault_cell lost = { .command = 1, .where = FAULT_BEFORE, .what = FAULT_STALL };
+    due_change c = put(1, 5);
+    due_change next = put(2, 5);
+
+    fault_proxy_plan(proxy, &lost, 1);
+    cr_expect_eq(call_once(&s, &c, 1, NULL, DUE_MS(20)), DUE_EINDOUBT);
+    cr_assert(fault_proxy_wait(proxy, 1, 5000));
+    due__link_down(inside(s.store)->link);
+    ASK("CONFIG", "SET", "maxmemory", "1");
+    cr_expect_eq(say(&s, c), DUE_ENOSPC);
+    ASK("CONFIG", "SET", "maxmemory", "0");
+    cr_assert(fault_proxy_settle(proxy, 5000));
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":0\r\n", "it came late, and did nothing");
+    cr_expect_eq(say(&s, next), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":1\r\n");
+    struct fault_cell landed = { .command = 1, .where = FAULT_SENT, .what = FAULT_RESET };
+    struct fault_cell full = { .command = 2,
+                               .name = "EVALSHA",
+                               .where = FAULT_BEFORE,
+                               .what = FAULT_REPLACE,
+                               .text = "-OOM command not allowed" };
+    fault_proxy_plan(proxy, (struct fault_cell[]){ landed, full }, 2);
+    cr_expect_eq(say(&s, c), 0, "it had landed");
+    cr_expect_eq(fault_proxy_struck(proxy), 2u);
+    go(&s);
+}
+
+/* Nothing of it is an error that is said to nobody, nor a crash. */
+REDIS_PROXY_TEST(share_refused, believes_no_answer_that_makes_no_sense)
+{
+    static const char *const says[] = {
+        "+OK",
+        ":1",
+        "$-1",
+        "*0",
+        "*1\r\n:1",
+        "*2\r\n:1\r\n:2",
+        "*1\r\n$1\r\nZ",
+        "*4\r\n:9\r\n:9\r\n$1\r\nz\r\n:0",
+        "*4\r\n:9\r\n:9\r\n$2\r\ndd\r\n:0",
+        "*4\r\n:-9\r\n:9\r\n$0\r\n\r\n:0",
+        "*4\r\n:9\r\n:9\r\n:5\r\n:0",
+        "*8\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:7",
+        "*8\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:-2\r\n:0\r\n:0\r\n:0",
+        "*8\r\n:9\r\n:9\r\n$1\r\ns\r\n:9\r\n:0\r\n:0\r\n:0\r\n:0",
+        "*8\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:4611686018427387904",
+        "*13\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:1\r\n:99\r\n$"
+        "14\r\n01234567890123\r\n"
+        "$0\r\n\r\n$0\r\n\r\n$0\r\n",
+        ("*13\r\n:9\r\n:9\r\n$0\r\n\r\n:9\r\n:0\r\n:0\r\n:0\r\n:1\r\n:1\r\n$3\r\n012\r\n"
+         "$0\r\n\r\n$0\r\n\r\n$0\r\n"),
+    };
+    struct sharer s = joined_by_proxy();
+    due_change c = put(1, 5);
+
+    cr_assert_eq(say(&s, c), 0);
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        struct fault_cell cell = { .command = 1,
+                                   .name = "EVALSHA",
+                                   .where = FAULT_SENT,
+                                   .what = FAULT_REPLACE,
+                                   .text = says[i] };
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(say(&s, drop(77, 0)), DUE_ENOENT, "edit %zu", i);
+        fault_proxy_plan(proxy, &cell, 1);
+        cr_expect_eq(claim(&s, 1), 0, "work %zu", i);
+        cr_expect_eq(s.n_held, 1u, "%zu", i);
+        cr_expect_eq(say(&s, of_held(&s, 0, DUE_CHANGE_RELEASE)), 0);
+    }
+    go(&s);
+}
+
+/* Each key in turn holds something else: an error, and all is well when it is gone. */
+SHARE_TEST(share_refused, says_so_of_a_key_that_holds_something_else)
+{
+    static const char *const keys[] = {
+        "j", "a", "b", "h", "w", "c", "topics", "t:", "l:", "dead"
+    };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char key[32];
+        due_change bury;
+
+        ASK("FLUSHALL");
+        struct sharer s = joined();
+        snprintf(key, sizeof key, "due:{q}:%s", keys[i]);
+        ASK("SET", key, "something else");
+        int rc = say(&s, put(1, 5));
+        rc = rc != 0 ? rc : await(&s, 1);
+        bury = s.n_held > 0 ? of_held(&s, 0, DUE_CHANGE_BURY) : drop(1, 5);
+        bury.record.cause = bury.kind == DUE_CHANGE_BURY ? DUE_CAUSE_BURIED : 0;
+        rc = rc != 0 ? rc : say(&s, bury);
+        rc = rc != 0 ? rc : await(&s, 1);
+        rc = rc != 0 ? rc : say(&s, put(2, 5));
+        cr_expect_eq(rc, DUE_ECORRUPT, "%s: %s", keys[i], due_error_name(rc));
+        ASK("DEL", key);
+        cr_expect_eq(say(&s, put(3, 5)), 0, "%s", keys[i]);
+        go(&s);
+    }
+}
+
+SHARE_TEST(share_refused, tells_no_secret_to_whoever_may_not)
+{
+    char url[160];
+    struct sharer s = { .n_held = 0 };
+
+    ASK("ACL", "SETUSER", "due", "on", ">canary", "~due:{q}:*", "&due:{q}:*", "+@all", "-evalsha");
+    snprintf(url, sizeof url, "unix://due:canary@%s", server.socket);
+    due_store *store = make((due_redis_options){ 0 }, url);
+    cr_expect_eq(join_as(&s, store, LONG_NS), DUE_EACCES);
+    cr_expect_null(strstr(error.text, "canary"));
+    cr_expect_not_null(strstr(error.text, "evalsha"), "%s", error.text);
+    due_redis_free(store);
+}

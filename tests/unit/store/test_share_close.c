@@ -1,0 +1,35 @@
+/* A shared queue closes while something is under way. */
+#include <sched.h>
+
+#include "due/metrics.h"
+#include "lab/mall.h"
+
+/* It has taken effect in the store, and its answer comes while the queue closes. */
+MALL_TEST(share, a_claim_that_is_under_way_while_it_closes_is_given_back)
+{
+    struct mall m = mall_make(2);
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    struct due_queue_census census;
+    struct crew_call taking;
+    struct crew_call closing;
+    due_spec spec = { DUE_SPEC_INIT };
+
+    memory_store_fault(
+        m.store[1],
+        (struct memory_fault){ .verb = MEMORY_WORK, .kind = MEMORY_BLOCK_AFTER, .limiter = gate });
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    crew_call_reserve(&taking, m.lab[1].q, NULL, 0, 100, 10);
+    memory_limiter_reached(gate, 1);
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&taking), DUE_ETIMEDOUT);
+    crew_call_close(&closing, m.lab[1].q, DUE_CLOSE_DISCARD, DUE_FOREVER);
+    while (due_enqueue(m.lab[1].q, &spec, 0, NULL) != DUE_ECLOSED)
+        sched_yield();
+    crew_call_asleep(&closing); /* until the claim is answered */
+    memory_limiter_open(gate);
+    cr_expect_eq(crew_call_answer(&closing), 0);
+    cr_assert_eq(due_census(m.lab[0].q, DUE_ALL_TOPICS, &census, DUE_S(10)), 0);
+    cr_expect(census.ready > 0 && census.leased == 0, "it waits for a lease to end");
+    memory_limiter_free(gate);
+    mall_close(&m);
+}

@@ -1,0 +1,335 @@
+/* One queue for many processes: what is asked of all of its jobs. */
+#include <pthread.h>
+
+#include "lab/mall.h"
+
+#define MANY 40
+
+/* Everything is listed once, by pages of @max; how many. */
+static size_t list_all(struct lab *lab, size_t max, due_info *all)
+{
+    uint64_t at = 0;
+    size_t n = 0;
+    int got;
+
+    while ((got = due_list(lab->q, &at, all + n, max)) > 0)
+        n += (size_t)got;
+    cr_expect_eq(got, 0);
+    cr_expect_eq(due_list(lab->q, &at, all + n, max), 0, "the end stays the end");
+    return n;
+}
+
+static size_t times(const due_info *all, size_t n, due_id id)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < n; i++)
+        found += due_id_equal(all[i].id, id) ? 1 : 0;
+    return found;
+}
+
+MALL_TEST(share_pages, what_waits_in_all_topics_is_listed_by_any_process)
+{
+    struct mall m = mall_make(2);
+    int tea = lab_topic(&m.lab[0], "tea");
+    due_info all[MANY + 1];
+    due_id ids[MANY];
+
+    for (int i = 0; i < MANY; i++)
+        ids[i] = lab_enqueue(&m.lab[0], "leaf", .at_ns = 50 + i / 3, .topic = i % 2 ? tea : 0);
+    for (size_t max = 1; max <= MANY + 1; max += 5) {
+        size_t n = list_all(&m.lab[1], max, all);
+
+        cr_assert_eq(n, (size_t)MANY);
+        for (int i = 0; i < MANY; i++)
+            cr_expect_eq(times(all, n, ids[i]), 1u);
+    }
+    mall_turn_to(&m, 50);
+    cr_assert_eq(list_all(&m.lab[1], 1, all), (size_t)MANY);
+    for (int i = 0; i < MANY; i++) {
+        cr_expect_eq(all[i].ready, all[i].deadline_ns <= 50);
+        cr_expect_eq(all[i].len, 4u);
+    }
+    mall_close(&m);
+}
+
+MALL_TEST(share_pages, a_listing_goes_on_where_it_was_whatever_is_cancelled)
+{
+    struct mall m = mall_make(2);
+    due_info info[3];
+    due_id ids[6];
+    uint64_t at = 0;
+
+    for (int i = 0; i < 6; i++)
+        ids[i] = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    cr_assert_eq(due_list(m.lab[1].q, &at, info, 3), 3);
+    cr_expect_eq(due_cancel(m.lab[0].q, ids[0], NULL), 0);
+    cr_expect_eq(due_cancel(m.lab[0].q, ids[2], NULL), 0);
+    cr_assert_eq(due_list(m.lab[1].q, &at, info, 3), 3);
+    for (int i = 0; i < 3; i++)
+        cr_expect(due_id_equal(info[i].id, ids[3 + i]));
+    cr_expect_eq(due_list(m.lab[1].q, &at, info, 3), 0);
+    mall_close(&m);
+}
+
+static void begin_lists(struct mall *m, int n)
+{
+    due_info info;
+
+    for (int i = 0; i < n; i++) {
+        uint64_t at = 0;
+
+        cr_assert_eq(due_list(m->lab[0].q, &at, &info, 1), 1);
+    }
+}
+
+/* Of more who list at once than are known, it is the one that was here least lately. */
+MALL_TEST(share_pages, a_listing_that_was_left_for_others_is_told_so)
+{
+    struct mall m = mall_make(1);
+    uint64_t first = 0;
+    due_info info;
+
+    for (int i = 0; i < 3; i++)
+        lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    cr_assert_eq(due_list(m.lab[0].q, &first, &info, 1), 1);
+    for (int i = 0; i < 2; i++) {
+        begin_lists(&m, 15);
+        cr_expect_eq(due_list(m.lab[0].q, &first, &info, 1), 1, "it is still known");
+    }
+    begin_lists(&m, 16);
+    cr_expect_eq(due_list(m.lab[0].q, &first, &info, 1), DUE_EINVAL);
+    first = 77777;
+    cr_expect_eq(due_list(m.lab[0].q, &first, &info, 1), DUE_EINVAL, "nobody's cursor");
+    mall_close(&m);
+}
+
+MALL_TEST(share_pages, the_next_job_of_all_is_seen)
+{
+    struct mall m = mall_make(2);
+    int tea = lab_topic(&m.lab[0], "tea");
+    due_info info;
+
+    cr_expect_eq(due_peek(m.lab[1].q, &info), DUE_EAGAIN);
+    lab_enqueue(&m.lab[0], "late", .at_ns = 90);
+    due_id soon = lab_enqueue(&m.lab[0], "soon", .at_ns = 50, .topic = tea);
+    cr_assert_eq(due_peek(m.lab[1].q, &info), 0);
+    cr_expect(due_id_equal(info.id, soon));
+    cr_expect_eq(info.ready, 0);
+    cr_expect_str_eq(due_topic_name(m.lab[1].q, info.topic), "tea");
+    mall_turn_to(&m, 60);
+    cr_assert_eq(due_peek(m.lab[1].q, &info), 0);
+    cr_expect(due_id_equal(info.id, soon));
+    cr_expect_eq(info.ready, 1);
+    mall_close(&m);
+}
+
+MALL_TEST(share_pages, the_bytes_of_any_job_are_read)
+{
+    struct mall m = mall_make(2);
+    char bytes[8] = "";
+    due_job job;
+    size_t len = 0;
+
+    due_id id = lab_enqueue(&m.lab[0], "green tea", .at_ns = 50);
+    cr_assert_eq(due_read(m.lab[1].q, id, bytes, 5, &len), 0);
+    cr_expect_eq(len, 9u);
+    cr_expect_str_eq(bytes, "green");
+    cr_expect_eq(due_read(m.lab[1].q, id, NULL, 0, &len), 0);
+    mall_turn_to(&m, 50);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_expect_eq(due_bury(&job, "cold"), 0);
+    memset(bytes, 0, sizeof bytes);
+    cr_expect_eq(due_read(m.lab[1].q, id, bytes, 5, NULL), 0);
+    cr_expect_str_eq(bytes, "green", "dead");
+    cr_expect_eq(due_cancel(m.lab[1].q, id, NULL), 0);
+    cr_expect_eq(due_read(m.lab[1].q, id, bytes, 5, NULL), DUE_ENOENT);
+    mall_close(&m);
+}
+
+/* ---- Clearing ---- */
+
+static void note_discard(void *ctx, const due_job *job)
+{
+    char *text = ctx;
+
+    if (job->len > 0)
+        strncat(text, job->data, job->len);
+    if (job->headers_len > 0)
+        strncat(text, job->headers, job->headers_len);
+    cr_expect_null(job->queue);
+}
+
+MALL_TEST(share_pages, what_waits_in_a_topic_is_cleared_and_shown)
+{
+    struct mall m = mall_make(1);
+    char text[64] = "";
+    size_t clears = mall_join(
+        &m, (struct lab_options){ .with.on_discard = note_discard, .with.discard_ctx = text });
+    int tea = lab_topic(&m.lab[0], "tea");
+    due_extra more = { DUE_EXTRA_INIT, .headers = "hot", .headers_len = 3 };
+    uint64_t cleared = 7;
+    due_job job;
+
+    due_id held = lab_enqueue(&m.lab[0], "held", .delay_ns = 0, .topic = tea);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    lab_enqueue(&m.lab[0], "x", .at_ns = 50);
+    lab_enqueue(&m.lab[0], "a", .at_ns = 50, .topic = tea);
+    lab_enqueue(&m.lab[0], "b", .at_ns = 60, .topic = tea, .more = &more);
+    lab_enqueue(&m.lab[0], "", .at_ns = 70, .topic = tea);
+    cr_assert_eq(due_clear(m.lab[clears].q, lab_topic(&m.lab[clears], "tea"), &cleared), 0);
+    cr_expect_eq(cleared, 3u);
+    cr_expect_str_eq(text, "abhot");
+    cr_expect_eq(memory_disk_jobs(m.disk), 2u);
+    cr_assert_eq(due_clear(m.lab[clears].q, DUE_ALL_TOPICS, &cleared), 0);
+    cr_expect_eq(cleared, 1u);
+    cr_expect_str_eq(text, "abhotx");
+    cr_expect(memory_disk_find(m.disk, held, &(due_record){ .len = 0 }), "somebody has it");
+    cr_expect_eq(due_ack(&job), 0);
+    mall_close(&m);
+}
+
+/* A process without on_discard. */
+static due_queue *open_silent(struct mall *m)
+{
+    due_options o = { DUE_OPTIONS_INIT, .store = memory_store_new(m->disk), .share = DUE_SHARED,
+                      .manual = m->clock };
+    due_queue *q;
+
+    cr_assert_eq(due_open(&q, &o, NULL), 0);
+    return q;
+}
+
+/* More than one page with nothing to be shown, and than one with. */
+MALL_TEST(share_pages, many_pages_are_cleared)
+{
+    struct mall m = mall_make(1);
+    char text[1024] = "";
+    uint64_t cleared = 0;
+    size_t shows = mall_join(
+        &m, (struct lab_options){ .with.on_discard = note_discard, .with.discard_ctx = text });
+    due_queue *silent = open_silent(&m);
+
+    for (size_t who = 0; who < 2; who++) {
+        due_queue *q = who == 0 ? silent : m.lab[shows].q;
+
+        for (int i = 0; i < 600; i++)
+            lab_enqueue(&m.lab[0], "x", .at_ns = 50 + i / 7);
+        cr_assert_eq(due_clear(q, DUE_ALL_TOPICS, &cleared), 0);
+        cr_expect_eq(cleared, 600u);
+        cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    }
+    cr_expect_eq(strlen(text), 600u);
+    cr_expect_eq(due_close(silent, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    cr_expect_eq(due_free(silent), 0);
+    mall_close(&m);
+}
+
+struct clearing {
+    due_queue *q;
+    uint64_t cleared;
+    int rc;
+};
+
+static void *clear_main(void *arg)
+{
+    struct clearing *c = arg;
+
+    c->rc = due_clear(c->q, DUE_ALL_TOPICS, &c->cleared);
+    return NULL;
+}
+
+/* Between the look at the page and the change of it. */
+MALL_TEST(share_pages, what_goes_before_it_is_cleared_is_neither_counted_nor_shown)
+{
+    struct mall m = mall_make(1);
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    char text[64] = "";
+    size_t clears = mall_join(
+        &m, (struct lab_options){ .with.on_discard = note_discard, .with.discard_ctx = text });
+    struct clearing c = { .q = m.lab[clears].q };
+    pthread_t thread;
+
+    lab_enqueue(&m.lab[0], "a", .at_ns = 50);
+    due_id id = lab_enqueue(&m.lab[0], "b", .at_ns = 60);
+    lab_enqueue(&m.lab[0], "c", .at_ns = 70);
+    memory_store_fault(
+        m.store[clears],
+        (struct memory_fault){ .verb = MEMORY_PUT, .kind = MEMORY_BLOCK, .limiter = gate });
+    cr_assert_eq(pthread_create(&thread, NULL, clear_main, &c), 0);
+    memory_limiter_reached(gate, 1);
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    memory_limiter_open(gate);
+    pthread_join(thread, NULL);
+    cr_expect_eq(c.rc, 0);
+    cr_expect_eq(c.cleared, 2u);
+    cr_expect_str_eq(text, "ac");
+    memory_limiter_free(gate);
+    mall_close(&m);
+}
+
+static due_id put_dead(struct mall *m, const char *text, int topic)
+{
+    due_job job;
+
+    due_id id = lab_enqueue(&m->lab[0], text, .delay_ns = 0, .topic = topic);
+    cr_assert_eq(take_leased_from(m->lab[0].q, &topic, 1, &job, 100, DUE_FOREVER), 0);
+    cr_assert(due_id_equal(job.id, id));
+    cr_assert_eq(due_bury(&job, "cold"), 0);
+    return id;
+}
+
+MALL_TEST(share_pages, the_dead_of_a_topic_are_cleared_or_kicked)
+{
+    struct mall m = mall_make(1);
+    char text[64] = "";
+    mall_join(&m,
+              (struct lab_options){ .with.on_discard = note_discard, .with.discard_ctx = text });
+    int tea = lab_topic(&m.lab[0], "tea");
+    int there = lab_topic(&m.lab[1], "tea");
+    uint64_t n = 0;
+    due_info info;
+    due_id id[6];
+
+    for (int i = 0; i < 6; i++)
+        id[i] = put_dead(&m, "x", i % 2 ? tea : 0);
+    cr_assert_eq(due_kick_all(m.lab[1].q, there, &n), 0);
+    cr_expect_eq(n, 3u);
+    for (int i = 0; i < 6; i++)
+        cr_expect_eq(due_find(m.lab[1].q, id[i], &info), i % 2 ? 0 : DUE_ENOENT);
+    cr_assert_eq(due_clear_dead(m.lab[1].q, there, &n), 0);
+    cr_expect_eq(n, 0u, "none of them is dead");
+    cr_assert_eq(due_clear_dead(m.lab[1].q, 0, &n), 0);
+    cr_expect_eq(n, 3u);
+    cr_expect_str_eq(text, "xxx", "they are shown");
+    cr_expect_eq(memory_disk_jobs(m.disk), 3u);
+    put_dead(&m, "y", 0);
+    cr_assert_eq(due_kick_all(m.lab[1].q, DUE_ALL_TOPICS, &n), 0);
+    cr_expect_eq(n, 1u);
+    cr_expect_eq(due_kick_all(m.lab[1].q, 99, &n), DUE_EINVAL);
+    cr_expect_eq(due_clear_dead(m.lab[1].q, 99, &n), DUE_EINVAL);
+    cr_expect_eq(due_clear(m.lab[1].q, 99, &n), DUE_EINVAL);
+    mall_close(&m);
+}
+
+/* An answer gets lost: the exchange is made once, and what comes after it, too. */
+MALL_TEST(share_pages, a_clear_in_doubt_is_seen_through)
+{
+    struct mall m = mall_make(1);
+    char text[64] = "";
+    uint64_t n = 0;
+
+    mall_join(&m,
+              (struct lab_options){ .with.on_discard = note_discard, .with.discard_ctx = text });
+    for (int i = 0; i < 5; i++)
+        lab_enqueue(&m.lab[0], "x", .at_ns = 50);
+    memory_store_fault(
+        m.store[1],
+        (struct memory_fault){ .verb = MEMORY_PUT, .times = 2, .kind = MEMORY_DOUBT_LANDED });
+    int rc = due_clear(m.lab[1].q, DUE_ALL_TOPICS, &n);
+    cr_expect(rc == 0 ? n == 5 : rc == DUE_EINDOUBT, "%d, %llu", rc, (unsigned long long)n);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    lab_enqueue(&m.lab[1], "cake", .at_ns = 50);
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    mall_close(&m);
+}

@@ -1,0 +1,212 @@
+/* access.c - a queue that is changed by the process that owns it, which this one becomes; or by one
+ * more of those that share it.
+ *
+ * What the library does with a queue that is opened it does here too: jobs whose time limit has
+ * passed die, and what is damaged is set aside.  Nothing is handed out.
+ */
+#include "verbs/verbs.h"
+
+#include <stdio.h>
+
+#define OPEN_NS  DUE_S(1) /* for the store, and for its present owner to go */
+#define CLOSE_NS DUE_S(10)
+
+/* ---- The verbs of an owned queue ------------------------------------------------------------- */
+
+/* The number of the topic, which is made; NULL: all.  Or an error. */
+static int topic_number(struct ctl_access *a, const char *topic)
+{
+    return topic == NULL ? DUE_ALL_TOPICS : due_topic(a->queue, topic);
+}
+
+/* It has a number, or *@rc says why not. */
+static bool has_topic(int number, const char *topic, int *rc)
+{
+    *rc = topic != NULL && number < 0 ? number : 0;
+    return *rc == 0;
+}
+
+/* A batch ends before the job that is refused, and the next one begins with it. */
+static int owned_put(struct ctl_access *a, const char *topic, due_spec *specs, size_t n,
+                     due_id *ids, int *results)
+{
+    int number = due_topic(a->queue, topic == NULL ? "" : topic);
+    size_t done = 0;
+
+    if (number < 0)
+        return number;
+    for (size_t i = 0; i < n; i++)
+        specs[i].topic = number;
+    while (done < n) {
+        int rc = due_enqueue_batch(a->queue, specs + done, n - done, DUE_FOREVER, ids + done);
+
+        if (rc < 0 && ctl_status_of(rc) == CTL_BROKEN)
+            return rc;
+        for (int i = 0; i < rc; i++)
+            results[done++] = 0;
+        if (rc < 0)
+            results[done++] = rc;
+    }
+    return 0;
+}
+
+static int owned_cancel(struct ctl_access *a, const due_id *ids, size_t n, int *results)
+{
+    (void)due_cancel_batch(a->queue, ids, n, results);
+    return 0;
+}
+
+static int owned_kick(struct ctl_access *a, const due_id *ids, size_t n, int *results)
+{
+    for (size_t i = 0; i < n; i++)
+        results[i] = due_kick(a->queue, ids[i]);
+    return 0;
+}
+
+/* Is this one dead?  What waits can be found, and what is dead cannot, but can be read.  In a
+ * shared queue it is enough that it does not wait: the cancel says whether there is one. */
+static int check_dead(struct ctl_access *a, due_id id)
+{
+    due_info info;
+    int rc = due_find(a->queue, id, &info);
+
+    if (rc == 0)
+        return DUE_ENOENT;
+    if (rc == DUE_ENOENT && a->shared)
+        return 0;
+    return rc == DUE_ENOENT ? due_read(a->queue, id, NULL, 0, NULL) : rc;
+}
+
+static int owned_drop(struct ctl_access *a, const due_id *ids, size_t n, int *results)
+{
+    for (size_t i = 0; i < n; i++) {
+        results[i] = check_dead(a, ids[i]);
+        if (results[i] == 0)
+            results[i] = due_cancel(a->queue, ids[i], NULL);
+    }
+    return 0;
+}
+
+static int owned_move(struct ctl_access *a, const due_id *ids, size_t n, int64_t at_ns,
+                      int *results)
+{
+    for (size_t i = 0; i < n; i++)
+        results[i] = due_reschedule(a->queue, ids[i], at_ns);
+    return 0;
+}
+
+static int owned_kick_all(struct ctl_access *a, const char *topic, uint64_t *count)
+{
+    int number = topic_number(a, topic);
+    int rc;
+
+    return has_topic(number, topic, &rc) ? due_kick_all(a->queue, number, count) : rc;
+}
+
+static int owned_drop_all(struct ctl_access *a, const char *topic, uint64_t *count)
+{
+    int number = topic_number(a, topic);
+    int rc;
+
+    return has_topic(number, topic, &rc) ? due_clear_dead(a->queue, number, count) : rc;
+}
+
+static int owned_clear(struct ctl_access *a, const char *topic, uint64_t *count)
+{
+    int number = topic_number(a, topic);
+    int rc;
+
+    return has_topic(number, topic, &rc) ? due_clear(a->queue, number, count) : rc;
+}
+
+static int owned_pause(struct ctl_access *a, const char *topic)
+{
+    int number = topic_number(a, topic);
+    int rc;
+
+    return has_topic(number, topic, &rc) ? due_pause(a->queue, number) : rc;
+}
+
+static int owned_resume(struct ctl_access *a, const char *topic)
+{
+    int number = topic_number(a, topic);
+    int rc;
+
+    return has_topic(number, topic, &rc) ? due_resume(a->queue, number) : rc;
+}
+
+/* A queue that does not close is left to the end of the process, as its memory is. */
+static int owned_close(struct ctl_access *a)
+{
+    int rc = due_close(a->queue, DUE_CLOSE_DISCARD, CLOSE_NS);
+
+    if (rc == 0)
+        rc = due_free(a->queue);
+    a->queue = NULL;
+    return rc;
+}
+
+static const struct ctl_access_verbs owned = {
+    .put = owned_put,
+    .cancel = owned_cancel,
+    .kick = owned_kick,
+    .drop = owned_drop,
+    .move = owned_move,
+    .kick_all = owned_kick_all,
+    .drop_all = owned_drop_all,
+    .clear = owned_clear,
+    .pause = owned_pause,
+    .resume = owned_resume,
+    .close = owned_close,
+};
+
+void ctl_access_of(struct ctl_access *a, due_queue *q)
+{
+    *a = (struct ctl_access){ .verbs = &owned, .queue = q };
+}
+
+/* ---- Opened and closed ----------------------------------------------------------------------- */
+
+static void log_line(void *ctx, enum due_log_level level, const char *text)
+{
+    (void)ctx;
+    if (level != DUE_LOG_INFO)
+        fprintf(stderr, "duectl: %s\n", text);
+}
+
+int ctl_access_open(struct ctl_access *a, const struct ctl_look *look, bool must_exist)
+{
+    due_options options = { DUE_OPTIONS_INIT, .name = look->queue, .on_log = log_line };
+    due_error error = { "", "" };
+    int status = CTL_USAGE;
+
+    *a = (struct ctl_access){ .verbs = look->control != NULL ? &ctl_asked_verbs : &owned,
+                              .look = look };
+    if (look->control != NULL)
+        return 0;
+    a->shared = look->shared;
+    status = a->shared ? 0 : ctl_is_shared(look, &a->shared);
+    if (status != 0)
+        return status;
+    options.store = ctl_store_of(look, must_exist, &status);
+    ctl_urls_forget();
+    if (options.store == NULL)
+        return status;
+    options.open_timeout_ns = OPEN_NS;
+    options.share = a->shared ? DUE_SHARED : DUE_OWNED;
+    if (due_open(&a->queue, &options, &error) == 0)
+        return 0;
+    fprintf(stderr, "duectl: %s%s%s\n", error.text, error.hint[0] == '\0' ? "" : "; ", error.hint);
+    ctl_store_free(options.store);
+    return CTL_BROKEN;
+}
+
+int ctl_access_close(struct ctl_access *a, int status)
+{
+    int rc = a->verbs->close(a);
+
+    if (rc == 0)
+        return status;
+    fprintf(stderr, "duectl: the queue does not close: %s\n", due_error_text(rc));
+    return CTL_BROKEN;
+}

@@ -1,0 +1,132 @@
+/* live.c - what only the owner of a queue can tell or do: `duectl pause` and `resume`, and `stats`
+ * and `metrics` of a control socket. */
+#include "verbs/control.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define COMMON                                                                        \
+    "\n"                                                                              \
+    "  --control PATH  the control socket of the owner: duectl work --control PATH\n" \
+    "  --topic NAME    only this topic\n"                                             \
+    "  --json          a line of JSON\n"                                              \
+    "  --help\n"                                                                      \
+    "\n"                                                                              \
+    "Exit status: 0 it is done; 1 it was refused; 2 wrong usage; 3 the owner does not answer.\n"
+
+static const char usage_pause[] =
+    "usage: duectl pause --control PATH [OPTION]...\n"
+    "\n"
+    "The owner of a queue hands out no more jobs, until `duectl resume` or until it ends.\n" COMMON;
+
+static const char usage_resume[] = "usage: duectl resume --control PATH [OPTION]...\n"
+                                   "\n"
+                                   "The owner of a queue hands out jobs again.\n" COMMON;
+
+/* ---- pause, resume --------------------------------------------------------------------------- */
+
+static int live_go(struct ctl_look *look, const char *done, bool paused)
+{
+    struct ctl_answers answers = { .look = look, .done = done };
+    struct ctl_access access;
+    int status = ctl_access_open(&access, look, true);
+    if (status != 0)
+        return status;
+    int rc = paused ? access.verbs->pause(&access, look->topic)
+                    : access.verbs->resume(&access, look->topic);
+    ctl_answer_all(&answers, rc == 0, rc);
+    return ctl_access_close(&access, ctl_answers_end(&answers, 0));
+}
+
+static int pause_go(struct ctl_look *look)
+{
+    return live_go(look, "paused", true);
+}
+
+static int resume_go(struct ctl_look *look)
+{
+    return live_go(look, "resumed", false);
+}
+
+static const struct ctl_look_option own[] = { { "control", true, ctl_take_control, "FILE" },
+                                              { "topic", true, ctl_take_topic, NULL },
+                                              { "json", false, ctl_take_json, NULL } };
+
+const struct ctl_command ctl_pause = { "pause", usage_pause, CTL_SOCKET, own, 3, pause_go };
+const struct ctl_command ctl_resume = { "resume", usage_resume, CTL_SOCKET, own, 3, resume_go };
+
+/* ---- stats, metrics -------------------------------------------------------------------------- */
+
+/* The names and numbers of an object, a line each. */
+static bool say_fields(struct ctl_buffer *b, struct ctl_json *j)
+{
+    if (!ctl_json_sign(j, '{'))
+        return false;
+    do {
+        char shown[64];
+        char *name, *text;
+        size_t len, text_len;
+        int64_t number;
+
+        if (!ctl_json_string(j, &name, &len) || !ctl_json_sign(j, ':'))
+            return false;
+        ctl_text_show(shown, sizeof shown, name, len);
+        ctl_buffer_text(b, "%-10s ", shown);
+        if (j->at < j->len && j->line[j->at] == '"') {
+            if (!ctl_json_string(j, &text, &text_len))
+                return false;
+            ctl_buffer_text(b, "%s\n", ctl_text_show(shown, sizeof shown, text, text_len));
+        } else if (ctl_json_number(j, DUE_FOREVER, &number)) {
+            ctl_buffer_text(b, "%lld\n", (long long)number);
+        } else {
+            return false;
+        }
+    } while (ctl_json_is(j, ','));
+    return ctl_json_sign(j, '}') && ctl_json_end(j);
+}
+
+static bool take_stats(void *ctx, char *line, size_t len)
+{
+    struct ctl_answers *a = ctx;
+    struct ctl_json j = { .line = line, .len = len };
+
+    if (!a->look->json)
+        return say_fields(&a->line, &j);
+    ctl_buffer_add(&a->line, line, len);
+    ctl_buffer_add(&a->line, "\n", 1);
+    return true;
+}
+
+static bool take_metrics(void *ctx, char *line, size_t len)
+{
+    struct ctl_answers *a = ctx;
+    struct ctl_json j = { .line = line, .len = len };
+    char *text;
+    size_t n;
+
+    if (!ctl_json_sign(&j, '{') || !ctl_json_string(&j, &text, &n) || n != 7 ||
+        memcmp(text, "metrics", 7) != 0 || !ctl_json_sign(&j, ':') ||
+        !ctl_json_bytes(&j, &text, &n) || !ctl_json_sign(&j, '}'))
+        return false;
+    ctl_buffer_add(&a->line, text, n);
+    return true;
+}
+
+int ctl_live_show(struct ctl_look *look, bool metrics)
+{
+    struct ctl_request request = { .verb = metrics ? CTL_ASK_METRICS : CTL_ASK_STATS, .at_ns = -1 };
+    struct ctl_answers answers = { .look = look };
+
+    if (look->topic != NULL) {
+        (void)ctl_look_wrong(look, "goes without --control", "--topic");
+        return CTL_USAGE;
+    }
+    int rc =
+        ctl_control_ask(look->control, &request, metrics ? take_metrics : take_stats, &answers);
+    if (rc == 0)
+        ctl_answer_line(&answers);
+    else if (rc != DUE_ESTORE) /* that was said */
+        fprintf(stderr, "duectl: %s\n", due_error_text(rc));
+    ctl_buffer_free(&answers.line);
+    return fflush(stdout) != 0 || answers.status != 0 ? CTL_BROKEN : ctl_status_of(rc);
+}

@@ -1,0 +1,250 @@
+/* loop.c - `duectl web`: one thread waits for connections, signals, errands, and for the next look.
+ *
+ * The queue is looked at LOOK_NS after the last look, or, where a look takes long, after REST times
+ * what it took: so a store is busy with it for a twentieth of the time, however many jobs it holds.
+ * The first look is made before anything is served: if that fails, nothing is.
+ */
+#define _GNU_SOURCE
+#include "web/web.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define LOOK_NS  DUE_S(1)
+#define SIGHT_NS DUE_S(120) /* for a look */
+#define GRACE_NS DUE_S(12)  /* for a change to end, when a signal has come */
+
+enum { REST = 20 };
+enum { SIGNAL, SERVER, FIRST_ERRAND, WATCHED = FIRST_ERRAND + 2 * CTL_ERRANDS };
+
+/* ---- The looks ------------------------------------------------------------------------------- */
+
+static int64_t look_began_ns;
+
+static void look_begin(struct ctl_web *w)
+{
+    look_began_ns = ctl_web_now();
+    w->look_ns = DUE_FOREVER;
+    if (!ctl_errand_start(&w->errands[0], ctl_sight, w->look, &w->history.last, SIGHT_NS))
+        w->look_ns = look_began_ns + LOOK_NS;
+}
+
+static void look_end(struct ctl_web *w)
+{
+    int64_t now_ns = ctl_web_now();
+    int64_t rest_ns = REST * (now_ns - look_began_ns);
+
+    ctl_history_add(&w->history, &w->errands[0]);
+    ctl_errand_free(&w->errands[0]);
+    w->look_ns = now_ns + (rest_ns > LOOK_NS ? rest_ns : LOOK_NS);
+}
+
+/* ---- One turn -------------------------------------------------------------------------------- */
+
+static int errand_fds(struct ctl_web *w, struct pollfd *watched)
+{
+    int n = 0;
+
+    for (size_t i = 0; i < CTL_ERRANDS; i++) {
+        struct ctl_errand *e = &w->errands[i];
+        bool there = e->pid != 0;
+
+        watched[2 * i] = (struct pollfd){ .fd = there ? e->out_fd : -1, .events = POLLIN };
+        watched[2 * i + 1] = (struct pollfd){ .fd = there ? e->said_fd : -1, .events = POLLIN };
+        n += there;
+    }
+    return n;
+}
+
+static void errands_read(struct ctl_web *w, const struct pollfd *watched)
+{
+    for (size_t i = 0; i < CTL_ERRANDS; i++) {
+        bool out = watched[2 * i].revents != 0;
+        bool said = watched[2 * i + 1].revents != 0;
+
+        if ((!out && !said) || !ctl_errand_read(&w->errands[i], out, said))
+            continue;
+        if (i == 0)
+            look_end(w);
+        else
+            ctl_http_answer(w, i);
+    }
+}
+
+/* What takes too long is ended; when the next one will. */
+static int64_t errands_sweep(struct ctl_web *w, int64_t now_ns)
+{
+    int64_t next_ns = DUE_FOREVER;
+
+    for (size_t i = 0; i < CTL_ERRANDS; i++) {
+        struct ctl_errand *e = &w->errands[i];
+
+        if (e->pid == 0 || e->cut)
+            continue;
+        if (e->until_ns <= now_ns)
+            ctl_errand_kill(e);
+        else if (e->until_ns < next_ns)
+            next_ns = e->until_ns;
+    }
+    return next_ns;
+}
+
+/* How long poll() may wait. */
+static int wait_ms(struct ctl_web *w)
+{
+    int64_t now_ns = ctl_web_now();
+    int64_t next_ns = errands_sweep(w, now_ns);
+    MHD_UNSIGNED_LONG_LONG served_ms;
+    int64_t ms = 60000;
+
+    if (w->daemon != NULL) {
+        int64_t client_ns = ctl_http_sweep(w, now_ns);
+
+        next_ns = client_ns < next_ns ? client_ns : next_ns;
+        if (MHD_get_timeout(w->daemon, &served_ms) == MHD_YES && served_ms < 60000)
+            ms = (int64_t)served_ms;
+    }
+    if (w->look_ns < next_ns)
+        next_ns = w->look_ns;
+    if (next_ns <= now_ns)
+        return 0;
+    if (next_ns != DUE_FOREVER && (next_ns - now_ns) / 1000000 + 1 < ms)
+        ms = (next_ns - now_ns) / 1000000 + 1;
+    return (int)ms;
+}
+
+/* Wait for something, and see to it.  The signal that has come, or 0. */
+static int turn(struct ctl_web *w, int signal_fd)
+{
+    struct pollfd watched[WATCHED] = { 0 };
+
+    watched[SIGNAL] = (struct pollfd){ .fd = signal_fd, .events = POLLIN };
+    watched[SERVER] = (struct pollfd){ .fd = -1, .events = POLLIN };
+    if (w->daemon != NULL)
+        watched[SERVER].fd = MHD_get_daemon_info(w->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    (void)errand_fds(w, watched + FIRST_ERRAND);
+    if (poll(watched, WATCHED, wait_ms(w)) < 0)
+        return 0;
+    errands_read(w, watched + FIRST_ERRAND);
+    if (w->look_ns <= ctl_web_now())
+        look_begin(w);
+    if (w->daemon != NULL)
+        (void)MHD_run(w->daemon);
+    return watched[SIGNAL].revents != 0 ? ctl_signal_next(signal_fd) : 0;
+}
+
+/* ---- The socket ------------------------------------------------------------------------------ */
+
+static int listen_at(uint16_t port, int *got)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET,
+                              .sin_port = htons(port),
+                              .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+    socklen_t len = sizeof at;
+    int one = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
+        bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, CTL_CONNECTIONS_MAX) == 0 &&
+        getsockname(fd, (struct sockaddr *)&at, &len) == 0) {
+        *got = ntohs(at.sin_port);
+        return fd;
+    }
+    fprintf(stderr, "duectl: port %u at 127.0.0.1: %s\n", port, strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+/* ---- The command ----------------------------------------------------------------------------- */
+
+/* 0, or an exit status: said why nothing can be shown. */
+static int first_look(struct ctl_web *w, int signal_fd)
+{
+    int signal = 0;
+
+    look_begin(w);
+    while (w->errands[0].pid != 0 && signal == 0)
+        signal = turn(w, signal_fd);
+    if (signal != 0) {
+        ctl_errand_kill(&w->errands[0]);
+        return 128 + signal;
+    }
+    if (w->history.said.len > 0)
+        fwrite(w->history.said.bytes, 1, w->history.said.len, stderr);
+    if (w->history.count > 0)
+        return 0;
+    return w->history.status == CTL_FINE ? CTL_BROKEN : w->history.status;
+}
+
+static int open_it(struct ctl_web *w)
+{
+    int fd = listen_at(w->look->port, &w->port);
+
+    if (fd < 0)
+        return CTL_BROKEN;
+    if (!ctl_token_make(w->token)) {
+        fprintf(stderr, "duectl: no token can be made: %s\n", strerror(errno));
+        close(fd);
+        return CTL_BROKEN;
+    }
+    if (!ctl_http_open(w, fd)) {
+        close(fd);
+        return CTL_BROKEN;
+    }
+    if (printf("http://127.0.0.1:%d/%s/\n", w->port, w->token) < 0 || fflush(stdout) != 0)
+        return CTL_BROKEN;
+    return 0;
+}
+
+/* Looks are ended at once; a change may end by itself, or until another signal comes. */
+static void close_it(struct ctl_web *w, int signal_fd)
+{
+    int64_t until_ns = ctl_web_now() + GRACE_NS;
+    struct pollfd watched[2 * CTL_ERRANDS];
+    bool hurry = false;
+
+    if (w->daemon != NULL)
+        ctl_http_close(w);
+    w->daemon = NULL;
+    while (errand_fds(w, watched) > 0) {
+        for (size_t i = 0; i < CTL_ERRANDS; i++) {
+            struct ctl_errand *e = &w->errands[i];
+
+            w->asked[i] = NULL;
+            if (e->pid != 0 && !e->cut && (!e->writes || hurry))
+                ctl_errand_kill(e);
+        }
+        if (poll(watched, 2 * CTL_ERRANDS, 100) > 0)
+            errands_read(w, watched);
+        hurry = ctl_web_now() >= until_ns || ctl_signal_next(signal_fd) != 0;
+    }
+}
+
+int ctl_web_serve(struct ctl_look *look)
+{
+    static struct ctl_web w;
+    int signal_fd = ctl_signals_open();
+    int signal = 0;
+
+    if (signal_fd < 0)
+        return CTL_BROKEN;
+    w.look = look;
+    w.look_ns = DUE_FOREVER;
+    int status = first_look(&w, signal_fd);
+    if (status == 0)
+        status = open_it(&w);
+    while (status == 0 && signal == 0)
+        signal = turn(&w, signal_fd);
+    close_it(&w, signal_fd);
+    ctl_urls_forget();
+    ctl_history_free(&w.history);
+    close(signal_fd);
+    return signal != 0 ? 128 + signal : status;
+}
