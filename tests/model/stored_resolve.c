@@ -206,7 +206,7 @@ static bool resolve_one(struct stored_world *w, struct stored_job *j)
         right = absent(w, j);
     else
         return stored_wrong(w, "it cannot be asked for", j);
-    j->unsure = j->dirty = j->shaky = false;
+    j->unsure = j->dirty = j->shaky = j->asked = false;
     return right;
 }
 

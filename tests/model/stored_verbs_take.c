@@ -154,6 +154,33 @@ static bool nothing(struct stored_world *w, int topic)
     return stored_drained(w, topic);
 }
 
+/* What a call that takes and did not get this one may have begun of it, for the next one: a round
+ * that ended then, or one more attempt.  The queue takes that back if nobody comes for it, and tells
+ * the store so with what is next said of the job. */
+static void begun(struct stored_world *w, struct stored_job *j, bool for_good)
+{
+    if (!for_good)
+        j->attempts += policy(w, j)->attempts_max > 0;
+    if (!for_good || j->every == 0)
+        return;
+    if (!j->asked)
+        j->asked_ns = w->now;
+    j->asked = true;
+    stored_next_round(w, j, false);
+}
+
+/* It was answered that nothing is there. */
+static void left(struct stored_world *w, bool for_good)
+{
+    for (int i = 0; !storeless(w) && i < w->made; i++) {
+        struct stored_job *j = &w->job[i];
+
+        if ((j->in || j->unsure) && ripe(w, j, false) &&
+            (restless(j) || (!for_good && !j->dead && !leased(w, j))))
+            begun(w, j, for_good);
+    }
+}
+
 /* A call that takes has failed: it may have any that is due still. */
 static void shake(struct stored_world *w)
 {
@@ -166,9 +193,8 @@ static void shake(struct stored_world *w)
             continue;
         j->shaky = true;
         j->mortal |= spent(w, j); /* it is buried rather than handed out */
-        if (j->every > 0)
-            stored_next_round(w, j, false);
-        j->attempts += policy(w, j)->attempts_max > 0;
+        begun(w, j, true);
+        begun(w, j, false);
     }
 }
 
@@ -179,7 +205,14 @@ static void taken(struct stored_world *w, struct stored_job *j)
     if (j->every == 0)
         return;                                           /* it runs until it is done with */
     j->dirty = j->shaky = j->lapsing = j->mortal = false; /* the store has all that came before */
-    stored_next_round(w, j, !j->revoked);
+    if (j->asked) { /* the round may have ended before this call */
+        j->rounding = true;
+        j->rounding_from = j->asked_ns;
+    }
+    stored_next_round(w, j, !j->revoked && !j->asked);
+    j->asked = false;
+    j->leased_until = INT64_MIN;
+    j->in = true;
     j->unsure = j->revoked;
 }
 
@@ -204,34 +237,24 @@ static bool was_late(struct stored_world *w)
     return false;
 }
 
-/* A reserve that was answered that nothing is there may have had an attempt counted at the store
- * that it did not come back for: the queue takes that back, and tells the store with what is next
- * said of the job. */
-static void attempted(struct stored_world *w)
-{
-    for (int i = 0; !storeless(w) && i < w->made; i++) {
-        struct stored_job *j = &w->job[i];
-
-        if ((j->in || j->unsure) && ripe(w, j, false) &&
-            ((!j->dead && !leased(w, j)) || restless(j)))
-            j->attempts += policy(w, j)->attempts_max > 0;
-    }
-}
-
 bool stored_dequeue(struct stored_world *w, uint32_t n, bool many)
 {
     due_job job[8];
     int topic = n % 4 == 3 ? -1 : (int)(n % 4);
     int tries = 0;
+    bool none = false;
     int rc;
 
-    do
+    do {
         rc = many        ? take_some(w->q, NULL, 0, job, 1 + n % 8, 0)
              : topic < 0 ? due_dequeue(w->q, job, 0)
                          : take_from(w->q, &w->topic[topic], 1, job, 0);
-    while (once_more(w, rc, &tries));
+        none |= rc == DUE_EAGAIN;
+    } while (once_more(w, rc, &tries));
 
     stored_note_refused(w);
+    if (none)
+        left(w, true);
     if (rc == DUE_EAGAIN)
         return nothing(w, many ? -1 : topic);
     if (rc < 0 || (many && rc > 0 && !storeless(w)))
@@ -273,7 +296,7 @@ bool stored_reserve(struct stored_world *w, uint32_t n, uint64_t value)
     } while ((rc == DUE_EAGAIN && was_late(w)) || once_more(w, rc, &tries));
     stored_note_refused(w);
     if (none)
-        attempted(w);
+        left(w, false);
     if (rc == DUE_EAGAIN)
         return nothing(w, -1);
     if (rc < 0) {

@@ -118,6 +118,8 @@ struct stored_job {
     enum due_repeat repeat; /* */
     bool rounding;          /* it may be in a later round than its times say: */
     int64_t rounding_from;  /* one may have ended since */
+    bool asked;             /* a take that did not get it may have begun its next round, */
+    int64_t asked_ns;       /* then at the earliest */
     uint64_t taken_step;    /* in which it was last taken for good */
     int group;              /* 0: none */
     uint64_t ripened;       /* when its time came, in arrivals */
