@@ -1,12 +1,12 @@
 #!/bin/sh
-# Ten thousand jobs of every kind go through each pair of stores, and come out as they went in.
+# A hundred thousand jobs of every kind go through each pair of stores, and come out as they went in.
 . "$(dirname "$0")/cli_lib"
 serve
 cd "$dir" || exit 1
 
 # Lines as an export writes them: times from 1970 to never, bytes of all kinds, and what only some
 # have.
-awk -v seed=7 -v jobs=10000 -v kept=1000 'function below(n) { return int(rand() * n) }
+awk -v seed=7 -v jobs=100000 -v kept=1000 'function below(n) { return int(rand() * n) }
 function hex(n, digits) { return sprintf("%0" digits "x", n) }
 function base64(groups,  text, i) {
     for (i = 0; i < 4 * groups; i++)
@@ -77,7 +77,7 @@ BEGIN {
 through()
 {
     run 0 import "$1" <"$2"
-    has out '^put     10000 jobs, 1000 kept keys$'
+    has out '^put     100000 jobs, 1000 kept keys$'
     run 0 export "$1"
     LC_ALL=C sort out >sorted
     same sorted <first
