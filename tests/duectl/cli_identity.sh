@@ -1,5 +1,6 @@
 #!/bin/sh
-# A hundred thousand jobs of every kind go through each pair of stores, and come out as they went in.
+# A hundred thousand jobs of every kind go through each pair of stores, and come out as they went
+# in.
 . "$(dirname "$0")/cli_lib"
 serve
 cd "$dir" || exit 1

@@ -261,6 +261,24 @@ void crew_until_asleep(struct crew_thread *t)
     }
 }
 
+void crew_until_all_asleep(struct crew_thread *const *t, unsigned n)
+{
+    uint64_t last[16] = { 0 };
+
+    for (unsigned seen = 0; seen < SEEN_ASLEEP; seen++) {
+        for (unsigned i = 0; i < n; i++) {
+            int tid = atomic_load(&t[i]->tid);
+            uint64_t switches = last[i];
+            bool asleep = atomic_load(&t[i]->back) || (tid != 0 && look_at(tid, &switches) == 'S');
+
+            if (!asleep || switches != last[i])
+                seen = 0;
+            last[i] = switches;
+        }
+        sched_yield();
+    }
+}
+
 /* ---- A thread that makes one call ---- */
 
 static int run_dequeue(void *arg)

@@ -155,8 +155,8 @@ static bool nothing(struct stored_world *w, int topic)
 }
 
 /* What a call that takes and did not get this one may have begun of it, for the next one: a round
- * that ended then, or one more attempt.  The queue takes that back if nobody comes for it, and tells
- * the store so with what is next said of the job. */
+ * that ended then, or one more attempt.  The queue takes that back if nobody comes for it, and
+ * tells the store so with what is next said of the job. */
 static void begun(struct stored_world *w, struct stored_job *j, bool for_good)
 {
     if (!for_good)

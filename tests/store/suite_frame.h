@@ -89,6 +89,8 @@ uint64_t suite_below(struct suite *t, uint64_t n);
 
 int suite_open_until(struct suite *t, int s, int64_t until_ns);
 int suite_open(struct suite *t, int s);
+/* As long as it takes to be told why not: a busy machine may be too slow to ask in a short time. */
+int suite_open_in_vain(struct suite *t, int s);
 void suite_close(struct suite *t, int s);   /* close and free */
 void suite_abandon(struct suite *t, int s); /* free without closing, as a crash does */
 void suite_end_lease(struct suite *t);      /* by the hook, or by waiting */

@@ -9,12 +9,29 @@
 
 #include "lab/crew.h"
 #include "lab/take.h"
+#include "queue/queue.h"
 
 enum { TAKE, TAKE_WITHIN, TAKE_FROM, TAKE_BATCH, RESERVE, RESERVE_BATCH, PUT, PUT_BATCH, CALLS };
+
+/* A caller who is asleep in the queue's lock has not begun yet, and nobody waits for him.  Whoever
+ * has that lets go of it before we have it; then they come one after the other, and not all of them
+ * sleep. */
+static void until_inside(due_queue *q, struct crew_thread *const *threads, unsigned n)
+{
+    struct due__tenure t;
+
+    for (int twice = 0; twice < 2; twice++) {
+        crew_until_all_asleep(threads, n);
+        due__enter(q, &t);
+        due__tenure_end(q, &t);
+    }
+    crew_until_all_asleep(threads, n);
+}
 
 static void begin(struct crew_call *c, due_queue *q, const int *nothing)
 {
     due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(1000) };
+    struct crew_thread *threads[CALLS];
 
     crew_call_dequeue(&c[TAKE], q, DUE_FOREVER);
     crew_call_dequeue(&c[TAKE_WITHIN], q, DUE_S(1000));
@@ -25,7 +42,8 @@ static void begin(struct crew_call *c, due_queue *q, const int *nothing)
     crew_call_enqueue(&c[PUT], q, spec, DUE_FOREVER);
     crew_call_enqueue_batch(&c[PUT_BATCH], q, spec, DUE_FOREVER);
     for (int i = 0; i < CALLS; i++)
-        crew_call_asleep(&c[i]);
+        threads[i] = &c[i].thread;
+    until_inside(q, threads, CALLS);
 }
 
 /* A full queue in which nothing is due. */
@@ -91,6 +109,7 @@ static int reserve_one(void *arg)
 static void drain(enum due_proxies proxies, enum due_clock_kind kind, due_clock *manual)
 {
     struct consumer consumers[4];
+    struct crew_thread *threads[5];
     struct crew_call closer;
     due_id id;
     due_queue *q = open_full(proxies, kind, manual, &id);
@@ -99,10 +118,12 @@ static void drain(enum due_proxies proxies, enum due_clock_kind kind, due_clock 
     for (unsigned i = 0; i < 4; i++) {
         consumers[i].q = q;
         crew_go(&consumers[i].thread, i % 2 == 0 ? take_one : reserve_one, &consumers[i]);
-        crew_until_asleep(&consumers[i].thread);
+        threads[i] = &consumers[i].thread;
     }
+    crew_until_all_asleep(threads, 4);
     crew_call_close(&closer, q, DUE_CLOSE_DRAIN, DUE_FOREVER);
-    crew_call_asleep(&closer);
+    threads[4] = &closer.thread;
+    until_inside(q, threads, 5);
     int rc = due_promote(q, id);
     CREW_CHECK(rc == 0, ": %s", due_error_name(rc));
     rc = due_close(q, DUE_CLOSE_DRAIN, DUE_FOREVER);
