@@ -33,13 +33,18 @@
 
 /* ---- Writing ---- */
 
-void due__figures_put(uint64_t *number, uint64_t *sets, size_t set_words, const uint64_t *set,
+void due__figures_put(uint64_t *number, uint64_t *sets, size_t set_words, const void *set,
                       size_t used_words, uint64_t set_number)
 {
     uint64_t *to = sets + (set_number % 2) * set_words;
+    const char *from = set;
 
-    for (size_t i = 0; i < used_words; i++)
-        due__store_release(&to[i], set[i]); /* B2, and B1 */
+    for (size_t i = 0; i < used_words; i++) {
+        uint64_t word;
+
+        memcpy(&word, from + i * sizeof word, sizeof word); /* its fields are of other types */
+        due__store_release(&to[i], word);                   /* B2, and B1 */
+    }
     due__store_release(number, set_number); /* B1, and B2 */
 }
 
@@ -54,7 +59,7 @@ bool due__figures_file_put(struct due__figures_file *f, struct due_figures *set)
     if (set->number == 0)
         set->number = 2; /* 0 is none, and the places take turns */
     due__figures_put(&f->head->number, (uint64_t *)(f->head + 1), sizeof *set / sizeof(uint64_t),
-                     (const uint64_t *)set, used / sizeof(uint64_t), set->number);
+                     set, used / sizeof(uint64_t), set->number);
     return true;
 }
 

@@ -27,7 +27,7 @@ bool due__figures_file_put(struct due__figures_file *f, struct due_figures *set)
 void due__figures_file_close(struct due__figures_file *f, bool remove);
 
 /* A set into one of the two places that lie behind each other at @sets, then its number. */
-void due__figures_put(uint64_t *number, uint64_t *sets, size_t set_words, const uint64_t *set,
+void due__figures_put(uint64_t *number, uint64_t *sets, size_t set_words, const void *set,
                       size_t used_words, uint64_t set_number);
 
 #endif
