@@ -12,6 +12,7 @@ from ._native import lib as _lib, text_of as _text_of
 from .errors import *  # noqa: F401,F403
 from .errors import Error
 from .cron import cron_next
+from .figures import Figures, FigureSet
 from .job import Job, Retry
 from .options import ManualClock, Options
 from .queue import Info, Queue
@@ -23,6 +24,7 @@ def version() -> str:
     return _text_of(_lib.due_version_text())
 
 
-__all__ = ["Answer", "Error", "Info", "Job", "ManualClock", "Options", "Queue", "Retry", "Workers",
-           "ack", "bury", "cron_next", "errors", "nack", "snooze", "version"] + \
+__all__ = ["Answer", "Error", "Figures", "FigureSet", "Info", "Job", "ManualClock", "Options",
+           "Queue", "Retry", "Workers", "ack", "bury", "cron_next", "errors", "nack", "snooze",
+           "version"] + \
     [kind.__name__ for kind in errors.BY_NAME.values()]

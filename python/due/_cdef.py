@@ -256,6 +256,16 @@ struct due_workers_stats { uint64_t threads; uint64_t running; uint64_t idle; ui
     unanswered; uint64_t extended; uint64_t given_back; uint64_t reserved[8]; };
 int due_workers_stats_read(due_workers *workers, struct due_workers_stats *stats) ;
 int due_job_stopping(const due_job *job) ;
+struct due_figures_head { char magic[8]; uint32_t version; uint32_t head_bytes; uint64_t
+    set_bytes; uint64_t number; uint64_t reserved[4]; };
+struct due_figures_topic { char name[256]; struct due_topic_stats stats; };
+struct due_figures_pool { char name[72]; struct due_workers_stats stats; };
+struct due_figures { uint64_t number; int64_t pid; int64_t opened_ns; int64_t written_ns; int64_t
+    monotonic_ns; int64_t next_ns; int64_t now_ns; int64_t oldest_ns; uint32_t closed; uint32_t
+    measured; uint32_t stored; uint32_t topics; uint32_t topics_here; uint32_t pools_here;
+    uint64_t reserved[8]; char queue[72]; struct due_stats stats; due_histogram late;
+    due_histogram held; struct due_figures_pool pool[16]; struct due_figures_topic topic[128]; };
+int due_figures_open(due_queue *q, const char *path) ;
 typedef struct due_store due_store;
 int due_sqlite_open(due_store **store, const char *path, const void *options, due_error *error);
 void due_sqlite_free(due_store *store);

@@ -360,6 +360,14 @@ class Queue:
         return {name: int(getattr(raw, name))
                 for name, _ in ffi.typeof("struct due_stats").fields if name != "reserved"}
 
+    def show_figures(self, path: Union[str, bytes, "os.PathLike[str]"]) -> None:
+        """From now on its figures stand in a file there, until the queue is gone: for Figures, and
+        for `duectl top`."""
+        name = os.fsencode(path)
+        if b"\0" in name:
+            raise ValueError("a path with a NUL")
+        check(lib.due_figures_open(self._raw, name))
+
     def census(self, topic: Optional[str] = None,
                timeout: Optional[Seconds] = None) -> Dict[str, int]:
         """What the queue holds, whoever shares it, by the names of struct due_queue_census."""

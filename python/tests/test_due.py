@@ -10,6 +10,7 @@ import tempfile
 import threading
 import unittest
 from datetime import datetime, timedelta, timezone
+from unittest import mock
 
 try:
     import cffi  # noqa: F401
@@ -393,6 +394,125 @@ class Stored(unittest.TestCase):
             queue.enqueue("tea")
             with queue.reserve(30) as job:
                 self.assertEqual(job.text, "tea")
+
+
+class Shown(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "figures")
+
+    def write(self, number, *sets):
+        """A file with these sets, of which the one with that number was written last."""
+        head = _native.ffi.new("struct due_figures_head *", {
+            "magic": b"duefigs", "version": 1, "number": number,
+            "head_bytes": _native.ffi.sizeof("struct due_figures_head"),
+            "set_bytes": _native.ffi.sizeof("struct due_figures")})
+        raw = _native.ffi.new("struct due_figures[2]")
+        for each in sets:
+            raw[each["number"] % 2] = each
+        with open(self.path, "wb") as file:
+            file.write(_native.ffi.buffer(head)[:] + _native.ffi.buffer(raw)[:])
+
+    def test_figures_are_those_of_the_queue(self):
+        clock, queue = manual(name="orders", metrics=True)
+        queue.enqueue("tea", delay=5e-9)
+        queue.enqueue("milk", delay=1, topic="other")
+        clock.advance(1e-8)
+        self.assertEqual(queue.dequeue(0).text, "tea")
+        queue.show_figures(self.path)
+        with due.Figures(self.path) as figures:
+            self.assertEqual(figures.head()["version"], 1)
+            self.assertTrue(figures.alive)
+            found = figures.read()
+            self.assertEqual((found.queue, found.pid, found.now_ns, found.oldest_ns),
+                             ("orders", os.getpid(), 10 ** 9 + 10, None))
+            self.assertEqual((found.closed, found.measured, found.stored), (False, True, False))
+            self.assertEqual((found.stats["enqueued"], found.stats["waiting"]), (2, 1))
+            self.assertEqual(list(found.topics), ["", "other"])
+            self.assertEqual((found.topics[""]["dequeued"], found.topics["other"]["delayed"]),
+                             (1, 1))
+            self.assertEqual(found.topic_count, 2)
+            self.assertGreater(found.late_ns(1), 5)
+            self.assertEqual(found.pools, {})
+            queue.close()
+            last = figures.read()
+            self.assertTrue(last.closed)
+            self.assertGreater(last.number, found.number)
+            self.assertEqual(last.stats["discarded"], 1)
+            del queue
+            gc.collect()
+            self.assertFalse(figures.alive)
+            self.assertFalse(os.path.exists(self.path))
+
+    def test_a_program_that_has_died_is_not_alive(self):
+        text = ("import due, os, sys; queue = due.Queue(name='dead'); "
+                "queue.show_figures(sys.argv[1]); os._exit(0)")
+        subprocess.run([sys.executable, "-c", text, self.path], check=True,
+                       env={**os.environ, "PYTHONPATH": os.path.join(HERE, os.pardir)})
+        with due.Figures(self.path) as figures:
+            self.assertEqual(figures.read().queue, "dead")
+            self.assertFalse(figures.read().closed)
+            self.assertFalse(figures.alive)
+
+    def test_pools_and_topics_have_names(self):
+        self.write(7, {"number": 7, "topics": 9, "topics_here": 2, "pools_here": 1,
+                       "topic": [{"name": b"hot"}, {"name": b"x" * 256}],
+                       "pool": [{"name": b"cooks", "stats": {"threads": 3}}]})
+        found = due.Figures(self.path).read()
+        self.assertEqual(list(found.topics), ["hot", "x" * 256])
+        self.assertEqual(found.topic_count, 9)
+        self.assertEqual(found.pools["cooks"]["threads"], 3)
+
+    def test_a_set_that_is_written_over_is_read_again(self):
+        one, other = {"number": 1, "queue": b"one"}, {"number": 2, "queue": b"other"}
+        self.write(1, one)
+        figures, pread, looks = due.Figures(self.path), os.pread, []
+
+        def slow(fd, size, at):
+            found = pread(fd, size, at)
+            looks.append(at)
+            if len(looks) == 2:
+                self.write(2, one, other)
+            return found
+
+        with mock.patch("os.pread", slow):
+            self.assertEqual(figures.read().queue, "other")
+        self.assertEqual(len(looks), 6)
+
+    def test_what_makes_no_sense_is_refused(self):
+        for each in ({"number": 3}, {"number": 1, "topics_here": 1},
+                     {"number": 1, "topics": 200, "topics_here": 129},
+                     {"number": 1, "pools_here": 17}):
+            self.write(1, each)
+            with self.assertRaisesRegex(ValueError, "no sense"):
+                due.Figures(self.path).read()
+        self.write(0)
+        with mock.patch("due.figures.PAUSE", 0), self.assertRaisesRegex(ValueError, "no figures"):
+            due.Figures(self.path).read()
+        self.write(1, {"number": 1})
+        os.truncate(self.path, 1000)
+        with self.assertRaisesRegex(ValueError, "too short"):
+            due.Figures(self.path).read()
+
+    def test_what_is_no_file_of_figures_is_refused(self):
+        with self.assertRaises(FileNotFoundError):
+            due.Figures(self.path)
+        for text in "somebody's", "somebody's" * 100:
+            with open(self.path, "w", encoding="ascii") as file:
+                file.write(text)
+            with self.assertRaisesRegex(ValueError, "no file of figures"):
+                due.Figures(self.path)
+        self.write(1)
+        with open(self.path, "r+b") as file:
+            file.seek(8)
+            file.write(b"\2")
+        with self.assertRaisesRegex(ValueError, "another version"):
+            due.Figures(self.path)
+        with self.assertRaises(ValueError):
+            due.Queue().show_figures("a\0b")
+        with self.assertRaises(due.NotFoundError):
+            due.Queue().show_figures(self.path + "/none")
 
 
 if __name__ == "__main__":
