@@ -1,22 +1,13 @@
-/* http.c - requests of a browser: what is refused, what is answered at once, what takes an errand.
+/* http.c - requests: each is handed to what is served, and answered at once or by an errand.
  *
- *     GET  /TOKEN/ and its files   the page
- *     GET  /TOKEN/api/look?after=N the samples behind number N, topics, the oldest
- *     GET  /TOKEN/api/jobs?topic=&state=&find=&from=&most=   a page of jobs
- *     GET  /TOKEN/api/job?id=      one, with more of its payload
- *     POST /TOKEN/api/change       a request as on a control socket: kick, drop, kick_all, drop_all
- *
- * Every answer of the last four is lines of JSON, the last of which is {"end":STATUS,"said":"..."}:
- * the exit status, and what went wrong.  A request is looked at once its head is there, and a
- * refused one is answered then.  One that takes an errand is suspended until that is over.
+ * A request is looked at once its head is there, and a refused one is answered then.  One that
+ * takes an errand is suspended until that is over.
  *
  * A connection has REQUEST_NS for each request from its first byte to the last of the answer, apart
  * from what the errand takes, however it drips; and nothing it sends is larger than it may be.
  */
-#include "web/web.h"
+#include "web/http.h"
 
-#include <inttypes.h>
-#include <microhttpd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,20 +19,9 @@
 
 enum { IDLE_SECONDS = 10 };
 
-/* A request that is being read, or answered. */
-struct ctl_asked {
-    struct ctl_web *web;
-    struct MHD_Connection *connection;
-    struct ctl_buffer body;
-    size_t body_len;           /* that there will be; 0: it has none */
-    bool begun;                /* its errand: it is not begun again */
-    struct MHD_Response *made; /* NULL: not yet */
-    unsigned code;             /* of it */
-};
-
 /* ---- Answers --------------------------------------------------------------------------------- */
 
-static struct MHD_Response *response_of(const void *bytes, size_t len, const char *type)
+struct MHD_Response *ctl_http_response(const void *bytes, size_t len, const char *type)
 {
     static const char *const heads[][2] = {
         { "Cache-Control", "no-store" },
@@ -66,8 +46,7 @@ static struct MHD_Response *response_of(const void *bytes, size_t len, const cha
     return r;
 }
 
-/* MHD_NO ends the connection. */
-static enum MHD_Result deliver(struct MHD_Connection *c, unsigned code, struct MHD_Response *r)
+enum MHD_Result ctl_http_deliver(struct MHD_Connection *c, unsigned code, struct MHD_Response *r)
 {
     if (r == NULL)
         return MHD_NO;
@@ -76,36 +55,15 @@ static enum MHD_Result deliver(struct MHD_Connection *c, unsigned code, struct M
     return rc;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *c, unsigned code, const char *why)
+enum MHD_Result ctl_http_refuse(struct ctl_asked *asked, unsigned code, const char *why)
 {
-    struct MHD_Response *r = response_of(why, strlen(why), "text/plain; charset=utf-8");
+    struct MHD_Response *r = ctl_http_response(why, strlen(why), "text/plain; charset=utf-8");
 
     if (r != NULL && code == MHD_HTTP_METHOD_NOT_ALLOWED)
-        (void)MHD_add_response_header(r, "Allow", "GET, HEAD, POST");
+        (void)MHD_add_response_header(r, "Allow", asked->web->site->methods);
     if (r != NULL)
         (void)MHD_add_response_header(r, "Connection", "close");
-    return deliver(c, code, r);
-}
-
-/* The last line goes behind @lines. */
-static struct MHD_Response *lines_of(struct ctl_buffer *lines, int status,
-                                     const struct ctl_buffer *said)
-{
-    size_t len = said->len;
-
-    while (len > 0 && said->bytes[len - 1] == '\n')
-        len--;
-    ctl_buffer_text(lines, "{\"end\":%d,\"said\":", status);
-    ctl_dump_shown(lines, len == 0 ? "" : said->bytes, len);
-    ctl_buffer_text(lines, "}\n");
-    if (lines->failed)
-        return NULL;
-    return response_of(lines->bytes, lines->len, "application/x-ndjson; charset=utf-8");
-}
-
-static unsigned code_of(int status)
-{
-    return status == CTL_FINE || status == CTL_FAULTS ? MHD_HTTP_OK : MHD_HTTP_BAD_GATEWAY;
+    return ctl_http_deliver(asked->connection, code, r);
 }
 
 /* ---- Connections ----------------------------------------------------------------------------- */
@@ -208,18 +166,18 @@ static size_t free_place(const struct ctl_web *w, bool change)
     return !change && n + 1 >= CTL_ERRANDS - 1 ? 0 : at;
 }
 
-static enum MHD_Result begin(struct ctl_asked *asked, ctl_errand_body *body, const void *ctx)
+enum MHD_Result ctl_http_begin(struct ctl_asked *asked, ctl_errand_body *body, const void *ctx)
 {
     struct ctl_web *w = asked->web;
     size_t place = free_place(w, body == ctl_change);
 
     if (place == 0)
-        return refuse(asked->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                      "others are being answered: try again\n");
+        return ctl_http_refuse(asked, MHD_HTTP_SERVICE_UNAVAILABLE,
+                               "others are being answered: try again\n");
     if (!ctl_errand_start(&w->errands[place], body, w->look, ctx,
                           body == ctl_change ? WRITE_NS : READ_NS))
-        return refuse(asked->connection, MHD_HTTP_INTERNAL_SERVER_ERROR,
-                      "no process can be made for this\n");
+        return ctl_http_refuse(asked, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                               "no process can be made for this\n");
     w->asked[place] = asked;
     asked->begun = true;
     client_until(asked->connection, DUE_FOREVER);
@@ -236,213 +194,32 @@ void ctl_http_answer(struct ctl_web *w, size_t place)
     if (e->writes && w->look_ns != DUE_FOREVER)
         w->look_ns = ctl_web_now(); /* so that the change is seen, however long a look takes */
     if (asked != NULL) {
-        asked->made = lines_of(&e->out, e->status, &e->said);
-        asked->code = code_of(e->status);
+        asked->made = w->site->made(w, e, &asked->code);
         client_until(asked->connection, ctl_web_now() + REQUEST_NS);
         MHD_resume_connection(asked->connection);
     }
     ctl_errand_free(e);
 }
 
-/* ---- What is asked --------------------------------------------------------------------------- */
+/* ---- A request ------------------------------------------------------------------------------- */
 
-static const char *argument(struct MHD_Connection *c, const char *name)
-{
-    return MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, name);
-}
-
-static bool read_number(const char *text, uint64_t *value)
-{
-    struct ctl_cursor c = { .text = text, .len = strlen(text) };
-    int64_t number = 0;
-
-    if (ctl_digits_read(&c, 18, &number) == 0 || c.at < c.len)
-        return false;
-    *value = (uint64_t)number;
-    return true;
-}
-
-static bool copy_text(char *to, size_t room, const char *text)
-{
-    size_t len = text == NULL ? 0 : strlen(text);
-
-    if (len >= room)
-        return false;
-    memcpy(to, len == 0 ? "" : text, len);
-    to[len] = '\0';
-    return true;
-}
-
-/* False: there is something that makes no sense. */
-static bool read_page(struct MHD_Connection *c, struct ctl_page *page)
-{
-    const char *topic = argument(c, "topic");
-    const char *state = argument(c, "state");
-    const char *from = argument(c, "from");
-    const char *most = argument(c, "most");
-
-    *page = (struct ctl_page){ .has_topic = topic != NULL, .most = CTL_PAGE_JOBS };
-    if (!copy_text(page->topic, sizeof page->topic, topic) ||
-        !copy_text(page->state, sizeof page->state, state) ||
-        !copy_text(page->find, sizeof page->find, argument(c, "find")))
-        return false;
-    if ((from != NULL && !read_number(from, &page->from)) ||
-        (most != NULL && !read_number(most, &page->most)))
-        return false;
-    page->has_id = due_id_parse(page->find, &page->id) == 0;
-    return page->most > 0 && page->most <= CTL_PAGE_JOBS;
-}
-
-static enum MHD_Result answer_jobs(struct ctl_asked *asked)
-{
-    struct ctl_page page;
-
-    if (!read_page(asked->connection, &page))
-        return refuse(asked->connection, MHD_HTTP_BAD_REQUEST, "these make no sense\n");
-    return begin(asked, ctl_page, &page);
-}
-
-static enum MHD_Result answer_job(struct ctl_asked *asked)
-{
-    const char *id = argument(asked->connection, "id");
-    struct ctl_page page = { .has_id = true, .whole = true };
-
-    if (id == NULL || due_id_parse(id, &page.id) != 0)
-        return refuse(asked->connection, MHD_HTTP_BAD_REQUEST, "an id has 32 hexadecimal digits\n");
-    return begin(asked, ctl_page, &page);
-}
-
-static enum MHD_Result answer_look(struct ctl_asked *asked)
-{
-    const struct ctl_web *w = asked->web;
-    const char *after = argument(asked->connection, "after");
-    struct ctl_buffer lines = { 0 };
-    uint64_t number = 0;
-
-    if (after != NULL && !read_number(after, &number))
-        return refuse(asked->connection, MHD_HTTP_BAD_REQUEST, "this is no number\n");
-    ctl_buffer_text(&lines, "{\"queue\":\"%s\",\"store\":%s,\"control\":%s,\"writes\":%s}\n",
-                    w->look->queue, w->look->url != NULL ? "true" : "false",
-                    w->look->control != NULL ? "true" : "false",
-                    w->look->writes ? "true" : "false");
-    ctl_history_write(&w->history, number, &lines);
-    struct MHD_Response *r = lines_of(&lines, w->history.status, &w->history.said);
-    ctl_buffer_free(&lines);
-    return deliver(asked->connection, MHD_HTTP_OK, r);
-}
-
-static enum MHD_Result answer_file(struct ctl_asked *asked, const char *name)
-{
-    for (size_t i = 0; i < ctl_web_file_count; i++) {
-        const struct ctl_web_file *file = &ctl_web_files[i];
-
-        if (strcmp(file->name, name) == 0)
-            return deliver(asked->connection, MHD_HTTP_OK,
-                           response_of(file->bytes, file->len, file->type));
-    }
-    return refuse(asked->connection, MHD_HTTP_NOT_FOUND, "there is no such page\n");
-}
-
-static enum MHD_Result answer_get(struct ctl_asked *asked, const char *path)
-{
-    bool of_jobs = strcmp(path, "api/jobs") == 0 || strcmp(path, "api/job") == 0;
-
-    if (strcmp(path, "api/look") == 0)
-        return answer_look(asked);
-    if (of_jobs && asked->web->look->url == NULL)
-        return refuse(asked->connection, MHD_HTTP_NOT_FOUND,
-                      "jobs are not listed without the address of their store\n");
-    if (of_jobs)
-        return strcmp(path, "api/jobs") == 0 ? answer_jobs(asked) : answer_job(asked);
-    return answer_file(asked, path);
-}
-
-/* The body is there. */
-static enum MHD_Result answer_change(struct ctl_asked *asked)
-{
-    struct ctl_json j = { .line = asked->body.bytes, .len = asked->body.len };
-    static struct ctl_request request;
-
-    if (!ctl_request_read(&request, &j))
-        return refuse(asked->connection, MHD_HTTP_BAD_REQUEST, j.fault);
-    if (!ctl_change_is_known(&request))
-        return refuse(asked->connection, MHD_HTTP_FORBIDDEN,
-                      "the page can kick and drop, and nothing else\n");
-    return begin(asked, ctl_change, &request);
-}
-
-/* ---- What is refused ------------------------------------------------------------------------- */
-
-static const char *header(struct MHD_Connection *c, const char *name)
+const char *ctl_http_header(struct MHD_Connection *c, const char *name)
 {
     return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-/* A change is asked for by our own page, and can be long only as it says. */
-static unsigned refused_post(struct ctl_asked *asked, const char *path, const char **why)
+unsigned ctl_http_refused(struct ctl_asked *asked, const char **why)
 {
-    struct MHD_Connection *c = asked->connection;
-    const char *type = header(c, "Content-Type");
-    const char *length = header(c, "Content-Length");
-    uint64_t len = 0;
-
-    *why = "nothing can be changed there\n";
-    if (strcmp(path, "api/change") != 0)
-        return MHD_HTTP_NOT_FOUND;
-    *why = "nothing can be changed: duectl web was started without --allow-writes\n";
-    if (!asked->web->look->writes)
-        return MHD_HTTP_FORBIDDEN;
-    *why = "a change is asked for by the page itself: no Origin\n";
-    if (header(c, "Origin") == NULL)
-        return MHD_HTTP_FORBIDDEN;
-    *why = "a change is application/json\n";
-    if (type == NULL || strcmp(type, "application/json") != 0)
-        return MHD_HTTP_UNSUPPORTED_MEDIA_TYPE;
-    *why = "how long is it? no Content-Length\n";
-    if (length == NULL || !read_number(length, &len))
-        return MHD_HTTP_LENGTH_REQUIRED;
-    *why = "this is too long\n";
-    if (len == 0 || len > CTL_REQUEST_MAX)
-        return MHD_HTTP_CONTENT_TOO_LARGE;
-    asked->body_len = (size_t)len;
-    return 0;
-}
-
-/* 0, or the code. */
-static unsigned refused(struct ctl_asked *asked, const char *method, const char *url,
-                        const char **why)
-{
-    const struct ctl_web *w = asked->web;
-    const char *host = header(asked->connection, "Host");
-    const char *origin = header(asked->connection, "Origin");
+    const char *host = ctl_http_header(asked->connection, "Host");
+    const char *origin = ctl_http_header(asked->connection, "Origin");
 
     *why = "this machine is asked under a name that is not its own\n";
-    if (host == NULL || !ctl_host_is_ours(host, w->port))
+    if (host == NULL || !ctl_host_is_ours(host, asked->web->port))
         return MHD_HTTP_MISDIRECTED_REQUEST;
     *why = "another page asks\n";
-    if (origin != NULL && !ctl_origin_is_ours(origin, w->port))
+    if (origin != NULL && !ctl_origin_is_ours(origin, asked->web->port))
         return MHD_HTTP_FORBIDDEN;
-    *why = "the page has an address that duectl web has printed, with a token in it\n";
-    if (!ctl_token_opens(w->token, url))
-        return MHD_HTTP_FORBIDDEN;
-    if (strcmp(method, "POST") == 0)
-        return refused_post(asked, url + 1 + CTL_TOKEN + (url[1 + CTL_TOKEN] == '/'), why);
-    *why = "GET, HEAD or POST\n";
-    return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ? 0
-                                                                     : MHD_HTTP_METHOD_NOT_ALLOWED;
-}
-
-/* ---- A request ------------------------------------------------------------------------------- */
-
-static enum MHD_Result redirect(struct ctl_asked *asked)
-{
-    struct MHD_Response *r = response_of("", 0, "text/plain; charset=utf-8");
-    char to[CTL_TOKEN + 3];
-
-    snprintf(to, sizeof to, "/%s/", asked->web->token);
-    if (r != NULL)
-        (void)MHD_add_response_header(r, "Location", to);
-    return deliver(asked->connection, MHD_HTTP_FOUND, r);
+    return 0;
 }
 
 /* The head is there.  A body is read first: then it is called again. */
@@ -450,19 +227,13 @@ static enum MHD_Result first_call(struct ctl_web *w, struct MHD_Connection *c, c
                                   const char *method, void **request)
 {
     struct ctl_asked *asked = calloc(1, sizeof *asked);
-    const char *why;
 
     if (asked == NULL)
         return MHD_NO;
     asked->web = w;
     asked->connection = c;
     *request = asked;
-    unsigned code = refused(asked, method, url, &why);
-    if (code != 0)
-        return refuse(c, code, why);
-    if (asked->body_len > 0)
-        return MHD_YES;
-    return url[1 + CTL_TOKEN] == '\0' ? redirect(asked) : answer_get(asked, url + 2 + CTL_TOKEN);
+    return w->site->ask(asked, method, url);
 }
 
 static enum MHD_Result requested(void *ctx, struct MHD_Connection *c, const char *url,
@@ -485,11 +256,11 @@ static enum MHD_Result requested(void *ctx, struct MHD_Connection *c, const char
         struct MHD_Response *made = asked->made;
 
         asked->made = NULL;
-        return deliver(c, asked->code, made);
+        return ctl_http_deliver(c, asked->code, made);
     }
     if (asked->begun || asked->body_len == 0 || asked->body.len < asked->body_len)
         return MHD_NO;
-    return answer_change(asked);
+    return asked->web->site->read(asked);
 }
 
 /* ---- Opened and closed ----------------------------------------------------------------------- */

@@ -1,14 +1,14 @@
-/* loop.c - `duectl web`: one thread waits for connections, signals, errands, and for the next look.
+/* loop.c - one thread waits for connections, signals, errands, and for the next look.
  *
- * The queue is looked at LOOK_NS after the last look, or, where a look takes long, after REST times
- * what it took: so a store is busy with it for a twentieth of the time, however many jobs it holds.
- * The first look is made before anything is served: if that fails, nothing is.
+ * Where the queue is looked at again and again, that is LOOK_NS after the last look, or, where a
+ * look takes long, after REST times what it took: so a store is busy with it for a twentieth of the
+ * time, however many jobs it holds.  The first look is made before anything is served: if that
+ * fails, nothing is.
  */
 #define _GNU_SOURCE
-#include "web/web.h"
+#include "web/http.h"
 
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
@@ -162,7 +162,7 @@ static int listen_at(uint16_t port, int *got)
     return -1;
 }
 
-/* ---- The command ----------------------------------------------------------------------------- */
+/* ---- From beginning to end ------------------------------------------------------------------- */
 
 /* 0, or an exit status: said why nothing can be shown. */
 static int first_look(struct ctl_web *w, int signal_fd)
@@ -189,18 +189,11 @@ static int open_it(struct ctl_web *w)
 
     if (fd < 0)
         return CTL_BROKEN;
-    if (!ctl_token_make(w->token)) {
-        fprintf(stderr, "duectl: no token can be made: %s\n", strerror(errno));
-        close(fd);
-        return CTL_BROKEN;
-    }
     if (!ctl_http_open(w, fd)) {
         close(fd);
         return CTL_BROKEN;
     }
-    if (printf("http://127.0.0.1:%d/%s/\n", w->port, w->token) < 0 || fflush(stdout) != 0)
-        return CTL_BROKEN;
-    return 0;
+    return w->site->opened(w) ? 0 : CTL_BROKEN;
 }
 
 /* Looks are ended at once; a change may end by itself, or until another signal comes. */
@@ -227,7 +220,7 @@ static void close_it(struct ctl_web *w, int signal_fd)
     }
 }
 
-int ctl_web_serve(struct ctl_look *look)
+int ctl_site_serve(const struct ctl_site *site, struct ctl_look *look)
 {
     static struct ctl_web w;
     int signal_fd = ctl_signals_open();
@@ -235,9 +228,10 @@ int ctl_web_serve(struct ctl_look *look)
 
     if (signal_fd < 0)
         return CTL_BROKEN;
+    w.site = site;
     w.look = look;
     w.look_ns = DUE_FOREVER;
-    int status = first_look(&w, signal_fd);
+    int status = site->looks ? first_look(&w, signal_fd) : 0;
     if (status == 0)
         status = open_it(&w);
     while (status == 0 && signal == 0)

@@ -4,7 +4,8 @@
  *   webless.c  stands for all else where libmicrohttpd was missing
  *   guard.c    the token of an address; which Host and Origin a browser may name
  *   loop.c     one thread waits for connections, signals and errands, and for the next look
- *   http.c     requests: what is refused, what is answered at once, what takes an errand
+ *   http.c     requests: answered at once, or by an errand; each is handed to what is served:
+ *   page.c     the page: what is refused, what is answered how
  *   errand.c   whatever may take long: a process of its own, which writes to two pipes
  *   history.c  the looks of the last while
  *   sight.c    an errand: count what the queue holds, and ask its owner
@@ -126,6 +127,7 @@ void ctl_history_free(struct ctl_history *h);
 /* ---- loop.c, http.c -------------------------------------------------------------------------- */
 
 struct ctl_web {
+    const struct ctl_site *site;
     const struct ctl_look *look;
     char token[CTL_TOKEN + 1];
     int port;
@@ -149,7 +151,7 @@ int64_t ctl_http_sweep(struct ctl_web *w, int64_t now_ns);
 /* All requests that wait are answered, whatever becomes of their errands. */
 void ctl_http_close(struct ctl_web *w);
 
-/* Serve until a signal comes: the exit status. */
+/* Serve the page until a signal comes: the exit status. */
 int ctl_web_serve(struct ctl_look *look);
 
 /* A file of the page. */
