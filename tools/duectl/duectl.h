@@ -6,7 +6,7 @@
  *   foreign/   what other libraries keep in a Redis, as lines; duectl import
  *   verbs/     single jobs and whole queues, looked at and changed
  *   top/       what a queue does, shown again and again
- *   web/       a page of a queue, for a browser
+ *   web/       a page of a queue for a browser, and its figures for Prometheus
  *   run/       jobs that come due are printed, or handed to commands
  *   bench.c    finds and starts the benchmarks
  *   complete.c scripts by which shells complete words

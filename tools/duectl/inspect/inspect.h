@@ -70,7 +70,8 @@ struct ctl_look {
     bool check;                 /* import: no store is needed */
     struct ctl_from from;       /* import */
     enum due_durability assume; /* doctor */
-    uint16_t port;              /* web; 0: any */
+    uint16_t port;              /* web, metrics; 0: any */
+    char address[16];           /* metrics: where to listen, as in a URL; "": it ends at once */
     bool writes;                /* web: it may change the queue */
 };
 

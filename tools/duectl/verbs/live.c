@@ -112,15 +112,19 @@ static bool take_metrics(void *ctx, char *line, size_t len)
     return true;
 }
 
-int ctl_live_show(struct ctl_look *look, bool metrics)
+bool ctl_live_fits(const struct ctl_look *look)
+{
+    return look->control == NULL || look->topic == NULL ||
+           ctl_look_wrong(look, "goes without --control", "--topic");
+}
+
+int ctl_live_show(const struct ctl_look *look, bool metrics)
 {
     struct ctl_request request = { .verb = metrics ? CTL_ASK_METRICS : CTL_ASK_STATS, .at_ns = -1 };
     struct ctl_answers answers = { .look = look };
 
-    if (look->topic != NULL) {
-        (void)ctl_look_wrong(look, "goes without --control", "--topic");
+    if (!ctl_live_fits(look))
         return CTL_USAGE;
-    }
     int rc =
         ctl_control_ask(look->control, &request, metrics ? take_metrics : take_stats, &answers);
     if (rc == 0)

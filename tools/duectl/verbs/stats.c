@@ -1,42 +1,31 @@
-/* stats.c - `duectl stats` and `metrics`: what a stored queue holds, by topic. */
+/* stats.c - `duectl stats`, and what `metrics` shows: what a stored queue holds, by topic. */
 #include "verbs/verbs.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define OPTIONS                                                                                \
-    "The queue may be in use: every job is looked at, one after another.  URL is a Redis, or " \
-    "the\n"                                                                                    \
-    "path of a file; without one it is that of the environment variable DUE_STORE_URL.\n"      \
-    "\n"
-
-#define COMMON                                                                                  \
-    "  --topic NAME   only this topic\n"                                                        \
-    "  --control PATH instead of URL: what its owner says, as `duectl work --control PATH`\n"   \
-    "  --store URL    the same as URL\n"                                                        \
-    "  --queue NAME   which queue (duectl)\n"                                                   \
-    "  --help\n"                                                                                \
-    "\n"                                                                                        \
-    "Exit status: 0 shown; 1 some cannot be read, or there is no such queue; 2 wrong usage; 3 " \
-    "no\n"                                                                                      \
-    "connection, or the server refuses.\n"
-
-static const char usage_stats[] =
+static const char usage[] =
     "usage: duectl stats [OPTION]... [URL]\n"
     "\n"
     "Says how many jobs of each topic (- is the default topic) wait, are due, are reserved "
     "(handed\n"
     "out more often than given back) and dead; how many bytes they have; for how long the oldest\n"
-    "that is due has been so, and when the next will be.\n" OPTIONS
-    "  --json         a line of JSON a topic, and one for all\n" COMMON;
-
-static const char usage_metrics[] =
-    "usage: duectl metrics [OPTION]... [URL]\n"
+    "that is due has been so, and when the next will be.\n"
+    "The queue may be in use: every job is looked at, one after another.  URL is a Redis, or "
+    "the\n"
+    "path of a file; without one it is that of the environment variable DUE_STORE_URL.\n"
     "\n"
-    "Writes what a stored queue holds as text that Prometheus reads, under the names that the "
-    "library\n"
-    "gives these figures.\n" OPTIONS COMMON;
+    "  --json         a line of JSON a topic, and one for all\n"
+    "  --topic NAME   only this topic\n"
+    "  --control PATH instead of URL: what its owner says, as `duectl work --control PATH`\n"
+    "  --store URL    the same as URL\n"
+    "  --queue NAME   which queue (duectl)\n"
+    "  --help\n"
+    "\n"
+    "Exit status: 0 shown; 1 some cannot be read, or there is no such queue; 2 wrong usage; 3 "
+    "no\n"
+    "connection, or the server refuses.\n";
 
 /* ---- stats ----------------------------------------------------------------------------------- */
 
@@ -211,7 +200,7 @@ static void add_metrics(struct ctl_buffer *b, const struct ctl_counted *c,
         add_seconds(b, topic_age, &c->topics[i], look->queue, age_ns(c, &c->topics[i]));
 }
 
-/* ---- The commands ---------------------------------------------------------------------------- */
+/* ---- The command ----------------------------------------------------------------------------- */
 
 /* On a terminal its lines are cut, the heading stands out, and so do topics with dead jobs. */
 static void paint_stats(struct ctl_buffer *b, const struct ctl_counted *c)
@@ -233,8 +222,9 @@ static void paint_stats(struct ctl_buffer *b, const struct ctl_counted *c)
     b->len = 0;
 }
 
-static int go(struct ctl_look *look, void (*add)(struct ctl_buffer *b, const struct ctl_counted *c,
-                                                 const struct ctl_look *look))
+static int go(const struct ctl_look *look,
+              void (*add)(struct ctl_buffer *b, const struct ctl_counted *c,
+                          const struct ctl_look *look))
 {
     struct ctl_answers out = { .look = look };
     struct ctl_counted counted;
@@ -260,7 +250,7 @@ static int stats_go(struct ctl_look *look)
     return go(look, add_stats);
 }
 
-static int metrics_go(struct ctl_look *look)
+int ctl_metrics_show(const struct ctl_look *look)
 {
     return go(look, add_metrics);
 }
@@ -269,7 +259,4 @@ static const struct ctl_look_option own[] = { { "topic", true, ctl_take_topic, N
                                               { "control", true, ctl_take_control, "FILE" },
                                               { "json", false, ctl_take_json, NULL } };
 
-const struct ctl_command ctl_stats = { "stats", usage_stats, CTL_URL_ONLY, own, 3, stats_go };
-const struct ctl_command ctl_metrics = {
-    "metrics", usage_metrics, CTL_URL_ONLY, own, 2, metrics_go
-};
+const struct ctl_command ctl_stats = { "stats", usage, CTL_URL_ONLY, own, 3, stats_go };

@@ -10,7 +10,7 @@
  *   whole.c    duectl clear, and all that are dead
  *   show.c     duectl show
  *   count.c    what a queue holds, by topic
- *   stats.c    duectl stats, metrics
+ *   stats.c    duectl stats, and what metrics shows
  *   processes.c  duectl ps, evict
  *   request.c  what is said on a control socket
  *   serve.c    the control socket of a process that owns a queue
@@ -149,7 +149,9 @@ int ctl_control_open(struct ctl_control **control, const char *path, due_queue *
 void ctl_control_close(struct ctl_control *control);
 
 /* What the owner says of its queue: the exit status. */
-int ctl_live_show(struct ctl_look *look, bool metrics);
+int ctl_live_show(const struct ctl_look *look, bool metrics);
+/* Are the options such that it can be asked?  False: said why not. */
+bool ctl_live_fits(const struct ctl_look *look);
 
 /* ---- The commands ---------------------------------------------------------------------------- */
 
@@ -165,10 +167,12 @@ extern const struct ctl_command ctl_clear;
 extern const struct ctl_command ctl_pause;
 extern const struct ctl_command ctl_resume;
 extern const struct ctl_command ctl_stats;
-extern const struct ctl_command ctl_metrics;
 extern const struct ctl_command ctl_ps;
 extern const struct ctl_command ctl_evict;
 int ctl_dead(int argc, char **argv); /* the exit status */
+
+/* `metrics`, once: the exit status. */
+int ctl_metrics_show(const struct ctl_look *look);
 
 /* Of `dead`. */
 int ctl_named_go(struct ctl_look *look, const char *done,

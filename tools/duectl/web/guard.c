@@ -1,8 +1,8 @@
 /* guard.c - who may see the page: whoever knows its address, and only under a name of this machine.
  *
  * The token keeps other users and other pages out.  A page whose own name is made to lead to
- * 127.0.0.1 would be of the same origin; its browser says that name as the Host.  So only these two
- * are answered.
+ * 127.0.0.1 would be of the same origin; its browser says that name as the Host.  So only localhost
+ * and the address that is listened at are answered.
  */
 #include "web/web.h"
 
@@ -42,9 +42,9 @@ bool ctl_token_opens(const char *token, const char *path)
     return differs == 0 && (path[1 + CTL_TOKEN] == '/' || path[1 + CTL_TOKEN] == '\0');
 }
 
-bool ctl_host_is_ours(const char *host, int port)
+bool ctl_host_is_ours(const char *host, const char *address, int port)
 {
-    static const char *const names[] = { "127.0.0.1", "localhost" };
+    const char *const names[] = { address, "localhost" };
     char ours[32];
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -55,8 +55,8 @@ bool ctl_host_is_ours(const char *host, int port)
     return false;
 }
 
-bool ctl_origin_is_ours(const char *origin, int port)
+bool ctl_origin_is_ours(const char *origin, const char *address, int port)
 {
     return strncasecmp(origin, scheme, sizeof scheme - 1) == 0 &&
-           ctl_host_is_ours(origin + sizeof scheme - 1, port);
+           ctl_host_is_ours(origin + sizeof scheme - 1, address, port);
 }

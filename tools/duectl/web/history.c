@@ -54,6 +54,15 @@ void ctl_history_add(struct ctl_history *h, struct ctl_errand *look)
     keep_seen(h, text_end + 1, out->len - (size_t)(text_end - out->bytes) - 1);
 }
 
+bool ctl_history_said(struct ctl_history *h, const struct ctl_errand *e)
+{
+    bool same = e->said.len == h->said.len &&
+                (h->said.len == 0 || memcmp(e->said.bytes, h->said.bytes, h->said.len) == 0);
+
+    keep(&h->said, e->said.bytes, e->said.len);
+    return !same && h->said.len > 0;
+}
+
 void ctl_history_write(const struct ctl_history *h, uint64_t after, struct ctl_buffer *to)
 {
     uint64_t from = h->count > CTL_LOOKS ? h->count - CTL_LOOKS : 0;

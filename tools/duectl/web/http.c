@@ -210,14 +210,15 @@ const char *ctl_http_header(struct MHD_Connection *c, const char *name)
 
 unsigned ctl_http_refused(struct ctl_asked *asked, const char **why)
 {
+    const struct ctl_web *w = asked->web;
     const char *host = ctl_http_header(asked->connection, "Host");
     const char *origin = ctl_http_header(asked->connection, "Origin");
 
     *why = "this machine is asked under a name that is not its own\n";
-    if (host == NULL || !ctl_host_is_ours(host, asked->web->port))
+    if (host == NULL || !ctl_host_is_ours(host, w->address, w->port))
         return MHD_HTTP_MISDIRECTED_REQUEST;
     *why = "another page asks\n";
-    if (origin != NULL && !ctl_origin_is_ours(origin, asked->web->port))
+    if (origin != NULL && !ctl_origin_is_ours(origin, w->address, w->port))
         return MHD_HTTP_FORBIDDEN;
     return 0;
 }
@@ -277,7 +278,7 @@ bool ctl_http_open(struct ctl_web *w, int listen_fd)
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CTL_HEAD_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1,
         MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_END);
     if (w->daemon == NULL)
-        fputs("duectl: the page cannot be served: libmicrohttpd does not start\n", stderr);
+        fputs("duectl: nothing can be served: libmicrohttpd does not start\n", stderr);
     return w->daemon != NULL;
 }
 

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "web/http.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -141,22 +142,45 @@ static int turn(struct ctl_web *w, int signal_fd)
 
 /* ---- The socket ------------------------------------------------------------------------------ */
 
-static int listen_at(uint16_t port, int *got)
+static bool bind_at(int fd, const char *address, uint16_t port)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET,
-                              .sin_port = htons(port),
-                              .sin_addr = { .s_addr = htonl(INADDR_LOOPBACK) } };
+    struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+    struct sockaddr_in6 v6 = { .sin6_family = AF_INET6,
+                               .sin6_port = htons(port),
+                               .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+
+    if (address[0] == '[')
+        return bind(fd, (struct sockaddr *)&v6, sizeof v6) == 0;
+    return inet_pton(AF_INET, address, &v4.sin_addr) == 1 &&
+           bind(fd, (struct sockaddr *)&v4, sizeof v4) == 0;
+}
+
+/* -1: it has none. */
+static int port_of(int fd)
+{
+    struct sockaddr_storage at = { 0 };
     socklen_t len = sizeof at;
+
+    if (getsockname(fd, (struct sockaddr *)&at, &len) != 0)
+        return -1;
+    return ntohs(at.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&at)->sin6_port
+                                          : ((struct sockaddr_in *)&at)->sin_port);
+}
+
+/* @address is as in a URL; IPv6 is in brackets, and is [::1]. */
+static int listen_at(const char *address, uint16_t port, int *got)
+{
     int one = 1;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = socket(address[0] == '[' ? AF_INET6 : AF_INET,
+                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-        bind(fd, (struct sockaddr *)&at, sizeof at) == 0 && listen(fd, CTL_CONNECTIONS_MAX) == 0 &&
-        getsockname(fd, (struct sockaddr *)&at, &len) == 0) {
-        *got = ntohs(at.sin_port);
-        return fd;
+        bind_at(fd, address, port) && listen(fd, CTL_CONNECTIONS_MAX) == 0) {
+        *got = port_of(fd);
+        if (*got >= 0)
+            return fd;
     }
-    fprintf(stderr, "duectl: port %u at 127.0.0.1: %s\n", port, strerror(errno));
+    fprintf(stderr, "duectl: port %u at %s: %s\n", port, address, strerror(errno));
     if (fd >= 0)
         close(fd);
     return -1;
@@ -185,7 +209,7 @@ static int first_look(struct ctl_web *w, int signal_fd)
 
 static int open_it(struct ctl_web *w)
 {
-    int fd = listen_at(w->look->port, &w->port);
+    int fd = listen_at(w->address, w->look->port, &w->port);
 
     if (fd < 0)
         return CTL_BROKEN;
@@ -230,6 +254,7 @@ int ctl_site_serve(const struct ctl_site *site, struct ctl_look *look)
         return CTL_BROKEN;
     w.site = site;
     w.look = look;
+    w.address = look->address[0] != '\0' ? look->address : "127.0.0.1";
     w.look_ns = DUE_FOREVER;
     int status = site->looks ? first_look(&w, signal_fd) : 0;
     if (status == 0)

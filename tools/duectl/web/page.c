@@ -252,7 +252,7 @@ static bool opened(struct ctl_web *w)
         fprintf(stderr, "duectl: no token can be made: %s\n", strerror(errno));
         return false;
     }
-    return printf("http://127.0.0.1:%d/%s/\n", w->port, w->token) > 0 && fflush(stdout) == 0;
+    return printf("http://%s:%d/%s/\n", w->address, w->port, w->token) > 0 && fflush(stdout) == 0;
 }
 
 static const struct ctl_site page = {

@@ -1,4 +1,5 @@
-/* web.h - `duectl web`: a stored queue, or what its owner says of it, as a page in a browser.
+/* web.h - `duectl web`: a stored queue, or what its owner says of it, as a page in a browser; and
+ * `duectl metrics`, which can serve its figures.
  *
  *   command.c  the options
  *   webless.c  stands for all else where libmicrohttpd was missing
@@ -6,6 +7,7 @@
  *   loop.c     one thread waits for connections, signals and errands, and for the next look
  *   http.c     requests: answered at once, or by an errand; each is handed to what is served:
  *   page.c     the page: what is refused, what is answered how
+ *   scrape.c   the figures for Prometheus
  *   errand.c   whatever may take long: a process of its own, which writes to two pipes
  *   history.c  the looks of the last while
  *   sight.c    an errand: count what the queue holds, and ask its owner
@@ -46,10 +48,10 @@ bool ctl_token_make(char token[CTL_TOKEN + 1]);
 /* Does a path begin with "/" and the token, as a whole word?  It takes as long, whatever is
  * wrong. */
 bool ctl_token_opens(const char *token, const char *path);
-/* Is that one of the names of this machine, at this port?  Another name may be that of a page whose
- * owner has made it lead here. */
-bool ctl_host_is_ours(const char *host, int port);
-bool ctl_origin_is_ours(const char *origin, int port);
+/* Is that localhost, or the address that is listened at (as in a URL), at this port?  Another name
+ * may be that of a page whose owner has made it lead here. */
+bool ctl_host_is_ours(const char *host, const char *address, int port);
+bool ctl_origin_is_ours(const char *origin, const char *address, int port);
 
 /* ---- errand.c -------------------------------------------------------------------------------- */
 
@@ -120,6 +122,8 @@ struct ctl_history {
 
 /* Take over what a look has written. */
 void ctl_history_add(struct ctl_history *h, struct ctl_errand *look);
+/* Take over only what one has said.  True: something is wrong, and it is not what was said last. */
+bool ctl_history_said(struct ctl_history *h, const struct ctl_errand *e);
 /* The samples behind number @after, and the rest. */
 void ctl_history_write(const struct ctl_history *h, uint64_t after, struct ctl_buffer *to);
 void ctl_history_free(struct ctl_history *h);
@@ -130,6 +134,7 @@ struct ctl_web {
     const struct ctl_site *site;
     const struct ctl_look *look;
     char token[CTL_TOKEN + 1];
+    const char *address; /* as in a URL */
     int port;
     struct MHD_Daemon *daemon;
     struct ctl_history history;
@@ -153,6 +158,8 @@ void ctl_http_close(struct ctl_web *w);
 
 /* Serve the page until a signal comes: the exit status. */
 int ctl_web_serve(struct ctl_look *look);
+/* The same of the figures. */
+int ctl_scrape_serve(struct ctl_look *look);
 
 /* A file of the page. */
 struct ctl_web_file {
@@ -165,5 +172,6 @@ extern const struct ctl_web_file ctl_web_files[];
 extern const size_t ctl_web_file_count;
 
 extern const struct ctl_command ctl_web_command;
+extern const struct ctl_command ctl_metrics;
 
 #endif

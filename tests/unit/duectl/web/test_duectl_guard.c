@@ -42,26 +42,29 @@ Test(guard, makes_another_token_each_time)
 /* A name that somebody else may have made to lead here is not ours. */
 Test(guard, knows_two_names_of_this_machine_at_one_port)
 {
-    cr_expect(ctl_host_is_ours("127.0.0.1:8080", 8080));
-    cr_expect(ctl_host_is_ours("localhost:8080", 8080));
-    cr_expect(ctl_host_is_ours("LocalHost:8080", 8080));
-    cr_expect(ctl_host_is_ours("localhost", 80));
-    cr_expect_not(ctl_host_is_ours("localhost", 8080));
-    cr_expect_not(ctl_host_is_ours("127.0.0.1:8081", 8080));
-    cr_expect_not(ctl_host_is_ours("127.0.0.1:80800", 8080));
-    cr_expect_not(ctl_host_is_ours("127.0.0.1.example:8080", 8080));
-    cr_expect_not(ctl_host_is_ours("0.0.0.0:8080", 8080));
-    cr_expect_not(ctl_host_is_ours("[::1]:8080", 8080));
-    cr_expect_not(ctl_host_is_ours("", 8080));
+    cr_expect(ctl_host_is_ours("127.0.0.1:8080", "127.0.0.1", 8080));
+    cr_expect(ctl_host_is_ours("localhost:8080", "127.0.0.1", 8080));
+    cr_expect(ctl_host_is_ours("LocalHost:8080", "127.0.0.1", 8080));
+    cr_expect(ctl_host_is_ours("localhost", "127.0.0.1", 80));
+    cr_expect_not(ctl_host_is_ours("localhost", "127.0.0.1", 8080));
+    cr_expect_not(ctl_host_is_ours("127.0.0.1:8081", "127.0.0.1", 8080));
+    cr_expect_not(ctl_host_is_ours("127.0.0.1:80800", "127.0.0.1", 8080));
+    cr_expect_not(ctl_host_is_ours("127.0.0.1.example:8080", "127.0.0.1", 8080));
+    cr_expect_not(ctl_host_is_ours("0.0.0.0:8080", "127.0.0.1", 8080));
+    cr_expect_not(ctl_host_is_ours("[::1]:8080", "127.0.0.1", 8080));
+    cr_expect_not(ctl_host_is_ours("", "127.0.0.1", 8080));
+    cr_expect(ctl_host_is_ours("[::1]:8080", "[::1]", 8080));
+    cr_expect(ctl_host_is_ours("localhost:8080", "[::1]", 8080));
+    cr_expect_not(ctl_host_is_ours("127.0.0.1:8080", "[::1]", 8080));
 }
 
 Test(guard, knows_the_origin_of_its_own_page)
 {
-    cr_expect(ctl_origin_is_ours("http://127.0.0.1:8080", 8080));
-    cr_expect_not(ctl_origin_is_ours("https://127.0.0.1:8080", 8080));
-    cr_expect_not(ctl_origin_is_ours("http://127.0.0.1:8080/", 8080));
-    cr_expect_not(ctl_origin_is_ours("http://127.0.0.1", 8080));
-    cr_expect_not(ctl_origin_is_ours("127.0.0.1:8080", 8080));
-    cr_expect_not(ctl_origin_is_ours("null", 8080));
-    cr_expect_not(ctl_origin_is_ours("", 8080));
+    cr_expect(ctl_origin_is_ours("http://127.0.0.1:8080", "127.0.0.1", 8080));
+    cr_expect_not(ctl_origin_is_ours("https://127.0.0.1:8080", "127.0.0.1", 8080));
+    cr_expect_not(ctl_origin_is_ours("http://127.0.0.1:8080/", "127.0.0.1", 8080));
+    cr_expect_not(ctl_origin_is_ours("http://127.0.0.1", "127.0.0.1", 8080));
+    cr_expect_not(ctl_origin_is_ours("127.0.0.1:8080", "127.0.0.1", 8080));
+    cr_expect_not(ctl_origin_is_ours("null", "127.0.0.1", 8080));
+    cr_expect_not(ctl_origin_is_ours("", "127.0.0.1", 8080));
 }
