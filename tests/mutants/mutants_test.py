@@ -37,6 +37,7 @@ HEADER = """\
 int room_least(int a, int b);
 int room_next(int a);
 int room_never(int a);
+int room_days(int month);
 """
 
 LIBRARY = """\
@@ -73,6 +74,13 @@ int room_never(int a)
 {
     return a + 1;
 }
+
+int room_days(int month)
+{
+    static const int days[] = { 31, 28 };
+
+    return days[month];
+}
 """
 
 TEST = """\
@@ -80,7 +88,8 @@ TEST = """\
 
 int main(void)
 {
-    return room_least(1, 2) == 1 && room_least(5, 4) == 4 && room_next(6) == 7 ? 0 : 1;
+    return room_least(1, 2) == 1 && room_least(5, 4) == 4 && room_next(6) == 7 &&
+           room_days(0) == 31 && room_days(1) == 28 ? 0 : 1;
 }
 """
 
@@ -206,6 +215,10 @@ class Trial(unittest.TestCase):
         self.assertEqual(self.outcome("room_never", "return a + 1;", "return a + 0;"),
                          trial.UNREACHED)
 
+    def test_a_static_array_is_reached_by_what_stands_behind_it(self):
+        line = "static const int days[] = { %s, 28 };"
+        self.assertEqual(self.outcome("room_days", line % 31, line % 62), trial.KILLED)
+
     def test_what_changes_nothing_is_known(self):
         self.assertEqual(self.outcome("room_least", "(void)(a == b);", "(void)(a != b);"),
                          trial.SAME)
@@ -216,8 +229,8 @@ class Trial(unittest.TestCase):
             table.add(mutant, self.worker.try_mutant(mutant, None).how)
         row = table.total()
         self.assertEqual((row.planted, row.killed, row.survived, row.unreached, row.equivalent),
-                         (12, 4, 6, 1, 1))
-        self.assertAlmostEqual(row.score(), 400 / 11)
+                         (14, 6, 6, 1, 1))
+        self.assertAlmostEqual(row.score(), 600 / 13)
 
 
 class Reach(unittest.TestCase):

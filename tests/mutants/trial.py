@@ -36,6 +36,7 @@ NEAREST = 8  # so many first: they are named like the room, or reach little else
 ALONE = 4  # so many tests are tried one at a time
 BATCH = 40  # so many of a program together
 BEFORE = 8  # so many lines a statement may have before one that has no code of its own
+BEHIND = 3  # so many may be between a static array of a function and its first statement
 
 
 def room_name(file):
@@ -157,8 +158,9 @@ class Worker:
                  if any(t.lines.get(file, 0) & bits for file, bits in wanted.items())]
         if not found:  # no code of its own, as a label; a constant: within an initializer
             before = 1 if mutant.constant is None else BEFORE
+            behind = BEHIND if mutant.old_line.startswith("static ") else 1
             found = [t for t in self.tests
-                     if any(t.lines.get(file, 0) & around(bits, before)
+                     if any(t.lines.get(file, 0) & around(bits, before, behind)
                             for file, bits in wanted.items())]
         room = room_name(mutant.file)
         found.sort(key=lambda t: (t.wall_s > SLOW_S, not is_named_like(t, room),
@@ -289,11 +291,13 @@ def range_bits(first, last):
     return (1 << (last + 1)) - (1 << first)
 
 
-def around(bits, before):
-    """The line behind too, and those before, in which the statement may have begun."""
-    wide = bits << 1
+def around(bits, before, behind):
+    """The lines behind too, and those before, in which the statement may have begun."""
+    wide = 0
     for n in range(before + 1):
         wide |= bits >> n
+    for n in range(behind + 1):
+        wide |= bits << n
     return wide
 
 
