@@ -23,7 +23,7 @@
 #include "due/base.h"
 
 enum { HEADER = 44, KIND = 6, RULE_MAX = 128, NAME_MAX_BYTES = 255 };
-static const int64_t EAST_MAX = 26 * 3600;           /* offsets are less than that */
+static const int64_t EAST_MAX = 26 * 3600;           /* offsets are no more than that */
 static const uint32_t COUNT_MAX = UINT32_C(1) << 20; /* so that sizes do not overflow */
 
 static const char *const databases[] = { "/usr/share/zoneinfo", "/etc/zoneinfo" };

@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "due/cron.h"
 
@@ -140,6 +142,7 @@ static const struct {
     { "0 0 * * 8", "UTC", 8, "no such day of a week" },
     { "0 0 * * MO", "UTC", 8, "no such day of a week" },
     { "0 0 * * MONDAY", "UTC", 11, "expected a comma" },
+    { "0 0 * * SUN5", "UTC", 11, "expected a comma" },
     { "JAN 0 * * *", "UTC", 0, "no such minute" },
     { "-5 0 * * *", "UTC", 0, "no such minute" },
     { "5- 0 * * *", "UTC", 2, "no such minute" },
@@ -151,6 +154,8 @@ static const struct {
     { "*/ 0 * * *", "UTC", 2, "a step is a number" },
     { "*/99999 0 * * *", "UTC", 2, "a step is a number" },
     { "99999999999 0 * * *", "UTC", 0, "no such minute" },
+    { "00005 0 * * *", "UTC", 0, "no such minute" },
+    { "0005 0 * * *", "UTC", SIZE_MAX, NULL },
     { "** 0 * * *", "UTC", 1, "expected a comma" },
     { "0 0 ? * *", "UTC", 4, "no such day" },
     { "0 0 L * *", "UTC", 4, "no such day" },
@@ -169,6 +174,15 @@ static const struct {
     { "@daily", "Europe", 6, "makes no sense" },
     { "@daily", "CET", SIZE_MAX, NULL },
     { "@daily", "XYZ", 6, "no such time zone" },
+    { "@daily", "/Europe/Berlin", 6, "no such time zone" },
+    { "@daily", "Europe/../Europe/Berlin", 6, "no such time zone" },
+    { "@daily", "Europe/Berlin/x", 6, "no such time zone" },
+    { "@daily", "UTD", 6, "no such time zone" },
+    { "@daily", "localtimf", 6, "no such time zone" },
+    { "@daily", "Europe/Zurich", SIZE_MAX, NULL },
+    { "@daily", "America/La_Paz", SIZE_MAX, NULL },
+    { "@daily", "Etc/GMT+9", SIZE_MAX, NULL },
+    { "@daily", "Etc/GMT-10", SIZE_MAX, NULL },
 };
 
 Test(cron, says_what_is_wrong_and_where)
@@ -207,6 +221,23 @@ Test(cron, refuses_a_time_before_1970_and_ends_with_time)
     cr_expect_eq(next, at("2262-04-10 00:00:00"));
     cr_expect_eq(due_cron_next("@hourly", "Pacific/Apia", 0, &next), 0);
     cr_expect_eq(due_cron_next("0 23 * * *", "Pacific/Apia", 0, &next), 0);
+}
+
+/* Local times before 1970, to the west. */
+Test(cron, comes_in_the_first_hours_of_time)
+{
+    COMES("30 * * * *", "EST5", "1970-01-01 00:30:00", "1970-01-01 01:30:00");
+    COMES("30 20 * * *", "EST5", "1970-01-01 01:30:00", "1970-01-02 01:30:00");
+}
+
+/* Who began far before would be asked for minutes. */
+Test(cron, does_not_begin_far_before, .timeout = 60)
+{
+    int64_t next = 0;
+
+    for (int i = 0; i < 100; i++)
+        cr_assert_eq(due_cron_next("* 0-22 * * *", "UTC", at("2262-01-01 12:00:00"), &next), 0);
+    cr_expect_eq(next, at("2262-01-01 12:01:00"));
 }
 
 /* Whatever TZ says; and it is not touched. */
@@ -258,4 +289,37 @@ Test(cron, allocates_nothing)
     for (int i = 0; i < 100; i++)
         cr_assert_eq(due_cron_next("30 2 * * *", "Europe/Berlin", YEAR_2026 * DUE_S(1), &next), 0);
     cr_expect_eq(mallinfo2().uordblks, before);
+}
+
+/* Also where the first one is 0. */
+Test(cron, leaves_no_file_open)
+{
+    static const char *const zones[] = { "Europe/Berlin", "CET-1", "Europe", "Mars/Olympus", NULL };
+    int64_t next;
+
+    close(STDIN_FILENO);
+    for (size_t i = 0; i < sizeof zones / sizeof zones[0]; i++) {
+        bool fine = due_cron_next("@daily", zones[i], 0, &next) == 0;
+
+        cr_expect_eq(due_cron_error("@daily", zones[i], NULL) == NULL, fine);
+        cr_assert_eq(dup(STDERR_FILENO), STDIN_FILENO, "%s", zones[i]);
+        close(STDIN_FILENO);
+    }
+    cr_expect_eq(due_cron_next("@daily", "Europe/Berlin", 0, &next), 0);
+}
+
+Test(cron, tells_a_file_that_cannot_be_opened_from_one_that_is_not_there)
+{
+    struct rlimit before;
+    int64_t next = 42;
+
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 0, before.rlim_max }), 0);
+    int rc = due_cron_next("@daily", "Europe/Berlin", 0, &next);
+    const char *text = due_cron_error("@daily", "Europe/Berlin", NULL);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+    cr_expect_eq(rc, DUE_ESYS);
+    cr_expect_eq(next, 42);
+    cr_assert_not_null(text);
+    cr_expect_not_null(strstr(text, "cannot be read"), "%s", text);
 }

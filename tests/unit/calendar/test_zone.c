@@ -1,6 +1,8 @@
 /* Files of time zones, and rules: also such as nobody should have written. */
 #define _GNU_SOURCE
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -182,6 +184,112 @@ Test(zone, with_leap_seconds_or_without_a_kind_is_refused)
     cr_expect_eq(due__zone_open(&z, "right/Europe/Berlin") == 0, 0);
 }
 
+/* Where the numbers of a narrow file with two changes stand. */
+enum { OF_UTC = 20, KINDS = 36, KIND_OF_FIRST = 52, EAST_OF_FIRST = 54, LETTERS = 66 };
+
+static void set_number(struct made *m, size_t at, int64_t value)
+{
+    size_t len = m->len;
+
+    m->len = at;
+    add_number(m, value, 4);
+    m->len = len;
+}
+
+Test(zone, has_only_the_kinds_that_it_says_it_has)
+{
+    struct made m = made_file(NULL);
+    struct due__zone z;
+    struct due__zone_span s;
+
+    m.bytes[KIND_OF_FIRST] = 2;
+    set_number(&m, LETTERS, 0); /* they would be one of UTC */
+    cr_assert_eq(open_made(&z, &m, m.len), 0);
+    cr_expect_eq(due__zone_at(&z, 1500, &s), DUE_ECORRUPT);
+    cr_expect_eq(due__zone_at(&z, 2500, &s), 0);
+    due__zone_close(&z);
+}
+
+Test(zone, is_ahead_of_utc_or_behind_it_by_no_more_than_26_hours)
+{
+    for (int64_t more = 0; more < 2; more++) {
+        for (int sign = -1; sign <= 1; sign += 2) {
+            struct made m = made_file(NULL);
+            struct due__zone z;
+            struct due__zone_span s;
+
+            set_number(&m, EAST_OF_FIRST, sign * (26 * 3600 + more));
+            cr_assert_eq(open_made(&z, &m, m.len), 0);
+            cr_expect_eq(due__zone_at(&z, 0, &s), more == 0 ? 0 : DUE_ECORRUPT);
+            due__zone_close(&z);
+        }
+    }
+}
+
+Test(zone, has_counts_that_are_not_too_large)
+{
+    struct made m = made_file(NULL);
+    struct due__zone z;
+
+    set_number(&m, OF_UTC, 1 << 20);
+    cr_assert_eq(open_made(&z, &m, m.len), 0);
+    due__zone_close(&z);
+    set_number(&m, OF_UTC, (1 << 20) + 1);
+    cr_expect_eq(open_made(&z, &m, m.len), DUE_ECORRUPT);
+    m = made_file(NULL);
+    set_number(&m, KINDS, 256);
+    cr_assert_eq(open_made(&z, &m, m.len), 0);
+    due__zone_close(&z);
+    set_number(&m, KINDS, 257);
+    cr_expect_eq(open_made(&z, &m, m.len), DUE_ECORRUPT);
+}
+
+Test(zone, goes_on_unchanged_if_its_rule_is_empty)
+{
+    struct made m = made_file("");
+    struct due__zone z;
+
+    cr_assert_eq(open_made(&z, &m, m.len), 0);
+    expect_span(&z, 5000, 2000, INT64_MAX, 3600);
+    due__zone_close(&z);
+}
+
+Test(zone, with_a_rule_that_is_too_long_is_refused)
+{
+    char rule[200] = "ABC-1";
+    struct due__zone z;
+
+    memset(rule + 5, ' ', sizeof rule - 6);
+    rule[sizeof rule - 1] = '\0';
+    struct made m = made_file(rule);
+    cr_expect_eq(open_made(&z, &m, m.len), DUE_ECORRUPT);
+}
+
+Test(zone, that_cannot_be_read_is_said_to_be_so, .timeout = 60)
+{
+    struct due__zone z;
+    int file = memfd_create("zone", MFD_CLOEXEC);
+    char path[32];
+
+    cr_assert_geq(file, 0);
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    cr_assert_geq(fd, 0);
+    cr_expect_eq(due__zone_open_file(&z, fd), DUE_ESYS);
+    cr_expect_eq(z.fd, -1, "it is the caller's still");
+    close(fd);
+    close(file);
+}
+
+Test(zone, of_utc_needs_no_file)
+{
+    struct due__zone z;
+
+    cr_assert_eq(due__zone_open(&z, "UTC"), 0);
+    cr_expect_eq(z.fd, -1);
+    expect_span(&z, 0, INT64_MIN, INT64_MAX, 0);
+}
+
 Test(zone, is_no_directory_and_no_pipe)
 {
     struct due__zone z;
@@ -220,6 +328,9 @@ static const char *const no_rules[] = {
     "ABC-1DE,3,4",
     "ABC-1,3,4",
     "ABC-1DEF,M3.5.0/,M10.5.0",
+    "ABC-0001",
+    "ABC-1:0:0:0",
+    "ABC-1DEF,M0003.5.0,M10.5.0",
 };
 
 Test(rule, is_refused_unless_it_is_one)
@@ -230,6 +341,9 @@ Test(rule, is_refused_unless_it_is_one)
         cr_expect_not(due__zone_rule_read(&rule, no_rules[i], strlen(no_rules[i])), "%s",
                       no_rules[i]);
     cr_expect(due__zone_rule_read(&rule, "ABC-1xyz", 5), "it reads behind its end");
+    cr_expect_eq(rule.east, 3600);
+    cr_expect(due__zone_rule_read(&rule, "AZaz-1", 6));
+    cr_expect(due__zone_rule_read(&rule, "ABC-12", 5), "it reads a digit behind its end");
     cr_expect_eq(rule.east, 3600);
 }
 
@@ -244,6 +358,9 @@ Test(rule, says_what_the_c_library_says)
         "<+01>-1",
         "<-03>3<-02>,M3.5.0/-2,M10.5.0/-1",
 
+        "ABC-5:00:15",
+        "AAA-1BBB,J1,M12.5.6",
+        "AAA-1BBB,M1.2.1,J365",
         "ABC-5:30:15DEF-6,M4.1.0/0,M9.4.6/24",
         "NZST-12NZDT,M9.5.0,M4.1.0/3",
     };
@@ -291,4 +408,23 @@ Test(civil, days_and_dates_are_those_of_the_c_library)
         cr_assert_eq(due__day_number(date), day);
         cr_assert_eq(due__weekday(day), tm.tm_wday);
     }
+}
+
+Test(civil, a_month_has_as_many_days_as_come_before_the_next)
+{
+    for (int64_t day = 0; day < 120000; day++) {
+        struct due__date date = due__date_of(day);
+        bool last = due__date_of(day + 1).day == 1;
+        int days = due__month_days(date.year, date.month);
+
+        cr_assert(last ? date.day == days : date.day < days, "day %lld", (long long)day);
+    }
+}
+
+Test(civil, division_rounds_down)
+{
+    static const int64_t wanted[] = { -3, -2, -2, -2, -1, -1, -1, 0, 0, 0, 1, 1, 1, 2 };
+
+    for (int64_t i = 0; i < (int64_t)(sizeof wanted / sizeof wanted[0]); i++)
+        cr_expect_eq(due__floor(i - 7, 3), wanted[i], "%lld", (long long)(i - 7));
 }
