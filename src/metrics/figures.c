@@ -91,8 +91,6 @@ static void gather(struct due_queue *q, struct shown *s, bool last)
     due__stats_fill(q, &f->stats);
     gather_topics(q, s);
     gather_pools(q, f);
-    memset(&f->late, 0, sizeof f->late);
-    memset(&f->held, 0, sizeof f->held);
     due__measured_sum(q, &f->late, &f->held);
     f->closed = last;
     f->now_ns = due__clock_now(&q->clock);

@@ -2,15 +2,20 @@
  *
  * Jobs come and go through a small queue, dequeued or reserved.  Whoever looks at the figures
  * meanwhile never sees more jobs than there is room for, nor more lent than there are takers, and
- * what has come is what has gone and what is there.
+ * what has come is what has gone and what is there.  They are shown in a file too, where there is a
+ * proxy to write it.
  */
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "due/figures.h"
 #include "lab/crew.h"
 #include "lab/take.h"
 
 #define ROOM   8u
 #define TAKERS 3u
+#define ROUNDS 15 /* in each the file is begun once, beside the others */
 
 struct world {
     due_queue *q;
@@ -80,6 +85,19 @@ static void look(due_queue *q)
                (unsigned long long)s.leased);
 }
 
+static void show(due_queue *q, enum due_proxies proxies)
+{
+    char path[] = "/tmp/due_stats_XXXXXX";
+    int fd = mkstemp(path);
+
+    CREW_CHECK(fd >= 0, ": %s", path);
+    close(fd);
+    int rc = due_figures_open(q, path);
+    CREW_CHECK(rc == (proxies == DUE_PROXIES_NEVER ? DUE_ENOTSUP : 0), ": %s", due_error_name(rc));
+    if (rc != 0)
+        unlink(path);
+}
+
 static void round_of(enum due_proxies proxies, int64_t ns)
 {
     due_options options = { DUE_OPTIONS_INIT, .proxies = proxies, .capacity = ROOM };
@@ -93,6 +111,7 @@ static void round_of(enum due_proxies proxies, int64_t ns)
     crew_go(&threads[n++], take, &w);
     crew_go(&threads[n++], take, &w);
     crew_go(&threads[n++], reserve, &w);
+    show(w.q, proxies);
     while (crew_now_ns() < end)
         look(w.q);
     atomic_store(&w.over, true);
@@ -106,9 +125,9 @@ int main(int argc, char **argv)
 {
     struct crew_options o = crew_options(argc, argv, 1.5);
 
-    for (int mode = 0; mode < 3; mode++) {
-        crew_doing(crew_mode_names[mode]);
-        round_of((enum due_proxies)mode, o.ns / 3);
+    for (int i = 0; i < ROUNDS; i++) {
+        crew_doing(crew_mode_names[i % 3]);
+        round_of((enum due_proxies)(i % 3), o.ns / ROUNDS);
     }
     printf("thread_stats: every figure was of one moment\n");
     return 0;

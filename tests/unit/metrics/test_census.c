@@ -88,6 +88,17 @@ LAB_TEST(census, counts_a_lease_that_has_ended_as_ready)
     lab_close(&lab);
 }
 
+LAB_TEST(census, counts_every_job_of_a_topic)
+{
+    struct lab lab = lab_open(.start_ns = 100);
+    int a = due_topic(lab.q, "a");
+
+    for (int i = 0; i < 1000; i++)
+        lab_enqueue(&lab, "tea", .at_ns = 1 + i % 200, .topic = a);
+    expect(census_of(lab.q, a), 500, 500, 0, 0, 1);
+    lab_close(&lab);
+}
+
 LAB_TEST(census, answers_what_is_wrong_and_writes_nothing)
 {
     struct lab lab = lab_open(.start_ns = 100);
@@ -310,7 +321,22 @@ LAB_TEST(census_text, is_what_prometheus_reads)
     cr_expect_eq(value(text, "due_queue_processes", ""), 1);
     cr_expect_eq(value(text, "due_process_jobs", ",state=\"leased\""), 1);
     cr_expect_eq(value(text, "due_process_waits", ""), 0);
+    cr_expect_eq(value(text, "due_process_seen_age_seconds", ""), 0);
+    cr_expect_eq(value(text, "due_queue_topic_jobs", ",topic=\"\",state=\"ready\""), 0);
+    cr_expect_eq(value(text, "due_queue_topic_oldest_ready_age_seconds", ",topic=\"\""), 0);
     cr_expect_eq(due_ack(&job), 0);
+    free(text);
+    lab_close(&lab);
+}
+
+LAB_TEST(census_text, has_seconds_and_their_parts)
+{
+    struct lab lab = lab_open(.start_ns = 100, .with.name = "orders");
+
+    lab_enqueue(&lab, "old", .at_ns = 101);
+    lab_turn_to(&lab, DUE_S(2500) + 106);
+    char *text = exposition_census(lab.q);
+    cr_expect_eq(value(text, "due_queue_oldest_ready_age_seconds", ""), 2500.000000005);
     free(text);
     lab_close(&lab);
 }

@@ -1,7 +1,9 @@
 /* The file in which a queue shows its figures. */
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include "due/figures.h"
 #include "lab/lab.h"
 #include "lab/take.h"
+#include "metrics/figures_file.h"
 
 static char dir[] = "/tmp/due_figures_XXXXXX";
 static char path[64];
@@ -100,6 +103,86 @@ Test(figures, are_there_as_soon_as_they_are_asked_for)
     cr_expect_eq(f->stats.enqueued, 1u);
     cr_expect_eq(f->stats.waiting, 1u);
     cr_expect_eq(f->oldest_ns, DUE_FOREVER);
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
+    cr_expect_eq(cancel, PTHREAD_CANCEL_ENABLE, "as it was before");
+    lab_close(&lab);
+}
+
+Test(figures, may_be_read_by_all_and_have_a_lock_on_their_first_byte)
+{
+    mode_t mask = umask(022);
+    struct lab lab = open_with_figures(DUE_PROXIES_ADAPTIVE);
+    struct stat st;
+    int fd = open(path, O_RDWR);
+
+    umask(mask);
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(fstat(fd, &st), 0);
+    cr_expect_eq(st.st_mode & 07777, 0644u);
+    for (int at = 0; at < 2; at++) {
+        struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1 };
+
+        cr_assert_eq(fcntl(fd, F_GETLK, &lock), 0);
+        cr_expect_eq(lock.l_type, at == 0 ? F_WRLCK : F_UNLCK, "byte %d", at);
+    }
+    close(fd);
+    lab_close(&lab);
+}
+
+Test(figures, may_have_the_first_of_all_descriptors)
+{
+    struct lab lab = lab_open();
+
+    close(STDIN_FILENO);
+    cr_assert_eq(due_figures_open(lab.q, path), 0);
+    cr_expect_eq(read_set()->pid, getpid());
+    lab_close(&lab);
+    cr_expect_not(is_there());
+    cr_expect_eq(dup(STDERR_FILENO), STDIN_FILENO, "it was given back");
+}
+
+Test(figures, take_turns_and_are_written_as_far_as_they_are_used)
+{
+    uint64_t number = 0;
+    uint64_t sets[6] = { 9, 9, 9, 9, 9, 9 };
+
+    due__figures_put(&number, sets, 3, (const uint64_t[]){ 1, 2, 3 }, 2, 7);
+    cr_expect(number == 7 && sets[3] == 1 && sets[4] == 2 && sets[5] == 9);
+    due__figures_put(&number, sets, 3, (const uint64_t[]){ 4, 5, 6 }, 2, 8);
+    cr_expect(number == 8 && sets[0] == 4 && sets[1] == 5 && sets[2] == 9 && sets[3] == 1);
+}
+
+/* 0 says that there is none. */
+Test(figures, count_their_sets_from_one_and_leave_out_zero)
+{
+    static struct due__figures_file file;
+    static struct due_figures set;
+
+    cr_assert_eq(due__figures_file_open(&file, path), 0);
+    cr_assert(due__figures_file_put(&file, &set));
+    cr_expect_eq(read_set()->number, 1u);
+    file.head->number = UINT64_MAX - 1;
+    cr_assert(due__figures_file_put(&file, &set));
+    cr_expect_eq(read_set()->number, UINT64_MAX);
+    cr_assert(due__figures_file_put(&file, &set));
+    cr_expect_eq(read_set()->number, 2u);
+    due__figures_file_close(&file, true);
+    cr_expect_not(is_there());
+}
+
+Test(figures, are_refused_where_there_is_no_room)
+{
+    struct lab lab = lab_open();
+    struct rlimit before;
+
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 1000, before.rlim_max }), 0);
+    int rc = due_figures_open(lab.q, path);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &before), 0);
+    cr_expect_eq(rc, DUE_ENOSPC);
+    cr_expect_not(is_there());
     lab_close(&lab);
 }
 
@@ -124,6 +207,7 @@ static void follow(enum due_proxies proxies)
     cr_expect_eq(f->now_ns, 1500);
     cr_expect_eq(f->late.count, 1u);
     cr_expect_eq(f->late.sum_ns, 5u);
+    cr_expect_eq(f->held.count, 1u);
     cr_expect_eq(f->topics, 2u);
     cr_expect_eq(f->topics_here, 2u);
     cr_expect_str_eq(f->topic[0].name, "");
@@ -371,6 +455,8 @@ Test(figures, give_back_everything_whichever_allocation_fails)
         cr_expect(rc == 0 || rc == DUE_ENOMEM);
         cr_expect(n > 0 || rc == DUE_ENOMEM);
         cr_expect_eq(is_there(), rc == 0);
+        if (n == 1 && rc == 0 && read_set()->number == 1)
+            cr_expect_eq(read_set()->topics_here, 0u, "what there was no memory for");
         lab_close(&lab);
     }
 }
