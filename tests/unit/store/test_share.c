@@ -173,19 +173,26 @@ MALL_TEST(share, an_attempt_of_few_is_counted_in_the_store_and_the_last_one_that
 
 MALL_TEST(share, a_lease_is_extended_in_the_store_too)
 {
-    struct mall m = mall_make(2);
+    struct mall m = mall_on(0, NULL);
+    struct due_topic_stats stats;
     due_job job;
 
+    for (int i = 0; i < 2; i++)
+        mall_join(&m, (struct lab_options){ .with.metrics = 1 });
     lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
     cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
     mall_turn_to(&m, 90);
     cr_expect_eq(due_extend(&job, 100), 0);
+    cr_assert_eq(due_topic_stats_read(m.lab[0].q, 0, &stats), 0);
+    cr_expect_eq(stats.leased, 1u);
     struct crew_call c;
     crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, DUE_FOREVER);
     crew_call_asleep(&c);
     mall_turn_to(&m, 189);
     cr_expect_eq(due_job_stopping(&job), 0);
     cr_expect_eq(due_ack(&job), 0);
+    cr_assert_eq(due_topic_stats_read(m.lab[0].q, 0, &stats), 0);
+    cr_expect_eq(stats.leased, 0u);
     lab_enqueue(&m.lab[0], "cake", .delay_ns = 0);
     cr_assert_eq(crew_call_answer(&c), 0);
     cr_expect_str_eq(lab_text(&m.lab[1], &c.job), "cake");
