@@ -5,8 +5,8 @@
 packages_build="gcc libc6-dev cmake ninja-build make pkgconf liburcu-dev"
 packages_store="libsqlite3-dev libhiredis-dev redis-server"
 packages_tests="$packages_store libcriterion-dev python3 g++ libtbb-dev libevent-dev libev-dev
-    libuv1-dev libcurl4-openssl-dev mandoc dpkg-dev libglib2.0-dev libsystemd-dev python3-cffi
-    tzdata tmux libmicrohttpd-dev systemtap-sdt-dev python3-markdown"
+    libuv1-dev libcurl4-openssl-dev mandoc dpkg-dev file libglib2.0-dev libsystemd-dev
+    python3-cffi tzdata tmux libmicrohttpd-dev systemtap-sdt-dev python3-markdown"
 
 # The page of duectl web in a browser: some hundred MB, a minute.
 packages_browser="chromium chromium-driver"
