@@ -79,6 +79,8 @@ static void ended(struct due_queue *q, int rc, int64_t until_ns)
 
     due__store_relaxed(&c->unsure_ns, 0); /* no edge: for those who poll */
     if (rc == 0) {
+        due__store_relaxed(&c->state,
+                           0); /* no edge: as in ready(), which a SENT one does not ask */
         c->number++;
         due__add_relaxed(&c->batches, 1); /* no edge: a counter */
     }
