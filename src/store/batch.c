@@ -106,10 +106,10 @@ static bool add(struct due_queue *q, struct due__batch *b, uint32_t number)
 
 static bool full(const struct due__commits *c, const struct due__batch *b)
 {
-    return c->carry != 0 || b->count >= c->info.batch_changes;
+    return b->count >= c->info.batch_changes;
 }
 
-/* Jobs that are to be put again, behind everything else. */
+/* Jobs that are to be put again, behind what is in the batch already. */
 static void add_mirrored(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
@@ -131,6 +131,14 @@ static void add_mirrored(struct due_queue *q, struct due__batch *b)
     }
 }
 
+/* Changes of a batch, less some if the last one had no room for what is to be told of kept keys. */
+static size_t changes_max(const struct due__commits *c)
+{
+    size_t most = c->info.batch_changes;
+
+    return c->keys_late ? most - most / 4 - (most > 1 && most < 4) : most;
+}
+
 /* Under the calls' lock: what waits in the inbox. */
 static void take_nodes(struct due_queue *q, struct due__batch *b)
 {
@@ -139,7 +147,7 @@ static void take_nodes(struct due_queue *q, struct due__batch *b)
     struct cds_wfcq_node *node;
 
     due__inbox_answer(&c->inbox); /* G1 */
-    while (!full(c, b)) {
+    while (c->carry == 0 && b->count < changes_max(c)) {
         found = due__inbox_take(&c->inbox, &node);
         if (found != DUE__INBOX_NODE)
             break;
@@ -151,7 +159,8 @@ static void take_nodes(struct due_queue *q, struct due__batch *b)
     due__inbox_answered(&c->inbox, found); /* G1 */
 }
 
-void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
+/* What waits, of the carried one first. */
+static void add_waiting(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
 
@@ -160,7 +169,7 @@ void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
         add(q, b, c->carry - 1);
         c->carry = 0;
     }
-    if (!full(c, b))
+    if (c->carry == 0 && b->count < changes_max(c))
         take_nodes(q, b);
     if (b->count == 0 && b == c->now) {
         due__settle(c, 0, 0);
@@ -169,8 +178,25 @@ void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
         b->aside = 0;
     }
     due__lock_release(&c->calls);
-    if (mirror && !c->later)
+}
+
+/* What waits goes first.  But there may always be a full batch of it, and then every other batch is
+ * for the jobs that are to be put again alone. */
+void due__batch_fill(struct due_queue *q, struct due__batch *b, bool mirror)
+{
+    struct due__commits *c = q->commits;
+
+    mirror = mirror && !c->later;
+    if (mirror && c->jobs_late)
         add_mirrored(q, b);
+    c->jobs_late = false;
+    if (b->count > 0 && mirror)
+        return;
+    add_waiting(q, b);
+    uint32_t waiting = b->count;
+    if (mirror && c->carry == 0)
+        add_mirrored(q, b);
+    c->jobs_late = mirror && c->mirror_at != DUE__NO_JOB && b->count == waiting;
 }
 
 /* ---- Sending it ---- */

@@ -31,8 +31,7 @@
 #include "store/sender.h"
 #include "store/share.h"
 
-#define PLACES    64u   /* sorted in in one tenure */
-#define PAGE_MORE 4096u /* changes sent meanwhile for which a page is longer, at most */
+#define PLACES 64u /* sorted in in one tenure */
 
 /* ---- Loading ---- */
 
@@ -261,6 +260,14 @@ int due__restore_claimed(void *queue, const due_claimed *job)
 
 /* ---- Putting again, and deleting what is not known ---- */
 
+/* Of one page, so that the batch of them is not in the way of others for long. */
+static size_t drops_max(const struct due__commits *c)
+{
+    size_t most = c->info.batch_changes;
+
+    return (most < DUE__PAGE_JOBS ? most : DUE__PAGE_JOBS) / 2 + 1;
+}
+
 /* The key of a job that is stored, if another one has taken it over and it is nobody's by now. */
 static const struct due__key *given_up(struct due_queue *q, uint32_t number)
 {
@@ -282,7 +289,7 @@ static int purge_key(struct load_page *p, due_id id, uint32_t number)
 
     if (key == NULL)
         return 0;
-    if (p->dropped == c->info.batch_changes)
+    if (p->dropped == drops_max(c))
         return DUE_EAGAIN; /* it is shown again */
     key = due__retained_copy(p->q, c->now, key->bytes, key->len);
     if (key == NULL)
@@ -310,7 +317,7 @@ static int purge(void *ctx, const due_record *r)
         return purge_key(p, r->id, number); /* else somebody has the bytes of a removed one still */
     if (r->every_ns > 0 && (due__load_seq(&p->q->state) & DUE__DRAINING)) /* C2 of closing.c */
         return 0; /* it may have left the queue for its next round */
-    if (p->dropped == c->info.batch_changes)
+    if (p->dropped == drops_max(c))
         return DUE_EAGAIN; /* as above */
     const char *topic = due_topic_name(p->q, due__topic_named(p->q, r->topic));
     if (topic == NULL ||
@@ -395,6 +402,15 @@ static void purged(struct due_queue *q)
              q->name, (unsigned long long)c->purged);
 }
 
+/* More than was put meanwhile, which is shown too. */
+static size_t page_size(const struct due__commits *c)
+{
+    size_t since = due__load_relaxed(&c->since_page); /* no edge: with the key */
+    size_t most = (size_t)DUE__PAGE_AFTER + c->info.batch_changes;
+
+    return DUE__PAGE_JOBS + 2 * (since < most ? since : most);
+}
+
 /* After a loss: one page more of what is to be dropped, which becomes the next batch. */
 static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns)
 {
@@ -404,12 +420,10 @@ static int purge_page(struct due_queue *q, struct load_page *p, int64_t until_ns
         return 0;                                           /* first everything is put */
     if (due__load_seq(&c->reader) == DUE__READER_REWRITING) /* G2: ours */
         due__reader_on(c, DUE__READER_REWRITTEN);
-    size_t max =
-        (c->info.batch_changes < DUE__PAGE_JOBS ? c->info.batch_changes : DUE__PAGE_JOBS) / 2 + 1;
-    int rc =
-        page_shown(c, due__load_seq(&c->reader) == DUE__READER_DELETING_KEYS /* G2: ours */
-                          ? due__retained_purge(q, max, until_ns, &p->dropped)
-                          : c->store->verbs->load(c->store, c->rewind, max, purge, p, until_ns));
+    bool keys = due__load_seq(&c->reader) == DUE__READER_DELETING_KEYS; /* G2: ours */
+    int rc = page_shown(
+        c, keys ? due__retained_purge(q, drops_max(c), until_ns, &p->dropped)
+                : c->store->verbs->load(c->store, c->rewind, page_size(c), purge, p, until_ns));
     if (rc == DUE_ELOST) {
         due__mirror_begin(q);
         return 0;
@@ -442,14 +456,6 @@ void due__purge_end(struct due_queue *q, int rc)
         c->purged += c->now->changes[i].kind == DUE_CHANGE_DROP;
     if (rc == 0 && c->now->last)
         purged(q);
-}
-
-/* More than was put meanwhile, which is shown too. */
-static size_t page_size(const struct due__commits *c)
-{
-    size_t since = due__load_relaxed(&c->since_page); /* no edge: with the key */
-
-    return DUE__PAGE_JOBS + 2 * (since < PAGE_MORE ? since : PAGE_MORE);
 }
 
 int due__restore_page(struct due_queue *q, int64_t until_ns)

@@ -117,6 +117,7 @@ void due__retained_write(struct due_queue *q, struct due__batch *b)
         keep_some(q, b);
     if (b->keeping == NULL) /* one of those may be over by now: two changes of one key */
         forget_some(q, b);
+    c->keys_late = b->send >= c->info.batch_changes;
 }
 
 void due__retained_end(struct due_queue *q, struct due__batch *b, int rc)

@@ -198,10 +198,13 @@ static int begin(struct due_queue *q, int64_t until_ns, bool *more)
 }
 
 /* Is it a page's turn?  There may always be another change to be sent, and what is put meanwhile
- * has to be read too: so reading gets twice the time that batches have. */
+ * has to be read too: so a page shows twice as much as was sent since the last one, and reading
+ * gets twice the time that batches have. */
 static bool page_next(struct due__commits *c, int64_t began_ns)
 {
-    return due__reader_reads(c) && due__monotonic_now() - began_ns >= c->page_ns / 2;
+    return due__reader_reads(c) &&
+           (due__load_relaxed(&c->since_page) >= DUE__PAGE_AFTER || /* no edge: with the key */
+            due__monotonic_now() - began_ns >= c->page_ns / 2);
 }
 
 /* Do callers who would send leave the key to the proxy, which is to read first?  Else they could

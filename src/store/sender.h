@@ -181,10 +181,12 @@ struct due__commits {
     uint32_t since_page;         /* A  relaxed: changes sent since then; written with the key */
     bool rewind;                 /* K  what is read is to be shown from its beginning */
     uint32_t mirror_at;          /* K  next place to put again, or DUE__NO_JOB */
+    bool jobs_late;              /* K  the last batch had no room for one of those */
     bool lost;                   /* K  it has lost something: a key may be again whose it was */
     uint64_t purged;             /* K */
     bool closed;                 /* K  ownership was given up */
     uint32_t forget_at;          /* K  the shard of keys that was looked at last */
+    bool keys_late;              /* K  the last batch had no room for what is to be told of keys */
     uint32_t keep_shard;         /* K  after a loss: the next one whose kept keys are to be told */
     struct due__keys_at keep_at; /* K  and how far they are */
 
@@ -377,7 +379,8 @@ bool due__pipeline_follow(struct due_queue *q, int64_t until_ns);
 
 /* ---- takings_left.c ---- */
 
-#define DUE__PAGE_JOBS 512u /* shown between two batches, at least */
+#define DUE__PAGE_JOBS  512u  /* shown between two batches, at least */
+#define DUE__PAGE_AFTER 4096u /* changes sent before the next page, at most, but for a batch more */
 
 #define DUE__LEFT 3 /* a result: the change ends for nobody */
 

@@ -98,4 +98,12 @@ static inline void shop_fail(struct shop *s, enum memory_verb verb, uint64_t tim
                        (struct memory_fault){ .verb = verb, .times = times, .kind = kind });
 }
 
+/* All calls of @verb take so long, before they do anything. */
+static inline void shop_slow(struct shop *s, enum memory_verb verb, size_t us)
+{
+    memory_store_fault(
+        s->store, (struct memory_fault){
+                      .verb = verb, .times = MEMORY_ALWAYS, .kind = MEMORY_SLOW, .count = us });
+}
+
 #endif

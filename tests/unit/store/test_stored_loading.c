@@ -1,11 +1,11 @@
 /* What a queue answers while its stored jobs are read, and that stands still after the first page:
  * the store is away for the next one, or says nothing to it, until it is told to go on. */
+#include "lab/flood.h"
 #include "lab/shop.h"
 #include "lab/take.h"
 
 #include <due/metrics.h>
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #define JOBS    600u /* more than two pages */
@@ -244,57 +244,21 @@ Test(stored_loading, a_page_without_an_answer_holds_up_what_must_be_confirmed, .
     shop_close(&s);
 }
 
-/* ---- While others never stop ---- */
+/* ---- While others never stop: see test_stored_flood.c too ---- */
 
-struct flood {
-    due_queue *q;
-    pthread_t thread;
-    atomic_bool over;
-};
-
-static void *enqueue_on(void *arg)
-{
-    struct flood *f = arg;
-    due_spec spec = { DUE_SPEC_INIT, .at_ns = DUE_S(1000) };
-
-    while (!atomic_load(&f->over))
-        (void)!due_enqueue(f->q, &spec, DUE_MS(100), NULL);
-    return NULL;
-}
-
-static void flood_begin(struct flood *flood, int n, due_queue *q)
-{
-    for (int i = 0; i < n; i++) {
-        flood[i].q = q;
-        atomic_init(&flood[i].over, false);
-        cr_assert_eq(pthread_create(&flood[i].thread, NULL, enqueue_on, &flood[i]), 0);
-    }
-}
-
-static void flood_end(struct flood *flood, int n)
-{
-    for (int i = 0; i < n; i++)
-        atomic_store(&flood[i].over, true);
-    for (int i = 0; i < n; i++)
-        pthread_join(flood[i].thread, NULL);
-}
-
-#define FLOODS 3
-
-static const struct lab_options flooded = { .with = { .confirm = DUE_CONFIRM_ASYNC,
-                                                      .unsettled_max = 2000 } };
+static const struct lab_options flooded = { .with = { FLOODED } };
 
 /* There is always a change that waits to be sent. */
 Test(stored_loading, gets_on_however_much_is_enqueued, .timeout = 60)
 {
     due_id ids[JOBS];
     struct shop s = filled(ids, NULL, flooded);
-    struct flood flood[FLOODS];
+    struct flood flood;
 
-    flood_begin(flood, FLOODS, s.lab.q);
+    flood_begin(&flood, s.lab.q);
     memory_store_forgive(s.store);
     shop_wait_loaded(&s);
-    flood_end(flood, FLOODS);
+    flood_end(&flood);
     cr_expect_eq(lab_stats(&s.lab).restored, (uint64_t)JOBS);
     shop_close(&s);
 }
@@ -305,18 +269,33 @@ Test(stored_loading, gets_on_after_a_refused_page_however_much_is_enqueued, .tim
 {
     due_id ids[JOBS];
     struct shop s = filled(ids, NULL, flooded);
-    struct flood flood[FLOODS];
+    struct flood flood;
 
-    memory_store_fault(s.store, (struct memory_fault){ .verb = MEMORY_COMMIT,
-                                                       .times = MEMORY_ALWAYS,
-                                                       .kind = MEMORY_SLOW,
-                                                       .count = 1000 });
-    flood_begin(flood, FLOODS, s.lab.q);
+    shop_slow(&s, MEMORY_COMMIT, 1000);
+    flood_begin(&flood, s.lab.q);
     memory_store_until(s.store, MEMORY_LOAD, 5);
     memory_store_forgive(s.store);
     shop_wait_loaded(&s);
-    flood_end(flood, FLOODS);
+    flood_end(&flood);
     cr_expect_eq(lab_stats(&s.lab).store_state, 0);
+    cr_expect_eq(lab_stats(&s.lab).restored, (uint64_t)JOBS);
+    shop_close(&s);
+}
+
+/* In the time of a page more could be put than it shows. */
+Test(stored_loading, gets_on_where_reading_is_slower_than_writing, .timeout = 60)
+{
+    due_id ids[JOBS];
+    struct shop s = filled(ids, NULL, flooded);
+    struct flood flood;
+
+    flood_begin(&flood, s.lab.q);
+    while (lab_stats(&s.lab).settled < 20000)
+        crew_sleep(DUE_MS(1));
+    memory_store_forgive(s.store);
+    shop_slow(&s, MEMORY_LOAD, 200000);
+    shop_wait_loaded(&s);
+    flood_end(&flood);
     cr_expect_eq(lab_stats(&s.lab).restored, (uint64_t)JOBS);
     shop_close(&s);
 }

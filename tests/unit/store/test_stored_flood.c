@@ -1,0 +1,118 @@
+/* What has to get on however much is put in at the same time, so that batches are always full; of
+ * loading see test_stored_loading.c. */
+#include "lab/flood.h"
+#include "lab/shop.h"
+
+#define JOBS 600u /* more than two batches */
+#define KEYS 40u
+
+/* Behind all that the flood puts in. */
+#define LAST .at_ns = DUE_S(2000)
+
+static void put_some(struct shop *s, due_id *ids)
+{
+    for (uint32_t i = 0; i < JOBS; i++)
+        ids[i] = lab_enqueue(&s->lab, "tea", LAST);
+    cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
+}
+
+/* Keys of jobs that are done, kept up to time 100. */
+static void keep_some(struct shop *s)
+{
+    char key[16];
+
+    for (uint32_t i = 0; i < KEYS; i++) {
+        snprintf(key, sizeof key, "key %u", i);
+        cr_assert_eq(shop_put(s, key, "tea", NULL, (due_spec){ KEEPS(100) }), 0);
+        cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
+        cr_expect_str_eq(lab_dequeue(&s->lab), "tea");
+    }
+    cr_assert_eq(due_flush(s->lab.q, DUE_S(30)), 0);
+    cr_assert_eq(memory_disk_keys(s->disk), KEYS);
+}
+
+/* Until all of them are stored, or none. */
+static void wait_until(struct shop *s, const due_id *ids, bool stored)
+{
+    for (uint32_t left = JOBS; left > 0;) {
+        crew_sleep(DUE_MS(1));
+        while (left > 0 && memory_disk_find(s->disk, ids[left - 1], NULL) == stored)
+            left--;
+    }
+}
+
+static struct shop shop_flooded(void)
+{
+    return shop_make(.start_ns = 1, .with = { FLOODED });
+}
+
+/* Batches are slow enough for the flood to fill each. */
+static void flood_in(struct flood *flood, struct shop *s)
+{
+    shop_slow(s, MEMORY_COMMIT, 20000);
+    flood_begin(flood, s->lab.q);
+    while (lab_stats(&s->lab).settled < 3000)
+        crew_sleep(DUE_MS(1));
+}
+
+Test(stored_flood, jobs_that_the_store_lost_are_put_again, .timeout = 60)
+{
+    struct shop s = shop_flooded();
+    due_id ids[JOBS];
+    struct flood flood;
+
+    put_some(&s, ids);
+    flood_in(&flood, &s);
+    memory_disk_lose(s.disk, SIZE_MAX);
+    wait_until(&s, ids, true);
+    flood_end(&flood);
+    shop_close(&s);
+}
+
+Test(stored_flood, keys_that_the_store_lost_are_kept_again, .timeout = 60)
+{
+    struct shop s = shop_flooded();
+    struct flood flood;
+
+    keep_some(&s);
+    flood_in(&flood, &s);
+    memory_disk_lose(s.disk, SIZE_MAX);
+    while (memory_disk_keys(s.disk) < KEYS)
+        crew_sleep(DUE_MS(1));
+    flood_end(&flood);
+    shop_close(&s);
+}
+
+/* What was cleared comes back as the store loses that, and lies behind all that is put. */
+Test(stored_flood, jobs_that_a_loss_brought_back_are_dropped, .timeout = 60)
+{
+    struct shop s = shop_flooded();
+    due_id ids[JOBS];
+    struct flood flood;
+
+    put_some(&s, ids);
+    cr_assert_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_assert_eq(due_flush(s.lab.q, DUE_S(30)), 0);
+    cr_assert_eq(memory_disk_jobs(s.disk), 0u);
+    while (memory_disk_jobs(s.disk) < JOBS)
+        memory_disk_lose(s.disk, 1);
+    shop_slow(&s, MEMORY_LOAD, 100000);
+    flood_begin(&flood, s.lab.q);
+    wait_until(&s, ids, false);
+    flood_end(&flood);
+    shop_close(&s);
+}
+
+Test(stored_flood, keys_that_are_over_are_forgotten, .timeout = 60)
+{
+    struct shop s = shop_flooded();
+    struct flood flood;
+
+    keep_some(&s);
+    flood_in(&flood, &s);
+    lab_turn_to(&s.lab, 200);
+    while (memory_disk_keys(s.disk) > 0)
+        crew_sleep(DUE_MS(1));
+    flood_end(&flood);
+    shop_close(&s);
+}
