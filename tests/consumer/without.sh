@@ -8,15 +8,17 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 
-# build NAME OPTION...: a duectl of its own.
+# build NAME OPTION...: a duectl of its own.  What is the same in all of them is compiled once.
 build()
 {
     name=$1
     shift
-    cmake -G "$generator" -S "$source" -B "$name" -DCMAKE_BUILD_TYPE=Debug -DDUE_WERROR=ON \
+    cmake -G "$generator" -S "$source" -B tree -DCMAKE_BUILD_TYPE=Debug -DDUE_WERROR=ON \
         -DCMAKE_C_FLAGS_DEBUG=-O0 -DDUE_TESTS=OFF -DDUE_BENCH=OFF -DDUE_EXAMPLES=OFF \
         -DDUE_SHARED=OFF "$@" >"$name.log"
-    cmake --build "$name" --target duectl -j 2 >>"$name.log" || { cat "$name.log"; exit 1; }
+    cmake --build tree --target duectl -j 2 >>"$name.log" || { cat "$name.log"; exit 1; }
+    mkdir "$name"
+    cp tree/duectl "$name/"
 }
 
 # says STATUS TEXT COMMAND...
@@ -34,7 +36,7 @@ says()
 }
 
 echo '0s tea' >due
-build no_hiredis -DDUE_REDIS=OFF -DDUE_SQLITE=ON
+build no_hiredis -DDUE_REDIS=OFF -DDUE_SQLITE=ON -DDUE_WEB=AUTO
 says 0 '^tea$' no_hiredis/duectl run --store jobs.db due
 says 0 'all is well' no_hiredis/duectl verify jobs.db
 says 2 'without hiredis' no_hiredis/duectl doctor redis://127.0.0.1:1
@@ -42,7 +44,7 @@ says 2 'without hiredis' no_hiredis/duectl import --from asynq --source redis://
 build no_page -DDUE_REDIS=OFF -DDUE_SQLITE=ON -DDUE_WEB=OFF
 says 2 'without libmicrohttpd' no_page/duectl web jobs.db
 says 0 'allow-writes' no_page/duectl web --help
-build no_sqlite -DDUE_REDIS=ON -DDUE_SQLITE=OFF
+build no_sqlite -DDUE_REDIS=ON -DDUE_SQLITE=OFF -DDUE_WEB=AUTO
 says 0 '^tea$' no_sqlite/duectl run due
 says 2 'without SQLite' no_sqlite/duectl run --store jobs.db due
 says 3 '.' no_sqlite/duectl doctor redis://127.0.0.1:1
