@@ -108,9 +108,11 @@ typedef struct due_change {
                             Shared, DROP and MOVE of what nobody holds: the topic may be NULL, if it
                             is not known */
     uint64_t held; /* shared: the lease with which the job was claimed; 0: nobody holds it */
-    int64_t lease_ns; /* EXTEND */
-    int64_t paused;   /* TOPIC: 1: none of its jobs is claimed; 0; -1: as it is */
-    int64_t held_max; /* TOPIC: so many are held at a time; 0: any number; -1: as it is */
+    int64_t lease_ns;  /* EXTEND */
+    int64_t paused;    /* TOPIC: 1: none of its jobs is claimed; 0; -1: as it is */
+    int64_t held_max;  /* TOPIC: so many are held at a time; 0: any number; -1: as it is */
+    uint64_t dead_max; /* shared, DROP of a dead job: only if more than so many are dead; 0: however
+                          many */
 } due_change;
 
 /* How sure it is that a change that landed stays. */
@@ -182,7 +184,8 @@ typedef struct due_store due_store;
  * Changes are as above, with these meanings:
  *
  *   PUT             a new job, for whoever comes
- *   DROP            held: it is done.  Not held: cancelled, or with was_dead struck off the dead
+ *   DROP            held: it is done.  Not held: cancelled, or with was_dead struck off the dead;
+ *                   with was_ns only if it died then, with dead_max only if there are too many
  *   MOVE            held: it waits again.  Not held: it gets another time; was_dead: it waits again
  *   BURY            held
  *   BEGIN EXTEND RELEASE   held
@@ -347,12 +350,14 @@ struct due_shared_verbs {
 
     /**
      * Live, and see whether a ring was lost.  To be called every info.renew_ns, and DUE_RING_NS
-     * after an exchange that rang somebody and of which nothing newer was heard.
+     * after an exchange that rang somebody and of which nothing newer was heard.  @turn_ns: we
+     * would see to what one is to do for all; 0: not.
      *
-     * Answers:  1: somebody was rung who should have come before; 0
+     * Answers:  of these some: DUE_BEAT_RANG: somebody was rung who should have come before;
+     *           DUE_BEAT_TURN: nobody was given the turn in the last @turn_ns, and now it is ours
      * Errors:   as exchange()
      */
-    int (*beat)(due_store *s, int64_t until_ns);
+    int (*beat)(due_store *s, int64_t turn_ns, int64_t until_ns);
 
     /**
      * Until we are rung, or @until_ns, or wake().
@@ -374,6 +379,9 @@ struct due_shared_verbs {
 };
 
 #define DUE_RING_NS DUE_MS(20)
+
+#define DUE_BEAT_RANG 1
+#define DUE_BEAT_TURN 2
 
 struct due_store_verbs {
     size_t size; /* sizeof(struct due_store_verbs); a shorter one, from an older header, is refused

@@ -149,7 +149,7 @@ enum due_change_kind { DUE_CHANGE_PUT = 1, DUE_CHANGE_MOVE, DUE_CHANGE_BURY, DUE
     DUE_CHANGE_AMEND, DUE_CHANGE_TOPIC };
 typedef struct due_change { enum due_change_kind kind; int is_new; int64_t was_ns; int was_dead;
     int was_kept; int64_t key_kept_ns; due_record record; uint64_t held; int64_t lease_ns; int64_t
-    paused; int64_t held_max; } due_change;
+    paused; int64_t held_max; uint64_t dead_max; } due_change;
 enum due_durability { DUE_DURABLE_UNKNOWN = 0, DUE_DURABLE_NONE, DUE_DURABLE_EVERYSEC,
     DUE_DURABLE_ALWAYS };
 struct due_store_open { const char *name; int64_t until_ns; int64_t (*now)(void *clock); void
@@ -188,9 +188,9 @@ struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct du
     void *ctx, int64_t until_ns); int (*census)(due_store *s, struct due_census_all *all, int
     (*visit)(void *ctx, const struct due_census_topic *topic), void *ctx, int64_t until_ns); int
     (*processes)(due_store *s, int (*visit)(void *ctx, const struct due_process_seen *process),
-    void *ctx, int64_t until_ns); int (*beat)(due_store *s, int64_t until_ns); int
-    (*listen)(due_store *s, int64_t until_ns); void (*wake)(due_store *s); int (*leave)(due_store
-    *s, int64_t until_ns); };
+    void *ctx, int64_t until_ns); int (*beat)(due_store *s, int64_t turn_ns, int64_t until_ns);
+    int (*listen)(due_store *s, int64_t until_ns); void (*wake)(due_store *s); int
+    (*leave)(due_store *s, int64_t until_ns); };
 struct due_store_verbs { size_t size; int (*open)(due_store *s, const struct due_store_open *how,
     struct due_store_info *info, due_error *error); int (*ready)(due_store *s, int64_t until_ns);
     int (*commit)(due_store *s, const due_change *changes, size_t n, uint64_t number, int64_t

@@ -64,7 +64,7 @@ static inline bool due__in_store(const struct due_queue *q)
  *   due_cancel_key() due_id_of_key()
  *   enqueues of jobs with a key, a group or rounds
  *   due_cancel() with room for the job, of one that is not claimed here
- *   due_open() with a capacity, by priority, or with dead_keep_ns or dead_max
+ *   due_open() with a capacity, or by priority
  *
  * Once it is closed what is left here may be cleared: it stays in the store. */
 static inline int due__not_shared(const struct due_queue *q)

@@ -98,6 +98,7 @@ static bool turn(struct due_queue *q)
     bool some = due__commit_any(c); /* else the store is not asked whether it is ready */
     bool more = due__commit_work(q, NULL, until);
     bool claims = c->share != NULL && due__sharing_turn(q, until);
+    bool drops = c->share != NULL && due__sharing_retain(q, until);
     bool unsure = c->sender != DUE__SENDER_IDLE || claims;
     int rc = more && some ? due__load_relaxed(&c->state) : 0; /* no edge: ours, we have the key */
     if (rc == 0)
@@ -108,7 +109,7 @@ static bool turn(struct due_queue *q)
         retry = DOUBT_NS;
     if (due__monotonic_now() >= until - SLICE_NS / 2)
         retry = 0; /* it has waited */
-    more = more || due__reader_reads(c) || unsure;
+    more = more || due__reader_reads(c) || unsure || drops;
     bool over = due__load_seq(&c->fenced) || due__load_seq(&c->stopping); /* G2 */
     if (c->share != NULL)
         c->share->sleeps_ns = due__sharing_next(q);

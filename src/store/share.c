@@ -33,6 +33,7 @@
 #define CHANGES_MAX 65536u /* of one batch, whatever the store says */
 #define LEAVE_NS    DUE_MS(250)
 #define BEAT_AGAIN  DUE_MS(200) /* after one that was not answered */
+#define TURN_NS     DUE_S(5)    /* one's turn is nobody else's for so long, or for half a beat */
 
 /* ---- Joining, and leaving ---- */
 
@@ -52,9 +53,9 @@ static int options_check(const due_options *o, due_error *error)
 
     if (verbs == NULL || verbs->size < sizeof *verbs)
         return wrong(error, DUE_ENOTSUP, "this store cannot be shared", "open it with DUE_OWNED");
-    if (o->capacity > 0 || o->order != DUE_ORDER_DEADLINE || o->dead_keep_ns > 0 || o->dead_max > 0)
+    if (o->capacity > 0 || o->order != DUE_ORDER_DEADLINE)
         return wrong(error, DUE_ENOTSUP, "a shared queue does not have this option",
-                     "neither capacity, order by priority, dead_keep_ns nor dead_max");
+                     "neither capacity nor order by priority");
     return 0;
 }
 
@@ -141,6 +142,7 @@ void due__sharing_free(struct due_queue *q, struct due__commits *c)
         return;
     due__records_destroy(&sh->holds, &q->alloc);
     due__sharing_edit_forget(q);
+    due__sharing_retain_free(q);
     if (sh->many != NULL)
         due__alloc_free(&q->alloc, sh->many, sh->room * sizeof *sh->many);
     if (sh->results != NULL)
@@ -269,6 +271,27 @@ void due__sharing_over(struct due_queue *q, int rc)
 
 /* ---- Living ---- */
 
+/* For how long nobody is to have looked at the dead before we do (share_retain.c); 0: we do not. */
+static int64_t turn_wanted(const struct due_queue *q)
+{
+    int64_t half = q->commits->info.renew_ns / 2;
+
+    if (q->dead_keep_ns == 0 && q->dead_max == 0)
+        return 0;
+    return half < TURN_NS ? half : TURN_NS;
+}
+
+static void begin_turn(struct due__sharing *sh)
+{
+    struct due__retention *r = &sh->retention;
+
+    if (r->turn) /* they are being looked at */
+        return;
+    r->turn = true;
+    r->most = 1;
+    r->pages = (struct due__pages){ .from_ns = INT64_MIN };
+}
+
 void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
@@ -276,11 +299,13 @@ void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
 
     if ((c->renew_at_ns > now_ns && sh->guard_ns > now_ns) || due__load_seq(&c->fenced)) /* G2 */
         return;
-    int rc = sh->verbs->beat(c->store, until_ns);
+    int rc = sh->verbs->beat(c->store, turn_wanted(q), until_ns);
     sh->guard_ns = DUE_FOREVER;
     c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : c->info.renew_ns);
-    if (rc > 0)
+    if (rc > 0 && (rc & DUE_BEAT_RANG))
         guard(sh, DUE_RING_NS);
+    if (rc > 0 && (rc & DUE_BEAT_TURN))
+        begin_turn(sh);
     if (rc == DUE_EFENCED || rc == DUE_ELOST)
         due__sharing_over(q, rc);
 }

@@ -42,6 +42,26 @@ struct due__listing {
 
 #define DUE__LISTINGS 16u /* of which the one used least lately is forgotten */
 
+/* What is kept of a job that is not here, until it has gone, to be shown to on_discard. */
+struct due__last_look {
+    due_job job;          /* O */
+    unsigned char *bytes; /* O  headers, then payload; NULL: there are none */
+    size_t size;          /* O */
+};
+
+#define DUE__LOOKS_KEPT 16u /* at a time */
+
+/* Dead jobs that were kept for long enough, or that are too many. */
+struct due__retention {
+    bool turn;               /* K  it is ours, and not all of them have been looked at */
+    bool sent;               /* K  the changes in sh->edits are of this page */
+    bool last;               /* K  and it is the last one */
+    size_t most;             /* K  so many jobs are looked at in the next one */
+    struct due__pages pages; /* K  how far we are */
+    struct due__last_look
+        *looks; /* K  DUE__LOOKS_KEPT, of those changes; NULL: nobody wants them */
+};
+
 struct due__sharing {
     const struct due_shared_verbs *verbs; /* I */
     struct due__records holds;            /* A  its own edges: struct due__hold */
@@ -91,6 +111,8 @@ struct due__sharing {
     int64_t again_ns;  /* K  claim of the topics that were left out; DUE_FOREVER: none was */
     int64_t sleeps_ns; /* K  the proxy looks again then; INT64_MIN: it is about to look */
     int64_t tidy_ns;   /* K  look at what lies untaken; DUE_FOREVER: nothing does */
+
+    struct due__retention retention; /* K */
 
     struct due__listing listings[DUE__LISTINGS]; /* K */
     uint64_t listing;                            /* K  calls of those who list */
@@ -191,6 +213,25 @@ int due__sharing_amend(struct due_queue *q, const struct due__ask *ask, int64_t 
 
 /* With the key: what is asked of many jobs. */
 int due__sharing_answer_many(struct due_queue *q, struct due__ask *ask, int64_t until_ns);
+/* The same: at most @max jobs of the topic that is looked through, or dead ones, are shown. */
+int due__sharing_page(struct due_queue *q, struct due__pages *pages, bool dead, size_t max,
+                      due_store_visit *visit, void *ctx, int64_t until_ns);
+
+/* ---- share_discard.c ---- */
+
+/* What the job is.  False: no memory. */
+bool due__look_keep(struct due_queue *q, const due_record *r, int topic, struct due__last_look *l);
+void due__look_forget(struct due_queue *q, struct due__last_look *l);
+/* It has gone, and there is a hook. */
+void due__look_show(struct due_queue *q, const struct due__last_look *l);
+/* With the key: the changes of a page of dead jobs have been answered; or not made: @rc. */
+void due__sharing_retained(struct due_queue *q, int rc);
+void due__sharing_retain_free(struct due_queue *q);
+
+/* ---- share_retain.c ---- */
+
+/* With the key: one page, if it is our turn.  True: there may be another. */
+bool due__sharing_retain(struct due_queue *q, int64_t until_ns);
 
 /* ---- share_end.c ---- */
 

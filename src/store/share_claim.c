@@ -217,6 +217,8 @@ bool due__sharing_settle(struct due_queue *q, int64_t until_ns)
         sh->asking = rc == DUE_EINDOUBT || rc == DUE_EAGAIN;
         if (sh->asking)
             return false;
+        if (sh->retention.sent)
+            due__sharing_retained(q, rc);
     }
     if (!sh->claiming)
         return true;

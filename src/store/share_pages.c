@@ -7,28 +7,18 @@
  *
  * Guards     K  the key (sender.c)      O  its owner's alone
  */
-#include <pthread.h>
 #include <string.h>
 
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/share.h"
 
-#define SHOWN 16u /* at most, of a page whose jobs are kept to be shown to on_discard */
-
-/* What is kept of a job until it has gone. */
-struct last_look {
-    due_job job;          /* O */
-    unsigned char *bytes; /* O  headers, then payload; NULL: there are none */
-    size_t size;          /* O */
-};
-
 /* A page under way. */
 struct page_turned {
-    struct due_queue *q;     /* O */
-    struct due__ask *ask;    /* O */
-    struct last_look *looks; /* O  of those that are gathered; NULL: nobody wants them */
-    size_t limited;          /* O  so many others are to be kicked by themselves */
+    struct due_queue *q;          /* O */
+    struct due__ask *ask;         /* O */
+    struct due__last_look *looks; /* O  of those that are gathered; NULL: nobody wants them */
+    size_t limited;               /* O  so many others are to be kicked by themselves */
 };
 
 /* ---- Topics ---- */
@@ -63,8 +53,8 @@ static int ask_topics(struct due_queue *q, struct due__ask *ask, int64_t until_n
 
 /* ---- One page ---- */
 
-static int turn_page(struct due_queue *q, struct due__pages *pages, bool dead, size_t max,
-                     due_store_visit *visit, void *ctx, int64_t until_ns)
+int due__sharing_page(struct due_queue *q, struct due__pages *pages, bool dead, size_t max,
+                      due_store_visit *visit, void *ctx, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
     struct due_page at = { .topic = dead ? NULL : due_topic_name(q, pages->topic),
@@ -102,7 +92,7 @@ static int ask_page(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
     size_t most = ask->max < room ? ask->max : room;
 
     ask->got = 0;
-    return turn_page(q, ask->pages, false, most, note_info, &p, until_ns);
+    return due__sharing_page(q, ask->pages, false, most, note_info, &p, until_ns);
 }
 
 /* ---- Listing ---- */
@@ -154,41 +144,6 @@ static int ask_list(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
 
 /* ---- Changing all of a page ---- */
 
-static void forget_look(struct due_queue *q, struct last_look *l)
-{
-    if (l->bytes != NULL)
-        due__alloc_free(&q->alloc, l->bytes, l->size);
-    l->bytes = NULL;
-}
-
-/* False: no memory. */
-static bool keep_look(struct due_queue *q, const due_record *r, int topic, struct last_look *l)
-{
-    *l = (struct last_look){ .job = { .id = r->id,
-                                      .len = r->len,
-                                      .deadline_ns = r->deadline_ns,
-                                      .topic = topic,
-                                      .priority = r->priority,
-                                      .attempts = r->attempts,
-                                      .failures = r->failures,
-                                      .headers_len = r->headers_len },
-                             .size = r->headers_len + r->len };
-    if (l->size == 0)
-        return true;
-    l->bytes = due__alloc_new(&q->alloc, l->size);
-    if (l->bytes == NULL)
-        return false;
-    if (r->headers_len > 0) {
-        memcpy(l->bytes, r->headers, r->headers_len);
-        l->job.headers = l->bytes;
-    }
-    if (r->len > 0) {
-        memcpy(l->bytes + r->headers_len, r->data, r->len);
-        l->job.data = l->bytes + r->headers_len;
-    }
-    return true;
-}
-
 /* What is to become of a job that was shown.  False: nothing. */
 static bool change_of(const struct page_turned *p, const due_record *r, int topic, due_change *ch)
 {
@@ -226,20 +181,11 @@ static int gather(void *ctx, const due_record *r)
         sh->many[sh->room - ++p->limited].record.id = r->id; /* from the end on: there is room */
     if (!change_of(p, r, topic, ch))
         return 0;
-    if (p->looks != NULL && !keep_look(p->q, r, topic, &p->looks[sh->n_edits]))
+    if (p->looks != NULL && !due__look_keep(p->q, r, topic, &p->looks[sh->n_edits]))
         return DUE_ENOMEM;
     ch->record.topic = due_topic_name(p->q, topic);
     sh->n_edits++;
     return 0;
-}
-
-static void show(struct due_queue *q, const struct last_look *l)
-{
-    int cancel;
-
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    q->hooks.on_discard(q->hooks.discard_ctx, &l->job);
-    pthread_setcancelstate(cancel, NULL);
 }
 
 /* Those that are gathered: how many changed is in ask->got. */
@@ -254,7 +200,7 @@ static int change_gathered(struct page_turned *p, int64_t until_ns)
 
         p->ask->got += done;
         if (done && p->looks != NULL)
-            show(p->q, &p->looks[i]);
+            due__look_show(p->q, &p->looks[i]);
     }
     return rc;
 }
@@ -279,11 +225,11 @@ static int kick_limited(const struct page_turned *p, int64_t until_ns)
 static int ask_change(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
 {
     struct due__sharing *sh = q->commits->share;
-    struct last_look looks[SHOWN];
+    struct due__last_look looks[DUE__LOOKS_KEPT];
     bool shows = ask->kind != DUE__ASK_KICK_ALL && q->hooks.on_discard != NULL;
     struct page_turned p = { .q = q, .ask = ask, .looks = shows ? looks : NULL };
     struct due__pages was = *ask->pages;
-    size_t most = shows && sh->room > SHOWN ? SHOWN : sh->room;
+    size_t most = shows && sh->room > DUE__LOOKS_KEPT ? DUE__LOOKS_KEPT : sh->room;
 
     ask->got = 0;
     if (sh->many == NULL)
@@ -292,15 +238,16 @@ static int ask_change(struct due_queue *q, struct due__ask *ask, int64_t until_n
         return DUE_ENOMEM;
     sh->n_edits = 0;
     memset(looks, 0, sizeof looks);
-    int rc = turn_page(q, ask->pages, ask->kind != DUE__ASK_CLEAR, most, gather, &p, until_ns);
+    int rc =
+        due__sharing_page(q, ask->pages, ask->kind != DUE__ASK_CLEAR, most, gather, &p, until_ns);
     if (rc == 0)
         rc = change_gathered(&p, until_ns);
     if (rc == 0)
         rc = kick_limited(&p, until_ns);
     if (rc != 0)
         *ask->pages = was;
-    for (size_t i = 0; i < SHOWN; i++)
-        forget_look(q, &looks[i]);
+    for (size_t i = 0; i < DUE__LOOKS_KEPT; i++)
+        due__look_forget(q, &looks[i]);
     return rc;
 }
 

@@ -200,13 +200,36 @@ static int put_new(struct memory_disk *disk, const due_change *change, bool full
     return 0;
 }
 
+/* How many are dead, counted no further than @most. */
+static uint64_t count_dead(const struct memory_disk *disk, uint64_t most)
+{
+    struct memory_place dead = { .topic = MEMORY_DEAD, .until_ns = INT64_MIN };
+    uint64_t n = 0;
+
+    for (struct memory_job *job; n < most && (job = memory_jobs_behind(&disk->jobs, &dead)); n++)
+        dead = job->place;
+    return n;
+}
+
+/* Is it one that died then, and are there too many, if the change says so? */
+static bool may_drop(const struct memory_disk *disk, const struct memory_job *job,
+                     const due_change *change)
+{
+    if (!change->was_dead)
+        return true;
+    return (change->was_ns == 0 || job->place.until_ns == change->was_ns) &&
+           (change->dead_max == 0 ||
+            count_dead(disk, change->dead_max + 1) == change->dead_max + 1);
+}
+
 /* Is a job what the change says that it was? */
-static bool unchanged(const struct memory_job *job, const due_change *change)
+static bool unchanged(const struct memory_disk *disk, const struct memory_job *job,
+                      const due_change *change)
 {
     const due_record *r = &change->record;
 
     if (change->kind == DUE_CHANGE_DROP)
-        return true;
+        return may_drop(disk, job, change);
     if (job->place.until_ns != change->was_ns)
         return false;
     if (!change->was_dead &&
@@ -248,7 +271,7 @@ int memory_share_change(struct memory_disk *disk, const due_change *change, int6
         return DUE_ENOENT;
     if (job->held != 0)
         return DUE_EBUSY;
-    if (!unchanged(job, change))
+    if (!unchanged(disk, job, change))
         return DUE_EAGAIN;
     note(disk, record.id);
     take(disk, job);
@@ -429,6 +452,16 @@ void memory_process_remove(struct memory_disk *disk, struct memory_process *p)
     answer_free(&p->lane[0]);
     answer_free(&p->lane[1]);
     free(p);
+}
+
+bool memory_share_turn(struct memory_disk *disk, int64_t turn_ns)
+{
+    int64_t now_ns = memory_boottime_ns();
+
+    if (disk->share.turn_ns != 0 && now_ns - disk->share.turn_ns < turn_ns)
+        return false;
+    disk->share.turn_ns = now_ns;
+    return true;
 }
 
 bool memory_share_alive(const struct memory_disk *disk)

@@ -87,6 +87,7 @@ struct memory_share {
     size_t n_undo;
     struct memory_setting *settings; /* by topic; those behind the end hold back nothing */
     size_t n_settings;
+    int64_t turn_ns; /* when it was taken last, on the boottime clock; 0: never */
 };
 
 /* ---- Jobs ---- */
@@ -120,6 +121,8 @@ struct memory_process *memory_process_new(struct memory_disk *disk, struct memor
 /* Its own; NULL: the disk has lost it. */
 struct memory_process *memory_process_of(struct memory_disk *disk, uint64_t writer);
 void memory_process_remove(struct memory_disk *disk, struct memory_process *p);
+/* Takes the turn, if nobody has in that time. */
+bool memory_share_turn(struct memory_disk *disk, int64_t turn_ns);
 bool memory_share_alive(const struct memory_disk *disk); /* anybody is there */
 void memory_share_free(struct memory_disk *disk);
 

@@ -20,7 +20,8 @@ static uint64_t hash_exchange(const due_change *changes, size_t n, const struct 
 
     for (size_t i = 0; i < n; i++)
         hash = hash * 31 + changes[i].held * 7 + (uint64_t)changes[i].lease_ns +
-               (uint64_t)changes[i].paused * 3 + (uint64_t)changes[i].held_max * 5;
+               (uint64_t)changes[i].paused * 3 + (uint64_t)changes[i].held_max * 5 +
+               changes[i].dead_max * 11;
     if (claim == NULL)
         return hash;
     hash = hash * 31 + claim->need;

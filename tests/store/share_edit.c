@@ -134,6 +134,44 @@ static void strikes_off_the_dead_only(struct sharing *t)
     SHARE_ANSWERS(t, sharing_find(t, 0, it.waits), 0);
 }
 
+/* The first to have died is dropped if it has not died anew, and as long as there are too many. */
+static void strikes_off_those_that_are_too_many(struct sharing *t)
+{
+    struct sharing_held h;
+    size_t dead[3];
+    size_t shown[3];
+
+    if (!sharing_all_join(t, 2))
+        return;
+    for (int i = 0; i < 3; i++) {
+        dead[i] = sharing_job(t, i == 1 ? "a" : "b", -DUE_MS(5));
+        if (!sharing_have(t, 0, dead[i], SHARE_LONG_NS, &h))
+            return;
+        sharing_bury(t, h, "no good");
+        SHARE_CHECK(t, sharing_sent(t, 0), "buried");
+    }
+    sharing_strike(t, dead[0]);
+    t->base.changes[0].was_ns += DUE_MS(1);
+    SHARE_ANSWERS(t, result(t, 1), DUE_EAGAIN);
+    sharing_strike(t, dead[0]);
+    t->base.changes[0].dead_max = 3;
+    SHARE_ANSWERS(t, result(t, 1), DUE_EAGAIN);
+    for (int i = 0; i < 3; i++) {
+        sharing_strike(t, dead[i]);
+        t->base.changes[i].dead_max = 1;
+    }
+    SHARE_ANSWERS(t, sharing_send(t, 1), 0);
+    SHARE_CHECK(t, t->results[0] + t->results[1] + t->results[2] == DUE_EAGAIN, "%d %d %d",
+                t->results[0], t->results[1], t->results[2]);
+    SHARE_CHECK(t, sharing_dead(t, 0, 0, 3, shown) == 1, "one is left");
+    sharing_kick(t, shown[0], sharing_now(t) - DUE_MS(1));
+    SHARE_ANSWERS(t, result(t, 0), 0);
+    sharing_strike(t, shown[0]);
+    t->base.changes[0].was_dead = 1;
+    SHARE_ANSWERS(t, result(t, 1), DUE_ENOENT);
+    SHARE_CHECK(t, sharing_drain(t, 1, 1), "it was kicked, and stays");
+}
+
 static void moves_to_an_earlier_and_a_later_time(struct sharing *t)
 {
     struct three it;
@@ -388,6 +426,7 @@ const struct suite_test_shared share_edit_tests[] = {
       leaves_alone_a_job_of_a_lease_that_is_over },
     { "edit: does not cancel the dead", does_not_cancel_the_dead },
     { "edit: strikes off the dead only", strikes_off_the_dead_only },
+    { "edit: strikes off those that are too many", strikes_off_those_that_are_too_many },
     { "edit: moves to an earlier and a later time", moves_to_an_earlier_and_a_later_time },
     { "edit: moves only what has not changed", moves_only_what_has_not_changed },
     { "edit: moves nothing unknown or dead", moves_nothing_unknown_or_dead },

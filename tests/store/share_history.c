@@ -67,6 +67,8 @@ static void gather_edit(struct sharing *t)
         sharing_move(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)));
     if (below(t, 8) == 0)
         t->base.changes[0].was_ns += DUE_MS(1);
+    if (kind == 0 && dead && below(t, 2) == 0)
+        t->base.changes[0].dead_max = 1 + below(t, 6);
 }
 
 /* It gets bytes that no job had before. */

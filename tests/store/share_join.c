@@ -79,7 +79,8 @@ static void fences_who_is_evicted(struct sharing *t)
         SHARE_ANSWERS(t, sharing_send(t, 1), DUE_EFENCED);
         sharing_claim(t, 1, 0, SHARE_LONG_NS);
         SHARE_ANSWERS(t, sharing_send(t, 1), DUE_EFENCED);
-        SHARE_ANSWERS(t, sharing_verbs(t, 1)->beat(t->base.stores[1], suite_soon()), DUE_EFENCED);
+        SHARE_ANSWERS(t, sharing_verbs(t, 1)->beat(t->base.stores[1], 0, suite_soon()),
+                      DUE_EFENCED);
     }
     sharing_put(t, sharing_job(t, "a", -DUE_MS(5)));
     SHARE_CHECK(t, sharing_sent(t, 0), "the other one goes on");
@@ -138,6 +139,36 @@ static void tells_of_a_loss_of_what_was_answered(struct sharing *t)
     SHARE_CHECK(t, sharing_drain(t, 1, 0), "nothing was done, and others go on");
 }
 
+static int beat_for(struct sharing *t, int s, int64_t turn_ns)
+{
+    int64_t end_ns = suite_soon();
+    int rc;
+
+    do
+        rc = sharing_verbs(t, s)->beat(t->base.stores[s], turn_ns, end_ns);
+    while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
+    return rc;
+}
+
+/* Of those who want it one has it, and another when he has had it for long enough. */
+static void gives_the_turn_to_one_at_a_time(struct sharing *t)
+{
+    int64_t end_ns = suite_soon();
+    int rc = 0;
+
+    if (!sharing_all_join(t, 3))
+        return;
+    SHARE_ANSWERS(t, beat_for(t, 0, 0), 0);
+    SHARE_ANSWERS(t, beat_for(t, 1, SHARE_LONG_NS), DUE_BEAT_TURN);
+    for (int s = 0; s < 3; s++)
+        SHARE_ANSWERS(t, beat_for(t, s, SHARE_LONG_NS), 0);
+    sharing_vanish(t, 1);
+    while (rc == 0 && suite_now_ns() < end_ns)
+        rc = beat_for(t, 2, 1);
+    SHARE_ANSWERS(t, rc, DUE_BEAT_TURN);
+    SHARE_ANSWERS(t, beat_for(t, 0, SHARE_LONG_NS), 0);
+}
+
 static void is_not_owned_while_it_is_shared(struct sharing *t)
 {
     if (!sharing_all_join(t, 1))
@@ -172,6 +203,7 @@ const struct suite_test_shared share_join_tests[] = {
     { "join: who was forgotten is told", tells_who_was_forgotten },
     { "join: what was lost in doubt is made again", makes_again_what_was_lost_in_doubt },
     { "join: a loss of what was answered is told", tells_of_a_loss_of_what_was_answered },
+    { "join: the turn is one process's at a time", gives_the_turn_to_one_at_a_time },
     { "join: not owned while shared", is_not_owned_while_it_is_shared },
     { "join: not shared while owned", is_not_shared_while_it_is_owned },
     { NULL, NULL },

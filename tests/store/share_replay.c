@@ -264,6 +264,17 @@ static struct model_topic *model_topic(struct model *m, const char *name)
     return &m->topics[m->n_topics++];
 }
 
+/* Of a dead job: did it die then, and are too many dead, if the change says so? */
+static bool model_may_drop(const struct model *m, const struct model_job *j, const due_change *c)
+{
+    uint64_t dead = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        dead += m->jobs[i].state == DEAD;
+    return (c->was_ns == 0 || j->at == grains(m, c->was_ns)) &&
+           (c->dead_max == 0 || dead > c->dead_max);
+}
+
 static int model_change(struct model *m, const due_change *c, int64_t now_ns)
 {
     struct model_job *j = model_find(m, c->record.id);
@@ -291,8 +302,10 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
     if (j->state == HELD)
         return DUE_EBUSY;
     if (c->kind == DUE_CHANGE_DROP) {
-        j->state = GONE;
-        return 0;
+        bool drops = j->state != DEAD || model_may_drop(m, j, c);
+
+        j->state = drops ? GONE : j->state;
+        return drops ? 0 : DUE_EAGAIN;
     }
     if (j->at != grains(m, c->was_ns))
         return DUE_EAGAIN;

@@ -1,11 +1,12 @@
 -- beat.lua - a writer lives, and looks whether somebody should have come.
 --
 -- ARGV  after the topics' names: what `p` is to say of the writer, how long the owner's key stays
---       (ms)
--- Answers stamp, time, the head of all topics ('': none), how many were rung; and 1 if what is due
--- was overdue by more than the grace, so that a ring must have been lost.
+--       (ms), for how long the turn is to be nobody's before it is taken (us; 0: it is not wanted)
+-- Answers stamp, time, the head of all topics ('': none), how many were rung; 1 if what is due was
+-- overdue by more than the grace, so that a ring must have been lost; 1 if the turn was taken.
 local at = 7 + topics
-local head, late = first_head(), 0
+local head, late, turn = first_head(), 0, 0
+local every = tonumber(ARGV[at + 2] or 0)
 if call('PEXPIRE', KEYS[12], ARGV[at + 1]) == 0 then
     call('SET', KEYS[12], '2 shared', 'PX', ARGV[at + 1])
 end
@@ -14,4 +15,11 @@ cover_all(1)
 if rang > 0 and head and head < clock - GRACE then
     late = 1
 end
-return {stamp, clock, head and form('%.0f', head) or '', rang, late}
+if every > 0 then
+    local taken = tonumber(call('HGET', KEYS[2], 'turn') or nil)
+    if not taken or taken > clock or clock - taken >= every then
+        call('HSET', KEYS[2], 'turn', form('%.0f', clock))
+        turn = 1
+    end
+end
+return {stamp, clock, head and form('%.0f', head) or '', rang, late, turn}

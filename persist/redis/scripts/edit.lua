@@ -4,7 +4,8 @@
 --       believed to have ('': whichever), attempts and failures it is believed to have, as an entry
 --       has them ('': none; not looked at without a score, nor of the dead), new score, new entry
 --         c  cancelled                m  moved to another time
---         k  dead, waits again        x  dead, is dropped
+--         k  dead, waits again        x  dead, is dropped: in place of the new score, more than how
+--                                        many are to be dead ('': it does not matter)
 --       and with other content
 --         u  waits still     v  stays dead, as it is     w  dead, waits again
 --       of which three words more: the record as it is believed to be, the new one, its length if
@@ -62,7 +63,7 @@ local function unchanged(kind, score, id)
     if wide[kind] and call('HGET', KEYS[6], id) ~= ARGV[at + 7] then
         return false
     end
-    if string.find('kvw', kind) then
+    if string.find('kxvw', kind) then
         return true
     end
     local counts = string.sub(call('HGET', KEYS[7], id) or '', 21, 28)
@@ -97,6 +98,10 @@ local function edit(kind, topic, id)
         return score
     end
     if not unchanged(kind, score, id) then
+        return 'c'
+    end
+    if kind == 'x' and ARGV[at + 5] ~= '' and
+        call('ZCARD', KEYS[8]) <= tonumber(ARGV[at + 5]) then
         return 'c'
     end
     if kind == 'c' or kind == 'x' then

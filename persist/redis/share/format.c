@@ -197,6 +197,21 @@ static int put_content(struct due__redis *s, const due_change *c)
     return 0;
 }
 
+/* A dead one is dropped: if it died then, and if more than so many are dead. */
+static void put_strike(struct due__redis *s, const due_change *c)
+{
+    if (c->was_ns != 0)
+        due__link_number(s->link, due__redis_score(c->was_ns));
+    else
+        due__link_text(s->link, "");
+    due__link_text(s->link, "");
+    if (c->dead_max != 0)
+        due__link_number(s->link, c->dead_max < INT64_MAX ? (int64_t)c->dead_max : INT64_MAX);
+    else
+        due__link_text(s->link, "");
+    due__link_text(s->link, "");
+}
+
 static int put_edit(struct due__redis *s, const due_change *c, char letter, size_t topic)
 {
     bool moves = letter == 'm' || letter == 'k';
@@ -209,6 +224,10 @@ static int put_edit(struct due__redis *s, const due_change *c, char letter, size
         due__link_text(s->link, "");
         put_setting(s, c->paused);
         put_setting(s, c->held_max);
+        return 0;
+    }
+    if (letter == 'x') {
+        put_strike(s, c);
         return 0;
     }
     if (!moves && !amends(letter)) {

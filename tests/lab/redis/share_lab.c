@@ -451,10 +451,17 @@ void share_amend(struct share *s, struct share_change change, const char *was, c
 
 void share_beat(struct share *s)
 {
+    share_beat_for(s, 0);
+}
+
+void share_beat_for(struct share *s, int64_t turn)
+{
     begin_exchange(s, BEAT, 1);
     word("host 1");
     word_number(60000);
+    word_number(turn);
     if (send_words(s)) {
+        s->answer.turn = number_at(s, 5);
         s->answer.alarm = number_at(s, 2);
         s->answer.rang = number_at(s, 3);
         s->answer.late = number_at(s, 4);

@@ -72,7 +72,7 @@ struct share_answer {
     int heads;                   /* of work, what follows the jobs */
     char name[SHARE_TOPICS][64]; /* */
     int64_t head[SHARE_TOPICS];  /* */
-    int64_t left, late;          /* leave: writers; beat: overdue */
+    int64_t left, late, turn;    /* leave: writers; beat: overdue, and whether it took the turn */
 };
 
 struct share {
@@ -108,6 +108,7 @@ void share_edit(struct share *s, const struct share_change *changes, int n);
 void share_amend(struct share *s, struct share_change change, const char *was, const char *record,
                  int is_long);
 void share_beat(struct share *s);
+void share_beat_for(struct share *s, int64_t turn); /* which was nobody's for so long, in us */
 void share_leave(struct share *s);
 redisReply *share_census(struct share *s);   /* the caller's */
 void share_again(struct share *s, int lane); /* the next exchange of this lane repeats its number */

@@ -236,8 +236,9 @@ Test(server, that_is_full_takes_no_job_but_lets_all_be_worked_off)
     plain_writer(&two); /* who works it off may come now */
     share_edit(&one, &cancel, 1);
     cr_expect_eq(one.answer.code, 'D', "%s", one.answer.error);
-    share_beat(&two);
+    share_beat_for(&two, 1);
     cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
+    cr_expect_eq(two.answer.turn, 1);
     cr_expect_eq(claim(&two, 1)->count, 1);
     done.lease = two.answer.lease;
     cr_expect_str_empty(finish(&two, done));

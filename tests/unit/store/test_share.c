@@ -548,8 +548,6 @@ Test(share, options_that_it_does_not_have_are_refused, .timeout = 20)
 
     cr_expect_eq(open_with(disk, (due_options){ .capacity = 5 }), DUE_ENOTSUP);
     cr_expect_eq(open_with(disk, (due_options){ .order = DUE_ORDER_PRIORITY }), DUE_ENOTSUP);
-    cr_expect_eq(open_with(disk, (due_options){ .dead_max = 5 }), DUE_ENOTSUP);
-    cr_expect_eq(open_with(disk, (due_options){ .dead_keep_ns = 5 }), DUE_ENOTSUP);
     memory_disk_free(disk);
 }
 

@@ -1,0 +1,256 @@
+/* One queue for many processes: dead jobs go when they were kept for long enough, or are too many.
+ */
+#include "lab/crew.h"
+#include "lab/mall.h"
+
+#define BEATS_NS DUE_MS(30) /* three times as long as from one beat to the next */
+
+static void note_discard(void *ctx, const due_job *job)
+{
+    char *text = ctx;
+
+    strncat(text, job->data, job->len);
+    cr_expect_null(job->queue);
+}
+
+/* A process that keeps all, and one that does not: both beat. */
+static struct mall mall_retaining(due_options with, char *text)
+{
+    const struct memory_disk_options disk = { .lease_ns = BEATS_NS };
+    struct mall m = { .disk = memory_disk_new(&disk), .clock = due_clock_manual(100) };
+    struct lab_options options = { .with = with };
+
+    if (text != NULL) {
+        options.with.on_discard = note_discard;
+        options.with.discard_ctx = text;
+    }
+    mall_join(&m, (struct lab_options){ .kernel = false });
+    mall_join(&m, options);
+    return m;
+}
+
+static due_id put_dead(struct mall *m, const char *text)
+{
+    due_job job;
+
+    due_id id = lab_enqueue(&m->lab[0], text, .delay_ns = 0);
+    cr_assert_eq(mall_reserve(m, 0, &job, 1000000), 0);
+    cr_assert(due_id_equal(job.id, id));
+    cr_assert_eq(due_bury(&job, "cold"), 0);
+    return id;
+}
+
+/* The process looks so many times more, from the first to its end. */
+static void looks(struct mall *m, size_t i, unsigned n)
+{
+    memory_store_until(m->store[i], MEMORY_PAGE, memory_store_calls(m->store[i], MEMORY_PAGE) + n);
+}
+
+static void are_left(struct mall *m, size_t i, size_t n)
+{
+    while (memory_disk_jobs(m->disk) > n)
+        looks(m, i, 1);
+    looks(m, i, 2);
+    cr_expect_eq(memory_disk_jobs(m->disk), n);
+}
+
+static bool is_there(struct mall *m, due_id id)
+{
+    due_record r;
+
+    return memory_disk_find(m->disk, id, &r);
+}
+
+MALL_TEST(share_retain, the_dead_are_kept_for_as_long_as_was_asked_and_no_longer)
+{
+    char text[64] = "";
+    struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000 }, text);
+
+    put_dead(&m, "a");
+    put_dead(&m, "b");
+    mall_turn_to(&m, 101);
+    due_id last = put_dead(&m, "c");
+    mall_turn_to(&m, 1099);
+    looks(&m, 1, 3);
+    cr_expect_eq(memory_disk_jobs(m.disk), 3u);
+    mall_turn_to(&m, 1100);
+    are_left(&m, 1, 1);
+    cr_expect(is_there(&m, last));
+    mall_turn_to(&m, 1101);
+    are_left(&m, 1, 0);
+    mall_close(&m);
+    cr_expect_str_eq(text, "abc");
+}
+
+MALL_TEST(share_retain, the_first_to_have_died_of_more_than_so_many_go)
+{
+    char text[64] = "";
+    struct mall m = mall_retaining((due_options){ .dead_max = 2 }, text);
+    static const char *const names[] = { "a", "b", "c", "d", "e", "f" };
+    due_id ids[6];
+
+    for (int i = 0; i < 6; i++) {
+        mall_turn_to(&m, 200 + i);
+        ids[i] = put_dead(&m, names[i]);
+    }
+    are_left(&m, 1, 2);
+    cr_expect(is_there(&m, ids[4]) && is_there(&m, ids[5]));
+    mall_close(&m);
+    cr_expect_str_eq(text, "abcd");
+}
+
+static void bury_many(struct mall *m, int n)
+{
+    due_job job;
+
+    for (int i = 0; i < n; i++) {
+        lab_enqueue(&m->lab[0], "x", .delay_ns = 0);
+        cr_assert_eq(mall_reserve(m, 0, &job, 1000000), 0);
+        cr_assert_eq(due_bury(&job, "cold"), 0);
+    }
+}
+
+/* More than a page of those that are shown; and what waits or is held stays. */
+MALL_TEST(share_retain, many_go_page_by_page)
+{
+    static char text[1024];
+    struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000, .dead_max = 1 }, text);
+    due_job job;
+
+    text[0] = '\0';
+    bury_many(&m, 300);
+    lab_enqueue(&m.lab[0], "waits", .at_ns = 5000000);
+    lab_enqueue(&m.lab[0], "held", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 1000000), 0);
+    are_left(&m, 1, 3);
+    mall_turn_to(&m, 1100);
+    are_left(&m, 1, 2);
+    cr_expect_eq(due_ack(&job), 0);
+    mall_close(&m);
+    cr_expect_eq(strlen(text), 300u);
+}
+
+/* And of those that nobody is shown. */
+MALL_TEST(share_retain, very_many_go_unseen)
+{
+    struct mall m = mall_retaining((due_options){ .size = 0 }, NULL);
+    due_store *store = memory_store_new(m.disk);
+    due_options o = { DUE_OPTIONS_INIT, .store = store, .share = DUE_SHARED, .dead_keep_ns = 1000,
+                      .manual = m.clock };
+    due_queue *q;
+
+    bury_many(&m, 1200);
+    mall_turn_to(&m, 1100);
+    uint64_t batches = memory_disk_batches(m.disk);
+    cr_assert_eq(due_open(&q, &o, NULL), 0);
+    while (memory_disk_jobs(m.disk) > 0)
+        memory_store_until(store, MEMORY_PAGE, memory_store_calls(store, MEMORY_PAGE) + 1);
+    batches = memory_disk_batches(m.disk) - batches;
+    cr_expect(batches >= 9 && batches < 60, "1, 4, 16, 64, 256 and so on, and not %llu",
+              (unsigned long long)batches);
+    cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    cr_expect_eq(due_free(q), 0);
+    mall_close(&m);
+}
+
+/* In a turn that finds nothing to do one dead job is looked at, however many there are. */
+MALL_TEST(share_retain, what_is_to_stay_costs_one_page_in_a_turn)
+{
+    const due_options with[] = { { .dead_keep_ns = 1000 }, { .dead_max = 40 } };
+
+    for (int i = 0; i < 2; i++) {
+        char text[64] = "";
+        struct mall m = mall_retaining(with[i], text);
+
+        bury_many(&m, 40);
+        looks(&m, 1, 2);
+        uint64_t beats = memory_store_calls(m.store[1], MEMORY_BEAT);
+        uint64_t pages = memory_store_calls(m.store[1], MEMORY_PAGE);
+        looks(&m, 1, 9);
+        pages = memory_store_calls(m.store[1], MEMORY_PAGE) - pages;
+        beats = memory_store_calls(m.store[1], MEMORY_BEAT) - beats;
+        cr_expect_leq(pages, beats + 1, "%llu pages in %llu beats", (unsigned long long)pages,
+                      (unsigned long long)beats);
+        cr_expect_eq(memory_disk_jobs(m.disk), 40u);
+        mall_close(&m);
+    }
+}
+
+/* Between the look at it and its drop it is kicked, and one has died anew by then. */
+MALL_TEST(share_retain, what_was_kicked_meanwhile_is_not_dropped)
+{
+    char text[64] = "";
+    struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000 }, text);
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    due_id ids[3];
+    due_job job;
+
+    for (int i = 0; i < 3; i++) {
+        mall_turn_to(&m, 100 + i);
+        ids[i] = put_dead(&m, i == 0 ? "a" : "b");
+    }
+    looks(&m, 1, 2);
+    memory_store_fault(
+        m.store[1], (struct memory_fault){ .verb = MEMORY_PUT,
+                                           .call = memory_store_calls(m.store[1], MEMORY_PUT) + 2,
+                                           .kind = MEMORY_BLOCK,
+                                           .limiter = gate });
+    mall_turn_to(&m, 2000);
+    memory_limiter_reached(gate, 1); /* the first has gone, and the other two were looked at */
+    cr_expect_eq(due_kick(m.lab[0].q, ids[1]), 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 1000000), 0);
+    cr_assert(due_id_equal(job.id, ids[1]));
+    cr_assert_eq(due_bury(&job, "colder"), 0);
+    cr_expect_eq(due_kick(m.lab[0].q, ids[2]), 0);
+    memory_limiter_open(gate);
+    looks(&m, 1, 2);
+    cr_expect_eq(memory_disk_jobs(m.disk), 2u);
+    cr_expect(is_there(&m, ids[1]) && is_there(&m, ids[2]));
+    mall_turn_to(&m, 2999);
+    looks(&m, 1, 2);
+    cr_expect(is_there(&m, ids[1]), "it died at 2000");
+    mall_turn_to(&m, 3000);
+    are_left(&m, 1, 1);
+    memory_limiter_free(gate);
+    mall_close(&m);
+    cr_expect_str_eq(text, "ab");
+}
+
+/* The answer gets lost: they are shown when it is known. */
+MALL_TEST(share_retain, a_drop_in_doubt_is_seen_through)
+{
+    char text[64] = "";
+    struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000 }, text);
+
+    put_dead(&m, "a");
+    put_dead(&m, "b");
+    memory_store_fault(
+        m.store[1],
+        (struct memory_fault){ .verb = MEMORY_PUT, .times = 3, .kind = MEMORY_DOUBT_LANDED });
+    memory_store_fault(
+        m.store[1], (struct memory_fault){ .verb = MEMORY_PAGE, .times = 3, .kind = MEMORY_AWAY });
+    mall_turn_to(&m, 1100);
+    are_left(&m, 1, 0);
+    mall_close(&m);
+    cr_expect_str_eq(text, "ab");
+}
+
+/* Of several who would, one looks at a time; when he has died another does. */
+MALL_TEST(share_retain, who_dies_leaves_it_to_another)
+{
+    char first[64] = "";
+    char second[64] = "";
+    struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000 }, first);
+
+    mall_join(&m, (struct lab_options){ .with.dead_keep_ns = 1000,
+                                        .with.on_discard = note_discard,
+                                        .with.discard_ctx = second });
+    put_dead(&m, "a");
+    cr_expect_eq(memory_store_calls(m.store[0], MEMORY_PAGE), 0u, "it keeps all");
+    mall_die(&m, 1);
+    mall_turn_to(&m, 1100);
+    are_left(&m, 2, 0);
+    mall_close(&m);
+    cr_expect_str_empty(first);
+    cr_expect_str_eq(second, "a");
+}
