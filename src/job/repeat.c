@@ -6,7 +6,8 @@
  * taker has are the job's, so he is counted among its holders (R2 of lease.c) until he lets go.
  *
  * A job that died, was cancelled, or whose queue drains does not come again; where there is a
- * store, a queue that drains leaves it there for the next opening.
+ * store, a queue that drains leaves it there for the next opening.  A job of a shared queue leaves
+ * memory at the end of each round, and waits for the next in the store, for whoever claims it.
  *
  * Edges      described elsewhere: C2 closing.c, E3 tenure.c, J1 slab.h, R1 R2 R3 lease.c
  */
@@ -24,6 +25,7 @@
 #include "queue/extras.h"
 #include "queue/job_records.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 /* ---- When ---- */
 
@@ -57,7 +59,7 @@ int64_t due__repeat_at(const struct due_queue *q, uint32_t number)
     const struct due__extras *extras = due__extras_of(due__job_at(&q->slab, number));
     int64_t was = due__load_relaxed(&due__lease_at(q, number)->deadline_ns); /* R1 */
 
-    return due__repeat_next(extras, was, due__clock_now(&q->clock));
+    return due__repeat_next(extras, was, due__jobs_now(q));
 }
 
 /* ---- Waiting again ---- */

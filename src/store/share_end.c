@@ -54,7 +54,7 @@ bool due__sharing_leaves(enum due__purpose purpose)
 {
     return purpose == DUE__PUT || purpose == DUE__MOVE || purpose == DUE__GIVE_BACK ||
            purpose == DUE__SNOOZE || purpose == DUE__BURY || purpose == DUE__RETURN ||
-           purpose == DUE__RELEASE;
+           purpose == DUE__RELEASE || purpose == DUE__REPEAT || purpose == DUE__ROUND;
 }
 
 /* Under the lock: a job whose lease was to be extended is leased, until then. */
@@ -162,6 +162,13 @@ void due__sharing_lapse(struct due_queue *q, uint32_t number)
 void due__sharing_left(struct due_queue *q, const struct due__entry *e)
 {
     switch (e->purpose) {
+    case DUE__REPEAT:
+        due__step(q, e->number, DUE__S_REPEATED, 0);
+        due__lease_answered(q);
+        /* fall through */
+    case DUE__ROUND:
+        due__add_relaxed(&q->repeated, 1); /* no edge: a counter */
+        break;
     case DUE__GIVE_BACK:
         due__nacked(q, e->number);
         /* fall through */
@@ -183,12 +190,13 @@ void due__sharing_left(struct due_queue *q, const struct due__entry *e)
 void due__sharing_stale(struct due_queue *q, const struct due__entry *e)
 {
     struct due__hold *h = due__hold_at(q, e->number);
-    bool taken = e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT || e->purpose == DUE__HOLD;
+    bool taken = e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT || e->purpose == DUE__HOLD ||
+                 e->purpose == DUE__ROUND;
 
     due__store_relaxed(&h->held, 0);      /* X2 */
     due__store_relaxed(&h->extending, 0); /* X1: and CLAIMED for good */
     if (e->purpose == DUE__ACK || e->purpose == DUE__GIVE_BACK || e->purpose == DUE__SNOOZE ||
-        e->purpose == DUE__EXTEND)
+        e->purpose == DUE__EXTEND || e->purpose == DUE__REPEAT)
         due__lease_answered(q);
     if (e->purpose == DUE__BURY)
         due__dead_letter_at(q, e->number)->cause = 0;

@@ -208,9 +208,8 @@ size_t due__taking_sort_out(struct due_queue *q, struct due__taking *t)
 
         if (rc == DUE_EINDOUBT)
             t->ids[unknown++] = t->ids[i];
-        if (rc == DUE_ESTALE) /* who sends has let go of it */
-            continue;
-        if (rc < 0 && (rc != DUE_EINDOUBT || t->purpose == DUE__ATTEMPT))
+        bool gone = rc == DUE_ESTALE; /* who sends has let go of it */
+        if (rc < 0 && !gone && (rc != DUE_EINDOUBT || t->purpose == DUE__ATTEMPT))
             undo(q, t, i);
         else if ((rc < 0 || rc == DUE__LEFT) && i < t->rounds)
             due__round_drop(q, &t->jobs[i], t->numbers[i]);

@@ -60,7 +60,8 @@ static bool leave(struct due_queue *q, struct due__taking *t)
 {
     struct due__commits *c = q->commits;
 
-    if (any_round(c, t))
+    /* Of a shared queue no round can: another process may have the next one by then. */
+    if (any_round(c, t) || (q->shared && t->rounds > 0))
         t->submission.polls = true;
     due__lock_acquire(&c->calls);
     bool done = t->submission.left == 0;
@@ -212,9 +213,12 @@ static bool cancelled(const struct due_queue *q, const struct due__taking *t, si
     return t->was_left && due__revoked(q, t->numbers[i]);
 }
 
-/* Was a job cancelled since its round was taken, which is held still? */
+/* Was a job cancelled since its round was taken, which is held still?  One of a shared queue has
+ * left memory in any case. */
 static bool ended(const struct due_queue *q, const struct due__taking *t, size_t i)
 {
+    if (q->shared)
+        return cancelled(q, t, i);
     return !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
            (due__word_state(due__load_acquire(&due__job_at(&q->slab, t->numbers[i])->word)) ==
                 DUE__DONE || /* J1 */

@@ -346,12 +346,48 @@ static void keeps_all_of_a_record(struct sharing *t)
     SHARE_ANSWERS(t, sharing_find(t, 0, job), 0);
 }
 
+/* The end of a round: the job is the same, with another deadline, and as if it was never begun. */
+static void waits_for_its_next_round(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!sharing_all_join(t, 2))
+        return;
+    size_t job = sharing_job(t, "a", -DUE_MS(5));
+    t->base.jobs[job].record.every_ns = DUE_S(60);
+    t->base.jobs[job].record.repeat = DUE_REPEAT_ONCE;
+    if (!sharing_have(t, 0, job, SHARE_LONG_NS, &h))
+        return;
+    sharing_start(t, h, 1);
+    SHARE_CHECK(t, sharing_sent(t, 0), "begun");
+    for (int i = 0; i < 2; i++) {
+        int64_t next_ns = sharing_now(t) + (i == 0 ? -DUE_MS(1) : SHARE_LATER_NS);
+        struct sharing_held late = { .job = h.job, .held = h.held + 1 };
+
+        for (int k = 0; k < 2; k++) { /* by who does not have it, and by its holder */
+            sharing_back(t, k == 0 ? late : h, next_ns);
+            t->base.changes[0].record.deadline_ns = next_ns;
+            t->base.changes[0].record.attempts = t->base.changes[0].record.failures = 0;
+            SHARE_ANSWERS(t, sharing_send(t, i), 0);
+            SHARE_ANSWERS(t, t->results[0], k == 0 ? DUE_ESTALE : 0);
+        }
+        SHARE_ANSWERS(t, sharing_find(t, 1 - i, job), 0);
+        if (i == 1)
+            break;
+        sharing_claim(t, 1, 0, SHARE_LONG_NS);
+        SHARE_CHECK(t, sharing_sent(t, 1) && sharing_got(t, &job, 1), "its next round");
+        h = t->held[0];
+    }
+    SHARE_CHECK(t, sharing_drain(t, 0, 0), "it is not due");
+}
+
 const struct suite_test_shared share_change_tests[] = {
     { "put: for whoever comes", puts_a_job_for_whoever_comes },
     { "put: keeps all of a record", keeps_all_of_a_record },
     { "end: is gone when done", is_gone_when_done },
     { "end: waits again when given back", waits_again_when_given_back },
     { "end: waits until its new time", waits_until_its_new_time },
+    { "end: waits for its next round", waits_for_its_next_round },
     { "end: is dead when buried", is_dead_when_buried },
     { "end: an attempt begins, and it is held still", begins_an_attempt_and_holds_it_still },
     { "end: attempts are told after the lease", tells_attempts_of_a_lease_that_ended },

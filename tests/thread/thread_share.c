@@ -1,8 +1,10 @@
 /* thread_share.c - one queue, three processes, each a queue of this program with threads that put
  * and threads that take, on a store that fails now and then: a job that was accepted is acked once.
- * One of the three dies in the middle, without a word: what it had comes again.
+ * One of the three dies in the middle, without a word: what it had comes again.  Jobs that come
+ * again go round meanwhile, and are cancelled at the end.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "due/metrics.h"
@@ -14,6 +16,7 @@
 #define TAKERS 2 /* of each queue */
 #define JOBS   3000u
 #define LEASE  DUE_MS(100)
+#define ROUNDS 4u /* jobs that come again */
 
 struct fate {
     atomic_uint put;   /* it was accepted, or may have been */
@@ -23,6 +26,15 @@ struct fate {
 };
 
 static struct fate fates[JOBS];
+
+/* A job that comes again, and its rounds that were acked: the first so many. */
+struct going {
+    due_id id;
+    atomic_uint times;
+    int64_t deadline_ns[1 << 14];
+};
+
+static struct going going[ROUNDS];
 
 struct world {
     struct memory_disk *disk;
@@ -54,7 +66,8 @@ static void take_census(due_queue *q)
     due_process p[4];
 
     if (due_census(q, DUE_ALL_TOPICS, &c, DUE_S(1)) == 0)
-        CREW_CHECK(c.delayed + c.ready + c.leased + c.dead <= JOBS && c.processes <= QUEUES,
+        CREW_CHECK(c.delayed + c.ready + c.leased + c.dead <= JOBS + ROUNDS &&
+                       c.processes <= QUEUES,
                    ": %llu jobs", (unsigned long long)(c.delayed + c.ready + c.leased));
     int n = due_processes(q, &cursor, p, 4, DUE_S(1));
     CREW_CHECK(n <= QUEUES, ": %d processes", n);
@@ -81,12 +94,89 @@ static int produce(void *arg)
     return 0;
 }
 
+static void enter_rounds(struct world *w)
+{
+    due_extra more = { DUE_EXTRA_INIT, .every_ns = DUE_MS(1) };
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        uint32_t n = JOBS + i;
+        due_spec spec = { DUE_SPEC_INIT, .data = &n, .len = sizeof n, .more = &more };
+
+        memset(&going[i], 0, sizeof going[i]);
+        CREW_CHECK(due_enqueue(w->q[1], &spec, DUE_S(20), &going[i].id) == 0, ": no round");
+    }
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Each round was acked once, whoever had it. */
+static void check_rounds(void)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        struct going *it = &going[i];
+        size_t n = atomic_load(&it->times);
+
+        CREW_CHECK(n > 0, ": it did not come");
+        n = n < sizeof it->deadline_ns / sizeof it->deadline_ns[0]
+                ? n
+                : sizeof it->deadline_ns / sizeof it->deadline_ns[0];
+        qsort(it->deadline_ns, n, sizeof it->deadline_ns[0], by_time);
+        for (size_t k = 1; k < n; k++)
+            CREW_CHECK(it->deadline_ns[k] > it->deadline_ns[k - 1], ": a round was acked twice");
+    }
+}
+
+/* Whoever has one meanwhile ends its round, and then it waits. */
+static void cancel_rounds(struct world *w)
+{
+    int64_t end = crew_now_ns() + DUE_S(40);
+
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        int rc;
+
+        do {
+            rc = due_cancel(w->q[1 + i % 2], going[i].id, NULL);
+            CREW_CHECK(rc == 0 || rc == DUE_EBUSY || rc == DUE_EINDOUBT || rc == DUE_ENOENT ||
+                           rc == DUE_ETIMEDOUT,
+                       ": a cancel: %d", rc);
+            CREW_CHECK(crew_now_ns() < end, ": it cannot be cancelled: %d", rc);
+        } while (rc != 0 && rc != DUE_ENOENT);
+    }
+    CREW_CHECK(memory_disk_jobs(w->disk) == 0, ": %zu are left", memory_disk_jobs(w->disk));
+}
+
+static void had_round(struct task *t, due_job *job, uint32_t i)
+{
+    int64_t deadline = job->deadline_ns;
+    bool nacks = crew_below(&t->seed, 10) == 0;
+
+    CREW_CHECK(due_id_equal(job->id, going[i].id), ": another id");
+    int rc = nacks ? due_nack(job, DUE_US(200)) : due_ack(job);
+    if (rc != 0 && job->queue != NULL)
+        due_job_done(job);
+    if (rc != 0 || nacks || is_dead(t->w, t->queue))
+        return;
+    unsigned n = atomic_fetch_add(&going[i].times, 1);
+    if (n < sizeof going[i].deadline_ns / sizeof going[i].deadline_ns[0])
+        going[i].deadline_ns[n] = deadline;
+}
+
 static void had(struct task *t, due_job *job)
 {
     uint32_t n;
 
     CREW_CHECK(job->len == sizeof n, ": %zu bytes", job->len);
     memcpy(&n, job->data, sizeof n);
+    if (n >= JOBS && n < JOBS + ROUNDS) {
+        had_round(t, job, n - JOBS);
+        return;
+    }
     CREW_CHECK(n < JOBS && atomic_load(&fates[n].put), ": job %u", n);
     atomic_fetch_add(&fates[n].had, 1);
     if (crew_below(&t->seed, 20) == 0) {
@@ -146,11 +236,11 @@ static void close_one(due_queue *q, bool died)
     CREW_CHECK(due_close(q, DUE_CLOSE_DISCARD, died ? DUE_MS(50) : DUE_S(20)) == 0,
                ": it does not close");
     CREW_CHECK(due_stats_read(q, &s) == 0, ": no statistics");
-    CREW_CHECK(s.enqueued == s.acked + s.kept + s.discarded + s.leased,
-               ": in %llu, acked %llu, kept %llu, shown %llu, leased %llu",
+    CREW_CHECK(s.enqueued == s.acked + s.kept + s.discarded + s.cancelled + s.leased,
+               ": in %llu, acked %llu, kept %llu, shown %llu, cancelled %llu, leased %llu",
                (unsigned long long)s.enqueued, (unsigned long long)s.acked,
                (unsigned long long)s.kept, (unsigned long long)s.discarded,
-               (unsigned long long)s.leased);
+               (unsigned long long)s.cancelled, (unsigned long long)s.leased);
     CREW_CHECK(s.waiting == 0 && s.lent == 0 && s.mended == 0, ": %llu, %llu, %llu",
                (unsigned long long)s.waiting, (unsigned long long)s.lent,
                (unsigned long long)s.mended);
@@ -164,7 +254,7 @@ static bool all_acked(const struct world *w)
 
     for (uint32_t n = 0; all && n < JOBS; n++)
         all = !atomic_load(&fates[n].sure) || atomic_load(&fates[n].acked);
-    return all && memory_disk_jobs(w->disk) == 0;
+    return all && memory_disk_jobs(w->disk) == ROUNDS;
 }
 
 static void round_of(enum due_proxies proxies, uint64_t seed, bool kills)
@@ -184,6 +274,7 @@ static void round_of(enum due_proxies proxies, uint64_t seed, bool kills)
         w.q[i] = open_one(&w, i, proxies, kills && i == 0);
         memory_store_dice(w.store[i], &dice);
     }
+    enter_rounds(&w);
     for (size_t i = 0; i < QUEUES * (TAKERS + 1); i++, n++) {
         task[n] = (struct task){ .w = &w, .queue = i % QUEUES, .seed = seed * 31 + i };
         crew_go(&task[n].thread, i < QUEUES ? produce : consume, &task[n]);
@@ -198,14 +289,16 @@ static void round_of(enum due_proxies proxies, uint64_t seed, bool kills)
         }
         /* What a dead process was told is not counted, but it may have been so. */
         for (uint32_t i = 0; kills && is_dead(&w, 0) && i < JOBS; i++) {
-            if (atomic_load(&fates[i].had) > 0 && memory_disk_jobs(w.disk) == 0)
+            if (atomic_load(&fates[i].had) > 0 && memory_disk_jobs(w.disk) == ROUNDS)
                 atomic_store(&fates[i].sure, atomic_load(&fates[i].acked));
         }
         crew_sleep(DUE_MS(2));
     }
+    cancel_rounds(&w);
     atomic_store(&w.stop, true);
     for (size_t i = 0; i < n; i++)
         CREW_CHECK(crew_join(&task[i].thread) == 0, ": a thread has failed");
+    check_rounds();
     for (size_t i = 0; i < QUEUES; i++)
         close_one(w.q[i], is_dead(&w, i));
     const char *wrong = memory_disk_wrong(w.disk);

@@ -520,7 +520,6 @@ MALL_TEST(share, what_it_does_not_have_it_says)
 
     cr_expect_eq(put(&m, (due_extra){ DUE_EXTRA_INIT, .key = "k", .key_len = 1 }), DUE_ENOTSUP);
     cr_expect_eq(put(&m, (due_extra){ DUE_EXTRA_INIT, .group = "g", .group_len = 1 }), DUE_ENOTSUP);
-    cr_expect_eq(put(&m, (due_extra){ DUE_EXTRA_INIT, .every_ns = 5 }), DUE_ENOTSUP);
     cr_expect_eq(due_cancel_key(q, "k", 1, NULL), DUE_ENOTSUP);
     cr_expect_eq(due_id_of_key(q, "k", 1, &id), DUE_ENOTSUP);
     mall_close(&m);
