@@ -224,6 +224,14 @@ MALL_TEST(share_rounds, a_cancel_ends_it)
     cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
     cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     cr_expect_str_eq(lab_text(&m.lab[1], &job), "tea", "its last round");
+    id = put_round(&m, "tea", 25, DUE_REPEAT_SKIP);
+    mall_turn_to(&m, 25);
+    cr_assert_eq(mall_reserve(&m, 1, &job, LEASE), 0);
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), DUE_EBUSY, "another process has it");
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(next_of(&m, 0, id), 35, "and was not told");
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     mall_close(&m);
 }
 
