@@ -161,13 +161,15 @@ bool due__sharing_want(struct due_queue *q)
         return false;
     size_t need = want_parked(q, &w);
     need += want_polled(c, &w);
-    if (need == 0 || covered(sh, &w))
+    bool known = need == 0 || covered(sh, &w);
+    bool more = w.more && !w.any;
+    if (known && (!more || sh->again_ns != DUE_FOREVER)) /* else others have come since */
         return false;
-    if (w.more && !w.any)
-        sh->turn++;
-    sh->again_ns = w.more && !w.any ? due__time_add(due__monotonic_now(), AGAIN_NS) : DUE_FOREVER;
-    write_claim(q, &w, need);
-    return true;
+    sh->turn += more;
+    sh->again_ns = more ? due__time_add(due__monotonic_now(), AGAIN_NS) : DUE_FOREVER;
+    if (!known)
+        write_claim(q, &w, need);
+    return !known;
 }
 
 /* ---- Its answer ---- */

@@ -60,6 +60,8 @@ MALL_TEST(share, a_nacked_job_comes_to_whoever_is_next_with_its_counts)
     cr_expect_eq(job.failures, 1u);
     cr_expect_eq(job.deadline_ns, 1);
     cr_expect_eq(due_snooze(&job, 10), 0);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(lab_stats(&m.lab[i]).retried, 1u);
     mall_turn_to(&m, 21);
     cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
     cr_expect_eq(job.attempts, 2u);

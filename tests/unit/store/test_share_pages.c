@@ -34,7 +34,11 @@ MALL_TEST(share_pages, what_waits_in_all_topics_is_listed_by_any_process)
     int tea = lab_topic(&m.lab[0], "tea");
     due_info all[MANY + 1];
     due_id ids[MANY];
+    due_job job;
 
+    lab_enqueue(&m.lab[0], "dead", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_assert_eq(due_bury(&job, "cold"), 0, "it does not wait");
     for (int i = 0; i < MANY; i++)
         ids[i] = lab_enqueue(&m.lab[0], "leaf", .at_ns = 50 + i / 3, .topic = i % 2 ? tea : 0);
     for (size_t max = 1; max <= MANY + 1; max += 5) {
@@ -121,6 +125,9 @@ MALL_TEST(share_pages, the_next_job_of_all_is_seen)
     cr_assert_eq(due_peek(m.lab[1].q, &info), 0);
     cr_expect(due_id_equal(info.id, soon));
     cr_expect_eq(info.ready, 1);
+    due_id now = lab_enqueue(&m.lab[0], "now", .at_ns = 40);
+    cr_assert_eq(due_peek(m.lab[1].q, &info), 0);
+    cr_expect(due_id_equal(info.id, now));
     mall_close(&m);
 }
 
@@ -136,6 +143,9 @@ MALL_TEST(share_pages, the_bytes_of_any_job_are_read)
     cr_expect_eq(len, 9u);
     cr_expect_str_eq(bytes, "green");
     cr_expect_eq(due_read(m.lab[1].q, id, NULL, 0, &len), 0);
+    due_id one = lab_enqueue(&m.lab[0], "1", .at_ns = 70);
+    cr_assert_eq(due_read(m.lab[1].q, one, bytes, 5, &len), 0);
+    cr_expect(len == 1 && bytes[0] == '1' && bytes[1] == 'r', "no more than it has");
     mall_turn_to(&m, 50);
     cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
     cr_expect_eq(due_bury(&job, "cold"), 0);

@@ -1,0 +1,69 @@
+/* The time of a shared queue is its store's, as far as that is known. */
+#include "lab/mall.h"
+#include "os/atomic.h"
+#include "store/share.h"
+
+static void expect(const struct due__sharing *sh, int64_t behind_ns, int64_t ahead_ns)
+{
+    cr_expect_eq(sh->behind_ns, behind_ns, "%lld", (long long)sh->behind_ns);
+    cr_expect_eq(sh->ahead_ns, ahead_ns, "%lld", (long long)sh->ahead_ns);
+}
+
+Test(share_time, is_known_up_to_the_shortest_round_trip)
+{
+    struct due__sharing sh = { .ahead_ns = 7, .behind_ns = 7 };
+
+    due__sharing_measure(&sh, 100, 200, 1000);
+    expect(&sh, 800, 900); /* the first one counts, whatever was guessed */
+    due__sharing_measure(&sh, 300, 500, 1250);
+    expect(&sh, 800, 900); /* 750 to 950 says less */
+    due__sharing_measure(&sh, 600, 640, 1450);
+    expect(&sh, 810, 850);
+    due__sharing_measure(&sh, 700, 740, 1548);
+    expect(&sh, 808, 848); /* as much, and newer */
+}
+
+Test(share_time, is_measured_anew_when_a_clock_was_set_or_may_have_drifted)
+{
+    struct due__sharing sh = { .ahead_ns = 0 };
+
+    due__sharing_measure(&sh, 100, 110, 1000);
+    expect(&sh, 890, 900);
+    due__sharing_measure(&sh, 200, 300, 1201);
+    expect(&sh, 901, 1001); /* forward */
+    due__sharing_measure(&sh, 400, 600, 1300);
+    expect(&sh, 700, 900); /* back */
+    due__sharing_measure(&sh, 700, 900, 1600);
+    expect(&sh, 700, 900); /* the ends meet: neither */
+    due__sharing_measure(&sh, 1000, 1300, 1900);
+    expect(&sh, 700, 900);
+    int64_t later = 900 + DUE_S(10);
+    due__sharing_measure(&sh, later - 300, later, later + 650);
+    expect(&sh, 700, 900); /* not old yet */
+    due__sharing_measure(&sh, later - 299, later + 1, later + 650);
+    expect(&sh, 649, 949);
+}
+
+/* A process on the kernel's clock, whose store is long before or behind. */
+static void deliver(int64_t stores_ns)
+{
+    due_clock *stores = due_clock_manual(stores_ns);
+    struct mall m = mall_on(0, stores);
+    struct crew_call c;
+
+    size_t i = mall_join(&m, (struct lab_options){ .kernel = true });
+    crew_call_reserve(&c, m.lab[i].q, NULL, 0, DUE_S(600), DUE_FOREVER);
+    crew_call_asleep(&c);
+    lab_enqueue(&m.lab[i], "tea", .delay_ns = 1); /* before anything else was exchanged */
+    cr_assert_eq(due_clock_turn_to(stores, stores_ns + DUE_S(100)), 0);
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect(c.job.deadline_ns >= stores_ns && c.job.deadline_ns < stores_ns + DUE_S(100));
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+    cr_expect_eq(due_clock_free(stores), 0);
+}
+
+Test(share_time, of_a_delay_is_the_stores, .timeout = 60)
+{
+    deliver(DUE_S(1000));
+}
