@@ -59,6 +59,19 @@ SHARE_TEST(share_queue, forgets_no_topic_while_another_has_more_than_it_takes)
     go(&other);
 }
 
+SHARE_TEST(share_queue, counts_its_exchanges_and_knows_which_topics_are_entered)
+{
+    struct sharer s = joined();
+    uint64_t before = stats_of(s.store).batches;
+
+    cr_expect_eq(say(&s, put(1, 5)), 0);
+    cr_expect(due__redis_topic(inside(s.store), "", 0)->entered);
+    cr_expect_not(due__redis_topic(inside(s.store), "other", 5)->entered);
+    cr_expect_eq(claim(&s, 1), 0);
+    cr_expect_eq(stats_of(s.store).batches, before + 2);
+    go(&s);
+}
+
 SHARE_TEST(share_queue, reads_what_is_long_by_itself)
 {
     struct sharer s = joined();
@@ -82,8 +95,12 @@ SHARE_TEST(share_queue, reads_what_is_long_by_itself)
 SHARE_TEST(share_queue, sets_aside_what_is_damaged_or_missing)
 {
     struct sharer s = joined();
+    static char bytes[20000];
     due_change puts[] = { put(1, 5), put(2, 6), put(3, 7) };
 
+    puts[0].record.data = bytes; /* long, and with an entry */
+    puts[0].record.len = sizeof bytes;
+    puts[0].record.attempts = puts[1].record.attempts = 1;
     cr_assert_eq(exchange(&s, puts, 3, NULL), 0);
     redisContext *c = redisConnectUnix(server.socket);
     freeReplyObject(
@@ -96,6 +113,7 @@ SHARE_TEST(share_queue, sets_aside_what_is_damaged_or_missing)
     cr_expect_eq(s.sequence[0], 3u);
     cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":2\r\n");
     cr_expect_str_eq(ASK("ZCARD", "due:{q}:l:"), ":1\r\n");
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:a", "due:{q}:b"), ":0\r\n");
     cr_expect_eq(stats_of(s.store).quarantined, 2u);
     go(&s);
 }
@@ -239,6 +257,7 @@ static int count_process(void *ctx, const struct due_process_seen *seen)
 
     cr_expect_eq(seen->pid, getpid());
     cr_expect_gt(seen->seen_ns, DUE_S(1700000000));
+    cr_expect_gt(seen->started_ns, DUE_S(1700000000));
     cr_expect_leq(seen->started_ns, seen->seen_ns);
     cr_expect_gt(strlen(seen->host), 0u);
     (*n)++;
@@ -252,17 +271,20 @@ SHARE_TEST(share_people, are_shown_and_forgotten_after_a_day)
 
     ASK("HSET", "due:{q}:p", "17", "old 1 1600000000000000 1600000000000000");
     ASK("HSET", "due:{q}:writers", "17:p", "1 1 1", "17:w", "1 1 1");
+    ASK("HSET", "due:{q}:c", "17:p", "answer", "17:w", "answer");
     ASK("ZADD", "due:{q}:w", "6000000000000001", "17");
     struct sharer other = joined();
     cr_expect_eq(s.verbs->processes(s.store, count_process, &n, soon(LONG_NS)), 0);
     cr_expect_eq(n, 2u);
-    cr_expect_str_eq(ASK("EXISTS", "due:{q}:w"), ":0\r\n");
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:w", "due:{q}:c"), ":0\r\n");
     cr_expect_str_eq(ASK("HLEN", "due:{q}:writers"), ":4\r\n");
     go(&other);
     n = 0;
     cr_expect_eq(s.verbs->processes(s.store, count_process, &n, soon(LONG_NS)), 0);
     cr_expect_eq(n, 1u);
-    ASK("DEL", "due:{q}:owner");
+    ASK("DEL", "due:{q}:owner", "due:{q}:p");
+    cr_expect_eq(s.verbs->processes(s.store, count_process, &n, soon(LONG_NS)), 0);
+    cr_expect_eq(n, 1u, "it has not lived since");
     int beat = s.verbs->beat(s.store, 0, soon(LONG_NS));
     cr_expect_eq(beat, 0, "%s", due_error_name(beat));
     cr_expect_str_eq(ASK("GET", "due:{q}:owner"), "$8\r\n2 shared\r\n", "a beat puts it back");
@@ -317,6 +339,21 @@ SHARE_TEST(share_people, know_when_they_are_lost_fenced_or_evicted)
     go(&s);
     go(&other);
     go(&third);
+}
+
+/* The queue is kept from owners for three beats. */
+SHARE_TEST(share_people, keep_the_queue_for_as_long_as_they_live)
+{
+    struct sharer s = joined();
+
+    for (int i = 0; i < 2; i++) {
+        int left_ms = atoi(ASK("PTTL", "due:{q}:owner") + 1);
+
+        cr_expect(left_ms > 10000 && left_ms <= 30000, "%d", left_ms);
+        ASK("PEXPIRE", "due:{q}:owner", "100000");
+        cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+    }
+    go(&s);
 }
 
 /* ---- Two lanes ------------------------------------------------------------------------------- */

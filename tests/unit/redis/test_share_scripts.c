@@ -51,6 +51,45 @@ Test(work, hands_out_in_order_of_time_then_id_and_never_early)
     cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 21);
 }
 
+Test(work, says_whether_more_is_due)
+{
+    put(&one, 1, T0);
+    put(&one, 2, T0);
+    put(&one, 3, T0 + 1);
+
+    cr_expect_eq(claim(&one, 1)->more, 1);
+    cr_expect_eq(claim(&one, 1)->more, 0);
+    turn(T0 + 1);
+    cr_expect_eq(claim(&one, 1)->more, 0);
+}
+
+/* What cannot be had of one topic is had of the next. */
+Test(work, takes_as_many_as_are_needed_wherever_they_are)
+{
+    share_topics(&one, "b", NULL);
+    for (int i = 1; i <= 4; i++)
+        put(&one, i, T0);
+    share_topics(&one, "a", "b", NULL);
+    cr_expect_eq(claim(&one, 2)->count, 2, "nothing is there");
+    put(&two, 5, T0);
+    freeReplyObject(share_ask(&one, "HSET due:{q}:topics a %s", "1 0"));
+    cr_expect_eq(claim(&one, 2)->count, 2, "it is paused");
+}
+
+Test(put, sees_to_the_head_of_a_topic_that_has_a_limit)
+{
+    freeReplyObject(share_ask(&one, "HSET due:{q}:topics a %s", "0 1"));
+    put(&one, 1, T0 + 5);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 5);
+    put(&one, 2, T0 + 3);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 3);
+    turn(T0 + 5);
+    cr_expect_eq(claim(&one, 2)->count, 1);
+    int64_t lease = one.answer.lease;
+    put(&one, 3, T0 + 4);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), lease, "no other before one has ended");
+}
+
 Test(work, takes_lapsed_jobs_first_and_says_whose_lease_it_was)
 {
     put(&one, 1, T0);
@@ -233,6 +272,7 @@ Test(work, believes_t_of_a_job_that_half_a_script_has_left_in_both)
     freeReplyObject(share_ask(&one, "ZADD due:{q}:l:a %lld %s", (long long)T0 - 1, id(1)));
 
     cr_expect_eq(claim(&one, 1)->count, 0);
+    cr_expect_eq(COUNT("EXISTS due:{q}:l:a"), 0);
     turn(T0 + 100);
     cr_expect_eq(claim(&one, 2)->count, 1);
     cr_expect_eq(one.answer.job[0].over, 0);
@@ -359,6 +399,18 @@ Test(edit, exchanges_the_content_of_a_job)
     share_again(&one, 0);
     share_amend(&one, plain, "new", "newer", 0);
     cr_expect_str_empty(one.answer.status, "the same answer again");
+}
+
+/* What cannot be claimed is no head that anybody looks for. */
+Test(edit, has_no_head_of_a_topic_that_is_paused)
+{
+    put(&one, 1, T0 + 5);
+    cr_expect_str_empty(edit(&one, (struct share_change){ 's', 1, id(0), -1, NULL, 1, "" }));
+    cr_expect_eq(COUNT("EXISTS due:{q}:h"), 0);
+    put(&one, 2, T0 + 4);
+    cr_expect_eq(COUNT("EXISTS due:{q}:h"), 0);
+    cr_expect_str_empty(edit(&one, (struct share_change){ 's', 1, id(0), -1, NULL, 0, "" }));
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 4);
 }
 
 Test(edit, repeats_what_it_answered)

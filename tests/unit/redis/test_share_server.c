@@ -65,6 +65,8 @@ Test(join, fences_every_script_by_what_stands_in_fence)
     cr_expect_str_eq(codes(&one), "FFFFF");
     freeReplyObject(share_ask(&two, "DEL due:{q}:fence"));
     cr_expect_str_eq(codes(&one), "LLLLL");
+    freeReplyObject(share_ask(&two, "SET due:{q}:fence s:other"));
+    cr_expect_str_eq(codes(&one), "LLLLL", "a shared queue that was made anew");
     cr_expect_eq(COUNT("EXISTS due:{q}:j due:{q}:t:a due:{q}:l:a"), 0);
 }
 
@@ -95,6 +97,32 @@ Test(census, counts_what_waits_is_ready_and_is_out)
     cr_expect_eq(r->element[7]->integer, 1, "leased");
     cr_expect_eq(strtoll(r->element[8]->str, NULL, 10), T0 - 2);
     freeReplyObject(r);
+}
+
+static void expect_ready(long long ready, int64_t oldest)
+{
+    redisReply *r = share_census(&one);
+
+    cr_assert_eq(r->elements, 9u);
+    cr_expect_eq(r->element[6]->integer, ready);
+    cr_expect_eq(strtoll(r->element[8]->str, NULL, 10), oldest, "%s", r->element[8]->str);
+    freeReplyObject(r);
+}
+
+Test(census, counts_what_lapsed_as_ready_since_the_end_of_its_lease)
+{
+    struct share_change cancel = { 'c', 1, id(2), -1, NULL, 0, NULL };
+
+    put(&one, 1, T0);
+    claim(&two, 1);
+    put(&one, 2, T0 + 7);
+    turn(T0 + LEASE);
+    expect_ready(2, T0 + 7);
+    share_edit(&one, &cancel, 1);
+    expect_ready(1, T0 + LEASE);
+    put(&one, 3, T0 + LEASE + 1);
+    turn(T0 + LEASE + 1);
+    expect_ready(2, T0 + LEASE);
 }
 
 TestSuite(work, .init = serve, .fini = stop, .timeout = 60);

@@ -312,3 +312,114 @@ SHARE_TEST(share_refused, tells_no_secret_to_whoever_may_not)
     cr_expect_not_null(strstr(error.text, "evalsha"), "%s", error.text);
     due_redis_free(store);
 }
+
+/* The user may not load a script any more when it has connected anew: no reason to try on. */
+SHARE_TEST(share_refused, says_so_when_the_scripts_cannot_be_loaded_again)
+{
+    char url[160];
+
+    ASK("ACL", "SETUSER", "due", "on", ">canary", "~due:{q}:*", "&due:{q}:*", "+@all");
+    snprintf(url, sizeof url, "unix://due:canary@%s", server.socket);
+    struct sharer s = joined_at(url, (due_redis_options){ 0 });
+    ASK("ACL", "SETUSER", "due", "-script");
+    due__link_down(inside(s.store)->link);
+    due_change c = put(1, 5);
+    cr_expect_eq(call_once(&s, &c, 1, NULL, LONG_NS), DUE_EACCES);
+    ASK("ACL", "SETUSER", "due", "+script");
+    cr_expect_eq(say(&s, c), 0);
+    go(&s);
+}
+
+/* Then nothing is put, and what is there is still seen and worked off. */
+SHARE_TEST(share_refused, puts_nothing_where_less_is_durable_than_is_required)
+{
+    ASK("CONFIG", "SET", "appendonly", "yes");
+    ASK("CONFIG", "SET", "save", "");
+    struct sharer s = joined_at(NULL, (due_redis_options){ .require = DUE_DURABLE_EVERYSEC });
+    struct seen seen = { .n = 0 };
+    due_change c = put(1, 5);
+
+    cr_expect_eq(say(&s, c), 0);
+    ASK("CONFIG", "SET", "appendonly", "no");
+    inside(s.store)->probed_ns = 0;
+    cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+    cr_expect_eq(say(&s, put(2, 5)), DUE_EDURABILITY);
+    cr_expect_eq(s.store->verbs->find(s.store, c.record.id, see, &seen, soon(LONG_NS)), 0);
+    cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+    s.verbs->leave(s.store, soon(LONG_NS));
+    cr_expect_str_eq(ASK("EXISTS", "due:{q}:p"), ":0\r\n", "it has left");
+    due_redis_free(s.store);
+}
+
+/* ---- Looking --------------------------------------------------------------------------------- */
+
+/* What is asked for one job is understood, or said to be wrong, and nothing of it stays. */
+REDIS_PROXY_TEST(share_look, at_a_job_is_made_again_or_says_what_is_wrong)
+{
+    static const struct {
+        enum fault_what what;
+        const char *text;
+        int rc;
+    } cases[] = { { FAULT_RESET, NULL, 0 },
+                  { FAULT_REPLACE, "*0", DUE_ECORRUPT },
+                  { FAULT_REPLACE, ":5", DUE_ECORRUPT },
+                  { FAULT_REPLACE, "-WRONGTYPE Operation against a key", DUE_ECORRUPT },
+                  { FAULT_REPLACE, "$4\r\nshrt", DUE_ECORRUPT } };
+    struct sharer s = joined_by_proxy();
+    due_change c = put(1, 5);
+    struct seen seen = { .n = 0 };
+
+    c.record.attempts = 1; /* so that it has an entry */
+    cr_assert_eq(say(&s, c), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (uint64_t at = 1; at <= 2; at++) {
+            struct fault_cell cell = { .command = at,
+                                       .name = "HGET",
+                                       .where = FAULT_SENT,
+                                       .what = cases[i].what,
+                                       .text = cases[i].text };
+
+            fault_proxy_plan(proxy, &cell, 1);
+            size_t before = seen.n;
+            int rc = s.store->verbs->find(s.store, c.record.id, see, &seen, soon(LONG_NS));
+            cr_expect_eq(rc, cases[i].rc, "%zu, %d: %s", i, (int)at, due_error_name(rc));
+            cr_expect_eq(seen.n, before + (rc == 0));
+            rc = s.store->verbs->find(s.store, c.record.id, see, &seen, soon(LONG_NS));
+            cr_expect_eq(rc, 0, "%zu, %d: %s", i, (int)at, due_error_name(rc));
+        }
+    }
+    go(&s);
+}
+
+static void *put_slowly(void *arg)
+{
+    due_change c = put(1, 5);
+
+    cr_expect_eq(say(arg, c), 0);
+    return NULL;
+}
+
+/* One call at a time: whoever has not his turn in time has sent nothing. */
+REDIS_PROXY_TEST(share_look, has_its_turn_or_is_told_so)
+{
+    char url[128];
+    pthread_t thread;
+
+    snprintf(url, sizeof url, "unix://%s/proxy", server.dir);
+    struct sharer s = joined_at(url, (due_redis_options){ .answer_ns = LONG_NS });
+    struct sharer same = s;
+    struct fault_cell cell = { .command = 1, .where = FAULT_SENT, .what = FAULT_STALL };
+    fault_proxy_plan(proxy, &cell, 1);
+    cr_assert_eq(pthread_create(&thread, NULL, put_slowly, &s), 0);
+    cr_assert(fault_proxy_wait(proxy, 1, 5000));
+    struct due_claim c = { .need = 1, .lease_ns = DUE_S(600) };
+    cr_expect_eq(call_once(&same, NULL, 0, &c, DUE_MS(20)), DUE_EAGAIN);
+    struct seen seen = { .n = 0 };
+    cr_expect_eq(same.store->verbs->find(same.store, id_of(0, 1), see, &seen, soon(DUE_MS(20))),
+                 DUE_EAGAIN);
+    fault_proxy_go_on(proxy);
+    pthread_join(thread, NULL);
+    cr_expect_eq(claim(&same, 1), 0);
+    cr_expect_eq(same.n_held, 1u);
+    go(&same);
+}

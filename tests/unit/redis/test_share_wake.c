@@ -124,6 +124,20 @@ Test(wake, does_not_count_on_whoever_was_rung_and_did_not_come)
     cr_expect_eq(who, 1);
 }
 
+Test(wake, says_that_it_was_late_only_after_the_grace)
+{
+    all_sleep();
+    put(&one, 1, T0 + 5);
+    turn(T0 + 5 + GRACE);
+    share_beat(&one);
+    cr_expect_eq(one.answer.rang, 1);
+    cr_expect_eq(one.answer.late, 0);
+    turn(T0 + 5 + 2 * GRACE);
+    share_beat(&one);
+    cr_expect_eq(one.answer.rang, 1);
+    cr_expect_eq(one.answer.late, 1);
+}
+
 Test(wake, strikes_off_whoever_is_gone_and_rings_the_next)
 {
     int who = -1;
@@ -152,6 +166,10 @@ Test(wake, rings_two_while_far_more_is_due_than_was_asked)
     cr_expect_eq(rung(NULL), 1);
     cr_expect_eq(wait_for(&more[0], 1)->count, 1);
     cr_expect_eq(rung(NULL), 2);
+    turn(T0 + 5 + 2 * GRACE);
+    share_again(&more[0], 1);
+    cr_expect_eq(wait_for(&more[0], 1)->count, 1);
+    cr_expect_eq(rung(NULL), 2, "those did not come, and the answer was lost");
 }
 
 Test(wake, covers_those_who_wait_for_one_topic_by_its_head)
@@ -196,6 +214,8 @@ Test(wake, asks_nobody_for_a_deadline_that_never_comes)
 {
     put(&one, 1, INT64_C(9007199254740991));
     cr_expect_eq(wait_for(&more[0], 1)->alarm, 0);
+    cr_expect_eq(rung(NULL), 0);
+    put(&one, 2, INT64_C(6000000000000000)); /* from there on nothing is a deadline */
     cr_expect_eq(rung(NULL), 0);
 }
 

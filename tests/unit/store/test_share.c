@@ -564,3 +564,21 @@ Test(share, one_process_that_owns_the_jobs_and_many_that_share_them_exclude_each
     store->verbs->free(store);
     mall_close(&m);
 }
+
+Test(share, a_process_that_may_not_join_leaves_no_memory_behind, .timeout = 20)
+{
+    struct mall m = mall_make(1);
+    struct flaky memory;
+    due_options o = { DUE_OPTIONS_INIT, .store = memory_store_new(m.disk), .share = DUE_SHARED,
+                      .manual = m.clock, .allocator = &memory.hooks };
+    due_queue *q;
+
+    flaky_init(&memory, FLAKY_NEVER);
+    memory_store_fault(
+        o.store,
+        (struct memory_fault){ .verb = MEMORY_JOIN, .kind = MEMORY_ANSWER, .answer = DUE_EACCES });
+    cr_expect_eq(due_open(&q, &o, NULL), DUE_EACCES);
+    cr_expect_eq(atomic_load(&memory.live), 0u);
+    o.store->verbs->free(o.store);
+    mall_close(&m);
+}

@@ -157,20 +157,21 @@ MALL_TEST(share_amend, a_dead_job_whose_time_was_limited_is_kicked_without_the_l
     due_extra limit = { DUE_EXTRA_INIT, .ttl_ns = 30 };
     due_extra end = { DUE_EXTRA_INIT, .expires_ns = 40 };
     uint64_t n = 0;
-    due_id id[4];
+    due_id id[5];
     due_job job;
 
     for (int i = 0; i < 4; i++)
         id[i] = put_dead(&m, "tea", i == 0 || i == 2 ? &limit : i == 1 ? &end : NULL);
     mall_turn_to(&m, 1000);
+    id[4] = put_dead(&m, "tea", &limit); /* at this very moment */
     cr_expect_eq(due_kick(m.lab[1].q, id[0]), 0);
     due_record r = record_of(&m, id[0]);
     cr_expect_eq(r.cause, 0);
     cr_expect_eq(r.ttl_ns, 0);
     cr_expect_eq(r.attempts, 0u);
     cr_assert_eq(due_kick_all(m.lab[1].q, DUE_ALL_TOPICS, &n), 0);
-    cr_expect_eq(n, 3u);
-    for (int i = 0; i < 4; i++) {
+    cr_expect_eq(n, 4u);
+    for (int i = 0; i < 5; i++) {
         cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
         cr_expect_eq(job.attempts, 1u);
         expect_and_ack(&job, "tea");

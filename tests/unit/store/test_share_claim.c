@@ -5,6 +5,7 @@
 #include "api/ack.h"
 #include "due/metrics.h"
 #include "lab/mall.h"
+#include "store/share.h"
 
 #define LONG DUE_S(20)
 
@@ -18,16 +19,20 @@ static void topics_of(struct lab *lab, int *topics, int n)
     }
 }
 
-/* Until the store has written down that process @i waits, as process 0 sees it. */
-static void until_waits(struct mall *m, size_t i)
+/* Does process @i wait, as the store has it and process 0 sees it? */
+static bool waits(struct mall *m, size_t i)
 {
     due_process p[MALL_MOST];
-    uint64_t cursor;
+    uint64_t cursor = 0;
 
-    do {
-        cursor = 0;
-        cr_assert_eq(due_processes(m->lab[0].q, &cursor, p, MALL_MOST, LONG), (int)m->n);
-    } while (!p[i].waits);
+    cr_assert_eq(due_processes(m->lab[0].q, &cursor, p, MALL_MOST, LONG), (int)m->n);
+    return p[i].waits != 0;
+}
+
+static void until_waits(struct mall *m, size_t i)
+{
+    while (!waits(m, i))
+        continue;
 }
 
 MALL_TEST(share_claim, who_waits_for_several_topics_gets_a_job_of_any)
@@ -170,6 +175,29 @@ MALL_TEST(share_claim, is_made_by_another_when_a_ring_is_lost)
     mall_close(&m);
 }
 
+/* He stands there still, and is rung: then another one is, also if the answer to that is lost. */
+MALL_TEST(share_claim, is_made_by_another_when_who_was_rung_has_gone)
+{
+    struct mall m = mall_make(3);
+    struct crew_call c[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        crew_call_reserve(&c[i], m.lab[1 + i].q, NULL, 0, 100, i == 0 ? 10 : DUE_FOREVER);
+        crew_call_asleep(&c[i]);
+        until_waits(&m, 1 + i);
+    }
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&c[0]), DUE_ETIMEDOUT);
+    memory_store_fault(m.store[1],
+                       (struct memory_fault){ .verb = MEMORY_WORK, .kind = MEMORY_DOUBT_NOT });
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(crew_call_answer(&c[1]), 0);
+    cr_expect_eq(memory_store_rings(m.store[1]), 1u);
+    cr_expect_not(waits(&m, 1));
+    cr_expect_eq(due_ack(&c[1].job), 0);
+    mall_close(&m);
+}
+
 MALL_TEST(share_claim, needs_one_beat_where_nobody_is_rung)
 {
     struct mall m = mall_make(1);
@@ -180,6 +208,7 @@ MALL_TEST(share_claim, needs_one_beat_where_nobody_is_rung)
         cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
         cr_expect_eq(due_ack(&job), 0);
     }
+    crew_sleep(DUE_MS(300)); /* it would be made again by now, had it failed */
     cr_expect_leq(memory_store_calls(m.store[0], MEMORY_BEAT), 1u);
     mall_close(&m);
 }
@@ -231,4 +260,157 @@ MALL_TEST(share_claim, that_is_too_short_for_many_is_made_longer_for_some_and_th
         cr_expect_eq(due_ack(&jobs[i]), 0);
     cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     mall_close(&m);
+}
+
+static int extend_main(void *arg)
+{
+    return due_extend(arg, 1000);
+}
+
+static int ack_main(void *arg)
+{
+    return due_ack(arg);
+}
+
+MALL_TEST(share_claim, that_is_being_made_longer_is_answered_for_after_that)
+{
+    struct mall m = mall_make(1);
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    struct crew_thread extends;
+    struct crew_thread acks;
+    due_job job;
+
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    due_job same = job;
+    memory_store_fault(
+        m.store[0],
+        (struct memory_fault){ .verb = MEMORY_WORK, .kind = MEMORY_BLOCK_AFTER, .limiter = gate });
+    crew_go(&extends, extend_main, &job);
+    memory_limiter_reached(gate, 1);
+    crew_go(&acks, ack_main, &same);
+    crew_until_asleep(&acks);
+    memory_limiter_open(gate);
+    cr_expect_eq(crew_join(&extends), 0);
+    cr_expect_eq(crew_join(&acks), 0);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    memory_limiter_free(gate);
+    mall_close(&m);
+}
+
+/* On the kernel's clock: long before the lease is over. */
+Test(share_claim, that_nobody_takes_is_given_back_in_time, .timeout = 60)
+{
+    struct mall m = mall_on(0, NULL);
+    due_job job;
+
+    for (int i = 0; i < 2; i++)
+        mall_join(&m, (struct lab_options){ .kernel = true });
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_expect_eq(take_leased(m.lab[1].q, &job, DUE_S(600), 0), DUE_EAGAIN);
+    while (lab_stats(&m.lab[1]).ready == 0)
+        crew_sleep(DUE_US(100));
+    cr_assert_eq(mall_reserve(&m, 0, &job, DUE_S(600)), 0);
+    cr_expect_eq(job.failures, 0u);
+    cr_expect_eq(due_ack(&job), 0);
+    mall_close(&m);
+}
+
+/* Its lease stays what it was. */
+MALL_TEST(share_claim, that_cannot_be_made_longer_can_be_answered_for)
+{
+    struct mall m = mall_make(1);
+    due_job job;
+
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    memory_store_fault(m.store[0], (struct memory_fault){ .verb = MEMORY_WORK,
+                                                          .kind = MEMORY_ANSWER,
+                                                          .answer = DUE_EDURABILITY });
+    cr_expect_eq(due_extend(&job, 1000), DUE_EDURABILITY);
+    mall_turn_to(&m, 99);
+    cr_expect_eq(due_job_stopping(&job), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    mall_close(&m);
+}
+
+/* Until nothing lies there for the proxy to look at. */
+static void until_tidy(struct lab *lab)
+{
+    struct due__commits *c = lab->q->commits;
+    int64_t tidy_ns;
+
+    do {
+        due__lock_acquire(&c->key);
+        tidy_ns = c->share->tidy_ns;
+        due__lock_release(&c->key);
+    } while (tidy_ns != DUE_FOREVER);
+}
+
+MALL_TEST(share_claim, is_good_for_a_taker_until_its_last_nanosecond)
+{
+    for (int64_t at = 99; at <= 100; at++) {
+        struct mall m = mall_make(1);
+        due_job job;
+
+        lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+        until_tidy(&m.lab[0]);
+        uint64_t before = memory_store_calls(m.store[0], MEMORY_WORK);
+        cr_assert_eq(due__lease_release(&job), 0);
+        mall_turn_to(&m, at);
+        cr_assert_eq(mall_take(&m, 0, &job), 0);
+        cr_expect_str_eq(lab_text(&m.lab[0], &job), "tea");
+        uint64_t calls = memory_store_calls(m.store[0], MEMORY_WORK) - before;
+        cr_expect(at == 99 ? calls == 1 : calls > 1, "%d: %d", (int)at, (int)calls);
+        mall_close(&m);
+    }
+}
+
+/* The lease that has begun in the store ends there. */
+MALL_TEST(share_claim, for_which_there_is_no_memory_is_made_again)
+{
+    struct mall m = mall_make(2);
+    struct flaky *memory = &m.lab[1].state->memory;
+    struct crew_call c;
+
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_WORK);
+    memory->fail_on = true;
+    flaky_fail_in(memory, 0);
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    memory_store_until(m.store[1], MEMORY_WORK, before + 2);
+    memory->fail_at = FLAKY_NEVER;
+    mall_turn_to(&m, 100);
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+}
+
+/* By its own clock the process has the job still. */
+MALL_TEST(share_claim, that_another_has_by_now_is_not_made_longer)
+{
+    due_clock *stores = due_clock_manual(0);
+    struct mall m = mall_on(2, stores);
+    due_job taken;
+    due_job job;
+
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 1, &taken, 100), 0);
+    until_tidy(&m.lab[1]);
+    cr_assert_eq(due__lease_release(&taken), 0);
+    cr_assert_eq(due_clock_turn_to(stores, 100), 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    due_id next = lab_enqueue(&m.lab[0], "cake", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 1, &taken, 5000), 0);
+    cr_expect(due_id_equal(taken.id, next));
+    cr_expect_eq(lab_stats(&m.lab[1]).ready, 0u);
+    cr_expect_eq(due_ack(&taken), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    mall_close(&m);
+    cr_expect_eq(due_clock_free(stores), 0);
 }

@@ -322,6 +322,30 @@ MALL_TEST(share_pages, the_dead_of_a_topic_are_cleared_or_kicked)
     mall_close(&m);
 }
 
+/* Each by itself, since it is to have other content. */
+MALL_TEST(share_pages, of_the_dead_whose_time_was_limited_those_of_a_topic_are_kicked)
+{
+    struct mall m = mall_make(2);
+    due_extra limit = { DUE_EXTRA_INIT, .ttl_ns = 30 };
+    int tea = lab_topic(&m.lab[0], "tea");
+    due_id id[2];
+    due_info info;
+    due_job job;
+    uint64_t n = 0;
+
+    for (int i = 0; i < 2; i++) {
+        id[i] = lab_enqueue(&m.lab[0], "x", .delay_ns = 0, .topic = i ? tea : 0, .more = &limit);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 10), 0);
+        cr_assert_eq(due_bury(&job, "cold"), 0);
+    }
+    mall_turn_to(&m, 1000);
+    cr_assert_eq(due_kick_all(m.lab[1].q, lab_topic(&m.lab[1], "tea"), &n), 0);
+    cr_expect_eq(n, 1u);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(due_find(m.lab[1].q, id[i], &info), i ? 0 : DUE_ENOENT);
+    mall_close(&m);
+}
+
 /* An answer gets lost: the exchange is made once, and what comes after it, too. */
 MALL_TEST(share_pages, a_clear_in_doubt_is_seen_through)
 {
