@@ -41,11 +41,15 @@ void due__thread_count(void)
     due__thread_number = due__add_relaxed(&threads_seen, 1) + 1; /* no edge: see threads_seen */
 }
 
+/* The span that place @number is in, and one by its number. */
+static inline struct due__span *span_of(const struct due__slab *s, uint32_t number)
+{
+    return s->spans[due__segment_of(number)] + (number >> DUE__SPAN_SHIFT);
+}
+
 static struct due__span *span_at(const struct due__slab *s, uint32_t span)
 {
-    uint32_t k = span == 0 ? 0 : 32u - (uint32_t)__builtin_clz(span);
-
-    return s->spans[k] + span;
+    return span_of(s, span << DUE__SPAN_SHIFT);
 }
 
 static size_t segment_bytes(uint32_t k)
@@ -188,20 +192,30 @@ void due__slab_touch(struct due__slab *s, size_t n)
 
 /* ---- Taking ---- */
 
-/* Places out of a span that has some, at most @n; under the depot's lock. */
+/* Places out of a span that has some, at most @n; under the depot's lock.  (What changes is held
+ * here meanwhile: each store to a job would have it read again.) */
 static size_t span_take(struct due__slab *s, uint32_t span, uint32_t *number, size_t n)
 {
     struct due__span *it = span_at(s, span);
+    uint32_t first = span << DUE__SPAN_SHIFT;
+    struct due__job *jobs = due__job_at(s, first);
+    uint32_t head = it->free_head;
+    uint32_t fresh = it->fresh;
+    uint32_t generation = it->floor + 1;
+    size_t chained = n < it->free_count ? n : it->free_count;
     size_t got = 0;
 
-    for (; got < n && it->free_count > 0; it->free_count--) {
-        number[got++] = it->free_head;
-        it->free_head = due__job_at(s, it->free_head)->link.next_free;
+    while (got < chained) {
+        number[got++] = head;
+        head = jobs[head - first].link.next_free;
     }
-    for (; got < n && it->fresh < DUE__SPAN_JOBS; it->fresh++) {
-        number[got] = (span << DUE__SPAN_SHIFT) + it->fresh;
-        due__word_fresh(&due__job_at(s, number[got++])->word, it->floor + 1);
+    for (; got < n && fresh < DUE__SPAN_JOBS; fresh++) {
+        number[got++] = first + fresh;
+        due__word_fresh(&jobs[fresh].word, generation);
     }
+    it->free_head = head;
+    it->free_count -= (uint32_t)chained;
+    it->fresh = fresh;
     return got;
 }
 
@@ -268,20 +282,20 @@ void due__shard_refill(struct due__slab *s, struct due__shard *it)
 static void depot_give(struct due__slab *s, const uint32_t *number, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t span = number[i] >> DUE__SPAN_SHIFT;
-        struct due__span *it = span_at(s, span);
-        struct due__job *j = due__job_at(s, number[i]);
+        uint32_t place = number[i];
+        struct due__span *it = span_of(s, place);
+        struct due__job *j = due__job_at(s, place);
         uint32_t generation = due__word_generation(due__load_relaxed(&j->word)); /* no edge: ours */
 
         if (generation > it->floor)
             it->floor = generation;
         j->link.next_free = it->free_head;
-        it->free_head = number[i];
+        it->free_head = place;
         it->free_count++;
         if (it->free_count == it->fresh)
-            list_add(s, span, LIST_IDLE);
+            list_add(s, place >> DUE__SPAN_SHIFT, LIST_IDLE);
         else if (it->list != LIST_PARTIAL)
-            list_add(s, span, LIST_PARTIAL);
+            list_add(s, place >> DUE__SPAN_SHIFT, LIST_PARTIAL);
     }
 }
 
