@@ -488,7 +488,7 @@ static int lease_extend(due_job *job, int64_t lease_ns, struct due__deadline *by
     rc = hold_still(q, number, due__token_of(job->token), now, DUE__MOVING, &w);
     if (rc == 0)
         due__replace(q, number, w, DUE__LEASED,
-                     due__time_add(now > q->due_ns ? now : q->due_ns, lease_ns));
+                     due__time_add(now > due__due_ns(q) ? now : due__due_ns(q), lease_ns));
     due__tenure_end(q, &t);
     return rc == 0 ? due__state_of(q) : rc;
 }

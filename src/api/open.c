@@ -279,7 +279,6 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->payload_max = DUE_PAYLOAD_MAX;
     snprintf(q->name, sizeof q->name, "%s", o->name != NULL ? o->name : "queue");
     q->state = o->proxies == DUE_PROXIES_ALWAYS ? DUE__ACTIVE : 0;
-    q->due_ns = -1;
     q->sole_until = -1;
     q->published_ns = -1;
     q->beat_ns = -1;

@@ -118,7 +118,7 @@ int due_peek(due_queue *q, due_info *info)
             if (found == NOTHING)
                 found = peek_timeline(q, &first);
         }
-        int64_t due = q->due_ns;
+        int64_t due = due__due_ns(q);
         due__tenure_end(q, &t);
         if (found == BEHIND)
             found = peek_all(q, due, &first);

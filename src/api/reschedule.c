@@ -129,7 +129,7 @@ static int reschedule(struct due_queue *q, due_id id, int64_t at_ns)
 static inline __attribute__((always_inline)) bool move_plain(struct due_queue *q, uint32_t number,
                                                              uint32_t generation, int64_t at_ns)
 {
-    if (at_ns <= q->due_ns || at_ns <= due__slot_deadline(q->moved))
+    if (at_ns <= due__slot_deadline(q->gone))
         return false;                        /* it may have to go into a line */
     uint32_t arrival = due__next_arrival(q); /* before the look: that may give all another one */
     struct due__job *j = due__job_at(&q->slab, number);

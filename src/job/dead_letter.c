@@ -223,7 +223,7 @@ void due__dead_letter_count(struct due_queue *q)
 void due__bury_locked(struct due_queue *q, uint32_t number)
 {
     enter_dead(q, number,
-               due__time_add(q->due_ns, 1)); /* what is due already has left the timeline */
+               due__time_add(due__due_ns(q), 1)); /* what is due already has left the timeline */
     crowd_out(q);
 }
 

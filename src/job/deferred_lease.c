@@ -123,7 +123,7 @@ void due__deferred_keep(const due_job *job, int64_t until_ns)
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
     remember(q, number, job, limit);
     due__replace(q, number, w | DUE__HELD, DUE__LEASED,
-                 until_ns > q->due_ns ? until_ns : due__time_add(q->due_ns, 1));
+                 until_ns > due__due_ns(q) ? until_ns : due__time_add(due__due_ns(q), 1));
     due__tenure_end(q, &t);
 }
 

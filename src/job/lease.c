@@ -203,10 +203,10 @@ static void leases_count(struct due_queue *q, const due_job *jobs, size_t n)
  * shared queue ends no later than in the store, whatever was looked at since @now_ns. */
 static inline int64_t lease_until(const struct due_queue *q, int64_t now_ns, int64_t lease_ns)
 {
-    int64_t from = now_ns > q->due_ns || q->shared ? now_ns : q->due_ns;
+    int64_t from = now_ns > due__due_ns(q) || q->shared ? now_ns : due__due_ns(q);
     int64_t until = due__time_add(from, lease_ns);
 
-    return until > q->due_ns ? until : due__time_add(q->due_ns, 1);
+    return until > due__due_ns(q) ? until : due__time_add(due__due_ns(q), 1);
 }
 
 /* Under the lock.  @plain: jobs that have nothing beside their payload, when nobody is told. */
@@ -391,7 +391,7 @@ void due__lease_resume(struct due_queue *q, uint32_t number)
     due__count(q, number, DUE__F_LEASED, 1);
     due__enter(q, &t);
     uint64_t w = due__load_relaxed(&j->word); /* J1: the caller's own */
-    if (until <= q->due_ns)
+    if (until <= due__due_ns(q))
         lapse(q, number, w, until);
     else
         due__replace(q, number, w, DUE__LEASED, until);
@@ -405,7 +405,7 @@ int64_t due__later(const struct due_queue *q)
 {
     int64_t now = due__clock_now(&q->clock);
 
-    return due__time_add(now > q->due_ns ? now : q->due_ns, LATER_NS);
+    return due__time_add(now > due__due_ns(q) ? now : due__due_ns(q), LATER_NS);
 }
 
 void due__revoke_later(struct due_queue *q, uint32_t number)

@@ -76,6 +76,12 @@ static inline bool due__slot_before(struct due__slot a, struct due__slot b)
     return due__slot_key(a) < due__slot_key(b);
 }
 
+/* The least of the deadlines after @ns. */
+static inline struct due__slot due__slot_after(int64_t ns)
+{
+    return (struct due__slot){ .hi = (uint64_t)ns + 1, .lo = 0 };
+}
+
 /* From the form by deadline to the form by priority, and back. */
 static inline struct due__slot due__slot_by_priority(struct due__slot s)
 {

@@ -213,9 +213,8 @@ struct due_queue {
 
     /* What the lock guards.  First what each enqueue and each take writes, or looks at: lines move
      * from core to core with the lock. */
-    int64_t due_ns __attribute__((aligned(DUE__LINE))); /* T  up to here all left the timeline */
-    struct due__slot moved;        /* T  so has, of the deadline after that, what is before this */
-    uint32_t arrival;              /* T  the next arrival number */
+    struct due__slot gone __attribute__((aligned(DUE__LINE))); /* T  what is before it has left */
+    uint32_t arrival;                                          /* T  the next arrival number */
     uint32_t place_count;          /* T  free places at hand, in place */
     uint64_t direct;               /* T  jobs sorted in by their caller */
     uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
@@ -362,15 +361,25 @@ static inline void due__measure_end(struct due_queue *q)
 #endif
 #endif
 
+/* Up to here all that waits has left the timeline: the last whole nanosecond before gone. */
+static inline int64_t due__due_ns(const struct due_queue *q)
+{
+    return due__slot_deadline(q->gone) - 1;
+}
+
+static inline void due__all_gone(struct due_queue *q, int64_t until_ns)
+{
+    if (until_ns >= due__slot_deadline(q->gone))
+        due__slot_store(&q->gone, due__slot_after(until_ns));
+}
+
 /* The clock can be set back: if it was, wait on. */
 static inline void due__look_back(struct due_queue *q)
 {
     int64_t now = due__clock_now(&q->clock);
 
-    if (now <= q->due_ns) { /* at due_ns too: moved is of the nanosecond after it */
-        q->due_ns = now;
-        q->moved = (struct due__slot){ 0, 0 };
-    }
+    if (now <= due__due_ns(q)) /* then too what is gone may be of the nanosecond after it */
+        q->gone = due__slot_after(now);
 }
 
 /* The lock is ours. */
@@ -482,7 +491,7 @@ void due__unlink_cancelled(struct due_queue *q, uint32_t number);
 /* Has what stands where @s does left the timeline? */
 static inline bool due__moved(const struct due_queue *q, struct due__slot s)
 {
-    return due__slot_deadline(s) <= q->due_ns || due__slot_before(s, q->moved);
+    return due__slot_before(s, q->gone);
 }
 
 /* Arrivals are numbered from the beginning whenever nothing waits. */
@@ -499,8 +508,7 @@ bool due__move_some(struct due_queue *q, int64_t now_ns);
 /* What was due at @now_ns has been moved. */
 static inline void due__all_moved(struct due_queue *q, int64_t now_ns)
 {
-    if (now_ns > q->due_ns)
-        q->due_ns = now_ns;
+    due__all_gone(q, now_ns);
     if (due__timeline_count(&q->timeline) == 0)
         due__arrivals_anew(q);
 }
@@ -517,7 +525,7 @@ static inline bool due__move_due(struct due_queue *q, int64_t now_ns)
 bool due__catch_up(struct due_queue *q, uint32_t max);
 
 /* Give the slot of a job of the caller's own, or MOVING, another place, and make it WAITING or,
- * with a deadline later than due_ns, LEASED or DEAD.  @w: its word, whatever its state. */
+ * with a deadline that is not gone, LEASED or DEAD.  @w: its word, whatever its state. */
 void due__replace(struct due_queue *q, uint32_t number, uint64_t w, enum due__state state,
                   int64_t deadline_ns);
 

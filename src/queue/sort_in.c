@@ -7,7 +7,7 @@
  * Edges      described elsewhere: E1 E3 tenure.c, I2 I3 inbox.c, J1 slab.h, T1 W3 topic.c
  *
  * Always     N1  every job that waits and is not LINKED has exactly one live slot
- * (check)    N2  everything with a deadline up to due_ns that waits is in a topic's line
+ * (check)    N2  everything before gone that waits is in a topic's line
  */
 #include "queue/place.h"
 
@@ -91,13 +91,12 @@ void due__renumber(struct due_queue *q)
     }
     while (due__limiters_pop(q, &s))
         unready(q, due__slot_plain(q, s));
-    q->due_ns = -1;
-    q->moved = (struct due__slot){ 0, 0 };
+    q->gone = (struct due__slot){ 0, 0 };
     q->arrival = due__timeline_renumber(&q->timeline, 0, renumbered, q, &dropped);
 }
 
 /* Sort in the job @number whose word was @w: it waits, or is leased until its deadline, which is
- * later than due_ns.  @moves: it comes from the inbox, and so many jobs may move before it: one
+ * not before gone.  @moves: it comes from the inbox, and so many jobs may move before it: one
  * without delay goes to the end of its line then.  False: it was cancelled meanwhile. */
 static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, uint64_t w,
                     uint32_t *moves)
@@ -276,10 +275,8 @@ static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves)
             break;
         if (*moves == 0) {
             /* What comes in meanwhile must not stand behind what was moved. */
-            if (due__slot_deadline(s) > q->due_ns) {
-                q->due_ns = due__slot_deadline(s) - 1;
-                q->moved = s;
-            }
+            if (due__slot_deadline(s) > due__due_ns(q))
+                q->gone = s;
             return false;
         }
         --*moves;
@@ -287,8 +284,7 @@ static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves)
         due__prefetch_ahead(q);
         make_ready(q, s);
     }
-    if (now_ns > q->due_ns)
-        q->due_ns = now_ns;
+    due__all_gone(q, now_ns);
     due__arrivals_anew(q);
     return true;
 }

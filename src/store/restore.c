@@ -69,8 +69,8 @@ static void sort_in_page(struct load_page *p)
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
     for (size_t i = 0; i < p->n; i++) {
-        if (q->shared && p->fresh[i].deadline_ns > q->due_ns) /* the store says that it is due */
-            p->fresh[i].deadline_ns = q->due_ns;
+        if (q->shared && p->fresh[i].deadline_ns > due__due_ns(q)) /* due, says the store */
+            p->fresh[i].deadline_ns = due__due_ns(q);
         if (p->dead[i])
             place_dead(q, &p->fresh[i]);
         else

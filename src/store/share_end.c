@@ -64,7 +64,7 @@ static void lease_again(struct due_queue *q, uint32_t number, int64_t at_ns)
 
     due__count(q, number, DUE__F_LEASED, 1);
     due__replace(q, number, w, DUE__LEASED,
-                 at_ns > q->due_ns ? at_ns : due__time_add(q->due_ns, 1));
+                 at_ns > due__due_ns(q) ? at_ns : due__time_add(due__due_ns(q), 1));
     due__store_release(&due__hold_at(q, number)->extending, 0); /* X1: after the word */
 }
 
