@@ -182,6 +182,16 @@ static __attribute__((noinline)) bool places_fetch(struct due_queue *q)
     return q->place_count > 0;
 }
 
+/* Under the lock: one of those at hand; the fourth after it is fetched ahead. */
+static inline uint32_t place_next(struct due_queue *q)
+{
+    uint32_t number = q->place[--q->place_count];
+
+    if (q->place_count >= 4)
+        due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
+    return number;
+}
+
 /* As submit_locked(), if there is anything in the inbox.  True: nothing is left there. */
 static __attribute__((noinline)) bool drain_others(struct due_queue *q)
 {
@@ -198,6 +208,7 @@ static inline __attribute__((always_inline)) void place_one(struct due_queue *q,
     if (!nothing && !drain_others(q)) {
         struct due__fresh left = *job; /* so that the other may be in registers */
 
+        q->aside++;
         due__put_all(q, &left, 1);
         return;
     }
@@ -230,10 +241,8 @@ static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue
     if ((due__load_seq(&q->state) & DUE__REFUSING) || /* E3 */
         (q->place_count == 0 && !places_fetch(q)))
         return end_undone(q);
-    uint32_t number = q->place[--q->place_count];
+    uint32_t number = place_next(q);
 
-    if (q->place_count >= 4)
-        due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
     due__fill_plain(q, number, s, now, &job);
     if (id != NULL) /* here, since what is not needed any more need not be kept */
         *id = due__id_made(q, number, job.generation);
@@ -253,10 +262,8 @@ static size_t place_simple(struct due_queue *q, const due_spec *specs, size_t n,
     size_t i;
 
     for (i = 0; i < n && (q->place_count > 0 || places_fetch(q)); i++) {
-        uint32_t number = q->place[--q->place_count];
+        uint32_t number = place_next(q);
 
-        if (q->place_count >= 4)
-            due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
         due__fill_plain(q, number, &specs[i], now_ns, &job);
         if (ids != NULL)
             ids[i] = due__id_made(q, number, job.generation);

@@ -2,9 +2,8 @@
  *
  * Not here   How jobs are taken, and the verb that takes one for good: dequeue.c.  Leases: lease.c.
  */
-#include <string.h>
-
 #include "api/dequeue.h"
+#include "job/release.h"
 #include "os/sized.h"
 #include "queue/queue.h"
 
@@ -13,7 +12,7 @@ int due__one_or_none(due_job *job, int rc)
     if (rc >= 0)
         return 0;
     if (job != NULL)
-        memset(job, 0, sizeof *job);
+        due__job_clear(job);
     return rc;
 }
 

@@ -57,7 +57,7 @@ void due__stats_fill(struct due_queue *q, struct due_stats *stats)
     due__enter(q, &t);
     count_jobs(q, &s);
     s.lapsed = q->lapsed;
-    s.direct = q->direct;
+    s.direct = q->direct + due__load_relaxed(&q->placed) - q->aside; /* no edge: under the lock */
     s.delegated = q->delegated;
     s.heartbeats = q->beats;
     s.mended = q->mended;

@@ -8,9 +8,8 @@
 #include "queue/queue.h"
 
 struct due__id_parts {
-    uint64_t tag;        /* O */
-    uint32_t generation; /* O */
-    uint32_t number;     /* O */
+    uint64_t tag; /* O */
+    uint64_t use; /* O  generation 32 | number 32 */
 };
 
 _Static_assert(sizeof(struct due__id_parts) == sizeof(due_id), "an id is its parts");
@@ -18,7 +17,7 @@ _Static_assert(sizeof(struct due__id_parts) == sizeof(due_id), "an id is its par
 /* In a queue without a store. */
 static inline due_id due__id_made(const struct due_queue *q, uint32_t number, uint32_t generation)
 {
-    struct due__id_parts p = { .tag = q->tag, .generation = generation, .number = number };
+    struct due__id_parts p = { .tag = q->tag, .use = (uint64_t)generation << 32 | number };
     due_id id;
 
     memcpy(&id, &p, sizeof id);
@@ -37,9 +36,9 @@ static inline bool due__id_read_made(const struct due_queue *q, due_id id, uint3
     struct due__id_parts p;
 
     memcpy(&p, &id, sizeof p);
-    *number = p.number;
-    *generation = p.generation;
-    return p.tag == q->tag && due__slab_has(&q->slab, p.number);
+    *number = (uint32_t)p.use;
+    *generation = (uint32_t)(p.use >> 32);
+    return p.tag == q->tag && due__slab_has(&q->slab, *number);
 }
 
 /* False: not an id of this queue.  The place may hold another job by now. */

@@ -17,6 +17,9 @@
  * together in memory. */
 void due__keep_ready(struct due_queue *q, struct due__slot s, unsigned topic, unsigned payload);
 
+/* Into the timeline when the chunks are used up. */
+void due__insert_making_room(struct due_queue *q, struct due__slot s);
+
 /* The arrival numbers are used up: everything gets another. */
 void due__renumber(struct due_queue *q);
 
@@ -29,8 +32,8 @@ static inline void due__sweep_if_many(struct due_queue *q)
 /* A slot that is not due goes to the timeline. */
 static inline void due__keep_waiting(struct due_queue *q, struct due__slot s)
 {
-    while (!due__timeline_insert(&q->timeline, s))
-        due__make_room(q);
+    if (!due__timeline_insert(&q->timeline, s))
+        due__insert_making_room(q, s);
     if (due__slot_deadline(s) < q->armed)
         q->debts |= DUE__DEBT_LEAD;
     if (due__slot_deadline(s) < due__load_relaxed(&q->sole_until)) /* W3: under the lock */
@@ -63,7 +66,6 @@ static inline __attribute__((always_inline)) void due__place_now(struct due_queu
     struct due__slot s = due__slot_make(deadline, it->f.priority, due__next_arrival(q), it->number);
     bool ready = due__moved(q, s);
 
-    q->direct++;
     due__facts_store(it->job, it->f);
     due__store_relaxed(&it->job->deadline_ns, deadline); /* J1 */
     if (ready)

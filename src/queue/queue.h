@@ -216,7 +216,7 @@ struct due_queue {
     struct due__slot gone __attribute__((aligned(DUE__LINE))); /* T  what is before it has left */
     uint32_t arrival;                                          /* T  the next arrival number */
     uint32_t place_count;          /* T  free places at hand, in place */
-    uint64_t direct;               /* T  jobs sorted in by their caller */
+    uint64_t direct;               /* T  jobs sorted in by their caller, but those placed */
     uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
     size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
     size_t in_lines;               /* T  slots in lines, dead ones included; not those shown */
@@ -235,6 +235,7 @@ struct due_queue {
     struct due__nodes nodes;       /* T */
     uint64_t lapsed;               /* T  leases that ended by themselves */
     uint64_t delegated;            /* T  jobs that came through the inbox */
+    uint64_t aside;                /* T  of those placed, jobs that went there all the same */
     uint64_t tenure_begin_ns;      /* T  only when built to measure tenures */
     uint64_t tenure_max_ns;        /* T  likewise */
     struct due__counter counter;   /* T  what is left out of looks at the clock */
@@ -337,9 +338,10 @@ static inline int64_t due__timeout_now(const struct due_queue *q)
     return q->clock.manual != NULL ? due__clock_now(&q->clock) : due__monotonic_now();
 }
 
+/* In a child of the program that opened it: the page was wiped before fork() returned there. */
 static inline bool due__forked(const struct due_queue *q)
 {
-    return *(const volatile unsigned char *)q->mark == 0;
+    return *q->mark == 0;
 }
 
 #ifdef DUE_MEASURE_TENURE

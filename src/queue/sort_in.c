@@ -29,6 +29,13 @@ static __attribute__((noinline)) void push_making_room(struct due_queue *q, stru
     while (!due__topic_push(q, t, s));
 }
 
+void due__insert_making_room(struct due_queue *q, struct due__slot s)
+{
+    do
+        due__make_room(q);
+    while (!due__timeline_insert(&q->timeline, s));
+}
+
 void due__keep_ready(struct due_queue *q, struct due__slot s, unsigned topic, unsigned payload)
 {
     struct due__topic *t = due__topic_at(q, topic);
@@ -130,6 +137,7 @@ static bool sort_in(struct due_queue *q, uint32_t number, struct due__job *j, ui
 
 void due__place(struct due_queue *q, const struct due__fresh *it)
 {
+    q->direct++;
     due__place_now(q, it, 0);
 }
 
@@ -137,6 +145,7 @@ void due__place_held(struct due_queue *q, const struct due__fresh *it, bool held
 {
     uint64_t pass = failed ? due__limiter_resume(q, it->job, it->f) : 0;
 
+    q->direct++;
     due__place_now(q, it, (held ? DUE__HELD : 0) | pass);
 }
 
