@@ -385,12 +385,14 @@ int due_open(due_queue **queue, const due_options *options, due_error *error)
         return fail(error, DUE_ENOMEM, "out of memory", "");
     q->clock = clock;
     settings(q, o, &alloc);
+    q->turns = (struct due__listener){ .turned = due__tick, .arg = q };
     rc = queue_make(q, o, error);
     if (rc != 0) {
         due__alloc_region_free(&alloc, q, sizeof *q);
         return rc;
     }
-    q->turns = (struct due__listener){ .turned = due__tick, .arg = q };
+    if (q->stored)
+        due__listener_hear(&q->turns); /* its journal does */
     if (clock.manual != NULL)
         due__clock_join(clock.manual, &q->turns);
     *queue = q;

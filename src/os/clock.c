@@ -2,12 +2,16 @@
  *
  * Turning calls each listener of a manual clock with the lock released, so what a listener calls
  * may turn other clocks, and open and free queues of this one.  A call counts itself in its entry
- * of the list, and the entry stays until the calls in it have returned.
+ * of the list, and the entry stays until the calls in it have returned.  A listener that nobody has
+ * asked to hear of turns is passed over.
  *
  * Guards     I  set once      M  the manual clock's lock      A  atomic, see Edges
  * Lock order It is held for a look at the list only, and no other lock is taken under it.
  *
  * Edges      K1  turning stores now -> due_clock_now loads it
+ *            K2  who waits for a time says that his listener hears, then looks at the clock;
+ *                turning stores now, then looks who hears.  All sequentially consistent.  Either
+ *                his look shows the new time, or the listener is called.
  */
 #define _GNU_SOURCE
 #include "os/clock.h"
@@ -131,17 +135,17 @@ due_clock *due_clock_manual(int64_t start_ns)
 
 int64_t due_clock_now(const due_clock *clock)
 {
-    return due__load_acquire(&clock->now_ns); /* K1 */
+    return due__load_seq(&clock->now_ns); /* K1, K2 */
 }
 
 /* Called with the lock held, which is released while a listener is called.  Who begins to listen
  * meanwhile reads the new time. */
 static void turn(due_clock *clock, int64_t to_ns)
 {
-    due__store_release(&clock->now_ns, to_ns < DUE_FOREVER ? to_ns : DUE_FOREVER - 1); /* K1 */
+    due__store_seq(&clock->now_ns, to_ns < DUE_FOREVER ? to_ns : DUE_FOREVER - 1); /* K1, K2 */
     clock->turns++;
     for (struct due__listener *l = clock->listeners; l != NULL; l = l->next) {
-        if (l->left != NULL)
+        if (l->left != NULL || !due__load_seq(&l->hears)) /* K2 */
             continue;
         l->calls++;
         due__lock_release(&clock->lock);

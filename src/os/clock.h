@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "due/due.h"
+#include "os/atomic.h"
 #include "os/counter.h"
 
 struct due__bell;
@@ -57,7 +58,15 @@ struct due__listener {
     void *arg;                  /* I */
     struct due__bell *left;     /* M  who wants to leave waits here; NULL: nobody */
     uint32_t calls;             /* M  that have not returned */
+    uint32_t hears;             /* A  K2 of clock.c: somebody wants it to be called */
 };
+
+/* Who waits for a time says so before he looks at the clock: if the time comes after that look, the
+ * listener is called. */
+static inline void due__listener_hear(struct due__listener *l)
+{
+    due__store_seq(&l->hears, 1); /* K2 */
+}
 
 void due__clock_join(due_clock *clock, struct due__listener *l);
 /* Nobody is in turned() any more, nor will be.  Waits on the caller's @bell for those who are. */

@@ -6,6 +6,7 @@
  * Edges      P1  the holder of the timeline lock writes the time wanted, then whoever is second in
  *                the descriptor's own lock reads it and sets the timer: the last setting is always
  *                the last time wanted.
+ *            described elsewhere: K2 clock.c
  *
  * Not here   On a manual clock there is no timer: turning the clock sets it into the past.
  */
@@ -76,6 +77,7 @@ int due_fd(due_queue *q)
                         TFD_CLOEXEC | TFD_NONBLOCK);
     if (fd < 0)
         return DUE_ESYS;
+    due__listener_hear(&q->turns); /* K2: before the tenure's end looks at the clock */
     due__enter(q, &t);
     int other = due__load_relaxed(&q->fd); /* P1 */
     if (other < 0) {

@@ -20,7 +20,8 @@
  *            C5  who closes sets its bit, then has the timeline's lock, then looks at a manual
  *                clock and is in line; who turns that stores the time, then has the lock, and looks
  *                at the state there.  If close had it first, the bit is seen, and the line is
- *                looked at; else close sees the new time.
+ *                looked at; else close sees the new time.  (He comes only if he is asked to: K2
+ *                of clock.c.)
  */
 #include "queue/inside.h"
 
@@ -76,6 +77,7 @@ struct due__waiter *due__closer_enter(struct due_queue *q)
 {
     struct due__waiter *w;
 
+    due__listener_hear(&q->turns); /* K2 */
     due__lock_acquire(&q->leaving);
     q->closing++;
     due__lock_release(&q->leaving);

@@ -369,12 +369,6 @@ static inline int64_t due__due_ns(const struct due_queue *q)
     return due__slot_deadline(q->gone) - 1;
 }
 
-static inline void due__all_gone(struct due_queue *q, int64_t until_ns)
-{
-    if (until_ns >= due__slot_deadline(q->gone))
-        due__slot_store(&q->gone, due__slot_after(until_ns));
-}
-
 /* The clock can be set back: if it was, wait on. */
 static inline void due__look_back(struct due_queue *q)
 {
@@ -510,7 +504,8 @@ bool due__move_some(struct due_queue *q, int64_t now_ns);
 /* What was due at @now_ns has been moved. */
 static inline void due__all_moved(struct due_queue *q, int64_t now_ns)
 {
-    due__all_gone(q, now_ns);
+    if (now_ns >= due__slot_deadline(q->gone))
+        due__slot_store(&q->gone, due__slot_after(now_ns));
     if (due__timeline_count(&q->timeline) == 0)
         due__arrivals_anew(q);
 }

@@ -293,8 +293,7 @@ static bool move_within(struct due_queue *q, int64_t now_ns, uint32_t *moves)
         due__prefetch_ahead(q);
         make_ready(q, s);
     }
-    due__all_gone(q, now_ns);
-    due__arrivals_anew(q);
+    due__all_moved(q, now_ns);
     return true;
 }
 

@@ -12,6 +12,7 @@
  *                head is due.  A holder writes sole before it raises that; a taker reads it, then
  *                sole, then the clock.  If it was raised, the taker sees which topics have got what
  *                was due; if not, and the time has come, it goes by the lock.
+ *            described elsewhere: K2 clock.c
  *
  * Always     N1  a topic that is not paused and has anything shown or waiting is in the ring
  * (check)    N2  nothing is shown of a paused topic
@@ -240,6 +241,7 @@ static void several_begin(struct due_queue *q)
 {
     struct due__tenure t;
 
+    due__listener_hear(&q->turns); /* K2: whose turn it is depends on what is due */
     due__enter(q, &t);
     q->several = true;
     due__sole_until(q);

@@ -23,6 +23,7 @@
  *                the lock swaps UNDER_WAY for NOBODY.  It is one word, so one of the two fails: the
  *                holder finds NOBODY, and calls, or the other finds AWAITED, and comes to the lock.
  *                AWAITED ends under the lock only, and then the topic is looked at.
+ *            described elsewhere: K2 clock.c
  *
  * Always     N1  a waiter is in line exactly while linked; the lead is linked or awake
  * (check)    N2  while anybody is linked on a kernel clock, somebody leads; the deputy is linked
@@ -53,6 +54,7 @@ struct due__waiter *due__waiter_get(struct due_queue *q)
     if (w != NULL)
         return w;
 
+    due__listener_hear(&q->turns); /* K2: before it is used, and once is enough */
     w = due__alloc_new(&q->alloc, sizeof *w);
     if (w == NULL)
         return NULL;

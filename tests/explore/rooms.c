@@ -421,6 +421,8 @@ static void listeners_setup(void)
         abort();
     listeners->leaving = (struct due__listener){ .turned = leaving_turned, .arg = listeners };
     listeners->staying = (struct due__listener){ .turned = staying_turned, .arg = listeners };
+    due__listener_hear(&listeners->leaving);
+    due__listener_hear(&listeners->staying);
     due__clock_join(listeners->clock, &listeners->staying);
     due__clock_join(listeners->clock, &listeners->leaving);
     explore_thread("turner 1", listeners_turn, NULL);

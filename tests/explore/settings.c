@@ -82,13 +82,24 @@ static void wall_set_setup(void)
 
 /* ---- A clock turned by hand ---- */
 
-static void open_manual(void)
+static due_options by_hand(void)
 {
     due_clock *clock = due_clock_manual(EXPLORE_START_NS);
 
     if (clock == NULL)
         abort();
-    lab_open((due_options){ .proxies = DUE_PROXIES_NEVER, .manual = clock });
+    return (due_options){ .proxies = DUE_PROXIES_NEVER, .manual = clock };
+}
+
+static void open_manual(void)
+{
+    lab_open(by_hand());
+}
+
+/* With one topic nobody hears of turns before somebody waits. */
+static void open_unheard(void)
+{
+    lab_open_bare(by_hand());
 }
 
 /* Everyone whose time has come is woken before the call returns. */
@@ -134,6 +145,29 @@ static void manual_close_setup(void)
     lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
     explore_thread("closer", close_within, NULL);
     explore_thread("turner", turn_rest_and_take, NULL);
+}
+
+static void unheard_close_setup(void)
+{
+    open_unheard();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_thread("closer", close_within, NULL);
+    explore_thread("turner", turn_rest_and_take, NULL);
+}
+
+static void unheard_setup(void)
+{
+    open_unheard();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_thread("consumer", act_take_one, NULL);
+    explore_thread("turner", turn, NULL);
+}
+
+static void unheard_timeout_setup(void)
+{
+    open_unheard();
+    explore_thread("impatient", act_take_within, as_arg(1));
+    explore_thread("turner", turn_and_put, NULL);
 }
 
 static void manual_setup(void)
@@ -186,6 +220,14 @@ static void descriptor_setup(void)
     explore_thread("producer 0", act_put_now, as_arg(0));
 }
 
+static void descriptor_unheard_setup(void)
+{
+    open_unheard();
+    lab_put(0, 0, LAB_AT(DUE_MS(1)), 0);
+    explore_thread("loop", take_by_descriptor, as_arg(1));
+    explore_thread("turner", turn, NULL);
+}
+
 static void descriptor_shared_setup(void)
 {
     lab_open((due_options){ .proxies = DUE_PROXIES_NEVER });
@@ -214,6 +256,14 @@ const struct explore_scenario explore_scenarios_settings[] = {
         (2, 1, 0, 0), 20),
     LAB("manual_close", "N, a clock turned by hand: a close that waits for a while",
         manual_close_setup, (2, 1, 0, 0), (3, 1, 0, 0), 20),
+    LAB("unheard", "N, a clock turned by hand: the first who ever waits", unheard_setup,
+        (2, 1, 0, 0), (4, 1, 0, 0), 20),
+    LAB("unheard_timeout", "N, a clock turned by hand: his timeout", unheard_timeout_setup,
+        (2, 1, 0, 0), (4, 1, 0, 0), 20),
+    LAB("unheard_close", "N, a clock turned by hand: the first is who closes", unheard_close_setup,
+        (2, 1, 0, 0), (3, 1, 0, 0), 20),
+    LAB("unheard_descriptor", "N, a clock turned by hand: the first has the descriptor",
+        descriptor_unheard_setup, (2, 1, 0, 0), (4, 1, 0, 0), 20),
     LAB("descriptor", "N: an event loop, two put", descriptor_setup, (2, 0, 0, 0), (3, 1, 1, 0),
         20),
     LAB("descriptor_shared", "N: an event loop, jobs are cancelled and moved",
