@@ -24,6 +24,8 @@
 #include "queue/inside.h"
 #include "queue/queue.h"
 
+#define MISSED 1 /* no answer of a call that takes one job */
+
 /* The taken jobs go to the caller, for good or on a lease.  Answers how many of them the caller has
  * (0: they were not to be handed out), or an error; the others wait again. */
 static int hand_out(struct due_queue *q, const struct due__request *r, struct due__slot *slots,
@@ -131,11 +133,15 @@ static __attribute__((noinline)) int one_taken(due_queue *q, const struct due__w
                    : due__one_or_named(job, rc);
 }
 
-/* One that was shown. */
-static __attribute__((noinline)) int one_shown(due_queue *q, const struct due__wanted *wanted,
-                                               due_job *job, int64_t lease_ns, int64_t timeout_ns,
-                                               struct due__slot s)
+/* The first that is shown of @topic.  MISSED: somebody was quicker. */
+static __attribute__((noinline)) int one_shown(due_queue *q, struct due__topic *topic,
+                                               const struct due__wanted *wanted, due_job *job,
+                                               int64_t lease_ns, int64_t timeout_ns)
 {
+    struct due__slot s;
+
+    if (!due__take_one_shown(q, topic, &s))
+        return MISSED;
     if (lease_ns != 0 || !due__is_plain(q, due__slot_job(s)))
         return one_taken(q, wanted, job, lease_ns, timeout_ns, s, 0);
     due__job_fill_plain(q, due__slot_job(s), due__slot_deadline(s), due__clock_now(&q->clock), job);
@@ -175,8 +181,13 @@ static inline __attribute__((always_inline)) int one(due_queue *q, const struct 
          !due__topics_there(q, wanted->topics, wanted->count)) ||
         (lease_ns != 0 && !due__load_relaxed(&q->reserves))) /* R3 of lease.c: the usual way says */
         return one_by_asking(q, wanted, job, lease_ns, timeout_ns);
-    if (due__take_fast(q, wanted, &s, 1) > 0)
-        return one_shown(q, wanted, job, lease_ns, timeout_ns, s);
+    struct due__topic *shown = due__topic_shown(q, wanted);
+    if (shown != NULL && due__window_count(&shown->window) > 0) { /* a guess: others take too */
+        int rc = one_shown(q, shown, wanted, job, lease_ns, timeout_ns);
+
+        if (rc != MISSED)
+            return rc;
+    }
     enum due__next next = lease_ns == 0 ? due__take_next(q, wanted, &s, job)
                                         : due__reserve_next(q, wanted, lease_ns, &s, &now, job);
     if (next == DUE__NEXT_NOTHING && timeout_ns == 0)

@@ -58,26 +58,34 @@ static inline uint32_t due__sole(struct due_queue *q)
     return due__clock_passed(&q->clock, until_ns) ? 0 : topic;
 }
 
+/* The topic of which what is shown may be taken without the lock; NULL: there is none. */
+static inline __attribute__((always_inline)) struct due__topic *due__topic_shown(
+    struct due_queue *q, const struct due__wanted *wanted)
+{
+    uint32_t topic;
+
+    if (!due__shown_is_next(q))
+        return NULL;
+    if (wanted->topics == NULL)
+        topic = due__sole(q);
+    else
+        topic = wanted->count == 1 ? (uint32_t)wanted->topics[0] + 1 : 0;
+    return topic != 0 ? due__topic_at(q, topic - 1) : NULL;
+}
+
 /* What is shown, without the lock: up to @max jobs of these topics, or of any. */
 static inline __attribute__((always_inline)) size_t due__take_fast(struct due_queue *q,
                                                                    const struct due__wanted *wanted,
                                                                    struct due__slot *slots,
                                                                    size_t max)
 {
-    uint32_t topic;
+    struct due__topic *topic = due__topic_shown(q, wanted);
 
-    if (!due__shown_is_next(q))
-        return 0;
-    if (wanted->topics == NULL)
-        topic = due__sole(q);
-    else
-        topic = wanted->count == 1 ? (uint32_t)wanted->topics[0] + 1 : 0;
-    if (topic == 0)
+    if (topic == NULL)
         return 0;
     if (max == 1)
-        return due__take_one_shown(q, due__topic_at(q, topic - 1), slots);
-    return due__take_shown(q, due__topic_at(q, topic - 1), slots,
-                           max < DUE__TAKE_MAX ? max : DUE__TAKE_MAX);
+        return due__take_one_shown(q, topic, slots);
+    return due__take_shown(q, topic, slots, max < DUE__TAKE_MAX ? max : DUE__TAKE_MAX);
 }
 
 #endif

@@ -182,6 +182,8 @@ static inline __attribute__((always_inline)) enum due__next take_next(
     struct due__job **j, int64_t *now_ns, due_job *job)
 {
     struct due__topic *topic = due__topic_at(q, 0);
+    struct due__slot of_several; /* its address is taken, so that the others may be in registers */
+    struct due__job *j_of_several;
     enum due__next next = DUE__NEXT_ASK;
     int64_t due_ns;
 
@@ -189,8 +191,15 @@ static inline __attribute__((always_inline)) enum due__next take_next(
     bool in_line = topic->line.count > 0 && !q->several;
     *now_ns = look(q, lease_ns, in_line, &due_ns); /* I3: before the look at the inbox */
     if (next_known(q)) {
-        next = q->several ? take_of_several(q, wanted, due_ns, s, j)
-                          : take_of_one(q, topic, due_ns, s, j);
+        if (!q->several) {
+            next = take_of_one(q, topic, due_ns, s, j);
+        } else {
+            next = take_of_several(q, wanted, due_ns, &of_several, &j_of_several);
+            if (next == DUE__NEXT_TAKEN) {
+                *s = of_several;
+                *j = j_of_several;
+            }
+        }
         if (next == DUE__NEXT_TAKEN && taken(q, lease_ns, *s, *j, *now_ns, job))
             next = DUE__NEXT_DONE;
         else if (next == DUE__NEXT_NOTHING)

@@ -29,7 +29,7 @@ struct due_clock {
     int64_t now_ns;                  /* A  K1; written under M */
     struct due__lock lock;           /* M */
     struct due__listener *listeners; /* M */
-    uint32_t turns;                  /* M  calls that turn it now */
+    uint32_t turns;                  /* M  calls that turn it, and have released the lock */
 };
 
 struct timespec due__timespec(int64_t ns)
@@ -138,23 +138,27 @@ int64_t due_clock_now(const due_clock *clock)
     return due__load_seq(&clock->now_ns); /* K1, K2 */
 }
 
-/* Called with the lock held, which is released while a listener is called.  Who begins to listen
- * meanwhile reads the new time. */
-static void turn(due_clock *clock, int64_t to_ns)
+/* With the lock, which is released meanwhile. */
+static __attribute__((noinline)) void tell(due_clock *clock, struct due__listener *l)
+{
+    clock->turns++;
+    l->calls++;
+    due__lock_release(&clock->lock);
+    l->turned(l->arg);
+    due__lock_acquire(&clock->lock);
+    if (--l->calls == 0 && l->left != NULL)
+        due__bell_ring(l->left); /* who leaves goes on with the lock: after us */
+    clock->turns--;
+}
+
+/* With the lock.  Who begins to listen while it is released reads the new time. */
+static inline void turn(due_clock *clock, int64_t to_ns)
 {
     due__store_seq(&clock->now_ns, to_ns < DUE_FOREVER ? to_ns : DUE_FOREVER - 1); /* K1, K2 */
-    clock->turns++;
     for (struct due__listener *l = clock->listeners; l != NULL; l = l->next) {
-        if (l->left != NULL || !due__load_seq(&l->hears)) /* K2 */
-            continue;
-        l->calls++;
-        due__lock_release(&clock->lock);
-        l->turned(l->arg);
-        due__lock_acquire(&clock->lock);
-        if (--l->calls == 0 && l->left != NULL)
-            due__bell_ring(l->left); /* who leaves goes on with the lock: after us */
+        if (l->left == NULL && due__load_seq(&l->hears)) /* K2 */
+            tell(clock, l);
     }
-    clock->turns--;
 }
 
 int due_clock_advance(due_clock *clock, int64_t by_ns)
