@@ -564,7 +564,7 @@ const struct explore_scenario explore_scenarios_shared[] = {
            (0, 0, 2, 0), (2, 1, 1, 0), 1),
     SHARED("shared_stale", "another has the job by the store's clock, not by ours", stale_setup,
            (1, 0, 0, 0), (2, 1, 0, 0), 1),
-    SHARED("shared_extend", "one acks, another extends", extend_setup, (1, 0, 0, 0), (2, 1, 1, 0),
+    SHARED("shared_extend", "one acks, another extends", extend_setup, (2, 0, 0, 0), (2, 1, 1, 0),
            10),
     SHARED("shared_extend_lapse", "and another process waits for the lease to end",
            extend_lapse_setup, (0, 0, 1, 0), (1, 0, 2, 0), 1),
