@@ -1,7 +1,7 @@
 /* tick.c - a manual clock was turned: who waits for a time that has come is rung.
  *
  * Nobody comes here before somebody has asked to hear of turns: who waits, who closes, who has the
- * descriptor, and a second topic.
+ * descriptor, a second topic, and at open a journal.
  *
  * Edges      described elsewhere: I2 inbox.c, T1 topic.c, C5 inside.c, K2 clock.c
  */

@@ -68,9 +68,10 @@ static void sort_in_page(struct load_page *p)
         due__events_restored(q, &p->fresh[i], p->held[i]);
     due__enter(q, &t);
     due__move_due(q, due__clock_now(&q->clock));
+    int64_t due_ns = due__due_ns(q) > 0 ? due__due_ns(q) : 0; /* nothing may have left it yet */
     for (size_t i = 0; i < p->n; i++) {
-        if (q->shared && p->fresh[i].deadline_ns > due__due_ns(q)) /* due, says the store */
-            p->fresh[i].deadline_ns = due__due_ns(q);
+        if (q->shared && p->fresh[i].deadline_ns > due_ns) /* due, says the store */
+            p->fresh[i].deadline_ns = due_ns;
         if (p->dead[i])
             place_dead(q, &p->fresh[i]);
         else
