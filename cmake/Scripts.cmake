@@ -2,19 +2,20 @@
 #
 # Each is put together of the parts it needs, without comments and indentation, and stands there
 # with the SHA-1 by which a server knows it.
-set(put head wake topic tail put)
-set(work head wake topic tail work)
-set(edit head wake topic tail edit)
-set(beat fence wake beat)
+set(put head keys wake topic tail status put)
+set(work head keys wake topic tail work)
+set(edit head keys wake topic tail status edit)
+set(beat fence keys wake beat)
 set(leave fence wake leave)
 set(join join)
 set(census census)
 set(page page)
+set(key key)
 set(evict evict)
 
 set(code "/* Made of the scripts in persist/redis/scripts by cmake/Scripts.cmake. */\n")
 string(APPEND code "#include \"redis/share/scripts.h\"\n")
-foreach(script put work edit join leave beat census page evict)
+foreach(script put work edit join leave beat census page key evict)
     set(text "\n")
     foreach(part IN LISTS ${script})
         file(READ "${FROM}/${part}.lua" lines)

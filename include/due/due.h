@@ -368,7 +368,7 @@ DUE_API int due_cancel_batch(due_queue *q, const due_id *ids, size_t n, int *res
  * The id of the live job (delayed, ready, reserved or dead) that has the unique key @key of @len
  * bytes; and take it back, as due_cancel() by its id.  A key that is only kept is no job's.
  *
- * Threads:  any; with a store also waits until the stored jobs were read
+ * Threads:  any; with a store also waits until the stored jobs were read; if it is shared, asks it
  * Errors:   as due_cancel(); DUE_ENOENT (no live job has it), DUE_EINVAL (@len)
  */
 DUE_API int due_id_of_key(due_queue *q, const void *key, size_t len, due_id *id)

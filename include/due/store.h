@@ -183,7 +183,8 @@ typedef struct due_store due_store;
  *
  * Changes are as above, with these meanings:
  *
- *   PUT             a new job, for whoever comes
+ *   PUT             a new job, for whoever comes; with a key only if that is no other job's, nor
+ *                   kept for another: DUE_EEXIST
  *   DROP            held: it is done.  Not held: cancelled, or with was_dead struck off the dead;
  *                   with was_ns only if it died then, with dead_max only if there are too many
  *   MOVE            held: it waits again.  Not held: it gets another time; was_dead: it waits again
@@ -197,6 +198,10 @@ typedef struct due_store due_store;
  * is not, only if nobody holds it and it is as was_ns and the counts in record say (MOVE, AMEND; of
  * a dead job only was_ns is looked at, the counts are new), or whatever it is (DROP).  An AMEND
  * only if its content is what it was when it was shown with the mark in record, too.
+ *
+ * A key is its job's until a DROP, whether that says it or not; then it is free, or, if the job was
+ * held, kept until key_kept_ns.  An AMEND or DROP of a job that nobody holds which says a key is
+ * made only if that is the job's still: DUE_EAGAIN.
  *
  * A lease keeps its name: after BEGIN and EXTEND the job is held by the same one.  When its time is
  * up its holder may still say what became of the job, until somebody has claimed it. */
@@ -301,7 +306,8 @@ struct due_shared_verbs {
      * job.
      *
      * Results:  0; DUE_ESTALE: another lease, or none; DUE_EBUSY: somebody holds it; DUE_ENOENT;
-     *           DUE_EAGAIN: it has changed; DUE_ENOSPC: of a PUT, the store is full
+     *           DUE_EAGAIN: it has changed; of a PUT DUE_EEXIST: its key is another job's,
+     *           DUE_ENOSPC: the store is full
      * Errors:   DUE_EAGAIN: nothing was sent; DUE_EINDOUBT; DUE_EFENCED; DUE_ELOST: the store has
      *           lost what came after an earlier exchange, or this process: nothing was done; any
      *           other: refused, nothing was done
@@ -376,6 +382,14 @@ struct due_shared_verbs {
      * Errors:   none that matter
      */
     int (*leave)(due_store *s, int64_t until_ns);
+
+    /**
+     * Whose is that key?
+     *
+     * Answers:  0: it is that of the live job *@id; 1: that job is gone, and the key kept for it
+     * Errors:   DUE_ENOENT: it is nobody's; as find()
+     */
+    int (*holder)(due_store *s, const void *key, size_t len, due_id *id, int64_t until_ns);
 };
 
 #define DUE_RING_NS DUE_MS(20)

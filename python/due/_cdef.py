@@ -190,7 +190,8 @@ struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct du
     (*processes)(due_store *s, int (*visit)(void *ctx, const struct due_process_seen *process),
     void *ctx, int64_t until_ns); int (*beat)(due_store *s, int64_t turn_ns, int64_t until_ns);
     int (*listen)(due_store *s, int64_t until_ns); void (*wake)(due_store *s); int
-    (*leave)(due_store *s, int64_t until_ns); };
+    (*leave)(due_store *s, int64_t until_ns); int (*holder)(due_store *s, const void *key, size_t
+    len, due_id *id, int64_t until_ns); };
 struct due_store_verbs { size_t size; int (*open)(due_store *s, const struct due_store_open *how,
     struct due_store_info *info, due_error *error); int (*ready)(due_store *s, int64_t until_ns);
     int (*commit)(due_store *s, const due_change *changes, size_t n, uint64_t number, int64_t

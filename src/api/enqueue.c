@@ -35,7 +35,7 @@ static __attribute__((noinline)) int more_check(const struct due_queue *q, const
 {
     if (x->size != sizeof *x)
         return OTHER_SIZE;
-    if (x->key != NULL || x->group_len > 0) {
+    if ((x->key != NULL && x->on_key != DUE_KEY_REFUSE) || x->group_len > 0) {
         int rc = due__not_shared(q);
 
         if (rc != 0)
@@ -552,8 +552,8 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
     int rc = n == 0 || specs->size == sizeof *specs ? check(q, specs, n, simple, timeout_ns)
                                                     : OTHER_SIZE;
     bool alone =
-        q->capacity > 0 || q->events != NULL || due__loading(q); /* with keys: each apart */
-    bool taken = alone;                                          /* so is the next one */
+        q->capacity > 0 || q->events != NULL || q->shared || due__loading(q); /* keys: apart */
+    bool taken = alone; /* so is the next one */
     struct due__put put = { .over = false };
     size_t done = 0;
 

@@ -12,4 +12,12 @@ int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_
 int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
                        struct due__deadline *by, due_id *id, bool *inside);
 
+/* The same in a shared queue; and whose a key is there, and to cancel its job. */
+int due__enqueue_shared_key(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
+                            struct due__deadline *by, due_id *id, bool *inside);
+int due__shared_id_of_key(struct due_queue *q, const void *key, size_t len,
+                          struct due__deadline *by, due_id *id);
+int due__shared_cancel_key(struct due_queue *q, const void *key, size_t len, due_job *job,
+                           struct due__deadline *by);
+
 #endif

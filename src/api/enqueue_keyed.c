@@ -218,6 +218,8 @@ int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_n
     const due_extra *x = s->more;
     int64_t until = 0;
     struct holder h;
+    if (q->shared)
+        return due__enqueue_shared_key(q, s, timeout_ns, by, id, inside);
     int rc = q->journal->loaded(q, by);
 
     if (rc == 0 && q->capacity == 0 && q->events == NULL) /* most keys are new */
@@ -278,9 +280,13 @@ int due_id_of_key(due_queue *q, const void *key, size_t len, due_id *id)
 
     if (due__forked(q))
         return DUE_EFORK;
-    if (due__not_shared(q) != 0)
-        return DUE_ENOTSUP;
     bool inside = due__inside_stored(q);
+    if (due__in_store(q)) {
+        int found = due__named(q, due__shared_id_of_key(q, key, len, &by, id));
+
+        due__inside_end(q, inside);
+        return found;
+    }
     int rc = due__named(q, find(q, key, len, &by, &h));
     due__inside_end(q, inside);
     if (rc == 0)
@@ -295,11 +301,10 @@ int due_cancel_key(due_queue *q, const void *key, size_t len, due_job *job)
 
     if (due__forked(q))
         return due__one_or_none(job, DUE_EFORK);
-    if (due__not_shared(q) != 0)
-        return due__one_or_none(job, DUE_ENOTSUP);
     bool inside = due__inside_stored(q);
-    int rc = find(q, key, len, &by, &h);
-    while (rc == 0) {
+    bool shared = due__in_store(q);
+    int rc = shared ? due__shared_cancel_key(q, key, len, job, &by) : find(q, key, len, &by, &h);
+    while (rc == 0 && !shared) {
         rc = due__cancel_any(q, h.number, h.generation, &h.name, job, &by);
         if (rc == 0)
             break;

@@ -108,9 +108,15 @@ int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
 
 int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)
 {
+    return due__cancel_with_key(q, id, NULL, 0, job, by);
+}
+
+int due__cancel_with_key(struct due_queue *q, due_id id, const void *key, size_t len, due_job *job,
+                         struct due__deadline *by)
+{
     uint32_t number;
     uint32_t generation;
-    struct due__ask ask = { .kind = DUE__ASK_CANCEL, .id = id };
+    struct due__ask ask = { .kind = DUE__ASK_CANCEL, .id = id, .key = key, .key_len = len };
     int rc = due__id_find(q, id, by, &number, &generation);
 
     if (rc == 0)

@@ -32,5 +32,8 @@ void due__cancel_end(struct due_queue *q, uint32_t number);
 
 /* As due_cancel(), waiting for the store until @by. */
 int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by);
+/* The same in a shared queue of a job that lies in the store, if it has that key; or DUE_ENOENT. */
+int due__cancel_with_key(struct due_queue *q, due_id id, const void *key, size_t len, due_job *job,
+                         struct due__deadline *by);
 
 #endif

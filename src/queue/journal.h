@@ -58,6 +58,7 @@ enum due__purpose {
  * a time. */
 enum due__asked {
     DUE__ASK_NOTHING, /* but that what is under way has ended */
+    DUE__ASK_KEY,     /* whose it is */
     DUE__ASK_FIND,
     DUE__ASK_READ,
     DUE__ASK_CANCEL,
@@ -86,7 +87,10 @@ struct due__pages {
 
 struct due__ask {
     enum due__asked kind; /* O */
-    due_id id;            /* O  of one job */
+    due_id id;            /* O  of one job; KEY: told then */
+    const void *key;      /* O  KEY; CANCEL: only if that is the job's; NULL: whichever */
+    size_t key_len;       /* O */
+    bool kept;            /* O  KEY: that job is gone, and the key kept for it */
     int64_t at_ns;  /* O  MOVE, KICK, AMEND: its time; KICK_ALL: of those that died until then */
     due_info *info; /* O  FIND, LIST, PAGE: what is known, but for ready */
     const due_spec *spec;     /* O  AMEND: the new content, */

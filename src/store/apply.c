@@ -168,7 +168,7 @@ static void note(struct due_queue *q)
         if (e->purpose == DUE__NO_CHANGE)
             due__add_relaxed(&c->mirrored, 1); /* no edge: a counter */
         s->stored = ch->kind == DUE_CHANGE_DROP ? DUE__NOT_STORED : DUE__IS_STORED;
-        if (ch->key_kept_ns > 0)
+        if (ch->key_kept_ns > 0 && !q->shared)
             due__key_retained(q, e->number, ch->key_kept_ns);
         else if (ch->kind == DUE_CHANGE_PUT && ch->record.key != NULL)
             due__key_settled(q, e->number); /* whatever it was put for */
@@ -327,6 +327,7 @@ static bool returns_later(struct due_queue *q, const struct due__entry *e)
     if (!q->shared || e->purpose != DUE__RETURN || due__load_seq(&c->stopping) || /* G2 */
         due__load_seq(&c->fenced))                                                /* G2 */
         return false;
+    due__hold_at(q, e->number)->robbed |= e->rc == DUE_EEXIST;
     due__sharing_return(q, e->number);
     return true;
 }

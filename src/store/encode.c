@@ -197,6 +197,10 @@ static void describe_key(struct due_queue *q, const struct due__batch *b,
 
     if (key == NULL)
         return;
+    if (q->shared) {
+        due__sharing_describe_key(q, e, key, ch);
+        return;
+    }
     struct due__key_told told = due__key_tell(q, key);
     bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE;
     bool drop = ch->kind == DUE_CHANGE_DROP;

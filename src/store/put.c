@@ -107,9 +107,15 @@ void due__submit_fresh(struct due_queue *q, const struct due__fresh *it, struct 
     due__inbox_put(&q->commits->inbox, begin(q, it, a)); /* G1 */
 }
 
-static bool keyed(const struct due__fresh *it)
+static bool has_key(const struct due__fresh *it)
 {
     return (it->f.payload & DUE__EXTRAS) && due__extras_at(it->job)->key != NULL;
+}
+
+/* Does it have a key that is looked for here?  In a shared queue the store does that. */
+static bool keyed(const struct due_queue *q, const struct due__fresh *it)
+{
+    return !q->shared && has_key(it);
 }
 
 /* Some of them have keys: how many were left, up to the first one that cannot have its key. */
@@ -117,7 +123,7 @@ static size_t leave_keyed(struct due_queue *q, const struct due__fresh *jobs, si
                           struct due__submission *a)
 {
     for (size_t i = 0; i < n; i++) {
-        if (!keyed(&jobs[i]))
+        if (!keyed(q, &jobs[i]))
             due__submit_fresh(q, &jobs[i], a);
         else if (!due__key_submit(q, &jobs[i], a))
             return i;
@@ -157,7 +163,7 @@ static size_t leave_jobs(struct due_queue *q, const struct due__fresh *jobs, siz
     if (q->events != NULL)
         due__events_enter(q, jobs, n, false); /* told when they have landed */
     for (size_t i = 0; plain && i < n; i++)
-        plain = !keyed(&jobs[i]);
+        plain = !keyed(q, &jobs[i]);
     size_t left = plain ? leave_plain(q, jobs, n, a) : leave_keyed(q, jobs, n, a);
     if (left < n)
         give_back(q, jobs + left, n - left);
@@ -318,7 +324,8 @@ int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
     uint64_t bytes = bytes_of(jobs, n);
     bool crowded = due__unsettled_crowded(c);
     bool full = crowded || !due__unsettled_try(c, bytes);
-    int64_t until = !c->async || full ? due__deadline_at(q, by) : 0;
+    bool async = c->async && !(q->shared && has_key(jobs)); /* a key that is had is an answer */
+    int64_t until = !async || full ? due__deadline_at(q, by) : 0;
 
     *put = (struct due__put){ .room = 0 };
     int rc = crowded ? due__unsettled_wait(q, until) : 0;
@@ -326,7 +333,7 @@ int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
         rc = due__unsettled_take(q, bytes, until);
     if (rc != 0)
         return drop_all(q, jobs, n, rc);
-    if (c->async)
+    if (async)
         return put_only(q, jobs, n, ids, put);
     return put_and_wait(q, jobs, n, until, ids, put);
 }

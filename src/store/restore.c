@@ -118,7 +118,7 @@ static void restore_key(struct due_queue *q, const struct due__fresh *it, due_id
 {
     struct due__extras *extras = (it->f.payload & DUE__EXTRAS) ? due__extras_at(it->job) : NULL;
 
-    if (extras == NULL || extras->key == NULL)
+    if (extras == NULL || extras->key == NULL || q->shared)
         return;
     extras->key->place = it->number + 1;
     extras->key->generation = it->generation;
@@ -236,7 +236,7 @@ static int fill_claimed(struct load_page *p, uint32_t number, const due_claimed 
     due__store_relaxed(&h->until_ns, due__time_add(sh->began_ns, sh->claim.lease_ns)); /* X2 */
     due__store_relaxed(&h->extending, 0); /* X1 of share.c: nobody has it yet */
     h->since_ns = due__sharing_clock(q);
-    h->returns = false;
+    h->returns = h->robbed = false;
     return fill_place(p, number, &r);
 }
 

@@ -13,6 +13,7 @@
 #include "queue/queue.h"
 #include "store/sender.h"
 
+struct due__key;
 struct due__request;
 
 /* Of a job that this process has claimed. */
@@ -21,7 +22,8 @@ struct due__hold {
     int64_t until_ns;   /* A  X2: until then nobody else can have it, on due__sharing_clock() */
     int64_t since_ns;   /* K  when it was claimed */
     uint32_t extending; /* A  X1: it is CLAIMED to be extended, and leased else; written under T */
-    bool returns;       /* K  it left the store for nobody, and is to be put in again */
+    bool returns;       /* K  it left the store for nobody, and is to be put in again, */
+    bool robbed;        /* K  without its key, which another has by now */
 };
 
 /* Topics that somebody wants; none: any. */
@@ -208,6 +210,17 @@ int due__sharing_ask_edit(struct due_queue *q, int64_t until_ns);
 
 /* With the key: a job that is not here gets other content, or is kicked without its limit. */
 int due__sharing_amend(struct due_queue *q, const struct due__ask *ask, int64_t until_ns);
+
+/* All that the change points to, but its topic, is kept with it: false: no memory. */
+bool due__sharing_edit_keep(struct due_queue *q, due_record *r);
+
+/* ---- share_keys.c ---- */
+
+/* With the key: whose a unique key is. */
+int due__sharing_whose(struct due_queue *q, struct due__ask *ask, int64_t until_ns);
+/* The same: what a change says of its job's key. */
+void due__sharing_describe_key(struct due_queue *q, const struct due__entry *e,
+                               const struct due__key *key, due_change *ch);
 
 /* ---- share_pages.c ---- */
 

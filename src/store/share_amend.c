@@ -69,21 +69,21 @@ static const void *keep(struct due__sharing *sh, size_t *at, const void *bytes, 
     return to;
 }
 
-/* All that the record points to, but the topic, which the queue has.  A dead one's reason is not
- * looked at.  False: no memory. */
-static bool keep_all(struct due_queue *q, due_record *r)
+/* A dead one's reason is not looked at. */
+bool due__sharing_edit_keep(struct due_queue *q, due_record *r)
 {
     struct due__sharing *sh = q->commits->share;
     size_t at = 0;
 
     due__sharing_edit_forget(q);
-    sh->edit_size = r->len + r->headers_len + r->mark_len;
+    sh->edit_size = r->len + r->headers_len + r->mark_len + r->key_len;
     sh->edit_bytes = sh->edit_size > 0 ? due__alloc_new(&q->alloc, sh->edit_size) : NULL;
     if (sh->edit_size > 0 && sh->edit_bytes == NULL)
         return false;
     r->data = keep(sh, &at, r->data, r->len);
     r->headers = keep(sh, &at, r->headers, r->headers_len);
     r->mark = keep(sh, &at, r->mark, r->mark_len);
+    r->key = keep(sh, &at, r->key, r->key_len);
     if (r->retry != NULL) {
         sh->edit_retry = *r->retry;
         r->retry = &sh->edit_retry;
@@ -116,7 +116,7 @@ static int make(void *ctx, const due_record *was)
     else
         change_content(a->ask, &ch->record);
     ch->record.topic = due_topic_name(a->q, topic);
-    return keep_all(a->q, &ch->record) ? 0 : DUE_ENOMEM;
+    return due__sharing_edit_keep(a->q, &ch->record) ? 0 : DUE_ENOMEM;
 }
 
 int due__sharing_amend(struct due_queue *q, const struct due__ask *ask, int64_t until_ns)

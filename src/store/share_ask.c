@@ -228,13 +228,21 @@ static int ask_hold_back(struct due_queue *q, const struct due__ask *ask, int64_
 
 static int ask_cancel(struct due_queue *q, struct due__ask *ask, int64_t until_ns)
 {
-    due_change ch = { .kind = DUE_CHANGE_DROP, .record = { .id = ask->id } };
-    int rc = change_one(q, &ch, until_ns);
+    due_change ch = { .kind = DUE_CHANGE_DROP,
+                      .record = { .id = ask->id, .key = ask->key, .key_len = ask->key_len } };
 
-    if (rc != DUE_ENOENT)
-        return rc;
-    ch.was_dead = 1;
-    return change_one(q, &ch, until_ns);
+    int *result = &q->commits->share->results[0];
+
+    if (!due__sharing_edit_keep(q, &ch.record))
+        return DUE_ENOMEM;
+    *result = 0;
+    int rc = change_one(q, &ch, until_ns);
+    if (rc == DUE_ENOENT) {
+        ch.was_dead = 1;
+        *result = 0;
+        rc = change_one(q, &ch, until_ns);
+    }
+    return rc == DUE_EAGAIN && *result == rc ? DUE_ENOENT : rc; /* it has lost the key */
 }
 
 bool due__sharing_kick(const due_record *r, int64_t at_ns, due_change *ch)
@@ -300,6 +308,8 @@ int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until
     switch (ask->kind) {
     case DUE__ASK_NOTHING:
         return 0;
+    case DUE__ASK_KEY:
+        return due__sharing_whose(q, ask, until_ns);
     case DUE__ASK_FIND:
         return ask_find(q, ask, until_ns);
     case DUE__ASK_READ:

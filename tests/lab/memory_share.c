@@ -33,6 +33,7 @@ static void undo_free(struct memory_share_undo *undo)
     free(undo->was);
     free(undo->ids);
     free(undo->settings);
+    memory_share_keys_back(NULL, undo);
     answer_free(&undo->answer);
 }
 
@@ -103,6 +104,7 @@ static void take_back(struct memory_disk *disk, struct memory_share_undo *undo)
             add(disk, undo->was[i]);
         undo->was[i] = NULL;
     }
+    memory_share_keys_back(disk, undo);
     free(disk->share.settings);
     disk->share.settings = undo->settings;
     disk->share.n_settings = undo->n_settings;
@@ -168,6 +170,7 @@ static int change_held(struct memory_disk *disk, const due_change *change, int64
     take(disk, job);
     switch (change->kind) {
     case DUE_CHANGE_DROP:
+        memory_share_end_key(disk, &job->record, change->key_kept_ns);
         memory_job_free(job);
         return 0;
     case DUE_CHANGE_BEGIN:
@@ -191,10 +194,12 @@ static int change_held(struct memory_disk *disk, const due_change *change, int64
     return 0;
 }
 
-static int put_new(struct memory_disk *disk, const due_change *change, bool full)
+static int put_new(struct memory_disk *disk, const due_change *change, int64_t now_ns, bool full)
 {
     if (full)
         return DUE_ENOSPC;
+    if (!memory_share_take_key(disk, change, now_ns))
+        return DUE_EEXIST;
     note(disk, change->record.id);
     add(disk, memory_job_new(&disk->jobs, &change->record));
     return 0;
@@ -223,11 +228,13 @@ static bool may_drop(const struct memory_disk *disk, const struct memory_job *jo
 }
 
 /* Is a job what the change says that it was? */
-static bool unchanged(const struct memory_disk *disk, const struct memory_job *job,
+static bool unchanged(struct memory_disk *disk, const struct memory_job *job,
                       const due_change *change)
 {
     const due_record *r = &change->record;
 
+    if (change->kind != DUE_CHANGE_MOVE && r->key_len > 0 && !memory_share_has_key(disk, r))
+        return false;
     if (change->kind == DUE_CHANGE_DROP)
         return may_drop(disk, job, change);
     if (job->place.until_ns != change->was_ns)
@@ -245,6 +252,10 @@ static void amend(struct memory_disk *disk, struct memory_job *job, const due_re
 {
     due_record now = *record;
 
+    if (now.key_len == 0) { /* that never changes */
+        now.key = job->record.key;
+        now.key_len = job->record.key_len;
+    }
     if (now.cause != 0) {
         now.cause = job->record.cause;
         now.died_ns = job->record.died_ns;
@@ -263,7 +274,7 @@ int memory_share_change(struct memory_disk *disk, const due_change *change, int6
     if (change->held != 0)
         return change_held(disk, change, now_ns);
     if (change->kind == DUE_CHANGE_PUT)
-        return put_new(disk, change, full);
+        return put_new(disk, change, now_ns, full);
     if (change->kind == DUE_CHANGE_TOPIC)
         return set_topic(disk, change);
     struct memory_job *job = memory_disk_job(disk, record.id);
@@ -276,6 +287,7 @@ int memory_share_change(struct memory_disk *disk, const due_change *change, int6
     note(disk, record.id);
     take(disk, job);
     if (change->kind == DUE_CHANGE_DROP) {
+        memory_share_end_key(disk, &job->record, 0);
         memory_job_free(job);
         return 0;
     }

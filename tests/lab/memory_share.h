@@ -9,6 +9,7 @@
 #define MEMORY_SHARE_H
 
 #include "lab/memory_jobs.h"
+#include "lab/memory_keys.h"
 
 struct memory_disk;
 struct memory_store;
@@ -73,7 +74,9 @@ struct memory_share_undo {
     size_t n;
     size_t room;
     due_id *ids;
-    struct memory_job **was; /* NULL: was not there */
+    struct memory_job **was;  /* NULL: was not there */
+    struct memory_key **keys; /* as they were, one after the other */
+    size_t n_keys;
 };
 
 struct memory_share {
@@ -108,6 +111,22 @@ void memory_share_census(struct memory_disk *disk, size_t topic, int64_t now_ns,
                          struct due_census_topic *count);
 /* Leases and processes are forgotten: somebody owns the jobs alone. */
 void memory_share_fold(struct memory_disk *disk);
+
+/* ---- Keys ---- */
+
+/* Whose it is, as the verb holder() answers. */
+int memory_share_holder(struct memory_disk *disk, const void *key, size_t len, int64_t now_ns,
+                        due_id *id);
+int memory_share_verb_holder(due_store *store, const void *key, size_t len, due_id *id,
+                             int64_t until_ns);
+/* Is the key that the record names its job's? */
+bool memory_share_has_key(struct memory_disk *disk, const due_record *record);
+/* A job that is put has its key from here on, if it has one.  False: that is another's. */
+bool memory_share_take_key(struct memory_disk *disk, const due_change *change, int64_t now_ns);
+/* A job is gone: its key is kept until then, or free (0). */
+void memory_share_end_key(struct memory_disk *disk, const due_record *record, int64_t until_ns);
+/* As they were before; without a disk they are only forgotten. */
+void memory_share_keys_back(struct memory_disk *disk, struct memory_share_undo *undo);
 
 /* ---- Taking back ---- */
 

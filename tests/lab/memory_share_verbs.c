@@ -577,4 +577,5 @@ const struct due_shared_verbs memory_shared_verbs = {
     .listen = do_listen,
     .wake = do_wake,
     .leave = do_leave,
+    .holder = memory_share_verb_holder,
 };

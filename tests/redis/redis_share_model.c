@@ -310,7 +310,7 @@ static bool edit(struct writer *w)
                               .believed = move ? j->score : -1,
                               .was = j->entry ? "attempts" : "",
                               .score = now + (int64_t)below(100) * MS,
-                              .entry = MOVED };
+                              .entry = move ? MOVED : "" };
     const char *expected = j->state == WAITS ? "" : j->state == OUT ? "o" : "u";
 
     share_topics(&w->s, "a", "b", NULL);

@@ -132,6 +132,6 @@ extern const struct suite_test_shared {
     void (*run)(struct sharing *t);
 } share_change_tests[], share_edit_tests[], share_claim_tests[], share_number_tests[],
     share_join_tests[], share_wait_tests[], share_look_tests[], share_size_tests[],
-    share_history_tests[], share_topic_tests[];
+    share_history_tests[], share_topic_tests[], share_key_tests[];
 
 #endif

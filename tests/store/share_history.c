@@ -34,6 +34,15 @@ static bool send_logged(struct sharing *t, int s, bool at_once)
     return true;
 }
 
+/* Few, so that they meet. */
+static const char *const keys[] = { "k", "l", "m", "n", "long" };
+
+static void name_key(struct sharing *t, due_record *r)
+{
+    r->key = keys[below(t, 5)];
+    r->key_len = strlen(r->key);
+}
+
 static void gather_puts(struct sharing *t)
 {
     static const char *const topics[] = { "a", "b", "c" };
@@ -46,6 +55,8 @@ static void gather_puts(struct sharing *t)
 
         r->priority = below(t, 3) == 0 ? 9 : 0;
         r->id = suite_id(r->priority, t->base.info[0].writer, job);
+        if (below(t, 3) == 0)
+            name_key(t, r);
         sharing_put(t, job);
     }
 }
@@ -59,11 +70,14 @@ static void gather_edit(struct sharing *t)
     bool dead = t->base.jobs[job].record.cause != 0;
     uint64_t kind = below(t, 3);
 
-    if (kind == 0)
+    if (kind == 0) {
         sharing_cancel(t, job);
-    else if (dead)
+        if (below(t, 2) == 0)
+            name_key(t, &t->base.changes[0].record); /* perhaps another's */
+    }
+    if (kind != 0 && dead)
         sharing_kick(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)));
-    else
+    else if (kind != 0)
         sharing_move(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)));
     if (below(t, 8) == 0)
         t->base.changes[0].was_ns += DUE_MS(1);
@@ -118,6 +132,9 @@ static void gather_end(struct sharing *t, struct process *p, size_t i)
         sharing_back(t, h, sharing_now(t) + DUE_MS((int64_t)below(t, 60)) - DUE_MS(10));
     else
         sharing_done(t, h);
+    if (kind > 5 && below(t, 2) == 0)
+        t->base.changes[t->base.n_changes - 1].key_kept_ns =
+            sharing_now(t) + DUE_MS((int64_t)below(t, 60));
     if (kind != 1 && kind != 2)
         p->held[i] = p->held[--p->n];
 }

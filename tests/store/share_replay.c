@@ -179,11 +179,22 @@ struct model_topic {
 
 #define MODEL_TOPICS 16
 
+struct model_key {
+    const void *bytes;
+    size_t len;
+    due_id id;     /* whose it is */
+    int64_t until; /* in grains, that job is gone, and it is kept; 0: it lives */
+};
+
+#define MODEL_KEYS 32
+
 struct model {
     struct model_job *jobs;
     size_t n;
     struct model_topic topics[MODEL_TOPICS];
     size_t n_topics;
+    struct model_key keys[MODEL_KEYS]; /* those that are had */
+    size_t n_keys;
     int64_t grain_ns;
 };
 
@@ -216,6 +227,48 @@ static struct model_job *model_find(struct model *m, due_id id)
     return NULL;
 }
 
+/* The key, if somebody has it, or it is kept still. */
+static struct model_key *model_key(struct model *m, const due_record *r, int64_t now_ns)
+{
+    int64_t now = m->grain_ns <= 1 ? now_ns : now_ns / m->grain_ns;
+
+    for (size_t i = 0; i < m->n_keys; i++) {
+        struct model_key *key = &m->keys[i];
+
+        if (key->len == r->key_len && memcmp(key->bytes, r->key, key->len) == 0)
+            return key->until == 0 || key->until > now ? key : NULL;
+    }
+    return NULL;
+}
+
+/* Whatever the key was, it is the job's. */
+static void model_key_set(struct model *m, const due_record *r)
+{
+    size_t i = 0;
+
+    while (i < m->n_keys &&
+           (m->keys[i].len != r->key_len || memcmp(m->keys[i].bytes, r->key, r->key_len) != 0))
+        i++;
+    if (i == MODEL_KEYS)
+        abort();
+    m->n_keys += i == m->n_keys;
+    m->keys[i] = (struct model_key){ .bytes = r->key, .len = r->key_len, .id = r->id };
+}
+
+/* A job is gone: what it had is free, or kept. */
+static void model_key_end(struct model *m, due_id id, int64_t kept_ns)
+{
+    for (size_t i = 0; i < m->n_keys; i++) {
+        if (m->keys[i].until != 0 || !due_id_equal(m->keys[i].id, id))
+            continue;
+        if (kept_ns > 0)
+            m->keys[i].until = grains(m, kept_ns);
+        else
+            m->keys[i] = m->keys[--m->n_keys];
+        return;
+    }
+}
+
 static void set_waiting(struct model *m, struct model_job *j, const due_record *r)
 {
     j->state = WAITS;
@@ -231,6 +284,7 @@ static int model_held(struct model *m, struct model_job *j, const due_change *c,
     switch (c->kind) {
     case DUE_CHANGE_DROP:
         j->state = GONE;
+        model_key_end(m, j->id, c->key_kept_ns);
         break;
     case DUE_CHANGE_MOVE:
         set_waiting(m, j, &c->record);
@@ -287,6 +341,11 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
         return 0;
     }
     if (c->kind == DUE_CHANGE_PUT) {
+        if (c->record.key_len > 0) {
+            if (model_key(m, &c->record, now_ns) != NULL)
+                return DUE_EEXIST;
+            model_key_set(m, &c->record);
+        }
         m->jobs = need(realloc(m->jobs, (m->n + 1) * sizeof *m->jobs));
         j = &m->jobs[m->n++];
         *j = (struct model_job){ .id = c->record.id,
@@ -301,10 +360,18 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
         return DUE_ENOENT;
     if (j->state == HELD)
         return DUE_EBUSY;
+    if (c->kind != DUE_CHANGE_MOVE && c->record.key_len > 0) {
+        const struct model_key *key = model_key(m, &c->record, now_ns);
+
+        if (key == NULL || key->until != 0 || !due_id_equal(key->id, j->id))
+            return DUE_EAGAIN;
+    }
     if (c->kind == DUE_CHANGE_DROP) {
         bool drops = j->state != DEAD || model_may_drop(m, j, c);
 
         j->state = drops ? GONE : j->state;
+        if (drops)
+            model_key_end(m, j->id, 0);
         return drops ? 0 : DUE_EAGAIN;
     }
     if (j->at != grains(m, c->was_ns))

@@ -4,6 +4,7 @@
 --       (ms), for how long the turn is to be nobody's before it is taken (us; 0: it is not wanted)
 -- Answers stamp, time, the head of all topics ('': none), how many were rung; 1 if what is due was
 -- overdue by more than the grace, so that a ring must have been lost; 1 if the turn was taken.
+-- Some keys that are not kept any more are forgotten.
 local at = 7 + topics
 local head, late, turn = first_head(), 0, 0
 local every = tonumber(ARGV[at + 2] or 0)
@@ -11,6 +12,7 @@ if call('PEXPIRE', KEYS[12], ARGV[at + 1]) == 0 then
     call('SET', KEYS[12], '2 shared', 'PX', ARGV[at + 1])
 end
 call('HSET', KEYS[11], ARGV[6], form('%s %.0f', ARGV[at], clock))
+forget_some(16)
 cover_all(1)
 if rang > 0 and head and head < clock - GRACE then
     late = 1

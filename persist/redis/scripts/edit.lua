@@ -6,22 +6,22 @@
 --         c  cancelled                m  moved to another time
 --         k  dead, waits again        x  dead, is dropped: in place of the new score, more than how
 --                                        many are to be dead ('': it does not matter)
---       and with other content
+--       for c and x the last word is a key, which has to be the job's ('': whichever); and with
+--       other content
 --         u  waits still     v  stays dead, as it is     w  dead, waits again
---       of which three words more: the record as it is believed to be, the new one, its length if
---       it is long, else ''.  There a new entry of '' is none.  And of a topic
+--       of which four words more: the record as it is believed to be, the new one, its length if
+--       it is long, else '', and a key as above.  There a new entry of '' is none.  And of a topic
 --         s  in place of score and entry 1 if it is to be paused, and how many of its jobs may be
 --            held at a time; '' as it is
 -- Answers stamp, time, statuses (d done, c it has changed, o somebody holds it, u unknown; '': all
 -- done), how many were rung, as put.  Forgetting the lane's last answer is the first write: a full
 -- server does not refuse what follows.
 if again then
-    local kept = call('HGET', KEYS[3], ARGV[2])
-    kept = kept and cmsgpack.unpack(kept)
-    return {stamp, now, kept and kept[1] == number and kept[2] or '', 1}
+    return {stamp, now, kept_status(), 1}
 end
 local status, plain = {}, true
 local NONE = string.rep('\0', 8)
+local has_keys = call('EXISTS', jk) == 1
 local wide = {u = true, v = true, w = true}
 
 local function drop(zset, id)
@@ -29,6 +29,9 @@ local function drop(zset, id)
     call('HDEL', KEYS[6], id)
     call('HDEL', KEYS[7], id)
     call('HDEL', KEYS[9], id)
+    if has_keys then
+        end_keys({id})
+    end
 end
 
 -- The zset in which the job stands, its score and topic; or a status.
@@ -53,7 +56,16 @@ local function find(kind, topic, id)
     return nil, out
 end
 
+-- The key that has to be the job's.
+local function has_key(kind, id)
+    local key = wide[kind] and ARGV[at + 10] or string.find('cx', kind) and ARGV[at + 6] or ''
+    return key == '' or owner_of(key) == id
+end
+
 local function unchanged(kind, score, id)
+    if not has_key(kind, id) then
+        return false
+    end
     if ARGV[at + 3] == '' then
         return true
     end
@@ -130,12 +142,12 @@ call('HDEL', KEYS[3], ARGV[2])
 for i = 1, changes do
     status[i] = edit(ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2])
     plain = plain and status[i] == 'd'
-    at = at + (wide[ARGV[at]] and 10 or 7)
+    at = at + (wide[ARGV[at]] and 11 or 7)
 end
 cover_all(1)
 status = plain and '' or table.concat(status)
 if not plain then
-    call('HSET', KEYS[3], ARGV[2], cmsgpack.pack({number, status}))
+    keep_status(status)
 end
 served()
 return {stamp, now, status, rang}

@@ -1,37 +1,116 @@
 -- put.lua - new jobs (lane p).
 --
--- ARGV  how many records, and id, record of each; how many entries, and id, entry; how many long
+-- ARGV  how many have a key, and id, key of each, and the job from which it takes that ('': none);
+--       how many records, and id, record of each; how many entries, and id, entry; how many long
 --       records, and id, length; of each topic: 1 if it may be new, its first score, how many
 --       jobs, and score, id of each
--- Answers stamp, time, statuses ('': all done), how many were rung (of a number that is repeated:
--- 1, since nobody knows whether that ring was heard).
+-- Answers stamp, time, statuses (a letter for each record in turn, d done or e its key is another
+-- job's; '': all done), how many were rung (of a number that is repeated: 1, since nobody knows
+-- whether that ring was heard).
 --
 -- A full server refuses the first write, and then nothing was done.
 if again then
-    return {stamp, now, '', 1}
+    return {stamp, now, kept_status(), 1}
 end
-local refused = redis.pcall('HSET', KEYS[6], unpack(ARGV, at + 1, at + 2 * ARGV[at]))
-if type(refused) == 'table' then
-    return refused
-end
-at = at + 1 + 2 * ARGV[at]
-if ARGV[at] ~= '0' then
-    call('HSET', KEYS[7], unpack(ARGV, at + 1, at + 2 * ARGV[at]))
-end
-at = at + 1 + 2 * ARGV[at]
-if ARGV[at] ~= '0' then
-    call('HSET', KEYS[9], unpack(ARGV, at + 1, at + 2 * ARGV[at]))
-end
-at = at + 1 + 2 * ARGV[at]
-for topic = 1, topics do
-    local name, jobs = ARGV[6 + topic], ARGV[at + 2]
-    if ARGV[at] == '1' then
-        call('HSETNX', KEYS[10], name, '0')
+local refused, given, n_refused = {}, {}, 0
+local keyed, first_key = tonumber(ARGV[at]), at + 1
+at = at + 1 + 3 * keyed
+for i = first_key, at - 1, 3 do
+    local id, key, from = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+    local who, kept = given[key], false
+    if not who then
+        who, kept = owner_of(key)
     end
-    call('ZADD', KEYS[10 + 3 * topic], unpack(ARGV, at + 3, at + 2 + 2 * jobs))
-    lower_head(topic, ARGV[at + 1])
+    if who and who ~= id and (kept or who ~= from) then
+        refused[id] = true
+        n_refused = n_refused + 1
+    else
+        given[key] = id
+    end
+end
+
+-- The words of `n` pairs behind `at`, without those of jobs that are refused; `id` says which of a
+-- pair is the id.
+local function words(n, id)
+    if n_refused == 0 then
+        return unpack(ARGV, at + 1, at + 2 * n)
+    end
+    local some = {}
+    for i = at + 1, at + 2 * n, 2 do
+        if not refused[ARGV[i + id]] then
+            some[#some + 1] = ARGV[i]
+            some[#some + 1] = ARGV[i + 1]
+        end
+    end
+    return unpack(some)
+end
+
+local function set(hash)
+    local n = tonumber(ARGV[at])
+    if n > 0 and (n_refused == 0 or words(n, 0)) then
+        call('HSET', hash, words(n, 0))
+    end
+    at = at + 1 + 2 * n
+end
+
+local n, status = tonumber(ARGV[at]), ''
+if n_refused > 0 then
+    status = {}
+    for i = 1, n do
+        status[i] = refused[ARGV[at + 2 * i - 1]] and 'e' or 'd'
+    end
+    status = table.concat(status)
+end
+if n_refused == n then
+    call('HDEL', KEYS[3], ARGV[2])
+else
+    local answer = redis.pcall('HSET', KEYS[6], words(n, 0))
+    if type(answer) == 'table' then
+        return answer
+    end
+end
+at = at + 1 + 2 * n
+for i = first_key, first_key + 3 * keyed - 1, 3 do
+    if not refused[ARGV[i]] then
+        call('ZREM', kx, ARGV[i + 1])
+        call('HSET', k, ARGV[i + 1], ARGV[i])
+        call('HSET', jk, ARGV[i], ARGV[i + 1])
+    end
+end
+set(KEYS[7])
+set(KEYS[9])
+
+-- The first score of those that are not refused; nil: all are.
+local function first_score(jobs)
+    local first
+    for i = at + 3, at + 2 + 2 * jobs, 2 do
+        if not refused[ARGV[i + 1]] and not (first and tonumber(first) <= tonumber(ARGV[i])) then
+            first = ARGV[i]
+        end
+    end
+    return first
+end
+
+for topic = 1, topics do
+    local name, jobs = ARGV[6 + topic], tonumber(ARGV[at + 2])
+    local first = n_refused == 0 and ARGV[at + 1] or first_score(jobs)
+    if first then
+        if ARGV[at] == '1' then
+            call('HSETNX', KEYS[10], name, '0')
+        end
+        at = at + 2
+        call('ZADD', KEYS[10 + 3 * topic], words(jobs, 1))
+        at = at - 2
+        lower_head(topic, first)
+    end
     at = at + 3 + 2 * jobs
 end
+if keyed > 0 then
+    forget_some(4)
+end
 cover_all(1)
+if n_refused > 0 then
+    keep_status(status)
+end
 served()
-return {stamp, now, '', rang}
+return {stamp, now, status, rang}

@@ -2,7 +2,8 @@
 --
 -- ARGV  how many groups; of each: kind, topic (1 is the first), how many jobs, their ids, the end
 --       of lease with which each was claimed, and
---         a  the job is done
+--         a  the job is done, and its key is free
+--         K  the same, and its key is kept      until (score) of each
 --         n  it waits again        id, entry of each; score, id of each
 --         b  it is dead            the same; the score is the time of its death
 --         r  it was not begun      score, id of each
@@ -27,9 +28,10 @@ local waiters = {KEYS[5]}
 for topic = 1, topics do
     waiters[1 + topic] = KEYS[12 + 3 * topic]
 end
-local others, has_entries, has_long = false, false, false
-if call('EXISTS', KEYS[7], KEYS[9], unpack(waiters)) > 0 then
+local others, has_entries, has_long, has_keys = false, false, false, false
+if call('EXISTS', KEYS[7], KEYS[9], jk, unpack(waiters)) > 0 then
     has_entries, has_long = call('EXISTS', KEYS[7]) == 1, call('EXISTS', KEYS[9]) == 1
+    has_keys = call('EXISTS', jk) == 1
     others = call('EXISTS', unpack(waiters)) > 0
     for i = 1, others and #waiters or 0 do
         call('ZREM', waiters[i], me)
@@ -71,7 +73,7 @@ local function ours(l, n)
     return count, good
 end
 
-local function done(t, l, n, good)
+local function gone(l, n, good, scores)
     call('ZREM', l, words(at + 3, 1, n, good))
     call('HDEL', KEYS[6], words(at + 3, 1, n, good))
     if has_entries then
@@ -80,6 +82,17 @@ local function done(t, l, n, good)
     if has_long then
         call('HDEL', KEYS[9], words(at + 3, 1, n, good))
     end
+    if has_keys then
+        end_keys({words(at + 3, 1, n, good)}, scores)
+    end
+end
+
+local function done(t, l, n, good)
+    gone(l, n, good, nil)
+end
+
+local function done_and_kept(t, l, n, good)
+    gone(l, n, good, {words(at + 3 + 2 * n, 1, n, good)})
 end
 
 local function entries(t, l, n, good)
@@ -115,8 +128,9 @@ local function extended(t, l, n, good)
     call('ZADD', l, 'XX', unpack(args))
 end
 
-local kinds = {a = done, n = waits, b = dead, r = released, t = entries, e = extended}
-local length = {a = 2, n = 6, b = 6, r = 4, t = 4, e = 2}
+local kinds =
+    {a = done, K = done_and_kept, n = waits, b = dead, r = released, t = entries, e = extended}
+local length = {a = 2, K = 3, n = 6, b = 6, r = 4, t = 4, e = 2}
 local status, stale, touched = {}, false, {}
 local groups = tonumber(ARGV[at])
 at = at + 1

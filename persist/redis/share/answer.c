@@ -40,6 +40,13 @@ static bool is_claim(const struct due__share_part *part, const redisReply *r)
     return true;
 }
 
+bool due__share_is_void(const struct due__share_part *part)
+{
+    const redisReply *status = part->answer->element[2];
+
+    return part->voids && due__reply_is_text(status) && status->len == 1 && status->str[0] == 'u';
+}
+
 bool due__share_sane(struct due__redis *s, const struct due__share_part *part)
 {
     const redisReply *r = part->answer;
@@ -49,7 +56,8 @@ bool due__share_sane(struct due__redis *s, const struct due__share_part *part)
         return false;
     if (part->kind == DUE__SHARE_WORK)
         return is_status(r->element[2], part->changes, "ds") && is_claim(part, r);
-    return r->elements == 4 && is_status(r->element[2], part->voids ? 1 : part->changes, "dcou") &&
+    size_t changes = due__share_is_void(part) ? 1 : part->changes;
+    return r->elements == 4 && is_status(r->element[2], changes, "dcoue") &&
            due__share_number(r->element[3], 0, &rang);
 }
 
@@ -62,6 +70,8 @@ static int result_of(char letter)
         return DUE_ESTALE;
     case 'c':
         return DUE_EAGAIN;
+    case 'e':
+        return DUE_EEXIST;
     case 'o':
         return DUE_EBUSY;
     case 'u':

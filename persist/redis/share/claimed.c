@@ -79,7 +79,7 @@ static int read_long(struct due__redis *s, redisReply *const *jobs, size_t n, re
 static void set_aside(struct due__redis *s, const char *topic, const redisReply *id,
                       const redisReply *record, int64_t until_ns)
 {
-    redisReply *got[5];
+    redisReply *got[6];
     char text[DUE_ID_TEXT];
     due_id job = { { 0 } };
     bool there = due__reply_is_text(record);
@@ -106,8 +106,12 @@ static void set_aside(struct due__redis *s, const char *topic, const redisReply 
     due__link_text(s->link, "HDEL");
     due__share_key(s, "b", "");
     due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    if (due__share_talk(s, 5, got, until_ns) == 0)
-        due__share_forget(got, 5);
+    due__link_command(s->link, 3);
+    due__link_text(s->link, "HDEL");
+    due__share_key(s, "jk", ""); /* the key of a job that is nowhere is nobody's */
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    if (due__share_talk(s, 6, got, until_ns) == 0)
+        due__share_forget(got, 6);
 }
 
 /* ---- Showing --------------------------------------------------------------------------------- */

@@ -221,7 +221,8 @@ static int judge(struct due__redis *s, struct due__share_lane *lane, struct due_
         if (rc == 0 && due__share_sane(s, part)) {
             part->over = true;
             /* Of the empty cancel, or of the puts, if those came after all. */
-            part->rc = part->voids && part->answer->element[2]->len > 0 ? DUE_ENOSPC : 0;
+            part->voids = due__share_is_void(part);
+            part->rc = part->voids ? DUE_ENOSPC : 0;
             lane->last = part->number;
             due__link_wrote(s->link);
             return 0;

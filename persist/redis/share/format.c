@@ -6,7 +6,7 @@
 
 /* What a part has of each kind of word. */
 struct put_counts {
-    size_t entries, longs;
+    size_t entries, longs, keys;
 };
 
 static const due_change *change_at(const struct due__share_plan *plan, size_t at)
@@ -63,6 +63,7 @@ static struct put_counts count_puts(const struct due__share_plan *plan, size_t p
             const due_record *r = &change_at(plan, plan->group[g].first + i)->record;
             k.entries += due__record_has_entry(r);
             k.longs += long_of(r) != 0;
+            k.keys += r->key_len > 0;
         }
     }
     return k;
@@ -87,6 +88,15 @@ static void put_its_entry(struct due__redis *s, const due_change *c)
         put_id(s, c->record.id);
         put_entry(s, c);
     }
+}
+
+static void put_its_key(struct due__redis *s, const due_change *c)
+{
+    if (c->record.key_len == 0)
+        return;
+    put_id(s, c->record.id);
+    due__link_bytes(s->link, c->record.key, c->record.key_len);
+    due__link_text(s->link, "");
 }
 
 static void put_its_length(struct due__redis *s, const due_change *c)
@@ -131,7 +141,12 @@ static int format_put(struct due__redis *s, const struct due__share_lane *lane, 
     int rc = 0;
 
     due__share_call_as(s, &due__script_put, lane, part->number, part->topic, part->topics,
-                       3 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * part->topics);
+                       4 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * k.keys +
+                           3 * part->topics);
+    due__link_number(s->link, (int64_t)k.keys);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.keys > 0;
+         g = due__share_next_group(plan, p, g + 1))
+        put_group(s, plan, &plan->group[g], put_its_key);
     due__link_number(s->link, (int64_t)part->changes);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
          g = due__share_next_group(plan, p, g + 1))
@@ -179,6 +194,15 @@ static bool amends(char letter)
     return strchr("uvw", letter) != NULL;
 }
 
+/* The key that has to be the job's, if the change says one. */
+static void put_key(struct due__redis *s, const due_record *r)
+{
+    if (r->key_len > 0)
+        due__link_bytes(s->link, r->key, r->key_len);
+    else
+        due__link_text(s->link, "");
+}
+
 /* What it is believed to have been, what it is to be, and how long that is, if it is long. */
 static int put_content(struct due__redis *s, const due_change *c)
 {
@@ -194,6 +218,7 @@ static int put_content(struct due__redis *s, const due_change *c)
         due__link_number(s->link, (int64_t)len);
     else
         due__link_text(s->link, "");
+    put_key(s, &c->record);
     return 0;
 }
 
@@ -231,8 +256,9 @@ static int put_edit(struct due__redis *s, const due_change *c, char letter, size
         return 0;
     }
     if (!moves && !amends(letter)) {
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 3; i++)
             due__link_text(s->link, "");
+        put_key(s, &c->record);
         return 0;
     }
     due__link_number(s->link, due__redis_score(c->was_ns));
@@ -254,7 +280,7 @@ static int format_edit(struct due__redis *s, const struct due__share_lane *lane,
 
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
          g = due__share_next_group(plan, p, g + 1))
-        words += plan->group[g].n * (amends(plan->group[g].letter) ? 10 : 7);
+        words += plan->group[g].n * (amends(plan->group[g].letter) ? 11 : 7);
     due__share_call_as(s, &due__script_edit, lane, part->number, part->topic, part->topics,
                        1 + words);
     due__link_number(s->link, (int64_t)part->changes);
@@ -298,6 +324,11 @@ static void put_end(struct due__redis *s, const due_change *c)
     due__link_number(s->link, hold != NULL && hold->held == c->held ? hold->end_us : 0);
 }
 
+static void put_kept(struct due__redis *s, const due_change *c)
+{
+    due__link_number(s->link, due__redis_score(c->key_kept_ns));
+}
+
 /* Not when the change says: its holder need not know. */
 static void put_release(struct due__redis *s, const due_change *c)
 {
@@ -322,7 +353,9 @@ static void put_death(struct due__redis *s, const due_change *c)
 /* Words of each job, as work.lua has them. */
 static size_t words_of(char letter)
 {
-    return letter == 'n' || letter == 'b' ? 6 : letter == 'r' || letter == 't' ? 4 : 2;
+    if (letter == 'n' || letter == 'b')
+        return 6;
+    return letter == 'r' || letter == 't' ? 4 : letter == 'K' ? 3 : 2;
 }
 
 static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
@@ -337,6 +370,8 @@ static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
     put_group(s, plan, g, put_end);
     if (letter == 'e')
         due__link_number(s->link, g->lease_us);
+    if (letter == 'K')
+        put_group(s, plan, g, put_kept);
     if (letter == 'n' || letter == 'b' || letter == 't')
         put_group(s, plan, g, put_new_entry);
     if (letter == 'n')

@@ -61,6 +61,67 @@ static int ask_job(struct due__redis *s, due_id id, redisReply *got[2], int64_t 
     return rc;
 }
 
+/* ---- Whose a key is -------------------------------------------------------------------------- */
+
+static int ask_holder(struct due__redis *s, const void *key, size_t len, redisReply **got,
+                      int64_t until_ns)
+{
+    int rc = be_up(s, until_ns);
+
+    if (rc != 0)
+        return rc;
+    due__share_call(s, &due__script_key, 3, 1);
+    due__share_key(s, "k", "");
+    due__share_key(s, "kx", "");
+    due__share_key(s, "j", "");
+    due__link_bytes(s->link, key, len);
+    rc = due__share_talk(s, 1, got, until_ns);
+    if (rc != 0 || ((*got)->type == REDIS_REPLY_ARRAY && (*got)->elements == 2 &&
+                    due__reply_is_text((*got)->element[0])))
+        return rc;
+    rc = refused(s, *got);
+    due__share_forget(got, 1);
+    return rc;
+}
+
+int due__share_holder(struct due__redis *s, const void *key, size_t len, due_id *id,
+                      int64_t until_ns)
+{
+    redisReply *got = NULL;
+    int64_t kept = 0;
+
+    for (;;) {
+        int rc = ask_holder(s, key, len, &got, until_ns);
+        if (rc == 0)
+            break;
+        rc = over(rc, until_ns);
+        if (rc != 0)
+            return rc;
+    }
+    const redisReply *who = got->element[0];
+    bool known = who->len == DUE_STORE_ID_BYTES && due__share_number(got->element[1], 0, &kept);
+    memset(id, 0, sizeof *id);
+    if (known)
+        memcpy(id->byte, who->str, DUE_STORE_ID_BYTES);
+    due__share_forget(&got, 1);
+    return known ? kept != 0 : DUE_ENOENT;
+}
+
+/* A record names the key that its job came with: it is shown if it is the job's still. */
+static int judge_key(struct due__redis *s, due_record *record, int64_t until_ns)
+{
+    due_id id;
+    int rc = DUE_ENOENT;
+
+    if (record->key_len > 0)
+        rc = due__share_holder(s, record->key, record->key_len, &id, until_ns);
+    if (rc < 0 && rc != DUE_ENOENT)
+        return rc;
+    if (rc != 0 || !due_id_equal(id, record->id))
+        due__redis_judge_key(record, NULL);
+    return 0;
+}
+
 int due__share_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
                     int64_t until_ns)
 {
@@ -85,8 +146,10 @@ int due__share_find(struct due__redis *s, due_id id, due_store_visit *visit, voi
     if (rc == 0) {
         record.mark = got[0]->str;
         record.mark_len = (size_t)got[0]->len;
-        rc = visit(ctx, &record);
+        rc = judge_key(s, &record, until_ns);
     }
+    if (rc == 0)
+        rc = visit(ctx, &record);
     due__share_forget(got, 2);
     return rc;
 }

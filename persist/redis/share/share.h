@@ -19,7 +19,7 @@
 #define DUE__SHARE_PARTS   100                /* 3 for each 8 topics, and a claim */
 #define DUE__SHARE_CLAIM   1024               /* most jobs of one claim */
 #define DUE__SHARE_LONG    ((size_t)16 << 10) /* a record over this is read by itself */
-#define DUE__SHARE_FIXED   12                 /* keys that put, work and edit have besides topics */
+#define DUE__SHARE_FIXED   12                 /* keys of put, work and edit before the topics' */
 #define DUE__SHARE_NAME    (DUE_TOPIC_LENGTH + 1)
 
 enum due__share_kind { DUE__SHARE_EDIT, DUE__SHARE_PUT, DUE__SHARE_WORK };
@@ -204,6 +204,8 @@ int due__share_leave(struct due__redis *s, int64_t until_ns);
 int due__share_format(struct due__redis *s, struct due__share_lane *lane, size_t part);
 
 /* ---- answer.c */
+/* Is the answer that of the empty cancel by which a part was voided? */
+bool due__share_is_void(const struct due__share_part *part);
 /* Does the answer of a part make sense? */
 bool due__share_sane(struct due__redis *s, const struct due__share_part *part);
 /* Tell what the parts have answered. */
@@ -228,6 +230,8 @@ int due__share_exchange(struct due__redis *s, const due_change *changes, size_t 
 /* ---- look.c */
 int due__share_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
                     int64_t until_ns);
+int due__share_holder(struct due__redis *s, const void *key, size_t len, due_id *id,
+                      int64_t until_ns);
 int due__share_dead(struct due__redis *s, size_t from, size_t max, due_store_visit *visit,
                     void *ctx, int64_t until_ns);
 int due__share_page(struct due__redis *s, struct due_page *at, size_t max, due_store_visit *visit,

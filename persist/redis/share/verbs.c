@@ -159,6 +159,16 @@ static int verb_exchange(due_store *store, const due_change *changes, size_t n, 
     return leave_with(s, rc);
 }
 
+static int verb_holder(due_store *store, const void *key, size_t len, due_id *id, int64_t until_ns)
+{
+    struct due__redis *s = redis_of(store);
+    int rc = enter(s, PUT, until_ns);
+
+    if (rc != 0)
+        return rc;
+    return leave_with(s, due__share_holder(s, key, len, id, until_ns));
+}
+
 static int verb_dead(due_store *store, size_t from, size_t max, due_store_visit *visit, void *ctx,
                      int64_t until_ns)
 {
@@ -251,7 +261,8 @@ const struct due_shared_verbs due__share_verbs = { .size = sizeof(struct due_sha
                                                    .beat = verb_beat,
                                                    .listen = verb_listen,
                                                    .wake = verb_wake,
-                                                   .leave = verb_leave };
+                                                   .leave = verb_leave,
+                                                   .holder = verb_holder };
 
 int due__share_verb_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
                          int64_t until_ns)

@@ -174,7 +174,7 @@ static void begin_exchange(struct share *s, int script, int lane)
     static const char *const fixed[12] = { "fence", "writers", "c", "h",      "w", "j",
                                            "a",     "dead",    "b", "topics", "p", "owner" };
 
-    begin(s, script, 12 + 3 * s->topics);
+    begin(s, script, 15 + 3 * s->topics);
     for (int i = 0; i < 12; i++)
         word_key(s, fixed[i], "");
     for (int i = 0; i < s->topics; i++) {
@@ -182,6 +182,9 @@ static void begin_exchange(struct share *s, int script, int lane)
         word_key(s, "l:", s->topic[i]);
         word_key(s, "w:", s->topic[i]);
     }
+    word_key(s, "k", "");
+    word_key(s, "kx", "");
+    word_key(s, "jk", "");
     word(s->fence);
     word(s->lane[lane]);
     word_number(script == PUT || script == WORK || script == EDIT ? ++s->number[lane] : 0);
@@ -268,12 +271,29 @@ void share_join(struct share *s)
     s->answer.now = number_at(s, 4);
 }
 
+static void keys_of(const struct share_job *jobs, int n)
+{
+    int keys = 0;
+
+    for (int i = 0; i < n; i++)
+        keys += jobs[i].key != NULL;
+    word_number(keys);
+    for (int i = 0; i < n; i++) {
+        if (jobs[i].key != NULL) {
+            word_id(jobs[i].id);
+            word(jobs[i].key);
+            word(jobs[i].from != NULL ? jobs[i].from : "");
+        }
+    }
+}
+
 void share_put(struct share *s, const struct share_job *jobs, int n)
 {
     int entries = 0;
     int longs = 0;
 
     begin_exchange(s, PUT, 0);
+    keys_of(jobs, n);
     word_number(n);
     for (int i = 0; i < n; i++) {
         word_id(jobs[i].id);
@@ -347,6 +367,8 @@ static void outcome_words(const struct share_outcome *done, int n)
         word_number(done[i].lease);
     if (kind == 'e')
         word_number(done[0].score);
+    for (int i = 0; i < n && kind == 'K'; i++)
+        word_number(done[i].score);
     for (int i = 0; i < n && strchr("nbt", kind) != NULL; i++) {
         word_id(done[i].id);
         word(done[i].entry);
@@ -446,6 +468,7 @@ void share_amend(struct share *s, struct share_change change, const char *was, c
     word(was);
     word(record);
     word(is_long ? "99999" : "");
+    word("");
     send_edit(s);
 }
 

@@ -33,6 +33,8 @@ struct share_job {
     const char *record; /* NULL put: "record"; claimed: missing */
     const char *entry;  /* NULL or "": none */
     int is_long;        /* put: enter it in `b` */
+    const char *key;    /* put: NULL: none */
+    const char *from;   /* put: takes it over from that job; NULL: from none */
 };
 
 /* What becomes of a job that was claimed: see work.lua. */
@@ -41,7 +43,7 @@ struct share_outcome {
     int topic;
     const char *id;
     int64_t lease;     /* the end with which it was claimed */
-    int64_t score;     /* n b r: its score; e: how long, in us */
+    int64_t score;     /* n b r: its score; e: how long, in us; K: until when its key is kept */
     const char *entry; /* n b t */
 };
 
@@ -52,7 +54,7 @@ struct share_change {
     int64_t believed; /* its score; -1: whichever */
     const char *was;  /* its attempts and failures, as in an entry; NULL or "": none */
     int64_t score;
-    const char *entry;
+    const char *entry; /* of c and x: a key */
 };
 
 struct share_claim {

@@ -156,8 +156,8 @@ SHARE_TEST(share_queue, takes_no_change_that_is_not_of_a_shared_queue)
     due_change c = put(1, 5);
     int result;
 
-    c.record.key = "k";
-    c.record.key_len = 1;
+    c.record.group = "g";
+    c.record.group_len = 1;
     cr_expect_eq(say(&s, c), DUE_ENOTSUP);
     c = drop(1, 5);
     c.kind = DUE_CHANGE_KEEP;

@@ -1,0 +1,42 @@
+-- keys.lua - unique keys: whose one is, and what becomes of it with its job.
+--
+-- KEYS  the last three of all: k  kx  jk
+-- `k` says whose a key is, `jk` which key a job was put with, and `kx` until when a key is kept
+-- whose job is gone.  A job that `jk` names, and `k` does not lead to, has lost its key to another.
+-- What half of a torn script has left in `k`, of a job that is nowhere, is nobody's.
+local k, kx, jk = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
+
+-- Whose the key is, and true if it is kept for that one; nil: nobody's.
+local function owner_of(key)
+    local id = call('HGET', k, key)
+    local kept = id and call('ZSCORE', kx, key)
+    if kept then
+        return tonumber(kept) > clock and id or nil, true
+    end
+    return id and call('HEXISTS', KEYS[6], id) == 1 and id or nil, false
+end
+
+-- Some keys that are not kept any more are forgotten.
+local function forget_some(most)
+    local over = call('ZRANGEBYSCORE', kx, '-inf', form('%.0f', clock), 'LIMIT', 0, most)
+    if #over > 0 then
+        call('HDEL', k, unpack(over))
+        call('ZREM', kx, unpack(over))
+    end
+end
+
+-- These jobs are gone: their keys are kept, each until a score of `scores`; nil: they are free.
+local function end_keys(ids, scores)
+    local keys = call('HMGET', jk, unpack(ids))
+    for i = 1, #ids do
+        if keys[i] and call('HGET', k, keys[i]) == ids[i] then
+            if scores then
+                call('ZADD', kx, scores[i], keys[i])
+            else
+                call('HDEL', k, keys[i])
+            end
+        end
+    end
+    call('HDEL', jk, unpack(ids))
+    forget_some(4)
+end

@@ -1,0 +1,112 @@
+/* test_share_script_keys.c - the scripts of a shared queue by themselves: unique keys, and what is
+ * left of them.
+ */
+#include "lab/redis/share_case.h"
+
+TestSuite(keys, .init = serve, .fini = stop, .timeout = 60);
+
+static const char *put_keyed(struct share *s, int n, int64_t score, const char *key)
+{
+    struct share_job j = job(n, score);
+
+    j.key = key;
+    share_put(s, &j, 1);
+    cr_assert_eq(s->answer.code, 'D', "%s", s->answer.error);
+    return s->answer.status;
+}
+
+static struct share_outcome ended(char kind, int n, int64_t lease, int64_t score)
+{
+    return (struct share_outcome){
+        .kind = kind, .topic = 1, .id = id(n), .lease = lease, .score = score, .entry = "e"
+    };
+}
+
+#define KEYS_LEFT() COUNT("EXISTS due:{q}:k due:{q}:kx due:{q}:jk")
+
+Test(keys, leave_nothing_behind_whatever_ends_their_job)
+{
+    static const char ways[] = "aKcx";
+
+    for (const char *way = ways; *way != '\0'; way++) {
+        cr_expect_str_empty(put_keyed(&one, 1, T0, "key"));
+        cr_expect_eq(COUNT("HEXISTS due:{q}:k key"), 1);
+        int64_t lease = *way != 'c' ? claim(&one, 1)->lease : 0;
+        if (*way == 'x')
+            finish(&one, ended('b', 1, lease, T0));
+        if (*way == 'a' || *way == 'K')
+            finish(&one, ended(*way, 1, lease, T0 + 50));
+        struct share_change c = { .kind = *way, .topic = 1, .id = id(1), .believed = -1 };
+        if (*way == 'c' || *way == 'x')
+            share_edit(&two, &c, 1);
+        cr_expect_str_empty(two.answer.status);
+        if (*way == 'K') {
+            cr_expect_eq(COUNT("ZSCORE due:{q}:kx key"), T0 + 50);
+            cr_expect_eq(COUNT("EXISTS due:{q}:jk"), 0);
+            turn(T0 + 50);
+            share_beat(&two);
+            turn(T0);
+        }
+        cr_expect_eq(KEYS_LEFT(), 0, "%c", *way);
+    }
+}
+
+/* Of the jobs of one change one has another holder by now. */
+Test(keys, of_stale_ones_stay_as_they_are)
+{
+    put_keyed(&one, 1, T0, "first");
+    put_keyed(&one, 2, T0, "second");
+    int64_t lease = claim(&one, 2)->lease;
+    turn(lease);
+    claim(&two, 1);
+    struct share_outcome both[] = { ended('a', 1, lease, 0), ended('a', 2, lease, 0) };
+
+    share_work(&one, both, 2, (struct share_claim){ 0 });
+    cr_expect_str_eq(one.answer.status, "sd");
+    cr_expect_eq(COUNT("HEXISTS due:{q}:jk %s", id(1)), 1);
+    cr_expect_eq(COUNT("HEXISTS due:{q}:k second"), 0);
+    cr_expect_str_eq(put_keyed(&one, 3, T0, "first"), "e");
+    cr_expect_str_empty(finish(&two, ended('a', 1, two.answer.lease, 0)));
+    cr_expect_eq(KEYS_LEFT(), 0);
+}
+
+Test(keys, that_are_over_are_forgotten_some_at_a_time)
+{
+    for (int i = 1; i <= 20; i++) {
+        char key[8];
+
+        snprintf(key, sizeof key, "%d", i);
+        put_keyed(&one, i, T0, key);
+        int64_t lease = claim(&one, 1)->lease;
+        finish(&one, ended('K', i, lease, T0 + 50));
+    }
+    cr_expect_eq(COUNT("ZCARD due:{q}:kx"), 20);
+    turn(T0 + 50);
+    share_beat(&one);
+    cr_expect_eq(COUNT("ZCARD due:{q}:kx"), 4);
+    cr_expect_eq(COUNT("HLEN due:{q}:k"), 4);
+    put_keyed(&one, 30, T0, "another");
+    cr_expect_eq(COUNT("EXISTS due:{q}:kx"), 0);
+    cr_expect_eq(COUNT("HLEN due:{q}:k"), 1);
+}
+
+Test(keys, of_a_job_that_is_nowhere_are_nobodys)
+{
+    freeReplyObject(share_ask(&one, "HSET due:{q}:k key %s", id(9)));
+
+    cr_expect_str_empty(put_keyed(&one, 1, T0, "key"));
+    cr_expect_str_eq(put_keyed(&two, 2, T0, "key"), "e");
+    cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
+}
+
+Test(keys, that_are_taken_ring_nobody)
+{
+    put_keyed(&one, 1, T0 + 900000, "key");
+    share_listen(&two);
+    wait_for(&two, 1);
+    cr_expect_str_eq(put_keyed(&one, 2, T0, "key"), "e");
+    cr_expect_eq(share_rung(&two), 0);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 900000);
+    cr_expect_str_empty(put_keyed(&one, 3, T0, "other"));
+    cr_expect_eq(share_rung(&two), 1);
+}

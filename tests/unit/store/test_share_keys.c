@@ -1,0 +1,270 @@
+/* One queue for many processes: of the jobs with a unique key one at a time is there. */
+#include <pthread.h>
+
+#include "lab/mall.h"
+
+static int put_at(struct lab *lab, int64_t at_ns, const char *text, due_extra more, due_id *id)
+{
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = at_ns,      .flags = DUE_SPEC_AT,
+                      .data = text,  .len = strlen(text), .more = &more };
+
+    return due_enqueue(lab->q, &spec, 0, id);
+}
+
+#define KEY(...)                                              \
+    (due_extra)                                               \
+    {                                                         \
+        DUE_EXTRA_INIT, .key = "k", .key_len = 1, __VA_ARGS__ \
+    }
+
+static bool is_free(struct lab *lab)
+{
+    due_id id;
+    int rc = due_id_of_key(lab->q, "k", 1, &id);
+
+    cr_expect(rc == 0 || rc == DUE_ENOENT, "%s", due_error_name(rc));
+    return rc == DUE_ENOENT;
+}
+
+MALL_TEST(share_keys, a_key_is_one_jobs_for_all_processes)
+{
+    struct mall m = mall_make(2);
+    due_id first;
+    due_id other = { { 0 } };
+
+    cr_assert_eq(put_at(&m.lab[0], 50, "tea", KEY(), &first), 0);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(put_at(&m.lab[i], 0, "cake", KEY(), &other), DUE_EEXIST);
+        cr_expect(due_id_equal(first, other));
+        cr_expect_eq(due_id_of_key(m.lab[i].q, "k", 1, &other), 0);
+        cr_expect(due_id_equal(first, other));
+        cr_expect_eq(put_at(&m.lab[i], 0, "cake", KEY(), NULL), DUE_EEXIST);
+    }
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    cr_expect_eq(due_id_of_key(m.lab[1].q, "l", 1, &other), DUE_ENOENT);
+    cr_expect_eq(due_id_of_key(m.lab[1].q, "", 0, &other), DUE_EINVAL);
+    mall_close(&m);
+}
+
+/* The key is free by each of them. */
+MALL_TEST(share_keys, whatever_ends_a_job_frees_its_key)
+{
+    struct mall m = mall_make(2);
+    due_queue *q = m.lab[0].q;
+    due_job job;
+    due_id id;
+
+    m.lab[1].state->own_discard = true; /* of what was cleared in the store */
+    for (int way = 0; way < 9; way++) {
+        cr_assert_eq(put_at(&m.lab[1], 0, "tea", KEY(), &id), 0, "%d", way);
+        if (way > 1 && way < 7)
+            cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+        cr_expect_not(is_free(&m.lab[1]));
+        switch (way) {
+        case 0:
+            cr_assert_eq(mall_take(&m, 0, &job), 0);
+            break;
+        case 1:
+            cr_expect_eq(due_cancel(q, id, NULL), 0);
+            break;
+        case 2:
+            cr_expect_eq(due_ack(&job), 0);
+            break;
+        case 3: /* given back, and cancelled */
+            cr_expect_eq(due_nack(&job, 5), 0);
+            cr_expect_not(is_free(&m.lab[1]));
+            cr_expect_eq(due_cancel_key(q, "k", 1, NULL), 0);
+            break;
+        case 4:
+            cr_expect_eq(due_bury(&job, "no"), 0);
+            cr_expect_not(is_free(&m.lab[1]), "a dead job has its key");
+            cr_expect_eq(due_cancel_key(m.lab[1].q, "k", 1, NULL), 0);
+            break;
+        case 5:
+            cr_expect_eq(due_bury(&job, "no"), 0);
+            cr_expect_eq(due_clear_dead(m.lab[1].q, DUE_ALL_TOPICS, NULL), 0);
+            break;
+        case 6:
+            cr_expect_eq(due_bury(&job, "no"), 0);
+            cr_expect_eq(due_kick(m.lab[1].q, id), 0);
+            cr_expect_not(is_free(&m.lab[1]));
+            cr_expect_eq(due_cancel(m.lab[1].q, id, NULL), 0);
+            break;
+        case 7:
+            cr_expect_eq(due_clear(m.lab[1].q, DUE_ALL_TOPICS, NULL), 0);
+            break;
+        default:
+            cr_expect_eq(due_cancel_key(m.lab[1].q, "k", 1, NULL), 0);
+        }
+        cr_expect(is_free(&m.lab[1]), "way %d", way);
+        cr_expect_eq(due_cancel_key(q, "k", 1, NULL), DUE_ENOENT);
+        if (way == 0)
+            due_job_done(&job);
+    }
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    mall_close(&m);
+}
+
+MALL_TEST(share_keys, a_key_is_kept_after_an_ack_and_a_take_and_nothing_else)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_id id;
+    due_id other;
+
+    for (int way = 0; way < 4; way++) {
+        cr_assert_eq(put_at(&m.lab[1], 0, "tea", KEY(.keep_key_ns = 100), &id), 0, "%d", way);
+        if (way == 0) {
+            cr_assert_eq(mall_take(&m, 0, &job), 0);
+        } else if (way == 1) {
+            cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+            cr_expect_eq(due_ack(&job), 0);
+        } else if (way == 2) {
+            cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+        } else { /* of one that was claimed here */
+            cr_expect_eq(due_dequeue(m.lab[0].q, &job, 0), DUE_EAGAIN);
+            while (lab_stats(&m.lab[0]).ready == 0)
+                crew_sleep(DUE_US(100));
+            cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+        }
+        cr_expect(is_free(&m.lab[1]), "no live job has it");
+        if (way == 0)
+            due_job_done(&job);
+        if (way > 1)
+            continue;
+        cr_expect_eq(due_cancel_key(m.lab[1].q, "k", 1, NULL), DUE_ENOENT);
+        cr_expect_eq(put_at(&m.lab[1], 0, "cake", KEY(), &other), DUE_EEXIST);
+        cr_expect(due_id_equal(id, other));
+        mall_turn_to(&m, due_now(m.lab[0].q) + 99);
+        cr_expect_eq(put_at(&m.lab[0], 0, "cake", KEY(), NULL), DUE_EEXIST);
+        mall_turn_to(&m, due_now(m.lab[0].q) + 1);
+    }
+    cr_expect_eq(put_at(&m.lab[1], 0, "cake", KEY(), NULL), 0);
+    mall_close(&m);
+}
+
+MALL_TEST(share_keys, a_batch_ends_where_a_key_is_taken)
+{
+    struct mall m = mall_make(2);
+    due_extra key = KEY();
+    due_extra another = { DUE_EXTRA_INIT, .key = "another", .key_len = 7 };
+    due_spec specs[4] = { { DUE_SPEC_INIT },
+                          { DUE_SPEC_INIT, .more = &another },
+                          { DUE_SPEC_INIT, .more = &key },
+                          { DUE_SPEC_INIT } };
+    due_id ids[4];
+    due_id id;
+
+    cr_assert_eq(put_at(&m.lab[1], 50, "tea", KEY(), &id), 0);
+    cr_expect_eq(due_enqueue_batch(m.lab[0].q, specs, 4, 0, ids), 2);
+    cr_expect(due_id_equal(ids[2], id));
+    cr_expect_eq(memory_disk_jobs(m.disk), 3u);
+    cr_expect_eq(due_enqueue_batch(m.lab[0].q, specs + 2, 2, 0, NULL), DUE_EEXIST);
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    cr_expect_eq(due_enqueue_batch(m.lab[0].q, specs + 2, 2, 0, ids), 2);
+    mall_close(&m);
+}
+
+MALL_TEST(share_keys, other_content_leaves_a_job_its_key)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_id id;
+    due_id other;
+
+    cr_assert_eq(put_at(&m.lab[0], 50, "tea", KEY(.keep_key_ns = 100), &id), 0);
+    cr_expect_eq(due_update(m.lab[1].q, id, "green tea", 9), 0);
+    cr_expect_eq(put_at(&m.lab[1], 0, "cake", KEY(), &other), DUE_EEXIST);
+    cr_expect(due_id_equal(id, other));
+    mall_turn_to(&m, 50);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_expect_eq(due_update(m.lab[1].q, id, "x", 1), DUE_EBUSY);
+    cr_expect_eq(due_cancel_key(m.lab[1].q, "k", 1, NULL), DUE_EBUSY);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(put_at(&m.lab[1], 0, "cake", KEY(), NULL), DUE_EEXIST, "it is kept");
+    mall_close(&m);
+}
+
+/* A job that was taken for somebody who had gone comes back, with its key or without. */
+MALL_TEST(share_keys, what_was_asynchronous_waits_for_its_key)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *stores[2] = { memory_store_new(disk), memory_store_new(disk) };
+    due_queue *q[2];
+
+    for (int i = 0; i < 2; i++) {
+        due_options o = { DUE_OPTIONS_INIT, .store = stores[i], .share = DUE_SHARED,
+                          .confirm = DUE_CONFIRM_ASYNC };
+        cr_assert_eq(due_open(&q[i], &o, NULL), 0);
+    }
+    due_extra more = KEY();
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(100), .more = &more };
+    cr_expect_eq(due_enqueue(q[0], &spec, DUE_S(10), NULL), 0);
+    cr_expect_eq(memory_disk_jobs(disk), 1u);
+    cr_expect_eq(due_enqueue(q[1], &spec, DUE_S(10), NULL), DUE_EEXIST);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(due_close(q[i], DUE_CLOSE_DISCARD, DUE_S(10)), 0);
+        cr_expect_eq(due_free(q[i]), 0);
+    }
+    memory_disk_free(disk);
+}
+
+/* ---- At once ---- */
+
+#define RACERS 4
+#define ROUNDS 200
+
+struct race {
+    struct mall m;
+    pthread_barrier_t line;
+    int won[ROUNDS];
+};
+
+struct racer {
+    struct race *race;
+    int number;
+};
+
+static void *run(void *arg)
+{
+    struct racer *r = arg;
+    struct race *race = r->race;
+    struct lab *lab = &race->m.lab[r->number % 2];
+    due_id id;
+    due_id other;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        pthread_barrier_wait(&race->line);
+        int rc = put_at(lab, 1000, "tea", KEY(), &id);
+        if (rc == 0)
+            __atomic_add_fetch(&race->won[i], 1, __ATOMIC_RELAXED);
+        else
+            cr_expect_eq(rc, DUE_EEXIST, "%s", due_error_name(rc));
+        cr_expect_eq(due_id_of_key(lab->q, "k", 1, &other), 0);
+        cr_expect(due_id_equal(id, other), "whoever lost was told who won");
+        pthread_barrier_wait(&race->line);
+        if (rc == 0)
+            cr_expect_eq(due_cancel_key(lab->q, "k", 1, NULL), 0);
+    }
+    return NULL;
+}
+
+MALL_TEST(share_keys, of_several_at_once_exactly_one_has_it)
+{
+    struct race race = { .m = mall_make(2) };
+    struct racer racers[RACERS];
+    pthread_t threads[RACERS];
+
+    pthread_barrier_init(&race.line, NULL, RACERS);
+    for (int i = 0; i < RACERS; i++) {
+        racers[i] = (struct racer){ &race, i };
+        cr_assert_eq(pthread_create(&threads[i], NULL, run, &racers[i]), 0);
+    }
+    for (int i = 0; i < RACERS; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < ROUNDS; i++)
+        cr_expect_eq(race.won[i], 1, "round %d: %d", i, race.won[i]);
+    cr_expect_eq(memory_disk_jobs(race.m.disk), 0u);
+    pthread_barrier_destroy(&race.line);
+    mall_close(&race.m);
+}
