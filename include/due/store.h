@@ -109,6 +109,8 @@ typedef struct due_change {
                             is not known */
     uint64_t held; /* shared: the lease with which the job was claimed; 0: nobody holds it */
     int64_t lease_ns;  /* EXTEND */
+    due_id from;       /* shared, PUT: its key may be taken over from that job; zeros: from none */
+    int anew;          /* AMEND: 1: attempts and failures, which say what they were, are 0 then */
     int64_t paused;    /* TOPIC: 1: none of its jobs is claimed; 0; -1: as it is */
     int64_t held_max;  /* TOPIC: so many are held at a time; 0: any number; -1: as it is */
     uint64_t dead_max; /* shared, DROP of a dead job: only if more than so many are dead; 0: however
@@ -183,8 +185,8 @@ typedef struct due_store due_store;
  *
  * Changes are as above, with these meanings:
  *
- *   PUT             a new job, for whoever comes; with a key only if that is no other job's, nor
- *                   kept for another: DUE_EEXIST
+ *   PUT             a new job, for whoever comes; with a key only if that is no other job's but
+ *                   @from's, nor kept for another: DUE_EEXIST.  That one goes on without it
  *   DROP            held: it is done.  Not held: cancelled, or with was_dead struck off the dead;
  *                   with was_ns only if it died then, with dead_max only if there are too many
  *   MOVE            held: it waits again.  Not held: it gets another time; was_dead: it waits again

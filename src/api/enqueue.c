@@ -35,7 +35,7 @@ static __attribute__((noinline)) int more_check(const struct due_queue *q, const
 {
     if (x->size != sizeof *x)
         return OTHER_SIZE;
-    if ((x->key != NULL && x->on_key != DUE_KEY_REFUSE) || x->group_len > 0) {
+    if (x->group_len > 0) {
         int rc = due__not_shared(q);
 
         if (rc != 0)

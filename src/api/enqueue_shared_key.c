@@ -4,13 +4,24 @@
  * The job is put in as any other, and the store refuses it if another has its key.  Whose that is
  * is asked then; if it is nobody's by that time the job is put in once more.  So who puts in a job
  * whose key is free is one exchange away from it, and of several at once exactly one has the key.
- * Nobody waits for anybody: whoever looks again, another has got on.
+ *
+ *   who has the key            DUE_KEY_REFUSE   the others
+ *   kept, its job is gone      DUE_EEXIST       DUE_EEXIST
+ *   waits in the store         DUE_EEXIST       that job is changed, if it is still as it was
+ *   dead                       DUE_EEXIST       the same, and waits again
+ *   claimed, here              DUE_EEXIST       if nobody has been given it: back into the store
+ *   claimed                    DUE_EEXIST       the new job takes the key over, from that one only
+ *
+ * Nobody waits for anybody: whoever has to look again, another has got on.
  */
 #include "api/dequeue.h"
 #include "api/enqueue.h"
+#include "api/reschedule.h"
 #include "job/cancel.h"
-#include "queue/inside.h"
+#include "job/key_table.h"
+#include "queue/extras.h"
 #include "queue/queue.h"
+#include "queue/stored.h"
 
 /* Whose the key is, in @ask.  DUE_ENOENT: nobody's. */
 static int whose(struct due_queue *q, const void *key, size_t len, struct due__deadline *by,
@@ -20,22 +31,64 @@ static int whose(struct due_queue *q, const void *key, size_t len, struct due__d
     return q->journal->ask(q, ask, by);
 }
 
+/* The job that had the key when it was looked at is held: the new one takes the key over. */
+static int take_over(struct due_queue *q, const due_spec *s, due_id from, int64_t timeout_ns,
+                     struct due__deadline *by, due_id *id, bool *inside)
+{
+    struct due__key_taking taking = { .more = *s->more, .from = from };
+    due_spec spec = *s;
+
+    taking.more.on_key = DUE__KEY_TAKE_OVER;
+    spec.more = &taking.more;
+    return due__enqueue_new(q, &spec, timeout_ns, by, id, inside);
+}
+
+/* That job becomes what the enqueue says.  DUE_ENOENT: look again; DUE_EBUSY: it is held. */
+static int change(struct due_queue *q, const due_spec *s, due_id id, struct due__deadline *by)
+{
+    struct due__ask ask = { .kind = DUE__ASK_REKEY,
+                            .id = id,
+                            .spec = s,
+                            .key = s->more->key,
+                            .key_len = s->more->key_len };
+    uint32_t number;
+    uint32_t generation;
+
+    int rc = due__id_find(q, id, by, &number, &generation);
+    if (rc == 0)
+        rc = due__release_ahead(q, number, generation, by);
+    if (!due__is_elsewhere(q, rc))
+        return rc;
+    ask.at_ns = due__timed(s) ? s->at_ns : due__time_add(due__jobs_now(q), s->delay_ns);
+    return q->journal->ask(q, &ask, by);
+}
+
 int due__enqueue_shared_key(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
                             struct due__deadline *by, due_id *id, bool *inside)
 {
+    int rc = due__enqueue_new(q, s, timeout_ns, by, id, inside);
     struct due__ask ask;
 
-    for (;;) {
-        int rc = due__enqueue_new(q, s, timeout_ns, by, id, inside);
-
-        if (rc != DUE_EEXIST)
-            return rc;
+    while (rc == DUE_EEXIST) {
         rc = whose(q, s->more->key, s->more->key_len, by, &ask);
-        if (rc == 0 && id != NULL)
+        if (rc == DUE_ENOENT) { /* nobody's by now */
+            rc = due__enqueue_new(q, s, timeout_ns, by, id, inside);
+            continue;
+        }
+        if (rc != 0)
+            return rc;
+        bool taken = ask.kept || s->more->on_key == DUE_KEY_REFUSE;
+        rc = taken ? DUE_EEXIST : change(q, s, ask.id, by);
+        if ((taken || rc == 0 || rc == DUE_EINDOUBT) && id != NULL)
             *id = ask.id;
-        if (rc != DUE_ENOENT)
-            return rc == 0 ? DUE_EEXIST : rc;
+        if (taken || rc == 0)
+            return taken ? rc : 1;
+        if (rc == DUE_EBUSY)
+            rc = take_over(q, s, ask.id, timeout_ns, by, id, inside);
+        else if (rc == DUE_ENOENT)
+            rc = DUE_EEXIST;
     }
+    return rc;
 }
 
 /* ---- By key ---- */

@@ -324,9 +324,8 @@ static int release_decide(struct due_queue *q, struct due__amendment *a, uint64_
     return 0;
 }
 
-/* A job that was claimed ahead goes back into the store, where it is changed. */
-static int release(struct due_queue *q, uint32_t number, uint32_t generation,
-                   struct due__deadline *by)
+int due__release_ahead(struct due_queue *q, uint32_t number, uint32_t generation,
+                       struct due__deadline *by)
 {
     struct due__amendment a = {
         .number = number, .generation = generation, .of = DUE__IF_WAITING, .decide = release_decide
@@ -376,7 +375,7 @@ int due_amend(due_queue *q, due_id id, const due_spec *spec, unsigned what)
     if (!due__timed(s) && (what & DUE_SET_TIME))
         at = due__time_add(due__jobs_now(q), s->delay_ns);
     if (rc == 0 && due__in_store(q) && what != DUE_SET_TIME)
-        rc = release(q, number, generation, &by);
+        rc = due__release_ahead(q, number, generation, &by);
     if (due__is_elsewhere(q, rc))
         rc = amend_in_store(q, id, s, what, at, &by);
     else if (rc == 0)

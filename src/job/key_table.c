@@ -148,6 +148,8 @@ struct due__key *due__key_new(struct due_queue *q, const due_extra *x)
     key->term_ns = x->keep_key_ns;
     key->len = (uint8_t)x->key_len;
     key->on_key = (uint8_t)x->on_key;
+    if (key->on_key == DUE__KEY_TAKE_OVER)
+        key->of.id = ((const struct due__key_taking *)(const void *)x)->from;
     memcpy(key->bytes, x->key, x->key_len);
     return key;
 }

@@ -25,7 +25,8 @@ struct due__key {
     uint64_t hash;         /* I */
     int64_t term_ns;       /* X  how long it is kept when its job is done; of a kept one: until */
     union {
-        due_id id;              /* X  of a kept one, and over one: the job that had it */
+        due_id id; /* X  of a kept one, and over one: the job that had it; shared: from which it is
+                      to be taken over */
         struct due__key *under; /* X  else: whose it was, and is again if this is refused */
     } of;                       /* X */
     int64_t kept_ns;       /* X  until when the store keeps it: over a kept one, for that job; of
@@ -75,6 +76,15 @@ struct due__key_name {
     size_t len;
     uint64_t hash;
 };
+
+/* What spec->more points to of an enqueue that is to take its key over from a job, in a shared
+ * queue: its on_key is DUE__KEY_TAKE_OVER. */
+struct due__key_taking {
+    due_extra more; /* first */
+    due_id from;
+};
+
+#define DUE__KEY_TAKE_OVER UINT8_MAX
 
 /* A node that is in no table; NULL: no memory.  The first one makes the table. */
 struct due__key *due__key_new(struct due_queue *q, const due_extra *x);

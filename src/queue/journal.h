@@ -59,6 +59,7 @@ enum due__purpose {
 enum due__asked {
     DUE__ASK_NOTHING, /* but that what is under way has ended */
     DUE__ASK_KEY,     /* whose it is */
+    DUE__ASK_REKEY,   /* its job becomes what an enqueue of that key says */
     DUE__ASK_FIND,
     DUE__ASK_READ,
     DUE__ASK_CANCEL,
@@ -88,12 +89,13 @@ struct due__pages {
 struct due__ask {
     enum due__asked kind; /* O */
     due_id id;            /* O  of one job; KEY: told then */
-    const void *key;      /* O  KEY; CANCEL: only if that is the job's; NULL: whichever */
+    const void *key;      /* O  KEY, REKEY; CANCEL: only if that is the job's; NULL: whichever */
     size_t key_len;       /* O */
     bool kept;            /* O  KEY: that job is gone, and the key kept for it */
-    int64_t at_ns;  /* O  MOVE, KICK, AMEND: its time; KICK_ALL: of those that died until then */
-    due_info *info; /* O  FIND, LIST, PAGE: what is known, but for ready */
-    const due_spec *spec;     /* O  AMEND: the new content, */
+    int64_t
+        at_ns; /* O  MOVE, KICK, AMEND, REKEY: its time; KICK_ALL: of those that died until then */
+    due_info *info;           /* O  FIND, LIST, PAGE: what is known, but for ready */
+    const due_spec *spec;     /* O  REKEY; AMEND: the new content, */
     unsigned what;            /* O  as far as DUE_SET_* says */
     void *buffer;             /* O  READ: room for so many bytes */
     size_t size;              /* O */

@@ -61,7 +61,7 @@ static inline bool due__in_store(const struct due_queue *q)
 
 /* What a verb answers first that a shared queue does not have.  These are, and no others:
  *
- *   enqueues of jobs with a group, or with a key and another policy than DUE_KEY_REFUSE
+ *   enqueues of jobs with a group
  *   due_cancel() with room for the job, of one that is not claimed here
  *   due_open() with a capacity, or by priority
  *

@@ -218,9 +218,9 @@ bool due__sharing_edit_keep(struct due_queue *q, due_record *r);
 
 /* With the key: whose a unique key is. */
 int due__sharing_whose(struct due_queue *q, struct due__ask *ask, int64_t until_ns);
-/* The same: what a change says of its job's key. */
-void due__sharing_describe_key(struct due_queue *q, const struct due__entry *e,
-                               const struct due__key *key, due_change *ch);
+/* The job that has a key becomes what an enqueue says.  DUE_ENOENT: it has changed meanwhile, or
+ * has the key no more. */
+int due__sharing_rekey(struct due_queue *q, const struct due__ask *ask, int64_t until_ns);
 
 /* ---- share_pages.c ---- */
 
@@ -250,6 +250,8 @@ bool due__sharing_retain(struct due_queue *q, int64_t until_ns);
 
 /* With the key: what a change of a shared queue says besides. */
 void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_change *ch);
+void due__sharing_describe_key(struct due_queue *q, const struct due__entry *e,
+                               const struct due__key *key, due_change *ch);
 /* Does the job leave memory once that has landed, and stay in the store? */
 bool due__sharing_leaves(enum due__purpose purpose);
 /* Under the timeline lock: it has landed. */

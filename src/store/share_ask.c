@@ -310,6 +310,8 @@ int due__sharing_answer(struct due_queue *q, struct due__ask *ask, int64_t until
         return 0;
     case DUE__ASK_KEY:
         return due__sharing_whose(q, ask, until_ns);
+    case DUE__ASK_REKEY:
+        return due__sharing_rekey(q, ask, until_ns);
     case DUE__ASK_FIND:
         return ask_find(q, ask, until_ns);
     case DUE__ASK_READ:

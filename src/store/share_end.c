@@ -12,6 +12,7 @@
 #include "job/claim.h"
 #include "job/dead_letter.h"
 #include "job/discard.h"
+#include "job/key_table.h"
 #include "job/lease.h"
 #include "job/request.h"
 #include "os/atomic.h"
@@ -39,6 +40,26 @@ void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_
         ch->kind = DUE_CHANGE_EXTEND;
         ch->lease_ns = due__sharing_lease_fit(due__stored_at(q->commits, e->number)->want_ns);
     }
+}
+
+/* The time is the store's, and not before it: so a key is kept for as long as it was asked for, at
+ * least. */
+void due__sharing_describe_key(struct due_queue *q, const struct due__entry *e,
+                               const struct due__key *key, due_change *ch)
+{
+    bool done = e->purpose == DUE__ACK || e->purpose == DUE__TAKE;
+
+    if (done && key->term_ns > 0)
+        ch->key_kept_ns = due__time_add(due__sharing_now(q), key->term_ns);
+    if (ch->kind != DUE_CHANGE_PUT)
+        return;
+    if (e->purpose == DUE__RETURN && due__hold_at(q, e->number)->robbed)
+        return;
+    ch->record.key = key->bytes;
+    ch->record.key_len = key->len;
+    ch->record.keep_key_ns = key->term_ns;
+    if (e->purpose == DUE__PUT)
+        ch->from = key->of.id;
 }
 
 bool due__sharing_lost(const struct due_queue *q, const struct due__entry *e)

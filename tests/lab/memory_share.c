@@ -248,10 +248,12 @@ static bool unchanged(struct memory_disk *disk, const struct memory_job *job,
 }
 
 /* Other content, in place of the job; one that stays dead is so as before. */
-static void amend(struct memory_disk *disk, struct memory_job *job, const due_record *record)
+static void amend(struct memory_disk *disk, struct memory_job *job, const due_change *change)
 {
-    due_record now = *record;
+    due_record now = change->record;
 
+    if (change->anew)
+        now.attempts = now.failures = 0;
     if (now.key_len == 0) { /* that never changes */
         now.key = job->record.key;
         now.key_len = job->record.key_len;
@@ -292,7 +294,7 @@ int memory_share_change(struct memory_disk *disk, const due_change *change, int6
         return 0;
     }
     if (change->kind == DUE_CHANGE_AMEND) {
-        amend(disk, job, &record);
+        amend(disk, job, change);
         return 0;
     }
     record.cause = 0;

@@ -50,8 +50,8 @@ bool memory_share_take_key(struct memory_disk *disk, const due_change *change, i
 
     if (r->key_len == 0)
         return true;
-    if (memory_share_holder(disk, r->key, r->key_len, now_ns, &who) >= 0 &&
-        !due_id_equal(who, r->id))
+    int kept = memory_share_holder(disk, r->key, r->key_len, now_ns, &who);
+    if (kept >= 0 && !due_id_equal(who, r->id) && (kept || !due_id_equal(who, change->from)))
         return false;
     note(disk, r->key, r->key_len);
     memory_keys_set(&disk->keys, r->key, r->key_len, r->id, 0);

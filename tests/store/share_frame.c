@@ -403,6 +403,8 @@ static void note_change(struct sharing *t, size_t i)
         *known = change->record;
         known->mark = NULL;
         known->mark_len = 0;
+        if (change->anew)
+            known->attempts = known->failures = 0;
     }
     if (change->kind == DUE_CHANGE_BEGIN || change->kind == DUE_CHANGE_MOVE ||
         change->kind == DUE_CHANGE_BURY) {

@@ -58,6 +58,9 @@ static void gather_puts(struct sharing *t)
         if (below(t, 3) == 0)
             name_key(t, r);
         sharing_put(t, job);
+        if (r->key_len > 0 && job > 8) /* of a late one, perhaps that one's */
+            t->base.changes[t->base.n_changes - 1].from =
+                t->base.jobs[job - 1 - below(t, 8)].record.id;
     }
 }
 
@@ -101,6 +104,7 @@ static void gather_amend(struct sharing *t, int s)
         sharing_pass(t, DUE_US((int64_t)below(t, 3000))); /* others may come between */
     sharing_amend(t, job, sharing_now(t) + DUE_MS((int64_t)below(t, 60)), texts[text],
                   strlen(texts[text]));
+    t->base.changes[0].anew = t->base.jobs[job].record.cause == 0 && below(t, 3) == 0;
 }
 
 static void gather_hold_back(struct sharing *t)

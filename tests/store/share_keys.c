@@ -323,6 +323,105 @@ static void a_change_with_a_key_is_of_the_job_that_has_it(struct sharing *t)
     SHARE_CHECK(t, sharing_sent(t, 1) && is_free(t, "k"), "cancelled by its key");
 }
 
+/* ---- A key that is taken over ---- */
+
+static int put_over(struct sharing *t, int s, size_t job, size_t from)
+{
+    sharing_put(t, job);
+    t->base.changes[0].from = t->base.jobs[from].record.id;
+    int rc = sharing_send(t, s);
+
+    return rc != 0 ? rc : t->results[0];
+}
+
+/* It is known of it that it has its key no more. */
+static void has_lost(struct sharing *t, size_t job)
+{
+    t->base.jobs[job].record.key = NULL;
+    t->base.jobs[job].record.key_len = 0;
+}
+
+static void it_is_taken_over_from_the_job_that_is_named(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!sharing_all_join(t, 2) ||
+        !sharing_have(t, 0, keyed(t, -DUE_MS(5), "k"), SHARE_LONG_NS, &h))
+        return;
+    size_t other = sharing_job(t, "a", SHARE_LATER_NS);
+    SHARE_ANSWERS(t, put(t, 1, other), 0);
+    SHARE_ANSWERS(t, put_over(t, 1, keyed(t, 0, "k"), other), DUE_EEXIST);
+    size_t heir = keyed(t, SHARE_LATER_NS, "k");
+    SHARE_ANSWERS(t, put_over(t, 1, heir, h.job), 0);
+    SHARE_CHECK(t, is_taken(t, "k", heir), "by the one that took it over");
+    SHARE_ANSWERS(t, put_over(t, 0, keyed(t, 0, "k"), h.job), DUE_EEXIST);
+    has_lost(t, h.job);
+    SHARE_ANSWERS(t, sharing_find(t, 1, h.job), 0);
+    sharing_back(t, h, sharing_now(t) - DUE_MS(1));
+    SHARE_CHECK(t, sharing_sent(t, 0), "it goes on without it");
+    sharing_cancel(t, h.job);
+    t->base.changes[0].record.key = "k";
+    t->base.changes[0].record.key_len = 1;
+    SHARE_ANSWERS(t, sharing_send(t, 0), 0);
+    SHARE_CHECK(t, t->results[0] == DUE_EAGAIN, "%s", due_error_name(t->results[0]));
+    sharing_cancel(t, h.job);
+    SHARE_CHECK(t, sharing_sent(t, 0) && is_taken(t, "k", heir), "and takes none with it");
+    sharing_cancel(t, heir);
+    SHARE_CHECK(t, sharing_sent(t, 0) && is_free(t, "k"), "the end");
+}
+
+static void who_lost_it_neither_frees_nor_keeps_it(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!sharing_all_join(t, 2) ||
+        !sharing_have(t, 0, keyed(t, -DUE_MS(5), "k"), SHARE_LONG_NS, &h))
+        return;
+    size_t heir = keyed(t, SHARE_LATER_NS, "k");
+    SHARE_ANSWERS(t, put_over(t, 1, heir, h.job), 0);
+    sharing_done(t, h);
+    t->base.changes[0].key_kept_ns = sharing_now(t) + SHARE_LATER_NS;
+    SHARE_CHECK(t, sharing_sent(t, 0) && is_taken(t, "k", heir), "it is the other's");
+    sharing_cancel(t, heir);
+    SHARE_CHECK(t, sharing_sent(t, 1) && is_free(t, "k"), "and then free");
+}
+
+static void a_kept_key_is_not_taken_over(struct sharing *t)
+{
+    size_t job;
+
+    if (!sharing_all_join(t, 2) || !done_and_kept(t, "k", SHARE_LATER_NS, &job))
+        return;
+    SHARE_ANSWERS(t, put_over(t, 1, keyed(t, 0, "k"), job), DUE_EEXIST);
+    SHARE_ANSWERS(t, put_over(t, 1, keyed(t, SHARE_LATER_NS, "free"), job), 0);
+}
+
+/* What it was handed out before does not count for other content. */
+static void other_content_begins_anew(struct sharing *t)
+{
+    struct sharing_held h;
+
+    if (!sharing_all_join(t, 2) ||
+        !sharing_have(t, 0, keyed(t, -DUE_MS(5), "k"), SHARE_LONG_NS, &h))
+        return;
+    for (int anew = 0; anew < 2; anew++) {
+        sharing_start(t, h, 1);
+        SHARE_CHECK(t, sharing_sent(t, 0), "begun");
+        sharing_back(t, h, sharing_now(t) + SHARE_LATER_NS);
+        SHARE_CHECK(t, sharing_sent(t, 0), "failed");
+        if (!sharing_look(t, 1, h.job))
+            return;
+        sharing_amend(t, h.job, sharing_now(t) - DUE_MS(1), "new", 3);
+        t->base.changes[0].anew = anew;
+        SHARE_CHECK(t, sharing_sent(t, 1), "%d", anew);
+        SHARE_ANSWERS(t, sharing_find(t, 0, h.job), 0); /* compares the counts */
+        SHARE_CHECK(t, is_taken(t, "k", h.job), "%d", anew);
+        sharing_claim(t, 1, 0, SHARE_LONG_NS);
+        SHARE_CHECK(t, sharing_sent(t, 0) && sharing_got(t, &h.job, 1), "%d", anew);
+        h = t->held[0];
+    }
+}
+
 /* ---- Once more, and when it is full ---- */
 
 static void a_refusal_is_repeated(struct sharing *t)
@@ -401,6 +500,10 @@ const struct suite_test_shared share_key_tests[] = {
     { "keys: a cancelled job keeps none", a_cancelled_job_keeps_no_key },
     { "keys: a change with a key is of the job that has it",
       a_change_with_a_key_is_of_the_job_that_has_it },
+    { "keys: taken over from the job that is named", it_is_taken_over_from_the_job_that_is_named },
+    { "keys: who lost it neither frees nor keeps it", who_lost_it_neither_frees_nor_keeps_it },
+    { "keys: a kept one is not taken over", a_kept_key_is_not_taken_over },
+    { "keys: other content begins anew", other_content_begins_anew },
     { "keys: a refusal is repeated", a_refusal_is_repeated },
     { "keys: an answer that is lost is the same", an_answer_that_is_lost_is_the_same },
     { "keys: a full store gives none", a_full_store_gives_no_key },

@@ -342,7 +342,9 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
     }
     if (c->kind == DUE_CHANGE_PUT) {
         if (c->record.key_len > 0) {
-            if (model_key(m, &c->record, now_ns) != NULL)
+            const struct model_key *key = model_key(m, &c->record, now_ns);
+
+            if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
                 return DUE_EEXIST;
             model_key_set(m, &c->record);
         }
@@ -385,6 +387,8 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
         j->content = c->record.headers_len;
     if (c->record.cause == 0)
         set_waiting(m, j, &c->record);
+    if (c->anew)
+        j->attempts = j->failures = 0;
     return 0;
 }
 

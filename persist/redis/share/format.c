@@ -92,11 +92,16 @@ static void put_its_entry(struct due__redis *s, const due_change *c)
 
 static void put_its_key(struct due__redis *s, const due_change *c)
 {
+    const due_id none = { { 0 } };
+
     if (c->record.key_len == 0)
         return;
     put_id(s, c->record.id);
     due__link_bytes(s->link, c->record.key, c->record.key_len);
-    due__link_text(s->link, "");
+    if (due_id_equal(c->from, none))
+        due__link_text(s->link, "");
+    else
+        put_id(s, c->from);
 }
 
 static void put_its_length(struct due__redis *s, const due_change *c)
@@ -240,6 +245,7 @@ static void put_strike(struct due__redis *s, const due_change *c)
 static int put_edit(struct due__redis *s, const due_change *c, char letter, size_t topic)
 {
     bool moves = letter == 'm' || letter == 'k';
+    due_change now = *c;
 
     due__link_bytes(s->link, &letter, 1);
     due__link_number(s->link, (int64_t)topic);
@@ -264,8 +270,10 @@ static int put_edit(struct due__redis *s, const due_change *c, char letter, size
     due__link_number(s->link, due__redis_score(c->was_ns));
     put_attempts(s, &c->record);
     due__link_number(s->link, score_of(c));
-    if (moves || due__record_has_entry(&c->record))
-        put_entry(s, c);
+    if (c->anew)
+        now.record.attempts = now.record.failures = 0;
+    if (moves || due__record_has_entry(&now.record))
+        put_entry(s, &now);
     else
         due__link_text(s->link, "");
     return amends(letter) ? put_content(s, c) : 0;

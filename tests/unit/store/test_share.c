@@ -517,9 +517,7 @@ static int put(struct mall *m, due_extra more)
 MALL_TEST(share, what_it_does_not_have_it_says)
 {
     struct mall m = mall_make(1);
-    due_extra replace = { DUE_EXTRA_INIT, .key = "k", .key_len = 1, .on_key = DUE_KEY_REPLACE };
 
-    cr_expect_eq(put(&m, replace), DUE_ENOTSUP);
     cr_expect_eq(put(&m, (due_extra){ DUE_EXTRA_INIT, .group = "g", .group_len = 1 }), DUE_ENOTSUP);
     mall_close(&m);
 }

@@ -209,6 +209,176 @@ MALL_TEST(share_keys, what_was_asynchronous_waits_for_its_key)
     memory_disk_free(disk);
 }
 
+/* ---- The other policies ---- */
+
+static const enum due_key_policy others[] = { DUE_KEY_REPLACE, DUE_KEY_EARLIEST, DUE_KEY_DEBOUNCE };
+
+/* What another process has put in at @was is to be as @policy says by an enqueue at @at. */
+static void expect_changed(struct mall *m, enum due_key_policy policy, int64_t was, int64_t at,
+                           int64_t until, const char *text)
+{
+    due_record r = { .len = 0 };
+    due_id first;
+    due_id id;
+
+    cr_assert_eq(put_at(&m->lab[0], was, "tea", KEY(.headers = "h", .headers_len = 1), &first), 0);
+    cr_assert_eq(put_at(&m->lab[1], at, "cake", KEY(.on_key = policy), &id), 0);
+    cr_expect(due_id_equal(first, id), "it stays that job");
+    cr_assert(memory_disk_find(m->disk, id, &r));
+    cr_expect_eq(r.until_ns, until, "%d: %lld", policy, (long long)r.until_ns);
+    cr_expect_eq(r.deadline_ns, until);
+    cr_expect_eq(r.len, strlen(text), "policy %d", policy);
+    cr_expect_eq(r.headers_len, policy == DUE_KEY_EARLIEST ? 1u : 0u);
+    cr_expect_eq(memory_disk_jobs(m->disk), 1u);
+    cr_expect_eq(due_cancel_key(m->lab[0].q, "k", 1, NULL), 0);
+}
+
+MALL_TEST(share_keys, a_job_that_waits_is_changed_by_the_policy)
+{
+    struct mall m = mall_make(2);
+
+    expect_changed(&m, DUE_KEY_REPLACE, 50, 70, 70, "cake");
+    expect_changed(&m, DUE_KEY_REPLACE, 50, 30, 30, "cake");
+    expect_changed(&m, DUE_KEY_EARLIEST, 50, 70, 50, "tea");
+    expect_changed(&m, DUE_KEY_EARLIEST, 50, 30, 30, "tea");
+    expect_changed(&m, DUE_KEY_DEBOUNCE, 50, 70, 70, "cake");
+    expect_changed(&m, DUE_KEY_DEBOUNCE, 50, 30, 50, "cake");
+    mall_close(&m);
+}
+
+MALL_TEST(share_keys, a_job_that_failed_begins_anew_with_other_content)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_id first;
+    due_id id;
+
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(put_at(&m.lab[0], 0, "tea", KEY(), &first), 0);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+        cr_assert_eq(due_nack(&job, 1000), 0);
+        cr_assert_eq(put_at(&m.lab[1], 0, "cake", KEY(.on_key = others[i]), &id), 0);
+        cr_expect(due_id_equal(first, id));
+        if (others[i] == DUE_KEY_DEBOUNCE)
+            cr_assert_eq(due_promote(m.lab[1].q, id), 0);
+        cr_assert_eq(mall_reserve(&m, 1, &job, 100), 0);
+        cr_expect_eq(job.attempts, others[i] == DUE_KEY_EARLIEST ? 2u : 1u);
+        cr_expect_eq(job.failures, others[i] == DUE_KEY_EARLIEST ? 1u : 0u);
+        cr_expect_eq(job.len, others[i] == DUE_KEY_EARLIEST ? 3u : 4u);
+        cr_assert_eq(due_ack(&job), 0);
+    }
+    mall_close(&m);
+}
+
+MALL_TEST(share_keys, a_dead_job_waits_again)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_id first;
+    due_id id;
+
+    for (int i = 0; i < 3; i++) {
+        cr_assert_eq(put_at(&m.lab[0], 0, "tea", KEY(.ttl_ns = 1000), &first), 0);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+        cr_assert_eq(due_bury(&job, "no"), 0);
+        cr_assert_eq(put_at(&m.lab[1], 60, "cake", KEY(.on_key = others[i]), &id), 0);
+        cr_expect(due_id_equal(first, id));
+        due_record r = { .len = 0 };
+        cr_assert(memory_disk_find(m.disk, id, &r));
+        cr_expect_eq(r.cause, 0);
+        cr_expect_eq(r.until_ns, 60);
+        cr_expect_eq(r.attempts, 0u);
+        cr_expect_eq(r.ttl_ns, 0);
+        cr_expect_eq(r.len, others[i] == DUE_KEY_EARLIEST ? 3u : 4u);
+        cr_assert_eq(due_cancel_key(m.lab[0].q, "k", 1, NULL), 0);
+    }
+    mall_close(&m);
+}
+
+/* Both are handled; the key is the new one's. */
+MALL_TEST(share_keys, from_a_job_that_is_reserved_the_key_is_taken_over)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_job next;
+    due_id id;
+    due_id other;
+
+    for (int i = 0; i < 6; i++) { /* reserved by another process, or by the same */
+        cr_assert_eq(put_at(&m.lab[0], 0, "tea", KEY(.keep_key_ns = 1000), NULL), 0);
+        cr_assert_eq(mall_reserve(&m, (size_t)(i / 3), &job, 100), 0);
+        cr_assert_eq(put_at(&m.lab[1], 0, "cake", KEY(.on_key = others[i % 3]), &id), 0);
+        cr_expect_not(due_id_equal(job.id, id));
+        cr_expect_eq(put_at(&m.lab[0], 0, "pie", KEY(), &other), DUE_EEXIST);
+        cr_expect(due_id_equal(id, other));
+        cr_expect_eq(due_ack(&job), 0);
+        cr_expect_eq(due_id_of_key(m.lab[0].q, "k", 1, &other), 0);
+        cr_expect(due_id_equal(id, other), "an end of the other does not touch it");
+        cr_assert_eq(mall_reserve(&m, 0, &next, 100), 0);
+        cr_expect(due_id_equal(next.id, id));
+        cr_expect_eq(due_ack(&next), 0);
+        cr_expect(is_free(&m.lab[0]));
+    }
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    mall_close(&m);
+}
+
+/* It was claimed for somebody who did not wait: nobody has been given it. */
+MALL_TEST(share_keys, a_job_that_was_claimed_ahead_here_is_changed_in_the_store)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_id first;
+    due_id id;
+
+    cr_assert_eq(put_at(&m.lab[0], 0, "tea", KEY(), &first), 0);
+    cr_expect_eq(due_dequeue(m.lab[1].q, &job, 0), DUE_EAGAIN);
+    while (lab_stats(&m.lab[1]).ready == 0)
+        crew_sleep(DUE_US(100));
+    cr_assert_eq(put_at(&m.lab[1], 50, "cake", KEY(.on_key = DUE_KEY_REPLACE), &id), 0);
+    cr_expect(due_id_equal(first, id));
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    mall_turn_to(&m, 50);
+    cr_assert_eq(mall_take(&m, 0, &job), 0);
+    cr_expect_str_eq(lab_text(&m.lab[0], &job), "cake");
+    mall_close(&m);
+}
+
+MALL_TEST(share_keys, a_kept_key_is_refused_by_every_policy)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_id first;
+    due_id id;
+
+    cr_assert_eq(put_at(&m.lab[0], 0, "tea", KEY(.keep_key_ns = 50), &first), 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_assert_eq(due_ack(&job), 0);
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(put_at(&m.lab[1], 0, "cake", KEY(.on_key = others[i]), &id), DUE_EEXIST);
+        cr_expect(due_id_equal(id, first));
+    }
+    mall_turn_to(&m, 50);
+    cr_expect_eq(put_at(&m.lab[1], 0, "cake", KEY(.on_key = DUE_KEY_DEBOUNCE), &id), 0);
+    cr_expect_not(due_id_equal(id, first));
+    mall_close(&m);
+}
+
+/* How long the key is kept is the new content's. */
+MALL_TEST(share_keys, who_replaces_a_job_says_how_long_its_key_is_kept)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+
+    cr_assert_eq(put_at(&m.lab[0], 5, "tea", KEY(), NULL), 0);
+    cr_assert_eq(
+        put_at(&m.lab[1], 0, "cake", KEY(.keep_key_ns = 50, .on_key = DUE_KEY_REPLACE), NULL), 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_assert_eq(due_ack(&job), 0);
+    cr_expect_eq(put_at(&m.lab[1], 0, "pie", KEY(), NULL), DUE_EEXIST);
+    mall_close(&m);
+}
+
 /* ---- At once ---- */
 
 #define RACERS 4
@@ -266,5 +436,45 @@ MALL_TEST(share_keys, of_several_at_once_exactly_one_has_it)
         cr_expect_eq(race.won[i], 1, "round %d: %d", i, race.won[i]);
     cr_expect_eq(memory_disk_jobs(race.m.disk), 0u);
     pthread_barrier_destroy(&race.line);
+    mall_close(&race.m);
+}
+
+#define CHANGES 100
+
+/* Each puts in, changes and takes over what the others do; one of them works off. */
+static void *change_on(void *arg)
+{
+    struct racer *r = arg;
+    struct lab *lab = &r->race->m.lab[r->number % 2];
+    due_job job;
+
+    for (int i = 0; i < CHANGES; i++) {
+        due_extra more = KEY(.on_key = others[(i + r->number) % 3]);
+
+        cr_expect_eq(put_at(lab, i % 4 == 0 ? 0 : 1000 + i, "tea", more, NULL), 0);
+        if (r->number == 0 && take_leased(lab->q, &job, 100, 0) == 0)
+            cr_expect_eq(i % 2 == 0 ? due_ack(&job) : due_nack(&job, 500), 0);
+    }
+    return NULL;
+}
+
+MALL_TEST(share_keys, whoever_changes_at_once_gets_on_and_one_job_has_the_key)
+{
+    struct race race = { .m = mall_make(2) };
+    struct racer racers[RACERS];
+    pthread_t threads[RACERS];
+    due_id id;
+
+    for (int i = 0; i < RACERS; i++) {
+        racers[i] = (struct racer){ &race, i };
+        cr_assert_eq(pthread_create(&threads[i], NULL, change_on, &racers[i]), 0);
+    }
+    for (int i = 0; i < RACERS; i++)
+        pthread_join(threads[i], NULL);
+    int rc = due_id_of_key(race.m.lab[0].q, "k", 1, &id);
+    cr_expect(rc == 0 || rc == DUE_ENOENT);
+    cr_expect_eq(put_at(&race.m.lab[1], 9000, "cake", KEY(), NULL), rc == 0 ? DUE_EEXIST : 0);
+    cr_expect_eq(due_cancel_key(race.m.lab[0].q, "k", 1, NULL), 0);
+    cr_expect(is_free(&race.m.lab[1]));
     mall_close(&race.m);
 }
