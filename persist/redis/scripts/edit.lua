@@ -59,7 +59,7 @@ end
 -- The key that has to be the job's.
 local function has_key(kind, id)
     local key = wide[kind] and ARGV[at + 10] or string.find('cx', kind) and ARGV[at + 6] or ''
-    return key == '' or owner_of(key) == id
+    return key == '' or owner_of(key, call('HGET', k, key)) == id
 end
 
 local function unchanged(kind, score, id)

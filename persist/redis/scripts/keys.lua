@@ -6,9 +6,8 @@
 -- What half of a torn script has left in `k`, of a job that is nowhere, is nobody's.
 local k, kx, jk = KEYS[#KEYS - 2], KEYS[#KEYS - 1], KEYS[#KEYS]
 
--- Whose the key is, and true if it is kept for that one; nil: nobody's.
-local function owner_of(key)
-    local id = call('HGET', k, key)
+-- Whose the key is, and true if it is kept for that one; nil: nobody's.  `id` is what `k` says.
+local function owner_of(key, id)
     local kept = id and call('ZSCORE', kx, key)
     if kept then
         return tonumber(kept) > clock and id or nil, true
@@ -27,15 +26,25 @@ end
 
 -- These jobs are gone: their keys are kept, each until a score of `scores`; nil: they are free.
 local function end_keys(ids, scores)
-    local keys = call('HMGET', jk, unpack(ids))
+    local had, keys, of = call('HMGET', jk, unpack(ids)), {}, {}
     for i = 1, #ids do
-        if keys[i] and call('HGET', k, keys[i]) == ids[i] then
-            if scores then
-                call('ZADD', kx, scores[i], keys[i])
-            else
-                call('HDEL', k, keys[i])
-            end
+        if had[i] then
+            keys[#keys + 1] = had[i]
+            of[#keys] = i
         end
+    end
+    if #keys == 0 then
+        return
+    end
+    local owner, left = call('HMGET', k, unpack(keys)), {}
+    for i = 1, #keys do
+        if owner[i] == ids[of[i]] then
+            left[#left + 1] = scores and scores[of[i]] or keys[i]
+            left[#left + 1] = scores and keys[i] or nil
+        end
+    end
+    if #left > 0 then
+        call(scores and 'ZADD' or 'HDEL', scores and kx or k, unpack(left))
     end
     call('HDEL', jk, unpack(ids))
     forget_some(4)

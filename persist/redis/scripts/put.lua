@@ -13,21 +13,30 @@ if again then
     return {stamp, now, kept_status(), 1}
 end
 local refused, given, n_refused = {}, {}, 0
-local keyed, first_key = tonumber(ARGV[at]), at + 1
-at = at + 1 + 3 * keyed
-for i = first_key, at - 1, 3 do
-    local id, key, from = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+local keyed, keys = tonumber(ARGV[at]), {}
+for i = at + 2, at + 3 * keyed, 3 do
+    keys[#keys + 1] = ARGV[i]
+end
+local found = keyed > 0 and call('HMGET', k, unpack(keys)) or {}
+local over, key_to_id, id_to_key = {}, {}, {}
+for i = 1, keyed do
+    local id, key, from = ARGV[at + 3 * i - 2], keys[i], ARGV[at + 3 * i]
     local who, kept = given[key], false
-    if not who then
-        who, kept = owner_of(key)
+    if not who and found[i] then
+        who, kept = owner_of(key, found[i])
     end
     if who and who ~= id and (kept or who ~= from) then
         refused[id] = true
         n_refused = n_refused + 1
     else
+        local n = #key_to_id
+        over[#over + 1] = found[i] and key or nil
         given[key] = id
+        key_to_id[n + 1], key_to_id[n + 2] = key, id
+        id_to_key[n + 1], id_to_key[n + 2] = id, key
     end
 end
+at = at + 1 + 3 * keyed
 
 -- The words of `n` pairs behind `at`, without those of jobs that are refused; `id` says which of a
 -- pair is the id.
@@ -70,12 +79,12 @@ else
     end
 end
 at = at + 1 + 2 * n
-for i = first_key, first_key + 3 * keyed - 1, 3 do
-    if not refused[ARGV[i]] then
-        call('ZREM', kx, ARGV[i + 1])
-        call('HSET', k, ARGV[i + 1], ARGV[i])
-        call('HSET', jk, ARGV[i], ARGV[i + 1])
-    end
+if #over > 0 then
+    call('ZREM', kx, unpack(over))
+end
+if #key_to_id > 0 then
+    call('HSET', k, unpack(key_to_id))
+    call('HSET', jk, unpack(id_to_key))
 end
 set(KEYS[7])
 set(KEYS[9])

@@ -70,6 +70,24 @@ Test(keys, of_stale_ones_stay_as_they_are)
     cr_expect_eq(KEYS_LEFT(), 0);
 }
 
+/* Of several that end at once, one without a key. */
+Test(keys, are_kept_each_until_its_own_time)
+{
+    put_keyed(&one, 1, T0, "first");
+    put(&one, 2, T0);
+    put_keyed(&one, 3, T0, "third");
+    int64_t lease = claim(&one, 3)->lease;
+    struct share_outcome all[] = { ended('K', 1, lease, T0 + 50), ended('K', 2, lease, T0 + 60),
+                                   ended('K', 3, lease, T0 + 70) };
+
+    share_work(&one, all, 3, (struct share_claim){ 0 });
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:kx first"), T0 + 50);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:kx third"), T0 + 70);
+    cr_expect_eq(COUNT("ZCARD due:{q}:kx"), 2);
+    cr_expect_eq(COUNT("EXISTS due:{q}:jk"), 0);
+}
+
 Test(keys, that_are_over_are_forgotten_some_at_a_time)
 {
     for (int i = 1; i <= 20; i++) {
