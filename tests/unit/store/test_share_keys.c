@@ -185,8 +185,7 @@ MALL_TEST(share_keys, other_content_leaves_a_job_its_key)
     mall_close(&m);
 }
 
-/* A job that was taken for somebody who had gone comes back, with its key or without. */
-MALL_TEST(share_keys, what_was_asynchronous_waits_for_its_key)
+MALL_TEST(share_keys, what_is_asynchronous_waits_for_its_key)
 {
     struct memory_disk *disk = memory_disk_new(NULL);
     due_store *stores[2] = { memory_store_new(disk), memory_store_new(disk) };
@@ -207,6 +206,66 @@ MALL_TEST(share_keys, what_was_asynchronous_waits_for_its_key)
         cr_expect_eq(due_free(q[i]), 0);
     }
     memory_disk_free(disk);
+}
+
+/* It was taken, and the answer comes when whoever took it has gone: it is put in again.  Meanwhile
+ * another has its key, or not. */
+static bool comes_back(bool robbed)
+{
+    struct mall m = mall_make(1);
+    size_t takes = mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(100) });
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    struct crew_call taking;
+    due_id other;
+    due_id first;
+    due_id who;
+    due_job job;
+
+    cr_assert_eq(put_at(&m.lab[0], 0, "tea", KEY(.keep_key_ns = robbed ? 0 : 500), &first), 0);
+    cr_expect_eq(due_dequeue(m.lab[takes].q, &job, 0), DUE_EAGAIN);
+    while (lab_stats(&m.lab[takes]).ready == 0) /* it is claimed, and what follows is the take */
+        crew_sleep(DUE_US(100));
+    memory_store_fault(m.store[takes], (struct memory_fault){ .verb = MEMORY_WORK,
+                                                              .times = MEMORY_ALWAYS,
+                                                              .kind = MEMORY_BLOCK_AFTER,
+                                                              .limiter = gate });
+    crew_call_dequeue(&taking, m.lab[takes].q, 10);
+    memory_limiter_reached(gate, 1);
+    bool took = memory_disk_jobs(m.disk) == 0; /* else it was a claim that came before */
+    if (took && robbed)
+        cr_assert_eq(put_at(&m.lab[0], 1000, "cake", KEY(), &other), 0, "it is free");
+    if (!took)
+        memory_limiter_open(gate);
+    mall_turn_to(&m, 10);
+    int rc = crew_call_answer(&taking); /* when its time is up */
+    if (rc == 0)
+        due_job_done(&taking.job);
+    if (took)
+        memory_limiter_open(gate);
+    took = took && rc != 0;
+    while (took && memory_disk_jobs(m.disk) < 1u + robbed)
+        crew_sleep(DUE_US(100));
+    if (took) {
+        cr_expect_eq(due_id_of_key(m.lab[0].q, "k", 1, &who), 0);
+        cr_expect(due_id_equal(who, robbed ? other : first));
+    }
+    memory_limiter_free(gate);
+    mall_close(&m);
+    return took;
+}
+
+Test(share_keys, a_job_that_was_taken_for_nobody_comes_back_with_its_key_or_without, .timeout = 60)
+{
+    for (lab_proxies = 0; lab_proxies < 2; lab_proxies++) {
+        for (int robbed = 0; robbed < 2; robbed++) {
+            int tries = 0;
+
+            while (!comes_back(robbed != 0) && tries < 100)
+                tries++;
+            cr_expect_lt(tries, 100, "it was never taken");
+        }
+    }
+    lab_proxies = -1;
 }
 
 /* ---- The other policies ---- */
