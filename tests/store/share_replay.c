@@ -329,6 +329,24 @@ static bool model_may_drop(const struct model *m, const struct model_job *j, con
            (c->dead_max == 0 || dead > c->dead_max);
 }
 
+static int model_put(struct model *m, const due_change *c, int64_t now_ns)
+{
+    if (c->record.key_len > 0) {
+        const struct model_key *key = model_key(m, &c->record, now_ns);
+
+        if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
+            return DUE_EEXIST;
+        model_key_set(m, &c->record);
+    }
+    m->jobs = need(realloc(m->jobs, (m->n + 1) * sizeof *m->jobs));
+    struct model_job *j = &m->jobs[m->n++];
+    *j = (struct model_job){ .id = c->record.id,
+                             .topic = c->record.topic,
+                             .content = c->record.headers_len };
+    set_waiting(m, j, &c->record);
+    return 0;
+}
+
 static int model_change(struct model *m, const due_change *c, int64_t now_ns)
 {
     struct model_job *j = model_find(m, c->record.id);
@@ -340,22 +358,8 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
         t->held_max = c->held_max >= 0 ? c->held_max : t->held_max;
         return 0;
     }
-    if (c->kind == DUE_CHANGE_PUT) {
-        if (c->record.key_len > 0) {
-            const struct model_key *key = model_key(m, &c->record, now_ns);
-
-            if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
-                return DUE_EEXIST;
-            model_key_set(m, &c->record);
-        }
-        m->jobs = need(realloc(m->jobs, (m->n + 1) * sizeof *m->jobs));
-        j = &m->jobs[m->n++];
-        *j = (struct model_job){ .id = c->record.id,
-                                 .topic = c->record.topic,
-                                 .content = c->record.headers_len };
-        set_waiting(m, j, &c->record);
-        return 0;
-    }
+    if (c->kind == DUE_CHANGE_PUT)
+        return model_put(m, c, now_ns);
     if (c->held != 0)
         return model_held(m, j, c, now_ns);
     if (j == NULL || j->state == GONE || (j->state == DEAD) != (c->was_dead != 0))
