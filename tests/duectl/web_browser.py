@@ -250,8 +250,57 @@ def test_read_only(store):
         browser.close()
 
 
+# ---- Several queues ------------------------------------------------------------------------------
+
+QUEUE_ROWS = ("return [...document.querySelectorAll('#queues tbody tr')].map((r) => "
+              "[...r.children].map((c) => c.textContent))")
+
+
+def test_queues():
+    """A list of them, one of which is shown; names are text, and one that is away is said to be."""
+    hostile = "<img src=x onerror=\"window.owned=1\">\u202eb.db"
+    push("a.db", "1h first\n")
+    push(hostile, "".join(f"{i}h second {i}\n" for i in range(1, 6)))
+    web = Web(DUECTL, "a.db", hostile, "redis://127.0.0.1:1")
+    browser = Browser()
+    try:
+        browser.go(web.url)
+        browser.until("return document.querySelector('#state').className === 'state live'")
+        browser.until("return document.querySelectorAll('#queues .tag.live').length === 2 && "
+                      "document.querySelectorAll('#queues .tag.away').length === 1")
+        rows = browser.script(QUEUE_ROWS)
+        check([row[0] for row in rows] ==
+              ["a.db", hostile.replace("\u202e", "⟨U+202E⟩"), "duectl"], rows)
+        check([row[3] for row in rows] == ["1", "5", "–"], rows)
+        check(rows[2][1:3] == ["127.0.0.1:1", "away"], rows)
+        check(browser.script(TEXT_OF, "#queue") == "a.db", "another is shown")
+        browser.until(f"{ROWS} === 1", "#jobs")
+        browser.click("#queues tbody tr:nth-child(2) a")
+        browser.until(f"{ROWS} === 5", "#jobs")
+        check(browser.script("return location.href") == web.url + "2/", "address")
+        check(browser.script("return document.querySelector('#queues a[aria-current]').textContent")
+              == rows[1][0], "which is shown is not said")
+        check("onerror" in browser.script(TEXT_OF, "#queue"), "the name is not shown as text")
+        check(browser.script("return window.owned === undefined"), "what was in a name has run")
+        check(browser.script("return document.querySelectorAll('img').length") == 1, "an image")
+        push("a.db", "1h third\n")
+        browser.until(f"{QUEUE_ROWS}[0][3] === '2'")
+        browser.click("#queues tbody tr:nth-child(3) a")
+        browser.until("return document.querySelector('#state').className === 'state lost' && "
+                      "document.querySelector('#said').textContent.includes('refused')")
+        browser.until("return document.querySelectorAll('#queues .tag.live').length === 2")
+        browser.click("#queues tbody tr:nth-child(1) a")
+        browser.until(f"{ROWS} === 2", "#jobs")
+        said = [line for line in browser.complaints() if "502" not in line]
+        check(said == [], "the browser complains:", said)
+    finally:
+        browser.close()
+    check(web.stop() == 143, "stop")
+
+
 def main():
     test_busy()
+    test_queues()
     ids, dead = make_hostile("hostile.db")
     test_read_only("hostile.db")
     web = Web(DUECTL, "--allow-writes", "hostile.db")

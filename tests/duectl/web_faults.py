@@ -38,7 +38,6 @@ def test_usage():
         refused(2, "--port", port, "a.db", says=b"--port takes")
     refused(2, "--port", says=b"missing")
     refused(2, "--allow-write=yes", "a.db", says=b"")
-    refused(2, "a.db", "b.db", says=b"one URL at most")
     refused(2, "--queue", "a b", "a.db", says=b"--queue takes")
 
 

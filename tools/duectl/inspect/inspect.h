@@ -43,6 +43,18 @@ struct ctl_from {
     size_t queue_count;
 };
 
+enum { CTL_QUEUES = 16 };
+
+/* What `web` was told that each of its queues is made of, in order. */
+struct ctl_several {
+    const char *urls[CTL_QUEUES];
+    size_t url_count;
+    const char *queues[CTL_QUEUES];
+    size_t queue_count;
+    const char *controls[CTL_QUEUES];
+    size_t control_count;
+};
+
 struct ctl_look {
     const char *command;
     const char *url; /* or a path */
@@ -72,7 +84,8 @@ struct ctl_look {
     enum due_durability assume; /* doctor */
     uint16_t port;              /* web, metrics; 0: any */
     char address[16];           /* metrics: where to listen, as in a URL; "": it ends at once */
-    bool writes;                /* web: it may change the queue */
+    bool writes;                /* web: it may change the queues */
+    struct ctl_several several; /* web */
 };
 
 /* The store of a command that is to own the queue; @must_exist: one that is not there is not made.
@@ -100,7 +113,7 @@ enum ctl_operands {
     CTL_IDS_TIME, /* the same, and a time behind them */
     CTL_NUMBERS,  /* of processes */
     CTL_SOCKET,   /* nothing, nor a URL: it is for a control socket */
-    CTL_EITHER,   /* the URL, a control socket, or both */
+    CTL_SEVERAL,  /* URLs, control sockets, or both */
     CTL_INPUT     /* a file, behind the URL if both stand alone */
 };
 

@@ -68,6 +68,38 @@ static bool take_input(struct ctl_look *look, char **words, size_t n, const char
     return true;
 }
 
+/* False: said that there are too many. */
+static bool note(struct ctl_look *look, const char *list[CTL_QUEUES], size_t *n, const char *what,
+                 const char *value)
+{
+    if (*n == CTL_QUEUES)
+        return ctl_look_wrong(look, what, value);
+    list[(*n)++] = value;
+    return true;
+}
+
+static bool note_url(struct ctl_look *look, const char *shown)
+{
+    return note(look, look->several.urls, &look->several.url_count, "16 URLs at most",
+                ctl_url_of(shown));
+}
+
+static bool note_queue(struct ctl_look *look, const char *name)
+{
+    return note(look, look->several.queues, &look->several.queue_count, "16 queues at most", name);
+}
+
+/* The first URL stands for all, where one is asked for. */
+static bool take_urls(struct ctl_look *look, char **words, size_t n, const char **url)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (!note_url(look, words[i]))
+            return false;
+        *url = *url == NULL ? words[i] : *url;
+    }
+    return true;
+}
+
 /* @url is that of --store, or NULL. */
 static bool take_words(struct ctl_look *look, enum ctl_operands operands, char **words, size_t n,
                        const char *url)
@@ -78,6 +110,8 @@ static bool take_words(struct ctl_look *look, enum ctl_operands operands, char *
         look->time = words[--n];
     if (operands == CTL_INPUT)
         fine = take_input(look, words, n, &url);
+    else if (operands == CTL_SEVERAL)
+        fine = take_urls(look, words, n, &url);
     else if (operands == CTL_IDS || operands == CTL_IDS_TIME || operands == CTL_NUMBERS)
         fine = take_ids(look, operands == CTL_NUMBERS, words, n, &url);
     else if (n > (url == NULL))
@@ -86,7 +120,7 @@ static bool take_words(struct ctl_look *look, enum ctl_operands operands, char *
         url = words[0];
     if (!fine)
         return false;
-    if (look->control != NULL && operands != CTL_EITHER &&
+    if (look->control != NULL && operands != CTL_SEVERAL &&
         (url != NULL || look->queue != any_queue))
         return ctl_look_wrong(look, "goes without a URL and without --queue", "--control");
     if (look->control == NULL && operands == CTL_SOCKET && !look->help)
@@ -106,6 +140,24 @@ static bool take_words(struct ctl_look *look, enum ctl_operands operands, char *
 
 /* ---- Options --------------------------------------------------------------------------------- */
 
+static bool take_queue(struct ctl_look *look, const char *name, bool several)
+{
+    look->queue = name;
+    look->top.named = true;
+    if (!ctl_is_name(name))
+        return ctl_look_wrong(look, "--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", name);
+    return !several || note_queue(look, name);
+}
+
+static bool take_store(struct ctl_look *look, const char **url, const char *value, bool several)
+{
+    if (*url == NULL)
+        *url = value;
+    else if (!several)
+        return ctl_look_wrong(look, "one URL at most", value);
+    return !several || note_url(look, value);
+}
+
 /* Those that all have, then @own. */
 static void options_fill(struct option known[COMMON + OWN_MAX + 1],
                          const struct ctl_look_option *own, size_t n)
@@ -124,6 +176,7 @@ static bool look_read(struct ctl_look *look, int argc, char **argv,
                       const struct ctl_look_option *own, size_t n, enum ctl_operands operands)
 {
     struct option known[COMMON + OWN_MAX + 1];
+    bool several = operands == CTL_SEVERAL;
     const char *url = NULL;
     int option;
 
@@ -135,18 +188,11 @@ static bool look_read(struct ctl_look *look, int argc, char **argv,
         if (option == '?')
             return ctl_look_wrong(look, "no such option", argv[optind - 1]);
         look->help = look->help || option == HELP || option == 'h';
-        look->top.named = look->top.named || option == QUEUE;
-        if (option == QUEUE)
-            look->queue = optarg;
-        else if (option == STORE && url != NULL)
-            return ctl_look_wrong(look, "one URL at most", optarg);
-        else if (option == STORE)
-            url = optarg;
-        else if (option >= OWN && !own[option - OWN].take(look, optarg))
+        if ((option == QUEUE && !take_queue(look, optarg, several)) ||
+            (option == STORE && !take_store(look, &url, optarg, several)) ||
+            (option >= OWN && !own[option - OWN].take(look, optarg)))
             return false;
     }
-    if (!ctl_is_name(look->queue))
-        return ctl_look_wrong(look, "--queue takes 1 to 64 of A-Z a-z 0-9 . _ -", look->queue);
     return take_words(look, operands, argv + optind, (size_t)(argc - optind), url);
 }
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const char usage_web[] =
-    "usage: duectl web [OPTION]... [URL]\n"
+    "usage: duectl web [OPTION]... [URL]...\n"
     "\n"
     "Serves a page for a browser on this machine: what a stored queue holds, by topic and state, "
     "how\n"
@@ -14,13 +14,17 @@ static const char usage_web[] =
     "with a random word in it without which nothing is shown, and serves it until a signal comes.\n"
     "The queue may be in use.  URL is a Redis, or the path of a file; without one it is that of "
     "the\n"
-    "environment variable DUE_STORE_URL.\n"
+    "environment variable DUE_STORE_URL.  Of several URLs, and several --queue of a Redis, the "
+    "page\n"
+    "has a list, 16 at most, and shows the one that is chosen there.\n"
     "\n"
     "  --port N       the port at 127.0.0.1; 0 is any that is free (0)\n"
     "  --allow-writes the page can kick and drop dead jobs\n"
     "  --control PATH ask its owner too, as `duectl work --control PATH`: for what it has counted, "
     "and\n"
-    "                 for changes; without a URL there are only the figures\n"
+    "                 for changes; without a URL there are only the figures; with several "
+    "queues\n"
+    "                 one for each, in their order, or - for none\n"
     "  --store URL    the same as URL\n"
     "  --queue NAME   which queue (duectl)\n"
     "  --help\n"
@@ -78,6 +82,16 @@ static bool take_writes(struct ctl_look *look, const char *value)
     return true;
 }
 
+static bool take_control(struct ctl_look *look, const char *path)
+{
+    struct ctl_several *s = &look->several;
+
+    if (s->control_count == CTL_QUEUES)
+        return ctl_look_wrong(look, "16 queues at most", path);
+    s->controls[s->control_count++] = path;
+    return ctl_take_control(look, path);
+}
+
 /* An address that only this machine can reach, as it stands in a URL.  A name is not looked up. */
 static bool read_loopback(const char *text, size_t len, char address[16])
 {
@@ -120,13 +134,13 @@ static int metrics_go(struct ctl_look *look)
 
 static const struct ctl_look_option of_web[] = { { "port", true, take_port, NULL },
                                                  { "allow-writes", false, take_writes, NULL },
-                                                 { "control", true, ctl_take_control, "FILE" } };
+                                                 { "control", true, take_control, "FILE" } };
 static const struct ctl_look_option of_metrics[] = { { "topic", true, ctl_take_topic, NULL },
                                                      { "control", true, ctl_take_control, "FILE" },
                                                      { "listen", true, take_listen, NULL } };
 
 const struct ctl_command ctl_web_command = {
-    "web", usage_web, CTL_EITHER, of_web, 3, ctl_web_serve
+    "web", usage_web, CTL_SEVERAL, of_web, 3, ctl_web_serve
 };
 const struct ctl_command ctl_metrics = { "metrics", usage_metrics, CTL_URL_ONLY, of_metrics,
                                          3,         metrics_go };

@@ -77,7 +77,8 @@ bool ctl_errand_start(struct ctl_errand *e, ctl_errand_body *body, const struct 
         close_both(out);
         return false;
     }
-    *e = (struct ctl_errand){ .out_fd = out[0],
+    *e = (struct ctl_errand){ .look = look,
+                              .out_fd = out[0],
                               .said_fd = said[0],
                               .writes = body == ctl_change,
                               .until_ns = ctl_web_now() + for_ns };

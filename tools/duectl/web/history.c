@@ -75,6 +75,25 @@ void ctl_history_write(const struct ctl_history *h, uint64_t after, struct ctl_b
     ctl_buffer_text(to, "{\"looks\":%" PRIu64 "}\n", h->count);
 }
 
+void ctl_history_last(const struct ctl_history *h, struct ctl_buffer *to)
+{
+    size_t at = (h->count + CTL_LOOKS - 1) % CTL_LOOKS;
+
+    if (h->count == 0)
+        ctl_buffer_text(to, "null");
+    else
+        ctl_buffer_add(to, h->samples[at], h->lens[at] - 1);
+}
+
+void ctl_said_dump(struct ctl_buffer *to, const struct ctl_buffer *said)
+{
+    size_t len = said->len;
+
+    while (len > 0 && said->bytes[len - 1] == '\n')
+        len--;
+    ctl_dump_shown(to, len == 0 ? "" : said->bytes, len);
+}
+
 void ctl_history_free(struct ctl_history *h)
 {
     for (size_t i = 0; i < CTL_LOOKS; i++)

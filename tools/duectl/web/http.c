@@ -148,33 +148,35 @@ static void completed(void *ctx, struct MHD_Connection *c, void **request,
 
 /* ---- Errands --------------------------------------------------------------------------------- */
 
-/* A place that is free; one stays so for a change, of which there is one at a time.  0: none. */
-static size_t free_place(const struct ctl_web *w, bool change)
+/* A place that is free.  0: none, or as many as may be for one queue are at work, of which one is a
+ * change: those of a store that is away do not hold up the others. */
+static size_t free_place(const struct ctl_web *w, const struct ctl_look *look, bool change)
 {
+    size_t most = change ? 1 : CTL_READS;
     size_t at = 0;
     size_t n = 0;
 
-    for (size_t i = 1; i < CTL_ERRANDS; i++) {
-        if (w->errands[i].pid != 0) {
-            n++;
-            if (change && w->errands[i].writes)
-                return 0;
-        } else {
+    for (size_t i = CTL_QUEUES; i < CTL_ERRANDS; i++) {
+        const struct ctl_errand *e = &w->errands[i];
+
+        if (e->pid == 0)
             at = i;
-        }
+        else if (e->look == look && e->writes == change)
+            n++;
     }
-    return !change && n + 1 >= CTL_ERRANDS - 1 ? 0 : at;
+    return n >= most ? 0 : at;
 }
 
 enum MHD_Result ctl_http_begin(struct ctl_asked *asked, ctl_errand_body *body, const void *ctx)
 {
     struct ctl_web *w = asked->web;
-    size_t place = free_place(w, body == ctl_change);
+    const struct ctl_look *look = &asked->queue->look;
+    size_t place = free_place(w, look, body == ctl_change);
 
     if (place == 0)
         return ctl_http_refuse(asked, MHD_HTTP_SERVICE_UNAVAILABLE,
                                "others are being answered: try again\n");
-    if (!ctl_errand_start(&w->errands[place], body, w->look, ctx,
+    if (!ctl_errand_start(&w->errands[place], body, look, ctx,
                           body == ctl_change ? WRITE_NS : READ_NS))
         return ctl_http_refuse(asked, MHD_HTTP_INTERNAL_SERVER_ERROR,
                                "no process can be made for this\n");
@@ -189,10 +191,11 @@ void ctl_http_answer(struct ctl_web *w, size_t place)
 {
     struct ctl_errand *e = &w->errands[place];
     struct ctl_asked *asked = w->asked[place];
+    struct ctl_watched *q = ctl_watched_of(w, e);
 
     w->asked[place] = NULL;
-    if (e->writes && w->look_ns != DUE_FOREVER)
-        w->look_ns = ctl_web_now(); /* so that the change is seen, however long a look takes */
+    if (e->writes && q->look_ns != DUE_FOREVER)
+        q->look_ns = ctl_web_now(); /* so that the change is seen, however long a look takes */
     if (asked != NULL) {
         asked->made = w->site->made(w, e, &asked->code);
         client_until(asked->connection, ctl_web_now() + REQUEST_NS);
@@ -232,6 +235,7 @@ static enum MHD_Result first_call(struct ctl_web *w, struct MHD_Connection *c, c
     if (asked == NULL)
         return MHD_NO;
     asked->web = w;
+    asked->queue = &w->queues[0];
     asked->connection = c;
     *request = asked;
     return w->site->ask(asked, method, url);

@@ -9,6 +9,7 @@
 /* A request that is being read, or answered. */
 struct ctl_asked {
     struct ctl_web *web;
+    struct ctl_watched *queue; /* of which it asks; the first, unless it says another */
     struct MHD_Connection *connection;
     struct ctl_buffer body;
     size_t body_len;           /* that there will be; 0: it has none */
@@ -20,7 +21,7 @@ struct ctl_asked {
 /* What is served.  MHD_NO ends the connection. */
 struct ctl_site {
     const char *methods; /* that it knows, as the header Allow has them */
-    bool looks;          /* the queue is looked at again and again, first of all before it opens */
+    bool looks;          /* queues are looked at again and again, first of all before it opens */
     /* It can be reached: say where.  False: said why not. */
     bool (*opened)(struct ctl_web *w);
     /* The head of a request is there: refuse it, answer it, or set @body_len to have that read. */

@@ -1,9 +1,9 @@
 /* loop.c - one thread waits for connections, signals, errands, and for the next look.
  *
- * Where the queue is looked at again and again, that is LOOK_NS after the last look, or, where a
- * look takes long, after REST times what it took: so a store is busy with it for a twentieth of the
- * time, however many jobs it holds.  The first look is made before anything is served: if that
- * fails, nothing is.
+ * Where queues are looked at again and again, that is LOOK_NS after the last look at each, or, if
+ * that took long, after REST times what it took: so a store is busy with it for a twentieth of the
+ * time, however many jobs it holds.  First looks are made before anything is served, until one
+ * queue can be shown; if none can, nothing is served.
  */
 #define _GNU_SOURCE
 #include "web/http.h"
@@ -26,24 +26,51 @@ enum { SIGNAL, SERVER, FIRST_ERRAND, WATCHED = FIRST_ERRAND + 2 * CTL_ERRANDS };
 
 /* ---- The looks ------------------------------------------------------------------------------- */
 
-static int64_t look_began_ns;
-
-static void look_begin(struct ctl_web *w)
+/* The errand of a queue has its place. */
+static void look_begin(struct ctl_web *w, size_t at)
 {
-    look_began_ns = ctl_web_now();
-    w->look_ns = DUE_FOREVER;
-    if (!ctl_errand_start(&w->errands[0], ctl_sight, w->look, &w->history.last, SIGHT_NS))
-        w->look_ns = look_began_ns + LOOK_NS;
+    struct ctl_watched *q = &w->queues[at];
+
+    q->began_ns = ctl_web_now();
+    q->look_ns = DUE_FOREVER;
+    if (!ctl_errand_start(&w->errands[at], ctl_sight, &q->look, &q->history.last, SIGHT_NS))
+        q->look_ns = q->began_ns + LOOK_NS;
 }
 
-static void look_end(struct ctl_web *w)
+static void look_end(struct ctl_web *w, size_t at)
+{
+    struct ctl_watched *q = &w->queues[at];
+    int64_t now_ns = ctl_web_now();
+    int64_t rest_ns = REST * (now_ns - q->began_ns);
+
+    ctl_history_add(&q->history, &w->errands[at]);
+    if (!q->looked && q->history.said.len > 0)
+        fwrite(q->history.said.bytes, 1, q->history.said.len, stderr);
+    q->looked = true;
+    ctl_errand_free(&w->errands[at]);
+    q->look_ns = now_ns + (rest_ns > LOOK_NS ? rest_ns : LOOK_NS);
+}
+
+/* When the next one begins. */
+static int64_t next_look(const struct ctl_web *w)
+{
+    int64_t next_ns = DUE_FOREVER;
+
+    for (size_t i = 0; i < w->queue_count; i++) {
+        if (w->queues[i].look_ns < next_ns)
+            next_ns = w->queues[i].look_ns;
+    }
+    return next_ns;
+}
+
+static void looks_begin(struct ctl_web *w)
 {
     int64_t now_ns = ctl_web_now();
-    int64_t rest_ns = REST * (now_ns - look_began_ns);
 
-    ctl_history_add(&w->history, &w->errands[0]);
-    ctl_errand_free(&w->errands[0]);
-    w->look_ns = now_ns + (rest_ns > LOOK_NS ? rest_ns : LOOK_NS);
+    for (size_t i = 0; i < w->queue_count; i++) {
+        if (w->queues[i].look_ns <= now_ns)
+            look_begin(w, i);
+    }
 }
 
 /* ---- One turn -------------------------------------------------------------------------------- */
@@ -71,8 +98,8 @@ static void errands_read(struct ctl_web *w, const struct pollfd *watched)
 
         if ((!out && !said) || !ctl_errand_read(&w->errands[i], out, said))
             continue;
-        if (i == 0)
-            look_end(w);
+        if (i < CTL_QUEUES)
+            look_end(w, i);
         else
             ctl_http_answer(w, i);
     }
@@ -111,8 +138,9 @@ static int wait_ms(struct ctl_web *w)
         if (MHD_get_timeout(w->daemon, &served_ms) == MHD_YES && served_ms < 60000)
             ms = (int64_t)served_ms;
     }
-    if (w->look_ns < next_ns)
-        next_ns = w->look_ns;
+    int64_t look_ns = next_look(w);
+    if (look_ns < next_ns)
+        next_ns = look_ns;
     if (next_ns <= now_ns)
         return 0;
     if (next_ns != DUE_FOREVER && (next_ns - now_ns) / 1000000 + 1 < ms)
@@ -133,8 +161,7 @@ static int turn(struct ctl_web *w, int signal_fd)
     if (poll(watched, WATCHED, wait_ms(w)) < 0)
         return 0;
     errands_read(w, watched + FIRST_ERRAND);
-    if (w->look_ns <= ctl_web_now())
-        look_begin(w);
+    looks_begin(w);
     if (w->daemon != NULL)
         (void)MHD_run(w->daemon);
     return watched[SIGNAL].revents != 0 ? ctl_signal_next(signal_fd) : 0;
@@ -188,23 +215,46 @@ static int listen_at(const char *address, uint16_t port, int *got)
 
 /* ---- From beginning to end ------------------------------------------------------------------- */
 
+/* Can one be shown?  @waits: not yet, but a look is being made. */
+static bool any_is_seen(const struct ctl_web *w, bool *waits)
+{
+    *waits = false;
+    for (size_t i = 0; i < w->queue_count; i++) {
+        if (w->queues[i].history.count > 0)
+            return true;
+        *waits = *waits || w->errands[i].pid != 0;
+    }
+    return false;
+}
+
+/* The exit status, where none can be shown: the worst. */
+static int worst_status(const struct ctl_web *w)
+{
+    int status = CTL_FINE;
+
+    for (size_t i = 0; i < w->queue_count; i++) {
+        if (w->queues[i].history.status > status)
+            status = w->queues[i].history.status;
+    }
+    return status == CTL_FINE ? CTL_BROKEN : status;
+}
+
 /* 0, or an exit status: said why nothing can be shown. */
 static int first_look(struct ctl_web *w, int signal_fd)
 {
+    bool waits = true;
     int signal = 0;
+    bool seen = false;
 
-    look_begin(w);
-    while (w->errands[0].pid != 0 && signal == 0)
+    for (size_t i = 0; i < w->queue_count; i++)
+        look_begin(w, i);
+    while (!seen && waits && signal == 0) {
         signal = turn(w, signal_fd);
-    if (signal != 0) {
-        ctl_errand_kill(&w->errands[0]);
-        return 128 + signal;
+        seen = any_is_seen(w, &waits);
     }
-    if (w->history.said.len > 0)
-        fwrite(w->history.said.bytes, 1, w->history.said.len, stderr);
-    if (w->history.count > 0)
-        return 0;
-    return w->history.status == CTL_FINE ? CTL_BROKEN : w->history.status;
+    if (signal != 0)
+        return 128 + signal;
+    return seen ? 0 : worst_status(w);
 }
 
 static int open_it(struct ctl_web *w)
@@ -255,15 +305,17 @@ int ctl_site_serve(const struct ctl_site *site, struct ctl_look *look)
     w.site = site;
     w.look = look;
     w.address = look->address[0] != '\0' ? look->address : "127.0.0.1";
-    w.look_ns = DUE_FOREVER;
-    int status = site->looks ? first_look(&w, signal_fd) : 0;
+    int status = ctl_watched_open(&w) ? CTL_FINE : CTL_USAGE;
+    if (status == 0 && site->looks)
+        status = first_look(&w, signal_fd);
     if (status == 0)
         status = open_it(&w);
     while (status == 0 && signal == 0)
         signal = turn(&w, signal_fd);
     close_it(&w, signal_fd);
     ctl_urls_forget();
-    ctl_history_free(&w.history);
+    for (size_t i = 0; i < w.queue_count; i++)
+        ctl_history_free(&w.queues[i].history);
     close(signal_fd);
     return signal != 0 ? 128 + signal : status;
 }

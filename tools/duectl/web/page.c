@@ -1,7 +1,7 @@
 /* page.c - what a browser asks for: what is refused, answered at once, or takes an errand.
  *
- *     GET  /TOKEN/ and its files   the page
- *     GET  /TOKEN/api/look?after=N the samples behind number N, topics, the oldest
+ *     GET  /TOKEN/ and its files   the page of the first queue, and of another: /TOKEN/NUMBER/
+ *     GET  /TOKEN/api/look?after=N the samples behind number N, topics, the oldest, queues
  *     GET  /TOKEN/api/jobs?topic=&state=&find=&from=&most=   a page of jobs
  *     GET  /TOKEN/api/job?id=      one, with more of its payload
  *     POST /TOKEN/api/change       a request as on a control socket: kick, drop, kick_all, drop_all
@@ -21,12 +21,8 @@
 static struct MHD_Response *lines_of(struct ctl_buffer *lines, int status,
                                      const struct ctl_buffer *said)
 {
-    size_t len = said->len;
-
-    while (len > 0 && said->bytes[len - 1] == '\n')
-        len--;
     ctl_buffer_text(lines, "{\"end\":%d,\"said\":", status);
-    ctl_dump_shown(lines, len == 0 ? "" : said->bytes, len);
+    ctl_said_dump(lines, said);
     ctl_buffer_text(lines, "}\n");
     if (lines->failed)
         return NULL;
@@ -112,19 +108,20 @@ static enum MHD_Result answer_job(struct ctl_asked *asked)
 
 static enum MHD_Result answer_look(struct ctl_asked *asked)
 {
-    const struct ctl_web *w = asked->web;
+    const struct ctl_watched *q = asked->queue;
     const char *after = argument(asked->connection, "after");
     struct ctl_buffer lines = { 0 };
     uint64_t number = 0;
 
     if (after != NULL && !read_number(after, &number))
         return ctl_http_refuse(asked, MHD_HTTP_BAD_REQUEST, "this is no number\n");
-    ctl_buffer_text(&lines, "{\"queue\":\"%s\",\"store\":%s,\"control\":%s,\"writes\":%s}\n",
-                    w->look->queue, w->look->url != NULL ? "true" : "false",
-                    w->look->control != NULL ? "true" : "false",
-                    w->look->writes ? "true" : "false");
-    ctl_history_write(&w->history, number, &lines);
-    struct MHD_Response *r = lines_of(&lines, w->history.status, &w->history.said);
+    ctl_buffer_text(
+        &lines, "{\"queue\":\"%s\",\"number\":%d,\"store\":%s,\"control\":%s,\"writes\":%s}\n",
+        q->look.queue, (int)(q - asked->web->queues) + 1, q->look.url != NULL ? "true" : "false",
+        q->look.control != NULL ? "true" : "false", q->look.writes ? "true" : "false");
+    ctl_watched_write(asked->web, &lines);
+    ctl_history_write(&q->history, number, &lines);
+    struct MHD_Response *r = lines_of(&lines, q->history.status, &q->history.said);
     ctl_buffer_free(&lines);
     return ctl_http_deliver(asked->connection, MHD_HTTP_OK, r);
 }
@@ -147,7 +144,7 @@ static enum MHD_Result answer_get(struct ctl_asked *asked, const char *path)
 
     if (strcmp(path, "api/look") == 0)
         return answer_look(asked);
-    if (of_jobs && asked->web->look->url == NULL)
+    if (of_jobs && asked->queue->look.url == NULL)
         return ctl_http_refuse(asked, MHD_HTTP_NOT_FOUND,
                                "jobs are not listed without the address of their store\n");
     if (of_jobs)
@@ -201,9 +198,27 @@ static unsigned refused_post(struct ctl_asked *asked, const char *path, const ch
     return 0;
 }
 
-/* 0, or the code. */
+/* Which queue a path names behind the token, as in "/TOKEN/3/api/look", and what is asked for of
+ * it; *@path is NULL: a slash is missing at the end.  False: there is no such queue. */
+static bool choose(struct ctl_asked *asked, const char *url, const char **path)
+{
+    struct ctl_cursor c = { .text = url, .len = strlen(url), .at = 1 + CTL_TOKEN };
+    int64_t number = 1;
+
+    if (c.at + 1 < c.len && c.text[c.at + 1] >= '0' && c.text[c.at + 1] <= '9') {
+        c.at++;
+        (void)ctl_digits_read(&c, 3, &number);
+    }
+    *path = c.text[c.at] == '/' ? c.text + c.at + 1 : NULL;
+    if (number < 1 || (size_t)number > asked->web->queue_count || (*path == NULL && c.at < c.len))
+        return false;
+    asked->queue = &asked->web->queues[number - 1];
+    return true;
+}
+
+/* 0, or the code.  *@path is what is asked for of its queue. */
 static unsigned refused(struct ctl_asked *asked, const char *method, const char *url,
-                        const char **why)
+                        const char **path, const char **why)
 {
     const struct ctl_web *w = asked->web;
     unsigned code = ctl_http_refused(asked, why);
@@ -213,8 +228,11 @@ static unsigned refused(struct ctl_asked *asked, const char *method, const char 
     *why = "the page has an address that duectl web has printed, with a token in it\n";
     if (!ctl_token_opens(w->token, url))
         return MHD_HTTP_FORBIDDEN;
+    *why = "there is no such queue\n";
+    if (!choose(asked, url, path))
+        return MHD_HTTP_NOT_FOUND;
     if (strcmp(method, "POST") == 0)
-        return refused_post(asked, url + 1 + CTL_TOKEN + (url[1 + CTL_TOKEN] == '/'), why);
+        return refused_post(asked, *path == NULL ? "" : *path, why);
     *why = "GET, HEAD or POST\n";
     return strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0 ? 0
                                                                      : MHD_HTTP_METHOD_NOT_ALLOWED;
@@ -222,12 +240,13 @@ static unsigned refused(struct ctl_asked *asked, const char *method, const char 
 
 /* ---- What is served -------------------------------------------------------------------------- */
 
-static enum MHD_Result redirect(struct ctl_asked *asked)
+/* To where the slash is. */
+static enum MHD_Result redirect(struct ctl_asked *asked, const char *url)
 {
     struct MHD_Response *r = ctl_http_response("", 0, "text/plain; charset=utf-8");
-    char to[CTL_TOKEN + 3];
+    char to[CTL_TOKEN + 8];
 
-    snprintf(to, sizeof to, "/%s/", asked->web->token);
+    snprintf(to, sizeof to, "%s/", url);
     if (r != NULL)
         (void)MHD_add_response_header(r, "Location", to);
     return ctl_http_deliver(asked->connection, MHD_HTTP_FOUND, r);
@@ -237,13 +256,14 @@ static enum MHD_Result redirect(struct ctl_asked *asked)
 static enum MHD_Result ask(struct ctl_asked *asked, const char *method, const char *url)
 {
     const char *why;
-    unsigned code = refused(asked, method, url, &why);
+    const char *path;
+    unsigned code = refused(asked, method, url, &path, &why);
 
     if (code != 0)
         return ctl_http_refuse(asked, code, why);
     if (asked->body_len > 0)
         return MHD_YES;
-    return url[1 + CTL_TOKEN] == '\0' ? redirect(asked) : answer_get(asked, url + 2 + CTL_TOKEN);
+    return path == NULL ? redirect(asked, url) : answer_get(asked, path);
 }
 
 static bool opened(struct ctl_web *w)

@@ -6,6 +6,7 @@
 
 const LOOK_MS = 1000; /* between two looks */
 const LIST_MS = 3000; /* between two lists of jobs, at least */
+const SILENT_MS = 5000; /* for which a look may go on before that is said */
 const PAGE_JOBS = 25;
 const TOPICS_SHOWN = 200;
 
@@ -183,6 +184,39 @@ function showTopics() {
   ], known.topics.slice(0, TOPICS_SHOWN), "The queue is empty.");
   byId("topics-count").textContent = known.topics.length <= TOPICS_SHOWN ? ""
     : `${countText(TOPICS_SHOWN)} of ${countText(known.topics.length)}`;
+}
+
+/* ---- The list of queues --------------------------------------------------------------------- */
+
+/* The other queues have addresses beside this one, behind the same token. */
+function queueLink(queue) {
+  const path = `/${location.pathname.split("/")[1]}/${queue.number}/`;
+  return make("a", { href: path, "data-place": visible(queue.place),
+    "aria-current": queue.number === known.about.number ? "page" : null }, brief(queue.name, 255));
+}
+
+/* What is away is told from what has not answered yet. */
+function queueState(queue) {
+  if (queue.end > 0) return "away";
+  if (queue.busy_ms > SILENT_MS) return "silent";
+  return queue.last ? "live" : "asked";
+}
+
+function showQueues(queues) {
+  const count = (name) => (queue) =>
+    (queue.last ? countText(figures(queue.last.sample)[name]) : "–");
+  const number = (name) => ({ title: name, kind: "num", cell: count(name) });
+  const overdue = (queue) => (queue.last ? overdueOf(queue.last.sample) : null);
+  byId("queues-card").hidden = queues.length === 0;
+  fill(byId("queues"), [
+    { title: "queue", kind: "half", cell: queueLink, hint: (q) => visible(q.place) },
+    { title: "in", kind: "half", cell: (q) => brief(q.place, 255) },
+    { title: "state", hint: (q) => visible(q.said) || null,
+      cell: (q) => make("span", { class: `tag ${queueState(q)}` }, queueState(q)) },
+    number("waiting"), number("due"), number("reserved"), number("dead"),
+    { title: "overdue", kind: "num",
+      cell: (q) => (overdue(q) === null ? "–" : durationText(overdue(q))) },
+  ], queues, "");
 }
 
 function jobLink(job) {
@@ -402,7 +436,11 @@ function takeIn(lines) {
 }
 
 function showAll(answer, last) {
-  const queue = last?.owner && !known.about.store ? last.owner.queue : known.about.queue;
+  const queues = answer.lines.filter((l) => l.listed).map((l) => l.listed);
+  const listed = queues.find((q) => q.number === known.about.number);
+  const own = last?.owner && !known.about.store ? last.owner.queue : known.about.queue;
+  const queue = brief(listed?.name ?? own, 255);
+  showQueues(queues);
   byId("queue").textContent = queue;
   document.title = `${queue} – duectl`;
   if (!last) return;
@@ -439,8 +477,8 @@ async function look() {
   const unread = last?.unreadable > 0
     ? `${last.unreadable} jobs cannot be read: duectl verify says more` : "";
   if (answer.said || unread || !(performance.now() < known.keptUntil)) say(answer.said || unread);
-  showState(answer.end > 1 ? "lost" : "live",
-    answer.end > 1 ? "no answer from the store" : `looked at ${clockText(last?.at_ms ?? 0)}`);
+  showState(answer.end > 0 || !last ? "lost" : "live",
+    answer.end > 0 || !last ? "cannot be looked at" : `looked at ${clockText(last.at_ms)}`);
 }
 
 /* One look at a time. */

@@ -28,7 +28,7 @@ static struct MHD_Response *made(struct ctl_web *w, struct ctl_errand *e, unsign
     static const char away[] = "the queue cannot be read now: duectl says why on standard error\n";
     bool fine = (e->status == CTL_FINE || e->status == CTL_FAULTS) && e->out.len > 0;
 
-    if (ctl_history_said(&w->history, e))
+    if (ctl_history_said(&w->queues[0].history, e))
         fwrite(e->said.bytes, 1, e->said.len, stderr);
     *code = fine ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
     return fine ? ctl_http_response(e->out.bytes, e->out.len, DUE_METRICS_TYPE)

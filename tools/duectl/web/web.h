@@ -1,5 +1,5 @@
-/* web.h - `duectl web`: a stored queue, or what its owner says of it, as a page in a browser; and
- * `duectl metrics`, which can serve its figures.
+/* web.h - `duectl web`: stored queues, or what their owners say of them, as a page in a browser;
+ * and `duectl metrics`, which can serve the figures of one.
  *
  *   command.c  the options
  *   webless.c  stands for all else where libmicrohttpd was missing
@@ -9,7 +9,8 @@
  *   page.c     the page: what is refused, what is answered how
  *   scrape.c   the figures for Prometheus
  *   errand.c   whatever may take long: a process of its own, which writes to two pipes
- *   history.c  the looks of the last while
+ *   queues.c   which queues there are, and the list of them
+ *   history.c  the looks at one of the last while
  *   sight.c    an errand: count what the queue holds, and ask its owner
  *   jobs.c     an errand: a page of jobs, or one of them
  *   change.c   an errand: kick or drop
@@ -29,7 +30,8 @@
 enum {
     CTL_TOKEN = 32,            /* digits of a token */
     CTL_CONNECTIONS_MAX = 32,  /* that are served at a time */
-    CTL_ERRANDS = 6,           /* processes at a time; one is for the looks, one for a change */
+    CTL_READS = 4,             /* processes at a time that read for one queue, besides its look */
+    CTL_ERRANDS = 40,          /* at a time for all: one each for the looks, and for all else */
     CTL_HEAD_MAX = 16 << 10,   /* bytes of the head of a request */
     CTL_PAGE_JOBS = 200,       /* jobs of one answer, at most */
     CTL_EXCERPT_BYTES = 200,   /* of a payload, in a list */
@@ -59,14 +61,15 @@ bool ctl_origin_is_ours(const char *origin, const char *address, int port);
 typedef int ctl_errand_body(const struct ctl_look *look, const void *ctx, struct ctl_buffer *out);
 
 struct ctl_errand {
-    pid_t pid;              /* 0: none */
-    int out_fd, said_fd;    /* -1: at its end */
-    struct ctl_buffer out;  /* what it has written */
-    struct ctl_buffer said; /* what it has said on standard error */
-    int64_t until_ns;       /* then it is ended */
-    bool cut;               /* it was: for its time, or its length */
-    bool writes;            /* it changes the queue, and so is not ended at once */
-    int status;             /* once it is over */
+    pid_t pid;                   /* 0: none */
+    const struct ctl_look *look; /* at which queue */
+    int out_fd, said_fd;         /* -1: at its end */
+    struct ctl_buffer out;       /* what it has written */
+    struct ctl_buffer said;      /* what it has said on standard error */
+    int64_t until_ns;            /* then it is ended */
+    bool cut;                    /* it was: for its time, or its length */
+    bool writes;                 /* it changes the queue, and so is not ended at once */
+    int status;                  /* once it is over */
 };
 
 /* False: no process can be made. */
@@ -126,25 +129,37 @@ void ctl_history_add(struct ctl_history *h, struct ctl_errand *look);
 bool ctl_history_said(struct ctl_history *h, const struct ctl_errand *e);
 /* The samples behind number @after, and the rest. */
 void ctl_history_write(const struct ctl_history *h, uint64_t after, struct ctl_buffer *to);
+/* The last sample, without a line feed, or null. */
+void ctl_history_last(const struct ctl_history *h, struct ctl_buffer *to);
+/* What was said, as a text of JSON. */
+void ctl_said_dump(struct ctl_buffer *to, const struct ctl_buffer *said);
 void ctl_history_free(struct ctl_history *h);
 
 /* ---- loop.c, http.c -------------------------------------------------------------------------- */
 
+struct ctl_watched {
+    struct ctl_look look;
+    struct ctl_history history;
+    int64_t look_ns;  /* when the next look begins */
+    int64_t began_ns; /* the last one */
+    bool looked;      /* once, and said what was wrong then */
+};
+
 struct ctl_web {
     const struct ctl_site *site;
-    const struct ctl_look *look;
+    const struct ctl_look *look;           /* what was asked for */
+    struct ctl_watched queues[CTL_QUEUES]; /* the queues of that */
+    size_t queue_count;
     char token[CTL_TOKEN + 1];
     const char *address; /* as in a URL */
     int port;
     struct MHD_Daemon *daemon;
-    struct ctl_history history;
-    struct ctl_errand errands[CTL_ERRANDS]; /* the first is for looks */
+    struct ctl_errand errands[CTL_ERRANDS]; /* the first CTL_QUEUES are the looks */
     struct ctl_asked *asked[CTL_ERRANDS];   /* the request that waits for each */
     struct ctl_client {
         int fd;           /* -1: free */
         int64_t until_ns; /* then it is ended */
     } clients[CTL_CONNECTIONS_MAX];
-    int64_t look_ns; /* when the next look begins */
 };
 
 /* Serve at this socket.  False: said why not. */
@@ -155,6 +170,17 @@ void ctl_http_answer(struct ctl_web *w, size_t place);
 int64_t ctl_http_sweep(struct ctl_web *w, int64_t now_ns);
 /* All requests that wait are answered, whatever becomes of their errands. */
 void ctl_http_close(struct ctl_web *w);
+
+/* ---- queues.c -------------------------------------------------------------------------------- */
+
+/* Note the queues of @w->look, in order.  False: said what is wrong with them. */
+bool ctl_watched_open(struct ctl_web *w);
+/* The one that an errand is of. */
+struct ctl_watched *ctl_watched_of(struct ctl_web *w, const struct ctl_errand *e);
+/* A line for each, unless there is but one. */
+void ctl_watched_write(const struct ctl_web *w, struct ctl_buffer *to);
+
+/* ---- What is served -------------------------------------------------------------------------- */
 
 /* Serve the page until a signal comes: the exit status. */
 int ctl_web_serve(struct ctl_look *look);
