@@ -14,9 +14,10 @@
 //            nothing is early; what is too long is due::forever.
 //   Bytes    A std::string_view of any bytes, which libdue copies; or a pointer, which it carries
 //            and never follows: what is behind it stays yours.
-//   Owners   queue, job, workers, store and manual_clock can be moved and not copied.  One that was
-//            moved from may be given another value or go away, and nothing else.  A queue may be
-//            moved while other threads use it only by way of the pool that was started on it.
+//   Owners   queue, job, workers, store, figures and manual_clock can be moved and not copied.  One
+//            that was moved from may be given another value or go away, and nothing else.  While
+//            other threads use a queue it may be moved only if they are the pool's that was started
+//            on it.
 //   Enums    DUE_ORDER_PRIORITY and all others are those of C.
 //
 // Before you start
@@ -42,5 +43,6 @@
 #include "due/cpp/options.hpp"
 #include "due/cpp/queue.hpp"
 #include "due/cpp/workers.hpp"
+#include "due/cpp/figures.hpp"
 
 #endif

@@ -2,6 +2,7 @@
 // or thrown out.
 #include "cpp/cpp_lab.hpp"
 
+#include <fstream>
 #include <memory>
 #include <set>
 #include <thread>
@@ -186,6 +187,119 @@ static void pools()
     EXPECT(thrown([&] { due::workers w(q, 0, [](const due::job_view &) {}); }) == DUE_EINVAL);
 }
 
+// ---- The file of figures ------------------------------------------------------------------------
+
+static std::string figures_path()
+{
+    return "cpp_figures_" + std::to_string(getpid());
+}
+
+// A file of figures as anybody may make one.
+static void figures_put(const due_figures_head &head, const due_figures &set, std::size_t size)
+{
+    std::string bytes(reinterpret_cast<const char *>(&head), sizeof head);
+
+    for (int i = 0; i < 2; i++)
+        bytes.append(reinterpret_cast<const char *>(&set), sizeof set);
+    std::ofstream(figures_path(), std::ios::binary) << bytes.substr(0, size);
+}
+
+// What a queue shows can be read as long as it likes; a file is open while its object is there.
+static void figures_are_shown()
+{
+    auto is_open = [](int fd) { return fcntl(fd, F_GETFD) != -1; };
+    const std::string path = figures_path();
+    std::pair<int, int> opened;
+    due::options o;
+    o.name = "orders";
+    o.metrics = true;
+    auto q = std::make_unique<due::queue>(std::move(o));
+    due::workers_options named;
+    named.name = "kitchen";
+    auto handle = [](const due::job_view &) {};
+    auto w = std::make_unique<due::workers>(*q, 1, handle, named);
+
+    q->topic("mail");
+    q->show_figures(path);
+    for (int i = 0; i < 3; i++)
+        q->enqueue(due::spec("tea").after(1h));
+    due::figures f(path);
+    auto set = f.read();
+    while (set->stats.enqueued != 3)
+        set = f.read();
+    EXPECT(set->queue == std::string("orders") && set->stats.waiting == 3 && set->closed == 0);
+    EXPECT(set->topics_here == 2 && set->topic[1].name == std::string("mail"));
+    EXPECT(set->pools_here == 1 && set->pool[0].name == std::string("kitchen"));
+    EXPECT(f.alive() && set->pid == getpid() && set->late.count == 0 && set->measured == 1);
+    EXPECT(q->try_show_figures(path.c_str()).code() == DUE_EEXIST);
+    EXPECT(thrown([] { due::queue().show_figures("no/such/file"); }) == DUE_ENOENT);
+    {
+        due::figures a(path), b = std::move(a);
+        a = due::figures(path);
+        EXPECT(a.alive() && b.alive() && a.fd() != b.fd());
+        a = std::move(b);
+        const int first = a.fd(), second = b.fd();
+        EXPECT(is_open(first) && (second < 0 || is_open(second)));
+        opened = { first, second };
+    }
+    EXPECT(!is_open(opened.first) && !is_open(opened.second));
+    w = nullptr;
+    q = nullptr;
+    set = f.read();
+    EXPECT(!f.alive() && set->closed == 1 && set->stats.waiting == 0);
+    EXPECT(due::figures::try_open(path.c_str()).code() == DUE_ENOENT);
+    EXPECT(thrown([&] { due::figures gone(path); }) == DUE_ENOENT);
+    static_assert(!std::is_copy_constructible_v<due::figures>);
+    static_assert(std::is_nothrow_move_constructible_v<due::figures>);
+}
+
+// Whatever is in a file, it is an error, or has bounds.
+static void figures_are_not_believed()
+{
+    const std::string path = figures_path();
+    const std::size_t whole = sizeof(due_figures_head) + 2 * sizeof(due_figures);
+    due_figures_head head = due_figures_head();
+    auto set = std::make_unique<due_figures>();
+    auto opened = [&] { return due::figures::try_open(path.c_str()).code(); };
+    auto read = [&] { return due::figures(path).try_read().code(); };
+
+    std::memset(set.get(), 0xff, sizeof *set);
+    std::memcpy(head.magic, DUE_FIGURES_MAGIC, sizeof head.magic);
+    head.version = DUE_FIGURES_VERSION;
+    head.head_bytes = sizeof head;
+    head.set_bytes = sizeof *set;
+    head.number = 7;
+    figures_put(head, *set, whole);
+    EXPECT(opened() == 0 && read() == DUE_EINVAL);
+    set->number = head.number;
+    set->topics = set->topics_here = DUE_FIGURES_TOPICS;
+    set->pools_here = DUE_FIGURES_POOLS;
+    figures_put(head, *set, whole);
+    const auto got = due::figures(path).read();
+    EXPECT(std::strlen(got->queue) == 71 && std::strlen(got->topic[127].name) == 255);
+    EXPECT(std::strlen(got->pool[15].name) == 71);
+    EXPECT(got->late.count == 0 - std::uint64_t(DUE_HISTOGRAM_BUCKETS));
+    EXPECT(!due::figures(path).alive());
+    figures_put(head, *set, whole - 1);
+    EXPECT(read() == DUE_EINVAL);
+    set->topics_here++;
+    set->topics++;
+    figures_put(head, *set, whole);
+    EXPECT(read() == DUE_EINVAL);
+    head.number = 0;
+    figures_put(head, *set, whole);
+    EXPECT(read() == DUE_EAGAIN);
+    head.version++;
+    figures_put(head, *set, whole);
+    EXPECT(opened() == DUE_ENOTSUP);
+    head.magic[0] = 'D';
+    figures_put(head, *set, whole);
+    EXPECT(opened() == DUE_EINVAL && thrown([&] { due::figures f(path); }) == DUE_EINVAL);
+    figures_put(head, *set, 5);
+    EXPECT(opened() == DUE_EINVAL);
+    std::remove(path.c_str());
+}
+
 #ifdef DUE_HAVE_SQLITE
 static void stored()
 {
@@ -231,6 +345,8 @@ const named_test owner_tests[] = {
     { "queues_go_away", queues_go_away },
     { "closing", closing },
     { "pools", pools },
+    { "figures_are_shown", figures_are_shown },
+    { "figures_are_not_believed", figures_are_not_believed },
 #ifdef DUE_HAVE_SQLITE
     { "stored", stored },
 #endif

@@ -10,6 +10,7 @@
 #include "due/cpp/job.hpp"
 #include "due/cpp/options.hpp"
 #include "due/cpp/spec.hpp"
+#include "due/figures.h"
 
 namespace due
 {
@@ -360,6 +361,14 @@ class queue
                 return out.erase(static_cast<std::size_t>(n));
             out.resize(static_cast<std::size_t>(n) + 1024);
         }
+    }
+
+    // From now on its figures stand in a file there, until it goes away: for due::figures, and
+    // `duectl top`.
+    void show_figures(const std::string &path) { try_show_figures(path.c_str()).value(); }
+    result<void> try_show_figures(const char *path) noexcept
+    {
+        return detail::done(due_figures_open(raw_, path));
     }
 
     // ---- Event loops ----------------------------------------------------------------------------
