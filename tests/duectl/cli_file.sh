@@ -69,6 +69,15 @@ sqlite=$(command -v sqlite3) && {
 run 3 restore none.db
 run 3 verify none.db
 
+# Whoever only hands jobs out takes the path alone, as all others do.
+run 0 push work.db one
+start work --exec cat work.db
+line x
+kill -INT "$pid"
+ended 130
+run 0 ls work.db
+same "$dir/out" </dev/null
+
 # Files that are none of ours stay as they are.
 echo 'dear diary' >diary
 run 3 run --store diary one

@@ -106,7 +106,9 @@ has err 'work: needs a URL'
 run 2 work --store "$url"
 has err 'work: needs --exec'
 run 2 work --store "$url" --exec true s.due
-has err 's.due: work takes no file'
+has err 's.due: one URL at most'
+run 3 work --exec true no/such.db # a path, as of all that use a store
+has err 'no/such.db'
 run 0 work --help
 has out '^usage: duectl work'
 

@@ -270,8 +270,6 @@ static bool for_work(struct ctl_options *options)
         return wrong("needs --exec", "work");
     if (options->store == NULL)
         return wrong("needs a URL, or the variable DUE_STORE_URL", "work");
-    if (options->file != NULL)
-        return wrong("work takes no file", options->file);
     if (options->shared && options->standby)
         return wrong("goes without --shared: nobody has to go first", "--standby");
     return true;
@@ -292,11 +290,16 @@ static void set_defaults(struct ctl_options *options, const char *command)
     options->retry.cap_ns = DUE_S(3600);
 }
 
-/* A URL, which may also be given with --store, and a file. */
-static bool take_operands(struct ctl_options *options, char **operands, bool check, bool url)
+/* A URL, which may also be given with --store, and a file; of `work`, which reads none, the path of
+ * a store too. */
+static bool take_operands(struct ctl_options *options, char **operands, const char *command,
+                          bool url)
 {
+    bool check = strcmp(command, "check") == 0;
+    bool work = strcmp(command, "work") == 0;
+
     for (; *operands != NULL; operands++) {
-        bool is_url = !check && ctl_is_url(*operands);
+        bool is_url = work || (!check && ctl_is_url(*operands));
 
         if (is_url && url)
             return wrong("one URL at most", *operands);
@@ -334,14 +337,12 @@ void ctl_options_show(const char *command, ctl_option_visit *visit, void *ctx)
 
 bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
 {
-    bool work = strcmp(argv[0], "work") == 0;
-    bool run = strcmp(argv[0], "run") == 0;
-    bool check = !run && !work;
-    const struct option *known = known_to(argv[0]);
+    const char *command = argv[0];
+    const struct option *known = known_to(command);
     bool given[HELP - EXEC + 1] = { false };
     int option;
 
-    set_defaults(options, argv[0]);
+    set_defaults(options, command);
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":h", known, NULL)) != -1) {
         if (option == ':')
@@ -353,9 +354,9 @@ bool ctl_options_read(struct ctl_options *options, int argc, char **argv)
         if (option != 'h')
             given[option - EXEC] = true;
     }
-    if (!take_operands(options, argv + optind, check, given[STORE - EXEC]))
+    if (!take_operands(options, argv + optind, command, given[STORE - EXEC]))
         return false;
     if (options->help)
         return true;
-    return work ? for_work(options) : belong_together(options, given);
+    return strcmp(command, "work") == 0 ? for_work(options) : belong_together(options, given);
 }
