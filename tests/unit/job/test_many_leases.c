@@ -13,7 +13,7 @@
  * costs twenty times as much does not. */
 #define MEANT DUE_MS(10)
 #define RUNS  5
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(CRITERION_LIKE_H)
 #define SLOW 1
 #elif defined(__has_feature)
 #define SLOW (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))

@@ -82,7 +82,7 @@ static void pop(struct script *s)
     cr_assert_eq(s->count, 0u, "it has lost some");
 }
 
-static void kill(struct script *s)
+static void kill_one(struct script *s)
 {
     if (s->count == 0)
         return;
@@ -116,7 +116,7 @@ static void step(struct script *s)
         break;
     case 1:
     case 2:
-        kill(s);
+        kill_one(s);
         break;
     case 3:
         sweep(s, 1 + crew_below(&s->random, 100));
