@@ -76,7 +76,9 @@ static bool keep(struct due_queue *q, struct due__batch *b, const struct due__re
 }
 
 /* Also those that are over and not forgotten yet: the store may have lost that somebody took such a
- * key over from a job that lives, and then it is that job's again. */
+ * key over from a job that lives, and then it is that job's again.  Of a shard that grows meanwhile
+ * all are looked at once more: what is in the batch already is for the next one (N2 of sender.c).
+ */
 static void keep_some(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
@@ -90,9 +92,11 @@ static void keep_some(struct due_queue *q, struct due__batch *b)
         uint32_t n = due__keys_copy_retained(q, c->keep_shard, &c->keep_at, kept, max, &all);
 
         for (uint32_t i = 0; i < n; i++) {
-            if (!keep(q, b, &kept[i])) {
+            bool twice = due__batch_names(b, b->send, kept[i].id);
+
+            if (twice || !keep(q, b, &kept[i])) {
                 c->keep_at = before;
-                c->later = true;
+                c->later |= !twice;
                 return;
             }
         }
