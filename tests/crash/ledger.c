@@ -335,6 +335,8 @@ static void told_flush(struct ledger *l, unsigned thread, const char *answer)
         if (j->gone_soon && !j->gone) {
             j->gone = true;
             j->gone_line = l->lines;
+            if (j->done_by_ns < l->calls[thread].answer_ns) /* a key is kept from when it is sent */
+                j->done_by_ns = l->calls[thread].answer_ns;
         }
         j->kept = j->now;
         j->put_soon = j->gone_soon = false;

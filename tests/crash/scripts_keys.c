@@ -1,6 +1,11 @@
 /* scripts_keys.c - faults of unique keys, planted in lines. */
 #include "scripts.h"
 
+/* Job 1 is done at 7, which is sent before 401, and its key is kept for 300 then. */
+#define KEPT_BRIEFLY                                                            \
+    "1 1 enqueue? 1 5 0 0 7 refuse 300\n1 2 enqueue! 1 DUE_OK id1\n" HELD SAYS( \
+        "ack", "DUE_OK") "3 400 flush?\n3 401 flush! DUE_OK\n"
+
 const struct script key_scripts[] = {
     /* Unique keys: refused. */
     { "refused for one that lives",
@@ -215,6 +220,16 @@ const struct script key_scripts[] = {
       OUT("3", "id2", "2000"),
       0,
       { .told = 3, .handed = 2 } },
+    { "had for as long as it is kept since the flush behind the ack",
+      KEPT_BRIEFLY "1 650 enqueue? 2 50 0 0 7 refuse\n1 650 enqueue! 2 DUE_EEXIST id1\n",
+      "",
+      ASYNC,
+      { .told = 1, .handed = 1 } },
+    { "had for longer than that",
+      KEPT_BRIEFLY "1 750 enqueue? 2 50 0 0 7 refuse\n1 750 enqueue! 2 DUE_EEXIST id1\n",
+      "",
+      ASYNC,
+      { .told = 1, .handed = 1, .keys = 1 } },
     { "one that was told no id is replaced",
       "3 1 enqueue? 1 5 0 0 7 refuse\n" ADD("2", "5", "replace", "DUE_OK id1"),
       OUT("2", "id1", "2000"),
