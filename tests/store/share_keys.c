@@ -93,6 +93,21 @@ static void what_was_refused_leaves_nothing(struct sharing *t)
     SHARE_CHECK(t, t->results[0] == DUE_ENOENT, "%s", due_error_name(t->results[0]));
 }
 
+/* A topic whose first job was refused is known with the first that is not. */
+static void a_topic_is_known_whose_first_job_was_refused(struct sharing *t)
+{
+    struct due_census_all all;
+
+    if (!sharing_all_join(t, 2))
+        return;
+    SHARE_ANSWERS(t, put(t, 0, keyed(t, SHARE_LATER_NS, "k")), 0);
+    SHARE_ANSWERS(t, put(t, 1, keyed_of(t, "b", SHARE_LATER_NS, "k", 4)), DUE_EEXIST);
+    SHARE_ANSWERS(t, put(t, 1, sharing_job_of(t, "b", SHARE_LATER_NS, "tea", 3)), 0);
+    SHARE_ANSWERS(t, sharing_census(t, 0, &all), 0);
+    struct due_census_topic b = sharing_counted("b");
+    SHARE_CHECK(t, b.delayed == 1, "%llu wait", (unsigned long long)b.delayed);
+}
+
 /* Of many topics, long and short, with and without what some jobs have: each its own answer. */
 static void each_of_many_has_its_own_answer(struct sharing *t)
 {
@@ -486,6 +501,8 @@ static void a_full_store_gives_no_key(struct sharing *t)
 const struct suite_test_shared share_key_tests[] = {
     { "keys: one job has a key", one_job_has_a_key },
     { "keys: what was refused leaves nothing", what_was_refused_leaves_nothing },
+    { "keys: a topic is known whose first job was refused",
+      a_topic_is_known_whose_first_job_was_refused },
     { "keys: each of many has its own answer", each_of_many_has_its_own_answer },
     { "keys: of two in one exchange the first has it", of_two_in_one_exchange_the_first_has_it },
     { "keys: a job that is done has it no more", a_job_that_is_done_has_it_no_more },

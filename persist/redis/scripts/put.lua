@@ -103,10 +103,10 @@ end
 for topic = 1, topics do
     local name, jobs = ARGV[6 + topic], tonumber(ARGV[at + 2])
     local first = n_refused == 0 and ARGV[at + 1] or first_score(jobs)
+    if ARGV[at] == '1' then -- also if all are refused: the writer does not say it again
+        call('HSETNX', KEYS[10], name, '0')
+    end
     if first then
-        if ARGV[at] == '1' then
-            call('HSETNX', KEYS[10], name, '0')
-        end
         at = at + 2
         call('ZADD', KEYS[10 + 3 * topic], words(jobs, 1))
         at = at - 2
