@@ -79,13 +79,6 @@ else
     end
 end
 at = at + 1 + 2 * n
-if #over > 0 then
-    call('ZREM', kx, unpack(over))
-end
-if #key_to_id > 0 then
-    call('HSET', k, unpack(key_to_id))
-    call('HSET', jk, unpack(id_to_key))
-end
 set(KEYS[7])
 set(KEYS[9])
 
@@ -113,6 +106,15 @@ for topic = 1, topics do
         lower_head(topic, first)
     end
     at = at + 3 + 2 * jobs
+end
+-- Behind the places: a job that is nowhere when half of this is torn must have no key.  And one in
+-- `jk` whose key does not lead to it has none.
+if #over > 0 then
+    call('ZREM', kx, unpack(over))
+end
+if #key_to_id > 0 then
+    call('HSET', jk, unpack(id_to_key))
+    call('HSET', k, unpack(key_to_id))
 end
 if keyed > 0 then
     forget_some(4)

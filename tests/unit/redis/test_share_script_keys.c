@@ -117,6 +117,21 @@ Test(keys, of_a_job_that_is_nowhere_are_nobodys)
     cr_expect_eq(COUNT("HLEN due:{q}:j"), 1);
 }
 
+/* Of a put that is torn where its job gets a place: that is nowhere, and whoever comes next has the
+ * key. */
+Test(keys, are_given_behind_the_place_of_their_job)
+{
+    struct share_job j = job(1, T0);
+
+    j.key = "key";
+    freeReplyObject(share_ask(&one, "SET due:{q}:t:a %s", "no zset"));
+    share_put(&one, &j, 1);
+    cr_assert_eq(one.answer.code, 'E');
+    freeReplyObject(share_ask(&one, "DEL due:{q}:t:a"));
+    cr_expect_eq(KEYS_LEFT(), 0);
+    cr_expect_str_empty(put_keyed(&two, 2, T0, "key"));
+}
+
 Test(keys, that_are_taken_ring_nobody)
 {
     put_keyed(&one, 1, T0 + 900000, "key");
