@@ -19,8 +19,8 @@ end
 local function forget_some(most)
     local over = call('ZRANGEBYSCORE', kx, '-inf', form('%.0f', clock), 'LIMIT', 0, most)
     if #over > 0 then
+        call('ZREM', kx, unpack(over)) -- first: what is only in `k` is nobody's
         call('HDEL', k, unpack(over))
-        call('ZREM', kx, unpack(over))
     end
 end
 

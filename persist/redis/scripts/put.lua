@@ -18,7 +18,7 @@ for i = at + 2, at + 3 * keyed, 3 do
     keys[#keys + 1] = ARGV[i]
 end
 local found = keyed > 0 and call('HMGET', k, unpack(keys)) or {}
-local over, key_to_id, id_to_key = {}, {}, {}
+local had, key_to_id, id_to_key = {}, {}, {}
 for i = 1, keyed do
     local id, key, from = ARGV[at + 3 * i - 2], keys[i], ARGV[at + 3 * i]
     local who, kept = given[key], false
@@ -30,7 +30,7 @@ for i = 1, keyed do
         n_refused = n_refused + 1
     else
         local n = #key_to_id
-        over[#over + 1] = found[i] and key or nil
+        had[#had + 1] = key
         given[key] = id
         key_to_id[n + 1], key_to_id[n + 2] = key, id
         id_to_key[n + 1], id_to_key[n + 2] = id, key
@@ -109,10 +109,8 @@ for topic = 1, topics do
 end
 -- Behind the places: a job that is nowhere when half of this is torn must have no key.  And one in
 -- `jk` whose key does not lead to it has none.
-if #over > 0 then
-    call('ZREM', kx, unpack(over))
-end
-if #key_to_id > 0 then
+if #had > 0 then
+    call('ZREM', kx, unpack(had))
     call('HSET', jk, unpack(id_to_key))
     call('HSET', k, unpack(key_to_id))
 end

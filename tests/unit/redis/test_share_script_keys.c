@@ -132,6 +132,22 @@ Test(keys, are_given_behind_the_place_of_their_job)
     cr_expect_str_empty(put_keyed(&two, 2, T0, "key"));
 }
 
+/* What is forgotten goes from `kx` first: a key that is only there is another job's to have, and
+ * would be forgotten with it. */
+Test(keys, that_are_half_forgotten_stay_with_whoever_has_them_next)
+{
+    freeReplyObject(share_ask(&one, "SET due:{q}:k %s", "no hash"));
+    freeReplyObject(share_ask(&one, "ZADD due:{q}:kx 1 key"));
+    share_beat(&one);
+    cr_assert_eq(one.answer.code, 'E');
+    cr_expect_eq(COUNT("EXISTS due:{q}:kx"), 0);
+    freeReplyObject(share_ask(&one, "DEL due:{q}:k"));
+
+    freeReplyObject(share_ask(&one, "ZADD due:{q}:kx 1 key"));
+    cr_expect_str_empty(put_keyed(&one, 1, T0, "key"));
+    cr_expect_str_eq(put_keyed(&two, 2, T0, "key"), "e");
+}
+
 Test(keys, that_are_taken_ring_nobody)
 {
     put_keyed(&one, 1, T0 + 900000, "key");
