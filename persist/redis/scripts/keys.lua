@@ -15,7 +15,7 @@ local function owner_of(key, id)
     return id and call('HEXISTS', KEYS[6], id) == 1 and id or nil, false
 end
 
--- Some keys that are not kept any more are forgotten.
+-- Some keys that are not kept any more are forgotten: more than have come with this exchange.
 local function forget_some(most)
     local over = call('ZRANGEBYSCORE', kx, '-inf', form('%.0f', clock), 'LIMIT', 0, most)
     if #over > 0 then
@@ -47,5 +47,5 @@ local function end_keys(ids, scores)
         call(scores and 'ZADD' or 'HDEL', scores and kx or k, unpack(left))
     end
     call('HDEL', jk, unpack(ids))
-    forget_some(4)
+    forget_some(#keys + 4)
 end

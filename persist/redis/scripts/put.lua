@@ -115,7 +115,7 @@ if #had > 0 then
     call('HSET', k, unpack(key_to_id))
 end
 if keyed > 0 then
-    forget_some(4)
+    forget_some(keyed + 4)
 end
 cover_all(1)
 if n_refused > 0 then

@@ -108,6 +108,53 @@ Test(keys, that_are_over_are_forgotten_some_at_a_time)
     cr_expect_eq(COUNT("HLEN due:{q}:k"), 1);
 }
 
+/* However many end in an exchange, or come: as many of those before them are forgotten. */
+Test(keys, that_are_over_do_not_become_more)
+{
+    struct share_job jobs[60];
+    struct share_outcome ends[60];
+    char names[60][12];
+
+    for (int round = 0; round < 4; round++) {
+        for (int i = 0; i < 60; i++) {
+            snprintf(names[i], sizeof names[i], "%d %d", round, i);
+            jobs[i] = job(i, T0);
+            jobs[i].key = names[i];
+        }
+        share_put(&one, jobs, 60);
+        cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
+        cr_expect_eq(COUNT("EXISTS due:{q}:kx"), 0, "a put forgets as many as it has keys");
+        int64_t lease = claim(&one, 60)->lease;
+        for (int i = 0; i < 60; i++)
+            ends[i] = ended('K', i, lease, T0 + round * 50 + 49);
+        share_work(&one, ends, 60, (struct share_claim){ 0 });
+        turn(T0 + round * 50 + 50);
+    }
+}
+
+/* As many as end are forgotten, whatever is put in meanwhile. */
+Test(keys, that_are_over_are_forgotten_by_as_many_as_end)
+{
+    struct share_job jobs[50];
+    struct share_outcome ends[50];
+    char names[50][12];
+
+    for (int i = 0; i < 50; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        jobs[i] = job(i, T0);
+        jobs[i].key = names[i];
+        freeReplyObject(share_ask(&one, "ZADD due:{q}:kx %lld old%d", T0 + 5LL, i));
+    }
+    share_put(&one, jobs, 50);
+    int64_t lease = claim(&one, 50)->lease;
+    turn(T0 + 5);
+    for (int i = 0; i < 50; i++)
+        ends[i] = ended('K', i, lease, T0 + 90);
+    share_work(&one, ends, 50, (struct share_claim){ 0 });
+    cr_expect_eq(COUNT("ZCARD due:{q}:kx"), 50, "the old ones have gone");
+    cr_expect_eq(COUNT("HLEN due:{q}:k"), 50);
+}
+
 Test(keys, of_a_job_that_is_nowhere_are_nobodys)
 {
     freeReplyObject(share_ask(&one, "HSET due:{q}:k key %s", id(9)));
