@@ -10,15 +10,20 @@
  *   waits in the store         DUE_EEXIST       that job is changed, if it is still as it was
  *   dead                       DUE_EEXIST       the same, and waits again
  *   claimed, here              DUE_EEXIST       if nobody has been given it: back into the store
+ *   here, and on its way out   DUE_EEXIST       wait for the store, and look again
  *   claimed                    DUE_EEXIST       the new job takes the key over, from that one only
  *
- * Nobody waits for anybody: whoever has to look again, another has got on.
+ * Nobody waits for anybody but the store: whoever has to look again, another has got on.
+ *
+ * Edges      described elsewhere: J1 slab.h
  */
 #include "api/dequeue.h"
 #include "api/enqueue.h"
 #include "api/reschedule.h"
+#include "job/amend.h"
 #include "job/cancel.h"
 #include "job/key_table.h"
+#include "os/atomic.h"
 #include "queue/extras.h"
 #include "queue/queue.h"
 #include "queue/stored.h"
@@ -43,6 +48,23 @@ static int take_over(struct due_queue *q, const due_spec *s, due_id from, int64_
     return due__enqueue_new(q, &spec, timeout_ns, by, id, inside);
 }
 
+/* A job that was claimed here goes back into the store.  DUE_ENOENT: it has; DUE__AGAIN: something
+ * else was becoming of it; DUE_EBUSY: somebody has been given it. */
+static int give_back(struct due_queue *q, uint32_t number, uint32_t generation,
+                     struct due__deadline *by)
+{
+    int rc = due__release_ahead(q, number, generation, by);
+
+    if (rc != DUE_EBUSY)
+        return rc;
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+    bool same = due__word_generation(w) == generation;
+    if (same && (due__word_state(w) == DUE__LEASED || due__word_state(w) == DUE__DEFERRED))
+        return rc;
+    rc = q->journal->flush(q, by);
+    return rc == 0 ? DUE__AGAIN : rc;
+}
+
 /* That job becomes what the enqueue says.  DUE_ENOENT: look again; DUE_EBUSY: it is held. */
 static int change(struct due_queue *q, const due_spec *s, due_id id, struct due__deadline *by)
 {
@@ -56,7 +78,9 @@ static int change(struct due_queue *q, const due_spec *s, due_id id, struct due_
 
     int rc = due__id_find(q, id, by, &number, &generation);
     if (rc == 0)
-        rc = due__release_ahead(q, number, generation, by);
+        rc = give_back(q, number, generation, by);
+    if (rc == DUE__AGAIN)
+        return DUE_ENOENT;
     if (!due__is_elsewhere(q, rc))
         return rc;
     ask.at_ns = due__timed(s) ? s->at_ns : due__time_add(due__jobs_now(q), s->delay_ns);

@@ -1,30 +1,5 @@
 /* One queue for many processes: of the jobs with a unique key one at a time is there. */
-#include <pthread.h>
-
-#include "lab/mall.h"
-
-static int put_at(struct lab *lab, int64_t at_ns, const char *text, due_extra more, due_id *id)
-{
-    due_spec spec = { DUE_SPEC_INIT, .at_ns = at_ns,      .flags = DUE_SPEC_AT,
-                      .data = text,  .len = strlen(text), .more = &more };
-
-    return due_enqueue(lab->q, &spec, 0, id);
-}
-
-#define KEY(...)                                              \
-    (due_extra)                                               \
-    {                                                         \
-        DUE_EXTRA_INIT, .key = "k", .key_len = 1, __VA_ARGS__ \
-    }
-
-static bool is_free(struct lab *lab)
-{
-    due_id id;
-    int rc = due_id_of_key(lab->q, "k", 1, &id);
-
-    cr_expect(rc == 0 || rc == DUE_ENOENT, "%s", due_error_name(rc));
-    return rc == DUE_ENOENT;
-}
+#include "lab/mall_keys.h"
 
 MALL_TEST(share_keys, a_key_is_one_jobs_for_all_processes)
 {
@@ -270,8 +245,6 @@ Test(share_keys, a_job_that_was_taken_for_nobody_comes_back_with_its_key_or_with
 
 /* ---- The other policies ---- */
 
-static const enum due_key_policy others[] = { DUE_KEY_REPLACE, DUE_KEY_EARLIEST, DUE_KEY_DEBOUNCE };
-
 /* What another process has put in at @was is to be as @policy says by an enqueue at @at. */
 static void expect_changed(struct mall *m, enum due_key_policy policy, int64_t was, int64_t at,
                            int64_t until, const char *text)
@@ -403,6 +376,22 @@ MALL_TEST(share_keys, a_job_that_was_claimed_ahead_here_is_changed_in_the_store)
     mall_close(&m);
 }
 
+/* What was taken is a round; the next one is in the store by then, and has the key. */
+MALL_TEST(share_keys, a_job_one_of_whose_rounds_was_taken_here_is_changed_in_the_store)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+    due_id id;
+
+    cr_assert_eq(put_at(&m.lab[0], 0, "tea", KEY(.every_ns = 1000), NULL), 0);
+    cr_assert_eq(mall_take(&m, 1, &job), 0);
+    cr_expect_eq(put_at(&m.lab[1], 50, "cake", KEY(.on_key = DUE_KEY_REPLACE), &id), 0);
+    cr_expect(due_id_equal(job.id, id));
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    due_job_done(&job);
+    mall_close(&m);
+}
+
 MALL_TEST(share_keys, a_kept_key_is_refused_by_every_policy)
 {
     struct mall m = mall_make(2);
@@ -436,104 +425,4 @@ MALL_TEST(share_keys, who_replaces_a_job_says_how_long_its_key_is_kept)
     cr_assert_eq(due_ack(&job), 0);
     cr_expect_eq(put_at(&m.lab[1], 0, "pie", KEY(), NULL), DUE_EEXIST);
     mall_close(&m);
-}
-
-/* ---- At once ---- */
-
-#define RACERS 4
-#define ROUNDS 200
-
-struct race {
-    struct mall m;
-    pthread_barrier_t line;
-    int won[ROUNDS];
-};
-
-struct racer {
-    struct race *race;
-    int number;
-};
-
-static void *run(void *arg)
-{
-    struct racer *r = arg;
-    struct race *race = r->race;
-    struct lab *lab = &race->m.lab[r->number % 2];
-    due_id id;
-    due_id other;
-
-    for (int i = 0; i < ROUNDS; i++) {
-        pthread_barrier_wait(&race->line);
-        int rc = put_at(lab, 1000, "tea", KEY(), &id);
-        if (rc == 0)
-            __atomic_add_fetch(&race->won[i], 1, __ATOMIC_RELAXED);
-        else
-            cr_expect_eq(rc, DUE_EEXIST, "%s", due_error_name(rc));
-        cr_expect_eq(due_id_of_key(lab->q, "k", 1, &other), 0);
-        cr_expect(due_id_equal(id, other), "whoever lost was told who won");
-        pthread_barrier_wait(&race->line);
-        if (rc == 0)
-            cr_expect_eq(due_cancel_key(lab->q, "k", 1, NULL), 0);
-    }
-    return NULL;
-}
-
-MALL_TEST(share_keys, of_several_at_once_exactly_one_has_it)
-{
-    struct race race = { .m = mall_make(2) };
-    struct racer racers[RACERS];
-    pthread_t threads[RACERS];
-
-    pthread_barrier_init(&race.line, NULL, RACERS);
-    for (int i = 0; i < RACERS; i++) {
-        racers[i] = (struct racer){ &race, i };
-        cr_assert_eq(pthread_create(&threads[i], NULL, run, &racers[i]), 0);
-    }
-    for (int i = 0; i < RACERS; i++)
-        pthread_join(threads[i], NULL);
-    for (int i = 0; i < ROUNDS; i++)
-        cr_expect_eq(race.won[i], 1, "round %d: %d", i, race.won[i]);
-    cr_expect_eq(memory_disk_jobs(race.m.disk), 0u);
-    pthread_barrier_destroy(&race.line);
-    mall_close(&race.m);
-}
-
-#define CHANGES 100
-
-/* Each puts in, changes and takes over what the others do; one of them works off. */
-static void *change_on(void *arg)
-{
-    struct racer *r = arg;
-    struct lab *lab = &r->race->m.lab[r->number % 2];
-    due_job job;
-
-    for (int i = 0; i < CHANGES; i++) {
-        due_extra more = KEY(.on_key = others[(i + r->number) % 3]);
-
-        cr_expect_eq(put_at(lab, i % 4 == 0 ? 0 : 1000 + i, "tea", more, NULL), 0);
-        if (r->number == 0 && take_leased(lab->q, &job, 100, 0) == 0)
-            cr_expect_eq(i % 2 == 0 ? due_ack(&job) : due_nack(&job, 500), 0);
-    }
-    return NULL;
-}
-
-MALL_TEST(share_keys, whoever_changes_at_once_gets_on_and_one_job_has_the_key)
-{
-    struct race race = { .m = mall_make(2) };
-    struct racer racers[RACERS];
-    pthread_t threads[RACERS];
-    due_id id;
-
-    for (int i = 0; i < RACERS; i++) {
-        racers[i] = (struct racer){ &race, i };
-        cr_assert_eq(pthread_create(&threads[i], NULL, change_on, &racers[i]), 0);
-    }
-    for (int i = 0; i < RACERS; i++)
-        pthread_join(threads[i], NULL);
-    int rc = due_id_of_key(race.m.lab[0].q, "k", 1, &id);
-    cr_expect(rc == 0 || rc == DUE_ENOENT);
-    cr_expect_eq(put_at(&race.m.lab[1], 9000, "cake", KEY(), NULL), rc == 0 ? DUE_EEXIST : 0);
-    cr_expect_eq(due_cancel_key(race.m.lab[0].q, "k", 1, NULL), 0);
-    cr_expect(is_free(&race.m.lab[1]));
-    mall_close(&race.m);
 }
