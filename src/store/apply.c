@@ -318,17 +318,21 @@ static bool taken(const struct due__entry *e)
     return e->purpose == DUE__TAKE || e->purpose == DUE__ATTEMPT || e->purpose == DUE__ROUND;
 }
 
-/* A job of a shared queue that left the store for nobody is in memory alone, and is not put in
- * again now. */
-static bool returns_later(struct due_queue *q, const struct due__entry *e)
+/* A job of a shared queue that left the store for nobody is in memory alone, and is put in again:
+ * at once without its key, if another has that by now, else later. */
+static bool returns_again(struct due_queue *q, const struct due__entry *e)
 {
     const struct due__commits *c = q->commits;
 
     if (!q->shared || e->purpose != DUE__RETURN || due__load_seq(&c->stopping) || /* G2 */
         due__load_seq(&c->fenced))                                                /* G2 */
         return false;
-    due__hold_at(q, e->number)->robbed |= e->rc == DUE_EEXIST;
-    due__sharing_return(q, e->number);
+    if (e->rc == DUE_EEXIST) {
+        due__hold_at(q, e->number)->robbed = true;
+        due__commit_submit(q, e->number, DUE__RETURN, due__stored_at(c, e->number)->want_ns, NULL);
+    } else {
+        due__sharing_return(q, e->number);
+    }
     return true;
 }
 
@@ -354,7 +358,7 @@ static void restore_claim(struct due_queue *q, const struct due__entry *e)
     uint64_t w = due__load_relaxed(&due__job_at(&q->slab, e->number)->word); /* J1: ours */
 
     due__key_stays(q, e->number);
-    if (returns_later(q, e))
+    if (returns_again(q, e))
         return;
     if (e->purpose == DUE__RETURN && e->rc != 0 && !q->shared) {
         struct due__stored *s = due__stored_at(q->commits, e->number);

@@ -243,6 +243,64 @@ Test(share_keys, a_job_that_was_taken_for_nobody_comes_back_with_its_key_or_with
     lab_proxies = -1;
 }
 
+/* Whoever closes waits until it is back, on the clock of the machine too. */
+static bool comes_back_before_the_end(void)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    struct memory_limiter *gate = memory_limiter_new(disk);
+    due_store *stores[2] = { memory_store_new(disk), memory_store_new(disk) };
+    due_extra more = KEY();
+    due_spec spec = { DUE_SPEC_INIT, .more = &more };
+    struct crew_call taking;
+    due_queue *q[2];
+    struct due_stats stats = { .ready = 0 };
+    due_job job;
+
+    for (int i = 0; i < 2; i++) {
+        due_options o = { DUE_OPTIONS_INIT, .store = stores[i], .share = DUE_SHARED };
+        cr_assert_eq(due_open(&q[i], &o, NULL), 0);
+    }
+    cr_assert_eq(due_enqueue(q[0], &spec, DUE_S(10), NULL), 0);
+    cr_expect_eq(due_dequeue(q[1], &job, 0), DUE_EAGAIN);
+    while (due_stats_read(q[1], &stats) == 0 && stats.ready == 0)
+        crew_sleep(DUE_US(100));
+    memory_store_fault(stores[1], (struct memory_fault){ .verb = MEMORY_WORK,
+                                                         .times = MEMORY_ALWAYS,
+                                                         .kind = MEMORY_BLOCK_AFTER,
+                                                         .limiter = gate });
+    crew_call_dequeue(&taking, q[1], DUE_MS(50));
+    memory_limiter_reached(gate, 1);
+    bool took = memory_disk_jobs(disk) == 0; /* else it was a claim that came before */
+    if (took)
+        cr_assert_eq(due_enqueue(q[0], &spec, DUE_S(10), NULL), 0, "the key is free");
+    else
+        memory_limiter_open(gate);
+    int rc = crew_call_answer(&taking);
+    if (rc == 0)
+        due_job_done(&taking.job);
+    if (took)
+        memory_limiter_open(gate);
+    took = took && rc != 0;
+    cr_expect_eq(due_close(q[1], DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+    if (took)
+        cr_expect_eq(memory_disk_jobs(disk), 2u);
+    cr_expect_eq(due_close(q[0], DUE_CLOSE_DISCARD, DUE_S(30)), 0);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(due_free(q[i]), 0);
+    memory_limiter_free(gate);
+    memory_disk_free(disk);
+    return took;
+}
+
+Test(share_keys, a_job_that_was_robbed_of_its_key_is_back_before_the_end, .timeout = 60)
+{
+    int tries = 0;
+
+    while (!comes_back_before_the_end() && tries < 100)
+        tries++;
+    cr_expect_lt(tries, 100, "it was never taken");
+}
+
 /* ---- The other policies ---- */
 
 /* What another process has put in at @was is to be as @policy says by an enqueue at @at. */
