@@ -131,19 +131,29 @@ int due__shared_id_of_key(struct due_queue *q, const void *key, size_t len,
     return 0;
 }
 
+/* It has the key, and was not there to be cancelled: can it be read? */
+static int readable(struct due_queue *q, due_id id, struct due__deadline *by)
+{
+    struct due__ask ask = { .kind = DUE__ASK_READ, .id = id };
+    int rc = q->journal->ask(q, &ask, by);
+
+    return rc == DUE_ENOENT ? 0 : rc;
+}
+
 int due__shared_cancel_key(struct due_queue *q, const void *key, size_t len, due_job *job,
                            struct due__deadline *by)
 {
     due_id id;
+    int rc;
 
-    for (;;) {
-        int rc = due__shared_id_of_key(q, key, len, by, &id);
-
-        if (rc == 0)
-            rc = due__cancel_with_key(q, id, key, len, job, by);
-        else
+    do { /* it went meanwhile, or lost the key: is there another? */
+        rc = due__shared_id_of_key(q, key, len, by, &id);
+        if (rc != 0)
             return rc;
-        if (rc != DUE_ENOENT) /* else it went meanwhile, or lost the key: is there another? */
+        rc = due__cancel_with_key(q, id, key, len, job, by);
+        if (rc != DUE_ENOENT)
             return rc;
-    }
+        rc = readable(q, id, by);
+    } while (rc == 0);
+    return rc;
 }

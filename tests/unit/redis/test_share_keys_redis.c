@@ -1,6 +1,7 @@
 /* Unique keys of a shared queue in Redis: every policy, and several who put in at once. */
 #include <pthread.h>
 
+#include "lab/redis/redis_poke.h"
 #include "lab/redis/stored_redis_lab.h"
 #include "lab/take.h"
 
@@ -105,6 +106,25 @@ STORED_TEST(share_keys_redis, a_dead_job_waits_again)
     cr_expect_eq(due_ack(&job), 0);
     end(one);
     end(two);
+}
+
+/* Whoever names it by its key is told, and does not look for ever. */
+STORED_TEST(share_keys_redis, of_a_job_that_cannot_be_read_are_not_cancelled)
+{
+    static const char jobs[] = "due:{mail}:j";
+    due_queue *q = share();
+    due_extra more = { DUE_EXTRA_INIT, .key = "k\0y", .key_len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = LATER, .topic = due_topic(q, "b"), .more = &more };
+    due_id id;
+
+    cr_assert_eq(due_enqueue(q, &spec, LONG, &id), 0);
+    poke_newer(server.socket, jobs, id);
+    cr_expect_eq(due_cancel_key(q, "k\0y", 3, NULL), DUE_EVERSION);
+    cr_expect_eq(put(q, 0, "pie", DUE_KEY_REPLACE, NULL), DUE_EVERSION);
+    poke_set(server.socket, jobs, id, (const unsigned char *)"nonsense", 8);
+    cr_expect_eq(due_cancel_key(q, "k\0y", 3, NULL), DUE_ECORRUPT);
+    cr_expect_eq(put(q, 0, "pie", DUE_KEY_REPLACE, NULL), DUE_ECORRUPT);
+    end(q);
 }
 
 /* ---- At once ---- */
