@@ -43,7 +43,8 @@ void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_
 }
 
 /* The time is the store's, and not before it: so a key is kept for as long as it was asked for, at
- * least. */
+ * least.  What is put back may have lost its key before it was claimed, which is not known here: it
+ * gets that again if it is free. */
 void due__sharing_describe_key(struct due_queue *q, const struct due__entry *e,
                                const struct due__key *key, due_change *ch)
 {
