@@ -1,6 +1,6 @@
 /* cancel.c - any job that waits or is dead is taken back; one that somebody has is marked.
  *
- * Edges      described elsewhere: J1 slab.h, C2 closing.c
+ * Edges      described elsewhere: J1 slab.h, C2 closing.c, R4 lease.c
  *
  * Not here   The usual case, a plain job that waits: api/cancel.c.
  */
@@ -106,6 +106,17 @@ int due__cancel_any(struct due_queue *q, uint32_t number, uint32_t generation,
     return rc;
 }
 
+/* A job that somebody has was marked.  Of a shared queue it may be on its way to its next round,
+ * and the mark came too late: then it is the store's alone when that has landed.  Whatever else is
+ * on its way here is waited for too, as nobody says which it is. */
+static bool on_its_way(const struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    uint64_t w = due__load_acquire(&due__job_at(&q->slab, number)->word); /* J1 */
+
+    return q->shared &&
+           (due__word_generation(w) != generation || due__word_state(w) == DUE__CLAIMED);
+}
+
 int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadline *by)
 {
     return due__cancel_with_key(q, id, NULL, 0, job, by);
@@ -114,14 +125,28 @@ int due__cancel(struct due_queue *q, due_id id, due_job *job, struct due__deadli
 int due__cancel_with_key(struct due_queue *q, due_id id, const void *key, size_t len, due_job *job,
                          struct due__deadline *by)
 {
+    struct due__ask ask = { .kind = DUE__ASK_CANCEL, .id = id, .key = key, .key_len = len };
+    uint32_t marked[2] = { DUE__NO_JOB };
     uint32_t number;
     uint32_t generation;
-    struct due__ask ask = { .kind = DUE__ASK_CANCEL, .id = id, .key = key, .key_len = len };
-    int rc = due__id_find(q, id, by, &number, &generation);
+    int rc;
 
-    if (rc == 0)
-        rc = due__cancel_any(q, number, generation, NULL, job, by);
+    for (;;) {
+        rc = due__id_find(q, id, by, &number, &generation);
+        if (rc == 0)
+            rc = due__cancel_any(q, number, generation, NULL, job, by);
+        if (rc != DUE_EBUSY || (marked[0] == number && marked[1] == generation) ||
+            !on_its_way(q, number, generation))
+            break;
+        marked[0] = number;
+        marked[1] = generation;
+        (void)q->journal->news(q); /* R4 */
+        rc = q->journal->flush(q, by);
+        if (rc != 0)
+            return rc;
+    }
     if (!due__is_elsewhere(q, rc))
         return rc;
-    return job == NULL ? q->journal->ask(q, &ask, by) : DUE_ENOTSUP;
+    rc = job == NULL ? q->journal->ask(q, &ask, by) : DUE_ENOTSUP;
+    return rc == DUE_ENOENT && marked[0] != DUE__NO_JOB ? DUE_EBUSY : rc; /* it saw the mark */
 }

@@ -2,9 +2,10 @@
  *
  * Guards     K  the key      D  the calls' lock      A  atomic, see Edges
  *
- * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h, R1 lease.c
+ * Edges      described elsewhere: G1 G2 sender.c, J1 slab.h, R1 R4 lease.c
  */
 #include "job/draft.h"
+#include "job/lease.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
 #include "store/retained_keys.h"
@@ -72,11 +73,21 @@ static bool add_put(struct due_queue *q, struct due__batch *b, uint32_t number)
     return true;
 }
 
+/* What the change of job @number is for by now. */
+static enum due__purpose purpose_of(const struct due_queue *q, uint32_t number)
+{
+    enum due__purpose purpose =
+        (enum due__purpose)(due__stored_at(q->commits, number)->purpose & ~DUE__QUEUED);
+    bool over = q->shared && purpose == DUE__REPEAT && due__revoked(q, number); /* R4 */
+
+    return over ? DUE__ACK : purpose;
+}
+
 /* The same of any other change. */
 static bool add_change(struct due_queue *q, struct due__batch *b, uint32_t number)
 {
     struct due__stored *s = due__stored_at(q->commits, number);
-    enum due__purpose purpose = (enum due__purpose)(s->purpose & ~DUE__QUEUED);
+    enum due__purpose purpose = purpose_of(q, number);
     struct due__draft *draft = due__draft_wanted(purpose, s->want_ns);
     bool whole = !due__removes(purpose) && (s->stored != DUE__IS_STORED || draft != NULL);
 

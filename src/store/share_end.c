@@ -7,7 +7,7 @@
  *
  * Guards     K  the key (sender.c)      T  the timeline lock      A  atomic, see Edges
  *
- * Edges      described elsewhere: J1 slab.h, R1 lease.c, X1 X2 share.c, G2 G3 sender.c
+ * Edges      described elsewhere: J1 slab.h, R1 R4 lease.c, X1 X2 share.c, G2 G3 sender.c
  */
 #include "job/claim.h"
 #include "job/dead_letter.h"
@@ -40,6 +40,8 @@ void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_
         ch->kind = DUE_CHANGE_EXTEND;
         ch->lease_ns = due__sharing_lease_fit(due__stored_at(q->commits, e->number)->want_ns);
     }
+    if (e->purpose == DUE__ROUND && due__revoked(q, e->number)) /* R4 */
+        ch->kind = DUE_CHANGE_DROP; /* it was the last one */
 }
 
 /* The time is the store's, and not before it: so a key is kept for as long as it was asked for, at
