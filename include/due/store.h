@@ -282,6 +282,16 @@ struct due_process_seen {
     int64_t waits;      /* 1: it waits to be rung, or for a time */
 };
 
+/* We live, and would perhaps see to what one is to do for all: look at the dead.  Those who ask for
+ * the same do so in turn. */
+struct due_beat {
+    int64_t turn_ns;      /* nobody was given that turn for so long; 0: we would not */
+    int64_t dead_keep_ns; /* what is asked for */
+    uint64_t dead_max;    /* likewise */
+    int64_t now_ns;       /* answered: the store's time */
+    uint64_t reserved[2]; /* zero */
+};
+
 /* In two lanes: put, that is exchanges with PUTs or with changes of jobs that nobody holds, join(),
  * leave(), beat(), find() and all that only looks; and work, exchanges with changes of jobs that
  * are held, and claims.  An exchange that has both is of work.  In each lane one call is made at a
@@ -358,14 +368,13 @@ struct due_shared_verbs {
 
     /**
      * Live, and see whether a ring was lost.  To be called every info.renew_ns, and DUE_RING_NS
-     * after an exchange that rang somebody and of which nothing newer was heard.  @turn_ns: we
-     * would see to what one is to do for all; 0: not.
+     * after an exchange that rang somebody and of which nothing newer was heard.
      *
      * Answers:  of these some: DUE_BEAT_RANG: somebody was rung who should have come before;
-     *           DUE_BEAT_TURN: nobody was given the turn in the last @turn_ns, and now it is ours
+     *           DUE_BEAT_TURN: the turn is ours
      * Errors:   as exchange()
      */
-    int (*beat)(due_store *s, int64_t turn_ns, int64_t until_ns);
+    int (*beat)(due_store *s, struct due_beat *beat, int64_t until_ns);
 
     /**
      * Until we are rung, or @until_ns, or wake().

@@ -179,6 +179,8 @@ struct due_census_all { int64_t now_ns; uint64_t jobs; uint64_t dead; uint64_t p
 struct due_page { const char *topic; int64_t from_ns; due_id from; uint64_t reserved[2]; };
 struct due_process_seen { uint64_t writer; const char *host; int64_t pid; int64_t started_ns;
     int64_t seen_ns; uint64_t held; int64_t waits; };
+struct due_beat { int64_t turn_ns; int64_t dead_keep_ns; uint64_t dead_max; int64_t now_ns;
+    uint64_t reserved[2]; };
 struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct due_store_open *how,
     struct due_store_info *info, due_error *error); int (*exchange)(due_store *s, const due_change
     *changes, size_t n, uint64_t number, int *results, const struct due_claim *claim,
@@ -188,8 +190,8 @@ struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct du
     void *ctx, int64_t until_ns); int (*census)(due_store *s, struct due_census_all *all, int
     (*visit)(void *ctx, const struct due_census_topic *topic), void *ctx, int64_t until_ns); int
     (*processes)(due_store *s, int (*visit)(void *ctx, const struct due_process_seen *process),
-    void *ctx, int64_t until_ns); int (*beat)(due_store *s, int64_t turn_ns, int64_t until_ns);
-    int (*listen)(due_store *s, int64_t until_ns); void (*wake)(due_store *s); int
+    void *ctx, int64_t until_ns); int (*beat)(due_store *s, struct due_beat *beat, int64_t
+    until_ns); int (*listen)(due_store *s, int64_t until_ns); void (*wake)(due_store *s); int
     (*leave)(due_store *s, int64_t until_ns); int (*holder)(due_store *s, const void *key, size_t
     len, due_id *id, int64_t until_ns); };
 struct due_store_verbs { size_t size; int (*open)(due_store *s, const struct due_store_open *how,

@@ -272,11 +272,12 @@ void due__sharing_over(struct due_queue *q, int rc)
 /* ---- Living ---- */
 
 /* For how long nobody is to have looked at the dead before we do (share_retain.c); 0: we do not. */
-static int64_t turn_wanted(const struct due_queue *q)
+static int64_t turn_wanted(const struct due_queue *q, int64_t now_ns)
 {
-    int64_t half = q->commits->info.renew_ns / 2;
+    const struct due__commits *c = q->commits;
+    int64_t half = c->info.renew_ns / 2;
 
-    if (q->dead_keep_ns == 0 && q->dead_max == 0)
+    if ((q->dead_keep_ns == 0 && q->dead_max == 0) || c->share->retention.rests_ns > now_ns)
         return 0;
     return half < TURN_NS ? half : TURN_NS;
 }
@@ -299,7 +300,10 @@ void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
 
     if ((c->renew_at_ns > now_ns && sh->guard_ns > now_ns) || due__load_seq(&c->fenced)) /* G2 */
         return;
-    int rc = sh->verbs->beat(c->store, turn_wanted(q), until_ns);
+    struct due_beat beat = { .turn_ns = turn_wanted(q, now_ns),
+                             .dead_keep_ns = q->dead_keep_ns,
+                             .dead_max = q->dead_max };
+    int rc = sh->verbs->beat(c->store, &beat, until_ns);
     sh->guard_ns = DUE_FOREVER;
     c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : c->info.renew_ns);
     if (rc > 0 && (rc & DUE_BEAT_RANG))

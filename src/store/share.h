@@ -59,6 +59,7 @@ struct due__retention {
     bool sent;               /* K  the changes in sh->edits are of this page */
     bool last;               /* K  and it is the last one */
     size_t most;             /* K  so many jobs are looked at in the next one */
+    int64_t rests_ns;        /* K  others are to look until then, monotonic: it has failed */
     struct due__pages pages; /* K  how far we are */
     struct due__last_look
         *looks; /* K  DUE__LOOKS_KEPT, of those changes; NULL: nobody wants them */

@@ -68,6 +68,7 @@ void due__sharing_retained(struct due_queue *q, int rc)
 {
     struct due__sharing *sh = q->commits->share;
     struct due__retention *it = &sh->retention;
+    int64_t renew = q->commits->info.renew_ns;
 
     it->sent = false;
     for (size_t i = 0; rc == 0 && i < sh->n_edits; i++) {
@@ -80,6 +81,8 @@ void due__sharing_retained(struct due_queue *q, int rc)
     it->turn = rc == 0 && !it->last && !it->pages.over;
     if (it->most < sh->room)
         it->most *= FASTER;
+    if (rc != 0 && rc != DUE_ENOENT) /* all others beat in that time, and not we */
+        it->rests_ns = due__time_add(due__monotonic_now(), renew + renew / 2);
 }
 
 void due__sharing_retain_free(struct due_queue *q)

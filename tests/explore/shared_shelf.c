@@ -300,9 +300,10 @@ static int shared_census(due_store *s, struct due_census_all *all,
     return 0;
 }
 
-static int shared_beat(due_store *s, int64_t turn_ns, int64_t until_ns)
+static int shared_beat(due_store *s, struct due_beat *beat, int64_t until_ns)
 {
-    (void)s, (void)turn_ns, (void)until_ns;
+    (void)s, (void)until_ns;
+    beat->now_ns = explore_now();
     return 0;
 }
 

@@ -468,13 +468,23 @@ void memory_process_remove(struct memory_disk *disk, struct memory_process *p)
     free(p);
 }
 
-bool memory_share_turn(struct memory_disk *disk, int64_t turn_ns)
+bool memory_share_turn(struct memory_disk *disk, const struct due_beat *beat)
 {
+    struct memory_share *share = &disk->share;
     int64_t now_ns = memory_boottime_ns();
+    size_t i = 0;
 
-    if (disk->share.turn_ns != 0 && now_ns - disk->share.turn_ns < turn_ns)
+    while (i < share->n_turns && (share->turns[i].dead_keep_ns != beat->dead_keep_ns ||
+                                  share->turns[i].dead_max != beat->dead_max))
+        i++;
+    if (i < share->n_turns && now_ns - share->turns[i].taken_ns < beat->turn_ns)
         return false;
-    disk->share.turn_ns = now_ns;
+    if (i == share->n_turns)
+        share->turns =
+            memory_need(realloc(share->turns, ++share->n_turns * sizeof *share->turns));
+    share->turns[i] = (struct memory_turn){ .dead_keep_ns = beat->dead_keep_ns,
+                                            .dead_max = beat->dead_max,
+                                            .taken_ns = now_ns };
     return true;
 }
 
@@ -497,5 +507,6 @@ void memory_share_free(struct memory_disk *disk)
     free(share->undo);
     free(share->waits);
     free(share->settings);
+    free(share->turns);
     memory_jobs_free(&share->leased);
 }

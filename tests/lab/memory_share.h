@@ -79,6 +79,13 @@ struct memory_share_undo {
     size_t n_keys;
 };
 
+/* What those who ask for the same do one after the other. */
+struct memory_turn {
+    int64_t dead_keep_ns;
+    uint64_t dead_max;
+    int64_t taken_ns; /* on the boottime clock */
+};
+
 struct memory_share {
     struct memory_jobs leased; /* a job's place: its topic, the end of its lease */
     struct memory_process *processes;
@@ -90,7 +97,8 @@ struct memory_share {
     size_t n_undo;
     struct memory_setting *settings; /* by topic; those behind the end hold back nothing */
     size_t n_settings;
-    int64_t turn_ns; /* when it was taken last, on the boottime clock; 0: never */
+    struct memory_turn *turns;
+    size_t n_turns;
 };
 
 /* ---- Jobs ---- */
@@ -141,7 +149,7 @@ struct memory_process *memory_process_new(struct memory_disk *disk, struct memor
 struct memory_process *memory_process_of(struct memory_disk *disk, uint64_t writer);
 void memory_process_remove(struct memory_disk *disk, struct memory_process *p);
 /* Takes the turn, if nobody has in that time. */
-bool memory_share_turn(struct memory_disk *disk, int64_t turn_ns);
+bool memory_share_turn(struct memory_disk *disk, const struct due_beat *beat);
 bool memory_share_alive(const struct memory_disk *disk); /* anybody is there */
 void memory_share_free(struct memory_disk *disk);
 

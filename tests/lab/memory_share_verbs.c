@@ -512,7 +512,7 @@ static int do_processes(due_store *store,
 
 /* ---- Living and waiting ---- */
 
-static int do_beat(due_store *store, int64_t turn_ns, int64_t until_ns)
+static int do_beat(due_store *store, struct due_beat *beat, int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
     struct memory_call call;
@@ -526,7 +526,8 @@ static int do_beat(due_store *store, int64_t turn_ns, int64_t until_ns)
         s->disk->owned_until_ns = memory_boottime_ns() + s->disk->options.lease_ns;
         if (memory_wait_cover(s->disk, now_ns, 1) > 0 && head_ns < now_ns - DUE_RING_NS)
             rc |= DUE_BEAT_RANG;
-        if (turn_ns > 0 && memory_share_turn(s->disk, turn_ns))
+        beat->now_ns = now_ns;
+        if (beat->turn_ns > 0 && memory_share_turn(s->disk, beat))
             rc |= DUE_BEAT_TURN;
     }
     return look_end(s, &call, rc);

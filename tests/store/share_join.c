@@ -79,7 +79,7 @@ static void fences_who_is_evicted(struct sharing *t)
         SHARE_ANSWERS(t, sharing_send(t, 1), DUE_EFENCED);
         sharing_claim(t, 1, 0, SHARE_LONG_NS);
         SHARE_ANSWERS(t, sharing_send(t, 1), DUE_EFENCED);
-        SHARE_ANSWERS(t, sharing_verbs(t, 1)->beat(t->base.stores[1], 0, suite_soon()),
+        SHARE_ANSWERS(t, sharing_verbs(t, 1)->beat(t->base.stores[1], &(struct due_beat){ 0 }, suite_soon()),
                       DUE_EFENCED);
     }
     sharing_put(t, sharing_job(t, "a", -DUE_MS(5)));
@@ -139,15 +139,20 @@ static void tells_of_a_loss_of_what_was_answered(struct sharing *t)
     SHARE_CHECK(t, sharing_drain(t, 1, 0), "nothing was done, and others go on");
 }
 
-static int beat_for(struct sharing *t, int s, int64_t turn_ns)
+static int beat_with(struct sharing *t, int s, struct due_beat beat)
 {
     int64_t end_ns = suite_soon();
     int rc;
 
     do
-        rc = sharing_verbs(t, s)->beat(t->base.stores[s], turn_ns, end_ns);
+        rc = sharing_verbs(t, s)->beat(t->base.stores[s], &beat, end_ns);
     while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
     return rc;
+}
+
+static int beat_for(struct sharing *t, int s, int64_t turn_ns)
+{
+    return beat_with(t, s, (struct due_beat){ .turn_ns = turn_ns, .dead_max = 7 });
 }
 
 /* Of those who want it one has it, and another when he has had it for long enough. */
@@ -167,6 +172,22 @@ static void gives_the_turn_to_one_at_a_time(struct sharing *t)
         rc = beat_for(t, 2, 1);
     SHARE_ANSWERS(t, rc, DUE_BEAT_TURN);
     SHARE_ANSWERS(t, beat_for(t, 0, SHARE_LONG_NS), 0);
+}
+
+static void gives_those_who_ask_for_something_else_a_turn_of_their_own(struct sharing *t)
+{
+    struct due_beat others[] = { { .turn_ns = SHARE_LONG_NS, .dead_max = 70 },
+                                 { .turn_ns = SHARE_LONG_NS, .dead_keep_ns = 7 },
+                                 { .turn_ns = SHARE_LONG_NS, .dead_keep_ns = 7, .dead_max = 7 } };
+
+    if (!sharing_all_join(t, 2))
+        return;
+    SHARE_ANSWERS(t, beat_for(t, 0, SHARE_LONG_NS), DUE_BEAT_TURN);
+    for (int i = 0; i < 3; i++) {
+        SHARE_ANSWERS(t, beat_with(t, 1, others[i]), DUE_BEAT_TURN);
+        SHARE_ANSWERS(t, beat_with(t, 0, others[i]), 0);
+    }
+    SHARE_ANSWERS(t, beat_for(t, 1, SHARE_LONG_NS), 0);
 }
 
 static void is_not_owned_while_it_is_shared(struct sharing *t)
@@ -204,6 +225,8 @@ const struct suite_test_shared share_join_tests[] = {
     { "join: what was lost in doubt is made again", makes_again_what_was_lost_in_doubt },
     { "join: a loss of what was answered is told", tells_of_a_loss_of_what_was_answered },
     { "join: the turn is one process's at a time", gives_the_turn_to_one_at_a_time },
+    { "join: who asks for something else has a turn of its own",
+      gives_those_who_ask_for_something_else_a_turn_of_their_own },
     { "join: not owned while shared", is_not_owned_while_it_is_shared },
     { "join: not shared while owned", is_not_shared_while_it_is_owned },
     { NULL, NULL },

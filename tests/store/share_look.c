@@ -290,7 +290,7 @@ static bool tells(struct sharing *t, int s, uint64_t held, int64_t waits)
     int rc;
 
     do
-        rc = verbs->beat(t->base.stores[s], 0, end_ns);
+        rc = verbs->beat(t->base.stores[s], &(struct due_beat){ 0 }, end_ns);
     while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
     do
         rc = rc < 0 ? rc : verbs->processes(t->base.stores[0], see_one, &one, end_ns);

@@ -1,7 +1,8 @@
 -- beat.lua - a writer lives, and looks whether somebody should have come.
 --
 -- ARGV  after the topics' names: what `p` is to say of the writer, how long the owner's key stays
---       (ms), for how long the turn is to be nobody's before it is taken (us; 0: it is not wanted)
+--       (ms), for how long the turn is to be nobody's before it is taken (us; 0: it is not wanted),
+--       and what it is for: how long the dead are kept (ns), and how many (0: it does not matter)
 -- Answers stamp, time, the head of all topics ('': none), how many were rung; 1 if what is due was
 -- overdue by more than the grace, so that a ring must have been lost; 1 if the turn was taken.
 -- Some keys that are not kept any more are forgotten.
@@ -18,9 +19,10 @@ if rang > 0 and head and head < clock - GRACE then
     late = 1
 end
 if every > 0 then
-    local taken = tonumber(call('HGET', KEYS[2], 'turn') or nil)
+    local which = form('turn %s %s', ARGV[at + 3], ARGV[at + 4])
+    local taken = tonumber(call('HGET', KEYS[2], which) or nil)
     if not taken or taken > clock or clock - taken >= every then
-        call('HSET', KEYS[2], 'turn', form('%.0f', clock))
+        call('HSET', KEYS[2], which, form('%.0f', clock))
         turn = 1
     end
 end

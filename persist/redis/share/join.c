@@ -270,39 +270,44 @@ static int call(struct due__redis *s, redisReply **reply, size_t more, int64_t u
     return rc;
 }
 
-static int beat(struct due__redis *s, int64_t turn_ns, int64_t until_ns)
+static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
 {
     redisReply *reply = NULL;
+    int64_t now_us = 0;
     int64_t late = 0;
     int64_t turn = 0;
     char who[208];
 
     describe(s, who);
-    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, NULL, 0, 3);
+    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, NULL, 0, 5);
     due__link_text(s->link, who);
     due__link_number(s->link, 3 * s->share->renew_ns / 1000000);
-    due__link_number(s->link, (turn_ns + 999) / 1000);
+    due__link_number(s->link, (b->turn_ns + 999) / 1000);
+    due__link_number(s->link, b->dead_keep_ns);
+    due__link_number(s->link, (int64_t)(b->dead_max & INT64_MAX));
     int rc = call(s, &reply, 4, until_ns);
     if (rc != 0)
         return rc;
     rc = DUE_ECORRUPT;
-    if (due__share_number(reply->element[4], 0, &late) &&
+    if (due__share_number(reply->element[1], 0, &now_us) &&
+        due__share_number(reply->element[4], 0, &late) &&
         due__share_number(reply->element[5], 0, &turn))
         rc = (late != 0 ? DUE_BEAT_RANG : 0) | (turn != 0 ? DUE_BEAT_TURN : 0);
     freeReplyObject(reply);
+    b->now_ns = now_us * 1000;
     if (rc >= 0)
         due__link_wrote(s->link);
     return rc;
 }
 
-int due__share_beat(struct due__redis *s, int64_t turn_ns, int64_t until_ns)
+int due__share_beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
 {
     if (due__boot_ns() >= s->probed_ns + DUE__REDIS_PROBE_NS)
         s->probe_due = true;
     for (;;) {
         int rc = due__share_up(s, until_ns);
         if (rc == 0 || rc == DUE_EDURABILITY)
-            rc = beat(s, turn_ns, until_ns);
+            rc = beat(s, b, until_ns);
         if (rc != DUE_ESTORE)
             return rc;
         if (until_ns <= due__mono_ns())

@@ -196,7 +196,7 @@ void due__share_forget(redisReply **got, size_t n);
 int due__share_join(struct due__redis *s, int64_t until_ns);
 /* Which topics something is due in next. */
 int due__share_read_heads(struct due__redis *s, int64_t until_ns);
-int due__share_beat(struct due__redis *s, int64_t turn_ns, int64_t until_ns);
+int due__share_beat(struct due__redis *s, struct due_beat *beat, int64_t until_ns);
 int due__share_leave(struct due__redis *s, int64_t until_ns);
 
 /* ---- format.c */

@@ -215,14 +215,14 @@ static int verb_processes(due_store *store,
     return leave_with(s, due__share_processes(s, visit, ctx, until_ns));
 }
 
-static int verb_beat(due_store *store, int64_t turn_ns, int64_t until_ns)
+static int verb_beat(due_store *store, struct due_beat *beat, int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
     int rc = enter(s, PUT, until_ns);
 
     if (rc != 0)
         return rc;
-    return leave_with(s, due__share_beat(s, turn_ns, until_ns));
+    return leave_with(s, due__share_beat(s, beat, until_ns));
 }
 
 static int verb_listen(due_store *store, int64_t until_ns)

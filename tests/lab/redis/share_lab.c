@@ -483,6 +483,8 @@ void share_beat_for(struct share *s, int64_t turn)
     word("host 1");
     word_number(60000);
     word_number(turn);
+    word_number(0);
+    word_number(0);
     if (send_words(s)) {
         s->answer.turn = number_at(s, 5);
         s->answer.alarm = number_at(s, 2);

@@ -285,7 +285,7 @@ SHARE_TEST(share_people, are_shown_and_forgotten_after_a_day)
     ASK("DEL", "due:{q}:owner", "due:{q}:p");
     cr_expect_eq(s.verbs->processes(s.store, count_process, &n, soon(LONG_NS)), 0);
     cr_expect_eq(n, 1u, "it has not lived since");
-    int beat = s.verbs->beat(s.store, 0, soon(LONG_NS));
+    int beat = s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS));
     cr_expect_eq(beat, 0, "%s", due_error_name(beat));
     cr_expect_str_eq(ASK("GET", "due:{q}:owner"), "$8\r\n2 shared\r\n", "a beat puts it back");
     go(&s);
@@ -321,7 +321,7 @@ SHARE_TEST(share_people, know_when_they_are_lost_fenced_or_evicted)
 
     ASK("FLUSHALL");
     cr_expect_eq(say(&s, put(1, 5)), DUE_ELOST);
-    cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), DUE_ELOST);
+    cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), DUE_ELOST);
     cr_expect_eq(join_as(&s, s.store, LONG_NS), 0);
     cr_expect_eq(say(&s, put(1, 5)), 0);
     cr_expect_eq(listen_for(&s, LONG_NS), 1, "subscribed by its new name");
@@ -335,7 +335,7 @@ SHARE_TEST(share_people, know_when_they_are_lost_fenced_or_evicted)
     cr_expect_eq(claim(&other, 1), DUE_EFENCED);
     ASK("SET", "due:{q}:fence", "7:owner");
     cr_expect_eq(claim(&s, 1), DUE_EFENCED);
-    cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), DUE_EFENCED);
+    cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), DUE_EFENCED);
     go(&s);
     go(&other);
     go(&third);
@@ -351,7 +351,7 @@ SHARE_TEST(share_people, keep_the_queue_for_as_long_as_they_live)
 
         cr_expect(left_ms > 10000 && left_ms <= 30000, "%d", left_ms);
         ASK("PEXPIRE", "due:{q}:owner", "100000");
-        cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+        cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), 0);
     }
     go(&s);
 }

@@ -136,7 +136,7 @@ SHARE_TEST(share_refused, loads_the_scripts_again)
         ASK("SCRIPT", "FLUSH");
         one_life(&s);
         ASK("SCRIPT", "FLUSH");
-        cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+        cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), 0);
     }
     ASK("SCRIPT", "FLUSH");
     go(&s);
@@ -185,7 +185,7 @@ SHARE_TEST(share_refused, puts_nothing_into_a_full_server_and_works_it_off)
     cr_assert_eq(s.n_held, 2u);
     due_change ends[] = { of_held(&s, 0, DUE_CHANGE_DROP), of_held(&s, 1, DUE_CHANGE_MOVE) };
     cr_expect_eq(exchange(&s, ends, 2, NULL), 0);
-    cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+    cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), 0);
     cr_expect_eq(say(&s, drop(2, 5)) + say(&s, drop(1, 5)), DUE_ENOENT, "one of them was left");
     ASK("CONFIG", "SET", "maxmemory", "0");
     cr_expect_eq(say(&s, more), 0);
@@ -342,10 +342,10 @@ SHARE_TEST(share_refused, puts_nothing_where_less_is_durable_than_is_required)
     cr_expect_eq(say(&s, c), 0);
     ASK("CONFIG", "SET", "appendonly", "no");
     inside(s.store)->probed_ns = 0;
-    cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+    cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), 0);
     cr_expect_eq(say(&s, put(2, 5)), DUE_EDURABILITY);
     cr_expect_eq(s.store->verbs->find(s.store, c.record.id, see, &seen, soon(LONG_NS)), 0);
-    cr_expect_eq(s.verbs->beat(s.store, 0, soon(LONG_NS)), 0);
+    cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), 0);
     s.verbs->leave(s.store, soon(LONG_NS));
     cr_expect_str_eq(ASK("EXISTS", "due:{q}:p"), ":0\r\n", "it has left");
     due_redis_free(s.store);

@@ -2,6 +2,7 @@
  */
 #include "lab/crew.h"
 #include "lab/mall.h"
+#include "lab/memory_disk.h"
 
 #define BEATS_NS DUE_MS(30) /* three times as long as from one beat to the next */
 
@@ -253,4 +254,44 @@ MALL_TEST(share_retain, who_dies_leaves_it_to_another)
     mall_close(&m);
     cr_expect_str_empty(first);
     cr_expect_str_eq(second, "a");
+}
+
+/* Others had their turn, and have it for an hour. */
+MALL_TEST(share_retain, who_keeps_them_for_longer_holds_nobody_up)
+{
+    const struct memory_disk_options disk = { .lease_ns = BEATS_NS };
+    const struct due_beat longer = { .turn_ns = 1, .dead_keep_ns = 2000 };
+    char text[64] = "";
+    struct mall m = { .disk = memory_disk_new(&disk), .clock = due_clock_manual(100) };
+
+    cr_assert(memory_share_turn(m.disk, &longer)); /* nobody else is there yet */
+    m.disk->share.turns[0].taken_ns += DUE_S(3600);
+    mall_join(&m, (struct lab_options){ .with.dead_keep_ns = 1000,
+                                        .with.on_discard = note_discard,
+                                        .with.discard_ctx = text });
+    put_dead(&m, "a");
+    mall_turn_to(&m, 1100);
+    are_left(&m, 0, 0);
+    mall_close(&m);
+    cr_expect_str_eq(text, "a");
+}
+
+/* It has the turn always when it may, and cannot look: it leaves that to others for a while. */
+MALL_TEST(share_retain, who_cannot_look_lets_others)
+{
+    struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000 }, NULL);
+
+    memory_store_fault(m.store[1], (struct memory_fault){ .verb = MEMORY_PAGE,
+                                                          .times = MEMORY_ALWAYS,
+                                                          .kind = MEMORY_ANSWER,
+                                                          .answer = DUE_ECORRUPT });
+    looks(&m, 1, 1);
+    uint64_t beats = memory_store_calls(m.store[1], MEMORY_BEAT);
+    uint64_t pages = memory_store_calls(m.store[1], MEMORY_PAGE);
+    looks(&m, 1, 5);
+    pages = memory_store_calls(m.store[1], MEMORY_PAGE) - pages;
+    beats = memory_store_calls(m.store[1], MEMORY_BEAT) - beats;
+    cr_expect_geq(beats, 2 * pages - 1, "%llu looks in %llu beats", (unsigned long long)pages,
+                  (unsigned long long)beats);
+    mall_close(&m);
 }
