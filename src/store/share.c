@@ -303,7 +303,10 @@ void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
     struct due_beat beat = { .turn_ns = turn_wanted(q, now_ns),
                              .dead_keep_ns = q->dead_keep_ns,
                              .dead_max = q->dead_max };
+    int64_t began_ns = due__sharing_clock(q);
     int rc = sh->verbs->beat(c->store, &beat, until_ns);
+    if (rc >= 0 && q->clock.manual == NULL)
+        due__sharing_measure(sh, began_ns, due__sharing_clock(q), beat.now_ns);
     sh->guard_ns = DUE_FOREVER;
     c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : c->info.renew_ns);
     if (rc > 0 && (rc & DUE_BEAT_RANG))

@@ -1,5 +1,8 @@
 /* One queue for many processes: dead jobs go when they were kept for long enough, or are too many.
  */
+#include <stdatomic.h>
+#include <time.h>
+
 #include "lab/crew.h"
 #include "lab/mall.h"
 #include "lab/memory_disk.h"
@@ -294,4 +297,46 @@ MALL_TEST(share_retain, who_cannot_look_lets_others)
     cr_expect_geq(beats, 2 * pages - 1, "%llu looks in %llu beats", (unsigned long long)pages,
                   (unsigned long long)beats);
     mall_close(&m);
+}
+
+static int64_t store_clock(void *clock)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return DUE_S(now.tv_sec + atomic_load((_Atomic int *)clock)) + now.tv_nsec;
+}
+
+/* The store's clock was hours before what it is now, when it was measured last. */
+Test(share_retain, what_is_over_is_judged_by_the_time_of_the_beat, .timeout = 60)
+{
+    static _Atomic int ahead = 7200;
+    const struct memory_disk_options with = { .now = store_clock, .clock = (due_clock *)&ahead,
+                                              .lease_ns = BEATS_NS };
+    struct memory_disk *disk = memory_disk_new(&with);
+    due_store *store[] = { memory_store_new(disk), memory_store_new(disk) };
+    due_options o = { DUE_OPTIONS_INIT, .store = store[0], .share = DUE_SHARED };
+    due_queue *q[2];
+    due_job job;
+
+    o.dead_keep_ns = DUE_S(3600);
+    cr_assert_eq(due_open(&q[0], &o, NULL), 0);
+    atomic_store(&ahead, 0);
+    o.store = store[1];
+    o.dead_keep_ns = 0;
+    cr_assert_eq(due_open(&q[1], &o, NULL), 0);
+    due_spec spec = { DUE_SPEC_INIT, .data = "tea", .len = 3 };
+    cr_assert_eq(due_enqueue(q[1], &spec, DUE_S(20), NULL), 0);
+    cr_assert_eq(take_leased(q[1], &job, DUE_S(600), DUE_S(30)), 0);
+    cr_assert_eq(due_bury(&job, "cold"), 0);
+    memory_store_until(store[0], MEMORY_PAGE, memory_store_calls(store[0], MEMORY_PAGE) + 3);
+    cr_expect_eq(memory_disk_jobs(disk), 1u, "it has died just now");
+    atomic_store(&ahead, 3700);
+    while (memory_disk_jobs(disk) > 0)
+        memory_store_until(store[0], MEMORY_PAGE, memory_store_calls(store[0], MEMORY_PAGE) + 1);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_eq(due_close(q[i], DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+        cr_expect_eq(due_free(q[i]), 0);
+    }
+    memory_disk_free(disk);
 }
