@@ -286,9 +286,10 @@ static int ask_page(struct due__redis *s, const struct due_page *at, size_t max,
     return rc;
 }
 
-/* A job that is not there any more, or not to be read, is left out. */
-static int show_page(struct due__redis *s, redisReply *const got[3], due_store_visit *visit,
-                     void *ctx)
+/* A job that is not there any more, or not to be read, is left out; so is one that was kicked, or
+ * has died, since the page was made. */
+static int show_page(struct due__redis *s, bool dead, redisReply *const got[3],
+                     due_store_visit *visit, void *ctx)
 {
     struct due__record_room room;
     due_record record;
@@ -296,7 +297,8 @@ static int show_page(struct due__redis *s, redisReply *const got[3], due_store_v
 
     for (size_t i = 0; 2 * i < got[0]->elements && rc == 0; i++)
         if (due__redis_read_job(s, NULL, &record, &room, got[0]->element[2 * i + 1],
-                                got[1]->element[i], got[2]->element[i]) == 0)
+                                got[1]->element[i], got[2]->element[i]) == 0 &&
+            (record.cause != 0) == dead)
             rc = visit(ctx, &record);
     return rc;
 }
@@ -321,7 +323,7 @@ int due__share_page(struct due__redis *s, struct due_page *at, size_t max, due_s
     if (n > 0 && !read_place(got[0]->element[n - 2], got[0]->element[n - 1], &end))
         rc = DUE_ECORRUPT;
     if (rc == 0 && n > 0)
-        rc = show_page(s, got, visit, ctx);
+        rc = show_page(s, at->topic == NULL, got, visit, ctx);
     due__share_forget(got, 3);
     if (rc != 0)
         return rc;

@@ -118,6 +118,34 @@ SHARE_TEST(share_queue, sets_aside_what_is_damaged_or_missing)
     go(&s);
 }
 
+static int count_job(void *ctx, const due_record *r)
+{
+    (void)r;
+    ++*(size_t *)ctx;
+    return 0;
+}
+
+/* What stands in a page, and what is said of the jobs, is asked for one after the other. */
+SHARE_TEST(share_queue, shows_no_job_that_was_kicked_since_its_page_was_made)
+{
+    struct sharer s = joined();
+    const due_change job = put(1, 5);
+    struct due_page dead = { .from_ns = INT64_MIN };
+    struct due_page waits = { .topic = "", .from_ns = INT64_MIN };
+    size_t shown[2] = { 0 };
+
+    cr_assert_eq(say(&s, job), 0);
+    redisContext *c = redisConnectUnix(server.socket);
+    freeReplyObject(redisCommand(c, "ZADD due:{q}:dead 1 %b", job.record.id.byte, (size_t)14));
+    redisFree(c);
+    cr_expect_eq(s.verbs->page(s.store, &dead, 9, count_job, &shown[0], soon(LONG_NS)), 0);
+    cr_expect_eq(s.verbs->page(s.store, &waits, 9, count_job, &shown[1], soon(LONG_NS)), 0);
+    cr_expect_eq(shown[0], 0u, "it is not dead");
+    cr_expect_eq(shown[1], 1u);
+    cr_expect_eq(dead.from_ns, 1000, "and is passed over");
+    go(&s);
+}
+
 /* Who cancels or moves by id need not know the topic; the counts are looked at. */
 SHARE_TEST(share_queue, finds_the_topic_of_a_job_that_is_changed_by_its_id)
 {
