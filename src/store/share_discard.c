@@ -81,7 +81,7 @@ void due__sharing_retained(struct due_queue *q, int rc)
     it->turn = rc == 0 && !it->last && !it->pages.over;
     if (it->most < sh->room)
         it->most *= FASTER;
-    if (rc != 0 && rc != DUE_ENOENT) /* all others beat in that time, and not we */
+    if (rc != 0) /* all others beat in that time, and not we */
         it->rests_ns = due__time_add(due__monotonic_now(), renew + renew / 2);
 }
 

@@ -22,7 +22,8 @@ static bool is_over(const struct due_queue *q, const due_record *r)
     return q->dead_keep_ns > 0 && due__time_add(r->died_ns, q->dead_keep_ns) <= due__sharing_mid(q);
 }
 
-/* It goes, if it is to; behind one that is to stay are those that died later. */
+/* It goes, if it is to; behind one that is to stay are those that died later.  One whose topic can
+ * have no number here is left to others. */
 static int note_dead(void *ctx, const due_record *r)
 {
     struct due_queue *q = ctx;
@@ -32,7 +33,7 @@ static int note_dead(void *ctx, const due_record *r)
     bool over = is_over(q, r);
 
     if (topic < 0)
-        return topic;
+        return 0;
     it->last = it->last || (!over && q->dead_max == 0);
     if (it->last)
         return 0;
@@ -87,9 +88,9 @@ bool due__sharing_retain(struct due_queue *q, int64_t until_ns)
     if (!due__sharing_settle(q, until_ns) || due__sender_unsure(c) || !it->turn)
         return it->turn; /* one exchange at a time */
     int rc = prepare(q) ? gather(q, until_ns) : DUE_ENOMEM;
-    if (rc != 0 || c->share->n_edits == 0) {
-        due__sharing_retained(q, rc != 0 ? rc : DUE_ENOENT);
-        return false;
+    if (rc != 0 || c->share->n_edits == 0) { /* or none that can be read, and more behind them */
+        due__sharing_retained(q, rc);
+        return it->turn;
     }
     it->sent = true;
     rc = due__sharing_ask_edits(q, until_ns);

@@ -259,6 +259,40 @@ MALL_TEST(share_retain, who_dies_leaves_it_to_another)
     cr_expect_str_eq(second, "a");
 }
 
+/* The topic of the first to have died can have no number here. */
+MALL_TEST(share_retain, what_cannot_be_read_is_passed_over)
+{
+    char text[64] = "";
+    struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000, .dead_max = 100 }, text);
+    char name[DUE_TOPIC_LENGTH + 2];
+    int topic = due_topic(m.lab[0].q, "odd");
+    due_id odd[2];
+    due_job job;
+
+    for (int i = 0; i < 2; i++) {
+        odd[i] = lab_enqueue(&m.lab[0], "odd", .topic = topic, .delay_ns = 0);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 1000000), 0);
+        cr_assert_eq(due_bury(&job, "cold"), 0);
+    }
+    mall_turn_to(&m, 101);
+    for (int i = 0; i < 9; i++)
+        put_dead(&m, "a");
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    pthread_mutex_lock(&m.disk->lock);
+    for (size_t i = 0; i < m.disk->jobs.n_topics; i++)
+        if (strcmp(m.disk->jobs.topics[i], "odd") == 0) {
+            free(m.disk->jobs.topics[i]);
+            m.disk->jobs.topics[i] = strdup(name);
+        }
+    pthread_mutex_unlock(&m.disk->lock);
+    mall_turn_to(&m, 2000);
+    are_left(&m, 1, 2);
+    cr_expect(is_there(&m, odd[0]) && is_there(&m, odd[1]));
+    mall_close(&m);
+    cr_expect_str_eq(text, "aaaaaaaaa");
+}
+
 /* Others had their turn, and have it for an hour. */
 MALL_TEST(share_retain, who_keeps_them_for_longer_holds_nobody_up)
 {
