@@ -179,11 +179,11 @@ static void note(struct due_queue *q)
 /* Under the calls' lock: the taking that the change belongs to was left by all who waited for it.
  * So it ends for nobody. */
 static struct due__submission *nobodys(struct due__commits *c, struct due__submission *a,
-                                       uint32_t number)
+                                       const struct due__entry *e)
 {
-    if (a == NULL || !a->in_list || a->polls)
+    if (a == NULL || !a->in_list || a->polls || (a->keeps && e->purpose == DUE__ROUND))
         return a;
-    note_result(a, number, DUE__LEFT);
+    note_result(a, e->number, DUE__LEFT);
     if (due__submission_less(a))
         due__taking_told(c);
     return NULL;
@@ -241,7 +241,7 @@ static void catch_submission(struct due_queue *q, uint32_t left)
             catch_put(q, e, s);
             refused |= e->rc != 0;
         } else if (e->purpose != DUE__NO_CHANGE) {
-            e->submission = nobodys(c, s->submission, e->number);
+            e->submission = nobodys(c, s->submission, e);
             s->submission = NULL;
         }
     }

@@ -57,6 +57,7 @@ struct due__submission {
     int64_t until_ns;             /* D  and until when */
     bool polls;                   /* O  it waits for nobody, so also not for the proxy */
     bool in_list;                 /* D  nobody waits: a taking that was left (takings.c) */
+    bool keeps;                   /* D  the same, of which only rounds wait for whoever comes */
     struct due__submission *next; /* D  all that wait */
     struct due__submission *prev; /* D */
 };

@@ -267,14 +267,19 @@ void due__taking_revoke(struct due_queue *q, struct due__taking *t, size_t i)
     due__unclaim(q, t->numbers[i], true);
 }
 
-/* Nothing of it is under way, or has landed and is nobody's. */
-bool due__taking_over(struct due__commits *c, const struct due__taking *t)
+bool due__taking_empty(const struct due__taking *t)
 {
     bool all = true;
 
-    bool shared = enter(c, t);
     for (size_t i = 0; all && i < t->n; i++)
         all = t->results[i] == DUE__GONE;
+    return all;
+}
+
+bool due__taking_over(struct due__commits *c, const struct due__taking *t)
+{
+    bool shared = enter(c, t);
+    bool all = due__taking_empty(t);
     leave(c, shared);
     return all;
 }

@@ -52,7 +52,8 @@ enum due__purpose due__taking_purpose(const struct due__request *r);
 void due__taking_give_back(struct due_queue *q, struct due__taking *t, size_t i);
 /* The same of one that was cancelled meanwhile: it goes. */
 void due__taking_revoke(struct due_queue *q, struct due__taking *t, size_t i);
-/* Nothing of it is under way, or has landed and is nobody's. */
+/* Nothing of it is under way, or has landed and is nobody's; and the same under the calls' lock. */
+bool due__taking_empty(const struct due__taking *t);
 bool due__taking_over(struct due__commits *c, const struct due__taking *t);
 /* All that stand in a list, and their memory. */
 void due__taking_drop_all(struct due_queue *q, struct due__taking *t);
@@ -65,6 +66,9 @@ void due__takings_add(struct due__commits *c, struct due__taking *t);
 struct due__taking *due__takings_take(struct due__commits *c, struct due__taking **at);
 /* Something has landed that was left: all who take look. */
 void due__takings_call(struct due_queue *q);
+/* It is over, and left; its rounds stay for whoever comes, as of a poll, and the others go back into
+ * the store.  True: some do, and are to be sent. */
+bool due__taking_give_plain(struct due_queue *q, struct due__taking *t);
 /* It is over, and what is left of it was for nobody: true: something goes back into the store, and
  * is to be sent. */
 bool due__taking_return(struct due_queue *q, struct due__taking *t);

@@ -10,7 +10,7 @@
  * A taking is its caller's, or in the list.  There it is under way, and who finds it may wait for
  * it in his turn; or it has landed.  If it lands there and was left by a call that was not to wait,
  * it stays for the next one, and everybody who waits for a job looks.  Otherwise its jobs are put
- * into the store again, since nobody may come back for them.
+ * into the store again, since nobody may come back for them: but not its rounds, which stay.
  *
  * Guards     D  the calls' lock (sender.c)      O  whose the taking is, who is nobody in the list
  *            A  atomic, see Edges
@@ -55,17 +55,29 @@ static bool any_round(struct due__commits *c, const struct due__taking *t)
     return any;
 }
 
+/* Under the calls' lock: all of it has landed, and only its rounds are to be kept. */
+static bool keeps_rounds(const struct due__taking *t)
+{
+    return t->submission.keeps && t->submission.left == 0;
+}
+
 /* The taking is left as it is, for whoever comes.  False: it is over, and nobody will. */
 static bool leave(struct due_queue *q, struct due__taking *t)
 {
     struct due__commits *c = q->commits;
 
     /* Of a shared queue no round can: another process may have the next one by then. */
-    if (any_round(c, t) || (q->shared && t->rounds > 0))
-        t->submission.polls = true;
+    bool keeps = any_round(c, t) || (q->shared && t->rounds > 0);
     due__lock_acquire(&c->calls);
+    t->submission.keeps = keeps && !t->submission.polls;
+    if (keeps_rounds(t)) {
+        due__lock_release(&c->calls);
+        if (due__taking_give_plain(q, t))
+            due__commit_go(q, NULL, 0);
+        due__lock_acquire(&c->calls);
+    }
     bool done = t->submission.left == 0;
-    bool may = !c->takings_ended && (!done || t->submission.polls);
+    bool may = !c->takings_ended && (!done || t->submission.polls) && !due__taking_empty(t);
     if (may)
         due__takings_add(c, t);
     due__lock_release(&c->calls);

@@ -69,6 +69,23 @@ static void discard_round(struct due_queue *q, struct due__taking *t, size_t i)
     due_job_done(&t->jobs[i]);
 }
 
+bool due__taking_give_plain(struct due_queue *q, struct due__taking *t)
+{
+    bool back = false;
+
+    (void)due__taking_sort_out(q, t);
+    for (size_t i = t->rounds; i < t->n; i++) {
+        if (!due__taking_landed(q->commits, t, i))
+            continue;
+        due__taking_had(q->commits, t, i);
+        due__taking_give_back(q, t, i);
+        back = true;
+    }
+    t->submission.keeps = false;
+    t->submission.polls = true;
+    return back;
+}
+
 bool due__taking_return(struct due_queue *q, struct due__taking *t)
 {
     bool back = false;
@@ -103,6 +120,20 @@ static struct due__taking *list_landed(struct due__commits *c, bool any)
     return t;
 }
 
+/* Its rounds stay, if any has landed, unless the queue ends. */
+static bool keep_rounds(struct due_queue *q, struct due__taking *t)
+{
+    struct due__commits *c = q->commits;
+
+    (void)due__taking_give_plain(q, t);
+    due__lock_acquire(&c->calls);
+    bool may = !c->takings_ended && !due__taking_empty(t);
+    if (may)
+        due__takings_add(c, t);
+    due__lock_release(&c->calls);
+    return may;
+}
+
 static bool return_one(struct due_queue *q, struct due__taking *t)
 {
     due__inside_enter(q); /* C1 of inside.c */
@@ -117,8 +148,13 @@ void due__takings_landed(struct due_queue *q)
     if (!c->told)
         return;
     c->told = false;
-    while ((t = list_landed(c, false)) != NULL)
-        return_one(q, t);
+    while ((t = list_landed(c, false)) != NULL) {
+        due__inside_enter(q); /* C1 of inside.c */
+        if (t->submission.keeps && keep_rounds(q, t))
+            due__inside_leave(q); /* likewise */
+        else
+            (void)due__taking_return(q, t);
+    }
     due__takings_call(q);
 }
 
