@@ -56,7 +56,7 @@ struct due__last_look {
 /* Dead jobs that were kept for long enough, or that are too many. */
 struct due__retention {
     bool turn;               /* K  it is ours, and not all of them have been looked at */
-    bool sent;               /* K  the changes in sh->edits are of this page */
+    bool sent;               /* K  the changes in sh->edits are of this page, and in doubt */
     bool last;               /* K  and it is the last one */
     size_t most;             /* K  so many jobs are looked at in the next one */
     int64_t rests_ns;        /* K  others are to look until then, monotonic: it has failed */
@@ -240,6 +240,8 @@ void due__look_forget(struct due_queue *q, struct due__last_look *l);
 void due__look_show(struct due_queue *q, const struct due__last_look *l);
 /* With the key: the changes of a page of dead jobs have been answered; or not made: @rc. */
 void due__sharing_retained(struct due_queue *q, int rc);
+/* With the key: nothing is sent any more, so what is in doubt stays so. */
+void due__sharing_retain_stop(struct due_queue *q);
 void due__sharing_retain_free(struct due_queue *q);
 
 /* ---- share_retain.c ---- */

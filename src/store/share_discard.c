@@ -69,12 +69,13 @@ void due__sharing_retained(struct due_queue *q, int rc)
     struct due__sharing *sh = q->commits->share;
     struct due__retention *it = &sh->retention;
     int64_t renew = q->commits->info.renew_ns;
+    bool doubt = rc != 0 && it->sent; /* nobody will know: else they might vanish in silence */
 
     it->sent = false;
-    for (size_t i = 0; rc == 0 && i < sh->n_edits; i++) {
-        if (sh->results[i] == 0 && it->looks != NULL)
+    for (size_t i = 0; (rc == 0 || doubt) && i < sh->n_edits; i++) {
+        if ((doubt || sh->results[i] == 0) && it->looks != NULL)
             due__look_show(q, &it->looks[i]);
-        if (sh->results[i] == DUE_EAGAIN && sh->edits[i].dead_max > 0)
+        if (!doubt && sh->results[i] == DUE_EAGAIN && sh->edits[i].dead_max > 0)
             it->last = true; /* they are not too many any more */
     }
     looks_forget(q);
@@ -83,6 +84,12 @@ void due__sharing_retained(struct due_queue *q, int rc)
         it->most *= FASTER;
     if (rc != 0) /* all others beat in that time, and not we */
         it->rests_ns = due__time_add(due__monotonic_now(), renew + renew / 2);
+}
+
+void due__sharing_retain_stop(struct due_queue *q)
+{
+    if (q->commits->share->retention.sent)
+        due__sharing_retained(q, DUE_EINDOUBT);
 }
 
 void due__sharing_retain_free(struct due_queue *q)

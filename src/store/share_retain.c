@@ -92,9 +92,9 @@ bool due__sharing_retain(struct due_queue *q, int64_t until_ns)
         due__sharing_retained(q, rc);
         return it->turn;
     }
-    it->sent = true;
     rc = due__sharing_ask_edits(q, until_ns);
-    if (rc != DUE_EINDOUBT)
+    it->sent = rc == DUE_EINDOUBT;
+    if (!it->sent)
         due__sharing_retained(q, rc);
     return it->turn;
 }

@@ -239,6 +239,35 @@ MALL_TEST(share_retain, a_drop_in_doubt_is_seen_through)
     cr_expect_str_eq(text, "ab");
 }
 
+/* Nor is its end ever known, as this one is evicted, or closes: they are shown all the same. */
+MALL_TEST(share_retain, a_drop_in_doubt_for_good_is_shown)
+{
+    for (int evicted = 0; evicted < 2; evicted++) {
+        char text[64] = "";
+        struct mall m = mall_retaining((due_options){ .dead_keep_ns = 1000 }, text);
+        uint64_t puts = memory_store_calls(m.store[1], MEMORY_PUT);
+
+        put_dead(&m, "a");
+        memory_store_fault(m.store[1], (struct memory_fault){ .verb = MEMORY_PUT,
+                                                              .call = puts + 1,
+                                                              .times = evicted ? 1 : MEMORY_ALWAYS,
+                                                              .kind = MEMORY_DOUBT_LANDED });
+        memory_store_fault(m.store[1], (struct memory_fault){ .verb = MEMORY_PUT,
+                                                              .call = puts + 2,
+                                                              .times = MEMORY_ALWAYS,
+                                                              .kind = MEMORY_ANSWER,
+                                                              .answer = evicted ? DUE_EFENCED
+                                                                                : DUE_EINDOUBT });
+        mall_turn_to(&m, 1100);
+        memory_store_until(m.store[1], MEMORY_PUT, puts + 2);
+        cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+        int rc = due_close(m.lab[1].q, DUE_CLOSE_DISCARD, 1);
+        cr_expect(rc == 0 || rc == DUE_ETIMEDOUT, "%d", rc);
+        cr_expect_str_eq(text, "a", "%d", evicted);
+        mall_close(&m);
+    }
+}
+
 /* Of several who would, one looks at a time; when he has died another does. */
 MALL_TEST(share_retain, who_dies_leaves_it_to_another)
 {
