@@ -24,10 +24,10 @@
  *                limit, since it may be taken and found dead -> who cancels and finds a job taken
  *                sees that it may come back (with a store it always may), and marks it, under T.
  *                Who makes a job wait again, or dead, does it under T, and looks for the mark.
- *            R4  the next round of a shared queue's job is made in the store.  Who cancels marks the
- *                job, goes through the calls' lock, and then waits for all that was submitted;
- *                who sends takes it from the inbox under that lock, and looks for the mark after
- *                that: so either he sees it, or he is waited for
+ *            R4  the next round of a shared queue's job is made in the store.  Who cancels marks
+ *                the job, goes through the calls' lock, and then waits for all that was
+ *                submitted; who sends takes it from the inbox under that lock, and looks for the
+ *                mark after that: so either he sees it, or he is waited for
  *            described elsewhere: J1 slab.h, G3 sender.c
  *
  * Not here   What holders answer: ack.c.

@@ -41,7 +41,7 @@ void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_
         ch->lease_ns = due__sharing_lease_fit(due__stored_at(q->commits, e->number)->want_ns);
     }
     if (e->purpose == DUE__ROUND && due__revoked(q, e->number)) /* R4 */
-        ch->kind = DUE_CHANGE_DROP; /* it was the last one */
+        ch->kind = DUE_CHANGE_DROP;                             /* it was the last one */
 }
 
 /* The time is the store's, and not before it: so a key is kept for as long as it was asked for, at

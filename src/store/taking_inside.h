@@ -66,8 +66,8 @@ void due__takings_add(struct due__commits *c, struct due__taking *t);
 struct due__taking *due__takings_take(struct due__commits *c, struct due__taking **at);
 /* Something has landed that was left: all who take look. */
 void due__takings_call(struct due_queue *q);
-/* It is over, and left; its rounds stay for whoever comes, as of a poll, and the others go back into
- * the store.  True: some do, and are to be sent. */
+/* It is over, and left; its rounds stay for whoever comes, as of a poll, and the others go back
+ * into the store.  True: some do, and are to be sent. */
 bool due__taking_give_plain(struct due_queue *q, struct due__taking *t);
 /* It is over, and what is left of it was for nobody: true: something goes back into the store, and
  * is to be sent. */

@@ -225,11 +225,12 @@ static bool cancelled(const struct due_queue *q, const struct due__taking *t, si
     return t->was_left && due__revoked(q, t->numbers[i]);
 }
 
-/* Was a job cancelled since its round was taken, which is held still?  Of a shared queue who cancels
- * is told what became of the job in the store: this round was taken before. */
+/* Was a job cancelled since its round was taken, which is held still?  Of a shared queue who
+ * cancels is told what became of the job in the store: this round was taken before. */
 static bool ended(const struct due_queue *q, const struct due__taking *t, size_t i)
 {
-    return !q->shared && !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
+    return !q->shared &&
+           !(due__load_seq(&q->state) & DUE__REFUSING) && /* E3: else it may have been kept */
            (due__word_state(due__load_acquire(&due__job_at(&q->slab, t->numbers[i])->word)) ==
                 DUE__DONE || /* J1 */
             cancelled(q, t, i));

@@ -480,8 +480,7 @@ bool memory_share_turn(struct memory_disk *disk, const struct due_beat *beat)
     if (i < share->n_turns && now_ns - share->turns[i].taken_ns < beat->turn_ns)
         return false;
     if (i == share->n_turns)
-        share->turns =
-            memory_need(realloc(share->turns, ++share->n_turns * sizeof *share->turns));
+        share->turns = memory_need(realloc(share->turns, ++share->n_turns * sizeof *share->turns));
     share->turns[i] = (struct memory_turn){ .dead_keep_ns = beat->dead_keep_ns,
                                             .dead_max = beat->dead_max,
                                             .taken_ns = now_ns };

@@ -79,8 +79,9 @@ static void fences_who_is_evicted(struct sharing *t)
         SHARE_ANSWERS(t, sharing_send(t, 1), DUE_EFENCED);
         sharing_claim(t, 1, 0, SHARE_LONG_NS);
         SHARE_ANSWERS(t, sharing_send(t, 1), DUE_EFENCED);
-        SHARE_ANSWERS(t, sharing_verbs(t, 1)->beat(t->base.stores[1], &(struct due_beat){ 0 }, suite_soon()),
-                      DUE_EFENCED);
+        SHARE_ANSWERS(
+            t, sharing_verbs(t, 1)->beat(t->base.stores[1], &(struct due_beat){ 0 }, suite_soon()),
+            DUE_EFENCED);
     }
     sharing_put(t, sharing_job(t, "a", -DUE_MS(5)));
     SHARE_CHECK(t, sharing_sent(t, 0), "the other one goes on");

@@ -190,10 +190,12 @@ static void rings_another_if_one_does_not_come(struct sharing *t)
         SHARE_CHECK(t, waits(t, s), "%d waits", s);
     SHARE_CHECK(t, put_by(t, 0, "a", -DUE_MS(1)) && rung(t, 1), "the first is rung");
     sharing_pass(t, 2 * DUE_RING_NS);
-    SHARE_ANSWERS(t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()), 1);
+    SHARE_ANSWERS(
+        t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()), 1);
     SHARE_CHECK(t, rung(t, 2), "then the second");
     SHARE_CHECK(t, sharing_drain(t, 2, 1), "and it is there");
-    SHARE_ANSWERS(t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()), 0);
+    SHARE_ANSWERS(
+        t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()), 0);
 }
 
 static void rings_past_who_was_killed(struct sharing *t)
@@ -208,7 +210,9 @@ static void rings_past_who_was_killed(struct sharing *t)
     if (!t->maker->knows_deaths &&
         listen_for(t, 2, DUE_MS(200)) != 1) { /* its end was not known yet */
         sharing_pass(t, 2 * DUE_RING_NS);
-        SHARE_ANSWERS(t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()), 1);
+        SHARE_ANSWERS(
+            t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()),
+            1);
         SHARE_CHECK(t, rung(t, 2), "after the grace");
     }
     SHARE_CHECK(t, sharing_drain(t, 2, 1), "it is there");

@@ -252,12 +252,12 @@ MALL_TEST(share_retain, a_drop_in_doubt_for_good_is_shown)
                                                               .call = puts + 1,
                                                               .times = evicted ? 1 : MEMORY_ALWAYS,
                                                               .kind = MEMORY_DOUBT_LANDED });
-        memory_store_fault(m.store[1], (struct memory_fault){ .verb = MEMORY_PUT,
-                                                              .call = puts + 2,
-                                                              .times = MEMORY_ALWAYS,
-                                                              .kind = MEMORY_ANSWER,
-                                                              .answer = evicted ? DUE_EFENCED
-                                                                                : DUE_EINDOUBT });
+        memory_store_fault(m.store[1],
+                           (struct memory_fault){ .verb = MEMORY_PUT,
+                                                  .call = puts + 2,
+                                                  .times = MEMORY_ALWAYS,
+                                                  .kind = MEMORY_ANSWER,
+                                                  .answer = evicted ? DUE_EFENCED : DUE_EINDOUBT });
         mall_turn_to(&m, 1100);
         memory_store_until(m.store[1], MEMORY_PUT, puts + 2);
         cr_expect_eq(memory_disk_jobs(m.disk), 0u);
@@ -374,7 +374,8 @@ static int64_t store_clock(void *clock)
 Test(share_retain, what_is_over_is_judged_by_the_time_of_the_beat, .timeout = 60)
 {
     static _Atomic int ahead = 7200;
-    const struct memory_disk_options with = { .now = store_clock, .clock = (due_clock *)&ahead,
+    const struct memory_disk_options with = { .now = store_clock,
+                                              .clock = (due_clock *)&ahead,
                                               .lease_ns = BEATS_NS };
     struct memory_disk *disk = memory_disk_new(&with);
     due_store *store[] = { memory_store_new(disk), memory_store_new(disk) };

@@ -9,8 +9,7 @@
 
 static due_id put_round(struct mall *m, const char *text, int64_t at_ns)
 {
-    return lab_enqueue(&m->lab[0], text, .at_ns = at_ns,
-                       .more = EXTRA(.every_ns = 10));
+    return lab_enqueue(&m->lab[0], text, .at_ns = at_ns, .more = EXTRA(.every_ns = 10));
 }
 
 struct one {
@@ -80,8 +79,8 @@ static void cancel_on_the_way(bool taken, enum memory_fault_kind kind)
     struct crew_thread cancels;
 
     have_one(&m, &c, taken);
-    memory_store_fault(m.store[1], (struct memory_fault){
-                                       .verb = MEMORY_WORK, .kind = kind, .limiter = gate });
+    memory_store_fault(m.store[1],
+                       (struct memory_fault){ .verb = MEMORY_WORK, .kind = kind, .limiter = gate });
     crew_go(&ends, taken ? take_one : ack_one, &c);
     memory_limiter_reached(gate, 1);
     until_taken(&m, &c);
@@ -116,9 +115,9 @@ MALL_TEST(share_rounds_left, a_cancel_before_the_store_is_told_ends_it)
         struct crew_thread thread[3];
 
         have_one(&m, &c, taken);
-        memory_store_fault(m.store[1],
-                           (struct memory_fault){
-                               .verb = MEMORY_PUT, .kind = MEMORY_BLOCK, .limiter = gate });
+        memory_store_fault(
+            m.store[1],
+            (struct memory_fault){ .verb = MEMORY_PUT, .kind = MEMORY_BLOCK, .limiter = gate });
         crew_go(&thread[0], put_one, &c);
         memory_limiter_reached(gate, 1);
         crew_go(&thread[1], taken ? take_one : ack_one, &c);
