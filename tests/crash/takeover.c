@@ -201,15 +201,15 @@ static void calm_owner(void)
     crew_until_asleep(&sleeper);
     atomic_store(&board->ready, 1);
     await(&board->go, "to go on"); /* stopped here */
-    expect_fenced(take_leased(q, &job, DUE_S(1), DUE_S(5)), "reserve");
-    expect_fenced(due_dequeue(q, &job, DUE_S(5)), "dequeue");
-    expect_fenced(take_some(q, NULL, 0, &job, 1, DUE_S(1)), "dequeue_batch");
+    expect_fenced(take_leased(q, &job, DUE_S(1), DUE_S(20)), "reserve");
+    expect_fenced(due_dequeue(q, &job, DUE_S(20)), "dequeue");
+    expect_fenced(take_some(q, NULL, 0, &job, 1, DUE_S(20)), "dequeue_batch");
     expect_fenced(due_enqueue(q, &spec, 0, NULL), "enqueue");
     expect_fenced(due_cancel(q, far, NULL), "cancel");
     expect_fenced(due_reschedule(q, far, 1), "reschedule");
     expect_fenced(due_promote(q, far), "promote");
     expect_fenced(due_extend(&held, DUE_S(60)), "extend");
-    expect_fenced(take_leased_some(q, NULL, 0, &job, 1, DUE_S(1), DUE_S(5)), "reserve_batch");
+    expect_fenced(take_leased_some(q, NULL, 0, &job, 1, DUE_S(1), DUE_S(20)), "reserve_batch");
     expect_fenced(due_enqueue_batch(q, &spec, 1, 0, NULL), "enqueue_batch");
     expect_fenced(due_update(q, far, "new", 3), "update");
     expect_fenced(due_bury(&nacked, "why"), "bury");
