@@ -107,9 +107,10 @@ def foreign(kind, name="", of=""):
 def show_figures():
     """A running program; its process is the one that is named."""
     program = subprocess.Popen([f"{BUILD}/tests/show_figures", "orders.figures", "orders"],
-                               stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     program.stdin.write(b"put 3\n")
     program.stdin.flush()
+    program.stdout.readline()  # it says that it is done when the figures show it
     running.append(program)
     replaced.append(("4242", str(program.pid)))
 
