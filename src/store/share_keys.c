@@ -50,7 +50,7 @@ static void replace_content(const due_spec *s, due_record *r)
  * whether somebody has it. */
 static void become(const struct due__ask *ask, due_change *ch)
 {
-    int policy = ask->spec->more->on_key;
+    enum due_key_policy policy = ask->spec->more->on_key;
     due_record *r = &ch->record;
     bool dead = r->cause != 0;
     int64_t at = ask->at_ns;

@@ -74,7 +74,9 @@ Test(fails, geq)
 }
 Test(fails, null)
 {
-    cr_expect_null("tea");
+    const char *tea = "tea";
+
+    cr_expect_null(tea);
 }
 Test(fails, not_null)
 {
