@@ -4,9 +4,9 @@
  * that is known is passed over: a store may show one twice.
  *
  * The store may lose what it had confirmed (killed without a log, an old backup, a failover) while
- * the queue lives.  Then everything that the queue holds is put again, behind the changes that
- * wait, and then the store is read once more, jobs and kept keys: what the queue does not know was
- * removed before, and is dropped.
+ * the queue lives.  Then everything that the queue holds is put again, behind the changes that wait
+ * or, where these fill every batch, in turns with them (batch.c); and then the store is read once
+ * more, jobs and kept keys: what the queue does not know was removed before, and is dropped.
  *
  * A store may also say when it is opened that what it shows is right, but may not be after its next
  * start (put_again of due_store_info).  Then the same is done as soon as all has been read, though
