@@ -93,6 +93,38 @@ run 1 dead drop --queue q "$url" "$other"
 run 0 dead kick --queue q "$url" "$id"
 soon "^$id" dead ls --queue q "$url"
 
+# Paused, one topic or all, nobody gets its jobs, whoever says so; and it stays so without him.
+printf '0s held\n' >in.txt
+run 0 pause --json --queue q --topic slow "$url"
+fits out answers:paused 1
+run 0 push --queue q --topic slow "$url" <in.txt
+run 0 stats --json --queue q "$url"
+fits out counts 3
+has out '"topic":"slow","waiting":1,"due":1,.*,"paused":true}$'
+printf '0s bad again\n' | run 0 push --queue q "$url"
+soon 'bad again$' dead ls --queue q "$url"
+has_not out 'held$'
+run 0 resume --queue q --topic slow "$url"
+soon 'held$' dead ls --queue q "$url"
+run 0 stats --json --queue q "$url"
+has_not out paused
+run 0 pause --queue q "$url"
+run 0 stats --queue q "$url"
+has out '^- .* paused$'
+has out '^slow .* paused$'
+run 0 resume --queue q "$url"
+redis HSET 'due:{q}:topics' slow '0 3' odd '1 2 3' strange 'x y' >none
+run 0 stats --json --queue q --topic slow "$url"
+has out '"topic":"slow",.*,"limit":3}$'
+run 0 stats --queue q "$url"
+has out '^slow .* limit 3$'
+has_not out '^odd'
+has_not out strange
+redis HDEL 'due:{q}:topics' odd strange >none
+redis HSET 'due:{q}:topics' slow 0 >none
+run 1 pause --queue nobody "$url"
+has err 'no shared queue'
+
 # Who is turned out: it is asked before, and then what he says is refused.
 run 0 ps --queue q "$url"
 fresh=$(cut -d ' ' -f 1 out)

@@ -57,7 +57,9 @@ LISTED = has({"state": one_of("waiting", "reserved", "dead"), "id": matches(ID),
 PUSHED = has({"line": whole, "id": matches(ID), "deadline": matches(DATE)})
 NUMBERS = {name: whole for name in ("waiting", "due", "reserved", "dead", "bytes")}
 COUNT = has(dict(NUMBERS, queue=TEXT), {"topic": is_bytes, "oldest_due": matches(DATE),
-                                        "next": matches(DATE)})
+                                        "next": matches(DATE),
+                                        "paused": lambda value: value is True,
+                                        "limit": lambda value: whole(value) and value > 0})
 OWNER = has({"queue": TEXT, "host": TEXT, "pid": whole})
 PROCESS = has({"queue": TEXT, "number": whole, "host": TEXT, "pid": whole, "started": matches(DATE),
                "seen": matches(DATE), "held": whole, "waits": lambda value: isinstance(value, bool),

@@ -112,7 +112,6 @@ enum ctl_operands {
     CTL_IDS,      /* of 32 hexadecimal digits, and "-" */
     CTL_IDS_TIME, /* the same, and a time behind them */
     CTL_NUMBERS,  /* of processes */
-    CTL_SOCKET,   /* nothing, nor a URL: it is for a control socket */
     CTL_SEVERAL,  /* URLs, control sockets, or both */
     CTL_INPUT     /* a file, behind the URL if both stand alone */
 };
@@ -188,6 +187,14 @@ int ctl_server_processes(const struct ctl_look *look, ctl_process_visit *visit, 
 typedef void ctl_evict_done(void *ctx, const char *number, int rc);
 int ctl_evict_all(const struct ctl_look *look, ctl_evict_done *done, void *ctx);
 int ctl_server_evict(const struct ctl_look *look, ctl_evict_done *done, void *ctx);
+
+/* ---- What is held back ----------------------------------------------------------------------- */
+
+/* Show each topic that is paused, or of which at most so many jobs run at a time (@limit 0: any
+ * number); of a file there is none.  0, or an exit status. */
+typedef bool ctl_held_back_visit(void *ctx, const char *topic, bool paused, uint64_t limit);
+int ctl_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void *ctx);
+int ctl_server_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void *ctx);
 
 /* ---- The commands ---------------------------------------------------------------------------- */
 

@@ -123,8 +123,6 @@ static bool take_words(struct ctl_look *look, enum ctl_operands operands, char *
     if (look->control != NULL && operands != CTL_SEVERAL &&
         (url != NULL || look->queue != any_queue))
         return ctl_look_wrong(look, "goes without a URL and without --queue", "--control");
-    if (look->control == NULL && operands == CTL_SOCKET && !look->help)
-        return ctl_look_wrong(look, "only the owner can: it needs --control", look->command);
     if (look->top.figures != NULL || look->top.pid != 0)
         return (url == NULL && look->topic == NULL &&
                 (look->top.figures == NULL || look->top.pid == 0)) ||
@@ -198,10 +196,8 @@ static bool look_read(struct ctl_look *look, int argc, char **argv,
 
 void ctl_command_options(const struct ctl_command *command, ctl_option_visit *visit, void *ctx)
 {
-    if (command->operands != CTL_SOCKET) {
-        visit(ctx, "queue", true, NULL);
-        visit(ctx, "store", true, "FILE");
-    }
+    visit(ctx, "queue", true, NULL);
+    visit(ctx, "store", true, "FILE");
     visit(ctx, "help", false, NULL);
     for (size_t i = 0; i < command->own_count; i++)
         visit(ctx, command->own[i].name, command->own[i].has_value, command->own[i].values);

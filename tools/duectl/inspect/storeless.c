@@ -68,6 +68,14 @@ int ctl_server_evict(const struct ctl_look *look, ctl_evict_done *done, void *ct
     return missing();
 }
 
+int ctl_server_held_back(const struct ctl_look *look, ctl_held_back_visit *visit, void *ctx)
+{
+    (void)look;
+    (void)visit;
+    (void)ctx;
+    return missing();
+}
+
 int ctl_server_restore(const struct ctl_look *look)
 {
     (void)look;

@@ -115,6 +115,23 @@ static bool visit_job(void *ctx, due_id id, int rc, const due_record *record)
     return ctl_count_job(c, record);
 }
 
+/* A topic that holds jobs back is shown also if it has none. */
+static bool visit_held_back(void *ctx, const char *topic, bool paused, uint64_t limit)
+{
+    struct visit *v = ctx;
+
+    if (v->topic != NULL && strcmp(v->topic, topic) != 0)
+        return true;
+    struct ctl_count *of_topic = count_of(v->counted, topic);
+    if (of_topic == NULL) {
+        v->counted->failed = true;
+        return false;
+    }
+    of_topic->paused = paused;
+    of_topic->limit = limit;
+    return true;
+}
+
 static int by_name(const void *a, const void *b)
 {
     return strcmp(((const struct ctl_count *)a)->topic, ((const struct ctl_count *)b)->topic);
@@ -132,6 +149,8 @@ int ctl_count(struct ctl_counted *c, const struct ctl_look *look)
 
     ctl_count_open(c);
     int status = ctl_jobs(look, visit_job, &v);
+    if (status == CTL_FINE && !c->failed)
+        status = ctl_held_back(look, visit_held_back, &v);
     if (c->failed) {
         fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
         return CTL_BROKEN;

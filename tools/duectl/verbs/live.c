@@ -1,35 +1,59 @@
-/* live.c - what only the owner of a queue can tell or do: `duectl pause` and `resume`, and `stats`
- * and `metrics` of a control socket. */
+/* live.c - `duectl pause` and `resume`, and `stats` and `metrics` of a control socket.
+ *
+ * What a queue of one process hands out only that process decides: it is asked.  Of a shared queue
+ * it is stored, and any process can say it.
+ */
 #include "verbs/control.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define COMMON                                                                        \
-    "\n"                                                                              \
-    "  --control PATH  the control socket of the owner: duectl work --control PATH\n" \
-    "  --topic NAME    only this topic\n"                                             \
-    "  --json          a line of JSON\n"                                              \
-    "  --help\n"                                                                      \
-    "\n"                                                                              \
-    "Exit status: 0 it is done; 1 it was refused; 2 wrong usage; 3 the owner does not answer.\n"
+#define COMMON                                                                               \
+    "\n"                                                                                     \
+    "  --control PATH  the control socket of the owner: duectl work --control PATH\n"        \
+    "  --topic NAME    only this topic\n"                                                    \
+    "  --json          a line of JSON\n"                                                     \
+    "  --store URL     the same as URL\n"                                                    \
+    "  --queue NAME    which queue (duectl)\n"                                               \
+    "  --help\n"                                                                             \
+    "\n"                                                                                     \
+    "Exit status: 0 it is done; 1 it was refused, or there is no such queue, or it is not\n" \
+    "shared; 2 wrong usage; 3 no connection, or the owner does not answer.\n"
 
 static const char usage_pause[] =
-    "usage: duectl pause --control PATH [OPTION]...\n"
+    "usage: duectl pause [OPTION]... [URL]\n"
     "\n"
-    "The owner of a queue hands out no more jobs, until `duectl resume` or until it ends.\n" COMMON;
+    "A shared queue hands out no more jobs, to nobody, until `duectl resume`.  The owner of a\n"
+    "queue that is not shared does so, asked on its control socket, until it ends.\n" COMMON;
 
-static const char usage_resume[] = "usage: duectl resume --control PATH [OPTION]...\n"
-                                   "\n"
-                                   "The owner of a queue hands out jobs again.\n" COMMON;
+static const char usage_resume[] =
+    "usage: duectl resume [OPTION]... [URL]\n"
+    "\n"
+    "A shared queue, or the owner of another on its control socket, hands out jobs again.\n" COMMON;
 
 /* ---- pause, resume --------------------------------------------------------------------------- */
+
+/* Is there anybody who does it?  0, or an exit status: said why not. */
+static int check_reach(struct ctl_look *look)
+{
+    if (look->control != NULL)
+        return 0;
+    int status = ctl_is_shared(look, &look->shared);
+    if (status != 0 || look->shared)
+        return status;
+    fprintf(stderr,
+            "duectl: %s: no shared queue; of another only its owner can: --control PATH asks it\n",
+            look->queue);
+    return CTL_FAULTS;
+}
 
 static int live_go(struct ctl_look *look, const char *done, bool paused)
 {
     struct ctl_answers answers = { .look = look, .done = done };
     struct ctl_access access;
-    int status = ctl_access_open(&access, look, true);
+    int status = check_reach(look);
+    if (status == 0)
+        status = ctl_access_open(&access, look, true);
     if (status != 0)
         return status;
     int rc = paused ? access.verbs->pause(&access, look->topic)
@@ -52,8 +76,8 @@ static const struct ctl_look_option own[] = { { "control", true, ctl_take_contro
                                               { "topic", true, ctl_take_topic, NULL },
                                               { "json", false, ctl_take_json, NULL } };
 
-const struct ctl_command ctl_pause = { "pause", usage_pause, CTL_SOCKET, own, 3, pause_go };
-const struct ctl_command ctl_resume = { "resume", usage_resume, CTL_SOCKET, own, 3, resume_go };
+const struct ctl_command ctl_pause = { "pause", usage_pause, CTL_URL_ONLY, own, 3, pause_go };
+const struct ctl_command ctl_resume = { "resume", usage_resume, CTL_URL_ONLY, own, 3, resume_go };
 
 /* ---- stats, metrics -------------------------------------------------------------------------- */
 

@@ -11,7 +11,8 @@ static const char usage[] =
     "Says how many jobs of each topic (- is the default topic) wait, are due, are reserved "
     "(handed\n"
     "out more often than given back) and dead; how many bytes they have; for how long the oldest\n"
-    "that is due has been so, and when the next will be.\n"
+    "that is due has been so, and when the next will be; of a shared queue also which topics are\n"
+    "paused or limited.\n"
     "The queue may be in use: every job is looked at, one after another.  URL is a Redis, or "
     "the\n"
     "path of a file; without one it is that of the environment variable DUE_STORE_URL.\n"
@@ -45,8 +46,11 @@ static void add_plain(struct ctl_buffer *b, const struct ctl_count *c, int64_t n
     ctl_text_show(topic, sizeof topic, name, strlen(name));
     ctl_buffer_text(b, "%-*s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %12" PRIu64, width,
                     topic, c->waiting, c->due, c->reserved, c->dead, c->bytes);
-    ctl_buffer_text(b, "  %-14s %s\n", ago(overdue, c->oldest_ns, now_ns),
-                    ago(next, now_ns, c->next_ns));
+    ctl_buffer_text(b, "  %-14s %s%s", ago(overdue, c->oldest_ns, now_ns),
+                    ago(next, now_ns, c->next_ns), c->paused ? "  paused" : "");
+    if (c->limit > 0)
+        ctl_buffer_text(b, "  limit %" PRIu64, c->limit);
+    ctl_buffer_add(b, "\n", 1);
 }
 
 void ctl_count_dump(struct ctl_buffer *b, const struct ctl_count *c, const char *queue)
@@ -66,6 +70,10 @@ void ctl_count_dump(struct ctl_buffer *b, const struct ctl_count *c, const char 
         ctl_buffer_text(b, ",\"oldest_due\":\"%s\"", ctl_dump_date(date, c->oldest_ns));
     if (c->next_ns != DUE_FOREVER)
         ctl_buffer_text(b, ",\"next\":\"%s\"", ctl_dump_date(date, c->next_ns));
+    if (c->paused)
+        ctl_buffer_text(b, ",\"paused\":true");
+    if (c->limit > 0)
+        ctl_buffer_text(b, ",\"limit\":%" PRIu64, c->limit);
     ctl_buffer_text(b, "}\n");
 }
 
