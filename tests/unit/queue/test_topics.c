@@ -210,3 +210,21 @@ LAB_TEST(topics, all_get_their_turn_when_one_is_flooded)
     cr_expect(seen);
     lab_close(&lab);
 }
+
+/* Nobody waits, and nobody looks in between. */
+LAB_TEST(topics, have_their_turns_in_the_order_in_which_a_clock_found_them_due)
+{
+    enum { TOPICS = 3 };
+    struct lab lab = lab_open();
+    int topics[TOPICS] = { 0, lab_topic(&lab, "a"), lab_topic(&lab, "b") };
+
+    lab_enqueue(&lab, "second", .at_ns = 20, .topic = topics[1]);
+    lab_enqueue(&lab, "first", .at_ns = 10, .topic = topics[2]);
+    lab_turn_to(&lab, 15);
+    lab_turn_to(&lab, 25);
+    lab_enqueue(&lab, "third", .at_ns = 5, .topic = topics[0]);
+    cr_expect_str_eq(lab_dequeue(&lab), "first");
+    cr_expect_str_eq(lab_dequeue(&lab), "second");
+    cr_expect_str_eq(lab_dequeue(&lab), "third");
+    lab_close(&lab);
+}
