@@ -40,7 +40,7 @@ has out '^{"queue":"q","waiting":4,"due":2,"reserved":0,"dead":0,'
 
 # Jobs go to whoever works there; meanwhile they are looked at and changed.
 until_go="while [ ! -e '$dir/go' ]; do sleep 0.02; done"
-timeout 60 "$duectl" work --shared --queue q --exec "cat; $until_go" "$url" >worked 2>said &
+"$duectl" work --shared --queue q --exec "cat; $until_go" "$url" >worked 2>said &
 pid=$!
 pids=$pid
 soon '"evicted":false' ps --json --queue q "$url"
@@ -79,7 +79,7 @@ wait "$pid"
 run 0 ps --queue q "$url"
 same out </dev/null
 printf '0s bad\n0s worse\n' | run 0 push --queue q "$url"
-timeout 60 "$duectl" work --shared --queue q --attempts 1 --exec false "$url" >worked 2>said &
+"$duectl" work --shared --queue q --attempts 1 --exec false "$url" >worked 2>said &
 pid=$!
 pids=$pid
 soon '"dead":2' stats --json --queue q "$url"
@@ -174,7 +174,7 @@ run 1 evict --yes --queue own "$url" 5
 has err 'owned by one process, alone'
 run 0 ps --queue own "$url"
 same out </dev/null
-timeout 60 "$duectl" work --queue own --exec 'sleep 60' "$url" >worked 2>said &
+"$duectl" work --queue own --exec 'sleep 60' "$url" >worked 2>said &
 pid=$!
 pids=$pid
 soon '"pid"' ps --json --queue own "$url"
