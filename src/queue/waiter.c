@@ -334,6 +334,24 @@ bool due__called_for(const struct due_queue *q, const struct due__topic *t)
            (under_way == DUE__UNDER_WAY && n == 1);
 }
 
+/* What lies in lines for somebody who is parked, and will be called; not what one who was called
+ * comes for. */
+size_t due__lies_for_parked(const struct due_queue *q)
+{
+    const struct due__topic *t = q->ring;
+    size_t n = 0;
+
+    while (t != NULL) {
+        bool comes = due__load_acquire(&t->under_way) != 0; /* W4: a guess */
+        size_t lies = waiting_in(t);
+
+        if (!t->paused && due__waiter_for(q, t) != NULL)
+            n += lies - (comes && lies > 0);
+        t = t->next != q->ring ? t->next : NULL;
+    }
+    return n;
+}
+
 /* One is called for @t.  If there is more than it may take, and somebody else who takes it, it has
  * to pass the call on. */
 static void mark(const struct due_queue *q, struct due__topic *t)

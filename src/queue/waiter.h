@@ -18,6 +18,7 @@ void due__call(struct due_queue *q, struct due__tenure *t, struct due__waiter *w
 bool due__call_for(struct due_queue *q, struct due__tenure *t, struct due__topic *topic);
 bool due__called_for(const struct due_queue *q, const struct due__topic *t); /* N4 of waiter.c */
 struct due__waiter *due__waiter_for(const struct due_queue *q, const struct due__topic *t);
+size_t due__lies_for_parked(const struct due_queue *q); /* slots */
 void due__pass_lead(struct due_queue *q, struct due__tenure *t);
 int64_t due__sleep(struct due_queue *q, struct due__waiter *w, bool lead, int64_t at_ns,
                    int64_t until_ns);

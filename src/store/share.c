@@ -96,6 +96,7 @@ int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_opt
                                  .sleeps_ns = INT64_MIN,
                                  .guard_ns = DUE_FOREVER,
                                  .again_ns = DUE_FOREVER,
+                                 .look_ns = DUE_FOREVER,
                                  .tidy_ns = DUE_FOREVER };
     due__records_init(&sh->holds, sizeof(struct due__hold));
     rc = sh->verbs->join(c->store, how, &c->info, error);

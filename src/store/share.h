@@ -112,6 +112,7 @@ struct due__sharing {
     /* What is to be done when; monotonic. */
     int64_t guard_ns;  /* K  see whether somebody came who was rung; DUE_FOREVER: nobody was */
     int64_t again_ns;  /* K  claim of the topics that were left out; DUE_FOREVER: none was */
+    int64_t look_ns;   /* K  see whether who was called has come; DUE_FOREVER: nobody was */
     int64_t sleeps_ns; /* K  the proxy looks again then; INT64_MIN: it is about to look */
     int64_t tidy_ns;   /* K  look at what lies untaken; DUE_FOREVER: nothing does */
 

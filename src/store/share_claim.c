@@ -25,10 +25,12 @@
 #include "job/request.h"
 #include "os/atomic.h"
 #include "queue/queue.h"
+#include "queue/waiter.h"
 #include "store/share.h"
 
 #define LOOKS        1024u      /* at those who wait */
 #define WINDOW_NS    DUE_MS(10) /* so much work is claimed ahead */
+#define LOOK_NS      DUE_MS(5)  /* for who was called to come */
 #define AGAIN_NS     DUE_MS(50) /* claims in turn, where more topics are wanted than fit into one */
 #define UNTAKEN_NS   DUE_S(2)   /* what lies so long goes back; or a part of the lease: */
 #define UNTAKEN      4
@@ -56,7 +58,7 @@ static void want_topics(struct due__sharing_topics *w, const int *topics, size_t
         want_topic(w, (uint32_t)topics[i]);
 }
 
-/* Those who are parked, from another one on each time: how many. */
+/* Those who are parked, from another one on each time: how many of them nothing lies there for. */
 static size_t want_parked(struct due_queue *q, struct due__sharing_topics *w)
 {
     struct due__sharing *sh = q->commits->share;
@@ -78,8 +80,11 @@ static size_t want_parked(struct due_queue *q, struct due__sharing_topics *w)
     for (const struct due__waiter *it = q->all; it != first && need < LOOKS;
          it = it->all_next, need++)
         want_topics(w, it->topics, it->topic_count);
+    size_t lies = need > 0 ? due__lies_for_parked(q) : 0;
     due__tenure_end(q, &t);
-    return need;
+    if (lies > 0 && sh->look_ns == DUE_FOREVER)
+        sh->look_ns = due__time_add(due__monotonic_now(), LOOK_NS);
+    return need > lies ? need - lies : 0;
 }
 
 /* And those who did not wait. */
@@ -270,6 +275,7 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns)
 
     if (due__load_seq(&c->stopping) || due__load_seq(&c->fenced)) /* G2 */
         return false;
+    sh->look_ns = DUE_FOREVER; /* unless it is said anew */
     if (!due__sharing_settle(q, until_ns))
         return true;
     due__sharing_tidy(q);
@@ -314,6 +320,7 @@ int64_t due__sharing_next(struct due_queue *q)
     int64_t next = alarm < sh->guard_ns ? alarm : sh->guard_ns;
 
     next = sh->again_ns < next ? sh->again_ns : next;
+    next = sh->look_ns < next ? sh->look_ns : next;
     return sh->tidy_ns < next ? sh->tidy_ns : next;
 }
 
