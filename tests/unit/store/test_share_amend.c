@@ -243,3 +243,46 @@ MALL_TEST(share_amend, an_update_in_doubt_is_seen_through_when_its_caller_has_go
     cr_expect_arr_eq(bytes, "cake", 4);
     mall_close(&m);
 }
+
+/* However little it is, and whatever it is for which there is none. */
+MALL_TEST(share_amend, without_memory_a_job_stays_what_it_is)
+{
+    struct mall m = mall_make(2);
+    struct flaky *memory = &m.lab[1].state->memory;
+    due_job job;
+    int rc;
+
+    due_id id = lab_enqueue(&m.lab[0], "", .at_ns = 50);
+    for (unsigned n = 0; n < 100; n++) {
+        memory->fail_on = false;
+        flaky_fail_in(memory, n);
+        rc = due_update(m.lab[1].q, id, "x", 1);
+        memory->fail_at = FLAKY_NEVER;
+        if (rc == 0)
+            break;
+        cr_expect_eq(rc, DUE_ENOMEM);
+        cr_expect_eq(record_of(&m, id).len, 0u);
+    }
+    cr_expect_eq(rc, 0);
+    mall_turn_to(&m, 50);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    expect_and_ack(&job, "x");
+    mall_close(&m);
+}
+
+/* Nothing was said of the job. */
+MALL_TEST(share_ask, a_cancel_that_does_not_reach_the_store_in_time_says_so)
+{
+    struct mall m = mall_make(1);
+    size_t i = mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(50) });
+
+    due_id id = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    memory_store_fault(
+        m.store[i],
+        (struct memory_fault){ .verb = MEMORY_PUT, .times = MEMORY_ALWAYS, .kind = MEMORY_AWAY });
+    cr_expect_eq(due_cancel(m.lab[i].q, id, NULL), DUE_ETIMEDOUT);
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    memory_store_forgive(m.store[i]);
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    mall_close(&m);
+}

@@ -157,6 +157,27 @@ MALL_TEST(share_retain, very_many_go_unseen)
     mall_close(&m);
 }
 
+/* They are too many in each of the pages. */
+MALL_TEST(share_retain, more_than_so_many_go_in_one_turn)
+{
+    struct mall m = mall_retaining((due_options){ .size = 0 }, NULL);
+    due_store *store = memory_store_new(m.disk);
+    due_options o = { DUE_OPTIONS_INIT, .store = store, .share = DUE_SHARED, .dead_max = 1,
+                      .manual = m.clock };
+    due_queue *q;
+
+    bury_many(&m, 100);
+    uint64_t batches = memory_disk_batches(m.disk);
+    cr_assert_eq(due_open(&q, &o, NULL), 0);
+    while (memory_disk_jobs(m.disk) > 1)
+        memory_store_until(store, MEMORY_PAGE, memory_store_calls(store, MEMORY_PAGE) + 1);
+    batches = memory_disk_batches(m.disk) - batches;
+    cr_expect_lt(batches, 20u, "1, 4, 16, 64, 256, and not %llu", (unsigned long long)batches);
+    cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    cr_expect_eq(due_free(q), 0);
+    mall_close(&m);
+}
+
 /* In a turn that finds nothing to do one dead job is looked at, however many there are. */
 MALL_TEST(share_retain, what_is_to_stay_costs_one_page_in_a_turn)
 {

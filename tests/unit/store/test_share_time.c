@@ -44,6 +44,28 @@ Test(share_time, is_measured_anew_when_a_clock_was_set_or_may_have_drifted)
     expect(&sh, 649, 949);
 }
 
+/* What was guessed says that the clocks are alike; how much they may differ is not known yet. */
+Test(share_time, is_measured_the_first_time_though_the_guess_was_right)
+{
+    struct due__sharing sh = { .ahead_ns = 850, .behind_ns = 850 };
+
+    due__sharing_measure(&sh, 100, 200, 1000);
+    expect(&sh, 800, 900);
+    cr_expect_eq(sh.measured_ns, 200);
+}
+
+Test(share_time, is_not_measured_anew_where_the_ends_meet)
+{
+    struct due__sharing sh = { .ahead_ns = 0 };
+
+    due__sharing_measure(&sh, 100, 110, 1000);
+    expect(&sh, 890, 900);
+    due__sharing_measure(&sh, 200, 300, 1200);
+    expect(&sh, 890, 900); /* 900 to 1000 */
+    due__sharing_measure(&sh, 400, 500, 1290);
+    expect(&sh, 890, 900); /* 790 to 890 */
+}
+
 /* A process on the kernel's clock, whose store has another time, and puts before it takes. */
 static void deliver(int64_t stores_ns)
 {

@@ -1,0 +1,243 @@
+/* One queue for many processes: what the proxy of one sees when it looks, and that it does not look
+ * in vain. */
+#include <stdio.h>
+
+#include "api/ack.h"
+#include "due/metrics.h"
+#include "lab/mall.h"
+#include "store/share.h"
+
+#define LONG DUE_S(20)
+
+static void topics_of(struct lab *lab, int *topics, int n)
+{
+    for (int i = 0; i < n; i++) {
+        char name[16];
+
+        snprintf(name, sizeof name, "t%d", i);
+        topics[i] = lab_topic(lab, name);
+    }
+}
+
+/* Does process @i wait, as the store has it and process 0 sees it? */
+static bool waits(struct mall *m, size_t i)
+{
+    due_process p[MALL_MOST];
+    uint64_t cursor = 0;
+
+    cr_assert_eq(due_processes(m->lab[0].q, &cursor, p, MALL_MOST, LONG), (int)m->n);
+    return p[i].waits != 0;
+}
+
+static void until_waits(struct mall *m, size_t i)
+{
+    while (!waits(m, i))
+        continue;
+}
+
+/* The proxy of the process has looked at everything there is. */
+static void until_looked(struct mall *m, size_t i)
+{
+    for (int n = 0; n < 2; n++) { /* the first time it may be in the midst of it */
+        uint64_t before = memory_store_calls(m->store[i], MEMORY_LISTEN);
+
+        due__proxy_call(m->lab[i].q);
+        memory_store_until(m->store[i], MEMORY_LISTEN, before + 1);
+    }
+}
+
+MALL_TEST(share_claim, is_not_made_again_for_a_topic_that_the_store_waits_for)
+{
+    struct mall m = mall_make(2);
+    struct crew_call c[2];
+    int topics[2];
+
+    topics_of(&m.lab[1], topics, 2);
+    crew_call_reserve(&c[0], m.lab[1].q, &topics[1], 1, 100, DUE_FOREVER);
+    crew_call_asleep(&c[0]);
+    until_waits(&m, 1);
+    until_looked(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_WORK);
+    crew_call_reserve(&c[1], m.lab[1].q, &topics[1], 1, 100, DUE_FOREVER);
+    crew_call_asleep(&c[1]);
+    until_looked(&m, 1);
+    cr_expect_eq(memory_store_calls(m.store[1], MEMORY_WORK), before);
+    for (int i = 0; i < 2; i++)
+        lab_enqueue(&m.lab[0], "tea", .topic = lab_topic(&m.lab[0], "t1"));
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(crew_call_answer(&c[i]), 0);
+        cr_expect_eq(due_ack(&c[i].job), 0);
+    }
+    mall_close(&m);
+}
+
+/* He has left a wish, and what he wished for is due. */
+MALL_TEST(share_claim, is_not_made_for_a_wish_of_who_was_turned_out)
+{
+    struct mall m = mall_make(2);
+    due_job job;
+
+    due_id id = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    cr_expect_eq(due_dequeue(m.lab[1].q, &job, 0), DUE_EAGAIN);
+    until_waits(&m, 1);
+    memory_store_evict(m.store[1]);
+    cr_expect_eq(due_cancel(m.lab[1].q, id, NULL), DUE_EFENCED);
+    until_looked(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_WORK);
+    mall_turn_to(&m, 50);
+    until_looked(&m, 1);
+    cr_expect_eq(memory_store_calls(m.store[1], MEMORY_WORK), before);
+    mall_close(&m);
+}
+
+MALL_TEST(share_claim, in_doubt_is_seen_through_though_nobody_calls_again)
+{
+    struct mall m = mall_make(2);
+    struct crew_call c;
+
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    until_looked(&m, 1);
+    memory_store_fault(m.store[1],
+                       (struct memory_fault){ .verb = MEMORY_WORK, .kind = MEMORY_DOUBT_NOT });
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+}
+
+#define MANY 200
+
+/* Else all of them would have leases that end in vain. */
+MALL_TEST(share_claim, for_which_there_is_no_memory_is_not_made_again_and_again)
+{
+    struct mall m = mall_make(2);
+    struct flaky *memory = &m.lab[1].state->memory;
+    struct due_queue_census there;
+    struct crew_call c;
+
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_WORK);
+    memory->fail_on = true;
+    flaky_fail_in(memory, 0);
+    for (int i = 0; i < MANY; i++)
+        lab_enqueue(&m.lab[0], "tea", .at_ns = 10);
+    mall_turn_to(&m, 10);
+    memory_store_until(m.store[1], MEMORY_WORK, before + 2);
+    memory->fail_at = FLAKY_NEVER;
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_assert_eq(due_census(m.lab[0].q, DUE_ALL_TOPICS, &there, LONG), 0);
+    cr_expect_lt(there.leased, (uint64_t)MANY / 2);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+}
+
+/* How many depends on how fast they are taken. */
+MALL_TEST(share_claim, brings_more_than_is_needed_where_many_are_taken)
+{
+    struct mall m = mall_make(1);
+    size_t greedy = mall_join(&m, (struct lab_options){ .with.prefetch_max = 8 });
+    due_job job;
+
+    do {
+        for (int i = 0; i < 3; i++)
+            lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+        cr_assert_eq(mall_reserve(&m, greedy, &job, DUE_S(100)), 0);
+        cr_expect_eq(due_ack(&job), 0);
+    } while (lab_stats(&m.lab[greedy]).ready == 0);
+    mall_close(&m);
+}
+
+/* The ring is for a job that is due later: who was rung and wants none does not wait for it. */
+MALL_TEST(share_claim, is_made_by_another_for_a_job_to_come_when_who_was_rung_has_gone)
+{
+    struct mall m = mall_make(3);
+    struct crew_call c[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        crew_call_reserve(&c[i], m.lab[1 + i].q, NULL, 0, 100, i == 0 ? 10 : DUE_FOREVER);
+        crew_call_asleep(&c[i]);
+        until_waits(&m, 1 + i);
+    }
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&c[0]), DUE_ETIMEDOUT);
+    lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    while (waits(&m, 1))
+        crew_sleep(DUE_US(100));
+    until_looked(&m, 1);
+    cr_expect_not(waits(&m, 1));
+    mall_turn_to(&m, 50);
+    cr_assert_eq(crew_call_answer(&c[1]), 0);
+    cr_expect_eq(due_ack(&c[1].job), 0);
+    mall_close(&m);
+}
+
+/* Who waited has gone meanwhile, and what it is about stays the same until it is known. */
+MALL_TEST(share_claim, in_doubt_for_long_stays_what_it_is)
+{
+    struct mall m = mall_make(2);
+    struct crew_call c;
+    due_job job;
+
+    lab_enqueue(&m.lab[0], "cake", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 1, &job, 1000), 0);
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, 10);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_WORK);
+    memory_store_fault(
+        m.store[1],
+        (struct memory_fault){ .verb = MEMORY_WORK, .times = 6, .kind = MEMORY_DOUBT_LANDED });
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    memory_store_until(m.store[1], MEMORY_WORK, before + 1);
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&c), DUE_ETIMEDOUT);
+    memory_store_until(m.store[1], MEMORY_WORK, before + 3);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    mall_close(&m);
+}
+
+/* On the kernel's clock the process comes by itself when it is time, and not before that. */
+Test(share_claim, is_made_when_a_job_comes_due_and_the_proxy_sleeps_until_then, .timeout = 60)
+{
+    struct mall m = mall_on(0, NULL);
+    struct crew_call c;
+
+    for (int i = 0; i < 2; i++)
+        mall_join(&m, (struct lab_options){ .kernel = true });
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, DUE_S(600), DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_LISTEN);
+    crew_sleep(DUE_MS(100)); /* nothing is due, and nobody has an alarm */
+    cr_expect_lt(memory_store_calls(m.store[1], MEMORY_LISTEN) - before, 50u);
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = DUE_MS(50));
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+}
+
+MALL_TEST(share_claim, that_nobody_takes_lies_there_for_a_quarter_of_its_lease)
+{
+    struct mall m = mall_make(1);
+    due_job job;
+
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_expect_eq(take_leased(m.lab[0].q, &job, 400, 0), DUE_EAGAIN);
+    while (lab_stats(&m.lab[0]).ready == 0)
+        crew_sleep(DUE_US(100));
+    mall_turn_to(&m, 99);
+    until_looked(&m, 0);
+    cr_expect_eq(lab_stats(&m.lab[0]).ready, 1u);
+    mall_turn_to(&m, 100);
+    while (lab_stats(&m.lab[0]).ready == 1)
+        until_looked(&m, 0);
+    cr_assert_eq(mall_reserve(&m, 0, &job, 100), 0);
+    cr_expect_eq(job.failures, 0u);
+    cr_expect_eq(due_ack(&job), 0);
+    mall_close(&m);
+}
