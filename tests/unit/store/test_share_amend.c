@@ -286,3 +286,39 @@ MALL_TEST(share_ask, a_cancel_that_does_not_reach_the_store_in_time_says_so)
     cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
     mall_close(&m);
 }
+
+struct finding {
+    due_queue *q;
+    due_id id;
+    due_info info;
+};
+
+static int find_main(void *arg)
+{
+    struct finding *f = arg;
+
+    return due_find(f->q, f->id, &f->info);
+}
+
+/* Whoever answers has begun with it, and writes to what the caller gave him. */
+MALL_TEST(share_ask, a_call_whose_time_is_over_while_it_is_answered_has_the_answer)
+{
+    struct mall m = mall_make(1);
+    size_t i = mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(20) });
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    struct finding f = { .q = m.lab[i].q, .info = { .len = 0 } };
+    struct crew_thread finds;
+
+    f.id = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    memory_store_fault(
+        m.store[i],
+        (struct memory_fault){ .verb = MEMORY_FIND, .kind = MEMORY_BLOCK_AFTER, .limiter = gate });
+    crew_go(&finds, find_main, &f);
+    memory_limiter_reached(gate, 1);
+    crew_sleep(DUE_MS(40)); /* its time is over */
+    memory_limiter_open(gate);
+    cr_expect_eq(crew_join(&finds), 0);
+    cr_expect_eq(f.info.len, 3u);
+    memory_limiter_free(gate);
+    mall_close(&m);
+}

@@ -241,3 +241,27 @@ MALL_TEST(share_claim, that_nobody_takes_lies_there_for_a_quarter_of_its_lease)
     cr_expect_eq(due_ack(&job), 0);
     mall_close(&m);
 }
+
+/* Who waited has gone, and the store has waited for him until the process answered for a job. */
+MALL_TEST(share, whoever_comes_after_an_answer_is_waited_for_anew)
+{
+    struct mall m = mall_make(2);
+    struct crew_call c;
+    due_job job;
+
+    lab_enqueue(&m.lab[0], "cake", .delay_ns = 0);
+    cr_assert_eq(mall_reserve(&m, 1, &job, 1000), 0);
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, 10);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&c), DUE_ETIMEDOUT);
+    cr_expect_eq(due_ack(&job), 0);
+    cr_expect_not(waits(&m, 1));
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, 100, DUE_FOREVER);
+    crew_call_asleep(&c);
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+}

@@ -1,4 +1,6 @@
 /* The time of a shared queue is its store's, as far as that is known. */
+#include <time.h>
+
 #include "lab/mall.h"
 #include "os/atomic.h"
 #include "store/share.h"
@@ -87,4 +89,29 @@ Test(share_time, of_a_delay_is_the_stores, .timeout = 60)
 {
     deliver(DUE_S(1000)); /* long ago */
     deliver(DUE_S(86400) * 36525);
+}
+
+Test(share_time, is_taken_for_that_of_the_wall_until_the_store_has_been_heard, .timeout = 60)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *store = memory_store_new(disk);
+    due_options o = { DUE_OPTIONS_INIT, .store = store, .share = DUE_SHARED };
+    due_spec spec = { DUE_SPEC_INIT, .delay_ns = DUE_S(3600) };
+    struct timespec wall;
+    due_record r;
+    due_queue *q;
+    due_id id;
+
+    memory_store_fault(store, (struct memory_fault){ .verb = MEMORY_CENSUS,
+                                                     .kind = MEMORY_ANSWER,
+                                                     .answer = DUE_ESTORE });
+    cr_assert_eq(due_open(&q, &o, NULL), 0);
+    cr_assert_eq(due_enqueue(q, &spec, 0, &id), 0);
+    cr_assert(memory_disk_find(disk, id, &r));
+    clock_gettime(CLOCK_REALTIME, &wall);
+    int64_t delay_s = r.until_ns / DUE_S(1) - wall.tv_sec;
+    cr_expect(delay_s > 1800 && delay_s <= 3600, "%lld", (long long)delay_s);
+    cr_expect_eq(due_close(q, DUE_CLOSE_DISCARD, DUE_S(20)), 0);
+    cr_expect_eq(due_free(q), 0);
+    memory_disk_free(disk);
 }
