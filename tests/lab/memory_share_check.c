@@ -48,6 +48,8 @@ static const char *change_wrong(const struct memory_store *s, const due_change *
         return "a PUT or an AMEND with a lease";
     if (amends && change->record.cause != 0 && !change->was_dead)
         return "an AMEND that kills";
+    if (change->was_dead != (change->was_dead != 0) || change->anew != (change->anew != 0))
+        return "what is neither 0 nor 1";
     if (change->was_dead && change->held != 0)
         return "a dead job with a lease";
     if (change->kind == DUE_CHANGE_EXTEND && change->lease_ns <= 0)

@@ -62,7 +62,7 @@ static bool is_dead(struct world *w, size_t queue)
 /* What it waits for may come too late before it dies, on a machine that has much else to do. */
 static bool may_be_late(const struct task *t, int rc)
 {
-    return rc == DUE_ETIMEDOUT && t->w->kills && t->queue == 0;
+    return (rc == DUE_ETIMEDOUT || rc == DUE_EINDOUBT) && t->w->kills && t->queue == 0;
 }
 
 /* Whatever goes on and fails meanwhile, no job is counted twice. */

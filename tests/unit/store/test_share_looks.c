@@ -265,3 +265,22 @@ MALL_TEST(share, whoever_comes_after_an_answer_is_waited_for_anew)
     cr_expect_eq(due_ack(&c.job), 0);
     mall_close(&m);
 }
+
+MALL_TEST(share_claim, one_poll_of_another_topic_is_seen)
+{
+    struct mall m = mall_make(2);
+    int topics[2];
+    due_job job;
+
+    topics_of(&m.lab[1], topics, 2);
+    cr_expect_eq(take_leased_from(m.lab[1].q, &topics[0], 1, &job, 100, 0), DUE_EAGAIN);
+    until_waits(&m, 1);
+    until_looked(&m, 1);
+    lab_enqueue(&m.lab[0], "tea", .topic = lab_topic(&m.lab[0], "t1"));
+    cr_expect_eq(take_leased_from(m.lab[1].q, &topics[1], 1, &job, 100, 0), DUE_EAGAIN);
+    while (lab_stats(&m.lab[1]).ready == 0)
+        crew_sleep(DUE_US(100));
+    cr_assert_eq(take_leased_from(m.lab[1].q, &topics[1], 1, &job, 100, DUE_FOREVER), 0);
+    cr_expect_eq(due_ack(&job), 0);
+    mall_close(&m);
+}

@@ -303,8 +303,10 @@ MALL_TEST(share_pages, the_dead_of_a_topic_are_cleared_or_kicked)
 
     for (int i = 0; i < 6; i++)
         id[i] = put_dead(&m, "x", i % 2 ? tea : 0);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_PUT);
     cr_assert_eq(due_kick_all(m.lab[1].q, there, &n), 0);
     cr_expect_eq(n, 3u);
+    cr_expect_eq(memory_store_calls(m.store[1], MEMORY_PUT) - before, 1u, "together");
     for (int i = 0; i < 6; i++)
         cr_expect_eq(due_find(m.lab[1].q, id[i], &info), i % 2 ? 0 : DUE_ENOENT);
     cr_assert_eq(due_clear_dead(m.lab[1].q, there, &n), 0);
@@ -343,6 +345,27 @@ MALL_TEST(share_pages, of_the_dead_whose_time_was_limited_those_of_a_topic_are_k
     cr_expect_eq(n, 1u);
     for (int i = 0; i < 2; i++)
         cr_expect_eq(due_find(m.lab[1].q, id[i], &info), i ? 0 : DUE_ENOENT);
+    mall_close(&m);
+}
+
+/* Somebody else has kicked one of them since they were looked at. */
+MALL_TEST(share_pages, one_of_the_dead_whose_time_was_limited_and_that_has_gone_is_passed_over)
+{
+    struct mall m = mall_make(2);
+    due_extra limit = { DUE_EXTRA_INIT, .ttl_ns = 30 };
+    due_job job;
+    uint64_t n = 0;
+
+    for (int i = 0; i < 2; i++) {
+        lab_enqueue(&m.lab[0], "x", .delay_ns = 0, .more = &limit);
+        cr_assert_eq(mall_reserve(&m, 0, &job, 10), 0);
+        cr_assert_eq(due_bury(&job, "cold"), 0);
+    }
+    memory_store_fault(
+        m.store[1],
+        (struct memory_fault){ .verb = MEMORY_FIND, .kind = MEMORY_ANSWER, .answer = DUE_ENOENT });
+    cr_assert_eq(due_kick_all(m.lab[1].q, DUE_ALL_TOPICS, &n), 0);
+    cr_expect_eq(n, 1u);
     mall_close(&m);
 }
 
