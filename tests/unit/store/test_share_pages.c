@@ -348,6 +348,21 @@ MALL_TEST(share_pages, of_the_dead_whose_time_was_limited_those_of_a_topic_are_k
     mall_close(&m);
 }
 
+/* More than half of what one exchange has room for. */
+MALL_TEST(share_pages, many_dead_jobs_are_kicked_together)
+{
+    struct mall m = mall_make(2);
+    uint64_t n = 0;
+
+    for (int i = 0; i < 200; i++)
+        put_dead(&m, "x", 0);
+    uint64_t before = memory_disk_batches(m.disk);
+    cr_assert_eq(due_kick_all(m.lab[1].q, DUE_ALL_TOPICS, &n), 0);
+    cr_expect_eq(n, 200u);
+    cr_expect_eq(memory_disk_batches(m.disk) - before, 1u);
+    mall_close(&m);
+}
+
 /* Somebody else has kicked one of them since they were looked at. */
 MALL_TEST(share_pages, one_of_the_dead_whose_time_was_limited_and_that_has_gone_is_passed_over)
 {
