@@ -61,6 +61,8 @@ MALL_TEST(share_claim, is_not_made_again_for_a_topic_that_the_store_waits_for)
     crew_call_reserve(&c[1], m.lab[1].q, &topics[1], 1, 100, DUE_FOREVER);
     crew_call_asleep(&c[1]);
     until_looked(&m, 1);
+    crew_sleep(DUE_MS(120)); /* twice as long as topics wait that a claim has no room for */
+    until_looked(&m, 1);
     cr_expect_eq(memory_store_calls(m.store[1], MEMORY_WORK), before);
     for (int i = 0; i < 2; i++)
         lab_enqueue(&m.lab[0], "tea", .topic = lab_topic(&m.lab[0], "t1"));

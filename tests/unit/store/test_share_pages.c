@@ -324,6 +324,19 @@ MALL_TEST(share_pages, the_dead_of_a_topic_are_cleared_or_kicked)
     mall_close(&m);
 }
 
+MALL_TEST(share_pages, a_job_of_a_topic_that_was_not_heard_of_is_listed)
+{
+    struct mall m = mall_make(2);
+    uint64_t cursor = 0;
+    due_info info[4];
+
+    due_id id = lab_enqueue(&m.lab[0], "x", .at_ns = 50, .topic = lab_topic(&m.lab[0], "new"));
+    cr_assert_eq(due_list(m.lab[1].q, &cursor, info, 4), 1);
+    cr_expect(due_id_equal(info[0].id, id));
+    cr_expect_str_eq(due_topic_name(m.lab[1].q, info[0].topic), "new");
+    mall_close(&m);
+}
+
 /* Each by itself, since it is to have other content. */
 MALL_TEST(share_pages, of_the_dead_whose_time_was_limited_those_of_a_topic_are_kicked)
 {
