@@ -14,17 +14,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "mem/slot_key.h"
+
 #define DUE__JOB_BITS     28
 #define DUE__ARRIVAL_BITS 28
 #define DUE__JOB_MAX      ((UINT32_C(1) << DUE__JOB_BITS) - 1)
 #define DUE__ARRIVAL_MAX  ((UINT32_C(1) << DUE__ARRIVAL_BITS) - 1)
 
+/* Aligned for the halves to be read and written in one step, in a window. */
 struct due__slot {
-    uint64_t hi;
-    uint64_t lo;
+    _Alignas(8) uint64_t hi;
+    _Alignas(8) uint64_t lo;
 };
-
-__extension__ typedef unsigned __int128 due__key; /* a slot as one number */
 
 static inline struct due__slot due__slot_make(int64_t deadline_ns, unsigned priority,
                                               uint32_t arrival, uint32_t job)
@@ -62,18 +63,23 @@ static inline void due__slot_store(struct due__slot *to, struct due__slot s)
 
 static inline due__key due__slot_key(struct due__slot s)
 {
-    return (due__key)s.hi << 64 | s.lo;
+    return due__key_of(s.hi, s.lo);
 }
 
 static inline struct due__slot due__slot_of(due__key key)
 {
-    return (struct due__slot){ .hi = (uint64_t)(key >> 64), .lo = (uint64_t)key };
+    return (struct due__slot){ .hi = due__key_high(key), .lo = due__key_low(key) };
 }
 
 /* As one number: the compiler makes it a compare and a subtract with borrow, without branches. */
 static inline bool due__slot_before(struct due__slot a, struct due__slot b)
 {
-    return due__slot_key(a) < due__slot_key(b);
+    return due__key_before(due__slot_key(a), due__slot_key(b));
+}
+
+static inline bool due__slot_same(struct due__slot a, struct due__slot b)
+{
+    return due__key_same(due__slot_key(a), due__slot_key(b));
 }
 
 /* The least of the deadlines after @ns. */

@@ -33,7 +33,7 @@ bool due__rung_open(struct due__rung *r, struct due__pool *pool)
     memset(r, 0, sizeof *r);
     r->buckets = 1;
     r->shift = 127;
-    r->end = ~(due__key)0;
+    r->end = due__key_of(UINT64_MAX, UINT64_MAX);
     due__bag_init(&r->source);
     return take_pages(r, pool);
 }
@@ -42,20 +42,21 @@ bool due__rung_split(struct due__rung *r, struct due__pool *pool, struct due__ba
                      uint32_t wish, due__key end)
 {
     due__key max = due__slot_key(source->max);
+    due__key most = due__key_of(0, wish);
 
     memset(r, 0, sizeof *r);
     r->start = due__slot_key(source->min);
-    while ((max - r->start) >> r->shift >= wish) {
+    while (!due__key_before(due__key_down(due__key_minus(max, r->start), r->shift), most)) {
         r->shift++;
         if (r->shift == 64)
-            r->start = r->start >> 64 << 64; /* a whole nanosecond */
+            r->start = due__key_of(due__key_high(r->start), 0); /* a whole nanosecond */
     }
-    r->buckets = (uint32_t)((max - r->start) >> r->shift) + 1;
+    r->buckets = (uint32_t)due__key_low(due__key_down(due__key_minus(max, r->start), r->shift)) + 1;
     if (!take_pages(r, pool))
         return false;
 
-    r->end = r->start + ((due__key)r->buckets << r->shift);
-    if (r->end > end)
+    r->end = due__key_plus(r->start, due__key_up(due__key_of(0, r->buckets), r->shift));
+    if (due__key_before(end, r->end))
         r->end = end;
     r->count = source->count;
     r->source = *source;
@@ -114,8 +115,8 @@ due__key due__rung_bucket_end(const struct due__rung *r, uint32_t n)
 
     if (n + 1 == r->buckets)
         return r->end;
-    end = r->start + ((due__key)(n + 1) << r->shift);
-    return end < r->end ? end : r->end;
+    end = due__key_plus(r->start, due__key_up(due__key_of(0, n + 1), r->shift));
+    return due__key_before(end, r->end) ? end : r->end;
 }
 
 void due__rung_close(struct due__rung *r, struct due__pool *pool)
@@ -132,7 +133,7 @@ static bool check_bag(const struct due__rung *r, const struct due__bag *b, uint3
         for (uint32_t i = 0; i < (c == b->chunk ? b->fill : c->count); i++) {
             due__key key = due__slot_key(c->slot[i]);
 
-            if (key < edge || key >= r->end)
+            if (due__key_before(key, edge) || !due__key_before(key, r->end))
                 return false;
             if (n != DUE__RUNG_NONE && due__rung_index(r, key) != n)
                 return false;

@@ -71,7 +71,7 @@ static inline bool due__rung_coarse(const struct due__rung *r)
 /* The bucket for a deadline before the end of such a rung. */
 static inline uint32_t due__rung_index_coarse(const struct due__rung *r, uint64_t deadline)
 {
-    uint64_t start = (uint64_t)(r->start >> 64);
+    uint64_t start = due__key_high(r->start);
 
     return due__rung_clamp(r, deadline < start ? 0 : (deadline - start) >> (r->shift - 64));
 }
@@ -82,9 +82,11 @@ static inline uint32_t due__rung_index(const struct due__rung *r, due__key key)
     if (r->buckets == 1)
         return 0;
     if (due__rung_coarse(r))
-        return due__rung_index_coarse(r, (uint64_t)(key >> 64));
-    due__key wide = key < r->start ? 0 : (key - r->start) >> r->shift;
-    return due__rung_clamp(r, (uint64_t)wide);
+        return due__rung_index_coarse(r, due__key_high(key));
+    due__key wide = due__key_before(key, r->start)
+                        ? due__key_of(0, 0)
+                        : due__key_down(due__key_minus(key, r->start), r->shift);
+    return due__rung_clamp(r, due__key_low(wide));
 }
 
 /* A slot before the rung's end to where it belongs.  False: its bag is full, or empty, and the pool

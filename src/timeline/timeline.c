@@ -110,7 +110,7 @@ static bool split(struct due__timeline *tl, uint32_t i, uint32_t n)
     wish = wish < least ? least : wish > DUE__RUNG_BUCKETS ? DUE__RUNG_BUCKETS : wish;
     while (wish > 1 && due__rung_need(wish) > chunks_left(tl, 0))
         wish /= 2;
-    if (wish < 2 || tl->spares == 0 || due__slot_key(bag->min) == due__slot_key(bag->max))
+    if (wish < 2 || tl->spares == 0 || due__slot_same(bag->min, bag->max))
         return false;
 
     child = tl->spare[tl->spares - 1];
@@ -195,7 +195,8 @@ static void load(struct due__timeline *tl, struct due__rung *r, uint32_t n)
         tl->sweep.bag = NULL;
 
     r->current = n + 1 < r->buckets ? n + 1 : n;
-    tl->edge = r == tl->rung[0] ? due__slot_key(bag->max) + 1 : due__rung_bucket_end(r, n);
+    tl->edge =
+        r == tl->rung[0] ? due__key_next(due__slot_key(bag->max)) : due__rung_bucket_end(r, n);
 }
 
 static struct due__slot mirrored(struct due__slot s)
@@ -232,7 +233,7 @@ static void select_first(struct due__timeline *tl, struct due__rung *r, uint32_t
             }
 
     r->current = n;
-    tl->edge = due__slot_key(mirrored(due__heap_top(heap))) + 1;
+    tl->edge = due__key_next(due__slot_key(mirrored(due__heap_top(heap))));
     for (size_t i = 0; i < heap->count; i++)
         heap->slot[i] = mirrored(heap->slot[i]);
     due__heap_build(heap);
@@ -321,8 +322,9 @@ static bool spill(struct due__timeline *tl)
         put_back(tl, heap->slot[i]);
     heap->count = 0;
     due__heap_append_run(heap, first, KEEP); /* in order, so it is a heap */
-    tl->edge = due__slot_key(first[KEEP - 1]) + 1;
-    while (tl->run_at < tl->run_end && due__slot_key(tl->run[tl->run_end - 1]) >= tl->edge)
+    tl->edge = due__key_next(due__slot_key(first[KEEP - 1]));
+    while (tl->run_at < tl->run_end &&
+           !due__key_before(due__slot_key(tl->run[tl->run_end - 1]), tl->edge))
         put_back(tl, tl->run[--tl->run_end]);
     plan(tl);
     return true;
@@ -411,11 +413,11 @@ static inline __attribute__((always_inline)) bool insert_behind(struct due__time
     uint32_t i = 0;
 
     for (uint32_t k = 1; k < tl->rungs; k++) /* to the end: which rung it is, nobody can predict */
-        i += key < tl->end[k];
+        i += due__key_before(key, tl->end[k]);
     struct due__rung *r = tl->rung[i];
     if (!due__rung_coarse(r))
         return insert_fine(tl, r, key);
-    return insert_into(tl, r, due__rung_index_coarse(r, (uint64_t)(key >> 64)), key);
+    return insert_into(tl, r, due__rung_index_coarse(r, due__key_high(key)), key);
 }
 
 /* Before the edge, which comes nearer if the heap is full.  False: the pool is used up. */
@@ -424,7 +426,7 @@ static __attribute__((noinline)) bool insert_in_front(struct due__timeline *tl, 
     while (tl->heap.count == tl->heap.room) {
         if (!spill(tl))
             return false;
-        if (key >= tl->edge)
+        if (!due__key_before(key, tl->edge))
             return insert_behind(tl, key);
     }
     due__heap_push(&tl->heap, due__slot_of(key));
@@ -436,7 +438,7 @@ bool due__timeline_insert(struct due__timeline *tl, struct due__slot s)
 {
     due__key key = due__slot_key(s);
 
-    return key >= tl->edge ? insert_behind(tl, key) : insert_in_front(tl, key);
+    return due__key_before(key, tl->edge) ? insert_in_front(tl, key) : insert_behind(tl, key);
 }
 
 bool due__timeline_ready(struct due__timeline *tl)
@@ -490,7 +492,9 @@ int64_t due__timeline_bound_behind(const struct due__timeline *tl)
         if (r->count > 0)
             return due__slot_deadline(due__rung_bucket(r, due__rung_first(r))->min);
     }
-    return tl->edge >> 127 != 0 ? INT64_MAX : (int64_t)(tl->edge >> 64);
+    uint64_t edge = due__key_high(tl->edge);
+
+    return edge > INT64_MAX ? INT64_MAX : (int64_t)edge;
 }
 
 bool due__timeline_work(struct due__timeline *tl, size_t budget)
@@ -522,7 +526,7 @@ static void drain(struct due__timeline *tl, struct due__bag *sorted, size_t *dro
     for (; tl->rungs > 1; tl->spare[tl->spares++] = tl->rung[--tl->rungs])
         due__rung_close(tl->rung[tl->rungs - 1], tl->pool);
     tl->sweep.on = false;
-    tl->edge = 0;
+    tl->edge = due__key_of(0, 0);
 }
 
 /* Nobody is told of a new number before the last dead slot is gone: it might bear that number. */
@@ -565,20 +569,20 @@ bool due__timeline_check(struct due__timeline *tl, size_t *chunks)
     if (!due__heap_check(&tl->heap) || tl->rungs + tl->spares != DUE__TIMELINE_RUNGS)
         return false;
     for (size_t i = 0; i < tl->heap.count; i++)
-        if (due__slot_key(tl->heap.slot[i]) >= edge)
+        if (!due__key_before(due__slot_key(tl->heap.slot[i]), edge))
             return false;
     for (size_t i = tl->run_at; i < tl->run_end; i++)
-        if (due__slot_key(tl->run[i]) >= edge ||
+        if (!due__key_before(due__slot_key(tl->run[i]), edge) ||
             (i > tl->run_at && !due__slot_before(tl->run[i - 1], tl->run[i])))
             return false;
 
     for (uint32_t i = tl->rungs; i-- > 0;) {
         struct due__rung *r = tl->rung[i];
 
-        if (!due__rung_check(r, edge, chunks) || (i > 0 && r->end != tl->end[i]) ||
-            (i > 0 && r->end > tl->rung[i - 1]->end))
+        if (!due__rung_check(r, edge, chunks) || (i > 0 && !due__key_same(r->end, tl->end[i])) ||
+            (i > 0 && due__key_before(tl->rung[i - 1]->end, r->end)))
             return false;
-        edge = r->end > edge ? r->end : edge;
+        edge = due__key_before(edge, r->end) ? r->end : edge;
         count += r->count;
         unsettled += r->source.count > 0;
         owed += r->source.count > 0 ? r->buckets : 0;

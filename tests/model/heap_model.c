@@ -51,8 +51,7 @@ static bool pop(void)
 {
     struct due__slot top = due__heap_top(&heap);
     struct due__slot s = due__heap_pop(&heap);
-    bool right =
-        due__slot_key(s) == due__slot_key(sorted[0]) && due__slot_key(top) == due__slot_key(s);
+    bool right = due__slot_same(s, sorted[0]) && due__slot_same(top, s);
 
     memmove(sorted, sorted + 1, --count * sizeof *sorted);
     return right && heap.count == count && due__heap_check(&heap);

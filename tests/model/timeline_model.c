@@ -193,7 +193,7 @@ static bool put(uint32_t job, uint64_t value)
 
     if (!due__timeline_insert(&lab.tl, s))
         return false;
-    lab.spilled |= lab.tl.edge < edge;
+    lab.spilled |= due__key_before(lab.tl.edge, edge);
     if (due__timeline_count(&lab.tl) > lab.slots + 1)
         return false;
     lab.slots = due__timeline_count(&lab.tl); /* dead ones may have gone */
@@ -241,14 +241,13 @@ static bool pop(void)
         bool told = due__timeline_second(&lab.tl, &second);
         s = due__timeline_pop(&lab.tl);
         lab.slots--;
-        if (due__slot_key(s) != due__slot_key(head))
+        if (!due__slot_same(s, head))
             return false;
-        if (told &&
-            (!due__timeline_head(&lab.tl, &head) || due__slot_key(second) != due__slot_key(head)))
+        if (told && (!due__timeline_head(&lab.tl, &head) || !due__slot_same(second, head)))
             return false;
         if (!is_alive(lab.stamp, s))
             continue;
-        if (lab.live == 0 || due__slot_key(s) != due__slot_key(lab.sorted[0]))
+        if (lab.live == 0 || !due__slot_same(s, lab.sorted[0]))
             return false;
         if (due__slot_deadline(s) > lab.now)
             lab.now = due__slot_deadline(s) < INT64_C(1) << 50 ? due__slot_deadline(s) : lab.now;
@@ -515,7 +514,7 @@ static bool leave(struct crowd *c, due__key *last, size_t *left)
         struct due__slot s = due__timeline_pop(&lab.tl);
 
         note(c);
-        sorted_so_far = due__slot_key(s) > *last;
+        sorted_so_far = due__key_before(*last, due__slot_key(s));
         *last = due__slot_key(s);
         --*left;
         c->dead -= !is_alive(c->stamp, s);
@@ -536,7 +535,7 @@ static bool looks_at_little(uint32_t n)
     struct crowd c = { .stamp = malloc(n * sizeof *c.stamp) };
     size_t left = n;
     uint64_t state = 1;
-    due__key last = 0;
+    due__key last = due__key_of(0, 0);
     bool ok = c.stamp != NULL && lab_open(DUE__CHUNKS_AT_OPEN, UNIFORM);
 
     for (uint32_t i = 0; ok && i < n / 4096 + 1; i++) {
