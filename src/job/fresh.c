@@ -20,14 +20,20 @@ int due__grow(struct due_queue *q)
 
     if (places == 0)
         return DUE_ELIMIT;
+    void *segment = due__slab_segment(&q->slab, places);
+    if (segment == NULL)
+        return DUE_ENOMEM;
     struct due__region *region =
         due__region_new(&q->alloc, (size_t)places / DUE__SPAN_JOBS * DUE__CHUNKS_PER_SPAN);
-    if (region == NULL)
+    if (region == NULL) {
+        due__slab_segment_free(&q->slab, places, segment);
         return DUE_ENOMEM;
-    due__enter(q, &t);
+    }
+    due__enter(q, &t); /* the chunks come first: whoever has a place has its chunks */
     due__pool_adopt(&q->pool, region);
     due__tenure_end(q, &t);
-    return due__slab_grow(&q->slab, places);
+    due__slab_add(&q->slab, places, segment);
+    return 0;
 }
 
 /* Jobs that were cancelled in the inbox keep their places until they are taken out of it: before

@@ -79,9 +79,11 @@ void due__pool_destroy(struct due__pool *p)
  * queue grows, would keep its heap from shrinking when all the payloads below them are gone. */
 struct due__region *due__region_new(struct due__alloc *alloc, size_t chunks)
 {
-    size_t blocks = (chunks + DUE__BLOCK_CHUNKS - 1) / DUE__BLOCK_CHUNKS;
-    struct due__region *r = due__alloc_region(alloc, sizeof *r);
+    size_t blocks = chunks / DUE__BLOCK_CHUNKS + (chunks % DUE__BLOCK_CHUNKS > 0);
 
+    if (blocks >= SIZE_MAX / BLOCK_BYTES) /* of 32 bits: so many have no addresses */
+        return NULL;
+    struct due__region *r = due__alloc_region(alloc, sizeof *r);
     if (r == NULL)
         return NULL;
     r->size = (blocks + 1) * BLOCK_BYTES - DUE__PAGE; /* room to align the first block */

@@ -52,11 +52,14 @@ static struct due__span *span_at(const struct due__slab *s, uint32_t span)
     return span_of(s, span << DUE__SPAN_SHIFT);
 }
 
-static size_t segment_bytes(uint32_t k)
+/* Of a segment of @places.  More than there are addresses, of 32 bits: SIZE_MAX, which no allocator
+ * gives. */
+static size_t segment_bytes(uint32_t places)
 {
-    size_t places = due__segment_places(k);
+    uint64_t bytes = (uint64_t)places * sizeof(struct due__job) +
+                     places / DUE__SPAN_JOBS * sizeof(struct due__span);
 
-    return places * sizeof(struct due__job) + places / DUE__SPAN_JOBS * sizeof(struct due__span);
+    return bytes < SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }
 
 /* ---- Lists of spans, under the depot's lock ---- */
@@ -112,7 +115,7 @@ void due__slab_destroy(struct due__slab *s)
 {
     due__payloads_destroy(&s->payloads);
     for (uint32_t k = 0; k < s->segments; k++)
-        due__alloc_region_free(s->alloc, s->region[k], segment_bytes(k));
+        due__alloc_region_free(s->alloc, s->region[k], segment_bytes(due__segment_places(k)));
     for (size_t i = 0; i < DUE__SHARDS; i++)
         due__lock_destroy(&s->shard[i].lock);
     due__lock_destroy(&s->depot);
@@ -125,21 +128,26 @@ uint32_t due__slab_next_places(const struct due__slab *s)
     return k < DUE__SEGMENTS ? due__segment_places(k) : 0;
 }
 
-int due__slab_grow(struct due__slab *s, uint32_t places)
+void *due__slab_segment(struct due__slab *s, uint32_t places)
 {
-    uint32_t k = due__load_acquire(&s->segments); /* J2 */
+    return due__alloc_region(s->alloc, segment_bytes(places));
+}
 
-    if (k >= DUE__SEGMENTS || due__segment_places(k) != places)
-        return 0; /* somebody else has added it */
-    unsigned char *region = due__alloc_region(s->alloc, segment_bytes(k));
-    if (region == NULL)
-        return DUE_ENOMEM;
+void due__slab_segment_free(struct due__slab *s, uint32_t places, void *region)
+{
+    due__alloc_region_free(s->alloc, region, segment_bytes(places));
+}
+
+void due__slab_add(struct due__slab *s, uint32_t places, void *memory)
+{
+    unsigned char *region = memory;
 
     due__lock_acquire(&s->depot);
-    if (s->segments != k) {
+    uint32_t k = s->segments;
+    if (k >= DUE__SEGMENTS || due__segment_places(k) != places) { /* somebody else has added it */
         due__lock_release(&s->depot);
-        due__alloc_region_free(s->alloc, region, segment_bytes(k));
-        return 0;
+        due__slab_segment_free(s, places, region);
+        return;
     }
     uint32_t first = due__segment_first(k);
     uint32_t first_span = first >> DUE__SPAN_SHIFT;
@@ -156,7 +164,6 @@ int due__slab_grow(struct due__slab *s, uint32_t places)
     due__store_release(&s->segments, k + 1);     /* J2 */
     due__store_release(&s->end, first + places); /* J2 */
     due__lock_release(&s->depot);
-    return 0;
 }
 
 /* Of @spans spans of one segment, the memory. */
@@ -390,6 +397,6 @@ uint64_t due__slab_bytes(const struct due__slab *s)
     uint64_t bytes = 0;
 
     for (uint32_t k = 0; k < segments; k++)
-        bytes += segment_bytes(k);
+        bytes += segment_bytes(due__segment_places(k));
     return bytes;
 }

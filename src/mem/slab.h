@@ -57,17 +57,18 @@ struct due__facts {
 #define DUE__GROUPED      0x80u /* and its front has a group */
 
 struct due__job {
-    uint64_t word;       /* A  J1 */
-    int64_t deadline_ns; /* A  J1: written by the owner before the word, or while MOVING */
-    uint64_t facts;      /* A  J1: written by the owner before the word */
+    _Alignas(8) uint64_t word; /* A  J1 */
+    _Alignas(8) int64_t
+        deadline_ns;            /* A  J1: written by the owner before the word, or while MOVING */
+    _Alignas(8) uint64_t facts; /* A  J1: written by the owner before the word */
     union {
         struct cds_wfcq_node node; /* A  while LINKED: the inbox's */
         uint32_t next_free;        /* D  while free in the depot */
     } link;                        /* A  one of the two, by state */
     union {
-        unsigned char bytes[DUE__INLINE_BYTES]; /* O  the owner's: enqueuer, then taker */
-        void *ptr;                              /* O */
-    } payload;                                  /* O */
+        _Alignas(8) unsigned char bytes[DUE__INLINE_BYTES]; /* O  enqueuer's, then taker's */
+        void *ptr;                                          /* O */
+    } payload;                                              /* O */
 };
 
 _Static_assert(sizeof(struct due__job) == 64, "a job is one cache line");
@@ -250,10 +251,13 @@ static inline void due__shard_push(struct due__slab *s, struct due__shard *it, u
 /* A place that was taken and not used after all. */
 void due__slab_untake(struct due__slab *s, uint32_t number);
 
-/* The next segment: how many places it will have (0: the limit is reached), and adding it.  Adding
- * may find that somebody else did: that is 0 too. */
+/* The next segment: how many places it will have (0: the limit is reached), memory for so many
+ * (NULL: there is none), and adding it.  If somebody else has added one meanwhile, the memory may
+ * go back instead. */
 uint32_t due__slab_next_places(const struct due__slab *s);
-int due__slab_grow(struct due__slab *s, uint32_t places);
+void *due__slab_segment(struct due__slab *s, uint32_t places);
+void due__slab_segment_free(struct due__slab *s, uint32_t places, void *region);
+void due__slab_add(struct due__slab *s, uint32_t places, void *memory);
 
 /* Give a place back: its generation ends.  The caller owns it (CLAIMED or DONE, not LINKED).
  * Within a shard, or entering one. */

@@ -53,7 +53,7 @@ static int use(void *arg)
     size_t held = 0;
 
     while (crew_now_ns() < w->end_ns) {
-        size_t want = crew_below(&seed, HELD);
+        size_t want = (size_t)crew_below(&seed, HELD);
 
         while (held < want) {
             size_t most = want - held < 64 ? want - held : 64;
@@ -62,8 +62,12 @@ static int use(void *arg)
 
             if (got == 0 && due__slab_end(w->slab) + places > PLACES)
                 break;
-            if (got == 0)
-                CREW_CHECK(due__slab_grow(w->slab, places) == 0, "");
+            if (got == 0) {
+                void *segment = due__slab_segment(w->slab, places);
+
+                CREW_CHECK(segment != NULL, "");
+                due__slab_add(w->slab, places, segment);
+            }
             held += got;
             taken += got;
         }

@@ -185,6 +185,32 @@ LAB_TEST(memory, running_out_while_growing_is_an_error_and_no_more)
     fail_in_turn(many_enqueues, "growing");
 }
 
+/* What one piece had memory for, and the next had not, is given back each time. */
+LAB_TEST(memory, running_out_again_and_again_while_growing_takes_no_more)
+{
+    for (size_t n = 0; n < 3; n++) {
+        struct flaky memory;
+        due_queue *q = open_flaky(&memory, FLAKY_NEVER, 0);
+        due_spec spec = { DUE_SPEC_INIT, .data = "small", .len = 5, .delay_ns = DUE_S(1000) };
+        size_t before = 0;
+
+        cr_assert_not_null(q);
+        for (int i = 0; i < 20; i++) {
+            flaky_fail_in(&memory, n);
+            memory.fail_on = true;
+            int rc;
+            do
+                rc = due_enqueue(q, &spec, 0, NULL);
+            while (rc == 0);
+            cr_assert_eq(rc, DUE_ENOMEM, "%s", due_error_name(rc));
+            size_t bytes = atomic_load(&memory.bytes);
+            cr_assert(i == 0 || bytes == before, "%zu bytes, then %zu", before, bytes);
+            before = bytes;
+        }
+        close_flaky(q, &memory);
+    }
+}
+
 static int many_topics(due_queue *q)
 {
     int last = 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "lab/flaky.h"
 #include "mem/chunks.h"
 
 enum {
@@ -182,6 +183,18 @@ Test(chunks, of_the_next_block_are_warmed_once_half_of_one_is_used)
     desk_take(&d, DUE__BLOCK_CHUNKS);
     cr_expect_not(due__pool_warm_claim(&d.pool, &block), "there is none behind the last");
     due__pool_destroy(&d.pool);
+}
+
+Test(chunks, are_refused_that_have_more_bytes_than_there_are_addresses)
+{
+    struct flaky memory;
+    struct due__alloc alloc;
+
+    flaky_init(&memory, FLAKY_NEVER);
+    due__alloc_init(&alloc, &memory.hooks);
+    cr_expect_null(due__region_new(&alloc, SIZE_MAX / DUE__CHUNK_BYTES));
+    cr_expect_null(due__region_new(&alloc, SIZE_MAX));
+    cr_expect_eq(atomic_load(&memory.calls), 0u);
 }
 
 Test(chunks, come_from_the_older_region_when_the_newer_one_is_used_up)

@@ -36,9 +36,19 @@ static void shelf_close(struct shelf *s)
     free(s);
 }
 
+/* A segment of @places.  False: no memory. */
+static bool shelf_add(struct shelf *s, uint32_t places)
+{
+    void *segment = due__slab_segment(&s->slab, places);
+
+    if (segment != NULL)
+        due__slab_add(&s->slab, places, segment);
+    return segment != NULL;
+}
+
 static void shelf_grow(struct shelf *s)
 {
-    cr_assert_eq(due__slab_grow(&s->slab, due__slab_next_places(&s->slab)), 0);
+    cr_assert(shelf_add(s, due__slab_next_places(&s->slab)));
 }
 
 static uint32_t use_of(struct shelf *s, uint32_t place)
@@ -147,7 +157,7 @@ Test(slab, doubles_from_the_third_segment_on)
 
     cr_expect_eq(due__slab_next_places(&s->slab), (uint32_t)FIRST);
     shelf_grow(s);
-    size_t first = due__slab_bytes(&s->slab);
+    uint64_t first = due__slab_bytes(&s->slab);
     cr_expect_eq(first, FIRST * sizeof(struct due__job) + sizeof(struct due__span));
     cr_expect_eq(due__slab_next_places(&s->slab), (uint32_t)FIRST);
     shelf_grow(s);
@@ -165,11 +175,23 @@ Test(slab, that_somebody_else_has_grown_is_left_as_it_is)
 
     shelf_grow(s);
     shelf_grow(s);
-    cr_expect_eq(due__slab_grow(&s->slab, FIRST), 0);
+    cr_expect(shelf_add(s, FIRST));
     cr_expect_eq(due__slab_end(&s->slab), (uint32_t)ALL);
     flaky_fail_in(&s->memory, 0);
-    cr_expect_eq(due__slab_grow(&s->slab, ALL), DUE_ENOMEM);
+    cr_expect_not(shelf_add(s, ALL));
     cr_expect_eq(due__slab_end(&s->slab), (uint32_t)ALL);
+    shelf_close(s);
+}
+
+/* As many bytes as addresses of 32 bits have, and a little more: that must not become a little. */
+Test(slab, takes_no_segment_that_has_more_bytes_than_there_are_addresses)
+{
+    struct shelf *s = shelf_open(true);
+
+    s->memory.fail_on = true;
+    s->memory.fail_at = 0;
+    cr_expect_null(due__slab_segment(&s->slab, UINT32_C(1) << 26));
+    cr_expect_eq(atomic_load(&s->memory.calls), sizeof(size_t) > 4 ? 1u : 0u);
     shelf_close(s);
 }
 
