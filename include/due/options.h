@@ -11,7 +11,8 @@ extern "C" {
 
 /* Memory for everything a queue holds.  Both hooks may be called from any thread: never under the
  * timeline's lock, but perhaps under a smaller one of that queue.  So they must not call a queue of
- * theirs, nor be a point of thread cancellation.  @size of free is that of the allocation. */
+ * theirs, nor be a point of thread cancellation.  Memory is aligned as malloc() does it, to 8 bytes
+ * at least.  @size of free is that of the allocation. */
 typedef struct due_allocator {
     void *(*alloc)(void *ctx, size_t size);
     void (*free)(void *ctx, void *memory, size_t size);

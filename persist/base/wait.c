@@ -27,7 +27,8 @@ static int poll_for(struct pollfd *p, int64_t ns)
     struct timespec t = { 0 };
 
     if (ns > 0)
-        t = (struct timespec){ .tv_sec = ns / DUE__NS_PER_S, .tv_nsec = ns % DUE__NS_PER_S };
+        t = (struct timespec){ .tv_sec = ns / DUE__NS_PER_S,
+                               .tv_nsec = (long)(ns % DUE__NS_PER_S) };
     return ppoll(p, 2, &t, NULL);
 }
 

@@ -51,15 +51,19 @@ enum due__inbox_found {
 };
 
 struct due__inbox {
-    struct __cds_wfcq_head head; /* A  I1; moved by the holder of the timeline lock only */
-    int64_t after_ns;            /* T  N1: no call that put what is in it had returned by then */
-    int64_t mark_ns;             /* T  N1: nor had what stands behind the mark */
-    struct cds_wfcq_node *mark;  /* T  NULL: there is none; the head's: it was taken out */
-    enum due__inbox_found left;  /* T  what the last drain ended with */
-    char apart[DUE__LINE - sizeof(struct __cds_wfcq_head) - 28]; /* I  producers touch tail only */
-    struct cds_wfcq_tail tail;                                   /* A  I1 */
-    uint32_t knock;                                              /* A  E1 */
-    uint32_t late;                                               /* A  I3 */
+    union {
+        struct {
+            struct __cds_wfcq_head head; /* A  I1; moved by the holder of the timeline lock only */
+            int64_t after_ns; /* T  N1: no call that put what is in it had returned by then */
+            int64_t mark_ns;  /* T  N1: nor had what stands behind the mark */
+            struct cds_wfcq_node *mark; /* T  NULL: there is none; the head's: it was taken out */
+            enum due__inbox_found left; /* T  what the last drain ended with */
+        };
+        char apart[DUE__LINE]; /* I  producers touch what follows only */
+    };
+    struct cds_wfcq_tail tail; /* A  I1 */
+    uint32_t knock;            /* A  E1 */
+    uint32_t late;             /* A  I3 */
 };
 
 /* Of a knock, and of late. */

@@ -15,13 +15,14 @@
 
 /* Of a job that was ever reserved, or has a past; its word says so (DUE__HELD). */
 struct due__lease {
-    int64_t deadline_ns; /* A  R1: the job's own; in the slab stands when it is next due */
-    uint32_t token;      /* A  R1: of the lease; counts up */
-    uint32_t attempts;   /* A  R1: times handed out */
-    uint32_t failures;   /* A  relaxed counter */
-    uint32_t holders;    /* A  R2: copies out, and one more while the job lives */
-    uint32_t limit;      /* A  R1: of attempts, when it was last reserved; 0: none */
-    uint32_t revoked;    /* A  R3: the use of the place that is not to be handed out again */
+    _Alignas(8) int64_t
+        deadline_ns;   /* A  R1: the job's own; in the slab stands when it is next due */
+    uint32_t token;    /* A  R1: of the lease; counts up */
+    uint32_t attempts; /* A  R1: times handed out */
+    uint32_t failures; /* A  relaxed counter */
+    uint32_t holders;  /* A  R2: copies out, and one more while the job lives */
+    uint32_t limit;    /* A  R1: of attempts, when it was last reserved; 0: none */
+    uint32_t revoked;  /* A  R3: the use of the place that is not to be handed out again */
 };
 
 #define DUE__COUNTED UINT32_MAX /* as the limit: the attempt that is about to begin is counted */

@@ -19,38 +19,44 @@ struct due__halves {
     uint64_t lo;
 };
 
-static inline bool due__halves_before(struct due__halves a, struct due__halves b)
+static inline __attribute__((unused)) bool due__halves_before(struct due__halves a,
+                                                              struct due__halves b)
 {
     return (a.hi < b.hi) | ((a.hi == b.hi) & (a.lo < b.lo));
 }
 
-static inline bool due__halves_same(struct due__halves a, struct due__halves b)
+static inline __attribute__((unused)) bool due__halves_same(struct due__halves a,
+                                                            struct due__halves b)
 {
     return ((a.hi ^ b.hi) | (a.lo ^ b.lo)) == 0;
 }
 
-static inline struct due__halves due__halves_plus(struct due__halves a, struct due__halves b)
+static inline __attribute__((unused)) struct due__halves due__halves_plus(struct due__halves a,
+                                                                          struct due__halves b)
 {
     uint64_t lo = a.lo + b.lo;
 
     return (struct due__halves){ .hi = a.hi + b.hi + (lo < a.lo), .lo = lo };
 }
 
-static inline struct due__halves due__halves_minus(struct due__halves a, struct due__halves b)
+static inline __attribute__((unused)) struct due__halves due__halves_minus(struct due__halves a,
+                                                                           struct due__halves b)
 {
     return (struct due__halves){ .hi = a.hi - b.hi - (a.lo < b.lo), .lo = a.lo - b.lo };
 }
 
 /* Times 2^@n, and divided by it; @n is less than 128.  (No number is shifted by as many bits as it
  * has.) */
-static inline struct due__halves due__halves_up(struct due__halves a, uint32_t n)
+static inline __attribute__((unused)) struct due__halves due__halves_up(struct due__halves a,
+                                                                        uint32_t n)
 {
     if (n >= 64)
         return (struct due__halves){ .hi = a.lo << (n - 64), .lo = 0 };
     return (struct due__halves){ .hi = a.hi << n | a.lo >> 1 >> (63 - n), .lo = a.lo << n };
 }
 
-static inline struct due__halves due__halves_down(struct due__halves a, uint32_t n)
+static inline __attribute__((unused)) struct due__halves due__halves_down(struct due__halves a,
+                                                                          uint32_t n)
 {
     if (n >= 64)
         return (struct due__halves){ .hi = 0, .lo = a.hi >> (n - 64) };

@@ -51,15 +51,16 @@ void due__figures_put(uint64_t *number, uint64_t *sets, size_t set_words, const 
 bool due__figures_file_put(struct due__figures_file *f, struct due_figures *set)
 {
     size_t used = sizeof *set - sizeof set->topic + set->topics_here * sizeof set->topic[0];
+    uint64_t *number = &f->head->number;
     struct stat st;
 
     if (fstat(f->fd, &st) != 0 || st.st_size < (off_t)DUE__FIGURES_BYTES)
         return false;
-    set->number = due__load_relaxed(&f->head->number) + 1; /* B1: the writer's own */
+    set->number = due__load_relaxed(number) + 1; /* B1: the writer's own */
     if (set->number == 0)
         set->number = 2; /* 0 is none, and the places take turns */
-    due__figures_put(&f->head->number, (uint64_t *)(f->head + 1), sizeof *set / sizeof(uint64_t),
-                     set, used / sizeof(uint64_t), set->number);
+    due__figures_put(number, (uint64_t *)(f->head + 1), sizeof *set / sizeof(uint64_t), set,
+                     used / sizeof(uint64_t), set->number);
     return true;
 }
 

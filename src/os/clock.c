@@ -26,7 +26,7 @@
 #define NS_PER_S INT64_C(1000000000)
 
 struct due_clock {
-    int64_t now_ns;                  /* A  K1; written under M */
+    _Alignas(8) int64_t now_ns;      /* A  K1; written under M */
     struct due__lock lock;           /* M */
     struct due__listener *listeners; /* M */
     uint32_t turns;                  /* M  calls that turn it, and have released the lock */
@@ -34,7 +34,7 @@ struct due_clock {
 
 struct timespec due__timespec(int64_t ns)
 {
-    return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
+    return (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = (long)(ns % NS_PER_S) };
 }
 
 int64_t due__kernel_now(clockid_t id)

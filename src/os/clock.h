@@ -10,6 +10,8 @@
 #include "os/atomic.h"
 #include "os/counter.h"
 
+_Static_assert(sizeof(time_t) >= 8, "times of 64 bits: -D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64");
+
 struct due__bell;
 
 /* A queue's clock. */

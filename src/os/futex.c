@@ -18,8 +18,13 @@
 
 #if defined(SYS_futex_wait)
 #define FUTEX2_WAIT SYS_futex_wait
-#elif defined(__x86_64__) || defined(__aarch64__)
+#elif defined(__x86_64__) || defined(__aarch64__) || defined(__i386__) || defined(__arm__)
 #define FUTEX2_WAIT 455 /* the headers of older kernels do not know it */
+#endif
+#ifdef SYS_futex_time64 /* for 32 bits, since Linux 5.1; SYS_futex has times of 32 bits there */
+#define FUTEX SYS_futex_time64
+#else
+#define FUTEX SYS_futex
 #endif
 #define FUTEX2_WORD (2u | FUTEX_PRIVATE_FLAG) /* of 32 bits, of this process */
 
@@ -77,12 +82,12 @@ void due__futex_wait(const uint32_t *word, uint32_t value, int64_t until_ns, boo
         }
     }
     /* The bitset form takes an absolute time on the monotonic clock. */
-    syscall(SYS_futex, word, FUTEX_WAIT_BITSET_PRIVATE, value, limit, NULL, FUTEX_BITSET_MATCH_ANY);
+    syscall(FUTEX, word, FUTEX_WAIT_BITSET_PRIVATE, value, limit, NULL, FUTEX_BITSET_MATCH_ANY);
     if (slack > 0)
         due__slack_restore(slack);
 }
 
 void due__futex_wake(const uint32_t *word)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    syscall(FUTEX, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }

@@ -36,13 +36,13 @@ enum due__figure {
 
 /* Those of one topic, as the threads of one shard have counted them: two cache lines. */
 struct due__tally {
-    uint64_t figure[DUE__FIGURES]; /* A  relaxed counters */
+    _Alignas(8) uint64_t figure[DUE__FIGURES]; /* A  relaxed counters */
 };
 
 /* A duration's histogram, likewise. */
 struct due__gauge {
-    uint64_t sum_ns;                        /* A  relaxed counter */
-    uint64_t bucket[DUE_HISTOGRAM_BUCKETS]; /* A  relaxed counters */
+    _Alignas(8) uint64_t sum_ns;                        /* A  relaxed counter */
+    _Alignas(8) uint64_t bucket[DUE_HISTOGRAM_BUCKETS]; /* A  relaxed counters */
 };
 
 struct due__measured {
@@ -53,14 +53,14 @@ struct due__measured {
 /* What is still to be told of a job, by place.  Made as zeroes: that is a free lock also where it
  * is the C library's (of glibc and musl). */
 struct due__untold {
-    uint64_t steps;          /* A  Z1 of events.c: generation 32 | DUE__TOLD_* */
-    uint32_t next;           /* A  Z2: place plus 1 */
-    struct due__lock teller; /* Z  who tells of the job */
+    _Alignas(8) uint64_t steps; /* A  Z1 of events.c: generation 32 | DUE__TOLD_* */
+    uint32_t next;              /* A  Z2: place plus 1 */
+    struct due__lock teller;    /* Z  who tells of the job */
 };
 
 /* When a job was reserved last, by place. */
 struct due__since {
-    int64_t ns; /* A  R1 of lease.c */
+    _Alignas(8) int64_t ns; /* A  R1 of lease.c */
 };
 
 #define DUE__TOLD_RETRIED   1u

@@ -419,9 +419,11 @@ int due_topic_limit(due_queue *q, int topic, size_t max_running)
         return DUE_EFORK;
     if (due_topic_name(q, topic) == NULL)
         return DUE_EINVAL;
-    if (due__in_store(q))
-        return q->journal->hold_back(q, topic, -1,
-                                     max_running < HELD_MOST ? (int64_t)max_running : HELD_MOST);
+    if (due__in_store(q)) {
+        uint64_t most = max_running;
+
+        return q->journal->hold_back(q, topic, -1, most < HELD_MOST ? (int64_t)most : HELD_MOST);
+    }
     struct due__topic *t = due__topic_at(q, (uint32_t)topic);
     if (set_limit(q, t, max_running, &made, NULL) || max_running == 0)
         return 0;

@@ -207,7 +207,8 @@ struct due_queue {
     /* Submission. */
     uint32_t state __attribute__((aligned(DUE__LINE))); /* A  E1, E2, E3 */
     uint32_t sole;                                      /* A  W3: the only topic with jobs + 1 */
-    int64_t sole_until; /* A  W3: another may have some then; less than 0: there is no other */
+    _Alignas(8) int64_t
+        sole_until; /* A  W3: another may have some then; less than 0: there is no other */
     struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  E1 */
     struct due__lock lock __attribute__((aligned(DUE__LINE)));   /* T */
 
@@ -217,7 +218,7 @@ struct due_queue {
     uint32_t arrival;                                          /* T  the next arrival number */
     uint32_t place_count;          /* T  free places at hand, in place */
     uint64_t direct;               /* T  jobs sorted in by their caller, but those placed */
-    uint64_t placed;               /* A  C2 of closing.c: jobs ever in them; written under T */
+    _Alignas(8) uint64_t placed;   /* A  C2 of closing.c: jobs ever in them; written under T */
     size_t sweep_at;               /* T  slots at which to see whether a sweep is worth it */
     size_t in_lines;               /* T  slots in lines, dead ones included; not those shown */
     int64_t armed;                 /* T  the deadline the lead sleeps for, or DUE__AWAKE */
@@ -226,8 +227,8 @@ struct due_queue {
     int64_t published_ns;          /* T  the latest deadline among what has left it */
     uint64_t readied;              /* T  jobs that were ever marked ready */
     uint64_t unreadied;            /* T  of those, rescheduled */
-    uint64_t taken;                /* A  C2 of closing.c: jobs taken for good and counted under T */
-    uint64_t reserved;             /* A  relaxed: jobs reserved and counted under T */
+    _Alignas(8) uint64_t taken;    /* A  C2 of closing.c: jobs taken for good and counted under T */
+    _Alignas(8) uint64_t reserved; /* A  relaxed: jobs reserved and counted under T */
     struct due__topic *ring;       /* T  topics with something ready; the next in turn */
     uint32_t place[DUE__PLACES];   /* T */
     struct due__pool pool;         /* T */
@@ -285,9 +286,9 @@ struct due_queue {
     uint32_t closer_taken;       /* A  C3 of inside.c */
 
     /* The pollable descriptor. */
-    int fd;                  /* A  P1 of event_loop.c: -1 until due_fd */
-    int64_t fd_want;         /* A  P1 of event_loop.c */
-    struct due__lock fdlock; /* A  its own guard; taken alone */
+    int fd;                      /* A  P1 of event_loop.c: -1 until due_fd */
+    _Alignas(8) int64_t fd_want; /* A  P1 of event_loop.c */
+    struct due__lock fdlock;     /* A  its own guard; taken alone */
 
     /* The proxies. */
     struct due__bell enqueue_bell;     /* A  its own edges */
@@ -295,21 +296,21 @@ struct due_queue {
     struct due__bell dequeue_bell;     /* A  its own edges */
     struct due__thread threads[3];     /* I */
     struct due__pool_stats pool_stats; /* A  its own lock */
-    uint64_t rings;                    /* A  relaxed counter */
-    uint64_t proxy_calls;              /* A  relaxed counter */
+    _Alignas(8) uint64_t rings;        /* A  relaxed counter */
+    _Alignas(8) uint64_t proxy_calls;  /* A  relaxed counter */
 
     /* What becomes of jobs that fail. */
-    int64_t dead_keep_ns;        /* I  0: for ever */
-    size_t dead_max;             /* I  0: no limit */
-    bool attempts_lazy;          /* I */
-    int64_t lease_ns;            /* I  of a lease, unless its taker says otherwise */
-    uint16_t retry;              /* I  the queue's policy */
-    struct due__retries retries; /* A  Y1 of retry.c */
-    uint64_t nacked;             /* A  relaxed counter */
-    uint64_t retried;            /* A  relaxed counter */
-    uint64_t buried;             /* A  relaxed counter */
-    uint64_t kicked;             /* A  relaxed counter */
-    uint64_t repeated;           /* A  relaxed counter */
+    int64_t dead_keep_ns;          /* I  0: for ever */
+    size_t dead_max;               /* I  0: no limit */
+    bool attempts_lazy;            /* I */
+    int64_t lease_ns;              /* I  of a lease, unless its taker says otherwise */
+    uint16_t retry;                /* I  the queue's policy */
+    struct due__retries retries;   /* A  Y1 of retry.c */
+    _Alignas(8) uint64_t nacked;   /* A  relaxed counter */
+    _Alignas(8) uint64_t retried;  /* A  relaxed counter */
+    _Alignas(8) uint64_t buried;   /* A  relaxed counter */
+    _Alignas(8) uint64_t kicked;   /* A  relaxed counter */
+    _Alignas(8) uint64_t repeated; /* A  relaxed counter */
 
     struct due__slab slab;            /* A  its own edges */
     struct due__records leases;       /* A  its own edges: struct due__lease */

@@ -86,7 +86,7 @@ bool due__line_check(const struct due__line *l);
 #define DUE__WINDOW_SLOTS 64u
 
 struct due__window {
-    uint64_t ends;                            /* A  V1: tail 32 | head 32 */
+    _Alignas(8) uint64_t ends;                /* A  V1: tail 32 | head 32 */
     struct due__slot slot[DUE__WINDOW_SLOTS]; /* A  V1: relaxed halves, trusted after the swap */
 };
 

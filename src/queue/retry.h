@@ -19,7 +19,7 @@ struct due__retries {
     struct due__records policies;      /* A  Y1 of retry.c: number n is record n - 1 */
     uint16_t chain[DUE__RETRY_CHAINS]; /* A  Y1: the newest with that hash, or 0 */
     uint32_t count;                    /* A  relaxed; written under the names' lock */
-    uint64_t random;                   /* A  relaxed: where the next random number comes from */
+    _Alignas(8) uint64_t random;       /* A  relaxed: where the next random number comes from */
 };
 
 /* What is wrong with it, in words; NULL: nothing, else it is DUE_EINVAL. */

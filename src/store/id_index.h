@@ -20,8 +20,8 @@
 struct due__submission; /* sender.h: a call that waits for the store */
 
 struct due__stored {
-    struct cds_wfcq_node node; /* A  the commit inbox's, while a change waits there */
-    uint64_t id[2];            /* A  S2: the bytes of its id */
+    struct cds_wfcq_node node;  /* A  the commit inbox's, while a change waits there */
+    _Alignas(8) uint64_t id[2]; /* A  S2: the bytes of its id */
     struct due__submission
         *put_submission; /* D  who waits for the PUT; A  relaxed, set before its node is */
     struct due__submission *submission; /* D  who waits for the change after it */

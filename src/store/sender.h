@@ -163,9 +163,9 @@ struct due__commits {
     void *restore_ctx;                                              /* I */
 
     struct due__inbox inbox __attribute__((aligned(DUE__LINE))); /* A  G1 */
-    uint64_t sequence;                                           /* A  of the next id */
-    uint64_t submitted;                                          /* A  changes ever left */
-    uint64_t submitted_bytes;                                    /* A  ever taken for them */
+    _Alignas(8) uint64_t sequence;                               /* A  of the next id */
+    _Alignas(8) uint64_t submitted;                              /* A  changes ever left */
+    _Alignas(8) uint64_t submitted_bytes;                        /* A  ever taken for them */
     struct due__lock key __attribute__((aligned(DUE__LINE)));    /* K */
 
     struct due__batch batch[2];  /* K */
@@ -191,11 +191,11 @@ struct due__commits {
     uint32_t keep_shard;         /* K  after a loss: the next one whose kept keys are to be told */
     struct due__keys_at keep_at; /* K  and how far they are */
 
-    struct due__lock calls;        /* D */
-    struct due__submission *first; /* D  calls that wait */
-    struct due__waiter *spare;     /* D  waiters of calls that have ended, by after[0] */
-    uint64_t settled;              /* D  changes; A  relaxed, for a bound */
-    uint64_t settled_bytes;        /* D  given back; A  relaxed, for a bound */
+    struct due__lock calls;             /* D */
+    struct due__submission *first;      /* D  calls that wait */
+    struct due__waiter *spare;          /* D  waiters of calls that have ended, by after[0] */
+    _Alignas(8) uint64_t settled;       /* D  changes; A  relaxed, for a bound */
+    _Alignas(8) uint64_t settled_bytes; /* D  given back; A  relaxed, for a bound */
     struct due__submission
         *line;         /* D  calls that wait for room, first come; A  relaxed, as a hint */
     uint64_t given_up; /* D  times that others may look at a job again for that */
@@ -206,7 +206,7 @@ struct due__commits {
     uint32_t takings_ready;           /* A  Q7: that have landed; likewise */
     bool takings_ended;               /* D  the queue has stopped: none any more */
     bool told;                        /* K  one of them has landed */
-    uint64_t landed;                  /* A  Q7: how often that was */
+    _Alignas(8) uint64_t landed;      /* A  Q7: how often that was */
 
     int state;         /* A  relaxed: the store's last answer */
     uint32_t fenced;   /* A  G2: for good */
@@ -214,13 +214,15 @@ struct due__commits {
     uint32_t lacking;  /* A  G2: the store lacks something, or has too much, that is to be mended */
     uint32_t stopping; /* A  G2: the queue closes: nothing is sent, nobody waits for the store */
     uint32_t stopped;  /* A  G2: and nobody sends any more */
-    int64_t unsure_ns; /* A  relaxed: since when the end of a batch is not known; 0: it is */
-    int load_error;    /* A  G2: why what is stored cannot be read to its end; 0: it can */
-    int load_told;     /* K  the last that was logged */
-    int64_t held_ns;   /* A  relaxed: nobody else owns the jobs until then, on CLOCK_BOOTTIME */
-    uint64_t batches;  /* A  relaxed counter */
-    uint64_t restored; /* A  relaxed counter */
-    uint64_t mirrored; /* A  relaxed counter */
+    _Alignas(
+        8) int64_t unsure_ns; /* A  relaxed: since when the end of a batch is not known; 0: it is */
+    int load_error;           /* A  G2: why what is stored cannot be read to its end; 0: it can */
+    int load_told;            /* K  the last that was logged */
+    _Alignas(8)
+        int64_t held_ns; /* A  relaxed: nobody else owns the jobs until then, on CLOCK_BOOTTIME */
+    _Alignas(8) uint64_t batches;  /* A  relaxed counter */
+    _Alignas(8) uint64_t restored; /* A  relaxed counter */
+    _Alignas(8) uint64_t mirrored; /* A  relaxed counter */
 };
 
 static inline struct due__stored *due__stored_at(const struct due__commits *c, uint32_t number)

@@ -18,9 +18,10 @@ struct due__request;
 
 /* Of a job that this process has claimed. */
 struct due__hold {
-    uint64_t held;      /* A  X2: its lease in the store; 0: another claim has the job */
-    int64_t until_ns;   /* A  X2: until then nobody else can have it, on due__sharing_clock() */
-    int64_t since_ns;   /* K  when it was claimed */
+    _Alignas(8) uint64_t held; /* A  X2: its lease in the store; 0: another claim has the job */
+    _Alignas(8)
+        int64_t until_ns; /* A  X2: until then nobody else can have it, on due__sharing_clock() */
+    int64_t since_ns;     /* K  when it was claimed */
     uint32_t extending; /* A  X1: it is CLAIMED to be extended, and leased else; written under T */
     bool returns;       /* K  it left the store for nobody, and is to be put in again, */
     bool robbed;        /* K  without its key, which another has by now */
@@ -75,12 +76,12 @@ struct due__sharing {
     uint64_t number[2]; /* K  of the last exchange of each lane: puts, and work */
 
     /* Time. */
-    bool doubt;        /* K  it may have been sent, and is not answered */
-    int64_t sent_ns;   /* K  before the exchange was first sent, on due__sharing_clock(); 0: not */
-    int64_t began_ns;  /* K  the same of the one that has ended last */
-    int64_t ahead_ns;  /* A  relaxed: the store's clock is at most so much before ours */
-    int64_t behind_ns; /* K  and at least so much */
-    int64_t measured_ns; /* K  when that was measured; 0: not yet */
+    bool doubt;       /* K  it may have been sent, and is not answered */
+    int64_t sent_ns;  /* K  before the exchange was first sent, on due__sharing_clock(); 0: not */
+    int64_t began_ns; /* K  the same of the one that has ended last */
+    _Alignas(8) int64_t ahead_ns; /* A  relaxed: the store's clock is at most so much before ours */
+    int64_t behind_ns;            /* K  and at least so much */
+    int64_t measured_ns;          /* K  when that was measured; 0: not yet */
 
     /* The claim. */
     struct due_claim claim;              /* K */
@@ -102,10 +103,10 @@ struct due__sharing {
     int64_t alarm_ns;                  /* K  claim again then, on the store's clock; 0: when rung */
     int64_t claimed_ns;                /* K  when the last one was answered, monotonic */
     uint32_t turn;                     /* K  whose topics are asked for first */
-    uint64_t taken;                    /* A  relaxed: jobs ever taken from the lines */
+    _Alignas(8) uint64_t taken;        /* A  relaxed: jobs ever taken from the lines */
     uint64_t taken_then;               /* K  so many at the last claim */
     int64_t lease_ns;                  /* K  of the last claim */
-    int64_t asked_ns;                  /* A  relaxed: the longest lease asked for since then */
+    _Alignas(8) int64_t asked_ns;      /* A  relaxed: the longest lease asked for since then */
     struct due__sharing_topics polled; /* D  what a call would have that did not wait */
     bool polls;                        /* D  there was one, and nothing has come since */
 

@@ -177,7 +177,7 @@ static int threads_start(struct due_workers *pool)
     rc = due__thread_start_named(&pool->keeper, pool->q, "k", due__keep, pool);
     while (rc == 0 && started < pool->threads) {
         struct due__worker *w = &pool->worker[started];
-        char number[8];
+        char number[12];
 
         snprintf(number, sizeof number, "%u", (unsigned)started);
         rc = due__thread_start_named(&w->thread, pool->q, number, due__work, w);

@@ -35,13 +35,13 @@ struct due__worker {
     int64_t limit_ns;          /* W  it is not extended beyond this; likewise */
     due_job job;               /* W  while it runs, and then its worker's; the handler reads it */
     uint32_t busy;             /* A  no edge: has a job, for the figures */
-    uint64_t acked;            /* A  no edge: counters with one writer */
-    uint64_t retried;          /* A  likewise */
-    uint64_t buried;           /* A  likewise */
-    uint64_t lost_count;       /* A  likewise */
-    uint64_t unanswered;       /* A  likewise */
-    uint64_t extended;         /* W */
-    uint64_t given_back;       /* W */
+    _Alignas(8) uint64_t acked;      /* A  no edge: counters with one writer */
+    _Alignas(8) uint64_t retried;    /* A  likewise */
+    _Alignas(8) uint64_t buried;     /* A  likewise */
+    _Alignas(8) uint64_t lost_count; /* A  likewise */
+    _Alignas(8) uint64_t unanswered; /* A  likewise */
+    uint64_t extended;               /* W */
+    uint64_t given_back;             /* W */
 
     uint32_t count;                /* A  F1, F4: jobs that stand here, not begun; written under W */
     uint32_t at;                   /* W  the first of them */
@@ -79,7 +79,8 @@ struct due_workers {
     uint32_t quit;               /* A  F2: 1: take no more */
     uint32_t abandoned;          /* A  no edge: 1: extend no lease any more */
     uint32_t idle;               /* A  F1: workers that wait for a job */
-    int64_t watch_ns;            /* A  F3: when the keeper looks; on what timeouts are counted on */
+    _Alignas(
+        8) int64_t watch_ns;     /* A  F3: when the keeper looks; on what timeouts are counted on */
     struct due__waiter *rest;    /* I  the queue's: the keeper waits */
     struct due__thread keeper;   /* I */
     struct due__worker worker[]; /* I */

@@ -47,7 +47,7 @@ static void opening(due_clock *clock)
 
     options.size = 0;
     CHECK(due_open(&q, &options, NULL) == DUE_EINVAL);
-    options.size = sizeof options + 4;
+    options.size = sizeof options + sizeof(size_t) / 2;
     CHECK(due_open(&q, &options, NULL) == DUE_EINVAL);
     options.size = 1u << 20;
     CHECK(due_open(&q, &options, NULL) == DUE_EINVAL);

@@ -103,7 +103,7 @@ int64_t crew_cpu_ns(void)
 
 void crew_sleep(int64_t ns)
 {
-    struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+    struct timespec t = { .tv_sec = ns / 1000000000, .tv_nsec = (long)(ns % 1000000000) };
 
     while (nanosleep(&t, &t) != 0)
         ;

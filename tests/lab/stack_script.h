@@ -226,7 +226,7 @@ static void take_jobs(struct stack *s)
         &w.job, 1, DUE_S(30)));
     CALL(due_job_done(&w.job));
     RIGHT((int)(w.n = (uint64_t)take_some(w.q, NULL, 0, w.jobs, MANY, DUE_S(30))));
-    CALL(due_jobs_done(w.jobs, w.n));
+    CALL(due_jobs_done(w.jobs, (size_t)w.n));
     RIGHT(due_clear(w.q, DUE_ALL_TOPICS, &w.n));
     put_many(s);
     RIGHT(due_cancel_batch(w.q, w.ids, MANY, w.results));

@@ -402,7 +402,7 @@ static bool open_world(struct world *w, unsigned pattern)
         .ctx = w,
         .retry = { .kind = DUE_RETRY_FIXED, .attempts_max = w->limit, .delay_ns = w->delay },
         .dead_keep_ns = w->dead_keep,
-        .dead_max = w->dead_max
+        .dead_max = (size_t)w->dead_max
     };
     return w->clock != NULL && due_open(&w->q, &o, NULL) == 0 && due_topic(w->q, "a") == 1;
 }

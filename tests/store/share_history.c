@@ -147,7 +147,7 @@ static void gather_claim(struct sharing *t)
 {
     static const char *const two[] = { "c", "a" };
 
-    sharing_claim(t, below(t, 5), below(t, 3), DUE_MS(5 + (int64_t)below(t, 60)));
+    sharing_claim(t, (size_t)below(t, 5), (size_t)below(t, 3), DUE_MS(5 + (int64_t)below(t, 60)));
     t->claim.waits = below(t, 2) == 0;
     if (below(t, 3) == 0)
         sharing_of(t, two, 1 + (size_t)below(t, 2));

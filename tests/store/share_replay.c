@@ -80,8 +80,8 @@ void replay_asked(struct replay *r, const due_change *changes, size_t n,
     for (size_t i = 0; i < n; i++) {
         x->changes[i] = changes[i];
         x->changes[i].record.topic = copy_of(changes[i].record.topic);
-        x->changes[i].record.mark_len = changes[i].kind == DUE_CHANGE_AMEND ? r->seen : 0;
-        x->changes[i].record.headers_len = content_of(&changes[i].record);
+        x->changes[i].record.mark_len = changes[i].kind == DUE_CHANGE_AMEND ? (size_t)r->seen : 0;
+        x->changes[i].record.headers_len = (size_t)content_of(&changes[i].record);
     }
     if (claim == NULL)
         return;

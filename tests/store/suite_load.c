@@ -306,8 +306,8 @@ static void shows_what_was_put_again_in_front(struct suite *t)
 /* Each job at most once in a batch. */
 static bool change_at_random(struct suite *t)
 {
-    size_t first = suite_below(t, 20);
-    size_t stride = 20 + suite_below(t, 50);
+    size_t first = (size_t)suite_below(t, 20);
+    size_t stride = 20 + (size_t)suite_below(t, 50);
 
     for (size_t i = first; i < t->n_jobs && t->n_changes < 8; i += stride) {
         static const enum change kinds[] = { DROP,     MOVE_FIRST, MOVE_LAST,   MOVE_TO_MIDDLE,
@@ -318,8 +318,8 @@ static bool change_at_random(struct suite *t)
         else
             suite_put(t, i);
     }
-    for (size_t i = suite_below(t, 3); i > 0; i--)
-        put_new(t, suite_below(t, t->n_jobs), DUE_MS(10 * (int64_t)suite_below(t, 10)));
+    for (size_t i = (size_t)suite_below(t, 3); i > 0; i--)
+        put_new(t, (size_t)suite_below(t, t->n_jobs), DUE_MS(10 * (int64_t)suite_below(t, 10)));
     return suite_answers(t, suite_commit(t, 0), 0, __FILE__, __LINE__, "commit");
 }
 
@@ -327,7 +327,7 @@ static void is_whole_under_random_changes(struct suite *t)
 {
     CHECK(t, opened(t), "");
     for (int round = 0; round < 40; round++) {
-        size_t most = 1 + suite_below(t, 12);
+        size_t most = 1 + (size_t)suite_below(t, 12);
 
         CHECK(t, cleared(t), "");
         for (int i = 0; i < 120; i++)

@@ -25,7 +25,7 @@ static int produce(void *arg)
     while (!atomic_load(&w->stop)) {
         static const int64_t timeouts[] = { 0, 1000, 100000, DUE_FOREVER };
         int64_t timeout = timeouts[crew_below(&seed, 4)];
-        size_t n = 1 + crew_below(&seed, 5);
+        size_t n = 1 + (size_t)crew_below(&seed, 5);
         due_spec specs[5];
         due_id ids[5];
 

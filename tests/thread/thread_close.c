@@ -35,7 +35,7 @@ static int produce(void *arg)
 
     for (;;) {
         due_spec specs[4];
-        size_t n = 1 + crew_below(&seed, 4);
+        size_t n = 1 + (size_t)crew_below(&seed, 4);
         int rc;
 
         for (size_t i = 0; i < n; i++)

@@ -98,7 +98,7 @@ static int consume(void *arg)
 
         switch (crew_below(&seed, 3)) {
         case 0:
-            rc = take_some(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8), timeout);
+            rc = take_some(w->q, NULL, 0, jobs, 1 + (size_t)crew_below(&seed, 8), timeout);
             break;
         case 1:
             rc = take_from(w->q, some, 2, jobs, timeout);

@@ -130,17 +130,24 @@ static void took(struct reader *r, uint64_t number)
     atomic_fetch_add(&r->whole, 1);
 }
 
+static uint64_t number_now(const struct due_figures_head *head)
+{
+    const uint64_t *number = &head->number; /* aligned, as the file is mapped */
+
+    return due__load_acquire(number); /* B1, B2 of figures_file.c */
+}
+
 /* Until the number is at least that. */
 static void until(const struct world *w, uint64_t number)
 {
-    while (due__load_acquire(&w->file.head->number) < number && !atomic_load(&w->stop))
+    while (number_now(w->file.head) < number && !atomic_load(&w->stop))
         sched_yield();
 }
 
 /* Until there is a set that this reader has not taken, or the writer wants him to look. */
 static void until_worth_a_look(const struct reader *r)
 {
-    while (due__load_acquire(&r->w->file.head->number) == atomic_load(&r->taken) &&
+    while (number_now(r->w->file.head) == atomic_load(&r->taken) &&
            atomic_load(&r->looks) >= atomic_load(&r->wanted) && !atomic_load(&r->w->stop))
         sched_yield();
 }
@@ -255,7 +262,7 @@ static void judge(struct reader *r, uint64_t number, uint64_t again)
 static void load_set(struct reader *r, size_t first, bool slow)
 {
     const struct due_figures_head *head = r->w->file.head;
-    uint64_t number = due__load_acquire(&head->number); /* B1 */
+    uint64_t number = number_now(head);
     const uint64_t *set = (const uint64_t *)(head + 1) + (number % 2) * WORDS;
 
     check_number(r, number);
@@ -264,7 +271,7 @@ static void load_set(struct reader *r, size_t first, bool slow)
     if (slow)
         until(r->w, number + 2); /* its place is written over */
     uint64_t other = load_words(r, set, 0, first);
-    uint64_t again = due__load_acquire(&head->number); /* B2 */
+    uint64_t again = number_now(head);
     uint64_t newest = one > other ? one : other;
     CREW_CHECK(newest <= again + 1, ": words of set %llu, and the number is %llu",
                (unsigned long long)newest, (unsigned long long)again);
@@ -277,7 +284,7 @@ static int load_sets(void *arg)
     struct reader *r = arg;
 
     while (!atomic_load(&r->w->stop)) {
-        load_set(r, crew_below(&r->seed, WORDS), false);
+        load_set(r, (size_t)crew_below(&r->seed, WORDS), false);
         atomic_fetch_add(&r->looks, 1);
         until_worth_a_look(r);
     }

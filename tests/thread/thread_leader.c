@@ -44,8 +44,8 @@ static int consume(void *arg)
 
     do {
         int64_t timeout = self == 0 ? DUE_FOREVER : (int64_t)crew_below(&seed, 400000);
-        size_t first = crew_below(&seed, 3);
-        size_t n = 1 + crew_below(&seed, 3 - first);
+        size_t first = (size_t)crew_below(&seed, 3);
+        size_t n = 1 + (size_t)crew_below(&seed, 3 - first);
 
         if (self < 2)
             rc = due_dequeue(w->q, &job, timeout);

@@ -86,7 +86,7 @@ static int keep(void *arg)
     uint32_t of[8] = { 0 };
 
     while (crew_now_ns() < w->end_ns) {
-        size_t i = crew_below(&seed, 8);
+        size_t i = (size_t)crew_below(&seed, 8);
 
         CREW_CHECK(kept[i].queue == NULL || number_of(w, &kept[i]) == of[i], ": torn");
         due_job_done(&kept[i]);

@@ -19,9 +19,11 @@ struct world {
 };
 
 /* What a job carries: whose it is, and which. */
+#define NUMBER_BITS (sizeof(void *) > 4 ? 40 : 24) /* of a pointer; before them the thread's */
+
 static void *mark(uint64_t thread, uint64_t n)
 {
-    return (void *)(uintptr_t)(thread << 40 | n);
+    return (void *)(uintptr_t)(thread << NUMBER_BITS | (n & ((UINT64_C(1) << NUMBER_BITS) - 1)));
 }
 
 /* Cancels half of what it puts in; an id of a job that it has cancelled stays unknown for ever. */
@@ -57,7 +59,8 @@ static int work(void *arg)
         rc = due_cancel(w->q, id, &job);
         if (rc == 0) { /* it was taken in neither way: it must be its own old job */
             CREW_CHECK(due_id_equal(job.id, id), ": another job came back");
-            CREW_CHECK((uintptr_t)job.ptr >> 40 == self, ": another thread's job came back");
+            CREW_CHECK((uintptr_t)job.ptr >> NUMBER_BITS == self,
+                       ": another thread's job came back");
             due_job_done(&job);
         }
     }

@@ -216,7 +216,7 @@ static int consume(void *arg)
     due_job jobs[4];
 
     while (!atomic_load(&t->w->stop) && !is_dead(t->w, t->queue)) {
-        size_t max = 1 + crew_below(&t->seed, 4);
+        size_t max = 1 + (size_t)crew_below(&t->seed, 4);
         int64_t waits = crew_below(&t->seed, 3) == 0 ? 0 : DUE_MS(20);
         int rc = take_leased_some(t->w->q[t->queue], NULL, 0, jobs, max, LEASE, waits);
 

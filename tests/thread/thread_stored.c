@@ -145,7 +145,7 @@ static int consume(void *arg)
     int rc = 0;
 
     while (rc != DUE_ECLOSED) {
-        rc = take_some(w->q, NULL, 0, jobs, 1 + crew_below(&seed, 8),
+        rc = take_some(w->q, NULL, 0, jobs, 1 + (size_t)crew_below(&seed, 8),
                        crew_below(&seed, 2) == 0 ? DUE_MS(5) : 0);
         CREW_CHECK(rc > 0 || away(rc) || rc == DUE_EAGAIN || rc == DUE_EINDOUBT, ": %s",
                    due_error_name(rc));

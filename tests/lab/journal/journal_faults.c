@@ -71,7 +71,7 @@ static bool refuses(const struct due_queue *q, uint32_t number)
 static void land_late(void)
 {
     while (here.count > 0) {
-        size_t i = crew_random(&here.random) % here.count;
+        size_t i = (size_t)(crew_random(&here.random) % here.count);
         struct due_queue *q = here.late[i].q;
         uint32_t number = here.late[i].number;
         enum due__purpose purpose = here.late[i].purpose;

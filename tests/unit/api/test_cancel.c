@@ -184,7 +184,7 @@ LAB_TEST(cancel, leaves_no_more_behind_than_there_are_live_jobs)
     for (int i = 0; i < LIVE; i++)
         id[i] = lab_enqueue(&lab, NULL, .delay_ns = DUE_S(100));
     for (int i = 0; i < ROUNDS; i++) {
-        size_t at = crew_below(&seed, LIVE);
+        size_t at = (size_t)crew_below(&seed, LIVE);
 
         cr_assert_eq(due_cancel(lab.q, id[at], NULL), 0);
         id[at] = lab_enqueue(&lab, NULL, .delay_ns = 1 + (int64_t)crew_below(&seed, 1u << 30));

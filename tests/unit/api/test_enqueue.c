@@ -159,7 +159,7 @@ LAB_TEST(enqueue, refuses_a_spec_without_its_size)
     expect_refused(&lab, &(due_spec){ .delay_ns = 1 }, 0, DUE_EINVAL);
     expect_refused(&lab, &(due_spec){ .size = 7, .delay_ns = 1 }, 0, DUE_EINVAL);
     expect_invalid(&lab, .more = &(due_extra){ .ttl_ns = 1 });
-    expect_invalid(&lab, .more = &(due_extra){ .size = sizeof(due_extra) + 4 });
+    expect_invalid(&lab, .more = &(due_extra){ .size = sizeof(due_extra) + sizeof(size_t) / 2 });
     lab_close(&lab);
 }
 

@@ -79,7 +79,11 @@ void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offse
         errno = ENOMEM;
         return MAP_FAILED;
     }
+#ifdef SYS_mmap2 /* of 32 bits: it counts pages of 4 KiB */
+    return (void *)syscall(SYS_mmap2, at, size, protection, flags, fd, offset / 4096);
+#else
     return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+#endif
 }
 #endif
 

@@ -212,7 +212,8 @@ LAB_TEST(update, arguments_are_checked)
     cr_expect_eq(amend(&lab, id, DUE_SET_LIMIT, .more = EXTRA(.ttl_ns = 1, .expires_ns = 1)),
                  DUE_EINVAL);
     cr_expect_eq(amend(&lab, id, DUE_SET_RETRY, .more = EXTRA(.retry = &bad)), DUE_EINVAL);
-    cr_expect_eq(due_amend(lab.q, id, &(due_spec){ .size = 4 }, DUE_SET_TIME), DUE_EINVAL);
+    cr_expect_eq(due_amend(lab.q, id, &(due_spec){ .size = sizeof(size_t) / 2 }, DUE_SET_TIME),
+                 DUE_EINVAL);
     cr_expect_eq(due_amend(lab.q, (due_id){ { 1 } }, &none, DUE_SET_TIME), DUE_ENOENT);
     lab_turn_to(&lab, 10);
     cr_expect_str_eq(lab_dequeue(&lab), "tea", "what was refused has changed nothing");

@@ -1,8 +1,8 @@
 /* Clocks: one that is turned by hand, and those of the kernel. */
 #define _GNU_SOURCE
+#include "lab/kernel_time.h"
 #include "lab/lab.h"
 
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@ static unsigned exact_reads; /* of a clock that is no note */
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
-    int rc = (int)syscall(SYS_clock_gettime, id, t);
+    int rc = (int)syscall(KERNEL_CLOCK_GETTIME, id, t);
 
     if (id == CLOCK_BOOTTIME)
         t->tv_sec += boottime_ahead_s;

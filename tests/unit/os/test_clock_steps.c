@@ -6,13 +6,13 @@
 #include <criterion/criterion.h>
 
 #include <poll.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "queue/queue.h"
 #include "due/workers.h"
+#include "lab/kernel_time.h"
 #include "lab/memory_store.h"
 #include "lab/take.h"
 
@@ -21,13 +21,13 @@ static _Atomic int64_t stopped_ns; /* the realtime clock stands here; 0: it goes
 
 int clock_gettime(clockid_t id, struct timespec *t)
 {
-    int rc = (int)syscall(SYS_clock_gettime, id, t);
+    int rc = (int)syscall(KERNEL_CLOCK_GETTIME, id, t);
 
     if (rc == 0 && id == CLOCK_REALTIME)
         t->tv_sec += step_s;
     if (rc == 0 && id == CLOCK_REALTIME && stopped_ns != 0) {
         t->tv_sec = stopped_ns / DUE_S(1);
-        t->tv_nsec = stopped_ns % DUE_S(1);
+        t->tv_nsec = (long)(stopped_ns % DUE_S(1));
     }
     return rc;
 }
@@ -40,7 +40,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itime
 
     if (fd == stepped_fd && at->it_value.tv_sec > step_s)
         shifted.it_value.tv_sec -= step_s;
-    return (int)syscall(SYS_timerfd_settime, fd, flags, &shifted, was);
+    return (int)syscall(KERNEL_TIMERFD_SETTIME, fd, flags, &shifted, was);
 }
 
 static due_queue *open_on(enum due_clock_kind clock)

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <sys/syscall.h>
 
+#include "lab/kernel_time.h"
 #include "lab/redis/redis_fake.h"
 #include "lab/redis/redis_proxy_lab.h"
 #include "redis/link/link_inside.h"
@@ -22,7 +23,7 @@ static enum { CHANCE, DIGITS, NOTHING } chance;
 SHOWN int clock_gettime(clockid_t clock, struct timespec *t)
 {
     if (clock != CLOCK_REALTIME || real_ns == 0)
-        return (int)syscall(SYS_clock_gettime, clock, t);
+        return (int)syscall(KERNEL_CLOCK_GETTIME, clock, t);
     t->tv_sec = real_ns / DUE_S(1);
     t->tv_nsec = real_ns % DUE_S(1);
     return 0;
@@ -66,7 +67,7 @@ static const char *said_of_clocks(int64_t real_is_ahead_ns, bool has_clock, int6
     struct due_store_open how = { .name = "q", .until_ns = soon(LONG_NS), .log = note_warning };
     struct timespec t;
 
-    cr_assert_eq(syscall(SYS_clock_gettime, CLOCK_REALTIME, &t), 0);
+    cr_assert_eq(syscall(KERNEL_CLOCK_GETTIME, CLOCK_REALTIME, &t), 0);
     real_ns = t.tv_sec * DUE_S(1) + t.tv_nsec + real_is_ahead_ns;
     queue_ns = real_ns + queue_is_ahead;
     how.now = has_clock ? queue_clock : NULL;

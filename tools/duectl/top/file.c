@@ -61,7 +61,7 @@ static const char *try_read(int fd, struct due_figures *f, bool *again)
     const char *wrong = check_head(&head);
     if (wrong != NULL)
         return wrong;
-    size_t at = sizeof head + (head.number % 2) * sizeof *f;
+    size_t at = sizeof head + (size_t)(head.number % 2) * sizeof *f;
     atomic_thread_fence(memory_order_acquire); /* B1 of figures_file.c */
     if (!read_at(fd, f, sizeof *f, at))
         return "it is too short";
