@@ -2,20 +2,21 @@
 #
 # Each is put together of the parts it needs, without comments and indentation, and stands there
 # with the SHA-1 by which a server knows it.
-set(put head keys wake topic tail status put)
-set(work head keys wake topic tail work)
-set(edit head keys wake topic tail status edit)
+set(put head keys wake topic bytes groups group_put tail status put)
+set(work head keys wake topic bytes groups group_work tail work)
+set(edit head keys wake topic bytes groups group_edit tail status edit)
 set(beat fence keys wake beat)
 set(leave fence wake leave)
 set(join join)
 set(census census)
-set(page page)
+set(page bytes page)
 set(key key)
 set(evict evict)
+set(aside fence wake topic bytes groups aside)
 
 set(code "/* Made of the scripts in persist/redis/scripts by cmake/Scripts.cmake. */\n")
 string(APPEND code "#include \"redis/share/scripts.h\"\n")
-foreach(script put work edit join leave beat census page key evict)
+foreach(script put work edit join leave beat census page key evict aside)
     set(text "\n")
     foreach(part IN LISTS ${script})
         file(READ "${FROM}/${part}.lua" lines)

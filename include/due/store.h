@@ -87,7 +87,8 @@ enum due_change_kind {
     /* Of a shared queue only: what its holder says of a job that he does not end. */
     DUE_CHANGE_BEGIN,   /* an attempt begins: attempts and failures; he holds it still */
     DUE_CHANGE_EXTEND,  /* he holds it for lease_ns more, from now on */
-    DUE_CHANGE_RELEASE, /* it was not begun: it waits again, as if it had not been claimed */
+    DUE_CHANGE_RELEASE, /* it was not begun: it waits again, as if it had not been claimed; but it
+                           keeps its group's pass */
 
     DUE_CHANGE_AMEND, /* of a shared queue, and nobody's: the job, whole, in place of what it was */
     DUE_CHANGE_TOPIC  /* of a shared queue, and of no job: what holds back those of record.topic */
@@ -115,6 +116,8 @@ typedef struct due_change {
     int64_t held_max;  /* TOPIC: so many are held at a time; 0: any number; -1: as it is */
     uint64_t dead_max; /* shared, DROP of a dead job: only if more than so many are dead; 0: however
                           many */
+    int keeps_pass;    /* shared, MOVE of what is held: 1: it keeps its group's pass while it waits;
+                          0: the next of the group may come before it */
 } due_change;
 
 /* How sure it is that a change that landed stays. */
@@ -204,6 +207,11 @@ typedef struct due_store due_store;
  * A key is its job's until a DROP, whether that says it or not; then it is free, or, if the job was
  * held, kept until key_kept_ns.  An AMEND or DROP of a job that nobody holds which says a key is
  * made only if that is the job's still: DUE_EAGAIN.
+ *
+ * Of a group's jobs, in one topic, one at a time is claimed: the first that is due.  It has the
+ * group's pass then, while it is held, and when its lease is over; and it keeps that if it waits
+ * again by a RELEASE, or by a MOVE with keeps_pass, until it is MOVEd or AMENDed to another time by
+ * whoever does not hold it.  With each other change, and with its end, the next may be claimed.
  *
  * A lease keeps its name: after BEGIN and EXTEND the job is held by the same one.  When its time is
  * up its holder may still say what became of the job, until somebody has claimed it. */

@@ -31,16 +31,10 @@
 
 #define OTHER_SIZE 1 /* of a check: the struct is from another header */
 
-static __attribute__((noinline)) int more_check(const struct due_queue *q, const due_extra *x)
+static __attribute__((noinline)) int more_check(const due_extra *x)
 {
     if (x->size != sizeof *x)
         return OTHER_SIZE;
-    if (x->group_len > 0) {
-        int rc = due__not_shared(q);
-
-        if (rc != 0)
-            return rc;
-    }
     return due__extras_wrong(x) != NULL ? DUE_EINVAL : 0;
 }
 
@@ -59,7 +53,7 @@ static inline int spec_check(const struct due_queue *q, const due_spec *s)
         return DUE_EINVAL; /* it would mean nothing in the next process */
     if (s->len > q->payload_max)
         return DUE_ELIMIT;
-    return s->more != NULL ? more_check(q, s->more) : 0;
+    return s->more != NULL ? more_check(s->more) : 0;
 }
 
 static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)

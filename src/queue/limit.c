@@ -14,6 +14,9 @@
  * Whoever gives a pass back because of that has seen the queue closed before he took the lock, and
  * so does everybody who has the lock after him.
  *
+ * Of a shared queue the store gives the passes of groups: a job that was claimed has its own, and
+ * none is asked for here.
+ *
  * Whoever gives a pass back leaves the limiter reopened: before the lock is released as many are
  * let through as there are passes, in pieces.
  *
@@ -201,7 +204,7 @@ static void go_on(struct due_queue *q, struct due__slot s, const struct due__lim
 
     struct due__topic *topic = due__topic_at(q, due__facts_load(j).topic);
     unsigned passes = passes_of(j, w, &extras);
-    struct due__limiter *group = extras != NULL ? extras->limiter : NULL;
+    struct due__limiter *group = extras != NULL && !q->shared ? extras->limiter : NULL;
     struct due__limiter *waits = go_through(q, group, topic->limiter, from, &passes);
 
     if (extras != NULL)
@@ -305,7 +308,7 @@ uint64_t due__limiter_resume(struct due_queue *q, struct due__job *j, struct due
 {
     struct due__extras *extras = (f.payload & DUE__GROUPED) ? due__extras_at(j) : NULL;
 
-    if (extras == NULL || extras->limiter->running > 0)
+    if (extras == NULL || q->shared || extras->limiter->running > 0)
         return 0;
     extras->limiter->running++;
     extras->passes = DUE__PASS_GROUP;

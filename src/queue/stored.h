@@ -59,16 +59,4 @@ static inline bool due__in_store(const struct due_queue *q)
     return q->shared && !q->journal->closed(q);
 }
 
-/* What a verb answers first that a shared queue does not have.  These are, and no others:
- *
- *   enqueues of jobs with a group
- *   due_cancel() with room for the job, of one that is not claimed here
- *   due_open() with a capacity, or by priority
- *
- * Once it is closed what is left here may be cleared: it stays in the store. */
-static inline int due__not_shared(const struct due_queue *q)
-{
-    return q->shared && !q->journal->closed(q) ? DUE_ENOTSUP : 0;
-}
-
 #endif

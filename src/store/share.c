@@ -46,7 +46,7 @@ static int wrong(due_error *error, int rc, const char *text, const char *hint)
     return rc;
 }
 
-/* What a shared queue does not have: the list is in stored.h. */
+/* What a shared queue does not have. */
 static int options_check(const due_options *o, due_error *error)
 {
     const struct due_shared_verbs *verbs = o->store->verbs->shared;

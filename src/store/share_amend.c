@@ -76,7 +76,7 @@ bool due__sharing_edit_keep(struct due_queue *q, due_record *r)
     size_t at = 0;
 
     due__sharing_edit_forget(q);
-    sh->edit_size = r->len + r->headers_len + r->mark_len + r->key_len;
+    sh->edit_size = r->len + r->headers_len + r->mark_len + r->key_len + r->group_len;
     sh->edit_bytes = sh->edit_size > 0 ? due__alloc_new(&q->alloc, sh->edit_size) : NULL;
     if (sh->edit_size > 0 && sh->edit_bytes == NULL)
         return false;
@@ -84,6 +84,7 @@ bool due__sharing_edit_keep(struct due_queue *q, due_record *r)
     r->headers = keep(sh, &at, r->headers, r->headers_len);
     r->mark = keep(sh, &at, r->mark, r->mark_len);
     r->key = keep(sh, &at, r->key, r->key_len);
+    r->group = keep(sh, &at, r->group, r->group_len);
     if (r->retry != NULL) {
         sh->edit_retry = *r->retry;
         r->retry = &sh->edit_retry;

@@ -32,6 +32,7 @@ void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_
         return;
     ch->held = due__load_relaxed(&due__hold_at(q, e->number)->held); /* X2 */
     ch->was_dead = 0;
+    ch->keeps_pass = e->purpose == DUE__GIVE_BACK || e->purpose == DUE__SNOOZE;
     if (e->purpose == DUE__ATTEMPT)
         ch->kind = DUE_CHANGE_BEGIN;
     if (e->purpose == DUE__RELEASE)

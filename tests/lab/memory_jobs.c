@@ -245,6 +245,7 @@ struct memory_job *memory_job_copy(struct memory_jobs *jobs, const struct memory
     copy->content = job->content;
     copy->shown = job->shown;
     copy->held = job->held;
+    copy->passed = job->passed;
     copy->place = job->place;
     return copy;
 }

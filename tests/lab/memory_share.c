@@ -87,6 +87,7 @@ static void take(struct memory_disk *disk, struct memory_job *job)
 static void add(struct memory_disk *disk, struct memory_job *job)
 {
     memory_jobs_add(job->held != 0 ? &disk->share.leased : &disk->jobs, job);
+    memory_share_note_pass(disk, job);
 }
 
 static void take_back(struct memory_disk *disk, struct memory_share_undo *undo)
@@ -188,6 +189,7 @@ static int change_held(struct memory_disk *disk, const due_change *change, int64
         if (change->kind == DUE_CHANGE_MOVE)
             record.cause = 0;
         job->held = 0;
+        job->passed = job->passed && change->kind == DUE_CHANGE_MOVE && change->keeps_pass != 0;
         memory_job_change(job, &record);
     }
     add(disk, job);
@@ -263,7 +265,9 @@ static void amend(struct memory_disk *disk, struct memory_job *job, const due_ch
         now.died_ns = job->record.died_ns;
         now.reason = job->record.reason;
     }
-    add(disk, memory_job_new(&disk->jobs, &now));
+    struct memory_job *anew = memory_job_new(&disk->jobs, &now);
+    anew->passed = job->passed && now.cause == 0 && anew->place.until_ns == job->place.until_ns;
+    add(disk, anew);
     memory_job_free(job);
 }
 
@@ -298,6 +302,7 @@ int memory_share_change(struct memory_disk *disk, const due_change *change, int6
         return 0;
     }
     record.cause = 0;
+    job->passed = false;
     memory_job_change(job, &record);
     add(disk, job);
     return 0;
@@ -339,7 +344,8 @@ int64_t memory_share_head(struct memory_disk *disk, size_t topic)
     int64_t head_ns = DUE_FOREVER;
 
     for (size_t i = 0; i < disk->jobs.n_topics; i++) {
-        int64_t waits_ns = first_time(&disk->jobs, i);
+        const struct memory_job *waits = memory_share_waiting(disk, i, NULL);
+        int64_t waits_ns = waits != NULL ? waits->place.until_ns : DUE_FOREVER;
         int64_t over_ns = first_time(&disk->share.leased, i);
 
         if ((topic != MEMORY_ANY && topic != i) || setting_of(disk, i).paused)
@@ -355,16 +361,19 @@ int64_t memory_share_head(struct memory_disk *disk, size_t topic)
 size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer, size_t topic,
                           size_t most, int64_t lease_ns)
 {
-    struct memory_jobs *from[] = { &disk->share.leased, &disk->jobs };
+    struct memory_place behind = { .topic = topic, .until_ns = INT64_MIN };
     size_t n = 0;
 
     for (int i = 0; i < 2 && !setting_of(disk, topic).paused; i++)
         while (n < most) {
-            struct memory_job *job = first_of(from[i], topic);
+            struct memory_job *job = i == 0 ? first_of(&disk->share.leased, topic)
+                                            : memory_share_waiting(disk, topic, &behind);
 
             if (job == NULL || job->place.until_ns > answer->now_ns ||
                 (i == 1 && room_in(disk, topic) == 0))
                 break;
+            if (i == 1)
+                behind = job->place;
             note(disk, job->place.id);
             take(disk, job);
             answer->claimed[answer->n_claimed++] = (struct memory_claimed){
@@ -373,6 +382,7 @@ size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer
                 .lapsed_ns = job->held != 0 ? job->place.until_ns : 0,
             };
             job->held = answer->stamp;
+            job->passed = job->record.group_len > 0;
             job->place.until_ns = answer->now_ns + lease_ns;
             add(disk, job);
             n++;
@@ -419,6 +429,7 @@ void memory_share_fold(struct memory_disk *disk)
 {
     struct memory_job *job;
 
+    memory_share_fold_passes(disk);
     while ((job = memory_jobs_first(&disk->share.leased)) != NULL) {
         take(disk, job);
         job->held = 0;
@@ -507,5 +518,6 @@ void memory_share_free(struct memory_disk *disk)
     free(share->waits);
     free(share->settings);
     free(share->turns);
+    free(share->passes);
     memory_jobs_free(&share->leased);
 }

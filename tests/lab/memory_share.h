@@ -99,6 +99,8 @@ struct memory_share {
     size_t n_settings;
     struct memory_turn *turns;
     size_t n_turns;
+    due_id *passes; /* jobs that may have their groups' passes: memory_share_groups.c */
+    size_t n_passes;
 };
 
 /* ---- Jobs ---- */
@@ -135,6 +137,16 @@ bool memory_share_take_key(struct memory_disk *disk, const due_change *change, i
 void memory_share_end_key(struct memory_disk *disk, const due_record *record, int64_t until_ns);
 /* As they were before; without a disk they are only forgotten. */
 void memory_share_keys_back(struct memory_disk *disk, struct memory_share_undo *undo);
+
+/* ---- Groups ---- */
+
+/* A job enters, perhaps with a pass. */
+void memory_share_note_pass(struct memory_disk *disk, const struct memory_job *job);
+/* The first job of a topic that waits, behind a place (NULL: from the beginning), and that none of
+ * its group keeps back; NULL: there is none. */
+struct memory_job *memory_share_waiting(struct memory_disk *disk, size_t topic,
+                                        const struct memory_place *behind);
+void memory_share_fold_passes(struct memory_disk *disk);
 
 /* ---- Taking back ---- */
 

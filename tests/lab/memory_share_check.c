@@ -21,8 +21,8 @@ static uint64_t hash_exchange(const due_change *changes, size_t n, const struct 
     for (size_t i = 0; i < n; i++)
         hash = hash * 31 + changes[i].held * 7 + (uint64_t)changes[i].lease_ns +
                (uint64_t)changes[i].paused * 3 + (uint64_t)changes[i].held_max * 5 +
-               changes[i].dead_max * 11 + (uint64_t)changes[i].anew * 17 +
-               changes[i].from.byte[13] * 13u;
+               changes[i].dead_max * 11 + (uint64_t)changes[i].keeps_pass * 19 +
+               (uint64_t)changes[i].anew * 17 + changes[i].from.byte[13] * 13u;
     if (claim == NULL)
         return hash;
     hash = hash * 31 + claim->need;
@@ -56,6 +56,8 @@ static const char *change_wrong(const struct memory_store *s, const due_change *
         return "an EXTEND by nothing";
     if (change->kind == DUE_CHANGE_TOPIC)
         return change->held == 0 && change->record.topic != NULL ? NULL : "a TOPIC of none";
+    if (change->keeps_pass && (change->kind != DUE_CHANGE_MOVE || change->held == 0))
+        return "a pass that is kept by no MOVE of who has it";
     if (change->anew && !amends)
         return "counts that begin anew, and no AMEND";
     if (change->kind == DUE_CHANGE_KEEP || change->kind == DUE_CHANGE_FORGET)

@@ -147,6 +147,15 @@ size_t sharing_job(struct sharing *t, const char *topic, int64_t in_ns)
     return sharing_job_of(t, topic, in_ns, "work", 4);
 }
 
+size_t sharing_grouped(struct sharing *t, const char *topic, int64_t in_ns, const char *group)
+{
+    size_t job = sharing_job(t, topic, in_ns);
+
+    t->base.jobs[job].record.group = group;
+    t->base.jobs[job].record.group_len = strlen(group);
+    return job;
+}
+
 static due_change *last(struct sharing *t)
 {
     return &t->base.changes[t->base.n_changes - 1];
@@ -259,6 +268,17 @@ void sharing_back(struct sharing *t, struct sharing_held h, int64_t until_ns)
     record.failures++;
     suite_change(&t->base, DUE_CHANGE_MOVE, h.job, &record);
     held_so(t, h);
+    last(t)->keeps_pass = 1;
+}
+
+void sharing_round(struct sharing *t, struct sharing_held h, int64_t until_ns)
+{
+    due_record record = t->base.jobs[h.job].record;
+
+    record.deadline_ns = record.until_ns = until_ns;
+    record.attempts = record.failures = 0;
+    suite_change(&t->base, DUE_CHANGE_MOVE, h.job, &record);
+    held_so(t, h);
 }
 
 void sharing_bury(struct sharing *t, struct sharing_held h, const char *reason)
@@ -310,7 +330,7 @@ void sharing_of(struct sharing *t, const char *const *topics, size_t n)
 /* ---- Sending ---- */
 
 /* Its number, which is in its id, unless the test has given it another. */
-static size_t job_of(const struct sharing *t, due_id id)
+size_t sharing_job_named(const struct sharing *t, due_id id)
 {
     size_t job = 0;
 
@@ -324,10 +344,27 @@ static size_t job_of(const struct sharing *t, due_id id)
     return job;
 }
 
+/* The name of a group that another process has told: few, and short. */
+static const void *learn_group(struct sharing *t, const due_record *r)
+{
+    enum { MOST = sizeof t->learnt / sizeof t->learnt[0] };
+    size_t i = 0;
+
+    if (r->group_len == 0)
+        return NULL;
+    while (
+        i < MOST && t->learnt[i][0] != '\0' &&
+        (strlen(t->learnt[i]) != r->group_len || memcmp(t->learnt[i], r->group, r->group_len) != 0))
+        i++;
+    if (i == MOST || r->group_len >= sizeof t->learnt[0])
+        abort();
+    return memcpy(t->learnt[i], r->group, r->group_len);
+}
+
 /* What another process has put, or changed. */
 static void learn(struct sharing *t, const due_record *r)
 {
-    size_t job = job_of(t, r->id);
+    size_t job = sharing_job_named(t, r->id);
 
     if (job == t->base.n_jobs)
         (void)suite_job(&t->base, r->topic, r->until_ns, r->data, r->len);
@@ -339,6 +376,8 @@ static void learn(struct sharing *t, const due_record *r)
     known->attempts = r->attempts;
     known->failures = r->failures;
     known->cause = 0;
+    known->group = learn_group(t, r);
+    known->group_len = r->group_len;
 }
 
 static int see_claimed(void *ctx, const due_claimed *shown)
@@ -495,93 +534,4 @@ bool sharing_drain(struct sharing *t, int s, size_t n)
     }
     return suite_check(&t->base, got == n, __FILE__, __LINE__, "%zu were due, not %zu", got, n) &&
            !t->base.failed;
-}
-
-/* ---- Looking ---- */
-
-int sharing_find(struct sharing *t, int s, size_t job)
-{
-    return suite_find(&t->base, s, t->base.jobs[job].record.id);
-}
-
-static struct due_census_topic counted[32];
-static char counted_name[32][DUE_TOPIC_LENGTH + 1];
-static size_t n_counted;
-
-static int count_topic(void *ctx, const struct due_census_topic *topic)
-{
-    (void)ctx;
-    if (n_counted < 32) {
-        snprintf(counted_name[n_counted], sizeof counted_name[n_counted], "%s", topic->topic);
-        counted[n_counted] = *topic;
-        counted[n_counted].topic = counted_name[n_counted];
-        n_counted++;
-    }
-    return 0;
-}
-
-int sharing_census(struct sharing *t, int s, struct due_census_all *all)
-{
-    int64_t end_ns = suite_soon();
-    int rc;
-
-    do {
-        n_counted = 0;
-        rc = sharing_verbs(t, s)->census(t->base.stores[s], all, count_topic, NULL, end_ns);
-    } while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
-    return rc;
-}
-
-struct due_census_topic sharing_counted(const char *topic)
-{
-    for (size_t i = 0; i < n_counted; i++)
-        if (strcmp(counted[i].topic, topic) == 0)
-            return counted[i];
-    return (struct due_census_topic){ .topic = topic, .oldest_ns = DUE_FOREVER };
-}
-
-struct page_seen {
-    struct sharing *t;
-    size_t *jobs;
-    size_t n;
-};
-
-static int see_job(void *ctx, const due_record *record)
-{
-    struct page_seen *page = ctx;
-
-    (void)suite_visit(&page->t->base, record);
-    page->jobs[page->n++] = job_of(page->t, record->id);
-    return 0;
-}
-
-size_t sharing_dead(struct sharing *t, int s, size_t from, size_t max, size_t *jobs)
-{
-    struct page_seen page = { .t = t, .jobs = jobs };
-    int64_t end_ns = suite_soon();
-    int rc;
-
-    do {
-        page.n = 0;
-        rc = sharing_verbs(t, s)->dead(t->base.stores[s], from, max, see_job, &page, end_ns);
-    } while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
-    (void)suite_answers(&t->base, rc, (int)page.n, __FILE__, __LINE__, "dead");
-    return page.n;
-}
-
-size_t sharing_page(struct sharing *t, int s, struct due_page *at, size_t max, size_t *jobs,
-                    bool *more)
-{
-    struct page_seen page = { .t = t, .jobs = jobs };
-    int64_t end_ns = suite_soon();
-    int rc;
-
-    do {
-        page.n = 0;
-        rc = sharing_verbs(t, s)->page(t->base.stores[s], at, max, see_job, &page, end_ns);
-    } while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
-    (void)suite_check(&t->base, rc == 0 || rc == 1, __FILE__, __LINE__, "page: %s",
-                      due_error_name(rc));
-    *more = rc == 1;
-    return page.n;
 }

@@ -39,6 +39,7 @@ struct sharing {
     size_t n_held;
     size_t held_room;
     unsigned calls;            /* that the last exchange took */
+    char learnt[8][8];         /* names of groups, of others' jobs */
     size_t marked;             /* what was looked at last, */
     unsigned char mark[32768]; /* and its mark */
     size_t mark_len;
@@ -77,6 +78,8 @@ void sharing_vanish(struct sharing *t, int s); /* without leaving, as a kill doe
 size_t sharing_job(struct sharing *t, const char *topic, int64_t in_ns);
 size_t sharing_job_of(struct sharing *t, const char *topic, int64_t in_ns, const void *data,
                       size_t len);
+/* The same with a group, whose name stays. */
+size_t sharing_grouped(struct sharing *t, const char *topic, int64_t in_ns, const char *group);
 
 /* Changes of what nobody holds. */
 void sharing_put(struct sharing *t, size_t job);
@@ -92,7 +95,8 @@ void sharing_amend(struct sharing *t, size_t job, int64_t until_ns, const void *
 void sharing_hold_back(struct sharing *t, const char *topic, int64_t paused, int64_t held_max);
 /* Of what is held so. */
 void sharing_done(struct sharing *t, struct sharing_held h);
-void sharing_back(struct sharing *t, struct sharing_held h, int64_t until_ns);
+void sharing_back(struct sharing *t, struct sharing_held h, int64_t until_ns);  /* with its pass */
+void sharing_round(struct sharing *t, struct sharing_held h, int64_t until_ns); /* without it */
 void sharing_bury(struct sharing *t, struct sharing_held h, const char *reason);
 void sharing_start(struct sharing *t, struct sharing_held h, uint32_t attempts); /* BEGIN */
 void sharing_extend(struct sharing *t, struct sharing_held h, int64_t lease_ns);
@@ -118,6 +122,8 @@ bool sharing_drain(struct sharing *t, int s, size_t n);
 
 /* ---- What it shows ---- */
 
+size_t sharing_job_named(const struct sharing *t, due_id id); /* base.n_jobs: not known */
+
 int sharing_find(struct sharing *t, int s, size_t job); /* compares */
 int sharing_census(struct sharing *t, int s, struct due_census_all *all);
 /* Of the last census; zeros if the topic was not told. */
@@ -132,6 +138,6 @@ extern const struct suite_test_shared {
     void (*run)(struct sharing *t);
 } share_change_tests[], share_edit_tests[], share_claim_tests[], share_number_tests[],
     share_join_tests[], share_wait_tests[], share_look_tests[], share_size_tests[],
-    share_history_tests[], share_topic_tests[], share_key_tests[];
+    share_history_tests[], share_topic_tests[], share_key_tests[], share_group_tests[];
 
 #endif

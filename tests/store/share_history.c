@@ -37,6 +37,8 @@ static bool send_logged(struct sharing *t, int s, bool at_once)
 /* Few, so that they meet. */
 static const char *const keys[] = { "k", "l", "m", "n", "long" };
 
+static const char *const groups[] = { "g", "h", "gg" };
+
 static void name_key(struct sharing *t, due_record *r)
 {
     r->key = keys[below(t, 5)];
@@ -57,6 +59,10 @@ static void gather_puts(struct sharing *t)
         r->id = suite_id(r->priority, t->base.info[0].writer, job);
         if (below(t, 3) == 0)
             name_key(t, r);
+        if (below(t, 2) == 0) {
+            r->group = groups[below(t, 3)];
+            r->group_len = strlen(r->group);
+        }
         sharing_put(t, job);
         if (r->key_len > 0 && job > 8) /* of a late one, perhaps that one's */
             t->base.changes[t->base.n_changes - 1].from =
@@ -133,7 +139,8 @@ static void gather_end(struct sharing *t, struct process *p, size_t i)
     else if (kind == 3)
         sharing_release(t, h);
     else if (kind < 6)
-        sharing_back(t, h, sharing_now(t) + DUE_MS((int64_t)below(t, 60)) - DUE_MS(10));
+        (kind == 4 ? sharing_back : sharing_round)(
+            t, h, sharing_now(t) + DUE_MS((int64_t)below(t, 60)) - DUE_MS(10));
     else
         sharing_done(t, h);
     if (kind > 5 && below(t, 2) == 0)

@@ -168,6 +168,9 @@ struct model_job {
     uint32_t attempts;
     uint32_t failures;
     uint64_t content;
+    const void *group;
+    size_t group_len; /* 0: none */
+    bool passed;      /* it has the group's pass */
 };
 
 /* What holds back a topic. */
@@ -284,13 +287,16 @@ static int model_held(struct model *m, struct model_job *j, const due_change *c,
     switch (c->kind) {
     case DUE_CHANGE_DROP:
         j->state = GONE;
+        j->passed = false;
         model_key_end(m, j->id, c->key_kept_ns);
         break;
     case DUE_CHANGE_MOVE:
         set_waiting(m, j, &c->record);
+        j->passed = j->passed && c->keeps_pass;
         break;
     case DUE_CHANGE_BURY:
         j->state = DEAD;
+        j->passed = false;
         j->at = grains(m, c->record.died_ns);
         break;
     case DUE_CHANGE_BEGIN:
@@ -342,7 +348,9 @@ static int model_put(struct model *m, const due_change *c, int64_t now_ns)
     struct model_job *j = &m->jobs[m->n++];
     *j = (struct model_job){ .id = c->record.id,
                              .topic = c->record.topic,
-                             .content = c->record.headers_len };
+                             .content = c->record.headers_len,
+                             .group = c->record.group,
+                             .group_len = c->record.group_len };
     set_waiting(m, j, &c->record);
     return 0;
 }
@@ -376,6 +384,7 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
         bool drops = j->state != DEAD || model_may_drop(m, j, c);
 
         j->state = drops ? GONE : j->state;
+        j->passed = j->passed && !drops;
         if (drops)
             model_key_end(m, j->id, 0);
         return drops ? 0 : DUE_EAGAIN;
@@ -389,6 +398,8 @@ static int model_change(struct model *m, const due_change *c, int64_t now_ns)
         return DUE_EAGAIN;
     if (c->kind == DUE_CHANGE_AMEND)
         j->content = c->record.headers_len;
+    if (c->kind == DUE_CHANGE_MOVE || j->at != grains(m, c->record.until_ns))
+        j->passed = false; /* another time */
     if (c->record.cause == 0)
         set_waiting(m, j, &c->record);
     if (c->anew)
@@ -432,6 +443,19 @@ static bool has_room(struct model *m, const char *topic)
     return held_max == 0 || held < held_max;
 }
 
+/* Has another one of its group the pass? */
+static bool is_kept_back(const struct model *m, const struct model_job *j)
+{
+    for (size_t i = 0; j->group_len > 0 && i < m->n; i++) {
+        const struct model_job *other = &m->jobs[i];
+
+        if (other->passed && other != j && strcmp(other->topic, j->topic) == 0 &&
+            other->group_len == j->group_len && memcmp(other->group, j->group, j->group_len) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The first one that can be claimed, of that topic. */
 static struct model_job *first_due(struct model *m, const char *topic, int64_t now_ns)
 {
@@ -444,7 +468,7 @@ static struct model_job *first_due(struct model *m, const char *topic, int64_t n
         struct model_job *j = &m->jobs[i];
 
         if (is_due(m, j, now_ns) && (room || j->state == HELD) && strcmp(j->topic, topic) == 0 &&
-            (first == NULL || comes_before(j, first)))
+            (first == NULL || comes_before(j, first)) && !is_kept_back(m, j))
             first = j;
     }
     return first;
@@ -477,6 +501,7 @@ static const char *check_claim(struct model *m, const struct replay_exchange *x,
         if (j->state == WAITS)
             j->until = j->at;
         j->state = HELD;
+        j->passed = j->group_len > 0;
         j->held = s->held;
         j->at = grains(m, now_ns + x->claim.lease_ns);
     }

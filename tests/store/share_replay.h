@@ -28,7 +28,7 @@ struct replay {
 
 /* A job was looked at: an AMEND that follows believes that it is so. */
 void replay_seen(struct replay *r, const due_record *record);
-/* An exchange begins; what is asked for is copied, but for keys, which have to stay. */
+/* An exchange begins; what is asked for is copied, but for keys and groups, which have to stay. */
 void replay_asked(struct replay *r, const due_change *changes, size_t n,
                   const struct due_claim *claim);
 /* It shows a claimed job; forgotten when it is asked for once more. */

@@ -24,8 +24,14 @@ local NONE = string.rep('\0', 8)
 local has_keys = call('EXISTS', jk) == 1
 local wide = {u = true, v = true, w = true}
 
-local function drop(zset, id)
-    call('ZREM', zset, id)
+local function drop(zset, id, topic, score)
+    local group = group_of(id)
+    if group then
+        leave_group(zset == KEYS[8] and 0 or topic, group, id, zset == 'g' and score)
+    end
+    if zset ~= 'g' then
+        call('ZREM', zset, id)
+    end
     call('HDEL', KEYS[6], id)
     call('HDEL', KEYS[7], id)
     call('HDEL', KEYS[9], id)
@@ -34,7 +40,7 @@ local function drop(zset, id)
     end
 end
 
--- The zset in which the job stands, its score and topic; or a status.
+-- The zset in which the job stands ('g': it is kept back), its score and topic; or a status.
 local function find(kind, topic, id)
     if string.find('kxvw', kind) then
         local score = call('ZSCORE', KEYS[8], id)
@@ -48,6 +54,10 @@ local function find(kind, topic, id)
         local score = call('ZSCORE', KEYS[10 + 3 * i], id)
         if score then
             return KEYS[10 + 3 * i], score, i
+        end
+        score = kept_until(i, id)
+        if score then
+            return 'g', score, i
         end
         if call('ZSCORE', KEYS[11 + 3 * i], id) then
             out = 'o'
@@ -117,7 +127,7 @@ local function edit(kind, topic, id)
         return 'c'
     end
     if kind == 'c' or kind == 'x' then
-        drop(zset, id)
+        drop(zset, id, where, score)
         return 'd'
     end
     if wide[kind] then
@@ -128,8 +138,13 @@ local function edit(kind, topic, id)
         return 'd'
     end
     set(KEYS[7], id, ARGV[at + 6])
-    call('ZADD', KEYS[10 + 3 * where], ARGV[at + 5], id)
-    lower_head(where, ARGV[at + 5])
+    local group = group_of(id)
+    if not group then
+        call('ZADD', KEYS[10 + 3 * where], ARGV[at + 5], id)
+        lower_head(where, ARGV[at + 5])
+    elseif kind ~= 'u' or tonumber(ARGV[at + 5]) ~= tonumber(score) then
+        regroup(where, group, id, zset == 'g' and score, tonumber(ARGV[at + 5]))
+    end
     if kind == 'k' or kind == 'w' then
         call('ZREM', KEYS[8], id)
     end

@@ -1,7 +1,8 @@
 -- head.lua - how put, work and edit begin: is the writer still one of us, and is this exchange new?
 --
 -- KEYS  1 fence  2 writers  3 c  4 h  5 w  6 j  7 a  8 dead  9 b  10 topics  11 p  12 owner; then
---       of each topic t:TOPIC  l:TOPIC  w:TOPIC; the last three of all, see keys.lua
+--       of each topic t:TOPIC  l:TOPIC  w:TOPIC; then those of groups.lua; the last three of all,
+--       see keys.lua
 -- ARGV  1 fence  2 lane  3 number  4 the highest stamp that the process has seen
 --       5 what its channels begin with  6 writer, then the name of each topic
 --
@@ -39,5 +40,5 @@ else
     now = clock
     stamp = math.max(tonumber(writer[2] or 0) + 1, tonumber(ARGV[4]), now)
 end
-local topics = (#KEYS - 15) / 3
+local topics = (#KEYS - 18) / 4
 local at = 7 + topics

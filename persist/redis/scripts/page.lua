@@ -1,39 +1,40 @@
 -- page.lua - the next jobs of a zset, by score and then by id, behind a place in which nobody need
 -- stand any more.  It writes nothing.
 --
--- KEYS  1 t:TOPIC or dead
+-- KEYS  1 t:TOPIC or dead; of a topic also 2 g:TOPIC
 -- ARGV  how many; the place: score ('': the beginning), id
 -- Answers score, id of each.
 local call = redis.call
 
--- Bytes, and not letters of some language.
-local function is_behind(id, place)
-    for i = 1, #place do
-        local a, b = string.byte(id, i) or -1, string.byte(place, i)
-        if a ~= b then
-            return a > b
+local function page_of(zset)
+    local from = 0
+    if ARGV[2] ~= '' then
+        from = call('ZCOUNT', zset, '-inf', '(' .. ARGV[2])
+        local upto = call('ZCOUNT', zset, '-inf', ARGV[2])
+        while from < upto do
+            local middle = math.floor((from + upto) / 2)
+            if is_behind(call('ZRANGE', zset, middle, middle)[1], ARGV[3]) then
+                upto = middle
+            else
+                from = middle + 1
+            end
         end
     end
-    return #id > #place
+    return call('ZRANGE', zset, from, from + ARGV[1] - 1, 'WITHSCORES')
 end
 
-local from = 0
-if ARGV[2] ~= '' then
-    from = call('ZCOUNT', KEYS[1], '-inf', '(' .. ARGV[2])
-    local upto = call('ZCOUNT', KEYS[1], '-inf', ARGV[2])
-    while from < upto do
-        local middle = math.floor((from + upto) / 2)
-        if is_behind(call('ZRANGE', KEYS[1], middle, middle)[1], ARGV[3]) then
-            upto = middle
-        else
-            from = middle + 1
-        end
+local found, kept = page_of(KEYS[1]), KEYS[2] and page_of(KEYS[2]) or {}
+local answer, a, b = {}, 1, 1
+while #answer < 2 * ARGV[1] and (found[a] or kept[b]) do
+    local x, y = tonumber(found[a + 1]), tonumber(kept[b + 1])
+    if not y or x and (x < y or x == y and is_behind(kept[b], found[a])) then
+        answer[#answer + 1] = string.format('%.0f', x)
+        answer[#answer + 1] = found[a]
+        a = a + 2
+    else
+        answer[#answer + 1] = string.format('%.0f', y)
+        answer[#answer + 1] = kept[b]
+        b = b + 2
     end
-end
-local found = call('ZRANGE', KEYS[1], from, from + ARGV[1] - 1, 'WITHSCORES')
-local answer = {}
-for i = 1, #found, 2 do
-    answer[i] = string.format('%.0f', tonumber(found[i + 1]))
-    answer[i + 1] = found[i]
 end
 return answer

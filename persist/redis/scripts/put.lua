@@ -1,9 +1,9 @@
 -- put.lua - new jobs (lane p).
 --
 -- ARGV  how many have a key, and id, key of each, and the job from which it takes that ('': none);
---       how many records, and id, record of each; how many entries, and id, entry; how many long
---       records, and id, length; of each topic: 1 if it may be new, its first score, how many
---       jobs, and score, id of each
+--       how many have a group, and id, group of each; how many records, and id, record of each; how
+--       many entries, and id, entry; how many long records, and id, length; of each topic: 1 if it
+--       may be new, its first score, how many jobs, and score, id of each
 -- Answers stamp, time, statuses (a letter for each record in turn, d done or e its key is another
 -- job's; '': all done), how many were rung (of a number that is repeated: 1, since nobody knows
 -- whether that ring was heard).
@@ -37,6 +37,7 @@ for i = 1, keyed do
     end
 end
 at = at + 1 + 3 * keyed
+local groups = read_groups(refused)
 
 -- The words of `n` pairs behind `at`, without those of jobs that are refused; `id` says which of a
 -- pair is the id.
@@ -81,6 +82,9 @@ end
 at = at + 1 + 2 * n
 set(KEYS[7])
 set(KEYS[9])
+if groups then
+    enter_groups(groups)
+end
 
 -- The first score of those that are not refused; nil: all are.
 local function first_score(jobs)
@@ -99,7 +103,12 @@ for topic = 1, topics do
     if ARGV[at] == '1' then -- also if all are refused: the writer does not say it again
         call('HSETNX', KEYS[10], name, '0')
     end
-    if first then
+    if groups then
+        first = place_grouped(topic, at + 3, jobs, groups, refused)
+        if first then
+            lower_head(topic, form('%.0f', first))
+        end
+    elseif first then
         at = at + 2
         call('ZADD', KEYS[10 + 3 * topic], words(jobs, 1))
         at = at - 2

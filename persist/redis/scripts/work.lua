@@ -5,6 +5,7 @@
 --         a  the job is done, and its key is free
 --         K  the same, and its key is kept      until (score) of each
 --         n  it waits again        id, entry of each; score, id of each
+--         o  the same, and of its group another may be the next
 --         b  it is dead            the same; the score is the time of its death
 --         r  it was not begun      score, id of each
 --         t  an attempt begins     id, entry of each
@@ -29,9 +30,10 @@ for topic = 1, topics do
     waiters[1 + topic] = KEYS[12 + 3 * topic]
 end
 local others, has_entries, has_long, has_keys = false, false, false, false
-if call('EXISTS', KEYS[7], KEYS[9], jk, unpack(waiters)) > 0 then
+local has_groups = false
+if call('EXISTS', KEYS[7], KEYS[9], jk, jg, unpack(waiters)) > 0 then
     has_entries, has_long = call('EXISTS', KEYS[7]) == 1, call('EXISTS', KEYS[9]) == 1
-    has_keys = call('EXISTS', jk) == 1
+    has_keys, has_groups = call('EXISTS', jk) == 1, call('EXISTS', jg) == 1
     others = call('EXISTS', unpack(waiters)) > 0
     for i = 1, others and #waiters or 0 do
         call('ZREM', waiters[i], me)
@@ -85,6 +87,9 @@ local function gone(l, n, good, scores)
     if has_keys then
         end_keys({words(at + 3, 1, n, good)}, scores)
     end
+    if has_groups then
+        call('HDEL', jg, words(at + 3, 1, n, good))
+    end
 end
 
 local function done(t, l, n, good)
@@ -103,6 +108,16 @@ end
 local function waits(t, l, n, good)
     entries(t, l, n, good)
     call('ZADD', t, words(at + 3 + 4 * n, 2, n, good))
+    call('ZREM', l, words(at + 3, 1, n, good))
+end
+
+-- `topic` and `groups`, the jobs' own, are those that let_go() was asked for.
+local function waits_anew(t, l, n, good, topic, groups)
+    if not groups then
+        return waits(t, l, n, good)
+    end
+    entries(t, l, n, good)
+    wait_anew(topic, groups, at + 3 + 4 * n, n, good)
     call('ZREM', l, words(at + 3, 1, n, good))
 end
 
@@ -129,8 +144,10 @@ local function extended(t, l, n, good)
 end
 
 local kinds =
-    {a = done, K = done_and_kept, n = waits, b = dead, r = released, t = entries, e = extended}
-local length = {a = 2, K = 3, n = 6, b = 6, r = 4, t = 4, e = 2}
+    {a = done, K = done_and_kept, n = waits, o = waits_anew, b = dead, r = released, t = entries,
+    e = extended}
+local length = {a = 2, K = 3, n = 6, o = 6, b = 6, r = 4, t = 4, e = 2}
+local moves = {n = true, o = true, r = true, e = true}
 local status, stale, touched = {}, false, {}
 local groups = tonumber(ARGV[at])
 at = at + 1
@@ -140,9 +157,13 @@ for _ = 1, groups do
         local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
         local count, good = ours(l, n)
         if count > 0 then
-            kinds[kind](t, l, n, good)
+            local of, followed = nil, false
+            if has_groups and gives_back[kind] then
+                of, followed = let_go(topic, {words(at + 3, 1, n, good)})
+            end
+            kinds[kind](t, l, n, good, topic, of)
             local _, limit = setting(topic)
-            touched[topic] = touched[topic] or limit or kind == 'n' or kind == 'r' or kind == 'e'
+            touched[topic] = touched[topic] or limit or followed or moves[kind]
         else
             call('ZREM', KEYS[5], me)
         end
@@ -240,6 +261,13 @@ local function claim(topic, at_most)
     end
     if #ids == 0 then
         return 0
+    end
+    local others_first = has_groups and give_passes(topic, ids)
+    if others_first then
+        ids, over, due = without(topic, ids, over, others_first)
+        if #ids == 0 then
+            return 0
+        end
     end
     for i = 1, #ids do
         args[2 * i - 1] = score

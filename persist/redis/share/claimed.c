@@ -79,7 +79,7 @@ static int read_long(struct due__redis *s, redisReply *const *jobs, size_t n, re
 static void set_aside(struct due__redis *s, const char *topic, const redisReply *id,
                       const redisReply *record, int64_t until_ns)
 {
-    redisReply *got[6];
+    redisReply *got[2];
     char text[DUE_ID_TEXT];
     due_id job = { { 0 } };
     bool there = due__reply_is_text(record);
@@ -94,24 +94,10 @@ static void set_aside(struct due__redis *s, const char *topic, const redisReply 
     due__redis_word(s, s->keys.aside, 2, there ? "HSET" : "HSETNX");
     due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
     due__link_bytes(s->link, there ? record->str : "", there ? (size_t)record->len : 0);
-    due__link_command(s->link, 3);
-    due__link_text(s->link, "ZREM");
-    due__share_key(s, "l:", topic);
+    due__share_call_as(s, &due__script_aside, &s->share->lane[1], 0, &topic, 1, 1);
     due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    due__redis_word(s, s->keys.jobs, 1, "HDEL");
-    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    due__redis_word(s, s->keys.again, 1, "HDEL");
-    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    due__link_command(s->link, 3);
-    due__link_text(s->link, "HDEL");
-    due__share_key(s, "b", "");
-    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    due__link_command(s->link, 3);
-    due__link_text(s->link, "HDEL");
-    due__share_key(s, "jk", ""); /* the key of a job that is nowhere is nobody's */
-    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    if (due__share_talk(s, 6, got, until_ns) == 0)
-        due__share_forget(got, 6);
+    if (due__share_talk(s, 2, got, until_ns) == 0)
+        due__share_forget(got, 2);
 }
 
 /* ---- Showing --------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 /* What a part has of each kind of word. */
 struct put_counts {
-    size_t entries, longs, keys;
+    size_t entries, longs, keys, groups;
 };
 
 static const due_change *change_at(const struct due__share_plan *plan, size_t at)
@@ -64,6 +64,7 @@ static struct put_counts count_puts(const struct due__share_plan *plan, size_t p
             k.entries += due__record_has_entry(r);
             k.longs += long_of(r) != 0;
             k.keys += r->key_len > 0;
+            k.groups += r->group_len > 0;
         }
     }
     return k;
@@ -102,6 +103,22 @@ static void put_its_key(struct due__redis *s, const due_change *c)
         due__link_text(s->link, "");
     else
         put_id(s, c->from);
+}
+
+/* As groups.lua has it: topic, 0, how long the name is, the name. */
+static void put_its_group(struct due__redis *s, const due_change *c)
+{
+    unsigned char group[DUE_TOPIC_LENGTH + 2 + DUE_KEY_MAX];
+    const due_record *r = &c->record;
+
+    if (r->group_len == 0)
+        return;
+    size_t len = strlen(r->topic) + 1;
+    memcpy(group, r->topic, len);
+    group[len++] = (unsigned char)r->group_len;
+    memcpy(group + len, r->group, r->group_len);
+    put_id(s, r->id);
+    due__link_bytes(s->link, group, len + r->group_len);
 }
 
 static void put_its_length(struct due__redis *s, const due_change *c)
@@ -146,12 +163,16 @@ static int format_put(struct due__redis *s, const struct due__share_lane *lane, 
     int rc = 0;
 
     due__share_call_as(s, &due__script_put, lane, part->number, part->topic, part->topics,
-                       4 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * k.keys +
-                           3 * part->topics);
+                       5 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * k.keys +
+                           2 * k.groups + 3 * part->topics);
     due__link_number(s->link, (int64_t)k.keys);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.keys > 0;
          g = due__share_next_group(plan, p, g + 1))
         put_group(s, plan, &plan->group[g], put_its_key);
+    due__link_number(s->link, (int64_t)k.groups);
+    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.groups > 0;
+         g = due__share_next_group(plan, p, g + 1))
+        put_group(s, plan, &plan->group[g], put_its_group);
     due__link_number(s->link, (int64_t)part->changes);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
          g = due__share_next_group(plan, p, g + 1))
@@ -361,7 +382,7 @@ static void put_death(struct due__redis *s, const due_change *c)
 /* Words of each job, as work.lua has them. */
 static size_t words_of(char letter)
 {
-    if (letter == 'n' || letter == 'b')
+    if (strchr("nob", letter) != NULL)
         return 6;
     return letter == 'r' || letter == 't' ? 4 : letter == 'K' ? 3 : 2;
 }
@@ -380,9 +401,9 @@ static void put_ends(struct due__redis *s, const struct due__share_plan *plan,
         due__link_number(s->link, g->lease_us);
     if (letter == 'K')
         put_group(s, plan, g, put_kept);
-    if (letter == 'n' || letter == 'b' || letter == 't')
+    if (strchr("nobt", letter) != NULL)
         put_group(s, plan, g, put_new_entry);
-    if (letter == 'n')
+    if (letter == 'n' || letter == 'o')
         put_group(s, plan, g, put_score);
     if (letter == 'r')
         put_group(s, plan, g, put_release);

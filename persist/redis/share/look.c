@@ -239,11 +239,13 @@ static bool read_place(const redisReply *score, const redisReply *id, struct due
 
 static void put_page(struct due__redis *s, const struct due_page *at, size_t max)
 {
-    due__share_call(s, &due__script_page, 1, 3);
-    if (at->topic == NULL)
+    due__share_call(s, &due__script_page, at->topic == NULL ? 1 : 2, 3);
+    if (at->topic == NULL) {
         due__share_key(s, "dead", "");
-    else
+    } else {
         due__share_key(s, "t:", at->topic);
+        due__share_key(s, "g:", at->topic);
+    }
     due__link_number(s->link, (int64_t)max);
     if (at->from_ns == INT64_MIN)
         due__link_text(s->link, "");
@@ -347,12 +349,13 @@ static void ask_census(struct due__redis *s, redisReply *const *topics, size_t n
     static const char *const keys[] = { "j", "dead", "p", "h" };
     enum { N = sizeof keys / sizeof keys[0] };
 
-    due__share_call(s, &due__script_census, N + 2 * n, 0);
+    due__share_call(s, &due__script_census, N + 3 * n, 0);
     for (size_t i = 0; i < N; i++)
         due__share_key(s, keys[i], "");
     for (size_t i = 0; i < n; i++) {
         due__share_key(s, "t:", topics[i]->str);
         due__share_key(s, "l:", topics[i]->str);
+        due__share_key(s, "g:", topics[i]->str);
     }
 }
 

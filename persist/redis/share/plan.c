@@ -15,13 +15,15 @@ static char letter_of(const due_change *c)
 
     switch (c->kind) {
     case DUE_CHANGE_PUT:
-        return held || c->record.cause != 0 || c->record.group_len > 0 ? '\0' : 'p';
+        return held || c->record.cause != 0 ? '\0' : 'p';
     case DUE_CHANGE_DROP:
         if (held)
             return c->key_kept_ns > 0 ? 'K' : 'a';
         return c->was_dead ? 'x' : 'c';
     case DUE_CHANGE_MOVE:
-        return held ? 'n' : c->was_dead ? 'k' : 'm';
+        if (held)
+            return c->keeps_pass ? 'n' : 'o';
+        return c->was_dead ? 'k' : 'm';
     case DUE_CHANGE_BURY:
         return held ? 'b' : '\0';
     case DUE_CHANGE_BEGIN:
@@ -29,7 +31,7 @@ static char letter_of(const due_change *c)
     case DUE_CHANGE_TOPIC:
         return held || c->record.topic == NULL ? '\0' : 's';
     case DUE_CHANGE_AMEND:
-        if (held || c->record.group_len > 0)
+        if (held)
             return '\0';
         return !c->was_dead ? 'u' : c->record.cause != 0 ? 'v' : 'w';
     case DUE_CHANGE_EXTEND:

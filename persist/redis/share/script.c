@@ -33,9 +33,10 @@ void due__share_call_as(struct due__redis *s, const struct due__script *script,
     static const char *const fixed[DUE__SHARE_FIXED] = { "fence", "writers", "c", "h",
                                                          "w",     "j",       "a", "dead",
                                                          "b",     "topics",  "p", "owner" };
+    static const char *const last[] = { "jg", "gh", "g", "k", "kx", "jk" };
     const struct due__share *h = s->share;
 
-    due__share_call(s, script, DUE__SHARE_FIXED + 3 * n_topics + 3, 6 + n_topics + args);
+    due__share_call(s, script, DUE__SHARE_FIXED + 4 * n_topics + 6, 6 + n_topics + args);
     for (size_t i = 0; i < DUE__SHARE_FIXED; i++)
         due__share_key(s, fixed[i], "");
     for (size_t i = 0; i < n_topics; i++) {
@@ -43,9 +44,10 @@ void due__share_call_as(struct due__redis *s, const struct due__script *script,
         due__share_key(s, "l:", topics[i]);
         due__share_key(s, "w:", topics[i]);
     }
-    due__share_key(s, "k", "");
-    due__share_key(s, "kx", "");
-    due__share_key(s, "jk", "");
+    for (size_t i = 0; i < n_topics; i++)
+        due__share_key(s, "g:", topics[i]);
+    for (size_t i = 0; i < sizeof last / sizeof last[0]; i++)
+        due__share_key(s, last[i], "");
     due__link_text(s->link, s->fence);
     due__link_text(s->link, lane->name);
     due__link_number(s->link, (int64_t)number);

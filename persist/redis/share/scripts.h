@@ -17,6 +17,6 @@ struct due__script {
 
 extern const struct due__script due__script_put, due__script_work, due__script_edit,
     due__script_join, due__script_leave, due__script_beat, due__script_census, due__script_page,
-    due__script_key, due__script_evict;
+    due__script_key, due__script_evict, due__script_aside;
 
 #endif

@@ -96,7 +96,7 @@ int due__share_load_scripts(struct due__redis *s, int64_t until_ns)
                                                      &due__script_edit,   &due__script_join,
                                                      &due__script_leave,  &due__script_beat,
                                                      &due__script_census, &due__script_page,
-                                                     &due__script_key };
+                                                     &due__script_key,    &due__script_aside };
     enum { N = sizeof all / sizeof all[0] };
     redisReply *got[N];
 

@@ -68,12 +68,13 @@ static void word_key(const struct share *s, const char *end, const char *more)
 
 /* ---- The link -------------------------------------------------------------------------------- */
 
-static const struct due__script *const scripts[7] = { &due__script_put,   &due__script_work,
-                                                      &due__script_edit,  &due__script_join,
-                                                      &due__script_leave, &due__script_beat,
-                                                      &due__script_census };
+static const struct due__script *const scripts[9] = { &due__script_put,    &due__script_work,
+                                                      &due__script_edit,   &due__script_join,
+                                                      &due__script_leave,  &due__script_beat,
+                                                      &due__script_census, &due__script_aside,
+                                                      &due__script_page };
 
-enum { PUT, WORK, EDIT, JOIN, LEAVE, BEAT, CENSUS };
+enum { PUT, WORK, EDIT, JOIN, LEAVE, BEAT, CENSUS, ASIDE, PAGE };
 
 /* The script's text, with another clock. */
 static char *text_of(const struct due__script *script, const char *clock, size_t *len)
@@ -82,10 +83,10 @@ static char *text_of(const struct due__script *script, const char *clock, size_t
     char *text = malloc(script->len + 64);
     const char *found = strstr(script->text, time);
 
-    if (text == NULL || found == NULL)
+    if (text == NULL || (found == NULL && script != &due__script_page))
         share_fail("a script reads no clock");
     memcpy(text, script->text, script->len + 1);
-    if (clock != NULL) {
+    if (clock != NULL && found != NULL) {
         size_t at = (size_t)(found - script->text);
         int n = snprintf(text + at, 64, "call('LRANGE','%s',0,1)", clock);
         memcpy(text + at + n, found + sizeof time - 1, script->len + 1 - at - (sizeof time - 1));
@@ -103,7 +104,7 @@ void share_begin(struct share *s, const char *socket, const char *queue, const c
     s->link = redisConnectUnix(socket);
     if (s->link == NULL || s->link->err != 0)
         share_fail("no connection");
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 9; i++) {
         size_t len;
         char *text = text_of(scripts[i], clock, &len);
         redisReply *r = redisCommand(s->link, "SCRIPT LOAD %b", text, len);
@@ -173,8 +174,9 @@ static void begin_exchange(struct share *s, int script, int lane)
 {
     static const char *const fixed[12] = { "fence", "writers", "c", "h",      "w", "j",
                                            "a",     "dead",    "b", "topics", "p", "owner" };
+    static const char *const last[6] = { "jg", "gh", "g", "k", "kx", "jk" };
 
-    begin(s, script, 15 + 3 * s->topics);
+    begin(s, script, 18 + 4 * s->topics);
     for (int i = 0; i < 12; i++)
         word_key(s, fixed[i], "");
     for (int i = 0; i < s->topics; i++) {
@@ -182,9 +184,10 @@ static void begin_exchange(struct share *s, int script, int lane)
         word_key(s, "l:", s->topic[i]);
         word_key(s, "w:", s->topic[i]);
     }
-    word_key(s, "k", "");
-    word_key(s, "kx", "");
-    word_key(s, "jk", "");
+    for (int i = 0; i < s->topics; i++)
+        word_key(s, "g:", s->topic[i]);
+    for (int i = 0; i < 6; i++)
+        word_key(s, last[i], "");
     word(s->fence);
     word(s->lane[lane]);
     word_number(script == PUT || script == WORK || script == EDIT ? ++s->number[lane] : 0);
@@ -287,6 +290,26 @@ static void keys_of(const struct share_job *jobs, int n)
     }
 }
 
+/* As groups.lua has them. */
+static void groups_of(const struct share *s, const struct share_job *jobs, int n)
+{
+    static char names[SHARE_MOST][128];
+    int groups = 0;
+
+    for (int i = 0; i < n; i++)
+        groups += jobs[i].group != NULL;
+    word_number(groups);
+    for (int i = 0; i < n; i++) {
+        if (jobs[i].group == NULL)
+            continue;
+        const char *topic = s->topic[jobs[i].topic > 0 ? jobs[i].topic - 1 : 0];
+        int len = snprintf(names[i], sizeof names[i], "%s%c%c%s", topic, 0,
+                           (int)strlen(jobs[i].group), jobs[i].group);
+        word_id(jobs[i].id);
+        word_bytes(names[i], (size_t)len);
+    }
+}
+
 void share_put(struct share *s, const struct share_job *jobs, int n)
 {
     int entries = 0;
@@ -294,6 +317,7 @@ void share_put(struct share *s, const struct share_job *jobs, int n)
 
     begin_exchange(s, PUT, 0);
     keys_of(jobs, n);
+    groups_of(s, jobs, n);
     word_number(n);
     for (int i = 0; i < n; i++) {
         word_id(jobs[i].id);
@@ -369,11 +393,11 @@ static void outcome_words(const struct share_outcome *done, int n)
         word_number(done[0].score);
     for (int i = 0; i < n && kind == 'K'; i++)
         word_number(done[i].score);
-    for (int i = 0; i < n && strchr("nbt", kind) != NULL; i++) {
+    for (int i = 0; i < n && strchr("nobt", kind) != NULL; i++) {
         word_id(done[i].id);
         word(done[i].entry);
     }
-    for (int i = 0; i < n && strchr("nbr", kind) != NULL; i++) {
+    for (int i = 0; i < n && strchr("nobr", kind) != NULL; i++) {
         word_number(done[i].score);
         word_id(done[i].id);
     }
@@ -507,12 +531,13 @@ redisReply *share_census(struct share *s)
 {
     static const char *const fixed[4] = { "j", "dead", "p", "h" };
 
-    begin(s, CENSUS, 4 + 2 * s->topics);
+    begin(s, CENSUS, 4 + 3 * s->topics);
     for (int i = 0; i < 4; i++)
         word_key(s, fixed[i], "");
     for (int i = 0; i < s->topics; i++) {
         word_key(s, "t:", s->topic[i]);
         word_key(s, "l:", s->topic[i]);
+        word_key(s, "g:", s->topic[i]);
     }
     redisReply *r = redisCommandArgv(s->link, words.n, words.at, words.len);
     if (r == NULL)
@@ -520,38 +545,31 @@ redisReply *share_census(struct share *s)
     return r;
 }
 
+redisReply *share_page(struct share *s, int max, int64_t score, const char *id)
+{
+    begin(s, PAGE, 2);
+    word_key(s, "t:", s->topic[0]);
+    word_key(s, "g:", s->topic[0]);
+    word_number(max);
+    if (score < 0)
+        word("");
+    else
+        word_number(score);
+    word(id);
+    redisReply *r = redisCommandArgv(s->link, words.n, words.at, words.len);
+    if (r == NULL)
+        share_fail("connection lost");
+    return r;
+}
+
+void share_aside(struct share *s, const char *id)
+{
+    begin_exchange(s, ASIDE, 1);
+    word_id(id);
+    (void)send_words(s);
+}
+
 void share_again(struct share *s, int lane)
 {
     s->number[lane]--;
-}
-
-/* ---- The bell -------------------------------------------------------------------------------- */
-
-void share_listen(struct share *s)
-{
-    s->bell = redisConnectUnix(s->socket);
-    if (s->bell == NULL || s->bell->err != 0)
-        share_fail("no connection");
-    redisReply *r = redisCommand(s->bell, "SUBSCRIBE %s%s", s->prefix, s->writer);
-    if (r == NULL || r->type != REDIS_REPLY_ARRAY)
-        share_fail("subscribe");
-    freeReplyObject(r);
-}
-
-int share_rung(struct share *s)
-{
-    int rings = 0;
-
-    redisAppendCommand(s->bell, "PING");
-    for (;;) {
-        void *got = NULL;
-        if (redisGetReply(s->bell, &got) != REDIS_OK)
-            share_fail("the bell's connection is lost");
-        redisReply *r = got;
-        int message = r->type == REDIS_REPLY_ARRAY && strcmp(r->element[0]->str, "message") == 0;
-        freeReplyObject(r);
-        if (!message)
-            return rings;
-        rings++;
-    }
 }

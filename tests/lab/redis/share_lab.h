@@ -35,6 +35,7 @@ struct share_job {
     int is_long;        /* put: enter it in `b` */
     const char *key;    /* put: NULL: none */
     const char *from;   /* put: takes it over from that job; NULL: from none */
+    const char *group;  /* put: NULL: none */
 };
 
 /* What becomes of a job that was claimed: see work.lua. */
@@ -43,8 +44,8 @@ struct share_outcome {
     int topic;
     const char *id;
     int64_t lease;     /* the end with which it was claimed */
-    int64_t score;     /* n b r: its score; e: how long, in us; K: until when its key is kept */
-    const char *entry; /* n b t */
+    int64_t score;     /* n o b r: its score; e: how long, in us; K: until when its key is kept */
+    const char *entry; /* n o b t */
 };
 
 struct share_change {
@@ -83,7 +84,7 @@ struct share {
     char socket[96];
     char queue[64];  /* what the keys begin with: due:{NAME}: */
     char prefix[80]; /* of channels */
-    char sha[7][41];
+    char sha[9][41];
     char fence[80];
     char writer[24];
     char lane[2][32];  /* p, w */
@@ -112,7 +113,10 @@ void share_amend(struct share *s, struct share_change change, const char *was, c
 void share_beat(struct share *s);
 void share_beat_for(struct share *s, int64_t turn); /* which was nobody's for so long, in us */
 void share_leave(struct share *s);
-redisReply *share_census(struct share *s);   /* the caller's */
+redisReply *share_census(struct share *s); /* the caller's */
+/* At most @max of the first topic, behind this place (-1: the beginning); the caller's. */
+redisReply *share_page(struct share *s, int max, int64_t score, const char *id);
+void share_aside(struct share *s, const char *id); /* of the first topic */
 void share_again(struct share *s, int lane); /* the next exchange of this lane repeats its number */
 
 void share_listen(struct share *s);

@@ -184,8 +184,7 @@ SHARE_TEST(share_queue, takes_no_change_that_is_not_of_a_shared_queue)
     due_change c = put(1, 5);
     int result;
 
-    c.record.group = "g";
-    c.record.group_len = 1;
+    c.held = 5;
     cr_expect_eq(say(&s, c), DUE_ENOTSUP);
     c = drop(1, 5);
     c.kind = DUE_CHANGE_KEEP;

@@ -513,21 +513,6 @@ MALL_TEST(share, a_job_that_comes_again_to_the_same_process_has_one_lease_that_c
 
 /* ---- What it does not have ---- */
 
-static int put(struct mall *m, due_extra more)
-{
-    due_spec spec = { DUE_SPEC_INIT, .more = &more };
-
-    return due_enqueue(m->lab[0].q, &spec, 0, NULL);
-}
-
-MALL_TEST(share, what_it_does_not_have_it_says)
-{
-    struct mall m = mall_make(1);
-
-    cr_expect_eq(put(&m, (due_extra){ DUE_EXTRA_INIT, .group = "g", .group_len = 1 }), DUE_ENOTSUP);
-    mall_close(&m);
-}
-
 static int open_with(struct memory_disk *disk, due_options o)
 {
     due_store *store = memory_store_new(disk);

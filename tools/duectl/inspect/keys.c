@@ -186,14 +186,14 @@ void ctl_topic_key(struct ctl_server *s, const struct ctl_keys *k, struct ctl_te
 }
 
 static redisReply *page_ids(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
-                            bool claimed, int64_t from)
+                            char letter, int64_t from)
 {
     redisReply *ids = NULL;
 
     due__link_command(s->link, 5);
     due__link_text(s->link, "ZRANGE");
-    if (claimed)
-        ctl_key_of_topic(s, k, 'l', topic);
+    if (letter != 't')
+        ctl_key_of_topic(s, k, letter, topic);
     else
         ctl_topic_key(s, k, topic);
     due__link_number(s->link, from);
@@ -254,14 +254,14 @@ static bool all_texts(const redisReply *ids)
     return true;
 }
 
-static bool walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
-                 bool claimed, ctl_visit *visit, void *ctx)
+static bool walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic, char letter,
+                 ctl_visit *visit, void *ctx)
 {
     bool fine = true;
     size_t n = PAGE;
 
     for (int64_t from = 0; fine && n == PAGE; from += PAGE) {
-        redisReply *ids = page_ids(s, k, topic, claimed, from);
+        redisReply *ids = page_ids(s, k, topic, letter, from);
         redisReply *answers[2];
 
         if (ids == NULL)
@@ -287,13 +287,19 @@ static bool walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text
 bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
               ctl_visit *visit, void *ctx)
 {
-    return walk(s, k, topic, false, visit, ctx);
+    return walk(s, k, topic, 't', visit, ctx);
 }
 
 bool ctl_walk_claimed(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
                       ctl_visit *visit, void *ctx)
 {
-    return walk(s, k, topic, true, visit, ctx);
+    return walk(s, k, topic, 'l', visit, ctx);
+}
+
+bool ctl_walk_kept_back(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
+                        ctl_visit *visit, void *ctx)
+{
+    return walk(s, k, topic, 'g', visit, ctx);
 }
 
 bool ctl_scan(struct ctl_server *s, const char *command, const char *key, const char *match,

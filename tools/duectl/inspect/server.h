@@ -107,6 +107,9 @@ bool ctl_walk(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text to
 /* The same of those of a shared queue that are out; a score is the end of a lease. */
 bool ctl_walk_claimed(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
                       ctl_visit *visit, void *ctx);
+/* And of those that stand behind another of their group. */
+bool ctl_walk_kept_back(struct ctl_server *s, const struct ctl_keys *k, struct ctl_text topic,
+                        ctl_visit *visit, void *ctx);
 
 /* Every element of a hash or zset, or (@key NULL) every key that matches, as *SCAN shows them; in
  * pages of them.  @add answers false to end it.  False: ended, or said what went wrong. */

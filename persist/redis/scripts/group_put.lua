@@ -1,0 +1,92 @@
+-- group_put.lua - new jobs that have groups: see groups.lua.
+
+-- The groups that the next words of ARGV tell, by id; nil: none of the jobs has one.
+local function read_groups(refused)
+    local n, groups = tonumber(ARGV[at]), nil
+    for i = at + 1, at + 2 * n, 2 do
+        if not refused[ARGV[i]] then
+            groups = groups or {}
+            groups[ARGV[i]] = ARGV[i + 1]
+        end
+    end
+    at = at + 1 + 2 * n
+    return groups
+end
+
+local function enter_groups(groups)
+    local pairs_of = {}
+    for id, group in pairs(groups) do
+        pairs_of[#pairs_of + 1] = id
+        pairs_of[#pairs_of + 1] = group
+    end
+    call('HSET', jg, unpack(pairs_of))
+end
+
+-- Where each of the `n` jobs of a topic is to stand, whose scores and ids begin at `from`.
+local function sort_out(topic, from, n, groups, refused)
+    local first, kept, fronts = {}, {}, {}
+    for i = from, from + 2 * n - 1, 2 do
+        local score, id = tonumber(ARGV[i]), ARGV[i + 1]
+        local group = groups[id]
+        if refused[id] then
+            group = nil
+        elseif not group then
+            first[#first + 1] = ARGV[i]
+            first[#first + 1] = id
+        else
+            local f = fronts[group]
+            if not f then
+                f = {old = true}
+                f.id, f.score, f.passed = front_of(topic, group)
+            end
+            if not f.id then
+                f = {id = id, score = score}
+            elseif f.passed or not comes_before(score, id, f.score, f.id) then
+                kept[#kept + 1] = {group, id, score}
+            else
+                kept[#kept + 1] = {group, f.id, f.score, f.old}
+                f = {id = id, score = score}
+            end
+            fronts[group] = f
+        end
+    end
+    return first, kept, fronts
+end
+
+-- As many, with their groups: those in front to `t`, the others are kept back.  Answers the first
+-- score of those in `t`; nil: there is none.
+local function place_grouped(topic, from, n, groups, refused)
+    local t, first, kept, fronts = KEYS[10 + 3 * topic], sort_out(topic, from, n, groups, refused)
+    local passes, by_group, by_time, gone, lowest = {}, {}, {}, {}, nil
+    for group, f in pairs(fronts) do
+        if not f.old then
+            first[#first + 1] = form('%.0f', f.score)
+            first[#first + 1] = f.id
+            passes[#passes + 1] = group
+            passes[#passes + 1] = f.id
+        end
+    end
+    for i = 1, #kept do
+        local group, id, score, old = unpack(kept[i], 1, 4)
+        by_group[2 * i - 1], by_group[2 * i] = 0, member(group, score, id)
+        by_time[2 * i - 1], by_time[2 * i] = form('%.0f', score), id
+        gone[#gone + 1] = old and id or nil
+    end
+    for i = 1, #first, 2 do
+        lowest = math.min(lowest or math.huge, tonumber(first[i]))
+    end
+    if #first > 0 then
+        call('ZADD', t, unpack(first))
+    end
+    if #passes > 0 then
+        call('HSET', gh, unpack(passes))
+    end
+    if #kept > 0 then
+        call('ZADD', g, unpack(by_group))
+        call('ZADD', kept_in(topic), unpack(by_time))
+    end
+    if #gone > 0 then
+        call('ZREM', t, unpack(gone))
+    end
+    return lowest
+end

@@ -1,0 +1,41 @@
+/* share_bell.c - rings of a shared queue, for tests of its scripts by themselves. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lab/redis/share_lab.h"
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "share_bell: %s\n", what);
+    abort();
+}
+
+void share_listen(struct share *s)
+{
+    s->bell = redisConnectUnix(s->socket);
+    if (s->bell == NULL || s->bell->err != 0)
+        fail("no connection");
+    redisReply *r = redisCommand(s->bell, "SUBSCRIBE %s%s", s->prefix, s->writer);
+    if (r == NULL || r->type != REDIS_REPLY_ARRAY)
+        fail("subscribe");
+    freeReplyObject(r);
+}
+
+int share_rung(struct share *s)
+{
+    int rings = 0;
+
+    redisAppendCommand(s->bell, "PING");
+    for (;;) {
+        void *got = NULL;
+        if (redisGetReply(s->bell, &got) != REDIS_OK)
+            fail("the bell's connection is lost");
+        redisReply *r = got;
+        int message = r->type == REDIS_REPLY_ARRAY && strcmp(r->element[0]->str, "message") == 0;
+        freeReplyObject(r);
+        if (!message)
+            return rings;
+        rings++;
+    }
+}
