@@ -4,9 +4,9 @@
  * Each script (model.h) puts, cancels and moves jobs and lets time pass; the writers come when they
  * are rung, when their alarm says so, and when their work is done.  Checked are, after each step:
  *
- *   Claims   each gets just the jobs that the model says, in its order; an end is stale if the
- *            model says that somebody else has had the job since; a number sent twice is answered
- *            twice the same.
+ *   Claims   each gets just the jobs that the model says, in its order, and of a group one at a
+ *            time; an end is stale if the model says that somebody else has had the job since; a
+ *            number sent twice is answered twice the same.
  *   Waking   without a fault nobody waits while something is due.  After one writer was killed, or
  *            stopped for a while, nothing is overdue by more than the grace while another waits.
  *
@@ -36,6 +36,8 @@ struct job {
     int64_t score; /* when it is due; OUT: the end of its lease */
     int64_t since; /* no earlier than this it could be claimed */
     bool entry;    /* it has one, of a job with attempts */
+    int group;     /* of its topic; 0: none */
+    bool passed;   /* it has the pass of that */
 };
 
 struct writer {
@@ -73,6 +75,31 @@ static bool takes(const struct writer *w, const struct job *j)
     return !w->picky || j->topic == 2;
 }
 
+static bool one_group(const struct job *a, const struct job *b)
+{
+    return a != b && a->group != 0 && a->group == b->group && a->topic == b->topic;
+}
+
+/* Has another one of its group the pass? */
+static bool kept_back(const struct job *j)
+{
+    for (int i = 0; i < n_jobs; i++) {
+        if (job[i].passed && one_group(&job[i], j))
+            return true;
+    }
+    return false;
+}
+
+/* The others of its group may be claimed from now on. */
+static void pass_back(struct job *j)
+{
+    for (int i = 0; i < n_jobs && j->passed; i++) {
+        if (one_group(&job[i], j) && job[i].since < now)
+            job[i].since = now;
+    }
+    j->passed = false;
+}
+
 /* The job that a claim of the topic gets next, or -1. */
 static int next_of(int topic)
 {
@@ -81,7 +108,8 @@ static int next_of(int topic)
     for (int pass = 0; pass < 2 && best < 0; pass++) {
         for (int i = 0; i < n_jobs; i++) {
             const struct job *j = &job[i];
-            if (j->topic != topic || j->state != (pass == 0 ? OUT : WAITS) || j->score > now)
+            if (j->topic != topic || j->state != (pass == 0 ? OUT : WAITS) || j->score > now ||
+                kept_back(j))
                 continue;
             if (best < 0 || j->score < job[best].score ||
                 (j->score == job[best].score && strcmp(j->id, job[best].id) < 0))
@@ -107,6 +135,7 @@ static bool claimed(struct writer *w, int need)
             if (a->job[got].over != (j->state == OUT ? j->score : 0))
                 return WRONG("%s was let pass at %" PRId64, j->id, a->job[got].over);
             j->state = OUT;
+            j->passed = j->group != 0;
             j->score = j->since = a->lease;
             w->held[w->n_held] = i;
             w->lease[w->n_held++] = a->lease;
@@ -131,9 +160,9 @@ static int outcomes(struct writer *w, struct share_outcome *done, char *expected
 {
     for (int i = 0; i < w->n_held; i++) {
         const struct job *j = &job[w->held[i]];
-        static const char kinds[] = "aaaanr";
+        static const char kinds[] = "aaaanro";
 
-        done[i] = (struct share_outcome){ .kind = kinds[below(6)],
+        done[i] = (struct share_outcome){ .kind = kinds[below(7)],
                                           .topic = w->picky ? 1 : j->topic,
                                           .id = j->id,
                                           .lease = w->lease[i],
@@ -155,7 +184,9 @@ static void ended(struct writer *w, const struct share_outcome *done, const char
         j->state = done[i].kind == 'a' ? GONE : WAITS;
         j->score = done[i].score;
         j->since = done[i].score;
-        j->entry = j->entry || done[i].kind == 'n';
+        j->entry = j->entry || done[i].kind == 'n' || done[i].kind == 'o';
+        if (done[i].kind == 'a' || done[i].kind == 'o')
+            pass_back(j);
     }
     w->n_held = 0;
 }
@@ -254,8 +285,9 @@ static bool check(void)
         const struct writer *w = &writer[k];
         for (int i = 0; i < n_jobs && w->alive && !w->stopped && w->waits; i++) {
             const struct job *j = &job[i];
-            if (j->state != GONE && takes(w, j) && j->score <= now && now - j->since > late)
-                return WRONG("writer %d waits while %s is overdue by %" PRId64 " us", k, j->id,
+            if (j->state != GONE && takes(w, j) && j->score <= now && now - j->since > late &&
+                !kept_back(j))
+                return WRONG("writer %d waits while %.14s is overdue by %" PRId64 " us", k, j->id,
                              now - j->since);
         }
     }
@@ -291,6 +323,9 @@ static bool put(struct writer *w)
         j->score = now + offset[below(8)] * MS;
         j->since = j->score > now ? j->score : now;
         j->entry = false;
+        j->passed = false;
+        j->group = (int)below(4); /* none, or one of three */
+        put[i].group = (const char *const[]){ NULL, "g", "h", "gg" }[j->group];
         memcpy(put[i].id, j->id, sizeof put[i].id);
         put[i].score = j->score;
     }
@@ -318,12 +353,13 @@ static bool edit(struct writer *w)
     if (!said(w))
         return false;
     if (strcmp(w->s.answer.status, expected) != 0)
-        return WRONG("edit of %s answers '%s' instead of '%s'", j->id, w->s.answer.status,
+        return WRONG("edit of %.14s answers '%s' instead of '%s'", j->id, w->s.answer.status,
                      expected);
     if (j->state == WAITS) {
         j->state = move ? WAITS : GONE;
         j->score = j->since = c.score;
         j->entry = true;
+        pass_back(j);
     }
     return true;
 }

@@ -18,6 +18,7 @@
 static struct redis_server server;
 static struct share s;
 static int jobs = 2560, waiting = 1000, runs = 1;
+static int groups; /* of the jobs that are put; 0: they have none */
 
 static void check(int fine, const char *what)
 {
@@ -58,11 +59,16 @@ static struct share_job batch[SHARE_MOST];
 static void fill_batch(int from, int n)
 {
     static char record[77];
+    static char group[SHARE_MOST][16];
 
     memset(record, 'x', 76);
     for (int i = 0; i < n; i++) {
         batch[i] = (struct share_job){ .score = 1 + from + i, .record = record };
         snprintf(batch[i].id, sizeof batch[i].id, "id%012d", from + i);
+        if (groups > 0) {
+            snprintf(group[i], sizeof group[i], "g%d", (from + i) % groups);
+            batch[i].group = group[i];
+        }
     }
 }
 
@@ -207,6 +213,29 @@ static void without(const char *line)
     free(text);
 }
 
+/* Beside the same without groups: each job of one of its own, and ten of each. */
+static void with_groups(void)
+{
+    static const int sizes[] = { 1, 10, 100 };
+    const int all[] = { jobs, jobs / 10 };
+
+    for (size_t g = 0; g < 2; g++) {
+        double plain = best_put(put_all, 256);
+        groups = all[g];
+        double put = best_put(put_all, 256);
+        printf("%2d of each group: put by 256 %5.2f us  %.2f times\n", jobs / groups, put,
+               put / plain);
+        for (size_t i = 0; i < 3; i++) {
+            groups = 0;
+            plain = best_work(work_all, sizes[i]);
+            groups = all[g];
+            double work = best_work(work_all, sizes[i]);
+            printf("   claim and ack by %-4d %5.2f us  %.2f times\n", sizes[i], work, work / plain);
+        }
+        groups = 0;
+    }
+}
+
 static int by_size(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
@@ -265,6 +294,7 @@ int main(int argc, char **argv)
         printf("claim and ack by %-4d %5.2f us  bare     %5.2f  %.2f times\n", sizes[i], work, bare,
                work / bare);
     }
+    with_groups();
     rings();
     without("call('HSET', KEYS[3], ARGV[2], cmsgpack.pack({number, status, ends, claimed}))");
     printf("claim and ack by 100  %5.2f us  without `c`\n", best_work(work_all, 100));

@@ -1,43 +1,41 @@
 -- group_put.lua - new jobs that have groups: see groups.lua.
 
--- The groups that the next words of ARGV tell, by id; nil: none of the jobs has one.
+-- The groups that the next words of ARGV tell, by id; whom `gh` names for each; and the words for
+-- `jg`.  Nil: none of the jobs has one.
 local function read_groups(refused)
-    local n, groups = tonumber(ARGV[at]), nil
+    local n, entered, named, groups = tonumber(ARGV[at]), {}, {}, {}
     for i = at + 1, at + 2 * n, 2 do
-        if not refused[ARGV[i]] then
-            groups = groups or {}
-            groups[ARGV[i]] = ARGV[i + 1]
+        local id, group = ARGV[i], ARGV[i + 1]
+        if not refused[id] then
+            entered[#entered + 1], entered[#entered + 2] = id, group
+            named[#named + 1] = group
+            groups[id] = group
         end
     end
     at = at + 1 + 2 * n
-    return groups
-end
-
-local function enter_groups(groups)
-    local pairs_of = {}
-    for id, group in pairs(groups) do
-        pairs_of[#pairs_of + 1] = id
-        pairs_of[#pairs_of + 1] = group
+    if #named == 0 then
+        return nil
     end
-    call('HSET', jg, unpack(pairs_of))
+    local found, fronts = call('HMGET', gh, unpack(named)), {}
+    for i = 1, #named do
+        fronts[named[i]] = found[i]
+    end
+    return groups, fronts, entered
 end
 
 -- Where each of the `n` jobs of a topic is to stand, whose scores and ids begin at `from`.
-local function sort_out(topic, from, n, groups, refused)
+local function sort_out(topic, from, n, groups, named, refused)
     local first, kept, fronts = {}, {}, {}
     for i = from, from + 2 * n - 1, 2 do
-        local score, id = tonumber(ARGV[i]), ARGV[i + 1]
+        local id = ARGV[i + 1]
         local group = groups[id]
-        if refused[id] then
-            group = nil
-        elseif not group then
-            first[#first + 1] = ARGV[i]
-            first[#first + 1] = id
-        else
-            local f = fronts[group]
+        if group then
+            local score, f = tonumber(ARGV[i]), fronts[group]
             if not f then
                 f = {old = true}
-                f.id, f.score, f.passed = front_of(topic, group)
+                if named[group] then
+                    f.id, f.score, f.passed = front_of(topic, named[group])
+                end
             end
             if not f.id then
                 f = {id = id, score = score}
@@ -48,6 +46,8 @@ local function sort_out(topic, from, n, groups, refused)
                 f = {id = id, score = score}
             end
             fronts[group] = f
+        elseif not refused[id] then
+            first[#first + 1], first[#first + 2] = ARGV[i], id
         end
     end
     return first, kept, fronts
@@ -55,8 +55,9 @@ end
 
 -- As many, with their groups: those in front to `t`, the others are kept back.  Answers the first
 -- score of those in `t`; nil: there is none.
-local function place_grouped(topic, from, n, groups, refused)
-    local t, first, kept, fronts = KEYS[10 + 3 * topic], sort_out(topic, from, n, groups, refused)
+local function place_grouped(topic, from, n, groups, named, refused)
+    local t = KEYS[10 + 3 * topic]
+    local first, kept, fronts = sort_out(topic, from, n, groups, named, refused)
     local passes, by_group, by_time, gone, lowest = {}, {}, {}, {}, nil
     for group, f in pairs(fronts) do
         if not f.old then

@@ -2,6 +2,7 @@
 
 -- Jobs of these kinds give back their groups' passes.
 local gives_back = {a = true, K = true, b = true, o = true}
+local keeps = {n = true, r = true}
 
 -- They wait again, without the pass: `score, id` of each begin at `from`; `good` as in words().
 local function wait_anew(topic, groups, from, n, good)

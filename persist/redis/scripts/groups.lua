@@ -4,10 +4,11 @@
 --
 -- `jg` says which group a job has: the topic, a byte of zero, how long the group's name is (a
 -- byte), the name.  Of each group one job stands where claims look for what is due: the one in
--- front, which `gh` names.  That is the first of those that wait, until it is claimed; from then
--- on it has the group's pass, which a `!` behind its id says, and stays in front until it ends or
--- gives the pass back.  All others are kept back: in `g:TOPIC` by their times, and in `g` by group,
--- time (16 digits) and id, where the next one is found.  What is kept back costs no claim a look.
+-- front, which `gh` names.  That is the first of those that wait, until it is claimed.  Then it has
+-- the group's pass: while it is held, and, with a `!` behind its id, while it waits again without
+-- having given that back.  All others are kept back: in `g:TOPIC` by their times, and in `g` by
+-- group, time (16 digits) and id, where the next one is found.  So what is kept back costs no claim
+-- a look.
 --
 -- A pass is not lost.  A group with somebody kept back has somebody in front, who is in `t` or
 -- `l`; also when half of a script is torn, for who follows comes to the front before the one that
@@ -25,10 +26,9 @@ local function member(group, score, id)
     return group .. form('%016.0f', score) .. id
 end
 
--- Who stands in front of the group, when it is due (nil: it is held), and whether it has the pass.
--- One that is nowhere is nobody.
-local function front_of(topic, group)
-    local who = call('HGET', gh, group)
+-- Who stands in front of the group (of which `gh` says `who`), when it is due (nil: it is held),
+-- and whether it has the pass.  One that is nowhere is nobody.
+local function front_of(topic, who)
     local id = who and string.sub(who, 1, ID)
     local waits = id and call('ZSCORE', KEYS[10 + 3 * topic], id)
     if waits then
@@ -48,33 +48,56 @@ local function keep_back(topic, group, id, score)
     call('ZADD', kept_in(topic), form('%.0f', score), id)
 end
 
--- The next of the group comes to the front, in place of `id`.  Answers whether there is one.
-local function follow(topic, group, id)
-    while true do
-        local found =
-            call('ZRANGE', g, '[' .. group, '(' .. group .. ':', 'BYLEX', 'LIMIT', 0, 1)[1]
-        if not found then
-            call('HDEL', gh, group)
-            return false
-        end
-        local score = tonumber(string.sub(found, #group + 1, #group + 16))
-        local who = string.sub(found, #group + 17)
-        local kept = who ~= id and call('ZSCORE', kept_in(topic), who)
-        if kept and tonumber(kept) == score then
-            call('ZADD', KEYS[10 + 3 * topic], 'NX', form('%.0f', score), who)
-            call('HSET', gh, group, who)
-            call('ZREM', kept_in(topic), who)
-            call('ZREM', g, found)
-            return true
-        end
-        call('ZREM', g, found)
-    end
+-- The first of a group that `g` names.
+local function next_of(group)
+    return call('ZRANGE', g, '[' .. group, '(' .. group .. ':', 'BYLEX', 'LIMIT', 0, 1)[1]
 end
 
--- These jobs of a topic end, or give back their passes.  Answers the group of each (nil: none), and
--- whether somebody follows.  To be done before anything else becomes of them.  Where nobody is in
--- front, since `gh` was lost, somebody follows, too.
-local function let_go(topic, ids)
+-- The next of each group comes to the front, in place of `ids`.  Answers whether there is any.
+local function follow(topic, groups, ids)
+    local found, who, over = {}, {}, {}
+    for i = 1, #groups do
+        local first = next_of(groups[i])
+        if first then
+            found[#found + 1] = first
+            who[#who + 1] = string.sub(first, #groups[i] + 17)
+            groups[#found], ids[#found] = groups[i], ids[i]
+        else
+            over[#over + 1] = groups[i]
+        end
+    end
+    if #over > 0 then
+        call('HDEL', gh, unpack(over))
+    end
+    if #found == 0 then
+        return false
+    end
+    local kept, places, fronts, again = call('ZMSCORE', kept_in(topic), unpack(who)), {}, {}, false
+    for i = 1, #found do
+        local group = groups[i]
+        local score = string.sub(found[i], #group + 1, #group + 16)
+        if who[i] ~= ids[i] and kept[i] and tonumber(kept[i]) == tonumber(score) then
+            places[#places + 1] = form('%.0f', kept[i])
+            places[#places + 1] = who[i]
+            fronts[#fronts + 1] = group
+            fronts[#fronts + 1] = who[i]
+        else
+            call('ZREM', g, found[i])
+            again = follow(topic, {group}, {ids[i]}) or again
+            found[i], who[i] = '', '' -- nobody's
+        end
+    end
+    if #places > 0 then
+        call('ZADD', KEYS[10 + 3 * topic], 'NX', unpack(places))
+        call('HSET', gh, unpack(fronts))
+        call('ZREM', kept_in(topic), unpack(who))
+        call('ZREM', g, unpack(found))
+    end
+    return again or #places > 0
+end
+
+-- Of these jobs those that have groups, and their groups.
+local function named_of(ids)
     local groups, named, of = call('HMGET', jg, unpack(ids)), {}, {}
     for i = 1, #ids do
         if groups[i] then
@@ -82,31 +105,51 @@ local function let_go(topic, ids)
             of[#named] = ids[i]
         end
     end
+    return named, of, groups
+end
+
+-- These jobs of a topic end, or give back their passes.  Answers the group of each (nil: none), and
+-- whether somebody follows.  To be done before anything else becomes of them.  Where nobody is in
+-- front, since `gh` was lost, somebody follows, too.
+local function let_go(topic, ids)
+    local named, of, groups = named_of(ids)
     if #named == 0 then
         return groups, false
     end
-    local fronts, any, over = call('HMGET', gh, unpack(named)), call('EXISTS', g) == 1, {}
-    local followed = false
+    local fronts, led, by = call('HMGET', gh, unpack(named)), {}, {}
     for i = 1, #named do
-        if not fronts[i] or string.sub(fronts[i], 1, ID) == of[i] then
-            if any then
-                followed = follow(topic, named[i], of[i]) or followed
-            else
-                over[#over + 1] = named[i]
-            end
+        local front = fronts[i]
+        if not front or front == of[i] or string.sub(front, 1, ID) == of[i] then
+            led[#led + 1] = named[i]
+            by[#led] = of[i]
         end
     end
-    if #over > 0 then
-        call('HDEL', gh, unpack(over))
+    if #led == 0 then
+        return groups, false
     end
-    return groups, followed
+    if #led > 1 and call('EXISTS', g) == 0 then
+        call('HDEL', gh, unpack(led))
+        return groups, false
+    end
+    return groups, follow(topic, led, by)
+end
+
+-- These jobs of a topic wait again with what they have.
+local function keep_passes(ids)
+    local named, of = named_of(ids)
+    for i = #named, 1, -1 do
+        named[2 * i - 1], named[2 * i] = named[i], of[i] .. '!'
+    end
+    if #named > 0 then
+        call('HSET', gh, unpack(named))
+    end
 end
 
 -- A job that is not in front waits from now on until `score`.  Answers true if it is in front, and
 -- in `t`; else it is kept back.
 local function enter(topic, group, id, score)
     local t = KEYS[10 + 3 * topic]
-    local front, waits, passed = front_of(topic, group)
+    local front, waits, passed = front_of(topic, call('HGET', gh, group))
     if front and front ~= id and (passed or not comes_before(score, id, waits, front)) then
         keep_back(topic, group, id, score)
         return false
@@ -120,41 +163,29 @@ local function enter(topic, group, id, score)
     return true
 end
 
--- Jobs that are about to be claimed, of which those in front get their groups' passes.  Answers
+-- Jobs that are about to be claimed: those in front, which have their groups' passes then.  Answers
 -- nil, or, if something was torn, which of them are kept back instead.
 local function give_passes(topic, ids)
-    local groups, named, of = call('HMGET', jg, unpack(ids)), {}, {}
-    for i = 1, #ids do
-        if groups[i] then
-            named[#named + 1] = groups[i]
-            of[#named] = ids[i]
-        end
-    end
+    local named, of = named_of(ids)
     if #named == 0 then
         return nil
     end
-    local fronts, passes, mine, others = call('HMGET', gh, unpack(named)), {}, {}, nil
-    local had = {}
+    local fronts, others, had = call('HMGET', gh, unpack(named)), nil, {}
     for i = 1, #named do
         local group, id, front = named[i], of[i], fronts[i]
-        local own = front and string.sub(front, 1, ID) == id
-        if had[group] or not own and front_of(topic, group) then
+        local own = front == id or front and string.sub(front, 1, ID) == id
+        if had[group] or not own and front_of(topic, front) then
             others = others or {}
             others[id] = group
         else
             had[group] = true
-            mine[#mine + 1] = id
-            if not own or #front == ID then
-                passes[#passes + 1] = group
-                passes[#passes + 1] = id .. '!'
+            if not own then
+                call('HSET', gh, group, id)
             end
         end
     end
-    if #passes > 0 then
-        call('HSET', gh, unpack(passes))
-    end
-    if #mine > 0 then
-        call('ZREM', kept_in(topic), unpack(mine))
+    if call('EXISTS', g) == 1 then
+        call('ZREM', kept_in(topic), unpack(of)) -- what is left there
     end
     return others
 end

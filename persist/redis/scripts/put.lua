@@ -37,7 +37,7 @@ for i = 1, keyed do
     end
 end
 at = at + 1 + 3 * keyed
-local groups = read_groups(refused)
+local groups, fronts, entered = read_groups(refused)
 
 -- The words of `n` pairs behind `at`, without those of jobs that are refused; `id` says which of a
 -- pair is the id.
@@ -83,7 +83,7 @@ at = at + 1 + 2 * n
 set(KEYS[7])
 set(KEYS[9])
 if groups then
-    enter_groups(groups)
+    call('HSET', jg, unpack(entered))
 end
 
 -- The first score of those that are not refused; nil: all are.
@@ -104,7 +104,7 @@ for topic = 1, topics do
         call('HSETNX', KEYS[10], name, '0')
     end
     if groups then
-        first = place_grouped(topic, at + 3, jobs, groups, refused)
+        first = place_grouped(topic, at + 3, jobs, groups, fronts, refused)
         if first then
             lower_head(topic, form('%.0f', first))
         end

@@ -160,6 +160,8 @@ for _ = 1, groups do
             local of, followed = nil, false
             if has_groups and gives_back[kind] then
                 of, followed = let_go(topic, {words(at + 3, 1, n, good)})
+            elseif has_groups and keeps[kind] then
+                keep_passes({words(at + 3, 1, n, good)})
             end
             kinds[kind](t, l, n, good, topic, of)
             local _, limit = setting(topic)
