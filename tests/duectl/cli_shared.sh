@@ -70,6 +70,20 @@ run 0 reschedule --queue q "$url" "$id" 0s
 soon '"waiting":0,"due":0,"reserved":0,"dead":0' stats --json --queue q "$url"
 [ "$(sort worked | tr '\n' ' ')" = 'later one two ' ] || fail "worked: $(cat worked)"
 
+# Those that stand behind another of their group are there, too.
+printf '0s group=g one\n0s group=g two\n1h group=g three\n' >in.txt
+run 0 push --shared --queue groups "$url" <in.txt
+cp out grouped
+run 0 ls --json --queue groups "$url"
+fits out listed 3
+run 0 stats --json --queue groups "$url"
+has out '"waiting":3,"due":2,"reserved":0,"dead":0,'
+run 0 show --queue groups "$url" "$(sed -n 2p grouped)"
+has out '^state      waiting$'
+run 0 cancel --queue groups "$url" "$(sed -n 1p grouped)" "$(sed -n 2p grouped)"
+run 0 ls --json --queue groups "$url"
+fits out listed 1
+
 # Dead ones: listed, handed out again, and gone.
 run 0 ps --queue q "$url"
 number=$(cut -d ' ' -f 1 out)

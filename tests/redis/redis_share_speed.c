@@ -128,6 +128,15 @@ static void work_all(int by)
     }
 }
 
+/* Claims alone. */
+static void claim_all(int by)
+{
+    for (int claimed = 0; claimed < jobs; claimed += s.answer.count) {
+        share_work(&s, NULL, 0, (struct share_claim){ by, 0, 60000000, NULL });
+        check(s.answer.code == 'D' && s.answer.count > 0, "nothing is due");
+    }
+}
+
 /* A claim and an end that look at nothing. */
 static void work_bare(int by)
 {
@@ -219,6 +228,12 @@ static void with_groups(void)
     static const int sizes[] = { 1, 10, 100 };
     const int all[] = { jobs, jobs / 10 };
 
+    double bare = best_work(claim_all, 100);
+    groups = jobs;
+    double grouped = best_work(claim_all, 100);
+    groups = 0;
+    printf("claim alone by 100    %5.2f us  grouped  %5.2f  %.2f times\n", bare, grouped,
+           grouped / bare);
     for (size_t g = 0; g < 2; g++) {
         double plain = best_put(put_all, 256);
         groups = all[g];

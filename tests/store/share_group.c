@@ -82,15 +82,20 @@ static void others_are_not_held_up(struct sharing *t)
     t->base.jobs[first[n++]].record.group_len = 3;
     first[n++] = sharing_job(t, "a", -DUE_MS(60));
     SHARE_CHECK(t, put_all(t, first, n), "put");
-    for (size_t i = 0; i < 4; i++)
+    size_t behind = sharing_grouped(t, "a", -DUE_MS(55), names[0]);
+    sharing_put(t, behind);
+    for (size_t i = 1; i < 4; i++)
         sharing_put(t, sharing_grouped(t, "a", -DUE_MS(50), names[i]));
     sharing_put(t, sharing_grouped(t, "a", -DUE_MS(50), longest));
     SHARE_CHECK(t, sharing_sent(t, 0) && claims(t, 1, first, n), "one of each");
+    struct sharing_held h = t->held[0];
     SHARE_CHECK(t, claims_none(t, 0), "and no other");
     size_t elsewhere = sharing_grouped(t, "b", -DUE_MS(40), "g");
     sharing_put(t, elsewhere);
     SHARE_CHECK(t, sharing_sent(t, 0) && claims(t, 1, &elsewhere, 1),
                 "a group of another topic is another");
+    sharing_done(t, h);
+    SHARE_CHECK(t, sharing_sent(t, 1) && claims_one(t, 0, behind, &h), "and keeps back nobody");
 }
 
 /* Of those that came together or one by one, later or earlier. */

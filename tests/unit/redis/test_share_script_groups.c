@@ -336,6 +336,19 @@ Test(groups, that_are_torn_at_an_end_let_one_through_at_a_time)
     cr_expect_eq(LEFT(), 0);
 }
 
+/* One that is kept back was to be moved to the front, to a later time, and stands there already. */
+Test(groups, that_are_torn_at_a_move_do_not_come_early)
+{
+    put_chain(1, 2);
+    int64_t lease = claim(&two, 1)->lease;
+    DO("ZADD due:{q}:t:a %lld %s", (long long)T0 + 500, id(2));
+    cr_expect_str_empty(end(&two, 'a', 1, lease, 0));
+    cr_expect_eq(COUNT("ZSCORE due:{q}:t:a %s", id(2)), T0 + 500);
+    CLAIMS_NONE();
+    turn(T0 + 500);
+    CLAIMS(2);
+}
+
 /* A claim that was torn behind its pass; and a job in front of all others that nobody has. */
 Test(groups, whose_front_was_torn_are_not_stuck)
 {

@@ -291,17 +291,25 @@ static void whole_life(void)
 {
     share_listen(&two);
     wait_for(&two, 1);
-    struct share_job jobs[] = { job(1, 1), job(2, 1) };
+    struct share_job jobs[] = { job(1, 1), job(2, 1), job(3, 1) };
     share_topics(&one, "a", "b", NULL);
     share_topics(&two, "a", "b", NULL);
     jobs[0].topic = 1;
     jobs[1].topic = 2;
-    share_put(&one, jobs, 2);
+    jobs[2].topic = 1;
+    jobs[0].group = jobs[2].group = "g"; /* it stands behind the first */
+    share_put(&one, jobs, 3);
     cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
     cr_expect_eq(share_rung(&two), 1);
     cr_expect_eq(claim(&two, 5)->count, 2);
     cr_expect_str_empty(
         finish(&two, (struct share_outcome){ 'b', 1, id(1), two.answer.lease, 2, "dead" }));
+    redisReply *page = share_page(&one, 5, -1, "");
+    cr_expect(page->type == REDIS_REPLY_ARRAY && page->elements == 2, "%s", page->str);
+    freeReplyObject(page);
+    cr_expect_eq(claim(&two, 5)->count, 1, "the next of its group");
+    share_aside(&two, id(3));
+    cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
     struct share_change drop = { 'x', 1, id(1), -1, NULL, 0, NULL };
     share_edit(&one, &drop, 1);
     cr_expect_eq(one.answer.code, 'D', "%s", one.answer.error);

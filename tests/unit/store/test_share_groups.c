@@ -193,6 +193,23 @@ MALL_TEST(share_groups, whatever_ends_a_job_lets_the_next_through)
     mall_close(&m);
 }
 
+/* It is in the store no more, though its bytes are lent. */
+MALL_TEST(share_groups, a_dequeue_ends_a_job_and_the_next_may_come_to_the_same_process)
+{
+    static const char *const texts[] = { "a", "b", "c" };
+    struct mall m = mall_make(2);
+    due_job jobs[3];
+
+    for (int i = 0; i < 3; i++)
+        put(&m, 1, texts[i], 0);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(mall_take(&m, (size_t)i / 2, &jobs[i]), 0);
+    cr_expect_eq(lab_stats(&m.lab[0]).passed + lab_stats(&m.lab[0]).kept_back, 0u);
+    for (int i = 0; i < 3; i++)
+        cr_expect_str_eq(lab_text(&m.lab[i / 2], &jobs[i]), texts[i]);
+    mall_close(&m);
+}
+
 /* Its process is gone, and its lease over. */
 MALL_TEST(share_groups, the_job_of_a_process_that_died_comes_again_before_the_others)
 {
