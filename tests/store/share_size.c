@@ -158,11 +158,12 @@ static void takes_any_topic(struct sharing *t)
     SHARE_CHECK(t, sharing_drain(t, 0, 6), "all of them, without their names");
 }
 
-/* It can be worked off, and that makes room. */
+/* It can be worked off, and that makes room; whoever follows in a group is let through for that. */
 static void is_worked_off_when_full(struct sharing *t)
 {
     struct sharing_held h;
     size_t jobs[2];
+    size_t grouped[3];
 
     if (!suite_has(&t->base, t->maker->store.full != NULL, "no hook full") ||
         !sharing_all_join(t, 1))
@@ -171,12 +172,26 @@ static void is_worked_off_when_full(struct sharing *t)
         jobs[i] = sharing_job(t, "a", i == 0 ? -DUE_MS(5) : SHARE_LATER_NS);
         sharing_put(t, jobs[i]);
     }
+    for (int i = 0; i < 3; i++) {
+        grouped[i] = sharing_grouped(t, "b", -DUE_MS(30) + i * DUE_MS(1), "g");
+        sharing_put(t, grouped[i]);
+    }
     SHARE_CHECK(t, sharing_sent(t, 0), "put");
     size_t more = sharing_job(t, "a", -DUE_MS(4));
     t->maker->store.full(t->maker->store.ctx, true);
     sharing_put(t, more);
     SHARE_ANSWERS(t, sharing_send(t, 0), 0);
     SHARE_CHECK(t, t->results[0] == DUE_ENOSPC, "%s", due_error_name(t->results[0]));
+    static const char *const topics[] = { "b", "a" };
+    for (int i = 0; i < 2; i++) {
+        sharing_claim(t, 2, 0, SHARE_LONG_NS);
+        sharing_of(t, topics, 1);
+        SHARE_CHECK(t, sharing_sent(t, 0) && sharing_got(t, &grouped[i], 1), "one of a group");
+        sharing_done(t, t->held[0]);
+        SHARE_CHECK(t, sharing_sent(t, 0), "is done, and the next follows");
+    }
+    sharing_cancel(t, grouped[2]);
+    SHARE_CHECK(t, sharing_sent(t, 0), "and is cancelled");
     sharing_claim(t, 2, 0, SHARE_LONG_NS);
     SHARE_CHECK(t, sharing_sent(t, 0) && sharing_got(t, jobs, 1), "claimed");
     h = t->held[0];

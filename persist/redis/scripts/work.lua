@@ -22,8 +22,8 @@
 -- heads.
 --
 -- An end of lease is the token: it is compared first.  A job whose lease is over is due again like
--- any other.  The first write removes something: ourselves from `w`, or a job that is done.  So a
--- full server does not refuse what follows.
+-- any other.  The first write removes something: ourselves from `w`, or a job that is done and that
+-- nobody can follow.  So a full server does not refuse what follows.
 local me = ARGV[6]
 local waiters = {KEYS[5]}
 for topic = 1, topics do
@@ -39,7 +39,7 @@ if call('EXISTS', KEYS[7], KEYS[9], jk, jg, unpack(waiters)) > 0 then
         call('ZREM', waiters[i], me)
     end
 end
-if not others and (again or ARGV[at] == '0' or ARGV[at + 1] ~= 'a') then
+if not others and (again or has_groups or ARGV[at] == '0' or ARGV[at + 1] ~= 'a') then
     call('ZREM', KEYS[5], me)
 end
 

@@ -241,7 +241,7 @@ TestSuite(server, .fini = stop, .timeout = 120);
 Test(server, that_is_full_takes_no_job_but_lets_all_be_worked_off)
 {
     static char payload[4096];
-    struct share_outcome done = { 'n', 1, id(0), 0, 1, "entry" };
+    struct share_outcome done = { 'n', 1, id(2), 0, 1, "entry" };
     struct share_change cancel = { 'c', 1, id(1), -1, NULL, 0, NULL };
 
     serve_with((const char *const[]){ "--maxmemory", "3mb", NULL });
@@ -252,6 +252,7 @@ Test(server, that_is_full_takes_no_job_but_lets_all_be_worked_off)
         struct share_job jobs[] = { job(n % 300, 1) };
         snprintf(jobs[0].id, sizeof jobs[0].id, "id%012d", n);
         jobs[0].record = payload;
+        jobs[0].group = n % 2 == 0 ? "g" : NULL;
         share_put(&one, jobs, 1);
         if (one.answer.code == 'E')
             break;
@@ -259,7 +260,7 @@ Test(server, that_is_full_takes_no_job_but_lets_all_be_worked_off)
     cr_expect_not_null(strstr(one.answer.error, "OOM"), "%s", one.answer.error);
     cr_expect_gt(n, 10);
     cr_expect_eq(COUNT("HLEN due:{q}:j"), n);
-    cr_expect_eq(COUNT("ZCARD due:{q}:t:a"), n);
+    cr_expect_eq(COUNT("ZCARD due:{q}:t:a") + COUNT("ZCARD due:{q}:g:a"), n);
     share_again(&one, 0);
     plain_writer(&two); /* who works it off may come now */
     share_edit(&one, &cancel, 1);
@@ -267,6 +268,10 @@ Test(server, that_is_full_takes_no_job_but_lets_all_be_worked_off)
     share_beat_for(&two, 1);
     cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
     cr_expect_eq(two.answer.turn, 1);
+    claim(&two, 1);
+    freeReplyObject(share_ask(&one, "CONFIG SET maxmemory 1")); /* also when much has gone */
+    share_aside(&two, id(0));
+    cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
     cr_expect_eq(claim(&two, 1)->count, 1);
     done.lease = two.answer.lease;
     cr_expect_str_empty(finish(&two, done));
@@ -282,7 +287,8 @@ Test(server, that_is_full_takes_no_job_but_lets_all_be_worked_off)
         cr_assert_eq(two.answer.code, 'D', "%s", two.answer.error);
         cr_expect_str_empty(two.answer.status);
     }
-    cr_expect_eq(COUNT("EXISTS due:{q}:j due:{q}:t:a due:{q}:l:a"), 0);
+    cr_expect_eq(COUNT("EXISTS due:{q}:j due:{q}:t:a due:{q}:l:a due:{q}:g:a"), 0);
+    freeReplyObject(share_ask(&one, "CONFIG SET maxmemory 3mb"));
     put(&one, 1, 1);
 }
 
