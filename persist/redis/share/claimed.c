@@ -76,10 +76,54 @@ static int read_long(struct due__redis *s, redisReply *const *jobs, size_t n, re
 
 /* ---- What cannot be shown -------------------------------------------------------------------- */
 
-static void set_aside(struct due__redis *s, const char *topic, const redisReply *id,
-                      const redisReply *record, int64_t until_ns)
+/* Its bytes, if it has any, are kept.  False: they are not. */
+static bool keep(struct due__redis *s, const redisReply *id, const redisReply *record,
+                 int64_t until_ns)
 {
-    redisReply *got[2];
+    bool there = due__reply_is_text(record);
+    redisReply *got = NULL;
+
+    due__redis_word(s, s->keys.aside, 2, there ? "HSET" : "HSETNX");
+    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+    due__link_bytes(s->link, there ? record->str : "", there ? (size_t)record->len : 0);
+    if (due__share_talk(s, 1, &got, until_ns) != 0)
+        return false;
+    bool kept = !there || due__share_classify(s, got) == DUE__REPLY_FINE;
+    due__share_forget(&got, 1);
+    return kept;
+}
+
+/* Then it goes, and whoever follows it in its group may be rung for.  A server that has lost its
+ * scripts gets them anew. */
+static void take_out(struct due__redis *s, const char *topic, const redisReply *id,
+                     struct due_exchange *answer, int64_t until_ns)
+{
+    enum due__reply_class class = DUE__REPLY_FINE;
+    redisReply *got = NULL;
+    int64_t rang;
+
+    do {
+        int rc = due__share_up(s, until_ns);
+        if (rc != 0 && rc != DUE_EDURABILITY)
+            return;
+        due__share_call_as(s, &due__script_aside, &s->share->lane[1], 0, &topic, 1, 1);
+        due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
+        if (due__share_talk(s, 1, &got, until_ns) != 0)
+            return;
+        class = due__share_classify(s, got);
+        if (class == DUE__REPLY_NOSCRIPT)
+            s->share->loaded = false;
+        if (class == DUE__REPLY_FINE && due__share_verdict(s, got) == 0 &&
+            due__share_stamp(s, got, 3) && due__share_number(got->element[2], 0, &rang))
+            answer->rang += (uint32_t)rang;
+        due__share_forget(&got, 1);
+    } while (class == DUE__REPLY_NOSCRIPT && due__mono_ns() < until_ns);
+}
+
+/* Where anything fails it is ours until its lease is over, and is tried again then. */
+static void set_aside(struct due__redis *s, const char *topic, const redisReply *id,
+                      const redisReply *record, struct due_exchange *answer, int64_t until_ns)
+{
     char text[DUE_ID_TEXT];
     due_id job = { { 0 } };
     bool there = due__reply_is_text(record);
@@ -91,20 +135,15 @@ static void set_aside(struct due__redis *s, const char *topic, const redisReply 
     int rc = due__share_up(s, until_ns);
     if (rc != 0 && rc != DUE_EDURABILITY)
         return;
-    due__redis_word(s, s->keys.aside, 2, there ? "HSET" : "HSETNX");
-    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    due__link_bytes(s->link, there ? record->str : "", there ? (size_t)record->len : 0);
-    due__share_call_as(s, &due__script_aside, &s->share->lane[1], 0, &topic, 1, 1);
-    due__link_bytes(s->link, id->str, DUE_STORE_ID_BYTES);
-    if (due__share_talk(s, 2, got, until_ns) == 0)
-        due__share_forget(got, 2);
+    if (keep(s, id, record, until_ns))
+        take_out(s, topic, id, answer, until_ns);
 }
 
 /* ---- Showing --------------------------------------------------------------------------------- */
 
 struct claim {
     const struct due__share_part *part;
-    uint64_t stamp;
+    struct due_exchange *answer;
     int64_t end_us;
     due_store_visit_claimed *visit;
     void *ctx;
@@ -113,13 +152,13 @@ struct claim {
 
 /* One job: of five words, and @record where the claim leaves that out. */
 static int show_one(struct due__redis *s, const struct claim *claim, redisReply *const *word,
-                    const redisReply *record, uint64_t *shown)
+                    const redisReply *record)
 {
     const char *topic = claim->part->topic[word[0]->integer - 1];
     redisReply nothing = { .type = REDIS_REPLY_NIL };
     const redisReply *entry = word[4]->len > 0 ? word[4] : &nothing;
     struct due__record_room room;
-    due_claimed job = { .held = claim->stamp };
+    due_claimed job = { .held = claim->answer->stamp };
     int64_t over_us = 0;
     int rc = due__redis_read_job(s, NULL, &job.record, &room, word[1], record, entry);
 
@@ -128,7 +167,7 @@ static int show_one(struct due__redis *s, const struct claim *claim, redisReply 
     if (rc == DUE_EVERSION)
         return 0;
     if (rc != 0) {
-        set_aside(s, topic, word[1], record, claim->until_ns);
+        set_aside(s, topic, word[1], record, claim->answer, claim->until_ns);
         return 0;
     }
     if (word[2]->len > 0)
@@ -138,7 +177,7 @@ static int show_one(struct due__redis *s, const struct claim *claim, redisReply 
                                     due__redis_score(job.record.until_ns) };
     if (!due__hold_add(&s->share->holds, hold, s->share->now_us - OLD_US))
         return 0; /* no memory: it is due again when its lease is over */
-    ++*shown;
+    claim->answer->claimed++;
     return claim->visit(claim->ctx, &job);
 }
 
@@ -147,7 +186,7 @@ int due__share_show(struct due__redis *s, const struct due__share_part *part,
                     int64_t until_ns)
 {
     redisReply *const *word = part->answer->element;
-    struct claim claim = { part, answer->stamp, 0, visit, ctx, until_ns };
+    struct claim claim = { part, answer, 0, visit, ctx, until_ns };
     int64_t number[4]; /* alarm, more, rung, claimed */
     redisReply **longs = NULL;
     size_t at_long = 0;
@@ -163,7 +202,7 @@ int due__share_show(struct due__redis *s, const struct due__share_part *part,
     for (size_t i = 0; i < n && rc == 0; i++) {
         redisReply *const *job = word + 8 + 5 * i;
         bool is_long = due__reply_is_text(job[3]) && job[3]->len == 0;
-        rc = show_one(s, &claim, job, is_long ? longs[at_long] : job[3], &answer->claimed);
+        rc = show_one(s, &claim, job, is_long ? longs[at_long] : job[3]);
         at_long += is_long;
     }
     due__share_forget(longs, n);

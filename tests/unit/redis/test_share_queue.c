@@ -118,6 +118,90 @@ SHARE_TEST(share_queue, sets_aside_what_is_damaged_or_missing)
     go(&s);
 }
 
+/* Jobs of one group, one behind the other. */
+static void put_group(struct sharer *s, uint64_t first, size_t n)
+{
+    due_change puts[9];
+
+    for (size_t i = 0; i < n; i++) {
+        puts[i] = put(first + i, 5 + (int64_t)i);
+        puts[i].record.group = "g";
+        puts[i].record.group_len = 1;
+    }
+    cr_assert_eq(exchange(s, puts, n, NULL), 0);
+}
+
+static void damage(redisContext *c, uint64_t n)
+{
+    const due_change job = put(n, 5);
+
+    freeReplyObject(redisCommand(c, "HSET due:{q}:j %b garbage", job.record.id.byte, (size_t)14));
+}
+
+/* A server that has lost this script, but not that which claims, gets it anew. */
+SHARE_TEST(share_queue, sets_aside_by_a_script_that_the_server_has_lost)
+{
+    struct sharer s = joined();
+    redisContext *c = redisConnectUnix(server.socket);
+
+    put_group(&s, 1, 2);
+    damage(c, 1);
+    freeReplyObject(redisCommand(c, "SCRIPT FLUSH"));
+    freeReplyObject(
+        redisCommand(c, "SCRIPT LOAD %b", due__script_work.text, (size_t)due__script_work.len));
+    redisFree(c);
+    cr_assert_eq(claim(&s, 3), 0);
+    cr_expect_eq(s.n_held, 0u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:q"), ":1\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:l:"), ":0\r\n");
+    cr_assert_eq(claim(&s, 3), 0);
+    cr_expect_eq(s.n_held, 1u, "the next of its group");
+    go(&s);
+}
+
+/* A full server has no room for its bytes; nothing is lost for that. */
+SHARE_TEST(share_queue, sets_nothing_aside_that_cannot_be_kept)
+{
+    struct sharer s = joined();
+    redisContext *c = redisConnectUnix(server.socket);
+
+    put_group(&s, 1, 2);
+    damage(c, 1);
+    freeReplyObject(redisCommand(c, "CONFIG SET maxmemory 1"));
+    cr_assert_eq(claim(&s, 3), 0);
+    cr_expect_eq(s.n_held, 0u);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:j"), ":2\r\n");
+    cr_expect_str_eq(ASK("ZCARD", "due:{q}:l:"), ":1\r\n", "until its lease is over");
+    freeReplyObject(redisCommand(c, "CONFIG SET maxmemory 0"));
+    redisFree(c);
+    go(&s);
+}
+
+/* One that is rung for it, and does not come, is asked after by whoever rang: so that one is told.
+ * All others that wait are awake at the end of the lease of job 9, or were rung for the put. */
+SHARE_TEST(share_queue, tells_that_it_rang_for_who_follows_a_job_that_it_sets_aside)
+{
+    struct sharer s = joined();
+    struct sharer other[4] = { joined(), joined(), joined(), joined() };
+    redisContext *c = redisConnectUnix(server.socket);
+
+    cr_assert_eq(say(&s, put(9, 5)), 0);
+    cr_assert_eq(claim(&s, 1), 0);
+    for (int i = 0; i < 4; i++)
+        cr_assert_eq(await(&other[i], 1), 0);
+    put_group(&s, 1, 2);
+    cr_expect_eq(s.answer.rang, 1u);
+    damage(c, 1);
+    redisFree(c);
+    cr_assert_eq(nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL), 0);
+    cr_assert_eq(claim(&s, 1), 0);
+    cr_expect_eq(s.n_held, 0u);
+    cr_expect_eq(s.answer.rang, 1u);
+    for (int i = 0; i < 4; i++)
+        go(&other[i]);
+    go(&s);
+}
+
 static int count_job(void *ctx, const due_record *r)
 {
     (void)r;
