@@ -7,10 +7,10 @@ local id = ARGV[7 + topics]
 call('HDEL', KEYS[9], id)
 if call('EXISTS', jg) == 1 then
     let_go(1, {id})
-    call('HDEL', jg, id)
 end
 call('ZREM', KEYS[13], id)
 call('ZREM', KEYS[14], id)
+call('HDEL', jg, id)
 call('HDEL', KEYS[6], id)
 call('HDEL', KEYS[7], id)
 call('HDEL', KEYS[#KEYS], id) -- the key of a job that is nowhere is nobody's

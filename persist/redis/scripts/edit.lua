@@ -32,6 +32,9 @@ local function drop(zset, id, topic, score)
     if zset ~= 'g' then
         call('ZREM', zset, id)
     end
+    if group then
+        call('HDEL', jg, id)
+    end
     call('HDEL', KEYS[6], id)
     call('HDEL', KEYS[7], id)
     call('HDEL', KEYS[9], id)
@@ -55,12 +58,13 @@ local function find(kind, topic, id)
         if score then
             return KEYS[10 + 3 * i], score, i
         end
-        score = kept_until(i, id)
-        if score then
-            return 'g', score, i
-        end
         if call('ZSCORE', KEYS[11 + 3 * i], id) then
             out = 'o'
+        else
+            score = kept_until(i, id)
+            if score then
+                return 'g', score, i
+            end
         end
     end
     return nil, out
@@ -151,14 +155,43 @@ local function edit(kind, topic, id)
     return 'd'
 end
 
-local changes = tonumber(ARGV[at])
+local function reverse(list, from, to)
+    while from < to do
+        list[from], list[to] = list[to], list[from]
+        from, to = from + 1, to - 1
+    end
+end
+
+-- Where the words of each change begin, and the order in which they are done.  Of those to jobs
+-- that wait the last comes first: so nobody of a group comes to the front who is to go, too.  But
+-- of two to one job the first comes first.
+local function in_order(n)
+    local begins, order, first, seen = {}, {}, 1, {}
+    for i = 1, n do
+        local kind, id = ARGV[at], ARGV[at + 2]
+        begins[i], order[i] = at, i
+        local waits = string.find('cmu', kind)
+        if not waits or seen[id] then
+            reverse(order, first, i - 1)
+            first, seen = waits and i or i + 1, {}
+        end
+        seen[id] = true
+        at = at + (wide[kind] and 11 or 7)
+    end
+    reverse(order, first, n)
+    return begins, order
+end
+
+local n = tonumber(ARGV[at])
 at = at + 1
+local begins, order = in_order(n)
 call('HDEL', KEYS[3], ARGV[2])
-for i = 1, changes do
+for _, i in ipairs(order) do
+    at = begins[i]
     status[i] = edit(ARGV[at], tonumber(ARGV[at + 1]), ARGV[at + 2])
     plain = plain and status[i] == 'd'
-    at = at + (wide[ARGV[at]] and 11 or 7)
 end
+set_moved_heads()
 cover_all(1)
 status = plain and '' or table.concat(status)
 if not plain then

@@ -23,29 +23,43 @@ local function read_groups(refused)
     return groups, fronts, entered
 end
 
--- Where each of the `n` jobs of a topic is to stand, whose scores and ids begin at `from`.
+-- Who stands in front of each group of the `n` jobs of a topic, whose scores and ids begin at
+-- `from`.
+local function old_fronts(topic, from, n, groups, named)
+    local who, of, fronts = {}, {}, {}
+    for i = from + 1, from + 2 * n, 2 do
+        local group = groups[ARGV[i]]
+        if group and named[group] and not fronts[group] then
+            who[#who + 1], of[#of + 1] = named[group], group
+            fronts[group] = true
+        end
+    end
+    local found = fronts_of(topic, who)
+    for i = 1, #of do
+        fronts[of[i]] = found[i]
+        if found[i] then
+            found[i].old = true
+        end
+    end
+    return fronts
+end
+
+-- Where each of them is to stand.  One that is in front already, waiting or held, stays there.
 local function sort_out(topic, from, n, groups, named, refused)
-    local first, kept, fronts = {}, {}, {}
+    local first, kept, fronts = {}, {}, old_fronts(topic, from, n, groups, named)
     for i = from, from + 2 * n - 1, 2 do
         local id = ARGV[i + 1]
         local group = groups[id]
         if group then
             local score, f = tonumber(ARGV[i]), fronts[group]
             if not f then
-                f = {old = true}
-                if named[group] then
-                    f.id, f.score, f.passed = front_of(topic, named[group])
-                end
-            end
-            if not f.id then
-                f = {id = id, score = score}
-            elseif f.passed or not comes_before(score, id, f.score, f.id) then
+                fronts[group] = {id = id, score = score}
+            elseif f.id ~= id and (f.passed or not comes_before(score, id, f.score, f.id)) then
                 kept[#kept + 1] = {group, id, score}
-            else
+            elseif f.id ~= id then
                 kept[#kept + 1] = {group, f.id, f.score, f.old}
-                f = {id = id, score = score}
+                fronts[group] = {id = id, score = score}
             end
-            fronts[group] = f
         elseif not refused[id] then
             first[#first + 1], first[#first + 2] = ARGV[i], id
         end

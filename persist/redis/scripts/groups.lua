@@ -39,6 +39,28 @@ local function front_of(topic, who)
     end
 end
 
+-- The same of many: of each whom `gh` names, its id, time and pass; nil: it is nowhere.
+local function fronts_of(topic, who)
+    local ids, found, absent, of = {}, {}, {}, {}
+    for i = 1, #who do
+        ids[i] = string.sub(who[i], 1, ID)
+    end
+    local waits = #ids > 0 and call('ZMSCORE', KEYS[10 + 3 * topic], unpack(ids)) or {}
+    for i = 1, #ids do
+        if waits[i] then
+            found[i] = {id = ids[i], score = tonumber(waits[i]), passed = #who[i] > ID}
+        else
+            absent[#absent + 1] = ids[i]
+            of[#absent] = i
+        end
+    end
+    local held = #absent > 0 and call('ZMSCORE', KEYS[11 + 3 * topic], unpack(absent)) or {}
+    for i = 1, #absent do
+        found[of[i]] = held[i] and {id = absent[i], passed = true} or nil
+    end
+    return found
+end
+
 local function comes_before(score, id, than, other)
     return score < than or score == than and is_behind(other, id)
 end
@@ -83,6 +105,9 @@ local function follow(topic, groups, ids)
             fronts[#fronts + 1] = who[i]
         else
             call('ZREM', g, found[i])
+            if who[i] == ids[i] then
+                call('ZREM', kept_in(topic), who[i])
+            end
             again = follow(topic, {group}, {ids[i]}) or again
             found[i], who[i] = '', '' -- nobody's
         end

@@ -52,6 +52,7 @@ static void expect_claims(const int *jobs, int n)
                      two.answer.job[i].id, jobs[i]);
 }
 
+#define DO(...) freeReplyObject(share_ask(&one, __VA_ARGS__))
 #define CLAIMS(...) \
     expect_claims((const int[]){ __VA_ARGS__ }, (int)(sizeof(int[]){ __VA_ARGS__ } / sizeof(int)))
 #define CLAIMS_NONE() cr_expect_eq(claim(&two, 200)->count, 0)
@@ -252,6 +253,52 @@ Test(groups, ring_who_waits_when_somebody_follows)
     cr_expect_eq(share_rung(&two), 1);
 }
 
+/* What comes once more, as after a loss, does not stand behind itself. */
+Test(groups, keep_where_it_is_what_is_put_again)
+{
+    put_chain(1, 2);
+    put_grouped(1, T0 - 100, "g");
+    check_groups();
+    put_grouped(1, T0 - 50, "g");
+    check_groups();
+    cr_expect_eq(KEPT(), 1);
+    int64_t lease = claim(&two, 1)->lease;
+    put_grouped(1, T0 - 100, "g");
+    check_groups();
+    cr_expect_eq(KEPT(), 1);
+    CLAIMS_NONE();
+    cr_expect_str_eq(edit_one('c', 1, 0), "o");
+    cr_expect_str_empty(end(&two, 'a', 1, lease, 0));
+    CLAIMS(2);
+    DO("ZADD due:{q}:g:a %lld %s", (long long)T0, id(2)); /* as if it had come behind itself */
+    cr_expect_str_eq(edit_one('c', 2, 0), "o");
+    cr_expect_str_empty(end(&two, 'a', 2, two.answer.lease, 0));
+    CLAIMS_NONE();
+}
+
+/* In whatever order they are cancelled, each answer is that of its own job; and the head is that of
+ * who is left. */
+Test(groups, are_cancelled_by_many_at_once)
+{
+    struct share_change c[] = {
+        { 'c', 1, id(1), -1, NULL, 0, "" }, { 'c', 1, id(2), -1, NULL, 0, "" },
+        { 'c', 1, id(1), -1, NULL, 0, "" }, { 'm', 1, id(5), -1, NULL, T0 + 7, "e" },
+        { 'c', 1, id(9), -1, NULL, 0, "" }, { 'c', 1, id(3), -1, NULL, 0, "" }
+    };
+
+    put_chain(1, 5);
+    share_edit(&one, c, 6);
+    cr_expect_str_eq(one.answer.status, "ddudud");
+    check_groups();
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 - 97);
+    CLAIMS(4);
+    cr_expect_str_empty(end(&two, 'a', 4, two.answer.lease, 0));
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0 + 7);
+    cr_expect_str_empty(edit_one('c', 5, 0));
+    cr_expect_eq(LEFT(), 0);
+    cr_expect_eq(COUNT("EXISTS due:{q}:h"), 0, "of nobody");
+}
+
 /* One that cannot be read is out of the way. */
 Test(groups, go_on_behind_a_job_that_is_set_aside)
 {
@@ -271,8 +318,6 @@ Test(groups, go_on_behind_a_job_that_is_set_aside)
 }
 
 /* ---- Half of a script ------------------------------------------------------------------------ */
-
-#define DO(...) freeReplyObject(share_ask(&one, __VA_ARGS__))
 
 static void front(int n, const char *more)
 {
@@ -429,7 +474,63 @@ Test(groups, are_never_wrong_after_any_key_went_or_was_something_else)
 
 /* ---- Many ------------------------------------------------------------------------------------ */
 
-/* What is kept back is nobody's to look at: not by a claim, nor by a put of another. */
+static long long commands(void)
+{
+    redisReply *r = share_ask(&one, "INFO stats");
+    const char *found = strstr(r->str, "total_commands_processed:");
+    long long n = found != NULL ? strtoll(found + 25, NULL, 10) : -1;
+
+    freeReplyObject(r);
+    return n;
+}
+
+/* Who is in front of each group is asked for once for all. */
+Test(groups, are_put_by_few_commands_however_many_they_are)
+{
+    static struct share_job jobs[SHARE_MOST];
+    static char names[SHARE_MOST][8];
+
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < SHARE_MOST; i++) {
+            snprintf(names[i], sizeof names[i], "g%d", i);
+            jobs[i] = grouped(0, T0 - 1 + round, names[i]);
+            snprintf(jobs[i].id, sizeof jobs[i].id, "k%d%012d", round, i);
+        }
+        long long before = commands();
+        share_put(&one, jobs, SHARE_MOST);
+        cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
+        cr_expect_leq(commands() - before, 40);
+        check_groups();
+        if (round == 0) {
+            claim(&two, 99); /* those are held, the others wait */
+            cr_assert_eq(two.answer.count, 99);
+        }
+    }
+    cr_expect_eq(KEPT(), SHARE_MOST);
+}
+
+/* Of these jobs of a long group as many as one exchange changes: by how many commands for each. */
+static void change_many(char kind, const struct share_job *jobs, int step)
+{
+    static struct share_change c[SHARE_MOST];
+    long long before = commands();
+
+    for (int i = 0; i < SHARE_MOST; i++)
+        c[i] = (struct share_change){ kind,
+                                      1,
+                                      jobs[i].id,
+                                      -1,
+                                      NULL,
+                                      jobs[i].score + (int64_t)(i + 1) * step,
+                                      kind == 'm' ? "e" : "" };
+    share_edit(&one, c, SHARE_MOST);
+    cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
+    cr_expect_str_empty(one.answer.status);
+    cr_expect_leq(commands() - before, 12 * SHARE_MOST, "%c by %d", kind, step);
+}
+
+/* What is kept back is nobody's to look at: not by a claim, nor by a put of another; and as many as
+ * an exchange has are cancelled or moved without looking at more than they are. */
 Test(groups, that_are_long_delay_nobody)
 {
     enum { MANY = 100000, CALLS = 200 };
@@ -458,5 +559,13 @@ Test(groups, that_are_long_delay_nobody)
     cr_expect_leq(COUNT("SLOWLOG LEN"), CALLS / 10, "some of %d may have been stopped", 5 * CALLS);
     cr_expect_str_empty(finish(
         &two, (struct share_outcome){ .kind = 'a', .id = "kb000000000000", .lease = lease }));
+    for (int i = 0; i < SHARE_MOST; i++) {
+        jobs[i].score = T0 - MANY + 1 + i;
+        snprintf(jobs[i].id, sizeof jobs[i].id, "kb%012d", 1 + i);
+    }
+    change_many('m', jobs, 1000); /* each is in front, and goes behind many */
+    change_many('m', jobs, 7);    /* to the front again */
+    change_many('c', jobs, 0);
+    check_groups();
     cr_expect_eq(claim(&two, 200)->count, 1, "the next");
 }
