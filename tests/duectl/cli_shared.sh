@@ -71,11 +71,14 @@ soon '"waiting":0,"due":0,"reserved":0,"dead":0' stats --json --queue q "$url"
 [ "$(sort worked | tr '\n' ' ')" = 'later one two ' ] || fail "worked: $(cat worked)"
 
 # Those that stand behind another of their group are there, too.
-printf '0s group=g one\n0s group=g two\n1h group=g three\n' >in.txt
+printf 'group=g 0s one\ngroup=g 0s two\ngroup=g 1h three\n' >in.txt
 run 0 push --shared --queue groups "$url" <in.txt
 cp out grouped
 run 0 ls --json --queue groups "$url"
 fits out listed 3
+# What is behind comes first: it may go to the front meanwhile, and out from there.
+run 0 ls --queue groups "$url"
+[ "$(sed 's/.* //' out | tr '\n' ' ')" = 'two three one ' ] || fail "order: $(cat out)"
 run 0 stats --json --queue groups "$url"
 has out '"waiting":3,"due":2,"reserved":0,"dead":0,'
 run 0 show --queue groups "$url" "$(sed -n 2p grouped)"

@@ -66,9 +66,11 @@ static int show_all(struct ctl_server *s, const struct ctl_keys *k, struct shown
 
         struct ctl_text name = { topic->str, (size_t)topic->len };
 
+        /* As a job goes, so that none is missed; one that goes meanwhile may be seen twice. */
         to->claimed = false;
-        fine = due__reply_is_text(topic) && ctl_walk(s, k, name, show, to) &&
-               (!to->shared || ctl_walk_kept_back(s, k, name, show, to));
+        fine = due__reply_is_text(topic) &&
+               (!to->shared || ctl_walk_kept_back(s, k, name, show, to)) &&
+               ctl_walk(s, k, name, show, to);
         to->claimed = to->shared;
         fine = fine && (!to->shared || ctl_walk_claimed(s, k, name, show, to));
     }
