@@ -76,23 +76,63 @@ static const struct due__script *const scripts[9] = { &due__script_put,    &due_
 
 enum { PUT, WORK, EDIT, JOIN, LEAVE, BEAT, CENSUS, ASIDE, PAGE };
 
-/* The script's text, with another clock. */
-static char *text_of(const struct due__script *script, const char *clock, size_t *len)
-{
-    static const char time[] = "call('TIME')";
-    char *text = malloc(script->len + 64);
-    const char *found = strstr(script->text, time);
+#define MORE 512 /* what a text may be longer with another clock, and torn */
 
-    if (text == NULL || (found == NULL && script != &due__script_page))
-        share_fail("a script reads no clock");
+/* False: that is not in it. */
+static int replace(char *text, const char *what, const char *with)
+{
+    char *found = strstr(text, what);
+
+    if (found == NULL)
+        return 0;
+    memmove(found + strlen(with), found + strlen(what), strlen(found + strlen(what)) + 1);
+    memcpy(found, with, strlen(with));
+    return 1;
+}
+
+/* The script's text, with another clock; it ends with an error at the command of number @torn. */
+static char *text_of(const struct due__script *script, const char *clock, int torn, size_t *len)
+{
+    char *text = malloc(script->len + MORE);
+    char with[MORE / 2];
+
+    if (text == NULL)
+        share_fail("no memory");
     memcpy(text, script->text, script->len + 1);
-    if (clock != NULL && found != NULL) {
-        size_t at = (size_t)(found - script->text);
-        int n = snprintf(text + at, 64, "call('LRANGE','%s',0,1)", clock);
-        memcpy(text + at + n, found + sizeof time - 1, script->len + 1 - at - (sizeof time - 1));
-    }
+    snprintf(with, sizeof with, "call('LRANGE','%s',0,1)", clock != NULL ? clock : "");
+    if (clock != NULL && !replace(text, "call('TIME')", with) && script != &due__script_page)
+        share_fail("a script reads no clock");
+    snprintf(with, sizeof with,
+             "local form,left=string.format,%d local function call(...) left=left-1 "
+             "if left==0 then error('torn') end return redis.call(...) end",
+             torn);
+    if (torn > 0 && !replace(text, "local call, form = redis.call, string.format", with))
+        share_fail("a script calls nothing");
     *len = strlen(text);
     return text;
+}
+
+static void load(struct share *s, int script, const char *clock, int torn)
+{
+    size_t len;
+    char *text = text_of(scripts[script], clock, torn, &len);
+    redisReply *r = redisCommand(s->link, "SCRIPT LOAD %b", text, len);
+
+    if (r == NULL || r->type != REDIS_REPLY_STRING || r->len != 40)
+        share_fail(r != NULL && r->str != NULL ? r->str : "script load");
+    memcpy(s->sha[script], r->str, 41);
+    if (clock == NULL && torn == 0 && strcmp(r->str, scripts[script]->sha) != 0)
+        share_fail("the server's name of a script is another");
+    freeReplyObject(r);
+    free(text);
+}
+
+void share_tear(struct share *s, const char *clock, int command)
+{
+    static const int torn[] = { PUT, WORK, EDIT, ASIDE };
+
+    for (size_t i = 0; i < sizeof torn / sizeof torn[0]; i++)
+        load(s, torn[i], clock, command);
 }
 
 void share_begin(struct share *s, const char *socket, const char *queue, const char *clock)
@@ -104,19 +144,8 @@ void share_begin(struct share *s, const char *socket, const char *queue, const c
     s->link = redisConnectUnix(socket);
     if (s->link == NULL || s->link->err != 0)
         share_fail("no connection");
-    for (int i = 0; i < 9; i++) {
-        size_t len;
-        char *text = text_of(scripts[i], clock, &len);
-        redisReply *r = redisCommand(s->link, "SCRIPT LOAD %b", text, len);
-
-        if (r == NULL || r->type != REDIS_REPLY_STRING || r->len != 40)
-            share_fail(r != NULL && r->str != NULL ? r->str : "script load");
-        memcpy(s->sha[i], r->str, 41);
-        if (clock == NULL && strcmp(r->str, scripts[i]->sha) != 0)
-            share_fail("the server's name of a script is another");
-        freeReplyObject(r);
-        free(text);
-    }
+    for (int i = 0; i < 9; i++)
+        load(s, i, clock, 0);
 }
 
 void share_end(struct share *s)
@@ -567,9 +596,4 @@ void share_aside(struct share *s, const char *id)
     begin_exchange(s, ASIDE, 1);
     word_id(id);
     (void)send_words(s);
-}
-
-void share_again(struct share *s, int lane)
-{
-    s->number[lane]--;
 }

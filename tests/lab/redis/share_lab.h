@@ -99,6 +99,9 @@ struct share {
 /* Connects and loads the scripts.  @clock: they read the time from a list of that name instead of
  * the server's clock (share_turn). */
 void share_begin(struct share *s, const char *socket, const char *queue, const char *clock);
+/* From now on put, work, edit and aside end with an error at the command of that number, from 1,
+ * which is not done; 0: they do not any more.  @clock as above. */
+void share_tear(struct share *s, const char *clock, int command);
 void share_end(struct share *s);
 void share_turn(struct share *s, const char *clock, int64_t us);
 void share_topics(struct share *s, ...); /* those that the next calls name, ended by NULL */
@@ -117,7 +120,11 @@ redisReply *share_census(struct share *s); /* the caller's */
 /* At most @max of the first topic, behind this place (-1: the beginning); the caller's. */
 redisReply *share_page(struct share *s, int max, int64_t score, const char *id);
 void share_aside(struct share *s, const char *id); /* of the first topic */
-void share_again(struct share *s, int lane); /* the next exchange of this lane repeats its number */
+/* The next exchange of this lane repeats its number. */
+static inline void share_again(struct share *s, int lane)
+{
+    s->number[lane]--;
+}
 
 void share_listen(struct share *s);
 int share_rung(struct share *s); /* how many rings came since it was last asked */

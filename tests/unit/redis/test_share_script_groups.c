@@ -394,6 +394,19 @@ Test(groups, that_are_torn_at_a_move_do_not_come_early)
     CLAIMS(2);
 }
 
+/* It was to be kept back, and is still in front, too. */
+Test(groups, that_are_torn_when_one_was_to_be_kept_back_forget_that)
+{
+    put_chain(1, 1);
+    DO("ZADD due:{q}:g 0 %b", "a\0\1g1799999999999900id000000000001", (size_t)34);
+    DO("ZADD due:{q}:g:a %lld %s", (long long)T0 - 100, id(1));
+    cr_expect_str_empty(edit_one('m', 1, T0 - 50));
+    check_groups();
+    CLAIMS(1);
+    cr_expect_str_empty(end(&two, 'a', 1, two.answer.lease, 0));
+    cr_expect_eq(LEFT(), 0);
+}
+
 /* A claim that was torn behind its pass; and a job in front of all others that nobody has. */
 Test(groups, whose_front_was_torn_are_not_stuck)
 {
