@@ -26,7 +26,7 @@ local wide = {u = true, v = true, w = true}
 
 local function drop(zset, id, topic, score)
     local group = group_of(id)
-    if group then
+    if group or zset == 'g' then
         leave_group(zset == KEYS[8] and 0 or topic, group, id, zset == 'g' and score)
     end
     if zset ~= 'g' then
@@ -145,6 +145,9 @@ local function edit(kind, topic, id)
     local group = group_of(id)
     if not group then
         call('ZADD', KEYS[10 + 3 * where], ARGV[at + 5], id)
+        if zset == 'g' then
+            leave_group(where, group, id, score)
+        end
         lower_head(where, ARGV[at + 5])
     elseif kind ~= 'u' or tonumber(ARGV[at + 5]) ~= tonumber(score) then
         regroup(where, group, id, zset == 'g' and score, tonumber(ARGV[at + 5]))

@@ -12,11 +12,14 @@ local function kept_until(topic, id)
 end
 
 -- A job that nobody holds is about to go; `kept`: when it was due, if it is kept back.  One that is
--- dead is in no topic (0).  What `jg` says of it has to stay until it is nowhere.
+-- dead is in no topic (0).  What `jg` says of it has to stay until it is nowhere; if that is lost,
+-- it has no group any more.
 local function leave_group(topic, group, id, kept)
     if kept then
         call('ZREM', kept_in(topic), id)
-        call('ZREM', g, member(group, tonumber(kept), id))
+        if group then
+            call('ZREM', g, member(group, tonumber(kept), id))
+        end
     elseif topic ~= 0 then
         call('ZREM', kept_in(topic), id) -- what is left there
         let_go(topic, {id})

@@ -1,87 +1,9 @@
 /* test_share_script_groups.c - the scripts of a shared queue by themselves: groups, and what half
  * of a script leaves of them.
  */
-#include "lab/redis/share_case.h"
+#include "lab/redis/share_group_case.h"
 
 TestSuite(groups, .init = serve, .fini = stop, .timeout = 120);
-
-static struct share_job grouped(int n, int64_t score, const char *group)
-{
-    struct share_job j = job(n, score);
-
-    j.group = group;
-    return j;
-}
-
-static void put_grouped(int n, int64_t score, const char *group)
-{
-    struct share_job j = grouped(n, score, group);
-
-    share_put(&one, &j, 1);
-    cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
-}
-
-/* So many jobs of one group, one after the other from @first on, due since then. */
-static void put_chain(int first, int n)
-{
-    for (int i = 0; i < n; i++)
-        put_grouped(first + i, T0 - 100 + i, "g");
-}
-
-static const char *end(struct share *s, char kind, int n, int64_t lease, int64_t score)
-{
-    return finish(s, (struct share_outcome){
-                         .kind = kind, .id = id(n), .lease = lease, .score = score, .entry = "e" });
-}
-
-static const char *edit_one(char kind, int n, int64_t score)
-{
-    struct share_change c = { kind, 1, id(n), -1, NULL, score, "" };
-
-    share_edit(&one, &c, 1);
-    cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
-    return one.answer.status;
-}
-
-static void expect_claims(const int *jobs, int n)
-{
-    claim(&two, 200);
-    cr_assert_eq(two.answer.count, n);
-    for (int i = 0; i < n; i++)
-        cr_expect_eq(strncmp(two.answer.job[i].id, id(jobs[i]), SHARE_ID), 0, "%s, not %d",
-                     two.answer.job[i].id, jobs[i]);
-}
-
-#define DO(...) freeReplyObject(share_ask(&one, __VA_ARGS__))
-#define CLAIMS(...) \
-    expect_claims((const int[]){ __VA_ARGS__ }, (int)(sizeof(int[]){ __VA_ARGS__ } / sizeof(int)))
-#define CLAIMS_NONE() cr_expect_eq(claim(&two, 200)->count, 0)
-#define LEFT()        COUNT("EXISTS due:{q}:jg due:{q}:gh due:{q}:g due:{q}:g:a")
-#define KEPT()        COUNT("ZCARD due:{q}:g:a")
-
-/* Every group has one in front, who is in t or l, and nobody else is there. */
-static void check_groups(void)
-{
-    static const char script[] =
-        "local function k(n) return 'due:{q}:' .. n end local all = {} "
-        "for _, z in ipairs({'t:a', 'l:a', 'g:a'}) do "
-        "  for _, id in ipairs(redis.call('ZRANGE', k(z), 0, -1)) do "
-        "    local group = redis.call('HGET', k('jg'), id) "
-        "    if group then all[group] = all[group] or {front = 0, kept = 0} "
-        "      if z == 'g:a' then all[group].kept = all[group].kept + 1 "
-        "      else all[group].front = all[group].front + 1 "
-        "        local who = redis.call('HGET', k('gh'), group) "
-        "        if not who or string.sub(who, 1, 14) ~= id then return 'another is in front' end "
-        "      end end end end local n, groups = 0, 0 "
-        "for _, c in pairs(all) do n = n + c.kept groups = groups + 1 "
-        "  if c.front ~= 1 then return 'in front are ' .. c.front end end "
-        "if redis.call('ZCARD', k('g')) ~= n then return 'g has others than g:TOPIC' end "
-        "if redis.call('HLEN', k('gh')) ~= groups then return 'gh has others' end return ''";
-    redisReply *r = share_ask(&one, "EVAL %s 0", script);
-
-    cr_expect_eq(r->len, 0u, "%s", r->str);
-    freeReplyObject(r);
-}
 
 Test(groups, have_one_where_claims_look_and_the_others_beside_it)
 {
@@ -418,6 +340,7 @@ Test(groups, whose_front_was_torn_are_not_stuck)
     cr_expect_str_empty(end(&two, 'a', 2, two.answer.lease, 0));
     front(9, "!"); /* who is nowhere */
     put_grouped(3, T0 - 1, "g");
+    front(9, "");
     CLAIMS(3);
     DO("DEL due:{q}:gh");
     cr_expect_str_empty(end(&two, 'a', 3, two.answer.lease, 0));
@@ -464,6 +387,58 @@ static void live(int n)
     freeReplyObject(r);
 }
 
+/* All that come are done, whoever they are. */
+static void work_off(const char *key)
+{
+    static struct share_outcome done[SHARE_MOST];
+    static char ids[SHARE_MOST][SHARE_ID + 1];
+
+    for (int turns = 0; claim(&two, 200)->count > 0; turns++) {
+        cr_assert_lt(turns, 50, "%s", key);
+        for (int i = 0; i < two.answer.count; i++) {
+            memcpy(ids[i], two.answer.job[i].id, SHARE_ID);
+            done[i] = (struct share_outcome){ 'a', 1, ids[i], two.answer.lease, 0, NULL };
+        }
+        share_work(&two, done, two.answer.count, (struct share_claim){ 0 });
+        cr_assert_eq(two.answer.code, 'D', "%s: %s", key, two.answer.error);
+    }
+}
+
+/* What is kept back, and nobody finds any more, comes when it is moved. */
+static void move_what_is_left(const char *key)
+{
+    put_grouped(292, T0 + INT64_C(1000000000), "other"); /* so that there are groups */
+    for (int turns = 0; KEPT() > 0; turns++) {
+        redisReply *r = share_ask(&one, "ZRANGE due:{q}:g:a 0 0");
+        struct share_change c = { 'm', 1, r->element[0]->str, -1, NULL, T0, "e" };
+
+        cr_assert_lt(turns, 20, "%s", key);
+        share_edit(&one, &c, 1);
+        cr_assert_eq(one.answer.code, 'D', "%s: %s", key, one.answer.error);
+        cr_expect_str_empty(one.answer.status);
+        freeReplyObject(r);
+        work_off(key);
+    }
+    cr_expect_str_empty(edit_one('c', 292, 0));
+}
+
+/* What is kept back is found by `g`, and its group by `jg`.  All others come, whatever went, and
+ * leave nothing. */
+static void expect_whole(const char *key)
+{
+    work_off(key);
+    if (strcmp(key, "g") == 0 || strcmp(key, "jg") == 0)
+        move_what_is_left(key);
+    check_groups();
+    cr_expect_eq(KEPT(), 0, "%s", key);
+    put_grouped(290, T0, "h");
+    put_grouped(291, T0, "h");
+    CLAIMS(290);
+    cr_expect_str_empty(end(&two, 'a', 290, two.answer.lease, 0));
+    CLAIMS(291);
+    cr_expect_str_empty(end(&two, 'a', 291, two.answer.lease, 0));
+}
+
 Test(groups, are_never_wrong_after_any_key_went_or_was_something_else)
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -477,108 +452,12 @@ Test(groups, are_never_wrong_after_any_key_went_or_was_something_else)
         DO("RENAME due:{q}:saved due:{q}:%s", keys[i]);
         turn(T0 + (int64_t)(i + 1) * 3 * LEASE);
         live((int)i + 200);
+        turn(T0 + (int64_t)(i + 2) * 3 * LEASE);
+        expect_whole(keys[i]);
         DO("DEL due:{q}:j due:{q}:t:a due:{q}:l:a due:{q}:g:a due:{q}:g due:{q}:gh due:{q}:jg "
            "due:{q}:a");
         turn(T0);
     }
     put_chain(1, 3);
     CLAIMS(1);
-}
-
-/* ---- Many ------------------------------------------------------------------------------------ */
-
-static long long commands(void)
-{
-    redisReply *r = share_ask(&one, "INFO stats");
-    const char *found = strstr(r->str, "total_commands_processed:");
-    long long n = found != NULL ? strtoll(found + 25, NULL, 10) : -1;
-
-    freeReplyObject(r);
-    return n;
-}
-
-/* Who is in front of each group is asked for once for all. */
-Test(groups, are_put_by_few_commands_however_many_they_are)
-{
-    static struct share_job jobs[SHARE_MOST];
-    static char names[SHARE_MOST][8];
-
-    for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < SHARE_MOST; i++) {
-            snprintf(names[i], sizeof names[i], "g%d", i);
-            jobs[i] = grouped(0, T0 - 1 + round, names[i]);
-            snprintf(jobs[i].id, sizeof jobs[i].id, "k%d%012d", round, i);
-        }
-        long long before = commands();
-        share_put(&one, jobs, SHARE_MOST);
-        cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
-        cr_expect_leq(commands() - before, 40);
-        check_groups();
-        if (round == 0) {
-            claim(&two, 99); /* those are held, the others wait */
-            cr_assert_eq(two.answer.count, 99);
-        }
-    }
-    cr_expect_eq(KEPT(), SHARE_MOST);
-}
-
-/* Of these jobs of a long group as many as one exchange changes: by how many commands for each. */
-static void change_many(char kind, const struct share_job *jobs, int step)
-{
-    static struct share_change c[SHARE_MOST];
-    long long before = commands();
-
-    for (int i = 0; i < SHARE_MOST; i++)
-        c[i] = (struct share_change){ kind,
-                                      1,
-                                      jobs[i].id,
-                                      -1,
-                                      NULL,
-                                      jobs[i].score + (int64_t)(i + 1) * step,
-                                      kind == 'm' ? "e" : "" };
-    share_edit(&one, c, SHARE_MOST);
-    cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
-    cr_expect_str_empty(one.answer.status);
-    cr_expect_leq(commands() - before, 12 * SHARE_MOST, "%c by %d", kind, step);
-}
-
-/* What is kept back is nobody's to look at: not by a claim, nor by a put of another; and as many as
- * an exchange has are cancelled or moved without looking at more than they are. */
-Test(groups, that_are_long_delay_nobody)
-{
-    enum { MANY = 100000, CALLS = 200 };
-    static struct share_job jobs[SHARE_MOST];
-
-    for (int at = 0; at < MANY; at += SHARE_MOST) {
-        for (int i = 0; i < SHARE_MOST; i++) {
-            jobs[i] = grouped(0, T0 - MANY + at + i, "g");
-            snprintf(jobs[i].id, sizeof jobs[i].id, "kb%012d", at + i);
-        }
-        share_put(&one, jobs, SHARE_MOST);
-        cr_assert_eq(one.answer.code, 'D', "%s", one.answer.error);
-    }
-    cr_assert_eq(claim(&two, 200)->count, 1, "the first of all");
-    int64_t lease = two.answer.lease;
-    DO("CONFIG RESETSTAT");
-    DO("CONFIG SET slowlog-log-slower-than 2000");
-    DO("SLOWLOG RESET");
-    for (int i = 0; i < CALLS; i++) {
-        put(&one, 1, T0);
-        put_grouped(2, T0, "h");
-        CLAIMS(1, 2);
-        cr_expect_str_empty(end(&two, 'a', 1, two.answer.lease, 0));
-        cr_expect_str_empty(end(&two, 'a', 2, T0 + LEASE, 0));
-    }
-    cr_expect_leq(COUNT("SLOWLOG LEN"), CALLS / 10, "some of %d may have been stopped", 5 * CALLS);
-    cr_expect_str_empty(finish(
-        &two, (struct share_outcome){ .kind = 'a', .id = "kb000000000000", .lease = lease }));
-    for (int i = 0; i < SHARE_MOST; i++) {
-        jobs[i].score = T0 - MANY + 1 + i;
-        snprintf(jobs[i].id, sizeof jobs[i].id, "kb%012d", 1 + i);
-    }
-    change_many('m', jobs, 1000); /* each is in front, and goes behind many */
-    change_many('m', jobs, 7);    /* to the front again */
-    change_many('c', jobs, 0);
-    check_groups();
-    cr_expect_eq(claim(&two, 200)->count, 1, "the next");
 }
