@@ -65,10 +65,12 @@ static void lets_leases_lapse_in_a_limited_topic(struct sharing *t)
     struct sharing_held h;
 
     if (!sharing_all_join(t, 2) || !hold_back(t, "a", -1, 1) ||
-        !sharing_have(t, 0, sharing_job(t, "a", -DUE_MS(9)), SHARE_SHORT_NS, &h) ||
+        !sharing_have(t, 0, sharing_job(t, "a", -DUE_MS(9)), SHARE_LONG_NS, &h) ||
         !put_some(t, "a", 2))
         return;
     SHARE_CHECK(t, claims(t, 1, 2, 0), "it is held");
+    sharing_extend(t, h, SHARE_SHORT_NS); /* only now, however slow we are */
+    SHARE_CHECK(t, sharing_sent(t, 0), "a shorter lease");
     sharing_pass(t, SHARE_PASS_NS);
     SHARE_CHECK(t, claims(t, 1, 2, 1) && t->held[0].job == h.job && t->held[0].lapsed_ns != 0,
                 "the one that lapsed, and no other");

@@ -20,15 +20,15 @@ local function wait_anew(topic, groups, from, n, good)
     end
 end
 
--- Of jobs that are to be claimed those in `others` are kept back.  Answers the rest: ids, ends of
+-- Of jobs that are to be claimed those in `behind` are kept back.  Answers the rest: ids, ends of
 -- leases that are over, and those that were waiting.
-local function without(topic, ids, over, others)
+local function without(topic, ids, over, behind)
     local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
     local some, some_over, due = {}, {}, {}
     for i = 1, #ids do
         local id = ids[i]
-        if others[id] then
-            keep_back(topic, others[id], id, tonumber(call('ZSCORE', t, id) or over[i]))
+        if behind[id] then
+            keep_back(topic, behind[id], id, tonumber(call('ZSCORE', t, id) or over[i]))
             call('ZREM', t, id)
             call('ZREM', l, id)
         else

@@ -195,13 +195,13 @@ local function give_passes(topic, ids)
     if #named == 0 then
         return nil
     end
-    local fronts, others, had = call('HMGET', gh, unpack(named)), nil, {}
+    local fronts, behind, had = call('HMGET', gh, unpack(named)), nil, {}
     for i = 1, #named do
         local group, id, front = named[i], of[i], fronts[i]
         local own = front == id or front and string.sub(front, 1, ID) == id
         if had[group] or not own and front_of(topic, front) then
-            others = others or {}
-            others[id] = group
+            behind = behind or {}
+            behind[id] = group
         else
             had[group] = true
             if not own then
@@ -212,5 +212,5 @@ local function give_passes(topic, ids)
     if call('EXISTS', g) == 1 then
         call('ZREM', kept_in(topic), unpack(of)) -- what is left there
     end
-    return others
+    return behind
 end

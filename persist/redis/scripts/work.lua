@@ -1,6 +1,6 @@
 -- work.lua - what becomes of jobs that were claimed, then the next claim (lane w).
 --
--- ARGV  how many groups; of each: kind, topic (1 is the first), how many jobs, their ids, the end
+-- ARGV  how many batches; of each: kind, topic (1 is the first), how many jobs, their ids, the end
 --       of lease with which each was claimed, and
 --         a  the job is done, and its key is free
 --         K  the same, and its key is kept      until (score) of each
@@ -43,7 +43,7 @@ if not others and (again or has_groups or ARGV[at] == '0' or ARGV[at + 1] ~= 'a'
     call('ZREM', KEYS[5], me)
 end
 
--- The words of a group's jobs, `width` of each; of those in `good` only, if that is given.
+-- The words of a batch's jobs, `width` of each; of those in `good` only, if that is given.
 local function words(first, width, n, good)
     if not good then
         return unpack(ARGV, first, first + width * n - 1)
@@ -149,9 +149,9 @@ local kinds =
 local length = {a = 2, K = 3, n = 6, o = 6, b = 6, r = 4, t = 4, e = 2}
 local moves = {n = true, o = true, r = true, e = true}
 local status, stale, touched = {}, false, {}
-local groups = tonumber(ARGV[at])
+local batches = tonumber(ARGV[at])
 at = at + 1
-for _ = 1, groups do
+for _ = 1, batches do
     local kind, topic, n = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
     if not again then
         local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
@@ -264,9 +264,9 @@ local function claim(topic, at_most)
     if #ids == 0 then
         return 0
     end
-    local others_first = has_groups and give_passes(topic, ids)
-    if others_first then
-        ids, over, due = without(topic, ids, over, others_first)
+    local behind = has_groups and give_passes(topic, ids)
+    if behind then
+        ids, over, due = without(topic, ids, over, behind)
         if #ids == 0 then
             return 0
         end
@@ -330,7 +330,7 @@ local function others_wait()
 end
 
 -- Writes down in `w` that we wait for `head`.  Answers until when: 0, until we are rung.
-local function enter(w, head)
+local function note(w, head)
     local alarm
     if head < SLEEP then
         local set = alarms(w, head + GRACE)
@@ -344,17 +344,17 @@ local function enter(w, head)
     return alarm or 0
 end
 
-local function enter_all()
+local function note_all()
     local alarm = 0
     if wait == 'a' then
         local head = first_head() or SLEEP
         if head <= clock then
             return -1
         end
-        return enter(KEYS[5], head)
+        return note(KEYS[5], head)
     end
     for topic = 1, named do
-        local set = enter(KEYS[12 + 3 * topic], topic_head(topic) or SLEEP)
+        local set = note(KEYS[12 + 3 * topic], topic_head(topic) or SLEEP)
         if set > 0 and (alarm == 0 or set < alarm) then
             alarm = set
         end
@@ -391,7 +391,7 @@ end
 local count = #lines / 5
 local short = count < need or need == 0
 if short and (wait == 'a' or wait == 't') then
-    alarm, others = enter_all(), true
+    alarm, others = note_all(), true
     more = alarm == -1 and 1 or 0
 elseif short and wait == 'h' and (first_head() or SLEEP) <= clock then
     more = 1

@@ -165,6 +165,8 @@ int due__share_check(const due_change *changes, size_t n, const struct due_claim
             return DUE_ENOTSUP;
         if (changes[i].record.topic == NULL && kind_of(letter) != DUE__SHARE_EDIT)
             return DUE_EINVAL;
+        if (changes[i].record.group_len > DUE_KEY_MAX)
+            return DUE_EINVAL;
     }
     return 0;
 }

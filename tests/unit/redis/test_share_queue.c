@@ -131,6 +131,22 @@ static void put_group(struct sharer *s, uint64_t first, size_t n)
     cr_assert_eq(exchange(s, puts, n, NULL), 0);
 }
 
+/* Its length is one byte of what a script is told. */
+SHARE_TEST(share_queue, takes_no_group_whose_name_is_too_long)
+{
+    static const char name[DUE_KEY_MAX + 1];
+    struct sharer s = joined();
+    due_change longest = put(1, 5);
+
+    longest.record.group = name;
+    longest.record.group_len = sizeof name;
+    cr_expect_eq(exchange(&s, &longest, 1, NULL), DUE_EINVAL);
+    longest.record.group_len--;
+    cr_expect_eq(say(&s, longest), 0);
+    cr_expect_str_eq(ASK("HLEN", "due:{q}:jg"), ":1\r\n");
+    go(&s);
+}
+
 static void damage(redisContext *c, uint64_t n)
 {
     const due_change job = put(n, 5);
