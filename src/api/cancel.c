@@ -31,6 +31,7 @@ static inline __attribute__((always_inline)) bool cancel_swap(struct due_queue *
                                                               struct cancelled *c)
 {
     uint32_t generation;
+    uint64_t next;
 
     if (!due__id_read_made(q, id, &c->number, &generation))
         return false;
@@ -39,11 +40,11 @@ static inline __attribute__((always_inline)) bool cancel_swap(struct due_queue *
     uint64_t differs = w ^ due__word(generation, 0, DUE__WAITING);
 
     if ((differs & ~(uint64_t)(DUE__STAMP_MASK << 8 | DUE__READY)) != 0 ||
-        generation == UINT32_MAX ||
+        !due__word_next(generation, &next) ||
         (due__facts_load(j).payload & DUE__EXTRAS)) /* so it may have a key, now and later */
         return false;
     c->ready = (w & DUE__READY) != 0;
-    if (!due__word_cancel(&j->word, &w)) /* J1 */
+    if (!due__word_cancel(&j->word, &w, next)) /* J1 */
         return false;
     c->block = due__job_has_block(due__facts_load(j)); /* since a change may leave the word as it
                                                           was, but not what was read before */
@@ -69,10 +70,11 @@ static inline __attribute__((always_inline)) int cancel_in(struct due_queue *q,
 
     it->unready += c->ready;
     it->magazine[it->count++] = c->number;
-    bool waiter = due__lock_release_waiter(&it->lock);               /* S */
-    bool draining = (due__load_seq(&q->state) & DUE__DRAINING) != 0; /* C2 of closing.c */
-    if (waiter || draining || count % DUE__SWEEP_EVERY == 0 || q->capacity > 0)
-        return cancel_after(q, it, count, waiter);
+    if (due__lock_release_waiter(&it->lock)) /* S */
+        return cancel_after(q, it, count, true);
+    if ((due__load_seq(&q->state) & DUE__DRAINING) || /* C2 of closing.c */
+        count % DUE__SWEEP_EVERY == 0 || q->capacity > 0)
+        return cancel_after(q, it, count, false);
     return 0;
 }
 
@@ -99,9 +101,10 @@ static __attribute__((noinline)) int cancel_anywhere(struct due_queue *q, struct
 static inline __attribute__((always_inline)) int cancel_count(struct due_queue *q,
                                                               const struct cancelled *c)
 {
-    struct due__shard *it = &q->slab.shard[due__thread_number % DUE__SHARDS];
+    uint32_t offset = due__thread_offset;
+    struct due__shard *it = due__shard_at(&q->slab, offset);
 
-    if (c->block || due__thread_number == 0 || !due__lock_try_untold(&it->lock))
+    if (c->block || offset == 0 || !due__lock_try_untold(&it->lock))
         return cancel_anywhere(q, *c);
     return it->count == DUE__MAGAZINE ? cancel_full(q, it, *c) : cancel_in(q, it, c);
 }

@@ -8,6 +8,8 @@
  */
 #include "api/enqueue.h"
 
+#include "api/enqueue_far.h"
+
 #include <limits.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@
 #include "job/fresh.h"
 #include "os/atomic.h"
 #include "os/sized.h"
+#include "queue/at_hand.h"
 #include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
@@ -166,26 +169,6 @@ static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n,
     return rc;
 }
 
-/* Under the lock: more free places at hand.  False: a shard has none. */
-static __attribute__((noinline)) bool places_fetch(struct due_queue *q)
-{
-    struct due__shard *it = due__shard_enter(&q->slab);
-
-    q->place_count = (uint32_t)due__shard_take(&q->slab, it, q->place, DUE__FETCH);
-    due__shard_leave(it);
-    return q->place_count > 0;
-}
-
-/* Under the lock: one of those at hand; the fourth after it is fetched ahead. */
-static inline uint32_t place_next(struct due_queue *q)
-{
-    uint32_t number = q->place[--q->place_count];
-
-    if (q->place_count >= 4)
-        due__job_prefetch(&q->slab, q->place[q->place_count - 4]);
-    return number;
-}
-
 /* As submit_locked(), if there is anything in the inbox.  True: nothing is left there. */
 static __attribute__((noinline)) bool drain_others(struct due_queue *q)
 {
@@ -218,32 +201,45 @@ static __attribute__((noinline)) bool end_undone(struct due_queue *q)
     return false;
 }
 
+/* As enqueue_plain(), in the tenure that the caller has begun. */
+static inline __attribute__((always_inline)) bool plain_locked(struct due_queue *q,
+                                                               const due_spec *s, int64_t now_ns,
+                                                               due_id *id)
+{
+    struct due__fresh job;
+
+    if ((due__load_seq(&q->state) & DUE__REFUSING) || /* E3 */
+        (q->place_count == 0 && !due__places_fetch(q)))
+        return end_undone(q);
+    uint32_t number = due__place_next(q);
+
+    due__fill_plain(q, number, s, now_ns, &job);
+    if (id != NULL) /* here, since what is not needed any more need not be kept */
+        *id = due__id_made(q, number, job.generation);
+    due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
+    place_one(q, &job, now_ns);
+    due__short_end(q);
+    return true;
+}
+
+bool due__enqueue_locked(struct due_queue *q, const due_spec *s, due_id *id)
+{
+    return plain_locked(q, s, 0, id);
+}
+
 /* The plain way of one job, which its caller has checked: it brings a pointer or a few bytes, the
  * lock is free, a place is at hand there, and nobody has to be asked, told or waited for.
  * False: it is not so, or the queue closes; nothing was done. */
 static inline __attribute__((always_inline)) bool enqueue_plain(struct due_queue *q,
                                                                 const due_spec *s, due_id *id)
 {
-    struct due__fresh job;
-
     if (!q->short_puts || due__forked(q))
         return false;
     int64_t now = due__timed(s) ? 0 : due__clock_now(&q->clock);
     if ((due__load_seq(&q->state) & DUE__ACTIVE) || /* E2 */
         !due__short_try(q))                         /* E1 */
         return false;
-    if ((due__load_seq(&q->state) & DUE__REFUSING) || /* E3 */
-        (q->place_count == 0 && !places_fetch(q)))
-        return end_undone(q);
-    uint32_t number = place_next(q);
-
-    due__fill_plain(q, number, s, now, &job);
-    if (id != NULL) /* here, since what is not needed any more need not be kept */
-        *id = due__id_made(q, number, job.generation);
-    due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
-    place_one(q, &job, now);
-    due__short_end(q);
-    return true;
+    return plain_locked(q, s, now, id);
 }
 
 /* With the lock: place plain jobs one after another, as long as there are places at hand.  How
@@ -255,8 +251,8 @@ static size_t place_simple(struct due_queue *q, const due_spec *specs, size_t n,
     bool moved = now_ns == 0;
     size_t i;
 
-    for (i = 0; i < n && (q->place_count > 0 || places_fetch(q)); i++) {
-        uint32_t number = place_next(q);
+    for (i = 0; i < n && (q->place_count > 0 || due__places_fetch(q)); i++) {
+        uint32_t number = due__place_next(q);
 
         due__fill_plain(q, number, &specs[i], now_ns, &job);
         if (ids != NULL)
@@ -441,9 +437,8 @@ static __attribute__((noinline)) int enqueue_resized(due_queue *q, const due_spe
     return rc;
 }
 
-/* Any job, in any queue. */
-static __attribute__((noinline)) int enqueue_checked(struct due_queue *q, const due_spec *spec,
-                                                     int64_t timeout_ns, due_id *id)
+__attribute__((noinline)) int due__enqueue_checked(struct due_queue *q, const due_spec *spec,
+                                                   int64_t timeout_ns, due_id *id)
 {
     struct due__deadline by = { .timeout_ns = timeout_ns };
 
@@ -478,39 +473,22 @@ static inline bool is_plain(const struct due_queue *q, const due_spec *s, int64_
            (uint32_t)s->topic < due__load_acquire(&q->topic_count); /* T1 */
 }
 
+/* One that may. */
+static __attribute__((noinline)) int enqueue_plainly(due_queue *q, const due_spec *spec,
+                                                     int64_t timeout_ns, due_id *id)
+{
+    return enqueue_plain(q, spec, id) ? 0 : due__enqueue_checked(q, spec, timeout_ns, id);
+}
+
 int due_enqueue(due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id)
 {
-    if (is_plain(q, spec, timeout_ns) && enqueue_plain(q, spec, id))
-        return 0;
-    return enqueue_checked(q, spec, timeout_ns, id);
-}
-
-static __attribute__((noinline)) int enqueue_pointer(struct due_queue *q, int64_t delay_ns,
-                                                     int64_t at_ns, unsigned flags, void *ptr,
-                                                     due_id *id)
-{
-    due_spec spec = { DUE_SPEC_INIT, .delay_ns = delay_ns, .at_ns = at_ns, .ptr = ptr };
-
-    spec.flags = flags;
-    return enqueue_checked(q, &spec, 0, id);
-}
-
-int due_enqueue_at(due_queue *q, int64_t at_ns, void *ptr, due_id *id)
-{
-    const due_spec plain = { .at_ns = at_ns, .flags = DUE_SPEC_AT, .ptr = ptr };
-
-    if (at_ns >= 0 && enqueue_plain(q, &plain, id))
-        return 0;
-    return enqueue_pointer(q, 0, at_ns, DUE_SPEC_AT, ptr, id);
-}
-
-int due_enqueue_after(due_queue *q, int64_t delay_ns, void *ptr, due_id *id)
-{
-    const due_spec plain = { .delay_ns = delay_ns, .ptr = ptr };
-
-    if (delay_ns >= 0 && enqueue_plain(q, &plain, id))
-        return 0;
-    return enqueue_pointer(q, delay_ns, 0, 0, ptr, id);
+    if (!is_plain(q, spec, timeout_ns))
+        return due__enqueue_checked(q, spec, timeout_ns, id);
+    if (spec->data != NULL || !due__quickly(q))
+        return enqueue_plainly(q, spec, timeout_ns, id);
+    uint64_t facts = due__pointer_facts((unsigned)spec->topic, (unsigned)spec->priority, spec->ptr);
+    return due__timed(spec) ? due__enqueue_far(q, spec->at_ns, spec->ptr, id, facts)
+                            : due__enqueue_delayed(q, spec->delay_ns, spec->ptr, id, facts);
 }
 
 /* How many of the jobs may go the plain way, up to the first that may not.  @timed: all of these

@@ -8,6 +8,13 @@
 int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns,
                      struct due__deadline *by, due_id *id, bool *inside);
 
+/* As due_enqueue() of any job, in any queue. */
+int due__enqueue_checked(struct due_queue *q, const due_spec *spec, int64_t timeout_ns, due_id *id);
+
+/* One with a time, which is plain and was checked, in the tenure that its caller has begun, and
+ * which ends.  False: that cannot be, and nothing was done. */
+bool due__enqueue_locked(struct due_queue *q, const due_spec *s, due_id *id);
+
 /* Enqueue a job with a key: 1, or an error. */
 int due__enqueue_keyed(struct due_queue *q, const due_spec *s, int64_t timeout_ns,
                        struct due__deadline *by, due_id *id, bool *inside);

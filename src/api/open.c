@@ -19,6 +19,7 @@
 #include "os/atomic.h"
 #include "os/siphash.h"
 #include "os/sized.h"
+#include "os/tsan.h"
 #include "queue/board.h"
 #include "queue/closing.h"
 #include "queue/counts.h"
@@ -298,6 +299,23 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     due__pool_stats_init(&q->pool_stats);
 }
 
+/* What says that nothing can be done quickly. */
+static const unsigned char never;
+
+/* Which short ways there are. */
+static void ways_init(struct due_queue *q, const due_options *o)
+{
+    q->short_ways = o->store == NULL && q->events == NULL;
+    q->short_puts = q->short_ways && q->capacity == 0;
+    q->short_takes = q->short_ways && q->shows && !q->clock.steps && !due__tsan_blind();
+    q->quick =
+        q->short_puts && !q->clock.steps && q->proxies != DUE_PROXIES_ALWAYS && !due__tsan_blind()
+            ? q->mark
+            : &never;
+    q->counter.trusted = q->short_takes && q->clock.manual == NULL &&
+                         q->clock.id == CLOCK_MONOTONIC && due__counter_trusted();
+}
+
 static int queue_make(struct due_queue *q, const due_options *o, due_error *error)
 {
     unsigned char *mark = mark_make();
@@ -312,11 +330,7 @@ static int queue_make(struct due_queue *q, const due_options *o, due_error *erro
         goto free_mark;
     }
     rc = due__events_open(q, o);
-    q->short_ways = o->store == NULL && q->events == NULL;
-    q->short_puts = q->short_ways && q->capacity == 0;
-    q->short_takes = q->short_ways && q->shows && !q->clock.steps;
-    q->counter.trusted = q->short_takes && q->clock.manual == NULL &&
-                         q->clock.id == CLOCK_MONOTONIC && due__counter_trusted();
+    ways_init(q, o);
     if (rc == 0) {
         rc = memory_init(q, &o->retry);
         if (rc != 0)

@@ -116,10 +116,17 @@ static bool next_of_all(struct due_queue *q, int64_t now_ns, int64_t *deadline_n
     return due__slot_alive(&q->slab, *first, &w);
 }
 
+/* By a look at everything. */
+static __attribute__((noinline)) int64_t next_by_peek(due_queue *q)
+{
+    due_info info;
+
+    return due_peek(q, &info) == 0 ? info.deadline_ns : DUE_FOREVER;
+}
+
 int64_t due_next_deadline(due_queue *q)
 {
     int64_t deadline = DUE_FOREVER;
-    due_info info;
 
     if (due__forked(q))
         return DUE_FOREVER;
@@ -129,7 +136,5 @@ int64_t due_next_deadline(due_queue *q)
     int64_t now = due__clock_now(&q->clock);                                    /* I3 */
     bool found = due__inbox_quiet(&q->inbox) && next_of_all(q, now, &deadline); /* I2 */
     due__short_end(q);
-    if (found)
-        return deadline;
-    return due_peek(q, &info) == 0 ? info.deadline_ns : DUE_FOREVER;
+    return found ? deadline : next_by_peek(q);
 }

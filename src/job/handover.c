@@ -134,48 +134,80 @@ static inline __attribute__((always_inline)) void done_end(struct due_queue *q,
         due__place_done(q, it, d.number);
 }
 
-/* The usual case: a plain job in a queue of memory, taken for good.  False: nothing was done. */
-static inline bool done_plain(struct due_queue *q, const due_job *job)
+/* Any. */
+static __attribute__((noinline)) void done_any(struct due_queue *q, due_job *job)
 {
-    uint32_t number;
-    uint32_t generation;
+    struct done d = { .counts = false };
 
-    if (q->stored || (job->token | job->round) != 0 ||
-        !due__handle_read(job->place, &number, &generation))
-        return false;
-    struct due__job *j = due__job_at(&q->slab, number);
-    uint64_t w = due__load_acquire(&j->word); /* J1 */
-    if (due__word_generation(w) != generation ||
-        (w & (DUE__STATE_MASK | DUE__LINKED | DUE__HELD | DUE__PASSED)) != DUE__CLAIMED ||
-        due__job_has_block(due__facts_load(j)))
-        return false;
+    if (q != NULL && !due__forked(q))
+        d = done_begin(q, job);
+    if (d.counts) {
+        struct due__shard *it = due__shard_enter(&q->slab);
 
-    struct due__shard *it = due__shard_enter(&q->slab);
+        done_end(q, it, d);
+        due__shard_leave(it);
+    }
+    due__job_clear(job);
+}
+
+/* Within a shard, whose magazine has room: it is counted, and its place is free, with @next as its
+ * word.  True: somebody may sleep for the shard's lock. */
+static inline __attribute__((always_inline)) bool done_in(struct due__shard *it, struct due__job *j,
+                                                          uint32_t number, uint64_t next)
+{
     it->done++;
-    due__slab_give_of(&q->slab, it, j, number);
-    due__shard_leave(it);
-    return true;
+    due__word_set(&j->word, next); /* J1: as due__word_free() */
+    it->magazine[it->count++] = number;
+    return due__lock_release_waiter(&it->lock); /* S */
 }
 
-/* Any other. */
-static __attribute__((noinline)) void done_any(struct due_queue *q, const due_job *job)
+static __attribute__((noinline)) void done_wake(struct due__shard *it, due_job *job)
 {
-    struct done d = done_begin(q, job);
-
-    if (!d.counts)
-        return;
-    struct due__shard *it = due__shard_enter(&q->slab);
-    done_end(q, it, d);
-    due__shard_leave(it);
+    due__lock_wake(&it->lock);
+    due__job_clear(job);
 }
 
+/* The same of a shard whose magazine is full. */
+static __attribute__((noinline)) void done_full(struct due_queue *q, struct due__shard *it,
+                                                struct due__job *j, uint32_t number, uint64_t next,
+                                                due_job *job)
+{
+    due__shard_spill(&q->slab, it);
+    if (done_in(it, j, number, next))
+        due__lock_wake(&it->lock);
+    due__job_clear(job);
+}
+
+/* Nearly always it is a plain job of a queue of memory, taken for good.  What is rare is a call at
+ * the end, for which nothing need be saved. */
 void due_job_done(due_job *job)
 {
     due_queue *q = job->queue;
+    uint32_t number;
+    uint32_t generation;
+    uint64_t next;
 
-    if (q != NULL && !due__forked(q) && !done_plain(q, job))
+    if (q == NULL || due__forked(q) || q->stored || (job->token | job->round) != 0 ||
+        !due__handle_read(job->place, &number, &generation) || !due__word_next(generation, &next)) {
         done_any(q, job);
-    due__job_clear(job);
+        return;
+    }
+    struct due__job *j = due__job_at(&q->slab, number);
+    uint64_t differs =
+        due__load_acquire(&j->word) ^ due__word(generation, 0, DUE__CLAIMED); /* J1 */
+    uint32_t offset = due__thread_offset;
+    struct due__shard *it = due__shard_at(&q->slab, offset);
+    if ((differs & ~(uint64_t)(DUE__STAMP_MASK << 8 | DUE__READY)) != 0 ||
+        due__job_has_block(due__facts_load(j)) || offset == 0 || !due__lock_try_untold(&it->lock)) {
+        done_any(q, job);
+        return;
+    }
+    if (it->count == DUE__MAGAZINE)
+        done_full(q, it, j, number, next, job);
+    else if (done_in(it, j, number, next))
+        done_wake(it, job);
+    else
+        due__job_clear(job);
 }
 
 /* Some of @n jobs, those of one queue that stand first: how many. */

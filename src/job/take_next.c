@@ -24,7 +24,7 @@
 /* Under the lock: may the next job be taken from the lines or from the timeline as they are? */
 static inline bool next_known(struct due_queue *q)
 {
-    return q->short_takes && q->all == NULL && due__inbox_quiet(&q->inbox); /* I2 */
+    return q->all == NULL && due__inbox_quiet(&q->inbox); /* I2 */
 }
 
 /* Under the lock: the time to tell how late a job is, which may be by the counter.  What is due is
@@ -187,7 +187,10 @@ static inline __attribute__((always_inline)) enum due__next take_next(
     enum due__next next = DUE__NEXT_ASK;
     int64_t due_ns;
 
-    due__short_enter(q);
+    if (!q->short_takes)
+        return DUE__NEXT_ASK;
+    due__lock_acquire_untold(&q->lock);
+    due__measure_begin(q);
     bool in_line = topic->line.count > 0 && !q->several;
     *now_ns = look(q, lease_ns, in_line, &due_ns); /* I3: before the look at the inbox */
     if (next_known(q)) {
@@ -205,7 +208,7 @@ static inline __attribute__((always_inline)) enum due__next take_next(
         else if (next == DUE__NEXT_NOTHING)
             next = nothing(q, due_ns);
     }
-    due__short_end(q);
+    due__short_end_untold(q);
     return next;
 }
 

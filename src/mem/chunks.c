@@ -182,12 +182,11 @@ void due__pool_warm(void *block)
 
 struct due__chunk *due__pool_take(struct due__pool *p)
 {
-    struct due__chunk *c = p->free;
+    struct due__chunk *c;
 
-    if (c != NULL) {
-        p->free = c->next;
-        __builtin_prefetch(p->free, 1); /* where the next one after it is, and its first slots */
-    } else if ((c = take_cold(p)) == NULL && (c = take_fresh(p)) == NULL)
+    if (p->free != NULL)
+        return due__pool_take_used(p);
+    if ((c = take_cold(p)) == NULL && (c = take_fresh(p)) == NULL)
         return NULL;
 
     p->free_count--;

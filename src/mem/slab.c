@@ -35,10 +35,18 @@ enum { LIST_FRESH, LIST_PARTIAL, LIST_IDLE, LIST_NONE };
 
 static uint32_t threads_seen; /* A  counter, no edge: only spreads threads over shards */
 _Thread_local uint32_t due__thread_number;
+_Thread_local uint32_t due__thread_offset;
+
+void due__thread_be(uint32_t number)
+{
+    due__thread_number = number;
+    due__thread_offset =
+        number > 0 ? number % DUE__SHARDS * (uint32_t)sizeof(struct due__shard) + 1 : 0;
+}
 
 void due__thread_count(void)
 {
-    due__thread_number = due__add_relaxed(&threads_seen, 1) + 1; /* no edge: see threads_seen */
+    due__thread_be(due__add_relaxed(&threads_seen, 1) + 1); /* no edge: see threads_seen */
 }
 
 /* The span that place @number is in, and one by its number. */
@@ -213,13 +221,19 @@ static size_t span_take(struct due__slab *s, uint32_t span, uint32_t *number, si
     size_t got = 0;
 
     while (got < chained) {
+        struct due__job *j = &jobs[head - first];
+
         number[got++] = head;
-        head = jobs[head - first].link.next_free;
+        __builtin_prefetch(j, 1); /* it was read, and is to be written */
+        head = j->link.next_free;
     }
-    for (; got < n && fresh < DUE__SPAN_JOBS; fresh++) {
-        number[got++] = first + fresh;
+    uint32_t end =
+        fresh + (n - got < DUE__SPAN_JOBS - fresh ? (uint32_t)(n - got) : DUE__SPAN_JOBS - fresh);
+    for (uint32_t *to = number + got; fresh < end; fresh++) {
+        *to++ = first + fresh;
         due__word_fresh(&jobs[fresh].word, generation);
     }
+    got += end - it->fresh;
     it->free_head = head;
     it->free_count -= (uint32_t)chained;
     it->fresh = fresh;

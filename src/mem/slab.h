@@ -42,6 +42,8 @@ enum due__payload {
     DUE__POINTER       /* carried */
 };
 
+_Static_assert((DUE__POINTER & DUE__BYTES_APART) == 0, "one bit says that they are apart");
+
 /* Everything that never changes between enqueue and free, as one word, because a look at a stale
  * id may race with a new owner of the place. */
 struct due__facts {
@@ -174,7 +176,10 @@ static inline bool due__slab_has(const struct due__slab *s, uint32_t number)
 
 /* The calling thread's number: threads are spread over the shards by it.  0: it has none yet. */
 extern _Thread_local uint32_t due__thread_number __attribute__((tls_model("initial-exec")));
+/* How many bytes behind the first shard its own is, plus 1; 0: it has no number yet. */
+extern _Thread_local uint32_t due__thread_offset __attribute__((tls_model("initial-exec")));
 void due__thread_count(void);
+void due__thread_be(uint32_t number);
 
 /* Which shard is the calling thread's. */
 static inline uint32_t due__thread_shard(void)
@@ -184,9 +189,16 @@ static inline uint32_t due__thread_shard(void)
     return due__thread_number % DUE__SHARDS;
 }
 
+static inline struct due__shard *due__shard_at(struct due__slab *s, uint32_t offset)
+{
+    return (struct due__shard *)(void *)((unsigned char *)s->shard + offset - 1);
+}
+
 static inline struct due__shard *due__shard_mine(struct due__slab *s)
 {
-    return &s->shard[due__thread_shard()];
+    if (due__thread_offset == 0)
+        due__thread_count();
+    return due__shard_at(s, due__thread_offset);
 }
 
 /* The same with its lock; if somebody is in it, another one that nobody is in. */
@@ -222,8 +234,6 @@ static inline size_t due__shard_take(struct due__slab *s, struct due__shard *it,
     else
         for (size_t i = 0; i < got; i++)
             number[i] = from[i];
-    if (it->count >= 4)
-        due__job_prefetch(s, it->magazine[it->count - 4]);
     return got;
 }
 
@@ -293,22 +303,32 @@ static inline uint32_t due__slab_end(const struct due__slab *s)
 
 uint64_t due__slab_bytes(const struct due__slab *s);
 
-static inline struct due__facts due__facts_load(const struct due__job *j)
+static inline struct due__facts due__facts_read(uint64_t all)
 {
-    uint64_t all = due__load_relaxed(&j->facts); /* J1 */
-
     return (struct due__facts){ .len = (uint32_t)all,
                                 .topic = (uint16_t)(all >> 32),
                                 .priority = (uint8_t)(all >> 48),
                                 .payload = (uint8_t)(all >> 56) };
 }
 
+static inline uint64_t due__facts_word(struct due__facts f)
+{
+    return f.len | (uint64_t)f.topic << 32 | (uint64_t)f.priority << 48 | (uint64_t)f.payload << 56;
+}
+
+static inline uint64_t due__now_fact(void)
+{
+    return due__facts_word((struct due__facts){ .payload = DUE__NOW });
+}
+
+static inline struct due__facts due__facts_load(const struct due__job *j)
+{
+    return due__facts_read(due__load_relaxed(&j->facts)); /* J1 */
+}
+
 static inline void due__facts_store(struct due__job *j, struct due__facts f)
 {
-    uint64_t all =
-        f.len | (uint64_t)f.topic << 32 | (uint64_t)f.priority << 48 | (uint64_t)f.payload << 56;
-
-    due__store_relaxed(&j->facts, all); /* J1 */
+    due__store_relaxed(&j->facts, due__facts_word(f)); /* J1 */
 }
 
 /* Does this slot still stand for its job, which is @j?  @word gets the word that says so.  No slot

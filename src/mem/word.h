@@ -151,10 +151,16 @@ static inline bool due__word_send(uint64_t *word, uint64_t *w)
     return due__word_swap(word, w, due__word_as(*w & ~DUE__LINKED, DUE__SENT));
 }
 
-/* It waits, and its place is free at once. */
-static inline bool due__word_cancel(uint64_t *word, uint64_t *w)
+/* The word of a place whose last use was @generation.  False: it has no more. */
+static inline bool due__word_next(uint32_t generation, uint64_t *word)
 {
-    return due__word_swap(word, w, due__word(due__word_generation(*w) + 1, 0, DUE__FREE));
+    return !__builtin_add_overflow((uint64_t)generation << 32, UINT64_C(1) << 32, word);
+}
+
+/* It waits, and its place is free at once: @next, as it says. */
+static inline bool due__word_cancel(uint64_t *word, uint64_t *w, uint64_t next)
+{
+    return due__word_swap(word, w, next);
 }
 
 /* Its node has left the inbox; its slot has left a line. */
@@ -199,6 +205,15 @@ static inline void due__word_keep(uint64_t *word, uint64_t to)
     due__word_moves(due__word_peek(word), to);
 #endif
     due__store_relaxed(word, to); /* J1: the caller's own, who will swap or set it */
+}
+
+/* The word of a place that was just taken: its generation, and nothing else. */
+static inline uint64_t due__word_of_free(const uint64_t *word)
+{
+    uint64_t w = due__load_relaxed(word); /* J1: the caller's own */
+
+    assert((w & UINT32_MAX) == 0);
+    return w;
 }
 
 /* A place that was just taken: the job begins. */

@@ -7,7 +7,8 @@
  * address).
  *
  * "untold" is a lock that guards nothing but a few numbers, and is entered so often that even to
- * ask whether ThreadSanitizer wants to hear of it would cost something.
+ * ask whether ThreadSanitizer wants to hear of it would cost something; and any lock on a way that
+ * is not gone where it does.
  */
 #ifndef DUE__LOCK_H
 #define DUE__LOCK_H
@@ -30,6 +31,7 @@ bool due__lock_try(struct due__lock *l);
 void due__lock_acquire(struct due__lock *l);
 void due__lock_release(struct due__lock *l);
 #define due__lock_try_untold     due__lock_try
+#define due__lock_acquire_untold due__lock_acquire
 #define due__lock_release_untold due__lock_release
 
 static inline bool due__lock_release_waiter(struct due__lock *l)
@@ -70,6 +72,12 @@ static inline bool due__lock_try(struct due__lock *l)
 static inline void due__lock_acquire(struct due__lock *l)
 {
     if (!due__lock_try(l))
+        due__lock_wait(l);
+}
+
+static inline void due__lock_acquire_untold(struct due__lock *l)
+{
+    if (!due__lock_try_untold(l))
         due__lock_wait(l);
 }
 

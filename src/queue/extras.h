@@ -109,7 +109,7 @@ void due__block_free(struct due__slab *s, struct due__job *j, struct due__facts 
 
 static inline bool due__job_has_block(struct due__facts f)
 {
-    return (f.payload & DUE__EXTRAS) || (f.payload & DUE__PAYLOAD_MASK) == DUE__BYTES_APART;
+    return (f.payload & (DUE__EXTRAS | DUE__BYTES_APART)) != 0;
 }
 
 static inline void due__job_release(struct due__slab *s, struct due__job *j)

@@ -14,14 +14,19 @@ struct due__id_parts {
 
 _Static_assert(sizeof(struct due__id_parts) == sizeof(due_id), "an id is its parts");
 
-/* In a queue without a store. */
-static inline due_id due__id_made(const struct due_queue *q, uint32_t number, uint32_t generation)
+/* In a queue without a store; @use as in due__id_parts. */
+static inline due_id due__id_of(const struct due_queue *q, uint64_t use)
 {
-    struct due__id_parts p = { .tag = q->tag, .use = (uint64_t)generation << 32 | number };
+    struct due__id_parts p = { .tag = q->tag, .use = use };
     due_id id;
 
     memcpy(&id, &p, sizeof id);
     return id;
+}
+
+static inline due_id due__id_made(const struct due_queue *q, uint32_t number, uint32_t generation)
+{
+    return due__id_of(q, (uint64_t)generation << 32 | number);
 }
 
 static inline due_id due__id(const struct due_queue *q, uint32_t number, uint32_t generation)

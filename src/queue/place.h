@@ -17,8 +17,8 @@
  * together in memory. */
 void due__keep_ready(struct due_queue *q, struct due__slot s, unsigned topic, unsigned payload);
 
-/* Into the timeline when the chunks are used up. */
-void due__insert_making_room(struct due_queue *q, struct due__slot s);
+/* A slot was inserted, but otherwise than usual, or was not: then it is when there is room. */
+void due__kept_otherwise(struct due_queue *q, enum due__inserted inserted);
 
 /* The arrival numbers are used up: everything gets another. */
 void due__renumber(struct due_queue *q);
@@ -32,13 +32,14 @@ static inline void due__sweep_if_many(struct due_queue *q)
 /* A slot that is not due goes to the timeline. */
 static inline void due__keep_waiting(struct due_queue *q, struct due__slot s)
 {
-    if (!due__timeline_insert(&q->timeline, s))
-        due__insert_making_room(q, s);
+    enum due__inserted inserted = due__timeline_insert(&q->timeline, s);
+
+    if (inserted != DUE__INSERTED)
+        due__kept_otherwise(q, inserted);
     if (due__slot_deadline(s) < q->armed)
         q->debts |= DUE__DEBT_LEAD;
     if (due__slot_deadline(s) < due__load_relaxed(&q->sole_until)) /* W3: under the lock */
         due__sole_until(q);
-    due__sweep_if_many(q);
 }
 
 static inline uint32_t due__next_arrival(struct due_queue *q)

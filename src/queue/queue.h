@@ -180,6 +180,7 @@ struct due__life {
 struct due_queue {
     /* What everybody reads. */
     const unsigned char *mark;  /* I  a page that a fork wipes to zero */
+    const unsigned char *quick; /* I  the same page; or zero, if nothing can be done quickly */
     uint64_t tag;               /* I  in every id of this queue */
     uint64_t seed[2];           /* I  of names' hashes: shown nowhere */
     bool shows;                 /* I  what is shown may be taken without the lock */

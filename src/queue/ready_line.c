@@ -149,8 +149,6 @@ static bool run_append(struct due__line *l, struct due__pool *pool, struct due__
         c = due__pool_take(pool);
         if (c == NULL)
             return false;
-        c->next = NULL;
-        c->first = c->count = 0;
         if (l->tail == NULL)
             l->head = c;
         else
@@ -173,7 +171,8 @@ bool due__line_push_aside(struct due__line *l, struct due__nodes *n, struct due_
     return true;
 }
 
-bool due__line_push_any(struct due__line *l, struct due__nodes *n, struct due__slot s)
+static __attribute__((noinline)) bool push_usual(struct due__line *l, struct due__nodes *n,
+                                                 struct due__slot s)
 {
     if (l->head == NULL || !due__slot_before(s, l->last)) {
         if (!run_append(l, n->pool, s))
@@ -181,6 +180,22 @@ bool due__line_push_any(struct due__line *l, struct due__nodes *n, struct due__s
     } else {
         return due__line_push_aside(l, n, s);
     }
+    l->count++;
+    return true;
+}
+
+/* The first of a line, with a chunk at hand; or in any other way, which is a call at the end, for
+ * which nothing need be saved. */
+bool due__line_push_any(struct due__line *l, struct due__nodes *n, struct due__slot s)
+{
+    if (l->tail != NULL || n->pool->free == NULL)
+        return push_usual(l, n, s);
+    struct due__chunk *c = due__pool_take_used(n->pool);
+
+    c->count = 1;
+    l->head = l->tail = c;
+    due__slot_store(&c->slot[0], s);
+    due__slot_store(&l->last, s);
     l->count++;
     return true;
 }

@@ -29,11 +29,17 @@ static __attribute__((noinline)) void push_making_room(struct due_queue *q, stru
     while (!due__topic_push(q, t, s));
 }
 
-void due__insert_making_room(struct due_queue *q, struct due__slot s)
+/* (Whether a sweep is worth it need not be asked as long as a slot finds room in a chunk that was
+ * begun.) */
+void due__kept_otherwise(struct due_queue *q, enum due__inserted inserted)
 {
-    do
+    struct due__slot s = q->timeline.refused;
+
+    while (inserted == DUE__NOT_INSERTED) {
         due__make_room(q);
-    while (!due__timeline_insert(&q->timeline, s));
+        inserted = due__timeline_insert(&q->timeline, s);
+    }
+    due__sweep_if_many(q);
 }
 
 void due__keep_ready(struct due_queue *q, struct due__slot s, unsigned topic, unsigned payload)

@@ -3,6 +3,7 @@
 #define DUE__TENURE_H
 
 #include "os/atomic.h"
+#include "os/tsan.h"
 #include "queue/queue.h"
 
 /* The tenure_end of each queue.  If anything is @owing, pay it: call the waiters that new jobs are
@@ -36,16 +37,30 @@ static inline bool due__short_try(struct due_queue *q)
     return true;
 }
 
-static inline void due__short_end(struct due_queue *q)
+/* @told: ThreadSanitizer is told of the lock, where it wants to hear of it. */
+static inline __attribute__((always_inline)) void due__short_end_as(struct due_queue *q, bool told)
 {
     if (q->debts != 0 || q->pool.near) {
         due__short_settle(q, true);
         return;
     }
     due__measure_end(q);
-    due__lock_release(&q->lock);       /* E1 */
-    if (due__inbox_knocked(&q->inbox)) /* E1 */
+    if (told)
+        due__tsan_release(&q->lock);
+    due__lock_release_untold(&q->lock); /* E1 */
+    if (due__inbox_knocked(&q->inbox))  /* E1 */
         due__short_settle(q, false);
+}
+
+static inline void due__short_end(struct due_queue *q)
+{
+    due__short_end_as(q, true);
+}
+
+/* On a way that is not gone where it wants to. */
+static inline void due__short_end_untold(struct due_queue *q)
+{
+    due__short_end_as(q, false);
 }
 
 /* As due__catch_up(), when somebody will come after us for what is left in the inbox. */

@@ -42,14 +42,15 @@ static inline bool due__bag_full(const struct due__bag *b)
 /* A bag that is neither full nor empty gets one more. */
 static inline void due__bag_append(struct due__bag *b, struct due__slot s)
 {
-    struct due__slot *to = &b->chunk->slot[b->fill++];
+    struct due__slot *to = b->chunk->slot + b->fill;
 
     due__slot_store(to, s);
     __builtin_prefetch((const char *)to + 64, 1); /* behind the last one it does no harm */
+    b->fill++;
     b->count++;
-    if (due__slot_before(s, b->min))
+    if (s.hi <= b->min.hi && due__slot_before(s, b->min)) /* half a slot says nearly always */
         due__slot_store(&b->min, s);
-    else if (due__slot_before(b->max, s))
+    if (s.hi >= b->max.hi && due__slot_before(b->max, s))
         due__slot_store(&b->max, s);
 }
 

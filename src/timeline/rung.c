@@ -58,10 +58,44 @@ bool due__rung_split(struct due__rung *r, struct due__pool *pool, struct due__ba
     r->end = due__key_plus(r->start, due__key_up(due__key_of(0, r->buckets), r->shift));
     if (due__key_before(end, r->end))
         r->end = end;
+    due__rung_pass(r, 0);
     r->count = source->count;
     r->source = *source;
     due__bag_init(source);
     return true;
+}
+
+/* The @n slots before @end to where they belong, the last one first.  How many: fewer if the pool
+ * is used up.  (What decides of the rung is held here meanwhile: each store to a slot would have it
+ * read again.) */
+static uint32_t settle_coarse(struct due__rung *r, struct due__pool *pool,
+                              const struct due__slot *end, uint32_t n)
+{
+    const struct due__rung held = { .start = r->start,
+                                    .from_ns = r->from_ns,
+                                    .shift = r->shift,
+                                    .current = r->current,
+                                    .buckets = r->buckets };
+    uint32_t i = 0;
+
+    for (; i < n; i++) {
+        end--;
+        struct due__slot s = { .hi = end->hi, .lo = end->lo };
+
+        if (!due__rung_put_into(r, pool, due__rung_index_coarse(&held, s.hi), s))
+            break;
+    }
+    return i;
+}
+
+static uint32_t settle_fine(struct due__rung *r, struct due__pool *pool,
+                            const struct due__slot *end, uint32_t n)
+{
+    uint32_t i = 0;
+
+    while (i < n && due__rung_put(r, pool, end[-1 - (ptrdiff_t)i]))
+        i++;
+    return i;
 }
 
 size_t due__rung_settle(struct due__rung *r, struct due__pool *pool, size_t budget)
@@ -71,19 +105,20 @@ size_t due__rung_settle(struct due__rung *r, struct due__pool *pool, size_t budg
 
     while (done < budget && source->count > 0) {
         struct due__chunk *c = source->chunk;
-        uint32_t stop = source->fill > budget - done ? source->fill - (uint32_t)(budget - done) : 0;
+        const struct due__slot *end = c->slot + source->fill;
+        uint32_t n = source->fill < budget - done ? source->fill : (uint32_t)(budget - done);
 
         if (c->next != NULL)
             __builtin_prefetch(&c->next->slot[DUE__CHUNK_SLOTS - 1]);
-        while (source->fill > stop) {
-            if (!due__rung_put(r, pool, c->slot[source->fill - 1]))
-                return done;
-            source->fill--;
-            source->count--;
-            done++;
-        }
-        if (stop == 0)
+        uint32_t settled =
+            due__rung_coarse(r) ? settle_coarse(r, pool, end, n) : settle_fine(r, pool, end, n);
+        source->fill -= settled;
+        source->count -= settled;
+        done += settled;
+        if (source->fill == 0)
             due__bag_drop_chunk(source, pool);
+        if (settled < n)
+            break;
     }
     return done;
 }

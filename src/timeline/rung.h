@@ -30,6 +30,7 @@ struct due__rung {
     uint32_t buckets; /* T */
     uint32_t current; /* T  buckets before this one are done with */
     uint32_t unswept; /* T  in a sweep: buckets before this one, and the source if above all */
+    uint64_t from_ns; /* T  of a coarse one: where the current bucket begins */
     struct due__bag source;                        /* T  still to be sorted into the buckets */
     uint64_t used[DUE__RUNG_BUCKETS / 64];         /* T  bit n: bucket n is not empty */
     struct due__bag *page[DUE__RUNG_BUCKETS / 16]; /* T  the buckets */
@@ -55,12 +56,6 @@ static inline void due__rung_clear(struct due__rung *r, uint32_t n)
     r->used[n / 64] &= ~(UINT64_C(1) << (n % 64));
 }
 
-static inline uint32_t due__rung_clamp(const struct due__rung *r, uint64_t index)
-{
-    assert(index < r->buckets); /* of a key before the end */
-    return (uint32_t)index < r->current ? r->current : (uint32_t)index;
-}
-
 /* Nearly always a bucket is wider than a nanosecond; then the start is a whole one, and half of a
  * key says all. */
 static inline bool due__rung_coarse(const struct due__rung *r)
@@ -71,29 +66,38 @@ static inline bool due__rung_coarse(const struct due__rung *r)
 /* The bucket for a deadline before the end of such a rung. */
 static inline uint32_t due__rung_index_coarse(const struct due__rung *r, uint64_t deadline)
 {
-    uint64_t start = due__key_high(r->start);
+    uint64_t at = deadline > r->from_ns ? deadline : r->from_ns;
+    uint64_t index = (at - due__key_high(r->start)) >> (r->shift & 63);
 
-    return due__rung_clamp(r, deadline < start ? 0 : (deadline - start) >> (r->shift - 64));
+    assert(index < r->buckets && index >= r->current);
+    return (uint32_t)index;
 }
 
 /* The bucket for a key before the rung's end. */
 static inline uint32_t due__rung_index(const struct due__rung *r, due__key key)
 {
-    if (r->buckets == 1)
-        return 0;
     if (due__rung_coarse(r))
         return due__rung_index_coarse(r, due__key_high(key));
-    due__key wide = due__key_before(key, r->start)
-                        ? due__key_of(0, 0)
-                        : due__key_down(due__key_minus(key, r->start), r->shift);
-    return due__rung_clamp(r, due__key_low(wide));
+    due__key from = due__key_before(key, r->start) ? r->start : key;
+    uint64_t index = due__key_low(due__key_down(due__key_minus(from, r->start), r->shift));
+
+    assert(index < r->buckets);
+    return (uint32_t)index < r->current ? r->current : (uint32_t)index;
 }
 
-/* A slot before the rung's end to where it belongs.  False: its bag is full, or empty, and the pool
- * used up; then nothing has changed. */
-static inline bool due__rung_put(struct due__rung *r, struct due__pool *pool, struct due__slot s)
+/* Buckets before @n are done with. */
+static inline void due__rung_pass(struct due__rung *r, uint32_t n)
 {
-    uint32_t n = due__rung_index(r, due__slot_key(s));
+    r->current = n;
+    if (due__rung_coarse(r))
+        r->from_ns = due__key_high(r->start) + ((uint64_t)n << (r->shift & 63));
+}
+
+/* A slot to bucket @n, where it belongs.  False: the bag is full, or empty, and the pool used up;
+ * then nothing has changed. */
+static inline bool due__rung_put_into(struct due__rung *r, struct due__pool *pool, uint32_t n,
+                                      struct due__slot s)
+{
     struct due__bag *b = due__rung_bucket(r, n);
 
     if (due__bag_full(b)) {
@@ -104,6 +108,12 @@ static inline bool due__rung_put(struct due__rung *r, struct due__pool *pool, st
         due__bag_append(b, s);
     }
     return true;
+}
+
+/* A slot before the rung's end to where it belongs.  As due__rung_put_into(). */
+static inline bool due__rung_put(struct due__rung *r, struct due__pool *pool, struct due__slot s)
+{
+    return due__rung_put_into(r, pool, due__rung_index(r, due__slot_key(s)), s);
 }
 
 /* A rung of one bucket without end.  False: the pool is used up. */

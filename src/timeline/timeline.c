@@ -27,7 +27,7 @@
  *            farthest rung but those that end before it: due__timeline_check
  *
  * Not here   How a rung is laid out: rung.c.  Dropping the dead, but for those of a chunk that is
- *            full: timeline_sweep.c.
+ *            full: timeline_sweep.c.  Whether all of this is so: timeline_check.c.
  */
 #include "timeline/timeline.h"
 
@@ -98,6 +98,25 @@ static size_t chunks_left(const struct due__timeline *tl, size_t reserve)
 
 /* ---- Splits ---------------------------------------------------------------------------------- */
 
+/* Up to where an insert looks closer: to the edge, to the end of the first rung whose buckets are
+ * no whole nanoseconds wide or that is one too many, or anywhere while a split is under way. */
+uint64_t due__timeline_closer(const struct due__timeline *tl)
+{
+    uint32_t i = 1;
+
+    while (i < tl->rungs && i < DUE__TIMELINE_FEW && due__rung_coarse(tl->rung[i]))
+        i++;
+    due__key closer =
+        i < tl->rungs && due__key_before(tl->edge, tl->end[i]) ? tl->end[i] : tl->edge;
+    return tl->unsettled > 0 ? UINT64_MAX : due__key_high(closer);
+}
+
+/* A split has begun or ended, a rung has gone, or the edge has moved. */
+static void look_closer(struct due__timeline *tl)
+{
+    tl->closer_ns = due__timeline_closer(tl);
+}
+
 /* Makes bucket @n of rung[@i] a rung of its own.  False: it has to stay as it is. */
 static bool split(struct due__timeline *tl, uint32_t i, uint32_t n)
 {
@@ -120,7 +139,7 @@ static bool split(struct due__timeline *tl, uint32_t i, uint32_t n)
     if (tl->sweep.bag == bag)
         tl->sweep.bag = NULL;
     due__rung_clear(parent, n);
-    parent->current = n;
+    due__rung_pass(parent, n);
     parent->count -= child->count;
 
     tl->spares--;
@@ -131,7 +150,19 @@ static bool split(struct due__timeline *tl, uint32_t i, uint32_t n)
     tl->rungs++;
     tl->unsettled++;
     tl->owed += child->buckets;
+    look_closer(tl);
     return true;
+}
+
+/* The nearest rung, which is empty, goes. */
+static void rung_drop(struct due__timeline *tl)
+{
+    struct due__rung *r = tl->rung[--tl->rungs];
+
+    tl->end[tl->rungs] = due__key_of(0, 0);
+    tl->spare[tl->spares++] = r;
+    due__rung_close(r, tl->pool);
+    look_closer(tl);
 }
 
 size_t due__timeline_settle(struct due__timeline *tl, struct due__rung *r, size_t budget)
@@ -142,6 +173,7 @@ size_t due__timeline_settle(struct due__timeline *tl, struct due__rung *r, size_
     if (r->source.count == 0) {
         tl->unsettled--;
         tl->owed -= r->buckets;
+        look_closer(tl);
     }
     return done;
 }
@@ -178,9 +210,11 @@ static void plan(struct due__timeline *tl)
 
 /* ---- The heap's supply ----------------------------------------------------------------------- */
 
+/* Bucket @n of @r, which is the nearest, into the run: all of it is behind what is there. */
 static void load(struct due__timeline *tl, struct due__rung *r, uint32_t n)
 {
     struct due__bag *bag = due__rung_bucket(r, n);
+    uint32_t before = tl->run_end;
 
     r->count -= bag->count;
     tl->looked += bag->count;
@@ -189,14 +223,16 @@ static void load(struct due__timeline *tl, struct due__rung *r, uint32_t n)
         tl->run_end += bag->fill;
         due__bag_drop_chunk(bag, tl->pool);
     }
+    due__sort(tl->run + before, tl->run_end - before, tl->memory->spare);
     bag->count = 0;
     due__rung_clear(r, n);
     if (tl->sweep.bag == bag)
         tl->sweep.bag = NULL;
 
-    r->current = n + 1 < r->buckets ? n + 1 : n;
+    due__rung_pass(r, n + 1 < r->buckets ? n + 1 : n);
     tl->edge =
         r == tl->rung[0] ? due__key_next(due__slot_key(bag->max)) : due__rung_bucket_end(r, n);
+    look_closer(tl);
 }
 
 static struct due__slot mirrored(struct due__slot s)
@@ -232,8 +268,9 @@ static void select_first(struct due__timeline *tl, struct due__rung *r, uint32_t
                 due__heap_push(heap, mirrored(s));
             }
 
-    r->current = n;
+    due__rung_pass(r, n);
     tl->edge = due__key_next(due__slot_key(mirrored(due__heap_top(heap))));
+    look_closer(tl);
     for (size_t i = 0; i < heap->count; i++)
         heap->slot[i] = mirrored(heap->slot[i]);
     due__heap_build(heap);
@@ -265,9 +302,7 @@ static bool supply(struct due__timeline *tl)
         uint32_t n;
 
         if (r->count == 0) {
-            due__rung_close(r, tl->pool);
-            tl->spare[tl->spares++] = r;
-            tl->rungs--;
+            rung_drop(tl);
             continue;
         }
         if (r->source.count > 0) {
@@ -289,7 +324,6 @@ static bool supply(struct due__timeline *tl)
         }
     }
     prefetch_next(tl->rung[tl->rungs - 1]);
-    due__sort(tl->run, tl->run_end, tl->memory->spare);
     plan(tl);
     return true;
 }
@@ -323,17 +357,11 @@ static bool spill(struct due__timeline *tl)
     heap->count = 0;
     due__heap_append_run(heap, first, KEEP); /* in order, so it is a heap */
     tl->edge = due__key_next(due__slot_key(first[KEEP - 1]));
+    look_closer(tl);
     while (tl->run_at < tl->run_end &&
            !due__key_before(due__slot_key(tl->run[tl->run_end - 1]), tl->edge))
         put_back(tl, tl->run[--tl->run_end]);
     plan(tl);
-    return true;
-}
-
-/* With splits under way, each insert sorts a few slots.  True. */
-static __attribute__((noinline)) bool pace(struct due__timeline *tl)
-{
-    settle_nearest(tl, PACE);
     return true;
 }
 
@@ -362,83 +390,94 @@ static bool thin(struct due__timeline *tl, struct due__rung *r, struct due__bag 
     return true;
 }
 
-/* An insert has come into @r; NULL: into the heap.  True. */
-static inline bool inserted(struct due__timeline *tl, struct due__rung *r)
+/* The pool is used up. */
+static enum due__inserted refuse(struct due__timeline *tl, due__key key)
 {
-    if (r != NULL)
-        r->count++;
-    tl->count++;
-    return tl->unsettled == 0 || pace(tl);
+    tl->refused = due__slot_of(key);
+    return DUE__NOT_INSERTED;
 }
 
-/* Into bucket @n, which is full, or empty.  False: the pool is used up. */
-static __attribute__((noinline)) bool insert_into_full(struct due__timeline *tl,
-                                                       struct due__rung *r, uint32_t n,
-                                                       due__key key)
+/* Into bucket @n, which is full, or empty. */
+static __attribute__((noinline)) enum due__inserted insert_into_full(struct due__timeline *tl,
+                                                                     struct due__rung *r,
+                                                                     uint32_t n, due__key key)
 {
     struct due__bag *bag = due__rung_bucket(r, n);
     bool full = bag->chunk == NULL || !thin(tl, r, bag);
 
     if (full && chunks_left(tl, DUE__TIMELINE_RESERVE) == 0)
-        return false;
+        return refuse(tl, key);
     due__bag_put(bag, tl->pool, due__slot_of(key));
     due__rung_mark(r, n);
-    inserted(tl, r);
+    r->count++;
+    tl->count++;
     if (full && bag->count > AHEAD_MIN)
         plan(tl);
-    return true;
+    return DUE__INSERTED_OTHERWISE;
 }
 
-static inline __attribute__((always_inline)) bool insert_into(struct due__timeline *tl,
-                                                              struct due__rung *r, uint32_t n,
-                                                              due__key key)
+static inline __attribute__((always_inline)) enum due__inserted insert_into(
+    struct due__timeline *tl, struct due__rung *r, uint32_t n, due__key key)
 {
     struct due__bag *bag = due__rung_bucket(r, n);
 
     if (due__bag_full(bag))
         return insert_into_full(tl, r, n, key);
     due__bag_append(bag, due__slot_of(key));
-    return inserted(tl, r);
+    r->count++;
+    tl->count++;
+    return DUE__INSERTED;
 }
 
-static __attribute__((noinline)) bool insert_fine(struct due__timeline *tl, struct due__rung *r,
-                                                  due__key key)
-{
-    return insert_into(tl, r, due__rung_index(r, key), key);
-}
-
-static inline __attribute__((always_inline)) bool insert_behind(struct due__timeline *tl,
-                                                                due__key key)
+static enum due__inserted insert_behind(struct due__timeline *tl, due__key key)
 {
     uint32_t i = 0;
 
-    for (uint32_t k = 1; k < tl->rungs; k++) /* to the end: which rung it is, nobody can predict */
+    for (uint32_t k = 1; k < tl->rungs; k++)
         i += due__key_before(key, tl->end[k]);
     struct due__rung *r = tl->rung[i];
-    if (!due__rung_coarse(r))
-        return insert_fine(tl, r, key);
-    return insert_into(tl, r, due__rung_index_coarse(r, due__key_high(key)), key);
+    return insert_into(tl, r, due__rung_index(r, key), key);
 }
 
-/* Before the edge, which comes nearer if the heap is full.  False: the pool is used up. */
-static __attribute__((noinline)) bool insert_in_front(struct due__timeline *tl, due__key key)
+/* Before the edge, which comes nearer if the heap is full. */
+static enum due__inserted insert_in_front(struct due__timeline *tl, due__key key)
 {
     while (tl->heap.count == tl->heap.room) {
         if (!spill(tl))
-            return false;
+            return refuse(tl, key);
         if (!due__key_before(key, tl->edge))
             return insert_behind(tl, key);
     }
     due__heap_push(&tl->heap, due__slot_of(key));
-    return inserted(tl, NULL);
+    tl->count++;
+    return DUE__INSERTED;
 }
 
-/* What is rare is a call at the end, for which nothing need be saved. */
-bool due__timeline_insert(struct due__timeline *tl, struct due__slot s)
+/* Any slot.  With splits under way, each insert sorts a few. */
+static __attribute__((noinline)) enum due__inserted insert_closer(struct due__timeline *tl,
+                                                                  due__key key)
 {
-    due__key key = due__slot_key(s);
+    enum due__inserted inserted =
+        due__key_before(key, tl->edge) ? insert_in_front(tl, key) : insert_behind(tl, key);
 
-    return due__key_before(key, tl->edge) ? insert_in_front(tl, key) : insert_behind(tl, key);
+    settle_nearest(tl, PACE);
+    return inserted == DUE__NOT_INSERTED ? inserted : DUE__INSERTED_OTHERWISE;
+}
+
+/* Nearly always it is behind the edge, in one of few rungs whose buckets are whole nanoseconds
+ * wide, and half of a key says all.  What is rare is a call at the end, for which nothing need be
+ * saved. */
+enum due__inserted due__timeline_insert(struct due__timeline *tl, struct due__slot s)
+{
+    if (s.hi <= tl->closer_ns)
+        return insert_closer(tl, due__slot_key(s));
+    uint32_t i = 0;
+
+#pragma GCC unroll 8
+    for (uint32_t k = 1; k < DUE__TIMELINE_FEW; k++) /* which it is, nobody can predict */
+        i += s.hi < due__key_high(tl->end[k]);
+    struct due__rung *r = tl->rung[i];
+    return insert_into(tl, r, due__rung_index_coarse(r, s.hi), due__slot_key(s));
 }
 
 bool due__timeline_ready(struct due__timeline *tl)
@@ -523,10 +562,11 @@ static void drain(struct due__timeline *tl, struct due__bag *sorted, size_t *dro
         assert(put); /* the slots gave their chunks back before */
         (void)put;
     }
-    for (; tl->rungs > 1; tl->spare[tl->spares++] = tl->rung[--tl->rungs])
-        due__rung_close(tl->rung[tl->rungs - 1], tl->pool);
+    while (tl->rungs > 1)
+        rung_drop(tl);
     tl->sweep.on = false;
     tl->edge = due__key_of(0, 0);
+    look_closer(tl);
 }
 
 /* Nobody is told of a new number before the last dead slot is gone: it might bear that number. */
@@ -556,36 +596,4 @@ uint32_t due__timeline_renumber(struct due__timeline *tl, uint32_t first, due__r
     due__rung_mark(tl->rung[0], 0);
     tl->rung[0]->count = tl->count = sorted.count;
     return first + sorted.count;
-}
-
-bool due__timeline_check(struct due__timeline *tl, size_t *chunks)
-{
-    due__key edge = tl->edge;
-    size_t count = due__timeline_front(tl);
-    size_t owed = 0;
-    uint32_t unsettled = 0;
-
-    *chunks = 0;
-    if (!due__heap_check(&tl->heap) || tl->rungs + tl->spares != DUE__TIMELINE_RUNGS)
-        return false;
-    for (size_t i = 0; i < tl->heap.count; i++)
-        if (!due__key_before(due__slot_key(tl->heap.slot[i]), edge))
-            return false;
-    for (size_t i = tl->run_at; i < tl->run_end; i++)
-        if (!due__key_before(due__slot_key(tl->run[i]), edge) ||
-            (i > tl->run_at && !due__slot_before(tl->run[i - 1], tl->run[i])))
-            return false;
-
-    for (uint32_t i = tl->rungs; i-- > 0;) {
-        struct due__rung *r = tl->rung[i];
-
-        if (!due__rung_check(r, edge, chunks) || (i > 0 && !due__key_same(r->end, tl->end[i])) ||
-            (i > 0 && due__key_before(tl->rung[i - 1]->end, r->end)))
-            return false;
-        edge = due__key_before(edge, r->end) ? r->end : edge;
-        count += r->count;
-        unsettled += r->source.count > 0;
-        owed += r->source.count > 0 ? r->buckets : 0;
-    }
-    return count == tl->count && unsettled == tl->unsettled && owed == tl->owed;
 }

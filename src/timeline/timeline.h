@@ -20,6 +20,7 @@
 #define DUE__TIMELINE_PIECE   4096u
 #define DUE__TIMELINE_HEAP    2048u /* slots the heap has room for */
 #define DUE__TIMELINE_RUNGS   40u
+#define DUE__TIMELINE_FEW     4u   /* rungs among which an insert finds its own by half a key */
 #define DUE__TIMELINE_RESERVE 128u /* chunks that inserts leave to splits */
 
 /* The slot of a live job gets another arrival number (the counter is about to wrap). */
@@ -43,13 +44,15 @@ struct due__timeline {
     due__key edge;                               /* T */
     uint32_t rungs;                              /* T */
     uint32_t unsettled;                          /* T  rungs with a source still to be sorted */
+    uint64_t closer_ns;                          /* T  up to here an insert looks closer */
     size_t count;                                /* T  slots held, dead ones included */
     struct due__rung *rung[DUE__TIMELINE_RUNGS]; /* T  farthest in time first; 0 has no end */
-    due__key end[DUE__TIMELINE_RUNGS];           /* T  of each of them */
+    due__key end[DUE__TIMELINE_RUNGS];           /* T  of each of them but 0; of others, 0 */
     uint32_t spares;                             /* T */
     struct due__rung *spare[DUE__TIMELINE_RUNGS]; /* T  rungs not in use */
     size_t owed;                                  /* T  chunks that splits under way may take */
     size_t looked;                                /* T  slots moved or looked at in pieces so far */
+    struct due__slot refused;                     /* T  the last that was not inserted */
     struct due__sweep sweep;                      /* T */
     struct due__pool *pool;                       /* I */
     due__keep_fn *keep;                           /* I */
@@ -63,8 +66,14 @@ int due__timeline_init(struct due__timeline *tl, struct due__alloc *alloc, struc
                        due__keep_fn *keep, const void *ctx);
 void due__timeline_destroy(struct due__timeline *tl);
 
-/* False only if the pool is used up; then nothing has changed. */
-bool due__timeline_insert(struct due__timeline *tl, struct due__slot s);
+/* What has become of a slot that was to be inserted. */
+enum due__inserted {
+    DUE__NOT_INSERTED,      /* the pool is used up: nothing has changed, it is what was refused */
+    DUE__INSERTED,          /* into a chunk that was begun, and nothing else was done */
+    DUE__INSERTED_OTHERWISE /* in any other way: there may be more chunks, or fewer */
+};
+
+enum due__inserted due__timeline_insert(struct due__timeline *tl, struct due__slot s);
 
 /* At most one piece of what must be done before the head is exact.  True: the head is exact (or
  * the timeline is empty), until the next call but insert. */
@@ -174,6 +183,9 @@ bool due__timeline_sweep(struct due__timeline *tl, size_t budget, size_t *droppe
  * next free number.  Takes some 100 to 200 ns for each slot in one go, and no memory. */
 uint32_t due__timeline_renumber(struct due__timeline *tl, uint32_t first, due__renumber_fn *fn,
                                 void *ctx, size_t *dropped);
+
+/* Between timeline.c and timeline_check.c: up to where an insert looks closer. */
+uint64_t due__timeline_closer(const struct due__timeline *tl);
 
 /* Between timeline.c and timeline_sweep.c: sort at most @budget slots of a split under way, how
  * many it were. */

@@ -265,11 +265,11 @@ int explore_close(int fd)
 /* ---- Threads ---- */
 
 /* How slab.c numbers threads.  It counts those that it has ever seen: here each run begins anew. */
-extern _Thread_local uint32_t due__thread_number __attribute__((tls_model("initial-exec")));
+void due__thread_be(uint32_t number);
 
 void system_thread(uint32_t number)
 {
-    due__thread_number = number;
+    due__thread_be(number);
 }
 
 struct start {
