@@ -30,19 +30,51 @@ static void forget(struct due__batch *b, const struct due__key *key)
     };
 }
 
+/* It is in the table again, as the store keeps it still.  False: its key is somebody's by now. */
+static bool put_back(struct due_queue *q, struct due__key *key)
+{
+    key->next = NULL;
+    bool again = due__key_relink(q, key);
+    if (!again)
+        due__key_drop(q, key);
+    return again;
+}
+
+/* May the store have a job again whose key it keeps, as after a loss that no process has seen to
+ * its end?  Then the batch may be about that job, and another one forgets its key (N2 of sender.c).
+ */
+static bool is_named(struct due_queue *q, const struct due__batch *b, due_id id)
+{
+    uint32_t number;
+    uint32_t generation;
+
+    return due__index_find(&q->commits->index, id, &number, &generation) &&
+           due__batch_names(b, b->send, id);
+}
+
 static void forget_some(struct due_queue *q, struct due__batch *b)
 {
     struct due__commits *c = q->commits;
     uint32_t chains = CHAINS_AT_LEAST + 4 * b->send;
     uint32_t room = (uint32_t)c->info.batch_changes;
-    struct due__key *last = b->forgot;
 
     for (uint32_t i = 0; i < SHARDS_AT_ONCE && b->send < room; i++) {
+        struct due__key *expired = NULL;
+
         c->forget_at = (c->forget_at + 1) % DUE__KEY_SHARDS;
-        due__keys_take_expired(q, c->forget_at, chains, room - b->send, &b->forgot);
-        for (struct due__key *key = b->forgot; key != last; key = key->next)
+        due__keys_take_expired(q, c->forget_at, chains, room - b->send, &expired);
+        while (expired != NULL) {
+            struct due__key *key = expired;
+
+            expired = key->next;
+            if (is_named(q, b, key->of.id)) {
+                put_back(q, key);
+                continue;
+            }
+            key->next = b->forgot;
+            b->forgot = key;
             forget(b, key);
-        last = b->forgot;
+        }
     }
 }
 
@@ -134,11 +166,10 @@ void due__retained_end(struct due_queue *q, struct due__batch *b, int rc)
         struct due__key *next = key->next;
 
         key->next = NULL;
-        bool again = rc != 0 && due__key_relink(q, key);
-        if (rc != 0 && !again && b == c->now)
-            due__batch_unwrite(c->next);
-        if (!again)
+        if (rc == 0)
             due__key_drop(q, key);
+        else if (!put_back(q, key) && b == c->now)
+            due__batch_unwrite(c->next);
         key = next;
     }
     if (rc != 0 && b->keeping != NULL)

@@ -212,6 +212,46 @@ Test(keys_lost, a_key_that_was_kept_long_enough_is_not_the_first_jobs_again, .ti
     shop_close(&s);
 }
 
+/* Jobs that are done, and whose keys are kept until 10; and the store has lost that they are done,
+ * but has been told of the keys again, and then the program has died. */
+static void lose_and_die(struct shop *s)
+{
+    char key[KEY_LEN + 1];
+    due_job job = { 0 };
+
+    for (int i = 0; i < MANY; i++)
+        cr_assert_eq(shop_put(s, name(i, key), "tea", NULL, (due_spec){ KEEPS(10) }), 0);
+    uint64_t before = memory_disk_batches(s->disk);
+    for (int i = 0; i < MANY; i++) {
+        cr_assert_eq(lab_take(&s->lab, &job), 0);
+        due_job_done(&job);
+    }
+    shop_fail(s, MEMORY_LOAD, MEMORY_ALWAYS, MEMORY_AWAY); /* what came back is not looked at */
+    memory_disk_lose(s->disk, (size_t)(memory_disk_batches(s->disk) - before));
+    cr_assert_eq(live_keys(s), MANY, "this proves nothing");
+    lab_enqueue(&s->lab, "other", .at_ns = 90);
+    for (int i = 0; i < 3000 && live_keys(s) > 0; i++)
+        crew_sleep(DUE_MS(1));
+    shop_crash(s, (struct lab_options){ .start_ns = 20 });
+    cr_assert_eq(memory_disk_jobs(s->disk), MANY + 1u, "this proves nothing");
+    cr_assert_eq(memory_disk_keys(s->disk), MANY, "this proves nothing");
+}
+
+/* The next one has the jobs, and kept keys that they had, whose time is over: those of some are
+ * looked for when the first batch goes. */
+Test(keys_lost, a_key_is_not_forgotten_in_a_batch_that_removes_its_job, .timeout = 60)
+{
+    struct shop s = shop_make(.with.store_timeout_ns = DUE_S(1)); /* so long a close waits for it */
+
+    lose_and_die(&s);
+    cr_assert_eq(due_clear(s.lab.q, DUE_ALL_TOPICS, NULL), 0);
+    cr_expect_eq(memory_disk_jobs(s.disk), 0u);
+    for (int i = 0; i < 64 && memory_disk_keys(s.disk) > 0; i++)
+        lab_enqueue(&s.lab, "other", .at_ns = 90);
+    cr_expect_eq(memory_disk_keys(s.disk), 0u, "and then they are");
+    shop_close(&s);
+}
+
 /* ---- Two claims ---- */
 
 static const struct due_store_verbs *memory_verbs;
