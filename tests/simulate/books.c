@@ -397,6 +397,7 @@ void books_gone(struct book *b)
         return;
     }
     rules_ended(b);
+    b->gone_event = rules_event();
     if (b->gone && stored())
         return; /* a kill may bring it back */
     if (b->gone)

@@ -38,7 +38,8 @@ struct book {
     bool carried; /* it is a pointer */
     bool told;    /* put, and told so */
     uint64_t told_event;
-    bool gone;             /* left, and told so */
+    bool gone;             /* left, and told so, */
+    uint64_t gone_event;   /* last in this one */
     bool shown;            /* to on_discard, by a queue with a store: */
     uint64_t shown_event;  /* last in this one; 0: not, or the ledger knows it */
     uint64_t shown_number; /* of its bytes */

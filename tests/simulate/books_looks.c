@@ -84,7 +84,8 @@ void books_listed(unsigned thread, const bool *listed)
 /* May the job have been there since the call began, and have its key? */
 static bool may_have_key(const struct caller *c, const struct book *b)
 {
-    bool out = b->gone && b->calls == 0 && b->returned < c->rule.begun && b->lent == 0;
+    bool out = b->gone && b->gone_event < c->rule.begun && b->calls == 0 &&
+               b->returned < c->rule.begun && b->lent == 0;
 
     return !out && !b->content.never;
 }
