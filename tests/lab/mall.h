@@ -24,13 +24,16 @@ struct mall {
     struct lab lab[MALL_MOST];
 };
 
-/* One more process; its number. */
-static inline size_t mall_join(struct mall *m, struct lab_options with)
+/* One more process; its number.  @verbs: others than the store's own, or NULL. */
+static inline size_t mall_join_by(struct mall *m, struct lab_options with,
+                                  const struct due_store_verbs *verbs)
 {
     size_t i = m->n++;
 
     cr_assert_lt(i, MALL_MOST);
     m->store[i] = memory_store_new(m->disk);
+    if (verbs != NULL)
+        m->store[i]->verbs = verbs;
     with.with.size = sizeof(due_options);
     with.with.store = m->store[i];
     with.with.share = DUE_SHARED;
@@ -39,6 +42,11 @@ static inline size_t mall_join(struct mall *m, struct lab_options with)
     with.clock = m->clock;
     m->lab[i] = lab_open_with(&with);
     return i;
+}
+
+static inline size_t mall_join(struct mall *m, struct lab_options with)
+{
+    return mall_join_by(m, with, NULL);
 }
 
 static inline int64_t mall_now(void *clock)

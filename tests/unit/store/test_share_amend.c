@@ -287,38 +287,88 @@ MALL_TEST(share_ask, a_cancel_that_does_not_reach_the_store_in_time_says_so)
     mall_close(&m);
 }
 
+/* However short the key is by which it is named. */
+MALL_TEST(share_ask, without_memory_a_job_is_not_cancelled_by_its_key)
+{
+    struct mall m = mall_make(2);
+    struct flaky *memory = &m.lab[1].state->memory;
+    unsigned refused = 0;
+    int rc;
+
+    cr_assert_eq(lab_put_as(&m.lab[0], DUE_KEY_REFUSE, "tea", NULL, .at_ns = 50), 0);
+    for (unsigned n = 0; n < 100; n++) {
+        memory->fail_on = false;
+        flaky_fail_in(memory, n);
+        rc = due_cancel_key(m.lab[1].q, "k", 1, NULL);
+        memory->fail_at = FLAKY_NEVER;
+        if (rc == 0)
+            break;
+        cr_expect_eq(rc, DUE_ENOMEM);
+        cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+        refused++;
+    }
+    cr_expect_eq(rc, 0);
+    cr_expect_gt(refused, 0u);
+    cr_expect_eq(memory_disk_jobs(m.disk), 0u);
+    mall_close(&m);
+}
+
 struct finding {
     due_queue *q;
     due_id id;
     due_info info;
+    atomic_bool over;
 };
 
 static int find_main(void *arg)
 {
     struct finding *f = arg;
 
-    return due_find(f->q, f->id, &f->info);
+    int rc = due_find(f->q, f->id, &f->info);
+    atomic_store(&f->over, true);
+    return rc;
 }
 
-/* Whoever answers has begun with it, and writes to what the caller gave him. */
+/* A store that answers a find when it may, whatever time it is given. */
+static const struct due_store_verbs *memory_verbs;
+static atomic_bool find_begun;
+static atomic_bool find_may;
+
+static int find_late(due_store *store, due_id id, due_store_visit *visit, void *ctx,
+                     int64_t until_ns)
+{
+    int rc = memory_verbs->find(store, id, visit, ctx, until_ns);
+
+    atomic_store(&find_begun, true);
+    while (!atomic_load(&find_may))
+        crew_sleep(DUE_US(100));
+    return rc;
+}
+
+/* Whoever answers, the caller himself or the proxy, has begun with it, and writes to what the call
+ * gave him: so it does not return before that. */
 MALL_TEST(share_ask, a_call_whose_time_is_over_while_it_is_answered_has_the_answer)
 {
     struct mall m = mall_make(1);
-    size_t i = mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(20) });
-    struct memory_limiter *gate = memory_limiter_new(m.disk);
-    struct finding f = { .q = m.lab[i].q, .info = { .len = 0 } };
+    struct due_store_verbs verbs = *m.store[0]->verbs;
+    struct finding f = { .info = { .len = 0 } };
     struct crew_thread finds;
 
+    memory_verbs = m.store[0]->verbs;
+    verbs.find = find_late;
+    atomic_store(&find_begun, false);
+    atomic_store(&find_may, false);
+    size_t i =
+        mall_join_by(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(300) }, &verbs);
+    f.q = m.lab[i].q;
     f.id = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
-    memory_store_fault(
-        m.store[i],
-        (struct memory_fault){ .verb = MEMORY_FIND, .kind = MEMORY_BLOCK_AFTER, .limiter = gate });
     crew_go(&finds, find_main, &f);
-    memory_limiter_reached(gate, 1);
-    crew_sleep(DUE_MS(40)); /* its time is over */
-    memory_limiter_open(gate);
+    while (!atomic_load(&find_begun))
+        crew_sleep(DUE_US(100));
+    crew_sleep(DUE_MS(350)); /* its time is over */
+    cr_expect_not(atomic_load(&f.over));
+    atomic_store(&find_may, true);
     cr_expect_eq(crew_join(&finds), 0);
     cr_expect_eq(f.info.len, 3u);
-    memory_limiter_free(gate);
     mall_close(&m);
 }
