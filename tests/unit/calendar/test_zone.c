@@ -394,6 +394,27 @@ Test(rule, may_say_that_it_is_summer_all_the_time)
         cr_assert_eq(due__zone_rule_at(&rule, at).east, -4 * 3600, "at %lld", (long long)at);
 }
 
+Test(zone, names_that_are_too_long_are_refused)
+{
+    struct due__zone z;
+    char name[300];
+
+    memset(name, 'A', sizeof name);
+    name[256] = '\0';
+    cr_expect_eq(due__zone_open(&z, name), DUE_EINVAL);
+    due__zone_close(&z);
+}
+
+/* Whatever that is here: where there is none, it is no name and no rule. */
+Test(zone, may_be_that_of_this_machine)
+{
+    struct due__zone z;
+    bool there = access("/etc/localtime", R_OK) == 0;
+
+    cr_expect_eq(due__zone_open(&z, "localtime"), there ? 0 : DUE_EINVAL);
+    due__zone_close(&z);
+}
+
 Test(civil, days_and_dates_are_those_of_the_c_library)
 {
     for (int64_t day = -1000; day < 120000; day++) {

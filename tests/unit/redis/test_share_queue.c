@@ -440,6 +440,28 @@ SHARE_TEST(share_people, keep_away_from_an_owner_and_an_owner_from_them)
     due_redis_free(late);
 }
 
+/* What a later version of the library may write. */
+SHARE_TEST(share_people, keep_away_from_what_they_do_not_understand)
+{
+    struct sharer s = joined();
+    struct sharer late = { .n_held = 0 };
+    due_store *store = make((due_redis_options){ 0 }, NULL);
+    size_t n = 0;
+
+    ASK("HSET", "due:{q}:meta", "partitions", "2");
+    cr_expect_eq(join_as(&late, store, LONG_NS), DUE_ENOTSUP, "%s", error.text);
+    ASK("HSET", "due:{q}:meta", "partitions", "1", "least_reader", "99");
+    cr_expect_eq(join_as(&late, store, LONG_NS), DUE_EVERSION, "%s", error.text);
+    ASK("HSET", "due:{q}:meta", "least_reader", "2");
+    ASK("HSET", "due:{q}:p", "x", "h 1 1 1", "18", "h 1");
+    cr_expect_eq(s.verbs->processes(s.store, count_process, &n, soon(LONG_NS)), 0);
+    cr_expect_eq(n, 1u, "others are passed over");
+    ASK("HDEL", "due:{q}:p", "x", "18");
+    cr_expect_eq(join_as(&late, store, LONG_NS), 0, "%s", error.text);
+    go(&late);
+    go(&s);
+}
+
 SHARE_TEST(share_people, know_when_they_are_lost_fenced_or_evicted)
 {
     struct sharer s = joined();

@@ -33,3 +33,24 @@ MALL_TEST(share, a_claim_that_is_under_way_while_it_closes_is_given_back)
     memory_limiter_free(gate);
     mall_close(&m);
 }
+
+Test(share, a_store_that_does_not_know_of_it_is_refused, .timeout = 20)
+{
+    struct memory_disk *disk = memory_disk_new(NULL);
+    due_store *store = memory_store_new(disk);
+    struct due_shared_verbs shared = *store->verbs->shared;
+    struct due_store_verbs verbs = *store->verbs;
+    due_options o = { DUE_OPTIONS_INIT, .store = store, .share = DUE_SHARED };
+    due_error error;
+    due_queue *q;
+
+    store->verbs = &verbs;
+    for (int i = 0; i < 2; i++) {
+        verbs.shared = i == 0 ? NULL : &shared;
+        shared.size--; /* of a version before this one */
+        cr_expect_eq(due_open(&q, &o, &error), DUE_ENOTSUP);
+        cr_expect_str_eq(error.text, "this store cannot be shared");
+    }
+    verbs.free(store);
+    memory_disk_free(disk);
+}

@@ -1,6 +1,7 @@
 /* One queue for many processes: what is asked of all of its jobs. */
 #include <pthread.h>
 
+#include "due/metrics.h"
 #include "lab/mall.h"
 
 #define MANY 40
@@ -85,6 +86,29 @@ static void begin_lists(struct mall *m, int n)
 
         cr_assert_eq(due_list(m->lab[0].q, &at, &info, 1), 1);
     }
+}
+
+MALL_TEST(share_pages, a_listing_waits_for_the_store_as_long_as_any_call)
+{
+    struct mall m = mall_make(1);
+    size_t i = mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(50) });
+    uint64_t at = 0;
+    due_info info;
+
+    lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
+    lab_enqueue(&m.lab[0], "jam", .at_ns = 60);
+    for (int verb = 0; verb < 2; verb++) {
+        memory_store_fault(m.store[i],
+                           (struct memory_fault){ .verb = verb == 0 ? MEMORY_CENSUS : MEMORY_PAGE,
+                                                  .times = MEMORY_ALWAYS,
+                                                  .kind = MEMORY_AWAY });
+        cr_expect_eq(due_list(m.lab[i].q, &at, &info, 1), DUE_ETIMEDOUT);
+        memory_store_forgive(m.store[i]);
+        while (due_list(m.lab[i].q, &at, &info, 1) != 1) /* on a machine that has much to do */
+            continue;
+        cr_expect_eq(info.deadline_ns, verb == 0 ? 50 : 60);
+    }
+    mall_close(&m);
 }
 
 /* Of more who list at once than are known, it is the one that was here least lately. */
@@ -416,5 +440,23 @@ MALL_TEST(share_pages, a_clear_in_doubt_is_seen_through)
     cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     lab_enqueue(&m.lab[1], "cake", .at_ns = 50);
     cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    mall_close(&m);
+}
+
+/* The store shows them in any order. */
+MALL_TEST(share_pages, of_all_processes_the_first_are_listed_and_then_the_next)
+{
+    struct mall m = mall_make(MALL_MOST);
+    due_process p;
+    uint64_t cursor = 0;
+    uint64_t before = 0;
+    size_t n = 0;
+
+    while (due_processes(m.lab[0].q, &cursor, &p, 1, DUE_FOREVER) == 1) {
+        cr_expect_gt(p.number, before);
+        before = p.number;
+        n++;
+    }
+    cr_expect_eq(n, m.n);
     mall_close(&m);
 }
