@@ -94,6 +94,9 @@ static int join_store(struct due__redis *s, const struct due_store_open *how,
         rc = due__bell_open(s, how->until_ns);
     if (rc == DUE_EAGAIN)
         rc = due__redis_unreached(s);
+    if (rc == DUE_ECORRUPT && s->trouble[0] == '\0')
+        due__redis_say(s, "see whether something else writes to the keys of this queue",
+                       "the server does not answer as it should");
     if (rc != 0) {
         due__flight_crash(s);
         due__share_cut(s);
