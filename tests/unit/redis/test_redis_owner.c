@@ -509,3 +509,26 @@ REDIS_PROXY_TEST(redis_loss, is_seen_also_by_who_comes_back)
     cr_expect_eq(store->verbs->renew(store, &held, soon(LONG_NS)), 0);
     finish(store);
 }
+
+/* Somebody else may have written it: it is shown to people. */
+Test(redis_owner, is_named_by_its_host_and_pid)
+{
+    char text[DUE__REDIS_OWNER];
+    char host[64];
+    char here[64] = "";
+    int64_t pid = 0;
+
+    cr_assert_eq(due__owner_write(text), 0);
+    cr_assert_eq(gethostname(here, sizeof here - 1), 0);
+    cr_assert(due__owner_name(text, host, sizeof host, &pid));
+    cr_expect_eq(pid, getpid());
+    cr_expect_str_eq(host, here);
+    cr_assert(due__owner_name("1 \033[2Jx boot ns 77 5", host, sizeof host, &pid));
+    cr_expect_str_eq(host, "?[2Jx");
+    cr_expect_eq(pid, 77);
+    cr_assert(due__owner_name("1 a-long-host boot ns 77 5", host, 5, &pid));
+    cr_expect_str_eq(host, "a-lo");
+    cr_expect_not(due__owner_name("2 shared", host, sizeof host, &pid));
+    cr_expect_not(due__owner_name("1 h boot ns 0 5", host, sizeof host, &pid));
+    cr_expect_not(due__owner_name("1 h boot ns 77 5 more", host, sizeof host, &pid));
+}

@@ -21,6 +21,27 @@ MALL_TEST(share_keys, a_key_is_one_jobs_for_all_processes)
     mall_close(&m);
 }
 
+/* Its job has not come in, and the other one stays what it is. */
+MALL_TEST(share_keys, who_does_not_hear_in_time_whose_a_key_is_says_so)
+{
+    struct mall m = mall_make(1);
+    size_t i = mall_join(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(50) });
+    due_id first;
+    due_id id;
+
+    cr_assert_eq(put_at(&m.lab[0], 50, "tea", KEY(), &first), 0);
+    memory_store_fault(
+        m.store[i],
+        (struct memory_fault){ .verb = MEMORY_FIND, .times = MEMORY_ALWAYS, .kind = MEMORY_AWAY });
+    cr_expect_eq(put_at(&m.lab[i], 0, "cake", KEY(), NULL), DUE_ETIMEDOUT);
+    cr_expect_eq(due_id_of_key(m.lab[i].q, "k", 1, &id), DUE_ETIMEDOUT);
+    cr_expect_eq(memory_disk_jobs(m.disk), 1u);
+    memory_store_forgive(m.store[i]);
+    cr_assert_eq(due_id_of_key(m.lab[0].q, "k", 1, &id), 0);
+    cr_expect(due_id_equal(id, first));
+    mall_close(&m);
+}
+
 /* The key is free by each of them. */
 MALL_TEST(share_keys, whatever_ends_a_job_frees_its_key)
 {
