@@ -293,22 +293,20 @@ MALL_TEST(share_ask, without_memory_a_job_is_not_cancelled_by_its_key)
     struct mall m = mall_make(2);
     struct flaky *memory = &m.lab[1].state->memory;
     unsigned refused = 0;
-    int rc;
+    int rc = 0;
 
-    cr_assert_eq(lab_put_as(&m.lab[0], DUE_KEY_REFUSE, "tea", NULL, .at_ns = 50), 0);
-    for (unsigned n = 0; n < 100; n++) {
+    for (unsigned tries = 0; refused == 0 || rc != 0; tries++) { /* it may be a proxy's */
+        cr_assert_lt(tries, 100u);
+        if (memory_disk_jobs(m.disk) == 0)
+            cr_assert_eq(lab_put_as(&m.lab[0], DUE_KEY_REFUSE, "tea", NULL, .at_ns = 50), 0);
         memory->fail_on = false;
-        flaky_fail_in(memory, n);
+        flaky_fail_in(memory, refused);
         rc = due_cancel_key(m.lab[1].q, "k", 1, NULL);
         memory->fail_at = FLAKY_NEVER;
-        if (rc == 0)
-            break;
-        cr_expect_eq(rc, DUE_ENOMEM);
-        cr_expect_eq(memory_disk_jobs(m.disk), 1u);
-        refused++;
+        cr_expect(rc == 0 || rc == DUE_ENOMEM, "%s", due_error_name(rc));
+        cr_expect_eq(memory_disk_jobs(m.disk), rc == 0 ? 0u : 1u);
+        refused += rc != 0;
     }
-    cr_expect_eq(rc, 0);
-    cr_expect_gt(refused, 0u);
     cr_expect_eq(memory_disk_jobs(m.disk), 0u);
     mall_close(&m);
 }
@@ -362,9 +360,14 @@ MALL_TEST(share_ask, a_call_whose_time_is_over_while_it_is_answered_has_the_answ
         mall_join_by(&m, (struct lab_options){ .with.store_timeout_ns = DUE_MS(300) }, &verbs);
     f.q = m.lab[i].q;
     f.id = lab_enqueue(&m.lab[0], "tea", .at_ns = 50);
-    crew_go(&finds, find_main, &f);
-    while (!atomic_load(&find_begun))
-        crew_sleep(DUE_US(100));
+    while (!atomic_load(&find_begun)) { /* again, if it was out of time before anybody began */
+        atomic_store(&f.over, false);
+        crew_go(&finds, find_main, &f);
+        while (!atomic_load(&find_begun) && !atomic_load(&f.over))
+            crew_sleep(DUE_US(100));
+        if (!atomic_load(&find_begun))
+            cr_expect_eq(crew_join(&finds), DUE_ETIMEDOUT);
+    }
     crew_sleep(DUE_MS(350)); /* its time is over */
     cr_expect_not(atomic_load(&f.over));
     atomic_store(&find_may, true);
