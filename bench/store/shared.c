@@ -331,7 +331,11 @@ static void run_timed(void)
         for (int64_t end = soon(DUE_MS(120)); soon(0) < end;) {
             int64_t server_ns = due_ns - DUE_MS(60) + (soon(0) - (end - DUE_MS(120)));
             for (int i = 0; i < WAITING; i++) {
-                bool rung = all[i].verbs->listen(all[i].store, 0) == 1;
+                struct due_heard heard;
+                bool said = all[i].verbs->listen(all[i].store, &heard, 0) == 1;
+                bool rung = said && heard.alarm_ns == 0;
+                if (said && !rung && heard.stamp >= all[i].answer.stamp)
+                    alarm[i] = heard.alarm_ns;
                 bool due = alarm[i] > 0 && alarm[i] <= server_ns;
                 if (!rung && !due)
                     continue;

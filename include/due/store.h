@@ -247,9 +247,18 @@ struct due_exchange {
     int64_t now_ns;       /* when it took effect */
     uint64_t claimed;     /* jobs shown */
     int more;             /* 1: more is due */
-    int64_t alarm_ns;     /* claim again then; 0: when rung; -1: it is not waited for */
+    int64_t alarm_ns;     /* claim again then, or when listen() says so; 0: only then; -1: it is
+                             not waited for */
     uint32_t rang;        /* others that were rung; if nothing is heard of them, beat() */
     uint64_t reserved[3]; /* zero */
+};
+
+/* What a process that waits is told by an exchange of another. */
+struct due_heard {
+    uint64_t stamp;       /* of that exchange, or the highest before it */
+    int64_t alarm_ns;     /* 0: claim now; else claim then, unless an exchange of lane work with a
+                             higher stamp has been answered */
+    uint64_t reserved[2]; /* zero */
 };
 
 /* How much there is. */
@@ -385,12 +394,12 @@ struct due_shared_verbs {
     int (*beat)(due_store *s, struct due_beat *beat, int64_t until_ns);
 
     /**
-     * Until we are rung, or @until_ns, or wake().
+     * Until we are rung, or told when to claim, or @until_ns, or wake().
      *
-     * Answers:  1: rung, or it may be that a ring was missed; 0: not
+     * Answers:  1: *heard says what; or a ring may have been missed, which is as one; 0: nothing
      * Errors:   DUE_EAGAIN: it cannot hear, as things are; call again
      */
-    int (*listen)(due_store *s, int64_t until_ns);
+    int (*listen)(due_store *s, struct due_heard *heard, int64_t until_ns);
 
     /* listen() returns; if nobody is in it, the next one does. */
     void (*wake)(due_store *s);

@@ -173,6 +173,7 @@ typedef struct due_claimed { due_record record; uint64_t held; int64_t lapsed_ns
 typedef int due_store_visit_claimed(void *ctx, const due_claimed *job);
 struct due_exchange { uint64_t stamp; int64_t now_ns; uint64_t claimed; int more; int64_t
     alarm_ns; uint32_t rang; uint64_t reserved[3]; };
+struct due_heard { uint64_t stamp; int64_t alarm_ns; uint64_t reserved[2]; };
 struct due_census_topic { const char *topic; uint64_t delayed; uint64_t ready; uint64_t leased;
     int64_t oldest_ns; uint64_t reserved[2]; };
 struct due_census_all { int64_t now_ns; uint64_t jobs; uint64_t dead; uint64_t processes; int64_t
@@ -192,9 +193,9 @@ struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct du
     (*visit)(void *ctx, const struct due_census_topic *topic), void *ctx, int64_t until_ns); int
     (*processes)(due_store *s, int (*visit)(void *ctx, const struct due_process_seen *process),
     void *ctx, int64_t until_ns); int (*beat)(due_store *s, struct due_beat *beat, int64_t
-    until_ns); int (*listen)(due_store *s, int64_t until_ns); void (*wake)(due_store *s); int
-    (*leave)(due_store *s, int64_t until_ns); int (*holder)(due_store *s, const void *key, size_t
-    len, due_id *id, int64_t until_ns); };
+    until_ns); int (*listen)(due_store *s, struct due_heard *heard, int64_t until_ns); void
+    (*wake)(due_store *s); int (*leave)(due_store *s, int64_t until_ns); int (*holder)(due_store
+    *s, const void *key, size_t len, due_id *id, int64_t until_ns); };
 struct due_store_verbs { size_t size; int (*open)(due_store *s, const struct due_store_open *how,
     struct due_store_info *info, due_error *error); int (*ready)(due_store *s, int64_t until_ns);
     int (*commit)(due_store *s, const due_change *changes, size_t n, uint64_t number, int64_t

@@ -199,8 +199,10 @@ static int exchange(struct due_queue *q, const due_change *changes, size_t n,
         due__sharing_measure(sh, sh->began_ns, due__sharing_clock(q), answer.now_ns);
     if (answer.rang > 0)
         guard(sh, DUE_RING_NS);
-    if (lane == 1)
+    if (lane == 1) {
         sh->waits = false; /* whoever comes for work does not wait any more, unless it says so */
+        sh->stamp = answer.stamp;
+    }
     if (claim != NULL)
         due__sharing_claimed(q, &answer);
     if (due__sharing_next(q) < sh->sleeps_ns)

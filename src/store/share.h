@@ -99,6 +99,9 @@ struct due__sharing {
     bool riding;                         /* K  it goes with the batch under way */
     bool waits;                          /* K  the store will ring us for those topics */
     bool rung;                           /* O  the proxy's: it has been rung since it last looked */
+    struct due_heard heard;              /* O  or told when to claim; alarm_ns 0: not */
+    struct due_heard told;               /* K  the same, looked at */
+    uint64_t stamp;                      /* K  of the last exchange of work */
     size_t placed;                       /* K  jobs that claim has brought */
     int64_t alarm_ns;                  /* K  claim again then, on the store's clock; 0: when rung */
     int64_t claimed_ns;                /* K  when the last one was answered, monotonic */

@@ -6,8 +6,9 @@
  * of the lock; the proxy looks at all of them under it.  A call that does not wait leaves a wish.
  *
  * A claim that comes back short is written down by the store as one that waits: it names the time
- * when to claim again, or rings.  Until then nothing is claimed, unless somebody wants another
- * topic.  Any other exchange of work ends that, so it takes the claim with it.
+ * when to claim again, or rings, or tells us that time later.  Until then nothing is claimed,
+ * unless somebody wants another topic.  Any other exchange of work ends that, so it takes the claim
+ * with it.
  *
  * Besides what is needed a claim takes as much as the queue has taken lately in a few milliseconds,
  * and no more than it would in an eighth of the lease.  What lies untaken for long goes back.
@@ -179,6 +180,26 @@ bool due__sharing_want(struct due_queue *q)
 
 /* ---- Its answer ---- */
 
+/* Another process has said when we are to claim; but what has been answered since counts. */
+static void follow(struct due__sharing *sh)
+{
+    if (sh->told.alarm_ns == 0)
+        return;
+    if (sh->told.stamp < sh->stamp)
+        sh->told.alarm_ns = 0;
+    else if (sh->waits && (sh->alarm_ns == 0 || sh->told.alarm_ns < sh->alarm_ns))
+        sh->alarm_ns = sh->told.alarm_ns;
+}
+
+/* Two times that were told are one: the earlier, as of the later. */
+static void add_told(struct due_heard *all, const struct due_heard *one)
+{
+    if (all->alarm_ns == 0 || one->alarm_ns < all->alarm_ns)
+        all->alarm_ns = one->alarm_ns;
+    if (one->stamp > all->stamp)
+        all->stamp = one->stamp;
+}
+
 /* When to look at what has come, unless that is known. */
 static void tidy_then(struct due__sharing *sh)
 {
@@ -197,6 +218,7 @@ void due__sharing_claimed(struct due_queue *q, const struct due_exchange *answer
     sh->claimed_ns = due__monotonic_now();
     sh->waits = answer->alarm_ns >= 0;
     sh->alarm_ns = answer->alarm_ns;
+    follow(sh);
     if (sh->placed == 0)
         return;
     tidy_then(sh);
@@ -242,21 +264,27 @@ static bool alarm_over(const struct due_queue *q)
     return sh->waits && sh->alarm_ns > 0 && due__sharing_mid(q) >= sh->alarm_ns;
 }
 
-/* It was rung, or it is time: the store does not wait for it any more. */
-static void heard(struct due_queue *q)
+/* It was rung, or it is time: the store does not wait for it any more.  True: it waited, and was
+ * counted on. */
+static bool heard(struct due_queue *q)
 {
     struct due__sharing *sh = q->commits->share;
 
+    if (sh->heard.alarm_ns != 0)
+        add_told(&sh->told, &sh->heard);
+    sh->heard.alarm_ns = 0;
+    follow(sh);
     bool again = due__monotonic_now() >= sh->again_ns;
-
-    if (sh->rung || alarm_over(q) || again)
+    bool called = sh->waits && (sh->rung || alarm_over(q));
+    if (called || again)
         sh->waits = false;
     if (again)
         sh->again_ns = DUE_FOREVER; /* unless it is said anew */
     sh->rung = false;
+    return called;
 }
 
-/* A ring was for somebody who has gone: another one is to have it. */
+/* It was counted on for somebody who has gone: another one is to see to it. */
 static bool pass_on(struct due_queue *q, int64_t until_ns)
 {
     struct due__sharing *sh = q->commits->share;
@@ -279,9 +307,7 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns)
     if (!due__sharing_settle(q, until_ns))
         return true;
     due__sharing_tidy(q);
-    bool waited = sh->waits;
-    bool rung = sh->rung;
-    heard(q);
+    bool called = heard(q);
     for (;;) {
         if (c->sender != DUE__SENDER_IDLE)
             return true;
@@ -291,11 +317,11 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns)
         sh->claiming = rc == DUE_EINDOUBT;
         if (rc != 0)
             return rc != DUE_EFENCED && rc != DUE_ELOST;
-        waited = false;
+        called = false;
         if (sh->placed == 0 || due__monotonic_now() >= until_ns)
             return !sh->waits && sh->placed == 0; /* there was no memory for what came */
     }
-    if (rung && waited && !sh->waits)
+    if (called && !sh->waits)
         return !pass_on(q, until_ns);
     return false;
 }
@@ -329,9 +355,12 @@ void due__sharing_sleep(struct due_queue *q, int64_t until_ns)
     struct due__commits *c = q->commits;
     struct due__sharing *sh = c->share;
     int64_t begun = due__monotonic_now();
-    int rc = sh->verbs->listen(c->store, until_ns);
+    struct due_heard heard = { .alarm_ns = 0 };
+    int rc = sh->verbs->listen(c->store, &heard, until_ns);
 
-    sh->rung |= rc == 1; /* what was heard before may not have been looked at yet */
+    sh->rung |= rc == 1 && heard.alarm_ns == 0; /* what was heard before may not be looked at yet */
+    if (rc == 1 && heard.alarm_ns != 0)
+        add_told(&sh->heard, &heard);
     if (rc < 0 && due__monotonic_now() - begun < LISTEN_AGAIN)
         due__bell_wait(&q->enqueue_bell, due__time_add(begun, LISTEN_AGAIN), false);
 }

@@ -63,12 +63,14 @@ static const struct shared_job *had(const due_job *job)
     return in_store;
 }
 
+/* @arg not NULL: there is a job before its time is up. */
 static void dequeue(void *arg)
 {
     due_job job;
+    int64_t begun = explore_now();
     int rc = due_dequeue(hall->q, &job, DUE_S(1));
 
-    (void)arg;
+    explore_check(arg == NULL || explore_now() < begun + DUE_S(1), "nobody comes for the job");
     explore_note("dequeue: %s", due_error_name(rc));
     explore_check(rc == 0 || rc == DUE_ECLOSED || late(rc), "dequeue answers %s",
                   due_error_name(rc));
@@ -351,10 +353,15 @@ static void open_hall(void)
     open_hall_for(0);
 }
 
-static void claim_setup(void)
+static void open_with_a_job(void)
 {
     open_hall();
     shared_put(&hall->shelf, 0, explore_now());
+}
+
+static void claim_setup(void)
+{
+    open_with_a_job();
     explore_thread("consumer", dequeue, NULL);
     explore_thread("another", reserve_and_ack, NULL);
 }
@@ -365,6 +372,14 @@ static void ring_setup(void)
     open_hall();
     explore_thread("consumer", dequeue, NULL);
     explore_thread("another process", put_elsewhere, NULL);
+}
+
+/* It sleeps until it is rung, and is told when to come. */
+static void told_setup(void)
+{
+    open_hall();
+    explore_thread("consumer", dequeue, as_arg(1));
+    explore_thread("another process", put_later_elsewhere, NULL);
 }
 
 /* It sleeps until an alarm, when an earlier one comes. */
@@ -379,8 +394,7 @@ static void alarm_setup(void)
 /* Another process claims what was claimed here, when its lease is over. */
 static void lapse_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     explore_instant(explore_now() + LEASE);
     explore_thread("consumer", reserve_and_ack, NULL);
     explore_thread("another process", claim_elsewhere, NULL);
@@ -389,16 +403,14 @@ static void lapse_setup(void)
 /* One thread has it and acks, another extends its lease, which may end before either. */
 static void extend_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     explore_thread("holder", reserve_it, NULL);
     explore_thread("who extends", extend_it, NULL);
 }
 
 static void stale_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     explore_thread("holder", reserve_it, NULL);
     explore_thread("another process", steal, NULL);
 }
@@ -413,8 +425,7 @@ static void extend_lapse_setup(void)
 /* What was claimed for a call that did not wait goes back, or is taken after all. */
 static void release_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     explore_thread("who looks", look, NULL);
     explore_thread("consumer", dequeue, NULL);
 }
@@ -423,19 +434,6 @@ static void doubt_setup(void)
 {
     claim_setup();
     hall->shelf.doubt = 1;
-}
-
-/* And the queue is closed beside both. */
-static void ask_close_setup(void)
-{
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now() + DUE_S(100));
-    shared_put(&hall->shelf, 1, explore_now());
-    explore_thread("consumer", dequeue, NULL);
-    explore_thread("canceller", cancel_there, NULL);
-    explore_thread("closer", close_now, NULL);
-    hall->shelf.unsure = 2;
-    hall->refused = true;
 }
 
 static void put_setup(void)
@@ -460,8 +458,7 @@ static void put_close_setup(void)
 
 static void nack_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     explore_instant(explore_now() + LEASE);
     explore_thread("who fails", reserve_and_nack, NULL);
     explore_thread("consumer", dequeue, NULL);
@@ -470,16 +467,14 @@ static void nack_setup(void)
 /* One that may lie here, or be in the store, or with the consumer. */
 static void cancel_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     explore_thread("consumer", reserve_and_ack, NULL);
     explore_thread("canceller", cancel_there, NULL);
 }
 
 static void drain_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     shared_put(&hall->shelf, 1, explore_now());
     explore_thread("consumer", dequeue, NULL);
     explore_thread("closer", close_now, as_arg(1));
@@ -529,19 +524,25 @@ static void ask_setup(void)
     hall->shelf.unsure = 1;
 }
 
+/* And the queue is closed beside both. */
+static void ask_close_setup(void)
+{
+    ask_setup();
+    explore_thread("closer", close_now, NULL);
+    hall->shelf.unsure = 2;
+    hall->refused = true;
+}
+
 static void away_setup(void)
 {
-    open_hall();
-    explore_thread("consumer", dequeue, NULL);
-    explore_thread("another process", put_elsewhere, NULL);
+    ring_setup();
     hall->shelf.away = 1;
 }
 
 /* Nobody takes what is claimed. */
 static void close_setup(void)
 {
-    open_hall();
-    shared_put(&hall->shelf, 0, explore_now());
+    open_with_a_job();
     explore_thread("who looks", look, NULL);
     explore_thread("closer", close_now, NULL);
 }
@@ -560,6 +561,8 @@ const struct explore_scenario explore_scenarios_shared[] = {
            (3, 1, 0, 0), 1),
     SHARED("shared_alarm", "an earlier job comes than the one that is waited for", alarm_setup,
            (1, 0, 1, 0), (2, 1, 1, 0), 1),
+    SHARED("shared_told", "a job is put for later while nobody has an alarm", told_setup,
+           (1, 0, 0, 0), (1, 1, 0, 0), 0),
     SHARED("shared_lapse", "a lease ends, and another process has the job", lapse_setup,
            (0, 0, 2, 0), (2, 1, 1, 0), 1),
     SHARED("shared_stale", "another has the job by the store's clock, not by ours", stale_setup,

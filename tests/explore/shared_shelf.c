@@ -46,7 +46,7 @@ bool shared_due(const struct shared_shelf *it)
 
 /* ---- Who waits ---- */
 
-/* Whoever waits is rung if its alarm comes too late. */
+/* Whoever waits is rung if its alarm comes too late, or told the new one. */
 static void cover(struct shared_shelf *it)
 {
     int64_t first = head(it);
@@ -54,20 +54,26 @@ static void cover(struct shared_shelf *it)
 
     if (!it->waits || first == DUE_FOREVER || (!late && first > explore_now()))
         return;
-    it->waits = false;
-    it->rung = true;
+    it->waits = first > explore_now();
+    it->rung |= !it->waits;
+    if (it->waits)
+        it->told = (struct due_heard){ .stamp = it->stamp, .alarm_ns = it->alarm_ns = first };
     due__bell_ring(&it->bell);
 }
 
-static int shared_listen(due_store *s, int64_t until_ns)
+static int shared_listen(due_store *s, struct due_heard *heard, int64_t until_ns)
 {
     struct shared_shelf *it = shelf_of(s);
 
-    if (!it->rung)
+    if (!it->rung && it->told.alarm_ns == 0)
         due__bell_wait(&it->bell, until_ns, false);
     bool rung = it->rung;
+    *heard = it->told;
+    if (rung)
+        heard->alarm_ns = 0;
     it->rung = false;
-    return rung;
+    it->told.alarm_ns = 0;
+    return rung || heard->alarm_ns != 0;
 }
 
 static void shared_wake(due_store *s)
@@ -95,6 +101,7 @@ void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns)
     memset(&job->id, (int)n + 1, sizeof job->id);
     job->state = SHARED_WAITS;
     job->due_ns = due_ns;
+    it->stamp++;
     cover(it);
 }
 
@@ -254,7 +261,7 @@ static int shared_exchange(due_store *s, const due_change *changes, size_t n, ui
     if (lane == 1)
         it->waits = false;
     if (number != a->number) {
-        *a = (struct shared_answer){ .number = number };
+        *a = (struct shared_answer){ .number = number, .stamp = ++it->stamp };
         for (size_t i = 0; i < n; i++)
             a->results[i] = change(it, &changes[i]);
         if (claim != NULL)
@@ -268,7 +275,7 @@ static int shared_exchange(due_store *s, const due_change *changes, size_t n, ui
         --*left;
         return DUE_EINDOUBT;
     }
-    *answer = (struct due_exchange){ .stamp = number, .now_ns = explore_now(), .alarm_ns = -1 };
+    *answer = (struct due_exchange){ .stamp = a->stamp, .now_ns = explore_now(), .alarm_ns = -1 };
     memcpy(results, a->results, n * sizeof *results);
     if (claim == NULL)
         return 0;

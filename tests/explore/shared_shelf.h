@@ -29,6 +29,7 @@ struct shared_job {
 /* What the last exchange of a lane was answered. */
 struct shared_answer {
     uint64_t number;
+    uint64_t stamp;
     int results[SHARED_JOBS];
     uint64_t held[SHARED_JOBS]; /* of each job: the lease of our claim; 0: not claimed */
     int64_t lapsed_ns[SHARED_JOBS];
@@ -38,6 +39,8 @@ struct shared_shelf {
     due_store head;
     struct due__bell bell; /* of listen() */
     bool rung;             /* and it has not said so yet */
+    struct due_heard told; /* nor this; alarm_ns 0: there is nothing */
+    uint64_t stamp;        /* of the last exchange of anybody */
     bool waits;            /* we are written down as those who wait, */
     int64_t alarm_ns;      /* until then; 0: until we are rung */
     bool left;

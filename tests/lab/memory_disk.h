@@ -101,6 +101,7 @@ struct memory_store {
     bool rung;                       /* D */
     bool deaf;                       /* D: it cannot be rung, and knows */
     bool swallows;                   /* D: it cannot be rung, and nobody knows */
+    struct due_heard heard;          /* D: it was told to come then; alarm_ns 0: it was not */
     uint64_t rings;                  /* D: times it was rung */
     int64_t (*now)(void *clock);     /* D: of its queue, shared */
     void *clock;                     /* D */

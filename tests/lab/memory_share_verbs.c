@@ -534,7 +534,7 @@ static int do_beat(due_store *store, struct due_beat *beat, int64_t until_ns)
 }
 
 /* Who could not hear for a while may have missed a ring. */
-static int do_listen(due_store *store, int64_t until_ns)
+static int do_listen(due_store *store, struct due_heard *heard, int64_t until_ns)
 {
     struct memory_store *s = memory_store_lock(store);
     struct memory_call call = memory_call_begin(s, MEMORY_LISTEN, MEMORY_LANE_LISTEN, until_ns);
@@ -545,12 +545,15 @@ static int do_listen(due_store *store, int64_t until_ns)
     if (rc == 0 && s->deaf)
         s->rung = true;
     s->deaf = rc != 0;
-    while (rc == 0 && !s->rung && !memory_interrupted(s, MEMORY_LANE_LISTEN))
+    while (rc == 0 && !s->rung && s->heard.alarm_ns == 0 &&
+           !memory_interrupted(s, MEMORY_LANE_LISTEN))
         if (!memory_sleep_until(s, until_ns))
             break;
     if (rc == 0) {
-        rc = s->rung;
+        *heard = s->rung ? (struct due_heard){ .stamp = s->heard.stamp } : s->heard;
+        rc = s->rung || heard->alarm_ns != 0;
         s->rung = false;
+        s->heard.alarm_ns = 0;
     }
     (void)memory_after(s, &call);
     return memory_call_end(s, MEMORY_LANE_LISTEN, rc);

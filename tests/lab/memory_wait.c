@@ -108,8 +108,23 @@ static size_t whom_to_ring(const struct memory_share *share, size_t topic, int64
     return best;
 }
 
-/* Who does not hear it is struck off, and the next one is rung. */
-static bool ring(struct memory_disk *disk, size_t topic, int64_t after_ns, int64_t now_ns)
+/* To come at once, or then (not 0): what was said before is as of now, if it has not been heard. */
+static void say(const struct memory_disk *disk, struct memory_store *s, int64_t alarm_ns)
+{
+    bool first = !s->rung && s->heard.alarm_ns == 0;
+
+    s->rings++;
+    if (s->swallows)
+        return;
+    s->rung |= alarm_ns == 0;
+    if (first || (alarm_ns > 0 && alarm_ns < s->heard.alarm_ns))
+        s->heard.alarm_ns = alarm_ns;
+    s->heard.stamp = disk->share.stamp;
+}
+
+/* Who does not hear it is struck off, and the next one is rung; or told to come by itself then. */
+static bool ring(struct memory_disk *disk, size_t topic, int64_t after_ns, int64_t alarm_ns,
+                 int64_t now_ns)
 {
     struct memory_share *share = &disk->share;
 
@@ -121,10 +136,9 @@ static bool ring(struct memory_disk *disk, size_t topic, int64_t after_ns, int64
         struct memory_wait *w = &share->waits[at];
         struct memory_store *s = w->who->store;
         if (s != NULL && !s->deaf) {
-            s->rung |= !s->swallows;
-            s->rings++;
-            w->kind = MEMORY_RUNG;
-            w->at_ns = now_ns;
+            say(disk, s, alarm_ns);
+            w->kind = alarm_ns > 0 ? MEMORY_ALARM : MEMORY_RUNG;
+            w->at_ns = alarm_ns > 0 ? alarm_ns : now_ns;
             memory_wake_all(disk);
             return true;
         }
@@ -133,11 +147,26 @@ static bool ring(struct memory_disk *disk, size_t topic, int64_t after_ns, int64
     return false;
 }
 
+/* One is to come for a head that is not due yet, and one after it. */
+static void appoint(struct memory_disk *disk, size_t topic, int64_t head_ns, int64_t now_ns)
+{
+    const struct memory_share *share = &disk->share;
+    int64_t after_ns = grace_after(head_ns);
+    int64_t first_ns;
+    size_t set = alarms(share, topic, after_ns, now_ns, &first_ns);
+
+    if (set == 0 || first_ns > head_ns) {
+        (void)ring(disk, topic, head_ns, head_ns, now_ns);
+        set = alarms(share, topic, after_ns, now_ns, &first_ns);
+    }
+    if (set == 1)
+        (void)ring(disk, topic, after_ns, after_ns, now_ns);
+}
+
 static uint32_t cover(struct memory_disk *disk, size_t topic, int64_t now_ns, size_t most)
 {
     const struct memory_share *share = &disk->share;
     int64_t head_ns = memory_share_head(disk, topic);
-    int64_t after_ns = now_ns;
     size_t under_way = 0;
     uint32_t rang = 0;
 
@@ -151,16 +180,11 @@ static uint32_t cover(struct memory_disk *disk, size_t topic, int64_t now_ns, si
     if (under_way >= most)
         return 0;
     if (head_ns > now_ns) {
-        int64_t first_ns;
-        size_t set = alarms(share, topic, grace_after(head_ns), now_ns, &first_ns);
-
-        if (set > 1 && first_ns <= head_ns)
-            return 0;
-        after_ns = set == 1 && first_ns <= head_ns ? grace_after(head_ns) : head_ns;
-        most = 1;
+        appoint(disk, topic, head_ns, now_ns);
+        return 0;
     }
     while (under_way++ < most)
-        rang += ring(disk, topic, after_ns, now_ns);
+        rang += ring(disk, topic, now_ns, 0, now_ns);
     return rang;
 }
 

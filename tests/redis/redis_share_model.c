@@ -46,6 +46,7 @@ struct writer {
     bool waits;           /* its last claim came back short */
     bool picky;           /* it takes the second topic only */
     int64_t alarm;        /* 0: until it is rung */
+    int64_t stamp;        /* of its last claim: what it was told before that does not count */
     int64_t until, guard; /* its work is done; it asks whether somebody came; 0: none */
     int held[JOBS];
     int64_t lease[JOBS]; /* of those */
@@ -231,6 +232,7 @@ static bool work(struct writer *w, bool is_done)
     }
     w->waits = w->s.answer.count < claim.need;
     w->alarm = w->s.answer.alarm;
+    w->stamp = w->s.answer.stamp;
     if (w->waits != (w->alarm >= 0))
         return WRONG("alarm %" PRId64 " after %d of %d", w->alarm, w->s.answer.count, claim.need);
     w->until = w->n_held > 0 ? now + (int64_t)below(150) * MS : 0;
@@ -246,6 +248,18 @@ static bool beat(struct writer *w)
     return fine;
 }
 
+/* It is rung; and if it is told to come, it will. */
+static bool listens(struct writer *w)
+{
+    bool rung = share_rung(&w->s) > 0;
+    const struct share_told *told = &w->s.told;
+
+    if (told->times > 0 && told->stamp >= w->stamp && w->waits &&
+        (w->alarm == 0 || told->alarm_us < w->alarm))
+        w->alarm = told->alarm_us;
+    return rung;
+}
+
 /* Everybody who has something to do at this moment does it, until nobody has. */
 static bool settle(void)
 {
@@ -259,7 +273,7 @@ static bool settle(void)
             struct writer *w = &writer[i];
             if (!w->alive || w->stopped)
                 continue;
-            bool rung = share_rung(&w->s) > 0;
+            bool rung = listens(w);
             if (w->until != 0 && w->until <= now)
                 moved = true;
             else if (w->waits && (rung || (w->alarm > 0 && w->alarm <= now)))

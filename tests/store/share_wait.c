@@ -4,20 +4,38 @@
 /* Nobody has rung, as far as can be told in that time. */
 #define QUIET_NS DUE_MS(30)
 
-static int listen_for(struct sharing *t, int s, int64_t ns)
+static int hear_for(struct sharing *t, int s, struct due_heard *heard, int64_t ns)
 {
     int64_t end_ns = suite_now_ns() + ns;
     int rc;
 
     do
-        rc = sharing_verbs(t, s)->listen(t->base.stores[s], end_ns);
+        rc = sharing_verbs(t, s)->listen(t->base.stores[s], heard, end_ns);
     while (rc == DUE_EAGAIN && suite_now_ns() < end_ns);
     return rc;
 }
 
+static int listen_for(struct sharing *t, int s, int64_t ns)
+{
+    struct due_heard heard;
+
+    return hear_for(t, s, &heard, ns);
+}
+
 static bool rung(struct sharing *t, int s)
 {
-    return listen_for(t, s, SUITE_SOON_NS) == 1;
+    struct due_heard heard = { .alarm_ns = -1 };
+
+    return hear_for(t, s, &heard, SUITE_SOON_NS) == 1 && heard.alarm_ns == 0;
+}
+
+/* It is told to come then, by the exchange that was answered last. */
+static bool told(struct sharing *t, int s, int64_t alarm_ns)
+{
+    struct due_heard heard = { .alarm_ns = 0 };
+
+    return hear_for(t, s, &heard, SUITE_SOON_NS) == 1 &&
+           llabs(heard.alarm_ns - alarm_ns) <= DUE_US(2) && heard.stamp == t->answer.stamp;
 }
 
 static bool quiet(struct sharing *t, int s)
@@ -110,22 +128,59 @@ static void sets_two_alarms_for_a_head(struct sharing *t)
     }
 }
 
-static void rings_for_an_earlier_head(struct sharing *t)
+static void tells_of_an_earlier_head(struct sharing *t)
 {
     if (!listeners(t, 3) || !put_by(t, 0, "a", 2 * SHARE_LATER_NS))
         return;
     for (int s = 1; s < 3; s++)
         SHARE_CHECK(t, waits(t, s) && t->answer.alarm_ns > 0, "both have alarms");
-    SHARE_CHECK(t, put_by(t, 0, "a", SHARE_LATER_NS) && t->answer.rang == 1, "one is rung");
-    SHARE_CHECK(t, rung(t, 1), "the one that would have come first");
-    SHARE_CHECK(t, waits(t, 1), "it waits anew");
-    SHARE_CHECK(t, llabs(t->answer.alarm_ns - t->base.jobs[1].record.until_ns) <= DUE_US(2),
-                "for the new head");
-    SHARE_CHECK(t, rung(t, 2), "and sees to it that somebody comes after it");
-    SHARE_CHECK(t, waits(t, 2), "which waits anew");
-    SHARE_CHECK(
-        t, llabs(t->answer.alarm_ns - t->base.jobs[1].record.until_ns - DUE_RING_NS) <= DUE_US(2),
-        "a little later");
+    SHARE_CHECK(t, put_by(t, 0, "a", SHARE_LATER_NS) && t->answer.rang == 0, "nobody is rung");
+    int64_t head_ns = t->base.jobs[1].record.until_ns;
+    SHARE_CHECK(t, told(t, 1, head_ns), "the one that would have come first comes for it");
+    SHARE_CHECK(t, told(t, 2, head_ns + DUE_RING_NS), "and the other one a little later");
+    SHARE_CHECK(t, put_by(t, 0, "a", SHARE_LATER_NS), "another one");
+    SHARE_CHECK(t, quiet(t, 1) && quiet(t, 2), "that is known");
+}
+
+/* Nobody has to ask for it: who sleeps is told, and the others sleep on. */
+static void tells_two_of_a_head(struct sharing *t)
+{
+    if (!listeners(t, 4))
+        return;
+    for (int s = 1; s < 4; s++)
+        SHARE_CHECK(t, waits(t, s) && t->answer.alarm_ns == 0, "%d sleeps", s);
+    SHARE_CHECK(t, put_by(t, 0, "a", SHARE_LATER_NS) && t->answer.rang == 0, "nobody is rung");
+    int64_t head_ns = t->base.jobs[0].record.until_ns;
+    SHARE_CHECK(t, told(t, 1, head_ns), "who has waited longest");
+    SHARE_CHECK(t, told(t, 2, head_ns + DUE_RING_NS), "and the next, a little later");
+    SHARE_CHECK(t, quiet(t, 3), "nobody else");
+}
+
+/* The last thing that it hears is that time, or a ring (0): messages that come while it listens are
+ * not put together. */
+static bool hears_last(struct sharing *t, int s, int64_t alarm_ns)
+{
+    struct due_heard heard = { .alarm_ns = 0 };
+    struct due_heard last = { .alarm_ns = DUE_FOREVER };
+
+    while (llabs(last.alarm_ns - alarm_ns) > DUE_US(2) &&
+           hear_for(t, s, &heard, SUITE_SOON_NS) == 1)
+        last = heard;
+    return llabs(last.alarm_ns - alarm_ns) <= DUE_US(2) && quiet(t, s);
+}
+
+/* Told one time after another before it listens: the earliest counts, and a ring before that. */
+static void hears_the_earliest_of_what_it_is_told(struct sharing *t)
+{
+    if (!listeners(t, 2))
+        return;
+    SHARE_CHECK(t, waits(t, 1), "it sleeps");
+    for (int i = 4; i > 1; i--)
+        SHARE_CHECK(t, put_by(t, 0, "a", i * SHARE_LATER_NS), "earlier and earlier");
+    SHARE_CHECK(t, hears_last(t, 1, t->base.jobs[2].record.until_ns), "the last one");
+    SHARE_CHECK(t, put_by(t, 0, "a", SHARE_LATER_NS), "another time");
+    SHARE_CHECK(t, put_by(t, 0, "a", -DUE_MS(1)) && t->answer.rang == 1, "and a ring");
+    SHARE_CHECK(t, hears_last(t, 1, 0), "it is rung");
 }
 
 /* The alarms that are set come after it, if not by much. */
@@ -142,9 +197,8 @@ static void leads_for_a_head_before_the_alarms(struct sharing *t)
     t->base.jobs[job].record.deadline_ns = t->base.jobs[job].record.until_ns;
     sharing_put(t, job);
     SHARE_CHECK(t, sharing_sent(t, 0), "put, however long that has taken");
-    SHARE_CHECK(t, rung(t, 3) && waits(t, 3), "the one that sleeps");
-    SHARE_CHECK(t, llabs(t->answer.alarm_ns - t->base.jobs[1].record.until_ns) <= DUE_US(2),
-                "it comes for that head");
+    SHARE_CHECK(t, told(t, 3, t->base.jobs[1].record.until_ns), "the one that sleeps comes for it");
+    SHARE_CHECK(t, quiet(t, 1) && quiet(t, 2), "the first of the others comes soon after that");
 }
 
 /* What was not claimed, for want of the names of its topics, is not waited for. */
@@ -234,15 +288,14 @@ static void rings_for_its_own_topics_only(struct sharing *t)
 }
 
 /* The one who was to come goes: another takes its place. */
-static void rings_when_who_leads_leaves(struct sharing *t)
+static void tells_when_who_leads_leaves(struct sharing *t)
 {
     if (!listeners(t, 4) || !put_by(t, 0, "a", SHARE_LATER_NS))
         return;
     for (int s = 1; s < 4; s++)
         SHARE_CHECK(t, waits(t, s), "%d waits", s);
     sharing_leave(t, 1);
-    SHARE_CHECK(t, rung(t, 3), "the one that sleeps");
-    SHARE_CHECK(t, waits(t, 3) && t->answer.alarm_ns > 0, "it has an alarm now");
+    SHARE_CHECK(t, told(t, 3, t->base.jobs[0].record.until_ns), "the one that sleeps");
 }
 
 /* Acks alone end it too. */
@@ -335,14 +388,16 @@ const struct suite_test_shared share_wait_tests[] = {
     { "wait: one who waits is rung", rings_one_who_waits },
     { "wait: nobody is rung who does not wait", rings_nobody_who_does_not_wait },
     { "wait: two alarms for a head", sets_two_alarms_for_a_head },
-    { "wait: rung for an earlier head", rings_for_an_earlier_head },
+    { "wait: told of an earlier head", tells_of_an_earlier_head },
+    { "wait: two are told of a head", tells_two_of_a_head },
+    { "wait: the earliest of what is told", hears_the_earliest_of_what_it_is_told },
     { "wait: leads for a head before the alarms", leads_for_a_head_before_the_alarms },
     { "wait: not while more is due", does_not_wait_while_more_is_due },
     { "wait: not rung for a later head", does_not_ring_for_a_later_head },
     { "wait: another is rung if one does not come", rings_another_if_one_does_not_come },
     { "wait: rung past who was killed", rings_past_who_was_killed },
     { "wait: rung for its own topics only", rings_for_its_own_topics_only },
-    { "wait: rung when who leads leaves", rings_when_who_leads_leaves },
+    { "wait: told when who leads leaves", tells_when_who_leads_leaves },
     { "wait: ends with the next exchange", ends_to_wait_with_the_next_exchange },
     { "wait: begins without a claim", waits_without_a_claim },
     { "wait: a ring is passed on", passes_a_ring_on },

@@ -15,4 +15,5 @@ end
 local time = call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
+local latest = stamp
 local topics = (#KEYS - 18) / 4

@@ -10,7 +10,8 @@
 -- the number `last`; another fence of a shared queue is that of one made anew.  {'P'}: a later
 -- number was served already.
 -- Behind this: `again`, a number that was served is sent once more and must get the same answer;
--- `stamp` and `now` (in us) of this exchange, or of the one that is repeated.
+-- `stamp` and `now` (in us) of this exchange, or of the one that is repeated; `latest`, the highest
+-- stamp there is.
 local call, form = redis.call, string.format
 local fence = call('GET', KEYS[1])
 if fence ~= ARGV[1] then
@@ -40,5 +41,6 @@ else
     now = clock
     stamp = math.max(tonumber(writer[2] or 0) + 1, tonumber(ARGV[4]), now)
 end
+local latest = math.max(stamp, tonumber(writer[2] or 0))
 local topics = (#KEYS - 18) / 4
 local at = 7 + topics

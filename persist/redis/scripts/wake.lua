@@ -1,5 +1,9 @@
 -- wake.lua - who waits is written down in `w` (for any topic) and in `w:TOPIC`, and one is rung.
 --
+-- A message on the channel of a writer is `STAMP`: it is to come at once; or `STAMP ALARM`: it is
+-- to come then, and stands in `w` so already.  It need not, if a later exchange of its own has been
+-- answered.
+--
 -- A member's score says what it does: -t, it was rung at t; below SLEEP, it sleeps until then; from
 -- SLEEP on, it sleeps until it is rung, and has since score - SLEEP.  What lies more than GRACE
 -- back does not count: whoever should have come may be stopped or gone.
@@ -18,21 +22,34 @@ local function alarms(w, until_)
     return call('ZRANGEBYSCORE', w, recent(), form('%.0f', until_), 'WITHSCORES', 'LIMIT', 0, 2)
 end
 
--- Rings one who sleeps longest, or has the earliest alarm after `after`.  Who does not hear it any
--- more is struck off, and the next is rung.
-local function ring(w, after)
+-- Rings one who sleeps longest, or has the earliest alarm after `after`; or tells it to come by
+-- itself at `alarm`.  Who does not hear it any more is struck off, and the next is rung.
+local function ring(w, after, alarm)
+    local text = form(alarm and '%.0f %.0f' or '%.0f', latest, alarm)
     for _ = 1, 4 do
         local who = call('ZRANGEBYSCORE', w, form('%.0f', SLEEP), '+inf', 'LIMIT', 0, 1)[1] or
             call('ZRANGEBYSCORE', w, form('(%.0f', after), form('(%.0f', SLEEP), 'LIMIT', 0, 1)[1]
         if not who then
             return
         end
-        if call('PUBLISH', ARGV[5] .. who, form('%.0f', stamp)) > 0 then
-            call('ZADD', w, form('%.0f', -clock), who)
-            rang = rang + 1
+        if call('PUBLISH', ARGV[5] .. who, text) > 0 then
+            call('ZADD', w, form('%.0f', alarm or -clock), who)
+            rang = rang + (alarm and 0 or 1)
             return
         end
         call('ZREM', w, who)
+    end
+end
+
+-- Sees to it that a head that is not due yet has one who comes for it, and one who comes after it.
+local function appoint(w, head)
+    local set = alarms(w, head + GRACE)
+    if not set[2] or tonumber(set[2]) > head then
+        ring(w, head, head)
+        set = alarms(w, head + GRACE)
+    end
+    if set[2] and not set[4] then
+        ring(w, head + GRACE, head + GRACE)
     end
 end
 
@@ -45,21 +62,11 @@ local function cover(w, head, most)
     if under_way >= most then
         return
     end
-    local after = clock
     if head > clock then
-        local set = alarms(w, head + GRACE)
-        if set[2] and tonumber(set[2]) <= head then
-            if set[4] then
-                return
-            end
-            after = head + GRACE
-        else
-            after = head
-        end
-        most = 1
+        return appoint(w, head)
     end
     for _ = under_way + 1, most do
-        ring(w, after)
+        ring(w, clock)
     end
 end
 

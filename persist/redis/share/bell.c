@@ -1,12 +1,13 @@
 /* bell.c - where one of those who wait is rung: a connection of its own, subscribed to the channel
  * of its writer.
  *
- * A ring that came while nobody was subscribed is lost, so whoever has subscribed anew is told that
- * one may have been missed.  A connection on which nothing comes is asked whether it lives, as
- * often as a beat is due.
+ * A message says that it is to claim now, or when.  One that came while nobody was subscribed is
+ * lost, so whoever has subscribed anew is told that a ring may have been missed.  A connection on
+ * which nothing comes is asked whether it lives, as often as a beat is due.
  *
  * Threads  one is in listen(); the lane that joins anew tells it of another channel.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -98,11 +99,37 @@ static int subscribe(struct due__share_bell *b, int64_t until_ns)
 
 /* ---- Hearing --------------------------------------------------------------------------------- */
 
-/* 1: it was rung; 0: something else was said; DUE_ESTORE: it makes no sense. */
-static int understand(struct due__share_bell *b, redisReply *reply)
+/* A message: a stamp, and a time in us unless it is a ring.  What cannot be read is one. */
+static struct due_heard read_message(const redisReply *r)
+{
+    struct due_heard heard = { .stamp = 0 };
+    long long alarm_us = 0;
+
+    if (due__reply_is_text(r))
+        (void)sscanf(r->str, "%" SCNu64 " %lld", &heard.stamp, &alarm_us);
+    if (alarm_us > 0 && alarm_us <= DUE_FOREVER / 1000)
+        heard.alarm_ns = alarm_us * 1000;
+    return heard;
+}
+
+/* Two messages in one: to come now, or at the earlier time, as of the later one. */
+static void add_heard(struct due_heard *all, struct due_heard one, bool first)
+{
+    if (first || one.alarm_ns < all->alarm_ns)
+        all->alarm_ns = one.alarm_ns;
+    if (one.stamp > all->stamp)
+        all->stamp = one.stamp;
+}
+
+/* 1: there was a message; 0: something else was said; DUE_ESTORE: it makes no sense. */
+static int understand(struct due__share_bell *b, redisReply *reply, struct due_heard *heard,
+                      bool first)
 {
     int rung = says(reply, "message", 3);
     bool pong = says(reply, "pong", 2);
+
+    if (rung)
+        add_heard(heard, read_message(reply->element[2]), first);
 
     b->heard_ns = due__mono_ns();
     b->asked = b->asked && !pong;
@@ -126,7 +153,7 @@ static void ask(struct due__share_bell *b)
 }
 
 /* 1: rung; 0: not, or not yet; DUE_ESTORE. */
-static int hear(struct due__redis *s, int64_t until_ns)
+static int hear(struct due__redis *s, struct due_heard *heard, int64_t until_ns)
 {
     struct due__share_bell *b = &s->share->bell;
     redisReply *reply = NULL;
@@ -145,7 +172,7 @@ static int hear(struct due__redis *s, int64_t until_ns)
             be_deaf(b);
             return rung ? rung : DUE_ESTORE;
         }
-        rc = understand(b, reply);
+        rc = understand(b, reply, heard, !rung);
         if (rc < 0)
             return rc;
         rung = rung || rc;
@@ -169,11 +196,12 @@ int due__bell_open(struct due__redis *s, int64_t until_ns)
     }
 }
 
-int due__bell_listen(struct due__redis *s, int64_t until_ns)
+int due__bell_listen(struct due__redis *s, struct due_heard *heard, int64_t until_ns)
 {
     struct due__share_bell *b = &s->share->bell;
     bool fresh = false;
 
+    *heard = (struct due_heard){ .alarm_ns = 0 };
     if (b->link == NULL)
         return DUE_EAGAIN;
     pthread_mutex_lock(&b->lock);
@@ -189,6 +217,6 @@ int due__bell_listen(struct due__redis *s, int64_t until_ns)
         return DUE_EAGAIN;
     if (b->heard == 0)
         return subscribe(b, until_ns) == 0 ? 1 : DUE_EAGAIN;
-    int rc = hear(s, until_ns);
+    int rc = hear(s, heard, until_ns);
     return rc == DUE_ESTORE ? DUE_EAGAIN : rc;
 }

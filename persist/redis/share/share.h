@@ -256,7 +256,7 @@ int due__bell_begin(struct due__redis *s);
 void due__bell_rename(struct due__redis *s);
 /* Subscribed: from then on no ring is missed unseen.  0; DUE_EAGAIN; DUE_EACCES. */
 int due__bell_open(struct due__redis *s, int64_t until_ns);
-int due__bell_listen(struct due__redis *s, int64_t until_ns);
+int due__bell_listen(struct due__redis *s, struct due_heard *heard, int64_t until_ns);
 
 /* ---- turn.c */
 /* One call at a time, and the lanes in turn.  False: not by @until_ns. */

@@ -228,9 +228,9 @@ static int verb_beat(due_store *store, struct due_beat *beat, int64_t until_ns)
     return leave_with(s, due__share_beat(s, beat, until_ns));
 }
 
-static int verb_listen(due_store *store, int64_t until_ns)
+static int verb_listen(due_store *store, struct due_heard *heard, int64_t until_ns)
 {
-    return due__bell_listen(redis_of(store), until_ns);
+    return due__bell_listen(redis_of(store), heard, until_ns);
 }
 
 static void verb_wake(due_store *store)

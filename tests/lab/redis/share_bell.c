@@ -22,10 +22,26 @@ void share_listen(struct share *s)
     freeReplyObject(r);
 }
 
+/* Is it a ring?  Else it says when to come. */
+static int is_ring(struct share *s, const char *text)
+{
+    long long stamp = 0;
+    long long alarm = 0;
+
+    if (sscanf(text, "%lld %lld", &stamp, &alarm) < 2)
+        return 1;
+    if (s->told.times++ == 0 || alarm < s->told.alarm_us)
+        s->told.alarm_us = alarm;
+    if (stamp > s->told.stamp)
+        s->told.stamp = stamp;
+    return 0;
+}
+
 int share_rung(struct share *s)
 {
     int rings = 0;
 
+    s->told = (struct share_told){ 0 };
     redisAppendCommand(s->bell, "PING");
     for (;;) {
         void *got = NULL;
@@ -33,9 +49,10 @@ int share_rung(struct share *s)
             fail("the bell's connection is lost");
         redisReply *r = got;
         int message = r->type == REDIS_REPLY_ARRAY && strcmp(r->element[0]->str, "message") == 0;
+        if (message)
+            rings += is_ring(s, r->element[2]->str);
         freeReplyObject(r);
         if (!message)
             return rings;
-        rings++;
     }
 }

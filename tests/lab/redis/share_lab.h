@@ -93,7 +93,12 @@ struct share {
     char topic[SHARE_TOPICS][64];
     int topics;
     struct share_answer answer;
-    redisReply *reply; /* the answer's bytes */
+    redisReply *reply;    /* the answer's bytes */
+    struct share_told {   /* since share_rung() was called last */
+        int times;        /* so often it was told: 0: not at all */
+        int64_t stamp;    /* the highest */
+        int64_t alarm_us; /* the earliest */
+    } told;
 };
 
 /* Connects and loads the scripts.  @clock: they read the time from a list of that name instead of
@@ -127,7 +132,9 @@ static inline void share_again(struct share *s, int lane)
 }
 
 void share_listen(struct share *s);
-int share_rung(struct share *s); /* how many rings came since it was last asked */
+/* How many rings came since it was last asked.  In s->told the earliest time at which it was told
+ * to come, and the stamp of that, if there was any. */
+int share_rung(struct share *s);
 
 /* One command of words, for looking and for spoiling.  The caller's reply. */
 redisReply *share_ask(struct share *s, const char *format, ...);

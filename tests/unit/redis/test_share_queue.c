@@ -302,10 +302,11 @@ SHARE_TEST(share_queue, takes_no_change_that_is_not_of_a_shared_queue)
 
 static int listen_for(struct sharer *s, int64_t ns)
 {
+    struct due_heard heard;
     int rc;
 
     do
-        rc = s->verbs->listen(s->store, soon(ns));
+        rc = s->verbs->listen(s->store, &heard, soon(ns));
     while (rc == DUE_EAGAIN);
     return rc;
 }
@@ -345,8 +346,9 @@ REDIS_PROXY_TEST(share_bell, sees_by_itself_that_nobody_is_there_any_more)
         cr_expect_eq(listen_for(&s, DUE_MS(20)), 0, "it is asked, and answers");
     cr_expect_geq(fault_proxy_commands(proxy), 1u);
     fault_proxy_plan(proxy, &cell, 1);
+    struct due_heard heard;
     int64_t end = soon(LONG_NS);
-    while (s.verbs->listen(s.store, soon(DUE_MS(50))) >= 0 && due__mono_ns() < end)
+    while (s.verbs->listen(s.store, &heard, soon(DUE_MS(50))) >= 0 && due__mono_ns() < end)
         ;
     cr_expect_lt(due__mono_ns(), end, "it does not answer");
     fault_proxy_go_on(proxy);

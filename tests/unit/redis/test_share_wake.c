@@ -39,6 +39,19 @@ static int rung(int *who)
     return n;
 }
 
+/* Nobody was rung, and of the six these two were told to come then, or nobody (-1). */
+static void expect_told(int first, int64_t first_alarm, int second, int64_t second_alarm)
+{
+    cr_expect_eq(rung(NULL), 0);
+    for (int i = 0; i < 6; i++) {
+        const struct share_told *told = &more[i].told;
+        bool expected = i == first || i == second;
+        cr_expect_eq(told->times, expected ? 1 : 0, "%d was told %d times", i, told->times);
+        if (expected)
+            cr_expect_eq(told->alarm_us, i == first ? first_alarm : second_alarm);
+    }
+}
+
 /* The six sleep, one after the other. */
 static void all_sleep(void)
 {
@@ -72,36 +85,70 @@ Test(wake, rings_the_longest_sleeper_and_nobody_else_for_a_job_that_is_due)
     cr_expect_eq(rung(&who), 1);
     cr_expect_eq(who, 1);
     cr_expect_eq(wait_for(&more[1], 1)->count, 1);
-    cr_expect_eq(rung(&who), 1, "for the end of the first lease, which is the next head");
-    cr_expect_eq(who, 2);
-    cr_expect_eq(wait_for(&more[2], 1)->alarm, T0 + LEASE + 5);
+    int64_t over = T0 + LEASE + 5;
+    expect_told(2, over, 3, over + GRACE); /* the end of the first lease is the next head */
 }
 
 Test(wake, has_a_leader_and_a_deputy_for_a_new_head_and_no_more)
 {
-    int who = -1;
-
     all_sleep();
     put(&one, 1, T0 + 1000);
-    cr_expect_eq(rung(&who), 1);
-    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 1000);
-    cr_expect_eq(rung(&who), 1);
-    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 1000 + GRACE);
-    cr_expect_eq(rung(NULL), 0);
+    cr_expect_eq(one.answer.rang, 0, "nobody has to ask whether they have come");
+    expect_told(0, T0 + 1000, 1, T0 + 1000 + GRACE);
+    cr_expect_eq(more[0].told.stamp, one.answer.stamp);
     put(&one, 2, T0 + 1001);
-    cr_expect_eq(rung(NULL), 0, "covered twice");
+    expect_told(-1, 0, -1, 0); /* covered twice */
     put(&one, 3, T0 + 999);
-    cr_expect_eq(rung(&who), 1, "an earlier head");
-    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 999);
+    expect_told(2, T0 + 999, -1, 0);
+    cr_expect_eq(wait_for(&more[2], 1)->alarm, T0 + 999, "it asks all the same");
+    expect_told(-1, 0, -1, 0);
+}
+
+Test(wake, tells_the_next_when_whom_it_would_tell_is_gone)
+{
+    all_sleep();
+    for (int i = 0; i < 2; i++) {
+        redisFree(more[i].bell);
+        more[i].bell = NULL;
+    }
+    while (COUNT("PUBSUB NUMPAT") != 0)
+        continue;
+    put(&one, 1, T0 + 1000);
+    cr_expect_eq(COUNT("ZCARD due:{q}:w"), 4);
+    cr_expect_eq(share_rung(&more[2]), 0);
+    cr_expect_eq(more[2].told.alarm_us, T0 + 1000);
+    cr_expect_eq(share_rung(&more[3]), 0);
+    cr_expect_eq(more[3].told.alarm_us, T0 + 1000 + GRACE);
+}
+
+/* A number that is sent again may tell somebody: that counts as much as if it were a new one. */
+Test(wake, tells_with_the_highest_stamp)
+{
+    put(&one, 1, T0 + 9000);
+    all_sleep_behind(T0 + 9000);
+    claim(&two, 1);
+    int64_t early = two.answer.stamp;
+    put(&one, 2, T0 + 8000);
+    int64_t late = one.answer.stamp;
+    for (int i = 0; i < 6; i++)
+        share_rung(&more[i]);
+    freeReplyObject(share_ask(&one, "ZREM due:{q}:w %s", more[2].writer));
+    share_again(&two, 1);
+    claim(&two, 1);
+    cr_expect_eq(two.answer.stamp, early);
+    expect_told(3, T0 + 8000, -1, 0);
+    cr_expect_eq(more[3].told.stamp, late);
+    freeReplyObject(share_ask(&one, "ZREM due:{q}:w %s", more[3].writer));
+    share_beat(&one);
+    expect_told(4, T0 + 8000, -1, 0);
+    cr_expect_eq(more[4].told.stamp, late);
 }
 
 Test(wake, wakes_the_deputy_alone_when_the_leader_does_not_come)
 {
     all_sleep();
     put(&one, 1, T0 + 1000);
-    for (int i = 0; i < 2; i++)
-        wait_for(&more[i], 1);
-    rung(NULL);
+    expect_told(0, T0 + 1000, 1, T0 + 1000 + GRACE);
     turn(T0 + 1000 + GRACE);
     cr_expect_eq(wait_for(&more[1], 1)->count, 1);
 }
@@ -194,18 +241,12 @@ Test(wake, covers_those_who_wait_for_one_topic_by_its_head)
 
 Test(wake, leaves_the_next_head_covered_when_somebody_goes)
 {
-    int who = -1;
-
     all_sleep();
     put(&one, 1, T0 + 1000);
-    rung(&who);
-    wait_for(&more[who], 1);
     rung(NULL);
-    wait_for(&more[1], 1);
     share_leave(&more[0]);
     cr_expect_eq(more[0].answer.code, 'D');
-    cr_expect_eq(rung(&who), 1);
-    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 1000);
+    expect_told(2, T0 + 1000, -1, 0);
     share_leave(&more[0]);
     cr_expect_eq(more[0].answer.code, 'L');
 }
@@ -219,17 +260,13 @@ Test(wake, asks_nobody_for_a_deadline_that_never_comes)
     cr_expect_eq(rung(NULL), 0);
 }
 
-Test(wake, rings_for_a_job_that_was_moved_to_an_earlier_time)
+Test(wake, tells_of_a_job_that_was_moved_to_an_earlier_time)
 {
-    int who = -1;
-
     put(&one, 1, T0 + 9000);
     all_sleep_behind(T0 + 9000);
     struct share_change sooner = { 'm', 1, id(1), T0 + 9000, "", T0 + 500, "e" };
     share_edit(&one, &sooner, 1);
-    cr_expect_eq(one.answer.rang, 1);
-    cr_expect_eq(rung(&who), 1);
-    cr_expect_eq(wait_for(&more[who], 1)->alarm, T0 + 500);
+    expect_told(2, T0 + 500, -1, 0);
 }
 
 Test(wake, does_not_count_on_alarms_that_are_long_over)
@@ -238,5 +275,6 @@ Test(wake, does_not_count_on_alarms_that_are_long_over)
     all_sleep_behind(T0 + 1000);
     turn(T0 + 1000 + 3 * GRACE);
     cr_assert_eq(claim(&two, 1)->count, 1);
-    cr_expect_eq(two.answer.rang, 1, "for the end of this lease, which nobody looks at");
+    int64_t over = T0 + 1000 + 3 * GRACE + LEASE; /* which nobody looks at */
+    expect_told(2, over, 3, over + GRACE);
 }

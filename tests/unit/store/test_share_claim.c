@@ -198,6 +198,80 @@ MALL_TEST(share_claim, is_made_by_another_when_who_was_rung_has_gone)
     mall_close(&m);
 }
 
+/* Who sleeps is told when to come, and until then nobody asks the store. */
+MALL_TEST(share_claim, is_made_once_for_a_job_that_comes_later)
+{
+    struct mall m = mall_make(2);
+    struct crew_call c;
+
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, DUE_S(9), DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_WORK);
+    uint64_t heard = memory_store_calls(m.store[1], MEMORY_LISTEN);
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = DUE_S(3600));
+    memory_store_until(m.store[1], MEMORY_LISTEN, heard + 1);
+    mall_turn_to(&m, DUE_S(3600) - 1);
+    cr_expect_eq(memory_store_calls(m.store[1], MEMORY_WORK), before);
+    mall_turn_to(&m, DUE_S(3600));
+    cr_assert_eq(crew_call_answer(&c), 0);
+    uint64_t calls = memory_store_calls(m.store[1], MEMORY_WORK) - before;
+    cr_expect(calls == 1 || (lab_proxies == 1 && calls == 2), "%d, in mode %d", (int)calls,
+              lab_proxies); /* if it looks before the dequeue proxy has handed it out */
+    cr_expect_eq(memory_store_calls(m.store[0], MEMORY_WORK), 0u);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+}
+
+/* What it was told before its last claim does not count any more, nor does a later time. */
+MALL_TEST(share_claim, is_not_made_at_a_time_that_is_no_more)
+{
+    struct mall m = mall_make(2);
+    struct crew_call c;
+    due_id id;
+
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, DUE_S(9), DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    id = lab_enqueue(&m.lab[0], "tea", .delay_ns = DUE_S(50));
+    lab_enqueue(&m.lab[0], "cake", .delay_ns = DUE_S(70));
+    cr_assert_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    lab_enqueue(&m.lab[0], "milk", .delay_ns = 0); /* it is rung, too */
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect_eq(due_ack(&c.job), 0);
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, DUE_S(9), DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    uint64_t before = memory_store_calls(m.store[1], MEMORY_WORK);
+    mall_turn_to(&m, DUE_S(60));
+    crew_sleep(DUE_MS(20));
+    cr_expect_eq(memory_store_calls(m.store[1], MEMORY_WORK), before, "in vain");
+    mall_turn_to(&m, DUE_S(70));
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+}
+
+/* The one who is to come first waits no more when it is time: it sees to it that another does. */
+MALL_TEST(share_claim, is_made_in_time_when_who_was_to_come_has_gone)
+{
+    struct mall m = mall_make(3);
+    struct crew_call c[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        crew_call_reserve(&c[i], m.lab[1 + i].q, NULL, 0, DUE_S(9), i == 0 ? 10 : DUE_FOREVER);
+        crew_call_asleep(&c[i]);
+        until_waits(&m, 1 + i);
+    }
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&c[0]), DUE_ETIMEDOUT);
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = DUE_S(50));
+    mall_turn_to(&m, DUE_S(50) + 10);
+    cr_assert_eq(crew_call_answer(&c[1]), 0, "not as late as who comes after him");
+    cr_expect_eq(due_ack(&c[1].job), 0);
+    mall_close(&m);
+}
+
 MALL_TEST(share_claim, needs_one_beat_where_nobody_is_rung)
 {
     struct mall m = mall_make(1);
