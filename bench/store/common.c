@@ -90,7 +90,7 @@ struct row {
     int n;
 };
 
-#define ROWS 40
+#define ROWS 60
 
 static struct row rows[ROWS];
 static size_t row_count;

@@ -1,8 +1,9 @@
 /* shared.c - the shared verbs of the Redis store, beside the same scripts called by hand.
  *
- * bench_shared [--jobs N] [--rounds N] [--tiny] [--only put|caller|work|ack|life|timed]: on a
- * private redis-server without a log; medians.  "of bare" is the ratio to the scripts alone in the
- * same round.
+ * bench_shared [--jobs N] [--rounds N] [--tiny] [--only PART]: on a private redis-server without
+ * a log; medians.  "of bare" is the ratio to the scripts alone in the same round.  Parts: put,
+ * caller, work, ack, life, timed; of whole queues late, idle, kill; burst.  With a million jobs the
+ * burst is one of a million, too.
  */
 #include <pthread.h>
 #include <string.h>
@@ -11,15 +12,14 @@
 #include <unistd.h>
 
 #include "bare_shared.h"
-#include "common.h"
 #include "due/redis.h"
-#include "lab/redis/redis_server.h"
+#include "shared.h"
 
 #define CONSUMERS 8
 #define PROCESSES 4
 #define WAITING   100
 
-static struct redis_server server;
+struct redis_server server;
 
 due_store *bench_store_new(int64_t spin_ns)
 {
@@ -31,7 +31,7 @@ due_store *bench_store_new(int64_t spin_ns)
     return store;
 }
 
-static double info_of(const char *section, const char *name)
+double info_of(const char *section, const char *name)
 {
     static char answer[16384];
     const char *const words[] = { "INFO", section, NULL };
@@ -57,23 +57,12 @@ void bench_store_empty(void)
 
 /* ---- One process ---- */
 
-struct one {
-    due_store *store;
-    const struct due_shared_verbs *verbs;
-    struct due_store_info info;
-    uint64_t number[2];
-    uint64_t sequence;
-    due_change ends[BATCH];
-    size_t n;
-    struct due_exchange answer;
-};
-
-static int64_t soon(int64_t ns)
+int64_t soon(int64_t ns)
 {
     return (int64_t)(now() * 1e9) + ns;
 }
 
-static void join(struct one *p)
+void join(struct one *p)
 {
     struct due_store_open how = { .name = "bench", .until_ns = soon(DUE_S(10)) };
     due_error error;
@@ -83,7 +72,7 @@ static void join(struct one *p)
     must(p->verbs->join(p->store, &how, &p->info, &error));
 }
 
-static void leave(struct one *p)
+void leave(struct one *p)
 {
     must(p->verbs->leave(p->store, soon(DUE_S(10))));
     due_redis_free(p->store);
@@ -100,7 +89,7 @@ static int keep(void *ctx, const due_claimed *job)
     return 0;
 }
 
-static void put(struct one *p, size_t n, int64_t when_ns)
+void put(struct one *p, size_t n, int64_t when_ns)
 {
     static char payload[PAYLOAD];
     static due_change changes[BATCH];
@@ -124,8 +113,7 @@ static void put(struct one *p, size_t n, int64_t when_ns)
                             &p->answer, soon(DUE_S(30))));
 }
 
-/* What was claimed before is done, and so many more are claimed.  Answers how many. */
-static size_t work(struct one *p, size_t need, int waits)
+size_t work(struct one *p, size_t need, int waits)
 {
     static _Thread_local due_change ends[BATCH];
     static _Thread_local int results[BATCH];
@@ -137,6 +125,27 @@ static size_t work(struct one *p, size_t need, int waits)
     must(p->verbs->exchange(p->store, ends, n, ++p->number[1], results, &claim, keep, p, &p->answer,
                             soon(DUE_S(30))));
     return p->n;
+}
+
+int64_t server_now(struct one *p)
+{
+    struct due_census_all count;
+
+    must(p->verbs->census(p->store, &count, NULL, NULL, soon(DUE_S(5))));
+    return count.now_ns;
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+double percentile(double *figures, size_t n, double percent)
+{
+    qsort(figures, n, sizeof *figures, by_size);
+    return figures[(size_t)((double)(n - 1) * percent / 100 + 0.5)];
 }
 
 static double put_all(size_t total, size_t batch)
@@ -189,7 +198,7 @@ static size_t bare_consumer(void)
 }
 
 /* So many processes begin at once; the seconds until all have found nothing more. */
-static double in_processes(int n, size_t (*run)(void), size_t expected)
+double in_processes(int n, size_t (*run)(void), size_t expected)
 {
     int start[2];
     int end[2];
@@ -321,11 +330,8 @@ static void run_timed(void)
     }
     for (int r = 0; r < rounds_of; r++) {
         int64_t alarm[WAITING] = { 0 };
-        struct due_census_all count;
         size_t claimed = 0;
-
-        must(all[0].verbs->census(all[0].store, &count, NULL, NULL, soon(DUE_S(5))));
-        int64_t due_ns = count.now_ns + DUE_MS(60);
+        int64_t due_ns = server_now(&all[0]) + DUE_MS(60);
         double before = info_of("commandstats", "cmdstat_evalsha:calls=");
         put(&all[0], 1, due_ns);
         for (int64_t end = soon(DUE_MS(120)); soon(0) < end;) {
@@ -362,7 +368,9 @@ int main(int argc, char **argv)
 {
     static const struct part parts[] = { { "put", run_put },   { "caller", run_caller },
                                          { "work", run_work }, { "ack", run_ack },
-                                         { "life", run_life }, { "timed", run_timed } };
+                                         { "life", run_life }, { "timed", run_timed },
+                                         { "late", run_late }, { "idle", run_idle },
+                                         { "kill", run_kill }, { "burst", run_burst } };
     const char *only = NULL;
 
     if (!arguments(argc, argv, &only))
