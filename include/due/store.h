@@ -306,7 +306,8 @@ struct due_beat {
     int64_t dead_keep_ns; /* what is asked for */
     uint64_t dead_max;    /* likewise */
     int64_t now_ns;       /* answered: the store's time */
-    uint64_t reserved[2]; /* zero */
+    int64_t renew_ns;     /* answered: beat again then, as many as there are now; 0: as info says */
+    uint64_t reserved[1]; /* zero */
 };
 
 /* In two lanes: put, that is exchanges with PUTs or with changes of jobs that nobody holds, join(),
@@ -384,8 +385,9 @@ struct due_shared_verbs {
                      void *ctx, int64_t until_ns);
 
     /**
-     * Live, and see whether a ring was lost.  To be called every info.renew_ns, and DUE_RING_NS
-     * after an exchange that rang somebody and of which nothing newer was heard.
+     * Live, and see whether a ring was lost.  To be called every info.renew_ns, or as the last one
+     * has answered, and DUE_RING_NS after an exchange that rang somebody and of which nothing newer
+     * was heard.
      *
      * Answers:  of these some: DUE_BEAT_RANG: somebody was rung who should have come before;
      *           DUE_BEAT_TURN: the turn is ours

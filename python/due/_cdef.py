@@ -182,7 +182,7 @@ struct due_page { const char *topic; int64_t from_ns; due_id from; uint64_t rese
 struct due_process_seen { uint64_t writer; const char *host; int64_t pid; int64_t started_ns;
     int64_t seen_ns; uint64_t held; int64_t waits; };
 struct due_beat { int64_t turn_ns; int64_t dead_keep_ns; uint64_t dead_max; int64_t now_ns;
-    uint64_t reserved[2]; };
+    int64_t renew_ns; uint64_t reserved[1]; };
 struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct due_store_open *how,
     struct due_store_info *info, due_error *error); int (*exchange)(due_store *s, const due_change
     *changes, size_t n, uint64_t number, int *results, const struct due_claim *claim,

@@ -311,7 +311,8 @@ void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
     if (rc >= 0 && q->clock.manual == NULL)
         due__sharing_measure(sh, began_ns, due__sharing_clock(q), beat.now_ns);
     sh->guard_ns = DUE_FOREVER;
-    c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : c->info.renew_ns);
+    int64_t next = beat.renew_ns > 0 ? beat.renew_ns : c->info.renew_ns;
+    c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : next);
     if (rc > 0 && (rc & DUE_BEAT_RANG))
         guard(sh, DUE_RING_NS);
     if (rc > 0 && (rc & DUE_BEAT_TURN))

@@ -4,13 +4,15 @@
 --       (ms), for how long the turn is to be nobody's before it is taken (us; 0: it is not wanted),
 --       and what it is for: how long the dead are kept (ns), and how many (0: it does not matter)
 -- Answers stamp, time, the head of all topics ('': none), how many were rung; 1 if what is due was
--- overdue by more than the grace, so that a ring must have been lost; 1 if the turn was taken.
--- Some keys that are not kept any more are forgotten.
+-- overdue by more than the grace, so that a ring must have been lost; 1 if the turn was taken; how
+-- many writers there are.  Some keys that are not kept any more are forgotten.
 local at = 7 + topics
 local head, late, turn = first_head(), 0, 0
 local every = tonumber(ARGV[at + 2] or 0)
-if call('PEXPIRE', KEYS[12], ARGV[at + 1]) == 0 then
-    call('SET', KEYS[12], '2 shared', 'PX', ARGV[at + 1])
+-- Others may beat less often.  It is the first write: a full server does not refuse what follows.
+local lives = math.max(call('PTTL', KEYS[12]), tonumber(ARGV[at + 1]))
+if call('PEXPIRE', KEYS[12], lives) == 0 then
+    call('SET', KEYS[12], '2 shared', 'PX', lives)
 end
 call('HSET', KEYS[11], ARGV[6], form('%s %.0f', ARGV[at], clock))
 forget_some(16)
@@ -26,4 +28,5 @@ if every > 0 then
         turn = 1
     end
 end
-return {stamp, clock, head and form('%.0f', head) or '', rang, late, turn}
+local writers = call('HLEN', KEYS[11])
+return {stamp, clock, head and form('%.0f', head) or '', rang, late, turn, writers}

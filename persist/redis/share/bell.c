@@ -35,9 +35,19 @@ void due__bell_rename(struct due__redis *s)
     pthread_mutex_lock(&b->lock);
     snprintf(b->channel, sizeof b->channel, "%sr:%s", s->share->base, s->share->writer);
     bool again = b->turn++ > 0;
+    b->every_ns = s->share->renew_ns;
     pthread_mutex_unlock(&b->lock);
     if (again)
         due__link_interrupt(b->link);
+}
+
+void due__bell_every(struct due__redis *s, int64_t ns)
+{
+    struct due__share_bell *b = &s->share->bell;
+
+    pthread_mutex_lock(&b->lock);
+    b->every_ns = ns;
+    pthread_mutex_unlock(&b->lock);
 }
 
 static void be_deaf(struct due__share_bell *b)
@@ -152,6 +162,15 @@ static void ask(struct due__share_bell *b)
         be_deaf(b);
 }
 
+/* When the connection is asked, if nothing comes until then. */
+static int64_t when_to_ask(struct due__share_bell *b)
+{
+    pthread_mutex_lock(&b->lock);
+    int64_t every_ns = b->every_ns;
+    pthread_mutex_unlock(&b->lock);
+    return b->asked ? DUE_FOREVER : due__ns_after(b->heard_ns, every_ns);
+}
+
 /* 1: rung; 0: not, or not yet; DUE_ESTORE. */
 static int hear(struct due__redis *s, struct due_heard *heard, int64_t until_ns)
 {
@@ -160,7 +179,7 @@ static int hear(struct due__redis *s, struct due_heard *heard, int64_t until_ns)
     int rung = 0;
 
     for (;;) {
-        int64_t ask_ns = b->asked ? DUE_FOREVER : due__ns_after(b->heard_ns, s->share->renew_ns);
+        int64_t ask_ns = when_to_ask(b);
         if (!b->asked)
             due__link_expect(b->link);
         int rc = due__link_reply(b->link, &reply, rung ? 0 : due__ns_first(until_ns, ask_ns));

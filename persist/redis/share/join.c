@@ -12,11 +12,12 @@
 #include "redis/owner/owner.h"
 #include "redis/share/share.h"
 
-#define FORMAT   2
-#define DAY_US   (INT64_C(86400) * 1000000)
-#define TRIM     64 /* most that are struck off at once */
-#define BEAT_MIN DUE_S(10)
-#define BEAT_FOR DUE_S(2) /* for each process */
+#define FORMAT    2
+#define DAY_US    (INT64_C(86400) * 1000000)
+#define TRIM      64 /* most that are struck off at once */
+#define BEAT_MIN  DUE_S(10)
+#define BEAT_FOR  DUE_S(2) /* for each process */
+#define BEAT_MOST 100000   /* of them */
 
 /* What `p` is to say of us, without the time of the last beat. */
 static void describe(const struct due__redis *s, char text[208])
@@ -200,6 +201,12 @@ int due__share_read_heads(struct due__redis *s, int64_t until_ns)
     return rc;
 }
 
+/* The more share the queue, the more seldom each says that it lives. */
+static int64_t beat_every(int64_t writers)
+{
+    return writers * BEAT_FOR > BEAT_MIN ? writers * BEAT_FOR : BEAT_MIN;
+}
+
 static int ask_all(struct due__redis *s, redisReply **fields, redisReply **values, int64_t until_ns)
 {
     struct due__share *h = s->share;
@@ -214,7 +221,7 @@ static int ask_all(struct due__redis *s, redisReply **fields, redisReply **value
         return rc;
     size_t n = find_old(*fields, *values, now_us, old);
     int64_t others = (int64_t)((*fields)->elements - n);
-    h->renew_ns = others * BEAT_FOR > BEAT_MIN ? others * BEAT_FOR : BEAT_MIN;
+    h->renew_ns = beat_every(others);
     if (!h->joined)
         s->server_ns = now_us * 1000;
     ask_join(s, *fields, *values, old, n);
@@ -276,6 +283,7 @@ static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
     int64_t now_us = 0;
     int64_t late = 0;
     int64_t turn = 0;
+    int64_t writers = 0;
     char who[208];
 
     describe(s, who);
@@ -285,18 +293,22 @@ static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
     due__link_number(s->link, (b->turn_ns + 999) / 1000);
     due__link_number(s->link, b->dead_keep_ns);
     due__link_number(s->link, (int64_t)(b->dead_max & INT64_MAX));
-    int rc = call(s, &reply, 4, until_ns);
+    int rc = call(s, &reply, 5, until_ns);
     if (rc != 0)
         return rc;
     rc = DUE_ECORRUPT;
     if (due__share_number(reply->element[1], 0, &now_us) &&
         due__share_number(reply->element[4], 0, &late) &&
-        due__share_number(reply->element[5], 0, &turn))
+        due__share_number(reply->element[5], 0, &turn) &&
+        due__share_number(reply->element[6], 0, &writers))
         rc = (late != 0 ? DUE_BEAT_RANG : 0) | (turn != 0 ? DUE_BEAT_TURN : 0);
     freeReplyObject(reply);
     b->now_ns = now_us * 1000;
-    if (rc >= 0)
-        due__link_wrote(s->link);
+    if (rc < 0)
+        return rc;
+    due__link_wrote(s->link);
+    b->renew_ns = s->share->renew_ns = beat_every(writers < BEAT_MOST ? writers : BEAT_MOST);
+    due__bell_every(s, 2 * s->share->renew_ns); /* a ring that it missed is mended by others */
     return rc;
 }
 

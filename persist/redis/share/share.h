@@ -88,6 +88,7 @@ struct due__share_bell {
     unsigned heard;         /* L: the turn that is subscribed to; 0: none */
     int64_t heard_ns;       /* L: when something was heard last, monotonic */
     bool asked;             /* L: whether it lives */
+    int64_t every_ns;       /* B: so long it may be quiet before it is asked */
 };
 
 enum due__share_state {
@@ -126,7 +127,7 @@ struct due__share {
     char writer[24];  /* C: our name */
     uint64_t stamp;   /* C: highest seen */
     int64_t now_us;   /* C: the server's time in the last answer */
-    int64_t renew_ns; /* I: between two beats */
+    int64_t renew_ns; /* C: between two beats, as many as shared the queue at the last one */
 
     struct due__share_lane lane[2]; /* C: put, work */
     struct due__share_part *air;    /* C: the part in the air, or NULL */
@@ -254,6 +255,8 @@ int due__share_hash(struct due__redis *s, const char *name, redisReply **fields,
 /* ---- bell.c */
 int due__bell_begin(struct due__redis *s);
 void due__bell_rename(struct due__redis *s);
+/* How often its connection is asked whether it lives, when nothing comes. */
+void due__bell_every(struct due__redis *s, int64_t ns);
 /* Subscribed: from then on no ring is missed unseen.  0; DUE_EAGAIN; DUE_EACCES. */
 int due__bell_open(struct due__redis *s, int64_t until_ns);
 int due__bell_listen(struct due__redis *s, struct due_heard *heard, int64_t until_ns);

@@ -340,7 +340,7 @@ REDIS_PROXY_TEST(share_bell, sees_by_itself_that_nobody_is_there_any_more)
         .command = 1, .name = "PING", .where = FAULT_BEFORE, .what = FAULT_STALL
     };
 
-    inside(s.store)->share->renew_ns = DUE_MS(30);
+    inside(s.store)->share->bell.every_ns = DUE_MS(30);
     fault_proxy_plan(proxy, NULL, 0);
     for (int64_t end = soon(DUE_MS(150)); due__mono_ns() < end;)
         cr_expect_eq(listen_for(&s, DUE_MS(20)), 0, "it is asked, and answers");
@@ -492,7 +492,8 @@ SHARE_TEST(share_people, know_when_they_are_lost_fenced_or_evicted)
     go(&third);
 }
 
-/* The queue is kept from owners for three beats. */
+/* The queue is kept from owners for three beats; no shorter than others want it, who beat less
+ * often. */
 SHARE_TEST(share_people, keep_the_queue_for_as_long_as_they_live)
 {
     struct sharer s = joined();
@@ -501,9 +502,31 @@ SHARE_TEST(share_people, keep_the_queue_for_as_long_as_they_live)
         int left_ms = atoi(ASK("PTTL", "due:{q}:owner") + 1);
 
         cr_expect(left_ms > 10000 && left_ms <= 30000, "%d", left_ms);
-        ASK("PEXPIRE", "due:{q}:owner", "100000");
+        ASK("PEXPIRE", "due:{q}:owner", "1000");
         cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), 0);
     }
+    ASK("PEXPIRE", "due:{q}:owner", "100000");
+    cr_expect_eq(s.verbs->beat(s.store, &(struct due_beat){ 0 }, soon(LONG_NS)), 0);
+    cr_expect_gt(atoi(ASK("PTTL", "due:{q}:owner") + 1), 90000);
+    go(&s);
+}
+
+/* So many say that they live as seldom as befits so many, also those who came before the others. */
+SHARE_TEST(share_people, beat_less_often_the_more_there_are)
+{
+    struct sharer s = joined();
+    struct due_beat beat = { 0 };
+    char name[16];
+
+    for (int i = 0; i < 99; i++) {
+        snprintf(name, sizeof name, "9%d", i);
+        ASK("HSET", "due:{q}:p", name, "host 0 1 1 1");
+    }
+    cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), 0);
+    cr_expect_eq(beat.renew_ns, DUE_S(200));
+    ASK("DEL", "due:{q}:p");
+    cr_expect_eq(s.verbs->beat(s.store, &beat, soon(LONG_NS)), 0);
+    cr_expect_eq(beat.renew_ns, DUE_S(10));
     go(&s);
 }
 
