@@ -64,7 +64,8 @@ local function ours(l, n)
     local ends = call('ZMSCORE', l, unpack(ARGV, at + 3, at + 2 + n))
     local good, count = {}, 0
     for i = 1, n do
-        good[i] = ends[i] and tonumber(ends[i]) == tonumber(ARGV[at + 2 + n + i])
+        local lease = ARGV[at + 2 + n + i]
+        good[i] = ends[i] and (ends[i] == lease or tonumber(ends[i]) == tonumber(lease))
         if good[i] then
             count = count + 1
         end
@@ -240,6 +241,11 @@ local function lapsed(t, l, at_most, first)
     return ids, over
 end
 
+-- A small zset is one string, which is searched from end to end for each member: of many that come
+-- at once that would be most of the work.  A member longer than 64 bytes makes it a large one, and
+-- so it stays without it.
+local MANY, LONG = 24, string.rep(' ', 65)
+
 -- Moves what is due from `t` to `l`, whose score is the end of the lease.
 local function claim(topic, at_most)
     local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
@@ -271,14 +277,21 @@ local function claim(topic, at_most)
             return 0
         end
     end
+    local grows = #ids >= MANY and not limit and (not first or first == math.huge)
+    if grows then
+        args[1], args[2] = '+inf', LONG
+    end
     for i = 1, #ids do
-        args[2 * i - 1] = score
-        args[2 * i] = ids[i]
+        args[#args + 1] = score
+        args[#args + 1] = ids[i]
         claimed[#claimed + 1] = topic
         claimed[#claimed + 1] = ids[i]
         claimed[#claimed + 1] = over[i] or ''
     end
     call('ZADD', l, unpack(args))
+    if grows then
+        call('ZREM', l, LONG)
+    end
     if #due > 0 then
         call('ZREM', t, unpack(due))
     end
