@@ -226,6 +226,52 @@ Test(work, takes_no_longer_however_many_are_due, .timeout = 120)
     cr_expect_eq(COUNT("ZCARD due:{q}:l:a"), 50 * SHARE_MOST);
 }
 
+/* ---- After a year ---------------------------------------------------------------------------- */
+
+/* A consumer that was away for so long finds all that was left: what waited, and what another had
+ * claimed, who never came back.  Nothing but the owner's key ever expires. */
+Test(work, finds_all_that_was_left_a_year_ago)
+{
+    int64_t year = INT64_C(366) * 86400 * 1000000;
+
+    put(&one, 1, T0 - 9);
+    cr_assert_eq(claim(&one, 1)->count, 1);
+    int64_t over = one.answer.lease;
+    for (int i = 2; i <= 9; i++)
+        put(&one, i, T0 + i * year / 9);
+    cr_expect_eq(COUNT("EVAL %s 0", "local n=0 for _,k in ipairs(redis.call('KEYS','due:*')) do "
+                                    "if redis.call('PTTL',k)>=0 then n=n+1 end end return n"),
+                 1);
+    cr_expect_gt(COUNT("PTTL due:{q}:owner"), 0);
+    turn(T0 + 2 * year);
+    cr_assert_eq(claim(&two, 100)->count, 9);
+    for (int i = 0; i < 9; i++) {
+        const struct share_job *got = &two.answer.job[i];
+        cr_expect_str_eq(got->id, id(1 + i));
+        cr_expect_str_eq(got->record, "record");
+        cr_expect_eq(got->over, i == 0 ? over : 0);
+    }
+}
+
+/* A great many leases have ended: each claim is as short as ever, and they come first. */
+Test(work, claims_a_few_of_very_many_ended_leases, .timeout = 120)
+{
+    freeReplyObject(share_ask(
+        &one, "EVAL %s 3 due:{q}:l:a due:{q}:j due:{q}:h 100000 %lld",
+        "for i=1,ARGV[1] do local id=string.format('zz%012d',i) "
+        "redis.call('ZADD',KEYS[1],ARGV[2],id) redis.call('HSET',KEYS[2],id,'record') end "
+        "redis.call('ZADD',KEYS[3],ARGV[2],'a')",
+        (long long)T0 - 9));
+    freeReplyObject(share_ask(&one, "CONFIG SET slowlog-log-slower-than 100000"));
+    freeReplyObject(share_ask(&one, "SLOWLOG RESET"));
+    for (int i = 0; i < 20; i++) {
+        cr_assert_eq(claim(&two, SHARE_MOST)->count, SHARE_MOST);
+        cr_expect_eq(two.answer.job[0].over, T0 - 9);
+    }
+    cr_expect_eq(COUNT("SLOWLOG LEN"), 0);
+    cr_expect_eq(COUNT("ZCOUNT due:{q}:l:a -inf %lld", (long long)T0), 100000 - 20 * SHARE_MOST);
+}
+
 /* ---- Other servers --------------------------------------------------------------------------- */
 
 static void plain_writer(struct share *s)
