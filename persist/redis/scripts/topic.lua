@@ -4,6 +4,10 @@
 -- and at most so many are held at a time (0: any number).
 local settings
 
+-- Stands in `l` for a moment, to make it large (work.lua); a torn script leaves it there.  Before
+-- the jobs in `l` are counted it is removed.
+local LONG = string.rep(' ', 65)
+
 -- Is it paused, and its limit: nil if it has none.
 local function setting(topic)
     settings = settings or call('HMGET', KEYS[10], unpack(ARGV, 7, 6 + topics))
@@ -21,6 +25,7 @@ end
 local function set_exact_head(topic)
     local t, l = KEYS[10 + 3 * topic], KEYS[11 + 3 * topic]
     local paused, limit = setting(topic)
+    call('ZREM', l, LONG)
     local first = not paused and first_of(l) or nil
     if not paused and not (limit and call('ZCARD', l) >= limit) then
         local waits = first_of(t)

@@ -244,7 +244,7 @@ end
 -- A small zset is one string, which is searched from end to end for each member: of many that come
 -- at once that would be most of the work.  A member longer than 64 bytes makes it a large one, and
 -- so it stays without it.
-local MANY, LONG = 24, string.rep(' ', 65)
+local MANY = 24
 
 -- Moves what is due from `t` to `l`, whose score is the end of the lease.
 local function claim(topic, at_most)
@@ -254,6 +254,10 @@ local function claim(topic, at_most)
         return 0
     end
     local first = first_of(l)
+    if limit or first == math.huge then
+        call('ZREM', l, LONG)
+        first = first_of(l)
+    end
     local ids, over = lapsed(t, l, at_most, first)
     local left = at_most - #ids
     if limit then
@@ -277,7 +281,7 @@ local function claim(topic, at_most)
             return 0
         end
     end
-    local grows = #ids >= MANY and not limit and (not first or first == math.huge)
+    local grows = #ids >= MANY and not limit and not first
     if grows then
         args[1], args[2] = '+inf', LONG
     end

@@ -401,6 +401,25 @@ Test(edit, exchanges_the_content_of_a_job)
     cr_expect_str_empty(one.answer.status, "the same answer again");
 }
 
+/* What a torn claim has left in `l` to make it large is no job that somebody holds. */
+Test(edit, limits_a_topic_in_which_a_torn_claim_has_left_its_long_member)
+{
+    char long_member[65];
+    struct share_change limit = { 's', 1, id(0), -1, NULL, 0, "1" };
+    struct share_change wider = { 's', 1, id(0), -1, NULL, 0, "2" };
+
+    memset(long_member, ' ', sizeof long_member);
+    freeReplyObject(share_ask(&one, "ZADD due:{q}:l:a +inf %b", long_member, sizeof long_member));
+    cr_expect_str_empty(edit(&one, limit));
+    put(&one, 1, T0);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:h a"), T0);
+    cr_expect_eq(claim(&two, 5)->count, 1);
+    cr_expect_str_empty(edit(&one, wider));
+    put(&one, 2, T0);
+    freeReplyObject(share_ask(&one, "ZADD due:{q}:l:a +inf %b", long_member, sizeof long_member));
+    cr_expect_eq(claim(&two, 5)->count, 1, "limited before");
+}
+
 /* What cannot be claimed is no head that anybody looks for. */
 Test(edit, has_no_head_of_a_topic_that_is_paused)
 {
