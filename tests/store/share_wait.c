@@ -252,6 +252,26 @@ static void rings_another_if_one_does_not_come(struct sharing *t)
         t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()), 0);
 }
 
+/* The same where they wait for a topic by its name. */
+static void rings_another_for_a_topic_by_name(struct sharing *t)
+{
+    static const char *const wanted[] = { "a" };
+
+    if (!listeners(t, 3))
+        return;
+    for (int s = 1; s < 3; s++) {
+        sharing_wait(t, 1, SHARE_LONG_NS);
+        sharing_of(t, wanted, 1);
+        SHARE_CHECK(t, sharing_sent(t, s) && t->answer.alarm_ns == 0, "%d waits", s);
+    }
+    SHARE_CHECK(t, put_by(t, 0, "a", -DUE_MS(1)) && rung(t, 1), "the first is rung");
+    sharing_pass(t, 2 * DUE_RING_NS);
+    SHARE_ANSWERS(
+        t, sharing_verbs(t, 0)->beat(t->base.stores[0], &(struct due_beat){ 0 }, suite_soon()), 1);
+    SHARE_CHECK(t, rung(t, 2), "then the second");
+    SHARE_CHECK(t, sharing_drain(t, 2, 1), "and it is there");
+}
+
 static void rings_past_who_was_killed(struct sharing *t)
 {
     if (!listeners(t, 3))
@@ -310,6 +330,28 @@ static void ends_to_wait_with_the_next_exchange(struct sharing *t)
     sharing_done(t, h);
     SHARE_CHECK(t, sharing_sent(t, 1), "done");
     SHARE_CHECK(t, put_by(t, 0, "a", -DUE_MS(1)) && t->answer.rang == 0, "nobody waits");
+}
+
+/* Also where it waited for a topic by its name, and whatever it does is of another. */
+static void ends_to_wait_for_a_topic_by_name(struct sharing *t)
+{
+    static const char *const wanted[] = { "b" };
+    struct sharing_held h;
+
+    if (!listeners(t, 3) || !sharing_have(t, 1, sharing_job(t, "a", -DUE_MS(1)), SHARE_LONG_NS, &h))
+        return;
+    sharing_wait(t, 1, SHARE_LONG_NS);
+    sharing_of(t, wanted, 1);
+    SHARE_CHECK(t, sharing_sent(t, 1) && t->answer.alarm_ns == 0, "it waits");
+    SHARE_CHECK(t, put_by(t, 0, "b", SHARE_LATER_NS), "put");
+    SHARE_CHECK(t, told(t, 1, t->base.jobs[1].record.until_ns), "it is to come for that");
+    sharing_wait(t, 1, SHARE_LONG_NS);
+    sharing_of(t, wanted, 1);
+    SHARE_CHECK(t, sharing_sent(t, 2) && t->answer.alarm_ns > 0, "another after it");
+    sharing_done(t, h);
+    SHARE_CHECK(t, sharing_sent(t, 1), "done");
+    SHARE_CHECK(t, told(t, 2, t->base.jobs[1].record.until_ns), "the other comes first");
+    SHARE_CHECK(t, put_by(t, 0, "b", -DUE_MS(1)) && rung(t, 2) && quiet(t, 1), "nobody else");
 }
 
 static void waits_without_a_claim(struct sharing *t)
@@ -395,10 +437,12 @@ const struct suite_test_shared share_wait_tests[] = {
     { "wait: not while more is due", does_not_wait_while_more_is_due },
     { "wait: not rung for a later head", does_not_ring_for_a_later_head },
     { "wait: another is rung if one does not come", rings_another_if_one_does_not_come },
+    { "wait: another is rung for a topic by name", rings_another_for_a_topic_by_name },
     { "wait: rung past who was killed", rings_past_who_was_killed },
     { "wait: rung for its own topics only", rings_for_its_own_topics_only },
     { "wait: told when who leads leaves", tells_when_who_leads_leaves },
     { "wait: ends with the next exchange", ends_to_wait_with_the_next_exchange },
+    { "wait: ends for a topic by name", ends_to_wait_for_a_topic_by_name },
     { "wait: begins without a claim", waits_without_a_claim },
     { "wait: a ring is passed on", passes_a_ring_on },
     { "wait: nothing extra while others wait", gives_nothing_extra_while_others_wait },

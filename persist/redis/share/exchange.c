@@ -122,6 +122,34 @@ static int find_topics(struct due__redis *s, struct due__share_lane *lane,
 
 /* ---- Sending --------------------------------------------------------------------------------- */
 
+static bool names(const struct due__share_part *part, const char *topic)
+{
+    for (size_t t = 0; t < part->topics; t++)
+        if (strcmp(part->topic[t], topic) == 0)
+            return true;
+    return false;
+}
+
+/* Work without a claim ends our waiting, too: where that was for topics by name the part names
+ * them, as far as there is room, so that somebody else is found for what is due there. */
+static void name_waits(const struct due__share *h, struct due__share_part *part)
+{
+    for (size_t i = 0; i < h->n_waits && part->topics < DUE__SHARE_TOPICS; i++)
+        if (!names(part, h->waits[i]))
+            part->topic[part->topics++] = h->waits[i];
+}
+
+/* It has been answered. */
+static void end_waits(struct due__share *h, const struct due__share_part *part)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < h->n_waits; i++)
+        all = all && names(part, h->waits[i]);
+    if (all)
+        h->n_waits = 0; /* else once more, by the next one */
+}
+
 /* Where the claim names no topic for which we stood as waiting, we stand there no more. */
 static size_t format_left(struct due__redis *s, const struct due__share_lane *lane,
                           const struct due__share_part *part)
@@ -131,10 +159,7 @@ static size_t format_left(struct due__redis *s, const struct due__share_lane *la
     size_t left = 0;
 
     for (size_t i = 0; i < h->n_waits; i++) {
-        bool named = false;
-        for (size_t t = 0; t < part->topics; t++)
-            named = named || strcmp(part->topic[t], h->waits[i]) == 0;
-        if (named)
+        if (names(part, h->waits[i]))
             continue;
         due__link_command(s->link, 3);
         due__link_text(s->link, "ZREM");
@@ -155,6 +180,8 @@ static int send_part(struct due__redis *s, struct due__share_lane *lane, size_t 
     struct due__share_part *part = &lane->part[p];
     size_t stale = part->claims ? format_left(s, lane, part) : 0;
 
+    if (part->kind == DUE__SHARE_WORK && !part->claims)
+        name_waits(h, part);
     part->number = lane->last + 1;
     int rc = due__share_format(s, lane, p);
     if (rc != 0) {
@@ -224,6 +251,8 @@ static int judge(struct due__redis *s, struct due__share_lane *lane, struct due_
             part->voids = due__share_is_void(part);
             part->rc = part->voids ? DUE_ENOSPC : 0;
             lane->last = part->number;
+            if (part->kind == DUE__SHARE_WORK && !part->claims)
+                end_waits(s->share, part);
             due__link_wrote(s->link);
             return 0;
         }

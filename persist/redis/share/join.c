@@ -284,10 +284,13 @@ static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
     int64_t late = 0;
     int64_t turn = 0;
     int64_t writers = 0;
+    const char *topics[DUE__SHARE_TOPICS];
     char who[208];
 
+    for (size_t i = 0; i < s->share->n_recent; i++)
+        topics[i] = s->share->recent[i];
     describe(s, who);
-    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, NULL, 0, 5);
+    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, topics, s->share->n_recent, 5);
     due__link_text(s->link, who);
     due__link_number(s->link, 3 * s->share->renew_ns / 1000000);
     due__link_number(s->link, (b->turn_ns + 999) / 1000);
