@@ -25,6 +25,7 @@ if meta[1] then
         return {'N', meta[4]}
     end
 end
+local lives = math.max(call('PTTL', KEYS[7]), tonumber(ARGV[4])) -- others may beat less often
 call('DEL', KEYS[7])
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -47,7 +48,7 @@ for i = 7, #ARGV, 2 do
         call('ZREM', KEYS[5], ARGV[i])
     end
 end
-call('SET', KEYS[7], '2 shared', 'PX', ARGV[4])
+call('SET', KEYS[7], '2 shared', 'PX', form('%.0f', lives))
 call('HSET', KEYS[4], 'writer', name)
 call('HSET', KEYS[6], name, form('%s %.0f', ARGV[5], now))
 call('HSET', KEYS[2], name .. ':p', '0 0 0', name .. ':w', '0 0 0')

@@ -17,7 +17,7 @@
 #define TRIM      64 /* most that are struck off at once */
 #define BEAT_MIN  DUE_S(10)
 #define BEAT_FOR  DUE_S(2) /* for each process */
-#define BEAT_MOST 100000   /* of them */
+#define BEAT_MOST 1800     /* of them, so an hour at most; as in beat.lua */
 
 /* What `p` is to say of us, without the time of the last beat. */
 static void describe(const struct due__redis *s, char text[208])
@@ -204,7 +204,9 @@ int due__share_read_heads(struct due__redis *s, int64_t until_ns)
 /* The more share the queue, the more seldom each says that it lives. */
 static int64_t beat_every(int64_t writers)
 {
-    return writers * BEAT_FOR > BEAT_MIN ? writers * BEAT_FOR : BEAT_MIN;
+    int64_t every = (writers < BEAT_MOST ? writers : BEAT_MOST) * BEAT_FOR;
+
+    return every > BEAT_MIN ? every : BEAT_MIN;
 }
 
 static int ask_all(struct due__redis *s, redisReply **fields, redisReply **values, int64_t until_ns)
@@ -310,7 +312,7 @@ static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
     if (rc < 0)
         return rc;
     due__link_wrote(s->link);
-    b->renew_ns = s->share->renew_ns = beat_every(writers < BEAT_MOST ? writers : BEAT_MOST);
+    b->renew_ns = s->share->renew_ns = beat_every(writers);
     due__bell_every(s, 2 * s->share->renew_ns); /* a ring that it missed is mended by others */
     return rc;
 }
