@@ -26,7 +26,7 @@ end
 -- itself at `alarm`.  Who does not hear it any more is struck off, and the next is rung.
 local function ring(w, after, alarm)
     local text = form(alarm and '%.0f %.0f' or '%.0f', latest, alarm)
-    for _ = 1, 4 do
+    for _ = 1, 64 do
         local who = call('ZRANGEBYSCORE', w, form('%.0f', SLEEP), '+inf', 'LIMIT', 0, 1)[1] or
             call('ZRANGEBYSCORE', w, form('(%.0f', after), form('(%.0f', SLEEP), 'LIMIT', 0, 1)[1]
         if not who then
