@@ -105,6 +105,7 @@ int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_opt
         return rc;
     }
     c->share = sh;
+    sh->renew_ns = c->info.renew_ns;
     c->info.held_ns = DUE_FOREVER; /* each job is held for itself */
     c->info.put_again = 0;
     due__store_seq(&c->reader, DUE__READER_SERVING); /* G2: nobody else is there yet */
@@ -200,7 +201,8 @@ static int exchange(struct due_queue *q, const due_change *changes, size_t n,
     if (answer.rang > 0)
         guard(sh, DUE_RING_NS);
     if (lane == 1) {
-        sh->waits = false; /* whoever comes for work does not wait any more, unless it says so */
+        /* Whoever comes for work does not wait any more, unless it says so. */
+        sh->waits = sh->counted = sh->called = false;
         sh->stamp = answer.stamp;
     }
     if (claim != NULL)
@@ -278,7 +280,7 @@ void due__sharing_over(struct due_queue *q, int rc)
 static int64_t turn_wanted(const struct due_queue *q, int64_t now_ns)
 {
     const struct due__commits *c = q->commits;
-    int64_t half = c->info.renew_ns / 2;
+    int64_t half = c->share->renew_ns / 2;
 
     if ((q->dead_keep_ns == 0 && q->dead_max == 0) || c->share->retention.rests_ns > now_ns)
         return 0;
@@ -311,8 +313,9 @@ void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
     if (rc >= 0 && q->clock.manual == NULL)
         due__sharing_measure(sh, began_ns, due__sharing_clock(q), beat.now_ns);
     sh->guard_ns = DUE_FOREVER;
-    int64_t next = beat.renew_ns > 0 ? beat.renew_ns : c->info.renew_ns;
-    c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : next);
+    if (rc >= 0 && beat.renew_ns > 0)
+        sh->renew_ns = beat.renew_ns;
+    c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : sh->renew_ns);
     if (rc > 0 && (rc & DUE_BEAT_RANG))
         guard(sh, DUE_RING_NS);
     if (rc > 0 && (rc & DUE_BEAT_TURN))

@@ -98,6 +98,8 @@ struct due__sharing {
     bool asking;                         /* K  it was sent, and is not answered */
     bool riding;                         /* K  it goes with the batch under way */
     bool waits;                          /* K  the store will ring us for those topics */
+    bool counted;                        /* K  the store counts on us, since its last answer */
+    bool called;                         /* K  and it is time to come */
     bool rung;                           /* O  the proxy's: it has been rung since it last looked */
     struct due_heard heard;              /* O  or told when to claim; alarm_ns 0: not */
     struct due_heard told;               /* K  the same, looked at */
@@ -117,6 +119,7 @@ struct due__sharing {
     int64_t guard_ns;  /* K  see whether somebody came who was rung; DUE_FOREVER: nobody was */
     int64_t again_ns;  /* K  claim of the topics that were left out; DUE_FOREVER: none was */
     int64_t look_ns;   /* K  see whether who was called has come; DUE_FOREVER: nobody was */
+    int64_t renew_ns;  /* K  between two beats, as the last one has answered */
     int64_t sleeps_ns; /* K  the proxy looks again then; INT64_MIN: it is about to look */
     int64_t tidy_ns;   /* K  look at what lies untaken; DUE_FOREVER: nothing does */
 

@@ -187,7 +187,7 @@ static void follow(struct due__sharing *sh)
         return;
     if (sh->told.stamp < sh->stamp)
         sh->told.alarm_ns = 0;
-    else if (sh->waits && (sh->alarm_ns == 0 || sh->told.alarm_ns < sh->alarm_ns))
+    else if (sh->counted && (sh->alarm_ns == 0 || sh->told.alarm_ns < sh->alarm_ns))
         sh->alarm_ns = sh->told.alarm_ns;
 }
 
@@ -216,7 +216,7 @@ void due__sharing_claimed(struct due_queue *q, const struct due_exchange *answer
     struct due__sharing *sh = c->share;
 
     sh->claimed_ns = due__monotonic_now();
-    sh->waits = answer->alarm_ns >= 0;
+    sh->waits = sh->counted = answer->alarm_ns >= 0;
     sh->alarm_ns = answer->alarm_ns;
     follow(sh);
     if (sh->placed == 0)
@@ -261,12 +261,12 @@ static bool alarm_over(const struct due_queue *q)
 {
     const struct due__sharing *sh = q->commits->share;
 
-    return sh->waits && sh->alarm_ns > 0 && due__sharing_mid(q) >= sh->alarm_ns;
+    return sh->counted && sh->alarm_ns > 0 && due__sharing_mid(q) >= sh->alarm_ns;
 }
 
-/* It was rung, or it is time: the store does not wait for it any more.  True: it waited, and was
- * counted on. */
-static bool heard(struct due_queue *q)
+/* It was rung, or it is time: the store does not wait for it any more, but counts on it until it
+ * has come. */
+static void heard(struct due_queue *q)
 {
     struct due__sharing *sh = q->commits->share;
 
@@ -275,13 +275,12 @@ static bool heard(struct due_queue *q)
     sh->heard.alarm_ns = 0;
     follow(sh);
     bool again = due__monotonic_now() >= sh->again_ns;
-    bool called = sh->waits && (sh->rung || alarm_over(q));
-    if (called || again)
+    sh->called = sh->called || (sh->counted && (sh->rung || alarm_over(q)));
+    if (sh->called || again)
         sh->waits = false;
     if (again)
         sh->again_ns = DUE_FOREVER; /* unless it is said anew */
     sh->rung = false;
-    return called;
 }
 
 /* It was counted on for somebody who has gone: another one is to see to it. */
@@ -307,7 +306,7 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns)
     if (!due__sharing_settle(q, until_ns))
         return true;
     due__sharing_tidy(q);
-    bool called = heard(q);
+    heard(q);
     for (;;) {
         if (c->sender != DUE__SENDER_IDLE)
             return true;
@@ -317,11 +316,10 @@ bool due__sharing_turn(struct due_queue *q, int64_t until_ns)
         sh->claiming = rc == DUE_EINDOUBT;
         if (rc != 0)
             return rc != DUE_EFENCED && rc != DUE_ELOST;
-        called = false;
         if (sh->placed == 0 || due__monotonic_now() >= until_ns)
             return !sh->waits && sh->placed == 0; /* there was no memory for what came */
     }
-    if (called && !sh->waits)
+    if (sh->called)
         return !pass_on(q, until_ns);
     return false;
 }
@@ -333,7 +331,7 @@ static int64_t alarm_at(const struct due_queue *q)
 {
     const struct due__sharing *sh = q->commits->share;
 
-    if (!sh->waits || sh->alarm_ns <= 0 || q->clock.manual != NULL)
+    if (!sh->counted || sh->called || sh->alarm_ns <= 0 || q->clock.manual != NULL)
         return DUE_FOREVER;
     int64_t left = sh->alarm_ns - due__sharing_mid(q);
     return due__time_add(due__monotonic_now(), left > 0 ? left : 0);

@@ -68,7 +68,7 @@ void due__sharing_retained(struct due_queue *q, int rc)
 {
     struct due__sharing *sh = q->commits->share;
     struct due__retention *it = &sh->retention;
-    int64_t renew = q->commits->info.renew_ns;
+    int64_t renew = sh->renew_ns;
     bool doubt = rc != 0 && it->sent; /* nobody will know: else they might vanish in silence */
 
     it->sent = false;

@@ -272,6 +272,28 @@ MALL_TEST(share_claim, is_made_in_time_when_who_was_to_come_has_gone)
     mall_close(&m);
 }
 
+/* Also if the store is not there just then, and he has gone before it is again. */
+MALL_TEST(share_claim, is_made_by_another_though_the_first_attempt_to_pass_a_ring_on_has_failed)
+{
+    struct mall m = mall_make(3);
+    struct crew_call c[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        crew_call_reserve(&c[i], m.lab[1 + i].q, NULL, 0, 100, i == 0 ? 10 : DUE_FOREVER);
+        crew_call_asleep(&c[i]);
+        until_waits(&m, 1 + i);
+    }
+    mall_turn_to(&m, 10);
+    cr_expect_eq(crew_call_answer(&c[0]), DUE_ETIMEDOUT);
+    memory_store_fault(
+        m.store[1],
+        (struct memory_fault){ .verb = MEMORY_WORK, .kind = MEMORY_ANSWER, .answer = DUE_EAGAIN });
+    lab_enqueue(&m.lab[0], "tea", .delay_ns = 0);
+    cr_assert_eq(crew_call_answer(&c[1]), 0);
+    cr_expect_eq(due_ack(&c[1].job), 0);
+    mall_close(&m);
+}
+
 MALL_TEST(share_claim, needs_one_beat_where_nobody_is_rung)
 {
     struct mall m = mall_make(1);

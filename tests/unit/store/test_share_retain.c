@@ -6,6 +6,8 @@
 #include "lab/crew.h"
 #include "lab/mall.h"
 #include "lab/memory_disk.h"
+#include "queue/queue.h"
+#include "store/share.h"
 
 #define BEATS_NS DUE_MS(30) /* three times as long as from one beat to the next */
 
@@ -424,4 +426,19 @@ Test(share_retain, what_is_over_is_judged_by_the_time_of_the_beat, .timeout = 60
         cr_expect_eq(due_free(q[i]), 0);
     }
     memory_disk_free(disk);
+}
+
+/* As many share it by now: the others beat in that time, and not as was said at the join. */
+MALL_TEST(share_retain, of_a_page_that_failed_is_left_to_all_others_first)
+{
+    struct mall m = mall_make(1);
+    struct due__commits *c = m.lab[0].q->commits;
+
+    due__lock_acquire(&c->key);
+    c->share->renew_ns = DUE_S(2000);
+    due__sharing_retained(m.lab[0].q, DUE_EAGAIN);
+    int64_t rests_ns = c->share->retention.rests_ns;
+    due__lock_release(&c->key);
+    cr_expect_gt(rests_ns, due__time_add(due__monotonic_now(), DUE_S(2900)));
+    mall_close(&m);
 }
