@@ -256,9 +256,10 @@ struct due_exchange {
 /* What a process that waits is told by an exchange of another. */
 struct due_heard {
     uint64_t stamp;       /* of that exchange, or the highest before it */
-    int64_t alarm_ns;     /* 0: claim now; else claim then, unless an exchange of lane work with a
-                             higher stamp has been answered */
-    uint64_t reserved[2]; /* zero */
+    int64_t alarm_ns;     /* 0: claim now; else claim then, on the store's clock, unless an exchange
+                             of lane work with a higher stamp has been answered */
+    int64_t now_ns;       /* that clock when it was said; 0: not known */
+    uint64_t reserved[1]; /* zero */
 };
 
 /* How much there is. */

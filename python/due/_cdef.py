@@ -173,7 +173,7 @@ typedef struct due_claimed { due_record record; uint64_t held; int64_t lapsed_ns
 typedef int due_store_visit_claimed(void *ctx, const due_claimed *job);
 struct due_exchange { uint64_t stamp; int64_t now_ns; uint64_t claimed; int more; int64_t
     alarm_ns; uint32_t rang; uint64_t reserved[3]; };
-struct due_heard { uint64_t stamp; int64_t alarm_ns; uint64_t reserved[2]; };
+struct due_heard { uint64_t stamp; int64_t alarm_ns; int64_t now_ns; uint64_t reserved[1]; };
 struct due_census_topic { const char *topic; uint64_t delayed; uint64_t ready; uint64_t leased;
     int64_t oldest_ns; uint64_t reserved[2]; };
 struct due_census_all { int64_t now_ns; uint64_t jobs; uint64_t dead; uint64_t processes; int64_t

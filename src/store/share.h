@@ -102,6 +102,8 @@ struct due__sharing {
     bool called;                         /* K  and it is time to come */
     bool rung;                           /* O  the proxy's: it has been rung since it last looked */
     struct due_heard heard;              /* O  or told when to claim; alarm_ns 0: not */
+    int64_t heard_ahead_ns;              /* O  the store's clock is at least so much before ours; */
+    int64_t heard_at_ns;                 /* O  as of then, on due__sharing_clock(); 0: not */
     struct due_heard told;               /* K  the same, looked at */
     uint64_t stamp;                      /* K  of the last exchange of work */
     size_t placed;                       /* K  jobs that claim has brought */
@@ -154,6 +156,8 @@ int64_t due__sharing_mid(const struct due_queue *q);
 /* With the key: an exchange that was sent at @from_ns, and answered at @to_ns, took effect at
  * @now_ns of the store's clock. */
 void due__sharing_measure(struct due__sharing *sh, int64_t from_ns, int64_t to_ns, int64_t now_ns);
+/* The same: the store's clock is at least so much before ours. */
+void due__sharing_at_least(struct due__sharing *sh, int64_t least_ns);
 
 /* ---- share.c ---- */
 

@@ -273,6 +273,9 @@ static void heard(struct due_queue *q)
     if (sh->heard.alarm_ns != 0)
         add_told(&sh->told, &sh->heard);
     sh->heard.alarm_ns = 0;
+    if (sh->heard_at_ns != 0)
+        due__sharing_at_least(sh, sh->heard_ahead_ns);
+    sh->heard_at_ns = 0;
     follow(sh);
     bool again = due__monotonic_now() >= sh->again_ns;
     sh->called = sh->called || (sh->counted && (sh->rung || alarm_over(q)));
@@ -348,6 +351,14 @@ int64_t due__sharing_next(struct due_queue *q)
     return sh->tidy_ns < next ? sh->tidy_ns : next;
 }
 
+/* It was that time on the store's clock, or later. */
+static void note_time(struct due__sharing *sh, int64_t now_ns, int64_t at_ns)
+{
+    if (sh->heard_at_ns == 0 || now_ns - at_ns > sh->heard_ahead_ns)
+        sh->heard_ahead_ns = now_ns - at_ns;
+    sh->heard_at_ns = at_ns;
+}
+
 void due__sharing_sleep(struct due_queue *q, int64_t until_ns)
 {
     struct due__commits *c = q->commits;
@@ -359,6 +370,8 @@ void due__sharing_sleep(struct due_queue *q, int64_t until_ns)
     sh->rung |= rc == 1 && heard.alarm_ns == 0; /* what was heard before may not be looked at yet */
     if (rc == 1 && heard.alarm_ns != 0)
         add_told(&sh->heard, &heard);
+    if (rc == 1 && heard.now_ns != 0 && q->clock.manual == NULL)
+        note_time(sh, heard.now_ns, due__sharing_clock(q));
     if (rc < 0 && due__monotonic_now() - begun < LISTEN_AGAIN)
         due__bell_wait(&q->enqueue_bell, due__time_add(begun, LISTEN_AGAIN), false);
 }

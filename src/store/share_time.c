@@ -52,3 +52,15 @@ void due__sharing_measure(struct due__sharing *sh, int64_t from_ns, int64_t to_n
     sh->behind_ns = least;
     sh->measured_ns = to_ns;
 }
+
+/* A message that lay there for a while says less, and nothing wrong. */
+void due__sharing_at_least(struct due__sharing *sh, int64_t least_ns)
+{
+    if (least_ns <= sh->behind_ns)
+        return;
+    sh->behind_ns = least_ns;
+    if (least_ns <= due__load_relaxed(&sh->ahead_ns)) /* no edge: ours, with the key */
+        return;
+    due__store_relaxed(&sh->ahead_ns, least_ns); /* no edge: one word */
+    sh->measured_ns = 0; /* by how much more is for the next answer to say */
+}

@@ -109,7 +109,8 @@ static size_t whom_to_ring(const struct memory_share *share, size_t topic, int64
 }
 
 /* To come at once, or then (not 0): what was said before is as of now, if it has not been heard. */
-static void say(const struct memory_disk *disk, struct memory_store *s, int64_t alarm_ns)
+static void say(const struct memory_disk *disk, struct memory_store *s, int64_t alarm_ns,
+                int64_t now_ns)
 {
     bool first = !s->rung && s->heard.alarm_ns == 0;
 
@@ -120,6 +121,7 @@ static void say(const struct memory_disk *disk, struct memory_store *s, int64_t 
     if (first || (alarm_ns > 0 && alarm_ns < s->heard.alarm_ns))
         s->heard.alarm_ns = alarm_ns;
     s->heard.stamp = disk->share.stamp;
+    s->heard.now_ns = now_ns;
 }
 
 /* Who does not hear it is struck off, and the next one is rung; or told to come by itself then. */
@@ -136,7 +138,7 @@ static bool ring(struct memory_disk *disk, size_t topic, int64_t after_ns, int64
         struct memory_wait *w = &share->waits[at];
         struct memory_store *s = w->who->store;
         if (s != NULL && !s->deaf) {
-            say(disk, s, alarm_ns);
+            say(disk, s, alarm_ns, now_ns);
             w->kind = alarm_ns > 0 ? MEMORY_ALARM : MEMORY_RUNG;
             w->at_ns = alarm_ns > 0 ? alarm_ns : now_ns;
             memory_wake_all(disk);

@@ -29,13 +29,15 @@ static bool rung(struct sharing *t, int s)
     return hear_for(t, s, &heard, SUITE_SOON_NS) == 1 && heard.alarm_ns == 0;
 }
 
-/* It is told to come then, by the exchange that was answered last. */
+/* It is told to come then, by the exchange that was answered last, and when that was. */
 static bool told(struct sharing *t, int s, int64_t alarm_ns)
 {
     struct due_heard heard = { .alarm_ns = 0 };
 
     return hear_for(t, s, &heard, SUITE_SOON_NS) == 1 &&
-           llabs(heard.alarm_ns - alarm_ns) <= DUE_US(2) && heard.stamp == t->answer.stamp;
+           llabs(heard.alarm_ns - alarm_ns) <= DUE_US(2) && heard.stamp == t->answer.stamp &&
+           heard.now_ns >= t->answer.now_ns - DUE_US(2) &&
+           heard.now_ns < t->answer.now_ns + SUITE_SOON_NS;
 }
 
 static bool quiet(struct sharing *t, int s)

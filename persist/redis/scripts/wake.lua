@@ -1,8 +1,8 @@
 -- wake.lua - who waits is written down in `w` (for any topic) and in `w:TOPIC`, and one is rung.
 --
--- A message on the channel of a writer is `STAMP`: it is to come at once; or `STAMP ALARM`: it is
--- to come then, and stands in `w` so already.  It need not, if a later exchange of its own has been
--- answered.
+-- A message on the channel of a writer is `STAMP`: it is to come at once; or `STAMP ALARM NOW`:
+-- it is to come then, and stands in `w` so already.  It need not, if a later exchange of its own
+-- has been answered.  NOW is when that was said: its own idea of the time may be old.
 --
 -- A member's score says what it does: -t, it was rung at t; below SLEEP, it sleeps until then; from
 -- SLEEP on, it sleeps until it is rung, and has since score - SLEEP.  What lies more than GRACE
@@ -23,9 +23,10 @@ local function alarms(w, until_)
 end
 
 -- Rings one who sleeps longest, or has the earliest alarm after `after`; or tells it to come by
--- itself at `alarm`.  Who does not hear it any more is struck off, and the next is rung.
+-- itself at `alarm`.  Who does not hear it any more is struck off, and the next is rung:
+-- many of one machine may be killed together.
 local function ring(w, after, alarm)
-    local text = form(alarm and '%.0f %.0f' or '%.0f', latest, alarm)
+    local text = form(alarm and '%.0f %.0f %.0f' or '%.0f', latest, alarm, clock)
     for _ = 1, 64 do
         local who = call('ZRANGEBYSCORE', w, form('%.0f', SLEEP), '+inf', 'LIMIT', 0, 1)[1] or
             call('ZRANGEBYSCORE', w, form('(%.0f', after), form('(%.0f', SLEEP), 'LIMIT', 0, 1)[1]

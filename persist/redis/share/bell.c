@@ -3,7 +3,7 @@
  *
  * A message says that it is to claim now, or when.  One that came while nobody was subscribed is
  * lost, so whoever has subscribed anew is told that a ring may have been missed.  A connection on
- * which nothing comes is asked whether it lives, as often as a beat is due.
+ * which nothing comes is asked whether it lives, half as often as a beat is due.
  *
  * Threads  one is in listen(); the lane that joins anew tells it of another channel.
  */
@@ -109,16 +109,20 @@ static int subscribe(struct due__share_bell *b, int64_t until_ns)
 
 /* ---- Hearing --------------------------------------------------------------------------------- */
 
-/* A message: a stamp, and a time in us unless it is a ring.  What cannot be read is one. */
+/* A message: a stamp; unless it is a ring a time, and when that was said, in us.  What cannot be
+ * read is a ring. */
 static struct due_heard read_message(const redisReply *r)
 {
     struct due_heard heard = { .stamp = 0 };
     long long alarm_us = 0;
+    long long now_us = 0;
 
     if (due__reply_is_text(r))
-        (void)sscanf(r->str, "%" SCNu64 " %lld", &heard.stamp, &alarm_us);
+        (void)sscanf(r->str, "%" SCNu64 " %lld %lld", &heard.stamp, &alarm_us, &now_us);
     if (alarm_us > 0 && alarm_us <= DUE_FOREVER / 1000)
         heard.alarm_ns = alarm_us * 1000;
+    if (now_us > 0 && now_us <= DUE_FOREVER / 1000)
+        heard.now_ns = now_us * 1000;
     return heard;
 }
 
@@ -129,6 +133,8 @@ static void add_heard(struct due_heard *all, struct due_heard one, bool first)
         all->alarm_ns = one.alarm_ns;
     if (one.stamp > all->stamp)
         all->stamp = one.stamp;
+    if (one.now_ns > all->now_ns)
+        all->now_ns = one.now_ns;
 }
 
 /* 1: there was a message; 0: something else was said; DUE_ESTORE: it makes no sense. */

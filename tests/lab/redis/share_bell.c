@@ -27,9 +27,14 @@ static int is_ring(struct share *s, const char *text)
 {
     long long stamp = 0;
     long long alarm = 0;
+    long long now = 0;
+    int n = sscanf(text, "%lld %lld %lld", &stamp, &alarm, &now);
 
-    if (sscanf(text, "%lld %lld", &stamp, &alarm) < 2)
+    if (n < 2)
         return 1;
+    if (n < 3)
+        fail("a message does not say when it was sent");
+    s->told.now_us = now;
     if (s->told.times++ == 0 || alarm < s->told.alarm_us)
         s->told.alarm_us = alarm;
     if (stamp > s->told.stamp)

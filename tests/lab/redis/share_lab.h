@@ -97,6 +97,7 @@ struct share {
     struct share_told {   /* since share_rung() was called last */
         int times;        /* so often it was told: 0: not at all */
         int64_t stamp;    /* the highest */
+        int64_t now_us;   /* when it was said last, as the server has it */
         int64_t alarm_us; /* the earliest */
     } told;
 };

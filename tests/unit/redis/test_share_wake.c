@@ -112,6 +112,7 @@ Test(wake, has_a_leader_and_a_deputy_for_a_new_head_and_no_more)
     cr_expect_eq(one.answer.rang, 0, "nobody has to ask whether they have come");
     expect_told(0, T0 + 1000, 1, T0 + 1000 + GRACE);
     cr_expect_eq(more[0].told.stamp, one.answer.stamp);
+    cr_expect_eq(more[0].told.now_us, T0 + 5);
     put(&one, 2, T0 + 1001);
     expect_told(-1, 0, -1, 0); /* covered twice */
     put(&one, 3, T0 + 999);

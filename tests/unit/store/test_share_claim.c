@@ -294,6 +294,29 @@ MALL_TEST(share_claim, is_made_by_another_though_the_first_attempt_to_pass_a_rin
     mall_close(&m);
 }
 
+/* On the kernel's clock: what was measured before the store's clock was set does not count. */
+Test(share_claim, is_made_in_time_though_the_stores_clock_was_set_meanwhile, .timeout = 60)
+{
+    due_clock *stores = due_clock_manual(DUE_S(1000));
+    struct mall m = mall_on(0, stores);
+    struct crew_call c;
+
+    for (int i = 0; i < 2; i++)
+        mall_join(&m, (struct lab_options){ .kernel = true });
+    crew_call_reserve(&c, m.lab[1].q, NULL, 0, DUE_S(600), DUE_FOREVER);
+    crew_call_asleep(&c);
+    until_waits(&m, 1);
+    cr_assert_eq(due_clock_turn_to(stores, DUE_S(5000)), 0);
+    uint64_t heard = memory_store_calls(m.store[1], MEMORY_LISTEN);
+    lab_enqueue(&m.lab[0], "tea", .at_ns = DUE_S(5000) + DUE_MS(200));
+    memory_store_until(m.store[1], MEMORY_LISTEN, heard + 1);
+    cr_assert_eq(due_clock_turn_to(stores, DUE_S(5001)), 0);
+    cr_assert_eq(crew_call_answer(&c), 0);
+    cr_expect_eq(due_ack(&c.job), 0);
+    mall_close(&m);
+    cr_expect_eq(due_clock_free(stores), 0);
+}
+
 MALL_TEST(share_claim, needs_one_beat_where_nobody_is_rung)
 {
     struct mall m = mall_make(1);

@@ -46,6 +46,22 @@ Test(share_time, is_measured_anew_when_a_clock_was_set_or_may_have_drifted)
     expect(&sh, 649, 949);
 }
 
+/* What another process's message says: the store's clock is not behind that. */
+Test(share_time, is_at_least_what_was_heard)
+{
+    struct due__sharing sh = { .ahead_ns = 0 };
+
+    due__sharing_measure(&sh, 100, 200, 1000);
+    due__sharing_at_least(&sh, 700);
+    expect(&sh, 800, 900); /* it came late */
+    due__sharing_at_least(&sh, 850);
+    expect(&sh, 850, 900);
+    due__sharing_at_least(&sh, 5000);
+    expect(&sh, 5000, 5000); /* set forward */
+    due__sharing_measure(&sh, 300, 400, 5350);
+    expect(&sh, 4950, 5050); /* the next answer says how far */
+}
+
 /* What was guessed says that the clocks are alike; how much they may differ is not known yet. */
 Test(share_time, is_measured_the_first_time_though_the_guess_was_right)
 {
