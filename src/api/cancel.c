@@ -102,9 +102,11 @@ static inline __attribute__((always_inline)) int cancel_count(struct due_queue *
                                                               const struct cancelled *c)
 {
     uint32_t offset = due__thread_offset;
-    struct due__shard *it = due__shard_at(&q->slab, offset);
 
-    if (c->block || offset == 0 || !due__lock_try_untold(&it->lock))
+    if (c->block || offset == 0)
+        return cancel_anywhere(q, *c);
+    struct due__shard *it = due__shard_at(&q->slab, offset);
+    if (!due__lock_try_untold(&it->lock))
         return cancel_anywhere(q, *c);
     return it->count == DUE__MAGAZINE ? cancel_full(q, it, *c) : cancel_in(q, it, c);
 }

@@ -10,6 +10,10 @@
  *
  * It need not ask whether anything is late (I3): it shows no job to anybody.
  *
+ * A job without delay goes to the line of its topic, if the queue does not close, the inbox is
+ * quiet, nothing is late, and there is a place.  In every other case the tenure ends with nothing
+ * done, and enqueue.c begins another.
+ *
  * Guards     T  the timeline lock
  *
  * Edges      described elsewhere: E1 E2 E3 tenure.c, I2 I3 inbox.c, J1 slab.h, W3 topic.c, C2
@@ -116,7 +120,7 @@ static inline __attribute__((always_inline)) int far_place(struct due_queue *q, 
     if (id != NULL)
         *id = due__id_of(q, free | number);
     due__store_relaxed(&q->placed, q->placed + 1); /* C2 of closing.c: before anybody sees it */
-    due__word_set(&j->word, free | arrival << 8 | DUE__WAITING); /* J1 */
+    due__word_set(&j->word, due__word_waiting(free, arrival)); /* J1 */
     enum due__inserted inserted = due__timeline_insert(&q->timeline, s);
     if (inserted != DUE__INSERTED || q->debts != 0)
         return far_kept(q, inserted);
@@ -171,6 +175,8 @@ static inline __attribute__((always_inline)) int now_put(struct due_queue *q, in
         !due__lock_try_untold(&q->lock))            /* E1 */
         return now_otherwise(q, ptr, id, facts);
     due__measure_begin(q);
+    /* Of a quiet inbox nothing is late that has still to come; but until a drain answers what was
+     * said, takers go by the lock, and the usual way drains. */
     if ((due__load_seq(&q->state) & DUE__REFUSING) ||                 /* E3 */
         !due__inbox_quiet(&q->inbox) || due__inbox_late(&q->inbox) || /* I2, I3 */
         (q->place_count == 0 && !due__places_fetch(q)))

@@ -5,9 +5,10 @@
 #include "mem/slab.h"
 #include "queue/queue.h"
 
-/* May a job be put in by the quickest ways: in a queue of memory without events, hooks or capacity,
- * on a clock that is not set back, whose callers sort in themselves, and neither in a child, nor in
- * a program that ThreadSanitizer checks, which would have to be told? */
+/* May a job be put in by the quickest ways: in a queue of memory without events or capacity, on
+ * a clock that is not set back, whose callers sort in themselves, and neither in a child, nor in a
+ * program that ThreadSanitizer checks, which would have to be told?  Hooks do not matter: on
+ * these ways none is called. */
 static inline bool due__quickly(const struct due_queue *q)
 {
     return *q->quick != 0;

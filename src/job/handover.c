@@ -196,9 +196,13 @@ void due_job_done(due_job *job)
     uint64_t differs =
         due__load_acquire(&j->word) ^ due__word(generation, 0, DUE__CLAIMED); /* J1 */
     uint32_t offset = due__thread_offset;
-    struct due__shard *it = due__shard_at(&q->slab, offset);
     if ((differs & ~(uint64_t)(DUE__STAMP_MASK << 8 | DUE__READY)) != 0 ||
-        due__job_has_block(due__facts_load(j)) || offset == 0 || !due__lock_try_untold(&it->lock)) {
+        due__job_has_block(due__facts_load(j)) || offset == 0) {
+        done_any(q, job);
+        return;
+    }
+    struct due__shard *it = due__shard_at(&q->slab, offset);
+    if (!due__lock_try_untold(&it->lock)) {
         done_any(q, job);
         return;
     }

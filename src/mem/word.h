@@ -216,6 +216,13 @@ static inline uint64_t due__word_of_free(const uint64_t *word)
     return w;
 }
 
+/* Of such a place the word of a job that waits: of @arrival the low part, since in 32 bits the
+ * shift drops what is above a stamp. */
+static inline uint64_t due__word_waiting(uint64_t free, uint32_t arrival)
+{
+    return free | arrival << (32 - DUE__STAMP_BITS) | DUE__WAITING;
+}
+
 /* A place that was just taken: the job begins. */
 static inline void due__word_begin(uint64_t *word, uint32_t generation, uint32_t stamp,
                                    enum due__state state, uint64_t flags)

@@ -23,10 +23,12 @@ static inline __attribute__((always_inline)) enum due__last due__places_last(str
                                                                              struct due__shard **at)
 {
     uint32_t offset = due__thread_offset;
-    struct due__shard *it = *at = due__shard_at(&q->slab, offset);
 
-    if (offset == 0 || !due__load_relaxed(&q->slab.bare) || /* no edge: a guess */
-        !due__lock_try_untold(&it->lock))
+    *at = NULL;
+    if (offset == 0 || !due__load_relaxed(&q->slab.bare)) /* no edge: a guess */
+        return DUE__LAST_ASK;
+    struct due__shard *it = *at = due__shard_at(&q->slab, offset);
+    if (!due__lock_try_untold(&it->lock))
         return DUE__LAST_ASK;
     uint32_t left = it->count;
     if (left == 0 || left > DUE__FETCH) {
