@@ -96,6 +96,35 @@ Test(timeline, work_ahead_of_need_sorts_as_much_as_it_is_told_and_comes_to_an_en
     due__pool_destroy(&c.pool);
 }
 
+/* Whatever the slot: also one that is far behind all others. */
+Test(timeline, sorts_some_of_a_split_that_is_under_way_with_each_insert)
+{
+    struct chunks c;
+    struct due__timeline tl;
+    uint32_t held = 0;
+    uint32_t i = 0;
+
+    chunks_make(&c);
+    cr_assert_eq(due__timeline_init(&tl, &c.alloc, &c.pool, keep_all, NULL), 0);
+    for (; tl.unsettled == 0 && held < SLOTS; held++)
+        cr_assert(
+            due__timeline_insert(&tl, due__slot_make(1 + held * 7919 % 100003, 0, held, held)));
+    cr_assert_eq(tl.unsettled, 1u);
+    while (tl.rung[i]->source.count == 0)
+        i++;
+    while (tl.unsettled > 0) {
+        const struct due__rung *r = tl.rung[i];
+        size_t before = r->source.count;
+
+        cr_assert(due__timeline_insert(&tl, due__slot_make(INT64_C(1) << 50, 0, held, held)));
+        cr_assert_lt(r->source.count, before, "%zu are left to sort", before);
+        held++;
+    }
+    cr_expect_eq(due__timeline_count(&tl), held);
+    due__timeline_destroy(&tl);
+    due__pool_destroy(&c.pool);
+}
+
 /* What is later than all that was loaded lies behind the front, unsorted. */
 Test(timeline, loads_no_more_than_there_was)
 {

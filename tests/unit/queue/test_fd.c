@@ -200,6 +200,59 @@ LAB_TEST(fd, becomes_readable_for_a_job_put_in_by_another_thread)
     lab_close(&lab);
 }
 
+/* What is put before the next deadline sets the descriptor though nobody takes, or leads; that it
+ * brings a pointer makes no difference. */
+LAB_TEST(fd, becomes_readable_for_a_pointer_put_before_the_head_on_every_clock)
+{
+    static const enum due_clock_kind kinds[] = { DUE_CLOCK_MONOTONIC, DUE_CLOCK_BOOTTIME,
+                                                 DUE_CLOCK_REALTIME };
+    static int job_of[2];
+
+    for (size_t i = 0; i < 2 * sizeof kinds / sizeof kinds[0]; i++) {
+        struct lab lab = lab_open(.kernel = true, .with.clock = kinds[i / 2]);
+        int fd = fd_of(&lab);
+        int64_t now = due_now(lab.q);
+        due_job job;
+
+        for (int k = 0; k < 20; k++)
+            cr_assert_eq(due_enqueue_at(lab.q, now + DUE_S(1000 + k), &job_of[0], NULL), 0);
+        cr_assert_eq(due_dequeue(lab.q, &job, 0), DUE_EAGAIN);
+        due__drain_all(lab.q);
+        cr_assert_not(readable(fd, 0), "%zu", i);
+        if (i % 2 == 0)
+            cr_assert_eq(due_enqueue_after(lab.q, DUE_MS(5), &job_of[1], NULL), 0);
+        else
+            cr_assert_eq(due_enqueue_at(lab.q, now + DUE_MS(50), &job_of[1], NULL), 0);
+        do
+            cr_assert(readable(fd, 5000), "%zu: never readable", i);
+        while (due_dequeue(lab.q, &job, 0) != 0);
+        cr_expect_eq(job.ptr, &job_of[1]);
+        due_job_done(&job);
+        lab_close(&lab);
+    }
+}
+
+/* The same where time is turned by hand. */
+LAB_TEST(fd, becomes_readable_for_a_pointer_put_before_the_head)
+{
+    static int job_of[2];
+    struct lab lab = lab_open();
+    int fd = fd_of(&lab);
+    due_job job;
+
+    cr_assert_eq(due_enqueue_at(lab.q, 1000, &job_of[0], NULL), 0);
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), DUE_EAGAIN);
+    cr_assert_eq(due_enqueue_at(lab.q, 100, &job_of[1], NULL), 0);
+    due__drain_all(lab.q);
+    cr_expect_not(readable(fd, 0));
+    lab_turn_to(&lab, 100);
+    cr_expect(readable(fd, 5000));
+    cr_assert_eq(due_dequeue(lab.q, &job, 0), 0);
+    cr_expect_eq(job.ptr, &job_of[1]);
+    due_job_done(&job);
+    lab_close(&lab);
+}
+
 LAB_TEST(fd, works_with_epoll)
 {
     struct lab lab = lab_open();
