@@ -4,6 +4,7 @@
  */
 #include "acts.h"
 #include "engine.h"
+#include "queue/counts.h"
 
 static void open_with_far(void)
 {
@@ -72,6 +73,23 @@ static void far_alike_setup(void)
     explore_thread("mover", act_move_later, as_arg(5));
 }
 
+/* The same of two without delay. */
+static void put_now_and_take(void *arg)
+{
+    (void)arg;
+    lab_put(0, 0, 0, 0);
+    lab_put(1, 0, 0, 0);
+    int n = lab_take(0, 0);
+    explore_check(n == 0, "job %d was taken before one that was put earlier", n);
+}
+
+static void now_alike_setup(void)
+{
+    open_with_far();
+    explore_thread("producer", put_now_and_take, NULL);
+    explore_thread("mover", act_move_later, as_arg(5));
+}
+
 /* Its time has come, and what was due after it has left the timeline. */
 static void put_passed_and_take(void *arg)
 {
@@ -100,6 +118,43 @@ static void far_lead_setup(void)
     explore_thread("producer 0", act_put_later, as_arg(0));
 }
 
+/* ---- The last places ---- */
+
+/* None is at hand, and all but one are taken: that is in the shard that all threads share. */
+static void leave_one_place(void)
+{
+    struct due__slab *slab = &lab->q->slab;
+    struct due__shard *it = due__shard_mine(slab);
+    uint32_t number = 0;
+
+    while (due__shard_take(slab, it, &number, 1) > 0)
+        ;
+    due__shard_push(slab, it, number);
+    lab->q->place_count = 0;
+}
+
+/* Whoever sums has the locks of all shards, and may sleep for one. */
+static void act_sum(void *arg)
+{
+    (void)arg;
+    due__sum_up(lab->q);
+}
+
+static void far_last_setup(void)
+{
+    open_with_far();
+    leave_one_place();
+    explore_thread("producer", act_put_later, as_arg(0));
+    explore_thread("summer", act_sum, NULL);
+}
+
+static void far_cancel_setup(void)
+{
+    open_with_far();
+    explore_thread("canceller", act_cancel, as_arg(5));
+    explore_thread("summer", act_sum, NULL);
+}
+
 const struct explore_scenario explore_scenarios_far[] = {
     LAB("far_submit", "N: three producers of jobs with a time ahead", far_submit_setup,
         (2, 1, 0, 0), (4, 2, 0, 0), 20),
@@ -109,9 +164,15 @@ const struct explore_scenario explore_scenarios_far[] = {
         (3, 1, 1, 0), 20),
     LAB("far_alike", "N: two of the same time, while another holds the lock", far_alike_setup,
         (3, 1, 0, 0), (5, 2, 0, 0), 20),
+    LAB("now_alike", "N: two without delay, while another holds the lock", now_alike_setup,
+        (3, 1, 0, 0), (5, 2, 0, 0), 20),
     LAB("far_passed", "N: a job is put in whose time has come", far_passed_setup, (3, 1, 0, 0),
         (5, 2, 0, 0), 20),
     LAB("far_lead", "N: one is put in before what the leader sleeps for", far_lead_setup,
         (2, 1, 1, 0), (4, 1, 2, 1), 20),
+    LAB("far_last", "N: the last place, while another sums", far_last_setup, (3, 1, 0, 0),
+        (5, 2, 0, 0), 20),
+    LAB("far_cancel", "N: one is cancelled, while another sums", far_cancel_setup, (3, 1, 0, 0),
+        (5, 2, 0, 0), 20),
     { .name = NULL },
 };

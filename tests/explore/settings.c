@@ -220,6 +220,15 @@ static void descriptor_setup(void)
     explore_thread("producer 0", act_put_now, as_arg(0));
 }
 
+/* Nobody leads, so the job with a pointer, before the head, goes the shortest way. */
+static void descriptor_far_setup(void)
+{
+    lab_open_bare((due_options){ .proxies = DUE_PROXIES_NEVER });
+    lab_put(5, 0, LAB_AT(DUE_MS(5)), 0);
+    explore_thread("loop", take_by_descriptor, as_arg(1));
+    explore_thread("producer 0", act_put_later, as_arg(0));
+}
+
 static void descriptor_unheard_setup(void)
 {
     open_unheard();
@@ -266,6 +275,8 @@ const struct explore_scenario explore_scenarios_settings[] = {
         descriptor_unheard_setup, (2, 1, 0, 0), (4, 1, 0, 0), 20),
     LAB("descriptor", "N: an event loop, two put", descriptor_setup, (2, 0, 0, 0), (3, 1, 1, 0),
         20),
+    LAB("descriptor_far", "N: an event loop, one is put before the head", descriptor_far_setup,
+        (3, 1, 1, 0), (5, 2, 2, 0), 20),
     LAB("descriptor_shared", "N: an event loop, jobs are cancelled and moved",
         descriptor_shared_setup, (2, 0, 0, 0), (3, 1, 1, 0), 20),
     { .name = NULL },
