@@ -132,3 +132,20 @@ LAB_TEST(enqueue_far, says_in_the_facts_of_a_job_that_it_has_no_delay)
     }
     lab_close(&lab);
 }
+
+/* ---- What is late ---- */
+
+/* As long as it is not answered takers go by the lock, and one without delay is put for them. */
+Test(enqueue_far, without_delay_has_what_was_late_answered, .timeout = 60)
+{
+    struct lab lab = lab_open(.with.proxies = DUE_PROXIES_NEVER);
+
+    for (int i = 0; i < 3; i++) { /* the first one fetches places */
+        cr_assert_eq(due_enqueue_after(lab.q, 0, &new_job, NULL), 0);
+        due__inbox_say_late(&lab.q->inbox);
+        cr_assert(due__inbox_quiet(&lab.q->inbox), "%d", i);
+        cr_assert_eq(due_enqueue_after(lab.q, 0, &new_job, NULL), 0);
+        cr_expect_not(due__inbox_late(&lab.q->inbox), "%d", i);
+    }
+    lab_close(&lab);
+}
