@@ -2,17 +2,17 @@
 #
 # Each is put together of the parts it needs, without comments and indentation, and stands there
 # with the SHA-1 by which a server knows it.
-set(put head keys wake topic bytes groups group_put tail status put)
-set(work head keys wake topic bytes groups group_work tail work)
-set(edit head keys wake topic bytes groups group_edit tail status edit)
-set(beat fence keys wake beat)
-set(leave fence wake leave)
+set(put head keys wake topic bytes groups group_put room tail status put)
+set(work head keys wake topic bytes groups group_work room tail work)
+set(edit head keys wake topic bytes groups group_edit room tail status edit)
+set(beat fence keys wake room beat)
+set(leave fence wake room leave)
 set(join join)
 set(census census)
 set(page bytes page)
 set(key key)
 set(evict evict)
-set(aside fence wake topic bytes groups aside)
+set(aside fence wake topic bytes groups room aside)
 
 set(code "/* Made of the scripts in persist/redis/scripts by cmake/Scripts.cmake. */\n")
 string(APPEND code "#include \"redis/share/scripts.h\"\n")

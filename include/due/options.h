@@ -46,7 +46,8 @@ enum due_share {
 typedef struct due_options {
     size_t size;                    /* DUE_OPTIONS_INIT */
     const char *name;               /* 1 to 64 of [A-Za-z0-9._-]; default "queue" */
-    size_t capacity;                /* most jobs delayed, ready, reserved; 0: DUE_JOBS_MAX */
+    size_t capacity;                /* most jobs delayed, ready, reserved; 0: DUE_JOBS_MAX, or of a
+                                       shared queue what it is for the others */
     size_t reserve;                 /* jobs whose memory is touched now rather than later */
     enum due_clock_kind clock;      /* */
     due_clock *manual;              /* instead of clock */

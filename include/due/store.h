@@ -118,6 +118,7 @@ typedef struct due_change {
                           many */
     int keeps_pass;    /* shared, MOVE of what is held: 1: it keeps its group's pass while it waits;
                           0: the next of the group may come before it */
+    int keeps_room;    /* shared, PUT: 1: it had room before, and is put whatever the capacity is */
 } due_change;
 
 /* How sure it is that a change that landed stays. */
@@ -138,7 +139,9 @@ struct due_store_open {
     void *queue;
     uint64_t writer_min;  /* its writer is to be no lower than this, below 2^48: jobs are put whose
                              ids another store has given */
-    uint64_t reserved[3]; /* zero */
+    uint64_t capacity;    /* join(): of the queue from now on, for all who share it; UINT64_MAX: it
+                             has none any more; 0: it stays as it is */
+    uint64_t reserved[2]; /* zero */
 };
 
 /* What a store says of itself once it is open. */
@@ -154,7 +157,8 @@ struct due_store_info {
                                        start: the queue writes everything again once it has read it,
                                        as after DUE_ELOST */
     int64_t held_ns;                /* what renew() would tell now; 0: that is asked */
-    uint64_t reserved[4];           /* zero */
+    uint64_t capacity;              /* join(): of the queue; 0: it has none */
+    uint64_t reserved[3];           /* zero */
 };
 
 /* Sees one stored job, or one kept key.  Answers 0 to go on, or an error that ends the call; of a
@@ -189,7 +193,8 @@ typedef struct due_store due_store;
  * Changes are as above, with these meanings:
  *
  *   PUT             a new job, for whoever comes; with a key only if that is no other job's but
- *                   @from's, nor kept for another: DUE_EEXIST.  That one goes on without it
+ *                   @from's, nor kept for another: DUE_EEXIST.  That one goes on without it.  Only
+ *                   if there is room: DUE_EAGAIN
  *   DROP            held: it is done.  Not held: cancelled, or with was_dead struck off the dead;
  *                   with was_ns only if it died then, with dead_max only if there are too many
  *   MOVE            held: it waits again.  Not held: it gets another time; was_dead: it waits again
@@ -212,6 +217,10 @@ typedef struct due_store due_store;
  * group's pass then, while it is held, and when its lease is over; and it keeps that if it waits
  * again by a RELEASE, or by a MOVE with keeps_pass, until it is MOVEd or AMENDed to another time by
  * whoever does not hold it.  With each other change, and with its end, the next may be claimed.
+ *
+ * A queue may have a capacity: every job that is not dead takes room, whoever holds it.  Where that
+ * is gone none of the PUTs behind the first that has none is made, but those that keep theirs, and
+ * those whose key is the reason.  Who waits for room says so when it beats, and is rung.
  *
  * A lease keeps its name: after BEGIN and EXTEND the job is held by the same one.  When its time is
  * up its holder may still say what became of the job, until somebody has claimed it. */
@@ -307,8 +316,10 @@ struct due_beat {
     int64_t dead_keep_ns; /* what is asked for */
     uint64_t dead_max;    /* likewise */
     int64_t now_ns;       /* answered: the store's time */
+    int waits_room;       /* 1: callers wait for room here: if there is none we are to be rung */
+    uint64_t room;        /* answered: so many of them may put again; 0: once we are rung */
+    uint64_t capacity;    /* answered: of the queue; 0: it has none */
     int64_t renew_ns;     /* answered: beat again then, as many as there are now; 0: as info says */
-    uint64_t reserved[1]; /* zero */
 };
 
 /* In two lanes: put, that is exchanges with PUTs or with changes of jobs that nobody holds, join(),
@@ -338,7 +349,7 @@ struct due_shared_verbs {
      *
      * Results:  0; DUE_ESTALE: another lease, or none; DUE_EBUSY: somebody holds it; DUE_ENOENT;
      *           DUE_EAGAIN: it has changed; of a PUT DUE_EEXIST: its key is another job's,
-     *           DUE_ENOSPC: the store is full
+     *           DUE_EAGAIN: there is no room, DUE_ENOSPC: the store is full
      * Errors:   DUE_EAGAIN: nothing was sent; DUE_EINDOUBT; DUE_EFENCED; DUE_ELOST: the store has
      *           lost what came after an earlier exchange, or this process: nothing was done; any
      *           other: refused, nothing was done
@@ -388,10 +399,10 @@ struct due_shared_verbs {
     /**
      * Live, and see whether a ring was lost.  To be called every info.renew_ns, or as the last one
      * has answered, and DUE_RING_NS after an exchange that rang somebody and of which nothing newer
-     * was heard.
+     * was heard; and by who waits for room, is rung for it, or does not wait for it any more.
      *
-     * Answers:  of these some: DUE_BEAT_RANG: somebody was rung who should have come before;
-     *           DUE_BEAT_TURN: the turn is ours
+     * Answers:  of these some: DUE_BEAT_RANG: somebody was rung who should have come before, or
+     *           for room: look again after DUE_RING_NS; DUE_BEAT_TURN: the turn is ours
      * Errors:   as exchange()
      */
     int (*beat)(due_store *s, struct due_beat *beat, int64_t until_ns);

@@ -149,16 +149,16 @@ enum due_change_kind { DUE_CHANGE_PUT = 1, DUE_CHANGE_MOVE, DUE_CHANGE_BURY, DUE
     DUE_CHANGE_AMEND, DUE_CHANGE_TOPIC };
 typedef struct due_change { enum due_change_kind kind; int is_new; int64_t was_ns; int was_dead;
     int was_kept; int64_t key_kept_ns; due_record record; uint64_t held; int64_t lease_ns; due_id
-    from; int anew; int64_t paused; int64_t held_max; uint64_t dead_max; int keeps_pass; }
-    due_change;
+    from; int anew; int64_t paused; int64_t held_max; uint64_t dead_max; int keeps_pass; int
+    keeps_room; } due_change;
 enum due_durability { DUE_DURABLE_UNKNOWN = 0, DUE_DURABLE_NONE, DUE_DURABLE_EVERYSEC,
     DUE_DURABLE_ALWAYS };
 struct due_store_open { const char *name; int64_t until_ns; int64_t (*now)(void *clock); void
     *clock; void (*log)(void *queue, enum due_log_level level, const char *text); void *queue;
-    uint64_t writer_min; uint64_t reserved[3]; };
+    uint64_t writer_min; uint64_t capacity; uint64_t reserved[2]; };
 struct due_store_info { uint64_t writer; size_t batch_changes; size_t batch_bytes; int64_t
     renew_ns; enum due_durability durability; uint64_t jobs; size_t payload_max; int put_again;
-    int64_t held_ns; uint64_t reserved[4]; };
+    int64_t held_ns; uint64_t capacity; uint64_t reserved[3]; };
 typedef int due_store_visit(void *ctx, const due_record *record);
 typedef int due_store_visit_key(void *ctx, const void *key, size_t len, due_id id, int64_t
     until_ns);
@@ -181,8 +181,8 @@ struct due_census_all { int64_t now_ns; uint64_t jobs; uint64_t dead; uint64_t p
 struct due_page { const char *topic; int64_t from_ns; due_id from; uint64_t reserved[2]; };
 struct due_process_seen { uint64_t writer; const char *host; int64_t pid; int64_t started_ns;
     int64_t seen_ns; uint64_t held; int64_t waits; };
-struct due_beat { int64_t turn_ns; int64_t dead_keep_ns; uint64_t dead_max; int64_t now_ns;
-    int64_t renew_ns; uint64_t reserved[1]; };
+struct due_beat { int64_t turn_ns; int64_t dead_keep_ns; uint64_t dead_max; int64_t now_ns; int
+    waits_room; uint64_t room; uint64_t capacity; int64_t renew_ns; };
 struct due_shared_verbs { size_t size; int (*join)(due_store *s, const struct due_store_open *how,
     struct due_store_info *info, due_error *error); int (*exchange)(due_store *s, const due_change
     *changes, size_t n, uint64_t number, int *results, const struct due_claim *claim,

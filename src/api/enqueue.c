@@ -18,7 +18,6 @@
 #include "os/atomic.h"
 #include "os/sized.h"
 #include "queue/at_hand.h"
-#include "queue/capacity.h"
 #include "queue/closing.h"
 #include "queue/extras.h"
 #include "queue/inside.h"
@@ -28,9 +27,8 @@
 #include "queue/tenure.h"
 #include "store/sender.h"
 
-#define AT_ONCE        64u  /* jobs submitted in one tenure */
-#define STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
-#define ON_STACK       16u  /* of them; for more memory is asked for */
+#define AT_ONCE  64u /* jobs submitted in one tenure */
+#define ON_STACK 16u /* of them; for more memory is asked for */
 
 #define OTHER_SIZE 1 /* of a check: the struct is from another header */
 
@@ -111,9 +109,9 @@ static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
     return due__submit_delegated(q, jobs, n);
 }
 
-/* Up to STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the way
- * there, into the store and then into the queue.  As enqueue_some(); those in doubt have their ids
- * too.  @jobs, @named: room for so many. */
+/* Up to DUE__STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the
+ * way there, into the store and then into the queue.  As enqueue_some(); those in doubt have their
+ * ids too.  @jobs, @named: room for so many. */
 static int enqueue_bulk(struct due_queue *q, const due_spec *specs, size_t n,
                         struct due__deadline *by, due_id *ids, struct due__put *put,
                         struct due__fresh *jobs, due_id *named)
@@ -356,28 +354,15 @@ static int refused(struct due_queue *q, int rc)
     return rc;
 }
 
-/* Some of @n jobs, whatever the queue.  As enqueue_some(). */
-static int enqueue_any(struct due_queue *q, const due_spec *specs, size_t n,
-                       struct due__deadline *by, due_id *ids, struct due__put *put)
+__attribute__((noinline)) int due__enqueue_any(struct due_queue *q, const due_spec *specs, size_t n,
+                                               struct due__deadline *by, due_id *ids,
+                                               struct due__put *put)
 {
     if (q->commits != NULL)
-        return enqueue_stored(q, specs, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, by, ids, put);
+        return enqueue_stored(q, specs, n < DUE__STORED_AT_ONCE ? n : DUE__STORED_AT_ONCE, by, ids,
+                              put);
     int rc = enqueue_some(q, specs, n < AT_ONCE ? n : AT_ONCE, ids);
     *put = (struct due__put){ .room = rc > 0 ? (size_t)rc : 0 };
-    return rc;
-}
-
-/* The same when the queue has a capacity. */
-static int enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
-                        struct due__deadline *by, due_id *ids, struct due__put *put, bool *inside)
-{
-    int room = due__capacity_take(q, n < STORED_AT_ONCE ? n : STORED_AT_ONCE, timeout_ns, inside);
-
-    if (room < 0)
-        return room;
-    int rc = enqueue_any(q, specs, (size_t)room, by, ids, put);
-    if (put->room < (size_t)room)
-        due__capacity_give(q, (size_t)room - put->room);
     return rc;
 }
 
@@ -387,8 +372,9 @@ __attribute__((noinline)) int due__enqueue_new(struct due_queue *q, const due_sp
 {
     struct due__put put;
 
-    return q->capacity > 0 ? enqueue_room(q, spec, 1, timeout_ns, by, id, &put, inside)
-                           : enqueue_any(q, spec, 1, by, id, &put);
+    return !q->shared && q->capacity == 0
+               ? due__enqueue_any(q, spec, 1, by, id, &put)
+               : due__enqueue_room(q, spec, 1, timeout_ns, by, id, &put, inside);
 }
 
 /* As spec_check(), of all but the first @known. */
@@ -544,14 +530,15 @@ int due_enqueue_batch(due_queue *q, const due_spec *specs, size_t n, int64_t tim
             continue;
         }
         size_t some = alone ? plain(next, n - done) : n - done;
-        int64_t wait_ns = q->capacity == 0 || done == 0 ? timeout_ns : 0;
+        bool roomy = q->capacity == 0 && !q->shared;
+        int64_t wait_ns = roomy || done == 0 ? timeout_ns : 0;
 
         if (taken && due__spec_key(next) != NULL)
             rc = due__enqueue_keyed(q, next, wait_ns, &by, some_ids, &inside);
-        else if (q->capacity == 0)
-            rc = enqueue_any(q, next, some, &by, some_ids, &put);
+        else if (roomy)
+            rc = due__enqueue_any(q, next, some, &by, some_ids, &put);
         else
-            rc = enqueue_room(q, next, some, wait_ns, &by, some_ids, &put, &inside);
+            rc = due__enqueue_room(q, next, some, wait_ns, &by, some_ids, &put, &inside);
         taken = rc == 0 || alone;
         done += rc > 0 ? (size_t)rc : 0;
     }

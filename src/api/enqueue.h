@@ -3,6 +3,18 @@
 #define DUE__ENQUEUE_H
 
 #include "queue/queue.h"
+#include "store/sender.h"
+
+#define DUE__STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
+
+/* Some of @n jobs, in any queue that has room for them: how many; 0: the first one's key is not to
+ * be had now; or an error. */
+int due__enqueue_any(struct due_queue *q, const due_spec *specs, size_t n, struct due__deadline *by,
+                     due_id *ids, struct due__put *put);
+
+/* The same where there may be no room: that is waited for up to @timeout_ns. */
+int due__enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int64_t timeout_ns,
+                      struct due__deadline *by, due_id *ids, struct due__put *put, bool *inside);
 
 /* Enqueue a job as one that is new.  1; 0: its key is not to be had now; or an error. */
 int due__enqueue_new(struct due_queue *q, const due_spec *spec, int64_t timeout_ns,

@@ -267,7 +267,7 @@ static void settings(struct due_queue *q, const due_options *o, const struct due
     q->dead_keep_ns = o->dead_keep_ns;
     q->dead_max = o->dead_max;
     q->attempts_lazy = o->attempts_lazy != 0;
-    q->capacity = o->capacity;
+    q->capacity = o->share == DUE_SHARED ? 0 : o->capacity; /* there the store counts */
     q->spin_ns = o->spin_ns;
     q->proxies = o->proxies;
     q->order = o->order;

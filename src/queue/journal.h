@@ -120,6 +120,8 @@ struct due__deadline {
     int64_t timeout_ns; /* its own, if that is shorter than the store's; 0: it has none */
     int64_t at_ns;      /* monotonic; 0: not begun */
     bool polls;         /* it does not wait at all */
+    int64_t room_ns;    /* until when it waits for room in a shared queue, on the timeouts' clock;
+                           0: it has not begun to */
 };
 
 /* Guard: none, constant. */

@@ -98,6 +98,17 @@ void due__waiters_add(struct due__waiters *list, struct due__waiter *w)
     list->last = w;
 }
 
+void due__waiters_add_first(struct due__waiters *list, struct due__waiter *w)
+{
+    w->line_prev = NULL;
+    w->line_next = list->first;
+    if (list->first != NULL)
+        list->first->line_prev = w;
+    else
+        list->last = w;
+    list->first = w;
+}
+
 void due__waiters_remove(struct due__waiters *list, struct due__waiter *w)
 {
     if (w->line_prev != NULL)

@@ -7,6 +7,7 @@
 struct due__waiter *due__waiter_get(struct due_queue *q); /* outside the lock; NULL: no memory */
 void due__waiter_put(struct due_queue *q, struct due__waiter *w); /* outside the lock */
 void due__waiters_add(struct due__waiters *list, struct due__waiter *w);
+void due__waiters_add_first(struct due__waiters *list, struct due__waiter *w);
 void due__waiters_remove(struct due__waiters *list, struct due__waiter *w);
 void due__park_job(struct due_queue *q, struct due__tenure *t, struct due__waiter *w);
 void due__unpark_job(struct due_queue *q, struct due__waiter *w);

@@ -14,6 +14,7 @@
 #include "queue/extras.h"
 #include "queue/queue.h"
 #include "store/sender.h"
+#include "store/share.h"
 
 static void unname(struct due_queue *q, const struct due__fresh *jobs, size_t n)
 {
@@ -313,8 +314,18 @@ static int put_and_wait(struct due_queue *q, struct due__fresh *jobs, size_t n, 
     else if (a.landed < left && rc == 0)
         rc = due__commit_excuse(q);
     /* One that was shown to on_discard behind a refused one is not to be put again. */
-    put->over = rc == DUE_EINDOUBT || rc == DUE_ETIMEDOUT || a.gone > 0;
+    put->over = rc == DUE_EINDOUBT || rc == DUE_ETIMEDOUT || a.gone > 0 ||
+                (rc == DUE_EAGAIN && a.landed > 0); /* there was no room for the others */
     return a.landed > 0 ? (int)a.landed : rc;
+}
+
+/* Does its caller wait for the answer, whatever the queue confirms?  That a key or room was to be
+ * had is one. */
+static bool answered(const struct due_queue *q, const struct due__fresh *it)
+{
+    if (!q->shared || has_key(it))
+        return q->shared;
+    return due__load_relaxed(&q->commits->share->capacity) > 0; /* no edge: a guess */
 }
 
 int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
@@ -324,7 +335,7 @@ int due__commit_put(struct due_queue *q, struct due__fresh *jobs, size_t n,
     uint64_t bytes = bytes_of(jobs, n);
     bool crowded = due__unsettled_crowded(c);
     bool full = crowded || !due__unsettled_try(c, bytes);
-    bool async = c->async && !(q->shared && has_key(jobs)); /* a key that is had is an answer */
+    bool async = c->async && !answered(q, jobs);
     int64_t until = !async || full ? due__deadline_at(q, by) : 0;
 
     *put = (struct due__put){ .room = 0 };

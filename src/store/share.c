@@ -53,9 +53,9 @@ static int options_check(const due_options *o, due_error *error)
 
     if (verbs == NULL || verbs->size < sizeof *verbs)
         return wrong(error, DUE_ENOTSUP, "this store cannot be shared", "open it with DUE_OWNED");
-    if (o->capacity > 0 || o->order != DUE_ORDER_DEADLINE)
+    if (o->order != DUE_ORDER_DEADLINE)
         return wrong(error, DUE_ENOTSUP, "a shared queue does not have this option",
-                     "neither capacity nor order by priority");
+                     "no order by priority");
     return 0;
 }
 
@@ -83,7 +83,7 @@ static void first_look(struct due_queue *q, struct due__commits *c, int64_t unti
 }
 
 int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_options *o,
-                      const struct due_store_open *how, due_error *error)
+                      struct due_store_open *how, due_error *error)
 {
     int rc = options_check(o, error);
     struct due__sharing *sh = rc == 0 ? due__alloc_new(&q->alloc, sizeof *sh) : NULL;
@@ -99,6 +99,7 @@ int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_opt
                                  .look_ns = DUE_FOREVER,
                                  .tidy_ns = DUE_FOREVER };
     due__records_init(&sh->holds, sizeof(struct due__hold));
+    how->capacity = o->capacity < DUE_JOBS_MAX ? o->capacity : UINT64_MAX;
     rc = sh->verbs->join(c->store, how, &c->info, error);
     if (rc != 0) {
         due__alloc_free(&q->alloc, sh, sizeof *sh);
@@ -106,6 +107,7 @@ int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_opt
     }
     c->share = sh;
     sh->renew_ns = c->info.renew_ns;
+    sh->capacity = c->info.capacity;
     c->info.held_ns = DUE_FOREVER; /* each job is held for itself */
     c->info.put_again = 0;
     due__store_seq(&c->reader, DUE__READER_SERVING); /* G2: nobody else is there yet */
@@ -156,12 +158,21 @@ void due__sharing_free(struct due_queue *q, struct due__commits *c)
 /* ---- Exchanges: with the key ---- */
 
 /* Somebody was rung: he is looked for, if nothing else is heard of it. */
-static void guard(struct due__sharing *sh, int64_t in_ns)
+static void guard(struct due__sharing *sh)
 {
-    int64_t at = due__time_add(due__monotonic_now(), in_ns);
+    sh->rang_ns = due__monotonic_now();
+    if (sh->guard_ns == DUE_FOREVER)
+        sh->guard_ns = due__time_add(sh->rang_ns, DUE_RING_NS);
+}
 
-    if (at < sh->guard_ns)
-        sh->guard_ns = at;
+/* A beat that began at @began_ns has looked for who was rung so long before: not for those that
+ * were rung since. */
+static void guarded(struct due__sharing *sh, int64_t began_ns)
+{
+    if (sh->guard_ns > began_ns)
+        return;
+    int64_t next_ns = due__time_add(sh->rang_ns, DUE_RING_NS);
+    sh->guard_ns = next_ns > began_ns ? next_ns : DUE_FOREVER;
 }
 
 /* The lane of an exchange: 1 is that of work. */
@@ -199,7 +210,7 @@ static int exchange(struct due_queue *q, const due_change *changes, size_t n,
     if (q->clock.manual == NULL)
         due__sharing_measure(sh, sh->began_ns, due__sharing_clock(q), answer.now_ns);
     if (answer.rang > 0)
-        guard(sh, DUE_RING_NS);
+        guard(sh);
     if (lane == 1) {
         /* Whoever comes for work does not wait any more, unless it says so. */
         sh->waits = sh->counted = sh->called = false;
@@ -213,7 +224,7 @@ static int exchange(struct due_queue *q, const due_change *changes, size_t n,
 }
 
 /* The answers of a batch, to its entries. */
-static void note_results(const struct due__sharing *sh, struct due__batch *b)
+static void note_results(struct due__sharing *sh, struct due__batch *b)
 {
     size_t at = 0;
 
@@ -221,6 +232,8 @@ static void note_results(const struct due__sharing *sh, struct due__batch *b)
         if (!b->entries[i].sent)
             continue;
         b->entries[i].rc = (int16_t)sh->results[at++];
+        if (b->entries[i].rc == DUE_EAGAIN && b->entries[i].purpose == DUE__PUT)
+            due__sharing_full(sh);
         b->refused |= b->entries[i].rc != 0;
     }
 }
@@ -303,23 +316,30 @@ void due__sharing_beat(struct due_queue *q, int64_t now_ns, int64_t until_ns)
     struct due__commits *c = q->commits;
     struct due__sharing *sh = c->share;
 
-    if ((c->renew_at_ns > now_ns && sh->guard_ns > now_ns) || due__load_seq(&c->fenced)) /* G2 */
+    bool waits;
+    bool early = due__sharing_asks_room(q, &waits);
+
+    if ((c->renew_at_ns > now_ns && sh->guard_ns > now_ns && !early) ||
+        due__load_seq(&c->fenced)) /* G2 */
         return;
-    struct due_beat beat = { .turn_ns = turn_wanted(q, now_ns),
+    struct due_beat beat = { .waits_room = waits,
+                             .turn_ns = turn_wanted(q, now_ns),
                              .dead_keep_ns = q->dead_keep_ns,
                              .dead_max = q->dead_max };
     int64_t began_ns = due__sharing_clock(q);
     int rc = sh->verbs->beat(c->store, &beat, until_ns);
     if (rc >= 0 && q->clock.manual == NULL)
         due__sharing_measure(sh, began_ns, due__sharing_clock(q), beat.now_ns);
-    sh->guard_ns = DUE_FOREVER;
+    guarded(sh, now_ns);
     if (rc >= 0 && beat.renew_ns > 0)
         sh->renew_ns = beat.renew_ns;
     c->renew_at_ns = due__time_add(due__monotonic_now(), rc < 0 ? BEAT_AGAIN : sh->renew_ns);
     if (rc > 0 && (rc & DUE_BEAT_RANG))
-        guard(sh, DUE_RING_NS);
+        guard(sh);
     if (rc > 0 && (rc & DUE_BEAT_TURN))
         begin_turn(sh);
+    if (rc >= 0)
+        due__sharing_told_room(q, &beat);
     if (rc == DUE_EFENCED || rc == DUE_ELOST)
         due__sharing_over(q, rc);
 }

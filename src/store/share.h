@@ -117,8 +117,18 @@ struct due__sharing {
     struct due__sharing_topics polled; /* D  what a call would have that did not wait */
     bool polls;                        /* D  there was one, and nothing has come since */
 
+    /* Capacity (share_capacity.c). */
+    uint64_t capacity;     /* A  relaxed: of the queue, as last heard; 0: it has none */
+    uint32_t room_waiting; /* A  X4: callers that wait for room, or were called and not gone */
+    uint32_t room_called;  /* A  X4: of those that were called those that have yet to put again */
+    uint32_t room_left;    /* A  X4: one of them has left room to others */
+    bool room_tells;       /* K  and the store has yet to hear of it */
+    bool room_asked;       /* K  the store will ring us for room */
+    bool room_rung;        /* O  the proxy's: it has been rung since it last asked for room */
+
     /* What is to be done when; monotonic. */
     int64_t guard_ns;  /* K  see whether somebody came who was rung; DUE_FOREVER: nobody was */
+    int64_t rang_ns;   /* K  and when somebody was last */
     int64_t again_ns;  /* K  claim of the topics that were left out; DUE_FOREVER: none was */
     int64_t look_ns;   /* K  see whether who was called has come; DUE_FOREVER: nobody was */
     int64_t renew_ns;  /* K  between two beats, as the last one has answered */
@@ -163,7 +173,7 @@ void due__sharing_at_least(struct due__sharing *sh, int64_t least_ns);
 
 /* As open() of the store: join those who have its jobs. */
 int due__sharing_join(struct due_queue *q, struct due__commits *c, const due_options *o,
-                      const struct due_store_open *how, due_error *error);
+                      struct due_store_open *how, due_error *error);
 /* Room for the answers of a batch.  False: no memory. */
 bool due__sharing_room(struct due_queue *q, struct due__commits *c);
 void due__sharing_leave(struct due__commits *c, int64_t until_ns);
@@ -295,6 +305,22 @@ int64_t due__sharing_lease(const struct due_queue *q, const struct due__slot *sl
 /* Their leases have begun: in the store they are called so. */
 void due__sharing_tokens(struct due_queue *q, const struct due__slot *slots, size_t n,
                          due_job *jobs);
+
+/* ---- share_capacity.c ---- */
+
+/* The queue has a capacity, and is full. */
+void due__sharing_full(struct due__sharing *sh);
+/* There was no room for a job.  Waits up to @timeout_ns, counted from the first time, until it may
+ * be put again: 1; or DUE_ETIMEDOUT, DUE_ECLOSED, DUE_EFENCED, DUE_ENOMEM. */
+int due__sharing_await_room(struct due_queue *q, int64_t timeout_ns, struct due__deadline *by,
+                            bool *inside);
+/* Who was called for room has put again: @used: it has got in, or another was faster; or else it
+ * leaves that room. */
+void due__sharing_came(struct due_queue *q, bool used);
+/* Is the store to be asked for room now?  *@waits: somebody waits for it. */
+bool due__sharing_asks_room(struct due_queue *q, bool *waits);
+/* What it has answered, with the key. */
+void due__sharing_told_room(struct due_queue *q, const struct due_beat *beat);
 
 /* ---- restore.c ---- */
 

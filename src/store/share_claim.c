@@ -368,6 +368,7 @@ void due__sharing_sleep(struct due_queue *q, int64_t until_ns)
     int rc = sh->verbs->listen(c->store, &heard, until_ns);
 
     sh->rung |= rc == 1 && heard.alarm_ns == 0; /* what was heard before may not be looked at yet */
+    sh->room_rung |= rc == 1 && heard.alarm_ns == 0;
     if (rc == 1 && heard.alarm_ns != 0)
         add_told(&sh->heard, &heard);
     if (rc == 1 && heard.now_ns != 0 && q->clock.manual == NULL)

@@ -28,6 +28,7 @@
 
 void due__sharing_describe(struct due_queue *q, const struct due__entry *e, due_change *ch)
 {
+    ch->keeps_room = e->purpose == DUE__RETURN;
     if (e->purpose == DUE__PUT || e->purpose == DUE__RETURN)
         return;
     ch->held = due__load_relaxed(&due__hold_at(q, e->number)->held); /* X2 */

@@ -207,6 +207,35 @@ run 1 ps a.db
 run 1 evict --yes a.db 5
 has err 'a file is not shared'
 
+# A full queue: a push waits for room, and ends when it is told to.
+printf '1h one\n' >in.txt
+run 0 push --shared --queue full "$url" <in.txt
+redis HSET 'due:{full}:writers' capacity 2 >none
+printf '1h two\n2h three\n3h four\n' >in.txt
+for way in stopped room; do
+    "$duectl" push --queue full "$url" <in.txt >out 2>err &
+    pid=$!
+    pids=$pid
+    until [ "$(redis ZCARD 'due:{full}:wr')" = 1 ]; do sleep 0.02; done
+    if [ $way = stopped ]; then
+        kill -TERM "$pid"
+        status=143
+        ids=1
+    else
+        redis HSET 'due:{full}:writers' capacity 3 >none
+        "$duectl" clear --yes --queue full "$url" >none
+        status=0
+        ids=3
+    fi
+    wait "$pid"
+    got=$?
+    [ $got = $status ] || fail "push into a full queue, $way: exit status $got"
+    [ "$(wc -l <out)" = $ids ] || fail "push into a full queue, $way: $(wc -l <out) ids"
+    [ $way = room ] || has err 'the queue is full: what has no id is not stored'
+    [ "$(redis EXISTS 'due:{full}:wr')" = 0 ] || fail "it stands in line, $way"
+done
+pids=
+
 # Nothing there; wrong words; nobody reads; nobody answers.
 run 1 ps --queue none "$url"
 run 1 evict --yes --queue none "$url" 5

@@ -61,6 +61,27 @@ static void cover(struct shared_shelf *it)
     due__bell_ring(&it->bell);
 }
 
+unsigned shared_room(const struct shared_shelf *it)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < SHARED_JOBS; i++)
+        n += it->job[i].state == SHARED_WAITS || it->job[i].state == SHARED_HELD;
+    if (it->capacity == 0)
+        return SHARED_JOBS;
+    return n < it->capacity ? it->capacity - n : 0;
+}
+
+/* Whoever waits for room is rung if there is any. */
+static void cover_room(struct shared_shelf *it)
+{
+    if (!it->waits_room || shared_room(it) == 0)
+        return;
+    it->waits_room = false;
+    it->rung = true;
+    due__bell_ring(&it->bell);
+}
+
 static int shared_listen(due_store *s, struct due_heard *heard, int64_t until_ns)
 {
     struct shared_shelf *it = shelf_of(s);
@@ -103,6 +124,30 @@ void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns)
     job->due_ns = due_ns;
     it->stamp++;
     cover(it);
+}
+
+/* A job of another process, which is still as that has put it. */
+static bool is_foreign(const struct shared_shelf *it, unsigned n)
+{
+    due_id id;
+
+    memset(&id, (int)n + 1, sizeof id);
+    return due_id_equal(it->job[n].id, id);
+}
+
+void shared_end_elsewhere(struct shared_shelf *it, unsigned n)
+{
+    if (is_foreign(it, n) && it->job[n].state == SHARED_WAITS)
+        it->job[n].state = SHARED_DONE;
+    cover_room(it);
+}
+
+bool shared_put_if_room(struct shared_shelf *it, unsigned n)
+{
+    if (shared_room(it) == 0)
+        return false;
+    shared_put(it, n, explore_now());
+    return true;
 }
 
 void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns)
@@ -152,12 +197,19 @@ static int change_held(struct shared_job *job, const due_change *ch)
     return 0;
 }
 
+static bool is_over(const struct shared_job *job)
+{
+    return job->state == SHARED_DONE && job->held == 0;
+}
+
 /* A new one, or one that was dequeued, and nobody came for it. */
 static int put(struct shared_shelf *it, struct shared_job *job, const due_record *r)
 {
     explore_check(job == NULL || job->state == SHARED_DONE, "put twice");
+    if (job == NULL && shared_room(it) == 0)
+        return DUE_EAGAIN;
     for (unsigned i = 0; job == NULL && i < SHARED_JOBS; i++) {
-        if (it->job[i].state == SHARED_NONE)
+        if (it->job[i].state == SHARED_NONE || (is_foreign(it, i) && is_over(&it->job[i])))
             job = &it->job[i];
     }
     explore_check(job != NULL, "more jobs than the scenario has");
@@ -270,6 +322,7 @@ static int shared_exchange(due_store *s, const due_change *changes, size_t n, ui
         it->resent++;
     }
     cover(it);
+    cover_room(it);
     unsigned *left = n > 0 && it->unsure > 0 ? &it->unsure : &it->doubt;
     if (*left > 0) {
         --*left;
@@ -309,8 +362,13 @@ static int shared_census(due_store *s, struct due_census_all *all,
 
 static int shared_beat(due_store *s, struct due_beat *beat, int64_t until_ns)
 {
-    (void)s, (void)until_ns;
+    struct shared_shelf *it = shelf_of(s);
+
+    (void)until_ns;
     beat->now_ns = explore_now();
+    beat->capacity = it->capacity;
+    beat->room = beat->waits_room ? shared_room(it) : 0;
+    it->waits_room = beat->waits_room && beat->room == 0;
     return 0;
 }
 

@@ -43,6 +43,8 @@ struct shared_shelf {
     uint64_t stamp;        /* of the last exchange of anybody */
     bool waits;            /* we are written down as those who wait, */
     int64_t alarm_ns;      /* until then; 0: until we are rung */
+    unsigned capacity;     /* 0: none */
+    bool waits_room;       /* we are written down as those who wait for room */
     bool left;
     unsigned away;   /* exchanges that answer DUE_EAGAIN still, and did nothing */
     unsigned doubt;  /* exchanges that answer in doubt still, having taken effect */
@@ -60,6 +62,12 @@ void shared_make(struct shared_shelf *it);
 /* Another process puts job @n, due at @due_ns; claims all that is due, for so long. */
 void shared_put(struct shared_shelf *it, unsigned n, int64_t due_ns);
 void shared_claim_elsewhere(struct shared_shelf *it, int64_t lease_ns);
+
+/* Another process has done what it had to do with job @n; or puts it if there is room: is there? */
+void shared_end_elsewhere(struct shared_shelf *it, unsigned n);
+bool shared_put_if_room(struct shared_shelf *it, unsigned n);
+/* So many more may come. */
+unsigned shared_room(const struct shared_shelf *it);
 
 /* NULL: it was never there. */
 struct shared_job *shared_get(struct shared_shelf *it, due_id id);

@@ -128,6 +128,7 @@ void memory_share_lose(struct memory_disk *disk, size_t exchanges)
         return;
     memory_jobs_clear(&share->leased);
     share->n_settings = 0;
+    share->capacity = 0;
     while (share->processes != NULL)
         memory_process_remove(disk, share->processes);
 }
@@ -196,10 +197,17 @@ static int change_held(struct memory_disk *disk, const due_change *change, int64
     return 0;
 }
 
-static int put_new(struct memory_disk *disk, const due_change *change, int64_t now_ns, bool full)
+static int put_new(struct memory_disk *disk, const due_change *change, int64_t now_ns, bool full,
+                   bool *shut)
 {
     if (full)
         return DUE_ENOSPC;
+    if (!change->keeps_room && (*shut || !memory_room_any(disk))) {
+        if (!memory_share_key_free(disk, change, now_ns))
+            return DUE_EEXIST;
+        *shut = true;
+        return DUE_EAGAIN;
+    }
     if (!memory_share_take_key(disk, change, now_ns))
         return DUE_EEXIST;
     note(disk, change->record.id);
@@ -273,14 +281,14 @@ static void amend(struct memory_disk *disk, struct memory_job *job, const due_ch
 
 /* Of a job that nobody holds. */
 int memory_share_change(struct memory_disk *disk, const due_change *change, int64_t now_ns,
-                        bool full)
+                        bool full, bool *shut)
 {
     due_record record = change->record;
 
     if (change->held != 0)
         return change_held(disk, change, now_ns);
     if (change->kind == DUE_CHANGE_PUT)
-        return put_new(disk, change, now_ns, full);
+        return put_new(disk, change, now_ns, full, shut);
     if (change->kind == DUE_CHANGE_TOPIC)
         return set_topic(disk, change);
     struct memory_job *job = memory_disk_job(disk, record.id);
@@ -471,6 +479,7 @@ void memory_process_remove(struct memory_disk *disk, struct memory_process *p)
     struct memory_process **at = &disk->share.processes;
 
     memory_wait_remove(disk, p);
+    memory_room_remove(&disk->share, p);
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
@@ -519,5 +528,6 @@ void memory_share_free(struct memory_disk *disk)
     free(share->settings);
     free(share->turns);
     free(share->passes);
+    free(share->room);
     memory_jobs_free(&share->leased);
 }

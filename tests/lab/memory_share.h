@@ -86,6 +86,13 @@ struct memory_turn {
     int64_t taken_ns; /* on the boottime clock */
 };
 
+/* One who waits for room, in the order in which they came. */
+struct memory_room {
+    struct memory_process *who;
+    bool rung; /* at that time, and has not come since */
+    int64_t at_ns;
+};
+
 struct memory_share {
     struct memory_jobs leased; /* a job's place: its topic, the end of its lease */
     struct memory_process *processes;
@@ -101,15 +108,19 @@ struct memory_share {
     size_t n_turns;
     due_id *passes; /* jobs that may have their groups' passes: memory_share_groups.c */
     size_t n_passes;
+    uint64_t capacity;        /* 0: none */
+    struct memory_room *room; /* who waits for it */
+    size_t n_room;
 };
 
 /* ---- Jobs ---- */
 
 /* A job wherever it is; NULL: there is none. */
 struct memory_job *memory_disk_job(struct memory_disk *disk, due_id id);
-/* One change at this time.  Its answer; *full: no more jobs are taken. */
+/* One change at this time.  Its answer; @full: no more jobs are taken; *shut: an earlier one of the
+ * exchange found no room. */
 int memory_share_change(struct memory_disk *disk, const due_change *change, int64_t now_ns,
-                        bool full);
+                        bool full, bool *shut);
 /* Up to @most due jobs of a topic, with a lease, added to the answer. */
 size_t memory_share_claim(struct memory_disk *disk, struct memory_answer *answer, size_t topic,
                           size_t most, int64_t lease_ns);
@@ -131,6 +142,8 @@ int memory_share_verb_holder(due_store *store, const void *key, size_t len, due_
                              int64_t until_ns);
 /* Is the key that the record names its job's? */
 bool memory_share_has_key(struct memory_disk *disk, const due_record *record);
+/* Could it have its key? */
+bool memory_share_key_free(struct memory_disk *disk, const due_change *change, int64_t now_ns);
 /* A job that is put has its key from here on, if it has one.  False: that is another's. */
 bool memory_share_take_key(struct memory_disk *disk, const due_change *change, int64_t now_ns);
 /* A job is gone: its key is kept until then, or free (0). */
@@ -176,5 +189,22 @@ int64_t memory_wait_enter(struct memory_disk *disk, struct memory_process *who, 
 /* Sees to it that somebody comes for each head, but rings no more than so many for one.  Answers
  * how many were rung. */
 uint32_t memory_wait_cover(struct memory_disk *disk, int64_t now_ns, size_t most);
+/* Rings somebody.  False: nobody hears it, and he is struck off. */
+bool memory_ring(struct memory_disk *disk, struct memory_process *who, int64_t alarm_ns,
+                 int64_t now_ns);
+
+/* ---- Room ---- */
+
+/* As due_store_open.capacity says. */
+void memory_room_set(struct memory_share *share, uint64_t capacity);
+bool memory_room_any(const struct memory_disk *disk);
+void memory_room_remove(struct memory_share *share, const struct memory_process *who);
+/* A job of @who has got in: it has come, if it was rung. */
+void memory_room_came(struct memory_share *share, const struct memory_process *who);
+/* As the beat says.  How many were rung. */
+uint32_t memory_room_beat(struct memory_disk *disk, struct memory_process *who,
+                          struct due_beat *beat, int64_t now_ns);
+/* As many are rung as there is room for: how many. */
+uint32_t memory_room_cover(struct memory_disk *disk, int64_t now_ns);
 
 #endif

@@ -43,7 +43,7 @@ bool memory_share_has_key(struct memory_disk *disk, const due_record *record)
     return key != NULL && key->until_ns == 0 && due_id_equal(key->id, record->id);
 }
 
-bool memory_share_take_key(struct memory_disk *disk, const due_change *change, int64_t now_ns)
+bool memory_share_key_free(struct memory_disk *disk, const due_change *change, int64_t now_ns)
 {
     const due_record *r = &change->record;
     due_id who;
@@ -51,7 +51,16 @@ bool memory_share_take_key(struct memory_disk *disk, const due_change *change, i
     if (r->key_len == 0)
         return true;
     int kept = memory_share_holder(disk, r->key, r->key_len, now_ns, &who);
-    if (kept >= 0 && !due_id_equal(who, r->id) && (kept || !due_id_equal(who, change->from)))
+    return kept < 0 || due_id_equal(who, r->id) || (!kept && due_id_equal(who, change->from));
+}
+
+bool memory_share_take_key(struct memory_disk *disk, const due_change *change, int64_t now_ns)
+{
+    const due_record *r = &change->record;
+
+    if (r->key_len == 0)
+        return true;
+    if (!memory_share_key_free(disk, change, now_ns))
         return false;
     note(disk, r->key, r->key_len);
     memory_keys_set(&disk->keys, r->key, r->key_len, r->id, 0);

@@ -55,7 +55,9 @@ static int do_join(due_store *store, const struct due_store_open *how, struct du
     s->now = how->now;
     s->clock = how->clock;
     (void)memory_process_new(disk, s, store_now(s));
+    memory_room_set(&disk->share, how->capacity);
     memory_store_info(s, info);
+    info->capacity = disk->share.capacity;
     (void)memory_after(s, &call);
     return memory_call_end(s, MEMORY_LANE_PUT, 0);
 }
@@ -70,6 +72,7 @@ static int do_leave(due_store *store, int64_t until_ns)
     if (rc == 0 && p != NULL && s->joined) {
         memory_process_remove(s->disk, p);
         (void)memory_wait_cover(s->disk, store_now(s), 1);
+        (void)memory_room_cover(s->disk, store_now(s));
         memory_wake_all(s->disk);
     }
     s->closed = true;
@@ -154,8 +157,9 @@ static size_t take_effect(const struct exchange *x)
         .number = x->number, .stamp = disk->share.stamp, .now_ns = x->clock_ns, .n = x->n
     };
     answer->results = memory_need(calloc(x->n + 1, sizeof *answer->results));
+    bool shut = false;
     for (size_t i = 0; i < x->n; i++) {
-        answer->results[i] = memory_share_change(disk, &x->changes[i], x->clock_ns, x->full);
+        answer->results[i] = memory_share_change(disk, &x->changes[i], x->clock_ns, x->full, &shut);
         if (answer->results[i] == 0)
             memory_write_down(x->s, &x->changes[i], x->number);
     }
@@ -272,6 +276,12 @@ static void wait_and_ring(const struct exchange *x, bool again, size_t most,
     /* Nobody knows whether the ring of a put that is sent again was heard. */
     answer->rang =
         again && x->lane == MEMORY_LANE_PUT ? 1 : memory_wait_cover(disk, x->clock_ns, most);
+    if (again)
+        return;
+    for (size_t i = 0; i < x->n; i++)
+        if (x->changes[i].kind == DUE_CHANGE_PUT && a->results[i] == 0)
+            memory_room_came(&disk->share, x->process);
+    answer->rang += memory_room_cover(disk, x->clock_ns);
 }
 
 /* It is reached, and the number is its next one, or its last once more. */
@@ -525,6 +535,8 @@ static int do_beat(due_store *store, struct due_beat *beat, int64_t until_ns)
         memory_process_of(s->disk, s->writer)->seen_ns = now_ns;
         s->disk->owned_until_ns = memory_boottime_ns() + s->disk->options.lease_ns;
         if (memory_wait_cover(s->disk, now_ns, 1) > 0 && head_ns < now_ns - DUE_RING_NS)
+            rc |= DUE_BEAT_RANG;
+        if (memory_room_beat(s->disk, memory_process_of(s->disk, s->writer), beat, now_ns) > 0)
             rc |= DUE_BEAT_RANG;
         beat->now_ns = now_ns;
         if (beat->turn_ns > 0 && memory_share_turn(s->disk, beat))

@@ -124,6 +124,18 @@ static void say(const struct memory_disk *disk, struct memory_store *s, int64_t 
     s->heard.now_ns = now_ns;
 }
 
+bool memory_ring(struct memory_disk *disk, struct memory_process *who, int64_t alarm_ns,
+                 int64_t now_ns)
+{
+    struct memory_store *s = who->store;
+
+    if (s == NULL || s->deaf)
+        return false;
+    say(disk, s, alarm_ns, now_ns);
+    memory_wake_all(disk);
+    return true;
+}
+
 /* Who does not hear it is struck off, and the next one is rung; or told to come by itself then. */
 static bool ring(struct memory_disk *disk, size_t topic, int64_t after_ns, int64_t alarm_ns,
                  int64_t now_ns)
@@ -136,12 +148,9 @@ static bool ring(struct memory_disk *disk, size_t topic, int64_t after_ns, int64
         if (at == SIZE_MAX)
             return false;
         struct memory_wait *w = &share->waits[at];
-        struct memory_store *s = w->who->store;
-        if (s != NULL && !s->deaf) {
-            say(disk, s, alarm_ns, now_ns);
+        if (memory_ring(disk, w->who, alarm_ns, now_ns)) {
             w->kind = alarm_ns > 0 ? MEMORY_ALARM : MEMORY_RUNG;
             w->at_ns = alarm_ns > 0 ? alarm_ns : now_ns;
-            memory_wake_all(disk);
             return true;
         }
         strike(share, at);

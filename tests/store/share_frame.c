@@ -80,7 +80,8 @@ int sharing_join(struct sharing *t, int s)
                                   .clock = t->maker->store.ctx,
                                   .log = log_line,
                                   .queue = t,
-                                  .writer_min = t->base.writer_min };
+                                  .writer_min = t->base.writer_min,
+                                  .capacity = t->capacity };
 
     memset(&t->base.error, 0, sizeof t->base.error);
     int rc = store->verbs->shared->join(store, &how, &t->base.info[s], &t->base.error);

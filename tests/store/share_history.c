@@ -64,6 +64,7 @@ static void gather_puts(struct sharing *t)
             r->group_len = strlen(r->group);
         }
         sharing_put(t, job);
+        t->base.changes[t->base.n_changes - 1].keeps_room = t->capacity > 0 && below(t, 16) == 0;
         if (r->key_len > 0 && job > 8) /* of a late one, perhaps that one's */
             t->base.changes[t->base.n_changes - 1].from =
                 t->base.jobs[job - 1 - below(t, 8)].record.id;
@@ -200,7 +201,7 @@ static bool step(struct sharing *t, struct process *processes, int n)
 static void run_history(struct sharing *t, uint64_t seed)
 {
     struct process processes[4] = { { .n = 0 } };
-    struct replay replay = { .grain_ns = t->maker->store.grain_ns };
+    struct replay replay = { .grain_ns = t->maker->store.grain_ns, .capacity = t->capacity };
 
     if (!suite_has(&t->base, t->maker->one_time, "an exchange has more than one time"))
         return;
@@ -242,6 +243,7 @@ static void join_runner(struct sharing *t, struct runner *r, uint64_t seed)
     memcpy(r->t.base.queue, t->base.queue, sizeof t->base.queue);
     r->t.base.random = seed;
     r->replay.grain_ns = t->maker->store.grain_ns;
+    r->replay.capacity = r->t.capacity = t->capacity;
     (void)suite_answers(&t->base, sharing_join(&r->t, 0), 0, __FILE__, __LINE__, "join");
     r->t.replay = &r->replay;
 }
@@ -252,7 +254,7 @@ static void threads_at_once(struct sharing *t)
     if (!suite_has(&t->base, t->maker->one_time, "an exchange has more than one time"))
         return;
     struct runner *runners = calloc(THREADS, sizeof *runners);
-    struct replay all = { .grain_ns = t->maker->store.grain_ns };
+    struct replay all = { .grain_ns = t->maker->store.grain_ns, .capacity = t->capacity };
 
     SHARE_CHECK(t, runners != NULL, "memory");
     for (int i = 0; i < THREADS; i++)
@@ -292,10 +294,24 @@ static void third_history(struct sharing *t)
     run_history(t, 77);
 }
 
+static void full_history(struct sharing *t)
+{
+    t->capacity = 12;
+    run_history(t, 5);
+}
+
+static void full_threads(struct sharing *t)
+{
+    t->capacity = 9;
+    threads_at_once(t);
+}
+
 const struct suite_test_shared share_history_tests[] = {
     { "history: replayed, first seed", first_history },
     { "history: replayed, second seed", second_history },
     { "history: replayed, third seed", third_history },
     { "history: replayed, of threads at once", threads_at_once },
+    { "history: replayed, in a full queue", full_history },
+    { "history: replayed, of threads in a full queue", full_threads },
     { NULL, NULL },
 };

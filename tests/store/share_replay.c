@@ -151,7 +151,7 @@ void replay_free(struct replay *r)
     for (size_t i = 0; i < r->n; i++)
         exchange_free(&r->exchanges[i]);
     free(r->exchanges);
-    *r = (struct replay){ .grain_ns = r->grain_ns };
+    *r = (struct replay){ .grain_ns = r->grain_ns, .capacity = r->capacity };
 }
 
 /* ---- The model ---- */
@@ -199,6 +199,8 @@ struct model {
     struct model_key keys[MODEL_KEYS]; /* those that are had */
     size_t n_keys;
     int64_t grain_ns;
+    uint64_t capacity;
+    bool shut; /* an earlier put of the exchange had no room */
 };
 
 static char said[256];
@@ -335,15 +337,27 @@ static bool model_may_drop(const struct model *m, const struct model_job *j, con
            (c->dead_max == 0 || dead > c->dead_max);
 }
 
+/* Is the queue as full as it may be? */
+static bool model_full(const struct model *m)
+{
+    uint64_t live = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        live += m->jobs[i].state == WAITS || m->jobs[i].state == HELD;
+    return m->capacity > 0 && live >= m->capacity;
+}
+
 static int model_put(struct model *m, const due_change *c, int64_t now_ns)
 {
-    if (c->record.key_len > 0) {
-        const struct model_key *key = model_key(m, &c->record, now_ns);
+    const struct model_key *key = c->record.key_len > 0 ? model_key(m, &c->record, now_ns) : NULL;
 
-        if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
-            return DUE_EEXIST;
+    if (key != NULL && (key->until != 0 || !due_id_equal(key->id, c->from)))
+        return DUE_EEXIST;
+    m->shut |= !c->keeps_room && model_full(m);
+    if (m->shut && !c->keeps_room)
+        return DUE_EAGAIN;
+    if (c->record.key_len > 0)
         model_key_set(m, &c->record);
-    }
     m->jobs = need(realloc(m->jobs, (m->n + 1) * sizeof *m->jobs));
     struct model_job *j = &m->jobs[m->n++];
     *j = (struct model_job){ .id = c->record.id,
@@ -522,7 +536,7 @@ static int by_stamp(const void *a, const void *b)
 
 const char *replay_check(struct replay *r)
 {
-    struct model m = { .grain_ns = r->grain_ns };
+    struct model m = { .grain_ns = r->grain_ns, .capacity = r->capacity };
     const char *wrong = NULL;
 
     if (r->n > 0)
@@ -532,6 +546,7 @@ const char *replay_check(struct replay *r)
 
         if (i > 0 && x->answer.stamp == r->exchanges[i - 1].answer.stamp)
             wrong = differs(i, "a stamp that another one has");
+        m.shut = false;
         for (size_t k = 0; k < x->n && wrong == NULL; k++) {
             int rc = model_change(&m, &x->changes[k], x->answer.now_ns);
 

@@ -16,4 +16,7 @@ call('HDEL', KEYS[7], id)
 call('HDEL', KEYS[#KEYS], id) -- the key of a job that is nowhere is nobody's
 set_exact_head(1)
 cover_all(1)
+if capacity then
+    cover_room()
+end
 return {stamp, clock, rang}

@@ -2,13 +2,17 @@
 --
 -- ARGV  after the topics' names: what `p` is to say of the writer, how long the owner's key stays
 --       (ms), for how long the turn is to be nobody's before it is taken (us; 0: it is not wanted),
---       and what it is for: how long the dead are kept (ns), and how many (0: it does not matter)
--- Answers stamp, time, the head of all topics ('': none), how many were rung; 1 if what is due was
--- overdue by more than the grace, so that a ring must have been lost; 1 if the turn was taken; how
--- many writers there are.  Some keys that are not kept any more are forgotten.
+--       and what it is for: how long the dead are kept (ns), and how many (0: it does not matter);
+--       1 if it waits for room
+-- Answers stamp, time, the head of all topics ('': none), how many were rung; 1 if it is to be seen
+-- whether they come: what is due was overdue by more than the grace, so that a ring must have been
+-- lost, or they were rung for room; 1 if the turn was taken; for how many there is room (0: it will
+-- be rung), the capacity (0: none); how many writers there are.
+-- Some keys that are not kept any more are forgotten.
 local at = 7 + topics
 local head, late, turn = first_head(), 0, 0
 local every = tonumber(ARGV[at + 2] or 0)
+local room = 0
 -- Others may beat less often: three times what is due among so many (join.c).  It is the first
 -- write: a full server does not refuse what follows.
 local others = 6000 * math.min(call('HLEN', KEYS[11]), 1800)
@@ -22,6 +26,15 @@ cover_all(1)
 if rang > 0 and head and head < clock - GRACE then
     late = 1
 end
+local rang_before = rang
+if capacity or ARGV[at + 5] == '1' or call('EXISTS', wr) == 1 then
+    forget_dead_waiters()
+    room = wait_for_room(ARGV[at + 5] == '1')
+    cover_room()
+end
+if rang > rang_before then
+    late = 1
+end
 if every > 0 then
     local which = form('turn %s %s', ARGV[at + 3], ARGV[at + 4])
     local taken = tonumber(call('HGET', KEYS[2], which) or nil)
@@ -31,4 +44,6 @@ if every > 0 then
     end
 end
 local writers = call('HLEN', KEYS[11])
-return {stamp, clock, head and form('%.0f', head) or '', rang, late, turn, writers}
+return {
+    stamp, clock, head and form('%.0f', head) or '', rang, late, turn, room, capacity or 0, writers
+}

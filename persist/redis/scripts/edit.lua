@@ -196,6 +196,9 @@ for _, i in ipairs(order) do
 end
 set_moved_heads()
 cover_all(1)
+if capacity then
+    cover_room()
+end
 status = plain and '' or table.concat(status)
 if not plain then
     keep_status(status)

@@ -2,7 +2,7 @@
 -- is due again when its leases end; that it was here stays in `p` for a day, so that it is not
 -- forgotten before it has asked again.
 --
--- KEYS  1 writers  2 p  3 w, then w:TOPIC of each topic
+-- KEYS  1 writers  2 p  3 w  4 wr, then w:TOPIC of each topic
 -- ARGV  1 writer  2 what its channel begins with: it is rung, so that it hears of it at once
 -- Answers what `p` says of it; nil: it is not one of us, and nothing was done.
 local call = redis.call

@@ -1,8 +1,8 @@
 -- head.lua - how put, work and edit begin: is the writer still one of us, and is this exchange new?
 --
 -- KEYS  1 fence  2 writers  3 c  4 h  5 w  6 j  7 a  8 dead  9 b  10 topics  11 p  12 owner; then
---       of each topic t:TOPIC  l:TOPIC  w:TOPIC; then those of groups.lua; the last three of all,
---       see keys.lua
+--       of each topic t:TOPIC  l:TOPIC  w:TOPIC; of each g:TOPIC; and the last seven of all, see
+--       room.lua, groups.lua and keys.lua
 -- ARGV  1 fence  2 lane  3 number  4 the highest stamp that the process has seen
 --       5 what its channels begin with  6 writer, then the name of each topic
 --
@@ -11,13 +11,13 @@
 -- number was served already.
 -- Behind this: `again`, a number that was served is sent once more and must get the same answer;
 -- `stamp` and `now` (in us) of this exchange, or of the one that is repeated; `latest`, the highest
--- stamp there is.
+-- stamp there is; `capacity`, nil: none.
 local call, form = redis.call, string.format
 local fence = call('GET', KEYS[1])
 if fence ~= ARGV[1] then
     return {fence and string.sub(fence, 1, 2) ~= 's:' and 'F' or 'L'}
 end
-local writer = call('HMGET', KEYS[2], ARGV[2], 'stamp')
+local writer = call('HMGET', KEYS[2], ARGV[2], 'stamp', 'capacity')
 if not writer[1] then
     return {'L'}
 end
@@ -42,5 +42,6 @@ else
     stamp = math.max(tonumber(writer[2] or 0) + 1, tonumber(ARGV[4]), now)
 end
 local latest = math.max(stamp, tonumber(writer[2] or 0))
-local topics = (#KEYS - 18) / 4
+local topics = (#KEYS - 19) / 4
+local capacity, beats = tonumber(writer[3] or nil), false
 local at = 7 + topics

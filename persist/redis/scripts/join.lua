@@ -2,10 +2,11 @@
 --
 -- KEYS  1 fence  2 writers  3 c  4 meta  5 w  6 p  7 owner
 -- ARGV  1 nonce for a fence, 2 incarnation of a new queue, 3 format of this library, 4 how long the
---       owner's key stays (ms), 5 what `p` is to say of the writer, 6 the lowest writer it may be;
---       then writers that were not seen for long, and what `p` said of each
--- Answers {'J', writer, fence, stamp, time}, or nothing was done: {'O', who}: an owner lives;
--- {'M'}: the queue belongs to one process at a time; {'V', least}: a newer format;
+--       owner's key stays (ms), 5 what `p` is to say of the writer, 6 the lowest writer it may be,
+--       7 the capacity from now on ('': as it is, 0: none); then writers that were not seen for
+--       long, and what `p` said of each
+-- Answers {'J', writer, fence, stamp, time, capacity (0: none)}, or nothing was done: {'O', who}:
+-- an owner lives; {'M'}: the queue belongs to one process at a time; {'V', least}: a newer format;
 -- {'N', partitions}.  Removing the owner's key is the first write: a full server does not refuse
 -- what follows, so somebody can come who works it off.
 local call, form = redis.call, string.format
@@ -40,7 +41,7 @@ if not meta[1] then
     call('HSET', KEYS[4], 'format', '2', 'least_reader', '2', 'mode', 'shared', 'partitions', '1',
         'clock', 'realtime', 'order', 'deadline', 'incarnation', ARGV[2])
 end
-for i = 7, #ARGV, 2 do
+for i = 8, #ARGV, 2 do
     if call('HGET', KEYS[6], ARGV[i]) == ARGV[i + 1] then
         call('HDEL', KEYS[2], ARGV[i] .. ':p', ARGV[i] .. ':w')
         call('HDEL', KEYS[3], ARGV[i] .. ':p', ARGV[i] .. ':w')
@@ -52,5 +53,10 @@ call('SET', KEYS[7], '2 shared', 'PX', form('%.0f', lives))
 call('HSET', KEYS[4], 'writer', name)
 call('HSET', KEYS[6], name, form('%s %.0f', ARGV[5], now))
 call('HSET', KEYS[2], name .. ':p', '0 0 0', name .. ':w', '0 0 0')
+if ARGV[7] == '0' then
+    call('HDEL', KEYS[2], 'capacity')
+elseif ARGV[7] ~= '' then
+    call('HSET', KEYS[2], 'capacity', ARGV[7])
+end
 local stamp = tonumber(call('HGET', KEYS[2], 'stamp') or 0)
-return {'J', name, fence, stamp, now}
+return {'J', name, fence, stamp, now, tonumber(call('HGET', KEYS[2], 'capacity') or 0)}

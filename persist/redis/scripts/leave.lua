@@ -11,6 +11,10 @@ call('HDEL', KEYS[2], unpack(lanes))
 call('HDEL', KEYS[3], unpack(lanes))
 call('HDEL', KEYS[11], ARGV[6])
 cover_all(1)
+call('ZREM', wr, ARGV[6])
+if capacity then
+    cover_room()
+end
 local left = call('HLEN', KEYS[11])
 if left == 0 then
     call('DEL', KEYS[12])

@@ -59,7 +59,7 @@ local function cover(w, head, most)
     if not head or head >= SLEEP then
         return
     end
-    local under_way = call('ZCOUNT', w, '-inf', form('(%.0f', GRACE - clock))
+    local under_way = call('ZCOUNT', w, form('%.0f', -clock), form('(%.0f', GRACE - clock))
     if under_way >= most then
         return
     end

@@ -416,6 +416,9 @@ end
 if others then
     cover_all(many)
 end
+if capacity then
+    cover_room()
+end
 if not again then
     status = stale and table.concat(status) or ''
     if stale or count > 0 then

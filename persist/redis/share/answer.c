@@ -47,6 +47,37 @@ bool due__share_is_void(const struct due__share_part *part)
     return part->voids && due__reply_is_text(status) && status->len == 1 && status->str[0] == 'u';
 }
 
+static bool was_full(const struct due__share_lane *lane, size_t part)
+{
+    for (size_t p = 0; p < part; p++) {
+        const struct due__share_part *before = &lane->part[p];
+        if (before->kind == DUE__SHARE_PUT && before->rc == 0 && before->answer != NULL &&
+            !before->voids && strchr(before->answer->element[2]->str, 'f') != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* Parts that are not in turn do not have what comes first in the first one: so either no job is
+ * refused for lack of room, or all are. */
+enum due__share_shut due__share_shut(const struct due__share_lane *lane, size_t part)
+{
+    size_t first = lane->plan.parts;
+    size_t puts = 0;
+
+    if (was_full(lane, part))
+        return DUE__SHUT_ALL;
+    for (size_t p = lane->plan.parts; p > 0; p--) {
+        if (lane->part[p - 1].kind != DUE__SHARE_PUT)
+            continue;
+        first = p - 1;
+        puts++;
+    }
+    if (lane->in_turn || puts < 2)
+        return DUE__SHUT_NONE;
+    return part == first ? DUE__SHUT_IF_FULL : DUE__SHUT_NEVER;
+}
+
 bool due__share_sane(struct due__redis *s, const struct due__share_part *part)
 {
     const redisReply *r = part->answer;
@@ -57,7 +88,7 @@ bool due__share_sane(struct due__redis *s, const struct due__share_part *part)
     if (part->kind == DUE__SHARE_WORK)
         return is_status(r->element[2], part->changes, "ds") && is_claim(part, r);
     size_t changes = due__share_is_void(part) ? 1 : part->changes;
-    return r->elements == 4 && is_status(r->element[2], changes, "dcoue") &&
+    return r->elements == 4 && is_status(r->element[2], changes, "dcouef") &&
            due__share_number(r->element[3], 0, &rang);
 }
 
@@ -69,6 +100,7 @@ static int result_of(char letter)
     case 's':
         return DUE_ESTALE;
     case 'c':
+    case 'f':
         return DUE_EAGAIN;
     case 'e':
         return DUE_EEXIST;
@@ -95,6 +127,19 @@ static void note_end(struct due__redis *s, const due_change *c, int result, int6
         due__hold_remove(holds, c->record.id);
 }
 
+/* Of new jobs: their letters are in the order of the exchange. */
+static void tell_puts(const struct due__share_plan *plan, size_t p,
+                      const struct due__share_part *part, int *results)
+{
+    const redisReply *status = part->rc == 0 ? part->answer->element[2] : NULL;
+    bool each = status != NULL && status->len > 0 && !part->voids;
+    size_t letter = 0;
+
+    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n;
+         i = due__share_next_put(plan, p, i + 1), letter++)
+        results[i] = each ? result_of(status->str[letter]) : part->rc;
+}
+
 static void tell_changes(struct due__redis *s, const struct due__share_lane *lane, size_t p,
                          int *results)
 {
@@ -104,6 +149,10 @@ static void tell_changes(struct due__redis *s, const struct due__share_lane *lan
     int64_t now_us = 0;
     size_t letter = 0;
 
+    if (part->kind == DUE__SHARE_PUT) {
+        tell_puts(plan, p, part, results);
+        return;
+    }
     if (part->rc == 0)
         (void)due__share_number(part->answer->element[1], 0, &now_us);
     for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
@@ -131,6 +180,13 @@ static void note_topics(struct due__redis *s, const struct due__share_part *part
     }
 }
 
+/* There is a capacity, which we had not heard of. */
+static void note_full(struct due__share *h, const redisReply *status)
+{
+    if (h->capacity == 0 && strchr(status->str, 'f') != NULL)
+        h->capacity = 1; /* until the next beat tells */
+}
+
 static void note_part(struct due__redis *s, const struct due__share_part *part,
                       struct due_exchange *answer)
 {
@@ -147,8 +203,10 @@ static void note_part(struct due__redis *s, const struct due__share_part *part,
         answer->now_ns = now_us * 1000;
     }
     answer->rang += (uint32_t)rang;
-    if (part->kind == DUE__SHARE_PUT && !part->voids)
+    if (part->kind == DUE__SHARE_PUT && !part->voids) {
+        note_full(s->share, r->element[2]);
         note_topics(s, part);
+    }
 }
 
 /* The order of parts is that in which they are sent: the claim's, which is last, is made first. */

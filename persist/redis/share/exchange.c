@@ -36,6 +36,7 @@ static void begin(struct due__share *h, struct due__share_lane *lane, uint64_t n
         free(lane->found[i]);
     lane->n_found = 0;
     lane->number = number;
+    lane->in_turn = h->capacity > 0;
     lane->any = claim != NULL && claim->topics == NULL;
     lane->n_any = lane->any ? h->n_recent : 0;
     memcpy(lane->any_topic, h->recent, sizeof lane->any_topic);

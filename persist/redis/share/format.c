@@ -6,7 +6,7 @@
 
 /* What a part has of each kind of word. */
 struct put_counts {
-    size_t entries, longs, keys, groups;
+    size_t entries, longs, keys, groups, kept;
 };
 
 static const due_change *change_at(const struct due__share_plan *plan, size_t at)
@@ -65,6 +65,7 @@ static struct put_counts count_puts(const struct due__share_plan *plan, size_t p
             k.longs += long_of(r) != 0;
             k.keys += r->key_len > 0;
             k.groups += r->group_len > 0;
+            k.kept += change_at(plan, plan->group[g].first + i)->keeps_room != 0;
         }
     }
     return k;
@@ -121,6 +122,13 @@ static void put_its_group(struct due__redis *s, const due_change *c)
     due__link_bytes(s->link, group, len + r->group_len);
 }
 
+/* It has its room already. */
+static void put_if_kept(struct due__redis *s, const due_change *c)
+{
+    if (c->keeps_room)
+        put_id(s, c->record.id);
+}
+
 static void put_its_length(struct due__redis *s, const due_change *c)
 {
     size_t len = long_of(&c->record);
@@ -163,21 +171,25 @@ static int format_put(struct due__redis *s, const struct due__share_lane *lane, 
     int rc = 0;
 
     due__share_call_as(s, &due__script_put, lane, part->number, part->topic, part->topics,
-                       5 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * k.keys +
+                       7 + 4 * part->changes + 2 * k.entries + 2 * k.longs + 3 * k.keys + k.kept +
                            2 * k.groups + 3 * part->topics);
     due__link_number(s->link, (int64_t)k.keys);
-    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.keys > 0;
-         g = due__share_next_group(plan, p, g + 1))
-        put_group(s, plan, &plan->group[g], put_its_key);
+    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && k.keys > 0;
+         i = due__share_next_put(plan, p, i + 1))
+        put_its_key(s, &plan->changes[i]);
+    due__link_number(s->link, (int64_t)due__share_shut(lane, p));
+    due__link_number(s->link, (int64_t)k.kept);
+    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && k.kept > 0;
+         i = due__share_next_put(plan, p, i + 1))
+        put_if_kept(s, &plan->changes[i]);
     due__link_number(s->link, (int64_t)k.groups);
-    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups && k.groups > 0;
-         g = due__share_next_group(plan, p, g + 1))
-        put_group(s, plan, &plan->group[g], put_its_group);
+    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && k.groups > 0;
+         i = due__share_next_put(plan, p, i + 1))
+        put_its_group(s, &plan->changes[i]);
     due__link_number(s->link, (int64_t)part->changes);
-    for (size_t g = due__share_next_group(plan, p, 0); g < plan->groups;
-         g = due__share_next_group(plan, p, g + 1))
-        for (size_t i = 0; i < plan->group[g].n && rc == 0; i++)
-            rc = put_record(s, change_at(plan, plan->group[g].first + i));
+    for (size_t i = due__share_next_put(plan, p, 0); i < plan->n && rc == 0;
+         i = due__share_next_put(plan, p, i + 1))
+        rc = put_record(s, &plan->changes[i]);
     due__scratch_shrink(&s->scratch);
     if (rc != 0)
         return rc;

@@ -12,12 +12,13 @@
 #include "redis/owner/owner.h"
 #include "redis/share/share.h"
 
-#define FORMAT    2
-#define DAY_US    (INT64_C(86400) * 1000000)
-#define TRIM      64 /* most that are struck off at once */
-#define BEAT_MIN  DUE_S(10)
-#define BEAT_FOR  DUE_S(2) /* for each process */
-#define BEAT_MOST 1800     /* of them, so an hour at most; as in beat.lua */
+#define FORMAT        2
+#define DAY_US        (INT64_C(86400) * 1000000)
+#define TRIM          64                  /* most that are struck off at once */
+#define CAPACITY_MOST (UINT64_C(1) << 53) /* above it there is none */
+#define BEAT_MIN      DUE_S(10)
+#define BEAT_FOR      DUE_S(2) /* for each process */
+#define BEAT_MOST     1800     /* of them, so an hour at most; as in beat.lua */
 
 /* What `p` is to say of us, without the time of the last beat. */
 static void describe(const struct due__redis *s, char text[208])
@@ -74,6 +75,15 @@ static size_t find_old(const redisReply *fields, const redisReply *values, int64
     return n;
 }
 
+/* What is to become of the capacity: a number that is exact in a script. */
+static void put_capacity(struct due__redis *s, uint64_t capacity)
+{
+    if (capacity == 0)
+        due__link_text(s->link, "");
+    else
+        due__link_number(s->link, capacity <= CAPACITY_MOST ? (int64_t)capacity : 0);
+}
+
 static void ask_join(struct due__redis *s, const redisReply *fields, const redisReply *values,
                      const size_t *old, size_t n_old)
 {
@@ -82,7 +92,7 @@ static void ask_join(struct due__redis *s, const redisReply *fields, const redis
     char who[208];
 
     describe(s, who);
-    due__share_call(s, &due__script_join, N, 6 + 2 * n_old);
+    due__share_call(s, &due__script_join, N, 7 + 2 * n_old);
     for (size_t i = 0; i < N; i++)
         due__share_key(s, keys[i], "");
     due__link_text(s->link, s->nonce);
@@ -91,6 +101,7 @@ static void ask_join(struct due__redis *s, const redisReply *fields, const redis
     due__link_number(s->link, 3 * s->share->renew_ns / 1000000);
     due__link_text(s->link, who);
     due__link_number(s->link, (int64_t)s->how.writer_min);
+    put_capacity(s, s->how.capacity);
     for (size_t i = 0; i < n_old; i++) {
         const redisReply *writer = fields->element[old[i]];
         const redisReply *text = values->element[old[i]];
@@ -153,12 +164,15 @@ static int joined(struct due__redis *s, const redisReply *r)
         return DUE_ECORRUPT;
     if (r->element[0]->str[0] != 'J')
         return refuse(s, r);
-    if (r->elements != 5 || !copy(h->writer, sizeof h->writer, r->element[1]) ||
+    int64_t capacity = 0;
+    if (r->elements != 6 || !copy(h->writer, sizeof h->writer, r->element[1]) ||
         !due__reply_digits(h->writer, strlen(h->writer), &s->writer) ||
         s->writer >= UINT64_C(1) << 48 || !copy(s->fence, sizeof s->fence, r->element[2]) ||
         !due__share_number(r->element[3], 0, &stamp) ||
-        !due__share_number(r->element[4], 0, &now_us))
+        !due__share_number(r->element[4], 0, &now_us) ||
+        !due__share_number(r->element[5], 0, &capacity))
         return DUE_ECORRUPT;
+    h->capacity = (uint64_t)capacity;
     if ((uint64_t)stamp > h->stamp)
         h->stamp = (uint64_t)stamp;
     h->now_us = now_us;
@@ -285,6 +299,8 @@ static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
     int64_t now_us = 0;
     int64_t late = 0;
     int64_t turn = 0;
+    int64_t room = 0;
+    int64_t capacity = 0;
     int64_t writers = 0;
     const char *topics[DUE__SHARE_TOPICS];
     char who[208];
@@ -292,25 +308,30 @@ static int beat(struct due__redis *s, struct due_beat *b, int64_t until_ns)
     for (size_t i = 0; i < s->share->n_recent; i++)
         topics[i] = s->share->recent[i];
     describe(s, who);
-    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, topics, s->share->n_recent, 5);
+    due__share_call_as(s, &due__script_beat, &s->share->lane[1], 0, topics, s->share->n_recent, 6);
     due__link_text(s->link, who);
     due__link_number(s->link, 3 * s->share->renew_ns / 1000000);
     due__link_number(s->link, (b->turn_ns + 999) / 1000);
     due__link_number(s->link, b->dead_keep_ns);
     due__link_number(s->link, (int64_t)(b->dead_max & INT64_MAX));
-    int rc = call(s, &reply, 5, until_ns);
+    due__link_number(s->link, b->waits_room != 0);
+    int rc = call(s, &reply, 7, until_ns);
     if (rc != 0)
         return rc;
     rc = DUE_ECORRUPT;
     if (due__share_number(reply->element[1], 0, &now_us) &&
         due__share_number(reply->element[4], 0, &late) &&
         due__share_number(reply->element[5], 0, &turn) &&
-        due__share_number(reply->element[6], 0, &writers))
+        due__share_number(reply->element[6], 0, &room) &&
+        due__share_number(reply->element[7], 0, &capacity) &&
+        due__share_number(reply->element[8], 0, &writers))
         rc = (late != 0 ? DUE_BEAT_RANG : 0) | (turn != 0 ? DUE_BEAT_TURN : 0);
     freeReplyObject(reply);
     b->now_ns = now_us * 1000;
     if (rc < 0)
         return rc;
+    b->room = (uint64_t)room;
+    b->capacity = s->share->capacity = (uint64_t)capacity;
     due__link_wrote(s->link);
     b->renew_ns = s->share->renew_ns = beat_every(writers);
     due__bell_every(s, 2 * s->share->renew_ns); /* a ring that it missed is mended by others */

@@ -3,6 +3,10 @@
  * A call names at most eight topics, so an exchange of more has several of a kind.  The claim is in
  * the last call of its kind, with as many of the ends as have room there: what is in one call
  * happens at one moment.
+ *
+ * In a queue with a capacity puts go in turn: a call has none that comes before one of an earlier
+ * call, so that it is the last ones for which there is no room.  Of one that is not known to have a
+ * capacity, and has one, all are refused (due__share_shut), and go in turn then.
  */
 #include <string.h>
 
@@ -97,7 +101,7 @@ static void plan_change(struct due__share_lane *lane, size_t i, const char *name
     char letter = letter_of(c);
     enum due__share_kind kind = kind_of(letter);
     size_t topic = 0;
-    size_t p = 0;
+    size_t p = kind == DUE__SHARE_PUT ? lane->plan.put_from : 0;
 
     for (; p < lane->plan.parts && topic == 0; p++)
         if (lane->part[p].kind == kind)
@@ -105,6 +109,8 @@ static void plan_change(struct due__share_lane *lane, size_t i, const char *name
     if (topic == 0) {
         topic = topic_in(add_part(lane, kind), name);
         p = lane->plan.parts;
+        if (kind == DUE__SHARE_PUT && lane->in_turn)
+            lane->plan.put_from = p - 1;
     }
     p--;
     lane->part[p].changes++;
@@ -180,7 +186,7 @@ void due__share_make_plan(struct due__share_lane *lane, const due_change *change
     plan->changes = changes;
     plan->n = n;
     plan->claim = claim;
-    plan->parts = plan->groups = 0;
+    plan->parts = plan->groups = plan->put_from = 0;
     if (claim != NULL)
         plan_claim(lane, claim);
     for (size_t i = 0; i < n; i++) {
@@ -188,6 +194,13 @@ void due__share_make_plan(struct due__share_lane *lane, const due_change *change
         plan_change(lane, i, topic != NULL ? topic : lane->found[found++]);
     }
     put_in_order(plan);
+}
+
+size_t due__share_next_put(const struct due__share_plan *plan, size_t part, size_t from)
+{
+    while (from < plan->n && plan->group[plan->in[from]].part != part)
+        from++;
+    return from;
 }
 
 size_t due__share_next_group(const struct due__share_plan *plan, size_t part, size_t from)

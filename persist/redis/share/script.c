@@ -33,10 +33,10 @@ void due__share_call_as(struct due__redis *s, const struct due__script *script,
     static const char *const fixed[DUE__SHARE_FIXED] = { "fence", "writers", "c", "h",
                                                          "w",     "j",       "a", "dead",
                                                          "b",     "topics",  "p", "owner" };
-    static const char *const last[] = { "jg", "gh", "g", "k", "kx", "jk" };
+    static const char *const last[] = { "wr", "jg", "gh", "g", "k", "kx", "jk" };
     const struct due__share *h = s->share;
 
-    due__share_call(s, script, DUE__SHARE_FIXED + 4 * n_topics + 6, 6 + n_topics + args);
+    due__share_call(s, script, DUE__SHARE_FIXED + 4 * n_topics + 7, 6 + n_topics + args);
     for (size_t i = 0; i < DUE__SHARE_FIXED; i++)
         due__share_key(s, fixed[i], "");
     for (size_t i = 0; i < n_topics; i++) {

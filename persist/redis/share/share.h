@@ -24,6 +24,14 @@
 
 enum due__share_kind { DUE__SHARE_EDIT, DUE__SHARE_PUT, DUE__SHARE_WORK };
 
+/* Which jobs of a put may have room, as in put.lua. */
+enum due__share_shut {
+    DUE__SHUT_NONE = 0,    /* the first ones, as far as there is room */
+    DUE__SHUT_ALL = 1,     /* none: an earlier one had none */
+    DUE__SHUT_IF_FULL = 2, /* none, if there is a capacity */
+    DUE__SHUT_NEVER = 3    /* all: others of them are in */
+};
+
 /* Changes of one part that stand together in its words: of one topic and one kind. */
 struct due__share_group {
     size_t part;
@@ -40,6 +48,7 @@ struct due__share_plan {
     size_t n;                  /* */
     const struct due_claim *claim;
     size_t parts, groups;
+    size_t put_from; /* puts stand in no part before this one */
     struct due__share_group group[DUE__SHARE_CHANGES];
     uint16_t order[DUE__SHARE_CHANGES]; /* changes by group */
     uint16_t in[DUE__SHARE_CHANGES];    /* the group of each change */
@@ -103,6 +112,7 @@ struct due__share_lane {
     uint64_t last;               /* C: number that the server has served */
     enum due__share_state state; /* C */
     uint64_t number;             /* C: of the exchange that was planned last */
+    bool in_turn;                /* C: no put of a part comes before one of an earlier part */
     bool any;                    /* C: its claim is for any topic */
     size_t n_any;                /* C: and these were chosen */
     char any_topic[DUE__SHARE_TOPICS][DUE__SHARE_NAME];
@@ -128,6 +138,8 @@ struct due__share {
     uint64_t stamp;   /* C: highest seen */
     int64_t now_us;   /* C: the server's time in the last answer */
     int64_t renew_ns; /* C: between two beats, as many as shared the queue at the last one */
+
+    uint64_t capacity; /* C: of the queue, as last heard; 0: none that is known */
 
     struct due__share_lane lane[2]; /* C: put, work */
     struct due__share_part *air;    /* C: the part in the air, or NULL */
@@ -158,6 +170,8 @@ bool due__share_is_work(const due_change *changes, size_t n, const struct due_cl
 int due__share_check(const due_change *changes, size_t n, const struct due_claim *claim);
 void due__share_make_plan(struct due__share_lane *lane, const due_change *changes, size_t n,
                           const struct due_claim *claim);
+/* The changes of a part of puts, in the order of the exchange: the first from @from on; n: none. */
+size_t due__share_next_put(const struct due__share_plan *plan, size_t part, size_t from);
 /* The groups of a part: the first from @from on; the number of groups: none. */
 size_t due__share_next_group(const struct due__share_plan *plan, size_t part, size_t from);
 
@@ -207,6 +221,8 @@ int due__share_format(struct due__redis *s, struct due__share_lane *lane, size_t
 /* ---- answer.c */
 /* Is the answer that of the empty cancel by which a part was voided? */
 bool due__share_is_void(const struct due__share_part *part);
+/* Which jobs of a part of puts may have room. */
+enum due__share_shut due__share_shut(const struct due__share_lane *lane, size_t part);
 /* Does the answer of a part make sense? */
 bool due__share_sane(struct due__redis *s, const struct due__share_part *part);
 /* Tell what the parts have answered. */

@@ -53,6 +53,7 @@ static void tell_info(const struct due__redis *s, struct due_store_info *info)
                                      .renew_ns = s->share->renew_ns,
                                      .durability = s->durability,
                                      .jobs = s->jobs,
+                                     .capacity = s->share->capacity,
                                      .payload_max = s->payload_max };
 }
 
@@ -81,6 +82,7 @@ static int join_store(struct due__redis *s, const struct due_store_open *how,
     if (again) { /* a fence made anew must not be the old one, nor a writer that of another job */
         due__redis_draw(s);
         s->how.writer_min = s->writer + 1;
+        s->how.capacity = how->capacity;
     }
     if (rc == 0)
         rc = prepare(s);

@@ -158,25 +158,6 @@ void share_end(struct share *s)
     memset(s, 0, sizeof *s);
 }
 
-redisReply *share_ask(struct share *s, const char *format, ...)
-{
-    va_list args;
-
-    va_start(args, format);
-    redisReply *r = redisvCommand(s->link, format, args);
-    va_end(args);
-    if (r == NULL)
-        share_fail("connection lost");
-    return r;
-}
-
-void share_turn(struct share *s, const char *clock, int64_t us)
-{
-    freeReplyObject(share_ask(s, "DEL %s", clock));
-    freeReplyObject(
-        share_ask(s, "RPUSH %s %" PRId64 " %" PRId64, clock, us / 1000000, us % 1000000));
-}
-
 void share_topics(struct share *s, ...)
 {
     va_list args;
@@ -203,9 +184,9 @@ static void begin_exchange(struct share *s, int script, int lane)
 {
     static const char *const fixed[12] = { "fence", "writers", "c", "h",      "w", "j",
                                            "a",     "dead",    "b", "topics", "p", "owner" };
-    static const char *const last[6] = { "jg", "gh", "g", "k", "kx", "jk" };
+    static const char *const last[7] = { "wr", "jg", "gh", "g", "k", "kx", "jk" };
 
-    begin(s, script, 18 + 4 * s->topics);
+    begin(s, script, 19 + 4 * s->topics);
     for (int i = 0; i < 12; i++)
         word_key(s, fixed[i], "");
     for (int i = 0; i < s->topics; i++) {
@@ -215,7 +196,7 @@ static void begin_exchange(struct share *s, int script, int lane)
     }
     for (int i = 0; i < s->topics; i++)
         word_key(s, "g:", s->topic[i]);
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < 7; i++)
         word_key(s, last[i], "");
     word(s->fence);
     word(s->lane[lane]);
@@ -291,6 +272,7 @@ void share_join(struct share *s)
     word_number(60000);
     word("host 1");
     word_number(0);
+    word(s->capacity);
     send_words(s);
     if (s->answer.code != 'J')
         return;
@@ -339,6 +321,19 @@ static void groups_of(const struct share *s, const struct share_job *jobs, int n
     }
 }
 
+static void keeps_of(const struct share *s, const struct share_job *jobs, int n)
+{
+    int keeps = 0;
+
+    for (int i = 0; i < n; i++)
+        keeps += jobs[i].keeps != 0;
+    word_number(s->shut);
+    word_number(keeps);
+    for (int i = 0; i < n; i++)
+        if (jobs[i].keeps)
+            word_id(jobs[i].id);
+}
+
 void share_put(struct share *s, const struct share_job *jobs, int n)
 {
     int entries = 0;
@@ -346,6 +341,7 @@ void share_put(struct share *s, const struct share_job *jobs, int n)
 
     begin_exchange(s, PUT, 0);
     keys_of(jobs, n);
+    keeps_of(s, jobs, n);
     groups_of(s, jobs, n);
     word_number(n);
     for (int i = 0; i < n; i++) {
@@ -538,7 +534,10 @@ void share_beat_for(struct share *s, int64_t turn)
     word_number(turn);
     word_number(0);
     word_number(0);
+    word_number(s->waits_room);
     if (send_words(s)) {
+        s->answer.room = number_at(s, 6);
+        s->answer.capacity = number_at(s, 7);
         s->answer.turn = number_at(s, 5);
         s->answer.alarm = number_at(s, 2);
         s->answer.rang = number_at(s, 3);

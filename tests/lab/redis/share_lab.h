@@ -36,6 +36,7 @@ struct share_job {
     const char *key;    /* put: NULL: none */
     const char *from;   /* put: takes it over from that job; NULL: from none */
     const char *group;  /* put: NULL: none */
+    int keeps;          /* put: it has had its room before */
 };
 
 /* What becomes of a job that was claimed: see work.lua. */
@@ -75,7 +76,8 @@ struct share_answer {
     int heads;                   /* of work, what follows the jobs */
     char name[SHARE_TOPICS][64]; /* */
     int64_t head[SHARE_TOPICS];  /* */
-    int64_t left, late, turn;    /* leave: writers; beat: overdue, and whether it took the turn */
+    int64_t left, late, turn;    /* leave: writers; beat: overdue, and whether it took the turn, */
+    int64_t room, capacity;      /* for how many there is room, of so many */
 };
 
 struct share {
@@ -92,6 +94,9 @@ struct share {
     int64_t stamp;     /* highest seen */
     char topic[SHARE_TOPICS][64];
     int topics;
+    char capacity[24]; /* join: from now on; "": as it is */
+    int waits_room;    /* beat: it does */
+    int shut;          /* put: there was no room for an earlier one */
     struct share_answer answer;
     redisReply *reply;    /* the answer's bytes */
     struct share_told {   /* since share_rung() was called last */

@@ -145,8 +145,8 @@ TestSuite(work, .init = serve, .fini = stop, .timeout = 60);
 
 /* ---- Keys that are missing, empty or something else ------------------------------------------ */
 
-static const char *const keys[] = { "c", "h", "w",   "j",   "a",   "dead",
-                                    "b", "p", "t:a", "l:a", "w:a", "topics" };
+static const char *const keys[] = { "c", "h",   "w",   "j",   "a",      "dead", "b",
+                                    "p", "t:a", "l:a", "w:a", "topics", "wr" };
 
 /* A job's whole life, with whatever answers; a wrong type ends a script with an error. */
 static void live(int n)
@@ -385,6 +385,17 @@ static void whole_life(void)
     redisReply *r = share_census(&one);
     cr_expect_eq(r->type, REDIS_REPLY_ARRAY, "%s", r->str);
     freeReplyObject(r);
+    two.waits_room = 1;
+    share_beat(&two);
+    cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
+    snprintf(two.capacity, sizeof two.capacity, "1");
+    share_join(&two);
+    cr_expect_eq(two.answer.code, 'J', "%s", two.answer.error);
+    for (int n = 50; n < 52; n++) {
+        share_put(&two, &(struct share_job[]){ job(n, T0) }[0], 1);
+        cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
+    }
+    cr_expect_str_eq(two.answer.status, "f", "there is one");
     share_beat(&two);
     cr_expect_eq(two.answer.code, 'D', "%s", two.answer.error);
     share_leave(&two);

@@ -86,6 +86,16 @@ static void all_sleep_behind(int64_t head)
     }
 }
 
+/* A clock that was set back: who was rung after now will not come, as far as we know. */
+Test(wake, counts_nobody_who_was_rung_in_the_future)
+{
+    all_sleep();
+    freeReplyObject(share_ask(&one, "ZADD due:{q}:w %lld ghost", -(long long)T0 - 1000000));
+    put(&one, 1, T0);
+    cr_expect_eq(one.answer.rang, 1);
+    cr_expect_eq(rung(NULL), 1);
+}
+
 Test(wake, rings_the_longest_sleeper_and_nobody_else_for_a_job_that_is_due)
 {
     int who = -1;

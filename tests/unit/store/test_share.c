@@ -533,7 +533,6 @@ Test(share, options_that_it_does_not_have_are_refused, .timeout = 20)
 {
     struct memory_disk *disk = memory_disk_new(NULL);
 
-    cr_expect_eq(open_with(disk, (due_options){ .capacity = 5 }), DUE_ENOTSUP);
     cr_expect_eq(open_with(disk, (due_options){ .order = DUE_ORDER_PRIORITY }), DUE_ENOTSUP);
     memory_disk_free(disk);
 }

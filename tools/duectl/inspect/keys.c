@@ -21,7 +21,7 @@ void ctl_keys_make(struct ctl_keys *k, const char *queue)
                 { k->jobs, "j" },    { k->again, "a" },         { k->topics, "topics" },
                 { k->aside, "q" },   { k->dead, "dead" },       { k->unique, "k" },
                 { k->kept, "kx" },   { k->writers, "writers" }, { k->people, "p" },
-                { k->waits, "w" },   { k->rings, "r:" } };
+                { k->waits, "w" },   { k->rings, "r:" },        { k->waits_room, "wr" } };
 
     snprintf(k->base, sizeof k->base, "due:{%s}:", queue);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

@@ -57,7 +57,7 @@ struct ctl_keys {
     char base[128]; /* what all begin with */
     char meta[136], fence[136], owner[136], jobs[136], again[136], topics[136], aside[136];
     char dead[136], unique[136], kept[136];
-    char writers[136], people[136], waits[136], rings[136]; /* of a shared queue */
+    char writers[136], people[136], waits[136], rings[136], waits_room[136]; /* of a shared queue */
 };
 
 void ctl_keys_make(struct ctl_keys *k, const char *queue);

@@ -230,13 +230,14 @@ static int evict_one(struct ctl_server *s, const struct ctl_keys *k, const redis
 {
     redisReply *answer = NULL;
 
-    due__link_command(s->link, 3 + 3 + topics->elements + 2);
+    due__link_command(s->link, 3 + 4 + topics->elements + 2);
     due__link_text(s->link, "EVAL");
     due__link_bytes(s->link, due__script_evict.text, due__script_evict.len);
-    due__link_number(s->link, (int64_t)(3 + topics->elements));
+    due__link_number(s->link, (int64_t)(4 + topics->elements));
     due__link_text(s->link, k->writers);
     due__link_text(s->link, k->people);
     due__link_text(s->link, k->waits);
+    due__link_text(s->link, k->waits_room);
     for (size_t t = 0; t < topics->elements; t++) {
         struct ctl_text topic = { topics->element[t]->str, (size_t)topics->element[t]->len };
         ctl_key_of_topic(s, k, 'w', topic);

@@ -6,10 +6,12 @@
  */
 #include "verbs/verbs.h"
 
+#include <poll.h>
 #include <stdio.h>
 
 #define OPEN_NS  DUE_S(1) /* for the store, and for its present owner to go */
 #define CLOSE_NS DUE_S(10)
+#define SLICE_NS DUE_S(1) /* of waiting for room */
 
 /* ---- The verbs of an owned queue ------------------------------------------------------------- */
 
@@ -26,6 +28,31 @@ static bool has_topic(int number, const char *topic, int *rc)
     return *rc == 0;
 }
 
+static bool is_to_stop(const struct ctl_access *a)
+{
+    struct pollfd stop = { .fd = a->stop_fd, .events = POLLIN };
+
+    return poll(&stop, 1, 0) > 0;
+}
+
+/* As due_enqueue_batch(), which waits for room; in slices where it is to hear that it should stop,
+ * behind a first try, for which the store has all its time. */
+static int put_when_room(struct ctl_access *a, const due_spec *specs, size_t n, due_id *ids)
+{
+    int64_t wait_ns = a->shared && a->stop_fd > 0 ? 0 : DUE_FOREVER;
+    int rc;
+
+    while ((rc = due_enqueue_batch(a->queue, specs, n, wait_ns, ids)) == DUE_EAGAIN ||
+           rc == DUE_ETIMEDOUT) {
+        if (wait_ns == DUE_FOREVER)
+            return rc;
+        if (is_to_stop(a))
+            return DUE_ETIMEDOUT;
+        wait_ns = SLICE_NS;
+    }
+    return rc;
+}
+
 /* A batch ends before the job that is refused, and the next one begins with it. */
 static int owned_put(struct ctl_access *a, const char *topic, due_spec *specs, size_t n,
                      due_id *ids, int *results)
@@ -38,9 +65,9 @@ static int owned_put(struct ctl_access *a, const char *topic, due_spec *specs, s
     for (size_t i = 0; i < n; i++)
         specs[i].topic = number;
     while (done < n) {
-        int rc = due_enqueue_batch(a->queue, specs + done, n - done, DUE_FOREVER, ids + done);
+        int rc = put_when_room(a, specs + done, n - done, ids + done);
 
-        if (rc < 0 && ctl_status_of(rc) == CTL_BROKEN)
+        if (rc == DUE_ETIMEDOUT || (rc < 0 && ctl_status_of(rc) == CTL_BROKEN))
             return rc;
         for (int i = 0; i < rc; i++)
             results[done++] = 0;

@@ -185,7 +185,10 @@ static bool flush(struct push *p)
             tell_refused(p, i);
     }
     forget_waiting(p);
-    if (rc != 0) {
+    if (rc == DUE_ETIMEDOUT) {
+        fprintf(stderr, "duectl: the queue is full: what has no id is not stored\n");
+        p->answers.status = CTL_BROKEN;
+    } else if (rc != 0) {
         fprintf(stderr, "duectl: from line %" PRIu64 " on it is not sure what is stored: %s\n",
                 first, due_error_text(rc));
         p->answers.status = CTL_BROKEN;
@@ -430,6 +433,7 @@ static int push_all(struct push *p, int signal_fd, const struct ctl_entry *at)
 
     if (status != 0)
         return status;
+    p->access.stop_fd = signal_fd;
     if (p->look->time != NULL)
         push_whole(p, signal_fd, at);
     else

@@ -56,12 +56,14 @@ struct ctl_access {
     const struct ctl_look *look;
     due_queue *queue;
     bool shared; /* by other processes */
+    int stop_fd; /* a put into a full queue ends when that can be read; 0: it does not */
 };
 
 /* Each answers 0 or a DUE_E* code, and waits until the change is stored.  A call with @topic NULL
  * is for all of them.  Those with ids answer for each in @results, and 0. */
 struct ctl_access_verbs {
-    /* The specs have no topic: it is @topic.  @ids and @results have what became of each. */
+    /* The specs have no topic: it is @topic.  @ids and @results have what became of each.
+     * DUE_ETIMEDOUT: the queue is full, and it is to stop; the others are not stored. */
     int (*put)(struct ctl_access *a, const char *topic, due_spec *specs, size_t n, due_id *ids,
                int *results);
     int (*cancel)(struct ctl_access *a, const due_id *ids, size_t n, int *results);
