@@ -93,7 +93,8 @@ typedef struct due_options {
                                                          end: 0 or why the store refused it */
     void (*on_restore)(void *ctx, uint64_t restored, int finished); /* while stored jobs come */
 
-    /* One queue, many processes; a store that cannot do that answers DUE_ENOTSUP. */
+    /* One queue, many processes; a store that cannot do that answers DUE_ENOTSUP.  A queue that was
+     * opened otherwise before becomes so; while somebody has it so: DUE_EBUSY. */
     enum due_share share; /* */
     size_t prefetch_max;  /* most jobs that one claim takes ahead of those who wait for one; 0: 256;
                              1: none */

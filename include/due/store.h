@@ -331,10 +331,14 @@ struct due_shared_verbs {
     size_t size; /* sizeof(struct due_shared_verbs) */
 
     /**
-     * Be one of those who share the queue, which is made if there is none.  After DUE_ELOST once
-     * more: it is another process then, with a writer number of its own, and numbers begin anew.
+     * Be one of those who share the queue, which is made if there is none.  If it had an owner, who
+     * closed it or whose lease is over, it is shared from then on, and that one is refused; what is
+     * stored stays as it is.  Making it so may take longer than until how->until_ns.  After
+     * DUE_ELOST once more: it is another process then, with a writer number of its own, and numbers
+     * begin anew.
      *
-     * Errors:   as open(); DUE_EBUSY: one process owns it, alone
+     * Errors:   as open(); DUE_EBUSY: one process owns it, alone, until how->until_ns; DUE_ENOTSUP:
+     *           it must be opened by an owner first, who writes all of it again
      */
     int (*join)(due_store *s, const struct due_store_open *how, struct due_store_info *info,
                 due_error *error);
@@ -444,13 +448,16 @@ struct due_store_verbs {
                     as long as every verb is needed: DUE_EINVAL */
 
     /**
-     * Take possession of the queue's jobs, alone, waiting up to how->until_ns for the last owner.
+     * Take possession of the queue's jobs, alone, waiting up to how->until_ns for the last owner,
+     * or for those who share them.  If they were shared they are not any more: who held one is
+     * refused from then on, and it waits, with the attempts that are stored.  That may take longer.
      *
-     * Errors:   DUE_EBUSY: owned by somebody who lives (host and pid in @error); DUE_ESTORE: cannot
-     *           be reached; DUE_EACCES; DUE_EVERSION: stored by a newer version; DUE_EDURABILITY:
-     *           less than required, or it may drop jobs by itself; DUE_ENOTSUP: not a server, or
-     *           not a stored queue, that can be used; DUE_ECORRUPT: what is stored is no queue;
-     *           DUE_ELIMIT: too many topics; DUE_ENOSPC: too full for a new owner; DUE_ENOMEM
+     * Errors:   DUE_EBUSY: somebody who lives owns it (host and pid in @error) or shares it;
+     *           DUE_ESTORE: cannot be reached; DUE_EACCES; DUE_EVERSION: stored by a newer version;
+     *           DUE_EDURABILITY: less than required, or it may drop jobs by itself; DUE_ENOTSUP:
+     *           not a server, or not a stored queue, that can be used; DUE_ECORRUPT: what is stored
+     *           is no queue; DUE_ELIMIT: too many topics; DUE_ENOSPC: too full for a new owner;
+     *           DUE_ENOMEM
      */
     int (*open)(due_store *s, const struct due_store_open *how, struct due_store_info *info,
                 due_error *error);

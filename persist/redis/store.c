@@ -51,6 +51,18 @@ static void warn_of_skew(struct due__redis *s, int64_t server_ns)
                        skew / 1000000);
 }
 
+/* It was shared. */
+static int own(struct due__redis *s, int64_t until_ns)
+{
+    s->open = true;
+    int rc = due__share_fold(s, until_ns);
+    if (rc != 0) {
+        due__share_give_up(s, rc, until_ns);
+        s->open = s->fenced = false;
+    }
+    return rc;
+}
+
 static int open_store(due_store *store, const struct due_store_open *how,
                       struct due_store_info *info, due_error *error)
 {
@@ -58,10 +70,15 @@ static int open_store(due_store *store, const struct due_store_open *how,
     int64_t until_ns = s->set.standby ? DUE_FOREVER : how->until_ns;
     int rc = s->share->joined ? DUE_EINVAL : due__redis_begin(s, how);
 
+    due__share_name(s);
     if (rc == 0)
         rc = due__redis_reach(s, until_ns);
     if (rc == 0)
         rc = due__redis_take_over(s, until_ns);
+    if (rc == DUE_EBUSY && s->met_sharers)
+        due__share_say_who(s, until_ns);
+    if (rc == 0 && s->mode != DUE__MODE_OWNER)
+        rc = own(s, until_ns);
     if (rc != 0) {
         due__flight_crash(s);
         if (error != NULL) {
@@ -94,12 +111,17 @@ static int verb_open(due_store *store, const struct due_store_open *how,
     return due__redis_show(redis_of(store), open_store(store, how, info, error));
 }
 
-/* What the server has lost is said once, by whichever call comes first. */
-static int say_loss(struct due__redis *s, int rc)
+/* What the server has lost is said once, by whichever call comes first.  If it has fallen back to
+ * when the queue was not owned yet, it is made so again before. */
+static int say_loss(struct due__redis *s, int rc, int64_t until_ns)
 {
     if (rc < 0 || !s->lost)
         return rc;
     s->lost = false;
+    rc = s->mode != DUE__MODE_OWNER ? due__share_fold(s, until_ns) : 0;
+    s->lost = rc != 0;
+    if (rc != 0)
+        return s->fenced ? DUE_EFENCED : DUE_EAGAIN;
     return DUE_ELOST;
 }
 
@@ -109,7 +131,7 @@ static int verb_ready(due_store *store, int64_t until_ns)
 
     due__link_look(s->link); /* has the server closed the connection? */
     int rc = due__redis_up(s, until_ns);
-    return due__redis_show(s, say_loss(s, rc));
+    return due__redis_show(s, say_loss(s, rc, until_ns));
 }
 
 static int verb_prepare(due_store *store, const due_change *changes, size_t n, uint64_t number)
@@ -152,7 +174,7 @@ static int end_reading(struct due__redis *s, int rc, int64_t until_ns)
 
     due__link_deafen(s->link, false);
     s->cut_short = cut && s->cut_short < PATIENCE ? s->cut_short + 1 : 0;
-    return say_loss(s, rc);
+    return say_loss(s, rc, until_ns);
 }
 
 static int verb_load(due_store *store, int rewind, size_t max, due_store_visit *visit, void *ctx,
@@ -189,7 +211,7 @@ static int verb_renew(due_store *store, int64_t *held_ns, int64_t until_ns)
 {
     struct due__redis *s = redis_of(store);
 
-    return due__redis_show(s, say_loss(s, due__redis_renew(s, held_ns, until_ns)));
+    return due__redis_show(s, say_loss(s, due__redis_renew(s, held_ns, until_ns), until_ns));
 }
 
 static int verb_close(due_store *store, int64_t until_ns)

@@ -183,10 +183,18 @@ done
 has heard '^message'
 [ "$(redis HMGET 'due:{q}:writers' 17:p 17:w | tr '\n' ' ')" = 'X X ' ] || fail "not both lanes"
 
-# What is owned stays so, and a file is owned.
+# What was owned is shared from then on if somebody says so, and owned again by who is alone.
+run 0 push --queue turns "$url" <in.txt
+run 0 push --shared --queue turns "$url" <in.txt
+[ "$(redis HGET 'due:{turns}:meta' mode)" = shared ] || fail "it is not shared"
+run 0 run --store "$url" --queue turns </dev/null
+[ "$(wc -l <out)" = 2 ] || fail "not both were handed out"
+[ "$(redis HGET 'due:{turns}:meta' mode)" = owner ] || fail "it is not owned"
+[ "$(redis EXISTS 'due:{turns}:j' 'due:{turns}:p' 'due:{turns}:h')" = 0 ] || fail "not all went"
+
+# One that is owned is not shared meanwhile, and a file is owned.
 run 0 push --queue own "$url" <in.txt
-run 3 push --shared --queue own "$url" <in.txt
-has err 'belongs to one process at a time'
+
 run 1 evict --yes --queue own "$url" 5
 has err 'owned by one process, alone'
 run 0 ps --queue own "$url"

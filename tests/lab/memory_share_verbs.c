@@ -1,5 +1,6 @@
 /* memory_share_verbs.c - the verbs of a store in memory whose jobs many share. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -18,6 +18,8 @@
 
 #define LEASE_SLACK DUE_S(1)
 #define META        16 /* names and values */
+#define META_WRITER 4  /* of them those of the writer and the server */
+#define META_MODE   6  /* and the mode of a queue that is not owned yet */
 
 enum judgement {
     JUDGED_MINE,  /* all is as it was */
@@ -62,13 +64,19 @@ static int claimed(struct due__redis *s)
 static size_t meta_fields(struct due__redis *s, const struct due__redis_survey *was,
                           const char *fields[META], char writer[24])
 {
+    bool owner = was->mode == DUE__MODE_OWNER;
+
     snprintf(writer, 24, "%" PRIu64, s->writer > was->last_writer ? s->writer : was->last_writer);
-    const char *const all[META] = { "writer", writer,     "server",       due__redis_server(s),
-                                    "format", "1",        "least_reader", "1",
-                                    "mode",   "owner",    "partitions",   "1",
-                                    "clock",  "realtime", "incarnation",  s->incarnation };
+    const char *const all[META] = { "writer",       writer,
+                                    "server",       due__redis_server(s),
+                                    "mode",         owner ? "owner" : "owning",
+                                    "format",       "1",
+                                    "clock",        "realtime",
+                                    "least_reader", "1",
+                                    "partitions",   "1",
+                                    "incarnation",  s->incarnation };
     memcpy(fields, all, sizeof all);
-    return was->meta ? 4 : META;
+    return !was->meta ? META : owner ? META_WRITER : META_MODE;
 }
 
 /* Answers how many commands there are between MULTI and EXEC. */
@@ -78,11 +86,11 @@ static size_t ask_claim(struct due__redis *s, const struct due__redis_survey *wa
     size_t stale = was->stale_writers;
 
     due__redis_bare(s, "MULTI");
+    due__redis_word(s, s->keys.fence, 1, "SET"); /* first: see convert.c in ../share */
+    due__link_text(s->link, s->fence);
     due__redis_word(s, s->keys.meta, n_meta, "HSET");
     for (size_t i = 0; i < n_meta; i++)
         due__link_text(s->link, meta[i]);
-    due__redis_word(s, s->keys.fence, 1, "SET");
-    due__link_text(s->link, s->fence);
     due__redis_word(s, s->keys.owner, 3, "SET");
     due__link_text(s->link, s->owner);
     due__link_text(s->link, "PX");
@@ -138,19 +146,16 @@ static int examine(struct due__redis *s, const struct due__redis_survey *w)
     }
     if (!w->meta)
         return 0;
-    if (w->shared && w->owned) {
-        due__redis_say(s, "share it, or end them first", "the queue is shared by others");
-        return DUE_EBUSY;
-    }
-    if (w->shared) {
-        due__redis_say(s, "share it", "the stored queue is one that processes share");
+    int known = w->mode == DUE__MODE_OWNER ? DUE__REDIS_FORMAT : DUE__REDIS_SHARED;
+    if (w->mode == DUE__MODE_UNKNOWN) {
+        due__redis_say(s, "", "the stored queue is neither owned nor shared, but of another kind");
         return DUE_ENOTSUP;
     }
-    if (w->least_reader > DUE__REDIS_FORMAT) {
+    if (w->least_reader > known) {
         due__redis_say(s, "use the version of libdue that wrote it, or a newer one",
                        "the stored queue has format %" PRId64 ", for readers from %" PRId64
                        " on; this is %d",
-                       w->format, w->least_reader, DUE__REDIS_FORMAT);
+                       w->format, w->least_reader, known);
         return DUE_EVERSION;
     }
     if (w->partitions != 1) {
@@ -172,6 +177,17 @@ static void be_writer(struct due__redis *s, const struct due__redis_survey *w)
         memcpy(s->incarnation, w->incarnation, sizeof s->incarnation);
 }
 
+/* Are there processes that share it?  Who comes to share it too need not take it over then, nor if
+ * they have only gone. */
+static bool meets_sharers(struct due__redis *s, const struct due__redis_survey *w)
+{
+    bool lives = due__redis_is_shared(w);
+    bool rests = w->mode == DUE__MODE_SHARED && strncmp(w->fence, "s:", 2) == 0 && !w->owned;
+
+    s->met_sharers = lives || (s->joining && rests);
+    return s->met_sharers;
+}
+
 /* One attempt.  0: we are the owner; 1: once more. */
 static int try_take_over(struct due__redis *s, int64_t until_ns)
 {
@@ -188,11 +204,14 @@ static int try_take_over(struct due__redis *s, int64_t until_ns)
         rc = examine(s, &w);
     if (rc != 0)
         return rc == DUE_ESTORE ? 1 : rc;
+    if (meets_sharers(s, &w) && s->joining)
+        return DUE_EBUSY;
     /* A claim of ours can have landed although its answer was lost. */
     if (w.owned && !w.ours && due__owner_life(w.owner) != DUE__OWNER_DEAD) {
         rc = due__redis_await_owner(s, &w, until_ns);
         return rc == 0 ? 1 : rc;
     }
+    s->mode = w.mode;
     be_writer(s, &w);
     due__redis_suspect(s, &w);
     s->server_ns = w.server_us * 1000;
@@ -204,14 +223,14 @@ int due__redis_take_over(struct due__redis *s, int64_t until_ns)
 {
     int rc = 1;
 
+    s->awaited[0] = '\0';
     while (rc == 1) {
         rc = try_take_over(s, until_ns);
         if (rc == 1 && until_ns <= due__mono_ns())
             rc = DUE_EAGAIN;
     }
-    if (rc == DUE_EAGAIN) {
-        rc = due__redis_unreached(s);
-    }
+    if (rc == DUE_EAGAIN) /* who was awaited has it, as far as is known */
+        rc = s->awaited[0] != '\0' ? DUE_EBUSY : due__redis_unreached(s);
     return rc;
 }
 
@@ -240,7 +259,10 @@ static enum judgement judge(struct due__redis *s, const struct due__redis_survey
     }
     if (!w->fenced)
         return (!w->meta || w->same) && w->last_writer <= s->writer ? JUDGED_GONE : JUDGED_TAKEN;
-    return w->fence_writer >= s->writer ? JUDGED_TAKEN : judge_rival(s, w);
+    /* A fence of those who share the queue has no writer: they came before us, or later. */
+    bool shared = strncmp(w->fence, "s:", 2) == 0;
+    bool later = shared ? w->last_writer > s->writer : w->fence_writer >= s->writer;
+    return later ? JUDGED_TAKEN : judge_rival(s, w);
 }
 
 /* What the number on the server says of the batch in doubt. */
@@ -292,6 +314,7 @@ static int retake(struct due__redis *s, int64_t until_ns)
         return 1;
     if (w.meta)
         memcpy(s->incarnation, w.incarnation, sizeof s->incarnation);
+    s->mode = w.mode;
     rc = claim(s, &w, until_ns);
     if (rc == 0)
         s->rewrite = false;
@@ -331,6 +354,10 @@ static int greet(struct due__redis *s, int64_t until_ns)
     switch (judge(s, &w)) {
     case JUDGED_MINE:
         settle_doubt(s, &w);
+        if (s->mode == DUE__MODE_OWNER && w.mode != DUE__MODE_OWNER) {
+            note_loss(s);     /* of when it was not: a copy of the data from then, */
+            s->mode = w.mode; /* and who says so makes it so again */
+        }
         s->rival_ns = 0;
         s->armed = !s->rewrite;
         return s->rewrite ? retake_in_turns(s, until_ns) : 0;

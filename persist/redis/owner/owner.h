@@ -15,7 +15,7 @@ struct due__redis_survey {
     int64_t owner_ms; /* left of its lease; -1: without end */
     bool meta;
     int64_t format, least_reader, partitions;
-    bool shared;
+    enum due__redis_mode mode;
     bool same; /* the incarnation that we know */
     char incarnation[40];
     char server[48];      /* the start of the server that the last owner met; empty: it closed */
@@ -54,7 +54,10 @@ int due__redis_take_over(struct due__redis *s, int64_t until_ns);
 
 /* Connect, as due__link_up(); if that takes long it is logged. */
 int due__redis_connect(struct due__redis *s, bool *fresh, int64_t until_ns);
-/* Sleep until the owner's lease may have ended.  0: look again; DUE_EBUSY: time is up. */
+/* Processes share it, and one of them has lived lately. */
+bool due__redis_is_shared(const struct due__redis_survey *w);
+/* Sleep until the owner's lease may have ended, or for a while if the queue is shared.  0: look
+ * again; DUE_EBUSY: time is up. */
 int due__redis_await_owner(struct due__redis *s, const struct due__redis_survey *w,
                            int64_t until_ns);
 /* May somebody have taken over unseen, since the lease may have ended? */

@@ -76,6 +76,19 @@ static bool read_owner(struct due__redis_survey *w, const redisReply *r, const r
     return true;
 }
 
+static enum due__redis_mode read_mode(const char *text)
+{
+    static const char *const modes[] = { [DUE__MODE_OWNER] = "owner",
+                                         [DUE__MODE_SHARED] = "shared",
+                                         [DUE__MODE_OWNING] = "owning",
+                                         [DUE__MODE_SHARING] = "sharing" };
+    int mode = DUE__MODE_OWNER;
+
+    while (mode < DUE__MODE_UNKNOWN && strcmp(text, modes[mode]) != 0)
+        mode++;
+    return (enum due__redis_mode)mode;
+}
+
 static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const redisReply *r)
 {
     int64_t writer = 0;
@@ -92,7 +105,7 @@ static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const r
         !due__reply_is_text(life) || (size_t)life->len >= sizeof w->incarnation ||
         !read_number(r->element[5], &writer))
         return false;
-    w->shared = strcmp(r->element[2]->str, "owner") != 0;
+    w->mode = read_mode(r->element[2]->str);
     memcpy(w->incarnation, life->str, (size_t)life->len);
     w->same = strcmp(w->incarnation, s->incarnation) == 0;
     const redisReply *server = r->element[6];

@@ -14,7 +14,7 @@
  * it gives a place.
  *
  * On the way it meets records that do stand somewhere, but where nothing was read: see
- * unlisted.c.
+ * unlisted.c; or where no owner looks: see stranded.c.
  *
  * Where a look is not permitted, or a count or a page is broken off again and again, it is left
  * out: duectl verify finds the same.
@@ -25,6 +25,7 @@
 #include "redis/read/read.h"
 
 #define MORE       1
+#define LOOK       5u /* answers about a record */
 #define TRIES      4u /* to count while no batch comes between, and to have a page */
 #define PAGE_MOST  1000u
 #define PAGE_BYTES ((size_t)16 << 20)
@@ -189,6 +190,15 @@ static int topic_of(struct due__redis *s, const redisReply *pairs, size_t i,
     return *topic != NULL ? 0 : DUE_ENOMEM;
 }
 
+/* A page. */
+struct looked {
+    size_t *which;   /* positions of what was asked for; then, */
+    size_t n;        /* so many of them, of what stands nowhere */
+    redisReply *all; /* the answers */
+    struct due__redis_stranded *stranded;
+    size_t n_stranded;
+};
+
 static void ask_score(struct due__redis *s, const char *key, size_t key_len, const redisReply *id)
 {
     due__link_command(s->link, 3);
@@ -208,18 +218,25 @@ static bool is_ours(const struct due__redis *s, const redisReply *name)
 
 /* Those of the page that stand nowhere: their positions come first in @which.  Where others stand
  * is to be read, if it was not. */
-static int judge(struct due__redis *s, const redisReply *pairs, const redisReply *all,
-                 size_t *which, size_t *n)
+static int judge(struct due__redis *s, const redisReply *pairs, struct looked *p)
 {
-    size_t asked = all->elements / 2;
+    size_t asked = p->all->elements / LOOK;
+    size_t *which = p->which;
     int rc = 0;
 
     for (size_t i = 0; i < asked && rc == 0; i++) {
         struct due__redis_topic *t;
-        bool in_topic = all->element[2 * i]->type != REDIS_REPLY_NIL;
+        redisReply **is = &p->all->element[LOOK * i];
+        bool in_topic = is[0]->type != REDIS_REPLY_NIL;
+        bool nowhere = !in_topic && is[1]->type == REDIS_REPLY_NIL;
 
-        if (!in_topic && all->element[2 * i + 1]->type == REDIS_REPLY_NIL)
-            which[(*n)++] = which[i];
+        if (nowhere && due__redis_is_stranded(is + 2))
+            p->stranded[p->n_stranded++] =
+                (struct due__redis_stranded){ .id = pairs->element[which[i]],
+                                              .record = pairs->element[which[i] + 1],
+                                              .entry = is[4] };
+        else if (nowhere)
+            which[p->n++] = which[i];
         if (!in_topic || is_ours(s, pairs->element[which[i]]))
             continue;
         rc = topic_of(s, pairs, which[i], &t);
@@ -229,14 +246,12 @@ static int judge(struct due__redis *s, const redisReply *pairs, const redisReply
     return rc;
 }
 
-/* Which records of the page stand nowhere: of these @pairs gets the first positions in @which. */
-static int look(struct due__redis *s, const redisReply *pairs, size_t *which, size_t *n,
-                int64_t until_ns)
+/* Which records of the page stand nowhere, and which where no owner looks. */
+static int look(struct due__redis *s, const redisReply *pairs, struct looked *p, int64_t until_ns)
 {
     size_t asked = 0;
     int ready = due__flight_ready(s, DUE__FLIGHT_NONE, 0, until_ns);
 
-    *n = 0;
     if (ready != 0)
         return ready;
     due__redis_bare(s, "MULTI");
@@ -251,17 +266,17 @@ static int look(struct due__redis *s, const redisReply *pairs, size_t *which, si
             continue;
         ask_score(s, t->key, t->key_len, pairs->element[i]);
         ask_score(s, s->keys.dead, strlen(s->keys.dead), pairs->element[i]);
-        which[asked++] = i;
+        due__redis_ask_stranded(s, t, pairs->element[i]);
+        p->which[asked++] = i;
     }
-    int rc = due__redis_transact(s, DUE__FLIGHT_SWEEP_LOOK, 2 * asked, 0, until_ns);
+    int rc = due__redis_transact(s, DUE__FLIGHT_SWEEP_LOOK, LOOK * asked, 0, until_ns);
     if (rc != 0)
         return rc;
-    const redisReply *all = s->air.kept[0];
-    if (!due__reply_is_fields(all, 2 * asked))
+    if (!due__reply_is_fields(s->air.kept[0], LOOK * asked))
         return due__redis_mistaken(s);
-    rc = judge(s, pairs, all, which, n);
+    p->all = due__flight_take(s, 0);
     due__flight_end(s);
-    return rc;
+    return judge(s, pairs, p);
 }
 
 /* ---- Setting aside --------------------------------------------------------------------------- */
@@ -327,7 +342,6 @@ static int sweep_page(struct due__redis *s, int64_t until_ns)
     struct due__redis_sweep *w = &s->load->sweep;
     uint64_t link = due__link_count(s->link).connects;
     redisReply *page = NULL;
-    size_t n;
 
     if (w->link != link) /* another server has another order */
         w->cursor[0] = '\0';
@@ -336,16 +350,22 @@ static int sweep_page(struct due__redis *s, int64_t until_ns)
     if (page == NULL)
         return rc;
     const redisReply *pairs = page->element[1];
-    size_t *which = malloc((pairs->elements / 2 + 1) * sizeof *which);
-    rc = which != NULL ? look(s, pairs, which, &n, until_ns) : DUE_ENOMEM;
+    struct looked p = { .which = malloc((pairs->elements / 2 + 1) * sizeof *p.which),
+                        .stranded = malloc((pairs->elements / 2 + 1) * sizeof *p.stranded) };
+    rc = p.which != NULL && p.stranded != NULL ? look(s, pairs, &p, until_ns) : DUE_ENOMEM;
     if (rc == 0)
-        rc = set_aside(s, pairs, which, n, until_ns);
+        rc = due__redis_put_back(s, p.stranded, p.n_stranded, until_ns);
+    if (rc == 0)
+        rc = set_aside(s, pairs, p.which, p.n, until_ns);
     if (rc == 0) {
         memcpy(w->cursor, page->element[0]->str, (size_t)page->element[0]->len + 1);
         w->over = strcmp(w->cursor, "0") == 0;
         w->tries = 0;
     }
-    free(which);
+    if (p.all != NULL)
+        freeReplyObject(p.all);
+    free(p.which);
+    free(p.stranded);
     freeReplyObject(page);
     return rc;
 }

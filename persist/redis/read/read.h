@@ -159,6 +159,19 @@ int due__redis_set_aside(struct due__redis *s, int64_t until_ns);
 int due__redis_sweep(struct due__redis *s, int64_t until_ns);
 void due__redis_sweep_forget(struct due__redis *s);
 
+/* ---- stranded.c */
+/* A job that stands where only a shared queue has any. */
+struct due__redis_stranded {
+    const redisReply *id, *record, *entry;
+};
+/* Is it one?  Three commands, to be asked for each. */
+void due__redis_ask_stranded(struct due__redis *s, const struct due__redis_topic *t,
+                             const redisReply *id);
+bool due__redis_is_stranded(redisReply *const *answers);
+/* They wait again, and are to be read.  0, also if it is refused; or an error: call it again. */
+int due__redis_put_back(struct due__redis *s, const struct due__redis_stranded *jobs, size_t n,
+                        int64_t until_ns);
+
 /* ---- unlisted.c */
 /* If the load has not read the topic, it is to do so at its end.  0, or DUE_ENOMEM. */
 int due__redis_unread(struct due__redis *s, struct due__redis_topic *t);

@@ -6,8 +6,8 @@
 --       7 the capacity from now on ('': as it is, 0: none); then writers that were not seen for
 --       long, and what `p` said of each
 -- Answers {'J', writer, fence, stamp, time, capacity (0: none)}, or nothing was done: {'O', who}:
--- an owner lives; {'M'}: the queue belongs to one process at a time; {'V', least}: a newer format;
--- {'N', partitions}.  Removing the owner's key is the first write: a full server does not refuse
+-- an owner lives; {'M'}: the queue is, or was, one process's at a time; {'V', least}: a newer
+-- format; {'N', partitions}.  Removing the owner's key is the first write: a full server does not refuse
 -- what follows, so somebody can come who works it off.
 local call, form = redis.call, string.format
 local meta = call('HMGET', KEYS[4], 'format', 'mode', 'least_reader', 'partitions', 'writer')

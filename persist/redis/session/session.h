@@ -23,6 +23,7 @@
 #include "redis/resp/reply.h"
 
 #define DUE__REDIS_FORMAT   1
+#define DUE__REDIS_SHARED   2  /* format of a queue that is shared, or is becoming so */
 #define DUE__REDIS_WRITERS  16 /* numbers of so many openings are kept */
 #define DUE__REDIS_KEY      384
 #define DUE__REDIS_FENCE    48
@@ -62,7 +63,17 @@ enum due__flight_kind {
     DUE__FLIGHT_SWEEP_LOOK,  /* where the records of the page stand */
     DUE__FLIGHT_KEPT,        /* keys that are kept, */
     DUE__FLIGHT_OF,          /* and whose they were */
+    DUE__FLIGHT_CONVERT, /* a queue that was shared becomes one that is owned, or the other way */
     DUE__FLIGHT_CLOSE
+};
+
+/* Whose a queue is, as `mode` in its meta says. */
+enum due__redis_mode {
+    DUE__MODE_OWNER,   /* one process's at a time */
+    DUE__MODE_SHARED,  /* many processes' */
+    DUE__MODE_OWNING,  /* it was shared, and somebody began to make it one that is owned */
+    DUE__MODE_SHARING, /* the other way round */
+    DUE__MODE_UNKNOWN
 };
 
 struct due__redis;
@@ -130,6 +141,9 @@ struct due__redis {
     bool read_once;                  /* C: all that is stored was shown since we opened it */
     size_t statuses;                 /* C: of the batch being formatted: answers before EXEC's */
     bool open;                       /* C: we became the owner */
+    enum due__redis_mode mode;       /* C: as the last takeover found it */
+    bool joining;                    /* C: who takes over is to share it in the end */
+    bool met_sharers;                /* C: the last takeover met processes that share it */
     bool closed;                     /* C */
     bool fenced;                     /* C: for good */
     bool armed;                      /* C: the fence is watched and was seen to be ours */

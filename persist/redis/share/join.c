@@ -12,7 +12,6 @@
 #include "redis/owner/owner.h"
 #include "redis/share/share.h"
 
-#define FORMAT        2
 #define DAY_US        (INT64_C(86400) * 1000000)
 #define TRIM          64                  /* most that are struck off at once */
 #define CAPACITY_MOST (UINT64_C(1) << 53) /* above it there is none */
@@ -97,7 +96,7 @@ static void ask_join(struct due__redis *s, const redisReply *fields, const redis
         due__share_key(s, keys[i], "");
     due__link_text(s->link, s->nonce);
     due__link_text(s->link, s->incarnation);
-    due__link_number(s->link, FORMAT);
+    due__link_number(s->link, DUE__REDIS_SHARED);
     due__link_number(s->link, 3 * s->share->renew_ns / 1000000);
     due__link_text(s->link, who);
     due__link_number(s->link, (int64_t)s->how.writer_min);
@@ -112,19 +111,10 @@ static void ask_join(struct due__redis *s, const redisReply *fields, const redis
 
 static int refuse(struct due__redis *s, const redisReply *r)
 {
-    char who[160];
-    const char *text =
-        r->elements > 1 && due__reply_is_text(r->element[1]) ? r->element[1]->str : "";
     switch (r->element[0]->str[0]) {
     case 'O':
-        due__owner_show(text, who, sizeof who);
-        due__redis_say(s, "close it there, and let this one share it",
-                       "the queue is owned by %s, alone", who);
-        return DUE_EBUSY;
     case 'M':
-        due__redis_say(s, "open it owned, or take another name",
-                       "the queue belongs to one process at a time");
-        return DUE_ENOTSUP;
+        return DUE__SHARE_OWNED;
     case 'V':
         due__redis_say(s, "use a newer version of the library",
                        "the queue is stored by a newer version");

@@ -81,3 +81,40 @@ int due__share_hash(struct due__redis *s, const char *name, redisReply **fields,
     }
     return rc;
 }
+
+/* The one that was heard of last; those that are gone may be in the list for a day. */
+static bool find_last(const redisReply *fields, const redisReply *values,
+                      struct due_process_seen *last, char last_host[256])
+{
+    struct due_process_seen seen;
+    char host[256];
+    bool any = false;
+
+    for (size_t i = 0; values != NULL && i < fields->elements; i++) {
+        if (!due__share_read_process(fields->element[i], values->element[i], &seen, host) ||
+            (any && seen.seen_ns < last->seen_ns))
+            continue;
+        *last = seen;
+        memcpy(last_host, host, sizeof host);
+        any = true;
+    }
+    return any;
+}
+
+void due__share_say_who(struct due__redis *s, int64_t until_ns)
+{
+    redisReply *fields = NULL;
+    redisReply *values = NULL;
+    struct due_process_seen last = { .writer = 0 };
+    char host[256];
+    int64_t soon_ns = due__mono_ns() + s->set.answer_ns;
+
+    due__flight_end(s);
+    int rc = due__share_hash(s, "p", &fields, &values, until_ns > soon_ns ? until_ns : soon_ns);
+    if (rc == 0 && find_last(fields, values, &last, host))
+        due__redis_say(s, "share it, or end them first: `duectl ps` lists them",
+                       "the queue is shared by others, such as process %" PRId64 " on host %.64s",
+                       last.pid, host);
+    due__share_forget(&fields, 1);
+    due__share_forget(&values, 1);
+}

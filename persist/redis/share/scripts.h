@@ -19,4 +19,8 @@ extern const struct due__script due__script_put, due__script_work, due__script_e
     due__script_join, due__script_leave, due__script_beat, due__script_census, due__script_page,
     due__script_key, due__script_evict, due__script_aside;
 
+/* Of a conversion (convert.c, index.c). */
+extern const struct due__script due__script_fold, due__script_clear, due__script_own,
+    due__script_under_way, due__script_index, due__script_heads, due__script_share;
+
 #endif

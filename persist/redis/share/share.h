@@ -208,11 +208,44 @@ int due__share_load_scripts(struct due__redis *s, int64_t until_ns);
 void due__share_forget(redisReply **got, size_t n);
 
 /* ---- join.c */
+#define DUE__SHARE_OWNED 1
+/* 0; DUE__SHARE_OWNED: it is not shared, but has an owner, or had one; or an error. */
 int due__share_join(struct due__redis *s, int64_t until_ns);
 /* Which topics something is due in next. */
 int due__share_read_heads(struct due__redis *s, int64_t until_ns);
 int due__share_beat(struct due__redis *s, struct due_beat *beat, int64_t until_ns);
 int due__share_leave(struct due__redis *s, int64_t until_ns);
+
+/* ---- convert.c */
+/* A queue that was taken over, and was not owned before, becomes so, whatever it was.  It may take
+ * longer than until @until_ns, as long as the server answers. */
+int due__share_fold(struct due__redis *s, int64_t until_ns);
+/* It ended with @rc: hand the queue over, if it still is ours; what is to be said stays. */
+void due__share_give_up(struct due__redis *s, int rc, int64_t until_ns);
+/* Write that it is under way. */
+int due__share_begin(struct due__redis *s, enum due__redis_mode mode, int64_t until_ns);
+/* Must all of it be done once more, after what has ended with @rc?  @connects: how many connections
+ * there had been. */
+bool due__share_is_other(struct due__redis *s, uint64_t connects, int rc);
+#define DUE__SHARE_ANEW   2  /* a step is not of the mode that the queue has: all begins anew, */
+#define DUE__SHARE_ROUNDS 16 /* so often at most */
+typedef int due__share_step(struct due__redis *s, void *ctx, int64_t until_ns);
+/* One step of a conversion, made again if the connection was lost meanwhile. */
+int due__share_insist(struct due__redis *s, due__share_step *step, void *ctx, int64_t until_ns);
+/* The same of one that reads ahead: what is in the air stays there. */
+int due__share_insist_ahead(struct due__redis *s, due__share_step *step, void *ctx,
+                            int64_t until_ns);
+/* The beginning of a script of a conversion, and its @keys; @args more words than these follow. */
+void due__share_ours(struct due__redis *s, const struct due__script *script,
+                     const char *const *keys, size_t n_keys, const char *const *topics,
+                     size_t n_topics, size_t args);
+/* Its end: sent, and answered, with the answer kept in the flight; or DUE__SHARE_ANEW. */
+int due__share_done(struct due__redis *s, int64_t until_ns);
+
+/* ---- index.c */
+/* A queue that nobody owns any more, and nobody shares, becomes one that many share: the other way.
+ * DUE_EBUSY: somebody owns it; 0, also if others share it by now: it is to be joined. */
+int due__share_convert(struct due__redis *s, int64_t until_ns);
 
 /* ---- format.c */
 /* Write a part that is to be sent. */
@@ -261,6 +294,8 @@ int due__share_processes(struct due__redis *s,
                          int64_t until_ns);
 
 /* ---- people.c */
+/* Say in the error of the opening who shares it. */
+void due__share_say_who(struct due__redis *s, int64_t until_ns);
 /* What `p` says of a process, and the end of that: when it was seen last. */
 bool due__share_read_process(const redisReply *writer, const redisReply *text,
                              struct due_process_seen *seen, char host[256]);
@@ -286,6 +321,8 @@ void due__share_turn_end(struct due__share *h);
 
 /* ---- verbs.c */
 extern const struct due_shared_verbs due__share_verbs;
+/* What the names of its keys begin with. */
+void due__share_name(struct due__redis *s);
 int due__share_verb_find(struct due__redis *s, due_id id, due_store_visit *visit, void *ctx,
                          int64_t until_ns);
 void due__share_free(struct due__redis *s);

@@ -16,7 +16,7 @@ static struct due__redis *redis_of(due_store *store)
 
 /* ---- Joining --------------------------------------------------------------------------------- */
 
-static void begin_names(struct due__redis *s)
+void due__share_name(struct due__redis *s)
 {
     struct due__share *h = s->share;
 
@@ -24,15 +24,25 @@ static void begin_names(struct due__redis *s)
     h->base_len = strlen(h->base);
 }
 
-/* Until it is in, or time is up. */
-static int join(struct due__redis *s, int64_t until_ns)
+/* Until it is in, or time is up; one that has made the queue shared has some more. */
+static int join(struct due__redis *s, int64_t *until)
 {
+    int64_t until_ns = *until;
+
     for (;;) {
         int rc = due__redis_reach(s, until_ns);
 
         if (rc == 0) {
             due__share_cut(s); /* nothing is in the air, and no script is known to be there */
             rc = due__share_join(s, until_ns);
+        }
+        if (rc == DUE__SHARE_OWNED) {
+            rc = due__share_convert(s, until_ns);
+            if (rc == 0) { /* by us, or by somebody else */
+                int64_t then = due__mono_ns() + s->set.connect_ns + s->set.answer_ns;
+                *until = until_ns = until_ns > then ? until_ns : then;
+                continue;
+            }
         }
         if (rc != DUE_ESTORE)
             return rc;
@@ -77,6 +87,7 @@ static int join_store(struct due__redis *s, const struct due_store_open *how,
 {
     struct due__share *h = s->share;
     bool again = h->joined && h->lost;
+    int64_t until_ns = how->until_ns;
     int rc = again ? 0 : h->joined ? DUE_EINVAL : due__redis_begin(s, how);
 
     if (again) { /* a fence made anew must not be the old one, nor a writer that of another job */
@@ -87,13 +98,13 @@ static int join_store(struct due__redis *s, const struct due_store_open *how,
     if (rc == 0)
         rc = prepare(s);
     if (rc == 0) {
-        begin_names(s);
-        rc = join(s, how->until_ns);
+        due__share_name(s);
+        rc = join(s, &until_ns);
     }
     if (rc == 0)
         due__bell_rename(s);
     if (rc == 0 && !again)
-        rc = due__bell_open(s, how->until_ns);
+        rc = due__bell_open(s, until_ns);
     if (rc == DUE_EAGAIN)
         rc = due__redis_unreached(s);
     if (rc == DUE_ECORRUPT && s->trouble[0] == '\0')

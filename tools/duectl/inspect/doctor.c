@@ -302,6 +302,18 @@ static const struct trial {
     { ZSET, true, { "DEL" } },
 };
 
+/* Of a queue that many processes share, before the others. */
+static const struct trial shared_trials[] = {
+    { NO_KEY, true, { "SCRIPT", "LOAD", "return 1" } },
+    { NO_KEY, true, { "EVALSHA", "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "0" } },
+    { STRING, true, { "PUBLISH", "1" } }, /* a channel has such a name too */
+    { STRING, true, { "EXISTS" } },
+    { HASH, true, { "HEXISTS", "f" } },
+    { ZSET, true, { "ZCARD" } },
+    { ZSET, true, { "ZMSCORE", "m" } },
+    { ZSET, true, { "ZRANGEBYSCORE", "0", "1" } },
+};
+
 /* What came of a trial. */
 enum outcome { DONE, DENIED, UNKNOWN, READS_ONLY, NO_DISK, FULL, ELSEWHERE, LATER, NO_ANSWER };
 
@@ -360,6 +372,17 @@ static void add_name(char *list, size_t room, const char *name)
         snprintf(list + len, room - len, " %s", name);
 }
 
+static bool is_shared(struct doctor *d)
+{
+    struct ctl_keys keys;
+
+    ctl_keys_make(&keys, d->queue);
+    redisReply *mode = CTL_ASK(&d->server, "HGET", keys.meta, "mode");
+    bool shared = mode != NULL && due__reply_is_text(mode) && strcmp(mode->str, "shared") == 0;
+    freeReplyObject(mode);
+    return shared;
+}
+
 static bool look_at_permissions(struct doctor *d)
 {
     static const char *const types[] = { "", "string", "hash", "zset" };
@@ -375,20 +398,23 @@ static bool look_at_permissions(struct doctor *d)
     for (size_t i = 1; i < 4; i++)
         snprintf(keys[i], sizeof keys[i], "due:{%s}:doctor:%016" PRIx64 ":%s", d->queue, random,
                  types[i]);
-    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
-        enum outcome outcome = try_one(d, &trials[i], keys);
+    size_t n = sizeof trials / sizeof trials[0];
+    size_t more = is_shared(d) ? sizeof shared_trials / sizeof shared_trials[0] : 0;
+    for (size_t i = 0; i < more + n; i++) {
+        const struct trial *t = i < more ? &shared_trials[i] : &trials[i - more];
+        enum outcome outcome = try_one(d, t, keys);
 
         if (outcome == NO_ANSWER)
             return false;
-        if (outcome == DENIED && came[READS_ONLY] && strcmp(trials[i].words[0], "WAIT") == 0)
+        if (outcome == DENIED && came[READS_ONLY] && strcmp(t->words[0], "WAIT") == 0)
             continue; /* a replica cannot */
         came[outcome] = true;
         if (outcome == UNKNOWN)
-            add_name(unknown, sizeof unknown, trials[i].words[0]);
-        else if (outcome == DENIED && trials[i].important)
-            add_name(needed, sizeof needed, trials[i].words[0]);
+            add_name(unknown, sizeof unknown, t->words[0]);
+        else if (outcome == DENIED && t->important)
+            add_name(needed, sizeof needed, t->words[0]);
         else if (outcome == DENIED)
-            add_name(wanted, sizeof wanted, trials[i].words[0]);
+            add_name(wanted, sizeof wanted, t->words[0]);
     }
     for (size_t i = 0; i < NO_ANSWER; i++)
         if (came[i] && refusals[i] != NULL)
@@ -398,7 +424,8 @@ static bool look_at_permissions(struct doctor *d)
     if (needed[0] != '\0')
         change(d, "permissions", "refused on due:{%s}:* :%s", d->queue, needed);
     else
-        fine("permissions", "every command that the library needs");
+        fine("permissions", "every command that the library needs%s",
+             more > 0 ? ", also for a shared queue" : "");
     if (wanted[0] != '\0')
         change(d, "permissions", "refused, and needed by duectl restore and verify:%s", wanted);
     return true;

@@ -98,6 +98,10 @@ due_store *ctl_server_store_of(const struct ctl_look *look, bool must_exist, int
 int ctl_is_shared(const struct ctl_look *look, bool *shared);
 int ctl_server_is_shared(const struct ctl_look *look, bool *shared);
 
+/* The queue of that name was shared, and this process has owned it: it is shared again.  The store
+ * (NULL: it was not) is not open yet, and is freed.  0, or an exit status: said why not. */
+int ctl_share_again(due_store *store, const char *queue);
+
 /* An option that one command has besides --queue, --store and --help. */
 struct ctl_look_option {
     const char *name;

@@ -9,7 +9,7 @@
 
 enum {
     PAGE = 512,
-    HEAD = 8 /* answers that say what a queue is */
+    HEAD = 9 /* answers that say what a queue is */
 };
 
 void ctl_keys_make(struct ctl_keys *k, const char *queue)
@@ -47,11 +47,23 @@ const char *ctl_date_show(char text[CTL_WHEN], int64_t us)
 
 /* ---- The head -------------------------------------------------------------------------------- */
 
-static void say_owner(const redisReply *owner, const redisReply *left)
+static void say_owner(const redisReply *owner, const redisReply *left, const redisReply *people,
+                      const char *mode)
 {
     char shown[160];
     const char *life;
 
+    if (strcmp(mode, "owning") == 0 || strcmp(mode, "sharing") == 0)
+        printf("mode    %s, and that %s\n",
+               mode[0] == 'o' ? "shared before, becomes owned" : "owned before, becomes shared",
+               due__reply_is_text(owner) ? "is under way"
+                                         : "was interrupted: the next opening goes on with it");
+    if (strcmp(mode, "shared") == 0) {
+        printf("owner   none, it is shared: %s; %lld processes were seen within a day\n",
+               due__reply_is_text(owner) ? "processes have it open" : "nobody has it open",
+               people->integer);
+        return;
+    }
     if (!due__reply_is_text(owner)) {
         printf("owner   none\n");
         return;
@@ -71,34 +83,38 @@ static void say_owner(const redisReply *owner, const redisReply *left)
            left->type == REDIS_REPLY_INTEGER ? (double)left->integer / 1000 : 0.0);
 }
 
-/* The value of a field of meta: a number, or -1. */
-static int64_t meta_number(const redisReply *meta, const char *field)
+/* The value of a field of meta, or "". */
+static const char *meta_text(const redisReply *meta, const char *field)
 {
-    uint64_t number;
-
     for (size_t i = 0; i + 1 < meta->elements; i += 2) {
         const redisReply *name = meta->element[i];
         const redisReply *value = meta->element[i + 1];
 
         if (due__reply_is_text(name) && strcmp(name->str, field) == 0)
-            return due__reply_is_text(value) &&
-                           due__reply_digits(value->str, (size_t)value->len, &number)
-                       ? (int64_t)number
-                       : -1;
+            return due__reply_is_text(value) ? value->str : "";
     }
-    return -1;
+    return "";
+}
+
+/* The same of a number, or -1. */
+static int64_t meta_number(const redisReply *meta, const char *field)
+{
+    const char *text = meta_text(meta, field);
+    uint64_t number;
+
+    return due__reply_digits(text, strlen(text), &number) ? (int64_t)number : -1;
 }
 
 static int head_judge(struct ctl_server *s, const char *queue, redisReply **a,
                       struct ctl_head *head)
 {
-    static const char *const names[HEAD] = {
-        "meta", "owner", "owner", "j", "a", "q", "dead", "kx"
-    };
+    static const char *const names[HEAD] = { "meta", "owner", "owner", "j", "a",
+                                             "q",    "dead",  "kx",    "p" };
     static const int types[HEAD] = { REDIS_REPLY_ARRAY,   -1,
                                      REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
                                      REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
-                                     REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER };
+                                     REDIS_REPLY_INTEGER, REDIS_REPLY_INTEGER,
+                                     REDIS_REPLY_INTEGER };
 
     for (size_t i = 0; i < HEAD; i++) {
         bool fine = types[i] < 0 ? a[i]->type == REDIS_REPLY_NIL || due__reply_is_text(a[i])
@@ -113,10 +129,15 @@ static int head_judge(struct ctl_server *s, const char *queue, redisReply **a,
         fprintf(stderr, "duectl: %s: there is no such queue\n", queue);
         return CTL_FAULTS;
     }
-    if (meta_number(a[0], "least_reader") > DUE__REDIS_FORMAT) {
+    const char *mode = meta_text(a[0], "mode");
+    head->shared =
+        strcmp(mode, "shared") == 0 || strcmp(mode, "owning") == 0 || strcmp(mode, "sharing") == 0;
+    if (meta_number(a[0], "least_reader") >
+        (head->shared ? DUE__REDIS_SHARED : DUE__REDIS_FORMAT)) {
         fprintf(stderr, "duectl: %s: %s\n", queue, due_error_text(DUE_EVERSION));
         return CTL_FAULTS;
     }
+    head->settled = head->shared && strcmp(mode, "shared") == 0;
     head->owned = a[1]->type != REDIS_REPLY_NIL;
     head->jobs = (uint64_t)a[3]->integer;
     head->again = (uint64_t)a[4]->integer;
@@ -140,12 +161,13 @@ int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *qu
     due__link_words(s->link, 2, (const char *const[]){ "HLEN", k->aside });
     due__link_words(s->link, 4, (const char *const[]){ "ZCOUNT", k->dead, "-inf", "+inf" });
     due__link_words(s->link, 4, (const char *const[]){ "ZCOUNT", k->kept, "-inf", "+inf" });
+    due__link_words(s->link, 2, (const char *const[]){ "HLEN", k->people });
     if (!ctl_server_go(s, HEAD, a))
         return CTL_BROKEN;
     status = head_judge(s, queue, a, head);
     if (status == 0) {
         printf("queue   %s at %s\n", queue, s->where);
-        say_owner(a[1], a[2]);
+        say_owner(a[1], a[2], a[8], meta_text(a[0], "mode"));
     }
     ctl_answers_free(HEAD, a);
     return status;

@@ -2,7 +2,8 @@
  *
  * It becomes the owner for that time, as a program that opens the queue would, so nobody else
  * writes meanwhile; and each change is guarded by the fence, so nothing is written if somebody has
- * taken the queue over after all.
+ * taken the queue over after all.  A queue that many processes share becomes one that is owned for
+ * that time: what was out waits again, and what only a shared queue has is made anew at the end.
  */
 #include "inspect/server.h"
 
@@ -52,7 +53,7 @@ static bool read_fence(struct ctl_repair *r)
     return fine;
 }
 
-bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue)
+bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue, bool shared)
 {
     due_redis_options options = { DUE_REDIS_OPTIONS_INIT, .client_name = "duectl" };
     struct due_store_open how = { .name = queue, .now = wall_now, .log = log_text };
@@ -61,8 +62,14 @@ bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue)
 
     options.allow_eviction = 1; /* it cannot be worse for it */
     rc = due_redis_open(&r->store, url, &options, &error);
-    if (rc != 0)
+    if (rc == 0 && shared)
+        rc = due_redis_open(&r->again, url, &options, &error);
+    if (rc != 0) {
+        due_redis_free(r->store);
+        r->store = NULL;
         return say(rc, &error);
+    }
+    r->queue = queue;
     how.until_ns = due__mono_ns() + OPEN_NS;
     rc = r->store->verbs->open(r->store, &how, &r->info, &error);
     if (rc == 0 && read_fence(r)) {
@@ -74,17 +81,19 @@ bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue)
     else
         say(rc, &error);
     due_redis_free(r->store);
-    r->store = NULL;
+    due_redis_free(r->again);
+    r->store = r->again = NULL;
     return false;
 }
 
-void ctl_repair_end(struct ctl_repair *r)
+bool ctl_repair_end(struct ctl_repair *r)
 {
     if (r->store == NULL)
-        return;
+        return true;
     r->store->verbs->close(r->store, due__mono_ns() + OPEN_NS);
     due_redis_free(r->store);
     r->store = NULL;
+    return ctl_share_again(r->again, r->queue) == 0;
 }
 
 /* ---- One change ------------------------------------------------------------------------------ */
@@ -243,12 +252,32 @@ bool ctl_repair_job(struct ctl_repair *r, const struct ctl_finding *found)
     return done(r, ask(r, found));
 }
 
+/* Nothing is set for it: no pause, and no limit; and that is watched. */
+static bool is_plain(struct ctl_repair *r, struct ctl_text topic, bool *plain)
+{
+    struct due__link *l = r->server->link;
+    redisReply *a[2];
+
+    due__link_words(l, 2, (const char *const[]){ "WATCH", r->keys->topics });
+    due__link_command(l, 3);
+    due__link_text(l, "HGET");
+    name_topic(r, topic);
+    if (!ctl_server_go(r->server, 2, a))
+        return false;
+    *plain = due__reply_is_text(a[1]) && strcmp(a[1]->str, "0") == 0;
+    ctl_answers_free(2, a);
+    return true;
+}
+
 bool ctl_repair_topic(struct ctl_repair *r, struct ctl_text topic, bool enter)
 {
     struct due__link *l = r->server->link;
+    bool plain = true;
 
-    if (!guard(r))
+    if (!guard(r) || (!enter && !is_plain(r, topic, &plain)))
         return false;
+    if (!plain)
+        return true;
     due__link_words(l, 1, (const char *const[]){ "MULTI" });
     if (enter) {
         enter_topic(r, topic);

@@ -8,7 +8,9 @@
 /* What one topic holds. */
 struct sum {
     bool list;
+    bool out; /* those that are looked at are on a lease */
     uint64_t jobs;
+    uint64_t leased;
     uint64_t tried; /* jobs that were handed out before */
     uint32_t most;  /* times that one of them was */
     uint64_t unreadable;
@@ -29,7 +31,7 @@ static void say_why(const due_record *record)
         printf(": %s", ctl_shown(reason, record->reason, strlen(record->reason)));
 }
 
-static void list_job(const struct ctl_found *found, const due_record *record)
+static void list_job(int64_t score, const due_record *record)
 {
     char id[DUE_ID_TEXT];
     char date[CTL_WHEN];
@@ -38,7 +40,7 @@ static void list_job(const struct ctl_found *found, const due_record *record)
     size_t len = strlen(record->topic);
 
     printf("%s  %s  %3d  %u  %u  %zu  %s  %s", due_id_format(record->id, id),
-           ctl_date_show(date, found->score), record->priority, record->attempts, record->failures,
+           ctl_date_show(date, score), record->priority, record->attempts, record->failures,
            record->len, len == 0 ? "-" : ctl_shown(name, record->topic, len),
            ctl_shown(text, record->data, record->len));
     say_why(record);
@@ -51,11 +53,14 @@ static bool add(void *ctx, const struct ctl_found *found)
     struct due__record_room room;
     due_record record;
     int rc = ctl_record_read(&record, &room, found->id, found->record, found->entry);
+    /* Of one that is out the score is the end of its lease. */
+    int64_t score = sum->out && rc == 0 ? ctl_score_of(&record) : found->score;
 
-    if (sum->jobs++ == 0 || found->score < sum->first_us)
-        sum->first_us = found->score;
-    if (found->score > sum->last_us)
-        sum->last_us = found->score;
+    sum->leased += sum->out;
+    if (sum->jobs++ == 0 || score < sum->first_us)
+        sum->first_us = score;
+    if (score > sum->last_us)
+        sum->last_us = score;
     if (rc != 0) {
         sum->unreadable++;
         return true;
@@ -64,7 +69,7 @@ static bool add(void *ctx, const struct ctl_found *found)
     if (record.attempts > sum->most)
         sum->most = record.attempts;
     if (sum->list)
-        list_job(found, &record);
+        list_job(score, &record);
     return true;
 }
 
@@ -76,13 +81,16 @@ static void say_sum(const char *name, const struct sum *sum)
     printf("%-20s %9" PRIu64 "  %-24s  %-24s %8" PRIu64 " %8u", name, sum->jobs,
            ctl_date_show(first, sum->first_us), ctl_date_show(last, sum->last_us), sum->tried,
            sum->most);
+    if (sum->leased > 0)
+        printf("  %" PRIu64 " on a lease", sum->leased);
     if (sum->unreadable > 0)
         printf("  %" PRIu64 " cannot be read", sum->unreadable);
     putchar('\n');
 }
 
 /* The topics in the order in which the server has them, with *@shown jobs.  An exit status. */
-static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list, uint64_t *shown)
+static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list, bool shared,
+                       uint64_t *shown)
 {
     redisReply *topics = CTL_ASK(s, "HKEYS", k->topics);
     bool fine = ctl_answer_is(topics, REDIS_REPLY_ARRAY, "topics");
@@ -98,6 +106,10 @@ static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list
         struct ctl_text text = { topic->str, (size_t)topic->len };
 
         fine = due__reply_is_text(topic) && ctl_walk(s, k, text, add, &sum);
+        sum.out = shared;
+        fine = fine && (!shared || ctl_walk_claimed(s, k, text, add, &sum));
+        sum.out = false;
+        fine = fine && (!shared || ctl_walk_kept_back(s, k, text, add, &sum));
         if (fine && !list && sum.jobs > 0)
             say_sum(topic->len == 0 ? "-" : ctl_shown(name, topic->str, (size_t)topic->len), &sum);
         *shown += sum.jobs;
@@ -149,7 +161,7 @@ int ctl_server_restore(const struct ctl_look *look)
         if (head.kept > 0)
             printf("keys    %" PRIu64 " kept after their job is gone\n", head.kept);
         uint64_t shown = 0;
-        status = show_topics(&server, &keys, look->list, &shown);
+        status = show_topics(&server, &keys, look->list, head.shared, &shown);
         if (status == CTL_FINE)
             status = say_hidden(&server, &keys, head.jobs, shown);
     }

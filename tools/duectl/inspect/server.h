@@ -3,6 +3,7 @@
  *   server.c    questions and answers
  *   keys.c      the keys of a queue, and its jobs page by page
  *   sharing.c   whether many processes share a queue, and who they are
+ *   heads.c     whether what only a shared queue has is right
  *   repair.c    the only one that writes
  *
  * Threads  one
@@ -69,6 +70,8 @@ int ctl_queue_is_there(struct ctl_server *s, const struct ctl_keys *k, const cha
 struct ctl_head {
     uint64_t jobs, again, aside, dead, kept;
     bool owned;
+    bool shared;  /* many processes share it, or it is between that and having an owner */
+    bool settled; /* the former */
 };
 int ctl_head_read(struct ctl_server *s, const struct ctl_keys *k, const char *queue,
                   struct ctl_head *head);
@@ -130,6 +133,12 @@ int64_t ctl_score_read(const redisReply *score);
 enum { CTL_WHEN = 40 };
 const char *ctl_date_show(char text[CTL_WHEN], int64_t us);
 
+/* ---- A shared queue ------------------------------------------------------------------------- */
+
+/* What it has besides the jobs is looked at: heads of topics, keys by job, lengths.  What is wrong
+ * is told, and counted in *@wrong.  False: said why not all of it was looked at. */
+bool ctl_heads_check(struct ctl_server *s, const struct ctl_keys *k, uint64_t *wrong);
+
 /* ---- Repair ---------------------------------------------------------------------------------- */
 
 enum ctl_wrong {
@@ -154,20 +163,24 @@ struct ctl_finding {
     int64_t score;                /* and how */
     const struct ctl_text *in;    /* topics that it stands in */
     size_t in_count;
+    bool out; /* in one of them it is on a lease */
 };
 
 struct ctl_repair {
     struct ctl_server *server;
     const struct ctl_keys *keys;
     due_store *store; /* ours while it goes on */
+    due_store *again; /* of a shared queue: by this it is so again afterwards; or NULL */
     struct due_store_info info;
+    const char *queue;
     int64_t renewed_ns;
     char fence[64];
 };
 
-/* Become the owner of the queue.  False: said why not. */
-bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue);
-void ctl_repair_end(struct ctl_repair *r);
+/* Become the owner of the queue, also of one that many processes shared.  False: said why not. */
+bool ctl_repair_begin(struct ctl_repair *r, const char *url, const char *queue, bool shared);
+/* It is shared again, if it was.  False: said why not. */
+bool ctl_repair_end(struct ctl_repair *r);
 
 /* Mend one job, or enter a topic; nothing is done if the queue is not ours any more.  False: said
  * why nothing was done. */

@@ -2,6 +2,9 @@
 #include "inspect/inspect.h"
 
 #include <stdio.h>
+#include <time.h>
+
+#define SHARE_NS DUE_S(5)
 
 due_store *ctl_store_new(const struct ctl_options *options)
 {
@@ -59,6 +62,30 @@ int ctl_jobs_named(const struct ctl_look *look, const due_id *ids, size_t n, ctl
 
     return path != NULL ? ctl_file_jobs_named(path, ids, n, visit, ctx)
                         : ctl_server_jobs_named(look, ids, n, visit, ctx);
+}
+
+int ctl_share_again(due_store *store, const char *queue)
+{
+    struct timespec now;
+    due_error error = { "", "" };
+    struct due_store_info info;
+
+    if (store == NULL)
+        return 0;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    struct due_store_open how = { .name = queue,
+                                  .until_ns = DUE_S(now.tv_sec) + now.tv_nsec + SHARE_NS };
+    const struct due_shared_verbs *verbs = store->verbs->shared;
+    int rc = verbs == NULL ? DUE_ENOTSUP : verbs->join(store, &how, &info, &error);
+    if (rc == 0)
+        (void)verbs->leave(store, how.until_ns);
+    else
+        fprintf(stderr,
+                "duectl: the queue %s was shared, and has an owner now: %s; whoever shares it "
+                "again makes it so\n",
+                queue, error.text[0] != '\0' ? error.text : due_error_text(rc));
+    ctl_store_free(store);
+    return rc == 0 ? 0 : CTL_BROKEN;
 }
 
 void ctl_store_free(due_store *store)

@@ -5,6 +5,7 @@
  * changes meanwhile; so each suspect is looked at once more, alone, in one transaction, and that
  * look decides.
  */
+#include "inspect/lists.h"
 #include "inspect/server.h"
 
 #include <inttypes.h>
@@ -14,120 +15,31 @@
 
 enum { SHOWN_MAX = 20 }; /* findings that are told one by one */
 
-/* Ids, and how many. */
-struct ids {
-    due_id *id;
-    size_t n, room;
-};
-
-struct topics {
-    struct ctl_text *text; /* copies */
-    size_t n, room;
-};
-
 struct verify {
     struct ctl_server server;
     struct ctl_keys keys;
-    struct ids members, records, entries, suspects;
-    struct topics topics; /* those that are entered, */
-    size_t entered;       /* then the others */
-    uint64_t unused;      /* topics without a job */
-    uint64_t strangers;   /* members that are no ids */
-    size_t dead;          /* of the members */
+    struct ctl_ids members, records, entries, suspects;
+    struct ctl_topics topics; /* those that are entered, */
+    size_t entered;           /* then the others */
+    bool *set;                /* of each of those: it is paused, or limited */
+    uint64_t unused;          /* topics without a job, of which nothing is set */
+    uint64_t strangers;       /* members that are no ids */
+    size_t dead;              /* of the members */
     struct ctl_unique unique;
     uint64_t found[CTL_WRONGS];
     uint64_t wrong;
     uint64_t repaired;
     struct ctl_repair *repair; /* NULL: only look */
+    bool shared;               /* jobs may be out */
+    size_t out;                /* of the members */
 };
-
-static bool no_memory(void)
-{
-    fprintf(stderr, "duectl: %s\n", due_error_text(DUE_ENOMEM));
-    return false;
-}
-
-/* ---- Lists ----------------------------------------------------------------------------------- */
-
-static bool ids_add(struct ids *list, const due_id *id)
-{
-    if (list->n == list->room) {
-        size_t room = list->room == 0 ? 1024 : 2 * list->room;
-        due_id *more = realloc(list->id, room * sizeof *more);
-
-        if (more == NULL)
-            return no_memory();
-        list->id = more;
-        list->room = room;
-    }
-    list->id[list->n++] = *id;
-    return true;
-}
-
-static int compare(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(due_id));
-}
-
-static void ids_sort(struct ids *list)
-{
-    if (list->n > 0)
-        qsort(list->id, list->n, sizeof *list->id, compare);
-}
-
-static void ids_unique(struct ids *list)
-{
-    size_t kept = 0;
-
-    ids_sort(list);
-    for (size_t i = 0; i < list->n; i++) {
-        if (kept == 0 || compare(&list->id[i], &list->id[kept - 1]) != 0)
-            list->id[kept++] = list->id[i];
-    }
-    list->n = kept;
-}
-
-static bool ids_have(const struct ids *list, const due_id *id)
-{
-    return list->n > 0 && bsearch(id, list->id, list->n, sizeof *id, compare) != NULL;
-}
-
-static bool topics_have(const struct topics *list, struct ctl_text name)
-{
-    for (size_t i = 0; i < list->n; i++) {
-        if (list->text[i].len == name.len && memcmp(list->text[i].at, name.at, name.len) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool topics_add(struct topics *list, struct ctl_text name)
-{
-    char *copy;
-
-    if (list->n == list->room) {
-        size_t room = list->room == 0 ? 16 : 2 * list->room;
-        struct ctl_text *more = realloc(list->text, room * sizeof *more);
-
-        if (more == NULL)
-            return no_memory();
-        list->text = more;
-        list->room = room;
-    }
-    copy = malloc(name.len + 1);
-    if (copy == NULL)
-        return no_memory();
-    memcpy(copy, name.at, name.len);
-    copy[name.len] = '\0';
-    list->text[list->n++] = (struct ctl_text){ copy, name.len };
-    return true;
-}
 
 static void lists_free(struct verify *v)
 {
     for (size_t i = 0; i < v->topics.n; i++)
         free((void *)(uintptr_t)v->topics.text[i].at);
     free(v->topics.text);
+    free(v->set);
     free(v->members.id);
     free(v->records.id);
     free(v->entries.id);
@@ -158,14 +70,28 @@ static bool add_member(void *ctx, const struct ctl_found *found)
         v->strangers++;
         return true;
     }
-    if (!ids_add(&v->members, &id))
+    if (!ctl_ids_add(&v->members, &id))
         return false;
     int rc = ctl_record_read(&record, &room, found->id, found->record, found->entry);
     if (rc == 0 && !ctl_unique_met(&v->unique, &record))
-        return no_memory();
+        return ctl_no_memory();
     if (rc == 0 && ctl_stands_in(&record, found->topic) && ctl_score_of(&record) == found->score)
         return true;
-    return ids_add(&v->suspects, &id);
+    return ctl_ids_add(&v->suspects, &id);
+}
+
+/* It is out: the score is the end of a lease. */
+static bool add_claimed(void *ctx, const struct ctl_found *found)
+{
+    struct verify *v = ctx;
+    struct ctl_found own = *found;
+    struct due__record_room room;
+    due_record record;
+
+    v->out++;
+    if (ctl_record_read(&record, &room, found->id, found->record, found->entry) == 0)
+        own.score = ctl_score_of(&record);
+    return add_member(v, &own);
 }
 
 /* The field that keeps a hash from being a list. */
@@ -174,7 +100,7 @@ static bool is_table(const redisReply *field)
     return due__reply_is_text(field) && strcmp(field->str, DUE__REDIS_TABLE) == 0;
 }
 
-static bool add_fields(struct verify *v, const redisReply *page, struct ids *to)
+static bool add_fields(struct verify *v, const redisReply *page, struct ctl_ids *to)
 {
     due_id id;
 
@@ -183,7 +109,7 @@ static bool add_fields(struct verify *v, const redisReply *page, struct ids *to)
             continue;
         if (!id_read(&id, page->element[i]))
             v->strangers++;
-        else if (!ids_add(to, &id))
+        else if (!ctl_ids_add(to, &id))
             return false;
     }
     return true;
@@ -216,8 +142,8 @@ static bool add_keys(void *ctx, const redisReply *page)
         if (!due__reply_is_text(key) || (size_t)key->len < before)
             continue;
         name = (struct ctl_text){ key->str + before, (size_t)key->len - before };
-        if (name.len <= DUE_TOPIC_LENGTH && !topics_have(&v->topics, name) &&
-            !topics_add(&v->topics, name))
+        if (name.len <= DUE_TOPIC_LENGTH && !ctl_topics_have(&v->topics, name) &&
+            !ctl_topics_add(&v->topics, name))
             return false;
     }
     return true;
@@ -225,15 +151,20 @@ static bool add_keys(void *ctx, const redisReply *page)
 
 static bool read_topics(struct verify *v)
 {
-    redisReply *answer = CTL_ASK(&v->server, "HKEYS", v->keys.topics);
+    redisReply *answer = CTL_ASK(&v->server, "HGETALL", v->keys.topics);
     char match[160];
     bool fine = ctl_answer_is(answer, REDIS_REPLY_ARRAY, "topics");
 
-    for (size_t i = 0; fine && i < answer->elements; i++) {
+    v->set = fine ? calloc(answer->elements / 2 + 1, sizeof *v->set) : NULL;
+    if (fine && v->set == NULL)
+        fine = ctl_no_memory();
+    for (size_t i = 0; fine && i + 1 < answer->elements; i += 2) {
         const redisReply *name = answer->element[i];
+        const redisReply *value = answer->element[i + 1];
 
+        v->set[i / 2] = !due__reply_is_text(value) || strcmp(value->str, "0") != 0;
         fine = due__reply_is_text(name) &&
-               topics_add(&v->topics, (struct ctl_text){ name->str, (size_t)name->len });
+               ctl_topics_add(&v->topics, (struct ctl_text){ name->str, (size_t)name->len });
     }
     freeReplyObject(answer);
     v->entered = v->topics.n;
@@ -248,9 +179,12 @@ static bool read_all(struct verify *v)
     for (size_t i = 0; i < v->topics.n; i++) {
         size_t before = v->members.n;
 
-        if (!ctl_walk(&v->server, &v->keys, v->topics.text[i], add_member, v))
+        if (!ctl_walk(&v->server, &v->keys, v->topics.text[i], add_member, v) ||
+            (v->shared &&
+             (!ctl_walk_claimed(&v->server, &v->keys, v->topics.text[i], add_claimed, v) ||
+              !ctl_walk_kept_back(&v->server, &v->keys, v->topics.text[i], add_member, v))))
             return false;
-        v->unused += i < v->entered && v->members.n == before;
+        v->unused += i < v->entered && v->members.n == before && !v->set[i];
     }
     v->dead = v->members.n;
     if (!ctl_walk(&v->server, &v->keys, CTL_DEAD, add_member, v))
@@ -265,22 +199,22 @@ static bool suspect_all(struct verify *v)
 {
     bool fine = true;
 
-    ids_sort(&v->members);
-    ids_unique(&v->records);
-    ids_unique(&v->entries);
+    ctl_ids_sort(&v->members);
+    ctl_ids_unique(&v->records);
+    ctl_ids_unique(&v->entries);
     for (size_t i = 1; fine && i < v->members.n; i++) {
-        if (compare(&v->members.id[i], &v->members.id[i - 1]) == 0)
-            fine = ids_add(&v->suspects, &v->members.id[i]);
+        if (due_id_equal(v->members.id[i], v->members.id[i - 1]))
+            fine = ctl_ids_add(&v->suspects, &v->members.id[i]);
     }
     for (size_t i = 0; fine && i < v->records.n; i++) {
-        if (!ids_have(&v->members, &v->records.id[i]))
-            fine = ids_add(&v->suspects, &v->records.id[i]);
+        if (!ctl_ids_have(&v->members, &v->records.id[i]))
+            fine = ctl_ids_add(&v->suspects, &v->records.id[i]);
     }
     for (size_t i = 0; fine && i < v->entries.n; i++) {
-        if (!ids_have(&v->records, &v->entries.id[i]))
-            fine = ids_add(&v->suspects, &v->entries.id[i]);
+        if (!ctl_ids_have(&v->records, &v->entries.id[i]))
+            fine = ctl_ids_add(&v->suspects, &v->entries.id[i]);
     }
-    ids_unique(&v->suspects);
+    ctl_ids_unique(&v->suspects);
     return fine;
 }
 
@@ -300,6 +234,14 @@ static void ask_member(struct verify *v, const char *command, const char *key, c
     due__link_bytes(v->server.link, id->byte, DUE_STORE_ID_BYTES);
 }
 
+static void ask_score(struct verify *v, char of, struct ctl_text topic, const due_id *id)
+{
+    due__link_command(v->server.link, 3);
+    due__link_text(v->server.link, "ZSCORE");
+    ctl_key_of_topic(&v->server, &v->keys, of, topic);
+    due__link_bytes(v->server.link, id->byte, DUE_STORE_ID_BYTES);
+}
+
 static void ask_about(struct verify *v, const due_id *id)
 {
     struct due__link *l = v->server.link;
@@ -313,6 +255,10 @@ static void ask_about(struct verify *v, const due_id *id)
         ctl_topic_key(&v->server, &v->keys, text_of(v, i));
         due__link_bytes(l, id->byte, DUE_STORE_ID_BYTES);
     }
+    for (size_t i = 0; v->shared && i < v->topics.n; i++)
+        ask_score(v, 'l', v->topics.text[i], id);
+    for (size_t i = 0; v->shared && i < v->topics.n; i++)
+        ask_score(v, 'g', v->topics.text[i], id);
     due__link_words(l, 1, (const char *const[]){ "EXEC" });
 }
 
@@ -324,7 +270,8 @@ static enum ctl_wrong judge_place(const struct ctl_finding *f, const due_record 
         return CTL_NOWHERE;
     if (f->in_count > 1)
         return CTL_TWICE;
-    return ctl_stands_in(record, f->in[0]) && f->score == score ? CTL_FINE_JOB : CTL_SHIFTED;
+    bool timely = f->out || f->score == score;
+    return ctl_stands_in(record, f->in[0]) && timely ? CTL_FINE_JOB : CTL_SHIFTED;
 }
 
 static enum ctl_wrong judge(struct ctl_finding *f, const redisReply *entry, int64_t score)
@@ -375,24 +322,26 @@ static void tell(struct verify *v, const struct ctl_finding *f)
 static bool look_at_new_topic(struct verify *v, struct ctl_finding *f)
 {
     struct due__link *l = v->server.link;
-    redisReply *got[4];
+    redisReply *got[6];
     bool fine;
 
-    if (f->topic.at == NULL || topics_have(&v->topics, f->topic))
+    if (f->topic.at == NULL || ctl_topics_have(&v->topics, f->topic))
         return true;
     due__link_words(l, 1, (const char *const[]){ "MULTI" });
     ask_member(v, "HGET", v->keys.jobs, &f->id);
-    due__link_command(l, 3);
-    due__link_text(l, "ZSCORE");
-    ctl_topic_key(&v->server, &v->keys, f->topic);
-    due__link_bytes(l, f->id.byte, DUE_STORE_ID_BYTES);
+    ask_score(v, 't', f->topic, &f->id);
+    ask_score(v, v->shared ? 'l' : 't', f->topic, &f->id);
+    ask_score(v, v->shared ? 'g' : 't', f->topic, &f->id);
     due__link_words(l, 1, (const char *const[]){ "EXEC" });
-    if (!ctl_server_go(&v->server, 4, got))
+    if (!ctl_server_go(&v->server, 6, got))
         return false;
-    fine = ctl_answer_is(got[3], REDIS_REPLY_ARRAY, "a job") && got[3]->elements == 2;
-    if (fine && (!due__reply_is_text(got[3]->element[0]) || due__reply_is_text(got[3]->element[1])))
+    fine = ctl_answer_is(got[5], REDIS_REPLY_ARRAY, "a job") && got[5]->elements == 4;
+    bool there = fine && due__reply_is_text(got[5]->element[0]);
+    for (size_t i = 1; fine && i < 4; i++)
+        there = there && !due__reply_is_text(got[5]->element[i]);
+    if (fine && !there) /* it has gone, or it stands there */
         f->wrong = CTL_FINE_JOB;
-    ctl_answers_free(4, got);
+    ctl_answers_free(6, got);
     return fine;
 }
 
@@ -402,7 +351,10 @@ static bool look_at(struct verify *v, const due_id *id, const redisReply *all, s
     struct ctl_finding f = { .id = *id, .in = in };
     int64_t score = 0;
 
-    if (!ctl_answer_is(all, REDIS_REPLY_ARRAY, "a job") || all->elements != 3 + v->topics.n)
+    size_t besides = v->shared ? v->topics.n : 0; /* of each kind: out, kept back */
+
+    if (!ctl_answer_is(all, REDIS_REPLY_ARRAY, "a job") ||
+        all->elements != 3 + v->topics.n + 2 * besides)
         return false;
     f.record = all->element[0];
     for (size_t i = 0; i <= v->topics.n; i++) {
@@ -410,6 +362,15 @@ static bool look_at(struct verify *v, const due_id *id, const redisReply *all, s
             continue;
         score = ctl_score_read(all->element[2 + i]);
         in[f.in_count++] = text_of(v, i);
+    }
+    for (size_t i = 0; i < 2 * besides; i++) {
+        const redisReply *is = all->element[3 + v->topics.n + i];
+
+        if (!due__reply_is_text(is))
+            continue;
+        f.out = f.out || i < besides;
+        score = i < besides ? score : ctl_score_read(is);
+        in[f.in_count++] = v->topics.text[i % besides];
     }
     f.wrong = judge(&f, all->element[1], score);
     if (f.wrong == CTL_NOWHERE && !look_at_new_topic(v, &f))
@@ -429,13 +390,12 @@ static bool look_at(struct verify *v, const due_id *id, const redisReply *all, s
 
 static bool look_at_suspects(struct verify *v)
 {
-    size_t answers = 5 + v->topics.n; /* MULTI's, two, one of each topic and the dead, EXEC's */
+    /* MULTI's, two, one of each topic and the dead, of each topic what is out, EXEC's */
+    size_t answers = 5 + v->topics.n + (v->shared ? 2 * v->topics.n : 0);
     redisReply **got = calloc(answers, sizeof(redisReply *));
-    struct ctl_text *in = calloc(v->topics.n + 1, sizeof *in);
-    bool fine = got != NULL && in != NULL;
+    struct ctl_text *in = calloc(3 * v->topics.n + 1, sizeof *in);
+    bool fine = (got != NULL && in != NULL) || ctl_no_memory();
 
-    if (!fine)
-        no_memory();
     for (size_t i = 0; fine && i < v->suspects.n; i++) {
         ask_about(v, &v->suspects.id[i]);
         fine = ctl_server_go(&v->server, answers, got);
@@ -471,14 +431,13 @@ static bool remove_unused(struct verify *v)
 {
     for (size_t i = 0; v->repair != NULL && i < v->topics.n; i++) {
         redisReply *answer = NULL;
-        bool empty;
 
         due__link_command(v->server.link, 2);
         due__link_text(v->server.link, "ZCARD");
         ctl_topic_key(&v->server, &v->keys, v->topics.text[i]);
         if (!ctl_server_go(&v->server, 1, &answer))
             return false;
-        empty = answer->type == REDIS_REPLY_INTEGER && answer->integer == 0;
+        bool empty = answer->type == REDIS_REPLY_INTEGER && answer->integer == 0;
         freeReplyObject(answer);
         if (empty && !ctl_repair_topic(v->repair, v->topics.text[i], false))
             return false;
@@ -495,6 +454,8 @@ static int verify(struct verify *v, const struct ctl_head *head)
     printf("jobs    %zu members of %zu topics, %zu dead, %zu records, %zu with times or counts of "
            "their own\n",
            v->members.n - v->dead, v->topics.n, v->dead, v->records.n, v->entries.n);
+    if (v->shared)
+        printf("out     %zu on a lease\n", v->out);
     if (head->aside > 0)
         printf("aside   %" PRIu64 " damaged records were set aside earlier: HGETALL %s\n",
                head->aside, v->keys.aside);
@@ -532,14 +493,18 @@ static int run(struct verify *v, const struct ctl_look *look)
 
     if (status != 0)
         return status;
+    v->shared = head.shared;
+    if (head.settled && !ctl_heads_check(&v->server, &v->keys, &v->wrong))
+        return ctl_server_status(&v->server);
     if (look->repair) {
-        if (!ctl_repair_begin(&repair, look->url, look->queue))
+        if (!ctl_repair_begin(&repair, look->url, look->queue, head.shared))
             return CTL_BROKEN;
         v->repair = &repair;
+        v->repaired = v->wrong; /* it is made anew */
+        v->shared = false;
     }
     status = verify(v, &head);
-    ctl_repair_end(&repair);
-    return status;
+    return ctl_repair_end(&repair) ? status : CTL_BROKEN;
 }
 
 int ctl_server_verify(const struct ctl_look *look)

@@ -144,7 +144,8 @@ static int export_go(struct ctl_look *look)
     ctl_urls_forget();
     if (status == 0 && !look->salvage)
         status = write_all(&e);
-    ctl_hold_close(&e.hold);
+    if (ctl_hold_close(&e.hold) != 0)
+        status = CTL_BROKEN;
     ctl_buffer_free(&e.line);
     return fflush(stdout) != 0 ? CTL_BROKEN : status;
 }

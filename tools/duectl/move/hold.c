@@ -33,6 +33,25 @@ static void log_line(void *queue, enum due_log_level level, const char *text)
     fprintf(stderr, "duectl: %s\n", text);
 }
 
+static void give_up(struct ctl_hold *h)
+{
+    ctl_store_free(h->store);
+    ctl_store_free(h->again);
+    h->store = h->again = NULL;
+}
+
+/* If the queue is shared, what makes it so again.  0, or an exit status. */
+static int prepare_again(struct ctl_hold *h)
+{
+    bool shared = false;
+    int status = ctl_is_shared(h->look, &shared);
+
+    if (status != 0 || !shared)
+        return status;
+    h->again = ctl_store_of(h->look, false, &status);
+    return h->again != NULL ? 0 : status;
+}
+
 int ctl_hold_open(struct ctl_hold *h, const struct ctl_look *look, bool must_exist,
                   uint64_t writer_min)
 {
@@ -48,24 +67,29 @@ int ctl_hold_open(struct ctl_hold *h, const struct ctl_look *look, bool must_exi
     h->store = ctl_store_of(look, must_exist, &status);
     if (h->store == NULL)
         return status;
+    status = prepare_again(h);
+    if (status != 0) {
+        give_up(h);
+        return status;
+    }
     int rc = h->store->verbs->open(h->store, &how, &h->info, &error);
     h->renewed_ns = mono_ns();
     if (rc == 0)
         return 0;
     fprintf(stderr, "duectl: %s%s%s\n", error.text[0] != '\0' ? error.text : due_error_text(rc),
             error.hint[0] == '\0' ? "" : "; ", error.hint);
-    ctl_store_free(h->store);
-    h->store = NULL;
+    give_up(h);
     return CTL_BROKEN;
 }
 
-void ctl_hold_close(struct ctl_hold *h)
+int ctl_hold_close(struct ctl_hold *h)
 {
     if (h->store == NULL)
-        return;
+        return 0;
     (void)h->store->verbs->close(h->store, mono_ns() + OPEN_NS);
     ctl_store_free(h->store);
     h->store = NULL;
+    return ctl_share_again(h->again, h->look->queue);
 }
 
 /* ---- Calls ----------------------------------------------------------------------------------- */

@@ -96,7 +96,9 @@ static int rise(struct import *im, uint64_t writer)
 
     if (status != 0)
         return status;
-    ctl_hold_close(&im->hold);
+    status = ctl_hold_close(&im->hold);
+    if (status != 0)
+        return status;
     status = ctl_hold_open(&im->hold, &im->look, true, writer + im->slack);
     im->slack = im->slack == 0 ? SLACK : 2 * im->slack;
     im->batch = 0;
@@ -506,7 +508,8 @@ int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source)
         status = source != NULL ? import_from(&im) : import(&im);
     say_end(&im, status);
     ctl_urls_forget();
-    ctl_hold_close(&im.hold);
+    if (ctl_hold_close(&im.hold) != 0)
+        status = CTL_BROKEN;
     for (size_t i = 0; i < im.n; i++)
         free(im.slots[i].line);
     free(im.slots);

@@ -122,6 +122,7 @@ void ctl_filter_close(struct ctl_filter *f);
 struct ctl_hold {
     const struct ctl_look *look;
     due_store *store; /* NULL: not open */
+    due_store *again; /* of a shared queue: by this it is so again afterwards; or NULL */
     struct due_store_info info;
     int64_t renewed_ns;
     bool stopped; /* a visit has ended its call, and said why */
@@ -131,7 +132,8 @@ struct ctl_hold {
  * an exit status: said why not. */
 int ctl_hold_open(struct ctl_hold *h, const struct ctl_look *look, bool must_exist,
                   uint64_t writer_min);
-void ctl_hold_close(struct ctl_hold *h);
+/* It is shared again, if it was.  0, or an exit status: said why not. */
+int ctl_hold_close(struct ctl_hold *h);
 
 /* Calls of the store, until they are answered or 30 s are over; its ownership is renewed.  0, what
  * the visit has answered, or an error: said what. */
