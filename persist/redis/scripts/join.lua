@@ -7,8 +7,8 @@
 --       long, and what `p` said of each
 -- Answers {'J', writer, fence, stamp, time, capacity (0: none)}, or nothing was done: {'O', who}:
 -- an owner lives; {'M'}: the queue is, or was, one process's at a time; {'V', least}: a newer
--- format; {'N', partitions}.  Removing the owner's key is the first write: a full server does not refuse
--- what follows, so somebody can come who works it off.
+-- format; {'N', partitions}.  Removing the owner's key is the first write: a full server does not
+-- refuse what follows, so somebody can come who works it off.
 local call, form = redis.call, string.format
 local meta = call('HMGET', KEYS[4], 'format', 'mode', 'least_reader', 'partitions', 'writer')
 local owner = call('GET', KEYS[7])
