@@ -1,4 +1,4 @@
-/* enqueue.c - putting jobs in: check, fill a place, submit.
+/* enqueue.c - putting jobs in: what is asked for is checked, and goes one of the ways.
  *
  * A place is had before the lock is tried, and with it room for the job's slot, so from there on
  * nothing can fail but the queue's being closed.  One job whose bytes fit into its place takes it
@@ -27,9 +27,6 @@
 #include "queue/tenure.h"
 #include "store/sender.h"
 
-#define AT_ONCE  64u /* jobs submitted in one tenure */
-#define ON_STACK 16u /* of them; for more memory is asked for */
-
 #define OTHER_SIZE 1 /* of a check: the struct is from another header */
 
 static __attribute__((noinline)) int more_check(const due_extra *x)
@@ -57,123 +54,13 @@ static inline int spec_check(const struct due_queue *q, const due_spec *s)
     return s->more != NULL ? more_check(s->more) : 0;
 }
 
-static inline bool any_due(const struct due__fresh *jobs, size_t n, int64_t now_ns)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < n; i++)
-        any |= jobs[i].deadline_ns <= now_ns;
-    return any;
-}
-
-/* With the lock: sort the jobs in, unless others' stand before them that cannot be sorted in now.
- * Then they queue up behind those, and the look at the inbox when leaving takes it from there.
- * @now_ns: 0 unless one of them was given a delay. */
-static inline __attribute__((always_inline)) void submit_locked(struct due_queue *q,
-                                                                const struct due__fresh *jobs,
-                                                                size_t n, int64_t now_ns)
-{
-    uint32_t max = q->proxies == DUE_PROXIES_NEVER ? UINT32_MAX : DUE__FOREIGN_MAX;
-    bool empty = due__drain(q, max);
-
-    if (empty && now_ns != 0 && any_due(jobs, n, now_ns))
-        due__move_due(q, now_ns); /* so that a job without delay goes straight to its topic */
-    if (!empty)
-        due__put_all(q, jobs, n);
-    for (size_t i = 0; empty && i < n; i++)
-        due__place(q, &jobs[i]);
-}
-
-/* Hand @n filled places to the queue.  Answers how many it accepted: all of them, unless it
- * closes; those it did not are gone. */
-static inline __attribute__((always_inline)) size_t submit(struct due_queue *q,
-                                                           const struct due__fresh *jobs, size_t n,
-                                                           int64_t now_ns)
-{
-    struct due__tenure t;
-    uint32_t state = due__load_seq(&q->state); /* E2, E3 */
-
-    if (!(state & DUE__ACTIVE) && due__try_enter(q, &t)) { /* E1 */
-        state = due__load_seq(&q->state);                  /* E3 */
-        if (!(state & DUE__REFUSING))
-            submit_locked(q, jobs, n, now_ns);
-        due__tenure_end(q, &t);
-        if (!(state & DUE__REFUSING))
-            return n;
-    }
-    if (state & DUE__REFUSING) {
-        for (size_t i = 0; i < n; i++)
-            due__refuse(q, &jobs[i], 0);
-        return 0;
-    }
-    return due__submit_delegated(q, jobs, n);
-}
-
-/* Up to DUE__STORED_AT_ONCE jobs, and of large ones fewer, for they wait together for room on the
- * way there, into the store and then into the queue.  As enqueue_some(); those in doubt have their
- * ids too.  @jobs, @named: room for so many. */
-static int enqueue_bulk(struct due_queue *q, const due_spec *specs, size_t n,
-                        struct due__deadline *by, due_id *ids, struct due__put *put,
-                        struct due__fresh *jobs, due_id *named)
-{
-    int64_t now = due__jobs_now(q);
-    size_t filled = 0;
-    uint64_t bytes = 0;
-    int rc = 0;
-
-    *put = (struct due__put){ .room = 0 };
-    while (filled < n) {
-        const due_spec *s = &specs[filled];
-        uint32_t number;
-
-        bytes += s->len;
-        if (s->more != NULL)
-            bytes += s->more->headers_len + s->more->key_len;
-        if (filled > 0 && bytes > q->commits->unsettled_bytes_max)
-            break;
-        rc = due__place_take(q, &number);
-        if (rc != 0)
-            break;
-        rc = due__fill_watched(q, number, s, now, &jobs[filled]);
-        if (rc != 0) {
-            due__slab_untake(&q->slab, number);
-            due__left(q, 1);
-            break;
-        }
-        jobs[filled].f.payload &= (uint8_t)~DUE__NOW; /* due as the store has it */
-        filled++;
-    }
-    if (filled > 0)
-        rc = due__commit_put(q, jobs, filled, by, named, put);
-    if (ids != NULL)
-        memcpy(ids, named, put->named * sizeof *ids);
-    return rc;
-}
-
-/* The same; without memory for so many, some at a time. */
-static int enqueue_stored(struct due_queue *q, const due_spec *specs, size_t n,
-                          struct due__deadline *by, due_id *ids, struct due__put *put)
-{
-    size_t bytes = n * (sizeof(struct due__fresh) + sizeof(due_id));
-    struct due__fresh few[ON_STACK];
-    due_id few_named[ON_STACK];
-    struct due__fresh *many = n > ON_STACK ? due__alloc_raw(&q->alloc, bytes) : NULL;
-
-    if (many == NULL)
-        return enqueue_bulk(q, specs, n < ON_STACK ? n : ON_STACK, by, ids, put, few, few_named);
-    due_id *named = (due_id *)(void *)(many + n);
-    int rc = enqueue_bulk(q, specs, n, by, ids, put, many, named);
-    due__alloc_free(&q->alloc, many, bytes);
-    return rc;
-}
-
-/* As submit_locked(), if there is anything in the inbox.  True: nothing is left there. */
+/* Others' jobs are sorted in, as far as that can be now.  True: nothing is left there. */
 static __attribute__((noinline)) bool drain_others(struct due_queue *q)
 {
     return due__drain(q, q->proxies == DUE_PROXIES_NEVER ? UINT32_MAX : DUE__FOREIGN_MAX);
 }
 
-/* As submit_locked() of one job. */
+/* As submit_locked() of enqueue_some.c, of one job. */
 static inline __attribute__((always_inline)) void place_one(struct due_queue *q,
                                                             const struct due__fresh *job,
                                                             int64_t now_ns)
@@ -265,8 +152,8 @@ static size_t place_simple(struct due_queue *q, const due_spec *specs, size_t n,
     return i;
 }
 
-/* Up to AT_ONCE plain jobs in one tenure, as enqueue_plain().  How many; 0: it cannot be done so
- * now.  @timed: all of them have a time. */
+/* Up to DUE__AT_ONCE plain jobs in one tenure, as enqueue_plain().  How many; 0: it cannot be done
+ * so now.  @timed: all of them have a time. */
 static __attribute__((noinline)) size_t enqueue_simple(struct due_queue *q, const due_spec *specs,
                                                        size_t n, bool timed, due_id *ids)
 {
@@ -277,74 +164,9 @@ static __attribute__((noinline)) size_t enqueue_simple(struct due_queue *q, cons
     bool quiet = due__inbox_quiet(&q->inbox) && !due__inbox_late(&q->inbox); /* I2, I3 */
     size_t placed = 0;
     if (!(due__load_seq(&q->state) & DUE__REFUSING) && (quiet || drain_others(q))) /* E3 */
-        placed = place_simple(q, specs, n < AT_ONCE ? n : AT_ONCE, now, ids);
+        placed = place_simple(q, specs, n < DUE__AT_ONCE ? n : DUE__AT_ONCE, now, ids);
     due__short_end(q);
     return placed;
-}
-
-/* One job in any other way, in a queue of memory.  1, or an error. */
-static __attribute__((noinline)) int enqueue_one(struct due_queue *q, const due_spec *spec,
-                                                 due_id *id)
-{
-    struct due__fresh job;
-    uint32_t number;
-    size_t got;
-    int64_t now = due__timed(spec) ? 0 : due__clock_now(&q->clock);
-    int rc = due__places_take(q, &number, 1, &got);
-
-    if (rc != 0)
-        return rc;
-    rc = due__fill_watched(q, number, spec, now, &job);
-    if (rc != 0) {
-        due__slab_untake(&q->slab, number);
-        return rc;
-    }
-    if (q->events != NULL)
-        due__events_enter(q, &job, 1, true);
-    if (submit(q, &job, 1, now) == 0)
-        return DUE_ECLOSED;
-    if (id != NULL)
-        *id = due__id(q, job.number, job.generation);
-    return 1;
-}
-
-/* Up to AT_ONCE jobs.  Answers how many were accepted (0: the first one's key is not to be had
- * now), or an error. */
-static int enqueue_some(struct due_queue *q, const due_spec *specs, size_t n, due_id *ids)
-{
-    struct due__fresh jobs[AT_ONCE];
-    uint32_t number[AT_ONCE];
-    size_t got;
-    size_t filled = 0;
-    bool keyed = false;
-    int64_t now = 0;
-    int rc = due__places_take(q, number, n, &got);
-
-    if (rc != 0)
-        return rc;
-    while (filled < got) {
-        if (!due__timed(&specs[filled]) && now == 0)
-            now = due__clock_now(&q->clock);
-        rc = due__fill_watched(q, number[filled], &specs[filled], now, &jobs[filled]);
-        if (rc != 0)
-            break;
-        keyed |= due__spec_key(&specs[filled]) != NULL;
-        filled++;
-    }
-    for (size_t i = filled; i < got; i++)
-        due__slab_untake(&q->slab, number[i]);
-    if (filled < got)
-        due__left(q, got - filled);
-    if (filled == 0)
-        return rc;
-    if (q->events != NULL)
-        due__events_enter(q, jobs, filled, true);
-    size_t accepted = keyed ? due__submit_keyed(q, jobs, filled) : submit(q, jobs, filled, now);
-    for (size_t i = 0; ids != NULL && i < accepted; i++)
-        ids[i] = due__id(q, jobs[i].number, jobs[i].generation);
-    if (accepted == 0 && keyed && !(due__load_seq(&q->state) & DUE__REFUSING)) /* E3 */
-        return 0;
-    return accepted > 0 ? (int)accepted : DUE_ECLOSED;
 }
 
 /* Jobs were refused, or had no room. */
@@ -352,29 +174,6 @@ static int refused(struct due_queue *q, int rc)
 {
     due__left(q, DUE__SOME);
     return rc;
-}
-
-__attribute__((noinline)) int due__enqueue_any(struct due_queue *q, const due_spec *specs, size_t n,
-                                               struct due__deadline *by, due_id *ids,
-                                               struct due__put *put)
-{
-    if (q->commits != NULL)
-        return enqueue_stored(q, specs, n < DUE__STORED_AT_ONCE ? n : DUE__STORED_AT_ONCE, by, ids,
-                              put);
-    int rc = enqueue_some(q, specs, n < AT_ONCE ? n : AT_ONCE, ids);
-    *put = (struct due__put){ .room = rc > 0 ? (size_t)rc : 0 };
-    return rc;
-}
-
-__attribute__((noinline)) int due__enqueue_new(struct due_queue *q, const due_spec *spec,
-                                               int64_t timeout_ns, struct due__deadline *by,
-                                               due_id *id, bool *inside)
-{
-    struct due__put put;
-
-    return !q->shared && q->capacity == 0
-               ? due__enqueue_any(q, spec, 1, by, id, &put)
-               : due__enqueue_room(q, spec, 1, timeout_ns, by, id, &put, inside);
 }
 
 /* As spec_check(), of all but the first @known. */
@@ -441,7 +240,7 @@ __attribute__((noinline)) int due__enqueue_checked(struct due_queue *q, const du
     else if (q->capacity > 0 || q->commits != NULL)
         rc = due__enqueue_new(q, spec, timeout_ns, &by, id, &inside);
     else
-        rc = enqueue_one(q, spec, id);
+        rc = due__enqueue_one(q, spec, id);
     rc = rc > 0 ? 0 : refused(q, rc);
     due__inside_end(q, inside);
     return rc;

@@ -6,6 +6,10 @@
 #include "store/sender.h"
 
 #define DUE__STORED_AT_ONCE 256u /* jobs sent to the store by one call at a time */
+#define DUE__AT_ONCE        64u  /* submitted in one tenure */
+
+/* One job in a queue of memory that has room for it.  1, or an error. */
+int due__enqueue_one(struct due_queue *q, const due_spec *spec, due_id *id);
 
 /* Some of @n jobs, in any queue that has room for them: how many; 0: the first one's key is not to
  * be had now; or an error. */

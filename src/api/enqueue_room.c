@@ -37,3 +37,14 @@ int due__enqueue_room(struct due_queue *q, const due_spec *specs, size_t n, int6
         due__capacity_give(q, (size_t)room - put->room);
     return rc;
 }
+
+__attribute__((noinline)) int due__enqueue_new(struct due_queue *q, const due_spec *spec,
+                                               int64_t timeout_ns, struct due__deadline *by,
+                                               due_id *id, bool *inside)
+{
+    struct due__put put;
+
+    return !q->shared && q->capacity == 0
+               ? due__enqueue_any(q, spec, 1, by, id, &put)
+               : due__enqueue_room(q, spec, 1, timeout_ns, by, id, &put, inside);
+}
