@@ -124,13 +124,22 @@ void keys_done(const struct ledger *l, struct job *j, int64_t from_ns, int64_t t
         j->done_ns = from_ns;
 }
 
-/* The key of a job that is done was still taken, and somebody else got it.  Unless it had been
- * replaced before it was done, by another call about that key that went on meanwhile: whose job
- * this call has changed, or which somebody had by then, so that this one took the key over.
- */
-static void check_kept(struct ledger *l, const struct call *call, bool alone, const char *id)
+/* Is there another call that may have replaced who has the key, and is not answered yet? */
+static bool is_replaced_meanwhile(const struct ledger *l, const struct call *call)
 {
-    if (call->changes && (!alone || keys_nameless(l, call)))
+    for (size_t i = 0; i < THREADS; i++)
+        if (&l->calls[i] != call && l->calls[i].changes && l->calls[i].key == call->key)
+            return true;
+    return false;
+}
+
+/* The key of a job that is done was still taken, and somebody else got it.  Unless it had been
+ * replaced before it was done, by a call that is not answered yet: whose job this call has changed,
+ * or which somebody had by then, so that this one took the key over.
+ */
+static void check_kept(struct ledger *l, const struct call *call, const char *id)
+{
+    if (call->changes && (is_replaced_meanwhile(l, call) || keys_nameless(l, call)))
         return;
     for (struct job *it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key))
         if (it->gone && it->gone_line < call->line && it->done_ns != INT64_MIN && !it->risk &&
@@ -147,7 +156,7 @@ void keys_answered(struct ledger *l, const struct call *call, bool alone, enum k
     if (what == KEY_HAD)
         had(l, call, id);
     if (what == KEY_NEW)
-        check_kept(l, call, alone, id);
+        check_kept(l, call, id);
     if (what == KEY_HAD || what == KEY_REFUSED)
         return;
     for (it = next(l, l->keys[call->key].first); it != NULL; it = next(l, it->of_key)) {
