@@ -52,6 +52,7 @@ struct task {
     struct world *w;
     size_t queue;
     uint64_t seed;
+    int64_t asked_ns; /* when it last asked for jobs: what it has got was good then, or later */
     struct crew_thread thread;
 };
 
@@ -98,7 +99,7 @@ static void begins(struct task *t, const due_job *job, uint32_t n)
                 (turn->queue == 0 && atomic_load(&t->w->dead));
     CREW_CHECK(free, ": two of group %u", group_of(n));
     turn->token = job->token;
-    turn->until_ns = crew_now_ns() + LEASE / 4; /* it is held for longer than that */
+    turn->until_ns = t->asked_ns + LEASE / 4; /* it is held for longer than that */
     turn->queue = t->queue;
     pthread_mutex_unlock(&turn->lock);
 }
@@ -157,6 +158,7 @@ static int consume(void *arg)
 
     while (!atomic_load(&t->w->stop) && !is_dead(t)) {
         size_t max = 1 + crew_below(&t->seed, 4);
+        t->asked_ns = crew_now_ns();
         int rc = take_leased_some(t->w->q[t->queue], NULL, 0, jobs, max, LEASE, DUE_MS(20));
 
         for (int i = 0; i < rc; i++)
