@@ -247,17 +247,17 @@ SHARE_TEST(share_convert, says_who_has_it)
     char us[64];
 
     snprintf(us, sizeof us, "process %d", (int)getpid());
-    cr_expect_eq(join_as(&s, store, DUE_MS(30)), DUE_EBUSY);
+    cr_expect_eq(join_as(&s, store, DUE_S(1)), DUE_EBUSY);
     cr_expect_not_null(strstr(error.text, us), "%s", error.text);
     finish(owner);
     cr_expect_eq(join_as(&s, store, LONG_NS), 0, "%s", error.text);
     due_store *late = make((due_redis_options){ 0 }, NULL);
-    cr_expect_eq(take(late, DUE_MS(30), &info, &error), DUE_EBUSY);
+    cr_expect_eq(take(late, DUE_S(1), &info, &error), DUE_EBUSY);
     cr_expect_not_null(strstr(error.text, "shared"), "%s", error.text);
     cr_expect_not_null(strstr(error.text, us), "%s", error.text);
     cr_expect_str_eq(ASK("HGET", "due:{q}:meta", "mode"), "$6\r\nshared\r\n");
     go(&s);
-    cr_expect_eq(take(late, DUE_MS(30), &info, &error), 0, "%s", error.text);
+    cr_expect_eq(take(late, LONG_NS, &info, &error), 0, "%s", error.text);
     finish(late);
 }
 
