@@ -43,6 +43,7 @@ struct world {
     due_queue *q[QUEUES];
     atomic_uint next;
     atomic_uint acked;
+    atomic_uint puts; /* queues with a producer that is not through: bits */
     atomic_uint dead; /* queues that have died: bits */
     atomic_bool stop;
 };
@@ -92,6 +93,7 @@ static int produce(void *arg)
         else if (rc != 0 && rc != DUE_EINDOUBT)
             CREW_CHECK(is_dead(t->w, t->queue), ": an enqueue answers %d", rc);
     }
+    atomic_fetch_and(&t->w->puts, ~(1u << t->queue));
     return 0;
 }
 
@@ -253,7 +255,7 @@ static void close_one(due_queue *q, bool died)
 /* Everything that is there has come, or may not have been accepted. */
 static bool all_acked(const struct world *w)
 {
-    bool all = atomic_load(&w->next) >= JOBS;
+    bool all = (atomic_load(&w->puts) & ~atomic_load(&w->dead)) == 0;
 
     for (uint32_t n = 0; all && n < JOBS; n++)
         all = !atomic_load(&fates[n].sure) || atomic_load(&fates[n].acked);
@@ -262,7 +264,7 @@ static bool all_acked(const struct world *w)
 
 static void round_of(enum due_proxies proxies, uint64_t seed, bool kills)
 {
-    struct world w = { .disk = memory_disk_new(NULL) };
+    struct world w = { .disk = memory_disk_new(NULL), .puts = (1u << QUEUES) - 1 };
     struct task task[QUEUES * (TAKERS + 1)];
     size_t n = 0;
 

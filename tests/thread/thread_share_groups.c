@@ -43,6 +43,7 @@ struct world {
     due_store *store[QUEUES];
     due_queue *q[QUEUES];
     atomic_uint next;
+    atomic_uint puts; /* queues with a producer that is not through: bits */
     atomic_uint ended;
     atomic_bool dead; /* the first queue */
     atomic_bool stop;
@@ -84,23 +85,29 @@ static int produce(void *arg)
         else
             CREW_CHECK(is_dead(t) || rc == DUE_EINDOUBT, ": an enqueue answers %d", rc);
     }
+    atomic_fetch_and(&t->w->puts, ~(1u << t->queue));
     return 0;
 }
 
-/* Handed out: nobody else may have one of its group, unless that lease is over. */
+/* Handed out: nobody else may have one of its group, unless that lease is over; or this one, since
+ * others of its batch came first. */
 static void begins(struct task *t, const due_job *job, uint32_t n)
 {
     struct turn *turn = &turns[group_of(n) % GROUPS];
 
+    int64_t until_ns = t->asked_ns + LEASE / 4; /* it is held for longer than that */
+
     if (group_of(n) >= GROUPS)
         return;
     pthread_mutex_lock(&turn->lock);
-    bool free = turn->token == 0 || crew_now_ns() >= turn->until_ns ||
-                (turn->queue == 0 && atomic_load(&t->w->dead));
-    CREW_CHECK(free, ": two of group %u", group_of(n));
-    turn->token = job->token;
-    turn->until_ns = t->asked_ns + LEASE / 4; /* it is held for longer than that */
-    turn->queue = t->queue;
+    if (crew_now_ns() < until_ns) {
+        bool free = turn->token == 0 || crew_now_ns() >= turn->until_ns ||
+                    (turn->queue == 0 && atomic_load(&t->w->dead));
+        CREW_CHECK(free, ": two of group %u", group_of(n));
+        turn->token = job->token;
+        turn->until_ns = until_ns;
+        turn->queue = t->queue;
+    }
     pthread_mutex_unlock(&turn->lock);
 }
 
@@ -181,7 +188,7 @@ static int meddle(void *arg)
 
             if (rc == 0)
                 ended(t, n);
-            if (rc == DUE_EINDOUBT)
+            if (rc == DUE_EINDOUBT || rc == DUE_EBUSY) /* who has it ends it then */
                 atomic_store(&fates[n].maybe, 1);
             if (rc == 1)
                 (void)due_reschedule(q, fates[n].id,
@@ -208,7 +215,7 @@ static due_queue *open_one(struct world *w, size_t i, enum due_proxies proxies, 
 
 static bool all_ended(const struct world *w)
 {
-    bool all = atomic_load(&w->next) >= JOBS;
+    bool all = (atomic_load(&w->puts) & (atomic_load(&w->dead) ? ~1u : ~0u)) == 0;
 
     for (uint32_t n = 0; all && n < JOBS; n++)
         all = !atomic_load(&fates[n].sure) || atomic_load(&fates[n].ended) ||
@@ -218,7 +225,7 @@ static bool all_ended(const struct world *w)
 
 static void round_of(enum due_proxies proxies, uint64_t seed, bool kills)
 {
-    struct world w = { .disk = memory_disk_new(NULL) };
+    struct world w = { .disk = memory_disk_new(NULL), .puts = (1u << QUEUES) - 1 };
     struct task task[QUEUES * (TAKERS + 1) + 1];
     size_t n = 0;
 
