@@ -4,6 +4,10 @@
  * to it in vain, and one is killed.  Whoever looks finds no more jobs than the capacity; whatever
  * was accepted is acked once; and as long as there is room and somebody left who waits, puts go on.
  * The same with a single place, for which five have waited first who were killed then.
+ *
+ * All processes are made before a queue is opened here, and wait behind a gate.  With it come its
+ * threads, and what one of them holds at the moment of a fork, as a lock of AddressSanitizer's
+ * allocator, the child would wait for without end.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -35,20 +39,30 @@ enum {
 /* Shared by all processes. */
 struct world {
     unsigned capacity, each;
-    atomic_uint sure;  /* jobs that were accepted */
-    atomic_uint acked; /* */
-    atomic_uint going; /* producers that are not through */
-    atomic_bool over;  /* nothing more comes */
+    atomic_uint sure;               /* jobs that were accepted */
+    atomic_uint acked;              /* */
+    atomic_uint ready;              /* producers that have the queue open */
+    atomic_bool through[PRODUCERS]; /* it has put all, or was killed */
+    atomic_bool over;               /* nothing more comes */
     atomic_uchar seen[PRODUCERS * THREADS * EACH + 1];
 };
 
+enum { FIRST, SECOND, GATES };
+
 static struct world *w;
 static struct redis_server server;
+static int gates[GATES][2]; /* pipes: a gate is open when nobody can write into it */
+static pid_t waiters[WAITERS], producers[PRODUCERS], consumers[CONSUMERS]; /* 0: ended */
 
 static due_queue *open_queue(size_t capacity)
 {
-    due_options options = { DUE_OPTIONS_INIT, .name = "room", .share = DUE_SHARED,
-                            .capacity = capacity, .prefetch_max = 1 };
+    due_options options = { DUE_OPTIONS_INIT,
+                            .name = "room",
+                            .share = DUE_SHARED,
+                            .capacity = capacity,
+                            .prefetch_max = 1,
+                            .open_timeout_ns = DUE_S(60),
+                            .store_timeout_ns = DUE_S(60) }; /* one is stopped meanwhile */
     due_error error = { "", "" };
     due_queue *q;
     int rc = due_redis_open(&options.store, server.url, NULL, &error);
@@ -107,9 +121,10 @@ static int be_producer(unsigned number)
         all[i] = (struct producer){ .q = q, .first = first, .seed = 77 + first };
         crew_go(&all[i].thread, produce, &all[i]);
     }
+    atomic_fetch_add(&w->ready, 1);
     for (unsigned i = 0; i < THREADS; i++)
         crew_join(&all[i].thread);
-    atomic_fetch_sub(&w->going, 1);
+    atomic_store(&w->through[number], true);
     close_queue(q);
     return 0;
 }
@@ -153,23 +168,72 @@ static int be_consumer(unsigned number)
 
 /* ---- All of them ---- */
 
-static pid_t begin(int (*run)(unsigned number), unsigned number)
+/* A process that runs when its gate is open. */
+static pid_t begin(int (*run)(unsigned number), unsigned number, int gate)
 {
     pid_t pid = fork();
+    char none;
 
     CREW_CHECK(pid >= 0, ": fork");
     if (pid != 0)
         return pid;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    _exit(run(number)); /* with the queue of who forked: no leaks of his are looked for */
+    for (int i = 0; i < GATES; i++)
+        close(gates[i][1]);
+    CREW_CHECK(read(gates[gate][0], &none, 1) == 0, "");
+    _exit(run(number)); /* no leaks of who forked are looked for */
 }
 
-static void end(pid_t pid)
+static void begin_all(bool dead_waiters)
+{
+    for (int i = 0; i < GATES; i++)
+        CREW_CHECK(pipe(gates[i]) == 0, "");
+    for (unsigned i = 0; i < WAITERS && dead_waiters; i++)
+        waiters[i] = begin(be_waiter, i, FIRST);
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        producers[i] = begin(be_producer, i, SECOND);
+    for (unsigned i = 0; i < CONSUMERS; i++)
+        consumers[i] = begin(be_consumer, i, SECOND);
+    for (int i = 0; i < GATES; i++)
+        close(gates[i][0]);
+}
+
+static void end(pid_t *pid)
 {
     int status;
 
-    CREW_CHECK(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+    CREW_CHECK(waitpid(*pid, &status, 0) == *pid && WIFEXITED(status) && WEXITSTATUS(status) == 0,
                ": a process has failed");
+    *pid = 0;
+}
+
+static void end_by_force(pid_t *pid)
+{
+    kill(*pid, SIGKILL);
+    CREW_CHECK(waitpid(*pid, NULL, 0) == *pid, "");
+    *pid = 0;
+}
+
+/* None has ended but in order. */
+static void look_at_all(const pid_t *pids, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        siginfo_t how = { .si_pid = 0 };
+
+        if (pids[i] != 0)
+            CREW_CHECK(waitid(P_PID, (id_t)pids[i], &how, WEXITED | WNOHANG | WNOWAIT) == 0, "");
+        CREW_CHECK(how.si_pid == 0 || (how.si_code == CLD_EXITED && how.si_status == 0),
+                   ": a process has failed");
+    }
+}
+
+static unsigned going(void)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < PRODUCERS; i++)
+        n += !atomic_load(&w->through[i]);
+    return n;
 }
 
 struct watch {
@@ -199,20 +263,27 @@ static void look(struct watch *v)
     unsigned sure = atomic_load(&w->sure);
     int64_t now = crew_now_ns();
 
-    CREW_CHECK(due_census(v->q, DUE_ALL_TOPICS, &c, DUE_S(10)) == 0, "");
+    look_at_all(producers, PRODUCERS);
+    look_at_all(consumers, CONSUMERS);
+    CREW_CHECK(due_census(v->q, DUE_ALL_TOPICS, &c, DUE_S(60)) == 0, "");
     uint64_t jobs = c.delayed + c.ready + c.leased;
+    unsigned waiting = in_line("0", "+inf");
+    unsigned rung = in_line("-inf", "(0");
     CREW_CHECK(jobs <= w->capacity, ": %llu jobs", (unsigned long long)jobs);
     v->looks++;
     v->full += jobs == w->capacity;
-    v->waiting += in_line("0", "+inf") > 0;
-    v->rung += in_line("-inf", "(0") > 0;
-    if (sure != v->sure || jobs == w->capacity || atomic_load(&w->going) == 0) {
+    v->waiting += waiting > 0;
+    v->rung += rung > 0;
+    if (sure != v->sure || jobs == w->capacity || going() == 0) {
         v->sure = sure;
         v->since_ns = now;
     }
     if (now - v->since_ns > v->longest_ns)
         v->longest_ns = now - v->since_ns;
-    CREW_CHECK(now - v->since_ns < DUE_S(CALL_MOST_S), ": there is room, and nobody puts");
+    CREW_CHECK(now - v->since_ns < DUE_S(CALL_MOST_S),
+               ": there is room, and nobody puts: %llu jobs, %u accepted, %u acked, %u go on, "
+               "%u wait and %u were rung",
+               (unsigned long long)jobs, sure, atomic_load(&w->acked), going(), waiting, rung);
 }
 
 /* Until so many are through, but whoever is stopped. */
@@ -227,80 +298,81 @@ static void wait_and_die(due_queue *q)
 {
     uint32_t number = PRODUCERS * THREADS * EACH;
     due_spec in_the_way = { DUE_SPEC_INIT, .data = &number, .len = sizeof number };
-    pid_t waiters[WAITERS];
 
     for (unsigned i = 0; i < w->capacity; i++)
         CREW_CHECK(due_enqueue(q, &in_the_way, 0, NULL) == 0, "");
     atomic_fetch_add(&w->sure, w->capacity);
-    for (unsigned i = 0; i < WAITERS; i++)
-        waiters[i] = begin(be_waiter, i);
-    while (in_line("0", "+inf") < WAITERS)
+    close(gates[FIRST][1]);
+    while (in_line("0", "+inf") < WAITERS) {
+        look_at_all(waiters, WAITERS);
         crew_sleep(DUE_MS(1));
-    for (unsigned i = 0; i < WAITERS; i++) {
-        kill(waiters[i], SIGKILL);
-        CREW_CHECK(waitpid(waiters[i], NULL, 0) == waiters[i], "");
     }
+    for (unsigned i = 0; i < WAITERS; i++)
+        end_by_force(&waiters[i]);
 }
 
-static void stop_and_kill(struct watch *v, const pid_t *producers)
+static void stop_and_kill(struct watch *v)
 {
     const unsigned all = PRODUCERS * THREADS * w->each;
-    int status;
 
     watch_until(v, all / 10);
+    crew_doing("without the one that is stopped");
     kill(producers[STOPPED], SIGSTOP);
     watch_until(v, all / 10 + all / 6);
+    crew_doing("with all of them");
     kill(producers[STOPPED], SIGCONT);
     watch_until(v, all / 3);
-    kill(producers[KILLED], SIGKILL);
-    CREW_CHECK(waitpid(producers[KILLED], &status, 0) == producers[KILLED], "");
-    atomic_fetch_sub(&w->going, !WIFEXITED(status)); /* else it was through */
-    while (atomic_load(&w->going) > 0)
+    crew_doing("without the one that was killed");
+    end_by_force(&producers[KILLED]);
+    atomic_store(&w->through[KILLED], true);
+    while (going() > 0)
         look(v);
     for (unsigned i = 0; i < PRODUCERS; i++) {
         if (i != KILLED)
-            end(producers[i]);
+            end(&producers[i]);
     }
 }
 
 /* All that was accepted is acked once; of the one that was killed perhaps more. */
-static void work_off(due_queue *q, const pid_t *consumers)
+static void work_off(due_queue *q)
 {
     unsigned sure = atomic_load(&w->sure);
     struct due_queue_census c = { .ready = 1 };
 
     while (c.delayed + c.ready + c.leased > 0)
-        CREW_CHECK(due_census(q, DUE_ALL_TOPICS, &c, DUE_S(10)) == 0, "");
+        CREW_CHECK(due_census(q, DUE_ALL_TOPICS, &c, DUE_S(60)) == 0, "");
     for (int i = 0; i < 500 && atomic_load(&w->acked) < sure; i++)
         crew_sleep(DUE_MS(10)); /* counted after the ack */
     atomic_store(&w->over, true);
     for (unsigned i = 0; i < CONSUMERS; i++)
-        end(consumers[i]);
+        end(&consumers[i]);
     unsigned acked = atomic_load(&w->acked);
     CREW_CHECK(acked >= sure && acked <= sure + THREADS * w->capacity, ": %u of %u", acked, sure);
 }
 
 static int run_with(unsigned capacity, unsigned each, bool dead_waiters)
 {
-    pid_t producers[PRODUCERS];
-    pid_t consumers[CONSUMERS];
-
+    crew_doing("starting");
     if (redis_server_start(&server, NULL) == REDIS_SERVER_MISSING)
         return 77;
     memset(w, 0, sizeof *w);
     w->capacity = capacity;
     w->each = each;
-    atomic_store(&w->going, PRODUCERS);
+    begin_all(dead_waiters);
     due_queue *first = open_queue(capacity); /* before anybody puts */
     if (dead_waiters)
         wait_and_die(first);
+    else
+        close(gates[FIRST][1]);
+    close(gates[SECOND][1]);
+    while (atomic_load(&w->ready) < PRODUCERS) { /* until then nobody need put */
+        look_at_all(producers, PRODUCERS);
+        crew_sleep(DUE_MS(1));
+    }
+    crew_doing("with all of them");
     struct watch v = { .q = first, .since_ns = crew_now_ns() };
-    for (unsigned i = 0; i < PRODUCERS; i++)
-        producers[i] = begin(be_producer, i);
-    for (unsigned i = 0; i < CONSUMERS; i++)
-        consumers[i] = begin(be_consumer, i);
-    stop_and_kill(&v, producers);
-    work_off(first, consumers);
+    stop_and_kill(&v);
+    work_off(first);
     CREW_CHECK(v.full > 0 && v.waiting > 0 && v.rung > 0, ": full %llu, waiting %llu, rung %llu",
                (unsigned long long)v.full, (unsigned long long)v.waiting,
                (unsigned long long)v.rung);
