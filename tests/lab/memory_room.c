@@ -92,8 +92,11 @@ uint32_t memory_room_beat(struct memory_disk *disk, struct memory_process *who,
 {
     struct memory_share *share = &disk->share;
     struct memory_room *at = find(share, who);
-    int64_t left = room_left(disk) - coming(share, who, now_ns);
+    int64_t room = room_left(disk);
+    int64_t left = room - coming(share, who, now_ns);
 
+    if (at != NULL && at->rung && left <= 0 && room > 0)
+        left = 1; /* it is here, and those others are not */
     beat->capacity = share->capacity;
     beat->room = beat->waits_room && left > 0 ? (uint64_t)left : 0;
     /* One that was rung is on its way; one that sleeps keeps its place. */
@@ -103,10 +106,13 @@ uint32_t memory_room_beat(struct memory_disk *disk, struct memory_process *who,
         strike(share, at);
     if (beat->waits_room && left <= 0 && !stays)
         enter(share, who, now_ns, lost);
-    return memory_room_cover(disk, now_ns);
+    return memory_room_cover(disk, who, now_ns);
 }
 
-uint32_t memory_room_cover(struct memory_disk *disk, int64_t now_ns)
+/* If process @by rings itself, and is killed then, nobody would look whether it came: another one
+ * is rung besides, and it does not count as coming. */
+uint32_t memory_room_cover(struct memory_disk *disk, const struct memory_process *by,
+                           int64_t now_ns)
 {
     struct memory_share *share = &disk->share;
     int64_t wanted = share->n_room > 0 ? room_left(disk) - coming(share, NULL, now_ns) : 0;
@@ -119,9 +125,9 @@ uint32_t memory_room_cover(struct memory_disk *disk, int64_t now_ns)
             i++;
         } else if (memory_ring(disk, at->who, 0, now_ns)) {
             at->rung = true;
-            at->at_ns = now_ns;
+            at->at_ns = at->who == by ? now_ns - DUE_RING_NS : now_ns;
             rang++;
-            wanted--;
+            wanted -= at->who != by;
             i++;
         } else {
             strike(share, at);

@@ -205,6 +205,7 @@ void memory_room_came(struct memory_share *share, const struct memory_process *w
 uint32_t memory_room_beat(struct memory_disk *disk, struct memory_process *who,
                           struct due_beat *beat, int64_t now_ns);
 /* As many are rung as there is room for: how many. */
-uint32_t memory_room_cover(struct memory_disk *disk, int64_t now_ns);
+uint32_t memory_room_cover(struct memory_disk *disk, const struct memory_process *by,
+                           int64_t now_ns);
 
 #endif

@@ -73,7 +73,7 @@ static int do_leave(due_store *store, int64_t until_ns)
     if (rc == 0 && p != NULL && s->joined) {
         memory_process_remove(s->disk, p);
         (void)memory_wait_cover(s->disk, store_now(s), 1);
-        (void)memory_room_cover(s->disk, store_now(s));
+        (void)memory_room_cover(s->disk, NULL, store_now(s));
         memory_wake_all(s->disk);
     }
     s->closed = true;
@@ -282,7 +282,7 @@ static void wait_and_ring(const struct exchange *x, bool again, size_t most,
     for (size_t i = 0; i < x->n; i++)
         if (x->changes[i].kind == DUE_CHANGE_PUT && a->results[i] == 0)
             memory_room_came(&disk->share, x->process);
-    answer->rang += memory_room_cover(disk, x->clock_ns);
+    answer->rang += memory_room_cover(disk, x->process, x->clock_ns);
 }
 
 /* It is reached, and the number is its next one, or its last once more. */

@@ -366,6 +366,36 @@ static void rings_another_if_one_does_not_come(struct sharing *t)
     SHARE_CHECK(t, asks(t, 1, 1, 0), "and the first waits anew");
 }
 
+/* Who was rung comes when another was rung instead: it is there, and that one is not. */
+static void tells_who_was_rung_and_is_late(struct sharing *t)
+{
+    if (!share(t, 3, 1) || !put_some(t, 0, 1, 1))
+        return;
+    SHARE_CHECK(t, asks(t, 1, 1, 0) && asks(t, 2, 1, 0), "both wait");
+    sharing_cancel(t, 0);
+    SHARE_CHECK(t, sharing_sent(t, 0) && rung(t, 1), "one is rung");
+    sharing_pass(t, 2 * DUE_RING_NS);
+    SHARE_CHECK(t, asks(t, 0, 0, 0) && rung(t, 2), "then the other one");
+    SHARE_CHECK(t, asks(t, 1, 1, 1) && put_some(t, 1, 1, 1), "the first gets in");
+    SHARE_CHECK(t, asks(t, 2, 1, 0), "and the other one waits");
+}
+
+/* Who rings itself and is killed then looks after nobody. */
+static void rings_another_besides_itself(struct sharing *t)
+{
+    if (!share(t, 4, 2) || !put_some(t, 0, 2, 2))
+        return;
+    for (int s = 1; s < 4; s++)
+        SHARE_CHECK(t, asks(t, s, 1, 0), "%d waits", s);
+    sharing_cancel(t, 0);
+    SHARE_CHECK(t, sharing_sent(t, 1) && t->answer.rang == 2, "rang %u", t->answer.rang);
+    sharing_cancel(t, 1);
+    SHARE_CHECK(t, sharing_sent(t, 0) && rung(t, 3), "nor does it count as coming");
+    SHARE_CHECK(t, rung(t, 1) && rung(t, 2), "both were");
+    SHARE_CHECK(t, put_some(t, 2, 1, 1) && put_some(t, 3, 1, 1), "the others get in");
+    SHARE_CHECK(t, put_some(t, 1, 1, 0) && asks(t, 1, 1, 0), "and the first waits anew");
+}
+
 static void rings_past_who_has_gone(struct sharing *t)
 {
     if (!share(t, 4, 1) || !put_some(t, 0, 1, 1))
@@ -412,6 +442,8 @@ const struct suite_test_shared share_capacity_tests[] = {
     { "capacity: tells at once of room that is there", tells_at_once_of_room_that_is_there },
     { "capacity: rings as many as have room", rings_as_many_as_have_room },
     { "capacity: rings another if one does not come", rings_another_if_one_does_not_come },
+    { "capacity: tells who was rung and is late", tells_who_was_rung_and_is_late },
+    { "capacity: rings another besides itself", rings_another_besides_itself },
     { "capacity: rings past who has gone", rings_past_who_has_gone },
     { "capacity: rings when the capacity grows", rings_when_the_capacity_grows },
     { NULL, NULL },

@@ -6,6 +6,11 @@
 -- was rung at t; from SLEEP on, it sleeps until it is rung.  Who was rung less than GRACE ago will
 -- come, and is left one room each; so as many are rung as there is room for, eight at a time.
 --
+-- At the end of every script each room has one who comes for it, and another process that looks
+-- after GRACE whether it has come: the one that rang.  So one that is stopped or killed costs
+-- GRACE.  And whoever was rung and comes while there is room is told of it, however late it is:
+-- else nobody would get in where all need longer than GRACE to come.
+--
 -- A queue that has no capacity does not pay for making these functions; but a beat has them.
 local wr = KEYS[#KEYS - 6]
 local room_left, cover_room, came_for_room, wait_for_room, forget_dead_waiters
@@ -31,9 +36,12 @@ if capacity or beats then
         local wanted, vain = math.min(room_left() - room_coming(), MOST), 0
         while wanted > 0 and vain < MOST and
             call('ZCOUNT', wr, form('%.0f', SLEEP), '+inf') > 0 do
-            local before = rang
-            ring(wr, clock)
-            if rang > before then
+            local who = ring(wr, clock)
+            if who == ARGV[6] then
+                -- If this process is killed now nobody looks whether it came: another one is rung
+                -- besides, and it does not count as coming.
+                call('ZADD', wr, form('%.0f', GRACE - clock), who)
+            elseif who then
                 wanted = wanted - 1
             else
                 vain = vain + 1
@@ -70,7 +78,8 @@ if capacity or beats then
         local rung, left = score and score < 0, room_left()
         if left < math.huge then
             local comes = rung and score >= -clock and score < GRACE - clock
-            left = left - room_coming() + (comes and 1 or 0)
+            local free = left - room_coming() + (comes and 1 or 0)
+            left = rung and math.min(left, math.max(free, 1)) or free
         else
             left = 1e6
         end

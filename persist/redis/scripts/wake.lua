@@ -24,7 +24,7 @@ end
 
 -- Rings one who sleeps longest, or has the earliest alarm after `after`; or tells it to come by
 -- itself at `alarm`.  Who does not hear it any more is struck off, and the next is rung:
--- many of one machine may be killed together.
+-- many of one machine may be killed together.  Answers who heard it; nil: nobody.
 local function ring(w, after, alarm)
     local text = form(alarm and '%.0f %.0f %.0f' or '%.0f', latest, alarm, clock)
     for _ = 1, 64 do
@@ -36,7 +36,7 @@ local function ring(w, after, alarm)
         if call('PUBLISH', ARGV[5] .. who, text) > 0 then
             call('ZADD', w, form('%.0f', alarm or -clock), who)
             rang = rang + (alarm and 0 or 1)
-            return
+            return who
         end
         call('ZREM', w, who)
     end

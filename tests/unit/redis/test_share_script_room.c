@@ -118,6 +118,80 @@ Test(room, is_told_to_who_was_rung_first)
     cr_expect_eq(COUNT("ZSCORE due:{q}:wr %s", two.writer), -1, "it has come");
 }
 
+/* Each comes when its grace is over, and another one is on its way. */
+Test(room, is_told_to_who_was_rung_however_late_it_comes)
+{
+    share_listen(&one);
+    share_listen(&two);
+    put_some(&one, 1, 3);
+    cr_expect_eq(asks(&one, 1), 0);
+    turn(T0 + 1);
+    cr_expect_eq(asks(&two, 1), 0);
+    cancel(&two, 1);
+    cr_expect_eq(share_rung(&one), 1);
+    turn(T0 + 1 + GRACE);
+    share_beat(&two);
+    cr_expect_eq(two.answer.rang, 0, "it waits itself, and is told");
+    cr_expect_eq(two.answer.room, 1);
+    turn(T0 + 2 + GRACE);
+    cr_expect_str_empty(put_some(&two, 4, 1));
+    cr_expect_eq(asks(&two, 1), 0);
+    cancel(&one, 2);
+    cr_expect_eq(share_rung(&two), 1);
+    turn(T0 + 9 + GRACE);
+    cr_expect_eq(asks(&one, 1), 1, "though the other one will come");
+    cr_expect_str_empty(put_some(&one, 5, 1));
+    cr_expect_eq(asks(&two, 1), 0, "and finds it faster");
+    cr_expect_gt(COUNT("ZSCORE due:{q}:wr %s", two.writer), 0);
+}
+
+/* But for those who will. */
+Test(room, is_told_to_who_is_late_as_far_as_nobody_comes_for_it)
+{
+    static struct share three;
+
+    writer(&three);
+    share_listen(&one);
+    share_listen(&two);
+    put_some(&one, 1, 3);
+    asks(&one, 1);
+    turn(T0 + 1);
+    asks(&two, 1);
+    cancel(&three, 1);
+    turn(T0 + 1 + GRACE);
+    cancel(&three, 2);
+    cr_expect_eq(share_rung(&one) + share_rung(&two), 2);
+    cr_expect_eq(asks(&one, 1), 1);
+    share_end(&three);
+}
+
+/* Who has rung nobody but itself may be killed: another one comes besides. */
+Test(room, that_one_makes_for_itself_is_told_to_another_too)
+{
+    share_listen(&one);
+    share_listen(&two);
+    put_some(&one, 1, 3);
+    asks(&one, 1);
+    turn(T0 + 1);
+    asks(&two, 1);
+    cancel(&one, 1);
+    cr_expect_eq(one.answer.rang, 2);
+    cr_expect_eq(share_rung(&one), 1);
+    cr_expect_eq(share_rung(&two), 1);
+    cr_expect_eq(COUNT("ZSCORE due:{q}:wr %s", one.writer), GRACE - (T0 + 1));
+    cr_expect_eq(COUNT("ZSCORE due:{q}:wr %s", two.writer), -(T0 + 1));
+    cr_expect_eq(asks(&one, 1), 1);
+    cr_expect_eq(asks(&two, 1), 1);
+    cr_expect_str_empty(put_some(&two, 4, 1));
+    cr_expect_str_eq(put_some(&one, 5, 1), "f");
+    cr_expect_eq(asks(&one, 1), 0);
+    cancel(&two, 2);
+    cr_expect_eq(share_rung(&one), 1, "in its turn");
+    cr_expect_eq(two.answer.rang, 1);
+    cancel(&two, 3);
+    cr_expect_eq(two.answer.rang, 0, "nobody else waits");
+}
+
 Test(room, that_is_left_goes_to_the_next)
 {
     share_listen(&one);

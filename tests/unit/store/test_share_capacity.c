@@ -281,6 +281,52 @@ MALL_TEST(share_capacity, is_not_lost_with_a_process_that_was_rung)
     mall_close(&m);
 }
 
+/* A process that makes room is the first in line, and is stopped: no grace has to pass. */
+MALL_TEST(share_capacity, is_not_lost_with_a_process_that_rang_itself)
+{
+    struct mall m = mall_of(1, DUE_CONFIRM_SYNC);
+    struct crew_call stopped;
+    struct crew_call patient;
+
+    due_id id = lab_enqueue(&m.lab[2], "in the way", .delay_ns = DUE_S(9));
+    call_waits(&m, 0, &stopped, DUE_S(1));
+    call_waits(&m, 1, &patient, DUE_FOREVER);
+    memory_store_swallow(m.store[0], true);
+    cr_expect_eq(due_cancel(m.lab[0].q, id, NULL), 0);
+    cr_expect_eq(crew_call_answer(&patient), 0);
+    mall_turn_to(&m, DUE_S(1));
+    cr_expect_eq(crew_call_answer(&stopped), DUE_ETIMEDOUT);
+    mall_close(&m);
+}
+
+/* Each is late, and the other was rung since: the first that comes gets in. */
+MALL_TEST(share_capacity, is_had_by_who_comes_late)
+{
+    struct mall m = mall_of(1, DUE_CONFIRM_SYNC);
+    struct memory_limiter *gate = memory_limiter_new(m.disk);
+    struct crew_call late;
+    struct crew_call stopped;
+
+    lab_enqueue(&m.lab[2], "in the way", .delay_ns = DUE_S(9));
+    call_waits(&m, 0, &late, DUE_FOREVER);
+    call_waits(&m, 1, &stopped, DUE_S(1));
+    memory_store_swallow(m.store[1], true);
+    memory_store_fault(
+        m.store[0], (struct memory_fault){
+                        .verb = MEMORY_BEAT, .times = 1, .kind = MEMORY_BLOCK, .limiter = gate });
+    empty(&m, 1);
+    memory_limiter_reached(gate, 1);
+    mall_turn_to(&m, 2 * DUE_RING_NS);
+    while (memory_store_rings(m.store[1]) == 0)
+        crew_sleep(DUE_US(100));
+    memory_limiter_open(gate);
+    cr_expect_eq(crew_call_answer(&late), 0);
+    mall_turn_to(&m, DUE_S(1));
+    cr_expect_eq(crew_call_answer(&stopped), DUE_ETIMEDOUT);
+    memory_limiter_free(gate);
+    mall_close(&m);
+}
+
 /* Who was called does not get in, since its key is another's by then: the next has the room. */
 MALL_TEST(share_capacity, that_is_left_goes_to_another_process)
 {
