@@ -17,9 +17,10 @@
 #include "redis/owner/owner.h"
 
 #define LEASE_SLACK DUE_S(1)
-#define META        16 /* names and values */
-#define META_WRITER 4  /* of them those of the writer and the server */
-#define META_MODE   6  /* and the mode of a queue that is not owned yet */
+#define META        18 /* names and values */
+#define META_LATE   2  /* of them that of the start with which half a batch may land */
+#define META_WRITER 6  /* and those of the writer and the server */
+#define META_MODE   8  /* and the mode of a queue that is not owned yet */
 
 enum judgement {
     JUDGED_MINE,  /* all is as it was */
@@ -60,14 +61,15 @@ static int claimed(struct due__redis *s)
 
 /* ---- Taking over ----------------------------------------------------------------------------- */
 
-/* What meta is to hold: all of it, or only what changes. */
+/* What meta is to hold: all of it, or only what changes, and `late` if that is known. */
 static size_t meta_fields(struct due__redis *s, const struct due__redis_survey *was,
                           const char *fields[META], char writer[24])
 {
     bool owner = was->mode == DUE__MODE_OWNER;
 
     snprintf(writer, 24, "%" PRIu64, s->writer > was->last_writer ? s->writer : was->last_writer);
-    const char *const all[META] = { "writer",       writer,
+    const char *const all[META] = { "late",         s->server,
+                                    "writer",       writer,
                                     "server",       due__redis_server(s),
                                     "mode",         owner ? "owner" : "owning",
                                     "format",       "1",
@@ -75,8 +77,10 @@ static size_t meta_fields(struct due__redis *s, const struct due__redis_survey *
                                     "least_reader", "1",
                                     "partitions",   "1",
                                     "incarnation",  s->incarnation };
-    memcpy(fields, all, sizeof all);
-    return !was->meta ? META : owner ? META_WRITER : META_MODE;
+    size_t from = s->late && s->server[0] != '\0' ? 0 : META_LATE;
+    size_t end = !was->meta ? META : owner ? META_WRITER : META_MODE;
+    memcpy(fields, all + from, (end - from) * sizeof *all);
+    return end - from;
 }
 
 /* Answers how many commands there are between MULTI and EXEC. */
@@ -282,7 +286,7 @@ static void settle_doubt(struct due__redis *s, const struct due__redis_survey *w
 
 /* It is the queue that logs it, as it does for every store.  What had landed without its knowledge,
  * while another call waited for its own answer, is sent again: to the queue it was in doubt. */
-static void note_loss(struct due__redis *s)
+void due__redis_note_loss(struct due__redis *s)
 {
     s->lost = true;
     s->landed = s->told;
@@ -308,7 +312,7 @@ static int retake(struct due__redis *s, int64_t until_ns)
     if (now == JUDGED_RIVAL || now == JUDGED_TAKEN)
         return 1;
     if (now == JUDGED_GONE && !s->lost)
-        note_loss(s);
+        due__redis_note_loss(s);
     /* The claim of an earlier call can have landed. */
     if (now == JUDGED_MINE && !s->rewrite && w.owned && strcmp(w.owner, s->owner) == 0)
         return 1;
@@ -355,14 +359,14 @@ static int greet(struct due__redis *s, int64_t until_ns)
     case JUDGED_MINE:
         settle_doubt(s, &w);
         if (s->mode == DUE__MODE_OWNER && w.mode != DUE__MODE_OWNER) {
-            note_loss(s);     /* of when it was not: a copy of the data from then, */
-            s->mode = w.mode; /* and who says so makes it so again */
+            due__redis_note_loss(s); /* of when it was not: a copy of the data from then, */
+            s->mode = w.mode;        /* and who says so makes it so again */
         }
         s->rival_ns = 0;
         s->armed = !s->rewrite;
         return s->rewrite ? retake_in_turns(s, until_ns) : 0;
     case JUDGED_GONE:
-        note_loss(s);
+        due__redis_note_loss(s);
         return retake_in_turns(s, until_ns);
     case JUDGED_RIVAL:
         return wait_for_rival(s, until_ns);
@@ -402,6 +406,8 @@ int due__redis_up(struct due__redis *s, int64_t until_ns)
             rc = greet(s, until_ns);
         if (rc == 0 && s->probe_due)
             rc = due__redis_probe(s, false, until_ns);
+        if (rc == 0 && !s->armed) /* it was another start of the server */
+            rc = 1;
         if (rc == 0)
             return s->below ? DUE_EDURABILITY : 0;
         if (rc != DUE_ESTORE && rc != 1)

@@ -202,6 +202,7 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns)
         rc = due__flight_land(s, until_ns);
     if (rc != 0)
         return rc;
+    char server[sizeof s->server];
     const redisReply *info = s->air.kept[0];
     enum due__reply_class class = due__reply_classify(info);
 
@@ -209,10 +210,9 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns)
         rc = due__redis_error(s, class);
     if (rc == 0 && opening)
         rc = check_opening(s, info);
-    if (!info_value(info, "run_id", s->server, sizeof s->server))
-        s->server[0] = '\0';
     s->payload_max = payload_max(s->air.kept[2]);
     if (rc == 0) {
+        due__redis_met(s, info_value(info, "run_id", server, sizeof server) ? server : "");
         rc = check_durability(s, durability_of(s, info, s->air.kept[1]));
         s->probe_due = false;
         s->probed_ns = due__boot_ns();

@@ -19,6 +19,7 @@ struct due__redis_survey {
     bool same; /* the incarnation that we know */
     char incarnation[40];
     char server[48];      /* the start of the server that the last owner met; empty: it closed */
+    char late[48];        /* with the next start after that one half a batch may land; or empty */
     uint64_t last_writer; /* the highest anywhere */
     bool numbered;        /* our writer's number is there */
     uint64_t number;
@@ -51,6 +52,8 @@ int due__redis_survey(struct due__redis *s, bool all, struct due__redis_survey *
                       int64_t until_ns);
 /* ---- claim.c */
 int due__redis_take_over(struct due__redis *s, int64_t until_ns);
+/* The server has not what it had: the queue is to put everything again. */
+void due__redis_note_loss(struct due__redis *s);
 
 /* Connect, as due__link_up(); if that takes long it is logged. */
 int due__redis_connect(struct due__redis *s, bool *fresh, int64_t until_ns);
@@ -77,6 +80,9 @@ int due__redis_probe(struct due__redis *s, bool opening, int64_t until_ns);
 /* ---- torn_log.c */
 /* Before a takeover from whom @was tells of: are we to be unsure? */
 void due__redis_suspect(struct due__redis *s, const struct due__redis_survey *was);
+/* The server tells which of its starts this is; empty: it does not.  If half a batch of a dead
+ * owner may have landed with it, that is a loss, and the guard is gone. */
+void due__redis_met(struct due__redis *s, const char *server);
 /* What `meta` is to say of the server. */
 const char *due__redis_server(const struct due__redis *s);
 /* All that is stored was shown.  0, or an error: to be called again. */

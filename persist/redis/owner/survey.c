@@ -3,7 +3,7 @@
 
 #include "redis/owner/owner.h"
 
-#define META         7 /* fields of it that are asked for */
+#define META         8 /* fields of it that are asked for */
 #define LEASE_MS_MAX (INT64_C(1) << 40)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
@@ -12,8 +12,8 @@
  * and it may be that nobody ever sees these answers. */
 static void ask_survey(struct due__redis *s, bool all)
 {
-    static const char *const fields[] = { "format",      "least_reader", "mode",  "partitions",
-                                          "incarnation", "writer",       "server" };
+    static const char *const fields[] = { "format",      "least_reader", "mode",   "partitions",
+                                          "incarnation", "writer",       "server", "late" };
 
     s->armed = false;
     due__redis_bare(s, "UNWATCH");
@@ -114,6 +114,9 @@ static bool read_meta(struct due__redis *s, struct due__redis_survey *w, const r
             due__reply_is_text(server) && server->len > 0 && (size_t)server->len < sizeof w->server;
         memcpy(w->server, fits ? server->str : "?", fits ? (size_t)server->len : 1);
     }
+    const redisReply *late = r->element[7];
+    if (due__reply_is_text(late) && (size_t)late->len < sizeof w->late)
+        memcpy(w->late, late->str, (size_t)late->len);
     w->last_writer = (uint64_t)writer;
     return true;
 }

@@ -12,12 +12,19 @@
  * it puts everything again once it has been read.  Until that is done, whoever follows it is unsure
  * too.
  *
+ * What is written later does not undo a job that the batch puts and nobody has seen.  That is there
+ * from the next start on, beside what the queue holds, which may have said meanwhile that there is
+ * no such job, and that its key is free.  So to an owner that has met one start of the server after
+ * that death the next one is a loss: it puts everything again, and drops what it does not know.
+ * The start before is `late` in `meta`, whoever owns the queue by then, and until another comes.
+ *
  * Half a batch can leave a record without a place in any zset.  So who is unsure shows all records,
- * wherever they stand.
+ * wherever they stand; and so does who puts everything again since half a batch may have landed.
  *
  * `server` in `meta` names the start of the server that the owner met; "?" while it is unsure.  It
- * is gone after a proper end.
+ * is gone after a proper end; `late` is not.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,9 +37,29 @@ void due__redis_suspect(struct due__redis *s, const struct due__redis_survey *wa
     /* Once it is, it stays so: a claim that landed unheard has our own name there. */
     if (was->server[0] != '\0' && started && s->durability != DUE_DURABLE_NONE)
         s->unsure = true;
+    bool before = s->durability != DUE_DURABLE_NONE && s->server[0] != '\0' &&
+                  strcmp(was->late, s->server) == 0;
+    s->late = (s->unsure || before) && !s->joining;
     /* What is put again is to be taken away from wherever that batch may have put it. */
     if (s->unsure)
         s->lossy = s->has_entries = s->has_dead = true;
+}
+
+void due__redis_met(struct due__redis *s, const char *server)
+{
+    bool other = s->server[0] != '\0' && server[0] != '\0' && strcmp(server, s->server) != 0;
+
+    snprintf(s->server, sizeof s->server, "%s", server);
+    if (!s->open || !s->late || !other)
+        return;
+    s->late = false;
+    s->unsure = true;
+    due__store_log(&s->how, DUE_LOG_INFO,
+                   "the server was started again, and its log may have been torn before");
+    /* A batch of ours in doubt has not landed then, whatever the number on the server says. */
+    s->rewrite = true;
+    s->armed = false;
+    due__redis_note_loss(s);
 }
 
 const char *due__redis_server(const struct due__redis *s)

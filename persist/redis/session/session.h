@@ -138,6 +138,7 @@ struct due__redis {
     char incarnation[40];            /* C */
     char server[48];                 /* C: this start of the server; empty: it does not tell */
     bool unsure;                     /* C: see torn_log.c */
+    bool late;                       /* C: likewise: with the server's next start */
     bool read_once;                  /* C: all that is stored was shown since we opened it */
     size_t statuses;                 /* C: of the batch being formatted: answers before EXEC's */
     bool open;                       /* C: we became the owner */

@@ -90,31 +90,34 @@ REDIS_PROXY_TEST(redis_survey, takes_a_fence_of_a_writer_and_who_that_was)
 }
 
 #define META(format, least, mode, partitions) \
-    "*7\r\n$1\r\n" format "\r\n$1\r\n" least "\r\n" mode "\r\n$1\r\n" partitions
+    "*8\r\n$1\r\n" format "\r\n$1\r\n" least "\r\n" mode "\r\n$1\r\n" partitions
 
 REDIS_PROXY_TEST(redis_survey, takes_what_it_knows_to_be_a_queue)
 {
     static const struct answer answers[] = {
-        { "HMGET", 1, "*7\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1", 0 },
-        { "HMGET", 1, "*6\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1", DUE_ECORRUPT },
-        { "HMGET", 1, META("1", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1", 0 },
-        { "HMGET", 1, META("9", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1", 0 },
-        { "HMGET", 1, META("9", "2", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1",
+        { "HMGET", 1, "*8\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1", 0 },
+        { "HMGET", 1, "*7\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1", DUE_ECORRUPT },
+        { "HMGET", 1, META("1", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
+          0 },
+        { "HMGET", 1, META("9", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
+          0 },
+        { "HMGET", 1, META("9", "2", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
           DUE_EVERSION },
-        { "HMGET", 1, META("1", "1", "$5\r\nshare", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1",
+        { "HMGET", 1, META("1", "1", "$5\r\nshare", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
           DUE_ENOTSUP },
-        { "HMGET", 1, META("1", "1", "$5\r\nowner", "2") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1",
+        { "HMGET", 1, META("1", "1", "$5\r\nowner", "2") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
           DUE_ENOTSUP },
-        { "HMGET", 1, META("x", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1",
+        { "HMGET", 1, META("x", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
           DUE_ECORRUPT },
-        { "HMGET", 1, META("1", "x", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1",
+        { "HMGET", 1, META("1", "x", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
           DUE_ECORRUPT },
-        { "HMGET", 1, META("1", "1", "$-1", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1", DUE_ECORRUPT },
-        { "HMGET", 1, META("1", "1", "$5\r\nowner", "x") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1",
+        { "HMGET", 1, META("1", "1", "$-1", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
           DUE_ECORRUPT },
-        { "HMGET", 1, META("1", "1", "$5\r\nowner", "1") "\r\n$-1\r\n$1\r\n7\r\n$-1",
+        { "HMGET", 1, META("1", "1", "$5\r\nowner", "x") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n$-1",
           DUE_ECORRUPT },
-        { "HMGET", 1, META("1", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\nx\r\n$-1",
+        { "HMGET", 1, META("1", "1", "$5\r\nowner", "1") "\r\n$-1\r\n$1\r\n7\r\n$-1\r\n$-1",
+          DUE_ECORRUPT },
+        { "HMGET", 1, META("1", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\nx\r\n$-1\r\n$-1",
           DUE_ECORRUPT },
     };
 
@@ -132,8 +135,8 @@ REDIS_PROXY_TEST(redis_survey, takes_the_life_of_the_keys_as_it_is_written)
         int rc;
 
         snprintf(reply, sizeof reply,
-                 META("1", "1", "$5\r\nowner", "1") "\r\n$%d\r\n%.*s\r\n$1\r\n7\r\n$-1", len, len,
-                 life);
+                 META("1", "1", "$5\r\nowner", "1") "\r\n$%d\r\n%.*s\r\n$1\r\n7\r\n$-1\r\n$-1", len,
+                 len, life);
         due_store *store = opened_with(&a, &rc);
         cr_expect_eq(rc, a.rc, "%d", len);
         cr_expect(rc != 0 || memcmp(inside(store)->incarnation, life, 39) == 0, "%s",
@@ -162,10 +165,40 @@ REDIS_PROXY_TEST(redis_survey, is_unsure_where_a_start_of_the_server_is_another)
         int rc;
 
         snprintf(reply, sizeof reply,
-                 META("1", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n%s", starts[i].text);
+                 META("1", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n%s\r\n$-1",
+                 starts[i].text);
         due_store *store = opened_with(&a, &rc);
         cr_expect_eq(rc, 0, "%s: %s", starts[i].text, error.text);
         cr_expect_eq(info.put_again != 0, starts[i].put_again != 0, "%s", starts[i].text);
+        finish(store);
+    }
+}
+
+/* Only the start that was written there; of what makes no sense there is none. */
+REDIS_PROXY_TEST(redis_survey, knows_after_which_start_half_a_batch_may_land)
+{
+    char start[48] = "none";
+
+    ASK("CONFIG", "SET", "appendonly", "yes");
+    for (int i = 0; i < 6; i++) {
+        static const char *const other[] = {
+            "$-1", "$5\r\nother", "$0\r\n", ":7",
+            "$48\r\n012345678901234567890123456789012345678901234567"
+        };
+        char reply[200];
+        char ours[64];
+        struct answer a = { "HMGET", 1, reply, 0 };
+        int rc;
+
+        snprintf(ours, sizeof ours, "$%zu\r\n%s", strlen(start), start);
+        snprintf(reply, sizeof reply,
+                 META("1", "1", "$5\r\nowner", "1") "\r\n$1\r\na\r\n$1\r\n7\r\n$-1\r\n%s",
+                 i < 5 ? other[i] : ours);
+        due_store *store = opened_with(&a, &rc);
+        cr_expect_eq(rc, 0, "%d: %s", i, error.text);
+        cr_expect_eq(inside(store)->late, i == 5, "%d", i);
+        cr_expect(!inside(store)->unsure && info.put_again == 0, "%d", i);
+        snprintf(start, sizeof start, "%s", inside(store)->server);
         finish(store);
     }
 }
@@ -194,7 +227,7 @@ REDIS_PROXY_TEST(redis_survey, numbers_a_writer_by_the_servers_clock_and_above_a
     cr_expect_eq(writer_with("GET", "$17\r\n281474976710000:a", 0), high + 1);
     cr_expect_eq(writer_with("HMGET",
                              META("1", "1", "$5\r\nowner",
-                                  "1") "\r\n$1\r\na\r\n$15\r\n281474976710000\r\n$-1",
+                                  "1") "\r\n$1\r\na\r\n$15\r\n281474976710000\r\n$-1\r\n$-1",
                              0),
                  high + 1);
     cr_expect_eq(writer_with("HKEYS", "*1\r\n$15\r\n281474976710654", 0), WRITERS_END);

@@ -384,6 +384,103 @@ Test(stored_torn, half_of_what_is_written_again_takes_nothing, .init = serve_dur
     }
 }
 
+/* ---- Under an owner that lives ---- */
+
+static void enqueue_with_a_key(due_queue *q)
+{
+    due_extra more = { DUE_EXTRA_INIT, .key = "key", .key_len = 3 };
+    due_spec spec = { DUE_SPEC_INIT, .at_ns = 10, .data = "half", .len = 4, .more = &more };
+
+    put(q, "one");
+    spec.topic = due_topic(q, "mail");
+    must(due_enqueue(q, &spec, 0, NULL));
+}
+
+/* Has the store what the queue holds, @jobs of which @keys have keys, and nothing else?  It may
+ * take a while. */
+static bool comes_to_hold(long jobs, long keys)
+{
+    for (int i = 0; i < 20000; i++) {
+        if (atol(ASK("HLEN", "due:{queue}:j") + 1) == jobs &&
+            atol(ASK("ZCARD", "due:{queue}:t:mail") + 1) == jobs &&
+            atol(ASK("HLEN", "due:{queue}:k") + 1) == keys)
+            return true;
+        crew_sleep(DUE_MS(1));
+    }
+    return false;
+}
+
+/* Who owns the queue when the server is started for the second time: the one who has written
+ * everything again, or who followed it. */
+enum owner { SAME, AFTER_A_CLOSE, AFTER_A_KILL, OWNERS };
+
+static struct lab own(enum owner who)
+{
+    struct lab_options o = { .kernel = false, .with.on_log = listen, .with.on_discard = forget };
+
+    atomic_store(&whole, false);
+    if (who == AFTER_A_KILL)
+        live(write_again);
+    struct lab lab = open_with(o, (due_redis_options){ .size = 0 });
+    while (who != AFTER_A_KILL && !atomic_load(&whole))
+        crew_sleep(DUE_MS(1));
+    if (who == AFTER_A_CLOSE) {
+        lab_close(&lab);
+        lab = open_with(o, (due_redis_options){ .size = 0 });
+    }
+    return lab;
+}
+
+/* What a torn batch puts is there after the second start without the owner's knowledge, who has
+ * said that the key is free, and that there is no such job.  So that stays, and nothing of the
+ * batch does. */
+static void land_under(enum owner who, size_t cut)
+{
+    due_id id;
+    struct lab lab = own(who);
+    int mail = lab_topic(&lab, "mail");
+
+    cr_expect_eq(due_id_of_key(lab.q, "key", 3, &id), DUE_ENOENT);
+    cr_assert(comes_to_hold(1, 0), "cut at %zu, %d: before", cut, who);
+    uint64_t mirrored = lab_stats(&lab).mirrored;
+    ASK("CLIENT", "KILL", "TYPE", "normal"); /* the server has not been started again */
+    cr_expect_eq(due_cancel(lab.q, lab_enqueue(&lab, "gone", .at_ns = 10), NULL), 0);
+    cr_expect_eq(lab_stats(&lab).mirrored, mirrored, "cut at %zu, %d: too soon", cut, who);
+    atomic_store(&whole, false);
+    restart();
+    lab_enqueue(&lab, "more", .at_ns = 10, .topic = mail);
+    cr_assert(comes_to_hold(2, 0), "cut at %zu, %d: landed", cut, who);
+    while (!atomic_load(&whole)) /* whatever has landed of it */
+        crew_sleep(DUE_MS(1));
+    cr_assert_eq(lab_put_as(&lab, DUE_KEY_REFUSE, "late", NULL, .at_ns = 10, .topic = mail), 0);
+    mirrored = lab_stats(&lab).mirrored;
+    restart(); /* that was all of it */
+    lab_enqueue(&lab, "last", .at_ns = 10, .topic = mail);
+    cr_assert(comes_to_hold(4, 1), "cut at %zu, %d: behind it", cut, who);
+    cr_expect_eq(lab_stats(&lab).mirrored, mirrored, "cut at %zu, %d: once more", cut, who);
+    lab_close(&lab);
+    cr_expect_eq(ASK("HGET", "due:{queue}:meta", "server")[1], '-', "cut at %zu, %d", cut, who);
+}
+
+Test(stored_torn, half_a_batch_that_lands_under_a_living_owner_is_dropped, .init = serve_durably,
+     .fini = stop, .timeout = 200)
+{
+    size_t cut[CUTS];
+
+    live(enqueue_with_a_key);
+    cr_expect_str_eq(ASK("HGET", "due:{queue}:meta", "late"), "$-1\r\n");
+    redis_server_kill(&server);
+    size_t n = log_read();
+    size_t cuts = cuts_of(n, cut);
+    cr_assert_gt(cuts, 8u);
+    for (size_t i = 0; i < cuts * OWNERS; i++) {
+        log_write(cut[i / OWNERS]);
+        cr_assert_eq(redis_server_run(&server), 0);
+        land_under((enum owner)(i % OWNERS), cut[i / OWNERS]);
+        redis_server_kill(&server);
+    }
+}
+
 #else
 
 typedef int there_is_no_redis; /* a file is not empty */
