@@ -74,8 +74,9 @@ void ledger_takeover(struct ledger *l, bool async, int64_t time_ns);
 void ledger_cut(struct ledger *l, unsigned first, unsigned n, int64_t time_ns);
 /* Server and client were killed, and the level does not promise to keep what was confirmed. */
 void ledger_risk(struct ledger *l);
-/* Half a batch of a worker that is gone has landed: jobs may have lost their keys by it. */
-void ledger_half(struct ledger *l);
+/* Half a batch of a worker that is gone has landed: jobs may have lost their keys by it.  @whole:
+ * only those of which nobody knows that they are there, as all others were written again since. */
+void ledger_half(struct ledger *l, bool whole);
 /* Everything has been taken out, the dead too: what has not come is not there. */
 void ledger_balance(struct ledger *l);
 /* The server makes way for an empty one: none of the jobs can be met again. */

@@ -122,11 +122,13 @@ void ledger_risk(struct ledger *l)
     }
 }
 
-void ledger_half(struct ledger *l)
+void ledger_half(struct ledger *l, bool whole)
 {
     for (size_t i = l->first; i < l->n_jobs; i++) {
         struct job *j = &l->jobs[i];
 
+        if (whole && j->put == SURE)
+            continue;
         if (j->has_key == SURE)
             j->has_key = MAYBE;
         j->usurped = 0;

@@ -417,7 +417,7 @@ static unsigned judge_all(const struct script *all, size_t n)
         if (s->how & RISK)
             ledger_risk(l);
         if (s->how & HALF)
-            ledger_half(l);
+            ledger_half(l, (s->how & WHOLE) != 0);
         if (!(s->how & TAKEN))
             ledger_life(l, false, true);
         read_lines(l, s->second);

@@ -17,6 +17,10 @@
  * opening on, one cycle after the other, and all of them cut there; every time at another point of
  * its way and with another victim, until after 12 C cycles it was each point with each victim.
  *
+ * Where both are killed while the answer to a batch is held, the server's log is cut off within
+ * that batch: as it is if the kill comes while that is written, which is rare.  Half of it lands by
+ * that, but not before the server's second start.
+ *
  * With --kill rewrite there is a second kill, of either or both, at a command with which the worker
  * writes everything again: because the server has come back with nothing, or because server and
  * worker had been killed before.
@@ -107,6 +111,21 @@ static void plan_among(struct run *r, uint64_t from, uint64_t n)
     fault_proxy_plan(r->proxy, &cell, 1);
 }
 
+/* A batch has landed, and its answer does not come: of a worker that has read everything, as one
+ * that opens sends an empty transaction too. */
+static void hold_answer(struct run *r)
+{
+    struct fault_cell exec = {
+        .name = "EXEC", .command = 1, .where = FAULT_MID_REPLY, .what = FAULT_STALL
+    };
+    int64_t end_ns = crew_now_ns() + DUE_S(1);
+
+    fault_proxy_plan(r->proxy, &exec, 1);
+    r->unanswered = true;
+    while (fault_proxy_struck(r->proxy) == 0 && crew_now_ns() < end_ns)
+        run_listen(r, DUE_MS(1));
+}
+
 static enum victim choose(struct run *r)
 {
     if (r->only >= 0)
@@ -114,11 +133,30 @@ static enum victim choose(struct run *r)
     return (enum victim)(r->each > 0 ? combination(r) % 3 : crew_below(&r->random, 3));
 }
 
+/* The server is started, and with it lands half of a batch, if its log was torn when that was so
+ * last.  False: that may take what was confirmed, as nobody who is @there with all jobs, or was
+ * since, has written them again. */
+static bool start_again(struct run *r, bool there)
+{
+    unsigned torn = run_torn(r);
+    bool safe = !r->half || r->whole || there;
+
+    run_restart(r);
+    if (r->half)
+        ledger_half(r->ledger, r->whole);
+    r->half = run_torn(r) > torn;
+    r->half_life = r->pid != 0 ? r->life : 0;
+    r->whole = false;
+    return safe;
+}
+
 static void strike(struct run *r, enum victim victim)
 {
     bool client_first = crew_below(&r->random, 2) == 0;
     bool loaded = r->loaded; /* it cannot put again what it has not read */
+    bool tears = r->unanswered && victim == BOTH && fault_proxy_struck(r->proxy) > 0;
 
+    r->unanswered = false;
     if (victim == CLIENT || (victim == BOTH && client_first))
         kill(r->pid, SIGKILL);
     if (victim != CLIENT)
@@ -128,16 +166,14 @@ static void strike(struct run *r, enum victim victim)
     fault_proxy_plan(r->proxy, NULL, 0);
     if (victim != SERVER)
         fault_proxy_cut(r->proxy);
-    r->half &= !r->rewritten;
     if (victim == CLIENT)
         return;
     loaded &= r->loaded;
     run_listen(r, crew_below(&r->random, 3) > 0 || r->pid == 0 ? 0 : DUE_MS(30));
-    run_restart(r);
-    if (r->half)
-        ledger_half(r->ledger);
-    r->half = victim == BOTH && run_was_torn(r);
-    if ((victim == BOTH || !loaded) && strcmp(r->level, "always") != 0)
+    if (tears)
+        run_tear(r);
+    bool safe = start_again(r, victim == SERVER && loaded);
+    if (!safe || ((victim == BOTH || !loaded) && strcmp(r->level, "always") != 0))
         ledger_risk(r->ledger);
 }
 
@@ -180,15 +216,19 @@ static void empty(struct run *r)
     fault_proxy_plan(r->proxy, &claim, 1);
     run_empty(r);
     run_restart(r);
+    r->half = false; /* it went with the log */
     run_until(r, &r->rewritten, true, "to come back");
     plan_among(r, 0, REWRITE);
 }
 
-/* Both are killed.  At the level `always` nothing is lost, and the next worker writes it again. */
-static void begin_again(struct run *r)
+/* Both are killed.  At the level `always` nothing is lost, and the next worker writes it again; the
+ * log is torn if it can be. */
+static void begin_again(struct run *r, bool torn)
 {
     char flags[8];
 
+    if (torn)
+        hold_answer(r);
     tell_kill(r, BOTH);
     strike(r, BOTH);
     plan_among(r, OPENING, REWRITE);
@@ -213,7 +253,7 @@ static void cycle_rewrite(struct run *r)
     if (emptied)
         empty(r);
     else
-        begin_again(r);
+        begin_again(r, victim != BOTH && crew_below(&r->random, 2) == 0); /* see start_again() */
     int64_t end_ns = crew_now_ns() + DUE_S(1);
     while (!r->rewritten && fault_proxy_struck(r->proxy) == 0 && crew_now_ns() < end_ns)
         run_listen(r, DUE_MS(1));
@@ -252,7 +292,9 @@ static void cycle(struct run *r)
     int64_t end_ns = crew_now_ns() + (r->each > 0 ? RUN_PATIENCE : DUE_MS(500));
     while (by_command && fault_proxy_struck(r->proxy) == 0 && crew_now_ns() < end_ns)
         run_listen(r, DUE_MS(1));
-    if (!by_command)
+    if (!by_command && victim == BOTH && r->loaded && crew_below(&r->random, 2) == 0)
+        hold_answer(r);
+    else if (!by_command)
         run_listen(r, (int64_t)crew_below(&r->random, 60) * 1000000);
     r->at_command += fault_proxy_struck(r->proxy) > 0;
     r->kills[victim]++;
@@ -265,9 +307,34 @@ static void cycle(struct run *r)
     }
 }
 
+/* What half a batch may have put comes before all is taken out: the server is started again, when
+ * all jobs have been written again.  Who lives has sent that batch again, whole. */
+static void land_half(struct run *r)
+{
+    bool sent_again = r->pid != 0 && r->life == r->half_life;
+
+    if (r->half && !sent_again && !r->whole) {
+        if (r->pid == 0)
+            run_spawn(r, "-");
+        run_until(r, &r->open, false, "to be open");
+        int64_t end_ns = crew_now_ns() + RUN_PATIENCE;
+        while (run_is_unsure(r)) {
+            CREW_CHECK(crew_now_ns() < end_ns, ": not everything is written again");
+            run_listen(r, DUE_MS(5));
+        }
+        r->whole = true;
+    }
+    run_send_home(r);
+    if (r->half && !sent_again) {
+        redis_server_halt(&r->server);
+        start_again(r, false);
+    }
+    r->half = false;
+}
+
 static void balance(struct run *r)
 {
-    run_send_home(r);
+    land_half(r);
     run_spawn(r, "D");
     run_send_home(r);
     if (!run_holds(r, 0)) {
@@ -282,7 +349,7 @@ static void balance(struct run *r)
 static void renew(struct run *r)
 {
     redis_server_kill(&r->server);
-    run_restart(r);
+    start_again(r, false);
     if (strcmp(r->level, "always") != 0)
         ledger_risk(r->ledger);
     balance(r);
@@ -302,11 +369,11 @@ static bool report(const struct run *r, unsigned cycles)
            "%" PRIu64 " confirmed, %" PRIu64 " handed over; lost %" PRIu64 ", doubled %" PRIu64
            ", early %" PRIu64 ", out of order %" PRIu64 ", phantom %" PRIu64 ", stale %" PRIu64
            ", risen %" PRIu64 ", keys %" PRIu64 "; cut short in a dequeue %" PRIu64
-           "; both killed: missing %" PRIu64 ", back again %" PRIu64 "%s\n",
+           "; both killed: missing %" PRIu64 ", back again %" PRIu64 "; %u logs cut off%s\n",
            r->level, cycles, r->kills[CLIENT], r->kills[SERVER], r->kills[BOTH], r->at_command,
            r->mirrors, at_rewrite, v.told, v.handed, v.lost, v.doubled, v.early, v.disorder,
-           v.phantom, v.stale, v.risen, v.keys, v.excused, v.missing, v.returned,
-           r->torn || run_was_torn(r) ? "; the log was torn" : "");
+           v.phantom, v.stale, v.risen, v.keys, v.excused, v.missing, v.returned, r->tears,
+           r->torn || run_torn(r) > 0 ? "; the log was torn" : "");
     fflush(stdout);
     if (r->each > 0 && r->at_command != cycles)
         printf("  %u cycles were not cut at a command\n", cycles - r->at_command);

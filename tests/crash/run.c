@@ -37,7 +37,7 @@ static void overhear_log(struct run *r, const char *line)
         r->rewriting = true;
     } else if (strstr(line, "the store has everything again") != NULL) {
         r->rewriting = false;
-        r->rewritten = true;
+        r->rewritten = r->whole = true;
     }
 }
 
@@ -234,19 +234,28 @@ static long stored(const struct run *r)
     return sum;
 }
 
-bool run_was_torn(const struct run *r)
+unsigned run_torn(const struct run *r)
 {
     char path[112];
     char line[512];
-    bool torn = false;
+    unsigned n = 0;
 
     snprintf(path, sizeof path, "%s/server.log", r->server.dir);
     FILE *file = fopen(path, "r");
-    while (file != NULL && !torn && fgets(line, sizeof line, file) != NULL)
-        torn = strstr(line, "Truncating the AOF") != NULL;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        n += strstr(line, "Truncating the AOF") != NULL;
     if (file != NULL)
         fclose(file);
-    return torn;
+    return n;
+}
+
+bool run_is_unsure(const struct run *r)
+{
+    char answer[64];
+    const char *const words[] = { "HGET", "due:{crash}:meta", "server", NULL };
+
+    return redis_server_ask(&r->server, words, answer, sizeof answer) < 0 ||
+           strncmp(answer, "$1\r\n?", 5) == 0;
 }
 
 /* Entries of jobs: all fields but the one that makes the hash a table. */
@@ -262,10 +271,11 @@ static long entries(const struct run *r)
 bool run_holds(const struct run *r, uint64_t jobs)
 {
     long records = count(r, "HLEN", "due:{crash}:j");
-    long rest = entries(r) + count(r, "HLEN", "due:{crash}:k");
+    bool rest = entries(r) != 0 || count(r, "HLEN", "due:{crash}:k") != 0;
 
-    return stored(r) == (long)jobs && ((records == (long)jobs && (jobs > 0 || rest == 0)) ||
-                                       (records >= (long)jobs && run_was_torn(r)));
+    if (stored(r) != (long)jobs || records != (long)jobs)
+        return false;
+    return jobs > 0 || !rest || run_torn(r) > 0;
 }
 
 void run_tell(const struct run *r, uint64_t held)
@@ -300,6 +310,54 @@ void run_empty(const struct run *r)
     }
 }
 
+/* The part of its log that it has written to; NULL: there is none. */
+static FILE *log_open(const struct run *r)
+{
+    char path[400];
+    FILE *file = NULL;
+
+    snprintf(path, sizeof path, "%s/appendonlydir", r->server.dir);
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    while (folder != NULL && file == NULL && (entry = readdir(folder)) != NULL) {
+        if (strstr(entry->d_name, ".incr.aof") == NULL)
+            continue;
+        snprintf(path, sizeof path, "%s/appendonlydir/%.200s", r->server.dir, entry->d_name);
+        file = fopen(path, "r+");
+    }
+    if (folder != NULL)
+        closedir(folder);
+    return file;
+}
+
+void run_tear(struct run *r)
+{
+    static const char multi[] = "*1\r\n$5\r\nMULTI\r\n";
+    static const char exec[] = "*1\r\n$4\r\nEXEC\r\n";
+    static char tail[4 << 20];
+    size_t begin = sizeof multi - 1;
+    size_t end = sizeof exec - 1;
+    FILE *file = log_open(r);
+
+    if (file == NULL)
+        return;
+    CREW_CHECK(fseek(file, 0, SEEK_END) == 0, "");
+    long size = ftell(file);
+    long from = size > (long)sizeof tail ? size - (long)sizeof tail : 0;
+    CREW_CHECK(fseek(file, from, SEEK_SET) == 0, "");
+    size_t n = fread(tail, 1, sizeof tail, file);
+    size_t at = n > begin + end && memcmp(tail + n - end, exec, end) == 0 ? n - end : 0;
+    while (at > 0 && memcmp(tail + at, multi, begin) != 0)
+        at--;
+    if (at > 0) {
+        size_t cut = at + begin + crew_below(&r->random, n - at - begin);
+
+        CREW_CHECK(ftruncate(fileno(file), from + (long)cut) == 0, "");
+        r->tears++;
+    }
+    fclose(file);
+}
+
 void run_restart(struct run *r)
 {
     CREW_CHECK(redis_server_run(&r->server) == 0, ": the server does not come back");
@@ -324,7 +382,7 @@ int run_start(struct run *r)
 
 void run_stop(struct run *r)
 {
-    r->torn |= run_was_torn(r);
+    r->torn |= run_torn(r) > 0;
     fault_proxy_stop(r->proxy);
     redis_server_stop(&r->server);
 }

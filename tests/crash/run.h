@@ -49,9 +49,12 @@ struct run {
     bool open;
     bool loaded; /* it has read all that was stored */
     bool quiet;
-    bool rewriting; /* it puts all jobs again */
-    bool rewritten; /* and has done so */
-    bool half;      /* the log ends in half a batch of a worker that is gone */
+    bool rewriting;     /* it puts all jobs again */
+    bool rewritten;     /* and has done so */
+    bool unanswered;    /* a batch is to be held that has landed and was not answered */
+    bool half;          /* the log has half a batch, for the server's next start */
+    bool whole;         /* and a worker has written everything again since */
+    unsigned half_life; /* who lived when it was torn; 0: nobody */
     uint64_t held;
     FILE *trace;           /* NULL, or where all lines go */
     char opened[RUN_LINE]; /* what it said of its opening */
@@ -63,7 +66,8 @@ struct run {
     unsigned mirrors;       /* times that the worker had to put jobs again */
     unsigned at_rewrite[3]; /* while it did, by victim */
     unsigned wrong;
-    bool torn; /* the log of a server that is gone was */
+    unsigned tears; /* logs that were cut off */
+    bool torn;      /* the log of a server that is gone was */
 };
 
 int64_t run_wall_ns(void);
@@ -74,6 +78,8 @@ void run_stop(struct run *r);
 void run_restart(struct run *r);
 /* The server, which does not run, will come back with nothing. */
 void run_empty(const struct run *r);
+/* Its log, if it ends with a transaction, will end somewhere within that. */
+void run_tear(struct run *r);
 
 void run_spawn(struct run *r, const char *flags);
 void run_kill(struct run *r);
@@ -85,12 +91,16 @@ bool run_listen(struct run *r, int64_t ns);
 /* Until *@flag, or it has struck, or the worker is gone. */
 void run_until(struct run *r, const bool *flag, bool struck_too, const char *what);
 
-/* A server up to Redis 8.0 or Valkey 8.1 that was killed while it wrote a transaction into its log
- * cuts off the last command only, and does what is left of the transaction with the next one when
- * it starts once more: half of a batch that nobody had an answer to. */
-bool run_was_torn(const struct run *r);
+/* How often the server has found that its log was torn.  One up to Redis 8.0 or Valkey 8.1 that was
+ * killed while it wrote a transaction into its log cuts off the last command only, and does what is
+ * left of the transaction with the next one when it starts once more: half of a batch that nobody
+ * had an answer to. */
+unsigned run_torn(const struct run *r);
+/* Not everything was written again yet that a torn log may take back. */
+bool run_is_unsure(const struct run *r);
 /* The server holds @jobs jobs, the record of each and no other, and nothing else if there are none:
- * no entries, no keys. */
+ * no entries, no keys; but where a record was set aside that half a batch had left, those of its
+ * job may be there. */
 bool run_holds(const struct run *r, uint64_t jobs);
 /* Where the two differ: records, jobs by topic, entries, what was set aside. */
 void run_tell(const struct run *r, uint64_t held);
