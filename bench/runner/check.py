@@ -31,9 +31,9 @@ def rival(result, choice, series, abilities):
             return False
         if choice == targets.IDS:
             return "cancel" in abilities.get(one["subject"], ())
-        return choice != targets.VALUES or one["subject"] in targets.PLAIN_VALUES
+        return choice not in targets.MEMBERS or one["subject"] in targets.MEMBERS[choice]
 
-    if choice in (targets.ANY, targets.IDS, targets.VALUES):
+    if choice in targets.KINDS:
         return best(result["rows"], "value" if series == "cost" else series, allowed=allowed)
     found = by_label(result).get(choice)
     return found if found and found["status"] == "ok" else None
@@ -62,12 +62,19 @@ def net_ratio(target, ours, other):
     return spread(ratios(over, under))[0]
 
 
+def is_missing(reason):
+    """Is it for want of a program, or of a server, that this was not run?"""
+    return reason.startswith("absent: ") or reason.endswith(" is not installed")
+
+
 def judge(target, results, abilities):
     """Is this target met?"""
     group, label, series = target.ours
     ours = by_label(results.get(group)).get(label)
     if ours is None:
         return verdict(target, OPEN, f"{group} was not run with {label}")
+    if ours["status"] == "cannot" and is_missing(ours["reason"]):
+        return verdict(target, OPEN, f"{label}: {ours['reason']}")
     if ours["status"] != "ok":
         return verdict(target, MISSED, f"{label}: {ours['reason']}")
     values = series_of(ours, series)

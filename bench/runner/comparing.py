@@ -5,6 +5,7 @@ import json
 import math
 import sys
 
+from runner.results import is_libdue
 from runner.statistic import more_is_better, percentile
 from runner.table import number, params_text
 
@@ -75,7 +76,7 @@ def compare(bases, news, fail_worse=None):
     common = [one for one in news if one in bases]
     for one in common:
         ratio, changed = change(bases[one], news[one])
-        is_ours = news[one]["subject"] == "libdue"
+        is_ours = is_libdue(news[one]["subject"])
         if not is_ours and ratio != (1.0, 1.0, 1.0):
             others.append(ratio[0])
         if changed:

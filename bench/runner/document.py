@@ -54,7 +54,7 @@ def rows_of(result):
     """A row for each of libdue's: what the page says of it."""
     for one in result["rows"]:
         if one["status"] == "ok" and is_libdue(one["label"]):
-            what = one["label"].removeprefix("libdue").strip()
+            what = " ".join(one["label"].split()[1:])
             yield (f"{result['group']} {what}".strip(), one["unit"],
                    f"{number(one['median'])} ({number(one['p10'])} to {number(one['p90'])})",
                    best_two(result), plain(inverse(one["of_best"], one["unit"])),

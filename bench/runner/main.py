@@ -28,7 +28,7 @@ def parser():
     size.add_argument("--quick", dest="size", action="store_const", const="quick",
                       help="a subset with smaller sizes, about two minutes (the default)")
     size.add_argument("--full", dest="size", action="store_const", const="full",
-                      help="everything, with larger sizes, and instructions: about twenty minutes")
+                      help="everything, with larger sizes, and instructions: about half an hour")
     size.add_argument("--tiny", dest="size", action="store_const", const="tiny",
                       help="one run of the smallest sizes: shows that it works, measures nothing")
     add("--workload", action="append", default=[], metavar="W", help="only this; may be repeated")

@@ -13,22 +13,27 @@ QUICK, CHECK, FULL = 0, 1, 2  # from which kind of run on a group or a contender
 Contender = namedtuple("Contender", "label subject params")
 Group = namedtuple("Group", "name workload params contenders level")
 Size = namedtuple("Size",
-                  "runs jobs through some lateness handoff bursts live looks widths hold")
+                  "runs jobs through some lateness handoff bursts live looks widths hold "
+                  "shared")
 
 # jobs: of most groups; through: of those with consumers; some: where only the breadth is looked
 # at; looks: of the cells whose thread waits for each.  widths, hold: threads, and jobs that wait,
-# each with the level of its group.
+# each with the level of its group.  shared: jobs of shared queues, of those one by one, and of
+# those that are timed.
 SIZES = {
     "tiny": Size(runs=1, jobs=1000, through=1000, some=1000, lateness=20, handoff=20, bursts=200,
-                 live=1000, looks=1000, widths=((1, QUICK), (2, QUICK)), hold=((1000, QUICK),)),
+                 live=1000, looks=1000, widths=((1, QUICK), (2, QUICK)), hold=((1000, QUICK),),
+                 shared=(512, 50, 5)),
     "quick": Size(runs=5, jobs=300_000, through=200_000, some=100_000, lateness=400, handoff=500,
                   bursts=20_000, live=100_000, looks=100_000,
                   widths=((1, QUICK), (2, QUICK), (4, QUICK), (8, CHECK), (64, CHECK)),
-                  hold=((1000, QUICK), (10_000, CHECK), (100_000, QUICK), (1_000_000, QUICK))),
+                  hold=((1000, QUICK), (10_000, CHECK), (100_000, QUICK), (1_000_000, QUICK)),
+                  shared=(20_000, 2000, 100)),
     "full": Size(runs=5, jobs=1_000_000, through=600_000, some=300_000, lateness=1500,
                  handoff=1000, bursts=20_000, live=100_000, looks=200_000,
                  widths=tuple((width, QUICK) for width in (1, 2, 4, 8, 64)),
-                 hold=tuple((10 ** power, QUICK) for power in (3, 4, 5, 6, 7))),
+                 hold=tuple((10 ** power, QUICK) for power in (3, 4, 5, 6, 7)),
+                 shared=(100_000, 10_000, 200)),
 }
 
 SHAPES = ("exponential", "clustered", "heavy", "sawtooth", "equal", "decades")
@@ -194,10 +199,33 @@ def breadth(size):
                     level, jobs=size.jobs, payload=payload)
 
 
+def shared(size):
+    """Queues that are one server's: libdue beside what else keeps its jobs in Redis, and
+    beanstalkd.  Who has no call for many puts in from more threads instead, and who takes nothing
+    ahead runs more handlers at once (a batch of a consumer)."""
+    many, few, timed = size.shared
+    yield group("shared put 256", "shared-put",
+                "libdue-shared/batch=256 libdue-shared/batch=256/producers=4 beanstalkd/batch=256 "
+                "beanstalkd/batch=256/producers=4 | bullmq/batch=256 "
+                "bullmq/batch=256/producers=4 asynq/producers=8 asynq/producers=64",
+                CHECK, jobs=many)
+    yield group("shared put 1", "shared-put", "libdue-shared beanstalkd | bullmq asynq", CHECK,
+                jobs=few)
+    yield group("shared work 8", "shared-work",
+                "libdue-shared/batch=100 beanstalkd beanstalkd/batch=100 | "
+                "bullmq bullmq/batch=100 asynq asynq/batch=100",
+                CHECK, jobs=many, consumers=8, processes=4)
+    yield group("shared work 1", "shared-work", "libdue-shared beanstalkd | bullmq asynq", CHECK,
+                jobs=few)
+    yield group("shared late", "shared-late",
+                "libdue-shared beanstalkd | bullmq asynq asynq/poll_ns=10000000", CHECK, jobs=timed)
+
+
 def every_group(size_name):
     """All groups there are in this size."""
     size = SIZES[size_name]
-    return [one for part in (enqueue, through, delayed, drain, late, cancel, hold, breadth)
+    return [one for part in (enqueue, through, delayed, drain, late, cancel, hold, breadth,
+                             shared)
             for one in part(size)]
 
 

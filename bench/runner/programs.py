@@ -3,8 +3,11 @@
 import os
 import subprocess
 
-C_PROGRAMS = ("bench_cell", "bench_loops")
+C_PROGRAMS = ("bench_cell", "bench_loops", "bench_shared_cell")
 LANGUAGES = ("java", "go", "rust")
+SHARED = ("asynq", "bullmq")  # rivals of shared queues, each a program of its own
+PARTS = {"bench_loops": ("libevent", "libev", "libuv"),
+         "bench_shared_cell": ("libdue-shared", "beanstalkd")}  # subjects of a C program
 BUILD_TIMEOUT_S = 900
 
 
@@ -32,7 +35,8 @@ def newest(directory):
     """When anything below this directory was changed last."""
     times = [os.path.getmtime(directory)]
     for folder, folders, names in os.walk(directory):
-        folders[:] = [name for name in folders if name not in ("target", "__pycache__")]
+        folders[:] = [name for name in folders
+                      if name not in ("target", "__pycache__", "node_modules")]
         times += [os.path.getmtime(os.path.join(folder, name)) for name in names]
     return max(times)
 
@@ -50,7 +54,8 @@ def build_foreign(sources, build, language, may_build, say):
         return program, ""
     if not may_build:
         return None, "it is not built, or older than its sources"
-    say(f"building the rivals in {language.capitalize()}")
+    say(f"building {language}" if language in SHARED else
+        f"building the rivals in {language.capitalize()}")
     os.makedirs(output, exist_ok=True)
     try:
         answer = subprocess.run(["sh", script, output], capture_output=True, text=True,
@@ -91,7 +96,7 @@ def gather(sources, build, may_build, wants, say):
             subjects.update(list_subjects(program))
         else:
             absent[name] = f"it is not in {build}"
-    for language in LANGUAGES:
+    for language in LANGUAGES + SHARED:
         if not wants(language):
             continue
         program, reason = build_foreign(sources, build, language, may_build, say)
@@ -107,6 +112,7 @@ def home(subject, absent):
     language = subject.split("-")[0]
     if language in absent:
         return f"absent: {absent[language]}"
-    if "bench_loops" in absent and subject in ("libevent", "libev", "libuv"):
-        return f"absent: bench_loops: {absent['bench_loops']}"
+    for program, parts in PARTS.items():
+        if program in absent and subject in parts:
+            return f"absent: {program}: {absent[program]}"
     return "absent: left out of this build"

@@ -4,12 +4,13 @@ from runner.statistic import advantages, more_is_better, ratios, spread
 
 DISTURBED_PERCENT = 10
 LIMIT, EMPTY = "limit", "empty"
+LIBDUE = ("libdue", "libdue-shared")
 FOREIGN = ("java", "go", "rust")  # whose cells are programs of their own
 
 
 def is_libdue(label):
     """Is this one of libdue's rows?"""
-    return label.split()[0] == "libdue"
+    return label.split()[0] in LIBDUE
 
 
 def is_limit(label):

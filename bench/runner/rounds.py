@@ -4,6 +4,7 @@ import sys
 
 from runner import cell
 from runner.environment import moment, neighbours_percent
+from runner.programs import LANGUAGES, SHARED
 from runner.results import summary
 
 GUESS_S = {"lateness": 1.5, "handoff": 1.0, "burst": 1.5}
@@ -24,7 +25,7 @@ class Progress:
     @staticmethod
     def first_guess(group, member):
         """Seconds that a cell may take, before it was ever run."""
-        if member.subject.split("-")[0] in ("java", "go", "rust"):
+        if member.subject.split("-")[0] in LANGUAGES + SHARED:
             return GUESS_FOREIGN_S
         return GUESS_S.get(group.workload, GUESS_OTHER_S)
 

@@ -26,7 +26,7 @@ def ratios(over, under):
 
 def more_is_better(unit):
     """Is this a rate, rather than a cost?"""
-    return unit.startswith("M")
+    return unit.endswith("/s")
 
 
 def advantages(ours, theirs, unit):

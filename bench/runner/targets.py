@@ -14,7 +14,10 @@ from runner.plan import CHECK, every_group
 Target = namedtuple("Target", "text ours theirs sign bound goal", defaults=(None,))
 
 ANY, IDS, VALUES = "best of all", "best that gives ids", "best heap of plain values"
-PLAIN_VALUES = ("std-pq", "tbb", "rust-mutex-heap")
+REDIS, LOGGED = "best other on Redis", "beanstalkd at its best"
+MEMBERS = {VALUES: ("std-pq", "tbb", "rust-mutex-heap"), REDIS: ("asynq", "bullmq"),
+           LOGGED: ("beanstalkd",)}  # of the kinds that have names
+KINDS = (ANY, IDS, VALUES, REDIS, LOGGED)
 
 CPU = "cpu_us_job"
 COUNTED = "instructions"  # the group of what bench/instructions counts
@@ -134,10 +137,23 @@ def ends():
                  None, "<=", 82, 76)
 
 
+def shared():
+    """Queues of many processes, beside others that are one server's."""
+    for group, label, said, on_redis, logged in (
+            ("shared put 256", "libdue-shared batch 256 producers 4",
+             "put by 256, four callers", 4.0, 1.5),
+            ("shared work 8", "libdue-shared batch 100",
+             "claim and ack, 100 ahead, 8 consumers in 4 processes", 8.0, 4.0)):
+        yield rate(f"shared queue, {said}: beside the best other on Redis", group, REDIS,
+                   (on_redis,), label)
+        yield rate(f"shared queue, {said}: beside beanstalkd with its log", group, LOGGED,
+                   (logged,), label)
+
+
 def owed():
     """What this version must reach."""
-    return [one for part in (enqueue(), through(), hold(), names(), late(), counted(), ends())
-            for one in part]
+    return [one for part in (enqueue(), through(), hold(), names(), late(), counted(), ends(),
+                              shared()) for one in part]
 
 
 def sleeping():
@@ -178,7 +194,8 @@ def every_target(size):
 
 def groups_needed(size):
     """The names of the groups that the targets are about, and those that show what they mean."""
-    needed = {"cancel pinned", "timeout pinned", "cancel 2"}
+    needed = {"cancel pinned", "timeout pinned", "cancel 2", "shared put 1", "shared work 1",
+              "shared late"}
     for one in every_target(size):
         needed.add(one.ours[0])
         if one.theirs:

@@ -4,7 +4,7 @@ import unittest
 
 from support import ABILITIES, result
 from runner import check, targets
-from runner.targets import ANY, IDS, VALUES, Target
+from runner.targets import ANY, IDS, LOGGED, REDIS, VALUES, Target
 
 
 def judged(target, *made):
@@ -61,6 +61,26 @@ class Check(unittest.TestCase):
         self.assertEqual(judged(at_least(1, ANY), made)["state"], check.OPEN)
         self.assertEqual(judged(at_least(1, ANY))["state"], check.OPEN)
 
+    def test_libdue_that_is_not_there_leaves_open(self):
+        made = result("g", {"libdue": None, "std-pq": [1]})
+        for reason in ("absent: bench_shared_cell: it is not in build",
+                       "bench: redis-server is not installed"):
+            made["rows"][0]["reason"] = reason
+            found = judged(at_least(1, ANY), made)
+            self.assertEqual(found["state"], check.OPEN)
+            self.assertIn(reason, found["said"])
+
+    def test_rivals_of_a_shared_queue_are_those_on_redis_or_the_one_with_a_log(self):
+        made = result("g", {"libdue-shared": [100], "libdue-shared pin": [500], "asynq": [10],
+                            "bullmq": [20], "bullmq pin": [90], "beanstalkd": [50]}, unit="jobs/s")
+        for choice, versus, figure in ((REDIS, "bullmq", 5), (LOGGED, "beanstalkd", 2)):
+            found = judged(at_least(figure, choice, "libdue-shared"), made)
+            self.assertEqual((found["versus"], found["figure"][0]), (versus, figure))
+            self.assertEqual(found["state"], check.MET)
+        made = result("g", {"libdue-shared": [100], "asynq": None, "bullmq": None,
+                            "beanstalkd": [50]}, unit="jobs/s")
+        self.assertEqual(judged(at_least(1, REDIS, "libdue-shared"), made)["state"], check.OPEN)
+
     def test_without_the_cell_the_ratio_is_that_of_what_the_queues_take(self):
         made = result("g", {"libdue": [100.0], "std-pq": [60.0], "empty": [20.0]}, unit="ns")
         target = Target("t", ("g", "libdue", "cost"), ("g", ANY, "cost"), "<=", 1.3, 1.0)
@@ -94,6 +114,9 @@ class Check(unittest.TestCase):
                      "cancel at random, by 32", "lateness p50 with spin_ns", "burst of 100, 4",
                      "slow consumer, 8", "a look with nothing due", "instructions: timeout pair",
                      "put in by 4 and drained", "reschedule", "memory", "lateness p50:",
+                     "shared queue, put by 256, four callers: beside the best other on Redis",
+                     "shared queue, put by 256, four callers: beside beanstalkd",
+                     "shared queue, claim and ack, 100 ahead, 8 consumers in 4 processes: beside b",
                      "hand-over", "topics 1000", "mixed 90", "payload 4096"):
             self.assertTrue(any(text.startswith(word) for text in texts), word)
 

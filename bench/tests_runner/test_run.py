@@ -47,6 +47,14 @@ class Run(unittest.TestCase):
         for name in "cm":
             self.assertGreater(os.path.getsize(self.path(name)), 100)
 
+    def test_what_is_absent_is_said_with_the_reason_of_its_program(self):
+        absent = {"bench_shared_cell": "it is not in build", "asynq": "no module"}
+        for subject, said in (("libdue-shared", "absent: bench_shared_cell: it is not in build"),
+                              ("beanstalkd", "absent: bench_shared_cell: it is not in build"),
+                              ("asynq", "absent: no module"),
+                              ("std-pq", "absent: left out of this build")):
+            self.assertEqual(programs.home(subject, absent), said)
+
     def test_whatever_goes_wrong_in_a_cell_is_an_error_of_the_run(self):
         for how, reason in (("lost", "not all did the same work"), ("status", "came out twice"),
                             ("crash", "ended by signal 6"), ("garbage", "not JSON")):

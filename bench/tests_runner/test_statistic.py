@@ -27,6 +27,7 @@ class Statistic(unittest.TestCase):
         self.assertEqual(statistic.advantages([20], [10], "M/s"), [2])
         self.assertEqual(statistic.advantages([20], [10], "ns"), [0.5])
         self.assertTrue(statistic.more_is_better("M pairs/s"))
+        self.assertTrue(statistic.more_is_better("jobs/s"))
         self.assertFalse(statistic.more_is_better("ns a job"))
 
 
