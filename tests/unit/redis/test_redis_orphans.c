@@ -230,7 +230,7 @@ REDIS_PROXY_TEST(redis_orphans, counts_what_a_late_answer_says)
     ASK("EVAL", REMOVE_FIRST, "1", "due:{q}:t:3");
     fault_proxy_plan(proxy, &stall, 1);
     for (int call = 0; rc == 1; call++)
-        rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(DUE_MS(200)));
+        rc = store->verbs->load(store, call == 0, 100, see, &seen, soon(DUE_S(2)));
     cr_expect_eq(rc, DUE_EAGAIN);
     cr_expect_eq(fault_proxy_struck(proxy), 1u);
     fault_proxy_go_on(proxy);
