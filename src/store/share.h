@@ -118,7 +118,7 @@ struct due__sharing {
     bool polls;                        /* D  there was one, and nothing has come since */
 
     /* Capacity (share_capacity.c). */
-    uint64_t capacity;     /* A  relaxed: of the queue, as last heard; 0: it has none */
+    _Alignas(8) uint64_t capacity; /* A  relaxed: of the queue, as last heard; 0: it has none */
     uint32_t room_waiting; /* A  X4: callers that wait for room, or were called and not gone */
     uint32_t room_called;  /* A  X4: of those that were called those that have yet to put again */
     uint32_t room_left;    /* A  X4: one of them has left room to others */

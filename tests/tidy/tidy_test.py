@@ -169,6 +169,14 @@ class Rules(unittest.TestCase):
         room = "struct a {\n    int a; /* T */\n    int b[3];\n};\nstruct b {\n    int c;\n};\n"
         self.finds(tree(room=room), "4", "src/room.c:3: field b has no guard")
 
+    def test_rule_4_wants_numbers_of_64_bits_aligned_that_are_shared(self):
+        room = "struct a {\n    uint64_t a; /* A */\n    int64_t\n        b[2]; /* A  E1 */\n%s};\n"
+        fine = ("    _Alignas(8) uint64_t c; /* A */\n    _Alignas(8)\n        int64_t d; /* A */\n"
+                "    uint64_t e; /* T */\n    uint32_t f; /* A */\n"
+                "    uint64_t g __attribute__((aligned(64))); /* A */\n")
+        self.finds(tree(room=room % fine), "4", "src/room.c:2: field a needs _Alignas(8)",
+                   "src/room.c:4: field b needs _Alignas(8)")
+
     def test_rule_5_measures(self):
         long = "\nint f(int a,\n      int b)\n{\n" + "    a++;\n" * 56 + "}\n"
         self.finds(tree(room=long), "5")
