@@ -164,7 +164,7 @@ static int consume(void *arg)
     due_job jobs[4];
 
     while (!atomic_load(&t->w->stop) && !is_dead(t)) {
-        size_t max = 1 + crew_below(&t->seed, 4);
+        size_t max = 1 + (size_t)crew_below(&t->seed, 4);
         t->asked_ns = crew_now_ns();
         int rc = take_leased_some(t->w->q[t->queue], NULL, 0, jobs, max, LEASE, DUE_MS(20));
 

@@ -94,7 +94,7 @@ Test(reschedule, keeps_few_dead_slots, .timeout = 60)
     for (int i = 0; i < LIVE; i++)
         cr_assert_eq(due_enqueue_at(lab.q, 1 + DUE_MS(i), &old_job, &id[i]), 0);
     for (int k = 0; k < MOVES; k++) {
-        size_t i = crew_below(&seed, LIVE);
+        size_t i = (size_t)crew_below(&seed, LIVE);
         int64_t at = 1 + (int64_t)(crew_below(&seed, 1u << 20) << crew_below(&seed, 30));
 
         cr_assert_eq(due_reschedule(lab.q, id[i], at), 0);
