@@ -230,6 +230,7 @@ int main(int argc, char **argv)
     hold_standard_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a write answers EPIPE instead */
     signal(SIGCHLD, SIG_DFL); /* so that children can be waited for */
+    ctl_progress_begin();
 
     if (argc < 2)
         return say_usage();

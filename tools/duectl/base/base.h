@@ -225,6 +225,13 @@ void ctl_screen_progress(struct ctl_screen *s, const char *text);
  * is no UTF-8 becomes a question mark.  What does not fit into @room is cut: at least 4. */
 const char *ctl_text_show(char *shown, size_t room, const void *text, size_t len);
 
+/* What takes more than a second says on a terminal's standard error how far it has come: @done of
+ * @all, where 0 is not known.  Cheap enough for each job.  progress.c, which says by which threads.
+ */
+void ctl_progress_begin(void); /* the second begins */
+void ctl_progress(const char *doing, uint64_t done, uint64_t all);
+void ctl_progress_end(void); /* take the line away, before anything else is said */
+
 /* Lines of standard output for somebody at a terminal. */
 struct ctl_paint {
     bool terminal, coloured;

@@ -199,6 +199,7 @@ static bool look_at_latency(struct doctor *d)
     char worst[CTL_DURATION];
 
     for (size_t i = 0; i < PINGS; i++) {
+        ctl_progress("doctor: PINGs", i, PINGS);
         int64_t began = due__mono_ns();
         redisReply *answer = CTL_ASK(&d->server, "PING");
 
@@ -207,6 +208,7 @@ static bool look_at_latency(struct doctor *d)
         freeReplyObject(answer);
         ns[i] = due__mono_ns() - began;
     }
+    ctl_progress_end();
     qsort(ns, PINGS, sizeof ns[0], by_size);
     ctl_duration(shown, ns[PINGS / 2]);
     ctl_duration(worst, ns[PINGS - 1]);

@@ -13,6 +13,9 @@ int ctl_file_broken(sqlite3 *db, const char *path);
 /* The first value of the first row; -1: there is none. */
 int64_t ctl_file_number(sqlite3 *db, const char *query);
 
+/* While SQLite is at work say so on a terminal, after a second: ctl_progress().  @doing stays. */
+void ctl_file_watch(sqlite3 *db, const char *doing);
+
 /* The first column of each row, a line each, behind @label.  False: that cannot be read. */
 bool ctl_file_print(sqlite3 *db, const char *label, const char *query);
 

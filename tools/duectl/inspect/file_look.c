@@ -14,6 +14,7 @@
 #include "inspect/file.h"
 
 #define APPLICATION "1685415217" /* as docs/sqlite-layout.md says */
+#define STEPS       100000       /* of SQLite between two looks at how long it has taken */
 
 #define DATE(column)                                                \
     "CASE WHEN " column " = 9223372036854775807 THEN 'never' ELSE " \
@@ -58,6 +59,7 @@ bool ctl_file_print(sqlite3 *db, const char *label, const char *query)
         const char *text = (const char *)sqlite3_column_text(row, 0);
         size_t len = (size_t)sqlite3_column_bytes(row, 0);
 
+        ctl_progress_end();
         fputs(label, stdout);
         for (size_t i = 0; i < len; i++) /* nothing that a terminal obeys */
             putchar((unsigned char)text[i] < ' ' || text[i] == 127 ? '?' : text[i]);
@@ -66,6 +68,17 @@ bool ctl_file_print(sqlite3 *db, const char *label, const char *query)
     }
     sqlite3_finalize(row);
     return rc == SQLITE_DONE;
+}
+
+static int still_at_work(void *doing)
+{
+    ctl_progress(doing, 0, 0);
+    return 0; /* go on */
+}
+
+void ctl_file_watch(sqlite3 *db, const char *doing)
+{
+    sqlite3_progress_handler(db, STEPS, still_at_work, (void *)(uintptr_t)doing);
 }
 
 /* The first value of the first row; -1: there is none. */
@@ -107,6 +120,7 @@ int ctl_file_restore(const char *path, const struct ctl_look *look)
 
     if (status != 0)
         return status;
+    ctl_file_watch(db, "restore: reads the file");
     bool fine = ctl_file_print(db, "jobs    ", summary);
     if (fine && look->list)
         fine = ctl_file_print(db, "", list);
@@ -115,6 +129,7 @@ int ctl_file_restore(const char *path, const struct ctl_look *look)
                "tried", "most");
         fine = ctl_file_print(db, "", topics) && ctl_file_print(db, "", dead);
     }
+    ctl_progress_end();
     if (!fine)
         return ctl_file_broken(db, path);
     sqlite3_close(db);

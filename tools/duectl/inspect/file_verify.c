@@ -39,6 +39,7 @@ struct check {
     bool repair;
     uint64_t found[WRONGS];
     bool pages; /* SQLite finds something wrong */
+    uint64_t jobs, looked_at;
 };
 
 /* A row that is to be mended. */
@@ -138,6 +139,7 @@ static int look_at_page(struct check *c, sqlite3_stmt *row, struct place *from,
         *from = (struct place){ .slice = sqlite3_column_int64(row, SLICE), .id = f->id };
         f->wrong = judge(row, f);
         c->found[f->wrong]++;
+        ctl_progress("verify: jobs", ++c->looked_at, c->jobs);
         *n += f->wrong != FINE;
         rows++;
     }
@@ -261,6 +263,7 @@ static bool is_sound(sqlite3 *db)
 static void look_at_pages(struct check *c)
 {
     c->pages = !is_sound(c->db);
+    ctl_progress_end();
     if (!c->pages)
         return;
     (void)ctl_file_print(c->db, "WRONG   ", "PRAGMA integrity_check(20)");
@@ -298,10 +301,14 @@ static uint64_t tell(const struct check *c, bool readable)
 
 static int verify(struct check *c)
 {
+    ctl_file_watch(c->db, "verify: reads the file");
     bool readable = !c->repair || sqlite3_exec(c->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) == 0;
 
     look_at_pages(c);
+    int64_t jobs = ctl_file_number(c->db, "SELECT jobs FROM owner");
+    c->jobs = jobs > 0 ? (uint64_t)jobs : 0;
     readable = readable && look_at_jobs(c) && look_at_keys(c);
+    ctl_progress_end();
     if (c->repair && readable)
         readable = sqlite3_exec(c->db, "UPDATE owner SET jobs = (SELECT count(*) FROM job); COMMIT",
                                 NULL, NULL, NULL) == 0;

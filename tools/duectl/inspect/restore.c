@@ -16,6 +16,7 @@ struct sum {
     uint64_t unreadable;
     int64_t first_us;
     int64_t last_us;
+    uint64_t before, all; /* jobs that were looked at before, and that there are */
 };
 
 /* "buried: no such account" */
@@ -70,6 +71,8 @@ static bool add(void *ctx, const struct ctl_found *found)
         sum->most = record.attempts;
     if (sum->list)
         list_job(score, &record);
+    else
+        ctl_progress("restore: jobs", sum->before + sum->jobs, sum->all);
     return true;
 }
 
@@ -78,6 +81,7 @@ static void say_sum(const char *name, const struct sum *sum)
     char first[CTL_WHEN];
     char last[CTL_WHEN];
 
+    ctl_progress_end();
     printf("%-20s %9" PRIu64 "  %-24s  %-24s %8" PRIu64 " %8u", name, sum->jobs,
            ctl_date_show(first, sum->first_us), ctl_date_show(last, sum->last_us), sum->tried,
            sum->most);
@@ -89,9 +93,10 @@ static void say_sum(const char *name, const struct sum *sum)
 }
 
 /* The topics in the order in which the server has them, with *@shown jobs.  An exit status. */
-static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list, bool shared,
-                       uint64_t *shown)
+static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list,
+                       const struct ctl_head *head, uint64_t *shown)
 {
+    bool shared = head->shared;
     redisReply *topics = CTL_ASK(s, "HKEYS", k->topics);
     bool fine = ctl_answer_is(topics, REDIS_REPLY_ARRAY, "topics");
     char name[CTL_SHOWN];
@@ -101,7 +106,7 @@ static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list
                "tried", "most");
     for (size_t i = 0; fine && i < topics->elements; i++) {
         const redisReply *topic = topics->element[i];
-        struct sum sum = { .list = list };
+        struct sum sum = { .list = list, .before = *shown, .all = head->jobs };
 
         struct ctl_text text = { topic->str, (size_t)topic->len };
 
@@ -115,11 +120,12 @@ static int show_topics(struct ctl_server *s, const struct ctl_keys *k, bool list
         *shown += sum.jobs;
     }
     freeReplyObject(topics);
-    struct sum dead = { .list = list };
+    struct sum dead = { .list = list, .before = *shown, .all = head->jobs };
     fine = fine && ctl_walk(s, k, CTL_DEAD, add, &dead);
     if (fine && !list && dead.jobs > 0)
         say_sum("(dead)", &dead);
     *shown += dead.jobs;
+    ctl_progress_end();
     return fine ? CTL_FINE : ctl_server_status(s);
 }
 
@@ -161,7 +167,7 @@ int ctl_server_restore(const struct ctl_look *look)
         if (head.kept > 0)
             printf("keys    %" PRIu64 " kept after their job is gone\n", head.kept);
         uint64_t shown = 0;
-        status = show_topics(&server, &keys, look->list, head.shared, &shown);
+        status = show_topics(&server, &keys, look->list, &head, &shown);
         if (status == CTL_FINE)
             status = say_hidden(&server, &keys, head.jobs, shown);
     }

@@ -111,6 +111,7 @@ bool ctl_server_go(struct ctl_server *s, size_t n, redisReply **answers)
     if (rc == 0)
         return true;
     ctl_answers_free(got, answers);
+    ctl_progress_end();
     fprintf(stderr, "duectl: %s: no answer: %s\n", s->where, due__link_trouble(s->link));
     return false;
 }
@@ -139,6 +140,7 @@ bool ctl_answer_is(const redisReply *answer, int type, const char *what)
         return false;
     if (answer->type == type)
         return true;
+    ctl_progress_end();
     if (answer->type == REDIS_REPLY_ERROR)
         fprintf(stderr, "duectl: %s: the server says: %s\n", what,
                 ctl_shown(shown, answer->str, (size_t)answer->len));

@@ -32,6 +32,7 @@ struct verify {
     struct ctl_repair *repair; /* NULL: only look */
     bool shared;               /* jobs may be out */
     size_t out;                /* of the members */
+    uint64_t expected;         /* jobs */
 };
 
 static void lists_free(struct verify *v)
@@ -70,6 +71,7 @@ static bool add_member(void *ctx, const struct ctl_found *found)
         v->strangers++;
         return true;
     }
+    ctl_progress("verify: jobs", v->members.n, v->expected);
     if (!ctl_ids_add(&v->members, &id))
         return false;
     int rc = ctl_record_read(&record, &room, found->id, found->record, found->entry);
@@ -119,6 +121,7 @@ static bool add_records(void *ctx, const redisReply *page)
 {
     struct verify *v = ctx;
 
+    ctl_progress("verify: records", v->records.n, v->expected);
     return add_fields(v, page, &v->records);
 }
 
@@ -126,6 +129,7 @@ static bool add_entries(void *ctx, const redisReply *page)
 {
     struct verify *v = ctx;
 
+    ctl_progress("verify: times and counts", v->entries.n, 0);
     return add_fields(v, page, &v->entries);
 }
 
@@ -310,6 +314,7 @@ static void tell(struct verify *v, const struct ctl_finding *f)
     };
     char id[DUE_ID_TEXT];
 
+    ctl_progress_end();
     v->found[f->wrong]++;
     if (++v->wrong <= SHOWN_MAX)
         printf("wrong   %s  %s\n", due_id_format(f->id, id), texts[f->wrong]);
@@ -397,6 +402,7 @@ static bool look_at_suspects(struct verify *v)
     bool fine = (got != NULL && in != NULL) || ctl_no_memory();
 
     for (size_t i = 0; fine && i < v->suspects.n; i++) {
+        ctl_progress("verify: suspects", i, v->suspects.n);
         ask_about(v, &v->suspects.id[i]);
         fine = ctl_server_go(&v->server, answers, got);
         if (fine) {
@@ -404,6 +410,7 @@ static bool look_at_suspects(struct verify *v)
             ctl_answers_free(answers, got);
         }
     }
+    ctl_progress_end();
     free(got);
     free(in);
     return fine;
@@ -449,7 +456,10 @@ static bool remove_unused(struct verify *v)
 
 static int verify(struct verify *v, const struct ctl_head *head)
 {
-    if (!read_all(v) || !suspect_all(v))
+    v->expected = head->jobs;
+    bool read = read_all(v) && suspect_all(v);
+    ctl_progress_end();
+    if (!read)
         return ctl_server_status(&v->server);
     printf("jobs    %zu members of %zu topics, %zu dead, %zu records, %zu with times or counts of "
            "their own\n",

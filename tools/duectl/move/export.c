@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static const char usage[] =
     "usage: duectl export [OPTION]... [URL] >FILE\n"
@@ -31,6 +32,7 @@ struct export
     struct ctl_buffer line;
     uint64_t jobs, keys;
     uint64_t strange; /* jobs that no line can say */
+    bool flows;       /* to a terminal, which shows how far it is */
 };
 
 /* Write the line.  0, or what ends the call. */
@@ -50,6 +52,7 @@ static int put_job(void *ctx, const due_record *record)
     char id[DUE_ID_TEXT];
 
     if (record->until_ns < 0 || record->deadline_ns < 0 || record->expires_ns < 0) {
+        ctl_progress_end();
         fprintf(stderr, "duectl: job %s has a time before 1970: it is left out\n",
                 due_id_format(record->id, id));
         e->strange++;
@@ -58,6 +61,8 @@ static int put_job(void *ctx, const due_record *record)
     e->line.len = 0;
     ctl_dump_job(&e->line, record);
     e->jobs++;
+    if (!e->flows)
+        ctl_progress("export: jobs", e->jobs, e->hold.info.jobs);
     return put(e);
 }
 
@@ -83,6 +88,7 @@ static int write_all(struct export *e)
         return CTL_BROKEN;
     if (e->jobs >= e->hold.info.jobs)
         return e->strange > 0 ? CTL_FAULTS : CTL_FINE;
+    ctl_progress_end();
     fprintf(stderr, "duectl: %" PRIu64 " stored jobs cannot be read: they are left out\n",
             e->hold.info.jobs - e->jobs);
     return CTL_FAULTS;
@@ -97,6 +103,7 @@ static bool salvage_job(void *ctx, due_id id, int rc, const due_record *record)
 
     if (rc == 0)
         return put_job(e, record) == 0;
+    ctl_progress_end();
     fprintf(stderr, "duectl: job %s is lost: %s\n", due_id_format(id, text), due_error_text(rc));
     e->strange++;
     return true;
@@ -114,6 +121,7 @@ static int salvage(struct export *e, const char *path)
     ctl_dump_end(&e->line, e->jobs, e->keys);
     if (put(e) != 0)
         return CTL_BROKEN;
+    ctl_progress_end();
     fprintf(stderr,
             "duectl: %" PRIu64 " jobs and %" PRIu64 " kept keys are saved; %" PRIu64
             " jobs are lost that are known\n",
@@ -133,7 +141,7 @@ static bool take_salvage(struct ctl_look *look, const char *value)
 
 static int export_go(struct ctl_look *look)
 {
-    struct export e = { .jobs = 0 };
+    struct export e = { .flows = isatty(STDOUT_FILENO) };
     const char *path = ctl_file_of(look->url);
 
     if (look->salvage && path == NULL) {
@@ -144,6 +152,7 @@ static int export_go(struct ctl_look *look)
     ctl_urls_forget();
     if (status == 0 && !look->salvage)
         status = write_all(&e);
+    ctl_progress_end();
     if (ctl_hold_close(&e.hold) != 0)
         status = CTL_BROKEN;
     ctl_buffer_free(&e.line);

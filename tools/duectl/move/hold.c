@@ -120,8 +120,10 @@ static bool goes_on(struct ctl_hold *h, int *rc, int64_t *quiet_ns)
 
 static int ended(struct ctl_hold *h, int rc)
 {
-    if (rc < 0 && rc != DUE_ENOENT && !h->stopped)
+    if (rc < 0 && rc != DUE_ENOENT && !h->stopped) {
+        ctl_progress_end();
         fprintf(stderr, "duectl: the store answers: %s\n", due_error_text(rc));
+    }
     return rc;
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define BATCH          1024
@@ -46,12 +47,15 @@ struct import {
     uint64_t before;                 /* of them, jobs that were there already */
     uint64_t suspect;                /* the first line whose key perhaps came before; 0: none */
     bool begun, ended;               /* the first line was there; the last */
+    bool typed;                      /* by somebody at a terminal: he sees how far he has come */
+    uint64_t bytes_read, bytes_all;  /* of the input; 0: nobody knows how long it is */
 };
 
 /* ---- Faults ---------------------------------------------------------------------------------- */
 
 static int fault(const struct import *im, size_t at, const char *reason)
 {
+    ctl_progress_end();
     if (im->source != NULL)
         fprintf(stderr, "duectl: %s: %s\n", im->source->at, reason);
     else
@@ -273,12 +277,21 @@ static int take_line(struct import *im, char **line, size_t len)
 
 /* ---- Lines ----------------------------------------------------------------------------------- */
 
+static void show_progress(const struct import *im)
+{
+    if (im->bytes_all > 0)
+        ctl_progress("import: bytes", im->bytes_read, im->bytes_all);
+    else if (!im->typed)
+        ctl_progress("import: lines", im->number, 0);
+}
+
 /* Each job keeps the line that it stands in. */
 static int copy_and_take(struct import *im, const char *at, size_t len)
 {
     char *line = malloc(len + 1);
 
     im->number++;
+    show_progress(im);
     if (line == NULL)
         return no_memory();
     memcpy(line, at, len);
@@ -318,6 +331,7 @@ static int read_more(struct import *im)
         return -CTL_BROKEN;
     }
     b->len += (size_t)n;
+    im->bytes_read += (uint64_t)n;
     return n > 0;
 }
 
@@ -403,6 +417,7 @@ static int add_job(void *ctx, const due_record *record)
     im->text.len = 0;
     ctl_dump_job(&im->text, record);
     ctl_digest_add(&im->there, &im->text);
+    ctl_progress("import: jobs read back", im->there.lines, im->wanted.lines);
     return im->text.failed ? DUE_ENOMEM : 0;
 }
 
@@ -421,6 +436,7 @@ static int read_back(struct import *im)
 {
     if (ctl_hold_load(&im->hold, add_job, im) != 0 || ctl_hold_keys(&im->hold, add_key, im) != 0)
         return CTL_BROKEN;
+    ctl_progress_end();
     if (ctl_digest_same(&im->wanted, &im->there))
         return CTL_FINE;
     fprintf(stderr,
@@ -480,8 +496,22 @@ static int import_from(struct import *im)
     return status == 0 && !im->look.check ? read_back(im) : status;
 }
 
+/* How long it is, if it is a file. */
+static void look_at_input(struct import *im)
+{
+    struct stat input;
+    off_t at = lseek(STDIN_FILENO, 0, SEEK_CUR);
+
+    if (im->source != NULL)
+        return;
+    im->typed = isatty(STDIN_FILENO);
+    if (fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode) && at >= 0 && input.st_size > at)
+        im->bytes_all = (uint64_t)(input.st_size - at);
+}
+
 static void say_end(const struct import *im, int status)
 {
+    ctl_progress_end();
     if (status == 0 && im->look.check)
         printf("fine    %" PRIu64 " jobs, %" PRIu64 " kept keys\n", im->jobs, im->keys);
     else if (status == 0 && im->before > 0)
@@ -497,6 +527,7 @@ int ctl_import_lines(const struct ctl_look *look, struct ctl_source *source)
 {
     struct import im = { .look = *look, .source = source };
 
+    look_at_input(&im);
     im.slots = calloc(BATCH, sizeof *im.slots);
     im.changes = calloc(BATCH, sizeof *im.changes);
     ctl_filter_open(&im.filter);
