@@ -77,11 +77,12 @@ class Seen:
 def lines_that_come():
     """One at a terminal, one at a dumb one, one whose standard error is a file."""
     with open(os.path.join(folder, "said"), "wb+") as said:
-        runs = [Seen("import", os.path.join(folder, "a.db"), stdin=subprocess.PIPE),
-                Seen("import", os.path.join(folder, "b.db"), stdin=subprocess.PIPE, term="dumb")]
+        # The one that is waited for begins last.
         plain = subprocess.Popen([duectl, "import", os.path.join(folder, "c.db")], stderr=said,
                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                  env=dict(os.environ, TERM="xterm"))
+        dumb = Seen("import", os.path.join(folder, "b.db"), stdin=subprocess.PIPE, term="dumb")
+        runs = [Seen("import", os.path.join(folder, "a.db"), stdin=subprocess.PIPE), dumb]
         inputs = [run.child.stdin for run in runs] + [plain.stdin]
         for pipe in inputs:
             pipe.write(b'{"due_export":1}\n')
